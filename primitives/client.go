@@ -83,7 +83,6 @@ type Client struct {
 	clockDrift     time.Duration
 	pendingPermits pendingPermits
 	idBlocks       idBlocks
-	rateNeeds      rateNeeds
 	adders         openAdders
 }
 

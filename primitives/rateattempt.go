@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
@@ -17,33 +16,33 @@ import (
 type rateAttempt struct {
 	*RateLimiter
 	n     int
-	waits bool // after a refusal
 	grant []byte
+
+	least, most int // needs of the client's parked waiters
 }
 
 // grantID is the number of random bytes of a grant.
 const grantID = 16
 
 // newRateAttempt returns an attempt with a unique grant.
-func newRateAttempt(l *RateLimiter, n int, waits bool) *rateAttempt {
+func newRateAttempt(l *RateLimiter, n int) *rateAttempt {
 	grant := make([]byte, 1+grantID, 1+grantID+4)
 	grant[0] = grantID
 	_, _ = rand.Read(grant[1:])                                // It never fails.
 	grant = binary.LittleEndian.AppendUint32(grant, uint32(n)) //nolint:gosec // It is in range.
-	return &rateAttempt{RateLimiter: l, n: n, waits: waits, grant: grant}
+	return &rateAttempt{RateLimiter: l, n: n, grant: grant}
 }
+
+// others notes the needs of the client's parked waiters. It is a [extend.WaitSpec].Others.
+func (a *rateAttempt) others(least, most int) { a.least, a.most = least, most }
 
 // Try implements [extend.Attempt]. After a grant it offers the free permits to this client's
 // waiters, but no more than twice the largest need among them: so two waiters try, then four, while
 // there are permits. If it offered all, each of many clients would wake as many waiters as the
 // permits are enough for.
 func (a *rateAttempt) Try(ctx context.Context) (extend.Answer, error) {
-	var least, most int
-	if a.waits {
-		least, most = a.client.rateNeeds.besides(a.base.Key(), a.n)
-	}
-	spare := 2 * min(most, maxPermits/2)
-	result, err := a.send(ctx, least, spare)
+	spare := 2 * min(a.most, maxPermits/2)
+	result, err := a.send(ctx, a.least, spare)
 	return extend.Answer{Granted: result.Taken, RetryIn: result.Wait, Free: int(min(result.Left, int64(spare)))}, err
 }
 
@@ -97,46 +96,4 @@ func rateError(err error, n int) error {
 		return extend.Worded(fmt.Sprintf("%v: %d", ErrAboveRate, n), ErrAboveRate, err)
 	}
 	return err
-}
-
-// rateNeeds has the needs of a client's waiters: for each limiter's key and each number of permits,
-// how many waiters need that number.
-type rateNeeds struct {
-	mu  sync.Mutex
-	all map[string]map[int]int
-}
-
-// add changes the number of waiters that need n permits.
-func (r *rateNeeds) add(key string, n, by int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all == nil {
-		r.all = make(map[string]map[int]int)
-	}
-	if r.all[key] == nil {
-		r.all[key] = make(map[int]int)
-	}
-	if r.all[key][n] += by; r.all[key][n] == 0 {
-		delete(r.all[key], n)
-	}
-	if len(r.all[key]) == 0 {
-		delete(r.all, key)
-	}
-}
-
-// besides returns the smallest and the largest need of the waiters, without one waiter that needs
-// n; 0: there is no other waiter.
-func (r *rateNeeds) besides(key string, n int) (least, most int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for need, waiters := range r.all[key] {
-		if need == n && waiters == 1 {
-			continue
-		}
-		if least == 0 || need < least {
-			least = need
-		}
-		most = max(most, need)
-	}
-	return least, most
 }

@@ -251,14 +251,12 @@ func (l *RateLimiter) readRate(ctx context.Context) (Rate, error) {
 // nor the option Rate is set.
 func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
-		l.client.rateNeeds.add(l.base.Key(), n, 1)
-		defer l.client.rateNeeds.add(l.base.Key(), n, -1)
 		if err := l.applyRate(ctx); err != nil {
 			return struct{}{}, err
 		}
-		want := l.want
-		want.Need = n
-		return struct{}{}, l.base.Acquire(ctx, want, newRateAttempt(l, n, true))
+		attempt, want := newRateAttempt(l, n), l.want
+		want.Need, want.Others = n, attempt.others
+		return struct{}{}, l.base.Acquire(ctx, want, attempt)
 	})
 	return err
 }
@@ -271,7 +269,7 @@ func (l *RateLimiter) TryAcquire(ctx context.Context, n int) error {
 		if err := l.applyRate(ctx); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, l.base.TryAcquire(ctx, errTooFewPermits, (*rateTry)(newRateAttempt(l, n, false)))
+		return struct{}{}, l.base.TryAcquire(ctx, errTooFewPermits, (*rateTry)(newRateAttempt(l, n)))
 	})
 	return err
 }
@@ -294,7 +292,7 @@ func (l *RateLimiter) TryAcquireState(ctx context.Context, n int) (RateState, er
 		if err := l.applyRate(ctx); err != nil {
 			return RateState{}, err
 		}
-		a := &rateStateTry{rateAttempt: newRateAttempt(l, n, false)}
+		a := &rateStateTry{rateAttempt: newRateAttempt(l, n)}
 		err := l.base.TryAcquire(ctx, errTooFewPermits, a)
 		return a.state, err
 	})

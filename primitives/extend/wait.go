@@ -85,6 +85,11 @@ type WaitSpec struct {
 	// them, a writer all.
 	Need int
 
+	// Others gets the least and the greatest Need of the client's parked waiters for the object, before each try that
+	// may wake them. So the attempt can ask the server what Answer.RetryIn and Answer.Free must say for them. It must
+	// not block. If no waiter is parked, it gets zeros, or no call. Nil means that the attempt needs no such numbers.
+	Others func(least, most int)
+
 	// Backoff says when to try again if there are no messages. Zero means the client's polls.
 	Backoff Backoff
 
@@ -146,7 +151,7 @@ func (o *Object) wait(ctx context.Context, want WaitSpec, w *waiter) error {
 		channel, private := w.channel(want)
 		err = o.core.waiters.Wait(ctx, wait.Want{
 			Object: o.key, Condition: want.Condition, Channel: channel, FreeUnits: want.FreeUnits, Need: want.Need,
-			Private: private, Backoff: want.Backoff, Returns: want.Returns,
+			Private: private, Backoff: want.Backoff, Returns: want.Returns, Others: want.Others,
 		}, w)
 	}
 	return w.explain(ctx, err, want.Refusal)

@@ -40,15 +40,16 @@ type queue struct {
 
 // waiter is one caller of Wait.
 type waiter struct {
-	need        int           // units of the object
-	ready       chan struct{} // receives a value for each wake-up
-	element     *list.Element // in queue.parked; nil: not parked
-	woken       bool          // if it gets no answer, it must wake the next waiter
-	wokenBefore bool          // it was woken once, and so parks at the front
+	need        int                   // units of the object
+	others      func(least, most int) // as [Want.Others]
+	ready       chan struct{}         // receives a value for each wake-up
+	element     *list.Element         // in queue.parked; nil: not parked
+	woken       bool                  // if it gets no answer, it must wake the next waiter
+	wokenBefore bool                  // it was woken once, and so parks at the front
 }
 
-func newWaiter(need int) *waiter {
-	return &waiter{need: max(need, 1), ready: make(chan struct{}, 1)}
+func newWaiter(want Want) *waiter {
+	return &waiter{need: max(want.Need, 1), others: want.Others, ready: make(chan struct{}, 1)}
 }
 
 // wake makes me ready. The caller holds the mutex.
@@ -60,7 +61,7 @@ func (me *waiter) wake() {
 // contend tries a until it is granted, parking in between.
 func (q *queue) contend(ctx context.Context, me *waiter, a Attempt) error {
 	for {
-		generation := q.readGeneration()
+		generation := q.beginTry(me)
 		answer, err := a.Try(ctx)
 		if err != nil {
 			q.passOn(me)
@@ -89,11 +90,26 @@ func (q *queue) contend(ctx context.Context, me *waiter, a Attempt) error {
 	}
 }
 
-// readGeneration returns the queue's generation.
-func (q *queue) readGeneration() uint64 {
+// beginTry returns the queue's generation. If me asks for the needs of the parked waiters, me gets these.
+func (q *queue) beginTry(me *waiter) uint64 {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
+	if me.others != nil {
+		me.others(q.needs())
+	}
 	return q.generation
+}
+
+// needs returns the least and the greatest need of the parked waiters. The caller holds the mutex.
+func (q *queue) needs() (least, most int) {
+	for e := q.parked.Front(); e != nil; e = e.Next() {
+		need := e.Value.(*waiter).need //nolint:forcetypeassert // Only waiters.
+		if least == 0 || need < least {
+			least = need
+		}
+		most = max(most, need)
+	}
+	return least, most
 }
 
 // wakeForRest wakes waiters for units that are free after a grant.

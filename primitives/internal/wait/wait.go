@@ -59,6 +59,9 @@ type Want struct {
 	FreeUnits FreeUnits
 	// Need is how many units of the object the waiter needs. 0 means 1. A lock is one unit.
 	Need int
+	// Others, unless it is nil, gets the least and the greatest need of the parked waiters before each try, or 0
+	// and 0 if no other waiter is parked.
+	Others func(least, most int)
 	// Private says that no other waiter listens to the channel, so that the subscription need not
 	// linger.
 	Private bool
@@ -153,7 +156,7 @@ func (w *Waiters) Wait(ctx context.Context, want Want, a Attempt) error {
 		return q.contend(ctx, me, a)
 	}
 	defer q.leave()
-	return q.contend(ctx, newWaiter(want.Need), a)
+	return q.contend(ctx, newWaiter(want), a)
 }
 
 // Repeat tries a until it is granted, and then returns nil. Otherwise it returns a's error or ctx's
@@ -215,7 +218,7 @@ func (w *Waiters) join(want Want, refused Answer) (*queue, *waiter, error) {
 		w.queues[key] = q
 	}
 	q.channel.Join()
-	me := newWaiter(want.Need)
+	me := newWaiter(want)
 	if q.channel.Subscribed {
 		me.wake()
 	} else {

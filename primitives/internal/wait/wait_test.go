@@ -399,3 +399,26 @@ func TestWaitWakesAsManyAsFit(t *testing.T) {
 		require.Equal(t, 3*time.Second, time.Since(start), "one message, one try")
 	})
 }
+
+// TestWaitGivesTheOthersNeeds: before a try, a waiter gets the needs of those that are parked, not its own.
+func TestWaitGivesTheOthersNeeds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &pool{server: newServer(1)}
+		w := p.client(t, hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var got [][2]int
+		var all sync.WaitGroup
+		for _, need := range []int{4, 2, 7, 3} {
+			want := p.wants(need)
+			if need == 3 {
+				want.Others = func(least, most int) { got = append(got, [2]int{least, most}) }
+			}
+			all.Go(func() { _ = w.Wait(ctx, want, units{p, need}) })
+			time.Sleep(10 * time.Second)
+		}
+		all.Wait()
+		require.Equal(t, [][2]int{{2, 7}}, got)
+	})
+}
