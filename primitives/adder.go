@@ -46,7 +46,7 @@ const (
 // before the caller's context ended. In the second case the error also wraps the context's error.
 // If Sum sent several requests, the UnansweredError describes the request with the most answers.
 type UnansweredError struct {
-	Asked    int // receivers of the request: one for all adders of the name over one backend
+	Asked    int // receivers of the request: two for all of hasp's adders over one backend, one for each of Redisson's
 	Answered int // receivers that have answered
 }
 
@@ -62,7 +62,7 @@ var errAdderClosed = extend.Worded("adder or client closed", ErrClosed)
 type adder struct {
 	object
 	client *Client
-	topic  string // the channel of requests
+	topics adders.Topics
 
 	// begins has the beginnings of the keys of answers. The second beginning, under a KeyPrefix, is
 	// Redisson's, which adds the prefix to names that already have it.
@@ -82,7 +82,7 @@ func (a *adder) open(ctx context.Context, c *Client, kind, name string) error {
 	a.object = c.newObject(kind, name, numberKind)
 	a.client, a.double = c, kind == doubleAdderKind
 	a.begins = beginsOf(strings.TrimSuffix(a.base.Key(), name), extend.Tagged(a.base.Key()))
-	a.topic = a.begins[0] + adderTopic
+	a.topics = adders.Topics{Now: a.begins[0] + adderTopic, Former: a.begins[0] + formerAdderTopic}
 	a.life, a.end = context.WithCancel(context.Background())
 	a.reject(adderSupport(c.core.Capabilities()))
 	_, err := extend.Call(ctx, &a.base, a.invalid, "open", func() (struct{}, error) {
@@ -115,10 +115,10 @@ func adderSupport(can backend.Capabilities) error {
 }
 
 // join adds a to the group of its name, and to its client's adders. It returns when the server has
-// acknowledged the group's subscription.
+// acknowledged the group's subscriptions.
 func (a *adder) join(ctx context.Context) error {
 	var err error
-	a.group, err = adders.Join(a.base.Core().Backend(), a.topic, a.double, (*adderMember)(a))
+	a.group, err = adders.Join(a.base.Core().Backend(), a.topics, a.double, (*adderMember)(a))
 	if errors.Is(err, adders.ErrOtherKind) {
 		err = fmt.Errorf("%w: %w", ErrConflict, err)
 	}
@@ -260,7 +260,7 @@ func (q *adderRequest) run(ctx context.Context, patience time.Duration) (sum add
 	q.group.Expect(q.id)
 	defer q.group.Forget(q.id)
 	q.asked, err = script.AdderAsk(ctx, q.base.Runner(),
-		q.keys, q.what+":"+q.id, adderKeyTTL, q.publish(), q.topic)
+		q.keys, q.what+":"+q.id, adderKeyTTL, q.publish(), q.topics.Now, q.topics.Former)
 	if err == nil {
 		err = q.await(ctx, patience)
 	}

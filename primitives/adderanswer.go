@@ -31,31 +31,31 @@ func (m *adderMember) Answers() int { return len(m.begins) }
 
 // Answer implements [adders.Member]. Under a KeyPrefix it answers a request of Redisson's at both pairs of
 // keys, since the asking process may read either.
-func (m *adderMember) Answer(id string, sum *adders.Count, reset int) {
+func (m *adderMember) Answer(answer adders.Answer) {
 	begins, ttl := m.begins, adderKeyTTL
 	switch {
-	case adders.Ours(id):
+	case adders.Ours(answer.ID):
 		begins = begins[:1]
 	case len(begins) > 1:
 		ttl = mappedKeyTTL
 	}
 	for _, begin := range begins {
-		(*adder)(m).answerAt(begin, id, sum, reset, ttl)
+		(*adder)(m).answerAt(begin, answer, ttl)
 	}
 }
 
 // answerAt sends an answer to the keys with the given beginning, in the background. The answer is
 // executed at most once.
-func (a *adder) answerAt(begin, id string, sum *adders.Count, reset int, ttl time.Duration) {
-	counter, semaphore := keysOf(begin, id)
+func (a *adder) answerAt(begin string, answer adders.Answer, ttl time.Duration) {
+	counter, semaphore := keysOf(begin, answer.ID)
 	params := script.AdderAnswerParams{
 		Counter: counter, Semaphore: semaphore, TTL: ttl,
-		Publish: a.publish(), Answered: answersChannel(semaphore), Topic: a.topic,
+		Publish: a.publish(), Answered: answersChannel(semaphore), Topic: a.topics.Now,
 	}
-	if adders.Ours(id) {
-		params.Elsewhere = adders.Elsewhere + ":" + id + ":" + a.group.Name()
+	if adders.Ours(answer.ID) {
+		params.Elsewhere = adders.Elsewhere + ":" + answer.ID + ":" + answer.Name
 	}
-	switch {
+	switch sum := answer.Sum; {
 	case sum != nil && a.double:
 		params.Double = &sum.Double
 	case sum != nil:
@@ -64,9 +64,9 @@ func (a *adder) answerAt(begin, id string, sum *adders.Count, reset int, ttl tim
 	a.base.Go(func(ctx context.Context, r backend.ScriptRunner) {
 		ctx, cancel := context.WithTimeout(ctx, answerWithin)
 		defer cancel()
-		err := a.sendAnswer(ctx, r, params, reset)
+		err := a.sendAnswer(ctx, r, params, answer.Reset)
 		for pause := initialBackoff; canResend(err) && sleep(ctx, pause); pause = min(2*pause, maxBackoff) {
-			err = a.sendAnswer(ctx, r, params, reset)
+			err = a.sendAnswer(ctx, r, params, answer.Reset)
 		}
 		if err != nil {
 			a.base.Logger().Warn("a request may have no answer", zap.Error(err))
@@ -75,7 +75,7 @@ func (a *adder) answerAt(begin, id string, sum *adders.Count, reset int, ttl tim
 }
 
 // sendAnswer sends an answer once. If a request to reset may come from another logical database,
-// sendAnswer first asks whether it does, and obeys it if not. reset is the number of that request.
+// sendAnswer first asks whether it does, and obeys it if not. reset is [adders.Answer].Reset.
 func (a *adder) sendAnswer(
 	ctx context.Context, r backend.ScriptRunner, params script.AdderAnswerParams, reset int,
 ) error {

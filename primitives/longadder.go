@@ -39,7 +39,7 @@ import "context"
 //
 // A LongAdder is safe for concurrent use.
 //
-// Source: Redisson's RLongAdder: the requests 1:id and 0:id on the channel {name}:adder-topic, a
+// Source: Redisson's RLongAdder: the requests 1:id and 0:id on the channels {name}:adder-topic and, before 3.38, {name}:topic, a
 // decimal text at {name}:id:counter, and a semaphore at {name}:id:semaphore. Both keys expire after
 // an hour. Under a KeyPrefix the prefix also stands in front of these keys, as in Redisson with a
 // NameMapper.

@@ -45,6 +45,7 @@ const (
 // Adders' suffixes, after the name and after the id of a request.
 const (
 	adderTopic        = ":adder-topic"
+	formerAdderTopic  = ":topic" // of Redisson before 3.38
 	adderCounterKey   = ":counter"
 	adderSemaphoreKey = ":semaphore"
 )

@@ -78,7 +78,7 @@ const (
 	numberCommands = "del get persist pexpire pexpireat pttl"
 	adderCommands  = "del get pttl set"
 	adderKeys      = "@:id" + adderCounterKey + " @:id" + adderSemaphoreKey
-	adderChannels  = "@" + adderTopic + " " + semaphoreChannel + ":@:id" + adderSemaphoreKey
+	adderChannels  = "@" + adderTopic + " @" + formerAdderTopic + " " + semaphoreChannel + ":@:id" + adderSemaphoreKey
 )
 
 // Rights returns the rights that the server's user needs for the object, as rules of the command ACL SETUSER: +command,

@@ -24,9 +24,7 @@ func Cases() []harness.Case {
 	}
 }
 
-func newCase(
-	name, clause string, run func(context.Context, *harness.Env), needs ...harness.Need,
-) harness.Case {
+func newCase(name, clause string, run func(context.Context, *harness.Env), needs ...harness.Need) harness.Case {
 	return harness.NewCase(Promises, "Adder"+name, "Adder."+clause, needs, run)
 }
 
@@ -115,36 +113,39 @@ func overflows(ctx context.Context, e *harness.Env) {
 	must.Return("Sum", -1.0)(x.Sum(ctx))
 }
 
-// answersAPeer has a peer ask an adder, which answers at the keys that it finds, or makes.
-func answersAPeer(ctx context.Context, e *harness.Env) {
+// withPeers calls each with an adder that has counted 7, and a peer, for each name and the topic of new and old Redisson.
+func withPeers(ctx context.Context, e *harness.Env, each func(a *primitives.LongAdder, p *peer)) {
 	c := engine.Clients(ctx, e, 1)[0]
 	for _, name := range names(e) {
-		a, p := open(ctx, c, name), &peer{e, name}
-		a.Add(7)
-		p.asks(ctx, "1", "sum", 2)
-		counter, semaphore, _ := p.keys("sum")
+		for _, end := range []string{":adder-topic", ":topic"} {
+			a := open(ctx, c, name)
+			a.Add(7)
+			each(a, &peer{e, name, engine.SideName("", name) + end})
+			wants(ctx, a, 0)
+			must.Do(a.Close())
+		}
+	}
+}
+
+// answersAPeer has a peer ask an adder, which answers at the keys that it finds, or makes.
+func answersAPeer(ctx context.Context, e *harness.Env) {
+	withPeers(ctx, e, func(_ *primitives.LongAdder, p *peer) {
+		counter, semaphore := p.asks(ctx, "1", "sum"+p.topic, 2)
 		p.wantEnds(ctx, counter, semaphore)
 		e.WantText(ctx, counter, "14")
 		e.WantText(ctx, semaphore, "2")
-		p.asks(ctx, "0", "reset", 1)
-		counter, semaphore, _ = p.keys("reset")
-		p.wantEnds(ctx, semaphore)
+		counter, semaphore = p.asks(ctx, "0", "reset"+p.topic, 1)
 		e.WantText(ctx, semaphore, "1")
 		e.WantText(ctx, counter, "")
-		wants(ctx, a, 0)
-	}
+	})
 }
 
 // asksAPeer has a peer answer an adder.
 func asksAPeer(ctx context.Context, e *harness.Env) {
-	c := engine.Clients(ctx, e, 1)[0]
-	for _, name := range names(e) {
-		a, p := open(ctx, c, name), &peer{e, name}
-		a.Add(7)
+	withPeers(ctx, e, func(a *primitives.LongAdder, p *peer) {
 		p.answers(ctx, "1", func() { wants(ctx, a, 107) })
 		p.answers(ctx, "0", func() { must.Do(a.Reset(ctx)) })
-		wants(ctx, a, 0)
-	}
+	})
 }
 
 // needsMessages opens an adder, which fails where the server does not count all receivers, or has no messages.

@@ -14,10 +14,9 @@ import (
 // peer is an adder of another program that has counted 100. It answers requests as Redisson does.
 type peer struct {
 	*harness.Env
-	name string
+	name  string
+	topic string
 }
-
-func (p *peer) topic() string { return engine.SideName("", p.name) + ":adder-topic" }
 
 // keys returns the keys of a request, and the channel of the answers to it.
 func (p *peer) keys(id string) (counter, semaphore, channel string) {
@@ -33,14 +32,15 @@ func (p *peer) wantEnds(ctx context.Context, keys ...string) {
 	}
 }
 
-// asks sends a request n times, each for another adder, and awaits the answers of the only adder.
-func (p *peer) asks(ctx context.Context, what, id string, n int) {
-	_, _, channel := p.keys(id)
+// asks sends a request n times, each for another adder, and awaits the answers of the only adder. It returns the keys.
+func (p *peer) asks(ctx context.Context, what, id string, n int) (counter, semaphore string) {
+	counter, semaphore, channel := p.keys(id)
 	box, _ := p.Listen(ctx, p.Backend(ctx), channel)
 	for i := range n {
-		p.Publish(ctx, p.topic(), what+":"+id)
+		p.Publish(ctx, p.topic, what+":"+id)
 		box.AwaitMessage(ctx, fmt.Sprint(i+1))
 	}
+	return counter, semaphore
 }
 
 // request is the form of Redisson's requests.
@@ -49,8 +49,8 @@ var request = regexp.MustCompile(`^([01]):([0-9a-f]{32})$`)
 // answers answers each request once until ask returns, which must wait for that. Ask leaves no key of the last
 // request, since all have answered it.
 func (p *peer) answers(ctx context.Context, kind string, ask func()) {
-	box, sub := p.Listen(ctx, p.Backend(ctx), p.topic())
-	p.AwaitSubscribers(ctx, p.topic(), 2)
+	box, sub := p.Listen(ctx, p.Backend(ctx), p.topic)
+	p.AwaitSubscribers(ctx, p.topic, 2)
 	asker := must.Start(ask)
 	harness.NotYet("the asker", asker)
 	var counter, semaphore, channel string
@@ -75,5 +75,5 @@ func (p *peer) answers(ctx context.Context, kind string, ask func()) {
 	p.WantText(ctx, counter, "")
 	p.WantText(ctx, semaphore, "")
 	sub.Cancel()
-	p.AwaitSubscribers(ctx, p.topic(), 1)
+	p.AwaitSubscribers(ctx, p.topic, 1)
 }

@@ -47,7 +47,7 @@ func TestAddersOfOneBackendAnswerOnce(t *testing.T) {
 		}
 		for i, a := range all {
 			requireSum(t, 0x1111, a)
-			require.Equal(t, 2*(i+1), s.called("adder_answer"))
+			require.Equal(t, 4*(i+1), s.called("adder_answer"))
 		}
 		require.NoError(t, all[3].Close())
 		requireSum(t, 0x111, all[0])
@@ -113,16 +113,16 @@ func TestAdderSaysHowManyHaveAnswered(t *testing.T) {
 			err = ask(ctx)
 			require.Equal(t, time.Minute, time.Since(start))
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorContains(t, err, `long adder "x": 2 of 3 have answered`)
+			require.ErrorContains(t, err, `long adder "x": 4 of 5 have answered`)
 			require.ErrorContains(t, err, "enough")
 			var unanswered *primitives.UnansweredError
 			require.ErrorAs(t, err, &unanswered)
-			require.Equal(t, primitives.UnansweredError{Asked: 3, Answered: 2}, *unanswered)
+			require.Equal(t, primitives.UnansweredError{Asked: 5, Answered: 4}, *unanswered)
 		}
 		for _, r := range s.requests() { // They end by themselves.
-			require.Equal(t, "2", r.answered)
+			require.Equal(t, "4", r.answered)
 		}
-		// After 1, 2, 4, 8, 16 and 30 seconds all are asked anew.
+		// After 1, 2, 4, 8, 16 and 30 seconds all are asked again.
 		require.Len(t, s.requests(), 2*6)
 	})
 }
@@ -164,7 +164,7 @@ func TestAdderSaysHowManyHaveAnsweredBefore(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), bound)
 			defer cancel()
 			_, err = a.Sum(ctx)
-			require.ErrorContains(t, err, "1 of 2 have answered")
+			require.ErrorContains(t, err, "2 of 3 have answered")
 		}
 		require.Equal(t, 1+3, s.called("adder_ask"))
 	})
@@ -177,8 +177,8 @@ func TestAdderAnswersAtMostOnce(t *testing.T) {
 		fault fault
 		calls int
 	}{
-		"LostReply": {fault{broken: true}, 1},
-		"Outage":    {fault{err: fmt.Errorf("dial: %w", backend.ErrUnavailable)}, 2},
+		"LostReply": {fault{broken: true}, 2},
+		"Outage":    {fault{err: fmt.Errorf("dial: %w", backend.ErrUnavailable)}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -239,7 +239,7 @@ func TestAdderGivesUpAnAnswer(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		_, err := a.Sum(ctx)
-		require.EqualError(t, err, `sum long adder "x": 0 of 1 have answered within a minute`)
+		require.EqualError(t, err, `sum long adder "x": 0 of 2 have answered within a minute`)
 		require.Equal(t, 61*time.Second, time.Since(start))
 		time.Sleep(time.Hour)
 		tries := s.called("adder_answer")
@@ -298,7 +298,7 @@ func TestAdderStress(t *testing.T) {
 		}
 		all.Wait()
 		requireSum(t, 300, stays)
-		require.Equal(t, 1, s.subscribed())
+		require.Equal(t, 2, s.subscribed())
 	})
 }
 
@@ -343,6 +343,42 @@ func TestAdderMindsItsOwnMessages(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Zero(t, s.called("adder_answer"))
 		requireSum(t, 1, a)
-		require.Equal(t, 1, s.called("adder_answer"))
+		require.Equal(t, 2, s.called("adder_answer"))
 	})
+}
+
+// TestAdderIsAskedOnOneTopicOnly: the link is not subscribed to one of the topics at the moment of the request. What
+// it has counted is in the sum once.
+func TestAdderIsAskedOnOneTopicOnly(t *testing.T) {
+	t.Parallel()
+	for _, unheard := range []string{"{x}:adder-topic", "{x}:topic"} {
+		t.Run(unheard, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				a, other := openAdder(t, s.client(t, nil)), openAdder(t, s.over(t, deaf{s.newOwnLink(t), unheard}, nil))
+				a.Add(1)
+				other.Add(20)
+				requireSum(t, 21, a)
+				require.NoError(t, a.Reset(t.Context()))
+				requireSum(t, 0, a)
+			})
+		})
+	}
+}
+
+// deaf is a link that is never subscribed to one channel.
+type deaf struct {
+	backend.Backend
+	channel string
+}
+
+// Subscribe implements [backend.Subscriber].
+func (d deaf) Subscribe(
+	ctx context.Context, channel string, handler backend.Handler,
+) (backend.Subscription, error) {
+	if channel == d.channel {
+		channel = "elsewhere"
+	}
+	return d.Backend.Subscribe(ctx, channel, handler) //nolint:wrapcheck // A test's.
 }

@@ -63,10 +63,10 @@ func TestAdderSubscribesWhileOpen(t *testing.T) {
 		c := s.client(t, nil)
 		for range 2 {
 			a, b := openAdder(t, c), openAdder(t, c)
-			require.Equal(t, 1, s.subscribed())
+			require.Equal(t, 2, s.subscribed())
 			require.NoError(t, a.Close())
 			requireSum(t, 0, b)
-			require.Equal(t, 1, s.subscribed(), "what waits for answers is unsubscribed at once")
+			require.Equal(t, 2, s.subscribed(), "what waits for answers is unsubscribed at once")
 			require.NoError(t, b.Close())
 			require.Zero(t, s.subscribed())
 		}
@@ -134,7 +134,7 @@ func TestAdderAfterAPanic(t *testing.T) {
 	})
 }
 
-// TestAdderOpensTogether: several wait for one subscription. The one who asks for it leaves, or its client is
+// TestAdderOpensTogether: several callers wait for the subscriptions. The caller that asks for them leaves, or its client is
 // closed; another goes on.
 func TestAdderOpensTogether(t *testing.T) {
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestAdderOpensTogether(t *testing.T) {
 		for _, done := range all {
 			require.NoError(t, <-done)
 		}
-		require.Equal(t, 1, s.subscribed())
+		require.Equal(t, 2, s.subscribed())
 	})
 }
 
@@ -204,7 +204,7 @@ func TestAdderRefusals(t *testing.T) {
 		_, err = s.client(t, nil).OpenDoubleAdder(t.Context(), "x")
 		require.ErrorIs(t, err, primitives.ErrConflict)
 		require.ErrorContains(t, err, "an adder of the other kind")
-		require.Equal(t, 1, s.subscribed())
+		require.Equal(t, 2, s.subscribed())
 		require.NoError(t, a.Close())
 		d, err := c.OpenDoubleAdder(t.Context(), "x")
 		require.NoError(t, err)

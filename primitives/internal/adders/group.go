@@ -9,10 +9,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 )
@@ -25,7 +27,7 @@ const (
 	Reset = "0"
 
 	// Elsewhere begins the message that a group publishes instead of an answer, if it hears a
-	// request of another logical database. The id of the request and the name of the group follow.
+	// request of another logical database. The id of the request and [Answer].Name follow.
 	// Redisson's adders ignore the message.
 	Elsewhere = "2"
 
@@ -53,9 +55,18 @@ type Member interface {
 	// Answers returns at how many places the adder answers Redisson's requests.
 	Answers() int
 
-	// Answer begins to send the group's answer to a request. sum is nil for a request to reset, whose
-	// number in the group is reset.
-	Answer(id string, sum *Count, reset int)
+	// Answer begins to send an answer to a request.
+	Answer(a Answer)
+}
+
+// Answer is the answer of a group to a request.
+type Answer struct {
+	ID    string // of the request
+	Sum   *Count // nil: none is asked for, or the group has sent it
+	Reset int    // the number of a request to reset; 0: it is none, or the group has answered it
+
+	// Name is another for each answer of a group to one request.
+	Name string
 }
 
 // ErrOtherKind means that the group has adders of the other kind.
@@ -74,10 +85,18 @@ type registry struct {
 
 type groupKey struct {
 	backend backend.Backend
-	topic   string
+	topics  Topics
 }
 
-// Group is all open adders of one name over one backend. It hears a request once, and answers it once.
+// Topics are the channels of the requests to the adders of one name.
+type Topics struct {
+	Now    string // of Redisson 3.38 and newer
+	Former string // of older Redisson
+}
+
+// Group is all open adders of one name over one backend. It hears a request of Redisson on one of the topics. It hears
+// one of ours on both, and answers twice, since the server counts it as two receivers. The first of these answers
+// has the sum.
 type Group struct {
 	key    groupKey
 	name   string
@@ -85,30 +104,31 @@ type Group struct {
 	turn   chan struct{} // has a value while one of them subscribes
 
 	// The registry's mutex guards these.
-	members      map[Member]struct{}
-	subscription backend.Subscription // nil: not acknowledged yet
-	requests     map[string]*echo     // of members, under way
-	resets       int                  // requests to reset that were heard
-	obeyed       int                  // the number of the last of them that was obeyed
+	members       map[Member]struct{}
+	subscriptions []backend.Subscription // none: not acknowledged yet
+	once          map[string]time.Time   // since when a request of ours was heard on one topic only
+	requests      map[string]*echo       // of members, under way
+	resets        int                    // requests to reset that were heard
+	obeyed        int                    // the number of the last of them that was obeyed
 }
 
 // echo records how far a member's request has come.
 type echo struct {
 	heard     bool                // it came back to the group
-	elsewhere map[string]struct{} // the groups that have heard it in another logical database
-	fewer     func()              // called when another group has
+	elsewhere map[string]struct{} // the names of answers that groups in another logical database do not give
+	fewer     func()              // called when there is another such name
 }
 
-// Join adds m to the group of the adders over b that hear the requests of a topic. double says that they count
+// Join adds m to the group of the adders over b that hear the requests of the topics. double says that they count
 // float64s.
-func Join(b backend.Backend, topic string, double bool, m Member) (*Group, error) {
+func Join(b backend.Backend, topics Topics, double bool, m Member) (*Group, error) {
 	if !reflect.ValueOf(b).Comparable() {
 		return nil, fmt.Errorf("%w: backends of type %T cannot be compared, which adders need: use a pointer",
 			backend.ErrNotSupported, b)
 	}
 	open.mu.Lock()
 	defer open.mu.Unlock()
-	key := groupKey{b, topic}
+	key := groupKey{b, topics}
 	g := open.groups[key]
 	switch {
 	case g == nil:
@@ -127,7 +147,7 @@ func (r *registry) newGroup(key groupKey, double bool) *Group {
 	}
 	g := &Group{
 		key: key, name: randomHex(16), double: double, turn: make(chan struct{}, 1),
-		members: make(map[Member]struct{}), requests: make(map[string]*echo),
+		members: make(map[Member]struct{}), requests: make(map[string]*echo), once: make(map[string]time.Time),
 	}
 	r.groups[key] = g
 	return g
@@ -140,25 +160,26 @@ func randomHex(n int) string {
 	return hex.EncodeToString(digits)
 }
 
-// Name returns a random name, by which the group of a request counts each other group once.
-func (g *Group) Name() string { return g.name }
-
-// Leave removes m from the group. The last member ends the subscription.
+// Leave removes m from the group. The last member ends the subscriptions.
 func (g *Group) Leave(m Member) {
 	open.mu.Lock()
 	delete(g.members, m)
-	var unused backend.Subscription
+	var unused []backend.Subscription
 	if len(g.members) == 0 && open.groups[g.key] == g {
 		delete(open.groups, g.key)
-		unused = g.subscription
+		unused = g.subscriptions
 	}
 	open.mu.Unlock()
-	if unused != nil {
-		unused.Cancel()
+	cancel(unused)
+}
+
+func cancel(all []backend.Subscription) {
+	for _, s := range all {
+		s.Cancel()
 	}
 }
 
-// Subscribe returns when the group's subscription is acknowledged. One caller at a time subscribes:
+// Subscribe returns when the group's subscriptions are acknowledged. One caller at a time subscribes:
 // if it leaves, the next caller does.
 func (g *Group) Subscribe(ctx context.Context) error {
 	select {
@@ -170,28 +191,36 @@ func (g *Group) Subscribe(ctx context.Context) error {
 	if g.subscribed() {
 		return ctx.Err()
 	}
-	s, err := g.key.backend.Subscribe(ctx, g.key.topic, g.handle)
-	if err == nil && !g.keep(s) {
-		s.Cancel()
-		err = backend.ErrClosed
+	var all []backend.Subscription
+	for _, topic := range []string{g.key.topics.Now, g.key.topics.Former} {
+		s, err := g.key.backend.Subscribe(ctx, topic, g.handle)
+		if err != nil {
+			cancel(all)
+			return err //nolint:wrapcheck // It is classified.
+		}
+		all = append(all, s)
 	}
-	return err
+	if !g.keep(all) {
+		cancel(all)
+		return backend.ErrClosed
+	}
+	return nil
 }
 
 func (g *Group) subscribed() bool {
 	open.mu.Lock()
 	defer open.mu.Unlock()
-	return g.subscription != nil
+	return g.subscriptions != nil
 }
 
-// keep keeps the subscription. It reports false if all members have left meanwhile.
-func (g *Group) keep(s backend.Subscription) bool {
+// keep keeps the subscriptions. It reports false if all members have left meanwhile.
+func (g *Group) keep(all []backend.Subscription) bool {
 	open.mu.Lock()
 	defer open.mu.Unlock()
 	if len(g.members) == 0 {
 		return false
 	}
-	g.subscription = s
+	g.subscriptions = all
 	return true
 }
 
@@ -217,20 +246,42 @@ func (g *Group) answer(what, id string) {
 	if q := g.requests[id]; q != nil {
 		q.heard = true
 	}
-	var sum *Count
+	answer := Answer{ID: id, Name: g.name}
 	switch {
+	case g.hasHeard(id):
+		answer.Name += "+"
 	case what == Sum:
 		part := g.apply(what)
-		sum = &part
+		answer.Sum = &part
 	case Ours(id): // It may come from another logical database.
 		g.resets++
+		answer.Reset = g.resets
 	default:
 		g.resets++
 		g.obey(g.resets)
 	}
 	if m := g.speaker(); m != nil {
-		m.Answer(id, sum, g.resets) // Within the mutex: a client that closes has removed its members, and waits for this.
+		m.Answer(answer) // Within the mutex: a client that closes has removed its members, and waits for this.
 	}
+}
+
+// onceFor is how long a group remembers a request of ours that it has heard on one topic only, because it was not
+// subscribed to the other. No request is under way for longer.
+const onceFor = time.Minute
+
+// hasHeard reports whether the group hears a request of ours for the second time. The caller holds the mutex.
+func (g *Group) hasHeard(id string) bool {
+	if !Ours(id) {
+		return false
+	}
+	_, heard := g.once[id]
+	delete(g.once, id)
+	if !heard {
+		now := time.Now()
+		maps.DeleteFunc(g.once, func(_ string, since time.Time) bool { return now.Sub(since) > onceFor })
+		g.once[id] = now
+	}
+	return heard
 }
 
 // speaker returns the member that answers. It prefers a member with a KeyPrefix, which answers at
@@ -260,17 +311,17 @@ func (g *Group) obey(reset int) {
 	}
 }
 
-// countOut notes that a group in another logical database heard a member's request. That group
-// gives no answer. The caller holds the mutex.
+// countOut notes that a group in another logical database heard a member's request, and gives one answer less. The
+// caller holds the mutex.
 func (g *Group) countOut(message string) {
-	id, group, _ := strings.Cut(message, ":")
+	id, answer, _ := strings.Cut(message, ":")
 	if q := g.requests[id]; q != nil {
-		q.elsewhere[group] = struct{}{}
+		q.elsewhere[answer] = struct{}{}
 		q.fewer()
 	}
 }
 
-// Elsewhere returns how many groups in another logical database have heard a member's request. The
+// Elsewhere returns how many answers to a member's request groups in another logical database do not give. The
 // next such group calls fewer.
 func (g *Group) Elsewhere(id string, fewer func()) int64 {
 	open.mu.Lock()

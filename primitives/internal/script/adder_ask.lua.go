@@ -14,17 +14,18 @@ import (
 
 var adderAskScript = backend.Script{
 	Name: "adder_ask", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "ac936b64d659cc30499401c13d2c1d94e8c1dade",
+	SHA1: "d1062198407cae2dbe50a4a137b4a56bb1bc9925",
 	Source: "\n\n\n" + `local answers = {} for i = 1, #KEYS do answers[i] = KEYS[i] end
 local request = ARGV[1]
 local ttl = ARGV[2]
 local publish = ARGV[3]
 local topic = ARGV[4]
+local former = ARGV[5]
 
 
 do local object = answers[1] if not redis.acl_check_cmd('set', object) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. object}) end end
 do local object = answers[1] if not redis.acl_check_cmd('del', object) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. object}) end end
-local asked = redis.call(publish, topic, request)
+local asked = redis.call(publish, topic, request) + redis.call(publish, former, request)
 for _, key in ipairs(answers) do
   redis.call('set', key, '0', 'px', ttl)
 end
@@ -33,17 +34,19 @@ return asked
 }
 
 // AdderAsk asks all adders of a name for their counts, or to reset them, and returns the number
-// of receivers. The keys for their answers expire, because the answers may never be taken.
+// of receivers, on both topics. The keys for their answers expire, because the answers may
+// never be taken.
 //
 //   - answers: string keys; in pairs: the sum, and the number of answers
 //   - request: 1 or 0, a colon, and the id in the names of the keys
 //   - ttl: milliseconds; of the keys
 //   - publish: PUBLISH|SPUBLISH
 //   - topic: channel
+//   - former: channel; topic, of Redisson before 3.38
 //   - returns asked: int(0..2147483647)
 func AdderAsk(
 	ctx context.Context, r backend.ScriptRunner,
-	answers []string, request string, ttl time.Duration, publish, topic string,
+	answers []string, request string, ttl time.Duration, publish, topic, former string,
 ) (asked int64, err error) {
 	c := scriptcall.Call{Script: &adderAskScript}
 	c.NotEmpty("answers", len(answers))
@@ -51,6 +54,7 @@ func AdderAsk(
 		request, c.Milliseconds("ttl", ttl),
 		c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
 		c.Channel("topic", topic, publish, answers...),
+		c.Channel("former", former, publish, answers...),
 	})
 	return scriptcall.Value(c.Run(ctx, r, len(answers), words), "asked", scriptcall.In(0, 2147483647).Int)
 }
