@@ -80,21 +80,25 @@ var rules = []rule{
 	{dir: "primitives/internal/dispatch", imports: []string{"backend"}},
 	{dir: "primitives/internal/batch"},
 	{dir: "primitives/internal/renew", imports: []string{"backend", "primitives/internal/batch", zap}},
-	{dir: "primitives/internal/orphan", imports: []string{"backend", "primitives/internal/batch"}},
+	{dir: "primitives/internal/orphan", imports: []string{"backend", "primitives/internal/batch", "primitives/trace"}},
+	{dir: "primitives/internal/worded"},
 	{dir: "primitives/internal/listen/...", imports: []string{"backend", zap}},
 	// The two ways to wait do not know each other.
 	waiting("primitives/internal/wait"),
 	waiting("primitives/internal/line"),
+	// A lease knows what is held only by an interface.
+	{dir: "primitives/lease", imports: []string{"backend", "primitives/internal/worded", "primitives/trace"}},
 	{
 		dir:     "primitives/extend",
-		imports: []string{"backend", "primitives/trace", "primitives/internal/...", zap},
+		imports: []string{"backend", "primitives/lease", "primitives/trace", "primitives/internal/...", zap},
 		tests:   []string{"primitives"}, // whose client authors get
 	},
 	// Ours are made of what everybody's are made of. Only adders are more than one client's.
 	{
 		dir: "primitives",
 		imports: []string{
-			"backend", "primitives/extend", "primitives/trace", "primitives/internal/script", "primitives/internal/adders", zap,
+			"backend", "primitives/extend", "primitives/lease", "primitives/trace", "primitives/internal/script",
+			"primitives/internal/adders", "primitives/internal/worded", zap,
 		},
 	},
 	{dir: "luagen/...", imports: []string{"luagen/internal/..."}},
@@ -324,6 +328,8 @@ func TestImportRules(t *testing.T) {
 		{dir: "primitives", imported: module + "/primitives/extend", allowed: true},
 		{dir: "primitives/extend", imported: module + "/primitives/internal/wait", allowed: true},
 		{dir: "primitives/extend", imported: module + "/primitives"},
+		{dir: "primitives/lease", imported: module + "/primitives/extend"},
+		{dir: "primitives/lease", imported: module + "/primitives/internal/renew"},
 		{dir: "primitives/extend", imported: module + "/primitives", test: true, allowed: true},
 		{dir: "primitives/internal/wait", imported: module + "/primitives/extend"},
 		{dir: "primitives/internal/wait", imported: module + "/primitives/internal/listen", allowed: true},

@@ -10,6 +10,7 @@
 //
 //   - backend: the contract between primitives and drivers, in numbered clauses. Packages fanout and
 //     evalsha below it are for authors of backends.
+//   - primitives/lease: what the holder of a lock gets. Package primitives has its types under the same names.
 //   - primitives/extend: what primitives are made of, for authors of their own.
 //   - conformance: the test suite that a backend must pass.
 //   - luagen: the command that turns an annotated Lua script into a typed Go function which runs on

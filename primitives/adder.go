@@ -14,6 +14,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/adders"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
 const (
@@ -56,7 +57,7 @@ func (e *UnansweredError) Error() string {
 }
 
 // errAdderClosed is the [ErrClosed] of an adder.
-var errAdderClosed = extend.Worded("adder or client closed", ErrClosed)
+var errAdderClosed = worded.As("adder or client closed", ErrClosed)
 
 // adder has the parts that a [LongAdder] and a [DoubleAdder] share.
 type adder struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
@@ -98,7 +99,7 @@ func New(b backend.Backend, opts *Options) (*Client, error) { return newClient(b
 func NewClosing(b backend.Backend, opts *Options) (*Client, error) {
 	c, err := newClient(b, opts, true)
 	if err != nil && b != nil {
-		err = extend.Join(err, b.Close())
+		err = worded.Join(err, b.Close())
 	}
 	return c, err
 }

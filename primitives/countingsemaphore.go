@@ -8,6 +8,8 @@ import (
 
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // CountingOrder is the order in which waiters acquire a [CountingSemaphore].
@@ -24,7 +26,7 @@ const (
 )
 
 // errNoSlot is the refusal of a counting semaphore.
-var errNoSlot = extend.Worded("no slot is free", ErrNotAcquired)
+var errNoSlot = worded.As("no slot is free", ErrNotAcquired)
 
 // CountingSemaphoreOptions configure a [CountingSemaphore]. The zero value of each field means its default.
 type CountingSemaphoreOptions struct {
@@ -190,7 +192,7 @@ func (s *CountingSemaphore) TryAcquire(ctx context.Context) (*Lease, error) {
 
 // Do is [Lock.Do] for a holder of the semaphore. The lease's token is no fence.
 func (s *CountingSemaphore) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return s.doOf(extend.Do(ctx, s.Acquire, work), s.logFailed)
+	return s.doOf(lease.Do(ctx, s.Acquire, work), s.logFailed)
 }
 
 // Refresh extends a lease to its whole length, from now on. Nil means that the server has extended

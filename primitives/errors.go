@@ -5,6 +5,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 var (
@@ -19,16 +20,16 @@ var (
 	// or [ErrClosed] if [Client.Close] ended and released the lease. With ErrLost, or if work went on
 	// after Close, another owner may have held the object meanwhile. From [Lock.Holder] it means that
 	// the lock is free.
-	ErrNotHeld = extend.ErrNotHeld
+	ErrNotHeld = lease.ErrNotHeld
 
 	// ErrLost means that a lease ended before it was released: the client could not renew it in
 	// time, or the server no longer had it. It is also the cause with which the lease's contexts
 	// end.
-	ErrLost = extend.ErrLost
+	ErrLost = lease.ErrLost
 
 	// ErrReleased means that a lease was released. It is also the cause with which the lease's
 	// contexts end at Release.
-	ErrReleased = extend.ErrReleased
+	ErrReleased = lease.ErrReleased
 
 	// ErrClosed means that the client is closed, or its backend or driver. Nothing was sent. From
 	// [Lease.Release] together with [ErrNotHeld]: [Client.Close] had ended the lease, and released it
@@ -68,7 +69,7 @@ var (
 	// each other, and do not re-enter each other. A goroutine that is to wait for the
 	// end of the lease needs a context without the lease. Nothing was sent, and the lease is
 	// unchanged.
-	ErrSelfDeadlock = extend.ErrSelfDeadlock
+	ErrSelfDeadlock = lease.ErrSelfDeadlock
 
 	// ErrNoRate means that a rate limiter has no rate: it was not set, it was deleted, or it has
 	// expired. With the option Rate, Acquire sets it.
@@ -117,7 +118,7 @@ var (
 // acquire has not called work, and returns no ReleaseError. So a caller may repeat a Do because of
 // [ErrIndeterminate] or [ErrUnavailable] only if errors.As finds no *ReleaseError. Errors that work
 // itself returns mean what work says.
-type ReleaseError = extend.ReleaseError
+type ReleaseError = lease.ReleaseError
 
 // FieldError names an invalid argument or option, and the reason: its fields are Field and Problem.
 // Nothing was sent.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // exclusiveLock is embedded by the locks that one owner at a time holds, in a hash of owner and
@@ -103,7 +104,7 @@ func (l *exclusiveLock) TryLock(ctx context.Context) (*Lease, error) {
 // case Do waits for that answer for a tenth of the lease at most, within 1 s and 3 s. Without an answer
 // the client repeats the release in the background.
 func (l *exclusiveLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return extend.Do(ctx, l.Lock, work)
+	return lease.Do(ctx, l.Lock, work)
 }
 
 // ForceUnlock frees the lock, whichever owner holds it, and reports whether it was held. The holder

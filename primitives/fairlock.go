@@ -7,6 +7,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // FairLockOptions configure a [FairLock]. The zero value of each field means its default.
@@ -167,7 +168,7 @@ func (l *FairLock) TryLock(ctx context.Context) (*Lease, error) {
 
 // Do is [Lock.Do] for this kind of lock.
 func (l *FairLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return extend.Do(ctx, l.Lock, work)
+	return lease.Do(ctx, l.Lock, work)
 }
 
 // ForceUnlock frees the lock, whichever owner holds it, wakes the first waiter, and reports whether

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // Locker is a lock that can be part of a [MultiLock]. Each lock of this package is a Locker,
@@ -143,7 +144,7 @@ func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 
 // Do is [Lock.Do] for all of the locks. The lease's Parts have the tokens.
 func (m *MultiLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return extend.Do(ctx, m.Lock, work)
+	return lease.Do(ctx, m.Lock, work)
 }
 
 // acquire returns the lease of an attempt that was granted.
@@ -154,12 +155,12 @@ func (m *MultiLock) acquire(run func(a *multiAttempt) error) (*Lease, error) {
 	a := &multiAttempt{locks: m.locks, first: -1}
 	err := run(a)
 	if err == nil {
-		var lease *Lease
-		lease, err = extend.NewJoint(extend.JointConfig{
+		var joint *Lease
+		joint, err = lease.NewJoint(lease.JointConfig{
 			Name: "multi lock", Parts: a.leases, Need: len(a.leases),
 		})
 		if err == nil {
-			return lease, nil
+			return joint, nil
 		}
 	}
 	return nil, fmt.Errorf("acquire multi lock: %w", err)
@@ -204,7 +205,7 @@ func (a *multiAttempt) ask(ctx context.Context) error {
 	}
 	err := a.takeOthers(ctx)
 	if err != nil {
-		_ = extend.ReleaseAll(ctx, a.leases, partReleaseTimeout) // Unanswered releases continue in the background.
+		_ = lease.ReleaseAll(ctx, a.leases, partReleaseTimeout) // Unanswered releases continue in the background.
 	}
 	return err
 }
@@ -217,7 +218,7 @@ const partTimeout = 2 * time.Second
 func (a *multiAttempt) takeOthers(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
-	errs := extend.Together(len(a.locks), func(i int) (err error) {
+	errs := lease.Together(len(a.locks), func(i int) (err error) {
 		if a.leases[i] == nil {
 			a.leases[i], err = a.locks[i].TryLock(limited)
 		}

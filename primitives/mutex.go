@@ -12,6 +12,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // signWorth is the longest time for which a sign of life of a waiter of a [Mutex] counts, unless the
@@ -142,7 +143,7 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 
 // Do is [Lock.Do] for this kind of lock.
 func (m *Mutex) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return extend.Do(ctx, m.Lock, work)
+	return lease.Do(ctx, m.Lock, work)
 }
 
 // ForceUnlock ends the hold, whichever owner has it, grants the mutex to the first waiter, and

@@ -12,6 +12,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 const (
@@ -146,7 +147,7 @@ func (j *PeriodicJob) do(
 		return false, err
 	}
 	lock := func(ctx context.Context) (*Lease, error) { return j.acquire(ctx, at, acquire) }
-	err = extend.Do(ctx, lock, func(ctx context.Context, lease *Lease) error {
+	err = lease.Do(ctx, lock, func(ctx context.Context, lease *Lease) error {
 		ran = true
 		if err := work(ctx, lease); err != nil {
 			return err
@@ -176,7 +177,7 @@ func (j *PeriodicJob) acquire(
 	ctx context.Context, at time.Time, acquire func(*extend.Leases, context.Context) (*Lease, error),
 ) (*Lease, error) {
 	return extend.Call(ctx, &j.lock.base, nil, "acquire", func() (*Lease, error) {
-		if j.lock.base.Holder(ctx) != "" {
+		if lease.Holder(ctx, j.lock.base.ID()) != "" {
 			return nil, ErrSelfDeadlock // A re-entry would not read the record.
 		}
 		config := j.leases

@@ -12,6 +12,8 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // maxIDs is the most permits that one call acquires or releases.
@@ -172,9 +174,9 @@ func (s *PermitSemaphore) explain(err error, n int) error {
 	switch {
 	case errors.Is(err, backend.ScriptError("SHARED")):
 		text := fmt.Sprintf("%v: the key %q exists, and a semaphore there has the same leases", ErrConflict, s.twin)
-		return extend.Worded(text, ErrConflict, err)
+		return worded.As(text, ErrConflict, err)
 	case errors.Is(err, backend.ScriptError("TOOMANY")):
-		return extend.Worded(fmt.Sprintf("%v: %d", ErrAboveTotal, n), ErrAboveTotal, err)
+		return worded.As(fmt.Sprintf("%v: %d", ErrAboveTotal, n), ErrAboveTotal, err)
 	}
 	return err
 }
@@ -223,7 +225,7 @@ func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int) (*Lease, error)
 // Do is [Lock.Do] for n permits. There is no token.
 func (s *PermitSemaphore) Do(ctx context.Context, n int, work func(ctx context.Context, lease *Lease) error) error {
 	acquire := func(ctx context.Context) (*Lease, error) { return s.Acquire(ctx, n) }
-	return s.doOf(extend.Do(ctx, acquire, work), s.logFailed)
+	return s.doOf(lease.Do(ctx, acquire, work), s.logFailed)
 }
 
 func (s *PermitSemaphore) acquire(

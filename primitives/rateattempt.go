@@ -10,6 +10,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
 // rateAttempt is one attempt to acquire permits of a rate limiter, which may create the limiter.
@@ -91,9 +92,9 @@ func (a *rateStateTry) Try(ctx context.Context) (extend.Answer, error) {
 func rateError(err error, n int) error {
 	switch {
 	case errors.Is(err, backend.ScriptError("NORATE")):
-		return extend.Worded(ErrNoRate.Error(), ErrNoRate, err)
+		return worded.As(ErrNoRate.Error(), ErrNoRate, err)
 	case errors.Is(err, backend.ScriptError("TOOMANY")):
-		return extend.Worded(fmt.Sprintf("%v: %d", ErrAboveRate, n), ErrAboveRate, err)
+		return worded.As(fmt.Sprintf("%v: %d", ErrAboveRate, n), ErrAboveRate, err)
 	}
 	return err
 }

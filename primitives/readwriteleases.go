@@ -7,6 +7,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // writeField returns the hash field of a writer. The field of a reader is its owner alone.
@@ -18,12 +19,12 @@ type leasableRead ReadWriteLock
 // Acquire implements [extend.Leasable]. If ctx re-enters a write lease, that writer does not refuse
 // its own reader.
 func (l *leasableRead) Acquire(
-	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+	ctx context.Context, r backend.ScriptRunner, owner string, length time.Duration,
 ) (int64, extend.Answer, error) {
 	asks := l.read.base.AsksRights()
 	result, err := script.ReadAcquire(ctx, r, script.ReadAcquireParams{
 		Lock: l.read.base.Key(), Side: l.read.readers, Token: l.read.tokenKey, Waiting: l.read.writers,
-		Owner: owner, Writer: l.write.base.Holder(ctx), Lease: lease, Tokenttl: &l.read.tokenTTL,
+		Owner: owner, Writer: lease.Holder(ctx, l.write.base.ID()), Lease: length, Tokenttl: &l.read.tokenTTL,
 		Standback: l.read.preferWriters, Publish: l.read.publish(), Released: l.read.channel,
 		Asks: asks,
 	})
@@ -58,16 +59,16 @@ type leasableWrite struct {
 // Acquire implements [extend.Leasable]. Under a context of a read lease the writer would wait for
 // itself.
 func (l *leasableWrite) Acquire(
-	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
+	ctx context.Context, r backend.ScriptRunner, owner string, length time.Duration,
 ) (int64, extend.Answer, error) {
-	if l.read.base.Holder(ctx) != "" || l.waits && l.read.base.CheckSelfDeadlock(ctx) != nil {
+	if lease.Holder(ctx, l.read.base.ID()) != "" || l.waits && lease.CheckSelfDeadlock(ctx, l.read.base.ID()) != nil {
 		return 0, extend.Answer{}, ErrUpgrade
 	}
 	s := &l.write
 	asks := s.base.AsksRights()
 	result, err := script.WriteAcquire(ctx, r, script.WriteAcquireParams{
 		Lock: s.base.Key(), Side: s.readers, Token: s.tokenKey, Waiting: s.writers,
-		Owner: owner, Lease: lease, Tokenttl: &s.tokenTTL,
+		Owner: owner, Lease: length, Tokenttl: &s.tokenTTL,
 		Prefer: s.preferWriters, Queue: s.preferWriters && l.waits,
 		Publish: s.publish(), Released: s.channel, Asks: asks,
 	})

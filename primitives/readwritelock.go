@@ -8,6 +8,7 @@ import (
 
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // readWriteUnits is the number of units of a read-write lock: a reader needs one unit, a writer
@@ -182,7 +183,7 @@ func (l *ReadLock) Lock(ctx context.Context) (*Lease, error) {
 
 // Do is [Lock.Do] for a reader.
 func (l *ReadLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return extend.Do(ctx, l.Lock, work)
+	return lease.Do(ctx, l.Lock, work)
 }
 
 // ForceUnlock ends the leases of all readers, and reports whether there was a reader. While a
@@ -243,7 +244,7 @@ func (l *WriteLock) Lock(ctx context.Context) (*Lease, error) {
 
 // Do is [Lock.Do] for a writer.
 func (l *WriteLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return extend.Do(ctx, l.Lock, work)
+	return lease.Do(ctx, l.Lock, work)
 }
 
 // ForceUnlock ends the writer's lease, and the leases of its own readers, and reports whether there

@@ -11,6 +11,8 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // RedLockOptions configure a [RedLock]. The zero value of each field means its default.
@@ -156,7 +158,7 @@ func (l *RedLock) Lock(ctx context.Context) (*Lease, error) {
 func (l *RedLock) checkSelfDeadlock(ctx context.Context) (err error) {
 	free := len(l.nodes)
 	for _, node := range l.nodes {
-		if kept := node.base.CheckSelfDeadlock(ctx); kept != nil {
+		if kept := lease.CheckSelfDeadlock(ctx, node.base.ID()); kept != nil {
 			free, err = free-1, kept
 		}
 	}
@@ -174,7 +176,7 @@ func (l *RedLock) TryLock(ctx context.Context) (*Lease, error) {
 
 // Do is [Lock.Do] for a majority of the nodes.
 func (l *RedLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return extend.Do(ctx, l.Lock, work)
+	return lease.Do(ctx, l.Lock, work)
 }
 
 func (l *RedLock) acquire(run func(a *redAttempt) error) (*Lease, error) {
@@ -213,7 +215,7 @@ func (a *redAttempt) Try(ctx context.Context) (extend.Answer, error) {
 		a.lease = lease
 		return extend.Answer{Granted: err == nil}, err
 	}
-	_ = extend.ReleaseAll(ctx, leases, a.timeout) // Unanswered releases continue in the background.
+	_ = lease.ReleaseAll(ctx, leases, a.timeout) // Unanswered releases continue in the background.
 	left := slices.IndexFunc(errs, func(err error) bool { return ctx.Err() != nil && errors.Is(err, ctx.Err()) })
 	switch {
 	case left >= 0:
@@ -232,7 +234,7 @@ func (l *RedLock) askAll(ctx context.Context) ([]*Lease, []error) {
 	defer cancel()
 	leases, began := make([]*Lease, len(l.nodes)), time.Now()
 	var granted, failed atomic.Int32
-	errs := extend.Together(len(l.nodes), func(i int) (err error) {
+	errs := lease.Together(len(l.nodes), func(i int) (err error) {
 		leases[i], err = l.nodes[i].TryLock(ctx)
 		if err == nil && int(granted.Add(1)) == l.need || err != nil && int(failed.Add(1)) == len(l.nodes)-l.need+1 {
 			time.AfterFunc(max(time.Since(began), leastStraggling), cancel)
@@ -247,13 +249,13 @@ const leastStraggling = 10 * time.Millisecond
 
 // join makes one lease of the leases of a majority.
 func (l *RedLock) join(leases []*Lease) (*Lease, error) {
-	config := extend.JointConfig{
+	config := lease.JointConfig{
 		Name: l.describe(), Parts: leases, Need: l.need, Pause: l.pause, ReleaseTimeout: l.timeout,
 	}
 	if l.renewed {
 		config.Regain = l.regain
 	}
-	return extend.NewJoint(config)
+	return lease.NewJoint(config)
 }
 
 // regain asks one node again for the lock.
@@ -282,5 +284,5 @@ func (l *RedLock) noMajority(answered int, errs []error) error {
 		failures = append(failures, err)
 		text += fmt.Sprintf("; node %d: %s", i+1, why)
 	}
-	return extend.Worded(text, failures...)
+	return worded.As(text, failures...)
 }

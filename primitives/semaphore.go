@@ -10,10 +10,11 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
 // errTooFewPermits is the refusal of an object that has permits.
-var errTooFewPermits = extend.Worded("too few permits", ErrNotAcquired)
+var errTooFewPermits = worded.As("too few permits", ErrNotAcquired)
 
 // maxPermits is the largest number of permits in Redisson.
 const maxPermits = math.MaxInt32

@@ -7,6 +7,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // SpinLockOptions configure a [SpinLock]. The zero value of each field means its default.
@@ -112,7 +113,7 @@ func (l *SpinLock) TryLock(ctx context.Context) (*Lease, error) {
 
 // Do is [Lock.Do] for this kind of lock.
 func (l *SpinLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return extend.Do(ctx, l.Lock, work)
+	return lease.Do(ctx, l.Lock, work)
 }
 
 // ForceUnlock frees the lock, whichever owner holds it, and reports whether it was held. The holder

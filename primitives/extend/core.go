@@ -17,6 +17,8 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/orphan"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
+	"github.com/hasp-go/hasp/primitives/lease"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
@@ -133,7 +135,7 @@ func (c *Core) Close(ctx context.Context) error {
 	c.listen.Close()
 	c.calls.BeginClose()
 	for _, h := range c.keeper.Close() {
-		_ = h.OnLost.(*hold).end(ctx, byClose, releaseWait{}) //nolint:forcetypeassert // Holds are this package's.
+		_ = h.OnLost.(*hold).end(ctx, byClose, lease.ReleaseWait{}) //nolint:forcetypeassert // Holds are this package's.
 	}
 	c.background(func(context.Context) {
 		c.listen.AwaitEnd()
@@ -145,7 +147,7 @@ func (c *Core) Close(ctx context.Context) error {
 	c.calls.Close()
 	c.orphans.Drop(errClosed)
 	if c.opts.ClosesBackend {
-		err = Join(err, c.backend.Close())
+		err = worded.Join(err, c.backend.Close())
 	}
 	if err != nil {
 		c.closeErr = fmt.Errorf("close client: %w", err)
@@ -209,7 +211,7 @@ func (c *Core) lossCause() error {
 	if c.isClosed() {
 		return errClosed
 	}
-	return ErrLost
+	return lease.ErrLost
 }
 
 func (c *Core) isClosed() bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // fakeServer does in Go what the scripts of these tests do.
@@ -144,8 +145,8 @@ func newSeat(t *testing.T, client *primitives.Client) *seat {
 	return s
 }
 
-func (s *seat) take(ctx context.Context) (*extend.Lease, error) {
-	return extend.Call(ctx, &s.object, nil, "take", func() (*extend.Lease, error) {
+func (s *seat) take(ctx context.Context) (*lease.Lease, error) {
+	return extend.Call(ctx, &s.object, nil, "take", func() (*lease.Lease, error) {
 		return s.leases.Acquire(ctx)
 	})
 }
@@ -208,21 +209,21 @@ func TestForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFakeServer()
 		client := s.client(t)
-		lease, err := newSeat(t, client).take(t.Context())
+		held, err := newSeat(t, client).take(t.Context())
 		require.NoError(t, err)
-		require.EqualValues(t, 7, lease.Token())
+		require.EqualValues(t, 7, held.Token())
 		time.Sleep(time.Minute)
 		synctest.Wait() // A renewal is due at that instant.
 		renewals := s.called("seat_renew")
 		require.NotZero(t, renewals)
-		require.NoError(t, lease.Err())
-		work := lease.Context(t.Context())
+		require.NoError(t, held.Err())
+		work := held.Context(t.Context())
 
-		lease.Forget()
-		lease.Forget()
-		require.Equal(t, extend.ErrReleased, context.Cause(work))
-		require.Equal(t, extend.ErrReleased, lease.Err())
-		require.ErrorIs(t, lease.Release(t.Context()), extend.ErrNotHeld)
+		held.Forget()
+		held.Forget()
+		require.Equal(t, lease.ErrReleased, context.Cause(work))
+		require.Equal(t, lease.ErrReleased, held.Err())
+		require.ErrorIs(t, held.Release(t.Context()), lease.ErrNotHeld)
 		time.Sleep(time.Minute)
 		require.Equal(t, renewals, s.called("seat_renew"))
 		require.NoError(t, client.Close(t.Context()))
@@ -238,7 +239,7 @@ func TestManyOwners(t *testing.T) {
 		s := newFakeServer()
 		client := s.client(t)
 		seat := newSeat(t, client)
-		var leases []*extend.Lease
+		var leases []*lease.Lease
 		for range 3 {
 			lease, err := seat.take(t.Context())
 			require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // TestHolder asks who holds an object by the context of its leases.
@@ -21,15 +22,15 @@ func TestHolder(t *testing.T) {
 		require.NoError(t, err)
 		inner, err := seat.take(t.Context())
 		require.NoError(t, err)
-		require.Empty(t, seat.object.Holder(t.Context()))
-		require.Empty(t, seat.object.Holder(outer.Context(t.Context())))
+		require.Empty(t, lease.Holder(t.Context(), seat.object.ID()))
+		require.Empty(t, lease.Holder(outer.Context(t.Context()), seat.object.ID()))
 		ctx := context.WithoutCancel(inner.Reenter(outer.Reenter(t.Context())))
-		require.Equal(t, inner.Owner(), seat.object.Holder(ctx))
-		require.Empty(t, other.Holder(ctx))
+		require.Equal(t, inner.Owner(), lease.Holder(ctx, seat.object.ID()))
+		require.Empty(t, lease.Holder(ctx, other.ID()))
 		require.NoError(t, inner.Release(t.Context()))
-		require.Equal(t, outer.Owner(), seat.object.Holder(ctx))
+		require.Equal(t, outer.Owner(), lease.Holder(ctx, seat.object.ID()))
 		outer.Forget()
-		require.Empty(t, seat.object.Holder(ctx))
+		require.Empty(t, lease.Holder(ctx, seat.object.ID()))
 	})
 }
 

@@ -10,18 +10,16 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
-
-// releaseGrace is how long a Release waits for an answer after its context has ended. Release first
-// ends the lease and the lease's contexts. Its own context may be one of these.
-const releaseGrace = time.Second
 
 // hold is one owner's hold of an object on the server, with one entry in the watchdog. A client may
 // have very many holds, so that their size matters: fields that the holds of one object share are
 // in their Leases.
 type hold struct {
 	renew.Entry
-	leaseGroup
+	lease.Group
 	object   *Object
 	source   *Leases // that made it
 	leasable Leasable
@@ -30,7 +28,7 @@ type hold struct {
 	queued   bool  // the owner waits in a queue on the server
 	inLine   bool  // it has waited in a line, which knows it until the hold ends
 	left     bool  // its last caller left before the answer
-	traced   bool  // a tracer has its end; guarded by mu
+	traced   bool  // a tracer has its end; guarded by the group
 }
 
 // Try implements [Attempt]. The watchdog watches the hold from before the request is sent until it
@@ -94,7 +92,7 @@ func (h *hold) settle(q *Request, answer Answer, err error) (shortage error) {
 // happens if it finds no hold: during a failover the acquire, on a connection of its own, may have
 // reached another server.
 func (h *hold) undo(ctx context.Context) {
-	if err := h.release(ctx, releaseWait{}); errors.Is(err, ErrNotHeld) {
+	if err := h.release(ctx, lease.ReleaseWait{}); errors.Is(err, lease.ErrNotHeld) {
 		h.releaseInBackground(false)
 	}
 }
@@ -127,43 +125,31 @@ func (h *hold) releaseUnwanted(granted bool, err error) {
 	}
 }
 
-// reenter returns another lease of h, for an inner call with the lease options of s. If h was
-// released, it returns nil and no error: then the inner call acquires the object itself.
-func (h *hold) reenter(s *Leases) (*Lease, error) {
-	_, lost := h.remaining()
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// differs returns an error if h's lease differs from those of s, as whose an inner call would get it.
+func (h *hold) differs(s *Leases) error {
 	switch {
-	case h.cause != nil:
-		return nil, h.cause
-	case h.leases == nil:
-		return nil, nil //nolint:nilnil // Internal, and documented above.
-	case lost != nil:
-		return nil, lost
 	case h.Lease != s.terms.Lease || (h.Renewer == nil) != s.fixed():
-		return nil, &FieldError{"Lease", fmt.Sprintf(
+		return &FieldError{"Lease", fmt.Sprintf(
 			"%s differs from that of the lease that is re-entered, %s", s.length(), h.source.length())}
 	case h.MaxHold != s.terms.MaxHold:
-		return nil, &FieldError{"MaxHold", fmt.Sprintf(
+		return &FieldError{"MaxHold", fmt.Sprintf(
 			"%s differs from that of the lease that is re-entered, %s", s.terms.MaxHold, h.MaxHold)}
 	}
-	l := &leaseState{group: &h.leaseGroup, next: h.leases}
-	h.leases = l
-	return &Lease{state: l}, nil
+	return nil
 }
 
-// releaseLease implements [target].
-func (h *hold) releaseLease(ctx context.Context, l *leaseState, wait releaseWait) error {
+// Release implements [lease.Target].
+func (h *hold) Release(ctx context.Context, l *lease.Lease, wait lease.ReleaseWait) error {
 	if err := h.object.core.enter(); err != nil {
-		if _, cause := l.check(); cause != nil {
-			err = cause // The lease may have ended before the client.
+		if ended := l.Err(); ended != nil {
+			err = ended // The lease may have ended before the client.
 		} else {
-			h.endAll(err) // Close is about to end the leases, and releases them.
+			h.EndAll(err) // Close is about to end the leases, and releases them.
 		}
-		return fmt.Errorf("%w: %w", ErrNotHeld, err)
+		return fmt.Errorf("%w: %w", lease.ErrNotHeld, err)
 	}
 	defer h.object.core.leave()
-	if last, err := h.endLease(l); err != nil || !last {
+	if last, err := h.EndLease(l); err != nil || !last {
 		return err
 	}
 	return h.end(ctx, byRelease, wait)
@@ -179,43 +165,43 @@ type ending struct {
 
 // The ways in which a hold ends.
 var (
-	byRelease = ending{cause: ErrReleased, waits: true}
-	byForget  = ending{cause: ErrReleased, unsent: true}
-	byLeaving = ending{cause: ErrReleased, unreached: true} // The context of the acquire ended before the grant came.
-	byLoss    = ending{cause: ErrLost}
+	byRelease = ending{cause: lease.ErrReleased, waits: true}
+	byForget  = ending{cause: lease.ErrReleased, unsent: true}
+	byLeaving = ending{cause: lease.ErrReleased, unreached: true} // The context of the acquire ended before the grant came.
+	byLoss    = ending{cause: lease.ErrLost}
 	byClose   = ending{cause: errClosed}
 )
 
 // end ends h, first in the watchdog: no renewal may follow the release. Its leases end before its owner is
 // released: no holder may go on when the server grants the object to another owner. The tracer gets the
 // error of the release, which end returns.
-func (h *hold) end(ctx context.Context, how ending, wait releaseWait) (err error) {
+func (h *hold) end(ctx context.Context, how ending, wait lease.ReleaseWait) (err error) {
 	core, lasted := h.object.core, h.heldFor()
 	held := core.keeper.End(&h.Entry) // False if the watchdog has ended it before.
-	h.endAll(how.cause)
+	h.EndAll(how.cause)
 	switch {
 	case how.unsent:
 		h.leaveLine()
 	case how.waits && held:
 		err = h.release(ctx, wait)
 	case how.waits:
-		err = fmt.Errorf("%w: %w", ErrNotHeld, core.lossCause())
+		err = fmt.Errorf("%w: %w", lease.ErrNotHeld, core.lossCause())
 		fallthrough
 	default:
 		h.releaseInBackground(true)
 	}
 	if !how.unreached {
-		h.traceEnd(lasted, how.cause, withCause(ctx, err))
+		h.traceEnd(lasted, how.cause, worded.WithCause(ctx, err))
 	}
 	return err
 }
 
 // release releases the object on the server. It sends the request even if ctx has ended. If the
 // request may not have arrived, release repeats it in the background.
-func (h *hold) release(ctx context.Context, wait releaseWait) error {
+func (h *hold) release(ctx context.Context, wait lease.ReleaseWait) error {
 	defer h.leaveLine() // Not before: a second message of the grant would release it, too.
 	q := newRequest(h.object, (*lateRelease)(h))
-	q.AlwaysSend, q.Grace, q.Limit = true, wait.grace, wait.within(h.Lease)
+	q.AlwaysSend, q.Grace, q.Limit = true, wait.Grace, wait.Within(h.Lease)
 	panicked := true
 	defer func() {
 		if panicked {
@@ -230,11 +216,11 @@ func (h *hold) release(ctx context.Context, wait releaseWait) error {
 	case err == nil && released:
 		return nil
 	case err == nil:
-		return fmt.Errorf("%w: %w", ErrNotHeld, ErrLost)
+		return fmt.Errorf("%w: %w", lease.ErrNotHeld, lease.ErrLost)
 	case endedHold(err):
 		return err
 	case otherKind(err):
-		return fmt.Errorf("%w: %w: %w", ErrNotHeld, ErrLost, h.object.explain(ctx, err))
+		return fmt.Errorf("%w: %w: %w", lease.ErrNotHeld, lease.ErrLost, h.object.explain(ctx, err))
 	case left, errors.Is(err, backend.ErrClosed):
 		return err
 	}
@@ -259,22 +245,22 @@ func (r *lateRelease) HandleLate(runner backend.ScriptRunner) {
 
 // HandleLoss implements [renew.LossHandler].
 func (h *hold) HandleLoss() {
-	_ = h.end(context.Background(), byLoss, releaseWait{})
+	_ = h.end(context.Background(), byLoss, lease.ReleaseWait{})
 	if entry := h.object.core.opts.Logger.Check(zap.WarnLevel, "lease lost"); entry != nil {
 		// The caller watches other leases too, and the logger may block.
 		h.object.core.background(func(context.Context) { entry.Write(h.object.fields()...) })
 	}
 }
 
-// forget implements [target].
-func (h *hold) forget() {
-	if _, lost := h.remaining(); lost == nil {
-		_ = h.end(context.Background(), byForget, releaseWait{})
+// Forget implements [lease.Target].
+func (h *hold) Forget() {
+	if _, lost := h.Remaining(); lost == nil {
+		_ = h.end(context.Background(), byForget, lease.ReleaseWait{})
 	}
 }
 
-// remaining implements [target].
-func (h *hold) remaining() (time.Duration, error) {
+// Remaining implements [lease.Target].
+func (h *hold) Remaining() (time.Duration, error) {
 	left := h.object.core.keeper.Remaining(&h.Entry)
 	if left > 0 {
 		return left, nil
@@ -282,24 +268,24 @@ func (h *hold) remaining() (time.Duration, error) {
 	return 0, h.object.core.lossCause()
 }
 
-// identity implements [target].
-func (h *hold) identity() (owner string, token int64) { return h.Owner, h.token }
+// Identity implements [lease.Target].
+func (h *hold) Identity() (owner string, token int64) { return h.Owner, h.token }
 
-// parts implements [target].
-func (h *hold) parts() []*Lease { return nil }
+// Parts implements [lease.Target].
+func (h *hold) Parts() []*lease.Lease { return nil }
 
-// covers implements [target]. A lease that excludes owners of its own object also excludes those of any
+// Is implements [lease.Target].
+func (h *hold) Is(id *lease.ID) bool { return h.object.id == *id }
+
+// Covers implements [lease.Target]. A lease that excludes owners of its own object also excludes those of any
 // other object with the same key, such as a lock and an election that have one name.
-func (h *hold) covers(o *Object) bool {
-	own := h.source.excludedBy != nil && h.source.excludedBy.same(h.object)
-	return h.object.same(o) || own && h.object.core == o.core && h.object.key == o.key
+func (h *hold) Covers(id *lease.ID) bool {
+	own := h.source.excludedBy != nil && h.Is(&h.source.excludedBy.id)
+	return h.Is(id) || own && h.object.id.Client == id.Client && h.object.id.Key == id.Key
 }
 
-// reentry implements [target].
-func (h *hold) reentry(outer *reentry) *reentry { return &reentry{hold: h, outer: outer} }
-
-// describe implements [target].
-func (h *hold) describe(ctx context.Context, operation string, err error) error {
+// Describe implements [lease.Target].
+func (h *hold) Describe(ctx context.Context, operation string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/primitives/lease"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
@@ -33,7 +34,7 @@ func TestHoldReportsOneEnd(t *testing.T) {
 	e := &endings{}
 	core := &Core{leaseTracer: e}
 	h := &hold{object: &Object{core: core}}
-	h.traceEnd(0, ErrLost, nil)
-	h.traceEnd(0, ErrReleased, nil)
+	h.traceEnd(0, lease.ErrLost, nil)
+	h.traceEnd(0, lease.ErrReleased, nil)
 	require.Equal(t, 1, e.n)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // TestJointIsNotSavedByALatePart regains a part when too few are left already: others may have held the
@@ -23,9 +24,9 @@ func TestJointIsNotSavedByALatePart(t *testing.T) {
 		seat := newSeat(t, s.client(t))
 		first, err := seat.take(t.Context())
 		require.NoError(t, err)
-		joint, err := extend.NewJoint(extend.JointConfig{
-			Name: "seats", Parts: []*extend.Lease{first, nil}, Need: 1, Pause: time.Second,
-			Regain: func(ctx context.Context, _ int) (*extend.Lease, error) {
+		joint, err := lease.NewJoint(lease.JointConfig{
+			Name: "seats", Parts: []*lease.Lease{first, nil}, Need: 1, Pause: time.Second,
+			Regain: func(ctx context.Context, _ int) (*lease.Lease, error) {
 				late, err := seat.take(ctx)
 				first.Forget()
 				return late, err
@@ -33,9 +34,9 @@ func TestJointIsNotSavedByALatePart(t *testing.T) {
 		})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
-		require.ErrorIs(t, joint.Err(), extend.ErrLost)
+		require.ErrorIs(t, joint.Err(), lease.ErrLost)
 		require.Equal(t, 1, s.called("seat_leave"), "the late part is released")
-		require.ErrorIs(t, joint.Release(t.Context()), extend.ErrNotHeld)
+		require.ErrorIs(t, joint.Release(t.Context()), lease.ErrNotHeld)
 	})
 }
 
@@ -57,9 +58,9 @@ func TestJointRegains(t *testing.T) {
 				first, err := newSeat(t, s.client(t)).take(t.Context())
 				require.NoError(t, err)
 				var tries atomic.Int64
-				joint, err := extend.NewJoint(extend.JointConfig{
-					Name: "seats", Parts: []*extend.Lease{first, nil}, Need: 1, Pause: time.Second,
-					Regain: func(context.Context, int) (*extend.Lease, error) {
+				joint, err := lease.NewJoint(lease.JointConfig{
+					Name: "seats", Parts: []*lease.Lease{first, nil}, Need: 1, Pause: time.Second,
+					Regain: func(context.Context, int) (*lease.Lease, error) {
 						tries.Add(1)
 						return nil, fmt.Errorf("take a seat: %w", c.fails)
 					},

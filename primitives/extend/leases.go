@@ -9,6 +9,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // Leasable is one object that owners hold on the server, each until its lease expires or is
@@ -16,7 +17,7 @@ import (
 // have many.
 type Leasable interface {
 	// Acquire tries once to make owner hold the object for one lease. token is the fencing token of
-	// a grant, or another number that belongs to the grant: [Lease.Token] returns it. If err is not
+	// a grant, or another number that belongs to the grant: [lease.Lease.Token] returns it. If err is not
 	// nil, token and answer are ignored. The lease counts by the server's clock. Acquire runs one
 	// script, with r. If a caller leaves, another goroutine calls Acquire again for the same
 	// request, with an r that has the answer. So Acquire must not keep anything from one call to
@@ -75,8 +76,8 @@ type LeaseConfig struct {
 	Wait WaitSpec
 
 	// ExcludedBy is the object whose leases exclude an owner: for a lock the lock itself, for a read
-	// lock the write lock. Under a context of such a lease Acquire returns [ErrSelfDeadlock]: see
-	// [Object.CheckSelfDeadlock]. Nil means none, for example because several owners hold at once.
+	// lock the write lock. Under a context of such a lease Acquire returns [lease.ErrSelfDeadlock]: see
+	// [lease.CheckSelfDeadlock]. Nil means none, for example because several owners hold at once.
 	ExcludedBy *Object
 
 	// Owner returns the name of a new owner that asks for the given number of units: see
@@ -185,56 +186,56 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 
 // Acquire waits until a new owner holds the object, and returns its lease. It waits like
 // [Object.Wait]. If the outcome of an attempt is unknown, and an earlier attempt was refused, it
-// continues as another owner. If ctx re-enters a lease of the same object ([Lease.Reenter]), it
+// continues as another owner. If ctx re-enters a lease of the same object ([lease.Lease.Reenter]), it
 // returns another lease of that hold. If it would wait for a lease of its caller, it returns
-// [ErrSelfDeadlock]: see [LeaseConfig.ExcludedBy].
+// [lease.ErrSelfDeadlock]: see [LeaseConfig.ExcludedBy].
 //
 // After an error the caller holds nothing. The client releases a possible grant in the background,
 // and repeats the release until it finds the grant, or until one lease has passed, or the time that
 // a place in a queue lasts ([LeaseConfig.QueueTTL]) if that is longer. If the owner waits in a queue
 // on the server, a release removes it from there. If a grant comes after its lease may have
-// expired, the error is [ErrLost]. If too few replicas acknowledged the last grant, the error wraps
+// expired, the error is [lease.ErrLost]. If too few replicas acknowledged the last grant, the error wraps
 // [backend.ErrReplicas]. The client releases such a grant before Acquire tries again, as another
 // owner, or returns. Use Acquire within [Call].
-func (s *Leases) Acquire(ctx context.Context) (*Lease, error) {
+func (s *Leases) Acquire(ctx context.Context) (*lease.Lease, error) {
 	return s.acquire(ctx, s.leasable, 0, false)
 }
 
 // AcquireUnits is Acquire for an owner that needs the given number of units, as in [WaitSpec.Need]: one
 // lease has all of them. 0 means the Need of the configuration. If ctx re-enters a lease of fewer
 // units, AcquireUnits does not re-enter that lease, but acquires all units that it needs.
-func (s *Leases) AcquireUnits(ctx context.Context, units int) (*Lease, error) {
+func (s *Leases) AcquireUnits(ctx context.Context, units int) (*lease.Lease, error) {
 	return s.acquire(ctx, s.leasable, units, false)
 }
 
-// checkSelfDeadlock returns [ErrSelfDeadlock] if Acquire under ctx would wait for a lease of its
+// checkSelfDeadlock returns [lease.ErrSelfDeadlock] if Acquire under ctx would wait for a lease of its
 // caller.
 func (s *Leases) checkSelfDeadlock(ctx context.Context) error {
 	if s.excludedBy == nil {
 		return nil
 	}
-	return s.excludedBy.CheckSelfDeadlock(ctx)
+	return lease.CheckSelfDeadlock(ctx, &s.excludedBy.id)
 }
 
 // TryAcquire is Acquire without waiting: if it is refused, it returns the Refusal of
 // [LeaseConfig.Wait], by default [ErrNotAcquired], and if too few replicas acknowledge the grant,
 // [backend.ErrReplicas].
-func (s *Leases) TryAcquire(ctx context.Context) (*Lease, error) {
+func (s *Leases) TryAcquire(ctx context.Context) (*lease.Lease, error) {
 	return s.acquire(ctx, s.tryLeasable, 0, true)
 }
 
 // TryAcquireUnits is [Leases.AcquireUnits] without waiting, like TryAcquire.
-func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*Lease, error) {
+func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*lease.Lease, error) {
 	return s.acquire(ctx, s.tryLeasable, units, true)
 }
 
 // acquire is AcquireUnits, or TryAcquireUnits if try is true. It reports to the client's tracer.
-func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try bool) (*Lease, error) {
+func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try bool) (*lease.Lease, error) {
 	ctx, q := s.object.beginAcquire(ctx, try)
-	if outer := reentered(ctx, s.object); outer != nil && units <= int(outer.units) {
-		if lease, err := outer.reenter(s); lease != nil || err != nil {
+	if outer, _ := lease.Reentered(ctx, &s.object.id).(*hold); outer != nil && units <= int(outer.units) {
+		if inner, err := outer.Another(outer.differs(s)); inner != nil || err != nil {
 			q.end(ctx, tries{}, err)
-			return lease, err
+			return inner, err
 		}
 	}
 	w := newWaiter(waiter{leases: s, leasable: leasable, units: units, owns: true})
@@ -251,20 +252,20 @@ func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try 
 	default:
 		err = s.object.wait(ctx, w.want(), w)
 	}
-	lease, err := w.lease(ctx, err)
+	l, err := w.lease(ctx, err)
 	q.end(ctx, w.tries, err)
 	if s.line == nil { // In a line, a message may still find the waiter.
 		w.free()
 	}
-	return lease, err
+	return l, err
 }
 
 // init makes h the hold of a new owner.
 func (s *Leases) init(h *hold, leasable Leasable, units int) *hold {
 	h.object, h.source, h.leasable = s.object, s, leasable
 	h.units = int32(min(units, math.MaxInt32)) //nolint:gosec // It fits.
-	h.Entry = renew.Entry{Terms: &s.terms, Key: s.object.key, Owner: s.ownerOf(units), OnLost: h}
-	h.leaseGroup.init(h)
+	h.Entry = renew.Entry{Terms: &s.terms, Key: s.object.id.Key, Owner: s.ownerOf(units), OnLost: h}
+	h.Init(h)
 	return h
 }
 

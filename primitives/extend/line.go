@@ -48,7 +48,7 @@ const (
 // waitInLine waits until w is granted, by its own try or by the release of another owner.
 func (s *Leases) waitInLine(ctx context.Context, w *waiter) error {
 	err := s.object.core.lines.Wait(ctx, line.Line{
-		Key: s.object.key, Channel: s.line.Channel, Wait: s.line.Wait, Beater: (*beater)(s),
+		Key: s.object.id.Key, Channel: s.line.Channel, Wait: s.line.Wait, Beater: (*beater)(s),
 	}, w)
 	return w.explain(ctx, err, s.want.Refusal)
 }
@@ -90,14 +90,14 @@ func (w *waiter) Granted(
 // keeps the rest. If the hold is lost, lengthen reports false, and another owner tries next.
 func (w *waiter) lengthen(ctx context.Context) bool {
 	h := w.hold
-	left, lost := h.remaining()
+	left, lost := h.Remaining()
 	if lost == nil && w.leases.fixed() && left < (h.Lease-h.ClockDrift)*9/10 {
 		h.setTraced(true) // A tracer gets the ends of leases that an acquire has returned.
 		ctx, cancel := context.WithTimeout(ctx, left/2)
 		core := h.object.core
 		_, _ = core.keeper.Refresh(ctx, core.calls, w.leases.kind, &h.Entry)
 		cancel()
-		if _, lost = h.remaining(); lost == nil {
+		if _, lost = h.Remaining(); lost == nil {
 			h.setTraced(false)
 		}
 	}

@@ -37,7 +37,7 @@ func (all *mismatches) add(m trace.Mismatch) bool {
 // warning in the log, and to the client's [trace.MismatchTracer]. A client reports the same mismatch once,
 // and a thousand mismatches at most.
 func (o *Object) ReportMismatch(option, want, have string) {
-	m := trace.Mismatch{Object: o.traced(), Option: option, Want: want, Have: have}
+	m := trace.Mismatch{Object: o.id.Object, Option: option, Want: want, Have: have}
 	if !o.core.mismatches.add(m) {
 		return
 	}

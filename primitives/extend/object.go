@@ -13,16 +13,17 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
+	"github.com/hasp-go/hasp/primitives/lease"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
-// Object is the identity of a primitive. Objects of one core with the same kind and name are the
-// same object. A primitive keeps its Object in a field, and makes all its calls with it. It is a
+// Object is the identity of a primitive. Objects of one core with the same kind, name and key are
+// the same object. A primitive keeps its Object in a field, and makes all its calls with it. It is a
 // value: a copy is the same object. The zero Object cannot be used.
 type Object struct {
 	core *Core
-	kind string
-	name string
-	key  string
+	id   lease.ID
 
 	valueType string // of the key, as the server's TYPE names it
 
@@ -41,12 +42,13 @@ type typedKey struct{ key, name, valueType string }
 // prefix followed by the name. valueType is the type of the key's value, as the server's TYPE names
 // it: "hash", "string", "zset" and so on. It sends nothing.
 func (c *Core) NewObject(kind, name, valueType string) Object {
-	return Object{core: c, kind: kind, name: name, key: c.opts.KeyPrefix + name, valueType: valueType}
+	named := trace.Object{Kind: kind, Name: name}
+	return Object{core: c, id: lease.ID{Client: &c.id, Object: named, Key: c.opts.KeyPrefix + name}, valueType: valueType}
 }
 
 // WithKey returns o with another key, which does not follow from its name.
 func (o Object) WithKey(key string) Object {
-	o.key = key
+	o.id.Key = key
 	return o
 }
 
@@ -66,10 +68,13 @@ func (o Object) WithTypedKey(keyName, key, valueType string) Object {
 }
 
 // Name returns the object's name, without the client's prefix.
-func (o *Object) Name() string { return o.name }
+func (o *Object) Name() string { return o.id.Object.Name }
 
 // Key returns the object's key: the client's prefix followed by the name.
-func (o *Object) Key() string { return o.key }
+func (o *Object) Key() string { return o.id.Key }
+
+// ID returns what identifies the object for leases: see [lease.CheckSelfDeadlock] and [lease.Holder].
+func (o *Object) ID() *lease.ID { return &o.id }
 
 // Core returns the core that made the object.
 func (o *Object) Core() *Core { return o.core }
@@ -84,7 +89,7 @@ func (o *Object) Runner() backend.ScriptRunner { return o.core.calls }
 func (o *Object) Logger() *zap.Logger { return o.core.opts.Logger.With(o.fields()...) }
 
 func (o *Object) fields() []zap.Field {
-	return []zap.Field{zap.String("kind", o.kind), zap.String("name", o.name)}
+	return []zap.Field{zap.String("kind", o.id.Object.Kind), zap.String("name", o.id.Object.Name)}
 }
 
 // Go runs work in a goroutine. Close of the client waits for it. work runs its scripts with r,
@@ -96,7 +101,7 @@ func (o *Object) Go(work func(ctx context.Context, r backend.ScriptRunner)) {
 
 // Validate returns a [*FieldError] if the name is empty. A primitive passes it to each [Call].
 func (o *Object) Validate() error {
-	if o.name == "" {
+	if o.id.Object.Name == "" {
 		return &FieldError{"name", "empty"}
 	}
 	return nil
@@ -107,20 +112,15 @@ func (o *Object) Validate() error {
 // further keys, or with a channel, passes the error to each [Call]: otherwise a call might acquire
 // the object, and another call could not release it.
 func (o *Object) ValidateTag() error {
-	open := strings.IndexByte(o.key, '{')
-	sound := strings.IndexByte(o.key[open+1:], '}') > 0
+	open := strings.IndexByte(o.id.Key, '{')
+	sound := strings.IndexByte(o.id.Key[open+1:], '}') > 0
 	if open < 0 {
-		sound = !strings.Contains(o.key, "}")
+		sound = !strings.Contains(o.id.Key, "}")
 	}
 	if sound || !o.core.can.Cluster {
 		return nil
 	}
-	return &FieldError{"name", fmt.Sprintf("%q has no hash tag in its braces", o.key)}
-}
-
-// same reports whether o and other are the same object.
-func (o *Object) same(other *Object) bool {
-	return o.core == other.core && o.kind == other.kind && o.name == other.name
+	return &FieldError{"name", fmt.Sprintf("%q has no hash tag in its braces", o.id.Key)}
 }
 
 // Call makes one call on o: it calls run, and Close of the client waits until run has returned. In
@@ -141,7 +141,7 @@ func Call[T any](
 	if err = o.enter(ctx, invalid); err == nil {
 		defer o.core.leave()
 		if value, err = run(); err != nil {
-			err = withCause(ctx, o.explain(ctx, err))
+			err = worded.WithCause(ctx, o.explain(ctx, err))
 		}
 	}
 	if err != nil {
@@ -157,7 +157,7 @@ func (o *Object) enter(ctx context.Context, invalid error) error {
 	if invalid != nil {
 		return invalid
 	}
-	if err := withCause(ctx, ctx.Err()); err != nil {
+	if err := worded.WithCause(ctx, ctx.Err()); err != nil {
 		return err
 	}
 	return o.core.enter()
@@ -168,7 +168,7 @@ func (o *Object) describe(operation string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s %q: %w", operation, o.kind, o.name, err)
+	return fmt.Errorf("%s %s %q: %w", operation, o.id.Object.Kind, o.id.Object.Name, err)
 }
 
 // explain returns the error that a server's error code stands for, such as [ErrConflict] or
@@ -180,16 +180,16 @@ func (o *Object) explain(ctx context.Context, err error) error {
 	case errors.Is(err, ErrConflict): // It says so already.
 	case otherKind(err):
 		conflict := o.kindConflict(ctx)
-		return Worded(conflict.Error(), conflict, err)
+		return worded.As(conflict.Error(), conflict, err)
 	case replied && server.Code == "NOTANUMBER" && server.Message != "" && o.sideKey == "":
-		return Worded(ErrConflict.Error()+": "+server.Message, ErrConflict, err)
+		return worded.As(ErrConflict.Error()+": "+server.Message, ErrConflict, err)
 	case errors.Is(err, backend.ErrNotANumber), replied && server.Code == "NOTANUMBER":
 		conflict := o.notANumber()
-		return Worded(conflict.Error(), conflict, err)
+		return worded.As(conflict.Error(), conflict, err)
 	case replied && server.Code == "OVERFLOW":
-		return Worded(cmp.Or(server.Message, backend.ErrOverflow.Error()), backend.ErrOverflow, err)
+		return worded.As(cmp.Or(server.Message, backend.ErrOverflow.Error()), backend.ErrOverflow, err)
 	case replied && errors.Is(server, backend.ErrOverflow):
-		return Worded(backend.ErrOverflow.Error(), err)
+		return worded.As(backend.ErrOverflow.Error(), err)
 	case replied && errors.Is(server, backend.ErrNotSupported):
 		return fmt.Errorf("%w: the server is older than Redis 7.0, or lacks a command: %w", backend.ErrNotSupported, err)
 	case replied && errors.Is(server, backend.ErrNoPermission):
@@ -201,7 +201,7 @@ func (o *Object) explain(ctx context.Context, err error) error {
 // Conflict returns the [ErrConflict] of an object whose key holds a value of the given type, as the
 // server's TYPE names it.
 func (o *Object) Conflict(valueType string) error {
-	return fmt.Errorf("%w: the key %q of this %s holds a %s", ErrConflict, o.key, o.kind, valueType)
+	return fmt.Errorf("%w: the key %q of this %s holds a %s", ErrConflict, o.id.Key, o.id.Object.Kind, valueType)
 }
 
 // questionTimeout bounds a question that only makes an error clearer.
@@ -215,13 +215,13 @@ func (o *Object) sideKeyConflict(valueType string) error {
 // otherKeyConflict is the conflict of an object one of whose further keys holds a value of the given
 // type.
 func (o *Object) otherKeyConflict(name, key, valueType string) error {
-	return fmt.Errorf("%w: the %s %q of this %s holds a %s", ErrConflict, name, key, o.kind, valueType)
+	return fmt.Errorf("%w: the %s %q of this %s holds a %s", ErrConflict, name, key, o.id.Object.Kind, valueType)
 }
 
 // kindConflict is the conflict of an object one of whose keys has a value of another type. It asks
 // the server for the types, so that the error names the key and the type of its value.
 func (o *Object) kindConflict(ctx context.Context) error {
-	valueType := o.storedType(ctx, o.key)
+	valueType := o.storedType(ctx, o.id.Key)
 	if valueType != o.valueType && valueType != "none" {
 		return o.Conflict(valueType)
 	}
@@ -260,18 +260,6 @@ func (o *Object) storedType(ctx context.Context, key string) string {
 		return "value of another kind"
 	}
 	return stored
-}
-
-// withCause adds to err the cause of ctx's end, if ctx has ended and err does not wrap it. It returns
-// nil for nil: ctx may end at any time after the call.
-func withCause(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-		return fmt.Errorf("%w: %w", err, cause)
-	}
-	return err
 }
 
 // SideName returns the name of a second key, or of a channel, of the object with the given key. It

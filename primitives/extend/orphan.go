@@ -11,16 +11,13 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/orphan"
 )
 
-// label returns o as errors name it.
-func (o *Object) label() orphan.Object { return orphan.Object{Kind: o.kind, Name: o.name} }
-
 // releaseInBackground releases a possible hold of h's owner on the server. acquireDone is as for
 // [orphan.Orphan].
 func (h *hold) releaseInBackground(acquireDone bool) {
 	h.leaveLine()
 	if h.object.core.enterUnlessIdle() {
 		h.object.core.orphans.Add(&orphan.Orphan{
-			Object: h.object.label(), Key: h.Key, Owner: h.Owner, Kind: h.source.kind, Hold: (*orphaned)(h),
+			Object: h.object.id.Object, Key: h.Key, Owner: h.Owner, Kind: h.source.kind, Hold: (*orphaned)(h),
 			AcquireDone: acquireDone,
 		})
 	}

@@ -83,13 +83,13 @@ type lateReceiver Request
 func (q *lateReceiver) CallerLeft() {
 	q.left = true
 	q.Object.core.keepBusy()
-	q.Object.core.orphans.Note(q.Object.label(), 1)
+	q.Object.core.orphans.Note(q.Object.id.Object, 1)
 }
 
 // LateOutcome implements [dispatch.LateReceiver].
 func (q *lateReceiver) LateOutcome(outcome backend.Outcome, answered bool) {
 	defer q.Object.core.leave()
-	defer q.Object.core.orphans.Note(q.Object.label(), -1)
+	defer q.Object.core.orphans.Note(q.Object.id.Object, -1)
 	if !answered {
 		q.left = false
 		return

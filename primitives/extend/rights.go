@@ -10,6 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
 // Rights are what the server's user needs for the objects of one kind. The words of each field are separated by
@@ -125,7 +126,7 @@ func (o *Object) allRights() (all []right) {
 	}
 	for sort, names := range []string{o.rights.Keys, o.rights.Channels} {
 		for _, name := range strings.Fields(names) {
-			r := namedRight(name, o.core.opts.KeyPrefix+o.name)
+			r := namedRight(name, o.core.opts.KeyPrefix+o.id.Object.Name)
 			if suffix, bare := strings.CutPrefix(name, "@"); bare && sort == 1 {
 				r.rule += suffix // Other channels of the application may begin like the name.
 			}
@@ -181,7 +182,7 @@ func (o *Object) lackOfRight(ctx context.Context, refusal *backend.ServerError, 
 	case len(missing) == 0:
 		return fmt.Errorf("%w; docs/operations.md lists the rights that are needed (ACL SETUSER)", err)
 	case denied.MatchString(refusal.Message):
-		return Worded(fmt.Sprintf("%v: %s; %s", backend.ErrNoPermission, refusal.Message, grant), err)
+		return worded.As(fmt.Sprintf("%v: %s; %s", backend.ErrNoPermission, refusal.Message, grant), err)
 	}
 	return fmt.Errorf("%w; %s", err, grant)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
+	"github.com/hasp-go/hasp/primitives/lease"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
@@ -23,9 +25,6 @@ func (c *Core) trace() {
 		}
 	}
 }
-
-// traced returns o for a tracer.
-func (o *Object) traced() trace.Object { return trace.Object{Kind: o.kind, Name: o.name} }
 
 // acquisition is an acquire that a tracer observes.
 type acquisition struct {
@@ -47,7 +46,7 @@ func (o *Object) beginAcquire(ctx context.Context, try bool) (context.Context, a
 	if tracer == nil {
 		return ctx, acquisition{}
 	}
-	q := acquisition{tracer, o.traced(), try, time.Now()}
+	q := acquisition{tracer, o.id.Object, try, time.Now()}
 	return tracer.TraceAcquireStart(ctx, trace.AcquireStart{Object: q.object, Try: try}), q
 }
 
@@ -58,7 +57,7 @@ func (q acquisition) end(ctx context.Context, t tries, err error) {
 	}
 	q.tracer.TraceAcquireEnd(ctx, trace.AcquireEnd{
 		Object: q.object, Try: q.try, Waited: time.Since(q.started), Attempts: t.count, Contended: t.refused,
-		Err: withCause(ctx, matched(err)),
+		Err: worded.WithCause(ctx, matched(err)),
 	})
 }
 
@@ -89,20 +88,17 @@ func (h *hold) traceEnd(held time.Duration, cause, err error) {
 	if tracer == nil || h.setTraced(true) {
 		return
 	}
-	if errors.Is(err, ErrNotHeld) {
+	if errors.Is(err, lease.ErrNotHeld) {
 		cause = errClosed
 	}
-	if errors.Is(err, ErrLost) {
-		cause = ErrLost
+	if errors.Is(err, lease.ErrLost) {
+		cause = lease.ErrLost
 	}
-	tracer.TraceLeaseEnd(trace.LeaseEnd{Object: h.object.traced(), Held: held, Cause: cause, Err: matched(err)})
+	tracer.TraceLeaseEnd(trace.LeaseEnd{Object: h.object.id.Object, Held: held, Cause: cause, Err: matched(err)})
 }
 
 // setTraced says whether the tracer gets no end of h any more, and reports whether that was so before.
 func (h *hold) setTraced(traced bool) (before bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	before = h.traced
-	h.traced = traced
+	h.Guard(func() { before, h.traced = h.traced, traced })
 	return before
 }

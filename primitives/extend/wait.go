@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/primitives/internal/wait"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
 // AllUnits is more units than any waiter needs, and is never used up: see [WaitSpec.FreeUnits] and
@@ -150,7 +151,7 @@ func (o *Object) wait(ctx context.Context, want WaitSpec, w *waiter) error {
 	for errors.Is(err, wait.ErrMoved) {
 		channel, private := w.channel(want)
 		err = o.core.waiters.Wait(ctx, wait.Want{
-			Object: o.key, Condition: want.Condition, Channel: channel, FreeUnits: want.FreeUnits, Need: want.Need,
+			Object: o.id.Key, Condition: want.Condition, Channel: channel, FreeUnits: want.FreeUnits, Need: want.Need,
 			Private: private, Backoff: want.Backoff, Returns: want.Returns, Others: want.Others,
 		}, w)
 	}
@@ -162,7 +163,7 @@ func (o *Object) wait(ctx context.Context, want WaitSpec, w *waiter) error {
 // refused, Repeat also continues after an unknown outcome.
 func Repeat(ctx context.Context, pauses Backoff, refusal error, a Attempt) error {
 	w := waiter{attempt: a, owns: true}
-	return withCause(ctx, w.explain(ctx, wait.Repeat(ctx, pauses, &w), refusal))
+	return worded.WithCause(ctx, w.explain(ctx, wait.Repeat(ctx, pauses, &w), refusal))
 }
 
 // TryOnce makes one attempt, and returns the refusal if it is refused. If the script must run again

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // waiter is one caller that waits, or tries once. It tries an [Attempt], or makes owners try, and notes how
@@ -45,7 +46,7 @@ func (w *waiter) free() {
 }
 
 // lease returns the lease of an owner whose waiting has ended with err.
-func (w *waiter) lease(ctx context.Context, err error) (*Lease, error) {
+func (w *waiter) lease(ctx context.Context, err error) (*lease.Lease, error) {
 	if err != nil {
 		if w.hold != nil {
 			w.hold.leaveQueue()
@@ -54,10 +55,10 @@ func (w *waiter) lease(ctx context.Context, err error) (*Lease, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		// The grant raced with the end of ctx: a caller that gave up does not expect to hold.
-		_ = w.hold.end(ctx, byLeaving, releaseWait{})
+		_ = w.hold.end(ctx, byLeaving, lease.ReleaseWait{})
 		return nil, err
 	}
-	return &w.hold.first, nil
+	return w.hold.First(), nil
 }
 
 // current returns the hold of the owner that tries next.
@@ -136,7 +137,7 @@ func (w *waiter) retryable(err error) bool {
 	var server *backend.ServerError
 	return errors.Is(err, backend.ErrUnavailable) ||
 		errors.As(err, &server) && backend.RefusesWrites(server.Code) ||
-		w.owns && (errors.Is(err, backend.ErrIndeterminate) || errors.Is(err, ErrLost))
+		w.owns && (errors.Is(err, backend.ErrIndeterminate) || errors.Is(err, lease.ErrLost))
 }
 
 // explain adds the reason to an error if the end of ctx has ended the waiting: that no server

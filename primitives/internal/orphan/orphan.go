@@ -17,6 +17,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 const (
@@ -42,7 +43,7 @@ const (
 // Orphan is an owner that may hold an object on the server, although no caller has a lease of it.
 // No other hold has the same owner, so that a late or repeated release does no harm.
 type Orphan struct {
-	Object Object
+	Object trace.Object
 	Key    string
 	Owner  string
 	Kind   Kind
@@ -58,9 +59,6 @@ type Orphan struct {
 	backoff   time.Duration
 	separate  bool // the server refused a script that released it together with others
 }
-
-// Object is the name of an object in errors.
-type Object struct{ Kind, Name string }
 
 // Kind releases orphans of one kind. It is the key of a map: its type must be comparable.
 type Kind interface {
@@ -99,13 +97,13 @@ type Orphans struct {
 
 	// The number of owners of each object that may hold it without a lease: orphans, and callers
 	// that left before the answer.
-	unreleased map[Object]int
+	unreleased map[trace.Object]int
 }
 
 // New returns the orphans of a client, which are released with r. When ctx ends, they are given up. bySlot is
 // as for the watchdog.
 func New(ctx context.Context, r backend.ScriptRunner, bySlot *atomic.Bool) *Orphans {
-	return &Orphans{ctx: ctx, runner: r, bySlot: bySlot, unreleased: make(map[Object]int)}
+	return &Orphans{ctx: ctx, runner: r, bySlot: bySlot, unreleased: make(map[trace.Object]int)}
 }
 
 // Add releases o in the background, until its end.
@@ -318,7 +316,7 @@ func (all *Orphans) Drop(err error) {
 }
 
 // Note adds more to the number of owners of an object that may hold it without a lease.
-func (all *Orphans) Note(o Object, more int) {
+func (all *Orphans) Note(o trace.Object, more int) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.unreleased[o] += more; all.unreleased[o] == 0 {
@@ -334,9 +332,9 @@ func (all *Orphans) Explain(err error) error {
 	if len(all.unreleased) == 0 {
 		return err
 	}
-	first, others := Object{}, ""
+	first, others := trace.Object{}, ""
 	for o := range all.unreleased {
-		if first == (Object{}) || o.Name < first.Name {
+		if first == (trace.Object{}) || o.Name < first.Name {
 			first = o
 		}
 	}

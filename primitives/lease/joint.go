@@ -1,4 +1,4 @@
-package extend
+package lease
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
 // JointConfig configures a lease that consists of several leases.
@@ -43,8 +44,8 @@ type JointConfig struct {
 // [backend.ErrClosed] if a client was closed.
 func NewJoint(config JointConfig) (*Lease, error) {
 	j := &joint{config: config, all: slices.Clone(config.Parts)}
-	lease := j.init(j)
-	if _, lost := j.remaining(); lost != nil {
+	j.Init(j)
+	if _, lost := j.Remaining(); lost != nil {
 		return nil, fmt.Errorf("granted too late: %w", lost)
 	}
 	for part, l := range config.Parts {
@@ -54,21 +55,21 @@ func NewJoint(config JointConfig) (*Lease, error) {
 			go j.regain(part)
 		}
 	}
-	return lease, nil
+	return j.First(), nil
 }
 
 // joint is the target of a lease of several parts.
 type joint struct {
-	leaseGroup
+	Group
 	config JointConfig
 
 	all []*Lease // the parts; guarded by the group's mutex
 }
 
-// remaining implements [target]: the time until too few parts are held.
-func (j *joint) remaining() (time.Duration, error) {
+// Remaining implements [Target]: the time until too few parts are held.
+func (j *joint) Remaining() (time.Duration, error) {
 	var rest []time.Duration
-	for _, part := range j.parts() {
+	for _, part := range j.Parts() {
 		if part != nil {
 			rest = append(rest, part.Remaining())
 		}
@@ -84,17 +85,20 @@ func (j *joint) remaining() (time.Duration, error) {
 // returns the reason of the end.
 func (j *joint) lose() error {
 	cause := j.lossCause()
-	if j.endAll(cause) {
-		go func() { _ = j.releaseParts(context.Background(), releaseWait{}) }()
+	if j.EndAll(cause) {
+		go func() { _ = j.releaseParts(context.Background(), ReleaseWait{}) }()
 	}
 	return cause
 }
 
 // lossCause returns the reason for the loss of parts.
 func (j *joint) lossCause() error {
-	for _, part := range j.parts() {
-		if part != nil && errors.Is(part.Err(), backend.ErrClosed) {
-			return errClosed
+	for _, part := range j.Parts() {
+		if part == nil {
+			continue
+		}
+		if err := part.Err(); errors.Is(err, backend.ErrClosed) {
+			return err
 		}
 	}
 	return ErrLost
@@ -103,7 +107,7 @@ func (j *joint) lossCause() error {
 // watch waits for the end of a part. Then it checks the joint lease, and regains that part.
 func (j *joint) watch(part int, l *Lease) {
 	context.AfterFunc(l.Context(context.Background()), func() {
-		if _, lost := j.remaining(); lost == nil {
+		if _, lost := j.Remaining(); lost == nil {
 			j.set(part, nil)
 			j.regain(part)
 		}
@@ -148,24 +152,24 @@ func (j *joint) regainOnce(ctx context.Context, part int) error {
 	}
 	// The other parts must have been enough up to now: otherwise another owner may have held a
 	// majority meanwhile.
-	if _, lost := j.remaining(); lost != nil || !j.set(part, l) {
+	if _, lost := j.Remaining(); lost != nil || !j.set(part, l) {
 		return ReleaseAll(ctx, []*Lease{l}, j.config.ReleaseTimeout)
 	}
 	j.watch(part, l)
 	return nil
 }
 
-// releaseLease implements [target].
-func (j *joint) releaseLease(ctx context.Context, l *leaseState, wait releaseWait) error {
-	if _, err := j.endLease(l); err != nil {
+// Release implements [Target].
+func (j *joint) Release(ctx context.Context, l *Lease, wait ReleaseWait) error {
+	if _, err := j.EndLease(l); err != nil {
 		return err
 	}
 	return j.releaseParts(ctx, wait)
 }
 
 // releaseParts releases all parts, and returns nil if enough of them were held to the end.
-func (j *joint) releaseParts(ctx context.Context, wait releaseWait) error {
-	parts := j.parts()
+func (j *joint) releaseParts(ctx context.Context, wait ReleaseWait) error {
+	parts := j.Parts()
 	return j.enough(parts, releaseAll(ctx, parts, wait, j.config.ReleaseTimeout))
 }
 
@@ -181,14 +185,14 @@ func (j *joint) enough(parts []*Lease, errs []error) error {
 	if held >= j.config.Need {
 		return nil
 	}
-	return Join(errs...)
+	return worded.Join(errs...)
 }
 
-// checkExtension implements [target].
-func (j *joint) checkExtension(d time.Duration) error {
-	for _, part := range j.parts() {
+// CheckExtension implements [Target].
+func (j *joint) CheckExtension(d time.Duration) error {
+	for _, part := range j.Parts() {
 		if part != nil {
-			if err := part.state.group.target.checkExtension(d); err != nil {
+			if err := part.state.group.target.CheckExtension(d); err != nil {
 				return err
 			}
 		}
@@ -196,16 +200,16 @@ func (j *joint) checkExtension(d time.Duration) error {
 	return nil
 }
 
-// extendLease implements [target].
-func (j *joint) extendLease(ctx context.Context, l *leaseState, d time.Duration) error {
-	err := cmp.Or(j.checkExtension(d), ctx.Err())
-	if _, ended := l.check(); err == nil && ended != nil {
+// Extend implements [Target].
+func (j *joint) Extend(ctx context.Context, l *Lease, d time.Duration) error {
+	err := cmp.Or(j.CheckExtension(d), ctx.Err())
+	if ended := l.Err(); err == nil && ended != nil {
 		err = fmt.Errorf("%w: %w", ErrNotHeld, ended)
 	}
 	if err == nil {
 		err = j.extendParts(ctx, d)
 	}
-	return j.describe(ctx, "extend", err)
+	return j.Describe(ctx, "extend", err)
 }
 
 // extendParts extends all parts, and returns nil if enough of them were extended.
@@ -215,7 +219,7 @@ func (j *joint) extendParts(ctx context.Context, d time.Duration) error {
 		defer cancel()
 		ctx = limited
 	}
-	parts := j.parts()
+	parts := j.Parts()
 	return j.enough(parts, Together(len(parts), func(i int) error {
 		if parts[i] == nil {
 			return nil
@@ -224,69 +228,62 @@ func (j *joint) extendParts(ctx context.Context, d time.Duration) error {
 	}))
 }
 
-// forget implements [target].
-func (j *joint) forget() {
-	if !j.endAll(ErrReleased) {
+// Forget implements [Target].
+func (j *joint) Forget() {
+	if !j.EndAll(ErrReleased) {
 		return
 	}
-	for _, part := range j.parts() {
+	for _, part := range j.Parts() {
 		if part != nil {
 			part.Forget()
 		}
 	}
 }
 
-// identity implements [target].
-func (*joint) identity() (owner string, token int64) { return "", 0 }
+// Identity implements [Target].
+func (*joint) Identity() (owner string, token int64) { return "", 0 }
 
-// parts implements [target].
-func (j *joint) parts() []*Lease {
+// Parts implements [Target].
+func (j *joint) Parts() []*Lease {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.all)
 }
 
-// covers implements [target].
-func (j *joint) covers(o *Object) bool {
-	return slices.ContainsFunc(j.parts(), func(part *Lease) bool {
-		return part != nil && part.state.group.target.covers(o)
+// Is implements [Target]: each part is a hold of an object of its own.
+func (*joint) Is(*ID) bool { return false }
+
+// Covers implements [Target].
+func (j *joint) Covers(id *ID) bool {
+	return slices.ContainsFunc(j.Parts(), func(part *Lease) bool {
+		return part != nil && part.state.group.target.Covers(id)
 	})
 }
 
-// reentry implements [target].
-func (j *joint) reentry(outer *reentry) *reentry {
-	for _, part := range j.parts() {
-		if part != nil {
-			outer = part.state.group.target.reentry(outer)
-		}
-	}
-	return outer
-}
-
-// describe implements [target].
-func (j *joint) describe(ctx context.Context, operation string, err error) error {
+// Describe implements [Target].
+func (j *joint) Describe(ctx context.Context, operation string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s: %w", operation, j.config.Name, withCause(ctx, err))
+	return fmt.Errorf("%s %s: %w", operation, j.config.Name, worded.WithCause(ctx, err))
 }
 
 // ReleaseAll releases leases concurrently, and returns their errors, joined. A nil lease is
 // skipped. ReleaseAll waits for each lease like [Lease.Release], and for no longer than the
 // timeout, if that is not 0.
 func ReleaseAll(ctx context.Context, leases []*Lease, timeout time.Duration) error {
-	return Join(releaseAll(ctx, leases, waitAfter(ctx), timeout)...)
+	return worded.Join(releaseAll(ctx, leases, waitAfter(ctx), timeout)...)
 }
 
 // releaseAll is ReleaseAll, but returns the error of each lease.
-func releaseAll(ctx context.Context, leases []*Lease, wait releaseWait, timeout time.Duration) []error {
-	ctx, cancel := releasing(ctx, wait.grace, timeout)
+func releaseAll(ctx context.Context, leases []*Lease, wait ReleaseWait, timeout time.Duration) []error {
+	ctx, cancel := releasing(ctx, wait.Grace, timeout)
 	defer cancel()
 	return Together(len(leases), func(i int) error {
 		if leases[i] == nil {
 			return nil
 		}
-		return leases[i].release(ctx, releaseWait{bounded: wait.bounded})
+		return leases[i].release(ctx, ReleaseWait{bounded: wait.bounded})
 	})
 }
 

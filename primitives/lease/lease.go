@@ -1,4 +1,4 @@
-package extend
+package lease
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // Source: docs/guarantees.md; the reasons are in docs/design.md, "Lease".
 type Lease struct {
 	_     noCopy
-	state *leaseState
+	state *state
 }
 
 // noCopy makes go vet report copies of a type that contains it. Source: https://go.dev/issues/8005.
@@ -28,12 +28,12 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// leaseState is the state that all copies of a Lease share.
-type leaseState struct {
-	group *leaseGroup
+// state is the state that all copies of a Lease share.
+type state struct {
+	group *Group
 
 	// Guarded by group.mu.
-	next        *leaseState // of the group's leases that have not ended
+	next        *state // of the group's leases that have not ended
 	err         error
 	done        chan struct{}                   // set by the first call of Done
 	contextEnds map[<-chan struct{}]*contextEnd // of the contexts, by their parents' Done
@@ -61,7 +61,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // frees the lock.
 func (l *Lease) Reenter(ctx context.Context) context.Context {
 	outer, _ := ctx.Value(reentryKey{}).(*reentry)
-	return context.WithValue(l.Context(ctx), reentryKey{}, l.state.group.target.reentry(outer))
+	return context.WithValue(l.Context(ctx), reentryKey{}, l.state.group.reentry(outer))
 }
 
 // Done returns a channel that is closed when the lease ends. After a pause of the process it may be
@@ -95,8 +95,8 @@ func (l *Lease) Remaining() time.Duration {
 }
 
 // check returns the rest of the lease, or the reason of its end.
-func (s *leaseState) check() (time.Duration, error) {
-	remaining, lost := s.group.target.remaining()
+func (s *state) check() (time.Duration, error) {
+	remaining, lost := s.group.target.Remaining()
 	s.group.mu.Lock()
 	defer s.group.mu.Unlock()
 	if err := s.endCause(lost); err != nil {
@@ -108,7 +108,7 @@ func (s *leaseState) check() (time.Duration, error) {
 // endCause returns the reason of the lease's end, or nil if it has not ended. If it has not ended
 // yet, but is lost, another goroutine may be about to end it: then endCause returns lost. The
 // caller holds group.mu.
-func (s *leaseState) endCause(lost error) error {
+func (s *state) endCause(lost error) error {
 	if s.err == nil {
 		return lost
 	}
@@ -129,7 +129,7 @@ func (s *leaseState) endCause(lost error) error {
 // If several owners hold an object at once, no token is a fence. The token of a counting semaphore
 // is the time of the grant, and the token of a permit semaphore is 0.
 func (l *Lease) Token() int64 {
-	_, token := l.state.group.target.identity()
+	_, token := l.state.group.target.Identity()
 	return token
 }
 
@@ -137,7 +137,7 @@ func (l *Lease) Token() int64 {
 // acquisition has the same owner. For a lease with parts it is "": each part has an owner of its
 // own. For permits the owner is the sequence of their ids, as bytes.
 func (l *Lease) Owner() string {
-	owner, _ := l.state.group.target.identity()
+	owner, _ := l.state.group.target.Identity()
 	return owner
 }
 
@@ -154,33 +154,51 @@ func (l *Lease) Owner() string {
 //
 // If the lease had ended before, Release frees nothing and returns an error that wraps [ErrNotHeld]
 // and the reason of that end: [ErrLost], [ErrReleased] or [backend.ErrClosed]. With ErrClosed the
-// client's Close has released the lock, or tries to. An [ErrConflict] without ErrNotHeld names another key
+// client's Close has released the lock, or tries to. An [github.com/hasp-go/hasp/primitives.ErrConflict] without ErrNotHeld names another key
 // of the object, such as a queue that another program overwrote: then the lock is free.
 func (l *Lease) Release(ctx context.Context) error {
 	return l.release(ctx, waitAfter(ctx))
 }
 
 // release is Release that waits for the answer as given.
-func (l *Lease) release(ctx context.Context, wait releaseWait) error {
+func (l *Lease) release(ctx context.Context, wait ReleaseWait) error {
 	held := l.state.group.target
-	return held.describe(ctx, "release", held.releaseLease(ctx, l.state, wait))
+	return held.Describe(ctx, "release", held.Release(ctx, l, wait))
+}
+
+// Extend makes a lease of a fixed length last for d from now on, by the server's clock, for longer
+// or shorter than before. It takes one round trip. All leases of one hold ([Lease.Reenter]) have
+// the same length. A lease with parts extends them all: a MultiLock needs each of them, a RedLock a
+// majority of the nodes. d is in whole milliseconds, at least 100 ms. If the watchdog renews the
+// lease, or d is less, Extend sends nothing and returns a [*github.com/hasp-go/hasp/primitives.FieldError]. If d is shorter than the
+// rest of the lease, the server may keep a ReadWriteLock for that rest.
+//
+// Nil means that the server has extended the lease. [Lease.Remaining] counts from the sending of
+// the request. If the server no longer has the holder, l is lost, and the error wraps [ErrNotHeld]
+// and [ErrLost]. If l had ended before, Extend sends nothing, and the error wraps ErrNotHeld and
+// the reason of that end. After any other error the lease ends when it would have ended, or d after
+// the call if that is earlier, and Extend may be called again. If the outcome is unknown
+// ([backend.ErrIndeterminate]), the server may still execute the request. Then the holder trusts a
+// later Extend for no longer than d.
+func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
+	return l.state.group.target.Extend(ctx, l, d)
 }
 
 // Forget ends the lease and its renewals, but sends no release. Use it if a script has released the
 // lease already, for example a barrier's when its last party arrives, or if the object is to stay
 // held until the lease ends on the server. The contexts of the lease, and of its re-entered leases,
 // end with the cause [ErrReleased]. If the lease had ended before, Forget does nothing.
-func (l *Lease) Forget() { l.state.group.target.forget() }
+func (l *Lease) Forget() { l.state.group.target.Forget() }
 
 // Parts returns the leases of which this lease consists. For a MultiLock there is one part for each
 // of its locks, in their order. For a RedLock there is one part for each node, in their order, with
 // nil for a node on which the lock is not held at present. Each part has an owner and a token of
 // its own. A lease of any other object has no parts.
-func (l *Lease) Parts() []*Lease { return l.state.group.target.parts() }
+func (l *Lease) Parts() []*Lease { return l.state.group.target.Parts() }
 
 // end ends the lease. It returns a function that ends the lease's contexts. The caller calls that
 // function after it has released group.mu.
-func (s *leaseState) end(cause error) (cancel func()) {
+func (s *state) end(cause error) (cancel func()) {
 	s.err = cause
 	if s.done != nil {
 		close(s.done)
@@ -205,7 +223,7 @@ type leaseContext struct {
 // contextEnd ends the contexts of one lease whose parents have the same Done channel. Such parents
 // end together: a context, and contexts that only add values to it.
 type contextEnd struct {
-	lease      *leaseState
+	lease      *state
 	ctx        context.Context //nolint:containedctx // It is part of a context.
 	cancel     context.CancelCauseFunc
 	stopDetach func() bool // stops waiting for the parents' end
@@ -229,7 +247,7 @@ func (c leaseContext) Value(key any) any {
 	if valueless.Value(key) != nil {
 		return c.ctx.Value(key)
 	}
-	if of, ok := key.(leaseOf); ok && c.lease.group.target.covers(of.object) {
+	if of, ok := key.(leaseOf); ok && c.lease.group.target.Covers(of.id) {
 		return c.lease
 	}
 	return c.Context.Value(key)
@@ -239,9 +257,9 @@ func (c leaseContext) Value(key any) any {
 var valueless, _ = context.WithCancel(context.Background())
 
 // contextEnd returns the contextEnd of parent's children.
-func (s *leaseState) contextEnd(parent context.Context) *contextEnd {
+func (s *state) contextEnd(parent context.Context) *contextEnd {
 	done := parent.Done()
-	_, lost := s.group.target.remaining()
+	_, lost := s.group.target.Remaining()
 	s.group.mu.Lock()
 	e, err := s.contextEnds[done], s.endCause(lost)
 	s.group.mu.Unlock()
@@ -257,7 +275,7 @@ func (s *leaseState) contextEnd(parent context.Context) *contextEnd {
 	return e
 }
 
-func (s *leaseState) newContextEnd(parent context.Context) *contextEnd {
+func (s *state) newContextEnd(parent context.Context) *contextEnd {
 	if parent.Done() == nil {
 		parent = context.Background() // It needs none of parent's values, and may outlive it.
 	}
@@ -268,7 +286,7 @@ func (s *leaseState) newContextEnd(parent context.Context) *contextEnd {
 
 // attach makes e end with the lease, and returns it. If another goroutine has just attached a
 // contextEnd, attach returns that one instead. It returns an error if the lease has ended.
-func (s *leaseState) attach(done <-chan struct{}, e *contextEnd) (*contextEnd, error) {
+func (s *state) attach(done <-chan struct{}, e *contextEnd) (*contextEnd, error) {
 	s.group.mu.Lock()
 	err, other := s.err, s.contextEnds[done]
 	if err == nil && other == nil && e.ctx.Err() == nil {
@@ -287,60 +305,8 @@ func (s *leaseState) attach(done <-chan struct{}, e *contextEnd) (*contextEnd, e
 }
 
 // detach removes the contextEnd of parents that have ended.
-func (s *leaseState) detach(done <-chan struct{}) {
+func (s *state) detach(done <-chan struct{}) {
 	s.group.mu.Lock()
 	defer s.group.mu.Unlock()
 	delete(s.contextEnds, done)
-}
-
-// reentryKey is the key of a context's *reentry.
-type reentryKey struct{}
-
-// reentry is a list of the holds that a context re-enters, the innermost first.
-type reentry struct {
-	hold  *hold
-	outer *reentry
-}
-
-// reentered returns the hold of o that ctx re-enters, or nil.
-func reentered(ctx context.Context, o *Object) *hold {
-	r, _ := ctx.Value(reentryKey{}).(*reentry)
-	for ; r != nil; r = r.outer {
-		if r.hold.object.same(o) {
-			return r.hold
-		}
-	}
-	return nil
-}
-
-// leaseOf is the key of a context's lease of the object.
-type leaseOf struct{ object *Object }
-
-// CheckSelfDeadlock returns [ErrSelfDeadlock] if ctx has the values of a context of a lease of o
-// that is held ([Lease.Context]), and does not re-enter the lease ([Lease.Reenter]). A call that
-// waits under such a context until no lease of o is left waits for itself. A lease whose object has
-// the key of o, and excludes other owners ([LeaseConfig.ExcludedBy]), counts as one of o.
-// CheckSelfDeadlock sends nothing.
-func (o *Object) CheckSelfDeadlock(ctx context.Context) error {
-	lease, _ := ctx.Value(leaseOf{o}).(*leaseState)
-	if lease == nil || o.Holder(ctx) != "" {
-		return nil
-	}
-	if _, ended := lease.check(); ended != nil {
-		return nil //nolint:nilerr // ctx has ended, too, or the lock is free.
-	}
-	return ErrSelfDeadlock
-}
-
-// Holder returns the owner of a lease of o that ctx re-enters ([Lease.Reenter]), or "" if there is
-// no such lease that is still held. It is for an object whose owners may also hold a related
-// object, and must not wait for themselves there.
-func (o *Object) Holder(ctx context.Context) string {
-	r, _ := ctx.Value(reentryKey{}).(*reentry)
-	for ; r != nil; r = r.outer {
-		if r.hold.object.same(o) && r.hold.isHeld() {
-			return r.hold.Owner
-		}
-	}
-	return ""
 }

@@ -1,11 +1,17 @@
-package extend
+package lease
 
 import (
 	"context"
 	"time"
+
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
 const (
+	// releaseGrace is how long a Release waits for an answer after its context has ended. Release first
+	// ends the lease and the lease's contexts. Its own context may be one of these.
+	releaseGrace = time.Second
+
 	// A Do waits for the answer to its release for a tenth of the lease, within these bounds. They leave
 	// time for the second of grace that a release has after its context has ended.
 	minReleaseWait = releaseGrace
@@ -29,7 +35,7 @@ type ReleaseError struct {
 }
 
 // Error returns both errors as one line.
-func (e *ReleaseError) Error() string { return Join(e.Work, e.Release).Error() }
+func (e *ReleaseError) Error() string { return worded.Join(e.Work, e.Release).Error() }
 
 // Unwrap returns the errors that are not nil.
 func (e *ReleaseError) Unwrap() []error {
@@ -45,11 +51,11 @@ func Do(
 	ctx context.Context, acquire func(ctx context.Context) (*Lease, error),
 	work func(ctx context.Context, lease *Lease) error,
 ) error {
-	lease, err := acquire(ctx)
+	l, err := acquire(ctx)
 	if err != nil {
 		return err
 	}
-	return lease.Do(ctx, func(ctx context.Context) error { return work(ctx, lease) })
+	return l.Do(ctx, func(ctx context.Context) error { return work(ctx, l) })
 }
 
 // Do calls work under the lease's context, and releases the lease. It is for a lease from TryLock, for
@@ -65,22 +71,22 @@ func Do(
 // [backend.ErrIndeterminate].
 func (l *Lease) Do(ctx context.Context, work func(ctx context.Context) error) (err error) {
 	defer func() {
-		if failed := l.release(ctx, releaseWait{grace: releaseGrace, bounded: true}); failed != nil {
+		if failed := l.release(ctx, ReleaseWait{Grace: releaseGrace, bounded: true}); failed != nil {
 			err = &ReleaseError{Work: err, Release: failed}
 		}
 	}()
 	return work(l.Context(ctx))
 }
 
-// releaseWait says how long a caller waits for the answer to its release.
-type releaseWait struct {
-	grace   time.Duration // after its context has ended
+// ReleaseWait says how long a caller waits for the answer to its release.
+type ReleaseWait struct {
+	Grace   time.Duration // after its context has ended
 	bounded bool          // and in any case for no longer than a Do waits
 }
 
-// within returns the longest wait for the release of a hold with the given lease; 0: only a context
+// Within returns the longest wait for the release of a hold with the given lease; 0: only a context
 // bounds it.
-func (w releaseWait) within(lease time.Duration) time.Duration {
+func (w ReleaseWait) Within(lease time.Duration) time.Duration {
 	if !w.bounded {
 		return 0
 	}
@@ -88,9 +94,9 @@ func (w releaseWait) within(lease time.Duration) time.Duration {
 }
 
 // waitAfter returns the wait of a Release under ctx, which does not wait if ctx has ended before.
-func waitAfter(ctx context.Context) releaseWait {
+func waitAfter(ctx context.Context) ReleaseWait {
 	if ctx.Err() != nil {
-		return releaseWait{}
+		return ReleaseWait{}
 	}
-	return releaseWait{grace: releaseGrace}
+	return ReleaseWait{Grace: releaseGrace}
 }
