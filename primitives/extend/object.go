@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,13 +29,16 @@ type Object struct {
 	// A second key of the object, and its name in errors.
 	sideKey, sideKeyName string
 
-	typedKeys []typedKey // further keys
+	typedKey *typedKey // the last of further keys; nil: there is none
 
 	rights *Rights // nil: unknown
 }
 
 // typedKey is a key of an object whose value has a type.
-type typedKey struct{ key, name, valueType string }
+type typedKey struct {
+	key, name, valueType string
+	before               *typedKey
+}
 
 // NewObject returns the object of a kind, such as "lock", called name. Its key is the client's
 // prefix followed by the name. valueType is the type of the key's value, as the server's TYPE names
@@ -63,7 +65,7 @@ func (o Object) WithSideKey(keyName, key string) Object {
 // WithTypedKey returns o with a further key, called keyName in errors, whose value has the given
 // type. An object can have many such keys: [Call] finds out which key is in conflict.
 func (o Object) WithTypedKey(keyName, key, valueType string) Object {
-	o.typedKeys = append(slices.Clone(o.typedKeys), typedKey{key, keyName, valueType})
+	o.typedKey = &typedKey{key, keyName, valueType, o.typedKey}
 	return o
 }
 
@@ -225,7 +227,7 @@ func (o *Object) kindConflict(ctx context.Context) error {
 	if valueType != o.valueType && valueType != "none" {
 		return o.Conflict(valueType)
 	}
-	for _, k := range o.typedKeys {
+	for k := o.typedKey; k != nil; k = k.before {
 		if found := o.storedType(ctx, k.key); found != k.valueType && found != "none" {
 			return o.otherKeyConflict(k.name, k.key, found)
 		}
