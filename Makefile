@@ -40,7 +40,7 @@ race = $$([ $$module = luagen ] || echo -race)
 
 # A checksum of all Go files and of what else is generated, to see whether a generator changes one,
 # also outside of git.
-go_files = find . \( -name '*.go' -o -path ./docs/scripts.md \) -not -path './.bin/*' | \
+go_files = find . \( -name '*.go' -o -path ./primitives/internal/script/README.md \) -not -path './.bin/*' | \
 	LC_ALL=C sort | xargs cksum
 
 # Every fuzz target, as folder:name.
@@ -104,9 +104,8 @@ verify: ## formatted, not larger, tidy, linted, portable, plain English, generat
 lint: $(LINT) ## go vet, staticcheck and others: .ci/lint has the list
 	go vet -vettool=$(LINT) $(patsubst %,./%/...,$(filter-out $(HEAVY),$(MODULES)))
 
-# docs/scripts.md is generated from the scripts' comments.
 prose: ## the English of pages and comments, by the rules in styles/Hasp
-	.ci/prose README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/scripts.md,$(wildcard docs/*.md)) \
+	.ci/prose README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $$(find docs -name '*.md') \
 		$$(find primitives backend hasptest integration luagen bench examples conformance -name '*.go' \
 			-not -name '*_test.go' -not -name '*.lua.go' -not -path '*/testdata/*')
 

@@ -22,11 +22,11 @@ var pages = []struct {
 	page, dir string
 	blocks    int
 }{
-	{"docs/adding-a-backend.md", "examples/ownbackend", 6},
+	{"docs/internals/adding-a-backend.md", "examples/ownbackend", 6},
 	{"docs/getting-started.md", "examples/start", 6},
 	{"docs/integrations.md", "examples", 2},
 	{"docs/migration.md", "examples/recipes", 1},
-	{"docs/observability.md", "examples", 2},
+	{"docs/operate/monitoring.md", "examples", 2},
 	{"docs/recipes.md", "examples/recipes", 12},
 	{"docs/testing-your-code.md", "hasptest", 8},
 }
@@ -75,7 +75,7 @@ func TestEveryRecipeIsOnAPage(t *testing.T) {
 // TestFiguresAreMeasured compares the figures of two pages with the table of the benchmarks.
 func TestFiguresAreMeasured(t *testing.T) {
 	t.Parallel()
-	operations := read(t, "docs/operations.md")
+	sizing := read(t, "docs/operate/sizing.md")
 	for _, want := range []string{
 		"2 scripts, " + span(t, "lock_pair/64", "hasp", "commands/op", 0) + " commands including those inside; " +
 			span(t, "lock_pair/64", "hasp", "server-us/op", 0) + " µs",
@@ -83,14 +83,14 @@ func TestFiguresAreMeasured(t *testing.T) {
 			span(t, "mutex_pair/64", "hasp", "server-us/op", 0) + " µs",
 		span(t, "leases/100000", "hasp", "server-cpu%", 1) + " % of a core",
 	} {
-		require.Contains(t, operations, want)
+		require.Contains(t, sizing, want)
 	}
 	for _, lock := range []string{"Mutex", "Lock", "FairLock"} {
 		commands := func(clients string) string { return span(t, "hand_over/"+clients, lock, "commands/op", 0) }
-		require.Contains(t, operations, "| a hand-over of a `"+lock+"` | "+commands("2")+" commands at 2 clients, "+
+		require.Contains(t, sizing, "| a hand-over of a `"+lock+"` | "+commands("2")+" commands at 2 clients, "+
 			commands("64")+" at 64, "+commands("200")+" at 200 |")
 	}
-	mutex := read(t, "docs/mutex.md")
+	mutex := read(t, "docs/internals/mutex.md")
 	for _, column := range []string{"ops/s 2", "ops/s 64", "ops/s 200", "commands/op 2", "commands/op 64",
 		"commands/op 200", "server-us/op 2", "server-us/op 200", "least 64", "most 64", "longest-ms 200"} {
 		column, clients, _ := strings.Cut(column, " ")
@@ -211,17 +211,18 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 	} {
 		declared[path.Base(dir)] = exported(t, dir)
 	}
-	files, err := filepath.Glob("docs/*.md")
-	require.NoError(t, err)
 	found := 0
-	for _, page := range append(files, "README.md", "CONTRIBUTING.md") {
+	walk(t, func(page string) {
+		if path.Ext(page) != ".md" || page == "CHANGELOG.md" { // It has former names.
+			return
+		}
 		for _, name := range packageName.FindAllStringSubmatch(read(t, page), -1) {
 			if names := declared[name[1]]; names != nil {
 				require.True(t, slices.Contains(names, name[2]), "%s: %s", page, name[0])
 				found++
 			}
 		}
-	}
+	})
 	require.Greater(t, found, 100)
 }
 
@@ -264,6 +265,28 @@ func namesOf(d ast.Decl) (names []string) {
 	}
 	return names
 }
+
+// TestFilesNamePages finds pages that Go, Lua and other files name, and that are not there.
+func TestFilesNamePages(t *testing.T) {
+	t.Parallel()
+	found := 0
+	walk(t, func(name string) {
+		if path.Ext(name) == ".md" {
+			return
+		}
+		for _, page := range named.FindAllStringSubmatch(read(t, name), -1) {
+			require.FileExists(t, page[1], name)
+			if page[2] != "" {
+				require.Contains(t, anchors(t, page[1]), page[2], "%s: %s", name, page[0])
+			}
+			found++
+		}
+	})
+	require.Greater(t, found, 30)
+}
+
+// named is a page as files name it, with a heading or without.
+var named = regexp.MustCompile(`\b(docs/[a-z/-]+\.md)(?:#([a-z0-9-]+))?`)
 
 // TestLinksLead finds links of pages to files and headings that are not there.
 func TestLinksLead(t *testing.T) {

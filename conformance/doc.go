@@ -8,14 +8,14 @@
 //	}
 //
 // Function Harness of package servers makes the harness of a server that it starts.
-// docs/adding-a-backend.md builds an adapter and its test.
+// docs/internals/adding-a-backend.md builds an adapter and its test.
 //
 // The author of a primitive declares it once, as an [engine.Primitive], and runs what follows from
 // that, over any backend:
 //
 //	func TestDoor(t *testing.T) { conformance.RunPrimitive(t, harness, door) }
 //
-// docs/adding-a-primitive.md declares one.
+// docs/internals/adding-a-primitive.md declares one.
 //
 // # The house
 //
@@ -39,7 +39,7 @@
 //	'-- matrix         every adapter on every server: a module of its own, since it imports them
 //
 // None but the matrix imports the door. arch_test.go in the root of the repository has the rules;
-// docs/testing.md says what each folder of the matrix is for, and what follows from a declaration.
+// docs/internals/testing.md says what each folder of the matrix is for, and what follows from a declaration.
 //
 // # Reports
 //

@@ -89,7 +89,7 @@ type CountingSemaphoreOptions struct {
 //
 // A CountingSemaphore is a name, not a resource, and safe for concurrent use.
 //
-// Source: the semaphore of the Redis literature, with the changes in docs/design.md, "Counting
+// Source: the semaphore of the Redis literature, with the changes in docs/internals/design.md, "Counting
 // semaphore". Redisson has none.
 type CountingSemaphore struct {
 	object

@@ -102,7 +102,7 @@ var (
 	// ErrNoPermission means that the server's access list (ACL) denies the user a command, a key or
 	// a channel that the object needs. Nothing was written: an acquire also checks the rights that
 	// its release will need. The error names the missing right, and how to grant it.
-	// docs/operations.md lists the rights that objects need.
+	// docs/operate/acl.md lists the rights that objects need.
 	ErrNoPermission = backend.ErrNoPermission
 
 	// ErrNotSupported means that the server is older than Redis 7.0, or that the server or the

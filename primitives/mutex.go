@@ -41,7 +41,7 @@ const signWorth = 10 * time.Second
 // A Mutex is a name, not a resource, and safe for concurrent use. It has other keys than a Lock: a
 // Lock and a Mutex of the same name do not exclude each other.
 //
-// Source: docs/mutex.md. Redisson has none, and no Java process can use it: see [Lock] and [FairLock].
+// Source: docs/internals/mutex.md. Redisson has none, and no Java process can use it: see [Lock] and [FairLock].
 type Mutex struct {
 	object
 	tokenTTL *time.Duration

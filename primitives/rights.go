@@ -84,7 +84,7 @@ const (
 // Rights returns the rights that the server's user needs for the object, as rules of the command ACL SETUSER: +command,
 // ~pattern for keys, and &pattern for channels. A pattern is for all objects of the kind whose names, with the client's
 // prefix, have the same beginning, up to the first colon; or for all of the kind, if the name has no colon. The option
-// Replicas and the driver need further commands: see docs/operations.md. Rights sends nothing.
+// Replicas and the driver need further commands: see docs/operate/acl.md. Rights sends nothing.
 func (o *object) Rights() []string { return o.base.Rights() }
 
 // MissingRights asks the server which of the [Lock.Rights] its user lacks: nil means none. It is for the start of a

@@ -1,5 +1,5 @@
 // Package engine judges a primitive by its declaration, a [Primitive]. The packages next to it declare
-// ours; docs/adding-a-primitive.md shows how to declare another.
+// ours; docs/internals/adding-a-primitive.md shows how to declare another.
 //
 // # What it derives
 //

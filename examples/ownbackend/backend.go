@@ -1,5 +1,5 @@
 // Package redigobackend puts a pool of redigo behind hasp's contract. It is the adapter that
-// docs/adding-a-backend.md walks through, complete and as small as one can be: the module of
+// docs/internals/adding-a-backend.md walks through, complete and as small as one can be: the module of
 // somebody else would look the same.
 //
 // Redigo knows one server and RESP2, so the adapter is for servers that stand alone, or behind an

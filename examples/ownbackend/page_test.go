@@ -17,10 +17,10 @@ const root = "../.."
 // part is a function of package conformance that takes a harness.
 var part = regexp.MustCompile(`(?m)^func (Run\w*)\(\w+ \*testing\.`)
 
-// TestPage holds docs/adding-a-backend.md to what the suite has.
+// TestPage holds docs/internals/adding-a-backend.md to what the suite has.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	page := read(t, root, "docs", "adding-a-backend.md")
+	page := read(t, root, "docs", "internals", "adding-a-backend.md")
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[conformance.Harness]()) {
 		if field.Name != "_" {
 			require.Contains(t, page, "`"+field.Name+"`", "a field of the harness")

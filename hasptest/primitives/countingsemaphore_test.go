@@ -298,7 +298,7 @@ func TestCountingSemaphoreLeavesTogether(t *testing.T) {
 	})
 }
 
-// TestCountingSemaphoreNames are those of docs/design.md.
+// TestCountingSemaphoreNames are those of docs/internals/design.md.
 func TestCountingSemaphoreNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][4]string{

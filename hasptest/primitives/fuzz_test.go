@@ -60,7 +60,7 @@ func hashed(key string) string {
 
 // FuzzNames: a lock's keys and channel are made of the prefix and the name, lie in one slot exactly
 // when the key has no braces or a hash tag in them, and are shared with no other lock, but for the
-// names that docs/design.md lists.
+// names that docs/internals/design.md lists.
 func FuzzNames(f *testing.F) {
 	for _, name := range []string{
 		"a", "{a}", "a{b}c", "a}b", "}", "{}", "{}a{b}", "{a", "a}b{c}", "redisson_lock_token:{a}",

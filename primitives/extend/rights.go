@@ -60,7 +60,7 @@ func (o *Object) NoteRights(granted bool) {
 // Rights returns the rights that the server's user needs for the object, as rules of ACL SETUSER: +command, ~pattern for
 // keys and &pattern for channels. The patterns are for all names with the same beginning, up to the first colon. For a
 // name without a colon, patterns of its side keys and channels are for all names. The options Replicas and
-// Metadata, and the driver, need more: see docs/operations.md. Rights sends nothing.
+// Metadata, and the driver, need more: see docs/operate/acl.md. Rights sends nothing.
 func (o *Object) Rights() []string {
 	rules := []string{}
 	for _, r := range o.allRights() {
@@ -180,7 +180,7 @@ func (o *Object) lackOfRight(ctx context.Context, refusal *backend.ServerError, 
 	grant := "grant it by ACL SETUSER <user> " + strings.Join(missing, " ")
 	switch {
 	case len(missing) == 0:
-		return fmt.Errorf("%w; docs/operations.md lists the rights that are needed (ACL SETUSER)", err)
+		return fmt.Errorf("%w; docs/operate/acl.md lists the rights that are needed (ACL SETUSER)", err)
 	case denied.MatchString(refusal.Message):
 		return worded.As(fmt.Sprintf("%v: %s; %s", backend.ErrNoPermission, refusal.Message, grant), err)
 	}

@@ -16,7 +16,7 @@ import (
 // hangs. It is also lost if a renewal finds that the server no longer has it. A loss is final.
 // After a loss the client sends a release, because the server may still have the owner.
 //
-// Source: docs/guarantees.md; the reasons are in docs/design.md, "Lease".
+// Source: docs/guarantees.md; the reasons are in docs/internals/design.md, "Lease".
 type Lease struct {
 	_     noCopy
 	state *state
