@@ -1,7 +1,6 @@
 package fair
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"testing"
@@ -9,35 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/conformance/servers/proxy"
 	"github.com/hasp-go/hasp/primitives"
 )
-
-// TestWaitersOfADeadClientArePassedTogether cuts off a client with eight waiters: those behind it pass
-// them all together, long before their scores say so.
-func TestWaitersOfADeadClientArePassedTogether(t *testing.T) {
-	cells.Proof(t)
-	t.Parallel()
-	s := start(t)
-	clients := s.Clients(t, 3, nil)
-	p := proxy.Start(t, s.Addr(), nil)
-	dead := cells.Named("GoRedis").Primitives(t, cells.At(p.Addr()), nil)
-	t.Cleanup(func() { _ = dead.Close(t.Context()) }) // It has ended, and the server cannot be reached.
-	holder := hold(t, clients[0])
-	before := s.waitInTurn(t, 1, clients, patient)
-	s.waitInTurn(t, 8, []*primitives.Client{dead}, &primitives.FairLockOptions{WaiterTimeout: 3 * time.Second})
-	behind := s.waitInTurn(t, 2, clients, &primitives.FairLockOptions{WaiterTimeout: time.Minute})
-	p.Refuse()
-	require.NoError(t, holder.Release(t.Context()))
-	require.Equal(t, []int{0}, before.serve(t, 1))
-	scripts := s.Calls(t, "evalsha")
-	require.Equal(t, []int{0, 1}, behind.serve(t, 2))
-	// Two waiters try every five seconds: after one timeout, and not after Redisson's five minutes.
-	require.Less(t, s.Calls(t, "evalsha")-scripts, 30)
-	s.requireNothingLeft(t)
-}
 
 // TestDeadWaitersOfOthers lets a live waiter come behind dead ones: one of ours, and one of Redisson's.
 func TestDeadWaitersOfOthers(t *testing.T) {
@@ -73,84 +46,6 @@ func TestNoBusyLoopBehindADeadHead(t *testing.T) {
 	require.Less(t, s.Calls(t, "evalsha"), 10*20)
 }
 
-// TestReleaseOfWhatHasExpiredWakesTheFirst lets the lease of a holder expire that cannot reach the server:
-// when it can, its release wakes the waiter, which has not been told of that lease and does not poll.
-func TestReleaseOfWhatHasExpiredWakesTheFirst(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	clients := s.Clients(t, 2, noPoll)
-	p := proxy.Start(t, s.Addr(), nil)
-	flaky := cells.Named("GoRedis").Primitives(t, cells.At(p.Addr()), noPoll)
-	holder := hold(t, clients[0])
-	brief := s.waitInTurn(t, 1, []*primitives.Client{flaky}, &primitives.FairLockOptions{
-		Lease: time.Second, WaiterTimeout: time.Hour,
-	})
-	c := s.waitInTurn(t, 1, clients[1:], patient)
-	s.awaitListening(t, 2)
-	require.NoError(t, holder.Release(t.Context()))
-	lease, ok := brief.next(t).lease.(*primitives.Lease)
-	require.True(t, ok)
-	p.Refuse()
-	cells.Within(t, conformance.Patience, "the end of the lease", lease.Done())
-	s.Await(t, "it expires on the server", func() bool { return cells.Number(t, s, "EXISTS", key) == 0 })
-	require.Empty(t, c.granted)
-	p.Restore()
-	require.Equal(t, []int{0}, c.serve(t, 1))
-	s.requireNothingLeft(t)
-}
-
-// TestTryThatPassesTheDeadWakesTheFirst lets one who only tries find that the first in the queue is dead: it does
-// not pass the waiter behind, which sleeps, and wakes it.
-func TestTryThatPassesTheDeadWakesTheFirst(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	clients := s.Clients(t, 2, noPoll)
-	_, err := clients[1].NewFairLock("warm", nil).TryLock(t.Context())
-	require.NoError(t, err)
-	now, scripts := s.now(t), s.Calls(t, "evalsha")
-	s.enqueue(t, "ours", now+300000, now+time.Hour.Milliseconds())
-	c := s.waitInTurn(t, 1, clients[1:], patient)
-	// A waiter that had still to try since it listens would itself find the dead.
-	s.Await(t, "it sleeps", func() bool { return s.Calls(t, "evalsha") == scripts+2 })
-	s.do(t, "HSET", deadlines, "ours", strconv.FormatInt(now-1, 10)+" 36000000")
-	require.Empty(t, c.granted)
-	_, err = clients[0].NewFairLock(key, nil).TryLock(t.Context())
-	require.ErrorIs(t, err, primitives.ErrNotAcquired)
-	require.Equal(t, []int{0}, c.serve(t, 1))
-	s.requireNothingLeft(t)
-}
-
-// TestCancelledWithoutAnAnswerLeaves loses the answers to a waiter's tries, and cancels it: it leaves the
-// queue when the server can be reached again, and the next one is served.
-func TestCancelledWithoutAnAnswerLeaves(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	clients := s.Clients(t, 2, noPoll)
-	p := proxy.Start(t, s.Addr(), nil)
-	link := cells.Client{Addrs: []string{p.Addr()}, Multiplex: -1}
-	deaf := cells.Named("Rueidis").Primitives(t, link, nil)
-	_, err := deaf.NewFairLock("warm", nil).Lock(t.Context())
-	require.NoError(t, err)
-	holder := hold(t, clients[0])
-	ctx, cancel := context.WithCancel(t.Context())
-	got := make(chan error, 1)
-	p.BlackholeReplies()
-	go func() {
-		_, err := deaf.NewFairLock(key, nil).Lock(ctx)
-		got <- err
-	}()
-	s.awaitQueue(t, 1)
-	c := s.waitInTurn(t, 1, clients[1:], patient)
-	s.awaitListening(t, 1)
-	cancel()
-	require.ErrorIs(t, cells.Within(t, conformance.Patience, "the cancelled", got), context.Canceled)
-	p.Restore()
-	s.awaitQueue(t, 1)
-	require.NoError(t, holder.Release(t.Context()))
-	require.Equal(t, []int{0}, c.serve(t, 1))
-	s.requireNothingLeft(t)
-}
-
 // TestQueueHeals makes the list and the zset disagree, in each way, while two wait.
 func TestQueueHeals(t *testing.T) {
 	t.Parallel()
@@ -178,7 +73,11 @@ func TestQueueHeals(t *testing.T) {
 			waiting := cells.Texts(t, s, "LRANGE", queue, "0", "-1")
 			harm(t, s, waiting[0], waiting[1])
 			s.Await(t, "they agree", func() bool { return agree(t, s, 2) })
-			require.ElementsMatch(t, waiting, cells.Texts(t, s, "LRANGE", queue, "0", "-1"))
+			healed := cells.Texts(t, s, "LRANGE", queue, "0", "-1")
+			require.ElementsMatch(t, waiting, healed)
+			if name == "Twice" {
+				require.Equal(t, waiting, healed, "the first place stays")
+			}
 			require.NoError(t, holder.Release(t.Context()))
 			require.ElementsMatch(t, []int{0, 1}, c.serve(t, 2))
 			s.requireNothingLeft(t)

@@ -29,6 +29,9 @@ const (
 	channel   = "redisson_lock__channel:{fair}"
 )
 
+// peer is an owner of another program.
+const peer = "0b6e5a4c-4cf2-4f3c-9e19-6c8a8b4c0001:28"
+
 // patient is the configuration of waiters that nobody takes for dead, and that are woken by messages
 // alone.
 var patient = &primitives.FairLockOptions{WaiterTimeout: 10 * time.Hour}
@@ -107,19 +110,14 @@ func (s server) requireNothingLeft(t *testing.T) {
 // grant is what became of a waiter.
 type grant struct {
 	waiter int
-	lease  unlocker
+	lease  *primitives.Lease
 	err    error
-}
-
-// unlocker is a lease, of this process or another.
-type unlocker interface {
-	Release(ctx context.Context) error
 }
 
 // crowd are waiters, in the order in which they came.
 type crowd struct {
 	granted chan grant
-	cancel  []context.CancelFunc // nil: the waiter is in another process
+	cancel  []context.CancelFunc
 }
 
 func newCrowd(n int) *crowd {
@@ -132,18 +130,12 @@ func (s server) waitInTurn(
 ) *crowd {
 	t.Helper()
 	c := newCrowd(n)
-	s.comeInTurn(t, n, func(i int) { c.wait(t, i, clients[i%len(clients)].NewFairLock(key, o)) })
-	return c
-}
-
-// comeInTurn begins n waiters, each when those before it are in the queue.
-func (s server) comeInTurn(t *testing.T, n int, begin func(i int)) {
-	t.Helper()
 	before := cells.Number(t, s, "LLEN", queue)
 	for i := range n {
-		begin(i)
+		c.wait(t, i, clients[i%len(clients)].NewFairLock(key, o))
 		s.awaitQueue(t, before+i+1)
 	}
+	return c
 }
 
 // wait begins to wait as waiter i.

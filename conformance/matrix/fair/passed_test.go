@@ -70,19 +70,6 @@ func TestDeadLowerNoScoreByWhatHasPassed(t *testing.T) {
 	require.Equal(t, float64(score), s.score(t, peer+"1"))
 }
 
-// TestHealingKeepsTheFirstPlace has a peer in the queue twice.
-func TestHealingKeepsTheFirstPlace(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	score := s.now(t) + 200000
-	s.enqueue(t, peer, score, 0)
-	s.enqueue(t, peer+"1", score+300000, 0)
-	s.enqueue(t, peer, score, 0)
-	_, err := s.Clients(t, 1, noPoll)[0].NewFairLock(key, nil).TryLock(t.Context())
-	require.ErrorIs(t, err, primitives.ErrNotAcquired)
-	require.Equal(t, []string{peer, peer + "1"}, cells.Texts(t, s, "LRANGE", queue, "0", "-1"))
-}
-
 // TestClockSetBack sets the server's clock back by an hour while two crashed waiters are the first: they lose their
 // places a timeout after the next try, and live waiters keep theirs.
 func TestClockSetBack(t *testing.T) {
@@ -163,4 +150,22 @@ func setBack(t *testing.T, s *embedded.Server) {
 			redis.call('hset', KEYS[3], waiter, deadline + 3600000 .. timeout)
 		end`, "3", queue, timeouts, deadlines, strconv.FormatInt(time.Now().UnixMilli(), 10))
 	require.NoError(t, err)
+}
+
+// TestConflictNamesTheKey puts another kind of value at each of the lock's keys.
+func TestConflictNamesTheKey(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	lock := s.Clients(t, 1, nil)[0].NewFairLock(key, nil)
+	for name, says := range map[string]string{
+		key: `the key "fair" of this fair lock holds a stream`, queue: "queue", timeouts: "scores",
+		deadlines: "deadlines", "redisson_lock_token:{fair}": "token key",
+	} {
+		s.do(t, "XADD", name, "*", "a", "b")
+		_, err := lock.Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrConflict)
+		require.ErrorContains(t, err, says)
+		require.Equal(t, 1, cells.Number(t, s, "EXISTS", key, queue, timeouts, deadlines, "redisson_lock_token:{fair}"))
+		s.do(t, "DEL", name)
+	}
 }

@@ -3,7 +3,6 @@ package readwrite
 import (
 	"context"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -20,73 +18,6 @@ const mark = "hasp_rwlock_writer:{x}"
 // preferring returns the lock x of a client, whose readers stand back.
 func preferring(c *primitives.Client) *primitives.ReadWriteLock {
 	return c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{PreferWriters: true})
-}
-
-// TestPreferWriters has a writer wait behind a reader: no other reader joins that, until the writer has
-// been in. The reader itself may enter again.
-func TestPreferWriters(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
-		lock, other := preferring(client(t, s)), preferring(client(t, s))
-		first := taken(t.Context(), t, lock.ReadLock())
-		refused(t, other.WriteLock())
-		require.Equal(t, "0", cells.Text(t, s, "EXISTS", mark), "TryLock does not wait")
-		unlock(t, taken(t.Context(), t, lock.ReadLock()))
-
-		writer := waiting(t, other.WriteLock())
-		require.Eventually(t, func() bool { return cells.Text(t, s, "EXISTS", mark) == "1" },
-			time.Minute, time.Millisecond)
-		refused(t, lock.ReadLock())
-		unlock(t, taken(first.Reenter(t.Context()), t, lock.ReadLock()))
-		reader := waiting(t, lock.ReadLock())
-		listeners(t, s, 2)
-		unlock(t, first)
-		// The message that the lock is free woke the reader, too, who may have been first.
-		for range 2 {
-			select {
-			case o := <-writer:
-				require.NoError(t, o.err)
-				require.Equal(t, "0", cells.Text(t, s, "EXISTS", mark))
-				unlock(t, o.lease)
-			case o := <-reader:
-				require.NoError(t, o.err)
-				unlock(t, o.lease)
-			case <-time.After(time.Minute):
-				require.FailNow(t, "one is not in")
-			}
-		}
-	})
-}
-
-// TestPreferWritersEndsStarvation has readers who overlap for ever: a writer is in all the same, and
-// others are not kept out for long after it has given up or crashed.
-func TestPreferWritersEndsStarvation(t *testing.T) {
-	bubble(t, func(t *testing.T, s *embedded.Server) {
-		ctx, stop := context.WithCancel(t.Context())
-		var readers sync.WaitGroup
-		for i := range 3 {
-			c, _ := inside(t, s)
-			time.Sleep(time.Duration(i) * time.Second)
-			readers.Go(func() {
-				for ctx.Err() == nil {
-					if lease, err := preferring(c).ReadLock().Lock(ctx); err == nil {
-						time.Sleep(4 * time.Second)
-						_ = lease.Release(t.Context())
-					}
-				}
-			})
-		}
-		c, _ := inside(t, s)
-		time.Sleep(10 * time.Second)
-		refused(t, c.NewReadWriteLock("x", nil).WriteLock())
-		for range 10 {
-			began := time.Now()
-			unlock(t, in(t, waiting(t, preferring(c).WriteLock())))
-			require.LessOrEqual(t, time.Since(began), 10*time.Second)
-			time.Sleep(10 * time.Second)
-		}
-		stop()
-		readers.Wait()
-	})
 }
 
 // TestPreferWritersAfterAWriterLeft lets readers who stood back join at once when the writer for whom they did

@@ -1,5 +1,5 @@
-// Package readwrite has tests of the read-write lock on servers: what Redisson's users reported of
-// theirs, both sides of one lock, readers that crash, and Java processes on the same lock.
+// Package readwrite has tests of the read-write lock beyond its declaration, in virtual time: hold counts, a lease within
+// another, writers that are preferred, and releases in the background.
 package readwrite
 
 import (
@@ -14,29 +14,11 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
-	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
-
-// onBoth runs a test on a Redis and a Valkey server, side by side.
-func onBoth(t *testing.T, test func(t *testing.T, s *servers.Server)) {
-	t.Helper()
-	t.Parallel()
-	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
-		t.Run(kind.String(), func(t *testing.T) { t.Parallel(); test(t, servers.Start(t, kind, nil)) })
-	}
-}
-
-// client returns a client of a server that never polls.
-func client(t *testing.T, s *servers.Server) *primitives.Client {
-	t.Helper()
-	return cells.Named("Rueidis").Primitives(t, cells.At(s.Addr()),
-		&primitives.Options{PollInterval: time.Hour})
-}
 
 // bubble runs a test in virtual time, with a server within the process.
 func bubble(t *testing.T, test func(t *testing.T, s *embedded.Server)) {
@@ -119,27 +101,10 @@ func in(t *testing.T, got <-chan outcome) *primitives.Lease {
 	return o.lease
 }
 
-// listeners waits until n connections listen on the channel of the lock x.
-func listeners(t *testing.T, s *servers.Server, n int64) {
-	t.Helper()
-	want := backend.ArrayReply([]backend.Reply{
-		backend.StringReply("redisson_rwlock:{x}"), backend.IntegerReply(n),
-	})
-	require.Eventually(t, func() bool {
-		reply, err := s.Do("PUBSUB", "NUMSUB", "redisson_rwlock:{x}")
-		return err == nil && harness.Same(want, reply)
-	}, time.Minute, time.Millisecond)
-}
-
 // left returns how long a key still has, by the server.
 func left(t *testing.T, s cells.Doer, key string) time.Duration {
 	t.Helper()
 	return time.Duration(cells.Number(t, s, "PTTL", key)) * time.Millisecond
-}
-
-// sideKey is the one of a reader of ours.
-func sideKey(name string, reader *primitives.Lease) string {
-	return "{" + name + "}:" + reader.Owner() + ":rwlock_timeout:1"
 }
 
 func unlock(t *testing.T, leases ...*primitives.Lease) {

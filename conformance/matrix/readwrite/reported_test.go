@@ -1,7 +1,6 @@
 package readwrite
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -9,85 +8,16 @@ import (
 
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
 // Each test is named after what was reported of Redisson's read-write lock, with the number of the issue.
 
-// Test1110InnerWriterWithAShorterLease enters a second time with a shorter lease: the outer hold stays.
-func Test1110InnerWriterWithAShorterLease(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
-		c := client(t, s)
-		outer := leased(c, "x", time.Minute)
-		lease := taken(t.Context(), t, outer.WriteLock())
-		_, err := leased(c, "x", time.Second).WriteLock().Lock(lease.Reenter(t.Context()))
-		var field *primitives.FieldError
-		require.ErrorAs(t, err, &field)
-		unlock(t, taken(lease.Reenter(t.Context()), t, outer.WriteLock()))
-		require.Greater(t, left(t, s, "x"), 10*time.Second)
-		cells.Want(t, true)(outer.WriteLock().IsHeldBy(t.Context(), lease.Owner()))
-		unlock(t, lease)
-	})
-}
-
-// Test2144LaterReaderWithAShorterLease lets one in: the first reader's lease is as long as it was.
-func Test2144LaterReaderWithAShorterLease(t *testing.T) {
-	bubble(t, func(t *testing.T, s *embedded.Server) {
-		c, _ := inside(t, s)
-		first := taken(t.Context(), t, leased(c, "x", 5*time.Second).ReadLock())
-		second := taken(t.Context(), t, leased(c, "x", time.Second).ReadLock())
-		require.Equal(t, 5*time.Second, left(t, s, "x"))
-		time.Sleep(3 * time.Second)
-		require.ErrorIs(t, second.Err(), primitives.ErrLost)
-		refused(t, c.NewReadWriteLock("x", nil).WriteLock())
-		unlock(t, first)
-		unlock(t, taken(t.Context(), t, c.NewReadWriteLock("x", nil).WriteLock()))
-	})
-}
-
-// Test1542WriterWakesAllReaders has ten readers behind a writer, on two clients: one message lets all in.
-func Test1542WriterWakesAllReaders(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
-		clients := []*primitives.Client{client(t, s), client(t, s)}
-		writer := taken(t.Context(), t, clients[0].NewReadWriteLock("x", nil).WriteLock())
-		var all []<-chan outcome
-		for i := range 10 {
-			all = append(all, waiting(t, clients[i%2].NewReadWriteLock("x", nil).ReadLock()))
-		}
-		listeners(t, s, 2)
-		unlock(t, writer)
-		var readers []*primitives.Lease
-		for _, reader := range all {
-			readers = append(readers, in(t, reader))
-		}
-		info, err := s.Info("commandstats")
-		require.NoError(t, err)
-		require.True(t, strings.HasPrefix(info["cmdstat_publish"], "calls=1,"), "%v", info)
-		unlock(t, readers...)
-	})
-}
-
-// Test4217DowngradedReaderIsRenewed holds what is left of a downgrade for many leases.
-func Test4217DowngradedReaderIsRenewed(t *testing.T) {
+// Test4400Queries asks both sides in each state of the lock.
+func Test4400Queries(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		c, _ := inside(t, s)
 		lock := c.NewReadWriteLock("x", nil)
-		writer := taken(t.Context(), t, lock.WriteLock())
-		reader := taken(writer.Reenter(t.Context()), t, lock.ReadLock())
-		unlock(t, writer)
-		time.Sleep(10 * time.Minute)
-		require.NoError(t, reader.Err())
-		refused(t, lock.WriteLock())
-		unlock(t, reader)
-		unlock(t, taken(t.Context(), t, lock.WriteLock()))
-	})
-}
-
-// Test4400Queries asks both sides in each state of the lock.
-func Test4400Queries(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
-		lock := client(t, s).NewReadWriteLock("x", nil)
 		requireSides(t, lock, false, false)
 		writer := taken(t.Context(), t, lock.WriteLock())
 		requireSides(t, lock, false, true)
@@ -142,33 +72,24 @@ func Test343ReaderWithinAWriter(t *testing.T) {
 	})
 }
 
-// TestDowngradeWakesReaders has readers wait behind a writer who becomes one of them. Redisson does not
-// publish then, and they sleep until the lease ends.
-func TestDowngradeWakesReaders(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
-		lock, other := client(t, s).NewReadWriteLock("x", nil), client(t, s).NewReadWriteLock("x", nil)
-		writer := taken(t.Context(), t, lock.WriteLock())
-		reader := taken(writer.Reenter(t.Context()), t, lock.ReadLock())
-		one, two := waiting(t, lock.ReadLock()), waiting(t, other.ReadLock())
-		listeners(t, s, 2)
-		unlock(t, writer)
-		unlock(t, in(t, one), in(t, two))
-		refused(t, other.WriteLock())
-		unlock(t, reader)
-		unlock(t, taken(t.Context(), t, other.WriteLock()))
-	})
-}
-
-// TestReaderWithinAWriterLeavesItsWatchdog releases the read lease, by which Redisson also ends the
-// renewals of the write lease.
-func TestReaderWithinAWriterLeavesItsWatchdog(t *testing.T) {
+// TestJavaReaderThatHoldsTwice has a thread of Redisson enter as a reader twice: the lock lasts as long as the longer
+// of its leases, also when a reader of ours has left.
+func TestJavaReaderThatHoldsTwice(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
+		const java = "11111111-2222-4333-8444-555555555555:28"
+		cells.Text(t, s, "HSET", "x", "mode", "read", java, "2")
+		cells.Text(t, s, "SET", "{x}:"+java+":rwlock_timeout:1", "1", "PX", "60000")
+		cells.Text(t, s, "SET", "{x}:"+java+":rwlock_timeout:2", "1", "PX", "120000")
+		cells.Text(t, s, "PEXPIRE", "x", "120000")
 		c, _ := inside(t, s)
 		lock := c.NewReadWriteLock("x", nil)
-		writer := taken(t.Context(), t, lock.WriteLock())
-		unlock(t, taken(writer.Reenter(t.Context()), t, lock.ReadLock()))
-		time.Sleep(10 * time.Minute)
-		cells.Want(t, true)(lock.WriteLock().IsHeldBy(t.Context(), writer.Owner()))
-		unlock(t, writer)
+		ours := taken(t.Context(), t, lock.ReadLock())
+		cells.Want(t, int64(2))(lock.ReadLock().HoldCount(t.Context(), java))
+		unlock(t, ours)
+		require.Equal(t, 2*time.Minute, left(t, s, "x"))
+		time.Sleep(90 * time.Second)
+		refused(t, lock.WriteLock())
+		time.Sleep(30 * time.Second)
+		unlock(t, taken(t.Context(), t, lock.WriteLock()))
 	})
 }

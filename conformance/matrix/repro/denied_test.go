@@ -230,49 +230,6 @@ func TestReleasesWithoutMemory(t *testing.T) {
 	})
 }
 
-// TestRenewalsRefusedForAllAreNotSearched refuses every renewal of 1000 holds, for a reason that has
-// nothing to do with any key: ten scripts a round are all that it takes to know.
-func TestRenewalsRefusedForAllAreNotSearched(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		u := newUnwilling(t, nil)
-		leases := u.hold(t, 1000)
-		u.refuse(func([]string) string { return "NOAUTH Authentication required." })
-		time.Sleep(30 * time.Second)
-		require.ErrorIs(t, leases[0].Err(), primitives.ErrLost)
-		require.GreaterOrEqual(t, u.refused.Load(), int64(10))
-		require.LessOrEqual(t, u.refused.Load(), int64(100))
-		u.close(t)
-	})
-}
-
-// TestRenewalsDeniedForOneKeyCostOneLease denies one key of 200. It is found by halving its batch of
-// 100 seven times at most; from then on nothing is refused but its own renewals, also when those of
-// the others are due at the same time, as they are with this lease.
-func TestRenewalsDeniedForOneKeyCostOneLease(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		u := newUnwilling(t, &primitives.Options{WatchdogLease: 15 * time.Second})
-		leases := u.hold(t, 200)
-		u.refuse(func(keys []string) string {
-			if slices.Contains(keys, "42") {
-				return "NOPERM No permissions to access a key"
-			}
-			return ""
-		})
-		time.Sleep(time.Minute)
-		for i, lease := range leases {
-			if i == 42 {
-				require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-			} else {
-				require.NoError(t, lease.Err())
-			}
-		}
-		require.Greater(t, u.refused.Load(), u.halved.Load())
-		require.GreaterOrEqual(t, u.halved.Load(), int64(6))
-		require.LessOrEqual(t, u.halved.Load(), int64(7))
-		u.close(t)
-	})
-}
-
 // TestReleasesDeniedForOneKeyKeepOneLock denies one key of 200 whose releases were lost, so that the background
 // releases them together: all others are free well before their leases end.
 func TestReleasesDeniedForOneKeyKeepOneLock(t *testing.T) {
@@ -297,34 +254,6 @@ func TestReleasesDeniedForOneKeyKeepOneLock(t *testing.T) {
 		}
 		require.Positive(t, u.halved.Load(), "some were released together")
 		u.close(t)
-	})
-}
-
-// TestRenewalsDeniedByServers takes the access to some keys from a user who holds locks: the others of
-// the same batch are renewed.
-func TestRenewalsDeniedByServers(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
-		allow := func(keys string) { // To the user u, everything with such keys, and no others.
-			cells.Text(t, s, "ACL", "SETUSER", "u", "on", "nopass", "+@all", "&*", "resetkeys", keys)
-		}
-		allow("~*")
-		c := cells.Named("Rueidis").Primitives(t,
-			cells.Client{Addrs: []string{s.Addr()}, User: "u", Password: "none"},
-			&primitives.Options{WatchdogLease: 6 * time.Second})
-		leases := map[string][]*primitives.Lease{}
-		for i := range 20 {
-			for _, prefix := range []string{"kept", "denied"} {
-				leases[prefix] = append(leases[prefix], lock(t, c, fmt.Sprint(prefix, i)))
-			}
-		}
-		allow("~kept*")
-		for _, lease := range leases["denied"] {
-			<-lease.Done()
-			require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-		}
-		for _, lease := range leases["kept"] {
-			require.NoError(t, lease.Err())
-		}
 	})
 }
 

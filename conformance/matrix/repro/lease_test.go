@@ -5,8 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,75 +17,6 @@ import (
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
-
-// TestLeaseContextsDoNotPileUp makes a context for each job of a leader that leads for long, under
-// parents that end no sooner than it does. It has the heap for itself: it is not parallel.
-func TestLeaseContextsDoNotPileUp(t *testing.T) {
-	_, c := inProcess(t, nil)
-	lease := lock(t, c, "leader")
-	process, stop := context.WithCancel(t.Context())
-	defer stop()
-	for name, parent := range map[string]func() context.Context{
-		"Background": context.Background,
-		"Process":    func() context.Context { return process },
-		"Values":     func() context.Context { return context.WithValue(process, job{}, "job") },
-		"Slices":     func() context.Context { return uncomparable{Context: process} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, child := range []func(context.Context) context.Context{lease.Context, lease.Reenter} {
-				requireNothingKept(t, lease, func() context.Context { return child(parent()) })
-			}
-		})
-	}
-}
-
-// job is the key of a value of a context.
-type job struct{}
-
-// uncomparable is a context that cannot be the key of a map.
-type uncomparable struct {
-	context.Context
-	_ []string
-}
-
-// requireNothingKept fails if the lease keeps what make returns: the smallest context has 48 bytes.
-func requireNothingKept(t *testing.T, lease *primitives.Lease, child func() context.Context) {
-	t.Helper()
-	const n = 100_000
-	before := heap()
-	for range n {
-		require.NoError(t, child().Err())
-	}
-	kept := (heap() - before) / n
-	require.Less(t, kept, int64(8), "bytes for each context")
-	require.NoError(t, lease.Err())
-}
-
-// heap returns how many bytes of the heap are in use.
-func heap() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // It fits.
-}
-
-// TestCopiedLeaseUnlocks releases a lease by a copy, which go vet reports: here it is made past it.
-func TestCopiedLeaseUnlocks(t *testing.T) {
-	t.Parallel()
-	_, c := inProcess(t, nil)
-	lease := lock(t, c, "x")
-	var job struct{ lease primitives.Lease }
-	reflect.ValueOf(&job.lease).Elem().Set(reflect.ValueOf(lease).Elem())
-	require.NotSame(t, lease, &job.lease)
-	require.Positive(t, job.lease.Remaining())
-	require.NoError(t, job.lease.Release(t.Context()))
-	held, err := c.NewLock("x", nil).IsLocked(t.Context())
-	require.NoError(t, err)
-	require.False(t, held, "Release returned nil, and the lock is held")
-	require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
-	require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
-}
 
 // copying is a program that copies a lease, in the two ways that users do.
 const copying = `package copying
@@ -136,6 +65,48 @@ func TestRecoveredPanicLeavesARenewedLock(t *testing.T) {
 			require.NoError(t, err, "the lock is held, by nobody")
 			require.NoError(t, lease.Release(t.Context()))
 			require.NoError(t, c.Close(t.Context()))
+		})
+	}
+}
+
+// TestReleasesPerCancelledAcquire cancels acquires of a lock that somebody else holds: each was
+// refused, so that there is nothing to release, and nothing to search. Scripts run in time, and answer
+// 20 ms later, when the caller has left.
+func TestReleasesPerCancelledAcquire(t *testing.T) {
+	t.Parallel()
+	for _, lease := range []time.Duration{30 * time.Second, time.Hour, 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			r := runner(t)
+			var acquires, releases atomic.Int64
+			r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+				switch {
+				case strings.Contains(c.Script.Name, "release"):
+					releases.Add(1)
+				case strings.Contains(c.Script.Name, "acquire"):
+					acquires.Add(1)
+				}
+				reply, err := r.Good(context.WithoutCancel(ctx), c)
+				select {
+				case <-time.After(20 * time.Millisecond):
+					return reply, err
+				case <-ctx.Done():
+					return backend.Reply{}, backend.Indeterminate(ctx.Err())
+				}
+			}
+			c := cells.Over(t, r, nil)
+			holder := lock(t, c, "x")
+			const calls = 100
+			for range calls {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+				_, err := c.NewLock("x", &primitives.LockOptions{Lease: lease}).TryLock(ctx)
+				require.ErrorIs(t, err, backend.ErrIndeterminate, "it was cancelled in flight")
+				cancel()
+			}
+			time.Sleep(lease)
+			require.Equal(t, int64(calls+1), acquires.Load())
+			require.Zero(t, releases.Load())
+			require.NoError(t, holder.Release(t.Context()))
+			require.Equal(t, int64(1), releases.Load())
 		})
 	}
 }

@@ -4,9 +4,6 @@ package repro
 
 import (
 	"os"
-	"runtime"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -80,16 +77,4 @@ func lock(t *testing.T, c *primitives.Client, name string) *primitives.Lease {
 	lease, err := c.NewLock(name, nil).Lock(t.Context())
 	require.NoError(t, err)
 	return lease
-}
-
-// goroutinesIn counts the goroutines that have one of parts in their stacks.
-func goroutinesIn(parts ...string) (n int) {
-	stacks := make([]byte, 1<<22)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
-		if slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(stack, part) }) {
-			n++
-		}
-	}
-	return n
 }
