@@ -226,7 +226,7 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 	require.Greater(t, found, 100)
 }
 
-// exported returns the exported names that a package declares.
+// exported returns the names that a package declares, and maybe exports.
 func exported(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob(dir + "/*.go")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/parts"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
 
@@ -218,7 +219,7 @@ const partTimeout = 2 * time.Second
 func (a *multiAttempt) takeOthers(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
-	errs := lease.Together(len(a.locks), func(i int) (err error) {
+	errs := parts.Each(len(a.locks), func(i int) (err error) {
 		if a.leases[i] == nil {
 			a.leases[i], err = a.locks[i].TryLock(limited)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/line"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
@@ -188,17 +189,17 @@ func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
 // beat sends signs of life of owners that wait.
 func (m *Mutex) beat(
 	ctx context.Context, r backend.ScriptRunner, stamp int64, owners []string,
-) (extend.Beats, error) {
+) (line.Beats, error) {
 	beat, err := script.MutexBeat(ctx, r, script.MutexBeatParams{
 		Holder: m.base.Key(), Token: m.token, Queue: m.queue, Signs: m.signs,
 		Keep: m.worth, Tokenttl: m.tokenTTL, Stamp: stamp, Publish: m.publish(), Granted: m.granted, Waiters: owners,
 	})
 	if err != nil {
-		return extend.Beats{}, fmt.Errorf("beat: %w", err)
+		return line.Beats{}, fmt.Errorf("beat: %w", err)
 	}
-	beats := extend.Beats{HeldFor: beat.Wait, Nobody: beat.Wait == nobody, Rank: beat.Rank, Token: beat.Grant}
+	beats := line.Beats{HeldFor: beat.Wait, Nobody: beat.Wait == nobody, Rank: beat.Rank, Token: beat.Grant}
 	for _, status := range beat.Status {
-		beats.Status = append(beats.Status, extend.BeatStatus(status))
+		beats.Status = append(beats.Status, line.BeatStatus(status))
 	}
 	return beats, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/parts"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
@@ -171,7 +172,13 @@ func (l *RedLock) checkSelfDeadlock(ctx context.Context) (err error) {
 // TryLock acquires the lock if a majority of the nodes grants it, and returns [ErrNotAcquired] if a
 // majority answers, but fewer nodes than a majority grant it. It asks each node once.
 func (l *RedLock) TryLock(ctx context.Context) (*Lease, error) {
-	return l.acquire(func(a *redAttempt) error { return extend.TryOnce(ctx, ErrNotAcquired, a) })
+	return l.acquire(func(a *redAttempt) error {
+		answer, err := a.Try(ctx)
+		if err == nil && !answer.Granted {
+			err = ErrNotAcquired
+		}
+		return err
+	})
 }
 
 // Do is [Lock.Do] for a majority of the nodes.
@@ -234,7 +241,7 @@ func (l *RedLock) askAll(ctx context.Context) ([]*Lease, []error) {
 	defer cancel()
 	leases, began := make([]*Lease, len(l.nodes)), time.Now()
 	var granted, failed atomic.Int32
-	errs := lease.Together(len(l.nodes), func(i int) (err error) {
+	errs := parts.Each(len(l.nodes), func(i int) (err error) {
 		leases[i], err = l.nodes[i].TryLock(ctx)
 		if err == nil && int(granted.Add(1)) == l.need || err != nil && int(failed.Add(1)) == len(l.nodes)-l.need+1 {
 			time.AfterFunc(max(time.Since(began), leastStraggling), cancel)

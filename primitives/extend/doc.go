@@ -1,7 +1,7 @@
 // Package extend is for authors of primitives. It has the parts of which primitives are made: the
 // waiting loop, the watchdog that renews leases and reports their loss, and the dispatcher that
-// sends the calls of many goroutines together. The primitives of package primitives use nothing
-// else.
+// sends the calls of many goroutines together. The primitives of package primitives are made of the same
+// parts, and a CountDownLatch uses nothing else.
 //
 // It is an extension API: it may change before version 1.0, and CHANGELOG.md lists all changes.
 // Users of primitives do not need it.

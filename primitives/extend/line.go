@@ -29,21 +29,8 @@ type Line struct {
 
 	// Beat sends signs of life of owners, and returns the status of each. It runs one script, with
 	// r.
-	Beat func(ctx context.Context, r backend.ScriptRunner, stamp int64, owners []string) (Beats, error)
+	Beat func(ctx context.Context, r backend.ScriptRunner, stamp int64, owners []string) (line.Beats, error)
 }
-
-// Beats is the server's answer to a [Line.Beat].
-type Beats = line.Beats
-
-// BeatStatus is the status of an owner, by the answer to a beat.
-type BeatStatus = line.BeatStatus
-
-// The statuses of an owner after a [Line.Beat].
-const (
-	NoPlace BeatStatus = line.NoPlace // it has neither a place nor the object
-	Waits   BeatStatus = line.Waits
-	Holds   BeatStatus = line.Holds // for as long as a sign of life counts, from the beat's sending on
-)
 
 // waitInLine waits until w is granted, by its own try or by the release of another owner.
 func (s *Leases) waitInLine(ctx context.Context, w *waiter) error {
@@ -118,7 +105,7 @@ func (h *hold) leaveLine() {
 type beater Leases
 
 // Beat implements [line.Beater].
-func (b *beater) Beat(ctx context.Context, stamp int64, owners []string) (Beats, error) {
+func (b *beater) Beat(ctx context.Context, stamp int64, owners []string) (line.Beats, error) {
 	return b.line.Beat(ctx, b.object.core.backgroundCalls, stamp, owners)
 }
 

@@ -166,14 +166,8 @@ func Repeat(ctx context.Context, pauses Backoff, refusal error, a Attempt) error
 	return worded.WithCause(ctx, w.explain(ctx, wait.Repeat(ctx, pauses, &w), refusal))
 }
 
-// TryOnce makes one attempt, and returns the refusal if it is refused. If the script must run again
-// ([Answer.Again]), the attempt has several tries. Use it within [Call].
-func TryOnce(ctx context.Context, refusal error, a Attempt) error {
-	_, err := tryOnce(ctx, refusal, a)
-	return err
-}
-
-// tryOnce is TryOnce, and counts the tries.
+// tryOnce makes one attempt, and returns the refusal if it is refused. If the script must run again
+// ([Answer.Again]), the attempt has several tries, which tryOnce counts.
 func tryOnce(ctx context.Context, refusal error, a Attempt) (tries, error) {
 	for count := 1; ; count++ {
 		answer, err := a.Try(ctx)

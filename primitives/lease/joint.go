@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/parts"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
@@ -137,7 +137,7 @@ func (j *joint) regain(part int) {
 			return
 		case <-time.After(j.config.Pause):
 		}
-		err := contained(func() error { return j.regainOnce(ctx, part) })
+		err := parts.Contained(func() error { return j.regainOnce(ctx, part) })
 		if err == nil || errors.Is(err, backend.ErrClosed) {
 			return
 		}
@@ -169,15 +169,15 @@ func (j *joint) Release(ctx context.Context, l *Lease, wait ReleaseWait) error {
 
 // releaseParts releases all parts, and returns nil if enough of them were held to the end.
 func (j *joint) releaseParts(ctx context.Context, wait ReleaseWait) error {
-	parts := j.Parts()
-	return j.enough(parts, releaseAll(ctx, parts, wait, j.config.ReleaseTimeout))
+	all := j.Parts()
+	return j.enough(all, releaseAll(ctx, all, wait, j.config.ReleaseTimeout))
 }
 
-// enough returns nil if enough of the parts have no error, else the errors, joined. A nil part does
+// enough returns nil if enough of all parts have no error, else the errors, joined. A nil part does
 // not count.
-func (j *joint) enough(parts []*Lease, errs []error) error {
+func (j *joint) enough(all []*Lease, errs []error) error {
 	held := 0
-	for i, part := range parts {
+	for i, part := range all {
 		if part != nil && errs[i] == nil {
 			held++
 		}
@@ -219,12 +219,12 @@ func (j *joint) extendParts(ctx context.Context, d time.Duration) error {
 		defer cancel()
 		ctx = limited
 	}
-	parts := j.Parts()
-	return j.enough(parts, Together(len(parts), func(i int) error {
-		if parts[i] == nil {
+	all := j.Parts()
+	return j.enough(all, parts.Each(len(all), func(i int) error {
+		if all[i] == nil {
 			return nil
 		}
-		return parts[i].Extend(ctx, d)
+		return all[i].Extend(ctx, d)
 	}))
 }
 
@@ -279,7 +279,7 @@ func ReleaseAll(ctx context.Context, leases []*Lease, timeout time.Duration) err
 func releaseAll(ctx context.Context, leases []*Lease, wait ReleaseWait, timeout time.Duration) []error {
 	ctx, cancel := releasing(ctx, wait.Grace, timeout)
 	defer cancel()
-	return Together(len(leases), func(i int) error {
+	return parts.Each(len(leases), func(i int) error {
 		if leases[i] == nil {
 			return nil
 		}
@@ -297,27 +297,4 @@ func releasing(ctx context.Context, grace, timeout time.Duration) (context.Conte
 	}
 	limited, expire := context.WithTimeout(limited, timeout)
 	return limited, func() { stop(); expire(); cancel() }
-}
-
-// Together calls do for each number below n, concurrently, and returns the errors when all calls
-// have returned. It returns a panic as an error, since these goroutines have no caller in which to
-// raise it.
-func Together(n int, do func(i int) error) []error {
-	errs := make([]error, n)
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { errs[i] = contained(func() error { return do(i) }) })
-	}
-	all.Wait()
-	return errs
-}
-
-// contained calls do, and returns a panic as an error.
-func contained(do func() error) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = fmt.Errorf("panic in the driver: %v", value)
-		}
-	}()
-	return do()
 }
