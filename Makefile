@@ -2,12 +2,12 @@
 
 # The list of modules. go.work has the same; modules_test.go holds the two together.
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers conformance \
-	conformance/matrix examples examples/fencing examples/gocron examples/ownbackend examples/ownprimitive \
+	conformance/matrix examples examples/fencing examples/gocron examples/ownbackend examples/ownbench examples/ownprimitive \
 	examples/programs hasptest hasptest/propertytest integration/gocron integration/httplimit integration/otel \
 	integration/prometheus luagen
 
 # Those that users import or run, and that a release therefore tags.
-PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey conformance hasptest \
+PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey bench conformance hasptest \
 	hasptest/propertytest integration/gocron integration/httplimit integration/otel integration/prometheus luagen
 
 # Modules without tests whose imports (etcd, gRPC) take a minute to compile: "make prove" lints them.

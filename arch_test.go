@@ -207,6 +207,14 @@ var rules = []rule{
 		tests:   []string{"conformance/servers", "hasptest"},
 	},
 	{
+		dir: "examples/ownbench",
+		imports: []string{
+			"bench/benchmark", "bench/drivers", "bench/workloads", "examples/ownbackend", "examples/ownprimitive",
+			"primitives", "github.com/gomodule/redigo/redis",
+		},
+		tests: []string{"conformance/servers"},
+	},
+	{
 		dir:     "examples/...",
 		imports: []string{"backend/...", "primitives", zap, rueidis, valkey, goredis},
 		tests:   []string{"conformance/servers", "hasptest"},
@@ -389,6 +397,8 @@ func TestImportRules(t *testing.T) {
 		{dir: "hasptest", imported: module + "/backend/embedded", allowed: true},
 		{dir: "hasptest", imported: module + "/conformance", test: true},
 		{dir: "hasptest", imported: testify},
+		{dir: "examples/ownbench", imported: module + "/bench/benchmark", allowed: true},
+		{dir: "examples/ownbench", imported: module + "/bench/internal/report", test: true},
 		{dir: "bench", imported: "github.com/go-redsync/redsync/v4", allowed: true},
 	} {
 		f := file{dir: c.dir, imports: []string{c.imported}, test: c.test, byLuagen: c.luagen}

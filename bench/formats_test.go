@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
 
-	"github.com/hasp-go/hasp/bench/internal/measure"
 	"github.com/hasp-go/hasp/bench/internal/report"
 )
 
@@ -22,7 +21,7 @@ var quick = []string{"-backends", "embedded", "-workloads", "lock_pair,long_add"
 func quickly(t *testing.T, flags ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	require.Zero(t, run(&out, &errs, append(append([]string{}, quick...), flags...)), "%s", &errs)
+	require.Zero(t, program.Run(&out, &errs, append(append([]string{}, quick...), flags...)), "%s", &errs)
 	return out.String(), errs.String()
 }
 
@@ -31,7 +30,7 @@ func older(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "older.json")
 	r := report.New(nil)
-	r.Rows = []measure.Row{{
+	r.Rows = []report.Row{{
 		Workload: "lock_pair", Subject: "hasp", Backend: "embedded", Server: "none", Size: 8,
 		Values: map[string][]float64{"ops/s": {7, 7}, "allocs/op": {123, 123}},
 	}}
@@ -99,7 +98,7 @@ func TestFrom(t *testing.T) {
 	file, plots := older(t), t.TempDir()
 	r := report.New(nil)
 	for _, size := range []int{10_000, 1_000_000} {
-		r.Rows = append(r.Rows, measure.Row{
+		r.Rows = append(r.Rows, report.Row{
 			Workload: "leases", Subject: "hasp", Backend: "rueidis", Server: "redis", Size: size,
 			Values: map[string][]float64{"B/lease": {900}, "client-cpu%": {float64(size) / 1e5}, "server-cpu%": {0}},
 		})
@@ -120,7 +119,7 @@ func TestFaultsBeforeTheRun(t *testing.T) {
 		{"-format", "xml", "there are table, json, benchstat"}, {"-compare", "nowhere", "nowhere"}, {"-from", "nowhere", "nowhere"},
 	} {
 		var out, errs bytes.Buffer
-		require.Equal(t, 1, run(&out, &errs, append(append([]string{}, quick...), c.flag, c.value)))
+		require.Equal(t, 1, program.Run(&out, &errs, append(append([]string{}, quick...), c.flag, c.value)))
 		require.Contains(t, errs.String(), c.told)
 		require.NotContains(t, errs.String(), "left:", "a step began")
 		require.Empty(t, out.String())

@@ -2,18 +2,15 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/bench/internal/report"
-	"github.com/hasp-go/hasp/bench/internal/workload"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
@@ -27,7 +24,7 @@ func TestRun(t *testing.T) {
 		"-backends", "rueidis,embedded", "-workloads", "lock_pair,hand_over,wake_up,overload", "-rounds", "2", "-turn", "2ms", "-sizes", "64,8,1,50,120",
 		"-file", file, "-plots", dir, "-peers", "setnx,redsync,redislock,rueidislock,valkeylock",
 	}
-	require.Zero(t, run(&table, &errs, args), "%s", &errs)
+	require.Zero(t, program.Run(&table, &errs, args), "%s", &errs)
 	for _, part := range []string{
 		"lock_pair/64 on rueidis, redis", "to bare", "redsync", "rueidislock", "hand_over/64 on embedded, none", "granted-share",
 	} {
@@ -44,41 +41,9 @@ func TestRun(t *testing.T) {
 	checkKept(t, file)
 	var compared bytes.Buffer
 	args = []string{"-backends", "embedded", "-workloads", "lock_pair", "-rounds", "2", "-turn", "2ms", "-compare", file, "-format", "benchstat"}
-	require.Zero(t, run(&compared, &errs, args), "%s", &errs)
+	require.Zero(t, program.Run(&compared, &errs, args), "%s", &errs)
 	require.Regexp(t, `BenchmarkLockPair/hasp/embedded/none/64 1 \d+ ns/op`, compared.String())
 	require.Regexp(t, `LockPair/bare/embedded/none/64 +allocs/op`, errs.String())
-}
-
-// TestInterrupted: the steps before an interrupt stay in the run.
-func TestInterrupted(t *testing.T) {
-	o := options{
-		backends: "embedded", servers: "redis", workloads: "lock_pair,mutex_pair", links: "0", sizes: "1", rounds: 1,
-		turn: time.Millisecond, format: report.Table,
-	}
-	plan, err := o.plan()
-	require.NoError(t, err)
-	require.Len(t, plan, 2)
-	ctx, interrupt := context.WithCancel(t.Context())
-	r := report.New(nil)
-	progress := writer(func(line string) {
-		if strings.HasPrefix(line, "2 of 2") {
-			interrupt()
-		}
-	})
-	require.ErrorIs(t, follow(ctx, plan, r, progress), context.Canceled)
-	require.NotEmpty(t, r.Rows)
-	for _, row := range r.Rows {
-		require.Equal(t, "lock_pair", row.Workload)
-	}
-}
-
-// writer is called with what is written.
-type writer func(text string)
-
-// Write implements [io.Writer].
-func (w writer) Write(text []byte) (int, error) {
-	w(string(text))
-	return len(text), nil
 }
 
 // checkKept checks the run in a file.
@@ -111,23 +76,11 @@ func checkKept(t *testing.T, file string) {
 func TestFlags(t *testing.T) {
 	for flag, told := range map[string]string{
 		"-backends": "there are rueidis", "-servers": "there are redis", "-workloads": "there are lock_pair",
-		"-peers": "there are setnx", "-links": "invalid duration", "-format": "there are table",
+		"-peers": "setnx, valkeylock", "-links": "invalid duration", "-format": "there are table",
 		"-sizes": "there are 1, 2",
 	} {
 		var errs bytes.Buffer
-		require.Equal(t, 1, run(&bytes.Buffer{}, &errs, []string{flag, "nothing"}))
+		require.Equal(t, 1, program.Run(&bytes.Buffer{}, &errs, []string{flag, "nothing"}))
 		require.Contains(t, errs.String(), told)
-	}
-}
-
-// TestWorkloads: each has what a plan needs.
-func TestWorkloads(t *testing.T) {
-	seen := map[string]bool{}
-	for _, w := range workload.All() {
-		require.False(t, seen[w.Name], w.Name)
-		seen[w.Name] = true
-		require.NotEmpty(t, w.Unit, w.Name)
-		require.Positive(t, w.Short, w.Name)
-		require.LessOrEqual(t, w.Short, len(w.Sizes), w.Name)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"text/tabwriter"
 
 	"golang.org/x/perf/benchmath"
-
-	"github.com/hasp-go/hasp/bench/internal/measure"
 )
 
 // Compare prints what has changed since an older run, of what both have measured.
@@ -17,7 +15,7 @@ func (r *Run) Compare(w io.Writer, old *Run) error {
 	fmt.Fprintf(out, "what\tunit\t%s\tnow\tchange\n", old.Time.Format("2006-01-02"))
 	shared := false
 	for _, row := range r.Rows {
-		i := slices.IndexFunc(old.Rows, func(was measure.Row) bool { return name(was) == name(row) })
+		i := slices.IndexFunc(old.Rows, func(was Row) bool { return name(was) == name(row) })
 		if i < 0 {
 			continue
 		}

@@ -12,8 +12,6 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-
-	"github.com/hasp-go/hasp/bench/internal/measure"
 )
 
 // Plot draws pictures of the run, as SVG files in a folder: those for which it has figures of its first kind of server,
@@ -45,7 +43,7 @@ func (r *Run) Plot(folder string) error {
 }
 
 // drawn returns the rows of a workload, or of all if it is "", that pictures show.
-func (r *Run) drawn(workload string) (rows []measure.Row) {
+func (r *Run) drawn(workload string) (rows []Row) {
 	server := ""
 	for _, row := range r.Rows {
 		if row.Server != "none" && server == "" {
@@ -59,7 +57,7 @@ func (r *Run) drawn(workload string) (rows []measure.Row) {
 }
 
 // curves has a panel for each driver, and a curve in it for each subject.
-func (r *Run) curves(workload string, points func(row measure.Row) plotter.XYs) (all []curve) {
+func (r *Run) curves(workload string, points func(row Row) plotter.XYs) (all []curve) {
 	for _, row := range r.drawn(workload) {
 		all = append(all, curve{styleOf(row.Backend).title, row.Subject, points(row)})
 	}
@@ -67,7 +65,7 @@ func (r *Run) curves(workload string, points func(row measure.Row) plotter.XYs) 
 }
 
 // median returns a point at the size of the row; none, if there is no figure.
-func median(row measure.Row, unit string) plotter.XYs {
+func median(row Row, unit string) plotter.XYs {
 	if n := MedianOf(row.Values[unit]).Center; n > 0 {
 		return plotter.XYs{{X: float64(row.Size), Y: n}}
 	}
@@ -121,7 +119,7 @@ func (r *Run) pairs() *picture {
 
 // handOver has how often a lock changes hands, by the number of clients.
 func (r *Run) handOver() *picture {
-	p := lines(r.curves("hand_over", func(row measure.Row) plotter.XYs { return median(row, "ops/s") }),
+	p := lines(r.curves("hand_over", func(row Row) plotter.XYs { return median(row, "ops/s") }),
 		"Hand-overs of one lock a second", "clients that compete")
 	alike(p.panels)
 	for _, panel := range p.panels {
@@ -133,9 +131,9 @@ func (r *Run) handOver() *picture {
 
 // wakeUp has how long a waiter takes after a release, by percentiles.
 func (r *Run) wakeUp() *picture {
-	p := lines(r.curves("wake_up", func(row measure.Row) (points plotter.XYs) {
-		for _, percent := range measure.Percentiles {
-			if us := MedianOf(row.Values[measure.Percentile(percent)]).Center; us > 0 {
+	p := lines(r.curves("wake_up", func(row Row) (points plotter.XYs) {
+		for _, percent := range Percentiles {
+			if us := MedianOf(row.Values[Percentile(percent)]).Center; us > 0 {
 				points = append(points, plotter.XY{X: us / 1e3, Y: float64(percent)})
 			}
 		}
@@ -151,7 +149,7 @@ func (r *Run) wakeUp() *picture {
 
 // overload has which share of what can be done is granted in time.
 func (r *Run) overload() *picture {
-	p := lines(r.curves("overload", func(row measure.Row) plotter.XYs {
+	p := lines(r.curves("overload", func(row Row) plotter.XYs {
 		return plotter.XYs{{X: float64(row.Size), Y: MedianOf(row.Values["granted-share"]).Center}} // Perhaps 0.
 	}), "Pairs granted within 100 ms, as a share of the capacity", "calls, percent of the capacity")
 	alike(p.panels)

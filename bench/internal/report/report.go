@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"golang.org/x/perf/benchmath"
-
-	"github.com/hasp-go/hasp/bench/internal/measure"
 )
 
 // Run is what one run of the program has measured, and on what.
@@ -25,7 +23,7 @@ type Run struct {
 	Command  []string          `json:"command"`
 	Machine  Machine           `json:"machine"`
 	Versions map[string]string `json:"versions"` // of servers and modules, by name
-	Rows     []measure.Row     `json:"rows"`
+	Rows     []Row             `json:"rows"`
 }
 
 // Machine is what a run was made on.
@@ -43,11 +41,7 @@ func New(args []string) *Run {
 	}}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, module := range info.Deps {
-			for _, compared := range []string{"/rueidis", "/valkey-go", "/go-redis/", "/redsync", "/redislock", "/miniredis"} {
-				if strings.Contains(module.Path, compared) {
-					r.Versions[module.Path] = module.Version
-				}
-			}
+			r.Versions[module.Path] = module.Version
 		}
 	}
 	return r
@@ -123,7 +117,7 @@ func sample(values []float64) *benchmath.Sample {
 }
 
 // Ratio returns how much faster ours is than theirs, by the turns of each round.
-func Ratio(ours, theirs measure.Row) Median {
+func Ratio(ours, theirs Row) Median {
 	var ratios []float64
 	for i, speed := range ours.Values["ops/s"] {
 		if other := theirs.Values["ops/s"]; i < len(other) && other[i] > 0 {
@@ -134,8 +128,8 @@ func Ratio(ours, theirs measure.Row) Median {
 }
 
 // groups returns the rows that took turns, in their order.
-func groups(rows []measure.Row) (all [][]measure.Row) {
-	same := func(a, b measure.Row) bool {
+func groups(rows []Row) (all [][]Row) {
+	same := func(a, b Row) bool {
 		return a.Workload == b.Workload && a.Backend == b.Backend && a.Server == b.Server && a.Size == b.Size && a.LinkMS == b.LinkMS
 	}
 	for _, row := range rows {
@@ -143,13 +137,13 @@ func groups(rows []measure.Row) (all [][]measure.Row) {
 			all[n-1] = append(all[n-1], row)
 			continue
 		}
-		all = append(all, []measure.Row{row})
+		all = append(all, []Row{row})
 	}
 	return all
 }
 
 // subject returns the row of a subject in a group.
-func subject(group []measure.Row, name string) (row measure.Row, ok bool) {
+func subject(group []Row, name string) (row Row, ok bool) {
 	for _, row := range group {
 		if row.Subject == name {
 			return row, true

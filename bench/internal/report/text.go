@@ -10,8 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
-
-	"github.com/hasp-go/hasp/bench/internal/measure"
 )
 
 // order is the order of the columns; other units follow.
@@ -68,7 +66,7 @@ func (r *Run) table(w io.Writer) error {
 	return out.Flush()
 }
 
-func link(row measure.Row) string {
+func link(row Row) string {
 	if row.LinkMS == 0 {
 		return ""
 	}
@@ -95,7 +93,7 @@ func figure(n float64, values []float64) string {
 }
 
 // unitsOf returns the units of a group that are shown.
-func unitsOf(group []measure.Row) []string {
+func unitsOf(group []Row) []string {
 	all := map[string]bool{}
 	for _, row := range group {
 		for unit := range row.Values {
@@ -128,7 +126,7 @@ func (r *Run) benchstat(w io.Writer) error {
 			if speeds[i] > 0 {
 				fmt.Fprintf(w, " %.0f ns/op", 1e9/speeds[i])
 			}
-			for _, unit := range unitsOf([]measure.Row{row}) {
+			for _, unit := range unitsOf([]Row{row}) {
 				if values := row.Values[unit]; unit != "ops/s" && i < len(values) {
 					fmt.Fprintf(w, " %g %s", values[i], unit)
 				}
@@ -140,7 +138,7 @@ func (r *Run) benchstat(w io.Writer) error {
 }
 
 // name returns LockPair/hasp/rueidis/redis/64.
-func name(row measure.Row) string {
+func name(row Row) string {
 	var title strings.Builder
 	for word := range strings.SplitSeq(row.Workload, "_") {
 		letters := []rune(word)

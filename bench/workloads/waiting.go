@@ -1,4 +1,4 @@
-package workload
+package workloads
 
 import (
 	"context"
@@ -6,16 +6,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hasp-go/hasp/bench/internal/measure"
-	"github.com/hasp-go/hasp/bench/internal/peers"
+	"github.com/hasp-go/hasp/bench/benchmark"
 	"github.com/hasp-go/hasp/primitives"
 )
 
 // waiting returns the workloads about the time from a release until its waiters have it.
-func waiting() []Workload {
-	return []Workload{
-		{Name: "wake_up", Sizes: []int{1}, Unit: "waiters", Short: 1, Weight: 10, Rounds: 5, Subjects: (*Setup).wakeUp},
-		{Name: "latch", Sizes: []int{1000}, Unit: "waiters", Short: 1, Weight: 10, Rounds: 5, Subjects: latch},
+func waiting() []benchmark.Workload {
+	return []benchmark.Workload{
+		{Name: "wake_up", Sizes: []int{1}, Unit: "waiters", Short: 1, Weight: 10, Rounds: 5, Subjects: on((*setup).wakeUp)},
+		{Name: "latch", Sizes: []int{1000}, Unit: "waiters", Short: 1, Weight: 10, Rounds: 5, Subjects: on(latch)},
 	}
 }
 
@@ -23,17 +22,17 @@ func waiting() []Workload {
 const settled = 20 * time.Millisecond
 
 // wakeUp has one client hold a lock, and another wait for it.
-func (s *Setup) wakeUp() (all []measure.Subject) {
+func (s *setup) wakeUp() (all []benchmark.Subject) {
 	for _, c := range s.contenders() {
-		all = append(all, measure.Subject{Name: c.name, Turn: s.wake(c.open(), c.open())})
+		all = append(all, benchmark.Subject{Name: c.name, Turn: s.wake(c.open(), c.open())})
 	}
 	return all
 }
 
 // wake is a turn of hand-overs from the one to the other and back, each from the call of the release on. It ends
 // with a waiter that is stuck.
-func (s *Setup) wake(one, other peers.Lock) measure.Turn {
-	return func(ctx context.Context) (o measure.Outcome, err error) {
+func (s *setup) wake(one, other benchmark.Lock) benchmark.Turn {
+	return func(ctx context.Context) (o benchmark.Outcome, err error) {
 		ctx, cancel := context.WithTimeout(ctx, 10*s.Turn+stuckAfter)
 		defer cancel()
 		unlock, err := one(ctx)
@@ -60,7 +59,7 @@ func (s *Setup) wake(one, other peers.Lock) measure.Turn {
 // wakeOne releases a lock for which another waits, and returns what releases the other's. If one of the two fails,
 // it returns when both have ended, and nobody holds the lock.
 func wakeOne(
-	ctx context.Context, unlock func(context.Context) error, lock peers.Lock,
+	ctx context.Context, unlock func(context.Context) error, lock benchmark.Lock,
 ) (next func(context.Context) error, waited time.Duration, err error) {
 	var at time.Time
 	var failed error
@@ -83,18 +82,18 @@ func wakeOne(
 const latchClients = 8
 
 // latch has goroutines of several clients wait for a latch, which is counted down then.
-func latch(s *Setup) []measure.Subject {
+func latch(s *setup) []benchmark.Subject {
 	latches := make([]*primitives.CountDownLatch, latchClients)
 	for i := range latches {
 		latches[i] = s.client(true).NewCountDownLatch("shared")
 	}
-	return []measure.Subject{{Name: "CountDownLatch", Turn: func(ctx context.Context) (measure.Outcome, error) {
+	return []benchmark.Subject{{Name: "CountDownLatch", Turn: func(ctx context.Context) (benchmark.Outcome, error) {
 		return open(ctx, latches, s.Size)
 	}}}
 }
 
 // open sets a latch, and opens it when all wait. It returns when all have ended.
-func open(ctx context.Context, latches []*primitives.CountDownLatch, waiters int) (o measure.Outcome, err error) {
+func open(ctx context.Context, latches []*primitives.CountDownLatch, waiters int) (o benchmark.Outcome, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*settled+stuckAfter)
 	defer cancel()
 	if _, err = latches[0].InitCount(ctx, 1); err != nil {
@@ -114,7 +113,7 @@ func open(ctx context.Context, latches []*primitives.CountDownLatch, waiters int
 		cancel()
 	}
 	waiting.Wait()
-	o = measure.Outcome{Ops: 1, Took: time.Since(start)}
+	o = benchmark.Outcome{Ops: 1, Took: time.Since(start)}
 	for _, end := range ends {
 		o.Waits = append(o.Waits, end.Sub(start))
 	}

@@ -1,4 +1,4 @@
-package measure
+package benchmark
 
 import (
 	"maps"
@@ -10,12 +10,12 @@ import (
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
-// Meter reads what a turn has cost, here and on the server.
-type Meter struct {
-	Server *servers.Server // nil: there is none, or it is in this process
+// meter reads what a turn has cost, here and on the server.
+type meter struct {
+	server *servers.Server // nil: there is none, or it is in this process
 
-	// Linked says that this process also makes the link's delays, so that what it uses is not the client's alone.
-	Linked bool
+	// linked says that this process also makes the link's delays, so that what it uses is not the client's alone.
+	linked bool
 }
 
 // reading is the state of what only grows.
@@ -30,9 +30,9 @@ type reading struct {
 	connections  float64 // present
 }
 
-func (m *Meter) read() (r reading, err error) {
-	if m.Server != nil {
-		info, err := m.Server.Info("all")
+func (m *meter) read() (r reading, err error) {
+	if m.server != nil {
+		info, err := m.server.Info("all")
 		if err != nil {
 			return r, err
 		}
@@ -50,13 +50,13 @@ func (r *reading) readServer(info map[string]string) {
 	r.connections = number(info["connected_clients"])
 	for _, command := range []string{"evalsha", "evalsha_ro", "eval", "eval_ro"} {
 		stats := info["cmdstat_"+command]
-		r.scripts += Field(stats, "calls")
-		r.scriptMicros += Field(stats, "usec")
+		r.scripts += field(stats, "calls")
+		r.scriptMicros += field(stats, "usec")
 	}
 }
 
-// Field returns a number of a line of command statistics, such as "calls=1,usec=2".
-func Field(stats, name string) float64 {
+// field returns a number of a line of command statistics, such as "calls=1,usec=2".
+func field(stats, name string) float64 {
 	for part := range strings.SplitSeq(stats, ",") {
 		if key, value, _ := strings.Cut(part, "="); key == name {
 			return number(value)
@@ -71,14 +71,14 @@ func number(text string) float64 {
 }
 
 // figures returns what a turn between two readings has come to, by unit.
-func (m *Meter) figures(before, after reading, o Outcome) map[string]float64 {
+func (m *meter) figures(before, after reading, o Outcome) map[string]float64 {
 	if o.Took == 0 {
 		o.Took = after.at.Sub(before.at)
 	}
 	ops := float64(max(o.Ops, 1))
 	all := m.client(before, after, o)
 	all["ops/s"] = float64(o.Ops) / o.Took.Seconds()
-	if m.Server != nil {
+	if m.server != nil {
 		all["commands/op"] = (after.commands - before.commands) / ops
 		all["scripts/op"] = (after.scripts - before.scripts) / ops
 		all["script-us/op"] = (after.scriptMicros - before.scriptMicros) / ops
@@ -92,10 +92,10 @@ func (m *Meter) figures(before, after reading, o Outcome) map[string]float64 {
 }
 
 // client returns what the client has used, as far as that is known.
-func (m *Meter) client(before, after reading, o Outcome) map[string]float64 {
+func (m *meter) client(before, after reading, o Outcome) map[string]float64 {
 	all := map[string]float64{}
 	if !o.Elsewhere {
-		if m.Linked {
+		if m.linked {
 			return all
 		}
 		o.Processor = after.cpu - before.cpu

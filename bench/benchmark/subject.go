@@ -1,5 +1,4 @@
-// Package measure lets subjects take turns at the same work, and notes what each turn came to.
-package measure
+package benchmark
 
 import (
 	"context"
@@ -7,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/hasp-go/hasp/bench/internal/report"
 )
 
 // Subject is one of those that are compared.
@@ -38,8 +39,8 @@ func (o *Outcome) waits() map[string]float64 {
 	all := map[string]float64{}
 	if n := len(o.Waits); n > 0 {
 		slices.Sort(o.Waits)
-		for _, percent := range Percentiles {
-			all[Percentile(percent)] = micros(o.Waits[n*percent/100])
+		for _, percent := range report.Percentiles {
+			all[report.Percentile(percent)] = micros(o.Waits[n*percent/100])
 		}
 		all["longest-ms"] = micros(o.Waits[n-1]) / 1e3
 	}
@@ -49,48 +50,28 @@ func (o *Outcome) waits() map[string]float64 {
 	return all
 }
 
-// Percentiles of waits are noted, by the units that Percentile returns.
-var Percentiles = []int{10, 25, 50, 75, 90, 99}
-
-// Percentile returns the unit of a percentile of the waits.
-func Percentile(percent int) string { return fmt.Sprintf("p%d-us", percent) }
-
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// Row is what one subject's turns came to. A subject of each row of a group had the same number of turns,
-// and the turns of one index followed each other.
-type Row struct {
-	Workload string  `json:"workload"`
-	Subject  string  `json:"subject"`
-	Backend  string  `json:"backend"`
-	Server   string  `json:"server"`
-	Size     int     `json:"size"`    // goroutines, clients, permits, waiters or leases: the workload says which
-	LinkMS   float64 `json:"link_ms"` // of delay, in each direction
-
-	// Values has one value a turn, by unit.
-	Values map[string][]float64 `json:"values"`
+// group are subjects that take turns on one server.
+type group struct {
+	report.Row // but for the subject and the values
+	subjects   []Subject
+	meter      meter
 }
 
-// Group are subjects that take turns on one server.
-type Group struct {
-	Row      // but for the subject and the values
-	Subjects []Subject
-	Meter    Meter
-}
-
-// Run runs so many rounds, after one that warms up. Each subject has a turn in each, in another order.
-func (g *Group) Run(ctx context.Context, rounds int) ([]Row, error) {
-	rows := make([]Row, len(g.Subjects))
-	for i, s := range g.Subjects {
+// run runs so many rounds, after one that warms up. Each subject has a turn in each, in another order.
+func (g *group) run(ctx context.Context, rounds int) ([]report.Row, error) {
+	rows := make([]report.Row, len(g.subjects))
+	for i, s := range g.subjects {
 		rows[i] = g.Row
 		rows[i].Subject, rows[i].Values = s.Name, map[string][]float64{}
 	}
 	for round := range rounds + 1 {
-		for i := range g.Subjects {
-			i = (i + round) % len(g.Subjects)
-			figures, err := g.turn(ctx, g.Subjects[i])
+		for i := range g.subjects {
+			i = (i + round) % len(g.subjects)
+			figures, err := g.turn(ctx, g.subjects[i])
 			if err != nil {
-				return nil, fmt.Errorf("%s of %s: %w", g.Workload, g.Subjects[i].Name, err)
+				return nil, fmt.Errorf("%s of %s: %w", g.Workload, g.subjects[i].Name, err)
 			}
 			for unit, value := range figures {
 				if round > 0 {
@@ -102,14 +83,14 @@ func (g *Group) Run(ctx context.Context, rounds int) ([]Row, error) {
 	return rows, nil
 }
 
-func (g *Group) turn(ctx context.Context, s Subject) (map[string]float64, error) {
+func (g *group) turn(ctx context.Context, s Subject) (map[string]float64, error) {
 	if s.Before != nil {
 		if err := s.Before(ctx); err != nil {
 			return nil, err
 		}
 	}
 	runtime.GC()
-	before, err := g.Meter.read()
+	before, err := g.meter.read()
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +98,6 @@ func (g *Group) turn(ctx context.Context, s Subject) (map[string]float64, error)
 	if err != nil {
 		return nil, err
 	}
-	after, err := g.Meter.read()
-	return g.Meter.figures(before, after, o), err
+	after, err := g.meter.read()
+	return g.meter.figures(before, after, o), err
 }

@@ -1,12 +1,10 @@
-package main
+package benchmark
 
 import (
 	"fmt"
 	"io"
 	"slices"
 
-	"github.com/hasp-go/hasp/bench/internal/drivers"
-	"github.com/hasp-go/hasp/bench/internal/peers"
 	"github.com/hasp-go/hasp/conformance/servers/redisson"
 )
 
@@ -18,16 +16,16 @@ func withRedisson(plan []step, stderr io.Writer, versions map[string]string) {
 	}
 	err := redisson.Prepare()
 	if err == nil {
-		versions[peers.Redisson] = redisson.Version()
+		versions[Redisson] = redisson.Version()
 		return
 	}
-	fmt.Fprintf(stderr, "%s is left out: %v\n", peers.Redisson, err)
+	fmt.Fprintf(stderr, "%s is left out: %v\n", Redisson, err)
 	for i, s := range plan {
-		plan[i].peers = slices.DeleteFunc(slices.Clone(s.peers), func(peer string) bool { return peer == peers.Redisson })
+		plan[i].peers = slices.DeleteFunc(slices.Clone(s.peers), func(peer string) bool { return peer == Redisson })
 	}
 }
 
 // redisson reports whether a Redisson client takes part.
 func (s step) redisson() bool {
-	return s.workload.Redisson && s.backend != drivers.Embedded && slices.Contains(s.peers, peers.Redisson)
+	return slices.Contains(s.workload.Peers, Redisson) && !s.driver.InProcess && slices.Contains(s.peers, Redisson)
 }

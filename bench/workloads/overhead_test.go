@@ -1,4 +1,4 @@
-package workload
+package workloads
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 func BenchmarkOverhead(b *testing.B) {
 	for _, of := range []struct {
 		name   string
-		object maker
+		object Maker
 	}{
 		{"LockPair", lockPair}, {"SemaphorePair", semaphorePair}, {"AtomicLongAdd", longAdd},
 	} {

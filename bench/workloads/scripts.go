@@ -1,22 +1,20 @@
-package workload
+package workloads
 
 import (
 	"context"
 	"errors"
+	"github.com/hasp-go/hasp/bench/benchmark"
 	"strconv"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/bench/internal/drivers"
-	"github.com/hasp-go/hasp/bench/internal/measure"
-	"github.com/hasp-go/hasp/bench/internal/peers"
 )
 
 // scripts returns the workload that sends each script of each pair alone, for many objects at once: the processor
 // time that it takes the server's main thread. The simplest lock, SET NX and a script, is measured with them.
-func scripts() Workload {
-	return Workload{
+func scripts() benchmark.Workload {
+	return benchmark.Workload{
 		Name: "scripts", Sizes: []int{1}, Unit: "connections", Short: 1, Weight: 1, Remote: true, Unlinked: true,
-		Subjects: eachScript,
+		Subjects: on(eachScript),
 	}
 }
 
@@ -26,11 +24,14 @@ const objectsPerTurn = 500
 // sides are the units of the first and the second script of a pair.
 var sides = []string{"acquire-us", "release-us"}
 
-func eachScript(s *Setup) []measure.Subject {
-	driver := drivers.Open(s.Scope, s.Driver, s.Place, false)
-	client := s.clientOn(driver.Backend)
+func eachScript(s *setup) []benchmark.Subject {
+	driver := s.Open(false)
+	client := s.NewClient(driver.Backend)
 	ctx := context.Background()
-	all := []measure.Subject{{Name: "setnx", Turn: s.commands(driver, peers.SetNX(s.Scope, driver.Send, recorded))}}
+	var all []benchmark.Subject
+	if driver.Send != nil {
+		all = append(all, benchmark.Subject{Name: setNX, Turn: s.commands(driver, s.setNXCalls(driver, recorded))})
+	}
 	for _, p := range pairMakers() {
 		if p.with == nobody {
 			continue
@@ -40,16 +41,16 @@ func eachScript(s *Setup) []measure.Subject {
 			_, err := p.make(ctx, client, named(p.name, i))
 			s.Must(err)
 		}
-		all = append(all, measure.Subject{Name: p.name, Turn: s.commands(driver, sends)})
+		all = append(all, benchmark.Subject{Name: p.name, Turn: s.commands(driver, sends)})
 	}
 	return all
 }
 
 // commands is a turn that sends each call for many objects. A driver that can sends them together, so that little of
 // the server's time is the network's.
-func (s *Setup) commands(driver *drivers.Client, sends []backend.Call) measure.Turn {
-	return func(ctx context.Context) (measure.Outcome, error) {
-		o := measure.Outcome{Ops: objectsPerTurn, Other: map[string]float64{}}
+func (s *setup) commands(driver *benchmark.Client, sends []backend.Call) benchmark.Turn {
+	return func(ctx context.Context) (benchmark.Outcome, error) {
+		o := benchmark.Outcome{Ops: objectsPerTurn, Other: map[string]float64{}}
 		for side, send := range sends {
 			uses := make([]use, objectsPerTurn)
 			for i := range uses {
@@ -76,7 +77,7 @@ func (s *Setup) commands(driver *drivers.Client, sends []backend.Call) measure.T
 }
 
 // mainThread returns the processor time of the server's main thread, in seconds.
-func (s *Setup) mainThread() (float64, error) {
+func (s *setup) mainThread() (float64, error) {
 	info, err := s.Server.Info("cpu")
 	user, errs := strconv.ParseFloat(info["used_cpu_user_main_thread"], 64)
 	system, more := strconv.ParseFloat(info["used_cpu_sys_main_thread"], 64)

@@ -1,10 +1,12 @@
-package measure
+package benchmark
 
 import (
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/bench/internal/report"
 )
 
 // TestFigures: what this process used is the client's, unless another process is the client or makes the link.
@@ -14,15 +16,15 @@ func TestFigures(t *testing.T) {
 	after := reading{at: before.at.Add(time.Second), cpu: 500 * time.Millisecond}
 	after.mem.Mallocs = 100
 	for name, c := range map[string]struct {
-		meter   Meter
+		meter   meter
 		outcome Outcome
 		used    any // percent of a core; nil: not known
 		allocs  any
 	}{
-		"Here":            {Meter{}, Outcome{Ops: 10}, 50.0, 10.0},
-		"Linked":          {Meter{Linked: true}, Outcome{Ops: 10}, nil, nil},
-		"Elsewhere":       {Meter{}, Outcome{Ops: 10, Elsewhere: true, Processor: 200 * time.Millisecond}, 20.0, nil},
-		"ElsewhereLinked": {Meter{Linked: true}, Outcome{Ops: 10, Elsewhere: true, Processor: time.Second}, 100.0, nil},
+		"Here":            {meter{}, Outcome{Ops: 10}, 50.0, 10.0},
+		"Linked":          {meter{linked: true}, Outcome{Ops: 10}, nil, nil},
+		"Elsewhere":       {meter{}, Outcome{Ops: 10, Elsewhere: true, Processor: 200 * time.Millisecond}, 20.0, nil},
+		"ElsewhereLinked": {meter{linked: true}, Outcome{Ops: 10, Elsewhere: true, Processor: time.Second}, 100.0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,8 +49,8 @@ func TestWaits(t *testing.T) {
 		o.Waits = append(o.Waits, time.Duration(i)*time.Millisecond)
 	}
 	figures := o.waits()
-	for _, percent := range Percentiles {
-		require.InDelta(t, 1000*percent, figures[Percentile(percent)], 1e-9)
+	for _, percent := range report.Percentiles {
+		require.InDelta(t, 1000*percent, figures[report.Percentile(percent)], 1e-9)
 	}
 	require.InDelta(t, 100, figures["longest-ms"], 1e-9)
 	require.InDelta(t, 1, figures["least"], 0)

@@ -1,6 +1,7 @@
-package main
+package benchmark
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,22 +11,15 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend/embedded"
-	"github.com/hasp-go/hasp/bench/internal/drivers"
-	"github.com/hasp-go/hasp/bench/internal/measure"
-	"github.com/hasp-go/hasp/bench/internal/peers"
 	"github.com/hasp-go/hasp/bench/internal/report"
-	"github.com/hasp-go/hasp/bench/internal/workload"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
-// peerNames are the other libraries; setnx is the bare commands of the simplest lock.
-var peerNames = []string{"setnx", "redsync", "redislock", "rueidislock", "valkeylock", peers.Redisson}
-
 // step is one group of subjects that take turns: a workload of a size, on a backend, a server and a link.
 type step struct {
-	workload workload.Workload
-	backend  string
+	workload Workload
+	driver   Driver
 	kind     servers.Kind
 	size     int
 	link     time.Duration
@@ -45,10 +39,10 @@ func (s step) String() string {
 
 // where returns the backend, and its server if it has one.
 func (s step) where() string {
-	if s.backend == drivers.Embedded {
-		return s.backend
+	if s.driver.InProcess {
+		return s.driver.Name
 	}
-	return s.backend + ", " + s.kind.String()
+	return s.driver.Name + ", " + s.kind.String()
 }
 
 // weight is how long the step takes, about, in turns of a subject.
@@ -63,8 +57,8 @@ func (s step) weight() float64 {
 
 // wanted is what the flags ask for.
 type wanted struct {
-	workloads []workload.Workload
-	backends  []string
+	workloads []Workload
+	drivers   []Driver
 	kinds     []servers.Kind
 	links     []time.Duration
 	peers     []string
@@ -73,10 +67,10 @@ type wanted struct {
 // wants reads the flags.
 func (o *options) wants() (w wanted, err error) {
 	errs := make([]error, 7)
-	w.backends, errs[0] = listed("backend", o.backends, drivers.Names)
+	w.drivers, errs[0] = o.driversOf(o.backends)
 	w.kinds, errs[1] = kindsOf(o.servers)
-	w.workloads, errs[2] = workloadsOf(o.workloads)
-	w.peers, errs[3] = listed("peer", o.peers, peerNames)
+	w.workloads, errs[2] = o.workloadsOf(o.workloads)
+	w.peers, errs[3] = listed("peer", o.peers, o.peerNames())
 	w.links, errs[4] = linksOf(o.links)
 	_, errs[5] = listed("format", o.format, report.Formats)
 	if o.sizes != shortSizes && o.sizes != allSizes {
@@ -112,7 +106,7 @@ func (s step) everywhere(w wanted) (all []step) {
 		w.links = []time.Duration{0}
 	}
 	for _, s.kind = range w.kinds {
-		for _, s.backend = range w.backends {
+		for _, s.driver = range w.drivers {
 			for _, s.link = range w.links {
 				if s.possible(s.kind == w.kinds[0]) {
 					all = append(all, s)
@@ -125,7 +119,7 @@ func (s step) everywhere(w wanted) (all []step) {
 
 // possible reports whether the combination exists: a server in this process has no link and no kinds.
 func (s step) possible(firstKind bool) bool {
-	return s.backend != drivers.Embedded || s.link == 0 && firstKind && !s.workload.Remote
+	return !s.driver.InProcess || s.link == 0 && firstKind && !s.workload.Remote
 }
 
 // What -sizes takes besides numbers.
@@ -135,7 +129,7 @@ const (
 )
 
 // sizesOfAny returns the sizes that one of some workloads has.
-func sizesOfAny(of []workload.Workload) (texts []string) {
+func sizesOfAny(of []Workload) (texts []string) {
 	var all []int
 	for _, w := range of {
 		all = append(all, w.Sizes...)
@@ -148,10 +142,10 @@ func sizesOfAny(of []workload.Workload) (texts []string) {
 }
 
 // sizesOf returns the sizes of a workload that are wanted.
-func (o *options) sizesOf(w workload.Workload) []int {
+func (o *options) sizesOf(w Workload) []int {
 	switch o.sizes {
 	case shortSizes:
-		return w.Sizes[:w.Short]
+		return w.Sizes[:cmp.Or(w.Short, len(w.Sizes))]
 	case allSizes:
 		return slices.Sorted(slices.Values(w.Sizes))
 	}
@@ -161,14 +155,23 @@ func (o *options) sizesOf(w workload.Workload) []int {
 	})
 }
 
-// workloadsOf returns those of a list of names, in their own order.
-func workloadsOf(list string) ([]workload.Workload, error) {
-	all := workload.All()
-	if list == "all" {
-		return all, nil
+// driversOf returns those of a list of names, in the order of the list.
+func (p Program) driversOf(list string) (chosen []Driver, err error) {
+	names := p.driverNames()
+	words, err := listed("backend", list, names)
+	for _, word := range words {
+		chosen = append(chosen, p.Drivers[slices.Index(names, word)])
 	}
-	chosen, err := listed("workload", list, names())
-	return slices.DeleteFunc(all, func(w workload.Workload) bool { return !slices.Contains(chosen, w.Name) }), err
+	return chosen, err
+}
+
+// workloadsOf returns those of a list of names, in the order of the program.
+func (p Program) workloadsOf(list string) ([]Workload, error) {
+	if list == "all" {
+		return p.Workloads, nil
+	}
+	chosen, err := listed("workload", list, p.workloadNames())
+	return slices.DeleteFunc(slices.Clone(p.Workloads), func(w Workload) bool { return !slices.Contains(chosen, w.Name) }), err
 }
 
 func kindsOf(list string) (kinds []servers.Kind, err error) {
@@ -214,34 +217,32 @@ func timeLeft(plan []step, i int, passed time.Duration) time.Duration {
 }
 
 // measure starts what the step needs, and returns what was measured.
-func (s step) measure(ctx context.Context, versions map[string]string) (rows []measure.Row, err error) {
-	failed := measure.Within(func(scope *measure.Scope) {
-		setup := workload.Setup{
-			Scope: scope, Driver: s.backend, Size: s.size, Turn: s.turn, Peers: s.peers,
-		}
-		row := measure.Row{
-			Workload: s.workload.Name, Backend: s.backend, Server: "none", Size: s.size,
+func (s step) measure(ctx context.Context, versions map[string]string) (rows []report.Row, err error) {
+	failed := within(func(scope *Scope) {
+		setup := Setup{Scope: scope, Driver: s.driver, Size: s.size, Turn: s.turn, Peers: s.peers}
+		row := report.Row{
+			Workload: s.workload.Name, Backend: s.driver.Name, Server: "none", Size: s.size,
 			LinkMS: float64(s.link) / float64(time.Millisecond),
 		}
-		if s.backend == drivers.Embedded {
-			setup.Place.Embedded = embedded.NewServer()
+		if s.driver.InProcess {
+			setup.Embedded = embedded.NewServer()
 		} else {
 			setup.Server = servers.Start(scope, s.kind, nil)
-			setup.Place.Addr = s.linked(scope, setup.Server.Addr())
+			setup.Addr = s.linked(scope, setup.Server.Addr())
 			row.Server = strings.ToLower(s.kind.String())
 			_, versions[row.Server], _ = servers.Find(s.kind)
 		}
-		group := measure.Group{
-			Row: row, Subjects: s.workload.Subjects(&setup), Meter: measure.Meter{Server: setup.Server, Linked: s.link > 0},
+		all := group{
+			Row: row, subjects: s.workload.Subjects(&setup), meter: meter{server: setup.Server, linked: s.link > 0},
 		}
-		rows, err = group.Run(ctx, s.rounds)
+		rows, err = all.run(ctx, s.rounds)
 		scope.Must(err)
 	})
 	return rows, failed
 }
 
 // linked returns where the server is found through the link.
-func (s step) linked(scope *measure.Scope, addr string) string {
+func (s step) linked(scope *Scope, addr string) string {
 	if s.link == 0 {
 		return addr
 	}

@@ -1,4 +1,4 @@
-package measure
+package benchmark
 
 import (
 	"errors"
@@ -17,9 +17,9 @@ type Scope struct {
 	err      error
 }
 
-// Within calls f in a goroutine of its own, and then ends what f has left to the scope, the last first: also
+// within calls f in a goroutine of its own, and then ends what f has left to the scope, the last first: also
 // before a panic of f ends the program. It returns the errors of f's Must, Fatalf and Errorf.
-func Within(f func(s *Scope)) error {
+func within(f func(s *Scope)) error {
 	s, done := &Scope{}, make(chan struct{})
 	go func() {
 		defer close(done)

@@ -1,22 +1,20 @@
-package workload
+package workloads
 
 import (
 	"context"
 	"errors"
+	"github.com/hasp-go/hasp/bench/benchmark"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/hasp-go/hasp/bench/internal/drivers"
-	"github.com/hasp-go/hasp/bench/internal/measure"
 )
 
 // overload returns the workload that asks for a share of what the machine can do, in percent, by calls that come
 // whether or not those before them have ended.
-func overload() Workload {
-	return Workload{
+func overload() benchmark.Workload {
+	return benchmark.Workload{
 		Name: "overload", Sizes: []int{50, 90, 120}, Unit: "percent", Short: 3, Rounds: 5, Weight: 20,
-		Remote: true, Subjects: overloaded,
+		Remote: true, Subjects: on(overloaded),
 	}
 }
 
@@ -27,9 +25,9 @@ const (
 )
 
 // overloaded has lock pairs by this library and by the bare driver.
-func overloaded(s *Setup) []measure.Subject {
-	driver := drivers.Open(s.Scope, s.Driver, s.Place, false)
-	client := s.clientOn(driver.Backend)
+func overloaded(s *setup) []benchmark.Subject {
+	driver := s.Open(false)
+	client := s.NewClient(driver.Backend)
 	sends := s.record(driver, lockPair, recorded)
 	var ours, bare []use
 	for i := range ownObject {
@@ -37,25 +35,25 @@ func overloaded(s *Setup) []measure.Subject {
 		s.Must(err)
 		ours, bare = append(ours, call), append(bare, replay(driver, sends, named("bare", i)))
 	}
-	return []measure.Subject{s.atRate("hasp", ours), s.atRate("bare", bare)}
+	return []benchmark.Subject{s.atRate("hasp", ours), s.atRate("bare", bare)}
 }
 
 // atRate finds what can be done by callers who wait for their answers. Its turn has calls come at a share of that
 // rate, and looks how soon a call is answered in time after that.
-func (s *Setup) atRate(name string, uses []use) measure.Subject {
+func (s *setup) atRate(name string, uses []use) benchmark.Subject {
 	lasts, rate := 10*s.Turn, 0.0
-	return measure.Subject{
+	return benchmark.Subject{
 		Name: name,
 		Before: func(ctx context.Context) error {
-			can, err := forAWhile(lasts, uses[:closed])(ctx)
+			can, err := ForAWhile(lasts, uses[:closed])(ctx)
 			rate = float64(can.Ops) / can.Took.Seconds()
 			return err
 		},
-		Turn: func(ctx context.Context) (measure.Outcome, error) {
+		Turn: func(ctx context.Context) (benchmark.Outcome, error) {
 			offered, granted := arrive(ctx, uses, rate*float64(s.Size)/100, lasts)
 			recovers, err := recovered(ctx, uses[0])
 			most := max(1, min(float64(offered), rate*lasts.Seconds()))
-			return measure.Outcome{Ops: granted, Took: lasts, Other: map[string]float64{
+			return benchmark.Outcome{Ops: granted, Took: lasts, Other: map[string]float64{
 				"granted-share": float64(granted) / most, "offered/s": float64(offered) / lasts.Seconds(),
 				"recovers-ms": float64(recovers.Microseconds()) / 1e3,
 			}}, err

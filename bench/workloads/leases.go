@@ -1,19 +1,20 @@
-package workload
+package workloads
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"time"
 
-	"github.com/hasp-go/hasp/bench/internal/measure"
+	"github.com/hasp-go/hasp/bench/benchmark"
 	"github.com/hasp-go/hasp/primitives"
 )
 
 // leases returns the workload that holds locks of one client, and does nothing: their watchdog works.
-func leases() Workload {
-	return Workload{
+func leases() benchmark.Workload {
+	return benchmark.Workload{
 		Name: "leases", Sizes: []int{10_000, 100_000, 1_000_000}, Unit: "leases", Short: 3, Rounds: 1,
-		Weight: 100, Remote: true, Subjects: func(s *Setup) []measure.Subject { return s.hold(renewalRound) },
+		Weight: 100, Remote: true, Subjects: on(func(s *setup) []benchmark.Subject { return s.hold(renewalRound) }),
 	}
 }
 
@@ -24,7 +25,7 @@ const renewalRound = 10 * time.Second
 const side = 256
 
 // hold acquires the leases. Its turn measures for that time what they cost.
-func (s *Setup) hold(lasts time.Duration) []measure.Subject {
+func (s *setup) hold(lasts time.Duration) []benchmark.Subject {
 	client := s.client(false)
 	held := make([]*primitives.Lease, s.Size)
 	before := heap()
@@ -36,29 +37,34 @@ func (s *Setup) hold(lasts time.Duration) []measure.Subject {
 	})
 	s.Must(err)
 	size := float64(heap()-before) / float64(s.Size)
-	return []measure.Subject{{Name: "hasp", Turn: func(ctx context.Context) (measure.Outcome, error) {
+	return []benchmark.Subject{{Name: "hasp", Turn: func(ctx context.Context) (benchmark.Outcome, error) {
 		scripts, err := s.scriptsRun()
 		if err != nil {
-			return measure.Outcome{}, err
+			return benchmark.Outcome{}, err
 		}
 		start := time.Now()
 		select {
 		case <-time.After(lasts):
 		case <-ctx.Done():
-			return measure.Outcome{}, ctx.Err()
+			return benchmark.Outcome{}, ctx.Err()
 		}
 		took := time.Since(start)
 		now, err := s.scriptsRun()
-		return measure.Outcome{Ops: s.Size, Took: took, Other: map[string]float64{
+		return benchmark.Outcome{Ops: s.Size, Took: took, Other: map[string]float64{
 			"B/lease": size, "scripts/s": (now - scripts) / took.Seconds(), "lost%": lost(held),
 		}}, err
 	}}}
 }
 
 // scriptsRun returns how many scripts the server has run.
-func (s *Setup) scriptsRun() (float64, error) {
+func (s *setup) scriptsRun() (float64, error) {
 	info, err := s.Server.Info("commandstats")
-	return measure.Field(info["cmdstat_evalsha"], "calls"), err
+	if err != nil {
+		return 0, err
+	}
+	var calls float64
+	_, err = fmt.Sscanf(info["cmdstat_evalsha"], "calls=%f,", &calls)
+	return calls, err
 }
 
 // lost returns how many percent of the leases were lost, by a thousand of them: to look at all would cost as much as

@@ -1,4 +1,4 @@
-package workload
+package workloads
 
 import (
 	"context"
@@ -10,14 +10,20 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/bench/internal/drivers"
-	"github.com/hasp-go/hasp/bench/internal/measure"
-	"github.com/hasp-go/hasp/bench/internal/peers"
+	"github.com/hasp-go/hasp/bench/benchmark"
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// maker makes an object called name, readies it, and returns the use that is measured.
-type maker func(ctx context.Context, c *primitives.Client, name string) (use, error)
+// Maker makes an object called name, readies it, and returns the use that is measured, such as an acquire and its
+// release. What it makes may be a primitive of another module.
+type Maker = func(ctx context.Context, c *primitives.Client, name string) (use func(context.Context) error, err error)
+
+// Pair returns a workload without contention: each goroutine uses an object of its own, again and again. Bare is the
+// driver, which sends the commands of the second use one by one, with the name of each object in them. All uses
+// must send the same commands.
+func Pair(name string, object Maker) benchmark.Workload {
+	return pair{name, object, bareAlone}.workload()
+}
 
 // partners are those that this library's primitive takes turns with.
 type partners int
@@ -32,7 +38,7 @@ const (
 // pair is a use of which each goroutine has an object of its own: mostly an acquire and a release.
 type pair struct {
 	name string
-	make maker
+	make Maker
 	with partners
 }
 
@@ -59,16 +65,26 @@ func pairMakers() []pair {
 	}
 }
 
-// pairs returns the workloads without contention. Bare is the driver, which sends the same commands one by one.
-func pairs() []Workload {
-	var all []Workload
+// pairs returns the workloads without contention.
+func pairs() (all []benchmark.Workload) {
 	for _, p := range pairMakers() {
-		all = append(all, Workload{
-			Name: p.name, Sizes: []int{64, 1, 8, 256}, Unit: "goroutines", Short: 2, Redisson: p.with == bareAndRedisson,
-			Subjects: func(s *Setup) []measure.Subject { return s.uncontended(p.make, p.with) },
-		})
+		all = append(all, p.workload())
 	}
 	return all
+}
+
+func (p pair) workload() benchmark.Workload {
+	w := benchmark.Workload{
+		Name: p.name, Sizes: []int{64, 1, 8, 256}, Unit: "goroutines", Short: 2,
+		Subjects: on(func(s *setup) []benchmark.Subject { return s.uncontended(p.make, p.with) }),
+	}
+	if p.with >= bareAndPeers {
+		w.Peers = append(w.Peers, setNX)
+	}
+	if p.with == bareAndRedisson {
+		w.Peers = append(w.Peers, benchmark.Redisson)
+	}
+	return w
 }
 
 type locker = primitives.Locker
@@ -76,7 +92,7 @@ type locker = primitives.Locker
 var lockPair = pairOf(func(c *primitives.Client, name string) locker { return c.NewLock(name, nil) })
 
 // pairOf makes the pair of Lock and Release.
-func pairOf(lockOf func(c *primitives.Client, name string) locker) maker {
+func pairOf(lockOf func(c *primitives.Client, name string) locker) Maker {
 	return func(_ context.Context, c *primitives.Client, name string) (use, error) {
 		return leased(lockOf(c, name).Lock), nil
 	}
@@ -110,7 +126,7 @@ func permitPair(ctx context.Context, c *primitives.Client, name string) (use, er
 	return leased(func(ctx context.Context) (*primitives.Lease, error) { return s.Acquire(ctx, 1) }), err
 }
 
-func countingPair(order primitives.CountingOrder) maker {
+func countingPair(order primitives.CountingOrder) Maker {
 	return func(_ context.Context, c *primitives.Client, name string) (use, error) {
 		return leased(c.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{Order: order}).Acquire), nil
 	}
@@ -164,16 +180,20 @@ func tryHeld(ctx context.Context, c *primitives.Client, name string) (use, error
 }
 
 // uncontended returns this library, the bare driver, and peers.
-func (s *Setup) uncontended(object maker, with partners) []measure.Subject {
-	driver := drivers.Open(s.Scope, s.Driver, s.Place, false)
-	client := s.clientOn(driver.Backend)
-	all := []measure.Subject{{Name: "hasp", Turn: forAWhile(s.Turn, s.make(client, object, "hasp"))}}
+func (s *setup) uncontended(object Maker, with partners) []benchmark.Subject {
+	driver := s.Open(false)
+	client := s.NewClient(driver.Backend)
+	all := []benchmark.Subject{{Name: "hasp", Turn: ForAWhile(s.Turn, s.make(client, object, "hasp"))}}
 	if with != nobody {
-		all = append(all, measure.Subject{Name: "bare", Turn: forAWhile(s.Turn, s.bare(driver, client, object))})
+		all = append(all, benchmark.Subject{Name: "bare", Turn: ForAWhile(s.Turn, s.bare(driver, client, object))})
 	}
 	if with >= bareAndPeers {
-		for _, p := range s.peers(false) {
-			all = append(all, measure.Subject{Name: p.Name, Turn: forAWhile(s.Turn, s.peerPairs(p))})
+		if driver.Send != nil && slices.Contains(s.Peers, setNX) {
+			all = append(all, benchmark.Subject{Name: setNX, Turn: ForAWhile(s.Turn, s.peerPairs(setNX, s.setNXLocks()))})
+		}
+		for _, p := range s.peers() {
+			uses := s.peerPairs(p.Name, p.Open(s.Setup, false))
+			all = append(all, benchmark.Subject{Name: p.Name, Turn: ForAWhile(s.Turn, uses)})
 		}
 	}
 	if with == bareAndRedisson {
@@ -183,7 +203,7 @@ func (s *Setup) uncontended(object maker, with partners) []measure.Subject {
 }
 
 // make makes so many objects as the size says.
-func (s *Setup) make(client *primitives.Client, object maker, kind string) (uses []use) {
+func (s *setup) make(client *primitives.Client, object Maker, kind string) (uses []use) {
 	for i := range s.Size {
 		call, err := object(context.Background(), client, named(kind, i))
 		s.Must(err)
@@ -193,7 +213,7 @@ func (s *Setup) make(client *primitives.Client, object maker, kind string) (uses
 }
 
 // bare returns what replays the commands of an object's use on others like it.
-func (s *Setup) bare(driver *drivers.Client, client *primitives.Client, object maker) (uses []use) {
+func (s *setup) bare(driver *benchmark.Client, client *primitives.Client, object Maker) (uses []use) {
 	sends := s.record(driver, object, recorded)
 	for i := range s.make(client, object, "bare") {
 		uses = append(uses, replay(driver, sends, named("bare", i)))
@@ -202,11 +222,10 @@ func (s *Setup) bare(driver *drivers.Client, client *primitives.Client, object m
 }
 
 // peerPairs returns the pairs of a peer.
-func (s *Setup) peerPairs(p peers.Peer) []use {
-	lockOf := p.Open(s.Scope, s.Place, false)
+func (s *setup) peerPairs(kind string, lockOf func(name string) benchmark.Lock) []use {
 	uses := make([]use, s.Size)
 	for i := range uses {
-		lock := lockOf(named(p.Name, i))
+		lock := lockOf(named(kind, i))
 		uses[i] = func(ctx context.Context) error {
 			unlock, err := lock(ctx)
 			if err != nil {
@@ -238,7 +257,7 @@ func (r *recorder) Run(ctx context.Context, script *backend.Script, keys, args [
 
 // record returns the scripts that a use of an object comes to, whose name has recorded in it. It is the second use:
 // the first acquire of a client asks for the rights of the release, too.
-func (s *Setup) record(driver *drivers.Client, object maker, name string) []backend.Call {
+func (s *setup) record(driver *benchmark.Client, object Maker, name string) []backend.Call {
 	r := &recorder{Backend: driver.Backend}
 	client, err := primitives.New(r, nil)
 	s.Must(err)
@@ -257,7 +276,7 @@ func (s *Setup) record(driver *drivers.Client, object maker, name string) []back
 }
 
 // replay sends what was recorded, for the object called name, by the driver alone.
-func replay(driver *drivers.Client, sends []backend.Call, name string) use {
+func replay(driver *benchmark.Client, sends []backend.Call, name string) use {
 	calls := make([]use, len(sends))
 	for i, call := range sends {
 		calls[i] = bareCall(driver, call.Script, renamed(call.Keys, name), renamed(call.Args, name))
@@ -273,7 +292,7 @@ func replay(driver *drivers.Client, sends []backend.Call, name string) use {
 }
 
 // bareCall sends a script, or the command that stands for it. Where no driver is, the backend runs it.
-func bareCall(driver *drivers.Client, script *backend.Script, keys, args []string) use {
+func bareCall(driver *benchmark.Client, script *backend.Script, keys, args []string) use {
 	if driver.Send == nil {
 		return func(ctx context.Context) error {
 			_, err := driver.Backend.Run(ctx, script, keys, args)

@@ -1,4 +1,4 @@
-package workload
+package workloads
 
 import (
 	"context"
@@ -7,59 +7,57 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hasp-go/hasp/bench/internal/drivers"
-	"github.com/hasp-go/hasp/bench/internal/measure"
-	"github.com/hasp-go/hasp/bench/internal/peers"
+	"github.com/hasp-go/hasp/bench/benchmark"
 	"github.com/hasp-go/hasp/primitives"
 )
 
 // contended returns the workloads of which clients compete for one object.
-func contended() []Workload {
+func contended() []benchmark.Workload {
 	clients := []int{2, 8, 64, 200}
-	all := []Workload{
+	all := []benchmark.Workload{
 		{Name: "hand_over", Sizes: clients, Unit: "clients", Short: 4, Weight: 10, Rounds: 5,
-			Redisson: true, Subjects: func(s *Setup) []measure.Subject {
+			Peers: []string{benchmark.Redisson}, Subjects: on(func(s *setup) []benchmark.Subject {
 				return append(s.handOver(0), s.redisson(false, 10*s.Turn)...)
-			}},
+			})},
 		{Name: "hand_over_5ms", Sizes: clients, Unit: "clients", Short: 2, Weight: 10, Rounds: 5,
-			Subjects: func(s *Setup) []measure.Subject { return s.handOver(5 * time.Millisecond) }},
+			Subjects: on(func(s *setup) []benchmark.Subject { return s.handOver(5 * time.Millisecond) })},
 	}
 	for _, writes := range []float64{0.01, 0.1, 0.5} {
-		all = append(all, Workload{
+		all = append(all, benchmark.Workload{
 			Name: "readwrite_" + percent(writes), Sizes: []int{16, 64}, Unit: "clients", Short: 1, Weight: 5,
-			Subjects: func(s *Setup) []measure.Subject { return s.readWrite(writes) },
+			Subjects: on(func(s *setup) []benchmark.Subject { return s.readWrite(writes) }),
 		})
 	}
-	return append(all, Workload{
-		Name: "semaphores", Sizes: []int{1, 10, 1000}, Unit: "permits", Short: 2, Weight: 5, Subjects: semaphores,
+	return append(all, benchmark.Workload{
+		Name: "semaphores", Sizes: []int{1, 10, 1000}, Unit: "permits", Short: 2, Weight: 5, Subjects: on(semaphores),
 	})
 }
 
 // contender is a library's lock, of which open makes the next client.
 type contender struct {
 	name string
-	open func() peers.Lock
+	open func() benchmark.Lock
 }
 
 // contenders returns the locks that clients with connections of their own compete for: this library's, and those
-// of the peers that wait.
-func (s *Setup) contenders() (all []contender) {
+// of the peers.
+func (s *setup) contenders() (all []contender) {
 	add := func(name string, lockOf func(c *primitives.Client) locker) {
-		all = append(all, contender{name, func() peers.Lock { return entering(lockOf(s.client(true))) }})
+		all = append(all, contender{name, func() benchmark.Lock { return entering(lockOf(s.client(true))) }})
 	}
 	add("Mutex", func(c *primitives.Client) locker { return c.NewMutex("shared", nil) })
 	add("Lock", func(c *primitives.Client) locker { return c.NewLock("shared", nil) })
 	add("FairLock", func(c *primitives.Client) locker { return c.NewFairLock("shared fairly", nil) })
-	for _, p := range s.peers(true) {
-		all = append(all, contender{p.Name, func() peers.Lock {
-			return p.Open(s.Scope, s.Place, true)("shared by " + p.Name)
+	for _, p := range s.peers() {
+		all = append(all, contender{p.Name, func() benchmark.Lock {
+			return p.Open(s.Setup, true)("shared by " + p.Name)
 		}})
 	}
 	return all
 }
 
 // entering returns a lock of this library as peers have theirs.
-func entering(lock locker) peers.Lock {
+func entering(lock locker) benchmark.Lock {
 	return func(ctx context.Context) (func(context.Context) error, error) {
 		lease, err := lock.Lock(ctx)
 		if err != nil {
@@ -70,13 +68,13 @@ func entering(lock locker) peers.Lock {
 }
 
 // handOver has each client enter one lock, hold it for the time, and leave it.
-func (s *Setup) handOver(stay time.Duration) (all []measure.Subject) {
+func (s *setup) handOver(stay time.Duration) (all []benchmark.Subject) {
 	for _, c := range s.contenders() {
-		locks := make([]peers.Lock, s.Size)
+		locks := make([]benchmark.Lock, s.Size)
 		for i := range locks {
 			locks[i] = c.open()
 		}
-		all = append(all, measure.Subject{Name: c.name, Turn: func(ctx context.Context) (measure.Outcome, error) {
+		all = append(all, benchmark.Subject{Name: c.name, Turn: func(ctx context.Context) (benchmark.Outcome, error) {
 			return compete(ctx, locks, 10*s.Turn, stay)
 		}})
 	}
@@ -96,7 +94,7 @@ type contest struct {
 }
 
 // compete lets clients enter their locks and leave them for a while.
-func compete(ctx context.Context, locks []peers.Lock, lasts, stay time.Duration) (measure.Outcome, error) {
+func compete(ctx context.Context, locks []benchmark.Lock, lasts, stay time.Duration) (benchmark.Outcome, error) {
 	c := &contest{stay: stay}
 	defer time.AfterFunc(lasts, func() { c.over.Store(true) }).Stop()
 	limited, cancel := context.WithTimeout(ctx, lasts+stuckAfter)
@@ -107,7 +105,7 @@ func compete(ctx context.Context, locks []peers.Lock, lasts, stay time.Duration)
 		waits[i], served[i], err = c.take(ctx, locks[i])
 		return len(waits[i]), err
 	})
-	return measure.Outcome{
+	return benchmark.Outcome{
 		Ops: ops, Took: time.Since(start), Served: served, Waits: slices.Concat(waits...),
 		Other: map[string]float64{"stuck": float64(c.stuck.Load())},
 	}, err
@@ -115,7 +113,7 @@ func compete(ctx context.Context, locks []peers.Lock, lasts, stay time.Duration)
 
 // take enters a lock again and again, at least once. It returns how long it waited each time, and how often it was
 // served in time.
-func (c *contest) take(ctx context.Context, lock peers.Lock) (waits []time.Duration, served int, err error) {
+func (c *contest) take(ctx context.Context, lock benchmark.Lock) (waits []time.Duration, served int, err error) {
 	for first := true; first || !c.over.Load(); first = false {
 		begin := time.Now()
 		unlock, err := lock(ctx)
@@ -153,7 +151,7 @@ func leave(ctx context.Context, unlock func(context.Context) error) error {
 }
 
 // readWrite has clients read, and in some of their turns write, under one lock.
-func (s *Setup) readWrite(writes float64) []measure.Subject {
+func (s *setup) readWrite(writes float64) []benchmark.Subject {
 	every := int(1 / writes)
 	uses := make([]use, s.Size)
 	for i := range uses {
@@ -167,11 +165,11 @@ func (s *Setup) readWrite(writes float64) []measure.Subject {
 			return leased(side.Lock)(ctx)
 		}
 	}
-	return []measure.Subject{{Name: "ReadWriteLock", Turn: forAWhile(5*s.Turn, uses)}}
+	return []benchmark.Subject{{Name: "ReadWriteLock", Turn: ForAWhile(5*s.Turn, uses)}}
 }
 
 // semaphores has 64 goroutines of 8 clients compete for permits, of which the size is how many there are.
-func semaphores(s *Setup) []measure.Subject {
+func semaphores(s *setup) []benchmark.Subject {
 	const callers, clients = 64, 8
 	kinds := []struct {
 		name string
@@ -200,10 +198,10 @@ func semaphores(s *Setup) []measure.Subject {
 			return leased(c.NewCountingSemaphore("by arrival", s.Size, o).Acquire), nil
 		}},
 	}
-	var all []measure.Subject
+	var all []benchmark.Subject
 	var own []*primitives.Client
 	for range clients {
-		own = append(own, s.clientOn(drivers.Open(s.Scope, s.Driver, s.Place, true).Backend))
+		own = append(own, s.client(true))
 	}
 	for _, kind := range kinds {
 		var uses []use
@@ -212,7 +210,7 @@ func semaphores(s *Setup) []measure.Subject {
 			s.Must(err)
 			uses = append(uses, call)
 		}
-		all = append(all, measure.Subject{Name: kind.name, Turn: forAWhile(5*s.Turn, uses)})
+		all = append(all, benchmark.Subject{Name: kind.name, Turn: ForAWhile(5*s.Turn, uses)})
 	}
 	return all
 }
