@@ -28,6 +28,7 @@ var pages = []struct {
 	{"docs/migration.md", "examples/recipes", 1},
 	{"docs/operate/monitoring.md", "examples", 2},
 	{"docs/recipes.md", "examples/recipes", 12},
+	{"docs/redisson.md", "examples/recipes", 1},
 	{"docs/testing-your-code.md", "hasptest", 8},
 }
 
@@ -60,7 +61,7 @@ func TestPicturesAreCurrent(t *testing.T) {
 // TestEveryRecipeIsOnAPage finds recipes that no page has.
 func TestEveryRecipeIsOnAPage(t *testing.T) {
 	t.Parallel()
-	all := read(t, "docs/recipes.md") + read(t, "docs/migration.md")
+	all := read(t, "docs/recipes.md") + read(t, "docs/migration.md") + read(t, "docs/redisson.md")
 	files, err := filepath.Glob("examples/recipes/*.go")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
