@@ -84,6 +84,11 @@ var rules = []rule{
 	{dir: "primitives/internal/orphan", imports: []string{"backend", "primitives/internal/batch", "primitives/trace"}},
 	{dir: "primitives/internal/worded"},
 	{dir: "primitives/internal/parts"},
+	{dir: "primitives/internal/busy"},
+	{
+		dir:     "primitives/internal/rights",
+		imports: []string{"backend", "primitives/internal/script", "primitives/internal/worded"},
+	},
 	{dir: "primitives/internal/listen/...", imports: []string{"backend", zap}},
 	// The two ways to wait do not know each other.
 	waiting("primitives/internal/wait"),

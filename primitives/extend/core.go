@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/busy"
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/line"
 	"github.com/hasp-go/hasp/primitives/internal/listen"
@@ -45,10 +46,7 @@ type Core struct {
 	ctx    context.Context //nolint:containedctx // Close ends it, and with it the work in the background.
 	cancel context.CancelFunc
 
-	mu       sync.Mutex
-	closed   bool
-	busy     int           // calls and background work under way
-	idle     chan struct{} // closed when the client is closed and nothing is under way
+	work     *busy.Work
 	ended    chan struct{} // closed when the first Close returns
 	closeErr error         // the result of the first Close
 }
@@ -72,7 +70,7 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	c := &Core{
 		backend: b, can: can, opts: o, id: newUUID(), calls: calls, backgroundCalls: dispatch.Background{Dispatcher: calls},
 		listen: listen.New(b, o.PollInterval, o.Logger),
-		ctx:    ctx, cancel: cancel, idle: make(chan struct{}), ended: make(chan struct{}),
+		ctx:    ctx, cancel: cancel, work: busy.New(), ended: make(chan struct{}),
 	}
 	c.waiters, c.lines = wait.NewWaiters(c.listen), line.New(c.listen)
 	c.bySlot.Store(can.Cluster)
@@ -123,7 +121,7 @@ func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }
 // [backend.ErrClosed]. Each of these errors names one object that may still be held, and says how
 // many more there are. A second Close waits for the first, and returns the same error.
 func (c *Core) Close(ctx context.Context) error {
-	if !c.beginClose() {
+	if !c.work.BeginClose() {
 		select {
 		case <-c.ended:
 			return c.closeErr
@@ -141,8 +139,8 @@ func (c *Core) Close(ctx context.Context) error {
 		c.listen.AwaitEnd()
 		c.keeper.AwaitEnd()
 	})
-	c.leave()
-	err := c.orphans.Explain(c.awaitIdle(ctx))
+	c.work.Leave()
+	err := c.orphans.Explain(c.work.AwaitIdle(ctx))
 	c.cancel()
 	c.calls.Close()
 	c.orphans.Drop(errClosed)
@@ -156,91 +154,31 @@ func (c *Core) Close(ctx context.Context) error {
 	return c.closeErr
 }
 
-// awaitIdle returns nil when nothing is under way any more, or ctx's error if that ends first.
-func (c *Core) awaitIdle(ctx context.Context) error {
-	select {
-	case <-c.idle:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// beginClose makes enter fail from then on, and counts Close itself as work under way. It reports
-// false if Close was called before.
-func (c *Core) beginClose() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	c.closed = true
-	c.busy++
-	return true
-}
-
 // enter counts a call as work under way. Close waits until the call leaves.
 func (c *Core) enter() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
+	if !c.work.Enter() {
 		return errClosed
 	}
-	c.busy++
 	return nil
-}
-
-// keepBusy counts work that continues after a call has left. It must leave, too.
-func (c *Core) keepBusy() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.busy++
-}
-
-func (c *Core) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.busy--
-	if c.closed && c.busy == 0 {
-		close(c.idle)
-	}
 }
 
 // lossCause returns the reason for the end of a hold that was not released.
 func (c *Core) lossCause() error {
-	if c.isClosed() {
+	if c.work.IsClosed() {
 		return errClosed
 	}
 	return lease.ErrLost
 }
 
-func (c *Core) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
-
 // background runs work in a goroutine. Close waits for it. If the client is closed and nothing is
 // under way, background does not run work.
 func (c *Core) background(work func(context.Context)) {
-	if c.enterUnlessIdle() {
+	if c.work.EnterUnlessIdle() {
 		go func() {
-			defer c.leave()
+			defer c.work.Leave()
 			work(c.ctx)
 		}()
 	}
-}
-
-// enterUnlessIdle counts work in the background as work under way. It must leave, too.
-// enterUnlessIdle reports false if the client is closed and nothing is under way.
-func (c *Core) enterUnlessIdle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed && c.busy == 0 {
-		return false
-	}
-	c.busy++
-	return true
 }
 
 // newOwner returns an owner that was never used before. The form is Redisson's.

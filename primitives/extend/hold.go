@@ -148,7 +148,7 @@ func (h *hold) Release(ctx context.Context, l *lease.Lease, wait lease.ReleaseWa
 		}
 		return fmt.Errorf("%w: %w", lease.ErrNotHeld, err)
 	}
-	defer h.object.core.leave()
+	defer h.object.core.work.Leave()
 	if last, err := h.EndLease(l); err != nil || !last {
 		return err
 	}

@@ -141,7 +141,7 @@ func Call[T any](
 	ctx context.Context, o *Object, invalid error, operation string, run func() (T, error),
 ) (value T, err error) {
 	if err = o.enter(ctx, invalid); err == nil {
-		defer o.core.leave()
+		defer o.core.work.Leave()
 		if value, err = run(); err != nil {
 			err = worded.WithCause(ctx, o.explain(ctx, err))
 		}
@@ -154,7 +154,7 @@ func Call[T any](
 }
 
 // enter begins a call on o under ctx. It returns invalid if that is not nil. If it returns nil, the
-// caller must call o.core.leave.
+// caller must call o.core.work.Leave.
 func (o *Object) enter(ctx context.Context, invalid error) error {
 	if invalid != nil {
 		return invalid

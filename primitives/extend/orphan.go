@@ -15,7 +15,7 @@ import (
 // [orphan.Orphan].
 func (h *hold) releaseInBackground(acquireDone bool) {
 	h.leaveLine()
-	if h.object.core.enterUnlessIdle() {
+	if h.object.core.work.EnterUnlessIdle() {
 		h.object.core.orphans.Add(&orphan.Orphan{
 			Object: h.object.id.Object, Key: h.Key, Owner: h.Owner, Kind: h.source.kind, Hold: (*orphaned)(h),
 			AcquireDone: acquireDone,
@@ -46,7 +46,7 @@ func (o *orphaned) MayLast() time.Duration {
 // HandleEnd implements [orphan.Hold]. Without an error, the owner was released, or the server has answered
 // that it holds nothing: no late grant has come.
 func (o *orphaned) HandleEnd(err error) {
-	defer o.object.core.leave()
+	defer o.object.core.work.Leave()
 	if err != nil {
 		o.object.Logger().Warn("gave up releasing", zap.Error(err))
 	}
