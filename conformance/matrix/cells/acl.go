@@ -18,7 +18,7 @@ func ACLPage() string {
 	for dir != filepath.Dir(dir) && must.Catch(func() { must.Get(os.Stat(filepath.Join(dir, "go.work"))) }) != nil {
 		dir = filepath.Dir(dir)
 	}
-	return filepath.Join(dir, "docs", "operations.md")
+	return filepath.Join(dir, "docs", "operate", "acl.md")
 }
 
 // ACLCommands returns the commands of the page: for one server, and what a cluster and Sentinel need besides.
