@@ -1,7 +1,6 @@
 package counting
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -24,32 +23,6 @@ func patient(order primitives.CountingOrder) *primitives.CountingSemaphoreOption
 
 // noPoll is the configuration of their clients.
 var noPoll = &primitives.Options{PollInterval: time.Hour}
-
-// TestServedInOrderOfArrival lets 40 waiters of six clients come one after the other for three slots. Some give
-// up. No waiter is in before one that came earlier.
-func TestServedInOrderOfArrival(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	const waiters = 40
-	clients := s.Clients(t, 6, noPoll)
-	held := hold(t, clients[0], 3, patient(primitives.ByArrival))
-	c := s.wait(t, waiters, clients, 3, patient(primitives.ByArrival))
-	for i := 1; i < waiters; i += 4 {
-		c.cancel[i]()
-	}
-	s.Await(t, "they have left", func() bool { return cells.Number(t, s, "ZCARD", queue) == waiters*3/4 })
-	var order []int
-	for range waiters * 3 / 4 {
-		require.NoError(t, held[0].Release(t.Context()))
-		g := c.next(t)
-		held, order = append(held[1:], g.lease), append(order, g.waiter)
-	}
-	require.True(t, slices.IsSorted(order), order)
-	for _, lease := range held {
-		require.NoError(t, lease.Release(t.Context()))
-	}
-	s.awaitNothingLeft(t)
-}
 
 // TestCommandsPerGrantStayConstant counts what ten hand-overs take while about 20 of 20 clients wait, and
 // while very many do.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,120 +16,6 @@ import (
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
-
-// What [TestLimitHoldsOverSkewedClocks] has: so many clients, each with a clock of its own, which is wrong by
-// up to a skew.
-const (
-	skewedClients = 64
-	skew          = 10 * time.Second
-	limit         = 4
-	timeout       = 10 * time.Second
-	playFor       = 10 * time.Second
-)
-
-// acquireFunc waits until one client holds the semaphore. release ends the hold.
-type acquireFunc func(t *testing.T) (release func())
-
-// makeFunc makes one client of a semaphore whose clock is that.
-type makeFunc func(t *testing.T, s *embedded.Server, clock func() time.Time) acquireFunc
-
-// TestLimitHoldsOverSkewedClocks lets 64 clients whose clocks are wrong by up to 10 s, each by its own skew,
-// contend for four slots. Ours never have more than four holders. The same play finds that the textbook's do,
-// in both orders. It is in virtual time, in which links take up to a millisecond.
-func TestLimitHoldsOverSkewedClocks(t *testing.T) {
-	cells.Proof(t)
-	t.Parallel()
-	for title, c := range map[string]struct {
-		make makeFunc
-		ours bool
-	}{
-		"ByTime":        {ours(primitives.ByTime), true},
-		"ByArrival":     {ours(primitives.ByArrival), true},
-		"Textbook":      {textbook(false), false},
-		"TextbooksFair": {textbook(true), false},
-	} {
-		t.Run(title, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				grants, most := play(t, c.make)
-				t.Logf("%d grants, up to %d holders at a time", grants, most)
-				require.Greater(t, grants, skewedClients)
-				if c.ours {
-					require.Equal(t, limit, most)
-				} else {
-					require.Greater(t, most, limit)
-				}
-			})
-		})
-	}
-}
-
-// play lets all clients come and go, and returns how often one was in, and how many were at a time.
-func play(t *testing.T, make makeFunc) (grants, most int) {
-	t.Helper()
-	s := embedded.NewServer()
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	inside, end := 0, time.Now().Add(playFor)
-	for range skewedClients {
-		wrong := rand.N(2*skew) - skew //nolint:gosec // A schedule.
-		acquire := make(t, s, func() time.Time { return time.Now().Add(wrong) })
-		all.Go(func() {
-			for time.Now().Before(end) {
-				release := acquire(t)
-				mu.Lock()
-				inside++
-				grants, most = grants+1, max(most, inside)
-				mu.Unlock()
-				time.Sleep(rand.N(time.Second)) //nolint:gosec // A schedule; far less than the timeout.
-				mu.Lock()
-				inside--
-				mu.Unlock()
-				release()
-			}
-		})
-	}
-	all.Wait()
-	return grants, most
-}
-
-// textbook makes clients of the literature's semaphore.
-func textbook(fair bool) makeFunc {
-	return func(_ *testing.T, s *embedded.Server, clock func() time.Time) acquireFunc {
-		n := &naive{server: s, limit: limit, timeout: timeout, clock: clock, fair: fair}
-		return func(t *testing.T) func() {
-			t.Helper()
-			id := strconv.FormatUint(rand.Uint64(), 36) //nolint:gosec // A name.
-			for !n.try(t, id) {
-				time.Sleep(rand.N(500 * time.Millisecond)) //nolint:gosec // A schedule.
-			}
-			return func() { n.release(t, id) }
-		}
-	}
-}
-
-// ours makes clients of ours. They have no use for a clock: what they send says no time of day, so that
-// nothing on the server can go by it.
-func ours(order primitives.CountingOrder) makeFunc {
-	return func(t *testing.T, s *embedded.Server, _ func() time.Time) acquireFunc {
-		t.Helper()
-		o := &primitives.CountingSemaphoreOptions{Order: order, Lease: timeout}
-		sem := linked(t, s, nil).NewCountingSemaphore(name, limit, o)
-		return func(t *testing.T) func() {
-			t.Helper()
-			lease, err := sem.Acquire(t.Context())
-			if err != nil {
-				t.Error(err)
-				return func() {}
-			}
-			return func() {
-				if err := lease.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-	}
-}
 
 // linked returns a client of a server within the process, over a link that takes up to a millisecond. It
 // fails if the client sends the time of day.
@@ -149,43 +34,6 @@ func linked(t *testing.T, s *embedded.Server, o *primitives.Options) *primitives
 		return r.Good(ctx, call)
 	}
 	return cells.Over(t, r, o)
-}
-
-// TestEachHasItsOwnTimeout has two holders with timeouts of their own: one who has a short one does not drop
-// one who has a long one, as it does where scores are times of acquisition.
-func TestEachHasItsOwnTimeout(t *testing.T) {
-	t.Parallel()
-	for title, order := range orders {
-		t.Run(title, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c := linked(t, embedded.NewServer(), nil)
-				of := func(lease time.Duration) *primitives.CountingSemaphore {
-					return c.NewCountingSemaphore(name, 2, &primitives.CountingSemaphoreOptions{Order: order, Lease: lease})
-				}
-				_, err := of(time.Hour).TryAcquire(t.Context())
-				require.NoError(t, err)
-				_, err = of(time.Second).TryAcquire(t.Context())
-				require.NoError(t, err)
-				time.Sleep(time.Minute)
-				_, err = of(time.Second).TryAcquire(t.Context())
-				require.NoError(t, err, "the short one has ended")
-				_, err = of(time.Second).TryAcquire(t.Context())
-				require.ErrorIs(t, err, primitives.ErrNotAcquired, "the long one has not")
-			})
-		})
-	}
-	t.Run("Textbook", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			s := embedded.NewServer()
-			long := &naive{server: s, limit: 1, timeout: time.Hour, clock: time.Now}
-			short := &naive{server: s, limit: 1, timeout: time.Second, clock: time.Now}
-			require.True(t, long.try(t, "long"))
-			time.Sleep(time.Minute)
-			require.True(t, short.try(t, "short"), "that drops one who holds it for an hour")
-		})
-	})
 }
 
 // TestEndedHoldIsNotRenewed has a holder ask for a whole lease again whose hold has ended by the server's clock,

@@ -27,11 +27,27 @@ type world struct {
 	renewal func(ctx context.Context) error // what happens before each; with an error it is not sent
 }
 
+// link loses all messages while its world is deaf.
+type link struct {
+	cells.Runner
+	world *world
+}
+
+// Subscribe implements [backend.Subscriber].
+func (l *link) Subscribe(ctx context.Context, channel string, handler backend.Handler) (backend.Subscription, error) {
+	return l.Runner.Subscribe(ctx, channel, func(e backend.Event) {
+		if !l.world.deaf {
+			handler(e)
+		}
+	})
+}
+
 // client returns a client of its own.
 func (w *world) client(t *testing.T) *primitives.Client {
 	t.Helper()
-	l := newLink(t, w.Server, 0, 0, 0)
-	l.deaf = func() bool { return w.deaf }
+	b, err := embedded.New(w.Server, nil)
+	require.NoError(t, err)
+	l := &link{Runner: cells.Runner{Backend: b}, world: w}
 	l.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 		switch c.Script.Name {
 		case "mutex_acquire":
@@ -55,7 +71,7 @@ func (w *world) client(t *testing.T) *primitives.Client {
 // waits lets one wait who comes next, for an hour, and returns what waits for its lease, once it is in the queue.
 func (w *world) waits(t *testing.T, m *primitives.Mutex) (lease func() *primitives.Lease) {
 	t.Helper()
-	before, got := numberOf(t, w.Server, "ZCARD", queue), make(chan *primitives.Lease, 1)
+	before, got := cells.Number(t, w.Server, "ZCARD", queue), make(chan *primitives.Lease, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	go func() {
 		defer cancel()
@@ -64,7 +80,7 @@ func (w *world) waits(t *testing.T, m *primitives.Mutex) (lease func() *primitiv
 		got <- lease
 	}()
 	synctest.Wait()
-	require.Equal(t, before+1, numberOf(t, w.Server, "ZCARD", queue))
+	require.Equal(t, before+1, cells.Number(t, w.Server, "ZCARD", queue))
 	return func() *primitives.Lease {
 		lease := <-got
 		require.NotNil(t, lease)
@@ -118,7 +134,7 @@ func keepOrder(t *testing.T, disturb func(w *world)) {
 		order = append(order, <-served)
 	}
 	require.True(t, slices.IsSorted(order[1:]), "%d", order)
-	if numberOf(t, w.Server, "EXISTS", flushed) == 0 { // Otherwise the first who asked anew was in at once.
+	if cells.Number(t, w.Server, "EXISTS", flushed) == 0 { // Otherwise the first who asked anew was in at once.
 		require.Zero(t, order[0])
 	}
 }

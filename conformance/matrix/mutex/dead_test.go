@@ -72,12 +72,12 @@ func passDead(t *testing.T, dead int, end func(*testing.T, *primitives.Lease, *p
 	time.Sleep(100 * time.Millisecond)
 	end(t, held, holder)
 	time.Sleep(20 * time.Millisecond) // Release leaves the rest to the background. A beat is seldom due then.
-	require.Equal(t, 1, numberOf(t, w.Server, "EXISTS", key))
+	require.Equal(t, 1, cells.Number(t, w.Server, "EXISTS", key))
 	lease := got()
 	require.NoError(t, holder.Close(t.Context()))
 	require.NoError(t, lease.Release(t.Context()))
 	time.Sleep(time.Second)
-	require.Zero(t, numberOf(t, w.Server, "EXISTS", key, queue, signs))
+	require.Zero(t, cells.Number(t, w.Server, "EXISTS", key, queue, signs))
 }
 
 // TestDeadOfAFreeMutexArePassedByATry: a caller that does not wait passes them by the thousand.
@@ -92,7 +92,7 @@ func TestDeadOfAFreeMutexArePassedByATry(t *testing.T) {
 		lease, err := w.client(t).NewMutex(name, nil).TryLock(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, lease.Release(t.Context()))
-		require.Zero(t, numberOf(t, w.Server, "EXISTS", key, queue, signs))
+		require.Zero(t, cells.Number(t, w.Server, "EXISTS", key, queue, signs))
 	})
 }
 
@@ -181,7 +181,9 @@ func TestLostTokenIsReplaced(t *testing.T) {
 			require.Greater(t, lease.Token(), held.Token())
 			lose()
 			time.Sleep(time.Millisecond)
-			reply, err := newLink(t, w.Server, 0, 0, 0).Good(t.Context(), acquire)
+			b, err := embedded.New(w.Server, nil)
+			require.NoError(t, err)
+			reply, err := b.Run(t.Context(), acquire.Script, acquire.Keys, acquire.Args)
 			require.NoError(t, err)
 			late, err := reply.Int()
 			require.NoError(t, err)

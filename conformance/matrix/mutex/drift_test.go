@@ -37,7 +37,7 @@ func TestMutexTakesEachDriftThatALockTakes(t *testing.T) {
 				got <- lease
 			}()
 			time.Sleep(min(held.Remaining()-100*time.Millisecond, 75*time.Second))
-			require.Equal(t, 1, numberOf(t, server, "EXISTS", queue))
+			require.Equal(t, 1, cells.Number(t, server, "EXISTS", queue))
 			require.NoError(t, held.Release(t.Context()))
 			lease := <-got
 			require.Greater(t, lease.Remaining(), c.drift/3)

@@ -1,7 +1,10 @@
+// Package permits has tests of the permit semaphore in virtual time: names that share leases, and more permits than
+// there are.
 package permits
 
 import (
 	"context"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +15,8 @@ import (
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
+
+func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 
 // client returns a client of a server of its own.
 func client(t *testing.T) *primitives.Client {

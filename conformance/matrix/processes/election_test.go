@@ -1,3 +1,4 @@
+// Package processes has a test of several processes on one server: it kills one, stops it, or cuts it off.
 package processes
 
 import (
@@ -19,6 +20,11 @@ import (
 	"github.com/hasp-go/hasp/conformance/servers/proxy"
 	"github.com/hasp-go/hasp/primitives"
 )
+
+func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
+
+// childLease is how long the lease of a leader outlives it.
+const childLease = time.Second
 
 // TestElectionUnderFaults has three candidates, over the three drivers, and kills the leader (SIGKILL), stops it
 // (SIGSTOP) or cuts it off, again and again. A term begins with the grant, by the server's clock, which a token is. It

@@ -2,7 +2,6 @@ package replicas
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,29 +170,6 @@ func TestLockOutlivesItsPrimary(t *testing.T) {
 	})
 }
 
-// TestReplicaIsRemoved takes the only replica away while locks are used, and gives it back: nobody keeps
-// the number of replicas.
-func TestReplicaIsRemoved(t *testing.T) {
-	onEach(t, 1, nil, func(t *testing.T, d deployment) {
-		l := d.client(t, d.Primary()).NewLock("x",
-			&primitives.LockOptions{Replicas: 1, ReplicaTimeout: 50 * time.Millisecond})
-		requireAll(t, map[string]locker{"x": l})
-		replica := d.Replicas()[0]
-		require.NoError(t, run(replica, "REPLICAOF", "NO", "ONE"))
-		eventually(t, func() bool {
-			info, err := d.Primary().Info("replication")
-			return err == nil && info["connected_slaves"] == "0"
-		})
-		_, err := l.TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrReplicas)
-		require.ErrorContains(t, err, "0 of 1 acknowledged")
-		require.Empty(t, left(t, d.Primary()))
-		host, port, _ := strings.Cut(d.Primary().Addr(), ":")
-		time.AfterFunc(100*time.Millisecond, func() { _ = run(replica, "REPLICAOF", host, port) })
-		requireAll(t, map[string]locker{"x": l})
-	})
-}
-
 func run(s *servers.Server, words ...string) error {
 	_, err := s.Do(words...)
 	return err
@@ -258,69 +234,6 @@ func TestPrimaryIsDemoted(t *testing.T) {
 		require.NoError(t, replica.Resume())
 		require.NoError(t, cells.Within(t, patience, "Lock", locked))
 		eventually(t, func() bool { return len(left(t, primary)) == 0 })
-	})
-}
-
-// TestFailoverAmidLocks replaces the primary while locks that wait for replicas are used. Calls may fail
-// then; nobody stays behind, and in the end the lock is acquired and released.
-func TestFailoverAmidLocks(t *testing.T) {
-	cells.Proof(t)
-	onEach(t, 2, nil, func(t *testing.T, d deployment) {
-		c := d.adapter.Primitives(t, cells.At(d.Addr()), nil)
-		l := c.NewLock("x", &primitives.LockOptions{
-			Replicas: 1, ReplicaTimeout: 500 * time.Millisecond, Lease: 5 * time.Second,
-		})
-		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-		defer cancel()
-		done := make(chan struct{})
-		failed := make(chan error, 1)
-		go func() {
-			defer close(done)
-			for range 2 {
-				if err := d.FailOver(nil); err != nil {
-					failed <- err
-					return
-				}
-			}
-		}()
-		for over, released := false, false; !over || !released; {
-			select {
-			case err := <-failed:
-				require.NoError(t, err)
-			case <-done:
-				over = true
-			default:
-			}
-			released = false
-			lease, err := l.Lock(ctx)
-			if err == nil {
-				released = lease.Release(ctx) == nil // It may have been lost, or have gone to the former primary.
-				continue
-			}
-			require.NoError(t, ctx.Err())
-			require.True(t, errors.Is(err, primitives.ErrUnavailable) || backend.MayHaveRun(err) ||
-				errors.Is(err, primitives.ErrLost), err)
-		}
-	})
-}
-
-// TestScriptsAreFlushed flushes the scripts between any two calls.
-func TestScriptsAreFlushed(t *testing.T) {
-	onEach(t, 1, nil, func(t *testing.T, d deployment) {
-		flush := func() {
-			for _, s := range d.Nodes {
-				require.NoError(t, run(s, "SCRIPT", "FLUSH"))
-			}
-		}
-		for _, l := range lockers(d.client(t, d.Primary()), 1, patience/4) {
-			for range 3 {
-				flush()
-				lease, err := l.Lock(t.Context())
-				require.NoError(t, err)
-				flush()
-				require.NoError(t, lease.Release(t.Context()))
-			}
-		}
 	})
 }
 
