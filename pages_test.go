@@ -73,6 +73,17 @@ func TestEveryRecipeIsOnAPage(t *testing.T) {
 	}
 }
 
+// TestKeysAndMessagesAreListed finds names of side keys and channels that their page does not have.
+func TestKeysAndMessagesAreListed(t *testing.T) {
+	t.Parallel()
+	page := read(t, "docs/internals/keys-and-messages.md")
+	names := regexp.MustCompile(`= "([^"]+)"`).FindAllStringSubmatch(read(t, "primitives/names.go"), -1)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		require.Contains(t, page, name[1])
+	}
+}
+
 // TestFiguresAreMeasured compares the figures of two pages with the table of the benchmarks.
 func TestFiguresAreMeasured(t *testing.T) {
 	t.Parallel()

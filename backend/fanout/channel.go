@@ -30,6 +30,22 @@ type channel struct {
 	ackedAt time.Time
 }
 
+// channelState is a state of a subscription, from the first handler's request to the end.
+//
+//	           the router places it on a connection
+//	unplaced --------------------------------------> idle --> gone: no waiter needs it any more
+//	 ^ ^                                             |  ^
+//	 | |         the connection sends SUBSCRIBE      |  |
+//	 | |   refused: again, in pauses that grow       v  |
+//	 | '---------------------------------- subscribing  |
+//	 |                                               |  |
+//	 |      the server acknowledges: Subscribe       |  |
+//	 |      returns, or, after a loss, each handler  |  |
+//	 |      gets a gap (Resubscribed)                |  | UNSUBSCRIBE was answered
+//	 |   the connection broke or went silent, or     v  |
+//	 '-- its node is not the primary any more ---- acked -- unsubscribing
+//	                                           messages     the last handler has
+//	                                        to handlers     cancelled
 type channelState int
 
 const (

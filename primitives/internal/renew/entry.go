@@ -52,6 +52,22 @@ type LossHandler interface {
 	HandleLoss()
 }
 
+// entryState is a state of a hold. The words in brackets are methods of the keeper. Adopt leads from idle to held.
+//
+//	        an attempt is about to send the acquire (Begin)
+//	idle ------------------------------------------------------> pending --.
+//	 ^  ^                                                        |   |   ^ | the keeper renews
+//	 |  |      refused, failed, or left by its caller (End),     |   |   '-' when due: the acquire
+//	 |  '------ or granted after its lease had ended (Confirm) --'   |       may take long
+//	 |                                                               |
+//	 |                                     granted in time (Confirm) |
+//	 |                                                               v
+//	 |   Release of the last lease is about to send                  held --.
+//	 '------ the release (End), or the client closes (Close) -------  |  ^ | the keeper renews: each
+//	                                                                  |  '-' answer in time begins
+//	             the server does not know the owner, or the lease     |      the lease again
+//	lost <------ has ended by the clock: seen by the keeper's timer, -'
+//	             in an answer (settle), or by a call (Remaining)
 type entryState uint8
 
 const (
