@@ -1,6 +1,7 @@
 package hasp_test
 
 import (
+	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -84,34 +85,50 @@ func TestKeysAndMessagesAreListed(t *testing.T) {
 	}
 }
 
-// TestFiguresAreMeasured compares the figures of two pages with the table of the benchmarks.
+// update writes the figures of pages.
+var update = flag.Bool("update", false, "write the figures of the benchmarks to the pages")
+
+// TestFiguresAreMeasured compares the figures of pages with the table of the benchmarks. Each stands between two
+// comments, of which the first says where it is from: workload, row, column and decimals, and the driver, unless it is
+// the span of three drivers. Several rows with commas between them are cells of one row of the page.
 func TestFiguresAreMeasured(t *testing.T) {
 	t.Parallel()
-	sizing := read(t, "docs/operate/sizing.md")
-	for _, want := range []string{
-		"2 scripts, " + span(t, "lock_pair/64", "hasp", "commands/op", 0) + " commands including those inside; " +
-			span(t, "lock_pair/64", "hasp", "server-us/op", 0) + " µs",
-		"2 scripts, " + span(t, "mutex_pair/64", "hasp", "commands/op", 0) + " commands; " +
-			span(t, "mutex_pair/64", "hasp", "server-us/op", 0) + " µs",
-		span(t, "leases/100000", "hasp", "server-cpu%", 1) + " % of a core",
-	} {
-		require.Contains(t, sizing, want)
-	}
-	for _, lock := range []string{"Mutex", "Lock", "FairLock"} {
-		commands := func(clients string) string { return span(t, "hand_over/"+clients, lock, "commands/op", 0) }
-		require.Contains(t, sizing, "| a hand-over of a `"+lock+"` | "+commands("2")+" commands at 2 clients, "+
-			commands("64")+" at 64, "+commands("200")+" at 200 |")
-	}
-	mutex := read(t, "docs/internals/mutex.md")
-	for _, column := range []string{"ops/s 2", "ops/s 64", "ops/s 200", "commands/op 2", "commands/op 64",
-		"commands/op 200", "server-us/op 2", "server-us/op 200", "least 64", "most 64", "longest-ms 200"} {
-		column, clients, _ := strings.Cut(column, " ")
-		row := " | " + clients + " |"
-		for _, lock := range []string{"Mutex", "Lock", "FairLock", "redsync", "rueidislock"} {
-			row += " " + figure(measured(t, "rueidis", "hand_over/"+clients, lock, column), 0) + " |"
+	found := 0
+	walk(t, func(page string) {
+		if path.Ext(page) != ".md" {
+			return
 		}
-		require.Contains(t, mutex, row+"\n", column)
+		text := read(t, page)
+		measured := stated.ReplaceAllStringFunc(text, func(figure string) string {
+			found++
+			return stated.ReplaceAllString(figure, "${1}"+current(t, stated.FindStringSubmatch(figure)[2])+"${4}")
+		})
+		if *update && measured != text {
+			require.NoError(t, os.WriteFile(page, []byte(measured), 0o600))
+			return
+		}
+		require.Equal(t, measured, text, "%s: run go test -run TestFiguresAreMeasured -update .", page)
+	})
+	require.Greater(t, found, 20)
+}
+
+// stated is a figure on a page.
+var stated = regexp.MustCompile(`(<!-- figure: ([^>]*) -->)([^<]*)(<!-- -->)`)
+
+// current returns the text between two such comments, as it was measured last.
+func current(t *testing.T, what string) string {
+	t.Helper()
+	words := strings.Fields(what)
+	decimals, err := strconv.Atoi(words[3])
+	require.NoError(t, err, what)
+	if len(words) == 4 {
+		return span(t, words[0], words[1], words[2], decimals)
 	}
+	var cells []string
+	for _, row := range strings.Split(words[1], ",") {
+		cells = append(cells, figure(measured(t, words[4], words[0], row, words[2]), decimals))
+	}
+	return strings.Join(cells, " | ")
 }
 
 // span returns the lowest and the highest figure of a column on the three drivers.
