@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,7 @@ func TestPlantedBugs(t *testing.T) {
 			out, err := search(t, bug.compile(t), bug.found)
 			require.Error(t, err, "%s did not find it:\n%s", bug.found, out)
 			require.Contains(t, out, "--- FAIL: "+bug.found)
+			require.NotContains(t, out, "NOSCRIPT", "the script has another hash, so that the bug did not even run")
 			t.Logf("found by %s: %s", bug.found, verdict(out))
 		})
 	}
@@ -68,11 +70,12 @@ func (b planted) compile(t *testing.T) string {
 	text, err := os.ReadFile(b.file)
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(string(text), b.good), "%s no longer has %q once", b.file, b.good)
+	require.Equal(t, string(text), rehashed(t, b.file, string(text)), "the hash as luagen makes it")
 	good, err := filepath.Abs(b.file)
 	require.NoError(t, err)
 	dir := t.TempDir()
 	bad, overlay, binary := filepath.Join(dir, "planted.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "planted.test")
-	require.NoError(t, os.WriteFile(bad, []byte(rehashed(strings.Replace(string(text), b.good, b.bad, 1))), 0o600))
+	require.NoError(t, os.WriteFile(bad, []byte(rehashed(t, b.file, strings.Replace(string(text), b.good, b.bad, 1))), 0o600))
 	list, err := json.Marshal(map[string]any{"Replace": map[string]string{good: bad}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(overlay, list, 0o600))
@@ -92,15 +95,20 @@ func search(t *testing.T, binary, test string) (out string, err error) {
 	return string(text), err
 }
 
-// source is a script in the file that luagen has written, before the hash of it.
-var source = regexp.MustCompile("(?s)(Source = `(.*?)`\n\nconst \\w+SHA1 = )\"[0-9a-f]{40}\"")
+// source is a script in the file that luagen has written: its hash, the empty lines before its text, and the text.
+var source = regexp.MustCompile("(?s)SHA1: \"([0-9a-f]{40})\",\n\tSource: (\"(?:\\\\n)*\") \\+ `(.*?)`,\n")
 
-// rehashed gives a script that was changed its own hash.
-func rehashed(text string) string {
-	return source.ReplaceAllStringFunc(text, func(found string) string {
-		part := source.FindStringSubmatch(found)
-		return fmt.Sprintf("%s%q", part[1], fmt.Sprintf("%x", sha1.Sum([]byte(part[2])))) //nolint:gosec // As above.
-	})
+// rehashed gives a script that was changed its own hash: with another, servers would refuse it, which every test finds.
+func rehashed(t *testing.T, file, text string) string {
+	t.Helper()
+	parts := source.FindStringSubmatch(text)
+	if parts == nil {
+		require.False(t, strings.HasSuffix(file, ".lua.go"), "%s: no script in luagen's form", file)
+		return text
+	}
+	lines, err := strconv.Unquote(parts[2])
+	require.NoError(t, err)
+	return strings.Replace(text, parts[1], fmt.Sprintf("%x", sha1.Sum([]byte(lines+parts[3]))), 1) //nolint:gosec // As above.
 }
 
 // verdict is what the failure of a machine, a history or a case says.
