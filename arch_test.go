@@ -149,7 +149,7 @@ var rules = []rule{
 		// Somebody else's primitive, too, has nothing but the extension API.
 		dir: "examples/ownprimitive/...",
 		imports: []string{
-			"backend", "primitives", "primitives/extend", "examples/ownprimitive/internal/script",
+			"backend", "primitives", "primitives/extend", "examples/ownprimitive/...",
 		},
 		// Its tests declare it for the suite, by what the suite offers to everybody.
 		tests: []string{

@@ -24,6 +24,7 @@ var pages = []struct {
 	blocks    int
 }{
 	{"docs/internals/adding-a-backend.md", "examples/ownbackend", 6},
+	{"docs/internals/adding-a-primitive.md", "examples/ownprimitive", 2},
 	{"docs/getting-started.md", "examples/start", 6},
 	{"docs/integrations.md", "examples", 2},
 	{"docs/migration.md", "examples/recipes", 1},

@@ -27,12 +27,14 @@ const (
 	byMachines  = "TestDeclared/BarrierProperties"
 	byHistories = "TestDeclared/BarrierHistories"
 	byPrefixes  = "TestDeclared/Together/BarrierUnderAPrefix"
+	byLimiter   = "TestLimiter/LimiterProperties"
 )
 
 func bugs() []planted {
 	const (
 		arrive = "internal/script/arrive.lua.go"
 		renew  = "internal/script/renew.lua.go"
+		take   = "internal/script/take.lua.go"
 	)
 	return []planted{
 		{"ReleasesOneTooEarly", arrive, "#live + 1 >= tonumber(parties)", "#live + 2 >= tonumber(parties)", byMachines},
@@ -44,6 +46,11 @@ func bugs() []planted {
 		{"BelievesEachMessage", "barrier.go", "if now > l.generation {", "if now >= l.generation {", byMachines},
 		{"ChannelWithoutThePrefix", "barrier.go", `extend.SideName("barrier", b.object.Key())`,
 			`extend.SideName("barrier", b.object.Name())`, byPrefixes},
+		{"NeverRefills", take, "if taken == tonumber(permits) then", "if false then", byLimiter},
+		{"BeginsTheWindowAgain", take, "if taken == tonumber(permits) then", "if true then", byLimiter},
+		{"CountsTheTimeTwice", take, "return {granted, tonumber(limit) - taken, wait}",
+			"return {granted, tonumber(limit) - taken, 2 * wait}", byLimiter},
+		{"ForgetsTheLeft", "limiter/limiter.go", "Free: int(r.Left)", "Free: 0", byLimiter},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/hasp-go/hasp/backend/embedded"
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
@@ -28,9 +29,19 @@ func TestDeclaredInRealTime(t *testing.T) {
 	conformance.RunPrimitive(t, h, declared)
 }
 
-// TestDeclaredOnServer is [TestDeclared] on a real server.
+// TestDeclaredOnServer judges the barrier and the limiter on a real server.
 func TestDeclaredOnServer(t *testing.T) {
 	t.Parallel()
+	h := onRedis(t)
+	for _, of := range []engine.Subject{declared, declaredLimiter} {
+		report := conformance.RunPrimitive(t, h, of)
+		require.Subset(t, servers.Skips(h), report.Reasons())
+	}
+}
+
+// onRedis returns a harness on a server that ends with the test.
+func onRedis(t *testing.T) *conformance.Harness {
+	t.Helper()
 	h := servers.Harness(t, servers.Redis, func(_ context.Context, addr string) (*conformance.Instance, error) {
 		client := redis.NewClient(&redis.Options{Addr: addr})
 		b, err := goredisbackend.New(client, nil)
@@ -41,8 +52,7 @@ func TestDeclaredOnServer(t *testing.T) {
 		}, err
 	})
 	h.Batches, h.WaitsForReplicas, h.Rounds = true, true, histories
-	report := conformance.RunPrimitive(t, h, declared)
-	require.Subset(t, servers.Skips(h), report.Reasons())
+	return h
 }
 
 // histories is how many run in real time: enough for some calls to pass.

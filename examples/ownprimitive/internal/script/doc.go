@@ -1,4 +1,4 @@
-// Package script has the barrier's Lua scripts, and the Go functions that luagen makes of them.
+// Package script has the Lua scripts of the barrier and of the limiter, and the Go functions that luagen makes of them.
 package script
 
 //go:generate go tool luagen .
