@@ -74,31 +74,6 @@ func TestAnotherClientChangesOwnRates(t *testing.T) {
 	}
 }
 
-// TestAnotherClientsWaitersSeeTheRate: a change by one client wakes the waiters of another, which go on by the
-// new rate, or wait by the new interval.
-func TestAnotherClientsWaitersSeeTheRate(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		one, other := twoClients(t, embedded.NewServer())
-		require.NoError(t, one.SetRate(t.Context(), own(2, time.Minute)))
-		require.NoError(t, other.Acquire(t.Context(), 2))
-		begin, done := time.Now(), make(chan time.Duration, 4)
-		for range 4 {
-			go func() {
-				if other.Acquire(t.Context(), 1) == nil {
-					done <- time.Since(begin)
-				}
-			}()
-		}
-		time.Sleep(time.Second)
-		require.NoError(t, one.SetRate(t.Context(), own(5, time.Hour)))
-		for range 3 {
-			require.Less(t, <-done, time.Second+100*time.Millisecond)
-		}
-		require.InDelta(t, time.Hour, <-done, float64(time.Second))
-	})
-}
-
 // TestRetryInOfManyGrants: a refusal says exactly when so many permits are free as thousands of grants give back.
 func TestRetryInOfManyGrants(t *testing.T) {
 	t.Parallel()
