@@ -111,9 +111,3 @@ func hold(
 	}
 	return all
 }
-
-// awaitNothingLeft waits until nobody holds the semaphore or waits for it.
-func (s server) awaitNothingLeft(t *testing.T) {
-	t.Helper()
-	s.Await(t, "nothing is left", func() bool { return cells.Number(t, s, "EXISTS", name, queue) == 0 })
-}
