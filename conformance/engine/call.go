@@ -23,14 +23,14 @@ type call[S, I, O comparable] struct {
 	outer  *heldLease[S, I, O] // under whose Reenter it is made; nil: under none
 	run    func(ctx context.Context) (any, error)
 
-	began, ended time.Time
-	refused      time.Time       // when it began, or was last refused
-	saw          time.Time       // when the script ran that was last refused
-	ctx          context.Context //nolint:containedctx // It is what the call is about.
-	cancel       context.CancelFunc
-	awaits       I         // what it waits for: in, or what follows from its grant
-	there, told  time.Time // since when there is what it needs, and since when it can know
-	came         bool      // there was what it needs
+	began, ended    time.Time
+	refused         time.Time       // when it began, or was last refused
+	saw             time.Time       // when the script ran that was last refused
+	ctx             context.Context //nolint:containedctx // It is what the call is about.
+	cancel          context.CancelFunc
+	awaits          I         // what it waits for: in, or what follows from its grant
+	there, notified time.Time // since when there is what it needs, and since when it can know
+	came            bool      // there was what it needs
 
 	sends  int  // how many scripts it has sent
 	barred bool // it was refused before: it waits on through outages
@@ -172,7 +172,7 @@ func (m *machine[S, I, O]) begin(ctx context.Context, c *call[S, I, O]) {
 	defer m.mu.Unlock()
 	m.calls = append(m.calls, c)
 	if m.pass(c.object, m.serverNow()); c.waits() && m.ready(c) {
-		c.came, c.there, c.told = true, c.began, c.began // It looks.
+		c.came, c.there, c.notified = true, c.began, c.began // It looks.
 	}
 }
 

@@ -211,7 +211,7 @@ func (m *machine[S, I, O]) owed() bool {
 		p := m.parties[c.party]
 		_, sound := m.soundSince(p)
 		m.pass(c.object, m.serverNow())
-		return c.waits() && c.ended.IsZero() && !c.told.IsZero() && sound && p.deaf == 0 && m.Capabilities.PubSub
+		return c.waits() && c.ended.IsZero() && !c.notified.IsZero() && sound && p.deaf == 0 && m.Capabilities.PubSub
 	})
 }
 

@@ -277,11 +277,11 @@ func (m *machine[S, I, O]) changed(o *object[S], when time.Time, known bool) {
 		switch {
 		case c.object != o || !c.waits() || !c.ended.IsZero():
 		case !m.ready(c):
-			c.there, c.told = time.Time{}, time.Time{}
+			c.there, c.notified = time.Time{}, time.Time{}
 		default:
 			c.came, c.there = true, cmp.Or(c.there, when)
 			if known && (m.Capabilities.PubSub || !c.saw.Before(o.since)) {
-				c.told = cmp.Or(c.told, when)
+				c.notified = cmp.Or(c.notified, when)
 			}
 			if c.snap == whenThere {
 				c.cancel()

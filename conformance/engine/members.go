@@ -23,7 +23,7 @@ func (m *machine[S, I, O]) arrived(c *claim[S, I, O], out O, before State[S]) {
 	}
 	c.call.awaits = m.of.Hold.Awaits(out)
 	if now := time.Now(); m.ready(c.call) {
-		c.call.came, c.call.there, c.call.told = true, now, now
+		c.call.came, c.call.there, c.call.notified = true, now, now
 	}
 }
 

@@ -125,9 +125,9 @@ func (m *machine[S, I, O]) comes(c *claim[S, I, O], owner string, in I) {
 	}
 	o := c.call.object
 	o.line(m.of.channelOf(o.channel, c.owner))
-	c.call.awaits, c.call.there, c.call.told = in, time.Time{}, time.Time{}
+	c.call.awaits, c.call.there, c.call.notified = in, time.Time{}, time.Time{}
 	if now := time.Now(); m.ready(c.call) {
-		c.call.came, c.call.there, c.call.told = true, now, now
+		c.call.came, c.call.there, c.call.notified = true, now, now
 	}
 }
 

@@ -94,10 +94,10 @@ func (m *machine[S, I, O]) refusedRightly(c *call[S, I, O], over, unknown bool) 
 // failedRightly reports whether the error of a call says what the error of its script does, and the call
 // was right to end with it.
 func (m *machine[S, I, O]) failedRightly(c *call[S, I, O], over bool) bool {
-	told := c.last.err
-	return errors.Is(c.err, backend.ErrIndeterminate) == errors.Is(told, backend.ErrIndeterminate) &&
-		isConflict(told) == errors.Is(c.err, primitives.ErrConflict) &&
-		(over || !c.barred || !m.goesOn(told))
+	last := c.last.err
+	return errors.Is(c.err, backend.ErrIndeterminate) == errors.Is(last, backend.ErrIndeterminate) &&
+		isConflict(last) == errors.Is(c.err, primitives.ErrConflict) &&
+		(over || !c.barred || !m.goesOn(last))
 }
 
 // stray reports whether the last script of a call may have run without an answer, or has taken something
@@ -152,8 +152,8 @@ func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 			looks++
 		}
 	}
-	allowed, from := time.Duration(looks)*m.trip(p)+5*time.Millisecond, c.told
-	if c.told.IsZero() {
+	allowed, from := time.Duration(looks)*m.trip(p)+5*time.Millisecond, c.notified
+	if c.notified.IsZero() {
 		allowed, from = allowed+m.retry(c), c.there
 	}
 	age := now.Sub(latest(from, c.began, since, p.heard))

@@ -23,7 +23,7 @@ type Property func(ctx context.Context, r *rapid.T, s *hasptest.Server)
 // smaller. A property that seldom knows whether there is a holder calls [hasptest.Server.TryLose].
 //
 // The property's context is of the bubble, as r.Context is not, and ends with the property. Goroutines that the property
-// leaves behind then have a day to end. One that goes on for longer fails the test, as in every bubble.
+// leaves behind then have a day to end. A goroutine that runs for longer fails the test, as in every bubble.
 func Check(t *testing.T, property Property) {
 	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {

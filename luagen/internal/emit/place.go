@@ -49,8 +49,8 @@ func (l *linker) placeOf(f *function) int {
 }
 
 // needs returns the offsets at which the script needs a function, for itself or for another function; with body, also
-// those at which it needs only its body. One that uses a name which may mean something else further down is needed at
-// the top.
+// those at which it needs only its body. A function is needed at the top if it uses a name which may mean something
+// else further down.
 func (l *linker) needs(f *function, known map[*function]bool, body bool) (all []int) {
 	if known[f] {
 		return nil

@@ -323,7 +323,7 @@ func (all *Lines) awaitGrant(
 		if me.ticket.Owner() != me.owner {
 			return false, nil
 		}
-		all.askAnew(me) // The grant came too late. A beat gets the server's state.
+		all.askAgain(me) // The grant came too late. A beat gets the server's state.
 	}
 }
 
@@ -335,8 +335,8 @@ func (all *Lines) takeGrant(me *placeholder) (*grant, error) {
 	return me.grant, me.failed
 }
 
-// askAnew forgets a grant that came too late, and starts a beat that asks for the status of me.
-func (all *Lines) askAnew(me *placeholder) {
+// askAgain forgets a grant that came too late, and starts a beat that asks for the status of me.
+func (all *Lines) askAgain(me *placeholder) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	me.grant = nil
