@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// programs are the folders of the programs whose lengths docs/choosing.md has.
+// programs are the folders of the programs whose lengths docs/comparison.md has.
 var programs = []string{
 	"examples/programs/periodic", "examples/programs/leader", "examples/httplimit", "examples/programs/fencing",
 	"examples/programs/workers",
@@ -33,10 +33,10 @@ func TestProgramsAreShort(t *testing.T) {
 	}
 }
 
-// TestProgramsLengths compares the table of lengths in docs/choosing.md with the files.
+// TestProgramsLengths compares the table of lengths in docs/comparison.md with the files.
 func TestProgramsLengths(t *testing.T) {
 	t.Parallel()
-	page := read(t, "docs/choosing.md")
+	page := read(t, "docs/comparison.md")
 	for _, program := range programs {
 		row := "](../" + program + "/main.go) | " + strconv.Itoa(lines(t, program)) + " |"
 		for _, peer := range peers {

@@ -3,5 +3,5 @@
 //
 // The folder examples/httplimit has a further one.
 //
-// docs/choosing.md has their lengths next to the lengths of the same programs with other libraries.
+// docs/comparison.md has their lengths next to the lengths of the same programs with other libraries.
 package programs
