@@ -27,7 +27,9 @@ func testLongAdder(t *testing.T, ours *primitives.Client, java *peer) {
 		java.does("added", "longAdder.add", name, 300)
 		java.does("321", "longAdder.sum", name)
 		cells.Want(t, int64(321))(one.Sum(ctx))
-		java.does("opened another", "longAdder.open", name) // It is in the same client, and has counted nothing.
+		if !before(3, 38) { // The older ones answer a request once for each, and PUBLISH counts one receiver.
+			java.does("opened another", "longAdder.open", name) // It is in the same client, and has counted nothing.
+		}
 		cells.Want(t, int64(321))(other.Sum(ctx))
 		java.does("321", "longAdder.sum", name)
 
@@ -39,9 +41,13 @@ func testLongAdder(t *testing.T, ours *primitives.Client, java *peer) {
 		require.NoError(t, other.Reset(ctx))
 		java.does("0", "longAdder.sum", name)
 
-		addBeside(t, java, name, one, other)
+		left := int64(0)
+		if !before(3, 28) { // A waiter of an older semaphore, and so an older sum, may miss the last message.
+			addBeside(t, java, name, one, other)
+			left = 2 * many
+		}
 		java.does("destroyed", "longAdder.destroy", name)
-		cells.Want(t, int64(2*many))(other.Sum(ctx))
+		cells.Want(t, left)(other.Sum(ctx))
 		require.NoError(t, one.Close())
 		require.NoError(t, other.Close())
 		java.does("0", "keys.count", "*adder*") // No key of a request is left.
@@ -104,10 +110,10 @@ func testLongAdderInAnotherDatabase(t *testing.T, ours *primitives.Client, java 
 	for range 10 {
 		cells.Want(t, int64(21))(mine.Sum(ctx))
 	}
+	const topic = "{databases}:adder-topic"
+	all := c.PubSubNumSub(ctx, topic).Val()[topic]
 	away.Close()
-	require.Eventually(t, func() bool {
-		return c.PubSubNumSub(ctx, "{databases}:adder-topic").Val()["{databases}:adder-topic"] == 2
-	}, patience, aWhile/30)
+	require.Eventually(t, func() bool { return c.PubSubNumSub(ctx, topic).Val()[topic] == all-1 }, patience, aWhile/30)
 	java.does("21", "longAdder.sum", "databases")
 	require.NoError(t, mine.Reset(ctx))
 	java.does("0", "longAdder.sum", "databases")

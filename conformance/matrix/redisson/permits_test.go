@@ -18,16 +18,13 @@ func beginPermits(
 ) (lease **primitives.Lease, answer <-chan string) {
 	t.Helper()
 	ctx, got := t.Context(), new(*primitives.Lease)
-	return got, begin(func() (err error) {
-		*got, err = s.Acquire(ctx, n)
-		return err
-	})
+	return got, begin(func() (err error) { *got, err = s.Acquire(ctx, n); return err })
 }
 
 // ids returns those that Java's acquire answers.
 func (p *peer) ids(answer <-chan string) []string {
 	p.t.Helper()
-	return strings.Split(cells.Within(p.t, patience, "the ids", answer), ",")
+	return strings.Split(p.within("the ids", answer), ",")
 }
 
 // idOf returns the id of a lease of one permit, as Java has it.
@@ -125,7 +122,7 @@ func testPermitsOfTheDead(t *testing.T, ours *primitives.Client, java *peer) {
 // TestPermitVictim is our process that is killed: it holds permits.
 func TestPermitVictim(t *testing.T) {
 	addrs, _ := cells.AsChild(t)
-	c := cells.Named("Rueidis").Primitives(t, cells.Client{Addrs: addrs, Cluster: len(addrs) > 1},
+	c := cells.Named("Rueidis").Primitives(t, agreeing(cells.Client{Addrs: addrs, Cluster: len(addrs) > 1}),
 		&primitives.Options{WatchdogLease: time.Second})
 	_, err := c.NewPermitSemaphore("lent-dead", nil).Acquire(t.Context(), 2)
 	require.NoError(t, err)

@@ -44,8 +44,7 @@ func testRateLimiter(t *testing.T, ours *primitives.Client, java *peer) {
 		cells.Want(t, true)(l.Delete(ctx))
 		java.does("true", "rate.trySetRate", name, 5, 1000)
 		cells.Want(t, true)(l.Delete(ctx))
-		rate := primitives.Rate{Permits: 5, Interval: time.Minute}
-		l = ours.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: rate})
+		l = ours.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: primitives.Rate{Permits: 5, Interval: time.Minute}})
 		for range 2 { // Each side prolongs what Go has made.
 			require.NoError(t, l.Acquire(ctx, 1))
 			require.InDelta(t, time.Hour, shorten(t, java, name), float64(time.Minute))

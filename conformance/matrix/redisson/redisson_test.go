@@ -4,11 +4,13 @@ package redisson
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
@@ -48,17 +50,23 @@ var tests = []struct {
 // TestShared has both share objects on a server, and in a cluster of three. Ours does not poll: it is woken
 // by messages.
 func TestShared(t *testing.T) {
+	if before(3, 22) {
+		delete(kinds, "fenced")
+	}
 	for name, topology := range map[string]func(testing.TB, servers.Kind) *cells.Target{
 		"Standalone": cells.Standalone, "Cluster": cells.Cluster,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			libraries(t) // It skips.
-			at := topology(t, servers.Redis).Client()
+			at := agreeing(topology(t, servers.Redis).Client())
 			ours := cells.Named("Rueidis").Primitives(t, at, &primitives.Options{PollInterval: time.Hour})
 			java := startPeer(t, at)
 			for _, test := range tests {
 				t.Run(test.name, func(t *testing.T) {
+					if at.Cluster && at.Sharded == backend.ShardedOff && strings.Contains(test.name, "Adder") {
+						t.Skip("adders need sharded messages in a cluster: PUBLISH counts the receivers of one node")
+					}
 					java.t = t
 					test.run(t, ours, java)
 				})
@@ -103,7 +111,6 @@ func testSemaphore(t *testing.T, ours *primitives.Client, java *peer) {
 	ctx := bounded(t)
 	for _, name := range []string{"permits", "a{permits}b"} {
 		s := ours.NewSemaphore(name, nil)
-		acquire := func() <-chan string { return begin(func() error { return s.Acquire(ctx, 2) }) }
 		java.does("true", "semaphore.trySetPermits", name, 5)
 		require.NoError(t, s.Acquire(ctx, 3))
 		java.does("2", "semaphore.availablePermits", name)
@@ -120,7 +127,7 @@ func testSemaphore(t *testing.T, ours *primitives.Client, java *peer) {
 		for method, answer := range map[string]string{
 			"semaphore.release": "released", "semaphore.addPermits": "added",
 		} {
-			mine := acquire()
+			mine := begin(func() error { return s.Acquire(ctx, 2) })
 			java.waits(mine)
 			java.does(answer, method, name, 2)
 			java.await(mine, done)

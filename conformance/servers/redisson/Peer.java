@@ -28,6 +28,7 @@ import org.redisson.api.RIdGenerator;
 import org.redisson.api.RLock;
 import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RRateLimiter;
+import org.redisson.api.RateIntervalUnit;
 import org.redisson.api.RateType;
 import org.redisson.api.RLongAdder;
 import org.redisson.api.RedissonClient;
@@ -55,18 +56,24 @@ public class Peer {
     if (!args[0].equals("cluster")) {
       return Arrays.stream(args).map(server -> {
         Config config = config();
-        config.useSingleServer().setAddress(server).setConnectionMinimumIdleSize(2);
+        config.useSingleServer().setAddress("redis://" + server).setConnectionMinimumIdleSize(2);
         return Redisson.create(config);
       }).toList();
     }
     Config config = config();
     config.useClusterServers().setMasterConnectionMinimumIdleSize(2)
-        .addNodeAddress(Arrays.copyOfRange(args, 1, args.length));
+        .addNodeAddress(Arrays.stream(args).skip(1).map(node -> "redis://" + node).toArray(String[]::new));
     return List.of(Redisson.create(config));
   }
 
   private static Config config() {
-    return new Config().setLockWatchdogTimeout(10000).setFairLockWaitTimeout(3000);
+    Config config = new Config().setLockWatchdogTimeout(10000);
+    try {
+      config.setFairLockWaitTimeout(3000);
+    } catch (LinkageError older) {
+      // It has five minutes.
+    }
+    return config;
   }
 
   public static void main(String[] args) throws Exception {
@@ -90,7 +97,7 @@ public class Peer {
   private Object answer(String[] words) {
     try {
       return call(words[1], words[2], words);
-    } catch (Exception e) {
+    } catch (Throwable e) { // An older version lacks methods: an Error.
       return e.toString().replace('\n', ' ');
     }
   }
@@ -124,10 +131,13 @@ public class Peer {
       case "permits.availablePermits" -> permits(name).availablePermits();
       case "permits.acquiredPermits" -> permits(name).acquiredPermits();
       case "permits.getPermits" -> permits(name).getPermits();
-      case "permits.acquire" -> String.join(",", integer(words, 4) == 0
+      case "permits.acquire" -> integer(words, 3) == 1 && integer(words, 4) == 0 ? permits(name).acquire()
+          : integer(words, 3) == 1 ? permits(name).acquire(integer(words, 4), TimeUnit.MILLISECONDS)
+          : String.join(",", integer(words, 4) == 0
           ? permits(name).acquire(integer(words, 3))
           : permits(name).acquire(integer(words, 3), integer(words, 4), TimeUnit.MILLISECONDS));
-      case "permits.tryRelease" -> permits(name).tryRelease(List.of(words[3].split(",")));
+      case "permits.tryRelease" -> !words[3].contains(",") ? permits(name).tryRelease(words[3]) ? 1 : 0
+          : permits(name).tryRelease(List.of(words[3].split(",")));
       case "permits.updateLeaseTime" ->
           permits(name).updateLeaseTime(words[3], integer(words, 4), TimeUnit.MILLISECONDS);
       case "latch.trySetCount" -> redisson.getCountDownLatch(name).trySetCount(integer(words, 3));
@@ -193,8 +203,8 @@ public class Peer {
         redisson.getAtomicDouble(name).set(Double.parseDouble(words[3]));
         yield "set";
       }
-      case "rate.trySetRate" -> redisson.getRateLimiter(name).trySetRate(
-          RateType.OVERALL, integer(words, 3), Duration.ofMillis(integer(words, 4)));
+      case "rate.trySetRate" -> redisson.getRateLimiter(name).trySetRate( // All versions have this one.
+          RateType.OVERALL, integer(words, 3), integer(words, 4), RateIntervalUnit.MILLISECONDS);
       case "rate.availablePermits" -> redisson.getRateLimiter(name).availablePermits();
       case "rate.tryAcquire" -> redisson.getRateLimiter(name).tryAcquire(integer(words, 3));
       case "rate.release" -> {
@@ -215,18 +225,24 @@ public class Peer {
   private final Map<String, RedissonClient> mapped = new ConcurrentHashMap<>();
 
   private RedissonClient mapped(String prefix) {
-    return mapped.computeIfAbsent(prefix, p -> Redisson.create(new Config(redisson.getConfig()).setNameMapper(
-        new NameMapper() {
-          @Override
-          public String map(String name) {
-            return p + name;
-          }
+    return mapped.computeIfAbsent(prefix, p -> Redisson.create(Prefix.add(p, new Config(redisson.getConfig()))));
+  }
 
-          @Override
-          public String unmap(String name) {
-            return name.substring(p.length());
-          }
-        })));
+  /** It is a class of its own because older versions have no such NameMapper. */
+  private record Prefix(String prefix) implements NameMapper {
+    static Config add(String prefix, Config config) {
+      return config.setNameMapper(new Prefix(prefix));
+    }
+
+    @Override
+    public String map(String name) {
+      return prefix + name;
+    }
+
+    @Override
+    public String unmap(String name) {
+      return name.substring(prefix.length());
+    }
   }
 
   private RPermitExpirableSemaphore permits(String name) {
@@ -337,8 +353,13 @@ public class Peer {
 
   private RedissonClient client(int i) {
     while (clients.size() <= i) {
-      ServiceManager shared = ((Redisson) redisson).getServiceManager();
-      Config config = config().setEventLoopGroup(shared.getGroup()).setExecutor(shared.getExecutor());
+      Config config = config();
+      try {
+        ServiceManager shared = ((Redisson) redisson).getServiceManager();
+        config.setEventLoopGroup(shared.getGroup()).setExecutor(shared.getExecutor());
+      } catch (LinkageError older) {
+        // Each client has threads of its own.
+      }
       config.useSingleServer().setAddress(redisson.getConfig().useSingleServer().getAddress())
           .setConnectionMinimumIdleSize(1);
       clients.add(Redisson.create(config));

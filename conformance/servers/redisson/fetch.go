@@ -1,7 +1,9 @@
 package redisson
 
 import (
+	"cmp"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,9 +18,13 @@ var program string
 //go:embed pom.xml
 var project string
 
-// Version returns the version of Redisson, such as 4.7.0.
+// newest is the version of Redisson that Peer.java is compiled with. A method that an older version lacks fails when it
+// is called.
+var newest = regexp.MustCompile(`<redisson>(.*?)<`).FindStringSubmatch(project)[1]
+
+// Version returns the version of Redisson that runs, such as 3.17.6. HASP_REDISSON may name one.
 func Version() string {
-	return regexp.MustCompile(`<artifactId>redisson</artifactId>\s*<version>(.*?)<`).FindStringSubmatch(project)[1]
+	return cmp.Or(regexp.MustCompile(`^\d+\.\d+\.\d+$`).FindString(os.Getenv("HASP_REDISSON")), newest)
 }
 
 // javaNeeded is the first version of Java that runs the program.
@@ -30,13 +36,13 @@ func Prepare() error {
 	if err := installed(); err != nil {
 		return err
 	}
-	_, err := classPath()
+	_, err := classPaths()
 	return err
 }
 
 // installed returns an error if Java or Maven is missing, or Java is too old.
 func installed() error {
-	for _, tool := range []string{"java", "mvn"} {
+	for _, tool := range []string{"java", "javac", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return fmt.Errorf("it takes Java %d and Maven: %w", javaNeeded, err)
 		}
@@ -50,17 +56,35 @@ func installed() error {
 	return nil
 }
 
-// classPath returns the class path of the program, as Maven makes it.
-var classPath = sync.OnceValues(func() (path string, err error) {
-	err = inFolder(func(dir string) error {
-		maven := exec.Command("mvn", "-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=classpath")
-		maven.Dir = dir
-		if out, err := maven.CombinedOutput(); err != nil {
-			return fmt.Errorf("mvn: %w\n%s", err, out)
+// classPaths returns the class paths of the newest version and of the one that runs, as Maven makes them.
+var classPaths = sync.OnceValues(func() (paths [2]string, err error) {
+	dir, err := folder()
+	defer func() { _ = os.RemoveAll(dir) }()
+	for i, version := range []string{newest, Version()} {
+		if err == nil && (i == 0 || version != newest) {
+			err = run(dir, "mvn", "-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=classpath", "-Dredisson="+version)
 		}
-		text, err := os.ReadFile(filepath.Join(dir, "classpath"))
-		path = string(text)
-		return err
-	})
-	return path, err
+		text, missing := os.ReadFile(filepath.Join(dir, "classpath"))
+		paths[i], err = string(text), errors.Join(err, missing)
+	}
+	return paths, err
 })
+
+// folder makes a folder that has the program. The caller removes it.
+func folder() (dir string, err error) {
+	dir, err = os.MkdirTemp("", "redisson")
+	for name, text := range map[string]string{"Peer.java": program, "pom.xml": project} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	return dir, err
+}
+
+// run runs a tool in folder dir.
+func run(dir, tool string, args ...string) error {
+	command := exec.Command(tool, args...)
+	command.Dir = dir
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", tool, err, out)
+	}
+	return nil
+}

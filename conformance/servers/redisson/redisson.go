@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,60 +42,50 @@ type Client struct {
 func Start(tb proxy.TB, cluster bool, addrs ...string) *Client {
 	tb.Helper()
 	c := &Client{ended: make(chan struct{}), answers: []chan string{make(chan string, 1)}}
-	words := []string{"Peer.java"}
+	words := addrs
 	if cluster {
-		words = append(words, "cluster")
+		words = append([]string{"cluster"}, addrs...)
 	}
-	for _, addr := range addrs {
-		words = append(words, "redis://"+addr)
+	dir, err := folder()
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err == nil {
+		err = c.start(tb, dir, words)
 	}
-	err := inFolder(func(dir string) error {
-		end, err := c.start(dir, words)
-		if err != nil {
-			return err
-		}
-		tb.Cleanup(func() {
-			if err := end(); err != nil {
-				tb.Errorf("the JVM of the Redisson client: %v", err)
-			}
-		})
-		return c.ready()
-	})
 	if err != nil {
 		tb.Fatalf("starting a Redisson client: %v", err)
 	}
 	return c
 }
 
-// start starts the program in folder dir, which has it. The caller must call end, which waits for the process.
-func (c *Client) start(dir string, words []string) (end func() error, err error) {
-	path, err := classPath()
-	if err != nil {
-		return nil, err
+// start starts the program in folder dir, which has it, and waits until it is connected. It ends with the test.
+func (c *Client) start(tb proxy.TB, dir string, words []string) error {
+	paths, err := classPaths()
+	if err == nil {
+		err = run(dir, "javac", "-nowarn", "-cp", paths[0], "Peer.java")
 	}
-	java := exec.Command("java", append([]string{"-cp", path}, words...)...)
-	java.Dir, java.Stderr = dir, os.Stderr
-	calls, err := java.StdinPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	java := exec.Command("java", append([]string{"-cp", dir + string(os.PathListSeparator) + paths[1], "Peer"}, words...)...)
+	java.Stderr = os.Stderr
+	calls, failed := java.StdinPipe()
 	answers, err := java.StdoutPipe()
-	if err != nil {
-		return nil, err
+	if err = errors.Join(failed, err); err == nil {
+		err = java.Start()
 	}
-	if err := java.Start(); err != nil {
-		return nil, err
+	if err != nil {
+		return err
 	}
 	c.process, c.calls = java.Process, calls
 	go c.listen(answers)
-	return func() error {
+	tb.Cleanup(func() {
 		_ = calls.Close() // It ends with its input.
 		<-c.ended
-		if err := java.Wait(); !c.killed.Load() {
-			return err
+		if err := java.Wait(); err != nil && !c.killed.Load() {
+			tb.Errorf("the JVM of the Redisson client: %v", err)
 		}
-		return nil
-	}, nil
+	})
+	return c.ready()
 }
 
 // listen hands out the answers.
@@ -162,19 +151,4 @@ func (c *Client) Do(ctx context.Context, method, name string, args ...any) (stri
 func (c *Client) Kill() error {
 	c.killed.Store(true)
 	return c.process.Kill()
-}
-
-// inFolder calls f with a folder that has the program, and removes the folder.
-func inFolder(f func(dir string) error) error {
-	dir, err := os.MkdirTemp("", "redisson")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	for name, text := range map[string]string{"Peer.java": program, "pom.xml": project} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return err
-		}
-	}
-	return f(dir)
 }

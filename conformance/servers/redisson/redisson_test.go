@@ -22,6 +22,8 @@ func TestPrepare(t *testing.T) {
 	t.Setenv("PATH", dir)
 	require.ErrorContains(t, redisson.Prepare(), `"java"`)
 	tool(t, dir, "java", "exit 1")
+	require.ErrorContains(t, redisson.Prepare(), `"javac"`)
+	tool(t, dir, "javac", "exit 1")
 	require.ErrorContains(t, redisson.Prepare(), `"mvn"`)
 	tool(t, dir, "mvn", "exit 1")
 	require.ErrorContains(t, redisson.Prepare(), "java --version says")
@@ -38,8 +40,10 @@ func tool(t *testing.T, dir, name, script string) {
 }
 
 func TestVersion(t *testing.T) {
-	t.Parallel()
+	t.Setenv("HASP_REDISSON", "1")
 	require.Regexp(t, `^\d+\.\d+\.\d+$`, redisson.Version())
+	t.Setenv("HASP_REDISSON", "3.17.6")
+	require.Equal(t, "3.17.6", redisson.Version())
 }
 
 // TestMeasure runs contests of both kinds, and kills the client.
