@@ -64,9 +64,9 @@ func (a *adder) answerAt(begin string, answer adders.Answer, ttl time.Duration) 
 	a.base.Go(func(ctx context.Context, r backend.ScriptRunner) {
 		ctx, cancel := context.WithTimeout(ctx, answerWithin)
 		defer cancel()
-		err := a.sendAnswer(ctx, r, params, answer.Reset)
+		err := a.sendAnswer(ctx, r, params, answer)
 		for pause := initialBackoff; canResend(err) && sleep(ctx, pause); pause = min(2*pause, maxBackoff) {
-			err = a.sendAnswer(ctx, r, params, answer.Reset)
+			err = a.sendAnswer(ctx, r, params, answer)
 		}
 		if err != nil {
 			a.base.Logger().Warn("a request may have no answer", zap.Error(err))
@@ -75,9 +75,9 @@ func (a *adder) answerAt(begin string, answer adders.Answer, ttl time.Duration) 
 }
 
 // sendAnswer sends an answer once. If a request to reset may come from another logical database,
-// sendAnswer first asks whether it does, and obeys it if not. reset is [adders.Answer].Reset.
+// sendAnswer first asks whether it does, and obeys it if not.
 func (a *adder) sendAnswer(
-	ctx context.Context, r backend.ScriptRunner, params script.AdderAnswerParams, reset int,
+	ctx context.Context, r backend.ScriptRunner, params script.AdderAnswerParams, answer adders.Answer,
 ) error {
 	if params.Elsewhere != "" && params.Long == nil && params.Double == nil {
 		here, err := script.AdderHere(ctx, r, params.Semaphore)
@@ -85,7 +85,7 @@ func (a *adder) sendAnswer(
 			return err //nolint:wrapcheck // It is logged.
 		}
 		if here {
-			a.group.Obey(reset)
+			answer.Group.Obey(answer.Reset)
 		}
 	}
 	_, err := script.AdderAnswer(ctx, r, params)

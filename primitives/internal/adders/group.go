@@ -59,8 +59,10 @@ type Member interface {
 	Answer(a Answer)
 }
 
-// Answer is the answer of a group to a request.
+// Answer is the answer of a group to a request. It has all that its member needs: the member may have joined the group
+// a moment ago, and its own call of [Join] may not have returned yet.
 type Answer struct {
+	Group *Group
 	ID    string // of the request
 	Sum   *Count // nil: none is asked for, or the group has sent it
 	Reset int    // the number of a request to reset; 0: it is none, or the group has answered it
@@ -246,7 +248,7 @@ func (g *Group) answer(what, id string) {
 	if q := g.requests[id]; q != nil {
 		q.heard = true
 	}
-	answer := Answer{ID: id, Name: g.name}
+	answer := Answer{Group: g, ID: id, Name: g.name}
 	switch {
 	case g.hasHeard(id):
 		answer.Name += "+"
