@@ -220,6 +220,26 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
+// TestPagesAreShort counts the words of the pages, those of the figures' comments too, for users and for maintainers. A change
+// that makes pages shorter lowers the limits.
+func TestPagesAreShort(t *testing.T) {
+	t.Parallel()
+	users, maintainers := len(strings.Fields(read(t, "README.md"))), 0
+	walk(t, func(page string) {
+		switch count := len(strings.Fields(read(t, page))); {
+		case path.Ext(page) != ".md":
+		case strings.HasPrefix(page, "docs/internals/"):
+			maintainers += count
+		case strings.HasPrefix(page, "docs/"):
+			users += count
+		}
+	})
+	for _, pages := range []struct{ words, most int }{{users, 27300}, {maintainers, 15000}} {
+		require.LessOrEqual(t, pages.words, pages.most)
+		require.Greater(t, pages.words, pages.most-300, "lower the limit")
+	}
+}
+
 // target is where a link leads: behind its text, or in a line of its own.
 var target = regexp.MustCompile(`(?m)\]\([^)]*\)|^\[[^\]]*\]: .*$`)
 
