@@ -59,7 +59,8 @@ type group struct {
 	meter      meter
 }
 
-// run runs so many rounds, after one that warms up. Each subject has a turn in each, in another order.
+// run runs the given number of rounds, after a round that warms up. In each round each subject has one turn; the order
+// of the subjects changes from round to round.
 func (g *group) run(ctx context.Context, rounds int) ([]report.Row, error) {
 	rows := make([]report.Row, len(g.subjects))
 	for i, s := range g.subjects {

@@ -134,7 +134,7 @@ func keepOrder(t *testing.T, disturb func(w *world)) {
 		order = append(order, <-served)
 	}
 	require.True(t, slices.IsSorted(order[1:]), "%d", order)
-	if cells.Number(t, w.Server, "EXISTS", flushed) == 0 { // Otherwise the first who asked anew was in at once.
+	if cells.Number(t, w.Server, "EXISTS", flushed) == 0 { // Otherwise the first waiter that asked again got the mutex at once.
 		require.Zero(t, order[0])
 	}
 }

@@ -42,7 +42,7 @@ func testLongAdder(t *testing.T, ours *primitives.Client, java *peer) {
 		java.does("0", "longAdder.sum", name)
 
 		left := int64(0)
-		if !before(3, 28) { // A waiter of an older semaphore, and so an older sum, may miss the last message.
+		if !before(3, 28) { // With 3.17.6 Java's sum did not return within a minute: why is not known.
 			addBeside(t, java, name, one, other)
 			left = 2 * many
 		}

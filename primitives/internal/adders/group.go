@@ -193,19 +193,19 @@ func (g *Group) Subscribe(ctx context.Context) error {
 	if g.subscribed() {
 		return ctx.Err()
 	}
-	var all []backend.Subscription
+	var unused []backend.Subscription
+	defer func() { cancel(unused) }() // Also after a panic of the driver.
 	for _, topic := range []string{g.key.topics.Now, g.key.topics.Former} {
 		s, err := g.key.backend.Subscribe(ctx, topic, g.handle)
 		if err != nil {
-			cancel(all)
 			return err //nolint:wrapcheck // It is classified.
 		}
-		all = append(all, s)
+		unused = append(unused, s)
 	}
-	if !g.keep(all) {
-		cancel(all)
+	if !g.keep(unused) {
 		return backend.ErrClosed
 	}
+	unused = nil
 	return nil
 }
 
