@@ -24,9 +24,6 @@ func TestTutorial(t *testing.T) {
 	require.Equal(t, read(t, "take.lua"), files["take.lua"])
 	require.Equal(t, read(t, "main.go"), files["main.go"])
 	require.Equal(t, output, files["output"])
-	for _, name := range []string{".luacheckrc", ".luarc.json"} {
-		require.Equal(t, read(t, root, name), files[name])
-	}
 	dir := t.TempDir()
 	for _, name := range []string{"take.lua", "main.go"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(files[name]), 0o600))
@@ -66,7 +63,7 @@ func blocks(t *testing.T) map[string]string {
 	for _, m := range block.FindAllStringSubmatch(read(t, root, "docs", "luagen.md"), -1) {
 		files[m[1]] = m[2]
 	}
-	require.Len(t, files, 9)
+	require.Len(t, files, 7)
 	return files
 }
 
