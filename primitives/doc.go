@@ -12,8 +12,8 @@
 //
 // The methods of a [Client] make objects. The methods of nil, and of an object's zero value, panic.
 //
-// Keys, owners, channels and messages are the same as in Java's Redisson, so that Go and Java
-// processes can share one object by its name. docs/redisson.md lists them.
+// Where Redisson has the object, keys, owners, channels and messages are the same, and Go and Java processes can share
+// it by its name. docs/redisson.md lists the objects.
 //
 // # Semaphores
 //

@@ -1,0 +1,315 @@
+package primitives_test
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// kind is what pages say of a kind of object, as package primitives has it.
+type kind struct {
+	java     bool     // Redisson has it, by its doc comment
+	lease    bool     // who acquires it gets a lease,
+	fence    bool     // whose token is a fence
+	replicas bool     // it waits for replicas, by its option
+	holder   bool     // a method returns the holder, or how many there are
+	rights   []string // with metadata, too
+}
+
+// kinds returns all kinds of objects, by their names.
+func kinds(t *testing.T, s *server) map[string]*kind {
+	t.Helper()
+	c, all := s.client(t, nil), map[string]*kind{}
+	for name, doc := range constructed(t) {
+		k := &kind{java: regexp.MustCompile(`(?s)\nSource: .*Redisson's\s`).MatchString(doc)}
+		all[name] = k
+		o, _ := construct(t, c, name, "")
+		for _, method := range []string{"Holder", "Leader", "Holders"} {
+			k.holder = k.holder || reflect.ValueOf(o).MethodByName(method).IsValid()
+		}
+		hold(t, o, func(lease *primitives.Lease) {
+			k.lease, k.fence = true, lease.Token() > 0
+			hold(t, o, func(*primitives.Lease) { k.fence = false })
+		})
+		if o, has := construct(t, c, name, "Replicas"); has {
+			hold(t, o, func(*primitives.Lease) { k.replicas = true })
+		}
+		described, _ := construct(t, c, name, "Metadata")
+		for _, o := range []any{o, described} {
+			if lock, isLock := o.(*primitives.ReadWriteLock); isLock {
+				o = lock.WriteLock()
+			}
+			if o, has := o.(interface{ Rights() []string }); has {
+				k.rights = append(k.rights, o.Rights()...)
+			}
+		}
+	}
+	return all
+}
+
+// constructed returns the doc comments of the types that package primitives has constructors of, by name.
+func constructed(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../../primitives/*.go")
+	require.NoError(t, err)
+	docs, made := map[string]string{}, map[string]string{}
+	for _, file := range files {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		require.NoError(t, err)
+		for _, d := range tree.Decls {
+			if f, isFunc := d.(*ast.FuncDecl); isFunc && !strings.HasSuffix(file, "_test.go") {
+				name := regexp.MustCompile(`^(?:New|Open)([A-Z]\w+)$`).FindStringSubmatch(f.Name.Name)
+				if name != nil && returns(f, name[1]) {
+					made[name[1]] = ""
+				}
+			}
+			if types, isTypes := d.(*ast.GenDecl); isTypes && types.Tok == token.TYPE {
+				docs[types.Specs[0].(*ast.TypeSpec).Name.Name] = types.Doc.Text()
+			}
+		}
+	}
+	for name := range made {
+		made[name] = docs[name]
+	}
+	return made
+}
+
+// returns says whether a function returns a pointer to the type.
+func returns(f *ast.FuncDecl, name string) bool {
+	pointer, isPointer := f.Type.Results.List[0].Type.(*ast.StarExpr)
+	if !isPointer {
+		return false
+	}
+	of, isName := pointer.X.(*ast.Ident)
+	return isName && of.Name == name
+}
+
+// construct returns an object of the kind, and whether it has the option, which it then is given.
+func construct(t *testing.T, c *primitives.Client, kind, option string) (object any, has bool) {
+	t.Helper()
+	switch kind {
+	case "MultiLock":
+		return primitives.NewMultiLock(c.NewLock("app:multi", nil)), false
+	case "RedLock":
+		return primitives.NewRedLock([]*primitives.Client{c}, "app:red", nil), false
+	}
+	constructor := reflect.ValueOf(c).MethodByName("New" + kind)
+	if !constructor.IsValid() {
+		constructor = reflect.ValueOf(c).MethodByName("Open" + kind)
+	}
+	var args []reflect.Value
+	for i := range constructor.Type().NumIn() {
+		arg := reflect.New(constructor.Type().In(i)).Elem()
+		switch arg.Interface().(type) {
+		case context.Context, nil:
+			arg.Set(reflect.ValueOf(t.Context()))
+		case string:
+			arg.SetString("app:" + kind)
+		case time.Duration:
+			arg.SetInt(int64(time.Hour))
+		case int:
+			arg.SetInt(2)
+		default:
+			arg.Set(reflect.New(arg.Type().Elem()))
+			field := arg.Elem().FieldByName(option)
+			if has = field.IsValid(); has && field.CanInt() {
+				field.SetInt(1)
+			} else if has {
+				field.SetString("text")
+			}
+		}
+		args = append(args, arg)
+	}
+	return constructor.Call(args)[0].Interface(), has
+}
+
+// hold calls while with a lease of the object, unless that has none, or another has it.
+func hold(t *testing.T, object any, while func(*primitives.Lease)) {
+	t.Helper()
+	var lease *primitives.Lease
+	var err error
+	work := func(_ context.Context, lease *primitives.Lease) error {
+		while(lease)
+		return nil
+	}
+	switch o := object.(type) {
+	case *primitives.ReadWriteLock:
+		hold(t, o.WriteLock(), while)
+	case interface {
+		TryLock(ctx context.Context) (*primitives.Lease, error)
+	}:
+		lease, err = o.TryLock(t.Context())
+	case interface {
+		TryAcquire(ctx context.Context) (*primitives.Lease, error)
+	}:
+		lease, err = o.TryAcquire(t.Context())
+	case *primitives.PermitSemaphore:
+		_, err = o.InitPermits(t.Context(), 2)
+		require.NoError(t, err)
+		lease, err = o.TryAcquire(t.Context(), 1)
+	case *primitives.PeriodicJob:
+		_, _ = o.TryDo(t.Context(), time.Now(), work)
+	case *primitives.Election:
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = o.Run(ctx, work)
+	}
+	if lease != nil && err == nil {
+		while(lease)
+		require.NoError(t, lease.Release(t.Context()))
+	}
+}
+
+// TestKindsAreDocumented compares what pages say of kinds of objects with package primitives.
+func TestKindsAreDocumented(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		all := kinds(t, s)
+		require.Greater(t, len(all), 15)
+		requireAbilities(t, all)
+		requireJava(t, all)
+		requirePatterns(t, all)
+		requireCluster(t, s, all["Lock"])
+		for name := range all {
+			require.Contains(t, page(t, "internals/keys-and-messages.md"), "`"+name+"`")
+		}
+	})
+}
+
+// requireAbilities compares the table of all kinds.
+func requireAbilities(t *testing.T, all map[string]*kind) {
+	t.Helper()
+	elsewhere := []string{"no", "as an `RLock`", "one for each lock", "of its locks"}
+	listed := map[string]bool{}
+	for _, row := range rows(t, "choosing.md", "| | Java | lease | fencing token | order of waiters | `Replicas` | `Holder` |") {
+		names := quoted(row[0])
+		if row[0] == "all others" {
+			names = slices.DeleteFunc(slices.Collect(maps.Keys(all)), func(name string) bool { return listed[name] })
+		}
+		for _, name := range names {
+			require.NotNil(t, all[name], name)
+			require.False(t, listed[name], name)
+			listed[name] = true
+			k := all[name]
+			for column, has := range map[int]bool{1: k.java, 2: k.lease, 3: k.fence, 5: k.replicas, 6: k.holder} {
+				require.Equal(t, !has, slices.Contains(elsewhere, row[column]), "%s: %s", name, row[column])
+			}
+		}
+	}
+	require.Len(t, listed, len(all))
+	advice, _, _ := strings.Cut(page(t, "choosing.md"), "\n| | Java |")
+	require.Subset(t, quoted(advice), slices.Collect(maps.Keys(all)))
+}
+
+// requireJava compares the lists of the kinds that Redisson lacks, and that its versions share.
+func requireJava(t *testing.T, all map[string]*kind) {
+	t.Helper()
+	var java, others []string
+	for name, k := range all {
+		if k.java {
+			java = append(java, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	text := page(t, "redisson.md")
+	for _, list := range []string{`(?s)Every primitive of hasp except (.*?) is an object`, `\n## No Redisson object: (.*)\n`} {
+		require.ElementsMatch(t, others, quoted(regexp.MustCompile(list).FindString(text)), list)
+	}
+	shared := []string{"MultiLock", "RedLock", "AtomicLong", "AtomicDouble"} // The first are made of locks, the last not named.
+	for _, row := range rows(t, "redisson.md", "| Redisson | objects |") {
+		shared = append(shared, quoted(row[1])...)
+	}
+	require.ElementsMatch(t, java, shared)
+}
+
+// requirePatterns compares the table of what the patterns of keys and channels begin with, or end with.
+func requirePatterns(t *testing.T, all map[string]*kind) {
+	t.Helper()
+	listed := 0
+	for _, row := range rows(t, "operate/acl.md", "| primitive | keys besides `~app:*` and `~{app:*` | channels |") {
+		for _, name := range quoted(row[0]) {
+			listed++
+			patterns := map[byte]map[string]bool{'~': {}, '&': {}}
+			for _, rule := range all[name].rights {
+				before, after, isPattern := strings.Cut(rule, "app:")
+				part := strings.Trim(before, "~&{")
+				if part == "" {
+					part = strings.TrimPrefix(after, "*")
+				}
+				if isPattern && part != "" {
+					patterns[rule[0]][part] = true
+				}
+			}
+			if len(all[name].rights) == 0 {
+				continue // It is made of locks.
+			}
+			for i, of := range []byte("~&") {
+				named := slices.DeleteFunc(quoted(row[1+i]), func(word string) bool { return !strings.ContainsAny(word, ":_") })
+				require.ElementsMatch(t, slices.Collect(maps.Keys(patterns[of])), named, "%s: %s", name, row[1+i])
+			}
+		}
+	}
+	require.Equal(t, len(all), listed)
+}
+
+// requireCluster compares the command for a cluster with the rights that sharded messages need, and the adapters' own.
+func requireCluster(t *testing.T, s *server, lock *kind) {
+	t.Helper()
+	rules := []string{"+cluster|slots", "+cluster|shards", "+pubsub|shardnumsub"}
+	can := backend.Capabilities{Cluster: true, PubSub: true, Sharded: true}
+	for _, rule := range s.over(t, &limited{server: s, can: can}, nil).NewLock("app:x", nil).Rights() {
+		if !slices.Contains(lock.rights, rule) {
+			rules = append(rules, rule)
+		}
+	}
+	commands := regexp.MustCompile(`(?m)^ACL SETUSER app (.*)$`).FindAllStringSubmatch(page(t, "operate/acl.md"), -1)
+	require.ElementsMatch(t, rules, strings.Fields(commands[1][1]))
+}
+
+// page returns a page of docs.
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// rows returns the cells of the table with this header.
+func rows(t *testing.T, name, header string) (all [][]string) {
+	t.Helper()
+	_, table, found := strings.Cut(page(t, name), "\n"+header+"\n")
+	require.True(t, found, "%s: %s", name, header)
+	for _, line := range strings.Split(table, "\n")[1:] {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		all = append(all, strings.Split(strings.Trim(line, "| "), " | "))
+	}
+	return all
+}
+
+// quoted returns what stands between backticks.
+func quoted(text string) (all []string) {
+	for _, q := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(text, -1) {
+		all = append(all, q[1])
+	}
+	return all
+}
