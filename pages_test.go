@@ -75,7 +75,8 @@ func TestEveryRecipeIsOnAPage(t *testing.T) {
 	}
 }
 
-// TestKeysAndMessagesAreListed finds names of side keys and channels that their page does not have.
+// TestKeysAndMessagesAreListed finds names of side keys and channels that their page does not have, and those on any
+// page that the package does not have.
 func TestKeysAndMessagesAreListed(t *testing.T) {
 	t.Parallel()
 	page := read(t, "docs/internals/keys-and-messages.md")
@@ -84,6 +85,16 @@ func TestKeysAndMessagesAreListed(t *testing.T) {
 	for _, name := range names {
 		require.Contains(t, page, name[1])
 	}
+	walk(t, func(page string) {
+		if !strings.HasPrefix(page, "docs/") || path.Ext(page) != ".md" {
+			return
+		}
+		for _, found := range regexp.MustCompile(`\b((?:redisson|hasp)_\w+):`).FindAllStringSubmatch(read(t, page), -1) {
+			require.True(t, slices.ContainsFunc(names, func(name []string) bool {
+				return found[1] == name[1] || strings.HasSuffix(name[1], "__") && strings.HasPrefix(found[1], name[1])
+			}), "%s: %s", page, found[0])
+		}
+	})
 }
 
 // update writes the figures of pages.
