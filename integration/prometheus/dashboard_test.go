@@ -37,20 +37,48 @@ func TestDashboardNamesTheMetrics(t *testing.T) {
 			require.Equal(t, strings.Count(target.Expr, "hasp_"), strings.Count(target.Expr, `job=~"$job"`), target.Expr)
 		}
 	}
-	require.Equal(t, described(t), queried)
+	metrics := described(t)
+	require.Len(t, queried, len(metrics))
+	requirePage(t, metrics)
+	for name := range queried {
+		require.Contains(t, metrics, name)
+	}
 }
 
-// described returns the names of the tracer's metrics.
-func described(t *testing.T) map[string]bool {
+// requirePage requires that docs/operate/monitoring.md lists each metric with its labels, and that its alerts, the only
+// list of their thresholds, are of these metrics and labels.
+func requirePage(t *testing.T, metrics map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/operate/monitoring.md")
+	require.NoError(t, err)
+	list, alerts, found := strings.Cut(string(text), "\n## Alerts\n")
+	require.True(t, found)
+	listed := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(hasp_\\w+)` (?:\\(([^)]*)\\) )?\\|").FindAllStringSubmatch(list, -1) {
+		listed[row[1]] = strings.NewReplacer("`", "", ",", "", " ", "").Replace(row[2])
+	}
+	require.Equal(t, metrics, listed)
+	alarmed := regexp.MustCompile(`(hasp_\w+)(?:\{(\w+)=)?`).FindAllStringSubmatch(alerts, -1)
+	require.NotEmpty(t, alarmed)
+	for _, alert := range alarmed {
+		labels, known := metrics[suffixes.ReplaceAllString(alert[1], "")]
+		require.True(t, known, alert[0])
+		require.Contains(t, labels, alert[2], alert[0])
+	}
+}
+
+// described returns the tracer's metrics, and the names of their labels.
+func described(t *testing.T) map[string]string {
 	t.Helper()
 	tracer, err := promhasp.NewTracer(prometheus.NewRegistry())
 	require.NoError(t, err)
 	descriptions := make(chan *prometheus.Desc, 100)
 	tracer.Describe(descriptions)
 	close(descriptions)
-	names := map[string]bool{}
+	names := map[string]string{}
 	for d := range descriptions {
-		names[regexp.MustCompile(`fqName: "(\w+)"`).FindStringSubmatch(d.String())[1]] = true
+		found := regexp.MustCompile(`fqName: "(\w+)".*variableLabels: \{([^}]*)\}`).FindStringSubmatch(d.String())
+		names[found[1]] = strings.ReplaceAll(found[2], ",", "")
 	}
 	return names
 }

@@ -2,8 +2,7 @@ package promhasp
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Upper bounds of buckets, in seconds. The watchdog's default lease is 30 s: renewals that are late by two thirds of
-// it lose leases.
+// Upper bounds of buckets, in seconds.
 var (
 	waitBuckets = []float64{
 		.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300,
