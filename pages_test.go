@@ -1,7 +1,6 @@
 package hasp_test
 
 import (
-	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -95,94 +93,6 @@ func TestKeysAndMessagesAreListed(t *testing.T) {
 			}), "%s: %s", page, found[0])
 		}
 	})
-}
-
-// update writes the figures of pages.
-var update = flag.Bool("update", false, "write the figures of the benchmarks to the pages")
-
-// TestFiguresAreMeasured compares the figures of pages with the table of the benchmarks. Each stands between two
-// comments, of which the first says where it is from: workload, row, column and decimals, and the driver, unless it is
-// the span of three drivers. Several rows with commas between them are cells of one row of the page.
-func TestFiguresAreMeasured(t *testing.T) {
-	t.Parallel()
-	found := 0
-	walk(t, func(page string) {
-		if path.Ext(page) != ".md" {
-			return
-		}
-		text := read(t, page)
-		measured := stated.ReplaceAllStringFunc(text, func(figure string) string {
-			found++
-			return stated.ReplaceAllString(figure, "${1}"+current(t, stated.FindStringSubmatch(figure)[2])+"${4}")
-		})
-		if *update && measured != text {
-			require.NoError(t, os.WriteFile(page, []byte(measured), 0o600))
-			return
-		}
-		require.Equal(t, measured, text, "%s: run go test -run TestFiguresAreMeasured -update .", page)
-	})
-	require.Greater(t, found, 15)
-}
-
-// stated is a figure on a page.
-var stated = regexp.MustCompile(`(<!-- figure: ([^>]*) -->)([^<]*)(<!-- -->)`)
-
-// current returns the text between two such comments, as it was measured last.
-func current(t *testing.T, what string) string {
-	t.Helper()
-	words := strings.Fields(what)
-	decimals, err := strconv.Atoi(words[3])
-	require.NoError(t, err, what)
-	if len(words) == 4 {
-		return span(t, words[0], words[1], words[2], decimals)
-	}
-	var cells []string
-	for _, row := range strings.Split(words[1], ",") {
-		cells = append(cells, figure(measured(t, words[4], words[0], row, words[2]), decimals))
-	}
-	return strings.Join(cells, " | ")
-}
-
-// span returns the lowest and the highest figure of a column on the three drivers.
-func span(t *testing.T, workload, row, column string, decimals int) string {
-	t.Helper()
-	var all []float64
-	for _, driver := range []string{"rueidis", "valkey", "goredis"} {
-		all = append(all, measured(t, driver, workload, row, column))
-	}
-	low, high := figure(slices.Min(all), decimals), figure(slices.Max(all), decimals)
-	if low == high {
-		return low
-	}
-	return low + " to " + high
-}
-
-// figure writes a number as the pages do: 1 751.
-func figure(value float64, decimals int) string {
-	text := strconv.FormatFloat(value, 'f', decimals, 64)
-	if value < 1000 {
-		return text
-	}
-	return text[:len(text)-3] + " " + text[len(text)-3:]
-}
-
-// measured returns a figure of docs/benchmarks/table.txt, whose columns are aligned at their ends.
-func measured(t *testing.T, driver, workload, row, column string) float64 {
-	t.Helper()
-	_, table, found := strings.Cut(read(t, "docs/benchmarks/table.txt"), "\n"+workload+" on "+driver+", redis\n")
-	require.True(t, found, "%s on %s", workload, driver)
-	header, rows, _ := strings.Cut(table, "\n")
-	end := strings.Index(header+" ", " "+column+" ") + 1 + len(column)
-	for line := range strings.Lines(rows) {
-		if strings.HasPrefix(strings.TrimSpace(line), row+" ") {
-			words := strings.Fields(line[:end])
-			value, err := strconv.ParseFloat(words[len(words)-1], 64)
-			require.NoError(t, err)
-			return value
-		}
-	}
-	require.Fail(t, "no such row", "%s on %s: %s", workload, driver, row)
-	return 0
 }
 
 // TestTablesAreWhole finds a row of a table that has not as many cells as the header, or goes on in the next line:

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend/goredis"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// unused are names that nobody uses any more, and what docs/operate/sizing.md says that the server keeps of each.
+var unused = []struct {
+	keeps        string
+	bytes, names int
+	use          func(ctx context.Context, c *primitives.Client, name string) error
+}{
+	{"a token: about 150 bytes", 150, 4000, func(ctx context.Context, c *primitives.Client, name string) error {
+		return c.NewLock(name, nil).Do(ctx, func(context.Context, *primitives.Lease) error { return nil })
+	}},
+	{"about 480 bytes", 480, 4000, func(ctx context.Context, c *primitives.Client, name string) error {
+		return grants(ctx, c, name, 1)
+	}},
+	{"about 4 000 bytes", 4000, 100, func(ctx context.Context, c *primitives.Client, name string) error {
+		return grants(ctx, c, name, 100)
+	}},
+	{"about 60 bytes", 60, 4000, func(ctx context.Context, c *primitives.Client, name string) error {
+		_, err := c.NewSemaphore(name, nil).InitPermits(ctx, 10)
+		return err
+	}},
+}
+
+// grants uses a rate limiter.
+func grants(ctx context.Context, c *primitives.Client, name string, n int) error {
+	rate := c.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: primitives.Rate{Permits: 100, Interval: time.Hour}})
+	for range n {
+		if err := rate.Acquire(ctx, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestMemoryIsDocumented compares the memory of such names with the page, on the version of Redis that it names.
+func TestMemoryIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/operate/sizing.md")
+	require.NoError(t, err)
+	s := servers.Start(t, servers.Redis, nil)
+	if info, err := s.Info("server"); err != nil || !strings.HasPrefix(info["redis_version"], "7.0.") {
+		t.Logf("Redis %s has other sizes: %v", info["redis_version"], err)
+		return
+	}
+	conn := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	client, err := goredisbackend.NewClient(conn, nil)
+	require.NoError(t, err)
+	for _, kind := range unused {
+		require.Contains(t, string(page), "| "+kind.keeps+" |")
+		require.NoError(t, kind.use(t.Context(), client, "first"), "connects, and loads the scripts")
+		before := memory(t, s)
+		for i := range kind.names {
+			require.NoError(t, kind.use(t.Context(), client, fmt.Sprint("orders:", i)))
+		}
+		require.InEpsilon(t, kind.bytes, (memory(t, s)-before)/kind.names, 0.1, kind.keeps)
+		require.NoError(t, conn.FlushAll(t.Context()).Err())
+	}
+	require.NoError(t, client.Close(context.Background()))
+	require.NoError(t, conn.Close())
+}
+
+// memory returns how many bytes the server has allocated.
+func memory(t *testing.T, s *servers.Server) int {
+	t.Helper()
+	info, err := s.Info("memory")
+	require.NoError(t, err)
+	n, err := strconv.Atoi(strings.TrimSpace(info["used_memory"]))
+	require.NoError(t, err)
+	return n
+}
