@@ -139,9 +139,12 @@ func figure(value float64, decimals int) string {
 	return text[:len(text)-3] + " " + text[len(text)-3:]
 }
 
-// measured returns a figure of docs/benchmarks/table.txt, whose columns are aligned at their ends.
+// measured returns a figure of docs/benchmarks/table.txt, whose columns are aligned at their ends, or of a/b the ratio.
 func measured(t *testing.T, driver, workload, row, column string) float64 {
 	t.Helper()
+	if of, to, isRatio := strings.Cut(row, "/"); isRatio {
+		return measured(t, driver, workload, of, column) / measured(t, driver, workload, to, column)
+	}
 	_, table, found := strings.Cut(read(t, "docs/benchmarks/table.txt"), "\n"+workload+" on "+driver+", redis\n")
 	require.True(t, found, "%s on %s", workload, driver)
 	header, rows, _ := strings.Cut(table, "\n")
