@@ -152,7 +152,11 @@ func measured(t *testing.T, driver, workload, row, column string) float64 {
 	for line := range strings.Lines(rows) {
 		if strings.HasPrefix(strings.TrimSpace(line), row+" ") {
 			words := strings.Fields(line[:end])
-			value, err := strconv.ParseFloat(words[len(words)-1], 64)
+			last := words[len(words)-1]
+			if last[len(last)-1] == ')' { // It is the end of a ratio's interval.
+				last = words[len(words)-4]
+			}
+			value, err := strconv.ParseFloat(last, 64)
 			require.NoError(t, err)
 			return value
 		}
