@@ -66,8 +66,10 @@ var rules = []rule{
 	},
 	{
 		// The tests of primitives, whose module has no server.
-		dir:   "hasptest/primitives",
-		tests: []string{"backend", "backend/embedded", "primitives", "primitives/extend", "primitives/trace", zap},
+		dir: "hasptest/primitives",
+		tests: []string{
+			"backend", "backend/embedded", "primitives", "primitives/extend", "primitives/lease", "primitives/trace", zap,
+		},
 	},
 	{
 		dir:     "hasptest/propertytest",
@@ -85,6 +87,7 @@ var rules = []rule{
 	{dir: "primitives/internal/worded"},
 	{dir: "primitives/internal/parts"},
 	{dir: "primitives/internal/busy"},
+	{dir: "primitives/internal/slogzap", imports: []string{zap}},
 	{
 		dir:     "primitives/internal/rights",
 		imports: []string{"backend", "primitives/internal/script", "primitives/internal/worded"},
@@ -105,7 +108,8 @@ var rules = []rule{
 		dir: "primitives",
 		imports: []string{
 			"backend", "primitives/extend", "primitives/lease", "primitives/trace", "primitives/internal/script",
-			"primitives/internal/adders", "primitives/internal/line", "primitives/internal/parts", "primitives/internal/worded", zap,
+			"primitives/internal/adders", "primitives/internal/line", "primitives/internal/parts", "primitives/internal/slogzap",
+			"primitives/internal/worded", zap,
 		},
 	},
 	{dir: "luagen/...", imports: []string{"luagen/internal/..."}},
@@ -188,7 +192,7 @@ var rules = []rule{
 		imports: []string{
 			"backend/embedded", "backend/goredis", "integration/prometheus", "primitives", goredis, promclient,
 		},
-		tests: []string{"conformance/servers", "hasptest"},
+		tests: []string{"conformance/servers", "hasptest", "primitives/trace"},
 	},
 	{
 		// A driver is the program's choice.

@@ -27,7 +27,7 @@ var pages = []struct {
 	{"docs/integrations.md", "examples", 2},
 	{"docs/migration.md", "examples/recipes", 1},
 	{"docs/operate/monitoring.md", "examples", 2},
-	{"docs/recipes.md", "examples/recipes", 12},
+	{"docs/recipes.md", "examples/recipes", 11},
 	{"docs/redisson.md", "examples/recipes", 1},
 	{"docs/testing-your-code.md", "hasptest", 8},
 }

@@ -1,7 +1,6 @@
 package hasptest_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,13 +15,9 @@ import (
 // mismatches keeps the mismatches of one client, whose calls come one after the other.
 type mismatches struct{ all []trace.Mismatch }
 
-func (*mismatches) TraceAcquireStart(ctx context.Context, _ trace.AcquireStart) context.Context {
-	return ctx
+func (m *mismatches) tracer() *trace.Tracer {
+	return &trace.Tracer{Mismatch: func(data trace.Mismatch) { m.all = append(m.all, data) }}
 }
-
-func (*mismatches) TraceAcquireEnd(context.Context, trace.AcquireEnd) {}
-
-func (m *mismatches) TraceMismatch(data trace.Mismatch) { m.all = append(m.all, data) }
 
 // limited are two deployments of a limiter or semaphore, of which the second has more permits.
 type limited struct {
@@ -82,7 +77,7 @@ func TestMismatch(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s, m := hasptest.New(t), &mismatches{}
-				old, deployed := s.Client(nil), s.Client(&primitives.Options{Tracer: m})
+				old, deployed := s.Client(nil), s.Client(&primitives.Options{Tracer: m.tracer()})
 				require.NoError(t, l.acquire(t, deployed, false, false)(1))
 				require.Empty(t, m.all, "it has made what the option says")
 				require.NoError(t, l.acquire(t, old, false, false)(1))
@@ -106,7 +101,7 @@ func TestMismatchOfMoreThanThereAre(t *testing.T) {
 		s, m := hasptest.New(t), &mismatches{}
 		l := bothLimited()["RateLimiter"]
 		require.NoError(t, l.acquire(t, s.Client(nil), false, false)(1))
-		err := l.acquire(t, s.Client(&primitives.Options{Tracer: m}), true, false)(7)
+		err := l.acquire(t, s.Client(&primitives.Options{Tracer: m.tracer()}), true, false)(7)
 		require.ErrorIs(t, err, primitives.ErrAboveRate)
 		require.Len(t, m.all, 1)
 		require.Equal(t, "fewer than 7 permits", m.all[0].Have)
@@ -122,7 +117,7 @@ func TestUpdate(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s, m, n := hasptest.New(t), &mismatches{}, &mismatches{}
-				old, deployed := s.Client(&primitives.Options{Tracer: m}), s.Client(&primitives.Options{Tracer: n})
+				old, deployed := s.Client(&primitives.Options{Tracer: m.tracer()}), s.Client(&primitives.Options{Tracer: n.tracer()})
 				former := l.acquire(t, old, false, true)
 				require.NoError(t, former(1), "a missing one is made")
 				require.Equal(t, 5, l.total(t, old))

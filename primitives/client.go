@@ -3,12 +3,14 @@ package primitives
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/slogzap"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
@@ -53,12 +55,15 @@ type Options struct {
 	TokenTTL time.Duration
 
 	// Logger receives failures that no call returns, such as failed renewals and subscriptions. Nil
-	// disables logging.
+	// disables logging, unless Slog is set.
 	Logger *zap.Logger
 
-	// Tracer observes acquires, and, if it implements more than [trace.Tracer], the ends of leases, renewals,
-	// gaps of subscriptions, and options that differ from what the server has. Nil means none.
-	Tracer trace.Tracer
+	// Slog is Logger for a program that logs by log/slog. Only one of them may be set.
+	Slog *slog.Logger
+
+	// Tracer observes acquires, the ends of leases, renewals, gaps of subscriptions, and options that differ
+	// from what the server has. [trace.Join] makes one tracer of several. Nil means none.
+	Tracer *trace.Tracer
 
 	_ struct{}
 }
@@ -112,6 +117,12 @@ func newClient(b backend.Backend, opts *Options, closes bool) (*Client, error) {
 	if o.TokenTTL == 0 {
 		o.TokenTTL = time.Hour
 	}
+	if o.Slog != nil {
+		if o.Logger != nil {
+			return nil, &FieldError{Field: "Slog", Problem: "Logger is set, too"}
+		}
+		o.Logger = slogzap.New(o.Slog)
+	}
 	coreOptions := o.core()
 	coreOptions.ClosesBackend = closes
 	core, err := extend.New(b, coreOptions)
@@ -146,6 +157,9 @@ func (c *Client) Close(ctx context.Context) error {
 	c.adders.close()
 	return c.core.Close(ctx)
 }
+
+// ID returns the identity of the client: a random UUID, with which the names of its owners begin. New logs it.
+func (c *Client) ID() string { return c.core.ID() }
 
 // Core returns the core from which other packages make primitives: see package extend. These
 // primitives end with c, like its own.

@@ -8,26 +8,16 @@ import (
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
-// printer is a tracer that prints how acquires and leases end.
-type printer struct{}
-
-// TraceAcquireStart might start a span, and return a context that has it.
-func (printer) TraceAcquireStart(ctx context.Context, _ trace.AcquireStart) context.Context {
-	return ctx
-}
-
-func (printer) TraceAcquireEnd(_ context.Context, e trace.AcquireEnd) {
-	fmt.Printf("%s %q: attempts %d, contended %t, error %v\n", e.Object.Kind, e.Object.Name, e.Attempts, e.Contended, e.Err)
-}
-
-// TraceLeaseEnd makes printer a trace.LeaseTracer.
-func (printer) TraceLeaseEnd(e trace.LeaseEnd) {
-	fmt.Printf("%s %q: %v\n", e.Object.Kind, e.Object.Name, e.Cause)
-}
-
-// A tracer gets the start and the end of each acquire, and more if it has more methods.
+// A tracer is a function for each event that it is to get. This one prints how acquires and leases end.
 func ExampleTracer() {
-	client, err := primitives.New(newServer(), &primitives.Options{Tracer: printer{}})
+	printer := &trace.Tracer{
+		AcquireEnd: func(_ context.Context, e trace.AcquireEnd) {
+			fmt.Printf("%s %q: attempts %d, contended %t, error %v\n",
+				e.Object.Kind, e.Object.Name, e.Attempts, e.Contended, e.Err)
+		},
+		LeaseEnd: func(e trace.LeaseEnd) { fmt.Printf("%s %q: %v\n", e.Object.Kind, e.Object.Name, e.Cause) },
+	}
+	client, err := primitives.New(newServer(), &primitives.Options{Tracer: printer})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -32,7 +32,7 @@ type PermitSemaphoreOptions struct {
 	// its last hold.
 	//
 	// If the semaphore exists with another total, for example from an earlier deployment, that total
-	// applies: the client logs a warning, and reports the mismatch to its [MismatchTracer].
+	// applies: the client logs a warning, and reports the mismatch to its tracer.
 	Permits int
 
 	// Update says that Permits replaces another total of an existing semaphore, as

@@ -57,7 +57,7 @@ type RateLimiterOptions struct {
 	// names of users do not fill the server. SetRate and UpdateRate replace the KeepAlive.
 	//
 	// If the limiter exists with another rate, for example from an earlier deployment, that rate applies:
-	// the client logs a warning, and reports the mismatch to its [MismatchTracer]. A KeepAlive may differ.
+	// the client logs a warning, and reports the mismatch to its tracer. A KeepAlive may differ.
 	Rate Rate
 
 	// Update says that Rate replaces another rate of an existing limiter, as [RateLimiter.UpdateRate]

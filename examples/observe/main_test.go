@@ -14,6 +14,7 @@ import (
 	"github.com/hasp-go/hasp/hasptest"
 	promhasp "github.com/hasp-go/hasp/integration/prometheus"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // rate is the limiter's.
@@ -23,7 +24,7 @@ const rate = 5
 const patience = time.Minute
 
 // metered is a tracer whose metrics an HTTP server has.
-func metered(t *testing.T) (*prometheus.Registry, *promhasp.Tracer, *httptest.Server) {
+func metered(t *testing.T) (*prometheus.Registry, *trace.Tracer, *httptest.Server) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	tracer, err := promhasp.NewTracer(registry)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // parent is a context that knows its children, and can be slow to let them go.
@@ -473,5 +474,28 @@ func TestMaxHoldLeavesOthers(t *testing.T) {
 		require.NoError(t, renewed.Release(t.Context()))
 		time.Sleep(9 * time.Second)
 		require.NoError(t, fixed.Release(t.Context()))
+	})
+}
+
+// TestLeaseFrom finds the innermost lease of a context, and inside of Do that of Do.
+func TestLeaseFrom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newServer(t).client(t, nil)
+		require.Nil(t, lease.From(t.Context()))
+		outer, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		outside, cancel := context.WithCancel(outer.Reenter(t.Context()))
+		defer cancel()
+		require.Equal(t, outer.Token(), lease.From(outside).Token())
+		err = client.NewLock("y", nil).Do(outside, func(ctx context.Context, inner *primitives.Lease) error {
+			require.Equal(t, inner.Owner(), lease.From(ctx).Owner())
+			require.NotEqual(t, outer.Owner(), inner.Owner())
+			return nil
+		})
+		require.NoError(t, err)
+		require.NoError(t, lease.From(outside).Release(t.Context()))
+		require.ErrorIs(t, outer.Err(), primitives.ErrReleased)
+		require.ErrorIs(t, lease.From(outside).Err(), primitives.ErrReleased, "a lease that has ended")
 	})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -211,10 +213,36 @@ func TestLossIsLoggedOnce(t *testing.T) {
 			if entry.Message == "leases not renewed" {
 				require.Equal(t, []any{"x"}, entry.ContextMap()["keys"])
 				require.EqualValues(t, 1, entry.ContextMap()["count"])
+				require.Equal(t, 7*time.Second, entry.ContextMap()["left"], "27 s of the lease, less a third and its timeout")
 			} else {
 				require.Equal(t, "x", entry.ContextMap()["name"])
 			}
 		}
 		require.Equal(t, []string{"leases not renewed", "lease lost"}, messages)
 	})
+}
+
+// TestSlog gives a client a logger of log/slog.
+func TestSlog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		s := newServer(t)
+		logger := slog.New(slog.NewTextHandler(&out, nil))
+		client := s.client(t, &primitives.Options{Slog: logger})
+		synctest.Wait()
+		require.Contains(t, out.String(), "level=INFO msg=client id="+client.ID()+"\n")
+		s.set(func() {
+			s.fault = func(script string) fault {
+				return fault{broken: script == "lock_release" || script == "lock_release_all"}
+			}
+		})
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		require.Error(t, lease.Release(t.Context()))
+		time.Sleep(time.Minute)
+		require.Contains(t, out.String(), `level=WARN msg="gave up releasing"`)
+	})
+	_, err := primitives.New(newServer(t), &primitives.Options{Slog: slog.Default(), Logger: zap.NewNop()})
+	require.ErrorAs(t, err, new(*primitives.FieldError))
 }

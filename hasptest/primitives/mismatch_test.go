@@ -20,7 +20,7 @@ func TestMismatchIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, logged := observer.New(zap.WarnLevel)
 		r := &recorder{}
-		client := newServer(t).client(t, &primitives.Options{Logger: zap.New(log), Tracer: r})
+		client := newServer(t).client(t, &primitives.Options{Logger: zap.New(log), Tracer: r.tracer()})
 		object := client.Core().NewObject("rate limiter", "x", "hash")
 		for range 3 {
 			object.ReportMismatch("Rate", "9 in 1s", "5 in 1s")

@@ -27,12 +27,23 @@ type recorder struct {
 
 type tracedKey struct{}
 
-func (r *recorder) TraceAcquireStart(ctx context.Context, data trace.AcquireStart) context.Context {
+// tracer returns the tracer of all events.
+func (r *recorder) tracer() *trace.Tracer {
+	return &trace.Tracer{
+		AcquireStart: r.acquireStart, AcquireEnd: r.acquireEnd,
+		LeaseEnd:        func(data trace.LeaseEnd) { record(r, &r.leases, data) },
+		Renewal:         func(data trace.Renewal) { record(r, &r.renewals, data) },
+		SubscriptionGap: func(data trace.SubscriptionGap) { record(r, &r.gaps, data) },
+		Mismatch:        func(data trace.Mismatch) { record(r, &r.mismatches, data) },
+	}
+}
+
+func (r *recorder) acquireStart(ctx context.Context, data trace.AcquireStart) context.Context {
 	record(r, &r.starts, data)
 	return context.WithValue(ctx, tracedKey{}, data.Object)
 }
 
-func (r *recorder) TraceAcquireEnd(ctx context.Context, data trace.AcquireEnd) {
+func (r *recorder) acquireEnd(ctx context.Context, data trace.AcquireEnd) {
 	record(r, &r.ends, data)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,16 +51,6 @@ func (r *recorder) TraceAcquireEnd(ctx context.Context, data trace.AcquireEnd) {
 		r.strangers++
 	}
 }
-
-func (r *recorder) TraceLeaseEnd(data trace.LeaseEnd) { record(r, &r.leases, data) }
-
-func (r *recorder) TraceRenewal(data trace.Renewal) { record(r, &r.renewals, data) }
-
-func (r *recorder) TraceSubscriptionGap(data trace.SubscriptionGap) {
-	record(r, &r.gaps, data)
-}
-
-func (r *recorder) TraceMismatch(data trace.Mismatch) { record(r, &r.mismatches, data) }
 
 func record[T any](r *recorder, to *[]T, data T) {
 	r.mu.Lock()
@@ -71,7 +72,7 @@ func (r *recorder) oneEnd(t *testing.T) trace.AcquireEnd {
 	t.Helper()
 	starts, ends := taken(r, &r.starts), taken(r, &r.ends)
 	require.Len(t, ends, 1)
-	require.Equal(t, []trace.AcquireStart{{Object: ends[0].Object, Try: ends[0].Try}}, starts)
+	require.Equal(t, []trace.AcquireStart{{Object: ends[0].Object, Try: ends[0].Try, Leased: ends[0].Leased}}, starts)
 	require.Zero(t, r.strangers)
 	return ends[0]
 }
@@ -82,7 +83,7 @@ func traced(t *testing.T, test func(t *testing.T, s *server, c *primitives.Clien
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newServer(t), &recorder{}
 		s.fault = func(string) fault { return fault{before: 4 * time.Millisecond, after: 6 * time.Millisecond} }
-		test(t, s, s.client(t, &primitives.Options{Tracer: r}), r)
+		test(t, s, s.client(t, &primitives.Options{Tracer: r.tracer()}), r)
 	})
 }
 
@@ -104,6 +105,7 @@ func TestTracerOfFreeLock(t *testing.T) {
 			lease, err := acquire(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, trace.AcquireEnd{
+				Leased: true,
 				Object: theLock, Try: try, Waited: roundTrip, Attempts: 1,
 			}, r.oneEnd(t))
 			require.NoError(t, lease.Release(t.Context()))
@@ -147,6 +149,7 @@ func TestTracerOfRefusal(t *testing.T) {
 		require.ErrorIs(t, end.Err, primitives.ErrNotAcquired)
 		end.Err = nil
 		require.Equal(t, trace.AcquireEnd{
+			Leased: true,
 			Object: theLock, Try: true, Waited: roundTrip, Attempts: 1, Contended: true,
 		}, end)
 
@@ -172,7 +175,7 @@ func TestTracerOfReentry(t *testing.T) {
 		r.oneEnd(t)
 		inner, err := lock.Lock(lease.Reenter(t.Context()))
 		require.NoError(t, err)
-		require.Equal(t, trace.AcquireEnd{Object: theLock}, r.oneEnd(t))
+		require.Equal(t, trace.AcquireEnd{Object: theLock, Leased: true}, r.oneEnd(t))
 
 		_, err = lock.Lock(lease.Context(t.Context()))
 		require.ErrorIs(t, err, primitives.ErrSelfDeadlock)

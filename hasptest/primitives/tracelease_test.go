@@ -145,7 +145,7 @@ func TestTracerOfGaps(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, []trace.SubscriptionGap{{Channel: channel}}, taken(r, &r.gaps))
 
-		refused := s.over(t, refusingSubscriber{s}, &primitives.Options{Tracer: r})
+		refused := s.over(t, refusingSubscriber{s}, &primitives.Options{Tracer: r.tracer()})
 		go func() { _, _ = refused.NewLock("x", nil).Lock(ctx) }()
 		time.Sleep(10 * time.Second)
 		gaps := taken(r, &r.gaps)

@@ -10,6 +10,7 @@ import (
 type instruments struct {
 	wait, held, lag                              metric.Float64Histogram
 	acquires, losses, failures, gaps, mismatches metric.Int64Counter
+	inProgress, leases                           metric.Int64UpDownCounter
 }
 
 // Upper bounds of buckets, in seconds. The watchdog's default lease is 30 s: renewals that are late by two thirds of
@@ -37,13 +38,20 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 		errs = append(errs, err)
 		return c
 	}
+	gauge := func(name, description, unit string) metric.Int64UpDownCounter {
+		c, err := meter.Int64UpDownCounter(name, metric.WithDescription(description), metric.WithUnit(unit))
+		errs = append(errs, err)
+		return c
+	}
 	made := instruments{
-		wait:     seconds("hasp.lock.wait", "Time from the start of an acquire to its end.", waitBuckets),
-		held:     seconds("hasp.lock.held", "Time from a grant to the end of the lease.", heldBuckets),
-		lag:      seconds("hasp.renewal.lag", "How much later than planned the watchdog sent a renewal.", lagBuckets),
-		acquires: counter("hasp.acquires", "Acquires that have ended.", "{acquire}"),
-		losses:   counter("hasp.losses", "Leases that were lost.", "{lease}"),
-		failures: counter("hasp.renewal.failures", "Leases that a renewal did not renew.", "{lease}"),
+		wait:       seconds("hasp.lock.wait", "Time from the start of an acquire to its end.", waitBuckets),
+		held:       seconds("hasp.lock.held", "Time from a grant to the end of the lease.", heldBuckets),
+		lag:        seconds("hasp.renewal.lag", "How much later than planned the watchdog sent a renewal.", lagBuckets),
+		acquires:   counter("hasp.acquires", "Acquires that have ended.", "{acquire}"),
+		inProgress: gauge("hasp.acquires.in_progress", "Acquires that have not ended.", "{acquire}"),
+		leases:     gauge("hasp.leases.held", "Leases that are held.", "{lease}"),
+		losses:     counter("hasp.losses", "Leases that were lost.", "{lease}"),
+		failures:   counter("hasp.renewal.failures", "Leases that a renewal did not renew.", "{lease}"),
 		gaps: counter("hasp.subscription.gaps", "How often messages to waiters may have been missed.",
 			"{gap}"),
 		mismatches: counter("hasp.mismatches", "Options that differ from what the server has.", "{option}"),

@@ -3,6 +3,7 @@ package otelhasp
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -17,7 +18,7 @@ import (
 // scope names this package to OpenTelemetry.
 const scope = "github.com/hasp-go/hasp/integration/otel"
 
-// Options configure a [Tracer]. The zero value of each field means its default.
+// Options configure a tracer. The zero value of each field means its default.
 type Options struct {
 	// TracerProvider makes the spans. Nil means OpenTelemetry's global provider.
 	TracerProvider oteltrace.TracerProvider
@@ -28,24 +29,16 @@ type Options struct {
 	_ struct{}
 }
 
-// Tracer is a [trace.Tracer] that reports to OpenTelemetry. It gets everything that a client reports. Its
-// methods are for clients, and are safe for concurrent use. They do not block unless a span processor does.
-type Tracer struct {
+// reporter reports to OpenTelemetry. It does not block unless a span processor does.
+type reporter struct {
 	spans oteltrace.Tracer
 	instruments
+	begun sync.Map // the kinds that have been counted
 }
 
-var _ interface {
-	trace.Tracer
-	trace.LeaseTracer
-	trace.RenewalTracer
-	trace.SubscriptionTracer
-	trace.MismatchTracer
-} = (*Tracer)(nil)
-
-// NewTracer returns a tracer. It returns the error of the MeterProvider if that refuses an instrument. Nil options
+// NewTracer returns a tracer that reports everything to OpenTelemetry. It returns the error of the MeterProvider if that refuses an instrument. Nil options
 // are the defaults.
-func NewTracer(opts *Options) (*Tracer, error) {
+func NewTracer(opts *Options) (*trace.Tracer, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -60,28 +53,35 @@ func NewTracer(opts *Options) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tracer{o.TracerProvider.Tracer(scope), made}, nil
+	r := &reporter{spans: o.TracerProvider.Tracer(scope), instruments: made}
+	return &trace.Tracer{
+		AcquireStart: r.acquireStart, AcquireEnd: r.acquireEnd, LeaseEnd: r.leaseEnd, Renewal: r.renewal,
+		SubscriptionGap: r.subscriptionGap, Mismatch: r.mismatch,
+	}, nil
 }
 
-// TraceAcquireStart implements [trace.Tracer]. It returns a context with the span of the acquire.
-func (t *Tracer) TraceAcquireStart(ctx context.Context, data trace.AcquireStart) context.Context {
-	ctx, _ = t.spans.Start(ctx, "acquire "+data.Object.Kind, oteltrace.WithSpanKind(oteltrace.SpanKindClient),
+// acquireStart returns a context with the span of the acquire.
+func (r *reporter) acquireStart(ctx context.Context, data trace.AcquireStart) context.Context {
+	r.begin(ctx, data)
+	r.inProgress.Add(ctx, 1, metric.WithAttributes(kind(data.Object)))
+	ctx, _ = r.spans.Start(ctx, "acquire "+data.Object.Kind, oteltrace.WithSpanKind(oteltrace.SpanKindClient),
 		oteltrace.WithAttributes(
 			kind(data.Object), attribute.String("hasp.name", data.Object.Name), attribute.Bool("hasp.try", data.Try),
 		))
 	return ctx
 }
 
-// TraceAcquireEnd implements [trace.Tracer]. It ends the span of ctx.
-func (t *Tracer) TraceAcquireEnd(ctx context.Context, data trace.AcquireEnd) {
+// acquireEnd ends the span of ctx.
+func (r *reporter) acquireEnd(ctx context.Context, data trace.AcquireEnd) {
 	result := outcome(ctx, data.Err)
 	contended := attribute.Bool("hasp.contended", data.Contended)
 	ended := attribute.String("hasp.outcome", result)
 	labels := metric.WithAttributeSet(attribute.NewSet(kind(data.Object), contended, ended))
-	t.wait.Record(ctx, data.Waited.Seconds(), labels)
-	t.acquires.Add(ctx, 1, labels)
-	if data.Err == nil {
-		t.losses.Add(ctx, 0, metric.WithAttributes(kind(data.Object))) // An increase is seen only from a 0 on.
+	r.wait.Record(ctx, data.Waited.Seconds(), labels)
+	r.acquires.Add(ctx, 1, labels)
+	r.inProgress.Add(ctx, -1, metric.WithAttributes(kind(data.Object)))
+	if data.NewLease() {
+		r.leases.Add(ctx, 1, metric.WithAttributes(kind(data.Object)))
 	}
 	span := oteltrace.SpanFromContext(ctx)
 	span.SetAttributes(contended, ended, attribute.Int("hasp.attempts", data.Attempts))
@@ -90,6 +90,22 @@ func (t *Tracer) TraceAcquireEnd(ctx context.Context, data trace.AcquireEnd) {
 		span.SetStatus(codes.Error, data.Err.Error())
 	}
 	span.End()
+}
+
+// begin adds 0 to all counters of a kind: an increase is seen only from a 0 on.
+func (r *reporter) begin(ctx context.Context, data trace.AcquireStart) {
+	if _, begun := r.begun.LoadOrStore(data.Object.Kind, true); begun {
+		return
+	}
+	for _, result := range []string{"acquired", "refused", "ended", "failed"} {
+		for _, contended := range []bool{false, true} {
+			r.acquires.Add(ctx, 0, metric.WithAttributes(kind(data.Object),
+				attribute.Bool("hasp.contended", contended), attribute.String("hasp.outcome", result)))
+		}
+	}
+	if data.Leased {
+		r.losses.Add(ctx, 0, metric.WithAttributes(kind(data.Object)))
+	}
 }
 
 // outcome returns the attribute of an acquire with an error.
@@ -109,27 +125,24 @@ func kind(object trace.Object) attribute.KeyValue {
 	return attribute.String("hasp.kind", object.Kind)
 }
 
-// TraceLeaseEnd implements [trace.LeaseTracer].
-func (t *Tracer) TraceLeaseEnd(data trace.LeaseEnd) {
+func (r *reporter) leaseEnd(data trace.LeaseEnd) {
 	ctx, labels := context.Background(), metric.WithAttributes(kind(data.Object))
-	t.held.Record(ctx, data.Held.Seconds(), labels)
+	r.held.Record(ctx, data.Held.Seconds(), labels)
+	r.leases.Add(ctx, -1, labels)
 	if errors.Is(data.Cause, primitives.ErrLost) {
-		t.losses.Add(ctx, 1, labels)
+		r.losses.Add(ctx, 1, labels)
 	}
 }
 
-// TraceRenewal implements [trace.RenewalTracer].
-func (t *Tracer) TraceRenewal(data trace.Renewal) {
-	t.lag.Record(context.Background(), data.Lag.Seconds())
-	t.failures.Add(context.Background(), int64(data.Failed))
+func (r *reporter) renewal(data trace.Renewal) {
+	r.lag.Record(context.Background(), data.Lag.Seconds())
+	r.failures.Add(context.Background(), int64(data.Failed))
 }
 
-// TraceSubscriptionGap implements [trace.SubscriptionTracer].
-func (t *Tracer) TraceSubscriptionGap(trace.SubscriptionGap) {
-	t.gaps.Add(context.Background(), 1)
+func (r *reporter) subscriptionGap(trace.SubscriptionGap) {
+	r.gaps.Add(context.Background(), 1)
 }
 
-// TraceMismatch implements [trace.MismatchTracer].
-func (t *Tracer) TraceMismatch(data trace.Mismatch) {
-	t.mismatches.Add(context.Background(), 1, metric.WithAttributes(kind(data.Object)))
+func (r *reporter) mismatch(data trace.Mismatch) {
+	r.mismatches.Add(context.Background(), 1, metric.WithAttributes(kind(data.Object)))
 }

@@ -29,7 +29,7 @@ type recorded struct {
 	traces *sdktrace.TracerProvider
 }
 
-func newTracer(t *testing.T) (*otelhasp.Tracer, *recorded) {
+func newTracer(t *testing.T) (*trace.Tracer, *recorded) {
 	t.Helper()
 	r := &recorded{spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
 	r.traces = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans))
@@ -220,8 +220,8 @@ func TestOutage(t *testing.T) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	tracer, r := newTracer(t)
-	tracer.TraceRenewal(trace.Renewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
-	tracer.TraceMismatch(trace.Mismatch{Object: trace.Object{Kind: "lock"}})
+	tracer.Renewal(trace.Renewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
+	tracer.Mismatch(trace.Mismatch{Object: trace.Object{Kind: "lock"}})
 	require.EqualValues(t, 4, r.counter(t, "hasp.renewal.failures"))
 	_, lag := r.histogram(t, "hasp.renewal.lag")
 	require.InDelta(t, 2, lag, 0)
@@ -233,8 +233,8 @@ func TestGlobalProviders(t *testing.T) {
 	t.Parallel()
 	tracer, err := otelhasp.NewTracer(nil)
 	require.NoError(t, err)
-	ctx := tracer.TraceAcquireStart(t.Context(), trace.AcquireStart{})
-	tracer.TraceAcquireEnd(ctx, trace.AcquireEnd{Err: errors.New("x")})
+	ctx := tracer.AcquireStart(t.Context(), trace.AcquireStart{})
+	tracer.AcquireEnd(ctx, trace.AcquireEnd{Err: errors.New("x")})
 	require.NoError(t, ctx.Err())
 }
 

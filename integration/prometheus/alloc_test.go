@@ -17,8 +17,7 @@ func TestAllocations(t *testing.T) { //nolint:paralleltest // It counts allocati
 	require.NoError(t, err)
 	ctx, object := t.Context(), trace.Object{Kind: "lock", Name: "orders"}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		started := tracer.TraceAcquireStart(ctx, trace.AcquireStart{Object: object})
-		tracer.TraceAcquireEnd(started, trace.AcquireEnd{Object: object, Waited: time.Millisecond})
-		tracer.TraceLeaseEnd(trace.LeaseEnd{Object: object, Held: time.Second})
+		tracer.AcquireEnd(tracer.AcquireStart(ctx, trace.AcquireStart{Object: object}), trace.AcquireEnd{Object: object, Waited: time.Millisecond})
+		tracer.LeaseEnd(trace.LeaseEnd{Object: object, Held: time.Second})
 	}))
 }

@@ -11,8 +11,13 @@
 //
 // # Metrics
 //
+//   - hasp_acquires_in_progress{kind}: gauge of the acquires that have not ended: their callers wait, or their first
+//     attempt is under way.
+//   - hasp_acquires_total{kind,contended,outcome}: acquires that have ended. The counters of a kind are there, at 0,
+//     from its first acquire on.
 //   - hasp_acquire_wait_seconds{kind,contended,outcome}: histogram of the time from the start of an acquire to its
-//     end, round trips included. Its count is the number of acquires.
+//     end, round trips included.
+//   - hasp_leases_held{kind}: gauge of the leases that are held.
 //   - hasp_held_seconds{kind}: histogram of the time from a grant to the end of the lease. Its count is the number of
 //     leases that have ended.
 //   - hasp_losses_total{kind}: leases that were lost.

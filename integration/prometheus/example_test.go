@@ -40,7 +40,10 @@ func ExampleNewTracer() {
 
 	// Output:
 	// hasp_acquire_wait_seconds
+	// hasp_acquires_in_progress
+	// hasp_acquires_total
 	// hasp_held_seconds
+	// hasp_leases_held
 	// hasp_losses_total
 	// hasp_renewal_failures_total
 	// hasp_renewal_lag_seconds

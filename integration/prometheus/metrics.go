@@ -13,23 +13,22 @@ var (
 	lagBuckets = []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 20}
 )
 
-func newTracer() *Tracer {
-	return &Tracer{
+func newMetrics() *metrics {
+	return &metrics{
+		inProgress: gauges("hasp_acquires_in_progress", "Acquires that have not ended."),
+		acquires:   counters("hasp_acquires_total", "Acquires that have ended.", "kind", "contended", "outcome"),
 		wait: histograms("hasp_acquire_wait_seconds",
 			"Time from the start of an acquire to its end.", waitBuckets, "kind", "contended", "outcome"),
-		held: histograms("hasp_held_seconds", "Time from a grant to the end of the lease.", heldBuckets, "kind"),
-		losses: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hasp_losses_total", Help: "Leases that were lost.",
-		}, []string{"kind"}),
+		held:   histograms("hasp_held_seconds", "Time from a grant to the end of the lease.", heldBuckets, "kind"),
+		leases: gauges("hasp_leases_held", "Leases that are held."),
+		losses: counters("hasp_losses_total", "Leases that were lost.", "kind"),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "hasp_renewal_lag_seconds", Help: "How much later than planned the watchdog sent a renewal.",
 			Buckets: lagBuckets,
 		}),
-		failures: counter("hasp_renewal_failures_total", "Leases that a renewal did not renew."),
-		gaps:     counter("hasp_subscription_gaps_total", "How often messages to waiters may have been missed."),
-		mismatches: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hasp_mismatches_total", Help: "Options that differ from what the server has.",
-		}, []string{"kind"}),
+		failures:   counter("hasp_renewal_failures_total", "Leases that a renewal did not renew."),
+		gaps:       counter("hasp_subscription_gaps_total", "How often messages to waiters may have been missed."),
+		mismatches: counters("hasp_mismatches_total", "Options that differ from what the server has.", "kind"),
 	}
 }
 
@@ -37,24 +36,34 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
+func gauges(name, help string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"kind"})
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
 func counter(name, help string) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 }
 
-func (t *Tracer) collectors() []prometheus.Collector {
-	return []prometheus.Collector{t.wait, t.held, t.losses, t.lag, t.failures, t.gaps, t.mismatches}
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		m.inProgress, m.acquires, m.wait, m.leases, m.held, m.losses, m.lag, m.failures, m.gaps, m.mismatches,
+	}
 }
 
 // Describe implements prometheus.Collector.
-func (t *Tracer) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, c := range t.collectors() {
+func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, c := range m.collectors() {
 		c.Describe(descriptions)
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (t *Tracer) Collect(metrics chan<- prometheus.Metric) {
-	for _, c := range t.collectors() {
-		c.Collect(metrics)
+func (m *metrics) Collect(collected chan<- prometheus.Metric) {
+	for _, c := range m.collectors() {
+		c.Collect(collected)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -11,9 +12,11 @@ import (
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
-// Tracer is a [trace.Tracer] that counts for Prometheus. It gets everything that a client reports. Its methods
-// are for clients, do not block, and are safe for concurrent use. It is also the prometheus.Collector of its metrics.
-type Tracer struct {
+// metrics are the metrics of a tracer.
+type metrics struct {
+	inProgress *prometheus.GaugeVec
+	acquires   *prometheus.CounterVec
+	leases     *prometheus.GaugeVec
 	wait       *prometheus.HistogramVec
 	held       *prometheus.HistogramVec
 	losses     *prometheus.CounterVec
@@ -21,41 +24,55 @@ type Tracer struct {
 	failures   prometheus.Counter
 	gaps       prometheus.Counter
 	mismatches *prometheus.CounterVec
+	begun      sync.Map // the kinds that have been counted
 }
 
-var _ interface {
-	trace.Tracer
-	trace.LeaseTracer
-	trace.RenewalTracer
-	trace.SubscriptionTracer
-	trace.MismatchTracer
-	prometheus.Collector
-} = (*Tracer)(nil)
-
-// NewTracer returns a tracer, and registers its metrics in reg. If reg already has metrics of these names, such as
-// another tracer's, nothing is registered, and it returns the error of reg, a prometheus.AlreadyRegisteredError for
-// another tracer.
-func NewTracer(reg prometheus.Registerer) (*Tracer, error) {
-	t := newTracer()
-	if err := reg.Register(t); err != nil {
+// NewTracer returns a tracer that counts everything that a client reports, and registers its metrics in reg. The
+// tracer does not block. If reg already has metrics of these names, such as another tracer's, nothing is registered,
+// and NewTracer returns the error of reg, a prometheus.AlreadyRegisteredError for another tracer.
+func NewTracer(reg prometheus.Registerer) (*trace.Tracer, error) {
+	m := newMetrics()
+	if err := reg.Register(m); err != nil {
 		return nil, err
 	}
-	return t, nil
+	return &trace.Tracer{
+		AcquireStart: m.acquireStart, AcquireEnd: m.acquireEnd, LeaseEnd: m.leaseEnd, Renewal: m.renewal,
+		SubscriptionGap: func(trace.SubscriptionGap) { m.gaps.Inc() },
+		Mismatch:        func(data trace.Mismatch) { m.mismatches.WithLabelValues(data.Object.Kind).Inc() },
+	}, nil
 }
 
-// TraceAcquireStart implements [trace.Tracer]. It returns ctx.
-func (t *Tracer) TraceAcquireStart(ctx context.Context, _ trace.AcquireStart) context.Context {
+func (m *metrics) acquireStart(ctx context.Context, data trace.AcquireStart) context.Context {
+	m.begin(data)
+	m.inProgress.WithLabelValues(data.Object.Kind).Inc()
 	return ctx
 }
 
-// TraceAcquireEnd implements [trace.Tracer].
-func (t *Tracer) TraceAcquireEnd(ctx context.Context, data trace.AcquireEnd) {
-	kind := data.Object.Kind
-	t.wait.WithLabelValues(kind, strconv.FormatBool(data.Contended), outcome(ctx, data.Err)).
-		Observe(data.Waited.Seconds())
-	if data.Err == nil {
-		t.losses.WithLabelValues(kind) // At 0: increase() does not see a counter that begins with 1.
+func (m *metrics) acquireEnd(ctx context.Context, data trace.AcquireEnd) {
+	kind, contended, result := data.Object.Kind, strconv.FormatBool(data.Contended), outcome(ctx, data.Err)
+	m.acquires.WithLabelValues(kind, contended, result).Inc()
+	m.wait.WithLabelValues(kind, contended, result).Observe(data.Waited.Seconds())
+	m.inProgress.WithLabelValues(kind).Dec()
+	if data.NewLease() {
+		m.leases.WithLabelValues(kind).Inc()
 	}
+}
+
+// begin sets all counters of a kind to 0: rate() and increase() do not see a counter that begins with 1.
+func (m *metrics) begin(data trace.AcquireStart) {
+	kind := data.Object.Kind
+	if _, begun := m.begun.Load(kind); begun {
+		return
+	}
+	for _, result := range []string{"acquired", "refused", "ended", "failed"} {
+		m.acquires.WithLabelValues(kind, "false", result)
+		m.acquires.WithLabelValues(kind, "true", result)
+	}
+	if data.Leased {
+		m.losses.WithLabelValues(kind)
+		m.leases.WithLabelValues(kind)
+	}
+	m.begun.Store(kind, true)
 }
 
 // outcome returns the label of an acquire with an error.
@@ -71,24 +88,15 @@ func outcome(ctx context.Context, err error) string {
 	return "failed"
 }
 
-// TraceLeaseEnd implements [trace.LeaseTracer].
-func (t *Tracer) TraceLeaseEnd(data trace.LeaseEnd) {
-	t.held.WithLabelValues(data.Object.Kind).Observe(data.Held.Seconds())
+func (m *metrics) leaseEnd(data trace.LeaseEnd) {
+	m.leases.WithLabelValues(data.Object.Kind).Dec()
+	m.held.WithLabelValues(data.Object.Kind).Observe(data.Held.Seconds())
 	if errors.Is(data.Cause, primitives.ErrLost) {
-		t.losses.WithLabelValues(data.Object.Kind).Inc()
+		m.losses.WithLabelValues(data.Object.Kind).Inc()
 	}
 }
 
-// TraceRenewal implements [trace.RenewalTracer].
-func (t *Tracer) TraceRenewal(data trace.Renewal) {
-	t.lag.Observe(data.Lag.Seconds())
-	t.failures.Add(float64(data.Failed))
-}
-
-// TraceSubscriptionGap implements [trace.SubscriptionTracer].
-func (t *Tracer) TraceSubscriptionGap(trace.SubscriptionGap) { t.gaps.Inc() }
-
-// TraceMismatch implements [trace.MismatchTracer].
-func (t *Tracer) TraceMismatch(data trace.Mismatch) {
-	t.mismatches.WithLabelValues(data.Object.Kind).Inc()
+func (m *metrics) renewal(data trace.Renewal) {
+	m.lag.Observe(data.Lag.Seconds())
+	m.failures.Add(float64(data.Failed))
 }

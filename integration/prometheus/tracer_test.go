@@ -32,7 +32,7 @@ func observed(t *testing.T, test func(t *testing.T, s *hasptest.Server, c *primi
 // registry is a prometheus.Registry that tests ask.
 type registry struct{ *prometheus.Registry }
 
-// value returns a counter, or the sum of a histogram, and how often it was observed, of the labels' values.
+// value returns a counter, a gauge, or the sum of a histogram, and how often it was observed, of the labels' values.
 func (r *registry) value(t *testing.T, name string, labels ...string) (value float64, count uint64) {
 	t.Helper()
 	families, err := r.Gather()
@@ -45,7 +45,7 @@ func (r *registry) value(t *testing.T, name string, labels ...string) (value flo
 			}
 			if family.GetName() == name && slices.Equal(values, labels) {
 				h := m.GetHistogram()
-				return m.GetCounter().GetValue() + h.GetSampleSum(), h.GetSampleCount()
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + h.GetSampleSum(), h.GetSampleCount()
 			}
 		}
 	}
@@ -113,6 +113,59 @@ func TestKinds(t *testing.T) {
 		require.EqualValues(t, 1, count)
 		_, ended := r.value(t, "hasp_held_seconds", "rate limiter")
 		require.Zero(t, ended)
+		n, err := testutil.GatherAndCount(r, "hasp_losses_total")
+		require.NoError(t, err)
+		require.Zero(t, n, "a rate limiter has no leases that could be lost")
+	})
+}
+
+// TestCountersBeginAtZero: the first acquire of a kind makes its counters of all outcomes, as rate() needs them.
+func TestCountersBeginAtZero(t *testing.T) {
+	t.Parallel()
+	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *registry) {
+		lease, err := c.NewLock("orders", nil).Lock(t.Context())
+		require.NoError(t, err)
+		n, err := testutil.GatherAndCount(r, "hasp_acquires_total")
+		require.NoError(t, err)
+		require.Equal(t, 8, n)
+		failed, _ := r.value(t, "hasp_acquires_total", "false", "lock", "failed")
+		require.Zero(t, failed)
+		acquired, _ := r.value(t, "hasp_acquires_total", "false", "lock", "acquired")
+		require.InDelta(t, 1, acquired, 0)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestGauges counts leases and waiters, of which one re-enters a lease, and one loses its lease.
+func TestGauges(t *testing.T) {
+	t.Parallel()
+	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
+		now := func() []float64 {
+			synctest.Wait()
+			inProgress, _ := r.value(t, "hasp_acquires_in_progress", "lock")
+			held, _ := r.value(t, "hasp_leases_held", "lock")
+			return []float64{inProgress, held}
+		}
+		lock := c.NewLock("orders", nil)
+		lease, err := lock.Lock(t.Context())
+		require.NoError(t, err)
+		inner, err := lock.Lock(lease.Reenter(t.Context()))
+		require.NoError(t, err)
+		require.Equal(t, []float64{0, 1}, now())
+		waited := make(chan *primitives.Lease, 1)
+		go func() {
+			next, _ := lock.Lock(t.Context())
+			waited <- next
+		}()
+		require.Equal(t, []float64{1, 1}, now())
+		require.NoError(t, inner.Release(t.Context()))
+		require.Equal(t, []float64{1, 1}, now())
+		require.NoError(t, lease.Release(t.Context()))
+		next := <-waited
+		require.Equal(t, []float64{0, 1}, now())
+		s.Lose("orders")
+		<-next.Done()
+		require.Equal(t, []float64{0, 0}, now())
 	})
 }
 
@@ -181,8 +234,8 @@ func TestEvents(t *testing.T) {
 	r := &registry{prometheus.NewRegistry()}
 	tracer, err := promhasp.NewTracer(r)
 	require.NoError(t, err)
-	tracer.TraceRenewal(trace.Renewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
-	tracer.TraceMismatch(trace.Mismatch{Object: trace.Object{Kind: "rate limiter"}})
+	tracer.Renewal(trace.Renewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
+	tracer.Mismatch(trace.Mismatch{Object: trace.Object{Kind: "rate limiter"}})
 
 	failures, _ := r.value(t, "hasp_renewal_failures_total")
 	require.InDelta(t, 4, failures, 0)
@@ -214,13 +267,21 @@ func TestRegisteredOnce(t *testing.T) {
 // TestLint: the names and units are as Prometheus recommends.
 func TestLint(t *testing.T) {
 	t.Parallel()
-	tracer, err := promhasp.NewTracer(prometheus.NewRegistry())
-	require.NoError(t, err)
-	ctx := tracer.TraceAcquireStart(t.Context(), trace.AcquireStart{})
-	tracer.TraceAcquireEnd(ctx, trace.AcquireEnd{Object: trace.Object{Kind: "lock"}})
-	tracer.TraceLeaseEnd(trace.LeaseEnd{Object: trace.Object{Kind: "lock"}})
-	tracer.TraceMismatch(trace.Mismatch{Object: trace.Object{Kind: "lock"}})
-	problems, err := testutil.CollectAndLint(tracer)
+	reg := prometheus.NewRegistry()
+	reportAll(t, reg)
+	problems, err := testutil.GatherAndLint(reg)
 	require.NoError(t, err)
 	require.Empty(t, problems)
+}
+
+// reportAll reports to a new tracer one event of each that has a label.
+func reportAll(t *testing.T, reg *prometheus.Registry) {
+	t.Helper()
+	tracer, err := promhasp.NewTracer(reg)
+	require.NoError(t, err)
+	object := trace.Object{Kind: "lock"}
+	ctx := tracer.AcquireStart(t.Context(), trace.AcquireStart{Object: object, Leased: true})
+	tracer.AcquireEnd(ctx, trace.AcquireEnd{Object: object, Leased: true})
+	tracer.LeaseEnd(trace.LeaseEnd{Object: object})
+	tracer.Mismatch(trace.Mismatch{Object: object})
 }

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/busy"
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
@@ -20,7 +22,6 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
-	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // Core has the parts that the primitives of one client share: the watchdog, the subscriptions, the
@@ -39,7 +40,6 @@ type Core struct {
 	keeper          *renew.Keeper
 	bySlot          atomic.Bool // one script's keys must share a slot
 	orphans         *orphan.Orphans
-	leaseTracer     trace.LeaseTracer // nil: there is none
 	mismatches      mismatches
 	rights          sync.Map // the *Rights of objects that [Object.NoteRights] has noted
 
@@ -77,6 +77,7 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	c.keeper = renew.NewKeeper(c.backgroundCalls, &c.bySlot, o.Logger)
 	c.orphans = orphan.New(ctx, c.backgroundCalls, &c.bySlot)
 	c.trace()
+	c.background(func(context.Context) { o.Logger.Info("client", zap.String("id", c.id)) }) // The logger may block.
 	return c, nil
 }
 

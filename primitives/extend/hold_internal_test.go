@@ -1,7 +1,6 @@
 package extend
 
 import (
-	"context"
 	"testing"
 	"unsafe"
 
@@ -17,24 +16,13 @@ func TestHoldIsSmall(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(hold{}), uintptr(288))
 }
 
-// endings counts the ends of leases.
-type endings struct{ n int }
-
-func (*endings) TraceAcquireStart(ctx context.Context, _ trace.AcquireStart) context.Context {
-	return ctx
-}
-
-func (*endings) TraceAcquireEnd(context.Context, trace.AcquireEnd) {}
-
-func (e *endings) TraceLeaseEnd(trace.LeaseEnd) { e.n++ }
-
 // TestHoldReportsOneEnd: a release and the watchdog may find the end of one lease at the same time.
 func TestHoldReportsOneEnd(t *testing.T) {
 	t.Parallel()
-	e := &endings{}
-	core := &Core{leaseTracer: e}
+	ends := 0
+	core := &Core{opts: Options{Tracer: &trace.Tracer{LeaseEnd: func(trace.LeaseEnd) { ends++ }}}}
 	h := &hold{object: &Object{core: core}}
 	h.traceEnd(0, lease.ErrLost, nil)
 	h.traceEnd(0, lease.ErrReleased, nil)
-	require.Equal(t, 1, e.n)
+	require.Equal(t, 1, ends)
 }

@@ -231,7 +231,7 @@ func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*lease.Lease, 
 
 // acquire is AcquireUnits, or TryAcquireUnits if try is true. It reports to the client's tracer.
 func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try bool) (*lease.Lease, error) {
-	ctx, q := s.object.beginAcquire(ctx, try)
+	ctx, q := s.object.beginAcquire(ctx, try, true)
 	if outer, _ := lease.Reentered(ctx, &s.object.id).(*hold); outer != nil && units <= int(outer.units) {
 		if inner, err := outer.Another(outer.differs(s)); inner != nil || err != nil {
 			q.end(ctx, tries{}, err)

@@ -34,15 +34,15 @@ func (all *mismatches) add(m trace.Mismatch) bool {
 }
 
 // ReportMismatch reports that an option of o does not apply, since the server has another value: as a
-// warning in the log, and to the client's [trace.MismatchTracer]. A client reports the same mismatch once,
+// warning in the log, and to the client's tracer. A client reports the same mismatch once,
 // and a thousand mismatches at most.
 func (o *Object) ReportMismatch(option, want, have string) {
 	m := trace.Mismatch{Object: o.id.Object, Option: option, Want: want, Have: have}
 	if !o.core.mismatches.add(m) {
 		return
 	}
-	if tracer, ok := o.core.opts.Tracer.(trace.MismatchTracer); ok {
-		tracer.TraceMismatch(m)
+	if report := o.core.opts.Tracer.Mismatch; report != nil {
+		report(m)
 	}
 	if entry := o.core.opts.Logger.Check(zap.WarnLevel, "option differs from what the server has"); entry != nil {
 		fields := append(o.fields(), zap.String("option", option), zap.String("want", want), zap.String("have", have))

@@ -38,7 +38,7 @@ type Options struct {
 	Logger *zap.Logger
 
 	// Tracer observes the client. Nil means none.
-	Tracer trace.Tracer
+	Tracer *trace.Tracer
 
 	// ClosesBackend says that Close closes the backend, after the releases.
 	ClosesBackend bool
@@ -59,6 +59,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if opts.Logger == nil {
 		opts.Logger = zap.NewNop()
+	}
+	if opts.Tracer == nil {
+		opts.Tracer = new(trace.Tracer)
 	}
 	return opts
 }

@@ -15,22 +15,22 @@ import (
 
 // trace connects the client's tracer with the parts that report to it.
 func (c *Core) trace() {
-	c.leaseTracer, _ = c.opts.Tracer.(trace.LeaseTracer)
-	if tracer, ok := c.opts.Tracer.(trace.RenewalTracer); ok {
-		c.keeper.OnRenewal = func(r renew.Renewal) { tracer.TraceRenewal(trace.Renewal(r)) }
+	if report := c.opts.Tracer.Renewal; report != nil {
+		c.keeper.OnRenewal = func(r renew.Renewal) { report(trace.Renewal(r)) }
 	}
-	if tracer, ok := c.opts.Tracer.(trace.SubscriptionTracer); ok {
+	if report := c.opts.Tracer.SubscriptionGap; report != nil {
 		c.listen.OnGap = func(channel string, err error) {
-			tracer.TraceSubscriptionGap(trace.SubscriptionGap{Channel: channel, Err: err})
+			report(trace.SubscriptionGap{Channel: channel, Err: err})
 		}
 	}
 }
 
 // acquisition is an acquire that a tracer observes.
 type acquisition struct {
-	tracer  trace.Tracer // nil: there is none
+	tracer  *trace.Tracer // nil: none observes it
 	object  trace.Object
 	try     bool
+	leased  bool
 	started time.Time
 }
 
@@ -40,23 +40,27 @@ type tries struct {
 	refused bool // at least one of them was
 }
 
-// beginAcquire reports the start of an acquire. It returns the context under which the acquire runs.
-func (o *Object) beginAcquire(ctx context.Context, try bool) (context.Context, acquisition) {
+// beginAcquire reports the start of an acquire, with or without a lease. It returns the context under which
+// the acquire runs.
+func (o *Object) beginAcquire(ctx context.Context, try, leased bool) (context.Context, acquisition) {
 	tracer := o.core.opts.Tracer
-	if tracer == nil {
+	if tracer.AcquireStart == nil && tracer.AcquireEnd == nil {
 		return ctx, acquisition{}
 	}
-	q := acquisition{tracer, o.id.Object, try, time.Now()}
-	return tracer.TraceAcquireStart(ctx, trace.AcquireStart{Object: q.object, Try: try}), q
+	q := acquisition{tracer, o.id.Object, try, leased, time.Now()}
+	if tracer.AcquireStart != nil {
+		ctx = tracer.AcquireStart(ctx, trace.AcquireStart{Object: q.object, Try: try, Leased: leased})
+	}
+	return ctx, q
 }
 
 // end reports the end of the acquire.
 func (q acquisition) end(ctx context.Context, t tries, err error) {
-	if q.tracer == nil {
+	if q.tracer == nil || q.tracer.AcquireEnd == nil {
 		return
 	}
-	q.tracer.TraceAcquireEnd(ctx, trace.AcquireEnd{
-		Object: q.object, Try: q.try, Waited: time.Since(q.started), Attempts: t.count, Contended: t.refused,
+	q.tracer.AcquireEnd(ctx, trace.AcquireEnd{
+		Object: q.object, Try: q.try, Leased: q.leased, Waited: time.Since(q.started), Attempts: t.count, Contended: t.refused,
 		Err: worded.WithCause(ctx, matched(err)),
 	})
 }
@@ -76,7 +80,7 @@ func matched(err error) error {
 
 // heldFor returns how long h has been held. It returns 0 if no tracer wants to know.
 func (h *hold) heldFor() time.Duration {
-	if h.object.core.leaseTracer == nil {
+	if h.object.core.opts.Tracer.LeaseEnd == nil {
 		return 0
 	}
 	return h.object.core.keeper.HeldFor(&h.Entry)
@@ -84,8 +88,8 @@ func (h *hold) heldFor() time.Duration {
 
 // traceEnd reports the end of h, unless it was reported before.
 func (h *hold) traceEnd(held time.Duration, cause, err error) {
-	tracer := h.object.core.leaseTracer
-	if tracer == nil || h.setTraced(true) {
+	report := h.object.core.opts.Tracer.LeaseEnd
+	if report == nil || h.setTraced(true) {
 		return
 	}
 	if errors.Is(err, lease.ErrNotHeld) {
@@ -94,7 +98,7 @@ func (h *hold) traceEnd(held time.Duration, cause, err error) {
 	if errors.Is(err, lease.ErrLost) {
 		cause = lease.ErrLost
 	}
-	tracer.TraceLeaseEnd(trace.LeaseEnd{Object: h.object.id.Object, Held: held, Cause: cause, Err: matched(err)})
+	report(trace.LeaseEnd{Object: h.object.id.Object, Held: held, Cause: cause, Err: matched(err)})
 }
 
 // setTraced says whether the tracer gets no end of h any more, and reports whether that was so before.

@@ -123,7 +123,7 @@ func (o *Object) Wait(ctx context.Context, want WaitSpec, a Attempt) error {
 // Acquire is [Object.Wait] for an attempt that acquires units of o without a lease. It reports the
 // acquire to the client's tracer, [Options.Tracer], as [Leases.Acquire] does. Use Acquire within [Call].
 func (o *Object) Acquire(ctx context.Context, want WaitSpec, a Attempt) error {
-	ctx, q := o.beginAcquire(ctx, false)
+	ctx, q := o.beginAcquire(ctx, false, false)
 	w := newWaiter(waiter{attempt: a})
 	defer w.free()
 	err := o.wait(ctx, want, w)
@@ -133,7 +133,7 @@ func (o *Object) Acquire(ctx context.Context, want WaitSpec, a Attempt) error {
 
 // TryAcquire is Acquire without waiting: if a is refused, it returns the refusal. Use it within [Call].
 func (o *Object) TryAcquire(ctx context.Context, refusal error, a Attempt) error {
-	ctx, q := o.beginAcquire(ctx, true)
+	ctx, q := o.beginAcquire(ctx, true, false)
 	t, err := tryOnce(ctx, refusal, a)
 	q.end(ctx, t, err)
 	return err

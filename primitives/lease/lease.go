@@ -247,10 +247,29 @@ func (c leaseContext) Value(key any) any {
 	if valueless.Value(key) != nil {
 		return c.ctx.Value(key)
 	}
-	if of, ok := key.(leaseOf); ok && c.lease.group.target.Covers(of.id) {
+	switch of := key.(type) {
+	case leaseOf:
+		if c.lease.group.target.Covers(of.id) {
+			return c.lease
+		}
+	case anyLease:
 		return c.lease
 	}
 	return c.Context.Value(key)
+}
+
+// anyLease is the key of the innermost lease of a context.
+type anyLease struct{}
+
+// From returns the lease of which ctx is a context, for code that gets only a context: the lease whose [Lease.Context]
+// or [Lease.Reenter] ctx is, or is a child of, even if that lease has ended. Of several it is the innermost, and
+// without one it is nil. Inside Do it is the lease of Do, which Do releases.
+func From(ctx context.Context) *Lease {
+	s, _ := ctx.Value(anyLease{}).(*state)
+	if s == nil {
+		return nil
+	}
+	return &Lease{state: s}
 }
 
 // valueless has a value only for the private key of package context.

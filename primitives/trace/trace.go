@@ -1,4 +1,4 @@
-// Package trace has the tracers of a client, and the events that they get: see [Tracer].
+// Package trace has the tracer of a client, and the events that it gets: see [Tracer].
 package trace
 
 import (
@@ -6,25 +6,40 @@ import (
 	"time"
 )
 
-// Tracer observes a client: see the Tracer of [github.com/hasp-go/hasp/primitives.Options]. It gets the start and the end of each acquire. It
-// gets more if it also implements [LeaseTracer], [RenewalTracer], [SubscriptionTracer] or
-// [MismatchTracer].
+// Tracer observes a client: see the Tracer of [github.com/hasp-go/hasp/primitives.Options]. The client
+// calls a function for each event. Functions that are nil are left out. Join makes one tracer of several.
 //
-// The client calls its methods from many goroutines at once, also from the goroutine of the watchdog
+// The client calls the functions from many goroutines at once, also from the goroutine of the watchdog
 // and from those of the driver, but holds no mutex of its own meanwhile. They must not block, and must
-// not panic. They get their data by value, so that a Tracer that does nothing costs no allocation.
+// not panic. They get their data by value, so that a function that does nothing costs no allocation.
+// The fields must not change once a client has the tracer.
 //
-// Source: the tracers of github.com/jackc/pgx/v5.
-type Tracer interface {
-	// TraceAcquireStart is called before the first try of an acquire, with the caller's context. The
+// Source: the traces of net/http/httptrace, and the tracers of github.com/jackc/pgx/v5.
+type Tracer struct {
+	// AcquireStart is called before the first try of an acquire, with the caller's context. The
 	// acquire runs under the returned context, which must be ctx or a child of it. If the acquire
 	// sends nothing because of its arguments, because ctx has ended, or because the client is closed,
 	// it is not reported.
-	TraceAcquireStart(ctx context.Context, data AcquireStart) context.Context
+	AcquireStart func(ctx context.Context, data AcquireStart) context.Context
 
-	// TraceAcquireEnd is called when the acquire is about to return, with the context that
-	// TraceAcquireStart has returned. It is not called if the driver panics.
-	TraceAcquireEnd(ctx context.Context, data AcquireEnd)
+	// AcquireEnd is called when the acquire is about to return, with the context that AcquireStart has
+	// returned, or the caller's context without an AcquireStart. It is not called if the driver panics.
+	AcquireEnd func(ctx context.Context, data AcquireEnd)
+
+	// LeaseEnd is called once for each lease that an acquire has returned. A lease and the leases that
+	// re-enter it end together, as one.
+	LeaseEnd func(data LeaseEnd)
+
+	// Renewal is called after each renewal of leases of one kind by the watchdog.
+	Renewal func(data Renewal)
+
+	// SubscriptionGap is called when messages to waiters may have been missed. Such waiters try again
+	// at once, or poll more often.
+	SubscriptionGap func(data SubscriptionGap)
+
+	// Mismatch is called when an acquire finds a mismatch: once for the same mismatch, and for the
+	// first thousand mismatches of a client. The client also logs a warning.
+	Mismatch func(data Mismatch)
 }
 
 // Object is the object of an event. Names may be many: a metric should not have them as a label.
@@ -38,12 +53,14 @@ type Object struct {
 type AcquireStart struct {
 	Object Object
 	Try    bool // it does not wait, as TryLock and TryAcquire
+	Leased bool // a grant is a lease, whose end LeaseEnd reports; false for a semaphore or a rate limiter
 }
 
 // AcquireEnd is the end of an acquire.
 type AcquireEnd struct {
 	Object Object
 	Try    bool
+	Leased bool
 
 	// Waited is the time since the start, round trips included.
 	Waited time.Duration
@@ -61,12 +78,9 @@ type AcquireEnd struct {
 	Err error
 }
 
-// LeaseTracer is a [Tracer] that also gets the end of each lease.
-type LeaseTracer interface {
-	// TraceLeaseEnd is called once for each lease that an acquire has returned. A lease and the leases
-	// that re-enter it end together, as one.
-	TraceLeaseEnd(data LeaseEnd)
-}
+// NewLease reports whether the acquire has begun a lease, whose end LeaseEnd will report: it was granted, and did not
+// re-enter a lease.
+func (e AcquireEnd) NewLease() bool { return e.Leased && e.Err == nil && e.Attempts > 0 }
 
 // LeaseEnd is the end of a lease.
 type LeaseEnd struct {
@@ -83,12 +97,6 @@ type LeaseEnd struct {
 	// Err is the error of the release, if the holder has released the lease. As in [AcquireEnd], its
 	// text lacks the operation and the object.
 	Err error
-}
-
-// RenewalTracer is a [Tracer] that also gets the watchdog's renewals.
-type RenewalTracer interface {
-	// TraceRenewal is called after each renewal of leases of one kind by the watchdog.
-	TraceRenewal(data Renewal)
 }
 
 // Renewal is one renewal, which renews up to a hundred leases.
@@ -112,13 +120,6 @@ type Renewal struct {
 	Err error
 }
 
-// SubscriptionTracer is a [Tracer] that also gets the gaps of the waiters' subscriptions.
-type SubscriptionTracer interface {
-	// TraceSubscriptionGap is called when messages to waiters may have been missed. Such waiters try
-	// again at once, or poll more often.
-	TraceSubscriptionGap(data SubscriptionGap)
-}
-
 // SubscriptionGap is a gap of a subscription.
 type SubscriptionGap struct {
 	Channel string
@@ -126,13 +127,6 @@ type SubscriptionGap struct {
 	// Err is the reason if the client could not subscribe. It tries again within a second. Nil means
 	// that the link broke, and that the subscription is acknowledged again.
 	Err error
-}
-
-// MismatchTracer is a [Tracer] that also gets options that differ from what the server has.
-type MismatchTracer interface {
-	// TraceMismatch is called when an acquire finds a mismatch: once for the same mismatch, and for the
-	// first thousand mismatches of a client. The client also logs a warning.
-	TraceMismatch(data Mismatch)
 }
 
 // Mismatch is an option that does not apply, since the object exists with another value. It has

@@ -35,31 +35,39 @@ func (k *Keeper) renew(group groupKey, entries []*Entry) {
 	ctx, cancel := context.WithTimeout(k.ctx, group.present/3)
 	defer cancel()
 	r := k.newReport(entries)
-	var failed []string
+	failed := notRenewed{left: group.lease}
 	for parts := [][]*Entry{entries}; len(parts) > 0; parts = parts[1:] {
 		halves, err := k.renewOnce(ctx, group, parts[0], &r)
 		parts = append(parts, halves...)
 		if err != nil {
-			failed, r.Err = append(failed, k.stillWatched(parts[0])...), err
+			failed.add(k, parts[0])
+			r.Err = err
 		}
 	}
 	k.report(r)
-	if len(failed) > 0 { // Last of all, since the logger may block.
-		k.log.Warn("leases not renewed", zap.Int("count", len(failed)),
-			zap.Strings("keys", failed[:min(len(failed), keysInLog)]), zap.Error(r.Err))
+	if count := len(failed.keys); count > 0 { // Last of all, since the logger may block.
+		k.log.Warn("leases not renewed", zap.Int("count", count), zap.Duration("left", failed.left),
+			zap.Strings("keys", failed.keys[:min(count, keysInLog)]), zap.Error(r.Err))
 	}
 }
 
-// stillWatched returns the keys of the entries that are neither released nor lost.
-func (k *Keeper) stillWatched(entries []*Entry) (keys []string) {
+// notRenewed are entries that were not renewed, and are neither released nor lost.
+type notRenewed struct {
+	keys []string
+	left time.Duration // until the first of them is lost
+}
+
+// add adds those of the entries that k still watches.
+func (n *notRenewed) add(k *Keeper, entries []*Entry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	now := k.now()
 	for _, e := range entries {
 		if e.state == statePending || e.state == stateHeld {
-			keys = append(keys, e.Key)
+			n.keys = append(n.keys, e.Key)
+			n.left = min(n.left, max(0, e.validFor()-now.since(e.validFrom)))
 		}
 	}
-	return keys
 }
 
 // renewOnce sends one script, and settles its entries. If the server's access list denies a key,

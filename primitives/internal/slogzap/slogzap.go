@@ -1,4 +1,6 @@
-package recipes
+// Package slogzap makes a logger of zap that writes to a logger of log/slog. go.uber.org/zap/exp/zapslog is for the
+// other direction.
+package slogzap
 
 import (
 	"context"
@@ -8,24 +10,24 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Zap returns a logger for the options of a client that writes to a logger of log/slog.
-func Zap(logger *slog.Logger) *zap.Logger { return zap.New(slogCore{logger.Handler()}) }
+// New returns a logger that writes to the given logger.
+func New(to *slog.Logger) *zap.Logger { return zap.New(core{to.Handler()}) }
 
-// slogCore writes entries of zap to a handler.
-type slogCore struct{ to slog.Handler }
+// core writes entries of zap to a handler.
+type core struct{ to slog.Handler }
 
 // Enabled implements [zapcore.Core].
-func (c slogCore) Enabled(level zapcore.Level) bool {
+func (c core) Enabled(level zapcore.Level) bool {
 	return c.to.Enabled(context.Background(), slog.Level(4*level))
 }
 
 // With implements [zapcore.Core].
-func (c slogCore) With(fields []zapcore.Field) zapcore.Core {
-	return slogCore{c.to.WithAttrs(attrs(fields))}
+func (c core) With(fields []zapcore.Field) zapcore.Core {
+	return core{c.to.WithAttrs(attrs(fields))}
 }
 
 // Check implements [zapcore.Core].
-func (c slogCore) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+func (c core) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if c.Enabled(e.Level) {
 		return checked.AddCore(e, c)
 	}
@@ -33,14 +35,14 @@ func (c slogCore) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore
 }
 
 // Write implements [zapcore.Core].
-func (c slogCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
+func (c core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	r := slog.NewRecord(e.Time, slog.Level(4*e.Level), e.Message, 0)
 	r.AddAttrs(attrs(fields)...)
 	return c.to.Handle(context.Background(), r)
 }
 
 // Sync implements [zapcore.Core].
-func (slogCore) Sync() error { return nil }
+func (core) Sync() error { return nil }
 
 // attrs returns fields of zap as attributes.
 func attrs(fields []zapcore.Field) (all []slog.Attr) {
