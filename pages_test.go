@@ -95,6 +95,20 @@ func TestKeysAndMessagesAreListed(t *testing.T) {
 	})
 }
 
+// TestNamesForOpenTelemetryAreListed compares the metrics and attributes on their page with those of the module.
+func TestNamesForOpenTelemetryAreListed(t *testing.T) {
+	t.Parallel()
+	names := func(quote, text string) (all []string) {
+		for _, name := range regexp.MustCompile(quote+`(hasp(?:\.[a-z_]+)+)`+quote).FindAllStringSubmatch(text, -1) {
+			all = append(all, name[1])
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	code := read(t, "integration/otel/instruments.go") + read(t, "integration/otel/tracer.go")
+	require.Equal(t, names(`"`, code), names("`", read(t, "docs/operate/monitoring.md")))
+}
+
 // TestTablesAreWhole finds a row of a table that has not as many cells as the header, or goes on in the next line:
 // GitHub shows the rest as a row of its own.
 func TestTablesAreWhole(t *testing.T) {

@@ -17,15 +17,9 @@
 //
 // # Semaphores
 //
-// There are three, of which [Semaphore] alone is not crash-safe:
-//
-//	                     crash-safe   order             units in a call   shared with Java as
-//	Semaphore            no           waiters race      any number        RSemaphore
-//	PermitSemaphore      yes          waiters race      1 to 1000         RPermitExpirableSemaphore
-//	CountingSemaphore    yes          race or arrival   1                 -
-//
-// Crash-safe means that the permits of a crashed holder return when its lease ends. The first two
-// count permits on the server. A [CountingSemaphore] has a limit, which each caller gives.
+// There are three. The permits of a crashed holder return when its lease ends. Only those of a [Semaphore] have no
+// lease, and stay taken. A [Semaphore] and a [PermitSemaphore] count permits on the server. A [CountingSemaphore]
+// has a limit, which each caller gives. docs/choosing.md compares all kinds of objects.
 //
 // # Guarantees
 //
