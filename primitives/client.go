@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -90,6 +91,7 @@ type Client struct {
 	pendingPermits pendingPermits
 	idBlocks       idBlocks
 	adders         openAdders
+	kinds          sync.Map // the leaseKinds of its objects, by their scripts
 }
 
 // New returns a client over b. It sends nothing. It returns a [*FieldError] if b is nil or an

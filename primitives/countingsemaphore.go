@@ -135,7 +135,7 @@ func (s *CountingSemaphore) holdBy(c *Client, o CountingSemaphoreOptions) (exten
 			},
 		}, nil
 	case ByArrival:
-		kind := c.leaseKind(arrivalScripts)
+		kind := c.newLeaseKind(arrivalScripts)
 		kind.limit = s.limit
 		var err error
 		s.waiterTimeout, err = c.waiterTimeout(o.WaiterTimeout)

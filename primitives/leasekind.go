@@ -18,8 +18,17 @@ type leaseKind struct {
 	limit    int64          // of a counting semaphore by arrival, otherwise 0
 }
 
-// leaseKind returns the kind of this client's objects with these scripts.
-func (c *Client) leaseKind(scripts *leaseScripts) leaseKind {
+// leaseKind returns the kind of this client's objects with these scripts, which all of them share: there may be very
+// many.
+func (c *Client) leaseKind(scripts *leaseScripts) extend.LeasableKind {
+	kind, known := c.kinds.Load(scripts)
+	if !known {
+		kind, _ = c.kinds.LoadOrStore(scripts, c.newLeaseKind(scripts))
+	}
+	return kind.(extend.LeasableKind) //nolint:forcetypeassert // Only kinds are stored.
+}
+
+func (c *Client) newLeaseKind(scripts *leaseScripts) leaseKind {
 	return leaseKind{leaseScripts: scripts, publish: c.core.Capabilities().Publish(), tokenTTL: &c.tokenTTL}
 }
 

@@ -50,6 +50,15 @@ func pairAllocations(t *testing.T, tracer *trace.Tracer) float64 {
 	return fewest / pairs
 }
 
+// TestLockIsSmall: a client may have a hundred thousand, and what all locks share must not be copied for each: the kind
+// of their leases was 48 bytes.
+func TestLockIsSmall(t *testing.T) { //nolint:paralleltest // It counts allocations.
+	client, err := primitives.New(freeLocks{}, nil)
+	require.NoError(t, err)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { client.NewLock("x", nil) }), 5.0)
+	require.NoError(t, client.Close(t.Context()))
+}
+
 // freeLocks is a backend whose locks are always free.
 type freeLocks struct{ backend.Backend }
 
