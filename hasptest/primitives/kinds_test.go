@@ -30,6 +30,7 @@ type kind struct {
 	replicas bool     // it waits for replicas, by its option
 	holder   bool     // a method returns the holder, or how many there are
 	rights   []string // with metadata, too
+	methods  []string // of its writers, if it has sides
 }
 
 // kinds returns all kinds of objects, by their names.
@@ -40,9 +41,15 @@ func kinds(t *testing.T, s *server) map[string]*kind {
 		k := &kind{java: regexp.MustCompile(`(?s)\nSource: .*Redisson's\s`).MatchString(doc)}
 		all[name] = k
 		o, _ := construct(t, c, name, "")
-		for _, method := range []string{"Holder", "Leader", "Holders"} {
-			k.holder = k.holder || reflect.ValueOf(o).MethodByName(method).IsValid()
+		if lock, isLock := o.(*primitives.ReadWriteLock); isLock {
+			o = lock.WriteLock()
 		}
+		for i := range reflect.TypeOf(o).NumMethod() {
+			k.methods = append(k.methods, reflect.TypeOf(o).Method(i).Name)
+		}
+		k.holder = slices.ContainsFunc(k.methods, func(name string) bool {
+			return name == "Holder" || name == "Leader" || name == "Holders"
+		})
 		hold(t, o, func(lease *primitives.Lease) {
 			k.lease, k.fence = true, lease.Token() > 0
 			hold(t, o, func(*primitives.Lease) { k.fence = false })
@@ -186,6 +193,7 @@ func TestKindsAreDocumented(t *testing.T) {
 		requireAbilities(t, all)
 		requireJava(t, all)
 		requirePatterns(t, all)
+		requireMethods(t, all)
 		requireCluster(t, s, all["Lock"])
 		for name := range all {
 			require.Contains(t, page(t, "internals/keys-and-messages.md"), "`"+name+"`")
@@ -268,6 +276,21 @@ func requirePatterns(t *testing.T, all map[string]*kind) {
 		}
 	}
 	require.Equal(t, len(all), listed)
+}
+
+// requireMethods requires that the table of holders has each kind with a lease, and names methods that it has.
+func requireMethods(t *testing.T, all map[string]*kind) {
+	t.Helper()
+	listed := []string{"MultiLock", "RedLock"} // They are made of locks.
+	for _, row := range rows(t, "operate/on-call.md", "| object | command on the server | in code |") {
+		for _, name := range quoted(row[0]) {
+			require.Subset(t, all[name].methods, quoted(row[2]), name)
+			listed = append(listed, name)
+		}
+	}
+	for name, k := range all {
+		require.True(t, !k.lease || slices.Contains(listed, name), name)
+	}
 }
 
 // requireCluster compares the command for a cluster with the rights that sharded messages need, and the adapters' own.
