@@ -48,7 +48,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
 .PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson upgrade bench
-.PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check servers
+.PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check release-freeze servers
 .PHONY: test-newest formatted sized portable generated tidy
 
 help: ## list the targets
@@ -162,11 +162,14 @@ bench-full: servers ## everything, as long as it takes
 	go run ./bench -backends rueidis,valkey,goredis,embedded -servers redis,valkey -sizes all \
 		-links 0,1ms,10ms -rounds 20 $(BENCH)
 
-release: ## check all, set VERSION (v1.2.3) in all modules, commit and tag; pushes nothing
-	PUBLISHED='$(PUBLISHED)' .ci/release '$(VERSION)'
+release: $(LINT) ## check all, set VERSION (v1.2.3) in all modules, commit and tag; pushes nothing
+	PUBLISHED='$(PUBLISHED)' LINT=$(LINT) .ci/release '$(VERSION)'
 
-release-check: ## strangers' programs, built on the modules as a release of HEAD would tag them
-	PUBLISHED='$(PUBLISHED)' .ci/release check
+release-check: $(LINT) ## strangers' programs, on the modules as a release of HEAD would tag them; names and wire formats
+	PUBLISHED='$(PUBLISHED)' LINT=$(LINT) .ci/release check
+
+release-freeze: $(LINT) ## accept that names and wire formats differ from the last release: write .ci/frozen.txt
+	PUBLISHED='$(PUBLISHED)' LINT=$(LINT) .ci/release freeze
 
 servers:
 	@conformance/servers/install.sh

@@ -10,7 +10,8 @@
 //   - testableexamples: an example without an output is compiled, and never runs
 //   - nolint: an allowance, //nolint:name // reason, has both
 //
-// "lint portable" checks the types of packages for another platform, without compiling what they import.
+// "lint portable" checks the types of packages for another platform, without compiling what they import. "lint frozen"
+// prints what a release freezes.
 package main
 
 import (
@@ -42,9 +43,15 @@ import (
 var left = []string{"ST1000", "ST1003", "ST1016"}
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "portable" {
-		portable(os.Args[2:])
-		return
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "portable":
+			portable(os.Args[2:])
+			return
+		case "frozen":
+			frozen(os.Args[2:])
+			return
+		}
 	}
 	all := analyzers()
 	if onlyFacts() {
