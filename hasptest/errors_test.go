@@ -161,7 +161,7 @@ func uses(c *primitives.Client, name string) []use {
 		{"atomic double", func(ctx context.Context) error { return c.NewAtomicDouble(name).Store(ctx, 1) }},
 		{"id generator", func(ctx context.Context) error { return last(c.NewIDGenerator(name).Next(ctx)) }},
 		{"periodic job", func(ctx context.Context) error {
-			work := func(context.Context, *primitives.Lease) error { return nil }
+			work := func(context.Context, primitives.JobRun) error { return nil }
 			return last(c.NewPeriodicJob(name, time.Hour, nil).Do(ctx, time.Now(), work))
 		}},
 		{"election", func(ctx context.Context) error { return last(c.NewElection(name, nil).Leader(ctx)) }},
@@ -406,7 +406,7 @@ func electionErrors(b *book) {
 	c, f := newFaulty(b, s)
 	ctx, job := b.Context(), c.NewPeriodicJob("job", time.Hour, nil)
 	during := func(work func()) error {
-		return last(job.Do(ctx, time.Now(), func(context.Context, *primitives.Lease) error { work(); return nil }))
+		return last(job.Do(ctx, time.Now(), func(context.Context, primitives.JobRun) error { work(); return nil }))
 	}
 	b.note("election, no leader", last(c.NewElection("election", nil).Leader(ctx)))
 	b.note("election, lock lost at the end", c.NewElection("lost", nil).Run(ctx,

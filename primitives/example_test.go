@@ -253,7 +253,7 @@ func ExamplePeriodicJob() {
 	report := client.NewPeriodicJob("report", time.Hour, nil)
 	hour := time.Now().Truncate(time.Hour) // the time for which the report is due
 	for range 2 {
-		ran, err := report.Do(context.Background(), hour, func(context.Context, *primitives.Lease) error {
+		ran, err := report.Do(context.Background(), hour, func(context.Context, primitives.JobRun) error {
 			fmt.Println("writing the report")
 			return nil
 		})
@@ -266,4 +266,25 @@ func ExamplePeriodicJob() {
 	// writing the report
 	// this replica wrote it: true
 	// this replica wrote it: false
+}
+
+// A metric of the age, or a probe, shows that no replica has completed the job for too long.
+func ExamplePeriodicJob_LastCompleted() {
+	ctx, backup := context.Background(), client.NewPeriodicJob("backup", time.Hour, nil)
+	hour := time.Now().Truncate(time.Hour)
+	_, err := backup.Do(ctx, hour, func(_ context.Context, run primitives.JobRun) error {
+		fmt.Println("backup of this hour:", run.Period.Equal(hour))
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	last, err := backup.LastCompleted(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("overdue:", time.Since(last) > 2*time.Hour)
+	// Output:
+	// backup of this hour: true
+	// overdue: false
 }

@@ -39,11 +39,12 @@ type PeriodicJobOptions struct {
 // Each call passes the time for which the job is due. The period is that time divided by the length
 // of a period, rounded down, since 1970-01-01 UTC. Pass the nominal time of the schedule, such as
 // 02:00:00: then clocks that differ do not matter. A caller without a schedule passes
-// time.Now().Round(period): then clocks may differ by less than half a period. The time may be ahead
+// time.Now().Round(period): then clocks may differ by less than half a period. For an irregular
+// schedule, such as 02:00 local time, pass the nominal time, never a rounded one, and a length of at
+// most the shortest time between two runs: with summer time 23 h. The time may be ahead
 // of the server's clock by up to one period: with more, Do returns [ErrClockAhead]. So a clock that is
 // ahead makes the other replicas leave out at most one period. If a job begins more than half a period
-// early, the client's Logger receives that. For an irregular
-// schedule, such as 02:00 local time, the length is at most the shortest time between two runs.
+// early, the client's Logger receives that.
 //
 // # Guarantees
 //
@@ -98,14 +99,23 @@ func (c *Client) NewPeriodicJob(name string, period time.Duration, opts *Periodi
 // periodicJobKind names a PeriodicJob in errors.
 const periodicJobKind = "periodic job"
 
+// JobRun is one run of a periodic job, for its work.
+type JobRun struct {
+	// Period is the time for which the job is due, as Do or TryDo got it. After a crash the next run has
+	// the same Period, where time.Now may be in the next one.
+	Period time.Time
+
+	// Lease is the lease of the job's lock, for its fencing token. The work must not release it.
+	Lease *Lease
+}
+
 // Do runs work if no replica has completed the period of at, and reports whether it called work. While
 // another replica runs the job, Do waits: until the replica has completed it, or until Do can run it
 // instead, because the replica failed or its lease ended. If ctx ends first, the error wraps
 // [ErrNotRun]: at shutdown that is no failure.
 //
-// work gets a context that ends if the lock is lost, and the lease, for its fencing token. work must
-// not release the lease. If work panics, the period is not completed, Do releases the lock, and the
-// panic continues.
+// work gets a context that ends if the lock is lost, the period, and the lease. If work panics, the
+// period is not completed, Do releases the lock, and the panic continues.
 //
 // The results are
 //
@@ -121,7 +131,7 @@ const periodicJobKind = "periodic job"
 // If ctx ends during work and work still returns nil, the period is completed: Do waits for up to 5 s
 // for the server's answer.
 func (j *PeriodicJob) Do(
-	ctx context.Context, at time.Time, work func(ctx context.Context, lease *Lease) error,
+	ctx context.Context, at time.Time, work func(ctx context.Context, run JobRun) error,
 ) (ran bool, err error) {
 	return j.do(ctx, at, work, (*extend.Leases).Acquire)
 }
@@ -130,7 +140,7 @@ func (j *PeriodicJob) Do(
 // [ErrNotAcquired]. If that replica fails or crashes, no call waits to run the job instead: call
 // TryDo again, or use Do.
 func (j *PeriodicJob) TryDo(
-	ctx context.Context, at time.Time, work func(ctx context.Context, lease *Lease) error,
+	ctx context.Context, at time.Time, work func(ctx context.Context, run JobRun) error,
 ) (ran bool, err error) {
 	return j.do(ctx, at, work, (*extend.Leases).TryAcquire)
 }
@@ -140,7 +150,7 @@ var errCompleted = errors.New("the period is completed")
 
 // do is Do with the given way to acquire the lock.
 func (j *PeriodicJob) do(
-	ctx context.Context, at time.Time, work func(ctx context.Context, lease *Lease) error,
+	ctx context.Context, at time.Time, work func(ctx context.Context, run JobRun) error,
 	acquire func(*extend.Leases, context.Context) (*Lease, error),
 ) (ran bool, err error) {
 	if err := j.validate(at); err != nil {
@@ -149,7 +159,7 @@ func (j *PeriodicJob) do(
 	lock := func(ctx context.Context) (*Lease, error) { return j.acquire(ctx, at, acquire) }
 	err = lease.Do(ctx, lock, func(ctx context.Context, lease *Lease) error {
 		ran = true
-		if err := work(ctx, lease); err != nil {
+		if err := work(ctx, JobRun{at, lease}); err != nil {
 			return err
 		}
 		return j.complete(ctx, at, lease)
@@ -262,9 +272,23 @@ func (j *PeriodicJob) complete(ctx context.Context, at time.Time, lease *Lease) 
 	_, err := extend.Call(ctx, &j.base, nil, "complete", func() (bool, error) {
 		// If the server has another holder, the release reports that.
 		return script.PeriodicComplete(ctx, j.base.Runner(), j.lock.base.Key(), j.base.Key(),
-			lease.Owner(), j.start(at), j.ttl)
+			lease.Owner(), at.UnixMilli(), j.ttl)
 	})
 	return err
+}
+
+// LastCompleted returns the latest time for which a replica has completed the job: the time that the
+// replica passed to Do or TryDo, in whole milliseconds. It takes one round trip. The zero time means
+// that no replica has completed the job, or that the record has expired (TTL) or was lost. The errors
+// are as for [AtomicLong.Load].
+func (j *PeriodicJob) LastCompleted(ctx context.Context) (time.Time, error) {
+	return extend.Call(ctx, &j.base, j.invalid, "read", func() (time.Time, error) {
+		at, err := read(script.LongGet(ctx, j.base.Runner(), j.base.Key()))
+		if err != nil || at == 0 {
+			return time.Time{}, err
+		}
+		return time.UnixMilli(at), nil
+	})
 }
 
 // start returns the first millisecond of the period that at is in.

@@ -12,5 +12,5 @@ func RunHourly(
 	ctx context.Context, client *primitives.Client, hour time.Time, report func(ctx context.Context) error,
 ) (bool, error) {
 	job := client.NewPeriodicJob("report", time.Hour, nil)
-	return job.Do(ctx, hour, func(ctx context.Context, _ *primitives.Lease) error { return report(ctx) })
+	return job.Do(ctx, hour, func(ctx context.Context, _ primitives.JobRun) error { return report(ctx) })
 }

@@ -107,7 +107,8 @@ func TestDoTellsItsPhases(t *testing.T) {
 			return lease.Do(ctx, func(ctx context.Context) error { return w(ctx, lease) })
 		},
 		"PeriodicJob": func(ctx context.Context, c *primitives.Client, w work) error {
-			_, err := c.NewPeriodicJob("x", time.Second, nil).Do(ctx, time.Now(), w)
+			_, err := c.NewPeriodicJob("x", time.Second, nil).Do(ctx, time.Now(),
+				func(ctx context.Context, run primitives.JobRun) error { return w(ctx, run.Lease) })
 			return err
 		},
 	} {

@@ -171,7 +171,8 @@ func hold(t *testing.T, object any, while func(*primitives.Lease)) {
 		require.NoError(t, err)
 		lease, err = o.TryAcquire(t.Context(), 1)
 	case *primitives.PeriodicJob:
-		_, _ = o.TryDo(t.Context(), time.Now(), work)
+		_, _ = o.TryDo(t.Context(), time.Now(),
+			func(ctx context.Context, run primitives.JobRun) error { return work(ctx, run.Lease) })
 	case *primitives.Election:
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -3,6 +3,7 @@ package primitives_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -46,9 +47,9 @@ var noWork jobWork = func(context.Context) error { return nil }
 // runJob calls do of a job.
 func runJob(
 	ctx context.Context, at time.Time, work jobWork,
-	do func(context.Context, time.Time, func(context.Context, *primitives.Lease) error) (bool, error),
+	do func(context.Context, time.Time, func(context.Context, primitives.JobRun) error) (bool, error),
 ) (r jobRun) {
-	r.ran, r.err = do(ctx, at, func(ctx context.Context, lease *primitives.Lease) error {
+	r.ran, r.err = do(ctx, at, func(ctx context.Context, _ primitives.JobRun) error {
 		r.worked = true
 		return work(ctx)
 	})
@@ -281,7 +282,7 @@ func TestPeriodicJobStopped(t *testing.T) {
 	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
 		at := time.Now()
 		stopped := func(after time.Duration, do func(context.Context, time.Time,
-			func(context.Context, *primitives.Lease) error) (bool, error),
+			func(context.Context, primitives.JobRun) error) (bool, error),
 		) error {
 			ctx, cancel := context.WithTimeout(t.Context(), after)
 			defer cancel()
@@ -432,7 +433,7 @@ func TestPeriodicJobWithANewPeriod(t *testing.T) {
 	})
 }
 
-// TestPeriodicJobRemembers looks at the record's start and TTL.
+// TestPeriodicJobRemembers looks at the record and its TTL.
 func TestPeriodicJobRemembers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -455,13 +456,73 @@ func TestPeriodicJobRemembers(t *testing.T) {
 		before := time.Date(1960, 1, 1, 0, 0, 59, 0, time.UTC)
 		require.Equal(t, jobDone, runJob(t.Context(), before, noWork, client.NewPeriodicJob("before", time.Minute, nil).Do))
 		require.ElementsMatch(t, [][]string{
-			{"{minute}:completed", "946684800000", "86400000"},
-			{"{week}:completed", "946512000000", "1209600000"},
-			{"{option}:completed", "946684800000", "3600000"},
-			{"{century}:completed", "0", "9223372036854"},
-			{"{before}:completed", "-315619200000", "86400000"},
+			{"{minute}:completed", "946684859000", "86400000"},
+			{"{week}:completed", "946684859000", "1209600000"},
+			{"{option}:completed", "946684859000", "3600000"},
+			{"{century}:completed", "946684859000", "9223372036854"},
+			{"{before}:completed", "-315619141000", "86400000"},
 		}, recorded)
 	})
+}
+
+// TestPeriodicJobLastCompleted asks before a run, during it, after one that failed, and when the record has expired.
+func TestPeriodicJobLastCompleted(t *testing.T) {
+	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
+		completed := func() time.Time {
+			at, err := other.LastCompleted(t.Context())
+			require.NoError(t, err)
+			return at
+		}
+		at := time.Now().Add(1234567 * time.Nanosecond)
+		require.Zero(t, completed())
+		_, err := one.Do(t.Context(), at, func(_ context.Context, run primitives.JobRun) error {
+			require.Equal(t, at, run.Period)
+			require.Zero(t, completed())
+			return nil
+		})
+		require.NoError(t, err)
+		require.WithinDuration(t, at.Truncate(time.Millisecond), completed(), 0)
+		time.Sleep(time.Hour)
+		failed := runJob(t.Context(), time.Now(), func(context.Context) error { return errors.New("no space") }, one.Do)
+		require.True(t, failed.ran)
+		require.WithinDuration(t, at.Truncate(time.Millisecond), completed(), 0)
+		time.Sleep(24*time.Hour + time.Second)
+		require.Zero(t, completed())
+		s.fault = func(string) fault { return down }
+		_, err = other.LastCompleted(t.Context())
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+	})
+}
+
+// TestPeriodicJobByLocalTime has a daily job in zones with summer time, on the days around each change: with the nominal
+// times and a length of 23 h, one of three replicas runs it on each day.
+func TestPeriodicJobByLocalTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newServer(t).client(t, nil)
+		for _, zone := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe"} {
+			loc, err := time.LoadLocation(zone)
+			require.NoError(t, err)
+			for _, minute := range []int{30, 2*60 + 30, 12 * 60, 23*60 + 30} {
+				job := client.NewPeriodicJob(fmt.Sprint(zone, minute), 23*time.Hour, nil)
+				for day := range 366 {
+					at := time.Date(1999, 1, 1+day, 0, minute, 0, 0, loc)
+					if _, before := at.Add(-48 * time.Hour).Zone(); !changes(at, before) {
+						continue
+					}
+					require.Equal(t, jobDone, runJob(t.Context(), at, noWork, job.Do), at)
+					require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, job.Do), at)
+					require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, job.TryDo), at)
+				}
+			}
+		}
+	})
+}
+
+// changes reports whether the offset changes from that of two days before at to that of two days after.
+func changes(at time.Time, before int) bool {
+	_, after := at.Add(48 * time.Hour).Zone()
+	return before != after
 }
 
 func TestPeriodicJobIsInvalid(t *testing.T) {

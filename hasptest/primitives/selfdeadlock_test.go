@@ -105,8 +105,8 @@ func TestSelfDeadlockOfAnotherKind(t *testing.T) {
 			return under(ctx, lease, lock.Lock, job)
 		}))
 		_, err := c.NewPeriodicJob("x", time.Hour, nil).Do(t.Context(), time.Now(),
-			func(ctx context.Context, lease *primitives.Lease) error {
-				return under(ctx, lease, lock.Lock, elected, job)
+			func(ctx context.Context, run primitives.JobRun) error {
+				return under(ctx, run.Lease, lock.Lock, elected, job)
 			})
 		require.NoError(t, err)
 	})

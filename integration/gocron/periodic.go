@@ -43,7 +43,8 @@ func NewPeriodicLocker(client *primitives.Client, period time.Duration, opts *Pe
 	}
 	return newLocker(func(ctx context.Context, job string, work Work) error {
 		due := time.Now().Add(-o.Offset).Round(period)
-		ran, err := client.NewPeriodicJob(job, period, nil).Do(ctx, due, work)
+		ran, err := client.NewPeriodicJob(job, period, nil).Do(ctx, due,
+			func(ctx context.Context, run primitives.JobRun) error { return work(ctx, run.Lease) })
 		if !ran && err == nil {
 			return ErrCompleted
 		}

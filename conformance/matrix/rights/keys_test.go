@@ -397,12 +397,13 @@ func usePeriodicJob(ctx context.Context, client *primitives.Client) {
 	job := client.NewPeriodicJob("declared:job", time.Hour, nil)
 	for hour := range time.Duration(2) {
 		at := time.Now().Add(hour * time.Hour)
-		work := func(context.Context, *primitives.Lease) error {
+		work := func(context.Context, primitives.JobRun) error {
 			_, _ = job.TryDo(ctx, at, nil) // Another replica finds that the job runs.
 			return nil
 		}
 		must.Return("Do", true)(job.Do(ctx, at, work))
 		must.Return("TryDo", false)(job.TryDo(ctx, at, work))
+		must.Get(job.LastCompleted(ctx))
 	}
 }
 

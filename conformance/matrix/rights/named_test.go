@@ -251,7 +251,7 @@ func act(ctx context.Context, o object) error {
 	case *primitives.Election:
 		return o.Run(ctx, func(context.Context, *primitives.Lease) error { return nil })
 	case *primitives.PeriodicJob:
-		return second(o.TryDo(ctx, time.Now(), func(context.Context, *primitives.Lease) error { return nil }))
+		return second(o.TryDo(ctx, time.Now(), func(context.Context, primitives.JobRun) error { return nil }))
 	case *primitives.CountDownLatch:
 		if _, err := o.InitCount(ctx, 1); err != nil {
 			return err

@@ -164,7 +164,7 @@ var calls = map[string]func(ctx context.Context, c *primitives.Client, name stri
 	},
 	"job.try": func(ctx context.Context, c *primitives.Client, name string) string {
 		ran, err := c.NewPeriodicJob(name, time.Hour, nil).TryDo(ctx, time.Now().Truncate(24*time.Hour),
-			func(context.Context, *primitives.Lease) error { return nil })
+			func(context.Context, primitives.JobRun) error { return nil })
 		return said(fmt.Sprint(ran), err)
 	},
 	"read.hold": func(ctx context.Context, c *primitives.Client, name string) string {

@@ -27,7 +27,7 @@ func every(ctx context.Context, client *primitives.Client, work func(ctx context
 	job := client.NewPeriodicJob("report", time.Minute, nil)
 	for at := time.Now().Truncate(time.Minute); ctx.Err() == nil; at = at.Add(time.Minute) {
 		time.Sleep(time.Until(at))
-		ran, err := job.Do(ctx, at, func(ctx context.Context, _ *primitives.Lease) error { return work(ctx, at) })
+		ran, err := job.Do(ctx, at, func(ctx context.Context, run primitives.JobRun) error { return work(ctx, run.Period) })
 		log.Printf("%s: ran here: %t, error: %v", at.Format(time.TimeOnly), ran, err)
 	}
 }

@@ -4,7 +4,7 @@
 ---
 ---@key lock hash           owner -> hold count
 ---@key token string        the last token granted, decimal
----@key completed string    the start of the last completed period, in Unix milliseconds, decimal
+---@key completed string    the time for which the job was last completed, in Unix milliseconds, decimal
 ---@arg owner string
 ---@arg lease milliseconds
 ---@arg tokenttl milliseconds?  nil: the token key does not expire

@@ -64,7 +64,7 @@ return {grant, now}
 type PeriodicAcquireParams struct {
 	Lock  string // hash key; owner -> hold count
 	Token string // string key; the last token granted, decimal
-	// string key; the start of the last completed period, in Unix milliseconds, decimal
+	// string key; the time for which the job was last completed, in Unix milliseconds, decimal
 	Completed string
 	Owner     string
 	Lease     time.Duration  // milliseconds

@@ -13,11 +13,11 @@ import (
 
 var periodicCompleteScript = backend.Script{
 	Name: "periodic_complete", Keys: 2, Retry: backend.RetryRepeatable,
-	SHA1: "7c4fe9633266aed7e055689ec2ec4dda50ae670d",
+	SHA1: "5f7f35e53d24ff94ddba406531fd2272dd335079",
 	Source: "\n\n" + `local lock = KEYS[1]
 local completed = KEYS[2]
 local owner = ARGV[1]
-local start = ARGV[2]
+local at = ARGV[2]
 local ttl = ARGV[3]
 
 
@@ -30,20 +30,20 @@ local last = redis.call('get', completed)
 local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end if last and not ((last == '0' or string.match(last, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', last) and not less(last, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
 end
-if not last or less(last, start) then
-  redis.call('set', completed, start, 'px', ttl)
+if not last or less(last, at) then
+  redis.call('set', completed, at, 'px', ttl)
 end
 return 1
 `,
 }
 
-// PeriodicComplete records that the holder of a periodic job's lock has completed a period,
-// unless a later period is recorded.
+// PeriodicComplete records that the holder of a periodic job's lock has completed the job for a
+// time, unless a later one is recorded.
 //
 //   - lock: hash key; owner -> hold count
-//   - completed: string key; the start of the last completed period, in Unix milliseconds,
-//     decimal
-//   - start: of the period, in Unix milliseconds
+//   - completed: string key; the time for which the job was last completed, in Unix
+//     milliseconds, decimal
+//   - at: the time for which the job is due, in Unix milliseconds
 //   - ttl: milliseconds; of the record
 //   - returns held: false: owner does not hold the lock, and nothing was recorded
 //   - [backend.ScriptError] NOTANUMBER: the key holds a text that is no whole number
@@ -51,11 +51,9 @@ return 1
 // The script may write, and may be run again if its reply was lost.
 func PeriodicComplete(
 	ctx context.Context, r backend.ScriptRunner,
-	lock, completed, owner string, start int64, ttl time.Duration,
+	lock, completed, owner string, at int64, ttl time.Duration,
 ) (held bool, err error) {
 	c := scriptcall.Call{Script: &periodicCompleteScript}
-	words := []string{
-		lock, completed, owner, c.Int("start", start), c.Milliseconds("ttl", ttl),
-	}
+	words := []string{lock, completed, owner, c.Int("at", at), c.Milliseconds("ttl", ttl)}
 	return scriptcall.Value(c.Run(ctx, r, 2, words), "held", backend.Reply.Bool)
 }
