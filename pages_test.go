@@ -95,6 +95,33 @@ func TestKeysAndMessagesAreListed(t *testing.T) {
 	})
 }
 
+// TestErrorsAndWarningsExist finds texts on the pages of errors and of the log that no error has, and no warning. What
+// varies in them does not count.
+func TestErrorsAndWarningsExist(t *testing.T) {
+	t.Parallel()
+	varies := regexp.MustCompile(`"[^"]*"|[\d.]+[mnµ]?s?\b`)
+	errors, code, found := varies.ReplaceAllString(read(t, "hasptest/testdata/errors.txt"), "_"), "", 0
+	walk(t, func(name string) {
+		if strings.HasSuffix(name, ".go") && (strings.HasPrefix(name, "primitives/") || strings.HasPrefix(name, "backend/")) {
+			code += read(t, name)
+		}
+	})
+	for _, heading := range regexp.MustCompile("(?m)^### .*$").FindAllString(read(t, "docs/errors.md"), -1) {
+		for _, text := range regexp.MustCompile("`([a-z0-9][^.`]+|[A-Z]\\w+: [^`]+)`").FindAllStringSubmatch(heading, -1) {
+			said := varies.ReplaceAllString(text[1], "_")
+			begin, _, _ := strings.Cut(said, ": ")
+			require.True(t, strings.Contains(errors, said) || strings.Contains(code, `"`+begin), heading)
+			found++
+		}
+	}
+	_, log, _ := strings.Cut(read(t, "docs/operate/monitoring.md"), "\n## The log\n")
+	for _, warning := range regexp.MustCompile("(?m)^\\| `([^`]+?)(?:\\.\\.\\.)?`").FindAllStringSubmatch(log, -1) {
+		require.Contains(t, code, `"`+warning[1], "docs/operate/monitoring.md")
+		found++
+	}
+	require.Greater(t, found, 35)
+}
+
 // TestNamesForOpenTelemetryAreListed compares the metrics and attributes on their page with those of the module.
 func TestNamesForOpenTelemetryAreListed(t *testing.T) {
 	t.Parallel()
