@@ -16,7 +16,6 @@ import (
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -27,20 +26,8 @@ const crowdClients = 20
 // crowd is how many waiters there are: in a part of the matrix fewer.
 var crowd = map[bool]int{true: 1000, false: 200}[cells.Whole()]
 
-// crowdOf makes n clients on a server of the test's own. None polls.
-func crowdOf(t *testing.T, n int) (*servers.Server, []*primitives.Client) {
-	t.Helper()
-	s := servers.Start(t, servers.Redis, nil)
-	clients := make([]*primitives.Client, n)
-	for i := range clients {
-		a := cells.Adapters()[i%len(cells.Adapters())]
-		clients[i] = a.Primitives(t, cells.At(s.Addr()), &primitives.Options{PollInterval: time.Hour})
-	}
-	return s, clients
-}
-
 // awaitListeners waits until every client listens on the channel.
-func awaitListeners(t *testing.T, s *servers.Server, channel string) {
+func awaitListeners(t *testing.T, s cells.Server, channel string) {
 	t.Helper()
 	all := backend.ArrayReply([]backend.Reply{
 		backend.StringReply(channel), backend.IntegerReply(crowdClients),
@@ -57,11 +44,11 @@ func awaitListeners(t *testing.T, s *servers.Server, channel string) {
 func TestLatchReleasesACrowd(t *testing.T) {
 	cells.Proof(t)
 	t.Parallel()
-	for name, open := range map[string]func(t *testing.T, s *servers.Server, l *primitives.CountDownLatch){
-		"CountDown": func(t *testing.T, _ *servers.Server, l *primitives.CountDownLatch) {
+	for name, open := range map[string]func(t *testing.T, s cells.Server, l *primitives.CountDownLatch){
+		"CountDown": func(t *testing.T, _ cells.Server, l *primitives.CountDownLatch) {
 			cells.Want(t, int64(0))(l.CountDown(t.Context()))
 		},
-		"KilledConnections": func(t *testing.T, s *servers.Server, l *primitives.CountDownLatch) {
+		"KilledConnections": func(t *testing.T, s cells.Server, l *primitives.CountDownLatch) {
 			_, err := s.Do("DEL", l.Name())
 			require.NoError(t, err)
 			_, err = s.Do("CLIENT", "KILL", "TYPE", "pubsub")
@@ -76,10 +63,11 @@ func TestLatchReleasesACrowd(t *testing.T) {
 }
 
 func releaseCrowd(
-	t *testing.T, open func(t *testing.T, s *servers.Server, l *primitives.CountDownLatch),
+	t *testing.T, open func(t *testing.T, s cells.Server, l *primitives.CountDownLatch),
 ) {
 	t.Helper()
-	s, clients := crowdOf(t, crowdClients)
+	s := cells.StartServer(t)
+	clients := s.Clients(t, crowdClients, &primitives.Options{PollInterval: time.Hour})
 	latch := clients[0].NewCountDownLatch("crowd")
 	cells.Want(t, true)(latch.InitCount(t.Context(), 1))
 	ctx, cancel := context.WithTimeout(t.Context(), conformance.Patience)
@@ -98,9 +86,9 @@ func releaseCrowd(
 	require.Eventually(t, func() bool { return looked.Load() == int64(crowd) },
 		conformance.Patience, time.Millisecond)
 	require.Zero(t, released.Load(), "nobody goes on early")
-	before := cells.Server{Server: s}.Commands(t)
+	before := s.Commands(t)
 	open(t, s, latch)
 	all.Wait()
 	require.EqualValues(t, crowd, released.Load())
-	t.Logf("%d waiters of %d clients: %d commands", crowd, crowdClients, cells.Server{Server: s}.Commands(t)-before)
+	t.Logf("%d waiters of %d clients: %d commands", crowd, crowdClients, s.Commands(t)-before)
 }

@@ -98,51 +98,6 @@ func agree(t *testing.T, s server, n int) bool {
 		cells.Number(t, s, "HLEN", deadlines) == n
 }
 
-// TestHandOverCommandsStayConstant counts the commands of ten hand-overs while ten wait, and while 300
-// do.
-func TestHandOverCommandsStayConstant(t *testing.T) {
-	cells.Proof(t)
-	t.Parallel()
-	few, many := handOverCommands(t, 20), handOverCommands(t, 310)
-	t.Logf("%d commands for ten hand-overs with 10 to 20 waiters, %d with 300 to 310", few, many)
-	// Redisson's would be 3 000 more. Pings, which keep subscriptions alive, count too.
-	require.InDelta(t, few, many, 150)
-	require.Less(t, many, 10*50)
-}
-
-func handOverCommands(t *testing.T, waiters int) int {
-	t.Helper()
-	s := start(t)
-	clients := s.Clients(t, 10, noPoll)
-	holder, err := clients[0].NewFairLock(key, &primitives.FairLockOptions{Lease: time.Hour}).Lock(t.Context())
-	require.NoError(t, err)
-	c := s.waitInTurn(t, waiters, clients, &primitives.FairLockOptions{
-		Lease: time.Hour, WaiterTimeout: 10 * time.Hour,
-	})
-	s.awaitListening(t, waiters)
-	settled := s.Commands(t)
-	s.Await(t, "the tries at subscribing are over", func() bool {
-		before := settled
-		settled = s.Commands(t)
-		return settled-before <= 2 // INFO itself, and a ping
-	})
-	before := s.Commands(t)
-	require.NoError(t, holder.Release(t.Context()))
-	for i := range 10 {
-		g := c.next(t)
-		require.Equal(t, i, g.waiter)
-		require.NoError(t, g.lease.Release(t.Context()))
-	}
-	last := c.next(t)
-	taken := s.Commands(t) - before
-	for _, cancel := range c.cancel[last.waiter+1:] {
-		cancel()
-	}
-	s.awaitQueue(t, 0)
-	require.NoError(t, last.lease.Release(t.Context()))
-	return taken
-}
-
 // TestScoresFallByOneCommandPerThousand lets a first waiter leave before 2500 others.
 func TestScoresFallByOneCommandPerThousand(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,5 @@
-// Package fair has tests of the fair lock's queue on real servers: its order, its repair, what the dead
-// cost, and how many commands a hand-over takes.
+// Package fair has tests of the fair lock's queue on real servers: its order, its repair, and what the
+// dead cost.
 package fair
 
 import (

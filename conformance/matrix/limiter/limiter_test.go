@@ -1,5 +1,5 @@
 // Package limiter has tests of rate limiters: an hour of virtual time beside an exact model, and windows of
-// many clients on real servers. What waiting costs is counted in scripts.
+// many clients on real servers.
 package limiter
 
 import (

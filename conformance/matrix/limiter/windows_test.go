@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -99,74 +98,4 @@ func TestWindowsOfManyClients(t *testing.T) {
 		(sum / (clients * callers)).Round(time.Millisecond), (ideal / (clients * callers)).Round(time.Millisecond))
 	require.LessOrEqual(t, most, permits)
 	require.Len(t, grants.all, clients*callers)
-}
-
-// crowdClients are those whose waiters are counted.
-const crowdClients = 20
-
-// crowds are how many waiters they have: in a part of the matrix fewer.
-var crowds = map[bool][]int{true: {10, 100, 1000}, false: {10, 200}}[cells.Whole()]
-
-// TestWaitersCostTheSame counts the scripts for each grant, of few waiters and of many: each client asks
-// for all of its own, so that it is no matter how many these are.
-func TestWaitersCostTheSame(t *testing.T) {
-	cells.Proof(t)
-	t.Parallel()
-	for _, waiters := range crowds {
-		t.Run(fmt.Sprint(waiters), func(t *testing.T) {
-			t.Parallel()
-			perGrant := scriptsPerGrant(t, waiters)
-			t.Logf("%d waiters of %d clients: %.1f scripts for each grant", waiters, crowdClients, perGrant)
-			// Each client tries once for each permit that comes back, and once when none is left.
-			require.Less(t, perGrant, 2.0*crowdClients)
-		})
-	}
-}
-
-// scriptsPerGrant has so many wait for what is used up, and returns how many scripts each grant takes.
-func scriptsPerGrant(t *testing.T, waiters int) float64 {
-	t.Helper()
-	const permits, interval = 100, 500 * time.Millisecond
-	s := cells.StartServer(t)
-	var limiters []*primitives.RateLimiter
-	for i := range crowdClients {
-		a := cells.Adapters()[i%len(cells.Adapters())]
-		c := a.Primitives(t, cells.At(s.Addr()), &primitives.Options{PollInterval: time.Hour})
-		limiters = append(limiters, c.NewRateLimiter("crowd", nil))
-	}
-	hour := primitives.Rate{Permits: permits, Interval: time.Hour}
-	require.NoError(t, limiters[0].SetRate(t.Context(), hour))
-	require.NoError(t, limiters[0].Acquire(t.Context(), permits))
-	ctx, cancel := context.WithTimeout(t.Context(), conformance.Patience)
-	defer cancel()
-	granted := make(chan error, waiters)
-	for i := range waiters {
-		go func() { granted <- limiters[i%crowdClients].Acquire(ctx, 1) }()
-	}
-	channel, listeners := "hasp_rate_limiter:{crowd}", int64(min(waiters, crowdClients))
-	require.Eventually(t, func() bool {
-		reply, err := s.Do("PUBSUB", "NUMSUB", channel)
-		items, _ := reply.Items()
-		n, _ := items[1].Int()
-		return err == nil && n == listeners
-	}, conformance.Patience, 20*time.Millisecond)
-	settled(t, s, int(listeners)+waiters)
-	before := s.Calls(t, "evalsha")
-	require.NoError(t, limiters[0].SetRate(ctx, primitives.Rate{Permits: permits, Interval: interval}))
-	for range waiters {
-		require.NoError(t, <-granted)
-	}
-	return float64(s.Calls(t, "evalsha")-before) / float64(waiters)
-}
-
-// settled returns when so many scripts have run at least, and no more come: all wait.
-func settled(t *testing.T, s cells.Server, least int) {
-	t.Helper()
-	last := 0
-	require.Eventually(t, func() bool {
-		now := s.Calls(t, "evalsha")
-		same := now == last && now >= least
-		last = now
-		return same
-	}, conformance.Patience, 200*time.Millisecond)
 }

@@ -1,0 +1,216 @@
+package crowds
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// acquire waits for an object. What it returns gives the object back.
+type acquire = func(ctx context.Context, c *primitives.Client) (giveBack, error)
+
+type giveBack = func(ctx context.Context) error
+
+// handOver is an object that is handed from waiter to waiter, and what each grant may cost the server.
+type handOver struct {
+	acquire acquire
+	first   acquire // what the test acquires before anybody waits; nil: as acquire
+	holds   int     // how often; 0: once
+	returns bool    // each waiter waits again when it has had the object
+	apart   bool    // each waiter listens on a channel of its own
+
+	sizes  []size
+	counts func(s cells.Server, t testing.TB) int
+	most   func(few float64) float64 // what a grant costs at most, by what it costs in the first of sizes
+}
+
+// size is how many clients have how many waiters, and how many grants are counted.
+type size struct{ clients, waiters, grants int }
+
+// commands counts all commands, those of scripts included. The pings of subscriptions count, too.
+func commands(s cells.Server, t testing.TB) int { return s.Commands(t) }
+
+// scripts counts scripts alone.
+func scripts(s cells.Server, t testing.TB) int { return s.Calls(t, "evalsha") }
+
+// giveBackOf returns what releases a lease.
+func giveBackOf(l *primitives.Lease, err error) (giveBack, error) {
+	if err != nil {
+		return nil, err
+	}
+	return l.Release, nil
+}
+
+// Leases that nobody renews during a test, and waiters that nobody takes for dead.
+const lease, waiterTimeout = time.Hour, 10 * time.Hour
+
+// handOvers are those of each kind of waiting.
+var handOvers = map[string]handOver{
+	// Redisson's would take 300 more for each grant of the greater size.
+	"FairLock": {
+		acquire: func(ctx context.Context, c *primitives.Client) (giveBack, error) {
+			return giveBackOf(c.NewFairLock("crowd", &primitives.FairLockOptions{Lease: lease, WaiterTimeout: waiterTimeout}).Lock(ctx))
+		},
+		apart: true, sizes: []size{{10, 20, 10}, {10, 310, 10}},
+		counts: commands, most: func(few float64) float64 { return min(50, few+15) },
+	},
+	"CountingSemaphoreByTime":    countingHandOver(primitives.ByTime),
+	"CountingSemaphoreByArrival": countingHandOver(primitives.ByArrival),
+	// A release, a grant, and at most one refusal of each client: 9, 8 and 5 commands, and the EVALSHA.
+	"PermitSemaphore": {
+		acquire: func(ctx context.Context, c *primitives.Client) (giveBack, error) {
+			return giveBackOf(c.NewPermitSemaphore("crowd", nil).Acquire(ctx, 1))
+		},
+		first: func(ctx context.Context, c *primitives.Client) (giveBack, error) {
+			s := c.NewPermitSemaphore("crowd", nil)
+			if _, err := s.InitPermits(ctx, 1); err != nil {
+				return nil, err
+			}
+			return giveBackOf(s.Acquire(ctx, 1))
+		},
+		returns: true, sizes: []size{{crowdClients, 100, 400}, {crowdClients, 1000, 400}, {crowdClients, 10, 400}},
+		counts: commands, most: func(few float64) float64 { return min(10+9+6*crowdClients, 1.5*few) },
+	},
+	// Each client tries once for each permit that comes back, and once when none is left.
+	"RateLimiter": {
+		acquire: func(ctx context.Context, c *primitives.Client) (giveBack, error) {
+			return func(context.Context) error { return nil }, c.NewRateLimiter("crowd", nil).Acquire(ctx, 1)
+		},
+		first: usedUpRate, sizes: []size{{crowdClients, 10, 10}, {crowdClients, crowd, crowd}},
+		counts: scripts, most: func(float64) float64 { return 2 * crowdClients },
+	},
+	// A release tells the next holder alone. So the cost does not grow with the number of clients as that of a Lock
+	// does, which is ten times as much with 64 clients as with 2. The commands of beats count, too: a slow machine
+	// has more of them in the time of a hand-over.
+	"Mutex": {
+		acquire: func(ctx context.Context, c *primitives.Client) (giveBack, error) {
+			return giveBackOf(c.NewMutex("crowd", nil).Lock(ctx))
+		},
+		returns: true, sizes: []size{{2, 2, 200}, {8, 8, 200}, {64, 64, 640}},
+		counts: commands, most: func(few float64) float64 { return 3 * few },
+	},
+}
+
+// countingHandOver has a semaphore of five slots.
+func countingHandOver(order primitives.CountingOrder) handOver {
+	const slots = 5
+	return handOver{
+		acquire: func(ctx context.Context, c *primitives.Client) (giveBack, error) {
+			return giveBackOf(c.NewCountingSemaphore("crowd", slots, &primitives.CountingSemaphoreOptions{
+				Order: order, Lease: lease, WaiterTimeout: waiterTimeout,
+			}).Acquire(ctx))
+		},
+		holds: slots, sizes: []size{{crowdClients, crowdClients + 10, 10}, {crowdClients, crowd, 10}},
+		counts: commands, most: func(few float64) float64 { return few*5/4 + 10 },
+	}
+}
+
+// usedUpRate uses up a rate for an hour. To give it back is to make it one of half a second.
+func usedUpRate(ctx context.Context, c *primitives.Client) (giveBack, error) {
+	const permits = 100
+	l := c.NewRateLimiter("crowd", nil)
+	if err := l.SetRate(ctx, primitives.Rate{Permits: permits, Interval: time.Hour}); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		return l.SetRate(ctx, primitives.Rate{Permits: permits, Interval: 500 * time.Millisecond})
+	}, l.Acquire(ctx, permits)
+}
+
+// TestHandOverCostsTheSame counts what each grant costs the server, while few wait, and while many do.
+func TestHandOverCostsTheSame(t *testing.T) {
+	cells.Proof(t)
+	t.Parallel()
+	for name, h := range handOvers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			few := 0.0
+			for i, of := range h.sizes {
+				each := h.cost(t, of)
+				t.Logf("%d waiters of %d clients: each grant costs %.1f", of.waiters, of.clients, each)
+				if i == 0 {
+					few = each
+				}
+				require.LessOrEqual(t, each, h.most(few), "%+v", of)
+			}
+		})
+	}
+}
+
+// cost returns what each grant costs.
+func (h handOver) cost(t *testing.T, of size) float64 {
+	t.Helper()
+	s := cells.StartServer(t)
+	clients := s.Clients(t, of.clients, &primitives.Options{PollInterval: time.Hour})
+	ctx, cancel := context.WithTimeout(t.Context(), 4*conformance.Patience)
+	defer cancel()
+	first, held := h.first, []giveBack(nil)
+	if first == nil {
+		first = h.acquire
+	}
+	for range max(1, h.holds) {
+		one, err := first(ctx, clients[0])
+		require.NoError(t, err)
+		held = append(held, one)
+	}
+	granted, again := make(chan giveBack), make(chan struct{})
+	var all sync.WaitGroup
+	for i := range of.waiters {
+		all.Go(func() { h.wait(ctx, clients[i%of.clients], granted, again) })
+	}
+	channels := min(of.waiters, of.clients)
+	if h.apart {
+		channels = of.waiters
+	}
+	settle(t, s, len(held)+of.waiters+channels) // A try of each waiter, and one once it listens.
+	before := h.counts(s, t)
+	for range of.grants {
+		require.NoError(t, held[0](ctx))
+		held = append(held[1:], cells.Within(t, conformance.Patience, "a grant", granted))
+		if h.returns {
+			again <- struct{}{}
+		}
+	}
+	settle(t, s, 0)
+	each := float64(h.counts(s, t)-before) / float64(of.grants)
+	cancel()
+	all.Wait()
+	return each
+}
+
+// wait waits for the object, and hands it to the test, which gives it back.
+func (h handOver) wait(ctx context.Context, c *primitives.Client, granted chan<- giveBack, again <-chan struct{}) {
+	for {
+		got, err := h.acquire(ctx, c)
+		if err != nil {
+			return
+		}
+		select {
+		case granted <- got:
+		case <-ctx.Done():
+			return
+		}
+		if !h.returns {
+			return
+		}
+		<-again
+	}
+}
+
+// settle waits until so many scripts have run at least, and then nothing but INFO and pings: all wait.
+func settle(t *testing.T, s cells.Server, least int) {
+	t.Helper()
+	last := s.Commands(t)
+	s.Await(t, "nobody tries", func() bool {
+		before := last
+		last = s.Commands(t)
+		return last-before <= 2 && s.Calls(t, "evalsha") >= least
+	})
+}
