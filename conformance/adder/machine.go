@@ -30,24 +30,20 @@ type tally struct {
 	count int64
 }
 
-// slow is a backend whose scripts take a while on the way there, and back.
-type slow struct {
-	backend.Backend
-	latency time.Duration
-}
-
-// Run implements [backend.ScriptRunner].
-func (s *slow) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	time.Sleep(s.latency)
-	defer time.Sleep(s.latency)
-	return s.Backend.Run(ctx, script, keys, args)
+// slow returns b with scripts that take a while on the way there, and back.
+func slow(b backend.Backend, latency time.Duration) backend.Backend {
+	r := &harness.Runner{Backend: b}
+	r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+		time.Sleep(latency)
+		defer time.Sleep(latency)
+		return r.Good(ctx, c)
+	}
+	return r
 }
 
 func newMachine(ctx context.Context, e *harness.Env, latency time.Duration) *machine {
 	m := &machine{e: e}
-	shared, other := &slow{e.Backend(ctx), latency}, &slow{e.Backend(ctx), latency}
+	shared, other := slow(e.Backend(ctx), latency), slow(e.Backend(ctx), latency)
 	for _, b := range []backend.Backend{shared, shared, other} {
 		c := must.Get(primitives.New(b, nil))
 		e.AtEnd(func(ctx context.Context) { _ = c.Close(ctx) })

@@ -146,7 +146,7 @@ func (p *Primitive[S, I, O]) conflicts(ctx context.Context, e *harness.Env) {
 // refusesInput makes calls that must fail before they reach the backend: with bad names and inputs, with
 // a context that has ended, and after Close.
 func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
-	c, counted := CountedClient(ctx, e, nil)
+	c, runs := CountedClient(ctx, e, nil)
 	isField := func(_ *Op[S, I, O], err error) {
 		must.Not(!errors.As(err, new(*primitives.FieldError)), "returned %v, want a FieldError", err)
 	}
@@ -166,10 +166,10 @@ func (p *Primitive[S, I, O]) refusesInput(ctx context.Context, e *harness.Env) {
 		}
 	})
 	must.Do(c.Close(ctx))
-	before := counted.Calls.Load()
+	before := runs.Load()
 	p.each(ctx, c, e.Key("x"), func(_ *Op[S, I, O], err error) { must.Wrap(err, primitives.ErrClosed) })
 	sure := slices.ContainsFunc(p.Ops, func(op Op[S, I, O]) bool { return op.SentAfterCancel })
-	must.Not(counted.Calls.Load() != before || before > 0 && !sure, "%d calls reached the backend", counted.Calls.Load())
+	must.Not(runs.Load() != before || before > 0 && !sure, "%d calls reached the backend", runs.Load())
 }
 
 // lives sets, reads and removes the end of an object's life by each method of [Lived].

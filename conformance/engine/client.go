@@ -66,40 +66,18 @@ func WantField(err error, field string) {
 	must.Not(!errors.As(err, &bad) || bad.Field != field, "returned %w, want a FieldError of %s", err, field)
 }
 
-// Counter counts what a client asks of its backend, which takes no batches, and the runs that have
-// ended.
-type Counter struct {
-	backend.Backend
-	Calls, Ended atomic.Int64
-}
-
-// CountedClient makes a client whose calls of the backend are counted.
-func CountedClient(
-	ctx context.Context, e *harness.Env, o *primitives.Options,
-) (*primitives.Client, *Counter) {
-	var counted *Counter
+// CountedClient makes a client over a backend that takes no batches, and counts its runs that have ended.
+func CountedClient(ctx context.Context, e *harness.Env, o *primitives.Options) (*primitives.Client, *atomic.Int64) {
+	ended := new(atomic.Int64)
 	c, _ := ClientOver(ctx, e, o, func(b backend.Backend) backend.Backend {
-		counted = &Counter{Backend: b}
-		return counted
+		r := &harness.Runner{Backend: b}
+		r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+			defer ended.Add(1)
+			return r.Good(ctx, c)
+		}
+		return r
 	})
-	return c, counted
-}
-
-// Run implements [backend.ScriptRunner].
-func (c *Counter) Run(
-	ctx context.Context, s *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	c.Calls.Add(1)
-	defer c.Ended.Add(1)
-	return c.Backend.Run(ctx, s, keys, args)
-}
-
-// Subscribe implements [backend.Subscriber].
-func (c *Counter) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
-	c.Calls.Add(1)
-	return c.Backend.Subscribe(ctx, channel, handler)
+	return c, ended
 }
 
 // SideName returns the name of what belongs to a key, in the key's slot, as Redisson makes it.

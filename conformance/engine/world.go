@@ -92,9 +92,11 @@ func (w *world) newParty(ctx context.Context, i int) *party {
 		p.prefix, o.KeyPrefix = objectPrefix, objectPrefix
 	}
 	p.client, _ = ClientOver(ctx, w.Env, o, func(b backend.Backend) backend.Backend {
+		server := &harness.Runner{Backend: b, Instead: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+			return w.onServer(ctx, b, c)
+		}}
 		p.link = &troubled{
-			Backend: &nearServer{Backend: b, world: w}, reach: func(s string) { w.reach(s) },
-			deafened: func(n int) { w.deafened(p, n) },
+			Backend: server, reach: func(s string) { w.reach(s) }, deafened: func(n int) { w.deafened(p, n) },
 		}
 		return single{&nearClient{troubled: p.link, world: w, party: i}}
 	})
@@ -171,21 +173,12 @@ func (w *world) deafened(p *party, n int) {
 	p.heard = time.Now()
 }
 
-// nearServer sees scripts behind a client's link, one at a time.
-type nearServer struct {
-	backend.Backend
-	world *world
-}
-
-// Run implements backend.ScriptRunner.
-func (n *nearServer) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (reply backend.Reply, err error) {
-	w := n.world
+// onServer sees a script behind a client's link, and runs it: one at a time.
+func (w *world) onServer(ctx context.Context, b backend.Backend, c backend.Call) (reply backend.Reply, err error) {
 	r := ctx.Value(runKey{}).(*scriptRun) //nolint:forcetypeassert // nearClient's.
 	w.note(func() {
 		// Whatever becomes of the caller: a link may lose the answer, but the machine needs it.
-		reply, err = n.Backend.Run(context.WithoutCancel(ctx), script, keys, args)
+		reply, err = b.Run(context.WithoutCancel(ctx), c.Script, c.Keys, c.Args)
 		r.ran, r.reply, r.err = w.serverNow(), reply, err
 		w.watch.ran(r)
 	})

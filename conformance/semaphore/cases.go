@@ -56,14 +56,14 @@ func isMadeByTheFirst(ctx context.Context, e *harness.Env) {
 // pollFindsItGone has two callers wait: the first without, the second with the option Permits. Another program
 // deletes the semaphore without a message.
 func pollFindsItGone(ctx context.Context, e *harness.Env) {
-	c, counted := engine.CountedClient(ctx, e, &primitives.Options{PollInterval: 500 * time.Millisecond})
+	c, runs := engine.CountedClient(ctx, e, &primitives.Options{PollInterval: 500 * time.Millisecond})
 	name := e.Key("permits")
 	e.Command(ctx, "SET", name, "0")
 	var waiting []<-chan error
 	for _, o := range []*primitives.SemaphoreOptions{nil, {Permits: 1}} {
-		looks := counted.Ended.Load() + 3 // Of both: the first ones, and polls.
+		looks := runs.Load() + 3 // Of both: the first ones, and polls.
 		waiting = append(waiting, must.Start(func() { must.Do(c.NewSemaphore(name, o).Acquire(ctx, 1)) }))
-		harness.Eventually(ctx, "it to have looked", func() bool { return counted.Ended.Load() >= looks })
+		harness.Eventually(ctx, "it to have looked", func() bool { return runs.Load() >= looks })
 	}
 	e.Command(ctx, "DEL", name)
 	harness.Finish("the second", waiting[1])
