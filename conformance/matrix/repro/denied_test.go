@@ -257,7 +257,7 @@ func TestReleasesDeniedForOneKeyKeepOneLock(t *testing.T) {
 	})
 }
 
-func TestTokenKeyOfAnotherKindIsNamed(t *testing.T) {
+func TestSideKeyOfAnotherKindIsNamed(t *testing.T) {
 	t.Parallel()
 	server, c := inProcess(t, nil)
 	const token = "redisson_lock_token:{x}"
@@ -278,6 +278,10 @@ func TestTokenKeyOfAnotherKindIsNamed(t *testing.T) {
 	lease, err := c.NewReadWriteLock("x", nil).ReadLock().Lock(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, lease.Token())
+	cells.Text(t, server, "RPUSH", "hasp_lock_holder:{y}", "a")
+	_, err = c.NewLock("y", nil).Holder(t.Context())
+	require.ErrorIs(t, err, primitives.ErrConflict)
+	require.ErrorContains(t, err, `the holder's key "hasp_lock_holder:{y}" of this lock holds a list`)
 }
 
 // unwilling is a backend whose server refuses renewals, as after a change of its access list.

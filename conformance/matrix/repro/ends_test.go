@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,6 +47,14 @@ func ends(c *primitives.Client) map[string][]step {
 	semaphore := c.NewSemaphore("semaphore", nil)
 	permits := c.NewPermitSemaphore("permits", nil)
 	limiter := c.NewRateLimiter("limiter", nil)
+	fenced, token, counted := c.NewFencedLock("fenced", nil), c.NewAtomicLong("redisson_lock_token:{fenced}"), c.NewAtomicLong("latch")
+	grant := func(ctx context.Context) (any, error) {
+		lease, err := fenced.Lock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return lease.Token(), lease.Release(ctx)
+	}
 	init := func(g *primitives.IDGenerator, first, size int64) step {
 		return step{"Init", func(ctx context.Context) (any, error) { return g.Init(ctx, first, size) }, true, nil}
 	}
@@ -54,6 +63,8 @@ func ends(c *primitives.Client) map[string][]step {
 	return map[string][]step{
 		"AtomicLong": {
 			{"Store", only(long.Store, int64(most)), nil, nil},
+			{"ExpireAt", with(long.ExpireAt, time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)), true, nil},
+			{"TTL", get(long.TTL), primitives.NoExpiry - 1, nil}, // A duration has 292 years.
 			{"Add", with(long.Add, 1), int64(0), overflow},
 			{"Load", get(long.Load), int64(most), nil},
 			{"Decrement", get(long.Decrement), int64(most - 1), nil},
@@ -85,6 +96,18 @@ func ends(c *primitives.Client) map[string][]step {
 			{"Delete", get(latch.Delete), true, nil},
 			{"InitCount", with(latch.InitCount, inexact+1), true, nil},
 			{"CountDown", get(latch.CountDown), inexact, nil},
+			{"Store", only(counted.Store, int64(least)), nil, nil}, // Redisson's trySetCount may do so.
+			{"CountDown", get(latch.CountDown), int64(0), nil},
+		},
+		"FencedLock": { // The clock has not passed these tokens.
+			{"Store", only(token.Store, inexact), nil, nil},
+			{"Lock", grant, inexact + 1, nil},
+			{"Store", only(token.Store, int64(1e16-1)), nil, nil},
+			{"Lock", grant, int64(1e16), nil},
+			{"Store", only(token.Store, int64(most-1)), nil, nil},
+			{"Lock", grant, int64(most), nil},
+			{"Lock", grant, nil, primitives.ErrConflict},
+			{"LastToken", get(fenced.LastToken), int64(most), nil},
 		},
 		"IDGenerator": {
 			init(ids, most-9, 5), next(ids, most-9), next(ids, most-8), next(ids, most-7), next(ids, most-6),

@@ -59,7 +59,7 @@ func TestForeignHashIsAConflict(t *testing.T) {
 			all := map[string]map[string]func(context.Context) (any, error){
 				"Lock": calls(c.NewLock("x", nil)), "FencedLock": calls(fenced), "SpinLock": calls(c.NewSpinLock("x", nil)),
 				"FairLock": calls(c.NewFairLock("x", nil)), "ReadLock": calls(rw.ReadLock()), "WriteLock": calls(rw.WriteLock()),
-				"RateLimiter": rateCalls(c), "Token": {"LastToken": get(fenced.LastToken)},
+				"RateLimiter": rateCalls(c), "Token": {"LastToken": get(fenced.LastToken), "Holder": get(fenced.Holder)},
 			}
 			for _, fields := range [][]string{
 				{"name", "bob"}, {"name", "bob", "visits", "9000000000000"}, {"mode", "dark"}, {"type", "0"},

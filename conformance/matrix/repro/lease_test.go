@@ -2,6 +2,7 @@ package repro
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,4 +110,22 @@ func TestReleasesPerCancelledAcquire(t *testing.T) {
 			require.Equal(t, int64(1), releases.Load())
 		})
 	}
+}
+
+// TestTokenOutlivesAClockSetBack has a token that is ahead of the server's clock, as after a step
+// back: it is kept until the clock has passed it by TokenTTL. Else tokens would fall.
+func TestTokenOutlivesAClockSetBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const key, back = "redisson_lock_token:{x}", 5 * time.Hour
+		server, c := inProcess(t, &primitives.Options{TokenTTL: time.Minute})
+		before := time.Now().Add(back).UnixMicro()
+		cells.Text(t, server, "SET", key, fmt.Sprint(before))
+		lease := lock(t, c, "x")
+		require.Equal(t, before+1, lease.Token())
+		require.NoError(t, lease.Release(t.Context()))
+		left := cells.Number(t, server, "PTTL", key)
+		require.InDelta(t, (back + time.Minute).Milliseconds(), left, 1)
+		server.Advance(back + time.Minute - time.Millisecond)
+		require.Greater(t, lock(t, c, "x").Token(), before+1)
+	})
 }
