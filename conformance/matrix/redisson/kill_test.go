@@ -22,7 +22,7 @@ func waited(kind string) string     { return kind + "-waited" }
 // The survivors of both sides get all of them: those that the dead read, too, to write.
 func testKilled(t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	if before(3, 38) {
+	if before(3, 46) {
 		t.Skip("Redisson has no setting for how long a killed waiter keeps its place in a fair queue: it is five minutes")
 	}
 	ctx := t.Context() // Leases have to end.
@@ -74,7 +74,7 @@ func startVictim(t *testing.T, at cells.Client) *cells.Child {
 // TestVictim is our process that is killed: it holds locks, and waits for others.
 func TestVictim(t *testing.T) {
 	addrs, _ := cells.AsChild(t)
-	c := cells.Named("Rueidis").Primitives(t, agreeing(cells.Client{Addrs: addrs, Cluster: len(addrs) > 1}),
+	c := cells.Named("Rueidis").Primitives(t, cells.Client{Addrs: addrs, Cluster: len(addrs) > 1},
 		&primitives.Options{WatchdogLease: time.Second})
 	for kind, lockOf := range kinds {
 		_, err := lockOf(c, ownVictims(kind)).Lock(context.Background())

@@ -67,8 +67,9 @@ func testPermits(t *testing.T, ours *primitives.Client, java *peer) {
 		java.does("true", "permits.updateLeaseTime", name, idOf(one), 60_000)
 		java.does("1", "permits.tryRelease", name, idOf(one))
 		require.ErrorIs(t, one.Release(ctx), primitives.ErrLost)
-		java.does("set", "permits.setPermits", name, 1)
-		cells.Want(t, 1)(s.AvailablePermits(ctx))
+		if java.does("set", "permits.setPermits", name, 1) {
+			cells.Want(t, 1)(s.AvailablePermits(ctx))
+		}
 		require.NoError(t, s.SetPermits(ctx, 4))
 		java.does("4", "permits.getPermits", name)
 		java.does("added", "permits.addPermits", name, 1)
@@ -122,7 +123,7 @@ func testPermitsOfTheDead(t *testing.T, ours *primitives.Client, java *peer) {
 // TestPermitVictim is our process that is killed: it holds permits.
 func TestPermitVictim(t *testing.T) {
 	addrs, _ := cells.AsChild(t)
-	c := cells.Named("Rueidis").Primitives(t, agreeing(cells.Client{Addrs: addrs, Cluster: len(addrs) > 1}),
+	c := cells.Named("Rueidis").Primitives(t, cells.Client{Addrs: addrs, Cluster: len(addrs) > 1},
 		&primitives.Options{WatchdogLease: time.Second})
 	_, err := c.NewPermitSemaphore("lent-dead", nil).Acquire(t.Context(), 2)
 	require.NoError(t, err)

@@ -49,7 +49,11 @@ func testRateLimiter(t *testing.T, ours *primitives.Client, java *peer) {
 			require.NoError(t, l.Acquire(ctx, 1))
 			require.InDelta(t, time.Hour, shorten(t, java, name), float64(time.Minute))
 			java.does("true", "rate.tryAcquire", name, 1)
-			require.InDelta(t, time.Hour, shorten(t, java, name), float64(time.Minute))
+			if ttl := shorten(t, java, name); before(3, 38) {
+				t.Log("left out: before 3.38 Redisson does not prolong a limiter")
+			} else {
+				require.InDelta(t, time.Hour, ttl, float64(time.Minute))
+			}
 		}
 		java.does("1", "rate.availablePermits", name)
 		cells.Want(t, true)(l.Delete(ctx))

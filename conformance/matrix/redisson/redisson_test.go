@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
@@ -51,6 +50,7 @@ var tests = []struct {
 // by messages.
 func TestShared(t *testing.T) {
 	if before(3, 22) {
+		t.Log("left out: fenced locks, which are others before 3.22")
 		delete(kinds, "fenced")
 	}
 	for name, topology := range map[string]func(testing.TB, servers.Kind) *cells.Target{
@@ -59,13 +59,12 @@ func TestShared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			libraries(t) // It skips.
-			at := agreeing(topology(t, servers.Redis).Client())
-			ours := cells.Named("Rueidis").Primitives(t, at, &primitives.Options{PollInterval: time.Hour})
-			java := startPeer(t, at)
+			java := startPeer(t, topology(t, servers.Redis).Client())
+			ours := cells.Named("Rueidis").Primitives(t, java.at, &primitives.Options{PollInterval: time.Hour})
 			for _, test := range tests {
 				t.Run(test.name, func(t *testing.T) {
-					if at.Cluster && at.Sharded == backend.ShardedOff && strings.Contains(test.name, "Adder") {
-						t.Skip("adders need sharded messages in a cluster: PUBLISH counts the receivers of one node")
+					if java.at.Cluster && strings.Contains(test.name, "Adder") && before(3, 28) {
+						t.Skip("before 3.28 adders use PUBLISH in a cluster, which counts the receivers of one node")
 					}
 					java.t = t
 					test.run(t, ours, java)

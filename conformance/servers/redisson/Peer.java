@@ -5,6 +5,7 @@ import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.LongSummaryStatistics;
 import java.util.Map;
@@ -15,6 +16,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.IntFunction;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -104,6 +106,8 @@ public class Peer {
 
   private Object call(String method, String name, String[] words) throws Exception {
     return switch (method) {
+      case "client.isSharded" -> // Whether its messages in a cluster are sharded.
+          ((Redisson) redisson).getCommandExecutor().getConnectionManager().getSubscribeService().isShardingSupported();
       case "semaphore.trySetPermits" -> redisson.getSemaphore(name).trySetPermits(integer(words, 3));
       case "semaphore.availablePermits" -> redisson.getSemaphore(name).availablePermits();
       case "semaphore.drainPermits" -> redisson.getSemaphore(name).drainPermits();
@@ -131,11 +135,7 @@ public class Peer {
       case "permits.availablePermits" -> permits(name).availablePermits();
       case "permits.acquiredPermits" -> permits(name).acquiredPermits();
       case "permits.getPermits" -> permits(name).getPermits();
-      case "permits.acquire" -> integer(words, 3) == 1 && integer(words, 4) == 0 ? permits(name).acquire()
-          : integer(words, 3) == 1 ? permits(name).acquire(integer(words, 4), TimeUnit.MILLISECONDS)
-          : String.join(",", integer(words, 4) == 0
-          ? permits(name).acquire(integer(words, 3))
-          : permits(name).acquire(integer(words, 3), integer(words, 4), TimeUnit.MILLISECONDS));
+      case "permits.acquire" -> String.join(",", acquire(permits(name), integer(words, 3), integer(words, 4)));
       case "permits.tryRelease" -> !words[3].contains(",") ? permits(name).tryRelease(words[3]) ? 1 : 0
           : permits(name).tryRelease(List.of(words[3].split(",")));
       case "permits.updateLeaseTime" ->
@@ -154,6 +154,10 @@ public class Peer {
       case "ids.tryInit" -> generator(name).tryInit(integer(words, 3), integer(words, 4));
       case "ids.nextId" -> generator(name).nextId();
       case "longAdder.open" -> {
+        if (longAdders.containsKey(name)
+            && lacks(3, 38, "each object of a client answers, and PUBLISH counts one receiver: there is one object")) {
+          yield "opened another";
+        }
         yield longAdders.putIfAbsent(name, redisson.getLongAdder(name)) == null ? "opened" : "opened another";
       }
       case "longAdder.openMapped" -> { // By a client whose names begin with a prefix.
@@ -164,11 +168,8 @@ public class Peer {
         yield "added";
       }
       case "longAdder.addMany" -> addMany(longAdders.get(name), integer(words, 3));
-      case "longAdder.sum" -> longAdders.get(name).sum();
-      case "longAdder.reset" -> {
-        longAdders.get(name).reset();
-        yield "reset";
-      }
+      case "longAdder.sum" -> ask(longAdders.get(name)::sum);
+      case "longAdder.reset" -> ask(Executors.callable(longAdders.get(name)::reset, "reset"));
       case "longAdder.destroy" -> {
         longAdders.remove(name).destroy();
         yield "destroyed";
@@ -181,11 +182,8 @@ public class Peer {
         doubleAdders.get(name).add(Double.parseDouble(words[3]));
         yield "added";
       }
-      case "doubleAdder.sum" -> doubleAdders.get(name).sum();
-      case "doubleAdder.reset" -> {
-        doubleAdders.get(name).reset();
-        yield "reset";
-      }
+      case "doubleAdder.sum" -> ask(doubleAdders.get(name)::sum);
+      case "doubleAdder.reset" -> ask(Executors.callable(doubleAdders.get(name)::reset, "reset"));
       case "keys.count" -> redisson.getKeys().getKeysStreamByPattern(name).count();
       case "keys.countEndless" -> redisson.getKeys().getKeysStreamByPattern(name)
           .filter(key -> redisson.getKeys().remainTimeToLive(key) == -1).count();
@@ -249,6 +247,32 @@ public class Peer {
     return redisson.getPermitExpirableSemaphore(name);
   }
 
+  /** Whether this version of Redisson is older than that one. If so, it says on standard error what that one mended. */
+  private static boolean lacks(int major, int minor, String mended) {
+    String[] version = Redisson.class.getPackage().getImplementationVersion().split("\\.");
+    boolean old = Integer.parseInt(version[0]) * 1000 + Integer.parseInt(version[1]) < major * 1000 + minor;
+    if (old) {
+      System.err.printf("Redisson %s: before %d.%d %s%n", String.join(".", version), major, minor, mended);
+    }
+    return old;
+  }
+
+  /** Acquires n permits, for so many milliseconds or for ever. */
+  private List<String> acquire(RPermitExpirableSemaphore permits, int n, int millis) throws Exception {
+    if (n > 1 && lacks(3, 51, "a release does not wake a waiter for several permits (6664): several wait for one each")) {
+      List<String> ids = new ArrayList<>();
+      for (Future<List<String>> one : threads.invokeAll(
+          Collections.nCopies(n, (Callable<List<String>>) () -> acquire(permits, 1, millis)))) {
+        ids.addAll(one.get());
+      }
+      return ids;
+    }
+    if (n == 1) { // The oldest versions have no other.
+      return List.of(millis == 0 ? permits.acquire() : permits.acquire(millis, TimeUnit.MILLISECONDS));
+    }
+    return millis == 0 ? permits.acquire(n) : permits.acquire(n, millis, TimeUnit.MILLISECONDS);
+  }
+
   /** Acquires one permit after the other for so many milliseconds. */
   private static Object acquire(RRateLimiter limiter, int millis) throws Exception {
     long end = System.nanoTime() + Duration.ofMillis(millis).toNanos();
@@ -265,13 +289,29 @@ public class Peer {
 
   private final Map<String, RDoubleAdder> doubleAdders = new ConcurrentHashMap<>();
 
+  /** Asks for a sum, or resets. Where the answer may be missed, it asks again. */
+  private <T> T ask(Callable<T> request) throws Exception {
+    for (; ; ) {
+      Future<T> answer = threads.submit(request);
+      try {
+        return answer.get(3, TimeUnit.SECONDS);
+      } catch (TimeoutException late) {
+        if (!lacks(3, 28, "an adder may miss the message that all have answered (5762): it asks again")) {
+          return answer.get();
+        }
+        redisson.getKeys().deleteByPattern("*:semaphore"); // The request's, which stay otherwise.
+        redisson.getKeys().deleteByPattern("*:counter");
+      }
+    }
+  }
+
   /** Adds 1 so many times, and asks for the sum now and then: it must not fall. */
-  private static Object addMany(RLongAdder adder, int times) throws Exception {
+  private Object addMany(RLongAdder adder, int times) throws Exception {
     long last = 0;
     for (int i = 1; i <= times; i++) {
       adder.increment();
       if (i % (times / 20) == 0) {
-        long sum = adder.sum();
+        long sum = ask(adder::sum);
         if (sum < last || sum < i) {
           return "after " + i + " and a sum of " + last + " the sum is " + sum;
         }
@@ -367,7 +407,7 @@ public class Peer {
     return clients.get(i);
   }
 
-  /** The threads that are measured. They stay for a while, so that the next turn need not start them. */
+  /** The threads that are measured, and others. They stay for a while, so that the next turn need not start them. */
   private final ExecutorService threads = Executors.newCachedThreadPool();
 
   /**
