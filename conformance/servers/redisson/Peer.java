@@ -252,7 +252,7 @@ public class Peer {
     String[] version = Redisson.class.getPackage().getImplementationVersion().split("\\.");
     boolean old = Integer.parseInt(version[0]) * 1000 + Integer.parseInt(version[1]) < major * 1000 + minor;
     if (old) {
-      System.err.printf("Redisson %s: before %d.%d %s%n", String.join(".", version), major, minor, mended);
+      System.err.println("Redisson " + String.join(".", version) + ": before " + major + "." + minor + " " + mended);
     }
     return old;
   }
