@@ -102,10 +102,10 @@ func testPermitsMadeByUs(t *testing.T, ours *primitives.Client, java *peer) {
 // testPermitsOfTheDead kills a process of each side, by kill -9, that holds all permits.
 func testPermitsOfTheDead(t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
+	victim := startPeer(t, java.at) // A JVM takes a while, which the bound leaves out.
 	ctx := bounded(t)
 	s := ours.NewPermitSemaphore("lent-dead", &primitives.PermitSemaphoreOptions{Permits: 2})
 	cells.Want(t, true)(s.InitPermits(ctx, 2))
-	victim := startPeer(t, java.at)
 	require.Len(t, victim.ids(victim.begin("permits.acquire", "lent-dead", 2, 5000)), 2)
 	got, answer := beginPermits(t, s, 2)
 	victim.kill()
