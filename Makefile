@@ -16,11 +16,11 @@ HEAVY := bench/peers
 LINT := $(CURDIR)/.bin/lint
 
 # For what runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in virtual time
-# (Go's issue 78156). For verify, so that it compiles for the tests, too. It is fetched if the machine has another.
+# (Go's issue 78156). For verify so that it compiles for the tests, too. It is fetched if the machine has another.
 verify lint portable generate generated tidy test raced plain prove cells waiting planted busy race soak conformance \
 redisson upgrade: export GOTOOLCHAIN := go1.27.4
 
-# Random walks in virtual time are drawn from one seed, so that CI is decided by the code alone. Another HASP_SEED
+# Random walks in virtual time are drawn from one seed, so CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
 test raced plain cells waiting busy: export HASP_SEED ?= 20261125
 
@@ -104,10 +104,11 @@ verify: ## formatted, not larger, tidy, linted, portable, plain English, generat
 lint: $(LINT) ## go vet, staticcheck and others: .ci/lint has the list
 	go vet -vettool=$(LINT) $(patsubst %,./%/...,$(filter-out $(HEAVY),$(MODULES)))
 
-prose: ## the English of pages and comments, by the rules in styles/Hasp
-	.ci/prose README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $$(find docs -name '*.md') \
-		$$(find primitives backend hasptest integration luagen bench examples conformance -name '*.go' \
-			-not -name '*_test.go' -not -name '*.lua.go' -not -path '*/testdata/*')
+prose: ## the English of pages, comments and errors, by the rules in styles/Hasp
+	.ci/prose README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $$(find docs -name '*.md') hasptest/testdata/errors.txt \
+		$$(find doc.go primitives backend hasptest integration luagen bench examples conformance \
+			-name '*.lua' -not -path '*/testdata/*' -o -name '*.go' -not -path '*/testdata/*' -not -name '*.lua.go' \
+			-not \( -name '*_test.go' -not -name 'example*_test.go' -not -path 'examples/*' \))
 
 generate: ## run all generators
 	$(call in_modules,go generate ./...)

@@ -16,7 +16,7 @@ import (
 func ExampleCountDownLatch() {
 	ctx := context.Background()
 	latch := client.NewCountDownLatch("import:2026-11-23") // Each run has a latch of its own name.
-	var records sync.Map                                   // in place of a table of a database
+	var records sync.Map                                   // instead of a table of a database
 
 	for part := range 3 {
 		go func() { // in another process, which may start before the latch is set
@@ -33,7 +33,7 @@ func ExampleCountDownLatch() {
 		}()
 	}
 
-	// If the latch is set, from before a restart, this changes nothing. The latch expires, so that a part whose
+	// If the latch is set, from before a restart, this changes nothing. The latch expires, so a part whose
 	// process has crashed delays the run for an hour at most.
 	if _, err := latch.InitCountWithTTL(ctx, 3, time.Hour); err != nil {
 		log.Fatal(err)

@@ -40,7 +40,7 @@ func ExamplePermitSemaphore() {
 	// Output: heavy work
 }
 
-// A process acquires a permit, and another one does the work and releases the permit. If the other one fails, the
+// A process acquires a permit, and a second process does the work and releases the permit. If the second one fails, the
 // permit returns after ten minutes.
 func ExamplePermitSemaphore_Release() {
 	ctx := context.Background()

@@ -110,7 +110,7 @@ func ExampleLock_Lock_bounded() {
 	// Output: another process still holds the lock
 }
 
-// A lock that one replica has before it is used, so that a failover is less likely to forget it.
+// A lock that one replica has before it is used, so a failover is less likely to forget it.
 func ExampleLockOptions_replicas() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -211,7 +211,7 @@ func ExampleLease_Token() {
 		log.Fatal(err)
 	}
 	pausedRead := claim(paused.Token())
-	if _, err := account.ForceUnlock(ctx); err != nil { // in place of a long pause
+	if _, err := account.ForceUnlock(ctx); err != nil { // instead of a long pause
 		log.Fatal(err)
 	}
 	err = account.Do(ctx, func(_ context.Context, lease *primitives.Lease) error {

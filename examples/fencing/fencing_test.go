@@ -172,7 +172,7 @@ func deposits(t *testing.T, r resource, order string) (accepted int64) {
 	return accepted
 }
 
-// refusesLowerTokens tells apart a missing account, one that nobody has claimed, an equal token, a lower one and a
+// refusesLowerTokens distinguishes a missing account, one that nobody has claimed, an equal token, a lower one and a
 // higher one.
 func refusesLowerTokens(t *testing.T, r resource) {
 	t.Helper()

@@ -69,7 +69,7 @@ func ask(ctx context.Context, q Querier, account string, token int64) error {
 	return refusal(token, fence.Int64)
 }
 
-// Row is an account, and the token of the lock that protects it. Each account has a lock of its own, so that the
+// Row is an account, and the token of the lock that protects it. Each account has a lock of its own, so the
 // tokens of a transaction differ: a MultiLock's lease has them in its Parts.
 type Row struct {
 	Account        string
@@ -93,7 +93,7 @@ func SetAll(ctx context.Context, db *sql.DB, rows ...*Row) error {
 	})
 }
 
-// each calls do for each row in one transaction. The order is the same in every process, so that two transactions
+// each calls do for each row in one transaction. The order is the same in every process, so two transactions
 // never wait for each other.
 func each(ctx context.Context, db *sql.DB, rows []*Row, do func(*sql.Tx, *Row) error) error {
 	tx, err := db.BeginTx(ctx, nil)
