@@ -3,7 +3,7 @@
 //
 //   - primitives: the locks, semaphores, latches and counters, over any backend.
 //   - backend/rueidis, backend/valkey, backend/goredis: backends over a ready client of that driver,
-//     each a module of its own, so that a program gets the one driver that it uses.
+//     each a module of its own, so a program gets the one driver that it uses.
 //   - backend/embedded: a backend with a server inside the process, for tests and examples.
 //
 // What to read, or use, beyond that:

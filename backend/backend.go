@@ -21,7 +21,7 @@ type Backend interface {
 	Close() error
 }
 
-// Capabilities declares what a backend can do, so that primitives need not find out by failing.
+// Capabilities declares what a backend can do, so primitives need not find out by failing.
 type Capabilities struct {
 	// Cluster says that keys are spread over slots: the keys of one script must share a slot
 	// ([Slot]).
@@ -31,7 +31,7 @@ type Capabilities struct {
 	// waiters poll.
 	PubSub bool
 
-	// Sharded says that Subscribe uses SSUBSCRIBE, so that messages must be sent by SPUBLISH,
+	// Sharded says that Subscribe uses SSUBSCRIBE, so messages must be sent by SPUBLISH,
 	// which needs the channel in the slot of the script's keys (S4).
 	Sharded bool
 }
@@ -72,7 +72,7 @@ type ScriptRunner interface {
 	// again while ctx lasts. In every other case without a reply (EOF, reset, time-out,
 	// cancellation, closing) the error must wrap [ErrIndeterminate], and ctx's error too if ctx
 	// ended. A script of class [RetryRepeatable] may be sent again also then. After any other error
-	// reply the script may have run, and what it wrote stands. If the script surely wrote nothing
+	// reply the script may have run, and what it wrote stands. If the script certainly wrote nothing
 	// because no server could be reached, or none that would take it, the error must wrap
 	// [ErrUnavailable], and never [ErrIndeterminate] as well.
 	//

@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // Claim is how the caller of a batch and the backend agree on whether a call may still be sent. A
 // call has one if its caller may leave before the call is sent. The zero value is free, which means
-// that the call surely is not at a server. All methods are safe for concurrent use, and those of the
+// that the call certainly is not at a server. All methods are safe for concurrent use, and those of the
 // backend do nothing on a nil Claim, which means that the caller stays.
 type Claim struct {
 	state atomic.Int32

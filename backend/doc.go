@@ -11,6 +11,6 @@
 // # Errors
 //
 // Adapters classify errors and decide nothing: a server's error reply is a [*ServerError], an
-// unknown outcome wraps [ErrIndeterminate], what surely was not sent wraps neither. [MayHaveRun]
+// unknown outcome wraps [ErrIndeterminate], what certainly was not sent wraps neither. [MayHaveRun]
 // sums that up for a caller that has to clean up. Context errors stay matchable.
 package backend

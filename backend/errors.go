@@ -15,7 +15,7 @@ var (
 	// as long as the backend tries by itself: dialing failed, the client's pool had no connection to
 	// give, the server refused the script unexecuted (LOADING, CLUSTERDOWN, READONLY and their like,
 	// [NotExecuted]), or replies to a script that only reads were lost. The script wrote nothing and
-	// never will, so that the caller may call again. It is wrapped together with the cause, and never
+	// never will, so the caller may call again. It is wrapped together with the cause, and never
 	// together with [ErrIndeterminate].
 	ErrUnavailable = errors.New("no server available")
 
@@ -69,7 +69,7 @@ type ScriptError string
 func (code ScriptError) Error() string { return string(code) }
 
 // NotExecuted reports whether an error reply with this code proves that the command was refused
-// before it ran, so that it may be sent again (R3).
+// before it ran, so it may be sent again (R3).
 func NotExecuted(code string) bool {
 	switch code {
 	case "NOSCRIPT", "MOVED", "ASK", "TRYAGAIN", "LOADING", "BUSY",
@@ -80,7 +80,7 @@ func NotExecuted(code string) bool {
 }
 
 // RefusesWrites reports whether an error reply with this code says that the server takes no writes for now: its
-// memory or its disk is full, or its replicas are missing. It refuses the first write of a script, so that the
+// memory or its disk is full, or its replicas are missing. It refuses the first write of a script, so the
 // script has written nothing.
 func RefusesWrites(code string) bool {
 	return code == "OOM" || code == "NOREPLICAS" || code == "MISCONF"

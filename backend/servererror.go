@@ -144,7 +144,7 @@ var refusals = map[error][]string{
 	ErrNotANumber: {"value is not an integer or out of range", "value is not a valid float"},
 	// Of servers ("CROSSSLOT Keys in request don't hash to the same slot"), and of proxies that have no code for it.
 	ErrCrossSlot: {"same slot"},
-	// Of a command; then of one within a script since Redis 7, and before; then of what scripts ask for rights with,
+	// Of a command; then of one within a script since Redis 7, and before; then of what scripts ask for permissions with,
 	// which Redis 7 brought.
 	ErrNotSupported: {
 		"unknown command", "Unknown Redis command called from", "Invalid command passed to redis.acl_check_cmd",

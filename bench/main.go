@@ -3,7 +3,7 @@
 //
 //	go run ./bench -workloads lock_pair,hand_over -backends rueidis,goredis
 //
-// The subjects of a workload take turns, so that what disturbs one disturbs all. It prints medians of the turns;
+// The subjects of a workload take turns, so what disturbs one disturbs all. It prints medians of the turns;
 // "to bare" is the median of the ratios of each round, with its interval.
 package main
 

@@ -49,7 +49,7 @@
 //
 // # Who judges the suite
 //
-// Cases return errors instead of failing a test ([Case.Check]), so that the suite can be judged, too. For each case of
+// Cases return errors instead of failing a test ([Case.Check]), so the suite can be judged, too. For each case of
 // the contract there is a mutant, a backend broken in one way, which must fail it (conformance/matrix/mutants). Bugs
 // that are put into the code must be found by the tests that are named with them (conformance/planted).
 package conformance

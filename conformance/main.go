@@ -9,7 +9,7 @@ import (
 )
 
 // Main runs the tests of m with -parallel 16, unless another number is given, and returns the exit code. The cases
-// mostly wait, so that there should be more of them at once than the machine has processors:
+// mostly wait, so there should be more of them at once than the machine has processors:
 //
 //	func TestMain(m *testing.M) { os.Exit(conformance.Main(m)) }
 //

@@ -192,7 +192,7 @@ func everyObject(b *book) {
 		{"no server", fmt.Errorf("%w: dial tcp: connection refused", backend.ErrUnavailable)},
 		{"outcome unknown", backend.Indeterminate(errors.New("connection reset"))},
 		{"denied a channel", &backend.ServerError{
-			Code: "NOPERM", Message: "the user has no right to publish redisson_lock__channel:{x}",
+			Code: "NOPERM", Message: "the user may not publish redisson_lock__channel:{x}",
 		}},
 		{"denied a command", &backend.ServerError{
 			Code: "NOPERM", Message: "User app has no permissions to run the 'evalsha' command",

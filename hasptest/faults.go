@@ -40,7 +40,7 @@ func (s *Server) LoseAnswers(n int) { s.spoil(unanswered, n) }
 // Away makes the server unreachable for d, from now on: it keeps its data, and its clock goes on, but
 // each request of a client fails at once with an error that wraps primitives.ErrUnavailable, and is not
 // executed. Subscriptions receive nothing, and new ones wait. Then all is as before: each subscription
-// gets an [backend.EventResubscribed] event, so that waiters try again. A second call while the server is away
+// gets an [backend.EventResubscribed] event, so waiters try again. A second call while the server is away
 // ends the outage at the later of the two times.
 //
 // A lease is not lost before it ends: a holder's renewals are tried again, and a lock with a

@@ -83,7 +83,7 @@
 //	command      a command that a server of the script does not know or does not allow in scripts,
 //	             that has a wrong number of arguments, or that is made at run time
 //	readonly     a write in a read-only script, or a script that could be one
-//	key, channel what is not surely declared, where a command takes a key or a channel; local names,
+//	key, channel what is not certainly declared, where a command takes a key or a channel; local names,
 //	             functions and tables are followed
 //	kind         a command for another kind of key
 //	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; the

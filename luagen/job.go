@@ -27,7 +27,7 @@ type job struct {
 	pkg     string // package of the files; "": found out
 	json    bool   // findings are reported as JSON
 	vetOnly bool   // no Go files are meant
-	strict  bool   // also find faults that only users with few rights meet
+	strict  bool   // also find faults that only users with few permissions meet
 	tables  *check.Tables
 	paths   []string
 

@@ -40,7 +40,7 @@ func TestCommandsWithoutServer(t *testing.T) {
 	require.Equal(t, 2, code)
 }
 
-// keyCalls are calls whose words are all different, so that a place is known by its word.
+// keyCalls are calls whose words are all different, so a place is known by its word.
 var keyCalls = []string{
 	"get a", "set a b", "mset a b c d", "msetnx a b c d", "del a b c", "exists a", "rename a b",
 	"rpoplpush a b", "lmove a b left right", "sinterstore a b c", "zunionstore a 2 b c",

@@ -29,7 +29,7 @@ type Options struct {
 
 	// MaxHold is the longest time for which the watchdog renews one lease, against holders that
 	// hang. MaxHold after the grant the lease is lost, as if it could not be renewed: its contexts
-	// end with [ErrLost], and the client releases it, so that another owner can acquire the lock. A
+	// end with [ErrLost], and the client releases it, so another owner can acquire the lock. A
 	// holder that ignores its contexts continues to work at the same time as the next holder: then
 	// only the fencing token protects the resource. It also bounds each term of an [Election] and each
 	// run of a [PeriodicJob]. For a [RedLock], MaxHold bounds the part on

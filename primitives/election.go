@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// termPause is how long Run waits after a term before it campaigns again, so that other
+	// termPause is how long Run waits after a term before it campaigns again so that other
 	// candidates come first.
 	termPause = time.Second
 
@@ -120,8 +120,8 @@ func (e *Election) MissingRights(ctx context.Context) ([]string, error) {
 //
 // If the leadership is lost, Run waits for lead to return, and campaigns again. After [Election.Resign]
 // it also releases the leadership first. If lead then returns an error of its own, Run ends: an error
-// that matches neither the error nor the cause of lead's context. Between two terms it pauses for a second, so that another
-// candidate comes first. While no server can be reached, or none that accepts writes, Run tries again,
+// that matches neither the error nor the cause of lead's context. Between two terms it pauses for a second so that
+// another candidate comes first. While no server can be reached, or none that accepts writes, Run tries again,
 // with pauses of up to 5 s. The client's Logger receives what ended a term, and the first of several
 // failures.
 //
@@ -131,7 +131,7 @@ func (e *Election) MissingRights(ctx context.Context) ([]string, error) {
 //     [*ReleaseError] with it if the release failed. Nil proves that lead led until it returned, except
 //     after a failover;
 //   - when ctx ends: if this process leads, Run waits for lead to return, releases the leadership, so
-//     that another process leads at once, and returns the same. If this process does not lead, Run
+//     another process leads at once, and returns the same. If this process does not lead, Run
 //     returns nil: a candidate that leaves the election has not failed;
 //   - when the election cannot go on: [ErrClosed], [ErrConflict], [ErrNoPermission], [ErrNotSupported],
 //     a [*FieldError], or another error of [Lock.Lock].

@@ -90,7 +90,8 @@ var (
 	ErrResigned = errors.New("the leader has resigned")
 
 	// ErrClockAhead means that the time that a caller passed to a [PeriodicJob] is ahead of the
-	// server's clock by more than a period. The job did not run, and nothing was recorded. The caller's clock or the server's clock is wrong.
+	// server's clock by more than a period. The job did not run, and nothing was recorded. The caller's clock or the
+	// server's clock is wrong.
 	ErrClockAhead = errors.New("the time is too far ahead of the server's clock")
 
 	// ErrNotRun means that the context of [PeriodicJob.Do] or TryDo ended before this replica could run
@@ -100,9 +101,9 @@ var (
 	ErrNotRun = errors.New("the job was not run")
 
 	// ErrNoPermission means that the server's access list (ACL) denies the user a command, a key or
-	// a channel that the object needs. Nothing was written: an acquire also checks the rights that
-	// its release will need. The error names the missing right, and how to grant it.
-	// docs/operate/acl.md lists the rights that objects need.
+	// a channel that the object needs. Nothing was written: an acquire also checks the permissions that
+	// its release will need. The error names the missing permission, and how to grant it.
+	// docs/operate/acl.md lists the permissions that objects need.
 	ErrNoPermission = backend.ErrNoPermission
 
 	// ErrNotSupported means that the server is older than Redis 7.0, or that the server or the

@@ -46,7 +46,7 @@ type FairLockOptions struct {
 // If a waiter's process crashes or loses its link, the server keeps the waiter's place for
 // WaiterTimeout after the waiter's last try. The next try of another waiter then removes the place.
 // That try comes at most one poll later. The time runs for all waiters of that process at once.
-// Each try removes at most a thousand such waiters, so that no script keeps the server busy for
+// Each try removes at most a thousand such waiters, so no script keeps the server busy for
 // long. If more are left, TryLock and Lock try again at once.
 //
 // If a holder's lease expires without a release, the first waiter notices at its next poll, or

@@ -11,7 +11,7 @@ import (
 )
 
 // IDGenerator returns unique ids: no other caller of any process gets the same id. A client takes
-// the ids from the server in blocks, so that most calls of Next send nothing. Goroutines that need
+// the ids from the server in blocks, so most calls of Next send nothing. Goroutines that need
 // a block at the same time share one request.
 //
 // The ids of one client rise. Between clients they are not in the order of the calls. Some ids are

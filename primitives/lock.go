@@ -31,7 +31,7 @@ type LockOptions struct {
 	Metadata string
 
 	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock returns it, so
-	// that a failover is less likely to lose the lock. If too few acknowledge within
+	// a failover is less likely to lose the lock. If too few acknowledge within
 	// ReplicaTimeout, or the server cannot be asked, the client releases the grant, and another
 	// owner may acquire the lock. Then TryLock returns [ErrReplicas], and Lock tries again after a
 	// pause, for as long as ctx lasts. Zero means that the primary's answer is enough.

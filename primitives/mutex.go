@@ -16,21 +16,21 @@ import (
 	"github.com/hasp-go/hasp/primitives/lease"
 )
 
-// signWorth is the longest time for which a sign of life of a waiter of a [Mutex] counts, unless the
+// heartbeatWorth is the longest time for which a heartbeat of a waiter of a [Mutex] counts, unless the
 // client has a long ClockDrift. A release passes a silent waiter after two thirds of that time. A grant
-// by a release lasts for that time, from the sign on.
-const signWorth = 10 * time.Second
+// by a release lasts for that time, from the heartbeat on.
+const heartbeatWorth = 10 * time.Second
 
 // Mutex is a [Lock] whose release grants it to the next waiter, and sends a message to that waiter
 // alone. Waiters of all clients acquire it in the order in which they came to the server. A
 // hand-over costs the server as many commands for two hundred clients as for two, while a release
 // of a Lock makes several clients try.
 //
-// Every 2.5 seconds, or four times in a shorter lease, a client sends the server signs of life of
+// Every 2.5 seconds, or four times in a shorter lease, a client sends the server heartbeats of
 // its waiters. For the waiters after the first hundred the interval is a third longer. The client
 // removes a waiter that leaves from the queue, in the background. The place of a crashed waiter ends
-// 6.7 s after the waiter's last sign of life. A release before that may grant the mutex to the
-// crashed waiter: then nobody else acquires it until 10 s after that sign. If the lease is shorter
+// 6.7 s after the waiter's last heartbeat. A release before that may grant the mutex to the
+// crashed waiter: then nobody else acquires it until 10 s after that heartbeat. If the lease is shorter
 // than 10 s, these times are two thirds of the lease, and the lease. A long [Options.ClockDrift] lengthens
 // them: to two and three times itself. If a waiter was silent because
 // it could reach no server, it returns to its place. If a holder crashes, the first waiter acquires
@@ -67,12 +67,12 @@ func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 	key := extend.SideName(mutexKey, m.base.Key())
 	m.token, m.queue, m.signs, m.granted = key+mutexTokenKey, key+mutexQueueKey, key+mutexSignsKey, key+mutexChannel
 	m.base = m.base.WithKey(key).WithSideKey("token key", m.token).
-		WithTypedKey("queue", m.queue, "zset").WithTypedKey("signs of life", m.signs, "hash")
+		WithTypedKey("queue", m.queue, "zset").WithTypedKey("heartbeats", m.signs, "hash")
 	if o.Replicas != 0 {
-		m.reject(&FieldError{Field: "Replicas", Problem: "a mutex is granted by releases, which wait for none"})
+		m.reject(&FieldError{Field: "Replicas", Problem: "a mutex does not support this option; use a lock"})
 	}
 	if o.Metadata != "" {
-		m.reject(&FieldError{Field: "Metadata", Problem: "a mutex is granted by releases, which store none"})
+		m.reject(&FieldError{Field: "Metadata", Problem: "a mutex does not support this option; use a lock"})
 	}
 	m.leaseFor(c, o.Lease, o.MaxHold)
 	return m
@@ -85,7 +85,7 @@ func (m *Mutex) leaseFor(c *Client, lease, maxHold time.Duration) {
 		whole = c.core.WatchdogLease()
 	}
 	// Of a grant by a release, the holder trusts what the clock drift leaves. It accepts each drift that a Lock does.
-	m.worth = min(max(signWorth, 3*min(c.clockDrift, whole)), whole).Truncate(time.Millisecond)
+	m.worth = min(max(heartbeatWorth, 3*min(c.clockDrift, whole)), whole).Truncate(time.Millisecond)
 	m.group = c.core.ID() + "." + strconv.FormatInt(m.worth.Milliseconds(), 10)
 	end := int64(0)
 	leases, err := m.base.NewLeases(extend.LeaseConfig{
@@ -115,10 +115,10 @@ func (m *Mutex) newOwner() string {
 // If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
 // backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
 // ctx ends, even while no server can be reached, or while the server accepts no writes, and it keeps
-// its place. If the server refuses a sign of life for another reason, such as a missing right, Lock
+// its place. If the server refuses a heartbeat for another reason, such as a missing permission, Lock
 // returns that error.
 //
-// If a release granted the mutex, the lease begins at the waiter's last sign of life. The watchdog
+// If a release granted the mutex, the lease begins at the waiter's last heartbeat. The watchdog
 // renews such a lease within half a second, unless it is released before. A Lease of a fixed length
 // is renewed once, before Lock returns, if less than nine tenths of it are left. Lock waits for the
 // answer for half of what is left: without an answer the lease keeps the rest. If the server no
@@ -186,7 +186,7 @@ func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
 	})
 }
 
-// beat sends signs of life of owners that wait.
+// beat sends heartbeats of owners that wait.
 func (m *Mutex) beat(
 	ctx context.Context, r backend.ScriptRunner, stamp int64, owners []string,
 ) (line.Beats, error) {

@@ -288,7 +288,7 @@ func (s *PermitSemaphore) UpdateLease(ctx context.Context, id PermitID, d time.D
 }
 
 // Remaining returns how long the lease of the permit with this id still lasts by the server's
-// clock: 0 if the id is unknown or its lease has ended, [NoExpiry] if the lease has no end, which
+// clock: 0 if the id is unknown or its lease has ended, [NoExpiry] if the lease has no expiry, which
 // is possible for Redisson's leases. A holder uses [Lease.Remaining] instead.
 func (s *PermitSemaphore) Remaining(ctx context.Context, id PermitID) (time.Duration, error) {
 	return extend.Call(ctx, &s.base, s.invalid, "query", func() (time.Duration, error) {

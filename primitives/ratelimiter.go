@@ -107,7 +107,7 @@ func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
 // # Waiting
 //
 // A waiter tries again when enough permits are free, at a time that the server reports. Then one
-// waiter of each client tries for all. If it is granted, two more try, and so on, so that many
+// waiter of each client tries for all. If it is granted, two more try, and so on, so many
 // waiters cost hardly more commands for each grant than few. A Release, a change of the rate and a
 // Delete wake waiters earlier. Waiters are woken in the order in which they came, but a waiter for
 // many permits does not hold up waiters for few: while other callers take permits as fast as they

@@ -40,7 +40,7 @@ type RedLockOptions struct {
 // its request is sent, and ends earlier than the lease on the node, by ClockDrift. The RedLock's
 // lease lasts as long as more than half of its parts. This is the algorithm's validity time,
 // counted for each node separately. The watchdogs renew each part. If a part is lost, or its node
-// did not answer, the client asks that node again every third of the lease, so that the lease
+// did not answer, the client asks that node again every third of the lease, so the lease
 // survives the loss of one node after the other. When a majority is no longer confirmed, the lease
 // ends by the clock with [ErrLost], and the client releases the remaining parts.
 //
@@ -60,7 +60,7 @@ type RedLockOptions struct {
 // is a name, not a resource, and safe for concurrent use.
 //
 // Source: https://redis.io/docs/latest/develop/use/patterns/distributed-locks; Redisson's
-// RedissonRedLock, which uses the same key on each node, so that the two exclude each other.
+// RedissonRedLock, which uses the same key on each node, so the two exclude each other.
 type RedLock struct {
 	name    string
 	nodes   []*Lock

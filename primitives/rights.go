@@ -6,7 +6,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/extend"
 )
 
-// rights are those of each kind of object, by its name in errors.
+// rights has the permissions for each kind of object, by its name in errors.
 var rights = map[string]*extend.Rights{
 	"lock":        &lockRights,
 	"fenced lock": &lockRights,
@@ -81,19 +81,19 @@ const (
 	adderChannels  = "@" + adderTopic + " @" + formerAdderTopic + " " + semaphoreChannel + ":@:id" + adderSemaphoreKey
 )
 
-// Rights returns the rights that the server's user needs for the object, as rules of the command ACL SETUSER: +command,
-// ~pattern for keys, and &pattern for channels. A pattern is for all objects of the kind whose names, with the client's
-// prefix, have the same beginning, up to the first colon; or for all of the kind, if the name has no colon. The option
-// Replicas and the driver need further commands: see docs/operate/acl.md. Rights sends nothing.
+// Rights returns the permissions that the server's user needs for the object, as rules of the command ACL SETUSER:
+// +command, ~pattern for keys, and &pattern for channels. A pattern is for all objects of the kind whose names, with
+// the client's prefix, have the same beginning, up to the first colon; or for all of the kind, if the name has no
+// colon. The option Replicas and the driver need further commands: see docs/operate/acl.md. Rights sends nothing.
 func (o *object) Rights() []string { return o.base.Rights() }
 
 // MissingRights asks the server which of the [Lock.Rights] its user lacks: nil means none. It is for the start of a
-// program, since some rights are needed only when two callers meet. It takes one round trip, or one more for each of
-// the object's keys that the user may not use. If the user may use none of these keys, or may not run scripts, it
-// returns only these rights: grant them, and ask again. In a cluster it asks the node of the object, and each node has
-// an access list of its own. It changes nothing. Errors are the same as for other queries.
+// program, since some permissions are needed only when two callers meet. It takes one round trip, or one more for each
+// of the object's keys that the user may not use. If the user may use none of these keys, or may not run scripts, it
+// returns only these permissions: grant them, and ask again. In a cluster it asks the node of the object, and each node
+// has an access list of its own. It changes nothing. Errors are the same as for other queries.
 func (o *object) MissingRights(ctx context.Context) ([]string, error) {
-	return extend.Call(ctx, &o.base, o.invalid, "query the rights for", func() ([]string, error) {
+	return extend.Call(ctx, &o.base, o.invalid, "query the permissions for", func() ([]string, error) {
 		return o.base.MissingRights(ctx)
 	})
 }

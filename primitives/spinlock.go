@@ -37,7 +37,7 @@ type SpinLockOptions struct {
 // others, and for locks that are held briefly and seldom waited for. With sharded pub/sub (Redis 7,
 // Valkey) a message costs only the nodes of one shard, and a Lock is the better choice.
 //
-// The waiters of one client share their tries: one waiter tries for all, so that a client costs the
+// The waiters of one client share their tries: one waiter tries for all, so a client costs the
 // server one command for each pause, however many of its goroutines wait. After a release each
 // client tries within MaxDelay. The first client that tries gets the lock.
 //

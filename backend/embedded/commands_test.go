@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write luagen's table of this server's c
 const luagenFolder = "../../luagen/internal/"
 
 // TestCommandTable: the table by which luagen knows what scripts may use here is what the server
-// shows. miniredis cannot list its commands, so that each of Redis's is tried; arities, kinds and
+// shows. miniredis cannot list its commands, so each of Redis's is tried; arities, kinds and
 // keys are Redis's.
 func TestCommandTable(t *testing.T) {
 	t.Parallel()

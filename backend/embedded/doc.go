@@ -11,7 +11,7 @@
 // # Time
 //
 // The server's clock is the process's: keys with a time to live expire by themselves. Inside a
-// testing/synctest bubble it is the bubble's clock, so that leases and watchdogs run in virtual
+// testing/synctest bubble it is the bubble's clock, so leases and watchdogs run in virtual
 // time. [Server.Advance] moves the server's clock alone.
 //
 // # Losing a lock in a test
@@ -22,11 +22,11 @@
 //
 // # Guarantees
 //
-// Everything is in memory and lives as long as the [Server] is referenced; nothing needs closing
+// Everything is in memory and stays as long as the [Server] is referenced; nothing needs closing
 // but the backends. There is one node: no cluster, no replicas, no sharded pub/sub, no gaps. What
 // the server knows of Redis is what miniredis knows; in scripts the libraries struct and bit are
 // missing, and error() with a table loses its text: return redis.error_reply(...) instead. Its
-// numbers are Go's int, so that it needs a platform of 64 bits.
+// numbers are Go's int, so it needs a platform of 64 bits.
 //
 // Scripts run one at a time, each from begin to end, as on any server. They share a Lua interpreter,
 // and nothing that one of them changes there is left for the next.

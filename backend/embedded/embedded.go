@@ -111,7 +111,7 @@ type result struct {
 }
 
 // Send implements [evalsha.Driver]. A call that ctx may end runs in a goroutine of its own, so
-// that a long script delays nobody beyond his ctx.
+// a long script delays nobody beyond his ctx.
 func (d driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
 	words := cmd.Words()
 	if ctx.Done() == nil {

@@ -64,7 +64,7 @@ func (in *interpreter) open(library lua.LGFunction) lua.LValue {
 	return made
 }
 
-// guards makes an error of globals that do not exist. It is in Lua, so that a traceback has the same
+// guards makes an error of globals that do not exist. It is in Lua, so a traceback has the same
 // form as miniredis's: [backend.ParseServerError] finds the script's line there.
 const guards = `
 local error, tostring = error, tostring

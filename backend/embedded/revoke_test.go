@@ -115,7 +115,7 @@ func TestRevokeWhatNobodyHolds(t *testing.T) {
 }
 
 // TestRevokeIsAtomic revokes while holders come and go: each hold that was revoked says so, and no key
-// is left without an end.
+// is left without an expiry.
 func TestRevokeIsAtomic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (s *Server) Do(args ...string) (backend.Reply, error) {
 // continues from there. A negative d sets the clock back: then keys expire as much later. It serves
 // scripts that read the server's clock.
 //
-// It is not a way to lose a lock. A holder counts its lease by its own clock, so that after an
+// It is not a way to lose a lock. A holder counts its lease by its own clock, so after an
 // Advance past the lease's end two clients hold the same lock by their clocks. The same happens when an
 // operator sets a server's clock forward. To make a holder lose its lock call
 // [Server.Revoke]; to move all clocks sleep inside a testing/synctest bubble.
@@ -69,7 +69,7 @@ func (s *Server) Advance(d time.Duration) {
 	}
 }
 
-// Revoke makes the holder of a lock lose it, so that a test can show how code reacts to that. key is
+// Revoke makes the holder of a lock lose it so that a test can show how code reacts to that. key is
 // the name of a primitives.Lock, behind the KeyPrefix of its client. It fails if nobody holds a lock
 // there.
 //

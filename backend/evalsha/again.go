@@ -75,7 +75,7 @@ func (f *failures) mayRetry(ctx context.Context, err error) bool {
 	return f.unknown <= unknownTries && f.rest(ctx)
 }
 
-// load loads the missing script, first where its key lives, then everywhere, then no more, and
+// load loads the missing script, first where its key is, then everywhere, then no more, and
 // reports whether to go on. A load that failed for a reason that may pass is as good as the next.
 func (f *failures) load(ctx context.Context) bool {
 	f.missing++
@@ -120,7 +120,7 @@ func (f *failures) outcome(ctx context.Context, err error) error {
 		}
 	}
 	switch {
-	// An earlier try may have run even if the last surely did not.
+	// An earlier try may have run even if the last certainly did not.
 	case f.script.Retry.Writes() && (f.unknown > 0 || isUnknown(err)):
 		err = backend.Indeterminate(err)
 	case f.unavailable(ctx, err):

@@ -165,7 +165,7 @@ func (b *batch) send(ctx context.Context, places []int) []backend.Outcome {
 
 func (b *batch) command(place int) Command { return b.runner.callCommand(b.calls[place]) }
 
-// unclaim returns the claim of a call that surely was not executed, until it is sent again (B2).
+// unclaim returns the claim of a call that certainly was not executed, until it is sent again (B2).
 func unclaim(claim *backend.Claim, err error) {
 	if err == nil || isUnknown(err) || backend.MayHaveRun(err) {
 		return

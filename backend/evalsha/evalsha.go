@@ -18,7 +18,7 @@ import (
 
 // Driver is what a [Runner] needs of a driver. Each method must go to a primary, return promptly
 // when ctx ends (R7), and make each error one of these: a [*backend.ServerError] for an error
-// reply; one made by [NotSent] if the command surely never left, and which wraps
+// reply; one made by [NotSent] if the command certainly never left, and which wraps
 // [backend.ErrClosed] if it never will; one that wraps [backend.ErrReply] for a reply that is none
 // of a script's; any other when nobody knows.
 type Driver interface {

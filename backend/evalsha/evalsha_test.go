@@ -160,7 +160,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// A later try that surely did not run leaves the earlier one as unknown as it was.
+// A later try that certainly did not run leaves the earlier one as unknown as it was.
 func TestUnknownStaysUnknown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

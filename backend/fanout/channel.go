@@ -13,7 +13,7 @@ const (
 	initialBackoff = 10 * time.Millisecond
 	maxBackoff     = 2 * time.Second
 
-	// stableAfter is how long a subscription must have been acknowledged, so that its loss counts as a
+	// stableAfter is how long a subscription must have been acknowledged so that its loss counts as a
 	// first failure.
 	stableAfter = time.Second
 )

@@ -4,7 +4,7 @@
 // The [Hub] counts references (one server-side subscription per channel, any number of handlers),
 // waits for acknowledgements, notices links that were lost or went silent, subscribes again with
 // growing pauses, and reports the gap to each handler once the server has acknowledged. Each handler
-// has a bounded queue of its own, so that a slow one delays nobody.
+// has a bounded queue of its own, so a slow one delays nobody.
 //
 // An adapter gives it a [Dialer] and a [Link]: dial a connection to a node; send subscribe,
 // unsubscribe and ping on it and wait for the answers; report what arrives to [Events]; close.

@@ -7,7 +7,7 @@ import "context"
 type Dialer interface {
 	// Node names the node that serves channel, in a form that Dial takes. Channels of one node
 	// share a connection (S3). A backend to whom all nodes are one returns the same name always,
-	// such as "". The hub asks again after each loss, so that it follows a failover. An answer
+	// such as "". The hub asks again after each loss, so it follows a failover. An answer
 	// that is out of date does no harm if the server then refuses the channel with MOVED: the hub
 	// turns to the node that the refusal names, in the server's spelling (host:port).
 	Node(ctx context.Context, channel string) (string, error)
@@ -20,7 +20,7 @@ type Dialer interface {
 
 // Link is one pub/sub connection. The hub makes one call at a time, except for Close. Each method
 // must return promptly when ctx ends or the connection is lost; the hub then closes the link, so
-// that its state no longer matters.
+// its state no longer matters.
 type Link interface {
 	// Subscribe subscribes to channels, of which there is at least one, and returns when the
 	// server has answered for each. In a cluster with sharded pub/sub they need not share a slot.
@@ -44,14 +44,14 @@ type Link interface {
 	Close()
 }
 
-// Follower is a [Link] to a node that may be replaced while it lives on and answers, as a primary
+// Follower is a [Link] to a node that may be replaced while it keeps running and answers, as a primary
 // that its sentinels or its cluster can no longer reach: nothing is published there any more, and
 // no ping shows it.
 type Follower interface {
 	// Left returns an error if the client now takes another node for the one that the link should
 	// lead to: the link is then lost. It returns nil if the client does not, or if it cannot be
 	// known. The hub calls it each Options.PingEvery, one call at a time but concurrently with the other
-	// methods, so that a slow answer delays nobody. It must return promptly when ctx ends, with
+	// methods, so a slow answer delays nobody. It must return promptly when ctx ends, with
 	// the link or after Options.AnswerWithin.
 	Left(ctx context.Context) error
 }

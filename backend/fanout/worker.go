@@ -10,7 +10,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// channelsPerCall bounds the channels of one call of a link, so that its answers come within
+// channelsPerCall bounds the channels of one call of a link, so its answers come within
 // Options.AnswerWithin over a slow network too.
 const channelsPerCall = 128
 
@@ -61,7 +61,7 @@ func (w *linkWorker) run() {
 	defer w.hub.running.Done()
 	link, err := w.dial()
 	if err == nil {
-		// Deferred, so that the channels are rerouted without waiting for a slow Close.
+		// Deferred, so the channels are rerouted without waiting for a slow Close.
 		defer link.Close()
 		err = w.serve(link)
 	}
@@ -83,7 +83,7 @@ func (w *linkWorker) rerouteAll(err error) {
 	if h.workers[w.node] == w {
 		delete(h.workers, w.node)
 	}
-	jitter := newJitter() // one for all, so that they come back together
+	jitter := newJitter() // one for all, so they come back together
 	for c := range w.channels {
 		h.reroute(c, err, jitter)
 	}
@@ -258,7 +258,7 @@ func (w *linkWorker) empty() bool {
 }
 
 // endIfEmpty returns errIdle if the worker still has no channels. It takes the worker from the hub then,
-// so that it gets none any more.
+// so it gets none any more.
 func (w *linkWorker) endIfEmpty() error {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()

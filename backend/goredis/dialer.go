@@ -23,7 +23,7 @@ type dialer struct {
 }
 
 // Node names the primary of channel's slot, also for channels that are not sharded: scripts
-// publish there, so that messages need not cross the cluster's bus.
+// publish there, so messages need not cross the cluster's bus.
 func (d *dialer) Node(ctx context.Context, channel string) (string, error) {
 	if d.driver.cluster == nil {
 		return "", nil
@@ -57,7 +57,7 @@ func (d *dialer) Dial(
 	}
 	l.ask(pong, "") // the driver connects with the first command
 	err = promptError(ctx, func() (err error) {
-		// First, so that a failover in between is taken for one that came later, and not overlooked.
+		// First, so a failover in between is taken for one that came later, and not overlooked.
 		if l.home, err = d.primaryAddr(ctx); err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ const ofSentinel = "FailoverClient"
 // primaryAddr returns the address that a client of Sentinel now connects to; "" for other clients.
 // The driver does not name it. But its dialer asks a sentinel each time, which also makes the
 // driver drop the pool's connections to a primary that was replaced, should it have missed the
-// message. So this dials, and closes the connection at once, without a command: it needs no right,
+// message. So this dials, and closes the connection at once, without a command: it needs no permission,
 // no connection of the pool, and no more of the server than to accept.
 func (d *dialer) primaryAddr(ctx context.Context) (string, error) {
 	if d.driver.single == nil || d.driver.single.Options().Addr != ofSentinel {

@@ -25,13 +25,13 @@
 // # Failover
 //
 // Behind Sentinel the driver moves its pool to a new primary, but not its subscriptions: while the
-// old primary lives on, they stay there. So at each ping of a subscription's connection
+// old primary keeps running, they stay there. So at each ping of a subscription's connection
 // (fanout.Options.PingEvery) the backend asks where the primary is now, by the client's own dialer:
-// it asks a sentinel, connects, and closes the connection at once. This needs no right on the
+// it asks a sentinel, connects, and closes the connection at once. This needs no permission on the
 // server and no connection of the pool; it costs each process that waits for something one
 // connection every 4 s. The answer is the connection's remote address. With an Options.Dialer whose
 // connections have the same remote address for all servers, as some proxies do, a failover in which
-// the old primary lives on is not noticed; with one that gives a server several, subscriptions are
+// the old primary keeps running is not noticed; with one that gives a server several, subscriptions are
 // made again for nothing.
 //
 // In a cluster the backend asks for the list of slots instead (CLUSTER SLOTS).

@@ -36,7 +36,7 @@ const (
 )
 
 // link implements [fanout.Link] on a connection of its own. Each command names one channel: the
-// server answers in order, so that an error, which names none, answers the first unanswered
+// server answers in order, so an error, which names none, answers the first unanswered
 // command.
 type link struct {
 	dialer *dialer

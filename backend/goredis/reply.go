@@ -38,7 +38,7 @@ func neverWritten(err error) bool {
 	return errors.Is(err, redis.ErrClosed)
 }
 
-// convert returns the reply for what the driver read, so that RESP3 gives what RESP2 gives (R5).
+// convert returns the reply for what the driver read, so RESP3 gives what RESP2 gives (R5).
 func convert(value any) (backend.Reply, error) {
 	switch v := value.(type) {
 	case nil:

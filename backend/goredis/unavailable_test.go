@@ -22,7 +22,7 @@ func silent(t *testing.T) string {
 }
 
 // requireUnavailable runs a script under a context that does not end, and checks that it fails in
-// time, and surely wrote nothing.
+// time, and certainly wrote nothing.
 func requireUnavailable(t *testing.T, b backend.Backend) {
 	t.Helper()
 	began := time.Now()

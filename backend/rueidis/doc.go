@@ -17,7 +17,7 @@
 // does, on behalf of all, until the pool yields one or the client is closed. It is all that can be
 // left after Close.
 //
-// A subscription's connection follows failovers in which the old primary lives on: the backend
+// A subscription's connection follows failovers in which the old primary keeps running: the backend
 // looks at each ping (fanout.Options.PingEvery) whether the client has left the node, and in a
 // cluster asks another node for the list of slots (CLUSTER SLOTS).
 //
@@ -47,5 +47,5 @@
 //
 // A call that begins after the client was closed returns [backend.ErrClosed], one that was in
 // flight an unknown outcome: the driver has the same error for both. The driver closes a cluster's
-// connections in the background, so that calls may succeed for a moment yet.
+// connections in the background, so calls may succeed for a moment yet.
 package rueidisbackend

@@ -12,14 +12,14 @@ import (
 	"github.com/hasp-go/hasp/backend/evalsha"
 )
 
-// loadWithin bounds the loading of a script on one of all nodes, so that a crashed one does not hold
+// loadWithin bounds the loading of a script on one of all nodes, so a crashed one does not hold
 // up the others.
 const loadWithin = 2 * time.Second
 
 // driver implements [evalsha.Driver].
 //
-// No command of it is marked read-only or retryable, so that the client neither routes it to a
-// replica (R8) nor sends it again (R3). All are marked for the shared pipeline, so that a client
+// No command of it is marked read-only or retryable, so the client neither routes it to a
+// replica (R8) nor sends it again (R3). All are marked for the shared pipeline, so a client
 // made with DisableAutoPipelining stops waiting when ctx ends, too (R7).
 type driver struct {
 	client rueidis.Client

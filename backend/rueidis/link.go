@@ -26,7 +26,7 @@ type dialer struct {
 }
 
 // Node names the primary of channel's slot, also for channels that are not sharded: scripts
-// publish there, so that messages need not cross the cluster's bus.
+// publish there, so messages need not cross the cluster's bus.
 func (d *dialer) Node(ctx context.Context, channel string) (string, error) {
 	if d.slots == nil {
 		return "", nil

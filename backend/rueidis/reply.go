@@ -16,7 +16,7 @@ func serverError(result rueidis.RedisResult) error {
 	return backend.ParseServerError(text)
 }
 
-// reply converts m, so that RESP3 gives what RESP2 gives (R5).
+// reply converts m, so RESP3 gives what RESP2 gives (R5).
 func reply(m *rueidis.RedisMessage) (backend.Reply, error) {
 	switch {
 	case m.IsNil():

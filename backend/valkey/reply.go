@@ -18,7 +18,7 @@ func serverError(result valkey.ValkeyResult) error {
 	return backend.ParseServerError(text)
 }
 
-// reply converts m, so that RESP3 gives what RESP2 gives (R5).
+// reply converts m, so RESP3 gives what RESP2 gives (R5).
 func reply(m *valkey.ValkeyMessage) (backend.Reply, error) {
 	switch {
 	case m.IsNil():

@@ -14,7 +14,7 @@ import (
 type meter struct {
 	server *servers.Server // nil: there is none, or it is in this process
 
-	// linked says that this process also makes the link's delays, so that what it uses is not the client's alone.
+	// linked says that this process also makes the link's delays, so what it uses is not the client's alone.
 	linked bool
 }
 

@@ -28,7 +28,7 @@ var colors = []color.RGBA{
 	{204, 121, 167, 255}, {110, 110, 110, 255}, {130, 60, 100, 255},
 }
 
-// The width of a legend is the same in all panels, so that their axes are, too.
+// The width of a legend is the same in all panels, so their axes are, too.
 const (
 	columns = 2
 	legends = 125

@@ -21,7 +21,7 @@ func overload() benchmark.Workload {
 const (
 	deadline  = 100 * time.Millisecond // of a call
 	closed    = 64                     // callers, by whom it is known what the machine can do
-	ownObject = 1024                   // objects, so that the calls do not wait for each other
+	ownObject = 1024                   // objects, so the calls do not wait for each other
 )
 
 // overloaded has lock pairs by this library and by the bare driver.

@@ -256,7 +256,7 @@ func (r *recorder) Run(ctx context.Context, script *backend.Script, keys, args [
 }
 
 // record returns the scripts that a use of an object comes to, whose name has recorded in it. It is the second use:
-// the first acquire of a client asks for the rights of the release, too.
+// the first acquire of a client also checks the permissions of the release.
 func (s *setup) record(driver *benchmark.Client, object Maker, name string) []backend.Call {
 	r := &recorder{Backend: driver.Backend}
 	client, err := primitives.New(r, nil)

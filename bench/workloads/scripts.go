@@ -46,7 +46,7 @@ func eachScript(s *setup) []benchmark.Subject {
 	return all
 }
 
-// commands is a turn that sends each call for many objects. A driver that can sends them together, so that little of
+// commands is a turn that sends each call for many objects. A driver that can sends them together, so little of
 // the server's time is the network's.
 func (s *setup) commands(driver *benchmark.Client, sends []backend.Call) benchmark.Turn {
 	return func(ctx context.Context) (benchmark.Outcome, error) {

@@ -21,7 +21,7 @@ raised before writing proves that it was not; then the backend may send it again
 every other case without a reply (EOF, reset, time-out, cancellation, closing) the error must wrap
 [ErrIndeterminate], and ctx's error too if ctx ended. A script of class [RetryRepeatable] may be sent
 again also then. After any other error reply the script may have run, and what it wrote stands. If
-the script surely wrote nothing because no server could be reached, or none that would take it, the
+the script certainly wrote nothing because no server could be reached, or none that would take it, the
 error must wrap [ErrUnavailable], and never [ErrIndeterminate] as well.`,
 	"R4": `Keys, arguments and string replies are byte strings, of any length and content. Integer
 replies are int64, exact to 2^53 from a script (it returns text beyond), over the whole range from a

@@ -237,7 +237,7 @@ func refusalIsUnavailable(ctx context.Context, e *harness.Env) {
 // wroteNothing fails if err leaves open whether a script ran that counts at the key n, or if it did.
 func wroteNothing(ctx context.Context, e *harness.Env, err error) {
 	must.Not(errors.Is(err, backend.ErrIndeterminate) || backend.MayHaveRun(err),
-		"got error %w, want one of a script that surely wrote nothing", err)
+		"got error %w, want one of a script that certainly wrote nothing", err)
 	e.WantCount(ctx, e.Key("n"), 0)
 }
 

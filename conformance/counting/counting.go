@@ -108,7 +108,7 @@ func answered(out lock.Out) lock.Out {
 	return out
 }
 
-// draw draws a limit, mostly of 2; if nothing else is drawn, of 1, so that one holder leaves no room.
+// draw draws a limit, mostly of 2; if nothing else is drawn, of 1, so one holder leaves no room.
 func (o order) draw(d engine.Params[Held]) lock.In {
 	in := lock.Generate(d)
 	if in.Limit = 2; d.Which == 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// workLease is the watchdog's lease of a history's clients: short, so that losses happen.
+	// workLease is the watchdog's lease of a history's clients: short, so losses happen.
 	workLease = time.Second
 	// fixedLease is a fixed one, which is often kept for longer.
 	fixedLease = 300 * time.Millisecond

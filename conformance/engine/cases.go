@@ -65,7 +65,7 @@ func (p *Primitive[S, I, O]) newCase(
 	})
 }
 
-// walks drives the primitive for a while over sound links, without waiting, and with leases that do not end, so that
+// walks drives the primitive for a while over sound links, without waiting, and with leases that do not end, so
 // no answer depends on the time: by fewer steps with -short, and on a slow machine. Peers are those of what has no
 // times of its own.
 func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
@@ -180,7 +180,7 @@ func (p *Primitive[S, I, O]) lives(ctx context.Context, e *harness.Env) {
 	must.Return("Exists", false)(l.Exists(ctx))
 	p.set(ctx, e, e.Key("object"), p.Some)
 	must.Return("Exists", true)(l.Exists(ctx))
-	must.Return("Persist of one without an end", false)(l.Persist(ctx))
+	must.Return("Persist of one without an expiry", false)(l.Persist(ctx))
 	must.Return("TTL", primitives.NoExpiry)(l.TTL(ctx))
 	must.Return("Expire", true)(l.Expire(ctx, 2*time.Hour))
 	livesFor(2 * time.Hour)(l.TTL(ctx))
@@ -201,7 +201,7 @@ func livesFor(d time.Duration) func(time.Duration, error) {
 }
 
 // takesOneRoundTrip counts the commands that calls send when their scripts are loaded: one each. Each lease is
-// released, so that all that waits for one gets it.
+// released, so all that waits for one gets it.
 func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.Env) {
 	c, _ := NewClient(ctx, e, nil)
 	name, calls := e.Key("object"), 0

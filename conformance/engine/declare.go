@@ -10,7 +10,7 @@ import (
 )
 
 // Primitive declares a primitive: all that the suite has to know of it. S is what an object is, I what happens to it,
-// and O the answer. Scripts and calls are brought into the same form, so that one Step judges both.
+// and O the answer. Scripts and calls are brought into the same form, so one Step judges both.
 type Primitive[S, I, O comparable] struct {
 	// Name is the name of the primitive, such as "Lock".
 	Name string
@@ -117,7 +117,7 @@ type Lived interface {
 // Change is what another program does to an object.
 type Change[S comparable] struct {
 	Next    State[S]
-	Life    time.Duration // of Next; 0: it has no end
+	Life    time.Duration // of Next; 0: it has no expiry
 	Message string        // what is published of it; "": nothing
 }
 
@@ -258,16 +258,16 @@ type Queue[S, I comparable] struct {
 
 // Passes is about a queue whose first owner is granted the object by the script that frees it, and alone gets a
 // message: what Published and Change.Message name is the whole of it. Place and Message of the Queue are not used.
-// The waiters of a client show again and again that they live, by one script.
+// A client sends the heartbeats of its waiters regularly, by one script.
 type Passes[I comparable] struct {
-	// Worth is how long a sign of life is worth something; the lease, if that is less. A waiter shows four of
-	// them in that time. A grant by another's script lasts for as long, from the sending of the sign on.
+	// Worth is how long a heartbeat counts; the lease, if that is less. A waiter sends four of
+	// them in that time. A grant by another's script lasts for as long, from the sending of the heartbeat on.
 	Worth time.Duration
 
 	// Group is the part of an owner that its channel is named after, behind that of the object and a colon.
 	Group func(owner string) string
 
-	// Signs are the owners that something shows to live, and the number of that sending. By its answer Hold.Grant
+	// Signs are the owners whose heartbeats something sends, and the number of that sending. By its answer Hold.Grant
 	// says which of them holds the object.
 	Signs func(in I) (owners []string, stamp int64)
 
@@ -275,7 +275,7 @@ type Passes[I comparable] struct {
 	Read func(message string) Grant
 }
 
-// Grant is a grant by another's script, and by which sign of the owner's.
+// Grant is a grant by another's script, and the owner's heartbeat that it followed.
 type Grant struct {
 	Owner        string
 	Token, Stamp int64
@@ -298,7 +298,7 @@ type Key struct {
 	Alike  func(fields map[string]string) bool
 	Ranked func(scores map[string]string) bool
 
-	// Life is how long another key than the first lives at most, after now and After; 0: it has no end.
+	// Life is how long another key than the first lasts at most, after now and After; 0: it has no expiry.
 	Life  time.Duration
 	After time.Time
 

@@ -44,7 +44,7 @@
 //	backend of the harness, server
 //
 // So the machine knows what the server has done even if the link loses the answer. After each action it
-// looks: at the keys and how long they live, at what was published (in a walk in the end), at each
+// looks: at the keys and how long they last, at what was published (in a walk in the end), at each
 // lease, and for a caller who waits although there is what it waits for. In the end all clients close,
 // and no subscription may stay.
 //

@@ -20,7 +20,7 @@ type fault struct {
 	lease time.Duration
 	lasts time.Duration
 
-	// loses says that leases may be lost; forgets, that the server may lose what it granted, so that
+	// loses says that leases may be lost; forgets, that the server may lose what it granted, so
 	// only tokens rise. Else every renewed lease outlives the fault.
 	loses, forgets bool
 

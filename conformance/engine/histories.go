@@ -47,7 +47,7 @@ func virtualHistories(t *testing.T, h *harness.Harness, draw func(*rapid.T) crow
 }
 
 // realHistories runs crowds side by side, since they mostly wait. What happens in real time does not happen again, so
-// that there is no use in making a crowd smaller: a failure prints all that was drawn, from another number each time.
+// there is no use in making a crowd smaller: a failure prints all that was drawn, from another number each time.
 func realHistories(t *testing.T, one *runner, draw func(*rapid.T) crowd) {
 	t.Helper()
 	first := rand.IntN(1 << 30) //nolint:gosec // A test's schedule.

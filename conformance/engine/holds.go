@@ -27,7 +27,7 @@ type claim[S, I, O comparable] struct {
 	spent     bool           // what its call waits for has ended the hold
 	queued    bool           // it was refused, and waits in a queue
 	stranded  bool           // its key has been of another kind, which nobody can leave
-	life      signs          // that it has shown, where others' scripts grant
+	life      signs          // that it has sent, where others' scripts grant
 }
 
 // leaseOf is the length of a call's lease, and how much of it its holder does not trust.
@@ -167,7 +167,7 @@ func (m *machine[S, I, O]) answeredAsk(r *scriptRun, c *call[S, I, O], owner str
 	}
 	switch {
 	case errors.Is(r.err, backend.ErrUnavailable) && r.ctx.Err() == nil:
-		m.unasked(claim) // It surely did not run, and the owner may ask again.
+		m.unasked(claim) // It certainly did not run, and the owner may ask again.
 		return
 	case r.ctx.Err() != nil: // The client waits for no answer any more, and looks for a grant.
 		claim.over = time.Now()

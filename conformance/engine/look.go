@@ -13,7 +13,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// lookAt compares the keys of an object, how long they live, and what was published with the model.
+// lookAt compares the keys of an object, how long they last, and what was published with the model.
 func (m *machine[S, I, O]) lookAt(ctx context.Context, o *object[S]) {
 	now := m.serverNow()
 	m.pass(o, now)

@@ -8,15 +8,15 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// signs are what a waiter has sent that shows that it lives, where others' scripts grant.
+// signs are the heartbeats of a waiter, where others' scripts grant.
 type signs struct {
 	sent  map[int64]*scriptRun // by their numbers
 	asked int64                // the number of the last acquire
 	shown time.Time            // when the last was sent
-	heard *Grant               // since the last acquire, by a message or a sign's answer
+	heard *Grant               // since the last acquire, by a message or the answer to a heartbeat
 }
 
-// signsSent notes the signs of life that a client sends.
+// signsSent notes the heartbeats that a client sends.
 func (m *machine[S, I, O]) signsSent(r *scriptRun, ins []I) {
 	m.eachSign(ins, func(c *claim[S, I, O], stamp int64, asks bool) {
 		c.life.sent[stamp], c.life.shown = r, r.sent
@@ -26,7 +26,7 @@ func (m *machine[S, I, O]) signsSent(r *scriptRun, ins []I) {
 	})
 }
 
-// eachSign calls do for each claim whose owner is shown to live, with the number of that sign, and whether it asks.
+// eachSign calls do for each claim whose owner sends a heartbeat, with its number, and whether it asks.
 func (m *machine[S, I, O]) eachSign(ins []I, do func(c *claim[S, I, O], stamp int64, asks bool)) {
 	if m.of.Passes == nil {
 		return
@@ -64,8 +64,8 @@ func (m *machine[S, I, O]) learning(c *claim[S, I, O]) bool {
 	return !c.granted && c.over.IsZero() && c.call.ended.IsZero() && c.call.waits()
 }
 
-// signsAnswered takes the answer to signs of life, which says who holds the object. A client waits for it until the
-// next sign is due. A server's refusal ends the calls of those in the queue.
+// signsAnswered takes the answer to heartbeats, which says who holds the object. A client waits for it until the
+// next heartbeat is due. A server's refusal ends the calls of those in the queue.
 func (m *machine[S, I, O]) signsAnswered(r *scriptRun) {
 	var server *backend.ServerError
 	refused := errors.As(r.err, &server) && !m.goesOn(r.err)
@@ -75,14 +75,14 @@ func (m *machine[S, I, O]) signsAnswered(r *scriptRun) {
 			return
 		}
 		if refused {
-			m.reach("sign of life refused")
+			m.reach("heartbeat refused")
 			c.call.last.at, c.call.last.err = r.answered, r.err
 			c.ends(r.answered)
 			return
 		}
 		owner, token, _ := m.of.Hold.Grant(must.Get(m.of.Answers(r.script()))[0])
 		if owner == c.owner && c.life.asked <= stamp {
-			m.reach("grant found by a sign of life")
+			m.reach("grant found by a heartbeat")
 			c.life.heard = &Grant{owner, token, stamp}
 			m.learns(c)
 		}
@@ -90,7 +90,7 @@ func (m *machine[S, I, O]) signsAnswered(r *scriptRun) {
 }
 
 // learns notes that a client learns of a grant by another's script, once it was refused itself: it may trust
-// that since its sign of life was sent, for as long as the sign counts, and until the end of its lease after
+// that since its heartbeat was sent, for as long as the heartbeat counts, and until the end of its lease after
 // a renewal.
 func (m *machine[S, I, O]) learns(c *claim[S, I, O]) {
 	g, now := c.life.heard, time.Now()
@@ -111,7 +111,7 @@ func (m *machine[S, I, O]) learns(c *claim[S, I, O]) {
 	}
 }
 
-// lengthens reports whether a call is renewing its fixed lease, of which it got what was left of its sign.
+// lengthens reports whether a call is renewing its fixed lease, of which it got the time that its heartbeat left.
 func (m *machine[S, I, O]) lengthens(c *claim[S, I, O]) bool {
 	return m.of.Passes != nil && c != nil && c.call.ended.IsZero() && m.of.Hold.Fixed(c.call.in) > 0
 }

@@ -56,7 +56,7 @@ func drawSetting(t *rapid.T) setting {
 	}
 }
 
-// suited returns a setting that is as good for p. A waiter sends many signs of life while a much longer lease ends.
+// suited returns a setting that is as good for p. A waiter sends many heartbeats while a much longer lease ends.
 func (p *Primitive[S, I, O]) suited(s setting) setting {
 	if short, long := min(s.lease, s.fixed), max(s.lease, s.fixed); p.Passes != nil && long > 30*short {
 		s.fixed = s.lease
@@ -84,7 +84,7 @@ func drawAct(ops []string, s setting) *rapid.Generator[act] {
 }
 
 // drawSpan draws a time that means something to a lease: a moment, or just before or after a third
-// of it, its end for its holder, or its end. It is never a whole millisecond, so that nothing
+// of it, its end for its holder, or its end. It is never a whole millisecond, so nothing
 // happens at the very same time as a timer.
 func drawSpan(t *rapid.T, s setting) time.Duration {
 	const odd = 137 * time.Microsecond

@@ -28,7 +28,7 @@ func (s State[S]) Is(v S) State[S] {
 	return s
 }
 
-// New returns a new object that is v, with a life without an end.
+// New returns a new object that is v, which never expires.
 func New[S comparable](v S) State[S] { return State[S]{Kind: Present, V: v} }
 
 // Until returns s with another end of its life.

@@ -49,7 +49,7 @@ func (p *Primitive[S, I, O]) validateObject() {
 	}
 }
 
-// lasting returns those of keys that have no end of their own. The life of the first is its object's.
+// lasting returns those of keys that have no expiry of their own. The life of the first is its object's.
 func lasting(keys []Key) []Key {
 	return slices.DeleteFunc(slices.Clone(keys), func(k Key) bool {
 		must.Not(k.Name == keys[0].Name && !k.Ends.IsZero(), "Stored: the object's own key has Ends, which its State says")

@@ -143,7 +143,7 @@ func (m *machine[S, I, O]) waitedInVain(c *call[S, I, O], now time.Time) {
 	since, sound := m.soundSince(p)
 	m.pass(c.object, m.serverNow())
 	if !c.waits() || !sound || p.deaf > 0 || c.there.IsZero() || c.err == nil && !c.ended.IsZero() ||
-		m.of.Passes != nil && m.trip(p) >= m.place(c)/4 { // Its client waits for no answer to a sign of life.
+		m.of.Passes != nil && m.trip(p) >= m.place(c)/4 { // Its client waits for no answer to a heartbeat.
 		return
 	}
 	looks := 4

@@ -174,7 +174,7 @@ func refuse(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	} else {
 		ok = ok && out.Left.Milliseconds() == left+max(1, q.ends(first)-q.now)
 	}
-	if held && first.ours() && q.left(first, 0) < share*9/10 { // All scores rise, so that the first has its share.
+	if held && first.ours() && q.left(first, 0) < share*9/10 { // All scores rise, so the first has its share.
 		q.base = q.now + share - first.Score
 	}
 	s.V = q.of(s.V)

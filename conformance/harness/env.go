@@ -88,7 +88,7 @@ func (e *Env) Close() {
 	e.instances, e.ends = nil, nil
 }
 
-// Script returns a script that no other case has, so that the server does not know it. Its first
+// Script returns a script that no other case has, so the server does not know it. Its first
 // line is the first line of source.
 func (e *Env) Script(source string, keys int, retry backend.Retry) *backend.Script {
 	return backend.NewScript("conformance", source+"\n-- "+e.Tag, keys, retry)

@@ -6,7 +6,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Runner is a backend whose calls Instead gets. It does not batch, so that all of them come to it.
+// Runner is a backend whose calls Instead gets. It does not batch, so all of them come to it.
 type Runner struct {
 	backend.Backend
 	Instead func(ctx context.Context, c backend.Call) (backend.Reply, error)

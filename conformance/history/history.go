@@ -11,12 +11,12 @@
 //	case errors.Is(err, backend.ErrIndeterminate):
 //		op.Unknown("taken") // it may take effect until the end
 //	default:
-//		op.Drop() // it has surely had none
+//		op.Drop() // it has certainly had none
 //	}
 //	...
 //	err := log.Check(model, nil)
 //
-// Time is a counter that grows by one with each call and return, so that the order of operations is
+// Time is a counter that grows by one with each call and return, so the order of operations is
 // exact, in virtual time too.
 package history
 
@@ -123,7 +123,7 @@ func (c *Call) Unknown(output any) {
 	})
 }
 
-// Drop records that the operation surely had no effect and no result: it failed before it was sent, or it only reads.
+// Drop records that the operation certainly had no effect and no result: it was not sent, or it only reads.
 func (c *Call) Drop() { c.end(func(*Log) {}) }
 
 func (c *Call) end(record func(l *Log)) {

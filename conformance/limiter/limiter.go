@@ -1,5 +1,5 @@
 // Package limiter declares primitives.RateLimiter for the suite. In virtual time its model knows when each grant is
-// old. Elsewhere intervals are endless, so that only a release frees permits.
+// old. Elsewhere intervals are endless, so only a release frees permits.
 package limiter
 
 import (

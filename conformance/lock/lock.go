@@ -42,8 +42,8 @@ type In struct {
 	Under          string        // the writer under whose hold a reader asks
 	Prefer, Queues bool          // readers stand back for waiting writers; a writer that readers refuse gets a place
 
-	Waiters       string // of a mutex: the owners that queue, or are shown to live, with spaces between them
-	Number, Stamp int64  // of a mutex: the place of an acquire, 0: at the end; and of a sign that waiters live
+	Waiters       string // of a mutex: the owners that queue, or send heartbeats, with spaces between them
+	Number, Stamp int64  // of a mutex: the place of an acquire, 0: at the end; and of a heartbeat
 }
 
 // Side is one side of a read-write lock.
@@ -62,7 +62,7 @@ type Out struct {
 	Done  bool          // of a release, a renewal, a query
 	Other bool          // the key is no lock
 	Count int64         // of a query: a hold count, or the last token; of an acquire that a mutex refuses: its place
-	Left  time.Duration // of a refusal, and of Remaining; negative: the key has no end
+	Left  time.Duration // of a refusal, and of Remaining; negative: the key has no expiry
 	Said  string        // of a mutex: what a beat says of its owners
 }
 

@@ -1,4 +1,4 @@
-// Package must ends a case at its first fault, so that what a case does can be read from top to bottom:
+// Package must ends a case at its first fault, so what a case does can be read from top to bottom:
 //
 //	err := must.Catch(func() {
 //		lease := must.Get(lock.Lock(ctx))

@@ -18,7 +18,7 @@ type Held struct {
 	Told  string // the message by which its owner was granted it; "": it asked for it itself
 
 	Waiters     engine.List[waiter] // in turn
-	Ends, Shown time.Time           // of the keys of the queue and of the signs of life; zero: there is none
+	Ends, Shown time.Time           // of the keys of the queue and of the heartbeats; zero: there is none
 }
 
 // state is the state of one mutex.
@@ -28,8 +28,8 @@ type state = engine.State[Held]
 type waiter struct {
 	owner  string
 	number int64 // its place, in microseconds
-	sign   int64 // when its last sign of life came, in milliseconds; zero: none since it came itself
-	stamp  int64 // of that sign
+	sign   int64 // when its last heartbeat came, in milliseconds; zero: none since it came itself
+	stamp  int64 // of that heartbeat
 	dead   bool  // whether it counts as crashed, at the time that is looked at
 }
 
@@ -97,18 +97,18 @@ func (h Held) living() (owners []string) {
 	return owners
 }
 
-// worth is what a sign of a waiter's is worth, in milliseconds: its group ends with that.
+// worth is how long a waiter's heartbeat counts, in milliseconds: its group ends with that.
 func (w waiter) worth() int64 {
 	group := groupOf(w.owner)
 	return lock.Whole(group[strings.LastIndex(group, ".")+1:])
 }
 
-// age is how old the last sign of a waiter is, in milliseconds.
+// age is how old a waiter's last heartbeat is, in milliseconds.
 func (w waiter) age(at time.Time) int64 {
 	return max(0, at.UnixMilli()-cmp.Or(w.sign, w.number/1000))
 }
 
-// ages says which waiters count as crashed, and lets the keys of the queue end. Signs end no later than the queue.
+// ages says which waiters count as crashed, and lets the queue's keys expire: heartbeats no later than the queue.
 func ages(h Held, at time.Time) Held {
 	if !at.Before(h.Ends) {
 		return h.with(nil)
@@ -122,7 +122,7 @@ func ages(h Held, at time.Time) Held {
 	}).All())
 }
 
-// show notes a sign of life of some that wait.
+// show notes a heartbeat of some waiters.
 func (h Held) show(at time.Time, stamp int64, owners ...string) Held {
 	h.Ends, h.Shown = at.Add(queueLife), at.Add(queueLife)
 	return h.with(h.Waiters.Each(func(w waiter) waiter {
@@ -203,7 +203,7 @@ func raised(s state, at time.Time, lease time.Duration) state {
 	return s
 }
 
-// pass grants a mutex to the first waiter that lives, from its last sign of life on. If there is none it is free.
+// pass grants a mutex to the first active waiter, from its last heartbeat on. If there is none it is free.
 func pass(s state, at time.Time) state {
 	first, left := s.V.next()
 	if s.V = left; first.owner == "" {

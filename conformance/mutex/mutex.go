@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	beat      lock.Op = "beat"           // a sign that owners live
-	worth             = 10 * time.Second // of such a sign, at most
+	beat      lock.Op = "beat"           // a heartbeat of owners
+	worth             = 10 * time.Second // for which it counts, at most
 	queueLife         = time.Minute      // after the last beat or newcomer
 )
 
@@ -60,19 +60,19 @@ func declare() *engine.Primitive[Held, lock.In, lock.Out] {
 // promise adds what is another for a mutex to the promises of locks.
 func promise(all map[string]string) {
 	all["Mutex.Waiting"] = `Waiters get the mutex in the order in which they came to the server. A release grants it
-to the first that lives, and tells that one alone. A waiter that leaves is taken out of the queue. A waiter that was
-silent for two thirds of what a sign of life is worth is passed, and comes back to its place. TryLock does not pass
-waiters, and does not queue.`
+to the first active waiter, and sends a message to it alone. A waiter that leaves is taken out of the queue. A waiter
+that was silent for two thirds of the time for which a heartbeat counts is passed, and comes back to its place.
+TryLock does not pass waiters, and does not queue.`
 	all["Mutex.Lease"] += ` After a grant by another's release that is ten seconds, or the lease if it is shorter,
-after the waiter sent the last sign of life that the server had.`
+after the waiter sent the last heartbeat that the server had.`
 	all["Mutex.Wire"] = `The holder is a string at hasp_mutex:{name}, the queue a sorted set beside it, by the
-server's microseconds, and the signs of life a hash. A message is the owner, the token, and the number of its sign.`
+server's microseconds, and the heartbeats a hash. A message is the owner, the token, and the number of its heartbeat.`
 }
 
 // keyOf is the own key of the mutex of a name.
 func keyOf(name string) string { return engine.SideName("hasp_mutex:", name) }
 
-// groupOf is the group of an owner: its client, and what its signs of life are worth.
+// groupOf is the group of an owner: its client, and how long its heartbeats count.
 func groupOf(owner string) string { return owner[:max(0, strings.LastIndex(owner, ":"))] }
 
 func of(c *primitives.Client, name string, in lock.In) *primitives.Mutex {

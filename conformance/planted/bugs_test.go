@@ -113,7 +113,7 @@ func (s seed) apply() (path, bad string, err error) {
 	return path, bad, nil
 }
 
-// TestSeedsFit: the code still has what each bug replaces, and a switch can replace it, so that it is not
+// TestSeedsFit: the code still has what each bug replaces, and a switch can replace it, so it is not
 // "make prove" that says so.
 func TestSeedsFit(t *testing.T) {
 	t.Parallel()

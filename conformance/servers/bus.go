@@ -15,7 +15,7 @@ const (
 	busSender = 40 // where the id begins
 )
 
-// bus stands before the bus ports of a cluster's nodes, so that a node can be cut off from the
+// bus stands before the bus ports of a cluster's nodes, so a node can be cut off from the
 // others and not from clients. Its connections end with the nodes.
 type bus struct {
 	work sync.WaitGroup

@@ -2,7 +2,7 @@
 # Installs redis-server and valkey-server for the tests, whichever is missing, on Debian and its
 # relatives: from the release, or from its backports suite where the release lacks it. The mirror
 # and its signing key are those of the machine's own apt sources, which stay as they are. Anywhere
-# else, or without the right to install, it says what to install and exits with 1.
+# else, or without the permission to install, it says what to install and exits with 1.
 #
 # HASP_REDIS_SERVER and HASP_VALKEY_SERVER name binaries outside PATH, here and in the tests.
 #

@@ -58,7 +58,7 @@ func printPage(ctx context.Context, client *primitives.Client) {
 	})
 }
 
-// lead holds a lock until it loses it, so that the watchdog renews its lease.
+// lead holds a lock until it loses it, so the watchdog renews its lease.
 func lead(ctx context.Context, client *primitives.Client) {
 	_ = client.NewLock("leader", nil).Do(ctx, func(ctx context.Context, _ *primitives.Lease) error {
 		<-ctx.Done()

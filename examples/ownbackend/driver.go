@@ -34,7 +34,7 @@ func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
 }
 
 // do sends one command, and returns an error of the classes of [evalsha.Driver]. When ctx ends,
-// redigo closes the connection, so that nobody takes a late reply for that to another command.
+// redigo closes the connection, so nobody takes a late reply for that to another command.
 func (d *driver) do(ctx context.Context, words []string) (backend.Reply, error) {
 	conn, err := promptly(ctx, func() (redis.Conn, error) { return d.pool.GetContext(ctx) })
 	if err != nil {

@@ -7,7 +7,7 @@
 // The server keeps the number of the present generation, and the set of members who wait in it, each
 // with the end of its lease by the server's clock. A member counts while its lease runs. The arrival
 // that makes the members as many as the parties ends the generation: the next one begins with nobody.
-// That is one script (internal/script/arrive.lua), so that all members of a generation pass, or none.
+// That is one script (internal/script/arrive.lua), so all members of a generation pass, or none.
 //
 // The number of a barrier that nobody has used for an hour is forgotten.
 package barrier

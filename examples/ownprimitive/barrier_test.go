@@ -19,7 +19,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// lease is that of the members in virtual time.
+// lease is the lease of the members in virtual time.
 const lease = 30 * time.Second
 
 // process is a client of its own on a server. Its link breaks at will.
@@ -142,8 +142,8 @@ func TestAwaitOfOne(t *testing.T) {
 	})
 }
 
-// TestCrashedMemberDoesNotCount cuts one of three off. The other one waits on, for two more; the one
-// that was cut off learns that it lost its place, and that it may have counted.
+// TestCrashedMemberDoesNotCount cuts off one of three members. A second member waits on, for two more;
+// the one that was cut off learns that it lost its place, and that it may have counted.
 func TestCrashedMemberDoesNotCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestCrashedMemberDoesNotCount(t *testing.T) {
 	})
 }
 
-// TestCrashedMemberCountsWhileItsLeaseRuns: nobody can tell it from one that is slow.
+// TestCrashedMemberCountsWhileItsLeaseRuns: nobody can distinguish it from a slow member.
 func TestCrashedMemberCountsWhileItsLeaseRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -358,7 +358,7 @@ func TestBarrierIsUsedAgain(t *testing.T) {
 
 const rounds = 20
 
-// useAgain has a worker for each party, which go through all rounds together: who passes sees that all
+// useAgain has a worker for each party, which go through all rounds together: a worker that passes sees that all
 // have come. When one fails the others give up.
 func useAgain(t *testing.T, barriers []*barrier.Barrier) {
 	t.Helper()

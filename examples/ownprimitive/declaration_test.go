@@ -93,7 +93,7 @@ type output struct {
 	Other      bool   // the key is no barrier
 }
 
-// drawAwait draws a barrier for two or three, by what all who use a name must agree about. The server
+// drawAwait draws a barrier for two or three, by what all users of a name must agree about. The server
 // has an answer anyway, and the model too: the parties are those of the last arrival.
 func drawAwait(d engine.Params[state]) input { return input{What: arrives, Parties: 2 + d.Which%2} }
 

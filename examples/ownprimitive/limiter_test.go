@@ -15,7 +15,7 @@ import (
 // taken is what a limiter is: the permits that are taken of its window. The window is the life of the key.
 type taken struct{ N int }
 
-// limiting is what happens to a limiter. A window is that of the permits which begin it.
+// limiting is what happens to a limiter. A window belongs to the permits which begin it.
 type limiting struct {
 	What   string // takes or resets
 	N      int

@@ -34,7 +34,7 @@ type member struct {
 // generation is the number of the present one. A barrier that does not exist is in the first.
 func (s state) generation() int64 { return max(1, s.Generation) }
 
-// members are those who have arrived, also if their leases have ended. They are a text in the state,
+// members are the members that have arrived, even if their leases have ended. They are a text in the state,
 // which must be comparable.
 func (s state) members() (all []member) {
 	for line := range strings.Lines(s.Members) {
@@ -151,7 +151,7 @@ func stored(key string, s object) []engine.Key {
 	return []engine.Key{k}
 }
 
-// alike reports whether a hash is that of a barrier. In a history its members are anybody.
+// alike reports whether a hash belongs to a barrier. In a history its members are anybody.
 func alike(s object, fields map[string]string) bool {
 	number, exists := fields[generationField]
 	if s.V.Nameless || s.Kind == engine.Absent {

@@ -65,7 +65,7 @@ func TestPlantedBugs(t *testing.T) {
 			out, err := search(t, bug.compile(t), bug.found)
 			require.Error(t, err, "%s did not find it:\n%s", bug.found, out)
 			require.Contains(t, out, "--- FAIL: "+bug.found)
-			require.NotContains(t, out, "NOSCRIPT", "the script has another hash, so that the bug did not even run")
+			require.NotContains(t, out, "NOSCRIPT", "the script has another hash, so the bug did not even run")
 			t.Logf("found by %s: %s", bug.found, verdict(out))
 		})
 	}

@@ -62,7 +62,7 @@ func connect(addr string, lease time.Duration) (client *primitives.Client, end f
 	}, nil
 }
 
-// onServer returns a barrier for so many, by a client of its own.
+// onServer returns a barrier for that number of parties, by a client of its own.
 func onServer(
 	t *testing.T, server *servers.Server, parties int, lease time.Duration,
 ) *barrier.Barrier {

@@ -11,7 +11,7 @@ import (
 // Gather hands out the parts of a run, and returns nil when all of them are done, by whichever processes. Each
 // run has a name of its own, since a latch does not know who has counted it down.
 //
-// It waits for at most limit. The latch lasts twice as long, so that a run that is not done ends with
+// It waits for at most limit. The latch lasts twice as long, so a run that is not done ends with
 // [context.DeadlineExceeded] and not with nil: a latch that has expired looks like one that was counted down.
 // A server that loses its data looks so, too. So collect the results, and count them, after Gather has returned.
 func Gather(
@@ -36,7 +36,7 @@ func Gather(
 	return latch.Wait(ctx)
 }
 
-// DoPart does one part of a run and counts it down. A part that fails is not counted, so that another process
+// DoPart does one part of a run and counts it down. A part that fails is not counted, so another process
 // may do it. After an error that wraps [primitives.ErrIndeterminate] the part may have been counted: if it
 // was not, Gather ends by its limit. Counting again could end it too early.
 func DoPart(ctx context.Context, client *primitives.Client, run string, part func(ctx context.Context) error) error {

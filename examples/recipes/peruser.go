@@ -31,7 +31,7 @@ func PerUser(client *primitives.Client, user func(*http.Request) string, next ht
 	})
 }
 
-// unlock releases the lock of a request. The answer is written by then, so that a loss can only be logged:
+// unlock releases the lock of a request. The answer is written by then, so a loss can only be logged:
 // data that must not be written twice needs the fencing token.
 func unlock(ctx context.Context, lease *primitives.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // even if the user is gone

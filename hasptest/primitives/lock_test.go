@@ -317,7 +317,7 @@ func TestClientCloseAfterACancelledLock(t *testing.T) {
 
 // TestLockRandomSchedules lets clients contend over bad links, in virtual time: never do two
 // leases believe, tokens rise, and the lock is not free for longer than a wake-up takes while
-// somebody waits. Polls are an hour apart, so that nothing but messages wakes.
+// somebody waits. Polls are an hour apart, so nothing but messages wakes.
 func TestLockRandomSchedules(t *testing.T) {
 	t.Parallel()
 	schedules := 500

@@ -50,8 +50,8 @@ func TestSemaphoreContextEndsAfterGrant(t *testing.T) {
 	})
 }
 
-// TestSemaphoreWarnsOfLostPermits: no caller is left to return an error to, so that the logger gets
-// it, after five seconds at most. A request that was surely not sent has taken nothing.
+// TestSemaphoreWarnsOfLostPermits: no caller is left to return an error to, so the logger gets
+// it, after five seconds at most. A request that was certainly not sent has taken nothing.
 func TestSemaphoreWarnsOfLostPermits(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -16,7 +16,7 @@ import (
 )
 
 // TestTracerThatDoesNothingAllocatesNothing counts the allocations of a Lock and its Release: without a tracer, and with
-// one that gets everything. Under the race detector a sync.Pool drops values at random, so that counts are averages.
+// one that gets everything. Under the race detector a sync.Pool drops values at random, so counts are averages.
 func TestTracerThatDoesNothingAllocatesNothing(t *testing.T) { //nolint:paralleltest // It counts allocations.
 	none, quiet := pairAllocations(t, nil), pairAllocations(t, idle())
 	require.InDelta(t, none, quiet, 0.5)

@@ -37,7 +37,7 @@ type term struct {
 func NewElector(election *primitives.Election) *Elector { return &Elector{election: election} }
 
 // Run takes part in the election, and leads whenever this replica is elected, like [primitives.Election.Run]. It blocks
-// until ctx ends, then waits for the running jobs of [Elector.Task] and resigns, so that another replica leads
+// until ctx ends, then waits for the running jobs of [Elector.Task] and resigns, so another replica leads
 // at once, and returns nil, also on a replica that does not lead. After the loss of the leadership it takes part again, when these jobs have ended.
 func (e *Elector) Run(ctx context.Context) error { return e.election.Run(ctx, e.lead) }
 

@@ -29,7 +29,7 @@ func RemoteIP(r *http.Request) string {
 }
 
 // limiterName returns the name of a key's limiter. An escaped key has no braces, which could be a hash tag, and no
-// #, so that it is never the hash of another key.
+// #, so it is never the hash of another key.
 func (l *Limit) limiterName(key string) string {
 	if l.opts.Key == nil {
 		return l.name

@@ -15,7 +15,7 @@ import (
 )
 
 // hold is one owner's hold of an object on the server, with one entry in the watchdog. A client may
-// have very many holds, so that their size matters: fields that the holds of one object share are
+// have very many holds, so their size matters: fields that the holds of one object share are
 // in their Leases.
 type hold struct {
 	renew.Entry

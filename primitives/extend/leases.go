@@ -35,7 +35,7 @@ type Leasable interface {
 
 // LeasableKind renews and releases many objects of one kind with one script. owners[i] is the owner
 // that holds keys[i]. In a cluster all keys are in one slot. A key may occur more than once, if its
-// object has many owners. Each owner gets a status of its own, so that one failure does not fail
+// object has many owners. Each owner gets a status of its own, so one failure does not fail
 // the others.
 //
 // One script handles objects together if their kinds are equal. A kind is the key of a map: its

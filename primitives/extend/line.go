@@ -9,25 +9,25 @@ import (
 )
 
 // Line configures the waiting for an object that a release grants to the first owner of a queue on
-// the server, with a message to that owner alone. Clients regularly send signs of life of their
+// the server, with a message to that owner alone. Clients regularly send heartbeats of their
 // waiters: a silent waiter loses its place. A grant lasts for the time Wait, from the sending of
-// the last sign that reached the server. After that the lease is renewed as always.
+// the last heartbeat that reached the server. After that the lease is renewed as always.
 type Line struct {
 	// Channel is the channel on which the releases of all clients send this client the grants of
 	// its owners. The payload is "owner token stamp": the owner, the token of the grant, and the
-	// stamp of the sign of life.
+	// stamp of the heartbeat.
 	Channel string
 
-	// Wait is how long a sign of life counts, in whole milliseconds. It is at most the lease.
+	// Wait is how long a heartbeat counts, in whole milliseconds. It is at most the lease.
 	Wait time.Duration
 
 	// At returns the Leasable for an owner that has lost its place, or that replaces an owner which
 	// may have lost it: the owner returns to the place with the given number. Such a try is also a
-	// sign of life, with the number stamp. The Leasable of the configuration queues at the end,
+	// heartbeat, with the number stamp. The Leasable of the configuration queues at the end,
 	// with the stamp 0.
 	At func(place, stamp int64) Leasable
 
-	// Beat sends signs of life of owners, and returns the status of each. It runs one script, with
+	// Beat sends heartbeats of owners, and returns the status of each. It runs one script, with
 	// r.
 	Beat func(ctx context.Context, r backend.ScriptRunner, stamp int64, owners []string) (line.Beats, error)
 }

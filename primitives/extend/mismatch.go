@@ -9,7 +9,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
-// maxMismatches is how many mismatches a client reports, so that objects with the names of users do
+// maxMismatches is how many mismatches a client reports, so objects with the names of users do
 // not fill its memory and the log.
 const maxMismatches = 1000
 

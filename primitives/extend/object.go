@@ -126,7 +126,7 @@ func (o *Object) ValidateTag() error {
 }
 
 // Call makes one call on o: it calls run, and Close of the client waits until run has returned. In
-// three cases it does not call run, so that nothing is sent:
+// three cases it does not call run, so nothing is sent:
 //
 //   - invalid, the error of the object or of the arguments, is not nil: Call returns it;
 //   - ctx has ended: Call returns ctx's error;
@@ -221,7 +221,7 @@ func (o *Object) otherKeyConflict(name, key, valueType string) error {
 }
 
 // kindConflict is the conflict of an object one of whose keys has a value of another type. It asks
-// the server for the types, so that the error names the key and the type of its value.
+// the server for the types, so the error names the key and the type of its value.
 func (o *Object) kindConflict(ctx context.Context) error {
 	valueType := o.storedType(ctx, o.id.Key)
 	if valueType != o.valueType && valueType != "none" {

@@ -38,7 +38,7 @@ func (c *Core) newReplicas(config LeaseConfig, lease time.Duration) (replicas, e
 }
 
 // timeoutUnder returns how long a call under ctx waits for replicas. A quarter of ctx's remaining
-// time is left for the rest of the call, so that its caller learns of a shortage.
+// time is left for the rest of the call, so its caller learns of a shortage.
 func (r replicas) timeoutUnder(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {

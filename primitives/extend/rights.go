@@ -16,14 +16,14 @@ type Rights struct {
 	Channels string // such as "door:@"
 }
 
-// WithRights returns o with the rights that its user needs. The error of a call that lacks a right then names
-// all missing rights of the object.
+// WithRights returns o with the permissions that its user needs. The error of a call that lacks a permission then names
+// all missing permissions of the object.
 func (o Object) WithRights(r *Rights) Object {
 	o.rights = r
 	return o
 }
 
-// AsksRights reports whether an acquire of o must ask the server for the rights of its release, too. Pass the answer to
+// AsksRights reports whether an acquire of o must also check the permissions of its release. Pass the answer to
 // [Object.NoteRights]. It is false once a client has noted them for one object with the same [Rights]: commands are the
 // same for all names.
 func (o *Object) AsksRights() bool {
@@ -31,29 +31,29 @@ func (o *Object) AsksRights() bool {
 	return !noted
 }
 
-// NoteRights notes, if granted, that an acquire has asked for the rights of its release, and was granted. The client
-// forgets this when the server refuses a call on an object with the same [Rights] because its user lacks a right.
+// NoteRights notes, if granted, that an acquire has checked the permissions of its release, and was granted. The client
+// forgets this when the server refuses a call on an object with the same [Rights] because its user lacks a permission.
 func (o *Object) NoteRights(granted bool) {
 	if granted && o.rights != nil {
 		o.core.rights.Store(o.rights, nil)
 	}
 }
 
-// Rights returns the rights that the server's user needs for the object, as rules of ACL SETUSER: +command, ~pattern for
-// keys and &pattern for channels. The patterns are for all names with the same beginning, up to the first colon. For a
-// name without a colon, patterns of its side keys and channels are for all names. The options Replicas and
+// Rights returns the permissions that the server's user needs for the object, as rules of ACL SETUSER: +command,
+// ~pattern for keys and &pattern for channels. The patterns are for all names with the same beginning, up to the first
+// colon. For a name without a colon, patterns of its side keys and channels are for all names. The options Replicas and
 // Metadata, and the driver, need more: see docs/operate/acl.md. Rights sends nothing.
 func (o *Object) Rights() []string { return o.allRights().Rules() }
 
 // MissingRights asks the server which of [Object.Rights] its user lacks. It takes one round trip, or one more for each
 // key of the object that the user may not use. If the user may use none of these keys, or may not run scripts, it
-// returns only these rights: grant them, and ask again. In a cluster it asks the node that has the object.
+// returns only these permissions: grant them, and ask again. In a cluster it asks the node that has the object.
 // Use it within [Call].
 func (o *Object) MissingRights(ctx context.Context) (rules []string, err error) {
 	return o.allRights().Missing(ctx, o.core.calls)
 }
 
-// allRights returns the rights that the server's user needs for o.
+// allRights returns the permissions that the server's user needs for o.
 func (o *Object) allRights() rights.Rights {
 	if o.rights == nil {
 		return nil
@@ -62,7 +62,7 @@ func (o *Object) allRights() rights.Rights {
 }
 
 // lackOfRight explains err, whose cause is the server's refusal. The client forgets that an
-// acquire has asked for the rights of its release ([Object.NoteRights]).
+// acquire has checked the permissions of its release ([Object.NoteRights]).
 func (o *Object) lackOfRight(ctx context.Context, refusal *backend.ServerError, err error) error {
 	o.core.rights.Delete(o.rights)
 	ctx, cancel := context.WithTimeout(ctx, questionTimeout)

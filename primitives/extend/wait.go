@@ -45,7 +45,7 @@ type Answer struct {
 	Queued bool
 
 	// Again says that the script stopped before it knew more than that the attempt is not granted yet,
-	// so that it does not keep the server busy for long: a call that does not wait tries again at once.
+	// so it does not keep the server busy for long: a call that does not wait tries again at once.
 	Again bool
 
 	// Place is the owner's number in the queue of a [Line].

@@ -29,7 +29,7 @@ type waiter struct {
 	tries   tries
 }
 
-// waiters has unused waiters, so that a call that does not have to wait needs no allocation.
+// waiters has unused waiters, so a call that does not have to wait needs no allocation.
 var waiters = sync.Pool{New: func() any { return new(waiter) }}
 
 // newWaiter returns a waiter that is equal to w.

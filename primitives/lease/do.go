@@ -30,7 +30,7 @@ type ReleaseError struct {
 
 	// Release is the error of [Lease.Release]. If it wraps [ErrNotHeld], the lease had ended before, and
 	// work may have gone on at the same time as another holder. If it wraps
-	// [backend.ErrIndeterminate], the answer is missing: the client repeats the release.
+	// [backend.ErrIndeterminate], no answer came: the client repeats the release.
 	Release error
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Group has the leases of one target: the first lease, and one lease for each re-entry. A hold embeds it, so
-// that a hold, its group and its first lease are one allocation. Init must be called first.
+// a hold, its group and its first lease are one allocation. Init must be called first.
 type Group struct {
 	target Target
 

@@ -57,7 +57,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // each other.
 //
 // The client counts the leases of one hold. The server has only one hold, with one lease length, so
-// that an inner lock must have the same lease options. Release each lease once. The last release
+// an inner lock must have the same lease options. Release each lease once. The last release
 // frees the lock.
 func (l *Lease) Reenter(ctx context.Context) context.Context {
 	outer, _ := ctx.Value(reentryKey{}).(*reentry)
@@ -213,7 +213,7 @@ func (s *state) end(cause error) (cancel func()) {
 	}
 }
 
-// leaseContext is a child of its parent that ends with a lease. It is a value, so that the contexts
+// leaseContext is a child of its parent that ends with a lease. It is a value, so the contexts
 // of one parent are equal. The lease keeps only its contextEnd.
 type leaseContext struct {
 	context.Context //nolint:containedctx // It is a context.

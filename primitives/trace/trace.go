@@ -11,7 +11,7 @@ import (
 //
 // The client calls the functions from many goroutines at once, also from the goroutine of the watchdog
 // and from those of the driver, but holds no mutex of its own meanwhile. They must not block, and must
-// not panic. They get their data by value, so that a function that does nothing costs no allocation.
+// not panic. They get their data by value, so a function that does nothing costs no allocation.
 // The fields must not change once a client has the tracer.
 //
 // Source: the traces of net/http/httptrace, and the tracers of github.com/jackc/pgx/v5.
@@ -112,7 +112,7 @@ type Renewal struct {
 	// Took is the time from the sending to the last answer.
 	Took time.Duration
 
-	// Failed is how many leases were not renewed, for lack of an answer or of a right. The watchdog
+	// Failed is how many leases were not renewed, for lack of an answer or of a permission. The watchdog
 	// tries again. Leases that the server no longer has are not among them: they are lost.
 	Failed int
 

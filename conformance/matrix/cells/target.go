@@ -23,7 +23,7 @@ type Target struct {
 	// failOverTo makes a replica the primary; nil: there is none.
 	failOverTo func(slot int, unseen func() error) error
 
-	// isolatePrimary replaces a primary that lives on; nil: that cannot be done.
+	// isolatePrimary replaces a primary that keeps running; nil: that cannot be done.
 	isolatePrimary func(slot int) (rejoin func() error, err error)
 
 	// restart restarts all nodes.

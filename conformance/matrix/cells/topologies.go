@@ -49,7 +49,7 @@ func withTLS(tb testing.TB, kind servers.Kind) *Target {
 	return one(s, Client{Addrs: []string{s.TLSAddr()}, TLS: s.TLSConfig()})
 }
 
-// withACL starts a server whose clients are a user of few rights.
+// withACL starts a server whose clients are a user of few permissions.
 func withACL(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
 	s := servers.Start(tb, kind, &servers.Options{Config: User(suiteRules())})

@@ -9,7 +9,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestFixedLeaseIsWhole: a lease of a fixed length that a release granted, long after the waiter's last sign, has
+// TestFixedLeaseIsWhole: a lease of a fixed length that a release granted, long after the waiter's last heartbeat, has
 // its whole length when Lock returns, and nobody renews it then.
 func TestFixedLeaseIsWhole(t *testing.T) {
 	t.Parallel()

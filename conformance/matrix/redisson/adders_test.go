@@ -49,7 +49,7 @@ func testLongAdder(t *testing.T, ours *primitives.Client, java *peer) {
 }
 
 // testLongAdderUnderAPrefix shares an adder under a prefix: with a client that has a NameMapper, and then with a client
-// that has the prefix in the name. No request leaves a key without an end.
+// that has the prefix in the name. No request leaves a key without an expiry.
 func testLongAdderUnderAPrefix(t *testing.T, _ *primitives.Client, java *peer) {
 	t.Helper()
 	ctx := bounded(t)

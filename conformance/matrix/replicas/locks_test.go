@@ -189,7 +189,7 @@ func TestWaitIsUnknown(t *testing.T) {
 	})
 }
 
-// TestWaitIsDenied has a user without the right to WAIT.
+// TestWaitIsDenied has a user without the permission to WAIT.
 func TestWaitIsDenied(t *testing.T) {
 	denied := &servers.Options{Config: cells.User(cells.ACLRules("x") + " -wait")}
 	onEach(t, 1, denied, func(t *testing.T, d deployment) {

@@ -230,7 +230,7 @@ func TestReleasesWithoutMemory(t *testing.T) {
 	})
 }
 
-// TestReleasesDeniedForOneKeyKeepOneLock denies one key of 200 whose releases were lost, so that the background
+// TestReleasesDeniedForOneKeyKeepOneLock denies one key of 200 whose releases were lost, so the background
 // releases them together: all others are free well before their leases end.
 func TestReleasesDeniedForOneKeyKeepOneLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestRecoveredPanicLeavesARenewedLock(t *testing.T) {
 }
 
 // TestReleasesPerCancelledAcquire cancels acquires of a lock that somebody else holds: each was
-// refused, so that there is nothing to release, and nothing to search. Scripts run in time, and answer
+// refused, so there is nothing to release, and nothing to search. Scripts run in time, and answer
 // 20 ms later, when the caller has left.
 func TestReleasesPerCancelledAcquire(t *testing.T) {
 	t.Parallel()

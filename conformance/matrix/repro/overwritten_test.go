@@ -80,8 +80,8 @@ func TestOverwrittenKeyIsLostAtTheNextRenewal(t *testing.T) {
 const unread = `local real = redis; local redis = {}; for k, v in pairs(real) do redis[k] = v end; ` +
 	`redis.pcall = function() return {err = 'NOPERM WRONGTYPE may not be said'} end; `
 
-// TestRenewalThatMayNotLookLosesNothing takes from a user, for a moment, the right to the command by which renewals
-// look at the key: that says nothing of who holds it.
+// TestRenewalThatMayNotLookLosesNothing takes from a user, for a moment, the permission for the command by which
+// renewals look at the key: that says nothing of who holds it.
 func TestRenewalThatMayNotLookLosesNothing(t *testing.T) {
 	var refused atomic.Int64
 	eachLeased(t, func(r *cells.Runner) {
@@ -105,8 +105,8 @@ func TestRenewalThatMayNotLookLosesNothing(t *testing.T) {
 const unasked = unread + `redis.call = function(name, ...) if name == 'time' then return real.call(name, ...) end; ` +
 	`error('NOPERM WRONGTYPE may not be said', 0) end; `
 
-// TestReleasesThatMayNotLookAreRepeated has two holds of a kind given back together by a user who lacks the rights to
-// that. If the user gets them, the holds are released. If not, a warning names each: they were dropped, as if their
+// TestReleasesThatMayNotLookAreRepeated has two holds of a kind given back together by a user who lacks the permissions
+// for that. If the user gets them, the holds are released. If not, a warning names each: they were dropped, as if their
 // keys were of another type.
 func TestReleasesThatMayNotLookAreRepeated(t *testing.T) {
 	t.Parallel()

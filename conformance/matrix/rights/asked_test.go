@@ -13,8 +13,8 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestReleaseRightsAreAskedOnce takes each right of each lock from a user. Before a client's first acquire: the acquire
-// is refused, and has changed nothing; or its release needs no such right. And after that: the next acquire is refused,
+// TestReleaseRightsAreAskedOnce takes each permission of each lock from a user. Before a client's first acquire: it is
+// refused, and has changed nothing; or its release needs no such permission. And after that: the next one is refused,
 // and has changed nothing, no token either; or each key has an expiry, and after a refused release the client asks again.
 func TestReleaseRightsAreAskedOnce(t *testing.T) {
 	t.Parallel()
@@ -75,8 +75,8 @@ func lockerOfKind(c *primitives.Client, kind string) locker {
 	return c.NewLock("app:x", nil)
 }
 
-// without acquires and releases l without a right, before or after the client has asked for it, and reports whether
-// the acquire was refused.
+// without acquires and releases l without a permission, before or after the client has asked for it, and reports
+// whether the acquire was refused.
 func without(t *testing.T, s *servers.Server, l locker, before bool, what string) bool {
 	t.Helper()
 	was := storedIn(t, s)
@@ -88,7 +88,7 @@ func without(t *testing.T, s *servers.Server, l locker, before bool, what string
 		return true
 	}
 	for key, words := range is {
-		require.NotEqual(t, "-1", words[1], "%s: %s has no end", what, key)
+		require.NotEqual(t, "-1", words[1], "%s: %s has no expiry", what, key)
 	}
 	if err = lease.Release(t.Context()); before {
 		require.NoError(t, err, what)

@@ -25,7 +25,7 @@ import (
 var keyless = []string{"time", "publish", "spublish"}
 
 // spy is put before a script: every command is written to the key luagen-spy, with its first
-// argument. It stays on the first line, so that no line moves.
+// argument. It stays on the first line, so no line moves.
 const spy = `local real = redis; local redis = {}; for k, v in pairs(real) do redis[k] = v end; ` +
 	`local function spied(by) return function(...) local name, key = ...; ` +
 	`real.call('rpush', 'luagen-spy', string.lower(name), key or ''); return real[by](...) end end; ` +
@@ -176,7 +176,7 @@ func useLock(ctx context.Context, client *primitives.Client) {
 	}
 	must.Get(client.NewFencedLock("declared", nil).LastToken(ctx))
 	must.Do(must.Get(lock.TryLock(ctx)).Release(ctx))
-	must.Get(lock.TryLock(ctx)) // at the same time as before, so that its token is one more
+	must.Get(lock.TryLock(ctx)) // at the same time as before, so its token is one more
 	must.Get(lock.IsLocked(ctx))
 	must.Get(lock.Remaining(ctx))
 	must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
@@ -392,7 +392,7 @@ func useIDGenerator(ctx context.Context, client *primitives.Client) {
 	}
 }
 
-// usePeriodicJob has a job run twice, so that the second record is compared with the first.
+// usePeriodicJob has a job run twice, so the second record is compared with the first.
 func usePeriodicJob(ctx context.Context, client *primitives.Client) {
 	job := client.NewPeriodicJob("declared:job", time.Hour, nil)
 	for hour := range time.Duration(2) {

@@ -29,7 +29,7 @@ type object interface {
 	MissingRights(ctx context.Context) ([]string, error)
 }
 
-// objects returns an object of each kind, and of each option that needs other rights. Their names begin with name.
+// objects returns an object of each kind, and of each option that needs other permissions. Their names begin with name.
 func objects(ctx context.Context, c *primitives.Client, name string) map[string]object {
 	rw := c.NewReadWriteLock(name, nil)
 	return map[string]object{
@@ -46,7 +46,7 @@ func objects(ctx context.Context, c *primitives.Client, name string) map[string]
 	}
 }
 
-// rightsOf returns the rights of objects, each once: of all, or of the given kinds.
+// rightsOf returns the permissions of objects, each once: of all, or of the given kinds.
 func rightsOf(all map[string]object, kinds ...string) []string {
 	rules := []string{}
 	for kind, o := range all {
@@ -60,8 +60,8 @@ func rightsOf(all map[string]object, kinds ...string) []string {
 // base are the commands of drivers, of the waiting for replicas, and of the connection of the messages.
 var base = []string{"+wait", "+ping", "+hello", "+client|tracking"}
 
-// TestACLIsDocumented compares the commands on the page with the rights of all kinds, for names with braces, too. With
-// HASP_WRITE=1 it writes them.
+// TestACLIsDocumented compares the commands on the page with the permissions of all kinds, for names with braces, too.
+// With HASP_WRITE=1 it writes them.
 func TestACLIsDocumented(t *testing.T) {
 	t.Parallel()
 	c := cells.Over(t, must.Get(embedded.New(embedded.NewServer(), nil)), nil)
@@ -103,8 +103,8 @@ var users = []struct {
 	{usePeriodicJob, []string{"job"}},
 }
 
-// TestRightsAreThoseOfTheScripts runs the scripts of each kind. The rights of the kind have each command that they call,
-// each key and each channel, and no command that none of them has in its text.
+// TestRightsAreThoseOfTheScripts runs the scripts of each kind. The permissions of the kind have each command that they
+// call, each key and each channel, and no command that none of them has in its text.
 func TestRightsAreThoseOfTheScripts(t *testing.T) {
 	t.Parallel()
 	all := scripts(t)
@@ -168,8 +168,8 @@ func requireCalled(t *testing.T, rights []string, texts string) {
 	}
 }
 
-// TestMissingRights takes each right of each kind from a user: the user's client names it, and the error of a call that
-// needs it does. With all of them the calls succeed.
+// TestMissingRights takes each permission of each kind from a user: the user's client names it, and the error of a call
+// that needs it does. With all of them the calls succeed.
 func TestMissingRights(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
@@ -188,7 +188,7 @@ func TestMissingRights(t *testing.T) {
 					if rule != "" {
 						granted = slices.Delete(granted, i-1, i)
 					}
-					do(t, s, "FLUSHALL") // Without the right to release it, the last one may hold the object.
+					do(t, s, "FLUSHALL") // Without the permission to release it, the last one may hold the object.
 					allow(t, s, base, granted...)
 					missing, err := o.MissingRights(t.Context())
 					require.NoError(t, err, "%s without %s", name, rule)

@@ -256,7 +256,7 @@ func releasing(runs []run) map[string][]string {
 	return all
 }
 
-// asks reports whether a run asks for the rights of its release, as the first ones of a client do.
+// asks reports whether a run also checks the permissions of its release, as the first ones of a client do.
 func (what run) asks(texts map[string]string) bool {
 	at := slices.Index(parameters(texts[what.script.Name]), "asks")
 	return at < 0 || what.args[at] == "1"

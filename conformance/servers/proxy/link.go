@@ -21,7 +21,7 @@ const (
 )
 
 // link is one connection through a proxy. Each direction has a goroutine that reads and one that
-// writes, with a queue between them, so that a delay does not slow down.
+// writes, with a queue between them, so a delay does not slow down.
 type link struct {
 	proxy              *Proxy
 	client, server     net.Conn // what is closed; the server is nil until the link is connected

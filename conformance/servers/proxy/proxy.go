@@ -1,5 +1,5 @@
 // Package proxy makes the faults of a network, on loopback, between clients and servers that speak
-// RESP. It reads the RESP of both sides, so that it can aim at single commands; CLIENT REPLY and
+// RESP. It reads the RESP of both sides, so it can aim at single commands; CLIENT REPLY and
 // MONITOR confuse it. A client that lets its user dial reaches all nodes of a cluster by one proxy:
 //
 //	p := proxy.New(nil)

@@ -407,7 +407,7 @@ public class Peer {
     return clients.get(i);
   }
 
-  /** The threads that are measured, and others. They stay for a while, so that the next turn need not start them. */
+  /** The threads that are measured, and others. They stay for a while, so the next turn need not start them. */
   private final ExecutorService threads = Executors.newCachedThreadPool();
 
   /**

@@ -22,7 +22,7 @@ import (
 // startTimeout bounds how long a JVM takes to start, and to connect its client.
 const startTimeout = time.Minute
 
-// ErrEnded means that the JVM has ended, so that a call has no answer.
+// ErrEnded means that the JVM has ended, so a call has no answer.
 var ErrEnded = errors.New("the JVM of the Redisson client has ended")
 
 // Client is a Redisson client in a process of its own. Its methods are safe for concurrent use.

@@ -26,8 +26,8 @@ const (
 	Compare     = "compare"     // a comparison that fails, is always the same, or is of letters
 	Result      = "result"      // a reply that is not what the script declares
 	Pairs       = "pairs"       // an order that is not fixed in what is written or returned
-	Expire      = "expire"      // a key that a failing call leaves without an end
-	Refused     = "refused"     // a key that a refused EXPIRE leaves without an end: in strict runs
+	Expire      = "expire"      // a key that a failing call leaves without an expiry
+	Refused     = "refused"     // a key that a refused EXPIRE leaves without an expiry: in strict runs
 	uselessRule = "allow"       // an allow that allows nothing
 )
 

@@ -142,7 +142,7 @@ func (m *machine) named(key parse.Expr) kinds {
 	return 0
 }
 
-// single reports whether a call surely has one value: that of a command has.
+// single reports whether a call certainly has one value: that of a command has.
 func (m *machine) single(e parse.Expr) bool {
 	call, ok := e.(*parse.CallExpr)
 	if !ok {

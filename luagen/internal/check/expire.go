@@ -7,19 +7,19 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// creation is a write that creates a key which has no end yet.
+// creation is a write that creates a key which has no expiry yet.
 type creation struct {
 	line    int
 	crossed *parse.Pos // a call on another key since then
 	rule    string     // Expire, or Refused if that call fails only for a user who may not make it
 }
 
-// creating are the commands that create a key without an end.
+// creating are the commands that create a key without an expiry.
 var creating = strings.Fields(`append bitfield decr decrby geoadd hincrby hincrbyfloat hmset hset
 	hsetnx incr incrby incrbyfloat linsert lpush pfadd rpush sadd set setbit setnx setrange xadd zadd
 	zincrby`)
 
-// ending are the commands that give a key an end.
+// ending are the commands that give a key an expiry.
 var ending = []string{"expire", "expireat", "pexpire", "pexpireat"}
 
 // unfailing are the commands that fail on no key, whatever it holds.
@@ -93,7 +93,7 @@ func (m *machine) keyName(e parse.Expr, left int) string {
 	return ""
 }
 
-// lifetime follows which keys were created without an end.
+// lifetime follows which keys were created without an expiry.
 func (m *machine) lifetime(call commandCall, name string) {
 	key := m.keyText(call.words, 1)
 	switch {
@@ -115,23 +115,23 @@ func (m *machine) lifetime(call commandCall, name string) {
 	m.state.exists[key] = true
 }
 
-// ends follows a call that gives a key an end. A server may refuse it, by its ACL or because the
+// ends follows a call that gives a key an expiry. A server may refuse it, by its ACL or because the
 // command was renamed. The same call before the key was created would have been refused there.
 func (m *machine) ends(call commandCall, name, key string) {
 	made, shown, probe := m.state.fresh[key], strings.ToUpper(name), name+" "+key
 	if made != nil && made.crossed != nil {
-		m.find(*made.crossed, made.rule, "if this fails, the key that line %d creates never ends: "+
+		m.find(*made.crossed, made.rule, "if this fails, the key that line %d creates never expires: "+
 			"call %s first", made.line, shown)
 	}
 	if made != nil && m.raises(call.expr) && !m.state.permitted[probe] {
-		m.find(call.expr.P, Refused, "if this is refused, the key that line %d creates never ends: "+
-			"before that line, too, call %s with NX, which moves no end", made.line, shown)
+		m.find(call.expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
+			"before that line, too, call %s with NX, which changes no existing expiry", made.line, shown)
 	}
 	delete(m.state.fresh, key)
 	m.state.permitted[probe] = m.state.permitted[probe] || m.raises(call.expr)
 }
 
-// creates reports whether a call of a creating command surely may create a key without an end: a
+// creates reports whether a call of a creating command certainly may create a key without an expiry: a
 // step down is for what is there.
 func creates(name string, words []parse.Expr) bool {
 	if name == "set" {

@@ -70,8 +70,8 @@ func (c *checker) includedCalls() {
 	for _, call := range c.flow.calls {
 		in, body := c.enter(call)
 		if body != nil && in.misuses(body) {
-			c.find(call.P, Key, "%s uses what it gets as a key or channel, and that is not surely "+
-				"one that is declared", call.Fn.(*parse.NameExpr).Name)
+			c.find(call.P, Key, "%s uses its argument as a key or channel, but luagen cannot prove "+
+				"that it is a declared one", call.Fn.(*parse.NameExpr).Name)
 		}
 	}
 }

@@ -40,10 +40,10 @@ func (c *checker) arguments(call commandCall, cmd *command) {
 		case c.isAt(call, p):
 			c.keyKind(call, cmd, p)
 		case p.quality == aChannel:
-			c.find(pos, Channel, "%s takes a channel here, and this is not surely one that is declared",
+			c.find(pos, Channel, "%s takes a channel here, but luagen cannot prove that this is a declared one",
 				shown)
 		default:
-			c.find(pos, Key, "%s takes a key here, and this is not surely one that is declared", shown)
+			c.find(pos, Key, "%s takes a key here, but luagen cannot prove that this is a declared one", shown)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func findKeyword(call commandCall, s spec) int {
 	return 0
 }
 
-// declaredKey returns the binding that an expression surely is, if it is one alone. It follows so
+// declaredKey returns the binding that an expression certainly is, if it is one alone. It follows so
 // many names and no more, since names may be defined by each other.
 func (c *checker) declaredKey(e parse.Expr, left int) *parse.Binding {
 	if left == 0 {

@@ -27,7 +27,7 @@ func (m *machine) order(s *parse.GenForStmt) {
 	}
 }
 
-// ordered reports whether a table surely is a list: then pairs goes through it in order.
+// ordered reports whether a table certainly is a list: then pairs goes through it in order.
 func (m *machine) ordered(e parse.Expr) bool {
 	if v := m.peek(e); v.elem != nil {
 		return true

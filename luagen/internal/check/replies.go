@@ -44,7 +44,7 @@ var probes = []string{
 	"strlen", "zcard", "zscore",
 }
 
-// reply returns what is known of the reply of a command; known is how many words there are surely.
+// reply returns what is known of the reply of a command; known is how many words there are certainly.
 func reply(name string, words []parse.Expr, known int) value {
 	switch shapes[name] {
 	case "count":

@@ -9,9 +9,9 @@ import (
 // state is what is known at one place of the code.
 type state struct {
 	vars      map[*parse.Var]*value // of what is not here nothing is known
-	exists    map[string]bool       // keys that surely exist
-	fresh     map[string]*creation  // keys that were written and have no end yet
-	permitted map[string]bool       // commands that give an end, with keys for which one surely ran
+	exists    map[string]bool       // keys that certainly exist
+	fresh     map[string]*creation  // keys that were written and have no expiry yet
+	permitted map[string]bool       // commands that give an end, with keys for which one certainly ran
 	dead      bool                  // control never comes here
 }
 

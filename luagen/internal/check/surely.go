@@ -29,7 +29,7 @@ type question struct {
 	of      *parse.Var
 }
 
-// isAt reports whether a word of a call surely is what its place asks for, or surely stands for
+// isAt reports whether a word of a call certainly is what its place asks for, or certainly stands for
 // such values alone.
 func (c *checker) isAt(call commandCall, p place) bool {
 	// An answer is yes only if that of every question on the way is: so a name that is asked for
@@ -44,7 +44,7 @@ func (c *checker) isAt(call commandCall, p place) bool {
 	return c.is(p.quality, e)
 }
 
-// is reports whether an expression surely has a quality.
+// is reports whether an expression certainly has a quality.
 func (c *checker) is(q quality, e parse.Expr) bool {
 	switch e := e.(type) {
 	case *parse.ParenExpr:

@@ -39,7 +39,7 @@ type value struct {
 
 	// These are of a number, or of the number that a text holds.
 	size  float64    // how large it may well be, 0: unknown
-	whole bool       // it surely has no fraction
+	whole bool       // it certainly has no fraction
 	frac  bool       // it may well have one
 	wide  string     // the declared int, of any size, that it is the text of
 	lossy *parse.Pos // where such a text was made a number, which has not been found yet
@@ -65,7 +65,7 @@ func listOf(elem value, known int) value {
 // surely reports whether a value is of a kind, if it is not nil or false.
 func (v value) surely(k kinds) bool { return v.is&^absent == k }
 
-// small reports whether a value is a number that Lua surely holds exactly.
+// small reports whether a value is a number that Lua certainly holds exactly.
 func (v value) small() bool { return v.size > 0 && v.size <= maxExact && v.wide == "" }
 
 // truthy returns the part of a value that is true for a condition.

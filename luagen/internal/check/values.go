@@ -193,7 +193,7 @@ func (v *values) only(x *parse.Var) (parse.Expr, bool) {
 	return from.expr, from.expr != nil && from.nth == 0
 }
 
-// onlyCalled reports whether a function's name is used for calls alone, so that all are known.
+// onlyCalled reports whether a function's name is used for calls alone, so all are known.
 func (v *values) onlyCalled(x *parse.Var) bool {
 	return !slices.ContainsFunc(x.Reads, func(n *parse.NameExpr) bool { return !v.uses[n] })
 }

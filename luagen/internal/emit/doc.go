@@ -156,7 +156,7 @@ func keyText(b *parse.Binding) string {
 	return kind + " key"
 }
 
-// goes reports whether a type has the same name in Go, so that it goes without saying.
+// goes reports whether a type has the same name in Go, so it goes without saying.
 func goes(t parse.Type) bool {
 	return !t.Optional && (t.Name == "string" || t.Name == "bytes" || t.Name == "int" || t.Name == "bool")
 }

@@ -219,7 +219,7 @@ func (h *headerReader) since(w *words, at Pos) {
 		h.header.Since = append(h.header.Since, target)
 	}
 	if extra, pos := w.next(); extra != "" {
-		h.find(pos, "servers are parted by commas")
+		h.find(pos, "servers are separated by commas")
 	}
 }
 

@@ -29,7 +29,7 @@ func (p *parser) hold(n int) {
 }
 
 // fits refuses what the compiler has no registers for, if it needs n more. It counts those that are
-// surely taken: by names, by functions that are called, and by what came before in a list.
+// certainly taken: by names, by functions that are called, and by what came before in a list.
 func (p *parser) fits(n int) {
 	if len(p.fn.active)+p.fn.held+n >= maxRegisters {
 		p.limit(p.tok.Pos, "too many values at once: the server's compiler has %d registers",
@@ -75,7 +75,7 @@ func (p *parser) chain(n int) {
 	}
 }
 
-// operand returns how many registers a left operand surely takes while the right one is parsed.
+// operand returns how many registers a left operand certainly takes while the right one is parsed.
 func (p *parser) operand(op string, left Expr) int {
 	switch {
 	case op == "and" || op == "or":
@@ -86,7 +86,7 @@ func (p *parser) operand(op string, left Expr) int {
 	return 0
 }
 
-// inRegister reports whether a value surely needs a register of its own: it is neither constant nor
+// inRegister reports whether a value certainly needs a register of its own: it is neither constant nor
 // a local name.
 func (p *parser) inRegister(e Expr) bool {
 	switch e := e.(type) {

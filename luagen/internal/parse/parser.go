@@ -2,7 +2,7 @@ package parse
 
 import "fmt"
 
-// parser turns tokens into a tree, along the lines of Lua 5.1's own parser, so that it accepts and
+// parser turns tokens into a tree, along the lines of Lua 5.1's own parser, so it accepts and
 // refuses the same texts. It fails by panicking with a *syntaxError.
 type parser struct {
 	tokens []Token
@@ -19,7 +19,7 @@ type parser struct {
 	globals []*NameExpr // uses of names that are not local
 	sets    map[*NameExpr]bool
 
-	registers map[*BinaryExpr]bool // those that surely need one of their own
+	registers map[*BinaryExpr]bool // those that certainly need one of their own
 }
 
 const (

@@ -298,7 +298,7 @@ func (g *Group) speaker() (speaker Member) {
 }
 
 // Obey sets the counts to 0 for the request to reset with this number, which the group has heard. If the group
-// has obeyed a later request, it does nothing, so that later additions are kept.
+// has obeyed a later request, it does nothing, so later additions are kept.
 func (g *Group) Obey(reset int) {
 	open.mu.Lock()
 	defer open.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package busy counts what is under way in a client, so that Close can wait for it.
+// Package busy counts what is under way in a client so that Close can wait for it.
 package busy
 
 import (

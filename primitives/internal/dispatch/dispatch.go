@@ -7,7 +7,7 @@
 //
 // A sender takes all queued calls, sends them, and repeats that until no call is queued. There are
 // up to [maxSenders] senders. If no call is taken from the queue for [queueTimeout], another sender
-// starts, so that no call waits for a slow batch, for example on a silent link. No sender starts
+// starts, so no call waits for a slow batch, for example on a silent link. No sender starts
 // while the server has [maxUnanswered] calls to answer, or while [maxUnsent] batches wait for a
 // connection, because the driver's connections are all in use. A call that waits for replicas has a
 // goroutine of its own. There is no goroutine while no call is under way.
@@ -239,7 +239,7 @@ func (d *Dispatcher) unsent() (n int) {
 }
 
 // send sends batches until no call is queued. Before each batch it lets other goroutines run, such
-// as callers that just got their outcomes, so that the batch includes their next calls.
+// as callers that just got their outcomes, so the batch includes their next calls.
 func (d *Dispatcher) send() {
 	for {
 		runtime.Gosched()

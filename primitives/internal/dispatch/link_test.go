@@ -116,7 +116,7 @@ func requireEcho(t *testing.T, key string, reply backend.Reply, err error) {
 	require.Equal(t, backend.StringReply(key), reply)
 }
 
-// occupy has all senders busy for an hour, so that what comes next goes together.
+// occupy has all senders busy for an hour, so what comes next goes together.
 func occupy(t *testing.T, d *dispatch.Dispatcher) {
 	t.Helper()
 	for i := range 8 {

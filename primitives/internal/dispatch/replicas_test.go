@@ -117,7 +117,7 @@ func TestReplicasHoldUpNobody(t *testing.T) {
 }
 
 // TestReplicasOutOfTurn lets callers leave before it is their turn, and has others wait for it for too
-// long: they are surely not sent.
+// long: they are certainly not sent.
 func TestReplicasOutOfTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -31,7 +31,7 @@ func (s stuck) RunBatch(
 	}
 }
 
-// TestRequestIsUsedAgain makes a request once more after it surely was not sent, in the same memory:
+// TestRequestIsUsedAgain makes a request once more after it certainly was not sent, in the same memory:
 // the first must not be sent with the claim of the second.
 func TestRequestIsUsedAgain(t *testing.T) {
 	t.Parallel()

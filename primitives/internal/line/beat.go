@@ -25,7 +25,7 @@ func (l *line) Drop() (cancel func()) {
 	return l.channel.Drop()
 }
 
-// beat begins to send signs of life: of all waiters, or, to learn the server's state, of the first
+// beat begins to send heartbeats: of all waiters, or, to learn the server's state, of the first
 // ones. The caller holds the mutex.
 func (l *line) beat(all bool) {
 	if all {
@@ -48,8 +48,8 @@ func (l *line) beatOn() {
 	}
 }
 
-// beatForAll sends signs of life of all batches, several at a time: over a slow link, one after the
-// other would take longer than a sign counts. After a failure, which it returns, it sends no more.
+// beatForAll sends heartbeats of all batches, several at a time: over a slow link, one after the
+// other would take longer than a heartbeat counts. After a failure, which it returns, it sends no more.
 func (l *line) beatForAll(batches [][]*placeholder) error {
 	var all sync.WaitGroup
 	slots, failures := make(chan struct{}, beatsAtOnce), make(chan error, len(batches))
@@ -92,7 +92,7 @@ func (l *line) forget(now time.Time) {
 	l.sent = slices.DeleteFunc(l.sent, func(s sending) bool { return now.Sub(s.at) > l.Wait })
 }
 
-// beatFor sends signs of life of a batch, and passes each waiter its status.
+// beatFor sends heartbeats of a batch, and passes each waiter its status.
 func (l *line) beatFor(batch []*placeholder) error {
 	all := l.lines
 	owners, sent := l.send(batch)
@@ -118,7 +118,7 @@ func (l *line) beatFor(batch []*placeholder) error {
 }
 
 // refuse ends the waiting of a batch if the server has refused its beat and would refuse it again,
-// for example for lack of a right. The caller holds the mutex.
+// for example for lack of a permission. The caller holds the mutex.
 func (l *line) refuse(batch []*placeholder, owners []string, err error) {
 	var server *backend.ServerError
 	if !errors.As(err, &server) || backend.RefusesWrites(server.Code) ||
@@ -183,7 +183,7 @@ func (l *line) endBeat(failed error) (more bool) {
 }
 
 // lookAt arms the alarm for the time at which the present hold ends, in heldFor, plus a little
-// more, so that not all clients look at once. The caller holds the mutex.
+// more, so not all clients look at once. The caller holds the mutex.
 func (l *line) lookAt(heldFor time.Duration, rank int64) {
 	if l.channel.Joined == 0 || l.channel.Dropped {
 		return
@@ -200,7 +200,7 @@ func (l *line) lookAt(heldFor time.Duration, rank int64) {
 }
 
 // fullInterval is the time between two beats of all waiters. A waiter loses its place after two
-// such intervals, so that one lost beat, which is noticed within a quarter of Wait, costs no place.
+// such intervals, so one lost beat, which is noticed within a quarter of Wait, costs no place.
 func (l *line) fullInterval() time.Duration { return l.beatInterval() * 4 / 3 }
 
 // beatInterval is the time between two beats of the first waiters, which are next.

@@ -33,7 +33,7 @@ type row struct {
 	ends    time.Time  // of that belief
 }
 
-// queuing is one in the queue, with its last sign of life.
+// queuing is one in the queue, with its last heartbeat.
 type queuing struct {
 	owner  string
 	number int64

@@ -2,7 +2,7 @@
 // queue, and sends a message to that waiter's client alone. So a waiter does not try again: it waits for
 // its grant.
 //
-// The server must know which waiters still wait. Each client regularly sends the signs of life of its
+// The server must know which waiters still wait. Each client regularly sends the heartbeats of its
 // waiters together: a beat. The server skips a waiter that was silent for too long. The answer to a beat
 // also has the grants whose messages were lost.
 package line
@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// ownersPerBeat is how many waiters' signs of life one script takes: about 400 us of the
+	// ownersPerBeat is how many waiters' heartbeats one script takes: about 400 us of the
 	// server's time.
 	ownersPerBeat = 100
 
@@ -43,19 +43,19 @@ const (
 
 // Line is a queue on the server. A release grants the object to the first waiter of the queue, and
 // sends a message to it. The waiters of one client in the queue share a channel, and send their
-// signs of life together. Waiters with the same Key and Channel are in one line, and must have the
+// heartbeats together. Waiters with the same Key and Channel are in one line, and must have the
 // same Wait and Beater.
 type Line struct {
 	Key, Channel string
 
-	// Wait is how long a sign of life counts, and how long a grant by message lasts.
+	// Wait is how long a heartbeat counts, and how long a grant by message lasts.
 	Wait   time.Duration
 	Beater Beater
 }
 
-// Beater sends the server signs of life of waiters.
+// Beater sends the server heartbeats of waiters.
 type Beater interface {
-	// Beat sends signs of life of owners that wait: at most 100, in the order of their places.
+	// Beat sends heartbeats of owners that wait: at most 100, in the order of their places.
 	// stamp is the number of this sending. A refusal by the server ends their waiting.
 	Beat(ctx context.Context, stamp int64, owners []string) (Beats, error)
 
@@ -80,7 +80,7 @@ type BeatStatus int64
 const (
 	NoPlace BeatStatus = 0 // it has neither a place nor the object
 	Waits   BeatStatus = 1
-	Holds   BeatStatus = 2 // for as long as a sign of life counts, from the beat's sending on
+	Holds   BeatStatus = 2 // for as long as a heartbeat counts, from the beat's sending on
 )
 
 // Ticket is the attempt of one waiter in a [Line].
@@ -116,7 +116,7 @@ type Lines struct {
 	mu     sync.Mutex
 	lines  map[lineKey]*line
 	owners map[string]*placeholder // the waiters in lines, and owners that were granted in a line
-	stamp  int64                   // of the last sign of life that was sent
+	stamp  int64                   // of the last heartbeat that was sent
 }
 
 // New returns the Lines of a client.
@@ -146,7 +146,7 @@ type line struct {
 
 type lineKey struct{ key, channel string }
 
-// sending is a sign of life that was sent.
+// sending is a heartbeat that was sent.
 type sending struct {
 	stamp int64
 	at    time.Time
@@ -206,7 +206,7 @@ func (all *Lines) Forget(owner string) {
 	delete(all.owners, owner)
 }
 
-// enterLine adds me to its line, if the line exists, so that a message for me finds it. It reports
+// enterLine adds me to its line, if the line exists, so a message for me finds it. It reports
 // false if the client is closed.
 func (all *Lines) enterLine(in Line, me *placeholder) bool {
 	all.mu.Lock()
@@ -377,7 +377,7 @@ func (l *line) remove(me *placeholder) {
 }
 
 // Handle implements [listen.Listener]. A message says that an owner was granted the object, and for which
-// sign of life.
+// heartbeat.
 func (l *line) Handle(event backend.Event) {
 	if event.Kind != backend.EventMessage {
 		l.lines.mu.Lock()
@@ -397,7 +397,7 @@ func (l *line) Handle(event backend.Event) {
 }
 
 // deliver gives a grant to its owner. It reports false if the owner is not, or no longer, an owner
-// of this client. If the sign of life of a grant is unknown, or has nearly expired, deliver leaves
+// of this client. If the heartbeat of a grant is unknown, or has nearly expired, deliver leaves
 // the grant to a beat, which extends or denies it.
 func (l *line) deliver(owner string, token, stamp int64) bool {
 	l.lines.mu.Lock()
@@ -419,7 +419,7 @@ func (l *line) deliver(owner string, token, stamp int64) bool {
 	return true
 }
 
-// sentAt returns when me sent a sign of life. The caller holds the mutex.
+// sentAt returns when me sent a heartbeat. The caller holds the mutex.
 func (l *line) sentAt(me *placeholder, stamp int64) (time.Time, bool) {
 	if stamp == me.asked.stamp {
 		return me.asked.at, true

@@ -15,7 +15,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// worth is what a sign of life is worth.
+// worth is how long a heartbeat counts.
 const worth = 10 * time.Second
 
 func TestLineGrantedAtOnceDoesNotSubscribe(t *testing.T) {
@@ -59,7 +59,7 @@ func TestLineServesInOrder(t *testing.T) {
 	})
 }
 
-// A grant lasts from the sending of the sign of life that the server has, which is the request's or a beat's.
+// A grant lasts from the sending of the heartbeat that the server has, which is the request's or a beat's.
 func TestLineGrantBeginsWithItsSign(t *testing.T) {
 	t.Parallel()
 	for held, signed := range map[time.Duration]time.Duration{

@@ -24,7 +24,7 @@ const (
 	// MaxPause is the longest time between an attempt without an answer and the next attempt.
 	MaxPause = time.Second
 
-	// maxPoll is the longest poll interval, so that adding the jitter cannot overflow.
+	// maxPoll is the longest poll interval, so adding the jitter cannot overflow.
 	maxPoll = 1000 * time.Hour
 )
 

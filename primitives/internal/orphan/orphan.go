@@ -29,7 +29,7 @@ const (
 	maxBackoff     = 500 * time.Millisecond
 
 	// releaseTimeout is how long the client waits for the reply to a release without a caller.
-	// Meanwhile it does not repeat the release, so that a slow server does not get more of them.
+	// Meanwhile it does not repeat the release, so a slow server does not get more of them.
 	releaseTimeout = 5 * time.Second
 
 	// searchAfterClose is how long a closed client repeats releases for a grant that may still come.
@@ -41,7 +41,7 @@ const (
 )
 
 // Orphan is an owner that may hold an object on the server, although no caller has a lease of it.
-// No other hold has the same owner, so that a late or repeated release does no harm.
+// No other hold has the same owner, so a late or repeated release does no harm.
 type Orphan struct {
 	Object trace.Object
 	Key    string
@@ -49,7 +49,7 @@ type Orphan struct {
 	Kind   Kind
 	Hold   Hold
 
-	// AcquireDone says that the acquire is no longer under way, so that one answer settles the
+	// AcquireDone says that the acquire is no longer under way, so one answer settles the
 	// orphan. Otherwise a release may overtake the acquire: the client repeats the release until it
 	// finds a hold of the owner.
 	AcquireDone bool
@@ -168,7 +168,7 @@ func (all *Orphans) tick() {
 }
 
 // due takes the orphans whose next release is due. It also takes orphans whose release is due soon,
-// so that one script releases many.
+// so one script releases many.
 func (all *Orphans) due(now time.Time) (due []*Orphan) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

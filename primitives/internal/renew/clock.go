@@ -6,7 +6,7 @@ import "time"
 // positive, in virtual time, too.
 var epoch = time.Now().Add(-50 * 365 * 24 * time.Hour)
 
-// instant is a reading of both clocks, each since an epoch of its own, so that an entry stores it
+// instant is a reading of both clocks, each since an epoch of its own, so an entry stores it
 // in few bytes. The monotonic clock stands still while the machine is suspended. The wall clock may
 // be set back.
 type instant struct {

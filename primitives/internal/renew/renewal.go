@@ -71,7 +71,7 @@ func (n *notRenewed) add(k *Keeper, entries []*Entry) {
 }
 
 // renewOnce sends one script, and settles its entries. If the server's access list denies a key,
-// the error does not name the key: then renewOnce returns the entries in two halves, so that
+// the error does not name the key: then renewOnce returns the entries in two halves, so
 // entries with other keys are renewed. If the keys are in several slots of a cluster, it queues the
 // entries again, by slot. After any other refusal there is no such key to find.
 func (k *Keeper) renewOnce(
@@ -128,7 +128,7 @@ func (k *Keeper) settle(
 	defer k.mu.Unlock()
 	now := k.now()
 	if len(entries) == 1 && errors.Is(err, backend.ErrKeyDenied) {
-		// Meanwhile it is renewed separately, so that the other entries need not be halved again.
+		// Meanwhile it is renewed separately, so the other entries need not be halved again.
 		entries[0].deniedUntil = now.at + entries[0].present().length/3
 	}
 	for i, e := range entries {

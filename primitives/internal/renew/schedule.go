@@ -73,7 +73,7 @@ func (k *Keeper) nextCheck(e *Entry, now instant) time.Duration {
 }
 
 // renewalTime returns when to renew e, since the keeper's start. It is earlier than necessary, by
-// up to a thirtieth of the lease, so that one script renews all leases of a kind that are due
+// up to a thirtieth of the lease, so one script renews all leases of a kind that are due
 // within that time.
 func (k *Keeper) renewalTime(e *Entry) time.Duration {
 	return (e.renewAt - k.start.at).Truncate(e.present().length / 30)

@@ -1,4 +1,4 @@
-// Package rights knows the rights that a server's user needs for objects, as the rules of its ACL.
+// Package rights knows the permissions that a server's user needs for objects, as the rules of its ACL.
 package rights
 
 import (
@@ -24,17 +24,17 @@ const (
 	messageCommands = "publish subscribe unsubscribe"
 )
 
-// right is one right, as the server's ACL has it: +command, ~key or &channel.
+// right is one permission, as the server's ACL has it: +command, ~key or &channel.
 type right struct {
 	asked string // with the object's name
 	rule  string // with a pattern, for objects whose names have the same beginning
 }
 
-// Rights are the rights for one object.
+// Rights are the permissions for one object.
 type Rights []right
 
-// For returns the rights for the object with the given key: commands first. If sharded is true, messages are those of
-// shards.
+// For returns the permissions for the object with the given key: commands first. If sharded is true, messages are those
+// of shards.
 func (n Needs) For(key string, sharded bool) (all Rights) {
 	commands := runCommands
 	if n.Channels != "" {
@@ -78,7 +78,7 @@ func namedRight(name, key string) right {
 // escaped escapes what stands for other characters in patterns.
 var escaped = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// Rules returns the rights as rules of ACL SETUSER.
+// Rules returns the permissions as rules of ACL SETUSER.
 func (all Rights) Rules() []string {
 	rules := []string{}
 	for _, r := range all {
@@ -87,9 +87,9 @@ func (all Rights) Rules() []string {
 	return slices.Compact(rules)
 }
 
-// Missing asks the server which of the rights its user lacks. It asks by a script with one key, and takes one round
-// trip, or one more for each key that the user may not use. If the user may use no key, or may not run scripts, it
-// returns only these rights.
+// Missing asks the server which of the permissions its user lacks. It asks by a script with one key, and takes one
+// round trip, or one more for each key that the user may not use. If the user may use no key, or may not run scripts,
+// it returns only these permissions.
 func (all Rights) Missing(ctx context.Context, r backend.ScriptRunner) (rules []string, err error) {
 	asked := make([]string, len(all))
 	for i, one := range all {
@@ -117,7 +117,7 @@ func (all Rights) Missing(ctx context.Context, r backend.ScriptRunner) (rules []
 	return slices.Compact(rules), nil
 }
 
-// refusedCommand returns the right to the command that the server refused, or err if it is another error.
+// refusedCommand returns the permission for the command that the server refused, or err if it is another error.
 func refusedCommand(err error) ([]string, error) {
 	if lacks := deniedCommand.FindStringSubmatch(err.Error()); lacks != nil {
 		return []string{"+" + strings.ToLower(lacks[1])}, nil
@@ -127,7 +127,7 @@ func refusedCommand(err error) ([]string, error) {
 
 var (
 	// denied matches the errors of the scripts' function may.
-	denied = regexp.MustCompile(`^the user has no right to (\w+) (.*)$`)
+	denied = regexp.MustCompile(`^the user may not (\w+) (.*)$`)
 
 	// deniedCommand matches the server's error for a command.
 	deniedCommand = regexp.MustCompile(`no permissions to run the '([^']+)' command`)
@@ -137,7 +137,7 @@ var (
 )
 
 // Explain adds to err, whose cause is the server's refusal, the command with which an administrator grants the
-// missing rights. It asks the server for these, since refusals of keys, and those of Redis 7.0, name nothing.
+// missing permissions. It asks the server for these, since refusals of keys, and those of Redis 7.0, name nothing.
 func (all Rights) Explain(
 	ctx context.Context, r backend.ScriptRunner, refusal *backend.ServerError, err error,
 ) error {
@@ -148,14 +148,14 @@ func (all Rights) Explain(
 	grant := "grant it by ACL SETUSER <user> " + strings.Join(missing, " ")
 	switch {
 	case len(missing) == 0:
-		return fmt.Errorf("%w; docs/operate/acl.md lists the rights that are needed (ACL SETUSER)", err)
+		return fmt.Errorf("%w; docs/operate/acl.md lists the permissions that are needed (ACL SETUSER)", err)
 	case denied.MatchString(refusal.Message):
 		return worded.As(fmt.Sprintf("%v: %s; %s", backend.ErrNoPermission, refusal.Message, grant), err)
 	}
 	return fmt.Errorf("%w; %s", err, grant)
 }
 
-// named returns the right that a refusal names.
+// named returns the permission that a refusal names.
 func named(refusal *backend.ServerError) []string {
 	lacks := denied.FindStringSubmatch(refusal.Message)
 	if lacks == nil {

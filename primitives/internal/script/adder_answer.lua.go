@@ -13,7 +13,7 @@ import (
 
 var adderAnswerScript = backend.Script{
 	Name: "adder_answer", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "30c5b853d89ca2adcbba806b5bfac2af0f53f648",
+	SHA1: "368b35bb62bce3877c8760b86fc6d303953f39bf",
 	Source: "\n\n\n\n\n\n" + `local counter = KEYS[1]
 local semaphore = KEYS[2]
 local long = ARGV[1] if long == '' then long = nil end
@@ -37,8 +37,8 @@ if not before or before < 0 then
   return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
 end
 local answers = string.format('%.0f', before + 1)
-if not redis.acl_check_cmd('set', counter) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. counter}) end
-do local command = long and 'incrby' or 'incrbyfloat' if not redis.acl_check_cmd(command, counter) then error({err = 'NOPERM the user has no right to ' .. command .. ' ' .. counter}) end end
+if not redis.acl_check_cmd('set', counter) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. counter}) end
+do local command = long and 'incrby' or 'incrbyfloat' if not redis.acl_check_cmd(command, counter) then error({err = 'NOPERM the user may not ' .. command .. ' ' .. counter}) end end
 redis.call(publish, answered, answers)
 local addend = long or double
 if addend then

@@ -14,7 +14,7 @@ import (
 
 var adderAskScript = backend.Script{
 	Name: "adder_ask", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "d1062198407cae2dbe50a4a137b4a56bb1bc9925",
+	SHA1: "222f1f9221e6e9c850df181072ea566f2b54b1cc",
 	Source: "\n\n\n" + `local answers = {} for i = 1, #KEYS do answers[i] = KEYS[i] end
 local request = ARGV[1]
 local ttl = ARGV[2]
@@ -23,8 +23,8 @@ local topic = ARGV[4]
 local former = ARGV[5]
 
 
-do local object = answers[1] if not redis.acl_check_cmd('set', object) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. object}) end end
-do local object = answers[1] if not redis.acl_check_cmd('del', object) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. object}) end end
+do local object = answers[1] if not redis.acl_check_cmd('set', object) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. object}) end end
+do local object = answers[1] if not redis.acl_check_cmd('del', object) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. object}) end end
 local asked = redis.call(publish, topic, request) + redis.call(publish, former, request)
 for _, key in ipairs(answers) do
   redis.call('set', key, '0', 'px', ttl)

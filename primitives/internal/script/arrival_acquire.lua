@@ -2,7 +2,7 @@
 --- into the queue, where owner keeps its place for its waiter timeout. Owner passes expired waiters. If the server's
 --- clock was set back, the script corrects until when waiters keep their places. It wakes
 --- the first waiter if there is still room, or if there may be room before its next try: only the first waiter learns
---- when. Nothing is written if the user lacks a right that this or the release needs.
+--- when. Nothing is written if the user lacks a permission that this or the release needs.
 ---
 ---@key semaphore zset      holder -> when its hold ends; waiter -> until when it has its place, negative
 ---@key queue zset          waiter -> its number, and its waiter timeout

@@ -13,7 +13,7 @@ import (
 
 var arrivalAcquireScript = backend.Script{
 	Name: "arrival_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "ebfcfbd39fb06a6d9a1c229dd0838ee10a02a76f",
+	SHA1: "8a3d2a30af9ade6271d611f9befbe6e9692532cf",
 	Source: "\n\n\n\n\n\n" + `local semaphore = KEYS[1]
 local queue = KEYS[2]
 local counter = KEYS[3]
@@ -33,10 +33,10 @@ local held = redis.call('zcount', semaphore, now, '+inf')
 local room = limit - held
 local function latest(number, now) local fraction = tonumber(number) % 1 return fraction > 0 and now + math.max(30000, math.ceil(2 ^ (fraction * 40.96))) or math.huge end local function survey(semaphore, queue, now, caller, leaver) local dead, place = {}, 0 local found = redis.call('zrange', queue, 0, 0, 'withscores') while found[1] do local waiter = found[1] if waiter == caller then return waiter, dead, false elseif waiter ~= leaver then local score = redis.call('zscore', semaphore, waiter) if not score or tonumber(score) <= -now then return waiter, dead, score and -score > latest(found[2], now) end dead[#dead + 1] = waiter end place = place + 1 found = redis.call('zrange', queue, place, place, 'withscores') end return false, dead, false end local first, dead, late = survey(semaphore, queue, now, owner)
 local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end if room > 0 and (first == owner or not first) then
-  if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
-  if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
-  if not redis.acl_check_cmd('zcard', queue) then error({err = 'NOPERM the user has no right to ' .. 'zcard' .. ' ' .. queue}) end
-  do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
+  if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end
+  if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zscore' .. ' ' .. semaphore}) end
+  if not redis.acl_check_cmd('zcard', queue) then error({err = 'NOPERM the user may not ' .. 'zcard' .. ' ' .. queue}) end
+  do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. object}) end end
 
   local soon = first and (held > 0 and math.max(1, math.min((redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', 0, 1)[2] - now), lease)) or tonumber(lease)) < (waiter_timeout or lease) / 3
   local after = (room > 1 or soon) and survey(semaphore, queue, now, false, owner)
@@ -70,10 +70,10 @@ if waiter_timeout and not (first and first ~= owner) then
   do local over = held - limit wait = redis.call('zrangebyscore', semaphore, now, '+inf', 'withscores', 'limit', over, 1)[2] - now end
 end
 if waiter_timeout or #dead > 0 or late then
-  if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
-  if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
-  if not redis.acl_check_cmd('set', counter) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. counter}) end
-  do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
+  if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end
+  if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zscore' .. ' ' .. semaphore}) end
+  if not redis.acl_check_cmd('set', counter) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. counter}) end
+  do local object = turn .. ':' .. owner if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. object}) end end
 end
 local function corrected(semaphore, queue, now) local scores, found = {}, redis.call('zrangebyscore', semaphore, '-inf', -now, 'withscores') for i = 1, #found, 2 do scores[found[i]] = found[i + 1] end local changed = {} found = redis.call('zrange', queue, 0, -1, 'withscores') for i = 1, #found, 2 do local score, by = scores[found[i]], latest(found[i + 1], now) if score and -score > by then changed[#changed + 1] = -by changed[#changed + 1] = found[i] end end return changed end local changed = late and corrected(semaphore, queue, now) or {}
 if #dead > 0 and first and first ~= owner then
@@ -82,7 +82,7 @@ end
 for _, waiter in ipairs(dead) do redis.call('zrem', queue, waiter) redis.call('zrem', semaphore, waiter) end
 for i = 1, #changed, 2000 do redis.call('zadd', semaphore, unpack(changed, i, math.min(i + 1999, #changed))) end
 if first and first ~= owner and not redis.call('zscore', semaphore, first) then
-  if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
+  if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end
   local by = now + 30000
   do local score, until_last = -by, last(semaphore, by) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, first) redis.call('pexpireat', semaphore, until_last) end
 end
@@ -132,7 +132,7 @@ type ArrivalAcquireResult struct {
 // waiter timeout. Owner passes expired waiters. If the server's clock was set back, the script
 // corrects until when waiters keep their places. It wakes the first waiter if there is still
 // room, or if there may be room before its next try: only the first waiter learns when. Nothing
-// is written if the user lacks a right that this or the release needs.
+// is written if the user lacks a permission that this or the release needs.
 //
 //   - [backend.ScriptError] NOTANUMBER: the last number is none
 func ArrivalAcquire(

@@ -30,7 +30,7 @@ local function last(semaphore, ends)
   return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0))
 end
 
--- ask raises an error if the user lacks a right that a hold, its refresh or its end needs. It does not ask for the
+-- ask raises an error if the user lacks a permission that a hold, its refresh or its end needs. It does not check the
 -- channel.
 local function ask(semaphore)
   may('zadd', semaphore)
@@ -40,7 +40,7 @@ local function ask(semaphore)
 end
 
 -- enter gives owner a score, and removes the holds that have ended. The key lasts until the time that last has
--- returned. The caller must have asked for the rights.
+-- returned. The caller must have checked the permissions.
 local function enter(semaphore, now, owner, score, until_last)
   redis.call('zremrangebyscore', semaphore, 1, now - 1)
   redis.call('zadd', semaphore, score, owner)

@@ -1,6 +1,6 @@
 --- Grants the semaphore to owner if it has fewer than limit holders. Otherwise it returns the time until the first
---- hold ends. Every owner is used for one hold. Nothing is written if the user lacks a right that this, or with asks the
---- release, needs.
+--- hold ends. Every owner is used for one hold. Nothing is written if the user lacks a permission that this, or with
+--- asks the release, needs.
 ---
 ---@key semaphore zset      holder -> when its hold ends, in milliseconds
 ---@arg owner string
@@ -8,7 +8,7 @@
 ---@arg lease milliseconds
 ---@command publish publish|spublish
 ---@channel released
----@arg asks bool         ask for the rights of the release, too
+---@arg asks bool         also check the permissions of the release
 ---@return int? grant       the server's time in microseconds; nil: refused
 ---@return milliseconds wait  until there may be room if no holder releases; 0: there is room for more
 ---@return int free         the number of free slots

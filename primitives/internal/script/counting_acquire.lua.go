@@ -13,7 +13,7 @@ import (
 
 var countingAcquireScript = backend.Script{
 	Name: "counting_acquire", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "e286e6b72affb26228dbd08ca767c8228e2dc4d1",
+	SHA1: "ffb6face34b5a04386e694579d741075fbd04e89",
 	Source: "\n\n\n\n" + `local semaphore = KEYS[1]
 local owner = ARGV[1]
 local limit = ARGV[2]
@@ -32,13 +32,13 @@ local function room_in(semaphore, now, over) return redis.call('zrangebyscore', 
   return {false, room_in(semaphore, now, held - limit), 0}
 end
 local wait = room == 1 and (held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease)) or 0
-if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end
-if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
+if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end
+if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end
 if asks then
-  if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end
-  if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. semaphore}) end
+  if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end
+  if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zscore' .. ' ' .. semaphore}) end
 end
-if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
+if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
 local until_last do local ends = now + lease local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') until_last = math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end
 do local score = now + lease redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
 local grant do local time = redis.call('time') grant = time[1] .. string.format('%06d', time[2]) end
@@ -54,7 +54,7 @@ type CountingAcquireParams struct {
 	Lease     time.Duration // milliseconds
 	Publish   string        // PUBLISH|SPUBLISH
 	Released  string        // channel
-	Asks      bool          // ask for the rights of the release, too
+	Asks      bool          // also check the permissions of the release
 }
 
 // CountingAcquireResult is what [CountingAcquire] returns.
@@ -68,7 +68,7 @@ type CountingAcquireResult struct {
 
 // CountingAcquire grants the semaphore to owner if it has fewer than limit holders. Otherwise
 // it returns the time until the first hold ends. Every owner is used for one hold. Nothing is
-// written if the user lacks a right that this, or with asks the release, needs.
+// written if the user lacks a permission that this, or with asks the release, needs.
 func CountingAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p CountingAcquireParams,

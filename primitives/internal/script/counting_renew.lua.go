@@ -14,7 +14,7 @@ import (
 
 var countingRenewScript = backend.Script{
 	Name: "counting_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "11c4cc38d24b8d004a9454d86c9e1d85f84e74ac",
+	SHA1: "c34d399fcd908420bddffbf721dc7f91703ce513",
 	Source: "\n\n\n" + `local semaphores = {} for i = 1, #KEYS do semaphores[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #semaphores do owners[i] = ARGV[1 + i] end
@@ -28,7 +28,7 @@ local function last(semaphore, ends) local place = redis.call('zrange', semaphor
   if type(ends) == 'table' then
     status[i] = fault(ends)
   elseif ends and tonumber(ends) >= now then
-    if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. semaphore}) end
+    if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end
     do local owner, score, until_last = owners[i], now + lease, last(semaphore, now + lease) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
     status[i] = 1
   else

@@ -1,7 +1,7 @@
 --- Grants the lock to owner if it is free and all waiters before owner have expired. Otherwise it puts owner at the
 --- end of the queue, unless owner is in it. Tokens are as in lock_acquire. The script removes the expired waiters
 --- before the first other waiter, and wakes that waiter if it may have the lock now. If the server's clock was set
---- back, it corrects the deadlines. Nothing is written if the user lacks a right that this, or with
+--- back, it corrects the deadlines. Nothing is written if the user lacks a permission that this, or with
 --- asks the release, needs.
 ---
 ---@key lock hash             owner -> hold count
@@ -15,7 +15,7 @@
 ---@arg waiter_timeout milliseconds?  the owner expires if it does not try again within it; nil: do not queue
 ---@command publish publish|spublish
 ---@channel turn prefix       followed by the woken owner
----@arg asks bool         ask for the rights of the release, too
+---@arg asks bool         also check the permissions of the release
 ---@return int? token         nil: refused
 ---@return milliseconds wait  until the lock may be free for owner if no message wakes it; -1 ms: unknown; 0 ms: there were too many expired waiters for one script
 ---@include token.lua

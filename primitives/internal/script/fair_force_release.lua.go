@@ -12,7 +12,7 @@ import (
 
 var fairForceReleaseScript = backend.Script{
 	Name: "fair_force_release", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "8fdf9b9957419829d10dc5667bedd2c1282bf984",
+	SHA1: "5c41f7d4d1412a7a6a091ad682730e7f7ca5d7e0",
 	Source: "\n\n" + `local lock = KEYS[1]
 local queue = KEYS[2]
 local timeouts = KEYS[3]
@@ -38,7 +38,7 @@ if first then
   redis.call(publish, turn .. ':' .. first, '0')
 end
 if #dead > 0 then
-  if not redis.acl_check_cmd('lrem', queue) then error({err = 'NOPERM the user has no right to ' .. 'lrem' .. ' ' .. queue}) end if not redis.acl_check_cmd('lpos', queue) then error({err = 'NOPERM the user has no right to ' .. 'lpos' .. ' ' .. queue}) end if not redis.acl_check_cmd('zadd', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zrem', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zrange', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zrange' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zmscore', timeouts) then error({err = 'NOPERM the user has no right to ' .. 'zmscore' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('hdel', deadlines) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. deadlines}) end if not redis.acl_check_cmd('hmget', deadlines) then error({err = 'NOPERM the user has no right to ' .. 'hmget' .. ' ' .. deadlines}) end
+  if not redis.acl_check_cmd('lrem', queue) then error({err = 'NOPERM the user may not ' .. 'lrem' .. ' ' .. queue}) end if not redis.acl_check_cmd('lpos', queue) then error({err = 'NOPERM the user may not ' .. 'lpos' .. ' ' .. queue}) end if not redis.acl_check_cmd('zadd', timeouts) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zrem', timeouts) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zrange', timeouts) then error({err = 'NOPERM the user may not ' .. 'zrange' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('zmscore', timeouts) then error({err = 'NOPERM the user may not ' .. 'zmscore' .. ' ' .. timeouts}) end if not redis.acl_check_cmd('hdel', deadlines) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. deadlines}) end if not redis.acl_check_cmd('hmget', deadlines) then error({err = 'NOPERM the user may not ' .. 'hmget' .. ' ' .. deadlines}) end
 end
 redis.call('del', lock)
 for _, waiter in ipairs(dead) do redis.call('lrem', queue, 1, waiter) redis.call('zrem', timeouts, waiter) redis.call('hdel', deadlines, waiter) end if amount > 0 then do local others = {} local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do local less = others[scores[i]] or amount if less ~= 0 then changed[#changed + 1] = scores[i + 1] - less changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end end

@@ -7,13 +7,13 @@
 ---@include clock.lua
 ---@include rights.lua
 
--- share is the time that each waiter adds to the scores of the waiters behind it: Redisson's default, so that Java
+-- share is the time that each waiter adds to the scores of the waiters behind it: Redisson's default, so Java
 -- processes wait as long for waiters of this package as for their own.
 local function share()
   return 300000
 end
 
--- ask_drop raises an error if the user lacks a right that the removal of waiters from the queue needs.
+-- ask_drop raises an error if the user lacks a permission that the removal of waiters from the queue needs.
 local function ask_drop(queue, timeouts, deadlines)
   may('lrem', queue)
   may('lpos', queue)
@@ -25,7 +25,7 @@ local function ask_drop(queue, timeouts, deadlines)
   may('hmget', deadlines)
 end
 
--- ask raises an error if the user lacks a right that a change of the queue needs.
+-- ask raises an error if the user lacks a permission that a change of the queue needs.
 local function ask(queue, timeouts, deadlines)
   ask_drop(queue, timeouts, deadlines)
   may('rpush', queue)
@@ -64,7 +64,7 @@ end
 
 -- survey returns the first waiter that has not expired, or false; the expired waiters before it, without leavers; the
 -- amount by which the scores behind them fall when they are removed; whether it stopped at a thousand expired
--- waiters, so that later waiters may not have expired; and the deadline of the first waiter, if it is of this
+-- waiters, so later waiters may not have expired; and the deadline of the first waiter, if it is of this
 -- package, and whether that was too late. The caller itself has not expired. leavers has the owners that leave, each
 -- with the amount by which the scores behind it are still to fall.
 local function survey(queue, timeouts, deadlines, now, caller, leavers)

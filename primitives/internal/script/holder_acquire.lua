@@ -10,8 +10,8 @@
 ---@command publish publish|spublish
 ---@channel released       of the release
 ---@channel granted        of the grants
----@arg asks bool         ask for the rights of the release, too
----@return int answer      the token; if the lock is held, -2 minus the rest of the holder's lease in milliseconds: -1 if it has no end
+---@arg asks bool         also check the permissions of the release
+---@return int answer      the token; if the lock is held, -2 minus the rest of the holder's lease in milliseconds: -1 if it has no expiry
 ---@include token.lua
 ---@include alien.lua
 local size = redis.call('hlen', lock)

@@ -13,7 +13,7 @@ import (
 
 var holderAcquireScript = backend.Script{
 	Name: "holder_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "4c5ddeb6607b171d69d919a79971e79715ad54c7",
+	SHA1: "b056cee7a7de7362c1828c89d0af9ec3151c6dbf",
 	Source: "\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local holder = KEYS[3]
@@ -33,15 +33,15 @@ if size > 0 then
   local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
   return strange or -2 - redis.call('pttl', lock)
 end
-if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end
 if asks then
-  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user may not ' .. 'hexists' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end
 end
-if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. holder}) end
-if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
-if not redis.acl_check_cmd(publish, granted) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. granted}) end
+if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. holder}) end
+if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
+if not redis.acl_check_cmd(publish, granted) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. granted}) end
 local time = redis.call('time')
 local grant repeat local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
 redis.call('hset', lock, owner, 1)
@@ -66,14 +66,14 @@ type HolderAcquireParams struct {
 	Publish     string // PUBLISH|SPUBLISH
 	Released    string // channel; of the release
 	Granted     string // channel; of the grants
-	Asks        bool   // ask for the rights of the release, too
+	Asks        bool   // also check the permissions of the release
 }
 
 // HolderAcquire grants the lock like lock_acquire, and stores a text that describes the holder.
 // It publishes the grant.
 //
 //   - returns answer: the token; if the lock is held, -2 minus the rest of the holder's lease
-//     in milliseconds: -1 if it has no end
+//     in milliseconds: -1 if it has no expiry
 func HolderAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p HolderAcquireParams,

@@ -13,7 +13,7 @@ import (
 
 var idInitScript = backend.Script{
 	Name: "id_init", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "384b837e68066fb24a4f89afa9537aeeca8f5bb9",
+	SHA1: "2f8ce341b18355151d6bf7cd73b13e8a59111238",
 	Source: "\n\n" + `local ids = KEYS[1]
 local allocation = KEYS[2]
 local first = ARGV[1]
@@ -23,7 +23,7 @@ local size = ARGV[2]
 if redis.call('get', ids) or redis.call('get', allocation) then
   return 0
 end
-if not redis.acl_check_cmd('set', ids) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. ids}) end
+if not redis.acl_check_cmd('set', ids) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. ids}) end
 redis.call('set', allocation, size)
 redis.call('set', ids, first)
 return 1

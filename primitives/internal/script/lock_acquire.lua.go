@@ -13,7 +13,7 @@ import (
 
 var lockAcquireScript = backend.Script{
 	Name: "lock_acquire", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "c8d471201669144c18952eedb5c797a7eadd3841",
+	SHA1: "6da295f331913bc14462d13ec61621f35042f2d8",
 	Source: "\n\n\n\n\n\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local owner = ARGV[1]
@@ -30,14 +30,14 @@ if size > 0 then
   local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
   return strange or -2 - redis.call('pttl', lock)
 end
-if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end
 if asks then
-  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user may not ' .. 'hexists' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end
 end
 if released ~= '' then
-  if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
+  if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
 end
 local grant repeat local time = redis.call('time') local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
 redis.call('hset', lock, owner, 1)
@@ -56,19 +56,19 @@ type LockAcquireParams struct {
 	Publish  string         // PUBLISH|SPUBLISH
 	// the channel of the release; empty: the release publishes nothing
 	Released string
-	Asks     bool // ask for the rights of the release, too
+	Asks     bool // also check the permissions of the release
 }
 
 // LockAcquire grants the lock to owner if it is free, with the next fencing token. Otherwise it
 // returns the rest of the holder's lease. A grant's token is the server's time in microseconds,
 // or one more than the last token if the clock has not passed that. With a tokenttl, the token
 // key expires when the clock has passed the last token by tokenttl: a later token is higher,
-// unless the clock was set back by more. Every owner is used for one hold, so that the present
-// holder is refused like any other owner. Nothing is written if the user lacks a right that
-// this, or with asks the release, needs.
+// unless the clock was set back by more. Every owner is used for one hold, so the present
+// holder is refused like any other owner. Nothing is written if the user lacks a permission
+// that this, or with asks the release, needs.
 //
 //   - returns answer: the token; if the lock is held, -2 minus the rest of the holder's lease
-//     in milliseconds: -1 if it has no end
+//     in milliseconds: -1 if it has no expiry
 func LockAcquire(
 	ctx context.Context, r backend.ScriptRunner,
 	p LockAcquireParams,

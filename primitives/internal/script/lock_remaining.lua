@@ -1,7 +1,7 @@
 --- Returns the rest of the holder's lease.
 ---
 ---@key lock hash           owner -> hold count
----@return milliseconds remaining   -1 ms: no end; -2 ms: the lock is free
+---@return milliseconds remaining   -1 ms: no expiry; -2 ms: the lock is free
 ---@readonly
 ---@include alien.lua
 local size = redis.call('hlen', lock)

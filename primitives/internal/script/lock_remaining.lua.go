@@ -29,7 +29,7 @@ local function alien(lock, size) local owner = size == 1 and redis.call('hgetall
 // LockRemaining returns the rest of the holder's lease.
 //
 //   - lock: hash key; owner -> hold count
-//   - returns remaining: milliseconds; -1 ms: no end; -2 ms: the lock is free
+//   - returns remaining: milliseconds; -1 ms: no expiry; -2 ms: the lock is free
 //
 // The script only reads.
 func LockRemaining(

@@ -1,7 +1,7 @@
 --- The queue of a mutex: a zset of the waiters, by the number that each waiter got when it came, which is the
---- server's time in microseconds, or more. A hash has each waiter's last sign of life, as "arrival stamp": the time
---- of its arrival, in milliseconds, and the number of the sending. Without a sign, the waiter's number is its
---- arrival, and the stamp is 0. An owner is "group:number", and its group "client.wait": a sign counts for wait
+--- server's time in microseconds, or more. A hash has each waiter's last heartbeat, as "arrival stamp": the time
+--- of its arrival, in milliseconds, and the number of the sending. Without a heartbeat, the waiter's number is its
+--- arrival, and the stamp is 0. An owner is "group:number", and its group "client.wait": a heartbeat counts for wait
 --- milliseconds.
 ---
 ---@library
@@ -12,13 +12,13 @@ local function millis(time)
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- queue_life is how long a queue lasts after its last beat or newcomer.
+-- queue_life is how long a queue lasts after its last heartbeat or newcomer.
 local function queue_life()
   return 60000
 end
 
--- worth returns how long the last sign of a waiter still counts, and its stamp. It returns nothing if the waiter has
--- expired, which it does after two thirds of wait. If the clock is set back, signs do not get older.
+-- worth returns how long the last heartbeat of a waiter still counts, and its stamp. It returns nothing if the waiter
+-- has expired, which it does after two thirds of wait. If the clock is set back, heartbeats do not get older.
 local function worth(waiter, number, sign, now)
   local wait = tonumber(string.match(waiter, '%.(%d+):%d+$') or 0)
   local arrival, stamp = string.match(sign or '', '^(%d+) (%d+)$')
@@ -56,8 +56,8 @@ local function survey(queue, signs, now)
   return nil, dead, true
 end
 
--- ask raises an error if the user lacks a right for a grant to a waiter, or for the removal of waiters. may_tell asks
--- for the right to the channel of a group.
+-- ask raises an error if the user lacks a permission for a grant to a waiter, or for the removal of waiters. may_tell
+-- checks the permission for the channel of a group.
 local function ask(holder, queue, signs, first, may_tell)
   may('set', holder)
   may('del', holder)
@@ -68,7 +68,7 @@ local function ask(holder, queue, signs, first, may_tell)
   end
 end
 
--- ask_place raises an error if the user lacks a right that a place in the queue needs.
+-- ask_place raises an error if the user lacks a permission that a place in the queue needs.
 local function ask_place(queue, signs)
   may('zadd', queue)
   may('pexpire', queue)
@@ -86,7 +86,7 @@ local function drop(queue, signs, waiters)
   end
 end
 
--- show stores a sign of life of waiters, at most a hundred.
+-- show stores a heartbeat of waiters, at most a hundred.
 local function show(signs, waiters, sign)
   local fields = {}
   for _, waiter in ipairs(waiters) do
@@ -107,7 +107,7 @@ local function raise(holder, lease)
 end
 
 -- pass_to grants the mutex to a waiter that survey has found, removes the expired waiters before it, and sends the
--- waiter a message. The caller has asked for the rights. The hold ends when the waiter's sign expires.
+-- waiter a message. The caller has checked the permissions. The hold ends when the waiter's heartbeat expires.
 local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell)
   redis.call('zremrangebyrank', queue, 1, 0) -- It removes nothing: after it, a server without memory takes the token, too.
   local grant = token_at(time, token, tokenttl)

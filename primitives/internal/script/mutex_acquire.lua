@@ -1,12 +1,12 @@
 --- Grants the mutex to owner if it is free and has no earlier waiter. Otherwise it returns the rest of the holder's
 --- hold, and puts owner into the queue, where owner keeps its number. If the mutex is free and has earlier waiters,
 --- it grants the mutex to the first of them. An owner that has the mutex keeps it for a whole lease. Nothing is
---- written if the user lacks a right that this, or with asks the release, needs.
+--- written if the user lacks a permission that this, or with asks the release, needs.
 ---
 ---@key holder string       owner
 ---@key token string        the last token granted, decimal
 ---@key queue zset          waiter -> its number
----@key signs hash          waiter -> its last sign of life
+---@key signs hash          waiter -> its last heartbeat
 ---@arg owner string
 ---@arg lease milliseconds
 ---@arg tokenttl milliseconds?
@@ -14,8 +14,8 @@
 ---@arg stamp int(0..9007199254740991)    the number of this sending, if owner has a place
 ---@command publish publish|spublish
 ---@channel granted prefix  followed by the group of the owner that gets the mutex
----@arg asks bool         ask for the rights of the release, too
----@return string answer    the token; if refused, the rest of the hold in milliseconds, a space, and owner's number in the queue: -1 if the holder's key has no end, -2 if the mutex has no holder yet; 0 if owner has no number
+---@arg asks bool         also check the permissions of the release
+---@return string answer    the token; if refused, the rest of the hold in milliseconds, a space, and owner's number in the queue: -1 if the holder's key has no expiry, -2 if the mutex has no holder yet; 0 if owner has no number
 ---@include mutex.lua
 local held = redis.call('get', holder)
 if not held and not asks and redis.call('exists', queue) == 0 then -- The usual case.

@@ -13,7 +13,7 @@ import (
 
 var mutexAcquireScript = backend.Script{
 	Name: "mutex_acquire", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "7fa0b56d8bf24241c4f136d8e6077fa9864ddde6",
+	SHA1: "923d7f420bac4b6e823cb0107d3b277efb41e0f7",
 	Source: "\n\n\n\n\n" + `local holder = KEYS[1]
 local token = KEYS[2]
 local queue = KEYS[3]
@@ -27,18 +27,18 @@ local publish = ARGV[6]
 local granted = ARGV[7]
 local asks = ARGV[8] == '1'
 
-local function token_at(time, token, tokenttl) local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant, 'px', tokenttl + math.ceil((grant - now) / 1000)) else redis.call('set', token, grant) end return grant end return now end local function survey(queue, signs, now) local dead, size = {}, 1 while #dead < 1000 do local found = redis.call('zrange', queue, #dead, #dead + size - 1, 'withscores') if #found == 0 then return nil, dead, false end local waiters = {} for i = 1, #found, 2 do waiters[#waiters + 1] = found[i] end local last = redis.call('hmget', signs, unpack(waiters)) for i, waiter in ipairs(waiters) do local number = tonumber(found[2 * i]) local lasts, stamp repeat local sign = last[i] local wait = tonumber(string.match(waiter, '%.(%d+):%d+$') or 0) local arrival, stamp_ = string.match(sign or '', '^(%d+) (%d+)$') local age = math.max(0, now - tonumber(arrival or math.floor(number / 1000))) if 3 * age < 2 * wait then lasts, stamp = wait - age, stamp_ or '0' break end lasts, stamp = nil break until true if lasts then return {owner = waiter, number = number, lasts = lasts, stamp = stamp}, dead, false end dead[#dead + 1] = waiter end size = 100 end return nil, dead, true end local function ask(holder, queue, signs, first, may_tell) if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end local function drop(queue, signs, waiters) if #waiters > 0 then redis.call('zremrangebyrank', queue, 0, #waiters - 1) end for i = 1, #waiters, 100 do redis.call('hdel', signs, unpack(waiters, i, math.min(i + 99, #waiters))) end end local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell) redis.call('zremrangebyrank', queue, 1, 0) local grant = token_at(time, token, tokenttl) tell(string.match(first.owner, '^(.*):'), first.owner .. ' ' .. grant .. ' ' .. first.stamp) dead[#dead + 1] = first.owner drop(queue, signs, dead) redis.call('set', holder, first.owner, 'px', first.lasts) return grant end
+local function token_at(time, token, tokenttl) local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant, 'px', tokenttl + math.ceil((grant - now) / 1000)) else redis.call('set', token, grant) end return grant end return now end local function survey(queue, signs, now) local dead, size = {}, 1 while #dead < 1000 do local found = redis.call('zrange', queue, #dead, #dead + size - 1, 'withscores') if #found == 0 then return nil, dead, false end local waiters = {} for i = 1, #found, 2 do waiters[#waiters + 1] = found[i] end local last = redis.call('hmget', signs, unpack(waiters)) for i, waiter in ipairs(waiters) do local number = tonumber(found[2 * i]) local lasts, stamp repeat local sign = last[i] local wait = tonumber(string.match(waiter, '%.(%d+):%d+$') or 0) local arrival, stamp_ = string.match(sign or '', '^(%d+) (%d+)$') local age = math.max(0, now - tonumber(arrival or math.floor(number / 1000))) if 3 * age < 2 * wait then lasts, stamp = wait - age, stamp_ or '0' break end lasts, stamp = nil break until true if lasts then return {owner = waiter, number = number, lasts = lasts, stamp = stamp}, dead, false end dead[#dead + 1] = waiter end size = 100 end return nil, dead, true end local function ask(holder, queue, signs, first, may_tell) if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user may not ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end local function drop(queue, signs, waiters) if #waiters > 0 then redis.call('zremrangebyrank', queue, 0, #waiters - 1) end for i = 1, #waiters, 100 do redis.call('hdel', signs, unpack(waiters, i, math.min(i + 99, #waiters))) end end local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell) redis.call('zremrangebyrank', queue, 1, 0) local grant = token_at(time, token, tokenttl) tell(string.match(first.owner, '^(.*):'), first.owner .. ' ' .. grant .. ' ' .. first.stamp) dead[#dead + 1] = first.owner drop(queue, signs, dead) redis.call('set', holder, first.owner, 'px', first.lasts) return grant end
 local held = redis.call('get', holder)
 if not held and not asks and redis.call('exists', queue) == 0 then
-  if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. holder}) end
-  do local object = granted .. ':' .. string.match(owner, '^(.*):') if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
+  if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. holder}) end
+  do local object = granted .. ':' .. string.match(owner, '^(.*):') if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. object}) end end
   local grant repeat local time = redis.call('time') local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
   redis.call('set', holder, owner, 'px', lease)
   return grant
 end
 local time = redis.call('time')
 if held == owner then
-  if not redis.acl_check_cmd('set', token, '0', 'get') then error({err = 'NOPERM the user has no right to set ' .. token}) end
+  if not redis.acl_check_cmd('set', token, '0', 'get') then error({err = 'NOPERM the user may not set ' .. token}) end
   do local lease = tonumber(lease) redis.call('pexpire', holder, math.max(lease, redis.call('pttl', holder))) end
   local last = redis.call('get', token) if last and string.find(last, '^[1-9]%d*$') then return last end return token_at(redis.call('time'), token, tokenttl)
 end
@@ -46,19 +46,19 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if not held then
   local first, dead, more = survey(queue, signs, now)
   local function may_tell(group)
-    do local object = granted .. ':' .. group if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
+    do local object = granted .. ':' .. group if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. object}) end end
   end
   may_tell(string.match(owner, '^(.*):'))
   ask(holder, queue, signs, first, may_tell)
-  if not redis.acl_check_cmd('set', token, '0', 'get') then error({err = 'NOPERM the user has no right to set ' .. token}) end
-  if not redis.acl_check_cmd('zrem', queue) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. queue}) end
-  if not redis.acl_check_cmd('hmget', signs) then error({err = 'NOPERM the user has no right to ' .. 'hmget' .. ' ' .. signs}) end
-  if not redis.acl_check_cmd('exists', queue) then error({err = 'NOPERM the user has no right to ' .. 'exists' .. ' ' .. queue}) end
+  if not redis.acl_check_cmd('set', token, '0', 'get') then error({err = 'NOPERM the user may not set ' .. token}) end
+  if not redis.acl_check_cmd('zrem', queue) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. queue}) end
+  if not redis.acl_check_cmd('hmget', signs) then error({err = 'NOPERM the user may not ' .. 'hmget' .. ' ' .. signs}) end
+  if not redis.acl_check_cmd('exists', queue) then error({err = 'NOPERM the user may not ' .. 'exists' .. ' ' .. queue}) end
   local before = first and first.owner ~= owner and not (number and number + 0 > 0 and number + 0 < first.number)
   if before or more then
-    if not redis.acl_check_cmd('pttl', holder) then error({err = 'NOPERM the user has no right to ' .. 'pttl' .. ' ' .. holder}) end
+    if not redis.acl_check_cmd('pttl', holder) then error({err = 'NOPERM the user may not ' .. 'pttl' .. ' ' .. holder}) end
     if number then
-      if not redis.acl_check_cmd('zadd', queue) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. queue}) end if not redis.acl_check_cmd('pexpire', queue) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. queue}) end if not redis.acl_check_cmd('hset', signs) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. signs}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. signs}) end
+      if not redis.acl_check_cmd('zadd', queue) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. queue}) end if not redis.acl_check_cmd('pexpire', queue) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. queue}) end if not redis.acl_check_cmd('hset', signs) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. signs}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end
     end
   end
   if before then
@@ -87,10 +87,10 @@ if place == 0 then
   local last = redis.call('zrange', queue, -1, -1, 'withscores')
   place = math.max(time[1] * 1000000 + time[2], tonumber(last[2] or 0) + 1)
 end
-if not redis.acl_check_cmd('zrem', queue) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. queue}) end
-if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. signs}) end
+if not redis.acl_check_cmd('zrem', queue) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. queue}) end
+if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end
 if stamp ~= '0' then
-  if not redis.acl_check_cmd('zadd', queue) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. queue}) end if not redis.acl_check_cmd('pexpire', queue) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. queue}) end if not redis.acl_check_cmd('hset', signs) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. signs}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. signs}) end
+  if not redis.acl_check_cmd('zadd', queue) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. queue}) end if not redis.acl_check_cmd('pexpire', queue) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. queue}) end if not redis.acl_check_cmd('hset', signs) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. signs}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end
 end
 local made = redis.call('pexpire', queue, (60000)) == 0
 if stamp ~= '0' then
@@ -110,7 +110,7 @@ type MutexAcquireParams struct {
 	Holder   string // string key; owner
 	Token    string // string key; the last token granted, decimal
 	Queue    string // zset key; waiter -> its number
-	Signs    string // hash key; waiter -> its last sign of life
+	Signs    string // hash key; waiter -> its last heartbeat
 	Owner    string
 	Lease    time.Duration  // milliseconds
 	Tokenttl *time.Duration // milliseconds?
@@ -121,17 +121,17 @@ type MutexAcquireParams struct {
 	Publish string // PUBLISH|SPUBLISH
 	// channel prefix; followed by the group of the owner that gets the mutex
 	Granted string
-	Asks    bool // ask for the rights of the release, too
+	Asks    bool // also check the permissions of the release
 }
 
 // MutexAcquire grants the mutex to owner if it is free and has no earlier waiter. Otherwise it
 // returns the rest of the holder's hold, and puts owner into the queue, where owner keeps its
 // number. If the mutex is free and has earlier waiters, it grants the mutex to the first of
 // them. An owner that has the mutex keeps it for a whole lease. Nothing is written if the user
-// lacks a right that this, or with asks the release, needs.
+// lacks a permission that this, or with asks the release, needs.
 //
 //   - returns answer: the token; if refused, the rest of the hold in milliseconds, a space, and
-//     owner's number in the queue: -1 if the holder's key has no end, -2 if the mutex has no
+//     owner's number in the queue: -1 if the holder's key has no expiry, -2 if the mutex has no
 //     holder yet; 0 if owner has no number
 func MutexAcquire(
 	ctx context.Context, r backend.ScriptRunner,

@@ -1,17 +1,17 @@
---- Stores signs of life of waiters, and returns each status. If the mutex is free, it goes to the first waiter that
+--- Stores heartbeats of waiters, and returns each status. If the mutex is free, it goes to the first waiter that
 --- has not expired, perhaps one of these. If one of these holds the mutex, the hold lasts for at least keep.
 ---
 ---@key holder string       owner
 ---@key token string        the last token granted, decimal
 ---@key queue zset          waiter -> its number
----@key signs hash          waiter -> its last sign of life
+---@key signs hash          waiter -> its last heartbeat
 ---@arg keep milliseconds
 ---@arg tokenttl milliseconds?
 ---@arg stamp int(1..9007199254740991)   the number of this sending
 ---@command publish publish|spublish
 ---@channel granted prefix  followed by the group of the owner that gets the mutex
 ---@arg waiters string...   at most 100, in the order of their numbers
----@return milliseconds wait   the rest of the hold; -1 ms: its key has no end; -2 ms: there is no holder yet
+---@return milliseconds wait   the rest of the hold; -1 ms: its key has no expiry; -2 ms: there is no holder yet
 ---@return int rank         how many waiters are before the first of these that waits; -1: none of these waits
 ---@return int? grant       the token, if one of these holds the mutex; nil: none of these does
 ---@return int[] status     per waiter: 0 it has no place, 1 it waits, 2 it holds the mutex

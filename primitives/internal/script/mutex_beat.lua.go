@@ -14,7 +14,7 @@ import (
 
 var mutexBeatScript = backend.Script{
 	Name: "mutex_beat", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "fdc7e5f27f0bfa61e2d880598dbb585dc3562b8a",
+	SHA1: "14d915887ec407ac0503997b8e63007a5ece5b11",
 	Source: "\n\n\n" + `local holder = KEYS[1]
 local token = KEYS[2]
 local queue = KEYS[3]
@@ -31,16 +31,16 @@ local waiters = {} for i = 1, #ARGV - 5 do waiters[i] = ARGV[5 + i] end
 
 local function token_at(time, token, tokenttl) local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant, 'px', tokenttl + math.ceil((grant - now) / 1000)) else redis.call('set', token, grant) end return grant end return now end local function survey(queue, signs, now) local dead, size = {}, 1 while #dead < 1000 do local found = redis.call('zrange', queue, #dead, #dead + size - 1, 'withscores') if #found == 0 then return nil, dead, false end local waiters = {} for i = 1, #found, 2 do waiters[#waiters + 1] = found[i] end local last = redis.call('hmget', signs, unpack(waiters)) for i, waiter in ipairs(waiters) do local number = tonumber(found[2 * i]) local lasts, stamp repeat local sign = last[i] local wait = tonumber(string.match(waiter, '%.(%d+):%d+$') or 0) local arrival, stamp_ = string.match(sign or '', '^(%d+) (%d+)$') local age = math.max(0, now - tonumber(arrival or math.floor(number / 1000))) if 3 * age < 2 * wait then lasts, stamp = wait - age, stamp_ or '0' break end lasts, stamp = nil break until true if lasts then return {owner = waiter, number = number, lasts = lasts, stamp = stamp}, dead, false end dead[#dead + 1] = waiter end size = 100 end return nil, dead, true end local function drop(queue, signs, waiters) if #waiters > 0 then redis.call('zremrangebyrank', queue, 0, #waiters - 1) end for i = 1, #waiters, 100 do redis.call('hdel', signs, unpack(waiters, i, math.min(i + 99, #waiters))) end end local function pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell) redis.call('zremrangebyrank', queue, 1, 0) local grant = token_at(time, token, tokenttl) tell(string.match(first.owner, '^(.*):'), first.owner .. ' ' .. grant .. ' ' .. first.stamp) dead[#dead + 1] = first.owner drop(queue, signs, dead) redis.call('set', holder, first.owner, 'px', first.lasts) return grant end
 local function may_tell(group)
-  do local object = granted .. ':' .. group if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
+  do local object = granted .. ':' .. group if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. object}) end end
 end
 may_tell(string.match(waiters[1], '^(.*):'))
-do local first = nil if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end
-if not redis.acl_check_cmd('zadd', queue) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. queue}) end if not redis.acl_check_cmd('pexpire', queue) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. queue}) end if not redis.acl_check_cmd('hset', signs) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. signs}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. signs}) end
-if not redis.acl_check_cmd('pttl', holder) then error({err = 'NOPERM the user has no right to ' .. 'pttl' .. ' ' .. holder}) end
-if not redis.acl_check_cmd('set', token, '0', 'get') then error({err = 'NOPERM the user has no right to set ' .. token}) end
-if not redis.acl_check_cmd('zrank', queue) then error({err = 'NOPERM the user has no right to ' .. 'zrank' .. ' ' .. queue}) end
-if not redis.acl_check_cmd('zrange', queue) then error({err = 'NOPERM the user has no right to ' .. 'zrange' .. ' ' .. queue}) end
-if not redis.acl_check_cmd('hmget', signs) then error({err = 'NOPERM the user has no right to ' .. 'hmget' .. ' ' .. signs}) end
+do local first = nil if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user may not ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end
+if not redis.acl_check_cmd('zadd', queue) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. queue}) end if not redis.acl_check_cmd('pexpire', queue) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. queue}) end if not redis.acl_check_cmd('hset', signs) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. signs}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end
+if not redis.acl_check_cmd('pttl', holder) then error({err = 'NOPERM the user may not ' .. 'pttl' .. ' ' .. holder}) end
+if not redis.acl_check_cmd('set', token, '0', 'get') then error({err = 'NOPERM the user may not set ' .. token}) end
+if not redis.acl_check_cmd('zrank', queue) then error({err = 'NOPERM the user may not ' .. 'zrank' .. ' ' .. queue}) end
+if not redis.acl_check_cmd('zrange', queue) then error({err = 'NOPERM the user may not ' .. 'zrange' .. ' ' .. queue}) end
+if not redis.acl_check_cmd('hmget', signs) then error({err = 'NOPERM the user may not ' .. 'hmget' .. ' ' .. signs}) end
 local held, grant = redis.call('get', holder), nil
 local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
 local places = redis.call('zmscore', queue, unpack(waiters))
@@ -60,7 +60,7 @@ if not held then
   local function tell(group, message)
     redis.call(publish, granted .. ':' .. group, message)
   end
-  local function ask(holder, queue, signs, first, may_tell) if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end repeat local time = redis.call('time') local first, dead, more = survey(queue, signs, (time[1] * 1000 + math.floor(time[2] / 1000))) if first or #dead > 0 then ask(holder, queue, signs, first, may_tell) end if first then held, grant = first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false break end drop(queue, signs, dead) redis.call('del', holder) held, grant = nil, nil, more break until true
+  local function ask(holder, queue, signs, first, may_tell) if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user may not ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end repeat local time = redis.call('time') local first, dead, more = survey(queue, signs, (time[1] * 1000 + math.floor(time[2] / 1000))) if first or #dead > 0 then ask(holder, queue, signs, first, may_tell) end if first then held, grant = first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false break end drop(queue, signs, dead) redis.call('del', holder) held, grant = nil, nil, more break until true
 end
 local rank, mine = -1, false
 for i, waiter in ipairs(waiters) do
@@ -83,7 +83,7 @@ type MutexBeatParams struct {
 	Holder   string         // string key; owner
 	Token    string         // string key; the last token granted, decimal
 	Queue    string         // zset key; waiter -> its number
-	Signs    string         // hash key; waiter -> its last sign of life
+	Signs    string         // hash key; waiter -> its last heartbeat
 	Keep     time.Duration  // milliseconds
 	Tokenttl *time.Duration // milliseconds?
 	Stamp    int64          // int(1..9007199254740991); the number of this sending
@@ -95,7 +95,8 @@ type MutexBeatParams struct {
 
 // MutexBeatResult is what [MutexBeat] returns.
 type MutexBeatResult struct {
-	// milliseconds; the rest of the hold; -1 ms: its key has no end; -2 ms: there is no holder yet
+	// milliseconds; the rest of the hold; -1 ms: its key has no expiry; -2 ms: there is no holder
+	// yet
 	Wait time.Duration
 	// how many waiters are before the first of these that waits; -1: none of these waits
 	Rank int64
@@ -106,7 +107,7 @@ type MutexBeatResult struct {
 	Status []int64
 }
 
-// MutexBeat stores signs of life of waiters, and returns each status. If the mutex is free, it
+// MutexBeat stores heartbeats of waiters, and returns each status. If the mutex is free, it
 // goes to the first waiter that has not expired, perhaps one of these. If one of these holds
 // the mutex, the hold lasts for at least keep.
 func MutexBeat(

@@ -3,7 +3,7 @@
 ---@key holder string       owner
 ---@key token string        the last token granted, decimal
 ---@key queue zset          waiter -> its number
----@key signs hash          waiter -> its last sign of life
+---@key signs hash          waiter -> its last heartbeat
 ---@arg tokenttl milliseconds?
 ---@command publish publish|spublish
 ---@channel granted prefix  followed by the group of the owner that gets the mutex

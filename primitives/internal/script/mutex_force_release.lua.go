@@ -13,7 +13,7 @@ import (
 
 var mutexForceReleaseScript = backend.Script{
 	Name: "mutex_force_release", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "3e760ebf57cdf355f3d333a88f58280992c1e1b6",
+	SHA1: "d179f34680dd3743d808f19dc5ff1b2b968bd371",
 	Source: "\n\n" + `local holder = KEYS[1]
 local token = KEYS[2]
 local queue = KEYS[3]
@@ -28,11 +28,11 @@ local function tell(group, message)
   redis.call(publish, granted .. ':' .. group, message)
 end
 local function may_tell(group)
-  do local object = granted .. ':' .. group if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. object}) end end
+  do local object = granted .. ':' .. group if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. object}) end end
 end
-local _, _, more repeat local time = redis.call('time') local first, dead, more_ = survey(queue, signs, (time[1] * 1000 + math.floor(time[2] / 1000))) if first or #dead > 0 then if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end if first then _, _, more = first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false break end drop(queue, signs, dead) redis.call('del', holder) _, _, more = nil, nil, more_ break until true
+local _, _, more repeat local time = redis.call('time') local first, dead, more_ = survey(queue, signs, (time[1] * 1000 + math.floor(time[2] / 1000))) if first or #dead > 0 then if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user may not ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end if first then _, _, more = first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false break end drop(queue, signs, dead) redis.call('del', holder) _, _, more = nil, nil, more_ break until true
 while more do
-  repeat local time = redis.call('time') local first, dead, more_ = survey(queue, signs, (time[1] * 1000 + math.floor(time[2] / 1000))) if first or #dead > 0 then if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end if first then _, _, more = first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false break end drop(queue, signs, dead) redis.call('del', holder) _, _, more = nil, nil, more_ break until true
+  repeat local time = redis.call('time') local first, dead, more_ = survey(queue, signs, (time[1] * 1000 + math.floor(time[2] / 1000))) if first or #dead > 0 then if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user may not ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end if first then _, _, more = first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false break end drop(queue, signs, dead) redis.call('del', holder) _, _, more = nil, nil, more_ break until true
 end
 return held and 1 or 0
 `,
@@ -43,7 +43,7 @@ type MutexForceReleaseParams struct {
 	Holder   string         // string key; owner
 	Token    string         // string key; the last token granted, decimal
 	Queue    string         // zset key; waiter -> its number
-	Signs    string         // hash key; waiter -> its last sign of life
+	Signs    string         // hash key; waiter -> its last heartbeat
 	Tokenttl *time.Duration // milliseconds?
 	Publish  string         // PUBLISH|SPUBLISH
 	// channel prefix; followed by the group of the owner that gets the mutex

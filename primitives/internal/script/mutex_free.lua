@@ -5,7 +5,7 @@
 ---@include freed.lua
 
 -- free is mutex_release: it returns whether owner held the mutex, whether there may be more waiters, as 1 or 0, and
--- whether only the hold could be freed. may_tell asks for the right to the channel of a group.
+-- whether only the hold could be freed. may_tell checks the permission for the channel of a group.
 local function free(holder, token, queue, signs, owner, tokenttl, tell, may_tell)
   local held = redis.call('get', holder)
   if not held then

@@ -4,7 +4,7 @@
 ---@key holder string       owner
 ---@key token string        the last token granted, decimal
 ---@key queue zset          waiter -> its number
----@key signs hash          waiter -> its last sign of life
+---@key signs hash          waiter -> its last heartbeat
 ---@arg owner string
 ---@arg tokenttl milliseconds?
 ---@command publish publish|spublish

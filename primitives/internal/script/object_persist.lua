@@ -3,7 +3,7 @@
 ---@key object any
 ---@key beside any...       further keys of the object, whose kind is not checked
 ---@arg kind string         as TYPE names it
----@return bool changed     false: it had no end, or there is no such object
+---@return bool changed     false: it had no expiry, or there is no such object
 ---@error OTHERKIND the key is of another kind
 ---@include kind.lua
 local wrong = other(object, kind)

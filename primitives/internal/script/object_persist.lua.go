@@ -36,7 +36,7 @@ return redis.call('persist', object)
 //   - object: any kind of key
 //   - beside: any kind of keys; further keys of the object, whose kind is not checked
 //   - kind: as TYPE names it
-//   - returns changed: false: it had no end, or there is no such object
+//   - returns changed: false: it had no expiry, or there is no such object
 //   - [backend.ScriptError] OTHERKIND: the key is of another kind
 func ObjectPersist(
 	ctx context.Context, r backend.ScriptRunner,

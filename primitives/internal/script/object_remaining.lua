@@ -1,6 +1,6 @@
 --- Returns the time until an object expires.
 ---
 ---@key object any
----@return milliseconds remaining   -1 ms: it has no end; -2 ms: there is none
+---@return milliseconds remaining   -1 ms: it has no expiry; -2 ms: there is none
 ---@readonly
 return redis.call('pttl', object)

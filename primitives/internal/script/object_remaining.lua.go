@@ -25,7 +25,7 @@ return redis.call('pttl', object)
 // ObjectRemaining returns the time until an object expires.
 //
 //   - object: any kind of key
-//   - returns remaining: milliseconds; -1 ms: it has no end; -2 ms: there is none
+//   - returns remaining: milliseconds; -1 ms: it has no expiry; -2 ms: there is none
 //
 // The script only reads. It is sent as the command PTTL.
 func ObjectRemaining(

@@ -12,7 +12,7 @@
 ---@arg earliest unixmilli
 ---@command publish publish|spublish
 ---@channel released        of the release
----@arg asks bool         ask for the rights of the release, too
+---@arg asks bool         also check the permissions of the release
 ---@return int answer       as of lock_acquire; 0: the period, or a later one, is completed, or it is before earliest
 ---@return unixmilli now
 ---@error NOTANUMBER the key of the record holds a text that is no whole number

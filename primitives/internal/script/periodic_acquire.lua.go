@@ -13,7 +13,7 @@ import (
 
 var periodicAcquireScript = backend.Script{
 	Name: "periodic_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "7c90b3b7ed008a26291460f7aa88b9d1dd6f4a04",
+	SHA1: "cdfadfdec58add06af42f56c8b21f287f2eef4fb",
 	Source: "\n\n\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local completed = KEYS[3]
@@ -45,14 +45,14 @@ if size > 0 then
   local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
   return strange or {-2 - redis.call('pttl', lock), now}
 end
-if not redis.acl_check_cmd('set', completed) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. completed}) end
-if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user has no right to ' .. 'hset' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('set', completed) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. completed}) end
+if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
+if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end
 if asks then
-  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user has no right to ' .. 'hexists' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user has no right to ' .. 'del' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user may not ' .. 'hexists' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end
 end
-if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
+if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
 local grant repeat local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
@@ -73,7 +73,7 @@ type PeriodicAcquireParams struct {
 	Earliest  time.Time      // unixmilli
 	Publish   string         // PUBLISH|SPUBLISH
 	Released  string         // channel; of the release
-	Asks      bool           // ask for the rights of the release, too
+	Asks      bool           // also check the permissions of the release
 }
 
 // PeriodicAcquireResult is what [PeriodicAcquire] returns.

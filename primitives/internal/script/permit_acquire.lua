@@ -1,6 +1,6 @@
 --- Grants permits to owner if enough are free, all of them or none, each with a lease. Otherwise it returns when the
 --- next lease ends. Permits whose leases have ended become free. If there is no semaphore, and total is given, the
---- script creates one with total permits. An owner is never used again. Nothing is taken if the user lacks a right
+--- script creates one with total permits. An owner is never used again. Nothing is taken if the user lacks a permission
 --- that this, or with asks the release, needs.
 ---
 ---@key permits string             free permits
@@ -11,7 +11,7 @@
 ---@arg total int(1..2147483647)?  of a semaphore that it creates; nil: it creates none
 ---@command publish publish|spublish
 ---@channel released
----@arg asks bool         ask for the rights of the release, too
+---@arg asks bool         also check the permissions of the release
 ---@return bool taken
 ---@return int(-2147483648..4294967295) left   free permits, after the grant
 ---@return milliseconds wait       until the first lease ends, including the leases of this grant; -1 ms: none does
@@ -89,7 +89,7 @@ if taken then
 end
 local first = redis.call('zrange', leases, 0, 0, 'withscores')
 local ends = tonumber(first[2])
-if not ends or ends >= 922337203685477 then -- Redisson's score of a lease without an end.
+if not ends or ends >= 922337203685477 then -- Redisson's score of a lease without an expiry.
   return {taken and 1 or 0, left, -1, other}
 end
 return {taken and 1 or 0, left, math.max(1, math.ceil(ends - now)), other}

@@ -13,7 +13,7 @@ import (
 
 var permitAcquireScript = backend.Script{
 	Name: "permit_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "2b1810f3c966a819a35fad4abb798e40c0726621",
+	SHA1: "633a267d7af5d53bf56dc93615f4afd5597e010e",
 	Source: "\n\n\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
@@ -65,32 +65,32 @@ elseif #ids > math.max(1, tonumber(total or 0)) then
 end
 local life = taken and redis.call('pexpiretime', permits) or 0
 if life > 0 then
-  if not redis.acl_check_cmd('pexpireat', leases) then error({err = 'NOPERM the user has no right to ' .. 'pexpireat' .. ' ' .. leases}) end
+  if not redis.acl_check_cmd('pexpireat', leases) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. leases}) end
 end
-if not redis.acl_check_cmd('zrange', leases) then error({err = 'NOPERM the user has no right to ' .. 'zrange' .. ' ' .. leases}) end
+if not redis.acl_check_cmd('zrange', leases) then error({err = 'NOPERM the user may not ' .. 'zrange' .. ' ' .. leases}) end
 if taken then
-  if not redis.acl_check_cmd('zadd', leases) then error({err = 'NOPERM the user has no right to ' .. 'zadd' .. ' ' .. leases}) end
+  if not redis.acl_check_cmd('zadd', leases) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. leases}) end
   if asks then
-    if not redis.acl_check_cmd('zscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zscore' .. ' ' .. leases}) end
-    if not redis.acl_check_cmd('zrem', leases) then error({err = 'NOPERM the user has no right to ' .. 'zrem' .. ' ' .. leases}) end
+    if not redis.acl_check_cmd('zscore', leases) then error({err = 'NOPERM the user may not ' .. 'zscore' .. ' ' .. leases}) end
+    if not redis.acl_check_cmd('zrem', leases) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. leases}) end
   end
-  if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
+  if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
 end
 local function tell(n)
   redis.call(publish, released, n)
 end
 if not text then
-  if not redis.acl_check_cmd('zcount', leases) then error({err = 'NOPERM the user has no right to ' .. 'zcount' .. ' ' .. leases}) end
-  if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end
-  if not redis.acl_check_cmd('set', permits) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. permits}) end
-  if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end
+  if not redis.acl_check_cmd('zcount', leases) then error({err = 'NOPERM the user may not ' .. 'zcount' .. ' ' .. leases}) end
+  if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end
+  if not redis.acl_check_cmd('set', permits) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. permits}) end
+  if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end
   if left > 0 then
     tell(string.format('%.0f', left))
   end
   redis.call('zremrangebyscore', leases, '-inf', '+inf')
   redis.call('set', permits, string.format('%.0f', left))
 elseif back > 0 or taken then
-  do local after = left if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
+  do local after = left if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
 end
 if taken then
   do local ends = now + lease local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end
@@ -120,7 +120,7 @@ type PermitAcquireParams struct {
 	Total    *int64
 	Publish  string // PUBLISH|SPUBLISH
 	Released string // channel
-	Asks     bool   // ask for the rights of the release, too
+	Asks     bool   // also check the permissions of the release
 }
 
 // PermitAcquireResult is what [PermitAcquire] returns.
@@ -139,8 +139,8 @@ type PermitAcquireResult struct {
 // PermitAcquire grants permits to owner if enough are free, all of them or none, each with a
 // lease. Otherwise it returns when the next lease ends. Permits whose leases have ended become
 // free. If there is no semaphore, and total is given, the script creates one with total
-// permits. An owner is never used again. Nothing is taken if the user lacks a right that this,
-// or with asks the release, needs.
+// permits. An owner is never used again. Nothing is taken if the user lacks a permission that
+// this, or with asks the release, needs.
 //
 //   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
 //   - [backend.ScriptError] SHARED: another semaphore has the same leases

@@ -41,7 +41,7 @@ local function clock() local time = redis.call('time') return time[1] * 1000 + m
 //   - permits: string key; free permits
 //   - leases: zset key; id -> when its lease ends
 //   - returns left: milliseconds; 0: there is no such permit, or its lease has ended; -1 ms: it
-//     has no end
+//     has no expiry
 //   - [backend.ScriptError] NOTANUMBER: the key holds no count of permits
 //
 // The script only reads.

@@ -12,7 +12,7 @@ import (
 
 var permitSetScript = backend.Script{
 	Name: "permit_set", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "84f4619843a95e469db17c651764169625afba73",
+	SHA1: "6cba93b04b6177e9b7c3f8a2f515bc23b9742eef",
 	Source: "\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
@@ -29,8 +29,8 @@ if not text then
   if (redis.call('type', twin).ok == 'string') then
     return redis.error_reply('SHARED another semaphore has the same leases')
   end
-  if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end
-  if not redis.acl_check_cmd('set', permits) then error({err = 'NOPERM the user has no right to ' .. 'set' .. ' ' .. permits}) end
+  if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end
+  if not redis.acl_check_cmd('set', permits) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. permits}) end
   if total ~= '0' then
     redis.call(publish, released, total)
   end
@@ -49,7 +49,7 @@ local function tell(n)
   redis.call(publish, released, n)
 end
 local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local taken = redis.call('zcard', leases) - ended(leases, now)
-do local after = tonumber(total) - taken if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user has no right to ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
+do local after = tonumber(total) - taken if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
 return 1
 `,
 }

@@ -160,7 +160,7 @@ local function settle(limit, value, grants, now)
   redis.call('zremrangebyscore', grants, string.format('(%.0f', now), '+inf')
 end
 
--- ask raises an error if the user lacks a right that the storing of grants needs.
+-- ask raises an error if the user lacks a permission that the storing of grants needs.
 local function ask(limiter, value, grants)
   may('pexpire', limiter)
   may('pttl', limiter)
@@ -170,7 +170,7 @@ local function ask(limiter, value, grants)
 end
 
 -- life_of returns how long the keys of the grants exist after a use, or a number below 1 if they do not expire. A
--- client's own keys expire when its last grant is old, so that the keys of former clients do not stay, but not within
+-- client's own keys expire when its last grant is old, so the keys of former clients do not stay, but not within
 -- an hour, since another client may make the interval longer.
 local function life_of(limiter, limit)
   if limit.own then

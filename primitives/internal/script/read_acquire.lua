@@ -12,9 +12,9 @@
 ---@arg standback bool      owner stands back for a waiting writer
 ---@command publish publish|spublish
 ---@channel released
----@arg asks bool         ask for the rights of the release, too
+---@arg asks bool         also check the permissions of the release
 ---@return int? token         nil: a writer holds the lock, or waits
----@return milliseconds wait  the rest of the writer's lease; -1 ms: it has no end; 0: granted
+---@return milliseconds wait  the rest of the writer's lease; -1 ms: it has no expiry; 0: granted
 ---@return bool free         the lock is free, and reserved for a waiting writer
 ---@include token.lua
 ---@include alien.lua

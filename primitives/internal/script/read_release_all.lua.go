@@ -13,7 +13,7 @@ import (
 
 var readReleaseAllScript = backend.Script{
 	Name: "read_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "6cc05da1334fc86eb287ce1fac5444d404a117e1",
+	SHA1: "1e6de5c6a55bb4c6cd43d44617df517f21b97677",
 	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
@@ -23,7 +23,7 @@ local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] en
 
 
 local status = {}
-do local lock = keys[1] if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user has no right to ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. lock}) end end
+do local lock = keys[1] if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end end
 local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, owner in ipairs(owners) do
   local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner)

@@ -3,7 +3,7 @@
 ---@library
 ---@include rights.lua
 
--- ask raises an error if the user lacks a right that keep needs.
+-- ask raises an error if the user lacks a permission that keep needs.
 local function ask(lock)
   may('hdel', lock)
   may('pexpire', lock)

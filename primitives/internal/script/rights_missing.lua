@@ -1,12 +1,12 @@
---- Returns which rights the server's user lacks. It asks for each key with each allowed command.
+--- Returns which permissions the server's user lacks. It asks for each key with each allowed command.
 ---
 ---@key object any        a key of the object that the user may use
----@arg rights string...  +command, then ~key and &channel
----@return int[] missing  the places in rights
+---@arg permissions string...   +command, then ~key and &channel
+---@return int[] missing  the places in permissions
 ---@readonly
 
--- allowed reports whether the user has the right to a command with its arguments. It is true if the server does not
--- know the command, which no right changes.
+-- allowed reports whether the user has the permission for a command with its arguments. It is true if the server does
+-- not know the command, which no permission changes.
 local function allowed(...)
   local known, granted = pcall(redis.acl_check_cmd, ...)
   return not known or granted
@@ -14,8 +14,8 @@ end
 
 local on = {['~'] = {}, ['&'] = {}} -- the allowed commands
 local missing = {}
-for i, right in ipairs(rights) do
-  local sort, name = string.match(right, '^(.)(.*)$')
+for i, permission in ipairs(permissions) do
+  local sort, name = string.match(permission, '^(.)(.*)$')
   local granted = true
   if sort ~= '+' then
     for _, command in ipairs(on[sort]) do
@@ -29,7 +29,7 @@ for i, right in ipairs(rights) do
   elseif string.find(name, '^eval') then
     granted = allowed(name, object, '0') -- Without a number of keys, servers read beyond the arguments.
   else
-    granted = allowed(name, object) -- The same without a key.
+    granted = allowed(name, object) -- Without a key, too, they read beyond the arguments.
     table.insert(granted and on['~'] or {}, name)
   end
   if not granted then

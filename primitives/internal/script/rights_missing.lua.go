@@ -13,9 +13,9 @@ import (
 
 var rightsMissingScript = backend.Script{
 	Name: "rights_missing", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "17c5a626aee210e7e2359af0e7dc8e6c4f662918",
+	SHA1: "c755ab691d4afae870582dad2b1c4fc6b3805102",
 	Source: "\n\n" + `local object = KEYS[1]
-local rights = {} for i = 1, #ARGV do rights[i] = ARGV[i] end
+local permissions = {} for i = 1, #ARGV do permissions[i] = ARGV[i] end
 
 
 
@@ -28,8 +28,8 @@ end
 
 local on = {['~'] = {}, ['&'] = {}}
 local missing = {}
-for i, right in ipairs(rights) do
-  local sort, name = string.match(right, '^(.)(.*)$')
+for i, permission in ipairs(permissions) do
+  local sort, name = string.match(permission, '^(.)(.*)$')
   local granted = true
   if sort ~= '+' then
     for _, command in ipairs(on[sort]) do
@@ -54,19 +54,19 @@ return missing
 `,
 }
 
-// RightsMissing returns which rights the server's user lacks. It asks for each key with each
-// allowed command.
+// RightsMissing returns which permissions the server's user lacks. It asks for each key with
+// each allowed command.
 //
 //   - object: any kind of key; a key of the object that the user may use
-//   - rights: +command, then ~key and &channel
-//   - returns missing: the places in rights
+//   - permissions: +command, then ~key and &channel
+//   - returns missing: the places in permissions
 //
 // The script only reads.
 func RightsMissing(
 	ctx context.Context, r backend.ScriptRunner,
-	object string, rights []string,
+	object string, permissions []string,
 ) (missing []int64, err error) {
 	c := scriptcall.Call{Script: &rightsMissingScript}
-	words := slices.Concat([]string{object}, rights)
+	words := slices.Concat([]string{object}, permissions)
 	return scriptcall.Values(c.Run(ctx, r, 1, words), "missing", backend.Reply.Int)
 }

@@ -1,5 +1,5 @@
---- Takes permits if enough are free, and returns how many are left. Nothing is taken if the user lacks a right that
---- this or the release needs.
+--- Takes permits if enough are free, and returns how many are left. Nothing is taken if the user lacks a permission
+--- that this or the release needs.
 ---
 ---@key permits string                             free permits
 ---@arg wanted int(1..2147483647)

@@ -12,7 +12,7 @@ import (
 
 var semaphoreAcquireScript = backend.Script{
 	Name: "semaphore_acquire", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "54bcdcd71f072ffd5c48ae386d810056955e00b6",
+	SHA1: "30dfa419924eb3ff9c8f59428e0cbeeb82a7cd65",
 	Source: "\n\n\n" + `local permits = KEYS[1]
 local wanted = ARGV[1]
 local publish = ARGV[2]
@@ -29,9 +29,9 @@ end
 if free < tonumber(wanted) then
   return {0, free}
 end
-if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end
-if not redis.acl_check_cmd('pexpire', permits) then error({err = 'NOPERM the user has no right to ' .. 'pexpire' .. ' ' .. permits}) end
-if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user has no right to ' .. publish .. ' ' .. released}) end
+if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end
+if not redis.acl_check_cmd('pexpire', permits) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. permits}) end
+if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
 return {1, redis.call('decrby', permits, wanted)}
 `,
 }
@@ -44,7 +44,7 @@ type SemaphoreAcquireResult struct {
 }
 
 // SemaphoreAcquire takes permits if enough are free, and returns how many are left. Nothing is
-// taken if the user lacks a right that this or the release needs.
+// taken if the user lacks a permission that this or the release needs.
 //
 //   - permits: string key; free permits
 //   - wanted: int(1..2147483647)

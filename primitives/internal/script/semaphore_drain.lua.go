@@ -12,7 +12,7 @@ import (
 
 var semaphoreDrainScript = backend.Script{
 	Name: "semaphore_drain", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "1176c7c382d963b6945764863c1df04c2fd9789d",
+	SHA1: "afadbe2aead94ad9736043cb458bd9a2fd41ba66",
 	Source: "\n\n" + `local permits = KEYS[1]
 
 
@@ -25,7 +25,7 @@ end
 if free <= 0 then
   return 0
 end
-if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user has no right to ' .. 'incrby' .. ' ' .. permits}) end
+if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end
 redis.call('set', permits, '0', 'keepttl')
 return free
 `,

@@ -3,10 +3,10 @@
 ---@library
 ---@include rights.lua
 
--- ask_token raises an error if the user lacks the right to token_at.
+-- ask_token raises an error if the user lacks the permission for token_at.
 local function ask_token(token)
   if not redis.acl_check_cmd('set', token, '0', 'get') then
-    error({err = 'NOPERM the user has no right to set ' .. token})
+    error({err = 'NOPERM the user may not set ' .. token})
   end
 end
 

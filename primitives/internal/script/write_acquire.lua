@@ -14,9 +14,9 @@
 ---@arg queue bool          owner waits: a refusal because of readers gives it a place, until just after its next try
 ---@command publish publish|spublish
 ---@channel released
----@arg asks bool         ask for the rights of the release, too
+---@arg asks bool         also check the permissions of the release
 ---@return int? token         nil: the lock is held
----@return milliseconds wait  until the lock may be free if no message comes; -1 ms: the lease has no end; 0: granted
+---@return milliseconds wait  until the lock may be free if no message comes; -1 ms: the lease has no expiry; 0: granted
 ---@return bool reading       readers hold the lock, which other readers may join
 ---@include token.lua
 ---@include readers.lua

@@ -29,7 +29,7 @@ return redis.call('pttl', lock)
 // WriteRemaining returns the rest of the writer's lease.
 //
 //   - lock: hash key; mode, and the holds: owner -> 1, owner:write -> 1
-//   - returns remaining: milliseconds; -1 ms: no end; -2 ms: there is no writer
+//   - returns remaining: milliseconds; -1 ms: no expiry; -2 ms: there is no writer
 //
 // The script only reads.
 func WriteRemaining(

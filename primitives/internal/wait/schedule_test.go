@@ -14,7 +14,7 @@ import (
 // TestWaitNeverLeavesAFreeLock runs random schedules of waiters that are cancelled, fail, lose
 // requests and replies, fail to subscribe and miss messages, in virtual time. Whenever the lock stays free for longer
 // than a wake-up takes while somebody waits, a wake-up was lost. In some schedules the first holder
-// has died, so that only the end of its lease frees the lock; in some no message arrives, and only
+// has died, so only the end of its lease frees the lock; in some no message arrives, and only
 // polls help; in some a client takes itself for one of many. Otherwise polls are an hour apart.
 func TestWaitNeverLeavesAFreeLock(t *testing.T) {
 	t.Parallel()
@@ -74,7 +74,7 @@ func runSchedule(t *testing.T, seed uint64) {
 	}
 }
 
-// randomWaiter is what one waiter of a random schedule does. Its times are multiples of 5 ms, so that
+// randomWaiter is what one waiter of a random schedule does. Its times are multiples of 5 ms, so
 // things happen at once.
 type randomWaiter struct{ after, timeout, hold time.Duration }
 
@@ -99,7 +99,7 @@ func (who randomWaiter) begin(
 
 // TestWaitNeverLeavesFreeUnits is the same for objects of several units, of which waiters need one or
 // many, and of which each release publishes how many are free. In every other schedule nobody gives back
-// what he got: the units come in a few large lots, so that no later release covers up a lost wake-up,
+// what he got: the units come in a few large lots, so no later release covers up a lost wake-up,
 // and sometimes somebody waits on each client for more than there ever is.
 func TestWaitNeverLeavesFreeUnits(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,7 @@
 // passed, or until the next poll. Every wait has a poll.
 //
 // The waiters of one client for one object share a queue, with one subscription and one timer. A
-// message wakes only the waiters that can use the free units, so that a client's waiters do not
+// message wakes only the waiters that can use the free units, so a client's waiters do not
 // contend with each other. If a woken waiter leaves without an answer, it wakes the next waiter.
 package wait
 
@@ -62,7 +62,7 @@ type Want struct {
 	// Others, unless it is nil, gets the least and the greatest need of the parked waiters before each try, or 0
 	// and 0 if no other waiter is parked.
 	Others func(least, most int)
-	// Private says that no other waiter listens to the channel, so that the subscription need not
+	// Private says that no other waiter listens to the channel, so the subscription need not
 	// linger.
 	Private bool
 	// Returns says that units may return without a message, at the time of a refusal's RetryIn, or

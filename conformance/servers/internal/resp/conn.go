@@ -10,7 +10,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Timeout bounds each exchange with a server, so that a test reports a server that hangs.
+// Timeout bounds each exchange with a server, so a test reports a server that hangs.
 const Timeout = 20 * time.Second
 
 // Conn is a connection for the commands of tests, such as INFO, CLIENT KILL or CONFIG SET. It

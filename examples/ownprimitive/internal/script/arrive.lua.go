@@ -60,7 +60,7 @@ return generation
 
 // Arrive makes a member arrive in the present generation of a barrier. If as many wait as there
 // are parties, this one included, the generation is over: the next one begins with nobody, and
-// those who wait get a message. A member whose lease has ended by the server's clock does not
+// each waiter gets a message. A member whose lease has ended by the server's clock does not
 // count, and leaves.
 //
 //   - barrier: hash key; generation: the number of the present one, from 1; member -> when its

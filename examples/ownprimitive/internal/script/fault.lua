@@ -1,4 +1,4 @@
---- Tells what a failed command says of its key.
+--- Reports what a failed command says of its key.
 ---
 ---@library
 

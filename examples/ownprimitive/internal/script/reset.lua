@@ -1,4 +1,4 @@
---- Ends the window of a limiter, so that all permits are free.
+--- Ends the window of a limiter, so all permits are free.
 ---
 ---@key limiter hash
 redis.call('hlen', limiter) -- Fails if the key is no limiter.

@@ -19,7 +19,7 @@ redis.call('del', limiter)
 `,
 }
 
-// Reset ends the window of a limiter, so that all permits are free.
+// Reset ends the window of a limiter, so all permits are free.
 //
 //   - limiter: hash key
 func Reset(ctx context.Context, r backend.ScriptRunner, limiter string) error {
