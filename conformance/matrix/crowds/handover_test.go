@@ -35,10 +35,10 @@ type handOver struct {
 type size struct{ clients, waiters, grants int }
 
 // commands counts all commands, those of scripts included. The pings of subscriptions count, too.
-func commands(s cells.Server, t testing.TB) int { return s.Commands(t) }
+var commands = cells.Server.Commands
 
 // scripts counts scripts alone.
-func scripts(s cells.Server, t testing.TB) int { return s.Calls(t, "evalsha") }
+func scripts(s cells.Server, t testing.TB) int { return s.Calls(t, "evalsha") } //nolint:thelper // As Commands.
 
 // giveBackOf returns what releases a lease.
 func giveBackOf(l *primitives.Lease, err error) (giveBack, error) {
