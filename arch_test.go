@@ -202,7 +202,7 @@ var rules = []rule{
 	},
 	{
 		dir:     "integration/gocron",
-		imports: []string{"primitives", gocron},
+		imports: []string{"primitives", gocron, "github.com/robfig/cron/v3"},
 		tests:   []string{"hasptest", "github.com/google/uuid"},
 	},
 	{

@@ -15,14 +15,14 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-func schedule(client *primitives.Client, every time.Duration, report gocronhasp.Work) (gocron.Scheduler, error) {
-	locker := gocronhasp.NewPeriodicLocker(client, every, nil)
-	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
+func schedule(s gocron.Scheduler, client *primitives.Client, every time.Duration, report gocronhasp.Work) error {
+	locker, err := gocronhasp.NewPeriodicLocker(client, gocronhasp.Every(every), nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, err = s.NewJob(gocron.DurationJob(every), gocron.NewTask(locker.Task("report", report)), gocron.WithName("report"))
-	return s, err
+	task, name := locker.Job("report", report)
+	_, err = s.NewJob(gocron.DurationJob(every), gocron.NewTask(task), name)
+	return err
 }
 
 func main() {
@@ -30,9 +30,15 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	report := func(context.Context, *primitives.Lease) error { log.Print("report"); return nil }
-	scheduler, err := schedule(client, time.Minute, report)
+	report := func(_ context.Context, run gocronhasp.Run) error {
+		log.Print("report of ", run.Period.Format(time.TimeOnly))
+		return nil
+	}
+	scheduler, err := gocron.NewScheduler()
 	if err != nil {
+		log.Fatal(err)
+	}
+	if err := schedule(scheduler, client, time.Minute, report); err != nil {
 		log.Fatal(err)
 	}
 	scheduler.Start()

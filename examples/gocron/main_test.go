@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-co-op/gocron/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -23,8 +24,9 @@ const replicas = 3
 // start has a replica report until the test ends.
 func start(t *testing.T, client *primitives.Client, every time.Duration, report gocronhasp.Work) {
 	t.Helper()
-	scheduler, err := schedule(client, every, report)
+	scheduler, err := gocron.NewScheduler()
 	require.NoError(t, err)
+	require.NoError(t, schedule(scheduler, client, every, report))
 	t.Cleanup(func() { require.NoError(t, scheduler.Shutdown()) })
 	scheduler.Start()
 }
@@ -36,7 +38,7 @@ func TestOnTheEmbeddedServer(t *testing.T) {
 		s := hasptest.New(t)
 		var reports atomic.Int64
 		for range replicas {
-			start(t, s.Client(nil), time.Minute, func(context.Context, *primitives.Lease) error { reports.Add(1); return nil })
+			start(t, s.Client(nil), time.Minute, func(context.Context, gocronhasp.Run) error { reports.Add(1); return nil })
 			time.Sleep(9 * time.Second)
 		}
 		time.Sleep(time.Hour)
@@ -53,7 +55,7 @@ func TestOnRedis(t *testing.T) {
 	began := time.Now()
 	reported := make(chan struct{}, 1000)
 	for range replicas {
-		start(t, connect(t, addr), every, func(context.Context, *primitives.Lease) error { reported <- struct{}{}; return nil })
+		start(t, connect(t, addr), every, func(context.Context, gocronhasp.Run) error { reported <- struct{}{}; return nil })
 	}
 	require.Eventually(t, func() bool { return len(reported) >= want }, time.Minute, time.Millisecond)
 	reports := len(reported)
@@ -68,7 +70,7 @@ func TestLosesItsLock(t *testing.T) {
 		var begun atomic.Int64
 		lost := make(chan error, replicas)
 		for range replicas {
-			start(t, s.Client(nil), time.Minute, func(ctx context.Context, _ *primitives.Lease) error {
+			start(t, s.Client(nil), time.Minute, func(ctx context.Context, _ gocronhasp.Run) error {
 				if begun.Add(1) > 1 {
 					return nil
 				}
@@ -94,7 +96,7 @@ func TestFailedReport(t *testing.T) {
 		s := hasptest.New(t)
 		var begun atomic.Int64
 		for range replicas {
-			start(t, s.Client(nil), time.Minute, func(context.Context, *primitives.Lease) error {
+			start(t, s.Client(nil), time.Minute, func(context.Context, gocronhasp.Run) error {
 				if begun.Add(1) == 1 {
 					return errors.New("no space")
 				}

@@ -17,6 +17,7 @@ var ErrNotLeader = errors.New("this replica does not lead")
 
 // Elector is a [gocron.Elector], for [gocron.WithDistributedElector]: of several replicas, the leader runs all jobs.
 // The replica takes part in the election while [Elector.Run] runs. It is safe for concurrent use.
+// NextRun of a gocron job lies in the past on a replica that does not lead.
 type Elector struct {
 	election *primitives.Election
 
@@ -86,7 +87,7 @@ func (e *Elector) Task(work Work) func(ctx context.Context) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })()
-		err, lost := work(ctx, t.lease), t.lease.Err()
+		err, lost := work(ctx, Run{Lease: t.lease}), t.lease.Err()
 		if err != nil && lost != nil {
 			return fmt.Errorf("%w; %w", err, lost)
 		}

@@ -82,13 +82,13 @@ func TestLostLeadership(t *testing.T) {
 func TestLeaderLeaves(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
-		one := campaign(t, s, func(ctx context.Context, _ *primitives.Lease) error {
+		one := campaign(t, s, func(ctx context.Context, _ gocronhasp.Run) error {
 			<-ctx.Done()
 			time.Sleep(10 * time.Second)
 			return context.Cause(ctx)
 		})
 		synctest.Wait()
-		other := campaign(t, s, func(context.Context, *primitives.Lease) error { return nil })
+		other := campaign(t, s, func(context.Context, gocronhasp.Run) error { return nil })
 		time.Sleep(time.Minute + time.Second)
 		one.resign()
 		time.Sleep(9 * time.Second)
@@ -98,7 +98,7 @@ func TestLeaderLeaves(t *testing.T) {
 		require.NoError(t, <-one.ended)
 		synctest.Wait()
 		require.NoError(t, other.elector.IsLeader(t.Context()))
-		third := campaign(t, s, func(context.Context, *primitives.Lease) error { return nil })
+		third := campaign(t, s, func(context.Context, gocronhasp.Run) error { return nil })
 		synctest.Wait()
 		third.resign()
 		require.NoError(t, <-third.ended, "it does not lead, and leaves")
@@ -111,7 +111,7 @@ func TestJobThatIgnoresItsContext(t *testing.T) {
 		s := hasptest.New(t)
 		var f failures
 		causes := make(chan error, 1)
-		campaign(t, s, func(ctx context.Context, _ *primitives.Lease) error {
+		campaign(t, s, func(ctx context.Context, _ gocronhasp.Run) error {
 			s.Lose(election)
 			time.Sleep(20 * time.Second)
 			causes <- context.Cause(ctx)
@@ -130,7 +130,7 @@ func TestElectorWithoutRun(t *testing.T) {
 		elector := gocronhasp.NewElector(hasptest.New(t).Client(nil).NewElection(election, nil))
 		require.ErrorIs(t, elector.IsLeader(t.Context()), gocronhasp.ErrNotLeader)
 		called := false
-		task := elector.Task(func(context.Context, *primitives.Lease) error { called = true; return nil })
+		task := elector.Task(func(context.Context, gocronhasp.Run) error { called = true; return nil })
 		require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLeader)
 		require.False(t, called)
 	})

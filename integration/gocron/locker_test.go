@@ -32,7 +32,7 @@ type counts struct{ now, most, ended int }
 
 // work returns a work that takes some time, unless its context ends before.
 func (r *runs) work(takes time.Duration) gocronhasp.Work {
-	return func(ctx context.Context, _ *primitives.Lease) error {
+	return func(ctx context.Context, _ gocronhasp.Run) error {
 		r.add(1)
 		defer r.add(-1)
 		return sleep(ctx, takes)
@@ -101,10 +101,25 @@ func schedule(
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = scheduler.Shutdown() })
 	_, err = scheduler.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(task),
-		append(options, gocron.WithName(job))...)
+		append([]gocron.JobOption{gocron.WithName(job)}, options...)...)
 	require.NoError(t, err)
 	scheduler.Start()
 	return scheduler.Shutdown
+}
+
+// replica has a replica run a job of a Locker every minute. It returns what stops it.
+func replica(
+	t *testing.T, locker *gocronhasp.Locker, work gocronhasp.Work, options ...gocron.JobOption,
+) (stop func() error) {
+	t.Helper()
+	task, name := locker.Job(job, work)
+	return schedule(t, gocron.WithLocation(time.UTC), task, append(options, name)...)
+}
+
+// taskOf returns the function of a job.
+func taskOf(locker *gocronhasp.Locker, work gocronhasp.Work) func(ctx context.Context) error {
+	task, _ := locker.Job(job, work)
+	return task
 }
 
 // bubble runs a test in virtual time. A call that hangs, or gocron's busy wait for a job, ends the tests after a minute.
@@ -124,7 +139,7 @@ func TestOneOfThreeReplicasRuns(t *testing.T) {
 		var r runs
 		for range 3 {
 			locker := lockerOf(s)
-			schedule(t, gocron.WithDistributedLocker(locker), locker.Task(job, r.work(10*time.Second)))
+			replica(t, locker, r.work(10*time.Second))
 		}
 		require.Equal(t, counts{most: 1, ended: 5}, r.after(5*time.Minute+30*time.Second))
 	})
@@ -138,7 +153,7 @@ func TestLongJobKeepsItsLock(t *testing.T) {
 		var f failures
 		for range 2 {
 			locker := lockerOf(s)
-			schedule(t, gocron.WithDistributedLocker(locker), locker.Task(job, r.work(570*time.Second)), f.listen())
+			replica(t, locker, r.work(570*time.Second), f.listen())
 		}
 		require.Equal(t, counts{now: 1, most: 1, ended: 2}, r.after(30*time.Minute+15*time.Second))
 		require.Empty(t, f.runs.all())
@@ -154,7 +169,7 @@ func TestLostLock(t *testing.T) {
 		var r runs
 		var f failures
 		locker := lockerOf(s)
-		schedule(t, gocron.WithDistributedLocker(locker), locker.Task(job, r.work(time.Hour)), f.listen())
+		replica(t, locker, r.work(time.Hour), f.listen())
 		require.Equal(t, 1, r.after(time.Minute+time.Second).now)
 
 		s.Lose(job)
@@ -173,7 +188,7 @@ func TestStoppedScheduler(t *testing.T) {
 		s := hasptest.New(t)
 		var r runs
 		locker := lockerOf(s)
-		stop := schedule(t, gocron.WithDistributedLocker(locker), locker.Task(job, r.work(time.Hour)))
+		stop := replica(t, locker, r.work(time.Hour))
 		require.Equal(t, 1, r.after(time.Minute+time.Second).now)
 		require.NoError(t, stop())
 		require.Equal(t, 0, r.after(0).now)
@@ -195,7 +210,7 @@ func TestJobWithoutTask(t *testing.T) {
 		s := hasptest.New(t)
 		var r runs
 		work := r.work(570 * time.Second)
-		schedule(t, gocron.WithDistributedLocker(lockerOf(s)), func(ctx context.Context) error { return work(ctx, nil) },
+		schedule(t, gocron.WithDistributedLocker(lockerOf(s)), func(ctx context.Context) error { return work(ctx, gocronhasp.Run{}) },
 			gocron.WithSingletonMode(gocron.LimitModeReschedule))
 		require.Equal(t, 1, r.after(2*time.Minute).now)
 		locked, err := s.Client(nil).NewLock(job, nil).IsLocked(t.Context())
@@ -238,7 +253,7 @@ func TestTaskNeedsTheLockOfItsJob(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		locker := lockerOf(hasptest.New(t))
 		called := 0
-		task := locker.Task(job, func(context.Context, *primitives.Lease) error { called++; return nil })
+		task := taskOf(locker, func(context.Context, gocronhasp.Run) error { called++; return nil })
 		require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
 		for _, name := range []string{"another", job} {
 			held, err := locker.Lock(t.Context(), name)
@@ -266,8 +281,9 @@ func TestTaskReportsItsWork(t *testing.T) {
 		held, err := locker.Lock(t.Context(), job)
 		require.NoError(t, err)
 		var token int64
-		err = locker.Task(job, func(_ context.Context, lease *primitives.Lease) error {
-			token = lease.Token()
+		err = taskOf(locker, func(_ context.Context, run gocronhasp.Run) error {
+			token = run.Lease.Token()
+			require.Zero(t, run.Period)
 			return failed
 		})(t.Context())
 		require.ErrorIs(t, err, failed)
@@ -284,7 +300,7 @@ func TestPanicReleasesTheLock(t *testing.T) {
 		held, err := locker.Lock(t.Context(), job)
 		require.NoError(t, err)
 		require.PanicsWithValue(t, "oops", func() {
-			_ = locker.Task(job, func(context.Context, *primitives.Lease) error { panic("oops") })(t.Context())
+			_ = taskOf(locker, func(context.Context, gocronhasp.Run) error { panic("oops") })(t.Context())
 		})
 		requireFree(t, s)
 		require.Error(t, held.Unlock(t.Context()))

@@ -1,8 +1,11 @@
 package gocronhasp_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,9 +18,17 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
+func periodicLocker(t *testing.T, client *primitives.Client, schedule gocronhasp.Schedule) *gocronhasp.Locker {
+	t.Helper()
+	locker, err := gocronhasp.NewPeriodicLocker(client, schedule, nil)
+	require.NoError(t, err)
+	return locker
+}
+
 // everyMinute returns a Locker of a process of its own.
-func everyMinute(s *hasptest.Server) *gocronhasp.Locker {
-	return gocronhasp.NewPeriodicLocker(s.Client(nil), time.Minute, nil)
+func everyMinute(t *testing.T, s *hasptest.Server) *gocronhasp.Locker {
+	t.Helper()
+	return periodicLocker(t, s.Client(nil), gocronhasp.Every(time.Minute))
 }
 
 // TestReplicasThatStartAtOtherTimes has a job that ends before the next replica comes to it.
@@ -27,8 +38,8 @@ func TestReplicasThatStartAtOtherTimes(t *testing.T) {
 		var r runs
 		var f failures
 		for range 4 {
-			locker := everyMinute(s)
-			schedule(t, gocron.WithDistributedLocker(locker), locker.Task(job, r.work(time.Second)), f.listen())
+			locker := everyMinute(t, s)
+			replica(t, locker, r.work(time.Second), f.listen())
 			time.Sleep(13 * time.Second) // The last comes to it 39 s after the first.
 		}
 		require.Equal(t, counts{most: 1, ended: 11}, r.after(10*time.Minute))
@@ -54,22 +65,22 @@ func TestWaitingReplicaTakesOver(t *testing.T) {
 		work  gocronhasp.Work
 		wants error // of the replica that waits
 	}{
-		"Completed":   {call, func(context.Context, *primitives.Lease) error { return nil }, gocronhasp.ErrCompleted},
-		"Failed":      {call, func(context.Context, *primitives.Lease) error { return failed }, nil},
-		"Panicked":    {panics, func(context.Context, *primitives.Lease) error { panic(failed) }, nil},
+		"Completed":   {call, func(context.Context, gocronhasp.Run) error { return nil }, gocronhasp.ErrCompleted},
+		"Failed":      {call, func(context.Context, gocronhasp.Run) error { return failed }, nil},
+		"Panicked":    {panics, func(context.Context, gocronhasp.Run) error { panic(failed) }, nil},
 		"WithoutTask": {none, nil, gocronhasp.ErrCompleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := hasptest.New(t)
-				one, other := everyMinute(s), everyMinute(s)
+				one, other := everyMinute(t, s), everyMinute(t, s)
 				held, err := one.Lock(t.Context(), job)
 				require.NoError(t, err)
 				waited := make(chan error, 1)
 				go func() { waited <- hold(t.Context(), other) }()
 				synctest.Wait()
 				require.Empty(t, waited)
-				_ = c.call(t.Context(), one.Task(job, c.work))
+				_ = c.call(t.Context(), taskOf(one, c.work))
 				_ = held.Unlock(t.Context())
 				require.ErrorIs(t, <-waited, c.wants)
 			})
@@ -86,46 +97,188 @@ func hold(ctx context.Context, locker *gocronhasp.Locker) error {
 	return held.Unlock(ctx)
 }
 
-// TestReplicaThatIsCutOff loses its connection during a run: another replica runs the job when the lease has ended.
-func TestReplicaThatIsCutOff(t *testing.T) {
+// TestReplicaThatCrashes has one of three replicas crash in a job every ten seconds: another one runs it when the lease has
+// ended, three periods later, for the same period.
+func TestReplicaThatCrashes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		link := s.Backend()
 		client, err := primitives.New(link, nil)
 		require.NoError(t, err)
-		held, err := gocronhasp.NewPeriodicLocker(client, time.Minute, nil).Lock(t.Context(), job)
+		schedule := gocronhasp.Every(10 * time.Second)
+		held, err := periodicLocker(t, client, schedule).Lock(t.Context(), job)
 		require.NoError(t, err)
 		require.NoError(t, link.Close())
 		began := time.Now()
-		require.NoError(t, hold(t.Context(), everyMinute(s)))
+		ran := make(chan time.Time, 2)
+		results := make(chan error, 2)
+		for range 2 {
+			locker := periodicLocker(t, s.Client(nil), schedule)
+			task := taskOf(locker, func(_ context.Context, run gocronhasp.Run) error { ran <- run.Period; return nil })
+			go func() {
+				held, err := locker.Lock(t.Context(), job)
+				if err == nil {
+					err = errors.Join(task(t.Context()), held.Unlock(t.Context()))
+				}
+				results <- err
+			}()
+		}
+		require.ErrorIs(t, errors.Join(<-results, <-results), gocronhasp.ErrCompleted)
 		require.Less(t, time.Since(began), 31*time.Second)
+		require.Len(t, ran, 1)
+		require.WithinDuration(t, began, <-ran, 0)
 		require.ErrorIs(t, held.Unlock(t.Context()), primitives.ErrLost)
 	})
 }
 
-// TestOffset has a job at noon each day, and replicas whose clocks differ.
-func TestOffset(t *testing.T) {
+// periods are those for which a job ran.
+type periods struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (p *periods) work(_ context.Context, run gocronhasp.Run) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, run.Period.Format(time.DateTime))
+	return nil
+}
+
+// take returns the periods since the last call.
+func (p *periods) take() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer func() { p.all = nil }()
+	return p.all
+}
+
+// byHand is a replica of a job at midnight.
+type byHand struct {
+	locker *gocronhasp.Locker
+	job    gocron.Job
+	f      failures
+}
+
+// midnightly has a replica run a job at midnight, until the returned function is called.
+func midnightly(
+	t *testing.T, s *hasptest.Server, work gocronhasp.Work, options ...gocron.JobOption,
+) (replica *byHand, stop func() error) {
+	t.Helper()
+	r := &byHand{locker: periodicLocker(t, s.Client(nil), gocronhasp.Daily(0, 0, time.UTC))}
+	scheduler, err := gocron.NewScheduler(gocron.WithLocation(time.UTC))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = scheduler.Shutdown() })
+	task, name := r.locker.Job(job, work)
+	r.job, err = scheduler.NewJob(
+		gocron.CronJob("0 0 * * *", false), gocron.NewTask(task), append(options, name, r.f.listen())...)
+	require.NoError(t, err)
+	scheduler.Start()
+	return r, scheduler.Shutdown
+}
+
+// TestByHand runs a job by hand, and starts a replica that runs it at once, at each hour of two days. gocron's RunNow is
+// refused, the Locker's is not, and the job runs at each midnight nevertheless.
+func TestByHand(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		const day = 24 * time.Hour
-		opts := &gocronhasp.PeriodicOptions{Offset: day / 2}
-		client := hasptest.New(t).Client(nil)
-		time.Sleep(time.Until(time.Now().Truncate(day).Add(day + day/2 - time.Second)))
-		for range 3 { // at noon, less a second
-			require.NoError(t, hold(t.Context(), gocronhasp.NewPeriodicLocker(client, day, opts)))
-			time.Sleep(2 * time.Second)
-			require.ErrorIs(t, hold(t.Context(), gocronhasp.NewPeriodicLocker(client, day, opts)), gocronhasp.ErrCompleted)
-			time.Sleep(day - 2*time.Second)
+		s, ctx := hasptest.New(t), t.Context()
+		time.Sleep(time.Until(time.Now().Truncate(24 * time.Hour).Add(24*time.Hour + 30*time.Minute)))
+		var p periods
+		one, _ := midnightly(t, s, p.work)
+		other, _ := midnightly(t, s, p.work)
+		for range 48 {
+			midnight := time.Now().Truncate(24 * time.Hour)
+			require.NoError(t, one.job.RunNow())
+			immediate, stop := midnightly(t, s, p.work, gocron.WithStartAt(gocron.WithStartImmediately()))
+			synctest.Wait()
+			require.NoError(t, stop())
+			for _, r := range []*byHand{one, immediate} {
+				require.ErrorIs(t, last(r.f.locks.all()), gocronhasp.ErrNotDue)
+			}
+			require.Empty(t, p.take())
+			require.NoError(t, other.locker.RunNow(ctx, job))
+			require.Equal(t, []string{midnight.Format(time.DateTime)}, p.take())
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if now := time.Now().Truncate(24 * time.Hour); now != midnight {
+				require.Equal(t, []string{now.Format(time.DateTime)}, p.take())
+				completed, err := s.Client(nil).NewPeriodicJob(job, time.Hour, nil).LastCompleted(ctx)
+				require.NoError(t, err)
+				require.WithinDuration(t, now, completed, 0)
+			}
 		}
+		require.Empty(t, append(one.f.runs.all(), other.f.runs.all()...))
 	})
 }
 
-func TestPeriodicLockerChecksThePeriod(t *testing.T) {
+func last(errs []error) error { return errs[len(errs)-1] }
+
+// TestByHandNearATime runs a job by hand half a minute before it is due, and after it: the run is that of the period.
+func TestByHandNearATime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		for _, period := range []time.Duration{-time.Hour, 0, time.Microsecond} {
-			locker := gocronhasp.NewPeriodicLocker(hasptest.New(t).Client(nil), period, nil)
+		s := hasptest.New(t)
+		midnight := time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		var p periods
+		one, _ := midnightly(t, s, p.work)
+		for _, at := range []time.Duration{-30 * time.Second, 30 * time.Second} {
+			time.Sleep(time.Until(midnight.Add(at)))
+			require.NoError(t, one.job.RunNow())
+			synctest.Wait()
+		}
+		require.Equal(t, []string{midnight.Format(time.DateTime)}, p.take())
+		locks := one.f.locks.all()
+		require.Len(t, locks, 2)
+		require.ErrorIs(t, locks[0], gocronhasp.ErrCompleted, "at midnight")
+		require.ErrorIs(t, locks[1], gocronhasp.ErrCompleted, "by hand")
+	})
+}
+
+// TestRunNow runs a job while it runs, a job that is unknown, and one without a schedule.
+func TestRunNow(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, ctx := hasptest.New(t), t.Context()
+		one, other := everyMinute(t, s), everyMinute(t, s)
+		failed := errors.New("no space")
+		work := func(context.Context, gocronhasp.Run) error { return failed }
+		for _, locker := range []*gocronhasp.Locker{one, other, lockerOf(s)} {
 			var invalid *primitives.FieldError
-			require.ErrorAs(t, hold(t.Context(), locker), &invalid)
-			require.Equal(t, "period", invalid.Field)
+			require.ErrorAs(t, locker.RunNow(ctx, job), &invalid)
+			_, _ = locker.Job(job, work)
+			require.ErrorIs(t, locker.RunNow(ctx, job), failed)
+		}
+		held, err := one.Lock(ctx, job)
+		require.NoError(t, err)
+		require.ErrorIs(t, other.RunNow(ctx, job), primitives.ErrNotAcquired)
+		require.NoError(t, held.Unlock(ctx))
+	})
+}
+
+// TestNotRunIsLogged has jobs that never run, and one that gocron runs more often than its Locker expects: no listener
+// receives that, and the log of the process shows it. (It is not parallel: the log is one for all tests.)
+func TestNotRunIsLogged(t *testing.T) {
+	var logged bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
+	defer slog.SetDefault(before)
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		every, nightly := gocronhasp.Every(10*time.Minute), gocronhasp.Daily(12, 0, time.UTC)
+		for text, c := range map[string]struct {
+			schedule gocronhasp.Schedule
+			options  []gocron.JobOption
+		}{
+			"does not hold its lock": {every, []gocron.JobOption{gocron.WithDisabledDistributedJobLocker(true)}},
+			`job \"report\"`:         {every, []gocron.JobOption{gocron.WithName("another")}},
+			"runs it twice":          {every, nil},
+			"is not due":             {nightly, nil},
+		} {
+			logged.Reset()
+			locker := periodicLocker(t, s.Client(nil), c.schedule)
+			task, name := locker.Job(job, func(context.Context, gocronhasp.Run) error { return nil })
+			stop := schedule(t, gocron.WithLocation(time.UTC), task, append([]gocron.JobOption{name}, c.options...)...)
+			time.Sleep(150 * time.Second)
+			require.NoError(t, stop())
+			synctest.Wait()
+			require.Contains(t, logged.String(), text)
 		}
 	})
 }

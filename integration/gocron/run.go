@@ -3,8 +3,6 @@ package gocronhasp
 import (
 	"context"
 	"sync"
-
-	"github.com/hasp-go/hasp/primitives"
 )
 
 // run is one run of a job. A goroutine holds the lock, and waits until the job is done.
@@ -12,15 +10,15 @@ type run struct {
 	locked   chan struct{} // closed when the goroutine holds the lock
 	done     chan error    // receives the result of the job
 	released chan error    // receives the result of the goroutine
-	lease    *primitives.Lease
+	run      Run
 
 	once sync.Once
 	err  error // the result of the goroutine
 }
 
 // wait is the work of the goroutine.
-func (r *run) wait(_ context.Context, lease *primitives.Lease) error {
-	r.lease = lease
+func (r *run) wait(_ context.Context, run Run) error {
+	r.run = run
 	close(r.locked)
 	return <-r.done
 }
@@ -29,7 +27,7 @@ func (r *run) wait(_ context.Context, lease *primitives.Lease) error {
 func (r *run) do(ctx context.Context, work Work) (err error) {
 	result := errPanicked
 	defer func() { err = r.end(result) }()
-	result = work(r.lease.Context(ctx), r.lease)
+	result = work(r.run.Lease.Context(ctx), r.run)
 	return nil
 }
 
