@@ -208,15 +208,14 @@ func (a *adder) askUntilAnswered(ctx context.Context, what string) (adders.Count
 		if what == adders.Sum {
 			err = queryError(ctx, err)
 		}
-		if !q.unanswered {
-			return sum, err
-		}
-		if n := int(q.answered.Load()); n >= best.Answered {
+		if n := int(q.answered.Load()); q.unanswered && n >= best.Answered {
 			best = UnansweredError{Asked: int(q.asked), Answered: n}
 		}
 		switch {
-		case ctx.Err() != nil:
+		case err != nil && ctx.Err() != nil && best.Asked > 0: // A further request may be on its way.
 			return adders.Count{}, fmt.Errorf("%w: %w", &best, err)
+		case !q.unanswered:
+			return sum, err
 		case patience == maxPatience:
 			return adders.Count{}, fmt.Errorf("%w within a minute", &best)
 		}

@@ -150,8 +150,8 @@ func TestAdderAsksAgain(t *testing.T) {
 	})
 }
 
-// TestAdderSaysHowManyHaveAnsweredBefore: the context ends before the keys are looked at again, or just after
-// all were asked anew.
+// TestAdderSaysHowManyHaveAnsweredBefore: the context ends before the keys are looked at again, just after all were
+// asked anew, or while the second request is on its way.
 func TestAdderSaysHowManyHaveAnsweredBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,13 +160,16 @@ func TestAdderSaysHowManyHaveAnsweredBefore(t *testing.T) {
 		mute := s.newOwnLink(t)
 		_, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
 		require.NoError(t, err)
-		for _, bound := range []time.Duration{10 * time.Millisecond, 3*time.Second + time.Microsecond} {
+		for _, bound := range []time.Duration{10 * time.Millisecond, 3*time.Second + time.Microsecond, 1008 * time.Millisecond} {
+			if bound == 1008*time.Millisecond {
+				s.set(func() { s.fault = func(string) fault { return fault{before: 5 * time.Millisecond} } })
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), bound)
 			defer cancel()
 			_, err = a.Sum(ctx)
 			require.ErrorContains(t, err, "2 of 3 have answered")
 		}
-		require.Equal(t, 1+3, s.called("adder_ask"))
+		require.Equal(t, 1+3+2, s.called("adder_ask"))
 	})
 }
 
