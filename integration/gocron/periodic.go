@@ -56,7 +56,7 @@ const (
 // to the replica's clock. If that is more than Tolerance away, Lock returns [ErrNotDue]. Within three hours of a change to
 // or from summer time the tolerance is longer by that change: gocron's kinds of jobs differ in a time that the clock leaves
 // out or shows twice. So a run by hand takes the place of a scheduled one if it is within the tolerance, and otherwise
-// needs [Locker.RunNow].
+// needs [Locker.RunNow]. LastCompleted of a PeriodicJob with the job's name returns the last completed period.
 func NewPeriodicLocker(client *primitives.Client, schedule Schedule, opts *PeriodicOptions) (*Locker, error) {
 	p := &periods{schedule: schedule, asked: map[string]time.Time{}}
 	if opts != nil {

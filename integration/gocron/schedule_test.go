@@ -218,6 +218,29 @@ func TestDaily(t *testing.T) {
 	require.Equal(t, 5, gocronhasp.Daily(0, 30, now.Location()).Last(now).Day())
 }
 
+// TestNearestTime has times that are closer to each other than twice the tolerance.
+func TestNearestTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		noon := time.Now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
+		client := hasptest.New(t).Client(nil)
+		r := &turnReplica{locker: periodicLocker(t, client, gocronhasp.Cron("*/20 0,1 12 * * *", time.UTC))}
+		r.task, _ = r.locker.Job(job, func(_ context.Context, run gocronhasp.Run) error { r.period = run.Period; return nil })
+		for _, c := range []struct{ at, due time.Duration }{
+			{-61 * time.Second, -1}, {-59 * time.Second, 0}, {29 * time.Second, 20 * time.Second},
+			{30 * time.Second, 40 * time.Second}, {51 * time.Second, time.Minute}, {159 * time.Second, 100 * time.Second},
+			{161 * time.Second, -1},
+		} {
+			time.Sleep(time.Until(noon.Add(c.at)))
+			if err := r.run(t.Context(), job); c.due < 0 {
+				require.ErrorIs(t, err, gocronhasp.ErrNotDue)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, noon.Add(c.due), r.period)
+			}
+		}
+	})
+}
+
 func TestPeriodicLockerChecksItsSchedule(t *testing.T) {
 	t.Parallel()
 	var noSchedule gocronhasp.Schedule
