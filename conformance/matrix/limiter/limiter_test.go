@@ -1,5 +1,5 @@
-// Package limiter has tests of rate limiters: an hour of virtual time beside an exact model, and windows of
-// many clients on real servers.
+// Package limiter has tests of rate limiters: times that are rounded, rates that another client changes, and thousands
+// of grants.
 package limiter
 
 import (
