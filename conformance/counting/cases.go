@@ -3,7 +3,6 @@ package counting
 import (
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
@@ -25,7 +24,6 @@ func (o order) cases(promises map[string]string, name string) []harness.Case {
 	if o.queues() {
 		all = append(all,
 			of("TryAcquirePassesNobody", "Waiting", o.passesNobody),
-			of("ConflictNamesTheKey", "Queries", o.conflictNamesTheKey),
 			of("GoesOnWithoutItsCounter", "Waiting", o.goesOnWithoutItsCounter),
 		)
 	}
@@ -99,24 +97,6 @@ func (o order) awaitQueue(ctx context.Context, e *harness.Env, name string, n in
 	harness.Eventually(ctx, "the waiters", func() bool {
 		return must.Get(e.Command(ctx, "ZCARD", queueKey(name)).Int()) == int64(n)
 	})
-}
-
-// conflictNamesTheKey has another kind of value at each key of the queue.
-func (o order) conflictNamesTheKey(ctx context.Context, e *harness.Env) {
-	name := e.Key("object")
-	s := o.of(engine.Clients(ctx, e, 1)[0], name, lasting(1))
-	held := must.Get(s.TryAcquire(ctx))
-	for key, says := range map[string]string{
-		queueKey(name): "queue", engine.SideName("", name) + ":counter": "counter",
-	} {
-		e.Command(ctx, "RPUSH", key, "no queue")
-		_, err := s.Acquire(ctx)
-		must.Wrap(err, primitives.ErrConflict)
-		must.Not(!strings.Contains(err.Error(), says), "the error does not say which key: %w", err)
-		must.Not(must.Get(e.Command(ctx, "ZCARD", name).Int()) != 1, "a refused call has left something")
-		e.Command(ctx, "DEL", key)
-	}
-	must.Do(held.Release(ctx))
 }
 
 // goesOnWithoutItsCounter loses the counter while two wait: a later waiter stays behind both.

@@ -151,21 +151,3 @@ func setBack(t *testing.T, s *embedded.Server) {
 		end`, "3", queue, timeouts, deadlines, strconv.FormatInt(time.Now().UnixMilli(), 10))
 	require.NoError(t, err)
 }
-
-// TestConflictNamesTheKey puts another kind of value at each of the lock's keys.
-func TestConflictNamesTheKey(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	lock := s.Clients(t, 1, nil)[0].NewFairLock(key, nil)
-	for name, says := range map[string]string{
-		key: `the key "fair" of this fair lock holds a stream`, queue: "queue", timeouts: "scores",
-		deadlines: "deadlines", "redisson_lock_token:{fair}": "token key",
-	} {
-		s.do(t, "XADD", name, "*", "a", "b")
-		_, err := lock.Lock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrConflict)
-		require.ErrorContains(t, err, says)
-		require.Equal(t, 1, cells.Number(t, s, "EXISTS", key, queue, timeouts, deadlines, "redisson_lock_token:{fair}"))
-		s.do(t, "DEL", name)
-	}
-}

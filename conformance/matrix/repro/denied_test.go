@@ -257,31 +257,52 @@ func TestReleasesDeniedForOneKeyKeepOneLock(t *testing.T) {
 	})
 }
 
+// TestSideKeyOfAnotherKindIsNamed puts another kind of value at each key of an object but its own: the error names the
+// key, and nothing is left but that.
 func TestSideKeyOfAnotherKindIsNamed(t *testing.T) {
 	t.Parallel()
 	server, c := inProcess(t, nil)
-	const token = "redisson_lock_token:{x}"
-	for _, command := range [][]string{
-		{"HSET", token, "a", "b"}, {"SET", token, strings.Repeat("a", 20)}, {"SET", token, "9223372036854775807"},
-	} {
-		cells.Text(t, server, "DEL", token)
-		cells.Text(t, server, command...)
-		_, err := c.NewLock("x", nil).TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrConflict)
-		require.ErrorContains(t, err, `the token key "redisson_lock_token:{x}" of this lock holds a`)
-		cells.Want(t, false)(c.NewLock("x", nil).IsLocked(t.Context()))
-		if command[0] == "SET" {
-			require.Equal(t, command[2], cells.Text(t, server, "GET", token))
+	lock, fair := get(c.NewLock("x", nil).Lock), get(c.NewFairLock("x", nil).Lock)
+	semaphore := c.NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})
+	arrival := func(ctx context.Context) (any, error) { // It waits for its own slot.
+		lease, err := semaphore.TryAcquire(ctx)
+		if err == nil {
+			_, err = semaphore.Acquire(ctx)
+			_ = lease.Release(ctx)
 		}
+		return nil, err
+	}
+	const token = "redisson_lock_token:{x}"
+	for _, side := range []struct {
+		key, says string
+		call      func(ctx context.Context) (any, error)
+		stored    []string
+	}{
+		{token, "token key", lock, []string{"HSET", token, "a", "b"}},
+		{token, "token key", lock, []string{"SET", token, strings.Repeat("a", 20)}},
+		{token, "token key", lock, []string{"SET", token, "9223372036854775807"}},
+		{token, "token key", fair, []string{"SADD", token, "a"}},
+		{"redisson_lock_queue:{x}", "queue", fair, []string{"SADD", "redisson_lock_queue:{x}", "a"}},
+		{"redisson_lock_timeout:{x}", "set of scores", fair, []string{"SADD", "redisson_lock_timeout:{x}", "a"}},
+		{"hasp_lock_deadline:{x}", "deadlines", fair, []string{"SADD", "hasp_lock_deadline:{x}", "a"}},
+		{"{x}:owner", "queue", arrival, []string{"SADD", "{x}:owner", "a"}},
+		{"{x}:counter", "counter", arrival, []string{"SADD", "{x}:counter", "a"}},
+		{"hasp_lock_holder:{x}", "holder's key", get(c.NewLock("x", nil).Holder), []string{"RPUSH", "hasp_lock_holder:{x}", "a"}},
+	} {
+		cells.Text(t, server, side.stored...)
+		_, err := side.call(t.Context())
+		require.ErrorIs(t, err, primitives.ErrConflict, side)
+		require.ErrorContains(t, err, fmt.Sprintf("the %s %q of this ", side.says, side.key))
+		require.Equal(t, 1, cells.Number(t, server, "DBSIZE"), side)
+		if side.stored[0] == "SET" {
+			require.Equal(t, side.stored[2], cells.Text(t, server, "GET", token))
+		}
+		cells.Text(t, server, "FLUSHALL")
 	}
 	cells.Text(t, server, "SET", token, "0") // A reader has the token of the writer before it.
 	lease, err := c.NewReadWriteLock("x", nil).ReadLock().Lock(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, lease.Token())
-	cells.Text(t, server, "RPUSH", "hasp_lock_holder:{y}", "a")
-	_, err = c.NewLock("y", nil).Holder(t.Context())
-	require.ErrorIs(t, err, primitives.ErrConflict)
-	require.ErrorContains(t, err, `the holder's key "hasp_lock_holder:{y}" of this lock holds a list`)
 }
 
 // unwilling is a backend whose server refuses renewals, as after a change of its access list.
