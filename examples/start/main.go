@@ -34,7 +34,7 @@ func run(addr string) (err error) {
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	client, err := goredisbackend.NewClient(conn, &primitives.Options{
 		Logger:    logger,  // gets the failures that no call returns
-		KeyPrefix: "shop:", // begins the names of this application
+		KeyPrefix: "shop:", // is put before each name
 	})
 	if err != nil {
 		return err

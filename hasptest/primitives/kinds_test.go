@@ -196,6 +196,7 @@ func TestKindsAreDocumented(t *testing.T) {
 		requirePatterns(t, all)
 		requireMethods(t, all)
 		requireCluster(t, s, all["Lock"])
+		requireLock(t, s)
 		for name := range all {
 			require.Contains(t, page(t, "internals/keys-and-messages.md"), "`"+name+"`")
 		}
@@ -306,6 +307,15 @@ func requireCluster(t *testing.T, s *server, lock *kind) {
 	}
 	commands := regexp.MustCompile(`(?m)^ACL SETUSER app (.*)$`).FindAllStringSubmatch(page(t, "operate/acl.md"), -1)
 	require.ElementsMatch(t, rules, strings.Fields(commands[1][1]))
+}
+
+// requireLock compares the command for a lock alone with its rights, and those that the drivers need.
+func requireLock(t *testing.T, s *server) {
+	t.Helper()
+	rules := append(s.over(t, &limited{server: s, can: backend.Capabilities{PubSub: true}}, nil).NewLock("app:x", nil).Rights(),
+		"on", ">PASSWORD", "resetkeys", "resetchannels", "-@all", "+client|tracking", "+hello", "+ping")
+	command := regexp.MustCompile(`(?m)^ACL SETUSER locks (.*)$`).FindStringSubmatch(page(t, "operate/acl.md"))
+	require.ElementsMatch(t, rules, strings.Fields(command[1]))
 }
 
 // page returns a page of docs.
