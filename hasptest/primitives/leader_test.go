@@ -122,7 +122,11 @@ func TestObserve(t *testing.T) {
 			t.Helper()
 			began := time.Now()
 			for _, seen := range all {
-				require.Equal(t, want, <-seen)
+				leader := <-seen
+				if leader == "none" && want != leader {
+					leader = <-seen // A poll may fall between the end of one leader and the next.
+				}
+				require.Equal(t, want, leader)
 			}
 			require.LessOrEqual(t, time.Since(began), within)
 		}
