@@ -143,7 +143,7 @@ func (d *driver) onPrimaries(ctx context.Context, do func(*redis.Client) error) 
 		return nil
 	})
 	if err != nil || len(results) == 0 {
-		return []error{fmt.Errorf("no primary: %w", errors.Join(err, backend.ErrNotSupported))}
+		return []error{fmt.Errorf("no primary: %w", errors.Join(err, backend.ErrUnavailable))}
 	}
 	errs := make([]error, len(results))
 	for i, result := range results {

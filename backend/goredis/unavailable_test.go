@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 )
 
 // silent returns the address of a server that takes connections and never answers.
@@ -105,4 +106,15 @@ func TestPanicOfHook(t *testing.T) {
 	require.PanicsWithValue(t, "hook", func() {
 		_, _, _ = b.RunThenWait(t.Context(), call, 1, time.Second)
 	})
+}
+
+// TestNoPrimaryIsReached makes a backend over a cluster of which nothing can be reached: that says nothing of what the
+// servers support.
+func TestNoPrimaryIsReached(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { _ = client.Close() })
+	_, err := goredisbackend.New(client, nil)
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.NotErrorIs(t, err, backend.ErrNotSupported)
 }

@@ -241,6 +241,7 @@ func TestSlog(t *testing.T) {
 		require.NoError(t, err)
 		require.Error(t, lease.Release(t.Context()))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Contains(t, out.String(), `level=WARN msg="gave up releasing"`)
 	})
 	_, err := primitives.New(newServer(t), &primitives.Options{Slog: slog.Default(), Logger: zap.NewNop()})
