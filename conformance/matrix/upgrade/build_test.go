@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	"cmp"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,12 +54,7 @@ func run(t *testing.T, dir, name string, args ...string) {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	in, err := os.Open(from) //nolint:gosec // Ours.
+	text, err := os.ReadFile(from) //nolint:gosec // Ours.
 	require.NoError(t, err)
-	defer func() { _ = in.Close() }()
-	out, err := os.Create(to) //nolint:gosec // In a folder of the test.
-	require.NoError(t, err)
-	_, err = io.Copy(out, in)
-	require.NoError(t, err)
-	require.NoError(t, out.Close())
+	require.NoError(t, os.WriteFile(to, text, 0o600))
 }
