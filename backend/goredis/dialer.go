@@ -57,7 +57,7 @@ func (d *dialer) Dial(
 	}
 	l.ask(pong, "") // the driver connects with the first command
 	err = promptError(ctx, func() (err error) {
-		// First, so a failover in between is taken for one that came later, and not overlooked.
+		// The address is read before the ping: if a failover comes in between, the next ping finds it.
 		if l.home, err = d.primaryAddr(ctx); err != nil {
 			return err
 		}

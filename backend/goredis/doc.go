@@ -30,9 +30,9 @@
 // it asks a sentinel, connects, and closes the connection at once. This needs no permission on the
 // server and no connection of the pool; it costs each process that waits for something one
 // connection every 4 s. The answer is the connection's remote address. With an Options.Dialer whose
-// connections have the same remote address for all servers, as some proxies do, a failover in which
-// the old primary keeps running is not noticed; with one that gives a server several, subscriptions are
-// made again for nothing.
+// connections have the same remote address for all servers, as some proxies do, the backend does not
+// notice a failover in which the old primary keeps running. With a dialer whose connections to one
+// server have several remote addresses, the backend makes its subscriptions again for nothing.
 //
 // In a cluster the backend asks for the list of slots instead (CLUSTER SLOTS).
 //

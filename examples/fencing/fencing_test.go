@@ -172,8 +172,8 @@ func deposits(t *testing.T, r resource, order string) (accepted int64) {
 	return accepted
 }
 
-// refusesLowerTokens distinguishes a missing account, one that nobody has claimed, an equal token, a lower one and a
-// higher one.
+// refusesLowerTokens claims an account that does not exist, and then an account with a first token, with an equal
+// token, with lower tokens and with higher tokens.
 func refusesLowerTokens(t *testing.T, r resource) {
 	t.Helper()
 	ctx := t.Context()

@@ -22,7 +22,7 @@
 //   - hasp.lock.held {hasp.kind}: histogram, in seconds, of the time from a grant to the end of the lease.
 //   - hasp.acquires {hasp.kind,hasp.contended,hasp.outcome}: acquires that have ended.
 //   - hasp.acquires.in_progress {hasp.kind}: acquires that have not ended: their callers wait, or their first attempt
-//     is under way.
+//     is under way. After a panic of the driver its acquires stay counted.
 //   - hasp.leases.held {hasp.kind}: leases that are held.
 //   - hasp.losses {hasp.kind}: leases that were lost.
 //   - hasp.renewal.lag: histogram, in seconds, of how much later than planned the watchdog sent a renewal.

@@ -36,8 +36,8 @@ type reporter struct {
 	begun sync.Map // the kinds that have been counted
 }
 
-// NewTracer returns a tracer that reports everything to OpenTelemetry. It returns the error of the MeterProvider if that refuses an instrument. Nil options
-// are the defaults.
+// NewTracer returns a tracer that reports everything to OpenTelemetry. It returns the error of the MeterProvider if that
+// refuses an instrument. Nil options are the defaults.
 func NewTracer(opts *Options) (*trace.Tracer, error) {
 	var o Options
 	if opts != nil {

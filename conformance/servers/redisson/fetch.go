@@ -56,7 +56,7 @@ func installed() error {
 	return nil
 }
 
-// classPaths returns the class paths of the newest version and of the one that runs, as Maven makes them.
+// classPaths returns two class paths, as Maven makes them: of the newest version, and of the version that runs.
 var classPaths = sync.OnceValues(func() (paths [2]string, err error) {
 	dir, err := folder()
 	defer func() { _ = os.RemoveAll(dir) }()
