@@ -3,6 +3,7 @@ package recipes
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -23,7 +24,11 @@ func HoldBoth(
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, release(context.WithoutCancel(ctx))) }()
+		defer func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			err = errors.Join(err, release(ctx))
+		}()
 		return work(held, lease)
 	})
 }
