@@ -27,9 +27,9 @@ var pages = []struct {
 	{"docs/integrations.md", "examples", 2},
 	{"docs/migration.md", "examples/recipes", 1},
 	{"docs/operate/monitoring.md", "examples", 2},
-	{"docs/recipes.md", "examples/recipes", 9},
+	{"docs/recipes.md", "examples/recipes", 8},
 	{"docs/redisson.md", "examples/recipes", 1},
-	{"docs/testing-your-code.md", "hasptest", 7},
+	{"docs/testing-your-code.md", "hasptest", 4},
 }
 
 // codeBlock is a code block of a page that names the file that it is from.
