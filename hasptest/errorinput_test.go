@@ -22,6 +22,8 @@ func clientOptions(b *book) {
 	b.invalid("client, ClockDrift large", fresh(primitives.Options{ClockDrift: time.Minute}))
 	b.invalid("client, PollInterval short", fresh(primitives.Options{PollInterval: time.Microsecond}))
 	b.invalid("client, TokenTTL short", fresh(primitives.Options{TokenTTL: time.Millisecond}))
+	b.invalid("client, IDPrefix with a colon", fresh(primitives.Options{IDPrefix: "pod:1"}))
+	b.invalid("client, IDPrefix long", fresh(primitives.Options{IDPrefix: strings.Repeat("a", 65)}))
 }
 
 // lockOptions has options of locks out of bounds: nothing is sent.

@@ -22,6 +22,12 @@ type Options struct {
 	// the same with a NameMapper. Zero means none.
 	KeyPrefix string
 
+	// IDPrefix begins the client's id, before a dash and a random UUID, and so the names of its owners: then a
+	// lock on the server, or its Holder, shows which process holds it. Pass the pod's name, for example, which
+	// is os.Hostname in Kubernetes. Any user that may read the keys sees it. At most 64 letters, digits, dots,
+	// underscores and dashes of ASCII. Zero means that the id is the UUID alone.
+	IDPrefix string
+
 	// WatchdogLease is the length of a lease whose options set none. The watchdog renews such a
 	// lease every third of that time while it is held. If a holder crashes, waiters wait for up to
 	// WatchdogLease. At least 100 ms, in whole milliseconds. Zero means 30 s, as in Redisson.
@@ -72,7 +78,7 @@ type Options struct {
 // core returns the options that concern all primitives.
 func (o *Options) core() *extend.Options {
 	return &extend.Options{
-		KeyPrefix: o.KeyPrefix, WatchdogLease: o.WatchdogLease, MaxHold: o.MaxHold, ClockDrift: o.ClockDrift,
+		KeyPrefix: o.KeyPrefix, IDPrefix: o.IDPrefix, WatchdogLease: o.WatchdogLease, MaxHold: o.MaxHold, ClockDrift: o.ClockDrift,
 		PollInterval: o.PollInterval, Logger: o.Logger, Tracer: o.Tracer,
 	}
 }
@@ -160,7 +166,8 @@ func (c *Client) Close(ctx context.Context) error {
 	return c.core.Close(ctx)
 }
 
-// ID returns the identity of the client: a random UUID, with which the names of its owners begin. New logs it.
+// ID returns the identity of the client, with which the names of its owners begin: [Options].IDPrefix and a
+// random UUID. New logs it.
 func (c *Client) ID() string { return c.core.ID() }
 
 // Core returns the core from which other packages make primitives: see package extend. These

@@ -104,7 +104,7 @@ func (m *Mutex) leaseFor(c *Client, lease, maxHold time.Duration) {
 
 // newOwner returns the name of a new owner.
 func (m *Mutex) newOwner() string {
-	name := append(append(make([]byte, 0, 80), m.group...), ':')
+	name := append(append(make([]byte, 0, 160), m.group...), ':')
 	return string(strconv.AppendInt(name, rand.Int64(), 10)) //nolint:gosec // A name.
 }
 

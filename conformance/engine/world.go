@@ -89,7 +89,7 @@ func (w *world) newParty(ctx context.Context, i int) *party {
 	p := &party{}
 	o := &primitives.Options{WatchdogLease: w.lease, PollInterval: w.poll}
 	if i%2 == 1 {
-		p.prefix, o.KeyPrefix = objectPrefix, objectPrefix
+		p.prefix, o.KeyPrefix, o.IDPrefix = objectPrefix, objectPrefix, "Pod_1.a-b"
 	}
 	p.client, _ = ClientOver(ctx, w.Env, o, func(b backend.Backend) backend.Backend {
 		server := &harness.Runner{Backend: b, Instead: func(ctx context.Context, c backend.Call) (backend.Reply, error) {

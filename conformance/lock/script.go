@@ -88,9 +88,9 @@ func Answers(s *engine.Script) ([]Out, error) {
 	return []Out{out}, nil
 }
 
-// ownerForm is the form of Redisson's owners: a UUID and a number.
+// ownerForm is the form of Redisson's owners, a UUID and a number, after a client's prefix, if it has one.
 var ownerForm = regexp.MustCompile(
-	`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:-?[0-9]+$`)
+	`^(?:Pod_1\.a-b-)?[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:-?[0-9]+$`)
 
 // acquired reads the answer to an acquire: a token, or how long the holder's lease still runs. Lock's script says
 // both by one number, others by a token or nil, and a time.

@@ -3,6 +3,7 @@ package primitives_test
 import (
 	"context"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -59,6 +60,68 @@ func TestHolder(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestIDPrefix: the owners of all kinds begin with the longest id of a client, exclude other clients, and are
+// followed by a waiter without a poll.
+func TestIDPrefix(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		prefix := strings.Repeat("Pod.1_a-", 8)
+		o := &primitives.Options{IDPrefix: prefix, PollInterval: time.Hour}
+		mine, other := s.client(t, o), s.client(t, o)
+		require.Regexp(t, "^"+regexp.QuoteMeta(prefix)+"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", mine.ID())
+		require.NotEqual(t, mine.ID(), other.ID())
+		owners := map[string]string{}
+		for kind := range constructed(t) {
+			object, _ := construct(t, mine, kind, "")
+			waits, _ := construct(t, other, kind, "")
+			waited := make(chan error, 1)
+			hold(t, object, func(lease *primitives.Lease) {
+				owners[kind] = lease.Owner()
+				if kind != "SpinLock" { // It only polls.
+					go func() { waited <- followed(t, waits) }()
+					synctest.Wait()
+				}
+			})
+			if _, has := owners[kind]; has && kind != "SpinLock" {
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				require.Len(t, waited, 1, kind)
+				require.NoError(t, <-waited, kind)
+			}
+		}
+		delete(owners, "PermitSemaphore") // Its owners are ids of permits.
+		for _, ofSeveral := range []string{"MultiLock", "RedLock"} {
+			require.Empty(t, owners[ofSeveral])
+			delete(owners, ofSeveral)
+		}
+		require.Greater(t, len(owners), 8)
+		for kind, owner := range owners {
+			require.True(t, strings.HasPrefix(owner, mine.ID()+":") || strings.HasPrefix(owner, mine.ID()+"."),
+				"%s: %s", kind, owner)
+		}
+	})
+}
+
+// followed has the object of a client that waits for another: a try is refused, unless the object is of several.
+func followed(t *testing.T, object any) error {
+	t.Helper()
+	if both, has := object.(*primitives.ReadWriteLock); has {
+		object = both.ReadLock()
+	}
+	locker, exclusive := object.(primitives.Locker)
+	if !exclusive {
+		return nil
+	}
+	_, err := locker.TryLock(t.Context())
+	require.ErrorIs(t, err, primitives.ErrNotAcquired)
+	lease, err := locker.Lock(t.Context())
+	if err == nil {
+		err = lease.Release(t.Context())
+	}
+	return err
 }
 
 // TestHolderWithoutMetadata has a holder that stores nothing, after another that lost the lock: nothing of the other

@@ -31,7 +31,7 @@ type Core struct {
 	backend         backend.Backend
 	can             backend.Capabilities
 	opts            Options
-	id              string // a random UUID, the first half of every owner
+	id              string // the first half of every owner
 	calls           *dispatch.Dispatcher
 	backgroundCalls dispatch.Background // sends calls without a caller
 	listen          *listen.Client
@@ -68,7 +68,7 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	can, calls := b.Capabilities(), dispatch.New(b)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Core{
-		backend: b, can: can, opts: o, id: newUUID(), calls: calls, backgroundCalls: dispatch.Background{Dispatcher: calls},
+		backend: b, can: can, opts: o, id: newID(o.IDPrefix), calls: calls, backgroundCalls: dispatch.Background{Dispatcher: calls},
 		listen: listen.New(b, o.PollInterval, o.Logger),
 		ctx:    ctx, cancel: cancel, work: busy.New(), ended: make(chan struct{}),
 	}
@@ -85,8 +85,8 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 // as an argument.
 func (c *Core) Capabilities() backend.Capabilities { return c.can }
 
-// ID returns the identity of the core, a random UUID. It is the first half of each owner's name.
-// The name of a key that belongs to one client may contain it.
+// ID returns the identity of the core: a random UUID, after the option IDPrefix and a dash if that is set.
+// It is the first half of each owner's name. The name of a key that belongs to one client may contain it.
 func (c *Core) ID() string { return c.id }
 
 // Backend returns the backend, for a primitive that hears messages as long as it is open, and not
@@ -182,11 +182,19 @@ func (c *Core) background(work func(context.Context)) {
 	}
 }
 
-// newOwner returns an owner that was never used before. The form is Redisson's.
+// newOwner returns an owner that was never used before. Without an IDPrefix the form is Redisson's.
 func (c *Core) newOwner() string {
-	var buffer [len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx:") + 20]byte
+	var buffer [64 + len("-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx:") + 20]byte
 	owner := append(append(buffer[:0], c.id...), ':')
 	return string(strconv.AppendInt(owner, mathrand.Int64(), 10)) //nolint:gosec // A name, no secret.
+}
+
+// newID returns the identity of a new core.
+func newID(prefix string) string {
+	if prefix == "" {
+		return newUUID()
+	}
+	return prefix + "-" + newUUID()
 }
 
 // newUUID returns a random UUID. Source: RFC 9562, version 4.

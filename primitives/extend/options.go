@@ -2,6 +2,7 @@ package extend
 
 import (
 	"fmt"
+	"regexp"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,6 +18,10 @@ const minLease = 100 * time.Millisecond
 type Options struct {
 	// KeyPrefix is prepended to every name. Zero means none.
 	KeyPrefix string
+
+	// IDPrefix begins the core's id. At most 64 letters, digits, dots, underscores and dashes of ASCII.
+	// Zero means none.
+	IDPrefix string
 
 	// WatchdogLease is the length of a lease whose configuration sets none. At least 100 ms, in
 	// whole milliseconds. Zero means 30 s.
@@ -66,7 +71,13 @@ func (o *Options) withDefaults() Options {
 	return opts
 }
 
+// idPrefix is the form of an IDPrefix. alien.lua and the messages of a mutex rely on it.
+var idPrefix = regexp.MustCompile(`^[A-Za-z0-9._-]{0,64}$`)
+
 func (o *Options) validate() error {
+	if !idPrefix.MatchString(o.IDPrefix) {
+		return &FieldError{"IDPrefix", fmt.Sprintf("%q is not up to 64 letters, digits and . _ -", o.IDPrefix)}
+	}
 	if err := AtLeast("PollInterval", o.PollInterval, 10*time.Millisecond); err != nil {
 		return err
 	}

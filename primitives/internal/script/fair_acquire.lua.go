@@ -13,7 +13,7 @@ import (
 
 var fairAcquireScript = backend.Script{
 	Name: "fair_acquire", Keys: 5, Retry: backend.RetryNever,
-	SHA1: "9d01e84641a55ca289aac0dbb87dfac7378aae3c",
+	SHA1: "c502446a44cf61581ebc77c7b2346189dd41b1eb",
 	Source: "\n\n\n\n\n\n" + `local lock = KEYS[1]
 local queue = KEYS[2]
 local timeouts = KEYS[3]
@@ -45,7 +45,7 @@ if not held and not asks and redis.call('exists', queue, timeouts, deadlines) ==
 end
 local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
 if held then
-  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
   if strange then
     return strange
   end

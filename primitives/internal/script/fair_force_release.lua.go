@@ -12,7 +12,7 @@ import (
 
 var fairForceReleaseScript = backend.Script{
 	Name: "fair_force_release", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "5c41f7d4d1412a7a6a091ad682730e7f7ca5d7e0",
+	SHA1: "f6f4a72fcaaa46170946dc53a833f45ed2b1024f",
 	Source: "\n\n" + `local lock = KEYS[1]
 local queue = KEYS[2]
 local timeouts = KEYS[3]
@@ -26,7 +26,7 @@ local size = redis.call('hlen', lock)
 if size == 0 then
   return 0
 end
-local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
 if strange then
   return strange
 end

@@ -13,7 +13,7 @@ import (
 
 var holderAcquireScript = backend.Script{
 	Name: "holder_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "b056cee7a7de7362c1828c89d0af9ec3151c6dbf",
+	SHA1: "2f8d620f42b33d6082bfbe75cd7cb4721cefea7f",
 	Source: "\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local holder = KEYS[3]
@@ -30,7 +30,7 @@ local asks = ARGV[8] == '1'
 
 local size = redis.call('hlen', lock)
 if size > 0 then
-  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
   return strange or -2 - redis.call('pttl', lock)
 end
 if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end

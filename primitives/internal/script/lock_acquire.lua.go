@@ -13,7 +13,7 @@ import (
 
 var lockAcquireScript = backend.Script{
 	Name: "lock_acquire", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "6da295f331913bc14462d13ec61621f35042f2d8",
+	SHA1: "a1b98d5f18e70da090b5f45fd0fbf27db5ca347c",
 	Source: "\n\n\n\n\n\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local owner = ARGV[1]
@@ -27,7 +27,7 @@ local asks = ARGV[6] == '1'
 
 local size = redis.call('hlen', lock)
 if size > 0 then
-  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
   return strange or -2 - redis.call('pttl', lock)
 end
 if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end

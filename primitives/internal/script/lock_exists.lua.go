@@ -12,13 +12,13 @@ import (
 
 var lockExistsScript = backend.Script{
 	Name: "lock_exists", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "48415a8bd8c0d024d38cfa5fbd608bc3b2f46b93",
+	SHA1: "68b0e446c243d2d87b3445eaee1922d72bd6d7e0",
 	Source: "\n\n" + `local lock = KEYS[1]
 
 
 
 local size = redis.call('hlen', lock)
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and (alien(lock, size) or 1) or 0
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and (alien(lock, size) or 1) or 0
 `,
 }
 

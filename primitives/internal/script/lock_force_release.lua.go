@@ -12,7 +12,7 @@ import (
 
 var lockForceReleaseScript = backend.Script{
 	Name: "lock_force_release", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "298424fa9f0d31ab196f686e3de1855cae392257",
+	SHA1: "3970695aff95e2a51341126fd1364f51302eb652",
 	Source: "\n\n" + `local lock = KEYS[1]
 local publish = ARGV[1]
 local released = ARGV[2]
@@ -22,7 +22,7 @@ local size = redis.call('hlen', lock)
 if size == 0 then
   return 0
 end
-local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
 if strange then
   return strange
 end

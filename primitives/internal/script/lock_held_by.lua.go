@@ -12,7 +12,7 @@ import (
 
 var lockHeldByScript = backend.Script{
 	Name: "lock_held_by", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "3d729f65116d46717a16972d1adf2b888a39d1ca",
+	SHA1: "dc15f1dca5a187e3613e7c22d62555b08fbba7ef",
 	Source: "\n\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 
@@ -22,7 +22,7 @@ if redis.call('hexists', lock, owner) == 1 then
   return 1
 end
 local size = redis.call('hlen', lock)
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or 0
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or 0
 `,
 }
 

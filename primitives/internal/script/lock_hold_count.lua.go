@@ -12,7 +12,7 @@ import (
 
 var lockHoldCountScript = backend.Script{
 	Name: "lock_hold_count", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "332d8fa8db32ae41d38f6af6ab80ad546c4099aa",
+	SHA1: "b399a3c68ad94d0ca9f5c1c57b2c2abbcaa5d085",
 	Source: "\n\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 
@@ -20,7 +20,7 @@ local owner = ARGV[1]
 
 local count = redis.call('hget', lock, owner)
 local size = not count and redis.call('hlen', lock) or 0
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or count
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or count
 `,
 }
 

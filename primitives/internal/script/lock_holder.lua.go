@@ -12,7 +12,7 @@ import (
 
 var lockHolderScript = backend.Script{
 	Name: "lock_holder", Keys: 2, Retry: backend.RetryReadOnly,
-	SHA1: "74dfc6fa85cd0c0a850cd1995ceb4d9ed86737ac",
+	SHA1: "ed222f791018995ca02cf29e5a96f3538ff6bcd7",
 	Source: "\n\n" + `local lock = KEYS[1]
 local holder = KEYS[2]
 
@@ -20,7 +20,7 @@ local holder = KEYS[2]
 
 
 local fields = redis.call('hgetall', lock)
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = #fields > 0 and alien(lock, #fields / 2)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = #fields > 0 and alien(lock, #fields / 2)
 return strange or {fields[1] or false, redis.call('get', holder)}
 `,
 }

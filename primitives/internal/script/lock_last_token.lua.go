@@ -12,14 +12,14 @@ import (
 
 var lockLastTokenScript = backend.Script{
 	Name: "lock_last_token", Keys: 2, Retry: backend.RetryReadOnly,
-	SHA1: "61504c5d832b025e2d05ace28b6c38fe30b6ca5b",
+	SHA1: "1ea9331ef5a8acb473a699bf08d099291be5f92c",
 	Source: "\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 
 
 
 local size = redis.call('hlen', lock)
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or redis.call('get', token)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or redis.call('get', token)
 `,
 }
 

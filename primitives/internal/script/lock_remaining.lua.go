@@ -13,7 +13,7 @@ import (
 
 var lockRemainingScript = backend.Script{
 	Name: "lock_remaining", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "c61a43e6e7a123450b11b88b445b25fb5970694f",
+	SHA1: "52799285406e5743e47b2dd3e703a7564f9ed48c",
 	Source: "\n\n" + `local lock = KEYS[1]
 
 
@@ -22,7 +22,7 @@ local size = redis.call('hlen', lock)
 if size == 0 then
   return -2
 end
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return alien(lock, size) or redis.call('pttl', lock)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return alien(lock, size) or redis.call('pttl', lock)
 `,
 }
 

@@ -13,7 +13,7 @@ import (
 
 var periodicAcquireScript = backend.Script{
 	Name: "periodic_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "cdfadfdec58add06af42f56c8b21f287f2eef4fb",
+	SHA1: "dc3086a76992db8ef03bb7070a836e5da21eef57",
 	Source: "\n\n\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local completed = KEYS[3]
@@ -42,7 +42,7 @@ if now < tonumber(earliest) or last and not less(last, start) then
 end
 local size = redis.call('hlen', lock)
 if size > 0 then
-  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
   return strange or {-2 - redis.call('pttl', lock), now}
 end
 if not redis.acl_check_cmd('set', completed) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. completed}) end

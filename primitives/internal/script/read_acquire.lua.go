@@ -13,7 +13,7 @@ import (
 
 var readAcquireScript = backend.Script{
 	Name: "read_acquire", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "2ac4fda481e65d124d4fcf28c066e6d505b06840",
+	SHA1: "755b8afb7ce509b063f41d8951f50405cd31d73a",
 	Source: "\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local token = KEYS[3]
@@ -36,7 +36,7 @@ local downgrade = mode == 'write' and redis.call('hexists', lock, writer .. ':wr
 
 local size = mode ~= 'read' and not downgrade and redis.call('hlen', lock) or 0
 if size > 0 then
-  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
   return strange or {false, redis.call('pttl', lock), 0}
 end
 if standback and not downgrade and redis.call('exists', waiting) == 1 then

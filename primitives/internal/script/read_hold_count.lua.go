@@ -12,7 +12,7 @@ import (
 
 var readHoldCountScript = backend.Script{
 	Name: "read_hold_count", Keys: 2, Retry: backend.RetryReadOnly,
-	SHA1: "c40bbef6e81cad4dbff5c00db39bb6b35e8c269d",
+	SHA1: "486a68180f06fe388d6a8056639ab91d3343ff69",
 	Source: "\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local owner = ARGV[1]
@@ -21,7 +21,7 @@ local owner = ARGV[1]
 
 local holds, count = redis.call('hget', lock, owner), 0
 local size = not holds and redis.call('hlen', lock) or 0
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = size > 0 and alien(lock, size)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = size > 0 and alien(lock, size)
 if strange then
   return strange
 end

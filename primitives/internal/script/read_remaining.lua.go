@@ -13,7 +13,7 @@ import (
 
 var readRemainingScript = backend.Script{
 	Name: "read_remaining", Keys: 2, Retry: backend.RetryReadOnly,
-	SHA1: "d2f2dc821df6a23615ea77a598d853afeea0bf51",
+	SHA1: "1485c59cd006b2ac5e23973819fd005b847373a1",
 	Source: "\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 
@@ -21,7 +21,7 @@ local side = KEYS[2]
 
 
 local size = redis.call('hlen', lock)
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = size > 0 and alien(lock, size)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = size > 0 and alien(lock, size)
 if strange then
   return strange
 end

@@ -12,7 +12,7 @@ import (
 
 var readwriteForceReleaseScript = backend.Script{
 	Name: "readwrite_force_release", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "854c8bc28c8f5e0272a08d44aa84b8ef28aed172",
+	SHA1: "c338009688839e3f4a1e2776f875a0466d540756",
 	Source: "\n\n" + `local lock = KEYS[1]
 local mode = ARGV[1]
 local publish = ARGV[2]
@@ -22,7 +22,7 @@ local message = ARGV[4]
 
 if redis.call('hget', lock, 'mode') ~= mode then
   local size = redis.call('hlen', lock)
-  local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or 0
+  local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or 0
 end
 redis.call(publish, released, message)
 redis.call('del', lock)

@@ -12,12 +12,12 @@ import (
 
 var spinForceReleaseScript = backend.Script{
 	Name: "spin_force_release", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "b64d7f267bbf483c1ed972a1eada76a99c405229",
+	SHA1: "8c02a3e728fe8cf40608044f0f0448f3dd6faa47",
 	Source: "\n\n" + `local lock = KEYS[1]
 
 
 local size = redis.call('hlen', lock)
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = size > 0 and alien(lock, size)
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = size > 0 and alien(lock, size)
 if strange then
   return strange
 end

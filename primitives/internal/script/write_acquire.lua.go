@@ -13,7 +13,7 @@ import (
 
 var writeAcquireScript = backend.Script{
 	Name: "write_acquire", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "63828fe17a2dabb69b077a2236f47d0319e6f123",
+	SHA1: "38ba06da7ee9756ff935c69fe6310632c31ff845",
 	Source: "\n\n\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local token = KEYS[3]
@@ -35,7 +35,7 @@ local asks = ARGV[8] == '1'
 local size = redis.call('hlen', lock)
 local used = size > 0
 if used then
-  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
+  local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
   if strange then
     return strange
   end

@@ -13,14 +13,14 @@ import (
 
 var writeRemainingScript = backend.Script{
 	Name: "write_remaining", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "fedbca3f93a7c97f76d03e496ae02847c1a29b97",
+	SHA1: "0b2b2c34ddb3c06b616274a3ef73799d8bba42c3",
 	Source: "\n\n" + `local lock = KEYS[1]
 
 
 
 if redis.call('hget', lock, 'mode') ~= 'write' then
   local size = redis.call('hlen', lock)
-  local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if string.find(owner, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or -2
+  local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or -2
 end
 return redis.call('pttl', lock)
 `,
