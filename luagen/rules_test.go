@@ -14,6 +14,6 @@ func TestRulesAreDocumented(t *testing.T) {
 	command, tutorial := read(t, "doc.go"), read(t, "..", "docs", "luagen.md")
 	for _, rule := range check.Rules {
 		require.Regexp(t, `(?m)^//\t([a-z]+, )?`+rule+`(,| )`, command)
-		require.Regexp(t, `(?m)^\| ([a-z]+, )?`+rule+`(,| \|)`, tutorial)
+		require.Regexp(t, `(?m)^- ([a-z]+, )?`+rule+`(,|:)`, tutorial)
 	}
 }
