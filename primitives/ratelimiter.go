@@ -52,7 +52,7 @@ type RateLimiterOptions struct {
 	// round trip. All processes that share a limiter set the same rate. Zero means that these
 	// methods do not create the limiter, as in Redisson, but return [ErrNoRate].
 	//
-	// The created limiter expires after its KeepAlive without use, by default after an hour, and the next
+	// The created limiter expires after its KeepAlive without use (see [Rate]), and the next
 	// call creates it again. By then all its permits are free, so nothing is lost, and limiters with the
 	// names of users do not fill the server. SetRate and UpdateRate replace the KeepAlive.
 	//

@@ -61,8 +61,8 @@ type Limit struct {
 //
 // A limiter that exists keeps its rate until it expires. So a deployment with another rate uses another name.
 //
-// A limiter that is not used expires after the rate's KeepAlive, an hour by default. If clients can make up keys, set
-// it to the interval, so unused keys are soon forgotten.
+// A limiter that is not used expires after the rate's KeepAlive, by default an hour, or the interval if that is longer.
+// If clients can make up keys, set it to the interval, so unused keys are soon forgotten.
 //
 // New returns a [*primitives.FieldError] if Unavailable is not set, or if another argument or option is invalid.
 func New(client *primitives.Client, name string, rate primitives.Rate, opts *Options) (*Limit, error) {
