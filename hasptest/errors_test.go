@@ -464,6 +464,8 @@ func clientErrors(b *book) {
 			continue
 		}
 		s.Away(time.Hour)
+		time.Sleep(21 * time.Second)
+		b.note("client, not healthy", c.Healthy(b.Context()))
 		b.noteUntil("client, closed without a server", c.Close)
 	}
 }

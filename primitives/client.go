@@ -166,6 +166,20 @@ func (c *Client) Close(ctx context.Context) error {
 	return c.core.Close(ctx)
 }
 
+// Healthy returns nil if the client can work now, and otherwise the reason why not, for a readiness probe. It is
+// not for a liveness probe: a restart ends no outage, and loses the leases that the client still holds. The error wraps
+//
+//   - [ErrOverdue] if the watchdog has held leases that it should renew after a third of their length, and has not
+//     renewed after two thirds. The error says how many, and how long the first of them lasts. Nothing was sent;
+//   - [ErrUnavailable] if no server could be reached;
+//   - ctx's error if ctx ended before the server answered. Only ctx and the backend bound the wait;
+//   - [ErrNoPermission] if the user may not run scripts, and any other error of the server;
+//   - [ErrClosed] if the client or its backend is closed.
+//
+// Healthy takes one round trip, by a script that touches no data. In a cluster it asks one node, always the same, which
+// the client's id determines. It does not look for lost leases, nor whether the server accepts writes.
+func (c *Client) Healthy(ctx context.Context) error { return c.core.Healthy(ctx) }
+
 // ID returns the identity of the client, with which the names of its owners begin: [Options].IDPrefix and a
 // random UUID. New logs it.
 func (c *Client) ID() string { return c.core.ID() }

@@ -57,6 +57,10 @@ var (
 	// program's data. The key was not changed.
 	ErrConflict = extend.ErrConflict
 
+	// ErrOverdue means that the watchdog has held leases that it could not renew for two thirds of their
+	// length: see [Client.Healthy]. Unless a renewal works, they will be lost.
+	ErrOverdue = lease.ErrOverdue
+
 	// ErrUpgrade means that a caller asked for the write lock under a context of its read lease of
 	// the same lock: under [Lease.Reenter], or, if the call waits, under [Lease.Context]. It would
 	// wait for itself. Nothing was sent, and the read lease is unchanged.

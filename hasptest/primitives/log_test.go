@@ -247,3 +247,51 @@ func TestSlog(t *testing.T) {
 	_, err := primitives.New(newServer(t), &primitives.Options{Slog: slog.Default(), Logger: zap.NewNop()})
 	require.ErrorAs(t, err, new(*primitives.FieldError))
 }
+
+// TestHealthy asks whether a client is healthy, at rest, without a server, and while renewals are overdue.
+func TestHealthy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		healthy := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return client.Healthy(ctx)
+		}
+		require.NoError(t, healthy())
+		require.Equal(t, 1, s.called("rights_missing"))
+		denied := backend.ParseServerError("NOPERM No permissions to access a key")
+		for _, c := range []struct {
+			fault
+			is error
+		}{
+			{down, primitives.ErrUnavailable},
+			{fault{lost: true}, context.DeadlineExceeded},
+			{fault{err: backend.ParseServerError("NOPERM User app has no permissions to run the 'evalsha' command")}, primitives.ErrNoPermission},
+			{fault{err: denied}, nil},
+		} {
+			s.faultOf("rights_missing", c.fault)
+			require.ErrorIs(t, healthy(), c.is)
+			s.faultOf("rights_missing", fault{})
+		}
+		for _, name := range []string{"x", "y"} {
+			_, err := client.NewLock(name, nil).Lock(t.Context())
+			require.NoError(t, err)
+		}
+		s.faultOf("lock_renew", fault{lost: true})
+		time.Sleep(20 * time.Second)
+		require.NoError(t, healthy(), "they are late by one interval")
+		sent := s.called("rights_missing")
+		time.Sleep(time.Second)
+		err := healthy()
+		require.ErrorIs(t, err, primitives.ErrOverdue)
+		require.EqualError(t, err, "client is not healthy: renewals of held leases are overdue: 2; without a renewal the first is lost in 6s")
+		require.Equal(t, sent, s.called("rights_missing"), "it sends nothing")
+		s.faultOf("lock_renew", fault{})
+		time.Sleep(5 * time.Second)
+		require.NoError(t, healthy(), "they are renewed")
+		require.NoError(t, client.Close(t.Context()))
+		require.ErrorIs(t, healthy(), primitives.ErrClosed)
+	})
+}

@@ -3,6 +3,7 @@ package extend
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/listen"
 	"github.com/hasp-go/hasp/primitives/internal/orphan"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
+	"github.com/hasp-go/hasp/primitives/internal/script"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
@@ -104,6 +106,30 @@ func (c *Core) NoteCrowd(channel string, clients int64) { c.waiters.NoteCrowd(ch
 
 // WatchdogLease returns the option WatchdogLease, or its default.
 func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }
+
+// Healthy reports whether the client works: see [github.com/hasp-go/hasp/primitives.Client.Healthy].
+func (c *Core) Healthy(ctx context.Context) error {
+	if err := c.health(ctx); err != nil {
+		return fmt.Errorf("client is not healthy: %w", err)
+	}
+	return nil
+}
+
+func (c *Core) health(ctx context.Context) error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.work.Leave()
+	if leases, left := c.keeper.Overdue(); leases > 0 {
+		return fmt.Errorf("%w: %d; without a renewal the first is lost in %s", lease.ErrOverdue, leases, left)
+	}
+	// Of no permission: it reads nothing. A server that denies the key has answered.
+	_, err := script.RightsMissing(ctx, c.calls, c.opts.KeyPrefix+c.id, nil)
+	if errors.Is(err, backend.ErrKeyDenied) {
+		return nil
+	}
+	return worded.WithCause(ctx, err)
+}
 
 // Close ends the client. Waiters get [backend.ErrClosed], the contexts of held leases end with that
 // cause, and Close releases these leases. With [Options.ClosesBackend] it then closes the backend, and

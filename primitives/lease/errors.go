@@ -22,4 +22,7 @@ var (
 	// lock. Nothing was sent, and the lease is unchanged.
 	ErrSelfDeadlock = errors.New("self-deadlock: the context is of a lease that excludes this call; " +
 		"use Lease.Reenter, or release that lease first")
+
+	// ErrOverdue means that the watchdog is late with the renewal of held leases: see primitives.Client.Healthy.
+	ErrOverdue = errors.New("renewals of held leases are overdue")
 )

@@ -169,6 +169,25 @@ func (k *Keeper) HeldFor(e *Entry) time.Duration {
 	return now.at - e.grantedAt
 }
 
+// Overdue returns how many held leases were last renewed so long ago that the next renewal is late by more than the
+// interval of renewals, and how long their holders may still trust the first of them.
+func (k *Keeper) Overdue() (leases int, left time.Duration) {
+	now := k.now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, e := range k.entries {
+		passed := now.since(e.validFrom)
+		if e.state != stateHeld || e.Renewer == nil || passed <= 2*e.present().length/3 {
+			continue
+		}
+		if rest := max(0, e.validFor()-passed); leases == 0 || rest < left {
+			left = rest
+		}
+		leases++
+	}
+	return leases, left
+}
+
 // Close stops watching all entries, and cancels the renewals under way without waiting for them. It
 // returns the entries that were held.
 func (k *Keeper) Close() []*Entry {

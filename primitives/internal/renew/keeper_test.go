@@ -147,6 +147,35 @@ func TestKeeperFixedLeaseIsNotRenewed(t *testing.T) {
 	})
 }
 
+// TestKeeperOverdue has leases of a silent server that are one interval late, among others that are not: renewed, of a
+// fixed length, or not granted yet.
+func TestKeeperOverdue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, silent := &server{}, &server{silent: true}
+		k := s.keeper(t)
+		s.acquire(t, k, "good")
+		fixed, pending := s.newEntry("fixed"), silent.newEntry("pending")
+		fixed.Renewer = nil
+		k.Begin(&fixed.Entry)
+		require.True(t, k.Confirm(&fixed.Entry))
+		k.Begin(&pending.Entry)
+		silent.acquire(t, k, "second")
+		time.Sleep(time.Second)
+		silent.acquire(t, k, "third")
+		overdue := func(after time.Duration) []any {
+			time.Sleep(after)
+			leases, left := k.Overdue()
+			return []any{leases, left}
+		}
+		require.Equal(t, []any{0, time.Duration(0)}, overdue(19*time.Second))
+		require.Equal(t, []any{1, 7*time.Second - 1}, overdue(1))
+		require.Equal(t, []any{2, 6*time.Second - 2}, overdue(time.Second+1))
+		require.Equal(t, []any{1, time.Second - 2}, overdue(6*time.Second))
+		require.Equal(t, []any{0, time.Duration(0)}, overdue(time.Second))
+	})
+}
+
 func TestKeeperLosesOnlyWhatIsNotHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
