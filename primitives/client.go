@@ -68,8 +68,8 @@ type Options struct {
 	// Slog is Logger for a program that logs by log/slog. Only one of them may be set.
 	Slog *slog.Logger
 
-	// Tracer observes acquires, the ends of leases, renewals, gaps of subscriptions, and options that differ
-	// from what the server has. [trace.Join] makes one tracer of several. Nil means none.
+	// Tracer observes acquires, the ends of leases, renewals, gaps of subscriptions, completed jobs, and options
+	// that differ from what the server has. [trace.Join] makes one tracer of several. Nil means none.
 	Tracer *trace.Tracer
 
 	_ struct{}

@@ -269,11 +269,14 @@ func (j *PeriodicJob) complete(ctx context.Context, at time.Time, lease *Lease) 
 	// The job is done, even if ctx has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeTimeout)
 	defer cancel()
-	_, err := extend.Call(ctx, &j.base, nil, "complete", func() (bool, error) {
+	completed, err := extend.Call(ctx, &j.base, nil, "complete", func() (bool, error) {
 		// If the server has another holder, the release reports that.
 		return script.PeriodicComplete(ctx, j.base.Runner(), j.lock.base.Key(), j.base.Key(),
 			lease.Owner(), at.UnixMilli(), j.ttl)
 	})
+	if completed {
+		j.base.ReportCompleted(at)
+	}
 	return err
 }
 

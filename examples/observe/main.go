@@ -1,4 +1,4 @@
-// Command observe uses locks, a semaphore and a rate limiter, and serves what Prometheus collects of them:
+// Command observe uses locks, a semaphore, a rate limiter and a periodic job, and serves what Prometheus collects of them:
 //
 //	REDIS=127.0.0.1:6379 go run ./observe -listen 127.0.0.1:9464
 //

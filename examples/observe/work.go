@@ -21,6 +21,7 @@ func work(ctx context.Context, client *primitives.Client, rate int) {
 	for range 2 {
 		workers.Go(func() { repeat(ctx, func() { lead(ctx, client) }) })
 	}
+	workers.Go(func() { repeat(ctx, func() { report(ctx, client) }) })
 	workers.Go(func() { repeat(ctx, func() { callAPI(ctx, client, rate) }) })
 }
 
@@ -72,4 +73,14 @@ func callAPI(ctx context.Context, client *primitives.Client, rate int) {
 		Rate: primitives.Rate{Permits: rate, Interval: time.Second},
 	})
 	_ = api.TryAcquire(ctx, 1)
+}
+
+// report is a job that one of all processes runs every 10 s.
+func report(ctx context.Context, client *primitives.Client) {
+	const period = 10 * time.Second
+	job := client.NewPeriodicJob("report", period, nil)
+	_, _ = job.Do(ctx, time.Now().Truncate(period), func(ctx context.Context, _ primitives.JobRun) error {
+		pause(ctx, time.Second)
+		return nil
+	})
 }

@@ -22,6 +22,7 @@ type recorder struct {
 	renewals   []trace.Renewal
 	gaps       []trace.SubscriptionGap
 	mismatches []trace.Mismatch
+	jobs       []trace.JobCompleted
 	strangers  int // ends without the context of their start
 }
 
@@ -35,6 +36,7 @@ func (r *recorder) tracer() *trace.Tracer {
 		Renewal:         func(data trace.Renewal) { record(r, &r.renewals, data) },
 		SubscriptionGap: func(data trace.SubscriptionGap) { record(r, &r.gaps, data) },
 		Mismatch:        func(data trace.Mismatch) { record(r, &r.mismatches, data) },
+		JobCompleted:    func(data trace.JobCompleted) { record(r, &r.jobs, data) },
 	}
 }
 
@@ -250,5 +252,26 @@ func TestTracerWithoutLeases(t *testing.T) {
 			end = r.oneEnd(t)
 			require.True(t, !end.Try && end.Contended && end.Waited == time.Second, name)
 		}
+	})
+}
+
+// TestTracerOfAJob reports the run that completes a period: not one that fails, one for a completed period, or one whose
+// record has no answer.
+func TestTracerOfAJob(t *testing.T) {
+	t.Parallel()
+	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
+		job := c.NewPeriodicJob("report", time.Hour, nil)
+		run := func(at time.Time, work jobWork) []trace.JobCompleted {
+			runJob(t.Context(), at, work, job.Do)
+			return taken(r, &r.jobs)
+		}
+		due := time.Now()
+		require.Empty(t, run(due, func(context.Context) error { return context.Canceled }))
+		want := trace.JobCompleted{Object: trace.Object{Kind: "periodic job", Name: "report"}, Period: due}
+		require.Equal(t, []trace.JobCompleted{want}, run(due, noWork))
+		require.Empty(t, run(due, noWork))
+		time.Sleep(time.Hour)
+		s.faultOf("periodic_complete", fault{broken: true})
+		require.Empty(t, run(due.Add(time.Hour), noWork))
 	})
 }

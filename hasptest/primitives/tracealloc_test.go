@@ -83,5 +83,6 @@ func idle() *trace.Tracer {
 		Renewal:         func(trace.Renewal) {},
 		SubscriptionGap: func(trace.SubscriptionGap) {},
 		Mismatch:        func(trace.Mismatch) {},
+		JobCompleted:    func(trace.JobCompleted) {},
 	}
 }

@@ -29,8 +29,11 @@
 //   - hasp.renewal.failures: leases that a renewal did not renew. The watchdog tries again.
 //   - hasp.subscription.gaps: how often messages to waiters may have been missed.
 //   - hasp.mismatches {hasp.kind}: options, such as a rate, that differ from what the server has.
+//   - hasp.job.last_completed {hasp.name}: gauge, in seconds since 1970, of the time for which this process last completed
+//     a periodic job.
 //
-// The attributes of metrics have few values; the name of an object is an attribute of spans alone:
+// The attributes of metrics have few values. Only of a periodic job is the name an attribute of a metric, and of spans
+// that of each object:
 //
 //   - hasp.kind: the kind of the object as in errors, such as "lock" or "rate limiter";
 //   - hasp.contended: whether the server refused at least one attempt, because others held the object;

@@ -11,6 +11,7 @@ type instruments struct {
 	wait, held, lag                              metric.Float64Histogram
 	acquires, losses, failures, gaps, mismatches metric.Int64Counter
 	inProgress, leases                           metric.Int64UpDownCounter
+	completed                                    metric.Float64Gauge
 }
 
 // Upper bounds of buckets, in seconds. The watchdog's default lease is 30 s: renewals that are late by two thirds of
@@ -43,7 +44,11 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 		errs = append(errs, err)
 		return c
 	}
+	completed, err := meter.Float64Gauge("hasp.job.last_completed",
+		metric.WithDescription("Time for which a job was last completed, since 1970."), metric.WithUnit("s"))
+	errs = append(errs, err)
 	made := instruments{
+		completed:  completed,
 		wait:       seconds("hasp.lock.wait", "Time from the start of an acquire to its end.", waitBuckets),
 		held:       seconds("hasp.lock.held", "Time from a grant to the end of the lease.", heldBuckets),
 		lag:        seconds("hasp.renewal.lag", "How much later than planned the watchdog sent a renewal.", lagBuckets),

@@ -56,7 +56,7 @@ func NewTracer(opts *Options) (*trace.Tracer, error) {
 	r := &reporter{spans: o.TracerProvider.Tracer(scope), instruments: made}
 	return &trace.Tracer{
 		AcquireStart: r.acquireStart, AcquireEnd: r.acquireEnd, LeaseEnd: r.leaseEnd, Renewal: r.renewal,
-		SubscriptionGap: r.subscriptionGap, Mismatch: r.mismatch,
+		SubscriptionGap: r.subscriptionGap, Mismatch: r.mismatch, JobCompleted: r.jobCompleted,
 	}, nil
 }
 
@@ -145,4 +145,9 @@ func (r *reporter) subscriptionGap(trace.SubscriptionGap) {
 
 func (r *reporter) mismatch(data trace.Mismatch) {
 	r.mismatches.Add(context.Background(), 1, metric.WithAttributes(kind(data.Object)))
+}
+
+func (r *reporter) jobCompleted(data trace.JobCompleted) {
+	r.completed.Record(context.Background(), float64(data.Period.UnixMilli())/1000,
+		metric.WithAttributes(attribute.String("hasp.name", data.Object.Name)))
 }

@@ -25,8 +25,10 @@
 //   - hasp_renewal_failures_total: leases that a renewal did not renew. The watchdog tries again.
 //   - hasp_subscription_gaps_total: how often messages to waiters may have been missed.
 //   - hasp_mismatches_total{kind}: options, such as a rate, that differ from what the server has.
+//   - hasp_job_last_completed_timestamp_seconds{name}: gauge of the time, since 1970, for which this process last completed
+//     a periodic job. Only the process that ran the job has it: take the maximum of all.
 //
-// The labels have few values. No label has the name of an object: names may be many.
+// The labels have few values. Only a periodic job's name is a label: other names may be many.
 //
 //   - kind: the kind of the object as in errors, such as "lock" or "rate limiter";
 //   - contended: "true" if the server refused at least one attempt, because others held the object;

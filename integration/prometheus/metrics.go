@@ -15,12 +15,12 @@ var (
 
 func newMetrics() *metrics {
 	return &metrics{
-		inProgress: gauges("hasp_acquires_in_progress", "Acquires that have not ended."),
+		inProgress: gauges("hasp_acquires_in_progress", "Acquires that have not ended.", "kind"),
 		acquires:   counters("hasp_acquires_total", "Acquires that have ended.", "kind", "contended", "outcome"),
 		wait: histograms("hasp_acquire_wait_seconds",
 			"Time from the start of an acquire to its end.", waitBuckets, "kind", "contended", "outcome"),
 		held:   histograms("hasp_held_seconds", "Time from a grant to the end of the lease.", heldBuckets, "kind"),
-		leases: gauges("hasp_leases_held", "Leases that are held."),
+		leases: gauges("hasp_leases_held", "Leases that are held.", "kind"),
 		losses: counters("hasp_losses_total", "Leases that were lost.", "kind"),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "hasp_renewal_lag_seconds", Help: "How much later than planned the watchdog sent a renewal.",
@@ -29,6 +29,8 @@ func newMetrics() *metrics {
 		failures:   counter("hasp_renewal_failures_total", "Leases that a renewal did not renew."),
 		gaps:       counter("hasp_subscription_gaps_total", "How often messages to waiters may have been missed."),
 		mismatches: counters("hasp_mismatches_total", "Options that differ from what the server has.", "kind"),
+		completed: gauges("hasp_job_last_completed_timestamp_seconds",
+			"Time for which a job was last completed, since 1970.", "name"),
 	}
 }
 
@@ -36,8 +38,8 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-func gauges(name, help string) *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"kind"})
+func gauges(name, help, label string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label})
 }
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
@@ -50,7 +52,7 @@ func counter(name, help string) prometheus.Counter {
 
 func (m *metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.inProgress, m.acquires, m.wait, m.leases, m.held, m.losses, m.lag, m.failures, m.gaps, m.mismatches,
+		m.inProgress, m.acquires, m.wait, m.leases, m.held, m.losses, m.lag, m.failures, m.gaps, m.mismatches, m.completed,
 	}
 }
 

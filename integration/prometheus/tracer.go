@@ -24,6 +24,7 @@ type metrics struct {
 	failures   prometheus.Counter
 	gaps       prometheus.Counter
 	mismatches *prometheus.CounterVec
+	completed  *prometheus.GaugeVec
 	begun      sync.Map // the kinds that have been counted
 }
 
@@ -39,6 +40,9 @@ func NewTracer(reg prometheus.Registerer) (*trace.Tracer, error) {
 		AcquireStart: m.acquireStart, AcquireEnd: m.acquireEnd, LeaseEnd: m.leaseEnd, Renewal: m.renewal,
 		SubscriptionGap: func(trace.SubscriptionGap) { m.gaps.Inc() },
 		Mismatch:        func(data trace.Mismatch) { m.mismatches.WithLabelValues(data.Object.Kind).Inc() },
+		JobCompleted: func(data trace.JobCompleted) {
+			m.completed.WithLabelValues(data.Object.Name).Set(float64(data.Period.UnixMilli()) / 1000)
+		},
 	}, nil
 }
 

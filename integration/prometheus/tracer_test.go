@@ -236,6 +236,7 @@ func TestEvents(t *testing.T) {
 	require.NoError(t, err)
 	tracer.Renewal(trace.Renewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
 	tracer.Mismatch(trace.Mismatch{Object: trace.Object{Kind: "rate limiter"}})
+	tracer.JobCompleted(trace.JobCompleted{Object: trace.Object{Name: "report"}, Period: time.UnixMilli(1_790_000_000_500)})
 
 	failures, _ := r.value(t, "hasp_renewal_failures_total")
 	require.InDelta(t, 4, failures, 0)
@@ -244,6 +245,8 @@ func TestEvents(t *testing.T) {
 	require.InDelta(t, 2, lag, 0)
 	mismatches, _ := r.value(t, "hasp_mismatches_total", "rate limiter")
 	require.InDelta(t, 1, mismatches, 0)
+	completed, _ := r.value(t, "hasp_job_last_completed_timestamp_seconds", "report")
+	require.InDelta(t, 1_790_000_000.5, completed, 0)
 }
 
 // TestRegisteredOnce: of two tracers, or beside a metric of one of its names, nothing is registered.
@@ -284,4 +287,5 @@ func reportAll(t *testing.T, reg *prometheus.Registry) {
 	tracer.AcquireEnd(ctx, trace.AcquireEnd{Object: object, Leased: true})
 	tracer.LeaseEnd(trace.LeaseEnd{Object: object})
 	tracer.Mismatch(trace.Mismatch{Object: object})
+	tracer.JobCompleted(trace.JobCompleted{Object: object})
 }

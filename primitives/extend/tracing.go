@@ -25,6 +25,13 @@ func (c *Core) trace() {
 	}
 }
 
+// ReportCompleted reports to the client's tracer that o, a periodic job, has completed the given period.
+func (o *Object) ReportCompleted(period time.Time) {
+	if report := o.core.opts.Tracer.JobCompleted; report != nil {
+		report(trace.JobCompleted{Object: o.id.Object, Period: period})
+	}
+}
+
 // acquisition is an acquire that a tracer observes.
 type acquisition struct {
 	tracer  *trace.Tracer // nil: none observes it

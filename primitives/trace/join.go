@@ -18,6 +18,7 @@ func Join(tracers ...*Tracer) *Tracer {
 		Renewal:         each(all, func(t *Tracer) func(Renewal) { return t.Renewal }),
 		SubscriptionGap: each(all, func(t *Tracer) func(SubscriptionGap) { return t.SubscriptionGap }),
 		Mismatch:        each(all, func(t *Tracer) func(Mismatch) { return t.Mismatch }),
+		JobCompleted:    each(all, func(t *Tracer) func(JobCompleted) { return t.JobCompleted }),
 	}
 }
 

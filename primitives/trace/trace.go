@@ -40,6 +40,10 @@ type Tracer struct {
 	// Mismatch is called when an acquire finds a mismatch: once for the same mismatch, and for the
 	// first thousand mismatches of a client. The client also logs a warning.
 	Mismatch func(data Mismatch)
+
+	// JobCompleted is called when this client has run a [github.com/hasp-go/hasp/primitives.PeriodicJob], and the
+	// server has recorded that its period is completed. If the server's answer was lost, it is not called.
+	JobCompleted func(data JobCompleted)
 }
 
 // Object is the object of an event. Names may be many: a metric should not have them as a label.
@@ -136,4 +140,10 @@ type Mismatch struct {
 	Option string // such as "Rate"
 	Want   string // the option's value
 	Have   string // what the server has
+}
+
+// JobCompleted is the completion of a period of a periodic job.
+type JobCompleted struct {
+	Object Object
+	Period time.Time // for which the job was due: see the LastCompleted of the job
 }
