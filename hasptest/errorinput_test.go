@@ -131,6 +131,8 @@ func argumentErrors(b *book) {
 	b.invalid("rate limiter, acquire 0", c.NewRateLimiter("x", nil).Acquire(ctx, 0))
 	b.invalid("rate limiter, set nothing", c.NewRateLimiter("x", nil).SetRate(ctx, primitives.Rate{}))
 	b.invalid("latch, set 0", last(c.NewCountDownLatch("x").InitCount(ctx, 0)))
+	b.invalid("latch, ttl of parts", last(c.NewCountDownLatch("x").InitParts(ctx, 1, 0)))
+	b.invalid("latch, no id of a part", last(c.NewCountDownLatch("x").CountDownOnce(ctx, "")))
 	b.invalid("latch, ttl", last(c.NewCountDownLatch("x").InitCountWithTTL(ctx, 1, 0)))
 	b.invalid("id generator, blockSize", last(c.NewIDGenerator("x").Init(ctx, 1, 0)))
 	runs := func(job *primitives.PeriodicJob, at time.Time) error { return last(job.Do(ctx, at, nil)) }

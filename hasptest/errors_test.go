@@ -398,6 +398,8 @@ func numberErrors(b *book) {
 	require.NoError(b, err)
 	b.noteUntil("latch, set", latch.Wait)
 	b.noteUntil("latch, not set", c.NewCountDownLatch("none").WaitUntilSet)
+	b.note("latch without parts, waiting for them", latch.WaitParts(ctx))
+	b.note("latch without parts, counting one", last(latch.CountDownOnce(ctx, "1")))
 }
 
 // electionErrors has elections without a leader, and jobs that do not run, or are not recorded.

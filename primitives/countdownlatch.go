@@ -30,17 +30,21 @@ var (
 //
 // A latch does not remember that it was counted down to 0: it no longer exists then, and InitCount
 // sets it again. Nor does it remember which processes have counted down: if a process restarts and
-// counts down again, the waiters continue too early. So use another name for each run, record the
-// finished work, and look at the records before setting the latch, before counting down, and after
-// Wait. InitCountWithTTL ends the waiting for processes that do not come back.
+// counts down again, the waiters continue too early. InitParts, CountDownOnce and WaitParts remember
+// both, by an id for each part of the work. A process that calls one of these calls no InitCount,
+// CountDown or Wait for the same latch, which know no parts. Use another name for each run.
+// InitCountWithTTL and InitParts end the waiting for processes that do not come back.
 //
 // A CountDownLatch is a name, not a resource, and safe for concurrent use.
 //
-// Source: Redisson's RCountDownLatch, a decimal text at the name.
+// Source: Redisson's RCountDownLatch, a decimal text at the name. The parts are in a key of their own,
+// which Redisson does not know: its processes may wait for a latch with parts, but not count it down.
 type CountDownLatch struct {
 	number
-	zero extend.WaitSpec // a count of 0
-	set  extend.WaitSpec
+	parts string          // the key of the counted parts
+	zero  extend.WaitSpec // a count of 0
+	set   extend.WaitSpec
+	open  extend.WaitSpec // all parts counted, or no latch
 }
 
 // NewCountDownLatch returns the latch called name. It sends nothing. The methods return a
@@ -53,6 +57,11 @@ func (c *Client) NewCountDownLatch(name string) *CountDownLatch {
 		Channel: l.zero.Channel, Condition: "set", Refusal: errNotSet,
 		FreeUnits: func(string) int { return extend.AllUnits }, // After any message all waiters look.
 	}
+	l.open = extend.WaitSpec{
+		Channel: l.zero.Channel, Condition: "open", FreeUnits: latchFreeUnits, Refusal: errCounting,
+	}
+	l.parts = extend.SideName(latchPartsKey, l.base.Key())
+	l.base = l.base.WithTypedKey("key of the parts", l.parts, "hash")
 	return l
 }
 
@@ -136,10 +145,11 @@ func (l *CountDownLatch) WaitUntilSet(ctx context.Context) error {
 	return err
 }
 
-// Delete deletes the latch, and reports whether it was set. All waiters continue.
+// Delete deletes the latch, and reports whether there was one: if InitParts had set it, also whether the
+// server remembered that it was opened. All waiters continue, those of WaitParts with [ErrNoLatch].
 func (l *CountDownLatch) Delete(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "delete", func() (bool, error) {
-		return script.LatchDelete(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.zero.Channel)
+		return script.LatchDelete(ctx, l.base.Runner(), l.base.Key(), l.parts, l.publish(), l.zero.Channel)
 	})
 }
 

@@ -13,6 +13,7 @@ const (
 
 	semaphoreChannel = "redisson_sc"
 	latchChannel     = "redisson_countdownlatch__channel__"
+	latchPartsKey    = "hasp_latch_parts" // Redisson has none.
 
 	idAllocationKey = ":allocation" // behind the name
 )

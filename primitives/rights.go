@@ -34,10 +34,13 @@ var rights = map[string]*extend.Rights{
 		Keys:     "$ @" + permitLeasesKey, Channels: semaphoreChannel + ":@",
 	},
 	"counting semaphore": &countingRights,
-	"latch":              {Commands: numberCommands + " decr set", Keys: "$", Channels: latchChannel + "{$} " + latchChannel + "@"},
-	"atomic long":        {Commands: numberCommands + " incrby set", Keys: "$"},
-	"atomic double":      {Commands: numberCommands + " incrbyfloat set", Keys: "$"},
-	"id generator":       {Commands: "get incrby set", Keys: "$ @" + idAllocationKey},
+	"latch": {
+		Commands: numberCommands + " decr hget hset set", Keys: "$ " + latchPartsKey + ":@",
+		Channels: latchChannel + "{$} " + latchChannel + "@",
+	},
+	"atomic long":   {Commands: numberCommands + " incrby set", Keys: "$"},
+	"atomic double": {Commands: numberCommands + " incrbyfloat set", Keys: "$"},
+	"id generator":  {Commands: "get incrby set", Keys: "$ @" + idAllocationKey},
 	"rate limiter": {
 		Commands: "del get hlen hmget hset persist pexpire pttl set time zadd zcard zcount zrange zrem zremrangebyrank " +
 			"zremrangebyscore",

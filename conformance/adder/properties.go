@@ -40,11 +40,9 @@ func playVirtually(r *rapid.T, h *harness.Harness, latency time.Duration, steps 
 
 // step is one thing that a machine does, to the adder of that place among those that are open.
 type step struct {
-	Op     string
-	Client int
-	Name   int
-	Which  int
-	N      int64
+	Op                  string
+	Client, Name, Which int
+	N                   int64
 }
 
 func drawStep(t *rapid.T) step {

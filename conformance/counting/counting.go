@@ -45,7 +45,7 @@ func (o order) declare(name string) *engine.Primitive[Held, lock.In, lock.Out] {
 	p.Ops = []engine.Op[Held, lock.In, lock.Out]{
 		{Name: "TryAcquire", Weight: 3, Generate: o.draw, Acquire: lock.Call(o.of, try), Tries: true, Refuses: refuses},
 		{Name: "Acquire", Weight: 3, Generate: o.draw, Acquire: lock.Call(o.of, wait), Waits: true, Refuses: refuses},
-		{Name: "Holders", Weight: 2, Generate: drawHolders, Call: o.holders},
+		{Name: "Holders", Weight: 2, Generate: func(engine.Params[Held]) lock.In { return lock.In{Op: lock.Holds, Limit: 1} }, Call: o.holders},
 	}
 	p.Special = o.cases(p.Promises, name)
 	return p
@@ -119,8 +119,6 @@ func (o order) draw(d engine.Params[Held]) lock.In {
 	}
 	return in
 }
-
-func drawHolders(engine.Params[Held]) lock.In { return lock.In{Op: lock.Holds, Limit: 1} }
 
 func (o order) of(c *primitives.Client, name string, in lock.In) *primitives.CountingSemaphore {
 	return c.NewCountingSemaphore(name, int(in.Limit), &primitives.CountingSemaphoreOptions{

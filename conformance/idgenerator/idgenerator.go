@@ -20,10 +20,8 @@ var Promises = map[string]string{
 	"IDGenerator.Unique": `No id is returned twice, to any caller of any client, also if answers are lost and callers
 leave. A range without a whole block left is ErrOverflow, and a key without a number ErrConflict; both leave the
 keys as they were.`,
-
 	"IDGenerator.Blocks": `A client takes a block by one script, and returns its ids in order without another.
 Callers that need a block at the same time take one.`,
-
 	"IDGenerator.Wire": `The keys are Redisson's: the next id, and the size of blocks. Without Init ids begin at
 1, in blocks of 5000. Init does not change a key that is set.`,
 }
@@ -72,7 +70,7 @@ var Primitive engine.Subject = &engine.Primitive[IDs, In, Out]{
 	Verb: func(in In) string { return string(in.Op) },
 	Asks: asks, Answers: answers, Stored: stored,
 	Ops: []engine.Op[IDs, In, Out]{
-		{Name: "Init", Weight: 1, Generate: drawInit, Call: tryInit, WriteOnly: true, Refuses: []In{{Op: Init}, {Op: Init, Size: -1}}},
+		{Name: "Init", Weight: 1, Generate: func(d engine.Params[IDs]) In { return In{Init, int64(d.Which) - 2, 1} }, Call: tryInit, WriteOnly: true, Refuses: []In{{Op: Init}, {Op: Init, Size: -1}}},
 		{Name: "Next", Weight: 5, Generate: func(engine.Params[IDs]) In { return In{Op: Next} }, Call: next},
 	},
 	Peer: peer,
@@ -152,8 +150,6 @@ func answers(s *engine.Script) ([]Out, error) {
 	}
 	return []Out{{ID: must.Get(must.Get(s.Reply.Tuple(2))[0].Int())}}, nil
 }
-
-func drawInit(d engine.Params[IDs]) In { return In{Op: Init, First: int64(d.Which) - 2, Size: 1} }
 
 func tryInit(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
 	out.Done, err = c.NewIDGenerator(name).Init(ctx, in.First, in.Size)

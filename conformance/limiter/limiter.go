@@ -69,21 +69,10 @@ var some = Limit{Rate: primitives.Rate{Permits: 4, Interval: long}}.used(time.Ti
 
 // Primitive declares the rate limiter.
 var Primitive engine.Subject = &engine.Primitive[Limit, In, Out]{
-	Name:       "RateLimiter",
-	Promises:   Promises,
-	Limit:      "RateLimiter.Rate",
-	Init:       some,
-	Some:       some,
-	Step:       step,
-	Ages:       ages,
-	Verb:       func(in In) string { return in.Op },
-	Asks:       asks,
-	Answers:    answers,
-	CallerView: answered,
-	Granted:    func(out Out) bool { return out.Done },
-	Stored:     stored,
-	Channel:    func(_ backend.Capabilities, key string) string { return engine.SideName("hasp_rate_limiter:", key) },
-	Published:  published,
+	Name: "RateLimiter", Promises: Promises, Limit: "RateLimiter.Rate", Special: cases(), Init: some, Some: some,
+	Step: step, Ages: ages, Verb: func(in In) string { return in.Op }, Asks: asks, Answers: answers, Stored: stored,
+	CallerView: answered, Granted: func(out Out) bool { return out.Done }, Published: published,
+	Channel: func(_ backend.Capabilities, key string) string { return engine.SideName("hasp_rate_limiter:", key) },
 	Ops: []engine.Op[Limit, In, Out]{
 		{Name: "SetRate", ExcludeFromHistory: true, Weight: 4, Generate: draw(Set), Call: call, Refuses: badInputs(Set)},
 		{Name: "TryAcquire", Weight: 4, Generate: draw(Acquire), Call: call, Tries: true, Back: back},
@@ -93,11 +82,10 @@ var Primitive engine.Subject = &engine.Primitive[Limit, In, Out]{
 		{Name: "Config", Weight: 1, Generate: draw(Config), Call: call},
 		{Name: "Delete", ExcludeFromHistory: true, Weight: 1, Generate: draw(Delete), Call: call},
 	},
-	Ready:   func(s state, in In) bool { return s.Kind == engine.Present && in.N <= min(s.V.Rate.Permits, s.V.Free) },
-	Blocks:  blocks,
-	Frees:   func(state) (In, bool) { return In{Op: Release, N: 2}, true },
-	Peer:    peer,
-	Special: cases(),
+	Ready:  func(s state, in In) bool { return s.Kind == engine.Present && in.N <= min(s.V.Rate.Permits, s.V.Free) },
+	Blocks: blocks,
+	Frees:  func(state) (In, bool) { return In{Op: Release, N: 2}, true },
+	Peer:   peer,
 }
 
 // published is the number that the server keeps after a release, or a number that makes all waiters try.

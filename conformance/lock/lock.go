@@ -102,14 +102,10 @@ func Declare[S comparable](
 	name, channel string, holders func(s engine.State[S]) []string,
 ) *engine.Primitive[S, In, Out] {
 	return &engine.Primitive[S, In, Out]{
-		Name:     name,
-		Promises: PromisesOf(name),
-		Limit:    name + ".Exclusion",
-		Verb:     func(in In) string { return string(in.Op) },
-		Asks:     Asks,
-		Answers:  Answers,
-		Granted:  func(out Out) bool { return out.Token > 0 },
-		Channel:  func(_ backend.Capabilities, key string) string { return engine.SideName(channel, key) },
+		Name: name, Promises: PromisesOf(name), Limit: name + ".Exclusion",
+		Verb: func(in In) string { return string(in.Op) }, Asks: Asks, Answers: Answers,
+		Granted: func(out Out) bool { return out.Token > 0 },
+		Channel: func(_ backend.Capabilities, key string) string { return engine.SideName(channel, key) },
 		Blocks: func(s engine.State[S]) (In, bool) {
 			return In{Op: Acquire, Limit: 1, Side: Write}, s.Kind != engine.Other && len(holders(s)) == 0
 		},
@@ -118,12 +114,9 @@ func Declare[S comparable](
 			return release(all[0]), all[0] != ""
 		},
 		Hold: &engine.Hold[S, In, Out]{
-			Of:      HoldOf,
-			Fixed:   func(in In) time.Duration { return in.Fixed },
-			Holders: holders,
+			Of: HoldOf, Fixed: func(in In) time.Duration { return in.Fixed }, Holders: holders, Release: release,
 			Grant:   func(out Out) (string, int64, bool) { return out.Owner, out.Token, out.Token > 0 },
 			Granted: func(owner string, token int64) Out { return Out{Owner: owner, Token: token} },
-			Release: release,
 			Done:    func(out Out) bool { return out.Done },
 		},
 	}
@@ -144,8 +137,8 @@ func Ops[S comparable](
 	return []engine.Op[S, In, Out]{
 		{Name: "TryLock", Weight: 3, Generate: draw, Acquire: Call(of, Locker.TryLock), Tries: true, Refuses: refuses},
 		{Name: "Lock", Weight: 2, Generate: draw, Acquire: Call(of, Locker.Lock), Waits: true, Refuses: refuses},
-		{Name: "ForceUnlock", Weight: 1, Generate: force, Call: of.query},
-		{Name: "Query", Weight: 2, Generate: query, Call: of.query, WriteOnly: true},
+		{Name: "ForceUnlock", Weight: 1, Generate: force, Call: of.Query},
+		{Name: "Query", Weight: 2, Generate: query, Call: of.Query, WriteOnly: true},
 	}
 }
 
@@ -241,8 +234,8 @@ func HoldOf(in In) (engine.HoldAct, string, time.Duration) {
 	return act, in.Owner, in.Lease
 }
 
-// query calls the method that in asks for.
-func (make Maker) query(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
+// Query calls the method that in asks for.
+func (make Maker) Query(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
 	l := make(c, name, in)
 	switch in.Op {
 	case Force:

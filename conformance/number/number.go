@@ -18,12 +18,9 @@ import (
 // Promises are those of the doc comments of package primitives.
 var Promises = map[string]string{
 	"Atomic.Exact": `A number is exact over the range of its type. A number that does not exist is 0.`,
-
 	"Atomic.Errors": `A sum beyond the range is ErrOverflow and a key of another kind ErrConflict, which names both
 kinds; both leave the key as it was. A change whose outcome is unknown is made at most once.`,
-
-	"Atomic.Life": `An operation that depends on the number keeps the end of its life; Store and Swap do not.`,
-
+	"Atomic.Life":      `An operation that depends on the number keeps the end of its life; Store and Swap do not.`,
 	"Atomic.RoundTrip": `Each call takes one round trip, by a plain command where there is one.`,
 }
 

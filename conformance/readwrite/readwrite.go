@@ -37,10 +37,10 @@ at the name, a key for each reader's lease, the message 0 after the last reader 
 	p.Hold.Apart, p.Hold.Places = apart, func(s state) []string { return s.V.Waiting.All() }
 	short := []lock.In{{Side: lock.Write, Fixed: 50 * time.Millisecond}, {Side: lock.Read, Fixed: 50 * time.Millisecond}}
 	p.Ops = []engine.Op[Held, lock.In, lock.Out]{
-		{Name: "TryLock", Weight: 4, Generate: acquires, Acquire: lock.Call(sideOf, side.TryLock), Tries: true, Refuses: short},
-		{Name: "Lock", Weight: 3, Generate: acquires, Acquire: lock.Call(sideOf, side.Lock), Waits: true, Refuses: short},
-		{Name: "ForceUnlock", Weight: 1, Generate: draw(lock.Force), Call: forceUnlock},
-		{Name: "Remaining", Weight: 3, Generate: draw(lock.Remaining), Call: remaining},
+		{Name: "TryLock", Weight: 4, Generate: acquires, Acquire: lock.Call(sideOf, lock.Locker.TryLock), Tries: true, Refuses: short},
+		{Name: "Lock", Weight: 3, Generate: acquires, Acquire: lock.Call(sideOf, lock.Locker.Lock), Waits: true, Refuses: short},
+		{Name: "ForceUnlock", Weight: 1, Generate: draw(lock.Force), Call: lock.Maker(sideOf).Query},
+		{Name: "Remaining", Weight: 3, Generate: draw(lock.Remaining), Call: lock.Maker(sideOf).Query},
 	}
 	p.Special = []harness.Case{
 		harness.NewCase(p.Promises, "ReadWriteLockWriterStaysAsAReader", "ReadWriteLock.Reenter", nil, stays),
@@ -91,15 +91,7 @@ func acquires(d engine.Params[Held]) lock.In {
 	return in
 }
 
-// side is a read lock or a write lock.
-type side interface {
-	Lock(ctx context.Context) (*primitives.Lease, error)
-	TryLock(ctx context.Context) (*primitives.Lease, error)
-	ForceUnlock(ctx context.Context) (bool, error)
-	Remaining(ctx context.Context) (time.Duration, error)
-}
-
-func sideOf(c *primitives.Client, name string, in lock.In) side {
+func sideOf(c *primitives.Client, name string, in lock.In) lock.Locker {
 	l := c.NewReadWriteLock(name, &primitives.ReadWriteLockOptions{Lease: in.Fixed, PreferWriters: in.Prefer})
 	if in.Side == lock.Read {
 		return l.ReadLock()
@@ -107,20 +99,10 @@ func sideOf(c *primitives.Client, name string, in lock.In) side {
 	return l.WriteLock()
 }
 
-func forceUnlock(ctx context.Context, c *primitives.Client, name string, in lock.In) (out lock.Out, err error) {
-	out.Done, err = sideOf(c, name, in).ForceUnlock(ctx)
-	return out, err
-}
-
-func remaining(ctx context.Context, c *primitives.Client, name string, in lock.In) (out lock.Out, err error) {
-	out.Left, err = lock.Left(sideOf(c, name, in).Remaining(ctx))
-	return out, err
-}
-
 // stays has a writer acquire the read lock and release the write lock: then another reader joins, and no writer.
 func stays(ctx context.Context, e *harness.Env) {
 	clients := engine.Clients(ctx, e, 2)
-	as := func(i int, s lock.Side) side { return sideOf(clients[i], e.Key("object"), lock.In{Side: s}) }
+	as := func(i int, s lock.Side) lock.Locker { return sideOf(clients[i], e.Key("object"), lock.In{Side: s}) }
 	writes := must.Get(as(0, lock.Write).TryLock(ctx))
 	reads := must.Get(as(0, lock.Read).TryLock(writes.Reenter(ctx)))
 	joins := must.Start(func() { must.Do(must.Get(as(1, lock.Read).Lock(ctx)).Release(ctx)) })

@@ -62,16 +62,12 @@ const permits = 4
 var Promises = map[string]string{
 	"Semaphore.Counts": `Permits are counted by the server and owned by nobody. A semaphore that does not exist
 has none. An overflow, and a key of another kind, are typed errors and change nothing. The end of its life stays.`,
-
 	"Semaphore.Limit": `No more permits are held at any time than there are.`,
-
 	"Semaphore.Waiting": `A release wakes as many waiters as can use the free permits, on every client. A waiter for
 many holds up none for few. A waiter gets its permits once they are free and no other client takes them: by a
 message, by another waiter, or by a bounded poll.`,
-
 	"Semaphore.GivingBack": `After an error nothing is acquired, unless it says that the outcome is unknown. The
 permits of a cancelled acquire come back. A release is sent even if its context ends. Nothing is sent twice.`,
-
 	"Semaphore.Wire": `The key is Redisson's decimal count and its messages are the number of free permits, at
 least 1.`,
 }

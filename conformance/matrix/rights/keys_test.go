@@ -372,14 +372,15 @@ func useCountingSemaphores(ctx context.Context, client *primitives.Client) {
 
 func useLatch(ctx context.Context, client *primitives.Client) {
 	l := client.NewCountDownLatch("declared:latch")
-	for range 2 {
-		must.Get(l.InitCount(ctx, 1))
-		must.Get(l.Count(ctx))
-		must.Get(l.CountDown(ctx))
-	}
 	must.Get(l.InitCountWithTTL(ctx, 2, time.Hour))
+	must.Get(l.Count(ctx))
 	must.Do(l.WaitUntilSet(ctx))
 	must.Get(l.CountDown(ctx))
+	must.Get(l.CountDown(ctx))
+	must.Get(l.InitParts(ctx, 2, time.Hour))
+	must.Get(l.CountDownOnce(ctx, "a"))
+	must.Get(l.CountDownOnce(ctx, "b"))
+	must.Do(l.WaitParts(ctx))
 	must.Get(l.Delete(ctx))
 }
 

@@ -253,11 +253,7 @@ func act(ctx context.Context, o object) error {
 	case *primitives.PeriodicJob:
 		return second(o.TryDo(ctx, time.Now(), func(context.Context, primitives.JobRun) error { return nil }))
 	case *primitives.CountDownLatch:
-		if _, err := o.InitCount(ctx, 1); err != nil {
-			return err
-		}
-		_, err := o.Count(ctx)
-		return err
+		return second(o.InitParts(ctx, 1, time.Hour))
 	case *primitives.AtomicLong:
 		return second(o.Add(ctx, 1))
 	case *primitives.AtomicDouble:

@@ -11,18 +11,17 @@ import (
 )
 
 var latchDeleteScript = backend.Script{
-	Name: "latch_delete", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "ac40cd41a5995a76b32d73983b7dd3b16ef0a963",
+	Name: "latch_delete", Keys: 2, Retry: backend.RetryNever,
+	SHA1: "daa742dd4ce7caad15cc28cffafe9adf8a821284",
 	Source: "\n\n" + `local latch = KEYS[1]
+local parts = KEYS[2]
 local publish = ARGV[1]
 local counted = ARGV[2]
 
-if not redis.call('get', latch) then
-  return 0
+if redis.call('get', latch) then
+  redis.call(publish, counted, '0')
 end
-redis.call(publish, counted, '0')
-redis.call('del', latch)
-return 1
+return redis.call('del', latch) + redis.call('del', parts) > 0
 `,
 }
 
@@ -30,16 +29,17 @@ return 1
 // releases none.
 //
 //   - latch: string key; the count
+//   - parts: hash key; the counted parts
 //   - publish: PUBLISH|SPUBLISH
 //   - counted: channel
 func LatchDelete(
 	ctx context.Context, r backend.ScriptRunner,
-	latch, publish, counted string,
+	latch, parts, publish, counted string,
 ) (deleted bool, err error) {
 	c := scriptcall.Call{Script: &latchDeleteScript}
 	words := []string{
-		latch, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
+		latch, parts, c.Command("publish", publish, "PUBLISH", "SPUBLISH"),
 		c.Channel("counted", counted, publish, latch),
 	}
-	return scriptcall.Value(c.Run(ctx, r, 1, words), "deleted", backend.Reply.Bool)
+	return scriptcall.Value(c.Run(ctx, r, 2, words), "deleted", backend.Reply.Bool)
 }
