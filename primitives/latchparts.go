@@ -11,7 +11,7 @@ import (
 // InitParts sets the latch to n parts, at least 1, each of which [CountDownLatch.CountDownOnce] counts
 // once. The latch expires after ttl, in whole milliseconds and at least one. Once all parts are counted,
 // the server remembers for another ttl that they were. If the latch is set already, or known to have been
-// opened, InitParts changes nothing and reports false, so that a process that restarts may repeat it.
+// opened, InitParts changes nothing and reports false: a process that restarts may repeat it.
 // Expire does not prolong such a latch. Delete makes the server forget it.
 func (l *CountDownLatch) InitParts(ctx context.Context, n int64, ttl time.Duration) (bool, error) {
 	invalid := l.validateCount(n)

@@ -8,12 +8,10 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// Gather hands out the parts of a run, and returns nil when all of them are done, by whichever processes. Each
-// run has a name of its own, since a latch does not know who has counted it down.
+// Gather hands out the parts of a run, and returns nil when all of them are done, by whichever processes. The
+// parts differ from each other, and each run has a name of its own.
 //
-// It waits for at most limit. The latch lasts twice as long, so a run that is not done ends with
-// [context.DeadlineExceeded] and not with nil: a latch that has expired looks like one that was counted down.
-// A server that loses its data looks so, too. So collect the results, and count them, after Gather has returned.
+// It waits for at most limit. If the server lost the run, Gather returns [primitives.ErrNoLatch].
 func Gather(
 	ctx context.Context, client *primitives.Client, run string, parts []string, limit time.Duration,
 	handOut func(ctx context.Context, part string) error,
@@ -21,28 +19,29 @@ func Gather(
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	latch := client.NewCountDownLatch("run:" + run)
-	set, err := latch.InitCountWithTTL(ctx, int64(len(parts)), 2*limit)
+	set, err := latch.InitParts(ctx, int64(len(parts)), 2*limit)
 	if err != nil {
 		return err
 	}
 	if !set {
 		return fmt.Errorf("run %q was started before", run)
 	}
-	for _, part := range parts { // after the latch is set: a count-down before that is lost
+	for _, part := range parts { // after the latch is set: a count-down before that fails
 		if err := handOut(ctx, part); err != nil {
 			return err
 		}
 	}
-	return latch.Wait(ctx)
+	return latch.WaitParts(ctx)
 }
 
 // DoPart does one part of a run and counts it down. A part that fails is not counted, so another process
-// may do it. After an error that wraps [primitives.ErrIndeterminate] the part may have been counted: if it
-// was not, Gather ends by its limit. Counting again could end it too early.
-func DoPart(ctx context.Context, client *primitives.Client, run string, part func(ctx context.Context) error) error {
-	if err := part(ctx); err != nil {
+// may do it. After any error DoPart may be called again: a part counts once.
+func DoPart(
+	ctx context.Context, client *primitives.Client, run, part string, work func(ctx context.Context) error,
+) error {
+	if err := work(ctx); err != nil {
 		return err
 	}
-	_, err := client.NewCountDownLatch("run:" + run).CountDown(ctx)
+	_, err := client.NewCountDownLatch("run:"+run).CountDownOnce(ctx, part)
 	return err
 }

@@ -24,8 +24,7 @@ func TestGatherWaitsForAllParts(t *testing.T) {
 		for range parts {
 			client := process()
 			go func() {
-				<-queue
-				worked <- recipes.DoPart(t.Context(), client, "42", func(context.Context) error {
+				worked <- recipes.DoPart(t.Context(), client, "42", <-queue, func(context.Context) error {
 					<-let
 					done.Add(1)
 					return nil
@@ -59,7 +58,7 @@ func TestGatherEndsByItsLimit(t *testing.T) {
 		began := time.Now()
 		err := recipes.Gather(t.Context(), client, "42", []string{"a"}, time.Minute,
 			func(ctx context.Context, _ string) error {
-				err := recipes.DoPart(ctx, client, "42", func(context.Context) error { return failed })
+				err := recipes.DoPart(ctx, client, "42", "a", func(context.Context) error { return failed })
 				require.ErrorIs(t, err, failed)
 				return nil
 			})
