@@ -110,7 +110,7 @@ func (l *CountDownLatch) validateCount(n int64) error {
 // latch is deleted. If the latch is not set, CountDown returns 0 and changes nothing. If another
 // program has set it to 0 or less, CountDown returns 0 and deletes it. After an error that wraps
 // [ErrIndeterminate] the count may have been decremented, once: a second CountDown may release the
-// waiters too early.
+// waiters too early. A second CountDownOnce does not.
 func (l *CountDownLatch) CountDown(ctx context.Context) (left int64, err error) {
 	return extend.Call(ctx, &l.base, l.invalid, "count down", func() (int64, error) {
 		return script.LatchCountDown(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.zero.Channel)
@@ -125,8 +125,9 @@ func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
 }
 
 // Wait waits until the count is 0, ctx ends, the client is closed or the backend fails. Nil means
-// that the count was 0. If it is 0 at once, Wait takes one round trip. If no server can be reached
-// at first, Wait returns [ErrUnavailable]. Later it keeps waiting through outages.
+// that the count was 0, or that the server lost the latch: only WaitParts can distinguish them. If the
+// count is 0 at once, Wait takes one round trip. If no server can be reached at first, Wait returns
+// [ErrUnavailable]. Later it keeps waiting through outages.
 func (l *CountDownLatch) Wait(ctx context.Context) error {
 	_, err := extend.Call(ctx, &l.base, l.invalid, "wait for", func() (struct{}, error) {
 		return struct{}{}, l.base.Wait(ctx, l.zero, (*latchAttempt)(l))

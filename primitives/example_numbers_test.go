@@ -51,6 +51,29 @@ func ExampleCountDownLatch() {
 	// part 2 is done: true
 }
 
+// A part counts once, though the process that does it a second time cannot know of the first.
+func ExampleCountDownLatch_CountDownOnce() {
+	ctx := context.Background()
+	latch := client.NewCountDownLatch("export:2026-11-23")
+	if _, err := latch.InitParts(ctx, 2, time.Hour); err != nil {
+		log.Fatal(err)
+	}
+	for _, part := range []string{"north", "north", "south", "south"} {
+		left, err := latch.CountDownOnce(ctx, part)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(part, "is done, parts left:", left)
+	}
+	fmt.Println(latch.WaitParts(ctx))
+	// Output:
+	// north is done, parts left: 1
+	// north is done, parts left: 1
+	// south is done, parts left: 0
+	// south is done, parts left: 0
+	// <nil>
+}
+
 // Each number goes to one caller of one process.
 func ExampleAtomicLong() {
 	number, err := client.NewAtomicLong("invoice").Increment(context.Background())

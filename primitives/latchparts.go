@@ -13,6 +13,7 @@ import (
 // the server remembers for another ttl that they were. If the latch is set already, or known to have been
 // opened, InitParts changes nothing and reports false: a process that restarts may repeat it.
 // Expire does not prolong such a latch. Delete makes the server forget it.
+// The command HKEYS of the key hasp_latch_parts:{name} lists the ids that were counted, and an empty field.
 func (l *CountDownLatch) InitParts(ctx context.Context, n int64, ttl time.Duration) (bool, error) {
 	invalid := l.validateCount(n)
 	if invalid == nil {
@@ -42,7 +43,8 @@ func (l *CountDownLatch) CountDownOnce(ctx context.Context, partID string) (left
 
 // WaitParts waits like [CountDownLatch.Wait], but knows why a latch has no count. Nil means that each part
 // was counted. If InitParts has not set the latch, or it is gone, WaitParts returns [ErrNoLatch]: at its
-// next poll at the latest.
+// next poll at the latest. A process that may come before the latch is set calls InitParts itself: several
+// may do so, and one of them sets it. WaitUntilSet would not return once the latch is open.
 func (l *CountDownLatch) WaitParts(ctx context.Context) error {
 	_, err := extend.Call(ctx, &l.base, l.invalid, "wait for", func() (struct{}, error) {
 		a := latchPartsAttempt{latch: l}
