@@ -14,10 +14,10 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
-// Holder is the present holder of a lock, as [Lock.Holder] returns it. If the holder stored no
-// [LockOptions.Metadata], as all Java processes do, only Owner is known.
+// Holder is the present holder of a lock, as [Lock.Holder] returns it. Only Owner is known if the holder stored no
+// [LockOptions.Metadata], as all Java processes do, and of any lock that is no [Lock] and no [FencedLock].
 type Holder struct {
-	Owner    string // see [Lease.Owner]
+	Owner    string // see [Lease.Owner]; it begins with the holder's [Client.ID]
 	Host     string // the name of the host on which the holder's process runs; "" if it stored none
 	PID      int    // of the process; 0 if it stored none
 	Metadata string
@@ -56,7 +56,8 @@ func candidateID(client string) string {
 }
 
 // Holder returns the present holder of the lock. If the lock is free, the error wraps [ErrNotHeld].
-// The holder stores more about itself than its Owner only with [LockOptions.Metadata]. When Holder
+// The holder stores more about itself than its Owner only with [LockOptions.Metadata]. Owner begins
+// with [Options].IDPrefix of the holder's client, such as the pod's name, if that is set. When Holder
 // returns, the lock may already have another holder: use the answer for messages, not to decide
 // which process works. It takes one round trip. Other errors are the same as for IsHeldBy.
 func (l *exclusiveLock) Holder(ctx context.Context) (Holder, error) {
@@ -67,12 +68,57 @@ func (l *exclusiveLock) Holder(ctx context.Context) (Holder, error) {
 		switch {
 		case err != nil:
 			return Holder{}, err
-		case !found.OwnerOK:
+		case !found.FieldOK:
 			return Holder{}, ErrNotHeld
 		}
-		return holderOf(found.Owner, found.Stored), nil
+		return holderOf(fieldOwner(found.Field), found.Stored), nil
 	})
 }
+
+// Holder returns the Owner of the present holder of the lock: see [Lock.Holder].
+func (l *ownedLock) Holder(ctx context.Context) (Holder, error) { return l.holderBy(ctx, fieldOwner) }
+
+// Holder returns the Owner of the present run of the job, or of another holder of the [Lock] of its name: see
+// [Lock.Holder].
+func (j *PeriodicJob) Holder(ctx context.Context) (Holder, error) {
+	return j.lock.ownedLock.Holder(ctx)
+}
+
+// Holder returns the Owner of the present writer: see [Lock.Holder]. If there is none, the error wraps [ErrNotHeld].
+func (l *WriteLock) Holder(ctx context.Context) (Holder, error) {
+	return l.holderBy(ctx, func(field string) string {
+		if owner := fieldOwner(field); owner != field {
+			return owner
+		}
+		return "" // It is a reader's.
+	})
+}
+
+// Holder returns the Owner of the present holder of the mutex: see [Lock.Holder].
+func (m *Mutex) Holder(ctx context.Context) (Holder, error) {
+	return extend.Call(ctx, &m.base, m.invalid, "query", func() (Holder, error) {
+		owner, held, err := script.MutexHolder(ctx, m.base.Runner(), m.base.Key())
+		if err == nil && !held {
+			err = ErrNotHeld
+		}
+		return Holder{Owner: owner}, err
+	})
+}
+
+// holderBy asks the server for the field of the owner that holds the lock. owner returns the owner of a field, or "".
+func (o *object) holderBy(ctx context.Context, owner func(field string) string) (Holder, error) {
+	return extend.Call(ctx, &o.base, o.invalid, "query", func() (Holder, error) {
+		field, held, err := script.LockOwner(ctx, o.base.Runner(), o.base.Key())
+		found := Holder{Owner: owner(field)}
+		if err == nil && (!held || found.Owner == "") {
+			err = ErrNotHeld
+		}
+		return found, err
+	})
+}
+
+// fieldOwner returns the owner of a field of a lock's hash: a writer's field has a suffix.
+func fieldOwner(field string) string { return strings.TrimSuffix(field, writeField("")) }
 
 // holderOf reads what a grant has stored. If another owner stored it, only owner is known.
 func holderOf(owner, stored string) Holder {

@@ -56,10 +56,10 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 // leader asks the server for the leader. Without a leader Owner is "".
 func (e *Election) leader(ctx context.Context) (Leader, error) {
 	found, err := script.LockHolder(ctx, e.lock.base.Runner(), e.lock.base.Key(), e.watched.Key())
-	if err != nil || !found.OwnerOK {
+	if err != nil || !found.FieldOK {
 		return Leader{}, err
 	}
-	holder := holderOf(found.Owner, found.Stored)
+	holder := holderOf(fieldOwner(found.Field), found.Stored)
 	id, value, _ := strings.Cut(holder.Metadata, "\n")
 	return Leader{ID: id, Value: value, Since: holder.Since, Owner: holder.Owner}, nil
 }

@@ -27,7 +27,7 @@ type LockOptions struct {
 	// same script that grants the lock stores it in a key of its own, which ends with the lease. A
 	// lock without Metadata has no such key, and costs nothing more. With it, Lock and Release cost
 	// the server 3 commands more. "" stores nothing. For a [Mutex] any other value is an invalid
-	// option.
+	// option: set [Options].IDPrefix.
 	Metadata string
 
 	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock returns it, so

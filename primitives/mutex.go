@@ -57,7 +57,7 @@ type Mutex struct {
 // NewMutex returns the mutex called name. It sends nothing. The methods return a [*FieldError] for
 // an empty name or an invalid option. Replicas and Metadata are invalid options: the release of another
 // owner grants the mutex. That release does not know the metadata, and the grant could not be undone
-// if too few replicas acknowledged it. In a cluster a name with braces must have its hash tag in them.
+// if too few replicas acknowledged it. [Options].IDPrefix names the process of the holder instead. In a cluster a name with braces must have its hash tag in them.
 func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 	var o LockOptions
 	if opts != nil {
@@ -72,7 +72,9 @@ func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 		m.reject(&FieldError{Field: "Replicas", Problem: "a mutex does not support this option; use a lock"})
 	}
 	if o.Metadata != "" {
-		m.reject(&FieldError{Field: "Metadata", Problem: "a mutex does not support this option; use a lock"})
+		m.reject(&FieldError{
+			Field: "Metadata", Problem: "a mutex does not support this option; use a lock, or set Options.IDPrefix",
+		})
 	}
 	m.leaseFor(c, o.Lease, o.MaxHold)
 	return m

@@ -215,6 +215,14 @@ func (l *ReadLock) HoldCount(ctx context.Context, owner string) (int64, error) {
 	})
 }
 
+// Holders returns the number of readers whose leases have not ended. The writer itself may be one of them.
+func (l *ReadLock) Holders(ctx context.Context) (int, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int, error) {
+		n, err := script.ReadHolders(ctx, l.base.Runner(), l.base.Key(), l.readers)
+		return int(n), err
+	})
+}
+
 // Remaining returns how long the longest lease of the present readers lasts by the server's clock,
 // or 0 if there is no reader. A holder uses [Lease.Remaining] instead.
 func (l *ReadLock) Remaining(ctx context.Context) (time.Duration, error) {

@@ -2,6 +2,7 @@ package primitives_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"regexp"
 	"strings"
@@ -61,6 +62,120 @@ func TestHolder(t *testing.T) {
 		})
 	}
 }
+
+// TestHolderOfOtherKinds asks for the owner of a hold, before, during and after it.
+func TestHolderOfOtherKinds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		mine, asked := s.client(t, &primitives.Options{IDPrefix: "pod-1"}), s.client(t, nil)
+		for _, kind := range []string{"SpinLock", "FairLock", "Mutex", "PeriodicJob", "ReadWriteLock"} {
+			object, _ := construct(t, mine, kind, "")
+			other, _ := construct(t, asked, kind, "")
+			if lock, is := other.(*primitives.ReadWriteLock); is {
+				other = lock.WriteLock()
+			}
+			owner := func() string {
+				holder, err := other.(interface {
+					Holder(ctx context.Context) (primitives.Holder, error)
+				}).Holder(t.Context())
+				if holder.Owner == "" {
+					require.ErrorIs(t, err, primitives.ErrNotHeld, kind)
+				} else {
+					require.NoError(t, err, kind)
+				}
+				require.Equal(t, primitives.Holder{Owner: holder.Owner}, holder)
+				return holder.Owner
+			}
+			require.Empty(t, owner(), kind)
+			held := false
+			hold(t, object, func(lease *primitives.Lease) {
+				held = true
+				require.Equal(t, lease.Owner(), owner(), kind)
+				require.True(t, strings.HasPrefix(owner(), "pod-1-"), kind)
+			})
+			require.True(t, held, kind)
+			require.Empty(t, owner(), kind)
+		}
+		s.hold("java", another, time.Minute)
+		holder, err := asked.NewFairLock("java", nil).Holder(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, primitives.Holder{Owner: another}, holder)
+	})
+}
+
+// TestHoldersOfAReadWriteLock has readers, of which one crashes, and then a writer that reads, too.
+func TestHoldersOfAReadWriteLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		lock, plain := c.NewReadWriteLock("x", nil), c.NewLock("x", nil)
+		holders := func() (writer string, readers int) {
+			holder, err := lock.WriteLock().Holder(t.Context())
+			require.Equal(t, holder.Owner == "", errors.Is(err, primitives.ErrNotHeld))
+			readers, err = lock.ReadLock().Holders(t.Context())
+			require.NoError(t, err)
+			return holder.Owner, readers
+		}
+		require.Equal(t, []any{"", 0}, pair(holders()))
+		first, err := lock.ReadLock().Lock(t.Context())
+		require.NoError(t, err)
+		second, err := lock.ReadLock().Lock(t.Context())
+		require.NoError(t, err)
+		s.do("HSET", "x", another, "1") // Its lease has ended.
+		require.Equal(t, []any{"", 2}, pair(holders()))
+		require.NoError(t, second.Release(t.Context()))
+		s.do("HSET", "x", another, "1")
+		require.Equal(t, []any{"", 1}, pair(holders()))
+		holder, err := plain.Holder(t.Context())
+		require.NoError(t, err, "a lock of the same name is held by a reader")
+		require.Contains(t, s.do("HKEYS", "x"), holder.Owner)
+		require.NoError(t, first.Release(t.Context()))
+		require.Equal(t, []any{"", 0}, pair(holders()))
+
+		writer, err := lock.WriteLock().Lock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []any{writer.Owner(), 0}, pair(holders()))
+		reader, err := lock.ReadLock().Lock(writer.Reenter(t.Context()))
+		require.NoError(t, err)
+		require.Equal(t, []any{writer.Owner(), 1}, pair(holders()))
+		holder, err = plain.Holder(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, writer.Owner(), holder.Owner)
+		require.NoError(t, writer.Release(t.Context()))
+		require.Equal(t, []any{"", 1}, pair(holders()))
+		require.NoError(t, reader.Release(t.Context()))
+	})
+}
+
+// TestHolderByFields has hashes whose fields come in another order than the writer, the readers and the mode.
+func TestHolderByFields(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		const pods = "pod-" + another
+		for _, h := range []struct {
+			fields        []string
+			writer, owner string
+		}{
+			{[]string{"mode", "read", pods, "1"}, "", pods},
+			{[]string{"mode", "write", another, "1", pods + ":write", "1"}, pods, pods},
+			{[]string{"mode", "write", another + ":write", "1", pods, "1"}, another, another},
+		} {
+			s.do("DEL", "x")
+			s.do(append([]string{"HSET", "x"}, h.fields...)...)
+			holder, _ := c.NewReadWriteLock("x", nil).WriteLock().Holder(t.Context())
+			require.Equal(t, h.writer, holder.Owner)
+			holder, _ = c.NewLock("x", nil).Holder(t.Context())
+			require.Equal(t, h.owner, holder.Owner)
+		}
+	})
+}
+
+// pair returns two results as one.
+func pair(writer string, readers int) []any { return []any{writer, readers} }
 
 // TestIDPrefix: the owners of all kinds begin with the longest id of a client, exclude other clients, and are
 // followed by a waiter without a poll.

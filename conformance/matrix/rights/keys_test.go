@@ -180,7 +180,6 @@ func useLock(ctx context.Context, client *primitives.Client) {
 	must.Get(lock.IsLocked(ctx))
 	must.Get(lock.Remaining(ctx))
 	must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
-	must.Get(client.NewFencedLock(lock.Name(), nil).LastToken(ctx))
 	for i := range 2 {
 		go func() { _, _ = client.NewLock(fmt.Sprint(lostReply, i), nil).TryLock(ctx) }()
 	}
@@ -206,6 +205,7 @@ func useSpinLock(ctx context.Context, client *primitives.Client) {
 	l := client.NewSpinLock("declared:spin", nil)
 	must.Do(must.Get(l.TryLock(ctx)).Release(ctx))
 	must.Get(l.TryLock(ctx))
+	must.Get(l.Holder(ctx))
 	must.Return("ForceUnlock", true)(l.ForceUnlock(ctx))
 	for i := range 2 {
 		go func() { _, _ = client.NewSpinLock(fmt.Sprint(lostReply, "spin", i), nil).TryLock(ctx) }()
@@ -296,6 +296,7 @@ func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(read.TryLock(ctx))
 	time.Sleep(time.Second) // virtual: the writer has given up
 	must.Get(read.Remaining(ctx))
+	must.Get(read.Holders(ctx))
 	must.Get(read.HoldCount(ctx, reader.Owner()))
 	must.Get(read.HoldCount(ctx, "nobody"))
 	must.Return("IsLocked", false)(write.IsLocked(ctx))
@@ -304,7 +305,6 @@ func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	time.Sleep(15 * time.Second) // virtual: the watchdog renews
 	must.Do(writer.Release(ctx))
 	must.Return("ForceUnlock", false)(write.ForceUnlock(ctx))
-	must.Get(write.Remaining(ctx))
 	must.Get(write.TryLock(ctx))
 	must.Return("ForceUnlock", true)(write.ForceUnlock(ctx))
 	useJointReleases(ctx, client)

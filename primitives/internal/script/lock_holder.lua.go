@@ -12,23 +12,22 @@ import (
 
 var lockHolderScript = backend.Script{
 	Name: "lock_holder", Keys: 2, Retry: backend.RetryReadOnly,
-	SHA1: "ed222f791018995ca02cf29e5a96f3538ff6bcd7",
+	SHA1: "2d5a9a66c539f9ae518e5b441f48957eba4c4ce1",
 	Source: "\n\n" + `local lock = KEYS[1]
 local holder = KEYS[2]
 
 
 
 
-local fields = redis.call('hgetall', lock)
-local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local strange = #fields > 0 and alien(lock, #fields / 2)
-return strange or {fields[1] or false, redis.call('get', holder)}
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local found, wrong do local fields, owner = redis.call('hgetall', lock), false local strange = #fields > 0 and alien(lock, #fields / 2) for i = 1, #fields, 2 do if not owner and fields[i] ~= 'mode' or fields[i]:sub(-6) == ':write' then owner = fields[i] end end found, wrong = owner, strange end
+return wrong or {found, redis.call('get', holder)}
 `,
 }
 
 // LockHolderResult is what [LockHolder] returns.
 type LockHolderResult struct {
-	Owner    string // string?; nil: the lock is free
-	OwnerOK  bool   // whether there is one
+	Field    string // string?; the owner's; nil: the lock is free
+	FieldOK  bool   // whether there is one
 	Stored   string // string?; nil: none
 	StoredOK bool   // whether there is one
 }
@@ -49,7 +48,7 @@ func LockHolder(
 	words := []string{lock, holder}
 	out := c.Run(ctx, r, 2, words).Tuple(2)
 	var result LockHolderResult
-	result.Owner, result.OwnerOK = scriptcall.NextOK(&out, "owner", backend.Reply.Text)
+	result.Field, result.FieldOK = scriptcall.NextOK(&out, "field", backend.Reply.Text)
 	result.Stored, result.StoredOK = scriptcall.NextOK(&out, "stored", backend.Reply.Text)
 	return scriptcall.All(result, out)
 }
