@@ -2,7 +2,9 @@ package hasptest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,6 +65,10 @@ func (b *Backend) fate(ctx context.Context, script *backend.Script) fate {
 func (b *Backend) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
+	call := backend.Call{Script: script, Keys: keys, Args: args}
+	if b.server.currentLatency() > 0 && ctx.Err() == nil {
+		return b.runSlowly(ctx, call)
+	}
 	f := b.fate(ctx, script)
 	if err := f.refusal(); err != nil {
 		return backend.Reply{}, err
@@ -70,6 +76,22 @@ func (b *Backend) Run(
 	reply, err := b.inner.Run(ctx, script, keys, args)
 	o := f.spoil(backend.Outcome{Reply: reply, Err: err})
 	return o.Reply, o.Err
+}
+
+// runSlowly runs a call over a slow link. If its caller leaves, the call goes on.
+func (b *Backend) runSlowly(ctx context.Context, call backend.Call) (backend.Reply, error) {
+	call.Keys, call.Args = slices.Clone(call.Keys), slices.Clone(call.Args)
+	answered := make(chan backend.Outcome, 1)
+	go b.RunBatch(ctx, []backend.Call{call}, func(_ int, o backend.Outcome) { answered <- o })
+	select {
+	case o := <-answered:
+		return o.Reply, o.Err
+	case <-ctx.Done():
+	}
+	if call.Script.Retry.Writes() {
+		return backend.Reply{}, backend.Indeterminate(ctx.Err())
+	}
+	return backend.Reply{}, ctx.Err()
 }
 
 // RunBatch implements [backend.Batcher]: each call has a fate of its own.
@@ -88,23 +110,51 @@ func (b *Backend) RunBatch(
 		}
 		passed, places, fates = append(passed, call), append(places, place), append(fates, f)
 	}
-	if len(passed) > 0 {
-		b.inner.RunBatch(ctx, passed, func(i int, o backend.Outcome) { report(places[i], fates[i].spoil(o)) })
+	if len(passed) == 0 {
+		return
+	}
+	latency := b.server.currentLatency()
+	if latency > 0 && ctx.Err() == nil {
+		ctx = context.WithoutCancel(ctx) // They are under way.
+		b.travel(latency / 2)
+	}
+	var answers sync.WaitGroup // on their way
+	b.inner.RunBatch(ctx, passed, func(i int, o backend.Outcome) {
+		if latency == 0 {
+			report(places[i], fates[i].spoil(o))
+			return
+		}
+		answers.Go(func() {
+			if !b.travel(latency - latency/2) {
+				fates[i] = unanswered
+			}
+			report(places[i], fates[i].spoil(o))
+		})
+	})
+	answers.Wait()
+}
+
+// travel waits for what is on its way. It reports false if the backend is closed before.
+func (b *Backend) travel(d time.Duration) bool {
+	arrives := time.NewTimer(d)
+	defer arrives.Stop()
+	select {
+	case <-arrives.C:
+		return true
+	case <-b.closed:
+		return false
 	}
 }
 
 // RunThenWait implements [backend.ReplicaWaiter]. There are no replicas: acked is 0, at once.
 func (b *Backend) RunThenWait(
-	ctx context.Context, call backend.Call, replicas int, timeout time.Duration,
+	ctx context.Context, call backend.Call, _ int, _ time.Duration,
 ) (backend.Reply, int, error) {
-	f := b.fate(ctx, call.Script)
-	if err := f.refusal(); err != nil {
+	reply, err := b.Run(ctx, call.Script, call.Keys, call.Args)
+	if errors.Is(err, errRefused) || errors.Is(err, errAway) {
 		call.Claim.NotSent(err)
-		return backend.Reply{}, 0, err
 	}
-	reply, acked, err := b.inner.RunThenWait(ctx, call, replicas, timeout)
-	o := f.spoil(backend.Outcome{Reply: reply, Err: err})
-	return o.Reply, acked, o.Err
+	return reply, 0, err
 }
 
 // Subscribe implements [backend.Subscriber]. While the server is away it waits.

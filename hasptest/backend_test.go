@@ -2,6 +2,7 @@ package hasptest_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,5 +175,30 @@ func TestSubscribeInAnOutage(t *testing.T) {
 		require.Equal(t, 2*time.Second, time.Since(start))
 		require.NoError(t, subscribe(t.Context(), b))
 		require.Equal(t, 3*time.Second, time.Since(start))
+	})
+}
+
+// TestCallerLeavesASlowLink: what was sent arrives, as it was when it was sent. What is sent later is not.
+func TestCallerLeavesASlowLink(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		s.SetLatency(2 * time.Second)
+		b, keys := s.Backend(), []string{"a"}
+		run := func(ctx context.Context, script *backend.Script) (unknown bool) {
+			_, err := b.Run(ctx, script, keys, nil)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			return errors.Is(err, backend.ErrIndeterminate)
+		}
+		for _, script := range []*backend.Script{ownAcquire, ownLook} {
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			require.Equal(t, script == ownAcquire, run(ctx, script), "it is under way")
+			require.False(t, run(ctx, script), "it is not sent")
+		}
+		keys[0] = "b"
+		time.Sleep(2 * time.Second)
+		require.Equal(t, "1", runs(t, s, "a"))
+		require.Empty(t, runs(t, s, "b"))
 	})
 }

@@ -9,7 +9,10 @@
 //   - [Server.Lose], [Server.TryLose]: the holder of a lock loses it;
 //   - [Server.FailAcquires]: the next request to acquire is not sent;
 //   - [Server.LoseAnswers]: the next request to acquire is executed, and its answer is lost;
-//   - [Server.Away]: for some time no server can be reached.
+//   - [Server.LoseAnswersOf]: the same for a release, for the CountDown of a latch, or for your own scripts;
+//   - [Server.Away]: for some time no server can be reached;
+//   - [Server.SetLatency]: each request takes some time;
+//   - [Server.Crash]: a client's process is gone.
 //
 // Each returns at once. Faults concern all clients and backends of the [Server]; one that they must not
 // concern is made by embedded.New(s.Embedded(), nil). docs/testing-your-code.md has a recipe for each.
@@ -18,7 +21,7 @@
 //
 // A request to acquire is a script that writes and whose name ends in "_acquire". The scripts by which
 // locks of all kinds, semaphores and rate limiters acquire are called so, and so may be your own.
-// Only Away affects renewals, releases, latches and numbers. Lock sends such a request for its first try
+// FailAcquires and LoseAnswers affect no other requests. Lock sends such a request for its first try
 // and for each later one while it waits.
 //
 // # Time

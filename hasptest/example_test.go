@@ -68,6 +68,54 @@ func ExampleServer_LoseAnswers() {
 	// the second Lock holds the lock: true
 }
 
+// The part was counted, once: a CountDown again would open the latch too early.
+func ExampleServer_LoseAnswersOf() {
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		latch := s.Client(nil).NewCountDownLatch("parts")
+		if _, err := latch.InitCount(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		s.LoseAnswersOf(hasptest.CountDowns, 1)
+		_, err := latch.CountDown(t.Context())
+		fmt.Println("CountDown got no answer:", errors.Is(err, primitives.ErrIndeterminate))
+		left, err := latch.Count(t.Context())
+		fmt.Println("left:", left, err)
+	})
+	// Output:
+	// CountDown got no answer: true
+	// left: 1 <nil>
+}
+
+// Another process gets the lock of a crashed one when the lease has ended.
+func ExampleServer_Crash() {
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		crashes, other := s.Client(nil), s.Client(nil)
+		if _, err := crashes.NewLock("orders:42", nil).Lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Crash(crashes)
+		start := time.Now()
+		_, err := other.NewLock("orders:42", nil).Lock(t.Context())
+		fmt.Println("acquired after", time.Since(start).Round(time.Second), err)
+	})
+	// Output: acquired after 30s <nil>
+}
+
+// A lock costs two requests.
+func ExampleServer_SetLatency() {
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		lock := s.Client(nil).NewLock("orders:42", nil)
+		s.SetLatency(100 * time.Millisecond)
+		start := time.Now()
+		err := lock.Do(t.Context(), func(context.Context, *primitives.Lease) error { return nil })
+		fmt.Println(time.Since(start), err)
+	})
+	// Output: 200ms <nil>
+}
+
 // A held lock outlives an outage of half its lease.
 func ExampleServer_Away() {
 	synctest.Test(t, func(t *testing.T) {

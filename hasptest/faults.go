@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // The causes of errors.
@@ -25,7 +26,7 @@ var (
 //
 // Requests of FailAcquires and [Server.LoseAnswers] come in the order of the calls. While the server is
 // away none is used up. It panics if n is not positive.
-func (s *Server) FailAcquires(n int) { s.spoil(refused, n) }
+func (s *Server) FailAcquires(n int) { s.spoil(refused, Acquires, n) }
 
 // LoseAnswers makes the next n requests to acquire lose their answers, as if the connection broke: they are
 // executed, and the call that made them gets an error that wraps primitives.ErrIndeterminate, at once.
@@ -35,7 +36,61 @@ func (s *Server) FailAcquires(n int) { s.spoil(refused, n) }
 // As with [Server.FailAcquires], a Lock that already waits goes on waiting, as another owner. So do other
 // methods that wait for a lease. Acquire of a Semaphore or a RateLimiter, whose permits have no owners,
 // returns the error. It panics if n is not positive.
-func (s *Server) LoseAnswers(n int) { s.spoil(unanswered, n) }
+func (s *Server) LoseAnswers(n int) { s.LoseAnswersOf(Acquires, n) }
+
+// LoseAnswersOf makes the next n of these requests lose their answers, as [Server.LoseAnswers] does: they are executed,
+// and the call that made them gets an error that wraps primitives.ErrIndeterminate, at once. After a Release the lock is
+// free; after a CountDown the count is decremented. It panics if n is not positive.
+func (s *Server) LoseAnswersOf(requests Requests, n int) { s.spoil(unanswered, requests, n) }
+
+// Requests are those whose script writes, and has a name that ends in this text. An author of scripts may name others.
+type Requests string
+
+const (
+	Acquires   Requests = "_acquire"    // each try of a Lock or Acquire
+	Releases   Requests = "_release"    // Release
+	CountDowns Requests = "_count_down" // CountDown of a latch
+)
+
+// match reports whether script is one of the requests.
+func (r Requests) match(script *backend.Script) bool {
+	return script.Retry.Writes() && strings.HasSuffix(script.Name, string(r))
+}
+
+// SetLatency makes the link of each client slow from now on: a request is executed half of d after it was sent, and
+// its answer takes the other half. If its caller leaves before, by a context that ends, the request is executed all the
+// same. Messages to subscriptions are not delayed. Zero makes the link fast again. It panics if d is negative.
+func (s *Server) SetLatency(d time.Duration) {
+	if d < 0 {
+		panic("hasptest: a negative latency")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latency = d
+}
+
+func (s *Server) currentLatency() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latency
+}
+
+// Crash is, for the server and for others, what a crash of the process is in which client works: nothing reaches the
+// server from now on, so no lease is renewed or released, and others can acquire only when the leases have ended. The
+// code under test goes on, other than after a crash: its calls fail with primitives.ErrClosed, and its leases are lost
+// at their end. It works for what [Server.Client] returned, otherwise the test fails and ends; Close of a [Backend] is
+// the same for a client over it.
+func (s *Server) Crash(client *primitives.Client) {
+	s.tb.Helper()
+	s.mu.Lock()
+	b := s.clients[client]
+	s.mu.Unlock()
+	if b == nil {
+		s.tb.Fatalf("hasptest: crash: the client is not of this server's Client")
+		return
+	}
+	_ = b.Close()
+}
 
 // Away makes the server unreachable for d, from now on: it keeps its data, and its clock goes on, but
 // each request of a client fails at once with an error that wraps primitives.ErrUnavailable, and is not
@@ -109,14 +164,20 @@ const (
 	stranded        // it is not sent: no server can be reached
 )
 
-// spoil plans the fate of the next n requests to acquire.
-func (s *Server) spoil(f fate, n int) {
+// plan is the fate of one of the next requests.
+type plan struct {
+	fate     fate
+	requests Requests
+}
+
+// spoil plans the fate of the next n requests.
+func (s *Server) spoil(f fate, requests Requests, n int) {
 	if n <= 0 {
 		panic("hasptest: the number of requests must be positive")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.plan = append(s.plan, slices.Repeat([]fate{f}, n)...)
+	s.plans = append(s.plans, slices.Repeat([]plan{{f, requests}}, n)...)
 }
 
 // next returns the fate of a script that is about to be sent.
@@ -126,17 +187,13 @@ func (s *Server) next(script *backend.Script) fate {
 	if s.outage != nil {
 		return stranded
 	}
-	if len(s.plan) == 0 || !acquires(script) {
+	i := slices.IndexFunc(s.plans, func(p plan) bool { return p.requests.match(script) })
+	if i < 0 {
 		return sent
 	}
-	f := s.plan[0]
-	s.plan = s.plan[1:]
+	f := s.plans[i].fate
+	s.plans = slices.Delete(s.plans, i, i+1)
 	return f
-}
-
-// acquires reports whether script is a request to acquire.
-func acquires(script *backend.Script) bool {
-	return script.Retry.Writes() && strings.HasSuffix(script.Name, "_acquire")
 }
 
 // refusal returns the error of a script that is not to be sent; nil if it is.

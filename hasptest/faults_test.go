@@ -233,3 +233,152 @@ func TestOthersAreNotAcquires(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// TestLoseAnswersOfOthers loses the answers of releases and of CountDowns, which are executed.
+func TestLoseAnswersOfOthers(t *testing.T) {
+	t.Parallel()
+	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
+		t.Helper()
+		lease, err := get(t.Context())
+		require.NoError(t, err)
+		latch := s.Client(nil).NewCountDownLatch("latch")
+		_, err = latch.InitCount(t.Context(), 3)
+		require.NoError(t, err)
+		s.LoseAnswersOf(hasptest.CountDowns, 1)
+		s.LoseAnswersOf(hasptest.Releases, 1)
+
+		start := time.Now()
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrIndeterminate)
+		_, err = latch.CountDown(t.Context())
+		require.ErrorIs(t, err, primitives.ErrIndeterminate)
+		left, err := latch.CountDown(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, 1, left)
+		lease, err = get(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(t.Context()))
+		require.Less(t, time.Since(start), time.Second)
+	})
+}
+
+// TestCrash: others get what a crashed client held when its lease has ended, and not before.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	for name := range leased(hasptest.New(t).Client(nil)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := hasptest.New(t)
+				crashes := s.Client(nil)
+				lease, err := leased(crashes)[name](t.Context())
+				require.NoError(t, err)
+				time.Sleep(5 * time.Minute) // It is renewed.
+				s.Crash(crashes)
+				require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrClosed)
+				_, err = leased(crashes)[name](t.Context())
+				require.ErrorIs(t, err, primitives.ErrClosed)
+
+				start, another := time.Now(), s.Client(nil)
+				if name == "Reader" {
+					name = "Writer"
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				for range permitsOf(name) {
+					_, err = leased(another)[name](ctx)
+					require.NoError(t, err)
+				}
+				require.InDelta(t, 25*time.Second, time.Since(start), float64(6*time.Second), "the rest of its lease")
+			})
+		})
+	}
+}
+
+// permitsOf returns how many hold what leased returns.
+func permitsOf(name string) int {
+	if name == "Counting" || name == "ByArrival" {
+		return 2
+	}
+	return 1
+}
+
+// TestCrashOfAnother fails the test.
+func TestCrashOfAnother(t *testing.T) {
+	t.Parallel()
+	judged := &judgedTest{TB: t}
+	s := hasptest.New(judged)
+	s.Crash(newUnaffected(t, s))
+	require.Equal(t, 1, judged.fatal)
+}
+
+// judgedTest counts the failures of a test.
+type judgedTest struct {
+	testing.TB
+	fatal int
+}
+
+func (j *judgedTest) Fatalf(string, ...any) { j.fatal++ }
+
+// TestLatency: each request takes as long as the link, and a lease is renewed over it.
+func TestLatency(t *testing.T) {
+	t.Parallel()
+	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
+		t.Helper()
+		const latency = 4 * time.Second
+		s.SetLatency(latency)
+		start := time.Now()
+		lease, err := get(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, latency, time.Since(start))
+		time.Sleep(5 * time.Minute)
+		require.NoError(t, lease.Err())
+		start = time.Now()
+		require.NoError(t, lease.Release(t.Context()))
+		require.Equal(t, latency, time.Since(start))
+
+		short, cancel := context.WithTimeout(t.Context(), latency/4)
+		defer cancel()
+		_, err = get(short)
+		require.ErrorIs(t, err, primitives.ErrIndeterminate, "it is under way")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		s.SetLatency(0)
+		start = time.Now()
+		lease, err = get(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, lease.Release(t.Context()))
+		require.Less(t, time.Since(start), 2*latency, "what was granted late is released")
+	})
+}
+
+// TestFaultsOverASlowLink: a request is lost on its way, its answer on the way back, and both at a crash.
+func TestFaultsOverASlowLink(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		s.SetLatency(2 * time.Second)
+		add := func(c *primitives.Client) error {
+			_, err := c.NewAtomicLong("n").Increment(t.Context())
+			return err
+		}
+		value := func() int64 {
+			n, err := newUnaffected(t, s).NewAtomicLong("n").Load(t.Context())
+			require.NoError(t, err)
+			return n
+		}
+		for want, at := range []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond} {
+			before, client := value(), s.Client(nil)
+			time.AfterFunc(at, func() { s.Crash(client) })
+			require.Error(t, add(client))
+			require.EqualValues(t, want, value()-before)
+		}
+		s.LoseAnswersOf("long_add", 1)
+		before, start := value(), time.Now()
+		require.ErrorIs(t, add(s.Client(nil)), primitives.ErrIndeterminate)
+		require.Equal(t, 2*time.Second, time.Since(start))
+		require.EqualValues(t, 1, value()-before)
+		s.Away(time.Minute)
+		start = time.Now()
+		require.ErrorIs(t, add(s.Client(nil)), primitives.ErrUnavailable)
+		require.Zero(t, time.Since(start))
+	})
+}

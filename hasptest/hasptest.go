@@ -33,9 +33,11 @@ type Server struct {
 
 	mu       sync.Mutex
 	backends map[*Backend]struct{} // that are open
-	plan     []fate                // of the next requests to acquire
-	outage   chan struct{}         // closed at its end; nil: the server can be reached
-	backAt   time.Time             // when the outage ends
+	clients  map[*primitives.Client]*Backend
+	plans    []plan        // of the next requests
+	latency  time.Duration // of a request and its answer
+	outage   chan struct{} // closed at its end; nil: the server can be reached
+	backAt   time.Time     // when the outage ends
 	back     *time.Timer
 }
 
@@ -43,7 +45,7 @@ type Server struct {
 // clients and backends are closed, and with them what they still hold is released.
 func New(tb TB) *Server {
 	tb.Helper()
-	s := &Server{tb: tb, embedded: embedded.NewServer(), backends: map[*Backend]struct{}{}}
+	s := &Server{tb: tb, embedded: embedded.NewServer(), backends: map[*Backend]struct{}{}, clients: map[*primitives.Client]*Backend{}}
 	tb.Cleanup(s.endOutage) // for its timer
 	return s
 }
@@ -76,15 +78,19 @@ func (s *Server) Backend() *Backend {
 // [Server.Away] ends, too.
 func (s *Server) Client(opts *primitives.Options) *primitives.Client {
 	s.tb.Helper()
-	client, err := primitives.New(s.Backend(), opts)
+	b := s.Backend()
+	client, err := primitives.New(b, opts)
 	if err != nil {
 		s.tb.Fatalf("hasptest: %v", err)
 	}
+	s.mu.Lock()
+	s.clients[client] = b
+	s.mu.Unlock()
 	s.tb.Cleanup(func() {
 		s.endOutage()
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		if err := client.Close(ctx); err != nil {
+		if err := client.Close(ctx); err != nil && !b.isClosed() {
 			s.tb.Logf("hasptest: %v", err) // The code under test may have closed it, in an outage.
 		}
 	})

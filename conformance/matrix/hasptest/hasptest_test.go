@@ -49,13 +49,18 @@ func newHarness(t *testing.T, begin func(s *hasptest.Server)) *conformance.Harne
 	return servers.InProcess(start, open)
 }
 
-// TestContract judges backends without faults by the clauses of package backend.
+// TestContract judges backends without faults, and over a slow link, by the clauses of package backend.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t, func(*hasptest.Server) {})
-	report := conformance.Run(t, h, conformance.PartRunner, conformance.PartSubscriber)
-	require.Empty(t, report.Failed)
-	require.Greater(t, len(report.Passed), len(report.Skipped))
+	for _, latency := range []time.Duration{0, time.Millisecond} {
+		t.Run(latency.String(), func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t, func(s *hasptest.Server) { s.SetLatency(latency) })
+			report := conformance.Run(t, h, conformance.PartRunner, conformance.PartSubscriber)
+			require.Empty(t, report.Failed)
+			require.Greater(t, len(report.Passed), len(report.Skipped))
+		})
+	}
 }
 
 // TestHistories has many clients work in virtual time while the server has faults: the models explain what
@@ -68,11 +73,9 @@ func TestHistories(t *testing.T) {
 		exclusive.Lock, exclusive.Fenced, exclusive.Spin, fairlock.Primitive, readwrite.Primitive,
 		counting.Primitive, counting.ByArrival, mutex.Primitive, permits.Primitive,
 	} {
-		t.Run(p.String(), func(t *testing.T) {
-			var reached engine.Coverage
-			p.Histories(t, h, &reached)
-			require.NotEmpty(t, reached.String())
-		})
+		var reached engine.Coverage
+		t.Run(p.String(), func(t *testing.T) { p.Histories(t, h, &reached) })
+		require.NotEmpty(t, reached.String())
 	}
 }
 
@@ -80,16 +83,13 @@ func TestHistories(t *testing.T) {
 func spoil(s *hasptest.Server) {
 	draw := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // No secret.
 	within := func(d time.Duration) time.Duration { return time.Duration(1 + draw.Int64N(int64(d))) }
+	faults := []func(){
+		func() { s.FailAcquires(1) }, func() { s.LoseAnswers(1) }, func() { s.LoseAnswersOf(hasptest.Releases, 1) },
+		func() { s.SetLatency(within(100 * time.Millisecond)) }, func() { s.Away(within(time.Second)) },
+	}
 	var again func()
 	again = func() {
-		switch draw.IntN(3) {
-		case 0:
-			s.FailAcquires(1)
-		case 1:
-			s.LoseAnswers(1)
-		default:
-			s.Away(within(time.Second))
-		}
+		faults[draw.IntN(len(faults))]()
 		time.AfterFunc(within(2*time.Second), again)
 	}
 	time.AfterFunc(within(2*time.Second), again)
