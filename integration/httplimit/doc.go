@@ -22,9 +22,11 @@
 //     admitted now, and "api";r=0;t=7 that none is, for the next 7 seconds.
 //
 // A refused request gets status 429, Retry-After in seconds, rounded up, and the draft's problem type
-// quota-exceeded as application/problem+json. Handlers may be nested, for example one for a minute and one for a
-// day: then each adds an element to the two fields. A request that the inner one refuses has used a permit of the
-// outer one.
+// quota-exceeded as application/problem+json.
+//
+// Handlers may be nested, for example one for a minute and one for a day: then each adds an element to the two fields.
+// A request that the inner one refuses has used a permit of the outer one. So the one with the short interval goes
+// outside, minute.Handler(day.Handler(api)): otherwise a client that repeats refused requests uses up its day by them.
 //
 // # Failures
 //

@@ -149,6 +149,33 @@ func TestNestedLimits(t *testing.T) {
 	})
 }
 
+// TestOrderOfNestedLimits has a client hammer two nested limits for five seconds: it gets the whole of the long one only
+// if the short one is outside.
+func TestOrderOfNestedLimits(t *testing.T) {
+	t.Parallel()
+	short := primitives.Rate{Permits: 4, Interval: time.Second}
+	long := primitives.Rate{Permits: 8, Interval: 6 * time.Second}
+	for name, c := range map[string]struct {
+		outside, inside primitives.Rate
+		want            int
+	}{"ShortOutside": {short, long, 8}, "LongOutside": {long, short, 4}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client, admitted := hasptest.New(t).Client(nil), 0
+				h := limited(t, client, "outside", c.outside, limited(t, client, "inside", c.inside, ok))
+				for range 100 {
+					if ask(t.Context(), h, "").StatusCode == http.StatusNoContent {
+						admitted++
+					}
+					time.Sleep(50 * time.Millisecond)
+				}
+				require.Equal(t, c.want, admitted)
+			})
+		})
+	}
+}
+
 // limited returns a handler that has one limit for all requests.
 func limited(
 	t *testing.T, client *primitives.Client, name string, rate primitives.Rate, next http.Handler,
