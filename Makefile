@@ -4,7 +4,7 @@
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers conformance \
 	conformance/matrix examples examples/fencing examples/gocron examples/ownbackend examples/ownbench examples/ownprimitive \
 	examples/programs hasptest hasptest/propertytest integration/gocron integration/httplimit integration/otel \
-	integration/prometheus luagen
+	integration/prometheus integration/prometheus/alerts luagen
 
 # Those that users import or run, and that a release therefore tags.
 PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey bench conformance hasptest \

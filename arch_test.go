@@ -24,6 +24,8 @@ const (
 	miniredis  = "github.com/alicebob/miniredis/v2/..."
 	gopherlua  = "github.com/yuin/gopher-lua/..."
 	promclient = "github.com/prometheus/client_golang/prometheus/..."
+	promserver = "github.com/prometheus/prometheus/..."
+	promcommon = "github.com/prometheus/common/..."
 	otel       = "go.opentelemetry.io/otel/..."
 	gocron     = "github.com/go-co-op/gocron/v2"
 )
@@ -186,6 +188,10 @@ var rules = []rule{
 		dir:     "integration/prometheus",
 		imports: []string{"primitives", "primitives/trace", promclient},
 		tests:   []string{"backend/embedded", "hasptest"},
+	},
+	{
+		dir:   "integration/prometheus/alerts",
+		tests: []string{"hasptest", "integration/prometheus", "primitives", promclient, promserver, promcommon},
 	},
 	{
 		dir: "examples/observe",

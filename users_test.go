@@ -24,7 +24,7 @@ var drivers = map[string]string{
 // testOnly are modules that only our tests and programs use.
 var testOnly = []string{
 	"pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/go-redsync/redsync/v4",
-	"github.com/bsm/redislock",
+	"github.com/bsm/redislock", "github.com/prometheus/prometheus",
 }
 
 // TestUsersGetOneDriver loads, for each adapter, the module of a user who imports it and primitives,

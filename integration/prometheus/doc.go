@@ -13,8 +13,8 @@
 //
 //   - hasp_acquires_in_progress{kind}: gauge of the acquires that have not ended: their callers wait, or their first
 //     attempt is under way. After a panic of the driver its acquires stay counted.
-//   - hasp_acquires_total{kind,contended,outcome}: acquires that have ended. The counters of a kind are there, at 0,
-//     from its first acquire on.
+//   - hasp_acquires_total{kind,contended,outcome}: acquires that have ended. This and the next metric are there, at 0,
+//     from the first acquire of a kind on.
 //   - hasp_acquire_wait_seconds{kind,contended,outcome}: histogram of the time from the start of an acquire to its
 //     end, round trips included.
 //   - hasp_leases_held{kind}: gauge of the leases that are held.

@@ -62,15 +62,17 @@ func (m *metrics) acquireEnd(ctx context.Context, data trace.AcquireEnd) {
 	}
 }
 
-// begin sets all counters of a kind to 0: rate() and increase() do not see a counter that begins with 1.
+// begin sets all counters and histograms of a kind to 0: rate() and increase() do not see what begins with 1.
 func (m *metrics) begin(data trace.AcquireStart) {
 	kind := data.Object.Kind
 	if _, begun := m.begun.Load(kind); begun {
 		return
 	}
 	for _, result := range []string{"acquired", "refused", "ended", "failed"} {
-		m.acquires.WithLabelValues(kind, "false", result)
-		m.acquires.WithLabelValues(kind, "true", result)
+		for _, contended := range []string{"false", "true"} {
+			m.acquires.WithLabelValues(kind, contended, result)
+			m.wait.WithLabelValues(kind, contended, result)
+		}
 	}
 	if data.Leased {
 		m.losses.WithLabelValues(kind)
