@@ -30,7 +30,7 @@ type kind struct {
 	replicas bool     // it waits for replicas, by its option
 	holder   bool     // a method returns the holder, or how many there are
 	rights   []string // with metadata, too
-	methods  []string // of its writers, if it has sides
+	methods  []string // of both sides, if it has sides
 }
 
 // kinds returns all kinds of objects, by their names.
@@ -42,11 +42,9 @@ func kinds(t *testing.T, s *server) map[string]*kind {
 		all[name] = k
 		o, _ := construct(t, c, name, "")
 		if lock, isLock := o.(*primitives.ReadWriteLock); isLock {
-			o = lock.WriteLock()
+			o, k.methods = lock.WriteLock(), methods(lock.ReadLock())
 		}
-		for i := range reflect.TypeOf(o).NumMethod() {
-			k.methods = append(k.methods, reflect.TypeOf(o).Method(i).Name)
-		}
+		k.methods = append(k.methods, methods(o)...)
 		k.holder = slices.ContainsFunc(k.methods, func(name string) bool {
 			return name == "Holder" || name == "Leader" || name == "Holders"
 		})
@@ -68,6 +66,14 @@ func kinds(t *testing.T, s *server) map[string]*kind {
 		}
 	}
 	return all
+}
+
+// methods returns the names of the methods of o.
+func methods(o any) (names []string) {
+	for i := range reflect.TypeOf(o).NumMethod() {
+		names = append(names, reflect.TypeOf(o).Method(i).Name)
+	}
+	return names
 }
 
 // constructed returns the doc comments of the types that package primitives has constructors of, by name.
