@@ -98,23 +98,23 @@ func hold(ctx context.Context, locker *gocronhasp.Locker) error {
 }
 
 // TestReplicaThatCrashes has one of three replicas crash in a job every ten seconds: another one runs it when the lease has
-// ended, three periods later, for the same period.
+// ended, three periods later, for the same period, and once.
 func TestReplicaThatCrashes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
-		link := s.Backend()
-		client, err := primitives.New(link, nil)
-		require.NoError(t, err)
-		schedule := gocronhasp.Every(10 * time.Second)
-		held, err := periodicLocker(t, client, schedule).Lock(t.Context(), job)
-		require.NoError(t, err)
-		require.NoError(t, link.Close())
 		began := time.Now()
-		ran := make(chan time.Time, 2)
-		results := make(chan error, 2)
-		for range 2 {
-			locker := periodicLocker(t, s.Client(nil), schedule)
-			task := taskOf(locker, func(_ context.Context, run gocronhasp.Run) error { ran <- run.Period; return nil })
+		ran, results := make(chan time.Time, 3), make(chan error, 3)
+		for range 3 {
+			client := s.Client(nil)
+			locker := periodicLocker(t, client, gocronhasp.Every(10*time.Second))
+			task := taskOf(locker, func(ctx context.Context, run gocronhasp.Run) error {
+				ran <- run.Period
+				if len(ran) > 1 {
+					return nil
+				}
+				s.Crash(client)
+				return sleep(ctx, time.Hour)
+			})
 			go func() {
 				held, err := locker.Lock(t.Context(), job)
 				if err == nil {
@@ -123,11 +123,12 @@ func TestReplicaThatCrashes(t *testing.T) {
 				results <- err
 			}()
 		}
-		require.ErrorIs(t, errors.Join(<-results, <-results), gocronhasp.ErrCompleted)
-		require.Less(t, time.Since(began), 31*time.Second)
-		require.Len(t, ran, 1)
-		require.WithinDuration(t, began, <-ran, 0)
-		require.ErrorIs(t, held.Unlock(t.Context()), primitives.ErrLost)
+		err := errors.Join(<-results, <-results, <-results)
+		require.ErrorIs(t, err, gocronhasp.ErrCompleted)
+		require.ErrorIs(t, err, primitives.ErrLost, "of the crashed one")
+		require.InDelta(t, 30*time.Second, time.Since(began), float64(time.Second))
+		require.Len(t, ran, 2)
+		require.Equal(t, []time.Time{began, began}, []time.Time{(<-ran).In(began.Location()), (<-ran).In(began.Location())})
 	})
 }
 
