@@ -66,13 +66,13 @@ func (s leasableByArrival) Release(
 // countingScripts renew and release many holds of a client.
 var countingScripts = &leaseScripts{
 	objects: "counting semaphores", channel: sideNames(countingChannel),
-	renew: script.CountingRenew, release: publishing(script.CountingReleaseAll),
+	renew: renewing(script.CountingRenew, onlyStatuses), release: publishing(script.CountingReleaseAll),
 }
 
 // arrivalScripts renew many holds of one limit, and release holds and places in queues.
 var arrivalScripts = &leaseScripts{
 	objects: "counting semaphores", channel: sideNames(countingChannel),
-	renew: script.CountingRenew,
+	renew: renewing(script.CountingRenew, onlyStatuses),
 	freed: func(key, _ string) []string { return []string{key, extend.Tagged(key) + countingQueueKey} },
 	release: func(
 		ctx context.Context, r backend.ScriptRunner, k leaseKind, keys, owners, channels []string,

@@ -23,8 +23,8 @@ var (
 	ErrNotHeld = lease.ErrNotHeld
 
 	// ErrLost means that a lease ended before it was released: the client could not renew it in
-	// time, or the server no longer had it. It is also the cause with which the lease's contexts
-	// end.
+	// time, or the server no longer had it. It is matched by a [*LossError], which has the reason, and
+	// which is also the cause with which the lease's contexts end.
 	ErrLost = lease.ErrLost
 
 	// ErrReleased means that a lease was released. It is also the cause with which the lease's
@@ -128,6 +128,23 @@ var (
 // [ErrIndeterminate] or [ErrUnavailable] only if errors.As finds no *ReleaseError. Errors that work
 // itself returns mean what work says.
 type ReleaseError = lease.ReleaseError
+
+// LossError is the cause with which a lease ends when it is lost. It matches [ErrLost] and its reason, such as
+// [LossTaken], with errors.Is.
+type LossError = lease.LossError
+
+// The reasons of a [LossError]: see [lease.LossReason].
+const (
+	LossTaken   = lease.LossTaken
+	LossGone    = lease.LossGone
+	LossOutage  = lease.LossOutage
+	LossPaused  = lease.LossPaused
+	LossMaxHold = lease.LossMaxHold
+	LossExpired = lease.LossExpired
+)
+
+// LossReasons returns all reasons of a [LossError].
+func LossReasons() []lease.LossReason { return lease.LossReasons() }
 
 // FieldError names an invalid argument or option, and the reason: its fields are Field and Problem.
 // Nothing was sent.

@@ -129,5 +129,5 @@ func lockFreeUnits(payload string) int {
 // lockScripts renew and release many locks of a client.
 var lockScripts = &leaseScripts{
 	objects: "locks", channel: sideNames(lockChannel),
-	renew: script.LockRenew, release: publishing(script.LockReleaseAll),
+	renew: renewLocks, release: publishing(script.LockReleaseAll),
 }

@@ -237,5 +237,5 @@ var fairScripts = &leaseScripts{
 			key, extend.SideName(fairQueueKey, key), extend.SideName(fairTimeoutsKey, key), extend.SideName(fairDeadlinesKey, key),
 		}
 	},
-	renew: script.LockRenew, release: publishing(script.FairReleaseAll),
+	renew: renewLocks, release: publishing(script.FairReleaseAll),
 }

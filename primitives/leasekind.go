@@ -7,6 +7,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
 // leaseKind is the [extend.LeasableKind] of all objects: the scripts of a kind, and what they get apart from names. One
@@ -38,7 +39,7 @@ type leaseScripts struct {
 	channel func(key string) string          // of an object's releases
 	renewed func(key, owner string) []string // the keys of one renewal; nil: the object's own
 	freed   func(key, owner string) []string // the keys of one release; nil: the object's own
-	renew   func(ctx context.Context, r backend.ScriptRunner, keys []string, lease time.Duration, owners []string) ([]int64, error)
+	renew   renewal
 	release func(ctx context.Context, r backend.ScriptRunner, k leaseKind, keys, owners, channels []string) ([]int64, error)
 }
 
@@ -46,11 +47,11 @@ type leaseScripts struct {
 func (k leaseKind) Renew(
 	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
 ) ([]extend.Status, error) {
-	statuses, err := k.renew(ctx, r, leaseKeys(keys, owners, k.renewed), lease, owners)
+	statuses, others, err := k.renew(ctx, r, leaseKeys(keys, owners, k.renewed), lease, owners)
 	if err != nil {
 		return nil, fmt.Errorf("renew %s: %w", k.objects, err)
 	}
-	return statusesOf(statuses), nil
+	return statusesOf(statuses, others), nil
 }
 
 // ReleaseAll implements [extend.LeasableKind].
@@ -65,8 +66,36 @@ func (k leaseKind) ReleaseAll(
 	if err != nil {
 		return nil, fmt.Errorf("release %s: %w", k.objects, err)
 	}
-	return statusesOf(statuses), nil
+	return statusesOf(statuses, nil), nil
 }
+
+// renewal is a script that renews many leases. others are the owners that hold objects instead, in the order of the
+// statuses that say so.
+type renewal func(
+	ctx context.Context, r backend.ScriptRunner, keys []string, lease time.Duration, owners []string,
+) (statuses []int64, others []string, err error)
+
+// renewing returns the renewal by a script, of whose result parts returns the statuses and the others.
+func renewing[T any](
+	script func(context.Context, backend.ScriptRunner, []string, time.Duration, []string) (T, error),
+	parts func(T) ([]int64, []string),
+) renewal {
+	return func(ctx context.Context, r backend.ScriptRunner, keys []string, lease time.Duration, owners []string) (
+		statuses []int64, others []string, err error,
+	) {
+		result, err := script(ctx, r, keys, lease, owners)
+		statuses, others = parts(result)
+		return statuses, others, err
+	}
+}
+
+// onlyStatuses are the parts of a script that returns statuses alone, since an object has many owners.
+func onlyStatuses(statuses []int64) ([]int64, []string) { return statuses, nil }
+
+// renewLocks is the renewal of locks in hashes.
+var renewLocks = renewing(script.LockRenew, func(r script.LockRenewResult) ([]int64, []string) {
+	return r.Status, r.Others
+})
 
 // publishing returns the release by a script that gets keys, the command, owners and channels.
 func publishing(
@@ -97,7 +126,7 @@ func leaseKeys(keys, owners []string, one func(key, owner string) []string) []st
 }
 
 // statusesOf reads the statuses of a script that renews or releases many leases.
-func statusesOf(statuses []int64) []extend.Status {
+func statusesOf(statuses []int64, others []string) []extend.Status {
 	result := make([]extend.Status, len(statuses))
 	for i, status := range statuses {
 		switch status {
@@ -107,9 +136,19 @@ func statusesOf(statuses []int64) []extend.Status {
 			result[i] = extend.NotHeld
 		case -1:
 			result[i] = extend.OtherKind
+		case 3:
+			result[i], others = takenByFirst(others)
 		default:
 			result[i] = extend.Failed
 		}
 	}
 	return result
+}
+
+// takenByFirst returns the status of an owner whose object the first of others holds, and the rest.
+func takenByFirst(others []string) (status extend.Status, rest []string) {
+	if len(others) == 0 {
+		return extend.TakenBy(""), nil
+	}
+	return extend.TakenBy(others[0]), others[1:]
 }

@@ -275,7 +275,7 @@ func (l leasableMutex) release(
 // mutexScripts renew and release many mutexes of a client.
 var mutexScripts = &leaseScripts{
 	objects: "mutexes", channel: func(key string) string { return key + mutexChannel },
-	renew: script.MutexRenew,
+	renew: renewing(script.MutexRenew, func(r script.MutexRenewResult) ([]int64, []string) { return r.Status, r.Others }),
 	freed: func(key, _ string) []string {
 		return []string{key, key + mutexTokenKey, key + mutexQueueKey, key + mutexSignsKey}
 	},

@@ -125,7 +125,7 @@ func (s *leasablePermits) Release(
 // permitScripts renew and release permits of many semaphores of a client.
 var permitScripts = &leaseScripts{
 	objects: "permits", channel: sideNames(semaphoreChannel), renewed: withLeases, freed: withLeases,
-	renew: script.PermitRenew, release: publishing(script.PermitReleaseAll),
+	renew: renewing(script.PermitRenew, onlyStatuses), release: publishing(script.PermitReleaseAll),
 }
 
 // withLeases returns a semaphore's key, and the key of its leases.

@@ -97,13 +97,14 @@ var readScripts = &leaseScripts{
 		return []string{key, extend.Tagged(key) + ":" + owner + ":rwlock_timeout:1"}
 	},
 	freed: readWriteKeys,
-	renew: script.ReadRenew, release: publishing(script.ReadReleaseAll),
+	renew: renewing(script.ReadRenew, onlyStatuses), release: publishing(script.ReadReleaseAll),
 }
 
 // writeScripts renew and release the leases of many writers of a client.
 var writeScripts = &leaseScripts{
 	objects: "write locks", channel: sideNames(readWriteChannel), freed: readWriteKeys,
-	renew: script.WriteRenew, release: publishing(script.WriteReleaseAll),
+	renew: renewing(script.WriteRenew, func(r script.WriteRenewResult) ([]int64, []string) { return r.Status, r.Others }),
+	release: publishing(script.WriteReleaseAll),
 }
 
 // readWriteKeys returns a lock's own key, the beginning of its readers' side keys, and the key of its waiting writers.

@@ -139,7 +139,7 @@ func (l leasableSpinLock) Release(
 // spinScripts renew and release many spin locks of a client.
 var spinScripts = &leaseScripts{
 	objects: "spin locks", channel: sideNames(lockChannel), // on which nothing is published
-	renew: script.LockRenew,
+	renew: renewLocks,
 	release: func(
 		ctx context.Context, r backend.ScriptRunner, _ leaseKind, keys, owners, _ []string,
 	) ([]int64, error) {

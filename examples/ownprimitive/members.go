@@ -58,10 +58,14 @@ func statuses(replies []int64, err error) ([]extend.Status, error) {
 	}
 	result := make([]extend.Status, len(replies))
 	for i, reply := range replies {
-		switch result[i] = extend.Status(reply); reply {
+		switch reply {
+		case 1:
+			result[i] = extend.Done
+		case 0:
+			result[i] = extend.NotHeld
 		case -1:
 			result[i] = extend.OtherKind // Nobody waits where there is no barrier.
-		case -2:
+		default:
 			result[i] = extend.Failed
 		}
 	}

@@ -70,7 +70,7 @@ func TestDoTellsOfALoss(t *testing.T) {
 		var failed *primitives.ReleaseError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, context.Canceled, failed.Work)
-		require.EqualError(t, err, `context canceled; release lock "x": not held: lease lost`)
+		require.EqualError(t, err, `context canceled; release lock "x": not held: lease lost: the server no longer has it`)
 	})
 }
 

@@ -24,7 +24,7 @@
 //   - hasp.acquires.in_progress {hasp.kind}: acquires that have not ended: their callers wait, or their first attempt
 //     is under way. After a panic of the driver its acquires stay counted.
 //   - hasp.leases.held {hasp.kind}: leases that are held.
-//   - hasp.losses {hasp.kind}: leases that were lost.
+//   - hasp.losses {hasp.kind,hasp.reason}: leases that were lost.
 //   - hasp.renewal.lag: histogram, in seconds, of how much later than planned the watchdog sent a renewal.
 //   - hasp.renewal.failures: leases that a renewal did not renew. The watchdog tries again.
 //   - hasp.subscription.gaps: how often messages to waiters may have been missed.
@@ -37,6 +37,7 @@
 //
 //   - hasp.kind: the kind of the object as in errors, such as "lock" or "rate limiter";
 //   - hasp.contended: whether the server refused at least one attempt, because others held the object;
+//   - hasp.reason: of a loss, see primitives.LossError: "taken", "gone", "outage", "paused", "max hold" or "expired";
 //   - hasp.outcome: "acquired"; "refused" by a TryLock or TryAcquire that did not wait; "ended" if the caller's
 //     context ended first; "failed" for any other error.
 package otelhasp

@@ -12,6 +12,7 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/lease"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
@@ -104,7 +105,9 @@ func (r *reporter) begin(ctx context.Context, data trace.AcquireStart) {
 		}
 	}
 	if data.Leased {
-		r.losses.Add(ctx, 0, metric.WithAttributes(kind(data.Object)))
+		for _, reason := range primitives.LossReasons() {
+			r.losses.Add(ctx, 0, metric.WithAttributes(kind(data.Object), because(reason)))
+		}
 	}
 }
 
@@ -130,8 +133,14 @@ func (r *reporter) leaseEnd(data trace.LeaseEnd) {
 	r.held.Record(ctx, data.Held.Seconds(), labels)
 	r.leases.Add(ctx, -1, labels)
 	if errors.Is(data.Cause, primitives.ErrLost) {
-		r.losses.Add(ctx, 1, labels)
+		loss := &primitives.LossError{}
+		_ = errors.As(data.Cause, &loss)
+		r.losses.Add(ctx, 1, metric.WithAttributes(kind(data.Object), because(loss.Reason)))
 	}
+}
+
+func because(reason lease.LossReason) attribute.KeyValue {
+	return attribute.String("hasp.reason", string(reason))
 }
 
 func (r *reporter) renewal(data trace.Renewal) {

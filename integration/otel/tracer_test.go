@@ -91,7 +91,10 @@ func (r *recorded) histogram(t *testing.T, name string, of ...attribute.KeyValue
 	return 0, 0
 }
 
-var isLock = attribute.String("hasp.kind", "lock")
+var (
+	isLock = attribute.String("hasp.kind", "lock")
+	isGone = attribute.String("hasp.reason", "gone")
+)
 
 // acquires makes one acquire of each outcome, but for two that acquire.
 func acquires(t *testing.T, s *hasptest.Server, lock *primitives.Lock) {
@@ -187,11 +190,11 @@ func TestLosses(t *testing.T) {
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *recorded) {
 		lease, err := c.NewLock("orders", nil).Lock(t.Context())
 		require.NoError(t, err)
-		require.Zero(t, r.counter(t, "hasp.losses", isLock))
+		require.Zero(t, r.counter(t, "hasp.losses", isLock, isGone))
 		s.Lose("orders")
 		<-lease.Done()
 		synctest.Wait()
-		require.EqualValues(t, 1, r.counter(t, "hasp.losses", isLock))
+		require.EqualValues(t, 1, r.counter(t, "hasp.losses", isLock, isGone))
 	})
 }
 
@@ -212,7 +215,7 @@ func TestOutage(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		require.Positive(t, r.counter(t, "hasp.renewal.failures"))
 		require.Positive(t, r.counter(t, "hasp.subscription.gaps"))
-		require.EqualValues(t, 1, r.counter(t, "hasp.losses", isLock))
+		require.EqualValues(t, 1, r.counter(t, "hasp.losses", isLock, attribute.String("hasp.reason", "outage")))
 	})
 }
 

@@ -20,7 +20,7 @@
 //   - hasp_leases_held{kind}: gauge of the leases that are held.
 //   - hasp_held_seconds{kind}: histogram of the time from a grant to the end of the lease. Its count is the number of
 //     leases that have ended.
-//   - hasp_losses_total{kind}: leases that were lost.
+//   - hasp_losses_total{kind,reason}: leases that were lost.
 //   - hasp_renewal_lag_seconds: histogram of how much later than planned the watchdog sent a renewal.
 //   - hasp_renewal_failures_total: leases that a renewal did not renew. The watchdog tries again.
 //   - hasp_subscription_gaps_total: how often messages to waiters may have been missed.
@@ -32,6 +32,7 @@
 //
 //   - kind: the kind of the object as in errors, such as "lock" or "rate limiter";
 //   - contended: "true" if the server refused at least one attempt, because others held the object;
+//   - reason: of a loss, see primitives.LossError: "taken", "gone", "outage", "paused", "max hold" or "expired";
 //   - outcome: "acquired"; "refused" by a TryLock or TryAcquire that did not wait; "ended" if the caller's context
 //     ended first; "failed" for any other error.
 //

@@ -21,7 +21,7 @@ func newMetrics() *metrics {
 			"Time from the start of an acquire to its end.", waitBuckets, "kind", "contended", "outcome"),
 		held:   histograms("hasp_held_seconds", "Time from a grant to the end of the lease.", heldBuckets, "kind"),
 		leases: gauges("hasp_leases_held", "Leases that are held.", "kind"),
-		losses: counters("hasp_losses_total", "Leases that were lost.", "kind"),
+		losses: counters("hasp_losses_total", "Leases that were lost.", "kind", "reason"),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "hasp_renewal_lag_seconds", Help: "How much later than planned the watchdog sent a renewal.",
 			Buckets: lagBuckets,

@@ -75,7 +75,9 @@ func (m *metrics) begin(data trace.AcquireStart) {
 		}
 	}
 	if data.Leased {
-		m.losses.WithLabelValues(kind)
+		for _, reason := range primitives.LossReasons() {
+			m.losses.WithLabelValues(kind, string(reason))
+		}
 		m.leases.WithLabelValues(kind)
 	}
 	m.begun.Store(kind, true)
@@ -98,8 +100,15 @@ func (m *metrics) leaseEnd(data trace.LeaseEnd) {
 	m.leases.WithLabelValues(data.Object.Kind).Dec()
 	m.held.WithLabelValues(data.Object.Kind).Observe(data.Held.Seconds())
 	if errors.Is(data.Cause, primitives.ErrLost) {
-		m.losses.WithLabelValues(data.Object.Kind).Inc()
+		m.losses.WithLabelValues(data.Object.Kind, reason(data.Cause)).Inc()
 	}
+}
+
+// reason returns the label of a loss.
+func reason(cause error) string {
+	loss := &primitives.LossError{}
+	_ = errors.As(cause, &loss)
+	return string(loss.Reason)
 }
 
 func (m *metrics) renewal(data trace.Renewal) {

@@ -189,14 +189,6 @@ func (c *Core) enter() error {
 	return nil
 }
 
-// lossCause returns the reason for the end of a hold that was not released.
-func (c *Core) lossCause() error {
-	if c.work.IsClosed() {
-		return errClosed
-	}
-	return lease.ErrLost
-}
-
 // background runs work in a goroutine. Close waits for it. If the client is closed and nothing is
 // under way, background does not run work.
 func (c *Core) background(work func(context.Context)) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/listen"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // The errors of all primitives, besides those of the packages backend and lease. Package primitives has
@@ -18,6 +19,9 @@ var (
 	// program's data. The key was not changed.
 	ErrConflict = errors.New("key is in use by something else")
 )
+
+// errGone is the reason of a loss that a release has found.
+var errGone error = &lease.LossError{Reason: lease.LossGone}
 
 // errClosed means that the client is closed. It matches [backend.ErrClosed].
 var errClosed = listen.ErrClosed

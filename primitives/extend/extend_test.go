@@ -197,8 +197,11 @@ func each(
 		if err != nil {
 			return nil, err
 		}
-		status, _ := reply.Int()
-		statuses = append(statuses, extend.Status(status))
+		if isOne(reply) {
+			statuses = append(statuses, extend.Done)
+		} else {
+			statuses = append(statuses, extend.NotHeld)
+		}
 	}
 	return statuses, nil
 }

@@ -65,7 +65,7 @@ func (h *hold) Try(ctx context.Context) (Answer, error) {
 	h.token = token
 	if held = keeper.Confirm(&h.Entry); !held {
 		h.releaseInBackground(true)
-		return Answer{}, fmt.Errorf("granted too late: %w", h.object.core.lossCause())
+		return Answer{}, fmt.Errorf("granted too late: %w", h.lossCause())
 	}
 	if answer.RetryIn < time.Millisecond || answer.RetryIn > h.Lease { // Scripts return whole milliseconds, or nothing.
 		answer.RetryIn = h.Lease
@@ -168,7 +168,6 @@ var (
 	byRelease = ending{cause: lease.ErrReleased, waits: true}
 	byForget  = ending{cause: lease.ErrReleased, unsent: true}
 	byLeaving = ending{cause: lease.ErrReleased, unreached: true} // The context of the acquire ended before the grant came.
-	byLoss    = ending{cause: lease.ErrLost}
 	byClose   = ending{cause: errClosed}
 )
 
@@ -185,7 +184,7 @@ func (h *hold) end(ctx context.Context, how ending, wait lease.ReleaseWait) (err
 	case how.waits && held:
 		err = h.release(ctx, wait)
 	case how.waits:
-		err = fmt.Errorf("%w: %w", lease.ErrNotHeld, core.lossCause())
+		err = fmt.Errorf("%w: %w", lease.ErrNotHeld, h.lossCause())
 		fallthrough
 	default:
 		h.releaseInBackground(true)
@@ -216,11 +215,11 @@ func (h *hold) release(ctx context.Context, wait lease.ReleaseWait) error {
 	case err == nil && released:
 		return nil
 	case err == nil:
-		return fmt.Errorf("%w: %w", lease.ErrNotHeld, lease.ErrLost)
+		return fmt.Errorf("%w: %w", lease.ErrNotHeld, errGone)
 	case endedHold(err):
 		return err
 	case otherKind(err):
-		return fmt.Errorf("%w: %w: %w", lease.ErrNotHeld, lease.ErrLost, h.object.explain(ctx, err))
+		return fmt.Errorf("%w: %w: %w", lease.ErrNotHeld, errGone, h.object.explain(ctx, err))
 	case left, errors.Is(err, backend.ErrClosed):
 		return err
 	}
@@ -244,12 +243,24 @@ func (r *lateRelease) HandleLate(runner backend.ScriptRunner) {
 }
 
 // HandleLoss implements [renew.LossHandler].
-func (h *hold) HandleLoss() {
-	_ = h.end(context.Background(), byLoss, lease.ReleaseWait{})
-	if entry := h.object.core.opts.Logger.Check(zap.WarnLevel, "lease lost"); entry != nil {
+func (h *hold) HandleLoss(loss *lease.LossError) {
+	core := h.object.core
+	held, unrenewed := core.keeper.Ages(&h.Entry)
+	_ = h.end(context.Background(), ending{cause: h.lossCause()}, lease.ReleaseWait{})
+	if entry := core.opts.Logger.Check(zap.WarnLevel, "lease lost"); entry != nil {
+		fields := append(h.object.fields(), zap.String("owner", h.Owner), zap.Int64("token", h.token), zap.Error(loss),
+			zap.String("reason", string(loss.Reason)), zap.Duration("held", held), zap.Duration("unrenewed", unrenewed))
 		// The caller watches other leases too, and the logger may block.
-		h.object.core.background(func(context.Context) { entry.Write(h.object.fields()...) })
+		core.background(func(context.Context) { entry.Write(fields...) })
 	}
+}
+
+// lossCause returns the reason for the end of a hold that was not released.
+func (h *hold) lossCause() error {
+	if h.object.core.work.IsClosed() {
+		return errClosed
+	}
+	return h.object.core.keeper.Loss(&h.Entry)
 }
 
 // Forget implements [lease.Target].
@@ -265,7 +276,7 @@ func (h *hold) Remaining() (time.Duration, error) {
 	if left > 0 {
 		return left, nil
 	}
-	return 0, h.object.core.lossCause()
+	return 0, h.lossCause()
 }
 
 // Identity implements [lease.Target].

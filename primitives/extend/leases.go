@@ -55,12 +55,16 @@ type LeasableKind interface {
 type Status = batch.Status
 
 // The statuses of an owner after [LeasableKind.Renew] and [LeasableKind.ReleaseAll].
-const (
-	Failed    Status = batch.Failed    // the server has no result for it; the client repeats the request
-	NotHeld   Status = batch.NotHeld   // it holds nothing
-	OtherKind Status = batch.OtherKind // it holds nothing, and its key is of another kind
-	Done      Status = batch.Done      // it has a whole lease again, or it was released
+var (
+	Failed    = batch.Failed    // the server has no result for it; the client repeats the request
+	NotHeld   = batch.NotHeld   // it holds nothing
+	OtherKind = batch.OtherKind // it holds nothing, and its key is of another kind
+	Done      = batch.Done      // it has a whole lease again, or it was released
 )
+
+// TakenBy returns the status, after a renewal, of an owner whose object another owner holds. The loss then has the
+// reason [lease.LossTaken], and otherwise [lease.LossGone].
+func TakenBy(other string) Status { return batch.TakenBy(other) }
 
 // LeaseConfig configures the leases of an object.
 type LeaseConfig struct {

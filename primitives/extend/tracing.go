@@ -90,7 +90,8 @@ func (h *hold) heldFor() time.Duration {
 	if h.object.core.opts.Tracer.LeaseEnd == nil {
 		return 0
 	}
-	return h.object.core.keeper.HeldFor(&h.Entry)
+	held, _ := h.object.core.keeper.Ages(&h.Entry)
+	return held
 }
 
 // traceEnd reports the end of h, unless it was reported before.
@@ -100,12 +101,18 @@ func (h *hold) traceEnd(held time.Duration, cause, err error) {
 		return
 	}
 	if errors.Is(err, lease.ErrNotHeld) {
-		cause = errClosed
-	}
-	if errors.Is(err, lease.ErrLost) {
-		cause = lease.ErrLost
+		cause = notHeldCause(err)
 	}
 	report(trace.LeaseEnd{Object: h.object.id.Object, Held: held, Cause: cause, Err: matched(err)})
+}
+
+// notHeldCause returns why a release found that its lease had ended: its loss, or else its client was closed.
+func notHeldCause(err error) error {
+	var loss *lease.LossError
+	if errors.As(err, &loss) {
+		return loss
+	}
+	return errClosed
 }
 
 // setTraced says whether the tracer gets no end of h any more, and reports whether that was so before.

@@ -9,8 +9,8 @@ var (
 	ErrNotHeld = errors.New("not held")
 
 	// ErrLost means that a lease ended before it was released: the client could not renew it in
-	// time, or the server no longer had it. It is also the cause with which the lease's contexts
-	// end.
+	// time, or the server no longer had it. It is matched by a [*LossError], the cause with which the
+	// lease's contexts end.
 	ErrLost = errors.New("lease lost")
 
 	// ErrReleased means that a lease was released. It is also the cause with which the lease's

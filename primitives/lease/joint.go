@@ -91,17 +91,21 @@ func (j *joint) lose() error {
 	return cause
 }
 
-// lossCause returns the reason for the loss of parts.
-func (j *joint) lossCause() error {
+// lossCause returns the reason for the loss of parts: that of the first lost part, unless a client was closed.
+func (j *joint) lossCause() (cause error) {
 	for _, part := range j.Parts() {
 		if part == nil {
 			continue
 		}
-		if err := part.Err(); errors.Is(err, backend.ErrClosed) {
+		err := part.Err()
+		if errors.Is(err, backend.ErrClosed) {
 			return err
 		}
+		if errors.As(err, new(*LossError)) {
+			cause = cmp.Or(cause, err)
+		}
 	}
-	return ErrLost
+	return cmp.Or(cause, ErrLost)
 }
 
 // watch waits for the end of a part. Then it checks the joint lease, and regains that part.

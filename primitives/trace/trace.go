@@ -94,8 +94,9 @@ type LeaseEnd struct {
 	// which it begins.
 	Held time.Duration
 
-	// Cause is [github.com/hasp-go/hasp/primitives.ErrReleased], [github.com/hasp-go/hasp/primitives.ErrLost], or matches [github.com/hasp-go/hasp/backend.ErrClosed] if the client was closed. It
-	// is also ErrLost if the release finds that the server no longer has the lease.
+	// Cause is [github.com/hasp-go/hasp/primitives.ErrReleased], a [*github.com/hasp-go/hasp/primitives.LossError],
+	// or matches [github.com/hasp-go/hasp/backend.ErrClosed] if the client was closed. It is also a LossError
+	// if the release finds that the server no longer has the lease.
 	Cause error
 
 	// Err is the error of the release, if the holder has released the lease. As in [AcquireEnd], its

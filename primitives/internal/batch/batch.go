@@ -2,21 +2,41 @@
 package batch
 
 // Status is the server's answer for one owner.
-type Status int64
+type Status struct {
+	code  code
+	other string // that holds the key instead, of code taken
+}
+
+// code is a status without names. The zero says that the owner does not hold the key.
+type code int8
 
 const (
-	// Failed means that the server has no result for the owner.
-	Failed Status = -1
-	// NotHeld means that the owner does not hold the key.
-	NotHeld Status = 0
-	// Done means that the owner has a whole lease again, or was released.
-	Done Status = 1
-	// OtherKind means that the owner does not hold the key, which is of another kind.
-	OtherKind Status = 2
+	notHeld code = iota
+	failed
+	done
+	otherKind
+	taken
 )
 
+var (
+	// Failed means that the server has no result for the owner.
+	Failed = Status{code: failed}
+	// NotHeld means that the owner does not hold the key.
+	NotHeld = Status{code: notHeld}
+	// Done means that the owner has a whole lease again, or was released.
+	Done = Status{code: done}
+	// OtherKind means that the owner does not hold the key, which is of another kind.
+	OtherKind = Status{code: otherKind}
+)
+
+// TakenBy means that other holds the key instead of the owner. If other is "", it is not known.
+func TakenBy(other string) Status { return Status{taken, other} }
+
 // Lost reports whether the owner does not hold the key.
-func (s Status) Lost() bool { return s == NotHeld || s == OtherKind }
+func (s Status) Lost() bool { return s.code == notHeld || s.code == otherKind || s.code == taken }
+
+// Taken reports whether another owner holds the key, and which one.
+func (s Status) Taken() (other string, taken bool) { return s.other, s == TakenBy(s.other) }
 
 // At returns the status of the owner with index i, by the outcome of the script.
 func At(i int, statuses []Status, err error) Status {

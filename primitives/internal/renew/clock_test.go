@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // TestKeeperRemainingReadsTheClock stops the timer, as a pause of the process does. Remaining
@@ -71,4 +73,4 @@ func TestKeeperMindsBothClocks(t *testing.T) {
 
 type counter int
 
-func (c *counter) HandleLoss() { *c++ }
+func (c *counter) HandleLoss(*lease.LossError) { *c++ }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // Terms are shared by the leases of one object.
@@ -25,16 +26,30 @@ type Entry struct {
 	OnLost LossHandler
 
 	// Guarded by the keeper's mutex. Times are by the monotonic clock, unless stated otherwise.
-	first       span          // of a grant, or an extension, that lasts for a time other than Lease; zero after a renewal
-	extension   *extension    // nil: no request has set another length
-	checkAt     time.Duration // when the keeper checks the entry next, since the keeper's start
-	validFrom   instant       // when the request that granted, last renewed or shortened the lease was sent
-	grantedAt   time.Duration // when the grant was confirmed; 0: not yet
-	renewAt     time.Duration
-	deniedUntil time.Duration // until then the key counts as denied
-	index       int32         // in Keeper.entries
-	state       entryState
-	renewing    bool // a renewal is under way
+	first     span          // of a grant, or an extension, that lasts for a time other than Lease; zero after a renewal
+	checkAt   time.Duration // when the keeper checks the entry next, since the keeper's start
+	validFrom instant       // when the request that granted, last renewed or shortened the lease was sent
+	grantedAt time.Duration // when the grant was confirmed; 0: not yet
+	renewAt   time.Duration
+	rare      *rare // nil: nothing of it has happened
+	index     int32 // in Keeper.entries
+	state     entryState
+	renewing  bool // a renewal is under way
+}
+
+// rare is the part of an entry's state that few entries have.
+type rare struct {
+	extension
+	deniedUntil time.Duration    // until then the key counts as denied
+	loss        *lease.LossError // why the lease was lost; nil: it was not
+}
+
+// rarely returns the rare state of e, to be changed. The caller holds the keeper's mutex.
+func (e *Entry) rarely() *rare {
+	if e.rare == nil {
+		e.rare = &rare{}
+	}
+	return e.rare
 }
 
 // Renewer renews entries of one kind. It is the key of a map: its type must be comparable.
@@ -42,14 +57,14 @@ type Renewer interface {
 	// Renew extends the lease of each key's owner to its whole length, with one script, and returns
 	// a status for each. In a cluster the keys are in one slot.
 	Renew(
-		ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
+		ctx context.Context, r backend.ScriptRunner, keys, owners []string, length time.Duration,
 	) ([]batch.Status, error)
 }
 
 // LossHandler handles the loss of a lease.
 type LossHandler interface {
 	// HandleLoss is called once, without any mutex held. It must not block.
-	HandleLoss()
+	HandleLoss(*lease.LossError)
 }
 
 // entryState is a state of a hold. The words in brackets are methods of the keeper. Adopt leads from idle to held.
@@ -90,12 +105,19 @@ func (e *Entry) present() span {
 
 // validFor returns how long after validFrom the holder may trust its lease.
 func (e *Entry) validFor() time.Duration {
-	lasts := e.present().length - e.present().drift
-	if e.MaxHold > 0 && e.grantedAt != 0 {
-		lasts = min(lasts, e.grantedAt+e.MaxHold-e.validFrom.at)
+	if e.boundByMaxHold() {
+		return e.untilMaxHold()
 	}
-	return lasts
+	return e.present().length - e.present().drift
 }
+
+// boundByMaxHold reports whether MaxHold ends the lease first.
+func (e *Entry) boundByMaxHold() bool {
+	return e.MaxHold > 0 && e.grantedAt != 0 && e.untilMaxHold() < e.present().length-e.present().drift
+}
+
+// untilMaxHold returns how long after validFrom MaxHold ends the lease.
+func (e *Entry) untilMaxHold() time.Duration { return e.grantedAt + e.MaxHold - e.validFrom.at }
 
 // expired reports whether a held lease may have expired by now.
 func (e *Entry) expired(now instant) bool { return now.since(e.validFrom) >= e.validFor() }

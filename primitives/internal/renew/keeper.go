@@ -63,6 +63,8 @@ type Keeper struct {
 	queues  map[groupKey]*renewals // of groups that are being renewed
 	timer   *time.Timer
 	timerAt time.Duration // when timer fires, by the monotonic clock; 0: it is not armed
+	lastRun instant // when the keeper last ran, while entries are watched
+	pause   pause   // the last one
 	closed  bool
 }
 
@@ -93,6 +95,9 @@ func (k *Keeper) watch(e *Entry, as entryState, from, now instant) {
 	e.state, e.validFrom, e.grantedAt, e.renewing = as, from, 0, false
 	e.renewAt = from.at + e.present().length/3
 	e.checkAt = k.nextCheck(e, now)
+	if len(k.entries) == 0 {
+		k.lastRun = now
+	}
 	heap.Push(&k.entries, e)
 	k.arm(now)
 }
@@ -122,6 +127,7 @@ func (k *Keeper) Confirm(e *Entry) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if e.state != statePending || e.expired(now) {
+		e.rarely().loss = k.lossByClock(e, now)
 		k.remove(e, stateIdle)
 		return false
 	}
@@ -155,18 +161,18 @@ func (k *Keeper) Remaining(e *Entry) time.Duration {
 		defer k.mu.Unlock()
 		return e.validFor() - now.since(e.validFrom)
 	}
-	k.remove(e, stateLost)
+	loss := k.lose(e, k.lossByClock(e, now))
 	k.mu.Unlock()
-	e.OnLost.HandleLoss()
+	e.OnLost.HandleLoss(loss)
 	return 0
 }
 
-// HeldFor returns the time since the grant of e, which was confirmed.
-func (k *Keeper) HeldFor(e *Entry) time.Duration {
+// Ages returns the time since the grant of e, which was confirmed, and since its last renewal.
+func (k *Keeper) Ages(e *Entry) (held, unrenewed time.Duration) {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return now.at - e.grantedAt
+	return now.at - e.grantedAt, now.since(e.validFrom)
 }
 
 // Overdue returns how many held leases were last renewed so long ago that the next renewal is late by more than the

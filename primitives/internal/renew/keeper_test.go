@@ -18,9 +18,10 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
-const lease = 30 * time.Second
+const length = 30 * time.Second
 
 func TestKeeperRenewsTenThousandInAHundredScripts(t *testing.T) {
 	t.Parallel()
@@ -58,7 +59,7 @@ func TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines(t *testing.T) {
 			entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))
 			silent.acquire(t, k, fmt.Sprint("silent", i))
 		}
-		time.Sleep(10 * lease)
+		time.Sleep(10 * length)
 		for _, e := range entries {
 			require.Positive(t, k.Remaining(&e.Entry))
 			require.Zero(t, e.losses())
@@ -87,7 +88,7 @@ func TestKeeperDoesNotRenewWhatEndedInTheQueue(t *testing.T) {
 			require.True(t, k.End(&e.Entry))
 			ended = append(ended, e.Key)
 		}
-		time.Sleep(10 * lease)
+		time.Sleep(10 * length)
 		require.Greater(t, s.renewed(), 3900)
 		s.set(func() {
 			for _, keys := range s.sent {
@@ -124,7 +125,7 @@ func TestKeeperKeepsABatchThatIsRefusedWhole(t *testing.T) {
 			for i := range 100 {
 				s.acquire(t, k, fmt.Sprint("key", i))
 			}
-			time.Sleep(lease)
+			time.Sleep(length)
 			require.Positive(t, s.scripts())
 			require.LessOrEqual(t, s.scripts(), 10)
 		})
@@ -180,16 +181,24 @@ func TestKeeperLosesOnlyWhatIsNotHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{statuses: map[string]batch.Status{
-			"gone": batch.NotHeld, "other": batch.OtherKind, "wrong": batch.Failed,
+			"gone": batch.NotHeld, "other": batch.OtherKind, "taken": batch.TakenBy("a:1"), "wrong": batch.Failed,
 		}}
 		k := s.keeper(t)
 		good, gone, wrong := s.acquire(t, k, "good"), s.acquire(t, k, "gone"), s.acquire(t, k, "wrong")
-		other := s.acquire(t, k, "other")
-		losses := func() []int { return []int{good.losses(), gone.losses(), other.losses(), wrong.losses()} }
+		other, taken := s.acquire(t, k, "other"), s.acquire(t, k, "taken")
+		losses := func() []int {
+			return []int{good.losses(), gone.losses(), other.losses(), taken.losses(), wrong.losses()}
+		}
 		time.Sleep(11 * time.Second)
-		require.Equal(t, []int{0, 1, 1, 0}, losses())
-		time.Sleep(2 * lease)
-		require.Equal(t, []int{0, 1, 1, 1}, losses())
+		require.Equal(t, []int{0, 1, 1, 1, 0}, losses())
+		time.Sleep(2 * length)
+		require.Equal(t, []int{0, 1, 1, 1, 1}, losses())
+		require.Equal(t, &lease.LossError{Reason: lease.LossTaken, Holder: "a:1"}, taken.loss)
+		for _, e := range []*testEntry{gone, other} {
+			require.Equal(t, &lease.LossError{Reason: lease.LossGone}, e.loss)
+		}
+		require.Equal(t, &lease.LossError{Reason: lease.LossOutage}, wrong.loss)
+		require.Equal(t, wrong.loss, k.Loss(&wrong.Entry))
 	})
 }
 
@@ -210,13 +219,13 @@ func TestKeeperRenewsBesideDeniedKeys(t *testing.T) {
 			for i := range 100 {
 				entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))
 			}
-			time.Sleep(lease/3 + time.Second)
+			time.Sleep(length/3 + time.Second)
 			first := s.scripts()
 			require.Greater(t, first, c.denied)
 			require.LessOrEqual(t, first, c.search)
-			time.Sleep(lease/3 - 2*time.Second)
+			time.Sleep(length/3 - 2*time.Second)
 			require.LessOrEqual(t, s.scripts(), first+8)
-			time.Sleep(lease)
+			time.Sleep(length)
 			require.LessOrEqual(t, s.scripts(), first+c.search+20)
 			for i, e := range entries {
 				require.Equal(t, s.forbidden[fmt.Sprint("key", i)], e.losses() == 1, "key%d", i)
@@ -232,10 +241,10 @@ func TestKeeperRenewsAKeyThatIsDeniedNoMore(t *testing.T) {
 		s := &server{forbidden: map[string]bool{"for now": true, "for good": true}}
 		k := s.keeper(t)
 		forNow, forGood := s.acquire(t, k, "for now"), s.acquire(t, k, "for good")
-		time.Sleep(lease/3 + time.Second)
+		time.Sleep(length/3 + time.Second)
 		require.Equal(t, 3, s.scripts())
 		s.set(func() { s.forbidden = map[string]bool{"for good": true} })
-		time.Sleep(2 * lease)
+		time.Sleep(2 * length)
 		require.Zero(t, forNow.losses())
 		require.Equal(t, 1, forGood.losses())
 	})
@@ -263,7 +272,7 @@ func TestKeeperLogMayBlock(t *testing.T) {
 		s.set(func() { s.statuses["gone"] = batch.NotHeld })
 		<-gone.lost
 		<-denied.lost
-		time.Sleep(2 * lease)
+		time.Sleep(2 * length)
 		require.Zero(t, good.losses())
 		require.Positive(t, k.Remaining(&good.Entry))
 	})
@@ -277,7 +286,7 @@ func TestKeeperLateRenewalDoesNotRevive(t *testing.T) {
 		k := s.keeper(t)
 		e := s.acquire(t, k, "key")
 		<-e.lost
-		time.Sleep(2 * lease)
+		time.Sleep(2 * length)
 		require.Equal(t, 1, e.losses())
 		require.Zero(t, k.Remaining(&e.Entry))
 	})
@@ -317,7 +326,7 @@ func TestKeeperLearnsThatSlotsMatter(t *testing.T) {
 		require.Equal(t, 1+2, s.scripts())
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 1+2+2, s.scripts())
-		time.Sleep(2 * lease)
+		time.Sleep(2 * length)
 		for _, e := range entries {
 			require.Zero(t, e.losses())
 			require.Positive(t, k.Remaining(&e.Entry))
@@ -336,7 +345,7 @@ func TestKeeperCloseReturnsWhatIsHeld(t *testing.T) {
 		time.Sleep(15 * time.Second) // A renewal hangs.
 		require.Equal(t, []*renew.Entry{&e.Entry}, k.Close())
 		require.False(t, k.Confirm(&begun.Entry))
-		time.Sleep(2 * lease)
+		time.Sleep(2 * length)
 		require.Zero(t, e.losses())
 	})
 }
@@ -394,7 +403,7 @@ func (s *server) keeper(t *testing.T) *renew.Keeper {
 func (s *server) newEntry(key string) *testEntry {
 	e := &testEntry{lost: make(chan struct{})}
 	e.Entry = renew.Entry{
-		Key: key, Owner: "owner", Terms: &renew.Terms{Lease: lease, ClockDrift: lease / 10, Renewer: s}, OnLost: e,
+		Key: key, Owner: "owner", Terms: &renew.Terms{Lease: length, ClockDrift: length / 10, Renewer: s}, OnLost: e,
 	}
 	return e
 }
@@ -462,13 +471,14 @@ type testEntry struct {
 	renew.Entry
 	mu    sync.Mutex
 	count int
+	loss  *lease.LossError
 	lost  chan struct{}
 }
 
-func (e *testEntry) HandleLoss() {
+func (e *testEntry) HandleLoss(loss *lease.LossError) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.count++
+	e.count, e.loss = e.count+1, loss
 	close(e.lost)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // extension is what the keeper knows of the requests that set the length of one entry's lease. The
@@ -38,8 +39,8 @@ func (k *Keeper) Extend(
 		k.failExtension(e, err)
 		return batch.Failed, err
 	}
-	if k.settleRefresh(e, statuses[0], sent) {
-		e.OnLost.HandleLoss()
+	if loss := k.settleRefresh(e, statuses[0], sent); loss != nil {
+		e.OnLost.HandleLoss(loss)
 	}
 	return statuses[0], nil
 }
@@ -50,10 +51,7 @@ func (k *Keeper) beginExtension(e *Entry, to span) (sent instant) {
 	sent = k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e.extension == nil {
-		e.extension = &extension{}
-	}
-	x := e.extension
+	x := &e.rarely().extension
 	if x.unanswered == 0 || to.length < x.shortest.length {
 		x.shortest = to
 	}
@@ -71,29 +69,28 @@ func (k *Keeper) failExtension(e *Entry, err error) {
 	if !backend.MayHaveRun(err) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		e.extension.unanswered--
+		e.rare.unanswered--
 	}
 }
 
-// settleRefresh reports whether e is lost. Its grant was confirmed before the request was sent,
+// settleRefresh returns why e is lost, or nil if it is not. Its grant was confirmed before the request was sent,
 // even if a coarse clock shows the same time for both.
-func (k *Keeper) settleRefresh(e *Entry, status batch.Status, sent instant) bool {
+func (k *Keeper) settleRefresh(e *Entry, status batch.Status, sent instant) *lease.LossError {
 	now := k.now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	e.extension.unanswered--
-	if k.settleOne(e, status, sent, now) {
-		return true
+	e.rare.unanswered--
+	if loss := k.settleOne(e, status, sent, now); loss != nil {
+		return loss
 	}
-	lost := e.state == stateHeld && status.Lost()
 	switch {
-	case lost:
-		k.remove(e, stateLost)
+	case e.state == stateHeld && status.Lost():
+		return k.lose(e, lossOnServer(status))
 	case e.state == stateHeld && status == batch.Done && e.validFrom == sent:
-		e.first = e.extension.shortest
+		e.first = e.rare.shortest
 		k.plan(e, now)
 	}
-	return lost
+	return nil
 }
 
 // MayLast returns the longest time for which the lease of e may last on the server, from a request
@@ -101,8 +98,8 @@ func (k *Keeper) settleRefresh(e *Entry, status batch.Status, sent instant) bool
 func (k *Keeper) MayLast(e *Entry) time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e.extension == nil {
+	if e.rare == nil {
 		return e.Lease
 	}
-	return max(e.Lease, e.extension.longest)
+	return max(e.Lease, e.rare.longest)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // groupKey is equal for entries that one script can renew together.
@@ -22,7 +23,7 @@ type groupKey struct {
 
 func (k *Keeper) groupKeyOf(e *Entry, now instant) groupKey {
 	group := groupKey{
-		renewer: e.Renewer, lease: e.Lease, present: e.present().length, denied: now.at < e.deniedUntil,
+		renewer: e.Renewer, lease: e.Lease, present: e.present().length, denied: e.rare != nil && now.at < e.rare.deniedUntil,
 	}
 	if k.bySlot.Load() {
 		group.slot = backend.Slot(e.Key)
@@ -91,9 +92,7 @@ func (k *Keeper) renewOnce(
 	}
 	lost, failed := k.settle(entries, sent, statuses, err)
 	r.Failed += failed
-	for _, e := range lost {
-		e.OnLost.HandleLoss()
-	}
+	reportLosses(lost)
 	return nil, err
 }
 
@@ -123,13 +122,13 @@ func (k *Keeper) split(entries []*Entry) bool {
 // many watched entries were not renewed.
 func (k *Keeper) settle(
 	entries []*Entry, sent instant, statuses []batch.Status, err error,
-) (lost []*Entry, failed int) {
+) (lost []lostEntry, failed int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
 	if len(entries) == 1 && errors.Is(err, backend.ErrKeyDenied) {
 		// Meanwhile it is renewed separately, so the other entries need not be halved again.
-		entries[0].deniedUntil = now.at + entries[0].present().length/3
+		entries[0].rarely().deniedUntil = now.at + entries[0].present().length/3
 	}
 	for i, e := range entries {
 		status := batch.At(i, statuses, err)
@@ -137,23 +136,25 @@ func (k *Keeper) settle(
 		if status == batch.Failed && (e.state == statePending || e.state == stateHeld) {
 			failed++
 		}
-		if k.settleOne(e, status, sent, now) {
-			lost = append(lost, e)
+		if loss := k.settleOne(e, status, sent, now); loss != nil {
+			lost = append(lost, lostEntry{e, loss})
 		}
 	}
 	return lost, failed
 }
 
-// settleOne reports whether e is lost. A reply that comes after the lease expired does not renew it.
+// settleOne returns why e is lost, or nil if it is not. A reply that comes after the lease expired does not renew it.
 // A loss counts only from a renewal that was sent after the grant was confirmed.
-func (k *Keeper) settleOne(e *Entry, status batch.Status, sent, now instant) bool {
+func (k *Keeper) settleOne(e *Entry, status batch.Status, sent, now instant) *lease.LossError {
 	if e.state != stateHeld && e.state != statePending {
-		return false
+		return nil
 	}
 	granted := e.state == stateHeld
-	if granted && (e.expired(now) || status.Lost() && sent.at > e.grantedAt) {
-		k.remove(e, stateLost)
-		return true
+	if granted && status.Lost() && sent.at > e.grantedAt {
+		return k.lose(e, lossOnServer(status))
+	}
+	if granted && e.expired(now) {
+		return k.lose(e, k.lossByClock(e, now))
 	}
 	e.renewAt = now.at + e.present().length/10
 	if status == batch.Done && sent.at >= e.validFrom.at {
@@ -161,5 +162,5 @@ func (k *Keeper) settleOne(e *Entry, status batch.Status, sent, now instant) boo
 		e.renewAt = sent.at + e.Lease/3
 	}
 	k.plan(e, now)
-	return false
+	return nil
 }

@@ -43,7 +43,7 @@ func TestKeeperReportsLag(t *testing.T) {
 		for i := range 3250 {
 			s.acquire(t, k, fmt.Sprint("key", i))
 		}
-		time.Sleep(lease/3 + 5*time.Second)
+		time.Sleep(length/3 + 5*time.Second)
 		require.Len(t, r.list(), 33)
 		for i, renewal := range r.list() {
 			want := renew.Renewal{Leases: 100, Took: time.Second}
@@ -70,7 +70,7 @@ func TestKeeperReportsFailures(t *testing.T) {
 			s.acquire(t, k, fmt.Sprint("key", i))
 			time.Sleep(time.Millisecond) // A loss counts from a renewal that is later than the grant.
 		}
-		time.Sleep(lease / 3)
+		time.Sleep(length / 3)
 		all := r.list()
 		require.Len(t, all, 1)
 		require.Equal(t, 10, all[0].Leases)

@@ -112,7 +112,7 @@ func (k *Keeper) arm(now instant) {
 
 // round has the results of a tick.
 type round struct {
-	lost []*Entry
+	lost []lostEntry
 	due  map[groupKey][]*Entry // to be renewed, the oldest first
 }
 
@@ -120,19 +120,13 @@ type round struct {
 func (k *Keeper) tick() {
 	r := round{due: make(map[groupKey][]*Entry)}
 	for k.check(k.now(), &r) == checksAtOnce {
-		r.reportLosses()
+		reportLosses(r.lost)
+		r.lost = nil
 	}
-	r.reportLosses()
+	reportLosses(r.lost)
 	for group, entries := range r.due {
 		k.enqueue(group, entries)
 	}
-}
-
-func (r *round) reportLosses() {
-	for _, e := range r.lost {
-		e.OnLost.HandleLoss()
-	}
-	r.lost = nil
 }
 
 // check checks up to checksAtOnce entries, and returns how many. It stops watching lost entries,
@@ -145,6 +139,7 @@ func (k *Keeper) check(now instant, r *round) (checked int) {
 		return 0
 	}
 	k.followClocks(now)
+	k.noteRun(now)
 	until := now.at - k.start.at
 	for ; checked < checksAtOnce && len(k.entries) > 0 && k.entries[0].checkAt <= until; checked++ {
 		k.checkFirst(now, r)
@@ -162,8 +157,7 @@ func (k *Keeper) check(now instant, r *round) (checked int) {
 func (k *Keeper) checkFirst(now instant, r *round) {
 	e := k.entries[0]
 	if e.state == stateHeld && e.expired(now) {
-		k.remove(e, stateLost)
-		r.lost = append(r.lost, e)
+		r.lost = append(r.lost, lostEntry{e, k.lose(e, k.lossByClock(e, now))})
 		return
 	}
 	if e.Renewer != nil && !e.renewing && k.renewalTime(e) <= now.at-k.start.at {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // TestKeeperChecksWhatIsDue holds a hundred thousand leases of 30 s beside three of 100 ms, and counts what ticks check:
@@ -101,7 +102,7 @@ func hold(t *testing.T, k *Keeper, key string, lease time.Duration) *Entry {
 
 type lossFunc func()
 
-func (f lossFunc) HandleLoss() { f() }
+func (f lossFunc) HandleLoss(*lease.LossError) { f() }
 
 // unanswered is a renewer whose renewals are never answered.
 type unanswered struct{}

@@ -14,6 +14,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // TestKeeperRandomSchedules watches leases over links that are slow and lose requests and replies, on
@@ -103,7 +104,7 @@ func (w *randomWorld) chance(n int) bool {
 func (w *randomWorld) travel() {
 	d := w.upTo(time.Second)
 	if w.chance(6) {
-		d += w.upTo(lease)
+		d += w.upTo(length)
 	}
 	time.Sleep(d)
 }
@@ -112,7 +113,7 @@ func (w *randomWorld) travel() {
 func (w *randomWorld) watch(key string) {
 	e := &expectation{randomWorld: w, begun: time.Now()}
 	e.entry = renew.Entry{
-		Key: key, Terms: &renew.Terms{Lease: lease, ClockDrift: lease / 10, Renewer: w}, OnLost: e,
+		Key: key, Terms: &renew.Terms{Lease: length, ClockDrift: length / 10, Renewer: w}, OnLost: e,
 	}
 	w.mu.Lock()
 	w.leases[key] = e
@@ -120,16 +121,16 @@ func (w *randomWorld) watch(key string) {
 	w.keeper.Begin(&e.entry)
 	w.travel()
 	w.mu.Lock()
-	e.server = time.Now().Add(lease)
+	e.server = time.Now().Add(length)
 	w.mu.Unlock()
 	w.travel()
 	if !e.confirm() {
 		return
 	}
 	deleted := w.chance(3)
-	end, deletion := time.Now().Add(w.upTo(4*lease)), time.Now().Add(w.upTo(4*lease))
+	end, deletion := time.Now().Add(w.upTo(4*length)), time.Now().Add(w.upTo(4*length))
 	for time.Now().Before(end) && e.check() {
-		time.Sleep(w.upTo(lease / 20))
+		time.Sleep(w.upTo(length / 20))
 		if deleted && time.Now().After(deletion) {
 			e.change(func() { e.server = time.Time{} })
 		}
@@ -149,12 +150,12 @@ func (e *expectation) change(do func()) {
 // confirm is the arrival of the grant, which is good unless it is too late.
 func (e *expectation) confirm() bool {
 	now := time.Now()
-	good := now.Before(e.begun.Add(lease - lease/10))
+	good := now.Before(e.begun.Add(length - length/10))
 	e.change(func() {
 		if e.granted = now; e.sent.IsZero() {
 			e.sent = e.begun
 		}
-		e.validUntil = e.sent.Add(lease - lease/10)
+		e.validUntil = e.sent.Add(length - length/10)
 		good = now.Before(e.validUntil)
 	})
 	if got := e.keeper.Confirm(&e.entry); got != good {
@@ -182,14 +183,14 @@ func (e *expectation) check() bool {
 		e.t.Errorf("the keeper trusts it for %v, want %v", remaining, want)
 	}
 	// What was deleted it learns of by its next renewal.
-	if left := time.Until(e.server) - lease/10; !e.server.IsZero() && remaining > max(0, left) {
+	if left := time.Until(e.server) - length/10; !e.server.IsZero() && remaining > max(0, left) {
 		e.t.Errorf("the keeper trusts it for %v, the server keeps it for %v more", remaining, left)
 	}
 	return remaining > 0
 }
 
 // HandleLoss implements [renew.LossHandler].
-func (e *expectation) HandleLoss() {
+func (e *expectation) HandleLoss(*lease.LossError) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if now := time.Now(); !e.gone && now.Before(e.validUntil) {
@@ -243,7 +244,7 @@ func (w *randomWorld) renew(keys []string) []batch.Status {
 	statuses := make([]batch.Status, len(keys))
 	for i, key := range keys {
 		if e := w.leases[key]; time.Now().Before(e.server) {
-			e.server, statuses[i] = time.Now().Add(lease), batch.Done
+			e.server, statuses[i] = time.Now().Add(length), batch.Done
 		}
 	}
 	return statuses
@@ -251,12 +252,12 @@ func (w *randomWorld) renew(keys []string) []batch.Status {
 
 // due checks that now it is not too late to send a renewal.
 func (e *expectation) due(now time.Time) {
-	latest := e.begun.Add(lease / 3)
+	latest := e.begun.Add(length / 3)
 	if !e.sent.IsZero() {
-		latest = e.sent.Add(lease / 3)
+		latest = e.sent.Add(length / 3)
 	}
 	if !e.tried.IsZero() && !e.worked {
-		latest = e.tried.Add(lease / 10)
+		latest = e.tried.Add(length / 10)
 	}
 	if latest.Before(e.tried) {
 		latest = e.tried
@@ -274,7 +275,7 @@ func (e *expectation) answered(sent time.Time, renewed, notHeld bool) {
 	case e.gone, !e.granted.IsZero() && !now.Before(e.validUntil):
 	case renewed:
 		e.sent = sent
-		e.validUntil = sent.Add(lease - lease/10)
+		e.validUntil = sent.Add(length - length/10)
 	case notHeld && !e.granted.IsZero() && sent.After(e.granted):
 		e.validUntil = now
 	}

@@ -85,7 +85,7 @@ func FuzzNumbers(f *testing.F) {
 		requireDecoded(t, true, want.Token, count, err)
 		require.Equal(t, some, ok)
 		list := answers{backend.ArrayReply([]backend.Reply{number(n, asText), number(ms, !asText)})}
-		statuses, err := script.LockRenew(ctx, list, []string{"k"}, time.Second, []string{"o"})
+		statuses, err := script.CountingRenew(ctx, list, []string{"k"}, time.Second, []string{"o"})
 		requireDecoded(t, true, []int64{n, ms}, statuses, err)
 	})
 }
@@ -116,7 +116,7 @@ func FuzzShapes(f *testing.F) {
 		if shape != backend.KindNil {
 			requireDecoded(t, scalar, value, count, err)
 		}
-		statuses, err := script.LockRenew(t.Context(), a, []string{"k"}, time.Second, []string{"o"})
+		statuses, err := script.CountingRenew(t.Context(), a, []string{"k"}, time.Second, []string{"o"})
 		require.Equal(t, shape == backend.KindArray && (isNumber || len(items) == 0), err == nil)
 		if err == nil {
 			require.Len(t, statuses, len(items))

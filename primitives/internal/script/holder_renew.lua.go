@@ -14,24 +14,32 @@ import (
 
 var holderRenewScript = backend.Script{
 	Name: "holder_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "4499800abad20198dc230c43af466b5c62e6460a",
+	SHA1: "b5d57db336422ec718feaed43856826c2aa3b6ba",
 	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
 
 
-local status = {}
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, owner in ipairs(owners) do
+
+local status, others = {}, {}
+local function lost(reply, lock, others) local size = reply == 0 and redis.pcall('hlen', lock) if type(size) ~= 'number' or size == 0 then if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end local fields = size < 9 and redis.pcall('hgetall', lock) or {} local name = fields[1] == 'mode' and fields[3] or fields[1] or '' others[#others + 1] = string.gsub(name, ':write$', '') return 3 end for i, owner in ipairs(owners) do
   local lock, holder = keys[2 * i - 1], keys[2 * i]
   local held = redis.pcall('hexists', lock, owner)
   if held == 1 then
     redis.call('pexpire', holder, lease)
   end
-  status[i] = held == 1 and redis.call('pexpire', lock, lease) or fault(held)
+  status[i] = held == 1 and redis.call('pexpire', lock, lease) or lost(held, lock, others)
 end
-return status
+return {status, others}
 `,
+}
+
+// HolderRenewResult is what [HolderRenew] returns.
+type HolderRenewResult struct {
+	// per owner: 1 renewed, 0 held by nobody, 3 held by another, -1 not a lock, -2 refused
+	Status []int64
+	Others []string // of each status 3: that owner
 }
 
 // HolderRenew extends the lease of each lock that its owner holds to a whole lease, and the
@@ -41,15 +49,18 @@ return status
 //   - keys: any kind of keys; in pairs: the lock, and the description of its holder
 //   - lease: milliseconds
 //   - owners: one per pair
-//   - returns status: per owner: 1 renewed, 0 not held by it, -1 not a lock, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func HolderRenew(
 	ctx context.Context, r backend.ScriptRunner,
 	keys []string, lease time.Duration, owners []string,
-) (status []int64, err error) {
+) (HolderRenewResult, error) {
 	c := scriptcall.Call{Script: &holderRenewScript}
 	c.NotEmpty("keys", len(keys))
 	words := slices.Concat(keys, []string{c.Milliseconds("lease", lease)}, owners)
-	return scriptcall.Values(c.Run(ctx, r, len(keys), words), "status", backend.Reply.Int)
+	out := c.Run(ctx, r, len(keys), words).Tuple(2)
+	var result HolderRenewResult
+	result.Status = scriptcall.NextList(&out, "status", backend.Reply.Int)
+	result.Others = scriptcall.NextList(&out, "others", backend.Reply.Text)
+	return scriptcall.All(result, out)
 }

@@ -4,12 +4,13 @@
 ---@key locks hash...       owner -> hold count
 ---@arg lease milliseconds
 ---@arg owners string... per locks
----@return int[] status     per lock: 1 renewed, 0 not held by its owner, -1 not a lock, -2 refused
+---@return int[] status     per lock: 1 renewed, 0 held by nobody, 3 held by another, -1 not a lock, -2 refused
+---@return string[] others  of each status 3: that owner
 ---@retry safe
----@include fault.lua
-local status = {}
+---@include lost.lua
+local status, others = {}, {}
 for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
-  status[i] = held == 1 and redis.call('pexpire', lock, lease) or fault(held)
+  status[i] = held == 1 and redis.call('pexpire', lock, lease) or lost(held, lock, others)
 end
-return status
+return {status, others}

@@ -14,20 +14,28 @@ import (
 
 var lockRenewScript = backend.Script{
 	Name: "lock_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "dac03a89374e4a030cfdee6b53eb12aebcce8b73",
+	SHA1: "0082d29e792469793f6dc4f7db7d30f21fae6956",
 	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
 
 
-local status = {}
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, lock in ipairs(locks) do
+
+local status, others = {}, {}
+local function lost(reply, lock, others) local size = reply == 0 and redis.pcall('hlen', lock) if type(size) ~= 'number' or size == 0 then if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end local fields = size < 9 and redis.pcall('hgetall', lock) or {} local name = fields[1] == 'mode' and fields[3] or fields[1] or '' others[#others + 1] = string.gsub(name, ':write$', '') return 3 end for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i])
-  status[i] = held == 1 and redis.call('pexpire', lock, lease) or fault(held)
+  status[i] = held == 1 and redis.call('pexpire', lock, lease) or lost(held, lock, others)
 end
-return status
+return {status, others}
 `,
+}
+
+// LockRenewResult is what [LockRenew] returns.
+type LockRenewResult struct {
+	// per lock: 1 renewed, 0 held by nobody, 3 held by another, -1 not a lock, -2 refused
+	Status []int64
+	Others []string // of each status 3: that owner
 }
 
 // LockRenew extends the lease of each lock that its owner holds to a whole lease. Each lock has
@@ -36,16 +44,19 @@ return status
 //   - locks: hash keys; owner -> hold count
 //   - lease: milliseconds
 //   - owners: one for each of locks
-//   - returns status: per lock: 1 renewed, 0 not held by its owner, -1 not a lock, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func LockRenew(
 	ctx context.Context, r backend.ScriptRunner,
 	locks []string, lease time.Duration, owners []string,
-) (status []int64, err error) {
+) (LockRenewResult, error) {
 	c := scriptcall.Call{Script: &lockRenewScript}
 	c.NotEmpty("locks", len(locks))
 	c.SameLength("owners", len(owners), "locks", len(locks))
 	words := slices.Concat(locks, []string{c.Milliseconds("lease", lease)}, owners)
-	return scriptcall.Values(c.Run(ctx, r, len(locks), words), "status", backend.Reply.Int)
+	out := c.Run(ctx, r, len(locks), words).Tuple(2)
+	var result LockRenewResult
+	result.Status = scriptcall.NextList(&out, "status", backend.Reply.Int)
+	result.Others = scriptcall.NextList(&out, "others", backend.Reply.Text)
+	return scriptcall.All(result, out)
 }

@@ -4,16 +4,19 @@
 ---@key holders string...   owner
 ---@arg lease milliseconds
 ---@arg owners string... per holders
----@return int[] status     per mutex: 1 renewed, 0 not held by its owner, -1 not a mutex, -2 refused
+---@return int[] status     per mutex: 1 renewed, 0 held by nobody, 3 held by another, -1 not a mutex, -2 refused
+---@return string[] others  of each status 3: that owner
 ---@retry safe
 ---@include fault.lua
-local status = {}
+local status, others = {}, {}
 for i, holder in ipairs(holders) do
   local held = redis.pcall('get', holder)
   if held == owners[i] then
     status[i] = redis.call('pexpire', holder, lease)
+  elseif type(held) == 'string' then
+    status[i], others[#others + 1] = 3, held
   else
     status[i] = type(held) == 'table' and fault(held) or 0
   end
 end
-return status
+return {status, others}

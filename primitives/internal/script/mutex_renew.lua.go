@@ -14,24 +14,34 @@ import (
 
 var mutexRenewScript = backend.Script{
 	Name: "mutex_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "4dfa434467913882f9298b941bb8f65f6ea7cf49",
+	SHA1: "c58c3b0048d002aab12c53be3d4462beba75d018",
 	Source: "\n\n\n" + `local holders = {} for i = 1, #KEYS do holders[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #holders do owners[i] = ARGV[1 + i] end
 
 
 
-local status = {}
+
+local status, others = {}, {}
 local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, holder in ipairs(holders) do
   local held = redis.pcall('get', holder)
   if held == owners[i] then
     status[i] = redis.call('pexpire', holder, lease)
+  elseif type(held) == 'string' then
+    status[i], others[#others + 1] = 3, held
   else
     status[i] = type(held) == 'table' and fault(held) or 0
   end
 end
-return status
+return {status, others}
 `,
+}
+
+// MutexRenewResult is what [MutexRenew] returns.
+type MutexRenewResult struct {
+	// per mutex: 1 renewed, 0 held by nobody, 3 held by another, -1 not a mutex, -2 refused
+	Status []int64
+	Others []string // of each status 3: that owner
 }
 
 // MutexRenew extends the hold of each owner that holds its mutex to a whole lease. Each owner
@@ -40,16 +50,19 @@ return status
 //   - holders: string keys; owner
 //   - lease: milliseconds
 //   - owners: one for each of holders
-//   - returns status: per mutex: 1 renewed, 0 not held by its owner, -1 not a mutex, -2 refused
 //
 // The script may write, and may be run again if its reply was lost.
 func MutexRenew(
 	ctx context.Context, r backend.ScriptRunner,
 	holders []string, lease time.Duration, owners []string,
-) (status []int64, err error) {
+) (MutexRenewResult, error) {
 	c := scriptcall.Call{Script: &mutexRenewScript}
 	c.NotEmpty("holders", len(holders))
 	c.SameLength("owners", len(owners), "holders", len(holders))
 	words := slices.Concat(holders, []string{c.Milliseconds("lease", lease)}, owners)
-	return scriptcall.Values(c.Run(ctx, r, len(holders), words), "status", backend.Reply.Int)
+	out := c.Run(ctx, r, len(holders), words).Tuple(2)
+	var result MutexRenewResult
+	result.Status = scriptcall.NextList(&out, "status", backend.Reply.Int)
+	result.Others = scriptcall.NextList(&out, "others", backend.Reply.Text)
+	return scriptcall.All(result, out)
 }

@@ -1,0 +1,129 @@
+package primitives_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestReasonsOfALoss loses a lease in each way that a client can tell: the lease, its context, its release, the log and
+// the tracer have the same reason. TestLossByClock has the pause of a process.
+func TestReasonsOfALoss(t *testing.T) {
+	t.Parallel()
+	fixed := &primitives.LockOptions{Lease: 10 * time.Second}
+	for name, c := range map[string]struct {
+		opts *primitives.LockOptions
+		lose func(s *server)
+		want primitives.LossError
+		text string
+	}{
+		"Taken": {
+			lose: func(s *server) { s.steal("x") },
+			want: primitives.LossError{Reason: primitives.LossTaken, Holder: another},
+			text: "lease lost: held by " + another,
+		},
+		"Described": {
+			opts: &primitives.LockOptions{Metadata: "report"},
+			lose: func(s *server) { s.steal("x") },
+			want: primitives.LossError{Reason: primitives.LossTaken, Holder: another},
+			text: "lease lost: held by " + another,
+		},
+		"Gone": {
+			lose: func(s *server) { s.lose("x") },
+			want: primitives.LossError{Reason: primitives.LossGone},
+			text: "lease lost: the server no longer has it",
+		},
+		"Outage": {
+			lose: func(s *server) { s.faultOf("lock_renew", fault{lost: true}) },
+			want: primitives.LossError{Reason: primitives.LossOutage},
+			text: "lease lost: not renewed in time",
+		},
+		"MaxHold": {
+			opts: &primitives.LockOptions{MaxHold: time.Minute}, lose: func(*server) {},
+			want: primitives.LossError{Reason: primitives.LossMaxHold},
+			text: "lease lost: MaxHold has passed",
+		},
+		"Expired": {
+			opts: fixed, lose: func(*server) {},
+			want: primitives.LossError{Reason: primitives.LossExpired},
+			text: "lease lost: its length has passed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, r := newServer(t), &recorder{}
+				log, logged := observer.New(zap.WarnLevel)
+				client := s.client(t, &primitives.Options{Logger: zap.New(log), Tracer: r.tracer()})
+				lease, err := client.NewLock("x", c.opts).Lock(t.Context())
+				require.NoError(t, err)
+				ctx := lease.Context(t.Context())
+				c.lose(s)
+				<-ctx.Done()
+				synctest.Wait()
+
+				for _, err := range []error{context.Cause(ctx), lease.Err(), lease.Release(t.Context()), taken(r, &r.leases)[0].Cause} {
+					var loss *primitives.LossError
+					require.ErrorAs(t, err, &loss)
+					require.Equal(t, &c.want, loss)
+					require.ErrorIs(t, err, primitives.ErrLost)
+					require.ErrorIs(t, err, c.want.Reason)
+					require.Contains(t, err.Error(), c.text)
+				}
+				entries := logged.FilterMessage("lease lost").All()
+				require.Len(t, entries, 1)
+				fields := entries[0].ContextMap()
+				require.Equal(t, string(c.want.Reason), fields["reason"])
+				require.Equal(t, c.text, fields["error"])
+				require.Equal(t, lease.Token(), fields["token"])
+				require.Equal(t, lease.Owner(), fields["owner"])
+				require.LessOrEqual(t, fields["unrenewed"], fields["held"])
+			})
+		})
+	}
+}
+
+// TestTakenLocks has another client take each kind of lock while its key was missing: the loss names the owner. Of
+// kinds with several owners nobody can say who has a lost owner's place.
+func TestTakenLocks(t *testing.T) {
+	t.Parallel()
+	type acquire = func(context.Context) (*primitives.Lease, error)
+	all := func(c *primitives.Client) map[string]acquire {
+		rw, permits := c.NewReadWriteLock("x", nil), c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 1})
+		return map[string]acquire{
+			"lock": c.NewLock("x", nil).Lock, "fenced": c.NewFencedLock("x", nil).Lock, "spin": c.NewSpinLock("x", nil).Lock,
+			"fair": c.NewFairLock("x", nil).Lock, "mutex": c.NewMutex("x", nil).Lock, "write": rw.WriteLock().Lock,
+			"described": c.NewLock("x", &primitives.LockOptions{Metadata: "report"}).Lock,
+			"read":      rw.ReadLock().Lock, "counting": c.NewCountingSemaphore("x", 1, nil).Acquire,
+			"permits": func(ctx context.Context) (*primitives.Lease, error) { return permits.Acquire(ctx, 1) },
+		}
+	}
+	several := []string{"read", "counting", "permits"}
+	for _, kind := range append([]string{"lock", "fenced", "spin", "fair", "mutex", "write", "described"}, several...) {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				lost, err := all(s.client(t, nil))[kind](t.Context())
+				require.NoError(t, err)
+				s.do("FLUSHALL")
+				next, err := all(s.client(t, nil))[kind](t.Context())
+				require.NoError(t, err)
+				<-lost.Done()
+				want := primitives.LossError{Reason: primitives.LossTaken, Holder: next.Owner()}
+				if slices.Contains(several, kind) {
+					want = primitives.LossError{Reason: primitives.LossGone}
+				}
+				require.Equal(t, &want, lost.Err())
+			})
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package lease
+
+import "time"
+
+// LossError is the cause with which a lease ends when it is lost. It matches [ErrLost] and its Reason:
+//
+//	errors.Is(context.Cause(ctx), primitives.LossTaken)
+type LossError struct {
+	Reason LossReason
+
+	// Holder is the owner that held the object instead, with LossTaken: see [Lease.Owner]. It is "" if several did.
+	Holder string
+
+	// Paused is how long the process did not run, with LossPaused, to within a second.
+	Paused time.Duration
+}
+
+// LossReason is the reason for the loss of a lease, as one or two words for a label.
+type LossReason string
+
+// The reasons. After each of them but LossTaken another owner may hold the object, or may not.
+const (
+	// LossTaken means that a renewal found another owner.
+	LossTaken LossReason = "taken"
+
+	// LossGone means that the server no longer had the owner: the key was deleted, forced to be free, evicted, or
+	// overwritten, it had expired by the server's clock, or a failover or restart lost it. The server cannot tell
+	// these from each other.
+	LossGone LossReason = "gone"
+
+	// LossOutage means that no renewal succeeded in time, although the process ran: the link or the server was
+	// down or slow, or the server refused the renewals. The warnings "leases not renewed" have the errors.
+	LossOutage LossReason = "outage"
+
+	// LossPaused means that the process did not run when the lease ended: it was stopped, starved or suspended, or
+	// its clock was set forward.
+	LossPaused LossReason = "paused"
+
+	// LossMaxHold means that the option MaxHold ended the lease.
+	LossMaxHold LossReason = "max hold"
+
+	// LossExpired means that a lease of a fixed length, which is not renewed, has passed.
+	LossExpired LossReason = "expired"
+)
+
+// LossReasons are all reasons, for a label.
+func LossReasons() []LossReason {
+	return []LossReason{LossTaken, LossGone, LossOutage, LossPaused, LossMaxHold, LossExpired}
+}
+
+// Error returns the reason.
+func (r LossReason) Error() string { return string(r) }
+
+// Error returns a sentence of the reason.
+func (e *LossError) Error() string { return ErrLost.Error() + ": " + e.explain() }
+
+func (e *LossError) explain() string {
+	switch e.Reason {
+	case LossTaken:
+		if e.Holder == "" {
+			return "other owners hold it"
+		}
+		return "held by " + e.Holder
+	case LossGone:
+		return "the server no longer has it"
+	case LossOutage:
+		return "not renewed in time"
+	case LossPaused:
+		return "the process did not run for " + e.Paused.Round(time.Millisecond).String()
+	case LossMaxHold:
+		return "MaxHold has passed"
+	case LossExpired:
+		return "its length has passed"
+	}
+	return e.Reason.Error()
+}
+
+// Is reports whether target is [ErrLost] or the reason.
+func (e *LossError) Is(target error) bool { return target == ErrLost || target == e.Reason } //nolint:errorlint // Both are compared as they are.
