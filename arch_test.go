@@ -84,7 +84,7 @@ var rules = []rule{
 	{dir: "primitives/internal/adders", imports: []string{"backend"}},
 	{dir: "primitives/internal/dispatch", imports: []string{"backend"}},
 	{dir: "primitives/internal/batch"},
-	{dir: "primitives/internal/renew", imports: []string{"backend", "primitives/internal/batch", zap}},
+	{dir: "primitives/internal/renew", imports: []string{"backend", "primitives/internal/batch", "primitives/lease", zap}},
 	{dir: "primitives/internal/orphan", imports: []string{"backend", "primitives/internal/batch", "primitives/trace"}},
 	{dir: "primitives/internal/worded"},
 	{dir: "primitives/internal/parts"},

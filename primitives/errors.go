@@ -133,7 +133,10 @@ type ReleaseError = lease.ReleaseError
 // [LossTaken], with errors.Is.
 type LossError = lease.LossError
 
-// The reasons of a [LossError]: see [lease.LossReason].
+// LossReason is the reason of a [LossError].
+type LossReason = lease.LossReason
+
+// The reasons of a [LossError].
 const (
 	LossTaken   = lease.LossTaken
 	LossGone    = lease.LossGone
@@ -144,7 +147,7 @@ const (
 )
 
 // LossReasons returns all reasons of a [LossError].
-func LossReasons() []lease.LossReason { return lease.LossReasons() }
+func LossReasons() []LossReason { return lease.LossReasons() }
 
 // FieldError names an invalid argument or option, and the reason: its fields are Field and Problem.
 // Nothing was sent.

@@ -179,7 +179,7 @@ func (l *describedLock) Release(
 // describedScripts renew and release many described locks of a client.
 var describedScripts = &leaseScripts{
 	objects: "locks", channel: sideNames(lockChannel), renewed: withHolder, freed: withHolder,
-	renew: renewing(script.HolderRenew, func(r script.HolderRenewResult) ([]int64, []string) { return r.Status, r.Others }),
+	renew:   renewing(script.HolderRenew, func(r script.HolderRenewResult) ([]int64, []string) { return r.Status, r.Others }),
 	release: publishing(script.HolderReleaseAll),
 }
 

@@ -103,7 +103,7 @@ var readScripts = &leaseScripts{
 // writeScripts renew and release the leases of many writers of a client.
 var writeScripts = &leaseScripts{
 	objects: "write locks", channel: sideNames(readWriteChannel), freed: readWriteKeys,
-	renew: renewing(script.WriteRenew, func(r script.WriteRenewResult) ([]int64, []string) { return r.Status, r.Others }),
+	renew:   renewing(script.WriteRenew, func(r script.WriteRenewResult) ([]int64, []string) { return r.Status, r.Others }),
 	release: publishing(script.WriteReleaseAll),
 }
 

@@ -12,7 +12,6 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/hasp-go/hasp/primitives"
-	"github.com/hasp-go/hasp/primitives/lease"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
@@ -139,7 +138,7 @@ func (r *reporter) leaseEnd(data trace.LeaseEnd) {
 	}
 }
 
-func because(reason lease.LossReason) attribute.KeyValue {
+func because(reason primitives.LossReason) attribute.KeyValue {
 	return attribute.String("hasp.reason", string(reason))
 }
 

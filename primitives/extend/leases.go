@@ -51,7 +51,8 @@ type LeasableKind interface {
 	ReleaseAll(ctx context.Context, r backend.ScriptRunner, keys, owners []string) ([]Status, error)
 }
 
-// Status is the result of a renewal or release for one owner.
+// Status is the result of a renewal or release for one owner. NotHeld.By(other) also says, after a renewal, that other
+// holds the object: then the loss has the reason [lease.LossTaken] instead of [lease.LossGone].
 type Status = batch.Status
 
 // The statuses of an owner after [LeasableKind.Renew] and [LeasableKind.ReleaseAll].
@@ -61,10 +62,6 @@ var (
 	OtherKind = batch.OtherKind // it holds nothing, and its key is of another kind
 	Done      = batch.Done      // it has a whole lease again, or it was released
 )
-
-// TakenBy returns the status, after a renewal, of an owner whose object another owner holds. The loss then has the
-// reason [lease.LossTaken], and otherwise [lease.LossGone].
-func TakenBy(other string) Status { return batch.TakenBy(other) }
 
 // LeaseConfig configures the leases of an object.
 type LeaseConfig struct {

@@ -36,7 +36,7 @@ type Target interface {
 	Parts() []*Lease
 
 	// Remaining returns how long the holder may still trust the hold. Once that time has passed,
-	// Remaining ends the leases, if they have not ended, and returns the cause: [ErrLost], or
+	// Remaining ends the leases, if they have not ended, and returns the cause: a [*LossError], or
 	// an error that matches [backend.ErrClosed].
 	Remaining() (time.Duration, error)
 

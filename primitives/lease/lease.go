@@ -10,7 +10,7 @@ import (
 // a pointer: a copy is the same lease, and go vet reports copies.
 // The methods of a nil Lease, and of a Lease that no object has returned, panic.
 //
-// A lease ends once: by Release (cause [ErrReleased]), by its loss (cause [ErrLost]), or with its
+// A lease ends once: by Release (cause [ErrReleased]), by its loss (cause [*LossError]), or with its
 // client (cause [backend.ErrClosed]). It is lost when its length, minus the clock drift, has passed
 // since the request that granted or last renewed it was sent: by the clock, even if the network
 // hangs. It is also lost if a renewal finds that the server no longer has it. A loss is final.
@@ -39,7 +39,7 @@ type state struct {
 	contextEnds map[<-chan struct{}]*contextEnd // of the contexts, by their parents' Done
 }
 
-// Context returns a child of parent that ends with the lease, with the cause [ErrLost],
+// Context returns a child of parent that ends with the lease, with the cause [*LossError],
 // [ErrReleased] or [backend.ErrClosed]. Use such a context for the work that needs the lease. The
 // end of the context that bounded the waiting for the lock does not end it, unless that context is
 // its parent. A call that waits for the same lock under such a context returns [ErrSelfDeadlock].
@@ -79,9 +79,9 @@ func (l *Lease) Done() <-chan struct{} {
 	return s.done
 }
 
-// Err returns nil while the lease is held, and later [ErrLost], [ErrReleased] or an error that
+// Err returns nil while the lease is held, and later a [*LossError], [ErrReleased] or an error that
 // matches [backend.ErrClosed]. It reads the clock: if the process was paused until after the end of
-// the lease, Err returns ErrLost at once.
+// the lease, Err returns a LossError at once.
 func (l *Lease) Err() error {
 	_, err := l.state.check()
 	return err

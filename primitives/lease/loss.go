@@ -24,8 +24,8 @@ const (
 	LossTaken LossReason = "taken"
 
 	// LossGone means that the server no longer had the owner: the key was deleted, forced to be free, evicted, or
-	// overwritten, it had expired by the server's clock, or a failover or restart lost it. The server cannot tell
-	// these from each other.
+	// overwritten, it had expired by the server's clock, or a failover or restart lost it. The server cannot say
+	// which.
 	LossGone LossReason = "gone"
 
 	// LossOutage means that no renewal succeeded in time, although the process ran: the link or the server was

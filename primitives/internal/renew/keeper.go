@@ -63,8 +63,8 @@ type Keeper struct {
 	queues  map[groupKey]*renewals // of groups that are being renewed
 	timer   *time.Timer
 	timerAt time.Duration // when timer fires, by the monotonic clock; 0: it is not armed
-	lastRun instant // when the keeper last ran, while entries are watched
-	pause   pause   // the last one
+	lastRun instant       // when the keeper last ran, while entries are watched
+	pause   pause         // the last one
 	closed  bool
 }
 

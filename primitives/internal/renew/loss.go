@@ -52,7 +52,7 @@ func (k *Keeper) Loss(e *Entry) error {
 	return e.rare.loss
 }
 
-// lossOnServer returns the reason of a loss that an answer has told.
+// lossOnServer returns the reason of a loss that an answer reports.
 func lossOnServer(status batch.Status) *lease.LossError {
 	if other, taken := status.Taken(); taken {
 		return &lease.LossError{Reason: lease.LossTaken, Holder: other}

@@ -1,4 +1,4 @@
---- Tells owners that have lost a lock from owners whose lock another owner holds.
+--- Names the owner that holds a lock instead of the owner that has lost it.
 ---
 ---@library
 ---@include fault.lua
