@@ -127,3 +127,28 @@ func TestTakenLocks(t *testing.T) {
 		})
 	}
 }
+
+// TestTakenLocksTogether takes several locks of a client, each by another owner, before one renewal of them all.
+func TestTakenLocksTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, leases := newServer(t), map[string]*primitives.Lease{}
+		client := s.client(t, nil)
+		for _, name := range []string{"a", "kept", "b", "gone", "c"} {
+			lease, err := client.NewLock(name, nil).Lock(t.Context())
+			require.NoError(t, err)
+			leases[name] = lease
+		}
+		s.lose("a", "b", "c", "gone")
+		for _, name := range []string{"a", "b", "c"} {
+			s.hold(name, "of "+name, time.Hour)
+		}
+		time.Sleep(15 * time.Second)
+		require.Equal(t, 1, s.called("lock_renew"))
+		require.NoError(t, leases["kept"].Err())
+		require.ErrorIs(t, leases["gone"].Err(), primitives.LossGone)
+		for _, name := range []string{"a", "b", "c"} {
+			require.Equal(t, &primitives.LossError{Reason: primitives.LossTaken, Holder: "of " + name}, leases[name].Err())
+		}
+	})
+}

@@ -101,7 +101,7 @@ func (j *joint) lossCause() (cause error) {
 		if errors.Is(err, backend.ErrClosed) {
 			return err
 		}
-		if errors.As(err, new(*LossError)) {
+		if errors.Is(err, ErrLost) {
 			cause = cmp.Or(cause, err)
 		}
 	}
