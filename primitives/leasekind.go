@@ -150,5 +150,5 @@ func takenByFirst(others []string) (status extend.Status, rest []string) {
 	if len(others) == 0 {
 		return extend.NotHeld.By(""), nil
 	}
-	return extend.NotHeld.By(others[0]), others[1:]
+	return extend.NotHeld.By(fieldOwner(others[0])), others[1:]
 }

@@ -141,14 +141,14 @@ func TestTakenLocksTogether(t *testing.T) {
 		}
 		s.lose("a", "b", "c", "gone")
 		for _, name := range []string{"a", "b", "c"} {
-			s.hold(name, "of "+name, time.Hour)
+			s.hold(name, "pod-"+name+"-"+another, time.Hour)
 		}
 		time.Sleep(15 * time.Second)
 		require.Equal(t, 1, s.called("lock_renew"))
 		require.NoError(t, leases["kept"].Err())
 		require.ErrorIs(t, leases["gone"].Err(), primitives.LossGone)
 		for _, name := range []string{"a", "b", "c"} {
-			require.Equal(t, &primitives.LossError{Reason: primitives.LossTaken, Holder: "of " + name}, leases[name].Err())
+			require.Equal(t, &primitives.LossError{Reason: primitives.LossTaken, Holder: "pod-" + name + "-" + another}, leases[name].Err())
 		}
 	})
 }

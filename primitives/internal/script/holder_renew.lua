@@ -5,7 +5,7 @@
 ---@arg lease milliseconds
 ---@arg owners string...    one per pair
 ---@return int[] status     per owner: 1 renewed, 0 held by nobody, 3 held by another, -1 not a lock, -2 refused
----@return string[] others  of each status 3: that owner
+---@return string[] others  of each status 3: the field of that owner
 ---@retry safe
 ---@include lost.lua
 local status, others = {}, {}

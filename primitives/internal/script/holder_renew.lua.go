@@ -14,7 +14,7 @@ import (
 
 var holderRenewScript = backend.Script{
 	Name: "holder_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "b5d57db336422ec718feaed43856826c2aa3b6ba",
+	SHA1: "cd69bac01bc5e81a72f0ce73f28a55d946c84930",
 	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
@@ -23,7 +23,7 @@ local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 
 
 local status, others = {}, {}
-local function lost(reply, lock, others) local size = reply == 0 and redis.pcall('hlen', lock) if type(size) ~= 'number' or size == 0 then if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end local fields = size < 9 and redis.pcall('hgetall', lock) or {} local name = fields[1] == 'mode' and fields[3] or fields[1] or '' others[#others + 1] = string.gsub(name, ':write$', '') return 3 end for i, owner in ipairs(owners) do
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local function owner_of(lock) local fields, owner = redis.call('hgetall', lock), false local strange = #fields > 0 and alien(lock, #fields / 2) for i = 1, #fields, 2 do if not owner and fields[i] ~= 'mode' or fields[i]:sub(-6) == ':write' then owner = fields[i] end end return owner, strange end local function lost(reply, lock, others) local size = reply == 0 and redis.pcall('hlen', lock) if type(size) ~= 'number' or size == 0 then if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end local looked, owner, strange = size < 9, '', nil if looked then looked, owner, strange = pcall(owner_of, lock) end if strange then return -1 end others[#others + 1] = looked and owner or '' return 3 end for i, owner in ipairs(owners) do
   local lock, holder = keys[2 * i - 1], keys[2 * i]
   local held = redis.pcall('hexists', lock, owner)
   if held == 1 then
@@ -39,7 +39,7 @@ return {status, others}
 type HolderRenewResult struct {
 	// per owner: 1 renewed, 0 held by nobody, 3 held by another, -1 not a lock, -2 refused
 	Status []int64
-	Others []string // of each status 3: that owner
+	Others []string // of each status 3: the field of that owner
 }
 
 // HolderRenew extends the lease of each lock that its owner holds to a whole lease, and the

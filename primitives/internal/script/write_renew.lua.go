@@ -14,7 +14,7 @@ import (
 
 var writeRenewScript = backend.Script{
 	Name: "write_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "de04cafea29b125f33d8514cdb7d4fa0f98794bf",
+	SHA1: "1ca51578a509e6479492b7ccd4a747d27fcf4594",
 	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
@@ -23,7 +23,7 @@ local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 
 
 local status, others = {}, {}
-local function lost(reply, lock, others) local size = reply == 0 and redis.pcall('hlen', lock) if type(size) ~= 'number' or size == 0 then if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end local fields = size < 9 and redis.pcall('hgetall', lock) or {} local name = fields[1] == 'mode' and fields[3] or fields[1] or '' others[#others + 1] = string.gsub(name, ':write$', '') return 3 end for i, lock in ipairs(locks) do
+local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end local function owner_of(lock) local fields, owner = redis.call('hgetall', lock), false local strange = #fields > 0 and alien(lock, #fields / 2) for i = 1, #fields, 2 do if not owner and fields[i] ~= 'mode' or fields[i]:sub(-6) == ':write' then owner = fields[i] end end return owner, strange end local function lost(reply, lock, others) local size = reply == 0 and redis.pcall('hlen', lock) if type(size) ~= 'number' or size == 0 then if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end local looked, owner, strange = size < 9, '', nil if looked then looked, owner, strange = pcall(owner_of, lock) end if strange then return -1 end others[#others + 1] = looked and owner or '' return 3 end for i, lock in ipairs(locks) do
   local held = redis.pcall('hexists', lock, owners[i] .. ':write')
   status[i] = held == 1 and 1 or lost(held, lock, others)
   if held == 1 and redis.call('pttl', lock) < tonumber(lease) then
@@ -38,7 +38,7 @@ return {status, others}
 type WriteRenewResult struct {
 	// per lock: 1 renewed, 0 held by nobody, 3 held by another, -1 not a lock, -2 refused
 	Status []int64
-	Others []string // of each status 3: that owner
+	Others []string // of each status 3: the field of that owner
 }
 
 // WriteRenew extends each write hold to a whole lease, if its owner still holds it. If a
