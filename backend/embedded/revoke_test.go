@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -76,7 +77,7 @@ func waitForLock(
 		if err == nil {
 			err = holder.Err()
 		}
-		if err != primitives.ErrLost { //nolint:errorlint // Err returns it bare.
+		if !errors.Is(err, primitives.ErrLost) {
 			t.Errorf("granted while another believed that it held: %v", err)
 		}
 		granted <- lease
