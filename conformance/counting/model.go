@@ -49,11 +49,8 @@ func (h Held) holding() []member {
 	return h.Members.Without(func(m member) bool { return m.waits || m.over }).All()
 }
 
-func holders(s state) (owners []string) {
-	for _, m := range s.V.holding() {
-		owners = append(owners, m.owner)
-	}
-	return owners
+func holders(s state) []string {
+	return lock.ForEach(s.V.holding(), func(m member) string { return m.owner })
 }
 
 func (h Held) holds(owner string) bool {

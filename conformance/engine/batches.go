@@ -26,9 +26,7 @@ func runAll(ctx context.Context, b backend.Backend, calls []backend.Call, report
 }
 
 // runSome is runAll for the calls at some places of a batch, whose reporter it uses.
-func runSome(
-	ctx context.Context, b backend.Backend, calls []backend.Call, places []int, report reporter,
-) {
+func runSome(ctx context.Context, b backend.Backend, calls []backend.Call, places []int, report reporter) {
 	some := make([]backend.Call, len(places))
 	for i, place := range places {
 		some[i] = calls[place]
@@ -52,9 +50,7 @@ type seer struct {
 }
 
 // Run implements backend.ScriptRunner.
-func (s *seer) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
+func (s *seer) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
 	reply, err := s.Backend.Run(ctx, script, keys, args)
 	s.see(backend.Call{Script: script, Keys: keys, Args: args}, err)
 	return reply, err

@@ -110,9 +110,7 @@ func pop[T any](list *[]T) (first T) {
 }
 
 // Run implements backend.ScriptRunner.
-func (b *troubled) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
+func (b *troubled) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
 	return b.run(ctx, b.next(keys[0]), backend.Call{Script: script, Keys: keys, Args: args})
 }
 

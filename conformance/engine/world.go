@@ -121,9 +121,7 @@ type (
 )
 
 // Run implements backend.ScriptRunner.
-func (n *nearClient) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
+func (n *nearClient) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
 	w := n.world
 	c := backend.Call{Script: script, Keys: keys, Args: args}
 	r := &scriptRun{

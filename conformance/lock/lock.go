@@ -5,6 +5,7 @@ package lock
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -57,7 +58,7 @@ const (
 
 // Out is the answer.
 type Out struct {
-	Owner string        // of a grant
+	Owner string        // of a grant; of a renewal of a lost lock: the owner that holds it
 	Token int64         // of a grant
 	Done  bool          // of a release, a renewal, a query
 	Other bool          // the key is no lock
@@ -172,16 +173,18 @@ func Step(s state, at time.Time, in In, out Out) (state, bool) {
 	mine := s.Kind == engine.Present && s.V.Owner == in.Owner
 	switch other := s.Kind == engine.Other; {
 	case out.Other, other && in.Op != Remaining:
-		return s, out.Other && !out.Done && other
+		return s, out == Out{Other: true} && other
 	case in.Op == Acquire && out.Token == 0:
 		return s, s.Kind == engine.Present && s.Remains(at, out.Left)
 	case in.Op == Acquire:
 		next := s.Is(Held{Owner: out.Owner, Count: 1, Token: out.Token}).Until(at.Add(in.Lease))
 		return next, s.Kind == engine.Absent && Follows(s.V.Token, at, out.Token)
 	case in.Op == Renew && mine:
-		return s.Until(at.Add(in.Lease)), out.Done
+		return s.Until(at.Add(in.Lease)), out == Out{Done: true}
+	case in.Op == Renew:
+		return s, out == Out{Owner: strings.Join(Holders(s), "")}
 	case in.Op == Release && mine:
-		return s.Gone(Keep), out.Done
+		return s.Gone(Keep), out == Out{Done: true}
 	case in.Op == Force:
 		return s.Gone(Keep), out.Done == (s.Kind == engine.Present)
 	case in.Op == IsLocked:
@@ -193,7 +196,7 @@ func Step(s state, at time.Time, in In, out Out) (state, bool) {
 	case in.Op == LastToken:
 		return s, out.Count == s.V.Token
 	}
-	return s, out.Done == mine
+	return s, out == Out{Done: mine}
 }
 
 // Follows reports whether a grant can have the token behind the last one.
@@ -220,10 +223,7 @@ const PeerOwner = "5f0c2a9e-0000-4000-8000-00000000000a:77"
 
 // Holders returns the owner that holds a lock, if there is one.
 func Holders(s state) []string {
-	if s.Kind != engine.Present {
-		return nil
-	}
-	return []string{s.V.Owner}
+	return strings.Fields(s.V.Owner)
 }
 
 // HoldOf returns what an input does to a hold, the owner of that hold, and the lease.

@@ -19,13 +19,13 @@ func Asks(s *engine.Script) []In {
 	case "acquire":
 		return []In{{Op: Acquire, Owner: s.Args[0], Lease: Millis(s.Args[1])}}
 	case "renew":
-		return forEach(s.Args[1:], In{Op: Renew, Lease: Millis(s.Args[0])})
+		return ForEach(s.Args[1:], func(owner string) In { return In{Op: Renew, Owner: owner, Lease: Millis(s.Args[0])} })
 	case "release_all":
 		owners := s.Args
 		if s.Name != "spin_release_all" { // It does not publish: it has no command for that, and no channels.
 			owners = s.Args[1 : 1+len(s.Args)/2]
 		}
-		return forEach(owners, In{Op: Release})
+		return ForEach(owners, release)
 	}
 	op, one := single[name]
 	switch {
@@ -43,12 +43,12 @@ var single = map[string]Op{
 	"holder": IsLocked, "hold_count": HoldCount, "remaining": Remaining, "last_token": LastToken, "holders": Holds,
 }
 
-// forEach returns in for each owner.
-func forEach(owners []string, in In) (ins []In) {
-	for _, in.Owner = range owners {
-		ins = append(ins, in)
+// ForEach returns of for each of all.
+func ForEach[A, B any](all []A, of func(A) B) (result []B) {
+	for _, a := range all {
+		result = append(result, of(a))
 	}
-	return ins
+	return result
 }
 
 // Whole returns the number that a text is; 0 if it is none.
@@ -112,12 +112,21 @@ func acquired(s *engine.Script) (out Out) {
 	return Out{Owner: s.Args[0], Token: n}
 }
 
-// Statuses reads one status for each lock.
+// Statuses reads one status for each lock. A list of statuses may have a second list behind it: the fields of the
+// owners that hold the locks of status 3.
 func Statuses(reply backend.Reply) (outs []Out) {
-	for _, item := range must.Get(reply.Items()) {
+	statuses, others := must.Get(reply.Items()), []backend.Reply(nil)
+	if len(statuses) == 2 && statuses[0].Kind() == backend.KindArray {
+		statuses, others = must.Get(statuses[0].Items()), must.Get(statuses[1].Items())
+	}
+	for _, item := range statuses {
 		n := must.Get(item.Int())
-		must.Not(n < -1 || n > 1, "status %d", n)
-		outs = append(outs, Out{Done: n == 1, Other: n == -1})
+		out := Out{Done: n == 1, Other: n == -1}
+		if n == 3 {
+			out.Owner, others = strings.TrimSuffix(must.Get(others[0].Text()), ":write"), others[1:]
+		}
+		must.Not(n < -1 || n > 1 && out.Owner == "", "status %d", n)
+		outs = append(outs, out)
 	}
 	return outs
 }

@@ -40,10 +40,7 @@ func keep(h Held) Held {
 }
 
 func holders(s state) []string {
-	if s.Kind != engine.Present {
-		return nil
-	}
-	return []string{s.V.Owner}
+	return strings.Fields(s.V.Owner)
 }
 
 // ready reports whether an owner that asks gets the mutex.
@@ -141,7 +138,7 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	case in.Op == lock.Remaining:
 		return s, s.Remains(at, out.Left)
 	case out.Other, s.Kind == engine.Other:
-		return s, out.Other && !out.Done && s.Kind == engine.Other
+		return s, out == lock.Out{Other: true} && s.Kind == engine.Other
 	case in.Op == lock.Acquire && out.Token > 0:
 		return granted(s, at, in, out)
 	case in.Op == lock.Acquire:
@@ -149,12 +146,14 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	case in.Op == beat:
 		return shown(s, at, in, out)
 	case in.Op == lock.Renew && mine:
-		return s.Until(at.Add(in.Lease)), out.Done
+		return s.Until(at.Add(in.Lease)), out == lock.Out{Done: true}
+	case in.Op == lock.Renew:
+		return s, out == lock.Out{Owner: strings.Join(holders(s), "")}
 	case in.Op == lock.Release && !mine:
 		s.V = s.V.without(in.Owner)
-		return passFree(s, at), !out.Done
+		return passFree(s, at), out == lock.Out{}
 	case in.Op == lock.Release:
-		return pass(s, at), out.Done
+		return pass(s, at), out == lock.Out{Done: true}
 	case in.Op == lock.Force:
 		return pass(s, at), out.Done == held
 	}

@@ -270,11 +270,8 @@ func heldUntil(at time.Time) state {
 	return engine.New(Permits{}.with("a peer's permit."+"and another one.", at.UnixMilli()))
 }
 
-func holders(s state) (owners []string) {
-	for _, h := range s.V.Held.All() {
-		owners = append(owners, h.owner)
-	}
-	return owners
+func holders(s state) []string {
+	return lock.ForEach(s.V.Held.All(), func(h hold) string { return h.owner })
 }
 
 // step is the model. Without a time it leaves open how many permits a caller finds, and how long it waits.

@@ -18,9 +18,10 @@ func asks(s *engine.Script) []In {
 	case "permit_release":
 		return []In{{Op: map[bool]Op{true: Return, false: lock.Release}[s.Args[1] == "1"], Owner: s.Args[0]}}
 	case "permit_release_all":
-		return each(s.Args[1:1+len(s.Keys)/2], In{Op: lock.Release})
+		return lock.ForEach(s.Args[1:1+len(s.Keys)/2], func(owner string) In { return In{Op: lock.Release, Owner: owner} })
 	case "permit_renew":
-		return each(s.Args[1:], In{Op: lock.Renew, Lease: lock.Millis(s.Args[0])})
+		lease := lock.Millis(s.Args[0])
+		return lock.ForEach(s.Args[1:], func(owner string) In { return In{Op: lock.Renew, Owner: owner, Lease: lease} })
 	case "permit_update":
 		return []In{{Op: Update, Owner: s.Args[0], Lease: lock.Millis(s.Args[1])}}
 	case "permit_remaining":
@@ -35,14 +36,6 @@ func asks(s *engine.Script) []In {
 		return []In{{Op: Delete}}
 	}
 	return nil
-}
-
-// each returns what is asked for each owner.
-func each(owners []string, in In) (ins []In) {
-	for _, in.Owner = range owners {
-		ins = append(ins, in)
-	}
-	return ins
 }
 
 // answers returns what a script answers for each of its semaphores.
@@ -60,10 +53,7 @@ func answers(s *engine.Script) (outs []Out, err error) {
 		}
 		return []Out{out}, nil
 	case s.Name == "permit_release_all", s.Name == "permit_renew":
-		for _, status := range lock.Statuses(s.Reply) {
-			outs = append(outs, Out{Done: status.Done, Other: status.Other})
-		}
-		return outs, nil
+		return lock.ForEach(lock.Statuses(s.Reply), func(o lock.Out) Out { return Out{Done: o.Done, Other: o.Other} }), nil
 	case s.Name == "permit_count":
 		items := must.Get(s.Reply.Tuple(2))
 		return []Out{{N: must.Get(items[0].Int()), Taken: must.Get(items[1].Int())}}, nil

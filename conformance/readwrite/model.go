@@ -124,15 +124,15 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	holds = holds || s.V.Writer != "" && s.V.Writer == in.Owner
 	switch {
 	case out.Other, s.Kind == engine.Other:
-		return s, out.Other && !out.Done && s.Kind == engine.Other
+		return s, out == lock.Out{Other: true} && s.Kind == engine.Other
 	case in.Op == lock.Acquire && out.Token > 0:
 		return acquire(s, at, in, out)
 	case in.Op == lock.Acquire:
 		return placed(s, at, in), !ready(s, in) && refused(s, at, in, out.Left)
 	case in.Op == lock.Renew:
-		return renew(s, at.Add(in.Lease), in.Owner, holds), out.Done == holds
+		return renew(s, at.Add(in.Lease), in.Owner, holds), out == lock.Out{Done: holds, Owner: out.Owner} && names(s, in, out)
 	case in.Op == lock.Release:
-		return leave(s, at, in), out.Done == holds
+		return leave(s, at, in), out == lock.Out{Done: holds}
 	case in.Op == lock.Force && mode(s) == in.Side:
 		return s.Gone(keep), out.Done
 	case in.Op == lock.Force:
@@ -207,6 +207,16 @@ func renew(s state, ends time.Time, owner string, holds bool) state {
 		s.V = s.V.until(owner, ends)
 	}
 	return lasting(s, ends)
+}
+
+// names reports whether out names an owner that keeps a writer from its lost lock: the writer, or else a reader.
+func names(s state, in lock.In, out lock.Out) bool {
+	if out.Done || in.Side == lock.Read {
+		return out.Owner == ""
+	}
+	readers := s.V.Readers.All()
+	reads := slices.ContainsFunc(readers, func(r reader) bool { return r.owner == out.Owner })
+	return reads && s.V.Writer == "" || out.Owner == s.V.Writer && (out.Owner != "" || len(readers) == 0)
 }
 
 // leave takes out an owner, and readers whose leases have ended. A lock of readers lasts as long as their longest
