@@ -48,6 +48,9 @@ var scenarios = map[string]struct {
 			hold(t, client, "lease:"+time.Duration(i).String())
 		}
 		p.server.SetLatency(6 * time.Second)
+		time.Sleep(2 * time.Minute)
+		p.server.SetLatency(0)
+		require.NoError(t, client.Close(t.Context())) // It saves the test's time.
 	}, idle: true, fires: []string{"renewals are late"}},
 	"SlowLink": {begin: func(_ *testing.T, p process) {
 		p.server.SetLatency(5 * time.Second)
