@@ -194,12 +194,9 @@ func refused(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	return s, ok && out.Count == place
 }
 
-// raised makes a hold last for the lease, unless it lasts longer.
+// raised makes a hold last for the lease, unless it lasts longer: its rest is then written in whole milliseconds.
 func raised(s state, at time.Time, lease time.Duration) state {
-	if ends := at.Add(lease); s.Ends.Before(ends) {
-		return s.Until(ends)
-	}
-	return s
+	return s.Until(at.Add(max(lease, s.Ends.Sub(at).Truncate(time.Millisecond))))
 }
 
 // pass grants a mutex to the first active waiter, from its last heartbeat on. If there is none it is free.
