@@ -47,7 +47,7 @@ go_files = find . \( -name '*.go' -o -path ./primitives/internal/script/README.m
 fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
-.PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson upgrade bench
+.PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson spec upgrade bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check release-freeze servers
 .PHONY: test-newest formatted sized portable generated tidy
 
@@ -152,6 +152,9 @@ redisson: servers ## ours and a Redisson client on the same objects; takes Java 
 		(cd conformance/matrix && go test -race -count=1 -timeout 10m -v ./redisson) && \
 		(cd conformance && go test -race -count=1 -timeout 10m ./servers/redisson) && \
 		(cd bench && go test -race -count=1 -timeout 10m -run '^TestRedisson$$' .)
+
+spec: ## docs/spec: what a model checker finds of the promises of leases; takes Java 11 and Maven
+	@nice .ci/spec
 
 bench: servers ## drivers, primitives and other libraries side by side: the most, in about 20 minutes
 	go run ./bench $(BENCH)
