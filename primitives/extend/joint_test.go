@@ -75,3 +75,42 @@ func TestJointRegains(t *testing.T) {
 		})
 	}
 }
+
+// TestJointOfManyIsReleased: the release of a joint lease asks each of its parts a few times, however many there are.
+func TestJointOfManyIsReleased(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const count = 100
+		var asked atomic.Int64
+		parts := make([]*lease.Lease, count)
+		for i := range parts {
+			p := &countedPart{asked: &asked}
+			p.Init(p)
+			parts[i] = p.First()
+		}
+		joint, err := lease.NewJoint(lease.JointConfig{Name: "many", Parts: parts, Need: count})
+		require.NoError(t, err)
+		require.NoError(t, joint.Release(t.Context()))
+		synctest.Wait()
+		require.Less(t, asked.Load(), int64(10*count))
+	})
+}
+
+// countedPart is the target of a part, which is always held.
+type countedPart struct {
+	lease.Group
+	lease.Target // has the methods that are not called
+	asked        *atomic.Int64
+}
+
+func (p *countedPart) Remaining() (time.Duration, error) {
+	p.asked.Add(1)
+	return time.Minute, nil
+}
+
+func (p *countedPart) Release(_ context.Context, l *lease.Lease, _ lease.ReleaseWait) error {
+	_, err := p.EndLease(l)
+	return err
+}
+
+func (*countedPart) Describe(_ context.Context, _ string, err error) error { return err }

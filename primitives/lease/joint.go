@@ -108,9 +108,13 @@ func (j *joint) lossCause() (cause error) {
 	return cmp.Or(cause, ErrLost)
 }
 
-// watch waits for the end of a part. Then it checks the joint lease, and regains that part.
+// watch waits for the end of a part. Then it checks the joint lease, and regains that part. If the joint lease has
+// ended, it does not ask the other parts: there may be very many, which end together.
 func (j *joint) watch(part int, l *Lease) {
 	context.AfterFunc(l.Context(context.Background()), func() {
+		if !j.set(part, l) {
+			return
+		}
 		if _, lost := j.Remaining(); lost == nil {
 			j.set(part, nil)
 			j.regain(part)
@@ -118,7 +122,7 @@ func (j *joint) watch(part int, l *Lease) {
 	})
 }
 
-// set replaces a part, and reports false if it is too late for that.
+// set replaces a part, and reports false if it is too late for that, since the joint lease has ended.
 func (j *joint) set(part int, l *Lease) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
