@@ -204,6 +204,31 @@ func TestCountingSemaphoreServesInTurn(t *testing.T) {
 	})
 }
 
+// TestCountingSemaphoreWakesTheNextWhileThereIsRoom ByArrival: two releases come before the first waiter's try, and wake
+// that waiter alone. Its grant wakes the next.
+func TestCountingSemaphoreWakesTheNextWhileThereIsRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		sem := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewCountingSemaphore("x", 2,
+			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival, Lease: 100 * time.Hour, WaiterTimeout: 2 * time.Hour})
+		held := []*primitives.Lease{acquired(t, sem), acquired(t, sem)}
+		in := make(chan *primitives.Lease, 2)
+		for range 2 {
+			go func() { in <- acquired(t, sem) }()
+			time.Sleep(time.Second)
+		}
+		s.faultOf("arrival_acquire", fault{before: time.Second})
+		began := time.Now()
+		for _, lease := range held {
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		<-in
+		<-in
+		require.Less(t, time.Since(began), time.Minute)
+	})
+}
+
 // TestCountingSemaphoreCancelledLeavesTheQueue: those behind it are served.
 func TestCountingSemaphoreCancelledLeavesTheQueue(t *testing.T) {
 	t.Parallel()

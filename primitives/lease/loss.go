@@ -18,7 +18,7 @@ type LossError struct {
 // LossReason is the reason for the loss of a lease, as one or two words for a label.
 type LossReason string
 
-// The reasons. After each of them but LossTaken another owner may hold the object, or may not.
+// The reasons. Only LossTaken says that another owner holds the object. With any other it may hold it or not.
 const (
 	// LossTaken means that a renewal found another owner.
 	LossTaken LossReason = "taken"
@@ -39,7 +39,7 @@ const (
 	// LossMaxHold means that the option MaxHold ended the lease.
 	LossMaxHold LossReason = "max hold"
 
-	// LossExpired means that a lease of a fixed length, which is not renewed, has passed.
+	// LossExpired means that the length of a lease that is not renewed has passed.
 	LossExpired LossReason = "expired"
 )
 
