@@ -24,8 +24,7 @@ bounded poll. It may be set again.`,
 	"Latch.Setting": `WaitUntilSet returns when the latch is set: by a message, by a gap of the messages, or by a
 bounded poll. Calls of Wait on the same latch do not hold it up. A TTL is set together with the count.`,
 	"Latch.Parts": `A latch of InitParts counts each part once, by its id, also after it was opened. WaitParts returns nil
-only for one that was opened. Without a latch, because it was not set, was deleted or lost, or has expired, WaitParts and
-CountDownOnce return ErrNoLatch.`,
+only if the latch was opened. If it was never set, or is gone, WaitParts and CountDownOnce return ErrNoLatch.`,
 	"Latch.Wire": `The key is Redisson's decimal count. Its messages are 1 for a new count and 0 at the end, on its channel,
 with braces around the name; names with braces get none where channels are sharded. The parts have a key of their own.`,
 }

@@ -255,8 +255,8 @@ func TestTracerWithoutLeases(t *testing.T) {
 	})
 }
 
-// TestTracerOfAJob reports the run that completes a period: not one that fails, one for a completed period, or one whose
-// record has no answer.
+// TestTracerOfAJob: the tracer gets an event for the run that completes a period. It gets none if the run fails, if the
+// period was completed before, or if the record of the run has no answer.
 func TestTracerOfAJob(t *testing.T) {
 	t.Parallel()
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {

@@ -101,7 +101,7 @@ func daily(runs int) func(t *testing.T, p process) {
 	}
 }
 
-// process is one that Prometheus scrapes.
+// process has the metrics that Prometheus scrapes.
 type process struct {
 	server   *hasptest.Server
 	registry *prometheus.Registry
