@@ -11,7 +11,7 @@ import (
 
 const (
 	initialBackoff = 10 * time.Millisecond
-	maxBackoff     = 2 * time.Second
+	maxBackoff     = 500 * time.Millisecond
 
 	// stableAfter is how long a subscription must have been acknowledged so that its loss counts as a
 	// first failure.

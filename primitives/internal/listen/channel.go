@@ -11,7 +11,7 @@ import (
 )
 
 // subscribeRetryDelay is the longest time between a failed subscription and the next attempt.
-const subscribeRetryDelay = time.Second
+const subscribeRetryDelay = 500 * time.Millisecond
 
 // Channel is the subscription and the alarm of waiters that listen to the same messages. Their mutex guards its
 // fields, and the caller of its methods holds that mutex.
