@@ -141,7 +141,7 @@ func TestMovedWithoutAHostIsLookedUp(t *testing.T) {
 // lost at once does not.
 func TestFailuresAreForgottenOnceASubscriptionLasts(t *testing.T) {
 	for _, test := range []struct{ lasted, pause time.Duration }{
-		{time.Second, 0}, {time.Second - time.Millisecond, time.Second},
+		{time.Second, 0}, {time.Second - time.Millisecond, 250 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprint(test.lasted), func(t *testing.T) {
 			bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {

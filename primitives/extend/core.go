@@ -77,6 +77,10 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	c.waiters, c.lines = wait.NewWaiters(c.listen), line.New(c.listen)
 	c.bySlot.Store(can.Cluster)
 	c.keeper = renew.NewKeeper(c.backgroundCalls, &c.bySlot, o.Logger)
+	if located, ok := b.(interface{ NodeOf(key string) string }); ok {
+		c.keeper.NodeOf = located.NodeOf
+	}
+	c.calls.OnUnknown = c.keeper.Changed
 	c.orphans = orphan.New(ctx, c.backgroundCalls, &c.bySlot)
 	c.trace()
 	c.background(func(context.Context) { o.Logger.Info("client", zap.String("id", c.id)) }) // The logger may block.

@@ -25,6 +25,7 @@ type batch struct {
 	waitingCallers atomic.Int32    // callers that wait for an outcome
 	ended          atomic.Bool
 	replied        atomic.Bool // a call has a reply
+	onUnknown      func(key string)
 
 	mu            sync.Mutex
 	calls         []*Request    // nil: the call has its outcome, and may be in use again
@@ -131,9 +132,20 @@ func (b *batch) answer(place int, outcome backend.Outcome, shortage error) {
 	}
 	if c := b.take(place); c != nil {
 		c.outcome, c.Shortage = outcome, shortage
+		b.noteUnknown(place, outcome.Err)
 		if c.settle() {
 			b.callerStopsWaiting()
 		}
+	}
+}
+
+// noteUnknown reports a call whose outcome is unknown, although its caller may still wait.
+func (b *batch) noteUnknown(place int, err error) {
+	if b.onUnknown == nil || !errors.Is(err, backend.ErrIndeterminate) {
+		return
+	}
+	if keys := b.toSend[place].Keys; len(keys) > 0 {
+		b.onUnknown(keys[0])
 	}
 }
 
@@ -207,6 +219,7 @@ func (b *batch) end(cause error, panicked any) {
 		if call.Claim.Cancel() {
 			c.outcome.Err = fmt.Errorf("%w: %w", backend.ErrUnavailable, cause)
 		}
+		b.noteUnknown(place, c.outcome.Err)
 		c.settle()
 	}
 }

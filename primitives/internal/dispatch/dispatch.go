@@ -88,6 +88,10 @@ type Dispatcher struct {
 	waiter  backend.ReplicaWaiter // nil: the backend cannot wait for replicas
 	sender  func()                // is send: a new method value for each goroutine would be an allocation
 
+	// OnUnknown is called with the first key of a call that the backend has sent, and that has no answer. It must not
+	// block. It is set before the first call. Nil means that nobody wants to know.
+	OnUnknown func(key string)
+
 	signals sync.Pool     // empty channels, for requests
 	waiting chan struct{} // has a value for each call that waits for replicas
 
@@ -285,6 +289,7 @@ func (d *Dispatcher) take() (b *batch, closed bool) {
 // there is no such call. The caller holds mu.
 func (d *Dispatcher) begin(calls []*Request) *batch {
 	b := newBatch(calls)
+	b.onUnknown = d.OnUnknown
 	if len(b.calls) == 0 {
 		return nil
 	}

@@ -127,6 +127,38 @@ func TestCallerLeaves(t *testing.T) {
 	}
 }
 
+// unanswered answers calls late, and calls of the key "lost" not at all.
+type unanswered struct{}
+
+func (unanswered) Run(_ context.Context, _ *backend.Script, keys, _ []string) (backend.Reply, error) {
+	time.Sleep(time.Second)
+	if keys[0] == "lost" {
+		return backend.Reply{}, backend.Indeterminate(errors.New("link lost"))
+	}
+	return backend.Reply{}, nil
+}
+
+// TestUnknownOutcomeIsReported: a call without an answer is, whether its caller has left or not. A call whose caller
+// alone has left is not.
+func TestUnknownOutcomeIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, unanswered{})
+		reported := make(chan string, 10)
+		d.OnUnknown = func(key string) { reported <- key }
+		leaves, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		for _, ctx := range []context.Context{t.Context(), leaves} {
+			for _, key := range []string{"lost", "sound"} {
+				go func() { _, _ = d.Run(ctx, write, []string{key}, nil) }()
+			}
+		}
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"lost", "lost"}, []string{<-reported, <-reported})
+		require.Empty(t, reported)
+	})
+}
+
 // TestQueuedCallIsWithdrawn lets a caller leave before its call was sent.
 func TestQueuedCallIsWithdrawn(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,7 @@ type Entry struct {
 	index     int32 // in Keeper.entries
 	state     entryState
 	renewing  bool // a renewal is under way
+	again     bool // another renewal follows it at once
 }
 
 // rare is the part of an entry's state that few entries have.

@@ -52,6 +52,10 @@ type Keeper struct {
 	// before the first Begin. Nil means that nobody wants to know.
 	OnRenewal func(Renewal)
 
+	// NodeOf names the node that has a key or a channel. It is set before the first Begin. Nil means that there is one
+	// node.
+	NodeOf func(name string) string
+
 	ctx     context.Context //nolint:containedctx // It ends the renewals under way at Close.
 	cancel  context.CancelFunc
 	running sync.WaitGroup // renewals under way
@@ -61,6 +65,7 @@ type Keeper struct {
 	ahead   time.Duration // how far the wall clock has run ahead of the monotonic clock since start, as last noted
 	entries schedule
 	queues  map[groupKey]*renewals // of groups that are being renewed
+	nodes   map[string]*rounds
 	timer   *time.Timer
 	timerAt time.Duration // when timer fires, by the monotonic clock; 0: it is not armed
 	lastRun instant       // when the keeper last ran, while entries are watched
@@ -74,7 +79,7 @@ func NewKeeper(r backend.ScriptRunner, bySlot *atomic.Bool, log *zap.Logger) *Ke
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Keeper{
 		runner: r, bySlot: bySlot, log: log, now: systemClock, start: systemClock(),
-		ctx: ctx, cancel: cancel, queues: make(map[groupKey]*renewals),
+		ctx: ctx, cancel: cancel, queues: make(map[groupKey]*renewals), nodes: make(map[string]*rounds),
 	}
 }
 
@@ -92,7 +97,7 @@ func (k *Keeper) Begin(e *Entry) {
 
 // watch begins to watch e, whose lease starts at from. The caller holds k.mu.
 func (k *Keeper) watch(e *Entry, as entryState, from, now instant) {
-	e.state, e.validFrom, e.grantedAt, e.renewing = as, from, 0, false
+	e.state, e.validFrom, e.grantedAt, e.renewing, e.again = as, from, 0, false, false
 	e.renewAt = from.at + e.present().length/3
 	e.checkAt = k.nextCheck(e, now)
 	if len(k.entries) == 0 {

@@ -54,6 +54,7 @@ func TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, silent := &server{latency: 10 * time.Millisecond}, &server{silent: true}
 		k := s.keeper(t)
+		k.NodeOf = func(key string) string { return key[:3] }
 		var entries []*testEntry
 		for i := range 4000 {
 			entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))

@@ -78,12 +78,8 @@ func (n *notRenewed) add(k *Keeper, entries []*Entry) {
 func (k *Keeper) renewOnce(
 	ctx context.Context, group groupKey, entries []*Entry, r *report,
 ) (halves [][]*Entry, err error) {
-	sent := k.now()
-	keys, owners := make([]string, len(entries)), make([]string, len(entries))
-	for i, e := range entries {
-		keys[i], owners[i] = e.Key, e.Owner
-	}
-	statuses, err := group.renewer.Renew(ctx, k.runner, keys, owners, group.lease)
+	sent, statuses, err := k.sendOnce(ctx, group, entries)
+	k.noteAnswer(entries[0].Key, err)
 	if half := len(entries) / 2; half > 0 && !group.denied && errors.Is(err, backend.ErrKeyDenied) {
 		return [][]*Entry{entries[:half], entries[half:]}, nil
 	}
@@ -94,6 +90,19 @@ func (k *Keeper) renewOnce(
 	r.Failed += failed
 	reportLosses(lost)
 	return nil, err
+}
+
+// sendOnce sends one script.
+func (k *Keeper) sendOnce(
+	ctx context.Context, group groupKey, entries []*Entry,
+) (sent instant, statuses []batch.Status, err error) {
+	sent = k.now()
+	keys, owners := make([]string, len(entries)), make([]string, len(entries))
+	for i, e := range entries {
+		keys[i], owners[i] = e.Key, e.Owner
+	}
+	statuses, err = group.renewer.Renew(ctx, k.runner, keys, owners, group.lease)
+	return sent, statuses, err
 }
 
 // split queues the entries again, with one script for each slot, as for all entries from then on:
@@ -160,6 +169,9 @@ func (k *Keeper) settleOne(e *Entry, status batch.Status, sent, now instant) *le
 	if status == batch.Done && sent.at >= e.validFrom.at {
 		e.validFrom, e.first = sent, span{}
 		e.renewAt = sent.at + e.Lease/3
+	}
+	if e.again {
+		e.renewAt, e.again = now.at, false
 	}
 	k.plan(e, now)
 	return nil

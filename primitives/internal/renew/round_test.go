@@ -1,0 +1,319 @@
+package renew_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/batch"
+	"github.com/hasp-go/hasp/primitives/internal/renew"
+)
+
+// soon is longer than a sound round takes.
+const soon = 100 * time.Millisecond
+
+// TestRoundRenewsAllLeasesOfTheNode signals a change of one of two nodes, which has lost the leases of the odd keys.
+func TestRoundRenewsAllLeasesOfTheNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, other := &server{latency: time.Millisecond, statuses: map[string]batch.Status{}}, &server{}
+		k := s.keeper(t)
+		k.NodeOf = func(key string) string { return key[:3] }
+		k.Changed("key") // No lease is watched.
+		var entries []*testEntry
+		for i := range 5000 {
+			key := fmt.Sprint("key", i)
+			entries = append(entries, s.acquire(t, k, key))
+			if i%2 == 1 {
+				s.statuses[key] = batch.NotHeld
+			}
+			other.acquire(t, k, fmt.Sprint("other", i))
+		}
+		time.Sleep(time.Second)
+		k.Changed("key")
+		time.Sleep(soon)
+		for i, e := range entries {
+			require.Equal(t, i%2, e.losses())
+		}
+		require.Equal(t, 50, s.scripts())
+		require.Zero(t, other.scripts())
+		s.set(func() { require.LessOrEqual(t, s.goroutines, 32) })
+		time.Sleep(length / 6)
+		require.Equal(t, 50, s.scripts(), "one signal, one round")
+	})
+}
+
+// TestRoundStartsWithWhatEndsFirst: the first script goes alone. Without an answer no other follows, and the round goes
+// on from there.
+func TestRoundStartsWithWhatEndsFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{latency: time.Millisecond}
+		k := s.keeper(t)
+		for i := range 500 {
+			s.acquire(t, k, fmt.Sprint("key", i))
+			if i%100 == 99 {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		s.set(func() { s.silent = true })
+		k.Changed("")
+		time.Sleep(length / 6)
+		probes := s.scripts()
+		require.InDelta(t, float64(length/6/(3250*time.Millisecond)), probes, 1)
+		s.set(func() {
+			s.silent = false
+			for _, keys := range s.sent {
+				require.Contains(t, keys, "key0")
+				require.Len(t, keys, 100)
+			}
+		})
+		time.Sleep(4 * time.Second)
+		s.set(func() {
+			rest := s.sent[probes:]
+			require.GreaterOrEqual(t, len(rest), 5)
+			rest = rest[len(rest)-5:]
+			require.Contains(t, rest[0], "key0")
+			require.ElementsMatch(t, []string{"key100", "key200", "key300", "key400"},
+				[]string{rest[1][0], rest[2][0], rest[3][0], rest[4][0]})
+		})
+	})
+}
+
+// TestRoundsKeepTheirDistance signals all the time. Leases of each length are renewed every sixth of it at most, and the
+// last signal is not forgotten.
+func TestRoundsKeepTheirDistance(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{latency: time.Millisecond}
+		k := s.keeper(t)
+		lengths := []time.Duration{6 * time.Second, 60 * time.Second}
+		noting := &noting{s, map[string][]time.Time{}}
+		for _, length := range lengths {
+			e := s.newEntry(length.String())
+			e.Terms = &renew.Terms{Lease: length, Renewer: noting}
+			k.Begin(&e.Entry)
+			require.True(t, k.Confirm(&e.Entry))
+		}
+		time.Sleep(time.Second)
+		for range 60_000 {
+			k.Changed("")
+			time.Sleep(time.Millisecond)
+		}
+		last := time.Now()
+		time.Sleep(time.Minute)
+		for _, length := range lengths {
+			times := noting.times(length.String())
+			require.True(t, slices.ContainsFunc(times, func(at time.Time) bool {
+				return at.After(last.Add(-time.Millisecond)) && !at.After(last.Add(length/6+soon))
+			}), "after the last signal")
+			rounds := 0
+			for i, at := range times {
+				if at.After(last) {
+					break
+				}
+				rounds++
+				require.True(t, i == 0 || at.Sub(times[i-1]) >= length/6, at)
+			}
+			require.InDelta(t, float64(6*time.Minute/length), rounds, 2)
+		}
+	})
+}
+
+// noting notes when keys are renewed.
+type noting struct {
+	*server
+	sent map[string][]time.Time
+}
+
+func (n *noting) times(key string) (times []time.Time) {
+	n.set(func() { times = slices.Clone(n.sent[key]) })
+	return times
+}
+
+func (n *noting) Renew(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string, length time.Duration,
+) ([]batch.Status, error) {
+	n.set(func() {
+		for _, key := range keys {
+			n.sent[key] = append(n.sent[key], time.Now())
+		}
+	})
+	return n.server.Renew(ctx, r, keys, owners, length)
+}
+
+// TestRoundsOverALossyLink loses one of a hundred answers, each of which is a signal. In a minute there are no more than
+// twice the renewals of a sound link, and no lease is lost.
+func TestRoundsOverALossyLink(t *testing.T) {
+	t.Parallel()
+	for _, leases := range []int{1000, 10_000} {
+		t.Run(fmt.Sprint(leases), func(t *testing.T) {
+			t.Parallel()
+			renewals := map[bool]int{}
+			for _, loses := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					l := &lossy{loses: loses, rng: rand.New(rand.NewPCG(1, 1))} //nolint:gosec // A test's schedule.
+					k := l.keeper(t)
+					l.changed = k.Changed
+					var entries []*testEntry
+					for i := range leases {
+						e := l.newEntry(fmt.Sprint("key", i))
+						e.Terms = &renew.Terms{Lease: length, ClockDrift: length / 10, Renewer: l}
+						k.Begin(&e.Entry)
+						require.True(t, k.Confirm(&e.Entry))
+						entries = append(entries, e)
+						if i%100 == 0 {
+							time.Sleep(100 * length / time.Duration(3*leases))
+						}
+					}
+					before := l.renewed()
+					time.Sleep(time.Minute)
+					renewals[loses] = l.renewed() - before
+					for _, e := range entries {
+						require.Zero(t, e.losses())
+					}
+				})
+			}
+			require.LessOrEqual(t, renewals[true], 2*renewals[false])
+			require.Greater(t, renewals[true], renewals[false])
+		})
+	}
+}
+
+// lossy loses one of a hundred answers.
+type lossy struct {
+	server
+	loses   bool
+	rng     *rand.Rand
+	changed func(key string)
+}
+
+func (l *lossy) Renew(
+	ctx context.Context, r backend.ScriptRunner, keys, owners []string, length time.Duration,
+) ([]batch.Status, error) {
+	statuses, err := l.server.Renew(ctx, r, keys, owners, length)
+	lost := false
+	l.set(func() { lost = l.loses && l.rng.IntN(100) == 0 })
+	if lost {
+		l.changed(keys[0])
+		return nil, backend.ErrIndeterminate
+	}
+	return statuses, err
+}
+
+// TestRoundRepeatsARenewalThatMayBeTooEarly signals while a renewal is under way: the server may have lost the lease
+// since.
+func TestRoundRepeatsARenewalThatMayBeTooEarly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{latency: time.Second}
+		k := s.keeper(t)
+		s.acquire(t, k, "key")
+		time.Sleep(length/3 + soon)
+		require.Equal(t, 1, s.scripts())
+		k.Changed("")
+		time.Sleep(time.Second)
+		require.Equal(t, 2, s.scripts())
+		time.Sleep(length / 6)
+		require.Equal(t, 2, s.scripts())
+	})
+}
+
+// TestRoundRenewsBesideDeniedKeys: the server refuses a script as a whole.
+func TestRoundRenewsBesideDeniedKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{statuses: map[string]batch.Status{}, forbidden: map[string]bool{"key7": true}}
+		k := s.keeper(t)
+		var entries []*testEntry
+		for i := range 250 {
+			entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))
+		}
+		time.Sleep(time.Second)
+		for i := range entries {
+			s.statuses[fmt.Sprint("key", i)] = batch.NotHeld
+		}
+		k.Changed("")
+		time.Sleep(soon)
+		for i, e := range entries {
+			require.Equal(t, i != 7, e.losses() == 1, i)
+		}
+	})
+}
+
+// TestRoundAfterAnOutage: the schedule's first renewal after an outage has an answer, and all other leases are renewed,
+// too.
+func TestRoundAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		k := s.keeper(t)
+		early := s.acquire(t, k, "early")
+		time.Sleep(5 * time.Second)
+		late := s.acquire(t, k, "late")
+		s.set(func() { s.err = backend.ErrUnavailable })
+		time.Sleep(6 * time.Second)
+		require.Equal(t, 1, s.scripts())
+		s.set(func() {
+			s.err = nil
+			s.statuses = map[string]batch.Status{"early": batch.NotHeld, "late": batch.NotHeld}
+		})
+		time.Sleep(length/10 + soon)
+		require.Equal(t, 1, early.losses())
+		require.Equal(t, 1, late.losses())
+	})
+}
+
+// TestRoundDoesNotPutOffTheSchedule: while a round gets no answers, all leases are renewed when they are due.
+func TestRoundDoesNotPutOffTheSchedule(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		k := s.keeper(t)
+		noting := &noting{s, map[string][]time.Time{}}
+		for i := range 300 {
+			e := s.newEntry(fmt.Sprint("key", i))
+			e.Terms = &renew.Terms{Lease: length, Renewer: noting}
+			k.Begin(&e.Entry)
+			require.True(t, k.Confirm(&e.Entry))
+		}
+		granted := time.Now()
+		time.Sleep(time.Second)
+		s.set(func() { s.err = backend.ErrIndeterminate })
+		k.Changed("")
+		time.Sleep(2 * length / 3)
+		for i := range 300 {
+			times := noting.times(fmt.Sprint("key", i))
+			require.True(t, slices.ContainsFunc(times, func(at time.Time) bool {
+				after := at.Sub(granted)
+				return after > length/3-length/30-soon && after <= length/3
+			}), times)
+		}
+	})
+}
+
+// TestRoundEndsWithTheClient closes the keeper while a round gets no answers.
+func TestRoundEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{silent: true}
+		k := s.keeper(t)
+		s.acquire(t, k, "key")
+		k.Changed("")
+		time.Sleep(time.Second)
+		closed := time.Now()
+		k.Close()
+		k.AwaitEnd()
+		k.Changed("")
+		require.Equal(t, closed, time.Now())
+		time.Sleep(length)
+		require.Equal(t, 1, s.scripts())
+	})
+}
