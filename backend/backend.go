@@ -196,6 +196,7 @@ type Call struct {
 type Outcome struct {
 	Reply Reply
 	Err   error
+	Acked int // replicas that have acknowledged the call; counted by RunThenWait only
 }
 
 // RunAll runs calls by b, and returns their outcomes in the order of calls, when all are known.

@@ -2,7 +2,6 @@ package hasptest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -146,15 +145,12 @@ func (b *Backend) travel(d time.Duration) bool {
 	}
 }
 
-// RunThenWait implements [backend.ReplicaWaiter]. There are no replicas: acked is 0, at once.
+// RunThenWait implements [backend.ReplicaWaiter]. There are no replicas: Acked is 0, at once.
 func (b *Backend) RunThenWait(
-	ctx context.Context, call backend.Call, _ int, _ time.Duration,
-) (backend.Reply, int, error) {
-	reply, err := b.Run(ctx, call.Script, call.Keys, call.Args)
-	if errors.Is(err, errRefused) || errors.Is(err, errAway) {
-		call.Claim.NotSent(err)
-	}
-	return reply, 0, err
+	ctx context.Context, calls []backend.Call, _ int, _ time.Duration,
+	report func(place int, outcome backend.Outcome),
+) {
+	b.RunBatch(ctx, calls, report)
 }
 
 // Subscribe implements [backend.Subscriber]. While the server is away it waits.

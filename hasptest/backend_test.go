@@ -71,20 +71,20 @@ func TestRunThenWait(t *testing.T) {
 	t.Parallel()
 	s := hasptest.New(t)
 	b := s.Backend()
-	call := backend.Call{Script: ownAcquire, Keys: []string{"a"}}
+	run := func() (outcome backend.Outcome) {
+		calls := []backend.Call{{Script: ownAcquire, Keys: []string{"a"}}}
+		b.RunThenWait(t.Context(), calls, 1, time.Second, func(_ int, o backend.Outcome) { outcome = o })
+		return outcome
+	}
 	s.FailAcquires(1)
-	_, _, err := b.RunThenWait(t.Context(), call, 1, time.Second)
-	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.ErrorIs(t, run().Err, backend.ErrUnavailable)
 	require.Empty(t, runs(t, s, "a"))
 	s.LoseAnswers(1)
-	reply, _, err := b.RunThenWait(t.Context(), call, 1, time.Second)
-	require.ErrorIs(t, err, backend.ErrIndeterminate)
-	require.True(t, reply.IsNil())
+	lost := run()
+	require.ErrorIs(t, lost.Err, backend.ErrIndeterminate)
+	require.True(t, lost.Reply.IsNil())
 	require.Equal(t, "1", runs(t, s, "a"))
-	reply, acked, err := b.RunThenWait(t.Context(), call, 1, time.Second)
-	require.NoError(t, err)
-	require.Equal(t, backend.IntegerReply(2), reply)
-	require.Zero(t, acked)
+	require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(2)}, run())
 }
 
 // TestWhatIsNotSentUsesUpNothing asks a closed backend, under an ended context, and in an outage.

@@ -94,12 +94,12 @@ func (b *Backend) RunBatch(
 	b.runner.RunBatch(ctx, driver{b.server}, calls, report)
 }
 
-// RunThenWait implements [backend.ReplicaWaiter]. The server has no replicas: acked is 0, at once.
+// RunThenWait implements [backend.ReplicaWaiter]. The server has no replicas: Acked is 0, at once.
 func (b *Backend) RunThenWait(
-	ctx context.Context, call backend.Call, _ int, _ time.Duration,
-) (backend.Reply, int, error) {
-	reply, err := b.Run(ctx, call.Script, call.Keys, call.Args)
-	return reply, 0, err
+	ctx context.Context, calls []backend.Call, _ int, _ time.Duration,
+	report func(place int, outcome backend.Outcome),
+) {
+	b.RunBatch(ctx, calls, report)
 }
 
 // driver sends a runner's commands to the server.

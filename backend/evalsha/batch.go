@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 )
@@ -22,6 +23,19 @@ type Pipeline interface {
 	Node(key string) string
 }
 
+// WaitingPipeline is a [Pipeline] that can wait for replicas.
+type WaitingPipeline interface {
+	Pipeline
+
+	// SendThenWait sends each of cmds once, and then one WAIT, on one connection to the node that owns the
+	// keys of the first. It follows no redirect. It returns the outcomes in order, by the classes of
+	// [Driver], with the number of replicas. If WAIT failed, an outcome with a reply has an error that
+	// wraps [backend.ErrReplicas]. SendThenWait returns promptly when ctx ends.
+	SendThenWait(
+		ctx context.Context, cmds []Command, replicas int, timeout time.Duration,
+	) []backend.Outcome
+}
+
 // RunBatch runs calls through driver, the runner's own driver, in one round trip to each node,
 // side by side. A script that the node lacks is loaded once for all calls, which are then sent once
 // more; others that may be sent again go by themselves. Where ctx ends nothing more is sent, but the
@@ -37,16 +51,38 @@ func (r *Runner) RunBatch(
 		return
 	}
 	b := batch{runner: r, driver: driver, calls: calls, report: report}
-	groups := b.groups(ctx)
-	together(len(groups), func(i int) { b.run(ctx, groups[i]) })
+	b.runAll(ctx)
 }
 
-// batch is one RunBatch at work. Calls are known by their place in it.
+// RunThenWait runs calls as RunBatch does, and has the calls that are sent to a node together followed
+// by a WAIT. Unlike RunBatch it returns promptly when ctx ends. It serves adapters that implement
+// [backend.ReplicaWaiter].
+func (r *Runner) RunThenWait(
+	ctx context.Context, driver WaitingPipeline, calls []backend.Call,
+	replicas int, timeout time.Duration, report func(place int, outcome backend.Outcome),
+) {
+	b := batch{
+		runner: r, driver: driver, calls: calls, report: report,
+		waiting: driver, replicas: replicas, timeout: timeout,
+	}
+	b.runAll(ctx)
+}
+
+// batch is one RunBatch or RunThenWait at work. Calls are known by their place in it.
 type batch struct {
 	runner *Runner
 	driver Pipeline
 	calls  []backend.Call
 	report func(place int, outcome backend.Outcome)
+
+	waiting  WaitingPipeline // nil: the batch does not wait for replicas
+	replicas int
+	timeout  time.Duration
+}
+
+func (b *batch) runAll(ctx context.Context) {
+	groups := b.groups(ctx)
+	together(len(groups), func(i int) { b.run(ctx, groups[i]) })
 }
 
 // runOnly runs the only call. It makes a batch only if the first try fails.
@@ -136,7 +172,7 @@ func (b *batch) try(ctx context.Context, places []int) (missing, failed []failur
 		place := places[i]
 		unclaim(b.calls[place].Claim, outcome.Err)
 		switch {
-		case outcome.Err == nil:
+		case ran(outcome.Err):
 			b.report(place, outcome)
 		case noScript(outcome.Err) && b.calls[place].Script.Command == "":
 			missing = append(missing, failure{place, outcome.Err})
@@ -148,11 +184,13 @@ func (b *batch) try(ctx context.Context, places []int) (missing, failed []failur
 }
 
 func (b *batch) send(ctx context.Context, places []int) []backend.Outcome {
-	ctx = context.WithoutCancel(ctx)
-	switch len(places) {
-	case 0: // All were withdrawn.
+	switch {
+	case len(places) == 0: // All were withdrawn.
 		return nil
-	case 1:
+	case b.waiting == nil:
+		ctx = context.WithoutCancel(ctx)
+	}
+	if len(places) == 1 && b.waiting == nil {
 		reply, err := b.driver.Send(ctx, b.command(places[0]))
 		return []backend.Outcome{{Reply: reply, Err: err}}
 	}
@@ -160,14 +198,30 @@ func (b *batch) send(ctx context.Context, places []int) []backend.Outcome {
 	for i, place := range places {
 		commands[i] = b.command(place)
 	}
-	return b.driver.SendAll(ctx, commands)
+	if b.waiting == nil {
+		return b.driver.SendAll(ctx, commands)
+	}
+	return b.sendThenWait(ctx, commands)
 }
+
+func (b *batch) sendThenWait(ctx context.Context, commands []Command) []backend.Outcome {
+	outcomes := b.waiting.SendThenWait(ctx, commands, b.replicas, b.timeout)
+	for i, o := range outcomes {
+		if errors.Is(o.Err, backend.ErrReplicas) && unknownCommand(o.Err) {
+			outcomes[i].Err = fmt.Errorf("%w: %w", backend.ErrNotSupported, o.Err)
+		}
+	}
+	return outcomes
+}
+
+// ran reports whether a script whose outcome has err ran: err is nil, or says that the WAIT after it failed.
+func ran(err error) bool { return err == nil || errors.Is(err, backend.ErrReplicas) }
 
 func (b *batch) command(place int) Command { return b.runner.callCommand(b.calls[place]) }
 
 // unclaim returns the claim of a call that certainly was not executed, until it is sent again (B2).
 func unclaim(claim *backend.Claim, err error) {
-	if err == nil || isUnknown(err) || backend.MayHaveRun(err) {
+	if ran(err) || isUnknown(err) || backend.MayHaveRun(err) {
 		return
 	}
 	if unavailable(err) {
@@ -219,16 +273,23 @@ func (b *batch) load(ctx context.Context, missing []failure) bool {
 // settle runs a failed call again as far as that is allowed, and reports the outcome.
 func (b *batch) settle(ctx context.Context, f failure) {
 	call := b.calls[f.place]
-	reply, err := b.runner.again(ctx, call.Script, call.Keys[0], f.err,
+	outcome := backend.Outcome{}
+	_, err := b.runner.again(ctx, call.Script, call.Keys[0], f.err,
 		func() (backend.Reply, error) {
 			if !call.Claim.Begin() {
 				return backend.Reply{}, errWithdrawn
 			}
-			reply, err := b.driver.Send(context.WithoutCancel(ctx), b.command(f.place))
-			unclaim(call.Claim, err)
-			return reply, err
+			outcome = b.send(ctx, []int{f.place})[0]
+			unclaim(call.Claim, outcome.Err)
+			if ran(outcome.Err) {
+				return outcome.Reply, nil
+			}
+			return backend.Reply{}, outcome.Err
 		})
-	b.report(f.place, backend.Outcome{Reply: reply, Err: err})
+	if err != nil {
+		outcome = backend.Outcome{Err: err}
+	}
+	b.report(f.place, outcome)
 }
 
 // errWithdrawn is the outcome of a call that was not sent again because its caller had left.

@@ -251,88 +251,171 @@ func TestBatchPanicsInItsCaller(t *testing.T) {
 	})
 }
 
-func TestRunThenWait(t *testing.T) {
-	t.Parallel()
-	type answer struct {
-		acked int
-		err   error
-	}
-	run := func(t *testing.T, answers ...answer) (reply backend.Reply, acked, sent int, err error) {
-		t.Helper()
-		reply, acked, err = evalsha.New(&fake{}, false).RunThenWait(t.Context(), call(write, "k"),
-			func(evalsha.Command) (backend.Reply, int, error) {
-				a := answers[sent]
-				sent++
-				if a.err != nil && !errors.Is(a.err, backend.ErrReplicas) {
-					return backend.Reply{}, 0, a.err
-				}
-				return backend.IntegerReply(7), a.acked, a.err
-			})
-		return reply, acked, sent, err
-	}
-	seven := backend.IntegerReply(7)
-	waiting := fmt.Errorf("%w: %w", backend.ErrReplicas, errEOF)
-
-	reply, acked, _, err := run(t, answer{acked: 2})
-	require.NoError(t, err)
-	require.Equal(t, seven, reply)
-	require.Equal(t, 2, acked)
-
-	reply, acked, sent, err := run(t, answer{err: serverError("NOSCRIPT x")}, answer{acked: 1})
-	require.NoError(t, err)
-	require.Equal(t, seven, reply)
-	require.Equal(t, 1, acked)
-	require.Equal(t, 2, sent)
-
-	for _, before := range [][]answer{nil, {{err: serverError("NOSCRIPT x")}}} {
-		reply, _, sent, err = run(t, append(before, answer{err: waiting})...)
-		require.ErrorIs(t, err, backend.ErrReplicas)
-		require.NotErrorIs(t, err, backend.ErrIndeterminate)
-		require.Equal(t, seven, reply, "the script ran")
-		require.Equal(t, len(before)+1, sent)
-	}
-
-	noScript := answer{err: serverError("NOSCRIPT x")} // However often it is loaded.
-	_, _, sent, err = run(t, noScript, noScript, noScript)
-	require.ErrorIs(t, err, backend.ErrUnavailable)
-	require.False(t, backend.MayHaveRun(err))
-	require.Equal(t, 3, sent)
-
-	unknown := fmt.Errorf("%w: %w", backend.ErrReplicas, serverError("ERR unknown command 'WAIT', with args"))
-	reply, _, _, err = run(t, answer{err: unknown})
-	require.ErrorIs(t, err, backend.ErrReplicas)
-	require.ErrorIs(t, err, backend.ErrNotSupported)
-	require.Equal(t, seven, reply, "the script ran")
-
-	_, _, sent, err = run(t, answer{err: errEOF})
-	require.ErrorIs(t, err, backend.ErrIndeterminate)
-	require.NotErrorIs(t, err, backend.ErrNotSupported)
-	require.Equal(t, 1, sent)
-
-	_, _, err = evalsha.New(&fake{}, false).RunThenWait(t.Context(), call(write), nil)
-	require.ErrorContains(t, err, "wrong number of keys")
+// waiting is a pipeline to nodes with replicas. What is sent by itself is a round, too.
+type waiting struct {
+	*pipeline
+	acked   []int         // of each round
+	waits   []error       // of each round; nil: WAIT succeeds
+	silence chan struct{} // not nil: the answers of the node "silent" come when it is closed
 }
 
-// TestRunThenWaitIsWithdrawn has a call that is refused, and can be withdrawn then.
+func (w *waiting) SendThenWait(
+	ctx context.Context, cmds []evalsha.Command, replicas int, timeout time.Duration,
+) []backend.Outcome {
+	if w.silence != nil && w.Node(cmds[0].Keys[0]) == "silent" {
+		select {
+		case <-w.silence:
+		case <-ctx.Done():
+		}
+	}
+	outcomes := w.SendAll(ctx, cmds)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	round := len(w.sent) - 1
+	for i := range outcomes {
+		if outcomes[i].Err == nil {
+			if round < len(w.acked) {
+				outcomes[i].Acked = w.acked[round]
+			}
+			if round < len(w.waits) && w.waits[round] != nil {
+				outcomes[i].Err = fmt.Errorf("%w: %w", backend.ErrReplicas, w.waits[round])
+			}
+		}
+	}
+	return outcomes
+}
+
+// runThenWait runs calls on a runner over w, and returns their outcomes.
+func runThenWait(
+	t *testing.T, w *waiting, cluster bool, calls ...backend.Call,
+) []backend.Outcome {
+	t.Helper()
+	w.fake = &fake{}
+	outcomes := make([]backend.Outcome, len(calls))
+	evalsha.New(w, cluster).RunThenWait(t.Context(), w, calls, 1, time.Second,
+		func(place int, o backend.Outcome) { outcomes[place] = o })
+	for _, asked := range w.asked() {
+		require.Contains(t, asked, "load", "nothing is sent without a WAIT")
+	}
+	return outcomes
+}
+
+func TestRunThenWait(t *testing.T) {
+	t.Parallel()
+	missing := serverError("NOSCRIPT x")
+	reply := backend.StringReply
+	for name, c := range map[string]struct {
+		waiting
+		calls []string
+		want  []backend.Outcome
+		sent  [][]string
+	}{
+		"One": {
+			waiting: waiting{pipeline: &pipeline{}, acked: []int{2}},
+			calls:   []string{"a"}, sent: [][]string{{"a"}},
+			want: []backend.Outcome{{Reply: reply("a"), Acked: 2}},
+		},
+		"OneIsLoaded": {
+			waiting: waiting{pipeline: &pipeline{rounds: [][]error{{missing}}}, acked: []int{9, 1}},
+			calls:   []string{"a"}, sent: [][]string{{"a"}, {"a"}},
+			want: []backend.Outcome{{Reply: reply("a"), Acked: 1}},
+		},
+		"SomeAreLoaded": {
+			waiting: waiting{pipeline: &pipeline{rounds: [][]error{{missing, nil, missing}}}, acked: []int{2, 1}},
+			calls:   []string{"a", "b", "c"}, sent: [][]string{{"a", "b", "c"}, {"a", "c"}},
+			want: []backend.Outcome{
+				{Reply: reply("a"), Acked: 1}, {Reply: reply("b"), Acked: 2}, {Reply: reply("c"), Acked: 1},
+			},
+		},
+		"OneMoved": {
+			waiting: waiting{
+				pipeline: &pipeline{rounds: [][]error{{nil, serverError("MOVED 1 a:1")}}}, acked: []int{2, 1},
+			},
+			calls: []string{"a", "b"}, sent: [][]string{{"a", "b"}, {"b"}},
+			want: []backend.Outcome{{Reply: reply("a"), Acked: 2}, {Reply: reply("b"), Acked: 1}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := make([]backend.Call, len(c.calls))
+			for i, key := range c.calls {
+				calls[i] = call(write, key)
+			}
+			require.Equal(t, c.want, runThenWait(t, &c.waiting, false, calls...))
+			require.Equal(t, c.sent, c.waiting.sent)
+		})
+	}
+}
+
+// TestRunThenWaitFails loses the answer to WAIT, or has it refused: the scripts ran.
+func TestRunThenWaitFails(t *testing.T) {
+	t.Parallel()
+	unknown := serverError("ERR unknown command 'WAIT', with args")
+	missing := serverError("NOSCRIPT x")
+	for _, cause := range []error{errEOF, unknown} {
+		for _, rounds := range [][][]error{nil, {{missing, missing}}, {{serverError("MOVED 1 a:1"), nil}}} {
+			w := &waiting{pipeline: &pipeline{rounds: rounds}, waits: []error{cause, cause}}
+			for i, o := range runThenWait(t, w, false, call(write, "a"), call(write, "b")) {
+				require.ErrorIs(t, o.Err, backend.ErrReplicas)
+				require.NotErrorIs(t, o.Err, backend.ErrIndeterminate)
+				require.Equal(t, cause == unknown, errors.Is(o.Err, backend.ErrNotSupported))
+				require.Equal(t, backend.StringReply([]string{"a", "b"}[i]), o.Reply)
+			}
+			require.Len(t, w.sent, len(rounds)+1)
+		}
+	}
+	w := &waiting{pipeline: &pipeline{rounds: [][]error{{errEOF}}}}
+	o := runThenWait(t, w, false, call(write, "a"))[0]
+	require.ErrorIs(t, o.Err, backend.ErrIndeterminate)
+	require.NotErrorIs(t, o.Err, backend.ErrNotSupported)
+	require.Len(t, w.sent, 1)
+	w = &waiting{pipeline: &pipeline{rounds: [][]error{{missing}, {missing}, {missing}}}}
+	o = runThenWait(t, w, false, call(write, "a"))[0] // However often the script is loaded.
+	require.ErrorIs(t, o.Err, backend.ErrUnavailable)
+	require.False(t, backend.MayHaveRun(o.Err))
+	require.Len(t, w.sent, 3)
+	require.ErrorContains(t, runThenWait(t, w, false, call(write))[0].Err, "wrong number of keys")
+}
+
+// TestRunThenWaitByNode has a node that is silent: the outcomes of the other node's calls do not wait.
+func TestRunThenWaitByNode(t *testing.T) {
+	t.Parallel()
+	w := &waiting{
+		pipeline: &pipeline{fake: &fake{}, nodes: map[string]string{"a": "silent", "b": "two", "c": "two"}},
+		acked:    []int{1, 1}, silence: make(chan struct{}),
+	}
+	calls := []backend.Call{call(write, "a"), call(write, "b"), call(write, "c")}
+	var reported atomic.Int32
+	evalsha.New(w, true).RunThenWait(t.Context(), w, calls, 1, time.Second,
+		func(place int, o backend.Outcome) {
+			if require.NoError(t, o.Err); reported.Add(1) == 2 {
+				close(w.silence)
+			}
+		})
+	require.EqualValues(t, 3, reported.Load())
+	require.Equal(t, [][]string{{"b", "c"}, {"a"}}, w.sent)
+}
+
+// TestRunThenWaitIsWithdrawn has calls that are refused, and can be withdrawn then.
 func TestRunThenWaitIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := call(write, "k")
-		c.Claim = new(backend.Claim)
-		require.True(t, c.Claim.Begin())
-		time.AfterFunc(time.Second, func() { require.True(t, c.Claim.Cancel()) })
-		sent := 0
-		_, _, err := evalsha.New(&fake{}, false).RunThenWait(t.Context(), c,
-			func(cmd evalsha.Command) (backend.Reply, int, error) {
-				require.Same(t, c.Claim, cmd.Claim)
-				require.False(t, c.Claim.Cancel(), "it is under way")
-				sent++
-				return backend.Reply{}, 0, serverError("LOADING x")
-			})
-		require.ErrorIs(t, err, backend.ErrUnavailable)
-		require.ErrorContains(t, c.Claim.Err(), "LOADING")
-		require.Positive(t, sent)
-		require.Less(t, sent, 15, "it was sent again after it had been withdrawn")
+		loading := serverError("LOADING x")
+		w := &waiting{pipeline: &pipeline{rounds: [][]error{{loading, loading}}}}
+		for range 100 {
+			w.rounds = append(w.rounds, []error{loading})
+		}
+		calls := []backend.Call{call(write, "a"), call(write, "b")}
+		for i := range calls {
+			calls[i].Claim = new(backend.Claim)
+			require.True(t, calls[i].Claim.Begin())
+			time.AfterFunc(time.Second, func() { require.True(t, calls[i].Claim.Cancel()) })
+		}
+		for i, o := range runThenWait(t, w, false, calls...) {
+			require.ErrorIs(t, o.Err, backend.ErrUnavailable)
+			require.ErrorContains(t, calls[i].Claim.Err(), "LOADING")
+		}
+		require.Less(t, len(w.sent), 30, "a call was sent again after it had been withdrawn")
 	})
 }
 

@@ -97,38 +97,6 @@ func (r *Runner) Run(
 	})
 }
 
-// RunThenWait runs call through send, which sends the command and then WAIT on one connection. It
-// handles the call's claim as RunBatch does. It serves adapters that implement
-// [backend.ReplicaWaiter].
-func (r *Runner) RunThenWait(
-	ctx context.Context, call backend.Call, send func(Command) (backend.Reply, int, error),
-) (backend.Reply, int, error) {
-	if err := r.refuse(ctx, call.Script, call.Keys); err != nil {
-		return backend.Reply{}, 0, err
-	}
-	var acked int
-	var waiting error
-	try := func() (reply backend.Reply, err error) {
-		if !call.Claim.Begin() {
-			return backend.Reply{}, errWithdrawn
-		}
-		reply, acked, err = send(r.callCommand(call))
-		if errors.Is(err, backend.ErrReplicas) {
-			waiting, err = err, nil // the script ran
-		}
-		unclaim(call.Claim, err)
-		return reply, err
-	}
-	reply, err := try()
-	if err != nil {
-		reply, err = r.again(ctx, call.Script, call.Keys[0], err, try)
-	}
-	if unknownCommand(waiting) {
-		waiting = fmt.Errorf("%w: %w", backend.ErrNotSupported, waiting)
-	}
-	return reply, acked, errors.Join(err, waiting)
-}
-
 // refuse returns the error of a call that must not be sent.
 func (r *Runner) refuse(ctx context.Context, script *backend.Script, keys []string) error {
 	switch {

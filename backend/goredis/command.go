@@ -1,6 +1,7 @@
 package goredisbackend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,14 @@ func newCommand(ctx context.Context, cmd evalsha.Command, cluster bool) *command
 	c.SetFirstKeyPos(int8(first))
 	c.SetStepCount(1)
 	return c
+}
+
+func newCommands(ctx context.Context, cmds []evalsha.Command, cluster bool) []*command {
+	commands := make([]*command, len(cmds))
+	for i, cmd := range cmds {
+		commands[i] = newCommand(ctx, cmd, cluster)
+	}
+	return commands
 }
 
 // NoRetry keeps the driver from sending the command again after it may have run (R3). It follows
@@ -135,4 +144,22 @@ func (c *command) abandoned(ctx context.Context) error {
 		return evalsha.NotSent(err)
 	}
 	return err
+}
+
+// outcomesOf returns the outcomes of commands. An error says that none was sent.
+func outcomesOf(commands []*command, err error) []backend.Outcome {
+	outcomes := make([]backend.Outcome, len(commands))
+	for i, c := range commands {
+		outcomes[i].Reply, outcomes[i].Err = c.outcome(cmp.Or(err, c.Err()))
+	}
+	return outcomes
+}
+
+// abandoned returns the outcomes of commands when ctx has ended before the driver's.
+func abandoned(ctx context.Context, commands []*command) []backend.Outcome {
+	outcomes := make([]backend.Outcome, len(commands))
+	for i, c := range commands {
+		outcomes[i].Err = c.abandoned(ctx)
+	}
+	return outcomes
 }

@@ -1,7 +1,6 @@
 package goredisbackend
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,39 +47,28 @@ func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, 
 // pipeline, the driver may take a command that was redirected, sent there and lost for one that was
 // only redirected.
 func (d *driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.Outcome {
-	commands := make([]*command, len(cmds))
-	for i, cmd := range cmds {
-		commands[i] = newCommand(ctx, cmd, d.cluster != nil)
-	}
+	commands := newCommands(ctx, cmds, d.cluster != nil)
 	ctx, stop := bound(ctx, commands...)
 	defer stop()
 	err, ok := evalsha.Promptly(ctx, func() error {
-		return d.pipeline(ctx, cmds[0].Keys[0], commands)
-	})
-	outcomes := make([]backend.Outcome, len(cmds))
-	for i, c := range commands {
-		if ok {
-			outcomes[i].Reply, outcomes[i].Err = c.outcome(cmp.Or(err, c.Err()))
-		} else {
-			outcomes[i].Err = c.abandoned(ctx)
+		node, err := d.primary(ctx, cmds[0].Keys[0])
+		if err == nil {
+			exec(ctx, node.Pipeline(), commands)
 		}
+		return err
+	})
+	if !ok {
+		return abandoned(ctx, commands)
 	}
-	return outcomes
+	return outcomesOf(commands, err)
 }
 
-// pipeline sends commands to the primary that owns key. An error says that none was sent; else each
-// command has its own.
-func (d *driver) pipeline(ctx context.Context, key string, commands []*command) error {
-	node, err := d.primary(ctx, key)
-	if err != nil {
-		return err
-	}
-	pipe := node.Pipeline()
+// exec sends commands through pipe. Each command has its own error then.
+func exec(ctx context.Context, pipe redis.Pipeliner, commands []*command) {
 	for _, c := range commands {
 		_ = pipe.Process(ctx, c) // queues it
 	}
 	_, _ = pipe.Exec(ctx)
-	return nil
 }
 
 // primary returns the client of the node that owns key. It may ask the cluster.
@@ -152,66 +140,102 @@ func (d *driver) onPrimaries(ctx context.Context, do func(*redis.Client) error) 
 	return errs
 }
 
-// sendThenWait sends cmd, then WAIT, on one connection of the node itself, where the driver
-// follows no redirect. If the connection breaks in between, the driver does not get another.
-func (d *driver) sendThenWait(
-	ctx context.Context, cmd evalsha.Command, replicas int, timeout time.Duration,
-) (backend.Reply, int, error) {
-	c := newCommand(ctx, cmd, false)
-	type acks struct {
-		n   int64
-		err error
-	}
-	ctx, stop := bound(ctx, c)
+// acks is the answer to a WAIT.
+type acks struct {
+	n   int64
+	err error
+}
+
+// SendThenWait implements [evalsha.WaitingPipeline] on a connection of the node itself, where the driver
+// follows no redirect. The scripts and WAIT take a round trip each, since within a pipeline the driver
+// does not give WAIT the time that it may take.
+func (d *driver) SendThenWait(
+	ctx context.Context, cmds []evalsha.Command, replicas int, timeout time.Duration,
+) []backend.Outcome {
+	commands := newCommands(ctx, cmds, false)
+	ctx, stop := bound(ctx, commands...)
 	defer stop()
 	ran := make(chan error, 1) // closed without a value by a panic
 	acked := evalsha.Async(func() (a acks) {
 		defer close(ran)
-		node, err := d.primary(ctx, cmd.Keys[0])
+		node, err := d.primary(ctx, cmds[0].Keys[0])
 		if err != nil {
 			ran <- err
 			return a
 		}
 		conn := node.Conn()
 		defer func() { _ = conn.Close() }()
-		err = conn.Process(ctx, c)
-		ran <- err
-		if err == nil || errors.Is(err, redis.Nil) {
-			// WAIT takes 0 ms for ever.
-			a.n, a.err = conn.Wait(ctx, replicas, max(timeout, time.Millisecond)).Result()
-		}
-		return a
+		exec(ctx, conn.Pipeline(), commands)
+		ran <- nil
+		return wait(ctx, conn, commands, replicas, timeout)
 	})
-	var reply backend.Reply
 	select {
 	case err, ok := <-ran:
 		if !ok {
 			(<-acked).Get()
 		}
-		if reply, err = c.outcome(err); err != nil {
-			d.reloadIfMoved(err)
-			return reply, 0, err
-		}
+		outcomes := outcomesOf(commands, err)
+		d.reloadIfStale(outcomes)
+		return withAcks(ctx, outcomes, acked)
 	case <-ctx.Done():
-		return reply, 0, c.abandoned(ctx)
-	}
-	select {
-	case result := <-acked:
-		a := result.Get()
-		if a.err != nil {
-			a.err = fmt.Errorf("%w: %w", backend.ErrReplicas, failure(a.err))
-		}
-		return reply, int(a.n), a.err
-	case <-ctx.Done():
-		return reply, 0, fmt.Errorf("%w: %w", backend.ErrReplicas, ctx.Err())
+		return abandoned(ctx, commands)
 	}
 }
 
-// reloadIfMoved makes the client look at the cluster again if it did not know where a slot is.
-func (d *driver) reloadIfMoved(err error) {
-	var server *backend.ServerError
-	if d.cluster != nil && errors.As(err, &server) && server.Code == "MOVED" {
-		d.cluster.ReloadState(context.Background())
+// wait waits for replicas on the connection on which commands were sent, if one of them has a reply. If
+// the connection is broken, it does not let the driver get another one.
+func wait(
+	ctx context.Context, conn *redis.Conn, commands []*command, replicas int, timeout time.Duration,
+) (a acks) {
+	replied := false
+	for _, c := range commands {
+		err := c.Err()
+		replied = replied || err == nil || errors.Is(err, redis.Nil)
+		if err != nil && !isServerError(failure(err)) && !errors.Is(err, redis.Nil) {
+			return acks{err: err}
+		}
+	}
+	if replied {
+		// WAIT takes 0 ms for ever.
+		a.n, a.err = conn.Wait(ctx, replicas, max(timeout, time.Millisecond)).Result()
+	}
+	return a
+}
+
+// withAcks adds the answer to WAIT to the outcomes of those commands that have replies.
+func withAcks(
+	ctx context.Context, outcomes []backend.Outcome, acked <-chan evalsha.Result[acks],
+) []backend.Outcome {
+	var a acks
+	select {
+	case result := <-acked:
+		a = result.Get()
+	case <-ctx.Done():
+		a.err = ctx.Err()
+	}
+	if a.err != nil {
+		a.err = fmt.Errorf("%w: %w", backend.ErrReplicas, failure(a.err))
+	}
+	for i := range outcomes {
+		if outcomes[i].Err == nil {
+			outcomes[i].Acked, outcomes[i].Err = int(a.n), a.err
+		}
+	}
+	return outcomes
+}
+
+// reloadIfStale makes the client look at the cluster again if a node may have been replaced, or a slot
+// moved: on a connection of a node the client does not do that by itself.
+func (d *driver) reloadIfStale(outcomes []backend.Outcome) {
+	if d.cluster == nil {
+		return
+	}
+	for _, o := range outcomes {
+		var server *backend.ServerError
+		if o.Err != nil && (!errors.As(o.Err, &server) || server.Code == "MOVED" || server.Code == "READONLY") {
+			d.cluster.ReloadState(context.Background())
+			return
+		}
 	}
 }
 

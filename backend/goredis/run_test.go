@@ -209,16 +209,22 @@ func TestRunThenWait(t *testing.T) {
 	})
 	b := connect(t, s, redis.Options{})
 	call := backend.Call{Script: script, Keys: []string{"k"}}
-	reply, acked, err := b.RunThenWait(t.Context(), call, 3, time.Microsecond)
-	require.NoError(t, err)
-	require.Equal(t, backend.IntegerReply(7), reply)
-	require.Equal(t, 2, acked)
+	run := func(timeout time.Duration) (outcomes [3]backend.Outcome) {
+		b.RunThenWait(t.Context(), []backend.Call{call, call, call}, 3, timeout,
+			func(place int, o backend.Outcome) { outcomes[place] = o })
+		return outcomes
+	}
+	for _, o := range run(time.Microsecond) {
+		require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(7), Acked: 2}, o)
+	}
 	require.Equal(t, 1, s.count("wait 3 1"), "0 would wait for ever")
 
 	wait.Store(hangup)
-	reply, _, err = b.RunThenWait(t.Context(), call, 3, time.Second)
-	require.ErrorIs(t, err, backend.ErrReplicas)
-	require.NotErrorIs(t, err, backend.ErrIndeterminate)
-	require.Equal(t, backend.IntegerReply(7), reply)
-	require.Equal(t, 2, s.count("EVALSHA"))
+	for _, o := range run(time.Second) {
+		require.ErrorIs(t, o.Err, backend.ErrReplicas)
+		require.NotErrorIs(t, o.Err, backend.ErrIndeterminate)
+		require.Equal(t, backend.IntegerReply(7), o.Reply)
+	}
+	require.Equal(t, 6, s.count("EVALSHA"))
+	require.Equal(t, 1, s.count("wait 3 1000"))
 }

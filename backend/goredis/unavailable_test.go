@@ -104,7 +104,7 @@ func TestPanicOfHook(t *testing.T) {
 		backend.RunAll(t.Context(), b, []backend.Call{call, call})
 	})
 	require.PanicsWithValue(t, "hook", func() {
-		_, _, _ = b.RunThenWait(t.Context(), call, 1, time.Second)
+		b.RunThenWait(t.Context(), []backend.Call{call}, 1, time.Second, nil)
 	})
 }
 

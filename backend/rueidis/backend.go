@@ -29,7 +29,7 @@ type Options struct {
 }
 
 // Backend runs scripts and subscribes over a [rueidis.Client]. It implements [backend.Backend],
-// [backend.Batcher] and [backend.ReplicaWaiter]. It is safe for concurrent use.
+// [backend.Batcher], [backend.ReplicaWaiter] and [backend.Locator]. It is safe for concurrent use.
 type Backend struct {
 	driver *driver
 	runner *evalsha.Runner
@@ -41,6 +41,7 @@ var (
 	_ backend.Backend       = (*Backend)(nil)
 	_ backend.Batcher       = (*Backend)(nil)
 	_ backend.ReplicaWaiter = (*Backend)(nil)
+	_ backend.Locator       = (*Backend)(nil)
 )
 
 // New returns a backend over client, which the caller keeps and closes, after the backend. In a
@@ -144,14 +145,21 @@ func (b *Backend) RunBatch(
 	b.runner.RunBatch(ctx, b.driver, calls, report)
 }
 
-// RunThenWait implements [backend.ReplicaWaiter] on a connection from the client's pool for
-// blocking commands.
+// RunThenWait implements [backend.ReplicaWaiter], in one round trip to each node, on a connection from
+// the client's pool for blocking commands.
 func (b *Backend) RunThenWait(
-	ctx context.Context, call backend.Call, replicas int, timeout time.Duration,
-) (backend.Reply, int, error) {
-	return b.runner.RunThenWait(ctx, call, func(cmd evalsha.Command) (backend.Reply, int, error) {
-		return b.driver.sendThenWait(ctx, cmd, replicas, timeout)
-	})
+	ctx context.Context, calls []backend.Call, replicas int, timeout time.Duration,
+	report func(place int, outcome backend.Outcome),
+) {
+	b.runner.RunThenWait(ctx, b.driver, calls, replicas, timeout, report)
+}
+
+// NodeOf implements [backend.Locator].
+func (b *Backend) NodeOf(key string) string {
+	if !b.can.Cluster {
+		return ""
+	}
+	return b.driver.Node(key)
 }
 
 // Subscribe implements [backend.Subscriber].

@@ -51,41 +51,71 @@ func (d *driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.
 // Node implements [evalsha.Pipeline].
 func (d *driver) Node(key string) string { return d.slots.known(key) }
 
-// sendThenWait sends cmd and WAIT on one connection, on which the client follows no redirect.
-func (d *driver) sendThenWait(
-	ctx context.Context, cmd evalsha.Command, replicas int, timeout time.Duration,
-) (reply backend.Reply, acked int, err error) {
-	reply, err = unlessClosed(ctx, cmd.Claim, func(s *sending) (reply backend.Reply, err error) {
-		// WAIT takes 0 ms for ever.
-		ms := max(1, timeout.Milliseconds())
-		wait := d.client.B().Wait().Numreplicas(int64(replicas)).Timeout(ms).Build()
-		reply, acked, err = d.sendBoth(s, d.build(cmd), wait)
-		return reply, err
+// SendThenWait implements [evalsha.WaitingPipeline], in one round trip on a connection out of the pool, on
+// which the client follows no redirect.
+func (d *driver) SendThenWait(
+	ctx context.Context, cmds []evalsha.Command, replicas int, timeout time.Duration,
+) []backend.Outcome {
+	if len(cmds) > 1 {
+		return d.sendThenWait(several(ctx, cmds), cmds, replicas, timeout)
+	}
+	outcome, err := unlessClosed(ctx, cmds[0].Claim, func(s *sending) (backend.Outcome, error) {
+		outcome := d.sendThenWait(s, cmds, replicas, timeout)[0]
+		return outcome, outcome.Err
 	})
-	return reply, acked, err
+	outcome.Err = err
+	return []backend.Outcome{outcome}
 }
 
-// sendBoth sends cmd and wait on a connection out of the pool.
-func (d *driver) sendBoth(s *sending, cmd, wait rueidis.Completed) (backend.Reply, int, error) {
+func (d *driver) sendThenWait(
+	s *sending, cmds []evalsha.Command, replicas int, timeout time.Duration,
+) []backend.Outcome {
+	outcomes := make([]backend.Outcome, len(cmds))
 	conn, release, err := d.pools.take(s.Context, "", d.client)
 	if err != nil {
-		return backend.Reply{}, 0, evalsha.NotSent(err)
+		for i := range outcomes {
+			outcomes[i].Err = evalsha.NotSent(err)
+		}
+		return outcomes
 	}
-	results := conn.DoMulti(s, cmd, wait)
-	if results[0].NonRedisError() != nil || results[1].NonRedisError() != nil {
-		release = conn.Close
+	results := conn.DoMulti(s, d.buildThenWait(cmds, replicas, timeout)...)
+	for _, result := range results {
+		if result.NonRedisError() != nil {
+			release = conn.Close
+		}
 	}
 	go release() // both may wait for the server
-	reply, err := s.outcome(results[0])
-	if err != nil {
-		return reply, 0, err
+	acked, waiting := s.acked(results[len(cmds)])
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.Reply, o.Err = s.outcome(results[i]); o.Err == nil {
+			o.Acked, o.Err = acked, waiting
+		}
 	}
-	acked, err := s.outcome(results[1])
-	if err != nil {
-		return reply, 0, fmt.Errorf("%w: %w", backend.ErrReplicas, err)
+	d.slots.forgetIfStale(outcomes)
+	return outcomes
+}
+
+// buildThenWait returns cmds and WAIT for a connection to the node of the first.
+func (d *driver) buildThenWait(
+	cmds []evalsha.Command, replicas int, timeout time.Duration,
+) []rueidis.Completed {
+	built := make([]rueidis.Completed, 0, len(cmds)+1)
+	for _, cmd := range cmds {
+		built = append(built, d.build(cmd).SetSlot(cmds[0].Keys[0])) // A connection takes one slot only.
 	}
-	n, err := acked.Int()
-	return reply, int(n), err
+	ms := max(1, timeout.Milliseconds()) // WAIT takes 0 ms for ever.
+	return append(built, d.client.B().Wait().Numreplicas(int64(replicas)).Timeout(ms).Build())
+}
+
+// acked returns the answer to WAIT.
+func (s *sending) acked(result rueidis.RedisResult) (int, error) {
+	reply, err := s.outcome(result)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", backend.ErrReplicas, err)
+	}
+	n, err := reply.Int()
+	return int(n), err
 }
 
 // build returns cmd for the client, bound to the slot of its first key. The builder does not see

@@ -125,8 +125,7 @@ func TestLostReplyIsIndeterminateAndSentOnce(t *testing.T) {
 	require.ErrorIs(t, outcomes[0].Err, backend.ErrIndeterminate)
 	require.Len(t, f.commands(), 2)
 
-	_, _, err = b.RunThenWait(t.Context(), backend.Call{Script: write, Keys: []string{"k"}}, 1, 0)
-	require.ErrorIs(t, err, backend.ErrIndeterminate)
+	require.ErrorIs(t, runThenWait(t, b, 1, 0)[0].Err, backend.ErrIndeterminate)
 	require.Len(t, f.commands(), 3)
 }
 
@@ -210,6 +209,17 @@ func TestCancelledCallReturnsThoughItHasADeadline(t *testing.T) {
 	require.ErrorIs(t, err, backend.ErrIndeterminate)
 }
 
+// runThenWait runs two calls and has each wait for replicas.
+func runThenWait(
+	t *testing.T, b *valkeybackend.Backend, replicas int, timeout time.Duration,
+) (outcomes [2]backend.Outcome) {
+	t.Helper()
+	call := backend.Call{Script: write, Keys: []string{"k"}}
+	b.RunThenWait(t.Context(), []backend.Call{call, call}, replicas, timeout,
+		func(place int, o backend.Outcome) { outcomes[place] = o })
+	return outcomes
+}
+
 func TestRunThenWait(t *testing.T) {
 	t.Parallel()
 	waited := ":2\r\n"
@@ -220,17 +230,17 @@ func TestRunThenWait(t *testing.T) {
 		return "+done\r\n"
 	}}
 	b := f.connect(t)
-	call := backend.Call{Script: write, Keys: []string{"k"}}
-	reply, acked, err := b.RunThenWait(t.Context(), call, 3, time.Microsecond)
-	require.NoError(t, err)
-	require.Equal(t, backend.StringReply("done"), reply)
-	require.Equal(t, 2, acked)
-	require.Equal(t, "WAIT 3 1", f.commands()[1], "0 ms would be for ever")
+	for _, o := range runThenWait(t, b, 3, time.Microsecond) {
+		require.Equal(t, backend.Outcome{Reply: backend.StringReply("done"), Acked: 2}, o)
+	}
+	require.Equal(t, "WAIT 3 1", f.commands()[2], "0 ms would be for ever")
 
 	waited = "-ERR no\r\n"
-	reply, _, err = b.RunThenWait(t.Context(), call, 3, time.Second)
-	require.ErrorIs(t, err, backend.ErrReplicas)
-	require.Equal(t, backend.StringReply("done"), reply)
+	for _, o := range runThenWait(t, b, 3, time.Second) {
+		require.ErrorIs(t, o.Err, backend.ErrReplicas)
+		require.Equal(t, backend.StringReply("done"), o.Reply)
+	}
+	require.Len(t, f.commands(), 6, "one WAIT for both calls")
 }
 
 func TestSubscriptionHasOneConnectionAndOneCommandEach(t *testing.T) {
@@ -254,8 +264,7 @@ func TestClosedBackendSendsNothing(t *testing.T) {
 	_, err := b.Run(t.Context(), write, []string{"k"}, nil)
 	require.ErrorIs(t, err, backend.ErrClosed)
 	require.ErrorIs(t, backend.RunAll(t.Context(), b, []backend.Call{call})[0].Err, backend.ErrClosed)
-	_, _, err = b.RunThenWait(t.Context(), call, 1, time.Second)
-	require.ErrorIs(t, err, backend.ErrClosed)
+	require.ErrorIs(t, runThenWait(t, b, 1, time.Second)[0].Err, backend.ErrClosed)
 	_, err = b.Subscribe(t.Context(), "x", func(backend.Event) {})
 	require.ErrorIs(t, err, backend.ErrClosed)
 	require.Empty(t, f.commands())

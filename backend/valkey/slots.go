@@ -4,6 +4,7 @@ package valkeybackend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -47,12 +48,25 @@ func (s *slots) forget() {
 	s.read = time.Time{}
 }
 
-// known returns the address of the primary of key's slot, if it was ever known, and else has it
-// found out for later. A slot that has moved since costs a redirect.
+// forgetIfStale makes the next question go to the servers if a node may have been replaced, or a slot
+// moved.
+func (s *slots) forgetIfStale(outcomes []backend.Outcome) {
+	for _, o := range outcomes {
+		var server *backend.ServerError
+		if s != nil && o.Err != nil &&
+			(!errors.As(o.Err, &server) || server.Code == "MOVED" || server.Code == "READONLY") {
+			s.forget()
+			return
+		}
+	}
+}
+
+// known returns the address of the primary of key's slot, as it was when last asked for. If that may be
+// out of date, it has it found out for later. A slot that has moved since costs a redirect.
 func (s *slots) known(key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ranges == nil && !s.asking {
+	if s.read.IsZero() && !s.asking {
 		s.asking = true
 		go s.learn()
 	}

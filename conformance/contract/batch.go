@@ -17,11 +17,11 @@ func batchCases() []harness.Case {
 		of("B1", "BatchOutcomesAreInOrder", batchOutcomesAreInOrder, harness.Batches),
 		of("B1", "BatchFailuresStayAlone", batchFailuresStayAlone, harness.Batches),
 		of("B1", "BatchReportsAsKnown", batchReportsAsKnown, harness.Batches),
-		of("B1", "BatchSendsOnce", batchSendsOnce, harness.Batches, harness.Faults),
+		of("B1", "BatchSendsOnce", sendsOnce(as[backend.Batcher]), harness.Batches, harness.Faults),
 		of("B1", "BatchHeedsContext", batchHeedsContext, harness.Batches),
 		of("W1", "WaitReturnsTheReply", waitReturnsTheReply, harness.ReplicaWaiter),
 		of("W1", "WaitKeepsTheReplyOfALostWait", waitKeepsTheReply, harness.ReplicaWaiter, harness.Faults),
-		of("W1", "WaitSendsOnce", waitSendsOnce, harness.ReplicaWaiter, harness.Faults),
+		of("W1", "WaitSendsOnce", sendsOnce(waiting), harness.ReplicaWaiter, harness.Faults),
 		of("B2", "WithdrawnCallIsNotSentAgain", withdrawnCallIsNotSentAgain, harness.Batches),
 		of("B2", "CallUnderWayIsNotWithdrawn", callUnderWayIsNotWithdrawn, harness.Batches, harness.Faults),
 	}
@@ -51,8 +51,7 @@ func counting(e *harness.Env, n int) []backend.Call {
 // refused returns a call that counts its runs, and that the server refuses in a way that lets a backend
 // send it again, for as long as it likes to.
 func refused(e *harness.Env, key string) backend.Call {
-	script := e.Script(
-		"redis.call('incr', KEYS[1]) return redis.error_reply('LOADING not yet')", 1, backend.RetryNever)
+	script := e.Script("redis.call('incr', KEYS[1]) return redis.error_reply('LOADING not yet')", 1, backend.RetryNever)
 	return backend.Call{Script: script, Keys: []string{key}}
 }
 
@@ -70,15 +69,20 @@ func wantSuccess(ctx context.Context, b backend.Batcher, calls []backend.Call) {
 	}
 }
 
-// batchOutcomesAreInOrder runs a batch twice. The first time no node knows the script.
 func batchOutcomesAreInOrder(ctx context.Context, e *harness.Env) {
-	b, calls := as[backend.Batcher](e.Open(ctx)), spread(e, 100)
+	b := as[backend.Batcher](e.Open(ctx))
 	outcomes(ctx, b, nil)
+	returnsReplies(ctx, b, spread(e, 100), func(int) bool { return true })
+}
+
+// returnsReplies runs calls of spread twice. The first time no node knows the script.
+func returnsReplies(ctx context.Context, b backend.Batcher, calls []backend.Call, mayBe func(acked int) bool) {
 	for range 2 {
 		for i, outcome := range outcomes(ctx, b, calls) {
 			must.In(fmt.Sprintf("call %d of the batch", i), func() {
 				must.Do(outcome.Err)
 				must.Return("Run", fmt.Sprint(i))(outcome.Reply.Text())
+				must.Not(!mayBe(outcome.Acked), "%d replicas acknowledged", outcome.Acked)
 			})
 		}
 	}
@@ -121,18 +125,31 @@ func batchReportsAsKnown(ctx context.Context, e *harness.Env) {
 	must.Not(last > 2 && first == last, "a reply was reported after another call had been sent %d times", last)
 }
 
-func batchSendsOnce(ctx context.Context, e *harness.Env) {
+// loseReply runs calls that count as a batch, twice. The second time it loses the reply to a command for
+// which match is true, and returns the outcomes. It fails if a call was sent again.
+func loseReply(
+	ctx context.Context, e *harness.Env, batcher func(*harness.Instance) backend.Batcher, calls []backend.Call,
+	match func(words []string) bool,
+) []backend.Outcome {
 	in := e.Open(ctx)
-	b := as[backend.Batcher](in)
-	calls := counting(e, 4)
+	b := batcher(in)
 	wantSuccess(ctx, b, calls)
-	lost := in.Link.CutReply(runs(calls[1].Keys[0]))
-	err := outcomes(ctx, b, calls)[1].Err
-	awaitLoss(ctx, lost, err)
-	must.Wrap(err, backend.ErrIndeterminate)
+	lost := in.Link.CutReply(match)
+	got := outcomes(ctx, b, calls)
+	awaitLoss(ctx, lost, got[1].Err)
 	for _, call := range calls {
 		n := e.Count(ctx, call.Keys[0])
 		must.Not(n > 2, "a script ran %d times, want at most 2", n)
+	}
+	return got
+}
+
+// sendsOnce loses the reply to one call of a batch.
+func sendsOnce(batcher func(*harness.Instance) backend.Batcher) func(context.Context, *harness.Env) {
+	return func(ctx context.Context, e *harness.Env) {
+		calls := counting(e, 4)
+		got := loseReply(ctx, e, batcher, calls, runs(calls[1].Keys[0]))
+		must.Wrap(got[1].Err, backend.ErrIndeterminate)
 	}
 }
 
@@ -145,52 +162,39 @@ func batchHeedsContext(ctx context.Context, e *harness.Env) {
 	must.In("a call of a cancelled batch", func() { e.WantText(ctx, calls[0].Keys[0], "") })
 }
 
-// waitReturnsTheReply asks for more replicas than any test server has, and for one if there is one.
-func waitReturnsTheReply(ctx context.Context, e *harness.Env) {
-	b, call := as[backend.ReplicaWaiter](e.Open(ctx)), counting(e, 1)[0]
-	for i := range int64(2) {
-		reply, acked, err := b.RunThenWait(ctx, call, 99, 20*time.Millisecond)
-		must.Do(err)
-		must.Return("the run", i+1)(reply.Int())
-		must.Not(acked < 0 || acked >= 99, "%d replicas acknowledged", acked)
-	}
-	if e.FailOver != nil { // there is a replica
-		_, acked, err := b.RunThenWait(ctx, call, 1, harness.Patience/2)
-		must.Do(err)
-		must.Not(acked < 1, "no replica acknowledged, though there is one")
-	}
+// waiter is a batcher whose calls wait for replicas.
+type waiter struct {
+	backend.ReplicaWaiter
+	replicas int
+	timeout  time.Duration
 }
 
-// loseWaiting runs a script that counts, and waits, twice. The second time it loses the reply to a
-// command for which match is true, and returns what RunThenWait returned.
-func loseWaiting(
-	ctx context.Context, e *harness.Env, call backend.Call, match func(words []string) bool,
-) (backend.Reply, error) {
+func (w waiter) RunBatch(ctx context.Context, calls []backend.Call, report func(int, backend.Outcome)) {
+	w.RunThenWait(ctx, calls, w.replicas, w.timeout, report)
+}
+
+// waiting returns the backend of in as a batcher whose calls wait for more replicas than any test server has.
+func waiting(in *harness.Instance) backend.Batcher {
+	return waiter{as[backend.ReplicaWaiter](in), 99, 20 * time.Millisecond}
+}
+
+// waitReturnsTheReply waits for more replicas than there are, and for one if there is one.
+func waitReturnsTheReply(ctx context.Context, e *harness.Env) {
 	in := e.Open(ctx)
-	b := as[backend.ReplicaWaiter](in)
-	_, _, err := b.RunThenWait(ctx, call, 1, time.Millisecond)
-	must.Do(err)
-	lost := in.Link.CutReply(match)
-	reply, _, err := b.RunThenWait(ctx, call, 1, time.Millisecond)
-	awaitLoss(ctx, lost, err)
-	return reply, err
+	returnsReplies(ctx, waiting(in), spread(e, 20), func(acked int) bool { return acked >= 0 && acked < 99 })
+	if e.FailOver != nil { // there is a replica
+		one := waiter{as[backend.ReplicaWaiter](in), 1, harness.Patience / 2}
+		returnsReplies(ctx, one, spread(e, 20), func(acked int) bool { return acked >= 1 })
+	}
 }
 
 func waitKeepsTheReply(ctx context.Context, e *harness.Env) {
-	call := counting(e, 1)[0]
-	reply, err := loseWaiting(ctx, e, call, func(words []string) bool {
+	for _, outcome := range loseReply(ctx, e, waiting, counting(e, 4), func(words []string) bool {
 		return harness.IsCommand(words, "WAIT")
-	})
-	must.Wrap(err, backend.ErrReplicas)
-	must.Return("the run whose WAIT was lost", int64(2))(reply.Int())
-	e.WantCount(ctx, call.Keys[0], 2)
-}
-
-func waitSendsOnce(ctx context.Context, e *harness.Env) {
-	call := counting(e, 1)[0]
-	_, err := loseWaiting(ctx, e, call, runs(call.Keys[0]))
-	must.Wrap(err, backend.ErrIndeterminate)
-	e.WantCount(ctx, call.Keys[0], 2)
+	}) {
+		must.Wrap(outcome.Err, backend.ErrReplicas)
+		must.Return("the run whose WAIT was lost", int64(2))(outcome.Reply.Int())
+	}
 }
 
 // claimed runs calls as a batch, of which the first has a claim, which is taken. It returns what receives

@@ -67,7 +67,8 @@ reported as indeterminate too.`,
 not executed, as between two tries or before it is written, it should return the claim, and then
 must take it again before it sends the call. A call whose claim cannot be taken must not be sent,
 and may be reported with any error.`,
-	"W1": `Both go over one connection, to one node, and no redirect is followed between the two. If
-the script ran and the waiting failed, RunThenWait returns the reply, and an error that wraps
-[ErrReplicas]. acked may be smaller or larger than replicas; deciding is the caller's.`,
+	"W1": `The calls of one node go over one connection, followed by one WAIT on it, and no redirect is
+followed between them. If a script ran and the waiting failed, its outcome has the reply, and an
+error that wraps [ErrReplicas], and [ErrNotSupported] too if the server does not know WAIT. Acked
+may be smaller or larger than replicas; deciding is the caller's.`,
 }

@@ -49,10 +49,7 @@ func bytesSurvive(ctx context.Context, e *harness.Env) {
 }
 
 // wantReply fails if a script on one key, or its command, does not return what it is to.
-func wantReply(
-	ctx context.Context, b backend.Backend, s *backend.Script, key string, want backend.Reply,
-	args ...string,
-) {
+func wantReply(ctx context.Context, b backend.Backend, s *backend.Script, key string, want backend.Reply, args ...string) {
 	got, err := b.Run(ctx, s, []string{key}, args)
 	must.Not(err != nil || !harness.Same(got, want),
 		"%s: got %+v, want %+v, %w", cmp.Or(s.Command, s.Source), got, want, err)

@@ -36,8 +36,7 @@ func sendCases() []harness.Case {
 }
 
 func runsAtomically(ctx context.Context, e *harness.Env) {
-	script := e.Script("return {redis.call('incr', KEYS[1]), redis.call('incr', KEYS[2])}",
-		2, backend.RetryNever)
+	script := e.Script("return {redis.call('incr', KEYS[1]), redis.call('incr', KEYS[2])}", 2, backend.RetryNever)
 	keys := []string{e.Key("a"), e.Key("b")}
 	must.Together(8, func(int) {
 		b := e.Backend(ctx)
@@ -243,8 +242,7 @@ func wroteNothing(ctx context.Context, e *harness.Env, err error) {
 
 func errorReplyStands(ctx context.Context, e *harness.Env) {
 	b, key := e.Backend(ctx), e.Key("n")
-	script := e.Script(
-		"redis.call('incr', KEYS[1]) return redis.error_reply('STOP half way')", 1, backend.RetryNever)
+	script := e.Script("redis.call('incr', KEYS[1]) return redis.error_reply('STOP half way')", 1, backend.RetryNever)
 	err := run(ctx, b, script, key)
 	must.Not(errors.Is(err, backend.ErrIndeterminate) || !backend.MayHaveRun(err),
 		"got error %w, want a definite one of a script that may have run", err)

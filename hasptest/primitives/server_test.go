@@ -192,14 +192,35 @@ func (s *server) execute(script *backend.Script, keys, args []string) backend.Ou
 	return backend.Outcome{Reply: reply, Err: err}
 }
 
-// RunThenWait implements backend.ReplicaWaiter.
+// RunThenWait implements backend.ReplicaWaiter. The calls go side by side, and one WAIT follows all.
 func (s *server) RunThenWait(
-	ctx context.Context, call backend.Call, replicas int, timeout time.Duration,
-) (backend.Reply, int, error) {
-	reply, err := s.Run(ctx, call.Script, call.Keys, call.Args)
-	if err != nil {
-		return reply, 0, err
+	ctx context.Context, calls []backend.Call, replicas int, timeout time.Duration,
+	report func(place int, outcome backend.Outcome),
+) {
+	outcomes := make([]backend.Outcome, len(calls))
+	run := func(i int) {
+		outcomes[i].Reply, outcomes[i].Err = s.Run(ctx, calls[i].Script, calls[i].Keys, calls[i].Args)
 	}
+	var others sync.WaitGroup
+	for i := range calls[1:] {
+		others.Go(func() { run(i + 1) })
+	}
+	run(0)
+	others.Wait()
+	n, err := 0, error(nil)
+	if slices.ContainsFunc(outcomes, func(o backend.Outcome) bool { return o.Err == nil }) {
+		n, err = s.wait(ctx, replicas, timeout)
+	}
+	for i, o := range outcomes {
+		if o.Err == nil {
+			o.Acked, o.Err = n, err
+		}
+		report(i, o)
+	}
+}
+
+// wait is WAIT.
+func (s *server) wait(ctx context.Context, replicas int, timeout time.Duration) (int, error) {
 	s.mu.Lock()
 	s.calls["WAIT"]++
 	a := s.acks(replicas, timeout)
@@ -210,9 +231,9 @@ func (s *server) RunThenWait(
 		a.err = ctx.Err()
 	}
 	if a.err != nil {
-		return reply, 0, fmt.Errorf("%w: %w", backend.ErrReplicas, a.err)
+		return 0, fmt.Errorf("%w: %w", backend.ErrReplicas, a.err)
 	}
-	return reply, a.n, nil
+	return a.n, nil
 }
 
 // Subscribe implements backend.Subscriber.

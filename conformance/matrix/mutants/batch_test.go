@@ -51,15 +51,7 @@ func batchMutants() []mutant {
 				}
 			})},
 		{"does not load for a batch", embedded, "BatchOutcomesAreInOrder", batchLoadsNothing},
-		{"sends a batch again", oneServer, "BatchSendsOnce", func(b *broken) {
-			onOutcomes(func(calls []backend.Call, outcomes []backend.Outcome) {
-				for i, o := range outcomes {
-					if errors.Is(o.Err, backend.ErrIndeterminate) {
-						_, _ = b.run(context.Background(), calls[i])
-					}
-				}
-			})(b)
-		}},
+		{"sends a batch again", oneServer, "BatchSendsOnce", onBatch(sendsAgain)},
 		{"sends a batch under an ended context", embedded, "BatchHeedsContext",
 			onBatch(func(good batchFunc) batchFunc {
 				return func(ctx context.Context, calls []backend.Call) []backend.Outcome {
@@ -71,13 +63,17 @@ func batchMutants() []mutant {
 
 // onOutcomes changes the outcomes of a batch when all are known.
 func onOutcomes(change func(calls []backend.Call, outcomes []backend.Outcome)) func(*broken) {
-	return onBatch(func(good batchFunc) batchFunc {
+	return onBatch(outcomes(change))
+}
+
+func outcomes(change func(calls []backend.Call, outcomes []backend.Outcome)) func(good batchFunc) batchFunc {
+	return func(good batchFunc) batchFunc {
 		return func(ctx context.Context, calls []backend.Call) []backend.Outcome {
 			outcomes := good(ctx, calls)
 			change(calls, outcomes)
 			return outcomes
 		}
-	})
+	}
 }
 
 // batchLoadsNothing fails what was not run before by itself.
@@ -93,30 +89,29 @@ func batchLoadsNothing(b *broken) {
 	})(b)
 }
 
+// sendsAgain sends a batch again if a reply was lost.
+func sendsAgain(good batchFunc) batchFunc {
+	return func(ctx context.Context, calls []backend.Call) []backend.Outcome {
+		outcomes := good(ctx, calls)
+		if errors.Is(outcomes[1].Err, backend.ErrIndeterminate) {
+			_ = good(ctx, calls)
+		}
+		return outcomes
+	}
+}
+
 func waitMutants() []mutant {
 	return []mutant{
 		{"loses the reply while it waits for replicas", embedded, "WaitReturnsTheReply",
-			onWait(func(_ backend.Reply, acked int, err error) (backend.Reply, int, error) {
-				return backend.Reply{}, acked, err
-			})},
+			onWait(outcomes(func(_ []backend.Call, outcomes []backend.Outcome) {
+				outcomes[0].Reply = backend.Reply{}
+			}))},
 		{"loses the reply when WAIT fails", oneServer, "WaitKeepsTheReplyOfALostWait",
-			onWait(func(r backend.Reply, acked int, err error) (backend.Reply, int, error) {
-				if errors.Is(err, backend.ErrReplicas) {
-					r = backend.Reply{}
+			onWait(outcomes(func(_ []backend.Call, outcomes []backend.Outcome) {
+				if errors.Is(outcomes[3].Err, backend.ErrReplicas) {
+					outcomes[3].Reply = backend.Reply{}
 				}
-				return r, acked, err
-			})},
-		{"sends again before it waits for replicas", oneServer, "WaitSendsOnce", func(b *broken) {
-			good := b.wait
-			b.wait = func(ctx context.Context, c backend.Call, n int, d time.Duration) (
-				backend.Reply, int, error,
-			) {
-				r, acked, err := good(ctx, c, n, d)
-				if errors.Is(err, backend.ErrIndeterminate) {
-					_, _, _ = good(ctx, c, n, d)
-				}
-				return r, acked, err
-			}
-		}},
+			}))},
+		{"sends again before it waits for replicas", oneServer, "WaitSendsOnce", onWait(sendsAgain)},
 	}
 }

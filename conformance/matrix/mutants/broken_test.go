@@ -20,7 +20,7 @@ type broken struct {
 	subscribe subscribeFunc
 	batch     batchFunc                                 // nil: the good one
 	before    func(calls []backend.Call) []backend.Call // of a good batch; nil: nothing
-	wait      waitFunc
+	wait      func(good batchFunc) batchFunc            // nil: the good RunThenWait
 	can       func(c backend.Capabilities) backend.Capabilities
 	close     func() error
 }
@@ -50,7 +50,6 @@ type (
 	runFunc       = func(ctx context.Context, c backend.Call) (backend.Reply, error)
 	subscribeFunc = func(context.Context, string, backend.Handler) (backend.Subscription, error)
 	batchFunc     = func(ctx context.Context, calls []backend.Call) []backend.Outcome
-	waitFunc      = func(context.Context, backend.Call, int, time.Duration) (backend.Reply, int, error)
 )
 
 func newBroken(in *conformance.Instance, h *conformance.Harness) *broken {
@@ -61,7 +60,6 @@ func newBroken(in *conformance.Instance, h *conformance.Harness) *broken {
 			return good.Run(ctx, c.Script, c.Keys, c.Args)
 		},
 		subscribe: good.Subscribe,
-		wait:      good.(backend.ReplicaWaiter).RunThenWait,
 		can:       func(c backend.Capabilities) backend.Capabilities { return c },
 		close:     good.Close,
 	}
@@ -95,9 +93,22 @@ func (b *broken) RunBatch(
 }
 
 func (b *broken) RunThenWait(
-	ctx context.Context, c backend.Call, replicas int, timeout time.Duration,
-) (backend.Reply, int, error) {
-	return b.wait(ctx, c, replicas, timeout)
+	ctx context.Context, calls []backend.Call, replicas int, timeout time.Duration,
+	report func(place int, outcome backend.Outcome),
+) {
+	good := b.Backend.(backend.ReplicaWaiter)
+	if b.wait == nil {
+		good.RunThenWait(ctx, calls, replicas, timeout, report)
+		return
+	}
+	wait := b.wait(func(ctx context.Context, calls []backend.Call) []backend.Outcome {
+		outcomes := make([]backend.Outcome, len(calls))
+		good.RunThenWait(ctx, calls, replicas, timeout, func(place int, o backend.Outcome) { outcomes[place] = o })
+		return outcomes
+	})
+	for place, outcome := range wait(ctx, calls) {
+		report(place, outcome)
+	}
 }
 
 func (b *broken) Capabilities() backend.Capabilities { return b.can(b.Backend.Capabilities()) }
@@ -183,18 +194,9 @@ func deaf(when func(ctx context.Context, c backend.Call) bool) func(*broken) {
 	})
 }
 
-// onWait changes what RunThenWait returns.
-func onWait(
-	change func(r backend.Reply, acked int, err error) (backend.Reply, int, error),
-) func(*broken) {
-	return func(b *broken) {
-		good := b.wait
-		b.wait = func(ctx context.Context, c backend.Call, n int, d time.Duration) (
-			backend.Reply, int, error,
-		) {
-			return change(good(ctx, c, n, d))
-		}
-	}
+// onWait replaces RunThenWait by what returns the outcomes when all are known.
+func onWait(change func(good batchFunc) batchFunc) func(*broken) {
+	return func(b *broken) { b.wait = change }
 }
 
 // onEvents puts change between each subscription and its handler.

@@ -95,10 +95,15 @@ func (b *batch) runThenWait(d *Dispatcher) {
 		return
 	}
 	if call.Claim.Begin() {
-		reply, acked, err := d.waiter.RunThenWait(b, call, b.replicas, b.replicaTimeout)
-		err, shortage := b.split(err, acked)
-		b.answer(0, backend.Outcome{Reply: reply, Err: err}, shortage)
+		d.waiter.RunThenWait(b, b.toSend, b.replicas, b.replicaTimeout, b.reportAcked)
 	}
+}
+
+// reportAcked ends a call that waited for replicas.
+func (b *batch) reportAcked(place int, outcome backend.Outcome) {
+	script, shortage := b.split(outcome.Err, outcome.Acked)
+	outcome.Err = script
+	b.answer(place, outcome, shortage)
 }
 
 // split splits the error of RunThenWait into the script's error and the shortage of replicas that

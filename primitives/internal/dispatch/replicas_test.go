@@ -26,17 +26,20 @@ type replicated struct {
 }
 
 func (r *replicated) RunThenWait(
-	ctx context.Context, c backend.Call, _ int, _ time.Duration,
-) (backend.Reply, int, error) {
+	ctx context.Context, calls []backend.Call, _ int, _ time.Duration,
+	report func(place int, outcome backend.Outcome),
+) {
+	c := calls[0]
 	r.mu.Lock()
 	r.alone = append(r.alone, c.Keys[0])
 	waits := r.waits
 	r.mu.Unlock()
 	if !wait(ctx, waits) {
-		return backend.Reply{}, 0, backend.Indeterminate(ctx.Err())
+		report(0, backend.Outcome{Err: backend.Indeterminate(ctx.Err())})
+		return
 	}
 	reply, err := r.answer(ctx, c)
-	return reply, 1, errors.Join(err, r.err)
+	report(0, backend.Outcome{Reply: reply, Acked: 1, Err: errors.Join(err, r.err)})
 }
 
 // waited returns the keys of calls that waited for replicas.

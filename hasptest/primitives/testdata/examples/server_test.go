@@ -20,8 +20,11 @@ func newServer() backend.Backend {
 }
 
 func (a acknowledging) RunThenWait(
-	ctx context.Context, call backend.Call, replicas int, timeout time.Duration,
-) (backend.Reply, int, error) {
-	reply, _, err := a.Backend.RunThenWait(ctx, call, replicas, timeout)
-	return reply, replicas, err
+	ctx context.Context, calls []backend.Call, replicas int, timeout time.Duration,
+	report func(place int, outcome backend.Outcome),
+) {
+	a.Backend.RunThenWait(ctx, calls, replicas, timeout, func(place int, o backend.Outcome) {
+		o.Acked = replicas
+		report(place, o)
+	})
 }
