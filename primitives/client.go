@@ -49,6 +49,16 @@ type Options struct {
 	// idle it for three times ClockDrift, and not for 10 s.
 	ClockDrift time.Duration
 
+	// Replicas is how many replicas must acknowledge a grant, and each renewal, of all objects with leases whose own
+	// Replicas is zero: of locks of each kind, and of an [Election], [PeriodicJob], [PermitSemaphore] and
+	// [CountingSemaphore]. [LockOptions] has the details. -1 as an object's Replicas means none. The clocks of the
+	// servers must differ by less than ClockDrift: if the clock of a promoted server is ahead, the key expires that much
+	// earlier. If Replicas is the number of all replicas, and one of them is lost for a lease, all such leases end: set
+	// fewer, or use a [RedLock], if that is worse than two holders. If it is less, a replica that did not acknowledge
+	// can still be elected, and grant a held lock again. [New] returns a [*FieldError] if the backend cannot wait for
+	// replicas. Zero means none.
+	Replicas int
+
 	// PollInterval is the longest time between two tries of a client's waiters for one object, give
 	// or take a tenth, because a message may be lost. Without a subscription, or with a backend
 	// that cannot subscribe, waiters try twenty times as often. At least 10 ms. Zero means 5 s.
@@ -79,7 +89,7 @@ type Options struct {
 func (o *Options) core() *extend.Options {
 	return &extend.Options{
 		KeyPrefix: o.KeyPrefix, IDPrefix: o.IDPrefix, WatchdogLease: o.WatchdogLease, MaxHold: o.MaxHold, ClockDrift: o.ClockDrift,
-		PollInterval: o.PollInterval, Logger: o.Logger, Tracer: o.Tracer,
+		Replicas: o.Replicas, PollInterval: o.PollInterval, Logger: o.Logger, Tracer: o.Tracer,
 	}
 }
 

@@ -49,7 +49,8 @@ var (
 
 	// ErrReplicas means that the lock was free, but that too few replicas acknowledged the grant in
 	// time, or that the server could not be asked: see [LockOptions]. The client has released the
-	// grant, or is releasing it in the background. The error says how many replicas acknowledged.
+	// grant, or is releasing it in the background. After [Lease.Extend] it means the same of the
+	// extension: the lease is not longer than before. The error says how many replicas acknowledged.
 	// If the server does not know the command WAIT, the error also wraps [backend.ErrNotSupported].
 	ErrReplicas = backend.ErrReplicas
 

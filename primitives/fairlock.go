@@ -26,8 +26,8 @@ type FairLockOptions struct {
 	WaiterTimeout time.Duration
 
 	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock returns it, and
-	// ReplicaTimeout is how long one try waits for them: see [LockOptions]. Zero means that the
-	// primary's answer is enough, and 1 s, or a third of the lease if that is less.
+	// ReplicaTimeout is how long one try waits for them. Renewals wait, too: see [LockOptions]. Zero means
+	// the client's Replicas, and 1 s, or a third of the lease if that is less.
 	Replicas       int
 	ReplicaTimeout time.Duration
 

@@ -34,20 +34,27 @@ type LockOptions struct {
 	// a failover is less likely to lose the lock. If too few acknowledge within
 	// ReplicaTimeout, or the server cannot be asked, the client releases the grant, and another
 	// owner may acquire the lock. Then TryLock returns [ErrReplicas], and Lock tries again after a
-	// pause, for as long as ctx lasts. Zero means that the primary's answer is enough.
+	// pause, for as long as ctx lasts. Zero means the client's [Options].Replicas, and -1 that the
+	// primary's answer is enough.
+	//
+	// A renewal, or [Lease.Extend], counts only if as many replicas acknowledge it. If too few do, the
+	// watchdog repeats it, and the lease ends when it would have ended: so a holder that reaches only a
+	// former primary loses the lock in time. Releases do not wait for replicas, and re-entry sends nothing.
 	//
 	// A failover may still lose the lock: a replica that did not acknowledge may be elected. Ask
-	// for all replicas that can be elected, or rely on [Lease.Token]. Renewals and releases do not
-	// wait for replicas, and re-entry sends nothing.
+	// for all replicas that can be elected, or rely on [Lease.Token]. [Options] says what that costs, and
+	// how far the servers' clocks may differ.
 	//
 	// Each try costs a WAIT on a connection of its own, and is not sent together with other calls.
-	// A client has at most 8 such tries under way at a time. Others queue, for up to 5 s. If ctx is
+	// A client has at most 8 such tries under way at a time. Others queue, for up to 5 s. Renewals wait
+	// together, up to 100 scripts with one WAIT. If ctx is
 	// cancelled, the client releases the grant when the WAIT has ended. In a cluster a first try
 	// returns [ErrUnavailable] while the lock's slot moves. The methods return a [*FieldError] if
-	// the backend cannot wait for replicas, and the methods of a [Mutex] for any value but zero.
+	// the backend cannot wait for replicas.
 	Replicas int
 
-	// ReplicaTimeout is how long one try waits for replicas. It counts towards the lease. In whole
+	// ReplicaTimeout is how long one try waits for replicas. It counts towards the lease. A renewal
+	// waits for a tenth of the lease at most. In whole
 	// milliseconds, at least 1 ms, and less than the lease. Zero means 1 s, or a third of the lease if
 	// that is less.
 	ReplicaTimeout time.Duration

@@ -48,8 +48,8 @@ type PermitSemaphoreOptions struct {
 	Lease time.Duration
 
 	// Replicas is how many replicas must acknowledge a grant before Acquire or TryAcquire returns
-	// it, and ReplicaTimeout is how long one try waits for them: see [LockOptions]. Zero means that
-	// the primary's answer is enough, and 1 s, or a third of the lease if that is less.
+	// it, and ReplicaTimeout is how long one try waits for them. Renewals wait, too: see [LockOptions].
+	// Zero means the client's Replicas, and 1 s, or a third of the lease if that is less.
 	Replicas       int
 	ReplicaTimeout time.Duration
 

@@ -82,6 +82,9 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	}
 	c.calls.OnUnknown = c.keeper.Changed
 	c.orphans = orphan.New(ctx, c.backgroundCalls, &c.bySlot)
+	if err := c.checkReplicas(o.Replicas); err != nil {
+		return nil, err
+	}
 	c.trace()
 	c.background(func(context.Context) { o.Logger.Info("client", zap.String("id", c.id)) }) // The logger may block.
 	return c, nil

@@ -48,8 +48,8 @@ func (h *hold) Try(ctx context.Context) (Answer, error) {
 		}
 	}()
 	q := newRequest(h.object, (*lateAcquire)(h))
-	if r := h.source.replicas; r.count > 0 {
-		q.call.Replicas, q.call.ReplicaTimeout = r.count, r.timeoutUnder(ctx)
+	if h.Replicas > 0 {
+		q.call.Replicas, q.call.ReplicaTimeout = h.Replicas, h.replicaTimeout(ctx)
 	}
 	token, answer, err := h.leasable.Acquire(ctx, q, h.Owner, h.Lease)
 	panicked = false

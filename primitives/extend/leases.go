@@ -113,11 +113,14 @@ type LeaseConfig struct {
 	// Replicas is how many replicas must acknowledge a grant before Acquire and TryAcquire return
 	// it. If too few do, the client releases the owner, and Acquire tries again after a pause, as
 	// another owner. Such a request uses [backend.ReplicaWaiter], on a connection of its own, and
-	// is not sent together with others. Zero means that grants do not wait for replicas.
+	// is not sent together with others. A renewal also counts only if so many acknowledge it. Of a
+	// grant in a [Line], the client renews the lease before Acquire returns it. Zero means the
+	// client's Replicas, and -1 that neither waits.
 	Replicas int
 
 	// ReplicaTimeout is how long one try waits for replicas, in whole milliseconds, and less than
-	// Lease. Zero means 1 s, or a third of Lease if that is less.
+	// Lease. A renewal waits for a tenth of the lease at most. Zero means 1 s, or a third of Lease
+	// if that is less.
 	ReplicaTimeout time.Duration
 }
 
@@ -134,7 +137,6 @@ type Leases struct {
 	line        *Line
 	place       time.Duration
 	terms       renew.Terms // of each lease
-	replicas    replicas
 }
 
 // fixed reports whether the leases are not renewed.
@@ -180,7 +182,7 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 		err = o.core.opts.validateLease("a grant by a release", s.line.Wait)
 	}
 	if err == nil {
-		s.replicas, err = o.core.newReplicas(config, s.terms.Lease)
+		err = o.core.setReplicas(&s.terms, config)
 	}
 	return s, err
 }

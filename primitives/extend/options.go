@@ -31,6 +31,9 @@ type Options struct {
 	// Zero means that there is no such bound.
 	MaxHold time.Duration
 
+	// Replicas is [LeaseConfig.Replicas] for each object whose configuration has zero. Zero means none.
+	Replicas int
+
 	// ClockDrift is how much earlier than on the server a lease ends for its holder. Less than half
 	// of any lease. Zero means a tenth of the lease, at least 2 ms.
 	ClockDrift time.Duration

@@ -1,51 +1,61 @@
 package extend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/renew"
 )
 
 // defaultReplicaTimeout is the default of ReplicaTimeout, unless the lease is short.
 const defaultReplicaTimeout = time.Second
 
-// replicas has the number of replicas that must acknowledge a grant, and the timeout.
-type replicas struct {
-	count   int // 0: none
-	timeout time.Duration
-}
+// noReplicas is the value of Replicas that stands for none, whatever the client's default is.
+const noReplicas = -1
 
-// newReplicas returns the replicas of config, for leases of the given length.
-func (c *Core) newReplicas(config LeaseConfig, lease time.Duration) (replicas, error) {
-	r := replicas{count: config.Replicas, timeout: config.ReplicaTimeout}
-	if config.ReplicaTimeout == 0 {
-		r.timeout = min(defaultReplicaTimeout, (lease / 3).Truncate(time.Millisecond))
-	}
+// checkReplicas returns a [*FieldError] if leases cannot wait for so many replicas.
+func (c *Core) checkReplicas(count int) error {
 	switch {
-	case r.count < 0:
-		return r, &FieldError{"Replicas", fmt.Sprintf("%d is negative", r.count)}
-	case r.count > 0 && !c.calls.WaitsForReplicas():
-		return r, &FieldError{"Replicas", "the backend cannot wait for replicas"}
-	case r.timeout >= lease:
-		return r, &FieldError{"ReplicaTimeout", fmt.Sprintf("%s is not under Lease, %s", r.timeout, lease)}
+	case count < 0:
+		return &FieldError{"Replicas", fmt.Sprintf("%d is negative", count)}
+	case count > 0 && !c.calls.WaitsForReplicas():
+		return &FieldError{"Replicas", "the backend cannot wait for replicas"}
 	}
-	err := AtLeast("ReplicaTimeout", r.timeout, time.Millisecond)
-	r.timeout = r.timeout.Truncate(time.Millisecond)
-	return r, err
+	return nil
 }
 
-// timeoutUnder returns how long a call under ctx waits for replicas. A quarter of ctx's remaining
+// setReplicas sets the replicas of config for leases with the terms.
+func (c *Core) setReplicas(terms *renew.Terms, config LeaseConfig) error {
+	if terms.Replicas = cmp.Or(config.Replicas, c.opts.Replicas); config.Replicas == noReplicas {
+		terms.Replicas = 0
+	}
+	timeout := config.ReplicaTimeout
+	if timeout == 0 {
+		timeout = min(defaultReplicaTimeout, terms.Lease/3)
+	}
+	terms.ReplicaTimeout = timeout.Truncate(time.Millisecond)
+	if err := c.checkReplicas(terms.Replicas); err != nil {
+		return err
+	}
+	if timeout >= terms.Lease {
+		return &FieldError{"ReplicaTimeout", fmt.Sprintf("%s is not under Lease, %s", timeout, terms.Lease)}
+	}
+	return AtLeast("ReplicaTimeout", timeout, time.Millisecond)
+}
+
+// replicaTimeout returns how long an acquire under ctx waits for replicas. A quarter of ctx's remaining
 // time is left for the rest of the call, so its caller learns of a shortage.
-func (r replicas) timeoutUnder(ctx context.Context) time.Duration {
+func (h *hold) replicaTimeout(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		return r.timeout
+		return h.ReplicaTimeout
 	}
 	left := time.Until(deadline)
-	return max(min(r.timeout, (left-left/4).Truncate(time.Millisecond)), time.Millisecond)
+	return max(min(h.ReplicaTimeout, (left-left/4).Truncate(time.Millisecond)), time.Millisecond)
 }
 
 // shortageMayPass reports whether another try may succeed after err, which wraps

@@ -29,7 +29,7 @@ const (
 	LossGone LossReason = "gone"
 
 	// LossOutage means that no renewal succeeded in time, although the process ran: the link or the server was
-	// down or slow, or the server refused the renewals. The warnings "leases not renewed" have the errors.
+	// down or slow, the server refused the renewals, or too few replicas acknowledged them. The warnings "leases not renewed" have the errors.
 	LossOutage LossReason = "outage"
 
 	// LossPaused means that the process did not run when the lease ended: it was stopped, starved or suspended, or

@@ -106,6 +106,15 @@ func (b *batch) reportAcked(place int, outcome backend.Outcome) {
 	b.answer(place, outcome, shortage)
 }
 
+// runWaiting sends the calls together, and waits for replicas.
+func (b *batch) runWaiting(d *Dispatcher) {
+	defer b.finish(d)
+	if b.waitingCallers.Load() == 0 {
+		b.abandon()
+	}
+	d.waiter.RunThenWait(b, b.toSend, b.replicas, b.replicaTimeout, b.reportAcked)
+}
+
 // split splits the error of RunThenWait into the script's error and the shortage of replicas that
 // have acknowledged it.
 func (b *batch) split(err error, acked int) (script, shortage error) {

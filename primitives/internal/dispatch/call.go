@@ -20,6 +20,10 @@ type Request struct {
 	// was not sent yet is withdrawn then.
 	AlwaysSend bool
 
+	// Contained turns a panic of the driver into an error, for callers that are goroutines of this
+	// module.
+	Contained bool
+
 	// Grace is how long the caller still waits for the answer after its context has ended.
 	Grace time.Duration
 
@@ -27,22 +31,20 @@ type Request struct {
 	// that.
 	Limit time.Duration
 
-	// Contained turns a panic of the driver into an error, for callers that are goroutines of this
-	// module.
-	Contained bool
-
 	// Late gets the outcome if the caller has left. Nil: the outcome is dropped.
 	Late LateReceiver
 
 	// Replicas is the number of replicas for which to wait after the call was executed, and
 	// ReplicaTimeout is the longest time. 0: none. Such a call is sent alone, on a connection of
-	// its own. The backend must support it: see [Dispatcher.WaitsForReplicas].
+	// its own, unless it is of [Dispatcher.Waiting]. The backend must support it: see [Dispatcher.WaitsForReplicas].
 	Replicas       int
 	ReplicaTimeout time.Duration
 
 	// Shortage comes with the outcome of a call that was executed. It is nil if enough replicas
 	// have acknowledged the call. Otherwise it wraps [backend.ErrReplicas].
 	Shortage error
+
+	leaseEnds int64 // of a call of [Dispatcher.Waiting]: when it is too late, in nanoseconds by the wall clock
 
 	values   context.Context //nolint:containedctx // For the values alone.
 	claim    *backend.Claim  // a separate value: the backend may keep it when the request is used for another call
@@ -81,6 +83,8 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 	}
 	r.values, r.answered, r.claim = ctx, d.newSignal(), new(backend.Claim)
 	switch {
+	case r.leaseEnds != 0:
+		d.enqueueWaiting(r)
 	case r.Replicas > 0:
 		d.sendAlone(r)
 	case ctx.Done() != nil || r.Limit > 0 || !d.sendDirectly(r):

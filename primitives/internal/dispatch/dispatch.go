@@ -9,8 +9,8 @@
 // up to [maxSenders] senders. If no call is taken from the queue for [queueTimeout], another sender
 // starts, so no call waits for a slow batch, for example on a silent link. No sender starts
 // while the server has [maxUnanswered] calls to answer, or while [maxUnsent] batches wait for a
-// connection, because the driver's connections are all in use. A call that waits for replicas has a
-// goroutine of its own. There is no goroutine while no call is under way.
+// connection, because the driver's connections are all in use. An acquire that waits for replicas has a
+// goroutine of its own; renewals that do are in queues of their own, by node ([waitQueue]). There is no goroutine while no call is under way.
 //
 // # Overload
 //
@@ -86,6 +86,7 @@ type Dispatcher struct {
 	batcher backend.Batcher       // nil: the backend has none, and batches are of one call
 	onePool bool                  // all calls use the same connections: it is no cluster
 	waiter  backend.ReplicaWaiter // nil: the backend cannot wait for replicas
+	locator backend.Locator       // nil: all keys are on one node
 	sender  func()                // is send: a new method value for each goroutine would be an allocation
 
 	// OnUnknown is called with the first key of a call that the backend has sent, and that has no answer. It must not
@@ -97,15 +98,16 @@ type Dispatcher struct {
 
 	mu              sync.Mutex
 	queue           queue
-	batchTime       time.Duration       // of the last batches, about: from the queue to the answers
-	senders         int                 // senders that run
-	readySenders    int                 // senders that are about to take queued calls
-	takes           uint64              // batches taken from the queue so far
-	moved           time.Time           // the end of the last batch that was sent
-	answered        time.Time           // the end of the last batch, if one of its calls had a reply; else zero
-	batches         map[*batch]struct{} // under way
-	queueTimerArmed bool                // a timer will call checkQueue
-	sweepArmed      bool                // a timer will call sweep
+	waitQueues      map[waitKey]*waitQueue // those that have senders
+	batchTime       time.Duration          // of the last batches, about: from the queue to the answers
+	senders         int                    // senders that run
+	readySenders    int                    // senders that are about to take queued calls
+	takes           uint64                 // batches taken from the queue so far
+	moved           time.Time              // the end of the last batch that was sent
+	answered        time.Time              // the end of the last batch, if one of its calls had a reply; else zero
+	batches         map[*batch]struct{}    // under way
+	queueTimerArmed bool                   // a timer will call checkQueue
+	sweepArmed      bool                   // a timer will call sweep
 	closing         bool
 	closed          bool
 }
@@ -114,9 +116,11 @@ type Dispatcher struct {
 func New(b backend.ScriptRunner) *Dispatcher {
 	d := &Dispatcher{
 		runner: b, batches: make(map[*batch]struct{}), waiting: make(chan struct{}, maxWaiting),
+		waitQueues: make(map[waitKey]*waitQueue),
 	}
 	d.batcher, _ = b.(backend.Batcher)
 	d.waiter, _ = b.(backend.ReplicaWaiter)
+	d.locator, _ = b.(backend.Locator)
 	d.sender = d.send
 	if b, ok := b.(backend.Backend); ok {
 		d.onePool = !b.Capabilities().Cluster
@@ -144,6 +148,9 @@ func (d *Dispatcher) Close() {
 	d.mu.Lock()
 	d.closed = true
 	batches := slices.Collect(maps.Keys(d.batches))
+	for _, q := range d.waitQueues {
+		d.startWaiting(q) // It refuses the queued calls: the others may wait for the driver.
+	}
 	d.mu.Unlock()
 	for _, b := range batches {
 		b.giveUp()

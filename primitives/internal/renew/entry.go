@@ -15,6 +15,11 @@ type Terms struct {
 	ClockDrift time.Duration // how much earlier than on the server the lease ends for the holder
 	Renewer    Renewer       // nil: the lease is not renewed
 	MaxHold    time.Duration // the lease is lost that long after the grant, despite renewals; 0: no bound
+
+	// Replicas is how many replicas must acknowledge a renewal, within ReplicaTimeout, or a tenth of the lease if that
+	// is less. Otherwise the renewal has failed. 0: none.
+	Replicas       int
+	ReplicaTimeout time.Duration
 }
 
 // Entry is one lease that a [Keeper] watches. Its user sets the exported fields once, and leaves

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/hasp-go/hasp/backend"
 )
 
 const (
@@ -39,11 +37,15 @@ const (
 	// scriptsAtOnce is how many scripts of one group are under way at a time, if very many leases
 	// are due at once. Each group has its own number, since the node of one group may be silent.
 	scriptsAtOnce = 32
+
+	// waitingAtOnce is the same for scripts that wait for replicas, which take turns: they wait longer for replicas
+	// than for the server.
+	waitingAtOnce = 200
 )
 
 // Keeper watches the leases of one client.
 type Keeper struct {
-	runner backend.ScriptRunner
+	runner Runner
 	bySlot *atomic.Bool // one script's keys must share a slot
 	log    *zap.Logger
 	now    clock
@@ -75,7 +77,7 @@ type Keeper struct {
 
 // NewKeeper returns a keeper that renews with r. bySlot says that one script's keys must share a
 // slot, as in a cluster. The keeper sets it when a server says so.
-func NewKeeper(r backend.ScriptRunner, bySlot *atomic.Bool, log *zap.Logger) *Keeper {
+func NewKeeper(r Runner, bySlot *atomic.Bool, log *zap.Logger) *Keeper {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Keeper{
 		runner: r, bySlot: bySlot, log: log, now: systemClock, start: systemClock(),

@@ -361,6 +361,7 @@ type server struct {
 	hidden         bool // the keeper does not know that it is a cluster
 	err            error
 	forbidden      map[string]bool // keys for which the server refuses a whole script
+	replicas       *replicas
 	log            *zap.Logger
 	statuses       map[string]batch.Status
 	sent           [][]string
@@ -396,7 +397,7 @@ func (s *server) keeper(t *testing.T) *renew.Keeper {
 	}
 	var bySlot atomic.Bool
 	bySlot.Store(s.cluster && !s.hidden)
-	k := renew.NewKeeper(nil, &bySlot, s.log)
+	k := renew.NewKeeper(s.replicas, &bySlot, s.log)
 	t.Cleanup(func() { k.Close() })
 	return k
 }

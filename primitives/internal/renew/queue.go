@@ -21,7 +21,7 @@ func (k *Keeper) enqueue(group groupKey, entries []*Entry) {
 		k.queues[group] = q
 	}
 	q.scripts = slices.AppendSeq(q.scripts, slices.Chunk(entries, renewalsPerScript))
-	for range min(len(q.scripts), scriptsAtOnce-q.senders) {
+	for range min(len(q.scripts), group.scriptsAtOnce()-q.senders) {
 		q.senders++
 		k.running.Add(1)
 		go k.send(group, q)

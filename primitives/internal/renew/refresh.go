@@ -1,6 +1,7 @@
 package renew
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -20,24 +21,26 @@ type extension struct {
 
 // Refresh renews the held entry e now, to a whole lease: see Extend.
 func (k *Keeper) Refresh(
-	ctx context.Context, r backend.ScriptRunner, by Renewer, e *Entry,
+	ctx context.Context, r Runner, by Renewer, e *Entry,
 ) (batch.Status, error) {
 	return k.Extend(ctx, r, by, e, e.Lease, e.ClockDrift)
 }
 
 // Extend makes the lease of the held entry e last for length from now on, with r and the renewer,
 // even if the keeper does not renew it, and returns the server's answer. The lease ends earlier for
-// its holder, by drift. The error is the request's. After an error, or after Failed, the lease is
+// its holder, by drift. The error is the request's, or that too few replicas acknowledged it. After an error, or after Failed, the lease is
 // at least as long as before, or as length if that is shorter. If the owner does not hold the key,
 // or if the answer comes too late, e is lost, and Extend calls its OnLost before it returns.
 func (k *Keeper) Extend(
-	ctx context.Context, r backend.ScriptRunner, by Renewer, e *Entry, length, drift time.Duration,
+	ctx context.Context, r Runner, by Renewer, e *Entry, length, drift time.Duration,
 ) (batch.Status, error) {
 	sent := k.beginExtension(e, span{length, drift})
-	statuses, err := by.Renew(ctx, r, []string{e.Key}, []string{e.Owner}, length)
+	statuses, shortage, err := e.waitingFor(length).renew(ctx, renewal{
+		r, by, []string{e.Key}, []string{e.Owner}, length, k.left([]*Entry{e}, sent),
+	})
 	if err != nil || len(statuses) != 1 || statuses[0] == batch.Failed {
 		k.failExtension(e, err)
-		return batch.Failed, err
+		return batch.Failed, cmp.Or(err, shortage)
 	}
 	if loss := k.settleRefresh(e, statuses[0], sent); loss != nil {
 		e.OnLost.HandleLoss(loss)

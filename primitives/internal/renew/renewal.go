@@ -1,6 +1,7 @@
 package renew
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -19,11 +20,13 @@ type groupKey struct {
 	present time.Duration // the length of their present leases
 	slot    int
 	denied  bool // their keys count as denied
+	waiting
 }
 
 func (k *Keeper) groupKeyOf(e *Entry, now instant) groupKey {
 	group := groupKey{
 		renewer: e.Renewer, lease: e.Lease, present: e.present().length, denied: e.rare != nil && now.at < e.rare.deniedUntil,
+		waiting: e.waitingFor(e.Lease),
 	}
 	if k.bySlot.Load() {
 		group.slot = backend.Slot(e.Key)
@@ -78,7 +81,7 @@ func (n *notRenewed) add(k *Keeper, entries []*Entry) {
 func (k *Keeper) renewOnce(
 	ctx context.Context, group groupKey, entries []*Entry, r *report,
 ) (halves [][]*Entry, err error) {
-	sent, statuses, err := k.sendOnce(ctx, group, entries)
+	sent, statuses, shortage, err := k.sendOnce(ctx, group, entries)
 	k.noteAnswer(entries[0].Key, err)
 	if half := len(entries) / 2; half > 0 && !group.denied && errors.Is(err, backend.ErrKeyDenied) {
 		return [][]*Entry{entries[:half], entries[half:]}, nil
@@ -89,20 +92,22 @@ func (k *Keeper) renewOnce(
 	lost, failed := k.settle(entries, sent, statuses, err)
 	r.Failed += failed
 	reportLosses(lost)
-	return nil, err
+	return nil, cmp.Or(err, shortage)
 }
 
-// sendOnce sends one script.
+// sendOnce sends one script. Its shortage is that of [waiting.renew].
 func (k *Keeper) sendOnce(
 	ctx context.Context, group groupKey, entries []*Entry,
-) (sent instant, statuses []batch.Status, err error) {
+) (sent instant, statuses []batch.Status, shortage, err error) {
 	sent = k.now()
 	keys, owners := make([]string, len(entries)), make([]string, len(entries))
 	for i, e := range entries {
 		keys[i], owners[i] = e.Key, e.Owner
 	}
-	statuses, err = group.renewer.Renew(ctx, k.runner, keys, owners, group.lease)
-	return sent, statuses, err
+	statuses, shortage, err = group.renew(ctx, renewal{
+		k.runner, group.renewer, keys, owners, group.lease, k.left(entries, sent),
+	})
+	return sent, statuses, shortage, err
 }
 
 // split queues the entries again, with one script for each slot, as for all entries from then on:

@@ -293,13 +293,13 @@ func (k *Keeper) renewAtOnce(s roundScript, since time.Duration) bool {
 	ctx, cancel := context.WithTimeout(k.ctx, min(s.group.present/3, roundTimeout))
 	defer cancel()
 	r := k.newReport(entries)
-	sent, statuses, err := k.sendOnce(ctx, s.group, entries)
+	sent, statuses, shortage, err := k.sendOnce(ctx, s.group, entries)
 	if err != nil {
 		k.leaveToSchedule(entries, answered(err))
 		return answered(err)
 	}
 	lost, failed := k.settle(entries, sent, statuses, nil)
-	r.Failed = failed
+	r.Failed, r.Err = failed, shortage
 	reportLosses(lost)
 	k.report(r)
 	return true
