@@ -22,6 +22,7 @@ func clientOptions(b *book) {
 	b.invalid("client, ClockDrift large", fresh(primitives.Options{ClockDrift: time.Minute}))
 	b.invalid("client, PollInterval short", fresh(primitives.Options{PollInterval: time.Microsecond}))
 	b.invalid("client, TokenTTL short", fresh(primitives.Options{TokenTTL: time.Millisecond}))
+	b.invalid("client, Replicas negative", fresh(primitives.Options{Replicas: -1}))
 	b.invalid("client, IDPrefix with a colon", fresh(primitives.Options{IDPrefix: "pod:1"}))
 	b.invalid("client, IDPrefix long", fresh(primitives.Options{IDPrefix: strings.Repeat("a", 65)}))
 }
@@ -38,7 +39,7 @@ func lockOptions(b *book) {
 	long := strings.Repeat("m", 1025)
 	b.invalid("lock, Metadata long", lock(primitives.LockOptions{Metadata: long}))
 	b.invalid("mutex, Metadata", try(c.NewMutex("x", &primitives.LockOptions{Metadata: "m"})))
-	b.invalid("lock, Replicas negative", lock(primitives.LockOptions{Replicas: -1}))
+	b.invalid("lock, Replicas negative", lock(primitives.LockOptions{Replicas: -2}))
 	b.invalid("lock, Replicas with another backend", lock(primitives.LockOptions{Replicas: 1}))
 	b.invalid("lock, ReplicaTimeout long", lock(primitives.LockOptions{ReplicaTimeout: time.Hour}))
 	b.invalid("lock, ReplicaTimeout negative", lock(primitives.LockOptions{ReplicaTimeout: -1}))

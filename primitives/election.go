@@ -43,6 +43,12 @@ type ElectionOptions struct {
 	// client's WatchdogLease.
 	Lease time.Duration
 
+	// Replicas is how many replicas must acknowledge this candidate's election before it leads, and each
+	// renewal, and ReplicaTimeout is how long a try waits for them: see [LockOptions]. Zero means the
+	// client's Replicas, and 1 s, or a third of the lease if that is less.
+	Replicas       int
+	ReplicaTimeout time.Duration
+
 	_ struct{}
 }
 
@@ -91,7 +97,9 @@ func (c *Client) NewElection(name string, opts *ElectionOptions) *Election {
 	e := &Election{}
 	identity, err := o.identity(c)
 	e.lock.anonymous = o.ID != ""
-	config := e.lock.configure(c, "election", name, &LockOptions{Metadata: identity, Lease: o.Lease}, &c.tokenTTL)
+	config := e.lock.configure(c, "election", name, &LockOptions{
+		Metadata: identity, Lease: o.Lease, Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
+	}, &c.tokenTTL)
 	e.lock.reject(err)
 	config.Renewed = true
 	e.lock.leases, err = e.lock.base.NewLeases(config)
@@ -134,7 +142,7 @@ func (e *Election) MissingRights(ctx context.Context) ([]string, error) {
 //     another process leads at once, and returns the same. If this process does not lead, Run
 //     returns nil: a candidate that leaves the election has not failed;
 //   - when the election cannot go on: [ErrClosed], [ErrConflict], [ErrNoPermission], [ErrNotSupported],
-//     a [*FieldError], or another error of [Lock.Lock].
+//     [ErrReplicas], a [*FieldError], or another error of [Lock.Lock].
 //
 // If lead panics, Run releases the leadership, and the panic continues.
 func (e *Election) Run(
@@ -236,7 +244,7 @@ func stoppedBy(ctx context.Context, err error) bool {
 		return false
 	}
 	var server *backend.ServerError
-	return mayPass(err) ||
+	return mayPass(err) || errors.Is(err, ErrReplicas) ||
 		errors.Is(err, ctx.Err()) && !errors.Is(err, ErrClosed) && !errors.As(err, &server)
 }
 

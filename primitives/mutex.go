@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,8 @@ type Mutex struct {
 }
 
 // NewMutex returns the mutex called name. It sends nothing. The methods return a [*FieldError] for
-// an empty name or an invalid option. Replicas and Metadata are invalid options: the release of another
-// owner grants the mutex. That release does not know the metadata, and the grant could not be undone
-// if too few replicas acknowledged it. [Options].IDPrefix names the process of the holder instead. In a cluster a name with braces must have its hash tag in them.
+// an empty name or an invalid option. Metadata is an invalid option: the release of another owner grants
+// the mutex, and does not know the metadata. [Options].IDPrefix names the process of the holder instead. In a cluster a name with braces must have its hash tag in them.
 func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 	var o LockOptions
 	if opts != nil {
@@ -68,31 +68,26 @@ func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 	m.token, m.queue, m.signs, m.granted = key+mutexTokenKey, key+mutexQueueKey, key+mutexSignsKey, key+mutexChannel
 	m.base = m.base.WithKey(key).WithSideKey("token key", m.token).
 		WithTypedKey("queue", m.queue, "zset").WithTypedKey("heartbeats", m.signs, "hash")
-	if o.Replicas != 0 {
-		m.reject(&FieldError{Field: "Replicas", Problem: "a mutex does not support this option; use a lock"})
-	}
 	if o.Metadata != "" {
 		m.reject(&FieldError{
 			Field: "Metadata", Problem: "a mutex does not support this option; use a lock, or set Options.IDPrefix",
 		})
 	}
-	m.leaseFor(c, o.Lease, o.MaxHold)
+	m.leaseFor(c, o)
 	return m
 }
 
-// leaseFor makes the leases of m, with the given length, or with the watchdog's if that is 0.
-func (m *Mutex) leaseFor(c *Client, lease, maxHold time.Duration) {
-	whole := lease
-	if lease == 0 {
-		whole = c.core.WatchdogLease()
-	}
+// leaseFor makes the leases of m.
+func (m *Mutex) leaseFor(c *Client, o LockOptions) {
+	whole := cmp.Or(o.Lease, c.core.WatchdogLease())
 	// Of a grant by a release, the holder trusts what the clock drift leaves. It accepts each drift that a Lock does.
 	m.worth = min(max(heartbeatWorth, 3*min(c.clockDrift, whole)), whole).Truncate(time.Millisecond)
 	m.group = c.core.ID() + "." + strconv.FormatInt(m.worth.Milliseconds(), 10)
 	end := int64(0)
 	leases, err := m.base.NewLeases(extend.LeaseConfig{
 		Leasable: leasableMutex{Mutex: m, place: &end}, Try: leasableMutex{Mutex: m},
-		Kind: c.leaseKind(mutexScripts), Lease: lease, MaxHold: maxHold, QueueTTL: m.worth,
+		Kind: c.leaseKind(mutexScripts), Lease: o.Lease, MaxHold: o.MaxHold, QueueTTL: m.worth,
+		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Refusal: ErrNotAcquired}, ExcludedBy: &m.base,
 		Owner: func(int) string { return m.newOwner() },
 		Line: &extend.Line{
@@ -126,9 +121,12 @@ func (m *Mutex) newOwner() string {
 // answer for half of what is left: without an answer the lease keeps the rest. If the server no
 // longer has the grant, the caller waits on, at its old place.
 //
+// With Replicas, of a grant by a release too, Lock renews the lease once before it returns, and waits for the
+// replicas as long as a renewal does. If too few replicas acknowledge the renewal, or no answer comes in time, the
+// client releases the grant, to the next waiter if there is one, and the caller waits on, at its old place.
+//
 // After an error the caller holds nothing: the client releases a possible grant, and the place in
-// the queue, in the background. The errors are the same as for [Lock.Lock], except those about
-// replicas.
+// the queue, in the background. The errors are the same as for [Lock.Lock].
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "acquire", func() (*Lease, error) {
 		return m.leases.Acquire(ctx)

@@ -2,6 +2,7 @@ package extend
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -45,13 +46,19 @@ func (w *waiter) Owner() string { return w.current().Owner }
 
 // Enqueue implements [line.Ticket].
 func (w *waiter) Enqueue(ctx context.Context, place, stamp int64) (line.Enqueued, error) {
+	if w.undone > 0 && !shortageMayPass(w.outage) {
+		return line.Enqueued{}, w.outage
+	}
 	h := w.current()
 	if h.leasable = w.leasable; place > 0 {
 		h.leasable = w.leases.line.At(place, stamp)
 	}
 	h.inLine = true
 	answer, err := w.Try(ctx)
-	if answer.Granted && !w.lengthen(ctx) {
+	switch {
+	case answer.Undone > 0:
+		answer.Outage = true
+	case answer.Granted && !w.lengthen(ctx):
 		answer.Granted, answer.Outage = false, true
 	}
 	return line.Enqueued{
@@ -69,7 +76,50 @@ func (w *waiter) Granted(
 		return false
 	}
 	h.token, h.queued = token, false
+	if h.Replicas > 0 {
+		return w.acknowledge(ctx)
+	}
 	return w.lengthen(ctx)
+}
+
+// acknowledge renews a grant by a release, which did not wait for replicas. If too few replicas acknowledge the renewal,
+// or there is no answer for half of the grant's rest, the client releases the grant, acknowledge reports false, and
+// another owner tries next.
+func (w *waiter) acknowledge(ctx context.Context) bool {
+	h := w.hold
+	status, err := w.refresh(ctx)
+	_, lost := h.Remaining()
+	if lost == nil && status == Done {
+		return true
+	}
+	w.hold = nil
+	switch {
+	case lost != nil:
+	case errors.Is(err, backend.ErrReplicas):
+		w.refused, w.undone, w.outage = true, w.undone+1, err
+		fallthrough
+	default:
+		h.object.core.keeper.End(&h.Entry)
+		h.undo(ctx)
+	}
+	return false
+}
+
+// refresh renews a hold whose grant no acquire has returned yet. It waits for the answer for half of the lease's rest.
+func (w *waiter) refresh(ctx context.Context) (Status, error) {
+	h, core := w.hold, w.hold.object.core
+	left, lost := h.Remaining()
+	if lost != nil {
+		return Failed, lost
+	}
+	h.setTraced(true) // A tracer gets the ends of leases that an acquire has returned.
+	ctx, cancel := context.WithTimeout(ctx, left/2)
+	defer cancel()
+	status, err := core.keeper.Refresh(ctx, core.calls, w.leases.kind, &h.Entry)
+	if _, lost := h.Remaining(); lost == nil {
+		h.setTraced(false)
+	}
+	return status, err
 }
 
 // lengthen renews a hold of a fixed length to its whole lease, if much of it had passed before the
@@ -79,14 +129,8 @@ func (w *waiter) lengthen(ctx context.Context) bool {
 	h := w.hold
 	left, lost := h.Remaining()
 	if lost == nil && w.leases.fixed() && left < (h.Lease-h.ClockDrift)*9/10 {
-		h.setTraced(true) // A tracer gets the ends of leases that an acquire has returned.
-		ctx, cancel := context.WithTimeout(ctx, left/2)
-		core := h.object.core
-		_, _ = core.keeper.Refresh(ctx, core.calls, w.leases.kind, &h.Entry)
-		cancel()
-		if _, lost = h.Remaining(); lost == nil {
-			h.setTraced(false)
-		}
+		_, _ = w.refresh(ctx)
+		_, lost = h.Remaining()
 	}
 	if lost != nil {
 		w.hold = nil

@@ -61,7 +61,7 @@ func lockers(c *primitives.Client, n int, timeout time.Duration) map[string]lock
 		"lock": c.NewLock("lock", lock), "fenced": c.NewFencedLock("fenced", lock),
 		"spin": c.NewSpinLock("spin", spin), "fair": c.NewFairLock("fair", fair),
 		"read":  c.NewReadWriteLock("read", readWrite).ReadLock(),
-		"write": c.NewReadWriteLock("write", readWrite).WriteLock(),
+		"write": c.NewReadWriteLock("write", readWrite).WriteLock(), "mutex": c.NewMutex("mutex", lock),
 	}
 }
 
@@ -75,7 +75,7 @@ func left(t *testing.T, s *servers.Server) (names []string) {
 	for _, key := range keys {
 		name, err := key.Text()
 		require.NoError(t, err)
-		if !strings.HasPrefix(name, "redisson_lock_token:") {
+		if !strings.HasPrefix(name, "redisson_lock_token:") && !strings.HasSuffix(name, ":token") {
 			names = append(names, name)
 		}
 	}

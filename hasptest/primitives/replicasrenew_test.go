@@ -1,0 +1,228 @@
+package primitives_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
+)
+
+// TestRenewalsWaitForReplicas has replicas that stop after the grant: the holder loses its lock in time, although its
+// primary renews it, and a lease that does not wait stays.
+func TestRenewalsWaitForReplicas(t *testing.T) {
+	t.Parallel()
+	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l locker) {
+		other, err := c.NewLock("other", nil).Lock(t.Context())
+		require.NoError(t, err)
+		start := time.Now()
+		lease, err := l.Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() {
+			s.acks = func(_ int, timeout time.Duration) acks {
+				require.Equal(t, time.Second, timeout)
+				return acks{after: timeout}
+			}
+		})
+		select {
+		case <-lease.Done():
+		case <-time.After(time.Minute):
+		}
+		require.Equal(t, 27*time.Second, time.Since(start))
+		require.ErrorIs(t, lease.Err(), primitives.LossOutage)
+		time.Sleep(time.Second)
+		s.requireFree(t)
+		time.Sleep(time.Hour)
+		require.NoError(t, other.Err())
+	})
+}
+
+// TestRenewalsSurviveALag: replicas that acknowledge again in time cost no lease.
+func TestRenewalsSurviveALag(t *testing.T) {
+	t.Parallel()
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+		lease, err := l.Lock(t.Context())
+		require.NoError(t, err)
+		s.set(func() { s.acks = noneAcks })
+		time.Sleep(22 * time.Second)
+		s.set(func() { s.acks = allAck })
+		time.Sleep(time.Hour)
+		require.NoError(t, lease.Err())
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestRenewalsTakeNoTurnOfGrants has renewals that wait for replicas which lag, and then acquires that wait for them.
+func TestRenewalsTakeNoTurnOfGrants(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, &primitives.Options{Replicas: 1, WatchdogLease: 10 * time.Second})
+		for _, name := range []string{"a", "b", "c"} {
+			_, err := c.NewLock(name, nil).Lock(t.Context())
+			require.NoError(t, err)
+		}
+		s.set(func() { s.acks = noneAcks })
+		time.Sleep(10*time.Second/3 + time.Millisecond)
+		synctest.Wait()
+		before := s.called("WAIT")
+		var all sync.WaitGroup
+		for _, name := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"} {
+			all.Go(func() { _, _ = c.NewLock(name, nil).TryLock(t.Context()) })
+		}
+		synctest.Wait()
+		require.Equal(t, before+8, s.called("WAIT"))
+		all.Wait()
+	})
+}
+
+// TestClientsReplicas: the client's option is the default of each object, and -1 means none.
+func TestClientsReplicas(t *testing.T) {
+	t.Parallel()
+	for n, waits := range map[int]int{0: 1, 3: 3, -1: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t)
+			c, asked := s.client(t, &primitives.Options{Replicas: 1}), 0
+			s.acks = func(replicas int, _ time.Duration) acks {
+				asked = replicas
+				return acks{n: replicas}
+			}
+			for kind, newLocker := range lockers {
+				lease, err := newLocker(c, n, 0).Lock(t.Context())
+				require.NoError(t, err, kind)
+				time.Sleep(20 * time.Second)
+				require.Equal(t, waits, asked, kind)
+				require.NoError(t, lease.Release(t.Context()))
+			}
+			_, err := primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+			_, err = primitives.New(s, &primitives.Options{Replicas: -1})
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+			_, err = lockers["Mutex"](c, -2, 0).Lock(t.Context())
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+		})
+	}
+}
+
+// TestMutexOfAReleaseWaitsForReplicas has a mutex that a release grants: Lock returns it only after the replica has
+// acknowledged a renewal. Without Replicas no request is sent more.
+func TestMutexOfAReleaseWaitsForReplicas(t *testing.T) {
+	t.Parallel()
+	for _, fixed := range []time.Duration{0, 20 * time.Second} {
+		for replicas := range 2 {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t)
+				m := s.client(t, nil).NewMutex("x", &primitives.LockOptions{Replicas: replicas, Lease: fixed})
+				first, err := m.Lock(t.Context())
+				require.NoError(t, err)
+				waits := s.called("WAIT")
+				time.AfterFunc(5*time.Second, func() { require.NoError(t, first.Release(t.Context())) })
+				second, err := m.Lock(t.Context())
+				require.NoError(t, err)
+				renewed := replicas
+				if fixed > 0 {
+					renewed = 1 // To its whole length.
+				}
+				require.Equal(t, renewed, s.called("mutex_renew"))
+				require.Equal(t, waits+2*replicas, s.called("WAIT"), "of the refused try, too")
+				if replicas > 0 {
+					require.Greater(t, second.Remaining(), 17*time.Second)
+				}
+				require.NoError(t, second.Release(t.Context()))
+			})
+		}
+	}
+}
+
+// TestMutexPassesAWaiterWithoutReplicas grants a mutex, by releases, to a caller whose replicas do not acknowledge it: that
+// caller does not get it before they do, and another caller, which does not wait for them, gets it at once.
+func TestMutexPassesAWaiterWithoutReplicas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		var tracer trace.Tracer
+		ends := 0
+		tracer.LeaseEnd = func(trace.LeaseEnd) { ends++ }
+		c := s.client(t, &primitives.Options{Tracer: &tracer})
+		waiting, plain := c.NewMutex("x", &primitives.LockOptions{Replicas: 1}), c.NewMutex("x", nil)
+		first, err := plain.Lock(t.Context())
+		require.NoError(t, err)
+		s.acks = noneAcks
+		start, served := time.Now(), map[string]time.Duration{}
+		var all sync.WaitGroup
+		lock := func(name string, m *primitives.Mutex) {
+			all.Go(func() {
+				lease, err := m.Lock(t.Context())
+				require.NoError(t, err)
+				served[name] = time.Since(start).Truncate(time.Second)
+				time.Sleep(time.Second)
+				require.NoError(t, lease.Release(t.Context()))
+			})
+			time.Sleep(time.Second)
+		}
+		lock("waiting", waiting)
+		lock("plain", plain)
+		require.NoError(t, first.Release(t.Context()))
+		time.Sleep(28 * time.Second)
+		s.set(func() { s.acks = allAck })
+		all.Wait()
+		require.Equal(t, 3*time.Second, served["plain"])
+		require.GreaterOrEqual(t, served["waiting"], 30*time.Second)
+		require.Less(t, served["waiting"], 32*time.Second)
+		require.Equal(t, 3, ends, "only leases that Lock has returned")
+		s.requireFree(t)
+	})
+}
+
+// TestMutexOfAReleaseWhereWaitIsUnknown returns the error, and leaves nothing.
+func TestMutexOfAReleaseWhereWaitIsUnknown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c := s.client(t, nil)
+		first, err := c.NewMutex("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		s.acks = func(int, time.Duration) acks { return acks{err: backend.ErrNotSupported} }
+		time.AfterFunc(time.Second, func() { require.NoError(t, first.Release(t.Context())) })
+		_, err = c.NewMutex("x", &primitives.LockOptions{Replicas: 1}).Lock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.ErrorIs(t, err, backend.ErrNotSupported)
+		time.Sleep(time.Second)
+		s.requireFree(t)
+	})
+}
+
+// TestElectionWaitsForReplicas leads only after a replica has acknowledged the election, and not after renewals that
+// none has.
+func TestElectionWaitsForReplicas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.acks = noneAcks
+		e := s.client(t, nil).NewElection("x", &primitives.ElectionOptions{Replicas: 1, Lease: 10 * time.Second})
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() {
+			ran <- e.Run(ctx, func(ctx context.Context, _ *primitives.Lease) error {
+				<-ctx.Done()
+				return ctx.Err()
+			})
+		}()
+		time.Sleep(time.Minute)
+		require.False(t, e.IsLeader())
+		s.set(func() { s.acks = allAck })
+		time.Sleep(time.Minute)
+		require.True(t, e.IsLeader())
+		s.set(func() { s.acks = noneAcks })
+		time.Sleep(13 * time.Second)
+		require.False(t, e.IsLeader())
+		stop()
+		require.NoError(t, <-ran)
+	})
+}
