@@ -17,7 +17,7 @@ const defaultReplicaTimeout = time.Second
 // noReplicas is the value of Replicas that stands for none, whatever the client's default is.
 const noReplicas = -1
 
-// checkReplicas returns a [*FieldError] if leases cannot wait for so many replicas.
+// checkReplicas returns a [*FieldError] if leases cannot wait for that number of replicas.
 func (c *Core) checkReplicas(count int) error {
 	switch {
 	case count < 0:

@@ -14,7 +14,7 @@ const (
 	// waitingBatch is the largest number of calls that wait for replicas together.
 	waitingBatch = 100
 
-	// waitingSenders is how many batches of one queue are under way at a time, if the former ones are late.
+	// waitingSenders is how many batches of one queue are under way at a time, if the batches before are late.
 	waitingSenders = 8
 )
 

@@ -95,7 +95,7 @@ func (k *Keeper) renewOnce(
 	return nil, cmp.Or(err, shortage)
 }
 
-// sendOnce sends one script. Its shortage is that of [waiting.renew].
+// sendOnce sends one script. The shortage is as for [waiting.renew].
 func (k *Keeper) sendOnce(
 	ctx context.Context, group groupKey, entries []*Entry,
 ) (sent instant, statuses []batch.Status, shortage, err error) {
