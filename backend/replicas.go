@@ -19,7 +19,7 @@ type ReplicaWaiter interface {
 	// error that wraps [ErrReplicas], and [ErrNotSupported] too if the server does not know WAIT. Acked
 	// may be smaller or larger than replicas; deciding is the caller's.
 	//
-	// A call that is sent again is followed by a WAIT of its own. A node that is slow or silent, or whose
+	// W2. A call that is sent again is followed by a WAIT of its own. A node that is slow or silent, or whose
 	// replicas do not acknowledge, must not hold up the outcomes of another node's calls.
 	RunThenWait(
 		ctx context.Context, calls []Call, replicas int, timeout time.Duration,

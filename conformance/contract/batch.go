@@ -1,9 +1,11 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -11,21 +13,28 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// batchCases are about what a backend may offer beyond Run: B1, B2, W1.
+// batchCases are about what a backend may offer beyond Run: B1, B2, W1, W2, L1.
 func batchCases() []harness.Case {
 	return []harness.Case{
 		of("B1", "BatchOutcomesAreInOrder", batchOutcomesAreInOrder, harness.Batches),
 		of("B1", "BatchFailuresStayAlone", batchFailuresStayAlone, harness.Batches),
-		of("B1", "BatchReportsAsKnown", batchReportsAsKnown, harness.Batches),
-		of("B1", "BatchSendsOnce", sendsOnce(as[backend.Batcher]), harness.Batches, harness.Faults),
+		of("B1", "BatchReportsAsKnown", reportsAsKnown(as[backend.Batcher]), harness.Batches),
+		of("B1", "BatchSendsOnce", batchSendsOnce, harness.Batches, harness.Faults),
 		of("B1", "BatchHeedsContext", batchHeedsContext, harness.Batches),
 		of("W1", "WaitReturnsTheReply", waitReturnsTheReply, harness.ReplicaWaiter),
+		of("W1", "WaitGoesOncePerNode", waitGoesOncePerNode, harness.ReplicaWaiter, harness.Record),
 		of("W1", "WaitKeepsTheReplyOfALostWait", waitKeepsTheReply, harness.ReplicaWaiter, harness.Faults),
-		of("W1", "WaitSendsOnce", sendsOnce(waiting), harness.ReplicaWaiter, harness.Faults),
+		of("W1", "WaitSendsOnce", waitSendsOnce, harness.ReplicaWaiter, harness.Faults),
+		of("W2", "WaitFollowsACallSentAgain", waitFollowsACallSentAgain, harness.ReplicaWaiter, harness.Record),
+		of("W2", "WaitReportsAsKnown", reportsAsKnown(waiting), harness.ReplicaWaiter),
+		of("L1", "NodeOfNamesTheOwner", nodeOfNamesTheOwner, harness.Cluster),
 		of("B2", "WithdrawnCallIsNotSentAgain", withdrawnCallIsNotSentAgain, harness.Batches),
 		of("B2", "CallUnderWayIsNotWithdrawn", callUnderWayIsNotWithdrawn, harness.Batches, harness.Faults),
 	}
 }
+
+// maker makes a batcher of an instance.
+type maker = func(*harness.Instance) backend.Batcher
 
 // calls returns n calls of a script, each with its number as the argument, and at the key of it.
 func calls(n int, script *backend.Script, key func(name string) string) []backend.Call {
@@ -105,31 +114,31 @@ func batchFailuresStayAlone(ctx context.Context, e *harness.Env) {
 	wantServerError(got[1].Err, "STOP", "here", 0)
 }
 
-// batchReportsAsKnown runs two scripts, of which the first is refused. The second must not wait until
-// the backend gives that up.
-func batchReportsAsKnown(ctx context.Context, e *harness.Env) {
-	b := as[backend.Batcher](e.Open(ctx))
-	key := e.Key("refused")
-	calls := append([]backend.Call{refused(e, key)}, spread(e, 1)...)
-	reports := make(chan int64, len(calls))
-	b.RunBatch(ctx, calls, func(int, backend.Outcome) {
-		go func() {
-			sent := int64(-1)
-			_ = must.Catch(func() { sent = e.Count(ctx, key) })
-			reports <- sent
-		}()
-	})
-	first := <-reports
-	last := e.Count(ctx, key)
-	must.Not(first < 0, "the runs were not counted")
-	must.Not(last > 2 && first == last, "a reply was reported after another call had been sent %d times", last)
+// reportsAsKnown runs two scripts, of which the first is refused. The second must not wait until the
+// backend gives that up.
+func reportsAsKnown(batcher maker) func(context.Context, *harness.Env) {
+	return func(ctx context.Context, e *harness.Env) {
+		b, key := batcher(e.Open(ctx)), e.Key("refused")
+		calls := append([]backend.Call{refused(e, key)}, spread(e, 1)...)
+		reports := make(chan int64, len(calls))
+		b.RunBatch(ctx, calls, func(int, backend.Outcome) {
+			go func() {
+				sent := int64(-1)
+				_ = must.Catch(func() { sent = e.Count(ctx, key) })
+				reports <- sent
+			}()
+		})
+		first := <-reports
+		last := e.Count(ctx, key)
+		must.Not(first < 0, "the runs were not counted")
+		must.Not(last > 2 && first == last, "a reply was reported after another call had been sent %d times", last)
+	}
 }
 
 // loseReply runs calls that count as a batch, twice. The second time it loses the reply to a command for
 // which match is true, and returns the outcomes. It fails if a call was sent again.
 func loseReply(
-	ctx context.Context, e *harness.Env, batcher func(*harness.Instance) backend.Batcher, calls []backend.Call,
-	match func(words []string) bool,
+	ctx context.Context, e *harness.Env, batcher maker, calls []backend.Call, match func(words []string) bool,
 ) []backend.Outcome {
 	in := e.Open(ctx)
 	b := batcher(in)
@@ -144,13 +153,10 @@ func loseReply(
 	return got
 }
 
-// sendsOnce loses the reply to one call of a batch.
-func sendsOnce(batcher func(*harness.Instance) backend.Batcher) func(context.Context, *harness.Env) {
-	return func(ctx context.Context, e *harness.Env) {
-		calls := counting(e, 4)
-		got := loseReply(ctx, e, batcher, calls, runs(calls[1].Keys[0]))
-		must.Wrap(got[1].Err, backend.ErrIndeterminate)
-	}
+func batchSendsOnce(ctx context.Context, e *harness.Env) {
+	calls := counting(e, 4)
+	got := loseReply(ctx, e, as[backend.Batcher], calls, runs(calls[1].Keys[0]))
+	must.Wrap(got[1].Err, backend.ErrIndeterminate)
 }
 
 func batchHeedsContext(ctx context.Context, e *harness.Env) {
@@ -186,6 +192,59 @@ func waitReturnsTheReply(ctx context.Context, e *harness.Env) {
 		one := waiter{as[backend.ReplicaWaiter](in), 1, harness.Patience / 2}
 		returnsReplies(ctx, one, spread(e, 20), func(acked int) bool { return acked >= 1 })
 	}
+}
+
+// waitSendsOnce breaks the connection of a batch: no WAIT can be answered on it.
+func waitSendsOnce(ctx context.Context, e *harness.Env) {
+	calls := counting(e, 4)
+	got := loseReply(ctx, e, waiting, calls, runs(calls[1].Keys[0]))
+	must.Wrap(got[1].Err, backend.ErrIndeterminate)
+	must.Not(got[0].Err == nil || got[3].Err == nil, "WAIT was answered after its connection had been broken")
+}
+
+// waits runs calls that wait, and returns the commands that run scripts on the key of the first, and their WAITs.
+func waits(ctx context.Context, e *harness.Env, b backend.ReplicaWaiter, calls []backend.Call) (sent [][]string) {
+	stop := must.Get(e.Record(ctx))
+	err := must.Catch(func() { wantSuccess(ctx, waiter{b, 97, 21 * time.Millisecond}, calls) })
+	all := must.Get(stop())
+	must.Do(err)
+	return slices.DeleteFunc(all, func(words []string) bool {
+		return !harness.RunsScript(words, calls[0].Keys[0]) && !(harness.IsCommand(words, "WAIT") && words[1] == "97")
+	})
+}
+
+func waitGoesOncePerNode(ctx context.Context, e *harness.Env) {
+	b, calls := as[backend.ReplicaWaiter](e.Open(ctx)), spread(e, 20)
+	nodes := len(must.Get(e.Primaries(ctx, "PING")))
+	// A backend may have to learn which node has which keys.
+	harness.Eventually(ctx, "a batch with one WAIT for each node", func() bool {
+		n := len(slices.DeleteFunc(waits(ctx, e, b, calls), runs(calls[0].Keys[0])))
+		must.Not(n < 1 || n > nodes, "a batch for up to %d nodes had %d WAITs", nodes, n)
+		return true
+	})
+}
+
+// waitFollowsACallSentAgain runs a script that no node knows.
+func waitFollowsACallSentAgain(ctx context.Context, e *harness.Env) {
+	sent := waits(ctx, e, as[backend.ReplicaWaiter](e.Open(ctx)), spread(e, 1))
+	must.Not(len(sent) < 3 || !harness.IsCommand(sent[len(sent)-1], "WAIT"), "sent %q, with no WAIT at the end", sent)
+}
+
+// nodeOfNamesTheOwner compares names with what the primaries are called by themselves.
+func nodeOfNamesTheOwner(ctx context.Context, e *harness.Env) {
+	b := as[backend.Locator](e.Open(ctx))
+	harness.Eventually(ctx, "the names of the primaries", func() bool {
+		names := map[string]string{}
+		for i := range 20 {
+			key := e.Apart(fmt.Sprint(i))
+			node := must.Get(must.Get(e.Do(ctx, key, "CLUSTER", "MYID")).Text())
+			name := b.NodeOf(key)
+			must.Not(name == "" || cmp.Or(names[node], name) != name || cmp.Or(names[name], node) != node,
+				"key %s of node %s has the name %q, others %v", key, node, name, names)
+			names[node], names[name] = name, node
+		}
+		return true
+	})
 }
 
 func waitKeepsTheReply(ctx context.Context, e *harness.Env) {

@@ -12,7 +12,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// RunnerCases returns the cases of the clauses R, B and W.
+// RunnerCases returns the cases of the clauses R, B, W and L.
 func RunnerCases() []harness.Case {
 	return slices.Concat(sendCases(), replyCases(), lifeCases(), batchCases())
 }

@@ -21,18 +21,16 @@ func lifeCases() []harness.Case {
 	return []harness.Case{
 		of("R7", "EndedContextSendsNothing", endedContextSendsNothing),
 		// Drivers take another path if there is no deadline at all.
-		of("R7", "CancelReturnsPromptly", silent(backend.RetryNever, func(
-			ctx context.Context, ran <-chan struct{},
-		) (context.Context, context.CancelFunc) {
-			return cancelledOnceRun(context.WithoutCancel(ctx), ran)
-		}, context.Canceled, backend.ErrIndeterminate), harness.Faults),
+		of("R7", "CancelReturnsPromptly", silent(backend.RetryNever,
+			func(ctx context.Context, ran <-chan struct{}) (context.Context, context.CancelFunc) {
+				return cancelledOnceRun(context.WithoutCancel(ctx), ran)
+			}, context.Canceled, backend.ErrIndeterminate), harness.Faults),
 		of("R7", "CancelBeforeADeadlineReturnsPromptly", silent(
 			backend.RetryNever, cancelledOnceRun, context.Canceled, backend.ErrIndeterminate), harness.Faults),
-		of("R7", "DeadlineReturnsPromptly", silent(backend.RetryNever, func(
-			ctx context.Context, _ <-chan struct{},
-		) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 5*soonEnded)
-		}, context.DeadlineExceeded, backend.ErrIndeterminate), harness.Faults),
+		of("R7", "DeadlineReturnsPromptly", silent(backend.RetryNever,
+			func(ctx context.Context, _ <-chan struct{}) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, 5*soonEnded)
+			}, context.DeadlineExceeded, backend.ErrIndeterminate), harness.Faults),
 		of("R7", "CancelledReadReturnsPromptly", silent(
 			backend.RetryReadOnly, cancelledOnceRun, context.Canceled), harness.Faults),
 		of("R7", "CancelWhileConnectingReturns", cancelWhileConnectingReturns, harness.Faults),
@@ -227,6 +225,5 @@ func capabilitiesAreDeclared(ctx context.Context, e *harness.Env) {
 	_, batches := b.(backend.Batcher)
 	must.Not(batches != e.Batches, "backend.Batcher: implemented %t, declared by the harness %t", batches, e.Batches)
 	_, waits := b.(backend.ReplicaWaiter)
-	must.Not(waits != e.WaitsForReplicas,
-		"backend.ReplicaWaiter: implemented %t, declared by the harness %t", waits, e.WaitsForReplicas)
+	must.Not(waits != e.WaitsForReplicas, "backend.ReplicaWaiter: implemented %t, declared by the harness %t", waits, e.WaitsForReplicas)
 }

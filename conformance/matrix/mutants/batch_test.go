@@ -3,6 +3,7 @@ package mutants
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -27,36 +28,24 @@ func batchMutants() []mutant {
 		{"returns the claim of a call that is under way", oneServer, "CallUnderWayIsNotWithdrawn",
 			func(b *broken) {
 				b.before = func(calls []backend.Call) []backend.Call {
-					underWay := slices.Clone(calls) // The caller may change its own when they are over.
-					time.AfterFunc(50*time.Millisecond, func() {
-						for _, c := range underWay {
-							c.Claim.NotSent(nil)
-						}
-					})
+					first := calls[0].Claim // The caller may change its calls when they are over.
+					time.AfterFunc(50*time.Millisecond, func() { first.NotSent(nil) })
 					return calls
 				}
 			}},
 		{"reports a batch when all of it is known", oneServer, "BatchReportsAsKnown",
-			onBatch(func(good batchFunc) batchFunc { return good })},
+			onBatch(unchanged)},
 		{"fails a batch whole", embedded, "BatchFailuresStayAlone",
 			onOutcomes(func(_ []backend.Call, outcomes []backend.Outcome) {
-				var failed error
-				for _, o := range outcomes {
-					if o.Err != nil {
-						failed = o.Err
-					}
-				}
 				for i := range outcomes {
-					outcomes[i].Err = failed
+					outcomes[i].Err = outcomes[1].Err
 				}
 			})},
 		{"does not load for a batch", embedded, "BatchOutcomesAreInOrder", batchLoadsNothing},
 		{"sends a batch again", oneServer, "BatchSendsOnce", onBatch(sendsAgain)},
 		{"sends a batch under an ended context", embedded, "BatchHeedsContext",
-			onBatch(func(good batchFunc) batchFunc {
-				return func(ctx context.Context, calls []backend.Call) []backend.Outcome {
-					return good(context.WithoutCancel(ctx), calls)
-				}
+			onBatch(func(ctx context.Context, calls []backend.Call, good batchFunc) []backend.Outcome {
+				return good(context.WithoutCancel(ctx), calls)
 			})},
 	}
 }
@@ -66,14 +55,16 @@ func onOutcomes(change func(calls []backend.Call, outcomes []backend.Outcome)) f
 	return onBatch(outcomes(change))
 }
 
-func outcomes(change func(calls []backend.Call, outcomes []backend.Outcome)) func(good batchFunc) batchFunc {
-	return func(good batchFunc) batchFunc {
-		return func(ctx context.Context, calls []backend.Call) []backend.Outcome {
-			outcomes := good(ctx, calls)
-			change(calls, outcomes)
-			return outcomes
-		}
+func outcomes(change func(calls []backend.Call, outcomes []backend.Outcome)) changeFunc {
+	return func(ctx context.Context, calls []backend.Call, good batchFunc) []backend.Outcome {
+		outcomes := good(ctx, calls)
+		change(calls, outcomes)
+		return outcomes
 	}
+}
+
+func unchanged(ctx context.Context, calls []backend.Call, good batchFunc) []backend.Outcome {
+	return good(ctx, calls)
 }
 
 // batchLoadsNothing fails what was not run before by itself.
@@ -90,14 +81,12 @@ func batchLoadsNothing(b *broken) {
 }
 
 // sendsAgain sends a batch again if a reply was lost.
-func sendsAgain(good batchFunc) batchFunc {
-	return func(ctx context.Context, calls []backend.Call) []backend.Outcome {
-		outcomes := good(ctx, calls)
-		if errors.Is(outcomes[1].Err, backend.ErrIndeterminate) {
-			_ = good(ctx, calls)
-		}
-		return outcomes
+func sendsAgain(ctx context.Context, calls []backend.Call, good batchFunc) []backend.Outcome {
+	outcomes := good(ctx, calls)
+	if errors.Is(outcomes[1].Err, backend.ErrIndeterminate) {
+		_ = good(ctx, calls)
 	}
+	return outcomes
 }
 
 func waitMutants() []mutant {
@@ -112,6 +101,32 @@ func waitMutants() []mutant {
 					outcomes[3].Reply = backend.Reply{}
 				}
 			}))},
+		{"counts replicas for one call only", sentinel, "WaitReturnsTheReply",
+			onWait(outcomes(func(_ []backend.Call, outcomes []backend.Outcome) { outcomes[1].Acked = 0 }))},
+		{"waits for each call alone", oneServer, "WaitGoesOncePerNode",
+			onWait(func(ctx context.Context, calls []backend.Call, good batchFunc) (outcomes []backend.Outcome) {
+				for i := range calls {
+					outcomes = append(outcomes, good(ctx, calls[i:i+1])...)
+				}
+				return outcomes
+			})},
+		{"waits for nobody", oneServer, "WaitGoesOncePerNode WaitFollowsACallSentAgain", func(b *broken) {
+			b.wait = func(ctx context.Context, calls []backend.Call, _ batchFunc) []backend.Outcome {
+				return b.runAll(ctx, calls)
+			}
+		}},
+		{"waits on another connection", oneServer, "WaitSendsOnce", func(b *broken) {
+			b.wait = func(ctx context.Context, calls []backend.Call, good batchFunc) []backend.Outcome {
+				defer good(ctx, []backend.Call{command("TOUCH", calls[0].Keys, nil)})
+				return b.runAll(ctx, calls)
+			}
+		}},
+		{"reports when all have waited", embedded, "WaitReportsAsKnown",
+			onWait(unchanged)},
+		{"names one node for all keys", cluster, "NodeOfNamesTheOwner",
+			func(b *broken) { b.node = func(string) string { return "one" } }},
+		{"names a node for each slot", cluster, "NodeOfNamesTheOwner",
+			func(b *broken) { b.node = func(key string) string { return fmt.Sprint(backend.Slot(key)) } }},
 		{"sends again before it waits for replicas", oneServer, "WaitSendsOnce", onWait(sendsAgain)},
 	}
 }

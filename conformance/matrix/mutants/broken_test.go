@@ -18,9 +18,10 @@ type broken struct {
 
 	run       runFunc
 	subscribe subscribeFunc
-	batch     batchFunc                                 // nil: the good one
+	batch     changeFunc                                // of RunBatch; nil: the good one
 	before    func(calls []backend.Call) []backend.Call // of a good batch; nil: nothing
-	wait      func(good batchFunc) batchFunc            // nil: the good RunThenWait
+	wait      changeFunc                                // of RunThenWait; nil: the good one
+	node      func(key string) string                   // nil: the good one
 	can       func(c backend.Capabilities) backend.Capabilities
 	close     func() error
 }
@@ -50,6 +51,9 @@ type (
 	runFunc       = func(ctx context.Context, c backend.Call) (backend.Reply, error)
 	subscribeFunc = func(context.Context, string, backend.Handler) (backend.Subscription, error)
 	batchFunc     = func(ctx context.Context, calls []backend.Call) []backend.Outcome
+
+	// A changeFunc returns the outcomes when all are known.
+	changeFunc = func(ctx context.Context, calls []backend.Call, good batchFunc) []backend.Outcome
 )
 
 func newBroken(in *conformance.Instance, h *conformance.Harness) *broken {
@@ -87,7 +91,7 @@ func (b *broken) RunBatch(
 		b.Backend.(backend.Batcher).RunBatch(ctx, calls, report)
 		return
 	}
-	for place, outcome := range b.batch(ctx, calls) {
+	for place, outcome := range b.batch(ctx, calls, b.runAll) {
 		report(place, outcome)
 	}
 }
@@ -101,14 +105,23 @@ func (b *broken) RunThenWait(
 		good.RunThenWait(ctx, calls, replicas, timeout, report)
 		return
 	}
-	wait := b.wait(func(ctx context.Context, calls []backend.Call) []backend.Outcome {
+	for place, outcome := range b.wait(ctx, calls, func(ctx context.Context, calls []backend.Call) []backend.Outcome {
 		outcomes := make([]backend.Outcome, len(calls))
 		good.RunThenWait(ctx, calls, replicas, timeout, func(place int, o backend.Outcome) { outcomes[place] = o })
 		return outcomes
-	})
-	for place, outcome := range wait(ctx, calls) {
+	}) {
 		report(place, outcome)
 	}
+}
+
+func (b *broken) NodeOf(key string) string {
+	if b.node != nil {
+		return b.node(key)
+	}
+	if good, ok := b.Backend.(backend.Locator); ok {
+		return good.NodeOf(key)
+	}
+	return ""
 }
 
 func (b *broken) Capabilities() backend.Capabilities { return b.can(b.Backend.Capabilities()) }
@@ -125,13 +138,12 @@ func onSubscribe(change func(good subscribeFunc) subscribeFunc) func(*broken) {
 	return func(b *broken) { b.subscribe = change(b.subscribe) }
 }
 
-// onBatch replaces RunBatch by what returns the outcomes when all are known.
-func onBatch(change func(good batchFunc) batchFunc) func(*broken) {
-	return func(b *broken) {
-		b.batch = change(func(ctx context.Context, calls []backend.Call) []backend.Outcome {
-			return backend.RunAll(ctx, b.Backend.(backend.Batcher), calls)
-		})
-	}
+func onBatch(change changeFunc) func(*broken) { return func(b *broken) { b.batch = change } }
+func onWait(change changeFunc) func(*broken)  { return func(b *broken) { b.wait = change } }
+
+// runAll is the good RunBatch.
+func (b *broken) runAll(ctx context.Context, calls []backend.Call) []backend.Outcome {
+	return backend.RunAll(ctx, b.Backend.(backend.Batcher), calls)
 }
 
 // onCall changes what is sent.
@@ -150,9 +162,7 @@ func onContext(change func(ctx context.Context, c *backend.Call) context.Context
 }
 
 // onReply changes the outcome of each run.
-func onReply(
-	change func(c backend.Call, r backend.Reply, err error) (backend.Reply, error),
-) func(*broken) {
+func onReply(change func(c backend.Call, r backend.Reply, err error) (backend.Reply, error)) func(*broken) {
 	return onRun(func(good runFunc) runFunc {
 		return func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 			reply, err := good(ctx, c)
@@ -192,11 +202,6 @@ func deaf(when func(ctx context.Context, c backend.Call) bool) func(*broken) {
 		}
 		return ctx
 	})
-}
-
-// onWait replaces RunThenWait by what returns the outcomes when all are known.
-func onWait(change func(good batchFunc) batchFunc) func(*broken) {
-	return func(b *broken) { b.wait = change }
 }
 
 // onEvents puts change between each subscription and its handler.

@@ -16,12 +16,9 @@ import (
 func gapMutants() []mutant {
 	return []mutant{
 		{"reports no gap", oneServer,
-			"BrokenConnectionIsAGap KilledConnectionIsAGap SilentLinkIsAGap RepeatedBreaksAreGaps " +
-				"RestartIsAGap",
-			onEvents(noGaps)},
+			"BrokenConnectionIsAGap KilledConnectionIsAGap SilentLinkIsAGap RepeatedBreaksAreGaps RestartIsAGap", onEvents(noGaps)},
 		{"reports no gap when a slot moves", cluster, "MovedSlotIsAGap", onEvents(noGaps)},
-		{"stays with a primary that was replaced", sentinel, "IsolatedPrimaryIsAGap",
-			subscribeToTheFirstPrimary},
+		{"stays with a primary that was replaced", sentinel, "IsolatedPrimaryIsAGap", subscribeToTheFirstPrimary},
 		{"is deaf after a gap", oneServer, "BrokenConnectionIsAGap",
 			onEvents(func(h backend.Handler) backend.Handler {
 				var deaf atomic.Bool
@@ -68,9 +65,7 @@ func subscribeToTheFirstPrimary(b *broken) {
 		})
 	})
 	_, _ = first() // While the link is well; Subscribe returns the error.
-	b.subscribe = func(
-		ctx context.Context, channel string, h backend.Handler,
-	) (backend.Subscription, error) {
+	b.subscribe = func(ctx context.Context, channel string, h backend.Handler) (backend.Subscription, error) {
 		in, err := first()
 		if err != nil {
 			return nil, err
@@ -88,8 +83,7 @@ func subscribeToTheFirstPrimary(b *broken) {
 
 func shareMutants() []mutant {
 	return []mutant{
-		{"opens a connection for each of the first subscriptions", oneServer,
-			"SubscriptionsShareAConnection", connectionEach},
+		{"opens a connection for each of the first subscriptions", oneServer, "SubscriptionsShareAConnection", connectionEach},
 		{"calls all handlers one after the other", embedded, "SlowHandlerDelaysNobody",
 			func(b *broken) {
 				var one sync.Mutex
@@ -114,9 +108,7 @@ func connectionEach(b *broken) {
 	var opened atomic.Int32
 	var mu sync.Mutex
 	var extra []func()
-	b.subscribe = func(ctx context.Context, channel string, h backend.Handler) (
-		backend.Subscription, error,
-	) {
+	b.subscribe = func(ctx context.Context, channel string, h backend.Handler) (backend.Subscription, error) {
 		sub, err := good(ctx, channel, h)
 		if err != nil || opened.Add(1) > 4 {
 			return sub, err

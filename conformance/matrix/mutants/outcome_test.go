@@ -103,8 +103,7 @@ func cancelMutants() []mutant {
 			})},
 		{"ignores the end of contexts that have no deadline", oneServer, "CancelReturnsPromptly",
 			deaf(func(ctx context.Context, c backend.Call) bool { return writes(c) && !deadline(ctx) })},
-		{"waits for the deadline of a cancelled context", oneServer,
-			"CancelBeforeADeadlineReturnsPromptly",
+		{"waits for the deadline of a cancelled context", oneServer, "CancelBeforeADeadlineReturnsPromptly",
 			deaf(func(ctx context.Context, c backend.Call) bool { return writes(c) && deadline(ctx) })},
 		{"hides that the deadline passed", oneServer, "DeadlineReturnsPromptly",
 			onError(instead(context.DeadlineExceeded, backend.ErrIndeterminate))},
@@ -132,24 +131,20 @@ func cancelMutants() []mutant {
 // shiftReplies gives each call the first reply that no call has had, as on a connection that is used again after a call
 // has left it.
 func shiftReplies(good runFunc) runFunc {
-	type outcome struct {
-		reply backend.Reply
-		err   error
-	}
-	replies := make(chan chan outcome, 1000)
+	replies := make(chan chan backend.Outcome, 1000)
 	return func(ctx context.Context, c backend.Call) (backend.Reply, error) {
-		coming := make(chan outcome, 1)
+		coming := make(chan backend.Outcome, 1)
 		replies <- coming
 		go func() {
 			reply, err := good(context.WithoutCancel(ctx), c)
-			coming <- outcome{reply, err}
+			coming <- backend.Outcome{Reply: reply, Err: err}
 		}()
 		next := <-replies
 		select {
 		case o := <-next:
-			return o.reply, o.err
+			return o.Reply, o.Err
 		case <-ctx.Done():
-			rest := make(chan chan outcome, cap(replies))
+			rest := make(chan chan backend.Outcome, cap(replies))
 			rest <- next
 			for len(replies) > 0 {
 				rest <- <-replies
@@ -203,8 +198,7 @@ func readsForEver(good runFunc) runFunc {
 	return func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 		for {
 			reply, err := good(ctx, c)
-			over := err == nil || ctx.Err() != nil || isServerError(err) ||
-				errors.Is(err, backend.ErrClosed)
+			over := err == nil || ctx.Err() != nil || isServerError(err) || errors.Is(err, backend.ErrClosed)
 			if c.Script.Retry.Writes() || over {
 				return reply, err
 			}

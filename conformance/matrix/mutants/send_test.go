@@ -150,8 +150,7 @@ func onceMutants() []mutant {
 		return errors.Is(err, backend.ErrIndeterminate) && ctx.Err() == nil
 	}
 	return []mutant{
-		{"does not say that an outcome is unknown", oneServer, "LostReplySendsOnce",
-			hideUnknown(backend.RetryNever)},
+		{"does not say that an outcome is unknown", oneServer, "LostReplySendsOnce", hideUnknown(backend.RetryNever)},
 		{"does not say that the outcome of a repeatable script is unknown", oneServer,
 			"LostRepeatableSettles", hideUnknown(backend.RetryRepeatable)},
 		{"sends a script again after a lost reply", oneServer, "LostReplySendsOnce",

@@ -36,17 +36,13 @@ func subscribeMutants() []mutant {
 			})},
 		{"names the wrong command to publish", embedded, "PublishCommandReachesSubscribers",
 			func(b *broken) {
-				b.can = func(c backend.Capabilities) backend.Capabilities {
-					c.Sharded = !c.Sharded
-					return c
-				}
+				b.can = func(c backend.Capabilities) backend.Capabilities { c.Sharded = !c.Sharded; return c }
 			}},
 		{"leaves cancelled subscriptions with the server", embedded, "CancelAndCloseRelease",
 			onCancel(func(func()) {})},
 		{"leaves a cancelled subscription with the server while it has another", embedded, "CancelAndCloseRelease",
 			cancelsTheLastOnly},
-		{"leaves subscriptions with the server after Close", embedded, "CancelAndCloseRelease",
-			keepSubscriptions},
+		{"leaves subscriptions with the server after Close", embedded, "CancelAndCloseRelease", keepSubscriptions},
 		{"calls handlers after Cancel", embedded, "NoCallAfterCancel",
 			onCancel(func(cancel func()) { time.AfterFunc(10*time.Second, cancel) })},
 		{"waits for the handler in Cancel", embedded, "CancelFromTheHandler", onSubscribe(cancelWaits)},
