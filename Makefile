@@ -153,7 +153,7 @@ redisson: servers ## ours and a Redisson client on the same objects; takes Java 
 		(cd conformance && go test -race -count=1 -timeout 10m ./servers/redisson) && \
 		(cd bench && go test -race -count=1 -timeout 10m -run '^TestRedisson$$' .)
 
-spec: ## docs/spec: what a model checker finds of the promises of leases; takes Java 11 and Maven
+spec: ## docs/spec: what a model checker finds of the promises of leases, Mutex and RedLock; takes Java 11 and Maven
 	@nice .ci/spec
 
 bench: servers ## drivers, primitives and other libraries side by side: the most, in about 20 minutes

@@ -12,6 +12,7 @@
 (*      beyond ClockDrift                                          client_slower               two holders              *)
 (*    Exception 1, a pause                                         pause                       a stale write            *)
 (*      with tokens (Fencing)                                      pause_fenced                holds                    *)
+(*    Exception 2, the key is gone (DeleteKey of module Planted)   key_gone                    two holders              *)
 (*    Exception 3, a failover                                      failover                    two holders              *)
 (*      if only grants waited; while the former primary answers    replicas, replicas_former   two holders              *)
 (*      with Replicas: renewals wait for the replica, too          replicas_renewals           holds                    *)
@@ -25,8 +26,9 @@
 (*      with a counter, as other libraries have it                 failover_counter            a token is used again    *)
 (*    Four planted bugs (module Planted) are found                 planted_...                 each violates one        *)
 (*                                                                                                                      *)
-(* This module leaves out: more than one replica (so a grant that waits, waits for all), Mutex, RedLock, TokenTTL and   *)
-(* MaxHold. A lost message is an action that never happens. Bounds: two clients, two grants, five ticks, one failover.  *)
+(* This module leaves out: more than one replica (so a grant that waits, waits for all), TokenTTL and MaxHold. Modules  *)
+(* Mutex and RedLock are about those. A lost message is an action that never happens. Bounds: two clients, two grants,  *)
+(* five ticks, one failover.                                                                                            *)
 EXTENDS Naturals, FiniteSets, TLC
 CONSTANTS C,             \* the clients
           Lease,         \* the ticks that a grant lasts unless the client renews it
