@@ -133,6 +133,7 @@ func (b *Backend) RunThenWait(
 	ctx context.Context, calls []backend.Call, replicas int, timeout time.Duration,
 	report func(place int, outcome backend.Outcome),
 ) {
+	b.driver.learn(ctx, calls)
 	b.runner.RunThenWait(ctx, b.driver, calls, replicas, timeout, report)
 }
 

@@ -2,6 +2,7 @@ package goredisbackend_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -42,11 +43,11 @@ func cluster(
 	t *testing.T, one, replica, two string, opts redis.ClusterOptions,
 ) *redis.ClusterClient {
 	t.Helper()
-	opts.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
+	opts.ClusterSlots = func(ctx context.Context) ([]redis.ClusterSlot, error) {
 		return []redis.ClusterSlot{
 			{Start: 0, End: 8191, Nodes: []redis.ClusterNode{{Addr: one}, {Addr: replica}}},
 			{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: two}}},
-		}, nil
+		}, ctx.Err()
 	}
 	client := redis.NewClusterClient(&opts)
 	t.Cleanup(func() { _ = client.Close() })
@@ -134,6 +135,29 @@ func TestClusterNodeThatIsDown(t *testing.T) {
 	require.NoError(t, outcomes[0].Err)
 	require.Error(t, outcomes[1].Err)
 	require.False(t, backend.MayHaveRun(outcomes[1].Err), "dialing failed")
+}
+
+// TestClusterWaitsOncePerNode has calls over many slots wait before the client knows the nodes.
+func TestClusterWaitsOncePerNode(t *testing.T) {
+	t.Parallel()
+	one, two := node(t, ok), node(t, ok)
+	client := cluster(t, one.addr, one.addr, two.addr, redis.ClusterOptions{})
+	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	require.Empty(t, b.NodeOf("a"))
+	var calls []backend.Call
+	for i := range 20 {
+		calls = append(calls, backend.Call{Script: script, Keys: []string{fmt.Sprint("k", i)}})
+	}
+	b.RunThenWait(t.Context(), calls, 1, time.Second, func(_ int, o backend.Outcome) {
+		require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(1), Acked: 1}, o)
+	})
+	for _, s := range []*fakeServer{one, two} {
+		require.Equal(t, 1, s.count("wait 1 1000"))
+	}
+	require.Equal(t, two.addr, "127.0.0.1"+b.NodeOf("a"))
+	require.Equal(t, one.addr, "127.0.0.1"+b.NodeOf("b"))
 }
 
 func TestClusterDetectsShardedPubSub(t *testing.T) {

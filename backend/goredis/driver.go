@@ -88,6 +88,14 @@ func (d *driver) Node(key string) string {
 	return node.Options().Addr
 }
 
+// learn has the client ask the cluster if it does not know its nodes, before calls are sent to each:
+// by themselves they would need a connection each.
+func (d *driver) learn(ctx context.Context, calls []backend.Call) {
+	if d.cluster != nil && len(calls) > 1 && d.Node("") == "" {
+		_ = promptError(ctx, func() error { _, err := d.primary(ctx, ""); return err })
+	}
+}
+
 // Load implements [evalsha.Driver].
 func (d *driver) Load(ctx context.Context, script *backend.Script, key string) error {
 	return promptError(ctx, func() error {

@@ -207,7 +207,7 @@ func TestRunThenWait(t *testing.T) {
 		}
 		return ":7\r\n"
 	})
-	b := connect(t, s, redis.Options{})
+	b := connect(t, s, redis.Options{PoolSize: 1}) // A second connection is not to be had.
 	call := backend.Call{Script: script, Keys: []string{"k"}}
 	run := func(timeout time.Duration) (outcomes [3]backend.Outcome) {
 		b.RunThenWait(t.Context(), []backend.Call{call, call, call}, 3, timeout,

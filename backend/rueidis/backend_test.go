@@ -289,6 +289,18 @@ func TestSlotWithoutAPrimaryIsLookedUpAgain(t *testing.T) {
 		}
 		return ok
 	}}
+	b := f.cluster(t)
+	_, err := b.Subscribe(t.Context(), "b", func(backend.Event) {})
+	require.NoError(t, err)
+	last.Store(16383)
+	_, err = b.Subscribe(t.Context(), "a", func(backend.Event) {})
+	require.NoError(t, err)
+}
+
+// cluster returns a backend on a client of a cluster whose nodes all answer as the server does. New asks it
+// nothing.
+func (f *fakeServer) cluster(t *testing.T) *rueidisbackend.Backend {
+	t.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{"127.0.0.1:1"}, DisableCache: true, ConnWriteTimeout: patience, DialCtxFn: f.dial,
 	})
@@ -298,9 +310,51 @@ func TestSlotWithoutAPrimaryIsLookedUpAgain(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	require.True(t, b.Capabilities().Cluster)
-	_, err = b.Subscribe(t.Context(), "b", func(backend.Event) {})
-	require.NoError(t, err)
-	last.Store(16383)
-	_, err = b.Subscribe(t.Context(), "a", func(backend.Event) {})
-	require.NoError(t, err)
+	return b
+}
+
+// TestClusterWaitsOncePerNode has calls over many slots wait before the backend knows the nodes. Then a slot moves.
+func TestClusterWaitsOncePerNode(t *testing.T) {
+	t.Parallel()
+	var moved atomic.Bool
+	f := &fakeServer{answer: func(words []string) string {
+		switch {
+		case words[0] == "CLUSTER":
+			second := 8192
+			if moved.Load() {
+				second = backend.Slot("moved")
+			}
+			host := "*2\r\n" + bulk("127.0.0.1")
+			return fmt.Sprintf("*2\r\n*3\r\n:0\r\n:%d\r\n%s:1\r\n*3\r\n:%d\r\n:16383\r\n%s:2\r\n",
+				second-1, host, second, host)
+		case words[0] == "WAIT":
+			return ":1\r\n"
+		case words[0] == "EVALSHA" && words[3] == "moved" && moved.CompareAndSwap(false, true):
+			return fmt.Sprintf("-MOVED %d 127.0.0.1:2\r\n", backend.Slot("moved"))
+		}
+		return ok
+	}}
+	b := f.cluster(t)
+	require.Less(t, backend.Slot("moved"), 8192)
+	calls := []backend.Call{{Script: write, Keys: []string{"moved"}}}
+	for i := range 20 {
+		calls = append(calls, backend.Call{Script: write, Keys: []string{fmt.Sprint("k", i)}})
+	}
+	run := func(calls []backend.Call) (waits int) {
+		before := len(f.commands())
+		b.RunThenWait(t.Context(), calls, 1, time.Second, func(place int, o backend.Outcome) {
+			require.Equal(t, backend.Outcome{Reply: backend.StringReply("OK"), Acked: 1}, o, calls[place].Keys)
+		})
+		for _, command := range f.commands()[before:] {
+			if command == "WAIT 1 1000" {
+				waits++
+			}
+		}
+		return waits
+	}
+	require.Equal(t, 2, run(calls[1:]))
+	require.Equal(t, "127.0.0.1:1", b.NodeOf("moved"))
+	require.Equal(t, 3, run(calls), "one more for the call that was sent again")
+	require.Eventually(t, func() bool { return b.NodeOf("moved") == "127.0.0.1:2" }, patience, time.Millisecond)
+	require.Equal(t, 2, run(calls))
 }

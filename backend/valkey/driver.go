@@ -53,6 +53,14 @@ func (d *driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.
 // Node implements [evalsha.Pipeline].
 func (d *driver) Node(key string) string { return d.slots.known(key) }
 
+// learn asks the cluster which node has which slots, if that was never known, before calls are sent to
+// each: by themselves they would need a connection each.
+func (d *driver) learn(ctx context.Context, calls []backend.Call) {
+	if d.slots != nil && len(calls) > 1 && d.slots.unknown() {
+		_, _ = d.slots.current(ctx)
+	}
+}
+
 // SendThenWait implements [evalsha.WaitingPipeline], in one round trip on a connection out of the pool, on
 // which the client follows no redirect.
 func (d *driver) SendThenWait(
