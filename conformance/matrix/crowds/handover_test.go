@@ -1,7 +1,9 @@
+// Package crowds has tests with many waiters on one server. What they cost is counted in the server's commands.
 package crowds
 
 import (
 	"context"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +14,13 @@ import (
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
+
+func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
+
+const crowdClients = 20
+
+// crowd is how many waiters there are: in a part of the matrix fewer.
+var crowd = map[bool]int{true: 1000, false: 200}[cells.Whole()]
 
 // acquire waits for an object. What it returns gives the object back.
 type acquire = func(ctx context.Context, c *primitives.Client) (giveBack, error)

@@ -2,7 +2,6 @@ package replicas
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -66,29 +65,11 @@ func lockers(c *primitives.Client, n int, timeout time.Duration) map[string]lock
 }
 
 // left returns the keys that are left of locks, but for those of their tokens.
-func left(t *testing.T, s *servers.Server) (names []string) {
+func left(t *testing.T, s *servers.Server) []string {
 	t.Helper()
-	reply, err := s.Do("KEYS", "*")
-	require.NoError(t, err)
-	keys, err := reply.Items()
-	require.NoError(t, err)
-	for _, key := range keys {
-		name, err := key.Text()
-		require.NoError(t, err)
-		if !strings.HasPrefix(name, "redisson_lock_token:") && !strings.HasSuffix(name, ":token") {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// waits returns how many WAIT commands s has run.
-func waits(t *testing.T, s *servers.Server) (n int) {
-	t.Helper()
-	info, err := s.Info("commandstats")
-	require.NoError(t, err)
-	_, _ = fmt.Sscanf(info["cmdstat_wait"], "calls=%d", &n) // None yet: it is not there.
-	return n
+	return slices.DeleteFunc(cells.Texts(t, s, "KEYS", "*"), func(name string) bool {
+		return strings.HasPrefix(name, "redisson_lock_token:") || strings.HasSuffix(name, ":token")
+	})
 }
 
 // eventually requires that check succeeds soon.
@@ -115,10 +96,10 @@ func TestTooFewReplicas(t *testing.T) {
 			require.Empty(t, left(t, d.Primary()))
 
 			ctx, cancel := context.WithCancel(t.Context())
-			before := waits(t, d.Primary())
+			before := cells.Server{Server: d.Primary()}.Calls(t, "wait")
 			go func() {
 				defer cancel()
-				eventually(t, func() bool { return waits(t, d.Primary()) > before+2 })
+				eventually(t, func() bool { return cells.Server{Server: d.Primary()}.Calls(t, "wait") > before+2 })
 			}()
 			_, err = l.Lock(ctx)
 			require.ErrorIs(t, err, primitives.ErrReplicas, name)
@@ -145,61 +126,33 @@ func requireAll(t *testing.T, locks map[string]locker) {
 	}
 }
 
-// TestLockOutlivesItsPrimary kills the primary right after the grant of a lock that its replica has
-// acknowledged. The promoted replica grants it to nobody else until the lease ends.
-func TestLockOutlivesItsPrimary(t *testing.T) {
-	onEach(t, 1, nil, func(t *testing.T, d deployment) {
-		const lease = 5 * time.Second
-		o := &primitives.LockOptions{Lease: lease, Replicas: 1, ReplicaTimeout: 2 * time.Second}
-		first := d.adapter.Primitives(t, cells.At(d.Primary().Addr()), nil)
-		t.Cleanup(func() { _ = first.Close(t.Context()) }) // It has ended: the server is gone by then.
-		began := time.Now()
-		holder, err := first.NewLock("x", o).Lock(t.Context())
-		require.NoError(t, err)
-		d.Primary().Kill()
-		promoted, err := d.Promote()
-		require.NoError(t, err)
-
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		next, err := d.client(t, promoted).NewLock("x", nil).Lock(ctx)
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, time.Since(began), lease)
-		require.ErrorIs(t, holder.Err(), primitives.ErrLost, "the first holder believes no more")
-		require.Greater(t, next.Token(), holder.Token())
-	})
-}
-
 func run(s *servers.Server, words ...string) error {
 	_, err := s.Do(words...)
 	return err
 }
 
-// TestWaitIsUnknown has a server that does not know WAIT, as some services have it: a Lock fails at once,
-// and nothing stays behind.
-func TestWaitIsUnknown(t *testing.T) {
-	without := &servers.Options{Config: map[string]string{"rename-command": `WAIT ""`}}
-	onEach(t, 1, without, func(t *testing.T, d deployment) {
-		for name, l := range lockers(d.client(t, d.Primary()), 1, 0) {
-			_, err := l.Lock(t.Context())
-			require.ErrorIs(t, err, primitives.ErrReplicas, name)
-			require.ErrorIs(t, err, backend.ErrNotSupported, name)
-			require.Empty(t, left(t, d.Primary()))
-		}
-	})
-}
-
-// TestWaitIsDenied has a user without the permission to WAIT.
-func TestWaitIsDenied(t *testing.T) {
-	denied := &servers.Options{Config: cells.User(cells.ACLRules("x") + " -wait")}
-	onEach(t, 1, denied, func(t *testing.T, d deployment) {
-		user := cells.Client{Addrs: []string{d.Primary().Addr()}, User: "hasp", Password: "secret"}
-		l := d.adapter.Primitives(t, user, nil).NewLock("x", &primitives.LockOptions{Replicas: 1})
-		_, err := l.Lock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrReplicas)
-		require.ErrorContains(t, err, "NOPERM")
-		require.Empty(t, left(t, d.Primary()))
-	})
+// TestWaitIsRefused has a server that does not know WAIT, as some services have it, or a user without the permission:
+// Lock fails at once, and nothing stays behind.
+func TestWaitIsRefused(t *testing.T) {
+	for _, is := range []struct {
+		config map[string]string
+		client cells.Client
+		err    error
+	}{
+		{map[string]string{"rename-command": `WAIT ""`}, cells.Client{}, backend.ErrNotSupported},
+		{cells.User("~* &* +@all -wait"), cells.Client{User: "hasp", Password: "secret"}, backend.ErrNoPermission},
+	} {
+		onEach(t, 1, &servers.Options{Config: is.config}, func(t *testing.T, d deployment) {
+			at := is.client
+			at.Addrs = []string{d.Primary().Addr()}
+			for name, l := range lockers(d.adapter.Primitives(t, at, nil), 1, 0) {
+				_, err := l.Lock(t.Context())
+				require.ErrorIs(t, err, primitives.ErrReplicas, name)
+				require.ErrorIs(t, err, is.err, name)
+				require.Empty(t, left(t, d.Primary()))
+			}
+		})
+	}
 }
 
 // TestPrimaryIsDemoted makes the primary a replica while somebody waits for replicas there, and then the
@@ -213,23 +166,12 @@ func TestPrimaryIsDemoted(t *testing.T) {
 		locked := make(chan error, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		go func() {
-			lease, err := l.Lock(ctx)
-			if err == nil {
-				err = lease.Release(ctx)
-			}
-			locked <- err
-		}()
-		eventually(t, func() bool {
-			info, err := primary.Info("clients")
-			return err == nil && info["blocked_clients"] == "1"
-		})
+		go func() { locked <- cells.LockUnlock(ctx, l) }()
+		blocked := func() string { info, _ := primary.Info("clients"); return info["blocked_clients"] }
+		eventually(t, func() bool { return blocked() == "1" })
 		host, port, _ := strings.Cut(replica.Addr(), ":")
 		require.NoError(t, run(primary, "REPLICAOF", host, port))
-		eventually(t, func() bool {
-			info, err := primary.Info("clients")
-			return err == nil && info["blocked_clients"] == "0"
-		})
+		eventually(t, func() bool { return blocked() == "0" })
 		require.NoError(t, run(primary, "REPLICAOF", "NO", "ONE"))
 		require.NoError(t, replica.Resume())
 		require.NoError(t, cells.Within(t, patience, "Lock", locked))
@@ -264,14 +206,8 @@ func moveSlot(t *testing.T, a cells.Adapter, cluster *servers.Cluster) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	locked := make(chan error, 1)
-	go func() {
-		lease, err := l.Lock(ctx)
-		if err == nil {
-			err = lease.Release(ctx)
-		}
-		locked <- err
-	}()
-	eventually(t, func() bool { return waits(t, cluster.Nodes[from]) > 0 }) // It was refused.
+	go func() { locked <- cells.LockUnlock(ctx, l) }()
+	eventually(t, func() bool { return cells.Server{Server: cluster.Nodes[from]}.Calls(t, "wait") > 0 }) // It was refused.
 	primaries := cluster.Primaries()
 	next := primaries[(slices.Index(primaries, cluster.Nodes[from])+1)%len(primaries)]
 	m, err := cluster.BeginMigration(backend.Slot("x"), slices.Index(cluster.Nodes, next))

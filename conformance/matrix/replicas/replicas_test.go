@@ -19,45 +19,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 
-// TestTokensRiseOverFailover promotes a replica that has not seen the last grants. Its tokens must
-// be higher than those of the grants that were lost, and the old primary's, which goes on for its
-// clients, must not fall either.
-func TestTokensRiseOverFailover(t *testing.T) {
-	t.Parallel()
-	for _, a := range cells.Adapters() {
-		for _, kind := range servers.Kinds() {
-			t.Run(a.Name+"On"+kind.String(), func(t *testing.T) {
-				t.Parallel()
-				failOver(t, a, servers.StartReplicated(t, kind, 1, nil))
-			})
-		}
-	}
-}
-
-func failOver(t *testing.T, a cells.Adapter, r *servers.Replicated) {
-	t.Helper()
-	last := int64(0)
-	grant := func(on *servers.Server) {
-		client := a.Primitives(t, cells.At(on.Addr()), nil)
-		for range 5 {
-			lease, err := client.NewLock("failover", nil).Lock(t.Context())
-			require.NoError(t, err)
-			require.Greater(t, lease.Token(), last)
-			last = lease.Token()
-			require.NoError(t, lease.Release(t.Context()))
-		}
-	}
-	grant(r.Primary())
-	require.NoError(t, r.Sync())
-	require.NoError(t, r.Lag())
-	grant(r.Primary())
-	promoted, err := r.Promote()
-	require.NoError(t, err)
-	grant(promoted)
-	grant(r.Primary())
-	grant(promoted)
-}
-
 // TestReadsGoToThePrimary reads behind a client that sends what only reads to a replica, which
 // lags (R8).
 func TestReadsGoToThePrimary(t *testing.T) {

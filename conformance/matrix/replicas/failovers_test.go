@@ -1,0 +1,250 @@
+package replicas
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// failover is a way in which a replica becomes the primary while clients work, with leases of the given length.
+type failover struct {
+	name    string
+	lease   time.Duration
+	ends    bool // the former primary does not go on for the clients that are connected to it
+	replace func(t *testing.T, primary, replica *servers.Server)
+}
+
+var failovers = []failover{
+	{"Killed", 2 * time.Second, true, func(t *testing.T, primary, replica *servers.Server) {
+		primary.Kill()
+		require.NoError(t, run(replica, "REPLICAOF", "NO", "ONE"))
+	}},
+	{"Stopped", 2 * time.Second, false, func(t *testing.T, primary, replica *servers.Server) {
+		require.NoError(t, primary.Pause())
+		require.NoError(t, run(replica, "REPLICAOF", "NO", "ONE"))
+	}},
+	{"CutOff", 2 * time.Second, false, func(t *testing.T, _, replica *servers.Server) {
+		require.NoError(t, run(replica, "REPLICAOF", "NO", "ONE"))
+	}},
+	{"Lagging", 4 * time.Second, false, func(t *testing.T, _, replica *servers.Server) {
+		conn, err := net.Dial("tcp", replica.Addr())
+		require.NoError(t, err)
+		// The replica runs these in one go: it reads nothing from the primary in between.
+		_, err = io.WriteString(conn, "DEBUG SLEEP 2\r\nREPLICAOF NO ONE\r\nQUIT\r\n")
+		require.NoError(t, err)
+		said, err := io.ReadAll(conn)
+		require.NoError(t, err)
+		require.Equal(t, "+OK\r\n+OK\r\n+OK\r\n", string(said))
+	}},
+}
+
+// TestFailovers makes a replica the primary while clients lock and unlock, some of them at the former primary for ever.
+// If all replicas must acknowledge, no two holders trust their leases at once. If none must, two do. In any case tokens
+// rise. One driver goes through one failover of each kind; with HASP_FAILOVERS=n, as in "make failovers", each through n.
+func TestFailovers(t *testing.T) {
+	cells.Proof(t)
+	t.Parallel()
+	each, err := strconv.Atoi(cmp.Or(os.Getenv("HASP_FAILOVERS"), "0"))
+	require.NoError(t, err)
+	var mu sync.Mutex
+	table := map[string][4]int{}
+	t.Run("Of", func(t *testing.T) {
+		for round := range max(1, each) {
+			for i, f := range failovers {
+				for j, a := range cells.Adapters() {
+					for n := range 2 {
+						if each == 0 && i%len(cells.Adapters()) != j || n == 0 && (f.ends || round > 0) {
+							continue
+						}
+						name := fmt.Sprintf("%s%sReplicas%d", f.name, a.Name, n)
+						t.Run(fmt.Sprint(name, "Round", round), func(t *testing.T) {
+							t.Parallel()
+							o := f.happen(t, a, servers.Kinds()[(round+i)%2], n, round)
+							mu.Lock()
+							row := table[name]
+							table[name] = [4]int{row[0] + 1, row[1] + o.grants, row[2] + o.followed, row[3] + len(o.doubles)}
+							mu.Unlock()
+							require.True(t, n == 0 || len(o.doubles) == 0, "%q", o.doubles)
+							require.Empty(t, o.fallen)
+						})
+					}
+				}
+			}
+		}
+	})
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		fmt.Printf("%-25s [failovers, grants, grants by the new primary, times two held]: %6d\n", name, table[name])
+	}
+}
+
+// happen has one failover, with n replicas that must acknowledge, and returns what was seen of it.
+func (f failover) happen(t *testing.T, a cells.Adapter, kind servers.Kind, n, round int) *oracle {
+	t.Helper()
+	set := servers.StartReplicated(t, kind, 2, nil)
+	primary, replica := set.Nodes[0], set.Nodes[1]
+	follow(t, set.Nodes[2], replica, primary)
+	entry := proxy.Start(t, primary.Addr(), nil)
+	o := &oracle{inside: map[string][]*primitives.Lease{}, last: map[string]int64{}, passed: map[string]int{}}
+	soon := func(met func() bool) { require.Eventually(t, o.when(met), 5*patience, 5*time.Millisecond) }
+	random := rand.New(rand.NewPCG(uint64(round), 0)) //nolint:gosec // No secret.
+	ctx, cancel := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	for i, addr := range []string{primary.Addr(), primary.Addr(), entry.Addr(), entry.Addr()} {
+		c := a.Primitives(t, cells.At(addr), &primitives.Options{WatchdogLease: f.lease})
+		require.NoError(t, c.Healthy(ctx)) // Until go-redis has connected once, two connections of it are a data race.
+		locks := lockers(c, n, f.lease/4)
+		delete(locks, "read")
+		for name, l := range locks {
+			w := worker{l, name, i > 1, f.lease, rand.New(rand.NewPCG(random.Uint64(), 0))} //nolint:gosec // No secret.
+			work.Go(func() { w.work(ctx, o) })
+			soon(func() bool { return o.last[name] > 0 }) // One at the primary is the first.
+		}
+	}
+	time.Sleep(f.lease/2 + within(random, f.lease)) // The last renewal was at another time in each round.
+	f.replace(t, primary, replica)
+	require.NoError(t, entry.Lead(replica.Addr()))
+	entry.Cut()
+	o.when(func() bool { o.moved = true; return true })()
+	time.Sleep(within(random, f.lease/2))
+	if !f.ends {
+		require.NoError(t, primary.Resume())
+	}
+	soon(func() bool {
+		return slices.Min(slices.Collect(maps.Values(o.passed))) > 1 && (n > 0 || len(o.doubles) > 0)
+	})
+	return o
+}
+
+// follow makes a server, which was a replica of primary, the only replica of primary's other replica.
+func follow(t *testing.T, s, replica, primary *servers.Server) {
+	t.Helper()
+	host, port, _ := strings.Cut(replica.Addr(), ":")
+	require.NoError(t, run(s, "REPLICAOF", host, port))
+	eventually(t, func() bool {
+		above, err := primary.Info("replication")
+		below, failed := replica.Info("replication")
+		return err == nil && failed == nil && above["connected_slaves"] == "1" && strings.Contains(below["slave0"], "state=online")
+	})
+}
+
+// within draws a time that is less than d.
+func within(random *rand.Rand, d time.Duration) time.Duration {
+	return time.Duration(random.Int64N(int64(d)))
+}
+
+// worker locks and unlocks.
+type worker struct {
+	locker
+	name    string
+	follows bool // it is connected to whichever server is the primary
+	lease   time.Duration
+	random  *rand.Rand
+}
+
+func (w worker) work(ctx context.Context, o *oracle) {
+	for ctx.Err() == nil {
+		floor, moved := o.before(w.name)
+		lease, err := w.Lock(ctx)
+		if err != nil { // Its first try has reached no server.
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		o.enter(w.name, lease, floor, moved && w.follows)
+		w.hold(ctx, lease)
+		o.leave(w.name, lease)
+		_ = lease.Release(ctx)
+	}
+}
+
+// hold holds the lease for a moment, sometimes for as long as two leases. The one that is called lock a worker at the
+// former primary holds until it is lost.
+func (w worker) hold(ctx context.Context, lease *primitives.Lease) {
+	d := within(w.random, w.lease/50)
+	if w.random.IntN(8) == 0 {
+		d = within(w.random, 2*w.lease)
+	}
+	if w.name == "lock" && !w.follows {
+		d = patience
+	}
+	select {
+	case <-time.After(d):
+	case <-lease.Done():
+	case <-ctx.Done():
+	}
+}
+
+// oracle knows who holds what without a server: from the return of Lock until Release is called, or Err is not nil.
+type oracle struct {
+	mu     sync.Mutex
+	moved  bool // a replica is the primary
+	inside map[string][]*primitives.Lease
+	last   map[string]int64 // the highest token of each name
+	passed map[string]int   // grants of each name by the new primary
+
+	grants, followed int      // all, and those by the new primary
+	doubles, fallen  []string // two holders at once, and tokens that are not above one from before the call
+}
+
+// when returns a function that calls met while nobody enters or leaves.
+func (o *oracle) when(met func() bool) func() bool {
+	return func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return met()
+	}
+}
+
+// before returns what a caller must know that is about to lock: the highest token, and whether a replica is the primary.
+func (o *oracle) before(name string) (token int64, moved bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last[name], o.moved
+}
+
+// enter has a holder trust its lease from now on.
+func (o *oracle) enter(name string, lease *primitives.Lease, floor int64, passed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, other := range o.inside[name] {
+		if other.Err() == nil && lease.Err() == nil { // In this order: lease was granted before.
+			o.doubles = append(o.doubles, fmt.Sprint(name, ": token ", other.Token(), " is trusted, and ", lease.Token()))
+		}
+	}
+	if lease.Token() <= floor {
+		o.fallen = append(o.fallen, fmt.Sprint(name, ": token ", lease.Token(), " after ", floor))
+	}
+	o.inside[name] = append(o.inside[name], lease)
+	o.last[name] = max(o.last[name], lease.Token())
+	o.grants++
+	if o.passed[name] += 0; passed {
+		o.passed[name]++
+		o.followed++
+	}
+}
+
+// leave is called before a release.
+func (o *oracle) leave(name string, lease *primitives.Lease) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.inside[name] = slices.DeleteFunc(o.inside[name], func(l *primitives.Lease) bool { return l == lease })
+}
