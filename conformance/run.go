@@ -58,7 +58,7 @@ func (r Report) and(other Report) Report {
 // Part is a part of the suite.
 type Part int
 
-// The parts of the suite. PartRunner judges backends as script runners, by clauses R, B and W; PartSubscriber as
+// The parts of the suite. PartRunner judges backends as script runners, by clauses R, B, W and L; PartSubscriber as
 // subscribers, by clauses S. PartPrimitives judges the primitives over them, case by case. PartFaults makes each fault
 // that the harness can make while workers use a lock, a fair lock and a read-write lock, and checks that the model
 // explains what they saw, that work goes on within the bound of the fault, and that no lease is lost that need not be.
