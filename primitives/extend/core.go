@@ -77,7 +77,7 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	c.waiters, c.lines = wait.NewWaiters(c.listen), line.New(c.listen)
 	c.bySlot.Store(can.Cluster)
 	c.keeper = renew.NewKeeper(c.backgroundCalls, &c.bySlot, o.Logger)
-	if located, ok := b.(interface{ NodeOf(key string) string }); ok {
+	if located, ok := b.(backend.Locator); ok {
 		c.keeper.NodeOf = located.NodeOf
 	}
 	c.calls.OnUnknown = c.keeper.Changed
