@@ -358,7 +358,7 @@ func TestRunThenWaitFails(t *testing.T) {
 			for i, o := range runThenWait(t, w, false, call(write, "a"), call(write, "b")) {
 				require.ErrorIs(t, o.Err, backend.ErrReplicas)
 				require.NotErrorIs(t, o.Err, backend.ErrIndeterminate)
-				require.Equal(t, cause == unknown, errors.Is(o.Err, backend.ErrNotSupported))
+				require.Equal(t, errors.Is(cause, unknown), errors.Is(o.Err, backend.ErrNotSupported))
 				require.Equal(t, backend.StringReply([]string{"a", "b"}[i]), o.Reply)
 			}
 			require.Len(t, w.sent, len(rounds)+1)
