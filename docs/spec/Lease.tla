@@ -26,9 +26,13 @@
 (*      with a counter, as other libraries have it                 failover_counter            a token is used again    *)
 (*    Four planted bugs (module Planted) are found                 planted_...                 each violates one        *)
 (*                                                                                                                      *)
-(* This module leaves out: more than one replica (so a grant that waits, waits for all), TokenTTL and MaxHold. Modules  *)
-(* Mutex and RedLock are about those. A lost message is an action that never happens. Bounds: two clients, two grants,  *)
-(* five ticks, one failover.                                                                                            *)
+(* This module leaves out: more than one replica (so a grant that waits, waits for all), TokenTTL and MaxHold; a client *)
+(* that renews before it knows of the grant, or again before the last renewal is answered. Modules Mutex and RedLock    *)
+(* have those two. A lost message is an action that never happens. Bounds: two clients, two grants, five ticks (four    *)
+(* in replicas_clocks), one failover.                                                                                   *)
+(*                                                                                                                      *)
+(* hasptest/primitives has the same actions in Go. Its tests compare the number of states with TLC's, and check that    *)
+(* what real clients do with a lock, in virtual time, is a behaviour of this module (TestTraces).                       *)
 EXTENDS Naturals, FiniteSets, TLC
 CONSTANTS C,             \* the clients
           Lease,         \* the ticks that a grant lasts unless the client renews it
@@ -123,13 +127,14 @@ Confirm(c) == /\ cl[c].exp > 0 /\ Believes(c)
               /\ \E lost \in Skew : Set(c, [cl[c] EXCEPT !.ren = 0, !.exp = 0, !.former = FALSE,
                                                           !.until = Max(@, End(cl[c].ren, lost))])
               /\ UNCHANGED <<now, p, r, z, res, fails, grants, top, rises>>
-\* Lease.Release: lock_release.lua on the primary.
-Release(c) == /\ Believes(c) /\ cl[c].work = "none" /\ Set(c, Idle)
-              /\ p' = IF p.owner = cl[c].g THEN [p EXCEPT !.owner = NoOwner, !.exp = 0] ELSE p
-              /\ UNCHANGED <<now, r, z, res, fails, grants, top, rises>>
-\* The holder sees that the lease is lost: Lease.Done, or Lease.Err.
-Lose(c) == /\ cl[c].st = "held" /\ ~Believes(c) /\ cl[c].work = "none" /\ Set(c, Idle)
-           /\ UNCHANGED <<now, p, r, z, res, fails, grants, top, rises>>
+\* From now on nobody trusts the lease: the holder calls Lease.Release, or sees that the lease is lost (Lease.Done or
+\* Lease.Err), or the caller left before the answer. The client sends a release, which may arrive late or never.
+Leave(c) == /\ cl[c].st \in {"granted", "held"} /\ cl[c].work = "none" /\ Set(c, Idle)
+            /\ UNCHANGED <<now, p, r, z, res, fails, grants, top, rises>>
+\* The primary runs lock_release.lua, for a grant that nobody trusts.
+Released == /\ p.owner /= NoOwner /\ \A c \in C : cl[c].g = p.owner => cl[c].st = "held" /\ ~Believes(c)
+            /\ p' = [p EXCEPT !.owner = NoOwner, !.exp = 0]
+            /\ UNCHANGED <<now, r, z, cl, res, fails, grants, top, rises>>
 
 \* The holder asks Lease.Err before it works on the resource.
 Look(c) == /\ Works /\ Believes(c) /\ cl[c].work = "none" /\ Set(c, [cl[c] EXCEPT !.work = "looked"])
@@ -158,9 +163,9 @@ SetClock == /\ \E o \in Offsets \ {p.off} : p' = [p EXCEPT !.off = o]
             /\ UNCHANGED <<now, r, z, cl, res, fails, grants, top, rises>>
 Tick == /\ now < MaxTime /\ Running /\ now' = now + 1
         /\ UNCHANGED <<p, r, z, cl, res, fails, grants, top, rises>>
-Next == \/ Sync \/ Fail \/ SetClock \/ Tick
+Next == \/ Sync \/ Fail \/ SetClock \/ Tick \/ Released
         \/ \E c \in C : \/ Ask(c) \/ Grant(c) \/ Reply(c) \/ Renew(c) \/ Renewed(c) \/ RenewedByFormer(c) \/ Confirm(c)
-                        \/ Release(c) \/ Lose(c) \/ Look(c) \/ Read(c) \/ Write(c)
+                        \/ Leave(c) \/ Look(c) \/ Read(c) \/ Write(c)
 Spec == Init /\ [][Next]_vars
 -----------------------------------------------------------------------------
 \* A holder learns of its loss before the server can give the lock to another: never do two clients believe in a lease.
