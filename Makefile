@@ -97,6 +97,7 @@ planted:
 	cd conformance/planted && $(PROVE)
 busy: $(LINT)
 	$(PROVE) -p 1 $(BUSY:%=./conformance/matrix/%)
+	$(PROVE) -run '^(TestTraces|TestSpecIsTheModule)$$' ./hasptest/primitives
 	go vet -vettool=$(LINT) $(HEAVY:%=./%/...)
 
 # Two at once: tidy waits for downloads, and lint's own compilation for its linker.

@@ -315,9 +315,8 @@ func TestClientCloseAfterACancelledLock(t *testing.T) {
 	})
 }
 
-// TestLockRandomSchedules lets clients contend over bad links, in virtual time: never do two
-// leases believe, tokens rise, and the lock is not free for longer than a wake-up takes while
-// somebody waits. Polls are an hour apart, so nothing but messages wakes.
+// TestLockRandomSchedules lets clients contend over bad links, in virtual time: the lock is not free for longer than a
+// wake-up takes while somebody waits. Polls are an hour apart, so nothing but messages wakes. TestTraces judges the rest.
 func TestLockRandomSchedules(t *testing.T) {
 	t.Parallel()
 	schedules := 500
@@ -340,17 +339,12 @@ type schedule struct {
 	server     *server
 	freed      time.Time     // when the lock was last freed; guarded by it, too
 	idle       time.Duration // how long the lock was free before its last grant
-
-	mu    sync.Mutex
-	token int64
-	held  map[*primitives.Lease]bool
 }
 
 func (s *schedule) run(t *testing.T) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(s.seed, 1))  //nolint:gosec // A test's schedule.
 	s.rng = rand.New(rand.NewPCG(s.seed, 2)) //nolint:gosec // A test's schedule.
-	s.held = make(map[*primitives.Lease]bool)
 	s.server = newServer(t)
 	s.server.fault, s.server.acks, s.server.ran = s.fault, s.acks, s.ran
 	opts := &primitives.Options{PollInterval: time.Hour, WatchdogLease: 3 * time.Second}
@@ -391,29 +385,14 @@ func (s *schedule) worker(
 	if err != nil {
 		return
 	}
-	s.enter(t, lease, time.Since(began))
+	s.woken(t, time.Since(began))
 	time.Sleep(hold)
-	s.mu.Lock()
-	delete(s.held, lease)
-	s.mu.Unlock()
 	_ = lease.Release(t.Context())
 }
 
-// enter checks the invariants at a grant.
-func (s *schedule) enter(t *testing.T, lease *primitives.Lease, waited time.Duration) {
+// woken fails if a waiter got the lock too late.
+func (s *schedule) woken(t *testing.T, waited time.Duration) {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for other := range s.held {
-		if other.Err() == nil && lease.Err() == nil {
-			t.Error("two leases believe")
-		}
-	}
-	s.held[lease] = true
-	if lease.Token() <= s.token {
-		t.Error("the token did not rise")
-	}
-	s.token = lease.Token()
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
 	// Slow requests can add up to more than a second; a lost wake-up costs what is left of the last
@@ -424,12 +403,11 @@ func (s *schedule) enter(t *testing.T, lease *primitives.Lease, waited time.Dura
 }
 
 // ran notes when the lock is freed and granted.
-func (s *schedule) ran(script string, _ []string, reply backend.Reply) {
-	n, notGranted := reply.Int()
-	switch {
+func (s *schedule) ran(script string, _, _ []string, reply backend.Reply) {
+	switch n, _ := reply.Int(); {
 	case script == "lock_release" && n > 0:
 		s.freed = time.Now()
-	case script == "lock_acquire" && notGranted != nil:
+	case script == "lock_acquire" && n > 0:
 		s.idle = time.Since(s.freed)
 	}
 }

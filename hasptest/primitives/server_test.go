@@ -38,7 +38,7 @@ type server struct {
 
 	// seen is shown every call, and ran every script that has run, if they are not nil.
 	seen func(script string, keys, args []string)
-	ran  func(script string, args []string, reply backend.Reply)
+	ran  func(script string, keys, args []string, reply backend.Reply)
 }
 
 // fault is what a link does to one call.
@@ -187,7 +187,7 @@ func (s *server) execute(script *backend.Script, keys, args []string) backend.Ou
 	defer s.mu.Unlock()
 	reply, err := s.link.Run(context.Background(), script, keys, args)
 	if s.ran != nil && err == nil {
-		s.ran(script.Name, args, reply)
+		s.ran(script.Name, keys, args, reply)
 	}
 	return backend.Outcome{Reply: reply, Err: err}
 }
@@ -405,7 +405,7 @@ type rateGrant struct {
 func (s *server) limit(name string, permits int, interval time.Duration) *rate {
 	s.do("HSET", name, "rate", strconv.Itoa(permits), "interval", strconv.FormatInt(interval.Milliseconds(), 10), "type", "0")
 	r := &rate{interval: interval}
-	s.ran = func(script string, args []string, reply backend.Reply) {
+	s.ran = func(script string, _, args []string, reply backend.Reply) {
 		if parts, _ := reply.Items(); script == "rate_acquire" && len(parts) > 0 {
 			if taken, _ := parts[0].Bool(); taken {
 				n, _ := strconv.Atoi(args[0])
