@@ -126,10 +126,24 @@ func (s *server) called(script string) int {
 	return s.calls[script]
 }
 
+// subscribed returns the number of subscriptions, but for those of watched.
 func (s *server) subscribed() int {
+	watched := len(s.watched())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.handlers)
+	return len(s.handlers) - watched
+}
+
+// watched returns the channels by which clients watch the server.
+func (s *server) watched() (channels []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, channel := range s.handlers {
+		if strings.HasSuffix(channel, ":watch") {
+			channels = append(channels, channel)
+		}
+	}
+	return channels
 }
 
 // Run implements backend.ScriptRunner.

@@ -77,10 +77,7 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	c.waiters, c.lines = wait.NewWaiters(c.listen), line.New(c.listen)
 	c.bySlot.Store(can.Cluster)
 	c.keeper = renew.NewKeeper(c.backgroundCalls, &c.bySlot, o.Logger)
-	if located, ok := b.(backend.Locator); ok {
-		c.keeper.NodeOf = located.NodeOf
-	}
-	c.calls.OnUnknown = c.keeper.Changed
+	c.watchServers()
 	c.orphans = orphan.New(ctx, c.backgroundCalls, &c.bySlot)
 	if err := c.checkReplicas(o.Replicas); err != nil {
 		return nil, err
@@ -205,6 +202,36 @@ func (c *Core) background(work func(context.Context)) {
 			work(c.ctx)
 		}()
 	}
+}
+
+// watchServers connects the watchdog with what reports that a server may have changed.
+func (c *Core) watchServers() {
+	nodeOf := func(string) string { return "" }
+	if located, ok := c.backend.(backend.Locator); ok {
+		nodeOf = located.NodeOf
+		c.keeper.NodeOf = nodeOf
+	}
+	c.calls.OnUnknown, c.listen.OnChange = c.keeper.Changed, c.keeper.Changed
+	if c.can.PubSub {
+		c.keeper.ChannelOf, c.keeper.OnNodes = watchChannel, listen.NewWatches(c.listen, nodeOf).Keep
+	}
+}
+
+// watchChannel returns the channel by which the client watches the server with a lease: one on which nobody publishes,
+// but which the permissions for the object's own channel include. "": the object has no channel.
+func watchChannel(e *renew.Entry) string {
+	h := e.OnLost.(*hold) //nolint:forcetypeassert // Holds are this package's.
+	channel := h.source.want.Channel
+	switch {
+	case h.source.line != nil:
+		channel = h.source.line.Channel
+	case h.source.ownChannel != nil:
+		channel = h.source.ownChannel(h.Owner)
+	}
+	if channel == "" {
+		return ""
+	}
+	return channel + ":watch"
 }
 
 // newOwner returns an owner that was never used before. Without an IDPrefix the form is Redisson's.

@@ -18,12 +18,8 @@ func (c *Core) trace() {
 	if report := c.opts.Tracer.Renewal; report != nil {
 		c.keeper.OnRenewal = func(r renew.Renewal) { report(trace.Renewal(r)) }
 	}
-	report := c.opts.Tracer.SubscriptionGap
-	c.listen.OnGap = func(channel string, err error) {
-		if !errors.As(err, new(*backend.ServerError)) { // A server that refuses a subscription is the same server.
-			c.keeper.Changed(channel)
-		}
-		if report != nil {
+	if report := c.opts.Tracer.SubscriptionGap; report != nil {
+		c.listen.OnGap = func(channel string, err error) {
 			report(trace.SubscriptionGap{Channel: channel, Err: err})
 		}
 	}

@@ -2,6 +2,7 @@ package listen
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -10,8 +11,13 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// subscribeRetryDelay is the longest time between a failed subscription and the next attempt.
-const subscribeRetryDelay = 500 * time.Millisecond
+const (
+	// subscribeRetryDelay is the longest time between a failed subscription and the next attempt.
+	subscribeRetryDelay = 500 * time.Millisecond
+
+	// refusedRetryDelay is the same for a subscription that the server has refused, for example without the permission.
+	refusedRetryDelay = 5 * time.Second
+)
 
 // Channel is the subscription and the alarm of waiters that listen to the same messages. Their mutex guards its
 // fields, and the caller of its methods holds that mutex.
@@ -25,6 +31,7 @@ type Channel struct {
 	Alarm      Alarm // makes the listener poll, or drops it if there are no waiters
 	Subscribed bool  // messages come
 	Dropped    bool  // [Channel.Drop] was called
+	Silent     bool  // nobody publishes on it, so a gap loses no message
 
 	subscribing   bool
 	failureLogged bool
@@ -116,10 +123,20 @@ func (c *Channel) handle(event backend.Event) {
 
 // reportGap reports that messages may have been missed.
 func (c *Channel) reportGap(err error) {
-	if c.client.OnGap != nil {
+	c.reportChange(err)
+	if c.client.OnGap != nil && !c.Silent {
 		c.client.OnGap(c.name, err)
 	}
 }
+
+// reportChange reports that the server may have changed, unless err says that it has refused the subscription.
+func (c *Channel) reportChange(err error) {
+	if c.client.OnChange != nil && !refused(err) {
+		c.client.OnChange(c.name)
+	}
+}
+
+func refused(err error) bool { return errors.As(err, new(*backend.ServerError)) }
 
 // keep keeps an acknowledged subscription. It reports false if the channel was dropped meanwhile. The caller does
 // not hold the mutex.
@@ -138,7 +155,7 @@ func (c *Channel) keep(subscription backend.Subscription) bool {
 // failed takes a failure to subscribe, reports it, and logs the first failure. The logger may block,
 // and is called without the mutex.
 func (c *Channel) failed(err error) {
-	used, first := c.noteFailure()
+	used, first := c.noteFailure(err)
 	if used {
 		c.reportGap(err)
 	}
@@ -148,14 +165,18 @@ func (c *Channel) failed(err error) {
 }
 
 // noteFailure reports whether there are waiters without a subscription now, and whether to log the failure.
-func (c *Channel) noteFailure() (used, first bool) {
+func (c *Channel) noteFailure(err error) (used, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.subscribing = false
 	if c.Dropped || c.Joined == 0 {
 		return false, false
 	}
-	c.Alarm.Within(subscribeRetryDelay)
+	if refused(err) {
+		c.Alarm.Within(refusedRetryDelay)
+	} else {
+		c.Alarm.Within(subscribeRetryDelay)
+	}
 	first = !c.failureLogged
 	c.failureLogged = true
 	return true, first

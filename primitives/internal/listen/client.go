@@ -49,6 +49,10 @@ type Client struct {
 	// means that nobody wants to know.
 	OnGap func(channel string, err error)
 
+	// OnChange is called when the server with a channel may have changed: it restarted, or another one took its place.
+	// A mutex may be held. For the rest it is like OnGap.
+	OnChange func(channel string)
+
 	ctx     context.Context //nolint:containedctx // It bounds the subscriptions, which outlive calls.
 	cancel  context.CancelFunc
 	running sync.WaitGroup // goroutines that subscribe or beat

@@ -58,6 +58,12 @@ type Keeper struct {
 	// node.
 	NodeOf func(name string) string
 
+	// OnNodes gets a channel for each node that has leases that are renewed, about every checkInterval, by ChannelOf:
+	// of one of these leases. all says that there are no more nodes. It must not block. Both are set before the first
+	// Begin, or nil.
+	OnNodes   func(channels map[string]string, all bool)
+	ChannelOf func(*Entry) string // "": the lease has none
+
 	ctx     context.Context //nolint:containedctx // It ends the renewals under way at Close.
 	cancel  context.CancelFunc
 	running sync.WaitGroup // renewals under way
@@ -73,6 +79,9 @@ type Keeper struct {
 	lastRun instant       // when the keeper last ran, while entries are watched
 	pause   pause         // the last one
 	closed  bool
+
+	surveyAt   time.Duration // when the next survey is due
+	surveyNext int           // how many entries were surveyed
 }
 
 // NewKeeper returns a keeper that renews with r. bySlot says that one script's keys must share a

@@ -43,7 +43,7 @@ type rounds struct {
 // Changed says that the server with the given key, or channel, may have changed: the keeper soon renews all leases
 // there. It does not block, and does nothing if no lease is watched.
 func (k *Keeper) Changed(name string) {
-	if k.watches() {
+	if k.size() > 0 {
 		node := k.nodeOf(name)
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -51,11 +51,11 @@ func (k *Keeper) Changed(name string) {
 	}
 }
 
-// watches reports whether any lease is watched.
-func (k *Keeper) watches() bool {
+// size returns how many entries are watched.
+func (k *Keeper) size() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return len(k.entries) > 0
+	return len(k.entries)
 }
 
 // nodeOf names the node of a key or a channel.
@@ -223,10 +223,17 @@ func (k *Keeper) affected(node string, n *rounds, start time.Duration) (found []
 
 // watched returns the watched entries of a node.
 func (k *Keeper) watched(node string) []*Entry {
+	return slices.DeleteFunc(k.list(), func(e *Entry) bool { return k.nodeOf(e.Key) != node })
+}
+
+// list returns the watched entries. To get memory for very many takes longer than to copy them: it gets that before it
+// holds the mutex.
+func (k *Keeper) list() []*Entry {
+	all := make([]*Entry, k.size())
+	clear(all)
 	k.mu.Lock()
-	all := slices.Clone(k.entries)
-	k.mu.Unlock()
-	return slices.DeleteFunc(all, func(e *Entry) bool { return k.nodeOf(e.Key) != node })
+	defer k.mu.Unlock()
+	return append(all[:0], k.entries...)
 }
 
 // outdated reports whether e is a held lease that is renewed, and was last renewed before since. The caller holds the

@@ -127,6 +127,7 @@ func (k *Keeper) tick() {
 	for group, entries := range r.due {
 		k.enqueue(group, entries)
 	}
+	k.survey()
 }
 
 // check checks up to checksAtOnce entries, and returns how many. It stops watching lost entries,

@@ -1,0 +1,116 @@
+package primitives_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
+)
+
+// byLetter is a server in a cluster: each first letter of a name is on a node of its own.
+type byLetter struct{ *server }
+
+// NodeOf is as for [backend.Locator].
+func (byLetter) NodeOf(key string) string {
+	_, name, found := strings.Cut(key, "{")
+	if !found {
+		name = key
+	}
+	return name[:1]
+}
+
+// TestWatches: a client with leases that it renews has one subscription on each node of theirs, and none without.
+func TestWatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.over(t, byLetter{s}, nil)
+		hold := func(lease *primitives.Lease, err error) *primitives.Lease {
+			require.NoError(t, err)
+			return lease
+		}
+		for range 100 {
+			short := hold(client.NewLock("short", nil).Lock(t.Context()))
+			time.Sleep(90 * time.Millisecond)
+			require.NoError(t, short.Release(t.Context()))
+		}
+		others := []*primitives.Lease{
+			hold(client.NewLock("fixed", &primitives.LockOptions{Lease: time.Minute}).Lock(t.Context())),
+			hold(client.NewSpinLock("spins", nil).Lock(t.Context())),
+		}
+		time.Sleep(10 * time.Second)
+		require.Empty(t, s.watched())
+		var leases []*primitives.Lease
+		for _, node := range []string{"a", "b"} {
+			for i := range 10 {
+				leases = append(leases, hold(client.NewLock(fmt.Sprint(node, i), nil).Lock(t.Context())))
+			}
+		}
+		for range 20 {
+			time.Sleep(time.Second)
+		}
+		require.Len(t, s.watched(), 2)
+		for _, lease := range leases[:10] {
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		time.Sleep(2 * time.Second)
+		require.Len(t, s.watched(), 1)
+		require.Equal(t, "redisson_lock__channel:{b", s.watched()[0][:25])
+		for _, lease := range append(leases[10:], others...) {
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		time.Sleep(2 * time.Second)
+		require.Empty(t, s.watched())
+		hold(client.NewLock("a", nil).Lock(t.Context()))
+		time.Sleep(3 * time.Second)
+		require.Len(t, s.watched(), 1)
+		require.NoError(t, client.Close(t.Context()))
+		require.Empty(t, s.watched())
+	})
+}
+
+// unwatchable is a server whose access list denies the channels of watches.
+type unwatchable struct {
+	*server
+	tries atomic.Int32
+}
+
+func (d *unwatchable) Subscribe(ctx context.Context, channel string, h backend.Handler) (backend.Subscription, error) {
+	if strings.HasSuffix(channel, ":watch") {
+		d.tries.Add(1)
+		return nil, backend.ParseServerError("NOPERM No permissions to access a channel")
+	}
+	return d.server.Subscribe(ctx, channel, h)
+}
+
+// TestWatchIsDenied: that is no failure of the leases. The client asks now and then, and logs the first refusal.
+func TestWatchIsDenied(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		d := &unwatchable{server: s}
+		core, logs := observer.New(zap.WarnLevel)
+		client := s.over(t, d, &primitives.Options{
+			Logger: zap.New(core),
+			Tracer: &trace.Tracer{SubscriptionGap: func(trace.SubscriptionGap) { t.Error("no message is missed") }},
+		})
+		lease, err := client.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, lease.Release(t.Context()))
+		require.InDelta(t, 12, d.tries.Load(), 2)
+		require.Equal(t, 1, logs.Len())
+		require.InDelta(t, 6, s.called("lock_renew"), 1)
+	})
+}
