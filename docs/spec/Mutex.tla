@@ -18,6 +18,7 @@
 (*      the server's clock is set within ClockDrift                mutex_server_set            holds                    *)
 (*      the server's clock is set by more than that                mutex_server_set_far        two holders              *)
 (*    Exception 3, a failover                                      mutex_failover              two holders              *)
+(*      with Replicas                                              mutex_replicas              holds                    *)
 (*    A lost message costs at most Worth                           mutex_message               holds                    *)
 (*      more than a heartbeat if it was to an owner that has left  mutex_message_late          unused for longer        *)
 (*    A crash costs at most a lease, or Worth                      mutex_crash                 holds                    *)
@@ -27,7 +28,8 @@
 (* This module leaves out: renewals, which module Lease has, but for the first one with Replicas; TryLock, ForceUnlock, *)
 (* tokens, the place that a waiter returns to after it was silent, the loss of all keys, and the former primary, which  *)
 (* module Lease has. A later request or grant of an owner replaces an earlier one of the same kind. Bounds: two owners  *)
-(* without Prompt and three with it, four to eight ticks, one failover, one lost message, two crashes.                  *)
+(* without Prompt and three with it, four to eight ticks (with Replicas two, so no lease ends), one failover, one lost  *)
+(* message, two crashes.                                                                                                *)
 EXTENDS Naturals, Sequences, FiniteSets, TLC
 CONSTANTS O,             \* the owners: a call of Lock each. Once nothing has its name, an owner is a new call's
           NoOwner,       \* none of them
