@@ -18,7 +18,7 @@ func (w *traces) run(t *testing.T) {
 	t.Helper()
 	opts := &primitives.Options{WatchdogLease: w.lease, PollInterval: 5 * time.Second}
 	clients := []*primitives.Client{w.server.client(t, opts), w.server.client(t, opts), w.server.client(t, opts)}
-	var all sync.WaitGroup
+	var callers []*caller
 	for range tracesEach {
 		kind, fixed, replicas := w.rng.IntN(6), w.span()*time.Duration(w.rng.IntN(2)), w.rng.IntN(4)/3
 		if kind > 2 {
@@ -31,8 +31,12 @@ func (w *traces) run(t *testing.T) {
 		for range 1 + w.rng.IntN(4) {
 			lock := lockOf(clients[w.rng.IntN(len(clients))], kind, l.key, fixed, replicas)
 			c := &caller{life: l, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 3)), lock: lock} //nolint:gosec // A test's schedule.
-			all.Go(func() { c.run(t.Context()) })
+			callers = append(callers, c)
 		}
+	}
+	var all sync.WaitGroup
+	for _, c := range callers {
+		all.Go(func() { c.run(t.Context()) })
 	}
 	all.Go(func() { w.meddle(t, clients[0]) })
 	all.Wait()
@@ -98,7 +102,7 @@ func (c *caller) hold(ctx context.Context, lease *primitives.Lease) {
 // meddle deletes keys, and sets the server's clock.
 func (w *traces) meddle(t *testing.T, client *primitives.Client) {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(w.faults.Uint64(), 4)) //nolint:gosec // A test's schedule.
+	rng := rand.New(rand.NewPCG(w.rng.Uint64(), 4)) //nolint:gosec // A test's schedule.
 	for range rng.IntN(6) {
 		time.Sleep(spanOf(rng, w.lease))
 		key := fmt.Sprintf("lock%d", rng.IntN(tracesEach))
