@@ -94,3 +94,54 @@ func TestShortOutage(t *testing.T) {
 		require.NoError(t, lease.Err())
 	})
 }
+
+// TestForceUnlockIsNoticed: a holder learns of it at once if its client listens for the lock's messages, for a waiter.
+func TestForceUnlockIsNoticed(t *testing.T) {
+	t.Parallel()
+	type locker interface {
+		Lock(ctx context.Context) (*primitives.Lease, error)
+	}
+	type forcer interface {
+		ForceUnlock(ctx context.Context) (bool, error)
+	}
+	for kind, of := range map[string]func(c *primitives.Client) (held, waits locker){
+		"Lock": func(c *primitives.Client) (held, waits locker) { return c.NewLock("x", nil), c.NewLock("x", nil) },
+		"FencedLock": func(c *primitives.Client) (held, waits locker) {
+			return c.NewFencedLock("x", nil), c.NewFencedLock("x", nil)
+		},
+		"ReadLock": func(c *primitives.Client) (held, waits locker) {
+			l := c.NewReadWriteLock("x", nil)
+			return l.ReadLock(), l.WriteLock()
+		},
+		"WriteLock": func(c *primitives.Client) (held, waits locker) {
+			l := c.NewReadWriteLock("x", nil)
+			return l.WriteLock(), l.ReadLock()
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := hasptest.New(t)
+				held, waits := of(s.Client(nil))
+				lost, err := held.Lock(t.Context())
+				require.NoError(t, err)
+				next := make(chan *primitives.Lease)
+				go func() {
+					lease, err := waits.Lock(t.Context())
+					if err == nil {
+						next <- lease
+					}
+				}()
+				time.Sleep(4 * time.Second)
+				by, _ := of(s.Client(nil))
+				_, err = by.(forcer).ForceUnlock(t.Context())
+				require.NoError(t, err)
+				time.Sleep(50 * time.Millisecond)
+				require.ErrorIs(t, lost.Err(), primitives.ErrLost)
+				lease := <-next
+				time.Sleep(time.Minute)
+				require.NoError(t, lease.Err())
+			})
+		})
+	}
+}

@@ -107,10 +107,10 @@ func (l *exclusiveLock) Do(ctx context.Context, work func(ctx context.Context, l
 	return lease.Do(ctx, l.Lock, work)
 }
 
-// ForceUnlock frees the lock, whichever owner holds it, and reports whether it was held. The holder
-// learns of the loss at its next renewal, up to a third of its lease later, or at Release; with a
-// fixed lease, at Release or at the end of the lease. Until then only its fencing token protects
-// the resource. Errors are the same as for Lock.
+// ForceUnlock frees the lock, whichever owner holds it, and reports whether it was held. If the holder's
+// client has waiters for the lock, the holder learns of the loss at once. Otherwise it learns at its next
+// renewal, up to a third of its lease later, or at Release; with a fixed lease, at Release or at the end of
+// the lease. Until then only its fencing token protects the resource. Errors are the same as for Lock.
 func (l *exclusiveLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.LockForceRelease(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.channel)
@@ -118,13 +118,19 @@ func (l *exclusiveLock) ForceUnlock(ctx context.Context) (bool, error) {
 }
 
 // lockFreeUnits reads a message on a lock's channel. "0" means that one waiter may try. "1", which
-// Redisson understands, too, means that all waiters may try.
+// Redisson understands, too, means that all waiters may try. Redisson ignores "2".
 func lockFreeUnits(payload string) int {
-	if payload == "1" {
+	switch payload {
+	case "1":
 		return extend.AllUnits
+	case forced:
+		return -extend.AllUnits
 	}
 	return 1
 }
+
+// forced is the message that ForceUnlock has ended a hold.
+const forced = "2"
 
 // lockScripts renew and release many locks of a client.
 var lockScripts = &leaseScripts{

@@ -131,11 +131,19 @@ func (c *Client) newReadWriteSide(kind, name string, preferWriters bool) readWri
 // newLeases makes the leases of one side.
 func (l *readWriteSide) newLeases(config extend.LeaseConfig) extend.Leases {
 	config.Wait.Channel, config.Wait.Refusal = l.channel, ErrNotAcquired
-	// After any message the lock is free, or held by readers. A refused try reports which.
-	config.Wait.FreeUnits = func(string) int { return readWriteUnits }
+	config.Wait.FreeUnits = readWriteFreeUnits
 	leases, err := l.base.NewLeases(config)
 	l.reject(err)
 	return leases
+}
+
+// readWriteFreeUnits reads a message. After any other than forced the lock is free, or held by readers. A refused try
+// reports which.
+func readWriteFreeUnits(payload string) int {
+	if payload == forced {
+		return -extend.AllUnits
+	}
+	return readWriteUnits
 }
 
 // TryLock is Lock without waiting: it returns [ErrNotAcquired] if Lock would wait, and
@@ -187,9 +195,9 @@ func (l *ReadLock) Do(ctx context.Context, work func(ctx context.Context, lease 
 }
 
 // ForceUnlock ends the leases of all readers, and reports whether there was a reader. While a
-// writer holds the lock, it does nothing. The readers learn of the loss at their next renewal, up
-// to a third of their lease later, or at Release; with a fixed lease, at Release or at the end of
-// the lease. Errors are the same as for Lock.
+// writer holds the lock, it does nothing. Readers whose client has waiters for the lock learn of the loss
+// at once. The others learn at their next renewal, up to a third of their lease later, or at Release; with
+// a fixed lease, at Release or at the end of the lease. Errors are the same as for Lock.
 func (l *ReadLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return l.forceRelease(ctx, "read", "0")
 }
@@ -256,9 +264,10 @@ func (l *WriteLock) Do(ctx context.Context, work func(ctx context.Context, lease
 }
 
 // ForceUnlock ends the writer's lease, and the leases of its own readers, and reports whether there
-// was a writer. The writer learns of the loss at its next renewal, up to a third of its lease
-// later, or at Release; with a fixed lease, at Release or at the end of the lease. Until then only
-// its fencing token protects the resource. Errors are the same as for Lock.
+// was a writer. If the writer's client has waiters for the lock, the writer learns of the loss at once.
+// Otherwise it learns at its next renewal, up to a third of its lease later, or at Release; with a fixed
+// lease, at Release or at the end of the lease. Until then only its fencing token protects the resource.
+// Errors are the same as for Lock.
 func (l *WriteLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return l.forceRelease(ctx, "write", "1")
 }

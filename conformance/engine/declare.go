@@ -69,7 +69,7 @@ type Primitive[S, I, O comparable] struct {
 	Channel func(can backend.Capabilities, key string) string
 	Retry   time.Duration
 
-	// Published is what is published when something has happened to an object; "": nothing.
+	// Published is what is published when something has happened to an object, with commas between messages; "": nothing.
 	Published func(before, after State[S], in I) string
 
 	// Ops are the operations.

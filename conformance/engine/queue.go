@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -41,8 +42,10 @@ func (m *machine[S, I, O]) posts(o *object[S], message string) {
 		}
 	}
 	channel, text := m.of.addressed(o.channel, message)
-	if l := o.line(channel); l != nil {
-		l.posted = append(l.posted, backend.Event{Payload: text})
+	for text := range strings.SplitSeq(text, ",") {
+		if l := o.line(channel); l != nil {
+			l.posted = append(l.posted, backend.Event{Payload: text})
+		}
 	}
 }
 

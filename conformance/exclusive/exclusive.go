@@ -33,10 +33,7 @@ func declare(name string, tokenLife time.Duration, of lock.Maker) *engine.Primit
 	p.Step, p.Keep, p.Peer = lock.Step, lock.Keep, byPeer
 	p.Stored = func(key string, s state) []engine.Key { return lock.Stored(key, s, tokenLife) }
 	p.Published = func(before, after state, in lock.In) string {
-		if (in.Op == lock.Release || in.Op == lock.Force) && before.Kind != after.Kind {
-			return "0"
-		}
-		return ""
+		return map[bool]string{true: map[lock.Op]string{lock.Release: "0", lock.Force: "0,2"}[in.Op]}[before.Kind != after.Kind]
 	}
 	p.Ready = func(s state, _ lock.In) bool { return s.Kind == engine.Absent }
 	p.Ops = lock.Ops(of, lock.Generate[lock.Held], lock.Holders, lock.Short)

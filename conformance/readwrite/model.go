@@ -248,13 +248,13 @@ func leave(s state, at time.Time, in lock.In) state {
 // published returns the message for all waiters when a writer leaves, and for one when the last reader leaves, or
 // when a reader's release finds the lock free, or the last place is given back.
 func published(before, after state, in lock.In) string {
+	forced := map[lock.Op]string{lock.Force: ",2"}[in.Op]
 	switch {
 	case before.V.Writer != "" && after.V.Writer == "":
-		return "1"
+		return "1" + forced
 	case in.Op == lock.Release && before.V.Places > 0 && after.V.Places == 0,
-		before.Kind != engine.Absent && after.Kind == engine.Absent,
-		before.Kind == engine.Absent && in.Op == lock.Release && in.Side == lock.Read:
-		return "0"
+		after.Kind == engine.Absent && (before.Kind != engine.Absent || in.Op == lock.Release && in.Side == lock.Read):
+		return "0" + forced
 	}
 	return ""
 }

@@ -75,7 +75,8 @@ type WaitSpec struct {
 	Condition string
 
 	// FreeUnits reads a message on Channel. It returns how many units are free now, or [AllUnits]
-	// if there are enough for all waiters. It must be the same for all waiters of the object with
+	// if there are enough for all waiters. If it returns -[AllUnits], the message says that a hold was ended by
+	// force: it wakes no waiter, and the client renews its leases of the object at once. It must be the same for all waiters of the object with
 	// the same Condition, and must not block.
 	FreeUnits func(payload string) int
 

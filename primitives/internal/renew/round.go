@@ -51,6 +51,25 @@ func (k *Keeper) Changed(name string) {
 	}
 }
 
+// RenewNow soon renews the leases of a key: another process may have ended them. It does not block for long.
+func (k *Keeper) RenewNow(key string) {
+	for part := range slices.Chunk(k.list(), checksAtOnce) {
+		k.mu.Lock()
+		now := k.now()
+		for _, e := range part {
+			switch {
+			case e.Key != key || !e.outdated(now.at):
+			case e.renewing:
+				e.again = true
+			default:
+				e.renewAt = now.at
+				k.plan(e, now)
+			}
+		}
+		k.mu.Unlock()
+	}
+}
+
 // size returns how many entries are watched.
 func (k *Keeper) size() int {
 	k.mu.Lock()

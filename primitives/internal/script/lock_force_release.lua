@@ -1,4 +1,4 @@
---- Frees the lock, whichever owner holds it, and wakes one waiter per client.
+--- Frees the lock, whichever owner holds it, and wakes one waiter per client. The message 2 says that a holder lost it.
 ---
 ---@key lock hash           owner -> hold count
 ---@command publish publish|spublish
@@ -14,5 +14,6 @@ if strange then
   return strange
 end
 redis.call(publish, released, '0')
+redis.call(publish, released, '2')
 redis.call('del', lock)
 return 1

@@ -12,7 +12,7 @@ import (
 
 var lockForceReleaseScript = backend.Script{
 	Name: "lock_force_release", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "3970695aff95e2a51341126fd1364f51302eb652",
+	SHA1: "119e9ae182fd77bb16a65cfccc0aff07ccb27c6f",
 	Source: "\n\n" + `local lock = KEYS[1]
 local publish = ARGV[1]
 local released = ARGV[2]
@@ -27,12 +27,14 @@ if strange then
   return strange
 end
 redis.call(publish, released, '0')
+redis.call(publish, released, '2')
 redis.call('del', lock)
 return 1
 `,
 }
 
 // LockForceRelease frees the lock, whichever owner holds it, and wakes one waiter per client.
+// The message 2 says that a holder lost it.
 //
 //   - lock: hash key; owner -> hold count
 //   - publish: PUBLISH|SPUBLISH

@@ -1,4 +1,5 @@
---- Ends all holds, whichever owners have them, if the lock has the given mode, and wakes waiters.
+--- Ends all holds, whichever owners have them, if the lock has the given mode, and wakes waiters. The message 2 says
+--- that holders lost it.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
 ---@arg mode string         read or write
@@ -12,5 +13,6 @@ if redis.call('hget', lock, 'mode') ~= mode then
   return size > 0 and alien(lock, size) or 0
 end
 redis.call(publish, released, message)
+redis.call(publish, released, '2')
 redis.call('del', lock)
 return 1

@@ -12,8 +12,8 @@ import (
 
 var readwriteForceReleaseScript = backend.Script{
 	Name: "readwrite_force_release", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "c338009688839e3f4a1e2776f875a0466d540756",
-	Source: "\n\n" + `local lock = KEYS[1]
+	SHA1: "e9d5f1edbddcd5caaede19d7962df3173ce1fd9c",
+	Source: "\n\n\n" + `local lock = KEYS[1]
 local mode = ARGV[1]
 local publish = ARGV[2]
 local released = ARGV[3]
@@ -25,13 +25,14 @@ if redis.call('hget', lock, 'mode') ~= mode then
   local function alien(lock, size) local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then return nil end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then return nil end return redis.error_reply('OTHERKIND the key holds a hash that is no lock') end return size > 0 and alien(lock, size) or 0
 end
 redis.call(publish, released, message)
+redis.call(publish, released, '2')
 redis.call('del', lock)
 return 1
 `,
 }
 
 // ReadwriteForceRelease ends all holds, whichever owners have them, if the lock has the given
-// mode, and wakes waiters.
+// mode, and wakes waiters. The message 2 says that holders lost it.
 //
 //   - lock: hash key; mode, and the holds: owner -> 1, owner:write -> 1
 //   - mode: read or write

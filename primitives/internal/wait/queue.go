@@ -312,11 +312,18 @@ func (q *queue) Acknowledged() { q.wakeOne() }
 // Handle implements [listen.Listener]. A message wakes the waiters that can use the free units. A gap
 // wakes one waiter, since a message may have been missed.
 func (q *queue) Handle(event backend.Event) {
+	free := 0
+	if event.Kind == backend.EventMessage {
+		if free = q.freeUnits(event.Payload); free == Forced {
+			q.waiters.OnForced(q.key.object)
+			return
+		}
+	}
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
 	if event.Kind != backend.EventMessage {
 		q.wakeOne()
-	} else if n := q.freeUnits(event.Payload); n > 0 {
-		q.hear(n)
+	} else if free > 0 {
+		q.hear(free)
 	}
 }

@@ -95,16 +95,23 @@ func (b Backoff) after(refusals int) time.Duration {
 // channel. See [Answer.Moved].
 var ErrMoved = errors.New("the waiter has moved")
 
-// FreeUnits reads a message. It returns how many units of the object are free, or [AllUnits] if
-// there are enough for all waiters.
+// FreeUnits reads a message. It returns how many units of the object are free, [AllUnits] if
+// there are enough for all waiters, or [Forced].
 type FreeUnits func(payload string) int
 
 // AllUnits is more units than any waiter needs.
 const AllUnits = int(^uint(0) >> 1)
 
+// Forced says that a message reports no free units, but that a hold of the object was ended by force.
+const Forced = -AllUnits
+
 // Waiters are the waiters of one client, in one queue for each object, condition and channel.
 type Waiters struct {
 	client *listen.Client
+
+	// OnForced is called when a hold of the object with the given key was ended by force. It must not block. It is set
+	// before anybody waits.
+	OnForced func(key string)
 
 	mu     sync.Mutex
 	queues map[queueKey]*queue
