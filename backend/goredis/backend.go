@@ -142,7 +142,11 @@ func (b *Backend) NodeOf(key string) string {
 	if !b.can.Cluster {
 		return ""
 	}
-	return b.driver.Node(key)
+	node := b.driver.Node(key)
+	if node == "" {
+		b.driver.cluster.ReloadState(context.Background()) // In the background.
+	}
+	return node
 }
 
 // Subscribe implements [backend.Subscriber].

@@ -145,7 +145,6 @@ func TestClusterWaitsOncePerNode(t *testing.T) {
 	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	require.Empty(t, b.NodeOf("a"))
 	var calls []backend.Call
 	for i := range 20 {
 		calls = append(calls, backend.Call{Script: script, Keys: []string{fmt.Sprint("k", i)}})
@@ -156,6 +155,17 @@ func TestClusterWaitsOncePerNode(t *testing.T) {
 	for _, s := range []*fakeServer{one, two} {
 		require.Equal(t, 1, s.count("wait 1 1000"))
 	}
+}
+
+// TestClusterLearnsItsNodes has a client that nothing has used yet: a first answer is empty, and a later one is not.
+func TestClusterLearnsItsNodes(t *testing.T) {
+	t.Parallel()
+	one, two := node(t, ok), node(t, ok)
+	client := cluster(t, one.addr, one.addr, two.addr, redis.ClusterOptions{})
+	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	require.Eventually(t, func() bool { return b.NodeOf("a") != "" }, time.Minute, time.Millisecond)
 	require.Equal(t, two.addr, "127.0.0.1"+b.NodeOf("a"))
 	require.Equal(t, one.addr, "127.0.0.1"+b.NodeOf("b"))
 }

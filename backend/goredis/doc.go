@@ -42,6 +42,12 @@
 // sends it does not. Scripts go to primaries, even if ClusterOptions send reads to replicas. A
 // [redis.Ring] is refused, because it spreads keys over servers that know nothing of each other.
 //
+// # Race detector
+//
+// Version 9.23 of the driver writes to Options.MaintNotificationsConfig while other connections of the same client
+// begin, if the server has no maintenance notifications. The race detector finds that in tests whose calls wait for
+// replicas. With Mode maintnotifications.ModeDisabled there, the driver does not write.
+//
 // # Errors
 //
 // The driver does not stop reading when a context ends, so a call whose context can end runs in a
