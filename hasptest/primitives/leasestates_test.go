@@ -190,7 +190,7 @@ func TestSpecIsTheModule(t *testing.T) {
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".cfg")
 		c := readConfig(t, path)
-		if c.constants["MaxGrants"] == 0 || c.replaces || testing.Short() && c.states > 90_000 {
+		if c.constants["MaxGrants"] == 0 || c.replaces || testing.Short() && c.states > 60_000 {
 			continue
 		}
 		require.Equal(t, c.result, c.explore(), name)

@@ -59,6 +59,7 @@ func TestWatches(t *testing.T) {
 		}
 		for range 20 {
 			time.Sleep(time.Second)
+			require.LessOrEqual(t, len(s.watched()), 2)
 		}
 		require.Len(t, s.watched(), 2)
 		for _, lease := range leases[:10] {

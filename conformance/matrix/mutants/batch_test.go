@@ -115,7 +115,7 @@ func waitMutants() []mutant {
 				return b.runAll(ctx, calls)
 			}
 		}},
-		{"waits on another connection", oneServer, "WaitSendsOnce", func(b *broken) {
+		{"waits on another connection", oneServer, "WaitKeepsTheReplyOfALostWait", func(b *broken) {
 			b.wait = func(ctx context.Context, calls []backend.Call, good batchFunc) []backend.Outcome {
 				defer good(ctx, []backend.Call{command("TOUCH", calls[0].Keys, nil)})
 				return b.runAll(ctx, calls)
