@@ -93,6 +93,15 @@ func TestClientsReplicas(t *testing.T) {
 				asked = replicas
 				return acks{n: replicas}
 			}
+			slot, err := c.NewCountingSemaphore("slots", 1, nil).Acquire(t.Context())
+			require.NoError(t, err)
+			s.set(func() { require.Equal(t, 1, asked); asked = 0 })
+			require.NoError(t, slot.Release(t.Context()))
+			_, err = c.NewPeriodicJob("job", time.Hour, nil).Do(t.Context(), time.Now(), func(context.Context, primitives.JobRun) error {
+				s.set(func() { require.Equal(t, 1, asked); asked = 0 })
+				return nil
+			})
+			require.NoError(t, err)
 			for kind, newLocker := range lockers {
 				lease, err := newLocker(c, n, 0).Lock(t.Context())
 				require.NoError(t, err, kind)
@@ -100,7 +109,7 @@ func TestClientsReplicas(t *testing.T) {
 				s.set(func() { require.Equal(t, waits, asked, kind) })
 				require.NoError(t, lease.Release(t.Context()))
 			}
-			_, err := primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})
+			_, err = primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})
 			require.ErrorAs(t, err, new(*primitives.FieldError))
 			_, err = primitives.New(s, &primitives.Options{Replicas: -1})
 			require.ErrorAs(t, err, new(*primitives.FieldError))
