@@ -34,9 +34,6 @@ func TestTraces(t *testing.T) {
 	}
 	for seed := range uint64(bubbles) {
 		synctest.Test(t, func(t *testing.T) { newTraces(t, seed, steps).run(t) })
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
 	}
 	t.Logf("%d traces, 0 deviations: %v", bubbles*tracesEach, steps)
 	for _, step := range []string{
@@ -49,6 +46,7 @@ func TestTraces(t *testing.T) {
 // traces are the locks of one bubble. Server.mu guards all of it.
 type traces struct {
 	t      *testing.T
+	seed   uint64
 	rng    *rand.Rand // of what is drawn before anything begins
 	faults *rand.Rand
 	server *server
@@ -79,13 +77,12 @@ type owned struct {
 	left    int64             // when the first release was sent
 	gain    int64             // of the server's clock since its last renewal
 	deleted bool              // its key, by somebody else
-	older   int               // renewals under way that it sent before it was refused, and asked again
 }
 
 func newTraces(t *testing.T, seed uint64, steps map[string]int) *traces {
 	t.Helper()
 	w := &traces{
-		t: t, steps: steps, server: newServer(t), begin: time.Now(), lives: map[string]*life{}, owners: map[string]*owned{},
+		t: t, seed: seed, steps: steps, server: newServer(t), begin: time.Now(), lives: map[string]*life{}, owners: map[string]*owned{},
 		rng:    rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // A test's schedule.
 		faults: rand.New(rand.NewPCG(seed, 2)), //nolint:gosec // A test's schedule.
 	}
@@ -132,7 +129,7 @@ func (l *life) note(format string, args ...any) {
 
 func (l *life) deviates(text string) {
 	if !l.t.Failed() {
-		l.t.Errorf("%s: %s\n%s\nserver %+v\nclients %+v", l.key, text,
+		l.t.Errorf("seed %d, %s: %s\n%s\nserver %+v\nclients %+v", l.seed, l.key, text,
 			strings.Join(l.notes[max(0, len(l.notes)-60):], "\n"), l.spec.p, l.spec.cl)
 	}
 }
@@ -168,20 +165,16 @@ func (l *life) asks(args []string) {
 	millis, err := strconv.Atoi(args[i+1])
 	lease := time.Duration(millis) * time.Millisecond
 	o := &owned{life: l, name: args[i], c: len(l.of)}
-	if before := l.owners[o.name]; before != nil {
-		o.older = before.older + len(l.spec.cl[before.c].renewals)
-	}
 	l.of, l.spec.cl, l.owners[o.name] = append(l.of, o), append(l.spec.cl, specClient{}), o
 	l.did("ask", o.c, err == nil && l.spec.ask(o.c, int64(lease), int64(max(lease/10, 2*time.Millisecond))))
 }
 
-// renews takes a renewal that is sent. Of what happens at the same time a renewal is the first. One that waits for
-// replicas is sent together with others, and may have queued for so long that its lease has ended: that changes nothing
-// for anybody who trusts the lock.
+// renews takes a renewal that is sent. Of what happens at the same time a renewal is the first. One that has queued for
+// so long that its lease has ended changes nothing for anybody who trusts the lock.
 func (l *life) renews(o *owned) {
 	l.spec.now = l.now()
 	l.explain(o)
-	queued := l.spec.waitRenew && !l.spec.believes(o.c) && !l.spec.waits(o.c)
+	queued := !l.spec.believes(o.c) && !l.spec.waits(o.c)
 	if !queued && o.left != l.spec.now {
 		l.did("renew", o.c, l.spec.renew(o.c))
 	}
@@ -240,21 +233,20 @@ func (l *life) granted(o *owned) {
 }
 
 // renewed takes a renewal that the server has run. Renewals of one owner do not differ, so it is the first. What was under
-// way when the client left changes nothing for anybody.
+// way when the client left changes nothing for anybody. If none is under way, it was sent before the client was refused and
+// asked again, or it had queued: then the client does not count it.
 func (l *life) renewed(o *owned) {
 	c := &l.spec.cl[o.c]
 	if !l.holds(o) || c.st == specIdle {
 		return
 	}
+	o.gain = 0
 	i := slices.IndexFunc(c.renewals, func(r specRenewal) bool { return r.exp == 0 })
-	if o.gain = 0; i < 0 && o.older > 0 {
-		o.older--
-		return
+	if i >= 0 {
+		l.did("renewed", o.c, l.spec.renewed(o.c, i, false))
+	} else if l.spec.p.owner == c.g && !l.spec.expired(&l.spec.p) {
+		l.spec.p.exp = l.spec.clock(&l.spec.p) + c.lease
 	}
-	if i < 0 && l.spec.waitRenew && !l.spec.believes(o.c) {
-		return // It had queued.
-	}
-	l.did("renewed", o.c, i >= 0 && l.spec.renewed(o.c, i, false))
 }
 
 func (l *life) freed(o *owned) {
@@ -306,14 +298,14 @@ func (l *life) look() {
 	}
 }
 
-// lookAt asks a lease whether it is held.
+// lookAt asks a lease whether it is held. At the moment at which it ends, Done may follow Err.
 func (l *life) lookAt(o *owned) {
 	l.explain(o)
 	held := o.lease.Err() == nil
 	select {
 	case <-o.lease.Done():
 	default:
-		held = true
+		held = held || l.spec.now != l.spec.cl[o.c].until
 	}
 	switch {
 	case held:
@@ -346,6 +338,7 @@ func (l *life) explain(o *owned) {
 		c.renewals[i].sent -= c.end(c.renewals[i].sent, 0) - until
 		c.pairs(i)
 	}
+	replica := l.spec.r
 	if i >= 0 && !o.promised() {
 		l.spec.r.owner, l.spec.r.exp = o.g, c.renewals[i].exp // As in took.
 	}
@@ -354,7 +347,7 @@ func (l *life) explain(o *owned) {
 		l.spec.now = min(l.spec.now, c.until-1)
 	}
 	l.did("confirm", o.c, i >= 0 && l.spec.confirm(o.c, i, 0))
-	l.spec.now = l.now()
+	l.spec.r, l.spec.now = replica, l.now()
 }
 
 // pairs makes the i-th renewal the first that was run since it was sent: the renewals of an owner do not differ, so nobody
@@ -378,10 +371,16 @@ func (l *life) took(lease *primitives.Lease) *owned {
 	l.spec.now = l.now()
 	o := l.owners[lease.Owner()]
 	o.lease = lease
-	if l.explain(o); !o.promised() {
+	l.explain(o)
+	if c := &l.spec.cl[o.c]; lease.Remaining() > 0 { // The request may have queued before it was sent.
+		c.sent = min(c.sent, l.spec.now+int64(lease.Remaining())-c.end(0, 0))
+	}
+	replica := l.spec.r
+	if !o.promised() {
 		l.spec.r.owner = o.g // The replica has acknowledged the grant, and then lost it, too.
 	}
 	l.did("reply", o.c, l.spec.reply(o.c, 0) && l.spec.cl[o.c].tok == lease.Token())
+	l.spec.r = replica
 	l.look()
 	return o
 }
