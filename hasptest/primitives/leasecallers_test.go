@@ -138,7 +138,7 @@ func (w *traces) ahead(d time.Duration) {
 	})
 }
 
-// acks has replicas that lag, or cannot be asked. One that answers has all that was written before.
+// acks makes replicas lag, or fail to answer. A replica that answers has all earlier writes.
 func (w *traces) acks(n int, timeout time.Duration) acks {
 	switch w.faults.IntN(6) {
 	case 0:

@@ -169,8 +169,8 @@ func (l *life) asks(args []string) {
 	l.did("ask", o.c, err == nil && l.spec.ask(o.c, int64(lease), int64(max(lease/10, 2*time.Millisecond))))
 }
 
-// renews takes a renewal that is sent. Of what happens at the same time a renewal is the first. One that has queued for
-// so long that its lease has ended changes nothing for anybody who trusts the lock.
+// renews notes a renewal that a client sends. Of the events of one instant, the renewal counts as the first. It leaves out
+// a renewal that queued until its lease had ended: nobody trusts that lease.
 func (l *life) renews(o *owned) {
 	l.spec.now = l.now()
 	l.explain(o)

@@ -176,8 +176,8 @@ func (w worker) work(ctx context.Context, o *oracle) {
 	}
 }
 
-// hold holds the lease for a moment, sometimes for as long as two leases. The one that is called lock a worker at the
-// former primary holds until it is lost.
+// hold keeps the lease for a moment, sometimes for as long as two leases. A worker at the former primary keeps the Lock
+// until it is lost.
 func (w worker) hold(ctx context.Context, lease *primitives.Lease) {
 	d := within(w.random, w.lease/50)
 	if w.random.IntN(8) == 0 {

@@ -10,7 +10,8 @@
 // starts, so no call waits for a slow batch, for example on a silent link. No sender starts
 // while the server has [maxUnanswered] calls to answer, or while [maxUnsent] batches wait for a
 // connection, because the driver's connections are all in use. An acquire that waits for replicas has a
-// goroutine of its own; renewals that do are in queues of their own, by node ([waitQueue]). There is no goroutine while no call is under way.
+// goroutine of its own. Renewals that wait for replicas are in queues of their own, by node ([waitQueue]). There is no
+// goroutine while no call is under way.
 //
 // # Overload
 //
