@@ -235,3 +235,25 @@ func TestElectionWaitsForReplicas(t *testing.T) {
 		require.NoError(t, <-ran)
 	})
 }
+
+// TestPanicOfAMutexOfARelease has a driver that panics while Lock renews a mutex that a release has granted: the client
+// releases the mutex.
+func TestPanicOfAMutexOfARelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		m := s.client(t, nil).NewMutex("x", &primitives.LockOptions{Replicas: 1})
+		first, err := m.Lock(t.Context())
+		require.NoError(t, err)
+		time.AfterFunc(5*time.Second, func() {
+			s.set(func() { s.fault = func(script string) fault { return fault{panics: script == "mutex_renew"} } })
+			require.NoError(t, first.Release(t.Context()))
+		})
+		require.PanicsWithValue(t, "hook", func() { _, _ = m.Lock(t.Context()) })
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		time.Sleep(time.Second)
+		locked, err := m.IsLocked(t.Context())
+		require.NoError(t, err)
+		require.False(t, locked)
+	})
+}

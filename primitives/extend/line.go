@@ -105,7 +105,8 @@ func (w *waiter) acknowledge(ctx context.Context) bool {
 	return false
 }
 
-// refresh renews a hold whose grant no acquire has returned yet. It waits for the answer for half of the lease's rest.
+// refresh renews a hold whose grant no acquire has returned yet. It waits for the answer for half of the lease's rest. If
+// the driver panics, the client releases the grant.
 func (w *waiter) refresh(ctx context.Context) (Status, error) {
 	h, core := w.hold, w.hold.object.core
 	left, lost := h.Remaining()
@@ -115,7 +116,15 @@ func (w *waiter) refresh(ctx context.Context) (Status, error) {
 	h.setTraced(true) // A tracer gets the ends of leases that an acquire has returned.
 	ctx, cancel := context.WithTimeout(ctx, left/2)
 	defer cancel()
+	panicked := true
+	defer func() {
+		if panicked {
+			core.keeper.End(&h.Entry)
+			h.releaseInBackground(true)
+		}
+	}()
 	status, err := core.keeper.Refresh(ctx, core.calls, w.leases.kind, &h.Entry)
+	panicked = false
 	if _, lost := h.Remaining(); lost == nil {
 		h.setTraced(false)
 	}
