@@ -1,4 +1,4 @@
-// Luagen turns annotated Redis scripts into typed Go functions.
+// Luagen makes typed Go functions from annotated Lua scripts for Redis and Valkey.
 //
 // Usage:
 //
@@ -9,104 +9,115 @@
 //
 // Each path is a .lua file or a folder of them (its own files, not those of folders inside); the
 // default is the current folder. Luagen writes x.lua.go next to each x.lua, or into the folder of -o:
-// the text that the server gets, its SHA-1, and a function that takes and returns what the
-// annotations at the top of x.lua declare. If any script has a fault, all faults of the run are
-// printed as file:line:col: message [rule], and nothing is written.
+// the text that the server gets, its SHA-1, and a function with the parameters and results that the
+// annotations at the top of x.lua declare. A server's user_script:12 is line 12 of x.lua. If a script
+// has a fault, luagen prints all faults of the run as file:line:col: message [rule], and writes nothing.
 //
-// With -check nothing is written either: luagen prints how the files on disk differ from what it
-// would write, files that are missing or left over included.
+// With -check luagen writes nothing, and prints a diff of the files that are stale, missing or left
+// over. Use it in CI.
 //
-// With vet luagen only checks: it writes nothing, needs no module and no Go files, and leaves out what
-// matters for the names of Go files. With doc it writes a reference of the scripts in Markdown: their
-// keys, arguments, results and errors, and whether they may be run again.
+// With vet luagen only checks: it writes nothing, needs no module and no Go files, and does not check
+// the names of Go files. With doc it writes a reference of the scripts in Markdown: their keys,
+// arguments, results and errors, and whether a script may run again.
 //
-// With -strict luagen also finds what is wrong only for users who may not call every command.
+// With -strict luagen also finds faults that only users see who may not call every command.
 //
-// With -json the findings are one line on standard output, of this shape, to which fields may be
-// added; columns count bytes, from 1. With -check each file that is not current is a finding too, of
-// rule generated; notes are there if the run has something to say once, error if it ended early.
+// With -json the findings are one line on standard output. Later versions may add fields, but do not
+// change these. Lines and columns count from 1, columns in bytes. With -check each file that is not
+// current is a finding, too, of rule generated. The field notes has remarks, the field error is there
+// if the run ended early.
 //
 //	{"findings":[{"file":"x.lua","line":1,"column":9,"rule":"unused","message":"..."}],"error":"..."}
 //
-// The exit code is 0 if all is well, 1 if there are findings or differences, 2 for wrong usage.
+// The exit code is 0 without findings, 1 with findings or differences, 2 for wrong usage.
 //
 // # Annotations
 //
-// They stand in "---" comments above the first line of code, after the prose that becomes the
-// function's doc comment. Most take a description at their end.
+// Annotations are comments above the first line of code, and may end with a description. Text before
+// them becomes the comment of the Go function.
 //
-//	---@key lock hash            a key, of kind string, list, set, zset, hash, stream or any
-//	---@key locks hash...        a list of keys; the last key
-//	---@key side string prefix   keys that begin with it; it must hold a hash tag
-//	---@arg lease milliseconds   an argument
-//	---@arg ids string...        a list of arguments; lists come last
-//	---@arg owners string... per locks   a list as long as another
-//	---@command publish publish|spublish a command to call, chosen by the caller
-//	---@channel released         a channel; with the word prefix, what begins with it
-//	---@return int? token        a result; several make a struct; int[] is a list
-//	---@error NOTOWNER           a code that an error reply may begin with: backend.ScriptError("NOTOWNER")
-//	---@readonly                 the script writes nothing
-//	---@retry safe               it may run again when its reply was lost; the default is never
-//	---@include text.lua         the local functions of a file that says ---@library
-//	---@since redis 7.0, valkey 8.0   the servers that it is meant for; embedded is one
-//	---@allow RULE reason        lets a finding be: behind the line, or alone above it
+//	---@key lock hash                   a key: string, list, set, zset, hash, stream or any
+//	---@key locks hash...               a list of keys, the last of the keys
+//	---@key side string prefix          all keys that begin with this text, side .. ':' .. n; it must have a hash tag
+//	---@arg lease milliseconds          an argument, of a type below
+//	---@arg ids string...               a list of arguments; lists come last
+//	---@arg owners string... per locks  a list as long as another
+//	---@command publish publish|spublish  a command that the caller chooses: redis.call(publish, ...)
+//	---@channel released                a channel; with the word prefix, all channels that begin with this text
+//	---@return int? token               a result; several results become a struct; int[] is a list
+//	---@error TOOMANY text              an error reply's first word; it matches backend.ScriptError("TOOMANY")
+//	---@readonly                        the script writes nothing
+//	---@retry safe                      the script may run twice if its reply was lost; the default is never
+//	---@include text.lua                the local functions of a file with the annotation ---@library
+//	---@since redis 7.0, valkey 8.0     the servers of the script; embedded is one
+//	---@allow RULE reason               accepts a finding: at the end of the line, or on the line above
 //
-// In Lua each declared name is a local variable. Keys and arguments are texts, as the server has
-// them, but for a bool, which is true or false; an argument of a type with a question mark is nil if
-// it is absent. In Go the types are
+// In Lua each declared name is a local variable. Keys and arguments are texts: compare them with texts,
+// or use tonumber. A bool is true or false. An argument of a type with a question mark is nil if it is
+// absent. In Go the types are
 //
 //	string, bytes    string, []byte
-//	int, int(1..9)   int64; bounds, of which one may be left out, are checked before sending, and in
-//	                 results
+//	int, int(1..9)   int64. Go checks the bounds of arguments and results. You may leave out either bound
 //	float            float64, not NaN
-//	bool             bool; a result may be 1, 0 or nil
-//	milliseconds     time.Duration, cut to whole milliseconds; seconds likewise; seconds(1..60) has
-//	                 bounds. Refused is what is cut to 0 and is not 0, and what is negative without a
-//	                 bound that admits it, such as milliseconds(-1..)
-//	unixmilli        time.Time, cut to the millisecond
+//	bool             bool. A result may be 1, 0 or nil
+//	milliseconds,    time.Duration, cut to whole units; a result that is longer than the longest becomes
+//	seconds,         the longest. A time that would be cut to 0 is refused, because EXPIRE key 0 deletes
+//	seconds(..60)    the key; so is a negative time, unless the bounds include it: milliseconds(-1..)
+//	unixmilli        time.Time, to the millisecond
+//	T?               *T as an argument, T and a bool as a result. There is no bool?, and no argument of
+//	                 string? or bytes?, as an absent one is sent as an empty text
 //
-// and T? is *T as an argument, T and a bool as a result. An argument that is refused before sending matches
-// backend.ErrArgument. Wrappers take the keys, then the arguments,
-// in the order of declaration; from seven on in a struct.
+// A refused argument matches backend.ErrArgument, and nothing was sent. The Go function takes the keys,
+// then the arguments, in the order of their declaration. Seven or more become a struct.
 //
 // # Findings
 //
-// These rules may be allowed on a line; syntax, limit, header and name may not.
+// A line may allow these rules, but not syntax, limit, header and name.
 //
 //	unused       a declared or local name that is never read
-//	undeclared   a name that neither the script nor the server has
-//	global       an assignment to a global
+//	undeclared   a name that neither the script nor the server defines
+//	global       an assignment to a global name
 //	assign       an assignment to a declared name
 //	index        KEYS or ARGV themselves
 //	unreachable  code that never runs
-//	optional     an absent argument compared with an empty text
-//	command      a command that a server of the script does not know or does not allow in scripts,
-//	             that has a wrong number of arguments, or that is made at run time
-//	readonly     a write in a read-only script, or a script that could be one
-//	key, channel what is not certainly declared, where a command takes a key or a channel; local names,
-//	             functions and tables are followed
+//	optional     an optional argument that is compared with an empty text
+//	command      a command that a server does not know or allow in scripts; a wrong number of arguments;
+//	             a computed name
+//	readonly     a write in a read-only script; a script that could be read-only
+//	key, channel a key or channel that may not be declared; luagen follows local names, functions and
+//	             tables
 //	kind         a command for another kind of key
 //	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; the
-//	             sum with one, returned as an int; a number of more than 14 digits made a text
-//	time         the microseconds of TIME behind the seconds, without zeros before them
-//	compare      a text with a number, texts by < or >, a nil reply with nil: it is false in Lua
-//	result       a path without a result, or with one of another kind; a number with a fraction,
-//	             which is cut; nil inside a table, which ends it; an error code without a message
-//	pairs        the order of pairs in what is written or returned
-//	expire       a call on another key, which may fail, between the write that creates a key and
-//	             what gives it an expiry: if it does, the key never expires
-//	refused      with -strict only: an EXPIRE of a key that was just created, without the same
-//	             EXPIRE before: if a user may not call it, the key never expires
+//	             sum with one, returned as an int; a number of more than 14 digits that becomes a text
+//	time         seconds and microseconds of TIME joined as text: the leading zeros are missing
+//	compare      a comparison that fails or is never true: a text with a number, texts by < or >, a nil
+//	             reply with nil, which is false in Lua
+//	result       a path without a result, or with a result of another kind; a number with a fraction,
+//	             which is cut; nil inside a table, which ends the table; an error code without a message
+//	pairs        the order of pairs, which is not fixed, in a write or the reply
+//	expire       a call on another key, which may fail, between the write that creates a key and the
+//	             key's EXPIRE: if the call fails, the key never expires
+//	refused      with -strict only: an EXPIRE of a key that was just created, without an EXPIRE before the
+//	             write. If a user may not call EXPIRE, the script fails after the write, and the key never
+//	             expires. Call it before, such as redis.call('pexpire', key, interval, 'NX'), which
+//	             changes no expiry
 //
-// The last seven report what is certain, with what conditions and early returns rule out.
+// The last seven report only certain faults: they take conditions and early returns into account.
 //
-// What servers know is in tables: of Redis 7.0, 7.4 and 8.2, of Valkey 8.0, 9.0 and 9.1, and of the
-// embedded server, for which only scripts are checked whose ---@since names it. A version of ---@since
-// means the oldest of these that is not older, or the newest where all are: then the run says so once.
-// "luagen commands -addr host:port" prints the table of another server, with its modules; with -commands
-// it takes the place of ours, and scripts without ---@since, which mean Redis 7.0 and Valkey 8.0
-// otherwise, are then meant for the servers of such tables only.
+// # Servers
 //
-// To remake the committed tables, print those of servers into internal/check/commands, then have the
-// embedded server's written by "go test -run CommandTable -update" in backend/embedded.
+// Luagen has tables of the commands of Redis 7.0, 7.4 and 8.2, of Valkey 8.0, 9.0 and 9.1, and of the
+// embedded server, for which only scripts are checked whose ---@since names it. A script without
+// ---@since is for Redis 7.0 and Valkey 8.0. A version of ---@since means the oldest of these that is not
+// older, or the newest if all are older: then the run says so once.
+//
+// For another server, or for its modules, print its table once, and give it to every run:
+//
+//	luagen commands -addr 127.0.0.1:6379 > commands.txt
+//	luagen -commands commands.txt .
+//
+// Such tables take the place of luagen's, and scripts without ---@since are only for their servers.
+//
+// To remake the committed tables, print those of servers into internal/check/commands. Then run
+// "go test -run CommandTable -update" in backend/embedded, which writes the embedded server's.
 package main
