@@ -29,7 +29,6 @@ type kind struct {
 	fence    bool     // whose token is a fence
 	replicas bool     // it waits for replicas, by its option
 	holder   bool     // a method returns the holder, or how many there are
-	rights   []string // with metadata, too
 	methods  []string // of both sides, if it has sides
 }
 
@@ -54,15 +53,6 @@ func kinds(t *testing.T, s *server) map[string]*kind {
 		})
 		if o, has := construct(t, c, name, "Replicas"); has {
 			hold(t, o, func(*primitives.Lease) { k.replicas = true })
-		}
-		described, _ := construct(t, c, name, "Metadata")
-		for _, o := range []any{o, described} {
-			if lock, isLock := o.(*primitives.ReadWriteLock); isLock {
-				o = lock.WriteLock()
-			}
-			if o, has := o.(interface{ Rights() []string }); has {
-				k.rights = append(k.rights, o.Rights()...)
-			}
 		}
 	}
 	return all
@@ -199,9 +189,8 @@ func TestKindsAreDocumented(t *testing.T) {
 		require.Greater(t, len(all), 15)
 		requireAbilities(t, all)
 		requireJava(t, all)
-		requirePatterns(t, all)
 		requireMethods(t, all)
-		requireCluster(t, s, all["Lock"])
+		requireCluster(t, s)
 		requireLock(t, s)
 		for name := range all {
 			require.Contains(t, page(t, "internals/keys-and-messages.md"), "`"+name+"`")
@@ -256,36 +245,6 @@ func requireJava(t *testing.T, all map[string]*kind) {
 	require.ElementsMatch(t, java, shared)
 }
 
-// requirePatterns compares the table of what the patterns of keys and channels begin with, or end with.
-func requirePatterns(t *testing.T, all map[string]*kind) {
-	t.Helper()
-	listed := 0
-	for _, row := range rows(t, "operate/acl.md", "| primitive | keys besides `~app:*` and `~{app:*` | channels |") {
-		for _, name := range quoted(row[0]) {
-			listed++
-			patterns := map[byte]map[string]bool{'~': {}, '&': {}}
-			for _, rule := range all[name].rights {
-				before, after, isPattern := strings.Cut(rule, "app:")
-				part := strings.Trim(before, "~&{")
-				if part == "" {
-					part = strings.TrimPrefix(after, "*")
-				}
-				if isPattern && part != "" {
-					patterns[rule[0]][part] = true
-				}
-			}
-			if len(all[name].rights) == 0 {
-				continue // It is made of locks.
-			}
-			for i, of := range []byte("~&") {
-				named := slices.DeleteFunc(quoted(row[1+i]), func(word string) bool { return !strings.ContainsAny(word, ":_") })
-				require.ElementsMatch(t, slices.Collect(maps.Keys(patterns[of])), named, "%s: %s", name, row[1+i])
-			}
-		}
-	}
-	require.Equal(t, len(all), listed)
-}
-
 // requireMethods requires that the table of holders has each kind with a lease, and names methods that it has.
 func requireMethods(t *testing.T, all map[string]*kind) {
 	t.Helper()
@@ -302,12 +261,13 @@ func requireMethods(t *testing.T, all map[string]*kind) {
 }
 
 // requireCluster compares the command for a cluster with the rights that sharded messages need, and the adapters' own.
-func requireCluster(t *testing.T, s *server, lock *kind) {
+func requireCluster(t *testing.T, s *server) {
 	t.Helper()
 	rules := []string{"+cluster|slots", "+cluster|shards", "+pubsub|shardnumsub"}
+	one := s.client(t, nil).NewLock("app:x", nil).Rights()
 	can := backend.Capabilities{Cluster: true, PubSub: true, Sharded: true}
 	for _, rule := range s.over(t, &limited{server: s, can: can}, nil).NewLock("app:x", nil).Rights() {
-		if !slices.Contains(lock.rights, rule) {
+		if !slices.Contains(one, rule) {
 			rules = append(rules, rule)
 		}
 	}
