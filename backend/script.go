@@ -27,6 +27,10 @@ type Script struct {
 	// Command is set if the script is one plain server command, such as "PTTL": it takes the
 	// keys, then the arguments, and gives the same reply. Backends send it instead (R10).
 	Command string
+
+	// FailFast says that a call which the server or the network refuses fails at once, however long the
+	// backend would try again by itself (R7). A missing script is loaded, and a redirect is followed, all the same.
+	FailFast bool
 }
 
 // NewScript returns a script for source, hashed. Generated code spells its scripts out instead;

@@ -48,6 +48,7 @@
 //	---@error TOOMANY text              an error reply's first word; it matches backend.ScriptError("TOOMANY")
 //	---@readonly                        the script writes nothing
 //	---@retry safe                      the script may run twice if its reply was lost; the default is never
+//	---@failfast                        a call that the server or the network refuses fails at once
 //	---@include text.lua                the local functions of a file with the annotation ---@library
 //	---@since redis 7.0, valkey 8.0     the servers of the script; embedded is one
 //	---@allow RULE reason               accepts a finding: at the end of the line, or on the line above

@@ -44,7 +44,7 @@ func New(server *Server, _ *Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{server: server, runner: evalsha.New(driver{server}, false), hub: hub}, nil
+	return &Backend{server: server, runner: evalsha.New(driver{server}, nil), hub: hub}, nil
 }
 
 // NewClient returns a client of primitives on server, as a process of its own has it. The client owns

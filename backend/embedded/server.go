@@ -79,7 +79,7 @@ func (s *Server) Advance(d time.Duration) {
 // the revoked lease has ended on the server. So a test uses a short WatchdogLease, or a
 // testing/synctest bubble.
 func (s *Server) Revoke(key string) error {
-	revoked, err := script.Revoke(context.Background(), evalsha.New(driver{s}, false), key)
+	revoked, err := script.Revoke(context.Background(), evalsha.New(driver{s}, nil), key)
 	if err == nil && !revoked {
 		err = errors.New("nobody holds it")
 	}

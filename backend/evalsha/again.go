@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// refusedFor bounds how long a command that the server or the network refuses is offered
-	// again: long enough for a slot to move or a replica to be promoted after its election, short
-	// enough that a caller without a deadline learns of a server that is down.
-	refusedFor = 3 * time.Second
+	// defaultRefusedFor is the default of [Options.RefusedFor]: long enough for a slot to move or a replica to be
+	// promoted after its election, short enough that a caller without a deadline learns of a server that is
+	// down.
+	defaultRefusedFor = 3 * time.Second
 
 	// unknownTries bounds how often a script that may be repeated is sent after losing replies.
 	unknownTries = 2
@@ -48,6 +48,7 @@ type failures struct {
 	missing int   // NOSCRIPT replies
 	unnamed int   // "unknown command" replies
 	unknown int   // lost replies
+	refused int   // times that the server or the network refused the command
 	loading error // why the script could not be loaded
 }
 
@@ -67,12 +68,23 @@ func (f *failures) mayRetry(ctx context.Context, err error) bool {
 		f.unnamed++
 		return f.unnamed == 1
 	case isServer && backend.NotExecuted(server.Code), isNotSent(err):
-		return time.Since(f.since) <= refusedFor && f.rest(ctx)
+		return f.offersAgain(err) && f.rest(ctx)
 	case isServer || f.script.Retry == backend.RetryNever:
 		return false
 	}
 	f.unknown++
 	return f.unknown <= unknownTries && f.rest(ctx)
+}
+
+// offersAgain reports whether a refused command may be offered again. A redirect needs one more try,
+// since a command that is sent with others is not redirected.
+func (f *failures) offersAgain(err error) bool {
+	f.refused++
+	if f.script.FailFast || f.runner.refusedFor < 0 {
+		return f.refused == 1 &&
+			(errors.Is(err, backend.ScriptError("MOVED")) || errors.Is(err, backend.ScriptError("ASK")))
+	}
+	return time.Since(f.since) <= f.runner.refusedFor
 }
 
 // load loads the missing script, first where its key is, then everywhere, then no more, and

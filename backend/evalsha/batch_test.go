@@ -64,7 +64,7 @@ func runBatch(
 	ctx context.Context, p *pipeline, cluster bool, calls ...backend.Call,
 ) []backend.Outcome {
 	outcomes := make([]backend.Outcome, len(calls))
-	evalsha.New(p, cluster).RunBatch(ctx, p, calls, func(place int, outcome backend.Outcome) {
+	evalsha.New(p, &evalsha.Options{Cluster: cluster}).RunBatch(ctx, p, calls, func(place int, outcome backend.Outcome) {
 		outcomes[place] = outcome
 	})
 	return outcomes
@@ -96,7 +96,7 @@ func TestBatchSendsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, runBatch(ctx, p, false, call(write, "a"))[0].Err, context.Canceled)
-	r := evalsha.New(p, false)
+	r := evalsha.New(p, nil)
 	r.Close()
 	r.RunBatch(t.Context(), p, []backend.Call{call(write, "a"), call(read, "b")},
 		func(_ int, outcome backend.Outcome) { require.ErrorIs(t, outcome.Err, backend.ErrClosed) })
@@ -165,7 +165,7 @@ func TestBatchWithdrawnWhileLoading(t *testing.T) {
 		}
 	}
 	reported := 0
-	evalsha.New(p, false).RunBatch(t.Context(), p, calls, func(_ int, o backend.Outcome) {
+	evalsha.New(p, nil).RunBatch(t.Context(), p, calls, func(_ int, o backend.Outcome) {
 		reported++
 		require.Error(t, o.Err)
 		require.False(t, backend.MayHaveRun(o.Err))
@@ -226,7 +226,7 @@ func TestBatchSettlesSideBySide(t *testing.T) {
 		}
 		p.rounds = [][]error{append(down, nil)}
 		began := time.Now()
-		evalsha.New(p, false).RunBatch(t.Context(), p, calls, func(place int, o backend.Outcome) {
+		evalsha.New(p, nil).RunBatch(t.Context(), p, calls, func(place int, o backend.Outcome) {
 			if place == len(down) {
 				require.NoError(t, o.Err)
 				require.Equal(t, began, time.Now())
@@ -292,7 +292,7 @@ func runThenWait(
 	t.Helper()
 	w.fake = &fake{}
 	outcomes := make([]backend.Outcome, len(calls))
-	evalsha.New(w, cluster).RunThenWait(t.Context(), w, calls, 1, time.Second,
+	evalsha.New(w, &evalsha.Options{Cluster: cluster}).RunThenWait(t.Context(), w, calls, 1, time.Second,
 		func(place int, o backend.Outcome) { outcomes[place] = o })
 	for _, asked := range w.asked() {
 		require.Contains(t, asked, "load", "nothing is sent without a WAIT")
@@ -386,7 +386,7 @@ func TestRunThenWaitByNode(t *testing.T) {
 	}
 	calls := []backend.Call{call(write, "a"), call(write, "b"), call(write, "c")}
 	var reported atomic.Int32
-	evalsha.New(w, true).RunThenWait(t.Context(), w, calls, 1, time.Second,
+	evalsha.New(w, &evalsha.Options{Cluster: true}).RunThenWait(t.Context(), w, calls, 1, time.Second,
 		func(place int, o backend.Outcome) {
 			if require.NoError(t, o.Err); reported.Add(1) == 2 {
 				close(w.silence)
@@ -422,7 +422,7 @@ func TestRunThenWaitIsWithdrawn(t *testing.T) {
 func TestRunnerIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
-	r := evalsha.New(f, true)
+	r := evalsha.New(f, &evalsha.Options{Cluster: true})
 	var failed atomic.Int32
 	var group sync.WaitGroup
 	for i := range 50 {

@@ -6,12 +6,14 @@
 package evalsha
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 )
@@ -67,15 +69,32 @@ func isNotSent(err error) bool { return errors.As(err, new(*notSentError)) }
 
 // Runner implements [backend.ScriptRunner] over a [Driver].
 type Runner struct {
-	driver  Driver
-	cluster bool
-	closed  atomic.Bool
-	plainRO atomic.Bool // the server does not know EVALSHA_RO
+	driver     Driver
+	cluster    bool
+	refusedFor time.Duration
+	closed     atomic.Bool
+	plainRO    atomic.Bool // the server does not know EVALSHA_RO
 }
 
-// New returns a runner over driver. In a cluster it refuses keys of different slots.
-func New(driver Driver, cluster bool) *Runner {
-	return &Runner{driver: driver, cluster: cluster}
+// Options adjusts a [Runner]. The zero value, like nil, means the defaults.
+type Options struct {
+	// Cluster says that keys are spread over slots. Then the runner refuses keys of different slots.
+	Cluster bool
+
+	// RefusedFor is how long a command that the server or the network refuses is offered again, as it is while
+	// a server restarts, a replica is promoted or a slot moves. Zero means 3 s. Negative means one try, as for
+	// each script that is [backend.Script.FailFast].
+	RefusedFor time.Duration
+
+	_ struct{}
+}
+
+// New returns a runner over driver.
+func New(driver Driver, opts *Options) *Runner {
+	if opts == nil {
+		opts = &Options{}
+	}
+	return &Runner{driver: driver, cluster: opts.Cluster, refusedFor: cmp.Or(opts.RefusedFor, defaultRefusedFor)}
 }
 
 // Close makes later calls fail with [backend.ErrClosed].

@@ -39,7 +39,7 @@ func TestCommandByClass(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
-	r := evalsha.New(f, true)
+	r := evalsha.New(f, &evalsha.Options{Cluster: true})
 	any := backend.NewScript("any", "return 1", -1, backend.RetryNever)
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -98,7 +98,7 @@ func TestLoadingFails(t *testing.T) {
 	t.Run("ForGood", func(t *testing.T) {
 		t.Parallel()
 		f := &fake{steps: fails(missing), loadErr: []error{serverError("ERR Error compiling script")}}
-		_, err := evalsha.New(f, false).Run(t.Context(), write, []string{"k"}, nil)
+		_, err := evalsha.New(f, nil).Run(t.Context(), write, []string{"k"}, nil)
 		require.ErrorIs(t, err, missing)
 		require.ErrorContains(t, err, "compiling")
 		require.False(t, backend.MayHaveRun(err))
@@ -107,7 +107,7 @@ func TestLoadingFails(t *testing.T) {
 	t.Run("ForNow", func(t *testing.T) {
 		t.Parallel()
 		f := &fake{steps: fails(missing, missing), loadErr: []error{errEOF}}
-		reply, err := evalsha.New(f, false).Run(t.Context(), write, []string{"k"}, nil)
+		reply, err := evalsha.New(f, nil).Run(t.Context(), write, []string{"k"}, nil)
 		requireDone(t, write, reply, err)
 		require.Equal(t, []string{"EVALSHA", "load write k", "EVALSHA", "load all write", "EVALSHA"},
 			f.asked())
@@ -234,7 +234,7 @@ func TestUnavailableForLoading(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{steps: forLong(missing), loadErr: []error{load, load}}
-			_, err := evalsha.New(f, false).Run(t.Context(), write, []string{"k"}, nil)
+			_, err := evalsha.New(f, nil).Run(t.Context(), write, []string{"k"}, nil)
 			require.ErrorIs(t, err, missing)
 			require.Equal(t, want, errors.Is(err, backend.ErrUnavailable), "%v", load)
 			require.False(t, backend.MayHaveRun(err))
@@ -250,7 +250,7 @@ func TestLoadingIsRefused(t *testing.T) {
 		serverError("NOPERM User u has no permissions to run the 'script|load' command"): backend.ErrNoPermission,
 	} {
 		f := &fake{steps: fails(serverError("NOSCRIPT x")), loadErr: []error{load}}
-		_, err := evalsha.New(f, false).Run(t.Context(), write, []string{"k"}, nil)
+		_, err := evalsha.New(f, nil).Run(t.Context(), write, []string{"k"}, nil)
 		require.ErrorIs(t, err, want)
 		require.False(t, backend.MayHaveRun(err))
 	}
@@ -309,6 +309,45 @@ func TestRefusedForLong(t *testing.T) {
 	})
 }
 
+// TestFailsFast has one script that fails fast, and runners whose scripts all do: only a redirect and a missing script
+// are worth a second try.
+func TestFailsFast(t *testing.T) {
+	t.Parallel()
+	fast, patient := *write, &evalsha.Options{RefusedFor: time.Hour}
+	fast.FailFast = true
+	for name, c := range map[string]struct {
+		script *backend.Script
+		opts   *evalsha.Options
+	}{"Script": {&fast, patient}, "Runner": {write, &evalsha.Options{RefusedFor: -1}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for refusal, commands := range map[error]int{
+				evalsha.NotSent(errEOF): 1, serverError("LOADING x"): 1, serverError("READONLY x"): 1,
+				serverError("MOVED 1 x"): 2, serverError("ASK 1 x"): 2, serverError("NOSCRIPT x"): 5,
+			} {
+				synctest.Test(t, func(t *testing.T) {
+					f, began := &fake{steps: fails(refusal, refusal, refusal)}, time.Now()
+					_, err := evalsha.New(f, c.opts).Run(t.Context(), c.script, []string{"k"}, nil)
+					require.ErrorIs(t, err, backend.ErrUnavailable)
+					require.Len(t, f.asked(), commands, refusal)
+					require.Less(t, time.Since(began), 100*time.Millisecond)
+				})
+			}
+		})
+	}
+}
+
+// TestRefusedFor sets how long a refused command is offered again.
+func TestRefusedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, began := &fake{steps: fails(slices.Repeat([]error{evalsha.NotSent(errEOF)}, 1000)...)}, time.Now()
+		_, err := evalsha.New(f, &evalsha.Options{RefusedFor: 20 * time.Second}).Run(t.Context(), write, []string{"k"}, nil)
+		require.ErrorIs(t, err, backend.ErrUnavailable)
+		require.InDelta(t, 20*time.Second, time.Since(began), float64(time.Second))
+	})
+}
+
 func TestContextEndsThePauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -352,7 +391,7 @@ func TestClosedEndsTheTries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		r := evalsha.New(f, false)
+		r := evalsha.New(f, nil)
 		f.steps = []step{{err: serverError("LOADING x"), during: r.Close}}
 		_, err := r.Run(t.Context(), write, []string{"k"}, nil)
 		require.ErrorContains(t, err, "LOADING")
@@ -376,7 +415,7 @@ func TestServerWithoutEvalshaRO(t *testing.T) {
 	t.Run("FallsBackForGood", func(t *testing.T) {
 		t.Parallel()
 		f := &fake{steps: fails(unknown)}
-		r := evalsha.New(f, false)
+		r := evalsha.New(f, nil)
 		for range 2 {
 			reply, err := r.Run(t.Context(), read, []string{"k"}, nil)
 			requireDone(t, read, reply, err)
@@ -394,7 +433,7 @@ func TestServerWithoutEvalshaRO(t *testing.T) {
 		for range callers {
 			f.steps = append(f.steps, step{unknown, func() { arrived.Done(); <-all }})
 		}
-		r := evalsha.New(f, false)
+		r := evalsha.New(f, nil)
 		for range callers {
 			group.Go(func() {
 				_, err := r.Run(t.Context(), read, []string{"k"}, nil)

@@ -102,7 +102,7 @@ func run(
 ) (*fake, backend.Reply, error) {
 	t.Helper()
 	f := &fake{steps: steps}
-	reply, err := evalsha.New(f, false).Run(ctx, script, []string{"k"}, []string{"a"})
+	reply, err := evalsha.New(f, nil).Run(ctx, script, []string{"k"}, []string{"a"})
 	return f, reply, err
 }
 

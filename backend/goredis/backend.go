@@ -25,6 +25,11 @@ type Options struct {
 	// PubSub adjusts pings, time-outs and queues of subscriptions. Nil means the defaults.
 	PubSub *fanout.Options
 
+	// RefusedFor is how long a command that the server or the network refuses is offered again, as it is while
+	// a server restarts, a replica is promoted or a slot moves. A shorter time lets calls fail in such moments.
+	// Zero means 3 s. Negative means one try.
+	RefusedFor time.Duration
+
 	_ struct{}
 }
 
@@ -67,7 +72,8 @@ func New(client redis.UniversalClient, opts *Options) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("goredisbackend: Options.PubSub: %w", err)
 	}
-	return &Backend{driver: d, runner: evalsha.New(d, can.Cluster), hub: hub, can: can}, nil
+	runner := evalsha.New(d, &evalsha.Options{Cluster: can.Cluster, RefusedFor: opts.RefusedFor})
+	return &Backend{driver: d, runner: runner, hub: hub, can: can}, nil
 }
 
 // NewClient returns a client of primitives over conn. The client owns its backend, which has the

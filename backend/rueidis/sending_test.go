@@ -85,7 +85,7 @@ func evalshaClass(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Millisecond)
 	defer cancel()
 	script := backend.NewScript("s", "return 1", 1, backend.RetryNever)
-	_, err = evalsha.New(failing{err: err}, false).Run(ctx, script, []string{"k"}, nil)
+	_, err = evalsha.New(failing{err: err}, nil).Run(ctx, script, []string{"k"}, nil)
 	return err
 }
 

@@ -50,7 +50,7 @@ func New(pool *redis.Pool, opts *Options) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redigobackend: Options.PubSub: %w", err)
 	}
-	return &Backend{runner: evalsha.New(d, false), hub: hub}, nil
+	return &Backend{runner: evalsha.New(d, nil), hub: hub}, nil
 }
 
 // Capabilities implements [backend.Backend].

@@ -70,7 +70,7 @@ func (g *generator) doc() {
 	for _, text := range items {
 		item(&g.b, text)
 	}
-	if g.s.Header.ReadOnly || g.s.Header.Repeat || Plain(g.s) != "" {
+	if h := g.s.Header; h.ReadOnly || h.Repeat || h.FailFast || Plain(g.s) != "" {
 		g.printf("//\n")
 		comment(&g.b, classText(g.s), "")
 	}
@@ -96,6 +96,9 @@ func classText(s *parse.Script) string {
 	}
 	if command := Plain(s); command != "" {
 		text += " It is sent as the command " + command + "."
+	}
+	if s.Header.FailFast {
+		text += " A call that the server or the network refuses fails at once."
 	}
 	return text
 }

@@ -81,8 +81,12 @@ func (g *generator) structured() bool { return len(g.s.Header.Bindings) >= struc
 // script writes the variable that has the shipped text.
 func (g *generator) script(source string) {
 	sum := sha1.Sum([]byte(source)) //nolint:gosec // See the import.
-	g.printf("var %sScript = backend.Script{\nName: %q, Keys: %d, Retry: backend.%s,\n",
+	g.printf("var %sScript = backend.Script{\nName: %q, Keys: %d, Retry: backend.%s,",
 		g.low, g.s.Name, g.keyCount(), g.retry())
+	if g.s.Header.FailFast {
+		g.printf(" FailFast: true,")
+	}
+	g.printf("\n")
 	if command := Plain(g.s); command != "" {
 		g.printf("Command: %q,\n", command)
 	}

@@ -10,8 +10,8 @@ import (
 
 // annotations are the words that may follow "---@".
 var annotations = []string{
-	"key", "arg", "command", "channel", "return", "error", "readonly", "retry", "include",
-	"library", "since", "allow",
+	"key", "arg", "command", "channel", "return", "error", "readonly", "retry", "failfast",
+	"include", "library", "since", "allow",
 }
 
 // headerReader collects a header and its findings.
@@ -186,6 +186,8 @@ func (h *headerReader) annotation(c Comment) {
 		h.retryClass(w, pos)
 	case "readonly":
 		h.header.ReadOnly = h.flag(word, w, pos)
+	case "failfast":
+		h.header.FailFast = h.flag(word, w, pos)
 	case "library":
 		h.header.Library = h.flag(word, w, pos)
 	default:

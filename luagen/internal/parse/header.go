@@ -14,6 +14,7 @@ type Header struct {
 
 	ReadOnly bool
 	Repeat   bool // "---@retry safe"
+	FailFast bool // "---@failfast"
 	Library  bool
 }
 

@@ -24,6 +24,7 @@
 ---@retry maybe
 ---@retry safe twice
 ---@readonly now
+---@failfast now
 ---@readonly
 ---@error lower
 ---@error WRONGTYPE

@@ -1,0 +1,3 @@
+---@key lock hash
+---@failfast
+redis.call('del', lock)
