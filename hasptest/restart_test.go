@@ -109,6 +109,7 @@ func TestForceUnlockIsNoticed(t *testing.T) {
 		"FencedLock": func(c *primitives.Client) (held, waits locker) {
 			return c.NewFencedLock("x", nil), c.NewFencedLock("x", nil)
 		},
+		"Mutex": func(c *primitives.Client) (held, waits locker) { return c.NewMutex("x", nil), c.NewMutex("x", nil) },
 		"ReadLock": func(c *primitives.Client) (held, waits locker) {
 			l := c.NewReadWriteLock("x", nil)
 			return l.ReadLock(), l.WriteLock()

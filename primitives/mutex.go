@@ -148,9 +148,10 @@ func (m *Mutex) Do(ctx context.Context, work func(ctx context.Context, lease *Le
 }
 
 // ForceUnlock ends the hold, whichever owner has it, grants the mutex to the first waiter, and
-// reports whether the mutex was held. The holder learns of the loss at its next renewal, up to a
-// third of its lease later, or at Release; with a fixed lease, at Release or at the end of the
-// lease. Until then only its fencing token protects the resource. Errors are the same as for Lock.
+// reports whether the mutex was held. If the holder's client has waiters for the mutex, with the same lease,
+// the holder learns of the loss at once. Otherwise it learns at its next renewal, up to a third of its
+// lease later, or at Release; with a fixed lease, at Release or at the end of the lease. Until then only
+// its fencing token protects the resource. Errors are the same as for Lock.
 func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "force release of", func() (bool, error) {
 		return script.MutexForceRelease(ctx, m.base.Runner(), script.MutexForceReleaseParams{

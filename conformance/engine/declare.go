@@ -271,7 +271,7 @@ type Passes[I comparable] struct {
 	// says which of them holds the object.
 	Signs func(in I) (owners []string, stamp int64)
 
-	// Read reads a message.
+	// Read reads a message. A loss has the stamp -1.
 	Read func(message string) Grant
 }
 

@@ -64,8 +64,11 @@ func (m *machine[S, I, O]) asks(r *scriptRun, owner string, in I) {
 	if now := m.claims[owner]; old != nil { // It keeps its place.
 		now.queued, now.ran, now.stranded, now.life = old.queued, old.ran, old.stranded, old.life
 	}
-	if m.of.Queue != nil && c.waits() {
-		m.comes(m.claims[owner], owner, in)
+	if m.of.Queue != nil {
+		c.object.line(m.of.channelOf(c.object.channel, owner))
+		if c.waits() {
+			m.comes(m.claims[owner], owner, in)
+		}
 	}
 }
 

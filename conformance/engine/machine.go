@@ -189,7 +189,7 @@ func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 		}
 	}
 	if m.of.Queue != nil {
-		for _, owner := range m.of.Queue.Waiting(c.Next) {
+		for _, owner := range append(m.of.Hold.Holders(c.Next), m.of.Queue.Waiting(c.Next)...) {
 			o.line(m.of.channelOf(o.channel, owner))
 		}
 	}
@@ -256,7 +256,7 @@ func (m *machine[S, I, O]) happened(o *object[S], at time.Time, in I, out O) (be
 	m.posts(o, message)
 	if after != before {
 		o.state, o.since = after, time.Now()
-		m.changed(o, time.Now(), message != "")
+		m.changed(o, time.Now(), message != "" && (m.of.Passes == nil || after.Kind == Present))
 	}
 	return before
 }

@@ -30,19 +30,16 @@ func (o *object[S]) line(channel string) *line {
 // heard reports whether events are what was posted.
 func (l *line) heard(events []backend.Event) bool { return slices.Equal(events, l.posted) }
 
-// posts notes a message of an object, if it is one.
-func (m *machine[S, I, O]) posts(o *object[S], message string) {
-	if message == "" {
-		return
-	}
-	o.misled = false
-	if m.of.Passes != nil {
-		if c := m.claims[m.of.Passes.Read(message).Owner]; c != nil {
-			c.ran = time.Now()
+// posts notes the messages of an object.
+func (m *machine[S, I, O]) posts(o *object[S], messages string) {
+	for message := range strings.FieldsFuncSeq(messages, func(r rune) bool { return r == ',' }) {
+		o.misled = false
+		if m.of.Passes != nil {
+			if c := m.claims[m.of.Passes.Read(message).Owner]; c != nil {
+				c.ran = time.Now()
+			}
 		}
-	}
-	channel, text := m.of.addressed(o.channel, message)
-	for text := range strings.SplitSeq(text, ",") {
+		channel, text := m.of.addressed(o.channel, message)
 		if l := o.line(channel); l != nil {
 			l.posted = append(l.posted, backend.Event{Payload: text})
 		}
@@ -126,8 +123,6 @@ func (m *machine[S, I, O]) comes(c *claim[S, I, O], owner string, in I) {
 	if _, before, _ := m.of.Hold.Of(c.call.awaits); before == owner {
 		return
 	}
-	o := c.call.object
-	o.line(m.of.channelOf(o.channel, c.owner))
 	c.call.awaits, c.call.there, c.call.notified = in, time.Time{}, time.Time{}
 	if now := time.Now(); m.ready(c.call) {
 		c.call.came, c.call.there, c.call.notified = true, now, now

@@ -32,11 +32,9 @@ func declare() *engine.Primitive[Held, lock.In, lock.Out] {
 	p.Step, p.Keep, p.Ages, p.Peer, p.Ready = step, keep, ages, byPeer, ready
 	p.Asks, p.Answers, p.Stored = asks, answers, stored
 	p.Channel = func(_ backend.Capabilities, name string) string { return keyOf(name) + ":granted" }
-	p.Published = func(before, after state, _ lock.In) string {
-		if after.V.Told == before.V.Told {
-			return ""
-		}
-		return after.V.Told
+	p.Published = func(before, after state, in lock.In) string {
+		lost := map[lock.Op]string{lock.Force: before.V.Owner}[in.Op]
+		return lost + map[bool]string{true: "," + after.V.Told}[after.V.Told != before.V.Told]
 	}
 	p.Queue = &engine.Queue[Held, lock.In]{
 		Key:     func(name string) string { return keyOf(name) + ":queue" },
@@ -155,7 +153,7 @@ func beaten(s *engine.Script) (out lock.Out) {
 
 // read reads a message about a grant.
 func read(text string) (g engine.Grant) {
-	must.Get(fmt.Sscan(text, &g.Owner, &g.Token, &g.Stamp))
+	must.Get(fmt.Sscan(text+" 0 -1", &g.Owner, &g.Token, &g.Stamp)) // The owner alone: it lost the mutex.
 	return g
 }
 

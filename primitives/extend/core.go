@@ -212,7 +212,7 @@ func (c *Core) watchServers() {
 		c.keeper.NodeOf = nodeOf
 	}
 	c.calls.OnUnknown, c.listen.OnChange = c.keeper.Changed, c.keeper.Changed
-	c.waiters.OnForced = c.keeper.RenewNow
+	c.waiters.OnForced, c.lines.OnForced = c.keeper.RenewNow, c.keeper.RenewNow
 	if c.can.PubSub {
 		c.keeper.ChannelOf, c.keeper.OnNodes = watchChannel, listen.NewWatches(c.listen, nodeOf).Keep
 	}

@@ -16,7 +16,8 @@ import (
 type Line struct {
 	// Channel is the channel on which the releases of all clients send this client the grants of
 	// its owners. The payload is "owner token stamp": the owner, the token of the grant, and the
-	// stamp of the heartbeat.
+	// stamp of the heartbeat. The payload "owner" says that the owner lost the object by force: if
+	// the client listens, it renews its leases of the object at once.
 	Channel string
 
 	// Wait is how long a heartbeat counts, in whole milliseconds. It is at most the lease.

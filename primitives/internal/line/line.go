@@ -113,6 +113,10 @@ type Lines struct {
 	client    *listen.Client
 	rejoining chan struct{} // has a value for each waiter that asks for its lost place
 
+	// OnForced is called when a hold of the object with the given key was ended by force. It must not block. It is set
+	// before anybody waits.
+	OnForced func(key string)
+
 	mu     sync.Mutex
 	lines  map[lineKey]*line
 	owners map[string]*placeholder // the waiters in lines, and owners that were granted in a line
@@ -377,7 +381,7 @@ func (l *line) remove(me *placeholder) {
 }
 
 // Handle implements [listen.Listener]. A message says that an owner was granted the object, and for which
-// heartbeat.
+// heartbeat, or that an owner lost it by force.
 func (l *line) Handle(event backend.Event) {
 	if event.Kind != backend.EventMessage {
 		l.lines.mu.Lock()
@@ -386,6 +390,9 @@ func (l *line) Handle(event backend.Event) {
 		return
 	}
 	words := strings.Fields(event.Payload)
+	if len(words) == 1 {
+		l.lines.OnForced(l.Key)
+	}
 	if len(words) != 3 {
 		return
 	}

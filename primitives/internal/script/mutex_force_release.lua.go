@@ -13,8 +13,8 @@ import (
 
 var mutexForceReleaseScript = backend.Script{
 	Name: "mutex_force_release", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "d179f34680dd3743d808f19dc5ff1b2b968bd371",
-	Source: "\n\n" + `local holder = KEYS[1]
+	SHA1: "0ebd839ddc34895ec482162f70be3d60998486c9",
+	Source: "\n\n\n" + `local holder = KEYS[1]
 local token = KEYS[2]
 local queue = KEYS[3]
 local signs = KEYS[4]
@@ -29,6 +29,10 @@ local function tell(group, message)
 end
 local function may_tell(group)
   do local object = granted .. ':' .. group if not redis.acl_check_cmd(publish, object) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. object}) end end
+end
+local lost = held and string.match(held, '^(.*):')
+if lost then
+  tell(lost, held)
 end
 local _, _, more repeat local time = redis.call('time') local first, dead, more_ = survey(queue, signs, (time[1] * 1000 + math.floor(time[2] / 1000))) if first or #dead > 0 then if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user may not ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end if first then _, _, more = first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false break end drop(queue, signs, dead) redis.call('del', holder) _, _, more = nil, nil, more_ break until true
 while more do
@@ -46,12 +50,13 @@ type MutexForceReleaseParams struct {
 	Signs    string         // hash key; waiter -> its last heartbeat
 	Tokenttl *time.Duration // milliseconds?
 	Publish  string         // PUBLISH|SPUBLISH
-	// channel prefix; followed by the group of the owner that gets the mutex
+	// channel prefix; followed by the group of the owner that gets, or lost, the mutex
 	Granted string
 }
 
 // MutexForceRelease ends the hold of a mutex, whichever owner has it, and grants the mutex to
-// the first waiter that has not expired.
+// the first waiter that has not expired. The group of the owner that lost it gets the owner's
+// name as a message.
 //
 //   - returns released: false: the mutex was free
 func MutexForceRelease(
