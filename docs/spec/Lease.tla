@@ -26,10 +26,10 @@
 (*      with a counter, as other libraries have it                 failover_counter            a token is used again    *)
 (*    Four planted bugs (module Planted) are found                 planted_...                 each violates one        *)
 (*                                                                                                                      *)
-(* This module leaves out: more than one replica (so a grant that waits, waits for all), TokenTTL and MaxHold; a client *)
-(* that renews before it knows of the grant, or again before the last renewal is answered. Modules Mutex and RedLock    *)
-(* have those two. A lost message is an action that never happens. Bounds: two clients, two grants, five ticks (four    *)
-(* in replicas_clocks), one failover.                                                                                   *)
+(* This module leaves out: a second replica (which module TwoReplicas adds), TokenTTL and MaxHold; a client that renews *)
+(* before it knows of the grant, or again before the last renewal is answered. Modules Mutex and RedLock have those     *)
+(* two. A lost message is an action that never happens. Bounds: two clients, two grants, five ticks (four in            *)
+(* replicas_clocks), one failover.                                                                                      *)
 (*                                                                                                                      *)
 (* hasptest/primitives has the same actions in Go. Its tests compare the number of states with TLC's, and check that    *)
 (* what real clients do with a lock, in virtual time, is a behaviour of this module (TestTraces).                       *)
@@ -91,6 +91,9 @@ SentAt(c) == cl[c].sent
 Believes(c) == cl[c].st = "held" /\ now < cl[c].until    \* Lease.Err returns nil
 FenceIsOurs(c) == res.fence = cl[c].tok
 Set(c, rec) == cl' = [cl EXCEPT ![c] = rec]
+\* Have enough replicas acknowledged the client's grant, and its renewal?
+GrantKept(c) == r.owner = cl[c].g
+RenewalKept(c) == r.owner = cl[c].g /\ r.exp >= cl[c].exp
 Running == Pauses \/ \A c \in C : cl[c].work = "none"    \* Time does not pass within the work of a running process.
 
 -----------------------------------------------------------------------------
@@ -106,7 +109,7 @@ Grant(c) == /\ cl[c].st = "asked" /\ Free(p) /\ grants < MaxGrants
                /\ top' = Max(top, t) /\ rises' = (rises /\ t > top)
             /\ UNCHANGED <<now, r, z, res, fails>>
 \* Lock returns the lease; with Replicas, backend.ReplicaWaiter's RunThenWait has counted the replica.
-Reply(c) == /\ cl[c].st = "granted" /\ (Wait => r.owner = cl[c].g)
+Reply(c) == /\ cl[c].st = "granted" /\ (Wait => GrantKept(c))
             /\ \E lost \in Skew : Set(c, [cl[c] EXCEPT !.st = "held", !.until = End(SentAt(c), lost)])
             /\ UNCHANGED <<now, p, r, z, res, fails, grants, top, rises>>
 \* The watchdog (primitives/internal/renew) sends a renewal.
@@ -123,7 +126,7 @@ RenewedByFormer(c) ==
               /\ UNCHANGED <<now, p, r, res, fails, grants, top, rises>>
 \* The watchdog gets the answer in time, and moves the end of the lease. No replica follows the former primary.
 Confirm(c) == /\ cl[c].exp > 0 /\ Believes(c)
-              /\ (WaitRenew => ~cl[c].former /\ r.owner = cl[c].g /\ r.exp >= cl[c].exp)
+              /\ (WaitRenew => ~cl[c].former /\ RenewalKept(c))
               /\ \E lost \in Skew : Set(c, [cl[c] EXCEPT !.ren = 0, !.exp = 0, !.former = FALSE,
                                                           !.until = Max(@, End(cl[c].ren, lost))])
               /\ UNCHANGED <<now, p, r, z, res, fails, grants, top, rises>>
