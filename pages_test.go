@@ -26,8 +26,8 @@ var pages = []struct {
 	{"docs/getting-started.md", "examples/start", 5},
 	{"docs/integrations.md", "examples", 2},
 	{"docs/migration.md", "examples/recipes", 1},
-	{"docs/operate/monitoring.md", "examples", 2},
-	{"docs/recipes.md", "examples/recipes", 7},
+	{"docs/operate/monitoring.md", "examples", 1},
+	{"docs/recipes.md", "examples/recipes", 6},
 	{"docs/redisson.md", "examples/recipes", 1},
 	{"docs/testing-your-code.md", "hasptest", 3},
 }
