@@ -15,10 +15,10 @@ type Primitive[S, I, O comparable] struct {
 	// Name is the name of the primitive, such as "Lock".
 	Name string
 
-	// Promises are what the primitive promises, by the part of it, such as "Waiting".
+	// Promises are the promises of the doc comments, by name. A failed case names "Waiting" or "Wire", or else Limit.
 	Promises map[string]string
 
-	// Limit is the promise that a history breaks which the model does not explain.
+	// Limit is the promise that a history breaks if the model does not explain it.
 	Limit string
 
 	// Init is an object that each test begins with, and Edge one at the edge of what it can be, with
@@ -41,11 +41,11 @@ type Primitive[S, I, O comparable] struct {
 	// It is also called for an absent object if Keep keeps something. Nil: it stays as it is. Ages does not end its life.
 	Ages func(v S, at time.Time) S
 
-	// Verb names what an input does: what one operation asks is all of one name.
+	// Verb names the action of an input, by which the suite finds the operation: inputs of one operation have one name.
 	Verb func(in I) string
 
-	// Asks returns what a script asks of each of its objects, and Answers what it answers for each.
-	// Of a script that is part of no operation Asks returns nil.
+	// Asks returns the input of a script for each of its objects, and Answers the output for each. If a script is part
+	// of no operation, Asks returns nil.
 	Asks    func(r *Script) []I
 	Answers func(r *Script) ([]O, error)
 
@@ -83,11 +83,11 @@ type Primitive[S, I, O comparable] struct {
 	// that waits, Blocks, Frees, Granted, Peer, and Channel or Retry.
 	Ready func(s State[S], in I) bool
 
-	// Blocks and Frees are what makes an object that it is not ready, and lets a waiter go on. Ok is
-	// false if nothing is needed for that.
+	// Blocks returns the input after which a waiter has to wait, and Frees the input that lets it go on. Ok is false if
+	// nothing is needed for that.
 	Blocks, Frees func(s State[S]) (in I, ok bool)
 
-	// Peer is what another program makes of an object; ok is false if it does nothing.
+	// Peer draws a change by another program, with a message or without; ok is false if it does nothing.
 	Peer func(d Params[S]) (c Change[S], ok bool)
 
 	// Doubt is an object of which something may happen, at some time, that got no answer. Left says
