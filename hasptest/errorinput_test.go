@@ -109,6 +109,12 @@ func semaphoreOptions(b *book) {
 		rate(primitives.Rate{Permits: 1, Interval: time.Second, KeepAlive: time.Millisecond}))
 	b.invalid("rate limiter, Update without Rate",
 		c.NewRateLimiter("x", &primitives.RateLimiterOptions{Update: true}).TryAcquire(ctx, 1))
+	limit := func(l primitives.Limit) error { return last(c.NewThrottle("x", l).Allow(ctx, 1)) }
+	b.invalid("throttle, Permits", limit(primitives.Limit{Interval: time.Second}))
+	b.invalid("throttle, Interval", limit(primitives.Limit{Permits: 1, Interval: 1500 * time.Nanosecond}))
+	b.invalid("throttle, Interval with a fraction", limit(primitives.Limit{Permits: 1, Interval: time.Second + 1}))
+	b.invalid("throttle, Burst", limit(primitives.Limit{Permits: 1, Interval: time.Second, Burst: -1}))
+	b.invalid("throttle, a Burst of 27 years", limit(primitives.Limit{Permits: 1, Interval: 24 * time.Hour, Burst: 10_000}))
 	require.Zero(b, f.runs.Load())
 }
 
@@ -131,6 +137,7 @@ func argumentErrors(b *book) {
 	b.invalid("permit id, no digits", last(primitives.ParsePermitID("x")))
 	b.invalid("rate limiter, acquire 0", c.NewRateLimiter("x", nil).Acquire(ctx, 0))
 	b.invalid("rate limiter, set nothing", c.NewRateLimiter("x", nil).SetRate(ctx, primitives.Rate{}))
+	b.invalid("throttle, acquire 0", c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}).Wait(ctx, 0))
 	b.invalid("latch, set 0", last(c.NewCountDownLatch("x").InitCount(ctx, 0)))
 	b.invalid("latch, ttl of parts", last(c.NewCountDownLatch("x").InitParts(ctx, 1, 0)))
 	b.invalid("latch, no id of a part", last(c.NewCountDownLatch("x").CountDownOnce(ctx, "")))

@@ -156,6 +156,9 @@ func uses(c *primitives.Client, name string) []use {
 		{"counting semaphore", leasing(c.NewCountingSemaphore(name, 1, nil).Acquire)},
 		{"counting semaphore by arrival", leasing(c.NewCountingSemaphore(name, 1, byArrival).Acquire)},
 		{"rate limiter", func(ctx context.Context) error { return c.NewRateLimiter(name, nil).Acquire(ctx, 1) }},
+		{"throttle", func(ctx context.Context) error {
+			return c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Second}).Wait(ctx, 1)
+		}},
 		{"latch", func(ctx context.Context) error { return c.NewCountDownLatch(name).Wait(ctx) }},
 		{"atomic long", func(ctx context.Context) error { return c.NewAtomicLong(name).Store(ctx, 1) }},
 		{"atomic double", func(ctx context.Context) error { return c.NewAtomicDouble(name).Store(ctx, 1) }},
@@ -377,6 +380,10 @@ func permitErrors(b *book) {
 	require.NoError(b, limiter.Acquire(ctx, 3))
 	b.note("rate limiter, too few", limiter.TryAcquire(ctx, 1))
 	b.noteUntil("rate limiter, too few", func(ctx context.Context) error { return limiter.Acquire(ctx, 1) })
+	throttle := c.NewThrottle("throttle", primitives.Limit{Permits: 3, Interval: time.Hour})
+	b.note("throttle, more than the burst", throttle.Wait(ctx, 5))
+	require.NoError(b, throttle.Wait(ctx, 3))
+	b.noteUntil("throttle, too few", func(ctx context.Context) error { return throttle.Wait(ctx, 1) })
 }
 
 // numberErrors has numbers that leave their ranges, and a latch that stays set.

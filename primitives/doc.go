@@ -37,6 +37,6 @@
 // request was not executed, [ErrIndeterminate] that it may have been executed, or may still be. After
 // the error of an acquire the caller holds no lease: the client releases a possible grant in the
 // background, and [Client.Close] waits for that. There is one exception: after [ErrIndeterminate],
-// permits of a plain [Semaphore] or a [RateLimiter] may be used up. If work was called, and only the
+// permits of a plain [Semaphore], a [RateLimiter] or a [Throttle] may be used up. If work was called, and only the
 // release failed, Do returns a [*ReleaseError].
 package primitives

@@ -80,7 +80,8 @@ var (
 	// expired. With the option Rate, Acquire sets it.
 	ErrNoRate = errors.New("no rate is set; call SetRate, or set the option Rate")
 
-	// ErrAboveRate means that a caller asked for more permits than the rate has in an interval.
+	// ErrAboveRate means that a caller asked for more permits than the rate has in an interval, or than the burst of a
+	// [Throttle] has.
 	ErrAboveRate = errors.New("more permits than an interval has")
 
 	// ErrAboveTotal means that a caller asked for more permits than a permit semaphore has, the

@@ -141,3 +141,39 @@ func ExampleRateLimiter_TryAcquire() {
 	// 200 OK
 	// 429 Too Many Requests, try again in 24h0m0s
 }
+
+// A user may send 3 requests at once, and otherwise one each 20 minutes. A refusal says when to come back.
+func ExampleThrottle_Allow() {
+	ctx := context.Background()
+	requests := client.NewThrottle("user:42:requests", primitives.Limit{Permits: 3, Interval: time.Hour})
+	for range 4 {
+		switch decision, err := requests.Allow(ctx, 1); {
+		case err != nil:
+			log.Fatal(err)
+		case decision.Allowed:
+			fmt.Println("200 OK, requests left:", decision.Remaining)
+		default:
+			fmt.Println("429 Too Many Requests, try again in", decision.RetryAfter.Round(time.Minute))
+		}
+	}
+	// Output:
+	// 200 OK, requests left: 2
+	// 200 OK, requests left: 1
+	// 200 OK, requests left: 0
+	// 429 Too Many Requests, try again in 20m0s
+}
+
+// A job writes 100 rows in a second, and no more than 10 at once. It waits for its turn.
+func ExampleThrottle_Wait() {
+	ctx := context.Background()
+	writes := client.NewThrottle("import:rows", primitives.Limit{Permits: 100, Interval: time.Second, Burst: 10})
+	for written := 0; written < 20; written += 10 {
+		if err := writes.Wait(ctx, 10); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("writing 10 rows")
+	}
+	// Output:
+	// writing 10 rows
+	// writing 10 rows
+}

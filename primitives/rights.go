@@ -46,6 +46,7 @@ var rights = map[string]*extend.Rights{
 			"zremrangebyscore",
 		Keys: "$ @" + rateValueKey + " @" + ratePermitsKey, Channels: rateChannel + ":@",
 	},
+	throttleKind:   {Commands: "del get set time", Keys: "$"},
 	"long adder":   {Commands: "incrby " + adderCommands, Keys: adderKeys, Channels: adderChannels},
 	"double adder": {Commands: "incrbyfloat " + adderCommands, Keys: adderKeys, Channels: adderChannels},
 }

@@ -128,6 +128,8 @@ func construct(t *testing.T, c *primitives.Client, kind, option string) (object 
 			arg.SetInt(int64(time.Hour))
 		case int:
 			arg.SetInt(2)
+		case primitives.Limit:
+			arg.Set(reflect.ValueOf(primitives.Limit{Permits: 2, Interval: time.Hour}))
 		default:
 			arg.Set(reflect.New(arg.Type().Elem()))
 			field := arg.Elem().FieldByName(option)

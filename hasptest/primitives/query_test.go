@@ -47,6 +47,7 @@ func TestNothingIsUnknownAfterAQuery(t *testing.T) {
 		both, spin := c.NewReadWriteLock("x", nil), c.NewSpinLock("x", nil)
 		slots, permits := c.NewCountingSemaphore("x", 1, nil), c.NewPermitSemaphore("x", nil)
 		long, double, latch := c.NewAtomicLong("x"), c.NewAtomicDouble("x"), c.NewCountDownLatch("x")
+		throttle := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second})
 		for name, query := range map[string]func(ctx context.Context) error{
 			"Lock.IsLocked":    func(ctx context.Context) error { return failure(lock.IsLocked(ctx)) },
 			"Lock.IsHeldBy":    func(ctx context.Context) error { return failure(lock.IsHeldBy(ctx, "a:1")) },
@@ -69,6 +70,7 @@ func TestNothingIsUnknownAfterAQuery(t *testing.T) {
 			"Semaphore":        func(ctx context.Context) error { return failure(c.NewSemaphore("x", nil).AvailablePermits(ctx)) },
 			"RateLimiter":      func(ctx context.Context) error { return failure(c.NewRateLimiter("x", nil).AvailablePermits(ctx)) },
 			"RateLimiter.Rate": func(ctx context.Context) error { return failure(c.NewRateLimiter("x", nil).Rate(ctx)) },
+			"Throttle":         func(ctx context.Context) error { return failure(throttle.State(ctx)) },
 			"AtomicLong":       func(ctx context.Context) error { return failure(long.Load(ctx)) },
 			"AtomicDouble":     func(ctx context.Context) error { return failure(double.Load(ctx)) },
 			"Exists":           func(ctx context.Context) error { return failure(long.Exists(ctx)) },

@@ -95,6 +95,12 @@ type WaitSpec struct {
 	// Backoff says when to try again if there are no messages. Zero means the client's polls.
 	Backoff Backoff
 
+	// InOrder is for units that time frees, at times that the attempt knows from its last answer: it returns how long
+	// after that answer so many units are free. Then the waiters of a client go on in the order in which they came, each
+	// at that time, and a newcomer waits behind them: a grant costs one try. It must be set for all waiters of the object
+	// with the same Condition, or for none. Nil sets no order. It must not block. Set Backoff, too, for a last resort.
+	InOrder func(units int) time.Duration
+
 	// Refusal is the error that Wait adds to ctx's error if the server has refused the last
 	// attempt, such as [ErrNotAcquired]. Nil adds nothing.
 	Refusal error
@@ -153,7 +159,7 @@ func (o *Object) wait(ctx context.Context, want WaitSpec, w *waiter) error {
 		channel, private := w.channel(want)
 		err = o.core.waiters.Wait(ctx, wait.Want{
 			Object: o.id.Key, Condition: want.Condition, Channel: channel, FreeUnits: want.FreeUnits, Need: want.Need,
-			Private: private, Backoff: want.Backoff, Returns: want.Returns, Others: want.Others,
+			Private: private, Backoff: want.Backoff, Returns: want.Returns, Others: want.Others, InOrder: want.InOrder,
 		}, w)
 	}
 	return w.explain(ctx, err, want.Refusal)

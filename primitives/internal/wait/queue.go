@@ -19,6 +19,8 @@ type queue struct {
 	private   bool // it is dropped with its waiter, without lingering
 	returns   bool // as [Want.Returns]
 
+	order *order // nil: [Want.InOrder] is not set
+
 	parked list.List // of *waiter; the head is woken first
 
 	// generation counts the events after which a try may succeed. A waiter reads it before it
@@ -40,16 +42,20 @@ type queue struct {
 
 // waiter is one caller of Wait.
 type waiter struct {
-	need        int                   // units of the object
-	others      func(least, most int) // as [Want.Others]
-	ready       chan struct{}         // receives a value for each wake-up
-	element     *list.Element         // in queue.parked; nil: not parked
-	woken       bool                  // if it gets no answer, it must wake the next waiter
-	wokenBefore bool                  // it was woken once, and so parks at the front
+	need        int                           // units of the object
+	others      func(least, most int)         // as [Want.Others]
+	freeIn      func(units int) time.Duration // as [Want.InOrder]
+	arrival     int                           // in an ordered queue: its number, from 1
+	ready       chan struct{}                 // receives a value for each wake-up
+	element     *list.Element                 // in queue.parked; nil: not parked
+	woken       bool                          // if it gets no answer, it must wake the next waiter
+	wokenBefore bool                          // it was woken once, and so parks at the front
 }
 
 func newWaiter(want Want) *waiter {
-	return &waiter{need: max(want.Need, 1), others: want.Others, ready: make(chan struct{}, 1)}
+	return &waiter{
+		need: max(want.Need, 1), others: want.Others, freeIn: want.InOrder, ready: make(chan struct{}, 1),
+	}
 }
 
 // wake makes me ready. The caller holds the mutex.
@@ -60,6 +66,9 @@ func (me *waiter) wake() {
 
 // contend tries a until it is granted, parking in between.
 func (q *queue) contend(ctx context.Context, me *waiter, a Attempt) error {
+	if q.order != nil {
+		return q.contendInOrder(ctx, me, a)
+	}
 	for {
 		generation := q.beginTry(me)
 		answer, err := a.Try(ctx)
@@ -201,16 +210,19 @@ func (q *queue) awaitWakeUp(ctx context.Context, me *waiter) error {
 }
 
 // passOn removes me from the queue. If me was woken and got no answer, passOn wakes the next
-// waiter.
+// waiter. So it does if me was the first in an ordered queue, whose timer is armed for me.
 func (q *queue) passOn(me *waiter) {
 	q.waiters.mu.Lock()
 	defer q.waiters.mu.Unlock()
+	next := me.woken
 	if me.element != nil {
+		next = q.order != nil && q.parked.Front() == me.element
 		q.parked.Remove(me.element)
 		me.element = nil
-		return
+	} else {
+		q.order.answered(me)
 	}
-	if me.woken {
+	if next {
 		q.wakeOne()
 	}
 }
@@ -263,7 +275,9 @@ func (q *queue) announce(n int) {
 func (q *queue) wakeOne() {
 	q.generation++
 	if first := q.parked.Front(); first != nil {
-		q.parked.Remove(first).(*waiter).wake() //nolint:forcetypeassert // Only waiters.
+		w := q.parked.Remove(first).(*waiter) //nolint:forcetypeassert // Only waiters.
+		q.order.asks(w)
+		w.wake()
 		return
 	}
 	q.addPendingWakeUps(1, AllUnits)

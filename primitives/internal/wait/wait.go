@@ -71,6 +71,10 @@ type Want struct {
 	Returns bool
 	// Backoff says when to try again without messages. Zero: at the client's polls.
 	Backoff Backoff
+	// InOrder, unless it is nil, says that the waiters go on in the order in which they came: see
+	// [queue.contendInOrder]. It is called after an answer of the attempt, and returns how long after that answer so
+	// many units are free. It must be set for all waiters of the object with the same condition, or for none.
+	InOrder func(units int) time.Duration
 }
 
 // Backoff is the pause of waiters after a refusal: First after the first refusal, and after each
@@ -220,12 +224,19 @@ func (w *Waiters) join(want Want, refused Answer) (*queue, *waiter, error) {
 		q = &queue{
 			waiters: w, key: key, freeUnits: want.FreeUnits, private: want.Private, returns: want.Returns,
 		}
+		if want.InOrder != nil {
+			q.order = new(order)
+		}
 		q.channel.Init(w.client, want.Channel, &w.mu, q)
 		q.later.Ring = q.announceLater
 		w.queues[key] = q
 	}
 	q.channel.Join()
 	me := newWaiter(want)
+	if q.order != nil {
+		q.parkInOrder(me)
+		return q, me, nil
+	}
 	if q.channel.Subscribed {
 		me.wake()
 	} else {

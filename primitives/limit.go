@@ -1,0 +1,67 @@
+package primitives
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/primitives/extend"
+)
+
+// Limit is a rate with a burst, of a [Throttle]. Within its bounds the scripts compute by whole numbers below 2^53,
+// which Lua has exactly: a rate of 3 permits in a second is 3, and not 3.000003.
+type Limit struct {
+	// Permits is the number of permits that become free again in an Interval, one after the other at equal
+	// distances: 1 to 10 000 000.
+	Permits int
+
+	// Interval is a whole number of microseconds, from 1 ms to 366 days. By the server's clock.
+	Interval time.Duration
+
+	// Burst is the number of permits that callers can take at once if no permit is in use: 1 to 10 000 000. To free
+	// them must take at most 10 years of 365 days. Zero means Permits.
+	Burst int
+
+	_ struct{}
+}
+
+const (
+	maxThrottlePermits = 10_000_000
+
+	day                 = 24 * time.Hour
+	maxThrottleInterval = 366 * day
+	maxThrottleBurst    = 3650 * day // the time of a burst
+)
+
+// validate returns a [*FieldError] for a limit out of its bounds.
+func (l Limit) validate() error {
+	if err := within("Limit.Permits", l.Permits, 1, maxThrottlePermits); err != nil {
+		return err
+	}
+	if err := within("Limit.Burst", l.Burst, 1, maxThrottlePermits); err != nil {
+		return err
+	}
+	if err := extend.AtLeast("Limit.Interval", l.Interval, time.Millisecond); err != nil {
+		return err
+	}
+	if l.Interval > maxThrottleInterval || l.Interval%time.Microsecond != 0 {
+		return &FieldError{Field: "Limit.Interval", Problem: fmt.Sprintf(
+			"%s is no whole number of microseconds up to %s", l.Interval, maxThrottleInterval)}
+	}
+	if float64(l.Burst)*float64(l.Interval)/float64(l.Permits) > float64(maxThrottleBurst) {
+		return &FieldError{Field: "Limit.Burst", Problem: fmt.Sprintf(
+			"%d permits at %d in %s take longer than %s", l.Burst, l.Permits, l.Interval, maxThrottleBurst)}
+	}
+	return nil
+}
+
+// time returns how long the rate takes to free n permits, in whole microseconds, rounded down. If n is negative, the
+// time is, too.
+func (l Limit) time(n int) time.Duration {
+	micros, permits := l.Interval.Microseconds(), int64(l.Permits)
+	parts := micros % permits * int64(n)
+	whole := micros/permits*int64(n) + parts/permits
+	if parts%permits < 0 {
+		whole--
+	}
+	return time.Duration(whole) * time.Microsecond
+}

@@ -1,0 +1,185 @@
+package primitives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
+)
+
+// Throttle bounds how often processes do something, as [RateLimiter] does, and differs in three ways: permits become
+// free one after the other, and not all at once; callers may take a burst of permits, and at other times less than the
+// rate; and the server keeps one short text for a name, whatever the rate, instead of an entry for each permit.
+//
+// # The rate
+//
+// A permit that was taken is in use until the rate has freed it. The rate frees one permit after the other, at equal
+// distances of Interval/Permits, and callers can take permits while no more than Burst are in use. So in k intervals,
+// whenever they begin, at most k × Permits + Burst permits are granted, exactly: Permits need not divide the interval.
+// This is the generic cell rate algorithm.
+//
+// The limit is each caller's, and the server does not store it. Callers of one name should have the same limit. After a
+// change of the limit, permits stay in use for as long as the rate of their grant needs to free them.
+//
+// # The server's clock
+//
+// If the server's clock is set back, permits in use stay in use, from the next call on, for as long as the rate needs
+// to free them: at most the time of one burst. If the clock is set forward, at most one burst is free early. A server
+// that loses data, for example in a failover, grants at most one burst more.
+//
+// # Waiting
+//
+// Wait takes permits only when they are granted: a waiter that leaves between two tries has taken none. The waiters of
+// one client go on in the order in which they came, each at the time that the server has said. They do not poll, and
+// a grant costs one command. Waiters of several clients have no order, and Allow does not wait for waiters. If
+// the rate frees more permits in a round trip than Burst, the waiters of one client get less than the rate.
+//
+// # Failures
+//
+// After an error no permit is taken, with one exception: after [ErrIndeterminate] the permits may be in use. No request
+// is sent twice.
+//
+// A Throttle is a name, not a resource, and safe for concurrent use.
+//
+// Source: the generic cell rate algorithm, as of Redis Cell's CL.THROTTLE, whose name it has. Redisson has none: its
+// rate limiter is [RateLimiter]. A text at the name: when permits were last granted, and how long the permits that were
+// in use then stay in use.
+type Throttle struct {
+	object
+	limit Limit
+	want  extend.WaitSpec // of one permit
+}
+
+// Decision is a [Throttle]'s answer.
+type Decision struct {
+	// Allowed says that the permits were taken. From [Throttle.State]: that a permit is free.
+	Allowed bool
+
+	// Remaining is the number of permits that are free now, after the grant.
+	Remaining int
+
+	// RetryAfter is the time until the permits that the caller wants are free, if nobody takes any before. Zero
+	// if Allowed. From State: until a permit is free.
+	RetryAfter time.Duration
+
+	// ResetAfter is the time until no permit is in use, if nobody takes any before.
+	ResetAfter time.Duration
+}
+
+// NewThrottle returns the throttle called name. It sends nothing. The methods return a [*FieldError] for an empty name
+// or a limit out of its bounds.
+func (c *Client) NewThrottle(name string, limit Limit) *Throttle {
+	if limit.Burst == 0 {
+		limit.Burst = limit.Permits
+	}
+	t := &Throttle{object: c.newKey(throttleKind, name, throttleType), limit: limit}
+	t.reject(limit.validate())
+	t.want = extend.WaitSpec{
+		Condition: throttleKind, Refusal: errTooFewPermits, Backoff: extend.Backoff{First: time.Hour, Most: time.Hour},
+	}
+	return t
+}
+
+const (
+	throttleKind = "throttle"
+	throttleType = "string"
+)
+
+// Allow takes n permits, at least 1, if they are free. It takes one round trip and does not wait. A refusal is no
+// error: it takes nothing, and the Decision says when to try again. Allow returns [ErrAboveRate] if n is more than
+// the burst.
+func (t *Throttle) Allow(ctx context.Context, n int) (Decision, error) {
+	return extend.Call(ctx, &t.base, t.validateCount(n), "acquire", func() (Decision, error) {
+		a := &throttleAttempt{Throttle: t, n: n}
+		err := t.base.TryAcquire(ctx, errTooFewPermits, a)
+		if errors.Is(err, errTooFewPermits) {
+			err = nil
+		}
+		return a.decision, err
+	})
+}
+
+// Wait takes n permits, at least 1. If they are free, and no other goroutine of the client waits for the throttle, it
+// takes one round trip. Otherwise it waits until they are, ctx ends, the client is closed or the backend fails. If the
+// server has once answered that too few permits are free, Wait waits even while no server can be reached. It returns
+// [ErrAboveRate] if n is more than the burst.
+func (t *Throttle) Wait(ctx context.Context, n int) error {
+	_, err := extend.Call(ctx, &t.base, t.validateCount(n), "acquire", func() (struct{}, error) {
+		a, want := &throttleAttempt{Throttle: t, n: n}, t.want
+		want.Need, want.InOrder = n, a.freeIn
+		return struct{}{}, t.base.Acquire(ctx, want, a)
+	})
+	return err
+}
+
+// State returns how many permits are free, and when more are. It takes none.
+func (t *Throttle) State(ctx context.Context) (Decision, error) {
+	return extend.Call(ctx, &t.base, t.invalid, "query", func() (Decision, error) {
+		permits, interval, burst := t.limit.args()
+		found, err := script.ThrottleState(ctx, t.base.Runner(), []string{t.base.Key()}, permits, interval, burst)
+		if err != nil {
+			return Decision{}, queryError(ctx, err)
+		}
+		return decided(found.Retry[0] == 0, found.Remaining[0], found.Retry[0], found.Reset[0]), nil
+	})
+}
+
+// Delete makes all permits free, and reports whether some were in use. Waiters go on at the times that the server has
+// said before.
+func (t *Throttle) Delete(ctx context.Context) (bool, error) {
+	return extend.Call(ctx, &t.base, t.invalid, "delete", func() (bool, error) {
+		return script.ObjectDelete(ctx, t.base.Runner(), t.base.Key(), nil, throttleType)
+	})
+}
+
+// validateCount returns the error of the throttle's arguments, or of a number of permits.
+func (t *Throttle) validateCount(n int) error {
+	if t.invalid != nil {
+		return t.invalid
+	}
+	if n > t.limit.Burst {
+		return worded.As(fmt.Sprintf("%d permits are more than the burst, %d", n, t.limit.Burst), ErrAboveRate)
+	}
+	return countWithin("n", n, 1)
+}
+
+// throttleAttempt is one attempt to take permits.
+type throttleAttempt struct {
+	*Throttle
+	n        int
+	decision Decision
+}
+
+// Try implements [extend.Attempt].
+func (a *throttleAttempt) Try(ctx context.Context) (extend.Answer, error) {
+	permits, interval, burst := a.limit.args()
+	got, err := script.ThrottleTake(ctx, a.base.Runner(),
+		[]string{a.base.Key()}, []int64{int64(a.n)}, permits, interval, burst)
+	if err != nil {
+		return extend.Answer{}, err
+	}
+	a.decision = decided(got.Taken, got.Remaining[0], got.Retry[0], got.Reset[0])
+	return extend.Answer{Granted: got.Taken, RetryIn: a.decision.RetryAfter}, nil
+}
+
+// freeIn returns how long after the last answer n permits are free. It is an [extend.WaitSpec].InOrder.
+func (a *throttleAttempt) freeIn(n int) time.Duration {
+	return a.decision.ResetAfter - a.limit.time(a.limit.Burst-n)
+}
+
+// args returns the limit as a script of several throttles gets it.
+func (l Limit) args() (permits, intervals, bursts []int64) {
+	return []int64{int64(l.Permits)}, []int64{l.Interval.Microseconds()}, []int64{int64(l.Burst)}
+}
+
+// decided returns the decision of a script's answer, whose times are in microseconds.
+func decided(allowed bool, remaining, retry, reset int64) Decision {
+	return Decision{
+		Allowed: allowed, Remaining: int(remaining),
+		RetryAfter: time.Duration(retry) * time.Microsecond, ResetAfter: time.Duration(reset) * time.Microsecond,
+	}
+}
