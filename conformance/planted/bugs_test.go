@@ -24,7 +24,7 @@ type seed struct {
 	name  string
 	file  string // from root
 	edits edits
-	found finder // what must find it
+	found []finder // each must find it
 }
 
 // edits are pairs of a text, which must be in the file exactly once, and what replaces it.
@@ -43,13 +43,16 @@ var seeds = sync.OnceValue(func() (all []seed) {
 	if err != nil || len(all) == 0 {
 		panic(fmt.Sprintf("no bugs: %v", err))
 	}
-	slices.SortStableFunc(all, func(a, b seed) int { return b.found.inRealTime() - a.found.inRealTime() })
+	slices.SortStableFunc(all, func(a, b seed) int { return b.found[0].inRealTime() - a.found[0].inRealTime() })
 	return all
 })
 
-// form is that of a bug after "# ": its name; its file, the folder of the test that finds it, the test, and how often
-// that is run at most; and the edits, as in a diff.
-var form = regexp.MustCompile(`(?s)^([^\n]+)\n(\S+): (\S+) (\S+)(?: x(\d+))?\n(.*)$`)
+// form is that of a bug after "# ": its name; its file, and what finds it; and the edits, as in a diff. finderForm is the
+// folder of a test that finds the bug, the test, and how often that is run at most.
+var (
+	form       = regexp.MustCompile(`(?s)^([^\n]+)\n(\S+): ([^\n]+)\n(.*)$`)
+	finderForm = regexp.MustCompile(`^(\S+) (\S+)(?: x(\d+))?$`)
+)
 
 // read returns the bugs of a file, which begins with a text about all of them.
 func read(path string) (all []seed, err error) {
@@ -63,8 +66,16 @@ func read(path string) (all []seed, err error) {
 		if parts == nil {
 			return nil, fmt.Errorf("%s: not a bug: %q", path, bug)
 		}
-		runs, _ := strconv.Atoi(parts[5])
-		all = append(all, seed{parts[1], parts[2], editsOf(parts[6]), finder{parts[3], parts[4], runs}})
+		s := seed{name: parts[1], file: parts[2], edits: editsOf(parts[4])}
+		for text := range strings.SplitSeq(parts[3], " and ") {
+			found := finderForm.FindStringSubmatch(text)
+			if found == nil {
+				return nil, fmt.Errorf("%s: not a test: %q", path, text)
+			}
+			runs, _ := strconv.Atoi(found[3])
+			s.found = append(s.found, finder{found[1], found[2], runs})
+		}
+		all = append(all, s)
 	}
 	return all, nil
 }

@@ -70,8 +70,10 @@ func together[T any](t *testing.T, name string, all []T, each func(t *testing.T,
 // finders returns the tests that find bugs, each once.
 func finders() (all []finder) {
 	for _, s := range seeds() {
-		if !slices.Contains(all, s.found) {
-			all = append(all, s.found)
+		for _, f := range s.found {
+			if !slices.Contains(all, f) {
+				all = append(all, f)
+			}
 		}
 	}
 	return all
@@ -97,23 +99,31 @@ func (h *hunt) passes(t *testing.T, f finder) {
 	})
 }
 
-// judge fails unless the test that must find s finds it.
+// judge fails unless the tests that must find s find it.
 func (h *hunt) judge(t *testing.T, s seed) {
 	t.Helper()
 	t.Run(s.id(), func(t *testing.T) {
 		defer h.note(t, s)
-		binary, err := h.builds.of(s.found.dir)
-		require.NoError(t, err)
-		start := time.Now()
-		out, runs, err := s.found.search(t.Context(), binary, s.id(), h.seed)
-		if err == nil && strings.Contains(out, "--- SKIP: ") {
-			t.Skip(out)
+		for _, f := range s.found {
+			h.finds(t, f, s)
 		}
-		require.Error(t, err, "%s did not find that it %s: %s\n%s", s.found.test, s.name, h.again(t), out)
-		require.Contains(t, out, "--- FAIL: ", "not a test's failure: %s", h.again(t))
-		require.NotContains(t, out, "panic: runtime error", "not a test's failure: %s", h.again(t))
-		t.Logf("found by run %d in %s: %s", runs, time.Since(start).Round(time.Millisecond), verdict(out))
 	})
+}
+
+// finds fails unless f finds s.
+func (h *hunt) finds(t *testing.T, f finder, s seed) {
+	t.Helper()
+	binary, err := h.builds.of(f.dir)
+	require.NoError(t, err)
+	start := time.Now()
+	out, runs, err := f.search(t.Context(), binary, s.id(), h.seed)
+	if err == nil && strings.Contains(out, "--- SKIP: ") {
+		t.Skip(out)
+	}
+	require.Error(t, err, "%s did not find that it %s: %s\n%s", f.test, s.name, h.again(t), out)
+	require.Contains(t, out, "--- FAIL: ", "not a test's failure: %s", h.again(t))
+	require.NotContains(t, out, "panic: runtime error", "not a test's failure: %s", h.again(t))
+	t.Logf("%s: run %d in %s: %s", f.test, runs, time.Since(start).Round(time.Millisecond), verdict(out))
 }
 
 // again returns the command that repeats a test of ours.

@@ -17,10 +17,10 @@ import (
 func (w *traces) run(t *testing.T) {
 	t.Helper()
 	opts := &primitives.Options{WatchdogLease: w.lease, PollInterval: 5 * time.Second}
-	clients := []*primitives.Client{w.server.client(t, opts), w.server.client(t, opts), w.server.client(t, opts)}
+	clients := []*primitives.Client{w.server.client(t, opts), w.server.client(t, opts), w.server.over(t, batching{w.server}, opts)}
 	var callers []*caller
 	for range tracesEach {
-		kind, fixed, replicas := w.rng.IntN(6), w.span()*time.Duration(w.rng.IntN(2)), w.rng.IntN(4)/3
+		kind, fixed, replicas := w.rng.IntN(6), w.span()*time.Duration(w.rng.IntN(2)), max(0, w.rng.IntN(6)-3)
 		if kind > 2 {
 			kind = 0
 		}
@@ -39,6 +39,34 @@ func (w *traces) run(t *testing.T) {
 		all.Go(func() { c.run(t.Context()) })
 	}
 	all.Go(func() { w.meddle(t, clients[0]) })
+	all.Wait()
+	time.Sleep(10 * time.Second) // No lease is longer.
+	w.server.set(w.givenBack)
+}
+
+// givenBack fails if no release of a grant was ever sent.
+func (w *traces) givenBack() {
+	for _, l := range w.lives {
+		for _, o := range l.of {
+			if o.g > 0 && o.left == 0 {
+				l.deviates(fmt.Sprintf("client %d keeps its grant", o.c))
+			}
+		}
+	}
+}
+
+// batching is a server whose link takes batches. Each call has a fault of its own.
+type batching struct{ *server }
+
+// RunBatch implements backend.Batcher.
+func (b batching) RunBatch(ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome)) {
+	var all sync.WaitGroup
+	for i, call := range calls {
+		all.Go(func() {
+			reply, err := b.Run(ctx, call.Script, call.Keys, call.Args)
+			report(i, backend.Outcome{Reply: reply, Err: err})
+		})
+	}
 	all.Wait()
 }
 
@@ -72,7 +100,11 @@ type caller struct {
 func (c *caller) run(ctx context.Context) {
 	for range 1 + c.rng.IntN(3) {
 		time.Sleep(spanOf(c.rng, c.traces.lease))
-		limited, cancel := context.WithTimeout(ctx, spanOf(c.rng, c.traces.lease)+time.Second)
+		limit := spanOf(c.rng, c.traces.lease) + time.Second
+		if c.rng.IntN(4) == 0 { // Some leave before the answer.
+			limit = time.Duration(c.rng.IntN(40)) * time.Millisecond
+		}
+		limited, cancel := context.WithTimeout(ctx, limit)
 		lock := c.lock.Lock
 		if c.rng.IntN(3) == 0 {
 			lock = c.lock.TryLock
@@ -84,7 +116,8 @@ func (c *caller) run(ctx context.Context) {
 	}
 }
 
-// hold keeps a lease, works, and releases it. Now and then the process pauses, or the context of the release ends.
+// hold keeps a lease, works, and releases it. Now and then the process pauses, it re-enters the lock, or the context of
+// the release ends.
 func (c *caller) hold(ctx context.Context, lease *primitives.Lease) {
 	o := c.took(lease)
 	pause := spanOf(c.rng, c.traces.lease)
@@ -93,7 +126,13 @@ func (c *caller) hold(ctx context.Context, lease *primitives.Lease) {
 			break
 		}
 		pause = time.Duration(c.rng.Int64N(int64(c.traces.lease / 5)))
+		if c.rng.IntN(8) == 0 {
+			if inner, err := c.lock.TryLock(lease.Reenter(ctx)); err == nil {
+				_ = inner.Release(ctx)
+			}
+		}
 	}
+	c.server.set(func() { o.ending = true })
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.rng.IntN(200))*10*time.Millisecond)
 	defer cancel()
 	_ = lease.Release(ctx)
@@ -138,20 +177,21 @@ func (w *traces) ahead(d time.Duration) {
 	})
 }
 
-// acks makes replicas lag, or fail to answer. A replica that answers has all earlier writes.
+// acks makes two replicas lag, or fail to answer. A replica that answers has all earlier writes.
 func (w *traces) acks(n int, timeout time.Duration) acks {
-	switch w.faults.IntN(6) {
-	case 0:
-		return acks{after: timeout}
-	case 1:
+	if w.faults.IntN(6) == 0 {
 		return acks{err: errors.New("EOF")}
 	}
+	a := acks{n: min(w.faults.IntN(10), 2), after: time.Duration(w.faults.IntN(10)) * time.Millisecond}
+	if a.n < n {
+		a.after = timeout
+	}
 	for _, l := range w.lives {
-		if l.spec.sync() {
+		if l.replicas <= a.n && l.spec.sync() {
 			w.steps["sync"]++
 		}
 	}
-	return acks{n: n, after: time.Duration(w.faults.IntN(10)) * time.Millisecond}
+	return a
 }
 
 // fault draws what a link does to a script.
@@ -173,6 +213,9 @@ func (w *traces) fault(string) fault {
 		f.early = true
 	case 5:
 		f.err = backend.ErrUnavailable
+	}
+	if w.crosses {
+		f.err, f.after = backend.ErrCrossSlot, w.lease/4
 	}
 	return f
 }

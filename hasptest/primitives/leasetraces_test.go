@@ -45,16 +45,18 @@ func TestTraces(t *testing.T) {
 
 // traces are the locks of one bubble. Server.mu guards all of it.
 type traces struct {
-	t      *testing.T
-	seed   uint64
-	rng    *rand.Rand // of what is drawn before anything begins
-	faults *rand.Rand
-	server *server
-	lease  time.Duration // the watchdog's
-	begin  time.Time
-	lives  map[string]*life  // by their keys
-	owners map[string]*owned // by their names
-	steps  map[string]int
+	t       *testing.T
+	seed    uint64
+	rng     *rand.Rand // of what is drawn before anything begins
+	faults  *rand.Rand
+	server  *server
+	lease   time.Duration // the watchdog's
+	cluster bool          // the keys of a script must share a slot, which clients learn
+	crosses bool          // those of the script that is sent do not
+	begin   time.Time
+	lives   map[string]*life  // by their keys
+	owners  map[string]*owned // by their names
+	steps   map[string]int
 }
 
 // life is what happens to one lock: steps of the specification. Time is in nanoseconds, by the process's clock. Of the
@@ -62,10 +64,11 @@ type traces struct {
 // see: it takes a reply when Lock returns, and the answer to a renewal when the lease's end has moved.
 type life struct {
 	*traces
-	key   string
-	spec  leaseSpec
-	of    []*owned // by the clients of spec
-	notes []string
+	key      string
+	replicas int
+	spec     leaseSpec
+	of       []*owned // by the clients of spec
+	notes    []string
 }
 
 // owned is a client of the specification: one owner of a lock, which asks once.
@@ -77,6 +80,7 @@ type owned struct {
 	left    int64             // when the first release was sent
 	gain    int64             // of the server's clock since its last renewal
 	deleted bool              // its key, by somebody else
+	ending  bool              // the caller releases it
 }
 
 func newTraces(t *testing.T, seed uint64, steps map[string]int) *traces {
@@ -86,6 +90,7 @@ func newTraces(t *testing.T, seed uint64, steps map[string]int) *traces {
 		rng:    rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // A test's schedule.
 		faults: rand.New(rand.NewPCG(seed, 2)), //nolint:gosec // A test's schedule.
 	}
+	w.cluster = w.rng.IntN(4) == 0
 	w.lease = []time.Duration{300, 1000, 3000}[w.rng.IntN(3)] * time.Millisecond
 	w.server.fault, w.server.acks, w.server.seen, w.server.ran = w.fault, w.acks, w.seen, w.ran
 	return w
@@ -96,7 +101,7 @@ func (w *traces) now() int64 { return int64(time.Since(w.begin)) + 1 }
 
 // newLife begins the life of a lock. With replicas, a grant counts only when they have it.
 func (w *traces) newLife(replicas int) *life {
-	l := &life{traces: w, key: fmt.Sprintf("lock%d", len(w.lives))}
+	l := &life{traces: w, replicas: replicas, key: fmt.Sprintf("lock%d", len(w.lives))}
 	start := w.begin.Add(-1).UnixNano()
 	l.spec = leaseSpec{rises: true, specRules: &specRules{
 		micros: func(clock int64) int64 { return (start + clock) / 1000 }, renewals: 1 << 20, early: true,
@@ -148,6 +153,7 @@ func (w *traces) each(args []string, do func(o *owned)) {
 
 // seen takes a script that a client sends.
 func (w *traces) seen(script string, keys, args []string) {
+	w.crosses = w.cluster && backend.SameSlot(keys) != nil
 	switch {
 	case strings.HasSuffix(script, "_acquire"):
 		w.lives[keys[0]].asks(args)
@@ -170,11 +176,12 @@ func (l *life) asks(args []string) {
 }
 
 // renews notes a renewal that a client sends. Of the events of one instant, the renewal counts as the first. It leaves out
-// a renewal that queued until its lease had ended: nobody trusts that lease.
+// a renewal that queued until its lease had ended: nobody trusts that lease. Only a renewal that waits for replicas may
+// queue until the lease is released.
 func (l *life) renews(o *owned) {
 	l.spec.now = l.now()
 	l.explain(o)
-	queued := !l.spec.believes(o.c) && !l.spec.waits(o.c)
+	queued := (o.left == 0 || l.spec.wait) && !l.spec.believes(o.c) && !l.spec.waits(o.c)
 	if !queued && o.left != l.spec.now {
 		l.did("renew", o.c, l.spec.renew(o.c))
 	}
@@ -184,6 +191,7 @@ func (l *life) renews(o *owned) {
 // granted.
 func (l *life) leaves(o *owned) {
 	l.spec.now = l.now()
+	o.keeps()
 	if o.left == 0 {
 		o.left = l.spec.now
 	}
@@ -313,11 +321,19 @@ func (l *life) lookAt(o *owned) {
 			l.deviates(fmt.Sprintf("client %d believes in its lease", o.c))
 		}
 	case l.spec.cl[o.c].work == workNone:
+		o.keeps()
 		o.lease = nil
 		if l.spec.cl[o.c].st != specIdle {
 			l.steps["loss"]++
 			l.did("leave", o.c, l.spec.leave(o.c))
 		}
+	}
+}
+
+// keeps fails if a lease that nobody releases has ended although the server has it.
+func (o *owned) keeps() {
+	if o.lease != nil && !o.ending && o.trusted() {
+		o.life.deviates(fmt.Sprintf("client %d has lost its lease, but not the lock", o.c))
 	}
 }
 
@@ -370,6 +386,10 @@ func (l *life) took(lease *primitives.Lease) *owned {
 	defer l.server.mu.Unlock()
 	l.spec.now = l.now()
 	o := l.owners[lease.Owner()]
+	if o.life != l {
+		l.deviates("another lock has an owner of the same name")
+		return o
+	}
 	o.lease = lease
 	l.explain(o)
 	if c := &l.spec.cl[o.c]; lease.Remaining() > 0 { // The request may have queued before it was sent.
@@ -379,7 +399,8 @@ func (l *life) took(lease *primitives.Lease) *owned {
 	if !o.promised() {
 		l.spec.r.owner = o.g // The replica has acknowledged the grant, and then lost it, too.
 	}
-	l.did("reply", o.c, l.spec.reply(o.c, 0) && l.spec.cl[o.c].tok == lease.Token())
+	replied := l.spec.reply(o.c, 0) && l.spec.cl[o.c].tok == lease.Token()
+	l.did("reply", o.c, replied && (o.trusted() || !o.promised())) // Lock returns no lease that has ended.
 	l.spec.r = replica
 	l.look()
 	return o

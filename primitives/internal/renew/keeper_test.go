@@ -70,36 +70,6 @@ func TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines(t *testing.T) {
 	})
 }
 
-// TestKeeperDoesNotRenewWhatEndedInTheQueue ends leases whose renewals are due, but wait for others.
-func TestKeeperDoesNotRenewWhatEndedInTheQueue(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{latency: time.Second}
-		k := s.keeper(t)
-		var entries []*testEntry
-		for i := range 4000 {
-			time.Sleep(time.Microsecond)
-			entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))
-		}
-		for s.scripts() == 0 {
-			time.Sleep(100 * time.Millisecond)
-		}
-		var ended []string
-		for _, e := range entries[3900:] { // The youngest are renewed last.
-			require.True(t, k.End(&e.Entry))
-			ended = append(ended, e.Key)
-		}
-		time.Sleep(10 * length)
-		require.Greater(t, s.renewed(), 3900)
-		s.set(func() {
-			for _, keys := range s.sent {
-				require.NotContains(t, keys, ended[0])
-				require.NotContains(t, keys, ended[99])
-			}
-		})
-	})
-}
-
 func TestKeeperOfIdleHoldsSendsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
