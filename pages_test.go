@@ -170,6 +170,18 @@ func cellsOf(line string) []string {
 	return strings.Split(strings.ReplaceAll(line[1:len(line)-1], `\|`, ""), "|")
 }
 
+// TestPromisesAreChecked finds a row of a table of docs/guarantees.md that names no configuration of docs/spec.
+func TestPromisesAreChecked(t *testing.T) {
+	t.Parallel()
+	tables := regexp.MustCompile(`(?m)^\|[-|]+\|\n((?:\|.*\n)+)`).FindAllStringSubmatch(read(t, "docs/guarantees.md"), -1)
+	require.Len(t, tables, 3)
+	for _, rows := range tables {
+		for row := range strings.Lines(rows[1]) {
+			require.Regexp(t, `\]\(spec/\w+\.cfg\)`, row)
+		}
+	}
+}
+
 // TestReadmeIsShort counts the words of the README without code and the targets of links, and those of each cell.
 func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
