@@ -48,6 +48,8 @@ var sourced = []struct{ figure, file, code string }{
 	{"about 480 bytes", "bench/memory_test.go", "about 480 bytes"},
 	{"about 4 000 bytes", "bench/memory_test.go", "about 4 000 bytes"},
 	{"about 60 bytes", "bench/memory_test.go", "about 60 bytes"},
+	{"120 bytes for each permit in use", "bench/memory_test.go", "120 bytes for each permit in use"},
+	{"about 140 bytes", "bench/memory_test.go", "about 140 bytes"},
 }
 
 // TestFiguresHaveASource finds numbers of bytes, percents and small times on the pages of costs that no benchmark

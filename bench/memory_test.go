@@ -31,15 +31,22 @@ var unused = []struct {
 	{"about 4 000 bytes", 4000, 100, func(ctx context.Context, c *primitives.Client, name string) error {
 		return grants(ctx, c, name, 100)
 	}},
+	{"about 140 bytes", 140, 4000, func(ctx context.Context, c *primitives.Client, name string) error {
+		_, err := c.NewThrottle(name, primitives.Limit{Permits: 100_000, Interval: time.Hour}).Allow(ctx, 77_777)
+		return err
+	}},
 	{"about 60 bytes", 56, 4000, func(ctx context.Context, c *primitives.Client, name string) error {
 		_, err := c.NewSemaphore(name, nil).InitPermits(ctx, 10)
 		return err
+	}},
+	{"120 bytes for each permit in use", 120_000, 10, func(ctx context.Context, c *primitives.Client, name string) error {
+		return grants(ctx, c, name, 1000)
 	}},
 }
 
 // grants uses a rate limiter.
 func grants(ctx context.Context, c *primitives.Client, name string, n int) error {
-	rate := c.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: primitives.Rate{Permits: 100, Interval: time.Hour}})
+	rate := c.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: primitives.Rate{Permits: 1000, Interval: time.Hour}})
 	for range n {
 		if err := rate.Acquire(ctx, 1); err != nil {
 			return err
@@ -48,10 +55,14 @@ func grants(ctx context.Context, c *primitives.Client, name string, n int) error
 	return nil
 }
 
-// TestMemoryIsDocumented compares the memory of such names with the page, on the version of Redis that it names.
+// TestMemoryIsDocumented compares the memory of such names with the pages, on the version of Redis that they name.
 func TestMemoryIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../docs/operate/sizing.md")
-	require.NoError(t, err)
+	pages := ""
+	for _, name := range []string{"operate/sizing.md", "choosing.md"} {
+		page, err := os.ReadFile("../docs/" + name)
+		require.NoError(t, err)
+		pages += string(page)
+	}
 	s := servers.Start(t, servers.Redis, &servers.Options{Config: map[string]string{"slowlog-log-slower-than": "-1"}})
 	if info, err := s.Info("server"); err != nil || !strings.HasPrefix(info["redis_version"], "7.0.") {
 		t.Logf("Redis %s has other sizes: %v", info["redis_version"], err)
@@ -61,7 +72,7 @@ func TestMemoryIsDocumented(t *testing.T) {
 	client, err := goredisbackend.NewClient(conn, nil)
 	require.NoError(t, err)
 	for _, kind := range unused {
-		require.Contains(t, string(page), "| "+kind.keeps+" |")
+		require.Contains(t, pages, "| "+kind.keeps+" |")
 		require.NoError(t, kind.use(t.Context(), client, "first"), "connects, and loads the scripts")
 		before := memory(t, conn)
 		for i := range kind.names {
