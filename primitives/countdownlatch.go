@@ -113,7 +113,7 @@ func (l *CountDownLatch) validateCount(n int64) error {
 // waiters too early. A second CountDownOnce does not.
 func (l *CountDownLatch) CountDown(ctx context.Context) (left int64, err error) {
 	return extend.Call(ctx, &l.base, l.invalid, "count down", func() (int64, error) {
-		return script.LatchCountDown(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.zero.Channel)
+		return script.LatchCountDown(ctx, l.base.Insistent(), l.base.Key(), l.publish(), l.zero.Channel)
 	})
 }
 

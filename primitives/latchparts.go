@@ -37,7 +37,7 @@ func (l *CountDownLatch) CountDownOnce(ctx context.Context, partID string) (left
 	}
 	return extend.Call(ctx, &l.base, invalid, "count down", func() (int64, error) {
 		return latchLeft(script.LatchPartsCountDown(
-			ctx, l.base.Runner(), l.base.Key(), l.parts, partID, l.publish(), l.zero.Channel))
+			ctx, l.base.Insistent(), l.base.Key(), l.parts, partID, l.publish(), l.zero.Channel))
 	})
 }
 

@@ -271,7 +271,7 @@ func (j *PeriodicJob) complete(ctx context.Context, at time.Time, lease *Lease) 
 	defer cancel()
 	completed, err := extend.Call(ctx, &j.base, nil, "complete", func() (bool, error) {
 		// If the server has another holder, the release reports that.
-		return script.PeriodicComplete(ctx, j.base.Runner(), j.lock.base.Key(), j.base.Key(),
+		return script.PeriodicComplete(ctx, j.base.Insistent(), j.lock.base.Key(), j.base.Key(),
 			lease.Owner(), at.UnixMilli(), j.ttl)
 	})
 	if completed {

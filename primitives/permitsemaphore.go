@@ -268,7 +268,7 @@ func (s *PermitSemaphore) reportMismatch(have int64) {
 func (s *PermitSemaphore) Release(ctx context.Context, ids ...PermitID) error {
 	owner, invalid := ownerOf(ids)
 	return s.held(ctx, "release", invalid, func() (bool, error) {
-		return script.PermitRelease(ctx, s.base.Runner(),
+		return script.PermitRelease(ctx, s.base.Insistent(),
 			s.base.Key(), s.beside[0], owner, true, s.publish(), s.channel)
 	})
 }
@@ -283,7 +283,7 @@ func (s *PermitSemaphore) Release(ctx context.Context, ids ...PermitID) error {
 func (s *PermitSemaphore) UpdateLease(ctx context.Context, id PermitID, d time.Duration) error {
 	invalid := extend.AtLeast("d", d, time.Millisecond)
 	return s.held(ctx, "update a lease of", invalid, func() (bool, error) {
-		return script.PermitUpdate(ctx, s.base.Runner(), s.base.Key(), s.beside[0], string(id[:]), d)
+		return script.PermitUpdate(ctx, s.base.Insistent(), s.base.Key(), s.beside[0], string(id[:]), d)
 	})
 }
 

@@ -305,7 +305,7 @@ func (l *RateLimiter) TryAcquireState(ctx context.Context, n int) (RateState, er
 // no rate is set.
 func (l *RateLimiter) Release(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "release", func() (int64, error) {
-		released, err := script.RateRelease(ctx, l.base.Runner(), script.RateReleaseParams{
+		released, err := script.RateRelease(ctx, l.base.Insistent(), script.RateReleaseParams{
 			Limiter: l.base.Key(), Value: l.keys.value, OwnValue: l.keys.ownValue,
 			Permits: l.keys.permits, OwnPermits: l.keys.ownPermits,
 			Returned: int64(n), Publish: l.publish(), Changed: l.want.Channel,

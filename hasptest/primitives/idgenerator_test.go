@@ -111,8 +111,8 @@ func TestIDGeneratorSharesErrors(t *testing.T) {
 		is    error
 		next  int64
 	}{
-		{fault{before: time.Second, err: fmt.Errorf("dial: %w", backend.ErrUnavailable)}, primitives.ErrUnavailable, 1},
-		{fault{before: time.Second, broken: true}, primitives.ErrIndeterminate, blockSize + 1},
+		{fault{before: 100 * time.Millisecond, err: fmt.Errorf("dial: %w", backend.ErrUnavailable)}, primitives.ErrUnavailable, 1},
+		{fault{before: 100 * time.Millisecond, broken: true}, primitives.ErrIndeterminate, blockSize + 1},
 	} {
 		t.Run(c.is.Error(), func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/line"
 )
 
@@ -124,7 +125,7 @@ func (w *waiter) refresh(ctx context.Context) (Status, error) {
 			h.releaseInBackground(true)
 		}
 	}()
-	status, err := core.keeper.Refresh(ctx, core.calls, w.leases.kind, &h.Entry)
+	status, err := core.keeper.Refresh(dispatch.Insist(ctx), core.calls, w.leases.kind, &h.Entry)
 	panicked = false
 	if _, lost := h.Remaining(); lost == nil {
 		h.setTraced(false)

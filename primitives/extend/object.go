@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
@@ -85,6 +86,14 @@ func (o *Object) Core() *Core { return o.core }
 // script is sent, the script is not sent. If ctx ends later, the outcome is dropped. If the outcome
 // must not be lost, use a [Request].
 func (o *Object) Runner() backend.ScriptRunner { return o.core.calls }
+
+// Insistent is Runner for scripts that keep or give back what a caller has. Other scripts fail at once, with
+// [backend.ErrUnavailable], while the object's node is away: after a script was tried for at least half a second,
+// for as long as the backend tries, and no server could be reached. Then one is sent each 100 ms, and any answer of
+// the node ends that. Further tries of waiters, and requests that are sent always, need no Insistent.
+func (o *Object) Insistent() backend.ScriptRunner {
+	return dispatch.Insistent{Dispatcher: o.core.calls}
+}
 
 // Logger returns the client's logger, with the object's kind and name. It is for failures that no
 // call returns. It may block.

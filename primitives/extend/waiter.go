@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
@@ -96,7 +97,11 @@ func (w *waiter) Try(ctx context.Context) (wait.Answer, error) {
 	if w.leases != nil {
 		a = w.current()
 	}
-	answer, err := a.Try(ctx)
+	tryCtx := ctx
+	if w.refused {
+		tryCtx = dispatch.Insist(ctx)
+	}
+	answer, err := a.Try(tryCtx)
 	w.note(answer, err)
 	switch {
 	case err == nil:

@@ -25,7 +25,7 @@ type batch struct {
 	waitingCallers atomic.Int32    // callers that wait for an outcome
 	ended          atomic.Bool
 	replied        atomic.Bool // a call has a reply
-	onUnknown      func(key string)
+	dispatcher     *Dispatcher
 
 	mu            sync.Mutex
 	calls         []*Request    // nil: the call has its outcome, and may be in use again
@@ -147,6 +147,7 @@ func (b *batch) answer(place int, outcome backend.Outcome, shortage error) {
 	if c := b.take(place); c != nil {
 		c.outcome, c.Shortage = outcome, shortage
 		b.noteUnknown(place, outcome.Err)
+		b.dispatcher.noteOutcome(c, b.toSend[place], time.Since(b.began), outcome.Err)
 		if c.settle() {
 			b.callerStopsWaiting()
 		}
@@ -155,11 +156,11 @@ func (b *batch) answer(place int, outcome backend.Outcome, shortage error) {
 
 // noteUnknown reports a call whose outcome is unknown, although its caller may still wait.
 func (b *batch) noteUnknown(place int, err error) {
-	if b.onUnknown == nil || !errors.Is(err, backend.ErrIndeterminate) {
+	if b.dispatcher.OnUnknown == nil || !errors.Is(err, backend.ErrIndeterminate) {
 		return
 	}
 	if keys := b.toSend[place].Keys; len(keys) > 0 {
-		b.onUnknown(keys[0])
+		b.dispatcher.OnUnknown(keys[0])
 	}
 }
 
@@ -202,6 +203,9 @@ func (b *batch) finish(d *Dispatcher) {
 	b.end(cause, value)
 }
 
+// errNoConnection is the error of a call that was not sent within unsentTimeout.
+var errNoConnection = fmt.Errorf("%w: no connection within %s", backend.ErrUnavailable, unsentTimeout)
+
 // failUnsent fails the calls that the backend has not sent yet. It must not send them any more.
 func (b *batch) failUnsent() {
 	for place, call := range b.toSend {
@@ -209,8 +213,7 @@ func (b *batch) failUnsent() {
 		open := b.calls[place] != nil
 		b.mu.Unlock()
 		if open && call.Claim.Cancel() {
-			b.report(place, backend.Outcome{Err: fmt.Errorf(
-				"%w: no connection within %s", backend.ErrUnavailable, unsentTimeout)})
+			b.report(place, backend.Outcome{Err: errNoConnection})
 		}
 	}
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,10 @@ type Request struct {
 	// Limit is how long the caller waits for the answer at most. Zero means that only its context bounds
 	// that.
 	Limit time.Duration
+
+	// Hasty says that the caller has another answer at hand: the call is offered to the server once, and if it
+	// fails, or gets no answer within Limit, its node is away for further hasty calls.
+	Hasty bool
 
 	// Late gets the outcome if the caller has left. Nil: the outcome is dropped.
 	Late LateReceiver
@@ -81,6 +86,9 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 	if err := ctx.Err(); err != nil && !r.AlwaysSend {
 		return backend.Reply{}, err
 	}
+	if err := d.askAway(ctx, r); err != nil {
+		return backend.Reply{}, err
+	}
 	r.values, r.answered, r.claim = ctx, d.newSignal(), new(backend.Claim)
 	switch {
 	case r.leaseEnds != 0:
@@ -92,6 +100,7 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 	}
 	if ended := r.await(ctx); ended != nil {
 		if err := d.leave(r, ended); err != nil {
+			d.noteSilence(r, ended)
 			return backend.Reply{}, err
 		}
 	}
@@ -123,7 +132,7 @@ func (r *Request) await(ctx context.Context) error {
 	case <-r.answered:
 		return nil
 	case <-limit:
-		return fmt.Errorf("no answer within %s", r.Limit)
+		return fmt.Errorf("%w %s", errNoAnswer, r.Limit)
 	case <-ctx.Done():
 		if r.waitFor(r.Grace) {
 			return nil
@@ -158,7 +167,7 @@ func (d *Dispatcher) leave(r *Request, ended error) error {
 		if why := r.claim.Err(); why != nil {
 			return fmt.Errorf("%w: %w", ended, why)
 		}
-		return ended
+		return r.unanswered(ended)
 	}
 	if r.Late != nil {
 		r.Late.CallerLeft()
@@ -171,9 +180,18 @@ func (d *Dispatcher) leave(r *Request, ended error) error {
 		return nil
 	}
 	if !r.Script.Retry.Writes() {
-		return ended
+		return r.unanswered(ended)
 	}
 	return backend.Indeterminate(ended)
+}
+
+// unanswered returns the error of a call that certainly wrote nothing, and whose caller has left for the given
+// reason.
+func (r *Request) unanswered(ended error) error {
+	if errors.Is(ended, errNoAnswer) {
+		return fmt.Errorf("%w: %w", backend.ErrUnavailable, ended)
+	}
+	return ended
 }
 
 // move changes the state of r from callerWaits. It reports false if the outcome came before.

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/away"
 )
 
 const (
@@ -94,6 +95,13 @@ type Dispatcher struct {
 	// block. It is set before the first call. Nil means that nobody wants to know.
 	OnUnknown func(key string)
 
+	// OnAway is called with a key of a node that the client finds away, and with the reason. OnBack is called when
+	// it has answered. As OnUnknown, they must not block, and are set before the first call.
+	OnAway func(key string, cause error)
+	OnBack func(key string)
+
+	nodes   away.Nodes
+	fast    sync.Map      // the scripts that fail fast, by the script that is equal to each
 	signals sync.Pool     // empty channels, for requests
 	waiting chan struct{} // has a value for each call that waits for replicas
 
@@ -297,7 +305,7 @@ func (d *Dispatcher) take() (b *batch, closed bool) {
 // there is no such call. The caller holds mu.
 func (d *Dispatcher) begin(calls []*Request) *batch {
 	b := newBatch(calls)
-	b.onUnknown = d.OnUnknown
+	b.dispatcher = d
 	if len(b.calls) == 0 {
 		return nil
 	}

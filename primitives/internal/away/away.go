@@ -1,0 +1,90 @@
+// Package away notes which nodes cannot be reached. While a node is away, a call to it fails at once
+// with the error of the calls before, instead of trying for as long as they did. Now and then one call is
+// sent all the same: the probe. Any answer of the node ends that.
+package away
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// probeInterval is how long after a failure the next probe is sent.
+	probeInterval = 100 * time.Millisecond
+
+	// probeTimeout is how long after a probe without an outcome the next one is sent. A silent server keeps
+	// the callers of few probes waiting, and an answer that is lost delays the end of the absence by no more.
+	probeTimeout = time.Second
+)
+
+// Calls are the calls to a node that fail together.
+type Calls struct {
+	Node string
+
+	// Hasty says that their callers have another answer at hand. For them a node is away earlier than for
+	// callers that can only wait.
+	Hasty bool
+}
+
+// Nodes are the nodes that are away for a client. The zero value is ready: no node is away. It is safe for
+// concurrent use.
+type Nodes struct {
+	count atomic.Int32 // of absences
+
+	mu       sync.Mutex
+	absences map[Calls]absence
+}
+
+type absence struct {
+	cause   error
+	probeAt time.Time // when the next call is sent
+}
+
+// None reports whether no node is away. It costs one atomic load.
+func (n *Nodes) None() bool { return n.count.Load() == 0 }
+
+// Ask returns an error if a call fails at once. Otherwise it is sent: as a probe, if its node is away.
+func (n *Nodes) Ask(calls Calls) (probe bool, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	a, away := n.absences[calls]
+	if !away {
+		return false, nil
+	}
+	if wait := time.Until(a.probeAt); wait > 0 {
+		return false, fmt.Errorf("not sent, as a call before found the server away: %w", a.cause)
+	}
+	a.probeAt = time.Now().Add(probeTimeout)
+	n.absences[calls] = a
+	return true, nil
+}
+
+// Failed notes that a call has found its node away, for the reason cause. Unless begins is true, it
+// changes nothing if the node was not away before. Failed reports whether an absence begins.
+func (n *Nodes) Failed(calls Calls, cause error, begins bool) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, away := n.absences[calls]
+	if !away && !begins {
+		return false
+	}
+	if n.absences == nil {
+		n.absences = make(map[Calls]absence)
+	}
+	n.absences[calls] = absence{cause, time.Now().Add(probeInterval)}
+	n.count.Store(int32(len(n.absences))) //nolint:gosec // There are few nodes.
+	return !away
+}
+
+// Answered notes an answer of a node, which ends its absence. It reports whether there was one.
+func (n *Nodes) Answered(node string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before := len(n.absences)
+	delete(n.absences, Calls{Node: node})
+	delete(n.absences, Calls{Node: node, Hasty: true})
+	n.count.Store(int32(len(n.absences))) //nolint:gosec // There are few nodes.
+	return len(n.absences) < before
+}

@@ -1,0 +1,104 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/away"
+)
+
+// patience is how long a call must have been tried, at least, before its failure lets other calls fail at
+// once. So a server that is down for a shorter time fails none that the backend keeps trying.
+const patience = 500 * time.Millisecond
+
+// errNoAnswer is wrapped by the error of a caller that has waited for its request's Limit.
+var errNoAnswer = errors.New("no answer within")
+
+// insists is the key of a context whose calls are sent in any case.
+type insists struct{}
+
+// Insist returns a context whose calls are sent even if their node is away: those that keep or give back
+// what a caller has, and the further tries of a waiter.
+func Insist(ctx context.Context) context.Context { return context.WithValue(ctx, insists{}, true) }
+
+// Insistent runs calls as the Dispatcher does, with [Insist].
+type Insistent struct{ *Dispatcher }
+
+// Run implements [backend.ScriptRunner].
+func (i Insistent) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	return i.Dispatcher.Run(Insist(ctx), script, keys, args)
+}
+
+// askAway returns an error if r fails at once, since its node is away. It lets r fail fast if r is hasty, or a
+// probe: the callers after it shall not wait for it.
+func (d *Dispatcher) askAway(ctx context.Context, r *Request) error {
+	probe := false
+	if !d.nodes.None() && !r.AlwaysSend && !r.Contained && ctx.Value(insists{}) == nil {
+		var err error
+		if probe, err = d.nodes.Ask(away.Calls{Node: d.nodeOf(r.Keys), Hasty: r.Hasty}); err != nil {
+			return err
+		}
+	}
+	if (probe || r.Hasty) && !r.Script.FailFast {
+		r.Script = d.failFast(r.Script)
+	}
+	return nil
+}
+
+// failFast returns a script that is equal to s, but fails fast. It keeps it for the next call.
+func (d *Dispatcher) failFast(s *backend.Script) *backend.Script {
+	if known, ok := d.fast.Load(s); ok {
+		return known.(*backend.Script) //nolint:forcetypeassert // It has nothing else.
+	}
+	fast := *s
+	fast.FailFast = true
+	known, _ := d.fast.LoadOrStore(s, &fast)
+	return known.(*backend.Script) //nolint:forcetypeassert // As above.
+}
+
+// noteOutcome notes what the outcome of a call says about its node. Only a failed dial says that the node is
+// away: no error reply of a server, and no call whose caller has left.
+func (d *Dispatcher) noteOutcome(r *Request, call backend.Call, tried time.Duration, err error) {
+	switch {
+	case err == nil, errors.Is(err, backend.ErrReply), errors.As(err, new(*backend.ServerError)):
+		if !d.nodes.None() && d.nodes.Answered(d.nodeOf(call.Keys)) && d.OnBack != nil {
+			d.OnBack(call.Keys[0])
+		}
+	case r.state.Load() == callerWaits && unreached(call, err):
+		d.noteAway(call.Keys, r.Hasty, err, r.Hasty || tried >= patience)
+	}
+}
+
+// unreached reports whether err, which is no reply, means that a call has reached no server: it is certainly not
+// executed, and was neither withdrawn nor queued for a connection all the time.
+func unreached(call backend.Call, err error) bool {
+	return errors.Is(err, backend.ErrUnavailable) && (call.Script.Retry.Writes() || !call.Claim.Begun()) &&
+		!errors.Is(err, context.Canceled) && !errors.Is(err, errNoConnection)
+}
+
+// noteSilence notes that a hasty call got no answer within its Limit.
+func (d *Dispatcher) noteSilence(r *Request, why error) {
+	if r.Hasty && errors.Is(why, errNoAnswer) {
+		d.noteAway(r.Keys, true, fmt.Errorf("%w: %w", backend.ErrUnavailable, why), true)
+	}
+}
+
+func (d *Dispatcher) noteAway(keys []string, hasty bool, cause error, begins bool) {
+	first := d.nodes.Failed(away.Calls{Node: d.nodeOf(keys), Hasty: hasty}, cause, begins)
+	if first && d.OnAway != nil {
+		d.OnAway(keys[0], cause)
+	}
+}
+
+// nodeOf returns the node of a call with these keys.
+func (d *Dispatcher) nodeOf(keys []string) string {
+	if d.locator == nil || len(keys) == 0 {
+		return ""
+	}
+	return d.locator.NodeOf(keys[0])
+}
