@@ -107,6 +107,7 @@ type Client struct {
 	pendingPermits pendingPermits
 	idBlocks       idBlocks
 	adders         openAdders
+	localLimits    localLimits
 	kinds          sync.Map // the leaseKinds of its objects, by their scripts
 }
 

@@ -16,8 +16,9 @@ import (
 // rateAttempt is one attempt to acquire permits of a rate limiter, which may create the limiter.
 type rateAttempt struct {
 	*RateLimiter
-	n     int
-	grant []byte
+	n      int
+	grant  []byte
+	runner backend.ScriptRunner
 
 	least, most int // needs of the client's parked waiters
 }
@@ -31,7 +32,7 @@ func newRateAttempt(l *RateLimiter, n int) *rateAttempt {
 	grant[0] = grantID
 	_, _ = rand.Read(grant[1:])                                // It never fails.
 	grant = binary.LittleEndian.AppendUint32(grant, uint32(n)) //nolint:gosec // It is in range.
-	return &rateAttempt{RateLimiter: l, n: n, grant: grant}
+	return &rateAttempt{RateLimiter: l, n: n, grant: grant, runner: l.base.Runner()}
 }
 
 // others notes the needs of the client's parked waiters. It is a [extend.WaitSpec].Others.
@@ -50,7 +51,7 @@ func (a *rateAttempt) Try(ctx context.Context) (extend.Answer, error) {
 // send asks for the permits. The answer has no more than spare free permits that were used before, and after a grant
 // says when least permits are free; 0: nobody needs them.
 func (a *rateAttempt) send(ctx context.Context, least, spare int) (script.RateAcquireResult, error) {
-	result, err := script.RateAcquire(ctx, a.base.Runner(), script.RateAcquireParams{
+	result, err := script.RateAcquire(ctx, a.runner, script.RateAcquireParams{
 		Limiter: a.base.Key(), Value: a.keys.value, OwnValue: a.keys.ownValue,
 		Permits: a.keys.permits, OwnPermits: a.keys.ownPermits,
 		Wanted: int64(a.n), Grant: a.grant, Least: int64(least), Spare: int64(spare),

@@ -67,6 +67,15 @@ type RateLimiterOptions struct {
 	// name, and keep it.
 	Update bool
 
+	// Unavailable says what TryAcquire and TryAcquireState do while the server is away: [Refuse], [Admit] or
+	// [LocalShare]. It is for services that rather decide by themselves than wait. LocalShare needs Rate. Zero
+	// means that they return the error after the adapter has tried for its RefusedFor. It changes no
+	// other method.
+	Unavailable Fallback
+
+	// Timeout is how long a call with Unavailable waits for the server's answer. Zero means 1 s.
+	Timeout time.Duration
+
 	_ struct{}
 }
 
@@ -133,6 +142,9 @@ type RateLimiter struct {
 	want   extend.WaitSpec // of one permit
 	rate   Rate            // of a limiter that Acquire creates; no permits: it creates none
 
+	unavailable Fallback
+	timeout     time.Duration
+
 	update  bool        // the rate replaces another rate
 	applied atomic.Bool // it has
 }
@@ -166,7 +178,27 @@ func (c *Client) NewRateLimiter(name string, opts *RateLimiterOptions) *RateLimi
 	} else if opts != nil && opts.Update {
 		l.reject(&FieldError{Field: "Update", Problem: "Rate is not set"})
 	}
+	if opts != nil {
+		l.unavailable, l.timeout = opts.Unavailable, opts.Timeout
+		l.reject(l.unavailable.validate(l.timeout))
+		if l.unavailable > 0 && l.rate == (Rate{}) {
+			l.reject(&FieldError{Field: "Unavailable", Problem: "LocalShare needs a Rate"})
+		}
+	}
 	return l
+}
+
+// runner returns the runner of calls that may fall back.
+func (l *RateLimiter) runner() backend.ScriptRunner { return l.unavailable.runner(&l.base, l.timeout) }
+
+// fallBack decides a call for n permits that has ended with err, if the server has not.
+func (l *RateLimiter) fallBack(ctx context.Context, n int, err error) (local bool, _ error) {
+	rate := localRate{l.rate.Interval / time.Duration(max(1, l.rate.Permits)), l.rate.Permits}
+	local, retryIn, err := l.unavailable.decide(ctx, l.client, &l.base, rate, n, err)
+	if retryIn > 0 {
+		err = &RateLimitError{RetryIn: retryIn}
+	}
+	return local, err
 }
 
 // validate returns a [*FieldError] for a rate that cannot be set.
@@ -210,12 +242,14 @@ func (l *RateLimiter) setRate(ctx context.Context, rate Rate, create, change boo
 		invalid = rate.validate()
 	}
 	return extend.Call(ctx, &l.base, invalid, "set the rate of", func() (bool, error) {
-		return l.sendRate(ctx, rate, create, change)
+		return l.sendRate(ctx, l.base.Runner(), rate, create, change)
 	})
 }
 
-func (l *RateLimiter) sendRate(ctx context.Context, rate Rate, create, change bool) (bool, error) {
-	return script.RateSet(ctx, l.base.Runner(), script.RateSetParams{
+func (l *RateLimiter) sendRate(
+	ctx context.Context, r backend.ScriptRunner, rate Rate, create, change bool,
+) (bool, error) {
+	return script.RateSet(ctx, r, script.RateSetParams{
 		Limiter: l.base.Key(), Value: l.keys.value, OwnValue: l.keys.ownValue,
 		Permits: l.keys.permits, OwnPermits: l.keys.ownPermits,
 		Rate: int64(rate.Permits), Interval: rate.Interval, Own: rate.Mode == RatePerClient, Alive: rate.KeepAlive,
@@ -225,11 +259,11 @@ func (l *RateLimiter) sendRate(ctx context.Context, rate Rate, create, change bo
 
 // Rate returns the limiter's rate, or [ErrNoRate] if none is set.
 func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (Rate, error) { return l.readRate(ctx) })
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (Rate, error) { return l.readRate(ctx, l.base.Runner()) })
 }
 
-func (l *RateLimiter) readRate(ctx context.Context) (Rate, error) {
-	found, err := script.RateConfig(ctx, l.base.Runner(), l.base.Key())
+func (l *RateLimiter) readRate(ctx context.Context, r backend.ScriptRunner) (Rate, error) {
+	found, err := script.RateConfig(ctx, r, l.base.Key())
 	switch {
 	case errors.Is(err, backend.ErrReply):
 		return Rate{}, fmt.Errorf("%w: %w", backend.ErrNotANumber, err)
@@ -266,10 +300,14 @@ func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
 // the same as for Acquire.
 func (l *RateLimiter) TryAcquire(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
-		if err := l.applyRate(ctx); err != nil {
-			return struct{}{}, err
+		err := l.applyRate(ctx)
+		if err == nil {
+			a := newRateAttempt(l, n)
+			a.runner = l.runner()
+			err = l.base.TryAcquire(ctx, errTooFewPermits, (*rateTry)(a))
 		}
-		return struct{}{}, l.base.TryAcquire(ctx, errTooFewPermits, (*rateTry)(newRateAttempt(l, n)))
+		_, err = l.fallBack(ctx, n, err)
+		return struct{}{}, err
 	})
 	return err
 }
@@ -282,6 +320,9 @@ type RateState struct {
 	// RetryIn is the time until as many permits as were acquired are free, if no client acquires or
 	// releases permits before. Zero means that they are free now.
 	RetryIn time.Duration
+
+	// Local says that the server has not decided, and that the option Unavailable has. Then Free and RetryIn are 0.
+	Local bool
 }
 
 // TryAcquireState is TryAcquire that also returns which permits are free after the grant, in the same round
@@ -289,11 +330,13 @@ type RateState struct {
 // state is zero, and a [*RateLimitError] says when there will be enough permits.
 func (l *RateLimiter) TryAcquireState(ctx context.Context, n int) (RateState, error) {
 	return extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (RateState, error) {
-		if err := l.applyRate(ctx); err != nil {
-			return RateState{}, err
-		}
 		a := &rateStateTry{rateAttempt: newRateAttempt(l, n)}
-		err := l.base.TryAcquire(ctx, errTooFewPermits, a)
+		a.runner = l.runner()
+		err := l.applyRate(ctx)
+		if err == nil {
+			err = l.base.TryAcquire(ctx, errTooFewPermits, a)
+		}
+		a.state.Local, err = l.fallBack(ctx, n, err)
 		return a.state, err
 	})
 }

@@ -22,9 +22,9 @@ func (l *RateLimiter) applyRate(ctx context.Context) error {
 	if !l.update || l.applied.Load() {
 		return nil
 	}
-	have, err := l.readRate(ctx)
+	have, err := l.readRate(ctx, l.runner())
 	if have.KeepAlive = l.rate.KeepAlive; err == nil && have != l.rate {
-		_, err = l.sendRate(ctx, l.rate, false, true)
+		_, err = l.sendRate(ctx, l.runner(), l.rate, false, true)
 	}
 	if err != nil && !errors.Is(err, ErrNoRate) { // The acquire creates a missing limiter.
 		return err

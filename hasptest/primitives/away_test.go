@@ -24,6 +24,7 @@ type dialing struct {
 	*embedded.Backend
 
 	down    atomic.Bool
+	silent  atomic.Bool  // it does not answer
 	patient atomic.Int32 // calls for the lock busy that may be offered again
 }
 
@@ -74,6 +75,10 @@ func (d *dialing) dial(ctx context.Context, c backend.Call) error {
 	}
 	if !c.Claim.Begin() {
 		return fmt.Errorf("%w: %w", backend.ErrUnavailable, context.Canceled)
+	}
+	if d.silent.Load() {
+		<-ctx.Done()
+		return backend.Indeterminate(ctx.Err())
 	}
 	return nil
 }

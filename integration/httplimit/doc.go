@@ -2,7 +2,7 @@
 // service. It is a net/http handler over [primitives.RateLimiter]:
 //
 //	limit, err := httplimit.New(client, "api", primitives.Rate{Permits: 100, Interval: time.Minute},
-//		&httplimit.Options{Key: httplimit.RemoteIP, Unavailable: httplimit.Admit})
+//		&httplimit.Options{Key: httplimit.RemoteIP, Unavailable: primitives.Admit})
 //	if err != nil {
 //		return err
 //	}
@@ -18,8 +18,8 @@
 //
 //   - RateLimit-Policy, to each response: "api";q=100;w=60 is 100 requests in 60 seconds. If the interval is
 //     not in whole seconds, w is missing: the draft knows no fractions.
-//   - RateLimit, to each response of which the server has decided: "api";r=42 says that 42 more requests are
-//     admitted now, and "api";r=0;t=7 that none is, for the next 7 seconds.
+//   - RateLimit, to each refusal, and to each other response about which the server has decided: "api";r=42 says
+//     that 42 more requests are admitted now, and "api";r=0;t=7 that none is, for the next 7 seconds.
 //
 // A refused request gets status 429, Retry-After in seconds, rounded up, and the draft's problem type
 // quota-exceeded as application/problem+json.
@@ -30,8 +30,10 @@
 //
 // # Failures
 //
-// While the server of the limiters is away, nothing can be counted. [Options.Unavailable] says what then happens
-// to requests, and has no default. It concerns each request of which the limiter decides nothing: no server can be
-// reached, it does not answer within [Options.Timeout], its answer is lost, or the key has data of another program.
-// [Options.OnError] receives these errors. After a lost answer the request may have used a permit.
+// While the server of the limiters is away, [Options.Unavailable] says what happens to requests, and has no default.
+// A request waits for the server's answer for [Options.Timeout] at most. After one that got none, the next ones do not
+// wait: [primitives.Fallback] has the details. After a lost answer the request may have used a permit.
+//
+// For a request about which nothing is decided otherwise, as if the limiter's key has data of another program,
+// [Options.OnError] receives the error. With Admit such a request is served, otherwise it gets status 503.
 package httplimit

@@ -20,7 +20,7 @@ func ExampleNew() {
 	}
 	limit, err := httplimit.New(client, "api", primitives.Rate{Permits: 1, Interval: time.Hour}, &httplimit.Options{
 		Key:         httplimit.RemoteIP,
-		Unavailable: httplimit.Admit,
+		Unavailable: primitives.Admit,
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -9,34 +9,22 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// defaultTimeout is the default of [Options.Timeout].
-const defaultTimeout = time.Second
-
-// Fallback says what happens to a request of which the limiter decides nothing.
-type Fallback int
-
-const (
-	// Admit serves the request, without a RateLimit field: during an outage nothing is limited.
-	Admit Fallback = iota + 1
-
-	// Refuse answers with status 503, and Retry-After 1: during an outage nothing is served.
-	Refuse
-)
-
 // Options configure a [Limit]. Unavailable must be set. The zero value of each other field means its default.
 type Options struct {
 	// Key returns the key of a request: requests with the same key share the permits of one limiter. A key
 	// is any text. The client of the service may choose it. Nil means that all requests have the same key.
 	Key func(r *http.Request) string
 
-	// Unavailable says what happens to requests while the server is away: [Admit] or [Refuse]. It has no
-	// default.
-	Unavailable Fallback
+	// Unavailable says what happens to requests while the server of the limiters is away. With
+	// [primitives.Refuse] they get status 503, and Retry-After 1. With [primitives.Admit] they are served. With
+	// [primitives.LocalShare] this process limits them by itself. It has no default.
+	Unavailable primitives.Fallback
 
 	// Timeout is how long a request waits for the server's answer. Zero means 1 s.
 	Timeout time.Duration
 
-	// OnError receives the error of each request of which the limiter decided nothing. It may be called by
+	// OnError receives the error of each request about which nothing was decided: the server is away and
+	// Unavailable is Refuse, or the limiter's key has data of another program, for example. It may be called by
 	// many goroutines at once. Nil ignores these errors.
 	OnError func(r *http.Request, err error)
 
@@ -66,15 +54,13 @@ type Limit struct {
 //
 // New returns a [*primitives.FieldError] if Unavailable is not set, or if another argument or option is invalid.
 func New(client *primitives.Client, name string, rate primitives.Rate, opts *Options) (*Limit, error) {
-	l := &Limit{client: client, name: name, limiter: primitives.RateLimiterOptions{Rate: rate}}
+	l := &Limit{client: client, name: name}
 	if opts != nil {
 		l.opts = *opts
 	}
+	l.limiter = primitives.RateLimiterOptions{Rate: rate, Unavailable: l.opts.Unavailable, Timeout: l.opts.Timeout}
 	if err := l.validate(); err != nil {
 		return nil, err
-	}
-	if l.opts.Timeout == 0 {
-		l.opts.Timeout = defaultTimeout
 	}
 	l.field = stringItem(name)
 	l.policy = l.field + policyParameters(rate)
@@ -84,10 +70,8 @@ func New(client *primitives.Client, name string, rate primitives.Rate, opts *Opt
 
 func (l *Limit) validate() error {
 	switch {
-	case l.opts.Unavailable != Admit && l.opts.Unavailable != Refuse:
-		return &primitives.FieldError{Field: "Unavailable", Problem: "must be set, to Admit or Refuse"}
-	case l.opts.Timeout < 0:
-		return &primitives.FieldError{Field: "Timeout", Problem: l.opts.Timeout.String() + " is negative"}
+	case l.opts.Unavailable == 0:
+		return &primitives.FieldError{Field: "Unavailable", Problem: "must be set: Refuse, Admit or a LocalShare"}
 	case l.name == "":
 		return &primitives.FieldError{Field: "name", Problem: "must not be empty"}
 	case !printable(l.name):
@@ -118,6 +102,8 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 		state, err := l.acquire(r)
 		var refused *primitives.RateLimitError
 		switch {
+		case err == nil && state.Local:
+			next.ServeHTTP(w, r)
 		case err == nil:
 			w.Header().Add("RateLimit", l.field+stateParameters(state))
 			next.ServeHTTP(w, r)
@@ -133,21 +119,19 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 
 // acquire takes a permit for a request.
 func (l *Limit) acquire(r *http.Request) (primitives.RateState, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), l.opts.Timeout)
-	defer cancel()
 	key := ""
 	if l.opts.Key != nil {
 		key = l.opts.Key(r)
 	}
-	return l.client.NewRateLimiter(l.limiterName(key), &l.limiter).TryAcquireState(ctx, 1)
+	return l.client.NewRateLimiter(l.limiterName(key), &l.limiter).TryAcquireState(r.Context(), 1)
 }
 
-// fallBack answers a request of which the limiter decided nothing.
+// fallBack answers a request about which neither the server nor the limiter's Fallback has decided.
 func (l *Limit) fallBack(w http.ResponseWriter, r *http.Request, next http.Handler, err error) {
 	if l.opts.OnError != nil {
 		l.opts.OnError(r, err)
 	}
-	if l.opts.Unavailable == Admit {
+	if l.opts.Unavailable == primitives.Admit {
 		next.ServeHTTP(w, r)
 		return
 	}

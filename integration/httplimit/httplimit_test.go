@@ -32,7 +32,7 @@ func newHandler(t *testing.T, client *primitives.Client, opts httplimit.Options)
 	t.Helper()
 	opts.Key = byUser
 	if opts.Unavailable == 0 {
-		opts.Unavailable = httplimit.Refuse
+		opts.Unavailable = primitives.Refuse
 	}
 	limit, err := httplimit.New(client, "api", twoAMinute, &opts)
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func limited(
 	t *testing.T, client *primitives.Client, name string, rate primitives.Rate, next http.Handler,
 ) http.Handler {
 	t.Helper()
-	limit, err := httplimit.New(client, name, rate, &httplimit.Options{Unavailable: httplimit.Refuse})
+	limit, err := httplimit.New(client, name, rate, &httplimit.Options{Unavailable: primitives.Refuse})
 	require.NoError(t, err)
 	return limit.Handler(next)
 }
@@ -198,7 +198,7 @@ func TestNameIsEscapedInFields(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	client := hasptest.New(t).Client(nil)
-	refuse := &httplimit.Options{Unavailable: httplimit.Refuse, Key: byUser}
+	refuse := &httplimit.Options{Unavailable: primitives.Refuse, Key: byUser}
 	for _, c := range []struct {
 		field, name string
 		rate        primitives.Rate
@@ -207,7 +207,7 @@ func TestNewRefuses(t *testing.T) {
 		{"Unavailable", "api", twoAMinute, nil},
 		{"Unavailable", "api", twoAMinute, &httplimit.Options{Key: byUser}},
 		{"Unavailable", "api", twoAMinute, &httplimit.Options{Unavailable: 3}},
-		{"Timeout", "api", twoAMinute, &httplimit.Options{Unavailable: httplimit.Admit, Timeout: -1}},
+		{"Timeout", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.Admit, Timeout: -1}},
 		{"name", "", twoAMinute, refuse},
 		{"name", "café", twoAMinute, refuse},
 		{"name", "a\nb", twoAMinute, refuse},

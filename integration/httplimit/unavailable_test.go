@@ -2,6 +2,7 @@ package httplimit_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -25,7 +26,7 @@ func TestAdmitsWithoutServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		var failures recorder
-		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: httplimit.Admit, OnError: failures.record})
+		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: primitives.Admit, OnError: failures.record})
 		s.Away(3 * time.Second)
 		for range twoAMinute.Permits + 1 {
 			r := ask(t.Context(), h, "ann")
@@ -33,8 +34,7 @@ func TestAdmitsWithoutServer(t *testing.T) {
 			requireField(t, r, "RateLimit-Policy", `"api";q=2;w=60`)
 			requireField(t, r, "RateLimit")
 		}
-		require.Len(t, failures.errs, twoAMinute.Permits+1)
-		require.ErrorIs(t, failures.errs[0], primitives.ErrUnavailable)
+		require.Empty(t, failures.errs)
 
 		time.Sleep(4 * time.Second)
 		requireField(t, ask(t.Context(), h, "ann"), "RateLimit", `"api";r=1`)
@@ -45,16 +45,39 @@ func TestRefusesWithoutServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := hasptest.New(t)
-		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: httplimit.Refuse})
+		var failures recorder
+		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: primitives.Refuse, OnError: failures.record})
 		s.Away(3 * time.Second)
 		r := ask(t.Context(), h, "ann")
 		require.Equal(t, http.StatusServiceUnavailable, r.StatusCode)
 		requireField(t, r, "Retry-After", "1")
 		requireField(t, r, "RateLimit")
 		requireField(t, r, "Content-Type", "application/problem+json")
+		require.Len(t, failures.errs, 1)
+		require.ErrorIs(t, failures.errs[0], primitives.ErrUnavailable)
 
 		time.Sleep(4 * time.Second)
 		require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "ann").StatusCode)
+	})
+}
+
+func TestLimitsLocallyWithoutServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: primitives.LocalShare(0.5)}) // one a minute
+		s.Away(time.Hour)
+		for range 3 {
+			admitted := ask(t.Context(), h, "ann")
+			require.Equal(t, http.StatusNoContent, admitted.StatusCode)
+			requireField(t, admitted, "RateLimit")
+			time.Sleep(20 * time.Second)
+			refused := ask(t.Context(), h, "ann")
+			require.Equal(t, http.StatusTooManyRequests, refused.StatusCode)
+			requireField(t, refused, "Retry-After", "40")
+			require.Equal(t, http.StatusNoContent, ask(t.Context(), h, fmt.Sprint("bob", time.Now())).StatusCode)
+			time.Sleep(40 * time.Second)
+		}
 	})
 }
 
@@ -111,7 +134,7 @@ func TestWaitsForTheServerNoLongerThanTimeout(t *testing.T) {
 				client, err := primitives.New(silent{hasptest.New(t).Backend()}, nil)
 				require.NoError(t, err)
 				defer func() { require.NoError(t, client.Close(context.Background())) }()
-				h := newHandler(t, client, httplimit.Options{Unavailable: httplimit.Admit, Timeout: set})
+				h := newHandler(t, client, httplimit.Options{Unavailable: primitives.Admit, Timeout: set})
 				began := time.Now()
 				require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "ann").StatusCode)
 				require.Equal(t, want, time.Since(began))
@@ -125,7 +148,7 @@ func TestRequestThatHasEnded(t *testing.T) {
 	t.Parallel()
 	var failures recorder
 	h := newHandler(t, hasptest.New(t).Client(nil),
-		httplimit.Options{Unavailable: httplimit.Admit, OnError: failures.record})
+		httplimit.Options{Unavailable: primitives.Admit, OnError: failures.record})
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	require.Equal(t, http.StatusServiceUnavailable, ask(ctx, h, "ann").StatusCode)

@@ -95,6 +95,15 @@ func (o *Object) Insistent() backend.ScriptRunner {
 	return dispatch.Insistent{Dispatcher: o.core.calls}
 }
 
+// Hasty is Runner for scripts whose callers have another answer at hand if the server gives none. They are
+// offered to the server once, and wait for the answer for timeout at most. After a failure, or without an answer in
+// time, the object's node is away for all such scripts: they fail at once with [backend.ErrUnavailable], as with
+// [Object.Insistent] the others do. Without an answer, and without an error of ctx, a script that may have been
+// executed fails with [backend.ErrIndeterminate].
+func (o *Object) Hasty(timeout time.Duration) backend.ScriptRunner {
+	return dispatch.Hasty{Dispatcher: o.core.calls, Limit: timeout}
+}
+
 // Logger returns the client's logger, with the object's kind and name. It is for failures that no
 // call returns. It may block.
 func (o *Object) Logger() *zap.Logger { return o.core.opts.Logger.With(o.fields()...) }

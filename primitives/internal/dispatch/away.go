@@ -34,6 +34,19 @@ func (i Insistent) Run(
 	return i.Dispatcher.Run(Insist(ctx), script, keys, args)
 }
 
+// Hasty runs calls whose callers have another answer at hand: see [Request.Hasty].
+type Hasty struct {
+	*Dispatcher
+	Limit time.Duration
+}
+
+// Run implements [backend.ScriptRunner].
+func (h Hasty) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	return h.Do(ctx, &Request{Script: script, Keys: keys, Args: args, Hasty: true, Limit: h.Limit})
+}
+
 // askAway returns an error if r fails at once, since its node is away. It lets r fail fast if r is hasty, or a
 // probe: the callers after it shall not wait for it.
 func (d *Dispatcher) askAway(ctx context.Context, r *Request) error {

@@ -1,0 +1,159 @@
+package primitives_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// tenAMinute returns the options of a limiter of ten permits a minute.
+func tenAMinute(unavailable primitives.Fallback) *primitives.RateLimiterOptions {
+	return &primitives.RateLimiterOptions{
+		Rate: primitives.Rate{Permits: 10, Interval: time.Minute}, Unavailable: unavailable,
+	}
+}
+
+// acquire returns the state after a TryAcquire, its error, and how long it takes.
+func acquire(c *primitives.Client, name string, opts *primitives.RateLimiterOptions) (
+	primitives.RateState, time.Duration, error,
+) {
+	began := time.Now()
+	state, err := c.NewRateLimiter(name, opts).TryAcquireState(context.Background(), 1)
+	return state, time.Since(began), err
+}
+
+// TestFallbacks has a server that refuses connections, and one that is silent: only the first call waits for that, and
+// the server decides again as soon as it has answered one.
+func TestFallbacks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fall   primitives.Fallback
+		silent bool
+		first  time.Duration
+		target error // of the first call
+		next   error
+	}{
+		"RefuseRefused": {primitives.Refuse, false, 0, primitives.ErrUnavailable, primitives.ErrUnavailable},
+		"RefuseSilent":  {primitives.Refuse, true, time.Second, primitives.ErrIndeterminate, primitives.ErrUnavailable},
+		"AdmitRefused":  {primitives.Admit, false, 0, nil, nil},
+		"AdmitSilent":   {primitives.Admit, true, time.Second, nil, nil},
+		"LocalRefused":  {primitives.LocalShare(0.5), false, 0, nil, nil},
+		"LocalSilent":   {primitives.LocalShare(0.5), true, time.Second, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				link := newDialing(t, embedded.NewServer())
+				client, opts := link.client(t, nil), tenAMinute(c.fall)
+				state, _, err := acquire(client, "x", opts)
+				require.NoError(t, err)
+				require.Equal(t, primitives.RateState{Free: 9}, state)
+
+				link.down.Store(!c.silent)
+				link.silent.Store(c.silent)
+				state, took, err := acquire(client, "x", opts)
+				require.ErrorIs(t, err, c.target)
+				require.Equal(t, c.first, took)
+				require.Equal(t, err == nil, state.Local)
+				for range 3 {
+					state, took, err = acquire(client, "x", opts)
+					require.ErrorIs(t, err, c.next)
+					require.Zero(t, took)
+					require.Equal(t, err == nil, state.Local)
+				}
+
+				link.down.Store(false)
+				link.silent.Store(false)
+				time.Sleep(100 * time.Millisecond)
+				state, _, err = acquire(client, "x", opts)
+				require.NoError(t, err)
+				require.False(t, state.Local)
+			})
+		})
+	}
+}
+
+// TestLocalShare has 5 permits a minute: a burst of 5, and then one in 12 seconds. The server's answer ends the local
+// limit.
+func TestLocalShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		link := newDialing(t, embedded.NewServer())
+		client, opts := link.client(t, nil), tenAMinute(primitives.LocalShare(0.5))
+		limiter := client.NewRateLimiter("x", opts)
+		requireRetryIn := func(n int, want time.Duration) {
+			t.Helper()
+			var refused *primitives.RateLimitError
+			require.ErrorAs(t, limiter.TryAcquire(t.Context(), n), &refused)
+			require.Equal(t, want, refused.RetryIn)
+		}
+		link.down.Store(true)
+		for range 2 {
+			require.NoError(t, limiter.TryAcquire(t.Context(), 5))
+			requireRetryIn(1, 12*time.Second)
+			requireRetryIn(5, time.Minute)
+			requireRetryIn(6, time.Minute)
+			time.Sleep(12 * time.Second)
+			require.NoError(t, limiter.TryAcquire(t.Context(), 1))
+			requireRetryIn(1, 12*time.Second)
+			_, _, err := acquire(client, "another", opts)
+			require.NoError(t, err)
+			link.down.Store(false)
+			time.Sleep(2 * time.Minute)
+			require.NoError(t, limiter.TryAcquire(t.Context(), 1))
+			link.down.Store(true)
+		}
+		small := client.NewRateLimiter("small", tenAMinute(primitives.LocalShare(0.01)))
+		require.NoError(t, small.TryAcquire(t.Context(), 1), "at least one")
+		require.ErrorIs(t, small.TryAcquire(t.Context(), 1), primitives.ErrNotAcquired)
+		for i := range 5000 { // No more limits are remembered than that.
+			_, _, err := acquire(client, fmt.Sprint(i), opts)
+			require.NoError(t, err)
+		}
+		require.NoError(t, small.TryAcquire(t.Context(), 1))
+	})
+}
+
+// TestFallbackKeepsErrors: of callers that leave, of data of another program, of options.
+func TestFallbackKeepsErrors(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := embedded.NewServer()
+		link := newDialing(t, s)
+		client := link.client(t, nil)
+		_, err := s.Do("SET", "x", "text")
+		require.NoError(t, err)
+		_, _, err = acquire(client, "x", tenAMinute(primitives.Admit))
+		require.ErrorIs(t, err, primitives.ErrConflict)
+
+		link.silent.Store(true)
+		ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer leave()
+		require.ErrorIs(t, client.NewRateLimiter("y", tenAMinute(primitives.Admit)).TryAcquire(ctx, 1),
+			context.DeadlineExceeded)
+
+		update := tenAMinute(primitives.Admit)
+		update.Update = true
+		update.Timeout = 3 * time.Second
+		state, took, err := acquire(client, "y", update)
+		require.NoError(t, err)
+		require.True(t, state.Local)
+		require.Equal(t, 3*time.Second, took)
+
+		for _, opts := range []*primitives.RateLimiterOptions{
+			tenAMinute(primitives.LocalShare(0)), tenAMinute(primitives.LocalShare(-1)),
+			tenAMinute(primitives.LocalShare(1.5)), tenAMinute(-3),
+			{Unavailable: primitives.LocalShare(1)}, {Timeout: -1},
+		} {
+			_, _, err := acquire(client, "y", opts)
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package primitives
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
+)
+
+// Fallback says what a call of a limiter does if its server does not decide: no server can be reached, none
+// that accepts writes, or the answer is lost or does not come in time. It is [Refuse], [Admit], or a
+// [LocalShare]. Other errors, such as [ErrConflict], are returned with each of them.
+//
+// A call with a Fallback is sent once, and waits for the answer for its option Timeout at most. If it fails, the
+// next calls of the client to the same server, in a cluster to the same node, are not sent, and fall back at
+// once, until an answer has come. One call each 100 ms is sent all the same, or one a second while it gets no answer.
+// The client's Logger receives when that begins and ends.
+type Fallback float64
+
+const (
+	// Refuse returns the error, which wraps [ErrUnavailable], or [ErrIndeterminate] if the call may have been
+	// executed.
+	Refuse Fallback = -1
+
+	// Admit grants the call, so nothing is limited.
+	Admit Fallback = -2
+)
+
+// LocalShare limits calls within this client, to a share of the rate and of the burst: more than 0, at most
+// 1, such as 1.0 divided by the number of processes. It grants at least one permit at a time, and refuses calls
+// for more permits than its burst. It remembers some thousand names, those that were last used.
+func LocalShare(share float64) Fallback {
+	if share > 0 && share <= 1 {
+		return Fallback(share)
+	}
+	return Fallback(math.NaN())
+}
+
+// defaultTimeout is how long a call with a Fallback waits for the server's answer by default.
+const defaultTimeout = time.Second
+
+// validate returns a [*FieldError] for a Fallback or a Timeout that is invalid.
+func (f Fallback) validate(timeout time.Duration) error {
+	if f != 0 && f != Refuse && f != Admit && !(f > 0 && f <= 1) {
+		return &FieldError{Field: "Unavailable", Problem: "is neither Refuse, Admit nor a LocalShare of at most 1"}
+	}
+	if timeout < 0 {
+		return &FieldError{Field: "Timeout", Problem: timeout.String() + " is negative"}
+	}
+	return nil
+}
+
+// runner returns the runner of a call with this Fallback; without one, the object's runner.
+func (f Fallback) runner(o *extend.Object, timeout time.Duration) backend.ScriptRunner {
+	if f == 0 {
+		return o.Runner()
+	}
+	if timeout == 0 {
+		timeout = defaultTimeout
+	}
+	return o.Hasty(timeout)
+}
+
+// decide decides a call for n permits that has ended with err, if the server has not decided: then local is true. A
+// refusal says when to try again.
+func (f Fallback) decide(
+	ctx context.Context, c *Client, o *extend.Object, rate localRate, n int, err error,
+) (local bool, retryIn time.Duration, _ error) {
+	if err == nil {
+		c.localLimits.forget(o)
+	}
+	if f == 0 || f == Refuse || err == nil || ctx.Err() != nil || !undecided(err) {
+		return false, 0, err
+	}
+	if f == Admit {
+		return true, 0, nil
+	}
+	return true, c.localLimits.take(o, rate.share(float64(f)), n), nil
+}
+
+// undecided reports whether err means that a server has decided nothing, or that its decision is not known.
+func undecided(err error) bool {
+	var server *backend.ServerError
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrIndeterminate) ||
+		errors.As(err, &server) && backend.RefusesWrites(server.Code)
+}
+
+// localRate is a rate with a burst.
+type localRate struct {
+	each  time.Duration // the time that frees one permit
+	burst int
+}
+
+// share returns a share of r.
+func (r localRate) share(share float64) localRate {
+	each := min(float64(r.each)/share, float64(math.MaxInt64/2))
+	return localRate{time.Duration(each), max(1, int(float64(r.burst)*share))}
+}
