@@ -106,7 +106,7 @@ func TestLocalShare(t *testing.T) {
 			_, _, err := acquire(client, "another", opts)
 			require.NoError(t, err)
 			link.down.Store(false)
-			time.Sleep(2 * time.Minute)
+			time.Sleep(200 * time.Millisecond)
 			require.NoError(t, limiter.TryAcquire(t.Context(), 1))
 			link.down.Store(true)
 		}
