@@ -26,7 +26,7 @@
 //	|-- exclusive      declarations: what a primitive promises, its model, its operations,
 //	|-- fairlock       and the few cases that are its alone; lock is what those of locks share
 //	|-- ...
-//	|-- adder          cases and properties of its own: it is not declared
+//	|-- adder          cases of its own: it is not declared
 //	|-- engine         what follows from a declaration; these are declared in its terms
 //	|-- history        records what went on side by side, and asks whether a model explains it
 //	|

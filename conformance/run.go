@@ -100,7 +100,6 @@ func Run(t *testing.T, h *Harness, some ...Part) (report Report) {
 	}
 	if slices.Contains(some, PartProperties) && h.Bubble != nil {
 		report = report.and(runEach(t, h, "Properties", Primitives(), engine.Subject.Properties))
-		report = report.and(runOne(t, h, "AdderProperties", adder.Properties))
 	}
 	if slices.Contains(some, PartHistories) {
 		report = report.and(runEach(t, h, "Histories", Primitives(), engine.Subject.Histories))

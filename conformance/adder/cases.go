@@ -26,7 +26,7 @@ being restored counts itself.`,
 	"Adder.Wire": `The channel, the requests and the keys are Redisson's.`,
 }
 
-// Cases are those of adders. Sums that overlap with other calls are judged by Properties.
+// Cases are those of adders. TestAdderStress of hasptest/primitives judges sums that overlap with other calls.
 func Cases() []harness.Case {
 	return []harness.Case{
 		newCase("SumsOverClients", "Sum", sumsOverClients, counts),
