@@ -22,10 +22,10 @@ func batchCases() []harness.Case {
 		of("B1", "BatchSendsOnce", batchSendsOnce, harness.Batches, harness.Faults),
 		of("B1", "BatchHeedsContext", batchHeedsContext, harness.Batches),
 		of("W1", "WaitReturnsTheReply", waitReturnsTheReply, harness.ReplicaWaiter),
-		of("W1", "WaitGoesOncePerNode", waitGoesOncePerNode, harness.ReplicaWaiter, harness.Record),
+		of("W1", "WaitGoesOncePerNode", waitGoesOncePerNode, harness.ReplicaWaiter, harness.Faults),
 		of("W1", "WaitKeepsTheReplyOfALostWait", waitKeepsTheReply, harness.ReplicaWaiter, harness.Faults),
 		of("W1", "WaitSendsOnce", waitSendsOnce, harness.ReplicaWaiter, harness.Faults),
-		of("W2", "WaitFollowsACallSentAgain", waitFollowsACallSentAgain, harness.ReplicaWaiter, harness.Record),
+		of("W2", "WaitFollowsACallSentAgain", waitFollowsACallSentAgain, harness.ReplicaWaiter, harness.Faults),
 		of("W2", "WaitReportsAsKnown", reportsAsKnown(waiting), harness.ReplicaWaiter),
 		of("L1", "NodeOfNamesTheOwner", nodeOfNamesTheOwner, harness.Cluster),
 		of("B2", "WithdrawnCallIsNotSentAgain", withdrawnCallIsNotSentAgain, harness.Batches),
@@ -203,22 +203,20 @@ func waitSendsOnce(ctx context.Context, e *harness.Env) {
 }
 
 // waits runs calls that wait, and returns the commands that run scripts on the key of the first, and their WAITs.
-func waits(ctx context.Context, e *harness.Env, b backend.ReplicaWaiter, calls []backend.Call) (sent [][]string) {
-	stop := must.Get(e.Record(ctx))
-	err := must.Catch(func() { wantSuccess(ctx, waiter{b, 97, 21 * time.Millisecond}, calls) })
-	all := must.Get(stop())
-	must.Do(err)
-	return slices.DeleteFunc(all, func(words []string) bool {
+func waits(ctx context.Context, in *harness.Instance, calls []backend.Call) (sent [][]string) {
+	stop := in.Link.Record()
+	wantSuccess(ctx, waiter{as[backend.ReplicaWaiter](in), 97, 21 * time.Millisecond}, calls)
+	return slices.DeleteFunc(stop(), func(words []string) bool {
 		return !harness.RunsScript(words, calls[0].Keys[0]) && !(harness.IsCommand(words, "WAIT") && words[1] == "97")
 	})
 }
 
 func waitGoesOncePerNode(ctx context.Context, e *harness.Env) {
-	b, calls := as[backend.ReplicaWaiter](e.Open(ctx)), spread(e, 20)
+	in, calls := e.Open(ctx), spread(e, 20)
 	nodes := len(must.Get(e.Primaries(ctx, "PING")))
 	// A backend may have to learn which node has which keys.
 	harness.Eventually(ctx, "a batch with one WAIT for each node", func() bool {
-		n := len(slices.DeleteFunc(waits(ctx, e, b, calls), runs(calls[0].Keys[0])))
+		n := len(slices.DeleteFunc(waits(ctx, in, calls), runs(calls[0].Keys[0])))
 		must.Not(n < 1 || n > nodes, "a batch for up to %d nodes had %d WAITs", nodes, n)
 		return true
 	})
@@ -226,7 +224,7 @@ func waitGoesOncePerNode(ctx context.Context, e *harness.Env) {
 
 // waitFollowsACallSentAgain runs a script that no node knows.
 func waitFollowsACallSentAgain(ctx context.Context, e *harness.Env) {
-	sent := waits(ctx, e, as[backend.ReplicaWaiter](e.Open(ctx)), spread(e, 1))
+	sent := waits(ctx, e.Open(ctx), spread(e, 1))
 	must.Not(len(sent) < 3 || !harness.IsCommand(sent[len(sent)-1], "WAIT"), "sent %q, with no WAIT at the end", sent)
 }
 

@@ -22,7 +22,7 @@ func sendCases() []harness.Case {
 		alone(of("R2", "LoadsAgainAfterFlush", loadsAfterFlush)),
 		alone(of("R2", "LoadsAgainAfterRestart", loadsAfterRestart, harness.Restart)),
 		alone(of("R2", "LoadsWhileTheSlotMoves", loadsWhileMoving, harness.Migrate)),
-		of("R2", "NeverSendsEval", neverSendsEval, harness.Record),
+		of("R2", "NeverSendsEval", neverSendsEval, harness.Faults),
 		of("R2", "GivesUpLoading", givesUpLoading),
 		of("R10", "SendsAPlainCommand", sendsAPlainCommand),
 		of("R3", "LostReplySendsOnce", lostReplySendsOnce, harness.Faults),
@@ -125,12 +125,12 @@ func loadsWhileMoving(ctx context.Context, e *harness.Env) {
 }
 
 func neverSendsEval(ctx context.Context, e *harness.Env) {
-	b, script, key := e.Backend(ctx), e.Incr(backend.RetryNever), e.Key("n")
-	stop := must.Get(e.Record(ctx))
+	in, script, key := e.Open(ctx), e.Incr(backend.RetryNever), e.Key("n")
+	stop := in.Link.Record()
 	for range 2 {
-		must.Do(run(ctx, b, script, key))
+		must.Do(run(ctx, in.Backend, script, key))
 	}
-	sent := harness.Matching(must.Get(stop()), key)
+	sent := harness.Matching(stop(), key)
 	must.Not(len(sent) == 0, "no EVALSHA was seen")
 	for _, words := range sent {
 		must.Not(!harness.IsCommand(words, "EVALSHA"), "sent %s, want EVALSHA", words[0])

@@ -19,7 +19,6 @@ import (
 var (
 	link   = []harness.Need{harness.Faults}
 	pubsub = []harness.Need{harness.PubSub}
-	record = []harness.Need{harness.Record}
 )
 
 // Cases implements [Subject]: what follows from the declaration, and the special cases.
@@ -33,7 +32,7 @@ func (p *Primitive[S, I, O]) Cases() []harness.Case {
 		cases = append(cases, p.newCase("Life Counts", "Life", nil, p.lives))
 	}
 	if p.Hold == nil || p.hasLeases() {
-		cases = append(cases, p.newCase("RoundTrip Waiting", "TakesOneRoundTrip", record, p.takesOneRoundTrip))
+		cases = append(cases, p.newCase("RoundTrip Waiting", "TakesOneRoundTrip", link, p.takesOneRoundTrip))
 	}
 	if p.Ready != nil {
 		cases = append(cases,
@@ -203,7 +202,7 @@ func livesFor(d time.Duration) func(time.Duration, error) {
 // takesOneRoundTrip counts the commands that calls send when their scripts are loaded: one each. Each lease is
 // released, so all that waits for one gets it.
 func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.Env) {
-	c, _ := NewClient(ctx, e, nil)
+	c, in := NewClient(ctx, e, nil)
 	name, calls := e.Key("object"), 0
 	all := func() {
 		calls = 0
@@ -220,9 +219,9 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 		}
 	}
 	all()
-	stop := must.Get(e.Record(ctx))
+	stop := in.Link.Record()
 	all()
-	sent := harness.Matching(must.Get(stop()), e.Tag)
+	sent := harness.Matching(stop(), e.Tag)
 	must.Not(len(sent) != calls, "%d calls took %d commands: %q", calls, len(sent), sent)
 }
 

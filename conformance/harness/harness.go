@@ -38,10 +38,6 @@ type Harness struct {
 	// that the server is a cluster, which the backends take for one server.
 	Faults, NoClient, OneEndpoint bool
 
-	// Record collects the commands that clients send to any node, from its return to the call of
-	// stop, without those that scripts run. MONITOR can do it.
-	Record func(ctx context.Context) (stop func() ([][]string, error), err error)
-
 	// Restart kills the server and starts it again, with the data that it had, if keep is true, or
 	// without. Scripts are gone either way. It returns when the server answers.
 	Restart func(ctx context.Context, keep bool) error
@@ -129,6 +125,9 @@ type Link interface {
 	// LoseReply does as CutReply, but its connection stays open, and silent to the client from
 	// then on. What the client sends on it still reaches the server.
 	LoseReply(match func(words []string) bool) <-chan struct{}
+
+	// Record collects the commands that reach a server, word by word, from its return to the call of stop.
+	Record() (stop func() [][]string)
 }
 
 // Validate reports a required field that is missing.

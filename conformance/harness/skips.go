@@ -17,7 +17,6 @@ const (
 	SkipNoDebug         = "the server does not allow DEBUG"
 	SkipFixedRoles      = "the roles of servers are not the suite's to change"
 	SkipNoFaults        = "the harness cannot disturb connections"
-	SkipNoRecord        = "the harness cannot record commands"
 	SkipNoRestart       = "the harness cannot restart the server"
 	SkipNoPause         = "the harness cannot stop the server"
 	SkipNoFailOver      = "the harness cannot fail over"
@@ -45,7 +44,6 @@ var (
 		_, err := h.Do(context.Background(), "", "DEBUG", "HELP")
 		return err == nil
 	})
-	Record     = needs(SkipNoRecord, func(h *Harness) bool { return h.Record != nil })
 	Restart    = needs(SkipNoRestart, func(h *Harness) bool { return h.Restart != nil })
 	Pause      = needs(SkipNoPause, func(h *Harness) bool { return h.Pause != nil })
 	FailOver   = needs(SkipNoFailOver, func(h *Harness) bool { return h.FailOver != nil })

@@ -13,9 +13,9 @@ import (
 
 // longCases and doubleCases are of one kind of number alone.
 func longCases() []harness.Case {
-	record := []harness.Need{harness.Record}
+	link := []harness.Need{harness.Faults}
 	return []harness.Case{
-		harness.NewCase(Promises, "AtomicLongPlainCommands", "Atomic.RoundTrip", record, plainCommands),
+		harness.NewCase(Promises, "AtomicLongPlainCommands", "Atomic.RoundTrip", link, plainCommands),
 	}
 }
 
@@ -28,13 +28,13 @@ func doubleCases() []harness.Case {
 
 // plainCommands looks at what is sent where there is a command.
 func plainCommands(ctx context.Context, e *harness.Env) {
-	c, _ := engine.NewClient(ctx, e, nil)
+	c, in := engine.NewClient(ctx, e, nil)
 	n := c.NewAtomicLong(e.Key("long"))
 	must.Get(n.Load(ctx))
-	stop := must.Get(e.Record(ctx))
+	stop := in.Link.Record()
 	must.Get(n.Load(ctx))
 	must.Get(n.Add(ctx, 1))
-	sent := harness.Matching(must.Get(stop()), e.Tag)
+	sent := harness.Matching(stop(), e.Tag)
 	must.Not(len(sent) != 2 || !harness.IsCommand(sent[0], "GET") || !harness.IsCommand(sent[1], "INCRBY"),
 		"sent %q, want GET and INCRBY", sent)
 }

@@ -1,8 +1,5 @@
 package servers
 
-// MonitorWords reads a line of MONITOR.
-var MonitorWords = monitorWords
-
 // ErrPortTaken lets tests see why a start is tried again.
 var ErrPortTaken = errPortTaken
 

@@ -35,10 +35,7 @@ func Harness(tb TB, kind Kind, open Open) *harness.Harness {
 		Capabilities: backend.Capabilities{PubSub: true},
 		ListsClients: true,
 		Faults:       true,
-		Record: func(context.Context) (stop func() ([][]string, error), err error) {
-			return Record(server)
-		},
-		Restart: func(_ context.Context, keep bool) error { return server.Restart(Data(keep)) },
+		Restart:      func(_ context.Context, keep bool) error { return server.Restart(Data(keep)) },
 	}
 	if pauseSignal != nil {
 		h.Pause = func(context.Context, string) (resume func() error, err error) {

@@ -68,7 +68,6 @@ func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
 		ListsClients:     true,
 		OneEndpoint:      c.OneEndpoint,
 		Faults:           true,
-		Record:           t.record,
 		Restart:          func(_ context.Context, keep bool) error { return t.restart(servers.Data(keep)) },
 		Pause:            t.pause,
 	}
@@ -166,14 +165,4 @@ func (t *Target) migrate(_ context.Context, key string) (func(context.Context) e
 		return nil, err
 	}
 	return func(context.Context) error { return errors.Join(m.MoveKeys(), m.Finish()) }, nil
-}
-
-// record collects what clients send to all primaries.
-func (t *Target) record(context.Context) (func() ([][]string, error), error) {
-	// Replicas show what their primary sends them.
-	nodes, err := t.primaries()
-	if err != nil {
-		return nil, err
-	}
-	return servers.Record(nodes...)
 }

@@ -46,7 +46,6 @@ func TestEmbedded(t *testing.T) { //nolint:paralleltest // See above.
 		harness.SkipNoFailOver,
 		harness.SkipNoIsolate,
 		harness.SkipNoMigrate,
-		harness.SkipNoRecord,
 		harness.SkipNoRestart,
 		harness.SkipNoPause,
 		harness.SkipNoClientList,

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
@@ -140,14 +139,16 @@ func (p *Proxy) aim(f *fault) <-chan struct{} {
 	return f.hit
 }
 
-// admit counts a request that is about to be forwarded, and returns its fault, which no other request gets.
+// admit records a request that is about to be forwarded, and returns its fault, which no other request gets.
 func (p *Proxy) admit(words []string) *fault {
 	if len(words) == 0 {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.counts[strings.ToUpper(words[0])]++
+	if p.record != nil {
+		p.record(words)
+	}
 	i := slices.IndexFunc(p.faults, func(f *fault) bool { return f.match(words) })
 	if i < 0 {
 		return nil

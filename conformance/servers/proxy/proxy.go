@@ -20,7 +20,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -48,7 +47,7 @@ type Proxy struct {
 	refused bool
 	delay   time.Duration
 	faults  []*fault
-	counts  map[string]int
+	record  func(words []string) // gets each request that is forwarded; nil: nobody asks
 	err     error
 }
 
@@ -76,7 +75,6 @@ func New(config *tls.Config) *Proxy {
 		tls:     config,
 		links:   map[*link]struct{}{},
 		changed: make(chan struct{}),
-		counts:  map[string]int{},
 	}
 }
 
@@ -248,12 +246,17 @@ func (p *Proxy) Close() error {
 	return p.err
 }
 
-// Count returns how many requests for these commands were forwarded, in all.
-func (p *Proxy) Count(commands ...string) (n int) {
+// Record collects the requests that are forwarded, word by word, from its return to the call of stop. It collects for
+// the last caller only.
+func (p *Proxy) Record() (stop func() [][]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, name := range commands {
-		n += p.counts[strings.ToUpper(name)]
+	var all [][]string
+	p.record = func(words []string) { all = append(all, words) }
+	return func() [][]string {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.record = nil
+		return all
 	}
-	return n
 }
