@@ -94,67 +94,6 @@ func closesAtOnce(t *testing.T, refusal string) {
 	})
 }
 
-// waitCommands are what scripts of a mutex call, by which somebody waits and is granted it.
-var waitCommands = []string{
-	"time", "exists", "get", "set", "del", "pttl", "pexpire", "publish", "zadd", "zrange", "zrank", "zmscore", "zremrangebyrank",
-	"hset", "hmget", "hdel",
-}
-
-// TestMutexThatMayNotWait waits for a mutex as a user whose ACL lacks a command. It gets the mutex or an error,
-// and others get it after it. Where only the beats were refused, it waited for ever, without its place.
-func TestMutexThatMayNotWait(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
-		allowed, refused := client(t, s.Addr()), 0
-		for _, denied := range waitCommands {
-			if err := waitWithout(t, s, allowed, denied); err != nil {
-				refused++
-				require.ErrorContains(t, err, "ACL SETUSER <user> +"+denied)
-			}
-		}
-		require.Greater(t, refused, len(waitCommands)/2)
-	})
-}
-
-// waitWithout makes a user wait who may not call a command, until the holder leaves or the server refuses.
-func waitWithout(t *testing.T, s *servers.Server, allowed *primitives.Client, denied string) error {
-	t.Helper()
-	name := "mutex " + denied
-	held, err := allowed.NewMutex(name, nil).Lock(t.Context())
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	got := make(chan error, 1)
-	waiter := restricted(t, s, denied).NewMutex(name, &primitives.LockOptions{Lease: 4 * time.Second})
-	go func() {
-		lease, err := waiter.Lock(ctx)
-		if err == nil {
-			_ = lease.Release(ctx)
-		}
-		got <- err
-	}()
-	select {
-	case err = <-got:
-		require.NoError(t, held.Release(t.Context()))
-	case <-time.After(2 * time.Second): // Two beats.
-		require.NoError(t, held.Release(t.Context()))
-		err = <-got
-	}
-	require.NotErrorIs(t, err, context.DeadlineExceeded, denied)
-	next, failed := allowed.NewMutex(name, nil).Lock(ctx)
-	require.NoError(t, failed, denied)
-	require.NoError(t, next.Release(ctx))
-	return err
-}
-
-// restricted returns a client of a user who may do everything but call one command.
-func restricted(t *testing.T, s *servers.Server, denied string) *primitives.Client {
-	t.Helper()
-	cells.Text(t, s, "ACL", "SETUSER", denied, "on", ">pw", "~*", "&*", "+@all", "-"+denied)
-	c := cells.At(s.Addr())
-	c.User, c.Password, c.RESP2 = denied, "pw", true
-	return cells.Named("Rueidis").Primitives(t, c, nil)
-}
-
 // TestAcquireWithoutMemory: a full server refuses an acquire, and nothing is left. It would not, if the script's first
 // write were the PEXPIRE of a lock that is not there.
 func TestAcquireWithoutMemory(t *testing.T) {
