@@ -26,11 +26,11 @@ func TestReleaseRightsAreAskedOnce(t *testing.T) {
 			at := cells.At(s.Addr())
 			at.User, at.Password = "app", "secret"
 			b, refused := cells.Named("GoRedis").Backend(t, at), map[bool]int{}
-			for _, name := range []string{"lock", "described", "spin", "fair", "mutex", "read", "write", "time", "arrival"} {
-				rights := lockerOfKind(cells.Over(t, b, nil), name).(object).Rights() //nolint:forcetypeassert // All are.
+			for name, o := range lockers(cells.Over(t, b, nil), "app:x") {
+				rights := o.Rights()
 				for i, rule := range rights {
 					for _, before := range []bool{true, false} {
-						l := lockerOfKind(cells.Over(t, b, nil), name)
+						l, _ := lockerOf(lockers(cells.Over(t, b, nil), "app:x")[name])
 						do(t, s, "FLUSHALL")
 						allow(t, s, base, rights...)
 						if !before {
@@ -49,30 +49,6 @@ func TestReleaseRightsAreAskedOnce(t *testing.T) {
 			require.Greater(t, refused[false], 30)
 		})
 	}
-}
-
-// lockerOfKind returns an object of one of the kinds of objects.
-func lockerOfKind(c *primitives.Client, kind string) locker {
-	rw := c.NewReadWriteLock("app:x", nil)
-	switch kind {
-	case "described":
-		return c.NewLock("app:x", &primitives.LockOptions{Metadata: "text"})
-	case "spin":
-		return c.NewSpinLock("app:x", nil)
-	case "fair":
-		return c.NewFairLock("app:x", nil)
-	case "mutex":
-		return c.NewMutex("app:x", nil)
-	case "read":
-		return rw.ReadLock()
-	case "write":
-		return rw.WriteLock()
-	case "time":
-		return slot{c.NewCountingSemaphore("app:x", 1, nil)}
-	case "arrival":
-		return slot{c.NewCountingSemaphore("app:x", 1, &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})}
-	}
-	return c.NewLock("app:x", nil)
 }
 
 // without acquires and releases l without a permission, before or after the client has asked for it, and reports
