@@ -12,68 +12,24 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// cases returns the cases that do not follow from the declaration.
+// cases returns the cases that do not follow from the declaration. Refresh sends the script of renewals:
+// TestCountingSemaphoreRefresh and others of hasptest/primitives judge what it does for its holder.
 func (o order) cases(promises map[string]string, name string) []harness.Case {
 	of := func(what, part string, run func(ctx context.Context, e *harness.Env)) harness.Case {
 		return harness.NewCase(promises, name+what, name+"."+part, nil, run)
 	}
-	all := []harness.Case{
-		of("Refreshes", "Refresh", o.refreshes),
-		of("RefreshReportsTheDropped", "Refresh", o.refreshOfTheDropped),
+	if !o.queues() {
+		return nil
 	}
-	if o.queues() {
-		all = append(all,
-			of("TryAcquirePassesNobody", "Waiting", o.passesNobody),
-			of("GoesOnWithoutItsCounter", "Waiting", o.goesOnWithoutItsCounter),
-		)
+	return []harness.Case{
+		of("TryAcquirePassesNobody", "Waiting", o.passesNobody),
+		of("GoesOnWithoutItsCounter", "Waiting", o.goesOnWithoutItsCounter),
 	}
-	return all
 }
 
 // lasting asks for leases that are not renewed, and that last longer than any case.
 func lasting(limit int64) lock.In {
 	return lock.In{Op: lock.Acquire, Fixed: time.Hour, Limit: limit}
-}
-
-// scoreOf returns when the hold of a lease ends on the server.
-func scoreOf(ctx context.Context, e *harness.Env, name string, lease *primitives.Lease) int64 {
-	return lock.Whole(must.Get(e.Command(ctx, "ZSCORE", name, lease.Owner()).Text()))
-}
-
-// refreshes extends a lease, on the server and for its holder.
-func (o order) refreshes(ctx context.Context, e *harness.Env) {
-	name := e.Key("object")
-	s := o.of(engine.Clients(ctx, e, 1)[0], name, lasting(2))
-	lease, other := must.Get(s.TryAcquire(ctx)), must.Get(s.TryAcquire(ctx))
-	for range 3 {
-		before, others := scoreOf(ctx, e, name, lease), scoreOf(ctx, e, name, other)
-		time.Sleep(50 * time.Millisecond)
-		asked, rest := time.Now(), lease.Remaining()
-		must.Do(s.Refresh(ctx, lease))
-		again := lease.Remaining()
-		must.Not(scoreOf(ctx, e, name, lease) < before+50, "the server has not extended it")
-		must.Not(again <= rest-time.Since(asked)+40*time.Millisecond, "its holder had %v, and has %v", rest, again)
-		must.Not(scoreOf(ctx, e, name, other) != others, "another lease was extended")
-	}
-	must.Do(lease.Release(ctx))
-	must.Wrap(s.Refresh(ctx, lease), primitives.ErrNotHeld, primitives.ErrReleased)
-	must.Not(!e.Command(ctx, "ZSCORE", name, lease.Owner()).IsNil(), "a released lease is back")
-	must.Do(other.Release(ctx))
-}
-
-// refreshOfTheDropped refreshes holds that the server has dropped.
-func (o order) refreshOfTheDropped(ctx context.Context, e *harness.Env) {
-	name := e.Key("object")
-	s := o.of(engine.Clients(ctx, e, 1)[0], name, lasting(1))
-	lease := must.Get(s.TryAcquire(ctx))
-	e.Command(ctx, "ZADD", name, "1", lease.Owner()) // Its hold ended long ago, and is still there.
-	must.Wrap(s.Refresh(ctx, lease), primitives.ErrNotHeld, primitives.ErrLost)
-	must.Wrap(lease.Err(), primitives.ErrLost)
-	next := must.Get(s.TryAcquire(ctx))
-	e.Command(ctx, "DEL", name)
-	e.Command(ctx, "RPUSH", name, "no semaphore")
-	must.Wrap(s.Refresh(ctx, next), primitives.ErrNotHeld, primitives.ErrLost, primitives.ErrConflict)
-	must.Wrap(next.Err(), primitives.ErrLost)
 }
 
 // passesNobody tries while there is room, and another owner waits for it.

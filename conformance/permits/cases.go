@@ -18,7 +18,6 @@ func cases() []harness.Case {
 	}
 	return []harness.Case{
 		of("IDsAreReleasedTogether", "IDs", releasedTogether),
-		of("ExpiredIDIsRefused", "IDs", expiredIsRefused),
 		of("HoldIsWhole", "IDs", holdIsWhole),
 		of("LeasesEndWithTheCount", "Counts", endTogether),
 		of("ForgottenLeasesAreVoid", "Limit", forgottenAreVoid),
@@ -57,23 +56,6 @@ func releasedTogether(ctx context.Context, e *harness.Env) {
 	must.Wrap(leases[0].Release(ctx), primitives.ErrNotHeld, primitives.ErrLost)
 	must.Do(leases[2].Release(ctx))
 	must.Return("AvailablePermits", 3)(all[0].AvailablePermits(ctx))
-}
-
-// expiredIsRefused lets a lease end: its permit is free, and is neither released nor given another lease.
-func expiredIsRefused(ctx context.Context, e *harness.Env) {
-	all, leases := full(ctx, e, 2, 1)
-	id := primitives.PermitIDs(leases[0])[0]
-	must.Do(all[1].UpdateLease(ctx, id, time.Hour))
-	left := must.Get(all[1].Remaining(ctx, id))
-	must.Not(left <= time.Hour-harness.Patience || left > time.Hour, "%v remain, want about an hour", left)
-	must.Do(all[1].UpdateLease(ctx, id, time.Millisecond))
-	harness.Eventually(ctx, "the end of the lease", func() bool { return must.Get(all[1].AvailablePermits(ctx)) == 1 })
-	must.Return("Remaining", time.Duration(0))(all[1].Remaining(ctx, id))
-	must.Wrap(all[1].UpdateLease(ctx, id, time.Hour), primitives.ErrNotHeld)
-	must.Wrap(all[1].Release(ctx, id), primitives.ErrNotHeld)
-	must.Wrap(leases[0].Release(ctx), primitives.ErrNotHeld, primitives.ErrLost)
-	must.Return("AvailablePermits", 1)(all[1].AvailablePermits(ctx))
-	must.Return("TotalPermits", 1)(all[1].TotalPermits(ctx))
 }
 
 // holdIsWhole releases one of the three permits of a hold: the holder loses the other two, which come back.

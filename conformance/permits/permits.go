@@ -154,13 +154,13 @@ func draw(op Op, n ...int64) func(engine.Params[Permits]) In {
 	}
 }
 
-// drawHeld draws a holder or nobody, and a lease that is longer than any other.
+// drawHeld draws a holder, one whose lease has ended, or nobody, and a lease that is longer than any other.
 func drawHeld(op Op) func(engine.Params[Permits]) In {
 	return func(d engine.Params[Permits]) In {
 		in := In{Op: op, Owner: unknown, Lease: time.Hour + time.Duration(d.Which)*time.Minute}
-		for i, owner := range holders(d.Now) {
-			if single := len(owner) == idSize; i <= d.Which/2 && (single || op == Return) {
-				in.Owner = owner
+		for i, h := range d.Now.V.Ended.And(d.Now.V.Held.All()...).All() {
+			if single := len(h.owner) == idSize; i <= d.Which/2 && (single || op == Return) {
+				in.Owner = h.owner
 			}
 		}
 		return in

@@ -3,14 +3,11 @@
 package readwrite
 
 import (
-	"context"
 	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/engine"
-	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/lock"
-	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -41,9 +38,6 @@ at the name, a key for each reader's lease, the message 0 after the last reader 
 		{Name: "Lock", Weight: 3, Generate: acquires, Acquire: lock.Call(sideOf, lock.Locker.Lock), Waits: true, Refuses: short},
 		{Name: "ForceUnlock", Weight: 1, Generate: draw(lock.Force), Call: lock.Maker(sideOf).Query},
 		{Name: "Remaining", Weight: 3, Generate: draw(lock.Remaining), Call: lock.Maker(sideOf).Query},
-	}
-	p.Special = []harness.Case{
-		harness.NewCase(p.Promises, "ReadWriteLockWriterStaysAsAReader", "ReadWriteLock.Reenter", nil, stays),
 	}
 	return p
 }
@@ -97,20 +91,4 @@ func sideOf(c *primitives.Client, name string, in lock.In) lock.Locker {
 		return l.ReadLock()
 	}
 	return l.WriteLock()
-}
-
-// stays has a writer acquire the read lock and release the write lock: then another reader joins, and no writer.
-func stays(ctx context.Context, e *harness.Env) {
-	clients := engine.Clients(ctx, e, 2)
-	as := func(i int, s lock.Side) lock.Locker { return sideOf(clients[i], e.Key("object"), lock.In{Side: s}) }
-	writes := must.Get(as(0, lock.Write).TryLock(ctx))
-	reads := must.Get(as(0, lock.Read).TryLock(writes.Reenter(ctx)))
-	joins := must.Start(func() { must.Do(must.Get(as(1, lock.Read).Lock(ctx)).Release(ctx)) })
-	harness.NotYet("another reader", joins)
-	must.Do(writes.Release(ctx))
-	harness.Finish("another reader", joins)
-	must.Refuse[*primitives.Lease]("writing", primitives.ErrNotAcquired)(as(1, lock.Write).TryLock(ctx))
-	must.Refuse[*primitives.Lease]("an upgrade", primitives.ErrUpgrade)(as(0, lock.Write).TryLock(reads.Reenter(ctx)))
-	must.Do(reads.Release(ctx))
-	must.Do(must.Get(as(1, lock.Write).TryLock(ctx)).Release(ctx))
 }

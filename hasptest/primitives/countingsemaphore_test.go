@@ -152,6 +152,13 @@ func TestCountingSemaphoreRefreshFails(t *testing.T) {
 		lease = acquired(t, sem)
 		require.NoError(t, lease.Release(t.Context()))
 		require.ErrorIs(t, sem.Refresh(t.Context(), lease), primitives.ErrReleased)
+		require.Zero(t, s.holding(), "it is not back")
+
+		lease = acquired(t, sem)
+		s.lose("x")
+		s.do("RPUSH", "x", "no semaphore")
+		require.ErrorIs(t, sem.Refresh(t.Context(), lease), primitives.ErrConflict)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 	})
 }
 
