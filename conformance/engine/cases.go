@@ -35,10 +35,7 @@ func (p *Primitive[S, I, O]) Cases() []harness.Case {
 		cases = append(cases, p.newCase("RoundTrip Waiting", "TakesOneRoundTrip", link, p.takesOneRoundTrip))
 	}
 	if p.Ready != nil {
-		cases = append(cases,
-			p.newCase("Wire", "UnderAPrefix", pubsub, p.prefixes),
-			p.newCase("Waiting", "WakesAWaiter", pubsub, p.wakes),
-		)
+		cases = append(cases, p.newCase("Waiting", "WakesAWaiter", pubsub, p.wakes))
 	}
 	if p.hasLeases() {
 		cases = append(cases, p.leaseCases()...)
@@ -223,17 +220,6 @@ func (p *Primitive[S, I, O]) takesOneRoundTrip(ctx context.Context, e *harness.E
 	all()
 	sent := harness.Matching(stop(), e.Tag)
 	must.Not(len(sent) != calls, "%d calls took %d commands: %q", calls, len(sent), sent)
-}
-
-// prefixes has a client with a prefix and one without wake each other.
-func (p *Primitive[S, I, O]) prefixes(ctx context.Context, e *harness.Env) {
-	for i := range 2 {
-		whole := e.Key(fmt.Sprint("object", i))
-		pair := []Named{Prefixed(ctx, e, whole), {Clients(ctx, e, 1)[0], whole}}
-		bounded, cancel := context.WithTimeout(ctx, harness.Patience/4)
-		must.In("with a prefix and without", func() { must.Do(p.wake(bounded, pair[i], pair[1-i])) })
-		cancel()
-	}
 }
 
 // wakes frees an object for which a client waits that hears of it by messages alone, and does not poll:
