@@ -95,9 +95,10 @@ func named(clients []*primitives.Client, name string) (all []engine.Named) {
 	return all
 }
 
-// overflows has sums of two clients beyond the range, of both kinds, and sums of fractions.
+// overflows has sums of two clients beyond the range, of both kinds, and sums of fractions. A sum of three clients is in
+// the range in whichever order they answer, though that of two of them is not.
 func overflows(ctx context.Context, e *harness.Env) {
-	clients := engine.Clients(ctx, e, 2)
+	clients := engine.Clients(ctx, e, 3)
 	one, two := open(ctx, clients[0], e.Key("adder")), open(ctx, clients[1], e.Key("adder"))
 	one.Add(math.MaxInt64)
 	wants(ctx, two, math.MaxInt64)
@@ -105,6 +106,10 @@ func overflows(ctx context.Context, e *harness.Env) {
 	must.Refuse[int64]("Sum", primitives.ErrOverflow)(one.Sum(ctx))
 	two.Add(-2)
 	wants(ctx, one, math.MaxInt64-1)
+	open(ctx, clients[2], e.Key("adder")).Increment()
+	for range 10 {
+		wants(ctx, two, math.MaxInt64)
+	}
 	x := must.Get(clients[0].OpenDoubleAdder(ctx, e.Key("double")))
 	y := must.Get(clients[1].OpenDoubleAdder(ctx, e.Key("double")))
 	for _, c := range []struct{ x, y, sum float64 }{
@@ -124,6 +129,14 @@ func overflows(ctx context.Context, e *harness.Env) {
 	y.Decrement()
 	y.Decrement()
 	must.Return("Sum", -1.0)(x.Sum(ctx))
+	z := must.Get(clients[2].OpenDoubleAdder(ctx, e.Key("double")))
+	x.Add(math.MaxFloat64)
+	y.Add(1e300)
+	z.Add(-1e300)
+	for range 10 {
+		sum := must.Get(z.Sum(ctx))
+		must.Not(math.Abs(sum/math.MaxFloat64-1) > 1e-15, "Sum returned %v", sum)
+	}
 }
 
 // withPeers calls each with an adder that has counted 7, and a peer, for each name and the topic of new and old Redisson.

@@ -158,35 +158,3 @@ func TestNumbersAtTheirEnds(t *testing.T) {
 		})
 	}
 }
-
-// TestSumsBeyondTheRange: a sum that is in the range is found, in whichever order the answers come by which it would be
-// beyond it in between.
-func TestSumsBeyondTheRange(t *testing.T) {
-	t.Parallel()
-	s := servers.Start(t, servers.Redis, nil)
-	ctx := t.Context()
-	longs, doubles := []int64{math.MaxInt64, 1, -1}, []float64{math.MaxFloat64, 1e300, -1e300}
-	var ints []*primitives.LongAdder
-	var floats []*primitives.DoubleAdder
-	for i := range longs {
-		c := client(t, s.Addr())
-		a, err := c.OpenLongAdder(ctx, "long")
-		require.NoError(t, err)
-		b, err := c.OpenDoubleAdder(ctx, "double")
-		require.NoError(t, err)
-		a.Add(longs[i])
-		b.Add(doubles[i])
-		ints, floats = append(ints, a), append(floats, b)
-	}
-	for i := range 10 {
-		n, err := ints[i%3].Sum(ctx)
-		require.NoError(t, err)
-		require.EqualValues(t, math.MaxInt64, n)
-		x, err := floats[i%3].Sum(ctx)
-		require.NoError(t, err)
-		require.InEpsilon(t, math.MaxFloat64, x, 1e-15)
-	}
-	ints[2].Add(2)
-	_, err := ints[0].Sum(ctx)
-	require.ErrorIs(t, err, primitives.ErrOverflow)
-}
