@@ -155,7 +155,7 @@ func (r *recorder) useAll(t *testing.T, client *primitives.Client) {
 func useAll(ctx context.Context, client *primitives.Client) {
 	for _, use := range []func(context.Context, *primitives.Client){
 		useLock, useDescribedLock, useSpinLock, useFairLock, useMutex, useReadWriteLock, useSemaphore, usePermits, useCountingSemaphores,
-		useLatch, useNumbers, useIDGenerator, useRateLimiter, useAdders,
+		useLatch, useNumbers, useIDGenerator, useRateLimiter, useThrottle, useAdders,
 	} {
 		use(ctx, client)
 	}
@@ -438,6 +438,15 @@ func useNumbers(ctx context.Context, client *primitives.Client) {
 	must.Get(double.StoreIfGreater(ctx, 4, 6))
 	must.Get(double.Swap(ctx, 1))
 	must.Get(double.LoadAndDelete(ctx))
+}
+
+func useThrottle(ctx context.Context, client *primitives.Client) {
+	t := client.NewThrottle("declared:throttle", primitives.Limit{Permits: 1, Interval: time.Second})
+	for range 2 { // The second has to wait.
+		must.Do(t.Wait(ctx, 1))
+	}
+	must.Get(t.State(ctx))
+	must.Return("Delete", true)(t.Delete(ctx))
 }
 
 // useRateLimiter uses one whose permits all clients have, and one of which each has its own.
