@@ -137,6 +137,9 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 	case in.Op == lock.Acquire:
 		first := q.drop(in.Owner, "")
 		ok = ok && (first == "" || first == in.Owner)
+		if q.place(in.Owner) == 0 { // The next waiter keeps what it has added, from the end of the lease on.
+			q.base += max(0, after.Ends.UnixMilli()+share-q.base-q.all[0].Score)
+		}
 		q.leave(in.Owner)
 	case in.Op == lock.Release:
 		if s.Kind != after.Kind || s.Kind == engine.Absent {
@@ -159,10 +162,7 @@ func refuse(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 		s.V = q.of(s.V)
 		return s, ok && out.Left == -time.Millisecond
 	}
-	left := int64(0) // of the holder's lease
-	if held && !s.Ends.IsZero() {
-		left = max(0, s.Ends.Sub(at).Milliseconds())
-	}
+	left := max(0, s.Ends.Sub(at).Milliseconds()) // of the holder's lease, if it ends
 	if q.place(in.Owner) < 0 {
 		q.push(in.Owner, q.now+left)
 	}

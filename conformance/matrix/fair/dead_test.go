@@ -98,32 +98,29 @@ func agree(t *testing.T, s server, n int) bool {
 		cells.Number(t, s, "HLEN", deadlines) == n
 }
 
-// TestScoresFallByOneCommandPerThousand lets a first waiter leave before 2500 others.
-func TestScoresFallByOneCommandPerThousand(t *testing.T) {
+// TestOldScoresAreRenewed lets a first waiter have the lock, and 2500 others wait whose scores are old, as in a queue
+// that was never empty: they keep what they have added to each other's, from the end of its lease on.
+func TestOldScoresAreRenewed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	client := s.Clients(t, 1, noPoll)[0]
 	holder := hold(t, client)
 	c := s.waitInTurn(t, 1, []*primitives.Client{client}, patient)
-	s.awaitListening(t, 1)
-	base := s.now(t) + 10_000_000
+	s.Await(t, "it has tried since it listens", func() bool { return s.Calls(t, "zcard") == 3 })
+	now := s.now(t)
+	s.do(t, "ZADD", timeouts, fmt.Sprint(now+1000), cells.Text(t, s, "LINDEX", queue, "0"))
 	for i := range 2500 {
-		s.enqueue(t, "other:"+strconv.Itoa(i), base+int64(i), 0)
+		s.enqueue(t, "other:"+strconv.Itoa(i), now+4000+int64(i), 0)
 	}
-	calls := func() int {
-		info, err := s.Info("commandstats")
-		require.NoError(t, err)
-		var n int
-		_, err = fmt.Sscanf(info["cmdstat_zadd"], "calls=%d,", &n)
-		require.NoError(t, err)
-		return n
-	}
-	before := calls()
+	before := s.Calls(t, "zadd")
 	require.NoError(t, holder.Release(t.Context()))
 	lease := c.next(t).lease
-	require.Equal(t, 3, calls()-before)
+	require.Equal(t, 3, s.Calls(t, "zadd")-before) // A thousand each.
+	next := s.score(t, "other:0")
+	require.GreaterOrEqual(t, next, float64(now+30000+3000))
+	require.LessOrEqual(t, next, float64(s.now(t)+30000+3000))
 	for i := range 2500 {
-		require.Equal(t, float64(base+int64(i)-300000), s.score(t, "other:"+strconv.Itoa(i)))
+		require.Equal(t, next+float64(i), s.score(t, "other:"+strconv.Itoa(i)))
 	}
 	require.NoError(t, lease.Release(t.Context()))
 }

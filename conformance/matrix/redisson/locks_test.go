@@ -158,9 +158,11 @@ func testContention(t *testing.T, ours *primitives.Client, java *peer) {
 	c := contest{java, ours, map[string][]<-chan string{}}
 	ctx, cancel := context.WithTimeout(t.Context(), contention+patience)
 	defer cancel()
+	open, _ := java.enters(ctx, ours, "fair", "fair", kinds["fair"](ours, "fair"))
 	for kind, lockOf := range kinds {
 		c.enter(ctx, kind, kind, alone, lockOf(ours, kind))
 	}
+	open() // A queue that is not empty for longer than Java's lease and timeout keeps Java's waiters.
 	c.enter(ctx, "read", "write", 1, readLock(ours, "write"))
 	c.end()
 }

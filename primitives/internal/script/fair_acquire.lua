@@ -60,7 +60,11 @@ if not held and not more and (first == owner or not first) then
   local grant = next_token(token, tokenttl)
   drop(queue, timeouts, deadlines, dead, amount)
   if first then
-    leave(queue, timeouts, deadlines, {[owner] = true})
+    local score = redis.call('zscore', timeouts, owner) or now + lease + share()
+    remove(queue, timeouts, deadlines, owner, 0)
+    -- The scores behind fall by a share, but the next waiter keeps the time that it has added, from the end of this
+    -- lease on: otherwise Redisson's processes would remove it if the queue was not empty for longer than that.
+    lower(timeouts, math.min(share(), score - now - lease), {})
   end
   redis.call('hset', lock, owner, 1)
   redis.call('pexpire', lock, lease) ---@allow refused the user may

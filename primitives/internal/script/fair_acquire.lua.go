@@ -13,7 +13,7 @@ import (
 
 var fairAcquireScript = backend.Script{
 	Name: "fair_acquire", Keys: 5, Retry: backend.RetryNever,
-	SHA1: "c502446a44cf61581ebc77c7b2346189dd41b1eb",
+	SHA1: "a3d5906fe06b7ccecc1d6229f347ff31fb8b0e4c",
 	Source: "\n\n\n\n\n\n" + `local lock = KEYS[1]
 local queue = KEYS[2]
 local timeouts = KEYS[3]
@@ -70,7 +70,11 @@ local function lower(timeouts, amount, others) local scores, changed = redis.cal
   local grant repeat local time = redis.call('time') local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
   for _, waiter in ipairs(dead) do remove(queue, timeouts, deadlines, waiter, 1) end if amount > 0 then lower(timeouts, amount, {}) end
   if first then
-    repeat local leavers = {[owner] = true} local last = -1 for owner in pairs(leavers) do last = math.max(last, redis.call('lpos', queue, owner) or -1) end if last < 0 then break end local amount, amounts = 0, {} for _, waiter in ipairs(redis.call('lrange', queue, 0, last)) do if leavers[waiter] then remove(queue, timeouts, deadlines, waiter, 0) amount = amount + (300000) else amounts[waiter] = amount end end lower(timeouts, amount, amounts) until true
+    local score = redis.call('zscore', timeouts, owner) or now + lease + (300000)
+    redis.call('lrem', queue, 0, owner) redis.call('zrem', timeouts, owner) redis.call('hdel', deadlines, owner)
+
+
+    do local amount, others = math.min((300000), score - now - lease), {} local scores, changed = redis.call('zrange', timeouts, 0, -1, 'withscores'), {} for i = 1, #scores, 2 do local less = others[scores[i]] or amount if less ~= 0 then changed[#changed + 1] = scores[i + 1] - less changed[#changed + 1] = scores[i] end if #changed == 2000 or i + 1 == #scores and #changed > 0 then redis.call('zadd', timeouts, unpack(changed)) changed = {} end end end
   end
   redis.call('hset', lock, owner, 1)
   redis.call('pexpire', lock, lease)
