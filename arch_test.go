@@ -133,6 +133,7 @@ var rules = []rule{
 	engine("conformance/counting", "conformance/engine", "conformance/fairlock", "conformance/lock"),
 	engine("conformance/mutex", "conformance/engine", "conformance/lock"),
 	engine("conformance/limiter", "conformance/engine", "conformance/lock"),
+	engine("conformance/throttle", "conformance/engine"),
 	engine("conformance/adder", "conformance/engine"),
 	{dir: "conformance/history", imports: []string{porcupine}},
 	{

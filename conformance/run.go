@@ -22,6 +22,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/permits"
 	"github.com/hasp-go/hasp/conformance/readwrite"
 	"github.com/hasp-go/hasp/conformance/semaphore"
+	"github.com/hasp-go/hasp/conformance/throttle"
 )
 
 // Primitives returns the declarations of all primitives but adders, which no declaration describes.
@@ -29,7 +30,7 @@ func Primitives() []engine.Subject {
 	return []engine.Subject{
 		exclusive.Lock, exclusive.Fenced, exclusive.Spin, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
 		permits.Primitive, counting.Primitive, counting.ByArrival, mutex.Primitive,
-		latch.Primitive, number.Long, number.Double, idgenerator.Primitive, limiter.Primitive,
+		latch.Primitive, number.Long, number.Double, idgenerator.Primitive, limiter.Primitive, throttle.Primitive,
 	}
 }
 

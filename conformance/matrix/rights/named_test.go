@@ -36,8 +36,8 @@ func objects(ctx context.Context, c *primitives.Client, name string) map[string]
 		"fenced": c.NewFencedLock(name, nil), "election": c.NewElection(name, nil), "job": c.NewPeriodicJob(name, time.Hour, nil),
 		"semaphore": c.NewSemaphore(name, nil), "permits": c.NewPermitSemaphore(name, nil), "latch": c.NewCountDownLatch(name),
 		"long": c.NewAtomicLong(name), "double": c.NewAtomicDouble(name), "ids": c.NewIDGenerator(name),
-		"rate": c.NewRateLimiter(name, nil), "long adder": must.Get(c.OpenLongAdder(ctx, name)),
-		"double adder": must.Get(c.OpenDoubleAdder(ctx, name+" 2")),
+		"rate": c.NewRateLimiter(name, nil), "throttle": c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Hour}),
+		"long adder": must.Get(c.OpenLongAdder(ctx, name)), "double adder": must.Get(c.OpenDoubleAdder(ctx, name+" 2")),
 	})
 	return all
 }
@@ -106,6 +106,7 @@ var users = []struct {
 	{useNumbers, []string{"long", "double"}},
 	{useIDGenerator, []string{"ids"}},
 	{useRateLimiter, []string{"rate"}},
+	{useThrottle, []string{"throttle"}},
 	{useAdders, []string{"long adder", "double adder"}},
 	{usePeriodicJob, []string{"job"}},
 }
@@ -267,6 +268,8 @@ func act(ctx context.Context, o object) error {
 		return second(o.Init(ctx, 1, 1))
 	case *primitives.RateLimiter:
 		return second(o.InitRate(ctx, primitives.Rate{Permits: 1, Interval: time.Second}))
+	case *primitives.Throttle:
+		return second(o.Allow(ctx, 1))
 	case *primitives.LongAdder, *primitives.DoubleAdder:
 		return nil // A sum waits for the answers of others, whom the server may refuse.
 	}
