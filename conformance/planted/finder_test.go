@@ -38,6 +38,8 @@ const (
 	inertWalks   = 10
 	firstWalks   = 100
 	furtherWalks = 300
+
+	tracesPerWalk = 50 // of TestTraces
 )
 
 // foundWithin bounds each run, and after that time the search begins no other one.
@@ -65,7 +67,8 @@ func (f finder) search(ctx context.Context, binary, bug string, seed uint64) (ou
 // run runs the finder once, and returns what it prints.
 func (f finder) run(ctx context.Context, r run) (string, error) {
 	cmd := exec.CommandContext(ctx, r.binary, f.args(r.walks)...) //nolint:gosec // Ours.
-	cmd.Env = append(os.Environ(), plantedVariable+"="+r.bug, seedVariable+"="+strconv.FormatUint(r.seed, 10))
+	cmd.Env = append(os.Environ(), plantedVariable+"="+r.bug, seedVariable+"="+strconv.FormatUint(r.seed, 10),
+		"HASP_TRACES="+strconv.Itoa(tracesPerWalk*r.walks))
 	cmd.Dir = filepath.Join(root, f.dir)
 	text, err := cmd.CombinedOutput()
 	out := string(text)
