@@ -70,7 +70,8 @@ var rules = []rule{
 		// The tests of primitives, whose module has no server.
 		dir: "hasptest/primitives",
 		tests: []string{
-			"backend", "backend/embedded", "primitives", "primitives/extend", "primitives/lease", "primitives/trace", zap,
+			"backend", "backend/embedded", "backend/evalsha", "primitives", "primitives/extend", "primitives/lease", "primitives/trace",
+			zap,
 		},
 	},
 	{

@@ -211,7 +211,7 @@ func (c *Core) watchServers() {
 		nodeOf = located.NodeOf
 		c.keeper.NodeOf = nodeOf
 	}
-	c.calls.OnUnknown, c.listen.OnChange = c.keeper.Changed, c.keeper.Changed
+	c.calls.OnChange, c.listen.OnChange = c.keeper.Changed, c.keeper.Changed
 	c.waiters.OnForced, c.lines.OnForced = c.keeper.RenewNow, c.keeper.RenewNow
 	c.calls.OnAway, c.calls.OnBack = c.serverAway, c.serverBack
 	if c.can.PubSub {

@@ -146,7 +146,7 @@ func (b *batch) answer(place int, outcome backend.Outcome, shortage error) {
 	}
 	if c := b.take(place); c != nil {
 		c.outcome, c.Shortage = outcome, shortage
-		b.noteUnknown(place, outcome.Err)
+		b.noteChange(place, outcome.Err)
 		b.dispatcher.noteOutcome(c, b.toSend[place], time.Since(b.began), outcome.Err)
 		if c.settle() {
 			b.callerStopsWaiting()
@@ -154,14 +154,23 @@ func (b *batch) answer(place int, outcome backend.Outcome, shortage error) {
 	}
 }
 
-// noteUnknown reports a call whose outcome is unknown, although its caller may still wait.
-func (b *batch) noteUnknown(place int, err error) {
-	if b.dispatcher.OnUnknown == nil || !errors.Is(err, backend.ErrIndeterminate) {
+// noteChange reports a call after which the server may have changed, although its caller may still wait. The claim has
+// the last refusal before a repetition.
+func (b *batch) noteChange(place int, err error) {
+	call := &b.toSend[place]
+	if b.dispatcher.OnChange == nil || len(call.Keys) == 0 {
 		return
 	}
-	if keys := b.toSend[place].Keys; len(keys) > 0 {
-		b.dispatcher.OnUnknown(keys[0])
+	if serverChanged(err) || serverChanged(call.Claim.Err()) {
+		b.dispatcher.OnChange(call.Keys[0])
 	}
+}
+
+// serverChanged reports whether the server may have changed before a call failed with err: there was no answer, or the
+// server refused the call, as a replica does, or a server that is loading its data.
+func serverChanged(err error) bool {
+	return errors.Is(err, backend.ErrIndeterminate) ||
+		errors.Is(err, backend.ErrUnavailable) && errors.As(err, new(*backend.ServerError))
 }
 
 // take returns the call at place for its outcome, or nil if the call has an outcome.
@@ -236,7 +245,7 @@ func (b *batch) end(cause error, panicked any) {
 		if call.Claim.Cancel() {
 			c.outcome.Err = fmt.Errorf("%w: %w", backend.ErrUnavailable, cause)
 		}
-		b.noteUnknown(place, c.outcome.Err)
+		b.noteChange(place, c.outcome.Err)
 		c.settle()
 	}
 }

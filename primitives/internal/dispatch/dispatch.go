@@ -91,12 +91,13 @@ type Dispatcher struct {
 	locator backend.Locator       // nil: all keys are on one node
 	sender  func()                // is send: a new method value for each goroutine would be an allocation
 
-	// OnUnknown is called with the first key of a call that the backend has sent, and that has no answer. It must not
-	// block. It is set before the first call. Nil means that nobody wants to know.
-	OnUnknown func(key string)
+	// OnChange is called with the first key of a call whose server may have restarted, or have been replaced: the call
+	// has no answer, or the server refused it, even if the backend has repeated it since. It must not block. It is set
+	// before the first call. Nil means that nobody wants to know.
+	OnChange func(key string)
 
 	// OnAway is called with a key of a node that the client finds away, and with the reason. OnBack is called when
-	// it has answered. As OnUnknown, they must not block, and are set before the first call.
+	// it has answered. As OnChange, they must not block, and are set before the first call.
 	OnAway func(key string, cause error)
 	OnBack func(key string)
 

@@ -145,7 +145,7 @@ func TestUnknownOutcomeIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, unanswered{})
 		reported := make(chan string, 10)
-		d.OnUnknown = func(key string) { reported <- key }
+		d.OnChange = func(key string) { reported <- key }
 		leaves, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		for _, ctx := range []context.Context{t.Context(), leaves} {
@@ -155,6 +155,32 @@ func TestUnknownOutcomeIsReported(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"lost", "lost"}, []string{<-reported, <-reported})
+		require.Empty(t, reported)
+	})
+}
+
+// TestRefusalIsReported: a call that the server has refused is, even if the backend has repeated it. A call that had to
+// wait for a connection is not.
+func TestRefusalIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{do: func(_ context.Context, c backend.Call) (backend.Reply, error) {
+			why := errors.New("no connection")
+			if c.Keys[0] == "refused" {
+				why = backend.ParseServerError("READONLY You can't write against a read only replica.")
+			}
+			c.Claim.NotSent(fmt.Errorf("%w: %w", backend.ErrUnavailable, why))
+			require.True(t, c.Claim.Begin())
+			return backend.Reply{}, nil
+		}}
+		d := open(t, l)
+		reported := make(chan string, 10)
+		d.OnChange = func(key string) { reported <- key }
+		for _, key := range []string{"waits", "refused", "waits"} {
+			_, err := d.Run(t.Context(), write, []string{key}, nil)
+			require.NoError(t, err)
+		}
+		require.Equal(t, "refused", <-reported)
 		require.Empty(t, reported)
 	})
 }
