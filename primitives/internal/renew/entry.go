@@ -39,8 +39,9 @@ type Entry struct {
 	rare      *rare // nil: nothing of it has happened
 	index     int32 // in Keeper.entries
 	state     entryState
-	renewing  bool // a renewal is under way
-	again     bool // another renewal follows it at once
+	renewing  bool  // a renewal is under way
+	again     bool  // another renewal follows it at once
+	node      uint8 // the number of the node that last had the key; 0: not known
 }
 
 // rare is the part of an entry's state that few entries have.

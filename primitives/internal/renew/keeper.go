@@ -108,7 +108,7 @@ func (k *Keeper) Begin(e *Entry) {
 
 // watch begins to watch e, whose lease starts at from. The caller holds k.mu.
 func (k *Keeper) watch(e *Entry, as entryState, from, now instant) {
-	e.state, e.validFrom, e.grantedAt, e.renewing, e.again = as, from, 0, false, false
+	e.state, e.validFrom, e.grantedAt, e.renewing, e.again, e.node = as, from, 0, false, false, 0
 	e.renewAt = from.at + e.present().length/3
 	e.checkAt = k.nextCheck(e, now)
 	if len(k.entries) == 0 {

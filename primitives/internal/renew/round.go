@@ -31,6 +31,7 @@ const (
 // rounds renew all held leases of one node at once, since the node's server may have lost them: it restarted, or
 // another server took its place. One round is under way at a time. The keeper's mutex guards the fields.
 type rounds struct {
+	number     uint8 // of the node, from 1 on
 	running    bool
 	signalled  time.Duration                   // when the server may have changed, the last time
 	pending    bool                            // no round has begun since
@@ -104,7 +105,8 @@ func (k *Keeper) signal(node string) {
 func (k *Keeper) roundsOf(node string) *rounds {
 	n := k.nodes[node]
 	if n == nil {
-		n = &rounds{next: make(map[time.Duration]time.Duration)}
+		number := uint8(len(k.nodes)%255 + 1) //nolint:gosec // It fits. Two of very many nodes may share a number.
+		n = &rounds{number: number, next: make(map[time.Duration]time.Duration)}
 		k.nodes[node] = n
 	}
 	return n
@@ -221,6 +223,7 @@ func (k *Keeper) affected(node string, n *rounds, start time.Duration) (found []
 	for part := range slices.Chunk(k.watched(node), checksAtOnce) {
 		k.mu.Lock()
 		for _, e := range part {
+			e.node = n.number
 			in := n.next[e.Lease] - start
 			switch {
 			case !e.outdated(n.since):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +48,40 @@ func TestRoundRenewsAllLeasesOfTheNode(t *testing.T) {
 		s.set(func() { require.LessOrEqual(t, s.goroutines, 32) })
 		time.Sleep(length / 6)
 		require.Equal(t, 50, s.scripts(), "one signal, one round")
+	})
+}
+
+// TestRoundAfterAMove: a node that gets the keys of another renews its leases at once, and once for all of them.
+func TestRoundAfterAMove(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, other := &server{statuses: map[string]batch.Status{}}, &server{}
+		var moved atomic.Bool
+		k := s.keeper(t)
+		k.NodeOf = func(key string) string {
+			if moved.Load() && key[0] == 'k' {
+				return "replica"
+			}
+			return key[:3]
+		}
+		k.OnNodes, k.ChannelOf = func(map[string]string, bool) {}, func(*renew.Entry) string { return "" }
+		var entries []*testEntry
+		for i := range 5000 { // more than a survey looks at
+			entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))
+			other.acquire(t, k, fmt.Sprint("other", i))
+		}
+		time.Sleep(8 * time.Second)
+		require.Zero(t, s.scripts())
+		s.set(func() { s.statuses["key7"] = batch.NotHeld })
+		moved.Store(true)
+		time.Sleep(time.Second + soon)
+		for i, e := range entries {
+			require.Equal(t, i == 7, e.losses() == 1)
+		}
+		require.Equal(t, 50, s.scripts())
+		time.Sleep(length/3 - time.Second - 2*soon)
+		require.Equal(t, 50, s.scripts(), "one round")
+		require.LessOrEqual(t, other.scripts(), 50, "their schedule")
 	})
 }
 

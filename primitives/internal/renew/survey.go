@@ -3,7 +3,7 @@ package renew
 // surveyed is how many entries a survey looks at.
 const surveyed = 2000
 
-// survey reports to OnNodes which nodes have leases, about every checkInterval. A lease counts when it was held for that
+// survey reports to OnNodes which nodes have leases, about every checkInterval, and notes which node has which. A lease counts when it was held for that
 // long, so a client with short holds has no use of it. If there are very many entries, each survey looks at others.
 func (k *Keeper) survey() {
 	if k.OnNodes == nil {
@@ -13,6 +13,7 @@ func (k *Keeper) survey() {
 	channels := make(map[string]string)
 	for _, e := range entries {
 		node := k.nodeOf(e.Key)
+		k.noteNode(e, node)
 		if _, known := channels[node]; known {
 			continue
 		}
@@ -26,6 +27,21 @@ func (k *Keeper) survey() {
 	if len(channels) > 0 || all {
 		k.OnNodes(channels, all)
 	}
+}
+
+// noteNode notes which node has the key of e. If another node had it before, that is a signal for this node: another
+// server took its place, or the slot moved.
+func (k *Keeper) noteNode(e *Entry, node string) {
+	if node == "" {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := k.roundsOf(node)
+	if e.node != 0 && e.node != n.number {
+		k.signal(node)
+	}
+	e.node = n.number
 }
 
 // surveyEntries returns leases that a survey looks at, and whether these are all.
