@@ -108,7 +108,8 @@ type Client struct {
 	idBlocks       idBlocks
 	adders         openAdders
 	localLimits    localLimits
-	kinds          sync.Map // the leaseKinds of its objects, by their scripts
+	kinds          sync.Map  // the leaseKinds of its objects, by their scripts
+	warned         sync.Once // of a RateLimiter with many permits
 }
 
 // New returns a client over b. It sends nothing. It returns a [*FieldError] if b is nil or an

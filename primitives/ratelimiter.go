@@ -129,7 +129,9 @@ func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
 // reaches no server, Acquire returns [ErrUnavailable]. If the server has once answered that too few
 // permits are free, Acquire waits until its context ends, even while no server can be reached.
 //
-// The server keeps no more than one entry for each permit of the rate, whatever the traffic.
+// The server keeps an entry of about 120 bytes for each grant, so no more than one for each permit of the rate, whatever
+// the traffic. Of the first rate with more than 5 000 permits the client logs a warning: a [Throttle] keeps one short
+// text.
 //
 // A RateLimiter is a name, not a resource, and safe for concurrent use.
 //
@@ -242,6 +244,7 @@ func (l *RateLimiter) setRate(ctx context.Context, rate Rate, create, change boo
 		invalid = rate.validate()
 	}
 	return extend.Call(ctx, &l.base, invalid, "set the rate of", func() (bool, error) {
+		l.warnOfMany(rate)
 		return l.sendRate(ctx, l.base.Runner(), rate, create, change)
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 // text returns the number of permits, the interval and the mode, such as "5 in 1s, per client".
@@ -19,6 +21,7 @@ func (r Rate) text() string {
 // applyRate sets the rate of a limiter that has another rate than the option, once, before the first
 // acquire of l.
 func (l *RateLimiter) applyRate(ctx context.Context) error {
+	l.warnOfMany(l.rate)
 	if !l.update || l.applied.Load() {
 		return nil
 	}
@@ -31,6 +34,20 @@ func (l *RateLimiter) applyRate(ctx context.Context) error {
 	}
 	l.applied.Store(true)
 	return nil
+}
+
+// manyPermits is a number of permits of which the client warns.
+const manyPermits = 5000
+
+// warnOfMany logs a warning for the first rate with many permits: they need memory on the server.
+func (l *RateLimiter) warnOfMany(rate Rate) {
+	if rate.Permits <= manyPermits {
+		return
+	}
+	l.client.warned.Do(func() {
+		l.base.Logger().Warn("the server keeps an entry of about 120 bytes for each grant of this rate; a Throttle keeps one short text",
+			zap.Int("permits", rate.Permits))
+	})
 }
 
 // reportMismatch reports that the limiter's rate is other, as the script returns it, and not the option. "" means that

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
@@ -243,4 +245,21 @@ func TestRateLimiterErrors(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRateLimiterOfManyPermits: a client warns of the first rate with more than 5 000 permits.
+func TestRateLimiterOfManyPermits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log, logged := observer.New(zap.WarnLevel)
+		c := newServer(t).client(t, &primitives.Options{Logger: zap.New(log)})
+		for i, permits := range []int{5000, 5001, 6000, 7000} {
+			rate := primitives.Rate{Permits: permits, Interval: time.Hour}
+			l := c.NewRateLimiter(fmt.Sprint(i), &primitives.RateLimiterOptions{Rate: rate})
+			require.NoError(t, l.TryAcquire(t.Context(), 1))
+			require.NoError(t, l.SetRate(t.Context(), rate))
+		}
+		require.Len(t, logged.All(), 1)
+		require.EqualValues(t, 5001, logged.All()[0].ContextMap()["permits"])
+	})
 }
