@@ -103,6 +103,11 @@ type ScriptRunner interface {
 	//
 	// R10. If script.Command is set, the backend must send that command with the keys and then the
 	// arguments, instead of the script, with the same reply and under the same clauses.
+	//
+	// R11. With default options a call that the server or the network refuses must be offered again for at
+	// least a second: a server that is down for half a second fails no call, and costs no lease of a second.
+	// A call of a script that is FailFast should fail at the first refusal, but for a redirect and a missing
+	// script.
 	Run(ctx context.Context, script *Script, keys, args []string) (Reply, error)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// sendCases are about where, how and how often a script is sent: R1, R2, R3, R10.
+// sendCases are about where, how and how often a script is sent: R1, R2, R3, R10, R11.
 func sendCases() []harness.Case {
 	return []harness.Case{
 		of("R1", "RunsAtomically", runsAtomically),
@@ -31,6 +31,7 @@ func sendCases() []harness.Case {
 		of("R3", "RefusedDialIsDefinite", refusedDialIsDefinite, harness.Faults),
 		of("R3", "NoServerIsUnavailable", noServerIsUnavailable, harness.Faults),
 		of("R3", "RefusalIsUnavailable", refusalIsUnavailable),
+		of("R11", "OutlastsAShortOutage", outlastsAShortOutage, harness.Faults),
 		of("R3", "ErrorReplyStands", errorReplyStands),
 	}
 }
@@ -221,6 +222,15 @@ func noServerIsUnavailable(ctx context.Context, e *harness.Env) {
 	}, func(err error) bool { return errors.Is(err, backend.ErrUnavailable) })
 	in.Link.Restore()
 	recovers(ctx, e, in.Backend)
+}
+
+// outlastsAShortOutage has no server for half a second. A slow machine may use up the backend's time, but not in a second.
+func outlastsAShortOutage(ctx context.Context, e *harness.Env) {
+	in, began := e.Open(ctx), time.Now()
+	in.Link.Refuse()
+	defer time.AfterFunc(500*time.Millisecond, in.Link.Restore).Stop()
+	err := run(ctx, in.Backend, e.Script("return 1", 1, backend.RetryReadOnly), e.Key("n"))
+	must.Not(err != nil && time.Since(began) < time.Second, "got %w within a second", err)
 }
 
 // refusalIsUnavailable runs a script that answers as a server does which takes no scripts.

@@ -175,6 +175,13 @@ func onceMutants() []mutant {
 				}
 				return instead(backend.ErrUnavailable, errors.New("refused"))(err)
 			})},
+		{"offers a refused call once", oneServer, "OutlastsAShortOutage", onRun(func(good runFunc) runFunc {
+			return func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+				fast := *c.Script
+				fast.FailFast, c.Script = true, &fast
+				return good(ctx, c)
+			}
+		})},
 		{"takes a server's refusal for an error like any other", embedded, "RefusalIsUnavailable",
 			onError(func(err error) error {
 				var server *backend.ServerError
