@@ -163,6 +163,27 @@ func ExampleThrottle_Allow() {
 	// 429 Too Many Requests, try again in 20m0s
 }
 
+// A user may send 2 requests at once, and the user's tenant 3. A request that one of them refuses takes nothing from the
+// other.
+func ExampleMultiThrottle() {
+	ctx := context.Background()
+	tenant := client.NewThrottle("tenant:acme", primitives.Limit{Permits: 3, Interval: time.Hour})
+	for _, name := range []string{"ann", "ann", "ann", "bob", "bob"} {
+		user := client.NewThrottle("tenant:acme:"+name, primitives.Limit{Permits: 2, Interval: time.Hour})
+		decision, err := primitives.NewMultiThrottle(nil, user.Take(1), tenant.Take(1)).Allow(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(name, decision.Allowed, decision.Throttle.Name(), decision.RetryAfter.Round(time.Minute))
+	}
+	// Output:
+	// ann true tenant:acme:ann 0s
+	// ann true tenant:acme:ann 0s
+	// ann false tenant:acme:ann 30m0s
+	// bob true tenant:acme 0s
+	// bob false tenant:acme 20m0s
+}
+
 // A job writes 100 rows in a second, and no more than 10 at once. It waits for its turn.
 func ExampleThrottle_Wait() {
 	ctx := context.Background()

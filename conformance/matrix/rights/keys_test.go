@@ -442,9 +442,10 @@ func useNumbers(ctx context.Context, client *primitives.Client) {
 
 func useThrottle(ctx context.Context, client *primitives.Client) {
 	t := client.NewThrottle("declared:throttle", primitives.Limit{Permits: 1, Interval: time.Second})
-	for range 2 { // The second has to wait.
-		must.Do(t.Wait(ctx, 1))
-	}
+	other := client.NewThrottle("declared:other", primitives.Limit{Permits: 3, Interval: time.Hour}).Take(1)
+	must.Get(primitives.NewMultiThrottle(nil, other, t.Take(1)).Allow(ctx))
+	must.Get(primitives.NewMultiThrottle(&primitives.MultiThrottleOptions{Steps: true}, other, t.Take(1)).Allow(ctx)) // Refused.
+	must.Do(t.Wait(ctx, 1))
 	must.Get(t.State(ctx))
 	must.Return("Delete", true)(t.Delete(ctx))
 }
@@ -459,9 +460,8 @@ func useRateLimiter(ctx context.Context, client *primitives.Client) {
 	}
 	must.Do(made.SetRate(ctx, rate))
 	must.Get(made.Delete(ctx))
-	for mode, name := range map[primitives.RateMode]string{
-		primitives.RateOverall: "declared:rate", primitives.RatePerClient: "declared:rates",
-	} {
+	names := map[primitives.RateMode]string{primitives.RateOverall: "declared:rate", primitives.RatePerClient: "declared:rates"}
+	for mode, name := range names {
 		l := client.NewRateLimiter(name, nil)
 		rate := primitives.Rate{Permits: 2, Interval: time.Second, Mode: mode, KeepAlive: time.Hour}
 		must.Get(l.InitRate(ctx, rate))

@@ -14,6 +14,7 @@
 ---@error OTHERKIND a key holds a text that is no throttle
 ---@failfast
 ---@include throttle.lua
+---@include throttle_store.lua
 ---@include rights.lua
 local now, taken = micros(), true
 local states, remaining, retry, reset = {}, {}, {}, {}
@@ -41,11 +42,7 @@ for i, throttle in ipairs(throttles) do
     time, parts = after, with
   end
   if taken and takes[i] ~= '0' or back then
-    local text = string.format('%.0f %.0f', now, time)
-    if parts > 0 then
-      text = text .. string.format(' %.0f %.0f', parts, of)
-    end
-    redis.call('set', throttle, text, 'px', string.format('%.0f', math.ceil(time / 1000) + 1))
+    store(throttle, now, time, parts, of)
   end
   remaining[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest)
   reset[i] = time + (parts > 0 and 1 or 0)

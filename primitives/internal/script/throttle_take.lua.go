@@ -13,12 +13,13 @@ import (
 
 var throttleTakeScript = backend.Script{
 	Name: "throttle_take", Keys: -1, Retry: backend.RetryNever, FailFast: true,
-	SHA1: "02410e7d8ee2882d297afb6f2140b7106bf127a8",
+	SHA1: "996f5c79c992e553025413eb28c3e70a087c3c97",
 	Source: "\n\n\n" + `local throttles = {} for i = 1, #KEYS do throttles[i] = KEYS[i] end
 local takes = {} for i = 1, #throttles do takes[i] = ARGV[i] end
 local permits = {} for i = 1, #throttles do permits[i] = ARGV[#takes + i] end
 local intervals = {} for i = 1, #throttles do intervals[i] = ARGV[#takes + #permits + i] end
 local bursts = {} for i = 1, #throttles do bursts[i] = ARGV[#takes + #permits + #intervals + i] end
+
 
 
 
@@ -54,11 +55,7 @@ local function added(permits, interval, time, parts, n) local more, rest = price
     time, parts = after, with
   end
   if taken and takes[i] ~= '0' or back then
-    local text = string.format('%.0f %.0f', now, time)
-    if parts > 0 then
-      text = text .. string.format(' %.0f %.0f', parts, of)
-    end
-    redis.call('set', throttle, text, 'px', string.format('%.0f', math.ceil(time / 1000) + 1))
+    do local time, parts = time, parts local text = string.format('%.0f %.0f', now, time) if parts > 0 then text = text .. string.format(' %.0f %.0f', parts, of) end redis.call('set', throttle, text, 'px', string.format('%.0f', math.ceil(time / 1000) + 1)) end
   end
   remaining[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest)
   reset[i] = time + (parts > 0 and 1 or 0)

@@ -1,0 +1,274 @@
+package primitives
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+)
+
+// MultiThrottle takes permits of several throttles as one: of all of them, or of none. An example is a limit for a user,
+// one for the user's tenant and one for all tenants. It takes one round trip, and a refusal takes nothing from any.
+//
+// Callers may also take permits of a single [Throttle] of them, and MultiThrottles may overlap. A MultiThrottle has no
+// key of its own, and needs the permissions of its throttles.
+//
+// In a cluster the throttles' keys must share a slot. Give the names the same hash tag, such as {shop}, or set
+// [MultiThrottleOptions].Steps.
+//
+// After an error no permit is taken, with one exception: after [ErrIndeterminate] the permits of all throttles may be in
+// use. No request is sent twice. If the server is away, the methods return the error.
+//
+// A MultiThrottle is safe for concurrent use.
+//
+// Source: Redisson has none. It computes as a [Throttle] does.
+type MultiThrottle struct {
+	takes   []Take
+	steps   []throttleStep
+	base    extend.Object
+	want    extend.WaitSpec
+	invalid error
+}
+
+// MultiThrottleOptions configure a [MultiThrottle]. The zero value of each field means its default.
+type MultiThrottleOptions struct {
+	// Steps is for throttles of a cluster whose keys do not share a slot: without it the methods return
+	// [backend.ErrCrossSlot]. With it a call asks slot by slot, in a round trip each, on a single server, too. After a
+	// refusal or an error it gives back what it took, for which it waits for a second at most. Its promise is weaker: no
+	// throttle grants more than its limit, but a call that is refused takes permits for a moment, so another caller may
+	// be refused meanwhile. If the client crashes in between, or cannot reach the server, the permits stay in use until
+	// the rate frees them, and so does what the rate has freed until they are given back.
+	Steps bool
+
+	_ struct{}
+}
+
+// Take is how many permits a [MultiThrottle] takes of one throttle.
+type Take struct {
+	throttle *Throttle
+	n        int
+}
+
+// Take returns a part of a [MultiThrottle]: n permits of t, at least 1.
+func (t *Throttle) Take(n int) Take { return Take{t, n} }
+
+// MultiDecision is a [MultiThrottle]'s answer.
+type MultiDecision struct {
+	// Decision is the decision of Throttle. Allowed says that the permits of all throttles were taken.
+	Decision
+
+	// Throttle is the one that refused, and of several the one with the longest RetryAfter. If the permits were
+	// taken, it is the one with the fewest permits left.
+	Throttle *Throttle
+
+	// Each has the throttles' own decisions, in the order of the takes. After a refusal nothing was taken, and
+	// Allowed says that this throttle had enough permits. With [MultiThrottleOptions].Steps the throttles
+	// of the slots that the call did not ask any more have a zero Decision.
+	Each []Decision
+}
+
+// throttleStep is the throttles that one call of the script asks.
+type throttleStep struct {
+	at                                []int // in the takes
+	keys                              []string
+	takes, permits, intervals, bursts []int64
+}
+
+// NewMultiThrottle returns the throttles as one. It sends nothing. The methods return a [*FieldError] if there is no
+// take, if a throttle or its limit is invalid, if two takes are of the same name, or of throttles of different clients,
+// and [ErrAboveRate] if a take is of more permits than the burst. Nil options mean the defaults.
+func NewMultiThrottle(opts *MultiThrottleOptions, takes ...Take) *MultiThrottle {
+	m := &MultiThrottle{takes: slices.Clone(takes)}
+	if m.invalid = m.check(); m.invalid != nil {
+		return m
+	}
+	names, spec := make([]string, len(takes)), ""
+	for i, take := range m.takes {
+		names[i] = take.throttle.Name()
+		spec += fmt.Sprintf(" %q %d %+v", take.throttle.base.Key(), take.n, take.throttle.limit)
+		m.add(opts != nil && opts.Steps, i)
+	}
+	core := m.takes[0].throttle.base.Core()
+	m.base = core.NewObject("multi throttle", strings.Join(names, ", "), throttleType)
+	m.want = m.takes[0].throttle.want
+	m.want.Condition += spec
+	return m
+}
+
+// check returns the error of takes that cannot be taken together.
+func (m *MultiThrottle) check() error {
+	if len(m.takes) == 0 {
+		return &FieldError{Field: "takes", Problem: "none"}
+	}
+	seen := map[string]bool{}
+	for i, take := range m.takes {
+		if take.throttle == nil {
+			return &FieldError{Field: "takes", Problem: fmt.Sprintf("the throttle of number %d is nil", i+1)}
+		}
+		key := take.throttle.base.Key()
+		if seen[key] {
+			return &FieldError{Field: "takes", Problem: fmt.Sprintf("two have the key %q", key)}
+		}
+		if take.throttle.base.Core() != m.takes[0].throttle.base.Core() {
+			return &FieldError{Field: "takes", Problem: fmt.Sprintf("%q is of another client", key)}
+		}
+		if err := take.throttle.validateCount(take.n); err != nil {
+			return fmt.Errorf("%s %q: %w", throttleKind, take.throttle.Name(), err)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// add adds a take to the step that has its slot, or to the only step.
+func (m *MultiThrottle) add(bySlot bool, i int) {
+	t := m.takes[i].throttle
+	key := t.base.Key()
+	to := slices.IndexFunc(m.steps, func(s throttleStep) bool {
+		return !bySlot || backend.SameSlot([]string{s.keys[0], key}) == nil
+	})
+	if to < 0 {
+		to, m.steps = len(m.steps), append(m.steps, throttleStep{})
+	}
+	permits, intervals, bursts := t.limit.args()
+	s := &m.steps[to]
+	s.at, s.keys, s.takes = append(s.at, i), append(s.keys, key), append(s.takes, int64(m.takes[i].n))
+	s.permits, s.intervals, s.bursts = append(s.permits, permits...), append(s.intervals, intervals...), append(s.bursts, bursts...)
+}
+
+// Allow takes the permits if all throttles have enough. It takes one round trip and does not wait. A refusal is no
+// error: it takes nothing, and the MultiDecision says when to try again, and which throttle refused.
+func (m *MultiThrottle) Allow(ctx context.Context) (MultiDecision, error) {
+	a := &multiThrottleAttempt{MultiThrottle: m}
+	err := m.call(ctx, func() error {
+		err := m.base.TryAcquire(ctx, errTooFewPermits, a)
+		if errors.Is(err, errTooFewPermits) {
+			err = nil
+		}
+		return err
+	})
+	if err != nil {
+		return MultiDecision{}, err
+	}
+	return a.decision(), nil
+}
+
+// Wait takes the permits, as [Throttle.Wait] does. The goroutines of one client that wait for the same takes go on in
+// the order in which they came. They have no order with other waiters for these throttles.
+func (m *MultiThrottle) Wait(ctx context.Context) error {
+	return m.call(ctx, func() error {
+		a, want := &multiThrottleAttempt{MultiThrottle: m}, m.want
+		want.Need, want.InOrder = 1, a.freeIn
+		return m.base.Acquire(ctx, want, a)
+	})
+}
+
+// call is [extend.Call] on m.
+func (m *MultiThrottle) call(ctx context.Context, run func() error) error {
+	if m.invalid != nil {
+		return fmt.Errorf("acquire multi throttle: %w", m.invalid)
+	}
+	_, err := extend.Call(ctx, &m.base, nil, "acquire", func() (struct{}, error) { return struct{}{}, run() })
+	var server *backend.ServerError
+	switch {
+	case errors.Is(err, backend.ErrCrossSlot):
+		return fmt.Errorf("%w: give the names one hash tag, or set MultiThrottleOptions.Steps", err)
+	case errors.As(err, &server) && (errors.Is(err, ErrConflict) || errors.Is(err, ErrNoPermission)):
+		return m.named(ctx, server, err)
+	}
+	return err
+}
+
+// named returns err with the throttle that the server's error is about.
+func (m *MultiThrottle) named(ctx context.Context, server *backend.ServerError, err error) error {
+	for _, take := range m.takes {
+		t := take.throttle
+		_, failed := t.State(ctx)
+		missing, unknown := t.MissingRights(ctx)
+		if failed == nil && (unknown != nil || len(missing) == 0) {
+			continue
+		}
+		_, of := extend.Call(ctx, &t.base, nil, "acquire", func() (struct{}, error) { return struct{}{}, server })
+		return fmt.Errorf("acquire %s %q: %w", m.base.ID().Object.Kind, m.base.Name(), of)
+	}
+	return err
+}
+
+// multiThrottleAttempt is one attempt to take permits of all throttles.
+type multiThrottleAttempt struct {
+	*MultiThrottle
+	each []Decision
+}
+
+// Try implements [extend.Attempt].
+func (a *multiThrottleAttempt) Try(ctx context.Context) (extend.Answer, error) {
+	a.each = make([]Decision, len(a.takes))
+	grants := make([]int64, 0, len(a.steps))
+	for _, step := range a.steps {
+		got, err := script.ThrottleTake(ctx, a.base.Runner(), step.keys, step.takes, step.permits, step.intervals, step.bursts)
+		if err == nil {
+			step.note(a.each, got.Remaining, got.Retry, got.Reset)
+			if grants = append(grants, got.Now); got.Taken {
+				continue
+			}
+			grants = grants[:len(grants)-1]
+		}
+		a.giveBack(ctx, grants)
+		return extend.Answer{RetryIn: a.decision().RetryAfter}, err
+	}
+	return extend.Answer{Granted: true}, nil
+}
+
+// note notes a script's answer.
+func (s throttleStep) note(each []Decision, remaining, retry, reset []int64) {
+	for i, at := range s.at {
+		each[at] = decided(retry[i] == 0, remaining[i], retry[i], reset[i])
+	}
+}
+
+// giveBack gives back the permits of the first steps, which were granted at these times of their servers. What cannot be
+// given back stays in use until the rate frees it.
+func (a *multiThrottleAttempt) giveBack(ctx context.Context, grants []int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), partReleaseTimeout)
+	defer cancel()
+	for i, granted := range grants {
+		s := a.steps[i]
+		got, err := script.ThrottleReturn(ctx, a.base.Runner(), s.keys, granted, s.takes, s.permits, s.intervals, s.bursts)
+		if err != nil {
+			a.base.Logger().Warn("permits of a refused call stay in use", zap.Strings("keys", s.keys), zap.Error(err))
+			continue
+		}
+		s.note(a.each, got.Remaining, make([]int64, len(s.at)), got.Reset)
+	}
+}
+
+// decision returns the decision of all throttles.
+func (a *multiThrottleAttempt) decision() MultiDecision {
+	first := 0
+	for i, d := range a.each {
+		least := a.each[first]
+		if cmp.Or(cmp.Compare(least.RetryAfter, d.RetryAfter), cmp.Compare(d.Remaining, least.Remaining)) < 0 {
+			first = i
+		}
+	}
+	return MultiDecision{Decision: a.each[first], Throttle: a.takes[first].throttle, Each: a.each}
+}
+
+// freeIn returns how long after the last answer the permits for n callers are free. It is an [extend.WaitSpec].InOrder.
+func (a *multiThrottleAttempt) freeIn(n int) time.Duration {
+	longest := time.Duration(0)
+	for i, take := range a.takes {
+		limit := take.throttle.limit
+		longest = max(longest, a.each[i].ResetAfter-limit.time(limit.Burst-n*take.n))
+	}
+	return longest
+}
