@@ -8,9 +8,9 @@
 //	}
 //	http.Handle("/api/", limit.Handler(api))
 //
-// Each request takes one permit, in one round trip to the server. Requests for which Key returns the same text
-// share the permits of one limiter. In any window of one interval, whenever it begins, no more of them are
-// admitted than the rate has.
+// Each request takes one permit, or as many as Cost returns, in one round trip to the server. Requests for which Key
+// returns the same text share the permits of one limiter. In any window of one interval, whenever it begins, no more
+// permits are taken than the rate has.
 //
 // # Responses
 //
@@ -19,7 +19,8 @@
 //   - RateLimit-Policy, to each response: "api";q=100;w=60 is 100 requests in 60 seconds. If the interval is
 //     not in whole seconds, w is missing: the draft knows no fractions.
 //   - RateLimit, to each refusal, and to each other response about which the server has decided: "api";r=42 says
-//     that 42 more requests are admitted now, and "api";r=0;t=7 that none is, for the next 7 seconds.
+//     that 42 permits are free now, and "api";r=0;t=7 that none is, for the next 7 seconds. If a request takes more
+//     than one permit, t is the time until as many are free.
 //
 // A refused request gets status 429, Retry-After in seconds, rounded up, and the draft's problem type
 // quota-exceeded as application/problem+json.

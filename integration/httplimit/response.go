@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/hasp-go/hasp/primitives"
 )
 
 // quotaType is the problem type of a refusal, by the draft.
@@ -41,20 +39,11 @@ func encode(p problem) []byte {
 	return body
 }
 
-// refuse answers a request for which there is no permit. The draft wants Retry-After not to be earlier than the end
-// of the window t.
-func (l *Limit) refuse(w http.ResponseWriter, retryIn time.Duration) {
-	w.Header().Add("RateLimit", l.field+stateParameters(primitives.RateState{RetryIn: retryIn}))
-	write(w, http.StatusTooManyRequests, seconds(retryIn), l.problem)
-}
-
-// unavailable answers a request of which nothing was decided.
-func unavailable(w http.ResponseWriter) {
-	write(w, http.StatusServiceUnavailable, 1, unavailableBody)
-}
-
+// write writes the response to a request that is not served. Zero means no Retry-After.
 func write(w http.ResponseWriter, status int, retryAfter int64, body []byte) {
-	w.Header().Set("Retry-After", strconv.FormatInt(retryAfter, 10))
+	if retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(retryAfter, 10))
+	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // The client of the service may be gone.
@@ -64,20 +53,20 @@ func write(w http.ResponseWriter, status int, retryAfter int64, body []byte) {
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // policyParameters returns the parameters of a RateLimit-Policy item.
-func policyParameters(rate primitives.Rate) string {
-	parameters := ";q=" + strconv.Itoa(rate.Permits)
-	if rate.Interval%time.Second == 0 {
-		parameters += ";w=" + strconv.FormatInt(int64(rate.Interval/time.Second), 10)
+func policyParameters(permits int, interval time.Duration) string {
+	parameters := ";q=" + strconv.Itoa(permits)
+	if interval%time.Second == 0 {
+		parameters += ";w=" + strconv.FormatInt(int64(interval/time.Second), 10)
 	}
 	return parameters
 }
 
-// stateParameters returns the parameters of a RateLimit item. Only a limiter without free permits knows for how long
-// that lasts.
-func stateParameters(state primitives.RateState) string {
-	parameters := ";r=" + strconv.Itoa(state.Free)
-	if state.RetryIn > 0 {
-		parameters += ";t=" + strconv.FormatInt(seconds(state.RetryIn), 10)
+// stateParameters returns the parameters of a RateLimit item. Only a limiter without enough free permits knows for how
+// long that lasts.
+func stateParameters(got answer) string {
+	parameters := ";r=" + strconv.Itoa(got.free)
+	if got.retryIn > 0 {
+		parameters += ";t=" + strconv.FormatInt(seconds(got.retryIn), 10)
 	}
 	return parameters
 }
