@@ -13,8 +13,7 @@ import (
 //
 //	func TestMain(m *testing.M) { os.Exit(conformance.Main(m)) }
 //
-// If the variable HASP_SEED is set, what runs in virtual time is drawn from that number, and not from another one
-// each time.
+// If the variable HASP_SEED is set, all that is random is drawn from that number, and not from another one each time.
 func Main(m *testing.M) int {
 	flag.Parse()
 	given := false

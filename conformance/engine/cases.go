@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -76,9 +75,9 @@ func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 		op := p.opNamed(name)
 		return op == nil && !slices.Contains(others, name) || op != nil && op.Waits
 	})
-	draw := drawAct(ops, s)
+	draw, first := drawAct(ops, s), drawnFrom()
 	for begin, i := time.Now(), 0; i < most && (i < 20 || time.Since(begin) < harness.Patience/6); i++ {
-		a := draw.Example(rand.IntN(1 << 30)) //nolint:gosec // A schedule.
+		a := draw.Example(first + i)
 		a.Hurry, a.For = 9, a.For+endlessLease
 		if a.Op == "unlock" {
 			a.Which = a.Which / 3 * 3 // All of it is over when it returns.

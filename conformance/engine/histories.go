@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -47,10 +46,10 @@ func virtualHistories(t *testing.T, h *harness.Harness, draw func(*rapid.T) crow
 }
 
 // realHistories runs crowds side by side, since they mostly wait. What happens in real time does not happen again, so
-// there is no use in making a crowd smaller: a failure prints all that was drawn, from another number each time.
+// there is no use in making a crowd smaller: a failure prints all that was drawn.
 func realHistories(t *testing.T, one *runner, draw func(*rapid.T) crowd) {
 	t.Helper()
-	first := rand.IntN(1 << 30) //nolint:gosec // A test's schedule.
+	first := drawnFrom()
 	must.Together(cmp.Or(one.h.Rounds, 5), func(i int) {
 		if err := one.run(t.Context(), rapid.Custom(draw).Example(first+i)); err != nil {
 			t.Errorf("crowd %d: %v", first+i, err)

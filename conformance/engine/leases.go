@@ -197,6 +197,9 @@ func (m *machine[S, I, O]) judgeRelease(c *call[S, I, O]) {
 // lookAtLease compares what a lease says of itself with what it may.
 func (m *machine[S, I, O]) lookAtLease(l *heldLease[S, I, O]) {
 	at, closed := time.Now(), isClosed(l.done)
+	if !closed && l.ended == nil && !m.virtual && l.claim.belief.Over(at) {
+		return // The client has yet to read the answer of the server.
+	}
 	must.Not(!closed && (l.ended != nil || l.claim.belief.Over(at)), "Done is not closed")
 	must.Not(closed && l.ended == nil && l.claim.belief.Good(at), "Done is closed, and it is held")
 	err, rest := l.lease.Err(), l.lease.Remaining()

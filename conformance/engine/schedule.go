@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"flag"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +33,14 @@ type schedule struct {
 
 	// Within is how long it may take. 0: what its steps and troubles may take.
 	Within time.Duration
+}
+
+// drawnFrom returns the number from which to draw what runs in real time: rapid's, or another one each time.
+func drawnFrom() int {
+	if seed, err := strconv.Atoi(flag.Lookup("rapid.seed").Value.String()); err == nil && seed > 0 {
+		return seed
+	}
+	return rand.IntN(1 << 30) //nolint:gosec // A test's schedule.
 }
 
 // drawCrowd draws a crowd that does some of works, on so many objects.
