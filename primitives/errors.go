@@ -84,6 +84,9 @@ var (
 	// [Throttle] has.
 	ErrAboveRate = errors.New("more permits than an interval has")
 
+	// ErrSettled means that a [Reservation] was settled before. Nothing was sent.
+	ErrSettled = errors.New("the reservation is settled")
+
 	// ErrAboveTotal means that a caller asked for more permits than a permit semaphore has, the
 	// free and the taken permits together.
 	ErrAboveTotal = errors.New("more permits than there are")

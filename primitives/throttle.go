@@ -93,13 +93,19 @@ const (
 // error: it takes nothing, and the Decision says when to try again. Allow returns [ErrAboveRate] if n is more than
 // the burst.
 func (t *Throttle) Allow(ctx context.Context, n int) (Decision, error) {
-	return extend.Call(ctx, &t.base, t.validateCount(n), "acquire", func() (Decision, error) {
-		a := &throttleAttempt{Throttle: t, n: n}
-		err := t.base.TryAcquire(ctx, errTooFewPermits, a)
+	a, err := t.allow(ctx, n)
+	return a.decision, err
+}
+
+// allow is Allow, and returns the attempt.
+func (t *Throttle) allow(ctx context.Context, n int) (throttleAttempt, error) {
+	return extend.Call(ctx, &t.base, t.validateCount(n), "acquire", func() (throttleAttempt, error) {
+		a := throttleAttempt{Throttle: t, n: n}
+		err := t.base.TryAcquire(ctx, errTooFewPermits, &a)
 		if errors.Is(err, errTooFewPermits) {
 			err = nil
 		}
-		return a.decision, err
+		return a, err
 	})
 }
 
@@ -152,6 +158,7 @@ type throttleAttempt struct {
 	*Throttle
 	n        int
 	decision Decision
+	granted  int64 // the server's time, in microseconds
 }
 
 // Try implements [extend.Attempt].
@@ -162,6 +169,7 @@ func (a *throttleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	if err != nil {
 		return extend.Answer{}, err
 	}
+	a.granted = got.Now
 	a.decision = decided(got.Taken, got.Remaining[0], got.Retry[0], got.Reset[0])
 	return extend.Answer{Granted: got.Taken, RetryIn: a.decision.RetryAfter}, nil
 }

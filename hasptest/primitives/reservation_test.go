@@ -1,0 +1,129 @@
+package primitives_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// reserves fails unless n permits are reserved.
+func (x *throttle) reserves(t *testing.T, n int) *primitives.Reservation {
+	t.Helper()
+	r, d, err := x.Reserve(t.Context(), n)
+	require.NoError(t, err)
+	require.True(t, d.Allowed)
+	require.NotNil(t, r)
+	return r
+}
+
+// owes returns the time until no permit is in use.
+func (x *throttle) owes(t *testing.T) time.Duration {
+	t.Helper()
+	state, err := x.State(t.Context())
+	require.NoError(t, err)
+	return state.ResetAfter
+}
+
+// TestReservationIsSettled: at once it is as if only what was used had been taken; later what the rate has freed in
+// between stays in use.
+func TestReservationIsSettled(t *testing.T) {
+	t.Parallel()
+	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
+		require.NoError(t, x.reserves(t, 8).Settle(t.Context(), 1))
+		require.Equal(t, 333_334*time.Microsecond, x.owes(t))
+		require.NoError(t, x.reserves(t, 2).Settle(t.Context(), 4))
+		require.Equal(t, 1_666_667*time.Microsecond, x.owes(t))
+		r := x.reserves(t, 5)
+		time.Sleep(time.Second)
+		require.NoError(t, r.Settle(t.Context(), 1)) // Four were not used, but three of them are free by now.
+		require.Equal(t, 2*time.Second, x.owes(t))   // 5 and 5 permits before, less one second, less one permit.
+		require.NoError(t, x.reserves(t, 1).Settle(t.Context(), 1))
+		require.NoError(t, x.reserves(t, 1).Settle(t.Context(), 10_000_000))
+		require.Equal(t, 3_333_334*time.Microsecond, x.owes(t), "the whole burst, and no more")
+		none, d, err := x.Reserve(t.Context(), 1)
+		require.NoError(t, err)
+		require.Nil(t, none)
+		require.Equal(t, 333_334*time.Microsecond, d.RetryAfter)
+	})
+}
+
+// TestReservationIsNeverLaxer: callers who settle later never owe less than if they had taken at once what they used.
+func TestReservationIsNeverLaxer(t *testing.T) {
+	t.Parallel()
+	throttled(t, primitives.Limit{Permits: 7, Interval: time.Second, Burst: 20}, func(t *testing.T, x *throttle) {
+		type open struct {
+			*primitives.Reservation
+			n, actual int
+		}
+		r, at := rand.New(rand.NewPCG(46, 3)), time.Now() //nolint:gosec // It is no secret.
+		atOnce, reserved, gaveBack, charged := &exactThrottle{limit: x.limit, at: at}, []open(nil), 0, 0
+		for range 5000 {
+			time.Sleep(time.Duration(r.IntN(700_000)) * time.Microsecond)
+			state, err := x.State(t.Context())
+			require.NoError(t, err)
+			if n := 1 + r.IntN(10); r.IntN(2) == 0 && n <= state.Remaining {
+				o := open{x.reserves(t, n), n, r.IntN(15)}
+				reserved = append(reserved, o)
+				atOnce.take(o.actual)
+			} else if len(reserved) > 0 {
+				i := r.IntN(len(reserved))
+				o := reserved[i]
+				if o.actual-o.n <= state.Remaining { // What exceeds the burst is not charged.
+					require.NoError(t, o.Settle(t.Context(), o.actual))
+					reserved[i] = reserved[len(reserved)-1]
+					reserved = reserved[:len(reserved)-1]
+					gaveBack, charged = gaveBack+max(0, o.n-o.actual), charged+max(0, o.actual-o.n)
+				}
+			}
+			missing := 0
+			for _, o := range reserved {
+				missing += max(0, o.actual-o.n)
+			}
+			owed, _ := atOnce.after(-missing)
+			least := time.Duration(owed/int64(x.limit.Permits)) * time.Microsecond
+			require.GreaterOrEqual(t, x.owes(t), least, "%d open", len(reserved))
+		}
+		require.Greater(t, min(gaveBack, charged), 500)
+	})
+}
+
+// TestReservationIsSettledOnce: but again after an error by which nothing was sent.
+func TestReservationIsSettledOnce(t *testing.T) {
+	t.Parallel()
+	throttled(t, primitives.Limit{Permits: 1, Interval: time.Hour, Burst: 10}, func(t *testing.T, x *throttle) {
+		answers := func(f fault) {
+			x.set(func() { x.fault = func(string) fault { return f } })
+		}
+		r := x.reserves(t, 8)
+		var wrong *primitives.FieldError
+		require.ErrorAs(t, r.Settle(t.Context(), -1), &wrong)
+		require.ErrorAs(t, r.Settle(t.Context(), 10_000_001), &wrong)
+		answers(fault{err: backend.ErrUnavailable})
+		require.ErrorIs(t, r.Settle(t.Context(), 3), primitives.ErrUnavailable)
+		answers(fault{})
+		require.NoError(t, r.Settle(t.Context(), 3))
+		require.EqualError(t, r.Settle(t.Context(), 3), `settle throttle "x": the reservation is settled`)
+		require.Equal(t, 3*time.Hour, x.owes(t))
+
+		r = x.reserves(t, 4)
+		answers(fault{broken: true})
+		require.ErrorIs(t, r.Settle(t.Context(), 1), primitives.ErrIndeterminate)
+		answers(fault{})
+		synctest.Wait() // Now the server has executed it.
+		require.ErrorIs(t, r.Settle(t.Context(), 1), primitives.ErrSettled)
+		require.Equal(t, 4*time.Hour, x.owes(t))
+		require.NoError(t, x.reserves(t, 1).Settle(t.Context(), 1))
+		for _, used := range []int{1, 3} {
+			x.do("DEL", "x")
+			r = x.reserves(t, 2)
+			x.do("SET", "x", "text")
+			require.ErrorIs(t, r.Settle(t.Context(), used), primitives.ErrConflict)
+		}
+	})
+}
