@@ -189,6 +189,7 @@ func TestMultiThrottleInSteps(t *testing.T) {
 		require.False(t, d.Allowed)
 		require.Same(t, x.each[2], d.Throttle)
 		require.Equal(t, 5, d.Each[0].Remaining)
+		require.Equal(t, []string{"0"}, x.do("EXISTS", "user"))
 		require.Equal(t, []int{4, 2}, []int{x.called("throttle_take"), x.called("throttle_return")})
 
 		x.set(func() { x.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })

@@ -24,7 +24,8 @@ for i, throttle in ipairs(throttles) do
   end
   local less, rest = price(of, interval, tonumber(returns[i]))
   less = less - (now - granted)
-  if now >= tonumber(granted) and less >= 0 then
+  local given = now >= tonumber(granted) and less >= 0
+  if given then
     time, parts = time - less, parts - rest
     if parts < 0 then
       time, parts = time - 1, parts + of
@@ -33,17 +34,22 @@ for i, throttle in ipairs(throttles) do
       time, parts = 0, 0
     end
   end
-  states[i] = {time, parts}
+  states[i] = {time, parts, given}
 end
 for i, throttle in ipairs(throttles) do
   if i > 1 then
+    may('del', throttle)
     may('set', throttle) -- Before the first write: after a refused one some permits would have been given back.
   end
 end
 for i, throttle in ipairs(throttles) do
   local of, interval = tonumber(permits[i]), tonumber(intervals[i])
-  local time, parts = unpack(states[i])
-  store(throttle, now, time, parts, of)
+  local time, parts, given = unpack(states[i])
+  if given and time + parts > 0 then
+    store(throttle, now, time, parts, of)
+  elseif given then
+    redis.call('del', throttle)
+  end
   local most, rest = price(of, interval, tonumber(bursts[i]))
   remaining[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest)
   reset[i] = time + (parts > 0 and 1 or 0)

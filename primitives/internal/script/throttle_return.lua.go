@@ -13,7 +13,7 @@ import (
 
 var throttleReturnScript = backend.Script{
 	Name: "throttle_return", Keys: -1, Retry: backend.RetryNever, FailFast: true,
-	SHA1: "08b22e3bca7836f01d8c6dcc6c46d151a16793c9",
+	SHA1: "7ac1f4b38381dec201e0e7a2fa959c3ef250093b",
 	Source: "\n\n\n" + `local throttles = {} for i = 1, #KEYS do throttles[i] = KEYS[i] end
 local granted = ARGV[1]
 local returns = {} for i = 1, #throttles do returns[i] = ARGV[1 + i] end
@@ -37,7 +37,8 @@ for i, throttle in ipairs(throttles) do
   end
   local less, rest do local n = tonumber(returns[i]) local parts = interval % of * n less, rest = math.floor(interval / of) * n + math.floor(parts / of), parts % of end
   less = less - (now - granted)
-  if now >= tonumber(granted) and less >= 0 then
+  local given = now >= tonumber(granted) and less >= 0
+  if given then
     time, parts = time - less, parts - rest
     if parts < 0 then
       time, parts = time - 1, parts + of
@@ -46,17 +47,22 @@ for i, throttle in ipairs(throttles) do
       time, parts = 0, 0
     end
   end
-  states[i] = {time, parts}
+  states[i] = {time, parts, given}
 end
 for i, throttle in ipairs(throttles) do
   if i > 1 then
+    if not redis.acl_check_cmd('del', throttle) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. throttle}) end
     if not redis.acl_check_cmd('set', throttle) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. throttle}) end
   end
 end
 local function price(permits, interval, n) local parts = interval % permits * n return math.floor(interval / permits) * n + math.floor(parts / permits), parts % permits end local function over(time, parts, most, rest) return math.max(0, time - most + (parts > rest and 1 or 0)) end local function free(permits, interval, burst, time, parts, most, rest) local left = (most - time + (rest - parts) / permits) / interval * permits local n = math.min(burst, math.floor(left + 0.0000001)) if n > 0 then local more, with repeat local n = n local more_, rest = price(permits, interval, n) if parts + rest >= permits then more, with = time + more_ + 1, parts + rest - permits break end more, with = time + more_, parts + rest break until true if over(more, with, most, rest) > 0 then n = n - 1 end end return math.max(0, n) end for i, throttle in ipairs(throttles) do
   local of, interval = tonumber(permits[i]), tonumber(intervals[i])
-  local time, parts = unpack(states[i])
-  do local text = string.format('%.0f %.0f', now, time) if parts > 0 then text = text .. string.format(' %.0f %.0f', parts, of) end redis.call('set', throttle, text, 'px', string.format('%.0f', math.ceil(time / 1000) + 1)) end
+  local time, parts, given = unpack(states[i])
+  if given and time + parts > 0 then
+    do local text = string.format('%.0f %.0f', now, time) if parts > 0 then text = text .. string.format(' %.0f %.0f', parts, of) end redis.call('set', throttle, text, 'px', string.format('%.0f', math.ceil(time / 1000) + 1)) end
+  elseif given then
+    redis.call('del', throttle)
+  end
   local most, rest do local n = tonumber(bursts[i]) local parts = interval % of * n most, rest = math.floor(interval / of) * n + math.floor(parts / of), parts % of end
   remaining[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest)
   reset[i] = time + (parts > 0 and 1 or 0)
