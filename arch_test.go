@@ -28,6 +28,7 @@ const (
 	promcommon = "github.com/prometheus/common/..."
 	otel       = "go.opentelemetry.io/otel/..."
 	gocron     = "github.com/go-co-op/gocron/v2"
+	grpc       = "google.golang.org/grpc/..."
 )
 
 // rule says what the packages of a folder may import beside the standard library: packages of ours
@@ -206,9 +207,18 @@ var rules = []rule{
 	{
 		// A driver is the program's choice.
 		dir:     "integration/httplimit",
-		imports: []string{"primitives"},
+		imports: []string{"integration/internal/limited", "primitives"},
 		tests:   []string{"backend", "backend/embedded", "hasptest"},
 	},
+	{
+		dir: "integration/grpclimit",
+		imports: []string{
+			"integration/internal/limited", "primitives", grpc,
+			"google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf/types/known/durationpb",
+		},
+		tests: []string{"backend/embedded", "hasptest"},
+	},
+	{dir: "integration/internal/limited", imports: []string{"primitives"}},
 	{
 		dir:     "integration/gocron",
 		imports: []string{"primitives", gocron, "github.com/robfig/cron/v3"},

@@ -1,5 +1,5 @@
 // Package httplimit limits how often the clients of an HTTP service send requests, over all processes of the
-// service. It is a net/http handler over [primitives.RateLimiter]:
+// service. It is a net/http handler over [primitives.RateLimiter] or, with [NewThrottle], [primitives.Throttle]:
 //
 //	limit, err := httplimit.New(client, "api", primitives.Rate{Permits: 100, Interval: time.Minute},
 //		&httplimit.Options{Key: httplimit.RemoteIP, Unavailable: primitives.Admit})
@@ -9,8 +9,8 @@
 //	http.Handle("/api/", limit.Handler(api))
 //
 // Each request takes one permit, or as many as Cost returns, in one round trip to the server. Requests for which Key
-// returns the same text share the permits of one limiter. In any window of one interval, whenever it begins, no more
-// permits are taken than the rate has.
+// returns the same text share the permits of one limiter. With a RateLimiter, in any window of one interval, whenever it
+// begins, no more permits are taken than the rate has. With a Throttle it may be one burst more.
 //
 // # Responses
 //
@@ -20,7 +20,7 @@
 //     not in whole seconds, w is missing: the draft knows no fractions.
 //   - RateLimit, to each refusal, and to each other response about which the server has decided: "api";r=42 says
 //     that 42 permits are free now, and "api";r=0;t=7 that none is, for the next 7 seconds. If a request takes more
-//     than one permit, t is the time until as many are free.
+//     than one permit, t is the time until as many are free. With a Throttle r may be up to the burst.
 //
 // A refused request gets status 429, Retry-After in seconds, rounded up, and the draft's problem type
 // quota-exceeded as application/problem+json.

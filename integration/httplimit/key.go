@@ -1,16 +1,11 @@
 package httplimit
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"net/netip"
-	"net/url"
-)
 
-// maxKey is the number of characters from which on a key is hashed: a client of the service may choose a key, and it
-// stays on the server.
-const maxKey = 128
+	"github.com/hasp-go/hasp/integration/internal/limited"
+)
 
 // RemoteIP is a Key: the IP address of the connection's other end. Of an IPv6 address it has the first 64 bits, since
 // a client often has all addresses that begin with them. Behind a proxy it is the proxy's address: take the
@@ -28,16 +23,10 @@ func RemoteIP(r *http.Request) string {
 	return network.Addr().String()
 }
 
-// limiterName returns the name of a key's limiter. An escaped key has no braces, which could be a hash tag, and no
-// #, so it is never the hash of another key.
+// limiterName returns the name of a key's limiter.
 func (l *Limit) limiterName(key string) string {
 	if l.opts.Key == nil {
 		return l.name
 	}
-	escaped := url.QueryEscape(key)
-	if len(escaped) > maxKey {
-		sum := sha256.Sum256([]byte(key))
-		escaped = "#" + hex.EncodeToString(sum[:])
-	}
-	return l.name + ":" + escaped
+	return limited.Name(l.name, key)
 }

@@ -1,10 +1,12 @@
 package httplimit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
+	"github.com/hasp-go/hasp/integration/internal/limited"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -30,4 +32,27 @@ func rateTake(client *primitives.Client, rate primitives.Rate, opts *Options) ta
 		}
 		return answer{local: state.Local, free: state.Free, retryIn: state.RetryIn}, err
 	}
+}
+
+// throttleTake returns the take of a Throttle.
+func throttleTake(client *primitives.Client, limit primitives.Limit, opts *Options) take {
+	throttles := limited.Throttles{Client: client, Limit: limit, Unavailable: opts.Unavailable, Timeout: opts.Timeout}
+	return func(ctx context.Context, name string, n int) (answer, error) {
+		d, err := throttles.Allow(ctx, name, n)
+		if err != nil {
+			return answer{}, err
+		}
+		got := answer{refused: !d.Allowed, free: d.Remaining, retryIn: d.RetryAfter}
+		if d.Allowed && d.Remaining < n {
+			// If n permits were free, fewer would be in use.
+			got.retryIn = max(0, d.ResetAfter-timeOf(limit, cmp.Or(limit.Burst, limit.Permits)-n))
+		}
+		return got, nil
+	}
+}
+
+// timeOf returns how long the rate takes to free n permits, rounded down. No product overflows.
+func timeOf(limit primitives.Limit, n int) time.Duration {
+	permits := time.Duration(limit.Permits)
+	return limit.Interval/permits*time.Duration(n) + limit.Interval%permits*time.Duration(n)/permits
 }

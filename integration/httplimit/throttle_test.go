@@ -1,0 +1,222 @@
+package httplimit_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/hasptest"
+	"github.com/hasp-go/hasp/integration/httplimit"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// burstOfThree frees a permit every 20 s.
+var burstOfThree = primitives.Limit{Permits: 3, Interval: time.Minute}
+
+// throttled returns a limit by a throttle, before ok. Without options it refuses requests while the server is away.
+func throttled(t *testing.T, c *primitives.Client, limit primitives.Limit, opts httplimit.Options) http.Handler {
+	t.Helper()
+	if opts.Unavailable == 0 {
+		opts.Unavailable = primitives.Refuse
+	}
+	l, err := httplimit.NewThrottle(c, "api", limit, &opts)
+	require.NoError(t, err)
+	return l.Handler(ok)
+}
+
+// byUsersField is a Cost.
+func byUsersField(r *http.Request) int {
+	cost, _ := strconv.Atoi(r.Header.Get("User"))
+	return cost
+}
+
+// requireState compares the status and the RateLimit field of a response.
+func requireState(t *testing.T, r *http.Response, status int, field ...string) {
+	t.Helper()
+	require.Equal(t, status, r.StatusCode)
+	requireField(t, r, "RateLimit", field...)
+}
+
+func TestThrottle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		limit := burstOfThree
+		limit.Burst = 2
+		h := throttled(t, hasptest.New(t).Client(nil), limit, httplimit.Options{Key: byUser})
+		first := ask(t.Context(), h, "ann")
+		requireState(t, first, http.StatusNoContent, `"api";r=1`)
+		requireField(t, first, "RateLimit-Policy", `"api";q=3;w=60`)
+		time.Sleep(4500 * time.Millisecond)
+		requireState(t, ask(t.Context(), h, "ann"), http.StatusNoContent, `"api";r=0;t=16`)
+		refused := ask(t.Context(), h, "ann")
+		requireState(t, refused, http.StatusTooManyRequests, `"api";r=0;t=16`)
+		requireField(t, refused, "Retry-After", "16")
+		requireState(t, ask(t.Context(), h, "bob"), http.StatusNoContent, `"api";r=1`)
+
+		time.Sleep(15500 * time.Millisecond)
+		requireState(t, ask(t.Context(), h, "ann"), http.StatusNoContent, `"api";r=0;t=20`)
+	})
+}
+
+// TestThrottleOfAThird: the server rounds a third of a second up, and the permit that is free has no t.
+func TestThrottleOfAThird(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		limit := primitives.Limit{Permits: 3, Interval: time.Second, Burst: 2}
+		h := throttled(t, hasptest.New(t).Client(nil), limit, httplimit.Options{})
+		requireState(t, ask(t.Context(), h, ""), http.StatusNoContent, `"api";r=1`)
+		requireState(t, ask(t.Context(), h, ""), http.StatusNoContent, `"api";r=0;t=1`)
+	})
+}
+
+// TestCost: with both kinds a request takes what it costs, and one that costs more than there ever is is refused, even
+// if requests are admitted while the server is away.
+func TestCost(t *testing.T) {
+	t.Parallel()
+	for name, retry := range map[string]string{"RateLimiter": "60", "Throttle": "20"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var failures recorder
+				opts := httplimit.Options{Unavailable: primitives.Admit, Cost: byUsersField, OnError: failures.record}
+				limit, err := httplimit.NewThrottle(hasptest.New(t).Client(nil), "api", burstOfThree, &opts)
+				if name == "RateLimiter" {
+					limit, err = httplimit.New(
+						hasptest.New(t).Client(nil), "api", primitives.Rate{Permits: 3, Interval: time.Minute}, &opts)
+				}
+				require.NoError(t, err)
+				h := limit.Handler(ok)
+				requireState(t, ask(t.Context(), h, "2"), http.StatusNoContent, `"api";r=1;t=`+retry)
+				requireField(t, ask(t.Context(), h, "2"), "Retry-After", retry)
+				for _, free := range []string{"0", "-1"} {
+					requireState(t, ask(t.Context(), h, free), http.StatusNoContent)
+				}
+				requireState(t, ask(t.Context(), h, "1"), http.StatusNoContent, `"api";r=0;t=`+retry)
+				require.Empty(t, failures.errs)
+
+				tooMuch := ask(t.Context(), h, "4")
+				requireState(t, tooMuch, http.StatusTooManyRequests)
+				requireField(t, tooMuch, "Retry-After")
+				require.Len(t, failures.errs, 1)
+				require.ErrorIs(t, failures.errs[0], primitives.ErrAboveRate)
+			})
+		})
+	}
+}
+
+// TestShadow: requests are counted, and all are served, also while the server is away.
+func TestShadow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var failures recorder
+		var refused []time.Duration
+		s := hasptest.New(t)
+		h := throttled(t, s.Client(nil), burstOfThree, httplimit.Options{
+			Shadow: true, OnError: failures.record,
+			OnRefused: func(_ *http.Request, retryIn time.Duration) { refused = append(refused, retryIn) },
+		})
+		serve := func() {
+			r := ask(t.Context(), h, "")
+			requireState(t, r, http.StatusNoContent)
+			requireField(t, r, "RateLimit-Policy")
+		}
+		for range burstOfThree.Permits {
+			serve()
+		}
+		require.Empty(t, refused)
+		serve()
+		require.Equal(t, []time.Duration{20 * time.Second}, refused)
+		s.Away(time.Second)
+		require.Empty(t, failures.errs)
+		serve()
+		require.Len(t, failures.errs, 1)
+	})
+}
+
+// TestKeyOfARoute: the routes of a mux have permits of their own.
+func TestKeyOfARoute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := throttled(t, hasptest.New(t).Client(nil), primitives.Limit{Permits: 1, Interval: time.Minute},
+			httplimit.Options{Key: func(r *http.Request) string { return r.Pattern }})
+		mux := http.NewServeMux()
+		mux.Handle("/users/{id}", h)
+		mux.Handle("/tenants/{id}", h)
+		var statuses []int
+		for _, path := range []string{"/users/1", "/users/2", "/tenants/1"} {
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+			statuses = append(statuses, w.Code)
+		}
+		require.Equal(t, []int{http.StatusNoContent, http.StatusTooManyRequests, http.StatusNoContent}, statuses)
+	})
+}
+
+func TestThrottleWithoutServer(t *testing.T) {
+	t.Parallel()
+	for fallback, status := range map[primitives.Fallback]int{
+		primitives.Refuse: http.StatusServiceUnavailable, primitives.Admit: http.StatusNoContent,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var failures recorder
+			s := hasptest.New(t)
+			h := throttled(t, s.Client(nil), burstOfThree,
+				httplimit.Options{Unavailable: fallback, OnError: failures.record})
+			s.Away(time.Hour)
+			begin := time.Now()
+			for range 4 {
+				requireState(t, ask(t.Context(), h, ""), status)
+			}
+			require.Len(t, failures.errs, 4)
+			require.Less(t, time.Since(begin), time.Second, "a refused connection fails at once, in virtual time")
+		})
+	}
+}
+
+func TestThrottleWaitsForTheServerNoLongerThanTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, err := primitives.New(silent{hasptest.New(t).Backend()}, nil)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, client.Close(context.Background())) }()
+		h := throttled(t, client, burstOfThree, httplimit.Options{Unavailable: primitives.Admit})
+		began := time.Now()
+		require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "").StatusCode)
+		require.Equal(t, time.Second, time.Since(began))
+	})
+}
+
+func TestNewThrottleRefuses(t *testing.T) {
+	t.Parallel()
+	client := hasptest.New(t).Client(nil)
+	refuse := &httplimit.Options{Unavailable: primitives.Refuse}
+	for _, c := range []struct {
+		field, name string
+		limit       primitives.Limit
+		opts        *httplimit.Options
+	}{
+		{"Unavailable", "api", burstOfThree, nil},
+		{"Unavailable", "api", burstOfThree, &httplimit.Options{Unavailable: primitives.LocalShare(1)}},
+		{"Timeout", "api", burstOfThree, &httplimit.Options{Unavailable: primitives.Admit, Timeout: -1}},
+		{"name", "", burstOfThree, refuse},
+		{"Limit.Permits", "api", primitives.Limit{Interval: time.Minute}, refuse},
+		{"Limit.Interval", "api", primitives.Limit{Permits: 1}, refuse},
+		{"Limit.Burst", "api", primitives.Limit{Permits: 1, Interval: time.Minute, Burst: -1}, refuse},
+	} {
+		t.Run(fmt.Sprintf("%s of %q", c.field, c.name), func(t *testing.T) {
+			t.Parallel()
+			limit, err := httplimit.NewThrottle(client, c.name, c.limit, c.opts)
+			var invalid *primitives.FieldError
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, c.field, invalid.Field)
+			require.Nil(t, limit)
+		})
+	}
+}

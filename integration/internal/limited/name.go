@@ -1,0 +1,21 @@
+package limited
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+)
+
+// maxKey is the number of characters above which a key is hashed: it stays on the server.
+const maxKey = 128
+
+// Name returns the name of the limiter of a key. An escaped key has no braces, which could be a hash tag, and no #, so it
+// is never the hash of another key.
+func Name(name, key string) string {
+	escaped := url.QueryEscape(key)
+	if len(escaped) > maxKey {
+		sum := sha256.Sum256([]byte(key))
+		escaped = "#" + hex.EncodeToString(sum[:])
+	}
+	return name + ":" + escaped
+}
