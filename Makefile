@@ -3,12 +3,13 @@
 # The list of modules. go.work has the same; modules_test.go holds the two together.
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers conformance \
 	conformance/matrix examples examples/fencing examples/gocron examples/ownbackend examples/ownbench examples/ownprimitive \
-	examples/programs hasptest hasptest/propertytest integration/gocron integration/httplimit integration/otel \
-	integration/prometheus integration/prometheus/alerts luagen
+	examples/programs hasptest hasptest/propertytest integration/gocron integration/grpclimit integration/httplimit \
+	integration/otel integration/prometheus integration/prometheus/alerts luagen
 
 # Those that users import or run, and that a release therefore tags.
 PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey bench conformance hasptest \
-	hasptest/propertytest integration/gocron integration/httplimit integration/otel integration/prometheus luagen
+	hasptest/propertytest integration/gocron integration/grpclimit integration/httplimit integration/otel \
+	integration/prometheus luagen
 
 # Modules without tests whose imports (etcd, gRPC) take a minute to compile: "make prove" lints them.
 HEAVY := bench/peers

@@ -1,0 +1,30 @@
+module github.com/hasp-go/hasp/integration/grpclimit
+
+go 1.25.0
+
+require (
+	github.com/hasp-go/hasp v0.0.0
+	github.com/hasp-go/hasp/backend/embedded v0.0.0
+	github.com/hasp-go/hasp/hasptest v0.0.0
+	github.com/stretchr/testify v1.12.1
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d
+	google.golang.org/grpc v1.83.2
+	google.golang.org/protobuf v1.36.12
+)
+
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
+	github.com/yuin/gopher-lua v1.1.1 // indirect
+	go.uber.org/multierr v1.10.0 // indirect
+	go.uber.org/zap v1.28.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/net v0.58.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+)
+
+replace (
+	github.com/hasp-go/hasp => ../..
+	github.com/hasp-go/hasp/backend/embedded => ../../backend/embedded
+	github.com/hasp-go/hasp/hasptest => ../../hasptest
+)

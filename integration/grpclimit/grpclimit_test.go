@@ -1,0 +1,189 @@
+package grpclimit_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hasp-go/hasp/hasptest"
+	"github.com/hasp-go/hasp/integration/grpclimit"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// twoAMinute frees a permit every 30 s.
+var twoAMinute = primitives.Limit{Permits: 2, Interval: time.Minute}
+
+type userKey struct{}
+
+// byUser is a Key.
+func byUser(ctx context.Context, _ string) string { return ctx.Value(userKey{}).(string) }
+
+// newLimit returns two calls a minute. Without options it refuses calls while the server is away.
+func newLimit(t *testing.T, s *hasptest.Server, opts grpclimit.Options) *grpclimit.Limit {
+	t.Helper()
+	if opts.Unavailable == 0 {
+		opts.Unavailable = primitives.Refuse
+	}
+	limit, err := grpclimit.New(s.Client(nil), "api", twoAMinute, &opts)
+	require.NoError(t, err)
+	return limit
+}
+
+// call makes a unary call.
+func call(ctx context.Context, l *grpclimit.Limit, method string) error {
+	reply, err := l.Unary(ctx, "request", &grpc.UnaryServerInfo{FullMethod: method},
+		func(_ context.Context, req any) (any, error) { return req, nil })
+	if err == nil && reply != "request" {
+		return fmt.Errorf("the handler was not called")
+	}
+	return err
+}
+
+// stream is a stream of a call.
+type stream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s stream) Context() context.Context { return s.ctx }
+
+// begin begins a stream, and reports whether it was served.
+func begin(ctx context.Context, l *grpclimit.Limit) (served bool, _ error) {
+	err := l.Stream(nil, stream{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: "/s/m"},
+		func(any, grpc.ServerStream) error { served = true; return nil })
+	return served, err
+}
+
+// requireRefused compares the code and the RetryInfo of a refusal.
+func requireRefused(t *testing.T, err error, delay time.Duration) {
+	t.Helper()
+	require.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
+	details := status.Convert(err).Details()
+	require.Len(t, details, 1)
+	info, ok := details[0].(*errdetails.RetryInfo)
+	require.True(t, ok)
+	require.Equal(t, delay, info.GetRetryDelay().AsDuration())
+}
+
+func TestCallsAndStreams(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimit(t, hasptest.New(t), grpclimit.Options{Key: byUser})
+		ann := context.WithValue(t.Context(), userKey{}, "ann")
+		bob := context.WithValue(t.Context(), userKey{}, "bob {}")
+		require.NoError(t, call(ann, l, "/s/m"))
+		served, err := begin(ann, l)
+		require.True(t, served)
+		require.NoError(t, err)
+
+		time.Sleep(10 * time.Second)
+		requireRefused(t, call(ann, l, "/s/m"), 20*time.Second)
+		served, err = begin(ann, l)
+		require.False(t, served)
+		requireRefused(t, err, 20*time.Second)
+		require.NoError(t, call(bob, l, "/s/m"))
+
+		time.Sleep(20 * time.Second) // as the RetryInfo says
+		require.NoError(t, call(ann, l, "/s/m"))
+	})
+}
+
+func TestCost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		costs := map[string]int{"/s/Health": 0, "/s/Two": 2, "/s/Three": 3}
+		var failure error
+		l := newLimit(t, hasptest.New(t), grpclimit.Options{
+			Cost:        func(_ context.Context, method string) int { return costs[method] },
+			Unavailable: primitives.Admit,
+			OnError:     func(_ context.Context, _ string, err error) { failure = err },
+		})
+		require.NoError(t, call(t.Context(), l, "/s/Two"))
+		requireRefused(t, call(t.Context(), l, "/s/Two"), time.Minute)
+		require.NoError(t, call(t.Context(), l, "/s/Health"))
+		require.NoError(t, failure)
+
+		err := call(t.Context(), l, "/s/Three")
+		require.Equal(t, codes.ResourceExhausted, status.Code(err))
+		require.Empty(t, status.Convert(err).Details())
+		require.ErrorIs(t, failure, primitives.ErrAboveRate)
+	})
+}
+
+// TestWithoutServer has what three calls get, by each Fallback.
+func TestWithoutServer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fallback primitives.Fallback
+		third    codes.Code
+		failures int
+	}{
+		{primitives.Refuse, codes.Unavailable, 3},
+		{primitives.Admit, codes.OK, 3},
+	} {
+		t.Run(fmt.Sprint(c.third), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, failures := hasptest.New(t), 0
+				l := newLimit(t, s, grpclimit.Options{
+					Unavailable: c.fallback,
+					OnError: func(_ context.Context, _ string, err error) {
+						require.ErrorIs(t, err, primitives.ErrUnavailable)
+						failures++
+					},
+				})
+				s.Away(time.Hour)
+				_ = call(t.Context(), l, "/s/m")
+				_ = call(t.Context(), l, "/s/m")
+				require.Equal(t, c.third, status.Code(call(t.Context(), l, "/s/m")))
+				require.Equal(t, c.failures, failures)
+			})
+		})
+	}
+}
+
+// TestCancelledCall ends with the context's code, and is no failure of the limit.
+func TestCancelledCall(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := newLimit(t, hasptest.New(t), grpclimit.Options{
+		Unavailable: primitives.Admit,
+		OnError:     func(_ context.Context, _ string, err error) { t.Error(err) },
+	})
+	require.Equal(t, codes.Canceled, status.Code(call(ctx, l, "/s/m")))
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	client := hasptest.New(t).Client(nil)
+	refuse := &grpclimit.Options{Unavailable: primitives.Refuse, Key: byUser}
+	for _, c := range []struct {
+		field, name string
+		limit       primitives.Limit
+		opts        *grpclimit.Options
+	}{
+		{"Unavailable", "api", twoAMinute, nil},
+		{"Unavailable", "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.LocalShare(1)}},
+		{"Timeout", "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.Admit, Timeout: -1}},
+		{"name", "", twoAMinute, refuse},
+		{"Limit.Permits", "api", primitives.Limit{Interval: time.Minute}, refuse},
+	} {
+		t.Run(fmt.Sprintf("%s %+v", c.field, c.opts), func(t *testing.T) {
+			t.Parallel()
+			limit, err := grpclimit.New(client, c.name, c.limit, c.opts)
+			var invalid *primitives.FieldError
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, c.field, invalid.Field)
+			require.Nil(t, limit)
+		})
+	}
+}
