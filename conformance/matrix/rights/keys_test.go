@@ -443,8 +443,10 @@ func useNumbers(ctx context.Context, client *primitives.Client) {
 func useThrottle(ctx context.Context, client *primitives.Client) {
 	t := client.NewThrottle("declared:throttle", primitives.Limit{Permits: 1, Interval: time.Second})
 	other := client.NewThrottle("declared:other", primitives.Limit{Permits: 9, Interval: time.Hour})
-	work, _, err := other.Reserve(ctx, 1)
-	must.Do(errors.Join(err, work.Settle(ctx, 2)))
+	for _, used := range []int{0, 2} {
+		work, _, err := other.Reserve(ctx, 1)
+		must.Do(errors.Join(err, work.Settle(ctx, used)))
+	}
 	must.Get(primitives.NewMultiThrottle(nil, other.Take(1), t.Take(1)).Allow(ctx))
 	must.Get(primitives.NewMultiThrottle(&primitives.MultiThrottleOptions{Steps: true}, other.Take(1), t.Take(1)).Allow(ctx)) // Refused.
 	must.Get(t.State(ctx))
