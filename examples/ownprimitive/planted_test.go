@@ -17,7 +17,7 @@ import (
 )
 
 // planted is a bug: a text that is in one file exactly once, and what replaces it. What is derived from
-// the declaration must find it: the machines, the histories, or a case.
+// the declaration must find it: the machines, or the histories.
 type planted struct {
 	name, file, good, bad, found string
 }
@@ -26,7 +26,6 @@ type planted struct {
 const (
 	byMachines  = "TestDeclared/BarrierProperties"
 	byHistories = "TestDeclared/BarrierHistories"
-	byPrefixes  = "TestDeclared/Together/BarrierUnderAPrefix"
 	byLimiter   = "TestLimiter/LimiterProperties"
 )
 
@@ -45,7 +44,7 @@ func bugs() []planted {
 		{"KeepsACancelledArrival", "barrier.go", "switch err := lease.Release(ctx); {", "switch err := error(nil); {", byMachines},
 		{"BelievesEachMessage", "barrier.go", "if now > l.generation {", "if now >= l.generation {", byMachines},
 		{"ChannelWithoutThePrefix", "barrier.go", `extend.SideName("barrier", b.object.Key())`,
-			`extend.SideName("barrier", b.object.Name())`, byPrefixes},
+			`extend.SideName("barrier", b.object.Name())`, byMachines},
 		{"NeverRefills", take, "if taken == tonumber(permits) then", "if false then", byLimiter},
 		{"BeginsTheWindowAgain", take, "if taken == tonumber(permits) then", "if true then", byLimiter},
 		{"CountsTheTimeTwice", take, "return {granted, tonumber(limit) - taken, wait}",

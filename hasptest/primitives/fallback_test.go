@@ -20,12 +20,14 @@ func tenAMinute(unavailable primitives.Fallback) *primitives.RateLimiterOptions 
 	}
 }
 
-// acquire returns the state after a TryAcquire, its error, and how long it takes.
+// acquire returns the state after a TryAcquire, its error, and how long it takes: a minute at most.
 func acquire(c *primitives.Client, name string, opts *primitives.RateLimiterOptions) (
 	primitives.RateState, time.Duration, error,
 ) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	began := time.Now()
-	state, err := c.NewRateLimiter(name, opts).TryAcquireState(context.Background(), 1)
+	state, err := c.NewRateLimiter(name, opts).TryAcquireState(ctx, 1)
 	return state, time.Since(began), err
 }
 
