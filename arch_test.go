@@ -218,7 +218,7 @@ var rules = []rule{
 		},
 		tests: []string{"backend/embedded", "hasptest"},
 	},
-	{dir: "integration/internal/limited", imports: []string{"primitives"}},
+	{dir: "integration/internal/limited"},
 	{
 		dir:     "integration/gocron",
 		imports: []string{"primitives", gocron, "github.com/robfig/cron/v3"},

@@ -109,7 +109,7 @@ func semaphoreOptions(b *book) {
 		rate(primitives.Rate{Permits: 1, Interval: time.Second, KeepAlive: time.Millisecond}))
 	b.invalid("rate limiter, Update without Rate",
 		c.NewRateLimiter("x", &primitives.RateLimiterOptions{Update: true}).TryAcquire(ctx, 1))
-	limit := func(l primitives.Limit) error { return last(c.NewThrottle("x", l).Allow(ctx, 1)) }
+	limit := func(l primitives.Limit) error { return last(c.NewThrottle("x", l, refuse).Allow(ctx, 1)) }
 	b.invalid("throttle, Permits", limit(primitives.Limit{Interval: time.Second}))
 	b.invalid("throttle, Interval", limit(primitives.Limit{Permits: 1, Interval: 1500 * time.Nanosecond}))
 	b.invalid("throttle, Interval with a fraction", limit(primitives.Limit{Permits: 1, Interval: time.Second + 1}))
@@ -137,8 +137,8 @@ func argumentErrors(b *book) {
 	b.invalid("permit id, no digits", last(primitives.ParsePermitID("x")))
 	b.invalid("rate limiter, acquire 0", c.NewRateLimiter("x", nil).Acquire(ctx, 0))
 	b.invalid("rate limiter, set nothing", c.NewRateLimiter("x", nil).SetRate(ctx, primitives.Rate{}))
-	b.invalid("throttle, acquire 0", c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}).Wait(ctx, 0))
-	user := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second})
+	b.invalid("throttle, acquire 0", c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse).Wait(ctx, 0))
+	user := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse)
 	b.invalid("multi throttle, no take", primitives.NewMultiThrottle(nil).Wait(ctx))
 	b.invalid("multi throttle, take 0", primitives.NewMultiThrottle(nil, user.Take(0)).Wait(ctx))
 	b.invalid("multi throttle, a name twice", primitives.NewMultiThrottle(nil, user.Take(1), user.Take(1)).Wait(ctx))

@@ -24,6 +24,9 @@ const errorsFile = "testdata/errors.txt"
 
 var update = flag.Bool("update", false, "write "+errorsFile)
 
+// refuse are the options of throttles.
+var refuse = &primitives.ThrottleOptions{Unavailable: primitives.Refuse}
+
 // TestErrorTexts compares the texts of errors with a file: one line for each situation that a user can meet. With
 // -update it writes the file. Each text says once what failed, on which object, and why, and what to do where that is
 // not plain.
@@ -157,7 +160,7 @@ func uses(c *primitives.Client, name string) []use {
 		{"counting semaphore by arrival", leasing(c.NewCountingSemaphore(name, 1, byArrival).Acquire)},
 		{"rate limiter", func(ctx context.Context) error { return c.NewRateLimiter(name, nil).Acquire(ctx, 1) }},
 		{"throttle", func(ctx context.Context) error {
-			return c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Second}).Wait(ctx, 1)
+			return c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Second}, refuse).Wait(ctx, 1)
 		}},
 		{"latch", func(ctx context.Context) error { return c.NewCountDownLatch(name).Wait(ctx) }},
 		{"atomic long", func(ctx context.Context) error { return c.NewAtomicLong(name).Store(ctx, 1) }},
@@ -210,6 +213,7 @@ func everyObject(b *book) {
 		{"backend closed", backend.ErrClosed},
 	} {
 		f.fail(fault.err)
+		time.Sleep(time.Second) // The throttle asks a server again that was away for it.
 		for _, u := range uses(c, "x") {
 			b.note(u.kind+", "+fault.situation, u.call(b.Context()))
 		}
@@ -380,7 +384,7 @@ func permitErrors(b *book) {
 	require.NoError(b, limiter.Acquire(ctx, 3))
 	b.note("rate limiter, too few", limiter.TryAcquire(ctx, 1))
 	b.noteUntil("rate limiter, too few", func(ctx context.Context) error { return limiter.Acquire(ctx, 1) })
-	throttle := c.NewThrottle("throttle", primitives.Limit{Permits: 3, Interval: time.Hour})
+	throttle := c.NewThrottle("throttle", primitives.Limit{Permits: 3, Interval: time.Hour}, refuse)
 	b.note("throttle, more than the burst", throttle.Wait(ctx, 5))
 	require.NoError(b, throttle.Wait(ctx, 3))
 	b.noteUntil("throttle, too few", func(ctx context.Context) error { return throttle.Wait(ctx, 1) })

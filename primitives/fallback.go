@@ -64,13 +64,13 @@ func (f Fallback) runner(o *extend.Object, timeout time.Duration) backend.Script
 	return o.Hasty(timeout)
 }
 
-// decide decides a call for n permits that has ended with err, if the server has not decided: then local is true. A
-// refusal says when to try again.
+// decide decides a call for all of takes that has ended with err, if the server has not decided: then local is true. A
+// refusal says when to try again, and so does each take.
 func (f Fallback) decide(
-	ctx context.Context, c *Client, o *extend.Object, rate localRate, n int, err error,
+	ctx context.Context, c *Client, err error, takes ...localTake,
 ) (local bool, retryIn time.Duration, _ error) {
 	if err == nil {
-		c.localLimits.forget(o)
+		c.localLimits.forget(takes)
 	}
 	if f == 0 || f == Refuse || err == nil || ctx.Err() != nil || !undecided(err) {
 		return false, 0, err
@@ -78,7 +78,7 @@ func (f Fallback) decide(
 	if f == Admit {
 		return true, 0, nil
 	}
-	return true, c.localLimits.take(o, rate.share(float64(f)), n), nil
+	return true, c.localLimits.take(takes, float64(f)), nil
 }
 
 // undecided reports whether err means that a server has decided nothing, or that its decision is not known.

@@ -21,23 +21,45 @@ type localLimits struct {
 	young, old map[trace.Object]time.Time // when all permits are free again
 }
 
-// take takes n permits at a rate with a burst, and returns 0. If too few are free, it takes none, and returns the
-// time until they are.
-func (l *localLimits) take(o *extend.Object, rate localRate, n int) time.Duration {
+// localTake is the permits of a limiter that a call takes.
+type localTake struct {
+	of      *extend.Object
+	rate    localRate
+	n       int
+	retryIn time.Duration // the answer: until so many are free
+}
+
+// take takes the permits at a share of the rates, and returns 0. If too few are free of one, it takes none, and returns
+// the time until they are.
+func (l *localLimits) take(takes []localTake, share float64) (longest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	name, now := o.ID().Object, time.Now()
-	freeAt, ok := l.young[name]
+	now := time.Now()
+	freeAt := make([]time.Time, len(takes))
+	for i := range takes {
+		freeAt[i] = l.ask(&takes[i], share, now)
+		longest = max(longest, takes[i].retryIn)
+	}
+	for i := range takes {
+		if longest == 0 {
+			l.keep(takes[i].of.ID().Object, freeAt[i])
+		}
+	}
+	return longest
+}
+
+// ask notes when the permits of a take are free, and returns when all are free after it. The caller holds the mutex.
+func (l *localLimits) ask(t *localTake, share float64, now time.Time) time.Time {
+	freeAt, ok := l.young[t.of.ID().Object]
 	if !ok {
-		freeAt = l.old[name]
+		freeAt = l.old[t.of.ID().Object]
 	}
-	used := max(0, freeAt.Sub(now))
-	free := time.Duration(rate.burst-min(n, rate.burst)) * rate.each
-	if n > rate.burst || used > free {
-		return max(used-free, 1)
+	rate, used := t.rate.share(share), max(0, freeAt.Sub(now))
+	free := time.Duration(rate.burst-min(t.n, rate.burst)) * rate.each
+	if t.n > rate.burst || used > free {
+		t.retryIn = max(used-free, 1)
 	}
-	l.keep(name, now.Add(used+time.Duration(n)*rate.each))
-	return 0
+	return now.Add(used + time.Duration(t.n)*rate.each)
 }
 
 // keep keeps a limit among the young ones. The caller holds the mutex.
@@ -52,14 +74,16 @@ func (l *localLimits) keep(name trace.Object, freeAt time.Time) {
 	l.any.Store(true)
 }
 
-// forget forgets the limit of an object, about which the server has decided.
-func (l *localLimits) forget(o *extend.Object) {
+// forget forgets the limits about which the server has decided.
+func (l *localLimits) forget(decided []localTake) {
 	if !l.any.Load() {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.young, o.ID().Object)
-	delete(l.old, o.ID().Object)
+	for _, take := range decided {
+		delete(l.young, take.of.ID().Object)
+		delete(l.old, take.of.ID().Object)
+	}
 	l.any.Store(len(l.young)+len(l.old) > 0)
 }

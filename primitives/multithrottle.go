@@ -26,7 +26,8 @@ import (
 // [MultiThrottleOptions].Steps.
 //
 // After an error no permit is taken, with one exception: after [ErrIndeterminate] the permits of all throttles may be in
-// use. No request is sent twice. If the server is away, the methods return the error.
+// use. No request is sent twice. While the server is away, the throttles' [ThrottleOptions] decide, which must be the same.
+// A [LocalShare] takes permits of all or of none, too.
 //
 // A MultiThrottle is safe for concurrent use.
 //
@@ -85,6 +86,7 @@ type throttleStep struct {
 
 // NewMultiThrottle returns the throttles as one. It sends nothing. The methods return a [*FieldError] if there is no
 // take, if a throttle or its limit is invalid, if two takes are of the same name, or of throttles of different clients,
+// or have other options,
 // and [ErrAboveRate] if a take is of more permits than the burst. Nil options mean the defaults.
 func NewMultiThrottle(opts *MultiThrottleOptions, takes ...Take) *MultiThrottle {
 	m := &MultiThrottle{takes: slices.Clone(takes)}
@@ -124,6 +126,9 @@ func (m *MultiThrottle) check() error {
 		if err := take.throttle.validateCount(take.n); err != nil {
 			return fmt.Errorf("%s %q: %w", throttleKind, take.throttle.Name(), err)
 		}
+		if take.throttle.opts != m.takes[0].throttle.opts {
+			return &FieldError{Field: "takes", Problem: fmt.Sprintf("%q has other options than the first", key)}
+		}
 		seen[key] = true
 	}
 	return nil
@@ -154,6 +159,7 @@ func (m *MultiThrottle) Allow(ctx context.Context) (MultiDecision, error) {
 		if errors.Is(err, errTooFewPermits) {
 			err = nil
 		}
+		_, err = a.fallBack(ctx, err)
 		return err
 	})
 	if err != nil {
@@ -166,9 +172,11 @@ func (m *MultiThrottle) Allow(ctx context.Context) (MultiDecision, error) {
 // the order in which they came. They have no order with other waiters for these throttles.
 func (m *MultiThrottle) Wait(ctx context.Context) error {
 	return m.call(ctx, func() error {
-		a, want := &multiThrottleAttempt{MultiThrottle: m}, m.want
-		want.Need, want.InOrder = 1, a.freeIn
-		return m.base.Acquire(ctx, want, a)
+		return untilFree(ctx, &m.base, func() (time.Duration, error) {
+			a, want := &multiThrottleAttempt{MultiThrottle: m}, m.want
+			want.Need, want.InOrder = 1, a.freeIn
+			return a.fallBack(ctx, m.base.Acquire(ctx, want, a))
+		})
 	})
 }
 
@@ -214,7 +222,7 @@ func (a *multiThrottleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	a.each = make([]Decision, len(a.takes))
 	grants := make([]int64, 0, len(a.steps))
 	for _, step := range a.steps {
-		got, err := script.ThrottleTake(ctx, a.base.Runner(), step.keys, step.takes, step.permits, step.intervals, step.bursts)
+		got, err := script.ThrottleTake(ctx, a.takes[0].throttle.runner(), step.keys, step.takes, step.permits, step.intervals, step.bursts)
 		if err == nil {
 			step.note(a.each, got.Remaining, got.Retry, got.Reset)
 			if grants = append(grants, got.Now); got.Taken {
@@ -226,6 +234,23 @@ func (a *multiThrottleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 		return extend.Answer{RetryIn: a.decision().RetryAfter}, err
 	}
 	return extend.Answer{Granted: true}, nil
+}
+
+// fallBack decides an attempt that has ended with err, if the servers have not.
+func (a *multiThrottleAttempt) fallBack(ctx context.Context, err error) (retryIn time.Duration, _ error) {
+	takes := make([]localTake, len(a.takes))
+	for i, take := range a.takes {
+		takes[i] = take.throttle.local(take.n)
+	}
+	first := a.takes[0].throttle
+	local, retryIn, err := first.opts.Unavailable.decide(ctx, first.client, err, takes...)
+	if local {
+		a.each = make([]Decision, len(takes))
+		for i, take := range takes {
+			a.each[i] = decidedLocally(take.retryIn)
+		}
+	}
+	return retryIn, err
 }
 
 // note notes a script's answer.

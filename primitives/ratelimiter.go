@@ -196,7 +196,7 @@ func (l *RateLimiter) runner() backend.ScriptRunner { return l.unavailable.runne
 // fallBack decides a call for n permits that has ended with err, if the server has not.
 func (l *RateLimiter) fallBack(ctx context.Context, n int, err error) (local bool, _ error) {
 	rate := localRate{l.rate.Interval / time.Duration(max(1, l.rate.Permits)), l.rate.Permits}
-	local, retryIn, err := l.unavailable.decide(ctx, l.client, &l.base, rate, n, err)
+	local, retryIn, err := l.unavailable.decide(ctx, l.client, err, localTake{of: &l.base, rate: rate, n: n})
 	if retryIn > 0 {
 		err = &RateLimitError{RetryIn: retryIn}
 	}

@@ -16,17 +16,18 @@ type Reservation struct {
 	throttle *Throttle
 	n        int
 	granted  int64 // the server's time, in microseconds
+	local    bool  // the server does not know it
 	settled  atomic.Bool
 }
 
 // Reserve is [Throttle.Allow] of an estimate, which [Reservation.Settle] corrects. If n permits are not free, the
-// Reservation is nil, and the Decision says when to try again.
+// Reservation is nil, and the Decision says when to try again. If the Decision is Local, Settle sends nothing.
 func (t *Throttle) Reserve(ctx context.Context, n int) (*Reservation, Decision, error) {
 	a, err := t.allow(ctx, n)
 	if err != nil || !a.decision.Allowed {
 		return nil, a.decision, err
 	}
-	return &Reservation{throttle: t, n: n, granted: a.granted}, a.decision, nil
+	return &Reservation{throttle: t, n: n, granted: a.granted, local: a.decision.Local}, a.decision, nil
 }
 
 // Settle replaces the estimate by the permits that were used, 0 to 10 000 000, in one round trip. It does not wait.
@@ -61,6 +62,7 @@ func (r *Reservation) settle(ctx context.Context, actual int) error {
 	run, keys := t.base.Runner(), []string{t.base.Key()}
 	var err error
 	switch more := int64(actual - r.n); {
+	case r.local:
 	case more < 0:
 		_, err = script.ThrottleReturn(ctx, run, keys, r.granted, []int64{-more}, permits, interval, burst)
 	case more > 0:

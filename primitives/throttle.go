@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
@@ -41,7 +42,8 @@ import (
 // # Failures
 //
 // After an error no permit is taken, with one exception: after [ErrIndeterminate] the permits may be in use. No request
-// is sent twice.
+// is sent twice. What a call does while the server is away is a choice without a default:
+// [ThrottleOptions].Unavailable.
 //
 // A Throttle is a name, not a resource, and safe for concurrent use.
 //
@@ -50,8 +52,22 @@ import (
 // in use then stay in use.
 type Throttle struct {
 	object
-	limit Limit
-	want  extend.WaitSpec // of one permit
+	client *Client
+	limit  Limit
+	opts   ThrottleOptions
+	want   extend.WaitSpec // of one permit
+}
+
+// ThrottleOptions configure a [Throttle]. Unavailable must be set. The zero value of the other field means its default.
+type ThrottleOptions struct {
+	// Unavailable says what Allow, Reserve and Wait do while the server is away: [Refuse], [Admit] or [LocalShare]. A Wait
+	// that the server has once refused waits on. Other methods return the error. It has no default.
+	Unavailable Fallback
+
+	// Timeout is how long a call waits for the server's answer. Zero means 1 s.
+	Timeout time.Duration
+
+	_ struct{}
 }
 
 // Decision is a [Throttle]'s answer.
@@ -68,16 +84,27 @@ type Decision struct {
 
 	// ResetAfter is the time until no permit is in use, if nobody takes any before.
 	ResetAfter time.Duration
+
+	// Local says that the server has not decided, and that the option Unavailable has. Then Remaining and ResetAfter
+	// are 0.
+	Local bool
 }
 
-// NewThrottle returns the throttle called name. It sends nothing. The methods return a [*FieldError] for an empty name
-// or a limit out of its bounds.
-func (c *Client) NewThrottle(name string, limit Limit) *Throttle {
+// NewThrottle returns the throttle called name. It sends nothing. The methods return a [*FieldError] for an empty name,
+// a limit out of its bounds, or an invalid option, even if Unavailable is not set.
+func (c *Client) NewThrottle(name string, limit Limit, opts *ThrottleOptions) *Throttle {
 	if limit.Burst == 0 {
 		limit.Burst = limit.Permits
 	}
-	t := &Throttle{object: c.newKey(throttleKind, name, throttleType), limit: limit}
+	t := &Throttle{object: c.newKey(throttleKind, name, throttleType), client: c, limit: limit}
 	t.reject(limit.validate())
+	if opts != nil {
+		t.opts = *opts
+	}
+	if t.opts.Unavailable == 0 {
+		t.reject(&FieldError{Field: "Unavailable", Problem: "must be set: Refuse, Admit or a LocalShare"})
+	}
+	t.reject(t.opts.Unavailable.validate(t.opts.Timeout))
 	t.want = extend.WaitSpec{
 		Condition: throttleKind, Refusal: errTooFewPermits, Backoff: extend.Backoff{First: time.Hour, Most: time.Hour},
 	}
@@ -105,6 +132,7 @@ func (t *Throttle) allow(ctx context.Context, n int) (throttleAttempt, error) {
 		if errors.Is(err, errTooFewPermits) {
 			err = nil
 		}
+		_, err = a.fallBack(ctx, err)
 		return a, err
 	})
 }
@@ -115,18 +143,43 @@ func (t *Throttle) allow(ctx context.Context, n int) (throttleAttempt, error) {
 // [ErrAboveRate] if n is more than the burst.
 func (t *Throttle) Wait(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &t.base, t.validateCount(n), "acquire", func() (struct{}, error) {
-		a, want := &throttleAttempt{Throttle: t, n: n}, t.want
-		want.Need, want.InOrder = n, a.freeIn
-		return struct{}{}, t.base.Acquire(ctx, want, a)
+		return struct{}{}, untilFree(ctx, &t.base, func() (time.Duration, error) {
+			a, want := &throttleAttempt{Throttle: t, n: n}, t.want
+			want.Need, want.InOrder = n, a.freeIn
+			return a.fallBack(ctx, t.base.Acquire(ctx, want, a))
+		})
 	})
 	return err
+}
+
+// untilFree calls acquire until it is granted or fails. A local refusal says when to try again.
+func untilFree(ctx context.Context, o *extend.Object, acquire func() (retryIn time.Duration, _ error)) error {
+	for {
+		retryIn, err := acquire()
+		if retryIn > 0 {
+			err = o.Pause(ctx, retryIn)
+		}
+		if err != nil || retryIn == 0 {
+			return err
+		}
+	}
+}
+
+// runner returns the runner of calls that may fall back.
+func (t *Throttle) runner() backend.ScriptRunner {
+	return t.opts.Unavailable.runner(&t.base, t.opts.Timeout)
+}
+
+// local returns how n permits are taken locally.
+func (t *Throttle) local(n int) localTake {
+	return localTake{of: &t.base, rate: localRate{t.limit.Interval / time.Duration(t.limit.Permits), t.limit.Burst}, n: n}
 }
 
 // State returns how many permits are free, and when more are. It takes none.
 func (t *Throttle) State(ctx context.Context) (Decision, error) {
 	return extend.Call(ctx, &t.base, t.invalid, "query", func() (Decision, error) {
 		permits, interval, burst := t.limit.args()
-		found, err := script.ThrottleState(ctx, t.base.Runner(), []string{t.base.Key()}, permits, interval, burst)
+		found, err := script.ThrottleState(ctx, t.runner(), []string{t.base.Key()}, permits, interval, burst)
 		if err != nil {
 			return Decision{}, queryError(ctx, err)
 		}
@@ -164,7 +217,7 @@ type throttleAttempt struct {
 // Try implements [extend.Attempt].
 func (a *throttleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	permits, interval, burst := a.limit.args()
-	got, err := script.ThrottleTake(ctx, a.base.Runner(),
+	got, err := script.ThrottleTake(ctx, a.runner(),
 		[]string{a.base.Key()}, []int64{int64(a.n)}, permits, interval, burst)
 	if err != nil {
 		return extend.Answer{}, err
@@ -172,6 +225,15 @@ func (a *throttleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	a.granted = got.Now
 	a.decision = decided(got.Taken, got.Remaining[0], got.Retry[0], got.Reset[0])
 	return extend.Answer{Granted: got.Taken, RetryIn: a.decision.RetryAfter}, nil
+}
+
+// fallBack decides an attempt that has ended with err, if the server has not.
+func (a *throttleAttempt) fallBack(ctx context.Context, err error) (retryIn time.Duration, _ error) {
+	local, retryIn, err := a.opts.Unavailable.decide(ctx, a.client, err, a.local(a.n))
+	if local {
+		a.decision = decidedLocally(retryIn)
+	}
+	return retryIn, err
 }
 
 // freeIn returns how long after the last answer n permits are free. It is an [extend.WaitSpec].InOrder.
@@ -182,6 +244,11 @@ func (a *throttleAttempt) freeIn(n int) time.Duration {
 // args returns the limit as a script of several throttles gets it.
 func (l Limit) args() (permits, intervals, bursts []int64) {
 	return []int64{int64(l.Permits)}, []int64{l.Interval.Microseconds()}, []int64{int64(l.Burst)}
+}
+
+// decidedLocally returns the decision of a Fallback.
+func decidedLocally(retryIn time.Duration) Decision {
+	return Decision{Allowed: retryIn == 0, RetryAfter: retryIn, Local: true}
 }
 
 // decided returns the decision of a script's answer, whose times are in microseconds.

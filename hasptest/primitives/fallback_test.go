@@ -13,6 +13,9 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
+// refuse are the options of most throttles, which wait for slow answers.
+var refuse = &primitives.ThrottleOptions{Unavailable: primitives.Refuse, Timeout: time.Minute}
+
 // tenAMinute returns the options of a limiter of ten permits a minute.
 func tenAMinute(unavailable primitives.Fallback) *primitives.RateLimiterOptions {
 	return &primitives.RateLimiterOptions{
@@ -156,6 +159,124 @@ func TestFallbackKeepsErrors(t *testing.T) {
 		} {
 			_, _, err := acquire(client, "y", opts)
 			require.ErrorAs(t, err, new(*primitives.FieldError))
+		}
+	})
+}
+
+// TestThrottleFallsBack has a burst of 4 and a share of a half: 2, and then one in 12 seconds.
+func TestThrottleFallsBack(t *testing.T) {
+	t.Parallel()
+	limit := primitives.Limit{Permits: 10, Interval: time.Minute, Burst: 4}
+	for _, silent := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			link := newDialing(t, embedded.NewServer())
+			client, ctx := link.client(t, nil), t.Context()
+			link.down.Store(!silent)
+			link.silent.Store(silent)
+			throttle := func(unavailable primitives.Fallback) *primitives.Throttle {
+				return client.NewThrottle("x", limit, &primitives.ThrottleOptions{Unavailable: unavailable})
+			}
+			_, err := throttle(primitives.Refuse).Allow(ctx, 1)
+			require.Error(t, err)
+			began := time.Now()
+			_, err = throttle(primitives.Refuse).Allow(ctx, 1)
+			require.ErrorIs(t, err, primitives.ErrUnavailable)
+			require.ErrorIs(t, throttle(primitives.Refuse).Wait(ctx, 1), primitives.ErrUnavailable)
+			_, err = throttle(primitives.Refuse).State(ctx)
+			require.ErrorIs(t, err, primitives.ErrUnavailable)
+
+			for range 9 {
+				got, err := throttle(primitives.Admit).Allow(ctx, 1)
+				require.NoError(t, err)
+				require.Equal(t, primitives.Decision{Allowed: true, Local: true}, got)
+				require.NoError(t, throttle(primitives.Admit).Wait(ctx, 1))
+			}
+			for _, used := range []int{0, 2} {
+				work, got, err := throttle(primitives.Admit).Reserve(ctx, 1)
+				require.NoError(t, err)
+				require.True(t, got.Local)
+				require.NoError(t, work.Settle(ctx, used))
+			}
+
+			local := throttle(primitives.LocalShare(0.5))
+			got, err := local.Allow(ctx, 2)
+			require.NoError(t, err)
+			require.Equal(t, primitives.Decision{Allowed: true, Local: true}, got)
+			got, err = local.Allow(ctx, 1)
+			require.NoError(t, err)
+			require.Equal(t, primitives.Decision{RetryAfter: 12 * time.Second, Local: true}, got)
+			require.Less(t, time.Since(began), 10*time.Millisecond)
+			require.NoError(t, local.Wait(ctx, 1))
+			require.InDelta(t, 12*time.Second, time.Since(began), float64(2*time.Second))
+
+			link.down.Store(false)
+			link.silent.Store(false)
+			time.Sleep(2 * time.Second)
+			got, err = local.Allow(ctx, 1)
+			require.NoError(t, err)
+			require.False(t, got.Local)
+		})
+	}
+}
+
+// TestMultiThrottleFallsBack: a refusal of one throttle takes nothing of another, also locally.
+func TestMultiThrottleFallsBack(t *testing.T) {
+	t.Parallel()
+	for _, steps := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			link := newDialing(t, embedded.NewServer())
+			client, ctx := link.client(t, nil), t.Context()
+			link.down.Store(true)
+			both := func(unavailable primitives.Fallback, user, all int) *primitives.MultiThrottle {
+				opts := &primitives.ThrottleOptions{Unavailable: unavailable}
+				return primitives.NewMultiThrottle(&primitives.MultiThrottleOptions{Steps: steps},
+					client.NewThrottle("user", primitives.Limit{Permits: 10, Interval: time.Minute}, opts).Take(user),
+					client.NewThrottle("all", primitives.Limit{Permits: 4, Interval: time.Minute}, opts).Take(all))
+			}
+			_, err := both(primitives.Refuse, 1, 1).Allow(ctx)
+			require.ErrorIs(t, err, primitives.ErrUnavailable)
+			require.ErrorIs(t, both(primitives.Refuse, 1, 1).Wait(ctx), primitives.ErrUnavailable)
+			admitted := primitives.Decision{Allowed: true, Local: true}
+			d, err := both(primitives.Admit, 10, 4).Allow(ctx)
+			require.NoError(t, err)
+			require.Equal(t, []primitives.Decision{admitted, admitted}, d.Each)
+
+			began, half := time.Now(), primitives.LocalShare(0.5)
+			d, err = both(half, 1, 2).Allow(ctx)
+			require.NoError(t, err)
+			require.Equal(t, admitted, d.Decision)
+			for range 2 { // The first refusal takes nothing.
+				d, err = both(half, 4, 1).Allow(ctx)
+				require.NoError(t, err)
+				refused := primitives.Decision{RetryAfter: time.Until(began.Add(30 * time.Second)), Local: true}
+				require.Equal(t, []primitives.Decision{admitted, refused}, d.Each)
+				require.Equal(t, "all", d.Throttle.Name())
+				require.Equal(t, refused, d.Decision)
+			}
+			require.NoError(t, both(half, 4, 1).Wait(ctx))
+			require.InDelta(t, 30*time.Second, time.Since(began), float64(time.Second))
+
+			link.down.Store(false)
+			time.Sleep(2 * time.Second)
+			d, err = both(half, 1, 1).Allow(ctx)
+			require.NoError(t, err)
+			require.False(t, d.Local)
+		})
+	}
+}
+
+// TestThrottleNeedsAFallback: what it does while its server is away has no default.
+func TestThrottleNeedsAFallback(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newServer(t).client(t, nil)
+		for field, opts := range map[string]*primitives.ThrottleOptions{
+			"Unavailable": nil, "Timeout": {Unavailable: primitives.Admit, Timeout: -1},
+		} {
+			_, err := client.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, opts).Allow(t.Context(), 1)
+			var invalid *primitives.FieldError
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, field, invalid.Field)
 		}
 	})
 }

@@ -110,7 +110,7 @@ func construct(t *testing.T, c *primitives.Client, kind, option string) (object 
 	case "MultiLock":
 		return primitives.NewMultiLock(c.NewLock("app:multi", nil)), false
 	case "MultiThrottle":
-		return primitives.NewMultiThrottle(nil, c.NewThrottle("app:multi", primitives.Limit{Permits: 1, Interval: time.Hour}).Take(1)), false
+		return primitives.NewMultiThrottle(nil, c.NewThrottle("app:multi", primitives.Limit{Permits: 1, Interval: time.Hour}, refuse).Take(1)), false
 	case "RedLock":
 		return primitives.NewRedLock([]*primitives.Client{c}, "app:red", nil), false
 	}

@@ -36,7 +36,7 @@ func tiered(t *testing.T, steps bool, run func(t *testing.T, x *tiers)) {
 		c := s.client(t, nil)
 		x := &tiers{server: s, client: c, steps: steps}
 		for i, name := range []string{"user", "tenant", "all"} {
-			x.each = append(x.each, c.NewThrottle(name, tierLimits[i]))
+			x.each = append(x.each, c.NewThrottle(name, tierLimits[i], refuse))
 		}
 		run(t, x)
 	})
@@ -285,10 +285,13 @@ func TestMultiThrottleErrors(t *testing.T) {
 	tiered(t, false, func(t *testing.T, x *tiers) {
 		user, other := x.each[0], x.server.client(t, nil)
 		for says, takes := range map[string][]primitives.Take{
-			"takes: none":                                   nil,
-			"takes: the throttle of number 2 is nil":        {user.Take(1), {}},
-			`takes: two have the key "user"`:                {user.Take(1), x.client.NewThrottle("user", tierLimits[1]).Take(1)},
-			`takes: "x" is of another client`:               {user.Take(1), other.NewThrottle("x", tierLimits[0]).Take(1)},
+			"takes: none":                            nil,
+			"takes: the throttle of number 2 is nil": {user.Take(1), {}},
+			`takes: two have the key "user"`:         {user.Take(1), x.client.NewThrottle("user", tierLimits[1], refuse).Take(1)},
+			`takes: "x" is of another client`:        {user.Take(1), other.NewThrottle("x", tierLimits[0], refuse).Take(1)},
+			`takes: "x" has other options than the first`: {
+				user.Take(1), x.client.NewThrottle("x", tierLimits[0], &primitives.ThrottleOptions{Unavailable: primitives.Admit}).Take(1),
+			},
 			`throttle "user": n: 0 is not in 1..2147483647`: {user.Take(0)},
 		} {
 			_, err := primitives.NewMultiThrottle(nil, takes...).Allow(t.Context())

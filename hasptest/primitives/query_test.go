@@ -47,7 +47,7 @@ func TestNothingIsUnknownAfterAQuery(t *testing.T) {
 		both, spin := c.NewReadWriteLock("x", nil), c.NewSpinLock("x", nil)
 		slots, permits := c.NewCountingSemaphore("x", 1, nil), c.NewPermitSemaphore("x", nil)
 		long, double, latch := c.NewAtomicLong("x"), c.NewAtomicDouble("x"), c.NewCountDownLatch("x")
-		throttle := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second})
+		throttle := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse)
 		for name, query := range map[string]func(ctx context.Context) error{
 			"Lock.IsLocked":    func(ctx context.Context) error { return failure(lock.IsLocked(ctx)) },
 			"Lock.IsHeldBy":    func(ctx context.Context) error { return failure(lock.IsHeldBy(ctx, "a:1")) },

@@ -29,7 +29,7 @@ func throttled(t *testing.T, limit primitives.Limit, run func(t *testing.T, x *t
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		c := s.client(t, nil)
-		run(t, &throttle{s, c.NewThrottle("x", limit), c, limit})
+		run(t, &throttle{s, c.NewThrottle("x", limit, refuse), c, limit})
 	})
 }
 
@@ -140,7 +140,7 @@ func TestThrottleIsExact(t *testing.T) {
 			limit := primitives.Limit{
 				Permits: permits, Interval: time.Duration(1000+r.IntN(10_000_000)) * time.Microsecond, Burst: 1 + permits/2 + r.IntN(permits),
 			}
-			x := &throttle{s, c.NewThrottle(fmt.Sprint(i), limit), c, limit}
+			x := &throttle{s, c.NewThrottle(fmt.Sprint(i), limit, refuse), c, limit}
 			k := 1 + r.IntN(3)
 			require.Equal(t, k*permits+limit.Burst, x.takesAll(t, r, time.Duration(k)*limit.Interval), "%d intervals of %+v", k, limit)
 		}
@@ -197,7 +197,7 @@ func TestThrottleWithAnotherLimit(t *testing.T) {
 	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
 		x.allows(t, 10)
-		slower := x.client.NewThrottle("x", primitives.Limit{Permits: 7, Interval: 10 * time.Second, Burst: 2})
+		slower := x.client.NewThrottle("x", primitives.Limit{Permits: 7, Interval: 10 * time.Second, Burst: 2}, refuse)
 		d, err := slower.Allow(t.Context(), 2)
 		require.NoError(t, err)
 		require.Equal(t, primitives.Decision{RetryAfter: 3_333_334 * time.Microsecond, ResetAfter: 3_333_334 * time.Microsecond}, d)
@@ -224,7 +224,7 @@ func TestThrottleErrors(t *testing.T) {
 			{Permits: 1, Interval: time.Second, Burst: -1}, {Permits: 1, Interval: 365 * 24 * time.Hour, Burst: 11},
 			{Permits: 1, Interval: 366 * 24 * time.Hour, Burst: 10_000_000},
 		} {
-			_, err := x.client.NewThrottle("x", limit).State(t.Context())
+			_, err := x.client.NewThrottle("x", limit, refuse).State(t.Context())
 			require.ErrorAs(t, err, new(*primitives.FieldError), "%+v", limit)
 		}
 		require.Zero(t, x.called("throttle_take")+x.called("throttle_state"))

@@ -19,10 +19,10 @@
 //
 // # Failures
 //
-// While the server of the limiters is away, [Options.Unavailable] says what happens to calls, and has no default. With
-// Refuse they end with the code Unavailable. With Admit they are served. A call that cannot reach the server fails at once.
-// It waits for an answer for [Options.Timeout] at most. After a lost answer the call may have used its permits.
+// While the server of the limiters is away, [Options.Unavailable] says what happens to calls, and has no default. A
+// call waits for an answer for [Options.Timeout] at most. After one that got none, the next ones do not wait:
+// [primitives.Fallback] has the details. After a lost answer the call may have used its permits.
 //
-// A call about which nothing is decided otherwise, as if the throttle's key has data of another program, ends in the same
-// way. [Options.OnError] receives the error in each case.
+// A call about which nothing is decided otherwise, as if the throttle's key has data of another program, is served
+// with Admit, and otherwise ends with the code Unavailable. [Options.OnError] receives the error.
 package grpclimit

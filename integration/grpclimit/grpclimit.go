@@ -28,15 +28,15 @@ type Options struct {
 	Cost func(ctx context.Context, method string) int
 
 	// Unavailable says what happens to calls while the server of the limiters is away. With [primitives.Refuse]
-	// they end with the code Unavailable. With [primitives.Admit] they are served. A
-	// [primitives.LocalShare] is not possible yet. It has no default.
+	// they end with the code Unavailable. With [primitives.Admit] they are served. With a
+	// [primitives.LocalShare] this process limits them by itself. It has no default.
 	Unavailable primitives.Fallback
 
 	// Timeout is how long a call waits for the server's answer. Zero means 1 s.
 	Timeout time.Duration
 
-	// OnError receives the error of each call about which nothing was decided: the server is away, the call costs
-	// more than the burst, or the throttle's key has data of another program, for example. Nil ignores these errors.
+	// OnError receives the error of each call about which nothing was decided: the server is away and
+	// Unavailable is Refuse, the call costs more than the burst, or the throttle's key has data of another program, for example. Nil ignores these errors.
 	OnError func(ctx context.Context, method string, err error)
 
 	_ struct{}
@@ -44,9 +44,10 @@ type Options struct {
 
 // Limit limits calls. It is safe for concurrent use, and needs no closing.
 type Limit struct {
-	name      string
-	throttles limited.Throttles
-	opts      Options
+	client *primitives.Client
+	name   string
+	limit  primitives.Limit
+	opts   Options
 }
 
 // New returns a limit called name: limit for each key. It sends nothing. The throttles of the keys are called name, or
@@ -58,12 +59,9 @@ func New(client *primitives.Client, name string, limit primitives.Limit, opts *O
 	if name == "" {
 		return nil, &primitives.FieldError{Field: "name", Problem: "must not be empty"}
 	}
-	l := &Limit{name: name}
+	l := &Limit{client: client, name: name, limit: limit}
 	if opts != nil {
 		l.opts = *opts
-	}
-	l.throttles = limited.Throttles{
-		Client: client, Limit: limit, Unavailable: l.opts.Unavailable, Timeout: l.opts.Timeout,
 	}
 	if err := l.validate(); err != nil {
 		return nil, err
@@ -77,7 +75,7 @@ func (l *Limit) validate() error {
 	ended, end := context.WithCancel(context.Background())
 	end()
 	var invalid *primitives.FieldError
-	if _, err := l.throttles.Allow(ended, l.throttleName(""), 1); errors.As(err, &invalid) {
+	if _, err := l.throttle("").Allow(ended, 1); errors.As(err, &invalid) {
 		return invalid
 	}
 	return nil
@@ -103,12 +101,14 @@ func (l *Limit) Stream(
 	return handler(srv, stream)
 }
 
-// throttleName returns the name of a key's throttle.
-func (l *Limit) throttleName(key string) string {
-	if l.opts.Key == nil {
-		return l.name
+// throttle returns the throttle of a key.
+func (l *Limit) throttle(key string) *primitives.Throttle {
+	name := l.name
+	if l.opts.Key != nil {
+		name = limited.Name(name, key)
 	}
-	return limited.Name(l.name, key)
+	opts := primitives.ThrottleOptions{Unavailable: l.opts.Unavailable, Timeout: l.opts.Timeout}
+	return l.client.NewThrottle(name, l.limit, &opts)
 }
 
 // admit takes the permits of a call. Its error is the call's status.
@@ -123,7 +123,7 @@ func (l *Limit) admit(ctx context.Context, method string) error {
 	if cost < 1 {
 		return nil
 	}
-	decision, err := l.throttles.Allow(ctx, l.throttleName(key), cost)
+	decision, err := l.throttle(key).Allow(ctx, cost)
 	switch {
 	case err != nil:
 		return l.failed(ctx, method, err)

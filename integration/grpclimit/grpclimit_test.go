@@ -127,7 +127,8 @@ func TestWithoutServer(t *testing.T) {
 		failures int
 	}{
 		{primitives.Refuse, codes.Unavailable, 3},
-		{primitives.Admit, codes.OK, 3},
+		{primitives.Admit, codes.OK, 0},
+		{primitives.LocalShare(1), codes.ResourceExhausted, 0},
 	} {
 		t.Run(fmt.Sprint(c.third), func(t *testing.T) {
 			t.Parallel()
@@ -172,7 +173,7 @@ func TestNewRefuses(t *testing.T) {
 		opts        *grpclimit.Options
 	}{
 		{"Unavailable", "api", twoAMinute, nil},
-		{"Unavailable", "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.LocalShare(1)}},
+		{"Unavailable", "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.LocalShare(2)}},
 		{"Timeout", "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.Admit, Timeout: -1}},
 		{"name", "", twoAMinute, refuse},
 		{"Limit.Permits", "api", primitives.Limit{Interval: time.Minute}, refuse},

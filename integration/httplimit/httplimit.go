@@ -77,8 +77,7 @@ func New(client *primitives.Client, name string, rate primitives.Rate, opts *Opt
 
 // NewThrottle is New for a rate with a burst, by a [primitives.Throttle]: it needs less memory on the server, and what is
 // not used expires by itself. The header fields have the rate, and as free permits up to the burst. A deployment may have
-// another limit with the same name. Unavailable is Refuse or Admit, and OnError also receives the errors of requests that
-// Admit admits. While the server gives no answer, each request waits for Timeout.
+// another limit with the same name.
 func NewThrottle(client *primitives.Client, name string, limit primitives.Limit, opts *Options) (*Limit, error) {
 	return newLimit(name, opts, policyParameters(limit.Permits, limit.Interval), func(opts *Options) take {
 		return throttleTake(client, limit, opts)

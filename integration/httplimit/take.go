@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/hasp-go/hasp/integration/internal/limited"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -36,14 +35,14 @@ func rateTake(client *primitives.Client, rate primitives.Rate, opts *Options) ta
 
 // throttleTake returns the take of a Throttle.
 func throttleTake(client *primitives.Client, limit primitives.Limit, opts *Options) take {
-	throttles := limited.Throttles{Client: client, Limit: limit, Unavailable: opts.Unavailable, Timeout: opts.Timeout}
+	throttle := primitives.ThrottleOptions{Unavailable: opts.Unavailable, Timeout: opts.Timeout}
 	return func(ctx context.Context, name string, n int) (answer, error) {
-		d, err := throttles.Allow(ctx, name, n)
+		d, err := client.NewThrottle(name, limit, &throttle).Allow(ctx, n)
 		if err != nil {
 			return answer{}, err
 		}
-		got := answer{refused: !d.Allowed, free: d.Remaining, retryIn: d.RetryAfter}
-		if d.Allowed && d.Remaining < n {
+		got := answer{refused: !d.Allowed, local: d.Local, free: d.Remaining, retryIn: d.RetryAfter}
+		if d.Allowed && !d.Local && d.Remaining < n {
 			// If n permits were free, fewer would be in use.
 			got.retryIn = max(0, d.ResetAfter-timeOf(limit, cmp.Or(limit.Burst, limit.Permits)-n))
 		}

@@ -161,20 +161,27 @@ func TestKeyOfARoute(t *testing.T) {
 
 func TestThrottleWithoutServer(t *testing.T) {
 	t.Parallel()
-	for fallback, status := range map[primitives.Fallback]int{
-		primitives.Refuse: http.StatusServiceUnavailable, primitives.Admit: http.StatusNoContent,
+	for _, c := range []struct {
+		fallback       primitives.Fallback
+		status, fourth int
+		failures       int
+	}{
+		{primitives.Refuse, http.StatusServiceUnavailable, http.StatusServiceUnavailable, 4},
+		{primitives.Admit, http.StatusNoContent, http.StatusNoContent, 0},
+		{primitives.LocalShare(1), http.StatusNoContent, http.StatusTooManyRequests, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var failures recorder
 			s := hasptest.New(t)
 			h := throttled(t, s.Client(nil), burstOfThree,
-				httplimit.Options{Unavailable: fallback, OnError: failures.record})
+				httplimit.Options{Unavailable: c.fallback, OnError: failures.record})
 			s.Away(time.Hour)
 			begin := time.Now()
-			for range 4 {
-				requireState(t, ask(t.Context(), h, ""), status)
+			for range 3 {
+				requireState(t, ask(t.Context(), h, ""), c.status)
 			}
-			require.Len(t, failures.errs, 4)
+			require.Equal(t, c.fourth, ask(t.Context(), h, "").StatusCode)
+			require.Len(t, failures.errs, c.failures)
 			require.Less(t, time.Since(begin), time.Second, "a refused connection fails at once, in virtual time")
 		})
 	}
@@ -203,7 +210,7 @@ func TestNewThrottleRefuses(t *testing.T) {
 		opts        *httplimit.Options
 	}{
 		{"Unavailable", "api", burstOfThree, nil},
-		{"Unavailable", "api", burstOfThree, &httplimit.Options{Unavailable: primitives.LocalShare(1)}},
+		{"Unavailable", "api", burstOfThree, &httplimit.Options{Unavailable: primitives.LocalShare(2)}},
 		{"Timeout", "api", burstOfThree, &httplimit.Options{Unavailable: primitives.Admit, Timeout: -1}},
 		{"name", "", burstOfThree, refuse},
 		{"Limit.Permits", "api", primitives.Limit{Interval: time.Minute}, refuse},

@@ -441,8 +441,8 @@ func useNumbers(ctx context.Context, client *primitives.Client) {
 }
 
 func useThrottle(ctx context.Context, client *primitives.Client) {
-	t := client.NewThrottle("declared:throttle", primitives.Limit{Permits: 1, Interval: time.Second})
-	other := client.NewThrottle("declared:other", primitives.Limit{Permits: 9, Interval: time.Hour})
+	t := client.NewThrottle("declared:throttle", primitives.Limit{Permits: 1, Interval: time.Second}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse})
+	other := client.NewThrottle("declared:other", primitives.Limit{Permits: 9, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse})
 	for _, used := range []int{0, 2} {
 		work, _, err := other.Reserve(ctx, 1)
 		must.Do(errors.Join(err, work.Settle(ctx, used)))

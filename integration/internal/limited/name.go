@@ -1,3 +1,5 @@
+// Package limited has what the limits of HTTP requests and of gRPC calls share: the names of keys, which the clients of a
+// service may choose.
 package limited
 
 import (
