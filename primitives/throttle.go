@@ -187,8 +187,8 @@ func (t *Throttle) State(ctx context.Context) (Decision, error) {
 	})
 }
 
-// Delete makes all permits free, and reports whether some were in use. It also deletes another program's text. Waiters go on at the times that the server has
-// said before.
+// Delete makes all permits free, and reports whether some were in use. It also deletes another program's text. Waiters go
+// on at the times that the server has said before.
 func (t *Throttle) Delete(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &t.base, t.invalid, "delete", func() (bool, error) {
 		return script.ObjectDelete(ctx, t.base.Runner(), t.base.Key(), nil, throttleType)
