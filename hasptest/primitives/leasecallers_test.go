@@ -34,9 +34,11 @@ func (w *traces) run(t *testing.T) {
 			callers = append(callers, c)
 		}
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // A bug may let a release wait for ever.
+	defer cancel()
 	var all sync.WaitGroup
 	for _, c := range callers {
-		all.Go(func() { c.run(t.Context()) })
+		all.Go(func() { c.run(ctx) })
 	}
 	all.Go(func() { w.meddle(t, clients[0]) })
 	all.Wait()
