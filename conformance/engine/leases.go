@@ -74,6 +74,7 @@ func (m *machine[S, I, O]) reenter(ctx context.Context, a act) {
 // any other.
 func (m *machine[S, I, O]) judgeInner(c *call[S, I, O]) bool {
 	outer, of := c.outer, c.outer.claim.call
+	m.overtaken(outer, c)
 	_, apart, refused := m.apart(c)
 	switch {
 	case apart && (refused == nil || outer.ended != nil):
@@ -94,6 +95,14 @@ func (m *machine[S, I, O]) judgeInner(c *call[S, I, O]) bool {
 	}
 	must.Not(c.sends > 0, "re-entering has sent %d scripts", c.sends)
 	return true
+}
+
+// overtaken notes that the client knew before a call that a lease was lost. Only in real time may the machine not have
+// looked at the lease since.
+func (m *machine[S, I, O]) overtaken(l *heldLease[S, I, O], c *call[S, I, O]) {
+	if l.ended == nil && c.sends == 0 && m.mayHaveLapsed(l.claim, c.began) && errors.Is(l.lease.Err(), primitives.ErrLost) {
+		l.ended = primitives.ErrLost
+	}
 }
 
 // apart is Hold.Apart for a call under the context of another lease, of the same object.
@@ -153,6 +162,7 @@ func (m *machine[S, I, O]) unlock(ctx context.Context, l *heldLease[S, I, O], a 
 }
 
 func (m *machine[S, I, O]) judgeUnlock(l *heldLease[S, I, O], c *call[S, I, O]) {
+	m.overtaken(l, c)
 	if l.ended != nil {
 		must.Wrap(c.err, primitives.ErrNotHeld, l.ended)
 		must.Not(c.sends > 0, "it has sent %d scripts", c.sends)
