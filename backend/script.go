@@ -29,7 +29,7 @@ type Script struct {
 	Command string
 
 	// FailFast says that a call which the server or the network refuses fails at once, however long the
-	// backend would try again by itself (R7). A missing script is loaded, and a redirect is followed, all the same.
+	// backend would try again by itself (R11). A missing script is loaded, and a redirect is followed, all the same.
 	FailFast bool
 }
 

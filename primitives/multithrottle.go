@@ -86,8 +86,7 @@ type throttleStep struct {
 
 // NewMultiThrottle returns the throttles as one. It sends nothing. The methods return a [*FieldError] if there is no
 // take, if a throttle or its limit is invalid, if two takes are of the same name, or of throttles of different clients,
-// or have other options,
-// and [ErrAboveRate] if a take is of more permits than the burst. Nil options mean the defaults.
+// or have other options, and [ErrAboveRate] if a take is of more permits than the burst. Nil options mean the defaults.
 func NewMultiThrottle(opts *MultiThrottleOptions, takes ...Take) *MultiThrottle {
 	m := &MultiThrottle{takes: slices.Clone(takes)}
 	if m.invalid = m.check(); m.invalid != nil {

@@ -91,7 +91,7 @@ type Decision struct {
 }
 
 // NewThrottle returns the throttle called name. It sends nothing. The methods return a [*FieldError] for an empty name,
-// a limit out of its bounds, or an invalid option, even if Unavailable is not set.
+// a limit out of its bounds, an invalid option, or options without Unavailable.
 func (c *Client) NewThrottle(name string, limit Limit, opts *ThrottleOptions) *Throttle {
 	if limit.Burst == 0 {
 		limit.Burst = limit.Permits

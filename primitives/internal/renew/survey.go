@@ -3,8 +3,9 @@ package renew
 // surveyed is how many entries a survey looks at.
 const surveyed = 2000
 
-// survey reports to OnNodes which nodes have leases, about every checkInterval, and notes which node has which. A lease counts when it was held for that
-// long, so a client with short holds has no use of it. If there are very many entries, each survey looks at others.
+// survey reports to OnNodes which nodes have leases, about every checkInterval, and notes which node has which. A lease
+// counts when it was held for that long, so a client with short holds has no use of it. If there are very many entries,
+// each survey looks at others.
 func (k *Keeper) survey() {
 	if k.OnNodes == nil {
 		return
