@@ -29,7 +29,7 @@ const (
 
 	day                 = 24 * time.Hour
 	maxThrottleInterval = 366 * day
-	maxThrottleBurst    = 3650 * day // the time of a burst
+	maxThrottleTime     = 3650 * day // of a burst and a debt
 )
 
 // validate returns a [*FieldError] for a limit out of its bounds.
@@ -47,9 +47,14 @@ func (l Limit) validate() error {
 		return &FieldError{Field: "Limit.Interval", Problem: fmt.Sprintf(
 			"%s is no whole number of microseconds up to %s", l.Interval, maxThrottleInterval)}
 	}
-	if float64(l.Burst)*float64(l.Interval)/float64(l.Permits) > float64(maxThrottleBurst) {
-		return &FieldError{Field: "Limit.Burst", Problem: fmt.Sprintf(
-			"%d permits at %d in %s take longer than %s", l.Burst, l.Permits, l.Interval, maxThrottleBurst)}
+	return l.endsInTime("Limit.Burst", l.Burst)
+}
+
+// endsInTime returns a [*FieldError] if the rate takes too long to free n permits.
+func (l Limit) endsInTime(field string, n int) error {
+	if float64(n)*float64(l.Interval)/float64(l.Permits) > float64(maxThrottleTime) {
+		return &FieldError{Field: field, Problem: fmt.Sprintf(
+			"%d permits at %d in %s take longer than %s", n, l.Permits, l.Interval, maxThrottleTime)}
 	}
 	return nil
 }

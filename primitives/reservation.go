@@ -35,7 +35,8 @@ func (t *Throttle) Reserve(ctx context.Context, n int) (*Reservation, Decision, 
 // If less was used, Settle gives back the rest, but for what the rate has freed since the grant: so callers never get
 // more than if actual had been taken at once. Exceptions are a Delete, a loss of data and a clock that is set
 // back in the meantime: then they may get more, up to what is given back. If more was used, Settle takes the difference,
-// even if too few permits are free: until all of the burst is in use. What exceeds that is not charged.
+// even if too few permits are free: until all of the burst is in use, and [ThrottleOptions].Debt permits beyond it. What
+// exceeds that is not charged.
 //
 // Settle settles once: afterwards it returns [ErrSettled]. After [ErrIndeterminate] either the estimate is charged or
 // actual, and Settle cannot be called again. After any other error the estimate is charged, and Settle can be
@@ -66,7 +67,7 @@ func (r *Reservation) settle(ctx context.Context, actual int) error {
 	case more < 0:
 		_, err = script.ThrottleReturn(ctx, run, keys, r.granted, []int64{-more}, permits, interval, burst)
 	case more > 0:
-		_, err = script.ThrottleCharge(ctx, run, keys[0], more, permits[0], interval[0], burst[0])
+		_, err = script.ThrottleCharge(ctx, run, keys[0], more, permits[0], interval[0], burst[0]+int64(t.opts.Debt))
 	}
 	return err
 }

@@ -58,7 +58,7 @@ type Throttle struct {
 	want   extend.WaitSpec // of one permit
 }
 
-// ThrottleOptions configure a [Throttle]. Unavailable must be set. The zero value of the other field means its default.
+// ThrottleOptions configure a [Throttle]. Unavailable must be set. The zero value of each other field means its default.
 type ThrottleOptions struct {
 	// Unavailable says what Allow, Reserve and Wait do while the server is away: [Refuse], [Admit] or [LocalShare]. A Wait
 	// that the server has once refused waits on. Other methods return the error. It has no default.
@@ -66,6 +66,10 @@ type ThrottleOptions struct {
 
 	// Timeout is how long a call waits for the server's answer. Zero means 1 s.
 	Timeout time.Duration
+
+	// Debt is how many permits beyond the burst [Reservation.Settle] charges: until the rate has freed them, too, no
+	// permit is free. 0 to 10 000 000. To free the burst and the debt must take at most 10 years of 365 days.
+	Debt int
 
 	_ struct{}
 }
@@ -105,6 +109,8 @@ func (c *Client) NewThrottle(name string, limit Limit, opts *ThrottleOptions) *T
 		t.reject(&FieldError{Field: "Unavailable", Problem: "must be set: Refuse, Admit or a LocalShare"})
 	}
 	t.reject(t.opts.Unavailable.validate(t.opts.Timeout))
+	t.reject(within("Debt", t.opts.Debt, 0, maxThrottlePermits))
+	t.reject(limit.endsInTime("Debt", limit.Burst+t.opts.Debt))
 	t.want = extend.WaitSpec{
 		Condition: throttleKind, Refusal: errTooFewPermits, Backoff: extend.Backoff{First: time.Hour, Most: time.Hour},
 	}

@@ -53,6 +53,37 @@ func TestReservationIsSettled(t *testing.T) {
 	})
 }
 
+// TestReservationGoesIntoDebt: to the bound, and a caller with a smaller one does not reduce what is owed.
+func TestReservationGoesIntoDebt(t *testing.T) {
+	t.Parallel()
+	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
+		without := *x
+		x.Throttle = x.client.NewThrottle("x", x.limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse, Debt: 5})
+		require.NoError(t, x.reserves(t, 1).Settle(t.Context(), 8))
+		r, work := x.reserves(t, 1), without.reserves(t, 1)
+		require.NoError(t, r.Settle(t.Context(), 3))
+		require.Equal(t, 12*time.Second, x.owes(t))
+		require.Equal(t, 3*time.Second, x.refuses(t, 1).RetryAfter)
+		require.NoError(t, work.Settle(t.Context(), 10))
+		require.Equal(t, 12*time.Second, x.owes(t))
+		time.Sleep(3 * time.Second)
+		require.NoError(t, x.reserves(t, 1).Settle(t.Context(), 10_000_000))
+		require.Equal(t, 15*time.Second, x.owes(t))
+		require.LessOrEqual(t, 15*time.Second, x.ttl(t))
+		time.Sleep(6 * time.Second)
+		x.allows(t, 1)
+		require.Equal(t, time.Second, x.refuses(t, 1).RetryAfter)
+		for debt, limit := range map[int]primitives.Limit{
+			-1: x.limit, 10_000_001: x.limit, 1: {Permits: 1, Interval: 365 * 24 * time.Hour, Burst: 10},
+		} {
+			_, err := x.client.NewThrottle("x", limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse, Debt: debt}).Allow(t.Context(), 1)
+			var invalid *primitives.FieldError
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, "Debt", invalid.Field)
+		}
+	})
+}
+
 // TestReservationIsNeverLaxer: callers who settle later never owe less than if they had taken at once what they used.
 func TestReservationIsNeverLaxer(t *testing.T) {
 	t.Parallel()
