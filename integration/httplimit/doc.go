@@ -25,9 +25,16 @@
 // A refused request gets status 429, Retry-After in seconds, rounded up, and the draft's problem type
 // quota-exceeded as application/problem+json.
 //
-// Handlers may be nested, for example one for a minute and one for a day: then each adds an element to the two fields.
-// A request that the inner one refuses has used a permit of the outer one. So the one with the short interval goes
-// outside, minute.Handler(day.Handler(api)): otherwise a client that repeats refused requests uses up its day by them.
+// # Several limits
+//
+// [NewMultiThrottle] has several policies, such as 10 requests a second for a user, 1 000 a minute for a tenant and
+// 100 000 a day for all. A request takes permits of all or of none, in one round trip. Each policy has its own element
+// in the two fields. The policy that refuses for the longest time sets Retry-After, and is the first of the problem's
+// violated-policies.
+//
+// Limits by RateLimiter are nested handlers: each adds an element to the two fields. A request that the inner one
+// refuses has used a permit of the outer one. So the one with the short interval goes outside,
+// minute.Handler(day.Handler(api)): otherwise a client that repeats refused requests uses up its day by them.
 //
 // # Failures
 //

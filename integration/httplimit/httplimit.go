@@ -3,7 +3,9 @@ package httplimit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/primitives"
@@ -33,9 +35,12 @@ type Options struct {
 	// Timeout is how long a request waits for the server's answer. Zero means 1 s.
 	Timeout time.Duration
 
-	// OnRefused receives each request that is refused because too few permits are free, and the time until enough
-	// are. It may be called by many goroutines at once. Nil ignores them.
-	OnRefused func(r *http.Request, retryIn time.Duration)
+	// Steps is for a cluster and the policies of [NewMultiThrottle]: as [primitives.MultiThrottleOptions] has it.
+	Steps bool
+
+	// OnRefused receives each request that is refused because too few permits are free, the name of the policy that
+	// refuses it for the longest time, and that time. It may be called by many goroutines at once. Nil ignores them.
+	OnRefused func(r *http.Request, policy string, retryIn time.Duration)
 
 	// OnError receives the error of each request about which nothing was decided: the server is away and
 	// Unavailable is Refuse, or the limiter's key has data of another program, for example. It may be called by
@@ -45,14 +50,32 @@ type Options struct {
 	_ struct{}
 }
 
+// Policy is one limit of [NewMultiThrottle]. Name and Limit must be set.
+type Policy struct {
+	// Name is the policy's name in the header fields, and begins the names of its throttles: see [New].
+	Name string
+
+	Limit primitives.Limit
+
+	// Key and Cost are as in [Options]. Nil means those of the options.
+	Key  func(r *http.Request) string
+	Cost func(r *http.Request) int
+
+	_ struct{}
+}
+
 // Limit limits requests. It is safe for concurrent use, and needs no closing.
 type Limit struct {
-	name    string
-	take    take
-	opts    Options
-	field   string // the name, as an item of a structured field
-	policy  string // the value of RateLimit-Policy
-	problem []byte // the body of a refusal
+	policies []policy
+	take     take
+	opts     Options
+}
+
+// policy is a Policy, and its texts in the header fields.
+type policy struct {
+	Policy
+	item  string // the name
+	field string // the element of RateLimit-Policy
 }
 
 // New returns a limit called name: rate for each key, by a [primitives.RateLimiter]. It sends nothing. The limiters of
@@ -70,7 +93,8 @@ func New(client *primitives.Client, name string, rate primitives.Rate, opts *Opt
 	if rate == (primitives.Rate{}) {
 		return nil, &primitives.FieldError{Field: "Rate", Problem: "must be set"}
 	}
-	return newLimit(name, opts, policyParameters(rate.Permits, rate.Interval), func(opts *Options) take {
+	limit := primitives.Limit{Permits: rate.Permits, Interval: rate.Interval}
+	return newLimit(opts, []Policy{{Name: name, Limit: limit}}, func(opts *Options) take {
 		return rateTake(client, rate, opts)
 	})
 }
@@ -79,17 +103,33 @@ func New(client *primitives.Client, name string, rate primitives.Rate, opts *Opt
 // not used expires by itself. The header fields have the rate, and as free permits up to the burst. A deployment may have
 // another limit with the same name.
 func NewThrottle(client *primitives.Client, name string, limit primitives.Limit, opts *Options) (*Limit, error) {
-	return newLimit(name, opts, policyParameters(limit.Permits, limit.Interval), func(opts *Options) take {
-		return throttleTake(client, limit, opts)
-	})
+	return NewMultiThrottle(client, opts, Policy{Name: name, Limit: limit})
 }
 
-func newLimit(name string, opts *Options, parameters string, by func(*Options) take) (*Limit, error) {
-	l := &Limit{name: name, field: stringItem(name), problem: quotaExceeded(name)}
+// NewMultiThrottle is NewThrottle for several policies, such as one for a user and one for all, by a
+// [primitives.MultiThrottle]: a request takes permits of all, or of none. A policy of which it costs less than 1 is left out.
+//
+// In a cluster the throttles of a request must share a slot: give the names the same hash tag, such as {api}, or set
+// Steps.
+func NewMultiThrottle(client *primitives.Client, opts *Options, policies ...Policy) (*Limit, error) {
+	return newLimit(opts, policies, func(opts *Options) take { return throttleTake(client, opts) })
+}
+
+func newLimit(opts *Options, policies []Policy, by func(*Options) take) (*Limit, error) {
+	l := &Limit{}
 	if opts != nil {
 		l.opts = *opts
 	}
-	l.policy = l.field + parameters
+	for _, p := range policies {
+		if p.Key == nil {
+			p.Key = l.opts.Key
+		}
+		if p.Cost == nil {
+			p.Cost = l.opts.Cost
+		}
+		item := stringItem(p.Name)
+		l.policies = append(l.policies, policy{p, item, item + policyParameters(p.Limit)})
+	}
 	l.take = by(&l.opts)
 	if err := l.validate(); err != nil {
 		return nil, err
@@ -98,79 +138,108 @@ func newLimit(name string, opts *Options, parameters string, by func(*Options) t
 }
 
 func (l *Limit) validate() error {
-	switch {
-	case l.opts.Unavailable == 0:
+	if l.opts.Unavailable == 0 {
 		return &primitives.FieldError{Field: "Unavailable", Problem: "must be set: Refuse, Admit or a LocalShare"}
-	case l.name == "":
-		return &primitives.FieldError{Field: "name", Problem: "must not be empty"}
-	case !printable(l.name):
-		return &primitives.FieldError{Field: "name", Problem: "must have printable ASCII characters only"}
 	}
-	return l.validateLimiter()
+	if len(l.policies) == 0 {
+		return &primitives.FieldError{Field: "policies", Problem: "none"}
+	}
+	for i := range l.policies {
+		if err := l.validatePolicy(&l.policies[i]); err != nil {
+			return fmt.Errorf("policy %q: %w", l.policies[i].Name, err)
+		}
+	}
+	return nil
 }
 
-// validateLimiter returns the error of the limiter's name or rate. Under a context that has ended a limiter
-// looks at its arguments, and sends nothing.
-func (l *Limit) validateLimiter() error {
+// validatePolicy returns the error of a policy. Under a context that has ended a limiter looks at its arguments, and
+// sends nothing.
+func (l *Limit) validatePolicy(p *policy) error {
+	switch {
+	case p.Name == "":
+		return &primitives.FieldError{Field: "name", Problem: "must not be empty"}
+	case !printable(p.Name):
+		return &primitives.FieldError{Field: "name", Problem: "must have printable ASCII characters only"}
+	case l.shares(p):
+		return &primitives.FieldError{Field: "name", Problem: "is another policy's, or that of one of its keys"}
+	}
 	ended, end := context.WithCancel(context.Background())
 	end()
 	var invalid *primitives.FieldError
-	if _, err := l.take(ended, l.limiterName(""), 1); errors.As(err, &invalid) {
+	if err := l.take(ended, []part{{policy: p, name: p.limiterName(""), n: 1}}); errors.As(err, &invalid) {
 		return invalid
 	}
 	return nil
 }
 
+// shares reports whether a limiter of p may have the name of another policy's. An escaped key has no colon.
+func (l *Limit) shares(p *policy) bool {
+	for i := range l.policies {
+		q := &l.policies[i]
+		if q != p && (q.Name == p.Name || q.Key != nil && p.Key == nil && strings.HasPrefix(p.Name, q.Name+":")) {
+			return true
+		}
+	}
+	return false
+}
+
 // Handler returns a handler that calls next for the requests that the limit admits.
 func (l *Limit) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got, err := l.ask(r)
-		if l.opts.Shadow || l.admit(w, r, got, err) {
+		parts, err := l.ask(r)
+		if l.opts.Shadow || l.admit(w, r, parts, err) {
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
 // ask takes the permits of a request, and reports a refusal or an error.
-func (l *Limit) ask(r *http.Request) (answer, error) {
-	key, cost := "", 1
-	if l.opts.Key != nil {
-		key = l.opts.Key(r)
+func (l *Limit) ask(r *http.Request) ([]part, error) {
+	parts := l.parts(r)
+	if len(parts) == 0 {
+		return nil, nil
 	}
-	if l.opts.Cost != nil {
-		cost = l.opts.Cost(r)
+	err := l.take(r.Context(), parts)
+	if err != nil {
+		if r.Context().Err() == nil && l.opts.OnError != nil {
+			l.opts.OnError(r, err)
+		}
+		return parts, err
 	}
-	if cost < 1 {
-		return answer{local: true}, nil
+	if longest := violated(parts); len(longest) > 0 && l.opts.OnRefused != nil {
+		l.opts.OnRefused(r, longest[0].policy.Name, longest[0].retryIn)
 	}
-	got, err := l.take(r.Context(), l.limiterName(key), cost)
-	switch {
-	case got.refused && l.opts.OnRefused != nil:
-		l.opts.OnRefused(r, got.retryIn)
-	case err != nil && r.Context().Err() == nil && l.opts.OnError != nil:
-		l.opts.OnError(r, err)
+	return parts, nil
+}
+
+// parts returns what a request takes.
+func (l *Limit) parts(r *http.Request) []part {
+	parts := make([]part, 0, len(l.policies))
+	for i := range l.policies {
+		p, key, cost := &l.policies[i], "", 1
+		if p.Cost != nil {
+			cost = p.Cost(r)
+		}
+		if cost < 1 {
+			continue
+		}
+		if p.Key != nil {
+			key = p.Key(r)
+		}
+		parts = append(parts, part{policy: p, name: p.limiterName(key), n: cost})
 	}
-	return got, err
+	return parts
 }
 
 // admit reports whether a request is served. Otherwise it writes the response.
-func (l *Limit) admit(w http.ResponseWriter, r *http.Request, got answer, err error) bool {
-	w.Header().Add("RateLimit-Policy", l.policy)
-	if err == nil && (got.refused || !got.local) {
-		w.Header().Add("RateLimit", l.field+stateParameters(got))
-	}
-	switch {
-	case got.refused:
+func (l *Limit) admit(w http.ResponseWriter, r *http.Request, parts []part, err error) bool {
+	addFields(w.Header(), l.policies, parts)
+	if refused := violated(parts); len(refused) > 0 {
 		// The draft wants Retry-After not to be earlier than the end of the window t.
-		write(w, http.StatusTooManyRequests, seconds(got.retryIn), l.problem)
+		write(w, http.StatusTooManyRequests, seconds(refused[0].retryIn), quotaExceeded(refused))
 		return false
-	case errors.Is(err, primitives.ErrAboveRate):
-		write(w, http.StatusTooManyRequests, 0, l.problem)
-		return false
-	case err != nil:
-		return l.fallBack(w, r)
 	}
-	return true
+	return err == nil || l.fallBack(w, r)
 }
 
 // fallBack admits or answers a request about which neither the server nor the limiter's Fallback has decided.

@@ -24,9 +24,9 @@ func RemoteIP(r *http.Request) string {
 }
 
 // limiterName returns the name of a key's limiter.
-func (l *Limit) limiterName(key string) string {
-	if l.opts.Key == nil {
-		return l.name
+func (p *policy) limiterName(key string) string {
+	if p.Key == nil {
+		return p.Name
 	}
-	return limited.Name(l.name, key)
+	return limited.Name(p.Name, key)
 }

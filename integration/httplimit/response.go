@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // quotaType is the problem type of a refusal, by the draft.
@@ -20,10 +22,14 @@ type problem struct {
 }
 
 // quotaExceeded returns the body of a refusal.
-func quotaExceeded(policy string) []byte {
+func quotaExceeded(refused []part) []byte {
+	names := make([]string, len(refused))
+	for i, p := range refused {
+		names[i] = p.policy.Name
+	}
 	return encode(problem{
 		quotaType, "Request cannot be satisfied as assigned quota has been exceeded",
-		http.StatusTooManyRequests, []string{policy},
+		http.StatusTooManyRequests, names,
 	})
 }
 
@@ -52,18 +58,30 @@ func write(w http.ResponseWriter, status int, retryAfter int64, body []byte) {
 // seconds returns d in seconds, rounded up.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
+// addFields adds the header fields of policies, and of those that have answered.
+func addFields(h http.Header, policies []policy, parts []part) {
+	for _, p := range policies {
+		h.Add("RateLimit-Policy", p.field)
+	}
+	for _, p := range parts {
+		if p.answered {
+			h.Add("RateLimit", p.policy.item+stateParameters(p))
+		}
+	}
+}
+
 // policyParameters returns the parameters of a RateLimit-Policy item.
-func policyParameters(permits int, interval time.Duration) string {
-	parameters := ";q=" + strconv.Itoa(permits)
-	if interval%time.Second == 0 {
-		parameters += ";w=" + strconv.FormatInt(int64(interval/time.Second), 10)
+func policyParameters(limit primitives.Limit) string {
+	parameters := ";q=" + strconv.Itoa(limit.Permits)
+	if limit.Interval%time.Second == 0 {
+		parameters += ";w=" + strconv.FormatInt(int64(limit.Interval/time.Second), 10)
 	}
 	return parameters
 }
 
 // stateParameters returns the parameters of a RateLimit item. Only a limiter without enough free permits knows for how
 // long that lasts.
-func stateParameters(got answer) string {
+func stateParameters(got part) string {
 	parameters := ";r=" + strconv.Itoa(got.free)
 	if got.retryIn > 0 {
 		parameters += ";t=" + strconv.FormatInt(seconds(got.retryIn), 10)

@@ -120,7 +120,10 @@ func TestShadow(t *testing.T) {
 		s := hasptest.New(t)
 		h := throttled(t, s.Client(nil), burstOfThree, httplimit.Options{
 			Shadow: true, OnError: failures.record,
-			OnRefused: func(_ *http.Request, retryIn time.Duration) { refused = append(refused, retryIn) },
+			OnRefused: func(_ *http.Request, policy string, retryIn time.Duration) {
+				require.Equal(t, "api", policy)
+				refused = append(refused, retryIn)
+			},
 		})
 		serve := func() {
 			r := ask(t.Context(), h, "")
