@@ -96,8 +96,8 @@ func NewMultiThrottle(opts *MultiThrottleOptions, takes ...Take) *MultiThrottle 
 	for i, take := range m.takes {
 		names[i] = take.throttle.Name()
 		spec += fmt.Sprintf(" %q %d %+v", take.throttle.base.Key(), take.n, take.throttle.limit)
-		m.add(opts != nil && opts.Steps, i)
 	}
+	m.steps = throttleSteps(opts != nil && opts.Steps, m.takes)
 	core := m.takes[0].throttle.base.Core()
 	m.base = core.NewObject("multi throttle", strings.Join(names, ", "), throttleType)
 	m.want = m.takes[0].throttle.want
@@ -133,20 +133,26 @@ func (m *MultiThrottle) check() error {
 	return nil
 }
 
-// add adds a take to the step that has its slot, or to the only step.
-func (m *MultiThrottle) add(bySlot bool, i int) {
-	t := m.takes[i].throttle
-	key := t.base.Key()
-	to := slices.IndexFunc(m.steps, func(s throttleStep) bool {
-		return !bySlot || backend.SameSlot([]string{s.keys[0], key}) == nil
-	})
-	if to < 0 {
-		to, m.steps = len(m.steps), append(m.steps, throttleStep{})
+// throttleSteps returns the calls for takes: one for each slot, or one for all.
+func throttleSteps(bySlot bool, takes []Take) []throttleStep {
+	var steps []throttleStep
+	places := map[int]int{} // of the steps, by their slots
+	for i, take := range takes {
+		t, slot := take.throttle, 0
+		key := t.base.Key()
+		if bySlot {
+			slot = backend.Slot(key)
+		}
+		place, ok := places[slot]
+		if !ok {
+			place, places[slot], steps = len(steps), len(steps), append(steps, throttleStep{})
+		}
+		permits, intervals, bursts := t.limit.args()
+		s := &steps[place]
+		s.at, s.keys, s.takes = append(s.at, i), append(s.keys, key), append(s.takes, int64(take.n))
+		s.permits, s.intervals, s.bursts = append(s.permits, permits...), append(s.intervals, intervals...), append(s.bursts, bursts...)
 	}
-	permits, intervals, bursts := t.limit.args()
-	s := &m.steps[to]
-	s.at, s.keys, s.takes = append(s.at, i), append(s.keys, key), append(s.takes, int64(m.takes[i].n))
-	s.permits, s.intervals, s.bursts = append(s.permits, permits...), append(s.intervals, intervals...), append(s.bursts, bursts...)
+	return steps
 }
 
 // Allow takes the permits if all throttles have enough. It takes one round trip and does not wait. A refusal is no

@@ -49,14 +49,11 @@ func (x *tiers) all(user, tenant, all int) *primitives.MultiThrottle {
 }
 
 // states returns the throttles' states.
-func (x *tiers) states(t *testing.T) (all []primitives.Decision) {
+func (x *tiers) states(t *testing.T) []primitives.Decision {
 	t.Helper()
-	for _, one := range x.each {
-		state, err := one.State(t.Context())
-		require.NoError(t, err)
-		all = append(all, state)
-	}
-	return all
+	states, err := primitives.ThrottleStates(t.Context(), x.each...)
+	require.NoError(t, err)
+	return states
 }
 
 // TestMultiThrottleRefusesForAll: the throttle with the longest wait is named, and nothing is taken.
