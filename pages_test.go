@@ -51,7 +51,7 @@ func TestPagesHaveTheCodeOfFiles(t *testing.T) {
 // TestPicturesAreCurrent compares the pictures with what their script draws.
 func TestPicturesAreCurrent(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"lease", "pause", "failover", "choice", "replicas_former", "redlock_restart"} {
+	for _, name := range []string{"lease", "pause", "failover", "choice", "rates", "replicas_former", "redlock_restart"} {
 		drawn, err := exec.CommandContext(t.Context(), "docs/pictures/draw", name).Output()
 		require.NoError(t, err)
 		require.Equal(t, read(t, "docs/pictures/"+name+".svg"), string(drawn), "run docs/pictures/draw all")
