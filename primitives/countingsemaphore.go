@@ -94,6 +94,7 @@ type CountingSemaphoreOptions struct {
 type CountingSemaphore struct {
 	object
 	limit     int64
+	lease     time.Duration // the option Lease
 	leases    extend.Leases
 	logFailed bool // the option LogFailedRelease
 
@@ -112,12 +113,15 @@ func (c *Client) NewCountingSemaphore(
 	if opts != nil {
 		o = *opts
 	}
-	s := &CountingSemaphore{object: c.newObject("counting semaphore", name, "zset"), limit: int64(limit), logFailed: o.LogFailedRelease}
+	s := &CountingSemaphore{
+		object: c.newObject("counting semaphore", name, "zset"),
+		limit:  int64(limit), lease: o.Lease, logFailed: o.LogFailedRelease,
+	}
 	s.channel = extend.SideName(countingChannel, s.base.Key())
 	s.reject(countWithin("limit", limit, 1))
 	config, err := s.holdBy(c, o)
 	s.reject(err)
-	config.Lease, config.Wait.Refusal = o.Lease, errNoSlot
+	config.Lease, config.Wait.Refusal = s.lease, errNoSlot
 	s.leases, err = s.base.NewLeases(config)
 	s.reject(err)
 	return s
@@ -128,11 +132,7 @@ func (s *CountingSemaphore) holdBy(c *Client, o CountingSemaphoreOptions) (exten
 	switch o.Order {
 	case ByTime:
 		return extend.LeaseConfig{
-			Leasable: (*leasableByTime)(s), Kind: c.leaseKind(countingScripts),
-			Wait: extend.WaitSpec{
-				Channel: s.channel, FreeUnits: semaphoreFreeUnits,
-				Condition: "fewer than " + strconv.FormatInt(s.limit, 10), // Other callers may have another limit.
-			},
+			Leasable: (*leasableByTime)(s), Kind: c.leaseKind(countingScripts), Wait: s.waitByTime(),
 		}, nil
 	case ByArrival:
 		kind := c.newLeaseKind(arrivalScripts)
@@ -149,6 +149,14 @@ func (s *CountingSemaphore) holdBy(c *Client, o CountingSemaphoreOptions) (exten
 		}, err
 	}
 	return extend.LeaseConfig{}, &FieldError{Field: "Order", Problem: fmt.Sprintf("%d is neither ByTime nor ByArrival", o.Order)}
+}
+
+// waitByTime returns how waiters wait that race.
+func (s *CountingSemaphore) waitByTime() extend.WaitSpec {
+	return extend.WaitSpec{
+		Channel: s.channel, FreeUnits: semaphoreFreeUnits,
+		Condition: "fewer than " + strconv.FormatInt(s.limit, 10), // Other callers may have another limit.
+	}
 }
 
 // nameQueue names the keys of the queue.

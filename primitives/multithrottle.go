@@ -191,18 +191,24 @@ func (m *MultiThrottle) call(ctx context.Context, run func() error) error {
 		return fmt.Errorf("acquire multi throttle: %w", m.invalid)
 	}
 	_, err := extend.Call(ctx, &m.base, nil, "acquire", func() (struct{}, error) { return struct{}{}, run() })
+	return m.explain(ctx, &m.base, err, ", or set MultiThrottleOptions.Steps")
+}
+
+// explain returns err, of a call on o that also took of the throttles, with what to do about several slots, and with the
+// throttle that it is about.
+func (m *MultiThrottle) explain(ctx context.Context, o *extend.Object, err error, orElse string) error {
 	var server *backend.ServerError
 	switch {
 	case errors.Is(err, backend.ErrCrossSlot):
-		return fmt.Errorf("%w: give the names one hash tag, or set MultiThrottleOptions.Steps", err)
+		return fmt.Errorf("%w: give the names one hash tag%s", err, orElse)
 	case errors.As(err, &server) && (errors.Is(err, ErrConflict) || errors.Is(err, ErrNoPermission)):
-		return m.named(ctx, server, err)
+		return m.named(ctx, o, server, err)
 	}
 	return err
 }
 
-// named returns err with the throttle that the server's error is about.
-func (m *MultiThrottle) named(ctx context.Context, server *backend.ServerError, err error) error {
+// named returns err with the throttle that the server's error is about, if it is about one.
+func (m *MultiThrottle) named(ctx context.Context, o *extend.Object, server *backend.ServerError, err error) error {
 	for _, take := range m.takes {
 		t := take.throttle
 		_, failed := t.State(ctx)
@@ -211,7 +217,7 @@ func (m *MultiThrottle) named(ctx context.Context, server *backend.ServerError, 
 			continue
 		}
 		_, of := extend.Call(ctx, &t.base, nil, "acquire", func() (struct{}, error) { return struct{}{}, server })
-		return fmt.Errorf("acquire %s %q: %w", m.base.ID().Object.Kind, m.base.Name(), of)
+		return fmt.Errorf("acquire %s %q: %w", o.ID().Object.Kind, o.Name(), of)
 	}
 	return err
 }

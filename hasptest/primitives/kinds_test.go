@@ -109,6 +109,9 @@ func construct(t *testing.T, c *primitives.Client, kind, option string) (object 
 	switch kind {
 	case "MultiLock":
 		return primitives.NewMultiLock(c.NewLock("app:multi", nil)), false
+	case "Admission":
+		one := c.NewThrottle("app:admission", primitives.Limit{Permits: 9, Interval: time.Hour}, refuse)
+		return primitives.NewAdmission(c.NewCountingSemaphore("app:slots", 9, nil), one.Take(1)), false
 	case "MultiThrottle":
 		return primitives.NewMultiThrottle(nil, c.NewThrottle("app:multi", primitives.Limit{Permits: 1, Interval: time.Hour}, refuse).Take(1)), false
 	case "RedLock":

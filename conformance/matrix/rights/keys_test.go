@@ -451,6 +451,8 @@ func useThrottle(ctx context.Context, client *primitives.Client) {
 	must.Get(primitives.NewMultiThrottle(&primitives.MultiThrottleOptions{Steps: true}, other.Take(1), t.Take(1)).Allow(ctx)) // Refused.
 	must.Get(t.State(ctx))
 	must.Return("Delete", true)(t.Delete(ctx))
+	slots := client.NewCountingSemaphore("declared:slots", 1, nil)
+	must.Do(must.Get(primitives.NewAdmission(slots, other.Take(1), t.Take(1)).Acquire(ctx)).Release(ctx))
 }
 
 // useRateLimiter uses one whose permits all clients have, and one of which each has its own.

@@ -106,7 +106,7 @@ var users = []struct {
 	{useNumbers, []string{"long", "double"}},
 	{useIDGenerator, []string{"ids"}},
 	{useRateLimiter, []string{"rate"}},
-	{useThrottle, []string{"throttle"}},
+	{useThrottle, []string{"throttle", "time"}},
 	{useAdders, []string{"long adder", "double adder"}},
 	{usePeriodicJob, []string{"job"}},
 }

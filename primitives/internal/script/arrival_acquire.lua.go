@@ -13,7 +13,7 @@ import (
 
 var arrivalAcquireScript = backend.Script{
 	Name: "arrival_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "8a3d2a30af9ade6271d611f9befbe6e9692532cf",
+	SHA1: "501cd320b1976b7bdbb61e62bdd5911070d2b7bf",
 	Source: "\n\n\n\n\n\n" + `local semaphore = KEYS[1]
 local queue = KEYS[2]
 local counter = KEYS[3]
@@ -49,7 +49,7 @@ local function last(semaphore, ends) local place = redis.call('zrange', semaphor
     redis.call('zremrangebyscore', semaphore, 1 - now, -1)
   end
   do local score, until_last = now + lease, last(semaphore, now + lease) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
-  local function micros() local time = redis.call('time') return time[1] .. string.format('%06d', time[2]) end return {micros(), 0}
+  local function micros() local time = redis.call('time') return time[1] * 1000000 + time[2] end return {micros(), 0}
 end
 local score = redis.call('zscore', semaphore, owner)
 if score and tonumber(score) >= now then

@@ -46,9 +46,3 @@ local function enter(semaphore, now, owner, score, until_last)
   redis.call('zadd', semaphore, score, owner)
   redis.call('pexpireat', semaphore, until_last) ---@allow refused the user may
 end
-
--- micros returns the server's time in microseconds, which distinguishes grants.
-local function micros()
-  local time = redis.call('time')
-  return time[1] .. string.format('%06d', time[2])
-end

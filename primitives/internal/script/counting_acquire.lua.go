@@ -13,7 +13,7 @@ import (
 
 var countingAcquireScript = backend.Script{
 	Name: "counting_acquire", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "ffb6face34b5a04386e694579d741075fbd04e89",
+	SHA1: "914b125f156e9cffb7f0344190a6b00cfe29f146",
 	Source: "\n\n\n\n" + `local semaphore = KEYS[1]
 local owner = ARGV[1]
 local limit = ARGV[2]
@@ -41,7 +41,7 @@ end
 if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
 local until_last do local ends = now + lease local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') until_last = math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end
 do local score = now + lease redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
-local grant do local time = redis.call('time') grant = time[1] .. string.format('%06d', time[2]) end
+local grant do local time = redis.call('time') grant = time[1] * 1000000 + time[2] end
 return {grant, wait, room - 1}
 `,
 }

@@ -6,6 +6,7 @@
 --- that takes at most ten years.
 ---
 ---@library
+---@include clock.lua
 
 -- price returns how long a rate takes for n permits: microseconds and parts.
 local function price(permits, interval, n)
@@ -61,10 +62,4 @@ local function free(permits, interval, burst, time, parts, most, rest)
     end
   end
   return math.max(0, n)
-end
-
--- micros returns the server's time in microseconds.
-local function micros()
-  local time = redis.call('time')
-  return time[1] * 1000000 + time[2]
 end

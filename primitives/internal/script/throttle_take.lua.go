@@ -13,7 +13,7 @@ import (
 
 var throttleTakeScript = backend.Script{
 	Name: "throttle_take", Keys: -1, Retry: backend.RetryNever, FailFast: true,
-	SHA1: "996f5c79c992e553025413eb28c3e70a087c3c97",
+	SHA1: "b15c7330e05f41ccd5d176915539b829747af605",
 	Source: "\n\n\n" + `local throttles = {} for i = 1, #KEYS do throttles[i] = KEYS[i] end
 local takes = {} for i = 1, #throttles do takes[i] = ARGV[i] end
 local permits = {} for i = 1, #throttles do permits[i] = ARGV[#takes + i] end
@@ -27,40 +27,13 @@ local bursts = {} for i = 1, #throttles do bursts[i] = ARGV[#takes + #permits + 
 
 
 
-
-
-local function micros() local time = redis.call('time') return time[1] * 1000000 + time[2] end local now, taken = micros(), true
-local states, remaining, retry, reset = {}, {}, {}, {}
-local function price(permits, interval, n) local parts = interval % permits * n return math.floor(interval / permits) * n + math.floor(parts / permits), parts % permits end local function over(time, parts, most, rest) return math.max(0, time - most + (parts > rest and 1 or 0)) end for i, throttle in ipairs(throttles) do
-  local of, interval, wanted = tonumber(permits[i]), tonumber(intervals[i]), tonumber(takes[i])
-  local time, parts, back, strange repeat local text = redis.call('get', throttle) if not text then time, parts, back, strange = 0, 0, false, nil break end local at, owed, rest, of_ = string.match(text, '^(%d+) (%d+) ?(%d*) ?(%d*)$') local time_, parts_, passed = tonumber(owed), tonumber(rest) or 0, now - (tonumber(at) or 0) if not time_ or time_ > 315360000000000 or parts_ > 0 and parts_ >= (tonumber(of_) or 0) then time, parts, back, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end if parts_ > 0 and tonumber(of_) ~= of then time_, parts_ = time_ + 1, 0 end if passed > time_ then time, parts, back, strange = 0, 0, false, nil break end time, parts, back, strange = time_ - math.max(0, passed), parts_, passed < 0, nil break until true
-  if strange then
-    return strange
-  end
-  local most, rest do local n = tonumber(bursts[i]) local parts = interval % of * n most, rest = math.floor(interval / of) * n + math.floor(parts / of), parts % of end
-  local after, with repeat local more, rest = price(of, interval, wanted) if parts + rest >= of then after, with = time + more + 1, parts + rest - of break end after, with = time + more, parts + rest break until true
-  retry[i] = wanted > 0 and over(after, with, most, rest) or 0
-  taken = taken and retry[i] == 0
-  states[i] = {time, parts, back, most, rest, after, with}
+local now do local time = redis.call('time') now = time[1] * 1000000 + time[2] end
+local function price(permits, interval, n) local parts = interval % permits * n return math.floor(interval / permits) * n + math.floor(parts / permits), parts % permits end local function added(permits, interval, time, parts, n) local more, rest = price(permits, interval, n) if parts + rest >= permits then return time + more + 1, parts + rest - permits end return time + more, parts + rest end local function over(time, parts, most, rest) return math.max(0, time - most + (parts > rest and 1 or 0)) end local function asked(throttles, takes, permits, intervals, bursts, now) local states, retry, longest = {}, {}, 0 for i, throttle in ipairs(throttles) do local of, interval, wanted = tonumber(permits[i]), tonumber(intervals[i]), tonumber(takes[i]) local time, parts, back, strange repeat local text = redis.call('get', throttle) if not text then time, parts, back, strange = 0, 0, false, nil break end local at, owed, rest, of_ = string.match(text, '^(%d+) (%d+) ?(%d*) ?(%d*)$') local time_, parts_, passed = tonumber(owed), tonumber(rest) or 0, now - (tonumber(at) or 0) if not time_ or time_ > 315360000000000 or parts_ > 0 and parts_ >= (tonumber(of_) or 0) then time, parts, back, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end if parts_ > 0 and tonumber(of_) ~= of then time_, parts_ = time_ + 1, 0 end if passed > time_ then time, parts, back, strange = 0, 0, false, nil break end time, parts, back, strange = time_ - math.max(0, passed), parts_, passed < 0, nil break until true if strange then return nil, nil, nil, strange end local most, rest = price(of, interval, tonumber(bursts[i])) local after, with = added(of, interval, time, parts, wanted) retry[i] = wanted > 0 and over(after, with, most, rest) or 0 longest = math.max(longest, retry[i]) states[i] = {time, parts, back, most, rest, after, with} end return states, retry, longest, nil end local states, retry, longest, strange = asked(throttles, takes, permits, intervals, bursts, now)
+if strange then
+  return strange
 end
-for i, throttle in ipairs(throttles) do
-  if i > 1 then
-    if not redis.acl_check_cmd('set', throttle) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. throttle}) end
-  end
-end
-local function added(permits, interval, time, parts, n) local more, rest = price(permits, interval, n) if parts + rest >= permits then return time + more + 1, parts + rest - permits end return time + more, parts + rest end local function free(permits, interval, burst, time, parts, most, rest) local left = (most - time + (rest - parts) / permits) / interval * permits local n = math.min(burst, math.floor(left + 0.0000001)) if n > 0 then local more, with = added(permits, interval, time, parts, n) if over(more, with, most, rest) > 0 then n = n - 1 end end return math.max(0, n) end for i, throttle in ipairs(throttles) do
-  local of, interval = tonumber(permits[i]), tonumber(intervals[i])
-  local time, parts, back, most, rest, after, with = unpack(states[i])
-  if taken then
-    time, parts = after, with
-  end
-  if taken and takes[i] ~= '0' or back then
-    do local time, parts = time, parts local text = string.format('%.0f %.0f', now, time) if parts > 0 then text = text .. string.format(' %.0f %.0f', parts, of) end redis.call('set', throttle, text, 'px', string.format('%.0f', math.ceil(time / 1000) + 1)) end
-  end
-  remaining[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest)
-  reset[i] = time + (parts > 0 and 1 or 0)
-end
-return {taken, now, remaining, retry, reset}
+local function free(permits, interval, burst, time, parts, most, rest) local left = (most - time + (rest - parts) / permits) / interval * permits local n = math.min(burst, math.floor(left + 0.0000001)) if n > 0 then local more, with = added(permits, interval, time, parts, n) if over(more, with, most, rest) > 0 then n = n - 1 end end return math.max(0, n) end local remaining, reset do local taken = longest == 0 for i, throttle in ipairs(throttles) do if i > 1 then if not redis.acl_check_cmd('set', throttle) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. throttle}) end end end local remaining_, reset_ = {}, {} for i, throttle in ipairs(throttles) do local of, interval = tonumber(permits[i]), tonumber(intervals[i]) local time, parts, back, most, rest, after, with = unpack(states[i]) if taken then time, parts = after, with end if taken and takes[i] ~= '0' or back then do local time, parts = time, parts local text = string.format('%.0f %.0f', now, time) if parts > 0 then text = text .. string.format(' %.0f %.0f', parts, of) end redis.call('set', throttle, text, 'px', string.format('%.0f', math.ceil(time / 1000) + 1)) end end remaining_[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest) reset_[i] = time + (parts > 0 and 1 or 0) end remaining, reset = remaining_, reset_ end
+return {longest == 0, now, remaining, retry, reset}
 `,
 }
 

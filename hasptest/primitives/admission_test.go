@@ -1,0 +1,488 @@
+package primitives_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// entry is an Admission, with its semaphore, called x, and its throttles.
+type entry struct {
+	*primitives.Admission
+	slots *primitives.CountingSemaphore
+	rates []*primitives.Throttle
+}
+
+// entryLimits have a burst of 4 and of 10, and free a permit in 333 ms and in 100 ms.
+var entryLimits = []primitives.Limit{{Permits: 3, Interval: time.Second, Burst: 4}, {Permits: 10, Interval: time.Second, Burst: 10}}
+
+// entryOf returns an entry of two slots, by leases of 5 s, which takes a permit of the first throttle and two of the
+// second.
+func entryOf(c *primitives.Client) *entry {
+	slots := c.NewCountingSemaphore("x", 2, &primitives.CountingSemaphoreOptions{Lease: 5 * time.Second})
+	e := &entry{slots: slots}
+	for i, name := range []string{"user", "all"} {
+		e.rates = append(e.rates, c.NewThrottle(name, entryLimits[i], refuse))
+	}
+	e.Admission = primitives.NewAdmission(slots, e.rates[0].Take(1), e.rates[1].Take(2))
+	return e
+}
+
+// entering runs a test of an entry in virtual time.
+func entering(t *testing.T, run func(t *testing.T, s *server, e *entry)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		run(t, s, entryOf(s.client(t, &primitives.Options{PollInterval: 100 * time.Hour})))
+	})
+}
+
+// remaining returns how many permits of the throttles are free.
+func (e *entry) remaining(t *testing.T) []int {
+	t.Helper()
+	var all []int
+	for _, rate := range e.rates {
+		d, err := rate.State(t.Context())
+		require.NoError(t, err)
+		all = append(all, d.Remaining)
+	}
+	return all
+}
+
+// admitted returns a lease that must be had at once.
+func (e *entry) admitted(t *testing.T) *primitives.Lease {
+	t.Helper()
+	lease, err := e.TryAcquire(t.Context())
+	require.NoError(t, err)
+	return lease
+}
+
+// refused returns the refusal that must come at once.
+func (e *entry) refused(t *testing.T) primitives.AdmissionError {
+	t.Helper()
+	_, err := e.TryAcquire(t.Context())
+	var refusal *primitives.AdmissionError
+	require.ErrorAs(t, err, &refusal)
+	require.ErrorIs(t, err, primitives.ErrNotAcquired)
+	return *refusal
+}
+
+// TestAdmissionTakesAllOrNone: a refusal says what is not free, and takes nothing of what is.
+func TestAdmissionTakesAllOrNone(t *testing.T) {
+	entering(t, func(t *testing.T, s *server, e *entry) {
+		one, two := e.admitted(t), e.admitted(t)
+		require.Equal(t, 2, s.holding())
+		require.Equal(t, []int{2, 6}, e.remaining(t))
+		require.Equal(t, primitives.AdmissionError{Full: true}, e.refused(t))
+		require.Equal(t, []int{2, 6}, e.remaining(t))
+
+		require.NoError(t, one.Release(t.Context()))
+		require.Equal(t, []int{2, 6}, e.remaining(t), "a release gives no permits back")
+		require.Positive(t, e.admitted(t).Token())
+		_, err := e.rates[0].Allow(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, primitives.AdmissionError{Full: true, Throttle: e.rates[0], RetryIn: 333_334 * time.Microsecond}, e.refused(t))
+		require.NoError(t, two.Release(t.Context()))
+		require.Equal(t, primitives.AdmissionError{Throttle: e.rates[0], RetryIn: 333_334 * time.Microsecond}, e.refused(t))
+		require.Equal(t, 1, s.holding())
+		_, err = e.rates[1].Allow(t.Context(), 4)
+		require.NoError(t, err)
+		time.Sleep(40 * time.Millisecond)
+		require.Equal(t, 293_334*time.Microsecond, e.refused(t).RetryIn)
+		require.Equal(t, []int{0, 0}, e.remaining(t))
+		require.Equal(t, 1, s.holding())
+		_, err = e.TryAcquire(t.Context())
+		require.EqualError(t, err, `acquire counting semaphore "x": too few permits of throttle "user" for another 293.334ms`)
+		require.Equal(t, 8, s.called("counting_admit"))
+	})
+}
+
+// TestAdmissionIsOneOfTheSemaphore: its lease is renewed, extended, re-entered and lost as the semaphore's own.
+func TestAdmissionIsOneOfTheSemaphore(t *testing.T) {
+	entering(t, func(t *testing.T, s *server, e *entry) {
+		lease := e.admitted(t)
+		again, err := e.Acquire(lease.Reenter(t.Context()))
+		require.NoError(t, err)
+		require.Equal(t, lease.Owner(), again.Owner())
+		require.NoError(t, again.Release(t.Context()))
+		require.Equal(t, []int{3, 8}, e.remaining(t))
+		time.Sleep(4 * time.Second)
+		require.NoError(t, e.slots.Refresh(t.Context(), lease))
+		time.Sleep(4 * time.Second)
+		require.NoError(t, lease.Extend(t.Context(), 10*time.Second))
+		time.Sleep(8 * time.Second)
+		require.NoError(t, lease.Err())
+		s.do("DEL", "x")
+		require.ErrorIs(t, e.slots.Refresh(t.Context(), lease), primitives.ErrLost)
+		require.NoError(t, e.Do(t.Context(), func(_ context.Context, lease *primitives.Lease) error {
+			require.Equal(t, 1, s.holding())
+			return lease.Err()
+		}))
+		require.Zero(t, s.holding())
+		renewed := primitives.NewAdmission(s.client(t, nil).NewCountingSemaphore("y", 1, nil),
+			s.client(t, nil).NewThrottle("y", entryLimits[0], refuse).Take(1))
+		require.ErrorContains(t, renewed.Do(t.Context(), nil), "slots: of another client than the takes")
+	})
+}
+
+// endOf returns a time so many milliseconds after another, as the server has it.
+func endOf(begin time.Time, after int64) string {
+	return strconv.FormatInt(begin.UnixMilli()+after, 10)
+}
+
+// repeating is a server whose clients' admissions run twice.
+type repeating struct{ *server }
+
+// Run implements backend.ScriptRunner.
+func (r repeating) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
+	if script.Name == "counting_admit" {
+		if reply, err := r.server.Run(ctx, script, keys, args); err != nil {
+			return reply, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return r.server.Run(ctx, script, keys, args)
+}
+
+// TestAdmissionIsRepeated: an owner that holds a slot takes no permits, and its hold lasts from the repeat on.
+func TestAdmissionIsRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		e, begin := entryOf(s.over(t, repeating{s}, nil)), time.Now()
+		for i := range 2 {
+			e.admitted(t)
+			require.Equal(t, i+1, s.holding())
+			require.Equal(t, []int{3, 1}[i], e.remaining(t)[0], "by the second 100 ms have passed, and 333 ms free one")
+			_, err := e.rates[0].Allow(t.Context(), 1)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 4, s.called("counting_admit"))
+		held := s.do("ZRANGE", "x", "0", "-1", "WITHSCORES")
+		require.Equal(t, []string{endOf(begin, 5050), endOf(begin, 5100)}, []string{held[1], held[3]})
+		require.Equal(t, held[3:], s.do("PEXPIRETIME", "x"))
+	})
+}
+
+// TestAdmissionWaits: a release wakes a waiter if there are permits, and otherwise the time does, when they are free,
+// or when the lease of a crashed holder ends. Nobody polls.
+func TestAdmissionWaits(t *testing.T) {
+	entering(t, func(t *testing.T, s *server, e *entry) {
+		begin := time.Now()
+		wait := func(min time.Duration) *primitives.Lease {
+			lease, err := e.Acquire(t.Context())
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, time.Since(begin), min)
+			require.LessOrEqual(t, time.Since(begin), min+4*time.Millisecond)
+			return lease
+		}
+		wait(0).Forget()
+		second := wait(0)
+		time.AfterFunc(time.Second, func() { require.NoError(t, second.Release(context.Background())) })
+		third := wait(time.Second) // By the release.
+		_, err := e.rates[0].Allow(t.Context(), 3)
+		require.NoError(t, err)
+		require.NoError(t, third.Release(t.Context()))
+		wait(4 * time.Second / 3).Forget() // By the rate: 5 permits of the 4 were taken.
+		wait(5 * time.Second)              // By the end of the first lease.
+		require.Equal(t, 2, s.holding())
+		require.LessOrEqual(t, s.called("counting_admit"), 5+3+3)
+	})
+}
+
+// TestAdmissionWaitersGoOnByTheRate: the waiters of a client are admitted as fast as the rate allows, with few tries.
+func TestAdmissionWaitersGoOnByTheRate(t *testing.T) {
+	entering(t, func(t *testing.T, s *server, _ *entry) {
+		c := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour})
+		rate := c.NewThrottle("fast", primitives.Limit{Permits: 20, Interval: time.Second, Burst: 3}, refuse)
+		a, begin := primitives.NewAdmission(c.NewCountingSemaphore("wide", 100, nil), rate.Take(1)), time.Now()
+		var all sync.WaitGroup
+		for range 63 {
+			all.Go(func() {
+				_, err := a.Acquire(t.Context())
+				require.NoError(t, err)
+			})
+		}
+		all.Wait()
+		require.InDelta(t, 3*time.Second, time.Since(begin), float64(5*time.Millisecond))
+		require.LessOrEqual(t, s.called("counting_admit"), 63+63+60)
+	})
+}
+
+// TestAdmissionWaiterThatLeaves: it has taken nothing, and its error is the refusal, too.
+func TestAdmissionWaiterThatLeaves(t *testing.T) {
+	entering(t, func(t *testing.T, s *server, e *entry) {
+		one := e.admitted(t)
+		e.admitted(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := e.Acquire(ctx)
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.EqualError(t, err, `acquire counting semaphore "x": no slot is free, or too few permits are: context deadline exceeded`)
+		require.NoError(t, one.Release(t.Context()))
+		require.Equal(t, 1, s.holding())
+		require.Equal(t, []int{4, 10}, e.remaining(t))
+	})
+}
+
+// TestAdmissionBesideOthers: callers that want a slot alone, permits alone, or both, do not use up each other's
+// wake-ups.
+func TestAdmissionBesideOthers(t *testing.T) {
+	entering(t, func(t *testing.T, s *server, e *entry) {
+		first, second := e.admitted(t), acquired(t, e.slots)
+		_, err := e.rates[0].Allow(t.Context(), 3)
+		require.NoError(t, err)
+		begin, in := time.Now(), make(chan string, 2)
+		go func() {
+			_, err := e.Acquire(t.Context())
+			require.NoError(t, err)
+			in <- "both"
+		}()
+		synctest.Wait()
+		go func() {
+			acquired(t, e.slots)
+			in <- "slot"
+		}()
+		synctest.Wait()
+		require.NoError(t, first.Release(t.Context())) // There are no permits: the second waiter has it.
+		require.Equal(t, "slot", <-in)
+		require.Less(t, time.Since(begin), 10*time.Millisecond)
+		require.NoError(t, second.Release(t.Context()))
+		require.Equal(t, "both", <-in)
+		require.InDelta(t, 333*time.Millisecond, time.Since(begin), float64(4*time.Millisecond))
+		require.Equal(t, 2, s.holding())
+	})
+}
+
+// TestAdmissionWithoutAnAnswer: the slot is released, and the permits stay in use. While the server is away nobody is
+// admitted, whatever the throttles do.
+func TestAdmissionWithoutAnAnswer(t *testing.T) {
+	entering(t, func(t *testing.T, s *server, e *entry) {
+		s.set(func() { s.fault = func(string) fault { return fault{broken: true} } })
+		_, err := e.Acquire(t.Context())
+		require.ErrorIs(t, err, primitives.ErrIndeterminate)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		synctest.Wait()
+		require.Equal(t, []int{3, 8}, e.remaining(t))
+		time.Sleep(time.Second)
+		require.Zero(t, s.holding())
+
+		s.set(func() { s.fault = func(string) fault { return down } })
+		c := s.client(t, nil)
+		admits := c.NewThrottle("user", entryLimits[0], &primitives.ThrottleOptions{Unavailable: primitives.Admit})
+		_, err = primitives.NewAdmission(c.NewCountingSemaphore("x", 1, nil), admits.Take(1)).Acquire(t.Context())
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+	})
+}
+
+// TestAdmissionErrors: what cannot be acquired together sends nothing; of keys of another program and of several slots
+// the error says which and what to do, and nothing is taken.
+func TestAdmissionErrors(t *testing.T) {
+	entering(t, func(t *testing.T, s *server, e *entry) {
+		c := s.client(t, nil)
+		user := c.NewThrottle("user", entryLimits[0], refuse)
+		slots := func(name string, o primitives.CountingOrder) *primitives.CountingSemaphore {
+			return c.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{Order: o})
+		}
+		for says, a := range map[string]*primitives.Admission{
+			"slots: nil":                                primitives.NewAdmission(nil, user.Take(1)),
+			"slots: the order is not ByTime":            primitives.NewAdmission(slots("x", primitives.ByArrival), user.Take(1)),
+			"slots: of another client than the takes":   primitives.NewAdmission(e.slots, user.Take(1)),
+			"takes: none":                               primitives.NewAdmission(slots("x", primitives.ByTime)),
+			`takes: one has the semaphore's key "user"`: primitives.NewAdmission(slots("user", primitives.ByTime), user.Take(1)),
+			"name: empty":                               primitives.NewAdmission(slots("", primitives.ByTime), user.Take(1)),
+		} {
+			_, err := a.TryAcquire(t.Context())
+			require.EqualError(t, err, "acquire admission: "+says)
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+			require.ErrorAs(t, a.Do(t.Context(), nil), new(*primitives.FieldError))
+		}
+		require.Zero(t, s.called("counting_admit"))
+		for key, says := range map[string]string{
+			"all": `acquire counting semaphore "x": acquire throttle "all": key is in use`,
+			"x":   `acquire counting semaphore "x": key is in use`,
+		} {
+			s.do("SET", key, "text")
+			_, err := e.TryAcquire(t.Context())
+			require.ErrorIs(t, err, primitives.ErrConflict)
+			require.ErrorContains(t, err, says)
+			s.do("DEL", key)
+			require.Zero(t, s.holding())
+			require.Equal(t, []int{4, 10}, e.remaining(t))
+		}
+		s.set(func() { s.fault = func(string) fault { return fault{err: backend.ErrCrossSlot} } })
+		_, err := e.TryAcquire(t.Context())
+		require.ErrorIs(t, err, backend.ErrCrossSlot)
+		require.ErrorContains(t, err, backend.ErrCrossSlot.Error()+": give the names one hash tag")
+		s.set(func() { s.fault = func(string) fault { return fault{} } })
+	})
+}
+
+// slots returns how many hold a slot, up to their last millisecond.
+func (s *server) slots() int {
+	return len(s.do("ZRANGEBYSCORE", "x", endOf(time.Now(), 0), "+inf"))
+}
+
+// entryModel is an entry in whole numbers: its throttles, and when the holds end, by their owners.
+type entryModel struct {
+	rates []*exactThrottle
+	holds map[string]time.Time
+}
+
+// room returns the number of free slots.
+func (m *entryModel) room() int {
+	room := 2
+	for _, ends := range m.holds {
+		if !time.Now().Truncate(time.Millisecond).After(ends) {
+			room--
+		}
+	}
+	return room
+}
+
+// enters compares what a try says with the model.
+func (m *entryModel) enters(t *testing.T, e *entry) *primitives.Lease {
+	t.Helper()
+	want := primitives.AdmissionError{Full: m.room() <= 0}
+	for i, rate := range m.rates {
+		_, over := rate.after(i + 1)
+		permits := int64(rate.limit.Permits)
+		if in := time.Duration((over+permits-1)/permits) * time.Microsecond; over > 0 && in > want.RetryIn {
+			want.Throttle, want.RetryIn = e.rates[i], in
+		}
+	}
+	if want.Full || want.Throttle != nil {
+		require.Equal(t, want, e.refused(t))
+		return nil
+	}
+	for i, rate := range m.rates {
+		rate.take(i + 1)
+	}
+	return m.holding(e.admitted(t))
+}
+
+// holding adds a hold that begins now.
+func (m *entryModel) holding(lease *primitives.Lease) *primitives.Lease {
+	m.holds[lease.Owner()] = time.Now().Truncate(time.Millisecond).Add(5 * time.Second)
+	return lease
+}
+
+// TestAdmissionIsExact: at random times processes enter, acquire the semaphore alone, take permits alone, release, or
+// crash. Each answer is the model's.
+func TestAdmissionIsExact(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newServer(t), rand.New(rand.NewPCG(46, 3)) //nolint:gosec // It is no secret.
+		var processes []*entry
+		for range 4 {
+			processes = append(processes, entryOf(s.client(t, nil)))
+		}
+		m := &entryModel{holds: map[string]time.Time{}}
+		for _, limit := range entryLimits {
+			m.rates = append(m.rates, &exactThrottle{limit: limit, at: time.Now()})
+		}
+		var leases []*primitives.Lease
+		entered, refused := 0, 0
+		for range 4000 {
+			time.Sleep(time.Duration(r.IntN(300_000)) * time.Microsecond)
+			e := processes[r.IntN(len(processes))]
+			switch step := r.IntN(10); {
+			case step < 5:
+				if lease := m.enters(t, e); lease != nil {
+					entered++
+					leases = append(leases, lease)
+				} else {
+					refused++
+				}
+			case step < 6 && m.room() > 0:
+				leases = append(leases, m.holding(acquired(t, e.slots)))
+			case step < 6:
+				_, err := e.slots.TryAcquire(t.Context())
+				require.ErrorIs(t, err, primitives.ErrNotAcquired)
+			case step < 7:
+				i := r.IntN(2)
+				_, over := m.rates[i].after(1)
+				d, err := e.rates[i].Allow(t.Context(), 1)
+				require.NoError(t, err)
+				require.Equal(t, m.rates[i].decision(1, over <= 0), d)
+			case len(leases) > 0:
+				lease := leases[0]
+				if leases = leases[1:]; step < 8 {
+					lease.Forget() // It crashes.
+				} else if err := lease.Release(t.Context()); err == nil {
+					delete(m.holds, lease.Owner())
+				}
+			}
+			for _, lease := range leases { // A holder whose lease has ended is released in the background.
+				if lease.Err() != nil {
+					delete(m.holds, lease.Owner())
+				}
+			}
+			synctest.Wait()
+			require.Equal(t, 2-m.room(), s.slots())
+		}
+		t.Log(entered, refused)
+		require.Greater(t, entered, 300)
+		require.Greater(t, refused, 300)
+	})
+}
+
+// TestAdmissionKeepsBothLimits: many goroutines of several clients enter, work and leave, and some crash. At most two
+// hold at a time, and in no window more permits are granted than the rate and a burst.
+func TestAdmissionKeepsBothLimits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, begin := newServer(t), time.Now()
+		var mu sync.Mutex
+		var grants []time.Time
+		s.ran = func(script string, _, _ []string, _ backend.Reply) {
+			mu.Lock()
+			defer mu.Unlock()
+			require.LessOrEqual(t, s.slots(), 2, script)
+		}
+		var all sync.WaitGroup
+		for p := range 4 {
+			e := entryOf(s.client(t, nil))
+			for g := range 5 {
+				r := rand.New(rand.NewPCG(uint64(p), uint64(g))) //nolint:gosec // It is no secret.
+				all.Go(func() {
+					for range 20 {
+						lease, err := e.Acquire(t.Context())
+						require.NoError(t, err)
+						mu.Lock()
+						grants = append(grants, time.UnixMicro(lease.Token()))
+						mu.Unlock()
+						time.Sleep(time.Duration(r.IntN(900)) * time.Millisecond)
+						if r.IntN(40) == 0 {
+							lease.Forget()
+						} else {
+							require.NoError(t, lease.Release(t.Context()))
+						}
+					}
+				})
+			}
+		}
+		all.Wait()
+		require.Len(t, grants, 400)
+		slices.SortFunc(grants, time.Time.Compare)
+		for i := range grants {
+			for j := i; j < len(grants); j++ {
+				window := grants[j].Sub(grants[i])
+				require.LessOrEqual(t, float64(j-i+1), window.Seconds()*3+4+1e-6, "in %s", window)
+			}
+		}
+		t.Log(time.Since(begin))
+	})
+}
