@@ -1,13 +1,13 @@
 # Development of hasp. Every target goes over all modules; `make help` lists the targets.
 
 # The list of modules. go.work has the same; modules_test.go holds the two together.
-MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers conformance \
+MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers cmd/hasp conformance \
 	conformance/matrix examples examples/fencing examples/gocron examples/ownbackend examples/ownbench examples/ownprimitive \
 	examples/programs hasptest hasptest/propertytest integration/gocron integration/grpclimit integration/httplimit \
 	integration/otel integration/prometheus integration/prometheus/alerts luagen
 
 # Those that users import or run, and that a release therefore tags.
-PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey bench conformance hasptest \
+PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey bench cmd/hasp conformance hasptest \
 	hasptest/propertytest integration/gocron integration/grpclimit integration/httplimit integration/otel \
 	integration/prometheus luagen
 
@@ -110,7 +110,7 @@ lint: $(LINT) ## go vet, staticcheck and others: .ci/lint has the list
 
 prose: ## the English of pages, comments and errors, by the rules in styles/Hasp
 	.ci/prose README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $$(find docs -name '*.md') hasptest/testdata/errors.txt \
-		$$(find doc.go primitives backend hasptest integration luagen bench examples conformance \
+		$$(find doc.go primitives backend cmd hasptest integration luagen bench examples conformance \
 			-name '*.lua' -not -path '*/testdata/*' -o -name '*.go' -not -path '*/testdata/*' -not -name '*.lua.go' \
 			-not \( -name '*_test.go' -not -name 'example*_test.go' -not -path 'examples/*' \))
 

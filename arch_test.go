@@ -29,6 +29,8 @@ const (
 	otel       = "go.opentelemetry.io/otel/..."
 	gocron     = "github.com/go-co-op/gocron/v2"
 	grpc       = "google.golang.org/grpc/..."
+	cobra      = "github.com/spf13/cobra/..."
+	unix       = "golang.org/x/sys/unix"
 )
 
 // rule says what the packages of a folder may import beside the standard library: packages of ours
@@ -248,6 +250,12 @@ var rules = []rule{
 		tests:   []string{"conformance/servers", "hasptest"},
 	},
 	{dir: "bench/...", imports: []string{"..."}},
+	{dir: "cmd/hasp/internal/guard", imports: []string{unix}},
+	{dir: "cmd/hasp/internal/child", imports: []string{"cmd/hasp/internal/guard", unix}}, // It knows no server.
+	{
+		dir: "cmd/hasp/...", imports: []string{"backend/rueidis", "cmd/hasp/internal/...", "primitives", cobra, rueidis},
+		tests: []string{"conformance/servers", "conformance/servers/proxy", "github.com/creack/pty"},
+	},
 }
 
 // adapter is a rule of an adapter. Ours import package primitives, too, for NewClient.

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// TestExitCodes runs each kind of command line to its end.
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	do(t, server, "ACL", "SETUSER", "alice", "on", ">secret", "~x", "+hello", "+ping", "+cluster")
+	do(t, server, "SET", "text", "of another program")
+	password := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(password, []byte("secret\n"), 0o600))
+	notExecutable := filepath.Join(t.TempDir(), "script")
+	require.NoError(t, os.WriteFile(notExecutable, []byte("true"), 0o600))
+	busy := start(t, []string{onServer(server.Addr())}, "lock", "busy", "--", "sleep", "1000")
+	awaitKey(t, server, "busy")
+	for _, c := range []struct {
+		args  string // separated by spaces; in one word ␣ is a space, and ␤ a line break
+		code  int
+		error string // what its one line contains
+		url   string
+	}{
+		{args: "lock x -- true"},
+		{args: "lock x -- sh -c exit␣7", code: 7},
+		{args: "lock x -c exit␣7", code: 7},
+		{args: "lock x -c kill␣-9␣$$", code: 128 + 9},
+		{args: "read x -- true"}, {args: "write x -- true"}, {args: "slot s -n 5 -- true"},
+		{args: "lock x --kind mutex -- true"}, {args: "lock x --kind fair -- true"},
+		{args: "once job --every 1h -- sh -c exit␣7", code: 7},
+		{args: "once job --every 1h -- true"},
+		{args: "once job --every 1h -- sh -c exit␣7"},
+		{args: "elect x -- sh -c exit␣7", code: 7},
+
+		{args: "lock busy -n -- true", code: 75, error: "held by another owner"},
+		{args: "lock busy --wait 10ms -- true", code: 75, error: "held by another owner"},
+		{args: "lock busy -w 0.01 -E 9 -- true", code: 9, error: "held by another owner"},
+		{args: "lock busy --try -- true", code: 75, error: "held by another owner"},
+
+		{args: "", code: 0},
+		{args: "nothing", code: 64, error: `"nothing" is no command: see hasp --help`},
+		{args: "lock", code: 64, error: "no name"},
+		{args: "lock x", code: 64, error: "nothing to run"},
+		{args: "lock x --", code: 64, error: "nothing to run"},
+		{args: "lock x true", code: 64, error: "write -- before the command"},
+		{args: "lock x --what -- true", code: 64, error: "unknown flag: --what: see hasp lock --help"},
+		{args: "lock x --wait soon -- true", code: 64, error: "invalid argument"},
+		{args: "lock x -c true -- true", code: 64, error: "either -c or"},
+		{args: "lock x␤y -- true", code: 64, error: "line break"},
+		{args: "lock x --kind spin -- true", code: 64, error: "--kind spin is none of"},
+		{args: "lock x --kind mutex --metadata m -- true", code: 64, error: "--metadata needs --kind lock"},
+		{args: "lock x --lease 500ms -- true", code: 64, error: "at least 1s"},
+		{args: "lock x --lease 1500us -- true", code: 64},
+		{args: "lock x -n -w 3 -- true", code: 64, error: "none of the others can be"},
+		{args: "slot x -n 0 -- true", code: 64, error: "limit"},
+		{args: "once x -- true", code: 64, error: `"every" not set`},
+		{args: "lock x -- " + notExecutable, code: 64, error: "permission denied"},
+		{args: "lock x -- /no/such/program", code: 64, error: "no such file"},
+		{args: "--url redis://a:b@h lock x -- true", code: 64, error: "--url has a password"},
+		{args: "--cacert /no lock x -- true", code: 64, error: "rediss://"},
+		{args: "--password-file /no/file lock x -- true", code: 64, error: "no such file"},
+		{args: "lock x -- true", url: "redis://u:p/q@h", code: 64, error: "the URL is malformed"},
+		{args: "lock x -- true", url: "h:6379", code: 64, error: "the URL is malformed"},
+		{args: "lock x -- true", url: "http://h", code: 64, error: "the URL is malformed"},
+
+		{args: "lock x -- true", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
+		{args: "lock text -- true", code: 70, error: "something else"},
+		{args: "--user alice lock x -- true", url: "redis://alice:wrong@" + server.Addr(), code: 77, error: "WRONGPASS"},
+		{args: "--user alice --password-file " + password + " lock x -- true", code: 77, error: "NOPERM"},
+	} {
+		url := "HASP_URL=" + c.url
+		if c.url == "" {
+			url = onServer(server.Addr())
+		}
+		h := start(t, []string{url}, words(c.args)...)
+		require.Equal(t, c.code, h.code(t), "%s: %s", c.args, h.errors)
+		require.Contains(t, h.errors.String(), c.error, c.args)
+		require.NotContains(t, h.errors.String(), "p/q")
+		if c.code < 64 || c.code > 128 {
+			continue
+		}
+		require.Regexp(t, `^hasp: [^\n]+\n$`, h.errors.String(), c.args)
+	}
+	busy.signal(t, syscall.SIGINT)
+	require.Equal(t, 128+int(syscall.SIGINT), busy.code(t))
+	require.Zero(t, exist(t, server, "busy", "x", "s", "x\ny"), "nothing stays acquired")
+}
+
+// exist returns how many of the keys exist.
+func exist(t *testing.T, s *servers.Server, keys ...string) int64 {
+	t.Helper()
+	reply, err := s.Do(append([]string{"EXISTS"}, keys...)...)
+	require.NoError(t, err)
+	n, err := reply.Int()
+	require.NoError(t, err)
+	return n
+}
+
+// awaitKey waits until a key exists.
+func awaitKey(t *testing.T, s *servers.Server, key string) {
+	t.Helper()
+	eventually(t, func() bool { return exist(t, s, key) == 1 })
+}
+
+// words returns the words of a command line.
+func words(line string) []string {
+	all := strings.Fields(line)
+	for i, word := range all {
+		all[i] = strings.NewReplacer("␣", " ", "␤", "\n").Replace(word)
+	}
+	return all
+}

@@ -1,0 +1,30 @@
+module github.com/hasp-go/hasp/cmd/hasp
+
+go 1.26.0
+
+require (
+	github.com/creack/pty v1.1.24
+	github.com/hasp-go/hasp v0.0.0
+	github.com/hasp-go/hasp/backend/rueidis v0.0.0
+	github.com/hasp-go/hasp/conformance v0.0.0
+	github.com/redis/rueidis v1.0.79
+	github.com/spf13/cobra v1.10.2
+	github.com/stretchr/testify v1.12.1
+	golang.org/x/sys v0.49.0
+)
+
+require (
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
+	go.uber.org/multierr v1.10.0 // indirect
+	go.uber.org/zap v1.28.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
+
+replace (
+	github.com/hasp-go/hasp => ../..
+	github.com/hasp-go/hasp/backend/embedded => ../../backend/embedded
+	github.com/hasp-go/hasp/backend/rueidis => ../../backend/rueidis
+	github.com/hasp-go/hasp/conformance => ../../conformance
+	github.com/hasp-go/hasp/hasptest => ../../hasptest
+)

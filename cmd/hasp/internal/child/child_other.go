@@ -1,0 +1,27 @@
+//go:build !unix
+
+package child
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+)
+
+// StubName is the name by which the program runs as a stub. Here it does not.
+const StubName = ""
+
+// Stub is a stub's program.
+func Stub([]string) int { return 1 }
+
+// Run returns an error: here a process cannot end what its child has started.
+func (c *Command) Run(Lease, <-chan os.Signal) (Result, error) {
+	return Result{}, errors.New("this system has no groups of processes, so hasp runs no commands here")
+}
+
+// Notify returns the signals that end a command.
+func Notify() (signals <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt)
+	return c, func() { signal.Stop(c) }
+}

@@ -1,0 +1,40 @@
+//go:build unix
+
+package child
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/cmd/hasp/internal/guard"
+)
+
+// rest is a lease of which so much is left.
+type rest time.Duration
+
+func (r rest) Remaining() time.Duration { return time.Duration(r) }
+func (rest) Done() <-chan struct{}      { return nil }
+func (rest) Err() error                 { return nil }
+
+// TestTimes: the command gets its grace before the end of the lease, which counts from the last renewal.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ grace, rest, term, kill time.Duration }{
+		{grace: 3 * time.Second, rest: 27 * time.Second, term: 22500 * time.Millisecond, kill: 25500 * time.Millisecond},
+		{grace: time.Minute, rest: 27 * time.Second, term: 15500 * time.Millisecond, kill: 25500 * time.Millisecond},
+		{grace: time.Second, rest: time.Second, term: -1500 * time.Millisecond, kill: -500 * time.Millisecond},
+	} {
+		r := &running{Command: &Command{Grace: c.grace, Length: 30 * time.Second}, lease: rest(c.rest)}
+		before := guard.Now()
+		term, kill := r.times()
+		passed := guard.Now() - before
+		require.LessOrEqual(t, term-before-c.term, passed)
+		require.LessOrEqual(t, kill-before-c.kill, passed)
+		require.Equal(t, min(c.grace, 10*time.Second), kill-term)
+		r.ending = before + time.Millisecond
+		_, kill = r.times()
+		require.LessOrEqual(t, kill, r.ending, "after a signal")
+	}
+}

@@ -1,0 +1,125 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hasp-go/hasp/cmd/hasp/internal/connect"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// program is what all commands share.
+type program struct {
+	flags   connect.Flags
+	prefix  string
+	verbose bool
+	begun   bool // a command has: until then each error is of the command line
+}
+
+// Main runs the program with its arguments, and returns its exit code. It prints an error as one line.
+func Main(args []string) int {
+	p := &program{}
+	root := p.root()
+	root.SetArgs(args)
+	err := root.Execute()
+	if err != nil && !p.begun {
+		err = &exitError{exitUsage, err}
+	}
+	if text := oneLine(err); text != "" {
+		fmt.Fprintln(os.Stderr, "hasp: "+text)
+	}
+	return codeOf(err)
+}
+
+// oneLine returns an error as one line.
+func oneLine(err error) string {
+	if err == nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// root returns the program's commands.
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "hasp",
+		Short:         "Locks, semaphores and rates of a Redis server, for the shell",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          subcommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%w: see %s --help", err, c.CommandPath())
+	})
+	f := root.PersistentFlags()
+	f.StringVar(&p.flags.URL, "url", "", "the server: redis://, rediss:// or unix://, without a password (default $"+
+		connect.URLVariable+", or redis://127.0.0.1:6379)")
+	f.StringVar(&p.flags.User, "user", "", "the user's name on the server")
+	f.StringVar(&p.flags.PasswordFile, "password-file", "", "a file with the user's password")
+	f.StringVar(&p.flags.CACert, "cacert", "", "a file with the certificates that sign the server's")
+	f.StringVar(&p.flags.Cert, "cert", "", "a file with the client's certificate")
+	f.StringVar(&p.flags.Key, "key", "", "a file with the client's private key")
+	f.StringVar(&p.prefix, "prefix", "", "what begins the key of each name")
+	f.BoolVarP(&p.verbose, "verbose", "v", false, "say what happens")
+	for _, c := range []*cobra.Command{p.lock(), p.read(), p.write(), p.slot(), p.once(), p.elect()} {
+		run := c.RunE
+		c.RunE = func(c *cobra.Command, args []string) error {
+			p.begun = true
+			return run(c, args)
+		}
+		root.AddCommand(c)
+	}
+	return root
+}
+
+// subcommand returns the error of arguments that name no command.
+func subcommand(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%q is no command: see hasp --help", args[0])
+	}
+	return nil
+}
+
+// open connects with the options.
+func (p *program) open(o primitives.Options) (*connect.Conn, error) {
+	o.KeyPrefix, o.IDPrefix = p.prefix, host()
+	if p.verbose {
+		o.Slog = verbose()
+	}
+	return p.flags.Open(&o)
+}
+
+// host returns the name of this machine, as the beginning of a client's id.
+func host() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	name = strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r)) {
+			return r
+		}
+		return '-'
+	}, name)
+	return name[:min(len(name), 64)]
+}
+
+// validName returns the error of a name that no command takes.
+func validName(name string) error {
+	switch {
+	case name == "":
+		return usage("the name is empty")
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return usage("the name %q has a line break or another control character", name)
+	}
+	return nil
+}
+
+// errNoCommand is the error of a command line without a command to run.
+var errNoCommand = errors.New("nothing to run: write -- and the command behind the name")

@@ -1,0 +1,223 @@
+package connect
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// URLVariable is the environment variable of the server's URL, if no flag has it.
+const URLVariable = "HASP_URL"
+
+// defaultURL is the URL without a flag and without the variable.
+const defaultURL = "redis://127.0.0.1:6379"
+
+// Flags say which server, and as which user.
+type Flags struct {
+	URL          string
+	User         string
+	PasswordFile string
+	CACert       string
+	Cert, Key    string
+}
+
+// Conn is an open connection.
+type Conn struct {
+	Redis   rueidis.Client
+	Backend *rueidisbackend.Backend
+	*primitives.Client
+}
+
+// UsageError is the error of a flag or variable: nothing was connected.
+type UsageError struct{ err error }
+
+// Error implements error.
+func (e *UsageError) Error() string { return e.err.Error() }
+
+// Unwrap returns the reason.
+func (e *UsageError) Unwrap() error { return e.err }
+
+// Open connects. The error is a [*UsageError], or that of the connection.
+func (f *Flags) Open(opts *primitives.Options) (*Conn, error) {
+	o, err := f.options()
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	conn, err := rueidis.NewClient(o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", strings.Join(o.InitAddress, ", "), kindOf(err), err)
+	}
+	b, err := rueidisbackend.New(conn, nil)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	client, err := primitives.New(b, opts)
+	if err != nil {
+		conn.Close()
+		return nil, &UsageError{err}
+	}
+	return &Conn{conn, b, client}, nil
+}
+
+// kindOf returns which error of ours the error of a new connection is.
+func kindOf(err error) error {
+	var server *rueidis.RedisError
+	if !errors.As(err, &server) {
+		return primitives.ErrUnavailable
+	}
+	switch code, _, _ := strings.Cut(server.Error(), " "); code {
+	case "WRONGPASS", "NOAUTH", "NOPERM":
+		return primitives.ErrNoPermission
+	}
+	return primitives.ErrUnavailable
+}
+
+// options returns the driver's options.
+func (f *Flags) options() (rueidis.ClientOption, error) {
+	text, err := f.url()
+	if err != nil {
+		return rueidis.ClientOption{}, err
+	}
+	text, err = driverURL(text)
+	if err != nil {
+		return rueidis.ClientOption{}, err
+	}
+	o, err := rueidis.ParseURL(text)
+	if err != nil {
+		return o, malformed(text, err)
+	}
+	o.DisableCache = true
+	if err := f.authenticate(&o); err != nil {
+		return o, err
+	}
+	return o, f.encrypt(&o)
+}
+
+// url returns the URL of the flag or the variable. Others may read a flag, so it has no password.
+func (f *Flags) url() (string, error) {
+	if f.URL == "" {
+		if text := os.Getenv(URLVariable); text != "" {
+			return text, nil
+		}
+		return defaultURL, nil
+	}
+	_, authority, _ := split(f.URL)
+	if user, _, found := cutLast(authority, "@"); found && strings.Contains(user, ":") {
+		return "", fmt.Errorf("--url has a password, which all users of this machine could read: use %s or --password-file", URLVariable)
+	}
+	return f.URL, nil
+}
+
+// authenticate sets the user and the password.
+func (f *Flags) authenticate(o *rueidis.ClientOption) error {
+	if f.User != "" {
+		o.Username = f.User
+	}
+	if f.PasswordFile == "" {
+		return nil
+	}
+	text, err := os.ReadFile(f.PasswordFile)
+	o.Password = strings.TrimRight(string(text), "\r\n")
+	o.Sentinel.Password = ""
+	return err
+}
+
+// encrypt sets the certificates. They are only for URLs that begin with rediss.
+func (f *Flags) encrypt(o *rueidis.ClientOption) error {
+	if f.CACert == "" && f.Cert == "" && f.Key == "" {
+		return nil
+	}
+	if o.TLSConfig == nil {
+		return errors.New("--cacert, --cert and --key need a URL that begins with rediss://")
+	}
+	if f.CACert != "" {
+		text, err := os.ReadFile(f.CACert)
+		if err != nil {
+			return err
+		}
+		o.TLSConfig.RootCAs = x509.NewCertPool()
+		if !o.TLSConfig.RootCAs.AppendCertsFromPEM(text) {
+			return fmt.Errorf("%s has no certificate", f.CACert)
+		}
+	}
+	if f.Cert == "" && f.Key == "" {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	o.TLSConfig.Certificates = []tls.Certificate{pair}
+	return err
+}
+
+// driverURL returns a URL as the driver has it: of several hosts the others, and the name of Sentinel's master, are
+// parameters there.
+func driverURL(text string) (string, error) {
+	scheme, authority, rest := split(text)
+	if scheme == "" {
+		return "", errors.New("the URL is malformed: it begins with no redis://, rediss:// or unix://")
+	}
+	user, hosts, found := cutLast(authority, "@")
+	if found {
+		user += "@"
+	}
+	first, others, _ := strings.Cut(hosts, ",")
+	u, err := url.Parse(scheme + "://" + user + first + rest)
+	if err != nil {
+		return "", malformed(text, err)
+	}
+	query := u.Query()
+	for host := range strings.SplitSeq(others, ",") {
+		if host != "" {
+			query.Add("addr", host)
+		}
+	}
+	if master := query.Get("sentinel_master"); master != "" {
+		query.Set("master_set", master)
+		query.Del("sentinel_master")
+	}
+	u.RawQuery = query.Encode()
+	return u.String(), nil
+}
+
+// split splits a URL before and after its authority.
+func split(text string) (scheme, authority, rest string) {
+	scheme, after, found := strings.Cut(text, "://")
+	if !found {
+		return "", "", text
+	}
+	end := strings.IndexAny(after, "/?#")
+	if end < 0 {
+		end = len(after)
+	}
+	return scheme, after[:end], after[end:]
+}
+
+// cutLast splits text before and after the last separator. Without one it is all after.
+func cutLast(text, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return "", text, false
+	}
+	return text[:i], text[i+len(separator):], true
+}
+
+// malformed returns the error of a URL, without any part of it that may be a password.
+func malformed(text string, err error) error {
+	var of *url.Error
+	switch {
+	case strings.Contains(text, "@"):
+		err = errors.New("in a user and a password write special characters as in %2F for /")
+	case errors.As(err, &of):
+		err = of.Err
+	}
+	return fmt.Errorf("the URL is malformed: %w", err)
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
+)
+
+// lease is the lease of the tests: the shortest.
+const lease = "1s"
+
+// TestCommandEndsBeforeTheNextBegins: whatever becomes of a holder, its command has ended before that of the waiter begins.
+func TestCommandEndsBeforeTheNextBegins(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lease, kind, script string
+		fault               func(t *testing.T, s *situation)
+		code                int // of the holder; -1: it was killed
+	}{
+		"IgnoresSIGTERM": {"1h", "stubborn", "exec $0", terminated, 128 + int(syscall.SIGKILL)},
+		"EndsBySIGTERM":  {"1h", "plain", "exec $0", terminated, 128 + int(syscall.SIGTERM)},
+		"ParentLeaves":   {"1h", "stubborn", "$0 & while [ ! -s $WORK_FILE ]; do :; done", func(*testing.T, *situation) {}, 0},
+		"HaspKilled":     {lease, "stubborn", "$0 & wait", killed, -1},
+		"HaspStopped":    {lease, "stubborn", "$0 & wait", stopped, 79},
+		"SilentLink":     {lease, "stubborn", "$0 & wait", func(_ *testing.T, s *situation) { s.link.Silence() }, 79},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSituation(t)
+			args := []string{"lock", "x", "--lease", c.lease, "--grace", "100ms", "--"}
+			holder := start(t, append(s.work.env(c.kind), onServer(s.link.Addr())), append(args, "sh", "-c", c.script, os.Args[0])...)
+			s.holder = holder
+			s.work.await(t, 1)
+			c.fault(t, s) // At once: a busy machine could not renew the lease for long.
+			waiter := start(t, append(s.work.env("plain"), onServer(s.server.Addr())), append(args, os.Args[0])...)
+			s.work.await(t, 2)
+			holder.resume(t)
+			require.Equal(t, c.code, holder.code(t), holder.errors)
+			waiter.signal(t, syscall.SIGTERM)
+			require.Equal(t, 128+int(syscall.SIGTERM), waiter.code(t), waiter.errors)
+			require.Len(t, s.work.owners(t), 2)
+		})
+	}
+}
+
+// situation is a holder, its server, and the link between them.
+type situation struct {
+	server *servers.Server
+	link   *proxy.Proxy
+	holder *hasp
+	work   shared
+}
+
+func newSituation(t *testing.T) *situation {
+	t.Helper()
+	server := startServer(t)
+	return &situation{server: server, link: proxy.Start(t, server.Addr(), nil), work: newShared(t)}
+}
+
+func terminated(t *testing.T, s *situation) { t.Helper(); s.holder.signal(t, syscall.SIGTERM) }
+func killed(t *testing.T, s *situation)     { t.Helper(); s.holder.signal(t, syscall.SIGKILL) }
+func stopped(t *testing.T, s *situation)    { t.Helper(); s.holder.signal(t, syscall.SIGSTOP) }
+
+// resume continues a holder that was stopped.
+func (h *hasp) resume(t *testing.T) {
+	t.Helper()
+	_ = h.Process.Signal(syscall.SIGCONT)
+}
+
+// TestLostLockEndsTheCommand: the server no longer has the lock.
+func TestLostLockEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(t *testing.T, s *servers.Server){
+		"Deleted": func(t *testing.T, s *servers.Server) { t.Helper(); do(t, s, "DEL", "x") },
+		"Killed":  func(_ *testing.T, s *servers.Server) { s.Kill() },
+		"Restarted": func(t *testing.T, s *servers.Server) {
+			t.Helper()
+			require.NoError(t, s.Restart(servers.DropData))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, work := startServer(t), newShared(t)
+			holder := start(t, append(work.env("stubborn"), onServer(server.Addr())),
+				"lock", "x", "--lease", lease, "--", os.Args[0])
+			work.await(t, 1)
+			fault(t, server)
+			require.Equal(t, 79, holder.code(t))
+			require.Contains(t, holder.errors.String(), `hasp: "x" was lost while the command ran`)
+			requireDead(t, work.owners(t)[0])
+		})
+	}
+}
+
+// do sends a command to a server.
+func do(t *testing.T, s *servers.Server, words ...string) {
+	t.Helper()
+	_, err := s.Do(words...)
+	require.NoError(t, err)
+}
+
+// requireDead fails if the process of a worker exists.
+func requireDead(t *testing.T, owner string) {
+	t.Helper()
+	_, text, _ := strings.Cut(owner, " ")
+	pid, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
+}
+
+// TestDescriptorIsClosedAtTheLoss: a process that has left the group is not ended, and sees the loss by a descriptor.
+func TestDescriptorIsClosedAtTheLoss(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	outside := "setsid sh -c 'echo begun; cat <&$HASP_LEASE_FD; echo closed' & sleep 1000"
+	holder := start(t, []string{onServer(server.Addr())}, "lock", "x", "--lease", lease, "-c", outside)
+	eventually(t, func() bool { return holder.output.String() == "begun\n" })
+	do(t, server, "DEL", "x")
+	eventually(t, func() bool { return holder.output.String() == "begun\nclosed\n" })
+	require.Equal(t, 79, holder.code(t))
+}

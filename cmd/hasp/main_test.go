@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/cmd/hasp/internal/child"
+	"github.com/hasp-go/hasp/cmd/hasp/internal/guard"
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// binary is the program: a link to the test's binary, which is the program under its name.
+var binary string
+
+// TestMain runs the tests. In other processes the test's binary is the program, or a worker that the program runs.
+func TestMain(m *testing.M) {
+	switch filepath.Base(os.Args[0]) {
+	case "hasp", guard.Name, child.StubName:
+		main()
+	}
+	if kind := os.Getenv(workerVariable); kind != "" {
+		work(kind)
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "hasp")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "hasp")
+	if err := os.Symlink(self, binary); err != nil {
+		panic(err)
+	}
+	return m.Run()
+}
+
+// workerVariable is set in the environment of a worker to its kind.
+const workerVariable = "HASP_TEST_WORKER"
+
+// work appends lines to the file in WORK_FILE, with its hasp's owner and its process id, for as long as it runs. Kind "stubborn" ignores the
+// signals that ask it to end.
+func work(kind string) {
+	if kind == "stubborn" {
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
+	}
+	file, err := os.OpenFile(os.Getenv("WORK_FILE"), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	for {
+		fmt.Fprintln(file, os.Getenv("HASP_OWNER"), os.Getpid())
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// shared is what workers append to: the oracle, which no server has part in.
+type shared struct{ file string }
+
+func newShared(t *testing.T) shared { t.Helper(); return shared{filepath.Join(t.TempDir(), "work")} }
+
+// env returns the environment of a worker.
+func (s shared) env(kind string) []string {
+	return []string{workerVariable + "=" + kind, "WORK_FILE=" + s.file}
+}
+
+// owners returns the owners and their processes in the order of their first lines. It fails if one has a line after the first of the next.
+func (s shared) owners(t *testing.T) (owners []string) {
+	t.Helper()
+	text, err := os.ReadFile(s.file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		owner := strings.TrimSpace(line)
+		if len(owners) == 0 || owners[len(owners)-1] != owner {
+			require.False(t, seen[owner], "%s worked after another had begun:\n%v", owner, owners)
+			seen[owner], owners = true, append(owners, owner)
+		}
+	}
+	return owners
+}
+
+// await waits until n owners have worked.
+func (s shared) await(t *testing.T, n int) {
+	t.Helper()
+	eventually(t, func() bool { return len(s.owners(t)) >= n })
+}
+
+// patience is only there to end a test that has failed.
+const patience = 30 * time.Second
+
+// eventually waits for a condition.
+func eventually(t *testing.T, condition func() bool) {
+	t.Helper()
+	for begin := time.Now(); !condition(); time.Sleep(2 * time.Millisecond) {
+		require.Less(t, time.Since(begin), patience)
+	}
+}
+
+// hasp is a process of the program.
+type hasp struct {
+	*exec.Cmd
+	errors *output
+	output *output
+	ended  chan struct{} // closed when it has
+}
+
+// output is what a process has written.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// start starts the program, with more variables in its environment. It ends with the test.
+func start(t *testing.T, env []string, args ...string) *hasp {
+	t.Helper()
+	h := &hasp{exec.CommandContext(context.Background(), binary, args...), &output{}, &output{}, make(chan struct{})}
+	h.Env = append(os.Environ(), env...)
+	h.Stdout, h.Stderr, h.WaitDelay = h.output, h.errors, time.Second
+	require.NoError(t, h.Start())
+	go func() {
+		_ = h.Wait()
+		close(h.ended)
+	}()
+	t.Cleanup(func() {
+		_ = h.Process.Kill()
+		<-h.ended
+	})
+	return h
+}
+
+// code waits for the end, and returns the exit code.
+func (h *hasp) code(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-h.ended:
+	case <-time.After(patience):
+		require.Fail(t, "the program does not end", "%s", h.Args)
+	}
+	return h.ProcessState.ExitCode()
+}
+
+// signal sends a signal to the program.
+func (h *hasp) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	require.NoError(t, h.Process.Signal(s))
+}
+
+// onServer returns the variable that names a server by its address.
+func onServer(addr string) string { return "HASP_URL=redis://" + addr }
+
+// startServer starts a server.
+func startServer(t *testing.T) *servers.Server {
+	t.Helper()
+	servers.Need(t, servers.Redis)
+	return servers.Start(t, servers.Redis, nil)
+}

@@ -1,0 +1,71 @@
+//go:build linux
+
+package main
+
+import (
+	"io"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+)
+
+// shell is an interactive shell with job control on a terminal of its own.
+type shell struct {
+	*output
+	keys io.Writer
+}
+
+func newShell(t *testing.T, env ...string) *shell {
+	t.Helper()
+	c := exec.Command("bash", "--norc", "--noprofile", "-i")
+	c.Env = append(env, "PS1=$ ", "PATH="+"/usr/bin:/bin", "TERM=dumb")
+	terminal, err := pty.Start(c)
+	require.NoError(t, err)
+	s := &shell{&output{}, terminal}
+	go func() { _, _ = io.Copy(s, terminal) }()
+	t.Cleanup(func() {
+		_ = c.Process.Signal(syscall.SIGHUP)
+		_ = terminal.Close()
+		_ = c.Wait()
+	})
+	return s
+}
+
+// keysAndAwait types keys, and waits for a text that was not there before.
+func (s *shell) keysAndAwait(t *testing.T, keys, text string) {
+	t.Helper()
+	before := len(s.String())
+	_, err := io.WriteString(s.keys, keys)
+	require.NoError(t, err)
+	eventually(t, func() bool { return containsAfter(s.String(), before, text) })
+}
+
+func containsAfter(all string, begin int, text string) bool {
+	for i := begin; i+len(text) <= len(all); i++ {
+		if all[i:i+len(text)] == text {
+			return true
+		}
+	}
+	return false
+}
+
+// TestTerminal: the command reads the terminal; Ctrl-C ends it, and Ctrl-Z stops it and hasp, for the shell to continue.
+func TestTerminal(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	s := newShell(t, onServer(server.Addr()))
+	hasp := binary + " lock x -- "
+	s.keysAndAwait(t, hasp+"sh -c 'read line; echo got:$line'\n", "got:$line'")
+	awaitKey(t, server, "x")
+	s.keysAndAwait(t, "words\n", "got:words")
+	s.keysAndAwait(t, hasp+"sh -c 'echo re''ady; cat'; echo code:$?\n", "ready")
+	s.keysAndAwait(t, "\x1a", "Stopped")
+	s.keysAndAwait(t, "fg\n", "hasp lock x")
+	s.keysAndAwait(t, "echoed\n", "echoed\r\nechoed\r\n")
+	s.keysAndAwait(t, "\x03", "$ ")
+	s.keysAndAwait(t, "echo last:$?\n", "last:130")
+	require.Zero(t, exist(t, server, "x"))
+}
