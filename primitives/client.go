@@ -108,6 +108,7 @@ type Client struct {
 	idBlocks       idBlocks
 	adders         openAdders
 	localLimits    localLimits
+	localRefusals  localRefusals
 	kinds          sync.Map  // the leaseKinds of its objects, by their scripts
 	warned         sync.Once // of a RateLimiter with many permits
 }

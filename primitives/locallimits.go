@@ -6,19 +6,14 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/primitives/extend"
-	"github.com/hasp-go/hasp/primitives/trace"
 )
 
-// maxLocalLimits is the largest number of young local limits, and of old ones.
-const maxLocalLimits = 2000
-
-// localLimits limit, within a client, what its server does not decide. If there are too many, those are
-// forgotten that were not used for the longest time. The zero value is ready.
+// localLimits limit, within a client, what its server does not decide. The zero value is ready.
 type localLimits struct {
 	any atomic.Bool // there may be a limit
 
-	mu         sync.Mutex
-	young, old map[trace.Object]time.Time // when all permits are free again
+	mu     sync.Mutex
+	freeAt recent[time.Time] // when all permits are free again
 }
 
 // localTake is the permits of a limiter that a call takes.
@@ -42,7 +37,8 @@ func (l *localLimits) take(takes []localTake, share float64) (longest time.Durat
 	}
 	for i := range takes {
 		if longest == 0 {
-			l.keep(takes[i].of.ID().Object, freeAt[i])
+			l.freeAt.keep(takes[i].of.ID().Object, freeAt[i])
+			l.any.Store(true)
 		}
 	}
 	return longest
@@ -50,28 +46,12 @@ func (l *localLimits) take(takes []localTake, share float64) (longest time.Durat
 
 // ask notes when the permits of a take are free, and returns when all are free after it. The caller holds the mutex.
 func (l *localLimits) ask(t *localTake, share float64, now time.Time) time.Time {
-	freeAt, ok := l.young[t.of.ID().Object]
-	if !ok {
-		freeAt = l.old[t.of.ID().Object]
-	}
-	rate, used := t.rate.share(share), max(0, freeAt.Sub(now))
+	rate, used := t.rate.share(share), max(0, l.freeAt.get(t.of.ID().Object).Sub(now))
 	free := time.Duration(rate.burst-min(t.n, rate.burst)) * rate.each
 	if t.n > rate.burst || used > free {
 		t.retryIn = max(used-free, 1)
 	}
 	return now.Add(used + time.Duration(t.n)*rate.each)
-}
-
-// keep keeps a limit among the young ones. The caller holds the mutex.
-func (l *localLimits) keep(name trace.Object, freeAt time.Time) {
-	if len(l.young) >= maxLocalLimits {
-		l.young, l.old = nil, l.young
-	}
-	if l.young == nil {
-		l.young = make(map[trace.Object]time.Time)
-	}
-	l.young[name] = freeAt
-	l.any.Store(true)
 }
 
 // forget forgets the limits about which the server has decided.
@@ -82,8 +62,6 @@ func (l *localLimits) forget(decided []localTake) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, take := range decided {
-		delete(l.young, take.of.ID().Object)
-		delete(l.old, take.of.ID().Object)
+		l.any.Store(l.freeAt.forget(take.of.ID().Object))
 	}
-	l.any.Store(len(l.young)+len(l.old) > 0)
 }

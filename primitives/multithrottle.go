@@ -73,7 +73,8 @@ type MultiDecision struct {
 
 	// Each has the throttles' own decisions, in the order of the takes. After a refusal nothing was taken, and
 	// Allowed says that this throttle had enough permits. With [MultiThrottleOptions].Steps the throttles
-	// of the slots that the call did not ask any more have a zero Decision.
+	// of the slots that the call did not ask any more have a zero Decision. If the client repeats a refusal,
+	// by [ThrottleOptions].RefuseLocally, the throttles that have not refused have one.
 	Each []Decision
 }
 
@@ -160,11 +161,13 @@ func throttleSteps(bySlot bool, takes []Take) []throttleStep {
 func (m *MultiThrottle) Allow(ctx context.Context) (MultiDecision, error) {
 	a := &multiThrottleAttempt{MultiThrottle: m}
 	err := m.call(ctx, func() error {
-		err := m.base.TryAcquire(ctx, errTooFewPermits, a)
+		err := m.base.TryAcquire(ctx, errTooFewPermits, (*multiThrottleTry)(a))
 		if errors.Is(err, errTooFewPermits) {
 			err = nil
 		}
-		_, err = a.fallBack(ctx, err)
+		if !a.repeated {
+			_, err = a.fallBack(ctx, err)
+		}
 		return err
 	})
 	if err != nil {
@@ -225,7 +228,8 @@ func (m *MultiThrottle) named(ctx context.Context, o *extend.Object, server *bac
 // multiThrottleAttempt is one attempt to take permits of all throttles.
 type multiThrottleAttempt struct {
 	*MultiThrottle
-	each []Decision
+	each     []Decision
+	repeated bool // the client has repeated a refusal
 }
 
 // Try implements [extend.Attempt].
@@ -245,6 +249,27 @@ func (a *multiThrottleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 		return extend.Answer{RetryIn: a.decision().RetryAfter}, err
 	}
 	return extend.Answer{Granted: true}, nil
+}
+
+// multiThrottleTry is a multiThrottleAttempt that does not wait: the client may repeat a refusal.
+type multiThrottleTry multiThrottleAttempt
+
+// Try implements [extend.Attempt].
+func (a *multiThrottleTry) Try(ctx context.Context) (extend.Answer, error) {
+	ask, first := (*multiThrottleAttempt)(a), a.takes[0].throttle
+	if !first.opts.RefuseLocally {
+		return ask.Try(ctx)
+	}
+	each, ended := first.client.localRefusals.ask(a.takes)
+	if each != nil {
+		a.each, a.repeated = each, true
+		return extend.Answer{}, nil
+	}
+	answer, err := ask.Try(ctx)
+	if err == nil {
+		first.client.localRefusals.note(a.takes, a.each, ended)
+	}
+	return answer, err
 }
 
 // fallBack decides an attempt that has ended with err, if the servers have not.
@@ -279,6 +304,9 @@ func (a *multiThrottleAttempt) giveBack(ctx context.Context, grants []int64) {
 	for i, granted := range grants {
 		s := a.steps[i]
 		got, err := script.ThrottleReturn(ctx, a.base.Runner(), s.keys, granted, s.takes, s.permits, s.intervals, s.bursts)
+		for _, at := range s.at {
+			a.takes[at].throttle.client.localRefusals.end(a.takes[at].throttle)
+		}
 		if err != nil {
 			a.base.Logger().Warn("permits of a refused call stay in use", zap.Strings("keys", s.keys), zap.Error(err))
 			continue

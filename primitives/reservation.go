@@ -65,6 +65,7 @@ func (r *Reservation) settle(ctx context.Context, actual int) error {
 	switch more := int64(actual - r.n); {
 	case r.local:
 	case more < 0:
+		defer t.client.localRefusals.end(t)
 		_, err = script.ThrottleReturn(ctx, run, keys, r.granted, []int64{-more}, permits, interval, burst)
 	case more > 0:
 		_, err = script.ThrottleCharge(ctx, run, keys[0], more, permits[0], interval[0], burst[0]+int64(t.opts.Debt))

@@ -71,6 +71,13 @@ type ThrottleOptions struct {
 	// permit is free. 0 to 10 000 000. To free the burst and the debt must take at most 10 years of 365 days.
 	Debt int
 
+	// RefuseLocally says that the client repeats the server's refusals without asking again: of Allow, of Reserve and of
+	// MultiThrottle.Allow, for the same name and limit, and at least as many permits. It does so until RetryAfter has
+	// passed, for at most a second, or until this client deletes the throttle, settles with fewer permits, or uses
+	// another limit. Meanwhile a change by another process has no effect. The client remembers some thousand names,
+	// those that were last refused. It is for callers that do not wait for RetryAfter, and would load the server.
+	RefuseLocally bool
+
 	_ struct{}
 }
 
@@ -90,7 +97,8 @@ type Decision struct {
 	ResetAfter time.Duration
 
 	// Local says that the server has not decided, and that the option Unavailable has. Then Remaining and ResetAfter
-	// are 0.
+	// are 0. A refusal that the client repeats by RefuseLocally is not Local, since the server has decided:
+	// Remaining is as the server has said, and the times are what is left of them.
 	Local bool
 }
 
@@ -134,11 +142,13 @@ func (t *Throttle) Allow(ctx context.Context, n int) (Decision, error) {
 func (t *Throttle) allow(ctx context.Context, n int) (throttleAttempt, error) {
 	return extend.Call(ctx, &t.base, t.validateCount(n), "acquire", func() (throttleAttempt, error) {
 		a := throttleAttempt{Throttle: t, n: n}
-		err := t.base.TryAcquire(ctx, errTooFewPermits, &a)
+		err := t.base.TryAcquire(ctx, errTooFewPermits, (*throttleTry)(&a))
 		if errors.Is(err, errTooFewPermits) {
 			err = nil
 		}
-		_, err = a.fallBack(ctx, err)
+		if !a.repeated {
+			_, err = a.fallBack(ctx, err)
+		}
 		return a, err
 	})
 }
@@ -197,6 +207,7 @@ func (t *Throttle) State(ctx context.Context) (Decision, error) {
 // on at the times that the server has said before.
 func (t *Throttle) Delete(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &t.base, t.invalid, "delete", func() (bool, error) {
+		defer t.client.localRefusals.end(t)
 		return script.ObjectDelete(ctx, t.base.Runner(), t.base.Key(), nil, throttleType)
 	})
 }
@@ -218,6 +229,7 @@ type throttleAttempt struct {
 	n        int
 	decision Decision
 	granted  int64 // the server's time, in microseconds
+	repeated bool  // the client has repeated a refusal
 }
 
 // Try implements [extend.Attempt].
@@ -231,6 +243,28 @@ func (a *throttleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	a.granted = got.Now
 	a.decision = decided(got.Taken, got.Remaining[0], got.Retry[0], got.Reset[0])
 	return extend.Answer{Granted: got.Taken, RetryIn: a.decision.RetryAfter}, nil
+}
+
+// throttleTry is a throttleAttempt that does not wait: the client may repeat a refusal.
+type throttleTry throttleAttempt
+
+// Try implements [extend.Attempt].
+func (a *throttleTry) Try(ctx context.Context) (extend.Answer, error) {
+	ask, refusals := (*throttleAttempt)(a), &a.client.localRefusals
+	if !a.opts.RefuseLocally {
+		return ask.Try(ctx)
+	}
+	takes := []Take{a.Take(a.n)}
+	each, ended := refusals.ask(takes)
+	if each != nil {
+		a.decision, a.repeated = each[0], true
+		return extend.Answer{}, nil
+	}
+	answer, err := ask.Try(ctx)
+	if err == nil {
+		refusals.note(takes, []Decision{a.decision}, ended)
+	}
+	return answer, err
 }
 
 // fallBack decides an attempt that has ended with err, if the server has not.

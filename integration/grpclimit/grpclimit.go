@@ -35,6 +35,10 @@ type Options struct {
 	// Timeout is how long a call waits for the server's answer. Zero means 1 s.
 	Timeout time.Duration
 
+	// RefuseLocally says that this process repeats refusals, for a second at most:
+	// [primitives.ThrottleOptions].RefuseLocally.
+	RefuseLocally bool
+
 	// OnError receives the error of each call about which nothing was decided: the server is away and
 	// Unavailable is Refuse, the call costs more than the burst, or the throttle's key has data of another program, for example. Nil ignores these errors.
 	OnError func(ctx context.Context, method string, err error)
@@ -107,7 +111,7 @@ func (l *Limit) throttle(key string) *primitives.Throttle {
 	if l.opts.Key != nil {
 		name = limited.Name(name, key)
 	}
-	opts := primitives.ThrottleOptions{Unavailable: l.opts.Unavailable, Timeout: l.opts.Timeout}
+	opts := primitives.ThrottleOptions{Unavailable: l.opts.Unavailable, Timeout: l.opts.Timeout, RefuseLocally: l.opts.RefuseLocally}
 	return l.client.NewThrottle(name, l.limit, &opts)
 }
 

@@ -96,6 +96,24 @@ func TestCallsAndStreams(t *testing.T) {
 	})
 }
 
+// TestRefusesLocally: for a second the server is not asked.
+func TestRefusesLocally(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		l := newLimit(t, s, grpclimit.Options{RefuseLocally: true})
+		require.NoError(t, call(t.Context(), l, "/s/m"))
+		require.NoError(t, call(t.Context(), l, "/s/m"))
+		requireRefused(t, call(t.Context(), l, "/s/m"), 30*time.Second)
+		_, err := s.Embedded().Do("FLUSHALL")
+		require.NoError(t, err)
+		time.Sleep(400 * time.Millisecond)
+		requireRefused(t, call(t.Context(), l, "/s/m"), 29_600*time.Millisecond)
+		time.Sleep(600 * time.Millisecond)
+		require.NoError(t, call(t.Context(), l, "/s/m"))
+	})
+}
+
 func TestCost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -35,6 +35,10 @@ type Options struct {
 	// Timeout is how long a request waits for the server's answer. Zero means 1 s.
 	Timeout time.Duration
 
+	// RefuseLocally says that this process repeats refusals, for a second at most:
+	// [primitives.ThrottleOptions].RefuseLocally. It is for throttles; New returns an error.
+	RefuseLocally bool
+
 	// Steps is for a cluster and the policies of [NewMultiThrottle]: as [primitives.MultiThrottleOptions] has it.
 	Steps bool
 
@@ -92,6 +96,9 @@ type policy struct {
 func New(client *primitives.Client, name string, rate primitives.Rate, opts *Options) (*Limit, error) {
 	if rate == (primitives.Rate{}) {
 		return nil, &primitives.FieldError{Field: "Rate", Problem: "must be set"}
+	}
+	if opts != nil && opts.RefuseLocally {
+		return nil, &primitives.FieldError{Field: "RefuseLocally", Problem: "needs a throttle"}
 	}
 	limit := primitives.Limit{Permits: rate.Permits, Interval: rate.Interval}
 	return newLimit(opts, []Policy{{Name: name, Limit: limit}}, func(opts *Options) take {

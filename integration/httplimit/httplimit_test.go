@@ -208,6 +208,7 @@ func TestNewRefuses(t *testing.T) {
 		{"Unavailable", "api", twoAMinute, &httplimit.Options{Key: byUser}},
 		{"Unavailable", "api", twoAMinute, &httplimit.Options{Unavailable: 3}},
 		{"Timeout", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.Admit, Timeout: -1}},
+		{"RefuseLocally", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.Admit, RefuseLocally: true}},
 		{"name", "", twoAMinute, refuse},
 		{"name", "café", twoAMinute, refuse},
 		{"name", "a\nb", twoAMinute, refuse},

@@ -46,7 +46,7 @@ func rateTake(client *primitives.Client, rate primitives.Rate, opts *Options) ta
 
 // throttleTake returns the take of throttles.
 func throttleTake(client *primitives.Client, opts *Options) take {
-	each := primitives.ThrottleOptions{Unavailable: opts.Unavailable, Timeout: opts.Timeout}
+	each := primitives.ThrottleOptions{Unavailable: opts.Unavailable, Timeout: opts.Timeout, RefuseLocally: opts.RefuseLocally}
 	throttle := func(p part) *primitives.Throttle { return client.NewThrottle(p.name, p.policy.Limit, &each) }
 	return func(ctx context.Context, parts []part) error {
 		if len(parts) == 1 {

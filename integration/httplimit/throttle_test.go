@@ -76,6 +76,27 @@ func TestThrottleOfAThird(t *testing.T) {
 	})
 }
 
+// TestThrottleRefusesLocally: each request has a Throttle of its own, but for a second the server is not asked.
+func TestThrottleRefusesLocally(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		h := throttled(t, s.Client(nil), burstOfThree, httplimit.Options{Key: byUser, RefuseLocally: true})
+		for range 3 {
+			ask(t.Context(), h, "ann")
+		}
+		requireState(t, ask(t.Context(), h, "ann"), http.StatusTooManyRequests, `"api";r=0;t=20`)
+		_, err := s.Embedded().Do("FLUSHALL")
+		require.NoError(t, err)
+		time.Sleep(999 * time.Millisecond)
+		refused := ask(t.Context(), h, "ann")
+		requireState(t, refused, http.StatusTooManyRequests, `"api";r=0;t=20`) // 19.001 s
+		requireField(t, refused, "Retry-After", "20")
+		time.Sleep(time.Millisecond)
+		requireState(t, ask(t.Context(), h, "ann"), http.StatusNoContent, `"api";r=2`)
+	})
+}
+
 // TestCost: with both kinds a request takes what it costs, and one that costs more than there ever is is refused, even
 // if requests are admitted while the server is away.
 func TestCost(t *testing.T) {

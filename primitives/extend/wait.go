@@ -15,8 +15,8 @@ const AllUnits = wait.AllUnits
 
 // Attempt is tried by one waiter until it is granted. One goroutine at a time uses it.
 type Attempt interface {
-	// Try asks the server once, with a script. It must not answer from memory: a message may have
-	// come since. An error ends the waiting, with one exception: after a refusal, the waiter tries
+	// Try asks the server once, with a script. It must not answer from memory if a waiter tries it: a message
+	// may have come since. An error ends the waiting, with one exception: after a refusal, the waiter tries
 	// again after a pause if the error wraps [backend.ErrUnavailable], or if the server accepts no
 	// writes at present ([backend.RefusesWrites]). Such an error must mean that nothing was
 	// written.

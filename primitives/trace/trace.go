@@ -70,7 +70,8 @@ type AcquireEnd struct {
 	Waited time.Duration
 
 	// Attempts is how often the client asked the server for this caller. 0 means that it asked never:
-	// the caller re-entered a lease, or its error is [github.com/hasp-go/hasp/primitives.ErrSelfDeadlock].
+	// the caller re-entered a lease, or its error is [github.com/hasp-go/hasp/primitives.ErrSelfDeadlock]. A refusal that
+	// the client repeats (RefuseLocally of a throttle) counts as 1.
 	Attempts int
 
 	// Contended says that the server refused at least one attempt: another owner held the object, or
