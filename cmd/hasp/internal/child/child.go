@@ -2,6 +2,9 @@ package child
 
 import "time"
 
+// StubName is the name by which the program runs as a stub: see [Stub].
+const StubName = "hasp-start"
+
 // MinLease is the shortest lease that leaves a command the time to end.
 const MinLease = time.Second
 

@@ -8,9 +8,6 @@ import (
 	"os/signal"
 )
 
-// StubName is the name by which the program runs as a stub. Here it does not.
-const StubName = ""
-
 // Stub is a stub's program.
 func Stub([]string) int { return 1 }
 

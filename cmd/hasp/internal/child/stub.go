@@ -8,9 +8,6 @@ import (
 	"syscall"
 )
 
-// StubName is the name by which the program runs as a stub: see [Stub].
-const StubName = "hasp-start"
-
 // The descriptors of a stub after the standard ones. The command has the first, too.
 const (
 	seenFD  = 3

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hasp-go/hasp/cmd/hasp/internal/child"
 	"github.com/hasp-go/hasp/cmd/hasp/internal/connect"
+	"github.com/hasp-go/hasp/cmd/hasp/internal/guard"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -30,9 +31,10 @@ type runner struct {
 	code  int // if not acquired
 	wait  waiting
 
-	name string
-	args []string
-	path string
+	name   string
+	args   []string
+	path   string
+	warned bool
 }
 
 // waiting is how long to wait.
@@ -198,6 +200,10 @@ func (r *runner) acquired(ctx context.Context, try, wait acquire) (*primitives.L
 
 // under runs the command under a lease.
 func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error {
+	if !guard.Separate && !r.warned {
+		fmt.Fprintln(os.Stderr, "hasp: on this system a stopped hasp cannot end the command")
+		r.warned = true
+	}
 	c := child.Command{
 		Path: r.path, Args: r.args, Grace: r.grace, Length: r.lease,
 		Env: []string{

@@ -12,9 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Name is the name by which the program runs as a guard: see [Main].
-const Name = "hasp-guard"
-
 // Separate says that a guard acts even while the process that started it is stopped.
 const Separate = true
 

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// Name is the name by which the program runs as a guard on Linux. Here it does not.
-const Name = ""
-
 // Separate says that a guard acts even while the process that started it is stopped.
 const Separate = false
 

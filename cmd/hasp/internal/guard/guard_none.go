@@ -1,0 +1,9 @@
+//go:build !unix
+
+package guard
+
+// Separate says that a guard acts even while the process that started it is stopped.
+const Separate = false
+
+// Main is the program of a guard on Linux.
+func Main() int { return 1 }
