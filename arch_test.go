@@ -210,7 +210,7 @@ var rules = []rule{
 		// A driver is the program's choice.
 		dir:     "integration/httplimit",
 		imports: []string{"integration/internal/limited", "primitives"},
-		tests:   []string{"backend", "backend/embedded", "hasptest"},
+		tests:   []string{"backend", "backend/embedded", "hasptest", "primitives/trace"},
 	},
 	{
 		dir: "integration/grpclimit",
@@ -218,7 +218,7 @@ var rules = []rule{
 			"integration/internal/limited", "primitives", grpc,
 			"google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf/types/known/durationpb",
 		},
-		tests: []string{"backend/embedded", "hasptest"},
+		tests: []string{"backend/embedded", "hasptest", "primitives/trace"},
 	},
 	{dir: "integration/internal/limited"},
 	{

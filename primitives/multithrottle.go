@@ -26,8 +26,8 @@ import (
 // [MultiThrottleOptions].Steps.
 //
 // After an error no permit is taken, with one exception: after [ErrIndeterminate] the permits of all throttles may be in
-// use. No request is sent twice. While the server is away, the throttles' [ThrottleOptions] decide, which must be the same.
-// A [LocalShare] takes permits of all or of none, too.
+// use. No request is sent twice. While the server is away, the throttles' [ThrottleOptions] decide, which must be the same
+// but for Policy. A [LocalShare] takes permits of all or of none, too.
 //
 // A MultiThrottle is safe for concurrent use.
 //
@@ -126,7 +126,9 @@ func (m *MultiThrottle) check() error {
 		if err := take.throttle.validateCount(take.n); err != nil {
 			return fmt.Errorf("%s %q: %w", throttleKind, take.throttle.Name(), err)
 		}
-		if take.throttle.opts != m.takes[0].throttle.opts {
+		opts := take.throttle.opts
+		opts.Policy = m.takes[0].throttle.opts.Policy // It alone may differ.
+		if opts != m.takes[0].throttle.opts {
 			return &FieldError{Field: "takes", Problem: fmt.Sprintf("%q has other options than the first", key)}
 		}
 		seen[key] = true
@@ -168,6 +170,7 @@ func (m *MultiThrottle) Allow(ctx context.Context) (MultiDecision, error) {
 		if !a.repeated {
 			_, err = a.fallBack(ctx, err)
 		}
+		a.report(ctx, err)
 		return err
 	})
 	if err != nil {
@@ -180,11 +183,14 @@ func (m *MultiThrottle) Allow(ctx context.Context) (MultiDecision, error) {
 // the order in which they came. They have no order with other waiters for these throttles.
 func (m *MultiThrottle) Wait(ctx context.Context) error {
 	return m.call(ctx, func() error {
-		return untilFree(ctx, &m.base, func() (time.Duration, error) {
-			a, want := &multiThrottleAttempt{MultiThrottle: m}, m.want
+		a := &multiThrottleAttempt{MultiThrottle: m}
+		err := untilFree(ctx, &m.base, func() (time.Duration, error) {
+			want := m.want
 			want.Need, want.InOrder = 1, a.freeIn
 			return a.fallBack(ctx, m.base.Acquire(ctx, want, a))
 		})
+		a.report(ctx, err)
+		return err
 	})
 }
 
@@ -287,6 +293,18 @@ func (a *multiThrottleAttempt) fallBack(ctx context.Context, err error) (retryIn
 		}
 	}
 	return retryIn, err
+}
+
+// report reports the decision to the tracer, by the throttles: if some refuse, by those.
+func (a *multiThrottleAttempt) report(ctx context.Context, err error) {
+	refused := slices.ContainsFunc(a.each, func(d Decision) bool { return d.RetryAfter > 0 })
+	for i, take := range a.takes {
+		if err != nil {
+			take.throttle.report(ctx, Decision{}, err)
+		} else if d := a.each[i]; !refused || d.RetryAfter > 0 {
+			take.throttle.report(ctx, d, nil)
+		}
+	}
 }
 
 // note notes a script's answer.

@@ -10,6 +10,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // Throttle bounds how often processes do something, as [RateLimiter] does, and differs in three ways: permits become
@@ -77,6 +78,11 @@ type ThrottleOptions struct {
 	// another limit. Meanwhile a change by another process has no effect. The client remembers some thousand names,
 	// those that were last refused. It is for callers that do not wait for RetryAfter, and would load the server.
 	RefuseLocally bool
+
+	// Policy names the limit in metrics, which count decisions by it: see [trace.Throttled]. It is a constant, such as
+	// "for a user", and never a name or a key: for each Policy a metric needs memory for ever. The throttles of a
+	// MultiThrottle may have different ones.
+	Policy string
 
 	_ struct{}
 }
@@ -149,8 +155,18 @@ func (t *Throttle) allow(ctx context.Context, n int) (throttleAttempt, error) {
 		if !a.repeated {
 			_, err = a.fallBack(ctx, err)
 		}
+		t.report(ctx, a.decision, err)
 		return a, err
 	})
+}
+
+// report reports a decision to the tracer, or the error for which there is none.
+func (t *Throttle) report(ctx context.Context, d Decision, err error) {
+	if err == nil || ctx.Err() == nil {
+		t.base.ReportThrottled(trace.Throttled{
+			Policy: t.opts.Policy, Allowed: err == nil && d.Allowed, Local: err == nil && d.Local, Err: err,
+		})
+	}
 }
 
 // Wait takes n permits, at least 1. If they are free, and no other goroutine of the client waits for the throttle, it
@@ -159,11 +175,14 @@ func (t *Throttle) allow(ctx context.Context, n int) (throttleAttempt, error) {
 // [ErrAboveRate] if n is more than the burst.
 func (t *Throttle) Wait(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &t.base, t.validateCount(n), "acquire", func() (struct{}, error) {
-		return struct{}{}, untilFree(ctx, &t.base, func() (time.Duration, error) {
-			a, want := &throttleAttempt{Throttle: t, n: n}, t.want
+		a := &throttleAttempt{Throttle: t, n: n}
+		err := untilFree(ctx, &t.base, func() (time.Duration, error) {
+			want := t.want
 			want.Need, want.InOrder = n, a.freeIn
 			return a.fallBack(ctx, t.base.Acquire(ctx, want, a))
 		})
+		t.report(ctx, a.decision, err)
+		return struct{}{}, err
 	})
 	return err
 }

@@ -111,7 +111,9 @@ func (l *Limit) throttle(key string) *primitives.Throttle {
 	if l.opts.Key != nil {
 		name = limited.Name(name, key)
 	}
-	opts := primitives.ThrottleOptions{Unavailable: l.opts.Unavailable, Timeout: l.opts.Timeout, RefuseLocally: l.opts.RefuseLocally}
+	opts := primitives.ThrottleOptions{
+		Unavailable: l.opts.Unavailable, Timeout: l.opts.Timeout, RefuseLocally: l.opts.RefuseLocally, Policy: l.name,
+	}
 	return l.client.NewThrottle(name, l.limit, &opts)
 }
 

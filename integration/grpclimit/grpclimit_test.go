@@ -16,6 +16,7 @@ import (
 	"github.com/hasp-go/hasp/hasptest"
 	"github.com/hasp-go/hasp/integration/grpclimit"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // twoAMinute frees a permit every 30 s.
@@ -133,6 +134,21 @@ func TestCost(t *testing.T) {
 		require.Equal(t, codes.ResourceExhausted, status.Code(err))
 		require.Empty(t, status.Convert(err).Details())
 		require.ErrorIs(t, failure, primitives.ErrAboveRate)
+	})
+}
+
+// TestDecisionsHaveThePolicy: metrics count by it, and not by the keys.
+func TestDecisionsHaveThePolicy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var decisions []string
+		client := hasptest.New(t).Client(&primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
+			decisions = append(decisions, d.Policy+" "+d.Outcome())
+		}}})
+		l, err := grpclimit.New(client, "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.Refuse, Key: byUser})
+		require.NoError(t, err)
+		require.NoError(t, call(context.WithValue(t.Context(), userKey{}, "ann"), l, "/s/m"))
+		require.Equal(t, []string{"api allowed"}, decisions)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hasp-go/hasp/hasptest"
 	"github.com/hasp-go/hasp/integration/httplimit"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // perUser and forAll are the policies of most tests. A request costs as much as its field User begins with of the first.
@@ -73,6 +74,22 @@ func TestSeveralPolicies(t *testing.T) {
 			require.Equal(t, refusals{"user30s", "all15m0s"}, *refused)
 		})
 	}
+}
+
+// TestDecisionsHaveThePolicy: metrics count by it, and not by the keys.
+func TestDecisionsHaveThePolicy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var decisions []string
+		c := hasptest.New(t).Client(&primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
+			decisions = append(decisions, d.Policy+" "+d.Outcome())
+		}}})
+		h, _ := several(t, c, httplimit.Options{})
+		for _, user := range []string{"abc", "abc", "a"} {
+			ask(t.Context(), h, user)
+		}
+		require.Equal(t, []string{"user allowed", "all allowed", "user refused", "all allowed"}, decisions)
+	})
 }
 
 // TestBothRefuse: the problem begins with the policy that refuses for the longest time. With Steps the second server is

@@ -47,7 +47,11 @@ func rateTake(client *primitives.Client, rate primitives.Rate, opts *Options) ta
 // throttleTake returns the take of throttles.
 func throttleTake(client *primitives.Client, opts *Options) take {
 	each := primitives.ThrottleOptions{Unavailable: opts.Unavailable, Timeout: opts.Timeout, RefuseLocally: opts.RefuseLocally}
-	throttle := func(p part) *primitives.Throttle { return client.NewThrottle(p.name, p.policy.Limit, &each) }
+	throttle := func(p part) *primitives.Throttle {
+		opts := each
+		opts.Policy = p.policy.Name
+		return client.NewThrottle(p.name, p.policy.Limit, &opts)
+	}
 	return func(ctx context.Context, parts []part) error {
 		if len(parts) == 1 {
 			d, err := throttle(parts[0]).Allow(ctx, parts[0].n)

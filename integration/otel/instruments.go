@@ -10,6 +10,7 @@ import (
 type instruments struct {
 	wait, held, lag                              metric.Float64Histogram
 	acquires, losses, failures, gaps, mismatches metric.Int64Counter
+	throttled                                    metric.Int64Counter
 	inProgress, leases                           metric.Int64UpDownCounter
 	completed                                    metric.Float64Gauge
 }
@@ -60,6 +61,7 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 		gaps: counter("hasp.subscription.gaps", "How often messages to waiters may have been missed.",
 			"{gap}"),
 		mismatches: counter("hasp.mismatches", "Options that differ from what the server has.", "{option}"),
+		throttled:  counter("hasp.throttle.decisions", "Decisions of throttles.", "{decision}"),
 	}
 	return made, errors.Join(errs...)
 }

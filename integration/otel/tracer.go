@@ -33,7 +33,7 @@ type Options struct {
 type reporter struct {
 	spans oteltrace.Tracer
 	instruments
-	begun sync.Map // the kinds that have been counted
+	begun sync.Map // the kinds and policies that have been counted
 }
 
 // NewTracer returns a tracer that reports everything to OpenTelemetry. It returns the error of the MeterProvider if that
@@ -56,7 +56,7 @@ func NewTracer(opts *Options) (*trace.Tracer, error) {
 	r := &reporter{spans: o.TracerProvider.Tracer(scope), instruments: made}
 	return &trace.Tracer{
 		AcquireStart: r.acquireStart, AcquireEnd: r.acquireEnd, LeaseEnd: r.leaseEnd, Renewal: r.renewal,
-		SubscriptionGap: r.subscriptionGap, Mismatch: r.mismatch, JobCompleted: r.jobCompleted,
+		SubscriptionGap: r.subscriptionGap, Mismatch: r.mismatch, JobCompleted: r.jobCompleted, Throttled: r.decide,
 	}, nil
 }
 
@@ -159,3 +159,21 @@ func (r *reporter) jobCompleted(data trace.JobCompleted) {
 	r.completed.Record(context.Background(), float64(data.Period.UnixMilli())/1000,
 		metric.WithAttributes(attribute.String("hasp.name", data.Object.Name)))
 }
+
+// decide counts a decision of a throttle. The first one of a policy adds 0 to all its counters.
+func (r *reporter) decide(data trace.Throttled) {
+	count := func(n int64, local bool, outcome string) {
+		r.throttled.Add(context.Background(), n, metric.WithAttributes(attribute.String("hasp.policy", data.Policy),
+			attribute.Bool("hasp.local", local), attribute.String("hasp.outcome", outcome)))
+	}
+	if _, begun := r.begun.LoadOrStore(policy(data.Policy), true); !begun {
+		for _, outcome := range []string{"allowed", "refused", "failed"} {
+			count(0, false, outcome)
+			count(0, true, outcome)
+		}
+	}
+	count(1, data.Local, data.Outcome())
+}
+
+// policy is the policy of throttles.
+type policy string

@@ -226,6 +226,11 @@ func TestEvents(t *testing.T) {
 	tracer.Renewal(trace.Renewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
 	tracer.Mismatch(trace.Mismatch{Object: trace.Object{Kind: "lock"}})
 	tracer.JobCompleted(trace.JobCompleted{Object: trace.Object{Name: "report"}, Period: time.UnixMilli(1_790_000_000_500)})
+	tracer.Throttled(trace.Throttled{Policy: "a user", Local: true})
+	decision := []attribute.KeyValue{
+		attribute.String("hasp.policy", "a user"), attribute.Bool("hasp.local", true), attribute.String("hasp.outcome", "refused"),
+	}
+	require.EqualValues(t, 1, r.counter(t, "hasp.throttle.decisions", decision...))
 	require.EqualValues(t, 4, r.counter(t, "hasp.renewal.failures"))
 	_, lag := r.histogram(t, "hasp.renewal.lag")
 	require.InDelta(t, 2, lag, 0)

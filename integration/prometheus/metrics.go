@@ -31,6 +31,7 @@ func newMetrics() *metrics {
 		mismatches: counters("hasp_mismatches_total", "Options that differ from what the server has.", "kind"),
 		completed: gauges("hasp_job_last_completed_timestamp_seconds",
 			"Time for which a job was last completed, since 1970.", "name"),
+		throttled: counters("hasp_throttle_decisions_total", "Decisions of throttles.", "policy", "local", "outcome"),
 	}
 }
 
@@ -53,6 +54,7 @@ func counter(name, help string) prometheus.Counter {
 func (m *metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.inProgress, m.acquires, m.wait, m.leases, m.held, m.losses, m.lag, m.failures, m.gaps, m.mismatches, m.completed,
+		m.throttled,
 	}
 }
 

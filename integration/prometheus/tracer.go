@@ -25,7 +25,8 @@ type metrics struct {
 	gaps       prometheus.Counter
 	mismatches *prometheus.CounterVec
 	completed  *prometheus.GaugeVec
-	begun      sync.Map // the kinds that have been counted
+	throttled  *prometheus.CounterVec
+	begun      sync.Map // the kinds and policies that have been counted
 }
 
 // NewTracer returns a tracer that counts everything that a client reports, and registers its metrics in reg. The
@@ -43,6 +44,7 @@ func NewTracer(reg prometheus.Registerer) (*trace.Tracer, error) {
 		JobCompleted: func(data trace.JobCompleted) {
 			m.completed.WithLabelValues(data.Object.Name).Set(float64(data.Period.UnixMilli()) / 1000)
 		},
+		Throttled: m.decide,
 	}, nil
 }
 
@@ -109,6 +111,20 @@ func reason(cause error) string {
 	loss := &primitives.LossError{}
 	_ = errors.As(cause, &loss)
 	return string(loss.Reason)
+}
+
+// policy is the label of throttles.
+type policy string
+
+// decide counts a decision of a throttle. The first one of a policy sets all its counters to 0.
+func (m *metrics) decide(data trace.Throttled) {
+	if _, begun := m.begun.LoadOrStore(policy(data.Policy), true); !begun {
+		for _, result := range []string{"allowed", "refused", "failed"} {
+			m.throttled.WithLabelValues(data.Policy, "false", result)
+			m.throttled.WithLabelValues(data.Policy, "true", result)
+		}
+	}
+	m.throttled.WithLabelValues(data.Policy, strconv.FormatBool(data.Local), data.Outcome()).Inc()
 }
 
 func (m *metrics) renewal(data trace.Renewal) {

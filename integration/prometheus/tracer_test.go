@@ -252,6 +252,36 @@ func TestEvents(t *testing.T) {
 	require.InDelta(t, 1_790_000_000.5, completed, 0)
 }
 
+// TestThrottles: decisions are counted by the policy, from 0 on.
+func TestThrottles(t *testing.T) {
+	t.Parallel()
+	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
+		throttle := func(user string) *primitives.Throttle {
+			return c.NewThrottle(user, primitives.Limit{Permits: 1, Interval: time.Hour},
+				&primitives.ThrottleOptions{Policy: "a user", Unavailable: primitives.LocalShare(1)})
+		}
+		allow := func(user string) {
+			_, err := throttle(user).Allow(t.Context(), 1)
+			require.NoError(t, err)
+		}
+		allow("ann")
+		n, err := testutil.GatherAndCount(r, "hasp_throttle_decisions_total")
+		require.NoError(t, err)
+		require.Equal(t, 6, n)
+		allow("ann")
+		allow("bob")
+		s.Away(time.Minute)
+		allow("ann")
+		allow("ann")
+		for labels, want := range map[[2]string]float64{
+			{"false", "allowed"}: 2, {"false", "refused"}: 1, {"false", "failed"}: 0, {"true", "allowed"}: 1, {"true", "refused"}: 1,
+		} {
+			got, _ := r.value(t, "hasp_throttle_decisions_total", labels[0], labels[1], "a user")
+			require.InDelta(t, want, got, 0, "%v", labels)
+		}
+	})
+}
+
 // TestRegisteredOnce: of two tracers, or beside a metric of one of its names, nothing is registered.
 func TestRegisteredOnce(t *testing.T) {
 	t.Parallel()
@@ -291,4 +321,5 @@ func reportAll(t *testing.T, reg *prometheus.Registry) {
 	tracer.LeaseEnd(trace.LeaseEnd{Object: object})
 	tracer.Mismatch(trace.Mismatch{Object: object})
 	tracer.JobCompleted(trace.JobCompleted{Object: object})
+	tracer.Throttled(trace.Throttled{Policy: "user"})
 }

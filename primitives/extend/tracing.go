@@ -32,6 +32,14 @@ func (o *Object) ReportCompleted(period time.Time) {
 	}
 }
 
+// ReportThrottled reports a decision about o, a throttle, to the client's tracer. It sets the object.
+func (o *Object) ReportThrottled(data trace.Throttled) {
+	if report := o.core.opts.Tracer.Throttled; report != nil {
+		data.Object, data.Err = o.id.Object, matched(data.Err)
+		report(data)
+	}
+}
+
 // acquisition is an acquire that a tracer observes.
 type acquisition struct {
 	tracer  *trace.Tracer // nil: none observes it

@@ -19,6 +19,7 @@ func Join(tracers ...*Tracer) *Tracer {
 		SubscriptionGap: each(all, func(t *Tracer) func(SubscriptionGap) { return t.SubscriptionGap }),
 		Mismatch:        each(all, func(t *Tracer) func(Mismatch) { return t.Mismatch }),
 		JobCompleted:    each(all, func(t *Tracer) func(JobCompleted) { return t.JobCompleted }),
+		Throttled:       each(all, func(t *Tracer) func(Throttled) { return t.Throttled }),
 	}
 }
 

@@ -30,6 +30,7 @@ func named(t *testing.T, name string, events *[]string) *trace.Tracer {
 		SubscriptionGap: func(trace.SubscriptionGap) { note("gap") },
 		Mismatch:        func(trace.Mismatch) { note("mismatch") },
 		JobCompleted:    func(trace.JobCompleted) { note("job") },
+		Throttled:       func(trace.Throttled) { note("throttled") },
 	}
 }
 
@@ -41,6 +42,7 @@ func report(ctx context.Context, tracer *trace.Tracer) {
 	tracer.SubscriptionGap(trace.SubscriptionGap{})
 	tracer.Mismatch(trace.Mismatch{})
 	tracer.JobCompleted(trace.JobCompleted{})
+	tracer.Throttled(trace.Throttled{})
 }
 
 func TestJoin(t *testing.T) {
@@ -49,7 +51,7 @@ func TestJoin(t *testing.T) {
 	inner := trace.Join(named(t, "a", &events), nil, named(t, "b", &events))
 	report(t.Context(), trace.Join(inner, named(t, "c", &events)))
 	var want []string
-	for _, event := range []string{"start", "end", "lease", "renewal", "gap", "mismatch", "job"} {
+	for _, event := range []string{"start", "end", "lease", "renewal", "gap", "mismatch", "job", "throttled"} {
 		want = append(want, "a "+event, "b "+event, "c "+event)
 	}
 	require.Equal(t, want, events)
@@ -62,7 +64,7 @@ func TestJoinOfParts(t *testing.T) {
 	whole, ends := named(t, "a", &events), 0
 	joined := trace.Join(whole, &trace.Tracer{AcquireEnd: func(context.Context, trace.AcquireEnd) { ends++ }})
 	report(t.Context(), joined)
-	require.Len(t, events, 7)
+	require.Len(t, events, 8)
 	require.Equal(t, 1, ends)
 }
 

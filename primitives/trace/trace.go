@@ -44,6 +44,11 @@ type Tracer struct {
 	// JobCompleted is called when this client has run a [github.com/hasp-go/hasp/primitives.PeriodicJob], and the
 	// server has recorded that its period is completed. If the server's answer was lost, it is not called.
 	JobCompleted func(data JobCompleted)
+
+	// Throttled is called for each decision about a request for permits of a
+	// [github.com/hasp-go/hasp/primitives.Throttle]: by Allow, Reserve or Wait. A MultiThrottle is reported by its
+	// throttles; if it is refused, by those that refuse. A call that its context ends has no decision.
+	Throttled func(data Throttled)
 }
 
 // Object is the object of an event. Names may be many: a metric should not have them as a label.
@@ -142,6 +147,30 @@ type Mismatch struct {
 	Option string // such as "Rate"
 	Want   string // the option's value
 	Have   string // what the server has
+}
+
+// Throttled is a decision about a request for permits of a throttle.
+type Throttled struct {
+	Object Object
+	Policy string // the throttle's option Policy
+
+	// Allowed says that the permits were taken. Local says that the server has not decided, and that the
+	// throttle's option Unavailable has.
+	Allowed, Local bool
+
+	// Err says why there is no decision. It is nil if there is one.
+	Err error
+}
+
+// Outcome returns "allowed", "refused", or "failed" if there is no decision.
+func (d Throttled) Outcome() string {
+	switch {
+	case d.Err != nil:
+		return "failed"
+	case d.Allowed:
+		return "allowed"
+	}
+	return "refused"
 }
 
 // JobCompleted is the completion of a period of a periodic job.
