@@ -93,7 +93,7 @@ cells: # In a package's folder go test prints as it goes.
 	$(PROVE) -race -short ./conformance/matrix
 waiting:
 	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownprimitive
-	$(PROVE) -race -p 2 $(patsubst %,./%/...,$(filter backend/% integration/%,$(filter-out $(RACED) $(UNRACED),$(MODULES))))
+	$(PROVE) -race -p 2 $(patsubst %,./%/...,$(filter backend/% cmd/% integration/%,$(filter-out $(RACED) $(UNRACED),$(MODULES))))
 planted:
 	cd conformance/planted && $(PROVE)
 busy: $(LINT)
