@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -35,6 +36,7 @@ type Conn struct {
 	Redis   rueidis.Client
 	Backend *rueidisbackend.Backend
 	*primitives.Client
+	Options rueidis.ClientOption
 }
 
 // UsageError is the error of a flag or variable: nothing was connected.
@@ -66,7 +68,19 @@ func (f *Flags) Open(opts *primitives.Options) (*Conn, error) {
 		conn.Close()
 		return nil, &UsageError{err}
 	}
-	return &Conn{conn, b, client}, nil
+	return &Conn{conn, b, client, o}, nil
+}
+
+// Node connects to one node alone, as the same user or as the user of Sentinel. Each step takes timeout at most.
+func (c *Conn) Node(addr string, sentinel bool, timeout time.Duration) (rueidis.Client, error) {
+	o := c.Options
+	o.InitAddress, o.ForceSingleClient, o.DisableRetry = []string{addr}, true, true
+	o.Dialer.Timeout, o.ConnWriteTimeout = timeout, timeout
+	if sentinel {
+		o.TLSConfig, o.Username, o.Password, o.SelectDB = o.Sentinel.TLSConfig, o.Sentinel.Username, o.Sentinel.Password, 0
+	}
+	o.Sentinel.MasterSet = ""
+	return rueidis.NewClient(o)
 }
 
 // kindOf returns which error of ours the error of a new connection is.

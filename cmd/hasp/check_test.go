@@ -1,0 +1,232 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// sound are the settings that no finding is about.
+const sound = "appendonly yes appendfsync everysec save  maxmemory 0 maxmemory-policy noeviction timeout 0 tcp-keepalive 300 " +
+	"min-replicas-to-write 0"
+
+// TestCheckFindsSpoiledServers: the check prints a line for what is wrong, and no other that is not ok.
+func TestCheckFindsSpoiledServers(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	all, secret := "~* &* +@all", "HASP_URL=redis://app:secret@"+server.Addr()
+	for _, c := range []struct {
+		config, user, args string
+		code               int
+		line               string // a pattern of each line that is not ok
+	}{
+		{},
+		{args: "--prefix app: x"},
+		{user: all},
+		{user: "~* &* +@all -info -config", line: `unknown +(maxmemory|persistence|min-replicas|timeout|tcp-keepalive)`},
+		{config: "maxmemory 100mb maxmemory-policy allkeys-lru", code: 1, line: `FAIL +maxmemory-policy +allkeys-lru .*an evicted key`},
+		{config: "maxmemory 100mb maxmemory-policy volatile-ttl", code: 1, line: `FAIL +maxmemory-policy +volatile-ttl `},
+		{config: "maxmemory-policy allkeys-lru", line: `warn +maxmemory-policy +allkeys-lru .*once maxmemory is set`},
+		{config: "maxmemory 1", code: 1, line: `FAIL +maxmemory +1 .*full`},
+		{config: "appendonly no", line: `warn +persistence +save none .*frees all locks`},
+		{config: "appendonly no save 3600␣1", line: `warn +persistence +save 3600 1 .*latest`},
+		{config: "appendfsync no", line: `warn +persistence +appendfsync no .*everysec`},
+		{config: "min-replicas-to-write 1", code: 1, line: `FAIL +min-replicas-to-write +1 .*each write`},
+		{config: "timeout 1", line: `warn +timeout +1 .*idle`},
+		{config: "tcp-keepalive 0", line: `warn +tcp-keepalive +0 `},
+		{user: all + " -publish", code: 1, line: `FAIL +right +\+publish +needed by elect, .*lock.* \+publish `},
+		{user: all + " -subscribe", code: 1, line: `FAIL +right +\+subscribe `},
+		{user: all + " -pexpire", code: 1, line: `FAIL +right +\+pexpire `},
+		{user: "~* +@all", code: 1, line: `FAIL +right +&\S+ +needed by `},
+		{user: "~app:* ~redisson_lock_token:{app:* ~hasp_lock_holder:{app:* &* +@all", args: "--kind lock,elect app:x"},
+		{user: "~app:* &* +@all", args: "--kind lock app:x", code: 1, line: `FAIL +right +~redisson_lock_token:{app:\* +needed by lock:`},
+		{args: "--kind latch,key", code: 64}, {args: "--output xml", code: 64}, {args: "x y", code: 64}, {args: "x␤", code: 64},
+	} {
+		set(t, server, sound)
+		set(t, server, c.config)
+		url := onServer(server.Addr())
+		if c.user != "" {
+			do(t, server, append(strings.Fields("ACL SETUSER app reset on >secret"), strings.Fields(c.user)...)...)
+			url = secret
+		}
+		h := start(t, []string{url}, append([]string{"check"}, words(c.args)...)...)
+		require.Equal(t, c.code, h.code(t), "%+v: %s%s", c, h.output, h.errors)
+		spoiled := regexp.MustCompile(`(?m)^(FAIL|warn|unknown).*\n`).FindAllString(h.output.String(), -1)
+		require.Equal(t, c.line != "", len(spoiled) > 0, "%+v: %s", c, h.output)
+		for _, line := range spoiled {
+			require.Regexp(t, "^"+c.line, line)
+		}
+	}
+	size, err := server.Do("DBSIZE")
+	require.NoError(t, err)
+	keys, err := size.Int()
+	require.NoError(t, err)
+	require.Zero(t, keys, "the check leaves nothing")
+}
+
+// set sets a server's configuration, by names and values.
+func set(t *testing.T, s *servers.Server, config string) {
+	t.Helper()
+	if config != "" {
+		all := strings.Split(config, " ")
+		for i := range all {
+			all[i] = strings.ReplaceAll(all[i], "␣", " ")
+		}
+		do(t, s, append([]string{"CONFIG", "SET"}, all...)...)
+	}
+}
+
+// checked runs a check, and returns its output.
+func checked(t *testing.T, code int, env string, args ...string) string {
+	t.Helper()
+	h := start(t, []string{env}, append([]string{"check"}, args...)...)
+	require.Equal(t, code, h.code(t), "%s%s", h.output, h.errors)
+	return h.output.String()
+}
+
+// TestCheckReadsVersionAndClock: a link gives a server another version, and another time.
+func TestCheckReadsVersionAndClock(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	former := regexp.MustCompile(`^redis_version:\d`)
+	old := edited(t, server, func(line, _ string) string { return former.ReplaceAllString(line, "redis_version:6") })
+	require.Regexp(t, `(?m)^FAIL +version +6\..*too old`, checked(t, 1, onServer(old)))
+	late := edited(t, server, func(line, before string) string {
+		if seconds, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && strings.HasPrefix(before, "$10") {
+			return strconv.Itoa(seconds-30) + "\r\n"
+		}
+		return line
+	})
+	require.Regexp(t, `(?m)^FAIL +clock +-\d+.*NTP`, checked(t, 1, onServer(late)))
+}
+
+// edited returns the address of a link to a server. It edits each line of the answers, which comes with the line before.
+func edited(t *testing.T, s *servers.Server, edit func(line, before string) string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go carry(client, s.Addr(), edit)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// carry carries what a client and a server say, until one of them leaves.
+func carry(client net.Conn, addr string, edit func(line, before string) string) {
+	defer client.Close()
+	server, err := net.Dial("tcp", addr)
+	if err != nil {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(server, client)
+		_ = server.Close()
+	}()
+	answers, before := bufio.NewReader(server), ""
+	for {
+		line, err := answers.ReadString('\n')
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(client, edit(line, before))
+		before = line
+	}
+}
+
+// TestCheckOfTLS: a certificate of an unknown authority is no server.
+func TestCheckOfTLS(t *testing.T) {
+	t.Parallel()
+	servers.Need(t, servers.Redis)
+	server := servers.Start(t, servers.Redis, &servers.Options{TLS: true})
+	h := start(t, []string{"HASP_URL=rediss://" + server.TLSAddr()}, "check")
+	require.Equal(t, 69, h.code(t))
+	require.Contains(t, h.errors.String(), "x509")
+	dir, err := server.Do("CONFIG", "GET", "dir")
+	require.NoError(t, err)
+	items, err := dir.Items()
+	require.NoError(t, err)
+	folder, err := items[1].Text()
+	require.NoError(t, err)
+	crt, key := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	require.FileExists(t, crt)
+	checked(t, 0, "HASP_URL=rediss://"+server.TLSAddr(), "--cacert", crt, "--cert", crt, "--key", key)
+}
+
+// TestCheckOfReplicas: a primary names its replicas, and a replica is no primary.
+func TestCheckOfReplicas(t *testing.T) {
+	t.Parallel()
+	servers.Need(t, servers.Redis)
+	r := servers.StartReplicated(t, servers.Redis, 1, nil)
+	text := checked(t, 0, onServer(r.Nodes[0].Addr()))
+	require.Regexp(t, `(?m)^ok +node +replica +`+r.Nodes[1].Addr(), text)
+	require.Regexp(t, `(?m)^warn +min-replicas-to-write +0 +`+r.Nodes[0].Addr(), text)
+	require.Regexp(t, `(?m)^FAIL +node .*READONLY`, checked(t, 1, onServer(r.Nodes[1].Addr())))
+	r.Nodes[1].Kill()
+	require.Regexp(t, `(?m)^ok +node +primary`, checked(t, 0, onServer(r.Nodes[0].Addr())))
+}
+
+// TestCheckOfClusters: a check asks each node, and finds those that are away.
+func TestCheckOfClusters(t *testing.T) {
+	t.Parallel()
+	servers.Need(t, servers.Valkey)
+	c := servers.StartCluster(t, servers.Valkey, 3, &servers.ClusterOptions{
+		Config: map[string]string{"cluster-require-full-coverage": "no"},
+	})
+	env := onServer(c.Nodes[0].Addr() + "," + c.Nodes[1].Addr())
+	for line := range bytes.Lines([]byte(checked(t, 0, env, "--output", "json"))) {
+		var f struct {
+			State, What, Value, Link string
+			Nodes                    []string
+		}
+		require.NoError(t, json.Unmarshal(line, &f))
+		require.NotEqual(t, "FAIL", f.State)
+		if f.What == "maxmemory-policy" {
+			require.Len(t, f.Nodes, 3)
+		}
+	}
+	for _, node := range c.Nodes { // Each has an access list of its own.
+		do(t, node, "ACL", "SETUSER", "default", "-pexpire")
+		require.Regexp(t, `(?m)^FAIL +right +\+pexpire`, checked(t, 1, env, "--kind", "lock"))
+		do(t, node, "ACL", "SETUSER", "default", "+pexpire")
+	}
+	for _, node := range c.Nodes {
+		do(t, node, "CLUSTER", "DELSLOTS", "1")
+	}
+	c.Nodes[2].Kill()
+	text := checked(t, 1, env, "--kind", "lock")
+	require.Regexp(t, `(?m)^FAIL +node +primary +`+c.Nodes[2].Addr()+` +no answer`, text)
+	require.Regexp(t, `(?m)^FAIL +slots +16383 `, text)
+}
+
+// TestCheckOfSentinel: a check asks the sentinels that the URL names, too.
+func TestCheckOfSentinel(t *testing.T) {
+	t.Parallel()
+	servers.Need(t, servers.Redis)
+	s := servers.StartSentinel(t, servers.Redis, 1, nil)
+	url := onServer(strings.Join(s.Addrs(), ",")) + "?sentinel_master=" + servers.MasterName
+	require.Regexp(t, `(?m)^ok +node +sentinel +\S+ \S+ \S+ +\(`, checked(t, 0, url))
+	s.Sentinels[1].Kill()
+	text := checked(t, 0, url)
+	require.Regexp(t, `(?m)^warn +node +sentinel +`+s.Sentinels[1].Addr()+` +no answer`, text)
+	require.Regexp(t, `(?m)^ok +node +replica +`+s.Nodes[1].Addr(), text)
+}
