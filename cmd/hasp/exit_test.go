@@ -68,6 +68,7 @@ func TestExitCodes(t *testing.T) {
 		{args: "lock x -- " + notExecutable, code: 64, error: "permission denied"},
 		{args: "lock x -- /no/such/program", code: 64, error: "no such file"},
 		{args: "--url redis://a:b@h lock x -- true", code: 64, error: "--url has a password"},
+		{args: "--url redis://h?sentinel_password=p lock x -- true", code: 64, error: "--url has a password"},
 		{args: "--cacert /no lock x -- true", code: 64, error: "rediss://"},
 		{args: "--password-file /no/file lock x -- true", code: 64, error: "no such file"},
 		{args: "lock x -- true", url: "redis://u:p/q@h", code: 64, error: "the URL is malformed"},

@@ -111,6 +111,7 @@ func (f *Flags) options() (rueidis.ClientOption, error) {
 		return o, malformed(text, err)
 	}
 	o.DisableCache = true
+	hosts(&o, text)
 	if err := f.authenticate(&o); err != nil {
 		return o, err
 	}
@@ -126,7 +127,8 @@ func (f *Flags) url() (string, error) {
 		return defaultURL, nil
 	}
 	_, authority, _ := split(f.URL)
-	if user, _, found := cutLast(authority, "@"); found && strings.Contains(user, ":") {
+	user, _, found := cutLast(authority, "@")
+	if found && strings.Contains(user, ":") || strings.Contains(f.URL, "sentinel_password=") {
 		return "", fmt.Errorf("--url has a password, which all users of this machine could read: use %s or --password-file", URLVariable)
 	}
 	return f.URL, nil
@@ -142,8 +144,19 @@ func (f *Flags) authenticate(o *rueidis.ClientOption) error {
 	}
 	text, err := os.ReadFile(f.PasswordFile)
 	o.Password = strings.TrimRight(string(text), "\r\n")
-	o.Sentinel.Password = ""
 	return err
+}
+
+// hosts sets how the program knows several hosts, and sentinels, of the driver's URL. The driver expects the name of the
+// first host in the certificates of all.
+func hosts(o *rueidis.ClientOption, text string) {
+	_, query, _ := strings.Cut(text, "?")
+	values, _ := url.ParseQuery(query)
+	o.Sentinel.Username, o.Sentinel.Password = values.Get("sentinel_user"), values.Get("sentinel_password")
+	o.Sentinel.TLSConfig = o.TLSConfig
+	if o.TLSConfig != nil && (len(o.InitAddress) > 1 || o.Sentinel.MasterSet != "") {
+		o.TLSConfig.ServerName = "" // that of the host that is dialled
+	}
 }
 
 // encrypt sets the certificates. They are only for URLs that begin with rediss.
@@ -164,8 +177,11 @@ func (f *Flags) encrypt(o *rueidis.ClientOption) error {
 			return fmt.Errorf("%s has no certificate", f.CACert)
 		}
 	}
-	if f.Cert == "" && f.Key == "" {
+	switch {
+	case f.Cert == "" && f.Key == "":
 		return nil
+	case f.Cert == "" || f.Key == "":
+		return errors.New("--cert and --key need each other")
 	}
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	o.TLSConfig.Certificates = []tls.Certificate{pair}
