@@ -73,8 +73,8 @@ var rules = []rule{
 		// The tests of primitives, whose module has no server.
 		dir: "hasptest/primitives",
 		tests: []string{
-			"backend", "backend/embedded", "backend/evalsha", "primitives", "primitives/extend", "primitives/lease", "primitives/trace",
-			zap,
+			"backend", "backend/embedded", "backend/evalsha", "primitives", "primitives/extend", "primitives/inspect", "primitives/lease",
+			"primitives/trace", zap,
 		},
 	},
 	{
@@ -119,6 +119,7 @@ var rules = []rule{
 			"primitives/internal/worded", zap,
 		},
 	},
+	{dir: "primitives/inspect", imports: []string{"backend", "primitives", "primitives/extend", "primitives/internal/script"}},
 	{dir: "luagen/...", imports: []string{"luagen/internal/..."}},
 	{dir: "conformance/must"},
 	{dir: "conformance/harness", imports: []string{"backend", "conformance/must"}},
@@ -143,7 +144,7 @@ var rules = []rule{
 	{
 		dir: "conformance/matrix/...",
 		imports: []string{
-			"backend/...", "primitives", "primitives/extend", "conformance/...", "hasptest",
+			"backend/...", "primitives", "primitives/extend", "primitives/inspect", "conformance/...", "hasptest",
 			testify, rapid, porcupine, zap, goleak, rueidis, valkey, goredis, miniredis,
 		},
 		testing: true,

@@ -58,8 +58,7 @@ func TestACLInACluster(t *testing.T) {
 			described := &primitives.LockOptions{Metadata: "text"}
 			handOver(t, one.NewLock("described "+a.Name, described), other.NewLock("described "+a.Name, described))
 			for _, node := range c.Nodes {
-				_, err := node.Do("SCRIPT", "FLUSH")
-				require.NoError(t, err)
+				do(t, node, "SCRIPT", "FLUSH")
 			}
 			handOver(t, other.NewLock(a.Name, nil), one.NewLock(a.Name, nil))
 			for _, name := range []string{"1", "2", "{3}"} {

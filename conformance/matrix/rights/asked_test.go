@@ -80,7 +80,5 @@ func without(t *testing.T, s *servers.Server, l locker, before bool, what string
 // storedIn returns the state of a server.
 func storedIn(t *testing.T, s *servers.Server) state {
 	t.Helper()
-	text, err := s.Do("EVAL", readState, "0")
-	require.NoError(t, err)
-	return parseState(must.Get(text.Text()))
+	return parseState(must.Get(must.Get(s.Do("EVAL", readState, "0")).Text()))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -25,8 +26,7 @@ func TestClientKeepsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := embedded.NewServer()
-		b, err := embedded.New(server, nil)
-		require.NoError(t, err)
+		b := must.Get(embedded.New(server, nil))
 		r, lost := &cells.Runner{Backend: b}, false
 		r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 			if lost && strings.HasSuffix(c.Script.Name, "_release") {
@@ -38,12 +38,10 @@ func TestClientKeepsNothing(t *testing.T) {
 		all := objects(t.Context(), c, "x")
 		use := func() {
 			for name, o := range all {
-				_, err := server.Do("FLUSHALL") // All objects have the same name.
-				require.NoError(t, err)
+				must.Get(server.Do("FLUSHALL")) // All objects have the same name.
 				require.NoError(t, act(t.Context(), o), name)
 				if adder, isAdder := o.(*primitives.LongAdder); isAdder {
-					_, err := adder.Sum(t.Context())
-					require.NoError(t, err)
+					must.Get(adder.Sum(t.Context()))
 				}
 				if l, isLocker := lockerOf(o); isLocker {
 					contend(t, l, func(fails bool) { lost = fails })

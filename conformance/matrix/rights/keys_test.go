@@ -19,6 +19,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/inspect"
 )
 
 // keyless are the commands of our scripts that take no key. Of any other the first argument is one.
@@ -133,8 +134,7 @@ func TestScriptsTouchWhatTheyDeclare(t *testing.T) {
 func newRecorder(t *testing.T) (*recorder, *primitives.Client) {
 	t.Helper()
 	server := embedded.NewServer()
-	b, err := embedded.New(server, nil)
-	require.NoError(t, err)
+	b := must.Get(embedded.New(server, nil))
 	r := &recorder{server: server, touched: map[string]map[int]bool{}, names: map[string]bool{}}
 	r.Backend, r.Instead = b, r.run
 	return r, cells.Over(t, r, nil)
@@ -155,11 +155,18 @@ func (r *recorder) useAll(t *testing.T, client *primitives.Client) {
 func useAll(ctx context.Context, client *primitives.Client) {
 	for _, use := range []func(context.Context, *primitives.Client){
 		useLock, useDescribedLock, useSpinLock, useFairLock, useMutex, useReadWriteLock, useSemaphore, usePermits, useCountingSemaphores,
-		useLatch, useNumbers, useIDGenerator, useRateLimiter, useThrottle, useAdders,
+		useLatch, useNumbers, useIDGenerator, useRateLimiter, useThrottle, useAdders, usePeriodicJob,
 	} {
 		use(ctx, client)
 	}
-	usePeriodicJob(ctx, client)
+	fair := client.NewFairLock("declared:inspected", nil)
+	must.Get(fair.Lock(ctx))
+	waiting, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	go func() { _, _ = fair.Lock(waiting) }()
+	time.Sleep(time.Second) // virtual: it waits
+	must.Get(inspect.Describe(ctx, client, fair.Name()))
+	time.Sleep(2 * time.Second) // virtual: it has given up
 }
 
 func useLock(ctx context.Context, client *primitives.Client) {
@@ -222,8 +229,7 @@ func useFairLock(ctx context.Context, client *primitives.Client) {
 		waiting, cancel := context.WithCancel(ctx)
 		go func() { _, _ = lock.Lock(waiting) }()
 		time.Sleep(time.Second) // virtual: it waits
-		_, err := lock.TryLock(ctx)
-		must.Not(!errors.Is(err, primitives.ErrNotAcquired), "TryLock returned %w", err)
+		must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(lock.TryLock(ctx))
 		must.Do(lease.Release(ctx))
 		time.Sleep(time.Second) // virtual: it holds
 		go func() { _, _ = lock.Lock(waiting) }()

@@ -222,8 +222,7 @@ func (r *refusing) run(t *testing.T, what run, before state, lacking string) res
 	pipe.Do(t.Context(), "FLUSHALL")
 	before.restore(func(words ...any) { pipe.Do(t.Context(), words...) })
 	was := pipe.Do(t.Context(), "EVAL", readState, "0")
-	_, err := pipe.Exec(t.Context())
-	require.NoError(t, err)
+	must.Get(pipe.Exec(t.Context()))
 	words := []any{"EVAL", fmt.Sprintf(frozen, what.sec, what.usec) + what.script.Source, len(what.keys)}
 	for _, word := range slices.Concat(what.keys, what.args) {
 		words = append(words, word)
@@ -232,8 +231,7 @@ func (r *refusing) run(t *testing.T, what run, before state, lacking string) res
 	if err != nil && err != redis.Nil { //nolint:errorlint // it is returned as it is
 		reply = err
 	}
-	is, err := r.admin.Eval(t.Context(), readState, nil).Text()
-	require.NoError(t, err)
+	is := must.Get(r.admin.Eval(t.Context(), readState, nil).Text())
 	text, _ := was.Text()
 	return result{times.ReplaceAllString(fmt.Sprintf("%T %v", reply, reply), "n"), parseState(text).comparable(), parseState(is).comparable()}
 }

@@ -1,0 +1,298 @@
+package primitives_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/inspect"
+)
+
+// described inspects the name x, under which there is one object.
+func described(t *testing.T, c *primitives.Client) inspect.Object {
+	t.Helper()
+	all, err := inspect.Describe(t.Context(), c, "x")
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.Equal(t, "x", all[0].Name)
+	return all[0]
+}
+
+// holds inspects the name x, which one owner holds.
+func holds(t *testing.T, c *primitives.Client, mine bool, remaining time.Duration) (inspect.Object, inspect.Holder) {
+	t.Helper()
+	o := described(t, c)
+	require.EqualValues(t, 1, *o.Held)
+	require.Len(t, o.Holders, 1)
+	require.Equal(t, mine, o.Holders[0].Mine)
+	require.Equal(t, remaining, o.Holders[0].Remaining.Round(10*time.Millisecond))
+	return o, o.Holders[0]
+}
+
+// inspecting runs a test in virtual time, with a client, and another client that inspects.
+func inspecting(t *testing.T, test func(t *testing.T, s *server, c, asks *primitives.Client)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		c, asks := s.client(t, nil), s.client(t, nil)
+		none, err := inspect.Describe(t.Context(), asks, "x")
+		require.NoError(t, err)
+		require.Empty(t, none)
+		test(t, s, c, asks)
+	})
+}
+
+func TestInspectLock(t *testing.T) {
+	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
+		lease, err := c.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		o, h := holds(t, asks, false, 29*time.Second)
+		require.Equal(t, inspect.Lock, o.Kind)
+		require.Contains(t, o.Possible, inspect.FairLock)
+		require.Equal(t, []string{"x", "redisson_lock_token:{x}"}, o.Keys)
+		require.Equal(t, lease.Owner(), h.Owner)
+		require.Equal(t, lease.Token(), *o.Token)
+		require.Nil(t, h.Since)
+		require.Nil(t, o.Queue)
+		holds(t, c, true, 29*time.Second)
+		require.NoError(t, lease.Release(t.Context()))
+		o = described(t, asks)
+		require.Zero(t, *o.Held)
+		require.Empty(t, o.Holders)
+
+		begin := time.Now()
+		_, err = c.NewLock("x", &primitives.LockOptions{Metadata: "nightly\nexport"}).Lock(t.Context())
+		require.NoError(t, err)
+		o, h = holds(t, asks, false, 30*time.Second)
+		require.Equal(t, []inspect.Kind{inspect.Lock, inspect.Election}, o.Possible)
+		require.Equal(t, begin.UnixMicro(), h.Since.UnixMicro())
+		require.Equal(t, []any{"nightly\nexport", os.Getpid()}, []any{h.Metadata, h.PID})
+	})
+}
+
+// TestInspectRedisson inspects what Redisson stores: a lock with two holds of its thread, and without an expiry.
+func TestInspectRedisson(t *testing.T) {
+	inspecting(t, func(t *testing.T, s *server, _, asks *primitives.Client) {
+		s.do("HSET", "x", "5f0ae12c-7c5b-4b5c-9d0d-0123456789ab:71", "2")
+		o := described(t, asks)
+		require.Equal(t, inspect.Lock, o.Kind)
+		require.Nil(t, o.Token)
+		require.Equal(t, []inspect.Holder{{Owner: "5f0ae12c-7c5b-4b5c-9d0d-0123456789ab:71"}}, o.Holders)
+	})
+}
+
+func TestInspectFairLock(t *testing.T) {
+	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
+		l := c.NewFairLock("x", nil)
+		_, err := l.Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for range 12 {
+			go l.Lock(ctx)
+		}
+		synctest.Wait()
+		time.Sleep(10 * time.Millisecond)
+		s.do("RPUSH", "redisson_lock_queue:{x}", "java:1")
+		o := described(t, asks)
+		require.Equal(t, inspect.FairLock, o.Kind)
+		require.EqualValues(t, 13, o.Queue.Length)
+		require.Len(t, o.Queue.First, 10)
+		require.False(t, o.Queue.First[0].Mine)
+		require.Equal(t, 10*time.Millisecond, o.Queue.First[0].Silent.Round(10*time.Millisecond))
+		require.True(t, described(t, c).Queue.First[0].Mine)
+		s.do("LPUSH", "redisson_lock_queue:{x}", "java:2")
+		require.Equal(t, inspect.Waiter{Owner: "java:2"}, described(t, asks).Queue.First[0])
+	})
+}
+
+func TestInspectMutex(t *testing.T) {
+	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
+		l := c.NewMutex("x", nil)
+		lease, err := l.Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		begin := time.Now()
+		go l.Lock(ctx)
+		synctest.Wait()
+		time.Sleep(time.Second)
+		o, h := holds(t, asks, false, 29*time.Second)
+		require.Equal(t, inspect.Mutex, o.Kind)
+		require.Equal(t, lease.Token(), *o.Token)
+		require.Equal(t, lease.Owner(), h.Owner)
+		require.EqualValues(t, 1, o.Queue.Length)
+		require.Equal(t, begin.UnixMicro(), o.Queue.First[0].Since.UnixMicro())
+		require.Positive(t, *o.Queue.First[0].Silent)
+		require.LessOrEqual(t, *o.Queue.First[0].Silent, time.Second)
+		time.Sleep(time.Minute) // The waiter sends a heartbeat each 2.5 s.
+		o = described(t, asks)
+		require.Equal(t, begin.UnixMicro(), o.Queue.First[0].Since.UnixMicro())
+		require.Less(t, *o.Queue.First[0].Silent, 3*time.Second)
+	})
+}
+
+func TestInspectReadWriteLock(t *testing.T) {
+	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
+		l := c.NewReadWriteLock("x", nil)
+		one, err := l.ReadLock().Lock(t.Context())
+		require.NoError(t, err)
+		time.Sleep(2 * time.Second)
+		two, err := l.ReadLock().Lock(t.Context())
+		require.NoError(t, err)
+		o := described(t, asks)
+		require.Equal(t, inspect.ReadWriteLock, o.Kind)
+		require.EqualValues(t, 2, *o.Held)
+		left := map[string]string{}
+		for _, h := range o.Holders {
+			left[h.Owner] = h.Mode + h.Remaining.Round(time.Second).String()
+		}
+		require.Equal(t, map[string]string{one.Owner(): "read28s", two.Owner(): "read30s"}, left)
+		require.NoError(t, one.Release(t.Context()))
+		require.NoError(t, two.Release(t.Context()))
+		writer, err := l.WriteLock().Lock(t.Context())
+		require.NoError(t, err)
+		o, h := holds(t, asks, false, 30*time.Second)
+		require.Equal(t, []string{writer.Owner(), "write"}, []string{h.Owner, h.Mode})
+		require.Equal(t, writer.Token(), *o.Token)
+	})
+}
+
+func TestInspectCountingSemaphore(t *testing.T) {
+	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
+		sem := c.NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})
+		lease, err := sem.Acquire(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go sem.Acquire(ctx)
+		synctest.Wait()
+		o, h := holds(t, asks, false, 30*time.Second)
+		require.Equal(t, inspect.CountingSemaphore, o.Kind)
+		require.Equal(t, lease.Owner(), h.Owner)
+		require.EqualValues(t, 1, o.Queue.Length)
+		require.Nil(t, o.Queue.First[0].Silent)
+		require.Nil(t, o.Total)
+	})
+}
+
+func TestInspectPermitSemaphore(t *testing.T) {
+	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
+		sem := c.NewPermitSemaphore("x", nil)
+		_, err := sem.InitPermits(t.Context(), 3)
+		require.NoError(t, err)
+		require.Contains(t, described(t, asks).Possible, inspect.PermitSemaphore)
+		_, err = sem.TryAcquire(t.Context(), 2)
+		require.NoError(t, err)
+		o := described(t, asks)
+		require.Equal(t, []any{inspect.PermitSemaphore, int64(2), int64(1), int64(3)}, []any{o.Kind, *o.Held, *o.Free, *o.Total})
+		require.Len(t, o.Holders, 2)
+	})
+}
+
+// TestInspectNumbers inspects kinds with a text.
+func TestInspectNumbers(t *testing.T) {
+	for name, c := range map[string]struct {
+		create   func(ctx context.Context, c *primitives.Client) (any, error)
+		kind     inspect.Kind
+		value    string
+		possible int
+	}{
+		"Long": {func(ctx context.Context, c *primitives.Client) (any, error) { return c.NewAtomicLong("x").Add(ctx, 7) }, inspect.AtomicLong, "7", 6},
+		"Double": {func(ctx context.Context, c *primitives.Client) (any, error) {
+			return c.NewAtomicDouble("x").Add(ctx, 7.5)
+		}, inspect.AtomicDouble, "7.5", 2},
+		"IDs": {func(ctx context.Context, c *primitives.Client) (any, error) {
+			return c.NewIDGenerator("x").Init(ctx, 5, 10)
+		}, inspect.IDGenerator, "5", 0},
+		"Latch": {func(ctx context.Context, c *primitives.Client) (any, error) {
+			return c.NewCountDownLatch("x").InitParts(ctx, 3, time.Hour)
+		}, inspect.CountDownLatch, "3", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inspecting(t, func(t *testing.T, _ *server, client, asks *primitives.Client) {
+				_, err := c.create(t.Context(), client)
+				require.NoError(t, err)
+				o := described(t, asks)
+				require.Equal(t, []any{c.kind, c.value}, []any{o.Kind, o.Value})
+				require.Len(t, o.Possible, c.possible)
+			})
+		})
+	}
+}
+
+func TestInspectRates(t *testing.T) {
+	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
+		rate := c.NewRateLimiter("x", nil)
+		_, err := rate.InitRate(t.Context(), primitives.Rate{Permits: 5, Interval: time.Minute})
+		require.NoError(t, err)
+		require.EqualValues(t, 5, *described(t, asks).Free)
+		require.NoError(t, rate.TryAcquire(t.Context(), 2))
+		o := described(t, asks)
+		require.Equal(t, inspect.RateLimiter, o.Kind)
+		require.Equal(t, inspect.Rate{Permits: 5, Interval: time.Minute}, *o.Rate)
+		require.EqualValues(t, 3, *o.Free)
+		time.Sleep(2 * time.Minute)
+		require.Nil(t, described(t, asks).Free) // Nobody has called since the permits of the grant are free.
+		s.do("FLUSHALL")
+		begin := time.Now()
+		_, err = c.NewThrottle("x", primitives.Limit{Permits: 10, Interval: 10 * time.Second}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse}).Allow(t.Context(), 3)
+		require.NoError(t, err)
+		o = described(t, asks)
+		require.Equal(t, inspect.Throttle, o.Kind)
+		require.Equal(t, begin.Add(3*time.Second).UnixMicro(), o.OwedUntil.UnixMicro())
+	})
+}
+
+func TestInspectPeriodicJob(t *testing.T) {
+	inspecting(t, func(t *testing.T, _ *server, c, asks *primitives.Client) {
+		at := time.Now().Truncate(time.Minute)
+		_, err := c.NewPeriodicJob("x", time.Hour, nil).TryDo(t.Context(), at, func(context.Context, primitives.JobRun) error { return nil })
+		require.NoError(t, err)
+		o := described(t, asks)
+		require.Equal(t, inspect.PeriodicJob, o.Kind)
+		require.Equal(t, at.UnixMilli(), o.LastRun.UnixMilli())
+	})
+}
+
+// TestInspectLarge inspects values of another program, and a queue, that have 100 000 parts: each answer has few of them.
+func TestInspectLarge(t *testing.T) {
+	inspecting(t, func(t *testing.T, s *server, _, asks *primitives.Client) {
+		for n := range 100 {
+			words := []string{"RPUSH", "redisson_lock_queue:{x}"}
+			for i := range 1000 {
+				words = append(words, fmt.Sprint(n, ":", i))
+			}
+			s.do(words...)
+		}
+		o := described(t, asks)
+		require.EqualValues(t, 100_000, o.Queue.Length)
+		require.Len(t, o.Queue.First, 10)
+		s.do("FLUSHALL")
+		s.do("SADD", "x", "member")
+		require.Equal(t, inspect.Unknown, described(t, asks).Kind)
+	})
+}
+
+// TestInspectTwo inspects a name with a mutex and a lock, which do not exclude each other.
+func TestInspectTwo(t *testing.T) {
+	inspecting(t, func(t *testing.T, _ *server, c, asks *primitives.Client) {
+		_, err := c.NewMutex("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		_, err = c.NewLock("x", nil).Lock(t.Context())
+		require.NoError(t, err)
+		all, err := inspect.Describe(t.Context(), asks, "x")
+		require.NoError(t, err)
+		require.Equal(t, []inspect.Kind{inspect.Mutex, inspect.Lock}, []inspect.Kind{all[0].Kind, all[1].Kind})
+		_, err = inspect.Describe(t.Context(), asks, "")
+		require.ErrorContains(t, err, `inspect object ""`)
+	})
+}
