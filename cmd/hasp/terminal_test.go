@@ -57,15 +57,16 @@ func TestTerminal(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
 	s := newShell(t, onServer(server.Addr()))
-	hasp := binary + " lock x -- "
-	s.keysAndAwait(t, hasp+"sh -c 'read line; echo got:$line'\n", "got:$line'")
+	s.keysAndAwait(t, binary+" lock x -- sh -c 'read line; echo got:$line'\n", "got:$line'")
 	awaitKey(t, server, "x")
 	s.keysAndAwait(t, "words\n", "got:words")
-	s.keysAndAwait(t, hasp+"sh -c 'echo re''ady; cat'; echo code:$?\n", "ready")
+	s.keysAndAwait(t, binary+" lock y -- cat\n", "lock y")
+	awaitKey(t, server, "y") // From here on the terminal is the command's.
+	s.keysAndAwait(t, "begun\n", "begun\r\nbegun\r\n")
 	s.keysAndAwait(t, "\x1a", "Stopped")
-	s.keysAndAwait(t, "fg\n", "hasp lock x")
+	s.keysAndAwait(t, "fg\n", "hasp lock y")
 	s.keysAndAwait(t, "echoed\n", "echoed\r\nechoed\r\n")
 	s.keysAndAwait(t, "\x03", "$ ")
 	s.keysAndAwait(t, "echo last:$?\n", "last:130")
-	require.Zero(t, exist(t, server, "x"))
+	require.Zero(t, exist(t, server, "x", "y"))
 }

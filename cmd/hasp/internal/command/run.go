@@ -187,9 +187,10 @@ func (r *runner) acquired(ctx context.Context, try, wait acquire) (*primitives.L
 	if errors.Is(err, primitives.ErrNotAcquired) && limit > 0 {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
+		refusal := err
 		lease, err = wait(ctx)
 		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = &exitError{r.code, err}
+			err = fmt.Errorf("%w: not free within %s", refusal, limit)
 		}
 	}
 	if errors.Is(err, primitives.ErrNotAcquired) {
