@@ -99,7 +99,10 @@ func reachable(n *Node) Finding {
 		when{n.Err != nil && n.Role == Primary, Fail, fmt.Sprint("no answer: ", n.Err)},
 		when{n.Err != nil, Warn, fmt.Sprint("no answer: ", n.Err)},
 		when{n.Role == Primary && (role == "slave" || role == Replica), Fail, "a replica refuses writes (READONLY): connect to the primary"})
-	f.What, f.Nodes, f.Link = "node", []string{n.Addr}, "docs/operate/deploy.md#after-a-failover-each-call-fails-with-readonly"
+	f.What, f.Nodes, f.Link = "node", []string{n.Addr}, "docs/operate/deploy.md#managed-services"
+	if n.Err == nil && f.State == Fail {
+		f.Link = "docs/operate/deploy.md#after-a-failover-each-call-fails-with-readonly"
+	}
 	return f
 }
 
