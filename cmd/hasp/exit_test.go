@@ -42,10 +42,18 @@ func TestExitCodes(t *testing.T) {
 		{args: "once job --every 1h -- true"},
 		{args: "once job --every 1h -- sh -c exit␣7"},
 		{args: "elect x -- sh -c exit␣7", code: 7},
+		{args: "rate r --permits 5 --per 1h -n 5"},
+		{args: "rate r --permits 5 --per 1h", code: 75, error: "too few free permits: try again in 1"},
+		{args: "rate other --permits 5 --per 1h --wait"},
+		{args: "latch l init 2"}, {args: "latch l init 3", code: 1, error: "set already"},
+		{args: "latch l down"}, {args: "latch l get"},
+		{args: "latch l wait -n", code: 75, error: "the count is 1"},
+		{args: "latch l wait --wait 10ms -E 9", code: 9, error: `latch "l"`},
+		{args: "latch l down 2"}, {args: "latch l wait"}, {args: "latch l wait -n"},
 
 		{args: "lock busy -n -- true", code: 75, error: "held by another owner"},
-		{args: "lock busy --wait 10ms -- true", code: 75, error: "held by another owner"},
-		{args: "lock busy -w 0.01 -E 9 -- true", code: 9, error: "held by another owner"},
+		{args: "lock busy --wait 10ms -- true", code: 75, error: `"busy"`},
+		{args: "lock busy -w 0.01 -E 9 -- true", code: 9, error: `"busy"`},
 		{args: "lock busy --try -- true", code: 75, error: "held by another owner"},
 
 		{args: "", code: 0},
@@ -64,6 +72,22 @@ func TestExitCodes(t *testing.T) {
 		{args: "lock x --lease 1500us -- true", code: 64},
 		{args: "lock x -n -w 3 -- true", code: 64, error: "none of the others can be"},
 		{args: "slot x -n 0 -- true", code: 64, error: "limit"},
+		{args: "rate", code: 64, error: "no name"},
+		{args: "rate r", code: 64, error: `"per", "permits" not set`},
+		{args: "rate r s --permits 5 --per 1h", code: 64, error: `"s" behind the name`},
+		{args: "rate r␤s --permits 5 --per 1h", code: 64, error: "line break"},
+		{args: "rate r --permits 0 --per 1h", code: 64, error: "Permits"},
+		{args: "rate r --permits 5 --per 1ns", code: 64, error: "Interval"},
+		{args: "rate r --permits 5 --per 1h -n 6", code: 64, error: "6 permits are more than the burst, 5"},
+		{args: "rate r --permits 5 --per 1h -n 0", code: 64},
+		{args: "latch l", code: 64, error: "one of init N, down, wait and get"},
+		{args: "latch l up", code: 64, error: `"up" is none of`},
+		{args: "latch l init", code: 64, error: "init needs a number"},
+		{args: "latch l init 0", code: 64, error: "no number of 1 or more"},
+		{args: "latch l down many", code: 64, error: "no number of 1 or more"},
+		{args: "latch l get 3", code: 64, error: `"3" behind get`},
+		{args: "latch l get -n", code: 64, error: "only wait waits"},
+		{args: "latch l␤m get", code: 64, error: "line break"},
 		{args: "once x -- true", code: 64, error: `"every" not set`},
 		{args: "lock x -- " + notExecutable, code: 64, error: "permission denied"},
 		{args: "lock x -- /no/such/program", code: 64, error: "no such file"},
@@ -76,6 +100,8 @@ func TestExitCodes(t *testing.T) {
 		{args: "lock x -- true", url: "http://h", code: 64, error: "the URL is malformed"},
 
 		{args: "lock x -- true", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
+		{args: "rate x --permits 5 --per 1h", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
+		{args: "latch x get", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
 		{args: "lock text -- true", code: 70, error: "something else"},
 		{args: "--user alice lock x -- true", url: "redis://alice:wrong@" + server.Addr(), code: 77, error: "WRONGPASS"},
 		{args: "--user alice --password-file " + password + " lock x -- true", code: 77, error: "NOPERM"},
@@ -95,7 +121,7 @@ func TestExitCodes(t *testing.T) {
 	}
 	busy.signal(t, syscall.SIGINT)
 	require.Equal(t, 128+int(syscall.SIGINT), busy.code(t))
-	require.Zero(t, exist(t, server, "busy", "x", "s", "x\ny"), "nothing stays acquired")
+	require.Zero(t, exist(t, server, "busy", "x", "s", "x\ny", "l"), "nothing stays acquired")
 }
 
 // exist returns how many of the keys exist.

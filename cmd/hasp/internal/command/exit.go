@@ -52,7 +52,7 @@ func codeOf(err error) int {
 		return 0
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.As(err, &wrong), errors.As(err, &field):
+	case errors.As(err, &wrong), errors.As(err, &field), errors.Is(err, primitives.ErrAboveRate):
 		return exitUsage
 	case errors.Is(err, primitives.ErrNoPermission):
 		return exitNoRight

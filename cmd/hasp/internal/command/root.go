@@ -67,7 +67,9 @@ func (p *program) root() *cobra.Command {
 	f.StringVar(&p.flags.Key, "key", "", "a file with the client's private key")
 	f.StringVar(&p.prefix, "prefix", "", "what begins the key of each name")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "say what happens")
-	for _, c := range []*cobra.Command{p.lock(), p.read(), p.write(), p.slot(), p.once(), p.elect(), p.check()} {
+	for _, c := range []*cobra.Command{
+		p.lock(), p.read(), p.write(), p.slot(), p.once(), p.elect(), p.check(), p.rate(), p.latch(),
+	} {
 		run := c.RunE
 		c.RunE = func(c *cobra.Command, args []string) error {
 			p.begun = true

@@ -1,0 +1,85 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// TestLatchOpens: those who wait for a latch end when as many have counted down as it was set to.
+func TestLatchOpens(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	latch := func(args ...string) *hasp {
+		return start(t, []string{onServer(server.Addr())}, append([]string{"latch", "l"}, args...)...)
+	}
+	printed := func(text string, args ...string) {
+		h := latch(args...)
+		require.Zero(t, h.code(t), "%s", h.errors)
+		require.Equal(t, text, h.output.String(), args)
+	}
+	printed("", "init", "3")
+	waiters := []*hasp{latch("wait"), latch("wait", "--wait", "1h")}
+	awaitListeners(t, server, 2)
+	printed("2\n", "down")
+	printed("2\n", "get")
+	for _, w := range waiters {
+		require.NoError(t, w.Process.Signal(syscall.Signal(0)), "it waits")
+	}
+	printed("0\n", "down", "5")
+	for _, w := range waiters {
+		require.Zero(t, w.code(t), "%s", w.errors)
+	}
+	printed("0\n", "get")
+}
+
+// TestRateWaits: a waiter takes the permit when it is free, and not before.
+func TestRateWaits(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	rate := func(args ...string) *hasp {
+		args = append([]string{"rate", "r", "--permits", "1", "--burst", "2"}, args...)
+		return start(t, []string{onServer(server.Addr())}, args...)
+	}
+	require.Zero(t, rate("--per", "1h", "-n", "2").code(t))
+	do(t, server, "CONFIG", "RESETSTAT")
+	waiter := rate("--per", "1h", "--wait")
+	awaitScripts(t, server, 1)
+	require.NoError(t, waiter.Process.Signal(syscall.Signal(0)), "it waits")
+	waiter.signal(t, syscall.SIGTERM)
+	require.Equal(t, -1, waiter.code(t))
+	do(t, server, "DEL", "r")
+	require.Zero(t, rate("--per", "20ms", "-n", "2").code(t))
+	require.Zero(t, rate("--per", "20ms", "--wait").code(t))
+}
+
+// awaitListeners waits until so many connections listen to channels.
+func awaitListeners(t *testing.T, s *servers.Server, n int) {
+	t.Helper()
+	eventually(t, func() bool {
+		reply, err := s.Do("CLIENT", "LIST", "TYPE", "PUBSUB")
+		require.NoError(t, err)
+		text, err := reply.Text()
+		require.NoError(t, err)
+		return strings.Count(text, "\n") >= n
+	})
+}
+
+// awaitScripts waits until a server has run so many scripts.
+func awaitScripts(t *testing.T, s *servers.Server, n int) {
+	t.Helper()
+	eventually(t, func() bool {
+		stats, err := s.Info("commandstats")
+		require.NoError(t, err)
+		var calls int
+		_, _ = fmt.Sscanf(stats["cmdstat_evalsha"], "calls=%d", &calls)
+		return calls >= n
+	})
+}
