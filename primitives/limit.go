@@ -18,7 +18,7 @@ type Limit struct {
 	Interval time.Duration
 
 	// Burst is the number of permits that callers can take at once if no permit is in use: 1 to 10 000 000. To free
-	// them must take at most 10 years of 365 days. Zero means Permits.
+	// them must take at most 3 years of 365 days. Zero means Permits.
 	Burst int
 
 	_ struct{}
@@ -29,7 +29,7 @@ const (
 
 	day                 = 24 * time.Hour
 	maxThrottleInterval = 366 * day
-	maxThrottleTime     = 3650 * day // of a burst and a debt
+	maxThrottleTime     = 1095 * day // of a burst and a debt
 )
 
 // validate returns a [*FieldError] for a limit out of its bounds.

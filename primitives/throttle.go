@@ -69,7 +69,7 @@ type ThrottleOptions struct {
 	Timeout time.Duration
 
 	// Debt is how many permits beyond the burst [Reservation.Settle] charges: until the rate has freed them, too, no
-	// permit is free. 0 to 10 000 000. To free the burst and the debt must take at most 10 years of 365 days.
+	// permit is free. 0 to 10 000 000. To free the burst and the debt must take at most 3 years of 365 days.
 	Debt int
 
 	// RefuseLocally says that the client repeats the server's refusals without asking again: of Allow, of Reserve and of
@@ -253,14 +253,14 @@ type throttleAttempt struct {
 
 // Try implements [extend.Attempt].
 func (a *throttleAttempt) Try(ctx context.Context) (extend.Answer, error) {
-	permits, interval, burst := a.limit.args()
-	got, err := script.ThrottleTake(ctx, a.runner(),
-		[]string{a.base.Key()}, []int64{int64(a.n)}, permits, interval, burst)
+	l := a.limit
+	got, err := script.ThrottleTake(ctx, a.runner(), a.base.Key(),
+		int64(a.n), int64(l.Permits), l.Interval.Microseconds(), int64(l.Burst))
 	if err != nil {
 		return extend.Answer{}, err
 	}
 	a.granted = got.Now
-	a.decision = decided(got.Taken, got.Remaining[0], got.Retry[0], got.Reset[0])
+	a.decision = decided(got.Taken, got.Remaining, got.Retry, got.Reset)
 	return extend.Answer{Granted: got.Taken, RetryIn: a.decision.RetryAfter}, nil
 }
 

@@ -1,5 +1,5 @@
 // Package throttle declares primitives.Throttle for the suite. Its model counts what is owed by whole numbers. In virtual
-// time it knows how much of that time has freed. Elsewhere a permit is in use for a year. Waiters are a matter of
+// time it knows how much of that time has freed. Elsewhere a permit is in use for a season. Waiters are a matter of
 // hasptest/primitives: they go on by time, in an order that a declaration does not have.
 package throttle
 
@@ -52,7 +52,7 @@ type Debt struct{ At, Owed, Parts, Of int64 }
 type state = engine.State[Debt]
 
 const (
-	year   = 366 * 24 * time.Hour
+	season = 90 * 24 * time.Hour
 	noTime = 1 // of a grant whose time is not known; in microseconds
 )
 
@@ -62,7 +62,7 @@ var farAway = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 // Primitive declares the throttle.
 var Primitive engine.Subject = &engine.Primitive[Debt, In, Out]{
 	Name: "Throttle", Promises: Promises, Limit: "Throttle.Rate",
-	Some: engine.New(Debt{At: farAway, Owed: year.Microseconds()}), NoTexts: []string{"7", "1 2 3", "1 2 3 3", "1 1e5", "x"},
+	Some: engine.New(Debt{At: farAway, Owed: season.Microseconds()}), NoTexts: []string{"7", "1 2 94608000000001", "1 2 3 3", "1 2 3 3 3", "1 2 1e5", "x"},
 	Step: step, Verb: func(in In) string { return in.Op }, Asks: asks, Answers: answers, Stored: stored, Peer: peer,
 	CallerView: func(out Out) Out {
 		out.Now = 0
@@ -79,7 +79,7 @@ var Primitive engine.Subject = &engine.Primitive[Debt, In, Out]{
 var badInputs = []In{
 	{Op: Take, Limit: limit(1, time.Second, 1)}, {Op: Take, N: -1, Limit: limit(1, time.Second, 1)},
 	{Op: Take, N: 1, Limit: limit(0, time.Second, 1)}, {Op: Take, N: 1, Limit: limit(1, time.Second, -1)},
-	{Op: Take, N: 1, Limit: limit(1, time.Microsecond, 1)}, {Op: Take, N: 1, Limit: limit(1, year, 11)},
+	{Op: Take, N: 1, Limit: limit(1, time.Microsecond, 1)}, {Op: Take, N: 1, Limit: limit(1, season, 13)},
 }
 
 func limit(permits int, interval time.Duration, burst int) primitives.Limit {
@@ -96,7 +96,7 @@ var limits = []primitives.Limit{
 func draw(op string) func(engine.Params[Debt]) In {
 	return func(d engine.Params[Debt]) In {
 		ms := int(d.For.Milliseconds())
-		in := In{Op: op, Limit: limit(1, year, 1+d.Which)}
+		in := In{Op: op, Limit: limit(1, season, 1+d.Which)}
 		if !d.At.IsZero() {
 			in.Limit = limits[d.Which]
 		}
@@ -110,12 +110,9 @@ func draw(op string) func(engine.Params[Debt]) In {
 
 // peer is a caller with another limit, which has taken some permits.
 func peer(d engine.Params[Debt]) (c engine.Change[Debt], ok bool) {
-	v := Debt{At: farAway, Owed: int64(1+d.Which%4) * year.Microseconds()}
+	v := Debt{At: farAway, Owed: int64(1+d.Which%4) * season.Microseconds()}
 	if !d.At.IsZero() {
-		v = Debt{At: d.At.UnixMicro(), Owed: d.For.Microseconds(), Parts: int64(d.Which)}
-	}
-	if v.Parts > 0 {
-		v.Of = 7
+		v = Debt{At: d.At.UnixMicro(), Owed: d.For.Microseconds(), Parts: int64(d.Which), Of: 7 * min(1, int64(d.Which))}
 	}
 	c.Next, c.Life = engine.New(v), v.life()
 	return c, true
@@ -126,7 +123,7 @@ func (v Debt) life() time.Duration {
 	return time.Duration((v.Owed+999)/1000+1) * time.Millisecond
 }
 
-// step is the model: there is one right answer. Without a time a year is as good as a little less.
+// step is the model: there is one right answer. Without a time a season is as good as a little less.
 func step(s state, at time.Time, in In, out Out) (state, bool) {
 	if s.Kind == engine.Other {
 		return s, false
@@ -172,10 +169,7 @@ func after(s state, at time.Time, now int64, in In) (state, Out) {
 		debt += wanted * permit
 	}
 	if taken || in.Op == Take && v.At > now {
-		v = Debt{At: now, Owed: debt / of, Parts: debt % of}
-		if v.Parts > 0 {
-			v.Of = of
-		}
+		v = Debt{At: now, Owed: debt / of, Parts: debt % of, Of: of * min(1, debt%of)}
 		s = engine.New(v).Until(at.Add(v.life()))
 	}
 	return s, Out{
@@ -189,16 +183,16 @@ func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond 
 func stored(key string, s state) []engine.Key {
 	own := engine.Key{Name: key}
 	if s.Kind == engine.Present {
-		own.Text = fmt.Sprint(s.V.At, " ", s.V.Owed)
+		own.Text = fmt.Sprint(s.V.At/1e6, " ", s.V.At%1e6, " ", s.V.Owed)
 	}
 	if s.V.Parts > 0 {
 		own.Text += fmt.Sprint(" ", s.V.Parts, " ", s.V.Of)
 	}
 	if s.V.At == noTime {
 		own.Equal = func(text string) bool {
-			var at, owed int64
-			n, err := fmt.Sscan(text, &at, &owed)
-			return n == 2 && err == nil && aLittleLess(micros(owed), micros(s.V.Owed))
+			var seconds, rest, owed int64
+			n, err := fmt.Sscan(text, &seconds, &rest, &owed)
+			return n == 3 && err == nil && aLittleLess(micros(owed), micros(s.V.Owed))
 		}
 	}
 	return []engine.Key{own}
@@ -247,8 +241,14 @@ func answers(s *engine.Script) ([]Out, error) {
 		return []Out{{Done: n == 1}}, err
 	}
 	items := must.Get(s.Reply.Items())
-	list := func(i int) int64 { return must.Get(must.Get(items[len(items)-i].Tuple(1))[0].Int()) }
-	out := Out{Remaining: int(list(3)), Retry: micros(list(2)), Reset: micros(list(1))}
+	last := func(i int) int64 {
+		item := items[len(items)-i]
+		if s.Name == "throttle_state" {
+			item = must.Get(item.Tuple(1))[0]
+		}
+		return must.Get(item.Int())
+	}
+	out := Out{Remaining: int(last(3)), Retry: micros(last(2)), Reset: micros(last(1))}
 	out.Done = out.Retry == 0
 	if s.Name == "throttle_take" {
 		must.Not(must.Get(items[0].Bool()) != out.Done, "taken: %v, and again in %v", items[0], out.Retry)

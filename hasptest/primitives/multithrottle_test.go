@@ -73,7 +73,7 @@ func TestMultiThrottleRefusesForAll(t *testing.T) {
 		require.Equal(t, 142_858*time.Microsecond, d.Each[1].RetryAfter)
 		require.True(t, d.Each[2].Allowed)
 		require.Equal(t, before, x.states(t))
-		require.Equal(t, 2, x.called("throttle_take"))
+		require.Equal(t, 2, x.called("throttle_take_all"))
 	})
 }
 
@@ -187,7 +187,7 @@ func TestMultiThrottleInSteps(t *testing.T) {
 		require.Same(t, x.each[2], d.Throttle)
 		require.Equal(t, 5, d.Each[0].Remaining)
 		require.Equal(t, []string{"0"}, x.do("EXISTS", "user"))
-		require.Equal(t, []int{4, 2}, []int{x.called("throttle_take"), x.called("throttle_return")})
+		require.Equal(t, []int{3, 2}, []int{x.called("throttle_take_all"), x.called("throttle_return")})
 
 		x.set(func() { x.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })
 		_, err = x.each[0].Allow(t.Context(), 1)
@@ -226,10 +226,10 @@ func TestMultiThrottleWithoutAnAnswer(t *testing.T) {
 			takes := 0
 			x.set(func() {
 				x.fault = func(script string) fault {
-					if script == "throttle_take" {
+					if script == "throttle_take_all" {
 						takes++
 					}
-					if script == "throttle_take" && takes == 2 {
+					if script == "throttle_take_all" && takes == 2 {
 						return failure
 					}
 					return fault{}
@@ -268,7 +268,7 @@ func TestMultiThrottleWaitersGoOnInOrder(t *testing.T) {
 			third := time.Duration(i) * time.Second / 3
 			require.InDelta(t, max(third, time.Duration(i+1)*250*time.Millisecond), time.Since(begin), float64(2*time.Microsecond), "waiter %d", i)
 		}
-		require.Equal(t, 4+1+30, x.called("throttle_take"))
+		require.Equal(t, 4+1+30, x.called("throttle_take_all"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		require.EqualError(t, all.Wait(ctx), `acquire multi throttle "user, tenant, all": too few permits: context deadline exceeded`)
@@ -296,7 +296,7 @@ func TestMultiThrottleErrors(t *testing.T) {
 			require.ErrorAs(t, err, new(*primitives.FieldError))
 		}
 		require.ErrorIs(t, x.all(6, 1, 1).Wait(t.Context()), primitives.ErrAboveRate)
-		require.Zero(t, x.called("throttle_take"))
+		require.Zero(t, x.called("throttle_take_all"))
 		x.do("SET", "tenant", "text")
 		_, err := x.all(1, 1, 1).Allow(t.Context())
 		require.ErrorIs(t, err, primitives.ErrConflict)

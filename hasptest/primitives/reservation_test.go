@@ -74,7 +74,7 @@ func TestReservationGoesIntoDebt(t *testing.T) {
 		x.allows(t, 1)
 		require.Equal(t, time.Second, x.refuses(t, 1).RetryAfter)
 		for debt, limit := range map[int]primitives.Limit{
-			-1: x.limit, 10_000_001: x.limit, 1: {Permits: 1, Interval: 365 * 24 * time.Hour, Burst: 10},
+			-1: x.limit, 10_000_001: x.limit, 1: {Permits: 1, Interval: 365 * 24 * time.Hour, Burst: 3},
 		} {
 			_, err := x.client.NewThrottle("x", limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse, Debt: debt}).Allow(t.Context(), 1)
 			var invalid *primitives.FieldError

@@ -242,8 +242,9 @@ func (r *reading) rateLimiter(main value, rate Rate) Object {
 	return o
 }
 
-// throttled is the text of a throttle: the last grant, and what was owed then, in microseconds.
-var throttled = regexp.MustCompile(`^(\d{1,18}) (\d{1,18})(?: \d+ \d+)?$`)
+// throttled is the text of a throttle: the last grant, in seconds and microseconds, and what was owed then, in
+// microseconds.
+var throttled = regexp.MustCompile(`^(\d{1,11}) (\d{1,6}) (\d{1,14})(?: \d+ \d+)?$`)
 
 // text returns the object of a text. A number alone says little about its kind.
 func (r *reading) text(main value) Object {
@@ -256,7 +257,7 @@ func (r *reading) text(main value) Object {
 		return r.permits(main, leases, *count)
 	case state != nil:
 		o := r.object(Throttle, main)
-		o.OwedUntil = ref(time.UnixMicro(*number(state[1]) + *number(state[2])))
+		o.OwedUntil = ref(time.Unix(*number(state[1]), 0).Add(time.Duration(*number(state[2])+*number(state[3])) * time.Microsecond))
 		return o
 	case parts.is() && count != nil:
 		return withValue(r.object(CountDownLatch, main, parts), main)

@@ -250,18 +250,6 @@ func (l *linker) fits(f *function) bool {
 	return true
 }
 
-// single reports whether f has one statement, which is a condition or a call without a result, or only a result.
-func (f *function) single() bool {
-	if len(f.Body.Stmts) != 1 {
-		return false
-	}
-	switch f.Body.Stmts[0].(type) {
-	case *parse.IfStmt, *parse.CallStmt:
-		return len(f.returns) == 0
-	}
-	return f.result() != nil
-}
-
 // result returns the expression of a function that only returns one value, or nil.
 func (f *function) result() parse.Expr {
 	r, ok := f.Body.Stmts[0].(*parse.ReturnStmt)

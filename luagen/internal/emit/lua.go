@@ -81,14 +81,21 @@ func bindings(s *parse.Script, l *linker) map[int]string {
 	bound := map[int]string{}
 	index := freeName(s.Header.Bindings)
 	for i, b := range s.Header.Keys() {
-		if b.Type.List {
+		switch {
+		case b.Type.List && i == 0:
+			bound[b.Pos.Line] = bindAll(b.Name, "KEYS")
+		case b.Type.List:
 			bound[b.Pos.Line] = bindList(b.Name, index, "KEYS", sum("", i), sum("#KEYS", -i))
-			continue
+		default:
+			bound[b.Pos.Line] = fmt.Sprintf("local %s = KEYS[%d]", b.Name, i+1)
 		}
-		bound[b.Pos.Line] = fmt.Sprintf("local %s = KEYS[%d]", b.Name, i+1)
 	}
 	args := s.Header.Args()
 	for i, b := range args {
+		if b.Type.List && len(args) == 1 && b.Type.Name != "bool" {
+			bound[b.Pos.Line] = bindAll(b.Name, "ARGV")
+			break
+		}
 		if b.Type.List {
 			bindLists(bound, index, args[:i], args[i:])
 			break
@@ -184,6 +191,9 @@ func perKeys(b *parse.Binding, lists []*parse.Binding) bool {
 	}
 	return b.Per != ""
 }
+
+// bindAll binds a list that is all of KEYS, or of ARGV.
+func bindAll(name, from string) string { return fmt.Sprintf("local %s = %s", name, from) }
 
 // bindList copies length elements behind offset. It is a loop because unpack fails from 8000 on.
 func bindList(name, index, from, offset, length string) string {

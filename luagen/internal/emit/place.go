@@ -30,7 +30,7 @@ func (l *linker) made() map[int][]string {
 func (l *linker) replace(f *function) {
 	fits := l.fits(f) && !slices.ContainsFunc(f.sites, func(s site) bool { return s.in == f })
 	taken := func(s site) bool { return fits && l.takes(s, f) }
-	few := len(f.sites) == 1 || f.end-f.from <= maxSmall && f.single()
+	few := len(f.sites) == 1 || f.end-f.from <= maxSmall
 	f.inPlace = few && !slices.ContainsFunc(f.sites, func(s site) bool { return !taken(s) })
 	for _, s := range f.sites {
 		s.unit.replaced[s.at] = f.inPlace || s.in == nil && taken(s)

@@ -14,8 +14,8 @@ import (
 
 var adderAskScript = backend.Script{
 	Name: "adder_ask", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "222f1f9221e6e9c850df181072ea566f2b54b1cc",
-	Source: "\n\n\n" + `local answers = {} for i = 1, #KEYS do answers[i] = KEYS[i] end
+	SHA1: "9f2bfa737b9089693e47822a0a1f5d8134507081",
+	Source: "\n\n\n" + `local answers = KEYS
 local request = ARGV[1]
 local ttl = ARGV[2]
 local publish = ARGV[3]

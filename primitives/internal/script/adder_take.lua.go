@@ -13,8 +13,8 @@ import (
 
 var adderTakeScript = backend.Script{
 	Name: "adder_take", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "faa31f2d643df92b4b080adac557624c02d05db4",
-	Source: "\n\n\n" + `local answers = {} for i = 1, #KEYS do answers[i] = KEYS[i] end
+	SHA1: "506b5c5e4da9376945b4d5ea4bff0c3a6a81675a",
+	Source: "\n\n\n" + `local answers = KEYS
 local asked = ARGV[1]
 
 

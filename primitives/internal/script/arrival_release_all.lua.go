@@ -13,8 +13,8 @@ import (
 
 var arrivalReleaseAllScript = backend.Script{
 	Name: "arrival_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "7921ed12e509cbc19270556fb4d40b2c25fdccc1",
-	Source: "\n\n\n" + `local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
+	SHA1: "aa99d64e5e22d81b4427b268613d3c1cd74b9094",
+	Source: "\n\n\n" + `local objects = KEYS
 local limit = ARGV[1]
 local publish = ARGV[2]
 local owners = {} for i = 1, (#ARGV - 2) / 2 do owners[i] = ARGV[2 + i] end

@@ -1,9 +1,9 @@
---- Grants the semaphore to owner as counting_acquire does, and takes permits of throttles as throttle_take does, or does
---- neither. If owner holds the semaphore already, a call is a repeat: it renews the hold, and takes no permits.
+--- Grants the semaphore to owner as counting_acquire does, and takes permits of throttles as throttle_take_all does, or
+--- does neither. If owner holds the semaphore already, a call is a repeat: it renews the hold, and takes no permits.
 --- Nothing is written if the user lacks a permission that this or the release needs.
 ---
 ---@key semaphore zset      holder -> when its hold ends, in milliseconds
----@key throttles string...  at owed [parts of]
+---@key throttles string...  seconds micros owed [parts of]
 ---@arg owner string
 ---@arg limit int(1..2147483647)
 ---@arg lease milliseconds
@@ -22,7 +22,7 @@
 ---@error OTHERKIND a key holds a text that is no throttle
 ---@include counting.lua
 ---@include throttle_takes.lua
-local now = micros()
+local now, text = moment()
 local at = math.floor(now / 1000)
 local ends = redis.call('zscore', semaphore, owner)
 local again = ends and tonumber(ends) >= at
@@ -42,7 +42,7 @@ elseif room <= 0 then
   wait = room_in(semaphore, at, held - limit)
 end
 local until_last = granted and last(semaphore, at + lease)
-local remaining, reset = settled(throttles, takes, permits, intervals, bursts, now, states, granted and not again)
+local remaining, reset = settled(throttles, takes, permits, intervals, text, states, granted and not again)
 if granted then
   enter(semaphore, at, owner, at + lease, until_last)
   room = room - 1

@@ -14,7 +14,7 @@ import (
 
 var countingAdmitScript = backend.Script{
 	Name: "counting_admit", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "450d3e661c3467d62c92436d46d19062be7e836e",
+	SHA1: "3adb5240febe1ff9907b0cc60cd63215419828a0",
 	Source: "\n\n\n\n" + `local semaphore = KEYS[1]
 local throttles = {} for i = 1, #KEYS - 1 do throttles[i] = KEYS[1 + i] end
 local owner = ARGV[1]
@@ -34,8 +34,8 @@ local bursts = {} for i = 1, #throttles do bursts[i] = ARGV[5 + #takes + #permit
 
 
 
-local function price(permits, interval, n) local parts = interval % permits * n return math.floor(interval / permits) * n + math.floor(parts / permits), parts % permits end local function added(permits, interval, time, parts, n) local more, rest = price(permits, interval, n) if parts + rest >= permits then return time + more + 1, parts + rest - permits end return time + more, parts + rest end local function over(time, parts, most, rest) return math.max(0, time - most + (parts > rest and 1 or 0)) end local function free(permits, interval, burst, time, parts, most, rest) local left = (most - time + (rest - parts) / permits) / interval * permits local n = math.min(burst, math.floor(left + 0.0000001)) if n > 0 then local more, with = added(permits, interval, time, parts, n) if over(more, with, most, rest) > 0 then n = n - 1 end end return math.max(0, n) end local function asked(throttles, takes, permits, intervals, bursts, now) local states, retry, longest = {}, {}, 0 for i, throttle in ipairs(throttles) do local of, interval, wanted = tonumber(permits[i]), tonumber(intervals[i]), tonumber(takes[i]) local time, parts, back, strange repeat local text = redis.call('get', throttle) if not text then time, parts, back, strange = 0, 0, false, nil break end local at, owed, rest, of_ = string.match(text, '^(%d+) (%d+) ?(%d*) ?(%d*)$') local time_, parts_, passed = tonumber(owed), tonumber(rest) or 0, now - (tonumber(at) or 0) if not time_ or time_ > 315360000000000 or parts_ > 0 and parts_ >= (tonumber(of_) or 0) then time, parts, back, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end if parts_ > 0 and tonumber(of_) ~= of then time_, parts_ = time_ + 1, 0 end if passed > time_ then time, parts, back, strange = 0, 0, false, nil break end time, parts, back, strange = time_ - math.max(0, passed), parts_, passed < 0, nil break until true if strange then return nil, nil, nil, strange end local most, rest = price(of, interval, tonumber(bursts[i])) local after, with = added(of, interval, time, parts, wanted) retry[i] = wanted > 0 and over(after, with, most, rest) or 0 longest = math.max(longest, retry[i]) states[i] = {time, parts, back, most, rest, after, with} end return states, retry, longest, nil end
-local now do local time = redis.call('time') now = time[1] * 1000000 + time[2] end
+local function free(permits, interval, time, parts, most, rest) local guess = (most - time + (rest - parts) / permits) / interval * permits + 0.0000001 local n = guess - guess % 1 if n <= 0 then return 0 elseif guess - n < 0.0000002 then local after, with repeat local more, rest do local rest_ = interval % permits local parts = rest_ * n % permits more, rest = (interval - rest_) / permits * n + (rest_ * n - parts) / permits, parts end if parts + rest >= permits then after, with = time + more + 1, parts + rest - permits break end after, with = time + more, parts + rest break until true return (after - most + (with > rest and 1 or 0)) > 0 and n - 1 or n end return n end local function asked(throttles, takes, permits, intervals, bursts, now) local states, retry, longest = {}, {}, 0 for i, throttle in ipairs(throttles) do local of, interval, wanted = tonumber(permits[i]), tonumber(intervals[i]), tonumber(takes[i]) local time, parts, back, strange repeat local permits = permits[i] local text = redis.call('get', throttle) if not text then time, parts, back, strange = 0, 0, false, nil break end local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$') if not owed or owed + 0 > 94608000000000 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then time, parts, back, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end local time_, parts_, passed = owed + 0, 0, now - (seconds * 1000000 + micros) if of == permits then parts_ = rest + 0 elseif of ~= '' then time_ = time_ + 1 end if passed > time_ then time, parts, back, strange = 0, 0, false, nil break elseif passed < 0 then time, parts, back, strange = time_, parts_, true, nil break end time, parts, back, strange = time_ - passed, parts_, false, nil break until true if strange then return nil, nil, nil, strange end local most, rest do local n = tonumber(bursts[i]) local rest_ = interval % of local parts = rest_ * n % of most, rest = (interval - rest_) / of * n + (rest_ * n - parts) / of, parts end local after, with repeat local more, rest do local rest_ = interval % of local parts = rest_ * wanted % of more, rest = (interval - rest_) / of * wanted + (rest_ * wanted - parts) / of, parts end if parts + rest >= of then after, with = time + more + 1, parts + rest - of break end after, with = time + more, parts + rest break until true retry[i] = wanted > 0 and math.max(0, (after - most + (with > rest and 1 or 0))) or 0 longest = math.max(longest, retry[i]) states[i] = {time, parts, back, most, rest, after, with} end return states, retry, longest, nil end
+local now, text do local time = redis.call('time') now, text = time[1] * 1000000 + time[2], time[1] .. ' ' .. time[2] end
 local at = math.floor(now / 1000)
 local ends = redis.call('zscore', semaphore, owner)
 local again = ends and tonumber(ends) >= at
@@ -55,7 +55,7 @@ elseif room <= 0 then
   do local over = held - limit wait = redis.call('zrangebyscore', semaphore, at, '+inf', 'withscores', 'limit', over, 1)[2] - at end
 end
 local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local until_last = granted and last(semaphore, at + lease)
-local remaining, reset do local taken = granted and not again for i, throttle in ipairs(throttles) do if i > 1 then if not redis.acl_check_cmd('set', throttle) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. throttle}) end end end local remaining_, reset_ = {}, {} for i, throttle in ipairs(throttles) do local of, interval = tonumber(permits[i]), tonumber(intervals[i]) local time, parts, back, most, rest, after, with = unpack(states[i]) if taken then time, parts = after, with end if taken and takes[i] ~= '0' or back then do local time, parts = time, parts local text = string.format('%.0f %.0f', now, time) if parts > 0 then text = text .. string.format(' %.0f %.0f', parts, of) end redis.call('set', throttle, text, 'px', string.format('%.0f', math.ceil(time / 1000) + 1)) end end remaining_[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest) reset_[i] = time + (parts > 0 and 1 or 0) end remaining, reset = remaining_, reset_ end
+local remaining, reset do local taken = granted and not again for i, throttle in ipairs(throttles) do if i > 1 then if not redis.acl_check_cmd('set', throttle) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. throttle}) end end end local remaining_, reset_ = {}, {} for i, throttle in ipairs(throttles) do local of, interval = tonumber(permits[i]), tonumber(intervals[i]) local time, parts, back, most, rest, after, with = unpack(states[i]) if taken then time, parts = after, with end if taken and takes[i] ~= '0' or back then do local time, parts, permits = time, parts, permits[i] local text_ = text .. ' ' .. time if parts > 0 then text_ = text_ .. ' ' .. parts .. ' ' .. permits end redis.call('set', throttle, text_, 'px', math.ceil(time / 1000) + 1) end end remaining_[i] = free(of, interval, time, parts, most, rest) reset_[i] = time + (parts > 0 and 1 or 0) end remaining, reset = remaining_, reset_ end
 if granted then
   do local score = at + lease redis.call('zremrangebyscore', semaphore, 1, at - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
   room = room - 1
@@ -67,7 +67,7 @@ return {granted and now, wait, math.max(0, room), remaining, retry, reset}
 // CountingAdmitParams holds the keys and arguments of [CountingAdmit].
 type CountingAdmitParams struct {
 	Semaphore string   // zset key; holder -> when its hold ends, in milliseconds
-	Throttles []string // string keys; at owed [parts of]
+	Throttles []string // string keys; seconds micros owed [parts of]
 	Owner     string
 	Limit     int64         // int(1..2147483647)
 	Lease     time.Duration // milliseconds
@@ -95,7 +95,7 @@ type CountingAdmitResult struct {
 }
 
 // CountingAdmit grants the semaphore to owner as counting_acquire does, and takes permits of
-// throttles as throttle_take does, or does neither. If owner holds the semaphore already, a
+// throttles as throttle_take_all does, or does neither. If owner holds the semaphore already, a
 // call is a repeat: it renews the hold, and takes no permits. Nothing is written if the user
 // lacks a permission that this or the release needs.
 //

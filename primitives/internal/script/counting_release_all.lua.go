@@ -13,8 +13,8 @@ import (
 
 var countingReleaseAllScript = backend.Script{
 	Name: "counting_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "751f8777f2c719536791e926d443f05f6356d649",
-	Source: "\n\n\n" + `local semaphores = {} for i = 1, #KEYS do semaphores[i] = KEYS[i] end
+	SHA1: "0beadaa8c8dc2810227c477647af490e246ea618",
+	Source: "\n\n\n" + `local semaphores = KEYS
 local publish = ARGV[1]
 local owners = {} for i = 1, #semaphores do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #semaphores do channels[i] = ARGV[1 + #owners + i] end

@@ -14,8 +14,8 @@ import (
 
 var countingRenewScript = backend.Script{
 	Name: "counting_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "c34d399fcd908420bddffbf721dc7f91703ce513",
-	Source: "\n\n\n" + `local semaphores = {} for i = 1, #KEYS do semaphores[i] = KEYS[i] end
+	SHA1: "311931be32cc066db750c282ffc13b4820ee11c1",
+	Source: "\n\n\n" + `local semaphores = KEYS
 local lease = ARGV[1]
 local owners = {} for i = 1, #semaphores do owners[i] = ARGV[1 + i] end
 

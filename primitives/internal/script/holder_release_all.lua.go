@@ -13,8 +13,8 @@ import (
 
 var holderReleaseAllScript = backend.Script{
 	Name: "holder_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "7b6eca0e33113ce8e89a0f57e166233b13fa367e",
-	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
+	SHA1: "d1d3cdabb0c2e3fd8dafd5d00984ecb8d4e765d2",
+	Source: "\n\n\n" + `local keys = KEYS
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end

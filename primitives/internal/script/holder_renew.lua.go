@@ -14,8 +14,8 @@ import (
 
 var holderRenewScript = backend.Script{
 	Name: "holder_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "cd69bac01bc5e81a72f0ce73f28a55d946c84930",
-	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
+	SHA1: "24643101490983fd47edf8e4eaba0a61e3f930be",
+	Source: "\n\n\n" + `local keys = KEYS
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 

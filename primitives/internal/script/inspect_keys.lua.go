@@ -13,8 +13,8 @@ import (
 
 var inspectKeysScript = backend.Script{
 	Name: "inspect_keys", Keys: -1, Retry: backend.RetryReadOnly,
-	SHA1: "2e61c16073ecd4bdac68d4e07432d50ef56dcceb",
-	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
+	SHA1: "e0e2391b5d04eb11e3eb9fb4a1162c1fff307db0",
+	Source: "\n\n\n" + `local keys = KEYS
 local most = ARGV[1]
 
 

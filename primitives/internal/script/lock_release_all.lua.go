@@ -13,8 +13,8 @@ import (
 
 var lockReleaseAllScript = backend.Script{
 	Name: "lock_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "873ec8b57554a610df46d0e47dc1b7ca6ec83732",
-	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+	SHA1: "e2fe9e08a135c5b01d97872950098846fd00f0df",
+	Source: "\n\n\n" + `local locks = KEYS
 local publish = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #locks do channels[i] = ARGV[1 + #owners + i] end

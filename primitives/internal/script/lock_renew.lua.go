@@ -14,8 +14,8 @@ import (
 
 var lockRenewScript = backend.Script{
 	Name: "lock_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "92d96be005a61cfdfb5403ac55956f197e6158ad",
-	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+	SHA1: "0e28499eb6f11af52cff2020a97ec89a440e5844",
+	Source: "\n\n\n" + `local locks = KEYS
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 

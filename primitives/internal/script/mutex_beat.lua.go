@@ -14,7 +14,7 @@ import (
 
 var mutexBeatScript = backend.Script{
 	Name: "mutex_beat", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "14d915887ec407ac0503997b8e63007a5ece5b11",
+	SHA1: "9f53214825e4a6ee9da3268abd01cd835093a175",
 	Source: "\n\n\n" + `local holder = KEYS[1]
 local token = KEYS[2]
 local queue = KEYS[3]
@@ -60,7 +60,7 @@ if not held then
   local function tell(group, message)
     redis.call(publish, granted .. ':' .. group, message)
   end
-  local function ask(holder, queue, signs, first, may_tell) if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user may not ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end repeat local time = redis.call('time') local first, dead, more = survey(queue, signs, (time[1] * 1000 + math.floor(time[2] / 1000))) if first or #dead > 0 then ask(holder, queue, signs, first, may_tell) end if first then held, grant = first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false break end drop(queue, signs, dead) redis.call('del', holder) held, grant = nil, nil, more break until true
+  repeat local time = redis.call('time') local first, dead, more = survey(queue, signs, (time[1] * 1000 + math.floor(time[2] / 1000))) if first or #dead > 0 then if not redis.acl_check_cmd('set', holder) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. holder}) end if not redis.acl_check_cmd('del', holder) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. holder}) end if not redis.acl_check_cmd('zremrangebyrank', queue) then error({err = 'NOPERM the user may not ' .. 'zremrangebyrank' .. ' ' .. queue}) end if not redis.acl_check_cmd('hdel', signs) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. signs}) end if first then may_tell(string.match(first.owner, '^(.*):')) end end if first then held, grant = first.owner, pass_to(first, dead, holder, token, queue, signs, tokenttl, time, tell), false break end drop(queue, signs, dead) redis.call('del', holder) held, grant = nil, nil, more break until true
 end
 local rank, mine = -1, false
 for i, waiter in ipairs(waiters) do

@@ -14,8 +14,8 @@ import (
 
 var mutexReleaseAllScript = backend.Script{
 	Name: "mutex_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "21ecab9ca32ff17e7f42b57b13bb8da4d5404b42",
-	Source: "\n\n\n" + `local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
+	SHA1: "e0cf8e6604dbc6191cfcd8f32a579cc045eac030",
+	Source: "\n\n\n" + `local objects = KEYS
 local tokenttl = ARGV[1] if tokenttl == '' then tokenttl = nil end
 local publish = ARGV[2]
 local owners = {} for i = 1, (#ARGV - 2) / 2 do owners[i] = ARGV[2 + i] end

@@ -14,8 +14,8 @@ import (
 
 var mutexRenewScript = backend.Script{
 	Name: "mutex_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "c58c3b0048d002aab12c53be3d4462beba75d018",
-	Source: "\n\n\n" + `local holders = {} for i = 1, #KEYS do holders[i] = KEYS[i] end
+	SHA1: "6152e8719e6dda36f7d99c6b20c9df43b2212f1f",
+	Source: "\n\n\n" + `local holders = KEYS
 local lease = ARGV[1]
 local owners = {} for i = 1, #holders do owners[i] = ARGV[1 + i] end
 

@@ -13,8 +13,8 @@ import (
 
 var permitReleaseAllScript = backend.Script{
 	Name: "permit_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "960ddea7770b18b01f20e7ecec949aea4887f221",
-	Source: "\n\n\n" + `local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
+	SHA1: "1e5fafe5579719ee6b085ee5a8719f9b8b210a13",
+	Source: "\n\n\n" + `local objects = KEYS
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end

@@ -14,8 +14,8 @@ import (
 
 var permitRenewScript = backend.Script{
 	Name: "permit_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "77af0a51d239091b7062fd6b1091741f335813cf",
-	Source: "\n\n\n" + `local objects = {} for i = 1, #KEYS do objects[i] = KEYS[i] end
+	SHA1: "b4061a248b6908a9b06830487cf832ac7d7bcfe4",
+	Source: "\n\n\n" + `local objects = KEYS
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 

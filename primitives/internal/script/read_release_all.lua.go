@@ -13,8 +13,8 @@ import (
 
 var readReleaseAllScript = backend.Script{
 	Name: "read_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "1e6de5c6a55bb4c6cd43d44617df517f21b97677",
-	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
+	SHA1: "04c9c0f091a31f40cbe7f42ab189e9dba31b6a88",
+	Source: "\n\n\n" + `local keys = KEYS
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end

@@ -14,8 +14,8 @@ import (
 
 var readRenewScript = backend.Script{
 	Name: "read_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "27cec69f82912b3e96220d2b5b69f55ba3e7d181",
-	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
+	SHA1: "7243f91709997371c340e76f34bb5c85c64178e2",
+	Source: "\n\n\n" + `local keys = KEYS
 local lease = ARGV[1]
 local owners = {} for i = 1, #ARGV - 1 do owners[i] = ARGV[1 + i] end
 

@@ -13,9 +13,9 @@ import (
 
 var rightsMissingScript = backend.Script{
 	Name: "rights_missing", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "c755ab691d4afae870582dad2b1c4fc6b3805102",
+	SHA1: "fa5fc5de51835238ac3433c6ad4dfff5bf29c973",
 	Source: "\n\n" + `local object = KEYS[1]
-local permissions = {} for i = 1, #ARGV do permissions[i] = ARGV[i] end
+local permissions = ARGV
 
 
 

@@ -13,9 +13,9 @@ import (
 
 var spinReleaseAllScript = backend.Script{
 	Name: "spin_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "ebf30eed08fdad424e69d591d2bf23047c987078",
-	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
-local owners = {} for i = 1, #locks do owners[i] = ARGV[i] end
+	SHA1: "9b71ba3c79de8003686ed70fd90d4ceaaf0a0dd8",
+	Source: "\n\n\n" + `local locks = KEYS
+local owners = ARGV
 
 
 local status = {}

@@ -12,7 +12,7 @@ import (
 
 var throttleChargeScript = backend.Script{
 	Name: "throttle_charge", Keys: 1, Retry: backend.RetryNever, FailFast: true,
-	SHA1: "10489fc337583ccf6f7c4b5220dd913a23b480eb",
+	SHA1: "0a41cf4a4b4885d86c3260d75d8179dc6919aafd",
 	Source: "\n\n" + `local throttle = KEYS[1]
 local used = ARGV[1]
 local permits = ARGV[2]
@@ -23,20 +23,21 @@ local bound = ARGV[4]
 
 
 
-local function micros() local time = redis.call('time') return time[1] * 1000000 + time[2] end local now, of, each = micros(), tonumber(permits), tonumber(interval)
-local time, parts, _, strange repeat local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local at, owed, rest, of_ = string.match(text, '^(%d+) (%d+) ?(%d*) ?(%d*)$') local time_, parts_, passed = tonumber(owed), tonumber(rest) or 0, now - (tonumber(at) or 0) if not time_ or time_ > 315360000000000 or parts_ > 0 and parts_ >= (tonumber(of_) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end if parts_ > 0 and tonumber(of_) ~= of then time_, parts_ = time_ + 1, 0 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break end time, parts, _, strange = time_ - math.max(0, passed), parts_, passed < 0, nil break until true
+local now, at do local time = redis.call('time') now, at = time[1] * 1000000 + time[2], time[1] .. ' ' .. time[2] end
+local of, each = permits + 0, interval + 0
+local time, parts, _, strange repeat local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$') if not owed or owed + 0 > 94608000000000 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end local time_, parts_, passed = owed + 0, 0, now - (seconds * 1000000 + micros) if of == permits then parts_ = rest + 0 elseif of ~= '' then time_ = time_ + 1 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break elseif passed < 0 then time, parts, _, strange = time_, parts_, true, nil break end time, parts, _, strange = time_ - passed, parts_, false, nil break until true
 if strange then
   return strange
 end
-local most, rest do local n = tonumber(bound) local parts = each % of * n most, rest = math.floor(each / of) * n + math.floor(parts / of), parts % of end
-local function price(permits, interval, n) local parts = interval % permits * n return math.floor(interval / permits) * n + math.floor(parts / permits), parts % permits end local after, with repeat local n = tonumber(used) local more, rest = price(of, each, n) if parts + rest >= of then after, with = time + more + 1, parts + rest - of break end after, with = time + more, parts + rest break until true
-local function over(time, parts, most, rest) return math.max(0, time - most + (parts > rest and 1 or 0)) end if over(after, with, most, rest) > 0 then
+local most, rest do local n = bound + 0 local rest_ = each % of local parts = rest_ * n % of most, rest = (each - rest_) / of * n + (rest_ * n - parts) / of, parts end
+local after, with repeat local n = used + 0 local more, rest do local rest_ = each % of local parts = rest_ * n % of more, rest = (each - rest_) / of * n + (rest_ * n - parts) / of, parts end if parts + rest >= of then after, with = time + more + 1, parts + rest - of break end after, with = time + more, parts + rest break until true
+local function over(time, parts, most, rest) return time - most + (parts > rest and 1 or 0) end if over(after, with, most, rest) > 0 then
   after, with = most, rest
-  if over(time, parts, most, rest) > 0 then
+  if (time - most + (parts > rest and 1 or 0)) > 0 then
     after, with = time, parts
   end
 end
-do local time, parts = after, with local text = string.format('%.0f %.0f', now, time) if parts > 0 then text = text .. string.format(' %.0f %.0f', parts, of) end redis.call('set', throttle, text, 'px', string.format('%.0f', math.ceil(time / 1000) + 1)) end
+do local time, parts = after, with local text = at .. ' ' .. time if parts > 0 then text = text .. ' ' .. parts .. ' ' .. permits end redis.call('set', throttle, text, 'px', math.ceil(time / 1000) + 1) end
 return after + (with > 0 and 1 or 0)
 `,
 }
@@ -44,7 +45,7 @@ return after + (with > 0 and 1 or 0)
 // ThrottleCharge takes permits that were used before they were granted: of those that are free,
 // and further ones up to a bound.
 //
-//   - throttle: string key; at owed [parts of]
+//   - throttle: string key; seconds micros owed [parts of]
 //   - used: int(1..10000000)
 //   - permits: int(1..10000000); in an interval
 //   - interval: int(1000..31622400000000); microseconds

@@ -1,7 +1,7 @@
 --- Gives back permits that were taken at one time, but for those that the rate has freed since. So the outcome is never
 --- laxer than if they had not been taken. If the server's clock was set back since, it gives back nothing.
 ---
----@key throttles string...        at owed [parts of]
+---@key throttles string...        seconds micros owed [parts of]
 ---@arg granted int(0..9007199254740991)   the server's time of the grant, in microseconds
 ---@arg returns int(0..10000000)... per throttles
 ---@arg permits int(1..10000000)... per throttles          in an interval
@@ -14,11 +14,11 @@
 ---@include throttle.lua
 ---@include throttle_store.lua
 ---@include rights.lua
-local now = micros()
+local now, at = moment()
 local states, remaining, reset = {}, {}, {}
 for i, throttle in ipairs(throttles) do
   local of, interval = tonumber(permits[i]), tonumber(intervals[i])
-  local time, parts, _, strange = debt_of(throttle, of, now)
+  local time, parts, _, strange = debt_of(throttle, permits[i], now)
   if strange then
     return strange
   end
@@ -46,12 +46,12 @@ for i, throttle in ipairs(throttles) do
   local of, interval = tonumber(permits[i]), tonumber(intervals[i])
   local time, parts, given = unpack(states[i])
   if given and time + parts > 0 then
-    store(throttle, now, time, parts, of)
+    store(throttle, at, time, parts, permits[i])
   elseif given then
     redis.call('del', throttle)
   end
   local most, rest = price(of, interval, tonumber(bursts[i]))
-  remaining[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest)
+  remaining[i] = free(of, interval, time, parts, most, rest)
   reset[i] = time + (parts > 0 and 1 or 0)
 end
 return {remaining, reset}

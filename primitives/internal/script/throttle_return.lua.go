@@ -13,8 +13,8 @@ import (
 
 var throttleReturnScript = backend.Script{
 	Name: "throttle_return", Keys: -1, Retry: backend.RetryNever, FailFast: true,
-	SHA1: "7ac1f4b38381dec201e0e7a2fa959c3ef250093b",
-	Source: "\n\n\n" + `local throttles = {} for i = 1, #KEYS do throttles[i] = KEYS[i] end
+	SHA1: "729a7461de30a0ed1dfe4e25ddab77d153e98855",
+	Source: "\n\n\n" + `local throttles = KEYS
 local granted = ARGV[1]
 local returns = {} for i = 1, #throttles do returns[i] = ARGV[1 + i] end
 local permits = {} for i = 1, #throttles do permits[i] = ARGV[1 + #returns + i] end
@@ -27,15 +27,15 @@ local bursts = {} for i = 1, #throttles do bursts[i] = ARGV[1 + #returns + #perm
 
 
 
-local now do local time = redis.call('time') now = time[1] * 1000000 + time[2] end
+local now, at do local time = redis.call('time') now, at = time[1] * 1000000 + time[2], time[1] .. ' ' .. time[2] end
 local states, remaining, reset = {}, {}, {}
 for i, throttle in ipairs(throttles) do
   local of, interval = tonumber(permits[i]), tonumber(intervals[i])
-  local time, parts, _, strange repeat local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local at, owed, rest, of_ = string.match(text, '^(%d+) (%d+) ?(%d*) ?(%d*)$') local time_, parts_, passed = tonumber(owed), tonumber(rest) or 0, now - (tonumber(at) or 0) if not time_ or time_ > 315360000000000 or parts_ > 0 and parts_ >= (tonumber(of_) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end if parts_ > 0 and tonumber(of_) ~= of then time_, parts_ = time_ + 1, 0 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break end time, parts, _, strange = time_ - math.max(0, passed), parts_, passed < 0, nil break until true
+  local time, parts, _, strange repeat local permits = permits[i] local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$') if not owed or owed + 0 > 94608000000000 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end local time_, parts_, passed = owed + 0, 0, now - (seconds * 1000000 + micros) if of == permits then parts_ = rest + 0 elseif of ~= '' then time_ = time_ + 1 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break elseif passed < 0 then time, parts, _, strange = time_, parts_, true, nil break end time, parts, _, strange = time_ - passed, parts_, false, nil break until true
   if strange then
     return strange
   end
-  local less, rest do local n = tonumber(returns[i]) local parts = interval % of * n less, rest = math.floor(interval / of) * n + math.floor(parts / of), parts % of end
+  local less, rest do local n = tonumber(returns[i]) local rest_ = interval % of local parts = rest_ * n % of less, rest = (interval - rest_) / of * n + (rest_ * n - parts) / of, parts end
   less = less - (now - granted)
   local given = now >= tonumber(granted) and less >= 0
   if given then
@@ -55,16 +55,16 @@ for i, throttle in ipairs(throttles) do
     if not redis.acl_check_cmd('set', throttle) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. throttle}) end
   end
 end
-local function price(permits, interval, n) local parts = interval % permits * n return math.floor(interval / permits) * n + math.floor(parts / permits), parts % permits end local function over(time, parts, most, rest) return math.max(0, time - most + (parts > rest and 1 or 0)) end local function free(permits, interval, burst, time, parts, most, rest) local left = (most - time + (rest - parts) / permits) / interval * permits local n = math.min(burst, math.floor(left + 0.0000001)) if n > 0 then local more, with repeat local n = n local more_, rest = price(permits, interval, n) if parts + rest >= permits then more, with = time + more_ + 1, parts + rest - permits break end more, with = time + more_, parts + rest break until true if over(more, with, most, rest) > 0 then n = n - 1 end end return math.max(0, n) end for i, throttle in ipairs(throttles) do
+local function free(permits, interval, time, parts, most, rest) local guess = (most - time + (rest - parts) / permits) / interval * permits + 0.0000001 local n = guess - guess % 1 if n <= 0 then return 0 elseif guess - n < 0.0000002 then local after, with repeat local more, rest do local rest_ = interval % permits local parts = rest_ * n % permits more, rest = (interval - rest_) / permits * n + (rest_ * n - parts) / permits, parts end if parts + rest >= permits then after, with = time + more + 1, parts + rest - permits break end after, with = time + more, parts + rest break until true return (after - most + (with > rest and 1 or 0)) > 0 and n - 1 or n end return n end for i, throttle in ipairs(throttles) do
   local of, interval = tonumber(permits[i]), tonumber(intervals[i])
   local time, parts, given = unpack(states[i])
   if given and time + parts > 0 then
-    do local text = string.format('%.0f %.0f', now, time) if parts > 0 then text = text .. string.format(' %.0f %.0f', parts, of) end redis.call('set', throttle, text, 'px', string.format('%.0f', math.ceil(time / 1000) + 1)) end
+    do local permits = permits[i] local text = at .. ' ' .. time if parts > 0 then text = text .. ' ' .. parts .. ' ' .. permits end redis.call('set', throttle, text, 'px', math.ceil(time / 1000) + 1) end
   elseif given then
     redis.call('del', throttle)
   end
-  local most, rest do local n = tonumber(bursts[i]) local parts = interval % of * n most, rest = math.floor(interval / of) * n + math.floor(parts / of), parts % of end
-  remaining[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest)
+  local most, rest do local n = tonumber(bursts[i]) local rest_ = interval % of local parts = rest_ * n % of most, rest = (interval - rest_) / of * n + (rest_ * n - parts) / of, parts end
+  remaining[i] = free(of, interval, time, parts, most, rest)
   reset[i] = time + (parts > 0 and 1 or 0)
 end
 return {remaining, reset}
@@ -81,7 +81,7 @@ type ThrottleReturnResult struct {
 // has freed since. So the outcome is never laxer than if they had not been taken. If the
 // server's clock was set back since, it gives back nothing.
 //
-//   - throttles: string keys; at owed [parts of]
+//   - throttles: string keys; seconds micros owed [parts of]
 //   - granted: int(0..9007199254740991); the server's time of the grant, in microseconds
 //   - returns: int(0..10000000)...; one for each of throttles
 //   - permits: int(1..10000000)...; one for each of throttles; in an interval

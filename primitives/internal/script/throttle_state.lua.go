@@ -13,8 +13,8 @@ import (
 
 var throttleStateScript = backend.Script{
 	Name: "throttle_state", Keys: -1, Retry: backend.RetryReadOnly, FailFast: true,
-	SHA1: "e0834e2e1e8498a5a9aba1472e5ba0037d7ec830",
-	Source: "\n\n" + `local throttles = {} for i = 1, #KEYS do throttles[i] = KEYS[i] end
+	SHA1: "f6aad04fe0f17d0b4896b38342bb8a6972508fef",
+	Source: "\n\n" + `local throttles = KEYS
 local permits = {} for i = 1, #throttles do permits[i] = ARGV[i] end
 local intervals = {} for i = 1, #throttles do intervals[i] = ARGV[#permits + i] end
 local bursts = {} for i = 1, #throttles do bursts[i] = ARGV[#permits + #intervals + i] end
@@ -25,18 +25,18 @@ local bursts = {} for i = 1, #throttles do bursts[i] = ARGV[#permits + #interval
 
 
 
-local now do local time = redis.call('time') now = time[1] * 1000000 + time[2] end
+local now do local time = redis.call('time') now = time[1] * 1000000 + time[2], time[1] .. ' ' .. time[2] end
 local remaining, retry, reset = {}, {}, {}
-local function price(permits, interval, n) local parts = interval % permits * n return math.floor(interval / permits) * n + math.floor(parts / permits), parts % permits end local function added(permits, interval, time, parts, n) local more, rest = price(permits, interval, n) if parts + rest >= permits then return time + more + 1, parts + rest - permits end return time + more, parts + rest end local function over(time, parts, most, rest) return math.max(0, time - most + (parts > rest and 1 or 0)) end local function free(permits, interval, burst, time, parts, most, rest) local left = (most - time + (rest - parts) / permits) / interval * permits local n = math.min(burst, math.floor(left + 0.0000001)) if n > 0 then local more, with = added(permits, interval, time, parts, n) if over(more, with, most, rest) > 0 then n = n - 1 end end return math.max(0, n) end for i, throttle in ipairs(throttles) do
+local function free(permits, interval, time, parts, most, rest) local guess = (most - time + (rest - parts) / permits) / interval * permits + 0.0000001 local n = guess - guess % 1 if n <= 0 then return 0 elseif guess - n < 0.0000002 then local after, with repeat local more, rest do local rest_ = interval % permits local parts = rest_ * n % permits more, rest = (interval - rest_) / permits * n + (rest_ * n - parts) / permits, parts end if parts + rest >= permits then after, with = time + more + 1, parts + rest - permits break end after, with = time + more, parts + rest break until true return (after - most + (with > rest and 1 or 0)) > 0 and n - 1 or n end return n end for i, throttle in ipairs(throttles) do
   local of, interval = tonumber(permits[i]), tonumber(intervals[i])
-  local time, parts, _, strange repeat local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local at, owed, rest, of_ = string.match(text, '^(%d+) (%d+) ?(%d*) ?(%d*)$') local time_, parts_, passed = tonumber(owed), tonumber(rest) or 0, now - (tonumber(at) or 0) if not time_ or time_ > 315360000000000 or parts_ > 0 and parts_ >= (tonumber(of_) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end if parts_ > 0 and tonumber(of_) ~= of then time_, parts_ = time_ + 1, 0 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break end time, parts, _, strange = time_ - math.max(0, passed), parts_, passed < 0, nil break until true
+  local time, parts, _, strange repeat local permits = permits[i] local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$') if not owed or owed + 0 > 94608000000000 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end local time_, parts_, passed = owed + 0, 0, now - (seconds * 1000000 + micros) if of == permits then parts_ = rest + 0 elseif of ~= '' then time_ = time_ + 1 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break elseif passed < 0 then time, parts, _, strange = time_, parts_, true, nil break end time, parts, _, strange = time_ - passed, parts_, false, nil break until true
   if strange then
     return strange
   end
-  local most, rest do local n = tonumber(bursts[i]) local parts = interval % of * n most, rest = math.floor(interval / of) * n + math.floor(parts / of), parts % of end
-  local after, with repeat local more, rest = price(of, interval, 1) if parts + rest >= of then after, with = time + more + 1, parts + rest - of break end after, with = time + more, parts + rest break until true
-  remaining[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest)
-  retry[i], reset[i] = over(after, with, most, rest), time + (parts > 0 and 1 or 0)
+  local most, rest do local n = tonumber(bursts[i]) local rest_ = interval % of local parts = rest_ * n % of most, rest = (interval - rest_) / of * n + (rest_ * n - parts) / of, parts end
+  local after, with repeat local more, rest do local rest_ = interval % of local parts = rest_ * 1 % of more, rest = (interval - rest_) / of * 1 + (rest_ * 1 - parts) / of, parts end if parts + rest >= of then after, with = time + more + 1, parts + rest - of break end after, with = time + more, parts + rest break until true
+  remaining[i] = free(of, interval, time, parts, most, rest)
+  retry[i], reset[i] = math.max(0, (after - most + (with > rest and 1 or 0))), time + (parts > 0 and 1 or 0)
 end
 return {remaining, retry, reset}
 `,
@@ -51,7 +51,7 @@ type ThrottleStateResult struct {
 
 // ThrottleState returns the state of throttles, for callers that take one permit.
 //
-//   - throttles: string keys; at owed [parts of]
+//   - throttles: string keys; seconds micros owed [parts of]
 //   - permits: int(1..10000000)...; one for each of throttles; in an interval
 //   - intervals: int(1000..31622400000000)...; one for each of throttles; microseconds
 //   - bursts: int(1..10000000)...; one for each of throttles; permits

@@ -5,20 +5,19 @@ package script
 
 import (
 	"context"
-	"slices"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/scriptcall"
 )
 
 var throttleTakeScript = backend.Script{
-	Name: "throttle_take", Keys: -1, Retry: backend.RetryNever, FailFast: true,
-	SHA1: "b15c7330e05f41ccd5d176915539b829747af605",
-	Source: "\n\n\n" + `local throttles = {} for i = 1, #KEYS do throttles[i] = KEYS[i] end
-local takes = {} for i = 1, #throttles do takes[i] = ARGV[i] end
-local permits = {} for i = 1, #throttles do permits[i] = ARGV[#takes + i] end
-local intervals = {} for i = 1, #throttles do intervals[i] = ARGV[#takes + #permits + i] end
-local bursts = {} for i = 1, #throttles do bursts[i] = ARGV[#takes + #permits + #intervals + i] end
+	Name: "throttle_take", Keys: 1, Retry: backend.RetryNever, FailFast: true,
+	SHA1: "77241a44a279aef49bd9c6386507b106f9240a5c",
+	Source: "\n\n\n" + `local throttle = KEYS[1]
+local wanted = ARGV[1]
+local permits = ARGV[2]
+local interval = ARGV[3]
+local burst = ARGV[4]
 
 
 
@@ -27,56 +26,67 @@ local bursts = {} for i = 1, #throttles do bursts[i] = ARGV[#takes + #permits + 
 
 
 
-local now do local time = redis.call('time') now = time[1] * 1000000 + time[2] end
-local function price(permits, interval, n) local parts = interval % permits * n return math.floor(interval / permits) * n + math.floor(parts / permits), parts % permits end local function added(permits, interval, time, parts, n) local more, rest = price(permits, interval, n) if parts + rest >= permits then return time + more + 1, parts + rest - permits end return time + more, parts + rest end local function over(time, parts, most, rest) return math.max(0, time - most + (parts > rest and 1 or 0)) end local function asked(throttles, takes, permits, intervals, bursts, now) local states, retry, longest = {}, {}, 0 for i, throttle in ipairs(throttles) do local of, interval, wanted = tonumber(permits[i]), tonumber(intervals[i]), tonumber(takes[i]) local time, parts, back, strange repeat local text = redis.call('get', throttle) if not text then time, parts, back, strange = 0, 0, false, nil break end local at, owed, rest, of_ = string.match(text, '^(%d+) (%d+) ?(%d*) ?(%d*)$') local time_, parts_, passed = tonumber(owed), tonumber(rest) or 0, now - (tonumber(at) or 0) if not time_ or time_ > 315360000000000 or parts_ > 0 and parts_ >= (tonumber(of_) or 0) then time, parts, back, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end if parts_ > 0 and tonumber(of_) ~= of then time_, parts_ = time_ + 1, 0 end if passed > time_ then time, parts, back, strange = 0, 0, false, nil break end time, parts, back, strange = time_ - math.max(0, passed), parts_, passed < 0, nil break until true if strange then return nil, nil, nil, strange end local most, rest = price(of, interval, tonumber(bursts[i])) local after, with = added(of, interval, time, parts, wanted) retry[i] = wanted > 0 and over(after, with, most, rest) or 0 longest = math.max(longest, retry[i]) states[i] = {time, parts, back, most, rest, after, with} end return states, retry, longest, nil end local states, retry, longest, strange = asked(throttles, takes, permits, intervals, bursts, now)
+
+local now, at do local time = redis.call('time') now, at = time[1] * 1000000 + time[2], time[1] .. ' ' .. time[2] end
+local of, each = permits + 0, interval + 0
+local time, parts, back, strange repeat local text = redis.call('get', throttle) if not text then time, parts, back, strange = 0, 0, false, nil break end local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$') if not owed or owed + 0 > 94608000000000 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then time, parts, back, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end local time_, parts_, passed = owed + 0, 0, now - (seconds * 1000000 + micros) if of == permits then parts_ = rest + 0 elseif of ~= '' then time_ = time_ + 1 end if passed > time_ then time, parts, back, strange = 0, 0, false, nil break elseif passed < 0 then time, parts, back, strange = time_, parts_, true, nil break end time, parts, back, strange = time_ - passed, parts_, false, nil break until true
 if strange then
   return strange
 end
-local function free(permits, interval, burst, time, parts, most, rest) local left = (most - time + (rest - parts) / permits) / interval * permits local n = math.min(burst, math.floor(left + 0.0000001)) if n > 0 then local more, with = added(permits, interval, time, parts, n) if over(more, with, most, rest) > 0 then n = n - 1 end end return math.max(0, n) end local remaining, reset do local taken = longest == 0 for i, throttle in ipairs(throttles) do if i > 1 then if not redis.acl_check_cmd('set', throttle) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. throttle}) end end end local remaining_, reset_ = {}, {} for i, throttle in ipairs(throttles) do local of, interval = tonumber(permits[i]), tonumber(intervals[i]) local time, parts, back, most, rest, after, with = unpack(states[i]) if taken then time, parts = after, with end if taken and takes[i] ~= '0' or back then do local time, parts = time, parts local text = string.format('%.0f %.0f', now, time) if parts > 0 then text = text .. string.format(' %.0f %.0f', parts, of) end redis.call('set', throttle, text, 'px', string.format('%.0f', math.ceil(time / 1000) + 1)) end end remaining_[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest) reset_[i] = time + (parts > 0 and 1 or 0) end remaining, reset = remaining_, reset_ end
-return {longest == 0, now, remaining, retry, reset}
+local most, rest do local n = burst + 0 local rest_ = each % of local parts = rest_ * n % of most, rest = (each - rest_) / of * n + (rest_ * n - parts) / of, parts end
+local after, with repeat local time, parts, n = time, parts, wanted + 0 local more, rest do local rest_ = each % of local parts = rest_ * n % of more, rest = (each - rest_) / of * n + (rest_ * n - parts) / of, parts end if parts + rest >= of then after, with = time + more + 1, parts + rest - of break end after, with = time + more, parts + rest break until true
+local retry = after - most + (with > rest and 1 or 0)
+local taken = retry <= 0
+if taken then
+  time, parts, retry = after, with, 0
+end
+if taken or back then
+  do local time, parts = time, parts local text = at .. ' ' .. time if parts > 0 then text = text .. ' ' .. parts .. ' ' .. permits end redis.call('set', throttle, text, 'px', math.ceil(time / 1000) + 1) end
+end
+local remaining repeat local time, parts = time, parts local guess = (most - time + (rest - parts) / of) / each * of + 0.0000001 local n = guess - guess % 1 if n <= 0 then remaining = 0 break elseif guess - n < 0.0000002 then local after, with repeat local more, rest do local rest_ = each % of local parts = rest_ * n % of more, rest = (each - rest_) / of * n + (rest_ * n - parts) / of, parts end if parts + rest >= of then after, with = time + more + 1, parts + rest - of break end after, with = time + more, parts + rest break until true remaining = (after - most + (with > rest and 1 or 0)) > 0 and n - 1 or n break end remaining = n break until true
+return {taken, now, remaining, retry, time + (parts > 0 and 1 or 0)}
 `,
 }
 
 // ThrottleTakeResult is what [ThrottleTake] returns.
 type ThrottleTakeResult struct {
 	Taken     bool
-	Now       int64   // the server's time, in microseconds
-	Remaining []int64 // permits that are free now
+	Now       int64 // the server's time, in microseconds
+	Remaining int64 // permits that are free now
 	// microseconds until the wanted permits are free; 0: they were
-	Retry []int64
-	Reset []int64 // microseconds until all permits are free
+	Retry int64
+	Reset int64 // microseconds until all permits are free
 }
 
-// ThrottleTake takes permits of one throttle, or of several. If one of them has too few, it
-// takes none from any. A refusal writes only if the server's clock was set back: otherwise the
-// caller would have to wait for the time that the clock lost.
+// ThrottleTake takes permits of a throttle. A refusal writes only if the server's clock was set
+// back: otherwise the caller would have to wait for the time that the clock lost.
 //
-//   - throttles: string keys; at owed [parts of]
-//   - takes: int(0..10000000)...; one for each of throttles
-//   - permits: int(1..10000000)...; one for each of throttles; in an interval
-//   - intervals: int(1000..31622400000000)...; one for each of throttles; microseconds
-//   - bursts: int(1..10000000)...; one for each of throttles; permits
-//   - [backend.ScriptError] OTHERKIND: a key holds a text that is no throttle
+//   - throttle: string key; seconds micros owed [parts of]
+//   - wanted: int(1..10000000)
+//   - permits: int(1..10000000); in an interval
+//   - interval: int(1000..31622400000000); microseconds
+//   - burst: int(1..10000000); permits
+//   - [backend.ScriptError] OTHERKIND: the key holds a text that is no throttle
 //
 // The script may write, and is not sent again once it may have run. A call that the server or
 // the network refuses fails at once.
 func ThrottleTake(
 	ctx context.Context, r backend.ScriptRunner,
-	throttles []string, takes, permits, intervals, bursts []int64,
+	throttle string, wanted, permits, interval, burst int64,
 ) (ThrottleTakeResult, error) {
 	c := scriptcall.Call{Script: &throttleTakeScript}
-	c.NotEmpty("throttles", len(throttles))
-	c.SameLength("takes", len(takes), "throttles", len(throttles))
-	c.SameLength("permits", len(permits), "throttles", len(throttles))
-	c.SameLength("intervals", len(intervals), "throttles", len(throttles))
-	c.SameLength("bursts", len(bursts), "throttles", len(throttles))
-	words := slices.Concat(throttles, scriptcall.List("takes", takes, c.In(0, 10000000).Int), scriptcall.List("permits", permits, c.In(1, 10000000).Int), scriptcall.List("intervals", intervals, c.In(1000, 31622400000000).Int), scriptcall.List("bursts", bursts, c.In(1, 10000000).Int))
-	out := c.Run(ctx, r, len(throttles), words).Tuple(5)
+	words := []string{
+		throttle, c.In(1, 10000000).Int("wanted", wanted),
+		c.In(1, 10000000).Int("permits", permits),
+		c.In(1000, 31622400000000).Int("interval", interval),
+		c.In(1, 10000000).Int("burst", burst),
+	}
+	out := c.Run(ctx, r, 1, words).Tuple(5)
 	var result ThrottleTakeResult
 	result.Taken = scriptcall.Next(&out, "taken", backend.Reply.Bool)
 	result.Now = scriptcall.Next(&out, "now", backend.Reply.Int)
-	result.Remaining = scriptcall.NextList(&out, "remaining", backend.Reply.Int)
-	result.Retry = scriptcall.NextList(&out, "retry", backend.Reply.Int)
-	result.Reset = scriptcall.NextList(&out, "reset", backend.Reply.Int)
+	result.Remaining = scriptcall.Next(&out, "remaining", backend.Reply.Int)
+	result.Retry = scriptcall.Next(&out, "retry", backend.Reply.Int)
+	result.Reset = scriptcall.Next(&out, "reset", backend.Reply.Int)
 	return scriptcall.All(result, out)
 }

@@ -12,13 +12,13 @@ local function asked(throttles, takes, permits, intervals, bursts, now)
   local states, retry, longest = {}, {}, 0
   for i, throttle in ipairs(throttles) do
     local of, interval, wanted = tonumber(permits[i]), tonumber(intervals[i]), tonumber(takes[i])
-    local time, parts, back, strange = debt_of(throttle, of, now)
+    local time, parts, back, strange = debt_of(throttle, permits[i], now)
     if strange then
       return nil, nil, nil, strange
     end
     local most, rest = price(of, interval, tonumber(bursts[i]))
     local after, with = added(of, interval, time, parts, wanted)
-    retry[i] = wanted > 0 and over(after, with, most, rest) or 0
+    retry[i] = wanted > 0 and math.max(0, over(after, with, most, rest)) or 0
     longest = math.max(longest, retry[i])
     states[i] = {time, parts, back, most, rest, after, with}
   end
@@ -28,7 +28,7 @@ end
 -- settled takes the permits if taken is true, and returns for each throttle the permits that are free then, and the
 -- microseconds until all are. Even if taken is false, it writes the state of a throttle since whose last grant the clock
 -- was set back. It checks all permissions before its first write, but for that of the first throttle.
-local function settled(throttles, takes, permits, intervals, bursts, now, states, taken)
+local function settled(throttles, takes, permits, intervals, at, states, taken)
   for i, throttle in ipairs(throttles) do
     if i > 1 then
       may('set', throttle) -- Before the first write: after a refused one it would have taken some permits.
@@ -42,9 +42,9 @@ local function settled(throttles, takes, permits, intervals, bursts, now, states
       time, parts = after, with
     end
     if taken and takes[i] ~= '0' or back then
-      store(throttle, now, time, parts, of)
+      store(throttle, at, time, parts, permits[i])
     end
-    remaining[i] = free(of, interval, tonumber(bursts[i]), time, parts, most, rest)
+    remaining[i] = free(of, interval, time, parts, most, rest)
     reset[i] = time + (parts > 0 and 1 or 0)
   end
   return remaining, reset

@@ -13,8 +13,8 @@ import (
 
 var writeReleaseAllScript = backend.Script{
 	Name: "write_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "da73ab1464f74abb278904c4005927a74a72cc3d",
-	Source: "\n\n\n" + `local keys = {} for i = 1, #KEYS do keys[i] = KEYS[i] end
+	SHA1: "7fb2fb411b757a5e5f7e02aadfb5563c8a6229b2",
+	Source: "\n\n\n" + `local keys = KEYS
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
 local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] end

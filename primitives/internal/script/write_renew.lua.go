@@ -14,8 +14,8 @@ import (
 
 var writeRenewScript = backend.Script{
 	Name: "write_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "1ca51578a509e6479492b7ccd4a747d27fcf4594",
-	Source: "\n\n\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+	SHA1: "651db1c68d00ccd62f92a1c6fc8c3bbab2559139",
+	Source: "\n\n\n" + `local locks = KEYS
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 

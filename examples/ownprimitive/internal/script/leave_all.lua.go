@@ -13,9 +13,9 @@ import (
 
 var leaveAllScript = backend.Script{
 	Name: "leave_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "061b81d673d53d5f2f49fafa7da5e1a325315770",
-	Source: "\n\n" + `local barriers = {} for i = 1, #KEYS do barriers[i] = KEYS[i] end
-local members = {} for i = 1, #barriers do members[i] = ARGV[i] end
+	SHA1: "7f00b51683907e30730088c64836ddd0eeba340b",
+	Source: "\n\n" + `local barriers = KEYS
+local members = ARGV
 
 
 local status = {}

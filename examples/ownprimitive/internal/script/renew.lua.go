@@ -13,8 +13,8 @@ import (
 
 var renewScript = backend.Script{
 	Name: "renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "b19a02c540efd490c12004ac5a935630e2e81aa2",
-	Source: "\n\n\n" + `local barriers = {} for i = 1, #KEYS do barriers[i] = KEYS[i] end
+	SHA1: "af292e208b1d50a00622f6bb348deddf80633a82",
+	Source: "\n\n\n" + `local barriers = KEYS
 local lease = ARGV[1]
 local members = {} for i = 1, #barriers do members[i] = ARGV[1 + i] end
 

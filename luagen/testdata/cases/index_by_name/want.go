@@ -12,8 +12,8 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: -1, Retry: backend.RetryReadOnly,
-	SHA1: "b25c1ee8c6730b41f19d546807c2dcaad94091fa",
-	Source: "\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+	SHA1: "5118aa12b04c6bcca0b199317f4518a674aadf2d",
+	Source: "\n" + `local locks = KEYS
 
 
 local argv = {KEYS = 1, ARGV = 2}

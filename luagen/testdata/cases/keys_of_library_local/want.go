@@ -12,12 +12,12 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "c40bfd33b6db71fb773dbe1baabc18378d32671b",
-	Source: "\n\n" + `local all = {} for i = 1, #KEYS do all[i] = KEYS[i] end
+	SHA1: "5a78e95e6af51d33aaa1644a7a34637a513f747c",
+	Source: "\n\n" + `local all = KEYS
 
-local function drop(key) return redis.call('del', key) end for i = 1, #all, 2 do
+for i = 1, #all, 2 do
   local first, second = all[i], all[i + 1]
-  drop(first) drop(second)
+  redis.call('del', first) redis.call('del', second)
 end
 return 1
 `,

@@ -13,9 +13,9 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "a7bdf82e59c75733455fcd1ae4a3ad27fc844e57",
-	Source: "\n" + `local stocks = {} for i = 1, #KEYS do stocks[i] = KEYS[i] end
-local amounts = {} for i = 1, #stocks do amounts[i] = ARGV[i] end
+	SHA1: "8f9153c10baa3889ba2adbea2fee951235d2581c",
+	Source: "\n" + `local stocks = KEYS
+local amounts = ARGV
 
 for i, stock in ipairs(stocks) do
   local there = tonumber(redis.call('get', stock) or 0)

@@ -13,8 +13,8 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "00a1f492d0b0912dfbd07acfc6ff7634a48a903c",
-	Source: "" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+	SHA1: "4f9f2efb4a83dd856f6872af00df07ac5070d42e",
+	Source: "" + `local locks = KEYS
 local released = ARGV[1]
 local turn = ARGV[2]
 redis.call('del', locks[1])

@@ -14,8 +14,8 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "1311078ae5721e3af489144f4e47aef7c951f2ac",
-	Source: "\n" + `local locks = {} for i = 1, #KEYS do locks[i] = KEYS[i] end
+	SHA1: "05d365aaf408ebc27d7eda134b6b63b49e52ea2d",
+	Source: "\n" + `local locks = KEYS
 local lease = ARGV[1]
 local owners = {} for i = 1, #locks do owners[i] = ARGV[1 + i] end
 local counts = {} for i = 1, #locks do counts[i] = ARGV[1 + #owners + i] end

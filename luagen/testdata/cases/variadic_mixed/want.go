@@ -13,8 +13,8 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "f1c5a9846987b1cf615ae186f3724f8d13f81333",
-	Source: "" + `local i = {} for ii = 1, #KEYS do i[ii] = KEYS[ii] end
+	SHA1: "b479712fe8beec3fc3e11e600450145b8afd457a",
+	Source: "" + `local i = KEYS
 local owners = {} for ii = 1, #i do owners[ii] = ARGV[ii] end
 local ids = {} for ii = 1, (#ARGV - #i) / 2 do ids[ii] = ARGV[#owners + ii] end
 local names = {} for ii = 1, #ids do names[ii] = ARGV[#owners + #ids + ii] end

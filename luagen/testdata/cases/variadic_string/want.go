@@ -13,9 +13,9 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "5a295f558f383cc66e04c834e1eff359456108c9",
+	SHA1: "df32c6dee16765ff4a8704ae25d31d60884de432",
 	Source: "" + `local k = KEYS[1]
-local values = {} for i = 1, #ARGV do values[i] = ARGV[i] end
+local values = ARGV
 return redis.call('set', k, #values)
 `,
 }
