@@ -43,10 +43,14 @@ func (l *leasableRead) Acquire(
 func (l *leasableRead) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
-	s := &l.read
+	return l.read.release(ctx, r, owner)
+}
+
+// release ends a reader's hold.
+func (l *ReadLock) release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return script.ReadRelease(ctx, r, script.ReadReleaseParams{
-		Lock: s.base.Key(), Side: s.readers, Waiting: s.writers, Owner: owner,
-		Publish: s.publish(), Released: s.channel, Standback: s.preferWriters,
+		Lock: l.base.Key(), Side: l.readers, Waiting: l.writers, Owner: owner,
+		Publish: l.publish(), Released: l.channel, Standback: l.preferWriters,
 	})
 }
 
@@ -86,8 +90,12 @@ func (l *leasableWrite) Acquire(
 func (l *leasableWrite) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
-	s := &l.write
-	return script.WriteRelease(ctx, r, s.base.Key(), s.readers, s.writers, owner, s.publish(), s.channel)
+	return l.write.release(ctx, r, owner)
+}
+
+// release ends the writer's hold.
+func (l *WriteLock) release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
+	return script.WriteRelease(ctx, r, l.base.Key(), l.readers, l.writers, owner, l.publish(), l.channel)
 }
 
 // readScripts renew and release the leases of many readers of a client. A renewal names only the reader's own side key.

@@ -70,3 +70,19 @@ func TestTerminal(t *testing.T) {
 	s.keysAndAwait(t, "echo last:$?\n", "last:130")
 	require.Zero(t, exist(t, server, "x", "y"))
 }
+
+// TestForceUnlockAsks: without y it frees nothing.
+func TestForceUnlockAsks(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	s := newShell(t, onServer(server.Addr()))
+	holder := start(t, []string{onServer(server.Addr())}, "lock", "x", "--lease", lease, "--", "sleep", "1000")
+	awaitKey(t, server, "x")
+	free := binary + " force-unlock x; echo code=$?\n"
+	s.keysAndAwait(t, free, "takes \"x\" from whoever holds it")
+	s.keysAndAwait(t, "\n", "code=1")
+	s.keysAndAwait(t, free, "Go on? [y/N]")
+	require.EqualValues(t, 1, exist(t, server, "x"))
+	s.keysAndAwait(t, "y\n", "code=0")
+	require.Equal(t, 79, holder.code(t))
+}

@@ -16,6 +16,9 @@ func (c *Command) Run(Lease, <-chan os.Signal) (Result, error) {
 	return Result{}, errors.New("this system has no groups of processes, so hasp runs no commands here")
 }
 
+// HasTerminal reports whether a user can be asked: here it is not known.
+func HasTerminal() bool { return false }
+
 // Notify returns the signals that end a command.
 func Notify() (signals <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)

@@ -16,6 +16,9 @@ type terminal struct {
 	own int // this process's group
 }
 
+// HasTerminal reports whether a user can be asked.
+func HasTerminal() bool { return findTerminal() != nil }
+
 // findTerminal returns the terminal that is both standard input and output. In a pipeline the other programs need it.
 func findTerminal() *terminal {
 	fd, own := int(os.Stdin.Fd()), unix.Getpgrp()

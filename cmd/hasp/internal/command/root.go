@@ -68,7 +68,8 @@ func (p *program) root() *cobra.Command {
 	f.StringVar(&p.prefix, "prefix", "", "what begins the key of each name")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "say what happens")
 	for _, c := range []*cobra.Command{
-		p.lock(), p.read(), p.write(), p.slot(), p.once(), p.elect(), p.check(), p.rate(), p.latch(),
+		p.lock(), p.read(), p.write(), p.slot(), p.once(), p.elect(), p.check(), p.rate(), p.latch(), p.releaseOwner(),
+		p.forceUnlock(),
 	} {
 		run := c.RunE
 		c.RunE = func(c *cobra.Command, args []string) error {

@@ -1,0 +1,56 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// TestFreed: a lock is freed from its holder, of each kind, and the holder's hasp ends its command.
+func TestFreed(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	for kind, of := range map[string]struct{ hold, free []string }{
+		"Lock":  {[]string{"lock", "l"}, []string{"l"}},
+		"Mutex": {[]string{"lock", "m", "--kind", "mutex"}, []string{"m", "--kind", "mutex"}},
+		"Fair":  {[]string{"lock", "f", "--kind", "fair"}, []string{"f", "--kind", "fair"}},
+		"Read":  {[]string{"read", "r"}, []string{"r", "--kind", "read"}},
+		"Write": {[]string{"write", "w"}, []string{"w", "--kind", "write"}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			holder, owner := holding(t, server, of.hold)
+			requireFreed(t, server, holder, append([]string{"release", "--owner", owner, "--yes"}, of.free...))
+			holder, owner = holding(t, server, of.hold)
+			requireFreed(t, server, holder, append([]string{"force-unlock", "--if-owner", owner, "--yes"}, of.free...))
+			holder, _ = holding(t, server, of.hold)
+			requireFreed(t, server, holder, append([]string{"force-unlock", "--yes"}, of.free...))
+		})
+	}
+}
+
+// holding returns a process that holds a lock, and its owner.
+func holding(t *testing.T, s *servers.Server, args []string) (holder *hasp, owner string) {
+	t.Helper()
+	work := newShared(t)
+	args = append(args, "--lease", lease, "--", os.Args[0])
+	holder = start(t, append(work.env("plain"), onServer(s.Addr())), args...)
+	work.await(t, 1)
+	return holder, strings.Fields(work.owners(t)[0])[0]
+}
+
+// requireFreed frees the lock of a holder, whose command ends.
+func requireFreed(t *testing.T, s *servers.Server, holder *hasp, args []string) {
+	t.Helper()
+	h := start(t, []string{onServer(s.Addr())}, args...)
+	require.Zero(t, h.code(t), "%s", h.errors)
+	require.Equal(t, 79, holder.code(t), "%s", holder.errors)
+	again := start(t, []string{onServer(s.Addr())}, args...)
+	require.Equal(t, 1, again.code(t), "%s", again.errors)
+}
