@@ -156,8 +156,11 @@ func TestInspectReadWriteLock(t *testing.T) {
 			left[h.Owner] = h.Mode + h.Remaining.Round(time.Second).String()
 		}
 		require.Equal(t, map[string]string{one.Owner(): "read28s", two.Owner(): "read30s"}, left)
-		require.NoError(t, one.Release(t.Context()))
-		require.NoError(t, two.Release(t.Context()))
+		s.do("DEL", "{x}:"+one.Owner()+":rwlock_timeout:1")
+		for _, h := range described(t, asks).Holders {
+			require.Equal(t, h.Owner == one.Owner(), *h.Remaining == 0)
+		}
+		s.do("DEL", "x")
 		writer, err := l.WriteLock().Lock(t.Context())
 		require.NoError(t, err)
 		o, h := holds(t, asks, false, 30*time.Second)
@@ -279,6 +282,12 @@ func TestInspectLarge(t *testing.T) {
 		s.do("FLUSHALL")
 		s.do("SADD", "x", "member")
 		require.Equal(t, inspect.Unknown, described(t, asks).Kind)
+		s.do("DEL", "x")
+		s.do("HSET", "x", "visits", "7")
+		require.Equal(t, inspect.Unknown, described(t, asks).Kind)
+		s.do("DEL", "x")
+		s.do("ZADD", "x", "7", "member")
+		require.Equal(t, []inspect.Kind{inspect.CountingSemaphore, inspect.Unknown}, described(t, asks).Possible)
 	})
 }
 

@@ -54,7 +54,7 @@ func (r *reading) hash(ctx context.Context, main value, all *[]Object) error {
 		return err
 	case is:
 		*all = append(*all, r.rateLimiter(main, limit))
-	case main.size == 1 && number(main.texts[1]) != nil:
+	case main.size == 1 && strings.Contains(main.texts[0], ":") && number(main.texts[1]) != nil:
 		*all = append(*all, r.lock())
 	default:
 		*all = append(*all, r.object(Unknown, main))
@@ -181,8 +181,11 @@ func (r *reading) readWrite(ctx context.Context, main value) (Object, error) {
 	}
 	for i, h := range o.Holders {
 		until := r.expires(r.found[leases[i]])
-		if h.Mode == "write" {
+		switch {
+		case h.Mode == "write":
 			until = o.Expires
+		case r.found[leases[i]].kind == "none": // It has ended, and the next call of a client removes the reader.
+			until = ref(r.now)
 		}
 		o.Holders[i] = r.holder(h.Owner, until)
 		o.Holders[i].Mode = h.Mode
@@ -201,6 +204,7 @@ func (r *reading) counting(main value) Object {
 		}
 	}
 	if !order.is() {
+		o.Possible = []Kind{CountingSemaphore, Unknown}
 		return o // By time its waiters are not stored.
 	}
 	o.Queue = &Queue{Length: order.size}
