@@ -76,7 +76,7 @@ func checkKept(t *testing.T, file string) {
 func TestFlags(t *testing.T) {
 	for flag, told := range map[string]string{
 		"-backends": "there are rueidis", "-servers": "there are redis", "-workloads": "there are lock_pair",
-		"-peers": "setnx, valkeylock", "-links": "invalid duration", "-format": "there are table",
+		"-peers": "there are redis_rate", "-links": "invalid duration", "-format": "there are table",
 		"-sizes": "there are 1, 2",
 	} {
 		var errs bytes.Buffer

@@ -28,7 +28,7 @@ type Driver struct {
 	// the workload opens up to hundreds of clients, so each should have few connections and small buffers.
 	Open func(s *Setup, many bool) *Client
 
-	// Peers are other libraries with a lock that works on this driver.
+	// Peers are other libraries with a lock, or a limiter, that works on this driver.
 	Peers []Peer
 }
 
@@ -42,13 +42,16 @@ type Client struct {
 	Send func(ctx context.Context, words ...string) error
 }
 
-// Peer is a library with a lock.
+// Peer is a library with a lock, or with a limiter.
 type Peer struct {
 	// Name is what the flag -peers and tables call the library.
 	Name string
 
-	// Open connects a new client, as [Driver.Open] does, and returns its locks by name.
+	// Open connects a new client, as [Driver.Open] does, and returns its locks by name. Nil: it has a limiter.
 	Open func(s *Setup, many bool) func(name string) Lock
+
+	// Limiter connects a new client, and returns what takes a permit by name. Nil: it has a lock.
+	Limiter func(s *Setup, perHour int) func(ctx context.Context, name string) (allowed bool, err error)
 }
 
 // Lock waits until the caller holds a lock, and returns what releases it.

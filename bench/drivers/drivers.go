@@ -24,6 +24,7 @@ func All() []benchmark.Driver {
 		}},
 		{Name: "goredis", Open: openGoRedis, Peers: []benchmark.Peer{
 			{Name: "redsync", Open: redsyncOverGoRedis}, {Name: "redislock", Open: openRedislock},
+			{Name: "redis_rate", Limiter: redisRate}, {Name: "throttled", Limiter: throttledLimiter},
 		}},
 		{Name: "valkey", Open: openValkey, Peers: []benchmark.Peer{{Name: "valkeylock", Open: openValkeylock}}},
 		{Name: "embedded", Open: openEmbedded, InProcess: true},

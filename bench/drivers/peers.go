@@ -5,12 +5,15 @@ import (
 	"time"
 
 	"github.com/bsm/redislock"
+	"github.com/go-redis/redis_rate/v10"
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	redsyncrueidis "github.com/go-redsync/redsync/v4/redis/rueidis"
 	"github.com/redis/rueidis/rueidiscompat"
 	"github.com/redis/rueidis/rueidislock"
+	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/goredisstore.v9"
 	"github.com/valkey-io/valkey-go/valkeylock"
 
 	"github.com/hasp-go/hasp/bench/benchmark"
@@ -88,5 +91,26 @@ func locksOf(s *benchmark.Setup, l locker) func(name string) benchmark.Lock {
 			_, release, err := l.WithContext(ctx, name)
 			return func(context.Context) error { release(); return nil }, err
 		}
+	}
+}
+
+func redisRate(s *benchmark.Setup, perHour int) func(ctx context.Context, name string) (bool, error) {
+	l := redis_rate.NewLimiter(newGoRedis(s))
+	return func(ctx context.Context, name string) (bool, error) {
+		r, err := l.Allow(ctx, name, redis_rate.PerHour(perHour))
+		return err == nil && r.Allowed > 0, err
+	}
+}
+
+func throttledLimiter(s *benchmark.Setup, perHour int) func(ctx context.Context, name string) (bool, error) {
+	store, err := goredisstore.NewCtx(newGoRedis(s), "")
+	s.Must(err)
+	l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{
+		MaxRate: throttled.PerHour(perHour), MaxBurst: perHour,
+	})
+	s.Must(err)
+	return func(ctx context.Context, name string) (bool, error) {
+		limited, _, err := l.RateLimitCtx(ctx, name, 1)
+		return !limited, err
 	}
 }

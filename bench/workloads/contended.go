@@ -48,7 +48,7 @@ func (s *setup) contenders() (all []contender) {
 	add("Mutex", func(c *primitives.Client) locker { return c.NewMutex("shared", nil) })
 	add("Lock", func(c *primitives.Client) locker { return c.NewLock("shared", nil) })
 	add("FairLock", func(c *primitives.Client) locker { return c.NewFairLock("shared fairly", nil) })
-	for _, p := range s.peers() {
+	for _, p := range s.peers(false) {
 		all = append(all, contender{p.Name, func() benchmark.Lock {
 			return p.Open(s.Setup, true)("shared by " + p.Name)
 		}})

@@ -191,7 +191,7 @@ func (s *setup) uncontended(object Maker, with partners) []benchmark.Subject {
 		if driver.Send != nil && slices.Contains(s.Peers, setNX) {
 			all = append(all, benchmark.Subject{Name: setNX, Turn: ForAWhile(s.Turn, s.peerPairs(setNX, s.setNXLocks()))})
 		}
-		for _, p := range s.peers() {
+		for _, p := range s.peers(false) {
 			uses := s.peerPairs(p.Name, p.Open(s.Setup, false))
 			all = append(all, benchmark.Subject{Name: p.Name, Turn: ForAWhile(s.Turn, uses)})
 		}

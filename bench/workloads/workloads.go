@@ -18,7 +18,7 @@ import (
 
 // All returns the workloads of this repository.
 func All() []benchmark.Workload {
-	return slices.Concat(pairs(), contended(), waiting(), []benchmark.Workload{scripts(), leases(), overload()})
+	return slices.Concat(pairs(), rates(), contended(), waiting(), []benchmark.Workload{scripts(), leases(), overload()})
 }
 
 // setup has what several of the workloads do with one.
@@ -29,10 +29,10 @@ func on(subjects func(s *setup) []benchmark.Subject) func(s *benchmark.Setup) []
 	return func(s *benchmark.Setup) []benchmark.Subject { return subjects(&setup{s}) }
 }
 
-// peers returns the driver's peers that take part.
-func (s *setup) peers() []benchmark.Peer {
+// peers returns the driver's peers that take part, with locks or with limiters.
+func (s *setup) peers(limiters bool) []benchmark.Peer {
 	return slices.DeleteFunc(slices.Clone(s.Driver.Peers), func(p benchmark.Peer) bool {
-		return !slices.Contains(s.Setup.Peers, p.Name)
+		return !slices.Contains(s.Setup.Peers, p.Name) || limiters != (p.Limiter != nil)
 	})
 }
 
