@@ -4,6 +4,7 @@ package main
 
 import (
 	"io"
+	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -21,7 +22,7 @@ type shell struct {
 func newShell(t *testing.T, env ...string) *shell {
 	t.Helper()
 	c := exec.Command("bash", "--norc", "--noprofile", "-i")
-	c.Env = append(env, "PS1=$ ", "PATH="+"/usr/bin:/bin", "TERM=dumb")
+	c.Env = append(append(os.Environ(), env...), "PS1=$ ", "TERM=dumb")
 	terminal, err := pty.Start(c)
 	require.NoError(t, err)
 	s := &shell{&output{}, terminal}
