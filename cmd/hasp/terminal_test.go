@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 
 	"github.com/creack/pty"
@@ -28,9 +27,9 @@ func newShell(t *testing.T, env ...string) *shell {
 	s := &shell{&output{}, terminal}
 	go func() { _, _ = io.Copy(s, terminal) }()
 	t.Cleanup(func() {
-		_ = c.Process.Signal(syscall.SIGHUP)
-		_ = terminal.Close()
+		_ = c.Process.Kill() // Of its session the foreground gets SIGHUP.
 		_ = c.Wait()
+		_ = terminal.Close()
 	})
 	return s
 }
