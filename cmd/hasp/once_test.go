@@ -80,6 +80,9 @@ func TestSlots(t *testing.T) {
 	full := start(t, []string{onServer(server.Addr())}, "slot", "s", "-n", "2", "--try", "--", "true")
 	require.Equal(t, 75, full.code(t))
 	third := start(t, []string{onServer(server.Addr())}, "slot", "s", "-n", "2", "--", "true")
+	for range 20 {
+		third.signal(t, syscall.SIGWINCH) // A window that changes its size ends no wait.
+	}
 	all[0].signal(t, syscall.SIGTERM)
 	require.Zero(t, third.code(t), third.errors)
 }

@@ -19,6 +19,9 @@ func (c *Command) Run(Lease, <-chan os.Signal) (Result, error) {
 // HasTerminal reports whether a user can be asked: here it is not known.
 func HasTerminal() bool { return false }
 
+// Ends reports whether a process is to end after a signal.
+func Ends(os.Signal) bool { return true }
+
 // Notify returns the signals that end a command.
 func Notify() (signals <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)

@@ -22,8 +22,8 @@ var passed = []os.Signal{
 	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGTSTP,
 }
 
-// ending are the signals after which a command is to end.
-func ending(s os.Signal) bool {
+// Ends reports whether a command is to end after a signal, and a process that still waits for its lease, too.
+func Ends(s os.Signal) bool {
 	return s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGHUP || s == syscall.SIGQUIT
 }
 
@@ -169,7 +169,7 @@ func (r *running) times() (term, kill time.Duration) {
 
 // pass passes a signal on to the command.
 func (r *running) pass(s syscall.Signal) {
-	if ending(s) && r.ending == 0 {
+	if Ends(s) && r.ending == 0 {
 		r.ending = guard.Now() + r.Grace
 		r.guard.Until(r.times())
 	}

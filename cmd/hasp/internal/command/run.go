@@ -136,7 +136,7 @@ func (r *runner) release(lease *primitives.Lease, err error) error {
 	return err
 }
 
-// connected calls do with a client, and with a context that ends at a signal.
+// connected calls do with a client, and with a context that ends at a signal to end.
 func (r *runner) connected(
 	c *cobra.Command, do func(ctx context.Context, client *primitives.Client, signals <-chan os.Signal) error,
 ) error {
@@ -152,8 +152,13 @@ func (r *runner) connected(
 	signals := make(chan os.Signal, 16)
 	go func() {
 		for s := range arrived {
-			cancel(&exitError{code: 128 + int(s.(syscall.Signal))})
-			signals <- s
+			if child.Ends(s) {
+				cancel(&exitError{code: 128 + int(s.(syscall.Signal))})
+			}
+			select {
+			case signals <- s:
+			default: // No command has begun that could get so many.
+			}
 		}
 	}()
 	err = do(ctx, conn.Client, signals)
