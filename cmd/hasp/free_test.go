@@ -39,7 +39,7 @@ func TestFreed(t *testing.T) {
 func holding(t *testing.T, s *servers.Server, args []string) (holder *hasp, owner string) {
 	t.Helper()
 	work := newShared(t)
-	args = append(args, "--lease", lease, "--", os.Args[0])
+	args = append(args, "--lease", kept, "--", os.Args[0])
 	holder = start(t, append(work.env("plain"), onServer(s.Addr())), args...)
 	work.await(t, 1)
 	return holder, strings.Fields(work.owners(t)[0])[0]

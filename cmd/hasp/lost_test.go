@@ -15,8 +15,12 @@ import (
 	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
-// lease is the lease of the tests: the shortest.
-const lease = "1s"
+// The leases of the tests: a short one, of a holder that loses it, and one that a busy machine renews in time, of a
+// holder that must not lose it by itself.
+const (
+	lease = "3s"
+	kept  = "9s"
+)
 
 // TestCommandEndsBeforeTheNextBegins: whatever becomes of a holder, its command has ended before that of the waiter begins.
 func TestCommandEndsBeforeTheNextBegins(t *testing.T) {
@@ -41,7 +45,7 @@ func TestCommandEndsBeforeTheNextBegins(t *testing.T) {
 			s.holder = holder
 			s.work.await(t, 1)
 			c.fault(t, s) // At once: a busy machine could not renew the lease for long.
-			waiter := start(t, append(s.work.env("plain"), onServer(s.server.Addr())), append(args, os.Args[0])...)
+			waiter := start(t, append(s.work.env("plain"), onServer(s.server.Addr())), "lock", "x", "--lease", kept, "--", os.Args[0])
 			s.work.await(t, 2)
 			holder.resume(t)
 			require.Equal(t, c.code, holder.code(t), holder.errors)

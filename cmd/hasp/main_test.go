@@ -21,6 +21,7 @@ import (
 
 	"github.com/hasp-go/hasp/cmd/hasp/internal/child"
 	"github.com/hasp-go/hasp/cmd/hasp/internal/guard"
+	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
@@ -53,7 +54,7 @@ func run(m *testing.M) int {
 	if err := os.Symlink(self, binary); err != nil {
 		panic(err)
 	}
-	return m.Run()
+	return conformance.Main(m)
 }
 
 // workerVariable is set in the environment of a worker to its kind.

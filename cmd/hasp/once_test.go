@@ -16,12 +16,12 @@ func TestOnce(t *testing.T) {
 	t.Parallel()
 	server, work := startServer(t), newShared(t)
 	env := append(work.env("stubborn"), onServer(server.Addr()))
-	job := []string{"once", "job", "--every", "1000h", "--lease", lease, "--wait", "--"}
-	winner := start(t, env, append(job, os.Args[0])...)
+	job := []string{"once", "job", "--every", "1000h", "--wait"}
+	winner := start(t, env, append(job, "--lease", lease, "--", os.Args[0])...)
 	work.await(t, 1)
 	var others []*hasp
 	for range 20 {
-		others = append(others, start(t, env, append(job, "sh", "-c", "echo $HASP_OWNER 0 >>$WORK_FILE; echo ran")...))
+		others = append(others, start(t, env, append(job, "--", "sh", "-c", "echo $HASP_OWNER 0 >>$WORK_FILE; echo ran")...))
 	}
 	winner.signal(t, syscall.SIGKILL)
 	ran := ""

@@ -76,7 +76,7 @@ func TestForceUnlockAsks(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
 	s := newShell(t, onServer(server.Addr()))
-	holder := start(t, []string{onServer(server.Addr())}, "lock", "x", "--lease", lease, "--", "sleep", "1000")
+	holder := start(t, []string{onServer(server.Addr())}, "lock", "x", "--lease", kept, "--", "sleep", "1000")
 	awaitKey(t, server, "x")
 	free := binary + " force-unlock x; echo code=$?\n"
 	s.keysAndAwait(t, free, "takes \"x\" from whoever holds it")
