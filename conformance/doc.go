@@ -45,11 +45,6 @@
 //
 // A case that fails prints the clause that it is about. What a harness cannot do is skipped with the
 // reason, and the [Report] lists it: a test should fail on a reason that it does not expect. What a
-// backend declares that it cannot do must be refused.
-//
-// # Who judges the suite
-//
-// Cases return errors instead of failing a test ([Case.Check]), so the suite can be judged, too. For each case of
-// the contract there is a mutant, a backend broken in one way, which must fail it (conformance/matrix/mutants). Bugs
-// that are put into the code must be found by the tests that are named with them (conformance/planted).
+// backend declares that it cannot do must be refused. Cases return errors instead of failing a test ([Case.Check]), so
+// mutants and planted bugs judge the suite, too.
 package conformance

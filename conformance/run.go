@@ -65,14 +65,10 @@ type Part int
 // explains what they saw, that work goes on within the bound of the fault, and that no lease is lost that need not be.
 //
 // PartProperties drives each primitive by one action after the other, and compares all that can be seen with an exact
-// model of it: what the server stores and answers, what callers get, what the holders of leases assume, where permits
-// are, and which callers wait for something that is there. It draws as many machines as -rapid.checks says, and makes a
-// failing one smaller. All times are virtual: without [Harness.Bubble] it runs nothing.
-//
+// model of it: it draws as many machines as -rapid.checks says, in virtual time, and without [Harness.Bubble] none.
 // PartHistories draws schedules for each primitive, runs them on several clients at once, and checks that the model of
-// the primitive explains what they saw, and that nobody waited for something that was there. With [Harness.Bubble] that
-// is in virtual time, as often as -rapid.checks says, over links with trouble, and a failing one is made smaller.
-// Without it [Harness.Rounds] of them run in real time, but none with -short.
+// the primitive explains what they saw: with [Harness.Bubble] in virtual time, as often as -rapid.checks says, over links
+// with trouble; without it [Harness.Rounds] of them in real time, but none with -short.
 const (
 	PartRunner Part = iota
 	PartSubscriber

@@ -15,15 +15,12 @@ import (
 // cases returns the cases that do not follow from the declaration. Refresh sends the script of renewals:
 // TestCountingSemaphoreRefresh and others of hasptest/primitives judge what it does for its holder.
 func (o order) cases(promises map[string]string, name string) []harness.Case {
-	of := func(what, part string, run func(ctx context.Context, e *harness.Env)) harness.Case {
-		return harness.NewCase(promises, name+what, name+"."+part, nil, run)
-	}
 	if !o.queues() {
 		return nil
 	}
 	return []harness.Case{
-		of("TryAcquirePassesNobody", "Waiting", o.passesNobody),
-		of("GoesOnWithoutItsCounter", "Waiting", o.goesOnWithoutItsCounter),
+		harness.NewCase(promises, name+"TryAcquirePassesNobody", name+".Waiting", nil, o.passesNobody),
+		harness.NewCase(promises, name+"GoesOnWithoutItsCounter", name+".Waiting", nil, o.goesOnWithoutItsCounter),
 	}
 }
 

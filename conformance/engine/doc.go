@@ -1,22 +1,9 @@
 // Package engine judges a primitive by its declaration, a [Primitive]. The packages next to it declare
 // ours; docs/internals/adding-a-primitive.md shows how to declare another.
 //
-// # What it derives
-//
-// Properties: a machine takes one action after the other, and compares all that can be seen with an
-// exact model. It runs in virtual time, where every time is known.
-//
-// Histories: several clients run a drawn schedule at once. Package history records what they saw, and
-// porcupine looks for an order of it that the model explains.
-//
-// Cases: a walk of the machine over sound links, and what any such primitive promises: of keys of
-// another kind, bad input, waiting; of leases, what a cluster and a silent link may do to them.
-//
-// Faults and soaks: histories while something goes wrong with the server, or on the way to it. Fault
-// cases are for what has leases.
-//
-// All of them take Step, the one model: the machine with the time and the answer of each script, a
-// history with the answers that callers got, and without times.
+// docs/internals/testing.md lists what it derives: properties, histories, cases, faults and soaks. All of them take Step,
+// the one model: the machine with the time and the answer of each script, a history with the answers that callers got,
+// and without times.
 //
 // # The parts of a machine
 //

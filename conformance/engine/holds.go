@@ -115,7 +115,9 @@ func (m *machine[S, I, O]) holdsRan(r *scriptRun, in I, out O, before State[S], 
 	c := m.claims[owner]
 	_, _, granted := m.of.Hold.Grant(out)
 	if act == Asks && c != nil && m.of.Hold.Apart != nil && m.of.Ready(before, in) != m.of.Ready(before, c.call.awaits) {
-		must.Not(!m.mayBeOutside(c.call), "it does not ask for %+v", c.call.awaits)
+		outer := c.call.outer // Its lease may have ended under the context of which the call was made.
+		mayBeOutside := outer != nil && (outer.ended != nil || m.mayHaveLapsed(outer.claim, c.call.began))
+		must.Not(!mayBeOutside, "it does not ask for %+v", c.call.awaits)
 	}
 	switch {
 	case act == Asks && granted && c != nil:

@@ -116,7 +116,6 @@ func reload(ctx context.Context, s *scene) func(context.Context) {
 	return nil
 }
 
-// stopServer stops the server that has the object.
 func stopServer(ctx context.Context, s *scene) func(context.Context) {
 	resume := must.Get(s.Pause(ctx, s.key))
 	return func(context.Context) { must.Do(resume()) }

@@ -117,11 +117,6 @@ func (m *machine[S, I, O]) apart(c *call[S, I, O]) (awaits I, apart bool, refuse
 	return m.of.Hold.Apart(of.in, c.outer.claim.owner, c.in)
 }
 
-// mayBeOutside reports whether the lease may have ended under the context of which a call was made.
-func (m *machine[S, I, O]) mayBeOutside(c *call[S, I, O]) bool {
-	return c.outer != nil && (c.outer.ended != nil || m.mayHaveLapsed(c.outer.claim, c.began))
-}
-
 func (m *machine[S, I, O]) reentered(c *call[S, I, O], outer *heldLease[S, I, O]) {
 	must.Not(c.err != nil, "it re-enters what is held")
 	must.Not(c.lease.Owner() != outer.claim.owner || c.lease.Token() != outer.lease.Token(),

@@ -50,7 +50,13 @@ func (o outcome[O]) String() string {
 func (p *Primitive[S, I, O]) model(forgetful bool) porcupine.Model {
 	switch {
 	case forgetful:
-		return p.ordered(p.grants, p.tokenStep)
+		// A server that may forget any hold, and grant it twice: a grant need only fit the last one's token.
+		return p.ordered(p.grants, func(s State[S], e event[I], out outcome[O]) (State[S], bool) {
+			if s.Kind == Present {
+				s = s.Gone(p.Keep)
+			}
+			return p.Step(s, time.Time{}, e.in, out.out)
+		})
 	case p.hasLeases():
 		return p.ordered(p.narrow, p.holdStep)
 	}
@@ -99,15 +105,6 @@ func (p *Primitive[S, I, O]) unseen(s State[S]) []State[S] {
 		}
 	}
 	return all
-}
-
-// tokenStep is holdStep on a server that may forget any hold, and grant it twice: a grant need only fit the last
-// one's token.
-func (p *Primitive[S, I, O]) tokenStep(s State[S], e event[I], out outcome[O]) (State[S], bool) {
-	if s.Kind == Present {
-		s = s.Gone(p.Keep)
-	}
-	return p.Step(s, time.Time{}, e.in, out.out)
 }
 
 // ordered returns the model by which step explains what part chooses of a history.

@@ -157,13 +157,6 @@ func (s schedule) bound(poll time.Duration) time.Duration {
 	return sum
 }
 
-// lossless reports whether every script gets its reply.
-func (s schedule) lossless() bool {
-	return !slices.ContainsFunc(s.Links, func(plan troubles) bool {
-		return slices.ContainsFunc(plan.Scripts, func(t trouble) bool { return t.Loss != nothing })
-	})
-}
-
 // describe returns what the crowd does on an object, in lines.
 func (c crowd) describe(object int) string {
 	var text strings.Builder

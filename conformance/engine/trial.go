@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -125,7 +126,10 @@ func (t *trial) wake(ctx context.Context) {
 // rest waits until all is back that was taken, if nothing that was taken can be lost: in real time a slow
 // server may be given up.
 func (t *trial) rest(ctx context.Context) {
-	if t.Fault == nil && !t.soaks && t.lossless() && (t.Bubble != nil || !t.unanswered.Load()) {
+	loses := slices.ContainsFunc(t.Links, func(plan troubles) bool {
+		return slices.ContainsFunc(plan.Scripts, func(t trouble) bool { return t.Loss != nothing })
+	})
+	if t.Fault == nil && !t.soaks && !loses && (t.Bubble != nil || !t.unanswered.Load()) {
 		must.In("what was taken is not back", func() { t.work.rest(ctx, t.Env, t.object) })
 	}
 }

@@ -101,10 +101,8 @@ type Link interface {
 	// connections; they stay open. Restore ends it, and breaks those that have lost something.
 	Blackhole()
 
-	// BlackholeRequests does as Blackhole, but loses only what the client sends.
+	// BlackholeRequests and BlackholeReplies do as Blackhole, but lose only what the client sends, and the server.
 	BlackholeRequests()
-
-	// BlackholeReplies does as Blackhole, but loses only what the server sends.
 	BlackholeReplies()
 
 	// Refuse breaks the open connections, and makes dialling fail until Restore.

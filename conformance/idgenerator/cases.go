@@ -13,16 +13,12 @@ import (
 // cases are about blocks of more than one id.
 func cases() []harness.Case {
 	return []harness.Case{
-		newCase("DrawsFromBlocks", "Blocks", drawsFromBlocks),
-		newCase("SharesBlocks", "Blocks", sharesBlocks),
-		newCase("Defaults", "Wire", defaults),
-		newCase("InitChangesNothing", "Wire", initChangesNothing),
-		newCase("BadBlockSize", "Unique", badBlockSize),
+		harness.NewCase(Promises, "IDGeneratorDrawsFromBlocks", "IDGenerator.Blocks", nil, drawsFromBlocks),
+		harness.NewCase(Promises, "IDGeneratorSharesBlocks", "IDGenerator.Blocks", nil, sharesBlocks),
+		harness.NewCase(Promises, "IDGeneratorDefaults", "IDGenerator.Wire", nil, defaults),
+		harness.NewCase(Promises, "IDGeneratorInitChangesNothing", "IDGenerator.Wire", nil, initChangesNothing),
+		harness.NewCase(Promises, "IDGeneratorBadBlockSize", "IDGenerator.Unique", nil, badBlockSize),
 	}
-}
-
-func newCase(name, part string, run func(context.Context, *harness.Env)) harness.Case {
-	return harness.NewCase(Promises, "IDGenerator"+name, "IDGenerator."+part, nil, run)
 }
 
 // of returns the generator of that name in c, with blocks of that size. The first id is 1.

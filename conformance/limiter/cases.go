@@ -14,13 +14,10 @@ import (
 
 // cases are about states that the model does not have: permits of one client, and keys of other programs, or lost.
 func cases() []harness.Case {
-	of := func(name, part string, run func(context.Context, *harness.Env)) harness.Case {
-		return harness.NewCase(Promises, "RateLimiter"+name, "RateLimiter."+part, nil, run)
-	}
 	return []harness.Case{
-		of("HasOwnPermitsForEachClient", "Life", perClient),
-		of("ForeignGrantsCount", "Wire", foreign),
-		of("HealsWhatIsLost", "Rate", heals),
+		harness.NewCase(Promises, "RateLimiterHasOwnPermitsForEachClient", "RateLimiter.Life", nil, perClient),
+		harness.NewCase(Promises, "RateLimiterForeignGrantsCount", "RateLimiter.Wire", nil, foreign),
+		harness.NewCase(Promises, "RateLimiterHealsWhatIsLost", "RateLimiter.Rate", nil, heals),
 	}
 }
 

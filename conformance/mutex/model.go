@@ -86,14 +86,6 @@ func (h Held) place(owner string) int {
 	return slices.IndexFunc(h.Waiters.All(), func(w waiter) bool { return w.owner == owner })
 }
 
-// living are the owners of the active waiters.
-func (h Held) living() (owners []string) {
-	for _, w := range h.Waiters.Without(func(w waiter) bool { return w.dead }).All() {
-		owners = append(owners, w.owner)
-	}
-	return owners
-}
-
 // worth is how long a waiter's heartbeat counts, in milliseconds: its group ends with that.
 func (w waiter) worth() int64 {
 	group := groupOf(w.owner)

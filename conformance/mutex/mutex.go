@@ -37,8 +37,13 @@ func declare() *engine.Primitive[Held, lock.In, lock.Out] {
 		return lost + map[bool]string{true: "," + after.V.Told}[after.V.Told != before.V.Told]
 	}
 	p.Queue = &engine.Queue[Held, lock.In]{
-		Key:     func(name string) string { return keyOf(name) + ":queue" },
-		Waiting: func(s state) []string { return s.V.living() },
+		Key: func(name string) string { return keyOf(name) + ":queue" },
+		Waiting: func(s state) (active []string) {
+			for _, w := range s.V.Waiters.Without(func(w waiter) bool { return w.dead }).All() {
+				active = append(active, w.owner)
+			}
+			return active
+		},
 	}
 	p.Passes = &engine.Passes[lock.In]{
 		Worth: worth, Group: groupOf, Read: read,

@@ -11,21 +11,6 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// longCases and doubleCases are of one kind of number alone.
-func longCases() []harness.Case {
-	link := []harness.Need{harness.Faults}
-	return []harness.Case{
-		harness.NewCase(Promises, "AtomicLongPlainCommands", "Atomic.RoundTrip", link, plainCommands),
-	}
-}
-
-func doubleCases() []harness.Case {
-	return []harness.Case{
-		harness.NewCase(Promises, "AtomicDoubleFollowsFloat64", "Atomic.Exact", nil, followsFloat64),
-		harness.NewCase(Promises, "AtomicDoubleErrors", "Atomic.Errors", nil, doubleErrors),
-	}
-}
-
 // plainCommands looks at what is sent where there is a command.
 func plainCommands(ctx context.Context, e *harness.Env) {
 	c, in := engine.NewClient(ctx, e, nil)

@@ -60,7 +60,8 @@ type state = engine.State[int64]
 var Long engine.Subject = kind[int64]{
 	name: "AtomicLong", values: edges, most: math.MaxInt64, parts: 1,
 	open:    func(c *primitives.Client, name string) atomic[int64] { return c.NewAtomicLong(name) },
-	noTexts: []string{"1.5", "", "abc", "9223372036854775808"}, special: longCases(),
+	noTexts: []string{"1.5", "", "abc", "9223372036854775808"},
+	special: []harness.Case{harness.NewCase(Promises, "AtomicLongPlainCommands", "Atomic.RoundTrip", []harness.Need{harness.Faults}, plainCommands)},
 }.declare()
 
 // Double declares the atomic double. Its values are whole eighths, whose sums are exact on every
@@ -68,7 +69,11 @@ var Long engine.Subject = kind[int64]{
 var Double engine.Subject = kind[float64]{
 	name: "AtomicDouble", values: []int64{0, 1, -1, 3, -8, 1 << 40, -1 << 45}, most: 1 << 45, parts: 8,
 	open:    func(c *primitives.Client, name string) atomic[float64] { return c.NewAtomicDouble(name) },
-	noTexts: []string{"abc", "1.2.3", " 1", "0x10", "nan", "inf", "-1e400"}, special: doubleCases(),
+	noTexts: []string{"abc", "1.2.3", " 1", "0x10", "nan", "inf", "-1e400"},
+	special: []harness.Case{
+		harness.NewCase(Promises, "AtomicDoubleFollowsFloat64", "Atomic.Exact", nil, followsFloat64),
+		harness.NewCase(Promises, "AtomicDoubleErrors", "Atomic.Errors", nil, doubleErrors),
+	},
 }.declare()
 
 // edges are the numbers around which implementations lose digits.

@@ -13,14 +13,11 @@ import (
 
 // cases are about the ids of permits, and about semaphores that come and go.
 func cases() []harness.Case {
-	of := func(name, part string, run func(context.Context, *harness.Env)) harness.Case {
-		return harness.NewCase(Promises, "PermitSemaphore"+name, "PermitSemaphore."+part, nil, run)
-	}
 	return []harness.Case{
-		of("IDsAreReleasedTogether", "IDs", releasedTogether),
-		of("HoldIsWhole", "IDs", holdIsWhole),
-		of("LeasesEndWithTheCount", "Counts", endTogether),
-		of("ForgottenLeasesAreVoid", "Limit", forgottenAreVoid),
+		harness.NewCase(Promises, "PermitSemaphoreIDsAreReleasedTogether", "PermitSemaphore.IDs", nil, releasedTogether),
+		harness.NewCase(Promises, "PermitSemaphoreHoldIsWhole", "PermitSemaphore.IDs", nil, holdIsWhole),
+		harness.NewCase(Promises, "PermitSemaphoreLeasesEndWithTheCount", "PermitSemaphore.Counts", nil, endTogether),
+		harness.NewCase(Promises, "PermitSemaphoreForgottenLeasesAreVoid", "PermitSemaphore.Limit", nil, forgottenAreVoid),
 	}
 }
 

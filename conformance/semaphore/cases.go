@@ -12,9 +12,8 @@ import (
 
 // cases are about the making of a semaphore.
 func cases() []harness.Case {
-	pubsub := []harness.Need{harness.PubSub}
 	return []harness.Case{
-		harness.NewCase(Promises, "SemaphoreIsMadeByTheFirst", "Semaphore.Counts", pubsub, isMadeByTheFirst),
+		harness.NewCase(Promises, "SemaphoreIsMadeByTheFirst", "Semaphore.Counts", []harness.Need{harness.PubSub}, isMadeByTheFirst),
 		harness.NewCase(Promises, "SemaphorePollFindsItGone", "Semaphore.Waiting", nil, pollFindsItGone),
 	}
 }
