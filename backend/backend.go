@@ -34,6 +34,10 @@ type Capabilities struct {
 	// Sharded says that Subscribe uses SSUBSCRIBE, so messages must be sent by SPUBLISH,
 	// which needs the channel in the slot of the script's keys (S4).
 	Sharded bool
+
+	// Deadlines says that RunBatch of one call also returns when its context's deadline has passed (B1), and that this
+	// costs no goroutine. Then a caller with a deadline may send its call itself.
+	Deadlines bool
 }
 
 // Publish is the command by which a script reaches this backend's subscribers: PUBLISH or
@@ -180,7 +184,8 @@ type Batcher interface {
 	// B1. Each outcome must be that call's own, under the clauses of Run, and must be reported once,
 	// as soon as it is known: a call that fails, that is sent again, or whose node is slow or silent
 	// must not hold up another. After a broken connection, replies that had already arrived may be
-	// reported as indeterminate too.
+	// reported as indeterminate too. With [Capabilities].Deadlines, RunBatch of one call must return
+	// when ctx's deadline has passed, as Run does (R7).
 	//
 	// B2. A call's Claim is taken when RunBatch gets it. While the backend knows that the call was not
 	// executed, as between two tries or before it is written, it should return the claim, and then

@@ -65,7 +65,8 @@ type ThrottleOptions struct {
 	// that the server has once refused waits on. Other methods return the error. It has no default.
 	Unavailable Fallback
 
-	// Timeout is how long a call waits for the server's answer. Zero means 1 s.
+	// Timeout is how long a call waits for the server's answer. Zero means 1 s. A call whose context is cancelled while the
+	// server is silent may wait for as long, too; it ends at its context's deadline.
 	Timeout time.Duration
 
 	// Debt is how many permits beyond the burst [Reservation.Settle] charges: until the rate has freed them, too, no

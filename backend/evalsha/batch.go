@@ -95,7 +95,7 @@ func (r *Runner) runOnly(
 		report(0, backend.Outcome{Err: err})
 		return
 	}
-	reply, err := driver.Send(context.WithoutCancel(ctx), r.callCommand(call))
+	reply, err := driver.Send(deadlineOf(ctx), r.callCommand(call))
 	if err == nil {
 		report(0, backend.Outcome{Reply: reply})
 		return
@@ -104,6 +104,16 @@ func (r *Runner) runOnly(
 	b := batch{runner: r, driver: driver, calls: calls, report: report}
 	b.settle(ctx, failure{0, err})
 }
+
+// onlyDeadline is a context that does not end, and has the deadline of another one.
+type onlyDeadline struct{ context.Context }
+
+// deadlineOf returns a context that does not end, with the values and the deadline of ctx: a driver that declares
+// [backend.Capabilities].Deadlines returns at the deadline, and others need not know it.
+func deadlineOf(ctx context.Context) context.Context { return onlyDeadline{ctx} }
+
+func (onlyDeadline) Done() <-chan struct{} { return nil }
+func (onlyDeadline) Err() error            { return nil }
 
 // groups returns the places of the calls for each node, less those that must not be sent.
 func (b *batch) groups(ctx context.Context) [][]int {
@@ -187,12 +197,11 @@ func (b *batch) send(ctx context.Context, places []int) []backend.Outcome {
 	switch {
 	case len(places) == 0: // All were withdrawn.
 		return nil
+	case len(places) == 1 && b.waiting == nil:
+		reply, err := b.driver.Send(deadlineOf(ctx), b.command(places[0]))
+		return []backend.Outcome{{Reply: reply, Err: err}}
 	case b.waiting == nil:
 		ctx = context.WithoutCancel(ctx)
-	}
-	if len(places) == 1 && b.waiting == nil {
-		reply, err := b.driver.Send(ctx, b.command(places[0]))
-		return []backend.Outcome{{Reply: reply, Err: err}}
 	}
 	commands := make([]Command, len(places))
 	for i, place := range places {

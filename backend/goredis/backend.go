@@ -62,7 +62,7 @@ func New(client redis.UniversalClient, opts *Options) (*Backend, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	can := backend.Capabilities{PubSub: true, Cluster: d.cluster != nil}
+	can := backend.Capabilities{PubSub: true, Cluster: d.cluster != nil, Deadlines: d.single != nil}
 	if can.Cluster {
 		if can.Sharded, err = d.sharded(opts.Sharded); err != nil {
 			return nil, fmt.Errorf("goredisbackend: is sharded pub/sub known? %w", err)

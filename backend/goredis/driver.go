@@ -31,8 +31,8 @@ func promptError(ctx context.Context, do func() error) error {
 // Send implements [evalsha.Driver]. A cluster client follows redirects.
 func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
 	c := newCommand(ctx, cmd, d.cluster != nil)
-	if ctx.Done() == nil && cmd.Claim != nil { // Of a batch: its callers leave by themselves.
-		return c.outcome(d.client.Process(ctx, c))
+	if ctx.Done() == nil && cmd.Claim != nil { // Of a batch: its callers leave by themselves, or at the deadline.
+		return c.outcome(d.process(ctx, c))
 	}
 	ctx, stop := bound(ctx, c)
 	defer stop()
@@ -42,6 +42,25 @@ func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, 
 	}
 	return c.outcome(err)
 }
+
+// process returns when the driver does, and at a deadline of ctx if there is one client. The driver looks for a
+// connection until ctx ends, and then waits for as long as its options say.
+func (d *driver) process(ctx context.Context, c *command) error {
+	deadline, ok := ctx.Deadline()
+	if !ok || d.single == nil {
+		return d.client.Process(ctx, c)
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	client, left := d.single, time.Until(deadline)
+	if o := client.Options(); !o.ContextTimeoutEnabled && (longer(o.ReadTimeout, left) || longer(o.WriteTimeout, left)) {
+		client = client.WithTimeout(max(left, time.Nanosecond))
+	}
+	return client.Process(ctx, c)
+}
+
+// longer reports whether a time-out of the driver, which is none if it is not positive, is longer than left.
+func longer(timeout, left time.Duration) bool { return timeout <= 0 || timeout > left }
 
 // SendAll implements [evalsha.Pipeline]. It leaves redirects to later sends: within a
 // pipeline, the driver may take a command that was redirected, sent there and lost for one that was

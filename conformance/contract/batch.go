@@ -98,8 +98,7 @@ func returnsReplies(ctx context.Context, b backend.Batcher, calls []backend.Call
 }
 
 func batchFailuresStayAlone(ctx context.Context, e *harness.Env) {
-	b := as[backend.Batcher](e.Open(ctx))
-	calls := spread(e, 3)
+	b, calls := as[backend.Batcher](e.Open(ctx)), spread(e, 3)
 	calls[1].Script = e.Script("return redis.error_reply('STOP here')", 1, backend.RetryNever)
 	if e.Capabilities.Cluster {
 		crossing := e.Script("return 1", 2, backend.RetryNever)
@@ -160,8 +159,7 @@ func batchSendsOnce(ctx context.Context, e *harness.Env) {
 }
 
 func batchHeedsContext(ctx context.Context, e *harness.Env) {
-	b := as[backend.Batcher](e.Open(ctx))
-	calls := spread(e, 3)
+	b, calls := as[backend.Batcher](e.Open(ctx)), spread(e, 3)
 	for _, outcome := range outcomes(ended(ctx), b, calls) {
 		wantDefinite(outcome.Err, context.Canceled)
 	}

@@ -23,7 +23,8 @@ import (
 
 // Adapter makes backends of one driver.
 type Adapter struct {
-	Name string
+	Name      string
+	Deadlines bool // its batches heed deadlines, but in a cluster
 
 	// Open makes a backend over a client of its own. Neither ends with ctx.
 	Open func(ctx context.Context, c Client) (*conformance.Instance, error)
@@ -51,7 +52,7 @@ func Adapters() []Adapter {
 	return []Adapter{
 		{Name: "Rueidis", Open: openRueidis},
 		{Name: "Valkey", Open: openValkey},
-		{Name: "GoRedis", Open: openGoRedis},
+		{Name: "GoRedis", Deadlines: true, Open: openGoRedis},
 	}
 }
 

@@ -13,11 +13,12 @@ import (
 )
 
 // batch has calls that are sent together. It is also the context under which they run, which ends
-// when the batch has ended or is given up. It has no deadline, since each caller has its own. It
-// has the values of a caller only if there is one caller: a value, such as the span of a trace,
+// when the batch has ended or is given up. It has a deadline only if its caller sends it, since each caller
+// has its own. It has the values of a caller only if there is one caller: a value, such as the span of a trace,
 // belongs to one caller.
 type batch struct {
 	began          time.Time
+	deadline       time.Time // zero: none
 	toSend         []backend.Call
 	values         context.Context //nolint:containedctx // Of the only caller; nil: there are several.
 	replicas       int             // for which the only call waits; 0: none
@@ -318,7 +319,7 @@ func (b *batch) clientCloses() {
 }
 
 // Deadline implements [context.Context].
-func (b *batch) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (b *batch) Deadline() (deadline time.Time, ok bool) { return b.deadline, !b.deadline.IsZero() }
 
 // Done implements [context.Context].
 func (b *batch) Done() <-chan struct{} {

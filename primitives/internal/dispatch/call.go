@@ -80,8 +80,7 @@ const (
 // Do sends r, and returns the outcome. When ctx ends, it waits for r.Grace, and then returns an
 // error that wraps ctx's error, and also [backend.ErrIndeterminate] if the call may be executed. After
 // r.Limit it returns such an error without ctx's. It raises a panic of the driver in the caller, unless
-// r is Contained. If ctx cannot end, there is no Limit and no other call is under way, the caller
-// itself sends the call: then Do returns when the driver does, even after Close.
+// r is Contained. If no other call is under way, the caller itself may send the call: see [Dispatcher.sendDirectly].
 func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) {
 	if err := ctx.Err(); err != nil && !r.AlwaysSend {
 		return backend.Reply{}, err
@@ -95,7 +94,10 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 		d.enqueueWaiting(r)
 	case r.Replicas > 0:
 		d.sendAlone(r)
-	case ctx.Done() != nil || r.Limit > 0 || !d.sendDirectly(r):
+	case d.sendDirectly(ctx, r):
+		<-r.answered
+		return d.outcome(r)
+	default:
 		d.enqueue(r)
 	}
 	if ended := r.await(ctx); ended != nil {
@@ -104,6 +106,11 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 			return backend.Reply{}, err
 		}
 	}
+	return d.outcome(r)
+}
+
+// outcome returns the outcome of r, which no other goroutine uses any more.
+func (d *Dispatcher) outcome(r *Request) (backend.Reply, error) {
 	d.signals.Put(r.answered)
 	if r.panicked != nil && !r.Contained {
 		panic(r.panicked)
@@ -132,7 +139,7 @@ func (r *Request) await(ctx context.Context) error {
 	case <-r.answered:
 		return nil
 	case <-limit:
-		return fmt.Errorf("%w %s", errNoAnswer, r.Limit)
+		return r.noAnswer()
 	case <-ctx.Done():
 		if r.waitFor(r.Grace) {
 			return nil
@@ -140,6 +147,9 @@ func (r *Request) await(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// noAnswer returns the reason of a caller that has waited for r.Limit.
+func (r *Request) noAnswer() error { return fmt.Errorf("%w %s", errNoAnswer, r.Limit) }
 
 // waitFor reports whether the outcome comes within grace.
 func (r *Request) waitFor(grace time.Duration) bool {

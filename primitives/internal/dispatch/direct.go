@@ -1,6 +1,13 @@
 package dispatch
 
-import "time"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+)
 
 // warm is how long after an answer a caller may send its call itself. Within that time the driver
 // has a connection. Later the driver may look for a connection for longer than unsentTimeout, and
@@ -9,16 +16,48 @@ const warm = time.Second
 
 // sendDirectly sends r in its caller's goroutine, if no other call is under way and the server has
 // just answered. That saves a goroutine and the caller's wake-up. It reports whether it sent r:
-// then r has its outcome. It is only for callers whose context cannot end, because the caller is in
-// the driver until the driver returns, even if Close gives up the call.
-func (d *Dispatcher) sendDirectly(r *Request) bool {
+// then r has its outcome. The caller is in the driver until the driver returns, even if ctx ends or Close gives up the
+// call. So r must have a Limit, and be Hasty, and the backend must hear it; or ctx cannot end, and there is no Limit.
+func (d *Dispatcher) sendDirectly(ctx context.Context, r *Request) bool {
+	if limited := r.Hasty && r.Limit > 0 && d.prompt; !limited && (r.Limit > 0 || ctx.Done() != nil) {
+		return false
+	}
 	b := d.beginDirectly(r)
 	if b == nil {
 		return false
 	}
 	defer d.endDirectly() // Even if a hook of the driver ends the goroutine.
+	if r.Limit > 0 {
+		b.endBy(ctx, r)
+		defer d.noteLateness(ctx, r, b.deadline)
+	}
 	b.run(d)
 	return true
+}
+
+// endBy gives up the batch of r at the end of its Limit, or at ctx's deadline if that is before.
+func (b *batch) endBy(ctx context.Context, r *Request) {
+	b.deadline = b.began.Add(r.Limit)
+	if end, ok := ctx.Deadline(); ok && end.Before(b.deadline) {
+		b.deadline = end
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer = time.AfterFunc(time.Until(b.deadline), b.giveUp)
+}
+
+// noteLateness words the failure of a call that its caller has sent until a deadline, as leave and noteSilence do.
+func (d *Dispatcher) noteLateness(ctx context.Context, r *Request, deadline time.Time) {
+	err := r.outcome.Err
+	if err == nil || errors.As(err, new(*backend.ServerError)) || time.Now().Before(deadline) {
+		return
+	}
+	ended := ctx.Err()
+	if ended == nil {
+		ended = r.noAnswer()
+	}
+	r.outcome.Err = fmt.Errorf("%w: %w", ended, err)
+	d.noteSilence(r, ended)
 }
 
 // beginDirectly returns a batch of r alone, and counts its caller as a sender. Nil: r must be

@@ -16,15 +16,16 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 )
 
-// oneServer is a link of a driver that pays no attention to contexts, to one server or to a cluster.
+// oneServer is a link of a driver that pays no attention to contexts, but for deadlines if it says so, to one server or
+// to a cluster.
 type oneServer struct {
 	backend.Backend
 	*link
-	cluster bool
+	cluster, deadlines bool
 }
 
 func (s *oneServer) Capabilities() backend.Capabilities {
-	return backend.Capabilities{Cluster: s.cluster}
+	return backend.Capabilities{Cluster: s.cluster, Deadlines: s.deadlines}
 }
 
 func (s *oneServer) Run(context.Context, *backend.Script, []string, []string) (backend.Reply, error) {
@@ -32,7 +33,13 @@ func (s *oneServer) Run(context.Context, *backend.Script, []string, []string) (b
 }
 
 func (s *oneServer) RunBatch(ctx context.Context, calls []backend.Call, report func(int, backend.Outcome)) {
-	s.link.RunBatch(context.WithoutCancel(ctx), calls, report)
+	deadline, ok := ctx.Deadline()
+	if ctx = context.WithoutCancel(ctx); ok && s.deadlines {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
+	s.link.RunBatch(ctx, calls, report)
 }
 
 // answered returns a dispatcher that has just had an answer.
@@ -53,6 +60,7 @@ func TestCallerSends(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		cluster, ends, beside, fails bool
+		hasty, deadlines             bool
 		idle                         time.Duration
 		caller                       bool
 	}{
@@ -62,11 +70,14 @@ func TestCallerSends(t *testing.T) {
 		"ContextThatEnds":   {ends: true},
 		"BesideAnotherCall": {beside: true},
 		"Cluster":           {cluster: true},
+		"Hasty":             {hasty: true, ends: true, deadlines: true, caller: true},
+		"WithoutDeadlines":  {hasty: true},
+		"HastyInACluster":   {hasty: true, deadlines: true, cluster: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &oneServer{cluster: c.cluster, link: &link{}}
+				s := &oneServer{cluster: c.cluster, deadlines: c.deadlines, link: &link{}}
 				var byCaller bool
 				s.do = func(_ context.Context, call backend.Call) (backend.Reply, error) {
 					switch call.Keys[0] {
@@ -94,7 +105,11 @@ func TestCallerSends(t *testing.T) {
 				if !c.ends {
 					ctx = context.WithoutCancel(ctx)
 				}
-				reply, err := d.Run(ctx, write, []string{"k"}, nil)
+				r := request(write, "k")
+				if r.Hasty = c.hasty; r.Hasty {
+					r.Limit = time.Second
+				}
+				reply, err := d.Do(ctx, r)
 				requireEcho(t, "k", reply, err)
 				require.Equal(t, c.caller, byCaller)
 				time.Sleep(time.Minute)
@@ -136,6 +151,51 @@ func TestStoppedServer(t *testing.T) {
 				require.ErrorIs(t, err, backend.ErrIndeterminate)
 				requireEcho(t, "k", (<-h.late).Reply, nil)
 				all.Wait()
+			})
+		})
+	}
+}
+
+// TestHastyCallerOfAStoppedServer is in the driver until its Limit, or its context's deadline, and no longer. After the
+// Limit the next hasty caller fails at once.
+func TestHastyCallerOfAStoppedServer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		deadline, cancelled, takes time.Duration
+		want                       error
+	}{
+		"Limit":              {takes: time.Second},
+		"Deadline":           {deadline: 100 * time.Millisecond, takes: 100 * time.Millisecond, want: context.DeadlineExceeded},
+		"CancelledMeanwhile": {cancelled: 100 * time.Millisecond, takes: time.Second, want: context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &oneServer{link: &link{}, deadlines: true}
+				d := answered(t, s)
+				s.takes = time.Hour
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.deadline > 0 {
+					ctx, cancel = context.WithTimeout(ctx, c.deadline)
+					defer cancel()
+				}
+				if c.cancelled > 0 {
+					time.AfterFunc(c.cancelled, cancel)
+				}
+				start := time.Now()
+				hasty := dispatch.Hasty{Dispatcher: d, Limit: time.Second}
+				_, err := hasty.Run(ctx, write, []string{"k"}, nil)
+				require.Equal(t, c.takes, time.Since(start))
+				require.ErrorIs(t, err, backend.ErrIndeterminate)
+				if c.want != nil {
+					require.ErrorIs(t, err, c.want)
+					return
+				}
+				_, err = hasty.Run(t.Context(), write, []string{"k"}, nil)
+				require.ErrorIs(t, err, backend.ErrUnavailable)
+				require.ErrorContains(t, err, "no answer within 1s")
+				require.Equal(t, c.takes, time.Since(start), "at once")
 			})
 		})
 	}

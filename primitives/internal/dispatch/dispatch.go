@@ -87,6 +87,7 @@ type Dispatcher struct {
 	runner  backend.ScriptRunner
 	batcher backend.Batcher       // nil: the backend has none, and batches are of one call
 	onePool bool                  // all calls use the same connections: it is no cluster
+	prompt  bool                  // a batch of one call ends at its deadline: see [backend.Capabilities].Deadlines
 	waiter  backend.ReplicaWaiter // nil: the backend cannot wait for replicas
 	locator backend.Locator       // nil: all keys are on one node
 	sender  func()                // is send: a new method value for each goroutine would be an allocation
@@ -133,7 +134,8 @@ func New(b backend.ScriptRunner) *Dispatcher {
 	d.locator, _ = b.(backend.Locator)
 	d.sender = d.send
 	if b, ok := b.(backend.Backend); ok {
-		d.onePool = !b.Capabilities().Cluster
+		can := b.Capabilities()
+		d.onePool, d.prompt = !can.Cluster, can.Deadlines
 	}
 	return d
 }
