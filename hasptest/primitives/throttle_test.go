@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,19 +229,47 @@ func TestThrottleErrors(t *testing.T) {
 			require.ErrorAs(t, err, new(*primitives.FieldError), "%+v", limit)
 		}
 		require.Zero(t, x.called("throttle_take")+x.called("throttle_state"))
-		for _, text := range []string{"", "7", "1 2", "1 2 3 4", "1 2 3 3 3", "1 2 94608000000001", "-1 2 5", "1 1.5 2", "1 2 x"} {
-			x.do("SET", "x", text)
-			_, err := x.Allow(t.Context(), 1)
-			require.ErrorIs(t, err, primitives.ErrConflict, text)
-			_, err = x.State(t.Context())
-			require.ErrorIs(t, err, primitives.ErrConflict, text)
-			require.Equal(t, []string{text}, x.do("GET", "x"))
-		}
-		x.do("DEL", "x")
 		x.do("HSET", "x", "a", "b")
 		require.ErrorIs(t, x.Wait(t.Context(), 1), primitives.ErrConflict)
 		_, err = x.Delete(t.Context())
 		require.ErrorIs(t, err, primitives.ErrConflict)
+	})
+}
+
+// noThrottles are texts of other programs, for throttles of three permits.
+var noThrottles = []string{
+	"", " ", "7", "1 2", "x", "1 2 x", "1 2 3 x", "1 2 3 4", "1 2 3 0", "1 2 3 3 3", "1 2 3 4 3", "1 2 3 0 0", "1 2 3 1 3 1",
+	"1 2 3  3", "1 2 3  5", "1 2 3 ", "1 2 3  ", "1 2 3 1 ", "1 2 3 1 3 ", " 1 2 3", "1  2 3", "1 2  3", "1 2 3   3", "1 2 3\n", "1\t2 3", "1 2 3\x00",
+	"-1 2 5", "1 -2 5", "1 2 -5", "+1 2 3", "1 2 3 -1 3", "1 2 3 1 -3", "1 1.5 2", "1 2 3.0", "1 2 3 1 3.0", "1e5 2 3", "1 2 1e5", "1 2 3 1 1e5",
+	"0x1 2 3", "1 2 0x3", "1 2 3 1 0x3", "nan 2 3", "1 2 nan", "1 2 3 1 nan", "inf 2 3", "1 inf 3", "1 2 inf", "1 2 3 1 inf", "1 2 94608000000001",
+	nines + " 2 3", "1 " + nines + " 3", "1 2 " + nines, "1 2 3 " + nines + " 3", "1 2 3 1 " + nines, "1 2 3 " + nines + " " + nines, nines, "1 1000000 3",
+}
+
+// nines are a number beyond those that Lua has.
+var nines = strings.Repeat("9", 400)
+
+// TestThrottleOverAnotherText: a text of another program is a conflict for each method, and stays.
+func TestThrottleOverAnotherText(t *testing.T) {
+	t.Parallel()
+	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second}, func(t *testing.T, x *throttle) {
+		other := x.client.NewThrottle("y", primitives.Limit{Permits: 5, Interval: time.Second}, refuse)
+		both := primitives.NewMultiThrottle(nil, other.Take(1), x.Take(1))
+		admission := primitives.NewAdmission(x.client.NewCountingSemaphore("z", 1, nil), x.Take(1))
+		r, _, err := x.Reserve(t.Context(), 2)
+		require.NoError(t, err)
+		for _, text := range noThrottles {
+			x.do("SET", "x", text)
+			_, allow := x.Allow(t.Context(), 1)
+			_, state := x.State(t.Context())
+			_, multi := both.Allow(t.Context())
+			_, admit := admission.TryAcquire(t.Context())
+			for _, err := range []error{allow, state, multi, admit} {
+				require.ErrorIs(t, err, primitives.ErrConflict, text)
+			}
+			require.Equal(t, []string{text}, x.do("GET", "x"))
+		}
+		require.ErrorIs(t, r.Settle(t.Context(), 1), primitives.ErrConflict)
+		require.Equal(t, "0", x.do("EXISTS", "y", "z")[0])
 	})
 }
 

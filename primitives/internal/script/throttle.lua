@@ -25,7 +25,8 @@ local function debt_of(throttle, permits, now)
     return 0, 0, false, nil
   end
   local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$')
-  if not owed or owed + 0 > 94608000000000 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then
+  local strange = not owed or #seconds > 11 or #micros > 6 or #text > 51 or owed + 0 > 94608000000000
+  if strange or rest == '' and #text > #seconds + #micros + #owed + 2 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then
     return nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle')
   end
   local time, parts, passed = owed + 0, 0, now - (seconds * 1000000 + micros)

@@ -12,7 +12,7 @@ import (
 
 var throttleChargeScript = backend.Script{
 	Name: "throttle_charge", Keys: 1, Retry: backend.RetryNever, FailFast: true,
-	SHA1: "0a41cf4a4b4885d86c3260d75d8179dc6919aafd",
+	SHA1: "4c130fb4395f9e7d9e1ff7098f6d3fa3e1c923a1",
 	Source: "\n\n" + `local throttle = KEYS[1]
 local used = ARGV[1]
 local permits = ARGV[2]
@@ -25,7 +25,7 @@ local bound = ARGV[4]
 
 local now, at do local time = redis.call('time') now, at = time[1] * 1000000 + time[2], time[1] .. ' ' .. time[2] end
 local of, each = permits + 0, interval + 0
-local time, parts, _, strange repeat local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$') if not owed or owed + 0 > 94608000000000 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end local time_, parts_, passed = owed + 0, 0, now - (seconds * 1000000 + micros) if of == permits then parts_ = rest + 0 elseif of ~= '' then time_ = time_ + 1 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break elseif passed < 0 then time, parts, _, strange = time_, parts_, true, nil break end time, parts, _, strange = time_ - passed, parts_, false, nil break until true
+local time, parts, _, strange repeat local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$') local strange_ = not owed or #seconds > 11 or #micros > 6 or #text > 51 or owed + 0 > 94608000000000 if strange_ or rest == '' and #text > #seconds + #micros + #owed + 2 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end local time_, parts_, passed = owed + 0, 0, now - (seconds * 1000000 + micros) if of == permits then parts_ = rest + 0 elseif of ~= '' then time_ = time_ + 1 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break elseif passed < 0 then time, parts, _, strange = time_, parts_, true, nil break end time, parts, _, strange = time_ - passed, parts_, false, nil break until true
 if strange then
   return strange
 end

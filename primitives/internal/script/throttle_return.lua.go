@@ -13,7 +13,7 @@ import (
 
 var throttleReturnScript = backend.Script{
 	Name: "throttle_return", Keys: -1, Retry: backend.RetryNever, FailFast: true,
-	SHA1: "729a7461de30a0ed1dfe4e25ddab77d153e98855",
+	SHA1: "f87e33a2419c463ee6a1ce809ceb7be98b81595b",
 	Source: "\n\n\n" + `local throttles = KEYS
 local granted = ARGV[1]
 local returns = {} for i = 1, #throttles do returns[i] = ARGV[1 + i] end
@@ -31,7 +31,7 @@ local now, at do local time = redis.call('time') now, at = time[1] * 1000000 + t
 local states, remaining, reset = {}, {}, {}
 for i, throttle in ipairs(throttles) do
   local of, interval = tonumber(permits[i]), tonumber(intervals[i])
-  local time, parts, _, strange repeat local permits = permits[i] local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$') if not owed or owed + 0 > 94608000000000 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end local time_, parts_, passed = owed + 0, 0, now - (seconds * 1000000 + micros) if of == permits then parts_ = rest + 0 elseif of ~= '' then time_ = time_ + 1 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break elseif passed < 0 then time, parts, _, strange = time_, parts_, true, nil break end time, parts, _, strange = time_ - passed, parts_, false, nil break until true
+  local time, parts, _, strange repeat local permits = permits[i] local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$') local strange_ = not owed or #seconds > 11 or #micros > 6 or #text > 51 or owed + 0 > 94608000000000 if strange_ or rest == '' and #text > #seconds + #micros + #owed + 2 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end local time_, parts_, passed = owed + 0, 0, now - (seconds * 1000000 + micros) if of == permits then parts_ = rest + 0 elseif of ~= '' then time_ = time_ + 1 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break elseif passed < 0 then time, parts, _, strange = time_, parts_, true, nil break end time, parts, _, strange = time_ - passed, parts_, false, nil break until true
   if strange then
     return strange
   end

@@ -13,7 +13,7 @@ import (
 
 var throttleStateScript = backend.Script{
 	Name: "throttle_state", Keys: -1, Retry: backend.RetryReadOnly, FailFast: true,
-	SHA1: "f6aad04fe0f17d0b4896b38342bb8a6972508fef",
+	SHA1: "1b5b6b3d0f5f966215bd93248700be17b5b087b0",
 	Source: "\n\n" + `local throttles = KEYS
 local permits = {} for i = 1, #throttles do permits[i] = ARGV[i] end
 local intervals = {} for i = 1, #throttles do intervals[i] = ARGV[#permits + i] end
@@ -29,7 +29,7 @@ local now do local time = redis.call('time') now = time[1] * 1000000 + time[2], 
 local remaining, retry, reset = {}, {}, {}
 local function free(permits, interval, time, parts, most, rest) local guess = (most - time + (rest - parts) / permits) / interval * permits + 0.0000001 local n = guess - guess % 1 if n <= 0 then return 0 elseif guess - n < 0.0000002 then local after, with repeat local more, rest do local rest_ = interval % permits local parts = rest_ * n % permits more, rest = (interval - rest_) / permits * n + (rest_ * n - parts) / permits, parts end if parts + rest >= permits then after, with = time + more + 1, parts + rest - permits break end after, with = time + more, parts + rest break until true return (after - most + (with > rest and 1 or 0)) > 0 and n - 1 or n end return n end for i, throttle in ipairs(throttles) do
   local of, interval = tonumber(permits[i]), tonumber(intervals[i])
-  local time, parts, _, strange repeat local permits = permits[i] local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$') if not owed or owed + 0 > 94608000000000 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end local time_, parts_, passed = owed + 0, 0, now - (seconds * 1000000 + micros) if of == permits then parts_ = rest + 0 elseif of ~= '' then time_ = time_ + 1 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break elseif passed < 0 then time, parts, _, strange = time_, parts_, true, nil break end time, parts, _, strange = time_ - passed, parts_, false, nil break until true
+  local time, parts, _, strange repeat local permits = permits[i] local text = redis.call('get', throttle) if not text then time, parts, _, strange = 0, 0, false, nil break end local seconds, micros, owed, rest, of = string.match(text, '^(%d+) (%d+) (%d+) ?(%d*) ?(%d*)$') local strange_ = not owed or #seconds > 11 or #micros > 6 or #text > 51 or owed + 0 > 94608000000000 if strange_ or rest == '' and #text > #seconds + #micros + #owed + 2 or rest ~= '' and rest + 0 >= (tonumber(of) or 0) then time, parts, _, strange = nil, nil, nil, redis.error_reply('OTHERKIND the key holds a text that is no throttle') break end local time_, parts_, passed = owed + 0, 0, now - (seconds * 1000000 + micros) if of == permits then parts_ = rest + 0 elseif of ~= '' then time_ = time_ + 1 end if passed > time_ then time, parts, _, strange = 0, 0, false, nil break elseif passed < 0 then time, parts, _, strange = time_, parts_, true, nil break end time, parts, _, strange = time_ - passed, parts_, false, nil break until true
   if strange then
     return strange
   end
