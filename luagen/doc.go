@@ -1,13 +1,13 @@
-// Luagen makes typed Go functions from annotated Lua scripts for Redis and Valkey.
+// Luagen finds mistakes in Lua scripts for Redis and Valkey, and makes typed Go functions from annotated ones.
 //
 // Usage:
 //
 //	luagen [-check] [-json] [-strict] [-o dir] [-p package] [-commands file] [path ...]
-//	luagen vet [-json] [-strict] [-commands file] [path ...]
+//	luagen vet [-json | -sarif] [-strict] [-commands file] [path ...]
 //	luagen doc [-check] [-o file] [-title text] [-strict] [-commands file] [path ...]
 //	luagen commands [-addr host:port]
 //
-// Each path is a .lua file or a folder of them (its own files, not those of folders inside); the
+// Each path is a .lua file or a folder of them (without vet: its own files, not those of folders inside); the
 // default is the current folder. Luagen writes x.lua.go next to each x.lua, or into the folder of -o:
 // the text that the server gets, its SHA-1, and a function with the parameters and results that the
 // annotations at the top of x.lua declare. A server's user_script:12 is line 12 of x.lua. If a script
@@ -17,7 +17,13 @@
 // over. Use it in CI.
 //
 // With vet luagen only checks: it writes nothing, needs no module and no Go files, and does not check
-// the names of Go files. With doc it writes a reference of the scripts in Markdown: their keys,
+// the names of Go files. It goes into the folders below a folder, dir or dir/..., but for vendor, node_modules, testdata
+// and those whose name begins with a dot or an underscore. A script without any annotation above its code is checked
+// as it is, with KEYS and ARGV: their elements are texts. Vet then asks for no declaration, takes each command that any
+// server has, and reports at most one key that does not come from KEYS, if the script uses KEYS. Files that call no
+// command, and libraries of functions, are named as not seen.
+//
+// With doc it writes a reference of the scripts in Markdown: their keys,
 // arguments, results and errors, and whether a script may run again.
 //
 // With -strict luagen also finds faults that only users see who may not call every command.
@@ -28,6 +34,8 @@
 // if the run ended early.
 //
 //	{"findings":[{"file":"x.lua","line":1,"column":9,"rule":"unused","message":"..."}],"error":"..."}
+//
+// With -sarif vet prints SARIF 2.1.0 instead. Without either flag all findings are on standard error.
 //
 // The exit code is 0 without findings, 1 with findings or differences, 2 for wrong usage.
 //

@@ -27,12 +27,14 @@ type job struct {
 	pkg     string // package of the files; "": found out
 	json    bool   // findings are reported as JSON
 	vetOnly bool   // no Go files are meant
+	sarif   bool   // findings are reported as SARIF
 	strict  bool   // also find faults that only users with few permissions meet
 	tables  *check.Tables
 	paths   []string
 
 	folders  []string          // that were given whole
 	sources  []string          // the files, in the order given, each once
+	walked   map[string]bool   // those that vet found in a folder
 	made     []file            // the Go files of scripts without findings
 	declared map[string]string // in Go: folder and name, and the script of it
 	packages map[string]string // by folder
@@ -94,6 +96,9 @@ func (j *job) file(s *parse.Script, shipped string) error {
 
 // add adds a file, or the scripts of a folder.
 func (j *job) add(path string) error {
+	if j.vetOnly {
+		path = below(path)
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -104,11 +109,14 @@ func (j *job) add(path string) error {
 		j.source(path)
 		return nil
 	}
+	j.folders = append(j.folders, path)
+	if j.vetOnly {
+		return j.walk(path)
+	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return err
 	}
-	j.folders = append(j.folders, path)
 	for _, e := range entries {
 		if !e.IsDir() && filepath.Ext(e.Name()) == ".lua" {
 			j.source(filepath.Join(path, e.Name()))
@@ -128,6 +136,10 @@ func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, "", err
+	}
+	if why := j.notSeen(path, src); why != "" {
+		j.note([]string{path + ": not seen: " + why})
+		return &parse.Script{Header: &parse.Header{}}, "", nil
 	}
 	s, shipped, findings := j.examine(path, src)
 	j.findings = append(j.findings, findings...)
@@ -155,12 +167,10 @@ func (j *job) libraries(s *parse.Script, seen map[string]bool) {
 	}
 }
 
-var parseOptions = parse.Options{Include: os.ReadFile, Rules: check.Rules}
-
 // examine parses and checks one script. shipped is the text that the server gets, if there are no findings and the
 // script is no library.
 func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string, findings []parse.Finding) {
-	s, findings = parse.Parse(path, src, parseOptions)
+	s, findings = parse.Parse(path, src, parse.Options{Include: os.ReadFile, Rules: check.Rules, Raw: j.vetOnly})
 	if why := badFileName(s.Name); why != "" && !j.vetOnly {
 		findings = append(findings, parse.Finding{
 			File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: why, Rule: parse.RuleName,
@@ -170,7 +180,7 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 		findings = append(findings, check.Script(s, j.tables, j.strict)...)
 		j.note(j.tables.Behind(s.Header))
 	}
-	if len(findings) > 0 || s.Header.Library {
+	if len(findings) > 0 || s.Header.Library || s.Raw {
 		return s, "", findings
 	}
 	shipped = emit.Source(s)

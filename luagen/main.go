@@ -16,9 +16,9 @@ const usage = `usage: luagen [flags] [path ...]
 Turns annotated Redis scripts into typed Go functions: x.lua.go beside each x.lua.
 A path is a .lua file or a folder of them; the default is the current folder.
 
-       luagen vet [-json] [-strict] [-commands file] [path ...]
+       luagen vet [-json | -sarif] [-strict] [-commands file] [path ...]
 
-Checks scripts and writes nothing. It needs no Go files and no module.
+Checks scripts, with and without annotations, also in the folders below a folder. It writes nothing.
 
        luagen doc [-check] [-o file] [-strict] [-commands file] [path ...]
 
@@ -79,7 +79,7 @@ func runGenerate(stdout, stderr io.Writer, args []string) int {
 func newJob(name string, stderr io.Writer) *job {
 	j := &job{
 		flags:  flag.NewFlagSet(name, flag.ContinueOnError),
-		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{},
+		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{}, walked: map[string]bool{},
 	}
 	j.flags.SetOutput(stderr)
 	j.flags.Usage = func() {

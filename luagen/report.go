@@ -26,8 +26,12 @@ type jsonFinding struct {
 
 // report prints the findings and what went wrong, and returns the exit code.
 func (j *job) report(stdout, stderr io.Writer, code int) int {
-	if j.json {
-		if err := json.NewEncoder(stdout).Encode(j.asJSON()); err != nil {
+	if j.json || j.sarif {
+		report := any(j.asJSON())
+		if j.sarif {
+			report = j.asSARIF()
+		}
+		if err := json.NewEncoder(stdout).Encode(report); err != nil {
 			fmt.Fprintf(stderr, "luagen: %v\n", err)
 			return 1
 		}

@@ -2,6 +2,11 @@ package main
 
 import (
 	"io"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -10,9 +15,56 @@ import (
 func runVet(stdout, stderr io.Writer, args []string) int {
 	j := newJob("luagen vet", stderr)
 	j.jsonFlag()
+	j.flags.BoolVar(&j.sarif, "sarif", false, "print findings as SARIF 2.1.0, to standard output")
 	j.vetOnly = true
 	if code, ok := j.start(args); !ok {
 		return code
 	}
 	return j.report(stdout, stderr, j.load(func(*parse.Script, string) error { return nil }))
+}
+
+// below returns the folder that "folder/..." means, as the go command has it: folders below it are seen in any case.
+func below(path string) string {
+	if folder, ok := strings.CutSuffix(path, "..."); ok && (folder == "" || strings.HasSuffix(folder, "/")) {
+		return filepath.Clean(folder)
+	}
+	return path
+}
+
+// walk adds the scripts of a folder and of the folders below it, but for those that the go command leaves out.
+func (j *job) walk(root string) error {
+	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && path != root && leftOut(e.Name()):
+			return fs.SkipDir
+		case e.Type()&^fs.ModeSymlink == 0 && filepath.Ext(path) == ".lua" && !slices.Contains(j.sources, path):
+			j.walked[path] = true
+			j.source(path)
+		}
+		return nil
+	})
+}
+
+// leftOut reports whether a folder of this name holds code of others, or data of tests.
+func leftOut(name string) bool {
+	return name[0] == '.' || name[0] == '_' ||
+		slices.Contains([]string{"node_modules", "testdata", "vendor"}, name)
+}
+
+var (
+	serverWord  = regexp.MustCompile(`\b(redis|server)\s*\.\s*p?call\b|\bKEYS\b|\bARGV\b|---@`)
+	libraryHead = regexp.MustCompile(`^#!lua .*\bname=`)
+)
+
+// notSeen says why vet leaves a file out, or returns "". A folder may have Lua for other programs.
+func (j *job) notSeen(path string, src []byte) string {
+	switch {
+	case j.vetOnly && libraryHead.Match(src):
+		return "a library for FUNCTION LOAD"
+	case j.walked[path] && !serverWord.Match(src):
+		return "it calls no command"
+	}
+	return ""
 }

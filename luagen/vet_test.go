@@ -192,3 +192,30 @@ func TestOwnTableThatIsNone(t *testing.T) {
 	code, _, _ = luagen("vet", "-commands", filepath.Join(dir, "missing.txt"), dir)
 	require.Equal(t, 2, code)
 }
+
+// TestSARIF: what code scanners read has the findings of JSON, and the remarks.
+func TestSARIF(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "a.lua", "---@since redis 99.1\n"+badScript)
+	code, out, errs := luagen("vet", "-sarif", dir)
+	require.Equal(t, 1, code)
+	require.Empty(t, errs)
+	var log sarifLog
+	require.NoError(t, json.Unmarshal([]byte(out), &log))
+	require.Equal(t, "2.1.0", log.Version)
+	run := log.Runs[0]
+	require.Len(t, run.Results, 2)
+	require.Equal(t, sarifResult{
+		RuleID: "undeclared", Level: "warning", Message: sarifText{"x is not declared"},
+		Locations: []sarifLocation{{sarifPlace{
+			sarifArtifact{filepath.ToSlash(filepath.Join(dir, "a.lua"))}, sarifRegion{3, 8},
+		}}},
+	}, run.Results[1])
+	require.True(t, run.Invocations[0].Successful)
+	require.Contains(t, run.Invocations[0].Notifications[0].Message.Text, "redis 99.1")
+	code, out, _ = luagen("vet", "-sarif", filepath.Join(dir, "missing"))
+	require.Equal(t, 2, code)
+	require.NoError(t, json.Unmarshal([]byte(out), &log))
+	require.False(t, log.Runs[0].Invocations[0].Successful)
+}

@@ -39,7 +39,7 @@ func (c *checker) commands() {
 			}
 		}
 	}
-	if sure && !writes && !c.s.Header.ReadOnly && !c.s.Header.Library {
+	if sure && !writes && !c.s.Raw && !c.s.Header.ReadOnly && !c.s.Header.Library {
 		c.find(calls[0].expr.P, ReadOnly,
 			"the script only reads: say ---@readonly, or ---@allow this if it is to stay as it is")
 	}
@@ -59,7 +59,7 @@ func (c *checker) calls() []commandCall {
 		case len(call.words) == 0:
 			c.find(e.P, Command, "a call without a command")
 			continue
-		case len(call.names) == 0:
+		case len(call.names) == 0 && !c.s.Raw:
 			c.find(call.words[0].Pos(), Command,
 				"the command is made at run time: write it out, or declare it with ---@command")
 		}
@@ -205,6 +205,9 @@ func (c *checker) command(t *table, call commandCall, name string) *command {
 	}
 	shown := strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " "))
 	if cmd.noscript {
+		if c.elsewhere(cmd.name) {
+			return nil
+		}
 		c.find(pos, Command, "%s %s does not allow %s in scripts", title(t.server), t.version, shown)
 		return nil
 	}
@@ -244,7 +247,7 @@ func subcommand(call commandCall) (string, bool) {
 
 // unknown finds a command that a target does not know. A name with a dot is a module's.
 func (c *checker) unknown(t *table, pos parse.Pos, name string) {
-	if strings.Contains(name, ".") {
+	if strings.Contains(name, ".") || c.elsewhere(name) {
 		return
 	}
 	shown := strings.ToUpper(strings.ReplaceAll(name, "|", " "))

@@ -62,12 +62,13 @@ type checker struct {
 	frames   *int                    // how many such calls were followed
 
 	commandsOf map[*parse.Var][]string // the commands that a name may hold
+	keyFound   bool                    // a raw script has no further finding of rule key
 }
 
 func newChecker(s *parse.Script, tables *Tables) *checker {
 	return &checker{
 		s: s, tables: tables, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{},
-		asked:    map[question]bool{},
+		asked: map[question]bool{}, keyFound: !hasKeys(s),
 		included: includedFunctions(s, map[string]included{}),
 	}
 }

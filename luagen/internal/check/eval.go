@@ -33,6 +33,9 @@ func (m *machine) eval(e parse.Expr) value {
 		m.function(e)
 		return value{is: isOther}
 	case *parse.NameExpr:
+		if e.Var == nil {
+			return m.list(e)
+		}
 		v, _ := m.state.get(e.Var)
 		return v
 	case *parse.IndexExpr:
@@ -149,7 +152,7 @@ func (m *machine) single(e parse.Expr) bool {
 		return false
 	}
 	_, isCommand := m.c.words(call)
-	name := m.member(call)
+	name := m.c.callee(call)
 	return isCommand && name != "pcall" || name == "tonumber" || name == "cjson.decode" ||
 		name != "string.gsub" && slices.Contains(textFunctions, name)
 }
@@ -239,18 +242,18 @@ var textFunctions = []string{
 	"redis.sha1hex", "type", "tostring",
 }
 
-// member returns the name of a function of the server that is called, such as "string.sub".
-func (m *machine) member(call *parse.CallExpr) string {
+// callee returns the name of a function of the server that is called, such as "string.sub".
+func (c *checker) callee(call *parse.CallExpr) string {
 	if call.Method != "" {
 		return ""
 	}
-	switch fn := m.c.origin(call.Fn).(type) {
+	switch fn := c.origin(call.Fn).(type) {
 	case *parse.NameExpr:
 		if fn.Var == nil {
 			return fn.Name
 		}
 	case *parse.IndexExpr:
-		lib, isName := m.c.origin(fn.X).(*parse.NameExpr)
+		lib, isName := c.origin(fn.X).(*parse.NameExpr)
 		key, isString := fn.Key.(*parse.StringExpr)
 		if isName && isString && lib.Var == nil {
 			return lib.Name + "." + key.Value
@@ -270,7 +273,7 @@ func (m *machine) call(e *parse.CallExpr) value {
 	for i, arg := range e.Args {
 		args[i] = m.eval(arg)
 	}
-	name := m.member(e)
+	name := m.c.callee(e)
 	if len(args) > 0 {
 		if v, ok := m.numeric(name, e, args); ok {
 			return v

@@ -84,6 +84,10 @@ func (m *machine) keyName(e parse.Expr, left int) string {
 		}
 	case *parse.StringExpr:
 		return "'" + e.Value + "'"
+	case *parse.IndexExpr:
+		if n, ok := e.Key.(*parse.NumberExpr); ok && m.c.isList(e.X, "KEYS") {
+			return "KEYS " + n.Text
+		}
 	case *parse.BinaryExpr:
 		l, r := m.keyName(e.L, left-1), m.keyName(e.R, left-1)
 		if e.Op == ".." && l != "" && r != "" {

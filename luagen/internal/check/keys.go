@@ -37,6 +37,8 @@ func (c *checker) arguments(call commandCall, cmd *command) {
 	for _, p := range places(call, cmd) {
 		pos := call.words[p.word].Pos()
 		switch {
+		case c.s.Raw:
+			c.rawKey(call, p, shown)
 		case c.isAt(call, p):
 			c.keyKind(call, cmd, p)
 		case p.quality == aChannel:

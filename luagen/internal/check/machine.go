@@ -24,6 +24,7 @@ type machine struct {
 	covered  map[*parse.BinaryExpr]bool // comparisons with nil to be on the safe side
 	seen     map[*parse.Var]bool
 	reached  map[*parse.Var]bool // by what reaches
+	lists    map[string]value    // KEYS and ARGV of a raw script
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -35,6 +36,7 @@ func (c *checker) follow() {
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
+		lists: map[string]value{},
 	}
 	for _, x := range c.s.Vars {
 		if x.Decl != nil && len(x.Writes) == 0 {

@@ -29,10 +29,13 @@ func (c *checker) names() {
 
 // globals checks every use of a name that is not local.
 func (c *checker) globals() {
+	assembled := c.assembled()
 	for _, g := range c.s.Globals {
 		switch {
 		case g.Set:
 			c.find(g.P, SetGlobal, "assignment to the global %s: write local", g.Name)
+		case c.s.Raw && (g.Name == "KEYS" || g.Name == "ARGV" || g.Name == "server"):
+		case assembled && !parse.KnownGlobal(g.Name):
 		case g.Name == "KEYS" || g.Name == "ARGV":
 			c.find(g.P, Index, "%s by index: declare a name with %s", g.Name,
 				map[string]string{"KEYS": "---@key", "ARGV": "---@arg"}[g.Name])

@@ -63,7 +63,7 @@ func (m *machine) collected(b *parse.Block) []*parse.Var {
 			all = append(all, appended(s)...)
 		case *parse.CallStmt:
 			name, isName := firstArg(s.Call).(*parse.NameExpr)
-			if m.member(s.Call) == "table.insert" && len(s.Call.Args) == 2 && isName {
+			if m.c.callee(s.Call) == "table.insert" && len(s.Call.Args) == 2 && isName {
 				all = append(all, name.Var)
 			}
 		}
@@ -151,7 +151,7 @@ func (m *machine) reaches(x *parse.Var) bool {
 
 func (m *machine) follows(x *parse.Var) bool {
 	for _, call := range m.c.flow.calls {
-		if m.member(call) == "table.sort" && len(call.Args) > 0 && mentions(call.Args[0], x) {
+		if m.c.callee(call) == "table.sort" && len(call.Args) > 0 && mentions(call.Args[0], x) {
 			return false
 		}
 	}

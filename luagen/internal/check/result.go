@@ -16,6 +16,10 @@ func (m *machine) returns(s *parse.ReturnStmt) {
 		}
 	}
 	switch {
+	case m.c.s.Raw && m.depth == 0 && first.closed:
+		for i, item := range first.items {
+			m.hole(item, first.places[i])
+		}
 	case m.depth > 0 || len(results) == 0:
 	case len(s.Values) == 0:
 		m.nothing(s.P)

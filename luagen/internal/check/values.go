@@ -18,6 +18,7 @@ type values struct {
 	params   map[*parse.Var]param
 	returned map[*parse.FuncExpr][]parse.Expr // the first value of each return
 	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
+	changed  map[string]bool                  // the globals that have an element which is assigned to
 }
 
 // source is one thing that a name may hold.
@@ -47,7 +48,7 @@ func newValues() *values {
 		sources: map[*parse.Var][]source{}, stores: map[*parse.Var][]parse.Expr{},
 		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
-		uses: map[*parse.NameExpr]bool{},
+		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{},
 	}
 }
 
@@ -150,6 +151,7 @@ func (v *values) assignment(s *parse.AssignStmt) {
 		case *parse.IndexExpr:
 			name, ok := t.X.(*parse.NameExpr)
 			if !ok || name.Var == nil {
+				v.changed[globalName(name)] = true
 				continue
 			}
 			stored := parse.Expr(nil)
@@ -159,6 +161,14 @@ func (v *values) assignment(s *parse.AssignStmt) {
 			v.stores[name.Var] = append(v.stores[name.Var], stored)
 		}
 	}
+}
+
+// globalName returns the name of a global, "" if there is none.
+func globalName(name *parse.NameExpr) string {
+	if name == nil {
+		return ""
+	}
+	return name.Name
 }
 
 // loop notes the names of a loop over ipairs(x) or pairs(x).

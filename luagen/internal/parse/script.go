@@ -14,6 +14,7 @@ type Script struct {
 	Source   []byte // normalized
 	Tokens   []Token
 	Comments []Comment
+	Raw      bool // without annotations: it has KEYS and ARGV
 	Header   *Header
 	Body     *Block
 	Vars     []*Var   // every local name, declared ones first
@@ -33,6 +34,9 @@ type Options struct {
 
 	// Rules lists what "---@allow" may name.
 	Rules []string
+
+	// Raw takes a script without annotations for one that has KEYS and ARGV.
+	Raw bool
 }
 
 // Parse reads the script of the given path. If there are findings of rule syntax or limit, the
@@ -69,16 +73,13 @@ func (r *reader) read(file string, src []byte) *Script {
 	s := &Script{File: file, Source: Normalize(src), Header: &Header{}}
 	s.Name = strings.TrimSuffix(filepath.Base(file), ".lua")
 	r.joined[filepath.Base(file)] = true
-	var err *syntaxError
-	s.Tokens, s.Comments, err = lex(s.Source)
+	err := r.lex(s)
 	h := &headerReader{file: file, header: s.Header, seen: map[string]Pos{}}
-	body := len(s.Source)
-	if len(s.Tokens) > 0 {
-		body = s.Tokens[0].Pos.Offset
+	if !s.Raw {
+		h.readHeader(s.Comments, s.body())
 	}
-	h.readHeader(s.Comments, body)
 	h.allows(s, r.opts.Rules)
-	if err == nil {
+	if err == nil && !s.Raw {
 		h.finish()
 	}
 	r.findings = append(r.findings, h.findings...)
@@ -87,6 +88,36 @@ func (r *reader) read(file string, src []byte) *Script {
 	}
 	r.parse(s, newParser(s.Tokens, err))
 	return s
+}
+
+// lex reads the tokens and comments of a script. A raw one may begin with a line for the server, "#!lua".
+func (r *reader) lex(s *Script) (err *syntaxError) {
+	head, _, _ := bytes.Cut(s.Source, []byte("\n"))
+	if r.opts.Raw && bytes.HasPrefix(head, []byte("#!lua")) {
+		blank := bytes.Repeat([]byte(" "), len(head))
+		s.Tokens, s.Comments, err = lex(slices.Concat(blank, s.Source[len(head):]))
+		if s.Raw = !s.annotated(); s.Raw {
+			return err
+		}
+	}
+	s.Tokens, s.Comments, err = lex(s.Source)
+	s.Raw = r.opts.Raw && !s.annotated()
+	return err
+}
+
+// body returns where the code begins.
+func (s *Script) body() int {
+	if len(s.Tokens) > 0 {
+		return s.Tokens[0].Pos.Offset
+	}
+	return len(s.Source)
+}
+
+// annotated reports whether an annotation stands above the code.
+func (s *Script) annotated() bool {
+	return slices.ContainsFunc(s.Comments, func(c Comment) bool {
+		return c.Pos.Offset < s.body() && isAnnotation(c) && !isAllow(c)
+	})
 }
 
 // include reads one included file, unless it was joined before.

@@ -1,0 +1,119 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// isList reports whether e is KEYS or ARGV of a raw script, by any local name.
+func (c *checker) isList(e parse.Expr, name string) bool {
+	return c.s.Raw && isGlobal(c.origin(e), name)
+}
+
+// list returns what is known of KEYS and ARGV: texts, unless the script itself puts something in their place.
+func (m *machine) list(e *parse.NameExpr) value {
+	if !m.c.s.Raw || e.Name != "KEYS" && e.Name != "ARGV" {
+		return unknown()
+	}
+	v, known := m.lists[e.Name]
+	if !known {
+		if v = listOf(textValue(), 0); m.c.replaces(e.Name) {
+			v = unknown()
+		}
+		m.lists[e.Name] = v
+	}
+	return v
+}
+
+// readers are the functions that change no table which they get.
+var readers = strings.Fields(`ipairs next pairs select unpack table.concat table.getn table.maxn cjson.encode cmsgpack.pack`)
+
+// replaces reports whether a script assigns to the elements of KEYS or ARGV, or gives the whole to a function that may.
+func (c *checker) replaces(list string) bool {
+	for x, sources := range c.flow.sources {
+		if len(c.flow.stores[x]) > 0 && slices.ContainsFunc(sources, func(s source) bool {
+			return s.expr != nil && c.isList(s.expr, list)
+		}) {
+			return true
+		}
+	}
+	return c.flow.changed[list] || slices.ContainsFunc(c.flow.calls, func(call *parse.CallExpr) bool {
+		return !slices.Contains(readers, c.callee(call)) && slices.ContainsFunc(call.Args, func(e parse.Expr) bool {
+			return c.isList(e, list)
+		})
+	})
+}
+
+// hasKeys reports whether a raw script has keys at all.
+func hasKeys(s *parse.Script) bool {
+	return slices.ContainsFunc(s.Globals, func(g parse.Global) bool { return g.Name == "KEYS" })
+}
+
+// rawKey finds the first key of a raw script that certainly does not come from KEYS.
+func (c *checker) rawKey(call commandCall, p place, shown string) {
+	if p.quality != aKey || c.keyFound || !c.foreign(call.words[p.word], map[*parse.Var]bool{}) {
+		return
+	}
+	c.keyFound = true
+	c.find(call.words[p.word].Pos(), Key, "%s takes a key here that does not come from KEYS: a cluster may have it on "+
+		"another node", shown)
+}
+
+// foreign reports whether an expression certainly is made without KEYS: of literals, ARGV and replies.
+func (c *checker) foreign(e parse.Expr, seen map[*parse.Var]bool) bool {
+	all := func(parts ...parse.Expr) bool {
+		return !slices.ContainsFunc(parts, func(e parse.Expr) bool { return !c.foreign(e, seen) })
+	}
+	switch e := c.origin(e).(type) {
+	case *parse.StringExpr, *parse.NumberExpr:
+		return true
+	case *parse.BinaryExpr:
+		return e.Op == ".." && all(e.L, e.R)
+	case *parse.NameExpr:
+		return c.isList(e, "ARGV") || e.Var != nil && c.foreignName(e.Var, seen)
+	case *parse.IndexExpr:
+		return c.foreign(e.X, seen)
+	case *parse.CallExpr:
+		if _, ok := c.words(e); ok {
+			return true
+		}
+		return slices.Contains(passing, c.callee(e)) && all(e.Args...)
+	}
+	return false
+}
+
+// passing are the functions whose result is made of their arguments alone.
+var passing = strings.Fields(`tostring tonumber cjson.decode cjson.encode string.format string.lower string.sub string.upper`)
+
+// foreignName reports whether all that a local name ever holds is made without KEYS.
+func (c *checker) foreignName(x *parse.Var, seen map[*parse.Var]bool) bool {
+	if seen[x] {
+		return true // of a name that is asked for again, the rest decides
+	}
+	seen[x] = true
+	sources := c.flow.sources[x]
+	return len(sources) > 0 && len(c.flow.stores[x]) == 0 && !slices.ContainsFunc(sources, func(s source) bool {
+		if s.in != nil {
+			return s.index || !c.foreign(s.in, seen)
+		}
+		return s.expr == nil || !c.foreign(s.expr, seen)
+	})
+}
+
+// elsewhere reports whether another server or version than those that are asked for takes a command in scripts. What a
+// raw script is meant for is not known.
+func (c *checker) elsewhere(name string) bool {
+	return c.s.Raw && slices.ContainsFunc(c.tables.all, func(t *table) bool {
+		cmd := t.commands[name]
+		return cmd != nil && !cmd.noscript
+	})
+}
+
+// assembled reports whether a raw script names files that a program of its own puts in before it is sent.
+func (c *checker) assembled() bool {
+	return c.s.Raw && slices.ContainsFunc(c.s.Comments, func(m parse.Comment) bool {
+		return strings.Contains(m.Text, "@include")
+	})
+}

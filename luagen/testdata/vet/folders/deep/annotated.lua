@@ -1,0 +1,2 @@
+---@key k string
+return redis.call('get', k, 1)

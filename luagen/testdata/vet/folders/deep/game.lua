@@ -1,0 +1,1 @@
+local screen = love.graphics.newScreen() screen = 1

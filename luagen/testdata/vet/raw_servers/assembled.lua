@@ -1,0 +1,2 @@
+--- @include "includes/addJob"
+return addJob(KEYS[1], ARGV[1])

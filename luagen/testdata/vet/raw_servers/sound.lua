@@ -1,0 +1,13 @@
+#!lua flags=no-writes
+-- @param KEYS[1] the hash
+-- @return its field
+---@allow undeclared the server has it as a module
+local extra = box.get(KEYS[1])
+redis.call(ARGV[1], KEYS[1])
+server.call('hpexpire', KEYS[1], 10, 'fields', 1, 'f')
+redis.call('blpop', KEYS[1], 0)
+--- Adds.
+---@param a number
+---@class thing
+local function add(a) return a + 1 end
+return {extra, add(1), redis.call('json.get', KEYS[1])}
