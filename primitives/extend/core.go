@@ -39,6 +39,7 @@ type Core struct {
 	listen          *listen.Client
 	waiters         *wait.Waiters
 	lines           *line.Lines
+	ears            *listen.Ears
 	keeper          *renew.Keeper
 	bySlot          atomic.Bool // one script's keys must share a slot
 	orphans         *orphan.Orphans
@@ -74,7 +75,7 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 		listen: listen.New(b, o.PollInterval, o.Logger),
 		ctx:    ctx, cancel: cancel, work: busy.New(), ended: make(chan struct{}),
 	}
-	c.waiters, c.lines = wait.NewWaiters(c.listen), line.New(c.listen)
+	c.waiters, c.lines, c.ears = wait.NewWaiters(c.listen), line.New(c.listen), listen.NewEars(c.listen)
 	c.bySlot.Store(can.Cluster)
 	c.keeper = renew.NewKeeper(c.backgroundCalls, &c.bySlot, o.Logger)
 	c.watchServers()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
@@ -150,6 +151,14 @@ func (o *Object) TryAcquire(ctx context.Context, refusal error, a Attempt) error
 // ctx's error if ctx ends, and after Close [backend.ErrClosed].
 func (o *Object) Pause(ctx context.Context, length time.Duration) error {
 	return o.core.listen.Pause(ctx, length)
+}
+
+// Hear calls heard with each message on a channel of o, and with an event of the kind [backend.EventResubscribed] when
+// messages may have been missed. It subscribes in the background, so it hears nothing before that. If that fails, it
+// calls heard with the error, and tries again. It ends when stop is called, or the client is closed: a call of heard
+// that has begun may go on then. heard must not block. It is for observers of an object: waiters use [Object.Wait].
+func (o *Object) Hear(channel string, heard func(event backend.Event, err error)) (stop func()) {
+	return o.core.ears.Hear(channel, heard)
 }
 
 // wait is Wait of w.

@@ -106,16 +106,25 @@ type Rate struct {
 // returns no objects, and no error. It returns a [*primitives.FieldError] for a name that objects cannot have, and else
 // the errors of a query such as [primitives.Lock.Holder].
 func Describe(ctx context.Context, client *primitives.Client, name string) ([]Object, error) {
+	all, _, err := describe(ctx, client, name)
+	return all, err
+}
+
+// describe is Describe, with the server's time.
+func describe(ctx context.Context, client *primitives.Client, name string) (all []Object, now time.Time, err error) {
 	o := client.Core().NewObject("object", name, "")
 	invalid := o.Validate()
 	if invalid == nil {
 		invalid = o.ValidateTag()
 	}
-	return extend.Call(ctx, &o, invalid, "inspect", func() ([]Object, error) {
+	all, err = extend.Call(ctx, &o, invalid, "inspect", func() ([]Object, error) {
 		r := &reading{client: client.ID(), name: name, key: o.Key(), runner: o.Runner()}
 		if err := r.read(ctx, r.keys()...); err != nil {
 			return nil, err
 		}
-		return r.objects(ctx)
+		all, err := r.objects(ctx)
+		now = r.now
+		return all, err
 	})
+	return all, now, err
 }

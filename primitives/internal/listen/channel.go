@@ -33,6 +33,9 @@ type Channel struct {
 	Dropped    bool  // [Channel.Drop] was called
 	Silent     bool  // nobody publishes on it, so a gap loses no message
 
+	// Failed is called after each failure to subscribe, without the mutex. It must not block. Nil: nobody wants to know.
+	Failed func(err error)
+
 	subscribing   bool
 	failureLogged bool
 	giveUp        context.CancelFunc // cancels a subscription that is not acknowledged yet
@@ -158,6 +161,9 @@ func (c *Channel) failed(err error) {
 	used, first := c.noteFailure(err)
 	if used {
 		c.reportGap(err)
+		if c.Failed != nil {
+			c.Failed(err)
+		}
 	}
 	if first {
 		c.client.log.Warn("subscribing failed", zap.String("channel", c.name), zap.Error(err))
