@@ -2,6 +2,7 @@ package primitives
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -145,8 +146,28 @@ func (a *Admission) call(ctx context.Context, acquire func(context.Context) (*Le
 	if a.invalid != nil {
 		return nil, fmt.Errorf("acquire admission: %w", a.invalid)
 	}
-	l, err := extend.Call(ctx, &a.slots.base, nil, "acquire", func() (*Lease, error) { return acquire(ctx) })
+	l, err := extend.Call(ctx, &a.slots.base, nil, "acquire", func() (*Lease, error) {
+		all := &multiThrottleAttempt{MultiThrottle: a.rates}
+		l, err := acquire(context.WithValue(ctx, admissionKey{}, all))
+		all.reportAdmission(ctx, err)
+		return l, err
+	})
 	return l, a.rates.explain(ctx, &a.slots.base, err, "")
+}
+
+// admissionKey is the key of the attempt of which a call of an Admission reports the last answer.
+type admissionKey struct{}
+
+// reportAdmission reports what the throttles of an Admission have decided, unless a call has not asked them, or it was
+// refused for lack of a slot alone.
+func (a *multiThrottleAttempt) reportAdmission(ctx context.Context, err error) {
+	var refused *AdmissionError
+	switch {
+	case err != nil && !errors.As(err, &refused):
+		a.report(ctx, err)
+	case a.each != nil && (err == nil || refused.Throttle != nil):
+		a.report(ctx, nil)
+	}
 }
 
 // leasableAdmission acquires a slot and permits, and releases the slot.
@@ -177,7 +198,11 @@ func (a *leasableAdmission) try(
 	if err != nil {
 		return 0, extend.Answer{}, nil, err
 	}
-	all := &multiThrottleAttempt{MultiThrottle: a.rates, each: make([]Decision, len(a.rates.takes))}
+	if got.GrantOK {
+		clear(got.Retry) // A repeat of an owner takes no permits.
+	}
+	all := ctx.Value(admissionKey{}).(*multiThrottleAttempt)
+	all.each = make([]Decision, len(a.rates.takes))
 	rates.note(all.each, got.Remaining, got.Retry, got.Reset)
 	answer := extend.Answer{Granted: got.GrantOK, RetryIn: max(got.Wait, all.freeIn(1), time.Millisecond)}
 	if !answer.Granted {

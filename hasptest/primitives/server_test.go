@@ -94,7 +94,7 @@ func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{
 		embedded: embedded.NewServer(), handlers: make(map[*subscription]string), calls: make(map[string]int),
-		fault: func(string) fault { return fault{} }, acks: allAck,
+		acks: allAck,
 	}
 	s.link = s.newLink(t)
 	return s
@@ -167,7 +167,10 @@ func (s *server) Run(ctx context.Context, script *backend.Script, keys, args []s
 	if s.seen != nil {
 		s.seen(script.Name, keys, args)
 	}
-	f := s.fault(script.Name)
+	f := fault{}
+	if s.fault != nil {
+		f = s.fault(script.Name)
+	}
 	s.mu.Unlock()
 	if f.panics {
 		panic("hook")

@@ -78,3 +78,45 @@ func TestThrottled(t *testing.T) {
 		require.ErrorIs(t, last, primitives.ErrUnavailable)
 	})
 }
+
+// TestThrottledByAdmission: a tracer gets the decisions of an Admission's throttles. A caller that waits has one.
+func TestThrottledByAdmission(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		var events []string
+		o := &primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
+			events = append(events, d.Object.Name+" "+d.Outcome())
+		}}}
+		e := entryOf(s.client(t, o))
+		requireEvents := func(want ...string) {
+			t.Helper()
+			require.Equal(t, want, events)
+			events = nil
+		}
+		first, second := e.admitted(t), e.admitted(t)
+		requireEvents("user allowed", "all allowed", "user allowed", "all allowed")
+		require.True(t, e.refused(t).Full)
+		again, err := e.Acquire(first.Reenter(t.Context()))
+		require.NoError(t, err)
+		requireEvents()
+		_, err = e.rates[0].Allow(t.Context(), 2)
+		require.NoError(t, err)
+		events = nil
+		require.NotNil(t, e.refused(t).Throttle)
+		requireEvents("user refused")
+		for _, lease := range []*primitives.Lease{again, first, second} {
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		time.Sleep(350 * time.Millisecond) // One permit is free, and none is for the repeat.
+		repeated, err := entryOf(s.over(t, repeating{s}, o)).Acquire(t.Context())
+		require.NoError(t, err)
+		requireEvents("user allowed", "all allowed")
+		require.NoError(t, repeated.Release(t.Context()))
+		s.set(func() { s.fault = func(string) fault { return fault{err: primitives.ErrUnavailable} } })
+		_, err = e.TryAcquire(t.Context())
+		s.set(func() { s.fault = nil }) // The client releases a possible grant until it succeeds.
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		requireEvents("user failed", "all failed")
+	})
+}
