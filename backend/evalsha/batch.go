@@ -105,15 +105,14 @@ func (r *Runner) runOnly(
 	b.settle(ctx, failure{0, err})
 }
 
-// onlyDeadline is a context that does not end, and has the deadline of another one.
-type onlyDeadline struct{ context.Context }
-
-// deadlineOf returns a context that does not end, with the values and the deadline of ctx: a driver that declares
-// [backend.Capabilities].Deadlines returns at the deadline, and others need not know it.
-func deadlineOf(ctx context.Context) context.Context { return onlyDeadline{ctx} }
-
-func (onlyDeadline) Done() <-chan struct{} { return nil }
-func (onlyDeadline) Err() error            { return nil }
+// deadlineOf returns ctx if it has a deadline, at which a driver that declares [backend.Capabilities].Deadlines
+// returns, and else a context that does not end.
+func deadlineOf(ctx context.Context) context.Context {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
+}
 
 // groups returns the places of the calls for each node, less those that must not be sent.
 func (b *batch) groups(ctx context.Context) [][]int {

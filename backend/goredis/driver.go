@@ -31,8 +31,8 @@ func promptError(ctx context.Context, do func() error) error {
 // Send implements [evalsha.Driver]. A cluster client follows redirects.
 func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
 	c := newCommand(ctx, cmd, d.cluster != nil)
-	if ctx.Done() == nil && cmd.Claim != nil { // Of a batch: its callers leave by themselves, or at the deadline.
-		return c.outcome(d.process(ctx, c))
+	if d.ofBatch(ctx, cmd) { // Its callers leave by themselves, or at the deadline.
+		return c.outcome(d.upTo(ctx).Process(ctx, c))
 	}
 	ctx, stop := bound(ctx, c)
 	defer stop()
@@ -43,20 +43,23 @@ func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, 
 	return c.outcome(err)
 }
 
-// process returns when the driver does, and at a deadline of ctx if there is one client. The driver looks for a
-// connection until ctx ends, and then waits for as long as its options say.
-func (d *driver) process(ctx context.Context, c *command) error {
+// ofBatch reports whether a command is of a batch, and so returns when the driver does.
+func (d *driver) ofBatch(ctx context.Context, cmd evalsha.Command) bool {
+	_, bounded := ctx.Deadline()
+	return cmd.Claim != nil && (ctx.Done() == nil || bounded && d.single != nil)
+}
+
+// upTo returns a client that waits for an answer until ctx's deadline. The client looks for a connection until ctx ends.
+func (d *driver) upTo(ctx context.Context) redis.UniversalClient {
 	deadline, ok := ctx.Deadline()
 	if !ok || d.single == nil {
-		return d.client.Process(ctx, c)
+		return d.client
 	}
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	client, left := d.single, time.Until(deadline)
-	if o := client.Options(); !o.ContextTimeoutEnabled && (longer(o.ReadTimeout, left) || longer(o.WriteTimeout, left)) {
-		client = client.WithTimeout(max(left, time.Nanosecond))
+	left := time.Until(deadline)
+	if o := d.single.Options(); o.ContextTimeoutEnabled || !longer(o.ReadTimeout, left) && !longer(o.WriteTimeout, left) {
+		return d.single
 	}
-	return client.Process(ctx, c)
+	return d.single.WithTimeout(max(left, time.Nanosecond))
 }
 
 // longer reports whether a time-out of the driver, which is none if it is not positive, is longer than left.

@@ -53,6 +53,9 @@ func (d *Dispatcher) noteLateness(ctx context.Context, r *Request, deadline time
 		return
 	}
 	ended := ctx.Err()
+	if end, ok := ctx.Deadline(); ended == nil && ok && !end.After(deadline) {
+		ended = context.DeadlineExceeded // ctx's timer may be a bit later.
+	}
 	if ended == nil {
 		ended = r.noAnswer()
 	}
