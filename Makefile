@@ -205,7 +205,7 @@ portable: $(LINT)
 	$(LINT) portable $(PUBLISHED:%=./%/...)
 
 generated:
-	go run ./luagen -check -strict primitives/internal/script backend/embedded/internal/script
+	go run ./luagen -check -strict primitives/internal/script
 	@before=$$($(go_files)); $(MAKE) --no-print-directory generate && \
 	{ [ "$$before" = "$$($(go_files))" ] || { echo "generated code was not current"; exit 1; }; }
 

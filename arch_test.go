@@ -54,12 +54,10 @@ var rules = []rule{
 	adapter("backend/valkey", valkey, "primitives"),
 	{dir: "backend/valkey/internal/gen"},
 	adapter("backend/goredis", goredis, "primitives"),
-	{dir: "backend/embedded/internal/script", imports: []string{"backend"}},
 	{
 		dir: "backend/embedded",
 		imports: []string{
-			"backend", "backend/fanout", "backend/evalsha", "backend/embedded/internal/script", "primitives",
-			miniredis, gopherlua,
+			"backend", "backend/fanout", "backend/evalsha", "primitives", miniredis, gopherlua,
 		},
 	},
 	{

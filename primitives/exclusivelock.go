@@ -110,7 +110,8 @@ func (l *exclusiveLock) Do(ctx context.Context, work func(ctx context.Context, l
 // ForceUnlock frees the lock, whichever owner holds it, and reports whether it was held. If the holder's
 // client has waiters for the lock, the holder learns of the loss at once. Otherwise it learns at its next
 // renewal, up to a third of its lease later, or at Release; with a fixed lease, at Release or at the end of
-// the lease. Until then only its fencing token protects the resource. Errors are the same as for Lock.
+// the lease. Until then only its fencing token protects the resource: [Lock.Revoke] leaves no such time. Errors are
+// the same as for Lock.
 func (l *exclusiveLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.LockForceRelease(ctx, l.base.Runner(), l.base.Key(), l.publish(), l.channel)

@@ -13,8 +13,6 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/backend/embedded/internal/script"
-	"github.com/hasp-go/hasp/backend/evalsha"
 )
 
 // Server is an in-process server that any number of backends share. It starts no goroutine and
@@ -73,18 +71,22 @@ func (s *Server) Advance(d time.Duration) {
 // the name of a primitives.Lock, behind the KeyPrefix of its client. It fails if nobody holds a lock
 // there.
 //
-// The holder learns of its loss as it does in production: by its next renewal, up to a third of the
-// lease later, or by Release. A lock with a fixed lease is not renewed: its holder learns of the loss
-// when the lease ends, or by Release. There are never two holders: nobody can acquire the lock before
-// the revoked lease has ended on the server. So a test uses a short WatchdogLease, or a
-// testing/synctest bubble.
+// It is the lock's own Revoke, by a client of this server: the holder learns of its loss as it does in
+// production, and nobody can acquire the lock before the lease has ended. So a test uses a short
+// WatchdogLease, or a testing/synctest bubble.
 func (s *Server) Revoke(key string) error {
-	revoked, err := script.Revoke(context.Background(), evalsha.New(driver{s}, nil), key)
-	if err == nil && !revoked {
-		err = errors.New("nobody holds it")
+	client, err := NewClient(s, nil)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	defer func() { _ = client.Close(ctx) }() // It holds nothing.
+	left, err := client.NewLock(key, nil).Revoke(ctx, "")
+	if err == nil && left == 0 {
+		err = fmt.Errorf("revoke lock %q: nobody holds it", key)
 	}
 	if err != nil {
-		return fmt.Errorf("embedded: revoke lock %q: %w", key, err)
+		return fmt.Errorf("embedded: %w", err)
 	}
 	return nil
 }

@@ -54,7 +54,8 @@ func TestExitCodes(t *testing.T) {
 		{args: "release busy --owner nobody --yes", code: 1, error: "nothing was freed"},
 		{args: "force-unlock busy --if-owner nobody --yes", code: 1, error: "nothing was freed"},
 		{args: "force-unlock x --yes", code: 1, error: "nothing was freed"},
-		{args: "force-unlock busy --kind write --yes", code: 1, error: "nothing was freed"},
+		{args: "force-unlock x --yes --now", code: 1, error: "nothing was freed"},
+		{args: "force-unlock busy --kind write --yes --now", code: 1, error: "nothing was freed"},
 
 		{args: "lock busy -n -- true", code: 75, error: "held by another owner"},
 		{args: "lock busy --wait 10ms -- true", code: 75, error: "held by another owner"},
@@ -102,6 +103,7 @@ func TestExitCodes(t *testing.T) {
 		{args: "force-unlock busy --kind spin --yes", code: 64, error: "--kind spin is none of"},
 		{args: "force-unlock busy other --yes", code: 64, error: `"other" behind the name`},
 		{args: "force-unlock x␤y --yes", code: 64, error: "line break"},
+		{args: "force-unlock busy --kind read --yes", code: 64, error: "only be freed at once: --now"},
 		{args: "inspect", code: 64, error: "no name"},
 		{args: "inspect x␤y", code: 64, error: "line break"},
 		{args: "inspect x --output xml", code: 64, error: "neither text nor json"},

@@ -28,9 +28,29 @@ func TestFreed(t *testing.T) {
 			holder, owner := holding(t, server, of.hold)
 			requireFreed(t, server, holder, append([]string{"release", "--owner", owner, "--yes"}, of.free...))
 			holder, owner = holding(t, server, of.hold)
-			requireFreed(t, server, holder, append([]string{"force-unlock", "--if-owner", owner, "--yes"}, of.free...))
+			requireFreed(t, server, holder, append([]string{"force-unlock", "--now", "--if-owner", owner, "--yes"}, of.free...))
 			holder, _ = holding(t, server, of.hold)
-			requireFreed(t, server, holder, append([]string{"force-unlock", "--yes"}, of.free...))
+			requireFreed(t, server, holder, append([]string{"force-unlock", "--now", "--yes"}, of.free...))
+		})
+	}
+}
+
+// TestRevoked: a lock that is taken from its holder is not free, even if it is taken again.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	for _, kind := range []string{"lock", "mutex", "fair"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			holder, owner := holding(t, server, []string{"lock", kind, "--kind", kind})
+			for _, by := range [][]string{{"--if-owner", owner}, {"--if-owner", owner}, nil} {
+				h := start(t, []string{onServer(server.Addr())}, append([]string{"force-unlock", kind, "--kind", kind, "--yes"}, by...)...)
+				require.Zero(t, h.code(t), "%s", h.errors)
+				require.Regexp(t, `^free in [0-9.]+m?s\n$`, h.output.String())
+			}
+			waiter := start(t, []string{onServer(server.Addr())}, "lock", kind, "--kind", kind, "-n", "--", "true")
+			require.Equal(t, 75, waiter.code(t), "%s", waiter.errors)
+			require.Equal(t, 79, holder.code(t), "%s", holder.errors)
 		})
 	}
 }

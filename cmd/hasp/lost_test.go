@@ -36,6 +36,7 @@ func TestCommandEndsBeforeTheNextBegins(t *testing.T) {
 		"HaspKilled":     {lease, "stubborn", "$0 & wait", killed, -1},
 		"HaspStopped":    {lease, "stubborn", "$0 & wait", stopped, 79},
 		"SilentLink":     {lease, "stubborn", "$0 & wait", func(_ *testing.T, s *situation) { s.link.Silence() }, 79},
+		"ForcedAway":     {lease, "stubborn", "$0 & wait", forcedAway, 79},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,6 +74,13 @@ func newSituation(t *testing.T) *situation {
 func terminated(t *testing.T, s *situation) { t.Helper(); s.holder.signal(t, syscall.SIGTERM) }
 func killed(t *testing.T, s *situation)     { t.Helper(); s.holder.signal(t, syscall.SIGKILL) }
 func stopped(t *testing.T, s *situation)    { t.Helper(); s.holder.signal(t, syscall.SIGSTOP) }
+
+// forcedAway takes the lock from its holder.
+func forcedAway(t *testing.T, s *situation) {
+	t.Helper()
+	h := start(t, []string{onServer(s.server.Addr())}, "force-unlock", "x", "--yes")
+	require.Zero(t, h.code(t), "%s", h.errors)
+}
 
 // resume continues a holder that was stopped.
 func (h *hasp) resume(t *testing.T) {

@@ -12,8 +12,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// subscribeCases are about the beginning and the end of subscriptions, and about several at a
-// time: S1 to S6, R9.
+// subscribeCases are about the beginning and the end of subscriptions, and about several at a time: S1 to S6, R9.
 func subscribeCases() []harness.Case {
 	return []harness.Case{
 		of("S1", "SubscribeWithoutPubSubIsRefused", withoutPubSubIsRefused, harness.NoPubSub),

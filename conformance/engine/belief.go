@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Belief is what a holder may assume of one lease, by its own clock: that it is held until some time
-// after the request was sent that granted or last renewed it. Its methods take what was seen, and
-// return an error if that cannot be. It serves all primitives that have leases. It is not safe for
-// concurrent use.
+// Belief is what a holder may assume of one lease, by its own clock: that it is held until some time after the
+// request was sent that granted or last renewed it. Its methods take what was seen, and return an error if that
+// cannot be. It serves all primitives that have leases. It is not safe for concurrent use.
 type Belief struct {
 	lease, drift   time.Duration
 	whole, trusted time.Duration // the lease and the drift that a renewal gives

@@ -114,8 +114,7 @@ func (m *machine[S, I, O]) lifeCall(a act) *call[S, I, O] {
 // long is a life that lasts longer than any machine.
 const long = 10_000 * time.Hour
 
-// hurry gives a call little time, has it end before it begins, or has its caller leave at a certain
-// instant.
+// hurry gives a call little time, has it end before it begins, or has its caller leave at a certain instant.
 func (c *call[S, I, O]) hurry(a act) {
 	switch a.Hurry {
 	case 0:

@@ -7,9 +7,8 @@
 //
 // # The parts of a machine
 //
-// The world is what all primitives share: clients, their links, the server's clock, and two spies on
-// each link. The machine adds the objects, each with its state, and four things that it follows to their
-// end:
+// The world is what all primitives share: clients, their links, the server's clock, and two spies on each link. The
+// machine adds the objects, each with its state, and four things that it follows to their end:
 //
 //   - calls: what a caller asked, the scripts that were sent for it, and what it returned;
 //   - claims: what an owner has asked for, and until when its holder may trust it;
@@ -30,10 +29,9 @@
 //	   |
 //	backend of the harness, server
 //
-// So the machine knows what the server has done even if the link loses the answer. After each action it
-// looks: at the keys and how long they last, at what was published (in a walk in the end), at each
-// lease, and for a caller who waits although there is what it waits for. In the end all clients close,
-// and no subscription may stay.
+// So the machine knows what the server has done even if the link loses the answer. After each action it looks: at the
+// keys and how long they last, at what was published (in a walk in the end), at each lease, and for a caller who
+// waits although there is what it waits for. In the end all clients close, and no subscription may stay.
 //
 // # Names
 //

@@ -24,8 +24,7 @@ type fault struct {
 	// only tokens rise. Else every renewed lease outlives the fault.
 	loses, forgets bool
 
-	// steps says that the server's clock is stepped: leases that are no longer than that end before
-	// their holders know.
+	// steps says that the server's clock is stepped: leases that are no longer than that end before their holders know.
 	steps bool
 
 	// keep, if not zero, is how long the holder keeps the object, where that is what matters.

@@ -294,8 +294,7 @@ func (m *machine[S, I, O]) lookAtBelief(c *claim[S, I, O], now time.Time) {
 // releasePatience is how long one try to give back may hang, and releasePause the time between two rounds of tries.
 const releasePatience, releasePause = time.Second, 2 * time.Millisecond
 
-// lookAtOrphan checks that what nobody trusts any more is given back, and the places of waiters
-// that have left.
+// lookAtOrphan checks that what nobody trusts any more is given back, and the places of waiters that have left.
 func (m *machine[S, I, O]) lookAtOrphan(c *claim[S, I, O], now time.Time) {
 	p := m.parties[c.call.party]
 	since, sound := m.soundSince(p)

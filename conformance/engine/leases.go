@@ -70,8 +70,7 @@ func (m *machine[S, I, O]) reenter(ctx context.Context, a act) {
 	m.make(outer.lease.Reenter(ctx), c)
 }
 
-// judgeInner judges a call under the context of another lease; it reports false if it was one like
-// any other.
+// judgeInner judges a call under the context of another lease; it reports false if it was one like any other.
 func (m *machine[S, I, O]) judgeInner(c *call[S, I, O]) bool {
 	outer, of := c.outer, c.outer.claim.call
 	m.overtaken(outer, c)

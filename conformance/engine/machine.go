@@ -171,8 +171,7 @@ func (m *machine[S, I, O]) meddle(ctx context.Context, o *object[S], c Change[S]
 	m.put(ctx, o, c)
 }
 
-// put makes the keys of an object those of another state. The caller holds mu, unless nobody else has
-// the machine yet.
+// put makes the keys of an object those of another state. The caller holds mu, unless nobody else has the machine yet.
 func (m *machine[S, I, O]) put(ctx context.Context, o *object[S], c Change[S]) {
 	m.pass(o, m.serverNow())
 	before := o.state

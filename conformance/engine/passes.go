@@ -89,9 +89,8 @@ func (m *machine[S, I, O]) signsAnswered(r *scriptRun) {
 	})
 }
 
-// learns notes that a client learns of a grant by another's script, once it was refused itself: it may trust
-// that since its heartbeat was sent, for as long as the heartbeat counts, and until the end of its lease after
-// a renewal.
+// learns notes that a client learns of a grant by another's script, once it was refused itself: it may trust that
+// since its heartbeat was sent, for as long as the heartbeat counts, and until the end of its lease after a renewal.
 func (m *machine[S, I, O]) learns(c *claim[S, I, O]) {
 	g, now := c.life.heard, time.Now()
 	if g == nil || c.run.answered.IsZero() || !m.learning(c) {

@@ -83,9 +83,8 @@ func drawAct(ops []string, s setting) *rapid.Generator[act] {
 	})
 }
 
-// drawSpan draws a time that means something to a lease: a moment, or just before or after a third
-// of it, its end for its holder, or its end. It is never a whole millisecond, so nothing
-// happens at the very same time as a timer.
+// drawSpan draws a time that means something to a lease: a moment, or just before or after a third of it, its end for
+// its holder, or its end. It is never a whole millisecond, so nothing happens at the very same time as a timer.
 func drawSpan(t *rapid.T, s setting) time.Duration {
 	const odd = 137 * time.Microsecond
 	lease := rapid.SampledFrom([]time.Duration{s.lease, s.fixed}).Draw(t, "lease")
@@ -179,8 +178,7 @@ func stable(err error) string {
 // bubble's first goroutine has ended.
 func outlast() { time.Sleep(time.Hour) }
 
-// endlessLease is one whose end comes too late for everybody: a waiter is woken by a message, or it
-// is stuck.
+// endlessLease is one whose end comes too late for everybody: a waiter is woken by a message, or it is stuck.
 const endlessLease = 10 * time.Minute
 
 // durations generates whole milliseconds up to most, 0 in half of the cases.

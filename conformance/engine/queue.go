@@ -18,8 +18,7 @@ type line struct {
 	posted []backend.Event
 }
 
-// line returns the channel of that name, to which the machine listens. It returns nil if there are no
-// messages.
+// line returns the channel of that name, to which the machine listens. It returns nil if there are no messages.
 func (o *object[S]) line(channel string) *line {
 	if o.lines[channel] == nil && o.listen != nil {
 		o.lines[channel] = &line{ear: o.listen(channel)}

@@ -48,8 +48,7 @@ const outage = deaf + time.Second
 type troubled struct {
 	backend.Backend
 	reach func(situation string)
-	// deafened is called for each gap: 1 when it begins, -1 when it has been noticed; nil: nobody
-	// asks.
+	// deafened is called for each gap: 1 when it begins, -1 when it has been noticed; nil: nobody asks.
 	deafened func(n int)
 
 	mu    sync.Mutex
@@ -57,8 +56,7 @@ type troubled struct {
 	plans map[string]*troubles // of objects that have their own, by a part of all their keys and channels
 }
 
-// troubles are what becomes of the scripts, subscriptions and messages of one client, one after the
-// other.
+// troubles are what becomes of the scripts, subscriptions and messages of one client, one after the other.
 type troubles struct {
 	Scripts    []trouble
 	Rest       trouble         // that of all later scripts
@@ -114,8 +112,7 @@ func (b *troubled) Run(ctx context.Context, script *backend.Script, keys, args [
 	return b.run(ctx, b.next(keys[0]), backend.Call{Script: script, Keys: keys, Args: args})
 }
 
-// RunBatch implements backend.Batcher. Calls without trouble stay together; each other goes as if it
-// were alone.
+// RunBatch implements backend.Batcher. Calls without trouble stay together; each other goes as if it were alone.
 func (b *troubled) RunBatch(
 	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
 ) {

@@ -14,8 +14,7 @@ func (r *scriptRun) script() *Script {
 	return &Script{Name: r.name, Keys: r.keys, Args: r.args, Reply: r.reply, Err: r.err}
 }
 
-// callOf implements watcher: the call whose script it is; nil: it goes on in the background, or is
-// part of no operation.
+// callOf implements watcher: the call whose script it is; nil: it goes on in the background, or is part of no operation.
 func (m *machine[S, I, O]) callOf(r *scriptRun, named any) any {
 	c, _ := named.(*call[S, I, O])
 	ins := m.of.Asks(r.script())

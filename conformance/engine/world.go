@@ -267,8 +267,7 @@ func (w *world) disturbed(p *party, now time.Time) trouble {
 	return p.link.next("")
 }
 
-// soundSince returns since when all scripts of p come through as usual; ok is false if they do not.
-// The caller holds mu.
+// soundSince returns since when all scripts of p come through as usual; ok is false if they do not. The caller holds mu.
 func (w *world) soundSince(p *party) (since time.Time, ok bool) {
 	once := false
 	p.link.replan(func(plan *troubles) { once = len(plan.Scripts) > 0 })

@@ -18,8 +18,7 @@ type Case struct {
 	// Clause is the clause's number, such as "R3" or "Lock.Waiting", and Text what it says.
 	Clause, Text string
 
-	// Alone says that the case counts or disturbs what others share, so nothing else may run
-	// on the server meanwhile.
+	// Alone says that the case counts or disturbs what others share, so nothing else may run on the server meanwhile.
 	Alone bool
 
 	// Shared is the name without the primitive's, if the case judges what primitives share, such as the

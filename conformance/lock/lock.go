@@ -22,6 +22,7 @@ const (
 	Release   Op = "release"
 	Renew     Op = "renew"
 	Force     Op = "force release"
+	Revoke    Op = "revoke"
 	IsLocked  Op = "is locked"
 	IsHeldBy  Op = "is held by"
 	HoldCount Op = "hold count"
@@ -82,6 +83,8 @@ const (
 	TokenLife = time.Hour
 	// OddToken is a token that a double cannot hold.
 	OddToken = 1<<53 + 1
+	// PeerOwner is the owner that another program uses, and Nobody that of what was revoked.
+	PeerOwner, Nobody = "5f0c2a9e-0000-4000-8000-00000000000a:77", "00000000-0000-0000-0000-000000000000:0"
 )
 
 // Locker is a lock that one owner holds at a time.
@@ -134,7 +137,7 @@ func Ops[S comparable](
 		}
 		return in
 	}
-	force := func(engine.Params[S]) In { return In{Op: Force} }
+	force := func(d engine.Params[S]) In { return In{Op: []Op{Force, Revoke}[d.Which%2], Owner: query(d).Owner} }
 	return []engine.Op[S, In, Out]{
 		{Name: "TryLock", Weight: 3, Generate: draw, Acquire: Call(of, Locker.TryLock), Tries: true, Refuses: refuses},
 		{Name: "Lock", Weight: 2, Generate: draw, Acquire: Call(of, Locker.Lock), Waits: true, Refuses: refuses},
@@ -187,6 +190,10 @@ func Step(s state, at time.Time, in In, out Out) (state, bool) {
 		return s.Gone(Keep), out == Out{Done: true}
 	case in.Op == Force:
 		return s.Gone(Keep), out.Done == (s.Kind == engine.Present)
+	case in.Op == Revoke && s.Kind == engine.Present && (in.Owner == "" || mine || s.V.Owner == Nobody):
+		next := s
+		next.V.Owner, next.V.Count = Nobody, 1
+		return Revoked(s, next, at, in, out)
 	case in.Op == IsLocked:
 		return s, out.Done == (s.Kind == engine.Present)
 	case in.Op == HoldCount:
@@ -197,6 +204,15 @@ func Step(s state, at time.Time, in In, out Out) (state, bool) {
 		return s, out.Count == s.V.Token
 	}
 	return s, out == Out{Done: mine}
+}
+
+// Revoked is the model of a revocation, with its state after it: the hold ends when it did, in whole milliseconds.
+func Revoked[S comparable](s, next engine.State[S], at time.Time, in In, out Out) (engine.State[S], bool) {
+	ok := out.Left >= 0 && s.Remains(at, out.Left) || s.Ends.IsZero() && out.Left == in.Lease
+	if s != next {
+		next = next.Until(at.Add(out.Left))
+	}
+	return next, ok && out == Out{Left: out.Left}
 }
 
 // Follows reports whether a grant can have the token behind the last one.
@@ -218,9 +234,6 @@ func Stored(key string, s state, tokenLife time.Duration) []engine.Key {
 	return []engine.Key{own, last}
 }
 
-// PeerOwner is the owner that another program uses.
-const PeerOwner = "5f0c2a9e-0000-4000-8000-00000000000a:77"
-
 // Holders returns the owner that holds a lock, if there is one.
 func Holders(s state) []string {
 	return strings.Fields(s.V.Owner)
@@ -228,9 +241,7 @@ func Holders(s state) []string {
 
 // HoldOf returns what an input does to a hold, the owner of that hold, and the lease.
 func HoldOf(in In) (engine.HoldAct, string, time.Duration) {
-	act := map[Op]engine.HoldAct{
-		Acquire: engine.Asks, Renew: engine.Renews, Release: engine.Releases,
-	}[in.Op]
+	act := map[Op]engine.HoldAct{Acquire: engine.Asks, Renew: engine.Renews, Release: engine.Releases}[in.Op]
 	return act, in.Owner, in.Lease
 }
 
@@ -240,6 +251,10 @@ func (make Maker) Query(ctx context.Context, c *primitives.Client, name string, 
 	switch in.Op {
 	case Force:
 		out.Done, err = l.ForceUnlock(ctx)
+	case Revoke:
+		out.Left, err = l.(interface {
+			Revoke(context.Context, string) (time.Duration, error)
+		}).Revoke(ctx, in.Owner)
 	case IsLocked:
 		out.Done, err = l.IsLocked(ctx)
 	case IsHeldBy:

@@ -32,8 +32,8 @@ does not raise it.`,
 	"Lock.Input": `Bad input gets a typed error that names the field, at once, with nothing sent.`,
 	"Lock.Close": `Close ends waiting and the contexts of held leases with ErrClosed, releases the holds,
 and leaves no subscription and no goroutine.`,
-	"Lock.Queries": `IsLocked, IsHeldBy, HoldCount and Remaining return the server's state, and ForceUnlock
-frees the lock no matter who holds it. A key of another kind is ErrConflict and is not touched.`,
+	"Lock.Queries": `IsLocked, IsHeldBy, HoldCount and Remaining return the server's state. ForceUnlock
+frees the lock no matter who holds it, and Revoke puts nobody in the holder's place until the lease has ended. A key of another kind is ErrConflict and is not touched.`,
 	"Lock.Wire": `Keys, owners, channels and messages are Redisson's: a hash of owner and hold
 count at the name, the message 0 on its channel at the release.`,
 }

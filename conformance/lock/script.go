@@ -16,8 +16,8 @@ import (
 func Asks(s *engine.Script) []In {
 	_, name, _ := strings.Cut(s.Name, "_")
 	switch name {
-	case "acquire":
-		return []In{{Op: Acquire, Owner: s.Args[0], Lease: Millis(s.Args[1])}}
+	case "acquire", "revoke":
+		return []In{{Op: Op(name), Owner: s.Args[0], Lease: Millis(s.Args[1])}}
 	case "renew":
 		return ForEach(s.Args[1:], func(owner string) In { return In{Op: Renew, Owner: owner, Lease: Millis(s.Args[0])} })
 	case "release_all":
@@ -77,7 +77,7 @@ func Answers(s *engine.Script) ([]Out, error) {
 		}
 	case "holders":
 		out.Count = must.Get(s.Reply.Int())
-	case "remaining":
+	case "remaining", "revoke":
 		out.Left = must.Get(s.Reply.Duration(time.Millisecond))
 		if out.Left == -2*time.Millisecond { // There is no key.
 			out.Left = 0

@@ -148,6 +148,12 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 		return pass(s, at), out == lock.Out{Done: true}
 	case in.Op == lock.Force:
 		return pass(s, at), out.Done == held
+	case in.Op == lock.Revoke && held:
+		next := s
+		next.V.Owner = lock.Nobody
+		return lock.Revoked(s, next, at, in, out)
+	case in.Op == lock.Revoke:
+		return s, out == lock.Out{}
 	}
 	return s, out.Done == (in.Op == lock.IsLocked && held)
 }

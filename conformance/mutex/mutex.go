@@ -53,7 +53,7 @@ func declare() *engine.Primitive[Held, lock.In, lock.Out] {
 	p.Ops = []engine.Op[Held, lock.In, lock.Out]{
 		{Name: "TryLock", Weight: 3, Generate: draw, Acquire: lock.Call(of, (*primitives.Mutex).TryLock), Tries: true},
 		{Name: "Lock", Weight: 3, Generate: draw, Acquire: lock.Call(of, (*primitives.Mutex).Lock), Waits: true},
-		{Name: "ForceUnlock", Weight: 1, Generate: drawOne(lock.Force), Call: query},
+		{Name: "ForceUnlock", Weight: 1, Generate: drawOne(lock.Force, lock.Revoke), Call: query},
 		{Name: "Query", Weight: 2, Generate: drawOne(lock.IsLocked, lock.Remaining), Call: query, WriteOnly: true},
 	}
 	p.Ops[0].Refuses, p.Ops[1].Refuses = short, short
@@ -91,6 +91,8 @@ func query(ctx context.Context, c *primitives.Client, name string, in lock.In) (
 	switch m := of(c, name, in); in.Op {
 	case lock.Force:
 		out.Done, err = m.ForceUnlock(ctx)
+	case lock.Revoke:
+		out.Left, err = m.Revoke(ctx, in.Owner)
 	case lock.IsLocked:
 		out.Done, err = m.IsLocked(ctx)
 	default:

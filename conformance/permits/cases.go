@@ -21,8 +21,7 @@ func cases() []harness.Case {
 	}
 }
 
-// full returns semaphores of one name, each of another client. The first has acquired all permits, by a lease
-// each.
+// full returns semaphores of one name, each of another client. The first has acquired all permits, by a lease each.
 func full(
 	ctx context.Context, e *harness.Env, clients, total int,
 ) (all []*primitives.PermitSemaphore, leases []*primitives.Lease) {

@@ -49,9 +49,7 @@ func (m *Migration) MoveKeys() error {
 		if err != nil || len(keys) == 0 {
 			return err
 		}
-		words := []string{
-			"MIGRATE", loopback.Host, strconv.Itoa(to.port), "", "0", "10000", "KEYS",
-		}
+		words := []string{"MIGRATE", loopback.Host, strconv.Itoa(to.port), "", "0", "10000", "KEYS"}
 		for _, key := range keys {
 			name, err := key.Text()
 			if err != nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/hasp-go/hasp/conformance"
 )
 
-// Poll is how soon a waiter looks again that got no message: the default of primitives.Options,
-// give or take a tenth.
+// Poll is how soon a waiter looks again that got no message: the default of primitives.Options, give or take a tenth.
 const Poll = 5500 * time.Millisecond
 
 const (

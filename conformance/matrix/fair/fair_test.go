@@ -1,5 +1,4 @@
-// Package fair has tests of the fair lock's queue on real servers: its order, its repair, and what the
-// dead cost.
+// Package fair has tests of the fair lock's queue on real servers: its order, its repair, and what the dead cost.
 package fair
 
 import (
@@ -32,8 +31,7 @@ const (
 // peer is an owner of another program.
 const peer = "0b6e5a4c-4cf2-4f3c-9e19-6c8a8b4c0001:28"
 
-// patient is the configuration of waiters that nobody takes for dead, and that are woken by messages
-// alone.
+// patient is the configuration of waiters that nobody takes for dead, and that are woken by messages alone.
 var patient = &primitives.FairLockOptions{WaiterTimeout: 10 * time.Hour}
 
 // noPoll is that of their clients.

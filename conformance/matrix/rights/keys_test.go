@@ -186,6 +186,7 @@ func useLock(ctx context.Context, client *primitives.Client) {
 	must.Get(lock.TryLock(ctx)) // at the same time as before, so its token is one more
 	must.Get(lock.IsLocked(ctx))
 	must.Get(lock.Remaining(ctx))
+	must.Get(lock.Revoke(ctx, ""))
 	must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
 	for i := range 2 {
 		go func() { _, _ = client.NewLock(fmt.Sprint(lostReply, i), nil).TryLock(ctx) }()
@@ -253,7 +254,6 @@ func useMutex(ctx context.Context, client *primitives.Client) {
 		lease := must.Get(m.Lock(ctx))
 		must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(m.TryLock(ctx))
 		must.Get(m.IsHeldBy(ctx, lease.Owner()))
-		must.Get(m.Remaining(ctx))
 		waiting, cancel := context.WithCancel(ctx)
 		go func() { _, _ = m.Lock(waiting) }()
 		time.Sleep(15 * time.Second) // virtual: it waits, and shows that it lives; the watchdog renews
@@ -267,6 +267,8 @@ func useMutex(ctx context.Context, client *primitives.Client) {
 		cancel()
 	}
 	must.Get(m.Lock(ctx))
+	must.Get(m.Remaining(ctx))
+	must.Get(m.Revoke(ctx, ""))
 	holder := client.NewAtomicLong("hasp_mutex:{declared:mutex}")
 	for range 2 {
 		go func() { _, _ = m.Lock(ctx) }()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,11 @@ type freer interface {
 	ForceUnlock(ctx context.Context) (bool, error)
 }
 
+// revoker is a lock that stays held until the lease of the holder has ended from which it is taken.
+type revoker interface {
+	Revoke(ctx context.Context, owner string) (time.Duration, error)
+}
+
 // freers are the kinds of locks.
 var freers = map[string]func(client *primitives.Client, name string) freer{
 	"lock":  func(c *primitives.Client, name string) freer { return c.NewLock(name, nil) },
@@ -30,20 +36,23 @@ var freers = map[string]func(client *primitives.Client, name string) freer{
 }
 
 func (p *program) releaseOwner() *cobra.Command {
-	c := &cobra.Command{Use: "release NAME --owner OWNER", Short: "Take a lock from an owner"}
-	p.free(c, "owner", "the owner, as hasp inspect shows it")
+	now := true
+	c := &cobra.Command{Use: "release NAME --owner OWNER", Short: "Free a lock at once, if that owner holds it"}
+	p.free(c, "owner", "the owner, as hasp inspect shows it", &now)
 	_ = c.MarkFlagRequired("owner")
 	return c
 }
 
 func (p *program) forceUnlock() *cobra.Command {
+	now := false
 	c := &cobra.Command{Use: "force-unlock NAME", Short: "Take a lock from whoever holds it"}
-	p.free(c, "if-owner", "only from this owner")
+	p.free(c, "if-owner", "only from this owner", &now)
+	c.Flags().BoolVar(&now, "now", false, "free it at once, while the holder's command may still run")
 	return c
 }
 
-// free makes c a command that frees a lock; with the flag only if that owner holds it.
-func (p *program) free(c *cobra.Command, flag, what string) {
+// free makes c a command that takes a lock from its holder; with the flag only if that owner holds it.
+func (p *program) free(c *cobra.Command, flag, what string, now *bool) {
 	kind, owner, yes := "", "", false
 	c.Args = oneName
 	c.Flags().StringVar(&owner, flag, "", what)
@@ -56,8 +65,10 @@ func (p *program) free(c *cobra.Command, flag, what string) {
 			return usage("--kind %s is none of lock, mutex, fair, read and write", kind)
 		case c.Flags().Changed(flag) && owner == "":
 			return usage("--%s is empty", flag)
+		case !*now && (kind == "read" || kind == "write"):
+			return usage("a read-write lock can only be freed at once: --now")
 		}
-		if err := confirm(c, yes, name, owner); err != nil {
+		if err := confirm(c, yes, *now, name, owner); err != nil {
 			return err
 		}
 		conn, err := p.open(primitives.Options{})
@@ -65,12 +76,7 @@ func (p *program) free(c *cobra.Command, flag, what string) {
 			return err
 		}
 		defer leave(conn)
-		l, freed := of(conn.Client, name), false
-		if owner == "" {
-			freed, err = l.ForceUnlock(c.Context())
-		} else {
-			freed, err = l.ReleaseOwner(c.Context(), owner)
-		}
+		freed, err := take(c, of(conn.Client, name), owner, *now)
 		if err == nil && !freed {
 			err = &exitError{exitFailed, fmt.Errorf("%q has no such holder: nothing was freed", name)}
 		}
@@ -78,8 +84,24 @@ func (p *program) free(c *cobra.Command, flag, what string) {
 	}
 }
 
-// confirm asks whether to free a lock.
-func confirm(c *cobra.Command, yes bool, name, owner string) error {
+// take takes a lock from its holder; with an owner only if that owner holds it. Unless the lock is to be free now,
+// nobody can acquire it before the holder's lease has ended.
+func take(c *cobra.Command, l freer, owner string, now bool) (bool, error) {
+	switch {
+	case now && owner == "":
+		return l.ForceUnlock(c.Context())
+	case now:
+		return l.ReleaseOwner(c.Context(), owner)
+	}
+	left, err := l.(revoker).Revoke(c.Context(), owner)
+	if left > 0 {
+		fmt.Fprintf(c.OutOrStdout(), "free in %s\n", left.Round(time.Millisecond))
+	}
+	return left > 0, err
+}
+
+// confirm asks whether to take a lock from its holder.
+func confirm(c *cobra.Command, yes, now bool, name, owner string) error {
 	if yes {
 		return nil
 	}
@@ -89,8 +111,12 @@ func confirm(c *cobra.Command, yes bool, name, owner string) error {
 	if owner == "" {
 		owner = "whoever holds it"
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "This takes %q from %s. Another process can acquire it at once. The holder's command runs until\n"+
-		"the next renewal, a third of its lease later at most: then its hasp ends it.\nGo on? [y/N] ", name, owner)
+	when := "when the holder's lease has ended"
+	if now {
+		when = "at once"
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "This takes %q from %s. Another process can acquire it %s. The holder's command runs until\n"+
+		"the next renewal, a third of its lease later at most: then its hasp ends it.\nGo on? [y/N] ", name, owner, when)
 	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err == nil && strings.EqualFold(strings.TrimSpace(answer), "y") {
 		return nil

@@ -1,0 +1,45 @@
+package primitives
+
+import (
+	"context"
+	"time"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
+)
+
+// Revoke takes the lock from owner, see [Lease.Owner], or from any owner if owner is "". It does not free the lock, as
+// [Lock.ForceUnlock] does: the lock stays held until the end of the lease on which its holder counts. So the contexts of
+// the holder's lease have ended before another owner can acquire the lock.
+//
+// Revoke returns for how long the lock stays held at most. It returns 0 if it changed nothing, because the lock is free
+// or another owner holds it. To revoke again changes nothing, and returns the rest of the time. A lock without an
+// expiry stays held for the client's WatchdogLease. Until the end [Lock.Holder] returns an owner of zeros, and
+// ForceUnlock still frees the lock.
+//
+// The holder learns of the loss at its next renewal, up to a third of its lease later, or at Release; with a fixed
+// lease, at Release or at the end of the lease. A holder in Java learns of it at its unlock only. Waiters get the lock
+// when it expires, as after a crash of the holder. A read-write lock is an [ErrConflict].
+//
+// Revoke takes one round trip. Errors are the same as for Lock. After [ErrIndeterminate], revoke again.
+func (l *ownedLock) Revoke(ctx context.Context, owner string) (time.Duration, error) {
+	return l.revoke(ctx, script.LockRevoke, owner)
+}
+
+// Revoke is [Lock.Revoke] for this kind of lock. Waiters keep their places.
+func (m *Mutex) Revoke(ctx context.Context, owner string) (time.Duration, error) {
+	return m.revoke(ctx, script.MutexRevoke, owner)
+}
+
+// revoking is a script that revokes a hold. lease is for a key without an expiry.
+type revoking func(
+	ctx context.Context, r backend.ScriptRunner, key, owner string, lease time.Duration,
+) (time.Duration, error)
+
+// revoke revokes a hold of o.
+func (o *object) revoke(ctx context.Context, by revoking, owner string) (time.Duration, error) {
+	return extend.Call(ctx, &o.base, o.invalid, "revoke", func() (time.Duration, error) {
+		return by(ctx, o.base.Runner(), o.base.Key(), owner, o.base.Core().WatchdogLease())
+	})
+}
