@@ -20,8 +20,12 @@
 // the names of Go files. It goes into the folders below a folder, dir or dir/..., but for vendor, node_modules, testdata
 // and those whose name begins with a dot or an underscore. A script without any annotation above its code is checked
 // as it is, with KEYS and ARGV: their elements are texts. Vet then asks for no declaration, takes each command that any
-// server has, and reports at most one key that does not come from KEYS, if the script uses KEYS. Files that call no
-// command, and libraries of functions, are named as not seen.
+// server has, and reports at most one key that is written out without KEYS, if the script uses KEYS.
+//
+// Vet also reads Go files: the texts that NewScript, NewLuaScript, Eval, ScriptLoad or Do("EVAL") get, if they are literals,
+// constants or variables of the package without another value, their concatenations, or embedded files. Findings are at
+// the place in the Go file. Vet names what it has not seen: scripts that are made at run time, libraries for FUNCTION
+// LOAD, Lua files that call no command.
 //
 // With doc it writes a reference of the scripts in Markdown: their keys,
 // arguments, results and errors, and whether a script may run again.

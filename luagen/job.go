@@ -32,9 +32,13 @@ type job struct {
 	tables  *check.Tables
 	paths   []string
 
-	folders  []string          // that were given whole
+	folders []string // that were given whole
+
+	goFolders map[string][]string // where vet reads Go files; those that are meant, if not all are
+
 	sources  []string          // the files, in the order given, each once
 	walked   map[string]bool   // those that vet found in a folder
+	parts    map[string]bool   // those that Go code joins to a script, which is checked whole
 	made     []file            // the Go files of scripts without findings
 	declared map[string]string // in Go: folder and name, and the script of it
 	packages map[string]string // by folder
@@ -63,11 +67,17 @@ func (j *job) load(makes func(s *parse.Script, shipped string) error) (code int)
 			return j.exit(err)
 		}
 	}
-	if len(j.sources) == 0 {
+	if err := j.goFiles(); err != nil {
+		return j.exit(err)
+	}
+	if len(j.sources)+len(j.goFolders) == 0 {
 		return j.exit(usagef("no .lua file in %s", strings.Join(j.folders, ", ")))
 	}
 	var failed error // Findings come first.
 	for _, path := range j.sources {
+		if j.parts[path] {
+			continue
+		}
 		s, shipped, err := j.read(path)
 		if err != nil {
 			return j.exit(err)
@@ -103,6 +113,9 @@ func (j *job) add(path string) error {
 	switch {
 	case err != nil:
 		return usageError{err}
+	case !info.IsDir() && filepath.Ext(path) == ".go" && j.vetOnly:
+		j.goFile(path)
+		return nil
 	case !info.IsDir() && filepath.Ext(path) != ".lua":
 		return usagef("%s is no .lua file", path)
 	case !info.IsDir():

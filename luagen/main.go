@@ -18,7 +18,8 @@ A path is a .lua file or a folder of them; the default is the current folder.
 
        luagen vet [-json | -sarif] [-strict] [-commands file] [path ...]
 
-Checks scripts, with and without annotations, also in the folders below a folder. It writes nothing.
+Checks scripts, with and without annotations, and those in Go files, also in the folders below a folder.
+It writes nothing.
 
        luagen doc [-check] [-o file] [-strict] [-commands file] [path ...]
 
@@ -80,6 +81,7 @@ func newJob(name string, stderr io.Writer) *job {
 	j := &job{
 		flags:  flag.NewFlagSet(name, flag.ContinueOnError),
 		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{}, walked: map[string]bool{},
+		parts: map[string]bool{}, goFolders: map[string][]string{},
 	}
 	j.flags.SetOutput(stderr)
 	j.flags.Usage = func() {

@@ -39,7 +39,10 @@ func (j *job) walk(root string) error {
 			return err
 		case e.IsDir() && path != root && leftOut(e.Name()):
 			return fs.SkipDir
-		case e.Type()&^fs.ModeSymlink == 0 && filepath.Ext(path) == ".lua" && !slices.Contains(j.sources, path):
+		case e.Type()&^fs.ModeSymlink != 0:
+		case filepath.Ext(path) == ".go":
+			j.goFolders[filepath.Dir(path)] = nil
+		case filepath.Ext(path) == ".lua" && !slices.Contains(j.sources, path):
 			j.walked[path] = true
 			j.source(path)
 		}
@@ -53,17 +56,14 @@ func leftOut(name string) bool {
 		slices.Contains([]string{"node_modules", "testdata", "vendor"}, name)
 }
 
-var (
-	serverWord  = regexp.MustCompile(`\b(redis|server)\s*\.\s*p?call\b|\bKEYS\b|\bARGV\b|---@`)
-	libraryHead = regexp.MustCompile(`^#!lua .*\bname=`)
-)
+var libraryHead = regexp.MustCompile(`^#!lua .*\bname=`)
 
 // notSeen says why vet leaves a file out, or returns "". A folder may have Lua for other programs.
 func (j *job) notSeen(path string, src []byte) string {
 	switch {
 	case j.vetOnly && libraryHead.Match(src):
 		return "a library for FUNCTION LOAD"
-	case j.walked[path] && !serverWord.Match(src):
+	case j.walked[path] && !parse.ForServer(src):
 		return "it calls no command"
 	}
 	return ""

@@ -53,21 +53,46 @@ func hasKeys(s *parse.Script) bool {
 
 // rawKey finds the first key of a raw script that certainly does not come from KEYS.
 func (c *checker) rawKey(call commandCall, p place, shown string) {
-	if p.quality != aKey || c.keyFound || !c.foreign(call.words[p.word], map[*parse.Var]bool{}) {
+	e := call.words[p.word]
+	if p.quality != aKey || c.keyFound || !c.written(e) || !c.foreign(e, map[*parse.Var]bool{}) {
 		return
 	}
 	c.keyFound = true
-	c.find(call.words[p.word].Pos(), Key, "%s takes a key here that does not come from KEYS: a cluster may have it on "+
+	c.find(e.Pos(), Key, "%s takes a key here that does not come from KEYS: a cluster may have it on "+
 		"another node", shown)
 }
 
-// foreign reports whether an expression certainly is made without KEYS: of literals, ARGV and replies.
+// written reports whether a key begins with a text that is written out. What an argument or a reply begins with may be
+// the hash tag of the script's keys.
+func (c *checker) written(e parse.Expr) bool {
+	for range maxNames {
+		switch x := c.origin(e).(type) {
+		case *parse.StringExpr:
+			return x.Value != "" && x.Value[0] != '%'
+		case *parse.BinaryExpr:
+			e = x.L
+		case *parse.CallExpr:
+			if c.callee(x) != "string.format" || len(x.Args) == 0 {
+				return false
+			}
+			e = x.Args[0]
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// foreign reports whether an expression certainly is made without KEYS, and without a hash tag: of literals, ARGV and
+// replies.
 func (c *checker) foreign(e parse.Expr, seen map[*parse.Var]bool) bool {
 	all := func(parts ...parse.Expr) bool {
 		return !slices.ContainsFunc(parts, func(e parse.Expr) bool { return !c.foreign(e, seen) })
 	}
 	switch e := c.origin(e).(type) {
-	case *parse.StringExpr, *parse.NumberExpr:
+	case *parse.StringExpr:
+		return !strings.Contains(e.Value, "{")
+	case *parse.NumberExpr:
 		return true
 	case *parse.BinaryExpr:
 		return e.Op == ".." && all(e.L, e.R)

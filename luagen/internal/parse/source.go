@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 )
 
@@ -76,3 +77,8 @@ func Normalize(src []byte) []byte {
 	}
 	return out
 }
+
+var serverWord = regexp.MustCompile(`\b(redis|server)\s*\.\s*p?call\b|\bKEYS\b|\bARGV\b|---@`)
+
+// ForServer reports whether Lua is meant for a server: other programs have Lua, too.
+func ForServer(src []byte) bool { return serverWord.Match(src) }

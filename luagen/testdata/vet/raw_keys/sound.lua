@@ -7,6 +7,8 @@ for i, key in ipairs(KEYS) do redis.call('set', key, i) end
 for i = 1, #KEYS do redis.call('del', KEYS[i]) end
 local all = {}
 for i = 1, #KEYS do all[#all + 1] = KEYS[i] end
+redis.call('lpush', ARGV[3] .. ':' .. ARGV[1], 1)
+redis.call('del', redis.call('get', prefix), 'jobs:{' .. ARGV[1] .. '}', ARGV[4])
 redis.call('publish', 'changes', prefix)
 redis.call('publish', ARGV[2], prefix)
 return redis.call('mget', unpack(all))

@@ -1,0 +1,107 @@
+// Package golua finds the scripts in the Go files of a folder: constant texts that are passed to functions which take Lua.
+package golua
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+)
+
+// Folder is what the Go files of a folder say about scripts.
+type Folder struct {
+	Scripts []*Script
+	Files   []string         // that are scripts, and embedded
+	Unseen  []token.Position // scripts of which the text is not known
+}
+
+// Script is one script that a function gets.
+type Script struct {
+	Call token.Position // where it gets it
+	Text []byte         // every end of line is "\n"
+	Of   []string       // the embedded files that are a part of it
+	at   []token.Pos    // the place of each byte
+	set  *token.FileSet
+}
+
+// Position returns the place of a byte of the script in the file that has it.
+func (s *Script) Position(offset int) token.Position {
+	return s.set.PositionFor(s.at[min(offset, len(s.at)-1)], false)
+}
+
+// Line returns the line of the file that has a line of the script.
+func (s *Script) Line(n int) int {
+	offset := 0
+	for ; n > 1; n-- {
+		offset += bytes.IndexByte(s.Text[offset:], '\n') + 1
+	}
+	return s.Position(offset).Line
+}
+
+// relevant are the files without which a folder has no scripts.
+var relevant = regexp.MustCompile(`(?i)redis|valkey|rueidis`)
+
+// Read reads Go files of one folder. Those that are no Go are left out: other tools say so.
+func Read(paths []string) (*Folder, error) {
+	sources, found := map[string][]byte{}, false
+	for _, path := range paths {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		sources[path] = src
+		found = found || relevant.Match(src)
+	}
+	folder := &Folder{}
+	if !found {
+		return folder, nil
+	}
+	set, packages := token.NewFileSet(), map[string]*pack{}
+	for _, path := range paths {
+		add(packages, set, path, sources[path])
+	}
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		packages[name].scan(folder)
+	}
+	return folder, nil
+}
+
+// pack is one package of a folder.
+type pack struct {
+	set      *token.FileSet
+	files    []*ast.File
+	sources  map[string][]byte
+	names    map[string]definition // constants and variables of the package
+	assigned map[string]bool       // names that some statement gives another value
+	within   ast.Node              // the declaration that is looked at
+	asked    map[string]bool       // names whose value is looked for
+}
+
+// definition is what a name of the package stands for.
+type definition struct {
+	value ast.Expr
+	embed string // the file that go:embed names
+}
+
+// add parses a file.
+func add(packages map[string]*pack, set *token.FileSet, path string, src []byte) {
+	f, err := parser.ParseFile(set, path, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return
+	}
+	p := packages[f.Name.Name]
+	if p == nil {
+		p = &pack{
+			set: set, sources: map[string][]byte{}, names: map[string]definition{}, assigned: map[string]bool{},
+			asked: map[string]bool{},
+		}
+		packages[f.Name.Name] = p
+	}
+	p.files, p.sources[path] = append(p.files, f), src
+	p.declarations(f, filepath.Dir(path))
+}

@@ -1,0 +1,118 @@
+package golua
+
+import (
+	"bytes"
+	"go/ast"
+	"go/token"
+	"os"
+	"strconv"
+)
+
+// text is a constant text, with the place of each of its bytes.
+type text struct {
+	bytes []byte
+	at    []token.Pos
+	of    []string // embedded files
+	parts int
+}
+
+func (t *text) add(piece string, at token.Pos, step int) {
+	for i := range len(piece) {
+		t.bytes, t.at = append(t.bytes, piece[i]), append(t.at, at+token.Pos(i*step))
+	}
+}
+
+// text returns the text that an expression certainly is.
+func (p *pack) text(e ast.Expr) (t text, ok bool) {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return p.text(e.X)
+	case *ast.BasicLit:
+		return p.literal(e), e.Kind == token.STRING
+	case *ast.Ident:
+		return p.named(e.Name)
+	case *ast.CallExpr: // a conversion
+		if isName(e.Fun, "string") && len(e.Args) == 1 {
+			return p.text(e.Args[0])
+		}
+	case *ast.BinaryExpr:
+		l, known := p.text(e.X)
+		r, ok := p.text(e.Y)
+		return text{
+			append(l.bytes, r.bytes...), append(l.at, r.at...), append(l.of, r.of...), l.parts + r.parts,
+		}, e.Op == token.ADD && known && ok
+	}
+	return text{}, false
+}
+
+// named returns the text that a name certainly stands for.
+func (p *pack) named(name string) (text, bool) {
+	if p.asked[name] {
+		return text{}, false
+	}
+	p.asked[name] = true
+	defer delete(p.asked, name)
+	if value, local := p.local(name); local {
+		return p.text(value)
+	}
+	def, ok := p.names[name]
+	switch {
+	case !ok || p.assigned[name]:
+		return text{}, false
+	case def.embed != "":
+		return p.file(def.embed)
+	}
+	return p.text(def.value)
+}
+
+// file returns the text of an embedded file.
+func (p *pack) file(path string) (text, bool) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return text{}, false
+	}
+	f := p.set.AddFile(path, -1, len(src))
+	f.SetLinesForContent(src)
+	t := text{of: []string{path}, parts: 1}
+	t.add(string(src), f.Pos(0), 1)
+	return t, true
+}
+
+// literal returns the text of a literal. The parser drops carriage returns from it, and with them the places.
+func (p *pack) literal(e *ast.BasicLit) text {
+	t := text{parts: 1}
+	at := p.set.PositionFor(e.Pos(), false)
+	src := p.sources[at.Filename][at.Offset+1:]
+	if raw := at.Offset; p.sources[at.Filename][raw] == '`' {
+		end := bytes.IndexByte(src, '`')
+		t.add(string(src[:end]), e.Pos()+1, 1)
+		return t.without('\r')
+	}
+	for rest := e.Value[1 : len(e.Value)-1]; rest != ""; {
+		char, multibyte, tail, err := strconv.UnquoteChar(rest, '"')
+		if err != nil {
+			return t
+		}
+		piece, step := string(char), 0
+		if !multibyte {
+			piece = string([]byte{byte(char)})
+		}
+		if rest[0] != '\\' {
+			step = 1
+		}
+		t.add(piece, e.End()-token.Pos(len(rest)+1), step)
+		rest = tail
+	}
+	return t
+}
+
+// without returns the text without a byte.
+func (t text) without(b byte) text {
+	kept := text{of: t.of, parts: t.parts}
+	for i, c := range t.bytes {
+		if c != b {
+			kept.bytes, kept.at = append(kept.bytes, c), append(kept.at, t.at[i])
+		}
+	}
+	return kept
+}

@@ -1,0 +1,2 @@
+local n = get(KEYS[1])
+return n == nill

@@ -1,0 +1,15 @@
+package scripts
+
+import "github.com/redis/go-redis/v9"
+
+// twice has two values, of which no one knows which it is.
+var twice = "return redis.cal('get', KEYS[1])"
+
+var soundOne = redis.NewScript(head + `return n`)
+
+var soundTwo = redis.NewScript("if redis.call('incr', KEYS[1]) > tonumber(ARGV[1]) then\n\treturn 0\nend\nreturn 1")
+
+func init() {
+	twice = soundOne.Hash()
+	redis.NewScript(twice)
+}
