@@ -11,6 +11,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // RateMode says which clients share the permits of a [Rate].
@@ -75,6 +76,9 @@ type RateLimiterOptions struct {
 
 	// Timeout is how long a call with Unavailable waits for the server's answer. Zero means 1 s.
 	Timeout time.Duration
+
+	// Policy names the limit in metrics: see [ThrottleOptions].Policy. Without it nothing is counted.
+	Policy string
 
 	_ struct{}
 }
@@ -146,6 +150,7 @@ type RateLimiter struct {
 
 	unavailable Fallback
 	timeout     time.Duration
+	policy      string
 
 	update  bool        // the rate replaces another rate
 	applied atomic.Bool // it has
@@ -181,7 +186,7 @@ func (c *Client) NewRateLimiter(name string, opts *RateLimiterOptions) *RateLimi
 		l.reject(&FieldError{Field: "Update", Problem: "Rate is not set"})
 	}
 	if opts != nil {
-		l.unavailable, l.timeout = opts.Unavailable, opts.Timeout
+		l.unavailable, l.timeout, l.policy = opts.Unavailable, opts.Timeout, opts.Policy
 		l.reject(l.unavailable.validate(l.timeout))
 		if l.unavailable > 0 && l.rate == (Rate{}) {
 			l.reject(&FieldError{Field: "Unavailable", Problem: "LocalShare needs a Rate"})
@@ -201,6 +206,18 @@ func (l *RateLimiter) fallBack(ctx context.Context, n int, err error) (local boo
 		err = &RateLimitError{RetryIn: retryIn}
 	}
 	return local, err
+}
+
+// report reports a decision to the tracer, or the error for which there is none. It returns err.
+func (l *RateLimiter) report(ctx context.Context, local bool, err error) error {
+	failed := err
+	if errors.As(err, new(*RateLimitError)) {
+		failed = nil
+	}
+	if l.policy != "" && (failed == nil || ctx.Err() == nil) {
+		l.base.ReportThrottled(trace.Throttled{Policy: l.policy, Allowed: err == nil, Local: local, Err: failed})
+	}
+	return err
 }
 
 // validate returns a [*FieldError] for a rate that cannot be set.
@@ -289,11 +306,11 @@ func (l *RateLimiter) readRate(ctx context.Context, r backend.ScriptRunner) (Rat
 func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
 		if err := l.applyRate(ctx); err != nil {
-			return struct{}{}, err
+			return struct{}{}, l.report(ctx, false, err)
 		}
 		attempt, want := newRateAttempt(l, n), l.want
 		want.Need, want.Others = n, attempt.others
-		return struct{}{}, l.base.Acquire(ctx, want, attempt)
+		return struct{}{}, l.report(ctx, false, l.base.Acquire(ctx, want, attempt))
 	})
 	return err
 }
@@ -309,8 +326,8 @@ func (l *RateLimiter) TryAcquire(ctx context.Context, n int) error {
 			a.runner = l.runner()
 			err = l.base.TryAcquire(ctx, errTooFewPermits, (*rateTry)(a))
 		}
-		_, err = l.fallBack(ctx, n, err)
-		return struct{}{}, err
+		local, err := l.fallBack(ctx, n, err)
+		return struct{}{}, l.report(ctx, local, err)
 	})
 	return err
 }
@@ -340,7 +357,7 @@ func (l *RateLimiter) TryAcquireState(ctx context.Context, n int) (RateState, er
 			err = l.base.TryAcquire(ctx, errTooFewPermits, a)
 		}
 		a.state.Local, err = l.fallBack(ctx, n, err)
-		return a.state, err
+		return a.state, l.report(ctx, a.state.Local, err)
 	})
 }
 

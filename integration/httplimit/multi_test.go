@@ -88,7 +88,8 @@ func TestDecisionsHaveThePolicy(t *testing.T) {
 		for _, user := range []string{"abc", "abc", "a"} {
 			ask(t.Context(), h, user)
 		}
-		require.Equal(t, []string{"user allowed", "all allowed", "user refused", "all allowed"}, decisions)
+		ask(t.Context(), newHandler(t, c, httplimit.Options{}), "abc")
+		require.Equal(t, []string{"user allowed", "all allowed", "user refused", "all allowed", "api allowed"}, decisions)
 	})
 }
 

@@ -29,7 +29,8 @@ type take func(ctx context.Context, parts []part) error
 func rateTake(client *primitives.Client, rate primitives.Rate, opts *Options) take {
 	limiter := primitives.RateLimiterOptions{Rate: rate, Unavailable: opts.Unavailable, Timeout: opts.Timeout}
 	return func(ctx context.Context, parts []part) error {
-		p := &parts[0]
+		p, limiter := &parts[0], limiter
+		limiter.Policy = p.policy.Name
 		state, err := client.NewRateLimiter(p.name, &limiter).TryAcquireState(ctx, p.n)
 		var refused *primitives.RateLimitError
 		switch {

@@ -48,7 +48,7 @@ type Tracer struct {
 	// Throttled is called for each decision about a request for permits of a
 	// [github.com/hasp-go/hasp/primitives.Throttle]: by Allow, Reserve or Wait. A MultiThrottle or an Admission is
 	// reported by its throttles; if it is refused, by those that refuse: an Admission that lacks only a slot, by none. A
-	// call that its context ends has no decision.
+	// RateLimiter is reported if its option Policy is set. A call that its context ends has no decision.
 	Throttled func(data Throttled)
 }
 
@@ -150,13 +150,13 @@ type Mismatch struct {
 	Have   string // what the server has
 }
 
-// Throttled is a decision about a request for permits of a throttle.
+// Throttled is a decision about a request for permits of a throttle, or of a rate limiter.
 type Throttled struct {
 	Object Object
-	Policy string // the throttle's option Policy
+	Policy string // the option Policy
 
 	// Allowed says that the permits were taken. Local says that the server has not decided, and that the
-	// throttle's option Unavailable has.
+	// option Unavailable has.
 	Allowed, Local bool
 
 	// Err says why there is no decision. It is nil if there is one.
