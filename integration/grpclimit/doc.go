@@ -10,7 +10,7 @@
 //
 // Each call takes one permit, or as many as Cost returns, in one round trip to the limiters' server. A stream takes its
 // permits when it begins, and its messages take none. Calls for which Key returns the same text share the permits of one
-// throttle.
+// throttle. [NewMultiThrottle] has several limits, such as one for a user and one for all.
 //
 // # Refusals
 //

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -39,19 +41,37 @@ type Options struct {
 	// [primitives.ThrottleOptions].RefuseLocally.
 	RefuseLocally bool
 
+	// Steps is for a cluster and the policies of [NewMultiThrottle]: as [primitives.MultiThrottleOptions] has it.
+	Steps bool
+
 	// OnError receives the error of each call about which nothing was decided: the server is away and
-	// Unavailable is Refuse, the call costs more than the burst, or the throttle's key has data of another program, for example. Nil ignores these errors.
+	// Unavailable is Refuse, the call costs more than the burst, or the throttle's key has data of another program, for
+	// example. Nil ignores these errors.
 	OnError func(ctx context.Context, method string, err error)
+
+	_ struct{}
+}
+
+// Policy is one limit of [NewMultiThrottle]. Name and Limit must be set.
+type Policy struct {
+	// Name names the policy in statuses and metrics, and begins the names of its throttles: see [New].
+	Name string
+
+	Limit primitives.Limit
+
+	// Key and Cost are as in [Options]. Nil means those of the options.
+	Key  func(ctx context.Context, method string) string
+	Cost func(ctx context.Context, method string) int
 
 	_ struct{}
 }
 
 // Limit limits calls. It is safe for concurrent use, and needs no closing.
 type Limit struct {
-	client *primitives.Client
-	name   string
-	limit  primitives.Limit
-	opts   Options
+	client   *primitives.Client
+	policies []Policy
+	names    string // of all policies
+	opts     Options
 }
 
 // New returns a limit called name: limit for each key. It sends nothing. The throttles of the keys are called name, or
@@ -60,26 +80,56 @@ type Limit struct {
 //
 // New returns a [*primitives.FieldError] if Unavailable is not set, or if another argument or option is invalid.
 func New(client *primitives.Client, name string, limit primitives.Limit, opts *Options) (*Limit, error) {
-	if name == "" {
-		return nil, &primitives.FieldError{Field: "name", Problem: "must not be empty"}
-	}
-	l := &Limit{client: client, name: name, limit: limit}
+	return NewMultiThrottle(client, opts, Policy{Name: name, Limit: limit})
+}
+
+// NewMultiThrottle is New for several policies, such as one for a user and one for all, by a
+// [primitives.MultiThrottle]: a call takes permits of all, or of none. A policy of which it costs less than 1 is left
+// out. A refusal names the policy that refuses for the longest time.
+//
+// In a cluster the throttles of a call must share a slot: give the names the same hash tag, such as {api}, or set Steps.
+func NewMultiThrottle(client *primitives.Client, opts *Options, policies ...Policy) (*Limit, error) {
+	l := &Limit{client: client}
 	if opts != nil {
 		l.opts = *opts
 	}
-	if err := l.validate(); err != nil {
-		return nil, err
+	if len(policies) == 0 {
+		return nil, &primitives.FieldError{Field: "policies", Problem: "none"}
+	}
+	names := make([]string, len(policies))
+	for i, p := range policies {
+		if p.Key == nil {
+			p.Key = l.opts.Key
+		}
+		if p.Cost == nil {
+			p.Cost = l.opts.Cost
+		}
+		names[i], l.policies = p.Name, append(l.policies, p)
+	}
+	l.names = strings.Join(names, ", ")
+	for i := range l.policies {
+		if err := l.validate(&l.policies[i]); err != nil {
+			return nil, fmt.Errorf("policy %q: %w", l.policies[i].Name, err)
+		}
 	}
 	return l, nil
 }
 
-// validate returns the error of the throttle's limit or options. Under a context that has ended a throttle looks at its
+// validate returns the error of a policy, or of the options. Under a context that has ended a throttle looks at its
 // arguments, and sends nothing.
-func (l *Limit) validate() error {
+func (l *Limit) validate(p *Policy) error {
+	if p.Name == "" {
+		return &primitives.FieldError{Field: "name", Problem: "must not be empty"}
+	}
+	for i := range l.policies {
+		if q := &l.policies[i]; q != p && limited.Share(p.Name, p.Key != nil, q.Name, q.Key != nil) {
+			return &primitives.FieldError{Field: "name", Problem: "is another policy's, or that of one of its keys"}
+		}
+	}
 	ended, end := context.WithCancel(context.Background())
 	end()
 	var invalid *primitives.FieldError
-	if _, err := l.throttle("").Allow(ended, 1); errors.As(err, &invalid) {
+	if _, err := l.throttle(p, "").Allow(ended, 1); errors.As(err, &invalid) {
 		return invalid
 	}
 	return nil
@@ -106,42 +156,75 @@ func (l *Limit) Stream(
 }
 
 // throttle returns the throttle of a key.
-func (l *Limit) throttle(key string) *primitives.Throttle {
-	name := l.name
-	if l.opts.Key != nil {
+func (l *Limit) throttle(p *Policy, key string) *primitives.Throttle {
+	name := p.Name
+	if p.Key != nil {
 		name = limited.Name(name, key)
 	}
 	opts := primitives.ThrottleOptions{
-		Unavailable: l.opts.Unavailable, Timeout: l.opts.Timeout, RefuseLocally: l.opts.RefuseLocally, Policy: l.name,
+		Unavailable: l.opts.Unavailable, Timeout: l.opts.Timeout, RefuseLocally: l.opts.RefuseLocally, Policy: p.Name,
 	}
-	return l.client.NewThrottle(name, l.limit, &opts)
+	return l.client.NewThrottle(name, p.Limit, &opts)
+}
+
+// part is what a call takes of one policy.
+type part struct {
+	policy   string
+	throttle *primitives.Throttle
+	n        int
+}
+
+// parts returns what a call takes.
+func (l *Limit) parts(ctx context.Context, method string) (parts []part) {
+	for i := range l.policies {
+		p, key, cost := &l.policies[i], "", 1
+		if p.Cost != nil {
+			cost = p.Cost(ctx, method)
+		}
+		if cost < 1 {
+			continue
+		}
+		if p.Key != nil {
+			key = p.Key(ctx, method)
+		}
+		parts = append(parts, part{p.Name, l.throttle(p, key), cost})
+	}
+	return parts
 }
 
 // admit takes the permits of a call. Its error is the call's status.
 func (l *Limit) admit(ctx context.Context, method string) error {
-	key, cost := "", 1
-	if l.opts.Key != nil {
-		key = l.opts.Key(ctx, method)
-	}
-	if l.opts.Cost != nil {
-		cost = l.opts.Cost(ctx, method)
-	}
-	if cost < 1 {
+	parts := l.parts(ctx, method)
+	if len(parts) == 0 {
 		return nil
 	}
-	decision, err := l.throttle(key).Allow(ctx, cost)
+	decision, err := l.take(ctx, parts)
 	switch {
 	case err != nil:
 		return l.failed(ctx, method, err)
 	case !decision.Allowed:
-		return l.refusal(decision.RetryAfter)
+		by := slices.IndexFunc(parts, func(p part) bool { return p.throttle == decision.Throttle })
+		return refusal(parts[by].policy, decision.RetryAfter)
 	}
 	return nil
 }
 
+// take takes the permits of all parts, or of none.
+func (l *Limit) take(ctx context.Context, parts []part) (primitives.MultiDecision, error) {
+	if len(parts) == 1 {
+		d, err := parts[0].throttle.Allow(ctx, parts[0].n)
+		return primitives.MultiDecision{Decision: d, Throttle: parts[0].throttle}, err
+	}
+	takes := make([]primitives.Take, len(parts))
+	for i, p := range parts {
+		takes[i] = p.throttle.Take(p.n)
+	}
+	return primitives.NewMultiThrottle(&primitives.MultiThrottleOptions{Steps: l.opts.Steps}, takes...).Allow(ctx)
+}
+
 // refusal returns the status of a call for which too few permits are free.
-func (l *Limit) refusal(retryAfter time.Duration) error {
-	refused := status.New(codes.ResourceExhausted, fmt.Sprintf("limit %q: too few permits", l.name))
+func refusal(policy string, retryAfter time.Duration) error {
+	refused := status.New(codes.ResourceExhausted, fmt.Sprintf("limit %q: too few permits", policy))
 	detailed, err := refused.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)})
 	if err != nil {
 		panic("grpclimit: " + err.Error()) // A RetryInfo can always be encoded.
@@ -159,9 +242,9 @@ func (l *Limit) failed(ctx context.Context, method string, err error) error {
 	}
 	switch {
 	case errors.Is(err, primitives.ErrAboveRate):
-		return status.Errorf(codes.ResourceExhausted, "limit %q: the call costs more than the burst", l.name)
+		return status.Errorf(codes.ResourceExhausted, "limit %q: the call costs more than the burst", l.names)
 	case l.opts.Unavailable == primitives.Admit:
 		return nil
 	}
-	return status.Errorf(codes.Unavailable, "limit %q: not decided", l.name)
+	return status.Errorf(codes.Unavailable, "limit %q: not decided", l.names)
 }

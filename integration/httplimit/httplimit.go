@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
+	"github.com/hasp-go/hasp/integration/internal/limited"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -179,11 +179,11 @@ func (l *Limit) validatePolicy(p *policy) error {
 	return nil
 }
 
-// shares reports whether a limiter of p may have the name of another policy's. An escaped key has no colon.
+// shares reports whether a limiter of p may have the name of another policy's.
 func (l *Limit) shares(p *policy) bool {
 	for i := range l.policies {
 		q := &l.policies[i]
-		if q != p && (q.Name == p.Name || q.Key != nil && p.Key == nil && strings.HasPrefix(p.Name, q.Name+":")) {
+		if q != p && limited.Share(p.Name, p.Key != nil, q.Name, q.Key != nil) {
 			return true
 		}
 	}
