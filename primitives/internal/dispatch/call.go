@@ -95,7 +95,6 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 	case r.Replicas > 0:
 		d.sendAlone(r)
 	case d.sendDirectly(ctx, r):
-		<-r.answered
 		return d.outcome(r)
 	default:
 		d.enqueue(r)

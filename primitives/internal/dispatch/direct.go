@@ -29,9 +29,12 @@ func (d *Dispatcher) sendDirectly(ctx context.Context, r *Request) bool {
 	defer d.endDirectly() // Even if a hook of the driver ends the goroutine.
 	if r.Limit > 0 {
 		b.endBy(ctx, r)
-		defer d.noteLateness(ctx, r, b.deadline)
 	}
 	b.run(d)
+	<-r.answered // The timer may just give up the batch.
+	if r.Limit > 0 {
+		d.noteLateness(ctx, r, b.deadline)
+	}
 	return true
 }
 
