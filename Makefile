@@ -42,7 +42,7 @@ race = $$([ $$module = luagen ] || echo -race)
 
 # A checksum of all Go files and of what else is generated, to see whether a generator changes one,
 # also outside of git.
-go_files = find . \( -name '*.go' -o -path ./primitives/internal/script/README.md \) -not -path './.bin/*' | \
+go_files = find . \( -name '*.go' -o -path ./primitives/internal/script/README.md -o -path ./docs/command-reference.md \) -not -path './.bin/*' | \
 	LC_ALL=C sort | xargs cksum
 
 # Every fuzz target, as folder:name.

@@ -29,7 +29,7 @@ const (
 	otel       = "go.opentelemetry.io/otel/..."
 	gocron     = "github.com/go-co-op/gocron/v2"
 	grpc       = "google.golang.org/grpc/..."
-	cobra      = "github.com/spf13/cobra/..."
+	cobra      = "github.com/spf13/cobra"
 	unix       = "golang.org/x/sys/unix"
 )
 
@@ -250,6 +250,7 @@ var rules = []rule{
 	},
 	{dir: "bench/...", imports: []string{"..."}},
 	{dir: "cmd/hasp/internal/guard", imports: []string{unix}},
+	{dir: "cmd/hasp/internal/pages", imports: []string{"cmd/hasp/internal/command", cobra, cobra + "/doc"}},
 	{dir: "cmd/hasp/internal/child", imports: []string{"cmd/hasp/internal/guard", unix}}, // It knows no server.
 	{
 		dir: "cmd/hasp/...", imports: []string{"backend", "backend/rueidis", "cmd/hasp/internal/...", "primitives", "primitives/inspect", cobra, rueidis},

@@ -10,6 +10,8 @@ import (
 	"github.com/hasp-go/hasp/cmd/hasp/internal/guard"
 )
 
+//go:generate go run ./internal/pages -reference ../../docs/command-reference.md
+
 func main() {
 	switch os.Args[0] {
 	case guard.Name:

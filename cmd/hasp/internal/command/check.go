@@ -18,6 +18,8 @@ func (p *program) check() *cobra.Command {
 	c := &cobra.Command{Use: "check [NAME]", Short: "Find what of the server breaks a promise", Args: cobra.MaximumNArgs(1)}
 	c.Flags().StringVar(&output, "output", "text", "text or json")
 	c.Flags().StringSliceVar(&kinds, "kind", kinds, "kinds of objects that the user needs rights for")
+	offer(c, "output", "text", "json")
+	offer(c, "kind", check.Kinds()...)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		for _, kind := range kinds {
 			if !slices.Contains(check.Kinds(), kind) {

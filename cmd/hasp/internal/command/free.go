@@ -45,7 +45,7 @@ func (p *program) releaseOwner() *cobra.Command {
 
 func (p *program) forceUnlock() *cobra.Command {
 	now := false
-	c := &cobra.Command{Use: "force-unlock NAME", Short: "Take a lock from whoever holds it"}
+	c := &cobra.Command{Use: "force-unlock NAME", Short: "Take a lock from its holder"}
 	p.free(c, "if-owner", "only from this owner", &now)
 	c.Flags().BoolVar(&now, "now", false, "free it at once, while the holder's command may still run")
 	return c
@@ -57,6 +57,7 @@ func (p *program) free(c *cobra.Command, flag, what string, now *bool) {
 	c.Args = oneName
 	c.Flags().StringVar(&owner, flag, "", what)
 	c.Flags().StringVar(&kind, "kind", "lock", "lock, mutex, fair, read or write")
+	offer(c, "kind", "lock", "mutex", "fair", "read", "write")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		of, name := freers[kind], args[0]

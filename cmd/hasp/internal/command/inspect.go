@@ -17,6 +17,7 @@ func (p *program) inspect() *cobra.Command {
 	output := ""
 	c := &cobra.Command{Use: "inspect NAME...", Short: "Print holders, waiters and permits of objects"}
 	c.Flags().StringVar(&output, "output", "text", "text, or json: one object a line")
+	offer(c, "output", "text", "json")
 	c.Args = func(_ *cobra.Command, names []string) error {
 		if len(names) == 0 {
 			return usage("no name: write hasp inspect NAME")

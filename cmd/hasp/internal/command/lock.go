@@ -20,6 +20,7 @@ func (p *program) lock() *cobra.Command {
 	r := p.addRunner(c)
 	r.addWait(c, "n")
 	c.Flags().StringVar(&kind, "kind", "lock", "lock, mutex (in order, faster with many waiters) or fair (in order, shared with Redisson)")
+	offer(c, "kind", "lock", "mutex", "fair")
 	c.Flags().StringVar(&metadata, "metadata", "", "a text that others see: see hasp inspect")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		switch {

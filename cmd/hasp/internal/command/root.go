@@ -36,6 +36,9 @@ func Main(args []string) int {
 	return codeOf(err)
 }
 
+// Root returns the program's commands, for pages about them.
+func Root() *cobra.Command { return (&program{}).root() }
+
 // oneLine returns an error as one line.
 func oneLine(err error) string {
 	if err == nil {
@@ -79,6 +82,11 @@ func (p *program) root() *cobra.Command {
 		root.AddCommand(c)
 	}
 	return root
+}
+
+// offer has the shell complete a flag of c with its values.
+func offer(c *cobra.Command, flag string, values ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // subcommand returns the error of arguments that name no command.

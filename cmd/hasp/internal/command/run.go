@@ -65,6 +65,7 @@ func (r *runner) addWait(c *cobra.Command, short string) {
 	f.IntVarP(&r.code, "conflict-exit-code", "E", exitNotAcquired, "the exit code if it is not free in time")
 	c.MarkFlagsMutuallyExclusive("wait", "wait-seconds", "try")
 	_ = f.MarkHidden("wait-seconds")
+	f.Lookup("wait").DefValue = "0s" // Help shows no default: -1ns says nothing.
 }
 
 // parse parses the arguments: the name, and behind the dashes the command.
