@@ -76,8 +76,9 @@ type ThrottleOptions struct {
 	// RefuseLocally says that the client repeats the server's refusals without asking again: of Allow, of Reserve and of
 	// MultiThrottle.Allow, for the same name and limit, and at least as many permits. It does so until RetryAfter has
 	// passed, for at most a second, or until this client deletes the throttle, settles with fewer permits, or uses
-	// another limit. Meanwhile a change by another process has no effect. The client remembers some thousand names,
-	// those that were last refused. It is for callers that do not wait for RetryAfter, and would load the server.
+	// another limit. Meanwhile a change by another process has no effect. A repeated RetryAfter does not count permits
+	// that were granted since, so it may be too short: then the server refuses again. The client remembers some thousand
+	// names, those that were last refused. It is for callers that do not wait for RetryAfter, and would load the server.
 	RefuseLocally bool
 
 	// Policy names the limit in metrics, which count decisions by it: see [trace.Throttled]. It is a constant, such as
