@@ -3,13 +3,20 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/cmd/hasp/internal/guard"
 )
 
 // shell is an interactive shell with job control on a terminal of its own.
@@ -69,6 +76,60 @@ func TestTerminal(t *testing.T) {
 	s.keysAndAwait(t, "\x03", "$ ")
 	s.keysAndAwait(t, "echo last:$?\n", "last:130")
 	require.Zero(t, exist(t, server, "x", "y"))
+}
+
+// TestCtrlZWhileWaiting: it stops a hasp that waits for the lock, and not the command later.
+func TestCtrlZWhileWaiting(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	holder := start(t, []string{onServer(server.Addr())}, "lock", "z", "--", "sleep", "1000")
+	awaitKey(t, server, "z")
+	s := newShell(t, onServer(server.Addr()))
+	s.keysAndAwait(t, binary+" lock z -- sh -c 'echo it:$HASP_NAME'\n", "HASP_NAME'")
+	eventually(t, func() bool {
+		reply, err := server.Do("PUBSUB", "CHANNELS", "redisson_lock__channel:{z}")
+		require.NoError(t, err)
+		channels, err := reply.Items()
+		require.NoError(t, err)
+		return len(channels) == 1 // It waits.
+	})
+	s.keysAndAwait(t, "\x1a", "Stopped")
+	holder.signal(t, syscall.SIGTERM)
+	require.Equal(t, 128+int(syscall.SIGTERM), holder.code(t))
+	s.keysAndAwait(t, "fg\n", "it:z")
+	s.keysAndAwait(t, "echo last:$?\n", "last:0")
+}
+
+// TestGuardIsKilled: hasp says why it ends the command.
+func TestGuardIsKilled(t *testing.T) {
+	t.Parallel()
+	server, work := startServer(t), newShared(t)
+	holder := start(t, append(work.env("stubborn"), onServer(server.Addr())), "lock", "x", "--", os.Args[0])
+	work.await(t, 1)
+	require.NoError(t, syscall.Kill(guardOf(t, holder), syscall.SIGKILL))
+	require.Equal(t, 128+int(syscall.SIGKILL), holder.code(t))
+	require.Equal(t, "hasp: the guard was killed, so the command was ended\n", holder.errors.String())
+	require.Zero(t, exist(t, server, "x"))
+}
+
+// guardOf returns the process id of the guard of a hasp.
+func guardOf(t *testing.T, h *hasp) int {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.Process.Pid))
+	require.NoError(t, err)
+	for _, file := range files {
+		children, _ := os.ReadFile(file) // The thread may have ended.
+		for _, pid := range strings.Fields(string(children)) {
+			name, err := os.ReadFile("/proc/" + pid + "/cmdline")
+			if err == nil && string(name) == guard.Name+"\x00" {
+				id, err := strconv.Atoi(pid)
+				require.NoError(t, err)
+				return id
+			}
+		}
+	}
+	require.Fail(t, "there is no guard")
+	return 0
 }
 
 // TestForceUnlockAsks: without y it frees nothing.

@@ -36,4 +36,7 @@ type Result struct {
 
 	// Late says that the lease could not be renewed in time, and that the command was ended for that.
 	Late bool
+
+	// Unguarded says that the guard was killed, and that the command was ended for that.
+	Unguarded bool
 }

@@ -22,6 +22,9 @@ func HasTerminal() bool { return false }
 // Ends reports whether a process is to end after a signal.
 func Ends(os.Signal) bool { return true }
 
+// Pause stops this process if s is SIGTSTP, and reports whether it was: here there is no such signal.
+func Pause(os.Signal) bool { return false }
+
 // Notify returns the signals that end a command.
 func Notify() (signals <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)

@@ -16,6 +16,14 @@ import (
 	"github.com/hasp-go/hasp/cmd/hasp/internal/guard"
 )
 
+// Pause stops this process until SIGCONT if s is SIGTSTP, and reports whether it was.
+func Pause(s os.Signal) bool {
+	if s == syscall.SIGTSTP {
+		pause()
+	}
+	return s == syscall.SIGTSTP
+}
+
 // passed are the signals that the command gets from this process. After the first four it has its grace to end.
 var passed = []os.Signal{
 	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
@@ -42,7 +50,7 @@ func (c *Command) Run(lease Lease, signals <-chan os.Signal) (Result, error) {
 	r.signal(syscall.SIGKILL) // What the command has left behind.
 	r.reap()
 	r.terminal.take()
-	return Result{Code: codeOf(status), Late: r.guard.End()}, nil
+	return Result{Code: codeOf(status), Late: r.guard.End(), Unguarded: r.unguarded}, nil
 }
 
 // Notify returns the signals that a command is to get. Those that this process was started to ignore, as nohup does,
@@ -56,13 +64,14 @@ func Notify() (signals <-chan os.Signal, stop func()) {
 // running is a command that runs.
 type running struct {
 	*Command
-	lease    Lease
-	group    int // the process id of its first process
-	guard    *guard.Guard
-	terminal *terminal
-	held     *os.File // the command sees when it is closed
-	states   chan unix.WaitStatus
-	ending   time.Duration // when it has had its grace after a signal, by the guard's clock; 0: no signal
+	lease     Lease
+	group     int // the process id of its first process
+	guard     *guard.Guard
+	terminal  *terminal
+	held      *os.File // the command sees when it is closed
+	states    chan unix.WaitStatus
+	ending    time.Duration // when it has had its grace after a signal, by the guard's clock; 0: no signal
+	unguarded bool          // the guard was killed
 }
 
 // start starts the command, and its guard before. The command is a stub first, which waits until the guard knows it.
@@ -148,7 +157,7 @@ func (r *running) wait(signals <-chan os.Signal) unix.WaitStatus {
 			lost = nil
 			r.guard.Until(r.times())
 		case <-unguarded:
-			unguarded = nil
+			unguarded, r.unguarded = nil, true
 			r.signal(syscall.SIGKILL)
 		case <-tick.C:
 			r.guard.Until(r.times())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,6 +36,7 @@ type runner struct {
 	args   []string
 	path   string
 	warned bool
+	runs   atomic.Bool // the command does
 }
 
 // waiting is how long to wait.
@@ -153,6 +155,9 @@ func (r *runner) connected(
 	signals := make(chan os.Signal, 16)
 	go func() {
 		for s := range arrived {
+			if !r.runs.Load() && child.Pause(s) {
+				continue
+			}
 			if child.Ends(s) {
 				cancel(&exitError{code: 128 + int(s.(syscall.Signal))})
 			}
@@ -217,7 +222,9 @@ func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error 
 			"HASP_NAME=" + r.name, "HASP_OWNER=" + lease.Owner(), "HASP_TOKEN=" + strconv.FormatInt(lease.Token(), 10),
 		},
 	}
+	r.runs.Store(true)
 	result, err := c.Run(lease, signals)
+	r.runs.Store(false)
 	switch {
 	case err != nil:
 		return err
@@ -225,6 +232,8 @@ func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error 
 		return r.lost(lease.Err())
 	case result.Late:
 		return r.lost(errors.New("it could not be renewed in time"))
+	case result.Unguarded:
+		return &exitError{result.Code, errors.New("the guard was killed, so the command was ended")}
 	case result.Code != 0:
 		return &exitError{code: result.Code}
 	}
