@@ -41,7 +41,9 @@ func Ends(s os.Signal) bool {
 // If the lease cannot be renewed, the command gets SIGTERM, and SIGKILL before the lease ends. If the lease is lost,
 // it gets SIGKILL at once. An error means that the command was not started.
 func (c *Command) Run(lease Lease, signals <-chan os.Signal) (Result, error) {
-	r := &running{Command: c, lease: lease, terminal: findTerminal(), states: make(chan unix.WaitStatus)}
+	r := &running{
+		Command: c, lease: lease, granted: lease.Remaining(), terminal: findTerminal(), states: make(chan unix.WaitStatus),
+	}
 	if err := r.start(); err != nil {
 		return Result{}, err
 	}
@@ -65,7 +67,8 @@ func Notify() (signals <-chan os.Signal, stop func()) {
 type running struct {
 	*Command
 	lease     Lease
-	group     int // the process id of its first process
+	granted   time.Duration // the rest of the lease at the start: after another's release a Mutex has less than the lease
+	group     int           // the process id of its first process
 	guard     *guard.Guard
 	terminal  *terminal
 	held      *os.File // the command sees when it is closed
@@ -168,8 +171,12 @@ func (r *running) wait(signals <-chan os.Signal) unix.WaitStatus {
 // times returns when the command gets SIGTERM, if the lease is not renewed any more, and when it gets SIGKILL.
 func (r *running) times() (term, kill time.Duration) {
 	now := guard.Now() // Before the rest of the lease is known: a pause must not add to it.
-	kill = now + r.lease.Remaining() - r.Length/20
-	term = kill - min(r.Grace, r.Length/3)
+	rest, grace := r.lease.Remaining(), min(r.Grace, r.Length/3)
+	if rest <= r.granted { // It was not renewed yet.
+		grace = min(grace, r.granted/3)
+	}
+	kill = now + rest - r.Length/20
+	term = kill - grace
 	if r.ending > 0 {
 		kill = min(kill, r.ending)
 	}

@@ -21,18 +21,20 @@ func (rest) Err() error                 { return nil }
 // TestTimes: the command gets its grace before the end of the lease, which counts from the last renewal.
 func TestTimes(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ grace, rest, term, kill time.Duration }{
+	for _, c := range []struct{ grace, granted, rest, term, kill time.Duration }{
 		{grace: 3 * time.Second, rest: 27 * time.Second, term: 22500 * time.Millisecond, kill: 25500 * time.Millisecond},
 		{grace: time.Minute, rest: 27 * time.Second, term: 15500 * time.Millisecond, kill: 25500 * time.Millisecond},
+		{grace: time.Minute, granted: 9 * time.Second, rest: 9 * time.Second, term: 4500 * time.Millisecond, kill: 7500 * time.Millisecond},
+		{grace: time.Minute, granted: 9 * time.Second, rest: 27 * time.Second, term: 15500 * time.Millisecond, kill: 25500 * time.Millisecond},
 		{grace: time.Second, rest: time.Second, term: -1500 * time.Millisecond, kill: -500 * time.Millisecond},
 	} {
-		r := &running{Command: &Command{Grace: c.grace, Length: 30 * time.Second}, lease: rest(c.rest)}
+		r := &running{Command: &Command{Grace: c.grace, Length: 30 * time.Second}, lease: rest(c.rest), granted: c.granted}
 		before := guard.Now()
 		term, kill := r.times()
 		passed := guard.Now() - before
 		require.LessOrEqual(t, term-before-c.term, passed)
 		require.LessOrEqual(t, kill-before-c.kill, passed)
-		require.Equal(t, min(c.grace, 10*time.Second), kill-term)
+		require.Equal(t, c.kill-c.term, kill-term)
 		r.ending = before + time.Millisecond
 		_, kill = r.times()
 		require.LessOrEqual(t, kill, r.ending, "after a signal")
