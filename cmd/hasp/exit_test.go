@@ -108,6 +108,8 @@ func TestExitCodes(t *testing.T) {
 		{args: "inspect x␤y", code: 64, error: "line break"},
 		{args: "inspect x --output xml", code: 64, error: "neither text nor json"},
 		{args: "inspect none", code: 1, error: "nothing under none"},
+		{args: "watch", code: 64, error: "no name: write hasp watch NAME"},
+		{args: "watch x --output xml", code: 64, error: "neither text nor json"},
 		{args: "once x -- true", code: 64, error: `"every" not set`},
 		{args: "lock x -- " + notExecutable, code: 64, error: "permission denied"},
 		{args: "lock x -- /no/such/program", code: 64, error: "no such file"},
@@ -123,9 +125,11 @@ func TestExitCodes(t *testing.T) {
 		{args: "rate x --permits 5 --per 1h", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
 		{args: "force-unlock x --yes", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
 		{args: "latch x get", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
+		{args: "watch x", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
 		{args: "lock text -- true", code: 70, error: "something else"},
 		{args: "--user alice lock x -- true", url: "redis://alice:wrong@" + server.Addr(), code: 77, error: "WRONGPASS"},
 		{args: "--user alice --password-file " + password + " lock x -- true", code: 77, error: "NOPERM"},
+		{args: "watch x", url: "redis://alice:secret@" + server.Addr(), code: 77, error: "NOPERM"},
 	} {
 		url := "HASP_URL=" + c.url
 		if c.url == "" {

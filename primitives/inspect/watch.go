@@ -23,7 +23,7 @@ const (
 
 // Event is what has become of an object between two reads.
 type Event struct {
-	At     time.Time `json:"at"` // of the later read, by the server's clock; zero with an error
+	At     time.Time `json:"at,omitzero"` // of the later read, by the server's clock; zero with an error
 	Kind   EventKind `json:"kind"`
 	Owner  string    `json:"owner,omitempty"` // that the event is about; "": of none
 	Object Object    `json:"object"`          // at that time; with [Gap] at least its name

@@ -14,24 +14,8 @@ import (
 )
 
 func (p *program) inspect() *cobra.Command {
-	output := ""
 	c := &cobra.Command{Use: "inspect NAME...", Short: "Print holders, waiters and permits of objects"}
-	c.Flags().StringVar(&output, "output", "text", "text, or json: one object a line")
-	offer(c, "output", "text", "json")
-	c.Args = func(_ *cobra.Command, names []string) error {
-		if len(names) == 0 {
-			return usage("no name: write hasp inspect NAME")
-		}
-		for _, name := range names {
-			if err := validName(name); err != nil {
-				return err
-			}
-		}
-		if output != "text" && output != "json" {
-			return usage("--output %s is neither text nor json", output)
-		}
-		return nil
-	}
+	output := observes(c)
 	c.RunE = func(c *cobra.Command, names []string) error {
 		conn, err := p.open(primitives.Options{})
 		if err != nil {
@@ -45,7 +29,7 @@ func (p *program) inspect() *cobra.Command {
 				return err
 			}
 			found += len(all)
-			if err := printObjects(c.OutOrStdout(), output, all); err != nil {
+			if err := printObjects(c.OutOrStdout(), *output, all); err != nil {
 				return err
 			}
 		}
@@ -55,6 +39,27 @@ func (p *program) inspect() *cobra.Command {
 		return nil
 	}
 	return c
+}
+
+// observes makes c take names, and returns the flag for the form of its output.
+func observes(c *cobra.Command) (output *string) {
+	output = c.Flags().String("output", "text", "text, or json: one object a line")
+	offer(c, "output", "text", "json")
+	c.Args = func(_ *cobra.Command, names []string) error {
+		if len(names) == 0 {
+			return usage("no name: write %s NAME", c.CommandPath())
+		}
+		for _, name := range names {
+			if err := validName(name); err != nil {
+				return err
+			}
+		}
+		if *output != "text" && *output != "json" {
+			return usage("--output %s is neither text nor json", *output)
+		}
+		return nil
+	}
+	return output
 }
 
 // printObjects prints objects in a form.
