@@ -4,6 +4,7 @@
 //
 //	luagen [-check] [-json] [-strict] [-o dir] [-p package] [-commands file] [path ...]
 //	luagen vet [-json | -sarif] [-strict] [-commands file] [path ...]
+//	luagen import [-commands file] [path ...]
 //	luagen doc [-check] [-o file] [-title text] [-strict] [-commands file] [path ...]
 //	luagen commands [-addr host:port]
 //
@@ -26,6 +27,11 @@
 // constants or variables of the package without another value, their concatenations, or embedded files. Findings are at
 // the place in the Go file. Vet names what it has not seen: scripts that are made at run time, libraries for FUNCTION
 // LOAD, Lua files that call no command.
+//
+// With import luagen writes an annotated draft of each script without annotations: x_typed.lua next to x.lua, and for a
+// script in Go, a file named like its constant or variable next to the Go file. Names are those of "local x = KEYS[1]", or
+// what comments say of KEYS[1]; kinds and types are what commands show. What is not certain has a TODO. Import overwrites
+// no file, and prints what vet finds in the drafts.
 //
 // With doc it writes a reference of the scripts in Markdown: their keys,
 // arguments, results and errors, and whether a script may run again.

@@ -32,13 +32,15 @@ func (j *job) goFiles() error {
 		if err != nil {
 			return err
 		}
-		j.goFolder(folder, j.goFolders[dir])
+		if err := j.goFolder(folder, j.goFolders[dir]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // goFolder checks the scripts of a folder's Go files, or of those that are meant.
-func (j *job) goFolder(folder *golua.Folder, meant []string) {
+func (j *job) goFolder(folder *golua.Folder, meant []string) error {
 	isMeant := func(path string) bool { return meant == nil || slices.Contains(meant, filepath.Clean(path)) }
 	for _, at := range folder.Unseen {
 		if isMeant(at.Filename) {
@@ -52,16 +54,20 @@ func (j *job) goFolder(folder *golua.Folder, meant []string) {
 		for _, path := range s.Of {
 			j.parts[path] = true
 		}
-		if isMeant(s.Call.Filename) {
-			j.goScript(s)
+		if !isMeant(s.Call.Filename) {
+			continue
+		}
+		if err := j.goScript(s); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 var lineOfScript = regexp.MustCompile(`\bline (\d+)`)
 
-// goScript checks one script. Findings are at the places that the Go files have.
-func (j *job) goScript(s *golua.Script) {
+// vetGo checks one script. Findings are at the places that the Go files have.
+func (j *job) vetGo(s *golua.Script) error {
 	_, _, findings := j.examine(s.Call.Filename, s.Text)
 	for _, f := range findings {
 		if f.File == s.Call.Filename {
@@ -74,4 +80,5 @@ func (j *job) goScript(s *golua.Script) {
 		}
 		j.findings = append(j.findings, f)
 	}
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
 	"github.com/hasp-go/hasp/luagen/internal/emit"
+	"github.com/hasp-go/hasp/luagen/internal/golua"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
@@ -34,7 +35,8 @@ type job struct {
 
 	folders []string // that were given whole
 
-	goFolders map[string][]string // where vet reads Go files; those that are meant, if not all are
+	goFolders map[string][]string         // where vet reads Go files; those that are meant, if not all are
+	goScript  func(s *golua.Script) error // takes each script in them
 
 	sources  []string          // the files, in the order given, each once
 	walked   map[string]bool   // those that vet found in a folder
@@ -62,16 +64,8 @@ func (f file) current() bool {
 // load reads and checks the scripts, and makes of each without findings what it is for: the parsed script is not kept.
 // It returns the exit code so far.
 func (j *job) load(makes func(s *parse.Script, shipped string) error) (code int) {
-	for _, path := range j.paths {
-		if err := j.add(path); err != nil {
-			return j.exit(err)
-		}
-	}
-	if err := j.goFiles(); err != nil {
+	if err := j.gather(); err != nil {
 		return j.exit(err)
-	}
-	if len(j.sources)+len(j.goFolders) == 0 {
-		return j.exit(usagef("no .lua file in %s", strings.Join(j.folders, ", ")))
 	}
 	var failed error // Findings come first.
 	for _, path := range j.sources {
@@ -90,6 +84,19 @@ func (j *job) load(makes func(s *parse.Script, shipped string) error) (code int)
 		failed = nil
 	}
 	return j.exit(failed)
+}
+
+// gather finds the scripts that are given. Those in Go files it passes on.
+func (j *job) gather() error {
+	for _, path := range j.paths {
+		if err := j.add(path); err != nil {
+			return err
+		}
+	}
+	if len(j.sources)+len(j.goFolders) == 0 {
+		return usagef("no .lua file in %s", strings.Join(j.folders, ", "))
+	}
+	return j.goFiles()
 }
 
 // file makes the Go file of a script.

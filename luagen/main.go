@@ -21,6 +21,10 @@ A path is a .lua file or a folder of them; the default is the current folder.
 Checks scripts, with and without annotations, and those in Go files, also in the folders below a folder.
 It writes nothing.
 
+       luagen import [-commands file] [path ...]
+
+Writes annotated drafts of scripts that have no annotations, x_typed.lua beside x.lua, and checks them.
+
        luagen doc [-check] [-o file] [-strict] [-commands file] [path ...]
 
 Writes a reference of scripts in Markdown.
@@ -45,6 +49,8 @@ func run(stdout, stderr io.Writer, args []string) int {
 		switch args[0] {
 		case "commands":
 			return runCommands(stdout, stderr, args[1:])
+		case "import":
+			return runImport(stdout, stderr, args[1:])
 		case "vet":
 			return runVet(stdout, stderr, args[1:])
 		case "doc":

@@ -16,7 +16,7 @@ func runVet(stdout, stderr io.Writer, args []string) int {
 	j := newJob("luagen vet", stderr)
 	j.jsonFlag()
 	j.flags.BoolVar(&j.sarif, "sarif", false, "print findings as SARIF 2.1.0, to standard output")
-	j.vetOnly = true
+	j.vetOnly, j.goScript = true, j.vetGo
 	if code, ok := j.start(args); !ok {
 		return code
 	}

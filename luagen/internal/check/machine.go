@@ -25,6 +25,7 @@ type machine struct {
 	seen     map[*parse.Var]bool
 	reached  map[*parse.Var]bool // by what reaches
 	lists    map[string]value    // KEYS and ARGV of a raw script
+	returned []value             // by a raw script
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -32,6 +33,13 @@ const maxRefine = 50
 
 // follow checks what a script does with its values.
 func (c *checker) follow() {
+	m := c.machine()
+	m.block(c.s.Body)
+	m.end()
+}
+
+// machine returns a machine that stands before the code.
+func (c *checker) machine() *machine {
 	m := &machine{
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
@@ -50,8 +58,7 @@ func (c *checker) follow() {
 		index, ok := e.(*parse.IndexExpr)
 		m.resp3 = m.resp3 || ok && isLiteral(index.Key, "setresp")
 	}
-	m.block(c.s.Body)
-	m.end()
+	return m
 }
 
 // capture notes the outer names that a function assigns to.

@@ -16,10 +16,8 @@ func (m *machine) returns(s *parse.ReturnStmt) {
 		}
 	}
 	switch {
-	case m.c.s.Raw && m.depth == 0 && first.closed:
-		for i, item := range first.items {
-			m.hole(item, first.places[i])
-		}
+	case m.c.s.Raw && m.depth == 0:
+		m.rawReturn(first, len(s.Values))
 	case m.depth > 0 || len(results) == 0:
 	case len(s.Values) == 0:
 		m.nothing(s.P)
@@ -28,6 +26,19 @@ func (m *machine) returns(s *parse.ReturnStmt) {
 		m.result(results[0], first, s.Values[0].Pos())
 	default:
 		m.tuple(results, first, s.Values[0].Pos())
+	}
+}
+
+// rawReturn checks what a raw script returns: only a nil inside a table is certainly wrong.
+func (m *machine) rawReturn(v value, n int) {
+	if n == 0 {
+		v = value{is: isNil}
+	}
+	if m.returned = append(m.returned, v); !v.closed {
+		return
+	}
+	for i, item := range v.items {
+		m.hole(item, v.places[i])
 	}
 }
 

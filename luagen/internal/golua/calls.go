@@ -30,6 +30,7 @@ func (p *pack) scan(folder *Folder) {
 		for _, d := range f.Decls {
 			p.within = d
 			ast.Inspect(d, func(n ast.Node) bool {
+				p.label(n)
 				if call, ok := n.(*ast.CallExpr); ok {
 					p.call(folder, call, imports)
 				}
@@ -51,12 +52,43 @@ func (p *pack) call(folder *Folder, call *ast.CallExpr, imports bool) {
 	case known && t.parts == 1 && len(t.of) == 1:
 		folder.Files = append(folder.Files, t.of[0])
 	case known && parse.ForServer(t.bytes):
-		script := &Script{Call: at, Of: t.of, set: p.set}
+		name := p.nameOf(call, e)
+		script := &Script{Call: at, Name: name, Doc: p.docs[name], Of: t.of, set: p.set}
 		script.Text, script.at = normal(t)
 		folder.Scripts = append(folder.Scripts, script)
 	case !known && imports:
 		folder.Unseen = append(folder.Unseen, at)
 	}
+}
+
+// label notes what the values of a statement are called.
+func (p *pack) label(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.ValueSpec:
+		for i, v := range n.Values {
+			p.labels[v] = n.Names[min(i, len(n.Names)-1)].Name
+		}
+	case *ast.AssignStmt:
+		for i, v := range n.Rhs {
+			p.labels[v] = calleeName(n.Lhs[i])
+		}
+	case *ast.KeyValueExpr:
+		p.labels[n.Value] = calleeName(n.Key)
+	}
+}
+
+// nameOf returns what a script may be called.
+func (p *pack) nameOf(call *ast.CallExpr, script ast.Expr) string {
+	fn, _ := p.within.(*ast.FuncDecl)
+	switch name := calleeName(script); {
+	case name != "":
+		return name
+	case p.labels[call] != "" && p.labels[call] != "_":
+		return p.labels[call]
+	case fn != nil:
+		return fn.Name.Name
+	}
+	return "script"
 }
 
 // scriptOf returns the argument of a call that is a script, or nil.

@@ -23,6 +23,8 @@ type Folder struct {
 // Script is one script that a function gets.
 type Script struct {
 	Call token.Position // where it gets it
+	Name string         // what the script, its text or the function around is called
+	Doc  string         // the comment on that name
 	Text []byte         // every end of line is "\n"
 	Of   []string       // the embedded files that are a part of it
 	at   []token.Pos    // the place of each byte
@@ -80,6 +82,8 @@ type pack struct {
 	assigned map[string]bool       // names that some statement gives another value
 	within   ast.Node              // the declaration that is looked at
 	asked    map[string]bool       // names whose value is looked for
+	labels   map[ast.Expr]string   // what calls are assigned to
+	docs     map[string]string     // comments on the names of the package
 }
 
 // definition is what a name of the package stands for.
@@ -98,7 +102,7 @@ func add(packages map[string]*pack, set *token.FileSet, path string, src []byte)
 	if p == nil {
 		p = &pack{
 			set: set, sources: map[string][]byte{}, names: map[string]definition{}, assigned: map[string]bool{},
-			asked: map[string]bool{},
+			asked: map[string]bool{}, labels: map[ast.Expr]string{}, docs: map[string]string{},
 		}
 		packages[f.Name.Name] = p
 	}

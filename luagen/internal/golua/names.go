@@ -22,7 +22,7 @@ func (p *pack) declarations(f *ast.File, dir string) {
 				if i < len(spec.Values) {
 					def.value = spec.Values[i]
 				}
-				p.names[name.Name] = def
+				p.names[name.Name], p.docs[name.Name] = def, decl.Doc.Text()+spec.Doc.Text()
 			}
 		}
 	}

@@ -153,6 +153,11 @@ var serverCodes = []string{
 	"EXECABORT", "UNKILLABLE", "NOPROTO",
 }
 
+// IsErrorCode reports whether a script may have an error code of its own of this name.
+func IsErrorCode(code string) bool {
+	return codeShape.MatchString(code) && !slices.Contains(serverCodes, code)
+}
+
 func (h *headerReader) errorCode(w *words) {
 	code, pos := w.next()
 	switch {

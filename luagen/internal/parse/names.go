@@ -25,6 +25,9 @@ func badName(name string, result bool) string {
 	return ""
 }
 
+// CanDeclare reports whether a name can be that of a key or an argument.
+func CanDeclare(name string) bool { return badName(name, false) == "" }
+
 // initialisms are written in capitals, as Go has them.
 var initialisms = map[string]string{
 	"id": "ID", "ids": "IDs", "ttl": "TTL", "uuid": "UUID", "url": "URL",

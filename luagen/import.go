@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/draft"
+	"github.com/hasp-go/hasp/luagen/internal/golua"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// runImport is "luagen import": it writes annotated drafts of scripts without annotations, and checks these.
+func runImport(stdout, stderr io.Writer, args []string) int {
+	j := newJob("luagen import", stderr)
+	j.vetOnly = true
+	if code, ok := j.start(args); !ok {
+		return code
+	}
+	j.goScript = func(s *golua.Script) error {
+		path := filepath.Join(filepath.Dir(s.Call.Filename), scriptName(s.Name)+".lua")
+		return j.draft(stdout, path, s.Call.String(), s.Text, s.Doc)
+	}
+	if err := j.gather(); err != nil {
+		return j.report(stdout, stderr, j.exit(err))
+	}
+	for _, path := range j.sources {
+		src, err := os.ReadFile(path)
+		if err == nil && j.notSeen(path, src) == "" && !j.parts[path] {
+			base := strings.TrimSuffix(filepath.Base(path), ".lua")
+			target := filepath.Join(filepath.Dir(path), scriptName(base)+"_typed.lua")
+			err = j.draft(stdout, target, path, src, "")
+		}
+		if err != nil {
+			return j.report(stdout, stderr, j.exit(err))
+		}
+	}
+	j.findings = parse.Sort(j.findings)
+	return j.report(stdout, stderr, j.exit(nil))
+}
+
+// draft writes the annotated form of a script, unless a file is there, and checks it.
+func (j *job) draft(stdout io.Writer, path, from string, src []byte, comment string) error {
+	s, findings := parse.Parse(from, src, parse.Options{Include: os.ReadFile, Rules: check.Rules, Raw: true})
+	switch {
+	case !s.Raw:
+		return nil
+	case s.Body == nil:
+		j.findings = append(j.findings, findings...)
+		return nil
+	}
+	text := draft.Of(s, comment, check.Learn(s, j.tables))
+	_, _, findings = j.examine(path, text)
+	if slices.ContainsFunc(findings, func(f parse.Finding) bool { return f.Rule == check.ReadOnly }) {
+		head, body, _ := bytes.Cut(text, []byte("\n\n"))
+		text = slices.Concat(head, []byte("\n---@readonly\n\n"), body)
+		_, _, findings = j.examine(path, text)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		j.note([]string{path + " exists: not written for " + from})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	j.findings = append(j.findings, findings...)
+	fmt.Fprintf(stdout, "%s: from %s\n", path, from)
+	return errors.Join(err, f.Close())
+}
+
+var (
+	hump    = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	between = regexp.MustCompile(`[^a-z0-9]+`)
+)
+
+// scriptName makes a name for a script's file of one in Go, or of another file's.
+func scriptName(name string) string {
+	name = strings.ToLower(hump.ReplaceAllString(name, "${1}_${2}"))
+	name = strings.Trim(between.ReplaceAllString(name, "_"), "_0123456789")
+	if badFileName(name) != "" {
+		name += "_script"
+	}
+	return strings.TrimPrefix(name, "_")
+}

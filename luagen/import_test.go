@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestImport writes drafts of the scripts of testdata/import: its want.txt has what they are, and what vet finds there.
+func TestImport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/import")))
+	code, out, errs := luagen("import", dir)
+	require.Equal(t, 1, code)
+	got := out + errs
+	for path := range strings.Lines(out) {
+		path, _, _ = strings.Cut(path, ": from ")
+		got += "\n== " + path + "\n" + read(t, path)
+	}
+	expect(t, "testdata/import/want.txt", []byte(strings.ReplaceAll(got, dir+string(filepath.Separator), "")))
+
+	// Another run writes nothing, and says so.
+	before := read(t, dir, "take_typed.lua")
+	write(t, dir, "take.lua", "return redis.call('del', KEYS[1])\n")
+	_, out, errs = luagen("import", filepath.Join(dir, "take.lua"))
+	require.Empty(t, out)
+	require.Contains(t, errs, "take_typed.lua exists: not written for ")
+	require.Equal(t, before, read(t, dir, "take_typed.lua"))
+}
+
+// TestImportedDraftsGenerate: a draft without findings is ready for its Go file.
+func TestImportedDraftsGenerate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"take.lua", "mget.lua"} {
+		write(t, dir, name, read(t, "testdata/import", name))
+	}
+	code, _, errs := luagen("import", dir)
+	require.Equal(t, 0, code, errs)
+	drafts, err := filepath.Glob(filepath.Join(dir, "*_typed.lua"))
+	require.NoError(t, err)
+	require.Len(t, drafts, 2)
+	code, _, errs = luagen(slices.Concat([]string{"-p", "scripts"}, drafts)...)
+	require.Equal(t, 0, code, errs)
+}

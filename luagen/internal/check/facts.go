@@ -1,0 +1,132 @@
+package check
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// Facts is what the code of a raw script shows of its keys, arguments and result.
+type Facts struct {
+	Kinds  map[int]string // of KEYS[n]: the one kind that all its commands are for, any if they are for every kind
+	Types  map[int]string // of ARGV[n]: seconds, milliseconds, int, channel, or number if it is made one
+	Result string         // a type, "" if that is not certain
+}
+
+// Learn returns the facts of a raw script that parsed.
+func Learn(s *parse.Script, tables *Tables) Facts {
+	c := newChecker(s, tables)
+	facts := Facts{Kinds: map[int]string{}, Types: map[int]string{}}
+	for _, e := range c.flow.calls {
+		if call, ok := c.commandCall(e); ok && len(call.names) == 1 {
+			c.learn(facts, call, tables.usual()[0].commands[call.names[0]])
+		} else if c.callee(e) == "tonumber" {
+			facts.set(c.nth(e.Args[0], "ARGV"), "number")
+		}
+	}
+	for _, e := range c.flow.exprs {
+		if b, ok := e.(*parse.BinaryExpr); ok && strings.Contains("+-*/%^", b.Op) {
+			facts.set(c.nth(b.L, "ARGV"), "number")
+			facts.set(c.nth(b.R, "ARGV"), "number")
+		}
+	}
+	facts.Result = c.result()
+	return facts
+}
+
+// set notes a type, unless a better one is known: what is made a number may be a time.
+func (f Facts) set(n int, as string) {
+	if n > 0 && (f.Types[n] == "" || f.Types[n] == "number") {
+		f.Types[n] = as
+	}
+}
+
+// nth returns n if an expression is element n of KEYS or ARGV, or a local name for it; else 0.
+func (c *checker) nth(e parse.Expr, list string) int {
+	index, ok := c.origin(e).(*parse.IndexExpr)
+	if !ok || !c.isList(index.X, list) {
+		return 0
+	}
+	number, ok := index.Key.(*parse.NumberExpr)
+	if !ok {
+		return 0
+	}
+	n, _ := strconv.Atoi(number.Text)
+	return n
+}
+
+// typed has, by command, the word that is of a type; of the options of SET it is the word behind.
+var typed = map[string]struct {
+	word int
+	is   string
+}{
+	"expire": {2, "seconds"}, "pexpire": {2, "milliseconds"}, "setex": {2, "seconds"}, "psetex": {2, "milliseconds"},
+	"incrby": {2, "int"}, "decrby": {2, "int"}, "hincrby": {3, "int"}, "publish": {1, "channel"}, "spublish": {1, "channel"},
+}
+
+// learn notes what a call of a command shows.
+func (c *checker) learn(facts Facts, call commandCall, cmd *command) {
+	t, ok := typed[call.names[0]]
+	if ok && t.word < len(call.words) {
+		facts.set(c.nth(call.words[t.word], "ARGV"), t.is)
+	}
+	for i := 3; call.names[0] == "set" && i+1 < len(call.words); i++ {
+		switch {
+		case isLiteral(call.words[i], "px"):
+			facts.set(c.nth(call.words[i+1], "ARGV"), "milliseconds")
+		case isLiteral(call.words[i], "ex"):
+			facts.set(c.nth(call.words[i+1], "ARGV"), "seconds")
+		}
+	}
+	if cmd == nil {
+		return
+	}
+	for _, p := range places(call, cmd) {
+		if n := c.nth(call.words[p.word], "KEYS"); n > 0 && p.quality == aKey {
+			facts.kind(n, cmd.kinds)
+		}
+	}
+}
+
+// kind notes the kinds of a command that has a key.
+func (f Facts) kind(n int, kinds []string) {
+	switch known := f.Kinds[n]; {
+	case len(kinds) == 0 || slices.Contains(kinds, known):
+	case len(kinds) > 1 || known != "":
+		f.Kinds[n] = "any"
+	default:
+		f.Kinds[n] = kinds[0]
+	}
+}
+
+// result returns the type of what a script returns on all its ways, "" if that is not certain.
+func (c *checker) result() string {
+	m := c.machine()
+	m.quiet = 1
+	m.block(c.s.Body)
+	v := value{}
+	for _, r := range m.returned {
+		if r.is != isFailed {
+			v = join(v, r, 0)
+		}
+	}
+	switch is := v.is &^ isFailed; {
+	case len(m.returned) == 0 || !m.state.dead:
+		return ""
+	case is == isNumber && v.whole:
+		return "int"
+	case is&^absent == isNumber && v.whole:
+		return "int?"
+	case is != 0 && is&^(isText|isStatus) == 0:
+		return "string"
+	case is&^absent == isText:
+		return "string?"
+	case is != 0 && is&^(boolean|isNil) == 0:
+		return "bool"
+	case is == isTable && v.elem != nil && v.elem.is == isText:
+		return "string[]"
+	}
+	return ""
+}

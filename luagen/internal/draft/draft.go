@@ -1,0 +1,183 @@
+// Package draft writes the annotated form of a raw script, as far as its code and comments show it.
+package draft
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// draft is a script on its way.
+type draft struct {
+	s     *parse.Script
+	facts check.Facts
+	said  map[string]string // by "KEYS[1]": what comments say of it
+	lists map[string]*list  // KEYS and ARGV
+	edits []edit
+}
+
+// list is what a script uses of KEYS or ARGV.
+type list struct {
+	count int            // the highest index
+	uses  map[int]int    // how often each index stands in the code
+	whole []parse.Token  // uses without a literal index
+	names map[int]string // what each element is called
+}
+
+// edit replaces a part of the source.
+type edit struct {
+	from, to int
+	text     string
+}
+
+// Of returns the annotated form of a raw script that parsed. comment is what stands above it in a Go file.
+func Of(s *parse.Script, comment string, facts check.Facts) []byte {
+	d := &draft{s: s, facts: facts, said: map[string]string{}, lists: map[string]*list{}}
+	for _, name := range []string{"KEYS", "ARGV"} {
+		d.lists[name] = &list{uses: map[int]int{}, names: map[int]string{}}
+	}
+	d.listen(comment)
+	for _, c := range s.Comments {
+		d.listen(c.Text)
+	}
+	prose := d.prose(comment)
+	d.count()
+	d.locals()
+	d.rest()
+	d.replace()
+	return slices.Concat([]byte(d.header(prose)), []byte("\n"), bytes.TrimLeft(d.body(), "\n"))
+}
+
+// prose returns the text above the script, up to what it says of keys and arguments. In Lua it is taken out.
+func (d *draft) prose(comment string) (lines []string) {
+	add := func(line string) bool {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasSuffix(line, ":") || strings.HasPrefix(line, "@") || saying.MatchString(line) {
+			return false
+		}
+		lines = append(lines, line)
+		return true
+	}
+	for line := range strings.Lines(comment) {
+		if !add(line) {
+			break
+		}
+	}
+	for _, c := range d.s.Comments {
+		if comment != "" || c.Long || c.Pos.Offset > d.s.Tokens[0].Pos.Offset || !add(strings.TrimLeft(c.Text, "-")) {
+			break
+		}
+		d.remove(c.Pos.Offset, c.End)
+	}
+	if len(lines) == 0 {
+		return []string{"TODO: what the script does."}
+	}
+	return lines
+}
+
+// header returns the annotations.
+func (d *draft) header(prose []string) string {
+	var b strings.Builder
+	for _, line := range prose {
+		fmt.Fprintf(&b, "--- %s\n", line)
+	}
+	b.WriteString("---\n")
+	keys, args := d.lists["KEYS"], d.lists["ARGV"]
+	for n := 1; n <= keys.count; n++ {
+		kind := d.facts.Kinds[n]
+		if kind == "" {
+			kind = "any"
+		}
+		fmt.Fprintf(&b, "---@key %s %s%s\n", keys.names[n], kind, d.text("KEYS", n))
+	}
+	if len(keys.whole) > 0 {
+		fmt.Fprintf(&b, "---@key %s any...%s\n", keys.names[0], todo(keys, "KEYS"))
+	}
+	for n := 1; n <= args.count; n++ {
+		b.WriteString(d.argument(args.names[n], n))
+	}
+	if len(args.whole) > 0 {
+		fmt.Fprintf(&b, "---@arg %s string...%s\n", args.names[0], todo(args, "ARGV"))
+	}
+	switch {
+	case d.facts.Result != "":
+		fmt.Fprintf(&b, "---@return %s result  TODO: its name\n", d.facts.Result)
+	default:
+		b.WriteString("-- TODO: the result, such as ---@return int count\n")
+	}
+	for _, code := range d.codes() {
+		fmt.Fprintf(&b, "---@error %s\n", code)
+	}
+	return b.String()
+}
+
+// todo says what is left to do by hand where a list is used whole and by index.
+func todo(l *list, name string) string {
+	if l.count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  TODO: these are %s from %d on", name, l.count+1)
+}
+
+// argument returns the annotation of ARGV[n].
+func (d *draft) argument(name string, n int) string {
+	switch t := d.facts.Types[n]; t {
+	case "channel":
+		return fmt.Sprintf("---@channel %s%s\n", name, d.text("ARGV", n))
+	case "number":
+		return fmt.Sprintf("---@arg %s int%s  TODO: bounds, such as int(1..1000); or float, or a time\n", name, d.text("ARGV", n))
+	case "":
+		return fmt.Sprintf("---@arg %s string%s\n", name, d.text("ARGV", n))
+	default:
+		return fmt.Sprintf("---@arg %s %s%s\n", name, t, d.text("ARGV", n))
+	}
+}
+
+// text returns the description of an element, as comments give it.
+func (d *draft) text(list string, n int) string {
+	said := d.said[place(list, n)]
+	switch {
+	case said != "":
+		return "  " + said
+	case d.lists[list].uses[n] == 0:
+		return "  TODO: the script does not use it"
+	}
+	return ""
+}
+
+func place(list string, n int) string { return fmt.Sprintf("%s[%d]", list, n) }
+
+// codes returns the error codes that the script may reply, as far as they are written out.
+func (d *draft) codes() []string {
+	var all []string
+	for i, t := range d.s.Tokens {
+		before := slices.ContainsFunc(d.s.Tokens[max(0, i-2):i], func(t parse.Token) bool {
+			return t.Text == "error_reply" || t.Text == "err"
+		})
+		code, _, more := strings.Cut(strings.TrimPrefix(t.Value, "-"), " ")
+		if before && more && parse.IsErrorCode(code) && !slices.Contains(all, code) {
+			all = append(all, code)
+		}
+	}
+	return all
+}
+
+// body returns the code with its edits.
+func (d *draft) body() []byte {
+	slices.SortFunc(d.edits, func(a, b edit) int { return a.from - b.from })
+	var out []byte
+	at := 0
+	if bytes.HasPrefix(d.s.Source, []byte("#!")) { // what it says stands in annotations
+		at = bytes.IndexByte(d.s.Source, '\n')
+	}
+	for _, e := range d.edits {
+		if e.from >= at {
+			out, at = append(append(out, d.s.Source[at:e.from]...), e.text...), e.to
+		}
+	}
+	return append(out, d.s.Source[at:]...)
+}

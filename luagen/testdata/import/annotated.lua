@@ -1,0 +1,3 @@
+---@key k string
+---@readonly
+return redis.call('get', k)
