@@ -38,12 +38,13 @@ type job struct {
 	goFolders map[string][]string         // where vet reads Go files; those that are meant, if not all are
 	goScript  func(s *golua.Script) error // takes each script in them
 
-	sources  []string          // the files, in the order given, each once
-	walked   map[string]bool   // those that vet found in a folder
-	parts    map[string]bool   // those that Go code joins to a script, which is checked whole
-	made     []file            // the Go files of scripts without findings
-	declared map[string]string // in Go: folder and name, and the script of it
-	packages map[string]string // by folder
+	sources  []string            // the files, in the order given, each once
+	walked   map[string]bool     // those that vet found in a folder
+	unseen   map[string][]string // those that vet leaves out, by the reason
+	parts    map[string]bool     // those that Go code joins to a script, which is checked whole
+	made     []file              // the Go files of scripts without findings
+	declared map[string]string   // in Go: folder and name, and the script of it
+	packages map[string]string   // by folder
 	findings []parse.Finding
 	notes    []string // remarks for the user, each once
 	differs  bool     // a file is not current
@@ -80,6 +81,7 @@ func (j *job) load(makes func(s *parse.Script, shipped string) error) (code int)
 			failed = makes(s, shipped)
 		}
 	}
+	j.noteUnseen()
 	if j.findings = parse.Sort(j.findings); len(j.findings) > 0 {
 		failed = nil
 	}
@@ -158,7 +160,7 @@ func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
 		return nil, "", err
 	}
 	if why := j.notSeen(path, src); why != "" {
-		j.note([]string{path + ": not seen: " + why})
+		j.unseen[why] = append(j.unseen[why], path)
 		return &parse.Script{Header: &parse.Header{}}, "", nil
 	}
 	s, shipped, findings := j.examine(path, src)

@@ -87,7 +87,7 @@ func newJob(name string, stderr io.Writer) *job {
 	j := &job{
 		flags:  flag.NewFlagSet(name, flag.ContinueOnError),
 		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{}, walked: map[string]bool{},
-		parts: map[string]bool{}, goFolders: map[string][]string{},
+		parts: map[string]bool{}, unseen: map[string][]string{}, goFolders: map[string][]string{},
 	}
 	j.flags.SetOutput(stderr)
 	j.flags.Usage = func() {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -50,6 +52,20 @@ func (j *job) walk(root string) error {
 	})
 }
 
+// noteUnseen says once for each reason which files vet has left out.
+func (j *job) noteUnseen() {
+	for _, why := range slices.Sorted(maps.Keys(j.unseen)) {
+		paths, more := j.unseen[why], ""
+		if len(paths) > maxNamed {
+			paths, more = paths[:maxNamed], fmt.Sprintf(" and %d more", len(paths)-maxNamed)
+		}
+		j.note([]string{fmt.Sprintf("not seen: %s: %s%s", why, strings.Join(paths, ", "), more)})
+	}
+}
+
+// maxNamed is how many of such files are named.
+const maxNamed = 3
+
 // leftOut reports whether a folder of this name holds code of others, or data of tests.
 func leftOut(name string) bool {
 	return name[0] == '.' || name[0] == '_' ||
@@ -62,9 +78,9 @@ var libraryHead = regexp.MustCompile(`^#!lua .*\bname=`)
 func (j *job) notSeen(path string, src []byte) string {
 	switch {
 	case j.vetOnly && libraryHead.Match(src):
-		return "a library for FUNCTION LOAD"
+		return "libraries for FUNCTION LOAD"
 	case j.walked[path] && !parse.ForServer(src):
-		return "it calls no command"
+		return "Lua without a call of a command"
 	}
 	return ""
 }

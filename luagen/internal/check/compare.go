@@ -26,33 +26,80 @@ func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
 	m.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.is, r.is, advice(l, r))
 }
 
-// cover notes a comparison with nil next to one with false, as in "x == nil or x == false".
-func (m *machine) cover(l, r parse.Expr) {
-	b, ok := unparen(l).(*parse.BinaryExpr)
-	if !ok || b.Op != "==" && b.Op != "~=" {
-		return
+// cover notes the comparisons of a name with constants of several kinds, as in "x == nil or x == false or x == 0": they
+// are to be on the safe side.
+func (m *machine) cover(e *parse.BinaryExpr) {
+	kinds, comparisons := map[*parse.Var]kinds{}, map[*parse.Var][]*parse.BinaryExpr{}
+	for _, operand := range m.chain(e) {
+		x, kind, comparison := constantTest(operand)
+		if x == nil {
+			continue
+		}
+		kinds[x] |= kind
+		if comparison != nil {
+			comparisons[x] = append(comparisons[x], comparison)
+		}
 	}
-	for _, pair := range [][2]parse.Expr{{b.L, b.R}, {b.R, b.L}} {
-		name, isName := pair[0].(*parse.NameExpr)
-		_, comparesNil := pair[1].(*parse.NilExpr)
-		if isName && comparesNil && name.Var != nil && testsFalse(r, name.Var) {
-			m.covered[b] = true
+	for x, all := range comparisons {
+		for _, b := range all {
+			_, kind, _ := constantTest(b)
+			m.covered[b] = m.covered[b] || kinds[x] != kind
 		}
 	}
 }
 
-// testsFalse reports whether e is "x == false", "not x" or the like.
-func testsFalse(e parse.Expr, x *parse.Var) bool {
+// chain returns the operands of a chain of "or", or of "and"; none for a part of a chain that was seen before.
+func (m *machine) chain(e *parse.BinaryExpr) (operands []parse.Expr) {
+	if m.chained[e] {
+		return nil
+	}
+	rest := []parse.Expr{e}
+	for len(rest) > 0 {
+		last := unparen(rest[len(rest)-1])
+		rest = rest[:len(rest)-1]
+		if b, ok := last.(*parse.BinaryExpr); ok && b.Op == e.Op {
+			m.chained[b] = true
+			rest = append(rest, b.L, b.R)
+		} else {
+			operands = append(operands, last)
+		}
+	}
+	return operands
+}
+
+// constantTest reads a test of a name for a constant: "x == 0", "x ~= nil", "not x", "x".
+func constantTest(e parse.Expr) (x *parse.Var, kind kinds, comparison *parse.BinaryExpr) {
 	switch e := unparen(e).(type) {
 	case *parse.NameExpr:
-		return e.Var == x
+		return e.Var, isFalseValue, nil
 	case *parse.UnaryExpr:
-		return e.Op == "not" && testsFalse(e.X, x)
+		if name, ok := unparen(e.X).(*parse.NameExpr); ok && e.Op == "not" {
+			return name.Var, isFalseValue, nil
+		}
 	case *parse.BinaryExpr:
-		return (e.Op == "==" || e.Op == "~=") && (isFalse(e.L) || isFalse(e.R)) &&
-			mentions(e, x)
+		for _, pair := range [][2]parse.Expr{{e.L, e.R}, {e.R, e.L}} {
+			name, ok := unparen(pair[0]).(*parse.NameExpr)
+			if kind := constantKind(pair[1]); ok && kind != 0 && (e.Op == "==" || e.Op == "~=") {
+				return name.Var, kind, e
+			}
+		}
 	}
-	return false
+	return nil, 0, nil
+}
+
+// constantKind returns the kind of a constant, 0 if an expression is none.
+func constantKind(e parse.Expr) kinds {
+	switch unparen(e).(type) {
+	case *parse.NilExpr:
+		return isNil
+	case *parse.BoolExpr:
+		return isFalseValue
+	case *parse.NumberExpr:
+		return isNumber
+	case *parse.StringExpr:
+		return isText
+	}
+	return 0
 }
 
 // advice says how to compare a text with a number.

@@ -178,8 +178,7 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 
 // either returns the value of "x and y" or "x or y".
 func (m *machine) either(e *parse.BinaryExpr) value {
-	m.cover(e.L, e.R)
-	m.cover(e.R, e.L)
+	m.cover(e)
 	l := m.eval(e.L)
 	before := m.state
 	m.state = before.clone()

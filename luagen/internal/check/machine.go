@@ -21,7 +21,8 @@ type machine struct {
 	plain    bool // the script is sent as one command
 	resp3    bool // replies may have other shapes
 	found    map[string]bool
-	covered  map[*parse.BinaryExpr]bool // comparisons with nil to be on the safe side
+	covered  map[*parse.BinaryExpr]bool // comparisons to be on the safe side
+	chained  map[*parse.BinaryExpr]bool // parts of chains of or and and that were seen
 	seen     map[*parse.Var]bool
 	reached  map[*parse.Var]bool // by what reaches
 	lists    map[string]value    // KEYS and ARGV of a raw script
@@ -43,7 +44,7 @@ func (c *checker) machine() *machine {
 	m := &machine{
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
-		covered: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
+		covered: map[*parse.BinaryExpr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{},
 	}
 	for _, x := range c.s.Vars {

@@ -9,6 +9,7 @@ import (
 
 // names checks how local and declared names are used.
 func (c *checker) names() {
+	assembled := c.assembled()
 	for _, v := range c.s.Vars {
 		switch v.Kind {
 		case parse.DeclaredVar:
@@ -19,7 +20,7 @@ func (c *checker) names() {
 				c.find(w.P, Assign, "assignment to the declared name %s", v.Name)
 			}
 		case parse.LocalVar, parse.FuncVar:
-			shared := v.Kind == parse.FuncVar && c.s.Header.Library
+			shared := v.Kind == parse.FuncVar && (c.s.Header.Library || c.s.Raw) || assembled
 			if len(v.Reads) == 0 && v.Name != "_" && !shared {
 				c.find(v.Pos, Unused, "%s is never used", v.Name)
 			}

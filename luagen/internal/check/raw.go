@@ -136,9 +136,13 @@ func (c *checker) elsewhere(name string) bool {
 	})
 }
 
-// assembled reports whether a raw script names files that a program of its own puts in before it is sent.
+// assembled reports whether a raw script is a part: it names files that a program of its own puts in before it is sent,
+// or it has functions alone.
 func (c *checker) assembled() bool {
-	return c.s.Raw && slices.ContainsFunc(c.s.Comments, func(m parse.Comment) bool {
-		return strings.Contains(m.Text, "@include")
-	})
+	return c.s.Raw && (slices.ContainsFunc(c.s.Comments, func(m parse.Comment) bool {
+		return strings.Contains(m.Text, "@include") || strings.Contains(m.Text, "$include")
+	}) || !slices.ContainsFunc(c.s.Body.Stmts, func(stmt parse.Stmt) bool {
+		_, ok := stmt.(*parse.LocalFuncStmt)
+		return !ok
+	}))
 }

@@ -29,7 +29,7 @@ func (m *machine) returns(s *parse.ReturnStmt) {
 	}
 }
 
-// rawReturn checks what a raw script returns: only a nil inside a table is certainly wrong.
+// rawReturn checks what a raw script returns: only a nil before a value in a table is certainly wrong.
 func (m *machine) rawReturn(v value, n int) {
 	if n == 0 {
 		v = value{is: isNil}
@@ -38,7 +38,9 @@ func (m *machine) rawReturn(v value, n int) {
 		return
 	}
 	for i, item := range v.items {
-		m.hole(item, v.places[i])
+		if i+1 < len(v.items) && v.items[i+1].is != isNil {
+			m.hole(item, v.places[i])
+		}
 	}
 }
 

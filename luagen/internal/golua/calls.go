@@ -42,23 +42,40 @@ func (p *pack) scan(folder *Folder) {
 
 // call notes the script that a call passes. Only in a file that imports a client every call is meant.
 func (p *pack) call(folder *Folder, call *ast.CallExpr, imports bool) {
-	e := scriptOf(call)
-	if e == nil {
-		return
+	seen := !imports
+	var unknown ast.Expr
+	for _, e := range scripts(call) {
+		t, known := p.text(e)
+		switch _, literal := e.(*ast.BasicLit); {
+		case known && p.script(folder, call, e, t):
+			return
+		case known:
+			seen = true
+		case !literal && unknown == nil:
+			unknown = e
+		}
 	}
-	at := p.set.PositionFor(e.Pos(), false)
-	t, known := p.text(e)
-	switch {
-	case known && t.parts == 1 && len(t.of) == 1:
+	if !seen && unknown != nil {
+		folder.Unseen = append(folder.Unseen, p.set.PositionFor(unknown.Pos(), false))
+	}
+}
+
+// script adds a text, if it is a script.
+func (p *pack) script(folder *Folder, call *ast.CallExpr, e ast.Expr, t text) bool {
+	if t.parts == 1 && len(t.of) == 1 {
 		folder.Files = append(folder.Files, t.of[0])
-	case known && parse.ForServer(t.bytes):
-		name := p.nameOf(call, e)
-		script := &Script{Call: at, Name: name, Doc: p.docs[name], Of: t.of, set: p.set}
-		script.Text, script.at = normal(t)
-		folder.Scripts = append(folder.Scripts, script)
-	case !known && imports:
-		folder.Unseen = append(folder.Unseen, at)
+		return true
 	}
+	if !parse.ForServer(t.bytes) {
+		return false
+	}
+	name := p.nameOf(call, e)
+	script := &Script{
+		Call: p.set.PositionFor(e.Pos(), false), Name: name, Doc: p.docs[name], Of: t.of, set: p.set,
+	}
+	script.Text, script.at = normal(t)
+	folder.Scripts = append(folder.Scripts, script)
+	return true
 }
 
 // label notes what the values of a statement are called.
@@ -91,29 +108,19 @@ func (p *pack) nameOf(call *ast.CallExpr, script ast.Expr) string {
 	return "script"
 }
 
-// scriptOf returns the argument of a call that is a script, or nil.
-func scriptOf(call *ast.CallExpr) ast.Expr {
-	name, n := calleeName(call.Fun), len(call.Args)
+// scripts returns the arguments of a call that may be a script.
+func scripts(call *ast.CallExpr) []ast.Expr {
+	name := calleeName(call.Fun)
 	switch {
-	case n == 0:
-	case slices.Contains(makers, name):
-		return last(call, name)
+	case len(call.Args) == 0:
+	case slices.Contains(makers, name), name == "Script" && builds(call.Fun):
+		return call.Args // redigo's has the number of keys before it
 	case slices.Contains(evals, name):
 		return firstText(call.Args)
 	case slices.Contains(senders, name):
 		return behindEval(call.Args)
-	case name == "Script" && n == 1 && builds(call.Fun):
-		return call.Args[0]
 	}
 	return nil
-}
-
-// last returns the script of a constructor: redigo's has the number of keys before it.
-func last(call *ast.CallExpr, name string) ast.Expr {
-	if name == "NewScript" && len(call.Args) == 2 {
-		return call.Args[1]
-	}
-	return call.Args[0]
 }
 
 func calleeName(fn ast.Expr) string {
@@ -130,30 +137,32 @@ var scriptName = regexp.MustCompile(`(?i)script|lua|src`)
 
 // firstText returns the first of two arguments that looks like a text: before it there may be a context. A method Eval
 // of a script gets a client there.
-func firstText(args []ast.Expr) ast.Expr {
-	for _, e := range args[:min(len(args), 2)] {
-		switch e := e.(type) {
-		case *ast.BasicLit:
-			if e.Kind == token.STRING {
-				return e
-			}
-		case *ast.BinaryExpr:
-			return e
-		case *ast.Ident, *ast.SelectorExpr:
-			if scriptName.MatchString(calleeName(e)) {
-				return e
-			}
-		case *ast.CallExpr:
-			if name := calleeName(e.Fun); name == "Sprintf" || name == "string" {
-				return e
-			}
+func firstText(args []ast.Expr) []ast.Expr {
+	for i, e := range args[:min(len(args), 2)] {
+		if looksLikeText(e) {
+			return args[i : i+1]
 		}
 	}
 	return nil
 }
 
+func looksLikeText(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return e.Kind == token.STRING
+	case *ast.BinaryExpr:
+		return looksLikeText(e.X) || looksLikeText(e.Y)
+	case *ast.Ident, *ast.SelectorExpr:
+		return scriptName.MatchString(calleeName(e))
+	case *ast.CallExpr:
+		name := calleeName(e.Fun)
+		return name == "Sprintf" || name == "string"
+	}
+	return false
+}
+
 // behindEval returns the argument behind "EVAL", or "SCRIPT", "LOAD".
-func behindEval(args []ast.Expr) ast.Expr {
+func behindEval(args []ast.Expr) []ast.Expr {
 	for i, e := range args[:len(args)-1] {
 		lit, ok := e.(*ast.BasicLit)
 		if !ok {
@@ -161,7 +170,7 @@ func behindEval(args []ast.Expr) ast.Expr {
 		}
 		word, _ := strconv.Unquote(lit.Value)
 		if slices.Contains([]string{"EVAL", "EVAL_RO", "LOAD"}, strings.ToUpper(word)) {
-			return args[i+1]
+			return args[i+1 : i+2]
 		}
 	}
 	return nil

@@ -28,7 +28,9 @@ func (p *pack) text(e ast.Expr) (t text, ok bool) {
 	case *ast.ParenExpr:
 		return p.text(e.X)
 	case *ast.BasicLit:
-		return p.literal(e), e.Kind == token.STRING
+		if e.Kind == token.STRING {
+			return p.literal(e), true
+		}
 	case *ast.Ident:
 		return p.named(e.Name)
 	case *ast.CallExpr: // a conversion

@@ -113,12 +113,20 @@ func (s *Script) body() int {
 	return len(s.Source)
 }
 
-// annotated reports whether an annotation stands above the code.
+// annotated reports whether an annotation stands above the code that is not the Lua language server's.
 func (s *Script) annotated() bool {
 	return slices.ContainsFunc(s.Comments, func(c Comment) bool {
-		return c.Pos.Offset < s.body() && isAnnotation(c) && !isAllow(c)
+		if c.Pos.Offset >= s.body() || !isAnnotation(c) {
+			return false
+		}
+		word, _ := annotationWord(c)
+		return word != "allow" && !slices.Contains(languageServer, word)
 	})
 }
+
+// languageServer are the annotations of the Lua language server.
+var languageServer = strings.Fields(`alias as async cast class deprecated diagnostic enum field generic meta module
+	nodiscard operator overload package param private protected return see source type vararg version`)
 
 // include reads one included file, unless it was joined before.
 func (r *reader) include(s *Script, inc *Include) {

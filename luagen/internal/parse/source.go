@@ -78,7 +78,7 @@ func Normalize(src []byte) []byte {
 	return out
 }
 
-var serverWord = regexp.MustCompile(`\b(redis|server)\s*\.\s*p?call\b|\bKEYS\b|\bARGV\b|---@`)
+var serverWord = regexp.MustCompile(`\b(redis|server)\s*\.\s*p?call\b|\bKEYS\b|\bARGV\b|---@(key|arg|include|library)\b`)
 
 // ForServer reports whether Lua is meant for a server: other programs have Lua, too.
 func ForServer(src []byte) bool { return serverWord.Match(src) }

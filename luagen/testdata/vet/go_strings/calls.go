@@ -46,6 +46,8 @@ return redis.call('get', KEYS[1]) == nil
 	page.Eval("() => document.title")
 }
 
+var five = wrapped.NewScript(1, `return redis.call('getset', KEYS[1])`, "sha")
+
 type browser struct{}
 
 func (browser) Eval(string) {}
