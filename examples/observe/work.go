@@ -70,7 +70,7 @@ func lead(ctx context.Context, client *primitives.Client) {
 // callAPI calls something that all processes together may call rate times a second.
 func callAPI(ctx context.Context, client *primitives.Client, rate int) {
 	api := client.NewRateLimiter("api", &primitives.RateLimiterOptions{
-		Rate: primitives.Rate{Permits: rate, Interval: time.Second},
+		Rate: primitives.Rate{Permits: rate, Interval: time.Second}, Policy: "api",
 	})
 	_ = api.TryAcquire(ctx, 1)
 }

@@ -31,7 +31,7 @@
 //   - hasp.mismatches {hasp.kind}: options, such as a rate, that differ from what the server has.
 //   - hasp.job.last_completed {hasp.name}: gauge, in seconds since 1970, of the time for which this process last completed
 //     a periodic job.
-//   - hasp.throttle.decisions {hasp.policy,hasp.local,hasp.outcome}: decisions of throttles.
+//   - hasp.throttle.decisions {hasp.policy,hasp.local,hasp.outcome}: decisions of throttles and rate limiters.
 //
 // The attributes of metrics have few values. Only of a periodic job is the name an attribute of a metric, and of spans
 // that of each object:
@@ -39,9 +39,9 @@
 //   - hasp.kind: the kind of the object as in errors, such as "lock" or "rate limiter";
 //   - hasp.contended: whether the server refused at least one attempt, because others held the object;
 //   - hasp.reason: of a loss, see primitives.LossError: "taken", "gone", "outage", "paused", "max hold" or "expired";
-//   - hasp.policy: the option Policy of a throttle, or the name of a limit of httplimit or grpclimit. It must be a constant;
-//   - hasp.local: whether the server has not decided, and the throttle's option Unavailable has;
-//   - hasp.outcome of a throttle: "allowed", "refused", or "failed" if there was no decision;
+//   - hasp.policy: the option Policy, or the name of a limit of httplimit or grpclimit. It must be a constant;
+//   - hasp.local: whether the server has not decided, and the option Unavailable has;
+//   - hasp.outcome of a decision: "allowed", "refused", or "failed" if there was no decision;
 //   - hasp.outcome of an acquire: "acquired"; "refused" by a TryLock or TryAcquire that did not wait; "ended" if the caller's
 //     context ended first; "failed" for any other error.
 package otelhasp

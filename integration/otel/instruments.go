@@ -61,7 +61,7 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 		gaps: counter("hasp.subscription.gaps", "How often messages to waiters may have been missed.",
 			"{gap}"),
 		mismatches: counter("hasp.mismatches", "Options that differ from what the server has.", "{option}"),
-		throttled:  counter("hasp.throttle.decisions", "Decisions of throttles.", "{decision}"),
+		throttled:  counter("hasp.throttle.decisions", "Decisions of throttles and rate limiters.", "{decision}"),
 	}
 	return made, errors.Join(errs...)
 }

@@ -15,20 +15,24 @@ import (
 // suffixes are what Prometheus adds to the name of a histogram.
 var suffixes = regexp.MustCompile(`_(bucket|count|sum)$`)
 
-// TestDashboardNamesTheMetrics: the panels' queries name each metric, and no other. Prometheus itself runs them in
-// examples/observe.
+// TestDashboardNamesTheMetrics: the panels' queries name each metric, and no other, and the page's picture has each
+// panel. Prometheus itself runs the queries in examples/observe.
 func TestDashboardNamesTheMetrics(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("dashboard.json")
 	require.NoError(t, err)
+	drawn, err := os.ReadFile("../../docs/pictures/dashboard.svg")
+	require.NoError(t, err)
 	var dashboard struct {
 		Panels []struct {
+			Title   string
 			Targets []struct{ Expr string }
 		}
 	}
 	require.NoError(t, json.Unmarshal(text, &dashboard))
 	queried := map[string]bool{}
 	for _, panel := range dashboard.Panels {
+		require.Contains(t, string(drawn), ">"+panel.Title+"</text>", "go run ./bench/dashboard draws it")
 		for _, target := range panel.Targets {
 			for _, name := range regexp.MustCompile(`hasp_\w+`).FindAllString(target.Expr, -1) {
 				queried[suffixes.ReplaceAllString(name, "")] = true

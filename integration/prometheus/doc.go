@@ -27,17 +27,17 @@
 //   - hasp_mismatches_total{kind}: options, such as a rate, that differ from what the server has.
 //   - hasp_job_last_completed_timestamp_seconds{name}: gauge of the time, since 1970, for which this process last completed
 //     a periodic job. Only the process that ran the job has it: take the maximum of all.
-//   - hasp_throttle_decisions_total{policy,local,outcome}: decisions of throttles. They are there, at 0, from the first
-//     decision of a policy on.
+//   - hasp_throttle_decisions_total{policy,local,outcome}: decisions of throttles and rate limiters. They are
+//     there, at 0, from the first decision of a policy on.
 //
 // The labels have few values. Only a periodic job's name is a label: other names may be many.
 //
 //   - kind: the kind of the object as in errors, such as "lock" or "rate limiter";
 //   - contended: "true" if the server refused at least one attempt, because others held the object;
 //   - reason: of a loss, see primitives.LossError: "taken", "gone", "outage", "paused", "max hold" or "expired";
-//   - policy: the option Policy of a throttle, or the name of a limit of httplimit or grpclimit. It must be a constant;
-//   - local: "true" if the server has not decided, and the throttle's option Unavailable has;
-//   - outcome of a throttle: "allowed", "refused", or "failed" if there was no decision;
+//   - policy: the option Policy, or the name of a limit of httplimit or grpclimit. It must be a constant;
+//   - local: "true" if the server has not decided, and the option Unavailable has;
+//   - outcome of a decision: "allowed", "refused", or "failed" if there was no decision;
 //   - outcome of an acquire: "acquired"; "refused" by a TryLock or TryAcquire that did not wait; "ended" if the caller's context
 //     ended first; "failed" for any other error.
 //

@@ -31,7 +31,7 @@ func newMetrics() *metrics {
 		mismatches: counters("hasp_mismatches_total", "Options that differ from what the server has.", "kind"),
 		completed: gauges("hasp_job_last_completed_timestamp_seconds",
 			"Time for which a job was last completed, since 1970.", "name"),
-		throttled: counters("hasp_throttle_decisions_total", "Decisions of throttles.", "policy", "local", "outcome"),
+		throttled: counters("hasp_throttle_decisions_total", "Decisions of throttles and rate limiters.", "policy", "local", "outcome"),
 	}
 }
 
