@@ -219,3 +219,16 @@ func TestSARIF(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &log))
 	require.False(t, log.Runs[0].Invocations[0].Successful)
 }
+
+// TestVetCarriageReturns: the ends of lines of a Go file change no place.
+func TestVetCarriageReturns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src := read(t, "testdata", "vet", "go_strings", "calls.go")
+	write(t, dir, "calls.go", src)
+	_, _, want := luagen("vet", filepath.Join(dir, "calls.go"))
+	write(t, dir, "calls.go", strings.ReplaceAll(src, "\n", "\r\n"))
+	_, _, got := luagen("vet", filepath.Join(dir, "calls.go"))
+	require.Equal(t, want, got)
+	require.Greater(t, strings.Count(got, "\n"), 10)
+}

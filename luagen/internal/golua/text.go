@@ -88,33 +88,19 @@ func (p *pack) literal(e *ast.BasicLit) text {
 	if raw := at.Offset; p.sources[at.Filename][raw] == '`' {
 		end := bytes.IndexByte(src, '`')
 		t.add(string(src[:end]), e.Pos()+1, 1)
-		return t.without('\r')
+		return t
 	}
 	for rest := e.Value[1 : len(e.Value)-1]; rest != ""; {
 		char, multibyte, tail, err := strconv.UnquoteChar(rest, '"')
 		if err != nil {
 			return t
 		}
-		piece, step := string(char), 0
+		piece := string(char)
 		if !multibyte {
 			piece = string([]byte{byte(char)})
 		}
-		if rest[0] != '\\' {
-			step = 1
-		}
-		t.add(piece, e.End()-token.Pos(len(rest)+1), step)
+		t.add(piece, e.End()-token.Pos(len(rest)+1), 0)
 		rest = tail
 	}
 	return t
-}
-
-// without returns the text without a byte.
-func (t text) without(b byte) text {
-	kept := text{of: t.of, parts: t.parts}
-	for i, c := range t.bytes {
-		if c != b {
-			kept.bytes, kept.at = append(kept.bytes, c), append(kept.at, t.at[i])
-		}
-	}
-	return kept
 }

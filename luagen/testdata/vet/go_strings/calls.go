@@ -29,6 +29,7 @@ var (
 
 func evals(ctx context.Context, c redis.Cmdable, conn redigo.Conn, r rueidis.Client, table string, given string) {
 	script := `
+-- Sets both.
 redis.call('set', KEYS[1], 1)
 redis.call('incr', KEYS[2])
 redis.call('expire', KEYS[1], 5)
@@ -46,7 +47,11 @@ return redis.call('get', KEYS[1]) == nil
 	page.Eval("() => document.title")
 }
 
-var five = wrapped.NewScript(1, `return redis.call('getset', KEYS[1])`, "sha")
+type wrap struct{}
+
+func (wrap) NewScript(keys int, src, sha string) string { return src }
+
+var five = wrap{}.NewScript(1, `return redis.call('getset', KEYS[1])`, "sha")
 
 type browser struct{}
 

@@ -9,9 +9,15 @@ var soundOne = redis.NewScript(head + `return n`)
 
 var soundTwo = redis.NewScript("if redis.call('incr', KEYS[1]) > tonumber(ARGV[1]) then\n\treturn 0\nend\nreturn 1")
 
+func change() { twice = soundOne.Hash() }
+
 func init() {
-	twice = soundOne.Hash()
 	redis.NewScript(twice)
+	script := soundTwo.Hash()
+	if twice != "" {
+		script = "return redis.cal('get', KEYS[1])"
+	}
+	redis.NewScript(script)
 	sum{}.Eval(0, 1+2)
 }
 

@@ -1,0 +1,2 @@
+-- $include(other.lua)
+return add(KEYS[1])
