@@ -43,6 +43,7 @@ func runImport(stdout, stderr io.Writer, args []string) int {
 			return j.report(stdout, stderr, j.exit(err))
 		}
 	}
+	j.noteUnseen()
 	j.findings = parse.Sort(j.findings)
 	return j.report(stdout, stderr, j.exit(nil))
 }
@@ -57,7 +58,12 @@ func (j *job) draft(stdout io.Writer, path, from string, src []byte, comment str
 		j.findings = append(j.findings, findings...)
 		return nil
 	}
-	text := draft.Of(s, comment, check.Learn(s, j.tables))
+	facts := check.Learn(s, j.tables)
+	if facts.Part {
+		j.unseen["parts of scripts"] = append(j.unseen["parts of scripts"], from)
+		return nil
+	}
+	text := draft.Of(s, comment, facts)
 	_, _, findings = j.examine(path, text)
 	if slices.ContainsFunc(findings, func(f parse.Finding) bool { return f.Rule == check.ReadOnly }) {
 		head, body, _ := bytes.Cut(text, []byte("\n\n"))

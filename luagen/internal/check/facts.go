@@ -13,6 +13,7 @@ type Facts struct {
 	Kinds  map[int]string // of KEYS[n]: the one kind that all its commands are for, any if they are for every kind
 	Types  map[int]string // of ARGV[n]: seconds, milliseconds, int, channel, or number if it is made one
 	Result string         // a type, "" if that is not certain
+	Part   bool           // it is not sent as it is: some program puts it together with others
 }
 
 // Learn returns the facts of a raw script that parsed.
@@ -32,7 +33,7 @@ func Learn(s *parse.Script, tables *Tables) Facts {
 			facts.set(c.nth(b.R, "ARGV"), "number")
 		}
 	}
-	facts.Result = c.result()
+	facts.Result, facts.Part = c.result(), c.assembled()
 	return facts
 }
 

@@ -1,0 +1,1 @@
+local function get(key) return redis.call('get', key) end
