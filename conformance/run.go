@@ -209,15 +209,13 @@ func (r *recorder) note(what func()) {
 // log prints the numbers, and the skipped cases by reason.
 func (r Report) log(t *testing.T) {
 	t.Helper()
-	t.Logf("conformance: %d passed, %d failed, %d skipped",
-		len(r.Passed), len(r.Failed), len(r.Skipped))
+	t.Logf("conformance: %d passed, %d failed, %d skipped", len(r.Passed), len(r.Failed), len(r.Skipped))
 	byReason := map[string][]string{}
 	for name, reason := range r.Skipped {
 		byReason[reason] = append(byReason[reason], name)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
-		t.Logf("  skipped, %s: %s", reason,
-			strings.Join(slices.Sorted(slices.Values(byReason[reason])), " "))
+		t.Logf("  skipped, %s: %s", reason, strings.Join(slices.Sorted(slices.Values(byReason[reason])), " "))
 	}
 }
 

@@ -3,6 +3,7 @@ package hasptest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,7 +14,7 @@ import (
 )
 
 // Backend is one client of a [Server], which the server's faults concern. It implements
-// [backend.Backend], [backend.Batcher] and [backend.ReplicaWaiter].
+// [backend.Backend], [backend.Batcher], [backend.ReplicaWaiter] and [backend.Scanner].
 type Backend struct {
 	inner  *embedded.Backend
 	server *Server
@@ -29,6 +30,7 @@ var (
 	_ backend.Backend       = (*Backend)(nil)
 	_ backend.Batcher       = (*Backend)(nil)
 	_ backend.ReplicaWaiter = (*Backend)(nil)
+	_ backend.Scanner       = (*Backend)(nil)
 )
 
 // Capabilities implements [backend.Backend].
@@ -233,4 +235,9 @@ func (s *subscription) end() {
 	s.backend.mu.Lock()
 	defer s.backend.mu.Unlock()
 	delete(s.backend.subscriptions, s)
+}
+
+// Scan implements [backend.Scanner]. No fault concerns it.
+func (b *Backend) Scan(ctx context.Context, pattern string, step int) iter.Seq2[[]string, error] {
+	return b.inner.Scan(ctx, pattern, step)
 }

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"iter"
 	"strconv"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// Backend is one client of a [Server]. It implements [backend.Backend], [backend.Batcher] and
-// [backend.ReplicaWaiter], and never sees a gap or a lost reply.
+// Backend is one client of a [Server]. It implements [backend.Backend], [backend.Batcher],
+// [backend.ReplicaWaiter] and [backend.Scanner], and never sees a gap or a lost reply.
 type Backend struct {
 	server *Server
 	runner *evalsha.Runner
@@ -24,6 +25,7 @@ var (
 	_ backend.Backend       = (*Backend)(nil)
 	_ backend.Batcher       = (*Backend)(nil)
 	_ backend.ReplicaWaiter = (*Backend)(nil)
+	_ backend.Scanner       = (*Backend)(nil)
 )
 
 // Options are the options of [New]; there are none yet.
@@ -102,6 +104,11 @@ func (b *Backend) RunThenWait(
 	b.RunBatch(ctx, calls, report)
 }
 
+// Scan implements [backend.Scanner].
+func (b *Backend) Scan(ctx context.Context, pattern string, step int) iter.Seq2[[]string, error] {
+	return b.runner.Scan(ctx, driver{b.server}.primaries, pattern, step)
+}
+
 // driver sends a runner's commands to the server.
 type driver struct{ server *Server }
 
@@ -151,4 +158,9 @@ func (d driver) Load(_ context.Context, script *backend.Script, _ string) error 
 // LoadAll implements [evalsha.Driver].
 func (d driver) LoadAll(ctx context.Context, script *backend.Script) error {
 	return d.Load(ctx, script, "")
+}
+
+// primaries returns the one node, for [evalsha.Runner.Scan].
+func (d driver) primaries(context.Context) ([]evalsha.Node, error) {
+	return []evalsha.Node{d.Send}, nil
 }

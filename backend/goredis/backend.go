@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -34,7 +35,7 @@ type Options struct {
 }
 
 // Backend runs scripts and subscribes over a go-redis client. It implements [backend.Backend],
-// [backend.Batcher], [backend.ReplicaWaiter] and [backend.Locator]. It is safe for concurrent use.
+// [backend.Batcher], [backend.ReplicaWaiter], [backend.Locator] and [backend.Scanner]. It is safe for concurrent use.
 type Backend struct {
 	driver *driver
 	runner *evalsha.Runner
@@ -47,6 +48,7 @@ var (
 	_ backend.Batcher       = (*Backend)(nil)
 	_ backend.ReplicaWaiter = (*Backend)(nil)
 	_ backend.Locator       = (*Backend)(nil)
+	_ backend.Scanner       = (*Backend)(nil)
 )
 
 // New returns a backend over client, which the caller keeps and closes, after the backend. client
@@ -153,6 +155,11 @@ func (b *Backend) NodeOf(key string) string {
 		b.driver.cluster.ReloadState(context.Background()) // In the background.
 	}
 	return node
+}
+
+// Scan implements [backend.Scanner].
+func (b *Backend) Scan(ctx context.Context, pattern string, step int) iter.Seq2[[]string, error] {
+	return b.runner.Scan(ctx, b.driver.primaries, pattern, step)
 }
 
 // Subscribe implements [backend.Subscriber].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,9 +35,14 @@ func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, 
 	if d.ofBatch(ctx, cmd) { // Its callers leave by themselves, or at the deadline.
 		return c.outcome(d.upTo(ctx).Process(ctx, c))
 	}
+	return c.sendBy(ctx, d.client)
+}
+
+// sendBy sends c by client, and returns when ctx ends.
+func (c *command) sendBy(ctx context.Context, client redis.UniversalClient) (backend.Reply, error) {
 	ctx, stop := bound(ctx, c)
 	defer stop()
-	err, ok := evalsha.Promptly(ctx, func() error { return d.client.Process(ctx, c) })
+	err, ok := evalsha.Promptly(ctx, func() error { return client.Process(ctx, c) })
 	if !ok {
 		return backend.Reply{}, c.abandoned(ctx)
 	}
@@ -168,6 +174,32 @@ func (d *driver) onPrimaries(ctx context.Context, do func(*redis.Client) error) 
 		errs[i] = result.Get()
 	}
 	return errs
+}
+
+// primaries returns all primaries, for [evalsha.Runner.Scan].
+func (d *driver) primaries(ctx context.Context) ([]evalsha.Node, error) {
+	if d.single != nil {
+		return []evalsha.Node{nodeOf(d.single)}, nil
+	}
+	var mu sync.Mutex
+	var nodes []evalsha.Node
+	err := promptError(ctx, func() error {
+		return errors.Join(d.onPrimaries(ctx, func(node *redis.Client) error {
+			mu.Lock()
+			defer mu.Unlock()
+			nodes = append(nodes, nodeOf(node))
+			return nil
+		})...)
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(nodes), err
+}
+
+func nodeOf(client *redis.Client) evalsha.Node {
+	return func(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
+		return newCommand(ctx, cmd, false).sendBy(ctx, client)
+	}
 }
 
 // acks is the answer to a WAIT.

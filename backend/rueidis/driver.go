@@ -2,6 +2,7 @@ package rueidisbackend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -15,6 +16,9 @@ import (
 // loadWithin bounds the loading of a script on one of all nodes, so a crashed one does not hold
 // up the others.
 const loadWithin = 2 * time.Second
+
+// errStranger is for a primary that the client has not met: it looks at the cluster again when a command is redirected.
+var errStranger = errors.New("the client does not know this primary yet")
 
 // driver implements [evalsha.Driver].
 //
@@ -168,4 +172,38 @@ func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
 		return nil
 	}
 	return err
+}
+
+// primaries returns all primaries, for [evalsha.Runner.Scan].
+func (d *driver) primaries(ctx context.Context) ([]evalsha.Node, error) {
+	if d.slots == nil {
+		return []evalsha.Node{d.Send}, nil
+	}
+	d.slots.forget()
+	ranges, err := d.slots.current(ctx)
+	if err != nil {
+		return nil, evalsha.NotSent(err)
+	}
+	var nodes []evalsha.Node
+	seen, clients := map[string]bool{}, d.client.Nodes()
+	for _, r := range ranges {
+		if seen[r.primary] {
+			continue
+		}
+		seen[r.primary] = true
+		client := clients[r.primary]
+		if client == nil {
+			return nil, evalsha.NotSent(fmt.Errorf("%s: %w", r.primary, errStranger))
+		}
+		nodes = append(nodes, d.nodeOf(client))
+	}
+	return nodes, nil
+}
+
+func (d *driver) nodeOf(client rueidis.Client) evalsha.Node {
+	return func(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
+		return unlessClosed(ctx, cmd.Claim, func(s *sending) (backend.Reply, error) {
+			return s.outcome(client.Do(s, d.build(cmd)))
+		})
+	}
 }

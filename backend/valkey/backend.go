@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
@@ -36,7 +37,7 @@ type Options struct {
 }
 
 // Backend runs scripts and subscribes over a [valkey.Client]. It implements [backend.Backend],
-// [backend.Batcher], [backend.ReplicaWaiter] and [backend.Locator]. It is safe for concurrent use.
+// [backend.Batcher], [backend.ReplicaWaiter], [backend.Locator] and [backend.Scanner]. It is safe for concurrent use.
 type Backend struct {
 	driver *driver
 	runner *evalsha.Runner
@@ -49,6 +50,7 @@ var (
 	_ backend.Batcher       = (*Backend)(nil)
 	_ backend.ReplicaWaiter = (*Backend)(nil)
 	_ backend.Locator       = (*Backend)(nil)
+	_ backend.Scanner       = (*Backend)(nil)
 )
 
 // New returns a backend over client, which the caller keeps and closes, after the backend. In a
@@ -169,6 +171,11 @@ func (b *Backend) NodeOf(key string) string {
 		return ""
 	}
 	return b.driver.Node(key)
+}
+
+// Scan implements [backend.Scanner].
+func (b *Backend) Scan(ctx context.Context, pattern string, step int) iter.Seq2[[]string, error] {
+	return b.runner.Scan(ctx, b.driver.primaries, pattern, step)
 }
 
 // Subscribe implements [backend.Subscriber].

@@ -13,7 +13,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// batchCases are about what a backend may offer beyond Run: B1, B2, W1, W2, L1.
+// batchCases are about what a backend may offer beyond Run: B1, B2, W1, W2, L1, K1.
 func batchCases() []harness.Case {
 	return []harness.Case{
 		of("B1", "BatchOutcomesAreInOrder", batchOutcomesAreInOrder, harness.Batches),
@@ -28,6 +28,7 @@ func batchCases() []harness.Case {
 		of("W2", "WaitFollowsACallSentAgain", waitFollowsACallSentAgain, harness.ReplicaWaiter, harness.Faults),
 		of("W2", "WaitReportsAsKnown", reportsAsKnown(waiting), harness.ReplicaWaiter),
 		of("L1", "NodeOfNamesTheOwner", nodeOfNamesTheOwner, harness.Cluster),
+		of("K1", "ScanFindsEveryKey", scanFindsEveryKey),
 		of("B2", "WithdrawnCallIsNotSentAgain", withdrawnCallIsNotSentAgain, harness.Batches),
 		of("B2", "CallUnderWayIsNotWithdrawn", callUnderWayIsNotWithdrawn, harness.Batches, harness.Faults),
 	}
@@ -243,6 +244,33 @@ func nodeOfNamesTheOwner(ctx context.Context, e *harness.Env) {
 	})
 }
 
+// scanFindsEveryKey lists keys of many slots, if the backend can.
+func scanFindsEveryKey(ctx context.Context, e *harness.Env) {
+	b, ok := e.Backend(ctx).(backend.Scanner)
+	if !ok {
+		return
+	}
+	missing, pattern := map[string]bool{e.Key("other"): true}, e.Apart("*")
+	for i := range 50 {
+		missing[e.Apart(fmt.Sprint(i))] = true
+	}
+	for key := range missing {
+		e.Command(ctx, "SET", key, "v")
+	}
+	delete(missing, e.Key("other"))
+	for keys, err := range b.Scan(ctx, pattern, 10) {
+		must.Do(err)
+		for _, key := range keys {
+			must.Not(key == e.Key("other"), "got the key %q, which the pattern %q does not have", key, pattern)
+			delete(missing, key)
+		}
+	}
+	must.Not(len(missing) > 0, "%d of 50 keys are missing: %v", len(missing), missing)
+	for _, err := range b.Scan(ended(ctx), pattern, 10) {
+		wantDefinite(err, context.Canceled)
+	}
+}
+
 func waitKeepsTheReply(ctx context.Context, e *harness.Env) {
 	for _, outcome := range loseReply(ctx, e, waiting, counting(e, 4), func(words []string) bool {
 		return harness.IsCommand(words, "WAIT")
@@ -294,8 +322,7 @@ func withdraw(ctx context.Context, e *harness.Env, b backend.Batcher, calls []ba
 	e.WantCount(ctx, key, before)
 }
 
-// callUnderWayIsNotWithdrawn loses the reply to a call: as nobody knows that the server ran it, it
-// cannot be withdrawn.
+// callUnderWayIsNotWithdrawn loses the reply to a call: as nobody knows that the server ran it, it cannot be withdrawn.
 func callUnderWayIsNotWithdrawn(ctx context.Context, e *harness.Env) {
 	in := e.Open(ctx)
 	b := as[backend.Batcher](in)

@@ -17,9 +17,9 @@ import (
 // clauses returns the clauses as the doc comments of package backend have them.
 func clauses(t *testing.T) map[string]string {
 	t.Helper()
-	start := regexp.MustCompile(`^([RSBWL]\d+)\. `)
+	start := regexp.MustCompile(`^([RSBWLK]\d+)\. `)
 	clauses := map[string]string{}
-	for _, name := range []string{"backend.go", "replicas.go", "locator.go"} {
+	for _, name := range []string{"backend.go", "replicas.go", "locator.go", "scanner.go"} {
 		name = "../../backend/" + name
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		require.NoError(t, err)
@@ -42,7 +42,7 @@ func clauses(t *testing.T) map[string]string {
 func TestClausesAreTheContract(t *testing.T) {
 	t.Parallel()
 	all := clauses(t)
-	require.Len(t, all, 22)
+	require.Len(t, all, 23)
 	for number, text := range all {
 		require.Equal(t, text, strings.Join(strings.Fields(contract.Clause(number)), " "), number)
 	}

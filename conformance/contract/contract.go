@@ -12,7 +12,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/must"
 )
 
-// RunnerCases returns the cases of the clauses R, B, W and L.
+// RunnerCases returns the cases of the clauses R, B, W, L and K.
 func RunnerCases() []harness.Case {
 	return slices.Concat(sendCases(), replyCases(), lifeCases(), batchCases())
 }

@@ -230,9 +230,7 @@ func within(ctx context.Context, patience time.Duration) (context.Context, conte
 }
 
 // record makes a call with some patience, and records it. Ok says that it was answered, not refused.
-func (u *participant[S, I, O]) record(
-	ctx context.Context, patience time.Duration, op *Op[S, I, O], in I,
-) (out O, ok bool) {
+func (u *participant[S, I, O]) record(ctx context.Context, patience time.Duration, op *Op[S, I, O], in I) (out O, ok bool) {
 	ctx, cancel := within(ctx, patience)
 	defer cancel()
 	call := u.process.Call(event[I]{in: in})

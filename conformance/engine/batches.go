@@ -57,9 +57,7 @@ func (s *seer) Run(ctx context.Context, script *backend.Script, keys, args []str
 }
 
 // RunBatch implements backend.Batcher.
-func (s *seer) RunBatch(
-	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
-) {
+func (s *seer) RunBatch(ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome)) {
 	runAll(ctx, s.Backend, calls, func(place int, outcome backend.Outcome) {
 		s.see(calls[place], outcome.Err)
 		report(place, outcome)

@@ -91,9 +91,7 @@ func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 }
 
 // each calls each operation once, on the object of that name, and passes on its error.
-func (p *Primitive[S, I, O]) each(
-	ctx context.Context, c *primitives.Client, name string, took func(op *Op[S, I, O], err error),
-) {
+func (p *Primitive[S, I, O]) each(ctx context.Context, c *primitives.Client, name string, took func(op *Op[S, I, O], err error)) {
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		in := op.Generate(Params[S]{})

@@ -132,9 +132,7 @@ func (p *Primitive[S, I, O]) mustReach(actions int) []string {
 	return all
 }
 
-func (p *Primitive[S, I, O]) virtualProperty(
-	r *rapid.T, h *harness.Harness, ops []string, s setting, reached *Coverage,
-) {
+func (p *Primitive[S, I, O]) virtualProperty(r *rapid.T, h *harness.Harness, ops []string, s setting, reached *Coverage) {
 	ctx := context.Background()
 	e := harness.NewEnv(h.Bubble())
 	defer outlast()

@@ -113,9 +113,7 @@ func (b *troubled) Run(ctx context.Context, script *backend.Script, keys, args [
 }
 
 // RunBatch implements backend.Batcher. Calls without trouble stay together; each other goes as if it were alone.
-func (b *troubled) RunBatch(
-	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
-) {
+func (b *troubled) RunBatch(ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome)) {
 	var easy, hard []int
 	plan := make([]trouble, len(calls))
 	for i := range calls {
@@ -224,9 +222,7 @@ func unanswered(script *backend.Script, err error) error {
 }
 
 // Subscribe implements backend.Subscriber, late, and with gaps.
-func (b *troubled) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
+func (b *troubled) Subscribe(ctx context.Context, channel string, handler backend.Handler) (backend.Subscription, error) {
 	b.mu.Lock()
 	late := pop(&b.planOf(channel).Subscribes)
 	b.mu.Unlock()

@@ -98,8 +98,7 @@ func (m *machine[S, I, O]) refusedRightly(c *call[S, I, O], over, unknown bool) 
 func (m *machine[S, I, O]) failedRightly(c *call[S, I, O], over bool) bool {
 	last := c.last.err
 	return errors.Is(c.err, backend.ErrIndeterminate) == errors.Is(last, backend.ErrIndeterminate) &&
-		isConflict(last) == errors.Is(c.err, primitives.ErrConflict) &&
-		(over || !c.barred || !m.goesOn(last))
+		isConflict(last) == errors.Is(c.err, primitives.ErrConflict) && (over || !c.barred || !m.goesOn(last))
 }
 
 // stray reports whether the last script of a call may have run without an answer, or has taken something

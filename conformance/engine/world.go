@@ -148,9 +148,7 @@ func (n *nearClient) Run(ctx context.Context, script *backend.Script, keys, args
 const objectPrefix = "conf-prefix:"
 
 // Subscribe implements backend.Subscriber.
-func (n *nearClient) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
+func (n *nearClient) Subscribe(ctx context.Context, channel string, handler backend.Handler) (backend.Subscription, error) {
 	if !n.world.virtual && strings.HasSuffix(channel, ":watch") {
 		return unwatched{}, nil
 	}

@@ -10,9 +10,8 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Harness is what the suite needs to judge an adapter against one server or cluster. The required
-// fields come first; an optional one that is nil or zero makes the cases that need it skip. All
-// functions must be safe for concurrent use.
+// Harness is what the suite needs to judge an adapter against one server or cluster. The required fields come first; an
+// optional one that is nil or zero makes the cases that need it skip. All functions must be safe for concurrent use.
 type Harness struct {
 	// New makes a backend over a client of its own. All instances use the same server. Required.
 	New func(ctx context.Context) (*Instance, error)

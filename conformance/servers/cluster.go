@@ -142,8 +142,7 @@ func (c *Cluster) complete(node *Server) error {
 	}
 	info := fields(text)
 	if info["cluster_state"] != "ok" || info["cluster_known_nodes"] != strconv.Itoa(len(c.Nodes)) ||
-		info["cluster_size"] != strconv.Itoa(c.masters) ||
-		info["cluster_slots_ok"] != strconv.Itoa(backend.Slots) {
+		info["cluster_size"] != strconv.Itoa(c.masters) || info["cluster_slots_ok"] != strconv.Itoa(backend.Slots) {
 		return fmt.Errorf("%s is not ready:\n%s", node.Addr(), text)
 	}
 	role, err := node.Info("replication")
@@ -152,8 +151,7 @@ func (c *Cluster) complete(node *Server) error {
 	}
 	// A node notes which node follows which. Later versions of Redis do not start again on an early note.
 	shards, err := items(node.Do("CLUSTER", "SHARDS"))
-	if err == nil && (len(shards) != c.masters ||
-		role["role"] != "master" && role["master_link_status"] != "up") {
+	if err == nil && (len(shards) != c.masters || role["role"] != "master" && role["master_link_status"] != "up") {
 		err = fmt.Errorf("%s does not follow its primary", node.Addr())
 	}
 	return err

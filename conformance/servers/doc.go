@@ -14,8 +14,7 @@
 //	Restart(KeepData)                                  // LOADING, with these in Options.Config:
 //	"key-load-delay": "1000", "loading-process-events-interval-bytes": "1024" // 1 ms for each key
 //
-// The binaries are looked for on PATH; HASP_REDIS_SERVER and HASP_VALKEY_SERVER name others. A test
-// whose server is missing is skipped; it fails if HASP_REQUIRE_SERVERS is 1 and the server is Redis
-// or Valkey. The script install.sh in this folder installs those two where it can; "install.sh -b
-// redict-server" installs Redict from Debian's backports.
+// The binaries are looked for on PATH; HASP_REDIS_SERVER and HASP_VALKEY_SERVER name others. A test whose server is
+// missing is skipped; it fails if HASP_REQUIRE_SERVERS is 1 and the server is Redis or Valkey. The script install.sh in
+// this folder installs those two where it can; "install.sh -b redict-server" installs Redict from Debian's backports.
 package servers

@@ -66,8 +66,7 @@ func (s *Sentinel) launch(kind Kind) error {
 // comparison with how often they ask for INFO: after four periods they take a replica that was
 // promoted, whose promotion they do not know of, for one that has to be made a replica again.
 func (s *Sentinel) publishEvery(ms string) error {
-	return insist(s.Sentinels, "SENTINEL", "DEBUG", "publish-period", ms, "info-period", "1000",
-		"ask-period", "100")
+	return insist(s.Sentinels, "SENTINEL", "DEBUG", "publish-period", ms, "info-period", "1000", "ask-period", "100")
 }
 
 // Addrs returns the addresses of the sentinels.

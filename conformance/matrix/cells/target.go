@@ -130,9 +130,7 @@ func (t *Target) doAll(_ context.Context, args ...string) ([]backend.Reply, erro
 	return replies, nil
 }
 
-func (t *Target) failOver(
-	ctx context.Context, key string, unseen func(ctx context.Context) error,
-) error {
+func (t *Target) failOver(ctx context.Context, key string, unseen func(ctx context.Context) error) error {
 	if unseen == nil {
 		return t.failOverTo(backend.Slot(key), nil)
 	}

@@ -17,9 +17,8 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestHoldLastsItsLastMillisecond sets the server's clock to the very millisecond in which the holds end, just
-// before a script asks for them: they are held still, whether one is released, or several by one script, or one
-// is refreshed.
+// TestHoldLastsItsLastMillisecond sets the server's clock to the very millisecond in which the holds end, just before a
+// script asks for them: they are held still, whether one is released, or several by one script, or one is refreshed.
 func TestHoldLastsItsLastMillisecond(t *testing.T) {
 	t.Parallel()
 	for title, order := range orders {

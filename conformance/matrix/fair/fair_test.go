@@ -123,9 +123,7 @@ func newCrowd(n int) *crowd {
 }
 
 // waitInTurn lets n waiters of the clients come one after the other.
-func (s server) waitInTurn(
-	t *testing.T, n int, clients []*primitives.Client, o *primitives.FairLockOptions,
-) *crowd {
+func (s server) waitInTurn(t *testing.T, n int, clients []*primitives.Client, o *primitives.FairLockOptions) *crowd {
 	t.Helper()
 	c := newCrowd(n)
 	before := cells.Number(t, s, "LLEN", queue)

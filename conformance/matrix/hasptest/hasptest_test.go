@@ -1,5 +1,4 @@
-// Package hasptest_test judges the backends of package hasptest, and the primitives over them while they
-// have faults.
+// Package hasptest_test judges the backends of package hasptest, and the primitives over them while they have faults.
 package hasptest_test
 
 import (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -127,6 +128,16 @@ func waitMutants() []mutant {
 			func(b *broken) { b.node = func(string) string { return "one" } }},
 		{"names a node for each slot", cluster, "NodeOfNamesTheOwner",
 			func(b *broken) { b.node = func(key string) string { return fmt.Sprint(backend.Slot(key)) } }},
+		{"lists the keys of one primary", cluster, "ScanFindsEveryKey", func(b *broken) {
+			b.scan = func(ctx context.Context, pattern string, _ int) iter.Seq2[[]string, error] {
+				return func(yield func([]string, error) bool) {
+					for keys, err := range b.Backend.(backend.Scanner).Scan(ctx, pattern, 1000) {
+						yield(keys, err)
+						return
+					}
+				}
+			}
+		}},
 		{"sends again before it waits for replicas", oneServer, "WaitSendsOnce", onWait(sendsAgain)},
 	}
 }

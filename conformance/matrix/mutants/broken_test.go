@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"context"
+	"iter"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,7 @@ type broken struct {
 	before    func(calls []backend.Call) []backend.Call // of a good batch; nil: nothing
 	wait      changeFunc                                // of RunThenWait; nil: the good one
 	node      func(key string) string                   // nil: the good one
+	scan      scanFunc
 	can       func(c backend.Capabilities) backend.Capabilities
 	close     func() error
 }
@@ -50,6 +52,7 @@ func (e *events) watch(h *conformance.Harness) {
 type (
 	runFunc       = func(ctx context.Context, c backend.Call) (backend.Reply, error)
 	subscribeFunc = func(context.Context, string, backend.Handler) (backend.Subscription, error)
+	scanFunc      = func(context.Context, string, int) iter.Seq2[[]string, error]
 	batchFunc     = func(ctx context.Context, calls []backend.Call) []backend.Outcome
 
 	// A changeFunc returns the outcomes when all are known.
@@ -69,21 +72,15 @@ func newBroken(in *conformance.Instance, h *conformance.Harness) *broken {
 	}
 }
 
-func (b *broken) Run(
-	ctx context.Context, s *backend.Script, keys, args []string,
-) (backend.Reply, error) {
+func (b *broken) Run(ctx context.Context, s *backend.Script, keys, args []string) (backend.Reply, error) {
 	return b.run(ctx, backend.Call{Script: s, Keys: keys, Args: args})
 }
 
-func (b *broken) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
+func (b *broken) Subscribe(ctx context.Context, channel string, handler backend.Handler) (backend.Subscription, error) {
 	return b.subscribe(ctx, channel, handler)
 }
 
-func (b *broken) RunBatch(
-	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
-) {
+func (b *broken) RunBatch(ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome)) {
 	if b.before != nil {
 		calls = b.before(calls)
 	}
@@ -124,11 +121,17 @@ func (b *broken) NodeOf(key string) string {
 	return ""
 }
 
+func (b *broken) Scan(ctx context.Context, pattern string, step int) iter.Seq2[[]string, error] {
+	if b.scan != nil {
+		return b.scan(ctx, pattern, step)
+	}
+	return b.Backend.(backend.Scanner).Scan(ctx, pattern, step)
+}
+
 func (b *broken) Capabilities() backend.Capabilities { return b.can(b.Backend.Capabilities()) }
 func (b *broken) Close() error                       { return b.close() }
 
-// These break one method of each backend. What they get is called once for a backend, and may keep
-// what it needs.
+// These break one method of each backend. What they get is called once for a backend, and may keep what it needs.
 
 func onRun(change func(good runFunc) runFunc) func(*broken) {
 	return func(b *broken) { b.run = change(b.run) }

@@ -52,8 +52,7 @@ func noGaps(h backend.Handler) backend.Handler {
 	}
 }
 
-// subscribeToTheFirstPrimary subscribes by a client of the server that is the primary now, and goes
-// on to be.
+// subscribeToTheFirstPrimary subscribes by a client of the server that is the primary now, and goes on to be.
 func subscribeToTheFirstPrimary(b *broken) {
 	first := sync.OnceValues(func() (in *conformance.Instance, err error) {
 		return in, must.Catch(func() {

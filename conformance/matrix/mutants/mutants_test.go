@@ -1,6 +1,5 @@
-// Package mutants judges the suite: each mutant is a backend broken in one way, which must fail the
-// cases that it is meant for. They are not in package conformance, which imports no adapter, because
-// they need a good backend to break.
+// Package mutants judges the suite: each mutant is a backend broken in one way, which must fail the cases that it is
+// meant for. They are not in package conformance, which imports no adapter, because they need a good backend to break.
 package mutants
 
 import (

@@ -70,9 +70,7 @@ func testLocks(t *testing.T, ours *primitives.Client, java *peer) {
 }
 
 // takesTurns: each side sees that the other has a lock, waits for it, and is woken.
-func (p *peer) takesTurns(
-	ctx context.Context, ours *primitives.Client, kind, name string, lock locker,
-) {
+func (p *peer) takesTurns(ctx context.Context, ours *primitives.Client, kind, name string, lock locker) {
 	p.t.Helper()
 	asked := kind
 	if _, ok := lock.(joint); ok {

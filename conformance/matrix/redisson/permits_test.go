@@ -13,9 +13,7 @@ import (
 )
 
 // beginPermits begins an acquire of ours.
-func beginPermits(
-	t *testing.T, s *primitives.PermitSemaphore, n int,
-) (lease **primitives.Lease, answer <-chan string) {
+func beginPermits(t *testing.T, s *primitives.PermitSemaphore, n int) (lease **primitives.Lease, answer <-chan string) {
 	t.Helper()
 	ctx, got := t.Context(), new(*primitives.Lease)
 	return got, begin(func() (err error) { *got, err = s.Acquire(ctx, n); return err })

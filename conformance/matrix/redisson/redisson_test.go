@@ -169,8 +169,7 @@ func testCountDownLatch(t *testing.T, ours *primitives.Client, java *peer) {
 	}
 }
 
-// testCountDownLatchDeletedByJava wakes us, though Redisson publishes a new count then, on which
-// its own waiters sleep.
+// testCountDownLatchDeletedByJava wakes us, though Redisson publishes a new count then, on which its own waiters sleep.
 func testCountDownLatchDeletedByJava(t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	ctx := bounded(t)

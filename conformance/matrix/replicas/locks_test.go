@@ -155,8 +155,7 @@ func TestWaitIsRefused(t *testing.T) {
 	}
 }
 
-// TestPrimaryIsDemoted makes the primary a replica while somebody waits for replicas there, and then the
-// primary again.
+// TestPrimaryIsDemoted makes the primary a replica while somebody waits for replicas there, and then the primary again.
 func TestPrimaryIsDemoted(t *testing.T) {
 	onEach(t, 1, nil, func(t *testing.T, d deployment) {
 		primary, replica := d.Primary(), d.Replicas()[0]
@@ -179,9 +178,8 @@ func TestPrimaryIsDemoted(t *testing.T) {
 	})
 }
 
-// TestSlotMoves moves a lock's slot to another node while somebody waits for it. A call that waits for
-// replicas follows no redirect: while the slot is on the move a first try fails, with nothing executed, and
-// a waiter waits on.
+// TestSlotMoves moves a lock's slot to another node while somebody waits for it. A call that waits for replicas follows
+// no redirect: while the slot is on the move a first try fails, with nothing executed, and a waiter waits on.
 func TestSlotMoves(t *testing.T) {
 	cells.Proof(t)
 	for _, a := range cells.Adapters() {

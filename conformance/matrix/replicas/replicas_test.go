@@ -19,8 +19,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 
-// TestReadsGoToThePrimary reads behind a client that sends what only reads to a replica, which
-// lags (R8).
+// TestReadsGoToThePrimary reads behind a client that sends what only reads to a replica, which lags (R8).
 func TestReadsGoToThePrimary(t *testing.T) {
 	t.Parallel()
 	for kind, open := range map[servers.Kind]func(t *testing.T, primary, replica string) backend.Backend{

@@ -15,8 +15,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 )
 
-// TestSecondCloseDoesNotWait calls Close twice, as a defer and a signal's handler do, while a release
-// takes 300 ms.
+// TestSecondCloseDoesNotWait calls Close twice, as a defer and a signal's handler do, while a release takes 300 ms.
 func TestSecondCloseDoesNotWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		server := embedded.NewServer()

@@ -70,9 +70,8 @@ func TestRecoveredPanicLeavesARenewedLock(t *testing.T) {
 	}
 }
 
-// TestReleasesPerCancelledAcquire cancels acquires of a lock that somebody else holds: each was
-// refused, so there is nothing to release, and nothing to search. Scripts run in time, and answer
-// 20 ms later, when the caller has left.
+// TestReleasesPerCancelledAcquire cancels acquires of a lock that somebody else holds: each was refused, so there is
+// nothing to release, and nothing to search. Scripts run in time, and answer 20 ms later, when the caller has left.
 func TestReleasesPerCancelledAcquire(t *testing.T) {
 	t.Parallel()
 	for _, lease := range []time.Duration{30 * time.Second, time.Hour, 24 * time.Hour} {

@@ -30,9 +30,8 @@ import (
 // portFreeWithin bounds how long a port that the proxy has closed may stay taken.
 const portFreeWithin = 5 * time.Second
 
-// Proxy is the way between clients and the servers that they dial. It implements
-// harness.Link: what was asked for holds for servers that are dialed later, too. Proxies do not
-// touch each other. The methods are safe for concurrent use.
+// Proxy is the way between clients and the servers that they dial. It implements harness.Link: what was asked for holds
+// for servers that are dialed later, too. Proxies do not touch each other. The methods are safe for concurrent use.
 type Proxy struct {
 	tls  *tls.Config
 	work sync.WaitGroup

@@ -15,9 +15,8 @@ const Host = "127.0.0.1"
 // BusDistance is how far from a node's port the port of its cluster bus is, by default.
 const BusDistance = 10000
 
-// Ports lie below the range from which systems take the ports of outgoing connections: while a
-// server is down, a client that dials its port again and again would sooner or later be given that
-// port for itself, and be connected to itself.
+// Ports lie below the range from which systems take the ports of outgoing connections: while a server is down, a client
+// that dials its port again and again would sooner or later be given that port for itself, and be connected to itself.
 const (
 	firstPort = 11000
 	lastPort  = 21999
