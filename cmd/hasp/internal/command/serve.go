@@ -1,0 +1,145 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hasp-go/hasp/cmd/hasp/internal/page"
+	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/inspect"
+)
+
+// leastToken is how long a token must be.
+const leastToken = 16
+
+func (p *program) serve() *cobra.Command {
+	listen, tokenFile, o := "", "", page.Options{}
+	c := &cobra.Command{Use: "serve NAME...", Short: "Serve a page that shows objects live"}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8377", "address and port; other than of this machine alone it needs --token-file")
+	c.Flags().StringVar(&tokenFile, "token-file", "", "a file with a secret of 16 characters at least, for which the page asks")
+	c.Flags().IntVar(&o.Reads, "reads", 20, "how often a second names are read, at most")
+	c.Flags().BoolVar(&o.AllowRelease, "allow-release", false, "add a button that frees a lock")
+	c.RunE = func(c *cobra.Command, names []string) error {
+		if len(names) == 0 {
+			return usage("no name: write hasp serve NAME")
+		}
+		for _, name := range names {
+			if err := validName(name); err != nil {
+				return err
+			}
+		}
+		address, err := addressOf(listen, tokenFile, &o)
+		if err != nil {
+			return err
+		}
+		conn, err := p.open(primitives.Options{})
+		if err != nil {
+			return err
+		}
+		defer leave(conn)
+		return serve(c, address, objects{conn.Client, names}, o)
+	}
+	return c
+}
+
+// addressOf returns the address to listen at, and reads the token.
+func addressOf(listen, tokenFile string, o *page.Options) (*net.TCPAddr, error) {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return nil, usage("--listen %s: %w", listen, err)
+	}
+	address, err := net.ResolveTCPAddr("tcp", listen)
+	if err != nil {
+		return nil, usage("--listen %s: %w", listen, err)
+	}
+	if tokenFile != "" {
+		text, err := os.ReadFile(tokenFile)
+		if err != nil {
+			return nil, usage("--token-file: %w", err)
+		}
+		o.Token = strings.TrimSpace(string(text))
+		if len(o.Token) < leastToken {
+			return nil, usage("--token-file: the token has fewer than %d characters", leastToken)
+		}
+	}
+	switch {
+	case o.Reads < 1 || o.Reads > 1000:
+		return nil, usage("--reads %d is not between 1 and 1000", o.Reads)
+	case o.Token == "" && !address.IP.IsLoopback():
+		return nil, usage("--listen %s is for other machines, too: that needs --token-file", listen)
+	}
+	o.Host = host
+	return address, nil
+}
+
+// serve serves the page until a signal comes.
+func serve(c *cobra.Command, address *net.TCPAddr, source page.Source, o page.Options) error {
+	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	listener, err := net.ListenTCP("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.OutOrStdout(), "http://%s/\n", listener.Addr())
+	server := &http.Server{Handler: page.New(ctx, source, o), ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastTimeout)
+	defer cancel()
+	if err := server.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return server.Close()
+}
+
+// objects is the source of a client's objects.
+type objects struct {
+	client *primitives.Client
+	names  []string
+}
+
+// List implements page.Source.
+func (s objects) List(ctx context.Context, text string) iter.Seq2[inspect.Object, error] {
+	return func(yield func(inspect.Object, error) bool) {
+		for _, name := range s.names {
+			if strings.Contains(name, text) && !yield(inspect.Object{Name: name}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Describe implements page.Source.
+func (s objects) Describe(ctx context.Context, name string) ([]inspect.Object, error) {
+	return inspect.Describe(ctx, s.client, name)
+}
+
+// Watch implements page.Source.
+func (s objects) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
+	return inspect.Watch(ctx, s.client, name)
+}
+
+// Release implements page.Source.
+func (s objects) Release(ctx context.Context, kind, name, owner string) (bool, error) {
+	of := freers[kind]
+	if of == nil || owner == "" {
+		return false, nil
+	}
+	return of(s.client, name).ReleaseOwner(ctx, owner)
+}

@@ -1,0 +1,107 @@
+// Shows objects live. The server renders and escapes each card; this script only puts it into its place.
+const objects = document.getElementById("objects");
+const state = document.getElementById("state");
+const one = objects.dataset.name;
+const most = 100; // names that a page may show at a time
+const cards = new Map(); // name: its element, and its HTML
+const longest = new Map(); // of a bar's label: the longest lease that was seen
+const visible = new Set();
+let stream, id, reporting, source;
+
+const sight = new IntersectionObserver((entries) => {
+  for (const e of entries) {
+    e.isIntersecting ? visible.add(e.target.dataset.name) : visible.delete(e.target.dataset.name);
+  }
+  clearTimeout(reporting);
+  reporting = setTimeout(report, 100);
+});
+
+// report tells the server which names are seen.
+function report() {
+  if (!id || one) return;
+  const names = JSON.stringify([...visible].slice(0, most));
+  fetch("/seen?stream=" + encodeURIComponent(id), { method: "POST", body: names }).catch(() => {});
+}
+
+// placed returns the card of a name, which at first has only the name.
+function placed(name) {
+  let card = cards.get(name);
+  if (card) return card;
+  const place = document.createElement("li");
+  place.dataset.name = name;
+  place.append(document.createElement("article"));
+  place.firstChild.textContent = name;
+  const next = [...cards.keys()].filter((other) => other > name).sort()[0];
+  objects.insertBefore(place, next === undefined ? null : cards.get(next).place);
+  card = { place };
+  cards.set(name, card);
+  sight.observe(place);
+  return card;
+}
+
+function show({ name, html, left }) {
+  const card = placed(name);
+  if (card.html !== html) replace(card, html);
+  card.html = html;
+  card.place.querySelectorAll("progress").forEach((bar, i) => {
+    bar.ends = performance.now() + left[i];
+    const key = name + "\n" + bar.getAttribute("aria-label");
+    longest.set(key, Math.max(left[i], longest.get(key) ?? 1));
+    bar.max = longest.get(key);
+  });
+  tick();
+}
+
+// replace keeps the focus where it was.
+function replace(card, html) {
+  const all = () => [...card.place.querySelectorAll("a, button")];
+  const focused = all().indexOf(document.activeElement);
+  card.place.innerHTML = html;
+  if (focused >= 0) (all()[focused] ?? all()[0])?.focus();
+}
+
+// tick runs the bars down.
+function tick() {
+  for (const bar of objects.querySelectorAll("progress")) {
+    const left = Math.max(0, bar.ends - performance.now());
+    bar.value = left;
+    bar.nextElementSibling.textContent = (left / 1000).toFixed(1) + " s left";
+  }
+}
+
+function open() {
+  source?.close();
+  const query = one ? "name=" + encodeURIComponent(one) : "q=" + encodeURIComponent(objects.dataset.text);
+  source = new EventSource("/live?" + query);
+  const on = (event, f) => source.addEventListener(event, (e) => f(JSON.parse(e.data)));
+  on("stream", (text) => {
+    id = text;
+    state.textContent = "Live.";
+    document.dispatchEvent(new Event("hasp-stream"));
+    report();
+  });
+  on("found", placed);
+  on("object", show);
+  on("failed", (text) => { state.textContent = text; });
+  on("listed", (more) => {
+    const n = cards.size;
+    state.textContent = n === 0 ? "No objects." : `Live: ${n} ${n === 1 ? "name" : "names"}.` + (more ? " There are more: search." : "");
+  });
+  on("happened", (event) => document.dispatchEvent(new CustomEvent("hasp-event", { detail: event })));
+  source.onerror = () => { state.textContent = "No connection to hasp serve. Trying again."; };
+}
+
+objects.addEventListener("click", async (e) => {
+  const button = e.target.closest("button[data-kind]");
+  if (!button) return;
+  const { kind, name, owner } = button.dataset;
+  if (!confirm(`Free ${name} at once, which ${owner} holds? Its command may run until its next renewal.`)) return;
+  const answer = await fetch("/release", { method: "POST", body: new URLSearchParams({ kind, name, owner }) });
+  state.textContent = answer.ok ? `${name} was freed.` : await answer.text();
+});
+
+document.addEventListener("visibilitychange", () => {
+  document.hidden ? source.close() : open(); // A page that nobody sees costs no reads.
+});
+setInterval(tick, 100);
+open();

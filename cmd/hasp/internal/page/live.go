@@ -1,0 +1,255 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hasp-go/hasp/primitives/inspect"
+)
+
+const (
+	mostStreams = 64  // at a time
+	mostSeen    = 100 // names that a page shows at a time
+	mostListed  = 500 // objects that a page lists
+	rest        = 5 * time.Second
+)
+
+// pace bounds how often something is done.
+type pace struct {
+	every time.Duration
+	mu    sync.Mutex
+	next  time.Time
+}
+
+// wait waits for the next turn, and reports false if ctx ends before.
+func (p *pace) wait(ctx context.Context) bool {
+	p.mu.Lock()
+	at := p.next
+	if now := time.Now(); at.Before(now) {
+		at = now
+	}
+	p.next = at.Add(p.every)
+	p.mu.Unlock()
+	return sleep(ctx, time.Until(at))
+}
+
+// sleep waits, and reports false if ctx ends before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// stream is what one open page gets.
+type stream struct {
+	out chan message
+
+	mu    sync.Mutex
+	names []string      // that the page shows
+	more  chan struct{} // has a value when the names are new
+}
+
+// message is an event of the stream.
+type message struct {
+	event string
+	data  any
+}
+
+// card is how the page shows a name. Left has the remaining leases in milliseconds, in the order of the bars.
+type card struct {
+	Name string  `json:"name"`
+	HTML string  `json:"html"`
+	Left []int64 `json:"left"`
+}
+
+// send sends a message, and reports false if ctx ends before.
+func (st *stream) send(ctx context.Context, event string, data any) bool {
+	select {
+	case st.out <- message{event, data}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// live streams what happens: for a page of one object its events, for the page of all objects those that are found.
+func (s *server) live(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := s.begin()
+	defer context.AfterFunc(r.Context(), cancel)()
+	id, st := random(), &stream{out: make(chan message), more: make(chan struct{}, 1)}
+	var producers sync.WaitGroup
+	defer producers.Wait()
+	defer cancel()
+	if !s.enter(id, st) {
+		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.leave(id)
+	if name := r.FormValue("name"); name != "" {
+		st.names = []string{name}
+		producers.Go(func() { s.events(ctx, st, name) })
+	} else {
+		producers.Go(func() { s.list(ctx, st, r.FormValue("q")) })
+	}
+	producers.Go(func() { s.refresh(ctx, st) })
+	w.Header().Set("Content-Type", "text/event-stream")
+	write(ctx, w, id, st.out)
+}
+
+// enter adds a stream, unless there are too many.
+func (s *server) enter(id string, st *stream) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.streams) >= mostStreams {
+		return false
+	}
+	s.streams[id] = st
+	return true
+}
+
+func (s *server) leave(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, id)
+}
+
+// write writes messages until ctx ends or the page is gone. Each has ten seconds.
+func write(ctx context.Context, w http.ResponseWriter, id string, out <-chan message) {
+	control, m := http.NewResponseController(w), message{"stream", id}
+	for {
+		text, err := json.Marshal(m.data)
+		if err != nil {
+			return
+		}
+		_ = control.SetWriteDeadline(time.Now().Add(10 * time.Second)) //nolint:errcheck // The writer shows it.
+		if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", m.event, text); err != nil || control.Flush() != nil {
+			return
+		}
+		select {
+		case m = <-out:
+		case <-time.After(15 * time.Second):
+			m = message{"alive", nil}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// seen takes the names that a page shows now.
+func (s *server) seen(w http.ResponseWriter, r *http.Request) {
+	var names []string
+	if json.NewDecoder(r.Body).Decode(&names) != nil || len(names) > mostSeen {
+		http.Error(w, "not a list of names, or too long", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	st := s.streams[r.URL.Query().Get("stream")]
+	s.mu.Unlock()
+	if st == nil {
+		http.Error(w, "no such stream", http.StatusNotFound)
+		return
+	}
+	st.mu.Lock()
+	st.names = names
+	st.mu.Unlock()
+	select {
+	case st.more <- struct{}{}:
+	default:
+	}
+}
+
+// refresh reads the names that the page shows, again and again, each at most once a second.
+func (s *server) refresh(ctx context.Context, st *stream) {
+	for ctx.Err() == nil {
+		st.mu.Lock()
+		names := slices.Clone(st.names)
+		st.mu.Unlock()
+		for _, name := range names {
+			all, err := s.describe(ctx, name)
+			if !s.show(ctx, st, name, all, err) {
+				return
+			}
+		}
+		again, cancel := context.WithTimeout(ctx, time.Second)
+		select {
+		case <-st.more:
+		case <-again.Done():
+		}
+		cancel()
+	}
+}
+
+// describe reads a name in its turn.
+func (s *server) describe(ctx context.Context, name string) ([]inspect.Object, error) {
+	if !s.pace.wait(ctx) {
+		return nil, ctx.Err()
+	}
+	s.reads.Add(1)
+	all, err := s.source.Describe(ctx, name)
+	if err != nil {
+		s.failed.Add(1)
+	}
+	return all, err
+}
+
+// show sends what was read of a name.
+func (s *server) show(ctx context.Context, st *stream, name string, all []inspect.Object, err error) bool {
+	if err != nil {
+		return st.send(ctx, "failed", err.Error())
+	}
+	return st.send(ctx, "object", s.card(name, all))
+}
+
+// found sends a name that was found. Its card follows when the page shows it.
+func (s *server) found(ctx context.Context, st *stream, name string, err error) bool {
+	s.reads.Add(1)
+	if err != nil {
+		return st.send(ctx, "failed", err.Error())
+	}
+	return st.send(ctx, "found", name)
+}
+
+// card returns how the page shows a name.
+func (s *server) card(name string, all []inspect.Object) card {
+	c, b := card{Name: name}, &strings.Builder{}
+	_ = templates.ExecuteTemplate(b, "card", map[string]any{"Name": name, "All": all, "Release": s.AllowRelease}) //nolint:errcheck // It is parsed.
+	c.HTML = b.String()
+	for _, o := range all {
+		for _, h := range o.Holders {
+			if h.Remaining != nil {
+				c.Left = append(c.Left, h.Remaining.Milliseconds())
+			}
+		}
+	}
+	return c
+}
+
+// list finds objects, again and again. Between two rounds it rests ten times the time of a round.
+func (s *server) list(ctx context.Context, st *stream, text string) {
+	for ctx.Err() == nil {
+		begin, n, more := time.Now(), 0, false
+		for o, err := range s.source.List(ctx, text) {
+			if n++; n > mostListed {
+				more = true
+				break
+			}
+			if !s.pace.wait(ctx) || !s.found(ctx, st, o.Name, err) {
+				return
+			}
+		}
+		if !st.send(ctx, "listed", more) || !sleep(ctx, max(rest, 10*time.Since(begin))) {
+			return
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package page_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/cmd/hasp/internal/page"
+	"github.com/hasp-go/hasp/primitives/inspect"
+)
+
+// markup is a text that does harm if it is not escaped.
+const markup = `"><script>alert('x')</script>`
+
+// fake is a source with one lock of each name.
+type fake struct {
+	names []string
+
+	mu       sync.Mutex
+	reads    int
+	released []string
+}
+
+func (f *fake) List(context.Context, string) iter.Seq2[inspect.Object, error] {
+	return func(yield func(inspect.Object, error) bool) {
+		for _, name := range f.names {
+			if f.read(); !yield(inspect.Object{Name: name}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *fake) read() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads++
+}
+
+func (f *fake) Describe(_ context.Context, name string) ([]inspect.Object, error) {
+	f.read()
+	left := time.Second
+	h := inspect.Holder{Owner: markup, Host: markup, Metadata: markup, Remaining: &left}
+	return []inspect.Object{{Name: name, Kind: inspect.Lock, Holders: []inspect.Holder{h}, Value: markup}}, nil
+}
+
+func (f *fake) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
+	return func(yield func(inspect.Event, error) bool) {
+		yield(inspect.Event{Kind: inspect.Acquired, Owner: markup, Object: inspect.Object{Name: name}}, nil)
+		<-ctx.Done()
+	}
+}
+
+func (f *fake) Release(_ context.Context, kind, name, owner string) (bool, error) {
+	f.released = append(f.released, kind+" "+name+" "+owner)
+	return owner == "o", nil
+}
+
+// TestRequests: requests of other sites, without a token or with another method are refused.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	const token, own = "a long enough token", "http://localhost:8377"
+	type header = map[string]string
+	for _, c := range []struct {
+		name    string
+		options page.Options
+		request string // its method and path
+		host    string
+		header  header
+		form    string
+		code    int
+	}{
+		{name: "Page", request: "GET /", code: 200},
+		{name: "Address", request: "GET /", host: "[::1]:8377", code: 200},
+		{name: "OtherHost", request: "GET /", host: "evil.example:8377", code: 421},
+		{name: "NoHost", request: "GET /", host: ":8377", code: 421},
+		{name: "OwnHost", options: page.Options{Host: "hasp.example"}, request: "GET /", host: "hasp.example:8377", code: 200},
+		{name: "OtherOrigin", request: "GET /", header: header{"Origin": "http://evil.example"}, code: 403},
+		{name: "OpaqueOrigin", request: "GET /", header: header{"Origin": "null"}, code: 403},
+		{name: "OtherPort", request: "GET /", header: header{"Origin": "http://localhost:80"}, code: 403},
+		{name: "OwnOrigin", request: "GET /", header: header{"Origin": own}, code: 200},
+		{name: "PostWithoutOrigin", request: "POST /seen?stream=x", form: "[]", code: 403},
+		{name: "Post", request: "POST /seen?stream=x", header: header{"Origin": own}, form: "[]", code: 404},
+		{name: "TooManyNames", request: "POST /seen?stream=x", header: header{"Origin": own}, form: "[" + strings.Repeat(`"a",`, 100) + `"a"]`, code: 400},
+		{name: "Method", request: "PUT /", header: header{"Origin": own}, code: 405},
+		{name: "ReleaseByGet", options: page.Options{AllowRelease: true}, request: "GET /release?kind=lock&name=n&owner=o", code: 405},
+		{name: "ReleaseNotAllowed", request: "POST /release", header: header{"Origin": own}, form: "kind=lock&name=n&owner=o", code: 404},
+		{name: "ReleaseOfOtherSite", options: page.Options{AllowRelease: true}, request: "POST /release", header: header{"Origin": "http://evil.example"}, form: "kind=lock&name=n&owner=o", code: 403},
+		{name: "Release", options: page.Options{AllowRelease: true}, request: "POST /release", header: header{"Origin": own}, form: "kind=lock&name=n&owner=o", code: 200},
+		{name: "ReleaseOfNobody", options: page.Options{AllowRelease: true}, request: "POST /release", header: header{"Origin": own}, form: "kind=lock&name=n&owner=p", code: 409},
+		{name: "NoToken", options: page.Options{Token: token}, request: "GET /", code: 401},
+		{name: "NoTokenForEvents", options: page.Options{Token: token}, request: "GET /live", code: 401},
+		{name: "WrongToken", options: page.Options{Token: token}, request: "GET /", header: header{"Authorization": "Bearer a long enough tokem"}, code: 401},
+		{name: "WrongCookie", options: page.Options{Token: token}, request: "GET /", header: header{"Cookie": "hasp=" + strings.ReplaceAll(token, " ", "")}, code: 401},
+		{name: "Token", options: page.Options{Token: token}, request: "GET /metrics", header: header{"Authorization": "Bearer " + token}, code: 200},
+		{name: "Health", options: page.Options{Token: token}, request: "GET /healthz", code: 200},
+		{name: "Login", options: page.Options{Token: token}, request: "POST /login", header: header{"Origin": own}, form: "token=a+long+enough+token", code: 303},
+		{name: "WrongLogin", options: page.Options{Token: token}, request: "POST /login", header: header{"Origin": own}, form: "token=a", code: 401},
+		{name: "LoginWithoutToken", request: "POST /login", header: header{"Origin": own}, form: "token=", code: 401},
+		{name: "NoSuchAsset", request: "GET /assets/none.js", code: 404},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			source := &fake{}
+			method, path, _ := strings.Cut(c.request, " ")
+			r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(c.form))
+			if r.Host = c.host; c.host == "" {
+				r.Host = "localhost:8377"
+			}
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			for key, value := range c.header {
+				r.Header.Set(key, value)
+			}
+			w := answer(t, source, c.options, r)
+			require.Equal(t, c.code, w.Code, "%s", w.Body)
+			require.Equal(t, strings.HasPrefix(c.name, "Release") && c.code != 403 && c.code < 404 || c.code == 409, len(source.released) > 0)
+			require.NotContains(t, w.Header().Get("Content-Security-Policy"), "unsafe")
+			require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; ")
+			require.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
+		})
+	}
+}
+
+// answer returns the answer to a request.
+func answer(t *testing.T, source page.Source, o page.Options, r *http.Request) *httptest.ResponseRecorder {
+	t.Helper()
+	o.Reads = max(1, o.Reads)
+	w := httptest.NewRecorder()
+	page.New(t.Context(), source, o).ServeHTTP(w, r)
+	return w
+}
+
+// TestLogin: the cookie of a login opens the page, and scripts cannot read it.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	h := page.New(t.Context(), &fake{}, page.Options{Reads: 1, Token: "token"})
+	login := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/login", strings.NewReader("token=token"))
+	login.Header.Set("Origin", "http://localhost")
+	login.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, login)
+	cookies := w.Result().Cookies()
+	require.Len(t, cookies, 1)
+	require.True(t, cookies[0].HttpOnly)
+	require.Equal(t, http.SameSiteStrictMode, cookies[0].SameSite)
+	require.NotContains(t, cookies[0].Value, "token")
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/", nil)
+	r.AddCookie(cookies[0])
+	w = httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	require.Equal(t, http.StatusOK, w.Code)
+}
+
+// TestEscapes: names and what others have stored are text, and no markup.
+func TestEscapes(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/object", nil)
+	r.URL.RawQuery = "name=" + strings.NewReplacer(`"`, "%22", "<", "%3C", ">", "%3E").Replace(markup)
+	w := answer(t, &fake{}, page.Options{}, r)
+	require.Contains(t, w.Body.String(), "alert(")
+	require.NotContains(t, w.Body.String(), "<script>")
+
+	server := httptest.NewServer(page.New(ctx, &fake{}, page.Options{Reads: 1000, AllowRelease: true}))
+	defer server.Close()
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/live?"+r.URL.RawQuery, nil)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	text := make([]byte, 0, 1<<16)
+	for !strings.Contains(string(text), "event: object") || !strings.HasSuffix(string(text), "\n\n") {
+		part := make([]byte, 1<<14)
+		n, err := answer.Body.Read(part)
+		require.NoError(t, err)
+		text = append(text, part[:n]...)
+	}
+	_, object, _ := strings.Cut(string(text), "event: object\ndata: ")
+	var card struct{ HTML string }
+	require.NoError(t, json.NewDecoder(strings.NewReader(object)).Decode(&card))
+	for _, field := range []string{"held by", "Remaining lease of", "data-owner"} {
+		require.Contains(t, card.HTML, field)
+	}
+	require.NotContains(t, card.HTML, "<script>")
+}
+
+// TestReads: however many pages and names there are, no more names are read than the bound says.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &fake{names: strings.Fields(strings.Repeat("name ", 2000))}
+		ctx, cancel := context.WithCancel(t.Context())
+		h := page.New(ctx, source, page.Options{Reads: 20})
+		var streams sync.WaitGroup
+		for _, query := range []string{"", "?q=x", "?name=a", "?name=b", "?name=c"} {
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/live"+query, nil)
+			streams.Go(func() { h.ServeHTTP(&sink{header: http.Header{}}, r) })
+		}
+		time.Sleep(10*time.Second - time.Millisecond)
+		source.mu.Lock()
+		require.LessOrEqual(t, source.reads, 200+2) // Each list has found a name before its turn.
+		require.Greater(t, source.reads, 190)
+		source.mu.Unlock()
+		cancel()
+		streams.Wait()
+	})
+}
+
+// sink takes a stream.
+type sink struct{ header http.Header }
+
+func (s *sink) Header() http.Header         { return s.header }
+func (s *sink) Write(p []byte) (int, error) { return io.Discard.Write(p) }
+func (s *sink) WriteHeader(int)             {}
+func (s *sink) Flush()                      {}

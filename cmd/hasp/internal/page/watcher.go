@@ -1,0 +1,141 @@
+package page
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hasp-go/hasp/primitives/inspect"
+)
+
+const (
+	history     = 100              // events of a name that are kept
+	mostWatched = 64               // names at a time
+	keep        = 10 * time.Minute // how long a name is watched that no page shows
+)
+
+// event is how the page gets an event.
+type event struct {
+	At      time.Time `json:"at"`
+	Kind    string    `json:"kind"`
+	Owner   string    `json:"owner"`
+	Object  string    `json:"object"`
+	Holders []string  `json:"holders"`
+	Waiters []string  `json:"waiters"`
+	Error   string    `json:"error,omitempty"`
+}
+
+// watcher has the last events of a name.
+type watcher struct {
+	mu      sync.Mutex
+	past    []event
+	n       int           // of all events
+	changed chan struct{} // closed at the next event
+	viewers int
+	end     *time.Timer // without viewers
+}
+
+// events sends the last events of a name, and later ones.
+func (s *server) events(ctx context.Context, st *stream, name string) {
+	w := s.view(name)
+	if w == nil {
+		st.send(ctx, "failed", "too many objects are watched")
+		return
+	}
+	defer s.unview(w)
+	for seen := 0; ; {
+		w.mu.Lock()
+		fresh := slices.Clone(w.past[max(0, len(w.past)-(w.n-seen)):])
+		seen = w.n
+		changed := w.changed
+		w.mu.Unlock()
+		for _, e := range fresh {
+			if !st.send(ctx, "happened", e) {
+				return
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// view returns the watcher of a name, with one viewer more, or nil if there are too many.
+func (s *server) view(name string) *watcher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.watchers[name]
+	if w == nil {
+		if len(s.watchers) >= mostWatched {
+			return nil
+		}
+		w = &watcher{changed: make(chan struct{})}
+		s.watchers[name] = w
+		ctx, cancel := s.begin()
+		w.end = time.AfterFunc(keep, func() { s.forget(name, w, cancel) })
+		go s.watch(ctx, name, w)
+	}
+	w.viewers++
+	w.end.Stop()
+	return w
+}
+
+func (s *server) unview(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.viewers--; w.viewers == 0 {
+		w.end.Reset(keep)
+	}
+}
+
+// forget ends a watcher, unless it has got a viewer.
+func (s *server) forget(name string, w *watcher, cancel func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.viewers == 0 {
+		delete(s.watchers, name)
+		cancel()
+	}
+}
+
+// watch adds events to a watcher.
+func (s *server) watch(ctx context.Context, name string, w *watcher) {
+	for e, err := range s.source.Watch(ctx, name) {
+		if !s.pace.wait(ctx) {
+			return
+		}
+		s.reads.Add(1)
+		w.add(shown(e, err))
+	}
+}
+
+// add adds an event.
+func (w *watcher) add(e event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.past = append(w.past, e)
+	w.past = w.past[max(0, len(w.past)-history):]
+	w.n++
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// shown returns how the page gets an event.
+func shown(e inspect.Event, err error) event {
+	out := event{At: e.At, Kind: string(e.Kind), Owner: e.Owner, Object: string(e.Object.Kind)}
+	if err != nil {
+		out.At, out.Error = time.Now(), err.Error()
+	}
+	for _, h := range e.Object.Holders {
+		out.Holders = append(out.Holders, h.Owner)
+	}
+	if e.Object.Queue != nil {
+		for _, waiter := range e.Object.Queue.First {
+			out.Waiters = append(out.Waiters, waiter.Owner)
+		}
+	}
+	return out
+}

@@ -1,0 +1,100 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// TestServe: the page of an object gets what happens to it, in order, and its button frees it.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	address := served(t, server)
+	next := happenings(t, address+"live?name=m")
+	require.Equal(t, "gone", next().Kind)
+
+	first, a := holding(t, server, []string{"lock", "m", "--kind", "mutex"})
+	acquired := next()
+	require.Equal(t, []string{"acquired", a}, []string{acquired.Kind, acquired.Owner})
+	work := newShared(t)
+	start(t, append(work.env("plain"), onServer(server.Addr())), "lock", "m", "--kind", "mutex", "--lease", kept, "--", os.Args[0])
+	waiting := next()
+	require.Equal(t, "waiting", waiting.Kind)
+	first.signal(t, syscall.SIGTERM)
+	work.await(t, 1)
+	b := waiting.Owner
+	handed := next()
+	if handed.Kind == "gap" {
+		handed = next()
+	}
+	require.Equal(t, []string{"handed over", b}, []string{handed.Kind, handed.Owner})
+
+	freed, err := release(t, address, url.Values{"kind": {"mutex"}, "name": {"m"}, "owner": {a}})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusConflict, freed)
+	freed, err = release(t, address, url.Values{"kind": {"mutex"}, "name": {"m"}, "owner": {b}})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, freed)
+	released := next()
+	require.Equal(t, []string{"released", b}, []string{released.Kind, released.Owner})
+}
+
+// served starts hasp serve, and returns its address.
+func served(t *testing.T, server *servers.Server, args ...string) string {
+	t.Helper()
+	h := start(t, []string{onServer(server.Addr())}, append([]string{"serve", "m", "--listen", "127.0.0.1:0", "--allow-release"}, args...)...)
+	eventually(t, func() bool { return strings.HasSuffix(h.output.String(), "/\n") })
+	return strings.TrimSpace(h.output.String())
+}
+
+// happening is an event on the page.
+type happening struct{ Kind, Owner string }
+
+// happenings returns what reads the next event of a stream.
+func happenings(t *testing.T, address string) func() happening {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = answer.Body.Close() })
+	lines := bufio.NewScanner(answer.Body)
+	return func() (h happening) {
+		event := ""
+		for lines.Scan() {
+			if data, is := strings.CutPrefix(lines.Text(), "data: "); is && event == "event: happened" {
+				require.NoError(t, json.Unmarshal([]byte(data), &h))
+				return h
+			}
+			event = lines.Text()
+		}
+		require.NoError(t, lines.Err())
+		return h
+	}
+}
+
+// release asks the page to free a lock, as its button does.
+func release(t *testing.T, address string, form url.Values) (code int, err error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"release", strings.NewReader(form.Encode()))
+	require.NoError(t, err)
+	request.Header.Set("Origin", strings.TrimSuffix(address, "/"))
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, answer.Body.Close()
+}
