@@ -38,6 +38,7 @@ func TestCompletionOffersValues(t *testing.T) {
 		"release --kind":      "lock mutex fair read write",
 		"check --output":      "text json",
 		"inspect --output":    "text json",
+		"watch --output":      "text json",
 	} {
 		h := start(t, nil, append(append([]string{"__complete"}, words(line)...), "")...)
 		require.Zero(t, h.code(t), "%s", h.errors)
