@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -27,18 +26,14 @@ type Options struct {
 	_ struct{}
 }
 
-// Backend runs scripts and subscribes over a pool of redigo. It implements [backend.Backend] and
-// [backend.Scanner]. It is safe for concurrent use.
+// Backend runs scripts and subscribes over a pool of redigo. It implements [backend.Backend]. It is
+// safe for concurrent use.
 type Backend struct {
-	driver *driver
 	runner *evalsha.Runner
 	hub    *fanout.Hub
 }
 
-var (
-	_ backend.Backend = (*Backend)(nil)
-	_ backend.Scanner = (*Backend)(nil)
-)
+var _ backend.Backend = (*Backend)(nil)
 
 // New returns a backend over pool, which the caller keeps and closes, after the backend. It sends
 // nothing. Subscriptions use one connection more than the pool counts. An idle connection that was
@@ -55,7 +50,7 @@ func New(pool *redis.Pool, opts *Options) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redigobackend: Options.PubSub: %w", err)
 	}
-	return &Backend{driver: d, runner: evalsha.New(d, nil), hub: hub}, nil
+	return &Backend{runner: evalsha.New(d, nil), hub: hub}, nil
 }
 
 // Capabilities implements [backend.Backend].
@@ -75,13 +70,6 @@ func (b *Backend) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
 	return b.runner.Run(ctx, script, keys, args)
-}
-
-// Scan implements [backend.Scanner].
-func (b *Backend) Scan(ctx context.Context, pattern string, step int) iter.Seq2[[]string, error] {
-	return b.runner.Scan(ctx, func(context.Context) ([]evalsha.Node, error) {
-		return []evalsha.Node{b.driver.Send}, nil
-	}, pattern, step)
 }
 
 // Subscribe implements [backend.Subscriber].
