@@ -115,6 +115,8 @@ func TestExitCodes(t *testing.T) {
 		{args: "inspect none", code: 1, error: "nothing under none"},
 		{args: "watch", code: 64, error: "no name: write hasp watch NAME"},
 		{args: "watch x --output xml", code: 64, error: "neither text nor json"},
+		{args: "list x --output xml", code: 64, error: "neither text nor json"},
+		{args: "list x y", code: 64, error: "quote it"},
 		{args: "once x -- true", code: 64, error: `"every" not set`},
 		{args: "lock x -- " + notExecutable, code: 64, error: "permission denied"},
 		{args: "lock x -- /no/such/program", code: 64, error: "no such file"},

@@ -106,12 +106,14 @@ type Rate struct {
 // returns no objects, and no error. It returns a [*primitives.FieldError] for a name that objects cannot have, and else
 // the errors of a query such as [primitives.Lock.Holder].
 func Describe(ctx context.Context, client *primitives.Client, name string) ([]Object, error) {
-	all, _, err := describe(ctx, client, name)
+	all, _, err := describe(ctx, client, name, (*reading).keys)
 	return all, err
 }
 
-// describe is Describe, with the server's time.
-func describe(ctx context.Context, client *primitives.Client, name string) (all []Object, now time.Time, err error) {
+// describe is Describe by some of a name's keys, with the server's time.
+func describe(
+	ctx context.Context, client *primitives.Client, name string, keys func(*reading) []string,
+) (all []Object, now time.Time, err error) {
 	o := client.Core().NewObject("object", name, "")
 	invalid := o.Validate()
 	if invalid == nil {
@@ -119,7 +121,7 @@ func describe(ctx context.Context, client *primitives.Client, name string) (all 
 	}
 	all, err = extend.Call(ctx, &o, invalid, "inspect", func() ([]Object, error) {
 		r := &reading{client: client.ID(), name: name, key: o.Key(), runner: o.Runner()}
-		if err := r.read(ctx, r.keys()...); err != nil {
+		if err := r.read(ctx, keys(r)...); err != nil {
 			return nil, err
 		}
 		all, err := r.objects(ctx)

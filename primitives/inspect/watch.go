@@ -115,7 +115,7 @@ type watch struct {
 
 // read reads the objects, and yields events. It reports whether to go on.
 func (w *watch) read(ctx context.Context) bool {
-	after, at, err := describe(ctx, w.client, w.object.Name())
+	after, at, err := describe(ctx, w.client, w.object.Name(), (*reading).keys)
 	if ctx.Err() != nil {
 		return false
 	}

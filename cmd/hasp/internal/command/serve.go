@@ -25,15 +25,12 @@ const leastToken = 16
 
 func (p *program) serve() *cobra.Command {
 	listen, tokenFile, o := "", "", page.Options{}
-	c := &cobra.Command{Use: "serve NAME...", Short: "Serve a page that shows objects live"}
+	c := &cobra.Command{Use: "serve [NAME...]", Short: "Serve a page that shows objects live: those of these names, or all"}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8377", "address and port; other than of this machine alone it needs --token-file")
 	c.Flags().StringVar(&tokenFile, "token-file", "", "a file with a secret of 16 characters at least, for which the page asks")
 	c.Flags().IntVar(&o.Reads, "reads", 20, "how often a second names are read, at most")
 	c.Flags().BoolVar(&o.AllowRelease, "allow-release", false, "add a button that frees a lock")
 	c.RunE = func(c *cobra.Command, names []string) error {
-		if len(names) == 0 {
-			return usage("no name: write hasp serve NAME")
-		}
 		for _, name := range names {
 			if err := validName(name); err != nil {
 				return err
@@ -111,11 +108,14 @@ func serve(c *cobra.Command, address *net.TCPAddr, source page.Source, o page.Op
 // objects is the source of a client's objects.
 type objects struct {
 	client *primitives.Client
-	names  []string
+	names  []string // empty: all
 }
 
 // List implements page.Source.
 func (s objects) List(ctx context.Context, text string) iter.Seq2[inspect.Object, error] {
+	if len(s.names) == 0 {
+		return inspect.List(ctx, s.client, "*"+text+"*", nil)
+	}
 	return func(yield func(inspect.Object, error) bool) {
 		for _, name := range s.names {
 			if strings.Contains(name, text) && !yield(inspect.Object{Name: name}, nil) {
