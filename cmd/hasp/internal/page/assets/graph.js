@@ -1,5 +1,5 @@
 // Shows the last events of an object, and draws who held it when, with those that waited below.
-const most = 100, step = 22, label = 150, width = 800;
+const most = 100, step = 22, label = 130;
 const rows = document.getElementById("events");
 const graph = document.getElementById("graph");
 let events = [];
@@ -44,8 +44,10 @@ function spans(list, now) {
 }
 
 function draw() {
-  if (events.length === 0) return;
-  const begin = Date.parse(events[0].at), now = Math.max(Date.now(), begin + 1000);
+  const first = events.find((event) => event.holders || event.waiters);
+  if (!first) return;
+  const width = Math.max(300, graph.clientWidth);
+  const begin = Date.parse(first.at), now = Math.max(Date.now(), begin + 1000);
   const held = spans("holders", now), waits = spans("waiters", now);
   const lanes = [...held].map(([owner, all]) => ["held", owner, all]).concat([...waits].map(([owner, all]) => ["waits", owner, all])).slice(0, 30);
   const height = lanes.length * step + 20;
@@ -56,7 +58,7 @@ function draw() {
   const x = (at) => label + ((at - begin) / (now - begin)) * (width - label);
   lanes.forEach(([kind, owner, all], i) => {
     const y = i * step;
-    element(svg, "text", { x: 0, y: y + 14 }, (kind === "held" ? "" : "waits: ") + "\u2026" + owner.slice(-12));
+    element(svg, "text", { x: 0, y: y + 14 }, (kind === "held" ? "" : "waits: ") + "\u2026" + owner.slice(-8));
     for (const [from, to] of all) {
       const bar = element(svg, "rect", { class: kind, x: x(from), y: y + (kind === "held" ? 2 : 7), width: Math.max(2, x(to) - x(from)), height: kind === "held" ? 16 : 6 });
       element(bar, "title", {}, owner);
