@@ -21,7 +21,7 @@ import (
 func TestServe(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	address := served(t, server)
+	address := served(t, server, "m")
 	next := happenings(t, address+"live?name=m")
 	require.Equal(t, "gone", next().Kind)
 
@@ -51,10 +51,23 @@ func TestServe(t *testing.T) {
 	require.Equal(t, []string{"released", b}, []string{released.Kind, released.Owner})
 }
 
+// TestServeFindsAll: without names the page has all objects, those that come later, too.
+func TestServeFindsAll(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	lines := stream(t, served(t, server)+"live")
+	for _, name := range []string{"first", "second"} {
+		start(t, []string{onServer(server.Addr())}, "lock", name, "--", "sleep", "1000")
+		for lines.Text() != `data: "`+name+`"` {
+			require.True(t, lines.Scan(), lines.Err())
+		}
+	}
+}
+
 // served starts hasp serve, and returns its address.
 func served(t *testing.T, server *servers.Server, args ...string) string {
 	t.Helper()
-	h := start(t, []string{onServer(server.Addr())}, append([]string{"serve", "m", "--listen", "127.0.0.1:0", "--allow-release"}, args...)...)
+	h := start(t, []string{onServer(server.Addr())}, append([]string{"serve", "--listen", "127.0.0.1:0", "--allow-release"}, args...)...)
 	eventually(t, func() bool { return strings.HasSuffix(h.output.String(), "/\n") })
 	return strings.TrimSpace(h.output.String())
 }
@@ -62,15 +75,21 @@ func served(t *testing.T, server *servers.Server, args ...string) string {
 // happening is an event on the page.
 type happening struct{ Kind, Owner string }
 
-// happenings returns what reads the next event of a stream.
-func happenings(t *testing.T, address string) func() happening {
+// stream returns the lines of a stream of events.
+func stream(t *testing.T, address string) *bufio.Scanner {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	require.NoError(t, err)
 	answer, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = answer.Body.Close() })
-	lines := bufio.NewScanner(answer.Body)
+	return bufio.NewScanner(answer.Body)
+}
+
+// happenings returns what reads the next event of a stream.
+func happenings(t *testing.T, address string) func() happening {
+	t.Helper()
+	lines := stream(t, address)
 	return func() (h happening) {
 		event := ""
 		for lines.Scan() {
