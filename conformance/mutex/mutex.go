@@ -33,7 +33,7 @@ func declare() *engine.Primitive[Held, lock.In, lock.Out] {
 	p.Asks, p.Answers, p.Stored = asks, answers, stored
 	p.Channel = func(_ backend.Capabilities, name string) string { return keyOf(name) + ":granted" }
 	p.Published = func(before, after state, in lock.In) string {
-		lost := map[lock.Op]string{lock.Force: before.V.Owner}[in.Op]
+		lost := strings.TrimPrefix(map[lock.Op]string{lock.Force: before.V.Owner}[in.Op], lock.Nobody) // Whose channel no client hears.
 		return lost + map[bool]string{true: "," + after.V.Told}[after.V.Told != before.V.Told]
 	}
 	p.Queue = &engine.Queue[Held, lock.In]{
