@@ -34,7 +34,10 @@ func newShell(t *testing.T, env ...string) *shell {
 	s := &shell{&output{}, terminal}
 	go func() { _, _ = io.Copy(s, terminal) }()
 	t.Cleanup(func() {
-		_ = c.Process.Kill() // Of its session the foreground gets SIGHUP.
+		for _, job := range childrenOf(t, c.Process.Pid) {
+			_ = syscall.Kill(-job, syscall.SIGKILL) // One that is stopped would be left.
+		}
+		_ = c.Process.Kill()
 		_ = c.Wait()
 		_ = terminal.Close()
 	})
@@ -115,21 +118,30 @@ func TestGuardIsKilled(t *testing.T) {
 // guardOf returns the process id of the guard of a hasp.
 func guardOf(t *testing.T, h *hasp) int {
 	t.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.Process.Pid))
-	require.NoError(t, err)
-	for _, file := range files {
-		children, _ := os.ReadFile(file) // The thread may have ended.
-		for _, pid := range strings.Fields(string(children)) {
-			name, err := os.ReadFile("/proc/" + pid + "/cmdline")
-			if err == nil && string(name) == guard.Name+"\x00" {
-				id, err := strconv.Atoi(pid)
-				require.NoError(t, err)
-				return id
-			}
+	for _, pid := range childrenOf(t, h.Process.Pid) {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil && string(name) == guard.Name+"\x00" {
+			return pid
 		}
 	}
 	require.Fail(t, "there is no guard")
 	return 0
+}
+
+// childrenOf returns the children of a process, on systems that say so.
+func childrenOf(t *testing.T, pid int) (all []int) {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	require.NoError(t, err)
+	for _, file := range files {
+		children, _ := os.ReadFile(file) // The thread may have ended.
+		for _, text := range strings.Fields(string(children)) {
+			child, err := strconv.Atoi(text)
+			require.NoError(t, err)
+			all = append(all, child)
+		}
+	}
+	return all
 }
 
 // TestForceUnlockAsks: without y it frees nothing.
