@@ -40,8 +40,8 @@ type WaitingPipeline interface {
 // side by side. A script that the node lacks is loaded once for all calls, which are then sent once
 // more; others that may be sent again go by themselves. Where ctx ends nothing more is sent, but the
 // driver sees a context that does not end: what makes it return at once costs goroutines in some
-// drivers, and callers of RunBatch do not wait for it. It serves adapters that implement
-// [backend.Batcher].
+// drivers, and callers of RunBatch do not wait for it. Only a command that is sent alone keeps ctx if that has
+// a deadline. It serves adapters that implement [backend.Batcher].
 func (r *Runner) RunBatch(
 	ctx context.Context, driver Pipeline, calls []backend.Call,
 	report func(place int, outcome backend.Outcome),

@@ -35,7 +35,7 @@ func newShell(t *testing.T, env ...string) *shell {
 	go func() { _, _ = io.Copy(s, terminal) }()
 	t.Cleanup(func() {
 		for _, job := range childrenOf(t, c.Process.Pid) {
-			_ = syscall.Kill(-job, syscall.SIGKILL) // One that is stopped would be left.
+			_ = syscall.Kill(-job, syscall.SIGKILL) // Without this a stopped job would stay.
 		}
 		_ = c.Process.Kill()
 		_ = c.Wait()

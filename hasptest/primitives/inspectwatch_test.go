@@ -115,7 +115,7 @@ func TestWatchLock(t *testing.T) {
 	})
 }
 
-// TestWatchLease: a lease that ends is told from one that is released or taken away.
+// TestWatchLease: the end of a lease shows as lost, a release as released.
 func TestWatchLease(t *testing.T) {
 	watching(t, func(t *testing.T, s *server, _ *primitives.Client, w *watched) {
 		s.hold("x", another, 5*time.Second)

@@ -54,7 +54,7 @@ func (s *server) knows(host string) bool {
 	return err == nil || host == "localhost" || host != "" && host == s.Host
 }
 
-// ownOrigin reports whether a request is of our own page. One that changes something needs an Origin.
+// ownOrigin reports whether a request is of our own page. A request that changes something needs an Origin.
 func ownOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {

@@ -15,7 +15,7 @@ import (
 
 // Source is where the objects come from.
 type Source interface {
-	// List yields the objects whose name has the text in it.
+	// List yields the objects whose name has the text in it. The text may be a pattern.
 	List(ctx context.Context, text string) iter.Seq2[inspect.Object, error]
 	Describe(ctx context.Context, name string) ([]inspect.Object, error)
 	Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error]
