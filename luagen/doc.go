@@ -110,9 +110,10 @@
 //	             sum with one, returned as an int; a number of more than 14 digits that becomes a text
 //	time         seconds and microseconds of TIME joined as text: the leading zeros are missing
 //	compare      a comparison that fails or is never true: a text with a number, texts by < or >, a nil
-//	             reply with nil, which is false in Lua
+//	             reply with nil, which is false in Lua; a number as a condition, which is true even if it is 0
 //	result       a path without a result, or with a result of another kind; a number with a fraction,
-//	             which is cut; nil inside a table, which ends the table; an error code without a message
+//	             which is cut; nil inside a table, which ends the table; an error inside one; an error code
+//	             without a message
 //	pairs        the order of pairs, which is not fixed, in a write or the reply
 //	expire       a call on another key, which may fail, between the write that creates a key and the
 //	             key's EXPIRE: if the call fails, the key never expires

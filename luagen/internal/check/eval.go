@@ -1,8 +1,10 @@
 package check
 
 import (
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -57,11 +59,16 @@ func (m *machine) eval(e parse.Expr) value {
 // text returns the value of a literal text.
 func text(s string) value {
 	v := textValue()
+	v.word = strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(numberLetters, r) })
 	if n, err := strconv.ParseFloat(s, 64); err == nil {
-		v.size, v.whole = max(n, -n, 1), n == float64(int64(n))
+		v.size, v.whole = max(n, -n, 1), n == math.Trunc(n)
+		v.frac = !v.whole
 	}
 	return v
 }
+
+// numberLetters are all that a text may have in it which is a number for Lua.
+const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPinftyINFTY"
 
 // numeral returns the value of a literal number. That of 0 has a size too: half.
 func numeral(s string) value {
@@ -100,6 +107,7 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 	v := m.eval(e.X)
 	switch e.Op {
 	case "not":
+		m.condition(e.X)
 		return value{is: boolean}
 	case "#":
 		return value{is: isNumber, whole: true, size: 1 << 40}
@@ -120,6 +128,10 @@ func (m *machine) table(e *parse.TableExpr) value {
 		}
 		item := m.eval(f.Value)
 		m.use(item)
+		if f.Key == nil && item.is == isFailed {
+			m.find(f.Value.Pos(), Result, "an error in a table is no error of the script, but an element of its reply: "+
+				"return it alone")
+		}
 		if f.Key != nil || i == len(e.Fields)-1 && manyValues(f.Value) && !m.single(f.Value) {
 			v.closed = false
 			continue
@@ -164,6 +176,9 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 	case "and", "or":
 		return m.either(e)
 	case "==", "~=":
+		if not, ok := unparen(e.L).(*parse.UnaryExpr); ok {
+			m.covered[unparen(not.X)] = true // "not n == 1" is one mistake
+		}
 		m.equality(e, m.eval(e.L), m.eval(e.R))
 		return value{is: boolean}
 	case "<", "<=", ">", ">=":
@@ -180,6 +195,7 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 func (m *machine) either(e *parse.BinaryExpr) value {
 	m.cover(e)
 	l := m.eval(e.L)
+	m.operand(e)
 	before := m.state
 	m.state = before.clone()
 	m.assume(e.L, e.Op == "and")

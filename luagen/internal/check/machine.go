@@ -21,7 +21,7 @@ type machine struct {
 	plain    bool // the script is sent as one command
 	resp3    bool // replies may have other shapes
 	found    map[string]bool
-	covered  map[*parse.BinaryExpr]bool // comparisons to be on the safe side
+	covered  map[parse.Expr]bool        // comparisons and tests to be on the safe side
 	chained  map[*parse.BinaryExpr]bool // parts of chains of or and and that were seen
 	seen     map[*parse.Var]bool
 	reached  map[*parse.Var]bool // by what reaches
@@ -44,7 +44,7 @@ func (c *checker) machine() *machine {
 	m := &machine{
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
-		covered: map[*parse.BinaryExpr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
+		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{},
 	}
 	for _, x := range c.s.Vars {
@@ -226,6 +226,7 @@ func (m *machine) ifs(s *parse.IfStmt) {
 	end := &state{dead: true}
 	for i, cond := range s.Conds {
 		m.eval(cond)
+		m.condition(cond)
 		m.doubt(cond)
 		m.branch++
 		before := m.state
@@ -282,6 +283,9 @@ func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
 	}
 	for _, e := range parse.Exprs(stmt) {
 		m.eval(e)
+		if isWhile {
+			m.condition(e)
+		}
 	}
 	m.forget(body)
 }
@@ -304,6 +308,7 @@ func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
 	}
 	if !m.state.dead {
 		m.eval(s.Cond)
+		m.condition(s.Cond)
 	}
 	after.dead = after.dead || isFalse(s.Cond) && !breaks(s.Body)
 	if !breaks(s.Body) && m.state.dead {

@@ -51,7 +51,7 @@ func (m *machine) shown(v value, pos parse.Pos) {
 
 // concat checks the parts of "a .. b .. c".
 func (m *machine) concat(e *parse.BinaryExpr) value {
-	previous, dotted := 0, false
+	previous, dotted, joined := 0, false, textValue()
 	for part := parse.Expr(e); part != nil; {
 		operand := part
 		b, more := part.(*parse.BinaryExpr)
@@ -62,6 +62,7 @@ func (m *machine) concat(e *parse.BinaryExpr) value {
 		}
 		v := m.eval(operand)
 		m.shown(v, operand.Pos())
+		joined.word = joined.word || v.word
 		if previous == 1 && v.part == 2 {
 			m.find(operand.Pos(), Time, "the microseconds of TIME are not padded: "+
 				"write string.format('%%06d', ...)")
@@ -71,7 +72,7 @@ func (m *machine) concat(e *parse.BinaryExpr) value {
 			previous = v.part
 		}
 	}
-	return textValue()
+	return joined
 }
 
 // added returns the value of the reply of a command that adds an int to what a key holds.

@@ -54,7 +54,9 @@ func reply(name string, words []parse.Expr, known int) value {
 	case "integer":
 		return value{is: isNumber, whole: true}
 	case "text":
-		return textValue()
+		v := textValue()
+		v.frac = strings.HasSuffix(name, "incrbyfloat")
+		return v
 	case "maybe":
 		return value{is: isText | isFalseValue}
 	case "rank":

@@ -134,7 +134,12 @@ func (m *machine) result(r *parse.Result, v value, pos parse.Pos) {
 		m.find(pos, Result, "this is nil for the wrapper, and %s is declared %s", r.Name,
 			typeText(r.Type))
 	case rest != 0 && rest&accepts(r.Type) == 0:
-		m.find(pos, Result, "this is %s, and %s is declared %s", rest, r.Name, typeText(r.Type))
+		m.find(pos, Result, "this is %s, and %s is declared %s%s", rest, r.Name, typeText(r.Type), remedy(rest, r.Type))
+	case v.is&^isFailed == boolean && !mayBeNil(r.Type):
+		m.find(pos, Result, "false arrives as nil, and %s is declared %s: write (...) and 1 or 0", r.Name,
+			typeText(r.Type))
+	case rest == isText && (v.word && numeric(r.Type) || v.frac && numeric(r.Type) && r.Type.Name != "float"):
+		m.find(pos, Result, "this text is no whole number, and %s is declared %s", r.Name, typeText(r.Type))
 	case r.Type.List && v.is == isTable:
 		m.elementsOf(r, v)
 	case rest == isNumber:
@@ -142,6 +147,17 @@ func (m *machine) result(r *parse.Result, v value, pos parse.Pos) {
 		m.cut(r, v, pos)
 	}
 }
+
+// remedy says what to write for a status reply that is declared a bool.
+func remedy(k kinds, t parse.Type) string {
+	if k == isStatus && t.Name == "bool" {
+		return "; write (...) and 1 or 0"
+	}
+	return ""
+}
+
+// numeric reports whether a wrapper reads a number.
+func numeric(t parse.Type) bool { return accepts(t) == isText|isNumber|isTrueValue }
 
 // elementsOf checks the elements of a list that is returned.
 func (m *machine) elementsOf(r *parse.Result, v value) {

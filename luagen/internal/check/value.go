@@ -41,6 +41,7 @@ type value struct {
 	size  float64    // how large it may well be, 0: unknown
 	whole bool       // it certainly has no fraction
 	frac  bool       // it may well have one
+	word  bool       // it certainly is a text that is no number
 	wide  string     // the declared int, of any size, that it is the text of
 	lossy *parse.Pos // where such a text was made a number, which has not been found yet
 	by    *parse.Pos // the call that added such an int, of which it is the reply
@@ -97,6 +98,7 @@ func join(a, b value, at int) value {
 		return a
 	}
 	v := value{is: a.is | b.is, whole: a.whole && b.whole, frac: a.frac || b.frac}
+	v.word = a.word && b.word
 	v.nilAt = joinNil(a, b, at)
 	a, b = neutral(a, b), neutral(b, a)
 	v.wide, v.lossy, v.by = a.wide, a.lossy, a.by

@@ -1,0 +1,14 @@
+-- A count is true whatever it is.
+if redis.call('exists', KEYS[1]) then return 0 end
+if not redis.call('setnx', KEYS[1], ARGV[1]) then return 1 end
+local members = redis.call('smembers', KEYS[2])
+if #members then redis.call('del', KEYS[2]) end
+local added = redis.call('sadd', KEYS[2], ARGV[1])
+if added or ARGV[2] then return 3 end
+local state = redis.call('hexists', KEYS[3], 'f') and 'there' or 'gone'
+while redis.call('llen', KEYS[4]) do redis.call('rpop', KEYS[4]) end
+repeat local left = redis.call('decr', KEYS[5]) until not left
+if not #members == 0 then return 4 end
+if redis.pcall('sismember', KEYS[2], ARGV[1]) then return 5 end
+local n = redis.call('exists', KEYS[1]) or redis.call('exists', KEYS[2])
+return {state, n, redis.error_reply('BUSY try again')}

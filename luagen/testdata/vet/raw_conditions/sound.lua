@@ -1,0 +1,24 @@
+-- The same, compared; and conditions to be on the safe side.
+if redis.call('exists', KEYS[1]) == 1 then return 0 end
+if redis.call('setnx', KEYS[1], ARGV[1]) == 0 then return 1 end
+local members = redis.call('smembers', KEYS[2])
+if #members > 0 then redis.call('del', KEYS[2]) end
+local ttl = redis.call('pttl', KEYS[1])
+if ttl and ttl > 0 then return ttl end
+if not ttl or ttl == -1 then return -1 end
+local count = redis.call('scard', KEYS[2]) or 0
+local n = tonumber(ARGV[2])
+if not n then return redis.error_reply('BAD no number') end
+local more = count > n and count or n
+local sign = more > 0 and 1 or 0
+local value = redis.call('get', KEYS[1])
+if not value or not redis.call('set', KEYS[1], value, 'XX') then return 2 end
+if redis.call('zrank', KEYS[3], ARGV[1]) then return 3 end
+while 1 do
+  if redis.call('llen', KEYS[4]) == 0 then break end
+  redis.call('rpop', KEYS[4])
+end
+local kept = {}
+if value then kept.at = redis.call('hlen', KEYS[5]) end
+if kept.at then return kept.at end
+return {sign, more, unpack(members)}
