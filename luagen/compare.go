@@ -2,11 +2,8 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,28 +23,30 @@ func (j *job) compare(w io.Writer) error {
 		return err
 	}
 	for _, path := range left {
-		have, err := os.ReadFile(path)
+		have, err := existing(path)
 		if err != nil {
 			return err
 		}
-		j.differ(w, path, "left over: its script is gone",
-			unified(path+" (left over: its script is gone)", "/dev/null", have, nil))
+		j.differ(w, path, leftOver, unified(path+" ("+leftOver+")", "/dev/null", have, nil))
 	}
 	return nil
 }
 
 func (j *job) compareFile(w io.Writer, f file) error {
-	have, err := os.ReadFile(f.path)
+	have, err := existing(f.path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		j.differ(w, f.path, "missing", unified("/dev/null", f.path+" (missing)", nil, f.content))
 	case err != nil:
 		return err
+	case have == nil:
+		j.differ(w, f.path, "missing", unified("/dev/null", f.path+" (missing)", nil, f.content))
 	case !bytes.Equal(have, f.content):
 		j.differ(w, f.path, "stale", unified(f.path+" (stale)", f.path, have, f.content))
 	}
 	return nil
 }
+
+// leftOver is what is wrong with a file without a script, and the cure.
+const leftOver = "left over: its script is gone; delete it"
 
 // leftOver returns the generated files in the folders of this run that no script accounts for.
 func (j *job) leftOver() ([]string, error) {
@@ -66,7 +65,14 @@ func (j *job) leftOver() ([]string, error) {
 		}
 		for _, path := range paths {
 			wanted := slices.ContainsFunc(j.made, func(f file) bool { return f.path == path })
-			if !wanted && generated(path) {
+			if wanted {
+				continue
+			}
+			have, err := existing(path)
+			if err != nil {
+				return nil, err
+			}
+			if generated(have) {
 				left = append(left, path)
 			}
 		}
@@ -75,10 +81,7 @@ func (j *job) leftOver() ([]string, error) {
 }
 
 // generated reports whether luagen wrote a file.
-func generated(path string) bool {
-	content, err := os.ReadFile(path)
-	return err == nil && bytes.HasPrefix(content, []byte(emit.Header+"\n"))
-}
+func generated(content []byte) bool { return bytes.HasPrefix(content, []byte(emit.Header+"\n")) }
 
 // around is the number of equal lines that a hunk shows on each side.
 const around = 3

@@ -14,8 +14,10 @@
 // annotations at the top of x.lua declare. A server's user_script:12 is line 12 of x.lua. If a script
 // has a fault, luagen prints all faults of the run as file:line:col: message [rule], and writes nothing.
 //
+// A file x.lua.go that luagen did not write stays, and is a finding.
+//
 // With -check luagen writes nothing, and prints a diff of the files that are stale, missing or left
-// over. Use it in CI.
+// over. Use it in CI. Without it luagen names what is left over: another run may own it.
 //
 // With vet luagen only checks: it writes nothing, needs no module and no Go files, and does not check
 // the names of Go files. It goes into the folders below a folder, dir or dir/..., but for vendor, node_modules, testdata

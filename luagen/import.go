@@ -33,7 +33,7 @@ func runImport(stdout, stderr io.Writer, args []string) int {
 		return j.report(stdout, stderr, j.exit(err))
 	}
 	for _, path := range j.sources {
-		src, err := os.ReadFile(path)
+		src, err := parse.ReadFile(path)
 		if err == nil && j.notSeen(path, src) == "" && !j.parts[path] {
 			base := strings.TrimSuffix(filepath.Base(path), ".lua")
 			target := filepath.Join(filepath.Dir(path), scriptName(base)+"_typed.lua")
@@ -50,7 +50,7 @@ func runImport(stdout, stderr io.Writer, args []string) int {
 
 // draft writes the annotated form of a script, unless a file is there, and checks it.
 func (j *job) draft(stdout io.Writer, path, from string, src []byte, comment string) error {
-	s, findings := parse.Parse(from, src, parse.Options{Include: os.ReadFile, Rules: check.Rules, Raw: true})
+	s, findings := parse.Parse(from, src, parse.Options{Include: parse.ReadFile, Rules: check.Rules, Raw: true})
 	switch {
 	case !s.Raw:
 		return nil

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,9 +58,13 @@ type file struct {
 	content []byte
 }
 
-func (f file) current() bool {
-	content, err := os.ReadFile(f.path)
-	return err == nil && bytes.Equal(content, f.content)
+// existing returns what a file has, with the ends of lines that luagen writes; nil if there is none.
+func existing(path string) ([]byte, error) {
+	content, err := parse.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return parse.Normalize(content), err
 }
 
 // load reads and checks the scripts, and makes of each without findings what it is for: the parsed script is not kept.
@@ -108,6 +113,13 @@ func (j *job) file(s *parse.Script, shipped string) error {
 	if err != nil {
 		return err
 	}
+	have, err := existing(target)
+	if err != nil {
+		return err
+	}
+	if have != nil && !generated(have) {
+		j.findings = append(j.findings, outdated(target, "luagen did not write this file: rename it, or the script"))
+	}
 	content, err := emit.File(s, shipped, pkg)
 	j.made = append(j.made, file{target, content})
 	return err
@@ -155,7 +167,7 @@ func (j *job) source(path string) {
 
 // read parses and checks a file. shipped is empty if there are findings.
 func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
-	src, err := os.ReadFile(path)
+	src, err := parse.ReadFile(path)
 	if err != nil {
 		return nil, "", err
 	}
@@ -176,7 +188,7 @@ func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
 func (j *job) libraries(s *parse.Script, seen map[string]bool) {
 	for _, inc := range s.Header.Includes {
 		path := filepath.Join(filepath.Dir(s.File), inc.File)
-		src, err := os.ReadFile(path)
+		src, err := parse.ReadFile(path)
 		if err != nil || seen[path] {
 			continue // what cannot be read is found where it is included
 		}
@@ -192,7 +204,7 @@ func (j *job) libraries(s *parse.Script, seen map[string]bool) {
 // examine parses and checks one script. shipped is the text that the server gets, if there are no findings and the
 // script is no library.
 func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string, findings []parse.Finding) {
-	s, findings = parse.Parse(path, src, parse.Options{Include: os.ReadFile, Rules: check.Rules, Raw: j.vetOnly})
+	s, findings = parse.Parse(path, src, parse.Options{Include: parse.ReadFile, Rules: check.Rules, Raw: j.vetOnly})
 	if why := badFileName(s.Name); why != "" && !j.vetOnly {
 		findings = append(findings, parse.Finding{
 			File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: why, Rule: parse.RuleName,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -148,8 +149,15 @@ func (j *job) exit(err error) int {
 	return 0
 }
 
-// write writes the Go files.
+// write writes the Go files. What is left over it only names: the folder of -o may have files of other runs.
 func (j *job) write() error {
+	left, err := j.leftOver()
+	if err != nil {
+		return err
+	}
+	for _, path := range left {
+		j.note([]string{path + ": " + leftOver})
+	}
 	for _, f := range j.made {
 		if err := f.write(); err != nil {
 			return err
@@ -160,8 +168,9 @@ func (j *job) write() error {
 
 // write writes the file, whole or not at all, if it is not current.
 func (f file) write() error {
-	if f.current() {
-		return nil
+	have, err := existing(f.path)
+	if err != nil || bytes.Equal(have, f.content) {
+		return err
 	}
 	return writeWhole(f.path, f.content)
 }

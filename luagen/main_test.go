@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/luagen/internal/emit"
 )
 
 const goodScript = "--- Gets.\n---@key k string\n---@readonly\n---@return string? v\nreturn redis.call('get', k)\n"
@@ -52,14 +54,20 @@ func TestCheckTellsStaleMissingAndLeftOver(t *testing.T) {
 	require.Empty(t, errs)
 	require.Contains(t, out, "-// A gets.\n+// A reads.\n")
 	require.Contains(t, out, "--- /dev/null\n+++ "+filepath.Join(dir, "b.lua.go")+" (missing)\n@@ -0,0 +1,")
-	require.Contains(t, out, "--- "+filepath.Join(dir, "gone.lua.go")+" (left over")
+	require.Contains(t, out, "--- "+filepath.Join(dir, "gone.lua.go")+" (left over: its script is gone; delete it)\n")
 	require.NotContains(t, out, "mine.lua.go")
 	require.Equal(t, gone, read(t, dir, "a.lua.go"), "-check wrote")
 
-	code, _, _ = luagen(dir)
+	code, _, errs = luagen(dir)
 	require.Equal(t, 0, code)
+	require.Equal(t, "luagen: "+filepath.Join(dir, "gone.lua.go")+": left over: its script is gone; delete it\n", errs)
+	crlf := strings.ReplaceAll(read(t, dir, "a.lua.go"), "\n", "\r\n") // of a checkout on Windows
+	write(t, dir, "a.lua.go", crlf)
 	code, out, _ = luagen("-check", filepath.Join(dir, "a.lua"))
 	require.Equal(t, 0, code, out)
+	code, _, _ = luagen(dir)
+	require.Equal(t, 0, code)
+	require.Equal(t, crlf, read(t, dir, "a.lua.go"))
 	require.NoError(t, os.Remove(filepath.Join(dir, "gone.lua.go")))
 	code, out, _ = luagen("-check", dir)
 	require.Equal(t, 0, code, out)
@@ -104,7 +112,7 @@ func TestFolderNamesThePackage(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "scripts")
 	write(t, dir, "a.lua", goodScript)
-	write(t, dir, "a.lua.go", "package other\n")
+	write(t, dir, "a.lua.go", emit.Header+"\npackage other\n")
 	write(t, dir, "inner/b.lua", "not Lua, but in a folder inside")
 	code, _, errs := luagen(dir)
 	require.Equal(t, 0, code, errs)
@@ -114,6 +122,24 @@ func TestFolderNamesThePackage(t *testing.T) {
 	code, _, errs = luagen(odd)
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, `"my-scripts" is no package name: give one with -p`)
+}
+
+// TestHandWrittenFilesStay: nothing is written where a file of the user would be lost.
+func TestHandWrittenFilesStay(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "p")
+	write(t, dir, "a.lua", goodScript)
+	write(t, dir, "b.lua", goodScript)
+	write(t, dir, "b.lua.go", "package p\n")
+	for _, args := range [][]string{{dir}, {"-check", dir}} {
+		code, out, errs := luagen(args...)
+		require.Equal(t, 1, code)
+		require.Empty(t, out)
+		require.Equal(t, filepath.Join(dir, "b.lua.go")+
+			":1:1: luagen did not write this file: rename it, or the script [generated]\n", errs)
+	}
+	require.Equal(t, "package p\n", read(t, dir, "b.lua.go"))
+	require.NoFileExists(t, filepath.Join(dir, "a.lua.go"))
 }
 
 func TestWrongUsage(t *testing.T) {

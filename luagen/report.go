@@ -68,7 +68,10 @@ func (j *job) differ(w io.Writer, path, state, diff string) {
 		fmt.Fprint(w, diff)
 		return
 	}
-	j.findings = append(j.findings, parse.Finding{
-		File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: "the file is " + state, Rule: "generated",
-	})
+	j.findings = append(j.findings, outdated(path, "the file is "+state))
+}
+
+// outdated returns the finding of a Go file that is not as it should be.
+func outdated(path, msg string) parse.Finding {
+	return parse.Finding{File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: msg, Rule: "generated"}
 }

@@ -7,10 +7,11 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // Folder is what the Go files of a folder say about scripts.
@@ -52,7 +53,7 @@ var relevant = regexp.MustCompile(`(?i)redis|valkey|rueidis`)
 func Read(paths []string) (*Folder, error) {
 	sources, found := map[string][]byte{}, false
 	for _, path := range paths {
-		src, err := os.ReadFile(path)
+		src, err := parse.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"go/ast"
 	"go/token"
-	"os"
 	"strconv"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // text is a constant text, with the place of each of its bytes.
@@ -69,7 +70,7 @@ func (p *pack) named(name string) (text, bool) {
 
 // file returns the text of an embedded file.
 func (p *pack) file(path string) (text, bool) {
-	src, err := os.ReadFile(path)
+	src, err := parse.ReadFile(path)
 	if err != nil {
 		return text{}, false
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 )
@@ -76,6 +77,18 @@ func Normalize(src []byte) []byte {
 		}
 	}
 	return out
+}
+
+// ReadFile reads a regular file: a read of another, such as a named pipe, may block for ever.
+func ReadFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return os.ReadFile(path)
 }
 
 var serverWord = regexp.MustCompile(`\b(redis|server)\s*\.\s*p?call\b|\bKEYS\b|\bARGV\b|---@(key|arg|include|library)\b`)
