@@ -143,6 +143,10 @@ func TestExitCodes(t *testing.T) {
 			url = onServer(server.Addr())
 		}
 		h := start(t, []string{url}, words(c.args)...)
+		if c.code == 64 {
+			eventually(t, func() bool { return h.hasEnded() || h.output.String() != "" })
+			require.Empty(t, h.output.String(), c.args)
+		}
 		require.Equal(t, c.code, h.code(t), "%s: %s", c.args, h.errors)
 		require.Contains(t, h.errors.String(), c.error, c.args)
 		require.NotContains(t, h.errors.String(), "p/q")

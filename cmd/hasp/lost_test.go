@@ -35,7 +35,7 @@ func TestCommandEndsBeforeTheNextBegins(t *testing.T) {
 		"ParentLeaves":   {"1h", "stubborn", "$0 & while [ ! -s $WORK_FILE ]; do :; done", func(*testing.T, *situation) {}, 0},
 		"HaspKilled":     {lease, "stubborn", "$0 & wait", killed, -1},
 		"HaspStopped":    {lease, "stubborn", "$0 & wait", stopped, 79},
-		"SilentLink":     {lease, "stubborn", "$0 & wait", func(_ *testing.T, s *situation) { s.link.Silence() }, 79},
+		"SilentLink":     {lease, "stubborn", "$0 & wait", func(_ *testing.T, s *situation) { s.link.Blackhole() }, 79},
 		"ForcedAway":     {lease, "stubborn", "$0 & wait", forcedAway, 79},
 	} {
 		t.Run(name, func(t *testing.T) {

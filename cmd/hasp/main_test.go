@@ -174,6 +174,15 @@ func start(t *testing.T, env []string, args ...string) *hasp {
 	return h
 }
 
+func (h *hasp) hasEnded() bool {
+	select {
+	case <-h.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // code waits for the end, and returns the exit code.
 func (h *hasp) code(t *testing.T) int {
 	t.Helper()

@@ -3,12 +3,12 @@ package page_test
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/cmd/hasp/internal/page"
+	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/inspect"
 )
 
@@ -29,6 +30,8 @@ type fake struct {
 	mu       sync.Mutex
 	reads    int
 	released []string
+	watches  atomic.Int32
+	refused  int32 // how many watches end by an error
 }
 
 func (f *fake) List(context.Context, string) iter.Seq2[inspect.Object, error] {
@@ -56,6 +59,10 @@ func (f *fake) Describe(_ context.Context, name string) ([]inspect.Object, error
 
 func (f *fake) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
 	return func(yield func(inspect.Event, error) bool) {
+		if f.watches.Add(1) <= f.refused {
+			yield(inspect.Event{Kind: inspect.Gap}, primitives.ErrNoPermission)
+			return
+		}
 		yield(inspect.Event{Kind: inspect.Acquired, Owner: markup, Object: inspect.Object{Name: name}}, nil)
 		<-ctx.Done()
 	}
@@ -218,10 +225,47 @@ func TestReads(t *testing.T) {
 	})
 }
 
+// TestWatchAfterAnError: a page that is opened after an error that stayed watches again, and others share that watch.
+func TestWatchAfterAnError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &fake{refused: 1}
+		ctx, cancel := context.WithCancel(t.Context())
+		h := page.New(ctx, source, page.Options{Reads: 1000})
+		open := func() (seen func() string, leave func()) {
+			ctx, cancel := context.WithCancel(ctx)
+			s := &sink{header: http.Header{}}
+			go h.ServeHTTP(s, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/live?name=a", nil))
+			return func() string { time.Sleep(time.Second); return s.String() }, cancel
+		}
+		first, leave := open()
+		require.Contains(t, first(), primitives.ErrNoPermission.Error())
+		second, _ := open()
+		require.Contains(t, second(), `"kind":"acquired"`)
+		leave()
+		time.Sleep(11 * time.Minute) // The first watcher is forgotten.
+		third, _ := open()
+		require.Contains(t, third(), `"kind":"acquired"`)
+		require.EqualValues(t, 2, source.watches.Load())
+		cancel()
+		synctest.Wait()
+	})
+}
+
 // sink takes a stream.
-type sink struct{ header http.Header }
+type sink struct {
+	header http.Header
+	mu     sync.Mutex
+	text   strings.Builder
+}
+
+func (s *sink) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
 
 func (s *sink) Header() http.Header         { return s.header }
-func (s *sink) Write(p []byte) (int, error) { return io.Discard.Write(p) }
+func (s *sink) Write(p []byte) (int, error) { s.mu.Lock(); defer s.mu.Unlock(); return s.text.Write(p) }
 func (s *sink) WriteHeader(int)             {}
 func (s *sink) Flush()                      {}

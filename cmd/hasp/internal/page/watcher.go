@@ -96,20 +96,30 @@ func (s *server) forget(name string, w *watcher, cancel func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w.viewers == 0 {
-		delete(s.watchers, name)
+		s.drop(name, w)
 		cancel()
 	}
 }
 
-// watch adds events to a watcher.
+// drop makes the next viewer get another watcher. s.mu is locked.
+func (s *server) drop(name string, w *watcher) {
+	if s.watchers[name] == w {
+		delete(s.watchers, name)
+	}
+}
+
+// watch adds events to a watcher, until ctx ends or an error stays.
 func (s *server) watch(ctx context.Context, name string, w *watcher) {
 	for e, err := range s.source.Watch(ctx, name) {
 		if !s.pace.wait(ctx) {
-			return
+			break
 		}
 		s.reads.Add(1)
 		w.add(shown(e, err))
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(name, w)
 }
 
 // add adds an event.
