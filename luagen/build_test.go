@@ -58,12 +58,11 @@ func TestWantedFilesBuild(t *testing.T) {
 	require.Empty(t, goTool(t, dir, "vet", "./..."))
 }
 
-// TestUserProgram generates for the scripts of testdata/user, in a user's module, and runs the
-// program there.
-func TestUserProgram(t *testing.T) {
-	t.Parallel()
-	dir := userModule(t)
-	sources, err := filepath.Glob("testdata/user/*")
+// program returns a user's module with the files of a folder, and what luagen makes of the scripts there.
+func program(t *testing.T, folder string) (dir string) {
+	t.Helper()
+	dir = userModule(t)
+	sources, err := filepath.Glob(filepath.Join(folder, "*"))
 	require.NoError(t, err)
 	for _, path := range sources {
 		content, err := os.ReadFile(path)
@@ -74,7 +73,25 @@ func TestUserProgram(t *testing.T) {
 	require.Equal(t, 0, run(&stdout, &stderr, []string{dir}), stderr.String())
 	require.Empty(t, stdout.String())
 	require.Empty(t, goTool(t, dir, "vet", "."))
-	expect(t, "testdata/user_output.txt", []byte(goTool(t, dir, "run", ".")))
+	return dir
+}
+
+// TestUserProgram runs a program of a user, on a runner that prints what it gets.
+func TestUserProgram(t *testing.T) {
+	t.Parallel()
+	expect(t, "testdata/user_output.txt", []byte(goTool(t, program(t, "testdata/user"), "run", ".")))
+}
+
+// TestReplies runs a program that prints the results of its scripts, on real servers.
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	dir := program(t, "testdata/replies")
+	goTool(t, dir, "build", "-o", "replies", ".")
+	onServers(t, func(t *testing.T, c *client) {
+		out, err := exec.Command(filepath.Join(dir, "replies"), c.addr).CombinedOutput()
+		require.NoError(t, err, string(out))
+		expect(t, "testdata/replies_output.txt", out)
+	})
 }
 
 // TestWantedFilesAreGenerated: linters leave the output alone.

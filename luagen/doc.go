@@ -87,6 +87,7 @@
 //	unixmilli        time.Time, to the millisecond
 //	T?               *T as an argument, T and a bool as a result. There is no bool?, and no argument of
 //	                 string? or bytes?, as an absent one is sent as an empty text
+//	T?[]             []*T as a result, such as HMGET's reply, with nil for each element that is false in Lua
 //
 // A refused argument matches backend.ErrArgument, and nothing was sent. The Go function takes the keys,
 // then the arguments, in the order of their declaration. Seven or more become a struct.
@@ -114,8 +115,8 @@
 //	compare      a comparison that fails or is never true: a text with a number, texts by < or >, a nil
 //	             reply with nil, which is false in Lua; a number as a condition, which is true even if it is 0
 //	result       a path without a result, or with a result of another kind; a number with a fraction,
-//	             which is cut; nil inside a table, which ends the table; an error inside one; an error code
-//	             without a message
+//	             which is cut; nil inside a table, which ends the table; a reply with missing elements as T[];
+//	             an error inside a table; an error code without a message
 //	pairs        the order of pairs, which is not fixed, in a write or the reply
 //	expire       a call on another key, which may fail, between the write that creates a key and the
 //	             key's EXPIRE: if the call fails, the key never expires

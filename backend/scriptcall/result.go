@@ -60,6 +60,17 @@ func Values[T any](r Result, name string, decode func(backend.Reply) (T, error))
 	return values, nil
 }
 
+// OrNil returns the decoder for elements of which some may be nil.
+func OrNil[T any](decode func(backend.Reply) (T, error)) func(backend.Reply) (*T, error) {
+	return func(r backend.Reply) (element *T, err error) {
+		if r.IsNil() {
+			return nil, nil
+		}
+		value, err := decode(r)
+		return &value, err
+	}
+}
+
 // Tuple reads a reply that is an array of several results, one after the other. After a failure the others are zero.
 type Tuple struct {
 	script *backend.Script

@@ -130,11 +130,15 @@ func TestOneResult(t *testing.T) {
 	require.Equal(t, 7*time.Millisecond, result(scriptcall.Value(seven, "n", scriptcall.In(7, 7).Milliseconds)))
 	require.Equal(t, []byte("7"), result(scriptcall.Value(seven, "n", scriptcall.Bytes)))
 	require.Equal(t, []int64{7, 8}, result(scriptcall.Values(run(integers), "n", scriptcall.In(7, 8).Int)))
+	some := run(backend.ArrayReply([]backend.Reply{{}, backend.IntegerReply(8), {}}))
+	eight := int64(8)
+	require.Equal(t, []*int64{nil, &eight, nil}, result(scriptcall.Values(some, "n", scriptcall.OrNil(backend.Reply.Int))))
 	for want, got := range map[string]any{
 		"want integer, got nil":           result(scriptcall.Value(none, "n", backend.Reply.Int)),
 		"want string, got nil":            result(scriptcall.Value(none, "n", scriptcall.Bytes)),
 		"want array, got integer":         result(scriptcall.Values(seven, "n", backend.Reply.Int)),
 		"want integer, got array":         result(scriptcall.Value(run(list), "n", backend.Reply.Int)),
+		"8 is not in ..6":                 result(scriptcall.Values(some, "n", scriptcall.OrNil(scriptcall.In(math.MinInt64, 6).Int))),
 		"8 is not in ..7":                 result(scriptcall.Values(run(integers), "n", scriptcall.In(math.MinInt64, 7).Int)),
 		"7 is not in 8..":                 result(scriptcall.Value(seven, "n", scriptcall.In(8, math.MaxInt64).Int)),
 		"7s is not in 1..6 seconds":       result(scriptcall.Value(seven, "n", scriptcall.In(1, 6).Seconds)),

@@ -128,6 +128,8 @@ func (c *checker) result() string {
 		return "bool"
 	case is == isTable && v.elem != nil && v.elem.is == isText:
 		return "string[]"
+	case is == isTable && v.elem != nil && v.elem.is == isText|isFalseValue:
+		return "string?[]"
 	}
 	return ""
 }

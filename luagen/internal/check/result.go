@@ -64,7 +64,7 @@ func (m *machine) nothing(pos parse.Pos) {
 	}
 }
 
-func mayBeNil(t parse.Type) bool { return t.Optional || t.Name == "bool" && !t.List }
+func mayBeNil(t parse.Type) bool { return (t.Optional || t.Name == "bool") && !t.List }
 
 func typeText(t parse.Type) string {
 	if t.List {
@@ -141,7 +141,7 @@ func (m *machine) result(r *parse.Result, v value, pos parse.Pos) {
 	case rest == isText && (v.word && numeric(r.Type) || v.frac && numeric(r.Type) && r.Type.Name != "float"):
 		m.find(pos, Result, "this text is no whole number, and %s is declared %s", r.Name, typeText(r.Type))
 	case r.Type.List && v.is == isTable:
-		m.elementsOf(r, v)
+		m.elementsOf(r, v, pos)
 	case rest == isNumber:
 		m.sum(v, r)
 		m.cut(r, v, pos)
@@ -160,9 +160,13 @@ func remedy(k kinds, t parse.Type) string {
 func numeric(t parse.Type) bool { return accepts(t) == isText|isNumber|isTrueValue }
 
 // elementsOf checks the elements of a list that is returned.
-func (m *machine) elementsOf(r *parse.Result, v value) {
+func (m *machine) elementsOf(r *parse.Result, v value, pos parse.Pos) {
 	element := *r
 	element.Type.List = false
+	if v.elem != nil && v.elem.is == isText|isFalseValue && !mayBeNil(element.Type) {
+		m.find(pos, Result, "an element of this is nil if there is none, and %s is declared %s: write %s?[]",
+			r.Name, typeText(r.Type), element.Type)
+	}
 	for i, item := range v.items {
 		if i < len(v.places) && !m.hole(item, v.places[i]) {
 			m.result(&element, item, v.places[i])

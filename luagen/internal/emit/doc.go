@@ -180,5 +180,8 @@ func describeResult(r *parse.Result) string {
 	if r.Type.Bounded || r.Type.IsTime() || r.Type.Optional {
 		facts = append(facts, r.Type.String())
 	}
+	if r.Type.List && r.Type.Optional {
+		facts[0] += "[], nil for a missing one"
+	}
 	return strings.Join(append(facts, textOf(r.Text)...), "; ")
 }

@@ -148,7 +148,7 @@ func (g *generator) resultType() {
 	for _, r := range g.s.Header.Returns {
 		name := parse.GoName(r.Name, true)
 		g.field(name, g.goType(r.Type, false), describeResult(r))
-		if r.Type.Optional {
+		if r.Type.MayBeNone() {
 			g.printf("%sOK bool // whether there is one\n", name)
 		}
 	}
@@ -183,11 +183,11 @@ func (g *generator) goType(t parse.Type, argument bool) string {
 	if strings.HasPrefix(name, "time.") {
 		g.imports["time"] = true
 	}
-	switch {
-	case t.List:
-		return "[]" + name
-	case t.Optional && argument:
-		return "*" + name
+	if t.Optional && (t.List || argument) {
+		name = "*" + name
+	}
+	if t.List {
+		name = "[]" + name
 	}
 	return name
 }

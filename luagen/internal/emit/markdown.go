@@ -151,7 +151,7 @@ func (r *Reference) results(list []*parse.Result) {
 			kind += "[]"
 		}
 		facts := slices.Clone(textOf(result.Text))
-		if result.Type.Optional {
+		if result.Type.MayBeNone() {
 			facts = append(facts, "there may be none")
 		}
 		r.row("`"+result.Name+"`", kind, strings.Join(facts, "; "))

@@ -57,7 +57,7 @@ func (g *generator) tuple(run string) {
 	g.printf("out := %s.Tuple(%d)\nvar result %sResult\n", run, len(g.s.Header.Returns), g.fn)
 	for _, r := range g.s.Header.Returns {
 		name := "result." + parse.GoName(r.Name, true)
-		if r.Type.Optional {
+		if r.Type.MayBeNone() {
 			name += ", " + name + "OK"
 		}
 		g.printf("%s = scriptcall.Next%s(&out, %q, %s)\n", name, form(r.Type, "List"), r.Name, g.decoder(r.Type))
@@ -78,6 +78,10 @@ func form(t parse.Type, list string) string {
 
 // decoder returns the Go expression for what decodes one value.
 func (g *generator) decoder(t parse.Type) string {
+	if t.List && t.Optional {
+		t.List, t.Optional = false, false
+		return "scriptcall.OrNil(" + g.decoder(t) + ")"
+	}
 	if t.Bounded {
 		return "scriptcall.In(" + g.bounds(t) + ")." + types[t.Name]
 	}
@@ -159,11 +163,11 @@ func (g *generator) results() string {
 		return parse.GoName(b.Name, false) == name
 	})
 	switch {
-	case hidden && returns[0].Type.Optional:
+	case hidden && returns[0].Type.MayBeNone():
 		return "(" + kind + ", bool, error)"
 	case hidden:
 		return "(" + kind + ", error)"
-	case returns[0].Type.Optional:
+	case returns[0].Type.MayBeNone():
 		return "(" + name + " " + kind + ", ok bool, err error)"
 	}
 	return "(" + name + " " + kind + ", err error)"

@@ -13,7 +13,7 @@ type Type struct {
 	Name     string // string, bytes, int, float, bool, milliseconds, seconds, unixmilli
 	Bounded  bool   // an int or a time with Min and Max, of a time in its unit
 	Min, Max int64
-	Optional bool // T?
+	Optional bool // T?; of a list, its elements
 	List     bool // T... of an argument, T[] of a result
 }
 
@@ -41,6 +41,9 @@ func (t Type) Range() string {
 	return low + ".." + high
 }
 
+// MayBeNone reports whether a result may be nil. A list is never, but its elements may be.
+func (t Type) MayBeNone() bool { return t.Optional && !t.List }
+
 // IsTime reports whether the type is a time.Duration in Go.
 func (t Type) IsTime() bool { return t.Name == "milliseconds" || t.Name == "seconds" }
 
@@ -49,24 +52,22 @@ var (
 		"string", "bytes", "int", "float", "bool", "milliseconds", "seconds", "unixmilli",
 	}
 	keyKinds  = []string{"string", "list", "set", "zset", "hash", "stream", "any"}
-	typeShape = regexp.MustCompile(`^([a-z0-9]+)(\(([^()]*)\))?(\?|\[\]|\.\.\.)?(.*)$`)
+	typeShape = regexp.MustCompile(`^([a-z0-9]+)(\(([^()]*)\))?(\?)?(\[\]|\.\.\.)?(.*)$`)
 )
 
 // parseType reads a type; argument says of which side. It returns a message if it is none.
 func parseType(word string, argument bool) (t Type, msg string) {
 	m := typeShape.FindStringSubmatch(word)
-	if m == nil || m[5] != "" {
+	if m == nil || m[6] != "" || m[4] == "?" && m[5] == "..." {
 		return t, "malformed type " + word
 	}
-	t.Name = m[1]
-	t.Optional = m[4] == "?"
-	t.List = m[4] == "..." || m[4] == "[]"
+	t.Name, t.Optional, t.List = m[1], m[4] != "", m[5] != ""
 	switch {
 	case !slices.Contains(typeNames, t.Name):
 		return t, "unknown type " + t.Name + suggestType(t.Name)
-	case argument && m[4] == "[]":
+	case argument && m[5] == "[]":
 		return t, "an argument of many values is written " + t.Name + "..."
-	case !argument && m[4] == "...":
+	case !argument && m[5] == "...":
 		return t, "a result of many values is written " + t.Name + "[]"
 	case t.Optional && t.Name == "bool":
 		return t, "there is no bool?: nil is how false arrives"
