@@ -65,6 +65,7 @@
 //	---@command publish publish|spublish  a command that the caller chooses: redis.call(publish, ...)
 //	---@channel released                a channel; with the word prefix, all channels that begin with this text
 //	---@return int? token               a result; several results become a struct; int[] is a list
+//	---@return nil                      nil or false instead of several results; in Go the struct and a bool
 //	---@error TOOMANY text              an error reply's first word; it matches backend.ScriptError("TOOMANY")
 //	---@readonly                        the script writes nothing
 //	---@retry safe                      the script may run twice if its reply was lost; the default is never

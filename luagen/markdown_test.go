@@ -17,6 +17,8 @@ const docScript = `--- Moves what is due.
 ---@channel moved prefix
 ---@command publish publish|spublish
 ---@return int[] moved    how many
+---@return int n
+---@return nil  the queue is empty
 ---@error FULL there is no room
 ---@since redis 7.0, embedded
 `

@@ -1,6 +1,7 @@
 package scriptcall
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -90,6 +91,17 @@ func (r Result) Tuple(n int) Tuple {
 	return t
 }
 
+// errNone is the error of a Tuple whose reply is nil instead of results.
+var errNone = errors.New("no result")
+
+// TupleOK is Tuple for a reply that may be nil. AllOK reports that.
+func (r Result) TupleOK(n int) Tuple {
+	if r.err == nil && r.reply.IsNil() {
+		return Tuple{err: errNone}
+	}
+	return r.Tuple(n)
+}
+
 // next returns the next result as a reply of its own.
 func (t *Tuple) next() Result {
 	r := Result{script: t.script, err: t.err}
@@ -124,6 +136,15 @@ func All[T any](results T, t Tuple) (T, error) {
 		return none, t.err
 	}
 	return results, nil
+}
+
+// AllOK is All for a Tuple that TupleOK made. It returns false without an error if the reply was nil.
+func AllOK[T any](results T, t Tuple) (_ T, ok bool, err error) {
+	results, err = All(results, t)
+	if errors.Is(err, errNone) {
+		return results, false, nil
+	}
+	return results, err == nil, err
 }
 
 // Bytes decodes a text.

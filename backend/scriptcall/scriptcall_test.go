@@ -191,6 +191,22 @@ func TestSeveralResults(t *testing.T) {
 		require.ErrorContains(t, err, "script take:"+strings.TrimPrefix(want, ":"))
 		require.Zero(t, got)
 	}
+	readOK := func(reply backend.Reply, err error) (results, bool, error) {
+		c := scriptcall.Call{Script: take}
+		out := c.Run(t.Context(), &server{reply: reply, err: err}, 0, nil).TupleOK(1)
+		n := scriptcall.Next(&out, "n", backend.Reply.Int)
+		return scriptcall.AllOK(results{n: n}, out)
+	}
+	got, ok, err := readOK(array(backend.IntegerReply(1)), nil)
+	require.Equal(t, []any{results{n: 1}, true, nil}, []any{got, ok, err})
+	got, ok, err = readOK(backend.Reply{}, nil)
+	require.Equal(t, []any{results{}, false, nil}, []any{got, ok, err})
+	_, ok, err = readOK(array(), nil)
+	require.ErrorIs(t, err, backend.ErrReply)
+	require.False(t, ok)
+	_, ok, err = readOK(backend.Reply{}, gone)
+	require.Same(t, gone, err)
+	require.False(t, ok)
 	got, err = read(backend.Reply{}, gone)
 	require.Same(t, gone, err, "an error of the server is the result as it is")
 	require.Zero(t, got)

@@ -56,6 +56,7 @@ func (m *machine) end() {
 func (m *machine) nothing(pos parse.Pos) {
 	results := m.c.s.Header.Returns
 	switch {
+	case m.c.s.Header.None != nil:
 	case len(results) > 1:
 		m.find(pos, Result, "a path ends here without the results %s and so on", results[0].Name)
 	case !mayBeNil(results[0].Type):
@@ -76,7 +77,7 @@ func typeText(t parse.Type) string {
 // tuple checks the value of a script that returns several results.
 func (m *machine) tuple(results []*parse.Result, v value, pos parse.Pos) {
 	switch {
-	case v.is == isFailed:
+	case v.is == isFailed, v.is&^absent == 0 && m.c.s.Header.None != nil:
 		return
 	case v.is&(isTable|isFailed) == 0:
 		m.find(pos, Result, "this is %s, and %d results are a table", v.is, len(results))

@@ -61,6 +61,9 @@ func (g *generator) doc() {
 	if returns := g.s.Header.Returns; len(returns) == 1 {
 		items = append(items, labelled("returns "+returns[0].Name, describeResult(returns[0]))...)
 	}
+	if none := g.s.Header.None; none != nil {
+		items = append(items, strings.Join(append([]string{"ok is false if there is no result"}, textOf(none.Text)...), ": "))
+	}
 	for _, e := range g.s.Header.Errors {
 		items = append(items, strings.Join(append([]string{"[backend.ScriptError] " + e.Code}, textOf(e.Text)...), ": "))
 	}

@@ -33,6 +33,9 @@ func (r *Reference) Add(s *parse.Script) {
 	r.table("key", "kind", s.Header.Keys())
 	r.table("argument", "type", s.Header.Args())
 	r.results(s.Header.Returns)
+	if none := s.Header.None; none != nil {
+		r.row("`nil`", "", strings.Join(append([]string{"instead of all results"}, textOf(none.Text)...), ": "))
+	}
 	if len(s.Header.Errors) > 0 {
 		r.printf("\n| error | |\n|---|---|\n")
 	}

@@ -54,7 +54,11 @@ func (g *generator) wrapper() {
 
 // tuple writes the reading of several results.
 func (g *generator) tuple(run string) {
-	g.printf("out := %s.Tuple(%d)\nvar result %sResult\n", run, len(g.s.Header.Returns), g.fn)
+	ok := ""
+	if g.s.Header.None != nil {
+		ok = "OK"
+	}
+	g.printf("out := %s.Tuple%s(%d)\nvar result %sResult\n", run, ok, len(g.s.Header.Returns), g.fn)
 	for _, r := range g.s.Header.Returns {
 		name := "result." + parse.GoName(r.Name, true)
 		if r.Type.MayBeNone() {
@@ -62,7 +66,7 @@ func (g *generator) tuple(run string) {
 		}
 		g.printf("%s = scriptcall.Next%s(&out, %q, %s)\n", name, form(r.Type, "List"), r.Name, g.decoder(r.Type))
 	}
-	g.printf("return scriptcall.All(result, out)\n}\n")
+	g.printf("return scriptcall.All%s(result, out)\n}\n", ok)
 }
 
 // form returns which of the functions of package scriptcall reads a result of the type.
@@ -154,6 +158,8 @@ func (g *generator) results() string {
 	switch {
 	case len(returns) == 0:
 		return "error"
+	case g.s.Header.None != nil:
+		return "(_ " + g.fn + "Result, ok bool, err error)"
 	case len(returns) > 1:
 		return "(" + g.fn + "Result, error)"
 	}

@@ -123,6 +123,11 @@ func (h *headerReader) channel(w *words) {
 
 func (h *headerReader) result(w *words) {
 	word, typePos := w.next()
+	if word == "nil" {
+		h.once("return nil", typePos)
+		h.header.None = &Result{Name: word, Pos: typePos, Text: w.rest()}
+		return
+	}
 	t, msg := parseType(word, false)
 	if word == "" {
 		h.find(typePos, "return without a type")
@@ -245,6 +250,9 @@ func (h *headerReader) finish() {
 			free = b
 		}
 		lists[b.Name] = b
+	}
+	if none := h.header.None; none != nil && len(h.header.Returns) < 2 {
+		h.find(none.Pos, "return nil stands below several results: for one that may be nil write string?")
 	}
 	if !h.header.Library && len(h.header.Keys()) == 0 {
 		h.find(Pos{0, 1, 1}, "no key is declared: a script runs on the node that owns its keys")

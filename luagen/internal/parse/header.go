@@ -5,6 +5,7 @@ type Header struct {
 	Prose    []string // lines of the text at the top, "" between paragraphs
 	Bindings []*Binding
 	Returns  []*Result
+	None     *Result // "---@return nil": there may be none of the results
 	Errors   []*ErrorCode
 	Since    []Target
 	Includes []*Include
