@@ -115,6 +115,8 @@
 //	time         seconds and microseconds of TIME joined as text: the leading zeros are missing
 //	compare      a comparison that fails or is never true: a text with a number, texts by < or >, a nil
 //	             reply with nil, which is false in Lua; a number as a condition, which is true even if it is 0
+//	nil          an element that is always nil: t[0], a list by name, such as the reply of HGETALL; a reply that
+//	             may be missing, or an absent argument, where nil fails; a table or a bool as a command's word
 //	result       a path without a result, or with a result of another kind; a number with a fraction,
 //	             which is cut; nil inside a table, which ends the table; a reply with missing elements as T[];
 //	             an error inside a table; an error code without a message
@@ -126,7 +128,7 @@
 //	             expires. Call it before, such as redis.call('pexpire', key, interval, 'NX'), which
 //	             changes no expiry
 //
-// The last seven report only certain faults: they take conditions and early returns into account.
+// The last eight report only certain faults: they take conditions and early returns into account.
 //
 // # Servers
 //

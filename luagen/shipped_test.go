@@ -306,7 +306,7 @@ local y = [[
 `
 	onServers(t, func(t *testing.T, c *client) {
 		for blank := range 5 {
-			src := header + strings.Repeat("\n", blank) + "return redis.call('hdel', lock, n .. y)"
+			src := header + strings.Repeat("\n", blank) + "return redis.call('hincrby', lock, y, n or '')"
 			_, err := c.do("EVAL", shipped(t, "", src), "1", "lock", "")
 			require.ErrorContains(t, err, "user_script:"+strconv.Itoa(strings.Count(src, "\n")+1))
 		}

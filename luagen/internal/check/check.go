@@ -24,6 +24,7 @@ const (
 	Precision   = "precision"   // digits of a number that are lost
 	Time        = "time"        // microseconds that are not padded
 	Compare     = "compare"     // a comparison that fails, is always the same, or is of letters
+	Nil         = "nil"         // what is nil, or may be, where that fails
 	Result      = "result"      // a reply that is not what the script declares
 	Pairs       = "pairs"       // an order that is not fixed in what is written or returned
 	Expire      = "expire"      // a key that a failing call leaves without an expiry
@@ -34,7 +35,7 @@ const (
 // Rules lists what "---@allow" may name.
 var Rules = []string{
 	Unused, Undeclared, SetGlobal, Assign, Index, Unreachable, Optional, Command, ReadOnly, Key, Kind,
-	Channel, Precision, Time, Compare, Result, Pairs, Expire, Refused,
+	Channel, Precision, Time, Compare, Nil, Result, Pairs, Expire, Refused,
 }
 
 // Script returns the findings of a script that parsed, those allowed left out. In a strict run they

@@ -38,6 +38,8 @@ func advice(l, r value) string {
 func (m *machine) inequality(e *parse.BinaryExpr, l, r value) {
 	m.compared(l, r)
 	m.compared(r, l)
+	m.present(l, e.L.Pos())
+	m.present(r, e.R.Pos())
 	switch {
 	case l.surely(isText) && r.surely(isNumber), l.surely(isNumber) && r.surely(isText):
 		m.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")

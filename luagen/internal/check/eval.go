@@ -70,7 +70,10 @@ func text(s string) value {
 // numberLetters are all that a text may have in it which is a number for Lua.
 const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPinftyINFTY"
 
-// numeral returns the value of a literal number. That of 0 has a size too: half.
+// zeroSize is the size of a literal 0: it has one, too.
+const zeroSize = 0.5
+
+// numeral returns the value of a literal number.
 func numeral(s string) value {
 	n, err := strconv.ParseFloat(s, 64)
 	if i, intErr := strconv.ParseInt(s, 0, 64); err != nil && intErr == nil {
@@ -80,15 +83,15 @@ func numeral(s string) value {
 		return value{is: isNumber}
 	}
 	whole := n > maxInt64 || n == float64(int64(n))
-	return value{is: isNumber, size: max(n, 0.5), whole: whole, frac: !whole}
+	return value{is: isNumber, size: max(n, zeroSize), whole: whole, frac: !whole}
 }
 
 func (m *machine) index(e *parse.IndexExpr) value {
-	x := m.eval(e.X)
-	m.eval(e.Key)
+	x, key := m.eval(e.X), m.eval(e.Key)
 	if x.elem == nil || x.is != isTable {
 		return unknown()
 	}
+	m.element(e.Key, key)
 	if number, ok := e.Key.(*parse.NumberExpr); ok {
 		i, err := strconv.Atoi(number.Text)
 		if err == nil && i > 0 && i <= len(x.items) {
@@ -110,6 +113,7 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 		m.condition(e.X)
 		return value{is: boolean}
 	case "#":
+		m.present(v, e.X.Pos())
 		return value{is: isNumber, whole: true, size: 1 << 40}
 	}
 	m.exact(v, e.X.Pos())
@@ -199,7 +203,9 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 	before := m.state
 	m.state = before.clone()
 	m.assume(e.L, e.Op == "and")
+	m.asked.left = append(m.asked.left, e.L)
 	r := m.eval(e.R)
+	m.asked.left = m.asked.left[:len(m.asked.left)-1]
 	fresh := m.state.fresh
 	m.state = before
 	m.state.fresh = fresh
@@ -289,7 +295,13 @@ func (m *machine) call(e *parse.CallExpr) value {
 		args[i] = m.eval(arg)
 	}
 	name := m.c.callee(e)
+	if name == "" && m.quiet == 0 {
+		m.asked.passed = append(m.asked.passed, e)
+	}
 	if len(args) > 0 {
+		if name == "cjson.decode" {
+			m.present(args[0], e.Args[0].Pos())
+		}
 		if v, ok := m.numeric(name, e, args); ok {
 			return v
 		}

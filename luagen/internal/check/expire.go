@@ -28,10 +28,14 @@ var unfailing = append(strings.Fields(`del exists expiretime persist pexpiretime
 
 // command evaluates a call of a command.
 func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
-	for _, word := range words {
-		m.use(m.eval(word))
+	for i, word := range words {
+		v := m.eval(word)
+		if m.use(v); i > 0 {
+			m.word(v, word.Pos())
+		}
 	}
 	call, _ := m.c.commandCall(e)
+	defer m.wrote(call)
 	if len(call.names) != 1 || m.resp3 {
 		return unknown()
 	}
@@ -42,7 +46,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	if m.quiet == 0 {
 		m.lifetime(call, name)
 	}
-	v := m.added(name, e, words, reply(name, words, known))
+	v := m.added(name, e, words, m.maybe(words, reply(name, words, known)))
 	if key := m.keyText(words, 1); key != "" && slices.Contains(probes, name) {
 		v.probe = key
 	}

@@ -27,6 +27,7 @@ type machine struct {
 	reached  map[*parse.Var]bool // by what reaches
 	lists    map[string]value    // KEYS and ARGV of a raw script
 	returned []value             // by a raw script
+	asked    evidence
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -46,6 +47,7 @@ func (c *checker) machine() *machine {
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{},
+		asked: evidence{written: map[string]bool{}},
 	}
 	for _, x := range c.s.Vars {
 		if x.Decl != nil && len(x.Writes) == 0 {
@@ -153,6 +155,7 @@ func (m *machine) statement(stmt parse.Stmt) {
 		m.state.dead = m.state.dead || isError(s.Call)
 		if isGlobal(s.Call.Fn, "assert") && len(s.Call.Args) > 0 {
 			m.assume(s.Call.Args[0], true)
+			m.asked.passed = append(m.asked.passed, s.Call.Args[0])
 		}
 	case *parse.DoStmt:
 		m.block(s.Body)
@@ -228,6 +231,7 @@ func (m *machine) ifs(s *parse.IfStmt) {
 		m.eval(cond)
 		m.condition(cond)
 		m.doubt(cond)
+		m.asked.passed = append(m.asked.passed, cond)
 		m.branch++
 		before := m.state
 		m.state = before.clone()
@@ -287,6 +291,7 @@ func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
 			m.condition(e)
 		}
 	}
+	m.asked.passed = append(m.asked.passed, parse.Exprs(stmt)...)
 	m.forget(body)
 }
 

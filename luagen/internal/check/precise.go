@@ -9,8 +9,9 @@ import (
 const tooWide = "%s may pass 2^53, and a Lua number is exact no further: give it bounds, as in " +
 	"int(0..1000), or leave the arithmetic to a command"
 
-// exact finds a number of which the last digits are lost in arithmetic.
+// exact finds a number of which the last digits are lost in arithmetic, and what may be none.
 func (m *machine) exact(v value, pos parse.Pos) {
+	m.present(v, pos)
 	switch {
 	case v.lossy != nil:
 		m.use(v)
@@ -37,6 +38,9 @@ func toNumber(v value, pos parse.Pos) value {
 	if v.is != isNumber && v.size == 0 && !v.frac || v.is&absent != 0 {
 		n.is |= isNil
 	}
+	if v.is&absent != 0 {
+		n.missing, n.nilAt = v.missing, min(v.nilAt, 0)
+	}
 	return n
 }
 
@@ -61,6 +65,7 @@ func (m *machine) concat(e *parse.BinaryExpr) value {
 			part = nil
 		}
 		v := m.eval(operand)
+		m.present(v, operand.Pos())
 		m.shown(v, operand.Pos())
 		joined.word = joined.word || v.word
 		if previous == 1 && v.part == 2 {

@@ -99,7 +99,7 @@ func (m *machine) tuple(results []*parse.Result, v value, pos parse.Pos) {
 // hole finds an element of a reply that is nil, or certainly may be: what follows it is cut off.
 func (m *machine) hole(item value, pos parse.Pos) bool {
 	since := item.nilAt == always || item.nilAt > 0 && item.nilAt == m.branch
-	if item.is != isNil && (item.is&isNil == 0 || !since) {
+	if item.is != isNil && (item.is&isNil == 0 || !since && !m.mayMiss(item)) {
 		return false
 	}
 	is := "is nil"

@@ -161,7 +161,7 @@ func (m *machine) probed(e parse.Expr, truth bool) {
 
 // equal notes that e, which is v, has the value w, or has another.
 func (m *machine) equal(e parse.Expr, v, w value, same bool) {
-	zero := w.is == isNumber && w.size == 0.5 // the size of a literal 0
+	zero := w.is == isNumber && w.size == zeroSize
 	number := w.is == isNumber && w.size > 0
 	switch {
 	case v.probe == "":

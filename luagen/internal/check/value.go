@@ -37,6 +37,8 @@ type value struct {
 	is    kinds
 	nilAt int // if it certainly may be nil: since which branch; 0: that is not certain
 
+	missing string // the key of which it is a reply, nil or false if the key or a part of it is missing
+
 	// These are of a number, or of the number that a text holds.
 	size  float64    // how large it may well be, 0: unknown
 	whole bool       // it certainly has no fraction
@@ -78,7 +80,7 @@ func (v value) truthy() value {
 
 // falsy returns the part of a value that is false for a condition.
 func (v value) falsy() value {
-	return value{is: v.is & absent, nilAt: v.nilAt}
+	return value{is: v.is & absent, nilAt: v.nilAt, missing: v.missing}
 }
 
 // orUnknown is for what cannot be by what is known: then too little is.
@@ -99,6 +101,9 @@ func join(a, b value, at int) value {
 	}
 	v := value{is: a.is | b.is, whole: a.whole && b.whole, frac: a.frac || b.frac}
 	v.word = a.word && b.word
+	if v.missing = b.missing; a.missing != "" && a.is&absent != 0 || b.is&absent == 0 {
+		v.missing = a.missing
+	}
 	v.nilAt = joinNil(a, b, at)
 	a, b = neutral(a, b), neutral(b, a)
 	v.wide, v.lossy, v.by = a.wide, a.lossy, a.by

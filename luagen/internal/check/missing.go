@@ -1,0 +1,124 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// evidence is what a script has asked and written so far. By it the script may know that a key, a field or an element is
+// there.
+type evidence struct {
+	passed  []parse.Expr    // conditions, heads of loops and calls of functions that control has passed
+	left    []parse.Expr    // the left parts of "and" and "or" on the way to what is evaluated
+	written map[string]bool // keys, "" one that is not known
+}
+
+// maybe marks the reply of a command that has nothing for a missing key, field or element.
+func (m *machine) maybe(words []parse.Expr, v value) value {
+	key := m.keyText(words, 1)
+	if m.depth > 0 || key == "" || m.asked.written[key] || m.about(words[1], key) {
+		return v
+	}
+	if v.is&isFalseValue != 0 && v.is&isStatus == 0 {
+		v.missing = key
+	} else if v.elem != nil && v.elem.is&isFalseValue != 0 {
+		element := *v.elem
+		element.missing, v.elem = key, &element
+	}
+	return v
+}
+
+// wrote notes a call that may write.
+func (m *machine) wrote(call commandCall) {
+	if m.quiet == 0 && (len(call.names) == 0 || m.writes(call.expr)) {
+		m.asked.written[m.keyText(call.words, 1)] = true
+	}
+}
+
+// maxPassed is after how many conditions nothing is taken for missing any more.
+const maxPassed = 1000
+
+// mayMiss reports whether a value certainly is nil or false in some cases: if its key, say, is missing. It is not certain
+// if the script has asked for a reply about that key before.
+func (m *machine) mayMiss(v value) bool {
+	if v.missing == "" || v.is&absent == 0 || m.depth > 0 || m.quiet > 0 || m.asked.written[""] ||
+		len(m.asked.passed) > maxPassed {
+		return false
+	}
+	asked := func(e parse.Expr) bool { return m.about(e, v.missing) }
+	return !slices.ContainsFunc(m.asked.passed, asked) && !slices.ContainsFunc(m.asked.left, asked)
+}
+
+// about reports whether an expression may have a reply in it that is about a key, or the result of a function.
+func (m *machine) about(e parse.Expr, key string) bool {
+	return m.replies(e, key, map[*parse.Var]bool{})
+}
+
+func (m *machine) replies(e parse.Expr, key string, seen map[*parse.Var]bool) bool {
+	found := false
+	parse.Walk(e, func(inner parse.Expr) {
+		switch inner := inner.(type) {
+		case *parse.CallExpr:
+			words, command := m.c.words(inner)
+			library, _, _ := strings.Cut(m.c.callee(inner), ".")
+			text := m.keyText(words, 1)
+			found = found || command && (text == "" || text == key) || !command && !parse.KnownGlobal(library)
+		case *parse.NameExpr:
+			found = found || inner.Var != nil && m.holdsReply(inner.Var, key, seen)
+		}
+	})
+	return found
+}
+
+func (m *machine) holdsReply(x *parse.Var, key string, seen map[*parse.Var]bool) bool {
+	if seen[x] {
+		return false // if it is asked for again, the rest decides
+	}
+	seen[x] = true
+	return slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool {
+		return s.in != nil && m.replies(s.in, key, seen) || s.expr != nil && m.replies(s.expr, key, seen)
+	}) || slices.ContainsFunc(m.c.flow.stores[x], func(e parse.Expr) bool {
+		return e == nil || m.replies(e, key, seen)
+	})
+}
+
+// present finds a value that may be nil where nil fails.
+func (m *machine) present(v value, pos parse.Pos) {
+	switch {
+	case m.mayMiss(v):
+		m.find(pos, Nil, "this may be nil, as its key, field or element may be missing, and then it fails: "+
+			"test it first, or write or 0 behind it")
+	case v.nilAt == always && v.is&isNil != 0 && m.depth == 0:
+		m.find(pos, Nil, "this may be nil, as an argument may be absent, and then it fails: test it first")
+	}
+}
+
+// word checks a word of a command's call.
+func (m *machine) word(v value, pos parse.Pos) {
+	m.present(v, pos)
+	if v.is == 0 || v.is&(isText|isNumber) != 0 {
+		return
+	}
+	cure := ""
+	switch {
+	case v.is&(isTable|isStatus|isFailed) != 0:
+		cure = ": pass its elements, as unpack gives them"
+	case v.is&isTrueValue != 0:
+		cure = ": write (...) and 1 or 0"
+	}
+	m.find(pos, Nil, "a command takes texts and numbers only, and this is %s%s", v.is, cure)
+}
+
+// element checks the index of what certainly is a list.
+func (m *machine) element(e parse.Expr, key value) {
+	number, ok := unparen(e).(*parse.NumberExpr)
+	switch {
+	case key.surely(isText):
+		m.find(e.Pos(), Nil, "this is always nil, as the table is a list without names: the reply of HGETALL, too, "+
+			"is field, value, field, value")
+	case ok && numeral(number.Text).size == zeroSize:
+		m.find(e.Pos(), Nil, "this is always nil: the first element of a list is 1")
+	}
+}

@@ -1,0 +1,30 @@
+-- The same, to be on the safe side.
+local n = tonumber(redis.call('get', KEYS[1])) or 0
+local profile, reply = {}, redis.call('hgetall', KEYS[2])
+for i = 1, #reply, 2 do profile[reply[i]] = reply[i + 1] end
+local level, first = profile.level, ARGV[1]
+local popped = redis.call('lpop', KEYS[4])
+if popped then redis.call('rpush', KEYS[3], popped) end
+redis.call('sadd', KEYS[5], unpack(redis.call('smembers', KEYS[6])))
+redis.call('set', KEYS[7], n == 1 and 1 or 0)
+local score = redis.call('zscore', KEYS[9], ARGV[1])
+redis.call('zadd', KEYS[8], score and score + 1 or 1, ARGV[1])
+local text = redis.call('hget', KEYS[10], 'job')
+local job = text and cjson.decode(text) or {}
+redis.call('publish', 'jobs', 'from ' .. (redis.call('hget', KEYS[11], 'owner') or 'nobody'))
+local state = redis.call('hmget', KEYS[12], 'at', 'rate')
+local rate = state[2] and tonumber(state[2]) + 1
+if not rate then return {level, first, job.id} end
+if redis.call('exists', KEYS[13]) == 1 and tonumber(redis.call('get', KEYS[13])) > 10 then return {0} end
+redis.call('hsetnx', KEYS[14], 'n', 0)
+if tonumber(redis.call('hget', KEYS[14], 'n')) > tonumber(ARGV[2]) then return {1} end
+local function times(key) return tonumber(redis.call('get', key)) * 2 end
+if redis.call('exists', KEYS[15]) == 0 then return {2} end
+for _, id in ipairs(redis.call('smembers', KEYS[16])) do
+  n = n + tonumber(redis.call('hget', KEYS[15], id))
+end
+local length = redis.call('strlen', KEYS[17])
+if length > 0 then n = n + redis.call('get', KEYS[17]) end
+assert(redis.call('hexists', KEYS[18], 'n') == 1)
+n = n + redis.call('hget', KEYS[18], 'n')
+return {times(KEYS[15]), n, tonumber(state[1]) or 0, rate}
