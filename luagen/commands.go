@@ -53,10 +53,19 @@ func commandTable(addr string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	forms, err := s.forms()
+	if err != nil {
+		return "", err
+	}
 	list, _ := reply.([]any)
 	var lines []string
 	for _, entry := range list {
-		lines = append(lines, s.describe(entry)...)
+		for _, line := range s.describe(entry) {
+			if form := forms[line[:strings.Index(line, " ")]]; form != "" {
+				line += " " + form
+			}
+			lines = append(lines, line)
+		}
 	}
 	if s.err != nil {
 		return "", s.err
@@ -142,8 +151,8 @@ func (s *serverConn) version() (string, error) {
 // describe returns the lines for one entry of COMMAND: the command and its subcommands.
 func (s *serverConn) describe(entry any) []string {
 	fields, ok := entry.([]any)
-	if !ok || len(fields) < 10 {
-		s.err = errors.Join(s.err, errors.New("COMMAND: the server is older than Redis 7.0"))
+	if !ok || len(fields) < 7 {
+		s.err = errors.Join(s.err, errors.New("COMMAND: the server is older than Redis 6.0"))
 		return nil
 	}
 	name, arity := strings.ToLower(fmt.Sprint(fields[0])), fmt.Sprint(fields[1]) // a module's may be large
@@ -161,6 +170,9 @@ func (s *serverConn) describe(entry any) []string {
 		}
 	}
 	marks = append(marks, kinds(texts(fields[6]))...)
+	if len(fields) < 10 { // Redis 6
+		return []string{strings.Join([]string{name, arity, orDash(marks, ","), oldSpec(fields[3:6])}, " ")}
+	}
 	line := []string{name, arity, orDash(marks, ","), orDash(specs(fields[8]), ";")}
 	lines := []string{strings.Join(line, " ")}
 	subcommands, _ := fields[9].([]any)
@@ -168,6 +180,19 @@ func (s *serverConn) describe(entry any) []string {
 		lines = append(lines, s.describe(sub)...)
 	}
 	return lines
+}
+
+// oldSpec returns the place of keys from the first, the last and the step of Redis 6.
+func oldSpec(places []any) string {
+	first, _ := places[0].(int64)
+	last, _ := places[1].(int64)
+	if first == 0 {
+		return "-"
+	}
+	if last > 0 {
+		last -= first
+	}
+	return fmt.Sprintf("index,%d:range,%d,%v,0", first, last, places[2])
 }
 
 func orDash(words []string, by string) string {
@@ -203,7 +228,7 @@ func (s *serverConn) refusedReadOnly(name, arity string) bool {
 	_, err := s.do("EVAL_RO", call+")", "0")
 	var refused replyError
 	switch {
-	case err == nil:
+	case err == nil, errors.As(err, &refused) && strings.Contains(string(refused), "unknown command"): // Redis 6
 		return false
 	case errors.As(err, &refused) && strings.Contains(string(refused), "read-only script"):
 		return true

@@ -104,8 +104,8 @@
 //	index        KEYS or ARGV themselves
 //	unreachable  code that never runs
 //	optional     an optional argument that is compared with an empty text
-//	command      a command that a server does not know or allow in scripts; a wrong number of arguments;
-//	             a computed name
+//	command      a command that a server does not know or allow in scripts; words that it does not take; a
+//	             computed name
 //	readonly     a write in a read-only script; a script that could be read-only
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
 //	             tables

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // TestTablesAreOfServers: the committed tables are what "luagen commands" prints for a server of
@@ -103,4 +104,34 @@ func flaggedWords(t *testing.T, words []string) []string {
 		return slices.Index(words, a) - slices.Index(words, b)
 	})
 	return slices.Compact(flagged)
+}
+
+// wordCalls are calls whose words a server takes, or not: those begin with "!".
+var wordCalls = []string{
+	"set a v px 5 nx", "set a v nx get", "!set a v nx 5", "!set a v nx xx", "!set a v px", "!set a v 5", "!set a v ex 5 px 5",
+	"zadd z 1 m", "zadd z nx ch 1 m 2 n", "!zadd z m 1 n", "!zadd z nx 1", "zadd z xx +inf m", "zcount z (5 +inf",
+	"hset h f v", "!hset h f v g", "mset a v b w", "!mset a v b", "expire a 5 nx", "!expire a five", "!expire a 5 ny",
+	"zrange z 0 -1 withscores", "!zrange z 0 -1 withscore", "zrange z 0 5 rev byscore limit 0 1", "!zrange z 0 1 byscore limit 0",
+	"zincrby z 0.5 m", "zunionstore z 2 z y weights 1 0.5", "xadd s maxlen ~ 9 * f v", "!xadd s maxlen * f v", "!xadd s * f",
+	"bitfield a get u8 #1", "bitfield a overflow sat incrby u8 0 1", "!bitfield a get u8", "sort l by n get # desc alpha",
+	"!sort l descending", "lpos l a rank -1", "hscan h 0 count 5", "!hscan h 0 size 5", "getex a persist", "!getex a 5",
+	"geosearch z byradius 1 m fromlonlat 1 2 asc", "!geosearch z byradius 1 m", "copy a b replace", "xread count 1 streams s 0",
+	"linsert l before a b", "!linsert l near a b", "lmove l l left right", "!lmove l l left up", "touch a b",
+}
+
+// TestForms: luagen takes the words that the server takes.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, c *client) {
+		for _, call := range wordCalls {
+			words, refused := strings.CutPrefix(call, "!")
+			_, err := c.do(strings.Fields(words)...)
+			complains := err != nil && !strings.Contains(err.Error(), "WRONGTYPE")
+			require.Equal(t, refused, complains, "%s: %v", call, err)
+			src := "return redis.call('" + strings.ReplaceAll(words, " ", "', '") + "')\n"
+			_, findings := examine("in.lua", []byte(src))
+			found := slices.ContainsFunc(findings, func(f parse.Finding) bool { return f.Rule == check.Command })
+			require.Equal(t, refused, found, "%s: %v", call, findings)
+		}
+	})
 }

@@ -211,18 +211,26 @@ func (c *checker) command(t *table, call commandCall, name string) *command {
 		c.find(pos, Command, "%s %s does not allow %s in scripts", title(t.server), t.version, shown)
 		return nil
 	}
-	n := len(call.words)
-	if call.open {
-		n-- // the last word may be none
-	}
-	tooMany := cmd.arity >= 0 && n > cmd.arity
-	tooFew := n < max(cmd.arity, -cmd.arity) && !call.open
-	if tooMany || tooFew {
-		c.find(pos, Command, "wrong number of arguments for %s: %d, it takes %s", shown, n-1,
+	if cmd.refuses(call) {
+		c.find(pos, Command, "wrong number of arguments for %s: %d, it takes %s", shown, call.least()-1,
 			takes(cmd))
 		return nil
 	}
 	return cmd
+}
+
+// least returns how many words a call has at least: the last may be none.
+func (call commandCall) least() int {
+	if call.open {
+		return len(call.words) - 1
+	}
+	return len(call.words)
+}
+
+// refuses reports whether a command takes another number of words.
+func (cmd *command) refuses(call commandCall) bool {
+	n := call.least()
+	return cmd.arity >= 0 && n > cmd.arity || n < max(cmd.arity, -cmd.arity) && !call.open
 }
 
 // takes says how many arguments a command takes, itself not counted.

@@ -44,6 +44,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 		known--
 	}
 	if m.quiet == 0 {
+		m.words(call, name)
 		m.lifetime(call, name)
 	}
 	v := m.added(name, e, words, m.maybe(words, reply(name, words, known)))

@@ -35,7 +35,8 @@ type command struct {
 	noscript bool     // not allowed in scripts
 	kinds    []string // the kinds of keys that it is for; none: any
 	specs    []spec
-	subs     bool // there are subcommands
+	subs     bool   // there are subcommands
+	form     string // of its arguments, "" if that is not known
 }
 
 // spec says where some keys stand. The words of a call count from 0, which is the command.
@@ -177,7 +178,7 @@ func (ts *Tables) Behind(h *parse.Header) []string {
 var (
 	tableHead = regexp.MustCompile(`^# ([a-z]+) ([0-9]+(?:\.[0-9]+){1,2})` +
 		`(?: without((?: [A-Za-z0-9_.]+)+))?$`)
-	tableLine = regexp.MustCompile(`^[^ ]+ -?[0-9]+ [^ ]+ [^ ]+$`)
+	tableLine = regexp.MustCompile(`^[^ ]+ -?[0-9]+ [^ ]+ [^ ]+( [^ ]+)?$`)
 )
 
 // parseTable reads a table. Users may give one, so its lines must have their form.
@@ -194,7 +195,7 @@ func parseTable(text string) (*table, error) {
 	}
 	for i, line := range lines[1:] {
 		if !tableLine.MatchString(line) {
-			return nil, fmt.Errorf("line %d: not a name, an arity, marks and key places: %q", i+2, line)
+			return nil, fmt.Errorf("line %d: not a name, an arity, marks, key places and a form: %q", i+2, line)
 		}
 		c, err := parseCommand(strings.Fields(line))
 		if err != nil {
@@ -212,9 +213,9 @@ func parseTable(text string) (*table, error) {
 	return t, nil
 }
 
-// parseCommand reads the four fields of a line.
+// parseCommand reads the fields of a line, of which the last may be missing.
 func parseCommand(fields []string) (*command, error) {
-	c := &command{name: strings.ToLower(fields[0])}
+	c := &command{name: strings.ToLower(fields[0]), form: strings.Join(fields[4:], "")}
 	var err error
 	if c.arity, err = strconv.Atoi(fields[1]); err != nil {
 		return nil, err

@@ -48,6 +48,7 @@ type value struct {
 	lossy *parse.Pos // where such a text was made a number, which has not been found yet
 	by    *parse.Pos // the call that added such an int, of which it is the reply
 
+	free   bool    // it is a declared string
 	part   int     // of the reply of TIME: 1 the seconds, 2 the microseconds
 	probe  string  // the key that exists if this is true, or not 0
 	elem   *value  // of a list: an element
@@ -67,6 +68,11 @@ func listOf(elem value, known int) value {
 
 // surely reports whether a value is of a kind, if it is not nil or false.
 func (v value) surely(k kinds) bool { return v.is&^absent == k }
+
+// numeric reports whether a value, if there is any, certainly is a number or the text of one.
+func (v value) numeric() bool {
+	return v.surely(isNumber) || v.surely(isText) && (v.whole || v.frac)
+}
 
 // small reports whether a value is a number that Lua certainly holds exactly.
 func (v value) small() bool { return v.size > 0 && v.size <= maxExact && v.wide == "" }
@@ -169,6 +175,8 @@ func scalar(b *parse.Binding) value {
 	}
 	t := b.Type
 	switch t.Name {
+	case "string":
+		v.free = true
 	case "bool":
 		return value{is: boolean}
 	case "int":

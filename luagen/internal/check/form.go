@@ -1,0 +1,164 @@
+package check
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// form is a part of the form of a command's arguments.
+type form struct {
+	word   string   // a token in capital letters, or the name of a value; "" for a group
+	number bool     // the value is one
+	alts   [][]form // of a group: its choices
+
+	optional, many bool
+}
+
+// formReader reads a form as a table has it: key,value,[NX|XX],[EX,seconds#|PX,milliseconds#].
+type formReader struct{ rest string }
+
+func (r *formReader) next(text string) bool {
+	rest, ok := strings.CutPrefix(r.rest, text)
+	r.rest = rest
+	return ok
+}
+
+func (r *formReader) choices() [][]form {
+	all := [][]form{r.sequence()}
+	for r.next("|") {
+		all = append(all, r.sequence())
+	}
+	return all
+}
+
+func (r *formReader) sequence() []form {
+	var all []form
+	for r.rest != "" && !strings.ContainsAny(r.rest[:1], "|)]") {
+		all = append(all, r.part())
+		r.next(",")
+	}
+	return all
+}
+
+func (r *formReader) part() form {
+	var f form
+	switch {
+	case r.next("["):
+		f.optional, f.alts = true, r.choices()
+		r.next("]")
+	case r.next("("):
+		f.alts = r.choices()
+		r.next(")")
+	default:
+		end := strings.IndexAny(r.rest, ",|()[]#")
+		if more := strings.Index(r.rest, "..."); more >= 0 && (end < 0 || more < end) {
+			end = more
+		}
+		if end < 0 {
+			end = len(r.rest)
+		}
+		f.word, r.rest = r.rest[:max(end, 1)], r.rest[max(end, 1):]
+		f.number = r.next("#")
+	}
+	f.many = r.next("...")
+	return f
+}
+
+// isToken reports whether a word of a form stands in a call as it is.
+func (f form) isToken() bool { return f.word != "" && strings.ToUpper(f.word) == f.word }
+
+// movable reports whether a part may stand in any order with its like: all of its choices begin with a token.
+func (f form) movable() bool {
+	for _, alt := range f.alts {
+		if len(alt) == 0 || !alt[0].isToken() && !alt[0].movable() {
+			return false
+		}
+	}
+	return len(f.alts) > 0
+}
+
+// matching finds out whether the words of a call have a form.
+type matching struct {
+	words    []parse.Expr
+	fits     func(i int, f form) bool // whether a word may stand in a place
+	as       []form                   // the places that the words have, if they match
+	furthest int                      // the first word that fits nowhere
+	steps    int
+}
+
+// maxSteps is how long a match is looked for; then there may be one.
+const maxSteps = 20_000
+
+func (m *matching) sequence(s []form, i int, next func(int) bool) bool {
+	if len(s) == 0 {
+		return next(i)
+	}
+	moved := 0
+	for moved < len(s) && s[moved].movable() {
+		moved++
+	}
+	for k := range moved {
+		rest := append(append([]form{}, s[:k]...), s[k+1:]...)
+		if m.part(s[k], i, func(j int) bool { return j > i && m.sequence(rest, j, next) }) {
+			return true
+		}
+	}
+	if moved == 0 {
+		return m.part(s[0], i, func(j int) bool { return m.sequence(s[1:], j, next) })
+	}
+	for _, f := range s[:moved] {
+		if !f.optional {
+			return false
+		}
+	}
+	return m.sequence(s[moved:], i, next)
+}
+
+// part matches one part from a word on, and goes on with next.
+func (m *matching) part(f form, i int, next func(int) bool) bool {
+	m.steps++
+	again := next
+	if f.many {
+		more := f
+		more.optional = false
+		again = func(j int) bool { return j > i && m.part(more, j, next) || next(j) }
+	}
+	switch {
+	case m.steps > maxSteps:
+		return true
+	case f.alts == nil:
+		return m.word(f, i) && again(i+1)
+	}
+	for _, alt := range f.alts {
+		if m.sequence(alt, i, again) {
+			return true
+		}
+	}
+	return f.optional && next(i)
+}
+
+func (m *matching) word(f form, i int) bool {
+	if i < len(m.words) && m.fits(i, f) {
+		m.as[i] = f
+		return true
+	}
+	m.furthest = max(m.furthest, i)
+	return false
+}
+
+// match reports whether all words from a place on have a form.
+func (m *matching) match(text string, from int) bool {
+	m.as = make([]form, len(m.words))
+	return m.sequence((&formReader{text}).sequence(), from, func(i int) bool {
+		m.furthest = max(m.furthest, i)
+		return i == len(m.words)
+	})
+}
+
+// isNumeral reports whether the server may take a text for a number, or for the bound of a range.
+func isNumeral(text string) bool {
+	_, err := strconv.ParseFloat(strings.TrimLeft(text, "(#"), 64)
+	return err == nil
+}

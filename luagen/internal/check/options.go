@@ -1,0 +1,112 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// words checks that a call has the form of its command.
+func (m *machine) words(call commandCall, name string) {
+	words := call.words
+	if call.open && m.single(words[len(words)-1]) {
+		call.open = false
+	}
+	targets := m.c.targets()
+	if m.c.s.Raw {
+		targets = slices.Concat(targets, m.c.tables.all)
+	}
+	var miss func()
+	for _, t := range targets {
+		cmd := t.of(call, name)
+		if cmd == nil || cmd.form == "" {
+			continue
+		}
+		match := m.matched(call, cmd)
+		miss = func() { m.misses(call, cmd, match.furthest) }
+		if match.as != nil {
+			miss = func() { m.places(match, cmd) }
+		}
+		if (match.as != nil) == m.c.s.Raw {
+			break
+		}
+	}
+	if miss != nil {
+		miss()
+	}
+}
+
+// of returns what a server knows of a command, or of a subcommand, that a call may be.
+func (t *table) of(call commandCall, name string) *command {
+	cmd := t.commands[name]
+	if cmd != nil && cmd.subs {
+		sub, _ := subcommand(call)
+		cmd = t.commands[name+"|"+sub]
+	}
+	if cmd == nil || cmd.noscript || cmd.refuses(call) {
+		return nil
+	}
+	return cmd
+}
+
+// maxOpen is how many words are tried in the place of one that stands for any number.
+const maxOpen = 8
+
+// matched looks for a match of a call's words, which has none if it finds none.
+func (m *machine) matched(call commandCall, cmd *command) *matching {
+	words, from, last := call.words, 1+strings.Count(cmd.name, "|"), 0
+	if call.open {
+		last = maxOpen
+		words = words[:len(words)-1]
+	}
+	best := &matching{}
+	for n := range last + 1 {
+		match := &matching{words: words}
+		match.fits = func(i int, f form) bool { return m.fits(match, i, f) }
+		if match.match(cmd.form, from) {
+			return match
+		}
+		best.furthest = max(best.furthest, match.furthest)
+		if n < last {
+			words = append(slices.Clone(words), call.words[len(call.words)-1])
+		}
+	}
+	return best
+}
+
+// fits reports whether a word of a call may stand in a place. Only a word that is not known to be a number may be a
+// token at run time, and only if there is no such token before it: the caller chooses all of them.
+func (m *machine) fits(match *matching, i int, f form) bool {
+	switch e := m.c.origin(match.words[i]).(type) {
+	case *parse.StringExpr:
+		return !f.isToken() && (!f.number || isNumeral(e.Value)) || f.isToken() && strings.EqualFold(e.Value, f.word)
+	case *parse.NumberExpr:
+		return !f.isToken()
+	}
+	v := m.peek(match.words[i])
+	_, behind := m.c.origin(match.words[i-1]).(*parse.StringExpr)
+	return !f.isToken() || !v.numeric() && !(behind && match.as[i-1].isToken())
+}
+
+// misses finds a call that does not have the form of its command.
+func (m *machine) misses(call commandCall, cmd *command, furthest int) {
+	shown := strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " "))
+	form := shown + " " + strings.NewReplacer(",", " ", "#", "").Replace(cmd.form)
+	if furthest >= len(call.words) {
+		m.find(call.words[len(call.words)-1].Pos(), Command, "%s lacks a word behind this: its form is %s", shown, form)
+		return
+	}
+	m.find(call.words[furthest].Pos(), Command, "%s does not take this word here: its form is %s", shown, form)
+}
+
+// places checks the values of a call whose words have these places.
+func (m *machine) places(match *matching, cmd *command) {
+	for i, f := range match.as {
+		v := m.peek(match.words[i])
+		if f.number && v.free && i+1 < len(match.words) && m.peek(match.words[i+1]).numeric() {
+			m.find(match.words[i].Pos(), Command, "%s takes %s here, a number, and this is declared a string: "+
+				"exchange it with the next word", strings.ToUpper(cmd.name), f.word)
+		}
+	}
+}
