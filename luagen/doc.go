@@ -112,7 +112,8 @@
 //	kind         a command for another kind of key
 //	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; the
 //	             sum with one, returned as an int; a number of more than 14 digits that becomes a text
-//	time         seconds and microseconds of TIME joined as text: the leading zeros are missing
+//	time         seconds and microseconds of TIME joined as text: the leading zeros are missing; seconds in the
+//	             place of milliseconds. The types of arguments, replies, and names such as ttl_ms show units
 //	compare      a comparison that fails or is never true: a text with a number, texts by < or >, a nil
 //	             reply with nil, which is false in Lua; a number as a condition, which is true even if it is 0
 //	nil          an element that is always nil: t[0], a list by name, such as the reply of HGETALL; a reply that
@@ -122,7 +123,8 @@
 //	             an error inside a table; an error code without a message
 //	pairs        the order of pairs, which is not fixed, in a write or the reply
 //	expire       a call on another key, which may fail, between the write that creates a key and the
-//	             key's EXPIRE: if the call fails, the key never expires
+//	             key's EXPIRE: if the call fails, the key never expires; an expiry that may have a fraction, or
+//	             may be 0
 //	refused      with -strict only: an EXPIRE of a key that was just created, without an EXPIRE before the
 //	             write. If a user may not call EXPIRE, the script fails after the write, and the key never
 //	             expires. Call it before, such as redis.call('pexpire', key, interval, 'NX'), which

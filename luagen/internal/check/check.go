@@ -22,12 +22,12 @@ const (
 	Kind        = "kind"        // a command for another kind of key
 	Channel     = "channel"     // an undeclared channel
 	Precision   = "precision"   // digits of a number that are lost
-	Time        = "time"        // microseconds that are not padded
+	Time        = "time"        // microseconds that are not padded; times of different units
 	Compare     = "compare"     // a comparison that fails, is always the same, or is of letters
 	Nil         = "nil"         // what is nil, or may be, where that fails
 	Result      = "result"      // a reply that is not what the script declares
 	Pairs       = "pairs"       // an order that is not fixed in what is written or returned
-	Expire      = "expire"      // a key that a failing call leaves without an expiry
+	Expire      = "expire"      // a key without an expiry; an expiry that is 0 or has a fraction
 	Refused     = "refused"     // a key that a refused EXPIRE leaves without an expiry: in strict runs
 	uselessRule = "allow"       // an allow that allows nothing
 )

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -62,7 +63,7 @@ func text(s string) value {
 	v.word = strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(numberLetters, r) })
 	if n, err := strconv.ParseFloat(s, 64); err == nil {
 		v.size, v.whole = max(n, -n, 1), n == math.Trunc(n)
-		v.frac = !v.whole
+		v.frac, v.low = !v.whole, n <= 0
 	}
 	return v
 }
@@ -83,7 +84,7 @@ func numeral(s string) value {
 		return value{is: isNumber}
 	}
 	whole := n > maxInt64 || n == float64(int64(n))
-	return value{is: isNumber, size: max(n, zeroSize), whole: whole, frac: !whole}
+	return value{is: isNumber, size: max(n, zeroSize), whole: whole, frac: !whole, least: n, low: n == 0}
 }
 
 func (m *machine) index(e *parse.IndexExpr) value {
@@ -117,7 +118,7 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 		return value{is: isNumber, whole: true, size: 1 << 40}
 	}
 	m.exact(v, e.X.Pos())
-	return value{is: isNumber, whole: v.whole, frac: v.frac, size: v.size, by: v.by}
+	return value{is: isNumber, whole: v.whole, frac: v.frac, size: v.size, by: v.by, low: v.constant()}
 }
 
 // table evaluates a table constructor.
@@ -183,15 +184,22 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 		if not, ok := unparen(e.L).(*parse.UnaryExpr); ok {
 			m.covered[unparen(not.X)] = true // "not n == 1" is one mistake
 		}
-		m.equality(e, m.eval(e.L), m.eval(e.R))
+		l, r := m.eval(e.L), m.eval(e.R)
+		m.mixes(e, l, r)
+		m.equality(e, l, r)
 		return value{is: boolean}
 	case "<", "<=", ">", ">=":
-		m.inequality(e, m.eval(e.L), m.eval(e.R))
+		l, r := m.eval(e.L), m.eval(e.R)
+		m.mixes(e, l, r)
+		m.inequality(e, l, r)
 		return value{is: boolean}
 	}
 	l, r := m.eval(e.L), m.eval(e.R)
 	m.exact(l, e.L.Pos())
 	m.exact(r, e.R.Pos())
+	if e.Op == "+" || e.Op == "-" {
+		m.mixes(e, l, r)
+	}
 	return arithmetic(e, l, r)
 }
 
@@ -225,16 +233,27 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 
 // arithmetic returns the value of a sum, a difference, and so on.
 func arithmetic(e *parse.BinaryExpr, l, r value) value {
-	v := value{is: isNumber, whole: l.whole && r.whole, frac: l.frac || r.frac}
+	v := value{is: isNumber, whole: l.whole && r.whole, frac: l.frac || r.frac, split: l.split || r.split}
 	known := l.size > 0 && r.size > 0
 	switch e.Op {
 	case "+":
-		v.size = max(l.size, r.size)
+		v.size, v.unit = max(l.size, r.size), summed(e, l, r)
+		if v.low = l.low && r.low; l.least > 0 && r.least > 0 {
+			v.least = l.least + r.least
+		}
 	case "-":
+		v.unit = summed(e, l, r)
 		if known && r.size <= l.size/2 {
 			v.size = l.size
 		}
 	case "*":
+		v.low, v.least = l.low || r.low, l.least*r.least
+		switch {
+		case r.constant():
+			v.unit = l.unit.scaled(r.size)
+		case l.constant():
+			v.unit = r.unit.scaled(l.size)
+		}
 		if known {
 			v.size = l.size * r.size
 		}
@@ -242,8 +261,9 @@ func arithmetic(e *parse.BinaryExpr, l, r value) value {
 		v.size = r.size
 	case "/":
 		v.whole = false
-		if _, literal := unparen(e.R).(*parse.NumberExpr); literal && known {
-			v.size = l.size / r.size
+		if r.constant() {
+			v.size, v.least, v.unit = l.size/r.size, l.least/r.size, l.unit.scaled(1/r.size)
+			v.low, v.split = l.low, r.size > 1 && !l.constant()
 		}
 	default:
 		v.whole = false
@@ -345,7 +365,11 @@ func (m *machine) numeric(name string, e *parse.CallExpr, args []value) (value, 
 		m.exact(args[0], e.Args[0].Pos())
 		v := args[0]
 		whole := v.whole || name != "math.abs"
-		return value{is: isNumber, whole: whole, frac: v.frac && !whole, size: v.size, by: v.by}, true
+		low := v.low || name == "math.floor" && v.split && v.least < 1
+		return value{
+			is: isNumber, whole: whole, frac: v.frac && !whole, size: v.size, by: v.by,
+			unit: v.unit, least: v.least, low: low, split: v.split && !whole,
+		}, true
 	case "math.max", "math.min":
 		for i, arg := range args {
 			m.exact(arg, e.Args[i].Pos())
@@ -359,13 +383,18 @@ func (m *machine) numeric(name string, e *parse.CallExpr, args []value) (value, 
 func extreme(args []value, least bool) value {
 	v := value{is: isNumber, whole: true}
 	for _, arg := range args {
-		v.whole, v.frac = v.whole && arg.whole, v.frac || arg.frac
+		v.whole, v.frac, v.split = v.whole && arg.whole, v.frac || arg.frac, v.split || arg.split
+		v.unit, v.low = v.unit.or(arg.unit), v.low || arg.low
 		switch {
 		case !least:
-			v.size = max(v.size, arg.size)
+			v.size, v.least = max(v.size, arg.size), max(v.least, arg.least)
 		case v.size == 0 || arg.size > 0 && arg.size < v.size:
 			v.size = arg.size
 		}
 	}
+	if least {
+		v.least = slices.MinFunc(args, func(a, b value) int { return cmp.Compare(a.least, b.least) }).least
+	}
+	v.low = v.low && v.least <= 0
 	return v
 }

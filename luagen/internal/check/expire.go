@@ -48,6 +48,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 		m.lifetime(call, name)
 	}
 	v := m.added(name, e, words, m.maybe(words, reply(name, words, known)))
+	v.unit = units[replyUnits[name]]
 	if key := m.keyText(words, 1); key != "" && slices.Contains(probes, name) {
 		v.probe = key
 	}

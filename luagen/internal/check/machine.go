@@ -146,6 +146,7 @@ func (m *machine) statement(stmt parse.Stmt) {
 	switch s := stmt.(type) {
 	case *parse.LocalStmt:
 		for i, v := range m.values(s.Values, len(s.Vars)) {
+			v.unit = v.unit.or(named(s.Vars[i].Name))
 			m.bind(s.Vars[i], v)
 		}
 	case *parse.AssignStmt:

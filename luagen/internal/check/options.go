@@ -108,5 +108,6 @@ func (m *machine) places(match *matching, cmd *command) {
 			m.find(match.words[i].Pos(), Command, "%s takes %s here, a number, and this is declared a string: "+
 				"exchange it with the next word", strings.ToUpper(cmd.name), f.word)
 		}
+		m.expiry(cmd, match.words[i], f)
 	}
 }

@@ -113,6 +113,9 @@ func (m *machine) refine(e parse.Expr, truth bool) {
 }
 
 func (m *machine) refineBinary(e *parse.BinaryExpr, truth bool) {
+	if e.Op != "and" && e.Op != "or" {
+		m.unsure(e)
+	}
 	switch {
 	case e.Op == "and" && truth, e.Op == "or" && !truth:
 		m.refine(e.L, truth)

@@ -1,6 +1,10 @@
 package check
 
-import "github.com/hasp-go/hasp/luagen/internal/parse"
+import (
+	"math"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
 
 // kinds is a set of what a value may be.
 type kinds uint16
@@ -49,6 +53,10 @@ type value struct {
 	by    *parse.Pos // the call that added such an int, of which it is the reply
 
 	free   bool    // it is a declared string
+	unit   unit    // of a time
+	least  float64 // it certainly is no less, 0: unknown
+	low    bool    // it may well be 0 or less
+	split  bool    // it is divided by a number that is written out, and may well have a fraction then
 	part   int     // of the reply of TIME: 1 the seconds, 2 the microseconds
 	probe  string  // the key that exists if this is true, or not 0
 	elem   *value  // of a list: an element
@@ -73,6 +81,9 @@ func (v value) surely(k kinds) bool { return v.is&^absent == k }
 func (v value) numeric() bool {
 	return v.surely(isNumber) || v.surely(isText) && (v.whole || v.frac)
 }
+
+// constant reports whether a value is a number that is written out.
+func (v value) constant() bool { return v.is == isNumber && v.least > 0 && v.least == v.size }
 
 // small reports whether a value is a number that Lua certainly holds exactly.
 func (v value) small() bool { return v.size > 0 && v.size <= maxExact && v.wide == "" }
@@ -128,6 +139,10 @@ func join(a, b value, at int) value {
 	if a.part == b.part {
 		v.part = a.part
 	}
+	if a.unit == b.unit {
+		v.unit = a.unit
+	}
+	v.least, v.low, v.split = min(a.least, b.least), a.low || b.low, a.split || b.split
 	if a.probe == b.probe {
 		v.probe = a.probe
 	}
@@ -174,6 +189,11 @@ func scalar(b *parse.Binding) value {
 		return v
 	}
 	t := b.Type
+	v.unit = units[t.Name]
+	if t.Bounded {
+		v.least = float64(max(t.Min, 0))
+		v.low = t.Min > math.MinInt64 && (t.Min < 0 || t.Min == 0 && t.Name == "int")
+	}
 	switch t.Name {
 	case "string":
 		v.free = true

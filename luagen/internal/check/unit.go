@@ -1,0 +1,154 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// unit is in what a time is measured. Its zero is unknown.
+type unit struct {
+	per float64 // second
+	as  span
+}
+
+// span is how long something takes, or a time since 1970.
+type span int
+
+const (
+	aDuration span = iota + 1
+	aTime
+)
+
+// units has them by the names of declared types, and of the places that commands have for them.
+var units = map[string]unit{
+	"seconds": {1, aDuration}, "milliseconds": {1000, aDuration}, "unixmilli": {1000, aTime},
+	"unix-time-seconds": {1, aTime}, "unix-time-milliseconds": {1000, aTime},
+}
+
+// replyUnits are those of commands' replies.
+var replyUnits = map[string]string{
+	"ttl": "seconds", "pttl": "milliseconds", "expiretime": "unix-time-seconds", "pexpiretime": "unix-time-milliseconds",
+}
+
+func (u unit) String() string {
+	text := map[float64]string{1: "seconds", 1000: "milliseconds", 1e6: "microseconds"}[u.per]
+	if u.as == aTime {
+		text += " since 1970"
+	}
+	return text
+}
+
+// remedy says how to get one unit from another.
+func (u unit) remedy(want unit) string {
+	switch {
+	case u.per < want.per:
+		return "multiply it by 1000"
+	case u.per > want.per:
+		return "divide it by 1000, with math.ceil"
+	case want.as == aTime:
+		return "add it to the time"
+	}
+	return "subtract the time"
+}
+
+// named returns the unit that a name ends with: ttl_ms, windowSeconds.
+func named(name string) unit {
+	for end, per := range map[string]float64{
+		"_ms": 1000, "Ms": 1000, "_millis": 1000, "Millis": 1000, "milliseconds": 1000, "_sec": 1, "_secs": 1, "Secs": 1,
+		"_seconds": 1, "Seconds": 1,
+	} {
+		if strings.HasSuffix(name, end) {
+			return unit{per: per}
+		}
+	}
+	return unit{}
+}
+
+// differs reports whether two times certainly are of different units.
+func (u unit) differs(w unit) bool {
+	return u.per*w.per == 1000 || u.per == w.per && u.as != w.as && u.as*w.as != 0
+}
+
+// or returns a unit, or another if it is not known.
+func (u unit) or(w unit) unit {
+	if u.per == 0 {
+		return w
+	}
+	return u
+}
+
+// scaled returns the unit of a time that is multiplied by a number: by a thousand it is the next smaller.
+func (u unit) scaled(by float64) unit {
+	switch {
+	case by == 1000 || by == 1e6 || by == 1e-3 || by == 1e-6:
+		return unit{u.per * by, u.as}
+	case by > 0 && by < 60 && u.as != aTime:
+		return u
+	}
+	return unit{}
+}
+
+// summed returns the unit of the sum or the difference of two times.
+func summed(e *parse.BinaryExpr, l, r value) unit {
+	switch u, w := l.unit, r.unit; {
+	case r.constant():
+		return u
+	case l.constant() && e.Op == "+":
+		return w
+	case u.per != w.per:
+		return unit{}
+	case u.as == aTime && w.as == aTime:
+		return unit{u.per, aDuration}
+	case u.as == aTime || w.as == aTime:
+		return unit{u.per, aTime}
+	case u.as == w.as:
+		return u
+	default:
+		return unit{per: u.per}
+	}
+}
+
+// mixes finds a sum, a difference or a comparison of seconds and milliseconds.
+func (m *machine) mixes(e *parse.BinaryExpr, l, r value) {
+	if l.unit.per*r.unit.per == 1000 {
+		m.find(e.P, Time, "seconds and milliseconds meet here: multiply the seconds by 1000")
+	}
+}
+
+// expiry checks the time that a command gets.
+func (m *machine) expiry(cmd *command, e parse.Expr, f form) {
+	want, v, shown := units[f.word], m.peek(e), strings.ToUpper(cmd.name)
+	fails := "fails"
+	if slices.Contains(ending, cmd.name) {
+		fails = "deletes the key"
+	}
+	switch {
+	case want.per == 0 || !cmd.writes:
+	case v.unit.differs(want):
+		m.find(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, v.unit, v.unit.remedy(want))
+	case v.frac || v.split:
+		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
+	case v.low && want.as == aDuration:
+		m.find(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
+	}
+}
+
+// unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of.
+func (m *machine) unsure(cond parse.Expr) {
+	var names []*parse.Var
+	parse.Walk(cond, func(e parse.Expr) {
+		if name, ok := e.(*parse.NameExpr); ok && name.Var != nil {
+			names = append(names, name.Var)
+		}
+	})
+	for x, v := range m.state.vars {
+		made := func(s source) bool { return s.expr != nil && mentions(s.expr, names...) }
+		if (v.low || v.split) && (slices.Contains(names, x) || slices.ContainsFunc(m.c.flow.sources[x], made)) {
+			w := *v
+			w.low, w.split = false, false
+			m.state.set(x, w)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+local key, interval, ttl_ms = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
+local time = redis.call('time')
+redis.call('expire', key, interval * 0.5)
+redis.call('expire', key, ARGV[1] / 1000)
+redis.call('expire', key, math.floor(interval / 1e9))
+redis.call('setex', key, math.floor(ARGV[1] / 1000), 'v')
+redis.call('set', key, 'v', 'EX', ttl_ms)
+redis.call('expire', key, 0)
+redis.call('pexpire', key, -1)
+redis.call('set', key, 'v', 'px', 0)
+redis.call('expire', key, time[1] + 5)
+redis.call('expireat', key, time[1] * 1000 + math.floor(time[2] / 1000) + ttl_ms)
+redis.call('pexpireat', key, time[1] + 5)
+redis.call('pexpireat', key, time[1] + interval)
+if time[1] > ttl_ms then
+  redis.call('pexpire', key, redis.call('ttl', KEYS[2]))
+end
+local half = math.ceil(ttl_ms / 2)
+redis.call('expire', key, half)
+redis.call('pexpire', key, ttl_ms / 2)
+return time[1] + ttl_ms
