@@ -55,13 +55,18 @@ func TestServe(t *testing.T) {
 func TestServeFindsAll(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	lines := stream(t, served(t, server)+"live")
+	address := served(t, server)
+	lines := stream(t, address+"live")
 	for _, name := range []string{"first", "second"} {
 		start(t, []string{onServer(server.Addr())}, "lock", name, "--", "sleep", "1000")
 		for lines.Text() != `data: "`+name+`"` {
 			require.True(t, lines.Scan(), lines.Err())
 		}
 	}
+	metrics := stream(t, address+"metrics")
+	for metrics.Scan() && !strings.HasPrefix(metrics.Text(), "hasp_page_reads_total ") {
+	}
+	require.Regexp(t, "^hasp_page_reads_total [1-9]", metrics.Text(), "the list takes its turns")
 }
 
 // served starts hasp serve, and returns its address.

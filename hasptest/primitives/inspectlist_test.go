@@ -2,6 +2,7 @@ package primitives_test
 
 import (
 	"context"
+	"io"
 	"slices"
 	"testing"
 
@@ -66,12 +67,16 @@ func TestInspectListRefuses(t *testing.T) {
 		for _, err := range inspect.List(t.Context(), asks, "", &inspect.ListOptions{Step: -1}) {
 			require.ErrorAs(t, err, new(*primitives.FieldError))
 		}
+		ended, turn := 0, func(context.Context) error { return io.EOF }
+		for _, err := range inspect.List(t.Context(), asks, "", &inspect.ListOptions{Turn: turn}) {
+			require.ErrorIs(t, err, io.EOF)
+			ended++
+		}
 		require.NoError(t, c.Close(t.Context()))
-		ended := 0
 		for _, err := range inspect.List(t.Context(), c, "", nil) {
 			require.ErrorIs(t, err, backend.ErrClosed)
 			ended++
 		}
-		require.Equal(t, 1, ended)
+		require.Equal(t, 2, ended)
 	})
 }

@@ -30,6 +30,10 @@ type ListOptions struct {
 	// Plain lists also keys that may be anybody's, such as a number that may be an AtomicLong.
 	Plain bool
 
+	// Turn is called before the keys of each step are read. It may block: then a list costs the server less at a time. Its
+	// error ends the list.
+	Turn func(ctx context.Context) error
+
 	_ struct{}
 }
 
@@ -41,7 +45,7 @@ type ListOptions struct {
 //
 // List blocks while a step is under way. It ends after an error: [primitives.ErrNotSupported] if the backend is no
 // [backend.Scanner], a [*primitives.FieldError] for a negative Step or a pattern that is none, that of ctx, or one of
-// Describe or of the scan.
+// Describe, of the scan or of Turn.
 //
 // The server's user needs the permissions of Describe, whose +@read has SCAN, on all keys that the pattern finds.
 func List(ctx context.Context, client *primitives.Client, pattern string, opts *ListOptions) iter.Seq2[Object, error] {
@@ -93,6 +97,9 @@ func (l *listing) run(ctx context.Context, yield func(Object, error) bool) error
 	}
 	l.matches = matches
 	for keys, err := range l.client.Core().Scan(ctx, "*"+escape(l.prefix)+l.pattern+"*", step) {
+		if err == nil && l.opts.Turn != nil {
+			err = l.opts.Turn(ctx)
+		}
 		if err != nil {
 			return err
 		}

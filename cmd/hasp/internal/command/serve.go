@@ -28,7 +28,7 @@ func (p *program) serve() *cobra.Command {
 	c := &cobra.Command{Use: "serve [NAME...]", Short: "Serve a page that shows objects live: those of these names, or all"}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8377", "address and port; other than of this machine alone it needs --token-file")
 	c.Flags().StringVar(&tokenFile, "token-file", "", "a file with a secret of 16 characters at least, for which the page asks")
-	c.Flags().IntVar(&o.Reads, "reads", 20, "how often a second names are read, at most")
+	c.Flags().IntVar(&o.Reads, "reads", 20, "how many reads a second at most: of a name, or of 500 keys for the list; each watched object adds one")
 	c.Flags().BoolVar(&o.AllowRelease, "allow-release", false, "add a button that frees a lock")
 	c.RunE = func(c *cobra.Command, names []string) error {
 		for _, name := range names {
@@ -112,9 +112,9 @@ type objects struct {
 }
 
 // List implements page.Source.
-func (s objects) List(ctx context.Context, text string) iter.Seq2[inspect.Object, error] {
+func (s objects) List(ctx context.Context, text string, turn func(context.Context) error) iter.Seq2[inspect.Object, error] {
 	if len(s.names) == 0 {
-		return inspect.List(ctx, s.client, "*"+text+"*", nil)
+		return inspect.List(ctx, s.client, "*"+text+"*", &inspect.ListOptions{Turn: turn})
 	}
 	return func(yield func(inspect.Object, error) bool) {
 		for _, name := range s.names {

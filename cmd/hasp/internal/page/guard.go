@@ -1,7 +1,6 @@
 package page
 
 import (
-	"crypto/rand"
 	"crypto/subtle"
 	"fmt"
 	"net"
@@ -87,8 +86,6 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 }
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
-
-func random() string { return rand.Text() }
 
 // health answers 200 if the server can be read.
 func (s *server) health(w http.ResponseWriter, r *http.Request) {

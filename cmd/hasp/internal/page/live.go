@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,29 +15,26 @@ import (
 )
 
 const (
-	mostStreams = 64  // at a time
-	mostSeen    = 100 // names that a page shows at a time
-	mostListed  = 500 // objects that a page lists
-	rest        = 5 * time.Second
+	mostStreams = 64              // at a time
+	mostSeen    = 100             // names that a page shows at a time
+	mostListed  = 500             // objects that a page lists
+	rest        = 5 * time.Second // at least, between two rounds of a list
 )
 
-// pace bounds how often something is done.
-type pace struct {
-	every time.Duration
-	mu    sync.Mutex
-	next  time.Time
-}
-
-// wait waits for the next turn, and reports false if ctx ends before.
-func (p *pace) wait(ctx context.Context) bool {
-	p.mu.Lock()
-	at := p.next
+// turn waits until another read is due, and returns the error of ctx if that ends before.
+func (s *server) turn(ctx context.Context) error {
+	s.mu.Lock()
+	at := s.next
 	if now := time.Now(); at.Before(now) {
 		at = now
 	}
-	p.next = at.Add(p.every)
-	p.mu.Unlock()
-	return sleep(ctx, time.Until(at))
+	s.next = at.Add(time.Second / time.Duration(s.Reads))
+	s.mu.Unlock()
+	if !sleep(ctx, time.Until(at)) {
+		return ctx.Err()
+	}
+	s.reads.Add(1)
+	return nil
 }
 
 // sleep waits, and reports false if ctx ends before.
@@ -73,8 +71,11 @@ type card struct {
 	Left []int64 `json:"left"`
 }
 
-// send sends a message, and reports false if ctx ends before.
-func (st *stream) send(ctx context.Context, event string, data any) bool {
+// send sends a message, or instead an error, and reports false if ctx ends before.
+func (st *stream) send(ctx context.Context, event string, data any, err error) bool {
+	if err != nil {
+		event, data = "failed", err.Error()
+	}
 	select {
 	case st.out <- message{event, data}:
 		return true
@@ -87,7 +88,7 @@ func (st *stream) send(ctx context.Context, event string, data any) bool {
 func (s *server) live(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := s.begin()
 	defer context.AfterFunc(r.Context(), cancel)()
-	id, st := random(), &stream{out: make(chan message), more: make(chan struct{}, 1)}
+	id, st := rand.Text(), &stream{out: make(chan message), more: make(chan struct{}, 1)}
 	var producers sync.WaitGroup
 	defer producers.Wait()
 	defer cancel()
@@ -177,7 +178,7 @@ func (s *server) refresh(ctx context.Context, st *stream) {
 		st.mu.Unlock()
 		for _, name := range names {
 			all, err := s.describe(ctx, name)
-			if !s.show(ctx, st, name, all, err) {
+			if !st.send(ctx, "object", s.card(name, all), err) {
 				return
 			}
 		}
@@ -192,32 +193,14 @@ func (s *server) refresh(ctx context.Context, st *stream) {
 
 // describe reads a name in its turn.
 func (s *server) describe(ctx context.Context, name string) ([]inspect.Object, error) {
-	if !s.pace.wait(ctx) {
-		return nil, ctx.Err()
+	if err := s.turn(ctx); err != nil {
+		return nil, err
 	}
-	s.reads.Add(1)
 	all, err := s.source.Describe(ctx, name)
 	if err != nil {
 		s.failed.Add(1)
 	}
 	return all, err
-}
-
-// show sends what was read of a name.
-func (s *server) show(ctx context.Context, st *stream, name string, all []inspect.Object, err error) bool {
-	if err != nil {
-		return st.send(ctx, "failed", err.Error())
-	}
-	return st.send(ctx, "object", s.card(name, all))
-}
-
-// found sends a name that was found. Its card follows when the page shows it.
-func (s *server) found(ctx context.Context, st *stream, name string, err error) bool {
-	s.reads.Add(1)
-	if err != nil {
-		return st.send(ctx, "failed", err.Error())
-	}
-	return st.send(ctx, "found", name)
 }
 
 // card returns how the page shows a name.
@@ -235,20 +218,18 @@ func (s *server) card(name string, all []inspect.Object) card {
 	return c
 }
 
-// list finds objects, again and again. Between two rounds it rests ten times the time of a round.
+// list finds objects, again and again. Their cards follow when the page shows them. Between two rounds it rests for as
+// long as a round took.
 func (s *server) list(ctx context.Context, st *stream, text string) {
 	for ctx.Err() == nil {
 		begin, n, more := time.Now(), 0, false
-		for o, err := range s.source.List(ctx, text) {
-			if n++; n > mostListed {
-				more = true
+		for o, err := range s.source.List(ctx, text, s.turn) {
+			if more = n == mostListed; more || !st.send(ctx, "found", o.Name, err) {
 				break
 			}
-			if !s.pace.wait(ctx) || !s.found(ctx, st, o.Name, err) {
-				return
-			}
+			n++
 		}
-		if !st.send(ctx, "listed", more) || !sleep(ctx, max(rest, 10*time.Since(begin))) {
+		if !st.send(ctx, "listed", more, nil) || !sleep(ctx, max(rest, time.Since(begin))) {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"crypto/rand"
 	"embed"
 	"html/template"
 	"iter"
@@ -15,8 +16,8 @@ import (
 
 // Source is where the objects come from.
 type Source interface {
-	// List yields the objects whose name has the text in it. The text may be a pattern.
-	List(ctx context.Context, text string) iter.Seq2[inspect.Object, error]
+	// List yields the objects whose name has the text in it. The text may be a pattern. It calls turn before each read.
+	List(ctx context.Context, text string, turn func(context.Context) error) iter.Seq2[inspect.Object, error]
 	Describe(ctx context.Context, name string) ([]inspect.Object, error)
 	Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error]
 	// Release frees a lock at once, if the owner holds it. The kind is lock, mutex, fair, read or write.
@@ -27,7 +28,7 @@ type Source interface {
 type Options struct {
 	Host         string // the name in --listen
 	Token        string // "": no token is needed
-	Reads        int    // of names a second, for all pages
+	Reads        int    // a second at most, for all pages
 	AllowRelease bool
 }
 
@@ -42,11 +43,11 @@ type server struct {
 	source  Source
 	begin   func() (context.Context, context.CancelFunc) // what ends with the server
 	session string                                       // the value of the cookie that a right token sets
-	pace    pace
 	reads   atomic.Int64
 	failed  atomic.Int64
 
 	mu       sync.Mutex
+	next     time.Time // of a read
 	streams  map[string]*stream
 	watchers map[string]*watcher
 }
@@ -54,8 +55,8 @@ type server struct {
 // New returns the handler of the pages. When ctx ends, its streams end.
 func New(ctx context.Context, source Source, o Options) http.Handler {
 	s := &server{
-		Options: o, begin: func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }, source: source, session: random(), pace: pace{every: time.Second / time.Duration(o.Reads)},
-		streams: map[string]*stream{}, watchers: map[string]*watcher{},
+		Options: o, source: source, session: rand.Text(), streams: map[string]*stream{}, watchers: map[string]*watcher{},
+		begin: func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) },
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page("index"))

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -40,7 +41,7 @@ type watcher struct {
 func (s *server) events(ctx context.Context, st *stream, name string) {
 	w := s.view(name)
 	if w == nil {
-		st.send(ctx, "failed", "too many objects are watched")
+		st.send(ctx, "", nil, errors.New("too many objects are watched"))
 		return
 	}
 	defer s.unview(w)
@@ -51,7 +52,7 @@ func (s *server) events(ctx context.Context, st *stream, name string) {
 		changed := w.changed
 		w.mu.Unlock()
 		for _, e := range fresh {
-			if !st.send(ctx, "happened", e) {
+			if !st.send(ctx, "happened", e, nil) {
 				return
 			}
 		}
@@ -111,10 +112,9 @@ func (s *server) drop(name string, w *watcher) {
 // watch adds events to a watcher, until ctx ends or an error stays.
 func (s *server) watch(ctx context.Context, name string, w *watcher) {
 	for e, err := range s.source.Watch(ctx, name) {
-		if !s.pace.wait(ctx) {
+		if s.turn(ctx) != nil {
 			break
 		}
-		s.reads.Add(1)
 		w.add(shown(e, err))
 	}
 	s.mu.Lock()

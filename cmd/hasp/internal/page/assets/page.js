@@ -3,10 +3,10 @@ const objects = document.getElementById("objects");
 const state = document.getElementById("state");
 const one = objects.dataset.name;
 const most = 100; // names that a page may show at a time
-const cards = new Map(); // name: its element, and its HTML
-const longest = new Map(); // of a bar's label: the longest lease that was seen
+const listed = 500; // names that stay on the page when they are no longer found
+const cards = new Map(); // name: its element, its HTML, the longest leases that were seen, by label, and when it was found
 const visible = new Set();
-let stream, id, reporting, source;
+let id, reporting, source, round = 0;
 
 const sight = new IntersectionObserver((entries) => {
   for (const e of entries) {
@@ -43,13 +43,26 @@ function show({ name, html, left }) {
   const card = placed(name);
   if (card.html !== html) replace(card, html);
   card.html = html;
+  const longest = {};
   card.place.querySelectorAll("progress").forEach((bar, i) => {
     bar.ends = performance.now() + left[i];
-    const key = name + "\n" + bar.getAttribute("aria-label");
-    longest.set(key, Math.max(left[i], longest.get(key) ?? 1));
-    bar.max = longest.get(key);
+    const label = bar.getAttribute("aria-label");
+    bar.max = longest[label] = Math.max(left[i], card.longest?.[label] ?? 1);
   });
+  card.longest = longest;
   tick();
+}
+
+// leave takes names off the page that the last round did not find, if there are too many.
+function leave() {
+  for (const [name, card] of cards) {
+    if (cards.size <= listed) return;
+    if (card.round === round) continue;
+    sight.unobserve(card.place);
+    visible.delete(name);
+    card.place.remove();
+    cards.delete(name);
+  }
 }
 
 // replace keeps the focus where it was.
@@ -80,10 +93,12 @@ function open() {
     document.dispatchEvent(new Event("hasp-stream"));
     report();
   });
-  on("found", placed);
+  on("found", (name) => { placed(name).round = round; });
   on("object", show);
   on("failed", (text) => { state.textContent = text; });
   on("listed", (more) => {
+    leave();
+    round++;
     const n = cards.size;
     state.textContent = n === 0 ? "No objects." : `Live: ${n} ${n === 1 ? "name" : "names"}.` + (more ? " There are more: search." : "");
   });
