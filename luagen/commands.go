@@ -2,11 +2,15 @@ package main
 
 import (
 	"bufio"
+	"cmp"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
+	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,15 +21,17 @@ import (
 // the files in internal/check/commands.
 func runCommands(stdout, stderr io.Writer, args []string) int {
 	flags := flag.NewFlagSet("luagen commands", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	addr := flags.String("addr", "127.0.0.1:6379", "the server's `host:port`")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
+	address := flags.String("url", "", "the server's `URL`, redis://user@host:port or rediss://...; default: that of the\n"+
+		"variable "+urlVariable+", which may have a password, else "+defaultURL)
+	if code, ok := parseFlags(flags, stdout, stderr, args); !ok {
+		return code
+	}
+	u, err := serverURL(*address, os.Getenv(urlVariable))
+	if err != nil {
+		fmt.Fprintf(stderr, "luagen: %v\n", err)
 		return 2
 	}
-	table, err := commandTable(*addr)
+	table, err := commandTable(u)
 	if err != nil {
 		fmt.Fprintf(stderr, "luagen: %v\n", err)
 		return 1
@@ -34,17 +40,57 @@ func runCommands(stdout, stderr io.Writer, args []string) int {
 	return 0
 }
 
-// commandTable asks the server at addr for its commands.
-func commandTable(addr string) (string, error) {
-	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+const (
+	urlVariable = "HASP_URL"
+	defaultURL  = "redis://127.0.0.1:6379"
+)
+
+// serverURL returns the URL of the flag or the variable. Errors have no part of it, which may be a password.
+func serverURL(given, variable string) (*url.URL, error) {
+	u, err := url.Parse(cmp.Or(given, variable, defaultURL))
+	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" {
+		return nil, errors.New("the URL is none of redis://user@host:port or rediss://...; in a password write %2F for /")
+	}
+	if _, found := u.User.Password(); found && given != "" {
+		return nil, errors.New("-url has a password, which all users of this machine could read: use " + urlVariable)
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), "6379")
+	}
+	return u, nil
+}
+
+// dial connects to a server, and says who asks.
+func dial(u *url.URL) (net.Conn, *serverConn, error) {
+	var conn net.Conn
+	var err error
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	if u.Scheme == "rediss" {
+		conn, err = tls.DialWithDialer(dialer, "tcp", u.Host, nil)
+	} else {
+		conn, err = dialer.Dial("tcp", u.Host)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &serverConn{w: conn, r: bufio.NewReader(conn)}
+	err = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	if password, found := u.User.Password(); found && err == nil {
+		_, err = s.do("AUTH", cmp.Or(u.User.Username(), "default"), password)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return conn, s, nil
+}
+
+// commandTable asks a server for its commands.
+func commandTable(u *url.URL) (string, error) {
+	conn, s, err := dial(u)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		return "", err
-	}
-	s := &serverConn{w: conn, r: bufio.NewReader(conn)}
 	version, err := s.version()
 	if err != nil {
 		return "", err

@@ -6,7 +6,9 @@
 //	luagen vet [-json | -sarif] [-strict] [-commands file] [path ...]
 //	luagen import [-commands file] [path ...]
 //	luagen doc [-check] [-o file] [-title text] [-strict] [-commands file] [path ...]
-//	luagen commands [-addr host:port]
+//	luagen commands [-url url]
+//	luagen help [command]
+//	luagen version
 //
 // Each path is a .lua file or a folder of them (without vet: its own files, not those of folders inside); the
 // default is the current folder. Luagen writes x.lua.go next to each x.lua, or into the folder of -o:
@@ -141,7 +143,7 @@
 //
 // For another server, or for its modules, print its table once, and give it to every run:
 //
-//	luagen commands -addr 127.0.0.1:6379 > commands.txt
+//	HASP_URL=rediss://user:password@host:6379 luagen commands > commands.txt
 //	luagen -commands commands.txt .
 //
 // Such tables take the place of luagen's, and scripts without ---@since are only for their servers.

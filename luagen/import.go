@@ -20,9 +20,9 @@ import (
 
 // runImport is "luagen import": it writes annotated drafts of scripts without annotations, and checks these.
 func runImport(stdout, stderr io.Writer, args []string) int {
-	j := newJob("luagen import", stderr)
+	j := newJob("luagen import")
 	j.vetOnly = true
-	if code, ok := j.start(args); !ok {
+	if code, ok := j.start(stdout, stderr, args); !ok {
 		return code
 	}
 	j.goScript = func(s *golua.Script) error {

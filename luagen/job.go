@@ -40,6 +40,7 @@ type job struct {
 	goScript  func(s *golua.Script) error // takes each script in them
 
 	sources  []string            // the files, in the order given, each once
+	given    map[string]bool     // whether a file is one of sources
 	walked   map[string]bool     // those that vet found in a folder
 	unseen   map[string][]string // those that vet leaves out, by the reason
 	parts    map[string]bool     // those that Go code joins to a script, which is checked whole
@@ -160,7 +161,8 @@ func (j *job) add(path string) error {
 }
 
 func (j *job) source(path string) {
-	if !slices.Contains(j.sources, path) {
+	if clean := filepath.Clean(path); !j.given[clean] {
+		j.given[clean] = true
 		j.sources = append(j.sources, path)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
 )
@@ -30,10 +31,12 @@ Writes annotated drafts of scripts that have no annotations, x_typed.lua beside 
 
 Writes a reference of scripts in Markdown.
 
-       luagen commands -addr host:port
+       luagen commands [-url url]
 
 Prints the command table of a server, which -commands takes.
 
+       luagen help [command]
+       luagen version
 `
 
 func main() { os.Exit(run(os.Stdout, os.Stderr, os.Args[1:])) }
@@ -48,6 +51,11 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 func run(stdout, stderr io.Writer, args []string) int {
 	if len(args) > 0 {
 		switch args[0] {
+		case "help":
+			return run(stdout, stderr, append(args[1:len(args):len(args)], "-h"))
+		case "version":
+			fmt.Fprintln(stdout, version())
+			return 0
 		case "commands":
 			return runCommands(stdout, stderr, args[1:])
 		case "import":
@@ -63,14 +71,17 @@ func run(stdout, stderr io.Writer, args []string) int {
 
 // runGenerate is luagen without a subcommand.
 func runGenerate(stdout, stderr io.Writer, args []string) int {
-	j := newJob("luagen", stderr)
+	j := newJob("luagen")
 	checkOnly := j.flags.Bool("check", false, "write nothing; print what is not current, exit 1")
 	j.flags.StringVar(&j.out, "o", "", "write to this `folder`, not beside each script")
 	j.flags.StringVar(&j.pkg, "p", "", "the `package` of the written files; default: that of the\n"+
 		"Go files in their folder, else the folder's name")
 	j.jsonFlag()
-	if code, ok := j.start(args); !ok {
+	if code, ok := j.start(stdout, stderr, args); !ok {
 		return code
+	}
+	if info, err := os.Stat(j.out); filepath.Ext(j.out) == suffix || err == nil && !info.IsDir() {
+		return j.report(stdout, stderr, j.exit(usagef("-o takes a folder, and %s is a file", j.out)))
 	}
 	code := j.load(j.file)
 	switch {
@@ -84,17 +95,11 @@ func runGenerate(stdout, stderr io.Writer, args []string) int {
 }
 
 // newJob returns a job with the flags that all subcommands have.
-func newJob(name string, stderr io.Writer) *job {
+func newJob(name string) *job {
 	j := &job{
 		flags:  flag.NewFlagSet(name, flag.ContinueOnError),
-		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{}, walked: map[string]bool{},
+		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{}, walked: map[string]bool{}, given: map[string]bool{},
 		parts: map[string]bool{}, unseen: map[string][]string{}, goFolders: map[string][]string{},
-	}
-	j.flags.SetOutput(stderr)
-	j.flags.Usage = func() {
-		fmt.Fprint(stderr, usage)
-		fmt.Fprintf(stderr, "Flags of %s:\n", name)
-		j.flags.PrintDefaults()
 	}
 	j.flags.Func("commands", "a `file` that \"luagen commands\" printed for your server, which\n"+
 		"then takes the place of the table that luagen has; may be repeated", j.addTable)
@@ -122,16 +127,34 @@ func (j *job) addTable(path string) error {
 }
 
 // start reads the flags and the paths. If ok is false the command ends with code.
-func (j *job) start(args []string) (code int, ok bool) {
-	if err := j.flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return 0, false
-	} else if err != nil {
-		return 2, false
-	}
+func (j *job) start(stdout, stderr io.Writer, args []string) (code int, ok bool) {
+	code, ok = parseFlags(j.flags, stdout, stderr, args)
 	if j.paths = j.flags.Args(); len(j.paths) == 0 {
 		j.paths = []string{"."}
 	}
+	return code, ok
+}
+
+// parseFlags reads the flags. If ok is false the command ends with code.
+func parseFlags(flags *flag.FlagSet, stdout, stderr io.Writer, args []string) (code int, ok bool) {
+	flags.SetOutput(io.Discard)
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(stdout, "%s\nFlags of %s:\n", usage, flags.Name())
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return 0, false
+	case err != nil:
+		fmt.Fprintf(stderr, "%s: %v; \"luagen help\" has the flags\n", flags.Name(), err)
+		return 2, false
+	}
 	return 0, true
+}
+
+// version returns which luagen this is, and of which Go.
+func version() string {
+	info, _ := debug.ReadBuildInfo()
+	return "luagen " + info.Main.Version + " " + info.GoVersion
 }
 
 // exit keeps what went wrong for the report, and returns the exit code for it.

@@ -151,15 +151,56 @@ func TestWrongUsage(t *testing.T) {
 		{filepath.Join(dir, "missing")},
 		{filepath.Join(dir, "notes.txt")},
 		{dir},
+		{"vet", "-o", "x"},
+		{"commands", "-nonsense"},
+		{"commands", "-url", "redis://u:secret@127.0.0.1"},
+		{"commands", "-url", "unix:///secret"},
+		{"-o", filepath.Join(dir, "a.go"), dir},
+		{"-o", filepath.Join(dir, "notes.txt"), dir},
 	} {
 		code, out, errs := luagen(args...)
 		require.Equal(t, 2, code, args)
 		require.Empty(t, out)
-		require.NotEmpty(t, errs)
+		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
+		require.NotContains(t, errs, "secret")
 	}
-	code, _, errs := luagen("-h")
-	require.Equal(t, 0, code)
-	require.Contains(t, errs, "usage: luagen")
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-h"}, {"help"}, {"help", "vet"}, {"vet", "-h"}, {"help", "commands"}, {"version"}} {
+		code, out, errs := luagen(args...)
+		require.Equal(t, 0, code)
+		require.Empty(t, errs)
+		switch {
+		case args[0] == "version":
+			require.Regexp(t, `^luagen \S* go1\.\S+\n$`, out)
+		case len(args) > 1:
+			require.Contains(t, out, "\nFlags of luagen "+strings.Trim(args[0]+args[1], "-help")+":\n")
+		default:
+			require.Contains(t, out, "\nFlags of luagen:\n")
+		}
+	}
+}
+
+// TestOneFaultOneFinding: what follows from a fault is none of its own.
+func TestOneFaultOneFinding(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]string{
+		"---@kee k string\nreturn redis.call('incr', k)\n":                              ":1:5: unknown annotation kee",
+		"--@key k string\n---@failfast\nreturn redis.call('incr', k)\n":                 ":1:1: this is a plain comment",
+		"---@key k strng\nreturn redis.call('incr', k)\n":                               ":1:11: unknown kind of key",
+		"---@key k any\nredis.call('incr', k)\n---@arg n int\nreturn n\n":               ":3:5: misplaced annotation",
+		"---@key k any\n---@include gone.lua\nreturn redis.call('incr', k) + f(g(k))\n": ":2:13: cannot read gone.lua",
+		"---@key k any\nx = redis.call('incr', k)\nx = x + 1\nreturn x\n":               ":2:1: assignment to the global x",
+		"---@key k any\nredis.call('incr', k)\nreturn x + x\n":                          ":3:8: x is not declared",
+	} {
+		dir := t.TempDir()
+		write(t, dir, "a.lua", src)
+		_, _, errs := luagen("vet", filepath.Join(dir, "a.lua"), dir+"/../"+filepath.Base(dir)+"/a.lua")
+		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
+		require.Contains(t, errs, want)
+	}
 }
 
 func TestFileNames(t *testing.T) {

@@ -9,12 +9,12 @@ import (
 
 // runDoc is "luagen doc": it writes a reference of scripts in Markdown.
 func runDoc(stdout, stderr io.Writer, args []string) int {
-	j := newJob("luagen doc", stderr)
+	j := newJob("luagen doc")
 	out := j.flags.String("o", "", "write to this `file`, not to standard output")
 	title := j.flags.String("title", "Scripts", "the `text` of the reference's first line")
 	checkOnly := j.flags.Bool("check", false, "write nothing; print how the file of -o differs,\n"+
 		"exit 1 if it does")
-	if code, ok := j.start(args); !ok {
+	if code, ok := j.start(stdout, stderr, args); !ok {
 		return code
 	}
 	if *checkOnly && *out == "" {

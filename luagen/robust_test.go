@@ -157,7 +157,7 @@ func manyScripts(t *testing.T, n int) string {
 // loaded returns a job that has checked the scripts of a folder.
 func loaded(t *testing.T, dir string) *job {
 	t.Helper()
-	j := newJob("luagen", os.Stderr)
+	j := newJob("luagen")
 	j.paths = []string{dir}
 	require.Equal(t, 0, j.load(j.file), j.failure)
 	return j
@@ -195,7 +195,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	kept := live(func() any { return loaded(t, many) })
 	parsed := live(func() any {
 		var scripts []*parse.Script
-		j := newJob("luagen", os.Stderr)
+		j := newJob("luagen")
 		j.paths = []string{few}
 		require.Equal(t, 0, j.load(func(s *parse.Script, _ string) error {
 			scripts = append(scripts, s)

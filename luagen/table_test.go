@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +19,7 @@ import (
 func TestTablesAreOfServers(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, c *client) {
-		code, table, errs := luagen("commands", "-addr", c.addr)
+		code, table, errs := luagen("commands", "-url", "redis://"+c.addr)
 		require.Equal(t, 0, code, errs)
 		first, _, _ := strings.Cut(table, "\n")
 		server, version := strings.Fields(first)[1], strings.Split(strings.Fields(first)[2], ".")
@@ -33,12 +35,54 @@ func TestTablesAreOfServers(t *testing.T) {
 
 func TestCommandsWithoutServer(t *testing.T) {
 	t.Parallel()
-	code, out, errs := luagen("commands", "-addr", "127.0.0.1:1")
+	code, out, errs := luagen("commands", "-url", "redis://127.0.0.1:1")
 	require.Equal(t, 1, code)
 	require.Empty(t, out)
 	require.Contains(t, errs, "luagen: dial tcp 127.0.0.1:1")
-	code, _, _ = luagen("commands", "-nonsense")
-	require.Equal(t, 2, code)
+}
+
+// TestCommandsAsUser: the variable has the user, the password and the encryption. Not parallel: it sets the variable.
+func TestCommandsAsUser(t *testing.T) {
+	c := startServer(t, "redis-server")
+	_, err := c.do("ACL", "SETUSER", "reader", "on", ">a/b", "+command", "+info", "+eval_ro",
+		"+publish", "+spublish", "+pfcount", "~*", "&*")
+	require.NoError(t, err)
+	_, err = c.do("ACL", "SETUSER", "default", "-@all")
+	require.NoError(t, err)
+	t.Setenv(urlVariable, "redis://reader:a%2Fb@"+c.addr)
+	code, out, errs := luagen("commands")
+	require.Equal(t, 0, code, errs)
+	require.Contains(t, out, "\nget 2 string index,1:range,0,1,0 ")
+	for text, want := range map[string]string{
+		"redis://reader:other@" + c.addr: "luagen: WRONGPASS ",
+		"redis://" + c.addr:              "luagen: NOPERM ",
+	} {
+		t.Setenv(urlVariable, text)
+		code, _, errs = luagen("commands")
+		require.Equal(t, 1, code)
+		require.Contains(t, errs, want)
+	}
+}
+
+// TestCommandsEncrypted: the first byte that a server gets is that of a TLS handshake.
+func TestCommandsEncrypted(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	first := make([]byte, 1)
+	done := make(chan error)
+	go func() {
+		conn, err := listener.Accept()
+		if err == nil {
+			_, err = conn.Read(first)
+			err = errors.Join(err, conn.Close(), listener.Close())
+		}
+		done <- err
+	}()
+	code, _, _ := luagen("commands", "-url", "rediss://"+listener.Addr().String())
+	require.Equal(t, 1, code)
+	require.NoError(t, <-done)
+	require.Equal(t, []byte{22}, first)
 }
 
 // keyCalls are calls whose words are all different, so a place is known by its word.

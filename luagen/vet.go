@@ -15,11 +15,11 @@ import (
 
 // runVet is "luagen vet": it checks scripts, and leaves out what matters for their Go files only.
 func runVet(stdout, stderr io.Writer, args []string) int {
-	j := newJob("luagen vet", stderr)
+	j := newJob("luagen vet")
 	j.jsonFlag()
 	j.flags.BoolVar(&j.sarif, "sarif", false, "print findings as SARIF 2.1.0, to standard output")
 	j.vetOnly, j.goScript = true, j.vetGo
-	if code, ok := j.start(args); !ok {
+	if code, ok := j.start(stdout, stderr, args); !ok {
 		return code
 	}
 	return j.report(stdout, stderr, j.load(func(*parse.Script, string) error { return nil }))
@@ -44,7 +44,7 @@ func (j *job) walk(root string) error {
 		case e.Type()&^fs.ModeSymlink != 0:
 		case filepath.Ext(path) == ".go":
 			j.goFolders[filepath.Dir(path)] = nil
-		case filepath.Ext(path) == ".lua" && !slices.Contains(j.sources, path):
+		case filepath.Ext(path) == ".lua" && !j.given[filepath.Clean(path)]:
 			j.walked[path] = true
 			j.source(path)
 		}

@@ -28,13 +28,12 @@ func (c *checker) names() {
 	}
 }
 
-// globals checks every use of a name that is not local.
+// globals checks every use of a name that is not local. A name without a declaration is one fault.
 func (c *checker) globals() {
-	assembled := c.assembled()
+	assembled, found := c.assembled(), c.assigned()
+	unread := slices.ContainsFunc(c.s.Header.Includes, func(i *parse.Include) bool { return i.Unread })
 	for _, g := range c.s.Globals {
 		switch {
-		case g.Set:
-			c.find(g.P, SetGlobal, "assignment to the global %s: write local", g.Name)
 		case c.s.Raw && (g.Name == "KEYS" || g.Name == "ARGV" || g.Name == "server"):
 		case assembled && !parse.KnownGlobal(g.Name):
 		case g.Name == "KEYS" || g.Name == "ARGV":
@@ -42,12 +41,26 @@ func (c *checker) globals() {
 				map[string]string{"KEYS": "---@key", "ARGV": "---@arg"}[g.Name])
 		case slices.Contains(c.s.Header.Tried, g.Name): // its declaration has a finding
 		case g.Name == "server" && !c.s.Header.Targets("redis"):
+		case found[g.Name] || unread && !parse.KnownGlobal(g.Name):
 		case !parse.KnownGlobal(g.Name):
+			found[g.Name] = true
 			c.find(g.P, Undeclared, "%s is not declared%s", g.Name, c.near(g.Name))
 		default:
 			c.lacking(g.P, g.Name)
 		}
 	}
+}
+
+// assigned finds the global names that the script assigns to.
+func (c *checker) assigned() map[string]bool {
+	found := map[string]bool{}
+	for _, g := range c.s.Globals {
+		if g.Set && !found[g.Name] {
+			found[g.Name] = true
+			c.find(g.P, SetGlobal, "assignment to the global %s: write local", g.Name)
+		}
+	}
+	return found
 }
 
 // lacking finds a name that a server of the script does not have, and others do.

@@ -141,6 +141,7 @@ func (h *headerReader) misspelt(c Comment) {
 	word := strings.ToLower(m[1])
 	if near := Nearest(word, annotations); near != "" {
 		h.find(c.Pos, "this is a plain comment: an annotation is written ---@%s", near)
+		h.tried(c)
 	}
 }
 
@@ -153,6 +154,7 @@ func (h *headerReader) outside(c Comment) {
 	if word == "param" || word == "return" {
 		return // a local function's, for the Lua language server
 	}
+	h.tried(c)
 	if slices.Contains(annotations, word) {
 		h.find(pos, "misplaced annotation %s: it belongs above the first line of code", word)
 		return
@@ -196,6 +198,14 @@ func (h *headerReader) annotation(c Comment) {
 			near = "; there are " + strings.Join(annotations, ", ")
 		}
 		h.find(pos, "unknown annotation %s%s", word, near)
+		h.tried(c)
+	}
+}
+
+// tried notes the name that a faulty annotation names: its uses are no further faults.
+func (h *headerReader) tried(c Comment) {
+	if words := strings.Fields(strings.TrimLeft(c.Text, "- ")); len(words) > 1 {
+		h.header.Tried = append(h.header.Tried, words[1])
 	}
 }
 

@@ -254,7 +254,7 @@ func (h *headerReader) finish() {
 	if none := h.header.None; none != nil && len(h.header.Returns) < 2 {
 		h.find(none.Pos, "return nil stands below several results: for one that may be nil write string?")
 	}
-	if !h.header.Library && len(h.header.Keys()) == 0 {
+	if !h.header.Library && len(h.header.Keys()) == 0 && len(h.findings) == 0 {
 		h.find(Pos{0, 1, 1}, "no key is declared: a script runs on the node that owns its keys")
 	}
 	if h.header.Library {

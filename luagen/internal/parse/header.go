@@ -91,6 +91,7 @@ type Include struct {
 	File   string
 	Pos    Pos
 	Script *Script // nil if the file is bad, or was joined before
+	Unread bool    // there is no such file
 }
 
 // Allow is one "---@allow".

@@ -140,6 +140,7 @@ func (r *reader) include(s *Script, inc *Include) {
 	src, err := r.opts.Include(filepath.Join(filepath.Dir(s.File), inc.File))
 	if err != nil {
 		r.find(s.File, inc.Pos, "cannot read "+inc.File, RuleHeader)
+		inc.Unread = true
 		return
 	}
 	library := r.read(filepath.Join(filepath.Dir(s.File), inc.File), src)
