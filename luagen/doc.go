@@ -125,8 +125,8 @@
 //	             an error inside a table; an error code without a message
 //	pairs        the order of pairs, which is not fixed, in a write or the reply
 //	expire       a call on another key, which may fail, between the write that creates a key and the
-//	             key's EXPIRE: if the call fails, the key never expires; an expiry that may have a fraction, or
-//	             may be 0
+//	             key's EXPIRE: if the call fails, the key never expires; a way on which only a
+//	             key that was there gets an expiry; an expiry that may have a fraction, or may be 0
 //	refused      with -strict only: an EXPIRE of a key that was just created, without an EXPIRE before the
 //	             write. If a user may not call EXPIRE, the script fails after the write, and the key never
 //	             expires. Call it before, such as redis.call('pexpire', key, interval, 'NX'), which

@@ -9,7 +9,9 @@ import (
 
 // creation is a write that creates a key which has no expiry yet.
 type creation struct {
-	line    int
+	pos     parse.Pos
+	certain bool       // the reply has shown that it was created
+	depth   int        // of the conditions around it
 	crossed *parse.Pos // a call on another key since then
 	rule    string     // Expire, or Refused if that call fails only for a user who may not make it
 }
@@ -52,6 +54,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	if key := m.keyText(words, 1); key != "" && slices.Contains(probes, name) {
 		v.probe = key
 	}
+	v.made = m.creator(name, words)
 	if isGlobal(e.Fn, "pcall") {
 		return unknown()
 	}
@@ -120,7 +123,7 @@ func (m *machine) lifetime(call commandCall, name string) {
 		return
 	}
 	if m.state.fresh[key] == nil && !m.state.exists[key] && creates(name, call.words) {
-		m.state.fresh[key] = &creation{line: call.expr.P.Line}
+		m.state.fresh[key] = &creation{pos: call.expr.P, depth: len(m.conds)}
 	}
 	m.state.exists[key] = true
 }
@@ -131,12 +134,17 @@ func (m *machine) ends(call commandCall, name, key string) {
 	made, shown, probe := m.state.fresh[key], strings.ToUpper(name), name+" "+key
 	if made != nil && made.crossed != nil {
 		m.find(*made.crossed, made.rule, "if this fails, the key that line %d creates never expires: "+
-			"call %s first", made.line, shown)
+			"call %s first", made.pos.Line, shown)
 	}
 	if made != nil && m.raises(call.expr) && !m.state.permitted[probe] {
 		m.find(call.expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
-			"before that line, too, call %s with NX, which changes no existing expiry", made.line, shown)
+			"before that line, too, call %s with NX, which changes no existing expiry", made.pos.Line, shown)
 	}
+	p := m.pathOf(key)
+	if p.given = p.given || made != nil; m.state.kept[key] {
+		p.kept = name
+	}
+	p.words = append(p.words, call.words[2:]...)
 	delete(m.state.fresh, key)
 	m.state.permitted[probe] = m.state.permitted[probe] || m.raises(call.expr)
 }
@@ -184,7 +192,9 @@ func (m *machine) cross(call commandCall) {
 	}
 	for key, made := range m.state.fresh {
 		if !keys[key] && (made.crossed == nil || made.rule == Refused && rule == Expire) {
-			m.state.fresh[key] = &creation{made.line, &pos, rule}
+			crossed := *made
+			crossed.crossed, crossed.rule = &pos, rule
+			m.state.fresh[key] = &crossed
 		}
 	}
 }

@@ -27,6 +27,8 @@ type machine struct {
 	reached  map[*parse.Var]bool // by what reaches
 	lists    map[string]value    // KEYS and ARGV of a raw script
 	returned []value             // by a raw script
+	paths    map[string]*path    // of the keys that are created
+	conds    []parse.Expr        // the conditions around the code
 	asked    evidence
 }
 
@@ -38,6 +40,7 @@ func (c *checker) follow() {
 	m := c.machine()
 	m.block(c.s.Body)
 	m.end()
+	m.unending()
 }
 
 // machine returns a machine that stands before the code.
@@ -46,7 +49,7 @@ func (c *checker) machine() *machine {
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
-		lists: map[string]value{},
+		lists: map[string]value{}, paths: map[string]*path{},
 		asked: evidence{written: map[string]bool{}},
 	}
 	for _, x := range c.s.Vars {
@@ -236,6 +239,7 @@ func (m *machine) ifs(s *parse.IfStmt) {
 		m.branch++
 		before := m.state
 		m.state = before.clone()
+		m.conds = append(m.conds, cond)
 		m.assume(cond, true)
 		m.block(s.Blocks[i])
 		end = merge(end, m.state, m.branch+1)
@@ -246,6 +250,7 @@ func (m *machine) ifs(s *parse.IfStmt) {
 		m.branch++
 		m.block(s.Else)
 	}
+	m.conds = m.conds[:len(m.conds)-len(s.Conds)]
 	m.branch++
 	m.state = merge(end, m.state, m.branch)
 }

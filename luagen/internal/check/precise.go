@@ -32,6 +32,7 @@ func (m *machine) use(v value) {
 func toNumber(v value, pos parse.Pos) value {
 	n := value{is: isNumber, size: v.size, whole: v.whole, frac: v.frac, by: v.by}
 	n.wide, n.lossy = v.wide, v.lossy
+	n.made = v.made
 	n.unit, n.least, n.low, n.split = v.unit, v.least, v.low, v.split
 	if v.wide != "" && v.lossy == nil {
 		n.lossy = &pos

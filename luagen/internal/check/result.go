@@ -9,6 +9,11 @@ import (
 // returns checks a return statement.
 func (m *machine) returns(s *parse.ReturnStmt) {
 	results := m.c.s.Header.Returns
+	defer func() {
+		if m.depth == 0 {
+			m.leaves(s.P)
+		}
+	}()
 	var first value
 	for i, e := range s.Values {
 		if v := m.eval(e); i == 0 {
@@ -47,6 +52,7 @@ func (m *machine) rawReturn(v value, n int) {
 // end checks that control does not come to the end of a script that has a result.
 func (m *machine) end() {
 	stmts := m.c.s.Body.Stmts
+	m.leaves(parse.Pos{})
 	if !m.state.dead && len(stmts) > 0 && len(m.c.s.Header.Returns) > 0 {
 		m.nothing(stmts[len(stmts)-1].Pos())
 	}

@@ -11,6 +11,7 @@ type state struct {
 	vars      map[*parse.Var]*value // of what is not here nothing is known
 	exists    map[string]bool       // keys that certainly exist
 	fresh     map[string]*creation  // keys that were written and have no expiry yet
+	kept      map[string]bool       // keys that were there before a command that may create them
 	permitted map[string]bool       // commands that give an end, with keys for which one certainly ran
 	dead      bool                  // control never comes here
 }
@@ -18,14 +19,14 @@ type state struct {
 func newState() *state {
 	return &state{
 		vars: map[*parse.Var]*value{}, exists: map[string]bool{}, fresh: map[string]*creation{},
-		permitted: map[string]bool{},
+		permitted: map[string]bool{}, kept: map[string]bool{},
 	}
 }
 
 func (s *state) clone() *state {
 	return &state{
 		vars: maps.Clone(s.vars), exists: maps.Clone(s.exists), fresh: maps.Clone(s.fresh),
-		permitted: maps.Clone(s.permitted), dead: s.dead,
+		permitted: maps.Clone(s.permitted), kept: maps.Clone(s.kept), dead: s.dead,
 	}
 }
 
@@ -57,13 +58,23 @@ func merge(a, b *state, at int) *state {
 	}
 	s.exists = both(a.exists, b.exists)
 	s.permitted = both(a.permitted, b.permitted)
-	maps.Copy(s.fresh, a.fresh)
-	for key, made := range b.fresh {
-		if s.fresh[key] == nil || s.fresh[key].crossed == nil || s.fresh[key].rule == Refused {
-			s.fresh[key] = made
-		}
-	}
+	s.kept = both(a.kept, b.kept)
+	s.remain(a, b)
+	s.remain(b, a)
 	return s
+}
+
+// remain notes the keys that have no expiry yet where control comes from a, or from b.
+func (s *state) remain(a, b *state) {
+	for key, made := range a.fresh {
+		if was := s.fresh[key]; was != nil && was.crossed != nil && was.rule != Refused {
+			continue
+		}
+		merged := *made
+		other := b.fresh[key]
+		merged.certain = made.certain && (b.kept[key] || other != nil && other.certain)
+		s.fresh[key] = &merged
+	}
 }
 
 // both returns what is in a and in b.
@@ -131,6 +142,9 @@ func (m *machine) refineBinary(e *parse.BinaryExpr, truth bool) {
 	case e.Op == "==" || e.Op == "~=":
 		same := truth == (e.Op == "==")
 		l, r := m.peek(e.L), m.peek(e.R)
+		op := map[bool]string{true: "==", false: "~="}[same]
+		m.counted(l, op, r)
+		m.counted(r, op, l)
 		m.equal(e.L, l, r, same)
 		m.equal(e.R, r, l, same)
 		m.typed(e, same)
@@ -157,8 +171,12 @@ func (m *machine) is(e *parse.NameExpr, truth bool) {
 
 // probed notes that a key exists, if a true reply shows that.
 func (m *machine) probed(e parse.Expr, truth bool) {
-	if v := m.peek(e); truth && v.probe != "" && v.is&isNumber == 0 {
+	v := m.peek(e)
+	if truth && v.probe != "" && v.is&isNumber == 0 {
 		m.state.exists[v.probe] = true
+	}
+	if v.is == isStatus|isFalseValue {
+		m.replied(v, truth)
 	}
 }
 
@@ -191,7 +209,14 @@ func (m *machine) equal(e parse.Expr, v, w value, same bool) {
 
 // above notes that a is more than b: then a is not 0, if b is a number that is written out.
 func (m *machine) above(a, b parse.Expr, truth bool) {
-	v := m.peek(a)
+	v, w := m.peek(a), m.peek(b)
+	if truth {
+		m.counted(v, ">", w)
+		m.counted(w, "<", v)
+	} else {
+		m.counted(v, "<=", w)
+		m.counted(w, ">=", v)
+	}
 	if _, literal := unparen(b).(*parse.NumberExpr); literal && truth && v.probe != "" {
 		m.state.exists[v.probe] = true
 	}

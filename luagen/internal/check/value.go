@@ -59,6 +59,7 @@ type value struct {
 	split  bool    // it is divided by a number that is written out, and may well have a fraction then
 	part   int     // of the reply of TIME: 1 the seconds, 2 the microseconds
 	probe  string  // the key that exists if this is true, or not 0
+	made   string  // the key that was created if this is 1, or a status
 	elem   *value  // of a list: an element
 	known  int     // how many elements there are at least
 	items  []value // of a table constructor: its elements
@@ -143,6 +144,9 @@ func join(a, b value, at int) value {
 		v.unit = a.unit
 	}
 	v.least, v.low, v.split = min(a.least, b.least), a.low || b.low, a.split || b.split
+	if a.made == b.made {
+		v.made = a.made
+	}
 	if a.probe == b.probe {
 		v.probe = a.probe
 	}

@@ -1,0 +1,4 @@
+if redis.call('setnx', KEYS[1], ARGV[1]) == 0 then
+  redis.call('set', KEYS[1], ARGV[1])
+end
+redis.call('expire', KEYS[1], 60)
