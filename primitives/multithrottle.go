@@ -243,7 +243,7 @@ func (a *multiThrottleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	a.each = make([]Decision, len(a.takes))
 	grants := make([]int64, 0, len(a.steps))
 	for _, step := range a.steps {
-		got, err := script.ThrottleTakeAll(ctx, a.takes[0].throttle.runner(), step.keys, step.takes, step.permits, step.intervals, step.bursts)
+		got, err := script.ThrottleTakeAll(ctx, a.takes[0].throttle.runner, step.keys, step.takes, step.permits, step.intervals, step.bursts)
 		if err == nil {
 			step.note(a.each, got.Remaining, got.Retry, got.Reset)
 			if grants = append(grants, got.Now); got.Taken {

@@ -56,7 +56,8 @@ type Throttle struct {
 	client *Client
 	limit  Limit
 	opts   ThrottleOptions
-	want   extend.WaitSpec // of one permit
+	want   extend.WaitSpec      // of one permit
+	runner backend.ScriptRunner // of calls that may fall back
 }
 
 // ThrottleOptions configure a [Throttle]. Unavailable must be set. The zero value of each other field means its default.
@@ -127,6 +128,7 @@ func (c *Client) NewThrottle(name string, limit Limit, opts *ThrottleOptions) *T
 	t.reject(t.opts.Unavailable.validate(t.opts.Timeout))
 	t.reject(within("Debt", t.opts.Debt, 0, maxThrottlePermits))
 	t.reject(limit.endsInTime("Debt", limit.Burst+t.opts.Debt))
+	t.runner = t.opts.Unavailable.runner(&t.base, t.opts.Timeout)
 	t.want = extend.WaitSpec{
 		Condition: throttleKind, Refusal: errTooFewPermits, Backoff: extend.Backoff{First: time.Hour, Most: time.Hour},
 	}
@@ -202,11 +204,6 @@ func untilFree(ctx context.Context, o *extend.Object, acquire func() (retryIn ti
 	}
 }
 
-// runner returns the runner of calls that may fall back.
-func (t *Throttle) runner() backend.ScriptRunner {
-	return t.opts.Unavailable.runner(&t.base, t.opts.Timeout)
-}
-
 // local returns how n permits are taken locally.
 func (t *Throttle) local(n int) localTake {
 	return localTake{of: &t.base, rate: localRate{t.limit.Interval / time.Duration(t.limit.Permits), t.limit.Burst}, n: n}
@@ -216,7 +213,7 @@ func (t *Throttle) local(n int) localTake {
 func (t *Throttle) State(ctx context.Context) (Decision, error) {
 	return extend.Call(ctx, &t.base, t.invalid, "query", func() (Decision, error) {
 		permits, interval, burst := t.limit.args()
-		found, err := script.ThrottleState(ctx, t.runner(), []string{t.base.Key()}, permits, interval, burst)
+		found, err := script.ThrottleState(ctx, t.runner, []string{t.base.Key()}, permits, interval, burst)
 		if err != nil {
 			return Decision{}, queryError(ctx, err)
 		}
@@ -256,7 +253,7 @@ type throttleAttempt struct {
 // Try implements [extend.Attempt].
 func (a *throttleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	l := a.limit
-	got, err := script.ThrottleTake(ctx, a.runner(), a.base.Key(),
+	got, err := script.ThrottleTake(ctx, a.runner, a.base.Key(),
 		int64(a.n), int64(l.Permits), l.Interval.Microseconds(), int64(l.Burst))
 	if err != nil {
 		return extend.Answer{}, err

@@ -40,9 +40,9 @@ func queryStates(ctx context.Context, throttles []*Throttle, takes []Take) ([]De
 	names := fmt.Sprintf("%s and %d others", first.Name(), len(throttles)-1)
 	all := first.base.Core().NewObject("throttles", names, throttleType)
 	each, err := extend.Call(ctx, &all, nil, "query", func() ([]Decision, error) {
-		err := noteStates(ctx, first.runner(), throttleSteps(false, takes), each)
+		err := noteStates(ctx, first.runner, throttleSteps(false, takes), each)
 		if errors.Is(err, backend.ErrCrossSlot) {
-			err = noteStates(ctx, first.runner(), throttleSteps(true, takes), each)
+			err = noteStates(ctx, first.runner, throttleSteps(true, takes), each)
 		}
 		return each, queryError(ctx, err)
 	})

@@ -64,7 +64,7 @@ func New(client redis.UniversalClient, opts *Options) (*Backend, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	can := backend.Capabilities{PubSub: true, Cluster: d.cluster != nil, Deadlines: d.single != nil}
+	can := backend.Capabilities{PubSub: true, Cluster: d.cluster != nil, Deadlines: d.prompt}
 	if can.Cluster {
 		if can.Sharded, err = d.sharded(opts.Sharded); err != nil {
 			return nil, fmt.Errorf("goredisbackend: is sharded pub/sub known? %w", err)
@@ -96,7 +96,7 @@ func newDriver(client redis.UniversalClient) (*driver, error) {
 	switch c := client.(type) {
 	case *redis.Client:
 		if c != nil {
-			return &driver{client: c, single: c}, nil
+			return &driver{client: c, single: c, prompt: c.Options().ContextTimeoutEnabled}, nil
 		}
 	case *redis.ClusterClient:
 		if c != nil {

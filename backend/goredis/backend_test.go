@@ -27,6 +27,16 @@ func TestNewRefuses(t *testing.T) {
 	require.ErrorIs(t, err, backend.ErrNotSupported)
 }
 
+// TestDeadlinesOfTheDriver: by default the driver reads beyond them.
+func TestDeadlinesOfTheDriver(t *testing.T) {
+	t.Parallel()
+	for _, heeded := range []bool{false, true} {
+		client := redis.NewClient(&redis.Options{ContextTimeoutEnabled: heeded})
+		t.Cleanup(func() { _ = client.Close() })
+		require.Equal(t, heeded, over(t, client).Capabilities().Deadlines)
+	}
+}
+
 // over returns a backend over client.
 func over(t *testing.T, client redis.UniversalClient) *goredisbackend.Backend {
 	t.Helper()

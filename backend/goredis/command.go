@@ -16,7 +16,7 @@ import (
 
 // command is a [redis.Cmder] that the driver sends at most once.
 type command struct {
-	*redis.Cmd
+	redis.Cmd
 	claim   *backend.Claim // free until the command is written
 	cluster bool
 	state   atomic.Int32
@@ -42,7 +42,7 @@ func newCommand(ctx context.Context, cmd evalsha.Command, cluster bool) *command
 		args = append(args, arg)
 	}
 	cmd.Claim.NotSent(nil)
-	c := &command{Cmd: redis.NewCmd(ctx, args...), claim: cmd.Claim, cluster: cluster}
+	c := &command{Cmd: *redis.NewCmd(ctx, args...), claim: cmd.Claim, cluster: cluster}
 	// A cluster client routes by the key, and looks up the step count if there is none.
 	c.SetFirstKeyPos(int8(first))
 	c.SetStepCount(1)
@@ -134,9 +134,9 @@ func (c *command) classify(err error) error {
 	return err
 }
 
-// abandoned returns the outcome when ctx, which may be of bound, has ended before the driver's.
+// abandoned returns the outcome when ctx, which may be of bound, has ended before the driver's, or is about to.
 func (c *command) abandoned(ctx context.Context) error {
-	err := ctx.Err()
+	err := cmp.Or(ctx.Err(), context.DeadlineExceeded)
 	if cause := context.Cause(ctx); errors.Is(cause, errNotBegun) {
 		err = cause
 	}

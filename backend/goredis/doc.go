@@ -52,8 +52,9 @@
 //
 // The driver does not stop reading when a context ends, so a call whose context can end runs in a
 // goroutine of its own; left behind, it ends by Options.ReadTimeout, and keeps its pool connection
-// until then. A hook ([redis.Hook]) that panics does so in the caller, if that still waits; else its panic is
-// lost.
+// until then. With Options.ContextTimeoutEnabled, but not in a cluster, it stops at a context's deadline: then a caller
+// that is alone sends the call of a Throttle itself, which saves two wake-ups. A hook ([redis.Hook]) that panics does so
+// in the caller, if that still waits; else its panic is lost.
 //
 // Where nothing answers, the driver looks for a connection for as long as its options ask for: with
 // Sentinel for some 20 s, unless Options.DialerRetries is 1. The backend waits 5 s for each of two

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type driver struct {
 	client  redis.UniversalClient
 	single  *redis.Client        // nil in a cluster
 	cluster *redis.ClusterClient // nil if single
+	prompt  bool                 // the client returns at a context's deadline
 }
 
 // promptError is [evalsha.Promptly] for what returns an error only.
@@ -33,7 +35,7 @@ func promptError(ctx context.Context, do func() error) error {
 func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
 	c := newCommand(ctx, cmd, d.cluster != nil)
 	if d.ofBatch(ctx, cmd) { // Its callers leave by themselves, or at the deadline.
-		return c.outcome(d.upTo(ctx).Process(ctx, c))
+		return c.outcome(d.client.Process(ctx, c))
 	}
 	return c.sendBy(ctx, d.client)
 }
@@ -43,33 +45,24 @@ func (c *command) sendBy(ctx context.Context, client redis.UniversalClient) (bac
 	ctx, stop := bound(ctx, c)
 	defer stop()
 	err, ok := evalsha.Promptly(ctx, func() error { return client.Process(ctx, c) })
-	if !ok {
+	if !ok || endedAt(ctx, err) {
 		return backend.Reply{}, c.abandoned(ctx)
 	}
 	return c.outcome(err)
 }
 
+// endedAt reports whether a client with ContextTimeoutEnabled has failed with err at ctx's deadline. The timer of ctx
+// may be a bit later.
+func endedAt(ctx context.Context, err error) bool {
+	deadline, bounded := ctx.Deadline()
+	return bounded && errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(deadline)
+}
+
 // ofBatch reports whether a command is of a batch, and so returns when the driver does.
 func (d *driver) ofBatch(ctx context.Context, cmd evalsha.Command) bool {
 	_, bounded := ctx.Deadline()
-	return cmd.Claim != nil && (ctx.Done() == nil || bounded && d.single != nil)
+	return cmd.Claim != nil && (bounded && d.prompt || ctx.Done() == nil)
 }
-
-// upTo returns a client that waits for an answer until ctx's deadline. The client looks for a connection until ctx ends.
-func (d *driver) upTo(ctx context.Context) redis.UniversalClient {
-	deadline, ok := ctx.Deadline()
-	if !ok || d.single == nil {
-		return d.client
-	}
-	left := time.Until(deadline)
-	if o := d.single.Options(); o.ContextTimeoutEnabled || !longer(o.ReadTimeout, left) && !longer(o.WriteTimeout, left) {
-		return d.single
-	}
-	return d.single.WithTimeout(max(left, time.Nanosecond))
-}
-
-// longer reports whether a time-out of the driver, which is none if it is not positive, is longer than left.
-func longer(timeout, left time.Duration) bool { return timeout <= 0 || timeout > left }
 
 // SendAll implements [evalsha.Pipeline]. It leaves redirects to later sends: within a
 // pipeline, the driver may take a command that was redirected, sent there and lost for one that was

@@ -70,6 +70,23 @@ func TestCancelReturnsBeforeTheReply(t *testing.T) {
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
+// early is a context whose timer comes late.
+type early struct {
+	context.Context
+	deadline time.Time
+}
+
+func (e early) Deadline() (time.Time, bool) { return e.deadline, true }
+
+func TestDriverEndsBeforeItsContext(t *testing.T) {
+	t.Parallel()
+	s := newFakeServer(t, func([]string) string { return none })
+	b := connect(t, s, redis.Options{ContextTimeoutEnabled: true})
+	_, err := b.Run(early{t.Context(), time.Now().Add(50 * time.Millisecond)}, script, []string{"k"}, nil)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, backend.ErrIndeterminate)
+}
+
 // TestBatchEndsAtItsDeadline: the driver would read, or wait for its only connection, for a minute or longer.
 func TestBatchEndsAtItsDeadline(t *testing.T) {
 	t.Parallel()
@@ -77,10 +94,9 @@ func TestBatchEndsAtItsDeadline(t *testing.T) {
 		options redis.Options
 		used    bool // the connection
 	}{
-		"Reads":         {options: redis.Options{ReadTimeout: time.Minute}},
-		"ReadsForEver":  {options: redis.Options{ReadTimeout: -1}},
-		"HeedsContexts": {options: redis.Options{ReadTimeout: time.Minute, ContextTimeoutEnabled: true}},
-		"Waits":         {options: redis.Options{PoolTimeout: time.Minute}, used: true},
+		"Reads":        {options: redis.Options{ReadTimeout: time.Minute}},
+		"ReadsForEver": {options: redis.Options{ReadTimeout: -1}},
+		"Waits":        {options: redis.Options{PoolTimeout: time.Minute}, used: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,6 +107,7 @@ func TestBatchEndsAtItsDeadline(t *testing.T) {
 				return none
 			})
 			c.options.Addr, c.options.PoolSize, c.options.PipelinePoolSize = s.addr, 1, -1
+			c.options.ContextTimeoutEnabled = true
 			client := redis.NewClient(&c.options)
 			t.Cleanup(func() { _ = client.Close() })
 			b := over(t, client)
@@ -102,17 +119,23 @@ func TestBatchEndsAtItsDeadline(t *testing.T) {
 			} else {
 				require.NoError(t, application.Close())
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
-			calls := []backend.Call{{Script: script, Keys: []string{"k"}, Claim: new(backend.Claim)}}
-			ended := make(chan []backend.Outcome, 1)
-			go func() { ended <- backend.RunAll(ctx, b, calls) }()
+			ended := make(chan error, 1)
+			go func() { ended <- runUntil(t, b, 50*time.Millisecond) }()
 			require.Eventually(t, func() bool { return len(ended) > 0 }, 15*time.Second, time.Millisecond)
-			err := (<-ended)[0].Err
+			err := <-ended
 			require.Error(t, err)
 			require.Equal(t, !c.used, backend.MayHaveRun(err))
 		})
 	}
+}
+
+// runUntil runs script alone until a deadline.
+func runUntil(t *testing.T, b backend.Batcher, timeout time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	calls := []backend.Call{{Script: script, Keys: []string{"k"}, Claim: new(backend.Claim)}}
+	return backend.RunAll(ctx, b, calls)[0].Err
 }
 
 // The driver goes on with a connection that it is setting up, and then writes.

@@ -94,12 +94,13 @@ func (hook) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipeline
 func TestPanicOfHook(t *testing.T) {
 	t.Parallel()
 	s := newFakeServer(t, func([]string) string { return ":1\r\n" })
-	client := redis.NewClient(&redis.Options{Addr: s.addr})
+	client := redis.NewClient(&redis.Options{Addr: s.addr, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
 	client.AddHook(hook{})
 	b := over(t, client)
 	call := backend.Call{Script: script, Keys: []string{"k"}}
 	require.PanicsWithValue(t, "hook", func() { _, _ = b.Run(t.Context(), script, call.Keys, nil) })
+	require.PanicsWithValue(t, "hook", func() { _ = runUntil(t, b, time.Minute) })
 	require.PanicsWithValue(t, "hook", func() {
 		backend.RunAll(t.Context(), b, []backend.Call{call, call})
 	})

@@ -123,7 +123,7 @@ func decode(m message) (err error) {
 }
 
 func newGoRedis(s *benchmark.Setup) *redis.Client {
-	conn := redis.NewClient(&redis.Options{Addr: s.Addr})
+	conn := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true})
 	s.Close(conn.Close)
 	return conn
 }

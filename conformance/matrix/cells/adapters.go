@@ -24,7 +24,7 @@ import (
 // Adapter makes backends of one driver.
 type Adapter struct {
 	Name      string
-	Deadlines bool // its batches heed deadlines, but in a cluster
+	Deadlines bool // its batches heed deadlines, but in a cluster and with TLS
 
 	// Open makes a backend over a client of its own. Neither ends with ctx.
 	Open func(ctx context.Context, c Client) (*conformance.Instance, error)
@@ -164,7 +164,8 @@ func openGoRedis(_ context.Context, c Client) (*conformance.Instance, error) {
 		Password:      c.Password,
 		Protocol:      3,
 		// Longer than the suite allows for a cancelled call, or it would not see one that waits.
-		ReadTimeout: 5 * time.Second,
+		ReadTimeout:           5 * time.Second,
+		ContextTimeoutEnabled: !c.Cluster && c.TLS == nil, // It is off by default.
 	}
 	if c.RESP2 {
 		options.Protocol = 2

@@ -62,7 +62,7 @@ func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
 		},
 		Do:               t.do,
 		Nodes:            t.doAll,
-		Capabilities:     backend.Capabilities{PubSub: true, Deadlines: a.Deadlines && t.cluster == nil},
+		Capabilities:     backend.Capabilities{PubSub: true, Deadlines: a.Deadlines && t.cluster == nil && c.TLS == nil},
 		Batches:          true,
 		WaitsForReplicas: true,
 		ListsClients:     true,
