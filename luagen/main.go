@@ -39,7 +39,10 @@ Prints the command table of a server, which -commands takes.
        luagen version
 `
 
-func main() { os.Exit(run(os.Stdout, os.Stderr, os.Args[1:])) }
+func main() {
+	debug.SetMemoryLimit(300 << 20) // A long script is collected more often, not refused.
+	os.Exit(run(os.Stdout, os.Stderr, os.Args[1:]))
+}
 
 // usageError is what the caller of the command got wrong.
 type usageError struct{ error }

@@ -154,6 +154,15 @@ func manyScripts(t *testing.T, n int) string {
 	return dir
 }
 
+// longScript makes a folder of one script, whose name has n values that are compared.
+func longScript(t *testing.T, n int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "p")
+	const round = "n = n + 1 if n > 5 then n = n - 1 end redis.call('incrby', k, n)\n"
+	write(t, dir, "long.lua", "---@key k string\nlocal n = 0\n"+strings.Repeat(round, n))
+	return dir
+}
+
 // loaded returns a job that has checked the scripts of a folder.
 func loaded(t *testing.T, dir string) *job {
 	t.Helper()
@@ -184,6 +193,10 @@ func TestMemoryIsFlat(t *testing.T) {
 	}
 	small, large := perScript(few, 100), perScript(many, 1000)
 	require.Less(t, large, small*3/2, "bytes allocated for each script")
+
+	short, long := longScript(t, 1000), longScript(t, 10_000)
+	small, large = perScript(short, 1000), perScript(long, 10_000)
+	require.Less(t, large, small*3/2, "bytes allocated for each round of statements")
 
 	live := func(make func() any) int64 {
 		before, _ := memory()

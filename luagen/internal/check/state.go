@@ -303,9 +303,9 @@ func (m *machine) doubtName(x *parse.Var, direct bool) {
 		v.nilAt = 0
 		m.state.set(x, v)
 	}
-	for _, from := range m.c.flow.sources[x] {
-		if from.expr != nil && len(m.seen) < maxNames {
-			m.doubtIn(from.expr, false)
+	for _, from := range m.c.flow.mentioned(x) {
+		if len(m.seen) < maxNames {
+			m.doubtName(from, false)
 		}
 	}
 }

@@ -19,6 +19,28 @@ type values struct {
 	returned map[*parse.FuncExpr][]parse.Expr // the first value of each return
 	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
 	changed  map[string]bool                  // the globals that have an element which is assigned to
+	mentions map[*parse.Var][]*parse.Var      // by mentioned
+}
+
+// mentioned returns the names that stand in the values which a name may hold, each once.
+func (v *values) mentioned(x *parse.Var) []*parse.Var {
+	if names, ok := v.mentions[x]; ok {
+		return names
+	}
+	seen := map[*parse.Var]bool{nil: true}
+	v.mentions[x] = nil
+	for _, from := range v.sources[x] {
+		if from.expr == nil {
+			continue
+		}
+		parse.Walk(from.expr, func(e parse.Expr) {
+			if name, ok := e.(*parse.NameExpr); ok && !seen[name.Var] {
+				seen[name.Var] = true
+				v.mentions[x] = append(v.mentions[x], name.Var)
+			}
+		})
+	}
+	return v.mentions[x]
 }
 
 // source is one thing that a name may hold.
@@ -48,7 +70,7 @@ func newValues() *values {
 		sources: map[*parse.Var][]source{}, stores: map[*parse.Var][]parse.Expr{},
 		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
-		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{},
+		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, mentions: map[*parse.Var][]*parse.Var{},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -75,6 +76,7 @@ func (e *syntaxError) Error() string { return e.msg }
 // parser catch.
 type lexer struct {
 	src       []byte
+	text      string // src: tokens are parts of it
 	at        int
 	line      int
 	lineStart int
@@ -84,7 +86,7 @@ type lexer struct {
 
 // lex returns the tokens of src, the last of them EOF, and its comments.
 func lex(src []byte) (tokens []Token, comments []Comment, err *syntaxError) {
-	l := &lexer{src: src, line: 1}
+	l := &lexer{src: src, text: string(src), line: 1}
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
@@ -141,8 +143,11 @@ func (l *lexer) skip(n int) {
 }
 
 func (l *lexer) emit(kind Kind, pos Pos, value string) {
+	if n := len(l.tokens); n == cap(l.tokens) { // room for as many as the rest has if it is like the text before
+		l.tokens = slices.Grow(l.tokens, 16+min(2*n, n*(len(l.src)-pos.Offset)/max(pos.Offset, 1)))
+	}
 	l.tokens = append(l.tokens, Token{
-		Kind: kind, Text: string(l.src[pos.Offset:l.at]), Value: value,
+		Kind: kind, Text: l.text[pos.Offset:l.at], Value: value,
 		Pos: pos, End: l.at, endLine: l.line,
 	})
 }
@@ -183,7 +188,7 @@ func (l *lexer) comment(pos Pos) {
 	for !long && l.at < len(l.src) && l.src[l.at] != '\n' {
 		l.at++
 	}
-	l.comments = append(l.comments, Comment{string(l.src[pos.Offset:l.at]), pos, l.at, long})
+	l.comments = append(l.comments, Comment{l.text[pos.Offset:l.at], pos, l.at, long})
 }
 
 // longLevel returns the number of equal signs in a long bracket that opens here, or -1.
