@@ -24,10 +24,30 @@
 //
 // Everything is in memory and stays as long as the [Server] is referenced; nothing needs closing
 // but the backends. There is one node: no cluster, no replicas, no sharded pub/sub, no gaps. What
-// the server knows of Redis is what miniredis knows; in scripts the libraries struct and bit are
-// missing, and error() with a table loses its text: return redis.error_reply(...) instead. Its
-// numbers are Go's int, so it needs a platform of 64 bits.
+// the server knows of Redis is what miniredis knows. Its numbers are Go's int, so it needs a platform of
+// 64 bits.
 //
 // Scripts run one at a time, each from begin to end, as on any server. They share a Lua interpreter,
 // and nothing that one of them changes there is left for the next.
+//
+// # Lua
+//
+// Numbers, texts that are numbers, and cjson are what a server has, with the digits of Redis 7.2 and Valkey 8.
+// These differ:
+//
+//	script                              here                    on a server
+//	bit, struct, cmsgpack               missing                 libraries
+//	settings of cjson                   missing                 such as cjson.encode_sparse_array
+//	cjson.decode                        only JSON in UTF-8      also 0x10, 01, nan, control bytes, any bytes
+//	cjson.encode, pairs                 keys in order of entry  in no order
+//	string.lower, string.upper          all letters of UTF-8    only a to z
+//	string.find(text, "", start)        1, 0                    start, start - 1
+//	string.gsub(..., table or function) a number has 17 digits  14
+//	0 * -1                              0                       -0
+//	5 % 0, 5 % math.huge                nan, 5                  -nan, -nan
+//	texts of Lua's own errors           gopher-lua's            Lua's
+//	pcall(error, "text")                a line before the text  the text
+//	loadstring(code)                    17 digits in code       14
+//
+// luagen finds what is missing in a script with "---@since embedded".
 package embedded

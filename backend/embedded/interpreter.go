@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 
-	luajson "github.com/alicebob/miniredis/v2/gopher-json"
 	"github.com/alicebob/miniredis/v2/server"
 	lua "github.com/yuin/gopher-lua"
 
@@ -45,11 +44,15 @@ func newInterpreter(srv *server.Server, inside *inside) *interpreter {
 	} {
 		in.open(open)
 	}
-	in.global.RawSetString("cjson", in.open(luajson.Loader))
 	in.openRedis()
-	// They keep modules from one script to the next. No server gives them to scripts.
-	in.global.RawSetString("require", lua.LNil)
-	in.global.RawSetString("module", lua.LNil)
+	in.openCJSON()
+	in.adapt()
+	// No server gives them to scripts; some keep modules from one script to the next.
+	for _, name := range []string{
+		"require", "module", "dofile", "loadfile", "newproxy", "_printregs", "_GOPHER_LUA_VERSION",
+	} {
+		in.global.RawSetString(name, lua.LNil)
+	}
 	in.guard()
 	in.remember()
 	return in

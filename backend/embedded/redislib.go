@@ -121,7 +121,7 @@ func (in *interpreter) words(l *lua.LState) []string {
 		case lua.LString:
 			words[i] = string(arg)
 		case lua.LNumber:
-			words[i] = arg.String()
+			words[i] = wordText(float64(arg))
 		default:
 			raise(l, fmt.Sprintf(
 				"Lua redis lib command arguments must be strings or integers script: %s, &c.", in.program.sha))

@@ -3,6 +3,7 @@ package embedded
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,10 +50,12 @@ func compile(source string) *program {
 	if err != nil {
 		return nil
 	}
+	rewrite(reflect.ValueOf(chunk))
 	proto, err := lua.Compile(chunk, "")
 	if err != nil {
 		return nil
 	}
+	unhide(proto)
 	found, _ := programs.LoadOrStore(source, &program{sha: sha1Hex(source), proto: proto})
 	return found.(*program)
 }

@@ -1,0 +1,173 @@
+package embedded
+
+import (
+	"fmt"
+	"reflect"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// What a script does with texts and numbers without calling a function is decided in gopher-lua's
+// machine, which no function can replace. So a parsed script is changed: "a .. b" becomes a call, and so do
+// the bounds of "for". Such a call names its function by a text that compile replaces among the constants.
+
+// hidden are the functions that rewritten scripts call. They have no interpreter.
+var hidden = map[string]*lua.LFunction{
+	"\x00concat": hide(concatenate),
+	"\x00bound":  hide(loopBound),
+}
+
+func hide(function lua.LGFunction) *lua.LFunction {
+	return &lua.LFunction{IsG: true, Env: &lua.LTable{Metatable: lua.LNil}, GFunction: function}
+}
+
+// concatenate is "..".
+func concatenate(l *lua.LState) int {
+	all := make([]byte, 0, 64)
+	for i := 1; i <= l.GetTop(); i++ {
+		text, ok := textOfValue(l.Get(i))
+		if !ok {
+			return concatenatePairs(l)
+		}
+		all = append(all, text...)
+	}
+	l.Push(lua.LString(all))
+	return 1
+}
+
+// concatenatePairs begins at the right, as metamethods may see.
+func concatenatePairs(l *lua.LState) int {
+	for l.GetTop() > 1 {
+		left, right := l.Get(-2), l.Get(-1)
+		a, leftOK := textOfValue(left)
+		b, rightOK := textOfValue(right)
+		if leftOK && rightOK {
+			l.Push(lua.LString(a + b))
+		} else {
+			operateOnTables(l, "__concat", left, right)
+		}
+		l.Replace(-3, l.Get(-1))
+		l.Pop(2)
+	}
+	return 1
+}
+
+// loopBound returns a bound of "for".
+func loopBound(l *lua.LState) int {
+	if n, ok := numberOf(l.Get(1)); ok {
+		l.Push(lua.LNumber(n))
+	}
+	return 1
+}
+
+// rewrite changes all that node has. Nodes are pointers, in interfaces and slices.
+func rewrite(node reflect.Value) {
+	switch node.Kind() {
+	case reflect.Interface:
+		if chain, ok := node.Interface().(*ast.StringConcatOpExpr); ok {
+			node.Set(reflect.ValueOf(rewriteConcat(chain)))
+		} else if !node.IsNil() {
+			rewrite(node.Elem())
+		}
+		if assignment, ok := node.Interface().(*ast.AssignStmt); ok {
+			node.Set(reflect.ValueOf(rewriteAssignment(assignment)))
+		}
+	case reflect.Pointer:
+		if loop, ok := node.Interface().(*ast.NumberForStmt); ok {
+			rewriteBounds(loop)
+		}
+		if !node.IsNil() {
+			rewrite(node.Elem())
+		}
+	case reflect.Slice:
+		for i := range node.Len() {
+			rewrite(node.Index(i))
+		}
+	case reflect.Struct:
+		for i := range node.NumField() {
+			if node.Type().Field(i).IsExported() {
+				rewrite(node.Field(i))
+			}
+		}
+	}
+}
+
+// rewriteConcat returns a call with all operands of a chain, or the chain if all are literal texts.
+func rewriteConcat(chain *ast.StringConcatOpExpr) ast.Expr {
+	operands, literal := []ast.Expr{}, true
+	for next := ast.Expr(chain); next != nil; {
+		pair, more := next.(*ast.StringConcatOpExpr)
+		operand := next
+		if next = nil; more {
+			operand, next = pair.Lhs, pair.Rhs
+		}
+		rewrite(reflect.ValueOf(&operand).Elem())
+		_, isText := operand.(*ast.StringExpr)
+		literal = literal && isText
+		operands = append(operands, operand)
+	}
+	if literal {
+		return chain
+	}
+	// The last argument of a call may be several values, an operand is one.
+	switch last := operands[len(operands)-1].(type) {
+	case *ast.FuncCallExpr:
+		last.AdjustRet = true
+	case *ast.Comma3Expr:
+		last.AdjustRet = true
+	}
+	return callHidden("\x00concat", chain, operands...)
+}
+
+func rewriteBounds(loop *ast.NumberForStmt) {
+	for _, at := range []*ast.Expr{&loop.Init, &loop.Limit, &loop.Step} {
+		if _, literal := (*at).(*ast.NumberExpr); *at != nil && !literal {
+			*at = callHidden("\x00bound", loop, *at)
+		}
+	}
+}
+
+// rewriteAssignment evaluates all values into variables of their own first: gopher-lua assigns the first of several
+// before it evaluates the second, and puts the function of "x = (f(x))" into x if that is the last parameter.
+func rewriteAssignment(assignment *ast.AssignStmt) ast.Stmt {
+	call, isCall := assignment.Rhs[0].(*ast.FuncCallExpr)
+	if len(assignment.Lhs) == 1 && !(isCall && call.AdjustRet) {
+		return assignment
+	}
+	values := &ast.LocalAssignStmt{Exprs: assignment.Rhs}
+	assignment.Rhs = nil
+	for i := range assignment.Lhs {
+		value := &ast.IdentExpr{Value: fmt.Sprintf("\x00%d", i)}
+		value.SetLine(assignment.Line())
+		values.Names, assignment.Rhs = append(values.Names, value.Value), append(assignment.Rhs, value)
+	}
+	values.SetLine(assignment.Line())
+	block := &ast.DoBlockStmt{Stmts: []ast.Stmt{values, assignment}}
+	block.SetLine(assignment.Line())
+	block.SetLastLine(assignment.LastLine())
+	return block
+}
+
+// callHidden returns a call of a hidden function, at the place of a node.
+func callHidden(name string, place ast.PositionHolder, args ...ast.Expr) *ast.FuncCallExpr {
+	function := &ast.StringExpr{Value: name}
+	made := &ast.FuncCallExpr{Func: function, Args: args, AdjustRet: true}
+	for _, node := range []ast.PositionHolder{function, made} {
+		node.SetLine(place.Line())
+		node.SetLastLine(place.LastLine())
+	}
+	return made
+}
+
+// unhide puts the functions themselves where proto and those within it have their names.
+func unhide(proto *lua.FunctionProto) {
+	for i, constant := range proto.Constants {
+		if name, ok := constant.(lua.LString); ok && hidden[string(name)] != nil {
+			proto.Constants[i] = hidden[string(name)]
+		}
+	}
+	for _, inner := range proto.FunctionPrototypes {
+		unhide(inner)
+	}
+}
