@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -26,6 +27,8 @@ type AdmissionError struct {
 
 	// RetryIn is the time until each throttle has enough permits, if nobody takes any before. Zero if each has.
 	RetryIn time.Duration
+
+	each []Decision // of the throttles
 }
 
 // Error says what is not free.
@@ -147,27 +150,30 @@ func (a *Admission) call(ctx context.Context, acquire func(context.Context) (*Le
 		return nil, fmt.Errorf("acquire admission: %w", a.invalid)
 	}
 	l, err := extend.Call(ctx, &a.slots.base, nil, "acquire", func() (*Lease, error) {
-		all := &multiThrottleAttempt{MultiThrottle: a.rates}
-		l, err := acquire(context.WithValue(ctx, admissionKey{}, all))
-		all.reportAdmission(ctx, err)
+		l, err := acquire(ctx)
+		a.report(ctx, l, err)
 		return l, err
 	})
 	return l, a.rates.explain(ctx, &a.slots.base, err, "")
 }
 
-// admissionKey is the key of the attempt of which a call of an Admission reports the last answer.
-type admissionKey struct{}
-
-// reportAdmission reports what the throttles of an Admission have decided, unless a call has not asked them, or it was
-// refused for lack of a slot alone.
-func (a *multiThrottleAttempt) reportAdmission(ctx context.Context, err error) {
+// report reports what the throttles have decided, unless ctx re-enters the lease, or the caller was refused for lack of a
+// slot alone.
+func (a *Admission) report(ctx context.Context, l *Lease, err error) {
+	all := &multiThrottleAttempt{MultiThrottle: a.rates}
 	var refused *AdmissionError
 	switch {
-	case err != nil && !errors.As(err, &refused):
-		a.report(ctx, err)
-	case a.each != nil && (err == nil || refused.Throttle != nil):
-		a.report(ctx, nil)
+	case errors.As(err, &refused):
+		if refused.Throttle == nil {
+			return
+		}
+		all.each, err = refused.each, nil
+	case err == nil && l.Owner() == lease.Holder(ctx, a.slots.base.ID()):
+		return
+	case err == nil:
+		all.each = slices.Repeat([]Decision{{Allowed: true}}, len(a.rates.takes))
 	}
+	all.report(ctx, err)
 }
 
 // leasableAdmission acquires a slot and permits, and releases the slot.
@@ -198,15 +204,11 @@ func (a *leasableAdmission) try(
 	if err != nil {
 		return 0, extend.Answer{}, nil, err
 	}
-	if got.GrantOK {
-		clear(got.Retry) // A repeat of an owner takes no permits.
-	}
-	all := ctx.Value(admissionKey{}).(*multiThrottleAttempt)
-	all.each = make([]Decision, len(a.rates.takes))
+	all := &multiThrottleAttempt{MultiThrottle: a.rates, each: make([]Decision, len(a.rates.takes))}
 	rates.note(all.each, got.Remaining, got.Retry, got.Reset)
 	answer := extend.Answer{Granted: got.GrantOK, RetryIn: max(got.Wait, all.freeIn(1), time.Millisecond)}
 	if !answer.Granted {
-		d, refused := all.decision(), &AdmissionError{Full: got.Free == 0}
+		d, refused := all.decision(), &AdmissionError{Full: got.Free == 0, each: all.each}
 		if !d.Allowed {
 			refused.Throttle, refused.RetryIn = d.Throttle, d.RetryAfter
 		}

@@ -73,7 +73,7 @@ func (e *entry) refused(t *testing.T) primitives.AdmissionError {
 	var refusal *primitives.AdmissionError
 	require.ErrorAs(t, err, &refusal)
 	require.ErrorIs(t, err, primitives.ErrNotAcquired)
-	return *refusal
+	return primitives.AdmissionError{Full: refusal.Full, Throttle: refusal.Throttle, RetryIn: refusal.RetryIn}
 }
 
 // TestAdmissionTakesAllOrNone: a refusal says what is not free, and takes nothing of what is.
@@ -260,6 +260,22 @@ func TestAdmissionWithOthers(t *testing.T) {
 		require.Equal(t, "both", <-in)
 		require.InDelta(t, 333*time.Millisecond, time.Since(begin), float64(4*time.Millisecond))
 		require.Equal(t, 2, s.holding())
+	})
+}
+
+// TestAdmissionOfACallerThatHasLeft: when the grant comes, the client releases the slot. The permits stay in use.
+func TestAdmissionOfACallerThatHasLeft(t *testing.T) {
+	entering(t, func(t *testing.T, s *server, e *entry) {
+		s.faultOf("counting_admit", fault{after: time.Second})
+		for _, acquire := range []func(context.Context) (*primitives.Lease, error){e.Acquire, e.TryAcquire} {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := acquire(ctx)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, 1, s.holding())
+			time.Sleep(2 * time.Second)
+			require.Zero(t, s.holding())
+		}
 	})
 }
 
