@@ -28,7 +28,7 @@ func batchCases() []harness.Case {
 		of("W2", "WaitFollowsACallSentAgain", waitFollowsACallSentAgain, harness.ReplicaWaiter, harness.Faults),
 		of("W2", "WaitReportsAsKnown", reportsAsKnown(waiting), harness.ReplicaWaiter),
 		of("L1", "NodeOfNamesTheOwner", nodeOfNamesTheOwner, harness.Cluster),
-		of("K1", "ScanFindsEveryKey", scanFindsEveryKey),
+		of("K1", "ScanFindsEveryKey", scanFindsEveryKey, harness.Scans),
 		of("B2", "WithdrawnCallIsNotSentAgain", withdrawnCallIsNotSentAgain, harness.Batches),
 		of("B2", "CallUnderWayIsNotWithdrawn", callUnderWayIsNotWithdrawn, harness.Batches, harness.Faults),
 	}
@@ -244,12 +244,9 @@ func nodeOfNamesTheOwner(ctx context.Context, e *harness.Env) {
 	})
 }
 
-// scanFindsEveryKey lists keys of many slots, if the backend can.
+// scanFindsEveryKey lists keys of many slots.
 func scanFindsEveryKey(ctx context.Context, e *harness.Env) {
-	b, ok := e.Backend(ctx).(backend.Scanner)
-	if !ok {
-		return
-	}
+	b := as[backend.Scanner](e.Open(ctx))
 	missing, pattern := map[string]bool{e.Key("other"): true}, e.Apart("*")
 	for i := range 50 {
 		missing[e.Apart(fmt.Sprint(i))] = true

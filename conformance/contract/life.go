@@ -226,4 +226,6 @@ func capabilitiesAreDeclared(ctx context.Context, e *harness.Env) {
 	must.Not(batches != e.Batches, "backend.Batcher: implemented %t, declared by the harness %t", batches, e.Batches)
 	_, waits := b.(backend.ReplicaWaiter)
 	must.Not(waits != e.WaitsForReplicas, "backend.ReplicaWaiter: implemented %t, declared by the harness %t", waits, e.WaitsForReplicas)
+	_, scans := b.(backend.Scanner)
+	must.Not(scans != e.Scans, "backend.Scanner: implemented %t, declared by the harness %t", scans, e.Scans)
 }

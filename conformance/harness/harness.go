@@ -23,8 +23,9 @@ type Harness struct {
 	// Capabilities is what the backends are expected to declare.
 	Capabilities backend.Capabilities
 
-	// Batches and WaitsForReplicas say that the backends implement [backend.Batcher] and [backend.ReplicaWaiter].
-	Batches, WaitsForReplicas bool
+	// Batches, WaitsForReplicas and Scans say that the backends implement [backend.Batcher], [backend.ReplicaWaiter] and
+	// [backend.Scanner].
+	Batches, WaitsForReplicas, Scans bool
 
 	// Nodes runs a command on every primary; nil: there is one, that of Do.
 	Nodes func(ctx context.Context, args ...string) ([]backend.Reply, error)

@@ -12,6 +12,7 @@ const (
 	SkipCluster         = "the server is a cluster"
 	SkipNoBatches       = "the backend does not batch"
 	SkipNoReplicaWaiter = "the backend does not wait for replicas"
+	SkipNoScanner       = "the backend does not list keys"
 	SkipNoClient        = "the backend has no client below it"
 	SkipNoClientList    = "the server does not list its clients"
 	SkipNoDebug         = "the server does not allow DEBUG"
@@ -39,6 +40,7 @@ var (
 	OneNode       = needs(SkipCluster, func(h *Harness) bool { return !h.Capabilities.Cluster && !h.OneEndpoint })
 	Batches       = needs(SkipNoBatches, func(h *Harness) bool { return h.Batches })
 	ReplicaWaiter = needs(SkipNoReplicaWaiter, func(h *Harness) bool { return h.WaitsForReplicas })
+	Scans         = needs(SkipNoScanner, func(h *Harness) bool { return h.Scans })
 	ClientList    = needs(SkipNoClientList, func(h *Harness) bool { return h.ListsClients })
 	Debug         = needs(SkipNoDebug, func(h *Harness) bool {
 		_, err := h.Do(context.Background(), "", "DEBUG", "HELP")

@@ -61,7 +61,7 @@ func InProcess[S interface {
 			return server.Do(args...)
 		},
 		Capabilities: backend.Capabilities{PubSub: true},
-		Batches:      true, WaitsForReplicas: true, NoClient: true,
+		Batches:      true, WaitsForReplicas: true, Scans: true, NoClient: true,
 		Advance: server.Advance,
 		Bubble:  func() *harness.Harness { return InProcess(start, open) },
 	}
@@ -76,17 +76,10 @@ func Skips(h *harness.Harness) []string {
 		harness.SkipNoIsolate, harness.SkipNoAdvance, harness.SkipRandom, harness.SkipShared,
 		harness.SkipNoMessages,
 	}
-	for reason, applies := range map[string]bool{
-		harness.SkipPubSub:          h.Capabilities.PubSub,
-		harness.SkipNoPubSub:        !h.Capabilities.PubSub,
-		harness.SkipNoBatches:       !h.Batches,
-		harness.SkipNoReplicaWaiter: !h.WaitsForReplicas,
-		harness.SkipNoClient:        h.NoClient,
-		harness.SkipNoPause:         pauseSignal == nil,
+	for _, need := range []harness.Need{
+		harness.PubSub, harness.NoPubSub, harness.Batches, harness.ReplicaWaiter, harness.Scans, harness.HasClient, harness.Pause,
 	} {
-		if applies {
-			reasons = append(reasons, reason)
-		}
+		reasons = append(reasons, need(h)) // "": nothing is missing
 	}
 	return reasons
 }

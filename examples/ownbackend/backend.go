@@ -26,8 +26,9 @@ type Options struct {
 	_ struct{}
 }
 
-// Backend runs scripts and subscribes over a pool of redigo. It implements [backend.Backend]. It is
-// safe for concurrent use.
+// Backend runs scripts and subscribes over a pool of redigo. It implements [backend.Backend], and
+// nothing that is optional: no [backend.Batcher], [backend.ReplicaWaiter] or [backend.Scanner]. It is safe for
+// concurrent use.
 type Backend struct {
 	runner *evalsha.Runner
 	hub    *fanout.Hub

@@ -51,7 +51,7 @@ func onRedis(t *testing.T) *conformance.Harness {
 			Ping:    func(ctx context.Context) error { return client.Ping(ctx).Err() },
 		}, err
 	})
-	h.Batches, h.WaitsForReplicas, h.Rounds = true, true, histories
+	h.Batches, h.WaitsForReplicas, h.Scans, h.Rounds = true, true, true, histories
 	return h
 }
 

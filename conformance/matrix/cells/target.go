@@ -60,16 +60,13 @@ func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
 				return a.Open(ctx, c)
 			})
 		},
-		Do:               t.do,
-		Nodes:            t.doAll,
-		Capabilities:     backend.Capabilities{PubSub: true, Deadlines: a.Deadlines && t.cluster == nil && c.TLS == nil},
-		Batches:          true,
-		WaitsForReplicas: true,
-		ListsClients:     true,
-		OneEndpoint:      c.OneEndpoint,
-		Faults:           true,
-		Restart:          func(_ context.Context, keep bool) error { return t.restart(servers.Data(keep)) },
-		Pause:            t.pause,
+		Do:           t.do,
+		Nodes:        t.doAll,
+		Capabilities: backend.Capabilities{PubSub: true, Deadlines: a.Deadlines && t.cluster == nil && c.TLS == nil},
+		Batches:      true, WaitsForReplicas: true, Scans: true, ListsClients: true, Faults: true,
+		OneEndpoint: c.OneEndpoint,
+		Restart:     func(_ context.Context, keep bool) error { return t.restart(servers.Data(keep)) },
+		Pause:       t.pause,
 	}
 	if t.failOverTo != nil {
 		h.FailOver = t.failOver

@@ -38,18 +38,9 @@ func TestEmbedded(t *testing.T) { //nolint:paralleltest // See above.
 		return // By -run.
 	}
 	want := []string{
-		harness.SkipUnsharded,
-		harness.SkipNoClient,
-		harness.SkipNoMessages,
-		harness.SkipPubSub,
-		harness.SkipNoFaults,
-		harness.SkipNoFailOver,
-		harness.SkipNoIsolate,
-		harness.SkipNoMigrate,
-		harness.SkipNoRestart,
-		harness.SkipNoPause,
-		harness.SkipNoClientList,
-		harness.SkipNoCluster,
+		harness.SkipUnsharded, harness.SkipNoClient, harness.SkipNoMessages, harness.SkipPubSub, harness.SkipNoFaults,
+		harness.SkipNoFailOver, harness.SkipNoIsolate, harness.SkipNoMigrate, harness.SkipNoRestart, harness.SkipNoPause,
+		harness.SkipNoClientList, harness.SkipNoCluster,
 	}
 	if testing.Short() {
 		want = append(want, harness.SkipShared)
