@@ -20,7 +20,7 @@ import (
 //
 // The holder learns of the loss at its next renewal, up to a third of its lease later, or at Release; with a fixed
 // lease, at Release or at the end of the lease. A holder in Java learns of it at its unlock only. Waiters get the lock
-// when it expires, as after a crash of the holder. A read-write lock is an [ErrConflict].
+// when it expires, as after a crash of the holder. A read-write lock is an [ErrConflict]: its sides have a Revoke each.
 //
 // Revoke takes one round trip. Errors are the same as for Lock. After [ErrIndeterminate], revoke again.
 func (l *ownedLock) Revoke(ctx context.Context, owner string) (time.Duration, error) {
@@ -30,6 +30,23 @@ func (l *ownedLock) Revoke(ctx context.Context, owner string) (time.Duration, er
 // Revoke is [Lock.Revoke] for this kind of lock. Waiters keep their places.
 func (m *Mutex) Revoke(ctx context.Context, owner string) (time.Duration, error) {
 	return m.revoke(ctx, script.MutexRevoke, owner)
+}
+
+// Revoke is [Lock.Revoke] for a reader, or for all readers if owner is "". Other readers keep the lock. The readers that
+// were revoked are one reader whose lease ends with the longest of theirs, which [ReadLock.Holders] counts until then.
+// While a reader in Java renews its own lease, it renews those of all readers, also that one's.
+func (l *ReadLock) Revoke(ctx context.Context, owner string) (time.Duration, error) {
+	return l.revoke(ctx, func(
+		ctx context.Context, r backend.ScriptRunner, key, owner string, _ time.Duration,
+	) (time.Duration, error) {
+		return script.ReadRevoke(ctx, r, key, l.readers, owner)
+	}, owner)
+}
+
+// Revoke is [Lock.Revoke] for the writer. The leases of the writer's own readers are lost, too, and the lock stays held
+// until the last of all these leases ends.
+func (l *WriteLock) Revoke(ctx context.Context, owner string) (time.Duration, error) {
+	return l.revoke(ctx, script.WriteRevoke, owner)
 }
 
 // revoking is a script that revokes a hold. lease is for a key without an expiry.

@@ -108,7 +108,6 @@ func TestExitCodes(t *testing.T) {
 		{args: "force-unlock busy --kind spin --yes", code: 64, error: "--kind spin is none of"},
 		{args: "force-unlock busy other --yes", code: 64, error: `"other" behind the name`},
 		{args: "force-unlock x␤y --yes", code: 64, error: "line break"},
-		{args: "force-unlock busy --kind read --yes", code: 64, error: "only be freed at once: --now"},
 		{args: "inspect", code: 64, error: "no name"},
 		{args: "inspect x␤y", code: 64, error: "line break"},
 		{args: "inspect x --output xml", code: 64, error: "neither text nor json"},

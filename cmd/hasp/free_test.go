@@ -39,16 +39,22 @@ func TestFreed(t *testing.T) {
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	for _, kind := range []string{"lock", "mutex", "fair"} {
+	for kind, hold := range map[string][]string{
+		"lock": {"lock", "lock"}, "mutex": {"lock", "mutex", "--kind", "mutex"}, "fair": {"lock", "fair", "--kind", "fair"},
+		"read": {"read", "read"}, "write": {"write", "write"},
+	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			holder, owner := holding(t, server, []string{"lock", kind, "--kind", kind})
+			holder, owner := holding(t, server, hold)
 			for _, by := range [][]string{{"--if-owner", owner}, {"--if-owner", owner}, nil} {
 				h := start(t, []string{onServer(server.Addr())}, append([]string{"force-unlock", kind, "--kind", kind, "--yes"}, by...)...)
 				require.Zero(t, h.code(t), "%s", h.errors)
 				require.Regexp(t, `^free in [0-9.]+m?s\n$`, h.output.String())
 			}
-			waiter := start(t, []string{onServer(server.Addr())}, "lock", kind, "--kind", kind, "-n", "--", "true")
+			if hold[0] == "read" {
+				hold[0] = "write"
+			}
+			waiter := start(t, []string{onServer(server.Addr())}, append(hold, "-n", "--", "true")...)
 			require.Equal(t, 75, waiter.code(t), "%s", waiter.errors)
 			require.Equal(t, 79, holder.code(t), "%s", holder.errors)
 		})

@@ -29,7 +29,7 @@ func declare(name string, tokenLife time.Duration, of lock.Maker) *engine.Primit
 	p := lock.Declare(name, "redisson_lock__channel:", lock.Holders)
 	p.Some = state{Kind: engine.Present, V: lock.Held{Owner: lock.PeerOwner, Count: 1}}
 	p.Edge = &state{V: lock.Held{Token: lock.OddToken}}
-	p.Step, p.Keep, p.Peer = lock.Step, lock.Keep, byPeer
+	p.Step, p.Keep, p.Peer = lock.Step, lock.Keep, byPeer("0")
 	p.Stored = func(key string, s state) []engine.Key { return lock.Stored(key, s, tokenLife) }
 	p.Published = func(before, after state, in lock.In) string {
 		return map[bool]string{true: map[lock.Op]string{lock.Release: "0", lock.Force: "0,2"}[in.Op]}[before.Kind != after.Kind]
@@ -65,27 +65,20 @@ func spin() *engine.Primitive[lock.Held, lock.In, lock.Out] {
 	p.Promises["SpinLock.Waiting"] = `Lock acquires after a pause, which doubles with each refusal up to MaxDelay,
 or at the end of the holder's lease. A client's waiters share their tries.`
 	p.Promises["SpinLock.Wire"] = `Key and owners are Redisson's. No message is sent.`
-	p.Channel, p.Published, p.Retry = nil, nil, longest
-	p.Peer = func(d engine.Params[lock.Held]) (engine.Change[lock.Held], bool) {
-		c, ok := byPeer(d)
-		c.Message = ""
-		return c, ok
-	}
+	p.Channel, p.Published, p.Retry, p.Peer = nil, nil, longest, byPeer("")
 	return p
 }
 
-// byPeer lets another program hold the lock, once or twice, with a lease or without, or release it.
-func byPeer(d engine.Params[lock.Held]) (c engine.Change[lock.Held], ok bool) {
-	if d.Now.Kind == engine.Present && d.Now.V.Owner == lock.PeerOwner && d.Flag {
-		return engine.Change[lock.Held]{Next: d.Now.Gone(lock.Keep), Message: "0"}, true
+// byPeer lets another program hold the lock, once or twice, with a lease or without, or release it with a message.
+func byPeer(message string) func(d engine.Params[lock.Held]) (engine.Change[lock.Held], bool) {
+	return func(d engine.Params[lock.Held]) (c engine.Change[lock.Held], ok bool) {
+		if d.Now.Kind == engine.Present && d.Flag {
+			return engine.Change[lock.Held]{Next: d.Now.Gone(lock.Keep), Message: message}, d.Now.V.Owner == lock.PeerOwner
+		}
+		c.Next = engine.New(lock.Held{Owner: lock.PeerOwner, Count: int64(1 + d.Which%2), Token: d.Now.V.Token})
+		if d.Which < 4 {
+			c.Life = d.For.Truncate(time.Millisecond) + time.Millisecond
+		}
+		return c, true
 	}
-	if d.Now.Kind == engine.Present && d.Flag {
-		return c, false
-	}
-	held := lock.Held{Owner: lock.PeerOwner, Count: int64(1 + d.Which%2), Token: d.Now.V.Token}
-	c.Next = engine.New(held)
-	if d.Which < 4 {
-		c.Life = d.For.Truncate(time.Millisecond) + time.Millisecond
-	}
-	return c, true
 }

@@ -92,6 +92,7 @@ type Locker interface {
 	Lock(ctx context.Context) (*primitives.Lease, error)
 	TryLock(ctx context.Context) (*primitives.Lease, error)
 	ForceUnlock(ctx context.Context) (bool, error)
+	Revoke(ctx context.Context, owner string) (time.Duration, error)
 	IsLocked(ctx context.Context) (bool, error)
 	IsHeldBy(ctx context.Context, owner string) (bool, error)
 	HoldCount(ctx context.Context, owner string) (int64, error)
@@ -252,9 +253,7 @@ func (make Maker) Query(ctx context.Context, c *primitives.Client, name string, 
 	case Force:
 		out.Done, err = l.ForceUnlock(ctx)
 	case Revoke:
-		out.Left, err = l.(interface {
-			Revoke(context.Context, string) (time.Duration, error)
-		}).Revoke(ctx, in.Owner)
+		out.Left, err = l.Revoke(ctx, in.Owner)
 	case IsLocked:
 		out.Done, err = l.IsLocked(ctx)
 	case IsHeldBy:

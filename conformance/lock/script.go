@@ -17,7 +17,7 @@ func Asks(s *engine.Script) []In {
 	_, name, _ := strings.Cut(s.Name, "_")
 	switch name {
 	case "acquire", "revoke":
-		return []In{{Op: Op(name), Owner: s.Args[0], Lease: Millis(s.Args[1])}}
+		return []In{{Op: Op(name), Owner: s.Args[0], Lease: Millis(append(s.Args, "")[1])}} // A reader's is revoked without.
 	case "renew":
 		return ForEach(s.Args[1:], func(owner string) In { return In{Op: Renew, Owner: owner, Lease: Millis(s.Args[0])} })
 	case "release_all":

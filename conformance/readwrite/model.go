@@ -137,8 +137,27 @@ func step(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
 		return s.Gone(keep), out.Done
 	case in.Op == lock.Force:
 		return s, !out.Done
+	case in.Op == lock.Revoke:
+		return revoked(s, at, in, out)
 	}
 	return s, remains(s, at, in.Side, out.Left)
+}
+
+// revoked is the model of a revocation: one owner holds on for the writer, or for readers to their last end.
+func revoked(s state, at time.Time, in lock.In, out lock.Out) (state, bool) {
+	other := func(owner string) bool { return in.Owner != "" && owner != in.Owner && owner != lock.Nobody }
+	next := s
+	if in.Side == lock.Write && s.V.Writer != "" && !other(s.V.Writer) {
+		next.V.Writer, next.V.Readers = lock.Nobody, engine.List[reader]{}
+		return lock.Revoked(s, next, at, in, out)
+	}
+	asked := slices.DeleteFunc(s.V.running(), func(r reader) bool { return other(r.owner) })
+	if in.Side == lock.Write || len(asked) == 0 {
+		return s, out == lock.Out{}
+	}
+	next.V.Readers = s.V.Readers.Without(func(r reader) bool { return !other(r.owner) })
+	next.V = next.V.until(lock.Nobody, at.Add(out.Left))
+	return next, s.Until(longest(asked)).Remains(at, out.Left) && out == lock.Out{Left: out.Left}
 }
 
 // refused reports whether left is right for a refusal: the rest of the writer's lease, or of the shortest lease of

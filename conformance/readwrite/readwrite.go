@@ -36,7 +36,7 @@ at the name, a key for each reader's lease, the message 0 after the last reader 
 	p.Ops = []engine.Op[Held, lock.In, lock.Out]{
 		{Name: "TryLock", Weight: 4, Generate: acquires, Acquire: lock.Call(sideOf, lock.Locker.TryLock), Tries: true, Refuses: short},
 		{Name: "Lock", Weight: 3, Generate: acquires, Acquire: lock.Call(sideOf, lock.Locker.Lock), Waits: true, Refuses: short},
-		{Name: "ForceUnlock", Weight: 1, Generate: draw(lock.Force), Call: lock.Maker(sideOf).Query},
+		{Name: "ForceUnlock", Weight: 1, Generate: draw(lock.Force, lock.Revoke), Call: lock.Maker(sideOf).Query},
 		{Name: "Remaining", Weight: 3, Generate: draw(lock.Remaining), Call: lock.Maker(sideOf).Query},
 	}
 	return p
@@ -71,11 +71,15 @@ func asks(s *engine.Script) []lock.In {
 	return ins
 }
 
-// draw draws a side, mostly the write lock first.
-func draw(op lock.Op) func(d engine.Params[Held]) lock.In {
+// draw draws a side, mostly the write lock first, and what is to be done. All holds are revoked, or the first.
+func draw(ops ...lock.Op) func(d engine.Params[Held]) lock.In {
 	return func(d engine.Params[Held]) lock.In {
 		w, r := lock.Write, lock.Read
-		return lock.In{Op: op, Side: []lock.Side{w, w, r, r, w, r}[d.Which]}
+		in := lock.In{Op: ops[d.Which%len(ops)], Side: []lock.Side{w, w, r, r, w, r}[d.Which]}
+		if all := holders(d.Now); in.Op == lock.Revoke && d.Flag && len(all) > 0 {
+			in.Owner = all[0]
+		}
+		return in
 	}
 }
 

@@ -18,17 +18,21 @@ type revocable interface {
 	Revoke(ctx context.Context, owner string) (time.Duration, error)
 }
 
-// revocables are the locks, and the commands by which another program holds each without an expiry.
+// revocables are the locks, and the commands by which another program holds each without an expiry. A reader has none.
 var revocables = map[string]struct {
 	of    func(c *primitives.Client) revocable
 	alien []string
 }{
+	"ReadLock":   {func(c *primitives.Client) revocable { return c.NewReadWriteLock("x", nil).ReadLock() }, nil},
+	"WriteLock":  {writeLock, []string{"HSET", "x", "mode", "write", alienOwner + ":write", "2"}},
 	"Lock":       {func(c *primitives.Client) revocable { return c.NewLock("x", nil) }, alienHash},
 	"FencedLock": {func(c *primitives.Client) revocable { return c.NewFencedLock("x", nil) }, alienHash},
 	"SpinLock":   {func(c *primitives.Client) revocable { return c.NewSpinLock("x", nil) }, alienHash},
 	"FairLock":   {func(c *primitives.Client) revocable { return c.NewFairLock("x", nil) }, alienHash},
 	"Mutex":      {func(c *primitives.Client) revocable { return c.NewMutex("x", nil) }, []string{"SET", "hasp_mutex:{x}", alienOwner}},
 }
+
+func writeLock(c *primitives.Client) revocable { return c.NewReadWriteLock("x", nil).WriteLock() }
 
 const alienOwner = "5f0c2a9e-0000-4000-8000-00000000000a:77"
 
@@ -44,6 +48,9 @@ func TestRevoke(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t)
 				holder, waiter, by := lock.of(s.client(t, nil)), lock.of(s.client(t, nil)), lock.of(s.client(t, nil))
+				if name == "ReadLock" {
+					waiter = writeLock(s.client(t, nil))
+				}
 				requireRevoked(t, by, "", 0)
 				lost, err := holder.Lock(t.Context())
 				require.NoError(t, err)
@@ -83,6 +90,9 @@ func requireRevoked(t *testing.T, l revocable, owner string, want time.Duration)
 func TestRevokeEndsAHoldWithoutAnExpiry(t *testing.T) {
 	t.Parallel()
 	for name, lock := range revocables {
+		if lock.alien == nil {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -105,6 +115,87 @@ func TestRevokeEndsAHoldWithoutAnExpiry(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRevokeReaders: other readers keep the lock, and a writer gets it after the last lease of those that were revoked.
+func TestRevokeReaders(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newServer(t).client(t, nil)
+		l, short := c.NewReadWriteLock("x", nil), c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: 5 * time.Second})
+		first, second, other := readLease(t, l), readLease(t, short), readLease(t, l)
+		requireRevoked(t, l.ReadLock(), first.Owner(), 30*time.Second)
+		time.Sleep(time.Second)
+		requireRevoked(t, l.ReadLock(), second.Owner(), 29*time.Second)
+		requireReaders(t, l, 2)
+		requireRevoked(t, l.WriteLock(), "", 0)
+		time.Sleep(12 * time.Second) // the watchdog has renewed
+		require.ErrorIs(t, first.Err(), primitives.ErrLost)
+		require.ErrorIs(t, second.Err(), primitives.ErrLost)
+		require.NoError(t, other.Err())
+		requireRevoked(t, l.ReadLock(), first.Owner(), 17*time.Second)
+		requireReaders(t, l, 2)
+		require.NoError(t, other.Release(t.Context()))
+		begin := time.Now()
+		lease, err := l.WriteLock().Lock(t.Context())
+		require.NoError(t, err)
+		require.WithinRange(t, time.Now(), begin.Add(17*time.Second), begin.Add(18*time.Second))
+		requireReaders(t, l, 0)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestRevokeAllReaders: the writer waits for the reader whose lease ends last.
+func TestRevokeAllReaders(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newServer(t).client(t, nil)
+		l := c.NewReadWriteLock("x", nil)
+		readLease(t, l)
+		readLease(t, c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: 5 * time.Second}))
+		requireRevoked(t, l.ReadLock(), "", 30*time.Second)
+		requireReaders(t, l, 1)
+		begin := time.Now()
+		lease, err := l.WriteLock().Lock(t.Context())
+		require.NoError(t, err)
+		require.WithinRange(t, time.Now(), begin.Add(30*time.Second), begin.Add(31*time.Second))
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestRevokeWriter: its own reader, whose lease ends later, is lost with it, and excludes others until then.
+func TestRevokeWriter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newServer(t).client(t, nil)
+		l := c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: 5 * time.Second})
+		writer, err := l.WriteLock().Lock(t.Context())
+		require.NoError(t, err)
+		reader, err := c.NewReadWriteLock("x", nil).ReadLock().TryLock(writer.Reenter(t.Context()))
+		require.NoError(t, err)
+		requireRevoked(t, l.WriteLock(), writer.Owner(), 30*time.Second)
+		require.ErrorIs(t, writer.Release(t.Context()), primitives.ErrNotHeld)
+		begin := time.Now()
+		lease, err := l.ReadLock().Lock(t.Context())
+		require.NoError(t, err)
+		require.WithinRange(t, time.Now(), begin.Add(30*time.Second), begin.Add(31*time.Second))
+		require.ErrorIs(t, reader.Err(), primitives.ErrLost)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+func readLease(t *testing.T, l *primitives.ReadWriteLock) *primitives.Lease {
+	t.Helper()
+	lease, err := l.ReadLock().TryLock(t.Context())
+	require.NoError(t, err)
+	return lease
+}
+
+func requireReaders(t *testing.T, l *primitives.ReadWriteLock, want int) {
+	t.Helper()
+	readers, err := l.ReadLock().Holders(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want, readers)
 }
 
 // TestRevokeLeavesReadWriteLocks: their holds have other keys.

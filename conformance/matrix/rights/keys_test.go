@@ -309,11 +309,16 @@ func useReadWriteLock(ctx context.Context, client *primitives.Client) {
 	must.Get(read.HoldCount(ctx, "nobody"))
 	must.Return("IsLocked", false)(write.IsLocked(ctx))
 	must.Do(reader.Release(ctx))
+	must.Get(read.TryLock(ctx))
+	must.Get(write.Revoke(ctx, ""))
+	must.Get(read.Revoke(ctx, ""))
+	must.Return("ForceUnlock", true)(read.ForceUnlock(ctx))
 	writer = must.Get(write.TryLock(ctx))
 	time.Sleep(15 * time.Second) // virtual: the watchdog renews
 	must.Do(writer.Release(ctx))
 	must.Return("ForceUnlock", false)(write.ForceUnlock(ctx))
 	must.Get(write.TryLock(ctx))
+	must.Get(write.Revoke(ctx, ""))
 	must.Return("ForceUnlock", true)(write.ForceUnlock(ctx))
 	useJointReleases(ctx, client)
 }

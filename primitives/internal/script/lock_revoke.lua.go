@@ -13,7 +13,7 @@ import (
 
 var lockRevokeScript = backend.Script{
 	Name: "lock_revoke", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "8378161f13e3c119b5362b61dfbf9d2d8c6f5981",
+	SHA1: "6d5e69e7f4839f39804c2cf9cc7960e26dd6d377",
 	Source: "\n\n\n\n\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 local lease = ARGV[2]
@@ -29,29 +29,20 @@ local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] 
 if strange or size > 1 then
   return strange or redis.error_reply('OTHERKIND the key holds a read-write lock')
 end
-local held = redis.call('hgetall', lock)[1]
-if owner ~= '' and held ~= owner and held ~= '00000000-0000-0000-0000-000000000000:0' then
-  return 0
+local left, replace repeat local held = redis.call('hgetall', lock)[1] if owner ~= '' and held ~= owner and held ~= '00000000-0000-0000-0000-000000000000:0' then left, replace = 0, false break end local left_ = redis.call('pttl', lock) left, replace = math.max(1, left_ < 0 and lease or left_), left_ < 0 or held ~= '00000000-0000-0000-0000-000000000000:0' break until true
+if replace then
+  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
+  if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end
+  redis.call('del', lock)
+  redis.call('hset', lock, '00000000-0000-0000-0000-000000000000:0', 1)
+  redis.call('pexpire', lock, left)
 end
-local left = redis.call('pttl', lock)
-if held == '00000000-0000-0000-0000-000000000000:0' and left >= 0 then
-  return math.max(1, left)
-end
-if left < 0 then
-  left = lease
-end
-if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end
-left = math.max(1, left)
-redis.call('del', lock)
-redis.call('hset', lock, '00000000-0000-0000-0000-000000000000:0', 1)
-redis.call('pexpire', lock, left)
 return left
 `,
 }
 
-// LockRevoke revokes the hold of a lock: puts an owner that nobody is in the place of its
+// LockRevoke revokes the hold of a lock: puts an owner that no client has in the place of its
 // owner, and keeps the lock's expiry. So the owner can neither renew nor release the lock, and
 // no other owner can acquire it before the lease has ended on which the owner counts. The hold
 // of a lock that was revoked before stays as it is. The script publishes nothing: the lock is

@@ -13,25 +13,20 @@ import (
 
 var mutexRevokeScript = backend.Script{
 	Name: "mutex_revoke", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "f8e035637e9d56499e329bfa8a5febe3821cba02",
+	SHA1: "e056fb702783e4132f3ef210e09a05bd7bc5c1bf",
 	Source: "\n\n" + `local holder = KEYS[1]
 local owner = ARGV[1]
 local lease = ARGV[2]
 
 
 local held = redis.call('get', holder)
-if not held or owner ~= '' and held ~= owner and held ~= '00000000-0000-0000-0000-000000000000:0' then
+if not held then
   return 0
 end
-local left = redis.call('pttl', holder)
-if held == '00000000-0000-0000-0000-000000000000:0' and left >= 0 then
-  return math.max(1, left)
+local left, replace repeat if owner ~= '' and held ~= owner and held ~= '00000000-0000-0000-0000-000000000000:0' then left, replace = 0, false break end local left_ = redis.call('pttl', holder) left, replace = math.max(1, left_ < 0 and lease or left_), left_ < 0 or held ~= '00000000-0000-0000-0000-000000000000:0' break until true
+if replace then
+  redis.call('set', holder, '00000000-0000-0000-0000-000000000000:0', 'px', left)
 end
-if left < 0 then
-  left = lease
-end
-left = math.max(1, left)
-redis.call('set', holder, '00000000-0000-0000-0000-000000000000:0', 'px', left)
 return left
 `,
 }

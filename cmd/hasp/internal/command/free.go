@@ -15,14 +15,10 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// freer frees a lock that another process holds.
+// freer frees a lock that another process holds, at once, or, by Revoke, when the lease of the holder has ended.
 type freer interface {
 	ReleaseOwner(ctx context.Context, owner string) (bool, error)
 	ForceUnlock(ctx context.Context) (bool, error)
-}
-
-// revoker is a lock that stays held until the lease of the holder has ended from which it is taken.
-type revoker interface {
 	Revoke(ctx context.Context, owner string) (time.Duration, error)
 }
 
@@ -66,8 +62,6 @@ func (p *program) free(c *cobra.Command, flag, what string, now *bool) {
 			return usage("--kind %s is none of lock, mutex, fair, read and write", kind)
 		case c.Flags().Changed(flag) && owner == "":
 			return usage("--%s is empty", flag)
-		case !*now && (kind == "read" || kind == "write"):
-			return usage("a read-write lock can only be freed at once: --now")
 		}
 		if err := confirm(c, yes, *now, name, owner); err != nil {
 			return err
@@ -94,7 +88,7 @@ func take(c *cobra.Command, l freer, owner string, now bool) (bool, error) {
 	case now:
 		return l.ReleaseOwner(c.Context(), owner)
 	}
-	left, err := l.(revoker).Revoke(c.Context(), owner)
+	left, err := l.Revoke(c.Context(), owner)
 	if left > 0 {
 		fmt.Fprintf(c.OutOrStdout(), "free in %s\n", left.Round(time.Millisecond))
 	}
