@@ -1,8 +1,8 @@
 # Development of hasp. Every target goes over all modules; `make help` lists the targets.
 
 # The list of modules. go.work has the same; modules_test.go holds the two together.
-MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers cmd/hasp conformance \
-	conformance/matrix examples examples/fencing examples/gocron examples/ownbackend examples/ownbench examples/ownprimitive \
+MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers cmd/hasp cmd/hasp/browser \
+	conformance conformance/matrix examples examples/fencing examples/gocron examples/ownbackend examples/ownbench examples/ownprimitive \
 	examples/programs hasptest hasptest/propertytest integration/gocron integration/grpclimit integration/httplimit \
 	integration/otel integration/prometheus integration/prometheus/alerts luagen
 
@@ -11,15 +11,16 @@ PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey b
 	hasptest/propertytest integration/gocron integration/grpclimit integration/httplimit integration/otel \
 	integration/prometheus luagen
 
-# Modules without tests whose imports (etcd, gRPC) take a minute to compile: "make prove" lints them.
-HEAVY := bench/peers
+# Modules whose imports (etcd, gRPC, a browser's protocol) take a minute to compile, and that "make test" leaves out: "make
+# prove" lints them.
+HEAVY := bench/peers cmd/hasp/browser
 
 LINT := $(CURDIR)/.bin/lint
 
 # For what runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in virtual time
 # (Go's issue 78156). For verify so that it compiles for the tests, too. It is fetched if the machine has another.
 verify lint portable generate generated tidy test raced plain prove cells waiting planted busy race soak conformance \
-redisson upgrade failovers: export GOTOOLCHAIN := go1.27.4
+redisson upgrade failovers browser: export GOTOOLCHAIN := go1.27.4
 
 # Random walks in virtual time are drawn from one seed, so CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
@@ -51,7 +52,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 
 .PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson spec upgrade failovers bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check release-freeze servers
-.PHONY: test-newest formatted sized portable generated tidy
+.PHONY: browser test-newest formatted sized portable generated tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,7 +94,7 @@ cells: # In a package's folder go test prints as it goes.
 	$(PROVE) -race -short ./conformance/matrix
 waiting:
 	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownprimitive
-	$(PROVE) -race -p 2 $(patsubst %,./%/...,$(filter backend/% cmd/% integration/%,$(filter-out $(RACED) $(UNRACED),$(MODULES))))
+	$(PROVE) -race -p 2 $(patsubst %,./%/...,$(filter backend/% cmd/% integration/%,$(filter-out $(RACED) $(UNRACED) $(HEAVY),$(MODULES))))
 planted:
 	cd conformance/planted && $(PROVE)
 busy: $(LINT)
@@ -159,6 +160,12 @@ redisson: servers ## ours and a Redisson client on the same objects; takes Java 
 		(cd conformance/matrix && go test -race -count=1 -timeout 10m -v ./redisson) && \
 		(cd conformance && go test -race -count=1 -timeout 10m ./servers/redisson) && \
 		(cd bench && go test -race -count=1 -timeout 10m -run '^TestRedisson$$' .)
+
+browser: servers ## the page of hasp serve in Chromium, which is installed if missing; makes pictures in .bin/pictures
+	@command -v chromium >/dev/null || conformance/servers/install.sh chromium
+	@mkdir -p .bin/pictures
+	cd cmd/hasp/browser && HASP_BROWSER=$$(command -v chromium) HASP_PICTURES=$(CURDIR)/.bin/pictures HASP_REQUIRE_SERVERS=1 \
+		go test -count=1 -v .
 
 spec: ## docs/spec: what a model checker finds of the promises of leases, Mutex and RedLock; takes Java 11 and Maven
 	@nice .ci/spec

@@ -249,6 +249,7 @@ var rules = []rule{
 		tests:   []string{"conformance/servers", "hasptest"},
 	},
 	{dir: "bench/...", imports: []string{"..."}},
+	{dir: "cmd/hasp/browser", tests: []string{"conformance/servers", "github.com/chromedp/..."}},
 	{dir: "cmd/hasp/internal/guard", imports: []string{unix}},
 	{dir: "cmd/hasp/internal/pages", imports: []string{"cmd/hasp/internal/command", cobra, cobra + "/doc"}},
 	{dir: "cmd/hasp/internal/child", imports: []string{"cmd/hasp/internal/guard", unix}}, // It knows no server.

@@ -55,7 +55,7 @@ type stream struct {
 
 	mu    sync.Mutex
 	names []string      // that the page shows
-	more  chan struct{} // has a value when the names are new
+	more  chan struct{} // has a value when the names are new, or there was an event
 }
 
 // message is an event of the stream.
@@ -81,6 +81,14 @@ func (st *stream) send(ctx context.Context, event string, data any, err error) b
 		return true
 	case <-ctx.Done():
 		return false
+	}
+}
+
+// again has the names read that the page shows, without the rest of a pause.
+func (st *stream) again() {
+	select {
+	case st.more <- struct{}{}:
+	default:
 	}
 }
 
@@ -164,13 +172,10 @@ func (s *server) seen(w http.ResponseWriter, r *http.Request) {
 	st.mu.Lock()
 	st.names = names
 	st.mu.Unlock()
-	select {
-	case st.more <- struct{}{}:
-	default:
-	}
+	st.again()
 }
 
-// refresh reads the names that the page shows, again and again, each at most once a second.
+// refresh reads the names that the page shows, again and again: once a second at most, and after events.
 func (s *server) refresh(ctx context.Context, st *stream) {
 	for ctx.Err() == nil {
 		st.mu.Lock()

@@ -56,6 +56,7 @@ func (s *server) events(ctx context.Context, st *stream, name string) {
 				return
 			}
 		}
+		st.again()
 		select {
 		case <-changed:
 		case <-ctx.Done():

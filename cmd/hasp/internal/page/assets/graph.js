@@ -34,10 +34,12 @@ function spans(list, now) {
   const all = new Map();
   events.forEach((event, i) => {
     if (event.kind === "gap") return;
-    const end = i + 1 < events.length ? Date.parse(events[i + 1].at) : now;
+    const begin = Date.parse(event.at), end = i + 1 < events.length ? Date.parse(events[i + 1].at) : now;
     for (const owner of event[list] ?? []) {
       if (!all.has(owner)) all.set(owner, []);
-      all.get(owner).push([Date.parse(event.at), end]);
+      const last = all.get(owner).at(-1);
+      if (last?.[1] === begin) last[1] = end;
+      else all.get(owner).push([begin, end]);
     }
   });
   return all;
@@ -70,3 +72,4 @@ function draw() {
 }
 
 setInterval(draw, 1000);
+addEventListener("resize", draw);

@@ -1,0 +1,2 @@
+// Package browser tests the page of hasp serve in a real browser: see make browser.
+package browser
