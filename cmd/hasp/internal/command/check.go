@@ -10,36 +10,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hasp-go/hasp/cmd/hasp/internal/check"
-	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/cmd/hasp/internal/connect"
 )
 
 func (p *program) check() *cobra.Command {
-	output, kinds := "", check.Kinds()
-	c := &cobra.Command{Use: "check [NAME]", Short: "Find what of the server breaks a promise", Args: cobra.MaximumNArgs(1)}
-	c.Flags().StringVar(&output, "output", "text", "text or json")
+	kinds := check.Kinds()
+	c := &cobra.Command{Use: "check [NAME]", Short: "Find what of the server breaks a promise"}
+	output := choose(c, "output", "text or json", "text", "json")
 	c.Flags().StringSliceVar(&kinds, "kind", kinds, "kinds of objects that the user needs rights for")
-	offer(c, "output", "text", "json")
 	offer(c, "kind", check.Kinds()...)
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.Args = func(_ *cobra.Command, args []string) error {
 		for _, kind := range kinds {
 			if !slices.Contains(check.Kinds(), kind) {
 				return usage("--kind %s is none of %s", kind, strings.Join(check.Kinds(), ", "))
 			}
 		}
-		name := strings.Join(args, "")
-		switch {
-		case output != "text" && output != "json":
-			return usage("--output %s is neither text nor json", output)
-		case len(args) > 0 && validName(name) != nil:
-			return validName(name)
+		if len(args) > 1 {
+			return usage("%q behind the name", args[1])
 		}
-		conn, err := p.open(primitives.Options{})
-		if err != nil {
-			return err
-		}
-		defer leave(conn)
-		return printFindings(c, check.Judge(check.Gather(c.Context(), conn, p.prefix, name, kinds)), output)
+		return validNames(args...)
 	}
+	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
+		facts := check.Gather(c.Context(), conn, p.prefix, strings.Join(args, ""), kinds)
+		return printFindings(c, check.Judge(facts), *output)
+	})
 	return c
 }
 

@@ -2,7 +2,6 @@ package command
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,24 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hasp-go/hasp/cmd/hasp/internal/child"
-	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/cmd/hasp/internal/connect"
 )
-
-// freer frees a lock that another process holds, at once, or, by Revoke, when the lease of the holder has ended.
-type freer interface {
-	ReleaseOwner(ctx context.Context, owner string) (bool, error)
-	ForceUnlock(ctx context.Context) (bool, error)
-	Revoke(ctx context.Context, owner string) (time.Duration, error)
-}
-
-// freers are the kinds of locks.
-var freers = map[string]func(client *primitives.Client, name string) freer{
-	"lock":  func(c *primitives.Client, name string) freer { return c.NewLock(name, nil) },
-	"mutex": func(c *primitives.Client, name string) freer { return c.NewMutex(name, nil) },
-	"fair":  func(c *primitives.Client, name string) freer { return c.NewFairLock(name, nil) },
-	"read":  func(c *primitives.Client, name string) freer { return c.NewReadWriteLock(name, nil).ReadLock() },
-	"write": func(c *primitives.Client, name string) freer { return c.NewReadWriteLock(name, nil).WriteLock() },
-}
 
 func (p *program) releaseOwner() *cobra.Command {
 	now := true
@@ -49,39 +32,31 @@ func (p *program) forceUnlock() *cobra.Command {
 
 // free makes c a command that takes a lock from its holder; with the flag only if that owner holds it.
 func (p *program) free(c *cobra.Command, flag, what string, now *bool) {
-	kind, owner, yes := "", "", false
-	c.Args = oneName
+	owner, yes := "", false
 	c.Flags().StringVar(&owner, flag, "", what)
-	c.Flags().StringVar(&kind, "kind", "lock", "lock, mutex, fair, read or write")
-	offer(c, "kind", "lock", "mutex", "fair", "read", "write")
+	kind := choose(c, "kind", "lock, mutex, fair, read or write", "lock", "mutex", "fair", "read", "write")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		of, name := freers[kind], args[0]
-		switch {
-		case of == nil:
-			return usage("--kind %s is none of lock, mutex, fair, read and write", kind)
-		case c.Flags().Changed(flag) && owner == "":
+	c.Args = func(c *cobra.Command, args []string) error {
+		if c.Flags().Changed(flag) && owner == "" {
 			return usage("--%s is empty", flag)
 		}
-		if err := confirm(c, yes, *now, name, owner); err != nil {
+		return oneName(c, args)
+	}
+	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
+		if err := confirm(c, yes, *now, args[0], owner); err != nil {
 			return err
 		}
-		conn, err := p.open(primitives.Options{})
-		if err != nil {
-			return err
-		}
-		defer leave(conn)
-		freed, err := take(c, of(conn.Client, name), owner, *now)
+		freed, err := take(c, lockers[*kind](conn.Client, args[0]), owner, *now)
 		if err == nil && !freed {
-			err = &exitError{exitFailed, fmt.Errorf("%q has no such holder: nothing was freed", name)}
+			err = &exitError{exitFailed, fmt.Errorf("%q has no such holder: nothing was freed", args[0])}
 		}
 		return err
-	}
+	})
 }
 
 // take takes a lock from its holder; with an owner only if that owner holds it. Unless the lock is to be free now,
 // nobody can acquire it before the holder's lease has ended.
-func take(c *cobra.Command, l freer, owner string, now bool) (bool, error) {
+func take(c *cobra.Command, l locker, owner string, now bool) (bool, error) {
 	switch {
 	case now && owner == "":
 		return l.ForceUnlock(c.Context())

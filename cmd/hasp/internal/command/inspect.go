@@ -9,19 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/cmd/hasp/internal/connect"
 	"github.com/hasp-go/hasp/primitives/inspect"
 )
 
 func (p *program) inspect() *cobra.Command {
 	c := &cobra.Command{Use: "inspect NAME...", Short: "Print holders, waiters and permits of objects"}
 	output := observes(c)
-	c.RunE = func(c *cobra.Command, names []string) error {
-		conn, err := p.open(primitives.Options{})
-		if err != nil {
-			return err
-		}
-		defer leave(conn)
+	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, names []string) error {
 		found := 0
 		for _, name := range names {
 			all, err := inspect.Describe(c.Context(), conn.Client, name)
@@ -37,29 +32,24 @@ func (p *program) inspect() *cobra.Command {
 			return &exitError{exitFailed, fmt.Errorf("the server has nothing under %s", strings.Join(names, ", "))}
 		}
 		return nil
-	}
+	})
 	return c
+}
+
+// addOutput adds the flag for the form of the output.
+func addOutput(c *cobra.Command) *string {
+	return choose(c, "output", "text, or json: one object a line", "text", "json")
 }
 
 // observes makes c take names, and returns the flag for the form of its output.
 func observes(c *cobra.Command) (output *string) {
-	output = c.Flags().String("output", "text", "text, or json: one object a line")
-	offer(c, "output", "text", "json")
 	c.Args = func(_ *cobra.Command, names []string) error {
 		if len(names) == 0 {
 			return usage("no name: write %s NAME", c.CommandPath())
 		}
-		for _, name := range names {
-			if err := validName(name); err != nil {
-				return err
-			}
-		}
-		if *output != "text" && *output != "json" {
-			return usage("--output %s is neither text nor json", *output)
-		}
-		return nil
+		return validNames(names...)
 	}
-	return output
+	return addOutput(c)
 }
 
 // printObjects prints objects in a form.

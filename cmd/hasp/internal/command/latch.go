@@ -7,11 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hasp-go/hasp/cmd/hasp/internal/connect"
 	"github.com/hasp-go/hasp/primitives"
 )
-
-// latchAction does something with a latch.
-type latchAction func(ctx context.Context, c *cobra.Command, l *primitives.CountDownLatch, n int64) error
 
 func (p *program) latch() *cobra.Command {
 	r := &runner{program: p}
@@ -20,17 +18,14 @@ func (p *program) latch() *cobra.Command {
 		Short: "Wait until as many have counted down as the latch was set to",
 	}
 	r.addWait(c, "n")
-	actions := map[string]latchAction{"init": initLatch, "down": countDown, "wait": r.awaitLatch, "get": printCount}
-	var do latchAction
 	n := int64(1)
 	c.Args = func(c *cobra.Command, args []string) (err error) {
 		if len(args) < 2 {
 			return usage("the name, and one of init N, down, wait and get")
 		}
-		do = actions[args[1]]
 		counts := args[1] == "init" || args[1] == "down"
 		switch {
-		case do == nil:
+		case !counts && args[1] != "wait" && args[1] != "get":
 			return usage("%q is none of init, down, wait and get", args[1])
 		case len(args) == 2 && args[1] == "init":
 			return usage("init needs a number")
@@ -43,21 +38,25 @@ func (p *program) latch() *cobra.Command {
 				return usage("%q is no number of 1 or more", args[2])
 			}
 		}
-		return validName(args[0])
+		return validNames(args[0])
 	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		conn, err := p.open(primitives.Options{})
-		if err != nil {
-			return err
+	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
+		l := conn.Client.NewCountDownLatch(args[0])
+		switch args[1] {
+		case "init":
+			return initLatch(c, l, n)
+		case "down":
+			return countDown(c, l, n)
+		case "wait":
+			return r.awaitLatch(c, l)
 		}
-		defer leave(conn)
-		return do(c.Context(), c, conn.Client.NewCountDownLatch(args[0]), n)
-	}
+		return printCount(c, l)
+	})
 	return c
 }
 
-func initLatch(ctx context.Context, c *cobra.Command, l *primitives.CountDownLatch, n int64) error {
-	set, err := l.InitCount(ctx, n)
+func initLatch(c *cobra.Command, l *primitives.CountDownLatch, n int64) error {
+	set, err := l.InitCount(c.Context(), n)
 	if err == nil && !set {
 		err = &exitError{exitFailed, fmt.Errorf("%q is set already, and keeps its count", c.Flags().Arg(0))}
 	}
@@ -65,10 +64,10 @@ func initLatch(ctx context.Context, c *cobra.Command, l *primitives.CountDownLat
 }
 
 // countDown counts down n times, at most to 0, and prints what is left.
-func countDown(ctx context.Context, c *cobra.Command, l *primitives.CountDownLatch, n int64) (err error) {
+func countDown(c *cobra.Command, l *primitives.CountDownLatch, n int64) (err error) {
 	left := int64(1)
 	for i := int64(0); i < n && left > 0; i++ {
-		if left, err = l.CountDown(ctx); err != nil {
+		if left, err = l.CountDown(c.Context()); err != nil {
 			return fmt.Errorf("after %d of %d: %w", i, n, err)
 		}
 	}
@@ -76,8 +75,8 @@ func countDown(ctx context.Context, c *cobra.Command, l *primitives.CountDownLat
 	return nil
 }
 
-func printCount(ctx context.Context, c *cobra.Command, l *primitives.CountDownLatch, _ int64) error {
-	n, err := l.Count(ctx)
+func printCount(c *cobra.Command, l *primitives.CountDownLatch) error {
+	n, err := l.Count(c.Context())
 	if err == nil {
 		fmt.Fprintln(c.OutOrStdout(), n)
 	}
@@ -85,7 +84,7 @@ func printCount(ctx context.Context, c *cobra.Command, l *primitives.CountDownLa
 }
 
 // awaitLatch waits until the count is 0, as long as the flags say.
-func (r *runner) awaitLatch(ctx context.Context, _ *cobra.Command, l *primitives.CountDownLatch, _ int64) error {
+func (r *runner) awaitLatch(c *cobra.Command, l *primitives.CountDownLatch) error {
 	try := func(ctx context.Context) (*primitives.Lease, error) {
 		n, err := l.Count(ctx)
 		if err == nil && n > 0 {
@@ -93,6 +92,6 @@ func (r *runner) awaitLatch(ctx context.Context, _ *cobra.Command, l *primitives
 		}
 		return nil, err
 	}
-	_, err := r.acquired(ctx, try, func(ctx context.Context) (*primitives.Lease, error) { return nil, l.Wait(ctx) })
+	_, err := r.acquired(c.Context(), try, func(ctx context.Context) (*primitives.Lease, error) { return nil, l.Wait(ctx) })
 	return err
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,59 +13,50 @@ import (
 type locker interface {
 	Lock(ctx context.Context) (*primitives.Lease, error)
 	TryLock(ctx context.Context) (*primitives.Lease, error)
+	ReleaseOwner(ctx context.Context, owner string) (bool, error)
+	ForceUnlock(ctx context.Context) (bool, error)
+	Revoke(ctx context.Context, owner string) (time.Duration, error)
+}
+
+// lockers are the kinds of locks.
+var lockers = map[string]func(client *primitives.Client, name string) locker{
+	"lock":  func(c *primitives.Client, name string) locker { return c.NewLock(name, nil) },
+	"mutex": func(c *primitives.Client, name string) locker { return c.NewMutex(name, nil) },
+	"fair":  func(c *primitives.Client, name string) locker { return c.NewFairLock(name, nil) },
+	"read":  func(c *primitives.Client, name string) locker { return c.NewReadWriteLock(name, nil).ReadLock() },
+	"write": func(c *primitives.Client, name string) locker { return c.NewReadWriteLock(name, nil).WriteLock() },
 }
 
 func (p *program) lock() *cobra.Command {
-	kind, metadata := "", ""
+	metadata := ""
 	c := &cobra.Command{Use: "lock", Short: "Run a command while holding a lock"}
 	r := p.addRunner(c)
 	r.addWait(c, "n")
-	c.Flags().StringVar(&kind, "kind", "lock", "lock, mutex (in order, faster with many waiters) or fair (in order, shared with Redisson)")
-	offer(c, "kind", "lock", "mutex", "fair")
+	kind := choose(c, "kind", "lock, mutex (in order, faster with many waiters) or fair (in order, shared with Redisson)", "lock", "mutex", "fair")
 	c.Flags().StringVar(&metadata, "metadata", "", "a text that others see: see hasp inspect")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		switch {
-		case kind != "lock" && kind != "mutex" && kind != "fair":
-			return usage("--kind %s is none of lock, mutex and fair", kind)
-		case kind != "lock" && metadata != "":
+		if *kind != "lock" && metadata != "" {
 			return usage("--metadata needs --kind lock")
 		}
 		return r.run(c, func(client *primitives.Client) (try, wait acquire) {
-			l := lockOf(client, kind, r.name, metadata)
+			l := lockers[*kind](client, r.name)
+			if metadata != "" {
+				l = client.NewLock(r.name, &primitives.LockOptions{Metadata: metadata})
+			}
 			return l.TryLock, l.Lock
 		})
 	}
 	return c
 }
 
-// lockOf returns the lock of a kind.
-func lockOf(client *primitives.Client, kind, name, metadata string) locker {
-	switch kind {
-	case "mutex":
-		return client.NewMutex(name, nil)
-	case "fair":
-		return client.NewFairLock(name, nil)
-	}
-	return client.NewLock(name, &primitives.LockOptions{Metadata: metadata})
-}
-
-func (p *program) read() *cobra.Command {
-	c := &cobra.Command{Use: "read", Short: "Run a command while holding a lock with other readers"}
-	return p.readWrite(c, func(l *primitives.ReadWriteLock) locker { return l.ReadLock() })
-}
-
-func (p *program) write() *cobra.Command {
-	c := &cobra.Command{Use: "write", Short: "Run a command while holding a lock without readers"}
-	return p.readWrite(c, func(l *primitives.ReadWriteLock) locker { return l.WriteLock() })
-}
-
-// readWrite makes c the command of a part of a read-write lock.
-func (p *program) readWrite(c *cobra.Command, part func(*primitives.ReadWriteLock) locker) *cobra.Command {
+// readWrite returns the command of a part of a read-write lock.
+func (p *program) readWrite(part, how string) *cobra.Command {
+	c := &cobra.Command{Use: part, Short: "Run a command while holding a lock " + how}
 	r := p.addRunner(c)
 	r.addWait(c, "n")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return r.run(c, func(client *primitives.Client) (try, wait acquire) {
-			l := part(client.NewReadWriteLock(r.name, nil))
+			l := lockers[part](client, r.name)
 			return l.TryLock, l.Lock
 		})
 	}

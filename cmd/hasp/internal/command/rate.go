@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hasp-go/hasp/cmd/hasp/internal/connect"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -20,12 +21,7 @@ func (p *program) rate() *cobra.Command {
 	c.Flags().IntVarP(&n, "n", "n", 1, "how many to take")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until they are free")
 	_, _ = c.MarkFlagRequired("permits"), c.MarkFlagRequired("per")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		conn, err := p.open(primitives.Options{})
-		if err != nil {
-			return err
-		}
-		defer leave(conn)
+	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
 		t := conn.Client.NewThrottle(args[0], limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse})
 		if wait {
 			return t.Wait(c.Context(), n)
@@ -36,7 +32,7 @@ func (p *program) rate() *cobra.Command {
 			err = &exitError{exitNotAcquired, fmt.Errorf("%q has too few free permits: try again in %s", args[0], again)}
 		}
 		return err
-	}
+	})
 	return c
 }
 
@@ -46,7 +42,7 @@ func oneName(_ *cobra.Command, args []string) error {
 	case 0:
 		return usage("no name")
 	case 1:
-		return validName(args[0])
+		return validNames(args[0])
 	}
 	return usage("%q behind the name", args[1])
 }

@@ -1,9 +1,10 @@
 package command
 
 import (
-	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -71,7 +72,7 @@ func (p *program) root() *cobra.Command {
 	f.StringVar(&p.prefix, "prefix", "", "what begins the key of each name")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "say what happens")
 	for _, c := range []*cobra.Command{
-		p.lock(), p.read(), p.write(), p.slot(), p.once(), p.elect(), p.check(), p.rate(), p.latch(), p.releaseOwner(),
+		p.lock(), p.readWrite("read", "with other readers"), p.readWrite("write", "without readers"), p.slot(), p.once(), p.elect(), p.check(), p.rate(), p.latch(), p.releaseOwner(),
 		p.forceUnlock(), p.inspect(), p.list(), p.watch(), p.serve(),
 	} {
 		run := c.RunE
@@ -82,6 +83,47 @@ func (p *program) root() *cobra.Command {
 		root.AddCommand(c)
 	}
 	return root
+}
+
+// online returns what runs a command that needs no more than a connection.
+func (p *program) online(run func(c *cobra.Command, conn *connect.Conn, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		conn, err := p.open(primitives.Options{})
+		if err != nil {
+			return err
+		}
+		defer leave(conn)
+		return run(c, conn, args)
+	}
+}
+
+// choice is the value of a flag that takes one of several words.
+type choice struct {
+	word string
+	all  []string
+}
+
+// String implements pflag.Value.
+func (v *choice) String() string { return v.word }
+
+// Type implements pflag.Value.
+func (v *choice) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (v *choice) Set(word string) error {
+	if !slices.Contains(v.all, word) {
+		return fmt.Errorf("none of %s", strings.Join(v.all, ", "))
+	}
+	v.word = word
+	return nil
+}
+
+// choose adds a flag that takes one of several words, by default the first.
+func choose(c *cobra.Command, flag, purpose string, words ...string) *string {
+	v := &choice{words[0], words}
+	c.Flags().Var(v, flag, purpose)
+	offer(c, flag, words...)
+	return &v.word
 }
 
 // offer has the shell complete a flag of c with its values.
@@ -101,7 +143,7 @@ func subcommand(_ *cobra.Command, args []string) error {
 func (p *program) open(o primitives.Options) (*connect.Conn, error) {
 	o.KeyPrefix, o.IDPrefix = p.prefix, host()
 	if p.verbose {
-		o.Slog = verbose()
+		o.Slog = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	return p.flags.Open(&o)
 }
@@ -121,16 +163,15 @@ func host() string {
 	return name[:min(len(name), 64)]
 }
 
-// validName returns the error of a name that no command takes.
-func validName(name string) error {
-	switch {
-	case name == "":
-		return usage("the name is empty")
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return usage("the name %q has a line break or another control character", name)
+// validNames returns the error of names that no command takes.
+func validNames(names ...string) error {
+	for _, name := range names {
+		switch {
+		case name == "":
+			return usage("the name is empty")
+		case strings.ContainsFunc(name, unicode.IsControl):
+			return usage("the name %q has a line break or another control character", name)
+		}
 	}
 	return nil
 }
-
-// errNoCommand is the error of a command line without a command to run.
-var errNoCommand = errors.New("nothing to run: write -- and the command behind the name")

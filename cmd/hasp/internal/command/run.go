@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"strconv"
@@ -86,7 +85,7 @@ func (r *runner) parse(dash int, args []string) error {
 		return usage("--grace %s is negative", r.grace)
 	}
 	r.name, r.args = args[0], args[dash:]
-	if err := validName(r.name); err != nil {
+	if err := validNames(r.name); err != nil {
 		return err
 	}
 	return r.find()
@@ -100,7 +99,7 @@ func (r *runner) find() error {
 	case r.shell != "":
 		r.args = []string{"sh", "-c", r.shell}
 	case len(r.args) == 0:
-		return &exitError{exitUsage, errNoCommand}
+		return usage("nothing to run: write -- and the command behind the name")
 	}
 	path, err := exec.LookPath(r.args[0])
 	if err != nil {
@@ -244,6 +243,3 @@ func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error 
 func (r *runner) lost(err error) error {
 	return &exitError{exitLost, fmt.Errorf("%q was lost while the command ran, and the command was ended: %w", r.name, err)}
 }
-
-// verbose returns the logger of -v.
-func verbose() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hasp-go/hasp/cmd/hasp/internal/connect"
 	"github.com/hasp-go/hasp/cmd/hasp/internal/page"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/inspect"
@@ -30,23 +31,16 @@ func (p *program) serve() *cobra.Command {
 	c.Flags().StringVar(&tokenFile, "token-file", "", "a file with a secret of 16 characters at least, for which the page asks")
 	c.Flags().IntVar(&o.Reads, "reads", 20, "how many reads a second at most: of a name, or of 500 keys for the list; each watched object adds one")
 	c.Flags().BoolVar(&o.AllowRelease, "allow-release", false, "add a button that frees a lock")
-	c.RunE = func(c *cobra.Command, names []string) error {
-		for _, name := range names {
-			if err := validName(name); err != nil {
-				return err
-			}
-		}
-		address, err := addressOf(listen, tokenFile, &o)
-		if err != nil {
+	var address *net.TCPAddr
+	c.Args = func(_ *cobra.Command, names []string) (err error) {
+		if address, err = addressOf(listen, tokenFile, &o); err != nil {
 			return err
 		}
-		conn, err := p.open(primitives.Options{})
-		if err != nil {
-			return err
-		}
-		defer leave(conn)
-		return serve(c, address, objects{conn.Client, names}, o)
+		return validNames(names...)
 	}
+	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, names []string) error {
+		return serve(c, address, objects{conn.Client, names}, o)
+	})
 	return c
 }
 
@@ -137,7 +131,7 @@ func (s objects) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event
 
 // Release implements page.Source.
 func (s objects) Release(ctx context.Context, kind, name, owner string) (bool, error) {
-	of := freers[kind]
+	of := lockers[kind]
 	if of == nil || owner == "" {
 		return false, nil
 	}

@@ -62,7 +62,7 @@ func (p *program) elect() *cobra.Command {
 			return usage("--observe takes a name, and no command")
 		}
 		r.name = args[0]
-		return validName(r.name)
+		return validNames(r.name)
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return r.connected(c, func(ctx context.Context, client *primitives.Client, signals <-chan os.Signal) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hasp-go/hasp/cmd/hasp/internal/connect"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/inspect"
 )
@@ -17,19 +18,14 @@ import (
 func (p *program) watch() *cobra.Command {
 	c := &cobra.Command{Use: "watch NAME...", Short: "Print what happens to objects, until a signal"}
 	output := observes(c)
-	c.RunE = func(c *cobra.Command, names []string) error {
-		conn, err := p.open(primitives.Options{})
-		if err != nil {
-			return err
-		}
-		defer leave(conn)
+	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, names []string) error {
 		w := &watcher{client: conn.Client, output: *output, out: c.OutOrStdout(), errors: c.ErrOrStderr()}
 		ended := make(chan error, len(names))
 		for _, name := range names {
 			go func() { ended <- w.watch(c.Context(), name) }()
 		}
 		return <-ended
-	}
+	})
 	return c
 }
 

@@ -40,13 +40,7 @@ type Conn struct {
 }
 
 // UsageError is the error of a flag or variable: nothing was connected.
-type UsageError struct{ err error }
-
-// Error implements error.
-func (e *UsageError) Error() string { return e.err.Error() }
-
-// Unwrap returns the reason.
-func (e *UsageError) Unwrap() error { return e.err }
+type UsageError struct{ error }
 
 // Open connects. The error is a [*UsageError], or that of the connection.
 func (f *Flags) Open(opts *primitives.Options) (*Conn, error) {

@@ -16,15 +16,10 @@ const (
 	keep        = 10 * time.Minute // how long a name is watched that no page shows
 )
 
-// event is how the page gets an event.
+// event is an event, or an error in its place.
 type event struct {
-	At      time.Time `json:"at"`
-	Kind    string    `json:"kind"`
-	Owner   string    `json:"owner"`
-	Object  string    `json:"object"`
-	Holders []string  `json:"holders"`
-	Waiters []string  `json:"waiters"`
-	Error   string    `json:"error,omitempty"`
+	inspect.Event
+	Error string `json:"error,omitempty"`
 }
 
 // watcher has the last events of a name.
@@ -116,7 +111,11 @@ func (s *server) watch(ctx context.Context, name string, w *watcher) {
 		if s.turn(ctx) != nil {
 			break
 		}
-		w.add(shown(e, err))
+		shown := event{Event: e}
+		if err != nil {
+			shown.At, shown.Error = time.Now(), err.Error()
+		}
+		w.add(shown)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,21 +131,4 @@ func (w *watcher) add(e event) {
 	w.n++
 	close(w.changed)
 	w.changed = make(chan struct{})
-}
-
-// shown returns how the page gets an event.
-func shown(e inspect.Event, err error) event {
-	out := event{At: e.At, Kind: string(e.Kind), Owner: e.Owner, Object: string(e.Object.Kind)}
-	if err != nil {
-		out.At, out.Error = time.Now(), err.Error()
-	}
-	for _, h := range e.Object.Holders {
-		out.Holders = append(out.Holders, h.Owner)
-	}
-	if e.Object.Queue != nil {
-		for _, waiter := range e.Object.Queue.First {
-			out.Waiters = append(out.Waiters, waiter.Owner)
-		}
-	}
-	return out
 }

@@ -29,13 +29,16 @@ function element(parent, name, attributes, text) {
   return parent.appendChild(e);
 }
 
+const holders = (object) => object.holders;
+const waiters = (object) => object.queue?.first;
+
 // spans returns for each owner from when to when it was in a list of the states.
 function spans(list, now) {
   const all = new Map();
   events.forEach((event, i) => {
     if (event.kind === "gap") return;
     const begin = Date.parse(event.at), end = i + 1 < events.length ? Date.parse(events[i + 1].at) : now;
-    for (const owner of event[list] ?? []) {
+    for (const { owner } of list(event.object) ?? []) {
       if (!all.has(owner)) all.set(owner, []);
       const last = all.get(owner).at(-1);
       if (last?.[1] === begin) last[1] = end;
@@ -46,11 +49,11 @@ function spans(list, now) {
 }
 
 function draw() {
-  const first = events.find((event) => event.holders || event.waiters);
+  const first = events.find(({ object }) => holders(object) || waiters(object));
   if (!first) return;
   const width = Math.max(300, graph.clientWidth);
   const begin = Date.parse(first.at), now = Math.max(Date.now(), begin + 1000);
-  const held = spans("holders", now), waits = spans("waiters", now);
+  const held = spans(holders, now), waits = spans(waiters, now);
   const lanes = [...held].map(([owner, all]) => ["held", owner, all]).concat([...waits].map(([owner, all]) => ["waits", owner, all])).slice(0, 30);
   const height = lanes.length * step + 20;
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
