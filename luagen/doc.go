@@ -59,6 +59,7 @@
 // them becomes the comment of the Go function.
 //
 //	---@key lock hash                   a key: string, list, set, zset, hash, stream or any
+//	---@key bucket hash level: int, at: unixmilli?  the fields of a hash, with their types
 //	---@key locks hash...               a list of keys, the last of the keys
 //	---@key side string prefix          all keys that begin with this text, side .. ':' .. n; it must have a hash tag
 //	---@arg lease milliseconds          an argument, of a type below
@@ -90,6 +91,9 @@
 //	unixmilli        time.Time, to the millisecond
 //	T?               *T as an argument, T and a bool as a result. There is no bool?, and no argument of
 //	                 string? or bytes?, as an absent one is sent as an empty text
+//	bucket           as a result HGETALL's reply: a struct of the fields of the key bucket. A field without a question
+//	                 mark must be there. bucket? is false if there is no hash. The reply of HMGET of these fields, in
+//	                 this order, is bucket(level,at)
 //	T?[]             []*T as a result, such as HMGET's reply, with nil for each element that is false in Lua
 //
 // A refused argument matches backend.ErrArgument, and nothing was sent. The Go function takes the keys,
@@ -111,6 +115,7 @@
 //	readonly     a write in a read-only script; a script that could be read-only
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
 //	             tables
+//	field        a field that a hash is declared without
 //	kind         a command for another kind of key
 //	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; the
 //	             sum with one, returned as an int; a number of more than 14 digits that becomes a text

@@ -22,6 +22,9 @@ type Result struct {
 func (r Result) Err() error { return r.err }
 
 func (r Result) failed(name string, err error) error {
+	if r.script == nil { // within a reply
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	return fmt.Errorf("script %s: %s: %w", r.script.Name, name, err)
 }
 
@@ -39,11 +42,10 @@ func Value[T any](r Result, name string, decode func(backend.Reply) (T, error)) 
 
 // ValueOK returns the reply, and false if it is nil.
 func ValueOK[T any](r Result, name string, decode func(backend.Reply) (T, error)) (value T, ok bool, err error) {
-	if r.err == nil && r.reply.IsNil() {
-		return value, false, nil
+	if r.err != nil || r.reply.IsNil() {
+		return value, false, r.err
 	}
-	value, err = Value(r, name, decode)
-	return value, err == nil, err
+	return found(Value(r, name, decode))
 }
 
 // Values returns the elements of a reply that is an array.
@@ -67,8 +69,11 @@ func OrNil[T any](decode func(backend.Reply) (T, error)) func(backend.Reply) (*T
 		if r.IsNil() {
 			return nil, nil
 		}
-		value, err := decode(r)
-		return &value, err
+		value, ok, err := found(decode(r))
+		if !ok {
+			return nil, err
+		}
+		return &value, nil
 	}
 }
 
@@ -85,7 +90,7 @@ func (r Result) Tuple(n int) Tuple {
 	if r.err != nil {
 		return t
 	}
-	if t.items, t.err = r.reply.Tuple(n); t.err != nil {
+	if t.items, t.err = r.reply.Tuple(n); t.err != nil && r.script != nil {
 		t.err = fmt.Errorf("script %s: %w", r.script.Name, t.err)
 	}
 	return t
@@ -100,6 +105,14 @@ func (r Result) TupleOK(n int) Tuple {
 		return Tuple{err: errNone}
 	}
 	return r.Tuple(n)
+}
+
+// found returns false, and no error, for errNone.
+func found[T any](value T, err error) (_ T, ok bool, _ error) {
+	if errors.Is(err, errNone) {
+		return value, false, nil
+	}
+	return value, err == nil, err
 }
 
 // next returns the next result as a reply of its own.
@@ -140,11 +153,7 @@ func All[T any](results T, t Tuple) (T, error) {
 
 // AllOK is All for a Tuple that TupleOK made. It returns false without an error if the reply was nil.
 func AllOK[T any](results T, t Tuple) (_ T, ok bool, err error) {
-	results, err = All(results, t)
-	if errors.Is(err, errNone) {
-		return results, false, nil
-	}
-	return results, err == nil, err
+	return found(All(results, t))
 }
 
 // Bytes decodes a text.

@@ -3,6 +3,7 @@ package scriptcall_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -193,11 +194,12 @@ func TestSeveralResults(t *testing.T) {
 	}
 	readOK := func(reply backend.Reply, err error) (results, bool, error) {
 		c := scriptcall.Call{Script: take}
-		out := c.Run(t.Context(), &server{reply: reply, err: err}, 0, nil).TupleOK(1)
+		out := c.Run(t.Context(), &server{reply: reply, err: err}, 0, nil).TupleOK(2)
 		n := scriptcall.Next(&out, "n", backend.Reply.Int)
+		scriptcall.NextOK(&out, "none", backend.Reply.Int)
 		return scriptcall.AllOK(results{n: n}, out)
 	}
-	got, ok, err := readOK(array(backend.IntegerReply(1)), nil)
+	got, ok, err := readOK(array(backend.IntegerReply(1), backend.Reply{}), nil)
 	require.Equal(t, []any{results{n: 1}, true, nil}, []any{got, ok, err})
 	got, ok, err = readOK(backend.Reply{}, nil)
 	require.Equal(t, []any{results{}, false, nil}, []any{got, ok, err})
@@ -210,6 +212,67 @@ func TestSeveralResults(t *testing.T) {
 	got, err = read(backend.Reply{}, gone)
 	require.Same(t, gone, err, "an error of the server is the result as it is")
 	require.Zero(t, got)
+}
+
+// TestHashes: fields are read by their names, or in their order; a hash without any of them is none.
+func TestHashes(t *testing.T) {
+	t.Parallel()
+	type bucket struct {
+		level int64
+		owner string
+	}
+	read := func(hash scriptcall.Tuple) (bucket, error) {
+		b := bucket{level: scriptcall.Next(&hash, "level", backend.Reply.Int)}
+		b.owner, _ = scriptcall.NextOK(&hash, "owner", backend.Reply.Text)
+		return scriptcall.All(b, hash)
+	}
+	fields := func(reply backend.Reply) (bucket, error) { return read(scriptcall.Fields(reply, "level", "owner").OrNone()) }
+	listed := func(reply backend.Reply) (bucket, error) { return read(scriptcall.Listed(reply, 2).OrNone()) }
+	array := func(words ...string) backend.Reply {
+		items := make([]backend.Reply, len(words))
+		for i, word := range words {
+			if word != "" {
+				items[i] = backend.StringReply(word)
+			}
+		}
+		return backend.ArrayReply(items)
+	}
+	c := scriptcall.Call{Script: take}
+	run := func(reply backend.Reply) scriptcall.Result { return c.Run(t.Context(), &server{reply: reply}, 0, nil) }
+	for _, one := range []struct {
+		decode func(backend.Reply) (bucket, error)
+		reply  backend.Reply
+		want   any // a bucket, nil, or the error
+	}{
+		{fields, array("more", "1", "owner", "ann", "level", "7"), bucket{7, "ann"}},
+		{fields, array("level", "7"), bucket{7, ""}},
+		{fields, array("owner", "ann"), "level: unexpected reply: want integer, got nil"},
+		{fields, array("owner", "ann", "level"), "unexpected reply: 3 names and values of fields"},
+		{fields, array(), nil},
+		{fields, backend.Reply{}, nil},
+		{fields, backend.IntegerReply(1), "unexpected reply: want array, got integer"},
+		{listed, array("7", "ann"), bucket{7, "ann"}},
+		{listed, array("", ""), nil},
+		{listed, array("", "ann"), "level: unexpected reply: want integer, got nil"},
+		{listed, array("7"), "unexpected reply: want 2 elements, got 1"},
+	} {
+		b, ok, err := scriptcall.ValueOK(run(one.reply), "hash", one.decode)
+		list := run(backend.ArrayReply([]backend.Reply{one.reply}))
+		all, allErr := scriptcall.Values(list, "hash", scriptcall.OrNil(one.decode))
+		switch want := one.want.(type) {
+		case bucket:
+			require.Equal(t, []any{want, true, nil}, []any{b, ok, err})
+			require.Equal(t, []*bucket{&want}, result(all, allErr))
+		case nil:
+			require.Equal(t, []any{bucket{}, false, nil}, []any{b, ok, err})
+			require.Equal(t, []*bucket{nil}, result(all, allErr))
+		default:
+			require.False(t, ok)
+			require.ErrorIs(t, err, backend.ErrReply)
+			require.EqualError(t, err, fmt.Sprint("script take: hash: ", want))
+			require.EqualError(t, allErr, err.Error())
+		}
+	}
 }
 
 // TestErrorOfRunner: every way to read a reply returns the runner's own error.

@@ -1,7 +1,7 @@
 --- Takes tokens from a bucket if there are enough in it. A bucket starts full and fills evenly; one
 --- that is full again is forgotten.
 ---
----@key bucket hash            level: thousandths of tokens; at: the time of that, in milliseconds
+---@key bucket hash level: int, at: unixmilli   thousandths of tokens, at that time
 ---@arg capacity int(1..1000000)   tokens that the bucket holds
 ---@arg rate int(1..1000000)       tokens that come back in a second
 ---@arg want int(1..1000000)       tokens to take

@@ -19,6 +19,7 @@ const (
 	Command     = "command"     // unknown, refused in scripts, or with a wrong number of arguments
 	ReadOnly    = "readonly"    // a write in a read-only script, or a script that could be one
 	Key         = "key"         // an undeclared key
+	Field       = "field"       // a field that a hash is declared without
 	Kind        = "kind"        // a command for another kind of key
 	Channel     = "channel"     // an undeclared channel
 	Precision   = "precision"   // digits of a number that are lost
@@ -34,7 +35,7 @@ const (
 
 // Rules lists what "---@allow" may name.
 var Rules = []string{
-	Unused, Undeclared, SetGlobal, Assign, Index, Unreachable, Optional, Command, ReadOnly, Key, Kind,
+	Unused, Undeclared, SetGlobal, Assign, Index, Unreachable, Optional, Command, ReadOnly, Key, Field, Kind,
 	Channel, Precision, Time, Compare, Nil, Result, Pairs, Expire, Refused,
 }
 

@@ -51,6 +51,9 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	}
 	v := m.added(name, e, words, m.maybe(words, reply(name, words, known)))
 	v.unit = units[replyUnits[name]]
+	if name == "hgetall" || name == "hmget" {
+		v.from = e
+	}
 	if key := m.keyText(words, 1); key != "" && slices.Contains(probes, name) {
 		v.probe = key
 	}

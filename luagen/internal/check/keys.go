@@ -50,11 +50,15 @@ func (c *checker) arguments(call commandCall, cmd *command) {
 	}
 }
 
-// keyKind checks that a command is for the kind of its key.
+// keyKind checks that a command is for the kind of its key, and for its fields.
 func (c *checker) keyKind(call commandCall, cmd *command, p place) {
 	e := call.words[p.word]
 	b := c.declaredKey(e, maxNames)
-	if b == nil || b.Kind != parse.Key || b.KeyKind == "any" || len(cmd.kinds) == 0 ||
+	if b == nil || b.Kind != parse.Key {
+		return
+	}
+	c.fields(call, cmd, b)
+	if b.KeyKind == "any" || len(cmd.kinds) == 0 ||
 		slices.Contains(cmd.kinds, b.KeyKind) {
 		return
 	}

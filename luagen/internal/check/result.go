@@ -124,7 +124,7 @@ var accepted = map[string]kinds{
 }
 
 func accepts(t parse.Type) kinds {
-	if t.List {
+	if t.List || t.Hash != nil {
 		return isTable
 	}
 	if k, ok := accepted[t.Name]; ok {
@@ -147,6 +147,8 @@ func (m *machine) result(r *parse.Result, v value, pos parse.Pos) {
 			typeText(r.Type))
 	case rest == isText && (v.word && numeric(r.Type) || v.frac && numeric(r.Type) && r.Type.Name != "float"):
 		m.find(pos, Result, "this text is no whole number, and %s is declared %s", r.Name, typeText(r.Type))
+	case r.Type.Hash != nil && v.from != nil:
+		m.hash(r, v, pos)
 	case r.Type.List && v.is == isTable:
 		m.elementsOf(r, v, pos)
 	case rest == isNumber:

@@ -52,6 +52,8 @@ type value struct {
 	lossy *parse.Pos // where such a text was made a number, which has not been found yet
 	by    *parse.Pos // the call that added such an int, of which it is the reply
 
+	from *parse.CallExpr // the call of HGETALL or HMGET that replied with it
+
 	free   bool    // it is a declared string
 	unit   unit    // of a time
 	least  float64 // it certainly is no less, 0: unknown

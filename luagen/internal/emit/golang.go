@@ -30,6 +30,7 @@ func File(s *parse.Script, source, pkg string) ([]byte, error) {
 	}
 	g.script(source)
 	g.paramsType()
+	g.hashTypes()
 	g.resultType()
 	g.wrapper()
 	body := g.b.Bytes()
@@ -58,6 +59,11 @@ func Identifiers(s *parse.Script) []string {
 	names := []string{g.fn, g.low + "Script"}
 	if len(s.Header.Returns) > 1 {
 		names = append(names, g.fn+"Result")
+	}
+	for _, r := range s.Header.Returns {
+		if r.Type.Hash != nil {
+			names = append(names, g.hashName(r.Type, true), g.hashName(r.Type, false))
+		}
 	}
 	if g.structured() {
 		names = append(names, g.fn+"Params")
@@ -146,13 +152,18 @@ func (g *generator) resultType() {
 	}
 	g.printf("// %sResult is what [%s] returns.\ntype %sResult struct {\n", g.fn, g.fn, g.fn)
 	for _, r := range g.s.Header.Returns {
-		name := parse.GoName(r.Name, true)
-		g.field(name, g.goType(r.Type, false), describeResult(r))
-		if r.Type.MayBeNone() {
-			g.printf("%sOK bool // whether there is one\n", name)
-		}
+		g.resultField(r)
 	}
 	g.printf("}\n\n")
+}
+
+// resultField writes a field of a struct that is returned.
+func (g *generator) resultField(r *parse.Result) {
+	name := parse.GoName(r.Name, true)
+	g.field(name, g.goType(r.Type, false), describeResult(r))
+	if r.Type.MayBeNone() {
+		g.printf("%sOK bool // whether there is one\n", name)
+	}
 }
 
 // field writes a field of a struct, with its comment behind it, or above it if that is long.
@@ -180,6 +191,9 @@ var goTypes = map[string]string{
 // goType returns the Go type for a declared one.
 func (g *generator) goType(t parse.Type, argument bool) string {
 	name := goTypes[t.Name]
+	if t.Hash != nil {
+		name = g.hashName(t, true)
+	}
 	if strings.HasPrefix(name, "time.") {
 		g.imports["time"] = true
 	}

@@ -58,15 +58,21 @@ func (g *generator) tuple(run string) {
 	if g.s.Header.None != nil {
 		ok = "OK"
 	}
-	g.printf("out := %s.Tuple%s(%d)\nvar result %sResult\n", run, ok, len(g.s.Header.Returns), g.fn)
-	for _, r := range g.s.Header.Returns {
+	g.printf("out := %s.Tuple%s(%d)\n", run, ok, len(g.s.Header.Returns))
+	g.read(g.s.Header.Returns, g.fn+"Result")
+	g.printf("return scriptcall.All%s(result, out)\n}\n", ok)
+}
+
+// read writes the reading of results into a struct.
+func (g *generator) read(results []*parse.Result, into string) {
+	g.printf("var result %s\n", into)
+	for _, r := range results {
 		name := "result." + parse.GoName(r.Name, true)
 		if r.Type.MayBeNone() {
 			name += ", " + name + "OK"
 		}
 		g.printf("%s = scriptcall.Next%s(&out, %q, %s)\n", name, form(r.Type, "List"), r.Name, g.decoder(r.Type))
 	}
-	g.printf("return scriptcall.All%s(result, out)\n}\n", ok)
 }
 
 // form returns which of the functions of package scriptcall reads a result of the type.
@@ -85,6 +91,9 @@ func (g *generator) decoder(t parse.Type) string {
 	if t.List && t.Optional {
 		t.List, t.Optional = false, false
 		return "scriptcall.OrNil(" + g.decoder(t) + ")"
+	}
+	if t.Hash != nil {
+		return g.hashName(t, false)
 	}
 	if t.Bounded {
 		return "scriptcall.In(" + g.bounds(t) + ")." + types[t.Name]

@@ -29,6 +29,9 @@ func (h *headerReader) key(w *words) {
 		}
 	}
 	b.Text = w.rest()
+	if b.KeyKind == "hash" {
+		b.Fields = h.fields(w)
+	}
 	for _, other := range h.header.Keys() {
 		if other.Type.List {
 			h.find(pos, "the list %s must be the last key", other.Name)
@@ -128,7 +131,7 @@ func (h *headerReader) result(w *words) {
 		h.header.None = &Result{Name: word, Pos: typePos, Text: w.rest()}
 		return
 	}
-	t, msg := parseType(word, false)
+	t, msg := h.resultType(word)
 	if word == "" {
 		h.find(typePos, "return without a type")
 		return
@@ -145,6 +148,9 @@ func (h *headerReader) result(w *words) {
 			h.find(pos, "%s and %s are one name in Go", other.Name, name)
 			return
 		}
+	}
+	if t.Hash != nil {
+		t.Hash.Result = name
 	}
 	h.header.Returns = append(h.header.Returns, &Result{name, pos, t, w.rest()})
 }

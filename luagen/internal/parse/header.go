@@ -34,14 +34,15 @@ const (
 type Binding struct {
 	Kind    BindingKind
 	Name    string
-	Pos     Pos      // of the name
-	KeyKind string   // of a Key: string, list, set, zset, hash, stream, any
-	Type    Type     // of an Arg; of the others a string, with List set for a variadic key
-	Per     string   // of a variadic Arg: the list whose length it has
-	Prefix  bool     // of a Key or Channel: what begins with it is meant
-	Choices []string // of a Command
-	Text    string   // the description
-	Var     *Var     // its name in the script's scope
+	Pos     Pos       // of the name
+	KeyKind string    // of a Key: string, list, set, zset, hash, stream, any
+	Type    Type      // of an Arg; of the others a string, with List set for a variadic key
+	Per     string    // of a variadic Arg: the list whose length it has
+	Prefix  bool      // of a Key or Channel: what begins with it is meant
+	Choices []string  // of a Command
+	Fields  []*Result // of a Key that is a hash
+	Text    string    // the description
+	Var     *Var      // its name in the script's scope
 
 	perPos Pos
 }

@@ -10,11 +10,12 @@ import (
 
 // Type is the declared type of an argument or a result.
 type Type struct {
-	Name     string // string, bytes, int, float, bool, milliseconds, seconds, unixmilli
+	Name     string // string, bytes, int, float, bool, milliseconds, seconds, unixmilli; a key's for a Hash
 	Bounded  bool   // an int or a time with Min and Max, of a time in its unit
 	Min, Max int64
-	Optional bool // T?; of a list, its elements
-	List     bool // T... of an argument, T[] of a result
+	Optional bool  // T?; of a list, its elements
+	List     bool  // T... of an argument, T[] of a result
+	Hash     *Hash // of a result that is a hash
 }
 
 // String returns the type as the header writes it, but for the mark of a list.
@@ -22,6 +23,9 @@ func (t Type) String() string {
 	s := t.Name
 	if t.Bounded {
 		s += "(" + t.Range() + ")"
+	}
+	if t.Hash != nil && t.Hash.Listed {
+		s += "(" + strings.Join(t.Hash.Names(), ",") + ")"
 	}
 	if t.Optional {
 		s += "?"
@@ -52,7 +56,7 @@ var (
 		"string", "bytes", "int", "float", "bool", "milliseconds", "seconds", "unixmilli",
 	}
 	keyKinds  = []string{"string", "list", "set", "zset", "hash", "stream", "any"}
-	typeShape = regexp.MustCompile(`^([a-z0-9]+)(\(([^()]*)\))?(\?)?(\[\]|\.\.\.)?(.*)$`)
+	typeShape = regexp.MustCompile(`^([A-Za-z0-9_]+)(\(([^()]*)\))?(\?)?(\[\]|\.\.\.)?(.*)$`)
 )
 
 // parseType reads a type; argument says of which side. It returns a message if it is none.

@@ -1,0 +1,67 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// fieldSteps has, for the commands that take fields of a hash, how many words there are from one to the next; 0: they
+// take one field.
+var fieldSteps = map[string]int{
+	"hdel": 1, "hexists": 0, "hget": 0, "hincrby": 0, "hincrbyfloat": 0, "hmget": 1, "hmset": 2, "hset": 2, "hsetnx": 0,
+	"hstrlen": 0,
+}
+
+// fields finds a field that the key of a call is declared without.
+func (c *checker) fields(call commandCall, cmd *command, key *parse.Binding) {
+	step, ok := fieldSteps[cmd.name]
+	if !ok || key.Fields == nil {
+		return
+	}
+	for i := 2; i < len(call.words); i += step {
+		name, literal := c.origin(call.words[i]).(*parse.StringExpr)
+		if literal {
+			if _, msg := key.Field(name.Value); msg != "" {
+				c.find(call.words[i].Pos(), Field, "%s", msg)
+			}
+		}
+		if step == 0 {
+			return
+		}
+	}
+}
+
+// hash finds a reply that is not what a result with the fields of a hash is read from.
+func (m *machine) hash(r *parse.Result, v value, pos parse.Pos) {
+	h := r.Type.Hash
+	call, _ := m.c.commandCall(v.from)
+	shown := strings.ToUpper(call.names[0])
+	want := "HGETALL"
+	if h.Listed {
+		want = "HMGET"
+	}
+	switch key := m.c.declaredKey(call.words[1], maxNames); {
+	case r.Type.List:
+		m.find(pos, Result, "this is one hash, and %s is declared %s", r.Name, typeText(r.Type))
+	case shown != want:
+		m.find(pos, Result, "this is the reply of %s, and %s is declared %s: write %s for HGETALL, and %s(a,b) for HMGET",
+			shown, r.Name, typeText(r.Type), h.Key.Name, h.Key.Name)
+	case key != nil && key != h.Key:
+		m.find(pos, Result, "this is the hash %s, and %s is declared %s", key.Name, r.Name, typeText(r.Type))
+	case h.Listed && m.otherFields(call, h.Names()):
+		m.find(pos, Result, "these are other fields, or in another order, than %s is declared: %s", r.Name, typeText(r.Type))
+	}
+}
+
+// otherFields reports whether HMGET certainly replies with other fields than those.
+func (m *machine) otherFields(call commandCall, names []string) bool {
+	if len(call.words)-2 != len(names) {
+		return !call.open
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		literal, ok := m.c.origin(call.words[2+slices.Index(names, name)]).(*parse.StringExpr)
+		return ok && literal.Value != name
+	})
+}
