@@ -63,6 +63,7 @@
 //	---@key locks hash...               a list of keys, the last of the keys
 //	---@key side string prefix          all keys that begin with this text, side .. ':' .. n; it must have a hash tag
 //	---@arg lease milliseconds          an argument, of a type below
+//	---@arg mode read|write             a text that must be one of these
 //	---@arg ids string...               a list of arguments; lists come last
 //	---@arg owners string... per locks  a list as long as another
 //	---@command publish publish|spublish  a command that the caller chooses: redis.call(publish, ...)

@@ -11,10 +11,11 @@ import (
 const docScript = `--- Moves what is due.
 ---
 ---@key queue list       a|b
----@key side hash prefix
+---@key side hash prefix level: int, at: unixmilli?   its state
 ---@arg limit int(1..9)?
 ---@arg ids string...
 ---@channel moved prefix
+---@arg mode read|write
 ---@command publish publish|spublish
 ---@return int[] moved    how many
 ---@return int n

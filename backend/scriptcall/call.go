@@ -75,6 +75,14 @@ func (c *Call) Command(name, command string, choices ...string) string {
 	return command
 }
 
+// OneOf returns a text that must be one of choices.
+func (c *Call) OneOf(name, v string, choices ...string) string {
+	if !slices.Contains(choices, v) {
+		return c.refusef(name, "%q is not %s", v, strings.Join(choices, "|"))
+	}
+	return v
+}
+
 // Channel returns a channel of a script that publishes by a command. For SPUBLISH it must have the slot of the
 // script's keys: otherwise the script would fail after it has written.
 func (c *Call) Channel(name, channel, command string, keys ...string) string {

@@ -54,6 +54,7 @@ func TestArguments(t *testing.T) {
 		"":                     func(c *scriptcall.Call) string { return scriptcall.Optional("a", nil, c.Milliseconds) },
 		"3":                    func(c *scriptcall.Call) string { return scriptcall.Optional("a", &three, c.In(1, 3).Int) },
 		"sPublish":             func(c *scriptcall.Call) string { return c.Command("a", "sPublish", "PUBLISH", "SPUBLISH") },
+		"read":                 func(c *scriptcall.Call) string { return c.OneOf("a", "read", "write", "read") },
 		"a{b}c":                func(c *scriptcall.Call) string { return c.Prefix("a", "a{b}c") },
 		"anywhere":             func(c *scriptcall.Call) string { return c.Channel("a", "anywhere", "publish", "key") },
 		"channel:{key}":        func(c *scriptcall.Call) string { return c.Channel("a", "channel:{key}", "spublish", "key") },
@@ -72,6 +73,7 @@ func TestArguments(t *testing.T) {
 		"a: 500ms is not in ..60 seconds":     func(c *scriptcall.Call) string { return c.In(math.MinInt64, 60).Seconds("a", s/2) },
 		"a: -2ms is not in -1.. milliseconds": func(c *scriptcall.Call) string { return c.In(-1, math.MaxInt64).Milliseconds("a", -2*ms) },
 		"a: \"del\" is not PUBLISH|SPUBLISH":  func(c *scriptcall.Call) string { return c.Command("a", "del", "PUBLISH", "SPUBLISH") },
+		"a: \"Read\" is not write|read":       func(c *scriptcall.Call) string { return c.OneOf("a", "Read", "write", "read") },
 		"a: no hash tag in \"a{}c\"":          func(c *scriptcall.Call) string { return c.Prefix("a", "a{}c") },
 		"a: no hash tag in \"untagged\"":      func(c *scriptcall.Call) string { return c.ChannelPrefix("a", "untagged", "SPUBLISH", "key") },
 		"a: no key":                           func(c *scriptcall.Call) string { c.NotEmpty("a", 0); c.NotEmpty("b", 0); return "" },
@@ -226,7 +228,9 @@ func TestHashes(t *testing.T) {
 		b.owner, _ = scriptcall.NextOK(&hash, "owner", backend.Reply.Text)
 		return scriptcall.All(b, hash)
 	}
-	fields := func(reply backend.Reply) (bucket, error) { return read(scriptcall.Fields(reply, "level", "owner").OrNone()) }
+	fields := func(reply backend.Reply) (bucket, error) {
+		return read(scriptcall.Fields(reply, "level", "owner").OrNone())
+	}
 	listed := func(reply backend.Reply) (bucket, error) { return read(scriptcall.Listed(reply, 2).OrNone()) }
 	array := func(words ...string) backend.Reply {
 		items := make([]backend.Reply, len(words))

@@ -55,7 +55,7 @@ type TakeResult struct {
 // Take takes tokens from a bucket if there are enough in it. A bucket starts full and fills
 // evenly; one that is full again is forgotten.
 //
-//   - bucket: hash key; level: int, at: unixmilli thousandths of tokens, at that time
+//   - bucket: hash key; level: int; at: unixmilli; thousandths of tokens, at that time
 //   - capacity: int(1..1000000); tokens that the bucket holds
 //   - rate: int(1..1000000); tokens that come back in a second
 //   - want: int(1..1000000); tokens to take

@@ -1,6 +1,11 @@
 package check
 
-import "github.com/hasp-go/hasp/luagen/internal/parse"
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
 
 // block checks statements, and reports whether control never leaves the block at its end.
 func (c *checker) block(b *parse.Block) (stops bool) {
@@ -98,23 +103,29 @@ func (c *checker) expressions(stmt parse.Stmt) {
 			case *parse.IndexExpr:
 				c.member(e)
 			case *parse.BinaryExpr:
-				c.absent(e)
+				c.never(e)
 			}
 		})
 	}
 }
 
-// absent finds an optional argument that is compared with an empty text: absent is nil in Lua.
-func (c *checker) absent(e *parse.BinaryExpr) {
+// never finds an argument that is compared with a text which it never is.
+func (c *checker) never(e *parse.BinaryExpr) {
 	if e.Op != "==" && e.Op != "~=" {
 		return
 	}
 	for _, pair := range [][2]parse.Expr{{e.L, e.R}, {e.R, e.L}} {
 		name, isName := pair[0].(*parse.NameExpr)
 		text, isText := pair[1].(*parse.StringExpr)
-		if isName && isText && text.Value == "" && name.Var != nil && name.Var.Decl != nil &&
-			name.Var.Decl.Type.Optional {
+		if !isName || !isText || name.Var == nil || name.Var.Decl == nil {
+			continue
+		}
+		b := name.Var.Decl
+		if text.Value == "" && b.Type.Optional {
 			c.find(e.P, Optional, "%s is nil if it is absent, never ''", name.Name)
+		}
+		if b.Kind == parse.Arg && b.Choices != nil && !slices.Contains(b.Choices, text.Value) {
+			c.find(e.P, Compare, "%s is never '%s': it is %s", name.Name, text.Value, strings.Join(b.Choices, "|"))
 		}
 	}
 }

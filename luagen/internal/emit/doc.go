@@ -139,13 +139,22 @@ func describe(b *parse.Binding) string {
 	switch {
 	case b.Kind == parse.Key:
 		facts = append(facts, keyText(b))
-	case b.Kind != parse.Arg || b.Type.Bounded || !goes(b.Type):
+	case b.Kind != parse.Arg || b.Choices != nil || b.Type.Bounded || !goes(b.Type):
 		facts = append(facts, declaredType(b))
 	}
+	facts = append(facts, fieldTexts(b)...)
 	if b.Per != "" {
 		facts = append(facts, "one for each of "+b.Per)
 	}
 	return strings.Join(append(facts, textOf(b.Text)...), "; ")
+}
+
+// fieldTexts names the fields of a hash.
+func fieldTexts(b *parse.Binding) (all []string) {
+	for _, f := range b.Fields {
+		all = append(all, f.Name+": "+f.Type.String())
+	}
+	return all
 }
 
 func keyText(b *parse.Binding) string {

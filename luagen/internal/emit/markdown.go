@@ -110,7 +110,9 @@ func declaredType(b *parse.Binding) string {
 	case parse.Key:
 		text = b.KeyKind
 	case parse.Arg:
-		text = b.Type.String()
+		if text = b.Type.String(); b.Choices != nil {
+			text = strings.Join(b.Choices, "|")
+		}
 	case parse.Channel:
 		text = "channel"
 	case parse.Command:
@@ -127,7 +129,7 @@ func declaredType(b *parse.Binding) string {
 
 // meaning returns what the table says of a key or argument, apart from its type.
 func meaning(b *parse.Binding) []string {
-	facts := textOf(b.Text)
+	facts := append(fieldTexts(b), textOf(b.Text)...)
 	if b.Kind == parse.Key && b.Prefix {
 		facts = append(facts, "begins keys, must hold a hash tag")
 	}

@@ -92,6 +92,8 @@ func (g *generator) word(b *parse.Binding) string {
 		return fmt.Sprintf("c.Prefix(%q, %s)", b.Name, v)
 	case b.Kind == parse.Command:
 		return fmt.Sprintf("c.Command(%q, %s, \"%s\")", b.Name, v, strings.ReplaceAll(choices(b), "|", `", "`))
+	case b.Choices != nil:
+		return fmt.Sprintf("c.OneOf(%q, %s, \"%s\")", b.Name, v, strings.Join(b.Choices, `", "`))
 	case b.Kind == parse.Channel && g.sharded() != "":
 		return g.channel(b)
 	case b.Type.Name == "string":

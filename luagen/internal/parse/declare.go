@@ -28,10 +28,10 @@ func (h *headerReader) key(w *words) {
 			h.find(prefixPos, "a list of keys cannot be a prefix")
 		}
 	}
-	b.Text = w.rest()
 	if b.KeyKind == "hash" {
 		b.Fields = h.fields(w)
 	}
+	b.Text = w.rest()
 	for _, other := range h.header.Keys() {
 		if other.Type.List {
 			h.find(pos, "the list %s must be the last key", other.Name)
@@ -69,17 +69,19 @@ func (h *headerReader) arg(w *words) {
 		h.find(typePos, "arg %s without a type", name)
 		return
 	}
-	t, msg := parseType(word, true)
-	if msg != "" {
+	b := &Binding{Kind: Arg, Name: name, Pos: pos}
+	msg := ""
+	if textsShape.MatchString(word) {
+		b.Type.Name, b.Choices = "string", h.choices(word, typePos, name)
+	} else if b.Type, msg = parseType(word, true); msg != "" {
 		h.find(typePos, "%s", msg)
 		ok = false
 	}
-	b := &Binding{Kind: Arg, Name: name, Pos: pos, Type: t}
 	if w.peek() == "per" {
 		_, perPos := w.next()
 		b.Per, b.perPos = w.next()
-		if !t.List {
-			h.find(perPos, "only a list (%s...) can go per another", t.Name)
+		if !b.Type.List {
+			h.find(perPos, "only a list (%s...) can go per another", b.Type.Name)
 			ok = false
 		}
 	}
@@ -89,7 +91,21 @@ func (h *headerReader) arg(w *words) {
 	}
 }
 
-var commandShape = regexp.MustCompile(`^[a-z]+(\|[a-z]+)*$`)
+var (
+	commandShape = regexp.MustCompile(`^[a-z]+(\|[a-z]+)*$`)
+	textsShape   = regexp.MustCompile(`^[\w.:-]+(\|[\w.:-]+)+$`)
+)
+
+// choices reads those of an argument, "read|write".
+func (h *headerReader) choices(word string, pos Pos, name string) []string {
+	all := strings.Split(word, "|")
+	for i, choice := range all {
+		if slices.Contains(all[:i], choice) {
+			h.find(pos, "%s names %s twice", name, choice)
+		}
+	}
+	return all
+}
 
 func (h *headerReader) command(w *words) {
 	name, pos, ok := h.name(w, "command")
@@ -102,12 +118,7 @@ func (h *headerReader) command(w *words) {
 		return
 	}
 	b := &Binding{Kind: Command, Name: name, Pos: pos, Type: Type{Name: "string"}}
-	b.Choices, b.Text = strings.Split(word, "|"), w.rest()
-	for i, choice := range b.Choices {
-		if slices.Contains(b.Choices[:i], choice) {
-			h.find(wordPos, "command %s names %s twice", name, choice)
-		}
-	}
+	b.Choices, b.Text = h.choices(word, wordPos, "command "+name), w.rest()
 	if ok {
 		h.declare(b)
 	}

@@ -39,7 +39,7 @@ type Binding struct {
 	Type    Type      // of an Arg; of the others a string, with List set for a variadic key
 	Per     string    // of a variadic Arg: the list whose length it has
 	Prefix  bool      // of a Key or Channel: what begins with it is meant
-	Choices []string  // of a Command
+	Choices []string  // of a Command, or of a string that must be one of them
 	Fields  []*Result // of a Key that is a hash
 	Text    string    // the description
 	Var     *Var      // its name in the script's scope

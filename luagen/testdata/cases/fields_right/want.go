@@ -29,7 +29,7 @@ return redis.call('hexists', bucket, 'level')
 
 // In fields that are not written out are not looked at, and what is no type is a description.
 //
-//   - bucket: hash key; level: int, at: unixmilli
+//   - bucket: hash key; level: int; at: unixmilli
 //   - owners: hash key; owner: the owner's holds
 //   - modes: hash key; mode: read or write, owner: count
 //   - names: string keys begin with it; it must have a hash tag; name: string

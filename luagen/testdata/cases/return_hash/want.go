@@ -43,7 +43,7 @@ func inState(reply backend.Reply) (InState, error) {
 
 // In reads a bucket.
 //
-//   - bucket: hash key; level: int(0..1000), at: unixmilli?, owner_id: string, type: bytes a
+//   - bucket: hash key; level: int(0..1000); at: unixmilli?; owner_id: string; type: bytes; a
 //     bucket
 //   - returns state: as it is
 //

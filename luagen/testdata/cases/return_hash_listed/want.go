@@ -40,7 +40,7 @@ func inState(reply backend.Reply) (InState, error) {
 
 // In runs the script in.
 //
-//   - bucket: hash key; level: int(0..1000), at: unixmilli?, rate: float
+//   - bucket: hash key; level: int(0..1000); at: unixmilli?; rate: float
 //   - returns state: bucket(rate,level)?
 func In(
 	ctx context.Context, r backend.ScriptRunner,

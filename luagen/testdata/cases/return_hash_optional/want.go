@@ -38,7 +38,7 @@ func inState(reply backend.Reply) (InState, error) {
 
 // In runs the script in.
 //
-//   - bucket: hash key; level: int(0..1000), at: unixmilli?
+//   - bucket: hash key; level: int(0..1000); at: unixmilli?
 //   - returns state: bucket?
 //
 // The script only reads.

@@ -103,7 +103,7 @@ type InResult struct {
 // In reads some jobs.
 //
 //   - side: hash keys begin with it; it must have a hash tag; level: int
-//   - jobs: hash keys; name: string, tries: int?
+//   - jobs: hash keys; name: string; tries: int?
 //   - ok is false if there is no result
 //
 // The script only reads.

@@ -1,0 +1,4 @@
+---@key lock string
+---@arg mode read|write
+---@return string before
+return redis.call('getset', lock, mode)
