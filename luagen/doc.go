@@ -61,6 +61,8 @@
 //	---@key lock hash                   a key: string, list, set, zset, hash, stream or any
 //	---@key bucket hash level: int, at: unixmilli?  the fields of a hash, with their types
 //	---@key locks hash...               a list of keys, the last of the keys
+//	---@key to list... per from         a list of keys as long as another
+//	---@key note string?                a key that may be absent, the last; nil in Lua, a *string in Go
 //	---@key side string prefix          all keys that begin with this text, side .. ':' .. n; it must have a hash tag
 //	---@arg lease milliseconds          an argument, of a type below
 //	---@arg mode read|write             a text that must be one of these

@@ -176,6 +176,14 @@ func (b Bounded) time(name string, v, unit time.Duration, units string) string {
 	return strconv.FormatInt(n, 10)
 }
 
+// OptionalKey returns what key points to, or no key for nil. An empty text would be a key of another node.
+func OptionalKey(key *string) []string {
+	if key == nil {
+		return nil
+	}
+	return []string{*key}
+}
+
 // Optional returns word of what v points to, or "" for nil.
 func Optional[T any](name string, v *T, word func(name string, v T) string) string {
 	if v == nil {

@@ -311,3 +311,10 @@ func TestAllocations(t *testing.T) {
 	})
 	require.LessOrEqual(t, allocations, 1.0)
 }
+
+func TestOptionalKey(t *testing.T) {
+	t.Parallel()
+	key := ""
+	require.Empty(t, scriptcall.OptionalKey(nil))
+	require.Equal(t, []string{""}, scriptcall.OptionalKey(&key))
+}

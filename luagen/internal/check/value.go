@@ -191,9 +191,6 @@ func declared(b *parse.Binding) value {
 
 func scalar(b *parse.Binding) value {
 	v := textValue()
-	if b.Kind != parse.Arg {
-		return v
-	}
 	t := b.Type
 	v.unit = units[t.Name]
 	if t.Bounded {
@@ -202,7 +199,7 @@ func scalar(b *parse.Binding) value {
 	}
 	switch t.Name {
 	case "string":
-		v.free = true
+		v.free = b.Kind == parse.Arg
 	case "bool":
 		return value{is: boolean}
 	case "int":

@@ -167,6 +167,8 @@ func keyText(b *parse.Binding) string {
 		return kind + " keys begin with it; it must have a hash tag"
 	case b.Type.List:
 		return kind + " keys"
+	case b.Type.Optional:
+		return kind + " key, or nil"
 	}
 	return kind + " key"
 }

@@ -119,7 +119,7 @@ func quote(text string) string {
 // keyCount is the number of keys as backend.Script wants it.
 func (g *generator) keyCount() int {
 	keys := g.s.Header.Keys()
-	if slices.ContainsFunc(keys, func(b *parse.Binding) bool { return b.Type.List }) {
+	if slices.ContainsFunc(keys, func(b *parse.Binding) bool { return b.Type.List || b.Type.Optional }) {
 		return -1
 	}
 	return len(keys)

@@ -80,32 +80,27 @@ func preamble(bound map[int]string, first parse.Token) string {
 func bindings(s *parse.Script, l *linker) map[int]string {
 	bound := map[int]string{}
 	index := freeName(s.Header.Bindings)
-	for i, b := range s.Header.Keys() {
-		switch {
-		case b.Type.List && i == 0:
-			bound[b.Pos.Line] = bindAll(b.Name, "KEYS")
-		case b.Type.List:
-			bound[b.Pos.Line] = bindList(b.Name, index, "KEYS", sum("", i), sum("#KEYS", -i))
-		default:
-			bound[b.Pos.Line] = fmt.Sprintf("local %s = KEYS[%d]", b.Name, i+1)
-		}
-	}
-	args := s.Header.Args()
-	for i, b := range args {
-		if b.Type.List && len(args) == 1 && b.Type.Name != "bool" {
-			bound[b.Pos.Line] = bindAll(b.Name, "ARGV")
-			break
-		}
-		if b.Type.List {
-			bindLists(bound, index, args[:i], args[i:])
-			break
-		}
-		bound[b.Pos.Line] = bindArg(b, i+1)
-	}
+	bindFrom(bound, index, "KEYS", s.Header.Keys())
+	bindFrom(bound, index, "ARGV", s.Header.Args())
 	for _, inc := range s.Header.Includes {
 		bound[inc.Pos.Line] = strings.Join(l.joined(inc.Script), " ")
 	}
 	return bound
+}
+
+// bindFrom binds keys, or arguments.
+func bindFrom(bound map[int]string, index, from string, all []*parse.Binding) {
+	for i, b := range all {
+		if b.Type.List && len(all) == 1 && b.Type.Name != "bool" {
+			bound[b.Pos.Line] = bindAll(b.Name, from)
+			break
+		}
+		if b.Type.List {
+			bindLists(bound, index, from, all[:i], all[i:])
+			break
+		}
+		bound[b.Pos.Line] = bindOne(b, from, i+1)
+	}
 }
 
 // freeName returns a name for a loop's index that no binding has.
@@ -130,10 +125,11 @@ func sum(text string, n int) string {
 	return fmt.Sprintf("%s + %d", text, n)
 }
 
-// bindArg binds one argument. Arguments are texts in Lua, but for a bool; an absent one is nil.
-func bindArg(b *parse.Binding, n int) string {
-	text := fmt.Sprintf("local %s = ARGV[%d]", b.Name, n)
+// bindOne binds one key or argument. They are texts in Lua, but for a bool; an absent one is nil.
+func bindOne(b *parse.Binding, from string, n int) string {
+	text := fmt.Sprintf("local %s = %s[%d]", b.Name, from, n)
 	switch {
+	case b.Kind == parse.Key: // an absent one was not sent
 	case b.Type.Name == "bool":
 		text += " == '1'"
 	case b.Type.Optional:
@@ -142,11 +138,11 @@ func bindArg(b *parse.Binding, n int) string {
 	return text
 }
 
-// bindLists binds the lists that follow the fixed arguments. A list per a list of keys has the
+// bindLists binds the lists that follow the fixed keys, or arguments. A list of arguments per a list of keys has the
 // length of that list of keys; the others share what is left.
-func bindLists(bound map[int]string, index string, fixed, lists []*parse.Binding) {
+func bindLists(bound map[int]string, index, from string, fixed, lists []*parse.Binding) {
 	var free int
-	left := sum("#ARGV", -len(fixed))
+	left := sum("#"+from, -len(fixed))
 	for _, b := range lists {
 		if perKeys(b, lists) {
 			left += " - #" + b.Per
@@ -169,7 +165,7 @@ func bindLists(bound map[int]string, index string, fixed, lists []*parse.Binding
 		default:
 			first = b.Name
 		}
-		text := bindList(b.Name, index, "ARGV", offset, length)
+		text := bindList(b.Name, index, from, offset, length)
 		if b.Type.Name == "bool" {
 			text = strings.TrimSuffix(text, " end") + " == '1' end"
 		}

@@ -118,6 +118,9 @@ func declaredType(b *parse.Binding) string {
 	case parse.Command:
 		text = choices(b)
 	}
+	if b.Kind == parse.Key && b.Type.Optional {
+		text += "?"
+	}
 	if b.Type.List {
 		text += "..."
 	}

@@ -20,17 +20,19 @@ func (g *generator) words() (keys string) {
 	var parts, row, counts []string
 	fixed := 0
 	for _, b := range g.ordered() {
-		if b.Kind == parse.Key && !b.Type.List {
+		many := b.Type.List || b.Kind == parse.Key && b.Type.Optional
+		if b.Kind == parse.Key && !many {
 			fixed++
 		}
-		if !b.Type.List {
+		if !many {
 			row = append(row, g.word(b))
 			continue
 		}
 		parts, row = append(parts, texts(row)...), nil
-		parts = append(parts, g.list(b))
+		list := g.list(b)
+		parts = append(parts, list)
 		if b.Kind == parse.Key {
-			counts = append(counts, "len("+g.value(b)+")")
+			counts = append(counts, "len("+list+")")
 		}
 	}
 	parts = append(parts, texts(row)...)
@@ -71,7 +73,11 @@ func texts(row []string) []string {
 // list writes the checks of a list's length, and returns the expression for its words.
 func (g *generator) list(b *parse.Binding) string {
 	v := g.value(b)
-	if b.Kind == parse.Key && len(g.s.Header.Keys()) == 1 {
+	if b.Kind == parse.Key && b.Type.Optional {
+		g.printf("lastKey := scriptcall.OptionalKey(%s)\n", v)
+		return "lastKey"
+	}
+	if b == g.s.Header.Keys()[0] {
 		g.printf("c.NotEmpty(%q, len(%s))\n", b.Name, v)
 	}
 	if b.Per != "" {

@@ -12,7 +12,7 @@ import (
 
 // taken are the identifiers that a wrapper's body needs for itself.
 var taken = map[string]bool{
-	"ctx": true, "r": true, "p": true, "c": true, "words": true, "out": true, "result": true, "err": true, "ok": true,
+	"ctx": true, "r": true, "p": true, "c": true, "words": true, "lastKey": true, "out": true, "result": true, "err": true, "ok": true,
 	"backend": true, "context": true, "math": true, "scriptcall": true, "slices": true, "time": true,
 	"bool": true, "byte": true, "error": true, "float64": true, "int64": true, "len": true, "nil": true, "string": true,
 }

@@ -14,6 +14,7 @@ func (h *headerReader) key(w *words) {
 	kind, kindPos := w.next()
 	b := &Binding{Kind: Key, Name: name, Pos: pos, Type: Type{Name: "string"}}
 	b.KeyKind, b.Type.List = strings.CutSuffix(kind, "...")
+	b.KeyKind, b.Type.Optional = strings.CutSuffix(b.KeyKind, "?")
 	switch {
 	case kind == "":
 		h.find(kindPos, "key %s without a kind: %s", name, strings.Join(keyKinds, ", "))
@@ -24,8 +25,14 @@ func (h *headerReader) key(w *words) {
 	}
 	if prefixPos, prefix := h.prefix(w); prefix {
 		b.Prefix = true
-		if b.Type.List {
-			h.find(prefixPos, "a list of keys cannot be a prefix")
+		if b.Type.List || b.Type.Optional {
+			h.find(prefixPos, "a list of keys, or a key that may be absent, cannot be a prefix")
+		}
+	}
+	if next := *w; b.Type.List && w.peek() == "per" {
+		next.next()
+		if list, _ := next.next(); slices.ContainsFunc(h.header.Keys(), func(k *Binding) bool { return k.Name == list }) {
+			*w, b.Per, b.perPos = next, list, pos
 		}
 	}
 	if b.KeyKind == "hash" {
@@ -33,10 +40,15 @@ func (h *headerReader) key(w *words) {
 	}
 	b.Text = w.rest()
 	for _, other := range h.header.Keys() {
-		if other.Type.List {
-			h.find(pos, "the list %s must be the last key", other.Name)
-			break
+		switch {
+		case other.Type.Optional:
+			h.find(pos, "%s, which may be absent, must be the last key", other.Name)
+		case other.Type.List && (b.Per == "" || b.Per != other.Name && b.Per != other.Per):
+			h.find(pos, "the list %s must be the last key: write list... per %s for one of its length", other.Name, other.Name)
+		default:
+			continue
 		}
+		break
 	}
 	if ok {
 		h.declare(b)
@@ -271,7 +283,11 @@ func (h *headerReader) finish() {
 	if none := h.header.None; none != nil && len(h.header.Returns) < 2 {
 		h.find(none.Pos, "return nil stands below several results: for one that may be nil write string?")
 	}
-	if !h.header.Library && len(h.header.Keys()) == 0 && len(h.findings) == 0 {
+	keys := h.header.Keys()
+	if len(keys) == 1 && keys[0].Type.Optional {
+		h.find(keys[0].Pos, "the only key may be absent: a script runs on the node that owns its keys")
+	}
+	if !h.header.Library && len(keys) == 0 && len(h.findings) == 0 {
 		h.find(Pos{0, 1, 1}, "no key is declared: a script runs on the node that owns its keys")
 	}
 	if h.header.Library {
