@@ -94,6 +94,7 @@
 //	unixmilli        time.Time, to the millisecond
 //	T?               *T as an argument, T and a bool as a result. There is no bool?, and no argument of
 //	                 string? or bytes?, as an absent one is sent as an empty text
+//	scores           as a result the reply of ZRANGE with WITHSCORES: []scriptcall.Scored, members with their scores
 //	bucket           as a result HGETALL's reply: a struct of the fields of the key bucket. A field without a question
 //	                 mark must be there. bucket? is false if there is no hash. The reply of HMGET of these fields, in
 //	                 this order, is bucket(level,at)

@@ -11,11 +11,8 @@ import (
 // replies. Those of missing fields are nil.
 func Fields(reply backend.Reply, names ...string) Tuple {
 	t := Tuple{items: make([]backend.Reply, len(names))}
-	var words []backend.Reply
-	if words, t.err = reply.Items(); len(words)%2 != 0 {
-		t.err = fmt.Errorf("%w: %d names and values of fields", backend.ErrReply, len(words))
-		return t
-	}
+	words, err := pairs(reply)
+	t.err = err
 	for i := 0; i < len(words); i += 2 {
 		name, _ := words[i].Text()
 		if place := slices.Index(names, name); place >= 0 {
@@ -23,6 +20,15 @@ func Fields(reply backend.Reply, names ...string) Tuple {
 		}
 	}
 	return t
+}
+
+// pairs returns the elements of an array, of which each two belong together.
+func pairs(reply backend.Reply) ([]backend.Reply, error) {
+	items, err := reply.Items()
+	if len(items)%2 != 0 {
+		return nil, fmt.Errorf("%w: want pairs, got %d elements", backend.ErrReply, len(items))
+	}
+	return items, err
 }
 
 // Listed returns the values of n fields, as HMGET replies.

@@ -251,7 +251,7 @@ func TestHashes(t *testing.T) {
 		{fields, array("more", "1", "owner", "ann", "level", "7"), bucket{7, "ann"}},
 		{fields, array("level", "7"), bucket{7, ""}},
 		{fields, array("owner", "ann"), "level: unexpected reply: want integer, got nil"},
-		{fields, array("owner", "ann", "level"), "unexpected reply: 3 names and values of fields"},
+		{fields, array("owner", "ann", "level"), "unexpected reply: want pairs, got 3 elements"},
 		{fields, array(), nil},
 		{fields, backend.Reply{}, nil},
 		{fields, backend.IntegerReply(1), "unexpected reply: want array, got integer"},
@@ -310,6 +310,21 @@ func TestAllocations(t *testing.T) {
 		}
 	})
 	require.LessOrEqual(t, allocations, 1.0)
+}
+
+func TestScores(t *testing.T) {
+	t.Parallel()
+	text := backend.StringReply
+	one, low := backend.IntegerReply(1), text("-inf")
+	for want, items := range map[string][]backend.Reply{
+		"[]":               {},
+		"[{a 1} {1 -Inf}]": {text("a"), one, one, low},
+		"unexpected reply: want pairs, got 3 elements":                      {text("a"), one, one},
+		"unexpected reply: want string, got nil":                            {{}, one},
+		`unexpected reply: strconv.ParseFloat: parsing "b": invalid syntax`: {text("a"), text("b"), text("c"), one},
+	} {
+		require.Equal(t, want, fmt.Sprint(result(scriptcall.Scores(backend.ArrayReply(items)))))
+	}
 }
 
 func TestOptionalKey(t *testing.T) {

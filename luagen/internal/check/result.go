@@ -121,6 +121,7 @@ var accepted = map[string]kinds{
 	"string": isText | isNumber | isTrueValue | isStatus,
 	"bytes":  isText | isNumber | isTrueValue | isStatus,
 	"bool":   isNumber | boolean | isNil,
+	"scores": isTable,
 }
 
 func accepts(t parse.Type) kinds {

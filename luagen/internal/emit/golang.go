@@ -186,6 +186,7 @@ func (g *generator) ordered() []*parse.Binding {
 var goTypes = map[string]string{
 	"string": "string", "bytes": "[]byte", "int": "int64", "float": "float64", "bool": "bool",
 	"milliseconds": "time.Duration", "seconds": "time.Duration", "unixmilli": "time.Time",
+	"scores": "[]scriptcall.Scored",
 }
 
 // goType returns the Go type for a declared one.

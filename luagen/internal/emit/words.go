@@ -12,7 +12,7 @@ import (
 // types are the types as package scriptcall, and backend.Reply, name them in methods.
 var types = map[string]string{
 	"bytes": "Bytes", "int": "Int", "float": "Float", "bool": "Bool",
-	"milliseconds": "Milliseconds", "seconds": "Seconds", "unixmilli": "UnixMilli",
+	"scores": "Scores", "milliseconds": "Milliseconds", "seconds": "Seconds", "unixmilli": "UnixMilli",
 }
 
 // words writes the building of all keys and arguments as one slice, and returns the expression for the number of keys.

@@ -101,7 +101,7 @@ func (g *generator) decoder(t parse.Type) string {
 	switch t.Name {
 	case "string":
 		return "backend.Reply.Text"
-	case "bytes", "milliseconds", "seconds":
+	case "bytes", "milliseconds", "seconds", "scores":
 		return "scriptcall." + types[t.Name]
 	}
 	return "backend.Reply." + types[t.Name]

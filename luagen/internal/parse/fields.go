@@ -31,7 +31,7 @@ func (h *headerReader) fields(w *words) (all []*Result) {
 			h.find(typePos, "%s", msg)
 		case !named || !nameShape.MatchString(name):
 			h.find(pos, "a field is written name: type, and its name has letters, digits and _")
-		case t.List || t.Name == "bool":
+		case t.List || t.Name == "bool" || t.Name == "scores":
 			h.find(typePos, "a field has one text or number; for a bool write int(0..1)")
 		case slices.ContainsFunc(all, func(f *Result) bool { return GoName(f.Name, true) == GoName(name, true) }):
 			h.find(pos, "field %s is declared twice, or is one name in Go with another", name)

@@ -10,7 +10,7 @@ import (
 
 // Type is the declared type of an argument or a result.
 type Type struct {
-	Name     string // string, bytes, int, float, bool, milliseconds, seconds, unixmilli; a key's for a Hash
+	Name     string // string, bytes, int, float, bool, milliseconds, seconds, unixmilli, scores; a key's for a Hash
 	Bounded  bool   // an int or a time with Min and Max, of a time in its unit
 	Min, Max int64
 	Optional bool  // T?; of a list, its elements
@@ -53,7 +53,7 @@ func (t Type) IsTime() bool { return t.Name == "milliseconds" || t.Name == "seco
 
 var (
 	typeNames = []string{
-		"string", "bytes", "int", "float", "bool", "milliseconds", "seconds", "unixmilli",
+		"string", "bytes", "int", "float", "bool", "milliseconds", "seconds", "unixmilli", "scores",
 	}
 	keyKinds  = []string{"string", "list", "set", "zset", "hash", "stream", "any"}
 	typeShape = regexp.MustCompile(`^([A-Za-z0-9_]+)(\(([^()]*)\))?(\?)?(\[\]|\.\.\.)?(.*)$`)
@@ -69,6 +69,8 @@ func parseType(word string, argument bool) (t Type, msg string) {
 	switch {
 	case !slices.Contains(typeNames, t.Name):
 		return t, "unknown type " + t.Name + suggestType(t.Name)
+	case argument && t.Name == "scores":
+		return t, "only a result is scores"
 	case argument && m[5] == "[]":
 		return t, "an argument of many values is written " + t.Name + "..."
 	case !argument && m[5] == "...":
