@@ -74,6 +74,8 @@
 //	---@return nil                      nil or false instead of several results; in Go the struct and a bool
 //	---@error TOOMANY text              an error reply's first word; it matches backend.ScriptError("TOOMANY")
 //	---@readonly                        the script writes nothing
+//	---@flag allow-oom                 a flag that the server gets: no-writes, allow-oom, allow-cross-slot-keys.
+//	                                   With one, the server applies the rules for scripts with flags
 //	---@retry safe                      the script may run twice if its reply was lost; the default is never
 //	---@failfast                        a call that the server or the network refuses fails at once
 //	---@include text.lua                the local functions of a file with the annotation ---@library

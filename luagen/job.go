@@ -221,7 +221,7 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 	}
 	shipped = emit.Source(s)
 	// The shipped text has more than the parsed text: the bindings and the included code.
-	if f := parse.Check([]byte(shipped)); f != nil {
+	if f := parse.Check([]byte(strings.TrimPrefix(shipped, emit.Flags(s)))); f != nil {
 		f.File, f.Msg = path, "as shipped: "+f.Msg
 		return s, "", append(findings, *f)
 	}

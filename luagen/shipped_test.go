@@ -313,6 +313,36 @@ local y = [[
 	})
 }
 
+// TestFlags: servers take the flags, and name the line of the file that an error comes from.
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, c *client) {
+		for _, header := range []string{
+			"---@key lock hash\n---@flag allow-oom\n", "---@flag allow-oom\n---@key lock hash\n",
+			"--- Text.\n---@flag allow-cross-slot-keys\n---@flag allow-oom\n\n---@key lock hash\n",
+		} {
+			for _, code := range []string{"redis.call('hdel', lock, nil)", "(redis).call('hdel', lock, nil)"} {
+				text := shipped(t, "", header+code+"---@allow nil this shall fail")
+				require.True(t, strings.HasPrefix(text, "#!lua flags=allow-"), text)
+				_, err := c.do("EVAL", text, "1", "lock")
+				require.ErrorContains(t, err, "user_script:"+strconv.Itoa(strings.Count(header, "\n")+1), text)
+			}
+		}
+		const write = "---@key a string\n---@return string? before\nreturn redis.call('set', a, 1, 'get')"
+		text := shipped(t, "", "---@flag allow-oom\n"+write)
+		_, err := c.do("CONFIG", "SET", "maxmemory", "1")
+		require.NoError(t, err)
+		_, err = c.do("EVAL", text, "1", "a")
+		require.NoError(t, err)
+		_, err = c.do("EVAL", shipped(t, "", write), "1", "a")
+		require.ErrorContains(t, err, "OOM")
+		text = shipped(t, "", "---@flag no-writes\n---@key a string\n---@return string? is\n---@readonly\nreturn redis.call('get', a)")
+		reply, err := c.do("EVAL_RO", text, "1", "a")
+		require.NoError(t, err)
+		require.Equal(t, "1", reply)
+	})
+}
+
 // TestServersTakeEveryWantedFile: each text that the cases ship compiles on the servers, under the
 // hash that stands beside it.
 func TestServersTakeEveryWantedFile(t *testing.T) {

@@ -73,7 +73,7 @@ func (g *generator) doc() {
 	for _, text := range items {
 		item(&g.b, text)
 	}
-	if h := g.s.Header; h.ReadOnly || h.Repeat || h.FailFast || Plain(g.s) != "" {
+	if h := g.s.Header; h.ReadOnly || h.Repeat || h.FailFast || len(h.Flags) > 0 || Plain(g.s) != "" {
 		g.printf("//\n")
 		comment(&g.b, classText(g.s), "")
 	}
@@ -99,6 +99,9 @@ func classText(s *parse.Script) string {
 	}
 	if command := Plain(s); command != "" {
 		text += " It is sent as the command " + command + "."
+	}
+	if flags := s.Header.Flags; len(flags) > 0 {
+		text += " Its flags are " + strings.Join(flags, ", ") + "."
 	}
 	if s.Header.FailFast {
 		text += " A call that the server or the network refuses fails at once."

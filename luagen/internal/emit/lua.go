@@ -49,6 +49,14 @@ func Source(s *parse.Script) string {
 	return strings.TrimRight(b.String(), " \t\n\v\f") + "\n"
 }
 
+// Flags returns the first line of a script that has flags, else "". It is no Lua.
+func Flags(s *parse.Script) string {
+	if len(s.Header.Flags) == 0 {
+		return ""
+	}
+	return "#!lua flags=" + strings.Join(s.Header.Flags, ",")
+}
+
 // indentation returns the white space at the start of the last line of a gap between tokens, ""
 // if a comment stands there or the gap has one line.
 func indentation(gap string) string {
@@ -84,6 +92,9 @@ func bindings(s *parse.Script, l *linker) map[int]string {
 	bindFrom(bound, index, "ARGV", s.Header.Args())
 	for _, inc := range s.Header.Includes {
 		bound[inc.Pos.Line] = strings.Join(l.joined(inc.Script), " ")
+	}
+	if flags := Flags(s); flags != "" { // The header has a second line: that of a key.
+		bound[1], bound[2] = flags, strings.TrimSpace(bound[1]+" "+bound[2])
 	}
 	return bound
 }

@@ -24,7 +24,7 @@ var plainCommands = map[string]int{
 // one literal call with the keys and then the arguments, each as it came, in their order.
 func Plain(s *parse.Script) string {
 	call := onlyCall(s)
-	if call == nil {
+	if call == nil || len(s.Header.Flags) > 0 {
 		return ""
 	}
 	name := strings.ToLower(call.Args[0].(*parse.StringExpr).Value)

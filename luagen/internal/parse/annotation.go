@@ -10,7 +10,7 @@ import (
 
 // annotations are the words that may follow "---@".
 var annotations = []string{
-	"key", "arg", "command", "channel", "return", "error", "readonly", "retry", "failfast",
+	"key", "arg", "command", "channel", "return", "error", "readonly", "flag", "retry", "failfast",
 	"include", "library", "since", "allow",
 }
 
@@ -21,6 +21,7 @@ type headerReader struct {
 	findings []Finding
 	seen     map[string]Pos // "name x", "go X", "error X": where it was declared
 	retry    bool
+	flagged  Pos // the first flag
 }
 
 func (h *headerReader) find(pos Pos, format string, args ...any) {
@@ -188,6 +189,8 @@ func (h *headerReader) annotation(c Comment) {
 		h.retryClass(w, pos)
 	case "readonly":
 		h.header.ReadOnly = h.flag(word, w, pos)
+	case "flag":
+		h.scriptFlag(w)
 	case "failfast":
 		h.header.FailFast = h.flag(word, w, pos)
 	case "library":

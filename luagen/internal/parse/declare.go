@@ -293,6 +293,7 @@ func (h *headerReader) finish() {
 	if h.header.Library {
 		h.refuseForLibrary()
 	}
+	h.checkFlags()
 }
 
 // checkList checks what a variadic argument's length hangs on.

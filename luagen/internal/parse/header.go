@@ -13,6 +13,7 @@ type Header struct {
 
 	Tried []string // every name that a declaration names, good or bad
 
+	Flags    []string // "---@flag", of the script's first line as the server gets it
 	ReadOnly bool
 	Repeat   bool // "---@retry safe"
 	FailFast bool // "---@failfast"

@@ -112,7 +112,7 @@ func (l *lexer) refuseBytes() {
 		l.fail(l.pos(), "byte order mark: the server refuses it; save the file without")
 	}
 	if bytes.HasPrefix(l.src, []byte("#!")) {
-		l.fail(l.pos(), "shebang line: what it would say stands in annotations")
+		l.fail(l.pos(), "a script with annotations has no shebang line: write ---@flag")
 	}
 	if i := bytes.IndexByte(l.src, 0); i >= 0 {
 		start := bytes.LastIndexByte(l.src[:i], '\n') + 1

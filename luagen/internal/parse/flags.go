@@ -1,0 +1,48 @@
+package parse
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// scriptFlags are the flags that "---@flag" may name. A server from 7.0 on takes them.
+var scriptFlags = []string{"no-writes", "allow-oom", "allow-cross-slot-keys"}
+
+func (h *headerReader) scriptFlag(w *words) {
+	flag, pos := w.next()
+	if !slices.Contains(scriptFlags, flag) {
+		h.find(pos, "unknown flag %s%s", flag, orList(flag, scriptFlags))
+		return
+	}
+	if extra, at := w.next(); extra != "" {
+		h.find(at, "write each flag as a ---@flag of its own")
+	}
+	if h.once("flag "+flag, pos) {
+		h.header.Flags = append(h.header.Flags, flag)
+	}
+	if h.flagged.Line == 0 {
+		h.flagged = pos
+	}
+}
+
+// checkFlags checks flags against the rest of the header.
+func (h *headerReader) checkFlags() {
+	if len(h.header.Flags) == 0 {
+		return
+	}
+	switch writes := !slices.Contains(h.header.Flags, "no-writes"); {
+	case h.header.Library:
+		h.find(h.flagged, "a library has no flags: its scripts have")
+	case writes && h.header.ReadOnly:
+		h.find(h.flagged, "a read-only script with flags needs ---@flag no-writes, too: EVALSHA_RO refuses it without")
+	case !writes && !h.header.ReadOnly:
+		h.find(h.flagged, "a script with the flag no-writes is ---@readonly")
+	}
+	for _, t := range h.header.Since {
+		major, _, _ := strings.Cut(t.Version, ".")
+		if n, _ := strconv.Atoi(major); n < 7 {
+			h.find(h.flagged, "%s takes no flags", strings.TrimSpace(t.Server+" "+t.Version))
+		}
+	}
+}

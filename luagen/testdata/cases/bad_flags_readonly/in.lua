@@ -1,0 +1,5 @@
+---@key counter string
+---@flag allow-oom
+---@readonly
+---@return string? value
+return redis.call('get', counter)

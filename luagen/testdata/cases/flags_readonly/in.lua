@@ -1,0 +1,5 @@
+---@flag no-writes
+---@key counter string
+---@readonly
+---@return string? value
+return redis.call('get', counter)
