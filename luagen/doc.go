@@ -120,7 +120,7 @@
 //	             computed name
 //	readonly     a write in a read-only script; a script that could be read-only
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
-//	             tables
+//	             tables, and says where it cannot; a command that reaches keys which no script declares: KEYS, SCAN
 //	field        a field that a hash is declared without
 //	kind         a command for another kind of key
 //	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; the

@@ -18,7 +18,7 @@ type commandCall struct {
 // commands checks every call of a command.
 func (c *checker) commands() {
 	calls := c.calls()
-	writes, sure := false, len(calls) > 0 && !c.escapes()
+	writes, sure := false, len(calls) > 0 && c.escape() == nil
 	for _, inc := range c.s.Header.Includes {
 		sure = false
 		c.includedWrites(inc)
@@ -31,6 +31,7 @@ func (c *checker) commands() {
 			for _, t := range c.targets() {
 				if cmd := c.command(t, call, name); cmd != nil {
 					writes = writes || cmd.writes
+					c.undeclared(call, cmd)
 					c.readOnly(call, cmd)
 					c.arguments(call, cmd)
 				} else {
@@ -94,34 +95,30 @@ func (c *checker) words(e *parse.CallExpr) ([]parse.Expr, bool) {
 	return nil, false
 }
 
-// isCommandFunction reports whether e is redis.call or redis.pcall, by any local name.
-func (c *checker) isCommandFunction(e parse.Expr) bool {
-	index, ok := c.origin(e).(*parse.IndexExpr)
-	if !ok {
-		return false
+// isCommandFunction reports whether e certainly is redis.call or redis.pcall, by any local name.
+func (c *checker) isCommandFunction(e parse.Expr) bool { return c.isCommand(e, maxAliases) }
+
+// maxAliases is how often a name is followed that has several values.
+const maxAliases = 5
+
+func (c *checker) isCommand(e parse.Expr, left int) bool {
+	switch e := c.origin(e).(type) {
+	case *parse.IndexExpr:
+		key, ok := e.Key.(*parse.StringExpr)
+		return ok && (key.Value == "call" || key.Value == "pcall") && c.isServer(e.X)
+	case *parse.BinaryExpr: // condition and redis.call or redis.pcall
+		return left > 0 && (e.Op == "and" || e.Op == "or" && c.isCommand(e.L, left-1)) && c.isCommand(e.R, left-1)
+	case *parse.NameExpr:
+		sources := c.flow.sources[e.Var]
+		return left > 0 && len(sources) > 1 && !slices.ContainsFunc(sources, func(s source) bool {
+			return s.expr == nil || s.nth > 0 || !c.isCommand(s.expr, left-1)
+		})
 	}
-	key, ok := index.Key.(*parse.StringExpr)
-	return ok && (key.Value == "call" || key.Value == "pcall") && c.isServer(index.X)
+	return false
 }
 
 // origin returns what e is, if e is a local name for it.
-func (c *checker) origin(e parse.Expr) parse.Expr {
-	for range maxNames {
-		switch x := e.(type) {
-		case *parse.ParenExpr:
-			e = x.X
-		case *parse.NameExpr:
-			source, ok := c.flow.only(x.Var)
-			if !ok {
-				return e
-			}
-			e = source
-		default:
-			return e
-		}
-	}
-	return e
-}
+func (c *checker) origin(e parse.Expr) parse.Expr { return c.flow.origin(e) }
 
 // isServer reports whether e is the library redis or server, by any local name.
 func (c *checker) isServer(e parse.Expr) bool {
@@ -326,34 +323,4 @@ func (c *checker) includedWrites(inc *parse.Include) {
 			}
 		}
 	}
-}
-
-// escapes reports whether redis.call is used in another way than by a call that is known.
-func (c *checker) escapes() bool {
-	known := map[parse.Expr]bool{}
-	for _, e := range c.flow.calls {
-		known[e.Fn] = true
-		if isGlobal(e.Fn, "pcall") && len(e.Args) > 0 {
-			known[e.Args[0]] = true
-		}
-	}
-	for x := range c.flow.sources {
-		if only, ok := c.flow.only(x); ok {
-			known[only] = true
-		}
-	}
-	for _, e := range c.flow.exprs {
-		if index, ok := e.(*parse.IndexExpr); ok && c.isServer(index.X) {
-			known[index.X] = true
-			_, literal := index.Key.(*parse.StringExpr)
-			known[index] = known[index] || literal && !c.isCommandFunction(index)
-		}
-	}
-	return slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
-		if index, ok := e.(*parse.IndexExpr); ok && c.isServer(index.X) {
-			return !known[e]
-		}
-		_, name := e.(*parse.NameExpr)
-		return name && !known[e] && (c.isServer(e) || c.isCommandFunction(e))
-	})
 }

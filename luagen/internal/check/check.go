@@ -47,6 +47,7 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	c.globals()
 	c.block(s.Body)
 	c.commands()
+	c.hidden()
 	c.includedCalls()
 	c.follow()
 	return c.allowed(strict)

@@ -108,6 +108,17 @@ func (m *machine) places(match *matching, cmd *command) {
 			m.find(match.words[i].Pos(), Command, "%s takes %s here, a number, and this is declared a string: "+
 				"exchange it with the next word", strings.ToUpper(cmd.name), f.word)
 		}
+		m.pattern(cmd, match.words[i], f)
 		m.expiry(cmd, match.words[i], f)
+	}
+}
+
+// pattern finds a word of SORT that makes it read keys which are not declared.
+func (m *machine) pattern(cmd *command, e parse.Expr, f form) {
+	text, literal := m.c.origin(e).(*parse.StringExpr)
+	reads := literal && strings.Contains(text.Value, "*") || !literal && !m.c.s.Raw
+	if reads && strings.HasPrefix(cmd.name, "sort") && strings.HasSuffix(f.word, "pattern") {
+		m.find(e.Pos(), Key, "%s reads keys by this pattern that luagen cannot check: read them by their names",
+			strings.ToUpper(cmd.name))
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // The replies of commands as scripts get them in RESP2, by shape. A command that is not here, or
 // that takes words which change its reply, has an unknown one.
-var shapes = replyShapes(map[string]string{
+var shapes = byName(map[string]string{
 	"count": `append bitcount del exists expire expireat geoadd getbit hdel hexists hlen hset hsetnx
 		hstrlen linsert llen lpush lpushx lrem msetnx persist pexpire pexpireat pfadd pfcount
 		pfmerge publish rpush rpushx sadd scard sdiffstore setbit setnx setrange sinterstore
@@ -28,7 +28,8 @@ var shapes = replyShapes(map[string]string{
 	"time":   "time",
 })
 
-func replyShapes(text map[string]string) map[string]string {
+// byName turns a map of texts to names around.
+func byName(text map[string]string) map[string]string {
 	all := map[string]string{}
 	for shape, names := range text {
 		for _, name := range strings.Fields(names) {

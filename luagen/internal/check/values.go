@@ -62,7 +62,29 @@ func itoa(n int) string { return strconv.Itoa(n) }
 func collect(s *parse.Script) *values {
 	v := newValues()
 	v.block(s.Body, nil)
+	for _, e := range v.calls {
+		v.insert(e)
+	}
 	return v
+}
+
+// origin returns what e is, if e is a local name for it.
+func (v *values) origin(e parse.Expr) parse.Expr {
+	for range maxNames {
+		switch x := e.(type) {
+		case *parse.ParenExpr:
+			e = x.X
+		case *parse.NameExpr:
+			source, ok := v.only(x.Var)
+			if !ok {
+				return e
+			}
+			e = source
+		default:
+			return e
+		}
+	}
+	return e
 }
 
 func newValues() *values {
@@ -98,23 +120,19 @@ func (v *values) expr(e parse.Expr) {
 			v.called[name.Var] = append(v.called[name.Var], e)
 			v.uses[name] = true
 		}
-		v.insert(e)
 	}
 }
 
-// insert notes table.insert(t, x).
+// insert notes table.insert(t, x) and rawset(t, key, x).
 func (v *values) insert(e *parse.CallExpr) {
-	fn, ok := e.Fn.(*parse.IndexExpr)
-	if !ok || !isGlobal(fn.X, "table") || len(e.Args) < 2 {
+	origin := v.origin(e.Fn)
+	fn, ok := origin.(*parse.IndexExpr)
+	inserts := ok && isGlobal(fn.X, "table") && isLiteral(fn.Key, "insert") || isGlobal(origin, "rawset")
+	if !inserts || len(e.Args) < 2 {
 		return
 	}
-	name, ok := e.Args[0].(*parse.NameExpr)
-	if !ok || name.Var == nil {
-		return
-	}
-	stored := e.Args[len(e.Args)-1]
-	if key, ok := fn.Key.(*parse.StringExpr); ok && key.Value == "insert" {
-		v.stores[name.Var] = append(v.stores[name.Var], stored)
+	if name, ok := e.Args[0].(*parse.NameExpr); ok && name.Var != nil {
+		v.stores[name.Var] = append(v.stores[name.Var], e.Args[len(e.Args)-1])
 	}
 }
 

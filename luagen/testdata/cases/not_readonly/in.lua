@@ -2,5 +2,5 @@
 ---@key lock hash
 ---@arg owner string
 local function run(f, ...) return f(...) end
-run(redis.call, 'hset', lock, owner, 1)
+run(redis.call, 'hset', lock, owner, 1) ---@allow key it is a declared one
 return redis.call('hget', lock, owner)

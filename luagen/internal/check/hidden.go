@@ -1,0 +1,100 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// undeclarable says of commands that reach keys which no script can declare what is wrong with them.
+var undeclarable = byName(map[string]string{
+	"%s names keys that are not passed to the script, of one node only: pass them": "keys randomkey scan",
+	"%s deletes keys that are not passed to the script: pass them, and call DEL":   "flushall flushdb",
+	"%s is for databases, of which a cluster has one: use other keys":              "move select swapdb",
+})
+
+// undeclared finds such a command.
+func (c *checker) undeclared(call commandCall, cmd *command) {
+	if text := undeclarable[cmd.name]; text != "" {
+		c.find(call.words[0].Pos(), Key, text, strings.ToUpper(cmd.name))
+	}
+}
+
+// hidden finds the first use of the server's functions that is not followed: what it reaches is not checked.
+func (c *checker) hidden() {
+	if e := c.escape(); e != nil && (!c.s.Raw || hasKeys(c.s)) {
+		c.find(e.Pos(), Key, "luagen cannot see which commands and keys this leads to: call redis.call directly")
+	}
+}
+
+// runners are globals by which a script reaches others without their names.
+var runners = []string{"_G", "load", "loadstring"}
+
+// escape returns the first use of redis.call, or of redis, but by a call that is known.
+func (c *checker) escape() parse.Expr {
+	known := map[parse.Expr]bool{}
+	for _, e := range c.flow.calls {
+		known[e.Fn] = c.isCommandFunction(e.Fn)
+		if isGlobal(e.Fn, "pcall") && len(e.Args) > 0 {
+			known[e.Args[0]] = true
+		}
+	}
+	for x, sources := range c.flow.sources {
+		for _, name := range x.Writes {
+			known[name] = true
+		}
+		if name := (&parse.NameExpr{Name: x.Name, Var: x}); !c.isServer(name) && !c.isCommandFunction(name) {
+			continue
+		}
+		for _, s := range sources {
+			parse.Walk(s.expr, func(e parse.Expr) { known[e] = true })
+		}
+	}
+	for _, e := range c.flow.exprs {
+		if index, ok := e.(*parse.IndexExpr); ok && c.isServer(index.X) {
+			known[unparen(index.X)] = true
+			_, literal := index.Key.(*parse.StringExpr)
+			known[index] = known[index] || literal && !c.isCommandFunction(index)
+		}
+	}
+	i := slices.IndexFunc(c.flow.exprs, func(e parse.Expr) bool {
+		if index, ok := e.(*parse.IndexExpr); ok && c.isServer(index.X) {
+			found := isGlobal(index.X, "server") && !c.s.Raw && c.s.Header.Targets("redis") // it is not declared
+			return !known[e] && !found
+		}
+		name, ok := e.(*parse.NameExpr)
+		global := ok && name.Var == nil
+		return ok && !known[e] && (global && slices.Contains(runners, name.Name) ||
+			(!global || name.Name == "redis") && (c.isServer(e) || c.isCommandFunction(e)))
+	})
+	if i < 0 {
+		return nil
+	}
+	return c.flow.exprs[i]
+}
+
+// sameTable returns a name, its aliases, and the parameters of local functions that get its table.
+func (c *checker) sameTable(x *parse.Var) []*parse.Var {
+	all := []*parse.Var{x}
+	is := func(e parse.Expr) bool {
+		name, ok := e.(*parse.NameExpr)
+		return ok && name.Var != nil && slices.Contains(all, name.Var)
+	}
+	for before := 0; before < len(all); {
+		before = len(all)
+		for y, sources := range c.flow.sources {
+			if !slices.Contains(all, y) && slices.ContainsFunc(sources, func(s source) bool { return is(s.expr) }) {
+				all = append(all, y)
+			}
+		}
+		for p, of := range c.flow.params {
+			if !slices.Contains(all, p) && slices.ContainsFunc(c.flow.called[of.owner], func(call *parse.CallExpr) bool {
+				return of.n < len(call.Args) && is(call.Args[of.n])
+			}) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,2 @@
+---@key lock string
+_G.redis.call('get', 'foo' .. lock)

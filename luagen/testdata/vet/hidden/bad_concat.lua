@@ -1,0 +1,2 @@
+---@key lock string
+redis['ca' .. 'll']('get', 'foo' .. lock)

@@ -1,0 +1,3 @@
+---@key lock string
+redis.call('flushdb')
+redis.call('get', lock)

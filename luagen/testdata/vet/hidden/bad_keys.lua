@@ -1,0 +1,2 @@
+---@key lock string
+redis.call('keys', lock)

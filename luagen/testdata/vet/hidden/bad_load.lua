@@ -1,0 +1,2 @@
+---@key lock string
+loadstring("return redis.call('get', 'foo')")(lock)

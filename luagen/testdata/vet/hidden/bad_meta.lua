@@ -1,0 +1,3 @@
+---@key lock string
+local t = setmetatable({}, {__index = redis})
+t.call('get', 'foo' .. lock)

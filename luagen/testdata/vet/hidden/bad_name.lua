@@ -1,0 +1,3 @@
+---@key lock string
+local c = redis['ca' .. 'll']
+c('get', 'foo' .. lock)

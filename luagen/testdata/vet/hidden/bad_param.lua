@@ -1,0 +1,3 @@
+---@key lock string
+local function run(f) return f('get', 'foo' .. lock) end
+run(redis.call)

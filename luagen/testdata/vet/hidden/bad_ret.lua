@@ -1,0 +1,3 @@
+---@key lock string
+local function get() return redis.call end
+get()('get', 'foo' .. lock)

@@ -1,0 +1,3 @@
+---@key lock string
+redis.call('select', 1)
+redis.call('get', lock)

@@ -1,0 +1,3 @@
+---@key lock string
+local r = {call = redis.call}
+r.call('get', 'foo' .. lock)

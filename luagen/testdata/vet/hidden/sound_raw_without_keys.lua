@@ -1,0 +1,2 @@
+local run = {call = redis.call}
+return run.call('get', ARGV[1])
