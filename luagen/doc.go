@@ -147,10 +147,10 @@
 //
 // # Servers
 //
-// Luagen has tables of the commands of Redis 7.0, 7.4 and 8.2, of Valkey 8.0, 9.0 and 9.1, and of the
+// Luagen has tables of the commands of Redis 6.2, 7.0, 7.4 and 8.2, of Valkey 8.0, 9.0 and 9.1, and of the
 // embedded server, for which only scripts are checked whose ---@since names it. A script without
-// ---@since is for Redis 7.0 and Valkey 8.0. A version of ---@since means the oldest of these that is not
-// older, or the newest if all are older: then the run says so once.
+// ---@since is for Redis 7.0 and Valkey 8.0. Another version of ---@since means the oldest of these that is not
+// older, or the newest if all are older: then the run says so once. Redis 6.2 does not say which words its commands take.
 //
 // For another server, or for its modules, print its table once, and give it to every run:
 //

@@ -123,12 +123,15 @@ func (ts *Tables) targets(h *parse.Header) []*table {
 	return all
 }
 
-// usual returns the tables of a script that names no server: the oldest of Redis and Valkey, or those
+// usualRedis is the version of Redis that is meant where none is named.
+const usualRedis = "7.0"
+
+// usual returns the tables of a script that names no server: the oldest of Redis, from 7.0 on, and of Valkey, or those
 // that were given.
 func (ts *Tables) usual() []*table {
 	var all []*table
 	for _, t := range ts.all {
-		meant := t.server != embedded
+		meant := t.server != embedded && (t.server != "redis" || !older(t.version, usualRedis))
 		if len(ts.given) > 0 {
 			meant = slices.Contains(ts.given, t.server)
 		}
@@ -162,14 +165,21 @@ func minor(version string) string {
 	return strings.Join(parts[:min(len(parts), 2)], ".")
 }
 
-// Behind says of which servers a script wants a later version than any that is known.
+// Behind says of which servers a script wants a version that is later, or earlier, than any that is known.
 func (ts *Tables) Behind(h *parse.Header) []string {
 	var all []string
 	for _, target := range h.Since {
-		if t := ts.of(target); t != nil && t.before(target) {
-			all = append(all, fmt.Sprintf("---@since %s %s is checked by the commands of %s %s, the newest "+
-				"that luagen knows; -commands takes those of a newer server",
-				target.Server, target.Version, title(t.server), t.version))
+		t, which := ts.of(target), ""
+		switch {
+		case t == nil || target.Version == "":
+		case t.before(target):
+			which = "the newest that luagen knows; -commands takes those of a newer server"
+		case t == ts.of(parse.Target{Server: t.server}) && older(minor(target.Version), minor(t.version)):
+			which = "the oldest that luagen knows; -commands takes those of an older server"
+		}
+		if which != "" {
+			all = append(all, fmt.Sprintf("---@since %s %s is checked by the commands of %s %s, %s",
+				target.Server, target.Version, title(t.server), t.version, which))
 		}
 	}
 	return all

@@ -1,0 +1,7 @@
+---@key lock string
+---@key line list
+---@arg lease milliseconds
+---@since redis 6.2
+redis.call('set', lock, 1, 'px', lease, 'nx')
+redis.call('lmove', line, line, 'left', 'right')
+redis.call('getex', lock, 'persist')
