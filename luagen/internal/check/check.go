@@ -50,6 +50,9 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	c.hidden()
 	c.includedCalls()
 	c.follow()
+	for _, find := range c.unproven {
+		find()
+	}
 	return c.allowed(strict)
 }
 
@@ -64,6 +67,8 @@ type checker struct {
 	depth    int                     // of calls of included functions
 	frames   *int                    // how many such calls were followed
 
+	isKey      map[parse.Expr]bool     // words that are equal to a declared key where they stand
+	unproven   []func()                // finds keys, unless they are such words
 	commandsOf map[*parse.Var][]string // the commands that a name may hold
 	keyFound   bool                    // a raw script has no further finding of rule key
 }
@@ -71,7 +76,7 @@ type checker struct {
 func newChecker(s *parse.Script, tables *Tables) *checker {
 	return &checker{
 		s: s, tables: tables, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{},
-		asked: map[question]bool{}, keyFound: !hasKeys(s),
+		isKey: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
 		included: includedFunctions(s, map[string]included{}),
 	}
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,6 +32,7 @@ var unfailing = append(strings.Fields(`del exists expiretime persist pexpiretime
 // command evaluates a call of a command.
 func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	for i, word := range words {
+		m.c.isKey[word] = m.c.isKey[word] || m.state.permitted["key "+m.keyText(words, i)]
 		v := m.eval(word)
 		if m.use(v); i > 0 {
 			m.word(v, word.Pos())
@@ -122,6 +124,7 @@ func (m *machine) lifetime(call commandCall, name string) {
 		}
 	}
 	m.cross(call)
+	m.shows(call, name)
 	if key == "" || !slices.Contains(creating, name) {
 		return
 	}
@@ -205,7 +208,40 @@ func (m *machine) cross(call commandCall) {
 // surely reports whether a call fails only for a user who may not make it.
 func (m *machine) surely(call commandCall) bool {
 	plainSet := len(call.words) == 3 && slices.Equal(call.names, []string{"set"})
-	return plainSet || !slices.ContainsFunc(call.names, func(name string) bool {
+	return plainSet || m.fitting(call) || !slices.ContainsFunc(call.names, func(name string) bool {
 		return !slices.Contains(unfailing, name)
 	})
+}
+
+// shows notes the kinds of keys that a call shows, since it would have failed for another. A key that is missing is of
+// every kind.
+func (m *machine) shows(call commandCall, name string) {
+	for _, key := range m.kindsOf(call, name) {
+		m.state.permitted[key] = m.state.permitted[key] || m.raises(call.expr)
+	}
+}
+
+// kindsOf returns a text for each key of a call, with the kind that it must be of.
+func (m *machine) kindsOf(call commandCall, name string) []string {
+	var all []string
+	cmd := m.c.targets()[0].of(call, name)
+	if cmd == nil || len(cmd.kinds) != 1 {
+		return nil
+	}
+	for _, p := range places(call, cmd) {
+		if key := m.keyText(call.words, p.word); p.quality == aKey && key != "" {
+			all = append(all, cmd.kinds[0]+" "+key)
+		}
+	}
+	return all
+}
+
+// choosy are commands that fail on some values of a key of their kind.
+var choosy = regexp.MustCompile("incr|decr|bit|^pf|^zadd$|^lset$|^setrange$")
+
+// fitting reports whether all keys of a call are known to be of its kind.
+func (m *machine) fitting(call commandCall) bool {
+	kinds := m.kindsOf(call, call.names[0])
+	return len(kinds) > 0 && len(call.names) == 1 && !choosy.MatchString(call.names[0]) &&
+		!slices.ContainsFunc(kinds, func(kind string) bool { return !m.state.permitted[kind] })
 }

@@ -45,7 +45,11 @@ func (c *checker) arguments(call commandCall, cmd *command) {
 			c.find(pos, Channel, "%s takes a channel here, but luagen cannot prove that this is a declared one",
 				shown)
 		default:
-			c.find(pos, Key, "%s takes a key here, but luagen cannot prove that this is a declared one", shown)
+			c.unproven = append(c.unproven, func() {
+				if !c.isKey[call.words[p.word]] {
+					c.find(pos, Key, "%s takes a key here, but luagen cannot prove that this is a declared one", shown)
+				}
+			})
 		}
 	}
 }

@@ -12,7 +12,7 @@ type state struct {
 	exists    map[string]bool       // keys that certainly exist
 	fresh     map[string]*creation  // keys that were written and have no expiry yet
 	kept      map[string]bool       // keys that were there before a command that may create them
-	permitted map[string]bool       // commands that give an end, with keys for which one certainly ran
+	permitted map[string]bool       // commands that give an end, and kinds, with keys for which one certainly ran
 	dead      bool                  // control never comes here
 }
 
@@ -145,8 +145,8 @@ func (m *machine) refineBinary(e *parse.BinaryExpr, truth bool) {
 		op := map[bool]string{true: "==", false: "~="}[same]
 		m.counted(l, op, r)
 		m.counted(r, op, l)
-		m.equal(e.L, l, r, same)
-		m.equal(e.R, r, l, same)
+		m.equal(e.L, e.R, l, r, same)
+		m.equal(e.R, e.L, r, l, same)
 		m.typed(e, same)
 	case e.Op == "<" || e.Op == ">=":
 		m.above(e.R, e.L, truth == (e.Op == "<"))
@@ -181,7 +181,7 @@ func (m *machine) probed(e parse.Expr, truth bool) {
 }
 
 // equal notes that e, which is v, has the value w, or has another.
-func (m *machine) equal(e parse.Expr, v, w value, same bool) {
+func (m *machine) equal(e, other parse.Expr, v, w value, same bool) {
 	zero := w.is == isNumber && w.size == zeroSize
 	number := w.is == isNumber && w.size > 0
 	switch {
@@ -193,6 +193,10 @@ func (m *machine) equal(e parse.Expr, v, w value, same bool) {
 	name, ok := unparen(e).(*parse.NameExpr)
 	if _, known := m.state.get(nameVar(name, ok)); !known {
 		return
+	}
+	m.c.asked = map[question]bool{}
+	if key := m.keyName(e, 1); same && key != "" && m.c.is(aKey, other) {
+		m.state.permitted["key "+key] = true
 	}
 	single := w.is == isNil || w.is == isFalseValue || w.is == isTrueValue
 	switch {
