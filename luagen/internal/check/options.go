@@ -83,6 +83,14 @@ func (m *machine) fits(match *matching, i int, f form) bool {
 		return !f.isToken() && (!f.number || isNumeral(e.Value)) || f.isToken() && strings.EqualFold(e.Value, f.word)
 	case *parse.NumberExpr:
 		return !f.isToken()
+	case *parse.BinaryExpr:
+		first, literal := m.c.origin(e.L).(*parse.StringExpr)
+		switch begins := literal && e.Op == ".."; {
+		case begins && f.isToken():
+			return strings.HasPrefix(f.word, strings.ToUpper(first.Value))
+		case begins && f.number && strings.Trim(first.Value, "(#"+numberLetters) != "":
+			return false
+		}
 	}
 	v := m.peek(match.words[i])
 	_, behind := m.c.origin(match.words[i-1]).(*parse.StringExpr)

@@ -97,6 +97,8 @@ func summed(e *parse.BinaryExpr, l, r value) unit {
 		return u
 	case l.constant() && e.Op == "+":
 		return w
+	case u.per == 0 || w.per == 0:
+		return unknownSpan(u.or(w), e.Op)
 	case u.per != w.per:
 		return unit{}
 	case u.as == aTime && w.as == aTime:
@@ -108,6 +110,15 @@ func summed(e *parse.BinaryExpr, l, r value) unit {
 	default:
 		return unit{per: u.per}
 	}
+}
+
+// unknownSpan returns the unit of the sum or difference of a time and one whose unit is not known: it is the same, but
+// may be that of a duration.
+func unknownSpan(u unit, op string) unit {
+	if u.as == aTime && op == "+" {
+		return u
+	}
+	return unit{per: u.per}
 }
 
 // mixes finds a sum, a difference or a comparison of seconds and milliseconds.

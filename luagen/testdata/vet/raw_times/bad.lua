@@ -15,6 +15,7 @@ redis.call('pexpireat', key, time[1] + interval)
 if time[1] > ttl_ms then
   redis.call('pexpire', key, redis.call('ttl', KEYS[2]))
 end
+redis.call('expireat', key, time[1] * 1000 + interval)
 local half = math.ceil(ttl_ms / 2)
 redis.call('expire', key, half)
 redis.call('pexpire', key, ttl_ms / 2)
