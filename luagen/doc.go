@@ -123,8 +123,9 @@
 //	             tables, and says where it cannot; a command that reaches keys which no script declares: KEYS, SCAN
 //	field        a field that a hash is declared without
 //	kind         a command for another kind of key
-//	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; the
-//	             sum with one, returned as an int; a number of more than 14 digits that becomes a text
+//	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; a product or
+//	             sum that passes it; the sum with such an int, returned as an int; a number of more than 14
+//	             digits that becomes a text, or JSON
 //	time         seconds and microseconds of TIME joined as text: the leading zeros are missing; seconds in the
 //	             place of milliseconds. The types of arguments, replies, and names such as ttl_ms show units
 //	compare      a comparison that fails or is never true: a text with a number, texts by < or >, a nil

@@ -62,7 +62,7 @@ func text(s string) value {
 	v := textValue()
 	v.word = strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(numberLetters, r) })
 	if n, err := strconv.ParseFloat(s, 64); err == nil {
-		v.size, v.whole = max(n, -n, 1), n == math.Trunc(n)
+		v.size, v.large, v.whole = max(n, -n, 1), max(n, -n), n == math.Trunc(n)
 		v.frac, v.low = !v.whole, n <= 0
 	}
 	return v
@@ -84,7 +84,9 @@ func numeral(s string) value {
 		return value{is: isNumber}
 	}
 	whole := n > maxInt64 || n == float64(int64(n))
-	return value{is: isNumber, size: max(n, zeroSize), whole: whole, frac: !whole, least: n, low: n == 0}
+	return value{
+		is: isNumber, size: max(n, zeroSize), large: n, whole: whole, frac: !whole, least: n, low: n == 0,
+	}
 }
 
 func (m *machine) index(e *parse.IndexExpr) value {
@@ -118,7 +120,9 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 		return value{is: isNumber, whole: true, size: 1 << 40}
 	}
 	m.exact(v, e.X.Pos())
-	return value{is: isNumber, whole: v.whole, frac: v.frac, size: v.size, by: v.by, low: v.constant()}
+	return value{
+		is: isNumber, whole: v.whole, frac: v.frac, size: v.size, large: v.large, by: v.by, low: v.constant(),
+	}
 }
 
 // table evaluates a table constructor.
@@ -133,6 +137,7 @@ func (m *machine) table(e *parse.TableExpr) value {
 		}
 		item := m.eval(f.Value)
 		m.use(item)
+		v.put(item, f.Value.Pos())
 		if f.Key == nil && item.is == isFailed {
 			m.find(f.Value.Pos(), Result, "an error in a table is no error of the script, but an element of its reply: "+
 				"return it alone")
@@ -200,7 +205,10 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 	if e.Op == "+" || e.Op == "-" {
 		m.mixes(e, l, r)
 	}
-	return arithmetic(e, l, r)
+	v := arithmetic(e, l, r)
+	v.large = larger(e.Op, l.large, r.large)
+	m.passes(e, l, r, v)
+	return v
 }
 
 // either returns the value of "x and y" or "x or y".
@@ -330,6 +338,13 @@ func (m *machine) call(e *parse.CallExpr) value {
 		m.use(v)
 	}
 	switch {
+	case name == "string.format":
+		m.format(e, args)
+	case name == "cjson.encode" && len(args) > 0 && args[0].digits != nil:
+		m.find(*args[0].digits, Precision, "a number of more than 14 digits is rounded in JSON: write "+
+			"string.format('%%.0f', ...)")
+	}
+	switch {
 	case name == "redis.error_reply":
 		m.errorReply(e)
 		return value{is: isFailed}
@@ -367,7 +382,7 @@ func (m *machine) numeric(name string, e *parse.CallExpr, args []value) (value, 
 		whole := v.whole || name != "math.abs"
 		low := v.low || name == "math.floor" && v.split && v.least < 1
 		return value{
-			is: isNumber, whole: whole, frac: v.frac && !whole, size: v.size, by: v.by,
+			is: isNumber, whole: whole, frac: v.frac && !whole, size: v.size, large: v.large, by: v.by,
 			unit: v.unit, least: v.least, low: low, split: v.split && !whole,
 		}, true
 	case "math.max", "math.min":
@@ -385,6 +400,9 @@ func extreme(args []value, least bool) value {
 	for _, arg := range args {
 		v.whole, v.frac, v.split = v.whole && arg.whole, v.frac || arg.frac, v.split || arg.split
 		v.unit, v.low = v.unit.or(arg.unit), v.low || arg.low
+		if v.large = max(v.large, arg.large); least {
+			v.large = 0
+		}
 		switch {
 		case !least:
 			v.size, v.least = max(v.size, arg.size), max(v.least, arg.least)

@@ -206,7 +206,7 @@ func (m *machine) bind(x *parse.Var, v value) {
 	if v.is&isTable != 0 && (stored || v.closed || v.elem == nil) {
 		// Values that are put into it, here or by a function that gets it, are not followed.
 		elem := v.elem
-		if v = (value{is: v.is | isStatus | isFailed}); !stored {
+		if v = (value{is: v.is | isStatus | isFailed, digits: v.digits}); !stored {
 			v.elem = elem
 		}
 	}
@@ -225,7 +225,17 @@ func (m *machine) assign(s *parse.AssignStmt) {
 			m.eval(t.X)
 			m.eval(t.Key)
 			m.use(all[i])
+			m.put(t.X, all[i], s.Values[min(i, len(s.Values)-1)].Pos())
 		}
+	}
+}
+
+// put notes that a value is put into the table of a name.
+func (m *machine) put(table parse.Expr, item value, pos parse.Pos) {
+	name, ok := table.(*parse.NameExpr)
+	if v, known := m.state.get(nameVar(name, ok)); known {
+		v.put(item, pos)
+		m.state.set(name.Var, v)
 	}
 }
 

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"math"
+	"regexp"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -30,7 +32,7 @@ func (m *machine) use(v value) {
 
 // toNumber returns the value of tonumber(x), which stands at pos.
 func toNumber(v value, pos parse.Pos) value {
-	n := value{is: isNumber, size: v.size, whole: v.whole, frac: v.frac, by: v.by}
+	n := value{is: isNumber, size: v.size, large: v.large, whole: v.whole, frac: v.frac, by: v.by}
 	n.wide, n.lossy = v.wide, v.lossy
 	n.made = v.made
 	n.unit, n.least, n.low, n.split = v.unit, v.least, v.low, v.split
@@ -49,7 +51,7 @@ func toNumber(v value, pos parse.Pos) value {
 // shown finds a number that is made a text by the server's 14 digits.
 func (m *machine) shown(v value, pos parse.Pos) {
 	m.use(v)
-	if v.surely(isNumber) && v.size >= maxShown && v.lossy == nil {
+	if v.surely(isNumber) && v.large >= maxShown && v.lossy == nil {
 		m.find(pos, Precision, "a number of more than 14 digits is rounded when it is made a text: "+
 			"write string.format('%%.0f', ...), or use the text that a command gives")
 	}
@@ -89,7 +91,7 @@ func (m *machine) added(name string, e *parse.CallExpr, words []parse.Expr, v va
 		return v
 	}
 	if m.peek(words[at]).wide != "" {
-		v.by, v.size = &e.P, maxInt64
+		v.by, v.size, v.large = &e.P, maxInt64, maxInt64
 	}
 	return v
 }
@@ -100,5 +102,71 @@ func (m *machine) sum(v value, r *parse.Result) {
 	if v.by != nil && !exact && strings.HasPrefix(r.Type.Name, "int") {
 		m.find(*v.by, Precision, "the sum passes through a Lua number, which is exact to 2^53 only: "+
 			"return the text that GET or HGET gives")
+	}
+}
+
+// larger returns how large the result of an operation is in some cases. Of two operands that are near their bounds the
+// sum is: what is added to one may be small.
+func larger(op string, l, r float64) float64 {
+	switch {
+	case op == "+" && min(l, r) > maxExact/2:
+		return l + r
+	case op == "+":
+		return max(l, r)
+	case op == "-" && r > 0 && r <= l/2:
+		return l
+	case op == "*":
+		return l * r
+	case op == "/" && r > 0:
+		return l / r
+	}
+	return 0
+}
+
+// passes finds a sum or a product of whole numbers that passes 2^53, which its operands do not. To multiply by a power of
+// two loses nothing.
+func (m *machine) passes(e *parse.BinaryExpr, l, r, v value) {
+	if v.whole && v.large > maxExact && max(l.large, r.large) <= maxExact && !m.isPower(e.L) && !m.isPower(e.R) {
+		m.find(e.P, Precision, "this passes 2^53, and a Lua number is exact no further: take larger units, or give its "+
+			"parts smaller bounds")
+	}
+}
+
+// isPower reports whether an expression is a literal power of two.
+func (m *machine) isPower(e parse.Expr) bool {
+	number, ok := m.c.origin(e).(*parse.NumberExpr)
+	if !ok {
+		return false
+	}
+	fraction, _ := math.Frexp(numeral(number.Text).large)
+	return fraction == 0.5
+}
+
+// format checks the numbers that string.format gets.
+func (m *machine) format(e *parse.CallExpr, args []value) {
+	layout, ok := m.c.origin(e.Args[0]).(*parse.StringExpr)
+	if !ok {
+		return
+	}
+	for i, verb := range formatVerb.FindAllString(strings.ReplaceAll(layout.Value, "%%", ""), -1) {
+		switch {
+		case i+1 >= len(args):
+		case strings.HasSuffix(verb, "s"):
+			m.shown(args[i+1], e.Args[i+1].Pos())
+		default:
+			m.exact(args[i+1], e.Args[i+1].Pos())
+		}
+	}
+}
+
+var formatVerb = regexp.MustCompile(`%[-+ #0-9.]*[a-zA-Z]`)
+
+// put notes that a value is put into a table.
+func (v *value) put(item value, pos parse.Pos) {
+	switch {
+	case item.surely(isNumber) && item.large >= maxShown:
+		v.digits = &pos
+	case item.digits != nil:
+		v.digits = item.digits
 	}
 }

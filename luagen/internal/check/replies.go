@@ -88,8 +88,8 @@ func manyReplies(name string, known int) int {
 func timeReply() value {
 	v := listOf(textValue(), 2)
 	v.items = []value{
-		{is: isText, whole: true, size: 1 << 32, part: 1, unit: unit{1, aTime}},
-		{is: isText, whole: true, size: 999_999, part: 2, unit: unit{1e6, aDuration}},
+		{is: isText, whole: true, size: 1 << 32, large: now, part: 1, unit: unit{1, aTime}},
+		{is: isText, whole: true, size: 999_999, large: 999_999, part: 2, unit: unit{1e6, aDuration}},
 	}
 	return v
 }

@@ -31,6 +31,7 @@ const (
 	maxExact = 1 << 53 // a Lua number holds every integer so far
 	maxShown = 1e14    // from here on tostring of a number rounds
 	maxInt64 = 1 << 63
+	now      = 1.7e9 // seconds since 1970
 )
 
 // always is the time of what may be nil from the start.
@@ -45,6 +46,7 @@ type value struct {
 
 	// These are of a number, or of the number that a text holds.
 	size  float64    // how large it may well be, 0: unknown
+	large float64    // how large it is in some cases, 0: unknown
 	whole bool       // it certainly has no fraction
 	frac  bool       // it may well have one
 	word  bool       // it certainly is a text that is no number
@@ -67,6 +69,8 @@ type value struct {
 	items  []value // of a table constructor: its elements
 	closed bool    // and there are no others
 	places []parse.Pos
+
+	digits *parse.Pos // of a table: where a number of more than 14 digits stands that was put into it
 }
 
 func unknown() value { return value{is: anything} }
@@ -139,6 +143,10 @@ func join(a, b value, at int) value {
 	if a.size > 0 && b.size > 0 {
 		v.size = max(a.size, b.size)
 	}
+	v.large = max(a.large, b.large)
+	if v.digits = a.digits; v.digits == nil {
+		v.digits = b.digits
+	}
 	if a.part == b.part {
 		v.part = a.part
 	}
@@ -206,13 +214,15 @@ func scalar(b *parse.Binding) value {
 		v.whole, v.size = true, bounded(t, maxInt64)
 		if !t.Bounded || t.Max > maxExact || t.Min < -maxExact {
 			v.wide = b.Name
+		} else {
+			v.large = v.size
 		}
 	case "milliseconds": // a time.Duration
 		v.whole, v.size = true, bounded(t, 9.3e12)
 	case "seconds":
 		v.whole, v.size = true, bounded(t, 9.3e9)
 	case "unixmilli": // to the year 4000
-		v.whole, v.size = true, 6.5e13
+		v.whole, v.size, v.large = true, 6.5e13, now*1000
 	case "float":
 		v.frac = true
 	}
