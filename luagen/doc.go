@@ -117,7 +117,7 @@
 //	unreachable  code that never runs
 //	optional     an optional argument that is compared with an empty text
 //	command      a command that a server does not know or allow in scripts; words that it does not take; a
-//	             computed name
+//	             computed name; unpack of a reply without a bound
 //	readonly     a write in a read-only script; a script that could be read-only
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
 //	             tables, and says where it cannot; a command that reaches keys which no script declares: KEYS, SCAN
@@ -132,6 +132,7 @@
 //	             reply with nil, which is false in Lua; a number as a condition, which is true even if it is 0
 //	nil          an element that is always nil: t[0], a list by name, such as the reply of HGETALL; a reply that
 //	             may be missing, or an absent argument, where nil fails; a table or a bool as a command's word
+//	json         a list that may be empty, of which cjson.encode makes {}
 //	result       a path without a result, or with a result of another kind; a number with a fraction,
 //	             which is cut; nil inside a table, which ends the table; a reply with missing elements as T[];
 //	             an error inside a table; an error code without a message
@@ -144,7 +145,7 @@
 //	             expires. Call it before, such as redis.call('pexpire', key, interval, 'NX'), which
 //	             changes no expiry
 //
-// The last eight report only certain faults: they take conditions and early returns into account.
+// The last nine report only certain faults: they take conditions and early returns into account.
 //
 // # Servers
 //

@@ -26,6 +26,7 @@ const (
 	Time        = "time"        // microseconds that are not padded; times of different units
 	Compare     = "compare"     // a comparison that fails, is always the same, or is of letters
 	Nil         = "nil"         // what is nil, or may be, where that fails
+	JSON        = "json"        // a list that may be empty, in JSON
 	Result      = "result"      // a reply that is not what the script declares
 	Pairs       = "pairs"       // an order that is not fixed in what is written or returned
 	Expire      = "expire"      // a key without an expiry; an expiry that is 0 or has a fraction
@@ -36,7 +37,7 @@ const (
 // Rules lists what "---@allow" may name.
 var Rules = []string{
 	Unused, Undeclared, SetGlobal, Assign, Index, Unreachable, Optional, Command, ReadOnly, Key, Field, Kind,
-	Channel, Precision, Time, Compare, Nil, Result, Pairs, Expire, Refused,
+	Channel, Precision, Time, Compare, Nil, JSON, Result, Pairs, Expire, Refused,
 }
 
 // Script returns the findings of a script that parsed, those allowed left out. In a strict run they

@@ -128,7 +128,7 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 // table evaluates a table constructor.
 func (m *machine) table(e *parse.TableExpr) value {
 	element := unknown()
-	v := value{is: isTable, closed: true, elem: &element}
+	v := value{is: isTable, closed: true, elem: &element, hollow: len(e.Fields) == 0}
 	for i, f := range e.Fields {
 		if f.Key != nil {
 			m.use(m.eval(f.Key))
@@ -327,9 +327,6 @@ func (m *machine) call(e *parse.CallExpr) value {
 		m.asked.passed = append(m.asked.passed, e)
 	}
 	if len(args) > 0 {
-		if name == "cjson.decode" {
-			m.present(args[0], e.Args[0].Pos())
-		}
 		if v, ok := m.numeric(name, e, args); ok {
 			return v
 		}
@@ -337,12 +334,8 @@ func (m *machine) call(e *parse.CallExpr) value {
 	for _, v := range args {
 		m.use(v)
 	}
-	switch {
-	case name == "string.format":
-		m.format(e, args)
-	case name == "cjson.encode" && len(args) > 0 && args[0].digits != nil:
-		m.find(*args[0].digits, Precision, "a number of more than 14 digits is rounded in JSON: write "+
-			"string.format('%%.0f', ...)")
+	if len(args) > 0 {
+		m.given(name, e, args)
 	}
 	switch {
 	case name == "redis.error_reply":
@@ -353,12 +346,32 @@ func (m *machine) call(e *parse.CallExpr) value {
 	case name == "tostring" && len(args) > 0:
 		m.shown(args[0], e.Args[0].Pos())
 		return asText(args[0])
+	case name == "cjson.decode":
+		return value{is: anything, decoded: true}
 	case name == "string.len":
 		return value{is: isNumber, whole: true, size: 1 << 40}
 	case slices.Contains(textFunctions, name):
 		return textValue()
 	}
 	return unknown()
+}
+
+// given checks what a function of the server gets.
+func (m *machine) given(name string, e *parse.CallExpr, args []value) {
+	switch name {
+	case "string.format":
+		m.format(e, args)
+	case "unpack":
+		m.unpacked(e, args[0])
+	case "table.insert":
+		last := len(args) - 1
+		m.put(e.Args[0], args[last], e.Args[last].Pos())
+	case "cjson.decode":
+		m.present(args[0], e.Args[0].Pos())
+	case "cjson.encode":
+		m.jsonOf(e.Args[0], args[0])
+		m.inJSON(args[0])
+	}
 }
 
 // asText returns what tostring makes of a value.

@@ -56,6 +56,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	if name == "hgetall" || name == "hmget" {
 		v.from = e
 	}
+	v.endless = endless(name, words)
 	if key := m.keyText(words, 1); key != "" && slices.Contains(probes, name) {
 		v.probe = key
 	}

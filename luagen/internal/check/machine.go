@@ -50,7 +50,7 @@ func (c *checker) machine() *machine {
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{}, paths: map[string]*path{},
-		asked: evidence{written: map[string]bool{}},
+		asked: evidence{written: map[string]bool{}, apart: map[*parse.Var]bool{}},
 	}
 	for _, x := range c.s.Vars {
 		if x.Decl != nil && len(x.Writes) == 0 {
@@ -206,7 +206,7 @@ func (m *machine) bind(x *parse.Var, v value) {
 	if v.is&isTable != 0 && (stored || v.closed || v.elem == nil) {
 		// Values that are put into it, here or by a function that gets it, are not followed.
 		elem := v.elem
-		if v = (value{is: v.is | isStatus | isFailed, digits: v.digits}); !stored {
+		if v = (value{is: v.is | isStatus | isFailed, digits: v.digits, hollow: v.hollow, decoded: v.decoded}); !stored {
 			v.elem = elem
 		}
 	}

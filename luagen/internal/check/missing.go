@@ -10,20 +10,22 @@ import (
 // evidence is what a script has asked and written so far. By it the script may know that a key, a field or an element is
 // there.
 type evidence struct {
-	passed  []parse.Expr    // conditions, heads of loops and calls of functions that control has passed
-	left    []parse.Expr    // the left parts of "and" and "or" on the way to what is evaluated
-	written map[string]bool // keys, "" one that is not known
+	passed  []parse.Expr        // conditions, heads of loops and calls of functions that control has passed
+	left    []parse.Expr        // the left parts of "and" and "or" on the way to what is evaluated
+	written map[string]bool     // keys, "" one that is not known
+	apart   map[*parse.Var]bool // the names of tables that are taken apart
 }
 
-// maybe marks the reply of a command that has nothing for a missing key, field or element.
+// maybe marks the reply of a command that has nothing for a missing key, field or element, or no elements.
 func (m *machine) maybe(words []parse.Expr, v value) value {
 	key := m.keyText(words, 1)
 	if m.depth > 0 || key == "" || m.asked.written[key] || m.about(words[1], key) {
 		return v
 	}
-	if v.is&isFalseValue != 0 && v.is&isStatus == 0 {
+	switch {
+	case v.is&isFalseValue != 0 && v.is&isStatus == 0, v.elem != nil && v.elem.is == isText && v.known == 0:
 		v.missing = key
-	} else if v.elem != nil && v.elem.is&isFalseValue != 0 {
+	case v.elem != nil && v.elem.is&isFalseValue != 0:
 		element := *v.elem
 		element.missing, v.elem = key, &element
 	}
@@ -37,18 +39,26 @@ func (m *machine) wrote(call commandCall) {
 	}
 }
 
-// maxPassed is after how many conditions nothing is taken for missing any more.
+// maxPassed is after how many conditions they are taken to say all.
 const maxPassed = 1000
 
 // mayMiss reports whether a value certainly is nil or false in some cases: if its key, say, is missing. It is not certain
 // if the script has asked for a reply about that key before.
 func (m *machine) mayMiss(v value) bool {
-	if v.missing == "" || v.is&absent == 0 || m.depth > 0 || m.quiet > 0 || m.asked.written[""] ||
-		len(m.asked.passed) > maxPassed {
+	return v.is&absent != 0 && m.unproved(v)
+}
+
+// unproved reports whether a value is a reply about a key of which nothing is known.
+func (m *machine) unproved(v value) bool {
+	if v.missing == "" || m.depth > 0 || m.quiet > 0 || m.asked.written[""] {
 		return false
 	}
-	asked := func(e parse.Expr) bool { return m.about(e, v.missing) }
-	return !slices.ContainsFunc(m.asked.passed, asked) && !slices.ContainsFunc(m.asked.left, asked)
+	return !m.asked.some(func(e parse.Expr) bool { return m.about(e, v.missing) })
+}
+
+// some reports whether f is true of what control has passed, or if that is too much to look at.
+func (a evidence) some(f func(parse.Expr) bool) bool {
+	return len(a.passed) > maxPassed || slices.ContainsFunc(a.passed, f) || slices.ContainsFunc(a.left, f)
 }
 
 // about reports whether an expression may have a reply in it that is about a key, or the result of a function.

@@ -161,8 +161,17 @@ func (m *machine) format(e *parse.CallExpr, args []value) {
 
 var formatVerb = regexp.MustCompile(`%[-+ #0-9.]*[a-zA-Z]`)
 
+// inJSON finds a number in a table that cjson rounds.
+func (m *machine) inJSON(table value) {
+	if table.digits != nil {
+		m.find(*table.digits, Precision, "a number of more than 14 digits is rounded in JSON: write "+
+			"string.format('%%.0f', ...)")
+	}
+}
+
 // put notes that a value is put into a table.
 func (v *value) put(item value, pos parse.Pos) {
+	v.hollow = false
 	switch {
 	case item.surely(isNumber) && item.large >= maxShown:
 		v.digits = &pos

@@ -70,7 +70,10 @@ type value struct {
 	closed bool    // and there are no others
 	places []parse.Pos
 
-	digits *parse.Pos // of a table: where a number of more than 14 digits stands that was put into it
+	hollow  bool       // it is a table that is empty in some cases
+	decoded bool       // it came from JSON
+	endless bool       // it is a reply with any number of elements
+	digits  *parse.Pos // of a table: where a number of more than 14 digits stands that was put into it
 }
 
 func unknown() value { return value{is: anything} }
@@ -143,6 +146,7 @@ func join(a, b value, at int) value {
 	if a.size > 0 && b.size > 0 {
 		v.size = max(a.size, b.size)
 	}
+	v.hollow, v.decoded, v.endless = a.hollow || b.hollow, a.decoded || b.decoded, a.endless || b.endless
 	v.large = max(a.large, b.large)
 	if v.digits = a.digits; v.digits == nil {
 		v.digits = b.digits

@@ -13,6 +13,7 @@ type values struct {
 	calls    []*parse.CallExpr
 	sources  map[*parse.Var][]source     // the values that a name may hold
 	stores   map[*parse.Var][]parse.Expr // the values that are put into the table of a name
+	appends  map[*parse.Var]int          // how many of these are put behind the end
 	called   map[*parse.Var][]*parse.CallExpr
 	bodies   map[*parse.Var]*parse.FuncExpr // of local functions that are never replaced
 	params   map[*parse.Var]param
@@ -89,7 +90,7 @@ func (v *values) origin(e parse.Expr) parse.Expr {
 
 func newValues() *values {
 	return &values{
-		sources: map[*parse.Var][]source{}, stores: map[*parse.Var][]parse.Expr{},
+		sources: map[*parse.Var][]source{}, stores: map[*parse.Var][]parse.Expr{}, appends: map[*parse.Var]int{},
 		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, mentions: map[*parse.Var][]*parse.Var{},
@@ -131,8 +132,13 @@ func (v *values) insert(e *parse.CallExpr) {
 	if !inserts || len(e.Args) < 2 {
 		return
 	}
-	if name, ok := e.Args[0].(*parse.NameExpr); ok && name.Var != nil {
-		v.stores[name.Var] = append(v.stores[name.Var], e.Args[len(e.Args)-1])
+	name, ok := e.Args[0].(*parse.NameExpr)
+	if !ok || name.Var == nil {
+		return
+	}
+	v.stores[name.Var] = append(v.stores[name.Var], e.Args[len(e.Args)-1])
+	if fn != nil {
+		v.appends[name.Var]++
 	}
 }
 
@@ -198,6 +204,9 @@ func (v *values) assignment(s *parse.AssignStmt) {
 			if i < len(s.Values) {
 				stored = s.Values[i]
 			}
+			if behindLast(t.Key, name.Var) {
+				v.appends[name.Var]++
+			}
 			v.stores[name.Var] = append(v.stores[name.Var], stored)
 		}
 	}
@@ -241,6 +250,11 @@ func (v *values) only(x *parse.Var) (parse.Expr, bool) {
 	}
 	from := v.sources[x][0]
 	return from.expr, from.expr != nil && from.nth == 0
+}
+
+// isList reports whether all that is put into a table of a name is put behind its end.
+func (v *values) isList(x *parse.Var) bool {
+	return len(v.stores[x]) > 0 && v.appends[x] == len(v.stores[x])
 }
 
 // onlyCalled reports whether a function's name is used for calls alone, so all are known.

@@ -21,4 +21,4 @@ end
 local kept = {}
 if value then kept.at = redis.call('hlen', KEYS[5]) end
 if kept.at then return kept.at end
-return {sign, more, unpack(members)}
+return {sign, more, #members}
