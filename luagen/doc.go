@@ -136,7 +136,7 @@
 //	result       a path without a result, or with a result of another kind; a number with a fraction,
 //	             which is cut; nil inside a table, which ends the table; a reply with missing elements as T[];
 //	             an error inside a table; an error code without a message
-//	pairs        the order of pairs, which is not fixed, in a write or the reply
+//	pairs        the order of pairs, which is not fixed, in a write or the reply, where order matters
 //	expire       a call on another key, which may fail, between the write that creates a key and the
 //	             key's EXPIRE: if the call fails, the key never expires; a way on which only a
 //	             key that was there gets an expiry; an expiry that may have a fraction, or may be 0

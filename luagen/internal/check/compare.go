@@ -43,7 +43,7 @@ func (m *machine) inequality(e *parse.BinaryExpr, l, r value) {
 	switch {
 	case l.surely(isText) && r.surely(isNumber), l.surely(isNumber) && r.surely(isText):
 		m.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")
-	case l.surely(isText) && r.surely(isText) && !isLetter(e.L) && !isLetter(e.R):
+	case l.surely(isText) && r.surely(isText) && !l.free && !r.free && !isLetter(e.L) && !isLetter(e.R):
 		m.find(e.P, Compare, "texts are compared letter by letter: '10' comes before '9'")
 	}
 }

@@ -16,7 +16,7 @@ func (m *machine) order(s *parse.GenForStmt) {
 	inner := newValues()
 	inner.block(s.Body, nil)
 	switch {
-	case slices.ContainsFunc(inner.calls, m.writes):
+	case slices.ContainsFunc(inner.calls, m.writes) && !m.anyOrder(s, inner):
 		m.find(call.P, Pairs, "pairs has no fixed order, and this loop writes: "+
 			"sort the keys first, or loop over a list")
 	case m.depth == 0 && slices.ContainsFunc(inner.returned[nil], func(e parse.Expr) bool {

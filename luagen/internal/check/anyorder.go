@@ -1,0 +1,96 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+var (
+	// commuting are the commands that leave the same behind in any order.
+	commuting = strings.Fields(`decr decrby del hdel hincrby hincrbyfloat incr incrby incrbyfloat pfadd sadd srem unlink
+		zincrby zrem`)
+	// placing have, by command, the words that say where it writes. Writes to different places leave the same behind in
+	// any order.
+	placing = map[string][]int{
+		"expire": {1}, "hmset": {1, 2}, "hset": {1, 2}, "hsetnx": {1, 2}, "pexpire": {1}, "psetex": {1}, "set": {1},
+		"setex": {1}, "setnx": {1}, "zadd": {1, 3},
+	}
+)
+
+// turn is what one turn of a loop does.
+type turn struct {
+	changes  map[*parse.Var]bool      // names from outside
+	alone    map[*parse.CallExpr]bool // calls whose values are not used
+	deciding []parse.Expr             // all that is evaluated, but for what is assigned to such names
+}
+
+// anyOrder reports whether the writes of a loop over pairs leave the same behind in any order: nobody uses their replies,
+// no turn depends on another, and each write adds, removes, or has a place of its own, by the loop's first name.
+func (m *machine) anyOrder(s *parse.GenForStmt, inner *values) bool {
+	t := turn{changes: assigned(s.Body), alone: map[*parse.CallExpr]bool{}}
+	t.read(s.Body)
+	if breaks(s.Body) || len(inner.returned[nil]) > 0 || t.changes[s.Vars[0]] {
+		return false
+	}
+	for _, x := range s.Vars[1:] {
+		delete(t.changes, x)
+	}
+	return !slices.ContainsFunc(inner.calls, func(e *parse.CallExpr) bool {
+		return m.writes(e) && !(t.alone[e] && m.placed(e, s.Vars[0]))
+	}) && !slices.ContainsFunc(t.deciding, t.depends)
+}
+
+func (t *turn) read(b *parse.Block) {
+	for _, stmt := range b.Stmts {
+		switch s := stmt.(type) {
+		case *parse.CallStmt:
+			t.alone[s.Call] = true
+		case *parse.AssignStmt:
+			for _, target := range s.Targets {
+				if index, ok := target.(*parse.IndexExpr); ok {
+					name, isName := index.X.(*parse.NameExpr)
+					t.changes[nameVar(name, isName)] = true
+				}
+			}
+			if name, ok := s.Targets[0].(*parse.NameExpr); ok && t.changes[name.Var] {
+				continue
+			}
+		}
+		t.deciding = append(t.deciding, parse.Exprs(stmt)...)
+		for _, inner := range parse.Blocks(stmt) {
+			t.read(inner)
+		}
+	}
+}
+
+// depends reports whether an expression has a name in it that a turn changes.
+func (t *turn) depends(e parse.Expr) bool {
+	found := false
+	parse.Walk(e, func(inner parse.Expr) {
+		name, ok := inner.(*parse.NameExpr)
+		found = found || ok && name.Var != nil && t.changes[name.Var]
+	})
+	return found
+}
+
+// placed reports whether a write adds or removes, or writes to a place that has a name in it.
+func (m *machine) placed(e *parse.CallExpr, x *parse.Var) bool {
+	call, _ := m.c.commandCall(e)
+	return len(call.names) == 1 && (slices.Contains(commuting, call.names[0]) ||
+		slices.ContainsFunc(placing[call.names[0]], func(i int) bool {
+			return i < len(call.words) && carries(call.words[i], x)
+		}))
+}
+
+// carries reports whether a text is a name's, or is joined of it and others.
+func carries(e parse.Expr, x *parse.Var) bool {
+	switch e := unparen(e).(type) {
+	case *parse.NameExpr:
+		return e.Var == x
+	case *parse.BinaryExpr:
+		return e.Op == ".." && (carries(e.L, x) || carries(e.R, x))
+	}
+	return false
+}
