@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // runCommands is "luagen commands": it prints the command table of a running server, in the form of
@@ -91,7 +93,7 @@ func commandTable(u *url.URL) (string, error) {
 		return "", err
 	}
 	defer conn.Close()
-	version, err := s.version()
+	head, err := s.head()
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +119,7 @@ func commandTable(u *url.URL) (string, error) {
 		return "", s.err
 	}
 	slices.Sort(lines)
-	return version + "\n" + strings.Join(lines, "\n") + "\n", nil
+	return head + "\n" + strings.Join(lines, "\n") + "\n", nil
 }
 
 // serverConn speaks RESP2 with one server.
@@ -176,7 +178,25 @@ func (s *serverConn) receive() (any, error) {
 	return items, nil
 }
 
-// version returns the table's first line, "# valkey 8.0.1".
+// head returns the table's first line, "# valkey 8.0.1", or "# redis 7.0.15 without os" with the libraries that it lacks.
+func (s *serverConn) head() (string, error) {
+	head, err := s.version()
+	lacks := []string{"without"}
+	for _, name := range parse.GlobalNames() {
+		if parse.Members(name) != nil && err == nil {
+			_, err = s.do("EVAL", "return type("+name+")", "0")
+		}
+		if refused := replyError(""); errors.As(err, &refused) {
+			lacks, err = append(lacks, name), nil
+		}
+	}
+	if slices.Sort(lacks[1:]); len(lacks) > 1 {
+		head += " " + strings.Join(lacks, " ")
+	}
+	return head, err
+}
+
+// version returns a server's name and version as they begin a table.
 func (s *serverConn) version() (string, error) {
 	reply, err := s.do("INFO", "server")
 	if err != nil {

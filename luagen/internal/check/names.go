@@ -64,7 +64,11 @@ func (c *checker) assigned() map[string]bool {
 }
 
 // lacking finds a name that a server of the script does not have, and others do.
+// What a raw script is meant for is not known.
 func (c *checker) lacking(pos parse.Pos, name string) {
+	if c.s.Raw {
+		return
+	}
 	for _, t := range c.targets() {
 		if slices.Contains(t.lacks, name) {
 			c.find(pos, Undeclared, "%s %s has no %s", title(t.server), t.version, name)

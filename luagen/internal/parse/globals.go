@@ -2,8 +2,8 @@ package parse
 
 import "strings"
 
-// serverGlobals lists what Redis 7.0 and Valkey 8.0 both give to a script (read from _G on both),
-// library members included.
+// serverGlobals lists what Redis 7.0 and Valkey 8.0 give to a script (read from _G on both), library members included.
+// The tables of servers have what one lacks.
 var serverGlobals = globalSet(`_G _VERSION assert collectgarbage error gcinfo getmetatable ipairs
 	load loadstring next pairs pcall rawequal rawget rawset select setmetatable tonumber tostring
 	type unpack xpcall KEYS ARGV
@@ -15,6 +15,7 @@ var serverGlobals = globalSet(`_G _VERSION assert collectgarbage error gcinfo ge
 	coroutine: create resume running status wrap yield
 	math: abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max
 		min mod modf pi pow rad random randomseed sin sinh sqrt tan tanh
+	os: clock
 	redis: LOG_DEBUG LOG_NOTICE LOG_VERBOSE LOG_WARNING REDIS_VERSION REDIS_VERSION_NUM REPL_ALL
 		REPL_AOF REPL_NONE REPL_REPLICA REPL_SLAVE acl_check_cmd breakpoint call debug error_reply
 		log pcall replicate_commands set_repl setresp sha1hex status_reply

@@ -12,21 +12,35 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "b919d90c0822233c1469d31eb5acea04b2898657",
-	Source: "" + `local counter = KEYS[1]
+	SHA1: "0a363e2d4d7a087afa5b5da99b414587e6f123c2",
+	Source: "\n" + `local counter = KEYS[1]
 
 
-return server.call('get', counter)
+
+
+local began = os.clock()
+local value = server.call('get', counter) or ''
+return {value, string.format('%.6f', os.clock() - began)}
 `,
 }
 
-// In runs the script in.
+// InResult is what [In] returns.
+type InResult struct {
+	Value string
+	Took  float64 // in seconds
+}
+
+// In a name that only Valkey has, and a library that Redis 7.0 lacks.
 //
 //   - counter: string key
 //
 // The script only reads.
-func In(ctx context.Context, r backend.ScriptRunner, counter string) error {
+func In(ctx context.Context, r backend.ScriptRunner, counter string) (InResult, error) {
 	c := scriptcall.Call{Script: &inScript}
 	words := []string{counter}
-	return c.Run(ctx, r, 1, words).Err()
+	out := c.Run(ctx, r, 1, words).Tuple(2)
+	var result InResult
+	result.Value = scriptcall.Next(&out, "value", backend.Reply.Text)
+	result.Took = scriptcall.Next(&out, "took", backend.Reply.Float)
+	return scriptcall.All(result, out)
 }
