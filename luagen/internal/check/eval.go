@@ -353,7 +353,7 @@ func (m *machine) call(e *parse.CallExpr) value {
 	case slices.Contains(textFunctions, name):
 		return textValue()
 	}
-	return unknown()
+	return m.resultOf(e)
 }
 
 // given checks what a function of the server gets.

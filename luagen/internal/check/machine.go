@@ -30,6 +30,8 @@ type machine struct {
 	paths    map[string]*path    // of the keys that are created
 	conds    []parse.Expr        // the conditions around the code
 	asked    evidence
+	yields   *value                    // what the function that is followed returns
+	yielded  map[*parse.FuncExpr]value // what those that were followed return
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -50,7 +52,8 @@ func (c *checker) machine() *machine {
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{}, paths: map[string]*path{},
-		asked: evidence{written: map[string]bool{}, apart: map[*parse.Var]bool{}},
+		asked: evidence{written: map[string]bool{}, apart: map[*parse.Var]bool{}}, yields: &value{},
+		yielded: map[*parse.FuncExpr]value{},
 	}
 	for _, x := range c.s.Vars {
 		if x.Decl != nil && len(x.Writes) == 0 {
@@ -283,7 +286,7 @@ func (m *machine) loop(stmt parse.Stmt) {
 	case *parse.RepeatStmt:
 		m.repeat(s, after)
 	case *parse.NumForStmt:
-		m.bind(s.Var, value{is: isNumber})
+		m.bind(s.Var, value{is: isNumber, low: m.peek(s.From).low})
 		m.block(body)
 		m.leave(after, body)
 	case *parse.GenForStmt:
@@ -359,25 +362,4 @@ func (m *machine) forget(b *parse.Block) {
 	for x := range assigned(b) {
 		delete(m.state.vars, x)
 	}
-}
-
-// function follows the body of a function. When it runs, each variable that is assigned anywhere may have another
-// value.
-func (m *machine) function(f *parse.FuncExpr) {
-	if m.quiet > 0 {
-		return
-	}
-	outer := m.state
-	m.state = newState()
-	for x, v := range outer.vars {
-		if len(x.Writes) == 0 {
-			inner := *v
-			inner.nilAt = min(v.nilAt, 0)
-			m.state.set(x, inner)
-		}
-	}
-	m.depth++
-	m.block(f.Body)
-	m.depth--
-	m.state = outer
 }

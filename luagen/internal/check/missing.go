@@ -124,11 +124,20 @@ func (m *machine) word(v value, pos parse.Pos) {
 // element checks the index of what certainly is a list.
 func (m *machine) element(e parse.Expr, key value) {
 	number, ok := unparen(e).(*parse.NumberExpr)
+	name, isName := unparen(e).(*parse.NameExpr)
 	switch {
 	case key.surely(isText):
 		m.find(e.Pos(), Nil, "this is always nil, as the table is a list without names: the reply of HGETALL, too, "+
 			"is field, value, field, value")
 	case ok && numeral(number.Text).size == zeroSize:
 		m.find(e.Pos(), Nil, "this is always nil: the first element of a list is 1")
+	case isName && key.low && m.counts(name.Var):
+		m.find(e.Pos(), Nil, "this is nil at first, as the loop begins with 0: the first element of a list is 1")
 	}
+}
+
+// counts reports whether a name is that of a loop from a number to another, about which the script asks nothing.
+func (m *machine) counts(x *parse.Var) bool {
+	sources := m.c.flow.sources[x]
+	return len(sources) == 1 && sources[0] == source{} && !m.mentioned(x)
 }

@@ -23,7 +23,11 @@ func (m *machine) returns(s *parse.ReturnStmt) {
 	switch {
 	case m.c.s.Raw && m.depth == 0:
 		m.rawReturn(first, len(s.Values))
-	case m.depth > 0 || len(results) == 0:
+	case m.depth > 0 && len(s.Values) == 0:
+		m.yield(value{is: isNil})
+	case m.depth > 0:
+		m.yield(first)
+	case len(results) == 0:
 	case len(s.Values) == 0:
 		m.nothing(s.P)
 	case len(results) == 1:

@@ -11,4 +11,6 @@ repeat local left = redis.call('decr', KEYS[5]) until not left
 if not #members == 0 then return 4 end
 if redis.pcall('sismember', KEYS[2], ARGV[1]) then return 5 end
 local n = redis.call('exists', KEYS[1]) or redis.call('exists', KEYS[2])
+local function taken(key) return redis.call('exists', key) end
+if taken(KEYS[1]) then return 6 end
 return {state, n, redis.error_reply('BUSY try again')}

@@ -21,4 +21,9 @@ end
 local kept = {}
 if value then kept.at = redis.call('hlen', KEYS[5]) end
 if kept.at then return kept.at end
+local function taken(key)
+  if redis.call('exists', key) == 0 then return nil end
+  return redis.call('strlen', key)
+end
+if taken(KEYS[1]) then return 6 end
 return {sign, more, #members}

@@ -27,4 +27,10 @@ local length = redis.call('strlen', KEYS[17])
 if length > 0 then n = n + redis.call('get', KEYS[17]) end
 assert(redis.call('hexists', KEYS[18], 'n') == 1)
 n = n + redis.call('hget', KEYS[18], 'n')
-return {times(KEYS[15]), n, tonumber(state[1]) or 0, rate}
+local function make() return {} end
+local made, ids = make(), redis.call('lrange', KEYS[19], 0, 9)
+for i = 0, #ids - 1 do made.level = ids[i + 1] end
+for i = 0, #ids do
+  if i > 0 then n = n + #ids[i] end
+end
+return {times(KEYS[15]), n, tonumber(state[1]) or 0, rate, made.level}
