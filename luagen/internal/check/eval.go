@@ -315,8 +315,10 @@ func (m *machine) call(e *parse.CallExpr) value {
 	if words, ok := m.c.words(e); ok {
 		return m.command(e, words)
 	}
-	if _, isName := e.Fn.(*parse.NameExpr); !isName {
+	if name, isName := e.Fn.(*parse.NameExpr); !isName {
 		m.eval(e.Fn)
+	} else if name.Var != nil && name.Var.Decl != nil {
+		m.find(e.P, Undeclared, "%s is declared, and no function here", name.Name)
 	}
 	args := make([]value, len(e.Args))
 	for i, arg := range e.Args {

@@ -34,7 +34,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	for i, word := range words {
 		m.c.isKey[word] = m.c.isKey[word] || m.state.permitted["key "+m.keyText(words, i)]
 		v := m.eval(word)
-		if m.use(v); i > 0 {
+		if m.use(v); i > 0 && !(i == len(words)-1 && manyValues(word) && !m.single(word)) {
 			m.word(v, word.Pos())
 		}
 	}

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"fmt"
+	"go/token"
 	"math"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ var taken = map[string]bool{
 // local returns the Go name of a parameter. Declared names have no "_" in Go.
 func local(name string) string {
 	name = parse.GoName(name, false)
-	if taken[name] {
+	if taken[name] || token.IsKeyword(name) {
 		name += "_"
 	}
 	return name

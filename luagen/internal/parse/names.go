@@ -14,19 +14,24 @@ func badName(name string, result bool) string {
 	switch {
 	case !nameShape.MatchString(name):
 		return "is no name: a letter, then letters, digits and _"
-	case token.IsKeyword(name):
+	case result && token.IsKeyword(name):
 		return "is a word of Go"
 	case result:
 	case keywords[name]:
 		return "is a word of Lua"
-	case KnownGlobal(name):
+	case KnownGlobal(name) && !hidable(name):
 		return "is a name of the server's own"
 	}
 	return ""
 }
 
-// CanDeclare reports whether a name can be that of a key or an argument.
-func CanDeclare(name string) bool { return badName(name, false) == "" }
+// hidable reports whether a global is a function that a script may do without: next, type.
+func hidable(name string) bool { return Members(name) == nil && name != "KEYS" && name != "ARGV" && name[0] != '_' }
+
+// CanDeclare reports whether a name can be that of a key or an argument and hides nothing.
+func CanDeclare(name string) bool {
+	return badName(name, false) == "" && !KnownGlobal(name) && !token.IsKeyword(name)
+}
 
 // initialisms are written in capitals, as Go has them.
 var initialisms = map[string]string{

@@ -85,6 +85,7 @@ func (r *reader) read(file string, src []byte) *Script {
 	r.findings = append(r.findings, h.findings...)
 	for _, inc := range s.Header.Includes {
 		r.include(s, inc)
+		r.hidden(s, inc)
 	}
 	r.parse(s, newParser(s.Tokens, err))
 	return s
@@ -154,6 +155,15 @@ func (r *reader) include(s *Script, inc *Include) {
 	for _, stmt := range library.Body.Stmts {
 		if f, ok := stmt.(*LocalFuncStmt); ok {
 			r.function(s, inc, f.Var.Name)
+		}
+	}
+}
+
+// hidden finds declared names that hide a function of the server from the functions of an included file.
+func (r *reader) hidden(s *Script, inc *Include) {
+	for _, b := range s.Header.Bindings {
+		if KnownGlobal(b.Name) {
+			r.find(s.File, b.Pos, b.Name+" is a name of the server's own, which "+inc.File+" may use", RuleName)
 		}
 	}
 }

@@ -13,25 +13,30 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "803546c39113183428473bc8dc12286d52ab5562",
+	SHA1: "f7b03ca78340682c655f57f54b8b2763d0f6e235",
 	Source: "\n" + `local r = KEYS[1]
 local err = ARGV[1]
 local len = ARGV[2]
 local time = ARGV[3]
+local type = ARGV[4]
+local next = ARGV[5]
 
-return redis.call('set', r, err .. len .. time)
+return redis.call('set', r, err .. len .. time .. type .. next)
 `,
 }
 
-// In names that the wrapper needs itself get another spelling in Go.
+// In names that the wrapper needs itself, and words of Go, get another spelling in Go. A name
+// may hide a function of Lua.
 //
 //   - r: string key
 //   - time: milliseconds
 func In(
 	ctx context.Context, r backend.ScriptRunner,
-	r_, err_ string, len_ int64, time_ time.Duration,
+	r_, err_ string, len_ int64, time_ time.Duration, type_, next string,
 ) (string, error) {
 	c := scriptcall.Call{Script: &inScript}
-	words := []string{r_, err_, c.Int("len", len_), c.Milliseconds("time", time_)}
+	words := []string{
+		r_, err_, c.Int("len", len_), c.Milliseconds("time", time_), type_, next,
+	}
 	return scriptcall.Value(c.Run(ctx, r, 1, words), "err", backend.Reply.Text)
 }

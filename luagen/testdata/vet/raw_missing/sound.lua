@@ -27,6 +27,8 @@ local length = redis.call('strlen', KEYS[17])
 if length > 0 then n = n + redis.call('get', KEYS[17]) end
 assert(redis.call('hexists', KEYS[18], 'n') == 1)
 n = n + redis.call('hget', KEYS[18], 'n')
+local function log(text) redis.log(redis.LOG_NOTICE, text) end
+redis.call('set', KEYS[20], 1, log('set'))
 local function make() return {} end
 local made, ids = make(), redis.call('lrange', KEYS[19], 0, 9)
 for i = 0, #ids - 1 do made.level = ids[i + 1] end

@@ -1,0 +1,2 @@
+---@library
+local function first(t) return next(t) end
