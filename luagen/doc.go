@@ -2,10 +2,10 @@
 //
 // Usage:
 //
-//	luagen [-check] [-json] [-strict] [-o dir] [-p package] [-commands file] [path ...]
-//	luagen vet [-json | -sarif] [-strict] [-commands file] [path ...]
-//	luagen import [-commands file] [path ...]
-//	luagen doc [-check] [-o file] [-title text] [-strict] [-commands file] [path ...]
+//	luagen [-check] [-json] [-strict] [-o dir] [-p package] [-I dir] [-commands file] [path ...]
+//	luagen vet [-json | -sarif] [-strict] [-I dir] [-commands file] [path ...]
+//	luagen import [-json] [-commands file] [path ...]
+//	luagen doc [-check] [-o file] [-title text] [-strict] [-I dir] [-commands file] [path ...]
 //	luagen commands [-url url]
 //	luagen help [command]
 //	luagen version
@@ -24,8 +24,9 @@
 // With vet luagen only checks: it writes nothing, needs no module and no Go files, and does not check
 // the names of Go files. It goes into the folders below a folder, dir or dir/..., but for vendor, node_modules, testdata
 // and those whose name begins with a dot or an underscore. A script without any annotation above its code is checked
-// as it is, with KEYS and ARGV: their elements are texts. Vet then asks for no declaration, takes each command that any
-// server has, and reports at most one key that is written out without KEYS, if the script uses KEYS.
+// as it is, with KEYS and ARGV: their elements are texts. Annotations of the Lua language server, such as ---@param, do
+// not count. Vet then asks for no declaration, takes each command that any server has, and reports at most one key that
+// is written out without KEYS, if the script uses KEYS.
 //
 // Vet also reads Go files: the texts that NewScript, NewLuaScript, Eval, ScriptLoad or Do("EVAL") get, if they are literals,
 // constants or variables of the package without another value, their concatenations, or embedded files. Findings are at
@@ -42,7 +43,7 @@
 //
 // With -strict luagen also finds faults that only users see who may not call every command.
 //
-// With -json the findings are one line on standard output. Later versions may add fields, but do not
+// With -json, also of import, the findings are one line on standard output. Later versions may add fields, but do not
 // change these. Lines and columns count from 1, columns in bytes. With -check each file that is not
 // current is a finding, too, of rule generated. The field notes has remarks, the field error is there
 // if the run ended early.
@@ -78,7 +79,8 @@
 //	                                   With one, the server applies the rules for scripts with flags
 //	---@retry safe                      the script may run twice if its reply was lost; the default is never
 //	---@failfast                        a call that the server or the network refuses fails at once
-//	---@include text.lua                the local functions of a file with the annotation ---@library
+//	---@include text.lua                the local functions of a file with the annotation ---@library,
+//	                                    which is in the same folder or in one of -I
 //	---@since redis 7.0, valkey 8.0     the servers of the script; embedded is one
 //	---@allow RULE reason               accepts a finding: at the end of the line, or on the line above
 //

@@ -21,6 +21,7 @@ import (
 // runImport is "luagen import": it writes annotated drafts of scripts without annotations, and checks these.
 func runImport(stdout, stderr io.Writer, args []string) int {
 	j := newJob("luagen import")
+	j.jsonFlag()
 	j.vetOnly = true
 	if code, ok := j.start(stdout, stderr, args); !ok {
 		return code
@@ -50,7 +51,7 @@ func runImport(stdout, stderr io.Writer, args []string) int {
 
 // draft writes the annotated form of a script, unless a file is there, and checks it.
 func (j *job) draft(stdout io.Writer, path, from string, src []byte, comment string) error {
-	s, findings := parse.Parse(from, src, parse.Options{Include: parse.ReadFile, Rules: check.Rules, Raw: true})
+	s, findings := parse.Parse(from, src, j.options(true))
 	switch {
 	case !s.Raw:
 		return nil
@@ -80,7 +81,11 @@ func (j *job) draft(stdout io.Writer, path, from string, src []byte, comment str
 	}
 	_, err = f.Write(text)
 	j.findings = append(j.findings, findings...)
-	fmt.Fprintf(stdout, "%s: from %s\n", path, from)
+	if wrote := path + ": from " + from; j.json {
+		j.note([]string{wrote})
+	} else {
+		fmt.Fprintln(stdout, wrote)
+	}
 	return errors.Join(err, f.Close())
 }
 

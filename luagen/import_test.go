@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,24 @@ func TestImport(t *testing.T) {
 	require.Empty(t, out)
 	require.Contains(t, errs, "take_typed.lua exists: not written for ")
 	require.Equal(t, before, read(t, dir, "take_typed.lua"))
+}
+
+// TestImportJSON: the findings are those of vet, and the notes have what was written.
+func TestImportJSON(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.lua")
+	write(t, dir, "a.lua", "redis.call('setex', KEYS[1], 10)\n")
+	code, out, errs := luagen("import", "-json", path)
+	require.Equal(t, 1, code)
+	require.Empty(t, errs)
+	var report jsonReport
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	draft := filepath.Join(dir, "a_typed.lua")
+	require.Equal(t, []string{draft + ": from " + path}, report.Notes)
+	require.Len(t, report.Findings, 1)
+	require.Equal(t, draft, report.Findings[0].File)
+	require.Equal(t, "command", report.Findings[0].Rule)
 }
 
 // TestImportedDraftsGenerate: a draft without findings is ready for its Go file.

@@ -35,6 +35,7 @@ type job struct {
 	paths   []string
 
 	folders []string // that were given whole
+	shared  []string // folders of -I
 
 	goFolders map[string][]string         // where vet reads Go files; those that are meant, if not all are
 	goScript  func(s *golua.Script) error // takes each script in them
@@ -189,13 +190,12 @@ func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
 // libraries checks the files that a script includes, which may not be among the run's own.
 func (j *job) libraries(s *parse.Script, seen map[string]bool) {
 	for _, inc := range s.Header.Includes {
-		path := filepath.Join(filepath.Dir(s.File), inc.File)
-		src, err := parse.ReadFile(path)
-		if err != nil || seen[path] {
+		if inc.Script == nil || seen[inc.Script.File] {
 			continue // what cannot be read is found where it is included
 		}
+		path := inc.Script.File
 		seen[path] = true
-		library, _, findings := j.examine(path, src)
+		library, _, findings := j.examine(path, inc.Script.Source)
 		if library.Header.Library {
 			j.findings = append(j.findings, findings...)
 			j.libraries(library, seen)
@@ -206,7 +206,7 @@ func (j *job) libraries(s *parse.Script, seen map[string]bool) {
 // examine parses and checks one script. shipped is the text that the server gets, if there are no findings and the
 // script is no library.
 func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string, findings []parse.Finding) {
-	s, findings = parse.Parse(path, src, parse.Options{Include: parse.ReadFile, Rules: check.Rules, Raw: j.vetOnly})
+	s, findings = parse.Parse(path, src, j.options(j.vetOnly))
 	if why := badFileName(s.Name); why != "" && !j.vetOnly {
 		findings = append(findings, parse.Finding{
 			File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: why, Rule: parse.RuleName,
@@ -226,6 +226,11 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 		return s, "", append(findings, *f)
 	}
 	return s, shipped, nil
+}
+
+// options says how scripts are read.
+func (j *job) options(raw bool) parse.Options {
+	return parse.Options{Include: parse.ReadFile, Folders: j.shared, Rules: check.Rules, Raw: raw}
 }
 
 // note keeps what the run says once.

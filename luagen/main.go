@@ -18,16 +18,16 @@ const usage = `usage: luagen [flags] [path ...]
 Turns annotated Redis scripts into typed Go functions: x.lua.go beside each x.lua.
 A path is a .lua file or a folder of them; the default is the current folder.
 
-       luagen vet [-json | -sarif] [-strict] [-commands file] [path ...]
+       luagen vet [-json | -sarif] [-strict] [-I folder] [-commands file] [path ...]
 
 Checks scripts, with and without annotations, and those in Go files, also in the folders below a folder.
 It writes nothing.
 
-       luagen import [-commands file] [path ...]
+       luagen import [-json] [-commands file] [path ...]
 
 Writes annotated drafts of scripts that have no annotations, x_typed.lua beside x.lua, and checks them.
 
-       luagen doc [-check] [-o file] [-strict] [-commands file] [path ...]
+       luagen doc [-check] [-o file] [-strict] [-I folder] [-commands file] [path ...]
 
 Writes a reference of scripts in Markdown.
 
@@ -106,6 +106,11 @@ func newJob(name string) *job {
 	}
 	j.flags.Func("commands", "a `file` that \"luagen commands\" printed for your server, which\n"+
 		"then takes the place of the table that luagen has; may be repeated", j.addTable)
+	j.flags.Func("I", "search this `folder`, too, for files of ---@include; may be repeated", func(dir string) error {
+		j.shared = append(j.shared, dir)
+		_, err := os.ReadDir(dir)
+		return err
+	})
 	j.flags.BoolVar(&j.strict, "strict", false, "find also what is wrong only for users who may not call every\n"+
 		"command: rule refused")
 	return j

@@ -278,6 +278,33 @@ func TestLibraries(t *testing.T) {
 	require.Equal(t, 1, code, "the included file changed")
 }
 
+// TestSharedFolder: included files are in the script's folder, else in those of -I, in order; so are files that these
+// include.
+func TestSharedFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	one, two, p := filepath.Join(dir, "one"), filepath.Join(dir, "two"), filepath.Join(dir, "p")
+	write(t, p, "a.lua", "---@key k string\n---@include f.lua\nreturn redis.call('incr', f(k))\n")
+	write(t, one, "f.lua", "---@library\n---@include g.lua\nlocal function f(x) return g(x) end\n")
+	write(t, two, "f.lua", "this is not Lua")
+	write(t, two, "g.lua", "---@library\nlocal function g(x) y(x) return x end\n")
+	code, _, errs := luagen("-I", one, p)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, filepath.Join(one, "f.lua")+":2:13: cannot read g.lua [header]\n")
+	code, _, errs = luagen("-I", one, "-I", two, p)
+	require.Equal(t, 1, code)
+	require.Equal(t, filepath.Join(two, "g.lua")+":2:21: y is not declared [undeclared]\n", errs)
+	write(t, two, "g.lua", "---@library\nlocal function g(x) return x end\n")
+	code, _, errs = luagen("-I", one, "-I", two, p)
+	require.Equal(t, 0, code, errs)
+	write(t, p, "f.lua", "---@library\nlocal function f(x) return (x) end\n")
+	code, _, _ = luagen("-check", "-I", one, "-I", two, p)
+	require.Equal(t, 1, code, "that of the folder comes first")
+	code, _, errs = luagen("-I", filepath.Join(dir, "gone"), p)
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, `for flag -I: open `)
+}
+
 // TestDifferencesAreComplete: the edits hold both texts, and hunks leave out only equal lines.
 func TestDifferencesAreComplete(t *testing.T) {
 	t.Parallel()

@@ -208,7 +208,7 @@ func (h *headerReader) include(w *words) {
 	file, pos := w.next()
 	switch {
 	case !fileShape.MatchString(file):
-		h.find(pos, "include takes the name of a .lua file in the same folder")
+		h.find(pos, "include takes the name of a .lua file without a folder: -I names folders")
 		return
 	case !h.once("include "+file, pos):
 		return

@@ -2,6 +2,8 @@ package parse
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,8 +31,11 @@ type Global struct {
 
 // Options says how to read scripts.
 type Options struct {
-	// Include returns the content of a file in the folder of the script. Nil: nothing can be included.
+	// Include returns the content of a file. Nil: nothing can be included.
 	Include func(file string) ([]byte, error)
+
+	// Folders are searched for files that are not in the folder of the script that includes them.
+	Folders []string
 
 	// Rules lists what "---@allow" may name.
 	Rules []string
@@ -138,13 +143,13 @@ func (r *reader) include(s *Script, inc *Include) {
 		r.find(s.File, inc.Pos, "nothing can be included here", RuleHeader)
 		return
 	}
-	src, err := r.opts.Include(filepath.Join(filepath.Dir(s.File), inc.File))
+	path, src, err := r.open(filepath.Dir(s.File), inc.File)
 	if err != nil {
 		r.find(s.File, inc.Pos, "cannot read "+inc.File, RuleHeader)
 		inc.Unread = true
 		return
 	}
-	library := r.read(filepath.Join(filepath.Dir(s.File), inc.File), src)
+	library := r.read(path, src)
 	if !library.Header.Library {
 		r.find(s.File, inc.Pos, inc.File+" does not say ---@library", RuleHeader)
 	}
@@ -166,6 +171,17 @@ func (r *reader) hidden(s *Script, inc *Include) {
 			r.find(s.File, b.Pos, b.Name+" is a name of the server's own, which "+inc.File+" may use", RuleName)
 		}
 	}
+}
+
+// open returns the first file of a name in a folder, or in those that are searched.
+func (r *reader) open(dir, file string) (path string, src []byte, err error) {
+	for _, dir := range slices.Concat([]string{dir}, r.opts.Folders) {
+		path = filepath.Join(dir, file)
+		if src, err = r.opts.Include(path); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return path, src, err
 }
 
 // function makes a function of an included file known.
