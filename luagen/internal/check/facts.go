@@ -37,16 +37,21 @@ func Learn(s *parse.Script, tables *Tables) Facts {
 	return facts
 }
 
-// set notes a type, unless a better one is known: what is made a number may be a time.
+// set notes a type, unless a better one is known: what is made a number may be a time, and no int of any size.
 func (f Facts) set(n int, as string) {
-	if n > 0 && (f.Types[n] == "" || f.Types[n] == "number") {
+	weak := []string{"", "int", "number"}
+	if n > 0 && slices.Contains(weak, f.Types[n]) && (!slices.Contains(weak, as) || as > f.Types[n]) {
 		f.Types[n] = as
 	}
 }
 
-// nth returns n if an expression is element n of KEYS or ARGV, or a local name for it; else 0.
+// nth returns n if an expression is element n of KEYS or ARGV, the number of one, or a local name for these; else 0.
 func (c *checker) nth(e parse.Expr, list string) int {
-	index, ok := c.origin(e).(*parse.IndexExpr)
+	e = c.origin(e)
+	if call, ok := e.(*parse.CallExpr); ok && c.callee(call) == "tonumber" && len(call.Args) == 1 {
+		return c.nth(call.Args[0], list)
+	}
+	index, ok := e.(*parse.IndexExpr)
 	if !ok || !c.isList(index.X, list) {
 		return 0
 	}

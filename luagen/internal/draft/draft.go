@@ -123,13 +123,16 @@ func todo(l *list, name string) string {
 	return fmt.Sprintf("  TODO: these are %s from %d on", name, l.count+1)
 }
 
+// number is the type of what the script takes for a number: its sums are exact in Lua.
+const number = "int(-4000000000000000..4000000000000000)"
+
 // argument returns the annotation of ARGV[n].
 func (d *draft) argument(name string, n int) string {
 	switch t := d.facts.Types[n]; t {
 	case "channel":
 		return fmt.Sprintf("---@channel %s%s\n", name, d.text("ARGV", n))
 	case "number":
-		return fmt.Sprintf("---@arg %s int%s  TODO: bounds, such as int(1..1000); or float, or a time\n", name, d.text("ARGV", n))
+		return fmt.Sprintf("---@arg %s %s%s  TODO: its bounds, such as int(1..1000); or float, or a time\n", name, number, d.text("ARGV", n))
 	case "":
 		return fmt.Sprintf("---@arg %s string%s\n", name, d.text("ARGV", n))
 	default:
