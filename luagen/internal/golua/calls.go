@@ -24,9 +24,13 @@ var (
 // scan finds the scripts of a package.
 func (p *pack) scan(folder *Folder) {
 	for _, f := range p.files {
-		imports := slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool {
-			return relevant.MatchString(i.Path.Value)
-		})
+		p.foreign = map[string]bool{}
+		imports := false
+		for _, i := range f.Imports {
+			client := relevant.MatchString(i.Path.Value)
+			imports = imports || client
+			p.foreign[importName(i)] = !client
+		}
 		for _, d := range f.Decls {
 			p.within = d
 			ast.Inspect(d, func(n ast.Node) bool {
@@ -40,9 +44,36 @@ func (p *pack) scan(folder *Folder) {
 	}
 }
 
+// importName returns what a package is probably called in a file.
+func importName(i *ast.ImportSpec) string {
+	if i.Name != nil {
+		return i.Name.Name
+	}
+	path, _ := strconv.Unquote(i.Path.Value)
+	path = version.ReplaceAllString(path, "")
+	return path[strings.LastIndexByte(path, '/')+1:]
+}
+
+var version = regexp.MustCompile(`[/.]v[0-9]+$`)
+
+// others reports whether a call is of a function of a package that is no client, or forwards what its function gets: the
+// callers of that pass the script.
+func (p *pack) others(call *ast.CallExpr) bool {
+	fn, ok := p.within.(*ast.FuncDecl)
+	if ok && (slices.Contains(makers, fn.Name.Name) || slices.Contains(evals, fn.Name.Name)) {
+		return true
+	}
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	name, ok := method.X.(*ast.Ident)
+	return ok && p.foreign[name.Name]
+}
+
 // call notes the script that a call passes. Only in a file that imports a client every call is meant.
 func (p *pack) call(folder *Folder, call *ast.CallExpr, imports bool) {
-	seen := !imports
+	seen := !imports || p.others(call)
 	var unknown ast.Expr
 	for _, e := range scripts(call) {
 		t, known := p.text(e)
@@ -51,7 +82,7 @@ func (p *pack) call(folder *Folder, call *ast.CallExpr, imports bool) {
 			return
 		case known:
 			seen = true
-		case !literal && unknown == nil:
+		case !literal && (unknown == nil || looksLikeText(e)):
 			unknown = e
 		}
 	}

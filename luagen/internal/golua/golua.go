@@ -82,6 +82,7 @@ type pack struct {
 	names    map[string]definition // constants and variables of the package
 	assigned map[string]bool       // names that some statement gives another value
 	within   ast.Node              // the declaration that is looked at
+	foreign  map[string]bool       // packages that its file imports, and that are no clients
 	asked    map[string]bool       // names whose value is looked for
 	labels   map[ast.Expr]string   // what calls are assigned to
 	docs     map[string]string     // comments on the names of the package
