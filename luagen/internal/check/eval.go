@@ -69,7 +69,7 @@ func text(s string) value {
 }
 
 // numberLetters are all that a text may have in it which is a number for Lua.
-const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPinftyINFTY"
+const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPintyINTY"
 
 // zeroSize is the size of a literal 0: it has one, too.
 const zeroSize = 0.5

@@ -6,7 +6,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// jsonOf checks what cjson.encode gets: an empty table is {} in JSON, also where it is a list.
+// jsonOf checks what cjson.encode gets: an empty table is {} in JSON, even if it is a list.
 func (m *machine) jsonOf(e parse.Expr, v value) {
 	if table, ok := unparen(e).(*parse.TableExpr); ok {
 		for _, f := range table.Fields {

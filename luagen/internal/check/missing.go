@@ -136,7 +136,7 @@ func (m *machine) element(e parse.Expr, key value) {
 	}
 }
 
-// counts reports whether a name is that of a loop from a number to another, about which the script asks nothing.
+// counts reports whether a loop from a number to another has this variable, and the script asks nothing about it.
 func (m *machine) counts(x *parse.Var) bool {
 	sources := m.c.flow.sources[x]
 	return len(sources) == 1 && sources[0] == source{} && !m.mentioned(x)

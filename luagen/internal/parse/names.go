@@ -26,7 +26,9 @@ func badName(name string, result bool) string {
 }
 
 // hidable reports whether a global is a function that a script may do without: next, type.
-func hidable(name string) bool { return Members(name) == nil && name != "KEYS" && name != "ARGV" && name[0] != '_' }
+func hidable(name string) bool {
+	return Members(name) == nil && name != "KEYS" && name != "ARGV" && name[0] != '_'
+}
 
 // CanDeclare reports whether a name can be that of a key or an argument and hides nothing.
 func CanDeclare(name string) bool {
