@@ -75,26 +75,37 @@ func (c *checker) escape() parse.Expr {
 }
 
 // sameTable returns a name, its aliases, and the parameters of local functions that get its table.
-func (c *checker) sameTable(x *parse.Var) []*parse.Var {
+func (v *values) sameTable(x *parse.Var) []*parse.Var {
 	all := []*parse.Var{x}
-	is := func(e parse.Expr) bool {
-		name, ok := e.(*parse.NameExpr)
-		return ok && name.Var != nil && slices.Contains(all, name.Var)
-	}
-	for before := 0; before < len(all); {
-		before = len(all)
-		for y, sources := range c.flow.sources {
-			if !slices.Contains(all, y) && slices.ContainsFunc(sources, func(s source) bool { return is(s.expr) }) {
+	for i := 0; i < len(all); i++ {
+		for _, y := range v.aliases[all[i]] {
+			if !slices.Contains(all, y) {
 				all = append(all, y)
-			}
-		}
-		for p, of := range c.flow.params {
-			if !slices.Contains(all, p) && slices.ContainsFunc(c.flow.called[of.owner], func(call *parse.CallExpr) bool {
-				return of.n < len(call.Args) && is(call.Args[of.n])
-			}) {
-				all = append(all, p)
 			}
 		}
 	}
 	return all
+}
+
+// alias notes that a name or a parameter gets what an expression is.
+func (v *values) alias(e parse.Expr, y *parse.Var) {
+	if name, ok := e.(*parse.NameExpr); ok && name.Var != nil {
+		v.aliases[name.Var] = append(v.aliases[name.Var], y)
+	}
+}
+
+// link notes the aliases of all names.
+func (v *values) link() {
+	for y, sources := range v.sources {
+		for _, s := range sources {
+			v.alias(s.expr, y)
+		}
+	}
+	for p, of := range v.params {
+		for _, call := range v.called[of.owner] {
+			if of.n < len(call.Args) {
+				v.alias(call.Args[of.n], p)
+			}
+		}
+	}
 }

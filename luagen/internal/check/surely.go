@@ -126,7 +126,7 @@ func declaredAs(q quality, b *parse.Binding) bool {
 
 // storesAre reports whether all that is put into a name's table are keys, if that is asked.
 func (c *checker) storesAre(q quality, x *parse.Var) bool {
-	return q != aKeyList || !slices.ContainsFunc(c.sameTable(x), func(x *parse.Var) bool {
+	return q != aKeyList || !slices.ContainsFunc(c.flow.sameTable(x), func(x *parse.Var) bool {
 		return slices.ContainsFunc(c.flow.stores[x], func(e parse.Expr) bool { return e == nil || !c.is(aKey, e) })
 	})
 }

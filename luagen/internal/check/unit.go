@@ -155,8 +155,8 @@ func (m *machine) unsure(cond parse.Expr) {
 		}
 	})
 	for x, v := range m.state.vars {
-		made := func(s source) bool { return s.expr != nil && mentions(s.expr, names...) }
-		if (v.low || v.split) && (slices.Contains(names, x) || slices.ContainsFunc(m.c.flow.sources[x], made)) {
+		made := func(y *parse.Var) bool { return slices.Contains(names, y) }
+		if (v.low || v.split) && (made(x) || slices.ContainsFunc(m.c.flow.mentioned(x), made)) {
 			w := *v
 			w.low, w.split = false, false
 			m.state.set(x, w)

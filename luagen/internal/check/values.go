@@ -15,6 +15,7 @@ type values struct {
 	stores   map[*parse.Var][]parse.Expr // the values that are put into the table of a name
 	appends  map[*parse.Var]int          // how many of these are put behind the end
 	called   map[*parse.Var][]*parse.CallExpr
+	aliases  map[*parse.Var][]*parse.Var    // names and parameters that may hold the same
 	bodies   map[*parse.Var]*parse.FuncExpr // of local functions that are never replaced
 	params   map[*parse.Var]param
 	returned map[*parse.FuncExpr][]parse.Expr // the first value of each return
@@ -66,6 +67,7 @@ func collect(s *parse.Script) *values {
 	for _, e := range v.calls {
 		v.insert(e)
 	}
+	v.link()
 	return v
 }
 
@@ -94,6 +96,7 @@ func newValues() *values {
 		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, mentions: map[*parse.Var][]*parse.Var{},
+		aliases: map[*parse.Var][]*parse.Var{},
 	}
 }
 
