@@ -1,6 +1,7 @@
 package check
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -16,54 +17,35 @@ type form struct {
 	optional, many bool
 }
 
-// formReader reads a form as a table has it: key,value,[NX|XX],[EX,seconds#|PX,milliseconds#].
-type formReader struct{ rest string }
+var formParts = regexp.MustCompile(`\.\.\.|[][()|,]|[^][()|,.]+`)
 
-func (r *formReader) next(text string) bool {
-	rest, ok := strings.CutPrefix(r.rest, text)
-	r.rest = rest
-	return ok
-}
-
-func (r *formReader) choices() [][]form {
-	all := [][]form{r.sequence()}
-	for r.next("|") {
-		all = append(all, r.sequence())
-	}
-	return all
-}
-
-func (r *formReader) sequence() []form {
-	var all []form
-	for r.rest != "" && !strings.ContainsAny(r.rest[:1], "|)]") {
-		all = append(all, r.part())
-		r.next(",")
-	}
-	return all
-}
-
-func (r *formReader) part() form {
-	var f form
-	switch {
-	case r.next("["):
-		f.optional, f.alts = true, r.choices()
-		r.next("]")
-	case r.next("("):
-		f.alts = r.choices()
-		r.next(")")
-	default:
-		end := strings.IndexAny(r.rest, ",|()[]#")
-		if more := strings.Index(r.rest, "..."); more >= 0 && (end < 0 || more < end) {
-			end = more
+// readForm reads the choices of a form as a table has it: key,value,[NX|XX],[EX,seconds#|PX,milliseconds#].
+func readForm(parts []string) (alts [][]form, rest []string) {
+	alts = [][]form{nil}
+	for len(parts) > 0 {
+		var f form
+		part, last := parts[0], &alts[len(alts)-1]
+		parts = parts[1:]
+		switch part {
+		case "]", ")":
+			return alts, parts
+		case "|":
+			alts = append(alts, nil)
+			continue
+		case "...":
+			(*last)[len(*last)-1].many = true
+			continue
+		case ",":
+			continue
+		case "[", "(":
+			f.optional = part == "["
+			f.alts, parts = readForm(parts)
+		default:
+			f.word, f.number = strings.CutSuffix(part, "#")
 		}
-		if end < 0 {
-			end = len(r.rest)
-		}
-		f.word, r.rest = r.rest[:max(end, 1)], r.rest[max(end, 1):]
-		f.number = r.next("#")
+		*last = append(*last, f)
 	}
-	f.many = r.next("...")
-	return f
+	return alts, nil
 }
 
 // isToken reports whether a word of a form stands in a call as it is.
@@ -151,7 +133,8 @@ func (m *matching) word(f form, i int) bool {
 // match reports whether all words from a place on have a form.
 func (m *matching) match(text string, from int) bool {
 	m.as = make([]form, len(m.words))
-	return m.sequence((&formReader{text}).sequence(), from, func(i int) bool {
+	form, _ := readForm(formParts.FindAllString(text, -1))
+	return m.sequence(form[0], from, func(i int) bool {
 		m.furthest = max(m.furthest, i)
 		return i == len(m.words)
 	})

@@ -88,7 +88,7 @@ func (m *machine) fits(match *matching, i int, f form) bool {
 		switch begins := literal && e.Op == ".."; {
 		case begins && f.isToken():
 			return strings.HasPrefix(f.word, strings.ToUpper(first.Value))
-		case begins && f.number && strings.Trim(first.Value, "(#"+numberLetters) != "":
+		case begins && f.number && text(strings.TrimLeft(first.Value, "(#")).word:
 			return false
 		}
 	}

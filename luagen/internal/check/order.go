@@ -131,12 +131,18 @@ func behindLast(e parse.Expr, x *parse.Var) bool {
 
 // mentions reports whether an expression has one of some names in it.
 func mentions(e parse.Expr, names ...*parse.Var) bool {
-	found := false
+	return slices.ContainsFunc(namesIn(e), func(x *parse.Var) bool { return slices.Contains(names, x) })
+}
+
+// namesIn returns the local and declared names in an expression.
+func namesIn(e parse.Expr) []*parse.Var {
+	var all []*parse.Var
 	parse.Walk(e, func(inner parse.Expr) {
-		name, ok := inner.(*parse.NameExpr)
-		found = found || ok && name.Var != nil && slices.Contains(names, name.Var)
+		if name, ok := inner.(*parse.NameExpr); ok && name.Var != nil {
+			all = append(all, name.Var)
+		}
 	})
-	return found
+	return all
 }
 
 // reaches reports whether what a name holds goes to a command, or is returned, unsorted.

@@ -89,23 +89,13 @@ func (m *machine) unending() {
 				"there before: call it if it was not", strings.ToUpper(p.kept))
 		}
 		for _, l := range p.returned {
-			about := func(cond parse.Expr) bool { return sharesName(cond, p.words) }
+			about := func(cond parse.Expr) bool {
+				return slices.ContainsFunc(p.words, func(word parse.Expr) bool { return mentions(word, namesIn(cond)...) })
+			}
 			if p.given && len(l.conds) > 0 && !slices.ContainsFunc(l.conds, about) {
 				m.c.find(l.pos, Expire, "the key that line %d creates never expires if the script returns here: give it "+
 					"an expiry first", l.made.pos.Line)
 			}
 		}
 	}
-}
-
-// sharesName reports whether a name stands in an expression and in one of some others.
-func sharesName(e parse.Expr, others []parse.Expr) bool {
-	shared := false
-	parse.Walk(e, func(inner parse.Expr) {
-		name, ok := inner.(*parse.NameExpr)
-		shared = shared || ok && name.Var != nil && slices.ContainsFunc(others, func(o parse.Expr) bool {
-			return mentions(o, name.Var)
-		})
-	})
-	return shared
 }

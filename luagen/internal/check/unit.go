@@ -47,10 +47,8 @@ func (u unit) remedy(want unit) string {
 		return "multiply it by 1000"
 	case u.per > want.per:
 		return "divide it by 1000, with math.ceil"
-	case want.as == aTime:
-		return "add it to the time"
 	}
-	return "subtract the time"
+	return "add or subtract the time"
 }
 
 // named returns the unit that a name ends with: ttl_ms, windowSeconds.
@@ -148,12 +146,7 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form) {
 
 // unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of.
 func (m *machine) unsure(cond parse.Expr) {
-	var names []*parse.Var
-	parse.Walk(cond, func(e parse.Expr) {
-		if name, ok := e.(*parse.NameExpr); ok && name.Var != nil {
-			names = append(names, name.Var)
-		}
-	})
+	names := namesIn(cond)
 	for x, v := range m.state.vars {
 		made := func(y *parse.Var) bool { return slices.Contains(names, y) }
 		if (v.low || v.split) && (made(x) || slices.ContainsFunc(m.c.flow.mentioned(x), made)) {
