@@ -19,10 +19,11 @@ type Facts struct {
 // Learn returns the facts of a raw script that parsed.
 func Learn(s *parse.Script, tables *Tables) Facts {
 	c := newChecker(s, tables)
+	m := c.machine()
 	facts := Facts{Kinds: map[int]string{}, Types: map[int]string{}}
 	for _, e := range c.flow.calls {
 		if call, ok := c.commandCall(e); ok && len(call.names) == 1 {
-			c.learn(facts, call, tables.usual()[0].commands[call.names[0]])
+			m.learn(facts, call, tables.usual()[0].commands[call.names[0]])
 		} else if c.callee(e) == "tonumber" {
 			facts.set(c.nth(e.Args[0], "ARGV"), "number")
 		}
@@ -63,34 +64,24 @@ func (c *checker) nth(e parse.Expr, list string) int {
 	return n
 }
 
-// typed has, by command, the word that is of a type; of the options of SET it is the word behind.
-var typed = map[string]struct {
-	word int
-	is   string
-}{
-	"expire": {2, "seconds"}, "pexpire": {2, "milliseconds"}, "setex": {2, "seconds"}, "psetex": {2, "milliseconds"},
-	"incrby": {2, "int"}, "decrby": {2, "int"}, "hincrby": {3, "int"}, "publish": {1, "channel"}, "spublish": {1, "channel"},
+// placeTypes are the types of some places in the forms of commands.
+var placeTypes = map[string]string{
+	"seconds": "seconds", "milliseconds": "milliseconds", "unix-time-milliseconds": "unixmilli",
+	"increment": "int", "decrement": "int", "channel": "channel", "shardchannel": "channel",
 }
 
 // learn notes what a call of a command shows.
-func (c *checker) learn(facts Facts, call commandCall, cmd *command) {
-	t, ok := typed[call.names[0]]
-	if ok && t.word < len(call.words) {
-		facts.set(c.nth(call.words[t.word], "ARGV"), t.is)
-	}
-	for i := 3; call.names[0] == "set" && i+1 < len(call.words); i++ {
-		switch {
-		case isLiteral(call.words[i], "px"):
-			facts.set(c.nth(call.words[i+1], "ARGV"), "milliseconds")
-		case isLiteral(call.words[i], "ex"):
-			facts.set(c.nth(call.words[i+1], "ARGV"), "seconds")
-		}
-	}
+func (m *machine) learn(facts Facts, call commandCall, cmd *command) {
 	if cmd == nil {
 		return
 	}
+	for i, f := range m.matched(call, cmd).as {
+		if kind := placeTypes[f.word]; kind != "int" || slices.Contains([]string{"incrby", "decrby", "hincrby"}, cmd.name) {
+			facts.set(m.c.nth(call.words[i], "ARGV"), kind)
+		}
+	}
 	for _, p := range places(call, cmd) {
-		if n := c.nth(call.words[p.word], "KEYS"); n > 0 && p.quality == aKey {
+		if n := m.c.nth(call.words[p.word], "KEYS"); n > 0 && p.quality == aKey {
 			facts.kind(n, cmd.kinds)
 		}
 	}
