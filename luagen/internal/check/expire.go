@@ -25,6 +25,9 @@ var creating = strings.Fields(`append bitfield decr decrby geoadd hincrby hincrb
 // ending are the commands that give a key an expiry.
 var ending = []string{"expire", "expireat", "pexpire", "pexpireat"}
 
+// replacing are the commands that give a key an expiry with its value.
+var replacing = []string{"getex", "psetex", "set", "setex"}
+
 // unfailing are the commands that fail on no key, whatever it holds.
 var unfailing = append(strings.Fields(`del exists expiretime persist pexpiretime pttl touch ttl type unlink`),
 	ending...)
@@ -118,6 +121,13 @@ func (m *machine) lifetime(call commandCall, name string) {
 	switch {
 	case slices.Contains(ending, name) && key != "":
 		m.ends(call, name, key)
+	case slices.Contains(replacing, name) && key != "" && !creates(name, call.words):
+		m.pathOf(key).given = true
+		delete(m.state.fresh, key)
+	case replyUnits[name] != "" && m.state.fresh[key] != nil: // the script itself looks
+		looked := *m.state.fresh[key]
+		looked.certain = false
+		m.state.fresh[key] = &looked
 	case name == "del" || name == "unlink":
 		for i := range call.words {
 			delete(m.state.fresh, m.keyText(call.words, i))
@@ -166,7 +176,7 @@ func creates(name string, words []parse.Expr) bool {
 		})
 	}
 	if len(words) == 0 || !strings.Contains(name, "incr") {
-		return true
+		return slices.Contains(creating, name)
 	}
 	switch e := words[len(words)-1].(type) {
 	case *parse.UnaryExpr:

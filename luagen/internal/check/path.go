@@ -92,10 +92,28 @@ func (m *machine) unending() {
 			about := func(cond parse.Expr) bool {
 				return slices.ContainsFunc(p.words, func(word parse.Expr) bool { return mentions(word, namesIn(cond)...) })
 			}
-			if p.given && len(l.conds) > 0 && !slices.ContainsFunc(l.conds, about) {
+			if p.given && len(l.conds) > 0 && m.decides(l.conds[len(l.conds)-1]) && !slices.ContainsFunc(l.conds, about) {
 				m.c.find(l.pos, Expire, "the key that line %d creates never expires if the script returns here: give it "+
 					"an expiry first", l.made.pos.Line)
 			}
 		}
 	}
+}
+
+// decides reports whether the reply of a command is in a condition: then no caller chooses that it is true.
+func (m *machine) decides(cond parse.Expr) bool {
+	found := false
+	call := func(e parse.Expr) {
+		inner, ok := e.(*parse.CallExpr)
+		if ok && !found {
+			_, found = m.c.words(inner)
+		}
+	}
+	parse.Walk(cond, call)
+	for _, x := range namesIn(cond) {
+		for _, s := range m.c.flow.sources[x] {
+			parse.Walk(s.expr, call)
+		}
+	}
+	return found
 }

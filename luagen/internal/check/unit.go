@@ -51,13 +51,13 @@ func (u unit) remedy(want unit) string {
 	return "add or subtract the time"
 }
 
-// named returns the unit that a name ends with: ttl_ms, windowSeconds.
+// named returns the unit that a name ends with: ttl_ms, windowSeconds. Of a rate, tokens_per_ms, it is none.
 func named(name string) unit {
 	for end, per := range map[string]float64{
 		"_ms": 1000, "Ms": 1000, "_millis": 1000, "Millis": 1000, "milliseconds": 1000, "_sec": 1, "_secs": 1, "Secs": 1,
 		"_seconds": 1, "Seconds": 1,
 	} {
-		if strings.HasSuffix(name, end) {
+		if strings.HasSuffix(name, end) && !strings.Contains(strings.ToLower(name), "per") {
 			return unit{per: per}
 		}
 	}

@@ -15,6 +15,10 @@ redis.call('pexpireat', key, now_ms + ttl_ms)
 redis.call('pexpire', KEYS[2], redis.call('pttl', key))
 redis.call('zadd', KEYS[3], time[1], time[1] .. ':' .. ARGV[1])
 redis.call('zremrangebyscore', KEYS[3], 0, now_ms - ttl_ms)
+local tokens_per_ms = tonumber(ARGV[4])
+if tokens_per_ms > time[1] + 0 then
+  redis.call('pexpire', key, ttl_ms)
+end
 local seconds = math.floor(interval / 1000)
 if seconds > 0 then
   redis.call('expire', key, seconds)
