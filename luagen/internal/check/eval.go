@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -219,12 +220,14 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 	before := m.state
 	m.state = before.clone()
 	m.assume(e.L, e.Op == "and")
+	assumed := maps.Clone(m.state.fresh)
 	m.asked.left = append(m.asked.left, e.L)
 	r := m.eval(e.R)
 	m.asked.left = m.asked.left[:len(m.asked.left)-1]
-	fresh := m.state.fresh
+	if fresh := m.state.fresh; !maps.Equal(assumed, fresh) {
+		before.fresh = fresh
+	}
 	m.state = before
-	m.state.fresh = fresh
 	switch {
 	case e.Op == "or" && l.is&absent == 0:
 		return l

@@ -33,7 +33,9 @@ func readForm(parts []string) (alts [][]form, rest []string) {
 			alts = append(alts, nil)
 			continue
 		case "...":
-			(*last)[len(*last)-1].many = true
+			if len(*last) > 0 {
+				(*last)[len(*last)-1].many = true
+			}
 			continue
 		case ",":
 			continue

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -92,9 +93,8 @@ func (m *machine) fits(match *matching, i int, f form) bool {
 			return false
 		}
 	}
-	v := m.peek(match.words[i])
 	_, behind := m.c.origin(match.words[i-1]).(*parse.StringExpr)
-	return !f.isToken() || !v.numeric() && !(behind && match.as[i-1].isToken())
+	return !f.isToken() || !m.measure(match.words[i]) && !(behind && match.as[i-1].isToken())
 }
 
 // misses finds a call that does not have the form of its command.
@@ -111,14 +111,41 @@ func (m *machine) misses(call commandCall, cmd *command, furthest int) {
 // places checks the values of a call whose words have these places.
 func (m *machine) places(match *matching, cmd *command) {
 	for i, f := range match.as {
-		v := m.peek(match.words[i])
-		if f.number && v.free && i+1 < len(match.words) && m.peek(match.words[i+1]).numeric() {
-			m.find(match.words[i].Pos(), Command, "%s takes %s here, a number, and this is declared a string: "+
-				"exchange it with the next word", strings.ToUpper(cmd.name), f.word)
+		word := match.words[i]
+		if f.word == "score" && i+1 < len(match.words) && m.identity(word) && m.measure(match.words[i+1]) {
+			m.find(word.Pos(), Command, "%s takes the score here, a number: exchange it with the next word",
+				strings.ToUpper(cmd.name))
 		}
-		m.pattern(cmd, match.words[i], f)
-		m.expiry(cmd, match.words[i], f)
+		m.pattern(cmd, word, f)
+		m.expiry(cmd, word, f)
 	}
+}
+
+var identityName, measureName = regexp.MustCompile(`(_id|Id|ID|[Mm]ember|[Dd]igest)$`),
+	regexp.MustCompile(`(?i)(score|priority|time|timestamp|now|ttl|expiry|expiration|lease|timeout|window)(_?ms|_?secs?|_?seconds)?$`)
+
+// identity reports whether a word certainly is the name of something: it is declared as a string, or called so.
+func (m *machine) identity(e parse.Expr) bool {
+	v := m.peek(e)
+	return v.free || !v.numeric() && identityName.MatchString(nameOf(e))
+}
+
+// measure reports whether a word certainly is a number, or is called so.
+func (m *machine) measure(e parse.Expr) bool {
+	return m.peek(e).numeric() || measureName.MatchString(nameOf(e))
+}
+
+// nameOf returns the local name or the field that an expression is, "" if it is another.
+func nameOf(e parse.Expr) string {
+	switch e := e.(type) {
+	case *parse.NameExpr:
+		return e.Name
+	case *parse.IndexExpr:
+		if field, ok := e.Key.(*parse.StringExpr); ok {
+			return "_" + field.Value
+		}
+	}
+	return ""
 }
 
 // pattern finds a word of SORT that makes it read keys which are not declared.

@@ -53,9 +53,10 @@ func (m *machine) counted(v value, op string, w value) {
 		return
 	}
 	switch {
-	case op == "==" && n == 1, op == "<" && n <= 2, op == "<=" && n <= 1, op == "~=" && (n == 0 || n == 2):
+	case op == "==" && n == 1, op == "<" && n == 2, op == "<=" && n == 1, op == "~=" && (n == 0 || n == 2),
+		op == ">" && n == 0, op == ">=" && n == 1:
 		m.replied(v, true)
-	case op == "==", op == "~=" && n == 1, op == ">" && n >= 1, op == ">=" && n > 1:
+	case op == "==", op == "<" && n < 2, op == "<=" && n < 1, op == "~=" && n == 1, op == ">" && n >= 1, op == ">=" && n > 1:
 		m.replied(v, false)
 	}
 }
@@ -65,7 +66,8 @@ var news = []string{"incr", "lpush", "rpush", "setnx"}
 
 // creator returns the key that a call of a command has created if its reply is 1, or true.
 func (m *machine) creator(name string, words []parse.Expr) string {
-	if slices.Contains(news, name) && len(words) <= 3 || name == "set" && creates(name, words) {
+	one := name == "incrby" && m.peek(words[len(words)-1]).size == 1
+	if slices.Contains(news, name) && len(words) <= 3 || one || name == "set" && creates(name, words) {
 		return m.keyText(words, 1)
 	}
 	return ""

@@ -20,3 +20,6 @@ redis.call('lpush', KEYS[6], unpack(ARGV))
 redis.call('hset', KEYS[3], 'a', unpack({}))
 redis.call('zadd', KEYS[2], 'NX', 'ZZ', unpack(ARGV))
 redis.call('zadd', KEYS[2], 'job:' .. ARGV[1], ttl)
+local jobId, expiry, now = ARGV[3], ARGV[4], ARGV[5]
+redis.call('zadd', KEYS[2], jobId, now)
+redis.call('set', k, jobId, expiry)

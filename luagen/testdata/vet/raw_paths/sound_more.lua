@@ -1,0 +1,3 @@
+if redis.call('setnx', KEYS[1], ARGV[1]) > 0 then
+  redis.call('expire', KEYS[1], ARGV[2])
+end
