@@ -112,9 +112,9 @@ func (b *tab) hear(event any) {
 	case *runtime.EventExceptionThrown:
 		wrong = e.ExceptionDetails.Error()
 	case *runtime.EventConsoleAPICalled:
-		wrong = fmt.Sprint("console: ", e.Type, e.Args)
+		wrong = fmt.Sprintln("console:", e.Type, e.Args)
 	case *log.EventEntryAdded:
-		wrong = fmt.Sprint("log: ", e.Entry.Level, e.Entry.Text, e.Entry.URL)
+		wrong = fmt.Sprintln("log:", e.Entry.Level, e.Entry.Text, e.Entry.URL)
 	case *network.EventRequestWillBeSent:
 		if !strings.HasPrefix(e.Request.URL, b.address) {
 			wrong = "foreign: " + e.Request.URL
@@ -252,12 +252,16 @@ func TestManyObjects(t *testing.T) {
 	t.Parallel()
 	hasp, server := build(t)
 	const reads = 20
-	_, err := server.Do("EVAL", `for i = 0, 9999 do
-		local name = string.format("job:%04d", i)
-		redis.call("HSET", name, "0123456789abcdef:1", 1)
-		redis.call("PEXPIRE", name, 3600000)
-	end`, "0")
-	require.NoError(t, err)
+	fill := func(name string) {
+		_, err := server.Do("EVAL", `redis.call("FLUSHALL")
+			for i = 0, 9999 do
+				local name = string.format("%s:%04d", ARGV[1], i)
+				redis.call("HSET", name, "0123456789abcdef:1", 1)
+				redis.call("PEXPIRE", name, 3600000)
+			end`, "0", name)
+		require.NoError(t, err)
+	}
+	fill("former")
 	address, serve := hasp.serve(t, "--reads", fmt.Sprint(reads))
 	b := open(t, address)
 	before, begin := readsOf(t, address), time.Now()
@@ -276,6 +280,8 @@ func TestManyObjects(t *testing.T) {
 	b.sees(t, "the last ones", shown)
 	t.Logf("elements: %d, of them cards that were read: %d", read[int](t, b, `document.querySelectorAll("*").length`),
 		read[int](t, b, `document.querySelectorAll(".holder").length`))
+	fill("job")
+	b.sees(t, "others in their place", `(all => all.length === 500 && all.every(e => e.dataset.name.startsWith("job:")))([...document.querySelectorAll("#objects li")])`)
 	b.run(t, chromedp.Navigate(address+"?q="+url.QueryEscape("job:987")))
 	b.sees(t, "ten that were searched", `document.querySelectorAll("#objects li").length === 10 && `+shown)
 	n, passed := readsOf(t, address)-before, time.Since(begin)

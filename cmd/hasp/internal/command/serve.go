@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net"
@@ -93,10 +92,8 @@ func serve(c *cobra.Command, address *net.TCPAddr, source page.Source, o page.Op
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastTimeout)
 	defer cancel()
-	if err := server.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return server.Close()
+	_ = server.Shutdown(ctx) // What has not ended then ends with the process.
+	return nil
 }
 
 // objects is the source of a client's objects.

@@ -78,7 +78,7 @@ function tick() {
   for (const bar of objects.querySelectorAll("progress")) {
     const left = Math.max(0, bar.ends - performance.now());
     bar.value = left;
-    bar.nextElementSibling.textContent = (left / 1000).toFixed(1) + " s left";
+    bar.nextElementSibling.textContent = left > 0 ? (left / 1000).toFixed(1) + " s left" : ""; // It may just not be read.
   }
 }
 
