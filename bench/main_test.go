@@ -72,6 +72,25 @@ func checkKept(t *testing.T, file string) {
 	}
 }
 
+// TestRateMemory: the server keeps one short text of a throttle's name, and an entry for each permit of a RateLimiter.
+func TestRateMemory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "runs")
+	var out, errs bytes.Buffer
+	args := []string{"-backends", "goredis", "-workloads", "rate_memory", "-sizes", "10,1000", "-file", file}
+	require.Zero(t, program.Run(&out, &errs, args), "%s", &errs)
+	kept, err := report.Last(file)
+	require.NoError(t, err)
+	require.Len(t, kept.Rows, 2*4)
+	for _, row := range kept.Rows {
+		per := row.Values["B/name"][0]
+		if row.Subject == "RateLimiter" {
+			require.Greater(t, per, 60*float64(row.Size))
+			continue
+		}
+		require.InDelta(t, 88, per, 40, row.Subject)
+	}
+}
+
 // TestFlags: what there is not is said, with what there is.
 func TestFlags(t *testing.T) {
 	for flag, told := range map[string]string{

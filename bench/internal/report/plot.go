@@ -103,7 +103,7 @@ func (r *Run) pairs() *picture {
 	for _, group := range groups(r.drawn("")) {
 		ours, ok := subject(group, "hasp")
 		bare, both := subject(group, "bare")
-		if !ok || !both || ours.Workload == "overload" {
+		if !ok || !both || slices.Contains([]string{"overload", "rate", "three_rates"}, ours.Workload) {
 			continue
 		}
 		name := strings.ReplaceAll(strings.TrimSuffix(ours.Workload, "_pair"), "_", " ")
