@@ -105,7 +105,8 @@
 //	T?[]             []*T as a result, such as HMGET's reply, with nil for each element that is false in Lua
 //
 // A refused argument matches backend.ErrArgument, and nothing was sent. The Go function takes the keys,
-// then the arguments, in the order of their declaration. Seven or more become a struct.
+// then the arguments, in the order of their declaration. Seven or more become a struct. Function scriptcall.Batch
+// sends the scripts of many calls in one batch.
 //
 // # Findings
 //

@@ -1,5 +1,6 @@
 // Package scriptcall is what all functions that luagen makes have in common. It checks their arguments and makes the words
-// of a command from them, runs their script, and reads the reply. It is for generated code, and changes with luagen.
+// of a command from them, runs their script, and reads the reply. It is for generated code, and changes with luagen;
+// programs use [Batch] and [Scored].
 package scriptcall
 
 import (
