@@ -56,7 +56,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	}
 	v := m.added(name, e, words, m.maybe(words, reply(name, words, known)))
 	v.unit = units[replyUnits[name]]
-	if name == "hgetall" || name == "hmget" {
+	if (name == "hgetall" || name == "hmget") && known > 1 {
 		v.from = e
 	}
 	v.endless = endless(name, words)

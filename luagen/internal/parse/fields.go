@@ -80,6 +80,9 @@ func (h *headerReader) resultType(word string) (t Type, msg string) {
 	t.Hash.Fields = nil
 	for name := range strings.SplitSeq(m[3], ",") {
 		f, msg := key.Field(name)
+		if slices.Contains(t.Hash.Fields, f) {
+			msg = "field " + name + " is named twice"
+		}
 		if msg != "" {
 			return t, msg
 		}

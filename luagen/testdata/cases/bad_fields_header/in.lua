@@ -7,4 +7,5 @@
 ---@return a three
 ---@return b[] four
 ---@return b(level)... five
+---@return b(level,level) six
 return redis.call('hget', a, b, c)
