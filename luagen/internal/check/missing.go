@@ -34,13 +34,19 @@ func (m *machine) maybe(words []parse.Expr, v value) value {
 
 // wrote notes a call that may write.
 func (m *machine) wrote(call commandCall) {
-	if m.quiet == 0 && (len(call.names) == 0 || m.writes(call.expr)) {
-		m.asked.written[m.keyText(call.words, 1)] = true
+	if m.quiet > 0 || len(call.names) > 0 && !m.writes(call.expr) {
+		return
+	}
+	m.asked.written[m.keyText(call.words, 1)] = true
+	for i := 2; i < len(call.words); i++ { // such as the second key of RENAME
+		if key := m.keyText(call.words, i); key != "" {
+			m.asked.written[key] = true
+		}
 	}
 }
 
 // maxPassed is after how many conditions they are taken to say all.
-const maxPassed = 1000
+const maxPassed = 200
 
 // mayMiss reports whether a value certainly is nil or false in some cases: if its key, say, is missing. It is not certain
 // if the script has asked for a reply about that key before.

@@ -29,6 +29,8 @@ assert(redis.call('hexists', KEYS[18], 'n') == 1)
 n = n + redis.call('hget', KEYS[18], 'n')
 local function log(text) redis.log(redis.LOG_NOTICE, text) end
 redis.call('set', KEYS[20], 1, log('set'))
+redis.call('rename', KEYS[21], KEYS[22])
+n = n + redis.call('get', KEYS[22])
 local function make() return {} end
 local made, ids = make(), redis.call('lrange', KEYS[19], 0, 9)
 for i = 0, #ids - 1 do made.level = ids[i + 1] end
