@@ -26,6 +26,14 @@ func (m *machine) condition(e parse.Expr) {
 	}
 }
 
+// defaults notes "if not x then x = 0 end", which is to be on the safe side.
+func (m *machine) defaults(cond parse.Expr, body *parse.Block) {
+	x, _, test := constantTest(cond)
+	if assigned(body)[x] && len(body.Stmts) == 1 {
+		m.covered[test] = true
+	}
+}
+
 // operand checks the left part of "and" or "or". In "x and 1 or 2" the 1 is no condition, and "count or 0" is to be on
 // the safe side.
 func (m *machine) operand(e *parse.BinaryExpr) {

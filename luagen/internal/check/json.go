@@ -6,24 +6,25 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// jsonOf checks what cjson.encode gets: an empty table is {} in JSON, even if it is a list.
-func (m *machine) jsonOf(e parse.Expr, v value) {
+// jsonOf finds the first list in what cjson.encode gets that may be empty: an empty table is {} in JSON.
+func (m *machine) jsonOf(e parse.Expr, v value) (found bool) {
 	if table, ok := unparen(e).(*parse.TableExpr); ok {
-		for _, f := range table.Fields {
-			m.jsonOf(f.Value, m.peek(f.Value))
-		}
-		return
+		return slices.ContainsFunc(table.Fields, func(f parse.Field) bool { return m.jsonOf(f.Value, m.peek(f.Value)) })
 	}
 	name, isName := unparen(e).(*parse.NameExpr)
 	x := nameVar(name, isName)
 	switch {
 	case x != nil && m.mentioned(x):
+		return false
 	case v.elem != nil && m.unproved(v), x != nil && v.hollow && m.c.flow.isList(x):
 		m.find(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
 	case x != nil && v.decoded && m.takenApart(x):
 		m.find(e.Pos(), JSON, "a list in this may be empty, and then cjson makes {} of it, where [] was decoded: "+
 			"keep the list in a key of its own, or write '[]' if it has no elements")
+	default:
+		return false
 	}
+	return true
 }
 
 // mentioned reports whether the script has asked about a name, but for the head of a loop over its elements.

@@ -245,6 +245,7 @@ func (m *machine) put(table parse.Expr, item value, pos parse.Pos) {
 func (m *machine) ifs(s *parse.IfStmt) {
 	end := &state{dead: true}
 	for i, cond := range s.Conds {
+		m.defaults(cond, s.Blocks[i])
 		m.eval(cond)
 		m.condition(cond)
 		m.doubt(cond)

@@ -67,7 +67,8 @@ func (a evidence) some(f func(parse.Expr) bool) bool {
 	return len(a.passed) > maxPassed || slices.ContainsFunc(a.passed, f) || slices.ContainsFunc(a.left, f)
 }
 
-// about reports whether an expression may have a reply in it that is about a key, or the result of a function.
+// about reports whether an expression may have a reply in it that shows whether a key is there, or the result of a
+// function.
 func (m *machine) about(e parse.Expr, key string) bool {
 	return m.replies(e, key, map[*parse.Var]bool{})
 }
@@ -77,15 +78,26 @@ func (m *machine) replies(e parse.Expr, key string, seen map[*parse.Var]bool) bo
 	parse.Walk(e, func(inner parse.Expr) {
 		switch inner := inner.(type) {
 		case *parse.CallExpr:
-			words, command := m.c.words(inner)
 			library, _, _ := strings.Cut(m.c.callee(inner), ".")
-			text := m.keyText(words, 1)
-			found = found || command && (text == "" || text == key) || !command && !parse.KnownGlobal(library)
+			if call, ok := m.c.commandCall(inner); ok {
+				found = found || m.vouches(call, key)
+			} else {
+				found = found || !parse.KnownGlobal(library)
+			}
 		case *parse.NameExpr:
 			found = found || inner.Var != nil && m.holdsReply(inner.Var, key, seen)
 		}
 	})
 	return found
+}
+
+// vouches reports whether the reply of a call may say that a key has what is asked for: it is about that key, or says that
+// something is there, by which the script may know that another key is.
+func (m *machine) vouches(call commandCall, key string) bool {
+	text := m.keyText(call.words, 1)
+	return text == "" || text == key || slices.ContainsFunc(call.names, func(name string) bool {
+		return slices.Contains([]string{"maybe", "maybes", "rank"}, shapes[name]) || slices.Contains(probes, name)
+	})
 }
 
 func (m *machine) holdsReply(x *parse.Var, key string, seen map[*parse.Var]bool) bool {

@@ -6,6 +6,7 @@ if #members > 0 then redis.call('del', KEYS[2]) end
 local ttl = redis.call('pttl', KEYS[1])
 if ttl and ttl > 0 then return ttl end
 if not ttl or ttl == -1 then return -1 end
+if not ttl then ttl = 0 end
 local count = redis.call('scard', KEYS[2]) or 0
 local n = tonumber(ARGV[2])
 if not n then return redis.error_reply('BAD no number') end

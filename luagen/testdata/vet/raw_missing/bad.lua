@@ -8,7 +8,6 @@ redis.call('set', KEYS[7], n == 1, 'PX', nil)
 redis.call('zadd', KEYS[8], redis.call('zscore', KEYS[9], ARGV[1]) + 1, ARGV[1])
 local job = cjson.decode(redis.call('hget', KEYS[10], 'job'))
 redis.call('publish', 'jobs', 'from ' .. redis.call('hget', KEYS[11], 'owner'))
-local state = redis.call('hmget', KEYS[12], 'at', 'rate')
-if n > tonumber(ARGV[2]) then return {level, first, name, job.id} end
-if #redis.call('get', KEYS[13]) > 10 then return {0} end
-return {tonumber(state[1]), tonumber(state[2])}
+local over = n > tonumber(ARGV[2])
+local long = #redis.call('get', KEYS[13]) > 10
+return over and long and {level, first, name, job.id}

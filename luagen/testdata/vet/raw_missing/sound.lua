@@ -31,6 +31,7 @@ local function log(text) redis.log(redis.LOG_NOTICE, text) end
 redis.call('set', KEYS[20], 1, log('set'))
 redis.call('rename', KEYS[21], KEYS[22])
 n = n + redis.call('get', KEYS[22])
+if redis.call('zscore', KEYS[23], ARGV[1]) then n = n + #cjson.decode(redis.call('get', KEYS[24])) end
 local function make() return {} end
 local made, ids = make(), redis.call('lrange', KEYS[19], 0, 9)
 for i = 0, #ids - 1 do made.level = ids[i + 1] end
