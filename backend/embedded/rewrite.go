@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 
@@ -61,33 +62,39 @@ func loopBound(l *lua.LState) int {
 	return 1
 }
 
-// rewrite changes all that node has. Nodes are pointers, in interfaces and slices.
+// rewrite changes all that node has.
 func rewrite(node reflect.Value) {
+	if node.Kind() == reflect.Interface {
+		switch n := node.Interface().(type) {
+		case *ast.StringConcatOpExpr:
+			node.Set(reflect.ValueOf(rewriteConcat(n)))
+			return
+		case *ast.NumberForStmt:
+			rewriteBounds(n)
+		case *ast.AssignStmt:
+			eachChild(node, rewrite) // Concatenations become calls first.
+			node.Set(reflect.ValueOf(rewriteAssignment(n)))
+			return
+		}
+	}
+	eachChild(node, rewrite)
+}
+
+// eachChild visits what node consists of. Nodes are pointers, in interfaces and slices.
+func eachChild(node reflect.Value, visit func(child reflect.Value)) {
 	switch node.Kind() {
-	case reflect.Interface:
-		if chain, ok := node.Interface().(*ast.StringConcatOpExpr); ok {
-			node.Set(reflect.ValueOf(rewriteConcat(chain)))
-		} else if !node.IsNil() {
-			rewrite(node.Elem())
-		}
-		if assignment, ok := node.Interface().(*ast.AssignStmt); ok {
-			node.Set(reflect.ValueOf(rewriteAssignment(assignment)))
-		}
-	case reflect.Pointer:
-		if loop, ok := node.Interface().(*ast.NumberForStmt); ok {
-			rewriteBounds(loop)
-		}
+	case reflect.Interface, reflect.Pointer:
 		if !node.IsNil() {
-			rewrite(node.Elem())
+			visit(node.Elem())
 		}
 	case reflect.Slice:
 		for i := range node.Len() {
-			rewrite(node.Index(i))
+			visit(node.Index(i))
 		}
 	case reflect.Struct:
 		for i := range node.NumField() {
 			if node.Type().Field(i).IsExported() {
-				rewrite(node.Field(i))
+				visit(node.Field(i))
 			}
 		}
 	}
@@ -161,13 +168,14 @@ func callHidden(name string, place ast.PositionHolder, args ...ast.Expr) *ast.Fu
 }
 
 // unhide puts the functions themselves where proto and those within it have their names.
-func unhide(proto *lua.FunctionProto) {
+func unhide(proto *lua.FunctionProto, counts lineCounts) {
 	for i, constant := range proto.Constants {
-		if name, ok := constant.(lua.LString); ok && hidden[string(name)] != nil {
-			proto.Constants[i] = hidden[string(name)]
+		name, _ := constant.(lua.LString)
+		if function := cmp.Or(hidden[string(name)], counts.function(string(name))); function != nil {
+			proto.Constants[i] = function
 		}
 	}
 	for _, inner := range proto.FunctionPrototypes {
-		unhide(inner)
+		unhide(inner, counts)
 	}
 }

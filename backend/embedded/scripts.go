@@ -50,13 +50,15 @@ func compile(source string) *program {
 	if err != nil {
 		return nil
 	}
+	sha := sha1Hex(source)
+	counts := covered.Load().count(sha, &chunk)
 	rewrite(reflect.ValueOf(chunk))
 	proto, err := lua.Compile(chunk, "")
 	if err != nil {
 		return nil
 	}
-	unhide(proto)
-	found, _ := programs.LoadOrStore(source, &program{sha: sha1Hex(source), proto: proto})
+	unhide(proto, counts)
+	found, _ := programs.LoadOrStore(source, &program{sha: sha, proto: proto})
 	return found.(*program)
 }
 

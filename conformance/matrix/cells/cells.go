@@ -1,5 +1,4 @@
-// Package cells has what the places of the matrix are made of, adapters, servers and topologies, and
-// processes that can be killed, for the tests that run on them.
+// Package cells has the parts of the matrix: adapters, servers and topologies, and processes that can be killed.
 package cells
 
 import (
@@ -11,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
@@ -85,11 +85,11 @@ func LockUnlock(ctx context.Context, l *primitives.Lock) error {
 	return err
 }
 
-// Main runs the tests of m as conformance.Main does. It silences go-redis, which prints every dial that
-// the tests make fail.
+// Main is conformance.Main without go-redis's lines about dials that fail. LUACOVER is for "make luacover".
 func Main(m *testing.M) int {
 	redis.SetLogger(silent{})
-	return conformance.Main(m)
+	run := func() int { return conformance.Main(m) }
+	return embedded.CoverLua(run, "../../../primitives/internal/script", os.Getenv("LUACOVER"))
 }
 
 type silent struct{}

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	for _, p := range conformance.Primitives() {
 		doubted.doubt(p)
 	}
-	os.Exit(conformance.Main(m))
+	os.Exit(cells.Main(m))
 }
 
 // TestEmbedded runs the whole suite in real time. It comes before the others, which keep all processors busy: its
