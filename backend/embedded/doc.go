@@ -45,6 +45,7 @@
 //	string.gsub(..., table or function) a number has 17 digits  14
 //	0 * -1                              0                       -0
 //	5 % 0, 5 % math.huge                nan, 5                  -nan, -nan
+//	1 % 0.1                             0.09999999999999995     0
 //	texts of Lua's own errors           gopher-lua's            Lua's
 //	pcall(error, "text")                a line before the text  the text
 //	loadstring(code)                    17 digits in code       14

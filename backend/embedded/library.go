@@ -12,10 +12,10 @@ import (
 // argumentKinds has the arguments of library functions that may be given as the other kind: n for
 // numbers, which may be texts, t for texts, which may be numbers; the last stands for all further ones.
 var argumentKinds = map[string]string{
-	"string.byte": "tn", "string.char": "n", "string.find": "ttn.", "string.gmatch": "t",
-	"string.gsub": "tt.n", "string.len": "t", "string.lower": "t", "string.match": "ttn",
-	"string.rep": "tn", "string.reverse": "t", "string.sub": "tn", "string.upper": "t",
-	"table.remove": ".n", "unpack": ".n", "select": "n.", "error": ".n",
+	"string.byte": "tnn.", "string.char": "n", "string.find": "ttn.", "string.gmatch": "t",
+	"string.gsub": "tt.n.", "string.len": "t", "string.lower": "t", "string.match": "ttn.",
+	"string.rep": "tn.", "string.reverse": "t", "string.sub": "tnn.", "string.upper": "t",
+	"table.remove": ".n.", "unpack": ".nn.", "select": "n.", "error": ".n.",
 }
 
 // adapt makes the functions of gopher-lua's libraries behave as a server's.
@@ -53,7 +53,12 @@ func (in *interpreter) convert(name, kinds string) {
 				convertArgument(l, i, kind)
 			}
 		}
-		return inner(l)
+		results := inner(l)
+		if results == 0 && name == "match" {
+			l.Push(lua.LNil)
+			return 1
+		}
+		return results
 	}
 }
 
@@ -62,6 +67,8 @@ func convertArgument(l *lua.LState, i int, kind byte) {
 	case kind == 'n' && value.Type() == lua.LTString:
 		if n, ok := numberOf(value); ok {
 			l.Replace(i, lua.LNumber(n))
+		} else if value != lua.LString("#") { // select('#', ...)
+			l.TypeError(i, lua.LTNumber)
 		}
 	case kind == 't' && value.Type() == lua.LTNumber:
 		text, _ := textOfValue(value)

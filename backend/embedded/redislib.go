@@ -166,7 +166,8 @@ func statusReply(l *lua.LState) int {
 
 func sha1hex(l *lua.LState) int {
 	oneArgument(l)
-	l.Push(lua.LString(sha1Hex(lua.LVAsString(l.Get(1)))))
+	text, _ := textOfValue(l.Get(1))
+	l.Push(lua.LString(sha1Hex(text)))
 	return 1
 }
 
