@@ -18,6 +18,7 @@ import (
 // [LockOptions.Metadata], as all Java processes do, and of any lock that is no [Lock] and no [FencedLock].
 type Holder struct {
 	Owner    string // see [Lease.Owner]; it begins with the holder's [Client.ID]
+	Revoked  bool   // there is no holder: [Lock.Revoke] keeps the lock until the lease has ended. Owner is zeros
 	Host     string // the name of the host on which the holder's process runs; "" if it stored none
 	PID      int    // of the process; 0 if it stored none
 	Metadata string
@@ -101,7 +102,7 @@ func (m *Mutex) Holder(ctx context.Context) (Holder, error) {
 		if err == nil && !held {
 			err = ErrNotHeld
 		}
-		return Holder{Owner: owner}, err
+		return holderOf(owner, ""), err
 	})
 }
 
@@ -109,7 +110,7 @@ func (m *Mutex) Holder(ctx context.Context) (Holder, error) {
 func (o *object) holderBy(ctx context.Context, owner func(field string) string) (Holder, error) {
 	return extend.Call(ctx, &o.base, o.invalid, "query", func() (Holder, error) {
 		field, held, err := script.LockOwner(ctx, o.base.Runner(), o.base.Key())
-		found := Holder{Owner: owner(field)}
+		found := holderOf(owner(field), "")
 		if err == nil && (!held || found.Owner == "") {
 			err = ErrNotHeld
 		}
@@ -124,7 +125,7 @@ func fieldOwner(field string) string { return strings.TrimSuffix(field, writeFie
 func holderOf(owner, stored string) Holder {
 	lines := strings.SplitN(stored, "\n", 5)
 	if len(lines) != 5 || lines[0] != owner {
-		return Holder{Owner: owner}
+		return Holder{Owner: owner, Revoked: owner == script.Nobody}
 	}
 	since, err := strconv.ParseInt(lines[1], 10, 64)
 	pid, noPID := strconv.Atoi(lines[3])

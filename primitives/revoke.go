@@ -15,7 +15,7 @@ import (
 //
 // Revoke returns for how long the lock stays held at most. It returns 0 if it changed nothing, because the lock is free
 // or another owner holds it. To revoke again changes nothing, and returns the rest of the time. A lock without an
-// expiry stays held for the client's WatchdogLease. Until the end [Lock.Holder] returns an owner of zeros, and
+// expiry stays held for the client's WatchdogLease. Until the end [Lock.Holder] says that it is revoked, and
 // ForceUnlock still frees the lock.
 //
 // The holder learns of the loss at its next renewal, up to a third of its lease later, or at Release; with a fixed

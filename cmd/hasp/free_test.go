@@ -51,6 +51,9 @@ func TestRevoked(t *testing.T) {
 				require.Zero(t, h.code(t), "%s", h.errors)
 				require.Regexp(t, `^free in [0-9.]+m?s\n$`, h.output.String())
 			}
+			shown := start(t, []string{onServer(server.Addr())}, "inspect", kind)
+			require.Zero(t, shown.code(t), "%s", shown.errors)
+			require.Regexp(t, `\n  holder    revoked, ((read|write), )?lease [0-9.]+m?s\n`, shown.output.String())
 			if hold[0] == "read" {
 				hold[0] = "write"
 			}

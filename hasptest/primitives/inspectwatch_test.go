@@ -321,3 +321,15 @@ func TestWatchEnds(t *testing.T) {
 		require.ErrorIs(t, last, primitives.ErrClosed)
 	})
 }
+
+// TestWatchRevoked: the owner is revoked, and its lock is gone at the end of its lease.
+func TestWatchRevoked(t *testing.T) {
+	watching(t, func(t *testing.T, _ *server, c *primitives.Client, w *watched) {
+		m := c.NewMutex("x", nil)
+		lease := locked(t, m.Lock)
+		require.Equal(t, []string{"gone", "acquired " + lease.Owner()}, w.after(tick))
+		requireRevoked(t, m, lease.Owner(), 30*time.Second-tick)
+		require.Equal(t, []string{"revoked " + lease.Owner()}, w.after(tick))
+		require.Equal(t, []string{"lost " + revokedOwner}, w.after(30*time.Second))
+	})
+}

@@ -69,6 +69,7 @@ func TestRevoke(t *testing.T) {
 				time.Sleep(time.Second)
 				requireRevoked(t, by, "", 25*time.Second)
 				require.NoError(t, lost.Err(), "it does not know yet")
+				requireShownRevoked(t, s.client(t, nil), by)
 				begin := time.Now()
 				lease := <-next
 				require.WithinRange(t, time.Now(), begin.Add(25*time.Second), begin.Add(26*time.Second))
@@ -78,6 +79,23 @@ func TestRevoke(t *testing.T) {
 		})
 	}
 }
+
+// requireShownRevoked: Holder and inspect say that the object x has no holder, and is held for 25 s.
+func requireShownRevoked(t *testing.T, c *primitives.Client, l revocable) {
+	t.Helper()
+	if l, is := l.(interface {
+		Holder(ctx context.Context) (primitives.Holder, error)
+	}); is {
+		h, err := l.Holder(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, primitives.Holder{Owner: revokedOwner, Revoked: true}, h)
+	}
+	_, h := holds(t, c, false, 25*time.Second)
+	require.Equal(t, revokedOwner, h.Owner)
+	require.True(t, h.Revoked)
+}
+
+const revokedOwner = "00000000-0000-0000-0000-000000000000:0"
 
 func requireRevoked(t *testing.T, l revocable, owner string, want time.Duration) {
 	t.Helper()

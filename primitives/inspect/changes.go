@@ -81,7 +81,9 @@ func (d *difference) holders() {
 	}
 	before, after := holding(d.before), holding(d.after)
 	gone, came := without(before, after), without(after, before)
-	if len(gone) == 1 && len(came) == 1 && single(d.before) && single(d.after) && !d.ended(gone[0]) {
+	others := slices.DeleteFunc(slices.Clone(came), func(h Holder) bool { return h.Revoked })
+	taken := len(others) < len(came)
+	if !taken && len(gone) == 1 && len(came) == 1 && single(d.before) && single(d.after) && !d.ended(gone[0]) {
 		if !d.prompt {
 			d.add(Gap, "")
 		}
@@ -89,9 +91,16 @@ func (d *difference) holders() {
 		return
 	}
 	for _, h := range gone {
-		d.add(map[bool]EventKind{true: Lost, false: Released}[d.ended(h)], h.Owner)
+		switch {
+		case d.ended(h):
+			d.add(Lost, h.Owner)
+		case taken:
+			d.add(Revoked, h.Owner)
+		default:
+			d.add(Released, h.Owner)
+		}
 	}
-	for _, h := range came {
+	for _, h := range others {
 		d.add(Acquired, h.Owner)
 	}
 }

@@ -69,6 +69,9 @@ type Holder struct {
 	Mine  bool   `json:"mine"`           // of the client that asked; else of another client, or of Redisson
 	Mode  string `json:"mode,omitempty"` // read or write, of a ReadWriteLock
 
+	// Revoked says that [primitives.Lock.Revoke] keeps the object until the lease has ended. Owner is zeros then.
+	Revoked bool `json:"revoked,omitempty"`
+
 	// Until is when the lease ends, by the server's clock, and Remaining how long that is. nil: no expiry, or unknown.
 	Until     *time.Time     `json:"until,omitempty"`
 	Remaining *time.Duration `json:"remaining_ns,omitempty"`

@@ -43,6 +43,10 @@ type ListOptions struct {
 // leaves out the keys of other programs, and those without the prefix. It keeps a hash of each object that it has
 // yielded, less than 40 bytes, and nothing of other keys.
 //
+// List knows side keys by their names. So it does not find an object whose own name is like that of a side key, such as
+// {a}:owner: avoid such names. The names x and {x} have the same side keys: an object without its main key, such as a
+// free lock that keeps its token, is yielded as x.
+//
 // List blocks while a step is under way. It ends after an error: [primitives.ErrNotSupported] if the backend is no
 // [backend.Scanner], a [*primitives.FieldError] for a negative Step or a pattern that is none, that of ctx, or one of
 // Describe, of the scan or of Turn.

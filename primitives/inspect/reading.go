@@ -39,13 +39,17 @@ func (r *reading) behind(suffix string) string { return extend.Tagged(r.key) + s
 
 // keys returns the names of all keys that objects of the name can have, but for those with an owner's name.
 func (r *reading) keys() []string {
-	mutex := r.side("hasp_mutex")
-	return []string{
-		r.key, r.side("redisson_lock_token"), r.side("hasp_lock_holder"), r.side("redisson_lock_queue"),
-		r.side("redisson_lock_timeout"), r.side("hasp_lock_deadline"), r.side("hasp_rwlock_writer"), mutex, mutex + ":token",
-		mutex + ":queue", mutex + ":signs", r.behind(":completed"), r.behind(":timeout"), r.behind(":owner"),
-		r.behind(":counter"), r.behind(":value"), r.behind(":permits"), r.behind(":allocation"), r.side("hasp_latch_parts"),
+	all := []string{r.key}
+	for _, side := range sides {
+		all = append(all, r.side(side))
 	}
+	for _, suffix := range mutexSuffixes {
+		all = append(all, r.side("hasp_mutex")+suffix)
+	}
+	for _, suffix := range suffixes {
+		all = append(all, r.behind(suffix))
+	}
+	return all
 }
 
 // read reads keys, at one time.
@@ -121,7 +125,7 @@ func (r *reading) expires(v value) *time.Time {
 
 // holder returns the holder of an owner whose lease ends at a time; nil: unknown.
 func (r *reading) holder(owner string, until *time.Time) Holder {
-	h := Holder{Owner: owner, Mine: r.mine(owner), Until: until}
+	h := Holder{Owner: owner, Mine: r.mine(owner), Revoked: owner == script.Nobody, Until: until}
 	if until != nil {
 		h.Remaining = ref(max(0, until.Sub(r.now)))
 	}

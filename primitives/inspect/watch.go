@@ -48,6 +48,9 @@ const (
 	// somebody has taken it away.
 	Released EventKind = "released"
 
+	// Revoked is that Owner no longer holds the object, which stays held until the lease has ended: [Holder].Revoked.
+	Revoked EventKind = "revoked"
+
 	// Lost is that Owner no longer holds the object, and that the lease which it had at the last read has ended.
 	Lost EventKind = "lost"
 

@@ -139,6 +139,9 @@ func kinds(all []inspect.Kind, but inspect.Kind) string {
 // holderText returns a holder as a line.
 func holderText(h inspect.Holder) string {
 	text := plain(h.Owner)
+	if h.Revoked {
+		text = "revoked"
+	}
 	if h.Mode != "" {
 		text += ", " + h.Mode
 	}
