@@ -101,6 +101,9 @@ type Primitive[S, I, O comparable] struct {
 	Hold  *Hold[S, I, O]
 	Takes *Takes[S, I, O]
 
+	// Hasty says that a call is not sent, and fails at once, after another could not dial.
+	Hasty bool
+
 	// Special are cases of its own.
 	Special []harness.Case
 }

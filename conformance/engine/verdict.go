@@ -73,10 +73,9 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 		m.reach(either(isConflict(last.err), "conflict", "failure"))
 		return m.failedRightly(c, over)
 	case c.sends > 0 && unknown == last.run.writes && last.run.ctx.Err() != nil && closing &&
-		(unknown || errors.Is(c.err, backend.ErrUnavailable)):
-		return true // Its client gave it up at the end of Close.
-	case c.sends == 0 && !unknown && errors.Is(c.err, backend.ErrUnavailable) && errors.Is(c.err, errTrouble):
-		return true // A call before could not dial.
+		(unknown || errors.Is(c.err, backend.ErrUnavailable)),
+		m.of.Hasty && c.sends == 0 && !unknown && errors.Is(c.err, backend.ErrUnavailable) && errors.Is(c.err, errTrouble):
+		return true // Its client gave it up at the end of Close, or a call before could not dial.
 	case over:
 		m.reach("impatience")
 		return m.leftRightly(c, unknown)

@@ -83,7 +83,7 @@ const (
 	TokenLife = time.Hour
 	// OddToken is a token that a double cannot hold.
 	OddToken = 1<<53 + 1
-	// PeerOwner is the owner that another program uses, and Nobody that of what was revoked.
+	// PeerOwner is the owner that another program uses, and Nobody that of a hold that was revoked.
 	PeerOwner, Nobody = "5f0c2a9e-0000-4000-8000-00000000000a:77", "00000000-0000-0000-0000-000000000000:0"
 )
 

@@ -33,7 +33,7 @@ does not raise it.`,
 	"Lock.Close": `Close ends waiting and the contexts of held leases with ErrClosed, releases the holds,
 and leaves no subscription and no goroutine.`,
 	"Lock.Queries": `IsLocked, IsHeldBy, HoldCount and Remaining return the server's state. ForceUnlock
-frees the lock no matter who holds it, and Revoke puts nobody in the holder's place until the lease has ended. A key of another kind is ErrConflict and is not touched.`,
+frees the lock no matter who holds it, and Revoke keeps it, for an owner that no client has, until the lease has ended. A key of another kind is ErrConflict and is not touched.`,
 	"Lock.Wire": `Keys, owners, channels and messages are Redisson's: a hash of owner and hold
 count at the name, the message 0 on its channel at the release.`,
 }

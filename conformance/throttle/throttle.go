@@ -61,13 +61,10 @@ var farAway = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
 // Primitive declares the throttle.
 var Primitive engine.Subject = &engine.Primitive[Debt, In, Out]{
-	Name: "Throttle", Promises: Promises, Limit: "Throttle.Rate", Special: cases(),
+	Name: "Throttle", Promises: Promises, Limit: "Throttle.Rate", Special: cases(), Hasty: true,
 	Some: engine.New(Debt{At: farAway, Owed: season.Microseconds()}), NoTexts: []string{"7", "1 2 94608000000001", "1 2 3 3", "1 2 3 3 3", "1 2 1e5", "1 2 3  1"},
 	Step: step, Verb: func(in In) string { return in.Op }, Asks: asks, Answers: answers, Stored: stored, Peer: peer,
-	CallerView: func(out Out) Out {
-		out.Now = 0
-		return out
-	},
+	CallerView: func(out Out) Out { out.Now = 0; return out },
 	Ops: []engine.Op[Debt, In, Out]{
 		{Name: "Allow", Weight: 6, Generate: draw(Take), Call: call, Refuses: badInputs},
 		{Name: "State", Weight: 2, Generate: draw(Query), Call: call, Queries: true, Refuses: badInputs[2:]},

@@ -20,7 +20,7 @@ type LossReason string
 
 // The reasons. Only LossTaken says that another owner holds the object. With any other it may hold it or not.
 const (
-	// LossTaken means that a renewal found another owner, or nobody in its place after a Revoke.
+	// LossTaken means that a renewal found another owner, or the owner by which a Revoke keeps the lock.
 	LossTaken LossReason = "taken"
 
 	// LossGone means that the server no longer had the owner: the key was deleted, forced to be free, evicted, or
