@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,4 +234,28 @@ func enter(ctx context.Context, lock locker, weight int64, inside *primitives.At
 		return err
 	}
 	return lease.Release(ctx)
+}
+
+// testRevoked has Java wait for locks that ours revokes: it enters when the lease has ended, and not before.
+func testRevoked(t *testing.T, _ *primitives.Client, java *peer) {
+	t.Helper()
+	ours := cells.Named("Rueidis").Primitives(t, java.at, &primitives.Options{WatchdogLease: 3 * time.Second})
+	for kind, lockOf := range map[string]func(*primitives.Client, string) locker{
+		"lock": kinds["lock"], "fair": kinds["fair"], "write": writeLock, "read": readLock,
+	} {
+		l := lockOf(ours, kind+"-revoked").(interface {
+			locker
+			Revoke(ctx context.Context, owner string) (time.Duration, error)
+		})
+		lease, err := l.Lock(bounded(t))
+		require.NoError(t, err)
+		section := java.begin(strings.Replace(kind, "read", "write", 1)+".section", kind+"-revoked", "open")
+		java.waits(section)
+		begin := time.Now()
+		left, err := l.Revoke(bounded(t), lease.Owner())
+		require.NoError(t, err)
+		java.await(section, "left")
+		require.GreaterOrEqual(t, time.Since(begin), left-time.Millisecond)
+		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+	}
 }

@@ -42,6 +42,7 @@ var tests = []struct {
 	{"AtomicDouble", testAtomicDouble},
 	{"Locks", testLocks},
 	{"ReadWriteLock", testReadWriteLock},
+	{"Revoked", testRevoked},
 	{"Killed", testKilled},
 	{"Contention", testContention},
 }

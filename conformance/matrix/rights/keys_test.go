@@ -188,10 +188,38 @@ func useLock(ctx context.Context, client *primitives.Client) {
 	must.Get(lock.Remaining(ctx))
 	must.Get(lock.Revoke(ctx, ""))
 	must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
+	lost(ctx, "lock ", func(name string) primitives.Locker { return client.NewLock(name, nil) })
+}
+
+// lost makes two grants whose replies are lost.
+func lost(ctx context.Context, kind string, of func(name string) primitives.Locker) {
 	for i := range 2 {
-		go func() { _, _ = client.NewLock(fmt.Sprint(lostReply, i), nil).TryLock(ctx) }()
+		go func() { _, _ = of(fmt.Sprint(lostReply, kind, i)).Lock(ctx) }()
 	}
 	time.Sleep(time.Second) // virtual: both are given back together
+}
+
+// handedOver has a lock released while nobody waits, and while another does, and then freed by force twice.
+func handedOver(ctx context.Context, lock interface {
+	primitives.Locker
+	ForceUnlock(ctx context.Context) (bool, error)
+}) {
+	for range 2 {
+		must.Do(must.Get(lock.Lock(ctx)).Release(ctx))
+		lease := must.Get(lock.Lock(ctx))
+		waiting, cancel := context.WithCancel(ctx)
+		go func() { _, _ = lock.Lock(waiting) }()
+		time.Sleep(15 * time.Second) // virtual: it waits, and shows that it lives; the watchdog renews
+		must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(lock.TryLock(ctx))
+		must.Do(lease.Release(ctx))
+		time.Sleep(time.Second) // virtual: it holds
+		go func() { _, _ = lock.Lock(waiting) }()
+		for range 2 {
+			time.Sleep(time.Second)
+			must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
+		}
+		cancel()
+	}
 }
 
 // useDescribedLock uses a lock that stores its holder.
@@ -203,10 +231,7 @@ func useDescribedLock(ctx context.Context, client *primitives.Client) {
 	must.Get(lock.Holder(ctx))
 	time.Sleep(15 * time.Second) // virtual: the watchdog renews
 	must.Do(lease.Release(ctx))
-	for i := range 2 {
-		go func() { _, _ = client.NewLock(fmt.Sprint(lostReply, "described", i), o).TryLock(ctx) }()
-	}
-	time.Sleep(time.Second) // virtual: both are given back together
+	lost(ctx, "described ", func(name string) primitives.Locker { return client.NewLock(name, o) })
 }
 
 func useSpinLock(ctx context.Context, client *primitives.Client) {
@@ -215,58 +240,19 @@ func useSpinLock(ctx context.Context, client *primitives.Client) {
 	must.Get(l.TryLock(ctx))
 	must.Get(l.Holder(ctx))
 	must.Return("ForceUnlock", true)(l.ForceUnlock(ctx))
-	for i := range 2 {
-		go func() { _, _ = client.NewSpinLock(fmt.Sprint(lostReply, "spin", i), nil).TryLock(ctx) }()
-	}
-	time.Sleep(time.Second) // virtual: both are given back together
+	lost(ctx, "spin ", func(name string) primitives.Locker { return client.NewSpinLock(name, nil) })
 }
 
-// useFairLock lets others wait while it frees the lock in each way.
 func useFairLock(ctx context.Context, client *primitives.Client) {
 	lock := client.NewFairLock("declared:fair", nil)
-	for range 2 {
-		must.Do(must.Get(lock.Lock(ctx)).Release(ctx)) // Nobody waits.
-		lease := must.Get(lock.Lock(ctx))
-		waiting, cancel := context.WithCancel(ctx)
-		go func() { _, _ = lock.Lock(waiting) }()
-		time.Sleep(time.Second) // virtual: it waits
-		must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(lock.TryLock(ctx))
-		must.Do(lease.Release(ctx))
-		time.Sleep(time.Second) // virtual: it holds
-		go func() { _, _ = lock.Lock(waiting) }()
-		time.Sleep(time.Second)
-		must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
-		time.Sleep(time.Second)
-		must.Return("ForceUnlock", true)(lock.ForceUnlock(ctx))
-		cancel()
-	}
-	for i := range 2 {
-		go func() { _, _ = client.NewFairLock(fmt.Sprint(lostReply, "fair ", i), nil).Lock(ctx) }()
-	}
-	time.Sleep(time.Second) // virtual: both are given back together
+	handedOver(ctx, lock)
+	lost(ctx, "fair ", func(name string) primitives.Locker { return client.NewFairLock(name, nil) })
 }
 
-// useMutex lets others wait while it frees the mutex in each way.
 func useMutex(ctx context.Context, client *primitives.Client) {
 	m := client.NewMutex("declared:mutex", nil)
-	for range 2 {
-		must.Do(must.Get(m.Lock(ctx)).Release(ctx)) // Nobody waits.
-		lease := must.Get(m.Lock(ctx))
-		must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(m.TryLock(ctx))
-		must.Get(m.IsHeldBy(ctx, lease.Owner()))
-		waiting, cancel := context.WithCancel(ctx)
-		go func() { _, _ = m.Lock(waiting) }()
-		time.Sleep(15 * time.Second) // virtual: it waits, and shows that it lives; the watchdog renews
-		must.Do(lease.Release(ctx))
-		time.Sleep(time.Second) // virtual: it holds
-		go func() { _, _ = m.Lock(waiting) }()
-		time.Sleep(time.Second)
-		must.Return("ForceUnlock", true)(m.ForceUnlock(ctx))
-		time.Sleep(time.Second)
-		must.Return("ForceUnlock", true)(m.ForceUnlock(ctx))
-		cancel()
-	}
-	must.Get(m.Lock(ctx))
+	handedOver(ctx, m)
+	must.Get(m.IsHeldBy(ctx, must.Get(m.Lock(ctx)).Owner()))
 	must.Get(m.Remaining(ctx))
 	must.Get(m.Revoke(ctx, ""))
 	holder := client.NewAtomicLong("hasp_mutex:{declared:mutex}")
@@ -279,10 +265,7 @@ func useMutex(ctx context.Context, client *primitives.Client) {
 	time.Sleep(time.Second)                                                              // virtual: the client renews its new lease, the next time after 10 s
 	must.Get(holder.Delete(ctx))
 	time.Sleep(10 * time.Second) // virtual: a beat finds that nobody has it
-	for i := range 2 {
-		go func() { _, _ = client.NewMutex(fmt.Sprint(lostReply, "mutex ", i), nil).Lock(ctx) }()
-	}
-	time.Sleep(time.Second) // virtual: both are given back together
+	lost(ctx, "mutex ", func(name string) primitives.Locker { return client.NewMutex(name, nil) })
 }
 
 func useReadWriteLock(ctx context.Context, client *primitives.Client) {
@@ -376,10 +359,7 @@ func useCountingSemaphores(ctx context.Context, client *primitives.Client) {
 		_, _ = s.Acquire(waiting)
 		cancel()
 		must.Do(lease.Release(ctx))
-		for i := range 2 {
-			go func() { _, _ = of(fmt.Sprint(lostReply, "counting", i)).TryAcquire(ctx) }()
-		}
-		time.Sleep(time.Second) // virtual: both are given back together
+		lost(ctx, "counting ", func(name string) primitives.Locker { return slot{of(name)} })
 	}
 }
 
