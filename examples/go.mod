@@ -3,6 +3,7 @@ module github.com/hasp-go/hasp/examples
 go 1.26.0
 
 require (
+	github.com/gomodule/redigo v1.9.3
 	github.com/hasp-go/hasp v0.0.0
 	github.com/hasp-go/hasp/backend/embedded v0.0.0
 	github.com/hasp-go/hasp/backend/goredis v0.0.0
