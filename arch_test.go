@@ -180,6 +180,12 @@ var rules = []rule{
 		tests:   []string{"backend", "backend/embedded", "backend/goredis", "conformance/servers", goredis},
 	},
 	{
+		// Runners over drivers alone, to copy.
+		dir:     "examples/runners",
+		imports: []string{"backend", goredis, rueidis, redigo},
+		tests:   []string{"conformance/servers"},
+	},
+	{
 		dir:     "examples/programs/...",
 		imports: []string{"backend/goredis", "primitives", "modernc.org/sqlite", goredis},
 		tests:   []string{"examples/programs/internal/process", "conformance/servers", "hasptest"},

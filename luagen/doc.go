@@ -157,9 +157,10 @@
 // ---@since is for Redis 7.0 and Valkey 8.0. Another version of ---@since means the oldest of these that is not
 // older, or the newest if all are older: then the run says so once. Redis 6.2 does not say which words its commands take.
 //
-// For another server, or for its modules, print its table once, and give it to every run:
+// For another server, or for its modules, print its table once, and give it to every run. A URL with a password comes
+// from the variable HASP_URL.
 //
-//	HASP_URL=rediss://user:password@host:6379 luagen commands > commands.txt
+//	luagen commands -url rediss://user@host:6379 > commands.txt
 //	luagen -commands commands.txt .
 //
 // Such tables take the place of luagen's, and scripts without ---@since are only for their servers.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +49,26 @@ func TestTutorial(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, goCommand(t, dir, true, "tool", "luagen", "vet", refused))
 	require.Contains(t, goCommand(t, dir, false, "tool", "luagen", "vet", "-strict", refused), "[refused]")
+}
+
+// row is a row of the table of replies: an expression, its type, and the type in Go.
+var row = regexp.MustCompile("(?m)^\\| `(.+)` \\| `(.+)` \\| `(.+)` \\|$")
+
+// TestReplies makes a function of each row of the table.
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	rows := row.FindAllStringSubmatch(read(t, root, "docs", "luagen.md"), -1)
+	require.Len(t, rows, 7)
+	dir := t.TempDir()
+	name := func(i int) string { return fmt.Sprintf("row%d.lua", i) }
+	for i, r := range rows {
+		script := "---@key k any\n---@return " + r[2] + " v\nif false then redis.call('del', k) end\nreturn " + r[1] + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name(i)), []byte(script), 0o600))
+	}
+	goCommand(t, ".", true, "tool", "luagen", "-p", "p", dir)
+	for i, r := range rows {
+		require.Contains(t, read(t, dir, name(i)+".go"), ") (v "+r[3]+", err error) {", r)
+	}
 }
 
 // blocks returns the named code blocks of the tutorial.
