@@ -76,8 +76,8 @@ func (d *draft) locals() {
 			d.behind(t.Pos.Line, values)
 			d.remove(t.Pos.Offset, d.s.Tokens[end-1].End)
 		}
-		if d.at(values) == "tonumber" && d.at(values+1) == "(" && d.at(values+6) == ")" && d.once(values+2) {
-			d.name(names, values+2, 5)
+		if d.numbersAt(values, len(names)) {
+			d.name(names, values+2, 8)
 		}
 	}
 }
@@ -120,6 +120,17 @@ func (d *draft) elementsAt(i, n int) int {
 		return 0
 	}
 	return i - 1
+}
+
+// numbersAt reports whether n numbers of elements that stand nowhere else begin at token i: tonumber(ARGV[1]), ...
+func (d *draft) numbersAt(i, n int) bool {
+	for ; n > 0; n-- {
+		if d.at(i) != "tonumber" || d.at(i+1) != "(" || d.at(i+6) != ")" || !d.once(i+2) || n > 1 && d.at(i+7) != "," {
+			return false
+		}
+		i += 8
+	}
+	return true
 }
 
 // once reports whether the element at token i stands nowhere else.
