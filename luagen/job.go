@@ -42,6 +42,7 @@ type job struct {
 
 	sources  []string            // the files, in the order given, each once
 	given    map[string]bool     // whether a file is one of sources
+	examined map[string]bool     // files whose findings are known
 	walked   map[string]bool     // those that vet found in a folder
 	unseen   map[string][]string // those that vet leaves out, by the reason
 	parts    map[string]bool     // those that Go code joins to a script, which is checked whole
@@ -183,22 +184,23 @@ func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
 	if !s.Header.Library {
 		j.clash(s)
 	}
-	j.libraries(s, map[string]bool{path: true})
+	j.examined[path] = true
+	j.libraries(s)
 	return s, shipped, nil
 }
 
 // libraries checks the files that a script includes, which may not be among the run's own.
-func (j *job) libraries(s *parse.Script, seen map[string]bool) {
+func (j *job) libraries(s *parse.Script) {
 	for _, inc := range s.Header.Includes {
-		if inc.Script == nil || seen[inc.Script.File] {
+		if inc.Script == nil || j.examined[inc.Script.File] {
 			continue // what cannot be read is found where it is included
 		}
 		path := inc.Script.File
-		seen[path] = true
+		j.examined[path] = true
 		library, _, findings := j.examine(path, inc.Script.Source)
 		if library.Header.Library {
 			j.findings = append(j.findings, findings...)
-			j.libraries(library, seen)
+			j.libraries(library)
 		}
 	}
 }

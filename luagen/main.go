@@ -102,7 +102,8 @@ func newJob(name string) *job {
 	j := &job{
 		flags:  flag.NewFlagSet(name, flag.ContinueOnError),
 		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{}, walked: map[string]bool{}, given: map[string]bool{},
-		parts: map[string]bool{}, unseen: map[string][]string{}, goFolders: map[string][]string{},
+		examined: map[string]bool{},
+		parts:    map[string]bool{}, unseen: map[string][]string{}, goFolders: map[string][]string{},
 	}
 	j.flags.Func("commands", "a `file` that \"luagen commands\" printed for your server, which\n"+
 		"then takes the place of the table that luagen has; may be repeated", j.addTable)
