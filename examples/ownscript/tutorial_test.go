@@ -45,6 +45,8 @@ func TestTutorial(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "wrong.lua"), []byte(files["wrong.lua"]), 0o600))
 	findings := goCommand(t, dir, false, "tool", "luagen", "vet", "wrong.lua")
 	require.Equal(t, files["findings"], findings)
+	goCommand(t, dir, false, "tool", "luagen", "import", "./...")
+	require.Contains(t, read(t, dir, "wrong_typed.lua"), "TODO")
 	refused, err := filepath.Abs(filepath.Join(root, "luagen", "testdata", "cases", "bad_refused", "in.lua"))
 	require.NoError(t, err)
 	require.Empty(t, goCommand(t, dir, true, "tool", "luagen", "vet", refused))
