@@ -57,7 +57,7 @@ func (f *fake) Describe(_ context.Context, name string) ([]inspect.Object, error
 	f.read()
 	left := time.Second
 	h := inspect.Holder{Owner: markup, Host: markup, Metadata: markup, Remaining: &left}
-	return []inspect.Object{{Name: name, Kind: inspect.Lock, Holders: []inspect.Holder{h}, Value: markup}}, nil
+	return []inspect.Object{{Name: name, Kind: inspect.Lock, Holders: []inspect.Holder{h, {Owner: "0000", Revoked: true, Remaining: &left}}, Value: markup}}, nil
 }
 
 func (f *fake) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
@@ -200,9 +200,10 @@ func TestEscapes(t *testing.T) {
 	_, object, _ := strings.Cut(string(text), "event: object\ndata: ")
 	var card struct{ HTML string }
 	require.NoError(t, json.NewDecoder(strings.NewReader(object)).Decode(&card))
-	for _, field := range []string{"held by", "Remaining lease of", "data-owner"} {
+	for _, field := range []string{"held by", "Remaining lease of", "data-owner", "revoked"} {
 		require.Contains(t, card.HTML, field)
 	}
+	require.NotContains(t, card.HTML, "0000", "an owner that no client has")
 	require.NotContains(t, card.HTML, "<script>")
 }
 

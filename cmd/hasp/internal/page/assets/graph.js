@@ -38,7 +38,8 @@ function spans(list, now) {
   events.forEach((event, i) => {
     if (event.kind === "gap") return;
     const begin = Date.parse(event.at), end = i + 1 < events.length ? Date.parse(events[i + 1].at) : now;
-    for (const { owner } of list(event.object) ?? []) {
+    for (const h of list(event.object) ?? []) {
+      const owner = h.revoked ? "revoked" : h.owner;
       if (!all.has(owner)) all.set(owner, []);
       const last = all.get(owner).at(-1);
       if (last?.[1] === begin) last[1] = end;
@@ -63,7 +64,7 @@ function draw() {
   const x = (at) => label + ((at - begin) / (now - begin)) * (width - label);
   lanes.forEach(([kind, owner, all], i) => {
     const y = i * step;
-    element(svg, "text", { x: 0, y: y + 14 }, (kind === "held" ? "" : "waits: ") + "\u2026" + owner.slice(-8));
+    element(svg, "text", { x: 0, y: y + 14 }, (kind === "held" ? "" : "waits: ") + (owner.length > 8 ? "\u2026" : "") + owner.slice(-8));
     for (const [from, to] of all) {
       const bar = element(svg, "rect", { class: kind, x: x(from), y: y + (kind === "held" ? 2 : 7), width: Math.max(2, x(to) - x(from)), height: kind === "held" ? 16 : 6 });
       element(bar, "title", {}, owner);
