@@ -75,9 +75,10 @@ func (m *machine) learn(facts Facts, call commandCall, cmd *command) {
 	if cmd == nil {
 		return
 	}
-	for i, f := range m.matched(call, cmd).as {
+	match := m.matched(call, cmd)
+	for i, f := range match.as {
 		if kind := placeTypes[f.word]; kind != "int" || slices.Contains([]string{"incrby", "decrby", "hincrby"}, cmd.name) {
-			facts.set(m.c.nth(call.words[i], "ARGV"), kind)
+			facts.set(m.c.nth(match.words[i], "ARGV"), kind)
 		}
 	}
 	for _, p := range places(call, cmd) {

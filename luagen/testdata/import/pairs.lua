@@ -1,0 +1,1 @@
+return redis.call('hset', KEYS[1], unpack(ARGV))
