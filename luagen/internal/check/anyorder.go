@@ -43,36 +43,27 @@ func (m *machine) anyOrder(s *parse.GenForStmt, inner *values) bool {
 }
 
 func (t *turn) read(b *parse.Block) {
-	for _, stmt := range b.Stmts {
+	for _, stmt := range statements(b) {
 		switch s := stmt.(type) {
 		case *parse.CallStmt:
 			t.alone[s.Call] = true
 		case *parse.AssignStmt:
 			for _, target := range s.Targets {
 				if index, ok := target.(*parse.IndexExpr); ok {
-					name, isName := index.X.(*parse.NameExpr)
-					t.changes[nameVar(name, isName)] = true
+					t.changes[varOf(index.X)] = true
 				}
 			}
-			if name, ok := s.Targets[0].(*parse.NameExpr); ok && t.changes[name.Var] {
+			if t.changes[varOf(s.Targets[0])] {
 				continue
 			}
 		}
 		t.deciding = append(t.deciding, parse.Exprs(stmt)...)
-		for _, inner := range parse.Blocks(stmt) {
-			t.read(inner)
-		}
 	}
 }
 
 // depends reports whether an expression has a name in it that a turn changes.
 func (t *turn) depends(e parse.Expr) bool {
-	found := false
-	parse.Walk(e, func(inner parse.Expr) {
-		name, ok := inner.(*parse.NameExpr)
-		found = found || ok && name.Var != nil && t.changes[name.Var]
-	})
-	return found
+	return slices.ContainsFunc(namesIn(e), func(x *parse.Var) bool { return t.changes[x] })
 }
 
 // placed reports whether a write adds or removes, or writes to a place that has a name in it.

@@ -126,11 +126,6 @@ func (c *checker) isServer(e parse.Expr) bool {
 	return isGlobal(e, "redis") || isGlobal(e, "server")
 }
 
-func isGlobal(e parse.Expr, name string) bool {
-	n, ok := e.(*parse.NameExpr)
-	return ok && n.Var == nil && n.Name == name
-}
-
 // manyValues reports whether an expression at the end of a list may stand for any number of values.
 func manyValues(e parse.Expr) bool {
 	switch e.(type) {

@@ -46,7 +46,7 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	c := newChecker(s, tables)
 	c.names()
 	c.globals()
-	c.block(s.Body)
+	c.expressions()
 	c.commands()
 	c.hidden()
 	c.includedCalls()
@@ -55,6 +55,18 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 		find()
 	}
 	return c.allowed(strict)
+}
+
+// expressions checks those that need nothing known of names.
+func (c *checker) expressions() {
+	for _, e := range c.flow.exprs {
+		switch e := e.(type) {
+		case *parse.IndexExpr:
+			c.member(e)
+		case *parse.BinaryExpr:
+			c.never(e)
+		}
+	}
 }
 
 type checker struct {

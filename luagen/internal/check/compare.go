@@ -1,6 +1,32 @@
 package check
 
-import "github.com/hasp-go/hasp/luagen/internal/parse"
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// never finds an argument that is compared with a text which it never is.
+func (c *checker) never(e *parse.BinaryExpr) {
+	if e.Op != "==" && e.Op != "~=" {
+		return
+	}
+	for _, pair := range [][2]parse.Expr{{e.L, e.R}, {e.R, e.L}} {
+		x := varOf(pair[0])
+		text, isText := pair[1].(*parse.StringExpr)
+		if !isText || x == nil || x.Decl == nil {
+			continue
+		}
+		b := x.Decl
+		if text.Value == "" && b.Type.Optional {
+			c.find(e.P, Optional, "%s is nil if it is absent, never ''", b.Name)
+		}
+		if b.Kind == parse.Arg && b.Choices != nil && !slices.Contains(b.Choices, text.Value) {
+			c.find(e.P, Compare, "%s is never '%s': it is %s", b.Name, text.Value, strings.Join(b.Choices, "|"))
+		}
+	}
+}
 
 // equality checks "l == r" and "l ~= r".
 func (m *machine) equality(e *parse.BinaryExpr, l, r value) {

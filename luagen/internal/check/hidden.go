@@ -89,8 +89,8 @@ func (v *values) sameTable(x *parse.Var) []*parse.Var {
 
 // alias notes that a name or a parameter gets what an expression is.
 func (v *values) alias(e parse.Expr, y *parse.Var) {
-	if name, ok := e.(*parse.NameExpr); ok && name.Var != nil {
-		v.aliases[name.Var] = append(v.aliases[name.Var], y)
+	if x := varOf(e); x != nil {
+		v.aliases[x] = append(v.aliases[x], y)
 	}
 }
 

@@ -11,8 +11,7 @@ func (m *machine) jsonOf(e parse.Expr, v value) (found bool) {
 	if table, ok := unparen(e).(*parse.TableExpr); ok {
 		return slices.ContainsFunc(table.Fields, func(f parse.Field) bool { return m.jsonOf(f.Value, m.peek(f.Value)) })
 	}
-	name, isName := unparen(e).(*parse.NameExpr)
-	x := nameVar(name, isName)
+	x := varOf(unparen(e))
 	switch {
 	case x != nil && m.mentioned(x):
 		return false
@@ -71,19 +70,14 @@ func (m *machine) unpacked(e *parse.CallExpr, v value) {
 
 // bounds reports whether a condition compares a length or a reply with anything but 0 or 1.
 func (m *machine) bounds(cond parse.Expr) bool {
-	found := false
-	parse.Walk(cond, func(e parse.Expr) {
+	small := func(e parse.Expr) bool {
+		v := m.peek(e)
+		return v.is == isNumber && v.size <= 1 && v.size > 0
+	}
+	return parse.Contains(cond, func(e parse.Expr) bool {
 		b, ok := e.(*parse.BinaryExpr)
-		if !ok || b.Op[0] != '<' && b.Op[0] != '>' {
-			return
-		}
-		small := func(e parse.Expr) bool {
-			v := m.peek(e)
-			return v.is == isNumber && v.size <= 1 && v.size > 0
-		}
-		found = found || !small(b.L) && !small(b.R)
+		return ok && (b.Op[0] == '<' || b.Op[0] == '>') && !small(b.L) && !small(b.R)
 	})
-	return found
 }
 
 // endless reports whether the reply of a command may have any number of elements. Those of hashes have few.

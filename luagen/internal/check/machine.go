@@ -79,38 +79,6 @@ func (m *machine) capture(f *parse.FuncExpr) {
 	}
 }
 
-// assigned returns the names from outside that a block assigns to, but for its functions.
-func assigned(b *parse.Block) map[*parse.Var]bool {
-	all, own := map[*parse.Var]bool{}, []*parse.Var{}
-	var visit func(b *parse.Block)
-	visit = func(b *parse.Block) {
-		for _, stmt := range b.Stmts {
-			switch s := stmt.(type) {
-			case *parse.AssignStmt:
-				for _, target := range s.Targets {
-					if name, ok := target.(*parse.NameExpr); ok && name.Var != nil {
-						all[name.Var] = true
-					}
-				}
-			case *parse.LocalStmt:
-				own = append(own, s.Vars...)
-			case *parse.NumForStmt:
-				own = append(own, s.Var)
-			case *parse.GenForStmt:
-				own = append(own, s.Vars...)
-			}
-			for _, inner := range parse.Blocks(stmt) {
-				visit(inner)
-			}
-		}
-	}
-	visit(b)
-	for _, x := range own {
-		delete(all, x)
-	}
-	return all
-}
-
 func (m *machine) find(pos parse.Pos, rule, format string, args ...any) {
 	key := fmt.Sprint(pos, rule)
 	if m.quiet > 0 || m.state.dead || m.found[key] {
@@ -137,6 +105,10 @@ func (m *machine) assume(cond parse.Expr, truth bool) {
 
 func (m *machine) block(b *parse.Block) {
 	for _, stmt := range b.Stmts {
+		if m.state.dead && m.quiet == 0 {
+			m.c.find(stmt.Pos(), Unreachable, "this is never reached")
+			break
+		}
 		m.statement(stmt)
 	}
 	for _, stmt := range b.Stmts {
@@ -235,10 +207,9 @@ func (m *machine) assign(s *parse.AssignStmt) {
 
 // put notes that a value is put into the table of a name.
 func (m *machine) put(table parse.Expr, item value, pos parse.Pos) {
-	name, ok := table.(*parse.NameExpr)
-	if v, known := m.state.get(nameVar(name, ok)); known {
+	if v, known := m.state.get(varOf(table)); known {
 		v.put(item, pos)
-		m.state.set(name.Var, v)
+		m.state.set(varOf(table), v)
 	}
 }
 
@@ -282,7 +253,7 @@ func (m *machine) loop(stmt parse.Stmt) {
 	case *parse.WhileStmt:
 		m.assume(s.Cond, true)
 		m.block(body)
-		after.dead = after.dead || isTrue(s.Cond) && !breaks(body)
+		after.dead = after.dead || isBool(s.Cond, true) && !breaks(body)
 		m.leave(after, body)
 	case *parse.RepeatStmt:
 		m.repeat(s, after)
@@ -335,7 +306,7 @@ func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
 		m.eval(s.Cond)
 		m.condition(s.Cond)
 	}
-	after.dead = after.dead || isFalse(s.Cond) && !breaks(s.Body)
+	after.dead = after.dead || isBool(s.Cond, false) && !breaks(s.Body)
 	if !breaks(s.Body) && m.state.dead {
 		after.dead = true // it returns in its first turn
 	}

@@ -74,21 +74,19 @@ func (m *machine) about(e parse.Expr, key string) bool {
 }
 
 func (m *machine) replies(e parse.Expr, key string, seen map[*parse.Var]bool) bool {
-	found := false
-	parse.Walk(e, func(inner parse.Expr) {
-		switch inner := inner.(type) {
+	return parse.Contains(e, func(e parse.Expr) bool {
+		switch e := e.(type) {
 		case *parse.CallExpr:
-			library, _, _ := strings.Cut(m.c.callee(inner), ".")
-			if call, ok := m.c.commandCall(inner); ok {
-				found = found || m.vouches(call, key)
-			} else {
-				found = found || !parse.KnownGlobal(library)
+			if call, ok := m.c.commandCall(e); ok {
+				return m.vouches(call, key)
 			}
+			library, _, _ := strings.Cut(m.c.callee(e), ".")
+			return !parse.KnownGlobal(library)
 		case *parse.NameExpr:
-			found = found || inner.Var != nil && m.holdsReply(inner.Var, key, seen)
+			return e.Var != nil && m.holdsReply(e.Var, key, seen)
 		}
+		return false
 	})
-	return found
 }
 
 // vouches reports whether the reply of a call may say that a key has what is asked for: it is about that key, or says that
@@ -142,14 +140,14 @@ func (m *machine) word(v value, pos parse.Pos) {
 // element checks the index of what certainly is a list.
 func (m *machine) element(e parse.Expr, key value) {
 	number, ok := unparen(e).(*parse.NumberExpr)
-	name, isName := unparen(e).(*parse.NameExpr)
+	x := varOf(unparen(e))
 	switch {
 	case key.surely(isText):
 		m.find(e.Pos(), Nil, "this is always nil, as the table is a list without names: the reply of HGETALL, too, "+
 			"is field, value, field, value")
 	case ok && numeral(number.Text).size == zeroSize:
 		m.find(e.Pos(), Nil, "this is always nil: the first element of a list is 1")
-	case isName && key.low && m.counts(name.Var):
+	case x != nil && key.low && m.counts(x):
 		m.find(e.Pos(), Nil, "this is nil at first, as the loop begins with 0: the first element of a list is 1")
 	}
 }

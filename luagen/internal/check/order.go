@@ -57,41 +57,19 @@ func (m *machine) writes(e *parse.CallExpr) bool {
 // collected returns the outer names that a loop's body appends to: lists, and texts.
 func (m *machine) collected(b *parse.Block) []*parse.Var {
 	var all []*parse.Var
-	for _, stmt := range b.Stmts {
+	own := []*parse.Var{nil}
+	for _, stmt := range statements(b) {
+		own = append(own, declaredBy(stmt)...)
 		switch s := stmt.(type) {
 		case *parse.AssignStmt:
 			all = append(all, appended(s)...)
 		case *parse.CallStmt:
-			name, isName := firstArg(s.Call).(*parse.NameExpr)
-			if m.c.callee(s.Call) == "table.insert" && len(s.Call.Args) == 2 && isName {
-				all = append(all, name.Var)
+			if m.c.callee(s.Call) == "table.insert" && len(s.Call.Args) == 2 {
+				all = append(all, varOf(s.Call.Args[0]))
 			}
 		}
-		for _, inner := range parse.Blocks(stmt) {
-			all = append(all, m.collected(inner)...)
-		}
 	}
-	return slices.DeleteFunc(all, func(x *parse.Var) bool {
-		return x == nil || slices.Contains(locals(b), x)
-	})
-}
-
-func firstArg(call *parse.CallExpr) parse.Expr {
-	if len(call.Args) == 0 {
-		return nil
-	}
-	return call.Args[0]
-}
-
-// locals returns the names that a block declares.
-func locals(b *parse.Block) []*parse.Var {
-	var all []*parse.Var
-	for _, stmt := range b.Stmts {
-		if s, ok := stmt.(*parse.LocalStmt); ok {
-			all = append(all, s.Vars...)
-		}
-	}
-	return all
+	return slices.DeleteFunc(all, func(x *parse.Var) bool { return slices.Contains(own, x) })
 }
 
 // appended returns the names to which an assignment appends: "t[#t + 1] = x" and "s = s .. x".
@@ -104,9 +82,8 @@ func appended(s *parse.AssignStmt) []*parse.Var {
 				all = append(all, t.Var)
 			}
 		case *parse.IndexExpr:
-			name, ok := t.X.(*parse.NameExpr)
-			if ok && name.Var != nil && behindLast(t.Key, name.Var) {
-				all = append(all, name.Var)
+			if x := varOf(t.X); x != nil && behindLast(t.Key, x) {
+				all = append(all, x)
 			}
 		}
 	}
@@ -117,32 +94,6 @@ func appended(s *parse.AssignStmt) []*parse.Var {
 func joins(e parse.Expr, x *parse.Var) bool {
 	b, ok := e.(*parse.BinaryExpr)
 	return ok && x != nil && b.Op == ".." && mentions(b, x)
-}
-
-// behindLast reports whether e is #x + 1.
-func behindLast(e parse.Expr, x *parse.Var) bool {
-	b, ok := e.(*parse.BinaryExpr)
-	if !ok || b.Op != "+" {
-		return false
-	}
-	length, ok := b.L.(*parse.UnaryExpr)
-	return ok && length.Op == "#" && mentions(length.X, x)
-}
-
-// mentions reports whether an expression has one of some names in it.
-func mentions(e parse.Expr, names ...*parse.Var) bool {
-	return slices.ContainsFunc(namesIn(e), func(x *parse.Var) bool { return slices.Contains(names, x) })
-}
-
-// namesIn returns the local and declared names in an expression.
-func namesIn(e parse.Expr) []*parse.Var {
-	var all []*parse.Var
-	parse.Walk(e, func(inner parse.Expr) {
-		if name, ok := inner.(*parse.NameExpr); ok && name.Var != nil {
-			all = append(all, name.Var)
-		}
-	})
-	return all
 }
 
 // reaches reports whether what a name holds goes to a command, or is returned, unsorted.

@@ -104,18 +104,16 @@ func (m *machine) unending() {
 
 // decides reports whether the reply of a command is in a condition: then no caller chooses that it is true.
 func (m *machine) decides(cond parse.Expr) bool {
-	found := false
-	call := func(e parse.Expr) {
-		inner, ok := e.(*parse.CallExpr)
-		if ok && !found {
-			_, found = m.c.words(inner)
-		}
+	replies := func(e parse.Expr) bool {
+		return e != nil && parse.Contains(e, func(e parse.Expr) bool {
+			call, ok := e.(*parse.CallExpr)
+			if ok {
+				_, ok = m.c.words(call)
+			}
+			return ok
+		})
 	}
-	parse.Walk(cond, call)
-	for _, x := range namesIn(cond) {
-		for _, s := range m.c.flow.sources[x] {
-			parse.Walk(s.expr, call)
-		}
-	}
-	return found
+	return replies(cond) || slices.ContainsFunc(namesIn(cond), func(x *parse.Var) bool {
+		return slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool { return replies(s.expr) })
+	})
 }

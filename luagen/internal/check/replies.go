@@ -140,8 +140,3 @@ func options(words []parse.Expr) ([]string, bool) {
 
 // expiring are the options by which SET gives its key an end.
 var expiring = []string{"ex", "px", "exat", "pxat"}
-
-func isLiteral(e parse.Expr, text string) bool {
-	s, ok := e.(*parse.StringExpr)
-	return ok && strings.EqualFold(s.Value, text)
-}

@@ -190,8 +190,8 @@ func (m *machine) equal(e, other parse.Expr, v, w value, same bool) {
 		!same && w.is == isFalseValue && v.is == isText|isFalseValue:
 		m.state.exists[v.probe] = true
 	}
-	name, ok := unparen(e).(*parse.NameExpr)
-	if _, known := m.state.get(nameVar(name, ok)); !known {
+	x := varOf(unparen(e))
+	if _, known := m.state.get(x); !known {
 		return
 	}
 	m.c.asked = map[question]bool{}
@@ -208,7 +208,7 @@ func (m *machine) equal(e, other parse.Expr, v, w value, same bool) {
 	if v.is&isNil == 0 || v.is == isNil {
 		v.nilAt = 0
 	}
-	m.state.set(name.Var, v.orUnknown())
+	m.state.set(x, v.orUnknown())
 }
 
 // above notes that a is more than b: then a is not 0, if b is a number that is written out.
@@ -239,33 +239,16 @@ func (m *machine) typed(e *parse.BinaryExpr, same bool) {
 		if !isCall || !isString || !isGlobal(call.Fn, "type") || len(call.Args) != 1 {
 			continue
 		}
-		name, isName := call.Args[0].(*parse.NameExpr)
-		v, known := m.state.get(nameVar(name, isName))
+		x := varOf(call.Args[0])
+		v, known := m.state.get(x)
 		was := v.is
 		if k := typeKinds[text.Value]; known && k != 0 {
 			if v.is &= k; !same {
 				v.is = was &^ k
 			}
 			v.nilAt = 0
-			m.state.set(name.Var, v.orUnknown())
+			m.state.set(x, v.orUnknown())
 		}
-	}
-}
-
-func nameVar(name *parse.NameExpr, ok bool) *parse.Var {
-	if !ok {
-		return nil
-	}
-	return name.Var
-}
-
-func unparen(e parse.Expr) parse.Expr {
-	for {
-		paren, ok := e.(*parse.ParenExpr)
-		if !ok {
-			return e
-		}
-		e = paren.X
 	}
 }
 

@@ -73,17 +73,6 @@ func (c *checker) is(q quality, e parse.Expr) bool {
 	return false
 }
 
-// isFalsy reports whether e is nil or false.
-func isFalsy(e parse.Expr) bool {
-	switch e := e.(type) {
-	case *parse.NilExpr:
-		return true
-	case *parse.BoolExpr:
-		return !e.Value
-	}
-	return false
-}
-
 // nameIs reports whether all that a name may hold has a quality.
 func (c *checker) nameIs(q quality, e *parse.NameExpr) bool {
 	x := e.Var

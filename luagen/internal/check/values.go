@@ -29,19 +29,19 @@ func (v *values) mentioned(x *parse.Var) []*parse.Var {
 	if names, ok := v.mentions[x]; ok {
 		return names
 	}
-	seen := map[*parse.Var]bool{nil: true}
+	var names []*parse.Var
 	v.mentions[x] = nil
 	for _, from := range v.sources[x] {
-		if from.expr == nil {
-			continue
+		if from.expr != nil {
+			names = append(names, namesIn(from.expr)...)
 		}
-		parse.Walk(from.expr, func(e parse.Expr) {
-			if name, ok := e.(*parse.NameExpr); ok && !seen[name.Var] {
-				seen[name.Var] = true
-				v.mentions[x] = append(v.mentions[x], name.Var)
-			}
-		})
 	}
+	seen := map[*parse.Var]bool{}
+	v.mentions[x] = slices.DeleteFunc(names, func(y *parse.Var) bool {
+		again := seen[y]
+		seen[y] = true
+		return again
+	})
 	return v.mentions[x]
 }
 
@@ -135,13 +135,11 @@ func (v *values) insert(e *parse.CallExpr) {
 	if !inserts || len(e.Args) < 2 {
 		return
 	}
-	name, ok := e.Args[0].(*parse.NameExpr)
-	if !ok || name.Var == nil {
-		return
-	}
-	v.stores[name.Var] = append(v.stores[name.Var], e.Args[len(e.Args)-1])
-	if fn != nil {
-		v.appends[name.Var]++
+	if x := varOf(e.Args[0]); x != nil {
+		v.stores[x] = append(v.stores[x], e.Args[len(e.Args)-1])
+		if fn != nil {
+			v.appends[x]++
+		}
 	}
 }
 
@@ -162,8 +160,8 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 	case *parse.LocalFuncStmt:
 		v.function(s.Var, s.Func)
 	case *parse.FuncStmt:
-		if name, ok := s.Target.(*parse.NameExpr); ok && name.Var != nil {
-			v.sources[name.Var] = append(v.sources[name.Var], source{})
+		if x := varOf(s.Target); x != nil {
+			v.sources[x] = append(v.sources[x], source{})
 		}
 	case *parse.ReturnStmt:
 		first := parse.Expr(nil)
@@ -198,29 +196,23 @@ func (v *values) assignment(s *parse.AssignStmt) {
 				v.assign(t.Var, s.Values, i)
 			}
 		case *parse.IndexExpr:
-			name, ok := t.X.(*parse.NameExpr)
-			if !ok || name.Var == nil {
-				v.changed[globalName(name)] = true
+			x := varOf(t.X)
+			if x == nil {
+				if name, ok := t.X.(*parse.NameExpr); ok {
+					v.changed[name.Name] = true
+				}
 				continue
 			}
 			stored := parse.Expr(nil)
 			if i < len(s.Values) {
 				stored = s.Values[i]
 			}
-			if behindLast(t.Key, name.Var) {
-				v.appends[name.Var]++
+			if behindLast(t.Key, x) {
+				v.appends[x]++
 			}
-			v.stores[name.Var] = append(v.stores[name.Var], stored)
+			v.stores[x] = append(v.stores[x], stored)
 		}
 	}
-}
-
-// globalName returns the name of a global, "" if there is none.
-func globalName(name *parse.NameExpr) string {
-	if name == nil {
-		return ""
-	}
-	return name.Name
 }
 
 // loop notes the names of a loop over ipairs(x) or pairs(x).

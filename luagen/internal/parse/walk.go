@@ -61,6 +61,13 @@ func Walk(e Expr, visit func(Expr)) {
 	}
 }
 
+// Contains reports whether e, or an expression in it, is what is meant.
+func Contains(e Expr, meant func(Expr) bool) bool {
+	found := false
+	Walk(e, func(inner Expr) { found = found || meant(inner) })
+	return found
+}
+
 // Blocks returns the blocks of a statement, those of functions in its expressions left out.
 func Blocks(stmt Stmt) []*Block {
 	switch s := stmt.(type) {
