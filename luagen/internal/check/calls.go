@@ -74,7 +74,8 @@ func (c *checker) commandCall(e *parse.CallExpr) (commandCall, bool) {
 	words, ok := c.words(e)
 	call := commandCall{expr: e, words: words}
 	if len(words) > 0 {
-		call.open = manyValues(words[len(words)-1])
+		last := words[len(words)-1]
+		call.open = manyValues(last) && !c.single(last)
 		call.names = c.commandNames(words[0])
 	}
 	return call, ok
@@ -195,16 +196,15 @@ func (c *checker) command(t *table, call commandCall, name string) *command {
 		}
 		cmd = t.commands[name+"|"+sub]
 	}
-	shown := strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " "))
 	if cmd.noscript {
 		if c.elsewhere(cmd.name) {
 			return nil
 		}
-		c.find(pos, Command, "%s %s does not allow %s in scripts", title(t.server), t.version, shown)
+		c.find(pos, Command, "%s %s does not allow %s in scripts", title(t.server), t.version, shown(cmd.name))
 		return nil
 	}
 	if cmd.refuses(call) {
-		c.find(pos, Command, "wrong number of arguments for %s: %d, it takes %s", shown, call.least()-1,
+		c.find(pos, Command, "wrong number of arguments for %s: %d, it takes %s", shown(cmd.name), call.least()-1,
 			takes(cmd))
 		return nil
 	}
@@ -250,21 +250,20 @@ func (c *checker) unknown(t *table, pos parse.Pos, name string) {
 	if strings.Contains(name, ".") || c.elsewhere(name) {
 		return
 	}
-	shown := strings.ToUpper(strings.ReplaceAll(name, "|", " "))
 	by, known := c.knownBy(t.server, name)
 	near := parse.Nearest(name, t.names(name))
 	switch {
 	case by != "":
 		c.find(pos, Command, "%s %s does not know the command %s: %s does, for which say ---@since",
-			title(t.server), t.version, shown, by)
+			title(t.server), t.version, shown(name), by)
 	case known:
-		c.find(pos, Command, "%s %s does not know the command %s", title(t.server), t.version, shown)
+		c.find(pos, Command, "%s %s does not know the command %s", title(t.server), t.version, shown(name))
 	case near != "":
-		c.find(pos, Command, "there is no command %s: did you mean %s?", shown,
+		c.find(pos, Command, "there is no command %s: did you mean %s?", shown(name),
 			strings.ReplaceAll(near, "|", " "))
 	default:
 		c.find(pos, Command, "%s %s does not know the command %s; if your server does, make a table of it "+
-			"with luagen commands", title(t.server), t.version, shown)
+			"with luagen commands", title(t.server), t.version, shown(name))
 	}
 }
 
@@ -293,8 +292,7 @@ func title(server string) string {
 // readOnly finds writes in a script that says it has none.
 func (c *checker) readOnly(call commandCall, cmd *command) {
 	if c.s.Header.ReadOnly && cmd.writes {
-		c.find(call.words[0].Pos(), ReadOnly, "%s is not allowed in a read-only script",
-			strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " ")))
+		c.find(call.words[0].Pos(), ReadOnly, "%s is not allowed in a read-only script", shown(cmd.name))
 	}
 }
 

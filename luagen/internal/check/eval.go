@@ -143,7 +143,7 @@ func (m *machine) table(e *parse.TableExpr) value {
 			m.find(f.Value.Pos(), Result, "an error in a table is no error of the script, but an element of its reply: "+
 				"return it alone")
 		}
-		if f.Key != nil || i == len(e.Fields)-1 && manyValues(f.Value) && !m.single(f.Value) {
+		if f.Key != nil || i == len(e.Fields)-1 && manyValues(f.Value) && !m.c.single(f.Value) {
 			v.closed = false
 			continue
 		}
@@ -169,13 +169,13 @@ func (m *machine) named(key parse.Expr) kinds {
 }
 
 // single reports whether a call certainly has one value: that of a command has.
-func (m *machine) single(e parse.Expr) bool {
+func (c *checker) single(e parse.Expr) bool {
 	call, ok := e.(*parse.CallExpr)
 	if !ok {
 		return false
 	}
-	_, isCommand := m.c.words(call)
-	name := m.c.callee(call)
+	_, isCommand := c.words(call)
+	name := c.callee(call)
 	return isCommand && name != "pcall" || name == "tonumber" || name == "cjson.decode" ||
 		name != "string.gsub" && slices.Contains(textFunctions, name)
 }

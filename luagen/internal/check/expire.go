@@ -34,20 +34,20 @@ var unfailing = append(strings.Fields(`del exists expiretime persist pexpiretime
 
 // command evaluates a call of a command.
 func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
+	call, _ := m.c.commandCall(e)
 	for i, word := range words {
-		m.c.isKey[word] = m.c.isKey[word] || m.state.permitted["key "+m.keyText(words, i)]
+		m.c.isKey[word] = m.c.isKey[word] || m.state.sure[declaredKey+m.keyText(words, i)]
 		v := m.eval(word)
-		if m.use(v); i > 0 && !(i == len(words)-1 && manyValues(word) && !m.single(word)) {
+		if m.use(v); i > 0 && !(i == len(words)-1 && call.open) {
 			m.word(v, word.Pos())
 		}
 	}
-	call, _ := m.c.commandCall(e)
 	defer m.wrote(call)
 	if len(call.names) != 1 || m.resp3 {
 		return unknown()
 	}
 	name, known := call.names[0], len(words)
-	if call.open && !m.single(words[known-1]) {
+	if call.open {
 		known--
 	}
 	if m.quiet == 0 {
@@ -131,7 +131,7 @@ func (m *machine) lifetime(call commandCall, name string) {
 	case name == "del" || name == "unlink":
 		for i := range call.words {
 			delete(m.state.fresh, m.keyText(call.words, i))
-			delete(m.state.exists, m.keyText(call.words, i))
+			delete(m.state.sure, exists+m.keyText(call.words, i))
 		}
 	}
 	m.cross(call)
@@ -139,10 +139,10 @@ func (m *machine) lifetime(call commandCall, name string) {
 	if key == "" || !slices.Contains(creating, name) {
 		return
 	}
-	if m.state.fresh[key] == nil && !m.state.exists[key] && creates(name, call.words) {
+	if m.state.fresh[key] == nil && !m.state.sure[exists+key] && creates(name, call.words) {
 		m.state.fresh[key] = &creation{pos: call.expr.P, depth: len(m.conds)}
 	}
-	m.state.exists[key] = true
+	m.state.sure[exists+key] = true
 }
 
 // ends follows a call that gives a key an expiry. A server may refuse it, by its ACL or because the
@@ -153,17 +153,17 @@ func (m *machine) ends(call commandCall, name, key string) {
 		m.find(*made.crossed, made.rule, "if this fails, the key that line %d creates never expires: "+
 			"call %s first", made.pos.Line, shown)
 	}
-	if made != nil && m.raises(call.expr) && !m.state.permitted[probe] {
+	if made != nil && m.raises(call.expr) && !m.state.sure[probe] {
 		m.find(call.expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
 			"before that line, too, call %s with NX, which changes no existing expiry", made.pos.Line, shown)
 	}
 	p := m.pathOf(key)
-	if p.given = p.given || made != nil; m.state.kept[key] {
+	if p.given = p.given || made != nil; m.state.sure[before+key] {
 		p.kept = name
 	}
 	p.words = append(p.words, call.words[2:]...)
 	delete(m.state.fresh, key)
-	m.state.permitted[probe] = m.state.permitted[probe] || m.raises(call.expr)
+	m.state.sure[probe] = m.state.sure[probe] || m.raises(call.expr)
 }
 
 // creates reports whether a call of a creating command certainly may create a key without an expiry: a
@@ -228,7 +228,7 @@ func (m *machine) surely(call commandCall) bool {
 // every kind.
 func (m *machine) shows(call commandCall, name string) {
 	for _, key := range m.kindsOf(call, name) {
-		m.state.permitted[key] = m.state.permitted[key] || m.raises(call.expr)
+		m.state.sure[key] = m.state.sure[key] || m.raises(call.expr)
 	}
 }
 
@@ -254,5 +254,5 @@ var choosy = regexp.MustCompile("incr|decr|bit|^pf|^zadd$|^lset$|^setrange$")
 func (m *machine) fitting(call commandCall) bool {
 	kinds := m.kindsOf(call, call.names[0])
 	return len(kinds) > 0 && len(call.names) == 1 && !choosy.MatchString(call.names[0]) &&
-		!slices.ContainsFunc(kinds, func(kind string) bool { return !m.state.permitted[kind] })
+		!slices.ContainsFunc(kinds, func(kind string) bool { return !m.state.sure[kind] })
 }

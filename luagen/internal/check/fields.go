@@ -42,7 +42,7 @@ func (m *machine) hash(r *parse.Result, v value, pos parse.Pos) {
 	if h.Listed {
 		want = "HMGET"
 	}
-	switch key := m.c.declaredKey(call.words[1], maxNames); {
+	switch key := m.c.declaredKey(call.words[1]); {
 	case r.Type.List:
 		m.find(pos, Result, "this is one hash, and %s is declared %s", r.Name, typeText(r.Type))
 	case shown != want:

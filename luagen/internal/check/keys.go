@@ -33,21 +33,20 @@ func places(call commandCall, cmd *command) []place {
 
 // arguments checks the words of a call that must be keys or channels.
 func (c *checker) arguments(call commandCall, cmd *command) {
-	shown := strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " "))
 	for _, p := range places(call, cmd) {
 		pos := call.words[p.word].Pos()
 		switch {
 		case c.s.Raw:
-			c.rawKey(call, p, shown)
+			c.rawKey(call, p, cmd)
 		case c.isAt(call, p):
 			c.keyKind(call, cmd, p)
 		case p.quality == aChannel:
 			c.find(pos, Channel, "%s takes a channel here, but luagen cannot prove that this is a declared one",
-				shown)
+				shown(cmd.name))
 		default:
 			c.unproven = append(c.unproven, func() {
 				if !c.isKey[call.words[p.word]] {
-					c.find(pos, Key, "%s takes a key here, but luagen cannot prove that this is a declared one", shown)
+					c.find(pos, Key, "%s takes a key here, but luagen cannot prove that this is a declared one", shown(cmd.name))
 				}
 			})
 		}
@@ -57,7 +56,7 @@ func (c *checker) arguments(call commandCall, cmd *command) {
 // keyKind checks that a command is for the kind of its key, and for its fields.
 func (c *checker) keyKind(call commandCall, cmd *command, p place) {
 	e := call.words[p.word]
-	b := c.declaredKey(e, maxNames)
+	b := c.declaredKey(e)
 	if b == nil || b.Kind != parse.Key {
 		return
 	}
@@ -70,8 +69,7 @@ func (c *checker) keyKind(call commandCall, cmd *command, p place) {
 	if b.KeyKind == "set" && slices.Contains(setAlgebra, cmd.name) && p.word > 1 {
 		return
 	}
-	shown := strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " "))
-	c.find(e.Pos(), Kind, "%s is for a %s, and %s is declared a %s", shown,
+	c.find(e.Pos(), Kind, "%s is for a %s, and %s is declared a %s", shown(cmd.name),
 		strings.Join(cmd.kinds, " or "), b.Name, b.KeyKind)
 }
 
@@ -116,15 +114,8 @@ func countedKeys(call commandCall, s spec, start, known int) []int {
 	if at >= known || first >= len(call.words) {
 		return nil
 	}
-	if number, ok := call.words[at].(*parse.NumberExpr); ok {
-		n, err := strconv.Atoi(number.Text)
-		if err != nil || n <= 0 {
-			return nil
-		}
-		return steps(first, min(first+(n-1)*s.step, known-1), s.step)
-	}
-	if text, ok := call.words[at].(*parse.StringExpr); ok {
-		n, err := strconv.Atoi(text.Value)
+	if text, ok := constantText(call.words[at]); ok {
+		n, err := strconv.Atoi(text)
 		if err != nil || n <= 0 {
 			return nil
 		}
@@ -149,7 +140,7 @@ func findKeyword(call commandCall, s spec) int {
 		return 0 // searched from the end; only MIGRATE, which scripts cannot use well
 	}
 	for i := from; i < len(call.words); i++ {
-		if text, ok := call.words[i].(*parse.StringExpr); ok && strings.EqualFold(text.Value, s.keyword) {
+		if isLiteral(call.words[i], s.keyword) {
 			return i + 1
 		}
 	}
@@ -158,32 +149,36 @@ func findKeyword(call commandCall, s spec) int {
 
 // declaredKey returns the binding that an expression certainly is, if it is one alone. It follows so
 // many names and no more, since names may be defined by each other.
-func (c *checker) declaredKey(e parse.Expr, left int) *parse.Binding {
-	if left == 0 {
-		return nil
-	}
-	switch e := e.(type) {
-	case *parse.ParenExpr:
-		return c.declaredKey(e.X, left)
-	case *parse.IndexExpr:
-		return c.declaredKey(e.X, left)
-	case *parse.BinaryExpr:
-		if e.Op == ".." {
-			return c.declaredKey(e.L, left)
-		}
-	case *parse.NameExpr:
-		if e.Var == nil {
+func (c *checker) declaredKey(e parse.Expr) *parse.Binding {
+	for range maxNames {
+		x := varOf(unparen(e))
+		if x != nil && len(c.flow.stores[x]) > 0 {
 			return nil
 		}
-		if e.Var.Decl != nil {
-			return e.Var.Decl
-		}
-		if sources := c.flow.sources[e.Var]; len(sources) == 1 && sources[0].in != nil {
-			return c.declaredKey(sources[0].in, left-1)
-		}
-		if only, ok := c.flow.only(e.Var); ok && len(c.flow.stores[e.Var]) == 0 {
-			return c.declaredKey(only, left-1)
+		switch inner := c.origin(e).(type) {
+		case *parse.IndexExpr:
+			e = inner.X
+		case *parse.BinaryExpr:
+			if e = inner.L; inner.Op != ".." {
+				return nil
+			}
+		case *parse.NameExpr:
+			sources := c.flow.sources[inner.Var]
+			if inner.Var != nil && inner.Var.Decl != nil || len(sources) != 1 || sources[0].in == nil {
+				return declaration(inner)
+			}
+			e = sources[0].in
+		default:
+			return nil
 		}
 	}
 	return nil
+}
+
+// declaration returns that of a name, or nil.
+func declaration(name *parse.NameExpr) *parse.Binding {
+	if name.Var == nil {
+		return nil
+	}
+	return name.Var.Decl
 }

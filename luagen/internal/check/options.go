@@ -10,10 +10,6 @@ import (
 
 // words checks that a call has the form of its command.
 func (m *machine) words(call commandCall, name string) {
-	words := call.words
-	if call.open && m.single(words[len(words)-1]) {
-		call.open = false
-	}
 	targets := m.c.targets()
 	if m.c.s.Raw {
 		targets = slices.Concat(targets, m.c.tables.all)
@@ -99,13 +95,12 @@ func (m *machine) fits(match *matching, i int, f form) bool {
 
 // misses finds a call that does not have the form of its command.
 func (m *machine) misses(call commandCall, cmd *command, furthest int) {
-	shown := strings.ToUpper(strings.ReplaceAll(cmd.name, "|", " "))
-	form := shown + " " + strings.NewReplacer(",", " ", "#", "").Replace(cmd.form)
+	form := shown(cmd.name) + " " + strings.NewReplacer(",", " ", "#", "").Replace(cmd.form)
 	if furthest >= len(call.words) {
-		m.find(call.words[len(call.words)-1].Pos(), Command, "%s lacks a word behind this: its form is %s", shown, form)
+		m.find(call.words[len(call.words)-1].Pos(), Command, "%s lacks a word behind this: its form is %s", shown(cmd.name), form)
 		return
 	}
-	m.find(call.words[furthest].Pos(), Command, "%s does not take this word here: its form is %s", shown, form)
+	m.find(call.words[furthest].Pos(), Command, "%s does not take this word here: its form is %s", shown(cmd.name), form)
 }
 
 // places checks the values of a call whose words have these places.

@@ -38,7 +38,7 @@ func (m *machine) replied(v value, created bool) {
 	case v.made == "":
 	case !created:
 		delete(m.state.fresh, v.made)
-		m.state.kept[v.made] = true
+		m.state.sure[before+v.made] = true
 	case made != nil:
 		sure := *made
 		sure.certain = true

@@ -52,14 +52,14 @@ func hasKeys(s *parse.Script) bool {
 }
 
 // rawKey finds the first key of a raw script that certainly does not come from KEYS.
-func (c *checker) rawKey(call commandCall, p place, shown string) {
+func (c *checker) rawKey(call commandCall, p place, cmd *command) {
 	e := call.words[p.word]
 	if p.quality != aKey || c.keyFound || !c.written(e) || !c.foreign(e, map[*parse.Var]bool{}) {
 		return
 	}
 	c.keyFound = true
 	c.find(e.Pos(), Key, "%s takes a key here that does not come from KEYS: a cluster may have it on "+
-		"another node", shown)
+		"another node", shown(cmd.name))
 }
 
 // written reports whether a key begins with a text that is written out. What an argument or a reply begins with may be

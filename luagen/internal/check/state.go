@@ -8,26 +8,25 @@ import (
 
 // state is what is known at one place of the code.
 type state struct {
-	vars      map[*parse.Var]*value // of what is not here nothing is known
-	exists    map[string]bool       // keys that certainly exist
-	fresh     map[string]*creation  // keys that were written and have no expiry yet
-	kept      map[string]bool       // keys that were there before a command that may create them
-	permitted map[string]bool       // commands that give an end, and kinds, with keys for which one certainly ran
-	dead      bool                  // control never comes here
+	vars  map[*parse.Var]*value // of what is not here nothing is known
+	fresh map[string]*creation  // keys that were written and have no expiry yet
+	sure  map[string]bool       // what certainly is so of keys: exists, there before, of a kind, permitted a command
+	dead  bool                  // control never comes here
 }
 
+// What is sure of a key, by its text, but for "hash x", its kind, and "expire x", a command that it certainly got.
+const (
+	exists      = "there "
+	before      = "before " // it was there before a command that may create it
+	declaredKey = "key "    // it is equal to a declared one
+)
+
 func newState() *state {
-	return &state{
-		vars: map[*parse.Var]*value{}, exists: map[string]bool{}, fresh: map[string]*creation{},
-		permitted: map[string]bool{}, kept: map[string]bool{},
-	}
+	return &state{vars: map[*parse.Var]*value{}, fresh: map[string]*creation{}, sure: map[string]bool{}}
 }
 
 func (s *state) clone() *state {
-	return &state{
-		vars: maps.Clone(s.vars), exists: maps.Clone(s.exists), fresh: maps.Clone(s.fresh),
-		permitted: maps.Clone(s.permitted), kept: maps.Clone(s.kept), dead: s.dead,
-	}
+	return &state{vars: maps.Clone(s.vars), fresh: maps.Clone(s.fresh), sure: maps.Clone(s.sure), dead: s.dead}
 }
 
 // get returns what is known of a name, if anything is.
@@ -56,9 +55,11 @@ func merge(a, b *state, at int) *state {
 			s.set(x, joined(*v, *w, at))
 		}
 	}
-	s.exists = both(a.exists, b.exists)
-	s.permitted = both(a.permitted, b.permitted)
-	s.kept = both(a.kept, b.kept)
+	for fact := range a.sure {
+		if b.sure[fact] {
+			s.sure[fact] = true
+		}
+	}
 	s.remain(a, b)
 	s.remain(b, a)
 	return s
@@ -72,20 +73,9 @@ func (s *state) remain(a, b *state) {
 		}
 		merged := *made
 		other := b.fresh[key]
-		merged.certain = made.certain && (b.kept[key] || other != nil && other.certain)
+		merged.certain = made.certain && (b.sure[before+key] || other != nil && other.certain)
 		s.fresh[key] = &merged
 	}
-}
-
-// both returns what is in a and in b.
-func both(a, b map[string]bool) map[string]bool {
-	all := map[string]bool{}
-	for key := range a {
-		if a[key] && b[key] {
-			all[key] = true
-		}
-	}
-	return all
 }
 
 // joined is like join, but keeps all of a value that is the same on both ways.
@@ -104,7 +94,7 @@ func joined(a, b value, at int) value {
 func (m *machine) refine(e parse.Expr, truth bool) {
 	m.budget--
 	if m.budget < 0 {
-		m.state.vars, m.state.exists = map[*parse.Var]*value{}, map[string]bool{}
+		m.state.vars, m.state.sure = map[*parse.Var]*value{}, map[string]bool{}
 		return
 	}
 	switch e := e.(type) {
@@ -173,7 +163,7 @@ func (m *machine) is(e *parse.NameExpr, truth bool) {
 func (m *machine) probed(e parse.Expr, truth bool) {
 	v := m.peek(e)
 	if truth && v.probe != "" && v.is&isNumber == 0 {
-		m.state.exists[v.probe] = true
+		m.state.sure[exists+v.probe] = true
 	}
 	if v.is == isStatus|isFalseValue {
 		m.replied(v, truth)
@@ -188,7 +178,7 @@ func (m *machine) equal(e, other parse.Expr, v, w value, same bool) {
 	case v.probe == "":
 	case same && (number && !zero || w.is == isText), !same && zero && v.is == isNumber,
 		!same && w.is == isFalseValue && v.is == isText|isFalseValue:
-		m.state.exists[v.probe] = true
+		m.state.sure[exists+v.probe] = true
 	}
 	x := varOf(unparen(e))
 	if _, known := m.state.get(x); !known {
@@ -196,7 +186,7 @@ func (m *machine) equal(e, other parse.Expr, v, w value, same bool) {
 	}
 	m.c.asked = map[question]bool{}
 	if key := m.keyName(e, 1); same && key != "" && m.c.is(aKey, other) {
-		m.state.permitted["key "+key] = true
+		m.state.sure[declaredKey+key] = true
 	}
 	single := w.is == isNil || w.is == isFalseValue || w.is == isTrueValue
 	switch {
@@ -222,7 +212,7 @@ func (m *machine) above(a, b parse.Expr, truth bool) {
 		m.counted(w, ">=", v)
 	}
 	if _, literal := unparen(b).(*parse.NumberExpr); literal && truth && v.probe != "" {
-		m.state.exists[v.probe] = true
+		m.state.sure[exists+v.probe] = true
 	}
 }
 

@@ -19,6 +19,17 @@ func isLiteral(e parse.Expr, text string) bool {
 	return ok && strings.EqualFold(s.Value, text)
 }
 
+// constantText returns the text of a literal text or number.
+func constantText(e parse.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *parse.StringExpr:
+		return e.Value, true
+	case *parse.NumberExpr:
+		return e.Text, true
+	}
+	return "", false
+}
+
 func isBool(e parse.Expr, want bool) bool {
 	b, ok := e.(*parse.BoolExpr)
 	return ok && b.Value == want

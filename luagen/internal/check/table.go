@@ -54,6 +54,9 @@ type spec struct {
 	limit int // with last -1: the keys are one limit-th of the words
 }
 
+// shown returns a command as messages have it.
+func shown(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "|", " ")) }
+
 // embedded is the server that is a target only where it is named.
 const embedded = "embedded"
 
@@ -298,19 +301,12 @@ func (t *table) names(like string) []string {
 }
 
 // older reports whether version a is older than b.
-func older(a, b string) bool {
-	x, y := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range max(len(x), len(y)) {
-		var m, n int
-		if i < len(x) {
-			m, _ = strconv.Atoi(x[i])
-		}
-		if i < len(y) {
-			n, _ = strconv.Atoi(y[i])
-		}
-		if m != n {
-			return m < n
-		}
+func older(a, b string) bool { return slices.Compare(numbers(a), numbers(b)) < 0 }
+
+func numbers(version string) (all []int) {
+	for part := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(part)
+		all = append(all, n)
 	}
-	return false
+	return all
 }
