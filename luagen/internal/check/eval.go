@@ -85,9 +85,9 @@ func numeral(s string) value {
 		return value{is: isNumber}
 	}
 	whole := n > maxInt64 || n == float64(int64(n))
-	return value{
-		is: isNumber, size: max(n, zeroSize), large: n, whole: whole, frac: !whole, least: n, low: n == 0,
-	}
+	return value{is: isNumber, number: number{
+		size: max(n, zeroSize), large: n, least: n, whole: whole, frac: !whole, low: n == 0,
+	}}
 }
 
 func (m *machine) index(e *parse.IndexExpr) value {
@@ -118,12 +118,12 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 		return value{is: boolean}
 	case "#":
 		m.present(v, e.X.Pos())
-		return value{is: isNumber, whole: true, size: 1 << 40}
+		return aCount()
 	}
 	m.exact(v, e.X.Pos())
-	return value{
-		is: isNumber, whole: v.whole, frac: v.frac, size: v.size, large: v.large, by: v.by, low: v.constant(),
-	}
+	n := v.number
+	n.low, n.unit, n.least, n.split = v.constant(), unit{}, 0, false
+	return value{is: isNumber, number: n}
 }
 
 // table evaluates a table constructor.
@@ -244,7 +244,9 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 
 // arithmetic returns the value of a sum, a difference, and so on.
 func arithmetic(e *parse.BinaryExpr, l, r value) value {
-	v := value{is: isNumber, whole: l.whole && r.whole, frac: l.frac || r.frac, split: l.split || r.split}
+	v := value{is: isNumber, number: number{
+		whole: l.whole && r.whole, frac: l.frac || r.frac, split: l.split || r.split,
+	}}
 	known := l.size > 0 && r.size > 0
 	switch e.Op {
 	case "+":
@@ -280,9 +282,7 @@ func arithmetic(e *parse.BinaryExpr, l, r value) value {
 		v.whole = false
 	}
 	if e.Op == "+" || e.Op == "-" {
-		if v.by = l.by; v.by == nil {
-			v.by = r.by
-		}
+		v.by = cmp.Or(l.by, r.by)
 	}
 	return v
 }
@@ -354,7 +354,7 @@ func (m *machine) call(e *parse.CallExpr) value {
 	case name == "cjson.decode":
 		return value{is: anything, decoded: true}
 	case name == "string.len":
-		return value{is: isNumber, whole: true, size: 1 << 40}
+		return aCount()
 	case slices.Contains(textFunctions, name):
 		return textValue()
 	}
@@ -396,13 +396,12 @@ func (m *machine) numeric(name string, e *parse.CallExpr, args []value) (value, 
 		}
 	case "math.floor", "math.ceil", "math.abs":
 		m.exact(args[0], e.Args[0].Pos())
-		v := args[0]
-		whole := v.whole || name != "math.abs"
-		low := v.low || name == "math.floor" && v.split && v.least < 1
-		return value{
-			is: isNumber, whole: whole, frac: v.frac && !whole, size: v.size, large: v.large, by: v.by,
-			unit: v.unit, least: v.least, low: low, split: v.split && !whole,
-		}, true
+		n := args[0].number
+		n.low = n.low || name == "math.floor" && n.split && n.least < 1
+		if name != "math.abs" {
+			n.whole, n.frac, n.split = true, false, false
+		}
+		return value{is: isNumber, number: n}, true
 	case "math.max", "math.min":
 		for i, arg := range args {
 			m.exact(arg, e.Args[i].Pos())
@@ -414,7 +413,7 @@ func (m *machine) numeric(name string, e *parse.CallExpr, args []value) (value, 
 
 // extreme returns the least or the largest of some numbers.
 func extreme(args []value, least bool) value {
-	v := value{is: isNumber, whole: true}
+	v := countUpTo(0)
 	for _, arg := range args {
 		v.whole, v.frac, v.split = v.whole && arg.whole, v.frac || arg.frac, v.split || arg.split
 		v.unit, v.low = v.unit.or(arg.unit), v.low || arg.low

@@ -34,10 +34,8 @@ func (m *machine) yield(v value) {
 
 // elsewhere returns what of a value still holds where another time or place may be.
 func (v value) elsewhere() value {
-	kept := value{
-		is: v.is, size: v.size, large: v.large, whole: v.whole, frac: v.frac, word: v.word, unit: v.unit,
-		known: v.known, endless: v.endless,
-	}
+	kept := value{is: v.is, number: v.number, word: v.word, known: v.known, endless: v.endless}
+	kept.least, kept.low, kept.split, kept.by = 0, false, false, nil
 	if v.closed {
 		kept.is |= isStatus | isFailed // The caller may put more into it.
 	} else if v.elem != nil {

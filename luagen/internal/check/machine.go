@@ -258,7 +258,7 @@ func (m *machine) loop(stmt parse.Stmt) {
 	case *parse.RepeatStmt:
 		m.repeat(s, after)
 	case *parse.NumForStmt:
-		m.bind(s.Var, value{is: isNumber, low: m.peek(s.From).low})
+		m.bind(s.Var, value{is: isNumber, number: number{low: m.peek(s.From).low}})
 		m.block(body)
 		m.leave(after, body)
 	case *parse.GenForStmt:
@@ -323,7 +323,7 @@ func (m *machine) elements(s *parse.GenForStmt) {
 	if list.elem == nil {
 		return
 	}
-	m.bind(s.Vars[0], value{is: isNumber, whole: true, size: 1 << 40})
+	m.bind(s.Vars[0], aCount())
 	if len(s.Vars) > 1 {
 		m.bind(s.Vars[1], *list.elem)
 	}

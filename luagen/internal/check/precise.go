@@ -32,10 +32,7 @@ func (m *machine) use(v value) {
 
 // toNumber returns the value of tonumber(x), which stands at pos.
 func toNumber(v value, pos parse.Pos) value {
-	n := value{is: isNumber, size: v.size, large: v.large, whole: v.whole, frac: v.frac, by: v.by}
-	n.wide, n.lossy = v.wide, v.lossy
-	n.made = v.made
-	n.unit, n.least, n.low, n.split = v.unit, v.least, v.low, v.split
+	n := value{is: isNumber, number: v.number, wide: v.wide, lossy: v.lossy, made: v.made}
 	if v.wide != "" && v.lossy == nil {
 		n.lossy = &pos
 	}

@@ -49,11 +49,11 @@ var probes = []string{
 func reply(name string, words []parse.Expr, known int) value {
 	switch shapes[name] {
 	case "count":
-		return value{is: isNumber, whole: true, size: 1 << 40}
+		return aCount()
 	case "milliseconds":
-		return value{is: isNumber, whole: true, size: 9.3e12}
+		return countUpTo(9.3e12)
 	case "integer":
-		return value{is: isNumber, whole: true}
+		return countUpTo(0)
 	case "text":
 		v := textValue()
 		v.frac = strings.HasSuffix(name, "incrbyfloat")
@@ -62,7 +62,7 @@ func reply(name string, words []parse.Expr, known int) value {
 		return value{is: isText | isFalseValue}
 	case "rank":
 		if known == len(words) && len(words) == 3 {
-			return value{is: isNumber | isFalseValue, whole: true, size: 1 << 40}
+			return value{is: isNumber | isFalseValue, number: aCount().number}
 		}
 	case "status":
 		return value{is: isStatus}
@@ -88,8 +88,8 @@ func manyReplies(name string, known int) int {
 func timeReply() value {
 	v := listOf(textValue(), 2)
 	v.items = []value{
-		{is: isText, whole: true, size: 1 << 32, large: now, part: 1, unit: unit{1, aTime}},
-		{is: isText, whole: true, size: 999_999, large: 999_999, part: 2, unit: unit{1e6, aDuration}},
+		{is: isText, part: 1, number: number{whole: true, size: 1 << 32, large: now, unit: unit{1, aTime}}},
+		{is: isText, part: 2, number: number{whole: true, size: 999_999, large: 999_999, unit: unit{1e6, aDuration}}},
 	}
 	return v
 }
@@ -106,7 +106,7 @@ func optionReply(name string, words []parse.Expr, known int) value {
 	case name == "zadd" && has("incr"), name == "set" && has("get"):
 		return value{is: isText | isFalseValue}
 	case name == "zadd":
-		return value{is: isNumber, whole: true, size: 1 << 40}
+		return aCount()
 	case name == "set" && has("nx", "xx"):
 		return value{is: isStatus | isFalseValue}
 	case name == "set":

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -44,23 +45,14 @@ type value struct {
 
 	missing string // the key of which it is a reply, nil or false if the key or a part of it is missing
 
-	// These are of a number, or of the number that a text holds.
-	size  float64    // how large it may well be, 0: unknown
-	large float64    // how large it is in some cases, 0: unknown
-	whole bool       // it certainly has no fraction
-	frac  bool       // it may well have one
+	number
 	word  bool       // it certainly is a text that is no number
 	wide  string     // the declared int, of any size, that it is the text of
 	lossy *parse.Pos // where such a text was made a number, which has not been found yet
-	by    *parse.Pos // the call that added such an int, of which it is the reply
 
 	from *parse.CallExpr // the call of HGETALL or HMGET that replied with it
 
 	free   bool    // it is a declared string
-	unit   unit    // of a time
-	least  float64 // it certainly is no less, 0: unknown
-	low    bool    // it may well be 0 or less
-	split  bool    // it is divided by a number that is written out, and may well have a fraction then
 	part   int     // of the reply of TIME: 1 the seconds, 2 the microseconds
 	probe  string  // the key that exists if this is true, or not 0
 	made   string  // the key that was created if this is 1, or a status
@@ -75,6 +67,27 @@ type value struct {
 	endless bool       // it is a reply with any number of elements
 	digits  *parse.Pos // of a table: where a number of more than 14 digits stands that was put into it
 }
+
+// number is what is known of a number, or of the number that a text holds.
+type number struct {
+	size  float64    // how large it may well be, 0: unknown
+	large float64    // how large it is in some cases, 0: unknown
+	least float64    // it certainly is no less, 0: unknown
+	whole bool       // it certainly has no fraction
+	frac  bool       // it may well have one
+	split bool       // it is divided by a number that is written out, and may well have a fraction then
+	low   bool       // it may well be 0 or less
+	unit  unit       // of a time
+	by    *parse.Pos // the call that added an int of any size, of which it is the reply
+}
+
+// countUpTo returns a whole number.
+func countUpTo(size float64) value {
+	return value{is: isNumber, number: number{whole: true, size: size}}
+}
+
+// aCount returns a number of elements.
+func aCount() value { return countUpTo(1 << 40) }
 
 func unknown() value { return value{is: anything} }
 
@@ -126,38 +139,20 @@ func join(a, b value, at int) value {
 	case b.is == 0:
 		return a
 	}
-	v := value{is: a.is | b.is, whole: a.whole && b.whole, frac: a.frac || b.frac}
-	v.word = a.word && b.word
+	v := value{is: a.is | b.is, word: a.word && b.word}
+	whole := a.whole && b.whole
 	if v.missing = b.missing; a.missing != "" && a.is&absent != 0 || b.is&absent == 0 {
 		v.missing = a.missing
 	}
 	v.nilAt = joinNil(a, b, at)
 	a, b = neutral(a, b), neutral(b, a)
-	v.wide, v.lossy, v.by = a.wide, a.lossy, a.by
-	if v.wide == "" {
-		v.wide = b.wide
-	}
-	if v.lossy == nil {
-		v.lossy = b.lossy
-	}
-	if v.by == nil {
-		v.by = b.by
-	}
-	if a.size > 0 && b.size > 0 {
-		v.size = max(a.size, b.size)
-	}
+	v.number = joinNumbers(a.number, b.number)
+	v.whole = whole
+	v.wide, v.lossy, v.digits = cmp.Or(a.wide, b.wide), cmp.Or(a.lossy, b.lossy), cmp.Or(a.digits, b.digits)
 	v.hollow, v.decoded, v.endless = a.hollow || b.hollow, a.decoded || b.decoded, a.endless || b.endless
-	v.large = max(a.large, b.large)
-	if v.digits = a.digits; v.digits == nil {
-		v.digits = b.digits
-	}
 	if a.part == b.part {
 		v.part = a.part
 	}
-	if a.unit == b.unit {
-		v.unit = a.unit
-	}
-	v.least, v.low, v.split = min(a.least, b.least), a.low || b.low, a.split || b.split
 	if a.made == b.made {
 		v.made = a.made
 	}
@@ -169,6 +164,20 @@ func join(a, b value, at int) value {
 		v.elem, v.known = &element, min(a.known, b.known)
 	}
 	return v
+}
+
+func joinNumbers(a, b number) number {
+	n := number{
+		large: max(a.large, b.large), least: min(a.least, b.least), whole: a.whole && b.whole, frac: a.frac || b.frac,
+		split: a.split || b.split, low: a.low || b.low, by: cmp.Or(a.by, b.by),
+	}
+	if a.size > 0 && b.size > 0 {
+		n.size = max(a.size, b.size)
+	}
+	if a.unit == b.unit {
+		n.unit = a.unit
+	}
+	return n
 }
 
 // neutral returns a, or b if a is no number or text: then it does not weaken what is known.
