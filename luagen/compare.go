@@ -97,45 +97,29 @@ func unified(oldName, newName string, oldText, newText []byte) string {
 	edits := difference(lines(oldText), lines(newText))
 	var b strings.Builder
 	fmt.Fprintf(&b, "--- %s\n+++ %s\n", oldName, newName)
-	oldLine, newLine := 1, 1
-	for i := 0; i < len(edits); {
-		start, end := hunk(edits, i)
-		for _, e := range edits[i:start] {
-			oldLine, newLine = advance(e, oldLine, newLine)
-		}
-		nextOld, nextNew := oldLine, newLine
-		for _, e := range edits[start:end] {
-			nextOld, nextNew = advance(e, nextOld, nextNew)
-		}
-		if start < end {
-			fmt.Fprintf(&b, "@@ -%s +%s @@\n", span(oldLine, nextOld), span(newLine, nextNew))
-		}
+	for start, end := hunk(edits, 0); start < end; start, end = hunk(edits, end) {
+		fmt.Fprintf(&b, "@@ -%s +%s @@\n", span(edits, start, end, '+'), span(edits, start, end, '-'))
 		for _, e := range edits[start:end] {
 			fmt.Fprintf(&b, "%c%s\n", e.kind, e.line)
 		}
-		oldLine, newLine = nextOld, nextNew
-		i = end
 	}
 	return b.String()
 }
 
-// span writes the lines from the first up to, not including, the second. An empty range is
-// written with the line before it.
-func span(from, to int) string {
-	if from == to {
-		return fmt.Sprintf("%d,0", from-1)
+// span writes the lines that a hunk has of one text: those of the other kind are none. An empty range is written with
+// the line before it.
+func span(edits []edit, start, end int, other byte) string {
+	var from, n int
+	for i, e := range edits[:end] {
+		switch {
+		case e.kind == other:
+		case i < start:
+			from++
+		default:
+			n++
+		}
 	}
-	return fmt.Sprintf("%d,%d", from, to-from)
-}
-
-func advance(e edit, oldLine, newLine int) (nextOld, nextNew int) {
-	if e.kind != '+' {
-		oldLine++
-	}
-	if e.kind != '-' {
-		newLine++
-	}
-	return oldLine, newLine
+	return fmt.Sprintf("%d,%d", from+min(n, 1), n)
 }
 
 // hunk returns where the next hunk at or after i begins and ends; both are the end if none follows.

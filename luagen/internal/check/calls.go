@@ -75,7 +75,7 @@ func (c *checker) commandCall(e *parse.CallExpr) (commandCall, bool) {
 	call := commandCall{expr: e, words: words}
 	if len(words) > 0 {
 		last := words[len(words)-1]
-		call.open = manyValues(last) && !c.single(last)
+		call.open = parse.ManyValues(last) && !c.single(last)
 		call.names = c.commandNames(words[0])
 	}
 	return call, ok
@@ -125,15 +125,6 @@ func (c *checker) origin(e parse.Expr) parse.Expr { return c.flow.origin(e) }
 func (c *checker) isServer(e parse.Expr) bool {
 	e = c.origin(e)
 	return isGlobal(e, "redis") || isGlobal(e, "server")
-}
-
-// manyValues reports whether an expression at the end of a list may stand for any number of values.
-func manyValues(e parse.Expr) bool {
-	switch e.(type) {
-	case *parse.CallExpr, *parse.VarargExpr:
-		return true
-	}
-	return false
 }
 
 // commandNames returns the commands that the first word of a call may be, nil if that is unknown.

@@ -143,7 +143,7 @@ func (m *machine) table(e *parse.TableExpr) value {
 			m.find(f.Value.Pos(), Result, "an error in a table is no error of the script, but an element of its reply: "+
 				"return it alone")
 		}
-		if f.Key != nil || i == len(e.Fields)-1 && manyValues(f.Value) && !m.c.single(f.Value) {
+		if f.Key != nil || i == len(e.Fields)-1 && parse.ManyValues(f.Value) && !m.c.single(f.Value) {
 			v.closed = false
 			continue
 		}

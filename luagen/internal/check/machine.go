@@ -162,7 +162,7 @@ func (m *machine) values(list []parse.Expr, n int) []value {
 		all = append(all, m.eval(e))
 	}
 	missing := value{is: isNil, nilAt: m.branch}
-	if len(list) > 0 && manyValues(list[len(list)-1]) {
+	if len(list) > 0 && parse.ManyValues(list[len(list)-1]) {
 		missing = unknown()
 	}
 	for len(all) < n {

@@ -178,7 +178,7 @@ func (v *values) assign(x *parse.Var, list []parse.Expr, i int) {
 	switch {
 	case i < len(list):
 		from.expr = list[i]
-	case manyValues(list[len(list)-1]):
+	case parse.ManyValues(list[len(list)-1]):
 		from.expr, from.nth = list[len(list)-1], i-len(list)+1
 	}
 	if f, ok := from.expr.(*parse.FuncExpr); ok && len(x.Writes) == 0 {

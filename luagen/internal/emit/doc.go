@@ -1,8 +1,6 @@
 package emit
 
 import (
-	"fmt"
-	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,31 +11,24 @@ import (
 // columns is the width that comments are wrapped to.
 const columns = 96
 
-// comment writes text as a wrapped line comment; lines after the first are indented.
-func comment(w io.Writer, text, indent string) {
-	line := "//"
+// wrapped breaks a text into lines, which begin with first, or with next.
+func wrapped(text, first, next string) string {
+	var lines []string
+	line := first
 	for _, word := range strings.Fields(text) {
-		if len(line)+1+len(word) > columns && line != "//" {
-			fmt.Fprintln(w, line)
-			line = "//" + indent
+		if line != first && len(line)+1+len(word) > columns {
+			lines, line = append(lines, line), next
 		}
-		line += " " + word
+		if line != "" {
+			line += " "
+		}
+		line += word
 	}
-	fmt.Fprintln(w, line)
+	return strings.Join(append(lines, line), "\n")
 }
 
-// item writes one entry of a list in a doc comment.
-func item(w io.Writer, text string) {
-	line := "//   -"
-	for _, word := range strings.Fields(text) {
-		if len(line)+1+len(word) > columns && line != "//   -" {
-			fmt.Fprintln(w, line)
-			line = "//    "
-		}
-		line += " " + word
-	}
-	fmt.Fprintln(w, line)
-}
+// comment writes a text as one.
+func (g *generator) comment(text string) { g.printf("%s\n", wrapped(text, "//", "//")) }
 
 // doc writes the wrapper's doc comment.
 func (g *generator) doc() {
@@ -47,7 +38,7 @@ func (g *generator) doc() {
 		} else {
 			paragraph = g.fn + " " + lowerFirst(paragraph)
 		}
-		comment(&g.b, paragraph, "")
+		g.comment(paragraph)
 	}
 	if len(paragraphs(g.s.Header.Prose)) == 0 {
 		g.printf("// %s runs the script %s.\n", g.fn, g.s.Name)
@@ -55,36 +46,35 @@ func (g *generator) doc() {
 	var items []string
 	if !g.structured() {
 		for _, b := range g.ordered() {
-			items = append(items, labelled(b.Name, describe(b))...)
+			if text := describe(b); text != "" {
+				items = append(items, labelled(b.Name, text))
+			}
 		}
 	}
-	if returns := g.s.Header.Returns; len(returns) == 1 {
-		items = append(items, labelled("returns "+returns[0].Name, describeResult(returns[0]))...)
+	if returns := g.s.Header.Returns; len(returns) == 1 && describeResult(returns[0]) != "" {
+		items = append(items, labelled("returns "+returns[0].Name, describeResult(returns[0])))
 	}
 	if none := g.s.Header.None; none != nil {
-		items = append(items, strings.Join(append([]string{"ok is false if there is no result"}, textOf(none.Text)...), ": "))
+		items = append(items, labelled("ok is false if there is no result", none.Text))
 	}
 	for _, e := range g.s.Header.Errors {
-		items = append(items, strings.Join(append([]string{"[backend.ScriptError] " + e.Code}, textOf(e.Text)...), ": "))
+		items = append(items, labelled("[backend.ScriptError] "+e.Code, e.Text))
 	}
 	if len(items) > 0 {
 		g.printf("//\n")
 	}
 	for _, text := range items {
-		item(&g.b, text)
+		g.printf("%s\n", wrapped(text, "//   -", "//    "))
 	}
 	if h := g.s.Header; h.ReadOnly || h.Repeat || h.FailFast || len(h.Flags) > 0 || Plain(g.s) != "" {
 		g.printf("//\n")
-		comment(&g.b, classText(g.s), "")
+		g.comment(classText(g.s))
 	}
 }
 
-// labelled returns an entry of a list, if there is something to say.
-func labelled(name, text string) []string {
-	if text == "" {
-		return nil
-	}
-	return []string{name + ": " + text}
+// labelled returns an entry of a list, of which the text may be missing.
+func labelled(name, text string) string {
+	return strings.Join(append([]string{name}, textOf(text)...), ": ")
 }
 
 func classText(s *parse.Script) string {

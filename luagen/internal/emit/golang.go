@@ -169,7 +169,7 @@ func (g *generator) resultField(r *parse.Result) {
 // field writes a field of a struct, with its comment behind it, or above it if that is long.
 func (g *generator) field(name, kind, text string) {
 	if len(text) > columns-40 {
-		comment(&g.b, text, "")
+		g.comment(text)
 		text = ""
 	}
 	if text != "" {

@@ -236,28 +236,21 @@ func (l *linker) fits(f *function) bool {
 		f.unit.Tokens[f.end-1].Text == ";" || !l.clear(f) {
 		return false
 	}
-	for _, e := range f.values {
-		inner := false
-		parse.Walk(e, func(e parse.Expr) {
-			if _, ok := e.(*parse.FuncExpr); ok {
-				inner = true
-			}
-		})
-		if inner {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.values, hasFunction)
+}
+
+// hasFunction reports whether a function is made in an expression.
+func hasFunction(e parse.Expr) bool {
+	return parse.Contains(e, func(e parse.Expr) bool {
+		_, ok := e.(*parse.FuncExpr)
+		return ok
+	})
 }
 
 // result returns the expression of a function that only returns one value, or nil.
 func (f *function) result() parse.Expr {
 	r, ok := f.Body.Stmts[0].(*parse.ReturnStmt)
-	if !ok || len(r.Values) != 1 {
-		return nil
-	}
-	switch r.Values[0].(type) {
-	case *parse.CallExpr, *parse.VarargExpr:
+	if !ok || len(r.Values) != 1 || parse.ManyValues(r.Values[0]) {
 		return nil
 	}
 	return r.Values[0]
@@ -292,18 +285,9 @@ func (f *function) declares(u *unit, v *parse.Var) bool {
 func (l *linker) takes(s site, f *function) bool {
 	call := s.unit.calls[s.at]
 	i := s.unit.token[s.at]
-	if call == nil || s.unit.Tokens[i+1].Text != "(" || len(call.Args) > len(f.Params) {
+	if call == nil || s.unit.Tokens[i+1].Text != "(" || len(call.Args) > len(f.Params) ||
+		slices.ContainsFunc(call.Args, hasFunction) {
 		return false
-	}
-	for _, arg := range call.Args {
-		inner := false
-		parse.Walk(arg, func(e parse.Expr) {
-			_, isFunc := e.(*parse.FuncExpr)
-			inner = inner || isFunc
-		})
-		if inner {
-			return false
-		}
 	}
 	stmts := f.Body.Stmts
 	_, closed := stmts[len(stmts)-1].(*parse.ReturnStmt)

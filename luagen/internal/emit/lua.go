@@ -103,7 +103,7 @@ func bindings(s *parse.Script, l *linker) map[int]string {
 func bindFrom(bound map[int]string, index, from string, all []*parse.Binding) {
 	for i, b := range all {
 		if b.Type.List && len(all) == 1 && b.Type.Name != "bool" {
-			bound[b.Pos.Line] = bindAll(b.Name, from)
+			bound[b.Pos.Line] = fmt.Sprintf("local %s = %s", b.Name, from)
 			break
 		}
 		if b.Type.List {
@@ -191,16 +191,8 @@ func bindLists(bound map[int]string, index, from string, fixed, lists []*parse.B
 // perKeys reports whether b has the length of a list that is not among lists, which are the
 // arguments': then of the list of keys.
 func perKeys(b *parse.Binding, lists []*parse.Binding) bool {
-	for _, other := range lists {
-		if other.Name == b.Per {
-			return false
-		}
-	}
-	return b.Per != ""
+	return b.Per != "" && !slices.ContainsFunc(lists, func(other *parse.Binding) bool { return other.Name == b.Per })
 }
-
-// bindAll binds a list that is all of KEYS, or of ARGV.
-func bindAll(name, from string) string { return fmt.Sprintf("local %s = %s", name, from) }
 
 // bindList copies length elements behind offset. It is a loop because unpack fails from 8000 on.
 func bindList(name, index, from, offset, length string) string {

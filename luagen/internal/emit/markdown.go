@@ -28,13 +28,13 @@ func (r *Reference) printf(text string, args ...any) { fmt.Fprintf(&r.b, text, a
 func (r *Reference) Add(s *parse.Script) {
 	r.printf("\n## %s\n", s.Name)
 	for _, paragraph := range paragraphs(s.Header.Prose) {
-		r.printf("\n%s\n", wrap(paragraph))
+		r.printf("\n%s\n", wrapped(paragraph, "", ""))
 	}
 	r.table("key", "kind", s.Header.Keys())
 	r.table("argument", "type", s.Header.Args())
 	r.results(s.Header.Returns)
 	if none := s.Header.None; none != nil {
-		r.row("`nil`", "", strings.Join(append([]string{"instead of all results"}, textOf(none.Text)...), ": "))
+		r.row("`nil`", "", labelled("instead of all results", none.Text))
 	}
 	if len(s.Header.Errors) > 0 {
 		r.printf("\n| error | |\n|---|---|\n")
@@ -64,25 +64,6 @@ func servers(targets []parse.Target) string {
 		all = append(all, strings.TrimSpace(t.Server+" "+t.Version))
 	}
 	return strings.Join(all, ", ")
-}
-
-// wrap breaks a paragraph into lines.
-func wrap(text string) string {
-	var b strings.Builder
-	width := 0
-	for _, word := range strings.Fields(text) {
-		switch {
-		case width > 0 && width+1+len(word) > columns:
-			b.WriteByte('\n')
-			width = 0
-		case width > 0:
-			b.WriteByte(' ')
-			width++
-		}
-		b.WriteString(word)
-		width += len(word)
-	}
-	return b.String()
 }
 
 // row writes a row of a table.

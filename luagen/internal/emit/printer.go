@@ -301,7 +301,7 @@ func (f *function) prefixed(param *parse.Var) bool {
 // binds returns the declaration of the parameters for which nothing stands.
 func (p *printer) binds(in *printer, f *function, call *parse.CallExpr) string {
 	var names, values, missing []string
-	spread := len(call.Args) < len(f.Params) && len(call.Args) > 0 && spreads(call.Args[len(call.Args)-1])
+	spread := len(call.Args) < len(f.Params) && len(call.Args) > 0 && parse.ManyValues(call.Args[len(call.Args)-1])
 	first := p.unit.token[call.P.Offset] + 1
 	args := p.unit.arguments(first)
 	for i, param := range f.Params {
@@ -329,15 +329,6 @@ func (p *printer) binds(in *printer, f *function, call *parse.CallExpr) string {
 		text += "local " + strings.Join(missing, ", ") + " "
 	}
 	return text
-}
-
-// spreads reports whether an expression may have several values.
-func spreads(e parse.Expr) bool {
-	switch e.(type) {
-	case *parse.CallExpr, *parse.VarargExpr:
-		return true
-	}
-	return false
 }
 
 // arguments returns the index of the first token of each argument of a call whose parenthesis is at i, and at last the

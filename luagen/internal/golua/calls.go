@@ -104,7 +104,11 @@ func (p *pack) script(folder *Folder, call *ast.CallExpr, e ast.Expr, t text) bo
 	script := &Script{
 		Call: p.set.PositionFor(e.Pos(), false), Name: name, Doc: p.docs[name], Of: t.of, set: p.set,
 	}
-	script.Text, script.at = normal(t)
+	src, at := parse.Ends(t.bytes)
+	script.Text = src
+	for _, i := range at {
+		script.at = append(script.at, t.at[i])
+	}
 	folder.Scripts = append(folder.Scripts, script)
 	return true
 }
@@ -215,21 +219,4 @@ func builds(fn ast.Expr) bool {
 	}
 	before, ok := method.X.(*ast.CallExpr)
 	return ok && slices.Contains([]string{"Eval", "EvalRo", "ScriptLoad"}, calleeName(before.Fun))
-}
-
-// normal returns a text as the parser has it, and the places of its bytes.
-func normal(t text) (src []byte, at []token.Pos) {
-	for i := 0; i < len(t.bytes); i++ {
-		c := t.bytes[i]
-		at = append(at, t.at[i])
-		if c != '\n' && c != '\r' {
-			src = append(src, c)
-			continue
-		}
-		src = append(src, '\n')
-		if i+1 < len(t.bytes) && (t.bytes[i+1] == '\n' || t.bytes[i+1] == '\r') && t.bytes[i+1] != c {
-			i++
-		}
-	}
-	return src, at
 }

@@ -1,5 +1,7 @@
 package parse
 
+import "slices"
+
 // Header is what the annotations of a script declare.
 type Header struct {
 	Prose    []string // lines of the text at the top, "" between paragraphs
@@ -106,10 +108,5 @@ type Allow struct {
 
 // Targets reports whether the script is meant for server: it is, unless "---@since" leaves it out.
 func (h *Header) Targets(server string) bool {
-	for _, t := range h.Since {
-		if t.Server == server {
-			return true
-		}
-	}
-	return len(h.Since) == 0
+	return len(h.Since) == 0 || slices.ContainsFunc(h.Since, func(t Target) bool { return t.Server == server })
 }

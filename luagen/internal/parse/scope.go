@@ -1,5 +1,7 @@
 package parse
 
+import "slices"
+
 // function is what the parser knows of a function that it is inside of.
 type function struct {
 	outer    *function
@@ -33,12 +35,7 @@ func (p *parser) close() {
 }
 
 func (p *parser) inLoop() bool {
-	for _, s := range p.fn.scopes {
-		if s.loop {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.fn.scopes, func(s scope) bool { return s.loop })
 }
 
 // declare makes a name that becomes visible by activate.

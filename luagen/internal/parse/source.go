@@ -64,9 +64,15 @@ func Normalize(src []byte) []byte {
 	if !bytes.ContainsRune(src, '\r') {
 		return src
 	}
-	out := make([]byte, 0, len(src))
+	out, _ := Ends(src)
+	return out
+}
+
+// Ends is Normalize, and returns for each byte where it stands in src.
+func Ends(src []byte) (out []byte, at []int) {
 	for i := 0; i < len(src); i++ {
 		c := src[i]
+		at = append(at, i)
 		if c != '\n' && c != '\r' {
 			out = append(out, c)
 			continue
@@ -76,7 +82,7 @@ func Normalize(src []byte) []byte {
 			i++
 		}
 	}
-	return out
+	return out, at
 }
 
 // ReadFile reads a regular file: a read of another, such as a named pipe, may block for ever.

@@ -68,6 +68,15 @@ func Contains(e Expr, meant func(Expr) bool) bool {
 	return found
 }
 
+// ManyValues reports whether an expression at the end of a list may stand for any number of values.
+func ManyValues(e Expr) bool {
+	switch e.(type) {
+	case *CallExpr, *VarargExpr:
+		return true
+	}
+	return false
+}
+
 // Blocks returns the blocks of a statement, those of functions in its expressions left out.
 func Blocks(stmt Stmt) []*Block {
 	switch s := stmt.(type) {
