@@ -59,11 +59,17 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 
 // expressions checks those that need nothing known of names.
 func (c *checker) expressions() {
+	for _, condition := range c.flow.conds {
+		c.ask(condition)
+	}
 	for _, e := range c.flow.exprs {
 		switch e := e.(type) {
 		case *parse.IndexExpr:
 			c.member(e)
 		case *parse.BinaryExpr:
+			if e.Op == "and" || e.Op == "or" {
+				c.ask(e.L)
+			}
 			c.never(e)
 		}
 	}
@@ -83,12 +89,13 @@ type checker struct {
 	isKey      map[parse.Expr]bool     // words that are equal to a declared key where they stand
 	unproven   []func()                // finds keys, unless they are such words
 	commandsOf map[*parse.Var][]string // the commands that a name may hold
+	members    map[string]bool         // those of libraries that the script has asked for
 	keyFound   bool                    // a raw script has no further finding of rule key
 }
 
 func newChecker(s *parse.Script, tables *Tables) *checker {
 	return &checker{
-		s: s, tables: tables, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{},
+		s: s, tables: tables, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{}, members: map[string]bool{},
 		isKey: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
 		included: includedFunctions(s, map[string]included{}),
 	}

@@ -69,10 +69,13 @@ func (m *machine) inequality(e *parse.BinaryExpr, l, r value) {
 	switch {
 	case l.surely(isText) && r.surely(isNumber), l.surely(isNumber) && r.surely(isText):
 		m.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")
-	case l.surely(isText) && r.surely(isText) && !l.free && !r.free && !isLetter(e.L) && !isLetter(e.R):
+	case l.surely(isText) && r.surely(isText) && !l.named() && !r.named() && !isLetter(e.L) && !isLetter(e.R):
 		m.find(e.P, Compare, "texts are compared letter by letter: '10' comes before '9'")
 	}
 }
+
+// named reports whether a text is a name, which need not be a number.
+func (v value) named() bool { return v.free || v.member }
 
 // compared finds the number of an int without bounds that is compared with one that may be large.
 func (m *machine) compared(v, other value) {

@@ -96,16 +96,40 @@ func (c *checker) near(name string) string {
 	return ""
 }
 
-// member checks a use of X.name where X is a library of the server.
-func (c *checker) member(e *parse.IndexExpr) {
+// ask notes the members of libraries that a condition asks for: (table.unpack or unpack)(list).
+func (c *checker) ask(condition parse.Expr) {
+	switch e := unparen(condition).(type) {
+	case *parse.BinaryExpr:
+		if e.Op == "and" || e.Op == "or" {
+			c.ask(e.L)
+			c.ask(e.R)
+		}
+	case *parse.IndexExpr:
+		if lib, name := memberOf(e); lib != nil {
+			c.members[lib.Name+"."+name.Value] = true
+		}
+	}
+}
+
+// memberOf returns X and name of X.name, if X is a global name.
+func memberOf(e *parse.IndexExpr) (lib *parse.NameExpr, name *parse.StringExpr) {
 	lib, isName := e.X.(*parse.NameExpr)
 	name, isText := e.Key.(*parse.StringExpr)
 	if !isName || !isText || lib.Var != nil {
+		return nil, nil
+	}
+	return lib, name
+}
+
+// member checks a use of X.name where X is a library of the server.
+func (c *checker) member(e *parse.IndexExpr) {
+	lib, name := memberOf(e)
+	if lib == nil {
 		return
 	}
 	members := parse.Members(lib.Name)
 	switch {
-	case members == nil:
+	case members == nil, c.members[lib.Name+"."+name.Value]:
 		return
 	case slices.Contains(members, name.Value):
 		c.lacking(name.P, lib.Name+"."+name.Value)

@@ -22,8 +22,9 @@ var shapes = byName(map[string]string{
 	"maybe":        "get getdel getset hget lindex lmove rpoplpush zscore",
 	"rank":         "zrank zrevrank",
 	"status":       "hmset lset ltrim mset psetex setex type",
-	"texts": `hgetall hkeys hvals lrange sdiff sinter smembers sunion zrange zrangebylex
-		zrangebyscore zrevrange zrevrangebylex zrevrangebyscore`,
+	"texts":        "hgetall hvals lrange",
+	"members": `hkeys sdiff sinter smembers sunion zrange zrangebylex zrangebyscore zrevrange
+		zrevrangebylex zrevrangebyscore`,
 	"maybes": "hmget mget",
 	"time":   "time",
 })
@@ -68,6 +69,11 @@ func reply(name string, words []parse.Expr, known int) value {
 		return value{is: isStatus}
 	case "texts":
 		return listOf(textValue(), 0)
+	case "members":
+		member := textValue()
+		options, _ := options(words)
+		member.member = !slices.Contains(options, "withscores")
+		return listOf(member, 0)
 	case "maybes":
 		return listOf(value{is: isText | isFalseValue}, manyReplies(name, known))
 	case "time":

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -202,12 +203,10 @@ func (m *machine) errorReply(e *parse.CallExpr) {
 		return
 	}
 	s, ok := m.c.origin(e.Args[0]).(*parse.StringExpr)
-	code := ""
-	if ok {
-		code = strings.TrimPrefix(s.Value, "-")
-	}
-	if code != "" && code == strings.ToUpper(code) && !strings.ContainsAny(code, " \t\r\n") {
+	if ok && errorCode.MatchString(s.Value) {
 		m.find(e.Args[0].Pos(), Result, "a code without a message arrives as ERR %s: "+
-			"write a message behind it", code)
+			"write a message behind it", strings.TrimPrefix(s.Value, "-"))
 	}
 }
+
+var errorCode = regexp.MustCompile(`^-?[A-Z][A-Z0-9_]*$`)

@@ -53,6 +53,7 @@ type value struct {
 	from *parse.CallExpr // the call of HGETALL or HMGET that replied with it
 
 	free   bool    // it is a declared string
+	member bool    // it is an element of a set or a field of a hash
 	part   int     // of the reply of TIME: 1 the seconds, 2 the microseconds
 	probe  string  // the key that exists if this is true, or not 0
 	made   string  // the key that was created if this is 1, or a status

@@ -10,6 +10,7 @@ import (
 // values is what the code of a script does with its names, wherever in the code it stands.
 type values struct {
 	exprs    []parse.Expr // every one
+	conds    []parse.Expr // of if
 	calls    []*parse.CallExpr
 	sources  map[*parse.Var][]source     // the values that a name may hold
 	stores   map[*parse.Var][]parse.Expr // the values that are put into the table of a name
@@ -155,6 +156,8 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 		v.assignment(s)
 	case *parse.GenForStmt:
 		v.loop(s)
+	case *parse.IfStmt:
+		v.conds = append(v.conds, s.Conds...)
 	case *parse.NumForStmt:
 		v.sources[s.Var] = append(v.sources[s.Var], source{})
 	case *parse.LocalFuncStmt:

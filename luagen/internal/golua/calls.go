@@ -198,15 +198,17 @@ func looksLikeText(e ast.Expr) bool {
 
 // behindEval returns the argument behind "EVAL", or "SCRIPT", "LOAD".
 func behindEval(args []ast.Expr) []ast.Expr {
+	before := ""
 	for i, e := range args[:len(args)-1] {
-		lit, ok := e.(*ast.BasicLit)
-		if !ok {
-			continue
+		word := ""
+		if lit, ok := e.(*ast.BasicLit); ok {
+			word, _ = strconv.Unquote(lit.Value)
 		}
-		word, _ := strconv.Unquote(lit.Value)
-		if slices.Contains([]string{"EVAL", "EVAL_RO", "LOAD"}, strings.ToUpper(word)) {
+		word = strings.ToUpper(word)
+		if word == "EVAL" || word == "EVAL_RO" || word == "LOAD" && before == "SCRIPT" {
 			return args[i+1 : i+2]
 		}
+		before = word
 	}
 	return nil
 }

@@ -99,5 +99,8 @@ func ReadFile(path string) ([]byte, error) {
 
 var serverWord = regexp.MustCompile(`\b(redis|server)\s*\.\s*p?call\b|\bKEYS\b|\bARGV\b|---@(key|arg|include|library)\b`)
 
+// ownRedis is a library, or a table for tests, in the place of the server's.
+var ownRedis = regexp.MustCompile(`\blocal\s+redis\s*=\s*(require\b|\{)`)
+
 // ForServer reports whether Lua is meant for a server: other programs have Lua, too.
-func ForServer(src []byte) bool { return serverWord.Match(src) }
+func ForServer(src []byte) bool { return serverWord.Match(src) && !ownRedis.Match(src) }

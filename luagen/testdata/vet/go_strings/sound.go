@@ -19,8 +19,11 @@ func init() {
 	}
 	redis.NewScript(script)
 	sum{}.Eval(0, 1+2)
+	sum{}.Do("FUNCTION", "LOAD", "#!lua name=x\nredis.register_function('f', f)")
 }
 
 type sum struct{}
 
 func (sum) Eval(a, b int) {}
+
+func (sum) Do(words ...string) {}
