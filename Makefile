@@ -20,7 +20,7 @@ LINT := $(CURDIR)/.bin/lint
 # For what runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in virtual time
 # (Go's issue 78156). For verify so that it compiles for the tests, too. It is fetched if the machine has another.
 verify lint portable generate generated tidy test raced plain prove cells waiting planted busy race soak conformance \
-redisson upgrade failovers browser: export GOTOOLCHAIN := go1.27.4
+redisson upgrade failovers hammer browser: export GOTOOLCHAIN := go1.27.4
 
 # Random walks in virtual time are drawn from one seed, so CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
@@ -31,6 +31,7 @@ COUNT ?= 20
 FUZZTIME ?= 30s
 DURATION ?= 10m
 FAILOVERS ?= 84
+HAMMER ?= 60s
 
 # Runs a command in the folder of each module that has packages; fails at the end, if any failed.
 in_modules = @failed=; for module in $(MODULES); do \
@@ -50,7 +51,7 @@ go_files = find . \( -name '*.go' -o -path ./primitives/internal/script/README.m
 fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
-.PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson spec upgrade failovers bench
+.PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson spec upgrade failovers hammer bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check release-freeze servers
 .PHONY: browser luacover test-newest formatted sized portable generated tidy
 
@@ -146,6 +147,10 @@ conformance: servers ## only the conformance suite, on every adapter, server and
 failovers: servers ## FAILOVERS (84) of each kind on each driver: no two holders trust their leases, if all replicas acknowledge
 	cd conformance/matrix/replicas && HASP_REQUIRE_SERVERS=1 HASP_FAILOVERS=$(FAILOVERS) \
 		go test -run '^TestFailovers$$' -count=1 -parallel 6 -timeout 12h
+
+hammer: servers ## 20 processes ask one Throttle as fast as they can for HAMMER (60s), and again through a failover
+	cd conformance/matrix/processes && HASP_REQUIRE_SERVERS=1 HASP_HAMMER=$(HAMMER) \
+		go test -run '^TestThrottleOfManyProcesses$$' -count=1 -timeout 12h -v .
 
 luacover: servers ## the lines of scripts that tests on the embedded server run, as lua.out for "go tool cover -html"
 	@echo "mode: count" > lua.out; for folder in hasptest/primitives \

@@ -2,7 +2,6 @@ package counting
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -101,20 +100,6 @@ func (l *lastMoment) run(ctx context.Context, r *cells.Runner, c backend.Call) (
 
 // toTheEnd brings the server's clock to the end of the first hold.
 func (l *lastMoment) toTheEnd() {
-	score := l.number("ZRANGE", 1, name, "0", "0", "WITHSCORES")
-	l.server.Advance(time.Duration(score)*time.Millisecond -
-		time.Duration(l.number("TIME", 0))*time.Second - time.Duration(l.number("TIME", 1))*time.Microsecond)
-}
-
-// number is an item of a command's reply.
-func (l *lastMoment) number(command string, item int, args ...string) int64 {
-	reply, err := l.server.Do(append([]string{command}, args...)...)
-	require.NoError(l.t, err)
-	items, err := reply.Items()
-	require.NoError(l.t, err)
-	text, err := items[item].Text()
-	require.NoError(l.t, err)
-	n, err := strconv.ParseInt(text, 10, 64)
-	require.NoError(l.t, err)
-	return n
+	l.server.Advance(time.Microsecond * time.Duration(cells.Number(l.t, l.server, "EVAL", `local t = redis.call('time')
+		return redis.call('zrange', KEYS[1], 0, 0, 'withscores')[2] * 1000 - t[1] * 1000000 - t[2]`, "1", name)))
 }

@@ -64,12 +64,7 @@ func (s server) score(t *testing.T, waiter string) float64 {
 // now returns the server's time in milliseconds.
 func (s server) now(t *testing.T) int64 {
 	t.Helper()
-	parts := cells.Texts(t, s, "TIME")
-	seconds, err := strconv.ParseInt(parts[0], 10, 64)
-	require.NoError(t, err)
-	micros, err := strconv.ParseInt(parts[1], 10, 64)
-	require.NoError(t, err)
-	return seconds*1000 + micros/1000
+	return int64(cells.Number(t, s, "EVAL", "local t = redis.call('time') return t[1] * 1000 + math.floor(t[2] / 1000)", "0"))
 }
 
 // enqueue puts a waiter into the queue as another program does. It is one of ours if it has a deadline, and has an

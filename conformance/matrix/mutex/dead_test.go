@@ -27,9 +27,7 @@ func inWorld(t *testing.T, run func(t *testing.T, w *world, held *primitives.Lea
 // ghost puts one into the queue of whom nobody hears again, as of a process that was killed.
 func (w *world) ghost(t *testing.T, owner string) {
 	t.Helper()
-	now := time.Now().UnixMicro()
-	_, err := w.Do("ZADD", queue, numeral(now), owner)
-	require.NoError(t, err)
+	cells.Text(t, w, "ZADD", queue, numeral(time.Now().UnixMicro()), owner)
 }
 
 // TestDeadWaitersArePassed: who was silent for two thirds of ten seconds is not granted the mutex, nor are 1 500
@@ -102,13 +100,7 @@ func TestGrantOfALostCallerIsGivenBack(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
 		first := w.waits(t, other)
-		owners, err := w.Do("ZRANGE", queue, "0", "-1")
-		require.NoError(t, err)
-		items, err := owners.Items()
-		require.NoError(t, err)
-		owner, err := items[0].Text()
-		require.NoError(t, err)
-		group, _, _ := strings.Cut(owner, ":")
+		group, _, _ := strings.Cut(cells.Texts(t, w, "ZRANGE", queue, "0", "-1")[0], ":")
 		w.ghost(t, group+":1")
 		second := w.waits(t, w.client(t).NewMutex(name, nil))
 		start := time.Now()
@@ -128,12 +120,9 @@ func TestSecondMessageIsIgnored(t *testing.T) {
 		require.NoError(t, held.Release(t.Context()))
 		lease := got()
 		group, _, _ := strings.Cut(lease.Owner(), ":")
-		_, err := w.Do("PUBLISH", key+":granted:"+group, lease.Owner()+" "+numeral(lease.Token())+" 0")
-		require.NoError(t, err)
+		cells.Text(t, w, "PUBLISH", key+":granted:"+group, lease.Owner()+" "+numeral(lease.Token())+" 0")
 		time.Sleep(100 * time.Millisecond)
-		isHeld, err := other.IsHeldBy(t.Context(), lease.Owner())
-		require.NoError(t, err)
-		require.True(t, isHeld)
+		cells.Want(t, true)(other.IsHeldBy(t.Context(), lease.Owner()))
 		require.NoError(t, lease.Release(t.Context()))
 	})
 }
@@ -172,14 +161,10 @@ func TestLostTokenIsReplaced(t *testing.T) {
 			got := w.waits(t, other)
 			acquire := *w.acquire.Load()
 			require.NoError(t, held.Release(t.Context()))
-			lose := func() {
-				_, err := w.Do(lost...)
-				require.NoError(t, err)
-			}
-			lose()
+			cells.Text(t, w, lost...)
 			lease := got()
 			require.Greater(t, lease.Token(), held.Token())
-			lose()
+			cells.Text(t, w, lost...)
 			time.Sleep(time.Millisecond)
 			b, err := embedded.New(w.Server, nil)
 			require.NoError(t, err)
@@ -198,8 +183,7 @@ func TestLostTokenIsReplaced(t *testing.T) {
 func TestDeadHolderIsFollowed(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, _ *primitives.Lease, other *primitives.Mutex) {
-		_, err := w.Do("SET", key, "gone.10000:1", "PX", "4321")
-		require.NoError(t, err)
+		cells.Text(t, w, "SET", key, "gone.10000:1", "PX", "4321")
 		start := time.Now()
 		lease := w.waits(t, other)()
 		took := time.Since(start)

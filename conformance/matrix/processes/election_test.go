@@ -1,4 +1,4 @@
-// Package processes has a test of several processes on one server: it kills one, stops it, or cuts it off.
+// Package processes has tests of several processes on one server: one is killed, stopped or cut off, or all hammer it.
 package processes
 
 import (
@@ -144,17 +144,11 @@ func (p *polity) strike(t *testing.T, fault string) {
 // endOfLease returns when the lease of a term ends by the server's clock, in microseconds; 0 if it has ended.
 func (p *polity) endOfLease(t *testing.T, token int64) int64 {
 	t.Helper()
-	var numbers [2]int64
-	for i, words := range [][]string{{"PEXPIRETIME", "election"}, {"GET", "redisson_lock_token:{election}"}} {
-		reply, err := p.server.Do(words...)
-		require.NoError(t, err)
-		numbers[i], err = reply.Int()
-		require.NoError(t, err)
-	}
-	if numbers[1] != token { // It is the lease of another term.
+	end := cells.Number(t, p.server, "PEXPIRETIME", "election")
+	if int64(cells.Number(t, p.server, "GET", "redisson_lock_token:{election}")) != token { // It is the lease of another term.
 		return 0
 	}
-	return 1000 * numbers[0]
+	return 1000 * int64(end)
 }
 
 // begin makes a fault of a leader, and returns what ends it.

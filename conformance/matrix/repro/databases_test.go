@@ -18,32 +18,27 @@ import (
 // TestAddersInTwoDatabases have one name and one channel, but no sum in common: each database has its own, a reset of
 // one leaves the other as it is, and no request leaves a key.
 func TestAddersInTwoDatabases(t *testing.T) {
-	t.Parallel()
-	for name, kind := range map[string]servers.Kind{"Redis": servers.Redis, "Valkey": servers.Valkey} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := servers.Start(t, kind, nil)
-			ctx, cancel := context.WithTimeout(t.Context(), conformance.Patience/4)
-			defer cancel()
-			var adders []*primitives.LongAdder
-			for _, database := range []int{1, 2, 1, 2} {
-				a, err := inDatabase(t, s, database).OpenLongAdder(ctx, "x")
-				require.NoError(t, err)
-				adders = append(adders, a)
-				a.Add(int64(1) << (4 * len(adders)))
-			}
-			requireSums(ctx, t, adders, 0x1010, 0x10100)
-			require.NoError(t, adders[0].Reset(ctx))
-			requireSums(ctx, t, adders, 0, 0x10100)
-			require.NoError(t, adders[3].Reset(ctx))
-			adders[2].Increment()
-			requireSums(ctx, t, adders, 1, 0)
-			for database := range 3 {
-				require.Empty(t, cells.Text(t, s, "EVAL",
-					"redis.call('select', ARGV[1]) return table.concat(redis.call('keys', '*'), ' ')", "0", strconv.Itoa(database)))
-			}
-		})
-	}
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		ctx, cancel := context.WithTimeout(t.Context(), conformance.Patience/4)
+		defer cancel()
+		var adders []*primitives.LongAdder
+		for _, database := range []int{1, 2, 1, 2} {
+			a, err := inDatabase(t, s, database).OpenLongAdder(ctx, "x")
+			require.NoError(t, err)
+			adders = append(adders, a)
+			a.Add(int64(1) << (4 * len(adders)))
+		}
+		requireSums(ctx, t, adders, 0x1010, 0x10100)
+		require.NoError(t, adders[0].Reset(ctx))
+		requireSums(ctx, t, adders, 0, 0x10100)
+		require.NoError(t, adders[3].Reset(ctx))
+		adders[2].Increment()
+		requireSums(ctx, t, adders, 1, 0)
+		for database := range 3 {
+			require.Empty(t, cells.Text(t, s, "EVAL",
+				"redis.call('select', ARGV[1]) return table.concat(redis.call('keys', '*'), ' ')", "0", strconv.Itoa(database)))
+		}
+	})
 }
 
 // inDatabase returns a client of a logical database.

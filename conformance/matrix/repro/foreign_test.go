@@ -47,36 +47,31 @@ func rateCalls(c *primitives.Client) map[string]func(context.Context) (any, erro
 // TestForeignHashIsAConflict has another program's hash at the name of a lock or of a rate limiter. Its fields are almost
 // owners, or would take long to search. No lock or limiter takes the hash for its own, waits for it, or changes it.
 func TestForeignHashIsAConflict(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
-		t.Run(kind.String(), func(t *testing.T) {
-			t.Parallel()
-			s := servers.Start(t, kind, nil)
-			c := cells.Named("GoRedis").Primitives(t, cells.At(s.Addr()), nil)
-			rw, fenced := c.NewReadWriteLock("x", nil), c.NewFencedLock("x", nil)
-			all := map[string]map[string]func(context.Context) (any, error){
-				"Lock": calls(c.NewLock("x", nil)), "FencedLock": calls(fenced), "SpinLock": calls(c.NewSpinLock("x", nil)),
-				"FairLock": calls(c.NewFairLock("x", nil)), "ReadLock": calls(rw.ReadLock()), "WriteLock": calls(rw.WriteLock()),
-				"RateLimiter": rateCalls(c), "Token": {"LastToken": get(fenced.LastToken), "Holder": get(fenced.Holder)},
-				"SpinLock.Holder": {"": get(c.NewSpinLock("x", nil).Holder)}, "WriteLock.Holder": {"": get(rw.WriteLock().Holder)},
-				"ReadLock.Holders": {"": get(rw.ReadLock().Holders)},
-			}
-			for _, fields := range [][]string{
-				{"name", "bob"}, {"name", "bob", "visits", "9000000000000"}, {"mode", "dark"}, {"type", "0"}, {"a-a-a-a-a:", "1"},
-				{"a-a-a-a-a:1:a", "1"}, {"a:00000000-0000-4000-8000-00000000000a:1", "1"}, {strings.Repeat("a", 1<<20), "1"},
-			} {
-				cells.Text(t, s, "DEL", "x")
-				cells.Text(t, s, append([]string{"HSET", "x"}, fields...)...)
-				for kind, calls := range all {
-					for name, call := range calls {
-						_, err := call(t.Context())
-						require.ErrorIs(t, err, primitives.ErrConflict, "%s: %s", kind, name)
-						require.ErrorContains(t, err, "holds a hash", "%s: %s", kind, name)
-					}
+	onBoth(t, func(t *testing.T, s *servers.Server) {
+		c := client(t, s.Addr())
+		rw, fenced := c.NewReadWriteLock("x", nil), c.NewFencedLock("x", nil)
+		all := map[string]map[string]func(context.Context) (any, error){
+			"Lock": calls(c.NewLock("x", nil)), "FencedLock": calls(fenced), "SpinLock": calls(c.NewSpinLock("x", nil)),
+			"FairLock": calls(c.NewFairLock("x", nil)), "ReadLock": calls(rw.ReadLock()), "WriteLock": calls(rw.WriteLock()),
+			"RateLimiter": rateCalls(c), "Token": {"LastToken": get(fenced.LastToken), "Holder": get(fenced.Holder)},
+			"SpinLock.Holder": {"": get(c.NewSpinLock("x", nil).Holder)}, "WriteLock.Holder": {"": get(rw.WriteLock().Holder)},
+			"ReadLock.Holders": {"": get(rw.ReadLock().Holders)},
+		}
+		for _, fields := range [][]string{
+			{"name", "bob"}, {"name", "bob", "visits", "9000000000000"}, {"mode", "dark"}, {"type", "0"}, {"a-a-a-a-a:", "1"},
+			{"a-a-a-a-a:1:a", "1"}, {"a:00000000-0000-4000-8000-00000000000a:1", "1"}, {strings.Repeat("a", 1<<20), "1"},
+		} {
+			cells.Text(t, s, "DEL", "x")
+			cells.Text(t, s, append([]string{"HSET", "x"}, fields...)...)
+			for kind, calls := range all {
+				for name, call := range calls {
+					_, err := call(t.Context())
+					require.ErrorIs(t, err, primitives.ErrConflict, "%s: %s", kind, name)
+					require.ErrorContains(t, err, "holds a hash", "%s: %s", kind, name)
 				}
-				require.ElementsMatch(t, fields, cells.Texts(t, s, "HGETALL", "x"))
-				require.Equal(t, "1", cells.Text(t, s, "DBSIZE"))
 			}
-		})
-	}
+			require.ElementsMatch(t, fields, cells.Texts(t, s, "HGETALL", "x"))
+			require.Equal(t, "1", cells.Text(t, s, "DBSIZE"))
+		}
+	})
 }

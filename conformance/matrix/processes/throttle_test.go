@@ -1,0 +1,116 @@
+package processes
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// perSecond is the rate of the throttle that processes hammer. It is far below what they ask for on any machine, and
+// frees no permit in a whole number of microseconds.
+const perSecond = 97
+
+// TestThrottleOfManyProcesses: 20 processes, over the three drivers, ask for permits of one throttle as fast as they can
+// for HASP_HAMMER (3 s), once its burst is taken. By the server's clock they get all that the rate frees, and no permit
+// more. A failover that loses all grants of half that time costs one burst at most.
+func TestThrottleOfManyProcesses(t *testing.T) {
+	cells.Proof(t)
+	lasts, err := time.ParseDuration(cmp.Or(os.Getenv("HASP_HAMMER"), "3s"))
+	require.NoError(t, err)
+	t.Run("Sound", func(t *testing.T) {
+		const burst = 60 * perSecond // No permit is lost unless all processes stand still for so long.
+		got := hammer(t, burst, func(*servers.Replicated) { time.Sleep(lasts) })
+		require.LessOrEqual(t, got.granted, got.most)
+		require.GreaterOrEqual(t, got.granted+got.free, got.least)
+	})
+	t.Run("Failover", func(t *testing.T) {
+		const burst = perSecond
+		got := hammer(t, burst, func(r *servers.Replicated) {
+			require.NoError(t, r.FailOver(func() error { time.Sleep(lasts / 2); return nil }))
+			s := cells.Server{Server: r.Primary()}
+			s.Await(t, "the new primary is asked", func() bool { return s.Calls(t, "evalsha") > burst })
+			time.Sleep(lasts / 2)
+		})
+		require.LessOrEqual(t, got.granted, got.most+burst)
+	})
+}
+
+// hammering is what processes were granted, what then was free, and what the rate had freed at least and at most.
+type hammering struct{ granted, free, least, most int }
+
+// hammer takes the burst, has the processes begin, and orders their end after work.
+func hammer(t *testing.T, burst int, work func(*servers.Replicated)) (got hammering) {
+	t.Helper()
+	r, all := servers.StartReplicated(t, servers.Redis, 1, nil), make([]*cells.Child, 20)
+	now := func() int {
+		return cells.Number(t, r.Primary(), "EVAL", "local t = redis.call('time') return t[1] * 1000000 + t[2]", "0")
+	}
+	for i := range all {
+		a := cells.Adapters()[i%len(cells.Adapters())]
+		all[i] = cells.StartChild(t, os.Args[0], "TestHammer", a.Name, r.Addr(), strconv.Itoa(burst))
+		require.Equal(t, "ready", all[i].Next(t))
+	}
+	before := now()
+	first, err := throttleOf(t, "GoRedis", r.Addr(), burst).Allow(t.Context(), burst)
+	require.NoError(t, err)
+	require.True(t, first.Allowed)
+	after := now()
+	for _, c := range all {
+		require.NoError(t, c.Order("begin"))
+	}
+	work(r)
+	asked := 0
+	for _, c := range all {
+		require.NoError(t, c.Order("end"))
+		var granted, tries int
+		_, err := fmt.Sscan(c.Next(t), &granted, &tries)
+		require.NoError(t, err)
+		got.granted, asked = got.granted+granted, asked+tries
+	}
+	got.least = perSecond * (now() - after) / 1e6
+	last, err := throttleOf(t, "GoRedis", r.Addr(), burst).State(t.Context())
+	require.NoError(t, err)
+	got.most, got.free = perSecond*(now()-before)/1e6, last.Remaining
+	t.Logf("%d calls: %+v, of a burst of %d", asked, got, burst)
+	return got
+}
+
+// throttleOf returns the throttle at a client of its own, over the adapter of that name.
+func throttleOf(t *testing.T, adapter, addr string, burst int) *primitives.Throttle {
+	t.Helper()
+	return cells.Named(adapter).Primitives(t, cells.At(addr), nil).NewThrottle("hammered",
+		primitives.Limit{Permits: perSecond, Interval: time.Second, Burst: burst},
+		&primitives.ThrottleOptions{Unavailable: primitives.Refuse, Timeout: conformance.Patience})
+}
+
+// TestHammer is a process that takes one to three permits at a time, from one order to the next.
+func TestHammer(t *testing.T) {
+	args, orders := cells.AsChild(t)
+	burst, err := strconv.Atoi(args[2])
+	require.NoError(t, err)
+	throttle := throttleOf(t, args[0], args[1], burst)
+	cells.Say("ready")
+	<-orders
+	for granted, asked := 0, 1; ; asked++ {
+		n := 1 + asked%3
+		if d, err := throttle.Allow(t.Context(), n); err == nil && d.Allowed {
+			granted += n
+		}
+		select {
+		case <-orders:
+			cells.Say(granted, asked)
+			return
+		default:
+		}
+	}
+}
