@@ -91,6 +91,21 @@ func TestRateMemory(t *testing.T) {
 	}
 }
 
+// TestAway: while the server is killed, a service serves no request or all of them, as it has chosen.
+func TestAway(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "runs")
+	var out, errs bytes.Buffer
+	args := []string{"-backends", "rueidis", "-workloads", "away", "-turn", "2ms", "-file", file}
+	require.Zero(t, program.Run(&out, &errs, args), "%s", &errs)
+	kept, err := report.Last(file)
+	require.NoError(t, err)
+	allowed := map[string]float64{}
+	for _, row := range kept.Rows {
+		allowed[row.Subject] = row.Values["killed-allowed%"][0]
+	}
+	require.Equal(t, map[string]float64{"Refuse": 0, "Admit": 100, "LocalShare": 100}, allowed)
+}
+
 // TestFlags: what there is not is said, with what there is.
 func TestFlags(t *testing.T) {
 	for flag, told := range map[string]string{

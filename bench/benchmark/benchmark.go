@@ -87,7 +87,8 @@ type Workload struct {
 	// part where the workload asks for them.
 	Peers []string
 
-	// Subjects opens those that take turns. They end with the setup.
+	// Subjects opens those that take turns. They end with the setup. If their turns end the server, it sets the setup's
+	// Server to nil: then nothing is measured of the server.
 	Subjects func(s *Setup) []Subject
 }
 

@@ -232,9 +232,8 @@ func (s step) measure(ctx context.Context, versions map[string]string) (rows []r
 			row.Server = strings.ToLower(s.kind.String())
 			_, versions[row.Server], _ = servers.Find(s.kind)
 		}
-		all := group{
-			Row: row, subjects: s.workload.Subjects(&setup), meter: meter{server: setup.Server, linked: s.link > 0},
-		}
+		subjects := s.workload.Subjects(&setup)
+		all := group{Row: row, subjects: subjects, meter: meter{server: setup.Server, linked: s.link > 0}}
 		rows, err = all.run(ctx, s.rounds)
 		scope.Must(err)
 	})

@@ -18,7 +18,7 @@ import (
 
 // All returns the workloads of this repository.
 func All() []benchmark.Workload {
-	return slices.Concat(pairs(), rates(), contended(), waiting(), []benchmark.Workload{scripts(), leases(), overload()})
+	return slices.Concat(pairs(), rates(), contended(), waiting(), []benchmark.Workload{scripts(), leases(), overload(), away()})
 }
 
 // setup has what several of the workloads do with one.
