@@ -10,7 +10,7 @@ import (
 func (m *machine) order(s *parse.GenForStmt) {
 	call, ok := s.Values[0].(*parse.CallExpr)
 	if m.quiet > 0 || !ok || !isGlobal(call.Fn, "pairs") || len(call.Args) != 1 ||
-		m.ordered(call.Args[0]) {
+		!m.isMap(call.Args[0]) {
 		return
 	}
 	inner := newValues()
@@ -27,17 +27,12 @@ func (m *machine) order(s *parse.GenForStmt) {
 	}
 }
 
-// ordered reports whether a table certainly is a list: then pairs goes through it in order.
-func (m *machine) ordered(e parse.Expr) bool {
-	if v := m.peek(e); v.elem != nil {
-		return true
-	}
-	name, isName := e.(*parse.NameExpr)
+// isMap reports whether the script itself has built a table with names for keys: pairs goes through others in order, if
+// they are lists.
+func (m *machine) isMap(e parse.Expr) bool {
 	table, isTable := m.c.origin(e).(*parse.TableExpr)
-	if !isTable || isName && len(m.c.flow.stores[name.Var]) > 0 {
-		return false
-	}
-	return !slices.ContainsFunc(table.Fields, func(f parse.Field) bool { return f.Key != nil })
+	return isTable && (m.c.flow.maps[varOf(unparen(e))] ||
+		slices.ContainsFunc(table.Fields, func(f parse.Field) bool { return f.Key != nil && m.c.flow.isElement(f.Key) }))
 }
 
 // writes reports whether a call is one of a command that writes, or publishes.

@@ -15,6 +15,7 @@ type values struct {
 	sources  map[*parse.Var][]source     // the values that a name may hold
 	stores   map[*parse.Var][]parse.Expr // the values that are put into the table of a name
 	appends  map[*parse.Var]int          // how many of these are put behind the end
+	maps     map[*parse.Var]bool         // something is put into the table of a name by a text, or by what may be one
 	called   map[*parse.Var][]*parse.CallExpr
 	aliases  map[*parse.Var][]*parse.Var    // names and parameters that may hold the same
 	bodies   map[*parse.Var]*parse.FuncExpr // of local functions that are never replaced
@@ -97,7 +98,7 @@ func newValues() *values {
 		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, mentions: map[*parse.Var][]*parse.Var{},
-		aliases: map[*parse.Var][]*parse.Var{},
+		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{},
 	}
 }
 
@@ -213,6 +214,7 @@ func (v *values) assignment(s *parse.AssignStmt) {
 			if behindLast(t.Key, x) {
 				v.appends[x]++
 			}
+			v.maps[x] = v.maps[x] || v.isElement(t.Key)
 			v.stores[x] = append(v.stores[x], stored)
 		}
 	}
@@ -248,6 +250,19 @@ func (v *values) only(x *parse.Var) (parse.Expr, bool) {
 	}
 	from := v.sources[x][0]
 	return from.expr, from.expr != nil && from.nth == 0
+}
+
+// isElement reports whether a key is a text or an element of a table, and so no index that counts.
+func (v *values) isElement(key parse.Expr) bool {
+	switch e := v.origin(key).(type) {
+	case *parse.StringExpr, *parse.IndexExpr:
+		return true
+	case *parse.BinaryExpr:
+		return e.Op == ".."
+	case *parse.NameExpr:
+		return slices.ContainsFunc(v.sources[e.Var], func(s source) bool { return s.in != nil && !s.index })
+	}
+	return false
 }
 
 // isList reports whether all that is put into a table of a name is put behind its end.

@@ -1,11 +1,12 @@
 ---@key log string
 ---@arg json string
 ---@return string? first
-local all, list = '', {}
-for k, v in pairs(cjson.decode(json)) do
+local all, list, t = '', {}, {}
+t[json .. ''] = json
+for k, v in pairs(t) do
   all = all .. k .. '=' .. v .. ';'
 end
-for k in pairs(cjson.decode(json)) do
+for k in pairs({[json .. ''] = 1}) do
   table.insert(list, k)
 end
 local joined = table.concat(list, ',')

@@ -1,7 +1,7 @@
 ---@key out list
 ---@key fields hash
 ---@arg json string
-local t = cjson.decode(json)
+local t = {a = json, b = ''}
 for k, v in pairs(t) do
   redis.call('rpush', out, k .. v)
 end

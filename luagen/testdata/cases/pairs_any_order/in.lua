@@ -4,7 +4,7 @@
 ---@key job hash prefix
 ---@arg json string
 ---@arg newest string
-local given, n = cjson.decode(json), 0
+local given, n = {name = json, at = newest}, 0
 for name, value in pairs(given) do
   if name == 'at' then
     value = cjson.encode(value)

@@ -12,13 +12,13 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "d337759270265e89522f9dd1cb4fd8b888128fd4",
+	SHA1: "1fcf6d9a7f786708f9399e0c87c762a5d64a2ee9",
 	Source: "\n" + `local fields = KEYS[1]
 local members = KEYS[2]
 local job = KEYS[3]
 local json = ARGV[1]
 local newest = ARGV[2]
-local given, n = cjson.decode(json), 0
+local given, n = {name = json, at = newest}, 0
 for name, value in pairs(given) do
   if name == 'at' then
     value = cjson.encode(value)

@@ -4,7 +4,7 @@
 ---@arg json string
 ---@arg names string...
 ---@return string[] found
-local seen = cjson.decode(json)
+local seen = {a = json}
 local found = {}
 for name in pairs(seen) do
   found[#found + 1] = name
@@ -13,8 +13,15 @@ table.sort(found)
 for _, name in pairs(names) do
   redis.call('rpush', log, name)
 end
-for _, name in pairs({'a', 'b'}) do
+for i, name in pairs({'a', 'b', [3] = 'c'}) do
+  redis.call('rpush', log, name .. i)
+end
+for _, name in pairs(redis.call('hscan', counts, 0)[2]) do
   redis.call('rpush', log, name)
+end
+for i, v in pairs(cjson.decode(json)) do
+  if not redis.call('hget', counts, v) then return {v} end
+  redis.call('rpush', log, i)
 end
 for _, name in pairs(redis.call('hkeys', counts)) do
   redis.call('rpush', log, name)

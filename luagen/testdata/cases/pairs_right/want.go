@@ -13,13 +13,13 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "677fdd0b8efc991ca56d26581f9a832bd0d990bc",
+	SHA1: "df059cda58a765f7f6e001f5f332672dc8edc942",
 	Source: "\n" + `local counts = KEYS[1]
 local log = KEYS[2]
 local json = ARGV[1]
 local names = {} for i = 1, #ARGV - 1 do names[i] = ARGV[1 + i] end
 
-local seen = cjson.decode(json)
+local seen = {a = json}
 local found = {}
 for name in pairs(seen) do
   found[#found + 1] = name
@@ -28,8 +28,15 @@ table.sort(found)
 for _, name in pairs(names) do
   redis.call('rpush', log, name)
 end
-for _, name in pairs({'a', 'b'}) do
+for i, name in pairs({'a', 'b', [3] = 'c'}) do
+  redis.call('rpush', log, name .. i)
+end
+for _, name in pairs(redis.call('hscan', counts, 0)[2]) do
   redis.call('rpush', log, name)
+end
+for i, v in pairs(cjson.decode(json)) do
+  if not redis.call('hget', counts, v) then return {v} end
+  redis.call('rpush', log, i)
 end
 for _, name in pairs(redis.call('hkeys', counts)) do
   redis.call('rpush', log, name)

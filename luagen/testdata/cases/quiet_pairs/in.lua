@@ -4,7 +4,7 @@
 ---@arg wanted string
 ---@return int(0..1000000) sum
 local sum, n, best = 0, 0, 0
-local prices = cjson.decode(json)
+local prices = {[json] = 1, b = 2}
 for name, price in pairs(prices) do
   sum = sum + price
   n = n + 1

@@ -12,13 +12,13 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "0b512eaaf3caae14a29f22a449cf3931934cfff5",
+	SHA1: "65911413f9ba3259c44ef17b43a5336f508e5d2f",
 	Source: "\n" + `local total = KEYS[1]
 local json = ARGV[1]
 local wanted = ARGV[2]
 
 local sum, n, best = 0, 0, 0
-local prices = cjson.decode(json)
+local prices = {[json] = 1, b = 2}
 for name, price in pairs(prices) do
   sum = sum + price
   n = n + 1
