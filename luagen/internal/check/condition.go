@@ -65,7 +65,8 @@ func (m *machine) cover(e *parse.BinaryExpr) {
 	for _, operand := range operands {
 		x, kind, test := constantTest(operand)
 		_, compares := test.(*parse.BinaryExpr)
-		if x != nil && (compares && kinds[x] != kind || !compares && mentioned[x] > 1) {
+		unsafe := kind == isNil && kinds[x]&isFalseValue == 0 // a nil reply is false
+		if x != nil && (compares && kinds[x] != kind && !unsafe || !compares && mentioned[x] > 1) {
 			m.covered[test] = true
 		}
 	}

@@ -103,8 +103,13 @@ func (m *machine) keyName(e parse.Expr, left int) string {
 	case *parse.StringExpr:
 		return "'" + e.Value + "'"
 	case *parse.IndexExpr:
-		if n, ok := e.Key.(*parse.NumberExpr); ok && m.c.isList(e.X, "KEYS") {
+		n, ok := e.Key.(*parse.NumberExpr)
+		switch x := varOf(e.X); {
+		case !ok:
+		case m.c.isList(e.X, "KEYS"):
 			return "KEYS " + n.Text
+		case x != nil && len(x.Writes) == 0 && len(m.c.flow.stores[x]) == 0: // of a reply, say
+			return x.Name + "@" + itoa(x.Pos.Line) + " " + n.Text
 		}
 	case *parse.BinaryExpr:
 		l, r := m.keyName(e.L, left-1), m.keyName(e.R, left-1)

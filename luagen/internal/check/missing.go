@@ -19,7 +19,7 @@ type evidence struct {
 // maybe marks the reply of a command that has nothing for a missing key, field or element, or no elements.
 func (m *machine) maybe(words []parse.Expr, v value) value {
 	key := m.keyText(words, 1)
-	if m.depth > 0 || key == "" || m.asked.written[key] || m.about(words[1], key) {
+	if m.depth > 0 || key == "" || m.asked.written[key] || m.about(words[1], key, true) {
 		return v
 	}
 	switch {
@@ -59,7 +59,7 @@ func (m *machine) unproved(v value) bool {
 	if v.missing == "" || m.depth > 0 || m.quiet > 0 || m.asked.written[""] {
 		return false
 	}
-	return !m.asked.some(func(e parse.Expr) bool { return m.about(e, v.missing) })
+	return !m.asked.some(func(e parse.Expr) bool { return m.about(e, v.missing, v.is&isText != 0) })
 }
 
 // some reports whether f is true of what control has passed, or if that is too much to look at.
@@ -68,45 +68,46 @@ func (a evidence) some(f func(parse.Expr) bool) bool {
 }
 
 // about reports whether an expression may have a reply in it that shows whether a key is there, or the result of a
-// function.
-func (m *machine) about(e parse.Expr, key string) bool {
-	return m.replies(e, key, map[*parse.Var]bool{})
+// function. With others, replies about other keys count, too: by them a script may know that a text is there, but rarely
+// that a number is.
+func (m *machine) about(e parse.Expr, key string, others bool) bool {
+	return m.replies(e, key, others, map[*parse.Var]bool{})
 }
 
-func (m *machine) replies(e parse.Expr, key string, seen map[*parse.Var]bool) bool {
+func (m *machine) replies(e parse.Expr, key string, others bool, seen map[*parse.Var]bool) bool {
 	return parse.Contains(e, func(e parse.Expr) bool {
 		switch e := e.(type) {
 		case *parse.CallExpr:
 			if call, ok := m.c.commandCall(e); ok {
-				return m.vouches(call, key)
+				return m.vouches(call, key, others)
 			}
 			library, _, _ := strings.Cut(m.c.callee(e), ".")
 			return !parse.KnownGlobal(library)
 		case *parse.NameExpr:
-			return e.Var != nil && m.holdsReply(e.Var, key, seen)
+			return e.Var != nil && m.holdsReply(e.Var, key, others, seen)
 		}
 		return false
 	})
 }
 
-// vouches reports whether the reply of a call may say that a key has what is asked for: it is about that key, or says that
-// something is there, by which the script may know that another key is.
-func (m *machine) vouches(call commandCall, key string) bool {
+// vouches reports whether the reply of a call may say that a key has what is asked for: it is about that key, or
+// with others, says that something is there.
+func (m *machine) vouches(call commandCall, key string, others bool) bool {
 	text := m.keyText(call.words, 1)
-	return text == "" || text == key || slices.ContainsFunc(call.names, func(name string) bool {
-		return slices.Contains([]string{"maybe", "maybes", "rank"}, shapes[name]) || slices.Contains(probes, name)
+	return text == "" || text == key || others && slices.ContainsFunc(call.names, func(name string) bool {
+		return slices.Contains([]string{"maybe", "maybes", "rank", "texts", "members"}, shapes[name]) || slices.Contains(probes, name)
 	})
 }
 
-func (m *machine) holdsReply(x *parse.Var, key string, seen map[*parse.Var]bool) bool {
+func (m *machine) holdsReply(x *parse.Var, key string, others bool, seen map[*parse.Var]bool) bool {
 	if seen[x] {
 		return false // if it is asked for again, the rest decides
 	}
 	seen[x] = true
 	return slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool {
-		return s.in != nil && m.replies(s.in, key, seen) || s.expr != nil && m.replies(s.expr, key, seen)
+		return s.in != nil && m.replies(s.in, key, others, seen) || s.expr != nil && m.replies(s.expr, key, others, seen)
 	}) || slices.ContainsFunc(m.c.flow.stores[x], func(e parse.Expr) bool {
-		return e == nil || m.replies(e, key, seen)
+		return e == nil || m.replies(e, key, others, seen)
 	})
 }
 
