@@ -90,12 +90,18 @@ type checker struct {
 	unproven   []func()                // finds keys, unless they are such words
 	commandsOf map[*parse.Var][]string // the commands that a name may hold
 	members    map[string]bool         // those of libraries that the script has asked for
+	said       map[string]string       // by "ARGV[1]": what comments say of it
 	keyFound   bool                    // a raw script has no further finding of rule key
 }
 
 func newChecker(s *parse.Script, tables *Tables) *checker {
+	said := map[string]string{}
+	for _, comment := range s.Comments {
+		parse.Said(said, comment.Text)
+	}
 	return &checker{
-		s: s, tables: tables, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{}, members: map[string]bool{},
+		s: s, tables: tables, said: said, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{},
+		members: map[string]bool{},
 		isKey: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
 		included: includedFunctions(s, map[string]included{}),
 	}

@@ -107,6 +107,9 @@ func (m *machine) index(e *parse.IndexExpr) value {
 	}
 	v := *x.elem
 	v.is, v.nilAt = v.is|isNil, 0
+	if n := m.c.nth(e, "ARGV"); n > 0 {
+		v.unit = said(m.c.said["ARGV["+itoa(n)+"]"])
+	}
 	return v
 }
 

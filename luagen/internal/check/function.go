@@ -55,5 +55,6 @@ func (m *machine) resultOf(e *parse.CallExpr) value {
 	if !known {
 		return unknown()
 	}
+	m.misnamed(name.Name, v, e.P)
 	return v
 }

@@ -28,6 +28,7 @@ type machine struct {
 	lists    map[string]value    // KEYS and ARGV of a raw script
 	returned []value             // by a raw script
 	paths    map[string]*path    // of the keys that are created
+	timed    map[int]timing      // of ARGV[n]: where it is an expiry
 	conds    []parse.Expr        // the conditions around the code
 	asked    evidence
 	yields   *value                    // what the function that is followed returns
@@ -51,7 +52,7 @@ func (c *checker) machine() *machine {
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
-		lists: map[string]value{}, paths: map[string]*path{},
+		lists: map[string]value{}, paths: map[string]*path{}, timed: map[int]timing{},
 		asked: evidence{written: map[string]bool{}, apart: map[*parse.Var]bool{}}, yields: &value{},
 		yielded: map[*parse.FuncExpr]value{},
 	}
@@ -124,6 +125,7 @@ func (m *machine) statement(stmt parse.Stmt) {
 	switch s := stmt.(type) {
 	case *parse.LocalStmt:
 		for i, v := range m.values(s.Values, len(s.Vars)) {
+			m.misnamed(s.Vars[i].Name, v, s.Vars[i].Pos)
 			v.unit = v.unit.or(named(s.Vars[i].Name))
 			m.bind(s.Vars[i], v)
 		}

@@ -112,7 +112,10 @@ func (m *machine) places(match *matching, cmd *command) {
 				strings.ToUpper(cmd.name))
 		}
 		m.pattern(cmd, word, f)
-		m.expiry(cmd, word, f)
+		_, chosen := m.c.origin(match.words[max(i, 1)-1]).(*parse.StringExpr)
+		if chosen || i > 0 && !match.as[i-1].isToken() { // else the caller chooses the unit
+			m.expiry(cmd, word, f)
+		}
 	}
 }
 

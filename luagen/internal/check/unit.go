@@ -1,6 +1,7 @@
 package check
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -62,6 +63,33 @@ func named(name string) unit {
 		}
 	}
 	return unit{}
+}
+
+var (
+	saysMilli  = regexp.MustCompile(`(?i)\b(milliseconds?|millis|msecs?|ms)\b`)
+	saysSecond = regexp.MustCompile(`(?i)\b(seconds?|secs?|s)\b`)
+	saysUnit   = regexp.MustCompile(`(?i)(\bin |\(|^|\b(ttl|timeout|time|expiry|expiration|window|lease|delay|interval) )` +
+		`(milliseconds|millis|msecs|ms|seconds|secs)([^\w/]|$)`)
+)
+
+// said returns the unit that a comment certainly says an argument is in: "heartbeat TTL (milliseconds)".
+func said(comment string) unit {
+	text, _, _ := strings.Cut(comment, "ARGV")
+	milli := saysMilli.MatchString(text)
+	switch {
+	case !saysUnit.MatchString(text) || milli == saysSecond.MatchString(text) || strings.Contains(text, "per "):
+		return unit{}
+	case milli:
+		return unit{per: 1000}
+	}
+	return unit{per: 1}
+}
+
+// misnamed finds what is in seconds under a name that says milliseconds, or the other way round.
+func (m *machine) misnamed(name string, v value, pos parse.Pos) {
+	if says := named(name); says.per*v.unit.per == 1000 {
+		m.find(pos, Time, "%s says %s, and this is in %s: %s", name, says, v.unit, v.unit.remedy(says))
+	}
 }
 
 // differs reports whether two times certainly are of different units.
@@ -137,10 +165,46 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form) {
 	case want.per == 0 || !cmd.writes:
 	case v.unit.differs(want):
 		m.find(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, v.unit, v.unit.remedy(want))
+	case want.as == aTime && v.constant() && v.size < 1e9*want.per:
+		m.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is long ago: add the time", shown)
+	case want == units["seconds"] && m.thousands(e):
+		m.find(e.Pos(), Time, "%s takes seconds here, and a product with 1000 is in milliseconds: leave the 1000 out", shown)
+	case want == units["milliseconds"] && v.constant() && v.size < 10:
+		m.find(e.Pos(), Time, "%s takes milliseconds here, and so few pass at once: multiply the seconds by 1000", shown)
 	case v.frac || v.split:
 		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
 	case v.low && want.as == aDuration:
 		m.find(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
+	case want.as == aDuration:
+		m.twice(e, want)
+	}
+}
+
+// thousands reports whether an expression is a number of seconds that is written out, times 1000.
+func (m *machine) thousands(e parse.Expr) bool {
+	product, ok := m.c.origin(e).(*parse.BinaryExpr)
+	return ok && product.Op == "*" && m.peek(product.L).constant() && m.peek(product.R).size == 1000
+}
+
+// timing is where an argument is an expiry.
+type timing struct {
+	unit unit
+	line int
+}
+
+// twice finds an argument that is an expiry in seconds in one place, and in milliseconds in another, unless the caller
+// chooses the place.
+func (m *machine) twice(e parse.Expr, want unit) {
+	n := m.c.nth(e, "ARGV")
+	chosen := func(cond parse.Expr) bool { return !m.decides(cond) }
+	if n == 0 || slices.ContainsFunc(slices.Concat(m.conds, m.asked.left), chosen) {
+		return
+	}
+	if first := m.timed[n]; first.unit.differs(want) {
+		m.find(e.Pos(), Time, "this is in %s here, and in %s in line %d: multiply or divide it by 1000 in one of them", want,
+			first.unit, first.line)
+	} else {
+		m.timed[n] = timing{want, e.Pos().Line}
 	}
 }
 

@@ -40,9 +40,9 @@ func Of(s *parse.Script, comment string, facts check.Facts) []byte {
 	for _, name := range []string{"KEYS", "ARGV"} {
 		d.lists[name] = &list{uses: map[int]int{}, names: map[int]string{}}
 	}
-	d.listen(comment)
+	parse.Said(d.said, comment)
 	for _, c := range s.Comments {
-		d.listen(c.Text)
+		parse.Said(d.said, c.Text)
 	}
 	prose := d.prose(comment)
 	d.count()
@@ -56,7 +56,7 @@ func Of(s *parse.Script, comment string, facts check.Facts) []byte {
 func (d *draft) prose(comment string) (lines []string) {
 	add := func(line string) bool {
 		line = strings.TrimSpace(line)
-		if line == "" || strings.HasSuffix(line, ":") || strings.HasPrefix(line, "@") || saying.MatchString(line) {
+		if line == "" || strings.HasSuffix(line, ":") || strings.HasPrefix(line, "@") || parse.Said(map[string]string{}, line) {
 			return false
 		}
 		lines = append(lines, line)

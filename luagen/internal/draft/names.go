@@ -9,21 +9,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-var (
-	saying = regexp.MustCompile(`\b(KEYS|ARGV)\s*\[\s*(\d+)\s*\]\s*(?:=>|->|[=:–—-]|is\b)*\s*([^\r\n]*)`)
-	word   = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*`)
-)
-
-// listen notes what a comment says of elements, such as "KEYS[1] -> the lock".
-func (d *draft) listen(comment string) {
-	for _, m := range saying.FindAllStringSubmatch(comment, -1) {
-		n, _ := strconv.Atoi(m[2])
-		text := strings.TrimSpace(strings.TrimRight(m[3], "-]* \t"))
-		if d.said[place(m[1], n)] == "" && text != "" && !strings.ContainsAny(text[:1], ",.)]=") {
-			d.said[place(m[1], n)] = text
-		}
-	}
-}
+var word = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*`)
 
 // element returns n if KEYS[n] or ARGV[n] begins at token i; else 0.
 func (d *draft) element(i int) int {

@@ -8,7 +8,7 @@
 ---@key queues list...
 redis.call('hset', lock, 'a', 1)
 redis.call('del', lock, counter, members)
-redis.call('pexpire', scores, 1)
+redis.call('pexpire', scores, 1000)
 redis.call('setbit', counter, 1, 1)
 redis.call('pfadd', counter, 1)
 redis.call('geoadd', scores, 1, 1, 'x')
