@@ -102,7 +102,7 @@ func newChecker(s *parse.Script, tables *Tables) *checker {
 	return &checker{
 		s: s, tables: tables, said: said, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{},
 		members: map[string]bool{},
-		isKey: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
+		isKey:   map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
 		included: includedFunctions(s, map[string]included{}),
 	}
 }

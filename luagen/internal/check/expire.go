@@ -11,7 +11,10 @@ import (
 // creation is a write that creates a key which has no expiry yet.
 type creation struct {
 	pos     parse.Pos
-	certain bool       // the reply has shown that it was created
+	certain bool       // a reply has shown that it was created,
+	likely  bool       // or may well have been
+	looked  bool       // the script has asked for its expiry
+	inside  bool       // a function
 	depth   int        // of the conditions around it
 	crossed *parse.Pos // a call on another key since then
 	rule    string     // Expire, or Refused if that call fails only for a user who may not make it
@@ -62,6 +65,9 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	v.endless = endless(name, words)
 	if key := m.keyText(words, 1); key != "" && slices.Contains(probes, name) {
 		v.probe = key
+		if name == "exists" && len(words) == 2 {
+			v.there = key
+		}
 	}
 	v.made = m.creator(name, words)
 	if isGlobal(e.Fn, "pcall") {
@@ -95,29 +101,46 @@ func (m *machine) keyName(e parse.Expr, left int) string {
 	if left == 0 {
 		return ""
 	}
-	switch e := m.c.origin(e).(type) {
+	switch x := m.c.origin(e).(type) {
 	case *parse.NameExpr:
-		if e.Var != nil && len(e.Var.Writes) == 0 {
-			return e.Name + "@" + itoa(e.Var.Pos.Line)
-		}
+		return fixed(x)
 	case *parse.StringExpr:
-		return "'" + e.Value + "'"
+		return "'" + x.Value + "'"
 	case *parse.IndexExpr:
-		n, ok := e.Key.(*parse.NumberExpr)
-		switch x := varOf(e.X); {
-		case !ok:
-		case m.c.isList(e.X, "KEYS"):
+		n, isNumber := x.Key.(*parse.NumberExpr)
+		list := varOf(x.X)
+		switch {
+		case !isNumber:
+		case m.c.isList(x.X, "KEYS"):
 			return "KEYS " + n.Text
-		case x != nil && len(x.Writes) == 0 && len(m.c.flow.stores[x]) == 0: // of a reply, say
-			return x.Name + "@" + itoa(x.Pos.Line) + " " + n.Text
+		case m.c.isList(x.X, "ARGV"):
+			return "ARGV " + n.Text
+		case list != nil && len(list.Writes) == 0 && len(m.c.flow.stores[list]) == 0: // of a reply, say
+			return list.Name + "@" + itoa(list.Pos.Line) + " " + n.Text
+		}
+	case *parse.CallExpr:
+		if strings.HasPrefix(m.c.callee(x), "math.") {
+			return fixed(e)
 		}
 	case *parse.BinaryExpr:
-		l, r := m.keyName(e.L, left-1), m.keyName(e.R, left-1)
-		if e.Op == ".." && l != "" && r != "" {
+		if x.Op != ".." {
+			return fixed(e)
+		}
+		l, r := m.keyName(x.L, left-1), m.keyName(x.R, left-1)
+		if l != "" && r != "" {
 			return l + ".." + r
 		}
 	}
 	return ""
+}
+
+// fixed returns a text for a local name that always is the same, "" for everything else.
+func fixed(e parse.Expr) string {
+	x := varOf(unparen(e))
+	if x == nil || len(x.Writes) > 0 {
+		return ""
+	}
+	return x.Name + "@" + itoa(x.Pos.Line)
 }
 
 // lifetime follows which keys were created without an expiry.
@@ -128,10 +151,11 @@ func (m *machine) lifetime(call commandCall, name string) {
 		m.ends(call, name, key)
 	case slices.Contains(replacing, name) && key != "" && !creates(name, call.words):
 		m.pathOf(key).given = true
+		m.ended++
 		delete(m.state.fresh, key)
 	case replyUnits[name] != "" && m.state.fresh[key] != nil: // the script itself looks
 		looked := *m.state.fresh[key]
-		looked.certain = false
+		looked.certain, looked.looked = false, true
 		m.state.fresh[key] = &looked
 	case name == "del" || name == "unlink":
 		for i := range call.words {
@@ -145,8 +169,11 @@ func (m *machine) lifetime(call commandCall, name string) {
 		return
 	}
 	if m.state.fresh[key] == nil && !m.state.sure[exists+key] && creates(name, call.words) {
-		m.state.fresh[key] = &creation{pos: call.expr.P, depth: len(m.conds)}
+		m.state.fresh[key] = &creation{
+			pos: call.expr.P, certain: m.state.sure[gone+key], inside: m.depth > 0, depth: len(m.conds),
+		}
 	}
+	delete(m.state.sure, gone+key)
 	m.state.sure[exists+key] = true
 }
 
@@ -165,6 +192,9 @@ func (m *machine) ends(call commandCall, name, key string) {
 	p := m.pathOf(key)
 	if p.given = p.given || made != nil; m.state.sure[before+key] {
 		p.kept = name
+	}
+	if m.ended++; m.depth > 0 {
+		p.inside++
 	}
 	p.words = append(p.words, call.words[2:]...)
 	delete(m.state.fresh, key)

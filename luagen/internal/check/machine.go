@@ -29,6 +29,7 @@ type machine struct {
 	returned []value             // by a raw script
 	paths    map[string]*path    // of the keys that are created
 	timed    map[int]timing      // of ARGV[n]: where it is an expiry
+	ended    int                 // how many calls give a key an expiry
 	conds    []parse.Expr        // the conditions around the code
 	asked    evidence
 	yields   *value                    // what the function that is followed returns

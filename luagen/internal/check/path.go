@@ -9,6 +9,7 @@ import (
 
 // path is what the ways through a script do with a key that it may create.
 type path struct {
+	inside   int          // how many calls in functions give it one
 	given    bool         // some way gives the key an expiry after creating it,
 	kept     string       // the command by which one does where the key was there before
 	words    []parse.Expr // the words of all such commands
@@ -41,23 +42,44 @@ func (m *machine) replied(v value, created bool) {
 		m.state.sure[before+v.made] = true
 	case made != nil:
 		sure := *made
-		sure.certain = true
+		sure.certain, sure.likely = true, false
 		m.state.fresh[v.made] = &sure
 	}
 }
 
-// counted notes what a comparison of such a reply with a number shows. If it is not 2, it may well be 1.
+// counted notes what a comparison of such a reply with a number shows. If it is not 2, or not more than a limit, it may
+// well be 1.
 func (m *machine) counted(v value, op string, w value) {
-	n := w.least
-	if v.made == "" || !w.constant() && !w.low || v.is != isNumber {
+	n, constant := w.least, w.constant() || w.low
+	m.existed(v, op, n, constant)
+	made := m.state.fresh[v.made]
+	if v.made == "" || v.is != isNumber {
 		return
 	}
 	switch {
-	case op == "==" && n == 1, op == "<" && n == 2, op == "<=" && n == 1, op == "~=" && (n == 0 || n == 2),
-		op == ">" && n == 0, op == ">=" && n == 1:
+	case !constant && strings.HasPrefix(op, ">"):
+		m.replied(v, false)
+	case !constant && strings.HasPrefix(op, "<"), op == "~=" && n > 1, op == "<" && n > 1, op == "<=" && n > 0:
+		if made != nil && !made.certain && !made.looked {
+			m.replied(v, true)
+			m.state.fresh[v.made].likely = true
+		}
+	case !constant:
+	case op == "==" && n == 1, op == "~=" && n == 0, op == ">" && n == 0, op == ">=" && n == 1:
 		m.replied(v, true)
 	case op == "==", op == "<" && n < 2, op == "<=" && n < 1, op == "~=" && n == 1, op == ">" && n >= 1, op == ">=" && n > 1:
 		m.replied(v, false)
+	}
+}
+
+// existed notes what a comparison of the reply of EXISTS shows.
+func (m *machine) existed(v value, op string, n float64, constant bool) {
+	switch {
+	case v.there == "" || !constant || m.state.sure[exists+v.there]:
+	case op == "==" && n == 0, op == "~=" && n == 1, op == "<" && n == 1, op == "<=" && n == 0:
+		m.state.sure[gone+v.there] = true
+	case op == "==" && n == 1, op == "~=" && n == 0, op == ">" && n == 0, op == ">=" && n == 1:
+		m.state.sure[before+v.there] = true
 	}
 }
 
@@ -76,8 +98,11 @@ func (m *machine) creator(name string, words []parse.Expr) string {
 // leaves notes which keys a way has created without an expiry where it ends.
 func (m *machine) leaves(pos parse.Pos) {
 	for key, made := range m.state.fresh {
-		if p := m.pathOf(key); made.certain && !m.state.dead {
-			p.lasting = made
+		p := m.pathOf(key)
+		if !made.certain || m.state.dead {
+			continue
+		}
+		if p.lasting = made; m.depth == 0 && !made.likely {
 			p.returned = append(p.returned, leaving{made, pos, slices.Clone(m.conds[min(made.depth, len(m.conds)):])})
 		}
 	}
@@ -86,7 +111,7 @@ func (m *machine) leaves(pos parse.Pos) {
 // unending finds the keys that never expire on one way, and do on another.
 func (m *machine) unending() {
 	for _, p := range m.paths {
-		if p.kept != "" && p.lasting != nil && !p.given {
+		if p.kept != "" && p.lasting != nil && !p.given && (!p.lasting.inside || p.inside == m.ended) {
 			m.c.find(p.lasting.pos, Expire, "the key that this creates never expires, for %s is called only if it was "+
 				"there before: call it if it was not", strings.ToUpper(p.kept))
 		}

@@ -10,11 +10,7 @@ import (
 // returns checks a return statement.
 func (m *machine) returns(s *parse.ReturnStmt) {
 	results := m.c.s.Header.Returns
-	defer func() {
-		if m.depth == 0 {
-			m.leaves(s.P)
-		}
-	}()
+	defer m.leaves(s.P)
 	var first value
 	for i, e := range s.Values {
 		if v := m.eval(e); i == 0 {

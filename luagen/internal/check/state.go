@@ -17,6 +17,7 @@ type state struct {
 // What is sure of a key, by its text, but for "hash x", its kind, and "expire x", a command that it certainly got.
 const (
 	exists      = "there "
+	gone        = "gone "   // there is none
 	before      = "before " // it was there before a command that may create it
 	declaredKey = "key "    // it is equal to a declared one
 )

@@ -56,6 +56,7 @@ type value struct {
 	member bool    // it is an element of a set or a field of a hash
 	part   int     // of the reply of TIME: 1 the seconds, 2 the microseconds
 	probe  string  // the key that exists if this is true, or not 0
+	there  string  // the key that was there before if this is 1, and was not if it is 0
 	made   string  // the key that was created if this is 1, or a status
 	elem   *value  // of a list: an element
 	known  int     // how many elements there are at least
