@@ -32,7 +32,8 @@ func (c *checker) never(e *parse.BinaryExpr) {
 func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
 	m.compared(l, r)
 	m.compared(r, l)
-	if l.is&r.is != 0 || m.covered[e] {
+	mixed := l.surely(isText) && r.surely(isNumber) || l.surely(isNumber) && r.surely(isText)
+	if l.is&r.is != 0 && !mixed || m.covered[e] {
 		return
 	}
 	never := "never true"

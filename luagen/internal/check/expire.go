@@ -101,7 +101,11 @@ func (m *machine) keyName(e parse.Expr, left int) string {
 	if left == 0 {
 		return ""
 	}
-	switch x := m.c.origin(e).(type) {
+	origin := m.c.origin(e)
+	if _, isCall := origin.(*parse.CallExpr); isCall {
+		origin = unparen(e)
+	}
+	switch x := origin.(type) {
 	case *parse.NameExpr:
 		return fixed(x)
 	case *parse.StringExpr:
@@ -117,10 +121,6 @@ func (m *machine) keyName(e parse.Expr, left int) string {
 			return "ARGV " + n.Text
 		case list != nil && len(list.Writes) == 0 && len(m.c.flow.stores[list]) == 0: // of a reply, say
 			return list.Name + "@" + itoa(list.Pos.Line) + " " + n.Text
-		}
-	case *parse.CallExpr:
-		if strings.HasPrefix(m.c.callee(x), "math.") {
-			return fixed(e)
 		}
 	case *parse.BinaryExpr:
 		if x.Op != ".." {

@@ -25,8 +25,9 @@ var shapes = byName(map[string]string{
 	"texts":        "hgetall hvals lrange",
 	"members": `hkeys sdiff sinter smembers sunion zrange zrangebylex zrangebyscore zrevrange
 		zrevrangebylex zrevrangebyscore`,
-	"maybes": "hmget mget",
-	"time":   "time",
+	"maybes":  "hmget mget",
+	"entries": "xrange xrevrange",
+	"time":    "time",
 })
 
 // byName turns a map of texts to names around.
@@ -76,6 +77,8 @@ func reply(name string, words []parse.Expr, known int) value {
 		return listOf(member, 0)
 	case "maybes":
 		return listOf(value{is: isText | isFalseValue}, manyReplies(name, known))
+	case "entries": // each an ID and a list
+		return listOf(listOf(unknown(), 2), 0)
 	case "time":
 		return timeReply()
 	}

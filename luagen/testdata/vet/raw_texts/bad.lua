@@ -15,4 +15,5 @@ for _, a in ipairs(ARGV) do
 end
 if KEYS[1] == 1 or redis.call('get', KEYS[1]) == nil then return 0 end
 if redis.call('get', KEYS[1]) == 1 then return 0 end
+if tonumber(redis.call('get', KEYS[1])) == ARGV[1] then return 0 end
 return {1, nil, 3}

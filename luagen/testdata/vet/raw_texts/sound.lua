@@ -9,4 +9,5 @@ if ARGV[4] ~= '1' or ARGV[5] == nil or not ARGV[6] then return 0 end
 local first = ARGV[7] + 1
 if first > 10 then return 0 end
 if redis.call('get', KEYS[1]) == '1' then return 0 end
+if tonumber(redis.call('get', KEYS[1])) == tonumber(ARGV[1]) then return 0 end
 return {1, false, first, unpack(ARGV)}
