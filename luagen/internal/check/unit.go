@@ -169,8 +169,6 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form) {
 		m.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is long ago: add the time", shown)
 	case want == units["seconds"] && m.thousands(e):
 		m.find(e.Pos(), Time, "%s takes seconds here, and a product with 1000 is in milliseconds: leave the 1000 out", shown)
-	case want == units["milliseconds"] && v.constant() && v.size < 10:
-		m.find(e.Pos(), Time, "%s takes milliseconds here, and so few pass at once: multiply the seconds by 1000", shown)
 	case v.frac || v.split:
 		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
 	case v.low && want.as == aDuration:
