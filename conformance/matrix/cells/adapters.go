@@ -18,6 +18,7 @@ import (
 	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -29,6 +30,9 @@ type Adapter struct {
 	// Open makes a backend over a client of its own. Neither ends with ctx.
 	Open func(ctx context.Context, c Client) (*conformance.Instance, error)
 }
+
+// Runner is a backend whose calls somebody gets.
+type Runner = harness.Runner
 
 // Client is what the drivers' own options are made of. All but Addrs is optional.
 type Client struct {

@@ -23,6 +23,15 @@ func StartServer(tb testing.TB) Server {
 	return Server{servers.Start(tb, servers.Redis, nil)}
 }
 
+// OnBoth runs a test on a Redis and a Valkey server, side by side.
+func OnBoth(t *testing.T, test func(t *testing.T, s *servers.Server)) {
+	t.Helper()
+	t.Parallel()
+	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
+		t.Run(kind.String(), func(t *testing.T) { t.Parallel(); test(t, servers.Start(t, kind, nil)) })
+	}
+}
+
 // Clients makes n clients, of all drivers.
 func (s Server) Clients(tb testing.TB, n int, o *primitives.Options) []*primitives.Client {
 	tb.Helper()

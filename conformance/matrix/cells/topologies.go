@@ -61,11 +61,9 @@ func replicated(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
 	r := servers.StartReplicated(tb, kind, 2, nil)
 	return &Target{
-		nodes:      r.Nodes,
-		client:     Client{Addrs: []string{r.Addr()}},
+		nodes: r.Nodes, client: Client{Addrs: []string{r.Addr()}}, restart: r.Restart,
 		primary:    func() (*servers.Server, error) { return r.Primary(), nil },
 		failOverTo: func(_ int, unseen func() error) error { return r.FailOver(unseen) },
-		restart:    r.Restart,
 	}
 }
 
@@ -74,12 +72,11 @@ func Sentinel(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
 	s := servers.StartSentinel(tb, kind, 2, nil)
 	return &Target{
-		nodes:      s.Nodes,
-		client:     Client{Addrs: s.Addrs(), Master: servers.MasterName},
-		primary:    s.Primary,
-		failOverTo: func(_ int, unseen func() error) error { return s.FailOver(unseen) },
-		restart:    s.Restart,
-
+		nodes:          s.Nodes,
+		client:         Client{Addrs: s.Addrs(), Master: servers.MasterName},
+		primary:        s.Primary,
+		failOverTo:     func(_ int, unseen func() error) error { return s.FailOver(unseen) },
+		restart:        s.Restart,
 		isolatePrimary: func(int) (func() error, error) { return s.Isolate() },
 	}
 }
@@ -95,8 +92,5 @@ func Cluster(tb testing.TB, kind servers.Kind) *Target {
 func clusterWithReplicas(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
 	c := servers.StartCluster(tb, kind, 3, &servers.ClusterOptions{Replicas: 1})
-	return &Target{
-		nodes: c.Nodes, cluster: c, restart: c.Restart, failOverTo: c.FailOver,
-		isolatePrimary: c.Isolate,
-	}
+	return &Target{nodes: c.Nodes, cluster: c, restart: c.Restart, failOverTo: c.FailOver, isolatePrimary: c.Isolate}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -31,9 +32,7 @@ var orders = map[string]primitives.CountingOrder{"ByTime": primitives.ByTime, "B
 // fails if the client sends the time of day.
 func linked(t *testing.T, s *embedded.Server, o *primitives.Options) *primitives.Client {
 	t.Helper()
-	b, err := embedded.New(s, nil)
-	require.NoError(t, err)
-	r := &cells.Runner{Backend: b}
+	r := &cells.Runner{Backend: must.Get(embedded.New(s, nil))}
 	r.Instead = func(ctx context.Context, call backend.Call) (backend.Reply, error) {
 		for _, arg := range call.Args {
 			if n, err := strconv.ParseFloat(arg, 64); err == nil && n > 1e8 {
@@ -55,10 +54,7 @@ func TestEndedHoldIsNotRenewed(t *testing.T) {
 		c := linked(t, s, nil)
 		long := c.NewCountingSemaphore(name, 2, &primitives.CountingSemaphoreOptions{Lease: time.Hour})
 		short := c.NewCountingSemaphore(name, 2, &primitives.CountingSemaphoreOptions{Lease: 10 * time.Second})
-		kept, err := long.TryAcquire(t.Context())
-		require.NoError(t, err)
-		dropped, err := short.TryAcquire(t.Context())
-		require.NoError(t, err)
+		kept, dropped := must.Get(long.TryAcquire(t.Context())), must.Get(short.TryAcquire(t.Context()))
 		s.Advance(11 * time.Second)
 		require.ErrorIs(t, short.Refresh(t.Context(), dropped), primitives.ErrLost)
 		require.NoError(t, long.Refresh(t.Context(), kept))
@@ -115,9 +111,7 @@ func TestClockSetBack(t *testing.T) {
 // crashing returns a client of s, and what ends its link for good.
 func crashing(t *testing.T, s *embedded.Server) (c *primitives.Client, crash func()) {
 	t.Helper()
-	b, err := embedded.New(s, nil)
-	require.NoError(t, err)
-	r := &cells.Runner{Backend: b}
+	r := &cells.Runner{Backend: must.Get(embedded.New(s, nil))}
 	var crashed atomic.Bool
 	r.Instead = func(ctx context.Context, call backend.Call) (backend.Reply, error) {
 		if crashed.Load() {

@@ -13,6 +13,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -30,16 +31,13 @@ func TestHoldLastsItsLastMillisecond(t *testing.T) {
 					if holds > 1 { // Lost releases are repeated together.
 						l.sound = l.sound.Add(time.Second)
 					}
-					b, err := embedded.New(s, nil)
-					require.NoError(t, err)
-					r := &cells.Runner{Backend: b}
+					r := &cells.Runner{Backend: must.Get(embedded.New(s, nil))}
 					r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) { return l.run(ctx, r, c) }
 					of := func(lease time.Duration) *primitives.CountingSemaphore {
 						return cells.Over(t, r, nil).NewCountingSemaphore(name, 3,
 							&primitives.CountingSemaphoreOptions{Order: order, Lease: lease})
 					}
-					_, err = of(time.Hour).TryAcquire(t.Context()) // The key ends later.
-					require.NoError(t, err)
+					must.Get(of(time.Hour).TryAcquire(t.Context())) // The key ends later.
 					l.use(of(10*time.Second), holds)
 					require.EqualValues(t, max(1, holds), l.held.Load())
 				})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -49,9 +50,7 @@ func afterACrash(t *testing.T, play func(t *testing.T, acquire slots, last *prim
 				server := embedded.NewServer()
 				var clients [2]*primitives.Client
 				for i := range clients {
-					b, err := embedded.New(server, nil)
-					require.NoError(t, err)
-					clients[i] = cells.Over(t, b, nil)
+					clients[i] = cells.Over(t, must.Get(embedded.New(server, nil)), nil)
 				}
 				var last *primitives.Lease
 				for i, lease := range ends {

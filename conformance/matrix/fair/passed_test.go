@@ -10,6 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -120,9 +121,7 @@ func TestClockSetBack(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := embedded.NewServer()
-				b, err := embedded.New(s, nil)
-				require.NoError(t, err)
-				c := cells.Over(t, b, noPoll)
+				c := cells.Over(t, must.Get(embedded.New(s, nil)), noPoll)
 				run(t, func() { setBack(t, s) }, func(timeout time.Duration) *primitives.FairLock {
 					return c.NewFairLock(key, &primitives.FairLockOptions{WaiterTimeout: timeout})
 				})

@@ -14,6 +14,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -25,9 +26,7 @@ func TestTimesAreRounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const interval, early = 10 * time.Millisecond, 50 * time.Microsecond
-		b, err := embedded.New(embedded.NewServer(), nil)
-		require.NoError(t, err)
-		l := cells.Over(t, b, nil).NewRateLimiter("x", &primitives.RateLimiterOptions{
+		l := cells.Over(t, must.Get(embedded.New(embedded.NewServer(), nil)), nil).NewRateLimiter("x", &primitives.RateLimiterOptions{
 			Rate: primitives.Rate{Permits: 1, Interval: interval},
 		})
 		for range 50 {
@@ -59,9 +58,7 @@ func endsUnused(t *testing.T, rate primitives.Rate) {
 	t.Helper()
 	const tick = 2 * time.Millisecond // Times are rounded, and an own grant's keys stay so much longer.
 	server := embedded.NewServer()
-	b, err := embedded.New(server, nil)
-	require.NoError(t, err)
-	l := cells.Over(t, b, nil).NewRateLimiter("user:1", &primitives.RateLimiterOptions{Rate: rate})
+	l := cells.Over(t, must.Get(embedded.New(server, nil)), nil).NewRateLimiter("user:1", &primitives.RateLimiterOptions{Rate: rate})
 	keys := func(want int64) { cells.Want(t, backend.IntegerReply(want))(server.Do("DBSIZE")) }
 	available := func(want int) { cells.Want(t, want)(l.AvailablePermits(t.Context())) }
 	life := max(rate.Interval, time.Hour)
@@ -90,9 +87,7 @@ func twoClients(t *testing.T, server *embedded.Server) (one, other *primitives.R
 	t.Helper()
 	var both [2]*primitives.RateLimiter
 	for i := range both {
-		b, err := embedded.New(server, nil)
-		require.NoError(t, err)
-		both[i] = cells.Over(t, b, &primitives.Options{PollInterval: time.Hour}).NewRateLimiter("x", nil)
+		both[i] = cells.Over(t, must.Get(embedded.New(server, nil)), &primitives.Options{PollInterval: time.Hour}).NewRateLimiter("x", nil)
 	}
 	return both[0], both[1]
 }

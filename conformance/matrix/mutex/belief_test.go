@@ -14,6 +14,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -45,9 +46,7 @@ func (l *link) Subscribe(ctx context.Context, channel string, handler backend.Ha
 // client returns a client of its own.
 func (w *world) client(t *testing.T) *primitives.Client {
 	t.Helper()
-	b, err := embedded.New(w.Server, nil)
-	require.NoError(t, err)
-	l := &link{Runner: cells.Runner{Backend: b}, world: w}
+	l := &link{Runner: cells.Runner{Backend: must.Get(embedded.New(w.Server, nil))}, world: w}
 	l.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 		switch c.Script.Name {
 		case "mutex_acquire":
@@ -259,9 +258,7 @@ func TestMutexTakesEachDriftThatALockTakes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server := embedded.NewServer()
 			mutex := func() *primitives.Mutex {
-				b, err := embedded.New(server, nil)
-				require.NoError(t, err)
-				client := cells.Over(t, b, &primitives.Options{WatchdogLease: c.watchdog, ClockDrift: c.drift, PollInterval: time.Hour})
+				client := cells.Over(t, must.Get(embedded.New(server, nil)), &primitives.Options{WatchdogLease: c.watchdog, ClockDrift: c.drift, PollInterval: time.Hour})
 				return client.NewMutex(name, &primitives.LockOptions{Lease: c.lease})
 			}
 			held, err := mutex().Lock(t.Context())

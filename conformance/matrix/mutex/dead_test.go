@@ -10,6 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -166,13 +167,9 @@ func TestLostTokenIsReplaced(t *testing.T) {
 			require.Greater(t, lease.Token(), held.Token())
 			cells.Text(t, w, lost...)
 			time.Sleep(time.Millisecond)
-			b, err := embedded.New(w.Server, nil)
-			require.NoError(t, err)
-			reply, err := b.Run(t.Context(), acquire.Script, acquire.Keys, acquire.Args)
-			require.NoError(t, err)
-			late, err := reply.Int()
-			require.NoError(t, err)
-			require.Greater(t, late, lease.Token())
+			b := must.Get(embedded.New(w.Server, nil))
+			late := must.Get(b.Run(t.Context(), acquire.Script, acquire.Keys, acquire.Args))
+			require.Greater(t, must.Get(late.Int()), lease.Token())
 			require.NoError(t, lease.Release(t.Context()))
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -21,9 +22,7 @@ func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 // client returns a client of a server of its own.
 func client(t *testing.T) *primitives.Client {
 	t.Helper()
-	b, err := embedded.New(embedded.NewServer(), nil)
-	require.NoError(t, err)
-	return cells.Over(t, b, nil)
+	return cells.Over(t, must.Get(embedded.New(embedded.NewServer(), nil)), nil)
 }
 
 // TestNamesInBracesTakeNoLeases: a name and the same in braces have one set of leases. Nothing that would make the one

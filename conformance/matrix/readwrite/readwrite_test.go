@@ -15,6 +15,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -32,10 +33,8 @@ func bubble(t *testing.T, test func(t *testing.T, s *embedded.Server)) {
 // what Redis counts; the embedded server has parts of one, and PTTL, by which scripts reckon, does not.
 func inside(t *testing.T, s *embedded.Server) (c *primitives.Client, crash func()) {
 	t.Helper()
-	b, err := embedded.New(s, nil)
-	require.NoError(t, err)
 	var crashed atomic.Bool
-	r := &cells.Runner{Backend: b}
+	r := &cells.Runner{Backend: must.Get(embedded.New(s, nil))}
 	r.Instead = func(ctx context.Context, call backend.Call) (backend.Reply, error) {
 		if crashed.Load() {
 			return backend.Reply{}, backend.ErrUnavailable
@@ -134,9 +133,7 @@ func TestWritersLeaveInTheBackground(t *testing.T) {
 // those of several holds as one.
 func leavingTogether(t *testing.T, s *embedded.Server, script string) *primitives.Client {
 	t.Helper()
-	b, err := embedded.New(s, nil)
-	require.NoError(t, err)
-	r := &cells.Runner{Backend: b}
+	r := &cells.Runner{Backend: must.Get(embedded.New(s, nil))}
 	r.Instead = func(ctx context.Context, call backend.Call) (backend.Reply, error) {
 		if call.Script.Name == script {
 			return backend.Reply{}, backend.ErrUnavailable

@@ -18,7 +18,7 @@ import (
 // TestAddersInTwoDatabases have one name and one channel, but no sum in common: each database has its own, a reset of
 // one leaves the other as it is, and no request leaves a key.
 func TestAddersInTwoDatabases(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
+	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
 		ctx, cancel := context.WithTimeout(t.Context(), conformance.Patience/4)
 		defer cancel()
 		var adders []*primitives.LongAdder

@@ -22,7 +22,7 @@ import (
 // with an error that says what is lacking, and nothing is left. Locks were granted, could not be released, and
 // stayed for their leases.
 func TestNoChannels(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
+	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
 		cells.Text(t, s, "ACL", "SETUSER", "app", "on", ">pw", "~*", "resetchannels", "+@all")
 		at := cells.At(s.Addr())
 		at.User, at.Password = "app", "pw"
@@ -97,7 +97,7 @@ func closesAtOnce(t *testing.T, refusal string) {
 // TestAcquireWithoutMemory: a full server refuses an acquire, and nothing is left. It would not, if the script's first
 // write were the PEXPIRE of a lock that is not there.
 func TestAcquireWithoutMemory(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
+	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
 		c := client(t, s.Addr())
 		limiter := c.NewRateLimiter("rate", &primitives.RateLimiterOptions{Rate: primitives.Rate{Permits: 1, Interval: time.Hour}})
 		cells.Text(t, s, "CONFIG", "SET", "maxmemory", "1")
@@ -110,7 +110,7 @@ func TestAcquireWithoutMemory(t *testing.T) {
 
 // TestRenewalsWithoutMemory holds an object of each kind on a server that is full: its lease is renewed all the same.
 func TestRenewalsWithoutMemory(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
+	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
 		opts := &primitives.Options{WatchdogLease: 15 * time.Second}
 		c := cells.Named("GoRedis").Primitives(t, cells.At(s.Addr()), opts)
 		end := func(lease *primitives.Lease) time.Time { return time.Now().Add(lease.Remaining()) }
@@ -137,7 +137,7 @@ func TestRenewalsWithoutMemory(t *testing.T) {
 // it. A Mutex that had a waiter could not be released, nor could permits of a Semaphore. The next one has a Mutex at
 // once, although the server is still full.
 func TestReleasesWithoutMemory(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
+	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
 		c, other := client(t, s.Addr()), client(t, s.Addr())
 		sem, latch, parts := c.NewSemaphore("semaphore", nil), c.NewCountDownLatch("latch"), c.NewCountDownLatch("parts")
 		cells.Want(t, true)(sem.InitPermits(t.Context(), 2))

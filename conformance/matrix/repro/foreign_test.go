@@ -47,7 +47,7 @@ func rateCalls(c *primitives.Client) map[string]func(context.Context) (any, erro
 // TestForeignHashIsAConflict has another program's hash at the name of a lock or of a rate limiter. Its fields are almost
 // owners, or would take long to search. No lock or limiter takes the hash for its own, waits for it, or changes it.
 func TestForeignHashIsAConflict(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *servers.Server) {
+	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
 		c := client(t, s.Addr())
 		rw, fenced := c.NewReadWriteLock("x", nil), c.NewFencedLock("x", nil)
 		all := map[string]map[string]func(context.Context) (any, error){

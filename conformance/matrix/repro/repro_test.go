@@ -12,7 +12,6 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
-	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -24,15 +23,6 @@ func side(t *testing.T, test func(t *testing.T, a cells.Adapter)) {
 	t.Parallel()
 	for _, a := range cells.Adapters() {
 		t.Run(a.Name, func(t *testing.T) { t.Parallel(); test(t, a) })
-	}
-}
-
-// onBoth runs a test on a Redis and a Valkey server, side by side.
-func onBoth(t *testing.T, test func(t *testing.T, s *servers.Server)) {
-	t.Helper()
-	t.Parallel()
-	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
-		t.Run(kind.String(), func(t *testing.T) { t.Parallel(); test(t, servers.Start(t, kind, nil)) })
 	}
 }
 

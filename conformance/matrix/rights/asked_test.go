@@ -17,38 +17,33 @@ import (
 // refused, and has changed nothing; or its release needs no such permission. And after that: the next one is refused,
 // and has changed nothing, no token either; or each key has an expiry, and after a refused release the client asks again.
 func TestReleaseRightsAreAskedOnce(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
-		t.Run(kind.String(), func(t *testing.T) {
-			t.Parallel()
-			s := servers.Start(t, kind, nil)
-			allow(t, s, base, "+@all ~* &*")
-			at := cells.At(s.Addr())
-			at.User, at.Password = "app", "secret"
-			b, refused := cells.Named("GoRedis").Backend(t, at), map[bool]int{}
-			for name, o := range lockers(cells.Over(t, b, nil), "app:x") {
-				rights := o.Rights()
-				for i, rule := range rights {
-					for _, before := range []bool{true, false} {
-						l, _ := lockerOf(lockers(cells.Over(t, b, nil), "app:x")[name])
-						do(t, s, "FLUSHALL")
-						allow(t, s, base, rights...)
-						if !before {
-							require.NoError(t, must.Get(l.TryLock(t.Context())).Release(t.Context()))
-						}
-						allow(t, s, base, slices.Delete(slices.Clone(rights), i, i+1)...)
-						if without(t, s, l, before, fmt.Sprintf("%s without %s, before: %t", name, rule, before)) {
-							refused[before]++
-						}
+	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
+		allow(t, s, base, "+@all ~* &*")
+		at := cells.At(s.Addr())
+		at.User, at.Password = "app", "secret"
+		b, refused := cells.Named("GoRedis").Backend(t, at), map[bool]int{}
+		for name, o := range lockers(cells.Over(t, b, nil), "app:x") {
+			rights := o.Rights()
+			for i, rule := range rights {
+				for _, before := range []bool{true, false} {
+					l, _ := lockerOf(lockers(cells.Over(t, b, nil), "app:x")[name])
+					do(t, s, "FLUSHALL")
+					allow(t, s, base, rights...)
+					if !before {
+						require.NoError(t, must.Get(l.TryLock(t.Context())).Release(t.Context()))
+					}
+					allow(t, s, base, slices.Delete(slices.Clone(rights), i, i+1)...)
+					if without(t, s, l, before, fmt.Sprintf("%s without %s, before: %t", name, rule, before)) {
+						refused[before]++
 					}
 				}
-				allow(t, s, base, "+@all ~* &*") // The clients close: they release what they could not.
 			}
-			t.Log(refused)
-			require.Greater(t, refused[true], 80)
-			require.Greater(t, refused[false], 30)
-		})
-	}
+			allow(t, s, base, "+@all ~* &*") // The clients close: they release what they could not.
+		}
+		t.Log(refused)
+		require.Greater(t, refused[true], 80)
+		require.Greater(t, refused[false], 30)
+	})
 }
 
 // without acquires and releases l without a permission, before or after the client has asked for it, and reports

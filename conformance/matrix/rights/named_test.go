@@ -177,45 +177,40 @@ func requireCalled(t *testing.T, rights []string, texts string) {
 // TestMissingRights takes each permission of each kind from a user: the user's client names it, and the error of a call
 // that needs it does. With all of them the calls succeed.
 func TestMissingRights(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
-		t.Run(kind.String(), func(t *testing.T) {
-			t.Parallel()
-			s := servers.Start(t, kind, nil)
-			allow(t, s, base, "+@all ~* &*")
-			at := cells.At(s.Addr())
-			at.User, at.Password = "app", "secret"
-			c := cells.Named("GoRedis").Primitives(t, at, nil)
-			all, refused := objects(t.Context(), c, "app:x"), 0
-			for name, o := range all {
-				rights := o.Rights()
-				for i, rule := range append([]string{""}, rights...) {
-					granted := slices.Clone(rights)
-					if rule != "" {
-						granted = slices.Delete(granted, i-1, i)
-					}
-					do(t, s, "FLUSHALL") // Without the permission to release it, the last one may hold the object.
-					allow(t, s, base, granted...)
-					missing, err := o.MissingRights(t.Context())
-					require.NoError(t, err, "%s without %s", name, rule)
-					if rule == "" {
-						require.Empty(t, missing, name)
-						require.NoError(t, act(t.Context(), o), name)
-						continue
-					}
-					require.Equal(t, []string{rule}, missing, name)
-					if err := act(t.Context(), o); err != nil {
-						refused++
-						require.ErrorIs(t, err, primitives.ErrNoPermission, "%s without %s", name, rule)
-						require.ErrorContains(t, err, "ACL SETUSER <user> "+rule, name)
-					}
+	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
+		allow(t, s, base, "+@all ~* &*")
+		at := cells.At(s.Addr())
+		at.User, at.Password = "app", "secret"
+		c := cells.Named("GoRedis").Primitives(t, at, nil)
+		all, refused := objects(t.Context(), c, "app:x"), 0
+		for name, o := range all {
+			rights := o.Rights()
+			for i, rule := range append([]string{""}, rights...) {
+				granted := slices.Clone(rights)
+				if rule != "" {
+					granted = slices.Delete(granted, i-1, i)
 				}
-				allow(t, s, base, "+@all ~* &*")
-				do(t, s, "FLUSHALL")
+				do(t, s, "FLUSHALL") // Without the permission to release it, the last one may hold the object.
+				allow(t, s, base, granted...)
+				missing, err := o.MissingRights(t.Context())
+				require.NoError(t, err, "%s without %s", name, rule)
+				if rule == "" {
+					require.Empty(t, missing, name)
+					require.NoError(t, act(t.Context(), o), name)
+					continue
+				}
+				require.Equal(t, []string{rule}, missing, name)
+				if err := act(t.Context(), o); err != nil {
+					refused++
+					require.ErrorIs(t, err, primitives.ErrNoPermission, "%s without %s", name, rule)
+					require.ErrorContains(t, err, "ACL SETUSER <user> "+rule, name)
+				}
 			}
-			require.Greater(t, refused, 150)
-		})
-	}
+			allow(t, s, base, "+@all ~* &*")
+			do(t, s, "FLUSHALL")
+		}
+		require.Greater(t, refused, 150)
+	})
 }
 
 func do(t *testing.T, s *servers.Server, words ...string) {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
@@ -178,9 +179,7 @@ type refusing struct {
 	users map[string]*redis.Client // by what they lack
 }
 
-func newRefusing(t *testing.T, kind servers.Kind) *refusing {
-	t.Helper()
-	s := servers.Start(t, kind, nil)
+func newRefusing(s *servers.Server) *refusing {
 	return &refusing{
 		admin: redis.NewClient(&redis.Options{Addr: s.Addr(), Protocol: 2, MaxRetries: -1}),
 		users: map[string]*redis.Client{},
@@ -277,46 +276,42 @@ func (what run) grants(got result) bool {
 // the script then, and all keys are as they were; or the script says so itself, in its reply; or it did not need
 // the command. An acquire that asks for it needs what its release calls, too.
 func TestRefusedCommandChangesNothing(t *testing.T) {
-	t.Parallel()
 	runs, texts := recordRuns(t), scripts(t)
-	for _, kind := range []servers.Kind{servers.Redis, servers.Valkey} {
-		t.Run(kind.String(), func(t *testing.T) {
-			t.Parallel()
-			r := newRefusing(t, kind)
-			refused := map[string]map[string]bool{}
-			trials, releases := 0, releasing(runs)
-			require.Len(t, releases, 9)
-			for _, what := range runs {
-				later, earlier := what, what
-				later.sec += 86400
-				earlier.sec -= 600 // The server's clock was set back.
-				for _, trial := range []struct {
-					run
-					state
-				}{{what, what.before}, {later, what.before}, {earlier, what.before}, {what, state{}}} {
-					what, before := trial.run, trial.state
-					allowed := r.run(t, what, before, "")
-					for _, lacking := range releases[what.script.Name] {
-						trials++
-						if what.asks(texts) && what.grants(allowed) && what.grants(r.run(t, what, before, lacking)) {
-							t.Errorf("%s without %s grants what cannot be released", what.script.Name, lacking)
-						}
+	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
+		r := newRefusing(s)
+		refused := map[string]map[string]bool{}
+		trials, releases := 0, releasing(runs)
+		require.Len(t, releases, 9)
+		for _, what := range runs {
+			later, earlier := what, what
+			later.sec += 86400
+			earlier.sec -= 600 // The server's clock was set back.
+			for _, trial := range []struct {
+				run
+				state
+			}{{what, what.before}, {later, what.before}, {earlier, what.before}, {what, state{}}} {
+				what, before := trial.run, trial.state
+				allowed := r.run(t, what, before, "")
+				for _, lacking := range releases[what.script.Name] {
+					trials++
+					if what.asks(texts) && what.grants(allowed) && what.grants(r.run(t, what, before, lacking)) {
+						t.Errorf("%s without %s grants what cannot be released", what.script.Name, lacking)
 					}
-					for _, lacking := range append([]string{"channels"}, what.calls...) {
-						trials++
-						if r.refuse(t, what, before, lacking, allowed) {
-							if refused[what.script.Name] == nil {
-								refused[what.script.Name] = map[string]bool{}
-							}
-							refused[what.script.Name][lacking] = true
+				}
+				for _, lacking := range append([]string{"channels"}, what.calls...) {
+					trials++
+					if r.refuse(t, what, before, lacking, allowed) {
+						if refused[what.script.Name] == nil {
+							refused[what.script.Name] = map[string]bool{}
 						}
+						refused[what.script.Name][lacking] = true
 					}
 				}
 			}
-			t.Logf("%d runs, %d refusals tried", len(runs), trials)
-			everyCommandWasRefused(t, refused)
-		})
-	}
+		}
+		t.Logf("%d runs, %d refusals tried", len(runs), trials)
+		everyCommandWasRefused(t, refused)
+	})
 }
 
 // refuse repeats a run without what is lacking, and reports whether that made a difference.
