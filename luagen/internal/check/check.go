@@ -1,4 +1,13 @@
-// Package check finds what a script can get wrong beyond its syntax and its header.
+// Package check finds what a script can get wrong beyond its syntax and its header. A finding needs certainty: where
+// something is not known, nothing is found.
+//
+// The code is read twice. First values notes all expressions and calls, and what each name may hold at any time. From
+// that the checker knows which commands a call may be (calls.go), what the servers' tables say of them (table.go,
+// form.go), and which words certainly are declared keys (surely.go). Then the machine follows the statements in their
+// order. It has the state of the place where it is: the value of each name (value.go), what conditions have shown
+// (state.go), and the keys that have no expiry yet (expire.go, path.go). It evaluates each expression (eval.go,
+// arithmetic.go, function.go), and hands the values to the rules, of which each has a file: compare.go, missing.go,
+// precise.go, result.go, unit.go and so on.
 package check
 
 import (

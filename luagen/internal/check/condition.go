@@ -54,13 +54,9 @@ func (m *machine) cover(e *parse.BinaryExpr) {
 		if x, kind, _ := constantTest(operand); x != nil {
 			kinds[x] |= kind
 		}
-		here := map[*parse.Var]bool{}
-		parse.Walk(operand, func(inner parse.Expr) {
-			if name, ok := inner.(*parse.NameExpr); ok && !here[name.Var] {
-				here[name.Var] = true
-				mentioned[name.Var]++
-			}
-		})
+		for _, x := range namesIn(operand) {
+			mentioned[x]++
+		}
 	}
 	for _, operand := range operands {
 		x, kind, test := constantTest(operand)

@@ -1,6 +1,10 @@
 package check
 
-import "github.com/hasp-go/hasp/luagen/internal/parse"
+import (
+	"slices"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
 
 // function follows the body of a function. When it runs, each variable that is assigned anywhere may have another
 // value.
@@ -57,5 +61,117 @@ func (m *machine) resultOf(e *parse.CallExpr) value {
 		return unknown()
 	}
 	m.misnamed(name.Name, v, e.P)
+	return v
+}
+
+// single reports whether a call certainly has one value: that of a command has.
+func (c *checker) single(e parse.Expr) bool {
+	call, ok := e.(*parse.CallExpr)
+	if !ok {
+		return false
+	}
+	_, isCommand := c.words(call)
+	name := c.callee(call)
+	return isCommand && name != "pcall" || name == "tonumber" || name == "cjson.decode" ||
+		name != "string.gsub" && slices.Contains(textFunctions, name)
+}
+
+// textFunctions return a text.
+var textFunctions = []string{
+	"string.char", "string.format", "string.gsub", "string.lower", "string.rep", "string.reverse",
+	"string.sub", "string.upper", "table.concat", "cjson.encode", "cmsgpack.pack", "struct.pack",
+	"redis.sha1hex", "type", "tostring",
+}
+
+// callee returns the name of a function of the server that is called, such as "string.sub".
+func (c *checker) callee(call *parse.CallExpr) string {
+	if call.Method != "" {
+		return ""
+	}
+	switch fn := c.origin(call.Fn).(type) {
+	case *parse.NameExpr:
+		if fn.Var == nil {
+			return fn.Name
+		}
+	case *parse.IndexExpr:
+		lib, isName := c.origin(fn.X).(*parse.NameExpr)
+		key, isString := fn.Key.(*parse.StringExpr)
+		if isName && isString && lib.Var == nil {
+			return lib.Name + "." + key.Value
+		}
+	}
+	return ""
+}
+
+func (m *machine) call(e *parse.CallExpr) value {
+	if words, ok := m.c.words(e); ok {
+		return m.command(e, words)
+	}
+	if name, isName := e.Fn.(*parse.NameExpr); !isName {
+		m.eval(e.Fn)
+	} else if name.Var != nil && name.Var.Decl != nil {
+		m.find(e.P, Undeclared, "%s is declared, and no function here", name.Name)
+	}
+	args := make([]value, len(e.Args))
+	for i, arg := range e.Args {
+		args[i] = m.eval(arg)
+	}
+	name := m.c.callee(e)
+	if name == "" && m.quiet == 0 {
+		m.asked.passed = append(m.asked.passed, e)
+	}
+	if len(args) > 0 {
+		if v, ok := m.numeric(name, e, args); ok {
+			return v
+		}
+	}
+	for _, v := range args {
+		m.use(v)
+	}
+	if len(args) > 0 {
+		m.given(name, e, args)
+	}
+	switch {
+	case name == "redis.error_reply":
+		m.errorReply(e)
+		return value{is: isFailed}
+	case name == "redis.status_reply":
+		return value{is: isStatus}
+	case name == "tostring" && len(args) > 0:
+		m.shown(args[0], e.Args[0].Pos())
+		return asText(args[0])
+	case name == "cjson.decode":
+		return value{is: anything, decoded: true}
+	case name == "string.len":
+		return aCount()
+	case slices.Contains(textFunctions, name):
+		return textValue()
+	}
+	return m.resultOf(e)
+}
+
+// given checks what a function of the server gets.
+func (m *machine) given(name string, e *parse.CallExpr, args []value) {
+	switch name {
+	case "string.format":
+		m.format(e, args)
+	case "unpack":
+		m.unpacked(e, args[0])
+	case "table.insert":
+		last := len(args) - 1
+		m.put(e.Args[0], args[last], e.Args[last].Pos())
+	case "cjson.decode":
+		m.present(args[0], e.Args[0].Pos())
+	case "cjson.encode":
+		m.jsonOf(e.Args[0], args[0])
+		m.inJSON(args[0])
+	}
+}
+
+// asText returns what tostring makes of a value.
+func asText(v value) value {
+	if v.is != isText {
+		return textValue()
+	}
 	return v
 }

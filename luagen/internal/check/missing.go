@@ -71,22 +71,16 @@ func (a evidence) some(f func(parse.Expr) bool) bool {
 // function. With others, replies about other keys count, too: by them a script may know that a text is there, but rarely
 // that a number is.
 func (m *machine) about(e parse.Expr, key string, others bool) bool {
-	return m.replies(e, key, others, map[*parse.Var]bool{})
-}
-
-func (m *machine) replies(e parse.Expr, key string, others bool, seen map[*parse.Var]bool) bool {
-	return parse.Contains(e, func(e parse.Expr) bool {
-		switch e := e.(type) {
-		case *parse.CallExpr:
-			if call, ok := m.c.commandCall(e); ok {
-				return m.vouches(call, key, others)
-			}
-			library, _, _ := strings.Cut(m.c.callee(e), ".")
-			return !parse.KnownGlobal(library)
-		case *parse.NameExpr:
-			return e.Var != nil && m.holdsReply(e.Var, key, others, seen)
+	return m.c.flow.within(e, func(e parse.Expr) bool {
+		call, ok := e.(*parse.CallExpr)
+		if !ok {
+			return false
 		}
-		return false
+		if call, ok := m.c.commandCall(call); ok {
+			return m.vouches(call, key, others)
+		}
+		library, _, _ := strings.Cut(m.c.callee(call), ".")
+		return !parse.KnownGlobal(library)
 	})
 }
 
@@ -96,18 +90,6 @@ func (m *machine) vouches(call commandCall, key string, others bool) bool {
 	text := m.keyText(call.words, 1)
 	return text == "" || text == key || others && slices.ContainsFunc(call.names, func(name string) bool {
 		return slices.Contains([]string{"maybe", "maybes", "rank", "texts", "members"}, shapes[name]) || slices.Contains(probes, name)
-	})
-}
-
-func (m *machine) holdsReply(x *parse.Var, key string, others bool, seen map[*parse.Var]bool) bool {
-	if seen[x] {
-		return false // if it is asked for again, the rest decides
-	}
-	seen[x] = true
-	return slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool {
-		return s.in != nil && m.replies(s.in, key, others, seen) || s.expr != nil && m.replies(s.expr, key, others, seen)
-	}) || slices.ContainsFunc(m.c.flow.stores[x], func(e parse.Expr) bool {
-		return e == nil || m.replies(e, key, others, seen)
 	})
 }
 

@@ -129,16 +129,11 @@ func (m *machine) unending() {
 
 // decides reports whether the reply of a command is in a condition: then no caller chooses that it is true.
 func (m *machine) decides(cond parse.Expr) bool {
-	replies := func(e parse.Expr) bool {
-		return e != nil && parse.Contains(e, func(e parse.Expr) bool {
-			call, ok := e.(*parse.CallExpr)
-			if ok {
-				_, ok = m.c.words(call)
-			}
-			return ok
-		})
-	}
-	return replies(cond) || slices.ContainsFunc(namesIn(cond), func(x *parse.Var) bool {
-		return slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool { return replies(s.expr) })
+	return m.c.flow.within(cond, func(e parse.Expr) bool {
+		call, ok := e.(*parse.CallExpr)
+		if ok {
+			_, ok = m.c.words(call)
+		}
+		return ok
 	})
 }

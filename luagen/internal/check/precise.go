@@ -1,7 +1,6 @@
 package check
 
 import (
-	"math"
 	"regexp"
 	"strings"
 
@@ -100,43 +99,6 @@ func (m *machine) sum(v value, r *parse.Result) {
 		m.find(*v.by, Precision, "the sum passes through a Lua number, which is exact to 2^53 only: "+
 			"return the text that GET or HGET gives")
 	}
-}
-
-// larger returns how large the result of an operation is in some cases. Of two operands that are near their bounds the
-// sum is: what is added to one may be small.
-func larger(op string, l, r float64) float64 {
-	switch {
-	case op == "+" && min(l, r) > maxExact/2:
-		return l + r
-	case op == "+":
-		return max(l, r)
-	case op == "-" && r > 0 && r <= l/2:
-		return l
-	case op == "*":
-		return l * r
-	case op == "/" && r > 0:
-		return l / r
-	}
-	return 0
-}
-
-// passes finds a sum or a product of whole numbers that passes 2^53, which its operands do not. To multiply by a power of
-// two loses nothing.
-func (m *machine) passes(e *parse.BinaryExpr, l, r, v value) {
-	if v.whole && v.large > maxExact && max(l.large, r.large) <= maxExact && !m.isPower(e.L) && !m.isPower(e.R) {
-		m.find(e.P, Precision, "this passes 2^53, and a Lua number is exact no further: take larger units, or give its "+
-			"parts smaller bounds")
-	}
-}
-
-// isPower reports whether an expression is a literal power of two.
-func (m *machine) isPower(e parse.Expr) bool {
-	number, ok := m.c.origin(e).(*parse.NumberExpr)
-	if !ok {
-		return false
-	}
-	fraction, _ := math.Frexp(numeral(number.Text).large)
-	return fraction == 0.5
 }
 
 // format checks the numbers that string.format gets.

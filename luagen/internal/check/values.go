@@ -47,6 +47,23 @@ func (v *values) mentioned(x *parse.Var) []*parse.Var {
 	return v.mentions[x]
 }
 
+// within reports whether an expression, or what the names in it may hold, has in it what is meant, or what is not known.
+func (v *values) within(e parse.Expr, meant func(parse.Expr) bool) bool {
+	seen := map[*parse.Var]bool{nil: true}
+	var search func(e parse.Expr) bool
+	search = func(e parse.Expr) bool {
+		x := varOf(e)
+		if seen[x] {
+			return meant(e)
+		}
+		seen[x] = true
+		return slices.ContainsFunc(v.sources[x], func(s source) bool {
+			return s.in != nil && parse.Contains(s.in, search) || s.expr != nil && parse.Contains(s.expr, search)
+		}) || slices.ContainsFunc(v.stores[x], func(e parse.Expr) bool { return e == nil || parse.Contains(e, search) })
+	}
+	return parse.Contains(e, search)
+}
+
 // source is one thing that a name may hold.
 type source struct {
 	expr  parse.Expr // nil: unknown

@@ -3,6 +3,7 @@ package emit
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -311,7 +312,7 @@ func (l *linker) takes(s site, f *function) bool {
 // mentions reports whether a call's arguments have one of these names.
 func (s site) mentions(call *parse.CallExpr, vars []*parse.Var) bool {
 	first := s.unit.token[s.at] + 1
-	for _, tok := range s.unit.Tokens[first:s.unit.closing(first)] {
+	for _, tok := range s.unit.Tokens[first:s.unit.behind(first)] {
 		if tok.Kind == parse.Name && slices.ContainsFunc(vars, func(v *parse.Var) bool { return v.Name == tok.Text }) {
 			return len(call.Args) > 0
 		}
@@ -345,17 +346,27 @@ func constant(e parse.Expr) bool {
 	return false
 }
 
-// closing returns the index of the token that closes the parenthesis at i.
-func (u *unit) closing(i int) int {
+// arguments returns the index of the first token of each argument of a call whose parenthesis is at i, and at last the
+// index behind the closing one.
+func (u *unit) arguments(i int) []int {
+	starts := []int{i + 1}
 	for depth := 0; ; i++ {
 		switch tok := u.Tokens[i]; {
 		case tok.Kind != parse.Op:
-		case tok.Text == "(" || tok.Text == "{" || tok.Text == "[":
+		case strings.Contains("( { [", tok.Text):
 			depth++
-		case tok.Text == ")" || tok.Text == "}" || tok.Text == "]":
+		case strings.Contains(") } ]", tok.Text):
 			if depth--; depth == 0 {
-				return i
+				return append(starts, i+1)
 			}
+		case tok.Text == "," && depth == 1:
+			starts = append(starts, i+1)
 		}
 	}
+}
+
+// behind returns the index of the token behind a call whose parenthesis is at i.
+func (u *unit) behind(i int) int {
+	starts := u.arguments(i)
+	return starts[len(starts)-1]
 }

@@ -130,7 +130,7 @@ func (p *printer) expression(call *parse.CallExpr) (string, int) {
 	default:
 		text = "(" + text + ")"
 	}
-	return text, p.unit.closing(p.unit.token[call.P.Offset]+1) + 1
+	return text, p.unit.behind(p.unit.token[call.P.Offset] + 1)
 }
 
 // statement returns the body of a function, instead of a statement whose only value is its call.
@@ -166,7 +166,7 @@ func (p *printer) replaced(call *parse.CallExpr, e *exit) (string, int) {
 		e = &exit{targets: e.targets, fresh: e.fresh, early: f.early()}
 	}
 	in := p.into(f, call, e)
-	behind := p.unit.closing(p.unit.token[call.P.Offset]+1) + 1
+	behind := p.unit.behind(p.unit.token[call.P.Offset] + 1)
 	head, binds := "", p.binds(in, f, call)
 	if e != nil && e.fresh {
 		head = "local " + strings.Join(e.targets, ", ")
@@ -329,24 +329,4 @@ func (p *printer) binds(in *printer, f *function, call *parse.CallExpr) string {
 		text += "local " + strings.Join(missing, ", ") + " "
 	}
 	return text
-}
-
-// arguments returns the index of the first token of each argument of a call whose parenthesis is at i, and at last the
-// index behind the closing one.
-func (u *unit) arguments(i int) []int {
-	closing := u.closing(i)
-	starts := []int{i + 1}
-	depth := 0
-	for j := i + 1; j < closing; j++ {
-		switch tok := u.Tokens[j]; {
-		case tok.Kind != parse.Op:
-		case tok.Text == "," && depth == 0:
-			starts = append(starts, j+1)
-		case strings.Contains("( { [", tok.Text):
-			depth++
-		case strings.Contains(") } ]", tok.Text):
-			depth--
-		}
-	}
-	return append(starts, closing+1)
 }

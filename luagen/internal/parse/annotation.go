@@ -196,11 +196,7 @@ func (h *headerReader) annotation(c Comment) {
 	case "library":
 		h.header.Library = h.flag(word, w, pos)
 	default:
-		near := suggest(word, annotations)
-		if near == "" {
-			near = "; there are " + strings.Join(annotations, ", ")
-		}
-		h.find(pos, "unknown annotation %s%s", word, near)
+		h.find(pos, "unknown annotation %s%s", word, orList(word, annotations))
 		h.tried(c)
 	}
 }
@@ -212,11 +208,16 @@ func (h *headerReader) tried(c Comment) {
 	}
 }
 
+// end finds more words.
+func (h *headerReader) end(w *words, msg string) {
+	if extra, at := w.next(); extra != "" {
+		h.find(at, "%s", msg)
+	}
+}
+
 // flag reads an annotation that takes nothing.
 func (h *headerReader) flag(word string, w *words, pos Pos) bool {
-	if extra, at := w.next(); extra != "" {
-		h.find(at, "%s takes nothing", word)
-	}
+	h.end(w, word+" takes nothing")
 	h.once(word, pos)
 	if word == "readonly" && h.retry {
 		h.find(pos, "a read-only script may always be repeated: leave retry out")
@@ -229,9 +230,7 @@ func (h *headerReader) retryClass(w *words, pos Pos) {
 	if class != "safe" && class != "never" {
 		h.find(at, "retry is safe or never")
 	}
-	if extra, at := w.next(); extra != "" {
-		h.find(at, "retry takes one word")
-	}
+	h.end(w, "retry takes one word")
 	if h.header.ReadOnly {
 		h.find(pos, "a read-only script may always be repeated: leave retry out")
 	}

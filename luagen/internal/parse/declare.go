@@ -213,9 +213,7 @@ func (h *headerReader) include(w *words) {
 	case !h.once("include "+file, pos):
 		return
 	}
-	if extra, at := w.next(); extra != "" {
-		h.find(at, "include takes one file")
-	}
+	h.end(w, "include takes one file")
 	h.header.Includes = append(h.header.Includes, &Include{File: file, Pos: pos})
 }
 
@@ -257,9 +255,7 @@ func (h *headerReader) since(w *words, at Pos) {
 		}
 		h.header.Since = append(h.header.Since, target)
 	}
-	if extra, pos := w.next(); extra != "" {
-		h.find(pos, "servers are separated by commas")
-	}
+	h.end(w, "servers are separated by commas")
 }
 
 // finish checks what needs the whole header.

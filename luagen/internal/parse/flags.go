@@ -15,9 +15,7 @@ func (h *headerReader) scriptFlag(w *words) {
 		h.find(pos, "unknown flag %s%s", flag, orList(flag, scriptFlags))
 		return
 	}
-	if extra, at := w.next(); extra != "" {
-		h.find(at, "write each flag as a ---@flag of its own")
-	}
+	h.end(w, "write each flag as a ---@flag of its own")
 	if h.once("flag "+flag, pos) {
 		h.header.Flags = append(h.header.Flags, flag)
 	}
