@@ -163,9 +163,12 @@ func (c *checker) declaredKey(e parse.Expr) *parse.Binding {
 				return nil
 			}
 		case *parse.NameExpr:
+			if inner.Var == nil {
+				return nil
+			}
 			sources := c.flow.sources[inner.Var]
-			if inner.Var != nil && inner.Var.Decl != nil || len(sources) != 1 || sources[0].in == nil {
-				return declaration(inner)
+			if inner.Var.Decl != nil || len(sources) != 1 || sources[0].in == nil {
+				return inner.Var.Decl
 			}
 			e = sources[0].in
 		default:
@@ -173,12 +176,4 @@ func (c *checker) declaredKey(e parse.Expr) *parse.Binding {
 		}
 	}
 	return nil
-}
-
-// declaration returns that of a name, or nil.
-func declaration(name *parse.NameExpr) *parse.Binding {
-	if name.Var == nil {
-		return nil
-	}
-	return name.Var.Decl
 }

@@ -3,6 +3,7 @@ package draft
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,11 +89,7 @@ func (d *draft) header(prose []string) string {
 	b.WriteString("---\n")
 	keys, args := d.lists["KEYS"], d.lists["ARGV"]
 	for n := 1; n <= keys.count; n++ {
-		kind := d.facts.Kinds[n]
-		if kind == "" {
-			kind = "any"
-		}
-		fmt.Fprintf(&b, "---@key %s %s%s\n", keys.names[n], kind, d.text("KEYS", n))
+		fmt.Fprintf(&b, "---@key %s %s%s\n", keys.names[n], cmp.Or(d.facts.Kinds[n], "any"), d.text("KEYS", n))
 	}
 	if len(keys.whole) > 0 {
 		fmt.Fprintf(&b, "---@key %s any...%s\n", keys.names[0], todo(keys, "KEYS"))
@@ -103,10 +100,9 @@ func (d *draft) header(prose []string) string {
 	if len(args.whole) > 0 {
 		fmt.Fprintf(&b, "---@arg %s string...%s\n", args.names[0], todo(args, "ARGV"))
 	}
-	switch {
-	case d.facts.Result != "":
+	if d.facts.Result != "" {
 		fmt.Fprintf(&b, "---@return %s result  TODO: its name\n", d.facts.Result)
-	default:
+	} else {
 		b.WriteString("-- TODO: the result, such as ---@return int count\n")
 	}
 	for _, code := range d.codes() {
@@ -128,16 +124,14 @@ const number = "int(-4000000000000000..4000000000000000)"
 
 // argument returns the annotation of ARGV[n].
 func (d *draft) argument(name string, n int) string {
-	switch t := d.facts.Types[n]; t {
+	t, left := cmp.Or(d.facts.Types[n], "string"), ""
+	switch t {
 	case "channel":
 		return fmt.Sprintf("---@channel %s%s\n", name, d.text("ARGV", n))
 	case "number":
-		return fmt.Sprintf("---@arg %s %s%s  TODO: its bounds, such as int(1..1000); or float, or a time\n", name, number, d.text("ARGV", n))
-	case "":
-		return fmt.Sprintf("---@arg %s string%s\n", name, d.text("ARGV", n))
-	default:
-		return fmt.Sprintf("---@arg %s %s%s\n", name, t, d.text("ARGV", n))
+		t, left = number, "  TODO: its bounds, such as int(1..1000); or float, or a time"
 	}
+	return fmt.Sprintf("---@arg %s %s%s%s\n", name, t, d.text("ARGV", n), left)
 }
 
 // text returns the description of an element, as comments give it.

@@ -148,16 +148,13 @@ func goesOn(t parse.Token) bool {
 
 // unique reports whether a local name can be a declared one: no other has it, and it is never assigned to.
 func (d *draft) unique(name string) bool {
-	found := 0
+	found, written := 0, 0
 	for _, v := range d.s.Vars {
 		if v.Name == name {
-			found++
-			if len(v.Writes) > 0 {
-				return false
-			}
+			found, written = found+1, written+len(v.Writes)
 		}
 	}
-	return found == 1 && parse.CanDeclare(name) && !d.taken(name)
+	return found == 1 && written == 0 && parse.CanDeclare(name) && !d.taken(name)
 }
 
 // taken reports whether an element has a name.

@@ -114,10 +114,10 @@ func declaredType(b *parse.Binding) string {
 // meaning returns what the table says of a key or argument, apart from its type.
 func meaning(b *parse.Binding) []string {
 	facts := append(fieldTexts(b), textOf(b.Text)...)
-	if b.Kind == parse.Key && b.Prefix {
+	switch {
+	case b.Prefix && b.Kind == parse.Key:
 		facts = append(facts, "begins keys, must hold a hash tag")
-	}
-	if b.Kind == parse.Channel && b.Prefix {
+	case b.Prefix:
 		facts = append(facts, "begins channels")
 	}
 	if b.Per != "" {
