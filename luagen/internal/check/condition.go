@@ -21,8 +21,11 @@ func (m *machine) condition(e parse.Expr) {
 	if constant || m.covered[e] || isCall && m.c.callee(call) == "tonumber" {
 		return
 	}
-	if m.peek(e).is&^isFailed == isNumber {
+	switch v := m.peek(e); {
+	case v.is&^isFailed == isNumber:
 		m.find(e.Pos(), Compare, "a number is true in Lua, 0 too: compare it, as in == 1 or > 0")
+	case isCall && m.c.callee(call) == "" && v.surely(0):
+		m.find(e.Pos(), Compare, "this is never true: the function returns only nil or false")
 	}
 }
 

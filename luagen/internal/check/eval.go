@@ -122,9 +122,8 @@ func (m *machine) table(e *parse.TableExpr) value {
 		item := m.eval(f.Value)
 		m.use(item)
 		v.put(item, f.Value.Pos())
-		if f.Key == nil && item.is == isFailed {
-			m.find(f.Value.Pos(), Result, "an error in a table is no error of the script, but an element of its reply: "+
-				"return it alone")
+		if f.Key == nil {
+			m.nested(item, f.Value.Pos())
 		}
 		if f.Key != nil || i == len(e.Fields)-1 && parse.ManyValues(f.Value) && !m.c.single(f.Value) {
 			v.closed = false
@@ -136,6 +135,13 @@ func (m *machine) table(e *parse.TableExpr) value {
 		return value{is: v.is &^ isTable}
 	}
 	return v
+}
+
+// nested finds an error that is put into a list.
+func (m *machine) nested(item value, pos parse.Pos) {
+	if item.is == isFailed {
+		m.find(pos, Result, "an error in a table is no error of the script, but an element of its reply: return it alone")
+	}
 }
 
 // named returns what a table with such a field is to the server.

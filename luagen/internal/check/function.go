@@ -159,6 +159,7 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 		m.unpacked(e, args[0])
 	case "table.insert":
 		last := len(args) - 1
+		m.nested(args[last], e.Args[last].Pos())
 		m.put(e.Args[0], args[last], e.Args[last].Pos())
 	case "cjson.decode":
 		m.present(args[0], e.Args[0].Pos())

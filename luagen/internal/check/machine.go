@@ -133,7 +133,9 @@ func (m *machine) statement(stmt parse.Stmt) {
 	case *parse.AssignStmt:
 		m.assign(s)
 	case *parse.CallStmt:
-		m.eval(s.Call)
+		if v := m.eval(s.Call); v.is == isFailed && m.c.callee(s.Call) == "redis.error_reply" {
+			m.find(s.Call.P, Result, "this error goes nowhere, and the script goes on: return it")
+		}
 		m.state.dead = m.state.dead || isError(s.Call)
 		if isGlobal(s.Call.Fn, "assert") && len(s.Call.Args) > 0 {
 			m.assume(s.Call.Args[0], true)
@@ -203,7 +205,11 @@ func (m *machine) assign(s *parse.AssignStmt) {
 			m.eval(t.X)
 			m.eval(t.Key)
 			m.use(all[i])
-			m.put(t.X, all[i], s.Values[min(i, len(s.Values)-1)].Pos())
+			pos := s.Values[min(i, len(s.Values)-1)].Pos()
+			m.put(t.X, all[i], pos)
+			if !m.c.flow.isElement(t.Key) {
+				m.nested(all[i], pos)
+			}
 		}
 	}
 }

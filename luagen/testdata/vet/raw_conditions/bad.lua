@@ -13,4 +13,10 @@ if redis.pcall('sismember', KEYS[2], ARGV[1]) then return 5 end
 local n = redis.call('exists', KEYS[1]) or redis.call('exists', KEYS[2])
 local function taken(key) return redis.call('exists', key) end
 if taken(KEYS[1]) then return 6 end
-return {state, n, redis.error_reply('BUSY try again')}
+local function free(key) if redis.call('llen', key) > 10 then return false end end
+if free(KEYS[4]) then return 7 end
+if n == 8 then redis.error_reply('BUSY try again') end
+local failed = {}
+if n == 9 then table.insert(failed, redis.error_reply('BUSY try again')) end
+if n == 10 then failed[#failed + 1] = redis.error_reply('BUSY try again') end
+return {state, n, failed, redis.error_reply('BUSY try again')}

@@ -27,4 +27,14 @@ local function taken(key)
   return redis.call('strlen', key)
 end
 if taken(KEYS[1]) then return 6 end
+local function free(key)
+  if redis.call('llen', key) > 10 then return false end
+  return true
+end
+if free(KEYS[4]) then return 7 end
+local errors = {}
+errors['busy'] = redis.error_reply('BUSY try again')
+local failed = redis.error_reply('BUSY try again')
+if n == 8 then return failed end
+if n == 9 then return errors.busy end
 return {sign, more, #members}
