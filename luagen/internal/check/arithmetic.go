@@ -58,7 +58,7 @@ func arithmetic(e *parse.BinaryExpr, l, r value) value {
 	case "%":
 		v.size = r.size
 	case "/":
-		v.whole = false
+		v.whole, v.split = false, r.surely(isNumber) && r.size == 0 && !l.constant()
 		if r.constant() {
 			v.size, v.least, v.unit = l.size/r.size, l.least/r.size, l.unit.scaled(1/r.size)
 			v.low, v.split = l.low, r.size > 1 && !l.constant()

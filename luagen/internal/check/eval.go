@@ -62,7 +62,7 @@ func text(s string) value {
 	v.word = strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(numberLetters, r) })
 	if n, err := strconv.ParseFloat(s, 64); err == nil {
 		v.size, v.large, v.whole = max(n, -n, 1), max(n, -n), n == math.Trunc(n)
-		v.frac, v.low = !v.whole, n <= 0
+		v.frac, v.low, v.least = !v.whole, n <= 0, max(n, 0)
 	}
 	return v
 }

@@ -119,7 +119,7 @@ func (m *machine) places(match *matching, cmd *command) {
 	}
 }
 
-var identityName, measureName = regexp.MustCompile(`(_id|Id|ID|[Mm]ember|[Dd]igest)$`),
+var identityName, measureName = regexp.MustCompile(`(_id|Id|ID|[Ii]dentifier|[Mm]ember|[Dd]igest)$`),
 	regexp.MustCompile(`(?i)(score|priority|time|timestamp|now|ttl|expiry|expiration|lease|timeout|window)(_?ms|_?secs?|_?seconds)?$`)
 
 // identity reports whether a word certainly is the name of something: it is declared as a string, or called so.

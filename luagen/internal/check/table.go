@@ -226,9 +226,12 @@ func parseTable(text string) (*table, error) {
 	return t, nil
 }
 
+// exclusive corrects the form that servers give ZADD: it takes NX without GT and LT alone.
+var exclusive = strings.NewReplacer("[NX|XX],[GT|LT],[CH],[INCR]", "[[NX],[CH],[INCR]|[XX],[GT|LT],[CH],[INCR]]")
+
 // parseCommand reads the fields of a line, of which the last may be missing.
 func parseCommand(fields []string) (*command, error) {
-	c := &command{name: strings.ToLower(fields[0]), form: strings.Join(fields[4:], "")}
+	c := &command{name: strings.ToLower(fields[0]), form: exclusive.Replace(strings.Join(fields[4:], ""))}
 	var err error
 	if c.arity, err = strconv.Atoi(fields[1]); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -105,9 +106,14 @@ func (u unit) or(w unit) unit {
 	return u
 }
 
-// scaled returns the unit of a time that is multiplied by a number: by a thousand it is the next smaller.
+// scaled returns the unit of a time that is multiplied by a number: by a thousand it is the next smaller. What is divided
+// by whole minutes of 60000 is in milliseconds.
 func (u unit) scaled(by float64) unit {
 	switch {
+	case u.per == 0 && by > 0 && by < 1 && math.Mod(math.Round(1/by), 60000) == 0:
+		return unit{per: 1000 * by}
+	case u.per > 0 && u.per < 1 && by >= 60000:
+		return unit{per: math.Round(u.per * by)}
 	case by == 1000 || by == 1e6 || by == 1e-3 || by == 1e-6:
 		return unit{u.per * by, u.as}
 	case by > 0 && by < 60 && u.as != aTime:
@@ -157,6 +163,7 @@ func (m *machine) mixes(e *parse.BinaryExpr, l, r value) {
 // expiry checks the time that a command gets.
 func (m *machine) expiry(cmd *command, e parse.Expr, f form) {
 	want, v, shown := units[f.word], m.peek(e), strings.ToUpper(cmd.name)
+	written := v.least > 0 && v.least == v.size // the text of a number, too
 	fails := "fails"
 	if slices.Contains(ending, cmd.name) {
 		fails = "deletes the key"
@@ -165,7 +172,7 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form) {
 	case want.per == 0 || !cmd.writes:
 	case v.unit.differs(want):
 		m.find(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, v.unit, v.unit.remedy(want))
-	case want.as == aTime && v.constant() && v.size < 1e9*want.per:
+	case want.as == aTime && written && v.size < 1e9*want.per:
 		m.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is long ago: add the time", shown)
 	case want == units["seconds"] && m.thousands(e):
 		m.find(e.Pos(), Time, "%s takes seconds here, and a product with 1000 is in milliseconds: leave the 1000 out", shown)

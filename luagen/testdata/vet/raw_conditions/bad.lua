@@ -16,6 +16,8 @@ if taken(KEYS[1]) then return 6 end
 local function free(key) if redis.call('llen', key) > 10 then return false end end
 if free(KEYS[4]) then return 7 end
 if n == 8 then redis.error_reply('BUSY try again') end
+local function full(list) return type(list) == 'table' and #list end
+if full(members) then return 8 end
 local failed = {}
 if n == 9 then table.insert(failed, redis.error_reply('BUSY try again')) end
 if n == 10 then failed[#failed + 1] = redis.error_reply('BUSY try again') end

@@ -32,6 +32,10 @@ local function free(key)
   return true
 end
 if free(KEYS[4]) then return 7 end
+local function full(list) return #list > 0 and list end
+local function length(list) return type(list) == 'table' and #list end
+if full(members) and length(members) == 2 then return 8 end
+if redis.call('zrank', KEYS[5], ARGV[1]) then return full(members) and 9 end
 local errors = {}
 errors['busy'] = redis.error_reply('BUSY try again')
 local failed = redis.error_reply('BUSY try again')

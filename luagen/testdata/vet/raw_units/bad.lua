@@ -16,3 +16,5 @@ redis.call('pexpireat', KEYS[1], 1700000000)
 if not redis.call('set', KEYS[3], now_ms, 'nx', 'ex', ARGV[6]) then
   redis.call('pexpire', KEYS[3], ARGV[6])
 end
+local minute = math.floor(ARGV[7] / 60000) * 60000
+redis.call('expireat', KEYS[4], minute + 600000)

@@ -25,4 +25,9 @@ end
 redis.call('expire', KEYS[3], ARGV[6])
 redis.call('set', KEYS[4], 1, ARGV[7], ARGV[1])
 redis.call('expire', KEYS[4], ARGV[9])
+local minute = math.floor(ARGV[10] / 60000) * 60000
+redis.call('pexpireat', KEYS[4], minute + 600000)
+redis.call('expireat', KEYS[4], math.floor((minute + 600000) / 1000))
+redis.call('hset', KEYS[5], math.floor(ARGV[10] / 3600000), 1)
+redis.call("pexpire", KEYS[4], (ARGV[11] * 1000) + ARGV[1])
 return redis.call('pexpire', KEYS[4], ARGV[9] * 1000)

@@ -23,3 +23,7 @@ redis.call('zadd', KEYS[2], 'job:' .. ARGV[1], ttl)
 local jobId, expiry, now = ARGV[3], ARGV[4], ARGV[5]
 redis.call('zadd', KEYS[2], jobId, now)
 redis.call('set', k, jobId, expiry)
+redis.call('zadd', KEYS[2], 'NX', 'GT', 1, 'one')
+redis.call('zadd', KEYS[2], 'LT', 'CH', 'NX', 1, 'one')
+local identifier = ARGV[6]
+redis.call('zadd', KEYS[2], 'XX', 'CH', identifier, now)

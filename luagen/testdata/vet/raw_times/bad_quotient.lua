@@ -1,0 +1,4 @@
+local capacity, rate = tonumber(ARGV[1]), tonumber(ARGV[2])
+redis.call('pexpire', KEYS[1], capacity / rate * 1000)
+redis.call('expire', KEYS[2], math.floor(capacity / rate))
+redis.call('setex', KEYS[3], math.floor(capacity / rate * 2), 'full')

@@ -1,0 +1,13 @@
+local capacity, rate = tonumber(ARGV[1]), tonumber(ARGV[2])
+redis.call('pexpire', KEYS[1], math.ceil(capacity / rate) * 1000)
+redis.call('expire', KEYS[2], math.max(1, math.floor(capacity / rate)))
+redis.call('expire', KEYS[2], math.floor(capacity / rate) + 1)
+local ttl = math.floor(capacity / rate * 2)
+if ttl > 0 then
+  redis.call('setex', KEYS[3], ttl, 'full')
+end
+local wait = capacity / rate
+if capacity >= rate then
+  redis.call('expire', KEYS[4], math.floor(wait))
+end
+return tostring(wait)
