@@ -13,7 +13,7 @@ func (m *machine) jsonOf(e parse.Expr, v value) (found bool) {
 	}
 	x := varOf(unparen(e))
 	switch {
-	case x != nil && m.mentioned(x):
+	case x != nil && slices.ContainsFunc(append(slices.Clone(m.c.flow.along[x]), x), m.mentioned):
 		return false
 	case v.elem != nil && m.unproved(v), x != nil && v.hollow && m.c.flow.isList(x):
 		m.find(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")

@@ -16,6 +16,7 @@ type values struct {
 	stores   map[*parse.Var][]parse.Expr // the values that are put into the table of a name
 	appends  map[*parse.Var]int          // how many of these are put behind the end
 	maps     map[*parse.Var]bool         // something is put into the table of a name by a text, or by what may be one
+	along    map[*parse.Var][]*parse.Var // names that count where a list grows
 	called   map[*parse.Var][]*parse.CallExpr
 	aliases  map[*parse.Var][]*parse.Var    // names and parameters that may hold the same
 	bodies   map[*parse.Var]*parse.FuncExpr // of local functions that are never replaced
@@ -115,7 +116,7 @@ func newValues() *values {
 		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, mentions: map[*parse.Var][]*parse.Var{},
-		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{},
+		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, along: map[*parse.Var][]*parse.Var{},
 	}
 }
 
@@ -128,6 +129,31 @@ func (v *values) block(b *parse.Block, fn *parse.FuncExpr) {
 		for _, inner := range parse.Blocks(stmt) {
 			v.block(inner, fn)
 		}
+	}
+	v.counting(b)
+}
+
+// counting notes the names that get another value, made of their own, where a list grows: by them a script may know
+// whether it is empty.
+func (v *values) counting(b *parse.Block) {
+	var lists, names []*parse.Var
+	for _, stmt := range b.Stmts {
+		switch s := stmt.(type) {
+		case *parse.AssignStmt:
+			lists = append(lists, appended(s)...)
+			name, ok := s.Targets[0].(*parse.NameExpr)
+			if ok && name.Var != nil && mentions(s.Values[0], name.Var) {
+				names = append(names, name.Var)
+			}
+		case *parse.CallStmt:
+			fn, isIndex := s.Call.Fn.(*parse.IndexExpr)
+			if isIndex && isLiteral(fn.Key, "insert") && len(s.Call.Args) > 1 {
+				lists = append(lists, namesIn(s.Call.Args[0])...)
+			}
+		}
+	}
+	for _, list := range lists {
+		v.along[list] = append(v.along[list], names...)
 	}
 }
 

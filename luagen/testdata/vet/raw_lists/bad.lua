@@ -16,4 +16,15 @@ redis.call('set', KEYS[3], cjson.encode(job))
 redis.call('del', unpack(redis.call('lrange', KEYS[5], 0, -1)))
 local members = redis.call('zrangebyscore', KEYS[6], '-inf', ARGV[4])
 if #members > 0 then redis.call('zrem', KEYS[6], unpack(members)) end
+local left, free, taken = 9, 9, {}
+for _, id in ipairs(members) do
+  if redis.call('get', id) then
+    table.insert(taken, id)
+    free = free - 1
+  else
+    left = left - 1
+  end
+end
+if left > 0 then return free end
+redis.call('set', KEYS[3], cjson.encode(taken))
 return 1

@@ -32,4 +32,13 @@ for i = 1, #members, 1000 do
 end
 if redis.call('llen', KEYS[5]) > 5000 then return '[]' end
 redis.call('rpush', KEYS[7], unpack(redis.call('lrange', KEYS[5], 0, -1)))
+local left, taken = tonumber(ARGV[1]), {}
+for _, id in ipairs(members) do
+  if left > 0 then
+    table.insert(taken, id)
+    left = left - 1
+  end
+end
+if left > 0 then return '[]' end
+redis.call('set', KEYS[3], cjson.encode(taken))
 return cjson.encode({})
