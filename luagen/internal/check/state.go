@@ -53,7 +53,7 @@ func merge(a, b *state, at int) *state {
 		if w := b.vars[x]; w == v {
 			s.vars[x] = v
 		} else if w != nil {
-			s.set(x, joined(*v, *w, at))
+			s.set(x, join(*v, *w, at))
 		}
 	}
 	for fact := range a.sure {
@@ -77,17 +77,6 @@ func (s *state) remain(a, b *state) {
 		merged.certain = made.certain && (b.sure[before+key] || other != nil && other.certain)
 		s.fresh[key] = &merged
 	}
-}
-
-// joined is like join, but keeps all of a value that is the same on both ways.
-func joined(a, b value, at int) value {
-	if a.elem == b.elem && a.elem != nil && a.is == b.is {
-		return a
-	}
-	if a.is == anything || b.is == anything {
-		return unknown()
-	}
-	return join(a, b, at)
 }
 
 // refine notes that a condition is true, or is not. Where that would take too long, all is
