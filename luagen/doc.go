@@ -130,7 +130,8 @@
 //	             sum that passes it; the sum with such an int, returned as an int; a number of more than 14
 //	             digits that becomes a text, or JSON
 //	time         seconds and microseconds of TIME joined as text: the leading zeros are missing; seconds in the
-//	             place of milliseconds. The types of arguments, replies, and names such as ttl_ms show units
+//	             place of milliseconds. Types of arguments, replies, names such as ttl_ms, and comments such as
+//	             "ARGV[2]: ttl in milliseconds" show units
 //	compare      a comparison that fails or is never true: a text with a number, texts by < or >, a nil
 //	             reply with nil, which is false in Lua; a number as a condition, which is true even if it is 0
 //	nil          an element that is always nil: t[0], a list by name, such as the reply of HGETALL; a reply that
@@ -139,7 +140,8 @@
 //	result       a path without a result, or with a result of another kind; a number with a fraction,
 //	             which is cut; nil inside a table, which ends the table; a reply with missing elements as T[];
 //	             an error inside a table; an error code without a message
-//	pairs        the order of pairs, which is not fixed, in a write or the reply, where order matters
+//	pairs        the order of pairs over a table that the script builds with names, which is not fixed, in a
+//	             write or the reply, where order matters
 //	expire       a call on another key, which may fail, between the write that creates a key and the
 //	             key's EXPIRE: if the call fails, the key never expires; a way on which only a
 //	             key that was there gets an expiry; an expiry that may have a fraction, or may be 0

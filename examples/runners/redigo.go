@@ -16,6 +16,9 @@ type Redigo struct{ Pool *redis.Pool }
 
 // Run implements [backend.ScriptRunner].
 func (r Redigo) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
+	if err := ctx.Err(); err != nil { // An idle connection would still send the script.
+		return backend.Reply{}, err
+	}
 	conn, err := r.Pool.GetContext(ctx)
 	if err != nil {
 		return backend.Reply{}, err
