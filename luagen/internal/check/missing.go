@@ -12,7 +12,7 @@ import (
 type evidence struct {
 	passed  []parse.Expr        // conditions, heads of loops and calls of functions that control has passed
 	left    []parse.Expr        // the left parts of "and" and "or" on the way to what is evaluated
-	written map[string]bool     // keys, "" one that is not known
+	written map[string]bool     // the keys that were written; "" for a key that is not known
 	apart   map[*parse.Var]bool // the names of tables that are taken apart
 }
 

@@ -47,7 +47,7 @@ func (t *table) of(call commandCall, name string) *command {
 	return cmd
 }
 
-// maxOpen is how many words are tried in the place of one that stands for any number.
+// maxOpen is the most words that are tried in the place of an expression with any number of values.
 const maxOpen = 8
 
 // matched looks for a match of a call's words, which has none if it finds none.

@@ -2,7 +2,7 @@
 --- lock_revoke.
 ---
 ---@key lock hash           mode, and the holds: owner -> 1, owner:write -> 1
----@arg owner string        the owner to revoke; empty: the one that writes
+---@arg owner string        the owner to revoke; empty: any writer
 ---@arg lease milliseconds  how long a lock without an expiry stays held
 ---@return milliseconds left  how long the lock stays held at most; 0 ms: there is no writer, or another
 ---@include revoked.lua

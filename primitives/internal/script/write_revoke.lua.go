@@ -44,7 +44,7 @@ return left
 // before the lock's expiry, too: see lock_revoke.
 //
 //   - lock: hash key; mode, and the holds: owner -> 1, owner:write -> 1
-//   - owner: the owner to revoke; empty: the one that writes
+//   - owner: the owner to revoke; empty: any writer
 //   - lease: milliseconds; how long a lock without an expiry stays held
 //   - returns left: milliseconds; how long the lock stays held at most; 0 ms: there is no
 //     writer, or another
