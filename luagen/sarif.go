@@ -6,86 +6,39 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/check"
 )
 
-// The part of SARIF 2.1.0 that a viewer of findings needs.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		Invocations []sarifInvocation `json:"invocations"`
-		Results     []sarifResult     `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name           string      `json:"name"`
-		InformationURI string      `json:"informationUri"`
-		Rules          []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID string `json:"id"`
-	}
-	sarifInvocation struct {
-		Successful    bool          `json:"executionSuccessful"`
-		Notifications []sarifNotice `json:"toolExecutionNotifications"`
-	}
-	sarifNotice struct {
-		Level   string    `json:"level"`
-		Message sarifText `json:"message"`
-	}
-	sarifText struct {
-		Text string `json:"text"`
-	}
-	sarifResult struct {
-		RuleID    string          `json:"ruleId"`
-		Level     string          `json:"level"`
-		Message   sarifText       `json:"message"`
-		Locations []sarifLocation `json:"locations"`
-	}
-	sarifLocation struct {
-		Place sarifPlace `json:"physicalLocation"`
-	}
-	sarifPlace struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   sarifRegion   `json:"region"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		Line   int `json:"startLine"`
-		Column int `json:"startColumn"`
-	}
-)
+// object is an object of JSON.
+type object map[string]any
 
-// asSARIF returns what -sarif prints.
-func (j *job) asSARIF() sarifLog {
-	driver := sarifDriver{Name: "luagen", InformationURI: "https://pkg.go.dev/github.com/hasp-go/hasp/luagen"}
+// asSARIF returns what -sarif prints: the part of SARIF 2.1.0 that a viewer of findings needs.
+func (j *job) asSARIF() object {
+	rules, results, notices := []object{}, []object{}, []object{}
 	for _, rule := range check.Rules {
-		driver.Rules = append(driver.Rules, sarifRule{rule})
+		rules = append(rules, object{"id": rule})
 	}
-	run := sarifRun{Tool: sarifTool{driver}, Invocations: []sarifInvocation{j.sarifNotices()}, Results: []sarifResult{}}
 	for _, f := range j.findings {
-		place := sarifPlace{sarifArtifact{filepath.ToSlash(f.File)}, sarifRegion{f.Pos.Line, f.Pos.Col}}
-		run.Results = append(run.Results, sarifResult{
-			RuleID: f.Rule, Level: "warning", Message: sarifText{f.Msg}, Locations: []sarifLocation{{place}},
+		place := object{
+			"artifactLocation": object{"uri": filepath.ToSlash(f.File)},
+			"region":           object{"startLine": f.Pos.Line, "startColumn": f.Pos.Col},
+		}
+		results = append(results, object{
+			"ruleId": f.Rule, "level": "warning", "message": object{"text": f.Msg},
+			"locations": []object{{"physicalLocation": place}},
 		})
 	}
-	return sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}}
-}
-
-// sarifNotices returns the run's remarks, and what ended it.
-func (j *job) sarifNotices() sarifInvocation {
-	all := sarifInvocation{Successful: j.failure == nil, Notifications: []sarifNotice{}}
 	for _, note := range j.notes {
-		all.Notifications = append(all.Notifications, sarifNotice{"note", sarifText{note}})
+		notices = append(notices, object{"level": "note", "message": object{"text": note}})
 	}
 	if j.failure != nil {
-		all.Notifications = append(all.Notifications, sarifNotice{"error", sarifText{j.failure.Error()}})
+		notices = append(notices, object{"level": "error", "message": object{"text": j.failure.Error()}})
 	}
-	return all
+	return object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+		"runs": []object{{
+			"tool": object{"driver": object{
+				"name": "luagen", "informationUri": "https://pkg.go.dev/github.com/hasp-go/hasp/luagen", "rules": rules,
+			}},
+			"invocations": []object{{"executionSuccessful": j.failure == nil, "toolExecutionNotifications": notices}},
+			"results":     results,
+		}},
+	}
 }
