@@ -62,37 +62,44 @@ func serverURL(given, variable string) (*url.URL, error) {
 	return u, nil
 }
 
+// serverConn speaks RESP2 with one server.
+type serverConn struct {
+	net.Conn
+	r   *bufio.Reader
+	err error // the first that describe met
+}
+
 // dial connects to a server, and says who asks.
-func dial(u *url.URL) (net.Conn, *serverConn, error) {
+func dial(u *url.URL) (*serverConn, error) {
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	var conn net.Conn
 	var err error
-	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	if u.Scheme == "rediss" {
 		conn, err = tls.DialWithDialer(dialer, "tcp", u.Host, nil)
 	} else {
 		conn, err = dialer.Dial("tcp", u.Host)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	s := &serverConn{w: conn, r: bufio.NewReader(conn)}
-	err = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	s := &serverConn{Conn: conn, r: bufio.NewReader(conn)}
+	err = s.SetDeadline(time.Now().Add(30 * time.Second))
 	if password, found := u.User.Password(); found && err == nil {
 		_, err = s.do("AUTH", cmp.Or(u.User.Username(), "default"), password)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, conn.Close())
+		return nil, errors.Join(err, s.Close())
 	}
-	return conn, s, nil
+	return s, nil
 }
 
 // commandTable asks a server for its commands.
 func commandTable(u *url.URL) (string, error) {
-	conn, s, err := dial(u)
+	s, err := dial(u)
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
+	defer s.Close()
 	head, err := s.head()
 	if err != nil {
 		return "", err
@@ -109,10 +116,8 @@ func commandTable(u *url.URL) (string, error) {
 	var lines []string
 	for _, entry := range list {
 		for _, line := range s.describe(entry) {
-			if form := forms[line[:strings.Index(line, " ")]]; form != "" {
-				line += " " + form
-			}
-			lines = append(lines, line)
+			name, _, _ := strings.Cut(line, " ")
+			lines = append(lines, strings.TrimSpace(line+" "+forms[name]))
 		}
 	}
 	if s.err != nil {
@@ -120,13 +125,6 @@ func commandTable(u *url.URL) (string, error) {
 	}
 	slices.Sort(lines)
 	return head + "\n" + strings.Join(lines, "\n") + "\n", nil
-}
-
-// serverConn speaks RESP2 with one server.
-type serverConn struct {
-	w   io.Writer
-	r   *bufio.Reader
-	err error // the first that describe met
 }
 
 // replyError is an error reply.
@@ -140,7 +138,7 @@ func (s *serverConn) do(words ...string) (any, error) {
 	for _, word := range words {
 		text += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
 	}
-	if _, err := io.WriteString(s.w, text); err != nil {
+	if _, err := io.WriteString(s, text); err != nil {
 		return nil, err
 	}
 	return s.receive()
@@ -236,11 +234,11 @@ func (s *serverConn) describe(entry any) []string {
 		}
 	}
 	marks = append(marks, kinds(texts(fields[6]))...)
+	head := strings.Join([]string{name, arity, cmp.Or(strings.Join(marks, ","), "-")}, " ")
 	if len(fields) < 10 { // Redis 6
-		return []string{strings.Join([]string{name, arity, orDash(marks, ","), oldSpec(fields[3:6])}, " ")}
+		return []string{head + " " + oldSpec(fields[3:6])}
 	}
-	line := []string{name, arity, orDash(marks, ","), orDash(specs(fields[8]), ";")}
-	lines := []string{strings.Join(line, " ")}
+	lines := []string{head + " " + cmp.Or(strings.Join(specs(fields[8]), ";"), "-")}
 	subcommands, _ := fields[9].([]any)
 	for _, sub := range subcommands {
 		lines = append(lines, s.describe(sub)...)
@@ -259,13 +257,6 @@ func oldSpec(places []any) string {
 		last -= first
 	}
 	return fmt.Sprintf("index,%d:range,%d,%v,0", first, last, places[2])
-}
-
-func orDash(words []string, by string) string {
-	if len(words) == 0 {
-		return "-"
-	}
-	return strings.Join(words, by)
 }
 
 // texts returns an array reply's strings.
@@ -328,31 +319,29 @@ func specs(reply any) []string {
 		if slices.Contains(texts(spec["flags"]), "not_key") {
 			continue
 		}
-		all = append(all, begin(fieldsOf(spec["begin_search"]))+":"+find(fieldsOf(spec["find_keys"])))
+		all = append(all, search(spec["begin_search"])+":"+search(spec["find_keys"]))
 	}
 	return all
 }
 
-func begin(search map[string]any) string {
-	spec := fieldsOf(search["spec"])
-	switch search["type"] {
-	case "index":
-		return fmt.Sprint("index,", spec["index"])
-	case "keyword":
-		return fmt.Sprint("keyword,", spec["keyword"], ",", spec["startfrom"])
-	}
-	return "unknown"
+// searches are the ways in which a specification begins or finds keys, with the parameters of each.
+var searches = map[string][]string{
+	"index": {"index"}, "keyword": {"keyword", "startfrom"},
+	"range": {"lastkey", "keystep", "limit"}, "keynum": {"keynumidx", "firstkey", "keystep"},
 }
 
-func find(keys map[string]any) string {
-	spec := fieldsOf(keys["spec"])
-	switch keys["type"] {
-	case "range":
-		return fmt.Sprint("range,", spec["lastkey"], ",", spec["keystep"], ",", spec["limit"])
-	case "keynum":
-		return fmt.Sprint("keynum,", spec["keynumidx"], ",", spec["firstkey"], ",", spec["keystep"])
+// search writes one of searches: "range,-1,1,0".
+func search(reply any) string {
+	fields := fieldsOf(reply)
+	text, spec := fmt.Sprint(fields["type"]), fieldsOf(fields["spec"])
+	names, ok := searches[text]
+	if !ok {
+		return "unknown"
 	}
-	return "unknown"
+	for _, name := range names {
+		text += fmt.Sprint(",", spec[name])
+	}
+	return text
 }
 
 // fieldsOf returns a map that RESP2 sent as an array.
