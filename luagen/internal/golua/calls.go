@@ -3,6 +3,7 @@ package golua
 import (
 	"go/ast"
 	"go/token"
+	"go/types"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,13 +25,7 @@ var (
 // scan finds the scripts of a package.
 func (p *pack) scan(folder *Folder) {
 	for _, f := range p.files {
-		p.foreign = map[string]bool{}
-		imports := false
-		for _, i := range f.Imports {
-			client := relevant.MatchString(i.Path.Value)
-			imports = imports || client
-			p.foreign[importName(i)] = !client
-		}
+		imports := slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return relevant.MatchString(i.Path.Value) })
 		for _, d := range f.Decls {
 			p.within = d
 			ast.Inspect(d, func(n ast.Node) bool {
@@ -44,18 +39,6 @@ func (p *pack) scan(folder *Folder) {
 	}
 }
 
-// importName returns what a package is probably called in a file.
-func importName(i *ast.ImportSpec) string {
-	if i.Name != nil {
-		return i.Name.Name
-	}
-	path, _ := strconv.Unquote(i.Path.Value)
-	path = version.ReplaceAllString(path, "")
-	return path[strings.LastIndexByte(path, '/')+1:]
-}
-
-var version = regexp.MustCompile(`[/.]v[0-9]+$`)
-
 // others reports whether a call is of a function of a package that is no client, or forwards what its function gets: the
 // callers of that pass the script.
 func (p *pack) others(call *ast.CallExpr) bool {
@@ -67,15 +50,21 @@ func (p *pack) others(call *ast.CallExpr) bool {
 	if !ok {
 		return false
 	}
-	name, ok := method.X.(*ast.Ident)
-	return ok && p.foreign[name.Name]
+	name, _ := method.X.(*ast.Ident)
+	imported, ok := p.info.Uses[name].(*types.PkgName)
+	return ok && !relevant.MatchString(imported.Imported().Path())
 }
 
 // call notes the script that a call passes. Only in a file that imports a client every call is meant.
 func (p *pack) call(folder *Folder, call *ast.CallExpr, imports bool) {
+	passed := scripts(call)
+	if len(passed) == 0 {
+		return
+	}
+	p.resolve()
 	seen := !imports || p.others(call)
 	var unknown ast.Expr
-	for _, e := range scripts(call) {
+	for _, e := range passed {
 		t, known := p.text(e)
 		switch _, literal := e.(*ast.BasicLit); {
 		case known && p.script(folder, call, e, t):

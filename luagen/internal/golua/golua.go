@@ -7,7 +7,6 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 
@@ -66,48 +65,19 @@ func Read(paths []string) (*Folder, error) {
 	}
 	set, packages := token.NewFileSet(), map[string]*pack{}
 	for _, path := range paths {
-		add(packages, set, path, sources[path])
+		f, err := parser.ParseFile(set, path, sources[path], parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		p := packages[f.Name.Name]
+		if p == nil {
+			p = &pack{set: set, sources: sources, labels: map[ast.Expr]string{}}
+			packages[f.Name.Name] = p
+		}
+		p.files = append(p.files, f)
 	}
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		packages[name].scan(folder)
 	}
 	return folder, nil
-}
-
-// pack is one package of a folder.
-type pack struct {
-	set      *token.FileSet
-	files    []*ast.File
-	sources  map[string][]byte
-	names    map[string]definition // constants and variables of the package
-	assigned map[string]bool       // names that some statement gives another value
-	within   ast.Node              // the declaration that is looked at
-	foreign  map[string]bool       // packages that its file imports, and that are no clients
-	asked    map[string]bool       // names whose value is looked for
-	labels   map[ast.Expr]string   // what calls are assigned to
-	docs     map[string]string     // comments on the names of the package
-}
-
-// definition is what a name of the package stands for.
-type definition struct {
-	value ast.Expr
-	embed string // the file that go:embed names
-}
-
-// add parses a file.
-func add(packages map[string]*pack, set *token.FileSet, path string, src []byte) {
-	f, err := parser.ParseFile(set, path, src, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		return
-	}
-	p := packages[f.Name.Name]
-	if p == nil {
-		p = &pack{
-			set: set, sources: map[string][]byte{}, names: map[string]definition{}, assigned: map[string]bool{},
-			asked: map[string]bool{}, labels: map[ast.Expr]string{}, docs: map[string]string{},
-		}
-		packages[f.Name.Name] = p
-	}
-	p.files, p.sources[path] = append(p.files, f), src
-	p.declarations(f, filepath.Dir(path))
 }

@@ -33,9 +33,9 @@ func (p *pack) text(e ast.Expr) (t text, ok bool) {
 			return p.literal(e), true
 		}
 	case *ast.Ident:
-		return p.named(e.Name)
+		return p.named(e)
 	case *ast.CallExpr: // a conversion
-		if isName(e.Fun, "string") && len(e.Args) == 1 {
+		if calleeName(e.Fun) == "string" && len(e.Args) == 1 {
 			return p.text(e.Args[0])
 		}
 	case *ast.BinaryExpr:
@@ -49,23 +49,18 @@ func (p *pack) text(e ast.Expr) (t text, ok bool) {
 }
 
 // named returns the text that a name certainly stands for.
-func (p *pack) named(name string) (text, bool) {
-	if p.asked[name] {
-		return text{}, false
-	}
-	p.asked[name] = true
-	defer delete(p.asked, name)
-	if value, local := p.local(name); local {
-		return p.text(value)
-	}
-	def, ok := p.names[name]
+func (p *pack) named(name *ast.Ident) (text, bool) {
+	object := p.info.ObjectOf(name)
+	values, path := p.values[object], p.embeds[object]
 	switch {
-	case !ok || p.assigned[name]:
+	case object == nil || len(values) != 1 || p.asked[object]:
 		return text{}, false
-	case def.embed != "":
-		return p.file(def.embed)
+	case path != "":
+		return p.file(path)
 	}
-	return p.text(def.value)
+	p.asked[object] = true
+	defer delete(p.asked, object)
+	return p.text(values[0])
 }
 
 // file returns the text of an embedded file.

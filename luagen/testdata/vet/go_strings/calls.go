@@ -56,3 +56,12 @@ var five = wrap{}.NewScript(1, `return redis.call('getset', KEYS[1])`, "sha")
 type browser struct{}
 
 func (browser) Eval(string) {}
+
+func scopes(ctx context.Context, c redis.Cmdable) {
+	script := "return redis.call('gett', KEYS[1])"
+	for _, of := range []struct{ script *redis.Script }{{redis.NewScript(script)}} {
+		script := "return redis.call('hste', KEYS[1])"
+		c.Eval(ctx, script, []string{"k"})
+		of.script.Run(ctx, c, []string{"k"})
+	}
+}
