@@ -84,8 +84,8 @@ func (l *linker) read(s *parse.Script) {
 		}
 	}
 	u := &unit{
-		Script: s, token: map[int]int{}, vars: map[int]*parse.Var{}, stmts: map[int]parse.Stmt{},
-		calls: map[int]*parse.CallExpr{}, alone: map[int]parse.Stmt{}, replaced: map[int]bool{},
+		Script: s, token: make(map[int]int, len(s.Tokens)), vars: map[int]*parse.Var{},
+		stmts: map[int]parse.Stmt{}, calls: map[int]*parse.CallExpr{}, alone: map[int]parse.Stmt{}, replaced: map[int]bool{},
 	}
 	l.units = append(l.units, u)
 	for i, tok := range s.Tokens {

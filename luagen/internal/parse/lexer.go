@@ -233,7 +233,7 @@ func (l *lexer) word(pos Pos) {
 		l.at++
 	}
 	kind := Name
-	if keywords[string(l.src[pos.Offset:l.at])] {
+	if keywords[l.text[pos.Offset:l.at]] {
 		kind = Keyword
 	}
 	l.emit(kind, pos, "")
@@ -310,7 +310,7 @@ func (l *lexer) escape(start Pos) byte {
 
 func (l *lexer) operator(pos Pos) {
 	for _, op := range operators {
-		if bytes.HasPrefix(l.src[l.at:], []byte(op)) {
+		if strings.HasPrefix(l.text[l.at:], op) {
 			l.skip(len(op))
 			l.emit(Op, pos, "")
 			return
