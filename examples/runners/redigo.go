@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -13,6 +14,9 @@ import (
 
 // Redigo runs scripts on a pool of redigo's connections to one server.
 type Redigo struct{ Pool *redis.Pool }
+
+// hashes has the hash of each script as redigo takes words, which is an allocation.
+var hashes sync.Map // of *backend.Script
 
 // Run implements [backend.ScriptRunner].
 func (r Redigo) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
@@ -24,8 +28,11 @@ func (r Redigo) Run(ctx context.Context, script *backend.Script, keys, args []st
 		return backend.Reply{}, err
 	}
 	defer conn.Close()
-	words := make([]any, 0, 2+len(keys)+len(args))
-	words = append(words, script.SHA1, len(keys))
+	hash, known := hashes.Load(script)
+	if !known {
+		hash, _ = hashes.LoadOrStore(script, script.SHA1)
+	}
+	words := append(make([]any, 0, 2+len(keys)+len(args)), hash, len(keys))
 	for _, list := range [][]string{keys, args} {
 		for _, word := range list {
 			words = append(words, word)

@@ -80,7 +80,7 @@ func TestRunners(t *testing.T) {
 				_, err = redigo.String(values[2], nil)
 			}
 			return err
-		}, 4}, // redigo takes each word as a value of its own
+		}, 3},
 		"rueidis": {runners.Rueidis{Client: fast}, func(key string, by, most int64) error {
 			eval := fast.B().Evalsha().Sha1(sha).Numkeys(1).Key(key).Arg(strconv.FormatInt(by, 10), strconv.FormatInt(most, 10)).Build()
 			values, err := fast.Do(ctx, eval).ToArray()
