@@ -22,16 +22,12 @@ const maxDepth = 1000
 
 // openCJSON makes the library cjson, which differs from what other encoders do: see the functions.
 func (in *interpreter) openCJSON() {
-	library := in.lua.NewTable()
-	in.lua.SetFuncs(library, map[string]lua.LGFunction{"encode": encodeJSON, "decode": decodeJSON})
-	library.RawSetString("null", jsonNull)
-	in.global.RawSetString("cjson", library)
+	in.library("cjson", map[string]lua.LGFunction{"encode": encodeJSON, "decode": decodeJSON}).
+		RawSetString("null", jsonNull)
 }
 
 func encodeJSON(l *lua.LState) int {
-	if l.GetTop() != 1 {
-		raise(l, "bad argument #1 to 'encode' (expected 1 argument)")
-	}
+	oneArgument(l)
 	l.Push(lua.LString(appendJSON(l, nil, l.Get(1), 0)))
 	return 1
 }
@@ -122,9 +118,7 @@ func appendQuoted(to []byte, text string) []byte {
 
 // decodeJSON takes strict JSON in UTF-8; servers take more.
 func decodeJSON(l *lua.LState) int {
-	if l.GetTop() != 1 {
-		raise(l, "bad argument #1 to 'decode' (expected 1 argument)")
-	}
+	oneArgument(l)
 	source := []byte(textArgument(l, 1))
 	var value any
 	err := json.Unmarshal(source, &value)

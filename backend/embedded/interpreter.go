@@ -67,6 +67,13 @@ func (in *interpreter) open(library lua.LGFunction) lua.LValue {
 	return made
 }
 
+// library makes a global table of functions.
+func (in *interpreter) library(name string, functions map[string]lua.LGFunction) *lua.LTable {
+	table := in.lua.SetFuncs(in.lua.NewTable(), functions)
+	in.global.RawSetString(name, table)
+	return table
+}
+
 // guards makes an error of globals that do not exist. It is in Lua, so a traceback has the same
 // form as miniredis's: [backend.ParseServerError] finds the script's line there.
 const guards = `

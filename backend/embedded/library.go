@@ -32,7 +32,7 @@ func (in *interpreter) adapt() {
 	library.RawSetString("huge", lua.LNumber(math.Inf(1)))
 	texts := map[string]lua.LGFunction{"format": stringFormat}
 	for event, compute := range arithmetic {
-		texts[event] = operator(event, compute)
+		texts[event] = operator(event, numberOf, func(a, b float64) lua.LValue { return lua.LNumber(compute(a, b)) })
 	}
 	in.lua.SetFuncs(in.global.RawGetString("string").(*lua.LTable), texts)
 	in.global.RawGetString("table").(*lua.LTable).RawSetString("concat", in.lua.NewFunction(tableConcat))

@@ -111,19 +111,21 @@ var arithmetic = map[string]func(a, b float64) float64{
 	"__unm": func(a, _ float64) float64 { return -a },
 }
 
-// operator returns the metamethod that computes with texts.
-func operator(event string, compute func(a, b float64) float64) lua.LGFunction {
+// operator returns the function of an operator on what convert takes. Other operands need a metamethod.
+func operator[T any](
+	event string, convert func(lua.LValue) (T, bool), compute func(a, b T) lua.LValue,
+) lua.LGFunction {
 	return func(l *lua.LState) int {
 		left, right := l.Get(1), l.Get(2)
 		if event == "__unm" {
 			right = left
 		}
-		a, leftOK := numberOf(left)
-		b, rightOK := numberOf(right)
+		a, leftOK := convert(left)
+		b, rightOK := convert(right)
 		if !leftOK || !rightOK {
 			return operateOnTables(l, event, left, right)
 		}
-		l.Push(lua.LNumber(compute(a, b)))
+		l.Push(compute(a, b))
 		return 1
 	}
 }

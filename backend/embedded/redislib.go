@@ -11,8 +11,7 @@ import (
 
 // openRedis makes the libraries redis, which is also called server, and os.
 func (in *interpreter) openRedis() {
-	redis := in.lua.NewTable()
-	in.lua.SetFuncs(redis, map[string]lua.LGFunction{
+	redis := in.library("redis", map[string]lua.LGFunction{
 		"call":               in.call,
 		"pcall":              in.pcall,
 		"acl_check_cmd":      in.allowed,
@@ -27,15 +26,12 @@ func (in *interpreter) openRedis() {
 	for level, name := range []string{"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"} {
 		redis.RawSetString(name, lua.LNumber(level))
 	}
-	in.global.RawSetString("redis", redis)
 	in.global.RawSetString("server", redis)
 	began := time.Now()
-	os := in.lua.NewTable()
-	os.RawSetString("clock", in.lua.NewFunction(func(l *lua.LState) int {
+	in.library("os", map[string]lua.LGFunction{"clock": func(l *lua.LState) int {
 		l.Push(lua.LNumber(time.Since(began).Seconds()))
 		return 1
-	}))
-	in.global.RawSetString("os", os)
+	}})
 }
 
 // call is redis.call, where an error reply is raised as an error.

@@ -15,69 +15,28 @@ import (
 
 // hidden are the functions that rewritten scripts call. They have no interpreter.
 var hidden = map[string]*lua.LFunction{
-	"\x00concat": hide(concatenate),
-	"\x00bound":  hide(loopBound),
+	"\x00concat": hide(operator("__concat", textOfValue, func(a, b string) lua.LValue { return lua.LString(a + b) })),
+	"\x00bound":  hide(toNumber),
 }
 
 func hide(function lua.LGFunction) *lua.LFunction {
 	return &lua.LFunction{IsG: true, Env: &lua.LTable{Metatable: lua.LNil}, GFunction: function}
 }
 
-// concatenate is "..".
-func concatenate(l *lua.LState) int {
-	all := make([]byte, 0, 64)
-	for i := 1; i <= l.GetTop(); i++ {
-		text, ok := textOfValue(l.Get(i))
-		if !ok {
-			return concatenatePairs(l)
-		}
-		all = append(all, text...)
-	}
-	l.Push(lua.LString(all))
-	return 1
-}
-
-// concatenatePairs begins at the right, as metamethods may see.
-func concatenatePairs(l *lua.LState) int {
-	for l.GetTop() > 1 {
-		left, right := l.Get(-2), l.Get(-1)
-		a, leftOK := textOfValue(left)
-		b, rightOK := textOfValue(right)
-		if leftOK && rightOK {
-			l.Push(lua.LString(a + b))
-		} else {
-			operateOnTables(l, "__concat", left, right)
-		}
-		l.Replace(-3, l.Get(-1))
-		l.Pop(2)
-	}
-	return 1
-}
-
-// loopBound returns a bound of "for".
-func loopBound(l *lua.LState) int {
-	if n, ok := numberOf(l.Get(1)); ok {
-		l.Push(lua.LNumber(n))
-	}
-	return 1
-}
-
-// rewrite changes all that node has.
+// rewrite changes all that node has, and then node.
 func rewrite(node reflect.Value) {
-	if node.Kind() == reflect.Interface {
-		switch n := node.Interface().(type) {
-		case *ast.StringConcatOpExpr:
-			node.Set(reflect.ValueOf(rewriteConcat(n)))
-			return
-		case *ast.NumberForStmt:
-			rewriteBounds(n)
-		case *ast.AssignStmt:
-			eachChild(node, rewrite) // Concatenations become calls first.
-			node.Set(reflect.ValueOf(rewriteAssignment(n)))
-			return
-		}
-	}
 	eachChild(node, rewrite)
+	if node.Kind() != reflect.Interface {
+		return
+	}
+	switch n := node.Interface().(type) {
+	case *ast.StringConcatOpExpr:
+		node.Set(reflect.ValueOf(rewriteConcat(n)))
+	case *ast.NumberForStmt:
+		rewriteBounds(n)
+	case *ast.AssignStmt:
+		node.Set(reflect.ValueOf(rewriteAssignment(n)))
+	}
 }
 
 // eachChild visits what node consists of. Nodes are pointers, in interfaces and slices.
@@ -100,31 +59,21 @@ func eachChild(node reflect.Value, visit func(child reflect.Value)) {
 	}
 }
 
-// rewriteConcat returns a call with all operands of a chain, or the chain if all are literal texts.
-func rewriteConcat(chain *ast.StringConcatOpExpr) ast.Expr {
-	operands, literal := []ast.Expr{}, true
-	for next := ast.Expr(chain); next != nil; {
-		pair, more := next.(*ast.StringConcatOpExpr)
-		operand := next
-		if next = nil; more {
-			operand, next = pair.Lhs, pair.Rhs
-		}
-		rewrite(reflect.ValueOf(&operand).Elem())
-		_, isText := operand.(*ast.StringExpr)
-		literal = literal && isText
-		operands = append(operands, operand)
-	}
-	if literal {
-		return chain
-	}
+// rewriteConcat returns a call, or the concatenation if both operands are literal texts.
+func rewriteConcat(pair *ast.StringConcatOpExpr) ast.Expr {
+	_, leftLiteral := pair.Lhs.(*ast.StringExpr)
 	// The last argument of a call may be several values, an operand is one.
-	switch last := operands[len(operands)-1].(type) {
+	switch right := pair.Rhs.(type) {
+	case *ast.StringExpr:
+		if leftLiteral {
+			return pair
+		}
 	case *ast.FuncCallExpr:
-		last.AdjustRet = true
+		right.AdjustRet = true
 	case *ast.Comma3Expr:
-		last.AdjustRet = true
+		right.AdjustRet = true
 	}
-	return callHidden("\x00concat", chain, operands...)
+	return callHidden("\x00concat", pair, pair.Lhs, pair.Rhs)
 }
 
 func rewriteBounds(loop *ast.NumberForStmt) {
