@@ -46,6 +46,8 @@ func newInterpreter(srv *server.Server, inside *inside) *interpreter {
 	}
 	in.openRedis()
 	in.openCJSON()
+	in.openMessagePack()
+	in.openBit()
 	in.adapt()
 	// No server gives them to scripts; some keep modules from one script to the next.
 	for _, name := range []string{
