@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
 
-// openBit makes the library bit.
-func (in *interpreter) openBit() {
+// openBinary makes the libraries bit and struct.
+func (in *interpreter) openBinary() {
 	in.library("bit", map[string]lua.LGFunction{
 		"tobit":   ofBits(1, func(a, _ uint32) uint32 { return a }),
 		"bnot":    ofBits(1, func(a, _ uint32) uint32 { return ^a }),
@@ -26,6 +29,7 @@ func (in *interpreter) openBit() {
 		"bxor":    ofBits(0, func(a, b uint32) uint32 { return a ^ b }),
 		"tohex":   toHex,
 	})
+	in.library("struct", map[string]lua.LGFunction{"pack": structPack, "unpack": structUnpack, "size": structSize})
 }
 
 // bitsOf returns the 32 bits of an argument, rounded as adding 2^52 + 2^51 does.
@@ -50,7 +54,10 @@ func ofBits(count int, compute func(a, b uint32) uint32) lua.LGFunction {
 
 // toHex is bit.tohex: the last digits, as capitals if their number is negative.
 func toHex(l *lua.LState) int {
-	text, digits := fmt.Sprintf("%08x", bitsOf(l, 1)), intArgument(l, 2, 8)
+	text, digits := fmt.Sprintf("%08x", bitsOf(l, 1)), 8
+	if l.GetTop() > 1 {
+		digits = int(int32(bitsOf(l, 2)))
+	}
 	if digits < 0 {
 		text, digits = strings.ToUpper(text), -digits
 	}
@@ -58,9 +65,9 @@ func toHex(l *lua.LState) int {
 	return 1
 }
 
-// letterSizes has the letters by which the library struct names numbers, and their bytes.
+// letterSizes has the letters of struct's formats, and their bytes if no number follows.
 var letterSizes = map[byte]int{
-	'b': 1, 'B': 1, 'h': 2, 'H': 2, 'i': 4, 'I': 4, 'l': 8, 'f': 4, 'd': 8,
+	'b': 1, 'B': 1, 'h': 2, 'H': 2, 'i': 4, 'I': 4, 'l': 8, 'L': 8, 'T': 8, 'f': 4, 'd': 8, 'x': 1, 'c': 1, '!': 8,
 }
 
 // appendNumber writes a number as C has that of a letter, the highest byte first.
@@ -95,4 +102,103 @@ func numberIn(field []byte, letter byte) lua.LNumber {
 		return lua.LNumber(int64(whole<<unused) >> unused)
 	}
 	return lua.LNumber(whole)
+}
+
+var structItems = regexp.MustCompile(`[<> bBhHlLTfdxs]|c\d*|[iI](3[0-2]|[12]?\d)?|!(1|2|4|8|16|32|64)?`)
+
+// eachItem visits the items of a format of struct, when at is where one begins. Visit moves at behind it.
+func eachItem(l *lua.LState, format string, at *int, visit func(letter byte, size int, big bool)) {
+	items, big, align := structItems.FindAllString(format, -1), false, 1
+	if strings.Join(items, "") != format {
+		raise(l, "invalid format option")
+	}
+	for _, item := range items {
+		letter := item[0]
+		size, err := strconv.Atoi(item[1:])
+		if err != nil {
+			size = letterSizes[letter]
+		}
+		switch letter {
+		case ' ':
+		case '<', '>':
+			big = letter == '>'
+		case '!':
+			align = size
+		default:
+			if unit := min(size, align); unit > 0 && letter != 'c' {
+				*at += (unit - *at&(unit-1)) & (unit - 1)
+			}
+			visit(letter, size, big)
+		}
+	}
+}
+
+func structSize(l *lua.LState) int {
+	at := 0
+	eachItem(l, textArgument(l, 1), &at, func(_ byte, size int, _ bool) {
+		if at += size; size == 0 {
+			raise(l, "variable-length format")
+		}
+	})
+	l.Push(lua.LNumber(at))
+	return 1
+}
+
+func structPack(l *lua.LState) int {
+	all, at, next := []byte{}, 0, 2
+	eachItem(l, textArgument(l, 1), &at, func(letter byte, size int, big bool) {
+		all = append(all, make([]byte, at-len(all))...)
+		switch letter {
+		case 'x':
+			all, next = append(all, 0), next-1
+		case 's':
+			all = append(append(all, textArgument(l, next)...), 0)
+		case 'c':
+			text := textArgument(l, next)
+			if len(text) < size {
+				raise(l, "string too short")
+			}
+			all = append(all, text[:cmp.Or(size, len(text))]...)
+		default:
+			if all = appendNumber(all, letter, size, numberArgument(l, next)); !big {
+				slices.Reverse(all[at:])
+			}
+		}
+		at, next = len(all), next+1
+	})
+	l.Push(lua.LString(all))
+	return 1
+}
+
+func structUnpack(l *lua.LState) int {
+	format, from, at := textArgument(l, 1), textArgument(l, 2), intArgument(l, 3, 1)-1
+	l.SetTop(0)
+	eachItem(l, format, &at, func(letter byte, size int, big bool) {
+		switch {
+		case letter == 's':
+			size = strings.IndexByte(from[max(0, min(at, len(from))):], 0)
+		case letter == 'c' && size == 0: // The value before it is the size.
+			size = intArgument(l, -1, -1)
+			l.Pop(1)
+		}
+		if at < 0 || size < 0 || at+size > len(from) {
+			raise(l, "data string too short")
+		}
+		field := []byte(from[at : at+size])
+		switch at += size; letter {
+		case 'x':
+		case 's':
+			at++
+			fallthrough
+		case 'c':
+			l.Push(lua.LString(field))
+		default:
+			if !big {
+				slices.Reverse(field)
+			}
+			l.Push(numberIn(field, letter))
+		}
+	})
+	l.Push(lua.LNumber(at + 1))
+	return l.GetTop()
 }

@@ -36,10 +36,10 @@
 // These differ:
 //
 //	script                              here                    on a server
-//	struct                              missing                 library
 //	settings of cjson                   missing                 such as cjson.encode_sparse_array
 //	cjson.decode                        only JSON in UTF-8      also 0x10, 01, nan, control bytes, any bytes
 //	cjson.encode, cmsgpack.pack, pairs  keys in order of entry  in no order
+//	struct.size("z")                    an error                0
 //	string.lower, string.upper          all letters of UTF-8    only a to z
 //	string.find(text, "", start)        1, 0                    start, start - 1
 //	string.gsub(..., table or function) a number has 17 digits  14

@@ -47,7 +47,7 @@ func newInterpreter(srv *server.Server, inside *inside) *interpreter {
 	in.openRedis()
 	in.openCJSON()
 	in.openMessagePack()
-	in.openBit()
+	in.openBinary()
 	in.adapt()
 	// No server gives them to scripts; some keep modules from one script to the next.
 	for _, name := range []string{
