@@ -4,12 +4,12 @@
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers cmd/hasp cmd/hasp/browser \
 	conformance conformance/matrix examples examples/fencing examples/gocron examples/ownbackend examples/ownbench examples/ownprimitive \
 	examples/programs hasptest hasptest/propertytest integration/gocron integration/grpclimit integration/httplimit \
-	integration/otel integration/prometheus integration/prometheus/alerts luagen
+	integration/otel integration/prometheus integration/prometheus/alerts luagen luagen/luarun
 
 # Those that users import or run, and that a release therefore tags.
 PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey bench cmd/hasp conformance hasptest \
 	hasptest/propertytest integration/gocron integration/grpclimit integration/httplimit integration/otel \
-	integration/prometheus luagen
+	integration/prometheus luagen luagen/luarun
 
 # Modules whose imports (etcd, gRPC, a browser's protocol) take a minute to compile, and that "make test" leaves out: "make
 # prove" lints them.

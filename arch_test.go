@@ -49,7 +49,7 @@ var rules = []rule{
 	{dir: "backend"},
 	{dir: "backend/fanout", imports: []string{"backend"}},
 	{dir: "backend/evalsha", imports: []string{"backend"}},
-	{dir: "backend/scriptcall", imports: []string{"backend"}}, // Only what luagen makes imports it.
+	{dir: "backend/scriptcall", imports: []string{"backend"}}, // What luagen makes imports it, and what runs it.
 	adapter("backend/rueidis", rueidis, "primitives"),
 	adapter("backend/valkey", valkey, "primitives"),
 	{dir: "backend/valkey/internal/gen"},
@@ -118,6 +118,14 @@ var rules = []rule{
 		},
 	},
 	{dir: "primitives/inspect", imports: []string{"backend", "primitives", "primitives/extend", "primitives/internal/script"}},
+	{
+		// It runs scripts, so it is no part of luagen, which needs no driver.
+		dir: "luagen/luarun",
+		imports: []string{
+			"backend", "backend/embedded", "backend/rueidis", "backend/scriptcall", "luagen/internal/...", rueidis,
+		},
+		tests: []string{"conformance/servers"},
+	},
 	{dir: "luagen/...", imports: []string{"luagen/internal/..."}},
 	{dir: "conformance/must"},
 	{dir: "conformance/harness", imports: []string{"backend", "conformance/must"}},

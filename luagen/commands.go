@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/serverurl"
 )
 
 // runCommands is "luagen commands": it prints the command table of a running server, in the form of
@@ -24,11 +25,11 @@ import (
 func runCommands(stdout, stderr io.Writer, args []string) int {
 	flags := flag.NewFlagSet("luagen commands", flag.ContinueOnError)
 	address := flags.String("url", "", "the server's `URL`, redis://user@host:port or rediss://...; default: that of the\n"+
-		"variable "+urlVariable+", which may have a password, else "+defaultURL)
+		"variable "+serverurl.Variable+", which may have a password, else "+serverurl.Default)
 	if code, ok := parseFlags(flags, stdout, stderr, args); !ok {
 		return code
 	}
-	u, err := serverURL(*address, os.Getenv(urlVariable))
+	u, err := serverurl.Parse(*address, os.Getenv(serverurl.Variable))
 	if err != nil {
 		fmt.Fprintf(stderr, "luagen: %v\n", err)
 		return 2
@@ -40,26 +41,6 @@ func runCommands(stdout, stderr io.Writer, args []string) int {
 	}
 	fmt.Fprint(stdout, table)
 	return 0
-}
-
-const (
-	urlVariable = "HASP_URL"
-	defaultURL  = "redis://127.0.0.1:6379"
-)
-
-// serverURL returns the URL of the flag or the variable. Errors have no part of it, which may be a password.
-func serverURL(given, variable string) (*url.URL, error) {
-	u, err := url.Parse(cmp.Or(given, variable, defaultURL))
-	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" {
-		return nil, errors.New("the URL is none of redis://user@host:port or rediss://...; in a password write %2F for /")
-	}
-	if _, found := u.User.Password(); found && given != "" {
-		return nil, errors.New("-url has a password, which all users of this machine could read: use " + urlVariable)
-	}
-	if u.Port() == "" {
-		u.Host = net.JoinHostPort(u.Hostname(), "6379")
-	}
-	return u, nil
 }
 
 // serverConn speaks RESP2 with one server.

@@ -35,6 +35,10 @@ Writes a reference of scripts in Markdown.
 
 Prints the command table of a server, which -commands takes.
 
+       luarun [-url url] script.lua name=value ...
+
+Runs a script, and prints its commands and results: go run github.com/hasp-go/hasp/luagen/luarun@latest
+
        luagen help [command]
        luagen version
 `

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+	"github.com/hasp-go/hasp/luagen/internal/serverurl"
 )
 
 // TestTablesAreOfServers: the committed tables are what "luagen commands" prints for a server of
@@ -49,7 +50,7 @@ func TestCommandsAsUser(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.do("ACL", "SETUSER", "default", "-@all")
 	require.NoError(t, err)
-	t.Setenv(urlVariable, "redis://reader:a%2Fb@"+c.addr)
+	t.Setenv(serverurl.Variable, "redis://reader:a%2Fb@"+c.addr)
 	code, out, errs := luagen("commands")
 	require.Equal(t, 0, code, errs)
 	require.Contains(t, out, "\nget 2 string index,1:range,0,1,0 ")
@@ -57,7 +58,7 @@ func TestCommandsAsUser(t *testing.T) {
 		"redis://reader:other@" + c.addr: "luagen: WRONGPASS ",
 		"redis://" + c.addr:              "luagen: NOPERM ",
 	} {
-		t.Setenv(urlVariable, text)
+		t.Setenv(serverurl.Variable, text)
 		code, _, errs = luagen("commands")
 		require.Equal(t, 1, code)
 		require.Contains(t, errs, want)

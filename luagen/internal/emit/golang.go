@@ -206,3 +206,9 @@ func (g *generator) goType(t parse.Type, argument bool) string {
 	}
 	return name
 }
+
+// GoType returns the type of a script's result in Go, without what says whether there is one.
+func GoType(s *parse.Script, t parse.Type) string {
+	g := &generator{s: s, fn: FuncName(s), imports: map[string]bool{}}
+	return g.goType(t, false)
+}

@@ -1,0 +1,30 @@
+module github.com/hasp-go/hasp/luagen/luarun
+
+go 1.25.0
+
+require (
+	github.com/hasp-go/hasp v0.0.0
+	github.com/hasp-go/hasp/backend/embedded v0.0.0
+	github.com/hasp-go/hasp/backend/rueidis v0.0.0
+	github.com/hasp-go/hasp/conformance v0.0.0
+	github.com/hasp-go/hasp/luagen v0.0.0
+	github.com/redis/rueidis v1.0.79
+	github.com/stretchr/testify v1.12.1
+)
+
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
+	github.com/yuin/gopher-lua v1.1.1 // indirect
+	go.uber.org/multierr v1.10.0 // indirect
+	go.uber.org/zap v1.28.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sys v0.47.0 // indirect
+)
+
+replace (
+	github.com/hasp-go/hasp => ../..
+	github.com/hasp-go/hasp/backend/embedded => ../../backend/embedded
+	github.com/hasp-go/hasp/backend/rueidis => ../../backend/rueidis
+	github.com/hasp-go/hasp/conformance => ../../conformance
+	github.com/hasp-go/hasp/luagen => ..
+)

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/hasp-go/hasp/backend"
+)
+
+// trace is what is sent around a script: it notes the calls of commands, and returns them with the result.
+//
+//go:embed trace.lua
+var trace string
+
+// tracer runs scripts, and prints the commands that they call.
+type tracer struct {
+	backend.ScriptRunner
+	level string // of the caller of a function, where this calls pcall(error, '', level)
+	file  string
+	out   io.Writer
+	reply backend.Reply // the last
+}
+
+// Run implements [backend.ScriptRunner].
+func (t *tracer) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
+	sent := backend.NewScript(script.Name, t.traced(script.Source), len(keys), backend.RetryNever)
+	reply, err := t.ScriptRunner.Run(ctx, sent, keys, args)
+	if err != nil {
+		return reply, err
+	}
+	parts, _ := reply.Items()
+	calls, _ := parts[0].Items()
+	for _, call := range calls {
+		t.print(call)
+	}
+	if refused := text(parts[1]); refused != "" {
+		return reply, backend.ParseServerError(refused)
+	}
+	if raised := text(parts[2]); raised != "" {
+		return reply, errors.New(t.placed(raised))
+	}
+	t.reply = append(parts, backend.Reply{})[3] // nil ends a table
+	return t.reply, nil
+}
+
+// traced returns a script within trace. No line moves.
+func (t *tracer) traced(source string) string {
+	before, behind, _ := strings.Cut(strings.ReplaceAll(trace, "LEVEL", t.level), "SCRIPT()")
+	flags := flagLine.FindString(source)
+	return flags + strings.Join(strings.Fields(before), " ") + " " + returning(source[len(flags):]) + "\n" + behind
+}
+
+var flagLine = regexp.MustCompile(`^(?:#!.*\n)?`)
+
+var alias = regexp.MustCompile(`\blocal\s+(\w+)\s*=\s*(?:redis|server)\.p?call\b`)
+
+// returning makes no call of a command the last one of its function: Lua forgets the line of f in "return f()", and not
+// in "return false or f()".
+func returning(source string) string {
+	names := `(?:redis|server)\.p?call`
+	for _, m := range alias.FindAllStringSubmatch(source, -1) {
+		names += "|" + m[1]
+	}
+	call := regexp.MustCompile(`\breturn(\s+(?:` + names + `)\s*\()`)
+	return call.ReplaceAllString(source, "return false or$1")
+}
+
+// print prints a call.
+func (t *tracer) print(call backend.Reply) {
+	parts, _ := call.Items()
+	reply := show(parts[2])
+	if len(parts) > 3 {
+		reply = "error " + text(parts[3])
+	}
+	fmt.Fprintf(t.out, "%s -> %s\n", t.placed(text(parts[0])+strings.Trim(show(parts[1]), "[]")), reply)
+}
+
+// position is what Lua puts before the text of an error. The name of a script differs by server.
+var position = regexp.MustCompile(`^[^ :]*: ?(\d+): `)
+
+// placed returns a text with the file, and the line if it begins with a position.
+func (t *tracer) placed(text string) string {
+	if m := position.FindStringSubmatch(text); m != nil {
+		return t.file + ":" + m[1] + ": " + text[len(m[0]):]
+	}
+	return t.file + ": " + text
+}
+
+func text(reply backend.Reply) string {
+	s, _ := reply.Text()
+	return s
+}
+
+// show returns a reply as one line.
+func show(reply backend.Reply) string {
+	switch reply.Kind() {
+	case backend.KindNil:
+		return "nil"
+	case backend.KindString:
+		return strconv.Quote(text(reply))
+	case backend.KindInteger:
+		return text(reply)
+	}
+	var texts []string
+	items, _ := reply.Items()
+	for _, item := range items {
+		texts = append(texts, show(item))
+	}
+	return "[" + strings.Join(texts, " ") + "]"
+}
