@@ -7,17 +7,12 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-var (
-	// commuting are the commands that leave the same behind in any order.
-	commuting = strings.Fields(`decr decrby del hdel hincrby hincrbyfloat incr incrby incrbyfloat pfadd sadd srem unlink
-		zincrby zrem`)
-	// placing have, by command, the words that say where it writes. Writes to different places leave the same behind in
-	// any order.
-	placing = map[string][]int{
-		"expire": {1}, "hmset": {1, 2}, "hset": {1, 2}, "hsetnx": {1, 2}, "pexpire": {1}, "psetex": {1}, "set": {1},
-		"setex": {1}, "setnx": {1}, "zadd": {1, 3},
-	}
-)
+// commuting are the commands that leave the same behind in any order.
+var commuting = strings.Fields(`decr decrby del hdel hincrby hincrbyfloat incr incrby incrbyfloat pfadd sadd srem unlink
+	zincrby zrem`)
+
+// placing are the words that say where a command writes. Writes to different places leave the same behind in any order.
+var placing = []string{"key", "field", "member"}
 
 // turn is what one turn of a loop does.
 type turn struct {
@@ -69,10 +64,17 @@ func (t *turn) depends(e parse.Expr) bool {
 // placed reports whether a write adds or removes, or writes to a place that has a name in it.
 func (m *machine) placed(e *parse.CallExpr, x *parse.Var) bool {
 	call, _ := m.c.commandCall(e)
-	return len(call.names) == 1 && (slices.Contains(commuting, call.names[0]) ||
-		slices.ContainsFunc(placing[call.names[0]], func(i int) bool {
-			return i < len(call.words) && carries(call.words[i], x)
-		}))
+	if len(call.names) != 1 {
+		return false
+	}
+	name := call.names[0]
+	match := m.formOf(call, name)
+	for i, f := range match.as {
+		if slices.Contains(placing, f.word) && carries(match.words[i], x) {
+			return name != "xadd" && len(places(call, match.cmd)) == 1
+		}
+	}
+	return slices.Contains(commuting, name)
 }
 
 // carries reports whether a text is a name's, or is joined of it and others.

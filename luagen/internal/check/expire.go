@@ -57,7 +57,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 		m.words(call, name)
 		m.lifetime(call, name)
 	}
-	v := m.added(name, e, words, m.maybe(words, reply(name, words, known)))
+	v := m.added(name, e, words, m.maybe(words, m.reply(call, name, known)))
 	v.unit = units[replyUnits[name]]
 	if (name == "hgetall" || name == "hmget") && known > 1 {
 		v.from = e
@@ -69,7 +69,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 			v.there = key
 		}
 	}
-	v.made = m.creator(name, words)
+	v.made = m.creator(call, name)
 	if isGlobal(e.Fn, "pcall") {
 		return unknown()
 	}
@@ -149,7 +149,7 @@ func (m *machine) lifetime(call commandCall, name string) {
 	switch {
 	case slices.Contains(ending, name) && key != "":
 		m.ends(call, name, key)
-	case slices.Contains(replacing, name) && key != "" && !creates(name, call.words):
+	case slices.Contains(replacing, name) && key != "" && !m.creates(call, name):
 		m.pathOf(key).given = true
 		m.ended++
 		delete(m.state.fresh, key)
@@ -168,7 +168,7 @@ func (m *machine) lifetime(call commandCall, name string) {
 	if key == "" || !slices.Contains(creating, name) {
 		return
 	}
-	if m.state.fresh[key] == nil && !m.state.sure[exists+key] && creates(name, call.words) {
+	if m.state.fresh[key] == nil && !m.state.sure[exists+key] && m.creates(call, name) {
 		m.state.fresh[key] = &creation{
 			pos: call.expr.P, certain: m.state.sure[gone+key], inside: m.depth > 0, depth: len(m.conds),
 		}
@@ -203,9 +203,10 @@ func (m *machine) ends(call commandCall, name, key string) {
 
 // creates reports whether a call of a creating command certainly may create a key without an expiry: a
 // step down is for what is there.
-func creates(name string, words []parse.Expr) bool {
+func (m *machine) creates(call commandCall, name string) bool {
+	words := call.words
 	if name == "set" {
-		all, ok := options(words)
+		all, ok := m.formOf(call, name).options()
 		return ok && !slices.ContainsFunc(all, func(o string) bool {
 			return slices.Contains(expiring, o) || o == "keepttl" || o == "xx"
 		})

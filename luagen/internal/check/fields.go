@@ -7,28 +7,15 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// fieldSteps has, for the commands that take fields of a hash, how many words there are from one to the next; 0: they
-// take one field.
-var fieldSteps = map[string]int{
-	"hdel": 1, "hexists": 0, "hget": 0, "hincrby": 0, "hincrbyfloat": 0, "hmget": 1, "hmset": 2, "hset": 2, "hsetnx": 0,
-	"hstrlen": 0,
-}
-
-// fields finds a field that the key of a call is declared without.
-func (c *checker) fields(call commandCall, cmd *command, key *parse.Binding) {
-	step, ok := fieldSteps[cmd.name]
-	if !ok || key.Fields == nil {
+// field finds a field that the key of a call is declared without.
+func (m *machine) field(match *matching, e parse.Expr, f form) {
+	name, literal := m.c.origin(e).(*parse.StringExpr)
+	if !literal || f.word != "field" {
 		return
 	}
-	for i := 2; i < len(call.words); i += step {
-		name, literal := c.origin(call.words[i]).(*parse.StringExpr)
-		if literal {
-			if _, msg := key.Field(name.Value); msg != "" {
-				c.find(call.words[i].Pos(), Field, "%s", msg)
-			}
-		}
-		if step == 0 {
-			return
+	if key := m.c.declaredKey(match.words[1]); key != nil && key.Fields != nil {
+		if _, msg := key.Field(name.Value); msg != "" {
+			m.find(e.Pos(), Field, "%s", msg)
 		}
 	}
 }

@@ -65,6 +65,7 @@ func (f form) movable() bool {
 
 // matching finds out whether the words of a call have a form.
 type matching struct {
+	cmd      *command
 	words    []parse.Expr
 	fits     func(i int, f form) bool // whether a word may stand in a place
 	as       []form                   // the places that the words have, if they match
@@ -140,6 +141,21 @@ func (m *matching) match(text string, from int) bool {
 		m.furthest = max(m.furthest, i)
 		return i == len(m.words)
 	})
+}
+
+// options returns the tokens of a call, in small letters. It is false if one of them is not written out, or if the words
+// do not match.
+func (m *matching) options() (all []string, written bool) {
+	written = m.as != nil
+	for i, f := range m.as {
+		switch token, literal := m.words[i].(*parse.StringExpr); {
+		case f.isToken() && literal:
+			all = append(all, strings.ToLower(token.Value))
+		case f.isToken():
+			written = false
+		}
+	}
+	return all, written
 }
 
 // isNumeral reports whether the server may take a text for a number, or for the bound of a range.

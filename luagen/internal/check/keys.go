@@ -60,7 +60,6 @@ func (c *checker) keyKind(call commandCall, cmd *command, p place) {
 	if b == nil || b.Kind != parse.Key {
 		return
 	}
-	c.fields(call, cmd, b)
 	if b.KeyKind == "any" || len(cmd.kinds) == 0 ||
 		slices.Contains(cmd.kinds, b.KeyKind) {
 		return

@@ -26,11 +26,12 @@ type machine struct {
 	seen     map[*parse.Var]bool
 	reached  map[*parse.Var]bool // by what reaches
 	lists    map[string]value    // KEYS and ARGV of a raw script
-	returned []value             // by a raw script
-	paths    map[string]*path    // of the keys that are created
-	timed    map[int]timing      // of ARGV[n]: where it is an expiry
-	ended    int                 // how many calls give a key an expiry
-	conds    []parse.Expr        // the conditions around the code
+	forms    map[*parse.CallExpr]*matching
+	returned []value          // by a raw script
+	paths    map[string]*path // of the keys that are created
+	timed    map[int]timing   // of ARGV[n]: where it is an expiry
+	ended    int              // how many calls give a key an expiry
+	conds    []parse.Expr     // the conditions around the code
 	asked    evidence
 	yields   *value                    // what the function that is followed returns
 	yielded  map[*parse.FuncExpr]value // what those that were followed return
@@ -53,7 +54,7 @@ func (c *checker) machine() *machine {
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
-		lists: map[string]value{}, paths: map[string]*path{}, timed: map[int]timing{},
+		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, paths: map[string]*path{}, timed: map[int]timing{},
 		asked: evidence{written: map[string]bool{}, apart: map[*parse.Var]bool{}}, yields: &value{},
 		yielded: map[*parse.FuncExpr]value{},
 	}

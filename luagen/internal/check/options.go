@@ -10,28 +10,37 @@ import (
 
 // words checks that a call has the form of its command.
 func (m *machine) words(call commandCall, name string) {
+	switch match := m.formOf(call, name); {
+	case match.cmd == nil:
+	case match.as == nil:
+		m.misses(call, match)
+	default:
+		m.places(match)
+	}
+}
+
+// formOf matches the words of a call with the form of its command: it has that of one server, for a raw script, or of
+// all that are meant.
+func (m *machine) formOf(call commandCall, name string) *matching {
+	if known := m.forms[call.expr]; known != nil {
+		return known
+	}
 	targets := m.c.targets()
 	if m.c.s.Raw {
 		targets = slices.Concat(targets, m.c.tables.all)
 	}
-	var miss func()
+	match := &matching{}
 	for _, t := range targets {
 		cmd := t.of(call, name)
 		if cmd == nil || cmd.form == "" {
 			continue
 		}
-		match := m.matched(call, cmd)
-		miss = func() { m.misses(call, cmd, match.furthest) }
-		if match.as != nil {
-			miss = func() { m.places(match, cmd) }
-		}
-		if (match.as != nil) == m.c.s.Raw {
+		if match = m.matched(call, cmd); (match.as != nil) == m.c.s.Raw {
 			break
 		}
 	}
-	if miss != nil {
-		miss()
-	}
+	m.forms[call.expr] = match
+	return match
 }
 
 // of returns what a server knows of a command, or of a subcommand, that a call may be.
@@ -57,9 +66,9 @@ func (m *machine) matched(call commandCall, cmd *command) *matching {
 		last = maxOpen
 		words = words[:len(words)-1]
 	}
-	best := &matching{}
+	best := &matching{cmd: cmd}
 	for n := range last + 1 {
-		match := &matching{words: words}
+		match := &matching{cmd: cmd, words: words}
 		match.fits = func(i int, f form) bool { return m.fits(match, i, f) }
 		if match.match(cmd.form, from) {
 			return match
@@ -94,7 +103,8 @@ func (m *machine) fits(match *matching, i int, f form) bool {
 }
 
 // misses finds a call that does not have the form of its command.
-func (m *machine) misses(call commandCall, cmd *command, furthest int) {
+func (m *machine) misses(call commandCall, match *matching) {
+	cmd, furthest := match.cmd, match.furthest
 	form := shown(cmd.name) + " " + strings.NewReplacer(",", " ", "#", "").Replace(cmd.form)
 	if furthest >= len(call.words) {
 		m.find(call.words[len(call.words)-1].Pos(), Command, "%s lacks a word behind this: its form is %s", shown(cmd.name), form)
@@ -104,13 +114,15 @@ func (m *machine) misses(call commandCall, cmd *command, furthest int) {
 }
 
 // places checks the values of a call whose words have these places.
-func (m *machine) places(match *matching, cmd *command) {
+func (m *machine) places(match *matching) {
+	cmd := match.cmd
 	for i, f := range match.as {
 		word := match.words[i]
 		if f.word == "score" && i+1 < len(match.words) && m.identity(word) && m.measure(match.words[i+1]) {
 			m.find(word.Pos(), Command, "%s takes the score here, a number: exchange it with the next word",
 				strings.ToUpper(cmd.name))
 		}
+		m.field(match, word, f)
 		m.pattern(cmd, word, f)
 		_, chosen := m.c.origin(match.words[max(i, 1)-1]).(*parse.StringExpr)
 		if chosen || i > 0 && !match.as[i-1].isToken() { // else the caller chooses the unit

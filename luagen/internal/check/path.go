@@ -87,9 +87,10 @@ func (m *machine) existed(v value, op string, n float64, constant bool) {
 var news = []string{"incr", "lpush", "rpush", "setnx"}
 
 // creator returns the key that a call of a command has created if its reply is 1, or true.
-func (m *machine) creator(name string, words []parse.Expr) string {
+func (m *machine) creator(call commandCall, name string) string {
+	words := call.words
 	one := name == "incrby" && m.peek(words[len(words)-1]).size == 1
-	if slices.Contains(news, name) && len(words) <= 3 || one || name == "set" && creates(name, words) {
+	if slices.Contains(news, name) && len(words) <= 3 || one || name == "set" && m.creates(call, name) {
 		return m.keyText(words, 1)
 	}
 	return ""

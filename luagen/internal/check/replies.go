@@ -3,8 +3,6 @@ package check
 import (
 	"slices"
 	"strings"
-
-	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // The replies of commands as scripts get them in RESP2, by shape. A command that is not here, or
@@ -48,7 +46,7 @@ var probes = []string{
 }
 
 // reply returns what is known of the reply of a command; known is how many words there are certainly.
-func reply(name string, words []parse.Expr, known int) value {
+func (m *machine) reply(call commandCall, name string, known int) value {
 	switch shapes[name] {
 	case "count":
 		return aCount()
@@ -63,7 +61,7 @@ func reply(name string, words []parse.Expr, known int) value {
 	case "maybe":
 		return value{is: isText | isFalseValue}
 	case "rank":
-		if known == len(words) && len(words) == 3 {
+		if known == len(call.words) && known == 3 {
 			return value{is: isNumber | isFalseValue, number: aCount().number}
 		}
 	case "status":
@@ -72,7 +70,7 @@ func reply(name string, words []parse.Expr, known int) value {
 		return listOf(textValue(), 0)
 	case "members":
 		member := textValue()
-		options, _ := options(words)
+		options, _ := m.formOf(call, name).options()
 		member.member = !slices.Contains(options, "withscores")
 		return listOf(member, 0)
 	case "maybes":
@@ -82,7 +80,7 @@ func reply(name string, words []parse.Expr, known int) value {
 	case "time":
 		return timeReply()
 	}
-	return optionReply(name, words, known)
+	return m.optionReply(call, name, known)
 }
 
 // manyReplies returns how many elements the reply of MGET or HMGET has at least.
@@ -104,13 +102,13 @@ func timeReply() value {
 }
 
 // optionReply returns the reply of commands that have another with some options.
-func optionReply(name string, words []parse.Expr, known int) value {
-	options, ok := options(words)
+func (m *machine) optionReply(call commandCall, name string, known int) value {
+	options, ok := m.formOf(call, name).options()
 	has := func(all ...string) bool {
 		return slices.ContainsFunc(all, func(o string) bool { return slices.Contains(options, o) })
 	}
 	switch {
-	case known < len(words) || !ok && name != "zadd":
+	case known < len(call.words) || !ok && name != "zadd":
 		return unknown()
 	case name == "zadd" && has("incr"), name == "set" && has("get"):
 		return value{is: isText | isFalseValue}
@@ -120,7 +118,7 @@ func optionReply(name string, words []parse.Expr, known int) value {
 		return value{is: isStatus | isFalseValue}
 	case name == "set":
 		return value{is: isStatus}
-	case len(words) == 2 && slices.Contains(popping, name):
+	case known == 2 && slices.Contains(popping, name):
 		return value{is: isText | isFalseValue}
 	}
 	return unknown()
@@ -128,24 +126,6 @@ func optionReply(name string, words []parse.Expr, known int) value {
 
 // popping are the commands that reply with one element, or with a list if an argument says how many.
 var popping = []string{"hrandfield", "lpop", "rpop", "spop", "srandmember"}
-
-// options returns the words of a call that may be options of SET or ZADD, in small letters. It is
-// false if one of them is not written out and is not what follows EX, say.
-func options(words []parse.Expr) ([]string, bool) {
-	var all []string
-	written := true
-	for i := 2; i < len(words); i++ {
-		switch e := words[i].(type) {
-		case *parse.StringExpr:
-			all = append(all, strings.ToLower(e.Value))
-		case *parse.NumberExpr:
-		default:
-			follows := len(all) > 0 && slices.Contains(expiring, all[len(all)-1])
-			written = written && (i == 2 || follows)
-		}
-	}
-	return all, written
-}
 
 // expiring are the options by which SET gives its key an end.
 var expiring = []string{"ex", "px", "exat", "pxat"}
