@@ -100,6 +100,7 @@ type checker struct {
 	commandsOf map[*parse.Var][]string // the commands that a name may hold
 	members    map[string]bool         // those of libraries that the script has asked for
 	said       map[string]string       // by "ARGV[1]": what comments say of it
+	keyed      map[int]bool            // the KEYS[n] that commands take for keys
 	keyFound   bool                    // a raw script has no further finding of rule key
 }
 
@@ -110,8 +111,8 @@ func newChecker(s *parse.Script, tables *Tables) *checker {
 	}
 	return &checker{
 		s: s, tables: tables, said: said, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{},
-		members: map[string]bool{},
-		isKey:   map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
+		members: map[string]bool{}, keyed: map[int]bool{},
+		isKey: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
 		included: includedFunctions(s, map[string]included{}),
 	}
 }

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -136,11 +138,27 @@ func (m *matching) word(f form, i int) bool {
 // match reports whether all words from a place on have a form.
 func (m *matching) match(text string, from int) bool {
 	m.as = make([]form, len(m.words))
-	form, _ := readForm(formParts.FindAllString(text, -1))
-	return m.sequence(form[0], from, func(i int) bool {
+	alts, _ := readForm(formParts.FindAllString(text, -1))
+	return m.sequence(alts[0], from, func(i int) bool {
 		m.furthest = max(m.furthest, i)
-		return i == len(m.words)
+		return i == len(m.words) && !m.miscounts(i, form{})
 	})
+}
+
+// ranges reports whether a place is for an end of a range.
+func (f form) ranges() bool {
+	return slices.Contains([]string{"min", "max", "start", "stop", "end"}, f.word)
+}
+
+// at returns the first place of one of these names, 0 if there is none.
+func (m *matching) at(names ...string) int {
+	return max(0, slices.IndexFunc(m.as, func(f form) bool { return slices.Contains(names, f.word) }))
+}
+
+// miscounts reports whether a word of a call with the number of its keys is one key too many, or is none where one is missing.
+func (m *matching) miscounts(i int, f form) bool {
+	at := slices.IndexFunc(m.as[:i], func(f form) bool { return f.word == "numkeys" })
+	return at >= 0 && !math.IsNaN(bound(m.words[at])) && (f.word == "key") == (float64(i-at) > bound(m.words[at]))
 }
 
 // options returns the tokens of a call, in small letters. It is false if one of them is not written out, or if the words

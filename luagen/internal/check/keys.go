@@ -37,6 +37,8 @@ func (c *checker) arguments(call commandCall, cmd *command) {
 		pos := call.words[p.word].Pos()
 		switch {
 		case c.s.Raw:
+			n := c.nth(call.words[p.word], "KEYS")
+			c.keyed[n] = n > 0
 			c.rawKey(call, p, cmd)
 		case c.isAt(call, p):
 			c.keyKind(call, cmd, p)

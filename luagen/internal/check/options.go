@@ -1,7 +1,6 @@
 package check
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -84,6 +83,9 @@ func (m *machine) matched(call commandCall, cmd *command) *matching {
 // fits reports whether a word of a call may stand in a place. Only a word that is not known to be a number may be a
 // token at run time, and only if there is no such token before it: the caller chooses all of them.
 func (m *machine) fits(match *matching, i int, f form) bool {
+	if f.number && m.c.keyed[m.c.nth(match.words[i], "KEYS")] || match.miscounts(i, f) {
+		return false
+	}
 	switch e := m.c.origin(match.words[i]).(type) {
 	case *parse.StringExpr:
 		return !f.isToken() && (!f.number || isNumeral(e.Value)) || f.isToken() && strings.EqualFold(e.Value, f.word)
@@ -116,46 +118,16 @@ func (m *machine) misses(call commandCall, match *matching) {
 // places checks the values of a call whose words have these places.
 func (m *machine) places(match *matching) {
 	cmd := match.cmd
+	m.reversed(match)
 	for i, f := range match.as {
 		word := match.words[i]
-		if f.word == "score" && i+1 < len(match.words) && m.identity(word) && m.measure(match.words[i+1]) {
-			m.find(word.Pos(), Command, "%s takes the score here, a number: exchange it with the next word",
-				strings.ToUpper(cmd.name))
-		}
 		m.field(match, word, f)
 		m.pattern(cmd, word, f)
 		_, chosen := m.c.origin(match.words[max(i, 1)-1]).(*parse.StringExpr)
-		if chosen || i > 0 && !match.as[i-1].isToken() { // else the caller chooses the unit
+		if !m.exchanged(match, i) && (chosen || i > 0 && !match.as[i-1].isToken()) { // else the caller chooses the unit
 			m.expiry(cmd, word, f)
 		}
 	}
-}
-
-var identityName, measureName = regexp.MustCompile(`(_id|Id|ID|[Ii]dentifier|[Mm]ember|[Dd]igest)$`),
-	regexp.MustCompile(`(?i)(score|priority|time|timestamp|now|ttl|expiry|expiration|lease|timeout|window)(_?ms|_?secs?|_?seconds)?$`)
-
-// identity reports whether a word certainly is the name of something: it is declared as a string, or called so.
-func (m *machine) identity(e parse.Expr) bool {
-	v := m.peek(e)
-	return v.free || !v.numeric() && identityName.MatchString(nameOf(e))
-}
-
-// measure reports whether a word certainly is a number, or is called so.
-func (m *machine) measure(e parse.Expr) bool {
-	return m.peek(e).numeric() || measureName.MatchString(nameOf(e))
-}
-
-// nameOf returns the local name or the field that an expression is, "" if it is another.
-func nameOf(e parse.Expr) string {
-	switch e := e.(type) {
-	case *parse.NameExpr:
-		return e.Name
-	case *parse.IndexExpr:
-		if field, ok := e.Key.(*parse.StringExpr); ok {
-			return "_" + field.Value
-		}
-	}
-	return ""
 }
 
 // pattern finds a word of SORT that makes it read keys which are not declared.

@@ -1,0 +1,117 @@
+package check
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// What names, and the comments on arguments, say.
+var (
+	identityName = regexp.MustCompile(`((^|[_ ])(id|key|token|owner|name|job|task|item|entry|message|msg|payload|user)|` +
+		`Id|ID|Key|Token|Name|[Uu]uid|UUID|[Ii]dentifier|[Mm]ember|[Dd]igest)$`)
+	measureName = regexp.MustCompile(`(?i)(score|priority|time|timestamp|now|count|amount|delta|increment|index|idx` + durations)
+	placeNames  = map[string]*regexp.Regexp{
+		"seconds": regexp.MustCompile(`(?i)(` + durations[1:]), "milliseconds": regexp.MustCompile(`(?i)(` + durations[1:]),
+		"index": regexp.MustCompile(`(?i)(index|idx|position)$`),
+	}
+	lowName, highName = regexp.MustCompile(`(?i)(^|_)(min|low)|Min$`), regexp.MustCompile(`(?i)(^|_)(max|high)|Max$`)
+)
+
+const durations = `|ttl|expir(e|y|ation)|lease|timeout|window|interval)([_ ]?\(?(ms|millis|milliseconds|secs?|seconds)\)?)?$`
+
+// identity reports whether a word certainly is the name of something: it is declared as a string, or called so.
+func (m *machine) identity(e parse.Expr) bool {
+	v := m.peek(e)
+	return v.named() || !v.numeric() && identityName.MatchString(m.nameOf(e))
+}
+
+// measure reports whether a word certainly is a number, or is called so.
+func (m *machine) measure(e parse.Expr) bool {
+	return m.peek(e).numeric() || measureName.MatchString(m.nameOf(e))
+}
+
+// nameOf returns the local name or the field that an expression is, or what a comment says of it; "" for another.
+func (m *machine) nameOf(e parse.Expr) string {
+	switch e := e.(type) {
+	case *parse.NameExpr:
+		return e.Name
+	case *parse.IndexExpr:
+		if field, ok := e.Key.(*parse.StringExpr); ok {
+			return "_" + field.Value
+		}
+		return m.c.said["ARGV["+itoa(m.c.nth(e, "ARGV"))+"]"]
+	}
+	return ""
+}
+
+// exchanged finds a word in the place of a number, while the number stands in the place of a text.
+func (m *machine) exchanged(match *matching, i int) bool {
+	f, word, written := match.as[i], match.words[i], func(e parse.Expr) bool { return !math.IsNaN(bound(e)) }
+	for j, text := range match.as {
+		other := match.words[j]
+		member := slices.Contains([]string{"member", "element", "field"}, text.word)
+		if !f.number || f.ranges() || j == 0 || text.word != "value" && (!member || j != i+1 && j != i-1) {
+			continue
+		}
+		_, literal := m.c.origin(other).(*parse.NumberExpr)
+		own := placeNames[f.word]
+		if m.measure(other) && (m.identity(word) || member && literal && !m.measure(word) ||
+			own != nil && own.MatchString(m.nameOf(other)) && (!m.measure(word) || bound(word) == 1 && !written(other))) {
+			m.find(word.Pos(), Command, "%s takes the %s here, a number: exchange it with the %s", shown(match.cmd.name), f.word, text.word)
+			return true
+		}
+	}
+	return false
+}
+
+// reversed finds a range that is always empty, as its ends are exchanged.
+func (m *machine) reversed(match *matching) {
+	options, known := match.options()
+	low, high := match.at("min", "start"), match.at("max", "stop", "end")
+	if !known || low*high == 0 || match.cmd.name == "ltrim" || slices.Contains(options, "rev") || slices.Contains(options, "bylex") {
+		return
+	}
+	from, to, name := match.words[low], match.words[high], match.cmd.name
+	a, b := bound(from), bound(to)
+	ranks := match.as[low].word == "start" && !slices.Contains(options, "byscore")
+	switch {
+	case ranks && name == "zrange" && (math.IsInf(a, 0) || math.IsInf(b, 0) || slices.Contains(options, "limit")):
+		m.find(from.Pos(), Command, "ZRANGE takes scores, and LIMIT, only with BYSCORE: write it behind them")
+	case ranks && a == 1 && b == 0: // nobody writes that by mistake
+	case ranks && (a < 0) == (b < 0) && a > b, ranks && a == -1 && b == 0,
+		!ranks && (a > b || math.IsInf(a, 1) || math.IsInf(b, -1)), !ranks && math.IsNaN(a) && b == 0 && !negative(from),
+		m.less(to, from, "-"), m.less(from, to, "+"),
+		!strings.HasPrefix(name, "zrev") && highName.MatchString(m.nameOf(from)) && lowName.MatchString(m.nameOf(to)):
+		m.find(from.Pos(), Command, "this range is always empty: exchange its ends, %s takes the %s first", shown(name),
+			match.as[min(low, high)].word)
+	}
+}
+
+// less reports whether an expression is another less, or more, something.
+func (m *machine) less(e, than parse.Expr, op string) bool {
+	b, ok := m.c.origin(e).(*parse.BinaryExpr)
+	return ok && b.Op == op && m.keyName(b.L, 1) != "" && m.keyName(b.L, 1) == m.keyName(than, 1)
+}
+
+func negative(e parse.Expr) bool {
+	minus, ok := unparen(e).(*parse.UnaryExpr)
+	return ok && minus.Op == "-"
+}
+
+// bound returns the end of a range that is written out, NaN if it is not.
+func bound(e parse.Expr) float64 {
+	text, ok := constantText(e)
+	if minus, isUnary := e.(*parse.UnaryExpr); isUnary && minus.Op == "-" {
+		return -bound(minus.X)
+	}
+	n, err := strconv.ParseFloat(strings.TrimPrefix(text, "("), 64)
+	if !ok || err != nil {
+		return math.NaN()
+	}
+	return n
+}

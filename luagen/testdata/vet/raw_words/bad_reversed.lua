@@ -1,0 +1,12 @@
+local now, window, max_score, min_score = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
+redis.call('zrevrangebyscore', KEYS[1], 0, now)
+redis.call('zrangebyscore', KEYS[1], now, '-inf')
+redis.call('zcount', KEYS[1], '+inf', ARGV[1])
+redis.call('zremrangebyscore', KEYS[1], now, now - window)
+redis.call('zcount', KEYS[1], now + window, now)
+redis.call('zrangebyscore', KEYS[1], max_score, min_score)
+redis.call('zrangebyscore', KEYS[1], '(10', 5)
+redis.call('lrange', KEYS[2], -1, 0)
+redis.call('zremrangebyrank', KEYS[1], 9, 5)
+redis.call('zrange', KEYS[1], '-inf', now)
+redis.call('zrange', KEYS[1], 0, now, 'LIMIT', 0, 5)
