@@ -121,7 +121,7 @@ func (m *machine) table(e *parse.TableExpr) value {
 		}
 		item := m.eval(f.Value)
 		m.use(item)
-		v.put(item, f.Value.Pos())
+		m.insert(&v, item, f.Value)
 		if f.Key == nil {
 			m.nested(item, f.Value.Pos())
 		}

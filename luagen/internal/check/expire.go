@@ -62,7 +62,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	if (name == "hgetall" || name == "hmget") && known > 1 {
 		v.from = e
 	}
-	v.endless = endless(name, words)
+	v = m.listing(name, words, v)
 	if key := m.keyText(words, 1); key != "" && slices.Contains(probes, name) {
 		v.probe = key
 		if name == "exists" && len(words) == 2 {

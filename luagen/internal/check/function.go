@@ -39,7 +39,7 @@ func (m *machine) yield(v value) {
 
 // elsewhere returns what of a value still holds where another time or place may be.
 func (v value) elsewhere() value {
-	kept := value{is: v.is, number: v.number, word: v.word, known: v.known, endless: v.endless}
+	kept := value{is: v.is, number: v.number, word: v.word, known: v.known, endless: v.endless, listed: v.listed}
 	kept.least, kept.low, kept.split, kept.by = 0, false, false, nil
 	if v.closed {
 		kept.is |= isStatus | isFailed // The caller may put more into it.
@@ -160,7 +160,7 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 	case "table.insert":
 		last := len(args) - 1
 		m.nested(args[last], e.Args[last].Pos())
-		m.put(e.Args[0], args[last], e.Args[last].Pos())
+		m.put(e.Args[0], args[last], e.Args[last])
 	case "cjson.decode":
 		m.present(args[0], e.Args[0].Pos())
 	case "cjson.encode":

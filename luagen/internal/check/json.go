@@ -2,36 +2,49 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // jsonOf finds the first list in what cjson.encode gets that may be empty: an empty table is {} in JSON.
-func (m *machine) jsonOf(e parse.Expr, v value) (found bool) {
-	if table, ok := unparen(e).(*parse.TableExpr); ok {
-		return slices.ContainsFunc(table.Fields, func(f parse.Field) bool { return m.jsonOf(f.Value, m.peek(f.Value)) })
+func (m *machine) jsonOf(e parse.Expr, v value) {
+	if v.empty != nil {
+		e, v = v.empty, m.peek(v.empty)
 	}
 	x := varOf(unparen(e))
 	switch {
-	case x != nil && slices.ContainsFunc(append(slices.Clone(m.c.flow.along[x]), x), m.mentioned):
-		return false
-	case v.elem != nil && m.unproved(v), x != nil && v.hollow && m.c.flow.isList(x):
+	case m.mayBeEmpty(e, v):
 		m.find(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
-	case x != nil && v.decoded && m.takenApart(x):
+	case x != nil && v.decoded && !m.mentioned(x) && m.takenApart(x):
 		m.find(e.Pos(), JSON, "a list in this may be empty, and then cjson makes {} of it, where [] was decoded: "+
 			"keep the list in a key of its own, or write '[]' if it has no elements")
-	default:
-		return false
 	}
-	return true
 }
 
-// mentioned reports whether the script has asked about a name, but for the head of a loop over its elements.
+// mayBeEmpty reports whether a value is a list that is empty in some cases, and no condition that has led here is about it.
+func (m *machine) mayBeEmpty(e parse.Expr, v value) bool {
+	x := varOf(unparen(e))
+	return v.hollow && (v.listed != "" || x != nil && m.c.flow.isList(x)) && !(x != nil && m.mentioned(x)) &&
+		!(v.listed != "" && m.state.holds(func(cond parse.Expr) bool { return m.about(cond, v.listed, false) }))
+}
+
+// mentioned reports whether a condition that has led here is about a name.
 func (m *machine) mentioned(x *parse.Var) bool {
-	return m.asked.some(func(e parse.Expr) bool {
-		head, ok := e.(*parse.CallExpr)
-		return mentions(e, x) && !(ok && m.c.callee(head) == "ipairs")
+	names := append(slices.Clone(m.c.flow.along[x]), x)
+	return m.state.holds(func(cond parse.Expr) bool {
+		return m.c.flow.within(cond, func(e parse.Expr) bool { return varOf(e) != nil && slices.Contains(names, varOf(e)) })
 	})
+}
+
+// listing notes the key of which a reply has the elements, and whether there may be none.
+func (m *machine) listing(name string, words []parse.Expr, v value) value {
+	key := m.keyText(words, 1)
+	if v.endless = endless(name, words); m.depth > 0 || key == "" || v.elem == nil || v.known > 0 {
+		return v
+	}
+	v.listed, v.hollow = key, !m.asked.written[key] || strings.Contains(name, "by")
+	return v
 }
 
 // takenApart reports whether the script goes through a name's table, or one in it, as a list, or removes elements, and
@@ -63,21 +76,49 @@ func (c *checker) takesApart(x *parse.Var) bool {
 
 // unpacked finds unpack of a reply that has no bound.
 func (m *machine) unpacked(e *parse.CallExpr, v value) {
-	if v.endless && len(e.Args) == 1 && !m.asked.some(m.bounds) {
+	if v.endless && len(e.Args) == 1 && !m.asked.some(func(cond parse.Expr) bool { return m.bounds(cond, e.Args[0], v) }) {
 		m.find(e.P, Command, "unpack fails from 8000 elements on, and this reply may have as many: go through it in parts")
 	}
 }
 
-// bounds reports whether a condition compares a length or a reply with anything but 0 or 1.
-func (m *machine) bounds(cond parse.Expr) bool {
-	small := func(e parse.Expr) bool {
-		v := m.peek(e)
-		return v.is == isNumber && v.size <= 1 && v.size > 0
+// bounds reports whether a condition compares the length of a list, or of the key that it lists, with a number that never
+// changes, but 0 or 1.
+func (m *machine) bounds(cond, list parse.Expr, v value) bool {
+	limit := func(e parse.Expr) bool {
+		w := m.peek(e)
+		return !(w.is == isNumber && w.size <= 1 && w.size > 0) &&
+			!slices.ContainsFunc(namesIn(e), func(x *parse.Var) bool { return len(x.Writes) > 0 })
+	}
+	about := func(e parse.Expr) bool {
+		return m.c.flow.within(e, func(e parse.Expr) bool {
+			call, _ := e.(*parse.CallExpr)
+			return varOf(e) != nil && varOf(e) == varOf(unparen(list)) || call != nil && v.listed != "" && m.about(e, v.listed, false)
+		})
 	}
 	return parse.Contains(cond, func(e parse.Expr) bool {
 		b, ok := e.(*parse.BinaryExpr)
-		return ok && (b.Op[0] == '<' || b.Op[0] == '>') && !small(b.L) && !small(b.R)
+		return ok && (b.Op[0] == '<' || b.Op[0] == '>') && (about(b.L) && limit(b.R) || about(b.R) && limit(b.L))
 	})
+}
+
+// grow notes that the lists which a loop over an endless one appends to are endless, too.
+func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
+	for _, e := range parse.Exprs(stmt) {
+		call, isCall := e.(*parse.CallExpr)
+		length, isLength := unparen(e).(*parse.UnaryExpr)
+		if isCall && m.c.callee(call) == "ipairs" && len(call.Args) > 0 {
+			e = call.Args[0]
+		} else if isLength && length.Op == "#" {
+			e = length.X
+		}
+		over := m.peek(e)
+		for _, x := range m.collected(body) {
+			if v, known := m.state.get(x); known && over.endless && !assigned(body)[x] && !breaks(body) {
+				v.endless, v.listed = true, over.listed
+				m.state.set(x, v)
+			}
+		}
+	}
 }
 
 // endless reports whether the reply of a command may have any number of elements. Those of hashes have few.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hasp-go/hasp/luagen/internal/emit"
@@ -73,9 +74,9 @@ func (c *checker) machine() *machine {
 	return m
 }
 
-// capture notes the outer names that a function assigns to.
+// capture notes the outer names that a function assigns to, or whose lists it appends to.
 func (m *machine) capture(f *parse.FuncExpr) {
-	for x := range assigned(f.Body) {
+	for _, x := range slices.AppendSeq(m.collected(f.Body), maps.Keys(assigned(f.Body))) {
 		if !slices.Contains(f.Params, x) {
 			m.volatile[x] = true
 		}
@@ -100,7 +101,7 @@ func (m *machine) peek(e parse.Expr) value {
 
 // assume notes that a condition that was evaluated is true, or is not.
 func (m *machine) assume(cond parse.Expr, truth bool) {
-	m.budget = maxRefine
+	m.budget, m.state.held = maxRefine, m.state.held.and(cond)
 	m.quiet++
 	m.refine(cond, truth)
 	m.quiet--
@@ -187,7 +188,7 @@ func (m *machine) bind(x *parse.Var, v value) {
 	if v.is&isTable != 0 && (stored || v.closed || v.elem == nil) {
 		// Values that are put into it, here or by a function that gets it, are not followed.
 		elem := v.elem
-		if v = (value{is: v.is | isStatus | isFailed, digits: v.digits, hollow: v.hollow, decoded: v.decoded}); !stored {
+		if v = (value{is: v.is | isStatus | isFailed, digits: v.digits, hollow: v.hollow, decoded: v.decoded, empty: v.empty}); !stored {
 			v.elem = elem
 		}
 	}
@@ -206,19 +207,19 @@ func (m *machine) assign(s *parse.AssignStmt) {
 			m.eval(t.X)
 			m.eval(t.Key)
 			m.use(all[i])
-			pos := s.Values[min(i, len(s.Values)-1)].Pos()
-			m.put(t.X, all[i], pos)
+			stored := s.Values[min(i, len(s.Values)-1)]
+			m.put(t.X, all[i], stored)
 			if !m.c.flow.isElement(t.Key) {
-				m.nested(all[i], pos)
+				m.nested(all[i], stored.Pos())
 			}
 		}
 	}
 }
 
 // put notes that a value is put into the table of a name.
-func (m *machine) put(table parse.Expr, item value, pos parse.Pos) {
+func (m *machine) put(table parse.Expr, item value, e parse.Expr) {
 	if v, known := m.state.get(varOf(table)); known {
-		v.put(item, pos)
+		m.insert(&v, item, e)
 		m.state.set(varOf(table), v)
 	}
 }
@@ -258,7 +259,11 @@ func (m *machine) loop(stmt parse.Stmt) {
 	} else {
 		m.head(stmt, body)
 	}
+	m.grow(stmt, body)
 	after := m.state.clone()
+	for _, e := range parse.Exprs(stmt) {
+		m.state.held = m.state.held.and(e)
+	}
 	switch s := stmt.(type) {
 	case *parse.WhileStmt:
 		m.assume(s.Cond, true)

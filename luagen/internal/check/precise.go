@@ -128,13 +128,18 @@ func (m *machine) inJSON(table value) {
 	}
 }
 
-// put notes that a value is put into a table.
-func (v *value) put(item value, pos parse.Pos) {
+// insert notes that a value is put into a table.
+func (m *machine) insert(v *value, item value, e parse.Expr) {
 	v.hollow = false
-	switch {
+	switch pos := e.Pos(); {
 	case item.surely(isNumber) && item.large >= maxShown:
 		v.digits = &pos
 	case item.digits != nil:
 		v.digits = item.digits
+	}
+	if item.empty != nil {
+		v.empty = item.empty
+	} else if m.mayBeEmpty(e, item) {
+		v.empty = e
 	}
 }

@@ -11,7 +11,45 @@ type state struct {
 	vars  map[*parse.Var]*value // of what is not here nothing is known
 	fresh map[string]*creation  // keys that were written and have no expiry yet
 	sure  map[string]bool       // what certainly is so of keys: exists, there before, of a kind, permitted a command
+	held  *held                 // the conditions that have led here
 	dead  bool                  // control never comes here
+}
+
+// held is a condition, or the head of a loop, that is decided where control is, and those before it.
+type held struct {
+	cond  parse.Expr
+	up    *held
+	depth int
+}
+
+func (h *held) and(cond parse.Expr) *held {
+	if h == nil {
+		return &held{cond, nil, 1}
+	}
+	return &held{cond, h, h.depth + 1}
+}
+
+// common returns what is held on two ways.
+func common(a, b *held) *held {
+	for a != b && a != nil && b != nil {
+		if a.depth < b.depth {
+			a, b = b, a
+		}
+		a = a.up
+	}
+	if a != b {
+		return nil
+	}
+	return a
+}
+
+// holds reports whether f is true of a condition that is held, or if they are too many to look at.
+func (s *state) holds(f func(parse.Expr) bool) bool {
+	h := s.held
+	for h != nil && h.depth <= maxPassed && !f(h.cond) {
+		h = h.up
+	}
+	return h != nil
 }
 
 // What is sure of a key, by its text, but for "hash x", its kind, and "expire x", a command that it certainly got.
@@ -27,7 +65,7 @@ func newState() *state {
 }
 
 func (s *state) clone() *state {
-	return &state{vars: maps.Clone(s.vars), fresh: maps.Clone(s.fresh), sure: maps.Clone(s.sure), dead: s.dead}
+	return &state{vars: maps.Clone(s.vars), fresh: maps.Clone(s.fresh), sure: maps.Clone(s.sure), held: s.held, dead: s.dead}
 }
 
 // get returns what is known of a name, if anything is.
@@ -49,6 +87,7 @@ func merge(a, b *state, at int) *state {
 		return a
 	}
 	s := newState()
+	s.held = common(a.held, b.held)
 	for x, v := range a.vars {
 		if w := b.vars[x]; w == v {
 			s.vars[x] = v

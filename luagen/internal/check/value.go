@@ -65,6 +65,8 @@ type value struct {
 	places []parse.Pos
 
 	hollow  bool       // it is a table that is empty in some cases
+	listed  string     // the key of which it has the elements
+	empty   parse.Expr // a list was put into it that is empty in some cases
 	decoded bool       // it came from JSON
 	endless bool       // it is a reply with any number of elements
 	digits  *parse.Pos // of a table: where a number of more than 14 digits stands that was put into it
@@ -152,6 +154,12 @@ func join(a, b value, at int) value {
 	v.whole = whole
 	v.wide, v.lossy, v.digits = cmp.Or(a.wide, b.wide), cmp.Or(a.lossy, b.lossy), cmp.Or(a.digits, b.digits)
 	v.hollow, v.decoded, v.endless = a.hollow || b.hollow, a.decoded || b.decoded, a.endless || b.endless
+	if v.empty = a.empty; v.empty == nil {
+		v.empty = b.empty
+	}
+	if a.listed == b.listed {
+		v.listed = a.listed
+	}
 	if a.part == b.part {
 		v.part = a.part
 	}

@@ -58,7 +58,7 @@ func (v *values) within(e parse.Expr, meant func(parse.Expr) bool) bool {
 			return meant(e)
 		}
 		seen[x] = true
-		return slices.ContainsFunc(v.sources[x], func(s source) bool {
+		return meant(e) || slices.ContainsFunc(v.sources[x], func(s source) bool {
 			return s.in != nil && parse.Contains(s.in, search) || s.expr != nil && parse.Contains(s.expr, search)
 		}) || slices.ContainsFunc(v.stores[x], func(e parse.Expr) bool { return e == nil || parse.Contains(e, search) })
 	}
@@ -128,22 +128,20 @@ func (v *values) block(b *parse.Block, fn *parse.FuncExpr) {
 		}
 		for _, inner := range parse.Blocks(stmt) {
 			v.block(inner, fn)
+			v.counting(inner)
 		}
 	}
-	v.counting(b)
 }
 
-// counting notes the names that get another value, made of their own, where a list grows: by them a script may know
-// whether it is empty.
+// counting notes the names that get another value where a list grows: by them a script may know whether it is empty.
 func (v *values) counting(b *parse.Block) {
 	var lists, names []*parse.Var
-	for _, stmt := range b.Stmts {
+	for _, stmt := range statements(b) {
 		switch s := stmt.(type) {
 		case *parse.AssignStmt:
 			lists = append(lists, appended(s)...)
-			name, ok := s.Targets[0].(*parse.NameExpr)
-			if ok && name.Var != nil && mentions(s.Values[0], name.Var) {
-				names = append(names, name.Var)
+			if x := varOf(s.Targets[0]); x != nil && slices.Contains(b.Stmts, stmt) {
+				names = append(names, x)
 			}
 		case *parse.CallStmt:
 			fn, isIndex := s.Call.Fn.(*parse.IndexExpr)
