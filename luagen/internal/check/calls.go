@@ -60,7 +60,7 @@ func (c *checker) calls() []commandCall {
 		case len(call.words) == 0:
 			c.find(e.P, Command, "a call without a command")
 			continue
-		case len(call.names) == 0 && !c.s.Raw:
+		case len(call.names) == 0 && (!c.s.Raw || c.nth(call.words[0], "ARGV") > 0 && len(call.words) > 1 && c.nth(call.words[1], "KEYS") > 0):
 			c.find(call.words[0].Pos(), Command,
 				"the command is made at run time: write it out, or declare it with ---@command")
 		}
@@ -110,12 +110,29 @@ func (c *checker) isCommand(e parse.Expr, left int) bool {
 	case *parse.BinaryExpr: // condition and redis.call or redis.pcall
 		return left > 0 && (e.Op == "and" || e.Op == "or" && c.isCommand(e.L, left-1)) && c.isCommand(e.R, left-1)
 	case *parse.NameExpr:
+		if body := c.flow.bodies[e.Var]; body != nil {
+			return left > 0 && c.forwards(body, left-1)
+		}
 		sources := c.flow.sources[e.Var]
 		return left > 0 && len(sources) > 1 && !slices.ContainsFunc(sources, func(s source) bool {
 			return s.expr == nil || s.nth > 0 || !c.isCommand(s.expr, left-1)
 		})
 	}
 	return false
+}
+
+// forwards reports whether a function passes all that it gets to redis.call or redis.pcall, and returns the reply.
+func (c *checker) forwards(f *parse.FuncExpr, left int) bool {
+	if len(c.flow.returned[f]) != 1 {
+		return false
+	}
+	call, ok := c.flow.returned[f][0].(*parse.CallExpr)
+	ok = ok && len(call.Args) == len(f.Params) && len(f.Params) > 0 // The last of them may be for "...".
+	for i := 0; ok && i < len(f.Params); i++ {
+		_, rest := call.Args[i].(*parse.VarargExpr)
+		ok = rest || varOf(call.Args[i]) == f.Params[i]
+	}
+	return ok && c.isCommand(call.Fn, left)
 }
 
 // origin returns what e is, if e is a local name for it.

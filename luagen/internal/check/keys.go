@@ -39,7 +39,9 @@ func (c *checker) arguments(call commandCall, cmd *command) {
 		case c.s.Raw:
 			n := c.nth(call.words[p.word], "KEYS")
 			c.keyed[n] = n > 0
-			c.rawKey(call, p, cmd)
+			if p.quality == aKey {
+				c.rawKey(call.words[p.word], cmd, maxCallers)
+			}
 		case c.isAt(call, p):
 			c.keyKind(call, cmd, p)
 		case p.quality == aChannel:
@@ -77,6 +79,9 @@ func (c *checker) keyKind(call commandCall, cmd *command, p place) {
 var setAlgebra = []string{
 	"zunionstore", "zinterstore", "zdiffstore", "zunion", "zinter", "zdiff", "zintercard",
 }
+
+// maxCallers is how many functions a key is followed to where they are called.
+const maxCallers = 2
 
 // maxNames is how many names are followed from one to the next.
 const maxNames = 100

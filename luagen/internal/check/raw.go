@@ -51,10 +51,17 @@ func hasKeys(s *parse.Script) bool {
 	return slices.ContainsFunc(s.Globals, func(g parse.Global) bool { return g.Name == "KEYS" })
 }
 
-// rawKey finds the first key of a raw script that certainly does not come from KEYS.
-func (c *checker) rawKey(call commandCall, p place, cmd *command) {
-	e := call.words[p.word]
-	if p.quality != aKey || c.keyFound || !c.written(e) || !c.foreign(e, map[*parse.Var]bool{}) {
+// rawKey finds the first key of a raw script that certainly does not come from KEYS: it is an argument, or begins with a
+// text that is written out. What an argument or a reply begins with may be the hash tag of the script's keys. Of a
+// function's parameter it looks at what each call passes.
+func (c *checker) rawKey(e parse.Expr, cmd *command, left int) {
+	of, isParam := c.flow.params[varOf(unparen(e))]
+	for _, call := range c.flow.called[of.owner] {
+		if isParam && of.n < len(call.Args) && left > 0 {
+			c.rawKey(call.Args[of.n], cmd, left-1)
+		}
+	}
+	if isParam || c.keyFound || c.nth(e, "ARGV") == 0 && !c.certainly(aWritten, e) || !c.certainly(aForeign, e) {
 		return
 	}
 	c.keyFound = true
@@ -62,70 +69,8 @@ func (c *checker) rawKey(call commandCall, p place, cmd *command) {
 		"another node", shown(cmd.name))
 }
 
-// written reports whether a key begins with a text that is written out. What an argument or a reply begins with may be
-// the hash tag of the script's keys.
-func (c *checker) written(e parse.Expr) bool {
-	for range maxNames {
-		switch x := c.origin(e).(type) {
-		case *parse.StringExpr:
-			return x.Value != "" && x.Value[0] != '%'
-		case *parse.BinaryExpr:
-			e = x.L
-		case *parse.CallExpr:
-			if c.callee(x) != "string.format" || len(x.Args) == 0 {
-				return false
-			}
-			e = x.Args[0]
-		default:
-			return false
-		}
-	}
-	return false
-}
-
-// foreign reports whether an expression certainly is made without KEYS, and without a hash tag: of literals, ARGV and
-// replies.
-func (c *checker) foreign(e parse.Expr, seen map[*parse.Var]bool) bool {
-	all := func(parts ...parse.Expr) bool {
-		return !slices.ContainsFunc(parts, func(e parse.Expr) bool { return !c.foreign(e, seen) })
-	}
-	switch e := c.origin(e).(type) {
-	case *parse.StringExpr:
-		return !strings.Contains(e.Value, "{")
-	case *parse.NumberExpr:
-		return true
-	case *parse.BinaryExpr:
-		return e.Op == ".." && all(e.L, e.R)
-	case *parse.NameExpr:
-		return c.isList(e, "ARGV") || e.Var != nil && c.foreignName(e.Var, seen)
-	case *parse.IndexExpr:
-		return c.foreign(e.X, seen)
-	case *parse.CallExpr:
-		if _, ok := c.words(e); ok {
-			return true
-		}
-		return slices.Contains(passing, c.callee(e)) && all(e.Args...)
-	}
-	return false
-}
-
 // passing are the functions whose result is made of their arguments alone.
 var passing = strings.Fields(`tostring tonumber cjson.decode cjson.encode string.format string.lower string.sub string.upper`)
-
-// foreignName reports whether all that a local name ever holds is made without KEYS.
-func (c *checker) foreignName(x *parse.Var, seen map[*parse.Var]bool) bool {
-	if seen[x] {
-		return true // of a name that is asked for again, the rest decides
-	}
-	seen[x] = true
-	sources := c.flow.sources[x]
-	return len(sources) > 0 && len(c.flow.stores[x]) == 0 && !slices.ContainsFunc(sources, func(s source) bool {
-		if s.in != nil {
-			return s.index || !c.foreign(s.in, seen)
-		}
-		return s.expr == nil || !c.foreign(s.expr, seen)
-	})
-}
 
 // elsewhere reports whether another server or version than those that are asked for takes a command in scripts. What a
 // raw script is meant for is not known.

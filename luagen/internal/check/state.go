@@ -213,8 +213,7 @@ func (m *machine) equal(e, other parse.Expr, v, w value, same bool) {
 	if _, known := m.state.get(x); !known {
 		return
 	}
-	m.c.asked = map[question]bool{}
-	if key := m.keyName(e, 1); same && key != "" && m.c.is(aKey, other) {
+	if key := m.keyName(e, 1); same && key != "" && m.c.certainly(aKey, other) {
 		m.state.sure[declaredKey+key] = true
 	}
 	single := w.is == isNil || w.is == isFalseValue || w.is == isTrueValue

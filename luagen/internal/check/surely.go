@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -16,12 +17,19 @@ const (
 
 	aChannel       // a declared channel, or text that begins with one that is a prefix
 	aChannelPrefix // text that begins with a declared prefix of channels
+
+	aForeign // of a raw script: it is made without KEYS, and without a hash tag
+	aWritten // text that begins with one that is written out
 )
 
 // beginning is the quality that text needs at its front to have another; none for lists.
 var beginning = map[quality]quality{
-	aKey: aPrefix, aPrefix: aPrefix, aChannel: aChannelPrefix, aChannelPrefix: aChannelPrefix,
+	aKey: aPrefix, aPrefix: aPrefix, aChannel: aChannelPrefix, aChannelPrefix: aChannelPrefix, aForeign: aForeign,
+	aWritten: aWritten,
 }
+
+// elements is the quality that a table's elements need for it to have another, and the other way round.
+var elements, tables = map[quality]quality{aKeyList: aKey, aForeign: aForeign}, map[quality]quality{aKey: aKeyList, aForeign: aForeign}
 
 // question is a quality that is asked of all that a name may hold.
 type question struct {
@@ -32,16 +40,21 @@ type question struct {
 // isAt reports whether a word of a call certainly is what its place asks for, or certainly stands for
 // such values alone.
 func (c *checker) isAt(call commandCall, p place) bool {
-	// An answer is yes only if that of every question on the way is: so a name that is asked for
-	// again, by itself or by another, may be taken for what is asked until something else is not.
-	c.asked = map[question]bool{}
 	e := call.words[p.word]
 	unpacked, ok := e.(*parse.CallExpr)
 	last := p.word == len(call.words)-1
 	if p.quality == aKey && last && ok && isGlobal(unpacked.Fn, "unpack") && len(unpacked.Args) > 0 {
-		return c.is(aKeyList, unpacked.Args[0])
+		return c.certainly(aKeyList, unpacked.Args[0])
 	}
-	return c.is(p.quality, e)
+	return c.certainly(p.quality, e)
+}
+
+// certainly asks a question about an expression that no other has led to.
+func (c *checker) certainly(q quality, e parse.Expr) bool {
+	// An answer is yes only if that of every question on the way is: so a name that is asked for
+	// again, by itself or by another, may be taken for what is asked until something else is not.
+	c.asked = map[question]bool{}
+	return c.is(q, e)
 }
 
 // is reports whether an expression certainly has a quality.
@@ -53,17 +66,21 @@ func (c *checker) is(q quality, e parse.Expr) bool {
 		return c.nameIs(q, e)
 	case *parse.CallExpr:
 		return c.returns(q, e)
+	case *parse.StringExpr:
+		return q == aForeign && !strings.Contains(e.Value, "{") || q == aWritten && e.Value != "" && e.Value[0] != '%'
+	case *parse.NumberExpr:
+		return q == aForeign
 	case *parse.IndexExpr:
-		return q == aKey && c.is(aKeyList, e.X)
+		table, ok := tables[q]
+		return ok && c.is(table, e.X)
 	case *parse.TableExpr:
-		return q == aKeyList && !slices.ContainsFunc(e.Fields, func(f parse.Field) bool {
-			return !c.is(aKey, f.Value)
-		})
+		element, ok := elements[q]
+		return ok && !slices.ContainsFunc(e.Fields, func(f parse.Field) bool { return !c.is(element, f.Value) })
 	case *parse.BinaryExpr:
 		switch e.Op {
 		case "..":
 			front, ok := beginning[q]
-			return ok && c.is(front, e.L)
+			return ok && c.is(front, e.L) && (q != aForeign || c.is(q, e.R))
 		case "and":
 			return c.is(q, e.R)
 		case "or":
@@ -79,7 +96,7 @@ func (c *checker) nameIs(q quality, e *parse.NameExpr) bool {
 	switch {
 	case x == nil:
 		// Undeclared keys, and KEYS, are found elsewhere.
-		return !parse.KnownGlobal(e.Name) || q == aKeyList && e.Name == "KEYS"
+		return q == aForeign && e.Name == "ARGV" || q < aForeign && !parse.KnownGlobal(e.Name) || q == aKeyList && e.Name == "KEYS"
 	case x.Kind == parse.IncludedVar:
 		return false
 	case x.Decl != nil:
@@ -115,8 +132,9 @@ func declaredAs(q quality, b *parse.Binding) bool {
 
 // storesAre reports whether all that is put into a name's table are keys, if that is asked.
 func (c *checker) storesAre(q quality, x *parse.Var) bool {
-	return q != aKeyList || !slices.ContainsFunc(c.flow.sameTable(x), func(x *parse.Var) bool {
-		return slices.ContainsFunc(c.flow.stores[x], func(e parse.Expr) bool { return e == nil || !c.is(aKey, e) })
+	element, ok := elements[q]
+	return !ok || !slices.ContainsFunc(c.flow.sameTable(x), func(x *parse.Var) bool {
+		return slices.ContainsFunc(c.flow.stores[x], func(e parse.Expr) bool { return e == nil || !c.is(element, e) })
 	})
 }
 
@@ -129,7 +147,8 @@ func (c *checker) sourcesAre(q quality, x *parse.Var) bool {
 	return !slices.ContainsFunc(c.flow.sources[x], func(s source) bool {
 		switch {
 		case s.in != nil:
-			return q != aKey || s.index || !c.is(aKeyList, s.in)
+			table, ok := tables[q]
+			return !ok || s.index || !c.is(table, s.in)
 		case s.expr == nil || s.nth > 0:
 			return true
 		}
@@ -156,6 +175,15 @@ func (c *checker) everyCall(q quality, p param) bool {
 // returns reports whether every return of a local or included function that is called has a
 // quality.
 func (c *checker) returns(q quality, call *parse.CallExpr) bool {
+	if q == aWritten {
+		return c.callee(call) == "string.format" && len(call.Args) > 0 && c.is(q, call.Args[0])
+	} else if q == aForeign {
+		_, replied := c.words(call)
+		made := slices.Contains(passing, c.callee(call)) && !slices.ContainsFunc(call.Args, func(e parse.Expr) bool { return !c.is(q, e) })
+		if replied || made {
+			return true
+		}
+	}
 	name, ok := call.Fn.(*parse.NameExpr)
 	if !ok || name.Var == nil || call.Method != "" {
 		return false
