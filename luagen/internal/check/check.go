@@ -55,6 +55,7 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	c := newChecker(s, tables)
 	c.names()
 	c.globals()
+	c.records()
 	c.expressions()
 	c.commands()
 	c.hidden()

@@ -72,6 +72,7 @@ const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPintyINTY"
 
 func (m *machine) index(e *parse.IndexExpr) value {
 	x, key := m.eval(e.X), m.eval(e.Key)
+	m.present(x, e.X.Pos())
 	if x.elem == nil || x.is != isTable {
 		return unknown()
 	}

@@ -17,6 +17,8 @@ func (m *machine) field(match *matching, e parse.Expr, f form) {
 		if _, msg := key.Field(name.Value); msg != "" {
 			m.find(e.Pos(), Field, "%s", msg)
 		}
+	} else {
+		m.fieldUsed(match, name)
 	}
 }
 

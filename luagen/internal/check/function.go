@@ -24,6 +24,7 @@ func (m *machine) function(f *parse.FuncExpr) {
 	m.depth++
 	m.block(f.Body)
 	m.leaves(parse.Pos{})
+	m.forgotten(f.Body, f)
 	m.yield(value{is: isNil})
 	m.yielded[f] = m.yields.elsewhere()
 	m.depth--

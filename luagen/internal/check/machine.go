@@ -28,11 +28,12 @@ type machine struct {
 	reached  map[*parse.Var]bool // by what reaches
 	lists    map[string]value    // KEYS and ARGV of a raw script
 	forms    map[*parse.CallExpr]*matching
-	returned []value          // by a raw script
-	paths    map[string]*path // of the keys that are created
-	timed    map[int]timing   // of ARGV[n]: where it is an expiry
-	ended    int              // how many calls give a key an expiry
-	conds    []parse.Expr     // the conditions around the code
+	hashes   map[string]map[string]*written // by their keys and fields
+	returned []value                        // by a raw script
+	paths    map[string]*path               // of the keys that are created
+	timed    map[int]timing                 // of ARGV[n]: where it is an expiry
+	ended    int                            // how many calls give a key an expiry
+	conds    []parse.Expr                   // the conditions around the code
 	asked    evidence
 	yields   *value                    // what the function that is followed returns
 	yielded  map[*parse.FuncExpr]value // what those that were followed return
@@ -47,6 +48,7 @@ func (c *checker) follow() {
 	m.block(c.s.Body)
 	m.end()
 	m.unending()
+	m.misspelt()
 }
 
 // machine returns a machine that stands before the code.
@@ -55,7 +57,7 @@ func (c *checker) machine() *machine {
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
-		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, paths: map[string]*path{}, timed: map[int]timing{},
+		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{}, paths: map[string]*path{}, timed: map[int]timing{},
 		asked: evidence{written: map[string]bool{}, apart: map[*parse.Var]bool{}}, yields: &value{},
 		yielded: map[*parse.FuncExpr]value{},
 	}
@@ -135,9 +137,7 @@ func (m *machine) statement(stmt parse.Stmt) {
 	case *parse.AssignStmt:
 		m.assign(s)
 	case *parse.CallStmt:
-		if v := m.eval(s.Call); v.is == isFailed && m.c.callee(s.Call) == "redis.error_reply" {
-			m.find(s.Call.P, Result, "this error goes nowhere, and the script goes on: return it")
-		}
+		m.dropped(s.Call, m.eval(s.Call))
 		m.state.dead = m.state.dead || isError(s.Call)
 		if isGlobal(s.Call.Fn, "assert") && len(s.Call.Args) > 0 {
 			m.assume(s.Call.Args[0], true)

@@ -99,6 +99,8 @@ func (m *machine) present(v value, pos parse.Pos) {
 	case m.mayMiss(v):
 		m.find(pos, Nil, "this may be nil, as its key, field or element may be missing, and then it fails: "+
 			"test it first, or write or 0 behind it")
+	case v.is == isNil:
+		m.find(pos, Nil, "this is always nil, and then it fails")
 	case v.nilAt == always && v.is&isNil != 0 && m.depth == 0:
 		m.find(pos, Nil, "this may be nil, as an argument may be absent, and then it fails: test it first")
 	}

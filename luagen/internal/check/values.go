@@ -15,6 +15,7 @@ type values struct {
 	sources  map[*parse.Var][]source     // the values that a name may hold
 	stores   map[*parse.Var][]parse.Expr // the values that are put into the table of a name
 	appends  map[*parse.Var]int          // how many of these are put behind the end
+	fields   map[*parse.Var][]string     // the fields that are put into the table of a name, by their names
 	maps     map[*parse.Var]bool         // something is put into the table of a name by a text, or by what may be one
 	along    map[*parse.Var][]*parse.Var // names that count where a list grows
 	called   map[*parse.Var][]*parse.CallExpr
@@ -116,7 +117,7 @@ func newValues() *values {
 		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, mentions: map[*parse.Var][]*parse.Var{},
-		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, along: map[*parse.Var][]*parse.Var{},
+		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
 	}
 }
 
@@ -254,6 +255,9 @@ func (v *values) assignment(s *parse.AssignStmt) {
 			}
 			if behindLast(t.Key, x) {
 				v.appends[x]++
+			}
+			if name, ok := t.Key.(*parse.StringExpr); ok {
+				v.fields[x] = append(v.fields[x], name.Value)
 			}
 			v.maps[x] = v.maps[x] || v.isElement(t.Key)
 			v.stores[x] = append(v.stores[x], stored)

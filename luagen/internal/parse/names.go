@@ -70,15 +70,15 @@ func Nearest(word string, candidates []string) string {
 		if min(len(c), len(word)) >= 3 && (strings.HasPrefix(word, c) || strings.HasPrefix(c, word)) {
 			return c
 		}
-		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
+		if d := Distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
 	return best
 }
 
-// distance is the number of letters to insert, drop, change or swap that makes a of b.
-func distance(a, b string) int {
+// Distance is the number of letters to insert, drop, change or swap that makes a of b.
+func Distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {
 		rows[i] = make([]int, len(b)+1)

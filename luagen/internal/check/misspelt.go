@@ -1,0 +1,89 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// records finds a field of a local table that it never gets, if it has one of nearly that name, and if nothing else may
+// put fields into it.
+func (c *checker) records() {
+	used, plain := map[*parse.Var][]*parse.IndexExpr{}, map[*parse.Var]int{}
+	for _, e := range c.flow.exprs {
+		switch e := e.(type) {
+		case *parse.IndexExpr:
+			if _, ok := e.Key.(*parse.StringExpr); ok && varOf(e.X) != nil {
+				used[varOf(e.X)] = append(used[varOf(e.X)], e)
+				plain[varOf(e.X)]++
+			}
+		case *parse.CallExpr:
+			for _, arg := range e.Args {
+				if slices.Contains(readers, c.callee(e)) {
+					plain[varOf(arg)]++
+				}
+			}
+		}
+	}
+	for x, all := range used {
+		table, ok := c.flow.only(x)
+		record, isTable := table.(*parse.TableExpr)
+		if !ok || !isTable || plain[x] < len(x.Reads) {
+			continue
+		}
+		names := slices.Clone(c.flow.fields[x])
+		for _, f := range record.Fields {
+			if name, ok := f.Key.(*parse.StringExpr); ok {
+				names = append(names, name.Value)
+			}
+		}
+		for _, e := range all {
+			name := e.Key.(*parse.StringExpr).Value
+			if near := parse.Nearest(name, names); !slices.Contains(names, name) && near != "" {
+				c.find(e.Key.Pos(), Undeclared, "there is no %s.%s: did you mean %s.%s?", x.Name, name, x.Name, near)
+			}
+		}
+	}
+}
+
+// written is what a script does with a field of a hash.
+type written struct {
+	read, wrote bool
+	pos         parse.Pos
+}
+
+// fieldUsed notes a field that is written out in a call.
+func (m *machine) fieldUsed(match *matching, name *parse.StringExpr) {
+	key := m.keyText(match.words, 1)
+	if m.hashes[key] == nil {
+		m.hashes[key] = map[string]*written{}
+	}
+	f := m.hashes[key][name.Value]
+	if f == nil {
+		f = &written{pos: name.Pos()}
+		m.hashes[key][name.Value] = f
+	}
+	writes := match.cmd.writes && match.cmd.name != "hdel"
+	f.wrote = f.wrote || writes
+	f.read = f.read || !writes || match.cmd.name != "hset" && match.cmd.name != "hmset"
+}
+
+// misspelt finds a field of a hash that is only read, if one that is only written has nearly its name.
+func (m *machine) misspelt() {
+	for key, fields := range m.hashes {
+		for name, f := range fields {
+			for other, w := range fields {
+				if key != "" && !f.wrote && !w.read && nearly(name, other) {
+					m.c.find(f.pos, Field, "the script reads %s here, which it never writes, and writes %s, which it never reads: is one "+
+						"misspelt?", name, other)
+				}
+			}
+		}
+	}
+}
+
+// nearly reports whether two names differ in one letter, and not in a digit, which counts.
+func nearly(a, b string) bool {
+	return min(len(a), len(b)) > 3 && parse.Distance(a, b) == 1 && !strings.ContainsAny(a+b, "0123456789")
+}

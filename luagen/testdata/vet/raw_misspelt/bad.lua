@@ -1,0 +1,7 @@
+local room = {users = KEYS[1] .. ':users', reserves = KEYS[1] .. ':reserves'}
+room.history = KEYS[1] .. ':history'
+redis.call('sadd', room.users, ARGV[1])
+redis.call('zscore', room.reserve, ARGV[1])
+redis.call('lpush', room.histroy, ARGV[1])
+local bucket = redis.call('hmget', KEYS[2], 'tokens', 'last_refil')
+redis.call('hset', KEYS[2], 'tokens', bucket[1] or ARGV[2], 'last_refill', bucket[2] or ARGV[3])

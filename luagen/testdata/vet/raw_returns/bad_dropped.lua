@@ -1,0 +1,15 @@
+local function claim(id)
+  redis.call('lpush', KEYS[2], id)
+  return {id, 1}
+end
+local id = redis.call('rpop', KEYS[1])
+if not id then
+  redis.status_reply('EMPTY')
+end
+if redis.call('scard', KEYS[3]) <= 1 then
+  claim(id)
+end
+if redis.call('hget', KEYS[4], id) then
+  return claim(id)
+end
+return nil
