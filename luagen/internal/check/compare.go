@@ -91,30 +91,21 @@ func isLetter(e parse.Expr) bool {
 	return ok && (s.Value == "" || s.Value[0] < '0' || s.Value[0] > '9')
 }
 
+var kindTexts = map[kinds]string{
+	isText: "a text", isNumber: "a number", isText | isNumber: "a text or a number", isTrueValue: "true or false",
+	isStatus: "a status reply (a table with the field ok)", isFailed: "an error", isOther: "a function",
+}
+
 // String says in words what a value may be, nil and false left out if there is more.
 func (k kinds) String() string {
-	switch k &^ absent {
-	case isText:
-		return "a text"
-	case isNumber:
-		return "a number"
-	case isText | isNumber:
-		return "a text or a number"
-	case isStatus:
-		return "a status reply (a table with the field ok)"
-	case isFailed:
-		return "an error"
-	case isTrueValue:
-		return "true or false"
-	case isOther:
-		return "a function"
-	case 0:
-		if k == isNil {
-			return "nil"
-		}
+	switch rest := k &^ absent; {
+	case kindTexts[rest] != "":
+		return kindTexts[rest]
+	case k == isNil:
+		return "nil"
+	case rest == 0:
 		return "false"
-	}
-	if k&^absent&^(isTable|isStatus|isFailed) == 0 {
+	case rest&^(isTable|isStatus|isFailed) == 0:
 		return "a table"
 	}
 	return "a value of another kind"
