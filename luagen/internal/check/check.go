@@ -100,19 +100,16 @@ type checker struct {
 	unproven   []func()                // finds keys, unless they are such words
 	commandsOf map[*parse.Var][]string // the commands that a name may hold
 	members    map[string]bool         // those of libraries that the script has asked for
-	said       map[string]string       // by "ARGV[1]": what comments say of it
+	said       map[string]string       // what comments say, by "ARGV[1]", by a name, by a line
 	keyed      map[int]bool            // the KEYS[n] that commands take for keys
+	units      map[*parse.Var]unit     // that names and comments say
 	keyFound   bool                    // a raw script has no further finding of rule key
 }
 
 func newChecker(s *parse.Script, tables *Tables) *checker {
-	said := map[string]string{}
-	for _, comment := range s.Comments {
-		parse.Said(said, comment.Text)
-	}
 	return &checker{
-		s: s, tables: tables, said: said, flow: collect(s), frames: new(int), commandsOf: map[*parse.Var][]string{},
-		members: map[string]bool{}, keyed: map[int]bool{},
+		s: s, tables: tables, said: comments(s), units: map[*parse.Var]unit{}, flow: collect(s), frames: new(int),
+		commandsOf: map[*parse.Var][]string{}, members: map[string]bool{}, keyed: map[int]bool{},
 		isKey: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
 		included: includedFunctions(s, map[string]included{}),
 	}

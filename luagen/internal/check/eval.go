@@ -38,7 +38,10 @@ func (m *machine) eval(e parse.Expr) value {
 		if e.Var == nil {
 			return m.list(e)
 		}
-		v, _ := m.state.get(e.Var)
+		v, known := m.state.get(e.Var)
+		if !known {
+			v = v.in(m.c.says(e.Var))
+		}
 		return v
 	case *parse.IndexExpr:
 		return m.index(e)
@@ -74,7 +77,7 @@ func (m *machine) index(e *parse.IndexExpr) value {
 	x, key := m.eval(e.X), m.eval(e.Key)
 	m.present(x, e.X.Pos())
 	if x.elem == nil || x.is != isTable {
-		return unknown()
+		return unknown().in(said(m.c.nameOf(e), inName))
 	}
 	m.element(e.Key, key)
 	if number, ok := e.Key.(*parse.NumberExpr); ok {
@@ -89,7 +92,8 @@ func (m *machine) index(e *parse.IndexExpr) value {
 	v := *x.elem
 	v.is, v.nilAt = v.is|isNil, 0
 	if n := m.c.nth(e, "ARGV"); n > 0 {
-		v.unit = said(m.c.said["ARGV["+itoa(n)+"]"])
+		v.roots = []root{{"ARGV " + itoa(n), 1}}
+		v = v.in(m.c.argument(n))
 	}
 	return v
 }
@@ -169,12 +173,12 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 			m.covered[unparen(not.X)] = true // "not n == 1" is one mistake
 		}
 		l, r := m.eval(e.L), m.eval(e.R)
-		m.mixes(e, l, r)
+		m.meet(e.P, l, r)
 		m.equality(e, l, r)
 		return value{is: boolean}
 	case "<", "<=", ">", ">=":
 		l, r := m.eval(e.L), m.eval(e.R)
-		m.mixes(e, l, r)
+		m.meet(e.P, l, r)
 		m.inequality(e, l, r)
 		return value{is: boolean}
 	}
@@ -182,10 +186,11 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 	m.exact(l, e.L.Pos())
 	m.exact(r, e.R.Pos())
 	if e.Op == "+" || e.Op == "-" {
-		m.mixes(e, l, r)
+		m.meet(e.P, l, r)
 	}
 	v := arithmetic(e, l, r)
-	v.large = larger(e.Op, l.large, r.large)
+	v.unit, v.roots = m.timeOf(e, l, r)
+	v = v.in(unit{})
 	m.passes(e, l, r, v)
 	return v
 }
@@ -211,6 +216,7 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 		return l
 	case e.Op == "or":
 		l.is, l.nilAt = l.is&^absent, 0
+		m.meet(e.P, l, r)
 		return join(l, r, 0)
 	case l.is&absent == 0:
 		return r

@@ -27,16 +27,16 @@ const durations = `|ttl|expir(e|y|ation)|lease|timeout|window|interval)([_ ]?\(?
 // identity reports whether a word certainly is the name of something: it is declared as a string, or called so.
 func (m *machine) identity(e parse.Expr) bool {
 	v := m.peek(e)
-	return v.named() || !v.numeric() && identityName.MatchString(m.nameOf(e))
+	return v.named() || !v.numeric() && identityName.MatchString(m.c.nameOf(e))
 }
 
 // measure reports whether a word certainly is a number, or is called so.
 func (m *machine) measure(e parse.Expr) bool {
-	return m.peek(e).numeric() || measureName.MatchString(m.nameOf(e))
+	return m.peek(e).numeric() || measureName.MatchString(m.c.nameOf(e))
 }
 
 // nameOf returns the local name or the field that an expression is, or what a comment says of it; "" for another.
-func (m *machine) nameOf(e parse.Expr) string {
+func (c *checker) nameOf(e parse.Expr) string {
 	switch e := e.(type) {
 	case *parse.NameExpr:
 		return e.Name
@@ -44,7 +44,7 @@ func (m *machine) nameOf(e parse.Expr) string {
 		if field, ok := e.Key.(*parse.StringExpr); ok {
 			return "_" + field.Value
 		}
-		return m.c.said["ARGV["+itoa(m.c.nth(e, "ARGV"))+"]"]
+		return c.said["ARGV["+itoa(c.nth(e, "ARGV"))+"]"]
 	}
 	return ""
 }
@@ -61,7 +61,7 @@ func (m *machine) exchanged(match *matching, i int) bool {
 		_, literal := m.c.origin(other).(*parse.NumberExpr)
 		own := placeNames[f.word]
 		if m.measure(other) && (m.identity(word) || member && literal && !m.measure(word) ||
-			own != nil && own.MatchString(m.nameOf(other)) && (!m.measure(word) || bound(word) == 1 && !written(other))) {
+			own != nil && own.MatchString(m.c.nameOf(other)) && (!m.measure(word) || bound(word) == 1 && !written(other))) {
 			m.find(word.Pos(), Command, "%s takes the %s here, a number: exchange it with the %s", shown(match.cmd.name), f.word, text.word)
 			return true
 		}
@@ -86,7 +86,7 @@ func (m *machine) reversed(match *matching) {
 	case ranks && (a < 0) == (b < 0) && a > b, ranks && a == -1 && b == 0,
 		!ranks && (a > b || math.IsInf(a, 1) || math.IsInf(b, -1)), !ranks && math.IsNaN(a) && b == 0 && !negative(from),
 		m.less(to, from, "-"), m.less(from, to, "+"),
-		!strings.HasPrefix(name, "zrev") && highName.MatchString(m.nameOf(from)) && lowName.MatchString(m.nameOf(to)):
+		!strings.HasPrefix(name, "zrev") && highName.MatchString(m.c.nameOf(from)) && lowName.MatchString(m.c.nameOf(to)):
 		m.find(from.Pos(), Command, "this range is always empty: exchange its ends, %s takes the %s first", shown(name),
 			match.as[min(low, high)].word)
 	}

@@ -57,8 +57,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 		m.words(call, name)
 		m.lifetime(call, name)
 	}
-	v := m.added(name, e, words, m.maybe(words, m.reply(call, name, known)))
-	v.unit = units[replyUnits[name]]
+	v := m.loads(name, words, m.added(name, e, words, m.maybe(words, m.reply(call, name, known))))
 	if (name == "hgetall" || name == "hmget") && known > 1 {
 		v.from = e
 	}
@@ -153,7 +152,7 @@ func (m *machine) lifetime(call commandCall, name string) {
 		m.pathOf(key).given = true
 		m.ended++
 		delete(m.state.fresh, key)
-	case replyUnits[name] != "" && m.state.fresh[key] != nil: // the script itself looks
+	case units[shapes[name]].per != 0 && m.state.fresh[key] != nil: // the script itself looks
 		looked := *m.state.fresh[key]
 		looked.certain, looked.looked = false, true
 		m.state.fresh[key] = &looked

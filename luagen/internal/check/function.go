@@ -61,8 +61,7 @@ func (m *machine) resultOf(e *parse.CallExpr) value {
 	if !known {
 		return unknown()
 	}
-	m.misnamed(name.Name, v, e.P)
-	return v
+	return m.misnamed(name.Name, said(name.Name, inName), v, e.P)
 }
 
 // single reports whether a call certainly has one value: that of a command has.
@@ -116,6 +115,11 @@ func (m *machine) call(e *parse.CallExpr) value {
 	args := make([]value, len(e.Args))
 	for i, arg := range e.Args {
 		args[i] = m.eval(arg)
+	}
+	if body := m.c.flow.bodies[varOf(e.Fn)]; body != nil {
+		for i := range min(len(args), len(body.Params)) {
+			m.holds(body.Params[i], args[i], e.Args[i].Pos())
+		}
 	}
 	name := m.c.callee(e)
 	if name == "" && m.quiet == 0 {

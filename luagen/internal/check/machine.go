@@ -31,7 +31,7 @@ type machine struct {
 	hashes   map[string]map[string]*written // by their keys and fields
 	returned []value                        // by a raw script
 	paths    map[string]*path               // of the keys that are created
-	timed    map[int]timing                 // of ARGV[n]: where it is an expiry
+	timed    map[string]unit                // of roots, as it was seen first
 	ended    int                            // how many calls give a key an expiry
 	conds    []parse.Expr                   // the conditions around the code
 	asked    evidence
@@ -57,7 +57,7 @@ func (c *checker) machine() *machine {
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
-		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{}, paths: map[string]*path{}, timed: map[int]timing{},
+		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{}, paths: map[string]*path{}, timed: map[string]unit{},
 		asked: evidence{written: map[string]bool{}, apart: map[*parse.Var]bool{}}, yields: &value{},
 		yielded: map[*parse.FuncExpr]value{},
 	}
@@ -130,9 +130,7 @@ func (m *machine) statement(stmt parse.Stmt) {
 	switch s := stmt.(type) {
 	case *parse.LocalStmt:
 		for i, v := range m.values(s.Values, len(s.Vars)) {
-			m.misnamed(s.Vars[i].Name, v, s.Vars[i].Pos)
-			v.unit = v.unit.or(named(s.Vars[i].Name))
-			m.bind(s.Vars[i], v)
+			m.bind(s.Vars[i], m.holds(s.Vars[i], v, s.Vars[i].Pos))
 		}
 	case *parse.AssignStmt:
 		m.assign(s)
@@ -201,7 +199,7 @@ func (m *machine) assign(s *parse.AssignStmt) {
 		switch t := target.(type) {
 		case *parse.NameExpr:
 			if t.Var != nil && t.Var.Decl == nil {
-				m.bind(t.Var, all[i])
+				m.bind(t.Var, m.holds(t.Var, all[i], t.P))
 			}
 		case *parse.IndexExpr:
 			m.eval(t.X)

@@ -125,7 +125,11 @@ func (m *machine) places(match *matching) {
 		m.pattern(cmd, word, f)
 		_, chosen := m.c.origin(match.words[max(i, 1)-1]).(*parse.StringExpr)
 		if !m.exchanged(match, i) && (chosen || i > 0 && !match.as[i-1].isToken()) { // else the caller chooses the unit
-			m.expiry(cmd, word, f)
+			m.expiry(cmd, word, f, match.words[len(match.words)-1])
+		}
+		m.stores(match, i)
+		if !f.number && f.word != "" && !f.isToken() {
+			m.rounded(word)
 		}
 	}
 }

@@ -53,6 +53,13 @@ func (m *machine) shown(v value, pos parse.Pos) {
 	}
 }
 
+// rounded finds an id that is made a number, and a text again.
+func (m *machine) rounded(e parse.Expr) {
+	if call, ok := m.c.origin(e).(*parse.CallExpr); ok && m.c.nth(e, "ARGV") > 0 && m.c.identifies(e) {
+		m.find(call.P, Precision, "an id may have more than the 15 digits that a Lua number holds: leave it a text")
+	}
+}
+
 // concat checks the parts of "a .. b .. c".
 func (m *machine) concat(e *parse.BinaryExpr) value {
 	previous, dotted, joined := 0, false, textValue()
@@ -67,7 +74,11 @@ func (m *machine) concat(e *parse.BinaryExpr) value {
 		v := m.eval(operand)
 		m.present(v, operand.Pos())
 		m.shown(v, operand.Pos())
+		m.rounded(operand)
 		joined.word = joined.word || v.word
+		if bound := m.c.origin(e.L); isLiteral(bound, "(") {
+			joined.unit, joined.roots = v.unit, v.roots
+		}
 		if previous == 1 && v.part == 2 {
 			m.find(operand.Pos(), Time, "the microseconds of TIME are not padded: "+
 				"write string.format('%%06d', ...)")

@@ -11,10 +11,11 @@ var shapes = byName(map[string]string{
 	"count": `append bitcount del exists expire expireat geoadd getbit hdel hexists hlen hset hsetnx
 		hstrlen linsert llen lpush lpushx lrem msetnx persist pexpire pexpireat pfadd pfcount
 		pfmerge publish rpush rpushx sadd scard sdiffstore setbit setnx setrange sinterstore
-		sismember smove spublish srem strlen sunionstore touch ttl unlink xack xdel xlen xtrim
+		sismember smove spublish srem strlen sunionstore touch unlink xack xdel xlen xtrim
 		zcard zcount zdiffstore zinterstore zlexcount zrangestore zrem zremrangebylex
 		zremrangebyrank zremrangebyscore zunionstore`,
-	"milliseconds": "pttl pexpiretime",
+	"seconds":      "ttl",
+	"milliseconds": "pttl",
 	"integer":      "decr decrby hincrby incr incrby",
 	"text":         "getrange hincrbyfloat incrbyfloat zincrby",
 	"maybe":        "get getdel getset hget lindex lmove rpoplpush zscore",
@@ -26,6 +27,8 @@ var shapes = byName(map[string]string{
 	"maybes":  "hmget mget",
 	"entries": "xrange xrevrange",
 	"time":    "time",
+
+	"unix-time-seconds": "expiretime", "unix-time-milliseconds": "pexpiretime",
 })
 
 // byName turns a map of texts to names around.
@@ -50,8 +53,10 @@ func (m *machine) reply(call commandCall, name string, known int) value {
 	switch shapes[name] {
 	case "count":
 		return aCount()
-	case "milliseconds":
-		return countUpTo(9.3e12)
+	case "seconds", "milliseconds", "unix-time-seconds", "unix-time-milliseconds":
+		v := countUpTo(9.3e12)
+		v.unit = units[shapes[name]]
+		return v
 	case "integer":
 		return countUpTo(0)
 	case "text":
@@ -95,8 +100,8 @@ func manyReplies(name string, known int) int {
 func timeReply() value {
 	v := listOf(textValue(), 2)
 	v.items = []value{
-		{is: isText, part: 1, number: number{whole: true, size: 1 << 32, large: now, unit: unit{1, aTime}}},
-		{is: isText, part: 2, number: number{whole: true, size: 999_999, large: 999_999, unit: unit{1e6, aDuration}}},
+		{is: isText, part: 1, number: number{whole: true, size: 1 << 32, large: now, unit: units["unix-time-seconds"]}},
+		{is: isText, part: 2, number: number{whole: true, size: 999_999, large: 999_999, unit: units["microseconds"]}},
 	}
 	return v
 }

@@ -1,8 +1,9 @@
 package check
 
 import (
+	"cmp"
+	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,8 +12,9 @@ import (
 
 // unit is in what a time is measured. Its zero is unknown.
 type unit struct {
-	per float64 // second
-	as  span
+	per  float64 // second
+	as   span
+	line int // where that was seen, if that is elsewhere
 }
 
 // span is how long something takes, or a time since 1970.
@@ -25,192 +27,273 @@ const (
 
 // units has them by the names of declared types, and of the places that commands have for them.
 var units = map[string]unit{
-	"seconds": {1, aDuration}, "milliseconds": {1000, aDuration}, "unixmilli": {1000, aTime},
-	"unix-time-seconds": {1, aTime}, "unix-time-milliseconds": {1000, aTime},
+	"seconds": {1, aDuration, 0}, "milliseconds": {1000, aDuration, 0}, "unixmilli": {1000, aTime, 0},
+	"microseconds": {1e6, aDuration, 0}, "unix-time-seconds": {1, aTime, 0}, "unix-time-milliseconds": {1000, aTime, 0},
 }
 
-// replyUnits are those of commands' replies.
-var replyUnits = map[string]string{
-	"ttl": "seconds", "pttl": "milliseconds", "expiretime": "unix-time-seconds", "pexpiretime": "unix-time-milliseconds",
-}
+// unitNames are those of units, by how many of them are a second.
+var unitNames = map[float64]string{1: "seconds", 1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
 
 func (u unit) String() string {
-	text := map[float64]string{1: "seconds", 1000: "milliseconds", 1e6: "microseconds"}[u.per]
+	text := unitNames[u.per]
 	if u.as == aTime {
 		text += " since 1970"
+	}
+	if u.line > 0 {
+		text += " by line " + itoa(u.line)
 	}
 	return text
 }
 
 // remedy says how to get one unit from another.
 func (u unit) remedy(want unit) string {
-	switch {
-	case u.per < want.per:
-		return "multiply it by 1000"
-	case u.per > want.per:
-		return "divide it by 1000, with math.ceil"
+	switch by := want.per / u.per; {
+	case by == 1:
+		return "add or subtract the time"
+	case by > 1:
+		return fmt.Sprintf("multiply it by %.0f", by)
+	default:
+		return fmt.Sprintf("divide it by %.0f, with math.ceil", 1/by)
 	}
-	return "add or subtract the time"
 }
 
-// named returns the unit that a name ends with: ttl_ms, windowSeconds. Of a rate, tokens_per_ms, it is none.
-func named(name string) unit {
-	for end, per := range map[string]float64{
-		"_ms": 1000, "Ms": 1000, "_millis": 1000, "Millis": 1000, "milliseconds": 1000, "_sec": 1, "_secs": 1, "Secs": 1,
-		"_seconds": 1, "Seconds": 1,
-	} {
-		if strings.HasSuffix(name, end) && !strings.Contains(strings.ToLower(name), "per") {
-			return unit{per: per}
+// apart reports whether two times certainly are of different units.
+func (u unit) apart(w unit) bool {
+	return unitNames[u.per] != "" && unitNames[w.per] != "" && u.per != w.per
+}
+
+// or returns a unit, or another as far as it is not known.
+func (u unit) or(w unit) unit { return unit{cmp.Or(u.per, w.per), cmp.Or(u.as, w.as), u.line} }
+
+// in returns a value with a unit, if none is known.
+func (v value) in(says unit) value {
+	if v.unit = v.unit.or(says); v.unit.as == aTime {
+		v.large = cmp.Or(v.large, now*v.unit.per)
+	}
+	return v
+}
+
+// misnamed finds what is in another unit than its name says, and returns it with that unit, if none is known.
+func (m *machine) misnamed(name string, says unit, v value, pos parse.Pos) value {
+	if v.unit.apart(says) {
+		m.find(pos, Time, "%s says %s, and this is in %s: %s", name, unitNames[says.per], v.unit, v.unit.remedy(says))
+	}
+	return v.in(says)
+}
+
+// holds returns the value that a local gets.
+func (m *machine) holds(x *parse.Var, v value, pos parse.Pos) value {
+	return m.misnamed(x.Name, m.c.says(x), v, pos)
+}
+
+// times returns the unit and the roots of a time that is multiplied by a number. A small one changes no unit.
+func (v value) times(by float64) (unit, []root) {
+	switch small := by < 60 && by > 1.0/60; {
+	case small && v.unit.as == aTime:
+		return unit{}, nil
+	case small:
+		return v.unit, v.roots
+	}
+	roots := slices.Clone(v.roots)
+	for i := range roots {
+		roots[i].by *= by
+	}
+	return unit{rounded(v.unit.per * by), v.unit.as, 0}, roots
+}
+
+func rounded(per float64) float64 { return math.Round(per*1e9) / 1e9 }
+
+// timeOf returns the unit and the roots of the result of an operation. What is divided by 1000 is in milliseconds,
+// and so is a number that is written out times 1000.
+func (m *machine) timeOf(e *parse.BinaryExpr, l, r value) (unit, []root) {
+	switch {
+	case e.Op == "+" || e.Op == "-":
+		return summed(e.Op, l, r), joined(l.roots, r.roots)
+	case e.Op == "*" && l.constant() && r.constant() && (l.size == 1000 || r.size == 1000):
+		return unit{per: 1000}, nil
+	case e.Op == "*" && l.constant():
+		return r.times(l.size)
+	case e.Op == "*" && r.constant():
+		return l.times(r.size)
+	case e.Op == "/" && r.constant():
+		if slices.Contains([]float64{1000, 60_000, 3_600_000}, r.size) {
+			m.unitOf(l, unit{per: 1000, line: e.P.Line})
 		}
+		return l.times(1 / r.size)
 	}
-	return unit{}
+	return unit{}, nil
 }
 
-var (
-	saysMilli  = regexp.MustCompile(`(?i)\b(milliseconds?|millis|msecs?|ms)\b`)
-	saysSecond = regexp.MustCompile(`(?i)\b(seconds?|secs?|s)\b`)
-	saysUnit   = regexp.MustCompile(`(?i)(\bin |\(|^|\b(ttl|timeout|time|expiry|expiration|window|lease|delay|interval) )` +
-		`(milliseconds|millis|msecs|ms|seconds|secs)([^\w/]|$)`)
-)
-
-// said returns the unit that a comment certainly says an argument is in: "heartbeat TTL (milliseconds)".
-func said(comment string) unit {
-	text, _, _ := strings.Cut(comment, "ARGV")
-	milli := saysMilli.MatchString(text)
-	switch {
-	case !saysUnit.MatchString(text) || milli == saysSecond.MatchString(text) || strings.Contains(text, "per "):
-		return unit{}
-	case milli:
-		return unit{per: 1000}
-	}
-	return unit{per: 1}
-}
-
-// misnamed finds what is in seconds under a name that says milliseconds, or the other way round.
-func (m *machine) misnamed(name string, v value, pos parse.Pos) {
-	if says := named(name); says.per*v.unit.per == 1000 {
-		m.find(pos, Time, "%s says %s, and this is in %s: %s", name, says, v.unit, v.unit.remedy(says))
-	}
-}
-
-// differs reports whether two times certainly are of different units.
-func (u unit) differs(w unit) bool {
-	return u.per*w.per == 1000 || u.per == w.per && u.as != w.as && u.as*w.as != 0
-}
-
-// or returns a unit, or another if it is not known.
-func (u unit) or(w unit) unit {
-	if u.per == 0 {
-		return w
-	}
-	return u
-}
-
-// scaled returns the unit of a time that is multiplied by a number: by a thousand it is the next smaller. What is divided
-// by whole minutes of 60000 is in milliseconds.
-func (u unit) scaled(by float64) unit {
-	switch {
-	case u.per == 0 && by > 0 && by < 1 && math.Mod(math.Round(1/by), 60000) == 0:
-		return unit{per: 1000 * by}
-	case u.per > 0 && u.per < 1 && by >= 60000:
-		return unit{per: math.Round(u.per * by)}
-	case by == 1000 || by == 1e6 || by == 1e-3 || by == 1e-6:
-		return unit{u.per * by, u.as}
-	case by > 0 && by < 60 && u.as != aTime:
-		return u
-	}
-	return unit{}
-}
-
-// summed returns the unit of the sum or the difference of two times.
-func summed(e *parse.BinaryExpr, l, r value) unit {
-	switch u, w := l.unit, r.unit; {
+// summed returns the unit of the sum or the difference of two times. That of a time and one which is not known may be a
+// duration.
+func summed(op string, l, r value) unit {
+	u, w := l.unit, r.unit
+	sum := unit{per: cmp.Or(u.per, w.per)}
+	switch times := u.as == aTime || w.as == aTime; {
 	case r.constant():
 		return u
-	case l.constant() && e.Op == "+":
+	case l.constant() && op == "+":
 		return w
-	case u.per == 0 || w.per == 0:
-		return unknownSpan(u.or(w), e.Op)
-	case u.per != w.per:
+	case u.per != w.per && u.per*w.per != 0:
 		return unit{}
-	case u.as == aTime && w.as == aTime:
-		return unit{u.per, aDuration}
-	case u.as == aTime || w.as == aTime:
-		return unit{u.per, aTime}
-	case u.as == w.as:
-		return u
-	default:
-		return unit{per: u.per}
+	case u.as == w.as && u.as != 0:
+		sum.as = aDuration
+	case times && (op == "+" || w.as == aDuration):
+		sum.as = aTime
 	}
+	return sum
 }
 
-// unknownSpan returns the unit of the sum or difference of a time and one whose unit is not known: it is the same, but
-// may be that of a duration.
-func unknownSpan(u unit, op string) unit {
-	if u.as == aTime && op == "+" {
-		return u
-	}
-	return unit{per: u.per}
+// root is from where a time comes, an argument or the scores of a key, say, and by how much it was multiplied.
+type root struct {
+	of string
+	by float64
 }
 
-// mixes finds a sum, a difference or a comparison of seconds and milliseconds.
-func (m *machine) mixes(e *parse.BinaryExpr, l, r value) {
-	if l.unit.per*r.unit.per == 1000 {
-		m.find(e.P, Time, "seconds and milliseconds meet here: multiply the seconds by 1000")
+// joined returns the first roots of two values.
+func joined(a, b []root) []root {
+	all := slices.Concat(a, b)
+	return all[:min(len(all), 4)]
+}
+
+// unitOf returns the unit of a time, if need be that in which a line before has what it comes from. If none is known, it
+// notes that the time is used in one here. Of what a caller chooses, nothing is certain.
+func (m *machine) unitOf(v value, used unit) unit {
+	if v.unit.per != 0 || len(v.roots) == 0 || m.chosen() {
+		return v.unit
+	}
+	for _, r := range v.roots {
+		if seen, ok := m.timed[r.of]; ok {
+			return v.scaled(seen, r.by)
+		}
+	}
+	for _, r := range v.roots {
+		if r.by == 1000 && used.per == 1 {
+			return unit{per: 1000} // nobody has thousands of seconds
+		}
+		if used.per != 0 && m.quiet == 0 {
+			m.timed[r.of] = v.scaled(used, 1/r.by)
+		}
+	}
+	return v.unit
+}
+
+// scaled returns the unit of a value by that of a root, or the other way round.
+func (v value) scaled(u unit, by float64) unit {
+	if len(v.roots) > 1 || by != 1 {
+		u.as = 0
+	}
+	return unit{rounded(u.per * by), u.as, u.line}
+}
+
+// chosen reports whether a caller chooses by a condition what runs here: by an order it chooses no unit.
+func (m *machine) chosen() bool {
+	return slices.ContainsFunc(slices.Concat(m.conds, m.asked.left), func(cond parse.Expr) bool {
+		return !m.decides(cond) && !parse.Contains(cond, func(e parse.Expr) bool {
+			b, ok := e.(*parse.BinaryExpr)
+			return ok && strings.ContainsAny(b.Op, "<>")
+		})
+	})
+}
+
+// meet finds times of different units that meet in a sum, a difference or a comparison. Those that TIME replies with may be
+// added, as a seed.
+func (m *machine) meet(pos parse.Pos, l, r value) {
+	switch u, w := m.unitOf(l, unit{}), m.unitOf(r, unit{}); {
+	case u.per > w.per:
+		m.meet(pos, r, l)
+	case u.per == 0 && w.per != 0:
+		m.unitOf(l, unit{per: w.per, line: pos.Line})
+	case u.apart(w) && !(u.per == 1 && r.unit == units["microseconds"]):
+		m.find(pos, Time, "%s and %s meet here: multiply the %s by %.0f", unit{u.per, 0, u.line}, unit{w.per, 0, w.line},
+			unitNames[u.per], w.per/u.per)
 	}
 }
 
 // expiry checks the time that a command gets.
-func (m *machine) expiry(cmd *command, e parse.Expr, f form) {
+func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 	want, v, shown := units[f.word], m.peek(e), strings.ToUpper(cmd.name)
-	written := v.least > 0 && v.least == v.size // the text of a number, too
-	fails := "fails"
+	is, fails := m.unitOf(v, unit{want.per, want.as, e.Pos().Line}), "fails"
 	if slices.Contains(ending, cmd.name) {
 		fails = "deletes the key"
 	}
+	written := v.least > 0 && v.least == v.size // the text of a number, too
+	if written && !isLiteral(last, "gt") {      // which makes no life shorter
+		is = is.or(meant(v.size, want))
+	}
 	switch {
 	case want.per == 0 || !cmd.writes:
-	case v.unit.differs(want):
-		m.find(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, v.unit, v.unit.remedy(want))
+	case is.apart(want), is.per == want.per && is.as+want.as == aTime+aDuration:
+		m.find(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, is, is.remedy(want))
 	case want.as == aTime && written && v.size < 1e9*want.per:
 		m.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is long ago: add the time", shown)
-	case want == units["seconds"] && m.thousands(e):
-		m.find(e.Pos(), Time, "%s takes seconds here, and a product with 1000 is in milliseconds: leave the 1000 out", shown)
 	case v.frac || v.split:
 		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
-	case v.low && want.as == aDuration:
+	case (v.low || m.mayBeZero(e)) && want.as == aDuration:
 		m.find(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
-	case want.as == aDuration:
-		m.twice(e, want)
 	}
 }
 
-// thousands reports whether an expression is a number of seconds that is written out, times 1000.
-func (m *machine) thousands(e parse.Expr) bool {
-	product, ok := m.c.origin(e).(*parse.BinaryExpr)
-	return ok && product.Op == "*" && m.peek(product.L).constant() && m.peek(product.R).size == 1000
-}
-
-// timing is where an argument is an expiry.
-type timing struct {
-	unit unit
-	line int
-}
-
-// twice finds an argument that is an expiry in seconds in one place, and in milliseconds in another, unless the caller
-// chooses the place.
-func (m *machine) twice(e parse.Expr, want unit) {
+// mayBeZero reports whether a comment says what 0 means in an argument, and the script has not asked about it.
+func (m *machine) mayBeZero(e parse.Expr) bool {
 	n := m.c.nth(e, "ARGV")
-	chosen := func(cond parse.Expr) bool { return !m.decides(cond) }
-	if n == 0 || slices.ContainsFunc(slices.Concat(m.conds, m.asked.left), chosen) {
-		return
+	same := func(e parse.Expr) bool { return m.c.nth(e, "ARGV") == n }
+	return zeroAllowed.MatchString(m.c.said["ARGV["+itoa(n)+"]"]) &&
+		!m.asked.some(func(cond parse.Expr) bool { return parse.Contains(cond, same) })
+}
+
+// meant returns the unit in which a number that is written out is meant: whole minutes of the other unit, or so few
+// milliseconds that nobody means them.
+func meant(n float64, want unit) unit {
+	whole := func(of float64) bool { return math.Mod(n, of) == 0 }
+	switch {
+	case want == units["seconds"] && whole(60_000) && (!whole(3600) || whole(3_600_000)):
+		return unit{per: 1000}
+	case want == units["milliseconds"] && (n < 100 || n >= 1800 && whole(60) && !whole(1000)):
+		return unit{per: 1}
 	}
-	if first := m.timed[n]; first.unit.differs(want) {
-		m.find(e.Pos(), Time, "this is in %s here, and in %s in line %d: multiply or divide it by 1000 in one of them", want,
-			first.unit, first.line)
-	} else {
-		m.timed[n] = timing{want, e.Pos().Line}
+	return unit{}
+}
+
+// scores returns the roots of the scores of a key.
+func (m *machine) scores(words []parse.Expr) []root {
+	if key := m.keyText(words, 1); key != "" {
+		return []root{{key, 1}}
 	}
+	return nil
+}
+
+// stores checks a time that a command gets to keep, or to look for.
+func (m *machine) stores(match *matching, i int) {
+	v, pos := m.peek(match.words[i]), match.words[i].Pos()
+	switch f := match.as[i]; {
+	case f.number && slices.Contains([]string{"score", "min", "max"}, f.word):
+		m.meet(pos, value{number: number{roots: m.scores(match.words)}}, v)
+	case f.word == "value" && match.as[i-1].word == "field":
+		field, _ := constantText(m.c.origin(match.words[i-1]))
+		m.misnamed(field, said(field, inName), v, pos)
+	}
+}
+
+// loads returns a reply with what is known of the times in it.
+func (m *machine) loads(name string, words []parse.Expr, v value) value {
+	field := func(v value, name parse.Expr) value {
+		text, _ := constantText(m.c.origin(name))
+		return v.in(said(text, inName))
+	}
+	switch {
+	case name == "zscore":
+		v.roots = m.scores(words)
+	case name == "hget" && len(words) > 2:
+		return field(v, words[2])
+	case name == "hmget" && len(words)-2 == v.known:
+		for _, word := range words[2:] {
+			v.items = append(v.items, field(*v.elem, word))
+		}
+	case shapes[name] == "members" && v.elem != nil:
+		v.elem.roots = m.scores(words)
+	}
+	return v
 }
 
 // unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of.

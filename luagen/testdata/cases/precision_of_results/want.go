@@ -13,7 +13,7 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "7a49a1c0ac4b09548a4b73bacde3bad8ac6cf796",
+	SHA1: "b6ab1ae4bd2b4a560db966e40ebece32d9833f6d",
 	Source: "\n" + `local stamp = KEYS[1]
 local queue = KEYS[2]
 local most = ARGV[1]
@@ -32,7 +32,7 @@ redis.call('set', stamp, most % few * 1000)
 redis.call('set', stamp, math.min(most, 1000) * 1000)
 redis.call('set', stamp, redis.call('llen', queue) * 1000000)
 redis.call('set', stamp, lease * 1000)
-redis.call('set', stamp, at * 1000 + lease)
+redis.call('set', stamp, at * 1000 + lease * 1000)
 redis.call('set', stamp, time[1] * 1000000 + time[2])
 redis.call('set', stamp, string.format('%s-%06d, %d%%', time[1], time[2], few))
 redis.call('set', stamp, string.format('%.0f', time[1] * 1000000 + time[2]))

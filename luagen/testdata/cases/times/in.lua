@@ -10,6 +10,6 @@
 ---@return int(1..) n
 ---@return seconds(-2..) ends
 local n = redis.call('rpush', k, plain, bounded, signed, open or '', most, #all)
-local exact = bounded * 1000000000 + signed
+local exact = bounded * 1000000000 + #all
 redis.call('rpush', k, string.format('%.0f', exact))
 return {redis.call('pttl', k), n, redis.call('ttl', k)}

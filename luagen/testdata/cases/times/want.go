@@ -15,7 +15,7 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "89d02eb4dc1b6dbd492e9eb60115510ee15c71e5",
+	SHA1: "b31a70253bda9cd4dfc38ab83768d26a6cc07a78",
 	Source: "\n" + `local k = KEYS[1]
 local plain = ARGV[1]
 local bounded = ARGV[2]
@@ -27,7 +27,7 @@ local all = {} for i = 1, #ARGV - 5 do all[i] = ARGV[5 + i] end
 
 
 local n = redis.call('rpush', k, plain, bounded, signed, open or '', most, #all)
-local exact = bounded * 1000000000 + signed
+local exact = bounded * 1000000000 + #all
 redis.call('rpush', k, string.format('%.0f', exact))
 return {redis.call('pttl', k), n, redis.call('ttl', k)}
 `,

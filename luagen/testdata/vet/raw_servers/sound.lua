@@ -4,7 +4,7 @@
 ---@allow undeclared the server has it as a module
 local extra = box.get(KEYS[1])
 redis.call(ARGV[1], ARGV[2], ARGV[3])
-server.call('hpexpire', KEYS[1], 10, 'fields', 1, 'f')
+server.call('hpexpire', KEYS[1], 500, 'fields', 1, 'f')
 redis.call('blpop', KEYS[1], 0)
 --- Adds.
 ---@param a number

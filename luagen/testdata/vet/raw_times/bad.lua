@@ -11,11 +11,11 @@ redis.call('set', key, 'v', 'px', 0)
 redis.call('expire', key, time[1] + 5)
 redis.call('expireat', key, time[1] * 1000 + math.floor(time[2] / 1000) + ttl_ms)
 redis.call('pexpireat', key, time[1] + 5)
-redis.call('pexpireat', key, time[1] + interval)
+redis.call('pexpireat', key, time[1] + ARGV[3])
 if time[1] > ttl_ms then
   redis.call('pexpire', key, redis.call('ttl', KEYS[2]))
 end
-redis.call('expireat', key, time[1] * 1000 + interval)
+redis.call('expireat', key, time[1] * 1000 + ARGV[4])
 local half = math.ceil(ttl_ms / 2)
 redis.call('expire', key, half)
 redis.call('pexpire', key, ttl_ms / 2)

@@ -1,0 +1,115 @@
+package check
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// What names and comments say of times and ids is read here alone.
+
+const (
+	aUnit   = `(?:(?:milli|micro|nano)?seconds?|millis?|micros|nanos|[mun]?secs?|[mun]?s|[毫微纳]?秒)`
+	aSpan   = `(?:ttl|timeout|window|interval|period|lease|delay|duration|expiry|expiration|lifetime)`
+	aMoment = `(?:now|timestamp|epoch|unix time|current time| at|时间戳|当前时间)`
+)
+
+var (
+	humps  = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	inName = regexp.MustCompile(`^(?:ms|.+ (?:millis?|ms|m?secs?)|(?:.+ )?(?:(?:milli|micro|nano)?seconds|millis|micros|nanos)|` +
+		`.*(?:` + aSpan + `|` + aMoment + `|\btime|^last|^start) ` + aUnit + `)$`)
+	inComment = regexp.MustCompile(`(?:\bin |[(（]|^|\b(?:` + aSpan + `|time|expire|` + aMoment + `) )` + aUnit + `(?:[^\w/]|$)`)
+	ofUnits   = regexp.MustCompile(`(\b(?:milli\w*|msecs?|ms)\b|毫秒)|(\b(?:micro\w*|usecs?|us)\b|微秒)|(\b(?:nano\w*|nsecs?|ns)\b|纳秒)|` +
+		`(\b(?:seconds?|secs?|s)\b|秒)`)
+	spanAt   = regexp.MustCompile(`\b` + aSpan + `\W*(?:in)?\W*$`)
+	momentAt = regexp.MustCompile(aMoment + `\W*(?:in)?\W*$`)
+)
+
+// spoken returns the words of a name or a comment.
+func spoken(text string) string {
+	return strings.ToLower(strings.ReplaceAll(humps.ReplaceAllString(text, "$1 $2"), "_", " "))
+}
+
+// said returns the unit that a name or a comment certainly says a time is in: window_ms, "heartbeat TTL (milliseconds)".
+// Of a rate, tokens_per_ms, it is none.
+func said(text string, in *regexp.Regexp) (says unit) {
+	text, _, _ = strings.Cut(spoken(text), "argv")
+	before := text
+	if in.MatchString(text) {
+		for _, word := range ofUnits.FindAllStringSubmatch(text, -1) {
+			n := 1 + slices.IndexFunc(word[1:], func(group string) bool { return group != "" })
+			if per := math.Pow(1000, float64(n%4)); says.per == 0 || says.per == per {
+				says.per = per
+			} else {
+				return unit{}
+			}
+		}
+		before = text[:ofUnits.FindStringIndex(text)[0]]
+	}
+	switch {
+	case strings.Contains(text, " per ") || strings.Contains(text, "每"):
+		return unit{}
+	case momentAt.MatchString(before):
+		says.as = aTime
+	case spanAt.MatchString(before):
+		says.as = aDuration
+	}
+	return says
+}
+
+// says returns the unit that the name of a local or a comment says it is in.
+func (c *checker) says(x *parse.Var) unit {
+	says, known := c.units[x]
+	if !known {
+		says = said(x.Name, inName).or(said(c.said[itoa(x.Pos.Line)], inComment)).or(said(c.said[x.Name], inComment))
+		c.units[x] = says
+	}
+	return says
+}
+
+// argument returns the unit that a comment says ARGV[n] is in, by words or by a name that it gives it.
+func (c *checker) argument(n int) unit {
+	text := c.said["ARGV["+itoa(n)+"]"]
+	return said(text, inComment).or(said(text, inName))
+}
+
+var (
+	aLine = regexp.MustCompile(`(?m)^[\s*-]*(?:@param +)?([A-Za-z_]\w*)\W+(\S.*)$`)
+	aList = regexp.MustCompile(`\bARGV *[=:] *(?:\{([^}]*)\}|([^\n{]*,.*))`)
+)
+
+// comments returns what they say of ARGV[n], of names and of lines.
+func comments(s *parse.Script) map[string]string {
+	all, text := map[string]string{}, ""
+	for _, comment := range s.Comments {
+		parse.Said(all, comment.Text)
+		plain := strings.Trim(comment.Text, "-[] ")
+		all[itoa(comment.Pos.Line)], text = plain, text+plain+"\n"
+	}
+	for _, line := range aLine.FindAllStringSubmatch(text, -1) {
+		all[line[1]] = cmp.Or(all[line[1]], line[2])
+	}
+	for _, list := range aList.FindAllStringSubmatch(text, -1) {
+		for i, item := range strings.Split(list[1]+list[2], ",") {
+			name := "ARGV[" + itoa(i+1) + "]"
+			all[name] = cmp.Or(all[name], strings.TrimSpace(item))
+		}
+	}
+	return all
+}
+
+var (
+	zeroAllowed = regexp.MustCompile(`(?i)\b0\W* (?:to|=|means|for|if|is|disables)\b`)
+	isID        = regexp.MustCompile(`\b(?:id|uuid|guid|snowflake|64-?bit)\b`)
+	isSmall     = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
+)
+
+// identifies reports whether a name or a comment says that an argument is an id, of which there may be many.
+func (c *checker) identifies(e parse.Expr) bool {
+	text := spoken(c.nameOf(e) + " " + c.said["ARGV["+itoa(c.nth(e, "ARGV"))+"]"])
+	return isID.MatchString(text) && !isSmall.MatchString(text)
+}
