@@ -2,7 +2,7 @@
 //
 // Usage:
 //
-//	luagen [-check] [-json] [-strict] [-o dir] [-p package] [-I dir] [-commands file] [path ...]
+//	luagen [-check] [-fuzz] [-json] [-strict] [-o dir] [-p package] [-I dir] [-commands file] [path ...]
 //	luagen vet [-json | -sarif] [-strict] [-I dir] [-commands file] [path ...]
 //	luagen import [-json] [-commands file] [path ...]
 //	luagen doc [-check] [-o file] [-title text] [-strict] [-I dir] [-commands file] [path ...]
@@ -20,6 +20,10 @@
 //
 // With -check luagen writes nothing, and prints a diff of the files that are stale, missing or left
 // over. Use it in CI. Without it luagen names what is left over: another run may own it.
+//
+// With -fuzz luagen also writes x_fuzz_test.go: a fuzz target that calls the function on the embedded server, with keys and
+// arguments as declared. It fails if the script does, or if the reply is not as declared. It cannot know that a text has a
+// form, or that a list is twice as long as another: write a call of hasptest.FuzzScript yourself then.
 //
 // With vet luagen only checks: it writes nothing, needs no module and no Go files, and does not check
 // the names of Go files. It goes into the folders below a folder, dir or dir/..., but for vendor, node_modules, testdata

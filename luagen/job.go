@@ -25,6 +25,7 @@ const suffix = ".go"
 // job is one run of the command.
 type job struct {
 	flags   *flag.FlagSet
+	fuzz    bool   // write fuzz targets, too
 	out     string // folder to write to; "": that of each script
 	pkg     string // package of the files; "": found out
 	json    bool   // findings are reported as JSON
@@ -116,14 +117,21 @@ func (j *job) file(s *parse.Script, shipped string) error {
 	if err != nil {
 		return err
 	}
-	have, err := existing(target)
-	if err != nil {
-		return err
+	content, err := emit.File(s, shipped, pkg)
+	err = errors.Join(err, j.make(target, content))
+	if err == nil && j.fuzz {
+		content, err = emit.Fuzz(s, pkg)
+		err = errors.Join(err, j.make(strings.TrimSuffix(target, ".lua"+suffix)+"_fuzz_test.go", content))
 	}
+	return err
+}
+
+// make adds a file to those that are made. One of this name that luagen did not write is a finding.
+func (j *job) make(target string, content []byte) error {
+	have, err := existing(target)
 	if have != nil && !generated(have) {
 		j.findings = append(j.findings, outdated(target, "luagen did not write this file: rename it, or the script"))
 	}
-	content, err := emit.File(s, shipped, pkg)
 	j.made = append(j.made, file{target, content})
 	return err
 }

@@ -81,6 +81,8 @@ func run(stdout, stderr io.Writer, args []string) int {
 func runGenerate(stdout, stderr io.Writer, args []string) int {
 	j := newJob("luagen")
 	checkOnly := j.flags.Bool("check", false, "write nothing; print what is not current, exit 1")
+	j.flags.BoolVar(&j.fuzz, "fuzz", false, "write fuzz targets, too: x_fuzz_test.go, which needs\n"+
+		"github.com/hasp-go/hasp/hasptest")
 	j.flags.StringVar(&j.out, "o", "", "write to this `folder`, not beside each script")
 	j.flags.StringVar(&j.pkg, "p", "", "the `package` of the written files; default: that of the\n"+
 		"Go files in their folder, else the folder's name")

@@ -24,28 +24,30 @@ const structFrom = 7
 
 // File returns the Go file for a script without findings. source is its shipped text.
 func File(s *parse.Script, source, pkg string) ([]byte, error) {
-	g := &generator{
-		s: s, fn: FuncName(s), low: parse.GoName(s.Name, false),
-		imports: map[string]bool{"context": true},
-	}
+	g := newGenerator(s)
 	g.script(source)
 	g.paramsType()
 	g.hashTypes()
 	g.resultType()
 	g.wrapper()
+	return g.file(pkg, "backend/scriptcall")
+}
+
+// file returns what is written, as a file that imports the given package of ours, too.
+func (g *generator) file(pkg, imported string) ([]byte, error) {
 	body := g.b.Bytes()
 	g.b = bytes.Buffer{}
-	g.printf("%s\n// source: %s.lua\n\npackage %s\n\nimport (\n", Header, s.Name, pkg)
-	for _, name := range []string{"context", "math", "slices", "time"} {
+	g.printf("%s\n// source: %s.lua\n\npackage %s\n\nimport (\n", Header, g.s.Name, pkg)
+	for _, name := range []string{"context", "math", "slices", "testing", "time"} {
 		if g.imports[name] {
 			g.printf("%q\n", name)
 		}
 	}
-	g.printf("\n%q\n%q\n)\n\n", module+"backend", module+"backend/scriptcall")
+	g.printf("\n%q\n%q\n)\n\n", module+"backend", module+imported)
 	g.b.Write(body)
 	out, err := format.Source(g.b.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("%s.lua: generated code: %w\n%s", s.Name, err, g.b.Bytes())
+		return nil, fmt.Errorf("%s.lua: generated code: %w\n%s", g.s.Name, err, g.b.Bytes())
 	}
 	return out, nil
 }
@@ -55,7 +57,7 @@ func FuncName(s *parse.Script) string { return parse.GoName(s.Name, true) }
 
 // Identifiers returns the package-level names that a script's Go file declares.
 func Identifiers(s *parse.Script) []string {
-	g := &generator{s: s, fn: FuncName(s), low: parse.GoName(s.Name, false)}
+	g := newGenerator(s)
 	names := []string{g.fn, g.low + "Script"}
 	if len(s.Header.Returns) > 1 {
 		names = append(names, g.fn+"Result")
@@ -78,6 +80,12 @@ type generator struct {
 	fn      string // LockAcquire
 	low     string // lockAcquire
 	imports map[string]bool
+}
+
+func newGenerator(s *parse.Script) *generator {
+	return &generator{
+		s: s, fn: FuncName(s), low: parse.GoName(s.Name, false), imports: map[string]bool{"context": true},
+	}
 }
 
 func (g *generator) printf(text string, args ...any) { fmt.Fprintf(&g.b, text, args...) }
@@ -209,6 +217,5 @@ func (g *generator) goType(t parse.Type, argument bool) string {
 
 // GoType returns the type of a script's result in Go, without what says whether there is one.
 func GoType(s *parse.Script, t parse.Type) string {
-	g := &generator{s: s, fn: FuncName(s), imports: map[string]bool{}}
-	return g.goType(t, false)
+	return newGenerator(s).goType(t, false)
 }
