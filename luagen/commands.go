@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/tls"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -20,27 +19,22 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/serverurl"
 )
 
-// runCommands is "luagen commands": it prints the command table of a running server, in the form of
+// commands is "luagen commands": it prints the command table of a running server, in the form of
 // the files in internal/check/commands.
-func runCommands(stdout, stderr io.Writer, args []string) int {
-	flags := flag.NewFlagSet("luagen commands", flag.ContinueOnError)
-	address := flags.String("url", "", "the server's `URL`, redis://user@host:port or rediss://...; default: that of the\n"+
+func commands(j *job) func() error {
+	address := j.flags.String("url", "", "the server's `URL`, redis://user@host:port or rediss://...; default: that of the\n"+
 		"variable "+serverurl.Variable+", which may have a password, else "+serverurl.Default)
-	if code, ok := parseFlags(flags, stdout, stderr, args); !ok {
-		return code
+	return func() error {
+		u, err := serverurl.Parse(*address, os.Getenv(serverurl.Variable))
+		if err != nil {
+			return usageError{err}
+		}
+		table, err := commandTable(u)
+		if err == nil {
+			_, err = io.WriteString(j.stdout, table)
+		}
+		return err
 	}
-	u, err := serverurl.Parse(*address, os.Getenv(serverurl.Variable))
-	if err != nil {
-		fmt.Fprintf(stderr, "luagen: %v\n", err)
-		return 2
-	}
-	table, err := commandTable(u)
-	if err != nil {
-		fmt.Fprintf(stderr, "luagen: %v\n", err)
-		return 1
-	}
-	fmt.Fprint(stdout, table)
-	return 0
 }
 
 // serverConn speaks RESP2 with one server.

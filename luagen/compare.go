@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,9 +11,9 @@ import (
 )
 
 // compare prints how the files on disk differ from what they should be.
-func (j *job) compare(w io.Writer) error {
+func (j *job) compare() error {
 	for _, f := range j.made {
-		if err := j.compareFile(w, f); err != nil {
+		if err := j.compareFile(f); err != nil {
 			return err
 		}
 	}
@@ -27,20 +26,20 @@ func (j *job) compare(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		j.differ(w, path, leftOver, unified(path+" ("+leftOver+")", "/dev/null", have, nil))
+		j.differ(path, leftOver, unified(path+" ("+leftOver+")", "/dev/null", have, nil))
 	}
 	return nil
 }
 
-func (j *job) compareFile(w io.Writer, f file) error {
+func (j *job) compareFile(f file) error {
 	have, err := existing(f.path)
 	switch {
 	case err != nil:
 		return err
 	case have == nil:
-		j.differ(w, f.path, "missing", unified("/dev/null", f.path+" (missing)", nil, f.content))
+		j.differ(f.path, "missing", unified("/dev/null", f.path+" (missing)", nil, f.content))
 	case !bytes.Equal(have, f.content):
-		j.differ(w, f.path, "stale", unified(f.path+" (stale)", f.path, have, f.content))
+		j.differ(f.path, "stale", unified(f.path+" (stale)", f.path, have, f.content))
 	}
 	return nil
 }

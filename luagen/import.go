@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,39 +17,38 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// runImport is "luagen import": it writes annotated drafts of scripts without annotations, and checks these.
-func runImport(stdout, stderr io.Writer, args []string) int {
-	j := newJob("luagen import")
+// importDrafts is "luagen import": it writes annotated drafts of scripts without annotations, and checks these.
+func importDrafts(j *job) func() error {
+	j.scriptFlags()
 	j.jsonFlag()
 	j.vetOnly = true
-	if code, ok := j.start(stdout, stderr, args); !ok {
-		return code
-	}
 	j.goScript = func(s *golua.Script) error {
 		path := filepath.Join(filepath.Dir(s.Call.Filename), scriptName(s.Name)+".lua")
-		return j.draft(stdout, path, s.Call.String(), s.Text, s.Doc)
+		return j.draft(path, s.Call.String(), s.Text, s.Doc)
 	}
-	if err := j.gather(); err != nil {
-		return j.report(stdout, stderr, j.exit(err))
-	}
-	for _, path := range j.sources {
-		src, err := parse.ReadFile(path)
-		if err == nil && j.notSeen(path, src) == "" && !j.parts[path] {
-			base := strings.TrimSuffix(filepath.Base(path), ".lua")
-			target := filepath.Join(filepath.Dir(path), scriptName(base)+"_typed.lua")
-			err = j.draft(stdout, target, path, src, "")
+	return func() error {
+		if err := j.gather(); err != nil {
+			return err
 		}
-		if err != nil {
-			return j.report(stdout, stderr, j.exit(err))
+		for _, path := range j.sources {
+			src, err := parse.ReadFile(path)
+			if err == nil && j.notSeen(path, src) == "" && !j.parts[path] {
+				base := strings.TrimSuffix(filepath.Base(path), ".lua")
+				target := filepath.Join(filepath.Dir(path), scriptName(base)+"_typed.lua")
+				err = j.draft(target, path, src, "")
+			}
+			if err != nil {
+				return err
+			}
 		}
+		j.noteUnseen()
+		j.findings = parse.Sort(j.findings)
+		return nil
 	}
-	j.noteUnseen()
-	j.findings = parse.Sort(j.findings)
-	return j.report(stdout, stderr, j.exit(nil))
 }
 
 // draft writes the annotated form of a script, unless a file is there, and checks it.
-func (j *job) draft(stdout io.Writer, path, from string, src []byte, comment string) error {
+func (j *job) draft(path, from string, src []byte, comment string) error {
 	s, findings := parse.Parse(from, src, j.options(true))
 	switch {
 	case !s.Raw:
@@ -84,7 +82,7 @@ func (j *job) draft(stdout io.Writer, path, from string, src []byte, comment str
 	if wrote := path + ": from " + from; j.json {
 		j.note([]string{wrote})
 	} else {
-		fmt.Fprintln(stdout, wrote)
+		fmt.Fprintln(j.stdout, wrote)
 	}
 	return errors.Join(err, f.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ const suffix = ".go"
 
 // job is one run of the command.
 type job struct {
+	stdout  io.Writer
 	flags   *flag.FlagSet
 	fuzz    bool   // write fuzz targets, too
 	out     string // folder to write to; "": that of each script
@@ -72,10 +74,9 @@ func existing(path string) ([]byte, error) {
 }
 
 // load reads and checks the scripts, and makes of each without findings what it is for: the parsed script is not kept.
-// It returns the exit code so far.
-func (j *job) load(makes func(s *parse.Script, shipped string) error) (code int) {
+func (j *job) load(makes func(s *parse.Script, shipped string) error) error {
 	if err := j.gather(); err != nil {
-		return j.exit(err)
+		return err
 	}
 	var failed error // Findings come first.
 	for _, path := range j.sources {
@@ -84,7 +85,7 @@ func (j *job) load(makes func(s *parse.Script, shipped string) error) (code int)
 		}
 		s, shipped, err := j.read(path)
 		if err != nil {
-			return j.exit(err)
+			return err
 		}
 		if shipped != "" && failed == nil {
 			failed = makes(s, shipped)
@@ -92,9 +93,9 @@ func (j *job) load(makes func(s *parse.Script, shipped string) error) (code int)
 	}
 	j.noteUnseen()
 	if j.findings = parse.Sort(j.findings); len(j.findings) > 0 {
-		failed = nil
+		return nil
 	}
-	return j.exit(failed)
+	return failed
 }
 
 // gather finds the scripts that are given. Those in Go files it passes on.

@@ -55,8 +55,14 @@ type usageError struct{ error }
 // usagef returns a usageError.
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// subcommands are what luagen does, by name. Each declares its flags, and returns what runs when they are read.
+var subcommands = map[string]func(j *job) func() error{
+	"commands": commands, "doc": doc, "import": importDrafts, "vet": vet,
+}
+
 // run is the command. It returns the exit code.
 func run(stdout, stderr io.Writer, args []string) int {
+	name, prepare := "luagen", generate
 	if len(args) > 0 {
 		switch args[0] {
 		case "help":
@@ -64,22 +70,37 @@ func run(stdout, stderr io.Writer, args []string) int {
 		case "version":
 			fmt.Fprintln(stdout, version())
 			return 0
-		case "commands":
-			return runCommands(stdout, stderr, args[1:])
-		case "import":
-			return runImport(stdout, stderr, args[1:])
-		case "vet":
-			return runVet(stdout, stderr, args[1:])
-		case "doc":
-			return runDoc(stdout, stderr, args[1:])
+		}
+		if found, ok := subcommands[args[0]]; ok {
+			name, prepare, args = name+" "+args[0], found, args[1:]
 		}
 	}
-	return runGenerate(stdout, stderr, args)
+	return newJob(stdout, name).run(stderr, prepare, args)
 }
 
-// runGenerate is luagen without a subcommand.
-func runGenerate(stdout, stderr io.Writer, args []string) int {
-	j := newJob("luagen")
+// run reads the flags and the paths, and runs what prepare returns. It returns the exit code.
+func (j *job) run(stderr io.Writer, prepare func(j *job) func() error, args []string) int {
+	work := prepare(j)
+	j.flags.SetOutput(io.Discard)
+	switch err := j.flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(j.stdout, "%s\nFlags of %s:\n", usage, j.flags.Name())
+		j.flags.SetOutput(j.stdout)
+		j.flags.PrintDefaults()
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "%s: %v; \"luagen help\" has the flags\n", j.flags.Name(), err)
+		return 2
+	}
+	if j.paths = j.flags.Args(); len(j.paths) == 0 {
+		j.paths = []string{"."}
+	}
+	return j.report(stderr, work())
+}
+
+// generate is luagen without a subcommand.
+func generate(j *job) func() error {
+	j.scriptFlags()
 	checkOnly := j.flags.Bool("check", false, "write nothing; print what is not current, exit 1")
 	j.flags.BoolVar(&j.fuzz, "fuzz", false, "write fuzz targets, too: x_fuzz_test.go, which needs\n"+
 		"github.com/hasp-go/hasp/hasptest")
@@ -87,31 +108,32 @@ func runGenerate(stdout, stderr io.Writer, args []string) int {
 	j.flags.StringVar(&j.pkg, "p", "", "the `package` of the written files; default: that of the\n"+
 		"Go files in their folder, else the folder's name")
 	j.jsonFlag()
-	if code, ok := j.start(stdout, stderr, args); !ok {
-		return code
+	return func() error {
+		if info, err := os.Stat(j.out); filepath.Ext(j.out) == suffix || err == nil && !info.IsDir() {
+			return usagef("-o takes a folder, and %s is a file", j.out)
+		}
+		if err := j.load(j.file); err != nil || len(j.findings) > 0 {
+			return err
+		}
+		if *checkOnly {
+			return j.compare()
+		}
+		return j.write()
 	}
-	if info, err := os.Stat(j.out); filepath.Ext(j.out) == suffix || err == nil && !info.IsDir() {
-		return j.report(stdout, stderr, j.exit(usagef("-o takes a folder, and %s is a file", j.out)))
-	}
-	code := j.load(j.file)
-	switch {
-	case code != 0:
-	case *checkOnly:
-		code = j.exit(j.compare(stdout))
-	default:
-		code = j.exit(j.write())
-	}
-	return j.report(stdout, stderr, code)
 }
 
-// newJob returns a job with the flags that all subcommands have.
-func newJob(name string) *job {
-	j := &job{
-		flags:  flag.NewFlagSet(name, flag.ContinueOnError),
+// newJob returns a job without flags.
+func newJob(stdout io.Writer, name string) *job {
+	return &job{
+		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError),
 		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{}, walked: map[string]bool{}, given: map[string]bool{},
 		examined: map[string]bool{},
 		parts:    map[string]bool{}, unseen: map[string][]string{}, goFolders: map[string][]string{},
 	}
+}
+
+// scriptFlags declares the flags of all subcommands that read scripts.
+func (j *job) scriptFlags() {
 	j.flags.Func("commands", "a `file` that \"luagen commands\" printed for your server, which\n"+
 		"then takes the place of the table that luagen has; may be repeated", j.addTable)
 	j.flags.Func("I", "search this `folder`, too, for files of ---@include; may be repeated", func(dir string) error {
@@ -121,7 +143,6 @@ func newJob(name string) *job {
 	})
 	j.flags.BoolVar(&j.strict, "strict", false, "find also what is wrong only for users who may not call every\n"+
 		"command: rule refused")
-	return j
 }
 
 func (j *job) jsonFlag() {
@@ -142,50 +163,10 @@ func (j *job) addTable(path string) error {
 	return nil
 }
 
-// start reads the flags and the paths. If ok is false the command ends with code.
-func (j *job) start(stdout, stderr io.Writer, args []string) (code int, ok bool) {
-	code, ok = parseFlags(j.flags, stdout, stderr, args)
-	if j.paths = j.flags.Args(); len(j.paths) == 0 {
-		j.paths = []string{"."}
-	}
-	return code, ok
-}
-
-// parseFlags reads the flags. If ok is false the command ends with code.
-func parseFlags(flags *flag.FlagSet, stdout, stderr io.Writer, args []string) (code int, ok bool) {
-	flags.SetOutput(io.Discard)
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(stdout, "%s\nFlags of %s:\n", usage, flags.Name())
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
-		return 0, false
-	case err != nil:
-		fmt.Fprintf(stderr, "%s: %v; \"luagen help\" has the flags\n", flags.Name(), err)
-		return 2, false
-	}
-	return 0, true
-}
-
 // version returns which luagen this is, and of which Go.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
 	return "luagen " + info.Main.Version + " " + info.GoVersion
-}
-
-// exit keeps what went wrong for the report, and returns the exit code for it.
-func (j *job) exit(err error) int {
-	switch {
-	case errors.As(err, new(usageError)):
-		j.failure = err
-		return 2
-	case err != nil:
-		j.failure = err
-		return 1
-	case len(j.findings) > 0 || j.differs:
-		return 1
-	}
-	return 0
 }
 
 // write writes the Go files. What is left over it only names: the folder of -o may have files of other runs.

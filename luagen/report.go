@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -24,14 +25,21 @@ type jsonFinding struct {
 	Message string `json:"message"`
 }
 
-// report prints the findings and what went wrong, and returns the exit code.
-func (j *job) report(stdout, stderr io.Writer, code int) int {
+// report prints the findings and what ended the run, and returns the exit code.
+func (j *job) report(stderr io.Writer, failure error) (code int) {
+	j.failure = failure
+	switch {
+	case errors.As(failure, new(usageError)):
+		code = 2
+	case failure != nil || len(j.findings) > 0 || j.differs:
+		code = 1
+	}
 	if j.json || j.sarif {
 		report := any(j.asJSON())
 		if j.sarif {
 			report = j.asSARIF()
 		}
-		if err := json.NewEncoder(stdout).Encode(report); err != nil {
+		if err := json.NewEncoder(j.stdout).Encode(report); err != nil {
 			fmt.Fprintf(stderr, "luagen: %v\n", err)
 			return 1
 		}
@@ -61,11 +69,11 @@ func (j *job) asJSON() jsonReport {
 	return report
 }
 
-// differ reports that a file is not as it should be: in words to w, or among the findings for JSON.
-func (j *job) differ(w io.Writer, path, state, diff string) {
+// differ reports that a file is not as it should be: in words, or among the findings for JSON.
+func (j *job) differ(path, state, diff string) {
 	j.differs = true
 	if !j.json {
-		fmt.Fprint(w, diff)
+		fmt.Fprint(j.stdout, diff)
 		return
 	}
 	j.findings = append(j.findings, outdated(path, "the file is "+state))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -166,9 +167,10 @@ func longScript(t *testing.T, n int) string {
 // loaded returns a job that has checked the scripts of a folder.
 func loaded(t *testing.T, dir string) *job {
 	t.Helper()
-	j := newJob("luagen")
+	j := newJob(io.Discard, "luagen")
 	j.paths = []string{dir}
-	require.Equal(t, 0, j.load(j.file), j.failure)
+	require.NoError(t, j.load(j.file))
+	require.Empty(t, j.findings)
 	return j
 }
 
@@ -208,9 +210,9 @@ func TestMemoryIsFlat(t *testing.T) {
 	kept := live(func() any { return loaded(t, many) })
 	parsed := live(func() any {
 		var scripts []*parse.Script
-		j := newJob("luagen")
+		j := newJob(io.Discard, "luagen")
 		j.paths = []string{few}
-		require.Equal(t, 0, j.load(func(s *parse.Script, _ string) error {
+		require.NoError(t, j.load(func(s *parse.Script, _ string) error {
 			scripts = append(scripts, s)
 			return nil
 		}))

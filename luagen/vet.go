@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -13,16 +12,13 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// runVet is "luagen vet": it checks scripts, and leaves out what matters for their Go files only.
-func runVet(stdout, stderr io.Writer, args []string) int {
-	j := newJob("luagen vet")
+// vet is "luagen vet": it checks scripts, and leaves out what matters for their Go files only.
+func vet(j *job) func() error {
+	j.scriptFlags()
 	j.jsonFlag()
 	j.flags.BoolVar(&j.sarif, "sarif", false, "print findings as SARIF 2.1.0, to standard output")
 	j.vetOnly, j.goScript = true, j.vetGo
-	if code, ok := j.start(stdout, stderr, args); !ok {
-		return code
-	}
-	return j.report(stdout, stderr, j.load(func(*parse.Script, string) error { return nil }))
+	return func() error { return j.load(func(*parse.Script, string) error { return nil }) }
 }
 
 // below returns the folder that "folder/..." means, as the go command has it: folders below it are seen in any case.
