@@ -34,7 +34,7 @@ require (
 	github.com/redis/rueidis/rueidiscompat v1.0.79 // indirect
 	github.com/throttled/throttled/v2 v2.15.0 // indirect
 	github.com/valkey-io/valkey-go v1.0.79 // indirect
-	github.com/yuin/gopher-lua v1.1.1 // indirect
+	github.com/yuin/gopher-lua v1.1.2 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
 	go.uber.org/zap v1.28.0 // indirect
