@@ -136,20 +136,20 @@ type decode func(backend.Reply) (string, error)
 
 // decoder returns the decode of a type.
 func decoder(t parse.Type) decode {
-	if t.Optional {
-		t.Optional = false
-		return orNil(decoder(t))
-	}
-	if t.Hash != nil {
-		return func(reply backend.Reply) (string, error) { return hash(t.Hash, reply) }
-	}
 	in := scriptcall.In(bounds(t, math.MinInt64))
-	return map[string]decode{
+	one := map[string]decode{
 		"string": shown("%q", backend.Reply.Text), "bytes": shown("%q", scriptcall.Bytes),
 		"int": shown("%d", in.Int), "float": shown("%v", backend.Reply.Float), "bool": shown("%v", backend.Reply.Bool),
 		"milliseconds": shown("%v", in.Milliseconds), "seconds": shown("%v", in.Seconds),
 		"unixmilli": shown("%v", backend.Reply.UnixMilli), "scores": shown("%+v", scriptcall.Scores),
 	}[t.Name]
+	if t.Hash != nil {
+		one = func(reply backend.Reply) (string, error) { return hash(t, reply) }
+	}
+	if t.Optional {
+		return orNil(one)
+	}
+	return one
 }
 
 func shown[T any](format string, read func(backend.Reply) (T, error)) decode {
@@ -171,14 +171,16 @@ func orNil(one decode) decode {
 }
 
 // hash returns the fields of a hash.
-func hash(h *parse.Hash, reply backend.Reply) (string, error) {
-	out := scriptcall.Listed(reply, len(h.Fields))
-	if !h.Listed {
-		out = scriptcall.Fields(reply, h.Names()...)
+func hash(t parse.Type, reply backend.Reply) (string, error) {
+	out := scriptcall.Listed(reply, len(t.Hash.Fields))
+	if !t.Hash.Listed {
+		out = scriptcall.Fields(reply, t.Hash.Names()...)
 	}
-	out = out.OrNone() // An error, if there must be one.
+	if t.Optional {
+		out = out.OrNone()
+	}
 	var texts []string
-	for _, f := range h.Fields {
+	for _, f := range t.Hash.Fields {
 		texts = append(texts, f.Name+": "+next(&out, f))
 	}
 	return scriptcall.All("{"+strings.Join(texts, ", ")+"}", out)

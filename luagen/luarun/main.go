@@ -48,7 +48,7 @@ func run(stdout, stderr io.Writer, args []string) int {
 		folders = append(folders, folder)
 		return nil
 	})
-	_ = flags.Parse(args) // It ends the process.
+	_ = flags.Parse(args) // An error ends the process.
 	if flags.NArg() == 0 {
 		flags.Usage()
 		return 2
@@ -112,15 +112,16 @@ func (t *tracer) script(folders, args []string) error {
 	case s.Header.Library:
 		return badf("%s has functions for other scripts", t.file)
 	case s.Raw:
-		return t.raw(string(s.Source), args)
+		return t.raw(s, args)
 	}
 	return t.annotated(s, args)
 }
 
 // raw runs a script that has KEYS and ARGV.
-func (t *tracer) raw(source string, args []string) error {
+func (t *tracer) raw(s *parse.Script, args []string) error {
 	comma := slices.Index(append(args, ","), ",")
-	reply, err := t.Run(context.Background(), &backend.Script{Source: source}, args[:comma], args[min(comma+1, len(args)):])
+	script := &backend.Script{Name: s.Name, Source: string(s.Source)}
+	reply, err := t.Run(context.Background(), script, args[:comma], args[min(comma+1, len(args)):])
 	if err == nil {
 		fmt.Fprintln(t.out, show(reply))
 	}

@@ -32,14 +32,17 @@ func onServer(t *testing.T, url string) {
 	t.Helper()
 	const file = "testdata/raw.lua"
 	for way, want := range map[string]string{
-		"range": `16: "lrange" "range" "0" "-1" -> ["v" "1.5"]` + "\n" + `["v" "1.5"]`,
+		"range": `19: "lrange" "range" "0" "-1" -> ["v" "1.5"]` + "\n" + `["v" "1.5"]`,
 		"raise": file + ": MINE raised",
 		"lua":   "11: ",
 		"call": `12: "incr" "call" -> error WRONGTYPE Operation against a key holding the wrong kind of value` + "\n" +
 			file + ":12: WRONGTYPE Operation against a key holding the wrong kind of value",
-		"caught": `13: "incr" "caught" -> error WRONGTYPE Operation against a key holding the wrong kind of value` + "\nnil",
-		"reply":  "MINE replied",
-		"nil":    "nil",
+		"caught":  `13: "incr" "caught" -> error WRONGTYPE Operation against a key holding the wrong kind of value` + "\nnil",
+		"reply":   "MINE replied",
+		"nil":     "nil",
+		"changed": `18: "lrange" "changed" "0" "0" -> ["v"]` + "\n" + `["w"]`,
+		"text":    `"return redis.call("`,
+		"global":  "Script attempted to access nonexistent global variable 'none'",
 	} {
 		code, out, errs := luarun(url + file + " k " + way + " , " + way + " v")
 		for line, call := range []string{2: `"set" "k" "1.5" -> "OK"`,
@@ -52,7 +55,7 @@ func onServer(t *testing.T, url string) {
 			}
 		}
 		require.Contains(t, out+errs, want, way)
-		failed := map[string]int{"raise": 1, "lua": 1, "call": 1, "reply": 1}
+		failed := map[string]int{"raise": 1, "lua": 1, "call": 1, "reply": 1, "global": 1}
 		require.Equal(t, failed[way], code, way)
 		if way == "lua" {
 			require.Regexp(t, `^testdata/raw.lua:11: attempt to index`, errs)
@@ -80,6 +83,11 @@ func TestAnnotated(t *testing.T) {
 		"user/times k=k a=1s b=2":                                                  "b=2 is no seconds(1..86400)",
 		"user/lists counter=c locks=a locks=b n=3 owners=x owners=y ids=1 flags=1": `"rpush" "c" "3" "2" "2" "1" "1"`,
 		"user/lists counter=c locks=a n=3.5 owners=x":                              "n=3.5 is no int",
+		"user/notify lock=l side={a} publish=get released=r":                       `publish: bad argument: "get" is not publish|spublish`,
+		"user/notify lock=l side=a publish=publish released=r":                     `side: bad argument: no hash tag in "a"`,
+		"user/notify lock=l side={a} publish=publish released=r":                   "GONE no lock",
+		"replies/jobs side={a} first=true":                                         "ok bool = false",
+		"replies/jobs side={a} first=false":                                        "level: level: unexpected reply: want integer, got nil",
 		"user/result k=k":                                                          "a int64 = 1\nb int64 = nil\nc string = nil\nd []float64 = []\ne bool = true\n",
 		"user/optional k=k a=1 b=.5 e=2026-01-31T12:00:00.5Z":                      "wait time.Duration = 5ms",
 		"user/optional k=k a=1 a=2":                                                "write a=value once, of type int?",

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // trace is what is sent around a script: it notes the calls of commands, and returns them with the result.
@@ -56,19 +57,31 @@ func (t *tracer) traced(source string) string {
 	return flags + strings.Join(strings.Fields(before), " ") + " " + returning(source[len(flags):]) + "\n" + behind
 }
 
-var flagLine = regexp.MustCompile(`^(?:#!.*\n)?`)
+var (
+	flagLine    = regexp.MustCompile(`^(?:#!.*\n)?`)
+	commandCall = regexp.MustCompile(`^(?:redis|server)\.p?call$`)
+)
 
-var alias = regexp.MustCompile(`\blocal\s+(\w+)\s*=\s*(?:redis|server)\.p?call\b`)
+func isCall(t []parse.Token) bool { return commandCall.MatchString(t[0].Text + t[1].Text + t[2].Text) }
 
 // returning makes no call of a command the last one of its function: Lua forgets the line of f in "return f()", and not
 // in "return false or f()".
 func returning(source string) string {
-	names := `(?:redis|server)\.p?call`
-	for _, m := range alias.FindAllStringSubmatch(source, -1) {
-		names += "|" + m[1]
+	s, _ := parse.Parse("", []byte(source), parse.Options{Raw: true})
+	tokens := append(s.Tokens, make([]parse.Token, 5)...)
+	aliases := map[string]bool{} // of "local call = redis.call"
+	var out strings.Builder
+	end := 0
+	for i, token := range s.Tokens {
+		switch next := tokens[i+1].Text; {
+		case token.Text == "local" && tokens[i+2].Text == "=" && isCall(tokens[i+3:]):
+			aliases[next] = true
+		case token.Text == "return" && (aliases[next] || isCall(tokens[i+1:])):
+			out.WriteString(source[end:token.End] + " false or")
+			end = token.End
+		}
 	}
-	call := regexp.MustCompile(`\breturn(\s+(?:` + names + `)\s*\()`)
-	return call.ReplaceAllString(source, "return false or$1")
+	return out.String() + source[end:]
 }
 
 // print prints a call.

@@ -28,6 +28,7 @@ local redis, server, traced_end = (function(redis, server)
   end
   return library(redis), library(server), function(ok, result)
     local text = type(result) == 'table' and result.err or not ok and tostring(result)
+    if text then text = string.gsub(text, '^:%d+: Script attempted', 'Script attempted') end
     return {calls, ok and text or '', not ok and (places[text] or '') .. text or '', not text and result}
   end
 end)(redis, rawget(_G, 'server'))

@@ -4,7 +4,7 @@ local refused = redis.pcall('incr', KEYS[1])
 local function get(key)
   return rcall('get', key)
 end
-local value = get(KEYS[1])
+local value = get(KEYS[1]) -- return redis.call(
 local all = redis.call(
   'lpush', KEYS[2], value, ARGV[2])
 if ARGV[1] == 'raise' then error({err = 'MINE raised'}) end
@@ -13,4 +13,7 @@ if ARGV[1] == 'call' then redis.call('incr', KEYS[2]) end
 if ARGV[1] == 'caught' then return pcall(rcall, 'incr', KEYS[2]) end
 if ARGV[1] == 'reply' then return redis.error_reply('MINE replied') end
 if ARGV[1] == 'nil' then return end
+if ARGV[1] == 'text' then return 'return redis.call(' end
+if ARGV[1] == 'global' then return none end
+if ARGV[1] == 'changed' then local list = redis.call('lrange', KEYS[2], 0, 0) list[1] = 'w' return list end
 return redis.call('lrange', KEYS[2], 0, -1)
