@@ -28,7 +28,7 @@
 // 64 bits.
 //
 // Scripts run one at a time, each from begin to end, as on any server. They share a Lua interpreter,
-// and nothing that one of them changes there is left for the next.
+// and nothing that one of them changes there is left for the next. Of their flags, only no-writes has an effect.
 //
 // # Lua
 //

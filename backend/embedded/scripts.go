@@ -33,8 +33,9 @@ func newScripts(mini *miniredis.Miniredis, inside *inside) *scripts {
 
 // program is a script that has been compiled.
 type program struct {
-	sha   string
-	proto *lua.FunctionProto // read-only
+	sha      string
+	proto    *lua.FunctionProto // read-only
+	noWrites bool               // a flag
 }
 
 // programs has the programs of all servers, by their source. A process that runs tests makes many
@@ -46,7 +47,11 @@ func compile(source string) *program {
 	if found, ok := programs.Load(source); ok {
 		return found.(*program)
 	}
-	chunk, err := parse.Parse(strings.NewReader(source), "<string>")
+	flags := ""
+	if strings.HasPrefix(source, "#!lua ") {
+		flags, _, _ = strings.Cut(source, "\n")
+	}
+	chunk, err := parse.Parse(strings.NewReader(source[len(flags):]), "<string>")
 	if err != nil {
 		return nil
 	}
@@ -58,7 +63,7 @@ func compile(source string) *program {
 		return nil
 	}
 	unhide(proto, counts)
-	found, _ := programs.LoadOrStore(source, &program{sha: sha, proto: proto})
+	found, _ := programs.LoadOrStore(source, &program{sha, proto, strings.Contains(flags, "no-writes")})
 	return found.(*program)
 }
 
@@ -132,7 +137,7 @@ func (s *scripts) run(p *program, words []string, readOnly bool) (backend.Reply,
 		in = newInterpreter(s.mini.Server(), s.inside)
 	}
 	s.spare = nil // It stays so if this panics.
-	reply, err := in.run(p, words[1:1+count], words[1+count:], readOnly)
+	reply, err := in.run(p, words[1:1+count], words[1+count:], readOnly || p.noWrites)
 	if in.pristine() {
 		s.spare = in
 	}

@@ -147,6 +147,22 @@ func TestScriptCommandsAgreeWithMiniredis(t *testing.T) {
 	}
 }
 
+// TestFlags: the first line of a script may have flags.
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	server := embedded.NewServer()
+	_, err := eval(server, "#!lua flags=allow-oom\nreturn redis.call('set', KEYS[1], 1)")
+	require.NoError(t, err)
+	reply, err := eval(server, "#!lua flags=allow-oom,no-writes\nreturn redis.call('get', KEYS[1])")
+	require.NoError(t, err)
+	require.Equal(t, backend.StringReply("1"), reply)
+	_, err = eval(server, "#!lua flags=no-writes\n\nreturn redis.call('del', KEYS[1])")
+	require.ErrorContains(t, err, "Write commands are not allowed")
+	var refused *backend.ServerError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, 3, refused.Line)
+}
+
 // TestScriptsHaveNoModules: scripts lack what servers do not give them either.
 func TestScriptsHaveNoModules(t *testing.T) {
 	t.Parallel()

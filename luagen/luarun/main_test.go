@@ -96,6 +96,7 @@ func TestAnnotated(t *testing.T) {
 		"user/optional":                                                            "write k=value once",
 		"cases/keys_of_library/keys":                                               "has functions for other scripts",
 		"cases/bad_bounds/in":                                                      "bad_bounds/in.lua:",
+		"cases/flags_readonly/in counter=c":                                        `:5: "get" "c" -> nil`,
 		"none":                                                                     "no such file",
 	} {
 		name, rest, _ := strings.Cut(args, " ")
