@@ -18,6 +18,7 @@ type draft struct {
 	facts check.Facts
 	said  map[string]string // by "KEYS[1]": what comments say of it
 	lists map[string]*list  // KEYS and ARGV
+	uses  map[int]*use      // by their offsets
 	edits []edit
 }
 
@@ -25,7 +26,7 @@ type draft struct {
 type list struct {
 	count int            // the highest index
 	uses  map[int]int    // how often each index stands in the code
-	whole []parse.Token  // uses without a literal index
+	whole bool           // it is used without a literal index
 	names map[int]string // what each element is called
 }
 
@@ -37,7 +38,7 @@ type edit struct {
 
 // Of returns the annotated form of a raw script that parsed. comment is what stands above it in a Go file.
 func Of(s *parse.Script, comment string, facts check.Facts) []byte {
-	d := &draft{s: s, facts: facts, said: map[string]string{}, lists: map[string]*list{}}
+	d := &draft{s: s, facts: facts, said: map[string]string{}, lists: map[string]*list{}, uses: map[int]*use{}}
 	for _, name := range []string{"KEYS", "ARGV"} {
 		d.lists[name] = &list{uses: map[int]int{}, names: map[int]string{}}
 	}
@@ -91,13 +92,13 @@ func (d *draft) header(prose []string) string {
 	for n := 1; n <= keys.count; n++ {
 		fmt.Fprintf(&b, "---@key %s %s%s\n", keys.names[n], cmp.Or(d.facts.Kinds[n], "any"), d.text("KEYS", n))
 	}
-	if len(keys.whole) > 0 {
+	if keys.whole {
 		fmt.Fprintf(&b, "---@key %s any...%s\n", keys.names[0], todo(keys, "KEYS"))
 	}
 	for n := 1; n <= args.count; n++ {
 		b.WriteString(d.argument(args.names[n], n))
 	}
-	if len(args.whole) > 0 {
+	if args.whole {
 		fmt.Fprintf(&b, "---@arg %s string...%s\n", args.names[0], todo(args, "ARGV"))
 	}
 	if d.facts.Result != "" {

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,139 +12,124 @@ import (
 
 var word = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*`)
 
-// element returns n if KEYS[n] or ARGV[n] begins at token i; else 0.
-func (d *draft) element(i int) int {
-	t := d.s.Tokens[i:]
-	if len(t) < 4 || t[1].Text != "[" || t[2].Kind != parse.Number || t[3].Text != "]" {
-		return 0
-	}
-	n, _ := strconv.Atoi(t[2].Text)
-	return n
-}
-
-// list returns the list that a token names, nil if it names none.
-func (d *draft) list(i int) *list {
-	t := d.s.Tokens[i]
-	if t.Kind != parse.Name || i > 0 && d.s.Tokens[i-1].Text == "." {
-		return nil
-	}
-	return d.lists[t.Text]
+// use is one use of KEYS or ARGV.
+type use struct {
+	list     *list
+	element  string // "KEYS[1]"; "": the whole list
+	n        int    // the literal index; 0: the whole list
+	from, to int    // its place in the source
 }
 
 // count notes what the code uses.
 func (d *draft) count() {
-	for i, t := range d.s.Tokens {
-		l := d.list(i)
+	for _, g := range d.s.Globals {
+		l := d.lists[g.Name]
 		if l == nil {
 			continue
 		}
-		if n := d.element(i); n > 0 {
+		i, _ := slices.BinarySearchFunc(d.s.Tokens, g.P.Offset, func(t parse.Token, offset int) int { return t.Pos.Offset - offset })
+		u := &use{list: l, from: g.P.Offset, to: d.s.Tokens[i].End}
+		d.uses[u.from] = u
+		if n := literalIndex(d.s.Tokens[i+1:]); n > 0 {
+			u.element, u.n, u.to = place(g.Name, n), n, d.s.Tokens[i+3].End
 			l.uses[n]++
 			l.count = max(l.count, n)
 		} else {
-			l.whole = append(l.whole, t)
+			l.whole = true
 		}
 	}
+}
+
+// literalIndex returns n if tokens begin with [n], else 0.
+func literalIndex(tokens []parse.Token) int {
+	if len(tokens) < 3 || tokens[0].Text != "[" || tokens[1].Kind != parse.Number || tokens[2].Text != "]" {
+		return 0
+	}
+	n, _ := strconv.Atoi(tokens[1].Text)
+	return n
 }
 
 // locals gives elements the names of "local x, y = KEYS[1], ARGV[1]", and takes these statements out where nothing else is
 // called so. The name of "local x = tonumber(ARGV[1])" is the argument's, too, if the statement alone uses it.
 func (d *draft) locals() {
-	for i, t := range d.s.Tokens {
-		if t.Text != "local" || t.Kind != parse.Keyword {
-			continue
+	parse.EachStmt(d.s.Body, func(stmt parse.Stmt) {
+		local, ok := stmt.(*parse.LocalStmt)
+		if !ok || len(local.Vars) != len(local.Values) {
+			return
 		}
-		names := d.namesAt(i + 1)
-		values := i + 1 + 2*len(names) // behind "="
-		if len(names) == 0 || d.s.Tokens[values-1].Text != "=" {
-			continue
+		if elements := d.elements(local.Values, d.element); elements != nil && d.name(local.Vars, elements) {
+			d.behind(local.P.Line, elements[0].element)
+			d.remove(local.P.Offset, elements[len(elements)-1].to)
 		}
-		if end := d.elementsAt(values, len(names)); end > 0 && d.name(names, values, 5) {
-			d.behind(t.Pos.Line, values)
-			d.remove(t.Pos.Offset, d.s.Tokens[end-1].End)
+		if elements := d.elements(local.Values, d.number); elements != nil {
+			d.name(local.Vars, elements)
 		}
-		if d.numbersAt(values, len(names)) {
-			d.name(names, values+2, 8)
-		}
-	}
+	})
 }
 
-// behind takes the comment at the end of a line for what is said of the element at token i.
-func (d *draft) behind(line, i int) {
-	for _, c := range d.s.Comments {
-		if at := place(d.s.Tokens[i].Text, d.element(i)); c.Pos.Line == line && d.said[at] == "" && !c.Long {
-			d.said[at] = strings.TrimSpace(strings.TrimLeft(c.Text, "-"))
+// elements returns what find finds in each of the values, nil if it finds nothing in one.
+func (d *draft) elements(values []parse.Expr, find func(parse.Expr) *use) (all []*use) {
+	for _, e := range values {
+		u := find(e)
+		if u == nil {
+			return nil
 		}
+		all = append(all, u)
 	}
+	return all
 }
 
-func (d *draft) at(i int) string {
-	if i < len(d.s.Tokens) {
-		return d.s.Tokens[i].Text
+// element returns the element that an expression is, or nil.
+func (d *draft) element(e parse.Expr) *use {
+	index, ok := e.(*parse.IndexExpr)
+	if !ok {
+		return nil
 	}
-	return ""
-}
-
-// namesAt returns the names that are separated by commas from token i on.
-func (d *draft) namesAt(i int) (names []string) {
-	for ; i+1 < len(d.s.Tokens) && d.s.Tokens[i].Kind == parse.Name; i += 2 {
-		if names = append(names, d.s.Tokens[i].Text); d.at(i+1) != "," {
-			return names
-		}
+	_, direct := index.X.(*parse.NameExpr)
+	if u := d.uses[index.P.Offset]; direct && u != nil && u.n > 0 {
+		return u
 	}
 	return nil
 }
 
-// elementsAt returns where a list of n elements ends that begins at token i; 0 if something else stands there.
-func (d *draft) elementsAt(i, n int) int {
-	for ; n > 0; n-- {
-		if d.list(i) == nil || d.element(i) == 0 || n > 1 && d.at(i+4) != "," {
-			return 0
+// number returns the element that stands nowhere else and whose number an expression begins with, as
+// tonumber(ARGV[1]) or 60 does; else nil.
+func (d *draft) number(e parse.Expr) *use {
+	for operation, ok := e.(*parse.BinaryExpr); ok; operation, ok = e.(*parse.BinaryExpr) {
+		e = operation.L
+	}
+	call, ok := e.(*parse.CallExpr)
+	if !ok || len(call.Args) != 1 {
+		return nil
+	}
+	fn, _ := call.Fn.(*parse.NameExpr)
+	if u := d.element(call.Args[0]); fn != nil && fn.Name == "tonumber" && u != nil && u.list.uses[u.n] == 1 {
+		return u
+	}
+	return nil
+}
+
+// behind takes the comment at the end of a line for what is said of an element.
+func (d *draft) behind(line int, element string) {
+	for _, c := range d.s.Comments {
+		if c.Pos.Line == line && d.said[element] == "" && !c.Long {
+			d.said[element] = strings.TrimSpace(strings.TrimLeft(c.Text, "-"))
 		}
-		i += 5
 	}
-	if goesOn(d.s.Tokens[i-1]) {
-		return 0
-	}
-	return i - 1
 }
 
-// numbersAt reports whether n numbers of elements that stand nowhere else begin at token i: tonumber(ARGV[1]), ...
-func (d *draft) numbersAt(i, n int) bool {
-	for ; n > 0; n-- {
-		if d.at(i) != "tonumber" || d.at(i+1) != "(" || d.at(i+6) != ")" || !d.once(i+2) || n > 1 && d.at(i+7) != "," {
-			return false
-		}
-		i += 8
-	}
-	return true
-}
-
-// once reports whether the element at token i stands nowhere else.
-func (d *draft) once(i int) bool {
-	l := d.list(i)
-	return l != nil && l.uses[d.element(i)] == 1
-}
-
-// name gives elements, of which one begins at every step tokens from i on, their names, if all can have them.
-func (d *draft) name(names []string, i, step int) bool {
-	for n, name := range names {
-		l := d.list(i + n*step)
-		if l.names[d.element(i+n*step)] != "" || !d.unique(name) || slices.Contains(names[:n], name) {
+// name gives elements the names of variables, if all can have them.
+func (d *draft) name(vars []*parse.Var, elements []*use) bool {
+	for i, u := range elements {
+		if u.list.names[u.n] != "" || !d.unique(vars[i].Name) {
 			return false
 		}
 	}
-	for n, name := range names {
-		l, at := d.list(i+n*step), d.element(i+n*step)
-		l.names[at] = name
-		l.uses[at]++ // by its name
+	for i, u := range elements {
+		u.list.names[u.n] = vars[i].Name
+		u.list.uses[u.n]++ // by its name
 	}
 	return true
-}
-
-// goesOn reports whether an expression goes on with a token.
-func goesOn(t parse.Token) bool {
-	return t.Kind == parse.Op && t.Text != ";" || slices.Contains([]string{"and", "or"}, t.Text)
 }
 
 // unique reports whether a local name can be a declared one: no other has it, and it is never assigned to.
@@ -172,14 +158,11 @@ func (d *draft) taken(name string) bool {
 // remove takes a statement out, with its line if nothing else is on it.
 func (d *draft) remove(from, to int) {
 	src := d.s.Source
-	start := strings.LastIndexByte(string(src[:from]), '\n') + 1
-	stop := len(src)
-	if i := strings.IndexByte(string(src[to:]), '\n'); i >= 0 {
-		stop = to + i + 1
-	}
-	rest := strings.TrimLeft(strings.TrimSpace(string(src[to:stop])), ";")
-	if strings.TrimSpace(string(src[start:from])) == "" && (rest == "" || strings.HasPrefix(strings.TrimSpace(rest), "--")) {
-		from, to = start, stop
+	start := bytes.LastIndexByte(src[:from], '\n') + 1
+	behind, _, _ := bytes.Cut(src[to:], []byte("\n"))
+	rest := bytes.TrimSpace(bytes.TrimLeft(bytes.TrimSpace(behind), ";"))
+	if len(bytes.TrimSpace(src[start:from])) == 0 && (len(rest) == 0 || bytes.HasPrefix(rest, []byte("--"))) {
+		from, to = start, min(to+len(behind)+1, len(src))
 	}
 	d.edits = append(d.edits, edit{from, to, ""})
 }
@@ -194,7 +177,7 @@ func (d *draft) rest() {
 				l.names[n] = d.free(said, d.free(said+"_"+short, short+"_"+strconv.Itoa(n)))
 			}
 		}
-		if len(l.whole) > 0 {
+		if l.whole {
 			l.names[0] = d.free(short+"s", "all_"+short+"s")
 		}
 	}
@@ -228,15 +211,9 @@ func slug(text string) string {
 
 // replace puts the names in the place of the elements. Where a list is used whole and by index, the whole is left.
 func (d *draft) replace() {
-	for i, t := range d.s.Tokens {
-		l := d.list(i)
-		if l == nil {
-			continue
-		}
-		if n := d.element(i); n > 0 {
-			d.edits = append(d.edits, edit{t.Pos.Offset, d.s.Tokens[i+3].End, l.names[n]})
-		} else if l.count == 0 {
-			d.edits = append(d.edits, edit{t.Pos.Offset, t.End, l.names[0]})
+	for _, u := range d.uses {
+		if u.n > 0 || u.list.count == 0 {
+			d.edits = append(d.edits, edit{u.from, u.to, u.list.names[u.n]})
 		}
 	}
 }

@@ -98,3 +98,20 @@ func Blocks(stmt Stmt) []*Block {
 	}
 	return nil
 }
+
+// EachStmt calls visit for every statement of a block, those of functions in expressions included.
+func EachStmt(b *Block, visit func(Stmt)) {
+	for _, stmt := range b.Stmts {
+		visit(stmt)
+		for _, e := range Exprs(stmt) {
+			Walk(e, func(inner Expr) {
+				if f, ok := inner.(*FuncExpr); ok {
+					EachStmt(f.Body, visit)
+				}
+			})
+		}
+		for _, inner := range Blocks(stmt) {
+			EachStmt(inner, visit)
+		}
+	}
+}
