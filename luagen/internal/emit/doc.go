@@ -11,12 +11,12 @@ import (
 // columns is the width that comments are wrapped to.
 const columns = 96
 
-// wrapped breaks a text into lines, which begin with first, or with next.
-func wrapped(text, first, next string) string {
+// wrapped joins words to lines of at most width columns, which begin with first, or with next.
+func wrapped(words []string, first, next string, width int) string {
 	var lines []string
 	line := first
-	for _, word := range strings.Fields(text) {
-		if line != first && len(line)+1+len(word) > columns {
+	for _, word := range words {
+		if line != first && len(line)+1+len(word) > width {
 			lines, line = append(lines, line), next
 		}
 		if line != "" {
@@ -27,8 +27,19 @@ func wrapped(text, first, next string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
+// wrappedList is wrapped for the elements of a list in Go, each with its comma.
+func wrappedList(list []string, width int) string {
+	var words []string
+	for _, element := range list {
+		words = append(words, element+",")
+	}
+	return wrapped(words, "", "", width)
+}
+
 // comment writes a text as one.
-func (g *generator) comment(text string) { g.printf("%s\n", wrapped(text, "//", "//")) }
+func (g *generator) comment(text string) {
+	g.printf("%s\n", wrapped(strings.Fields(text), "//", "//", columns))
+}
 
 // doc writes the wrapper's doc comment.
 func (g *generator) doc() {
@@ -64,7 +75,7 @@ func (g *generator) doc() {
 		g.printf("//\n")
 	}
 	for _, text := range items {
-		g.printf("%s\n", wrapped(text, "//   -", "//    "))
+		g.printf("%s\n", wrapped(strings.Fields(text), "//   -", "//    ", columns))
 	}
 	if h := g.s.Header; h.ReadOnly || h.Repeat || h.FailFast || len(h.Flags) > 0 || Plain(g.s) != "" {
 		g.printf("//\n")

@@ -28,7 +28,7 @@ func (r *Reference) printf(text string, args ...any) { fmt.Fprintf(&r.b, text, a
 func (r *Reference) Add(s *parse.Script) {
 	r.printf("\n## %s\n", s.Name)
 	for _, paragraph := range paragraphs(s.Header.Prose) {
-		r.printf("\n%s\n", wrapped(paragraph, "", ""))
+		r.printf("\n%s\n", wrapped(strings.Fields(paragraph), "", "", columns))
 	}
 	r.table("key", "kind", s.Header.Keys())
 	r.table("argument", "type", s.Header.Args())

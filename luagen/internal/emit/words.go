@@ -57,17 +57,7 @@ func texts(row []string) []string {
 	case len(one) <= columns-16:
 		return []string{one}
 	}
-	var b strings.Builder
-	width := columns
-	for _, word := range row {
-		sep := " "
-		if width+len(word) > columns-16 {
-			sep, width = "\n", 0
-		}
-		b.WriteString(sep + word + ",")
-		width += len(word) + 2
-	}
-	return []string{"[]string{" + b.String() + "\n}"}
+	return []string{"[]string{\n" + wrappedList(row, columns-15) + "\n}"}
 }
 
 // list writes the checks of a list's length, and returns the expression for its words.

@@ -131,16 +131,8 @@ func (g *generator) signature() {
 		g.printf("%s\n", one)
 		return
 	}
-	g.printf("func %s(\nctx context.Context, r backend.ScriptRunner,\n", g.fn)
-	line := ""
-	for _, param := range params {
-		if line != "" && len(line)+len(param)+2 > columns-8 {
-			g.printf("%s\n", line)
-			line = ""
-		}
-		line = strings.TrimPrefix(line+" "+param+",", " ")
-	}
-	g.printf("%s\n) %s {\n", line, results)
+	g.printf("func %s(\nctx context.Context, r backend.ScriptRunner,\n%s\n) %s {\n",
+		g.fn, wrappedList(params, columns-8), results)
 }
 
 // params returns the parameters, those of one type in a row as "a, b T".
