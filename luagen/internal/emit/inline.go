@@ -3,7 +3,6 @@ package emit
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -106,28 +105,22 @@ func (l *linker) read(s *parse.Script) {
 		u.block(s.Body, nil, false)
 		return
 	}
-	for i, stmt := range s.Body.Stmts {
+	for _, stmt := range s.Body.Stmts {
 		if local, ok := stmt.(*parse.LocalFuncStmt); ok {
-			end := len(s.Tokens) - 1
-			if i+1 < len(s.Body.Stmts) {
-				end = u.token[s.Body.Stmts[i+1].Pos().Offset]
-			}
-			l.function(u, local, end)
+			l.function(u, local)
 		}
 	}
 }
 
-// function adds a function of an included file, which ends before the token with the given index.
-func (l *linker) function(u *unit, local *parse.LocalFuncStmt, before int) {
+// function adds a function of an included file.
+func (l *linker) function(u *unit, local *parse.LocalFuncStmt) {
 	f := &function{
 		FuncExpr: local.Func, name: local.Var.Name, unit: u, v: local.Var, from: u.token[local.P.Offset],
-		returns: map[int]bool{},
+		end: u.token[local.Func.Last.Offset], returns: map[int]bool{},
 	}
 	for f.body = f.from; u.Tokens[f.body].Text != ")"; f.body++ {
 	}
 	f.body++
-	for f.end = before - 1; u.Tokens[f.end].Text != "end"; f.end-- {
-	}
 	u.block(f.Body, f, false)
 	u.funcs = append(u.funcs, f)
 	l.funcs[f.name] = f
@@ -290,8 +283,6 @@ func (l *linker) takes(s site, f *function) bool {
 		slices.ContainsFunc(call.Args, hasFunction) {
 		return false
 	}
-	stmts := f.Body.Stmts
-	_, closed := stmts[len(stmts)-1].(*parse.ReturnStmt)
 	inLoop := slices.Contains(slices.Collect(maps.Values(f.returns)), true)
 	switch stmt := s.unit.alone[s.at].(type) {
 	case *parse.CallStmt:
@@ -299,9 +290,9 @@ func (l *linker) takes(s site, f *function) bool {
 	case *parse.LocalStmt:
 		return !inLoop && !s.mentions(call, stmt.Vars)
 	case *parse.AssignStmt:
-		return !inLoop && closed
+		return !inLoop && f.closed()
 	case *parse.ReturnStmt:
-		return closed && (s.in == nil || !inLoop)
+		return f.closed() && (s.in == nil || !inLoop)
 	}
 	return f.result() != nil && !slices.ContainsFunc(f.Params, func(p *parse.Var) bool {
 		_, ok := f.instead(s.unit, call, slices.Index(f.Params, p), nil)
@@ -311,13 +302,9 @@ func (l *linker) takes(s site, f *function) bool {
 
 // mentions reports whether a call's arguments have one of these names.
 func (s site) mentions(call *parse.CallExpr, vars []*parse.Var) bool {
-	first := s.unit.token[s.at] + 1
-	for _, tok := range s.unit.Tokens[first:s.unit.behind(first)] {
-		if tok.Kind == parse.Name && slices.ContainsFunc(vars, func(v *parse.Var) bool { return v.Name == tok.Text }) {
-			return len(call.Args) > 0
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.unit.Tokens[s.unit.token[s.at]+1:s.unit.behind(call)], func(tok parse.Token) bool {
+		return tok.Kind == parse.Name && slices.ContainsFunc(vars, func(v *parse.Var) bool { return v.Name == tok.Text })
+	})
 }
 
 // droppable reports whether what f returns has no effect, or is one call.
@@ -346,27 +333,14 @@ func constant(e parse.Expr) bool {
 	return false
 }
 
-// arguments returns the index of the first token of each argument of a call whose parenthesis is at i, and at last the
-// index behind the closing one.
-func (u *unit) arguments(i int) []int {
-	starts := []int{i + 1}
-	for depth := 0; ; i++ {
-		switch tok := u.Tokens[i]; {
-		case tok.Kind != parse.Op:
-		case strings.Contains("( { [", tok.Text):
-			depth++
-		case strings.Contains(") } ]", tok.Text):
-			if depth--; depth == 0 {
-				return append(starts, i+1)
-			}
-		case tok.Text == "," && depth == 1:
-			starts = append(starts, i+1)
-		}
-	}
-}
+// behind returns the index of the token behind a call.
+func (u *unit) behind(call *parse.CallExpr) int { return u.token[call.Last.Offset] + 1 }
 
-// behind returns the index of the token behind a call whose parenthesis is at i.
-func (u *unit) behind(i int) int {
-	starts := u.arguments(i)
-	return starts[len(starts)-1]
+// argument returns the index of an argument's first token, and that of the token behind it.
+func (u *unit) argument(call *parse.CallExpr, i int) (from, to int) {
+	behind := u.behind(call)
+	if i+1 < len(call.Args) {
+		behind = u.token[call.Args[i+1].Pos().Offset]
+	}
+	return u.token[call.Args[i].Pos().Offset], behind - 1
 }

@@ -130,7 +130,7 @@ func (p *printer) expression(call *parse.CallExpr) (string, int) {
 	default:
 		text = "(" + text + ")"
 	}
-	return text, p.unit.behind(p.unit.token[call.P.Offset] + 1)
+	return text, p.unit.behind(call)
 }
 
 // statement returns the body of a function, instead of a statement whose only value is its call.
@@ -163,10 +163,10 @@ func (p *printer) nameOf(v *parse.Var) string {
 func (p *printer) replaced(call *parse.CallExpr, e *exit) (string, int) {
 	f := p.inPlace(call)
 	if e != nil {
-		e = &exit{targets: e.targets, fresh: e.fresh, early: f.early()}
+		e.early = f.early()
 	}
 	in := p.into(f, call, e)
-	behind := p.unit.behind(p.unit.token[call.P.Offset] + 1)
+	behind := p.unit.behind(call)
 	head, binds := "", p.binds(in, f, call)
 	if e != nil && e.fresh {
 		head = "local " + strings.Join(e.targets, ", ")
@@ -187,9 +187,13 @@ func (p *printer) replaced(call *parse.CallExpr, e *exit) (string, int) {
 
 // early reports whether f returns before its last statement.
 func (f *function) early() bool {
-	last := f.Body.Stmts[len(f.Body.Stmts)-1]
-	_, closed := last.(*parse.ReturnStmt)
-	return len(f.returns) > 1 || len(f.returns) == 1 && !closed
+	return len(f.returns) > 1 || len(f.returns) == 1 && !f.closed()
+}
+
+// closed reports whether f's last statement is a return.
+func (f *function) closed() bool {
+	_, closed := f.Body.Stmts[len(f.Body.Stmts)-1].(*parse.ReturnStmt)
+	return closed
 }
 
 // scoped reports whether f's body has local names.
@@ -213,8 +217,7 @@ func (p *printer) leave(r *parse.ReturnStmt, i int) (string, int) {
 	var text string
 	switch {
 	case call != nil && p.inPlace(call) != nil:
-		e := &exit{targets: p.exit.targets}
-		text, _ = p.replaced(call, e)
+		text, _ = p.replaced(call, &exit{targets: p.exit.targets})
 	case len(p.exit.targets) == 0:
 		if len(r.Values) == 1 {
 			if _, isCall := r.Values[0].(*parse.CallExpr); isCall {
@@ -302,8 +305,6 @@ func (f *function) prefixed(param *parse.Var) bool {
 func (p *printer) binds(in *printer, f *function, call *parse.CallExpr) string {
 	var names, values, missing []string
 	spread := len(call.Args) < len(f.Params) && len(call.Args) > 0 && parse.ManyValues(call.Args[len(call.Args)-1])
-	first := p.unit.token[call.P.Offset] + 1
-	args := p.unit.arguments(first)
 	for i, param := range f.Params {
 		w, ok := in.env[param]
 		switch _, given := f.instead(p.unit, call, i, p.env); {
@@ -314,7 +315,7 @@ func (p *printer) binds(in *printer, f *function, call *parse.CallExpr) string {
 		}
 		switch {
 		case i < len(call.Args):
-			names, values = append(names, w.text), append(values, p.part(args[i], args[i+1]-1))
+			names, values = append(names, w.text), append(values, p.part(p.unit.argument(call, i)))
 		case spread:
 			names = append(names, w.text)
 		default:

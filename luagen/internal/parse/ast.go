@@ -44,6 +44,7 @@ type (
 		Params []*Var // "self" of a method included
 		Vararg bool
 		Body   *Block
+		Last   Pos // of the last token
 	}
 	// NameExpr is a use of a name.
 	NameExpr struct {
@@ -63,6 +64,7 @@ type (
 		Fn     Expr
 		Method string
 		Args   []Expr
+		Last   Pos // of the last token
 	}
 	// BinaryExpr is L Op R.
 	BinaryExpr struct {

@@ -156,9 +156,9 @@ func (p *parser) primary() Expr {
 			p.expect("]")
 		case p.accept(":"):
 			method := p.name().Text
-			e = &CallExpr{at{pos}, e, method, p.arguments(2)}
+			e = &CallExpr{at{pos}, e, method, p.arguments(2), p.last()}
 		case p.tok.Kind == String, p.tok.is("("), p.tok.is("{"):
-			e = &CallExpr{at{pos}, e, "", p.arguments(1)}
+			e = &CallExpr{at{pos}, e, "", p.arguments(1), p.last()}
 		default:
 			return e
 		}
@@ -239,6 +239,7 @@ func (p *parser) function(pos Pos, method bool) *FuncExpr {
 	p.expect(")")
 	f.Body = p.chunk()
 	p.expectEnd("end", "function", pos)
+	f.Last = p.last()
 	return f
 }
 

@@ -94,6 +94,9 @@ func (p *parser) next() Token {
 	return tok
 }
 
+// last returns the place of the token that was consumed last.
+func (p *parser) last() Pos { return p.tokens[p.at-1].Pos }
+
 // lookahead returns the token after the current one.
 func (p *parser) lookahead() Token {
 	if p.at+1 >= len(p.tokens) {
