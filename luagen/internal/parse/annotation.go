@@ -77,18 +77,13 @@ func isDoc(c Comment) bool {
 
 func isAnnotation(c Comment) bool { return isDoc(c) && strings.HasPrefix(c.Text, "---@") }
 
-// annotationWord returns the word after "---@", and its place.
-func annotationWord(c Comment) (string, Pos) {
-	w := &words{c.Text[len("---@"):], c.Pos.Add(len("---@"))}
-	return w.next()
+// annotationWords returns the words after "---@".
+func annotationWords(c Comment) *words {
+	return &words{c.Text[len("---@"):], c.Pos.Add(len("---@"))}
 }
 
 func isAllow(c Comment) bool {
-	if !isAnnotation(c) {
-		return false
-	}
-	word, _ := annotationWord(c)
-	return word == "allow"
+	return isAnnotation(c) && annotationWords(c).peek() == "allow"
 }
 
 // readHeader reads the comments of a file whose first token stands at body.
@@ -151,7 +146,7 @@ func (h *headerReader) outside(c Comment) {
 	if !isAnnotation(c) || isAllow(c) {
 		return
 	}
-	word, pos := annotationWord(c)
+	word, pos := annotationWords(c).next()
 	if word == "param" || word == "return" {
 		return // a local function's, for the Lua language server
 	}
@@ -166,7 +161,7 @@ func (h *headerReader) outside(c Comment) {
 }
 
 func (h *headerReader) annotation(c Comment) {
-	w := &words{c.Text[len("---@"):], c.Pos.Add(len("---@"))}
+	w := annotationWords(c)
 	word, pos := w.next()
 	switch word {
 	case "key":
@@ -196,7 +191,7 @@ func (h *headerReader) annotation(c Comment) {
 	case "library":
 		h.header.Library = h.flag(word, w, pos)
 	default:
-		h.find(pos, "unknown annotation %s%s", word, orList(word, annotations))
+		h.find(pos, "unknown annotation %s%s", word, suggest(word, annotations, "there are"))
 		h.tried(c)
 	}
 }

@@ -20,7 +20,7 @@ func (h *headerReader) key(w *words) {
 		h.find(kindPos, "key %s without a kind: %s", name, strings.Join(keyKinds, ", "))
 		ok = false
 	case !slices.Contains(keyKinds, b.KeyKind):
-		h.find(kindPos, "unknown kind of key %s%s", b.KeyKind, orList(b.KeyKind, keyKinds))
+		h.find(kindPos, "unknown kind of key %s%s", b.KeyKind, suggest(b.KeyKind, keyKinds, "there are"))
 		ok = false
 	}
 	if prefixPos, prefix := h.prefix(w); prefix {
@@ -62,13 +62,6 @@ func (h *headerReader) prefix(w *words) (Pos, bool) {
 	}
 	_, pos := w.next()
 	return pos, true
-}
-
-func orList(word string, valid []string) string {
-	if s := suggest(word, valid); s != "" {
-		return s
-	}
-	return "; there are " + strings.Join(valid, ", ")
 }
 
 func (h *headerReader) arg(w *words) {
@@ -235,7 +228,7 @@ func (h *headerReader) since(w *words, at Pos) {
 			return
 		}
 		if !slices.Contains(Servers, server) {
-			h.find(pos, "unknown server %s%s", server, orList(server, Servers))
+			h.find(pos, "unknown server %s%s", server, suggest(server, Servers, "there are"))
 			return
 		}
 		target := Target{Server: server}

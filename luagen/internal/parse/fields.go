@@ -56,10 +56,7 @@ func (b *Binding) Field(name string) (f *Result, msg string) {
 		return b.Fields[i], ""
 	}
 	names := (&Hash{Fields: b.Fields}).Names()
-	if msg = suggest(name, names); msg == "" {
-		msg = "; its fields are " + strings.Join(names, ", ")
-	}
-	return nil, b.Name + " has no field " + name + msg
+	return nil, b.Name + " has no field " + name + suggest(name, names, "its fields are")
 }
 
 // resultType reads the type of a result: one of parseType, or a key with fields.

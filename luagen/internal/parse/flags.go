@@ -12,7 +12,7 @@ var scriptFlags = []string{"no-writes", "allow-oom", "allow-cross-slot-keys"}
 func (h *headerReader) scriptFlag(w *words) {
 	flag, pos := w.next()
 	if !slices.Contains(scriptFlags, flag) {
-		h.find(pos, "unknown flag %s%s", flag, orList(flag, scriptFlags))
+		h.find(pos, "unknown flag %s%s", flag, suggest(flag, scriptFlags, "there are"))
 		return
 	}
 	h.end(w, "write each flag as a ---@flag of its own")

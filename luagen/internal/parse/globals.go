@@ -1,6 +1,10 @@
 package parse
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // serverGlobals lists what Redis 7.0 and Valkey 8.0 give to a script (read from _G on both), library members included.
 // The tables of servers have what one lacks.
@@ -47,13 +51,7 @@ func KnownGlobal(name string) bool {
 }
 
 // GlobalNames returns the names of all globals that the servers give.
-func GlobalNames() []string {
-	names := make([]string, 0, len(serverGlobals))
-	for name := range serverGlobals {
-		names = append(names, name)
-	}
-	return names
-}
+func GlobalNames() []string { return slices.Collect(maps.Keys(serverGlobals)) }
 
 // Members returns the members of a global library, nil if name is none.
 func Members(name string) []string { return serverGlobals[name] }

@@ -60,13 +60,7 @@ func (h *Header) Keys() []*Binding { return h.bindings(true) }
 func (h *Header) Args() []*Binding { return h.bindings(false) }
 
 func (h *Header) bindings(keys bool) []*Binding {
-	var found []*Binding
-	for _, b := range h.Bindings {
-		if b.IsKey() == keys {
-			found = append(found, b)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(h.Bindings), func(b *Binding) bool { return b.IsKey() != keys })
 }
 
 // Result is one declared result.

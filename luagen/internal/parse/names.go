@@ -102,10 +102,10 @@ func Distance(a, b string) int {
 	return rows[len(a)][len(b)]
 }
 
-// suggest returns ": did you mean X?" for the nearest candidate, or "".
-func suggest(word string, candidates []string) string {
-	if near := Nearest(word, candidates); near != "" {
+// suggest returns ": did you mean X?" for the nearest of the valid words, else all of them behind what they are.
+func suggest(word string, valid []string, are string) string {
+	if near := Nearest(word, valid); near != "" {
 		return ": did you mean " + near + "?"
 	}
-	return ""
+	return "; " + are + " " + strings.Join(valid, ", ")
 }

@@ -125,7 +125,7 @@ func (s *Script) annotated() bool {
 		if c.Pos.Offset >= s.body() || !isAnnotation(c) {
 			return false
 		}
-		word, _ := annotationWord(c)
+		word := annotationWords(c).peek()
 		return word != "allow" && !slices.Contains(languageServer, word)
 	})
 }
@@ -247,7 +247,7 @@ func (h *headerReader) allows(s *Script, rules []string) {
 }
 
 func (h *headerReader) allow(c Comment, meant map[int]int, rules []string) {
-	w := &words{c.Text[len("---@"):], c.Pos.Add(len("---@"))}
+	w := annotationWords(c)
 	w.next()
 	rule, pos := w.next()
 	if rule == "" {
@@ -255,7 +255,7 @@ func (h *headerReader) allow(c Comment, meant map[int]int, rules []string) {
 		return
 	}
 	if !slices.Contains(rules, rule) {
-		h.find(pos, "allow: unknown rule %s%s", rule, orList(rule, rules))
+		h.find(pos, "allow: unknown rule %s%s", rule, suggest(rule, rules, "there are"))
 		return
 	}
 	reason := w.rest()

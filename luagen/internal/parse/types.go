@@ -68,7 +68,7 @@ func parseType(word string, argument bool) (t Type, msg string) {
 	t.Name, t.Optional, t.List = m[1], m[4] != "", m[5] != ""
 	switch {
 	case !slices.Contains(typeNames, t.Name):
-		return t, "unknown type " + t.Name + suggestType(t.Name)
+		return t, "unknown type " + t.Name + suggest(t.Name, typeNames, "the types are")
 	case argument && t.Name == "scores":
 		return t, "only a result is scores"
 	case argument && m[5] == "[]":
@@ -85,13 +85,6 @@ func parseType(word string, argument bool) (t Type, msg string) {
 		msg = t.bounds(m[3])
 	}
 	return t, msg
-}
-
-func suggestType(name string) string {
-	if s := suggest(name, typeNames); s != "" {
-		return s
-	}
-	return "; the types are " + strings.Join(typeNames, ", ")
 }
 
 // bounds reads "min..max", of which one may be left out. A time without a minimum is not negative.

@@ -1,12 +1,14 @@
 package parse
 
+import "slices"
+
 // Exprs returns the expressions that stand directly in a statement, not those in its blocks.
 func Exprs(stmt Stmt) []Expr {
 	switch s := stmt.(type) {
 	case *LocalStmt:
 		return s.Values
 	case *AssignStmt:
-		return append(append([]Expr{}, s.Targets...), s.Values...)
+		return slices.Concat(s.Targets, s.Values)
 	case *CallStmt:
 		return []Expr{s.Call}
 	case *WhileStmt:
@@ -90,7 +92,7 @@ func Blocks(stmt Stmt) []*Block {
 		if s.Else == nil {
 			return s.Blocks
 		}
-		return append(append([]*Block{}, s.Blocks...), s.Else)
+		return append(slices.Clone(s.Blocks), s.Else)
 	case *NumForStmt:
 		return []*Block{s.Body}
 	case *GenForStmt:
