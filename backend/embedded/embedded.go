@@ -112,11 +112,6 @@ func (b *Backend) Scan(ctx context.Context, pattern string, step int) iter.Seq2[
 // driver sends a runner's commands to the server.
 type driver struct{ server *Server }
 
-type result struct {
-	reply backend.Reply
-	err   error
-}
-
 // Send implements [evalsha.Driver]. A call that ctx may end runs in a goroutine of its own, so
 // a long script delays nobody beyond his ctx.
 func (d driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
@@ -124,14 +119,14 @@ func (d driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, e
 	if ctx.Done() == nil {
 		return d.server.Do(words...)
 	}
-	done := make(chan result, 1)
+	done := make(chan backend.Outcome, 1)
 	go func() {
 		reply, err := d.server.Do(words...)
-		done <- result{reply, err}
+		done <- backend.Outcome{Reply: reply, Err: err}
 	}()
 	select {
-	case r := <-done:
-		return r.reply, r.err
+	case outcome := <-done:
+		return outcome.Reply, outcome.Err
 	case <-ctx.Done():
 		return backend.Reply{}, ctx.Err()
 	}
