@@ -21,12 +21,8 @@ func (j *job) compare() error {
 	if err != nil {
 		return err
 	}
-	for _, path := range left {
-		have, err := existing(path)
-		if err != nil {
-			return err
-		}
-		j.differ(path, leftOver, unified(path+" ("+leftOver+")", "/dev/null", have, nil))
+	for _, f := range left {
+		j.differ(f.path, leftOver, unified(f.path+" ("+leftOver+")", "/dev/null", f.content, nil))
 	}
 	return nil
 }
@@ -47,32 +43,25 @@ func (j *job) compareFile(f file) error {
 // leftOver is what is wrong with a file without a script, and the cure.
 const leftOver = "left over: its script is gone; delete it"
 
-// leftOver returns the generated files in the folders of this run that no script accounts for.
-func (j *job) leftOver() ([]string, error) {
-	if len(j.folders) == 0 {
-		return nil, nil // single scripts say nothing about others
-	}
+// leftOver returns the generated files in the folders of this run that no script accounts for. Single scripts say nothing
+// about others.
+func (j *job) leftOver() (left []file, err error) {
 	folders := j.folders
-	if j.out != "" {
+	if j.out != "" && len(folders) > 0 {
 		folders = []string{j.out}
 	}
-	var left []string
 	for _, dir := range folders {
 		paths, err := filepath.Glob(filepath.Join(dir, "*.lua"+suffix))
 		if err != nil {
 			return nil, err
 		}
 		for _, path := range paths {
-			wanted := slices.ContainsFunc(j.made, func(f file) bool { return f.path == path })
-			if wanted {
-				continue
-			}
 			have, err := existing(path)
 			if err != nil {
 				return nil, err
 			}
-			if generated(have) {
-				left = append(left, path)
+			if generated(have) && !slices.ContainsFunc(j.made, func(f file) bool { return f.path == path }) {
+				left = append(left, file{path, have})
 			}
 		}
 	}
@@ -157,12 +146,12 @@ func difference(a, b []string) []edit {
 	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
-	var edits []edit
-	for _, line := range a[:head] {
-		edits = append(edits, edit{' ', line})
-	}
-	edits = append(edits, middle(a[head:len(a)-tail], b[head:len(b)-tail])...)
-	for _, line := range a[len(a)-tail:] {
+	return slices.Concat(equal(a[:head]), middle(a[head:len(a)-tail], b[head:len(b)-tail]), equal(a[len(a)-tail:]))
+}
+
+// equal returns lines that both texts have.
+func equal(lines []string) (edits []edit) {
+	for _, line := range lines {
 		edits = append(edits, edit{' ', line})
 	}
 	return edits

@@ -186,7 +186,7 @@ func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
 	}
 	if why := j.notSeen(path, src); why != "" {
 		j.unseen[why] = append(j.unseen[why], path)
-		return &parse.Script{Header: &parse.Header{}}, "", nil
+		return nil, "", nil
 	}
 	s, shipped, findings := j.examine(path, src)
 	j.findings = append(j.findings, findings...)

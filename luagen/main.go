@@ -175,8 +175,8 @@ func (j *job) write() error {
 	if err != nil {
 		return err
 	}
-	for _, path := range left {
-		j.note([]string{path + ": " + leftOver})
+	for _, f := range left {
+		j.note([]string{f.path + ": " + leftOver})
 	}
 	for _, f := range j.made {
 		if err := f.write(); err != nil {

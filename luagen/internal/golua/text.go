@@ -79,11 +79,10 @@ func (p *pack) file(path string) (text, bool) {
 // literal returns the text of a literal. The parser drops carriage returns from it, and with them the places.
 func (p *pack) literal(e *ast.BasicLit) text {
 	t := text{parts: 1}
-	at := p.set.PositionFor(e.Pos(), false)
-	src := p.sources[at.Filename][at.Offset+1:]
-	if raw := at.Offset; p.sources[at.Filename][raw] == '`' {
-		end := bytes.IndexByte(src, '`')
-		t.add(string(src[:end]), e.Pos()+1, 1)
+	if e.Value[0] == '`' {
+		at := p.set.PositionFor(e.Pos(), false)
+		raw, _, _ := bytes.Cut(p.sources[at.Filename][at.Offset+1:], []byte("`"))
+		t.add(string(raw), e.Pos()+1, 1)
 		return t
 	}
 	for rest := e.Value[1 : len(e.Value)-1]; rest != ""; {

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -223,30 +224,22 @@ func (r *reader) parse(s *Script, p *parser) {
 
 // allows reads the "---@allow" comments of the whole file.
 func (h *headerReader) allows(s *Script, rules []string) {
-	alone := map[int]bool{} // lines that hold nothing but an allow
-	for _, c := range s.Comments {
-		start := bytes.LastIndexByte(s.Source[:c.Pos.Offset], '\n') + 1
-		if isAllow(c) && len(bytes.TrimSpace(s.Source[start:c.Pos.Offset])) == 0 {
-			alone[c.Pos.Line] = true
-		}
-	}
-	meant := map[int]int{} // for each line of alone the line that it speaks of
+	meant := map[int]int{} // for each line that holds nothing but an allow, the line that it speaks of
 	for _, c := range slices.Backward(s.Comments) {
-		if line := c.Pos.Line; alone[line] {
-			meant[line] = line + 1
-			if next, ok := meant[line+1]; ok {
-				meant[line] = next
-			}
+		start := bytes.LastIndexByte(s.Source[:c.Pos.Offset], '\n') + 1
+		if line := c.Pos.Line; isAllow(c) && len(bytes.TrimSpace(s.Source[start:c.Pos.Offset])) == 0 {
+			meant[line] = cmp.Or(meant[line+1], line+1)
 		}
 	}
 	for _, c := range s.Comments {
 		if isAllow(c) {
-			h.allow(c, meant, rules)
+			h.allow(c, cmp.Or(meant[c.Pos.Line], c.Pos.Line), rules)
 		}
 	}
 }
 
-func (h *headerReader) allow(c Comment, meant map[int]int, rules []string) {
+// allow reads one of them, which speaks of a line.
+func (h *headerReader) allow(c Comment, line int, rules []string) {
 	w := annotationWords(c)
 	w.next()
 	rule, pos := w.next()
@@ -262,10 +255,6 @@ func (h *headerReader) allow(c Comment, meant map[int]int, rules []string) {
 	if reason == "" {
 		h.find(w.pos, "allow %s without a reason", rule)
 		return
-	}
-	line := c.Pos.Line
-	if other, ok := meant[line]; ok {
-		line = other
 	}
 	h.header.Allows = append(h.header.Allows, &Allow{rule, reason, pos, line})
 }
