@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"strconv"
@@ -21,7 +22,7 @@ func (m *machine) eval(e parse.Expr) value {
 	defer func() { m.level-- }()
 	switch e := e.(type) {
 	case *parse.NilExpr:
-		return value{is: isNil, nilAt: m.branch}
+		return value{is: isNil, nilAt: m.state.at}
 	case *parse.BoolExpr:
 		if e.Value {
 			return value{is: isTrueValue}
@@ -90,7 +91,7 @@ func (m *machine) index(e *parse.IndexExpr) value {
 		}
 	}
 	v := *x.elem
-	v.is, v.nilAt = v.is|isNil, 0
+	v.is, v.nilAt, v.missing = v.is|isNil, 0, cmp.Or(v.missing, x.missing)
 	if n := m.c.nth(e, "ARGV"); n > 0 {
 		v.roots = []root{{"ARGV " + itoa(n), 1}}
 		v = v.in(m.c.argument(n))
@@ -204,9 +205,9 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 	m.state = before.clone()
 	m.assume(e.L, e.Op == "and")
 	assumed := maps.Clone(m.state.fresh)
-	m.asked.left = append(m.asked.left, e.L)
+	m.conds = append(m.conds, e.L)
 	r := m.eval(e.R)
-	m.asked.left = m.asked.left[:len(m.asked.left)-1]
+	m.conds = m.conds[:len(m.conds)-1]
 	if fresh := m.state.fresh; !maps.Equal(assumed, fresh) {
 		before.fresh = fresh
 	}

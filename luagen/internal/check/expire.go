@@ -38,6 +38,7 @@ var unfailing = append(strings.Fields(`del exists expiretime persist pexpiretime
 // command evaluates a call of a command.
 func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	call, _ := m.c.commandCall(e)
+	m.calls++
 	for i, word := range words {
 		m.c.isKey[word] = m.c.isKey[word] || m.state.sure[declaredKey+m.keyText(words, i)]
 		v := m.eval(word)
@@ -57,7 +58,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 		m.words(call, name)
 		m.lifetime(call, name)
 	}
-	v := m.loads(name, words, m.added(name, e, words, m.maybe(words, m.reply(call, name, known))))
+	v := m.loads(name, words, m.added(name, e, words, m.maybe(call, m.reply(call, name, known))))
 	if (name == "hgetall" || name == "hmget") && known > 1 {
 		v.from = e
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -12,21 +13,21 @@ func (m *machine) function(f *parse.FuncExpr) {
 	if m.quiet > 0 {
 		return
 	}
-	outer, yields := m.state, m.yields
+	outer, yields, calls := m.state, m.yields, m.calls
 	m.state, m.yields = newState(), &value{}
 	for x, v := range outer.vars {
 		if len(x.Writes) == 0 {
-			inner := *v
-			inner.nilAt = min(v.nilAt, 0)
-			m.state.set(x, inner)
+			m.state.vars[x] = v
 		}
 	}
 	m.depth++
+	m.branch++
+	m.state.at = m.branch
 	m.block(f.Body)
 	m.leaves(parse.Pos{})
 	m.forgotten(f.Body, f)
 	m.yield(value{is: isNil})
-	m.yielded[f] = m.yields.elsewhere()
+	m.yielded[f], m.plainly[f] = m.yields.elsewhere(), m.calls == calls
 	m.depth--
 	m.state, m.yields = outer, yields
 }
@@ -107,8 +108,8 @@ func (m *machine) call(e *parse.CallExpr) value {
 	if words, ok := m.c.words(e); ok {
 		return m.command(e, words)
 	}
-	if name, isName := e.Fn.(*parse.NameExpr); !isName {
-		m.eval(e.Fn)
+	if name, isName := e.Fn.(*parse.NameExpr); !isName || e.Method != "" {
+		m.present(m.eval(e.Fn).itself(), e.Fn.Pos())
 	} else if name.Var != nil && name.Var.Decl != nil {
 		m.find(e.P, Undeclared, "%s is declared, and no function here", name.Name)
 	}
@@ -123,7 +124,7 @@ func (m *machine) call(e *parse.CallExpr) value {
 	}
 	name := m.c.callee(e)
 	if name == "" && m.quiet == 0 {
-		m.asked.passed = append(m.asked.passed, e)
+		m.asks(e)
 	}
 	if len(args) > 0 {
 		if v, ok := m.numeric(name, e, args); ok {
@@ -157,6 +158,9 @@ func (m *machine) call(e *parse.CallExpr) value {
 
 // given checks what a function of the server gets.
 func (m *machine) given(name string, e *parse.CallExpr, args []value) {
+	if library, _, _ := strings.Cut(name, "."); library == "string" && len(args) > 0 {
+		m.present(args[0].itself(), e.Args[0].Pos())
+	}
 	switch name {
 	case "string.format":
 		m.format(e, args)
@@ -165,8 +169,11 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 	case "table.insert":
 		last := len(args) - 1
 		m.nested(args[last], e.Args[last].Pos())
+		if args[last].is&isNil != 0 && m.mayMiss(args[last]) {
+			m.find(e.Args[last].Pos(), Result, "this may be nil, and then nothing is inserted: insert false in its place")
+		}
 		m.put(e.Args[0], args[last], e.Args[last])
-	case "cjson.decode":
+	case "cjson.decode", "cmsgpack.unpack":
 		m.present(args[0], e.Args[0].Pos())
 	case "cjson.encode":
 		m.jsonOf(e.Args[0], args[0])

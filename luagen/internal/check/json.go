@@ -26,15 +26,12 @@ func (m *machine) jsonOf(e parse.Expr, v value) {
 func (m *machine) mayBeEmpty(e parse.Expr, v value) bool {
 	x := varOf(unparen(e))
 	return v.hollow && (v.listed != "" || x != nil && m.c.flow.isList(x)) && !(x != nil && m.mentioned(x)) &&
-		!(v.listed != "" && m.state.holds(func(cond parse.Expr) bool { return m.about(cond, v.listed, false) }))
+		!(v.listed != "" && slices.ContainsFunc(answers(v.listed), m.state.holds))
 }
 
 // mentioned reports whether a condition that has led here is about a name.
 func (m *machine) mentioned(x *parse.Var) bool {
-	names := append(slices.Clone(m.c.flow.along[x]), x)
-	return m.state.holds(func(cond parse.Expr) bool {
-		return m.c.flow.within(cond, func(e parse.Expr) bool { return varOf(e) != nil && slices.Contains(names, varOf(e)) })
-	})
+	return slices.ContainsFunc(append(slices.Clone(m.c.flow.along[x]), x), func(x *parse.Var) bool { return m.state.holds(x) })
 }
 
 // listing notes the key of which a reply has the elements, and whether there may be none.
@@ -43,17 +40,17 @@ func (m *machine) listing(name string, words []parse.Expr, v value) value {
 	if v.endless = endless(name, words); m.depth > 0 || key == "" || v.elem == nil || v.known > 0 {
 		return v
 	}
-	v.listed, v.hollow = key, !m.asked.written[key] || strings.Contains(name, "by")
+	v.listed, v.hollow = key, !m.state.knows(later(key)) || strings.Contains(name, "by")
 	return v
 }
 
 // takenApart reports whether the script goes through a name's table, or one in it, as a list, or removes elements, and
 // adds none.
 func (m *machine) takenApart(x *parse.Var) bool {
-	read, known := m.asked.apart[x]
+	read, known := m.apart[x]
 	if !known {
 		read = m.c.takesApart(x)
-		m.asked.apart[x] = read
+		m.apart[x] = read
 	}
 	return read
 }
@@ -76,30 +73,25 @@ func (c *checker) takesApart(x *parse.Var) bool {
 
 // unpacked finds unpack of a reply that has no bound.
 func (m *machine) unpacked(e *parse.CallExpr, v value) {
-	if v.endless && len(e.Args) == 1 && !m.asked.some(func(cond parse.Expr) bool { return m.bounds(cond, e.Args[0], v) }) {
+	if v.endless && len(e.Args) == 1 && !m.state.knows(limited{varOf(unparen(e.Args[0]))}) && !m.state.knows(limited{v.listed}) {
 		m.find(e.P, Command, "unpack fails from 8000 elements on, and this reply may have as many: go through it in parts")
 	}
 }
 
-// bounds reports whether a condition compares the length of a list, or of the key that it lists, with a number that never
-// changes, but 0 or 1.
-func (m *machine) bounds(cond, list parse.Expr, v value) bool {
-	limit := func(e parse.Expr) bool {
-		w := m.peek(e)
-		return !(w.is == isNumber && w.size <= 1 && w.size > 0) &&
-			!slices.ContainsFunc(namesIn(e), func(x *parse.Var) bool { return len(x.Writes) > 0 })
+// bounds notes that a condition compares something, the length of a list, say, with a number that never changes, but 0 or 1.
+func (m *machine) bounds(e parse.Expr, limit parse.Expr) {
+	w := m.peek(limit)
+	if w.is == isNumber && w.size <= 1 && w.size > 0 ||
+		slices.ContainsFunc(namesIn(limit), func(x *parse.Var) bool { return len(x.Writes) > 0 }) {
+		return
 	}
-	about := func(e parse.Expr) bool {
-		return m.c.flow.within(e, func(e parse.Expr) bool {
-			call, _ := e.(*parse.CallExpr)
-			return varOf(e) != nil && varOf(e) == varOf(unparen(list)) || call != nil && v.listed != "" && m.about(e, v.listed, false)
-		})
+	for _, what := range m.touched(e) {
+		m.state.ask(proved, limited{what})
 	}
-	return parse.Contains(cond, func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
-		return ok && (b.Op[0] == '<' || b.Op[0] == '>') && (about(b.L) && limit(b.R) || about(b.R) && limit(b.L))
-	})
 }
+
+// limited is asked of a list, or of the key that it lists.
+type limited struct{ what any }
 
 // grow notes that the lists which a loop over an endless one appends to are endless, too.
 func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {

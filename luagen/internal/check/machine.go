@@ -24,9 +24,8 @@ type machine struct {
 	found    map[string]bool
 	covered  map[parse.Expr]bool        // comparisons and tests to be on the safe side
 	chained  map[*parse.BinaryExpr]bool // parts of chains of or and and that were seen
-	seen     map[*parse.Var]bool
-	reached  map[*parse.Var]bool // by what reaches
-	lists    map[string]value    // KEYS and ARGV of a raw script
+	reached  map[*parse.Var]bool        // by what reaches
+	lists    map[string]value           // KEYS and ARGV of a raw script
 	forms    map[*parse.CallExpr]*matching
 	hashes   map[string]map[string]*written // by their keys and fields
 	returned []value                        // by a raw script
@@ -34,9 +33,11 @@ type machine struct {
 	timed    map[string]unit                // of roots, as it was seen first
 	ended    int                            // how many calls give a key an expiry
 	conds    []parse.Expr                   // the conditions around the code
-	asked    evidence
-	yields   *value                    // what the function that is followed returns
-	yielded  map[*parse.FuncExpr]value // what those that were followed return
+	apart    map[*parse.Var]bool            // by takenApart
+	yields   *value                         // what the function that is followed returns
+	yielded  map[*parse.FuncExpr]value      // what those that were followed return
+	plainly  map[*parse.FuncExpr]bool       // those that neither call commands nor what is not known
+	calls    int                            // of such
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -58,8 +59,8 @@ func (c *checker) machine() *machine {
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{}, paths: map[string]*path{}, timed: map[string]unit{},
-		asked: evidence{written: map[string]bool{}, apart: map[*parse.Var]bool{}}, yields: &value{},
-		yielded: map[*parse.FuncExpr]value{},
+		apart: map[*parse.Var]bool{}, yields: &value{},
+		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{},
 	}
 	for _, x := range c.s.Vars {
 		if x.Decl != nil && len(x.Writes) == 0 {
@@ -103,7 +104,7 @@ func (m *machine) peek(e parse.Expr) value {
 
 // assume notes that a condition that was evaluated is true, or is not.
 func (m *machine) assume(cond parse.Expr, truth bool) {
-	m.budget, m.state.held = maxRefine, m.state.held.and(cond)
+	m.budget = maxRefine
 	m.quiet++
 	m.refine(cond, truth)
 	m.quiet--
@@ -139,7 +140,6 @@ func (m *machine) statement(stmt parse.Stmt) {
 		m.state.dead = m.state.dead || isError(s.Call)
 		if isGlobal(s.Call.Fn, "assert") && len(s.Call.Args) > 0 {
 			m.assume(s.Call.Args[0], true)
-			m.asked.passed = append(m.asked.passed, s.Call.Args[0])
 		}
 	case *parse.DoStmt:
 		m.block(s.Body)
@@ -166,7 +166,7 @@ func (m *machine) values(list []parse.Expr, n int) []value {
 	for _, e := range list {
 		all = append(all, m.eval(e))
 	}
-	missing := value{is: isNil, nilAt: m.branch}
+	missing := value{is: isNil, nilAt: m.state.at}
 	if len(list) > 0 && parse.ManyValues(list[len(list)-1]) {
 		missing = unknown()
 	}
@@ -223,30 +223,31 @@ func (m *machine) put(table parse.Expr, item value, e parse.Expr) {
 }
 
 func (m *machine) ifs(s *parse.IfStmt) {
-	end := &state{dead: true}
+	end, at := &state{dead: true}, m.state.at
 	for i, cond := range s.Conds {
 		m.defaults(cond, s.Blocks[i])
 		m.eval(cond)
 		m.condition(cond)
-		m.doubt(cond)
-		m.asked.passed = append(m.asked.passed, cond)
-		m.branch++
-		before := m.state
-		m.state = before.clone()
+		before := m.state.clone()
 		m.conds = append(m.conds, cond)
-		m.assume(cond, true)
+		m.turn(cond, true)
 		m.block(s.Blocks[i])
-		end = merge(end, m.state, m.branch+1)
+		end = merge(end, m.state, at)
 		m.state = before
-		m.assume(cond, false)
+		m.turn(cond, false)
 	}
 	if s.Else != nil {
-		m.branch++
 		m.block(s.Else)
 	}
 	m.conds = m.conds[:len(m.conds)-len(s.Conds)]
+	m.state = merge(end, m.state, at)
+}
+
+// turn takes the way on which a condition is true, or is not.
+func (m *machine) turn(cond parse.Expr, truth bool) {
 	m.branch++
-	m.state = merge(end, m.state, m.branch)
+	m.state.at = m.branch
+	m.assume(cond, truth)
 }
 
 // loop follows a loop's body once, with nothing known of the names that it assigns to.
@@ -258,28 +259,28 @@ func (m *machine) loop(stmt parse.Stmt) {
 		m.head(stmt, body)
 	}
 	m.grow(stmt, body)
-	after := m.state.clone()
+	after, head := m.state.clone(), m.branch+1
 	for _, e := range parse.Exprs(stmt) {
-		m.state.held = m.state.held.and(e)
+		m.state.ask(head, m.touched(e)...)
 	}
+	m.branch += 2
+	m.state.at = m.branch
 	switch s := stmt.(type) {
 	case *parse.WhileStmt:
-		m.assume(s.Cond, true)
+		m.turn(s.Cond, true)
 		m.block(body)
 		after.dead = after.dead || isBool(s.Cond, true) && !breaks(body)
-		m.leave(after, body)
 	case *parse.RepeatStmt:
 		m.repeat(s, after)
 	case *parse.NumForStmt:
 		m.bind(s.Var, value{is: isNumber, number: number{low: m.peek(s.From).low}})
 		m.block(body)
-		m.leave(after, body)
 	case *parse.GenForStmt:
 		m.order(s)
 		m.elements(s)
 		m.block(body)
-		m.leave(after, body)
 	}
+	m.leave(after, body, head)
 }
 
 // head evaluates what stands at the head of a loop. The condition of a while loop is seen again
@@ -295,13 +296,16 @@ func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
 			m.condition(e)
 		}
 	}
-	m.asked.passed = append(m.asked.passed, parse.Exprs(stmt)...)
 	m.forget(body)
 }
 
-// leave goes on behind a loop.
-func (m *machine) leave(after *state, body *parse.Block) {
-	m.branch++
+// leave goes on behind a loop. What its head asked says nothing there.
+func (m *machine) leave(after *state, body *parse.Block, head int) {
+	for what, at := range m.state.asked {
+		if at != head {
+			after.ask(at, what)
+		}
+	}
 	for key, made := range m.state.fresh {
 		if after.fresh[key] == nil {
 			after.fresh[key] = made
@@ -323,7 +327,6 @@ func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
 	if !breaks(s.Body) && m.state.dead {
 		after.dead = true // it returns in its first turn
 	}
-	m.leave(after, s.Body)
 }
 
 // elements binds the names of a loop over ipairs(list) or pairs(list).

@@ -39,7 +39,7 @@ func toNumber(v value, pos parse.Pos) value {
 		n.is |= isNil
 	}
 	if v.is&absent != 0 {
-		n.missing, n.nilAt = v.missing, min(v.nilAt, 0)
+		n.missing = v.missing
 	}
 	return n
 }
@@ -122,6 +122,7 @@ func (m *machine) format(e *parse.CallExpr, args []value) {
 		switch {
 		case i+1 >= len(args):
 		case strings.HasSuffix(verb, "s"):
+			m.present(args[i+1].itself(), e.Args[i+1].Pos())
 			m.shown(args[i+1], e.Args[i+1].Pos())
 		default:
 			m.exact(args[i+1], e.Args[i+1].Pos())

@@ -21,7 +21,7 @@ func (m *machine) returns(s *parse.ReturnStmt) {
 	}
 	switch {
 	case m.c.s.Raw && m.depth == 0:
-		m.rawReturn(first, len(s.Values))
+		m.rawReturn(first, s.Values)
 	case m.depth > 0 && len(s.Values) == 0:
 		m.yield(value{is: isNil})
 	case m.depth > 0:
@@ -38,18 +38,26 @@ func (m *machine) returns(s *parse.ReturnStmt) {
 }
 
 // rawReturn checks what a raw script returns: only a nil before a value in a table is certainly wrong.
-func (m *machine) rawReturn(v value, n int) {
-	if n == 0 {
+func (m *machine) rawReturn(v value, list []parse.Expr) {
+	if len(list) == 0 {
 		v = value{is: isNil}
 	}
 	if m.returned = append(m.returned, v); !v.closed {
 		return
 	}
 	for i, item := range v.items {
-		if i+1 < len(v.items) && v.items[i+1].is != isNil {
+		if i+1 < len(v.items) && v.items[i+1].is != isNil || i > 0 && m.unset(list[0].(*parse.TableExpr).Fields[i].Value) {
 			m.hole(item, v.places[i])
 		}
 	}
+}
+
+// unset reports whether an expression is a name that is made without a value, and never set to nil: that it is nil is not meant.
+func (m *machine) unset(e parse.Expr) bool {
+	x := varOf(e)
+	return x != nil && x.Decl == nil && len(x.Writes) > 0 && !slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool {
+		return s.expr == nil || isFalsy(s.expr)
+	})
 }
 
 // end checks that control does not come to the end of a script that has a result.
@@ -148,7 +156,7 @@ func (m *machine) tuple(results []*parse.Result, v value, pos parse.Pos) {
 
 // hole finds an element of a reply that is nil, or certainly may be: what follows it is cut off.
 func (m *machine) hole(item value, pos parse.Pos) bool {
-	since := item.nilAt == always || item.nilAt > 0 && item.nilAt == m.branch
+	since := item.nilAt > 0 && item.nilAt == m.state.at
 	if item.is != isNil && (item.is&isNil == 0 || !since && !m.mayMiss(item)) {
 		return false
 	}

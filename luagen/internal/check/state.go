@@ -11,45 +11,9 @@ type state struct {
 	vars  map[*parse.Var]*value // of what is not here nothing is known
 	fresh map[string]*creation  // keys that were written and have no expiry yet
 	sure  map[string]bool       // what certainly is so of keys: exists, there before, of a kind, permitted a command
-	held  *held                 // the conditions that have led here
+	asked map[any]int           // what the script knows, or may know: see asked.go
+	at    int                   // the way behind the last condition of which only one way leads here
 	dead  bool                  // control never comes here
-}
-
-// held is a condition, or the head of a loop, that is decided where control is, and those before it.
-type held struct {
-	cond  parse.Expr
-	up    *held
-	depth int
-}
-
-func (h *held) and(cond parse.Expr) *held {
-	if h == nil {
-		return &held{cond, nil, 1}
-	}
-	return &held{cond, h, h.depth + 1}
-}
-
-// common returns what is held on two ways.
-func common(a, b *held) *held {
-	for a != b && a != nil && b != nil {
-		if a.depth < b.depth {
-			a, b = b, a
-		}
-		a = a.up
-	}
-	if a != b {
-		return nil
-	}
-	return a
-}
-
-// holds reports whether f is true of a condition that is held, or if they are too many to look at.
-func (s *state) holds(f func(parse.Expr) bool) bool {
-	h := s.held
-	for h != nil && h.depth <= maxPassed && !f(h.cond) {
-		h = h.up
-	}
-	return h != nil
 }
 
 // What is sure of a key, by its text, but for "hash x", its kind, and "expire x", a command that it certainly got.
@@ -61,11 +25,13 @@ const (
 )
 
 func newState() *state {
-	return &state{vars: map[*parse.Var]*value{}, fresh: map[string]*creation{}, sure: map[string]bool{}}
+	return &state{vars: map[*parse.Var]*value{}, fresh: map[string]*creation{}, sure: map[string]bool{}, asked: map[any]int{}, at: 1}
 }
 
 func (s *state) clone() *state {
-	return &state{vars: maps.Clone(s.vars), fresh: maps.Clone(s.fresh), sure: maps.Clone(s.sure), held: s.held, dead: s.dead}
+	c := *s
+	c.vars, c.fresh, c.sure, c.asked = maps.Clone(s.vars), maps.Clone(s.fresh), maps.Clone(s.sure), maps.Clone(s.asked)
+	return &c
 }
 
 // get returns what is known of a name, if anything is.
@@ -87,12 +53,15 @@ func merge(a, b *state, at int) *state {
 		return a
 	}
 	s := newState()
-	s.held = common(a.held, b.held)
+	if s.at = a.at; a.at != b.at {
+		s.at = at
+	}
+	s.asked = joinAsked(a.asked, b.asked, s.at)
 	for x, v := range a.vars {
 		if w := b.vars[x]; w == v {
 			s.vars[x] = v
 		} else if w != nil {
-			s.set(x, join(*v, *w, at))
+			s.set(x, join(a.settled(*v), b.settled(*w), at))
 		}
 	}
 	for fact := range a.sure {
@@ -124,33 +93,32 @@ func (m *machine) refine(e parse.Expr, truth bool) {
 	m.budget--
 	if m.budget < 0 {
 		m.state.vars, m.state.sure = map[*parse.Var]*value{}, map[string]bool{}
+		m.state.ask(m.state.at, everything)
 		return
 	}
-	switch e := e.(type) {
-	case *parse.ParenExpr:
-		m.refine(e.X, truth)
-	case *parse.NameExpr:
+	e = unparen(e)
+	if not, ok := e.(*parse.UnaryExpr); ok && not.Op == "not" {
+		m.refine(not.X, !truth)
+	} else if b, ok := e.(*parse.BinaryExpr); ok {
+		m.refineBinary(b, truth)
+	} else {
 		m.is(e, truth)
-	case *parse.CallExpr:
-		m.probed(e, truth)
-	case *parse.UnaryExpr:
-		if e.Op == "not" {
-			m.refine(e.X, !truth)
-		}
-	case *parse.BinaryExpr:
-		m.refineBinary(e, truth)
 	}
 }
 
+// negated and mirrored have what is so if a comparison is false, and of its other side.
+var (
+	negated  = map[string]string{"==": "~=", "~=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+	mirrored = map[string]string{"==": "==", "~=": "~=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+)
+
 func (m *machine) refineBinary(e *parse.BinaryExpr, truth bool) {
-	if e.Op != "and" && e.Op != "or" {
-		m.unsure(e)
-	}
+	op := e.Op
 	switch {
-	case e.Op == "and" && truth, e.Op == "or" && !truth:
+	case op == "and" && truth, op == "or" && !truth:
 		m.refine(e.L, truth)
 		m.refine(e.R, truth)
-	case e.Op == "and", e.Op == "or":
+	case op == "and", op == "or":
 		other := m.state.clone()
 		m.refine(e.L, truth)
 		first := m.state
@@ -158,89 +126,68 @@ func (m *machine) refineBinary(e *parse.BinaryExpr, truth bool) {
 		m.refine(e.L, !truth)
 		m.refine(e.R, truth)
 		m.state = merge(first, m.state, 0)
-	case e.Op == "==" || e.Op == "~=":
-		same := truth == (e.Op == "==")
-		l, r := m.peek(e.L), m.peek(e.R)
-		op := map[bool]string{true: "==", false: "~="}[same]
-		m.counted(l, op, r)
-		m.counted(r, op, l)
-		m.equal(e.L, e.R, l, r, same)
-		m.equal(e.R, e.L, r, l, same)
-		m.typed(e, same)
-	case e.Op == "<" || e.Op == ">=":
-		m.above(e.R, e.L, truth == (e.Op == "<"))
-	case e.Op == ">" || e.Op == "<=":
-		m.above(e.L, e.R, truth == (e.Op == ">"))
+	case negated[op] == "":
+		m.asks(e)
+	default:
+		m.unsure(e)
+		if !truth {
+			op = negated[op]
+		}
+		m.side(e.L, op, e.R)
+		m.side(e.R, mirrored[op], e.L)
 	}
 }
 
-// is notes that a name is true for a condition, or is not.
-func (m *machine) is(e *parse.NameExpr, truth bool) {
-	v, ok := m.state.get(e.Var)
-	if !ok {
-		return
-	}
-	m.probed(e, truth)
-	if truth {
-		m.state.set(e.Var, v.truthy())
-		return
-	}
-	m.state.set(e.Var, v.falsy().orUnknown())
-}
-
-// probed notes that a key exists, if a true reply shows that.
-func (m *machine) probed(e parse.Expr, truth bool) {
+// is notes that an expression is true for a condition, or is not.
+func (m *machine) is(e parse.Expr, truth bool) {
 	v := m.peek(e)
-	if truth && v.probe != "" && v.is&isNumber == 0 {
-		m.state.sure[exists+v.probe] = true
+	left := v.falsy()
+	if truth {
+		left = v.truthy()
+	}
+	if v.is&absent != 0 {
+		m.says(e, v, left.is)
 	}
 	if v.is == isStatus|isFalseValue {
 		m.replied(v, truth)
 	}
+	if _, known := m.state.get(varOf(e)); known && v.is != isTable {
+		m.state.set(varOf(e), left.orUnknown())
+	}
 }
 
-// equal notes that e, which is v, has the value w, or has another.
-func (m *machine) equal(e, other parse.Expr, v, w value, same bool) {
-	zero := w.is == isNumber && w.size == zeroSize
-	number := w.is == isNumber && w.size > 0
+// side notes what a comparison with another expression shows of e.
+func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
+	v, w := m.peek(e), m.peek(other)
+	m.counted(v, op, w)
+	left, zero := v.is, w.size == zeroSize
 	switch {
-	case v.probe == "":
-	case same && (number && !zero || w.is == isText), !same && zero && v.is == isNumber,
-		!same && w.is == isFalseValue && v.is == isText|isFalseValue:
-		m.state.sure[exists+v.probe] = true
+	case op == "==":
+		left &= w.is
+	case op != "~=": // nil fails
+		left &^= absent
+		m.bounds(e, other)
+	case w.is == isNil || w.is == isFalseValue || w.is == isTrueValue:
+		left &^= w.is
 	}
+	switch {
+	case v.is&w.is == 0: // It says nothing.
+	case v.is != isNumber || v.missing == "" || !zero && !w.constant():
+		m.says(e, v, left)
+	case zero && (op == ">" || op == "~="), !zero && op != "~=" && op[0] != '<':
+		m.there(v)
+	}
+	m.typed(e, op, other)
 	x := varOf(unparen(e))
 	if _, known := m.state.get(x); !known {
 		return
 	}
-	if key := m.keyName(e, 1); same && key != "" && m.c.certainly(aKey, other) {
+	if key := m.keyName(e, 1); op == "==" && key != "" && m.c.certainly(aKey, other) {
 		m.state.sure[declaredKey+key] = true
 	}
-	single := w.is == isNil || w.is == isFalseValue || w.is == isTrueValue
-	switch {
-	case same:
-		v.is &= w.is
-	case single:
-		v.is &^= w.is
-	}
-	if v.is&isNil == 0 || v.is == isNil {
-		v.nilAt = 0
-	}
-	m.state.set(x, v.orUnknown())
-}
-
-// above notes that a is more than b: then a is not 0, if b is a number that is written out.
-func (m *machine) above(a, b parse.Expr, truth bool) {
-	v, w := m.peek(a), m.peek(b)
-	if truth {
-		m.counted(v, ">", w)
-		m.counted(w, "<", v)
-	} else {
-		m.counted(v, "<=", w)
-		m.counted(w, ">=", v)
-	}
-	if _, literal := unparen(b).(*parse.NumberExpr); literal && truth && v.probe != "" {
-		m.state.sure[exists+v.probe] = true
+	if v.is != isTable { // always is true, and never nil
+		v.is = left
+		m.state.set(x, v.orUnknown())
 	}
 }
 
@@ -250,67 +197,18 @@ var typeKinds = map[string]kinds{
 }
 
 // typed notes what type(x) == 'name' shows.
-func (m *machine) typed(e *parse.BinaryExpr, same bool) {
-	for _, pair := range [][2]parse.Expr{{e.L, e.R}, {e.R, e.L}} {
-		call, isCall := pair[0].(*parse.CallExpr)
-		text, isString := pair[1].(*parse.StringExpr)
-		if !isCall || !isString || !isGlobal(call.Fn, "type") || len(call.Args) != 1 {
-			continue
-		}
-		x := varOf(call.Args[0])
-		v, known := m.state.get(x)
-		was := v.is
-		if k := typeKinds[text.Value]; known && k != 0 {
-			if v.is &= k; !same {
-				v.is = was &^ k
-			}
-			v.nilAt = 0
-			m.state.set(x, v.orUnknown())
-		}
-	}
-}
-
-// doubt withdraws that names are certainly nil in some cases, if a condition may say more about them
-// than refine sees.
-func (m *machine) doubt(cond parse.Expr) {
-	m.seen = map[*parse.Var]bool{}
-	m.doubtIn(cond, true)
-}
-
-func (m *machine) doubtIn(e parse.Expr, direct bool) {
-	switch e := e.(type) {
-	case *parse.ParenExpr:
-		m.doubtIn(e.X, direct)
-		return
-	case *parse.UnaryExpr:
-		m.doubtIn(e.X, direct && e.Op == "not")
-		return
-	case *parse.BinaryExpr:
-		comparesNil := (e.Op == "==" || e.Op == "~=") && (isFalsy(e.L) || isFalsy(e.R))
-		direct = direct && (e.Op == "and" || e.Op == "or" || comparesNil)
-		m.doubtIn(e.L, direct)
-		m.doubtIn(e.R, direct)
+func (m *machine) typed(e parse.Expr, op string, other parse.Expr) {
+	call, isCall := e.(*parse.CallExpr)
+	text, isString := other.(*parse.StringExpr)
+	if !isCall || !isString || !isGlobal(call.Fn, "type") || len(call.Args) != 1 {
 		return
 	}
-	parse.Walk(e, func(inner parse.Expr) {
-		if name, ok := inner.(*parse.NameExpr); ok && name.Var != nil {
-			m.doubtName(name.Var, direct && inner == e)
-		}
-	})
-}
-
-func (m *machine) doubtName(x *parse.Var, direct bool) {
-	if m.seen[x] {
-		return
+	v, known := m.state.get(varOf(call.Args[0]))
+	k := typeKinds[text.Value]
+	if op == "~=" {
+		k = anything &^ k
 	}
-	m.seen[x] = true
-	if v, ok := m.state.get(x); ok && !direct && v.nilAt != 0 {
-		v.nilAt = 0
-		m.state.set(x, v)
-	}
-	for _, from := range m.c.flow.mentioned(x) {
-		if len(m.seen) < maxNames {
-			m.doubtName(from, false)
-		}
+	if v.is &= k; known {
+		m.state.set(varOf(call.Args[0]), v.orUnknown())
 	}
 }

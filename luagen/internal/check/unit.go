@@ -188,7 +188,7 @@ func (v value) scaled(u unit, by float64) unit {
 
 // chosen reports whether a caller chooses by a condition what runs here: by an order it chooses no unit.
 func (m *machine) chosen() bool {
-	return slices.ContainsFunc(slices.Concat(m.conds, m.asked.left), func(cond parse.Expr) bool {
+	return slices.ContainsFunc(m.conds, func(cond parse.Expr) bool {
 		return !m.decides(cond) && !parse.Contains(cond, func(e parse.Expr) bool {
 			b, ok := e.(*parse.BinaryExpr)
 			return ok && strings.ContainsAny(b.Op, "<>")
@@ -237,9 +237,7 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 // mayBeZero reports whether a comment says what 0 means in an argument, and the script has not asked about it.
 func (m *machine) mayBeZero(e parse.Expr) bool {
 	n := m.c.nth(e, "ARGV")
-	same := func(e parse.Expr) bool { return m.c.nth(e, "ARGV") == n }
-	return zeroAllowed.MatchString(m.c.said["ARGV["+itoa(n)+"]"]) &&
-		!m.asked.some(func(cond parse.Expr) bool { return parse.Contains(cond, same) })
+	return zeroAllowed.MatchString(m.c.said["ARGV["+itoa(n)+"]"]) && !m.state.knows(anArgument+itoa(n))
 }
 
 // meant returns the unit in which a number that is written out is meant: whole minutes of the other unit, or so few
@@ -287,8 +285,11 @@ func (m *machine) loads(name string, words []parse.Expr, v value) value {
 	case name == "hget" && len(words) > 2:
 		return field(v, words[2])
 	case name == "hmget" && len(words)-2 == v.known:
-		for _, word := range words[2:] {
-			v.items = append(v.items, field(*v.elem, word))
+		if v.items == nil {
+			v.items = slices.Repeat([]value{*v.elem}, v.known)
+		}
+		for i, word := range words[2:] {
+			v.items[i] = field(v.items[i], word)
 		}
 	case shapes[name] == "members" && v.elem != nil:
 		v.elem.roots = m.scores(words)
@@ -300,8 +301,10 @@ func (m *machine) loads(name string, words []parse.Expr, v value) value {
 func (m *machine) unsure(cond parse.Expr) {
 	names := namesIn(cond)
 	for x, v := range m.state.vars {
-		made := func(y *parse.Var) bool { return slices.Contains(names, y) }
-		if (v.low || v.split) && (made(x) || slices.ContainsFunc(m.c.flow.mentioned(x), made)) {
+		sources := m.c.flow.sources[x]
+		if (v.low || v.split) && (slices.Contains(names, x) || len(sources) > maxNames || slices.ContainsFunc(sources, func(s source) bool {
+			return s.expr != nil && mentions(s.expr, names...)
+		})) {
 			w := *v
 			w.low, w.split = false, false
 			m.state.set(x, w)

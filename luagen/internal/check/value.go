@@ -35,15 +35,12 @@ const (
 	now      = 1.7e9 // seconds since 1970
 )
 
-// always is the time of what may be nil from the start.
-const always = -1
-
 // value is what is known of what an expression stands for. Its zero but for is says nothing more.
 type value struct {
 	is    kinds
-	nilAt int // if it certainly may be nil: since which branch; 0: that is not certain
+	nilAt int // if it certainly may be nil: the way on which that was so; 0: that is not certain
 
-	missing string // the key of which it is a reply, nil or false if the key or a part of it is missing
+	missing string // what it is a reply about, or an argument: it is nil, false or 0 if that is missing
 
 	number
 	word  bool       // it certainly is a text that is no number
@@ -119,7 +116,6 @@ func (v value) small() bool { return v.size > 0 && v.size <= maxExact && v.wide 
 // truthy returns the part of a value that is true for a condition.
 func (v value) truthy() value {
 	v.is &^= absent
-	v.nilAt = 0
 	return v.orUnknown()
 }
 
@@ -202,8 +198,10 @@ func neutral(a, b value) value {
 // joinNil returns since when the join of two values may be nil.
 func joinNil(a, b value, at int) int {
 	switch {
+	case a.is == isNil && a.nilAt > 0 || b.is == isNil && b.nilAt > 0:
+		return at
 	case a.is&isNil != 0 && b.is&isNil != 0:
-		return min(a.nilAt, b.nilAt) // always, or not certain
+		return min(a.nilAt, b.nilAt)
 	case a.is == isNil || b.is == isNil:
 		return at
 	case a.is&isNil != 0:
@@ -251,7 +249,7 @@ func scalar(b *parse.Binding) value {
 		v.frac = true
 	}
 	if t.Optional {
-		v.is, v.nilAt = v.is|isNil, always
+		v.is, v.missing = v.is|isNil, anArgument+b.Name
 	}
 	return v
 }

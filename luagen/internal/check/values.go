@@ -25,28 +25,6 @@ type values struct {
 	returned map[*parse.FuncExpr][]parse.Expr // the first value of each return
 	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
 	changed  map[string]bool                  // the globals that have an element which is assigned to
-	mentions map[*parse.Var][]*parse.Var      // by mentioned
-}
-
-// mentioned returns the names that stand in the values which a name may hold, each once.
-func (v *values) mentioned(x *parse.Var) []*parse.Var {
-	if names, ok := v.mentions[x]; ok {
-		return names
-	}
-	var names []*parse.Var
-	v.mentions[x] = nil
-	for _, from := range v.sources[x] {
-		if from.expr != nil {
-			names = append(names, namesIn(from.expr)...)
-		}
-	}
-	seen := map[*parse.Var]bool{}
-	v.mentions[x] = slices.DeleteFunc(names, func(y *parse.Var) bool {
-		again := seen[y]
-		seen[y] = true
-		return again
-	})
-	return v.mentions[x]
 }
 
 // within reports whether an expression, or what the names in it may hold, has in it what is meant, or what is not known.
@@ -116,7 +94,7 @@ func newValues() *values {
 		sources: map[*parse.Var][]source{}, stores: map[*parse.Var][]parse.Expr{}, appends: map[*parse.Var]int{},
 		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
-		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, mentions: map[*parse.Var][]*parse.Var{},
+		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
 	}
 }

@@ -9,7 +9,7 @@ end
 if redis.call('scard', KEYS[3]) <= 1 then
   claim(id)
 end
-if redis.call('hget', KEYS[4], id) then
+if redis.call('exists', KEYS[4]) == 1 then
   return claim(id)
 end
 return nil

@@ -1,0 +1,174 @@
+package check
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// By what a script has asked and written on its way, it may know that a key, a field or an argument is there. That
+// stands in state.asked, by names and by the texts of keys, of their parts and of arguments. The number is proved if a
+// reply or a write has shown it, else the way behind the condition that may have shown it. Where two ways join that know
+// different things, it is negative: there the script knows nothing, but behind another condition it may, as that may be
+// about what one of the ways did.
+const (
+	proved     = math.MaxInt
+	everything = ""          // what is too much to follow may have shown all
+	anyReply   = "call"      // what is not known may reply with, or write
+	someText   = "text"      // that something is there, and so a text that belongs to it
+	anArgument = "argument " // begins the text of an argument
+)
+
+// later is the text of what is there for each command from now on.
+type later string
+
+// maxAsked is after how much the script is taken to know everything.
+const maxAsked = 400
+
+// ask notes what the script knows, or may know.
+func (s *state) ask(at int, all ...any) {
+	for _, what := range all {
+		if text, ok := what.(string); ok {
+			s.ask(at, later(text))
+		}
+		if s.asked[what] <= 0 || at == proved {
+			s.asked[what] = at
+		}
+	}
+	if len(s.asked) > maxAsked {
+		s.asked = map[any]int{everything: proved}
+	}
+}
+
+// holds reports whether a condition that has led here is about something.
+func (s *state) holds(what any) bool { return s.asked[what] > 0 || s.asked[everything] > 0 }
+
+// knows reports whether the script may know something.
+func (s *state) knows(what any) bool {
+	return s.holds(what) || s.asked[what] < 0 && s.asked[what] != -s.at
+}
+
+// answers returns what shows that a source is there.
+func answers(source string) []any {
+	key, _, _ := strings.Cut(source, "\n")
+	return append(likes(source), key, anyReply)
+}
+
+// likes returns a source and what stands for its likes: if one field that is written out is there, others are. Elements
+// that the script chooses have none.
+func likes(source string) []any {
+	if key, part, _ := strings.Cut(source, "\n"); strings.HasPrefix(part, "'") {
+		return []any{source, key + "\n'"}
+	}
+	return []any{source}
+}
+
+// settled returns a value that is certainly there if that has been shown here.
+func (s *state) settled(v value) value {
+	if v.missing != "" && slices.ContainsFunc(answers(v.missing), func(what any) bool { return s.asked[what] == proved }) {
+		v.missing = ""
+	}
+	return v
+}
+
+// joinAsked returns what is known where control comes from two ways.
+func joinAsked(a, b map[any]int, at int) map[any]int {
+	all := map[any]int{}
+	for _, one := range []map[any]int{a, b} {
+		for what := range one {
+			if all[what] = min(a[what], b[what]); all[what] <= 0 || a[what] != b[what] && max(a[what], b[what]) < proved {
+				all[what] = -at
+			}
+		}
+	}
+	return all
+}
+
+// says notes what a part of a condition shows, of which the value was v and is of some kinds on this way.
+func (m *machine) says(e parse.Expr, v value, left kinds) {
+	switch {
+	case v.is&absent == 0 || v.missing == "" && v.probe == "", strings.HasPrefix(v.missing, anArgument) && left&^absent != 0:
+		m.asks(e)
+	case left&absent == 0:
+		m.there(v)
+	}
+}
+
+// there notes that what a value is a reply about is there.
+func (m *machine) there(v value) {
+	if v.missing != "" {
+		m.state.ask(proved, append(likes(v.missing), someText)...)
+	}
+	if v.probe != "" {
+		m.state.sure[exists+v.probe] = true
+	}
+}
+
+// asks notes a part of a condition that shows something which is not followed.
+func (m *machine) asks(e parse.Expr) { m.state.ask(m.state.at, m.touched(e)...) }
+
+// touched returns what an expression is about: the names and the replies in it, and in what the names hold.
+func (m *machine) touched(e parse.Expr) (all []any) {
+	left := maxAsked
+	if m.c.flow.within(e, func(e parse.Expr) bool {
+		switch e := e.(type) {
+		case *parse.NameExpr:
+			all = append(all, e.Var, anArgument+e.Name)
+		case *parse.IndexExpr:
+			all = append(all, anArgument+itoa(m.c.nth(e, "ARGV")))
+		case *parse.CallExpr:
+			all = append(all, m.replies(e)...)
+		}
+		left--
+		return left == 0
+	}) {
+		return []any{everything}
+	}
+	return all
+}
+
+// replies returns what a call may say something about.
+func (m *machine) replies(e *parse.CallExpr) (all []any) {
+	call, ok := m.c.commandCall(e)
+	library, _, _ := strings.Cut(m.c.callee(e), ".")
+	if !ok && (parse.KnownGlobal(library) || e.Method != "" || m.plainly[m.c.flow.bodies[varOf(e.Fn)]]) {
+		return nil
+	}
+	m.calls++
+	for _, name := range call.names {
+		if slices.Contains(probes, name) || slices.Contains(texts, shapes[name]) {
+			all = append(all, someText)
+		}
+	}
+	for _, s := range m.sources(call) {
+		all = append(all, likes(s)...)
+	}
+	return all
+}
+
+var (
+	texts  = strings.Fields("maybe maybes rank texts members")
+	parted = strings.Fields("hexists hget hmget hstrlen sismember zrank zrevrank zscore") // they read parts of a key
+)
+
+// sources returns a text for each thing that a command reads: for keys, or for parts of one. Between a key and its part
+// is a line's end.
+func (m *machine) sources(call commandCall) (all []string) {
+	key, rest := m.keyText(call.words, 1), call.words[min(1, len(call.words)):]
+	switch name := strings.Join(call.names, " "); {
+	case key != "" && slices.Contains(parted, name):
+		for i := 1; i < len(rest); i++ {
+			all = append(all, strings.TrimSuffix(key+"\n"+m.keyText(rest, i), "\n"))
+		}
+	case name == "exists" || name == "mget":
+		for i := range rest {
+			all = append(all, cmp.Or(m.keyText(rest, i), anyReply))
+		}
+	default:
+		all = []string{cmp.Or(key, anyReply)}
+	}
+	return all
+}
