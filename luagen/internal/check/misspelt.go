@@ -73,6 +73,9 @@ func (m *machine) fieldUsed(match *matching, name *parse.StringExpr) {
 func (m *machine) misspelt() {
 	for key, fields := range m.hashes {
 		for name, f := range fields {
+			if len(fields) > maxNames {
+				break
+			}
 			for other, w := range fields {
 				if key != "" && !f.wrote && !w.read && nearly(name, other) {
 					m.c.find(f.pos, Field, "the script reads %s here, which it never writes, and writes %s, which it never reads: is one "+

@@ -27,12 +27,19 @@ type values struct {
 	changed  map[string]bool                  // the globals that have an element which is assigned to
 }
 
-// within reports whether an expression, or what the names in it may hold, has in it what is meant, or what is not known.
+// maxWithin is how many expressions are looked at to find what is meant.
+const maxWithin = 1000
+
+// within reports whether an expression, or what the names in it may hold, has in it what is meant, or what is not known,
+// or too much to look at.
 func (v *values) within(e parse.Expr, meant func(parse.Expr) bool) bool {
-	seen := map[*parse.Var]bool{nil: true}
+	seen, left := map[*parse.Var]bool{nil: true}, maxWithin
 	var search func(e parse.Expr) bool
 	search = func(e parse.Expr) bool {
 		x := varOf(e)
+		if left--; left < 0 {
+			return true
+		}
 		if seen[x] {
 			return meant(e)
 		}
