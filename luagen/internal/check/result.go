@@ -101,9 +101,11 @@ func (m *machine) forgotten(b *parse.Block, f *parse.FuncExpr) {
 	last := b.Stmts[len(b.Stmts)-1]
 	branches, isIf := last.(*parse.IfStmt)
 	_, loops := last.(*parse.GenForStmt)
-	inside := isIf && branches.Else != nil && slices.ContainsFunc(append(branches.Blocks, branches.Else), func(b *parse.Block) bool {
-		_, ok := b.Stmts[max(0, len(b.Stmts)-1)].(*parse.ReturnStmt)
-		return ok
+	inside := isIf && branches.Else != nil && slices.ContainsFunc(parse.Blocks(last), func(b *parse.Block) bool {
+		return slices.ContainsFunc(b.Stmts, func(stmt parse.Stmt) bool {
+			_, ok := stmt.(*parse.ReturnStmt)
+			return ok
+		})
 	})
 	if inside || made > 0 && len(all) > 1 && !(loops && f != nil) {
 		m.find(last.Pos(), Result, "a path ends here without a return, and others return a result: return one, or nil")
