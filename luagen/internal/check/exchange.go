@@ -10,34 +10,40 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// What names, and the comments on arguments, say.
+// What names, and the comments on arguments, say in words.
 var (
-	identityName = regexp.MustCompile(`((^|[_ ])(id|key|token|owner|name|job|task|item|entry|message|msg|payload|user)|` +
-		`Id|ID|Key|Token|Name|[Uu]uid|UUID|[Ii]dentifier|[Mm]ember|[Dd]igest)$`)
-	measureName = regexp.MustCompile(`(?i)(score|priority|time|timestamp|now|count|amount|delta|increment|index|idx` + durations)
-	placeNames  = map[string]*regexp.Regexp{
-		"seconds": regexp.MustCompile(`(?i)(` + durations[1:]), "milliseconds": regexp.MustCompile(`(?i)(` + durations[1:]),
-		"index": regexp.MustCompile(`(?i)(index|idx|position)$`),
+	identityName = regexp.MustCompile(`\b(?:u?u?id|key|token|owner|name|field|job|task|item|entry|message|msg|payload|user|` +
+		`identifier|member|digest)$`)
+	durationName = regexp.MustCompile(`\b(?:expire|` + aSpan + `)(?: \(?` + aUnit + `\)?)?$`)
+	measureName  = regexp.MustCompile(`\b(?:score|priority|time|timestamp|now|count|amount|delta|increment|index|idx|size|at)` +
+		`(?: ` + aUnit + `)?$|` + durationName.String())
+	placeNames = map[string]*regexp.Regexp{
+		"seconds": durationName, "milliseconds": durationName, "index": regexp.MustCompile(`\b(?:index|idx|position)$`),
 	}
-	lowName, highName = regexp.MustCompile(`(?i)(^|_)(min|low)|Min$`), regexp.MustCompile(`(?i)(^|_)(max|high)|Max$`)
+	lowName, highName = regexp.MustCompile(`\b(?:min|low|from|start|since)\b`), regexp.MustCompile(`\b(?:max|high|until|end|stop|to)\b`)
 )
 
-const durations = `|ttl|expir(e|y|ation)|lease|timeout|window|interval)([_ ]?\(?(ms|millis|milliseconds|secs?|seconds)\)?)?$`
+// called reports whether an expression has a name of some kind, or a comment says so.
+func (m *machine) called(e parse.Expr, kind *regexp.Regexp) bool {
+	return kind.MatchString(spoken(m.c.nameOf(e)))
+}
 
 // identity reports whether a word certainly is the name of something: it is declared as a string, or called so.
 func (m *machine) identity(e parse.Expr) bool {
 	v := m.peek(e)
-	return v.named() || !v.numeric() && identityName.MatchString(m.c.nameOf(e))
+	return v.named() || !v.numeric() && m.called(e, identityName)
 }
 
 // measure reports whether a word certainly is a number, or is called so.
-func (m *machine) measure(e parse.Expr) bool {
-	return m.peek(e).numeric() || measureName.MatchString(m.c.nameOf(e))
-}
+func (m *machine) measure(e parse.Expr) bool { return m.peek(e).numeric() || m.called(e, measureName) }
 
 // nameOf returns the local name or the field that an expression is, or what a comment says of it; "" for another.
 func (c *checker) nameOf(e parse.Expr) string {
 	switch e := e.(type) {
+	case *parse.CallExpr:
+		if name := c.callee(e); len(e.Args) > 0 && (name == "tostring" || name == "tonumber") {
+			return c.nameOf(e.Args[0])
+		}
 	case *parse.NameExpr:
 		return e.Name
 	case *parse.IndexExpr:
@@ -61,7 +67,7 @@ func (m *machine) exchanged(match *matching, i int) bool {
 		_, literal := m.c.origin(other).(*parse.NumberExpr)
 		own := placeNames[f.word]
 		if m.measure(other) && (m.identity(word) || member && literal && !m.measure(word) ||
-			own != nil && own.MatchString(m.c.nameOf(other)) && (!m.measure(word) || bound(word) == 1 && !written(other))) {
+			own != nil && m.called(other, own) && (!m.measure(word) || bound(word) == 1 && !written(other))) {
 			m.find(word.Pos(), Command, "%s takes the %s here, a number: exchange it with the %s", shown(match.cmd.name), f.word, text.word)
 			return true
 		}
@@ -78,15 +84,19 @@ func (m *machine) reversed(match *matching) {
 	}
 	from, to, name := match.words[low], match.words[high], match.cmd.name
 	a, b := bound(from), bound(to)
+	word := func(e parse.Expr, n float64) bool {
+		_, isText := m.c.origin(e).(*parse.StringExpr)
+		return isText && (math.IsNaN(n) || math.IsInf(n, 0))
+	}
 	ranks := match.as[low].word == "start" && !slices.Contains(options, "byscore")
 	switch {
-	case ranks && name == "zrange" && (math.IsInf(a, 0) || math.IsInf(b, 0) || slices.Contains(options, "limit")):
+	case ranks && name == "zrange" && (word(from, a) || word(to, b) || slices.Contains(options, "limit")):
 		m.find(from.Pos(), Command, "ZRANGE takes scores, and LIMIT, only with BYSCORE: write it behind them")
 	case ranks && a == 1 && b == 0: // nobody writes that by mistake
 	case ranks && (a < 0) == (b < 0) && a > b, ranks && a == -1 && b == 0,
-		!ranks && (a > b || math.IsInf(a, 1) || math.IsInf(b, -1)), !ranks && math.IsNaN(a) && b == 0 && !negative(from),
+		!ranks && (a > b || math.IsInf(a, 1) || math.IsInf(b, -1)), math.IsNaN(a) && b == 0 && !negative(from),
 		m.less(to, from, "-"), m.less(from, to, "+"),
-		!strings.HasPrefix(name, "zrev") && highName.MatchString(m.c.nameOf(from)) && lowName.MatchString(m.c.nameOf(to)):
+		!strings.HasPrefix(name, "zrev") && m.called(from, highName) && m.called(to, lowName):
 		m.find(from.Pos(), Command, "this range is always empty: exchange its ends, %s takes the %s first", shown(name),
 			match.as[min(low, high)].word)
 	}

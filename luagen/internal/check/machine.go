@@ -231,6 +231,7 @@ func (m *machine) ifs(s *parse.IfStmt) {
 		before := m.state.clone()
 		m.conds = append(m.conds, cond)
 		m.turn(cond, true)
+		m.without(s, i)
 		m.block(s.Blocks[i])
 		end = merge(end, m.state, at)
 		m.state = before

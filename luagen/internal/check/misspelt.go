@@ -50,6 +50,7 @@ func (c *checker) records() {
 // written is what a script does with a field of a hash.
 type written struct {
 	read, wrote bool
+	uses        int
 	pos         parse.Pos
 }
 
@@ -65,21 +66,22 @@ func (m *machine) fieldUsed(match *matching, name *parse.StringExpr) {
 		m.hashes[key][name.Value] = f
 	}
 	writes := match.cmd.writes && match.cmd.name != "hdel"
-	f.wrote = f.wrote || writes
+	f.wrote, f.uses = f.wrote || writes, f.uses+1
 	f.read = f.read || !writes || match.cmd.name != "hset" && match.cmd.name != "hmset"
 }
 
-// misspelt finds a field of a hash that is only read, if one that is only written has nearly its name.
+// misspelt finds a field of a hash that nearly has the name of another: it is only read and the other only written, or
+// it has a letter more or less, and is no plural. The rarer one is found.
 func (m *machine) misspelt() {
 	for key, fields := range m.hashes {
 		for name, f := range fields {
-			if len(fields) > maxNames {
+			if key == "" || len(fields) > maxNames {
 				break
 			}
 			for other, w := range fields {
-				if key != "" && !f.wrote && !w.read && nearly(name, other) {
-					m.c.find(f.pos, Field, "the script reads %s here, which it never writes, and writes %s, which it never reads: is one "+
-						"misspelt?", name, other)
+				apart, rarer := !f.wrote && !w.read, len(name) != len(other) && (f.uses < w.uses || f.uses == w.uses && name < other)
+				if nearly(name, other) && (apart || rarer && len(other) > 4 && name != other+"s" && name+"s" != other) {
+					m.c.find(f.pos, Field, "the script has the field %s, too: is this misspelt?", other)
 				}
 			}
 		}

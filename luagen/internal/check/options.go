@@ -88,7 +88,8 @@ func (m *machine) fits(match *matching, i int, f form) bool {
 	}
 	switch e := m.c.origin(match.words[i]).(type) {
 	case *parse.StringExpr:
-		return !f.isToken() && (!f.number || isNumeral(e.Value)) || f.isToken() && strings.EqualFold(e.Value, f.word)
+		lost := match.cmd.name == "set" && f.word == "value" && slices.Contains([]string{"EX", "PX", "NX", "XX"}, e.Value)
+		return !f.isToken() && !lost && (!f.number || isNumeral(e.Value)) || f.isToken() && strings.EqualFold(e.Value, f.word)
 	case *parse.NumberExpr:
 		return !f.isToken()
 	case *parse.BinaryExpr:

@@ -86,6 +86,16 @@ func (m *machine) dropped(call *parse.CallExpr, v value) {
 	}
 }
 
+// without finds a branch without statements, and without a comment that says why.
+func (m *machine) without(s *parse.IfStmt, i int) {
+	from := s.Conds[i].Pos().Line
+	if len(s.Blocks[i].Stmts) == 0 && s.Else == nil && len(s.Conds) == 1 && !slices.ContainsFunc(m.c.s.Comments, func(c parse.Comment) bool {
+		return c.Pos.Line >= from && c.Pos.Line <= from+2
+	}) {
+		m.find(s.Pos(), Unreachable, "this branch does nothing: return, or leave it out")
+	}
+}
+
 // forgotten finds a path to the end of a raw script or of a function without a return, where others return values that are
 // no constants, or where the other branches of an if return one.
 func (m *machine) forgotten(b *parse.Block, f *parse.FuncExpr) {

@@ -5,3 +5,6 @@ redis.call('zscore', room.reserve, ARGV[1])
 redis.call('lpush', room.histroy, ARGV[1])
 local bucket = redis.call('hmget', KEYS[2], 'tokens', 'last_refil')
 redis.call('hset', KEYS[2], 'tokens', bucket[1] or ARGV[2], 'last_refill', bucket[2] or ARGV[3])
+redis.call('hset', KEYS[3], 'state', 'new', 'failures', 0)
+if redis.call('hget', KEYS[3], 'failures') == '0' then redis.call('hset', KEYS[3], 'state', 'old') end
+redis.call('hset', KEYS[3], 'stte', 'done')
