@@ -11,7 +11,7 @@ import (
 // zeroSize is the size of a literal 0: it has one, too.
 const zeroSize = 0.5
 
-// numeral returns the value of a literal number.
+// numeral returns the value of a number that is written out.
 func numeral(s string) value {
 	n, err := strconv.ParseFloat(s, 64)
 	if i, intErr := strconv.ParseInt(s, 0, 64); err != nil && intErr == nil {
@@ -20,9 +20,9 @@ func numeral(s string) value {
 	if err != nil {
 		return value{is: isNumber}
 	}
-	whole := n > maxInt64 || n == float64(int64(n))
+	whole, size := n == math.Trunc(n), math.Abs(n)
 	return value{is: isNumber, number: number{
-		size: max(n, zeroSize), large: n, least: n, whole: whole, frac: !whole, low: n == 0,
+		size: max(size, zeroSize), large: size, least: max(n, 0), whole: whole, frac: !whole, low: n <= 0,
 	}}
 }
 

@@ -36,10 +36,7 @@ func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
 	if l.is&r.is != 0 && !mixed || m.covered[e] {
 		return
 	}
-	never := "never true"
-	if e.Op == "~=" {
-		never = "always true"
-	}
+	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
 	for _, pair := range [][2]value{{l, r}, {r, l}} {
 		v, constant := pair[0].is, pair[1].is
 		switch {

@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"maps"
-	"math"
 	"strconv"
 	"strings"
 
@@ -64,9 +63,8 @@ func (m *machine) eval(e parse.Expr) value {
 func text(s string) value {
 	v := textValue()
 	v.word = strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(numberLetters, r) })
-	if n, err := strconv.ParseFloat(s, 64); err == nil {
-		v.size, v.large, v.whole = max(n, -n, 1), max(n, -n), n == math.Trunc(n)
-		v.frac, v.low, v.least = !v.whole, n <= 0, max(n, 0)
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		v.number = numeral(s).number
 	}
 	return v
 }

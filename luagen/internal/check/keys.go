@@ -57,7 +57,7 @@ func (c *checker) arguments(call commandCall, cmd *command) {
 	}
 }
 
-// keyKind checks that a command is for the kind of its key, and for its fields.
+// keyKind checks that a command is for the kind of its key.
 func (c *checker) keyKind(call commandCall, cmd *command, p place) {
 	e := call.words[p.word]
 	b := c.declaredKey(e)
