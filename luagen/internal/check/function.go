@@ -119,7 +119,7 @@ func (m *machine) call(e *parse.CallExpr) value {
 	}
 	if body := m.c.flow.bodies[varOf(e.Fn)]; body != nil {
 		for i := range min(len(args), len(body.Params)) {
-			m.holds(body.Params[i], args[i], e.Args[i].Pos())
+			m.misnamed(body.Params[i].Name, m.c.says(body.Params[i]), args[i], e.Args[i].Pos())
 		}
 	}
 	name := m.c.callee(e)
@@ -146,6 +146,9 @@ func (m *machine) call(e *parse.CallExpr) value {
 	case name == "tostring" && len(args) > 0:
 		m.shown(args[0], e.Args[0].Pos())
 		return asText(args[0])
+	case name == "string.format" && len(args) == 2:
+		args[1].is = isNumber // which gets other digits
+		return asText(args[1])
 	case name == "cjson.decode":
 		return value{is: anything, decoded: true}
 	case name == "string.len":
@@ -184,7 +187,7 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 // asText returns what tostring makes of a value.
 func asText(v value) value {
 	if v.is != isText {
-		return textValue()
+		return value{is: isText, number: number{unit: v.unit, roots: v.roots}}
 	}
 	return v
 }

@@ -131,7 +131,7 @@ func (m *machine) statement(stmt parse.Stmt) {
 	switch s := stmt.(type) {
 	case *parse.LocalStmt:
 		for i, v := range m.values(s.Values, len(s.Vars)) {
-			m.bind(s.Vars[i], m.holds(s.Vars[i], v, s.Vars[i].Pos))
+			m.bind(s.Vars[i], m.misnamed(s.Vars[i].Name, m.c.says(s.Vars[i]), v, s.Vars[i].Pos))
 		}
 	case *parse.AssignStmt:
 		m.assign(s)
@@ -199,7 +199,7 @@ func (m *machine) assign(s *parse.AssignStmt) {
 		switch t := target.(type) {
 		case *parse.NameExpr:
 			if t.Var != nil && t.Var.Decl == nil {
-				m.bind(t.Var, m.holds(t.Var, all[i], t.P))
+				m.bind(t.Var, m.misnamed(t.Name, m.c.says(t.Var), all[i], t.P))
 			}
 		case *parse.IndexExpr:
 			m.eval(t.X)

@@ -186,7 +186,7 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 		m.state.sure[declaredKey+key] = true
 	}
 	if v.is != isTable { // always is true, and never nil
-		v.is = left
+		v.is, v.low = left, v.low || zero && op == "<=" // for the script says that it may be so
 		m.state.set(x, v.orUnknown())
 	}
 }

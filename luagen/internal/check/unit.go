@@ -76,14 +76,10 @@ func (v value) in(says unit) value {
 // misnamed finds what is in another unit than its name says, and returns it with that unit, if none is known.
 func (m *machine) misnamed(name string, says unit, v value, pos parse.Pos) value {
 	if v.unit.apart(says) {
-		m.find(pos, Time, "%s says %s, and this is in %s: %s", name, unitNames[says.per], v.unit, v.unit.remedy(says))
+		m.find(pos, Time, "%s is in %s by its name or comment, and this is in %s: %s", name, unitNames[says.per],
+			v.unit, v.unit.remedy(says))
 	}
 	return v.in(says)
-}
-
-// holds returns the value that a local gets.
-func (m *machine) holds(x *parse.Var, v value, pos parse.Pos) value {
-	return m.misnamed(x.Name, m.c.says(x), v, pos)
 }
 
 // times returns the unit and the roots of a time that is multiplied by a number. A small one changes no unit.
@@ -98,10 +94,11 @@ func (v value) times(by float64) (unit, []root) {
 	for i := range roots {
 		roots[i].by *= by
 	}
-	return unit{rounded(v.unit.per * by), v.unit.as, 0}, roots
+	return v.unit.times(by), roots
 }
 
-func rounded(per float64) float64 { return math.Round(per*1e9) / 1e9 }
+// times returns the unit of what is multiplied by a number.
+func (u unit) times(by float64) unit { return unit{math.Round(u.per*by*1e9) / 1e9, u.as, u.line} }
 
 // timeOf returns the unit and the roots of the result of an operation. What is divided by 1000 is in milliseconds,
 // and so is a number that is written out times 1000.
@@ -164,7 +161,7 @@ func (m *machine) unitOf(v value, used unit) unit {
 	}
 	for _, r := range v.roots {
 		if seen, ok := m.timed[r.of]; ok {
-			return v.scaled(seen, r.by)
+			return seen.times(r.by)
 		}
 	}
 	for _, r := range v.roots {
@@ -172,18 +169,10 @@ func (m *machine) unitOf(v value, used unit) unit {
 			return unit{per: 1000} // nobody has thousands of seconds
 		}
 		if used.per != 0 && m.quiet == 0 {
-			m.timed[r.of] = v.scaled(used, 1/r.by)
+			m.timed[r.of] = used.times(1 / r.by)
 		}
 	}
 	return v.unit
-}
-
-// scaled returns the unit of a value by that of a root, or the other way round.
-func (v value) scaled(u unit, by float64) unit {
-	if len(v.roots) > 1 || by != 1 {
-		u.as = 0
-	}
-	return unit{rounded(u.per * by), u.as, u.line}
 }
 
 // chosen reports whether a caller chooses by a condition what runs here: by an order it chooses no unit.
@@ -213,7 +202,7 @@ func (m *machine) meet(pos parse.Pos, l, r value) {
 // expiry checks the time that a command gets.
 func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 	want, v, shown := units[f.word], m.peek(e), strings.ToUpper(cmd.name)
-	is, fails := m.unitOf(v, unit{want.per, want.as, e.Pos().Line}), "fails"
+	is, fails := m.unitOf(v, unit{per: want.per, line: e.Pos().Line}), "fails"
 	if slices.Contains(ending, cmd.name) {
 		fails = "deletes the key"
 	}
@@ -268,33 +257,34 @@ func (m *machine) stores(match *matching, i int) {
 	case f.number && slices.Contains([]string{"score", "min", "max"}, f.word):
 		m.meet(pos, value{number: number{roots: m.scores(match.words)}}, v)
 	case f.word == "value" && match.as[i-1].word == "field":
-		field, _ := constantText(m.c.origin(match.words[i-1]))
-		m.misnamed(field, said(field, inName), v, pos)
+		m.misnamed("the field", m.ofField(match.words[i-1]), v, pos)
 	}
 }
 
 // loads returns a reply with what is known of the times in it.
 func (m *machine) loads(name string, words []parse.Expr, v value) value {
-	field := func(v value, name parse.Expr) value {
-		text, _ := constantText(m.c.origin(name))
-		return v.in(said(text, inName))
-	}
 	switch {
 	case name == "zscore":
 		v.roots = m.scores(words)
 	case name == "hget" && len(words) > 2:
-		return field(v, words[2])
+		return v.in(m.ofField(words[2]))
 	case name == "hmget" && len(words)-2 == v.known:
 		if v.items == nil {
 			v.items = slices.Repeat([]value{*v.elem}, v.known)
 		}
 		for i, word := range words[2:] {
-			v.items[i] = field(v.items[i], word)
+			v.items[i] = v.items[i].in(m.ofField(word))
 		}
 	case shapes[name] == "members" && v.elem != nil:
 		v.elem.roots = m.scores(words)
 	}
 	return v
+}
+
+// ofField returns the unit that the name of a field says.
+func (m *machine) ofField(e parse.Expr) unit {
+	name, _ := constantText(m.c.origin(e))
+	return said(name, inName)
 }
 
 // unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of.

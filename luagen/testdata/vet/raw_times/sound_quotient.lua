@@ -10,4 +10,13 @@ local wait = capacity / rate
 if capacity >= rate then
   redis.call('expire', KEYS[4], math.floor(wait))
 end
+local pause, delay = tonumber(ARGV[3]), tonumber(ARGV[4])
+if pause <= 0 then
+  return 0
+end
+redis.call('expire', KEYS[5], pause)
+if delay > 0 then
+  redis.call('expire', KEYS[5], delay)
+end
+redis.call('expire', KEYS[5], math.max(1, delay))
 return tostring(wait)

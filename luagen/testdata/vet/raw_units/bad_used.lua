@@ -16,4 +16,6 @@ redis.call('expire', KEYS[1], size * 1000)
 redis.call('pexpire', KEYS[1], 3600)
 redis.call('expire', KEYS[1], 300000)
 redis.call('psetex', KEYS[1], '5', 'v')
+local left_ns = tonumber(ARGV[7])
+redis.call('set', KEYS[3], 'v', 'ex', string.format('%d', math.max(left_ns / 1000000, 1)))
 return 0
