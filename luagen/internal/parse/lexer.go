@@ -309,14 +309,14 @@ func (l *lexer) escape(start Pos) byte {
 }
 
 func (l *lexer) operator(pos Pos) {
+	c := l.peek(0)
 	for _, op := range operators {
-		if strings.HasPrefix(l.text[l.at:], op) {
+		if op[0] == c && strings.HasPrefix(l.text[l.at:], op) {
 			l.skip(len(op))
 			l.emit(Op, pos, "")
 			return
 		}
 	}
-	c := l.peek(0)
 	if c >= ' ' && c < 0x7f {
 		l.fail(pos, "unexpected %q", rune(c))
 	}
