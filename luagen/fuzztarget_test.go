@@ -37,6 +37,8 @@ func TestFuzzTargets(t *testing.T) {
 	for _, name := range []string{"board", "choose", "fields", "move", "note"} {
 		write(t, dir, name+".lua", read(t, "testdata", "replies", name+".lua"))
 	}
+	write(t, dir, "grow.lua", "---@key k string\n---@arg ttl milliseconds\n---@arg by int\n"+
+		"redis.call('set', k, '9223372036854775807', 'px', ttl)\nredis.call('incrby', k, by)\n")
 	code, _, errs := luagen("-fuzz", "-p", "user", dir)
 	require.Equal(t, 0, code, errs)
 	code, out, errs := luagen("-fuzz", "-p", "user", "-check", dir)
