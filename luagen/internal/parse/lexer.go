@@ -87,19 +87,20 @@ type lexer struct {
 // lex returns the tokens of src, the last of them EOF, and its comments.
 func lex(src []byte) (tokens []Token, comments []Comment, err *syntaxError) {
 	l := &lexer{src: src, text: string(src), line: 1}
-	defer func() {
-		switch e := recover().(type) {
-		case nil:
-		case *syntaxError:
-			tokens, comments, err = l.tokens, l.comments, e
-		default:
-			panic(e)
-		}
-	}()
+	defer func() { tokens, comments, err = l.tokens, l.comments, caught(recover()) }()
 	l.refuseBytes()
 	for l.next() {
 	}
-	return l.tokens, l.comments, nil
+	return
+}
+
+// caught returns the error of a panic, nil if there was none. Of anything else the panic goes on.
+func caught(recovered any) *syntaxError {
+	err, ok := recovered.(*syntaxError)
+	if recovered != nil && !ok {
+		panic(recovered)
+	}
+	return err
 }
 
 func (l *lexer) fail(pos Pos, format string, args ...any) {

@@ -42,15 +42,7 @@ func newParser(tokens []Token, lexErr *syntaxError) *parser {
 
 // main parses a whole file in which the given names are declared.
 func (p *parser) main(declared []*Binding, functions []string) (body *Block, err *syntaxError) {
-	defer func() {
-		switch e := recover().(type) {
-		case nil:
-		case *syntaxError:
-			body, err = nil, e
-		default:
-			panic(e)
-		}
-	}()
+	defer func() { err = caught(recover()) }()
 	p.load(0)
 	p.openFunc(true)
 	for _, b := range declared {
@@ -299,7 +291,7 @@ func (p *parser) genericFor(pos Pos, first Token) Stmt {
 
 func (p *parser) forBody(hidden int, vars ...*Var) *Block {
 	p.expect("do")
-	p.activateHidden(hidden)
+	p.activate(make([]*Var, hidden)...)
 	p.open(false)
 	defer p.close()
 	p.activate(vars...)

@@ -59,11 +59,6 @@ func (p *parser) activate(vars ...*Var) {
 	p.fn.pending -= len(vars)
 }
 
-func (p *parser) activateHidden(n int) {
-	p.fn.active = append(p.fn.active, make([]*Var, n)...)
-	p.fn.pending -= n
-}
-
 // use resolves a name.
 func (p *parser) use(name Token) *NameExpr {
 	n := &NameExpr{at: at{name.Pos}, Name: name.Text}
