@@ -23,55 +23,26 @@ var plainCommands = map[string]int{
 // Plain returns the command, in capitals, that a script consists of, or "": its whole body returns
 // one literal call with the keys and then the arguments, each as it came, in their order.
 func Plain(s *parse.Script) string {
-	call := onlyCall(s)
-	if call == nil || len(s.Header.Flags) > 0 {
-		return ""
-	}
-	name := strings.ToLower(call.Args[0].(*parse.StringExpr).Value)
 	keys, args := s.Header.Keys(), s.Header.Args()
-	want, ok := plainCommands[name]
-	names := append(keys, args...)
-	if !ok || want >= 0 && want != len(keys) || want < 0 && len(args) > 0 ||
-		len(call.Args)-1 != len(names) {
+	if len(s.Body.Stmts) != 1 || len(s.Tokens) < 6 || len(s.Header.Flags) > 0 {
 		return ""
 	}
-	for i, b := range names {
-		arg, ok := call.Args[i+1].(*parse.NameExpr)
-		if !ok || arg.Var == nil || arg.Var.Decl != b {
-			return ""
+	command := s.Tokens[5]
+	code := "return redis . call ( " + command.Text
+	for _, b := range append(keys, args...) {
+		if b.Prefix || b.Kind == parse.Command || b.Type.List || b.Type.Optional || b.Type.Name == "bool" {
+			return "" // It is not passed on as it came.
 		}
-		// These are not passed on as they came.
-		if b.Prefix || b.Kind == parse.Command || b.Type.List || b.Type.Optional ||
-			b.Type.Name == "bool" {
-			return ""
-		}
+		code += " , " + b.Name
 	}
-	return strings.ToUpper(name)
-}
-
-// onlyCall returns the redis.call with a literal command that is all of a script, or nil.
-func onlyCall(s *parse.Script) *parse.CallExpr {
-	if len(s.Body.Stmts) != 1 {
-		return nil
+	var have []string
+	for _, tok := range s.Tokens {
+		have = append(have, tok.Text)
 	}
-	ret, ok := s.Body.Stmts[0].(*parse.ReturnStmt)
-	if !ok || len(ret.Values) != 1 {
-		return nil
+	want, ok := plainCommands[strings.ToLower(command.Value)]
+	if !ok || want >= 0 && want != len(keys) || want < 0 && len(args) > 0 ||
+		strings.TrimRight(strings.Join(have, " "), " ;") != code+" )" {
+		return ""
 	}
-	call, ok := ret.Values[0].(*parse.CallExpr)
-	if !ok || call.Method != "" || len(call.Args) == 0 {
-		return nil
-	}
-	fn, ok := call.Fn.(*parse.IndexExpr)
-	if !ok {
-		return nil
-	}
-	lib, isName := fn.X.(*parse.NameExpr)
-	member, isText := fn.Key.(*parse.StringExpr)
-	_, literal := call.Args[0].(*parse.StringExpr)
-	if !isName || !isText || !literal || lib.Var != nil || lib.Name != "redis" ||
-		member.Value != "call" {
-		return nil
-	}
-	return call
+	return strings.ToUpper(command.Value)
 }

@@ -170,15 +170,14 @@ func (g *generator) results() string {
 	hidden := taken[name] || slices.ContainsFunc(g.s.Header.Bindings, func(b *parse.Binding) bool {
 		return parse.GoName(b.Name, false) == name
 	})
-	switch {
-	case hidden && returns[0].Type.MayBeNone():
-		return "(" + kind + ", bool, error)"
-	case hidden:
-		return "(" + kind + ", error)"
-	case returns[0].Type.MayBeNone():
-		return "(" + name + " " + kind + ", ok bool, err error)"
+	all := []string{name + " " + kind, "ok bool", "err error"}
+	if hidden {
+		all = []string{kind, "bool", "error"}
 	}
-	return "(" + name + " " + kind + ", err error)"
+	if !returns[0].Type.MayBeNone() {
+		all = slices.Delete(all, 1, 2)
+	}
+	return "(" + strings.Join(all, ", ") + ")"
 }
 
 // sharded returns the Go expression for the command that may be SPUBLISH: "" is none.
