@@ -175,16 +175,13 @@ func (s *serverConn) version() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, _ := reply.(string)
-	field := func(name string) string {
-		_, rest, _ := strings.Cut(text, "\n"+name+":")
-		value, _, _ := strings.Cut(rest, "\r")
-		return value
+	name, text := "valkey", fmt.Sprint(reply)
+	if !strings.Contains(text, "\nvalkey_version:") {
+		name = "redis"
 	}
-	if v := field("valkey_version"); v != "" {
-		return "# valkey " + v, nil
-	}
-	return "# redis " + field("redis_version"), nil
+	_, rest, _ := strings.Cut(text, "\n"+name+"_version:")
+	version, _, _ := strings.Cut(rest, "\r")
+	return "# " + name + " " + version, nil
 }
 
 // describe returns the lines for one entry of COMMAND: the command and its subcommands.
