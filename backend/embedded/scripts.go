@@ -75,44 +75,29 @@ func sha1Hex(text string) string {
 
 // do runs a command that is about scripts. It returns false if the command is left to miniredis.
 func (s *scripts) do(words []string) (backend.Reply, bool, error) {
-	if s.inside == nil || len(words) < 3 && !strings.EqualFold(words[0], "SCRIPT") {
+	name, readOnly := strings.CutSuffix(strings.ToUpper(words[0]), "_RO")
+	eval := name == "EVAL" || name == "EVALSHA"
+	if s.inside == nil || !eval && name != "SCRIPT" || len(words) < 2 || eval && len(words) < 3 {
 		return backend.Reply{}, false, nil
 	}
-	switch strings.ToUpper(words[0]) {
-	case "EVALSHA":
-		return s.evalSHA(words[1], words[2:], false)
-	case "EVALSHA_RO":
-		return s.evalSHA(words[1], words[2:], true)
-	case "EVAL":
-		return s.eval(words[1], words[2:], false)
-	case "EVAL_RO":
-		return s.eval(words[1], words[2:], true)
-	case "SCRIPT":
-		return s.manage(words[1:])
+	s.mini.Lock()
+	defer s.mini.Unlock()
+	switch {
+	case name == "EVAL":
+		return s.eval(compile(words[1]), words[2:], readOnly)
+	case name == "EVALSHA":
+		return s.eval(s.known[words[1]], words[2:], readOnly)
+	case !readOnly:
+		return s.manage(strings.ToUpper(words[1]), words[2:])
 	}
 	return backend.Reply{}, false, nil
 }
 
-// evalSHA runs a known program. The first of words is the number of keys.
-func (s *scripts) evalSHA(sha string, words []string, readOnly bool) (backend.Reply, bool, error) {
-	s.mini.Lock()
-	defer s.mini.Unlock()
-	p := s.known[sha]
+// eval runs a program, if there is one, and keeps it if it did not fail. The first of words is the number of keys.
+func (s *scripts) eval(p *program, words []string, readOnly bool) (backend.Reply, bool, error) {
 	if p == nil {
 		return backend.Reply{}, false, nil
 	}
-	reply, err := s.run(p, words, readOnly)
-	return reply, true, err
-}
-
-// eval compiles and runs a program, and keeps it if it did not fail.
-func (s *scripts) eval(source string, words []string, readOnly bool) (backend.Reply, bool, error) {
-	p := compile(source)
-	if p == nil {
-		return backend.Reply{}, false, nil
-	}
-	s.mini.Lock()
-	defer s.mini.Unlock()
 	reply, err := s.run(p, words, readOnly)
 	if err == nil {
 		s.known[p.sha] = p
@@ -144,45 +129,25 @@ func (s *scripts) run(p *program, words []string, readOnly bool) (backend.Reply,
 	return reply, err
 }
 
-// manage runs SCRIPT with the given words.
-func (s *scripts) manage(words []string) (backend.Reply, bool, error) {
-	if len(words) == 0 {
-		return backend.Reply{}, false, nil
-	}
-	switch args := words[1:]; strings.ToUpper(words[0]) {
-	case "LOAD":
-		if len(args) == 1 {
-			return s.load(args[0])
+// manage runs a subcommand of SCRIPT.
+func (s *scripts) manage(subcommand string, args []string) (backend.Reply, bool, error) {
+	switch {
+	case subcommand == "LOAD" && len(args) == 1:
+		if p := compile(args[0]); p != nil {
+			s.known[p.sha] = p
+			return backend.StringReply(p.sha), true, nil
 		}
-	case "EXISTS":
-		if len(args) > 0 {
-			return s.exist(args), true, nil
-		}
-	case "FLUSH":
-		if len(args) == 0 ||
-			len(args) == 1 && (strings.EqualFold(args[0], "SYNC") || strings.EqualFold(args[0], "ASYNC")) {
-			s.flush()
-		}
+	case subcommand == "EXISTS" && len(args) > 0:
+		return s.exist(args), true, nil
+	case subcommand == "FLUSH" && (len(args) == 0 ||
+		len(args) == 1 && (strings.EqualFold(args[0], "SYNC") || strings.EqualFold(args[0], "ASYNC"))):
+		clear(s.known) // Miniredis forgets its own, and answers.
 	}
 	return backend.Reply{}, false, nil
 }
 
-// load keeps a program for evalSHA.
-func (s *scripts) load(source string) (backend.Reply, bool, error) {
-	p := compile(source)
-	if p == nil {
-		return backend.Reply{}, false, nil
-	}
-	s.mini.Lock()
-	defer s.mini.Unlock()
-	s.known[p.sha] = p
-	return backend.StringReply(p.sha), true, nil
-}
-
-// exist reports for each SHA-1 whether evalSHA knows a program.
+// exist reports for each SHA-1 whether a program is known.
 func (s *scripts) exist(shas []string) backend.Reply {
-	s.mini.Lock()
-	defer s.mini.Unlock()
 	found := make([]backend.Reply, len(shas))
 	for i, sha := range shas {
 		found[i] = backend.IntegerReply(0)
@@ -191,11 +156,4 @@ func (s *scripts) exist(shas []string) backend.Reply {
 		}
 	}
 	return backend.ArrayReply(found)
-}
-
-// flush forgets all programs. Miniredis forgets its own, and answers.
-func (s *scripts) flush() {
-	s.mini.Lock()
-	defer s.mini.Unlock()
-	clear(s.known)
 }
