@@ -3,7 +3,6 @@ package emit
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -30,18 +29,14 @@ func (r *Reference) Add(s *parse.Script) {
 	for _, paragraph := range paragraphs(s.Header.Prose) {
 		r.printf("\n%s\n", wrapped(strings.Fields(paragraph), "", "", columns))
 	}
-	r.table("key", "kind", s.Header.Keys())
-	r.table("argument", "type", s.Header.Args())
-	r.results(s.Header.Returns)
-	if none := s.Header.None; none != nil {
-		r.row("`nil`", "", labelled("instead of all results", none.Text))
-	}
-	if len(s.Header.Errors) > 0 {
-		r.printf("\n| error | |\n|---|---|\n")
-	}
+	r.table([]string{"key", "kind"}, bindingRows(s.Header.Keys()))
+	r.table([]string{"argument", "type"}, bindingRows(s.Header.Args()))
+	r.table([]string{"result", "type"}, resultRows(s.Header))
+	var codes [][]string
 	for _, e := range s.Header.Errors {
-		r.row("`"+e.Code+"`", e.Text)
+		codes = append(codes, []string{"`" + e.Code + "`", e.Text})
 	}
+	r.table([]string{"error"}, codes)
 	r.printf("\n- In Go: `%s`\n- Retry: %s. %s\n", FuncName(s), retryName(s.Header), classText(s))
 	if len(s.Header.Since) > 0 {
 		r.printf("- Servers: %s\n", servers(s.Header.Since))
@@ -66,22 +61,25 @@ func servers(targets []parse.Target) string {
 	return strings.Join(all, ", ")
 }
 
-// row writes a row of a table.
-func (r *Reference) row(cells ...string) {
-	for i, cell := range cells {
-		cells[i] = strings.ReplaceAll(cell, "|", `\|`)
-	}
-	r.printf("| %s |\n", strings.Join(cells, " | "))
-}
-
-func (r *Reference) table(what, kind string, list []*parse.Binding) {
-	if len(list) == 0 {
+// table writes a table, unless it has no rows. The last column has no name.
+func (r *Reference) table(head []string, rows [][]string) {
+	if len(rows) == 0 {
 		return
 	}
-	r.printf("\n| %s | %s | |\n|---|---|---|\n", what, kind)
-	for _, b := range list {
-		r.row("`"+b.Name+"`", declaredType(b), strings.Join(meaning(b), "; "))
+	r.printf("\n| %s | |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)+1))
+	for _, cells := range rows {
+		for i, cell := range cells {
+			cells[i] = strings.ReplaceAll(cell, "|", `\|`)
+		}
+		r.printf("| %s |\n", strings.Join(cells, " | "))
 	}
+}
+
+func bindingRows(list []*parse.Binding) (rows [][]string) {
+	for _, b := range list {
+		rows = append(rows, []string{"`" + b.Name + "`", declaredType(b), strings.Join(meaning(b), "; ")})
+	}
+	return rows
 }
 
 // declaredType returns the type of a key or argument, as the header has it.
@@ -129,20 +127,19 @@ func meaning(b *parse.Binding) []string {
 	return facts
 }
 
-func (r *Reference) results(list []*parse.Result) {
-	if len(list) == 0 {
-		return
-	}
-	r.printf("\n| result | type | |\n|---|---|---|\n")
-	for _, result := range list {
-		kind := result.Type.String()
+func resultRows(h *parse.Header) (rows [][]string) {
+	for _, result := range h.Returns {
+		kind, facts := result.Type.String(), textOf(result.Text)
 		if result.Type.List {
 			kind += "[]"
 		}
-		facts := slices.Clone(textOf(result.Text))
 		if result.Type.MayBeNone() {
 			facts = append(facts, "there may be none")
 		}
-		r.row("`"+result.Name+"`", kind, strings.Join(facts, "; "))
+		rows = append(rows, []string{"`" + result.Name + "`", kind, strings.Join(facts, "; ")})
 	}
+	if h.None != nil {
+		rows = append(rows, []string{"`nil`", "", labelled("instead of all results", h.None.Text)})
+	}
+	return rows
 }
