@@ -14,11 +14,11 @@ import (
 var (
 	identityName = regexp.MustCompile(`\b(?:u?u?id|key|token|owner|name|field|job|task|item|entry|message|msg|payload|user|` +
 		`identifier|member|digest)$`)
-	durationName = regexp.MustCompile(`\b(?:expire|` + aSpan + `)(?: \(?` + aUnit + `\)?)?$`)
-	measureName  = regexp.MustCompile(`\b(?:score|priority|time|timestamp|now|count|amount|delta|increment|index|idx|size|at)` +
-		`(?: ` + aUnit + `)?$|` + durationName.String())
+	measureName = regexp.MustCompile(`\b(?:score|priority|time|timestamp|now|count|amount|delta|increment|index|idx|size|at|expire|` +
+		aSpan + `)(?: \(?` + aUnit + `\)?)?$`)
+	ttlName    = regexp.MustCompile(`\b(?:ttl|expire|expiry|expiration)(?: \(?` + aUnit + `\)?)?$`)
 	placeNames = map[string]*regexp.Regexp{
-		"seconds": durationName, "milliseconds": durationName, "index": regexp.MustCompile(`\b(?:index|idx|position)$`),
+		"seconds": ttlName, "milliseconds": ttlName, "index": regexp.MustCompile(`\b(?:index|idx|position)$`),
 	}
 	lowName, highName = regexp.MustCompile(`\b(?:min|low|from|start|since)\b`), regexp.MustCompile(`\b(?:max|high|until|end|stop|to)\b`)
 )

@@ -1,9 +1,7 @@
 package check
 
 import (
-	"math"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -67,58 +65,6 @@ func (m *machine) end() {
 	m.forgotten(m.c.s.Body, nil)
 	if !m.state.dead && len(stmts) > 0 && len(m.c.s.Header.Returns) > 0 {
 		m.nothing(stmts[len(stmts)-1].Pos())
-	}
-}
-
-// dropped finds an error or a status that nobody gets, or the result of a function which the script returns elsewhere.
-func (m *machine) dropped(call *parse.CallExpr, v value) {
-	again := func(e parse.Expr) bool {
-		other, ok := e.(*parse.CallExpr)
-		return ok && varOf(other.Fn) == varOf(call.Fn) && slices.EqualFunc(other.Args, call.Args, func(a, b parse.Expr) bool {
-			return m.keyName(a, maxKeyParts) != "" && m.keyName(a, maxKeyParts) == m.keyName(b, maxKeyParts)
-		})
-	}
-	switch name := m.c.callee(call); {
-	case name == "redis.error_reply" || name == "redis.status_reply":
-		m.find(call.P, Result, "this %s goes nowhere, and the script goes on: return it", name[len("redis."):len(name)-len("_reply")])
-	case m.depth == 0 && v.is&isNil == 0 && varOf(call.Fn) != nil && slices.ContainsFunc(m.c.flow.returned[nil], again):
-		m.find(call.P, Result, "this result goes nowhere, and the script goes on, though it returns it in another place: return it")
-	}
-}
-
-// without finds a branch without statements, and without a comment that says why.
-func (m *machine) without(s *parse.IfStmt, i int) {
-	from := s.Conds[i].Pos().Line
-	if len(s.Blocks[i].Stmts) == 0 && s.Else == nil && len(s.Conds) == 1 && !slices.ContainsFunc(m.c.s.Comments, func(c parse.Comment) bool {
-		return c.Pos.Line >= from && c.Pos.Line <= from+2
-	}) {
-		m.find(s.Pos(), Unreachable, "this branch does nothing: return, or leave it out")
-	}
-}
-
-// forgotten finds a path to the end of a raw script or of a function without a return, where others return values that are
-// no constants, or where the other branches of an if return one.
-func (m *machine) forgotten(b *parse.Block, f *parse.FuncExpr) {
-	all, made := m.c.flow.returned[f], 0
-	if m.state.dead || !m.c.s.Raw || len(all) == 0 || slices.ContainsFunc(all, func(e parse.Expr) bool { return e == nil || isFalsy(e) }) {
-		return
-	}
-	for _, e := range all {
-		if call, ok := e.(*parse.CallExpr); math.IsNaN(bound(e)) && constantKind(e) == 0 && !(ok && m.c.callee(call) == "redis.error_reply") {
-			made++
-		}
-	}
-	last := b.Stmts[len(b.Stmts)-1]
-	branches, isIf := last.(*parse.IfStmt)
-	_, loops := last.(*parse.GenForStmt)
-	inside := isIf && branches.Else != nil && slices.ContainsFunc(parse.Blocks(last), func(b *parse.Block) bool {
-		return slices.ContainsFunc(b.Stmts, func(stmt parse.Stmt) bool {
-			_, ok := stmt.(*parse.ReturnStmt)
-			return ok
-		})
-	})
-	if inside || made > 0 && len(all) > 1 && !(loops && f != nil) {
-		m.find(last.Pos(), Result, "a path ends here without a return, and others return a result: return one, or nil")
 	}
 }
 

@@ -1,4 +1,4 @@
--- ARGV[5] - lease (milliseconds)
+-- ARGV[5] - ttl (milliseconds)
 local k, value, ttl, idx, now, member = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[6]
 redis.call('lrem', KEYS[2], value, 1)
 redis.call('lset', KEYS[2], value, idx)

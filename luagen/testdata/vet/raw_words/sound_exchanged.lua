@@ -1,4 +1,4 @@
--- ARGV[5] - lease (milliseconds)
+-- ARGV[5] - ttl (milliseconds)
 local k, value, ttl, idx, now, member = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[6]
 redis.call('lrem', KEYS[2], 1, value)
 redis.call('lrem', KEYS[2], ARGV[7], value)
@@ -15,3 +15,6 @@ redis.call('set', k, ttl, 'PX', ARGV[5])
 redis.call('zunionstore', KEYS[3], 2, KEYS[1], KEYS[2], 'weights', 1, 2)
 redis.call('zunionstore', KEYS[3], idx, KEYS[1], KEYS[2])
 redis.call('set', k, value, 'EX', KEYS[5])
+local delay, cooldown = tonumber(ARGV[8]), ARGV[9]
+redis.call('set', k, delay, 'EX', cooldown)
+redis.call('setex', k, ARGV[10], delay)
