@@ -28,8 +28,11 @@ var beginning = map[quality]quality{
 	aWritten: aWritten,
 }
 
-// elements is the quality that a table's elements need for it to have another, and the other way round.
-var elements, tables = map[quality]quality{aKeyList: aKey, aForeign: aForeign}, map[quality]quality{aKey: aKeyList, aForeign: aForeign}
+// ofElements is the quality that a table's elements need for it to have another; ofTables is the other way round.
+var (
+	ofElements = map[quality]quality{aKeyList: aKey, aForeign: aForeign}
+	ofTables   = map[quality]quality{aKey: aKeyList, aForeign: aForeign}
+)
 
 // question is a quality that is asked of all that a name may hold.
 type question struct {
@@ -71,10 +74,10 @@ func (c *checker) is(q quality, e parse.Expr) bool {
 	case *parse.NumberExpr:
 		return q == aForeign
 	case *parse.IndexExpr:
-		table, ok := tables[q]
+		table, ok := ofTables[q]
 		return ok && c.is(table, e.X)
 	case *parse.TableExpr:
-		element, ok := elements[q]
+		element, ok := ofElements[q]
 		return ok && !slices.ContainsFunc(e.Fields, func(f parse.Field) bool { return !c.is(element, f.Value) })
 	case *parse.BinaryExpr:
 		switch e.Op {
@@ -132,7 +135,7 @@ func declaredAs(q quality, b *parse.Binding) bool {
 
 // storesAre reports whether all that is put into a name's table are keys, if that is asked.
 func (c *checker) storesAre(q quality, x *parse.Var) bool {
-	element, ok := elements[q]
+	element, ok := ofElements[q]
 	return !ok || !slices.ContainsFunc(c.flow.sameTable(x), func(x *parse.Var) bool {
 		return slices.ContainsFunc(c.flow.stores[x], func(e parse.Expr) bool { return e == nil || !c.is(element, e) })
 	})
@@ -147,7 +150,7 @@ func (c *checker) sourcesAre(q quality, x *parse.Var) bool {
 	return !slices.ContainsFunc(c.flow.sources[x], func(s source) bool {
 		switch {
 		case s.in != nil:
-			table, ok := tables[q]
+			table, ok := ofTables[q]
 			return !ok || s.index || !c.is(table, s.in)
 		case s.expr == nil || s.nth > 0:
 			return true
