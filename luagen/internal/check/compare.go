@@ -64,6 +64,8 @@ func (m *machine) inequality(e *parse.BinaryExpr, l, r value) {
 	m.compared(r, l)
 	m.present(l, e.L.Pos())
 	m.present(r, e.R.Pos())
+	m.part(l, false, e.L.Pos())
+	m.part(r, false, e.R.Pos())
 	switch {
 	case l.surely(isText) && r.surely(isNumber), l.surely(isNumber) && r.surely(isText):
 		m.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")
@@ -73,7 +75,9 @@ func (m *machine) inequality(e *parse.BinaryExpr, l, r value) {
 }
 
 // named reports whether a text is a name, which need not be a number.
-func (v value) named() bool { return v.free || v.member }
+func (v value) named() bool {
+	return v.free || v.role == aMember || v.role == aScored
+}
 
 // compared finds the number of an int without bounds that is compared with one that may be large.
 func (m *machine) compared(v, other value) {

@@ -75,20 +75,28 @@ const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPintyINTY"
 func (m *machine) index(e *parse.IndexExpr) value {
 	x, key := m.eval(e.X), m.eval(e.Key)
 	m.present(x, e.X.Pos())
-	if x.elem == nil || x.is != isTable {
+	m.fieldOf(x, e.Key)
+	m.tableField(e, false)
+	if x.elem == nil || !x.surely(isTable) {
 		return unknown().in(said(m.c.nameOf(e), inName))
 	}
 	m.element(e.Key, key)
-	if number, ok := e.Key.(*parse.NumberExpr); ok {
-		i, err := strconv.Atoi(number.Text)
-		if err == nil && i > 0 && i <= len(x.items) {
-			return x.items[i-1]
-		}
-		if err == nil && i > 0 && i <= x.known {
-			return *x.elem
-		}
+	i := 0
+	if key.constant() && key.whole {
+		i = int(min(key.size, maxExact))
 	}
 	v := *x.elem
+	switch {
+	case x.most > 0 && i > x.most:
+		m.find(e.Key.Pos(), Nil, "this is always nil: the reply ends at element %d", x.most)
+		return unknown()
+	case x.pairs:
+		v = m.inTurn(x, e.Key)
+	case i > 0 && i <= len(x.items):
+		return x.items[i-1]
+	case i > 0 && i <= x.known:
+		return v
+	}
 	v.is, v.nilAt, v.missing = v.is|isNil, 0, cmp.Or(v.missing, x.missing)
 	if n := m.c.nth(e, "ARGV"); n > 0 {
 		v.roots = []root{{"ARGV " + itoa(n), 1}}
@@ -105,7 +113,11 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 		return value{is: boolean}
 	case "#":
 		m.present(v, e.X.Pos())
-		return aCount()
+		n := aCount()
+		if v.role == aPage {
+			n.role = aPage
+		}
+		return n
 	}
 	m.exact(v, e.X.Pos())
 	n := v.number
@@ -216,7 +228,9 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 	case e.Op == "or":
 		l.is, l.nilAt = l.is&^absent, 0
 		m.meet(e.P, l, r)
-		return join(l, r, 0)
+		v := join(l, r, 0)
+		v.role = l.role
+		return v
 	case l.is&absent == 0:
 		return r
 	case l.is&^absent == 0:

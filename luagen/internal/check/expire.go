@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,6 +60,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 		m.lifetime(call, name)
 	}
 	v := m.loads(name, words, m.added(name, e, words, m.maybe(call, m.reply(call, name, known))))
+	v.most, v.role = cmp.Or(v.most, v.atMost(call, name)), cmp.Or(v.role, aReply)
 	if (name == "hgetall" || name == "hmget") && known > 1 {
 		v.from = e
 	}

@@ -18,7 +18,9 @@ func (m *machine) field(match *matching, e parse.Expr, f form) {
 			m.find(e.Pos(), Field, "%s", msg)
 		}
 	} else {
-		m.fieldUsed(match, name)
+		cmd := match.cmd
+		writes := cmd.writes && cmd.name != "hdel"
+		m.fieldUsed(m.keyText(match.words, 1), name, !writes || cmd.name != "hset" && cmd.name != "hmset", writes)
 	}
 }
 

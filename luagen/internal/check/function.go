@@ -41,13 +41,13 @@ func (m *machine) yield(v value) {
 
 // elsewhere returns what of a value still holds where another time or place may be.
 func (v value) elsewhere() value {
-	kept := value{is: v.is, number: v.number, word: v.word, known: v.known, endless: v.endless, listed: v.listed}
+	kept := value{is: v.is, number: v.number, word: v.word, known: v.known, most: v.most, pairs: v.pairs, role: v.role, endless: v.endless, listed: v.listed}
 	kept.least, kept.low, kept.split, kept.by = 0, false, false, nil
 	if v.closed {
 		kept.is |= isStatus | isFailed // The caller may put more into it.
 	} else if v.elem != nil {
 		element := v.elem.elsewhere()
-		kept.elem = &element
+		kept.elem, kept.items = &element, v.items
 	}
 	return kept.orUnknown()
 }
@@ -165,6 +165,10 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 		m.present(args[0].itself(), e.Args[0].Pos())
 	}
 	switch name {
+	case "ipairs", "pairs", "table.concat":
+		if v := args[0]; v.surely(isText) || v.surely(isNumber) || v.elem != nil && v.elem.is == isText|isTable {
+			m.find(e.Args[0].Pos(), Nil, "this is no list of texts: the reply of a scan is a cursor and a list, and that of others a text")
+		}
 	case "string.format":
 		m.format(e, args)
 	case "unpack":

@@ -169,6 +169,9 @@ func (m *machine) values(list []parse.Expr, n int) []value {
 	missing := value{is: isNil, nilAt: m.state.at}
 	if len(list) > 0 && parse.ManyValues(list[len(list)-1]) {
 		missing = unknown()
+		if items := m.unpackedItems(list[len(list)-1]); items != nil {
+			all = append(all[:len(list)-1], items...)
+		}
 	}
 	for len(all) < n {
 		all = append(all, missing)
@@ -204,6 +207,7 @@ func (m *machine) assign(s *parse.AssignStmt) {
 		case *parse.IndexExpr:
 			m.eval(t.X)
 			m.eval(t.Key)
+			m.tableField(t, true)
 			m.use(all[i])
 			stored := s.Values[min(i, len(s.Values)-1)]
 			m.put(t.X, all[i], stored)
@@ -230,6 +234,9 @@ func (m *machine) ifs(s *parse.IfStmt) {
 		m.condition(cond)
 		before := m.state.clone()
 		m.conds = append(m.conds, cond)
+		if breaks(s.Blocks[i]) {
+			m.stops(cond)
+		}
 		m.turn(cond, true)
 		m.without(s, i)
 		m.block(s.Blocks[i])
@@ -270,6 +277,8 @@ func (m *machine) loop(stmt parse.Stmt) {
 	case *parse.WhileStmt:
 		m.turn(s.Cond, true)
 		m.block(body)
+		m.eval(s.Cond) // as it is after a turn
+		m.stops(s.Cond)
 		after.dead = after.dead || isBool(s.Cond, true) && !breaks(body)
 	case *parse.RepeatStmt:
 		m.repeat(s, after)
@@ -322,6 +331,7 @@ func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
 	}
 	if !m.state.dead {
 		m.eval(s.Cond)
+		m.stops(s.Cond)
 		m.condition(s.Cond)
 	}
 	after.dead = after.dead || isBool(s.Cond, false) && !breaks(s.Body)

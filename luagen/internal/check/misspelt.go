@@ -54,9 +54,17 @@ type written struct {
 	pos         parse.Pos
 }
 
-// fieldUsed notes a field that is written out in a call.
-func (m *machine) fieldUsed(match *matching, name *parse.StringExpr) {
-	key := m.keyText(match.words, 1)
+// tableField notes a field of a table that the script has not made itself, such as one that it decodes.
+func (m *machine) tableField(e *parse.IndexExpr, write bool) {
+	name, literal := e.Key.(*parse.StringExpr)
+	_, made := m.c.origin(e.X).(*parse.TableExpr)
+	if library, _ := memberOf(e); literal && !made && library == nil && m.quiet == 0 {
+		m.fieldUsed("of a table", name, !write, write)
+	}
+}
+
+// fieldUsed notes a field that is written out, of the hash with a key, say.
+func (m *machine) fieldUsed(key string, name *parse.StringExpr, reads, writes bool) {
 	if m.hashes[key] == nil {
 		m.hashes[key] = map[string]*written{}
 	}
@@ -65,9 +73,8 @@ func (m *machine) fieldUsed(match *matching, name *parse.StringExpr) {
 		f = &written{pos: name.Pos()}
 		m.hashes[key][name.Value] = f
 	}
-	writes := match.cmd.writes && match.cmd.name != "hdel"
 	f.wrote, f.uses = f.wrote || writes, f.uses+1
-	f.read = f.read || !writes || match.cmd.name != "hset" && match.cmd.name != "hmset"
+	f.read = f.read || reads
 }
 
 // misspelt finds a field of a hash that nearly has the name of another: it is only read and the other only written, or

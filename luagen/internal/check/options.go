@@ -118,12 +118,14 @@ func (m *machine) misses(call commandCall, match *matching) {
 
 // places checks the values of a call whose words have these places.
 func (m *machine) places(match *matching) {
-	cmd := match.cmd
+	cmd, parted := match.cmd, false
 	m.reversed(match)
 	for i, f := range match.as {
 		word := match.words[i]
 		m.field(match, word, f)
 		m.pattern(cmd, word, f)
+		name := f.word == "key" || f.word == "field" || f.word == "member"
+		parted = parted || (name || f.number) && m.part(m.peek(word), name, word.Pos())
 		_, chosen := m.c.origin(match.words[max(i, 1)-1]).(*parse.StringExpr)
 		if !m.exchanged(match, i) && (chosen || i > 0 && !match.as[i-1].isToken()) { // else the caller chooses the unit
 			m.expiry(cmd, word, f, match.words[len(match.words)-1])

@@ -13,6 +13,7 @@ const tooWide = "%s may pass 2^53, and a Lua number is exact no further: give it
 // exact finds a number of which the last digits are lost in arithmetic, and what may be none.
 func (m *machine) exact(v value, pos parse.Pos) {
 	m.present(v, pos)
+	m.part(v, false, pos)
 	switch {
 	case v.lossy != nil:
 		m.use(v)
@@ -31,7 +32,7 @@ func (m *machine) use(v value) {
 
 // toNumber returns the value of tonumber(x), which stands at pos.
 func toNumber(v value, pos parse.Pos) value {
-	n := value{is: isNumber, number: v.number, wide: v.wide, lossy: v.lossy, made: v.made}
+	n := value{is: isNumber, number: v.number, role: v.role, wide: v.wide, lossy: v.lossy, made: v.made}
 	if v.wide != "" && v.lossy == nil {
 		n.lossy = &pos
 	}
@@ -62,7 +63,7 @@ func (m *machine) rounded(e parse.Expr) {
 
 // concat checks the parts of "a .. b .. c".
 func (m *machine) concat(e *parse.BinaryExpr) value {
-	previous, dotted, joined := 0, false, textValue()
+	previous, dotted, joined := role(0), false, textValue()
 	for part := parse.Expr(e); part != nil; {
 		operand := part
 		b, more := part.(*parse.BinaryExpr)
@@ -79,13 +80,13 @@ func (m *machine) concat(e *parse.BinaryExpr) value {
 		if bound := m.c.origin(e.L); isLiteral(bound, "(") {
 			joined.unit, joined.roots = v.unit, v.roots
 		}
-		if previous == 1 && v.part == 2 {
+		if joined.role = v.role; previous == aSecond && v.role == aMicro {
 			m.find(operand.Pos(), Time, "the microseconds of TIME are not padded: "+
 				"write string.format('%%06d', ...)")
 		}
 		dot, isString := operand.(*parse.StringExpr)
-		if dotted = isString && dot.Value == "." && previous == 1 && !dotted; !dotted {
-			previous = v.part
+		if dotted = isString && dot.Value == "." && previous == aSecond && !dotted; !dotted {
+			previous = v.role
 		}
 	}
 	return joined

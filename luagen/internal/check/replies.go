@@ -24,9 +24,7 @@ var shapes = byName(map[string]string{
 	"texts":        "hgetall hvals lrange",
 	"members": `hkeys sdiff sinter smembers sunion zrange zrangebylex zrangebyscore zrevrange
 		zrevrangebylex zrevrangebyscore`,
-	"maybes":  "hmget mget",
-	"entries": "xrange xrevrange",
-	"time":    "time",
+	"maybes": "hmget mget",
 
 	"unix-time-seconds": "expiretime", "unix-time-milliseconds": "pexpiretime",
 })
@@ -50,6 +48,9 @@ var probes = []string{
 
 // reply returns what is known of the reply of a command; known is how many words there are certainly.
 func (m *machine) reply(call commandCall, name string, known int) value {
+	if v, ok := lists[name]; ok {
+		return v
+	}
 	switch shapes[name] {
 	case "count":
 		return aCount()
@@ -74,16 +75,13 @@ func (m *machine) reply(call commandCall, name string, known int) value {
 	case "texts":
 		return listOf(textValue(), 0)
 	case "members":
-		member := textValue()
 		options, _ := m.formOf(call, name).options()
-		member.member = !slices.Contains(options, "withscores")
-		return listOf(member, 0)
+		if slices.Contains(options, "withscores") {
+			return scores
+		}
+		return listOf(value{is: isText, role: aMember}, 0)
 	case "maybes":
 		return listOf(value{is: isText | isFalseValue}, manyReplies(name, known))
-	case "entries": // each an ID and a list
-		return listOf(listOf(unknown(), 2), 0)
-	case "time":
-		return timeReply()
 	}
 	return m.optionReply(call, name, known)
 }
@@ -94,16 +92,6 @@ func manyReplies(name string, known int) int {
 		return known - 2
 	}
 	return known - 1
-}
-
-// timeReply returns that of TIME: seconds, to the year 2106, and microseconds.
-func timeReply() value {
-	v := listOf(textValue(), 2)
-	v.items = []value{
-		{is: isText, part: 1, number: number{whole: true, size: 1 << 32, large: now, unit: units["unix-time-seconds"]}},
-		{is: isText, part: 2, number: number{whole: true, size: 999_999, large: 999_999, unit: units["microseconds"]}},
-	}
-	return v
 }
 
 // optionReply returns the reply of commands that have another with some options.

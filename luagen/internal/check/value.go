@@ -49,14 +49,15 @@ type value struct {
 
 	from *parse.CallExpr // the call of HGETALL or HMGET that replied with it
 
-	free   bool    // it is a declared string
-	member bool    // it is an element of a set or a field of a hash
-	part   int     // of the reply of TIME: 1 the seconds, 2 the microseconds
+	free   bool // it is a declared string
+	role   role
 	probe  string  // the key that exists if this is true, or not 0
 	there  string  // the key that was there before if this is 1, and was not if it is 0
 	made   string  // the key that was created if this is 1, or a status
 	elem   *value  // of a list: an element
-	known  int     // how many elements there are at least
+	known  int     // how many elements there are at least,
+	most   int     // and at most, 0: unknown
+	pairs  bool    // its elements take turns as the first two of items
 	items  []value // of a table constructor: its elements
 	closed bool    // and there are no others
 	places []parse.Pos
@@ -157,8 +158,8 @@ func join(a, b value, at int) value {
 	if a.listed == b.listed {
 		v.listed = a.listed
 	}
-	if a.part == b.part {
-		v.part = a.part
+	if a.role == b.role {
+		v.role = a.role
 	}
 	if a.made == b.made {
 		v.made = a.made

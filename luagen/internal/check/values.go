@@ -24,7 +24,8 @@ type values struct {
 	params   map[*parse.Var]param
 	returned map[*parse.FuncExpr][]parse.Expr // the first value of each return
 	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
-	changed  map[string]bool                  // the globals that have an element which is assigned to
+	loops    map[*parse.Var]*parse.NumForStmt
+	changed  map[string]bool // the globals that have an element which is assigned to
 }
 
 // maxWithin is how many expressions are looked at to find what is meant.
@@ -103,6 +104,7 @@ func newValues() *values {
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
+		loops: map[*parse.Var]*parse.NumForStmt{},
 	}
 }
 
@@ -187,7 +189,7 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 	case *parse.IfStmt:
 		v.conds = append(v.conds, s.Conds...)
 	case *parse.NumForStmt:
-		v.sources[s.Var] = append(v.sources[s.Var], source{})
+		v.sources[s.Var], v.loops[s.Var] = append(v.sources[s.Var], source{}), s
 	case *parse.LocalFuncStmt:
 		v.function(s.Var, s.Func)
 	case *parse.FuncStmt:

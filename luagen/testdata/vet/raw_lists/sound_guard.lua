@@ -1,9 +1,9 @@
 -- Conditions that guard what is encoded, or bound what is unpacked.
 local due = redis.call('zrangebyscore', KEYS[1], '-inf', ARGV[1])
-local n, members = #due, redis.call('smembers', KEYS[4])
+local n, members = #due, redis.call('smembers', KEYS[3])
 if n == 0 then return '[]' end
-redis.call('publish', KEYS[3], cjson.encode(due))
-if redis.call('scard', KEYS[4]) > 0 then redis.call('publish', KEYS[3], cjson.encode({all = members})) end
+redis.call('publish', KEYS[2], cjson.encode(due))
+if redis.call('scard', KEYS[3]) > 0 then redis.call('publish', KEYS[2], cjson.encode({all = members})) end
 local some, seen = {}, false
 for _, id in ipairs(due) do
   if redis.call('get', id) then
@@ -11,18 +11,18 @@ for _, id in ipairs(due) do
     seen = true
   end
 end
-if seen then redis.call('publish', KEYS[3], cjson.encode(some)) end
+if seen then redis.call('publish', KEYS[2], cjson.encode(some)) end
 if next(some) then return cjson.encode(some) end
 local logs = {}
 local function log(text) logs[#logs + 1] = text end
 log('none')
-redis.call('publish', KEYS[3], cjson.encode(logs))
+redis.call('publish', KEYS[2], cjson.encode(logs))
 local limit, batch = 5000, {}
-if #members < limit then redis.call('srem', KEYS[4], unpack(members)) end
+if #members < limit then redis.call('srem', KEYS[3], unpack(members)) end
 for _, id in ipairs(members) do
   batch[#batch + 1] = id
   if #batch == 100 then
-    redis.call('srem', KEYS[4], unpack(batch))
+    redis.call('srem', KEYS[3], unpack(batch))
     batch = {}
   end
 end

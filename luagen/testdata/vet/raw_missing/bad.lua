@@ -9,5 +9,5 @@ redis.call('zadd', KEYS[8], redis.call('zscore', KEYS[9], ARGV[1]) + 1, ARGV[1])
 local job = cjson.decode(redis.call('hget', KEYS[10], 'job'))
 redis.call('publish', 'jobs', 'from ' .. redis.call('hget', KEYS[11], 'owner'))
 local over = n > tonumber(ARGV[2])
-local long = #redis.call('get', KEYS[13]) > 10
+local long = #redis.call('get', KEYS[12]) > 10
 return over and long and {level, first, name, job.id}

@@ -1,7 +1,7 @@
 -- The same, asked first, or nil on purpose.
 local oldest = redis.call('zrange', KEYS[1], 0, 0, 'withscores')
 if #oldest > 0 then redis.call('set', KEYS[2], oldest[2] + ARGV[1]) end
-for i = 1, #oldest, 2 do redis.call('zrem', KEYS[3], oldest[i + 1]) end
+for i = 1, #oldest, 2 do redis.call('zrem', KEYS[3], oldest[i]) end
 local funds = string.gsub(redis.call('hget', KEYS[4], 'funds') or '0', '"', '')
 local name = redis.call('hget', KEYS[5], 'name')
 if not name then return {funds} end

@@ -4,8 +4,8 @@ local reset = math.ceil((ARGV[5] + window) / 1000)
 redis.call('pexpire', KEYS[1], window)
 redis.call('zadd', KEYS[2], time[1] * 1000, ARGV[6])
 redis.call('zremrangebyscore', KEYS[2], 0, '(' .. time[1] * 1000 - delay)
-redis.call('zadd', KEYS[4], time[1], ARGV[6])
-local last = redis.call('zscore', KEYS[4], ARGV[6])
+redis.call('zadd', KEYS[3], time[1], ARGV[6])
+local last = redis.call('zscore', KEYS[3], ARGV[6])
 if time[1] - last > 5 then
   return reset
 end
@@ -16,7 +16,7 @@ else
 end
 redis.call('pexpire', KEYS[1], size * 1000)
 local micros = time[1] * 1000000 + time[2]
-redis.call('zremrangebyscore', KEYS[5], 0, micros - ARGV[8] * 1000)
+redis.call('zremrangebyscore', KEYS[4], 0, micros - ARGV[8] * 1000)
 redis.call('pexpire', KEYS[1], 500)
 redis.call('expire', KEYS[1], 86400)
 redis.call('expire', KEYS[1], 10000)
