@@ -26,7 +26,7 @@ const (
 type later string
 
 // maxAsked is after how much the script is taken to know everything.
-const maxAsked = 400
+const maxAsked = 200
 
 // ask notes what the script knows, or may know.
 func (s *state) ask(at int, all ...any) {
@@ -38,7 +38,7 @@ func (s *state) ask(at int, all ...any) {
 			s.asked[what] = at
 		}
 	}
-	if len(s.asked) > maxAsked {
+	if s.asked[everything] > 0 || len(s.asked) > maxAsked {
 		s.asked = map[any]int{everything: proved}
 	}
 }
@@ -78,6 +78,9 @@ func (s *state) settled(v value) value {
 func joinAsked(a, b map[any]int, at int) map[any]int {
 	all := map[any]int{}
 	for _, one := range []map[any]int{a, b} {
+		if one[everything] > 0 {
+			return one
+		}
 		for what := range one {
 			if all[what] = min(a[what], b[what]); all[what] <= 0 || a[what] != b[what] && max(a[what], b[what]) < proved {
 				all[what] = -at
@@ -138,10 +141,8 @@ func (m *machine) replies(e *parse.CallExpr) (all []any) {
 		return nil
 	}
 	m.calls++
-	for _, name := range call.names {
-		if slices.Contains(probes, name) || slices.Contains(texts, shapes[name]) {
-			all = append(all, someText)
-		}
+	if len(call.names) == 1 && (slices.Contains(probes, call.names[0]) || slices.Contains(texts, shapes[call.names[0]])) {
+		all = []any{someText}
 	}
 	for _, s := range m.sources(call) {
 		all = append(all, likes(s)...)

@@ -27,9 +27,8 @@ func (m *machine) maybe(call commandCall, v value) value {
 	case v.elem.is&isFalseValue != 0:
 		element := *v.elem
 		element.missing, v.elem = sources[0], &element
-		for _, s := range sources[:min(v.known, len(sources))] {
-			element.missing = s
-			v.items = append(v.items, element)
+		for i := range v.items {
+			v.items[i].missing = sources[i]
 		}
 	}
 	return v
@@ -110,13 +109,7 @@ func (m *machine) element(e parse.Expr, key value) {
 			"is field, value, field, value")
 	case ok && numeral(number.Text).size == zeroSize:
 		m.find(e.Pos(), Nil, "this is always nil: the first element of a list is 1")
-	case x != nil && key.low && m.counts(x):
+	case x != nil && key.low && slices.Equal(m.c.flow.sources[x], []source{{}}) && !m.mentioned(x):
 		m.find(e.Pos(), Nil, "this is nil at first, as the loop begins with 0: the first element of a list is 1")
 	}
-}
-
-// counts reports whether a loop from a number to another has this variable, and the script asks nothing about it.
-func (m *machine) counts(x *parse.Var) bool {
-	sources := m.c.flow.sources[x]
-	return len(sources) == 1 && sources[0] == source{} && !m.mentioned(x)
 }

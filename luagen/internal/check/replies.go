@@ -81,7 +81,9 @@ func (m *machine) reply(call commandCall, name string, known int) value {
 		}
 		return listOf(value{is: isText, role: aMember}, 0)
 	case "maybes":
-		return listOf(value{is: isText | isFalseValue}, manyReplies(name, known))
+		v := listOf(value{is: isText | isFalseValue}, manyReplies(name, known))
+		v.items = slices.Repeat([]value{*v.elem}, max(v.known, 0))
+		return v
 	}
 	return m.optionReply(call, name, known)
 }

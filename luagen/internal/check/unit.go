@@ -269,9 +269,6 @@ func (m *machine) loads(name string, words []parse.Expr, v value) value {
 	case name == "hget" && len(words) > 2:
 		return v.in(m.ofField(words[2]))
 	case name == "hmget" && len(words)-2 == v.known:
-		if v.items == nil {
-			v.items = slices.Repeat([]value{*v.elem}, v.known)
-		}
 		for i, word := range words[2:] {
 			v.items[i] = v.items[i].in(m.ofField(word))
 		}
