@@ -44,7 +44,9 @@ func (m *machine) eval(e parse.Expr) value {
 		}
 		return v
 	case *parse.IndexExpr:
-		return m.index(e)
+		x, v := m.peek(e.X), m.index(e)
+		v.of, v.mixed = x.of, x.mixed
+		return v
 	case *parse.CallExpr:
 		return m.call(e)
 	case *parse.BinaryExpr:
@@ -110,13 +112,14 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 	switch e.Op {
 	case "not":
 		m.condition(e.X)
-		return value{is: boolean}
+		return value{is: boolean, of: v.of, mixed: true}
 	case "#":
 		m.present(v, e.X.Pos())
 		n := aCount()
 		if v.role == aPage {
 			n.role = aPage
 		}
+		n.of = v.of
 		return n
 	}
 	m.exact(v, e.X.Pos())
@@ -186,12 +189,12 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 		l, r := m.eval(e.L), m.eval(e.R)
 		m.meet(e.P, l, r)
 		m.equality(e, l, r)
-		return value{is: boolean}
+		return value{is: boolean, of: cmp.Or(l.of, r.of), mixed: true}
 	case "<", "<=", ">", ">=":
 		l, r := m.eval(e.L), m.eval(e.R)
 		m.meet(e.P, l, r)
 		m.inequality(e, l, r)
-		return value{is: boolean}
+		return value{is: boolean, of: cmp.Or(l.of, r.of), mixed: true}
 	}
 	l, r := m.eval(e.L), m.eval(e.R)
 	m.exact(l, e.L.Pos())
@@ -201,6 +204,7 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 	}
 	v := arithmetic(e, l, r)
 	v.unit, v.roots = m.timeOf(e, l, r)
+	v.of, v.mixed = cmp.Or(l.of, r.of), true
 	v = v.in(unit{})
 	m.passes(e, l, r, v)
 	return v
@@ -228,6 +232,9 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 	case e.Op == "or":
 		l.is, l.nilAt = l.is&^absent, 0
 		m.meet(e.P, l, r)
+		if constantKind(e.R) != 0 {
+			r.of = l.of
+		}
 		v := join(l, r, 0)
 		v.role = l.role
 		return v

@@ -12,17 +12,17 @@ import (
 // creation is a write that creates a key which has no expiry yet.
 type creation struct {
 	pos     parse.Pos
-	certain bool       // a reply has shown that it was created,
-	likely  bool       // or may well have been
-	looked  bool       // the script has asked for its expiry
-	inside  bool       // a function
-	depth   int        // of the conditions around it
+	name    string     // of the command
+	value   string     // a literal that was written
+	drops   bool       // it takes away an expiry that the key had
+	turn    int        // how many were taken before
+	loop    int        // it is in a loop that the way has left before this turn
 	crossed *parse.Pos // a call on another key since then
 	rule    string     // Expire, or Refused if that call fails only for a user who may not make it
 }
 
 // creating are the commands that create a key without an expiry.
-var creating = strings.Fields(`append bitfield decr decrby geoadd hincrby hincrbyfloat hmset hset
+var creating = strings.Fields(`append bitfield decr decrby geoadd getset hincrby hincrbyfloat hmset hset
 	hsetnx incr incrby incrbyfloat linsert lpush pfadd rpush sadd set setbit setnx setrange xadd zadd
 	zincrby`)
 
@@ -31,6 +31,12 @@ var ending = []string{"expire", "expireat", "pexpire", "pexpireat"}
 
 // replacing are the commands that give a key an expiry with its value.
 var replacing = []string{"getex", "psetex", "set", "setex"}
+
+// dropping are the commands that take away the expiry of their key.
+var dropping = []string{"getset", "set"}
+
+// removing are the commands that may delete their key, with its last element, or mean it to stay.
+var removing = strings.Fields("del getdel hdel lpop lrem persist rename rpop spop srem unlink zpopmax zpopmin zrem")
 
 // unfailing are the commands that fail on no key, whatever it holds.
 var unfailing = append(strings.Fields(`del exists expiretime persist pexpiretime pttl touch ttl type unlink`),
@@ -41,7 +47,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	call, _ := m.c.commandCall(e)
 	m.calls++
 	for i, word := range words {
-		m.c.isKey[word] = m.c.isKey[word] || m.state.sure[declaredKey+m.keyText(words, i)]
+		m.c.isKey[word] = m.c.isKey[word] || m.way == nil && m.state.sure[declaredKey+m.keyText(words, i)]
 		v := m.eval(word)
 		if m.use(v); i > 0 && !(i == len(words)-1 && call.open) {
 			m.word(v, word.Pos())
@@ -55,8 +61,10 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	if call.open {
 		known--
 	}
-	if m.quiet == 0 {
+	if m.quiet == 0 && m.way == nil {
 		m.words(call, name)
+		m.gave = m.gave || slices.Contains(ending, name) || slices.Contains(replacing, name)
+	} else if m.quiet == 0 {
 		m.lifetime(call, name)
 	}
 	v := m.loads(name, words, m.added(name, e, words, m.maybe(call, m.reply(call, name, known))))
@@ -65,13 +73,13 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 		v.from = e
 	}
 	v = m.listing(name, words, v)
-	if key := m.keyText(words, 1); key != "" && slices.Contains(probes, name) {
+	if key := m.keyText(words, 1); slices.Contains(probes, name) {
 		v.probe = key
-		if name == "exists" && len(words) == 2 {
-			v.there = key
-		}
 	}
-	v.made = m.creator(call, name)
+	if name == "exists" && m.way != nil && m.state.sure[exists+m.keyText(words, 1)] {
+		v = numeral("1")
+	}
+	v.made, v.mixed = m.creator(call, name), name == "type"
 	if isGlobal(e.Fn, "pcall") {
 		return unknown()
 	}
@@ -117,6 +125,7 @@ func (m *machine) keyName(e parse.Expr, left int) string {
 		list := varOf(x.X)
 		switch {
 		case !isNumber:
+			return fixed(unparen(e))
 		case m.c.isList(x.X, "KEYS"):
 			return "KEYS " + n.Text
 		case m.c.isList(x.X, "ARGV"):
@@ -142,27 +151,29 @@ func fixed(e parse.Expr) string {
 	if x == nil || len(x.Writes) > 0 {
 		return ""
 	}
+	if x.Decl != nil {
+		return x.Name
+	}
 	return x.Name + "@" + itoa(x.Pos.Line)
 }
 
 // lifetime follows which keys were created without an expiry.
 func (m *machine) lifetime(call commandCall, name string) {
 	key := m.keyText(call.words, 1)
+	written, ok := m.formOf(call, name).options()
+	expires := name != "set" || !ok || slices.ContainsFunc(written, func(o string) bool { return slices.Contains(expiring, o) })
 	switch {
-	case slices.Contains(ending, name) && key != "":
+	case slices.Contains(ending, name):
 		m.ends(call, name, key)
-	case slices.Contains(replacing, name) && key != "" && !m.creates(call, name):
-		m.pathOf(key).given = true
-		m.ended++
-		delete(m.state.fresh, key)
-	case units[shapes[name]].per != 0 && m.state.fresh[key] != nil: // the script itself looks
-		looked := *m.state.fresh[key]
-		looked.certain, looked.looked = false, true
-		m.state.fresh[key] = &looked
-	case name == "del" || name == "unlink":
+	case slices.Contains(replacing, name) && expires:
+		m.gives(call, key)
+	case units[shapes[name]].per != 0: // the script itself looks
+		m.state.sure[looked+key] = true
+	case slices.Contains(removing, name):
 		for i := range call.words {
 			delete(m.state.fresh, m.keyText(call.words, i))
 			delete(m.state.sure, exists+m.keyText(call.words, i))
+			delete(m.state.sure, looked+m.keyText(call.words, i))
 		}
 	}
 	m.cross(call)
@@ -170,12 +181,10 @@ func (m *machine) lifetime(call commandCall, name string) {
 	if key == "" || !slices.Contains(creating, name) {
 		return
 	}
-	if m.state.fresh[key] == nil && !m.state.sure[exists+key] && m.creates(call, name) {
-		m.state.fresh[key] = &creation{
-			pos: call.expr.P, certain: m.state.sure[gone+key], inside: m.depth > 0, depth: len(m.conds),
-		}
+	drops := slices.Contains(dropping, name) && !slices.Contains(written, "nx")
+	if m.state.fresh[key] == nil && (drops || !m.state.sure[exists+key]) && m.creates(call, name) {
+		m.state.fresh[key] = &creation{pos: call.expr.P, name: name, value: m.keyText(call.words, 2), drops: drops, turn: m.way.at}
 	}
-	delete(m.state.sure, gone+key)
 	m.state.sure[exists+key] = true
 }
 
@@ -191,15 +200,7 @@ func (m *machine) ends(call commandCall, name, key string) {
 		m.find(call.expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
 			"before that line, too, call %s with NX, which changes no existing expiry", made.pos.Line, shown)
 	}
-	p := m.pathOf(key)
-	if p.given = p.given || made != nil; m.state.sure[before+key] {
-		p.kept = name
-	}
-	if m.ended++; m.depth > 0 {
-		p.inside++
-	}
-	p.words = append(p.words, call.words[2:]...)
-	delete(m.state.fresh, key)
+	m.gives(call, key)
 	m.state.sure[probe] = m.state.sure[probe] || m.raises(call.expr)
 }
 
@@ -210,7 +211,7 @@ func (m *machine) creates(call commandCall, name string) bool {
 	if name == "set" {
 		all, ok := m.formOf(call, name).options()
 		return ok && !slices.ContainsFunc(all, func(o string) bool {
-			return slices.Contains(expiring, o) || o == "keepttl" || o == "xx"
+			return slices.Contains(expiring, o) || slices.Contains([]string{"ifeq", "keepttl", "xx"}, o)
 		})
 	}
 	if len(words) == 0 || !strings.Contains(name, "incr") {
@@ -247,9 +248,7 @@ func (m *machine) cross(call commandCall) {
 	}
 	for key, made := range m.state.fresh {
 		if !keys[key] && (made.crossed == nil || made.rule == Refused && rule == Expire) {
-			crossed := *made
-			crossed.crossed, crossed.rule = &pos, rule
-			m.state.fresh[key] = &crossed
+			made.crossed, made.rule = &pos, rule
 		}
 	}
 }

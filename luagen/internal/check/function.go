@@ -10,7 +10,7 @@ import (
 // function follows the body of a function. When it runs, each variable that is assigned anywhere may have another
 // value.
 func (m *machine) function(f *parse.FuncExpr) {
-	if m.quiet > 0 {
+	if m.quiet > 0 || m.way != nil {
 		return
 	}
 	outer, yields, calls := m.state, m.yields, m.calls
@@ -24,7 +24,6 @@ func (m *machine) function(f *parse.FuncExpr) {
 	m.branch++
 	m.state.at = m.branch
 	m.block(f.Body)
-	m.leaves(parse.Pos{})
 	m.forgotten(f.Body, f)
 	m.yield(value{is: isNil})
 	m.yielded[f], m.plainly[f] = m.yields.elsewhere(), m.calls == calls
@@ -104,9 +103,11 @@ func (c *checker) callee(call *parse.CallExpr) string {
 	return ""
 }
 
-func (m *machine) call(e *parse.CallExpr) value {
+func (m *machine) call(e *parse.CallExpr) (v value) {
 	if words, ok := m.c.words(e); ok {
-		return m.command(e, words)
+		v = m.command(e, words)
+		v.of = m.keyText(words, 1)
+		return v
 	}
 	if name, isName := e.Fn.(*parse.NameExpr); !isName || e.Method != "" {
 		m.present(m.eval(e.Fn).itself(), e.Fn.Pos())
@@ -123,8 +124,12 @@ func (m *machine) call(e *parse.CallExpr) value {
 		}
 	}
 	name := m.c.callee(e)
+	defer func() { v.about(name, args) }()
 	if name == "" && m.quiet == 0 {
 		m.asks(e)
+		if m.way != nil && m.way.helped { // it may give keys an expiry
+			clear(m.state.fresh)
+		}
 	}
 	if len(args) > 0 {
 		if v, ok := m.numeric(name, e, args); ok {

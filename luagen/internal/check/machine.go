@@ -29,9 +29,9 @@ type machine struct {
 	forms    map[*parse.CallExpr]*matching
 	hashes   map[string]map[string]*written // by their keys and fields
 	returned []value                        // by a raw script
-	paths    map[string]*path               // of the keys that are created
+	gave     bool                           // a call gives a key an expiry
+	way      *walk                          // that is followed alone, if there is one
 	timed    map[string]unit                // of roots, as it was seen first
-	ended    int                            // how many calls give a key an expiry
 	conds    []parse.Expr                   // the conditions around the code
 	apart    map[*parse.Var]bool            // by takenApart
 	yields   *value                         // what the function that is followed returns
@@ -58,7 +58,7 @@ func (c *checker) machine() *machine {
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
-		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{}, paths: map[string]*path{}, timed: map[string]unit{},
+		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{}, timed: map[string]unit{},
 		apart: map[*parse.Var]bool{}, yields: &value{},
 		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{},
 	}
@@ -87,12 +87,13 @@ func (m *machine) capture(f *parse.FuncExpr) {
 }
 
 func (m *machine) find(pos parse.Pos, rule, format string, args ...any) {
-	key := fmt.Sprint(pos, rule)
-	if m.quiet > 0 || m.state.dead || m.found[key] {
+	if m.quiet > 0 || m.state.dead || m.way != nil && rule != Expire && rule != Refused {
 		return
 	}
-	m.found[key] = true
-	m.c.find(pos, rule, format, args...)
+	if key := fmt.Sprint(pos, rule); !m.found[key] {
+		m.found[key] = true
+		m.c.find(pos, rule, format, args...)
+	}
 }
 
 // peek returns the value of an expression that was evaluated before.
@@ -113,7 +114,9 @@ func (m *machine) assume(cond parse.Expr, truth bool) {
 func (m *machine) block(b *parse.Block) {
 	for _, stmt := range b.Stmts {
 		if m.state.dead && m.quiet == 0 {
-			m.c.find(stmt.Pos(), Unreachable, "this is never reached")
+			if m.way == nil {
+				m.c.find(stmt.Pos(), Unreachable, "this is never reached")
+			}
 			break
 		}
 		m.statement(stmt)
@@ -128,6 +131,10 @@ func (m *machine) block(b *parse.Block) {
 }
 
 func (m *machine) statement(stmt parse.Stmt) {
+	if m.way != nil {
+		m.way.steps++
+		m.state.dead = m.state.dead || m.way.steps > maxFollowed
+	}
 	switch s := stmt.(type) {
 	case *parse.LocalStmt:
 		for i, v := range m.values(s.Values, len(s.Vars)) {
@@ -153,7 +160,7 @@ func (m *machine) statement(stmt parse.Stmt) {
 		m.returns(s)
 		m.state.dead = true
 	case *parse.BreakStmt:
-		m.state.dead = true
+		m.state.dead = m.way == nil
 	default:
 		m.loop(stmt)
 	}
@@ -189,7 +196,8 @@ func (m *machine) bind(x *parse.Var, v value) {
 	if v.is&isTable != 0 && (stored || v.closed || v.elem == nil) {
 		// Values that are put into it, here or by a function that gets it, are not followed.
 		elem := v.elem
-		if v = (value{is: v.is | isStatus | isFailed, digits: v.digits, hollow: v.hollow, decoded: v.decoded, empty: v.empty}); !stored {
+		if v = (value{is: v.is | isStatus | isFailed, digits: v.digits, hollow: v.hollow, decoded: v.decoded, empty: v.empty,
+			of: v.of, mixed: v.mixed}); !stored {
 			v.elem = elem
 		}
 	}
@@ -227,6 +235,10 @@ func (m *machine) put(table parse.Expr, item value, e parse.Expr) {
 }
 
 func (m *machine) ifs(s *parse.IfStmt) {
+	if m.way != nil {
+		m.fork(s)
+		return
+	}
 	end, at := &state{dead: true}, m.state.at
 	for i, cond := range s.Conds {
 		m.defaults(cond, s.Blocks[i])
@@ -311,14 +323,15 @@ func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
 
 // leave goes on behind a loop. What its head asked says nothing there.
 func (m *machine) leave(after *state, body *parse.Block, head int) {
+	if m.way != nil {
+		m.state.dead = m.state.dead || after.dead
+		m.loops(after.fresh)
+		m.forget(body)
+		return
+	}
 	for what, at := range m.state.asked {
 		if at != head {
 			after.ask(at, what)
-		}
-	}
-	for key, made := range m.state.fresh {
-		if after.fresh[key] == nil {
-			after.fresh[key] = made
 		}
 	}
 	m.state = after

@@ -1,140 +1,320 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// path is what the ways through a script do with a key that it may create.
-type path struct {
-	inside   int          // how many calls in functions give it one
-	given    bool         // some way gives the key an expiry after creating it,
-	kept     string       // the command by which one does where the key was there before
-	words    []parse.Expr // the words of all such commands
-	lasting  *creation    // the creation that a way ends with
-	returned []leaving
+// walk follows the ways through a body, one after the other. It notes which keys each leaves without an expiry, and where
+// others give them one.
+type walk struct {
+	turns  []branch          // of the present way, as far as they are known
+	rest   [][]branch        // how other ways begin
+	at     int               // how many of them were taken
+	steps  int               // statements of all ways
+	helped bool              // some function gives keys an expiry
+	given  map[string][]mark // by key: calls that give it an expiry,
+	left   map[string][]mark // and ends of ways that have written it and have given it none
 }
 
-// leaving is a return from a script that has just created a key.
-type leaving struct {
-	made  *creation
+// branch is a condition on a way, and whether it was true.
+type branch struct {
+	cond  parse.Expr
+	truth bool
+}
+
+// mark is a place on a way.
+type mark struct {
 	pos   parse.Pos
-	conds []parse.Expr // the conditions since then
+	made  creation     // of the key
+	words []parse.Expr // that say when it ends
+	turns []branch     // on the way to it
 }
 
-// pathOf returns that of a key.
-func (m *machine) pathOf(key string) *path {
-	if m.paths[key] == nil {
-		m.paths[key] = &path{}
-	}
-	return m.paths[key]
-}
+// maxFollowed is how many statements are followed on all ways; then no more ways are.
+const maxFollowed = 5000
 
-// replied notes what the reply of a command shows of the key that the command may have created.
-func (m *machine) replied(v value, created bool) {
-	made := m.state.fresh[v.made]
-	switch {
-	case v.made == "":
-	case !created:
-		delete(m.state.fresh, v.made)
-		m.state.sure[before+v.made] = true
-	case made != nil:
-		sure := *made
-		sure.certain, sure.likely = true, false
-		m.state.fresh[v.made] = &sure
-	}
-}
-
-// counted notes what a comparison of such a reply with a number shows. If it is not 2, or not more than a limit, it may
-// well be 1.
-func (m *machine) counted(v value, op string, w value) {
-	n, constant := w.least, w.constant() || w.low
-	m.existed(v, op, n, constant)
-	made := m.state.fresh[v.made]
-	if v.made == "" || v.is != isNumber {
-		return
-	}
-	switch {
-	case !constant && strings.HasPrefix(op, ">"):
-		m.replied(v, false)
-	case !constant && strings.HasPrefix(op, "<"), op == "~=" && n > 1, op == "<" && n > 1, op == "<=" && n > 0:
-		if made != nil && !made.certain && !made.looked {
-			m.replied(v, true)
-			m.state.fresh[v.made].likely = true
+// unending finds the keys that never expire on one way through the script, and do on another; or through a function, if no
+// other code gives keys an expiry.
+func (m *machine) unending() {
+	var helping []*walk
+	for _, e := range m.c.flow.exprs {
+		if f, ok := e.(*parse.FuncExpr); ok && m.gave {
+			if w := m.ways(f.Body, 1, false); len(w.given) > 0 {
+				helping = append(helping, w)
+			}
 		}
-	case !constant:
-	case op == "==" && n == 1, op == "~=" && n == 0, op == ">" && n == 0, op == ">=" && n == 1:
-		m.replied(v, true)
-	case op == "==", op == "<" && n < 2, op == "<=" && n < 1, op == "~=" && n == 1, op == ">" && n >= 1, op == ">=" && n > 1:
-		m.replied(v, false)
+	}
+	main := m.ways(m.c.s.Body, 0, len(helping) > 0)
+	if m.judge(main); len(helping) == 1 && len(main.given) == 0 {
+		m.judge(helping[0])
 	}
 }
 
-// existed notes what a comparison of the reply of EXISTS shows.
-func (m *machine) existed(v value, op string, n float64, constant bool) {
-	switch {
-	case v.there == "" || !constant || m.state.sure[exists+v.there]:
-	case op == "==" && n == 0, op == "~=" && n == 1, op == "<" && n == 1, op == "<=" && n == 0:
-		m.state.sure[gone+v.there] = true
-	case op == "==" && n == 1, op == "~=" && n == 0, op == ">" && n == 0, op == ">=" && n == 1:
-		m.state.sure[before+v.there] = true
+// ways follows those through a body.
+func (m *machine) ways(body *parse.Block, depth int, helped bool) *walk {
+	w := &walk{helped: helped, given: map[string][]mark{}, left: map[string][]mark{}}
+	start := m.c.machine()
+	start.found, start.way, start.depth = m.found, w, depth
+	for more := m.gave; more && w.steps < maxFollowed; more = w.next() {
+		one := *start
+		one.state = start.state.clone()
+		one.block(body)
+		one.leaves(parse.Pos{})
 	}
+	return w
+}
+
+// next turns to the next way, if there is one: those that part early from others come first.
+func (w *walk) next() bool {
+	if len(w.rest) == 0 {
+		return false
+	}
+	w.turns, w.at, w.rest = w.rest[0], 0, w.rest[1:]
+	return true
+}
+
+func (w *walk) taken() []branch { return slices.Clone(w.turns[:w.at]) }
+
+// fork follows the one branch of a condition that is on the way.
+func (m *machine) fork(s *parse.IfStmt) {
+	for i, cond := range s.Conds {
+		if m.takes(cond) {
+			m.block(s.Blocks[i])
+			return
+		}
+	}
+	if s.Else != nil {
+		m.block(s.Else)
+	}
+}
+
+// takes returns whether a condition is true on the way. Each part of it is a fork of its own.
+func (m *machine) takes(cond parse.Expr) bool {
+	not, isNot := unparen(cond).(*parse.UnaryExpr)
+	b, isBinary := unparen(cond).(*parse.BinaryExpr)
+	switch {
+	case isNot && not.Op == "not":
+		return !m.takes(not.X)
+	case isBinary && (b.Op == "and" || b.Op == "or"):
+		l := m.takes(b.L)
+		if l != (b.Op == "or") {
+			l = m.takes(b.R)
+		}
+		return l
+	}
+	v, w := m.eval(cond), m.way
+	if isBinary {
+		if l, r := m.peek(b.L), m.peek(b.R); l.written() && r.written() {
+			return compares(l.least, b.Op, r.least)
+		}
+	}
+	if v.is&absent == 0 || v.is&^absent == 0 {
+		return v.is&absent == 0
+	}
+	if w.at == len(w.turns) {
+		w.steps += w.at
+		w.rest = append(w.rest, append(slices.Clone(w.turns), branch{cond, false}))
+		w.turns = append(w.turns, branch{cond, true})
+	}
+	w.at++
+	m.turn(cond, w.turns[w.at-1].truth)
+	return w.turns[w.at-1].truth
+}
+
+// written reports whether a value is a number that is written out.
+func (v value) written() bool { return v.constant() || v.is == isNumber && v.size == zeroSize }
+
+// compares reports whether a comparison is true. It is false for another operator.
+func compares(a float64, op string, b float64) bool {
+	return slices.Contains([][]string{{"<", "<=", "~="}, {"==", "<=", ">="}, {">", ">=", "~="}}[cmp.Compare(a, b)+1], op)
+}
+
+// counted notes what a comparison of a value shows of the key about which it is: that the key was there before, unless
+// the comparison may be true of a key that was missing. Then a reply is nothing or 0, or 1 of a command that creates it.
+func (m *machine) counted(v value, op string, w value) {
+	missing, reply := false, 0.0
+	if v.made != "" {
+		reply = 1
+	}
+	switch {
+	case w.is&^absent == 0:
+		missing = (op == "==") == (v.made == "")
+	case w.constant() || w.low || w.is == isText && w.size > 0:
+		missing = compares(reply, op, w.least)
+	default:
+		missing = op == "<" || op == "<=" || op == "~=" && v.made == ""
+	}
+	switch {
+	case v.of == "" || missing && !v.mixed:
+	case v.mixed:
+		m.state.sure[looked+v.of] = true
+	default:
+		m.was(v.of)
+	}
+}
+
+// was notes that a key may have been there before, and so has an expiry, unless a command took that away.
+func (m *machine) was(key string) {
+	if made := m.state.fresh[key]; made != nil && !made.drops {
+		delete(m.state.fresh, key)
+	}
+	m.state.sure[exists+key] = true
 }
 
 // news are the commands whose reply shows whether they have created their key.
-var news = []string{"incr", "lpush", "rpush", "setnx"}
+var news = []string{"hincrby", "hset", "hsetnx", "incr", "lpush", "pfadd", "rpush", "sadd", "setnx", "zadd"}
+
+// counters are those whose key is filled up to a limit, again and again.
+var counters = []string{"incr", "incrby", "lpush", "rpush", "zadd"}
 
 // creator returns the key that a call of a command has created if its reply is 1, or true.
 func (m *machine) creator(call commandCall, name string) string {
 	words := call.words
 	one := name == "incrby" && m.peek(words[len(words)-1]).size == 1
-	if slices.Contains(news, name) && len(words) <= 3 || one || name == "set" && m.creates(call, name) {
+	if slices.Contains(news, name) && len(words) <= 4 || one || name == "set" && m.creates(call, name) {
 		return m.keyText(words, 1)
 	}
 	return ""
 }
 
-// leaves notes which keys a way has created without an expiry where it ends.
+// gives notes a call that gives a key an expiry.
+func (m *machine) gives(call commandCall, key string) {
+	made := m.state.fresh[key]
+	if delete(m.state.fresh, key); anyOf(key) {
+		clear(m.state.fresh)
+	}
+	marks := m.way.given[key]
+	if made == nil {
+		made = &creation{name: call.names[0], value: m.keyText(call.words, 2)}
+	}
+	if made.name != call.names[0] || len(call.words) == 3 || !slices.Contains(ending, made.name) { // With NX, it may do nothing.
+		marks = append(marks, mark{call.expr.P, *made, call.words[2:], m.way.taken()})
+	}
+	m.way.given[key] = marks
+}
+
+// anyOf reports whether the text of a key may stand for any key: an element of a list, or an unknown one.
+func anyOf(key string) bool {
+	return key == "" || strings.Contains(key, "@") && !strings.Contains(key, "..")
+}
+
+// leaves notes which keys a way has written and left without an expiry where it ends.
 func (m *machine) leaves(pos parse.Pos) {
 	for key, made := range m.state.fresh {
-		p := m.pathOf(key)
-		if !made.certain || m.state.dead {
-			continue
-		}
-		if p.lasting = made; m.depth == 0 && !made.likely {
-			p.returned = append(p.returned, leaving{made, pos, slices.Clone(m.conds[min(made.depth, len(m.conds)):])})
+		if !m.state.dead && (made.drops || !m.state.sure[looked+key]) {
+			m.way.left[key] = append(m.way.left[key], mark{pos: pos, made: *made, turns: m.way.taken()})
 		}
 	}
 }
 
-// unending finds the keys that never expire on one way, and do on another.
-func (m *machine) unending() {
-	for _, p := range m.paths {
-		if p.kept != "" && p.lasting != nil && !p.given && (!p.lasting.inside || p.inside == m.ended) {
-			m.c.find(p.lasting.pos, Expire, "the key that this creates never expires, for %s is called only if it was "+
-				"there before: call it if it was not", strings.ToUpper(p.kept))
-		}
-		for _, l := range p.returned {
-			about := func(cond parse.Expr) bool {
-				return slices.ContainsFunc(p.words, func(word parse.Expr) bool { return mentions(word, namesIn(cond)...) })
+// judge finds the keys that a way leaves without an expiry, if no caller has chosen that way. It is compared with the way
+// that gives one and parts last from it.
+func (m *machine) judge(w *walk) {
+	m.state = newState()
+	for key, all := range w.left {
+		for _, l := range all {
+			if w.steps >= maxFollowed || len(w.given[key]) == 0 {
+				continue
 			}
-			if p.given && len(l.conds) > 0 && m.decides(l.conds[len(l.conds)-1]) && !slices.ContainsFunc(l.conds, about) {
-				m.c.find(l.pos, Expire, "the key that line %d creates never expires if the script returns here: give it "+
-					"an expiry first", l.made.pos.Line)
+			g := slices.MaxFunc(w.given[key], func(a, b mark) int { return l.common(a) - l.common(b) })
+			how := "comes to its end"
+			if l.pos.Line > 0 {
+				how = "returns in line " + itoa(l.pos.Line)
+			}
+			if !m.optional(w, key, l, g) {
+				m.find(l.made.pos, Expire, "the key that this writes never expires if the script then %s: give it an expiry on "+
+					"that way, too, as in line %d", how, g.pos.Line)
 			}
 		}
 	}
 }
 
-// decides reports whether the reply of a command is in a condition: then no caller chooses that it is true.
-func (m *machine) decides(cond parse.Expr) bool {
-	return m.c.flow.within(cond, func(e parse.Expr) bool {
-		call, ok := e.(*parse.CallExpr)
-		if ok {
-			_, ok = m.c.words(call)
-		}
-		return ok
+// common returns how many turns the ways to two marks have in common.
+func (l mark) common(g mark) int {
+	n := 0
+	for n < min(len(l.turns), len(g.turns)) && l.turns[n] == g.turns[n] {
+		n++
+	}
+	return n
+}
+
+// optional reports whether a caller may have chosen that a key has no expiry: where the ways part, the script asks for the
+// expiry, or for an argument only. A key that gets its expiry together with another is there if that is.
+func (m *machine) optional(w *walk, key string, l, g mark) bool {
+	n := l.common(g)
+	if n == len(g.turns) || n == len(l.turns) || l.made.loop > 0 && n+1 >= l.made.loop {
+		return n < len(g.turns)
+	}
+	cond := l.turns[n].cond
+	if slices.ContainsFunc(g.words, func(word parse.Expr) bool { return m.c.shares(word, cond) }) {
+		return true
+	}
+	keys, unclear := m.asksOf(cond)
+	if b, ok := unparen(cond).(*parse.BinaryExpr); ok && strings.ContainsAny(b.Op, "<>") && constantKind(b.L)+constantKind(b.R) == 0 {
+		// What a hash or a set reaches may be its end. A counter begins below its limit.
+		unclear = unclear || l.made.turn <= n && !slices.Contains(counters, l.made.name) && slices.Contains(keys, key)
+	}
+	states := strings.HasPrefix(g.made.value, "'") && strings.HasPrefix(l.made.value, "'") && g.made.value != l.made.value
+	decided := slices.ContainsFunc(keys, func(other string) bool { return other == key || len(w.given[other]) == 0 })
+	counts := anyOf(key) && slices.ContainsFunc(namesIn(cond), func(x *parse.Var) bool {
+		return slices.Equal(m.c.flow.sources[x], []source{{}})
 	})
+	same := g.made.name == l.made.name && l.made.turn > n && len(keys) == 0
+	return unclear || states && l.made.drops || !decided && !counts && !same
+}
+
+// shares reports whether two expressions have a name or an argument in common.
+func (c *checker) shares(a, b parse.Expr) bool {
+	return parse.Contains(a, func(e parse.Expr) bool {
+		n, x := c.nth(e, "ARGV"), varOf(e)
+		return parse.Contains(b, func(e parse.Expr) bool {
+			return n > 0 && c.nth(e, "ARGV") == n || x != nil && varOf(e) == x
+		})
+	})
+}
+
+// asksOf returns the keys of the commands whose replies are in a condition: then no caller chooses that it is true. It is
+// unclear if there is the result of a function in it.
+func (m *machine) asksOf(cond parse.Expr) (keys []string, unclear bool) {
+	m.c.flow.within(cond, func(e parse.Expr) bool {
+		call, isCall := e.(*parse.CallExpr)
+		if !isCall {
+			return false
+		}
+		if words, ok := m.c.words(call); ok {
+			keys = append(keys, m.keyText(words, 1))
+		} else {
+			unclear = unclear || m.c.callee(call) == ""
+		}
+		return false
+	})
+	return keys, unclear
+}
+
+// about notes that a value is the result of a function that got others.
+func (v *value) about(name string, args []value) {
+	for _, arg := range args {
+		if v.of == "" && arg.of != "" {
+			v.of, v.mixed = arg.of, arg.mixed || name != "tonumber" && name != "tostring"
+		}
+	}
+}
+
+// loops notes that what was created since then was created in a loop.
+func (m *machine) loops(before map[string]*creation) {
+	for key, made := range m.state.fresh {
+		if before[key] == nil {
+			made.loop = m.way.at + 1
+		}
+	}
+}
+
+// decides reports whether the reply of a command is in a condition.
+func (m *machine) decides(cond parse.Expr) bool {
+	keys, _ := m.asksOf(cond)
+	return len(keys) > 0
 }

@@ -32,7 +32,7 @@ func (m *machine) use(v value) {
 
 // toNumber returns the value of tonumber(x), which stands at pos.
 func toNumber(v value, pos parse.Pos) value {
-	n := value{is: isNumber, number: v.number, role: v.role, wide: v.wide, lossy: v.lossy, made: v.made}
+	n := value{is: isNumber, number: v.number, role: v.role, wide: v.wide, lossy: v.lossy, made: v.made, of: v.of, mixed: v.mixed}
 	if v.wide != "" && v.lossy == nil {
 		n.lossy = &pos
 	}

@@ -11,7 +11,9 @@ import (
 // returns checks a return statement.
 func (m *machine) returns(s *parse.ReturnStmt) {
 	results := m.c.s.Header.Returns
-	defer m.leaves(s.P)
+	if m.way != nil {
+		defer m.leaves(s.P)
+	}
 	var first value
 	for i, e := range s.Values {
 		if v := m.eval(e); i == 0 {
@@ -62,7 +64,6 @@ func (m *machine) unset(e parse.Expr) bool {
 // end checks that control does not come to the end of a script that has a result.
 func (m *machine) end() {
 	stmts := m.c.s.Body.Stmts
-	m.leaves(parse.Pos{})
 	m.forgotten(m.c.s.Body, nil)
 	if !m.state.dead && len(stmts) > 0 && len(m.c.s.Header.Returns) > 0 {
 		m.nothing(stmts[len(stmts)-1].Pos())

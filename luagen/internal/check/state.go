@@ -19,8 +19,7 @@ type state struct {
 // What is sure of a key, by its text, but for "hash x", its kind, and "expire x", a command that it certainly got.
 const (
 	exists      = "there "
-	gone        = "gone "   // there is none
-	before      = "before " // it was there before a command that may create it
+	looked      = "looked " // the script has asked for its expiry
 	declaredKey = "key "    // it is equal to a declared one
 )
 
@@ -69,22 +68,9 @@ func merge(a, b *state, at int) *state {
 			s.sure[fact] = true
 		}
 	}
-	s.remain(a, b)
-	s.remain(b, a)
+	maps.Copy(s.fresh, a.fresh)
+	maps.Copy(s.fresh, b.fresh)
 	return s
-}
-
-// remain notes the keys that have no expiry yet where control comes from a, or from b.
-func (s *state) remain(a, b *state) {
-	for key, made := range a.fresh {
-		if was := s.fresh[key]; was != nil && was.crossed != nil && was.rule != Refused {
-			continue
-		}
-		merged := *made
-		other := b.fresh[key]
-		merged.certain = made.certain && (b.sure[before+key] || other != nil && other.certain)
-		s.fresh[key] = &merged
-	}
 }
 
 // refine notes that a condition is true, or is not. Where that would take too long, all is
@@ -147,9 +133,7 @@ func (m *machine) is(e parse.Expr, truth bool) {
 	}
 	if v.is&absent != 0 {
 		m.says(e, v, left.is)
-	}
-	if v.is == isStatus|isFalseValue {
-		m.replied(v, truth)
+		m.counted(v, map[bool]string{true: "~=", false: "=="}[truth], value{is: isNil})
 	}
 	if _, known := m.state.get(varOf(e)); known && v.is != isTable {
 		m.state.set(varOf(e), left.orUnknown())

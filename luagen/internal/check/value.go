@@ -52,7 +52,8 @@ type value struct {
 	free   bool // it is a declared string
 	role   role
 	probe  string  // the key that exists if this is true, or not 0
-	there  string  // the key that was there before if this is 1, and was not if it is 0
+	of     string  // the key about which it is, or is made of what is
+	mixed  bool    // with other things
 	made   string  // the key that was created if this is 1, or a status
 	elem   *value  // of a list: an element
 	known  int     // how many elements there are at least,
@@ -122,7 +123,7 @@ func (v value) truthy() value {
 
 // falsy returns the part of a value that is false for a condition.
 func (v value) falsy() value {
-	return value{is: v.is & absent, nilAt: v.nilAt, missing: v.missing}
+	return value{is: v.is & absent, nilAt: v.nilAt, missing: v.missing, of: v.of}
 }
 
 // orUnknown is for what cannot be by what is known: then too little is.
@@ -166,6 +167,9 @@ func join(a, b value, at int) value {
 	}
 	if a.probe == b.probe {
 		v.probe = a.probe
+	}
+	if a.of == b.of || v.is&^boolean == 0 {
+		v.of, v.mixed = cmp.Or(a.of, b.of), a.mixed || b.mixed
 	}
 	if a.elem != nil && b.elem != nil {
 		element := join(*a.elem, *b.elem, 0)

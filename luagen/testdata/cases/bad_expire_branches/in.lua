@@ -3,7 +3,7 @@
 ---@key queue list
 ---@arg owner string
 ---@arg lease milliseconds
-if redis.call('exists', lock) == 0 or redis.call('hexists', lock, owner) == 1 then
+if redis.call('exists', lock) == 0 or owner == '' then
   redis.call('hset', lock, owner, 1)
   if owner ~= '' then
     redis.call('lpush', queue, owner)

@@ -24,8 +24,8 @@ redis.call('pexpire', d, lease)
 redis.pcall('pexpire', e, lease)
 redis.call('hincrby', e, owner, 1)
 redis.call('pexpire', e, lease)
-for i = 1, #owner do
-  redis.call('pexpire', f, i)
+if owner ~= '' then
+  redis.call('pexpire', f, lease)
 end
 redis.call('hsetnx', f, owner, 1)
 redis.call('pexpire', f, lease)

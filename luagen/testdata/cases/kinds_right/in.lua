@@ -8,11 +8,11 @@
 ---@key queues list...
 redis.call('hset', lock, 'a', 1)
 redis.call('del', lock, counter, members)
-redis.call('pexpire', scores, 1000)
 redis.call('setbit', counter, 1, 1)
 redis.call('pfadd', counter, 1)
 redis.call('geoadd', scores, 1, 1, 'x')
 redis.call('zunionstore', scores, 2, members, scores)
+redis.call('pexpire', scores, 1000)
 redis.call('sort', queues[1])
 redis.call('sort', members)
 redis.call('sadd', thing, 1)

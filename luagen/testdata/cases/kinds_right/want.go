@@ -13,7 +13,7 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "283f80e749a036741cccacb7684a5c4770772340",
+	SHA1: "eb77b707597de740cc3338f3bb901b3f389c1092",
 	Source: "\n" + `local lock = KEYS[1]
 local counter = KEYS[2]
 local members = KEYS[3]
@@ -23,11 +23,11 @@ local thing = KEYS[6]
 local queues = {} for i = 1, #KEYS - 6 do queues[i] = KEYS[6 + i] end
 redis.call('hset', lock, 'a', 1)
 redis.call('del', lock, counter, members)
-redis.call('pexpire', scores, 1000)
 redis.call('setbit', counter, 1, 1)
 redis.call('pfadd', counter, 1)
 redis.call('geoadd', scores, 1, 1, 'x')
 redis.call('zunionstore', scores, 2, members, scores)
+redis.call('pexpire', scores, 1000)
 redis.call('sort', queues[1])
 redis.call('sort', members)
 redis.call('sadd', thing, 1)
