@@ -220,7 +220,36 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
 	case (v.low || m.mayBeZero(e)) && want.as == aDuration:
 		m.find(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
+	case want.as == aDuration && m.zero(e):
+		m.find(e.Pos(), Expire, "%s %s if this is 0, which the condition lets by: ask for > 0", shown, fails)
 	}
+}
+
+// zero reports whether an expiry is an argument, and the one condition about it lets 0 by.
+func (m *machine) zero(e parse.Expr) bool {
+	var guards []parse.Expr
+	for _, cond := range m.c.flow.conds {
+		if m.c.shares(e, cond) {
+			guards = append(guards, cond)
+		}
+	}
+	return m.c.nth(e, "ARGV") > 0 && m.peek(e).surely(isNumber) && len(guards) == 1 && slices.Contains(m.conds, guards[0]) &&
+		m.letsBy(e, guards[0])
+}
+
+// letsBy reports whether a condition asks only whether there is an argument, or for >= 0, or is about others.
+func (m *machine) letsBy(e, cond parse.Expr) bool {
+	is := func(x parse.Expr) bool { return m.c.nth(x, "ARGV") == m.c.nth(e, "ARGV") }
+	b, ok := unparen(cond).(*parse.BinaryExpr)
+	switch {
+	case !ok:
+		return is(cond) || !m.c.shares(e, cond)
+	case b.Op == "and":
+		return m.letsBy(e, b.L) && m.letsBy(e, b.R)
+	case b.Op == "~=" && isFalsy(b.R), b.Op == ">=" && m.peek(b.R).size == zeroSize:
+		return is(b.L)
+	}
+	return !m.c.shares(e, cond)
 }
 
 // mayBeZero reports whether a comment says what 0 means in an argument, and the script has not asked about it.
