@@ -38,11 +38,11 @@ func (m *machine) eval(e parse.Expr) value {
 		if e.Var == nil {
 			return m.list(e)
 		}
-		v, known := m.state.get(e.Var)
-		if !known {
-			v = v.in(m.c.says(e.Var))
+		v, _ := m.state.get(e.Var)
+		if name := fixed(e); v.is == anything && name != "" {
+			v.roots = []root{{name, 1}}
 		}
-		return v
+		return v.in(m.c.says(e.Var))
 	case *parse.IndexExpr:
 		x, v := m.peek(e.X), m.index(e)
 		v.of, v.mixed = x.of, x.mixed

@@ -63,7 +63,9 @@ func (u unit) apart(w unit) bool {
 }
 
 // or returns a unit, or another as far as it is not known.
-func (u unit) or(w unit) unit { return unit{cmp.Or(u.per, w.per), cmp.Or(u.as, w.as), u.line} }
+func (u unit) or(w unit) unit {
+	return unit{cmp.Or(u.per, w.per), cmp.Or(u.as, w.as), cmp.Or(u.line, w.line)}
+}
 
 // in returns a value with a unit, if none is known.
 func (v value) in(says unit) value {
@@ -100,8 +102,8 @@ func (v value) times(by float64) (unit, []root) {
 // times returns the unit of what is multiplied by a number.
 func (u unit) times(by float64) unit { return unit{math.Round(u.per*by*1e9) / 1e9, u.as, u.line} }
 
-// timeOf returns the unit and the roots of the result of an operation. What is divided by 1000 is in milliseconds,
-// and so is a number that is written out times 1000.
+// timeOf returns the unit and the roots of the result of an operation. A number that is written out
+// times 1000 is in milliseconds.
 func (m *machine) timeOf(e *parse.BinaryExpr, l, r value) (unit, []root) {
 	switch {
 	case e.Op == "+" || e.Op == "-":
@@ -114,7 +116,7 @@ func (m *machine) timeOf(e *parse.BinaryExpr, l, r value) (unit, []root) {
 		return l.times(r.size)
 	case e.Op == "/" && r.constant():
 		if slices.Contains([]float64{1000, 60_000, 3_600_000}, r.size) {
-			m.unitOf(l, unit{per: 1000, line: e.P.Line})
+			m.unitOf(l.divided(), unit{per: 1000, line: e.P.Line})
 		}
 		return l.times(1 / r.size)
 	}
@@ -175,6 +177,15 @@ func (m *machine) unitOf(v value, used unit) unit {
 	return v.unit
 }
 
+// divided returns a value with the roots of what is divided by 1000: that is not in seconds, but in milliseconds at most.
+func (v value) divided() value {
+	v.roots = slices.Clone(v.roots)
+	for i := range v.roots {
+		v.roots[i].of = "/ " + v.roots[i].of
+	}
+	return v
+}
+
 // chosen reports whether a caller chooses by a condition what runs here: by an order it chooses no unit.
 func (m *machine) chosen() bool {
 	return slices.ContainsFunc(m.conds, func(cond parse.Expr) bool {
@@ -205,6 +216,9 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 	is, fails := m.unitOf(v, unit{per: want.per, line: e.Pos().Line}), "fails"
 	if slices.Contains(ending, cmd.name) {
 		fails = "deletes the key"
+	}
+	if want.per == 1 {
+		is = is.or(m.unitOf(v.divided(), unit{}))
 	}
 	written := v.least > 0 && v.least == v.size // the text of a number, too
 	if written && !isLiteral(last, "gt") {      // which makes no life shorter

@@ -18,4 +18,8 @@ redis.call('expire', KEYS[1], 300000)
 redis.call('psetex', KEYS[1], '5', 'v')
 local left_ns = tonumber(ARGV[7])
 redis.call('set', KEYS[3], 'v', 'ex', string.format('%d', math.max(left_ns / 1000000, 1)))
+local job = cjson.decode(ARGV[8])
+local life = job.life
+redis.call('pexpire', KEYS[1], life)
+redis.call('setex', KEYS[3], life, 'v')
 return 0

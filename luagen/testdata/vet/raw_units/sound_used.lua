@@ -21,3 +21,6 @@ redis.call('pexpire', KEYS[1], 500)
 redis.call('expire', KEYS[1], 86400)
 redis.call('expire', KEYS[1], 10000)
 redis.call('pexpire', KEYS[1], 1, 'gt')
+local micros_left = ARGV[9]
+redis.call('pexpire', KEYS[1], math.ceil(micros_left / 1000))
+redis.call('zremrangebyscore', KEYS[5], 0, micros - micros_left)
