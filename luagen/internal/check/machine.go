@@ -289,8 +289,7 @@ func (m *machine) loop(stmt parse.Stmt) {
 	case *parse.WhileStmt:
 		m.turn(s.Cond, true)
 		m.block(body)
-		m.eval(s.Cond) // as it is after a turn
-		m.stops(s.Cond)
+		m.again(s.Cond)
 		after.dead = after.dead || isBool(s.Cond, true) && !breaks(body)
 	case *parse.RepeatStmt:
 		m.repeat(s, after)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -63,35 +64,33 @@ func page(list value) value {
 
 // atMost returns how many elements the reply of a call has at most, 0 if that is not known.
 func (v value) atMost(call commandCall, name string) int {
-	words, n := call.words, 0
-	literal := func(i int) int {
-		text, _ := constantText(words[min(i, len(words)-1)])
-		if n, err := strconv.Atoi(text); err == nil {
-			return max(n, 0)
-		}
-		return -1
-	}
+	words, n := call.words, 0.0
 	switch limit := slices.IndexFunc(words, func(e parse.Expr) bool { return isLiteral(e, "limit") }); {
-	case call.open || v.elem == nil:
+	case call.open || v.elem == nil || limit+2 >= len(words):
 	case limit > 0:
-		n = literal(limit + 2)
+		n = bound(words[limit+2])
 	case name == "hmget" || name == "mget":
-		n = manyReplies(name, len(words))
+		n = float64(manyReplies(name, len(words)))
 	case name == "zpopmin" || name == "zpopmax":
 		if n = 1; len(words) > 2 {
-			n = literal(2)
+			n = bound(words[2])
 		}
-	case !slices.Contains([]string{"lrange", "zrange", "zrevrange"}, name) || len(words) > 4 && !isLiteral(words[4], "withscores"):
-	case isMinusOne(words[2]) && isMinusOne(words[3]):
-		n = 1
-	case literal(2) == 0:
-		n = literal(3) + 1
+	case slices.Contains(byRank, name) && (len(words) == 4 || isLiteral(words[4], "withscores")):
+		if from, to := bound(words[2]), bound(words[3]); from*to >= 0 {
+			n = to - from + 1
+		}
 	}
 	if v.pairs {
 		n *= 2
 	}
-	return max(n, 0)
+	if n > 0 && n < maxExact {
+		return int(n)
+	}
+	return 0
 }
+
+// byRank are the commands whose reply has the elements from one rank to another.
+var byRank = []string{"lrange", "zrange", "zrevrange"}
 
 // part finds a part of a reply where another is meant: a member's name, or a number. It reports whether it does.
 func (m *machine) part(v value, name bool, pos parse.Pos) bool {
@@ -121,12 +120,11 @@ func (m *machine) turnOf(index parse.Expr) int {
 		case loop == nil:
 		case loop.Step == nil:
 			return byOne
-		case m.turnOf(loop.Step) == 1:
-			return m.turnOf(loop.From)
+		case math.Mod(bound(loop.Step), 2) == 0 && bound(loop.From) > 0:
+			return int(math.Mod(bound(loop.From)+1, 2))
 		}
 	case *parse.BinaryExpr:
-		l, r := m.turnOf(e.L), m.turnOf(e.R)
-		switch {
+		switch l, r := m.turnOf(e.L), m.turnOf(e.R); {
 		case e.Op != "+" && e.Op != "-" || min(l, r) < 0:
 		case max(l, r) == byOne:
 			return byOne
@@ -174,12 +172,23 @@ func (m *machine) unpackedItems(e parse.Expr) []value {
 	return list.items
 }
 
+// again evaluates the condition of a loop as it is after a turn, but for one that would take too long.
+func (m *machine) again(cond parse.Expr) {
+	if !parse.Contains(cond, func(e parse.Expr) bool { _, ok := e.(*parse.FuncExpr); return ok }) {
+		m.eval(cond)
+		m.stops(cond)
+	}
+}
+
 // stops finds a condition by which a scan ends at a page without elements, before its cursor is '0'.
 func (m *machine) stops(cond parse.Expr) {
 	has := func(r role) bool {
 		return parse.Contains(cond, func(e parse.Expr) bool {
-			_, isBinary := e.(*parse.BinaryExpr)
-			return !isBinary && m.peek(e).role == r
+			switch e.(type) {
+			case *parse.NameExpr, *parse.IndexExpr, *parse.UnaryExpr:
+				return m.peek(e).role == r
+			}
+			return false
 		})
 	}
 	if has(aPage) && !has(aCursor) {
