@@ -169,7 +169,17 @@ func (m *machine) sources(call commandCall) (all []string) {
 			all = append(all, cmp.Or(m.keyText(rest, i), anyReply))
 		}
 	default:
-		all = []string{cmp.Or(key, anyReply)}
+		all = []string{cmp.Or(key, m.someKey(rest), anyReply)}
 	}
 	return all
+}
+
+// someKey returns a text for all of KEYS, if the first word is one of them that a variable chooses.
+func (m *machine) someKey(words []parse.Expr) string {
+	if len(words) > 0 {
+		if index, ok := m.c.origin(words[0]).(*parse.IndexExpr); ok && m.c.isList(index.X, "KEYS") {
+			return "KEYS"
+		}
+	}
+	return ""
 }

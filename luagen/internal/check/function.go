@@ -181,9 +181,7 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 	case "table.insert":
 		last := len(args) - 1
 		m.nested(args[last], e.Args[last].Pos())
-		if args[last].is&isNil != 0 && m.mayMiss(args[last]) {
-			m.find(e.Args[last].Pos(), Result, "this may be nil, and then nothing is inserted: insert false in its place")
-		}
+		m.appended(args[last], e.Args[last].Pos())
 		m.put(e.Args[0], args[last], e.Args[last])
 	case "cjson.decode", "cmsgpack.unpack":
 		m.present(args[0], e.Args[0].Pos())

@@ -222,6 +222,9 @@ func (m *machine) assign(s *parse.AssignStmt) {
 			if !m.c.flow.isElement(t.Key) {
 				m.nested(all[i], stored.Pos())
 			}
+			if behindLast(t.Key, varOf(t.X)) {
+				m.appended(all[i], stored.Pos())
+			}
 		}
 	}
 }
@@ -308,11 +311,14 @@ func (m *machine) loop(stmt parse.Stmt) {
 // after the body, so what that assigns to is not known in it.
 func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
 	_, isWhile := stmt.(*parse.WhileStmt)
+	_, counts := stmt.(*parse.NumForStmt)
 	if isWhile {
 		m.forget(body)
 	}
 	for _, e := range parse.Exprs(stmt) {
-		m.eval(e)
+		if v := m.eval(e); counts {
+			m.present(v, e.Pos())
+		}
 		if isWhile {
 			m.condition(e)
 		}

@@ -53,6 +53,13 @@ func (m *machine) rawReturn(v value, list []parse.Expr) {
 	}
 }
 
+// appended finds a nil that is put behind the end of a list.
+func (m *machine) appended(item value, pos parse.Pos) {
+	if item.is&isNil != 0 && m.mayMiss(item) {
+		m.find(pos, Result, "this may be nil, and then nothing is inserted: insert false in its place")
+	}
+}
+
 // unset reports whether an expression is a name that is made without a value, and never set to nil: that it is nil is not meant.
 func (m *machine) unset(e parse.Expr) bool {
 	x := varOf(e)

@@ -9,4 +9,6 @@ local near
 if next(oldest) ~= nil then near = oldest[1] end
 local taken = {}
 table.insert(taken, tonumber(redis.call('get', KEYS[6])))
+for i = 1, #KEYS do taken[#taken + 1] = tonumber(redis.call('hget', KEYS[i], 'n')) end
+for i = 1, tonumber(redis.call('hget', KEYS[7], 'n')) do taken[i] = i end
 return {funds, line, taken, near}

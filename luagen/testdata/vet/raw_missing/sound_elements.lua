@@ -9,4 +9,9 @@ local line, near = string.format('%s', name) .. name:upper(), nil
 if next(oldest) ~= nil then near = oldest[1] end
 local taken = {}
 table.insert(taken, tonumber(redis.call('get', KEYS[6])) or 0)
+for i = 8, #KEYS do
+  if redis.call('hexists', KEYS[i], 'n') == 0 then return {i} end
+end
+for j = 8, #KEYS do taken[#taken + 1] = tonumber(redis.call('hget', KEYS[j], 'n')) end
+for i = 1, redis.call('hget', KEYS[7], 'n') or 0 do taken[i] = i end
 return {line, taken, near}
