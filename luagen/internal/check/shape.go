@@ -165,11 +165,7 @@ func (m *machine) unpackedItems(e parse.Expr) []value {
 	if !ok || m.c.callee(call) != "unpack" || len(call.Args) != 1 {
 		return nil
 	}
-	list := m.peek(call.Args[0])
-	if list.items == nil && list.elem != nil {
-		return slices.Repeat([]value{*list.elem}, list.known)
-	}
-	return list.items
+	return m.peek(call.Args[0]).items
 }
 
 // again evaluates the condition of a loop as it is after a turn, but for one that would take too long.
