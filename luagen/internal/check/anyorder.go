@@ -11,6 +11,9 @@ import (
 var commuting = strings.Fields(`decr decrby del hdel hincrby hincrbyfloat incr incrby incrbyfloat pfadd sadd srem unlink
 	zincrby zrem`)
 
+// lasting are those that do so if each turn gives the same expiry.
+var lasting = strings.Fields("expire expireat persist pexpire pexpireat")
+
 // placing are the words that say where a command writes. Writes to different places leave the same behind in any order.
 var placing = []string{"key", "field", "member"}
 
@@ -33,7 +36,7 @@ func (m *machine) anyOrder(s *parse.GenForStmt, inner *values) bool {
 		delete(t.changes, x)
 	}
 	return !slices.ContainsFunc(inner.calls, func(e *parse.CallExpr) bool {
-		return m.writes(e) && !(t.alone[e] && m.placed(e, s.Vars[0]))
+		return m.writes(e) && !(t.alone[e] && m.placed(e, s.Vars))
 	}) && !slices.ContainsFunc(t.deciding, t.depends)
 }
 
@@ -61,8 +64,8 @@ func (t *turn) depends(e parse.Expr) bool {
 	return slices.ContainsFunc(namesIn(e), func(x *parse.Var) bool { return t.changes[x] })
 }
 
-// placed reports whether a write adds or removes, or writes to a place that has a name in it.
-func (m *machine) placed(e *parse.CallExpr, x *parse.Var) bool {
+// placed reports whether a write adds or removes, or writes to a place that has the first name in it, or the same in each turn.
+func (m *machine) placed(e *parse.CallExpr, vars []*parse.Var) bool {
 	call, _ := m.c.commandCall(e)
 	if len(call.names) != 1 {
 		return false
@@ -70,11 +73,12 @@ func (m *machine) placed(e *parse.CallExpr, x *parse.Var) bool {
 	name := call.names[0]
 	match := m.formOf(call, name)
 	for i, f := range match.as {
-		if slices.Contains(placing, f.word) && carries(match.words[i], x) {
+		if slices.Contains(placing, f.word) && carries(match.words[i], vars[0]) {
 			return name != "xadd" && len(places(call, match.cmd)) == 1
 		}
 	}
-	return slices.Contains(commuting, name)
+	same := len(match.words) > 1 && !slices.ContainsFunc(match.words[2:], func(e parse.Expr) bool { return mentions(e, vars...) })
+	return slices.Contains(commuting, name) || slices.Contains(lasting, name) && same
 }
 
 // carries reports whether a text is a name's, or is joined of it and others.

@@ -69,7 +69,7 @@ func (m *machine) inequality(e *parse.BinaryExpr, l, r value) {
 	switch {
 	case l.surely(isText) && r.surely(isNumber), l.surely(isNumber) && r.surely(isText):
 		m.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")
-	case l.surely(isText) && r.surely(isText) && !l.named() && !r.named() && !isLetter(e.L) && !isLetter(e.R):
+	case l.surely(isText) && r.surely(isText) && !l.named() && !r.named() && !m.c.isLetter(e.L) && !m.c.isLetter(e.R):
 		m.find(e.P, Compare, "texts are compared letter by letter: '10' comes before '9'")
 	}
 }
@@ -86,8 +86,11 @@ func (m *machine) compared(v, other value) {
 	}
 }
 
-// isLetter reports whether e is a literal text that is not meant to be a number.
-func isLetter(e parse.Expr) bool {
+// isLetter reports whether e is a literal text that is not meant to be a number, or the beginning of another text.
+func (c *checker) isLetter(e parse.Expr) bool {
+	if call, ok := c.origin(e).(*parse.CallExpr); ok {
+		return c.callee(call) == "string.sub" && len(call.Args) > 2 && bound(call.Args[1]) == 1
+	}
 	s, ok := unparen(e).(*parse.StringExpr)
 	return ok && (s.Value == "" || s.Value[0] < '0' || s.Value[0] > '9')
 }

@@ -96,7 +96,7 @@ func (m *machine) reversed(match *matching) {
 	case ranks && (a < 0) == (b < 0) && a > b, ranks && a == -1 && b == 0,
 		!ranks && (a > b || math.IsInf(a, 1) || math.IsInf(b, -1)), math.IsNaN(a) && b == 0 && !negative(from),
 		m.less(to, from, "-"), m.less(from, to, "+"),
-		!strings.HasPrefix(name, "zrev") && m.called(from, highName) && m.called(to, lowName):
+		!strings.HasPrefix(name, "zrev") && m.called(from, highName) && m.called(to, lowName) && !m.c.turned(from) && !m.c.turned(to):
 		m.find(from.Pos(), Command, "this range is always empty: exchange its ends, %s takes the %s first", shown(name),
 			match.as[min(low, high)].word)
 	}
@@ -106,6 +106,11 @@ func (m *machine) reversed(match *matching) {
 func (m *machine) less(e, than parse.Expr, op string) bool {
 	b, ok := m.c.origin(e).(*parse.BinaryExpr)
 	return ok && b.Op == op && m.keyName(b.L, 1) != "" && m.keyName(b.L, 1) == m.keyName(than, 1)
+}
+
+// turned reports whether a name may hold something negative, which counts from the other end.
+func (c *checker) turned(e parse.Expr) bool {
+	return slices.ContainsFunc(c.flow.sources[varOf(e)], func(s source) bool { return s.expr != nil && negative(s.expr) })
 }
 
 func negative(e parse.Expr) bool {

@@ -71,10 +71,15 @@ func (c *checker) takesApart(x *parse.Var) bool {
 	return read
 }
 
-// unpacked finds unpack of a reply that has no bound.
+// unpacked finds the first unpack of a reply that has no bound.
 func (m *machine) unpacked(e *parse.CallExpr, v value) {
-	if v.endless && len(e.Args) == 1 && !m.state.knows(limited{varOf(unparen(e.Args[0]))}) && !m.state.knows(limited{v.listed}) {
-		m.find(e.P, Command, "unpack fails from 8000 elements on, and this reply may have as many: go through it in parts")
+	x := varOf(unparen(e.Args[0]))
+	if m.quiet > 0 || !v.endless || len(e.Args) != 1 || m.state.knows(limited{x}) || m.state.knows(limited{v.listed}) {
+		return
+	}
+	m.find(e.P, Command, "unpack fails from 8000 elements on, and this reply may have as many: go through it in parts")
+	if x != nil {
+		m.state.ask(proved, limited{x}) // else it fails here
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // names checks how local and declared names are used.
 func (c *checker) names() {
-	assembled := c.assembled()
+	assembled, last := c.assembled(), c.lastRead()
 	for _, v := range c.s.Vars {
 		switch v.Kind {
 		case parse.DeclaredVar:
@@ -21,11 +21,26 @@ func (c *checker) names() {
 			}
 		case parse.LocalVar, parse.FuncVar:
 			shared := v.Kind == parse.FuncVar && (c.s.Header.Library || c.s.Raw) || assembled
-			if len(v.Reads) == 0 && v.Name != "_" && !shared {
+			before := slices.ContainsFunc(c.flow.sources[v], func(s source) bool { return s.nth < last[s.expr] })
+			if len(v.Reads) == 0 && v.Name != "_" && !shared && !before {
 				c.find(v.Pos, Unused, "%s is never used", v.Name)
 			}
 		}
 	}
+}
+
+// lastRead returns the last place among the values of an expression that a name which is read gets. Those before it need
+// names, too.
+func (c *checker) lastRead() map[parse.Expr]int {
+	last := map[parse.Expr]int{}
+	for x, all := range c.flow.sources {
+		for _, s := range all {
+			if s.expr != nil && len(x.Reads) > 0 {
+				last[s.expr] = max(last[s.expr], s.nth)
+			}
+		}
+	}
+	return last
 }
 
 // globals checks every use of a name that is not local. A name without a declaration is one fault.

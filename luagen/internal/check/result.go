@@ -63,7 +63,7 @@ func (m *machine) appended(item value, pos parse.Pos) {
 // unset reports whether an expression is a name that is made without a value, and never set to nil: that it is nil is not meant.
 func (m *machine) unset(e parse.Expr) bool {
 	x := varOf(e)
-	return x != nil && x.Decl == nil && len(x.Writes) > 0 && !slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool {
+	return x != nil && x.Decl == nil && len(x.Writes) > 0 && len(x.Writes) == len(m.c.flow.sources[x]) && !slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool {
 		return s.expr == nil || isFalsy(s.expr)
 	})
 }

@@ -54,7 +54,8 @@ func (m *machine) forgotten(b *parse.Block, f *parse.FuncExpr) {
 			return ok
 		})
 	})
-	if inside || made > 0 && len(all) > 1 && !(loops && f != nil) {
+	open := isIf && branches.Else == nil // if none of its conditions is true, nothing may be meant
+	if inside || made > 0 && len(all) > 1 && !open && !(loops && f != nil) {
 		m.find(last.Pos(), Result, "a path ends here without a return, and others return a result: return one, or nil")
 	}
 }

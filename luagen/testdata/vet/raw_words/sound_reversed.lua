@@ -13,3 +13,9 @@ redis.call('ltrim', KEYS[2], 1, 0)
 redis.call('zremrangebyrank', KEYS[1], 0, -5)
 redis.call('zremrangebyrank', KEYS[1], 1, 0)
 redis.call('getrange', KEYS[3], 5, -1)
+local to_end, from_start = -1, 0
+if ARGV[5] then
+  from_start = -(tonumber(ARGV[5]) + 1)
+  to_end = -(tonumber(ARGV[6]) + 1)
+end
+redis.call('lrange', KEYS[2], to_end, from_start)
