@@ -28,8 +28,11 @@ type later string
 // maxAsked is after how much the script is taken to know everything.
 const maxAsked = 200
 
-// ask notes what the script knows, or may know.
+// ask notes what the script knows, or may know, which is all for ever if it is too much.
 func (s *state) ask(at int, all ...any) {
+	if s.asked[everything] > 0 {
+		return
+	}
 	for _, what := range all {
 		if text, ok := what.(string); ok {
 			s.ask(at, later(text))
@@ -116,6 +119,10 @@ func (m *machine) asks(e parse.Expr) { m.state.ask(m.state.at, m.touched(e)...) 
 // touched returns what an expression is about: the names and the replies in it, and in what the names hold.
 func (m *machine) touched(e parse.Expr) (all []any) {
 	left := maxAsked
+	if m.state.asked[everything] > 0 {
+		m.calls++ // there may have been one
+		return []any{everything}
+	}
 	if m.c.flow.within(e, func(e parse.Expr) bool {
 		switch e := e.(type) {
 		case *parse.NameExpr:
