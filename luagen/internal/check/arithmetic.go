@@ -39,18 +39,26 @@ func arithmetic(e *parse.BinaryExpr, l, r value) value {
 		}
 	case "*":
 		v.low, v.least = l.low || r.low, l.least*r.least
+	case "-":
+		v.split = v.split && !isRemainder(e.R)
 	case "%":
 		v.low = true
 	case "/":
-		v.split = r.surely(isNumber) && r.size == 0 && !l.constant()
+		v.split = r.size == 0 && !without(e.L)
 		if r.constant() {
-			v.least, v.low, v.split = l.least/r.size, l.low, r.size > 1 && !l.constant()
+			v.least, v.low, v.split = l.least/r.size, l.low, r.size > 1 && !l.constant() && !without(e.L)
 		}
 	}
 	if e.Op == "+" || e.Op == "-" {
 		v.by = cmp.Or(l.by, r.by)
 	}
 	return v
+}
+
+// without reports whether an expression is a number without the rest of a division: x - x % 60.
+func without(e parse.Expr) bool {
+	b, ok := unparen(e).(*parse.BinaryExpr)
+	return ok && b.Op == "-" && isRemainder(b.R)
 }
 
 // numeric returns the value of a function that makes a number of numbers.
@@ -63,7 +71,7 @@ func (m *machine) numeric(name string, e *parse.CallExpr, args []value) (value, 
 	case "math.floor", "math.ceil", "math.abs":
 		m.exact(args[0], e.Args[0].Pos())
 		n := args[0].number
-		n.low = n.low || name == "math.floor" && n.split && n.least < 1
+		n.low = n.low || name == "math.floor" && n.split && n.least < 1 && !m.ordered(e.Args[0])
 		if name != "math.abs" {
 			n.whole, n.frac, n.split = true, false, false
 		}

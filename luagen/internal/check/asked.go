@@ -19,6 +19,7 @@ const (
 	everything = ""          // what is too much to follow may have shown all
 	anyReply   = "call"      // what is not known may reply with, or write
 	someText   = "text"      // that something is there, and so a text that belongs to it
+	someWhole  = "whole"     // that something has no fraction
 	anArgument = "argument " // begins the text of an argument
 )
 

@@ -41,7 +41,7 @@ func (m *machine) yield(v value) {
 // elsewhere returns what of a value still holds where another time or place may be.
 func (v value) elsewhere() value {
 	kept := value{is: v.is, number: v.number, word: v.word, known: v.known, most: v.most, pairs: v.pairs, role: v.role, endless: v.endless, listed: v.listed}
-	kept.least, kept.low, kept.split, kept.by = 0, false, false, nil
+	kept.least, kept.low, kept.by = 0, false, nil
 	if v.closed {
 		kept.is |= isStatus | isFailed // The caller may put more into it.
 	} else if v.elem != nil {

@@ -230,7 +230,7 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 		m.find(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, is, is.remedy(want))
 	case want.as == aTime && written && v.size < 1e9*want.per:
 		m.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is long ago: add the time", shown)
-	case v.frac || v.split:
+	case v.frac || v.split && !m.state.knows(someWhole):
 		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
 	case (v.low || m.mayBeZero(e)) && want.as == aDuration:
 		m.find(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
@@ -327,17 +327,49 @@ func (m *machine) ofField(e parse.Expr) unit {
 	return said(name, inName)
 }
 
-// unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of.
-func (m *machine) unsure(cond parse.Expr) {
+// unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of. How
+// large something is says nothing of a fraction.
+func (m *machine) unsure(cond *parse.BinaryExpr) {
 	names := namesIn(cond)
+	if parse.Contains(cond, isRemainder) {
+		m.state.ask(m.state.at, someWhole)
+	}
+	if len(names) == 2 && strings.ContainsAny(cond.Op, "<>") {
+		m.state.ask(m.state.at, [2]*parse.Var(names))
+	}
 	for x, v := range m.state.vars {
-		sources := m.c.flow.sources[x]
-		if (v.low || v.split) && (slices.Contains(names, x) || len(sources) > maxNames || slices.ContainsFunc(sources, func(s source) bool {
-			return s.expr != nil && mentions(s.expr, names...)
-		})) {
-			w := *v
-			w.low, w.split = false, false
-			m.state.set(x, w)
+		if !v.low && !v.split || !m.compares(x, names) {
+			continue
+		}
+		w := *v
+		w.low = false
+		w.split = v.split && (strings.ContainsAny(cond.Op, "<>") || constantKind(cond.L) != 0 || constantKind(cond.R) != 0)
+		m.state.set(x, w)
+	}
+}
+
+// compares reports whether a comparison of some names is about one, or only about what it is made of.
+func (m *machine) compares(x *parse.Var, names []*parse.Var) bool {
+	sources := m.c.flow.sources[x]
+	return slices.Contains(names, x) || len(sources) > maxNames || slices.ContainsFunc(sources, func(s source) bool {
+		return s.expr != nil && len(names) > 0 && !slices.ContainsFunc(names, func(y *parse.Var) bool { return !mentions(s.expr, y) })
+	})
+}
+
+// ordered reports whether a comparison is about two names that an expression is made of.
+func (m *machine) ordered(e parse.Expr) bool {
+	all := m.touched(e)
+	for what := range m.state.asked {
+		pair, ok := what.([2]*parse.Var)
+		if ok && m.state.knows(pair) && slices.Contains(all, any(pair[0])) && slices.Contains(all, any(pair[1])) {
+			return true
 		}
 	}
+	return m.state.holds(everything)
+}
+
+// isRemainder reports whether an expression is the rest of a division.
+func isRemainder(e parse.Expr) bool {
+	b, ok := unparen(e).(*parse.BinaryExpr)
+	return ok && b.Op == "%"
 }

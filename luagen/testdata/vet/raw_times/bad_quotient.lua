@@ -7,3 +7,18 @@ if pause > 0 then
   redis.call('expire', KEYS[1], pause)
 end
 redis.call('expire', KEYS[2], pause)
+local life = capacity / rate
+if life > 0 then
+  redis.call('setex', KEYS[3], life, 'full')
+end
+if pause <= capacity and life ~= 0 then
+  redis.call('expire', KEYS[1], life)
+end
+redis.call('expire', KEYS[1], pause + 1 / rate)
+redis.call('expire', KEYS[1], ARGV[1] / ARGV[2])
+local function fill(size, per) return size / per * 2 end
+redis.call('expire', KEYS[1], fill(capacity, rate))
+local floored = math.floor(capacity / rate)
+if pause <= capacity then
+  redis.call('expire', KEYS[1], floored)
+end

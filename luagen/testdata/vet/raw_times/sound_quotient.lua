@@ -19,4 +19,17 @@ if delay > 0 then
   redis.call('expire', KEYS[5], delay)
 end
 redis.call('expire', KEYS[5], math.max(1, delay))
+redis.call('expire', KEYS[5], (delay - delay % 60) / 60)
+local periods = delay / 60
+redis.call('expire', KEYS[5], math.max(1, periods - periods % 1))
+if capacity < rate then
+  return 0
+end
+redis.call('expire', KEYS[5], math.floor(capacity / rate))
+if capacity % rate == 0 then
+  redis.call('expire', KEYS[5], capacity / rate)
+end
+if delay == math.floor(delay) then
+  redis.call('expire', KEYS[5], math.max(1, delay))
+end
 return tostring(wait)
