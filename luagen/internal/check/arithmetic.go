@@ -79,6 +79,7 @@ func (m *machine) numeric(name string, e *parse.CallExpr, args []value) (value, 
 	case "math.max", "math.min":
 		for i, arg := range args {
 			m.exact(arg, e.Args[i].Pos())
+			args[i].low = arg.low && (name == "math.min" || arg.size != maxLife) // a TTL is -1, and the other is larger
 		}
 		return extreme(args, name == "math.min"), true
 	}

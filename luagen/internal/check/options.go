@@ -129,6 +129,9 @@ func (m *machine) places(match *matching) {
 		_, chosen := m.c.origin(match.words[max(i, 1)-1]).(*parse.StringExpr)
 		if !m.exchanged(match, i) && (chosen || i > 0 && !match.as[i-1].isToken()) { // else the caller chooses the unit
 			m.expiry(cmd, word, f, match.words[len(match.words)-1])
+			if cmd.writes && units[f.word].per != 0 {
+				m.state.sure[lives+m.keyText(match.words, 1)] = true
+			}
 		}
 		m.stores(match, i)
 		if !f.number && f.word != "" && !f.isToken() {

@@ -55,7 +55,8 @@ func (m *machine) reply(call commandCall, name string, known int) value {
 	case "count":
 		return aCount()
 	case "seconds", "milliseconds", "unix-time-seconds", "unix-time-milliseconds":
-		v := countUpTo(9.3e12)
+		v := countUpTo(maxLife)
+		v.low = strings.HasSuffix(name, "ttl") && !m.state.sure[lives+m.keyText(call.words, 1)]
 		v.unit = units[shapes[name]]
 		return v
 	case "integer":

@@ -19,6 +19,7 @@ type state struct {
 // What is sure of a key, by its text, but for "hash x", its kind, and "expire x", a command that it certainly got.
 const (
 	exists      = "there "
+	lives       = "lives "  // it got an expiry
 	looked      = "looked " // the script has asked for its expiry
 	declaredKey = "key "    // it is equal to a declared one
 )
@@ -126,6 +127,9 @@ func (m *machine) refineBinary(e *parse.BinaryExpr, truth bool) {
 
 // is notes that an expression is true for a condition, or is not.
 func (m *machine) is(e parse.Expr, truth bool) {
+	if b, ok := m.c.origin(e).(*parse.BinaryExpr); ok && negated[b.Op] != "" {
+		m.unsure(b)
+	}
 	v := m.peek(e)
 	left := v.falsy()
 	if truth {

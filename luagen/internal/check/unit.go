@@ -342,7 +342,8 @@ func (m *machine) unsure(cond *parse.BinaryExpr) {
 			continue
 		}
 		w := *v
-		w.low = false
+		lets := v.size == maxLife && m.peek(cond.R).size == zeroSize && !strings.ContainsAny(cond.Op, "<>") // a TTL of -1
+		w.low = v.low && (lets || isFalsy(cond.R))
 		w.split = v.split && (strings.ContainsAny(cond.Op, "<>") || constantKind(cond.L) != 0 || constantKind(cond.R) != 0)
 		m.state.set(x, w)
 	}

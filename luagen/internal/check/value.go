@@ -32,7 +32,8 @@ const (
 	maxExact = 1 << 53 // a Lua number holds every integer so far
 	maxShown = 1e14    // from here on tostring of a number rounds
 	maxInt64 = 1 << 63
-	now      = 1.7e9 // seconds since 1970
+	maxLife  = 9.3e12 // milliseconds
+	now      = 1.7e9  // seconds since 1970
 )
 
 // value is what is known of what an expression stands for. Its zero but for is says nothing more.
@@ -245,7 +246,7 @@ func scalar(b *parse.Binding) value {
 			v.large = v.size
 		}
 	case "milliseconds": // a time.Duration
-		v.whole, v.size = true, bounded(t, 9.3e12)
+		v.whole, v.size = true, bounded(t, maxLife)
 	case "seconds":
 		v.whole, v.size = true, bounded(t, 9.3e9)
 	case "unixmilli": // to the year 4000

@@ -22,3 +22,8 @@ local floored = math.floor(capacity / rate)
 if pause <= capacity then
   redis.call('expire', KEYS[1], floored)
 end
+local left = redis.call('pttl', KEYS[4])
+redis.call('pexpire', KEYS[5], left)
+if left ~= 0 and left ~= nil then
+  redis.call('set', KEYS[5], 'v', 'px', left)
+end

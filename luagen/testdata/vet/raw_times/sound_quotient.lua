@@ -32,4 +32,11 @@ end
 if delay == math.floor(delay) then
   redis.call('expire', KEYS[5], math.max(1, delay))
 end
+local left = redis.call('ttl', KEYS[6])
+local lasts = left > 0
+if lasts then
+  redis.call('expire', KEYS[7], left)
+end
+redis.call('set', KEYS[8], 'v', 'ex', 10)
+redis.call('expire', KEYS[7], redis.call('ttl', KEYS[8]))
 return tostring(wait)
