@@ -210,6 +210,7 @@ func (m *machine) assign(s *parse.AssignStmt) {
 		switch t := target.(type) {
 		case *parse.NameExpr:
 			if t.Var != nil && t.Var.Decl == nil {
+				m.replaces(t.Var, s.Values[min(i, len(s.Values)-1)], all[i])
 				m.bind(t.Var, m.misnamed(t.Name, m.c.says(t.Var), all[i], t.P))
 			}
 		case *parse.IndexExpr:

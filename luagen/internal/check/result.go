@@ -44,9 +44,13 @@ func (m *machine) rawReturn(v value, list []parse.Expr) {
 		v = value{is: isNil}
 	}
 	if m.returned = append(m.returned, v); !v.closed {
+		if len(list) == 1 {
+			m.returnedAt(1, 1, v, list[0].Pos())
+		}
 		return
 	}
 	for i, item := range v.items {
+		m.returnedAt(len(v.items), i+1, item, v.places[i])
 		if i+1 < len(v.items) && v.items[i+1].is != isNil || i > 0 && m.unset(list[0].(*parse.TableExpr).Fields[i].Value) {
 			m.hole(item, v.places[i])
 		}

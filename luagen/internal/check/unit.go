@@ -210,6 +210,23 @@ func (m *machine) meet(pos parse.Pos, l, r value) {
 	}
 }
 
+// replaces finds a time that takes the place of another under a condition about that, and is in another unit.
+func (m *machine) replaces(x *parse.Var, e parse.Expr, v value) {
+	if n := len(m.conds); n > 0 && mentions(m.conds[n-1], x) && !mentions(e, x) {
+		was, _ := m.state.get(x)
+		m.meet(e.Pos(), was, v)
+	}
+}
+
+// returnedAt finds a time in a place of a reply where another return of as many values has one of another unit.
+func (m *machine) returnedAt(of, i int, v value, pos parse.Pos) {
+	place := value{number: number{roots: []root{{"result " + itoa(i) + " of " + itoa(of), 1}}}}
+	is := m.unitOf(v, unit{})
+	if other := m.unitOf(place, unit{per: is.per, line: pos.Line}); is.apart(other) {
+		m.find(pos, Time, "this is in %s, and in its place another return has %s: %s", unit{per: is.per}, other, is.remedy(other))
+	}
+}
+
 // expiry checks the time that a command gets.
 func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 	want, v, shown := units[f.word], m.peek(e), strings.ToUpper(cmd.name)
