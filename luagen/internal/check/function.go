@@ -150,6 +150,9 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 		return value{is: isStatus}
 	case name == "tostring" && len(args) > 0:
 		m.shown(args[0], e.Args[0].Pos())
+		if m.passed(e.Args[0], "tonumber") != nil && args[0].size == 0 && len(args[0].roots) > 0 && !strings.HasPrefix(args[0].roots[0].of, "ARGV ") {
+			m.find(e.P, Precision, "this rounds the score to 14 digits: use the text that the command gives")
+		}
 		return asText(args[0])
 	case name == "string.format" && len(args) == 2:
 		args[1].is = isNumber // which gets other digits

@@ -2,6 +2,7 @@ package check
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -125,10 +126,40 @@ func (m *machine) format(e *parse.CallExpr, args []value) {
 		case strings.HasSuffix(verb, "s"):
 			m.present(args[i+1].itself(), e.Args[i+1].Pos())
 			m.shown(args[i+1], e.Args[i+1].Pos())
+		case args[i+1].frac && strings.ContainsAny(verb, "diu"):
+			m.find(e.Args[i+1].Pos(), Precision, "%s cuts the fraction of this: write %%.17g", verb)
 		default:
 			m.exact(args[i+1], e.Args[i+1].Pos())
 		}
 	}
+}
+
+// asScore finds the text of a number as the member that has the number as its score: 14 digits do not keep all times apart.
+func (m *machine) asScore(score, member parse.Expr) {
+	x, v := varOf(score), m.peek(score)
+	if x != nil && varOf(m.passed(member, "tostring")) == x && v.surely(isNumber) && !v.whole && v.size == 0 && v.unit == (unit{as: aTime}) {
+		m.find(member.Pos(), Precision, "tostring keeps 14 digits, and times that differ behind them are one member: pass the number as it is")
+	}
+}
+
+// decimals reports whether a quotient is a number that is rounded to decimal places: math.floor(x * 100) / 100.
+func (m *machine) decimals(e *parse.BinaryExpr, by value) bool {
+	product := m.passed(e.L, "math.floor")
+	return product != nil && e.Op == "/" && parse.Contains(product, func(of parse.Expr) bool {
+		b, ok := of.(*parse.BinaryExpr)
+		return ok && b.Op == "*" && slices.ContainsFunc([]parse.Expr{b.L, b.R}, func(side parse.Expr) bool {
+			n, written := side.(*parse.NumberExpr)
+			return varOf(side) != nil && varOf(side) == varOf(e.R) || written && by.size > 1 && numeral(n.Text).size == by.size
+		})
+	})
+}
+
+// passed returns the only argument of a call of a function of the server, nil if an expression is none.
+func (m *machine) passed(e parse.Expr, name string) parse.Expr {
+	if call, ok := m.c.origin(e).(*parse.CallExpr); ok && m.c.callee(call) == name && len(call.Args) == 1 {
+		return call.Args[0]
+	}
+	return nil
 }
 
 var formatVerb = regexp.MustCompile(`%[-+ #0-9.]*[a-zA-Z]`)

@@ -45,12 +45,12 @@ func (m *machine) rawReturn(v value, list []parse.Expr) {
 	}
 	if m.returned = append(m.returned, v); !v.closed {
 		if len(list) == 1 {
-			m.returnedAt(1, 1, v, list[0].Pos())
+			m.rawResult(1, 1, v, list[0])
 		}
 		return
 	}
 	for i, item := range v.items {
-		m.returnedAt(len(v.items), i+1, item, v.places[i])
+		m.rawResult(len(v.items), i+1, item, list[0].(*parse.TableExpr).Fields[i].Value)
 		if i+1 < len(v.items) && v.items[i+1].is != isNil || i > 0 && m.unset(list[0].(*parse.TableExpr).Fields[i].Value) {
 			m.hole(item, v.places[i])
 		}
@@ -62,6 +62,28 @@ func (m *machine) appended(item value, pos parse.Pos) {
 	if item.is&isNil != 0 && m.mayMiss(item) {
 		m.find(pos, Result, "this may be nil, and then nothing is inserted: insert false in its place")
 	}
+}
+
+// rawResult checks one of the results of a raw script, of which another return may have the text, or in another unit.
+func (m *machine) rawResult(of, i int, v value, e parse.Expr) {
+	place := root{"result " + itoa(i) + " of " + itoa(of), 1}
+	m.meet(e.Pos(), value{number: number{roots: []root{place}}}, v)
+	if v.surely(isNumber) && (v.frac || !v.whole && m.textElsewhere(of, i, e)) {
+		m.find(e.Pos(), Result, lostFraction)
+	}
+}
+
+// textElsewhere reports whether a quotient has a name of which another return has the text in this place.
+func (m *machine) textElsewhere(of, i int, e parse.Expr) bool {
+	quotient := func(e parse.Expr) bool {
+		b, ok := e.(*parse.BinaryExpr)
+		return ok && b.Op == "/"
+	}
+	returned, x := m.c.flow.returned[nil], varOf(e)
+	return x != nil && m.c.flow.within(e, quotient) && slices.ContainsFunc(returned[:min(len(returned), 50)], func(other parse.Expr) bool {
+		table, ok := other.(*parse.TableExpr)
+		return ok && len(table.Fields) == of && varOf(m.passed(table.Fields[i-1].Value, "tostring")) == x
+	})
 }
 
 // unset reports whether an expression is a name that is made without a value, and never set to nil: that it is nil is not meant.
@@ -207,11 +229,12 @@ func (m *machine) elementsOf(r *parse.Result, v value, pos parse.Pos) {
 	}
 }
 
+const lostFraction = "a number loses its fraction in a reply: return a text, as string.format('%%.17g', ...) makes it"
+
 // cut finds a number whose fraction does not arrive.
 func (m *machine) cut(r *parse.Result, v value, pos parse.Pos) {
 	if r.Type.Name == "float" && !v.whole || r.Type.Name != "bool" && v.frac {
-		m.find(pos, Result, "a number loses its fraction in a reply: "+
-			"return a text, as string.format('%%.17g', ...) makes it")
+		m.find(pos, Result, lostFraction)
 	}
 }
 

@@ -112,6 +112,8 @@ func (m *machine) timeOf(e *parse.BinaryExpr, l, r value) (unit, []root) {
 		return unit{per: 1000}, nil
 	case e.Op == "*" && l.constant():
 		return r.times(l.size)
+	case e.Op == "*" && r.isPower() && r.size >= 4096 && l.unit == (unit{as: aTime}):
+		return unit{1000 * r.size, aTime, 0}, nil // It makes room for a counter. Most timestamps are in milliseconds.
 	case e.Op == "*" && r.constant():
 		return l.times(r.size)
 	case e.Op == "/" && r.constant():
@@ -218,15 +220,6 @@ func (m *machine) replaces(x *parse.Var, e parse.Expr, v value) {
 	}
 }
 
-// returnedAt finds a time in a place of a reply where another return of as many values has one of another unit.
-func (m *machine) returnedAt(of, i int, v value, pos parse.Pos) {
-	place := value{number: number{roots: []root{{"result " + itoa(i) + " of " + itoa(of), 1}}}}
-	is := m.unitOf(v, unit{})
-	if other := m.unitOf(place, unit{per: is.per, line: pos.Line}); is.apart(other) {
-		m.find(pos, Time, "this is in %s, and in its place another return has %s: %s", unit{per: is.per}, other, is.remedy(other))
-	}
-}
-
 // expiry checks the time that a command gets.
 func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 	want, v, shown := units[f.word], m.peek(e), strings.ToUpper(cmd.name)
@@ -316,6 +309,8 @@ func (m *machine) stores(match *matching, i int) {
 	switch f := match.as[i]; {
 	case f.number && slices.Contains([]string{"score", "min", "max"}, f.word):
 		m.meet(pos, value{number: number{roots: m.scores(match.words)}}, v)
+	case f.word == "member" && match.as[i-1].word == "score":
+		m.asScore(match.words[i-1], match.words[i])
 	case f.word == "value" && match.as[i-1].word == "field":
 		m.misnamed("the field", m.ofField(match.words[i-1]), v, pos)
 	}
