@@ -150,7 +150,7 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 		return value{is: isStatus}
 	case name == "tostring" && len(args) > 0:
 		m.shown(args[0], e.Args[0].Pos())
-		if m.passed(e.Args[0], "tonumber") != nil && args[0].size == 0 && len(args[0].roots) > 0 && !strings.HasPrefix(args[0].roots[0].of, "ARGV ") {
+		if args[0].surely(isNumber) && (args[0].role == aScore || args[0].role == aLoneScore) {
 			m.find(e.P, Precision, "this rounds the score to 14 digits: use the text that the command gives")
 		}
 		return asText(args[0])

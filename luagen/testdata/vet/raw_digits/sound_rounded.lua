@@ -11,6 +11,10 @@ if score == ARGV[4] or tostring(tonumber(ARGV[3]) + 1) == ARGV[4] then
   return {0, string.format('%d', slot)}
 end
 redis.call('hset', KEYS[3], 'order', now * 0x1000, 'again', tostring(now * 60))
+local at, id = cjson.decode(ARGV[8]).at, redis.call('zscore', KEYS[4], ARGV[9])
+if not id or tostring(tonumber(at)) == ARGV[4] then
+  return redis.call('hget', KEYS[3], id or '')
+end
 local excess, count = math.max(now / ARGV[5] - 1, 0), tonumber(ARGV[7])
 if excess > 5 then
   return {0, tostring(count), tostring(excess)}
