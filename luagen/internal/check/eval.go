@@ -238,6 +238,9 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 		}
 		v := join(l, r, 0)
 		v.role = l.role
+		if _, isNil := unparen(e.R).(*parse.NilExpr); isNil {
+			v.nilAt = m.state.at
+		}
 		return v
 	case l.is&absent == 0:
 		return r

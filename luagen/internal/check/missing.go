@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,11 +13,14 @@ import (
 func (m *machine) maybe(call commandCall, v value) value {
 	sources := m.sources(call)
 	found := func(what any) bool { return what == someText || what == anyReply || what == everything }
-	if len(sources) == 0 || sources[0] == anyReply || m.depth > 0 || slices.ContainsFunc(m.touched(call.words[1]), found) {
+	if len(sources) == 0 || len(call.words) < 2 || m.depth > 0 || slices.ContainsFunc(m.touched(call.words[1]), found) {
 		return v
 	}
 	for i, s := range sources {
-		if s == anyReply || slices.ContainsFunc(answers(s), func(what any) bool { return m.state.knows(later(what.(string))) }) {
+		if s == anyReply { // Only a question about the reply itself, or about one that is not known, tells.
+			sources[i] = fmt.Sprint(anyReply, call.expr.P)
+		}
+		if slices.ContainsFunc(answers(sources[i]), func(what any) bool { return m.state.knows(later(what.(string))) }) {
 			sources[i] = ""
 		}
 	}
@@ -28,7 +32,7 @@ func (m *machine) maybe(call commandCall, v value) value {
 		element := *v.elem
 		element.missing, v.elem = sources[0], &element
 		for i := range v.items {
-			v.items[i].missing = sources[i]
+			v.items[i].missing = sources[min(i, len(sources)-1)]
 		}
 	}
 	return v
