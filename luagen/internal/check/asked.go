@@ -108,6 +108,9 @@ func (m *machine) says(e parse.Expr, v value, left kinds) {
 func (m *machine) there(v value) {
 	if v.missing != "" {
 		m.state.ask(proved, append(likes(v.missing), someText)...)
+		if strings.HasPrefix(v.missing, anyReply) { // whose key is not known
+			m.state.ask(m.state.at, anyReply)
+		}
 	}
 	if v.probe != "" {
 		m.state.sure[exists+v.probe] = true
@@ -177,17 +180,7 @@ func (m *machine) sources(call commandCall) (all []string) {
 			all = append(all, cmp.Or(m.keyText(rest, i), anyReply))
 		}
 	default:
-		all = []string{cmp.Or(key, m.someKey(rest), anyReply)}
+		all = []string{cmp.Or(key, anyReply)}
 	}
 	return all
-}
-
-// someKey returns a text for all of KEYS, if the first word is one of them that a variable chooses.
-func (m *machine) someKey(words []parse.Expr) string {
-	if len(words) > 0 {
-		if index, ok := m.c.origin(words[0]).(*parse.IndexExpr); ok && m.c.isList(index.X, "KEYS") {
-			return "KEYS"
-		}
-	}
-	return ""
 }

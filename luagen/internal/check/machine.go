@@ -220,6 +220,7 @@ func (m *machine) assign(s *parse.AssignStmt) {
 			m.use(all[i])
 			stored := s.Values[min(i, len(s.Values)-1)]
 			m.put(t.X, all[i], stored)
+			m.gap(t, all[i], stored)
 			if !m.c.flow.isElement(t.Key) {
 				m.nested(all[i], stored.Pos())
 			}

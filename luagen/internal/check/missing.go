@@ -18,7 +18,7 @@ func (m *machine) maybe(call commandCall, v value) value {
 	}
 	for i, s := range sources {
 		if s == anyReply { // Only a question about the reply itself, or about one that is not known, tells.
-			sources[i] = fmt.Sprint(anyReply, call.expr.P)
+			sources[i] = anyReply + fmt.Sprint(call.expr.P)
 		}
 		if slices.ContainsFunc(answers(sources[i]), func(what any) bool { return m.state.knows(later(what.(string))) }) {
 			sources[i] = ""

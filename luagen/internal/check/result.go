@@ -43,15 +43,28 @@ func (m *machine) rawReturn(v value, list []parse.Expr) {
 	if len(list) == 0 {
 		v = value{is: isNil}
 	}
-	if m.returned = append(m.returned, v); !v.closed {
-		if len(list) == 1 {
-			m.rawResult(1, 1, v, list[0])
-		}
+	if m.returned = append(m.returned, v); len(list) == 0 {
 		return
 	}
+	table, ok := m.c.origin(list[0]).(*parse.TableExpr)
+	if x := varOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
+		v = m.peek(table)
+	}
+	switch {
+	case !v.closed && len(list) == 1:
+		m.rawResult(1, 1, v, list[0])
+		return
+	case !v.closed || !ok:
+		return
+	}
+	fields := table.Fields
 	for i, item := range v.items {
-		m.rawResult(len(v.items), i+1, item, list[0].(*parse.TableExpr).Fields[i].Value)
-		if i+1 < len(v.items) && v.items[i+1].is != isNil || i > 0 && m.unset(list[0].(*parse.TableExpr).Fields[i].Value) {
+		m.rawResult(len(v.items), i+1, item, fields[i].Value)
+		last := i+1 == len(v.items) || v.items[i+1].is == isNil
+		if !last && m.alike(fields, i) {
+			item = value{is: isNil | isNumber, nilAt: m.state.at}
+		}
+		if !last || i > 0 && m.unset(fields[i].Value) {
 			m.hole(item, v.places[i])
 		}
 	}

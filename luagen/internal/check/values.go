@@ -23,6 +23,7 @@ type values struct {
 	bodies   map[*parse.Var]*parse.FuncExpr // of local functions that are never replaced
 	params   map[*parse.Var]param
 	returned map[*parse.FuncExpr][]parse.Expr // the first value of each return
+	replied  map[*parse.Var]bool              // what is returned, alone or in a table
 	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
 	loops    map[*parse.Var]*parse.NumForStmt
 	changed  map[string]bool // the globals that have an element which is assigned to
@@ -104,7 +105,7 @@ func newValues() *values {
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
-		loops: map[*parse.Var]*parse.NumForStmt{},
+		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{},
 	}
 }
 
@@ -202,6 +203,17 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 			first = s.Values[0]
 		}
 		v.returned[fn] = append(v.returned[fn], first)
+		v.reply(first)
+	}
+}
+
+// reply notes a name that is returned, or those in a table that is.
+func (v *values) reply(e parse.Expr) {
+	v.replied[varOf(e)] = true
+	if table, ok := e.(*parse.TableExpr); ok {
+		for _, f := range table.Fields {
+			v.replied[varOf(f.Value)] = true
+		}
 	}
 }
 

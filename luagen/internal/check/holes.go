@@ -1,0 +1,43 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// gap finds a nil, or what may be nil, that a loop over the places of a list puts into a list that the script returns.
+func (m *machine) gap(t *parse.IndexExpr, item value, e parse.Expr) {
+	_, bare := e.(*parse.NilExpr)
+	if m.depth == 0 && m.listed(t) && (!bare || len(m.conds) > 0) {
+		m.hole(item, e.Pos())
+	}
+}
+
+// listed reports whether an expression is an element of a list that the script returns, alone or in a table, at the
+// index of a loop over a list, or from 1 on.
+func (m *machine) listed(t *parse.IndexExpr) bool {
+	i := varOf(t.Key)
+	counts := slices.ContainsFunc(m.c.flow.sources[i], func(s source) bool { return s.index })
+	if loop := m.c.flow.loops[i]; loop != nil {
+		from, ok := loop.From.(*parse.NumberExpr)
+		counts = ok && from.Text == "1" && loop.Step == nil
+	}
+	return counts && varOf(t.X) != nil && m.c.flow.replied[varOf(t.X)]
+}
+
+// alike reports whether a field is made a number without a default that another of its table has in the same reply.
+func (m *machine) alike(fields []parse.Field, i int) bool {
+	call, ok := unparen(fields[i].Value).(*parse.CallExpr)
+	if !ok || m.c.callee(call) != "tonumber" || len(call.Args) == 0 {
+		return false
+	}
+	index, ok := call.Args[0].(*parse.IndexExpr)
+	if !ok || constantKind(index.Key) != isText || m.peek(index.X).decoded || m.mentioned(varOf(index.X)) {
+		return false
+	}
+	return slices.ContainsFunc(fields, func(f parse.Field) bool {
+		b, ok := unparen(f.Value).(*parse.BinaryExpr)
+		return ok && b.Op == "or" && constantKind(b.R) == isNumber && mentions(b.L, varOf(index.X))
+	})
+}
