@@ -45,7 +45,7 @@ func (m *machine) eval(e parse.Expr) value {
 		return v.in(m.c.says(e.Var))
 	case *parse.IndexExpr:
 		x, v := m.peek(e.X), m.index(e)
-		v.of, v.mixed = x.of, x.mixed
+		v.of, v.mixed, v.made = x.of, x.mixed, x.made
 		return v
 	case *parse.CallExpr:
 		return m.call(e)
@@ -119,7 +119,7 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 		if v.role == aPage {
 			n.role = aPage
 		}
-		n.of = v.of
+		n.of, n.made = v.of, v.made
 		return n
 	}
 	m.exact(v, e.X.Pos())

@@ -142,7 +142,8 @@ func (m *machine) counted(v value, op string, w value) {
 	}
 	switch {
 	case w.is&^absent == 0:
-		missing = (op == "==") == (v.made == "")
+		missing = (op == "==") == (v.made == "" || v.made == afterwards)
+	case op == "~=" && v.made == afterwards: // It is not what the first write leaves.
 	case w.constant() || w.low || w.is == isText && w.size > 0:
 		missing = compares(reply, op, w.least)
 	default:
@@ -155,6 +156,58 @@ func (m *machine) counted(v value, op string, w value) {
 	default:
 		m.was(v.of)
 	}
+}
+
+// first notes what a comparison shows of a key of whose value nothing else is known: what is not equal to what was added
+// to it, or not 0, was there before. It reports whether the comparison is with what was added.
+func (m *machine) first(e parse.Expr, op string, other parse.Expr) (added bool) {
+	if m.way == nil {
+		return false
+	}
+	whole := (op == "~=" || op == ">") && m.peek(other).size == zeroSize && m.peek(e).of == ""
+	m.c.flow.within(e, func(e parse.Expr) bool {
+		call, isCall := e.(*parse.CallExpr)
+		if !isCall {
+			return false
+		}
+		words, ok := m.c.words(call)
+		adds := ok && m.adds(words, other)
+		if added = added || adds; whole && ok || adds && op == "~=" {
+			m.was(m.keyText(words, 1))
+		}
+		return false
+	})
+	return added
+}
+
+// flag notes what a name shows that says whether a key existed, and reports whether it says that.
+func (m *machine) flag(e parse.Expr, truth bool) bool {
+	b, isBinary := m.c.origin(e).(*parse.BinaryExpr)
+	if !isBinary || m.way == nil || negated[b.Op] == "" {
+		return false
+	}
+	call, isCall := m.c.origin(b.L).(*parse.CallExpr)
+	if !isCall {
+		return false
+	}
+	words, ok := m.c.words(call)
+	if !ok || len(words) != 2 || !slices.Equal(m.c.commandNames(words[0]), []string{"exists"}) {
+		return false
+	}
+	op := b.Op
+	if !truth {
+		op = negated[op]
+	}
+	m.counted(value{of: m.keyText(words, 1)}, op, m.peek(b.R))
+	return true
+}
+
+// adds reports whether a command adds a number to its key.
+func (m *machine) adds(words []parse.Expr, number parse.Expr) bool {
+	last := words[len(words)-1]
+	v, w := m.peek(last), m.peek(number)
+	return slices.ContainsFunc(m.c.commandNames(words[0]), func(name string) bool { return strings.HasSuffix(name, "incrby") }) &&
+		(m.c.shares(last, number) || v.constant() && w.constant() && v.least == w.least)
 }
 
 // was notes that a key may have been there before, and so has an expiry, unless a command took that away.
@@ -171,12 +224,18 @@ var news = []string{"hincrby", "hset", "hsetnx", "incr", "lpush", "pfadd", "rpus
 // counters are those whose key is filled up to a limit, again and again.
 var counters = []string{"incr", "incrby", "lpush", "rpush", "zadd"}
 
+// afterwards stands for the key about which a call replies after a write to it.
+const afterwards = "afterwards"
+
 // creator returns the key that a call of a command has created if its reply is 1, or true.
 func (m *machine) creator(call commandCall, name string) string {
 	words := call.words
 	one := name == "incrby" && m.peek(words[len(words)-1]).size == 1
 	if slices.Contains(news, name) && len(words) <= 4 || one || name == "set" && m.creates(call, name) {
 		return m.keyText(words, 1)
+	}
+	if m.state.fresh[m.keyText(words, 1)] != nil && !slices.Contains(creating, name) {
+		return afterwards
 	}
 	return ""
 }
@@ -271,7 +330,7 @@ func (m *machine) optional(w *walk, key string, l, g mark) bool {
 func (c *checker) shares(a, b parse.Expr) bool {
 	return parse.Contains(a, func(e parse.Expr) bool {
 		n, x := c.nth(e, "ARGV"), varOf(e)
-		return parse.Contains(b, func(e parse.Expr) bool {
+		return c.flow.within(b, func(e parse.Expr) bool {
 			return n > 0 && c.nth(e, "ARGV") == n || x != nil && varOf(e) == x
 		})
 	})

@@ -135,7 +135,7 @@ func (m *machine) is(e parse.Expr, truth bool) {
 	if truth {
 		left = v.truthy()
 	}
-	if v.is&absent != 0 {
+	if v.is&absent != 0 && !m.flag(e, truth) {
 		m.says(e, v, left.is)
 		m.counted(v, map[bool]string{true: "~=", false: "=="}[truth], value{is: isNil})
 	}
@@ -147,7 +147,9 @@ func (m *machine) is(e parse.Expr, truth bool) {
 // side notes what a comparison with another expression shows of e.
 func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 	v, w := m.peek(e), m.peek(other)
-	m.counted(v, op, w)
+	if !m.first(e, op, other) {
+		m.counted(v, op, w)
+	}
 	left, zero := v.is, w.size == zeroSize
 	switch {
 	case op == "==":
