@@ -29,7 +29,7 @@ func (m *machine) listed(t *parse.IndexExpr) bool {
 // alike reports whether a field is made a number without a default that another of its table has in the same reply.
 func (m *machine) alike(fields []parse.Field, i int) bool {
 	call, ok := unparen(fields[i].Value).(*parse.CallExpr)
-	if !ok || m.c.callee(call) != "tonumber" || len(call.Args) == 0 {
+	if !ok || m.c.callee(call) != "tonumber" || len(call.Args) == 0 || len(fields) > maxAsked {
 		return false
 	}
 	index, ok := call.Args[0].(*parse.IndexExpr)
