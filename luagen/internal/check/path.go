@@ -150,6 +150,8 @@ func (m *machine) counted(v value, op string, w value) {
 		missing = op == "<" || op == "<=" || op == "~=" && v.made == ""
 	}
 	switch {
+	case v.made == lifetime && (op == "<" || op == "<=") && (w.constant() || w.low): // -1 is, of a new key
+		delete(m.state.sure, looked+v.of)
 	case v.of == "" || missing && !v.mixed:
 	case v.mixed:
 		m.state.sure[looked+v.of] = true
@@ -224,8 +226,11 @@ var news = []string{"hincrby", "hset", "hsetnx", "incr", "lpush", "pfadd", "rpus
 // counters are those whose key is filled up to a limit, again and again.
 var counters = []string{"incr", "incrby", "lpush", "rpush", "zadd"}
 
-// afterwards stands for the key about which a call replies after a write to it.
-const afterwards = "afterwards"
+// afterwards stands for the key about which a call replies after a write to it, lifetime for one whose end it replies.
+const (
+	afterwards = "afterwards"
+	lifetime   = "lifetime"
+)
 
 // creator returns the key that a call of a command has created if its reply is 1, or true.
 func (m *machine) creator(call commandCall, name string) string {
@@ -234,10 +239,13 @@ func (m *machine) creator(call commandCall, name string) string {
 	if slices.Contains(news, name) && len(words) <= 4 || one || name == "set" && m.creates(call, name) {
 		return m.keyText(words, 1)
 	}
-	if m.state.fresh[m.keyText(words, 1)] != nil && !slices.Contains(creating, name) {
-		return afterwards
+	switch {
+	case m.state.fresh[m.keyText(words, 1)] == nil || slices.Contains(creating, name):
+		return ""
+	case units[shapes[name]].per != 0:
+		return lifetime
 	}
-	return ""
+	return afterwards
 }
 
 // gives notes a call that gives a key an expiry.
@@ -309,7 +317,9 @@ func (m *machine) optional(w *walk, key string, l, g mark) bool {
 		return n < len(g.turns)
 	}
 	cond := l.turns[n].cond
-	if slices.ContainsFunc(g.words, func(word parse.Expr) bool { return m.c.shares(word, cond) }) {
+	if slices.ContainsFunc(g.words, func(word parse.Expr) bool {
+		return m.c.flow.within(cond, func(e parse.Expr) bool { return m.c.shares(word, e) })
+	}) {
 		return true
 	}
 	keys, unclear := m.asksOf(cond)
@@ -330,7 +340,7 @@ func (m *machine) optional(w *walk, key string, l, g mark) bool {
 func (c *checker) shares(a, b parse.Expr) bool {
 	return parse.Contains(a, func(e parse.Expr) bool {
 		n, x := c.nth(e, "ARGV"), varOf(e)
-		return c.flow.within(b, func(e parse.Expr) bool {
+		return parse.Contains(b, func(e parse.Expr) bool {
 			return n > 0 && c.nth(e, "ARGV") == n || x != nil && varOf(e) == x
 		})
 	})
