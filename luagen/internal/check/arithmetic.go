@@ -37,6 +37,7 @@ func arithmetic(e *parse.BinaryExpr, l, r value) value {
 		if v.low = l.low && r.low; l.least > 0 && r.least > 0 {
 			v.least = l.least + r.least
 		}
+		v.frac = v.frac || max(l.size, r.size) > 1 && (l.split && l.size > 0 && l.size < 1 || r.split && r.size > 0 && r.size < 1)
 	case "*":
 		v.low, v.least = l.low || r.low, l.least*r.least
 	case "-":

@@ -49,9 +49,13 @@ func toNumber(v value, pos parse.Pos) value {
 // shown finds a number that is made a text by the server's 14 digits.
 func (m *machine) shown(v value, pos parse.Pos) {
 	m.use(v)
-	if v.surely(isNumber) && v.large >= maxShown && v.lossy == nil {
+	shown := "%.0f"
+	if v.frac {
+		shown = "%.6f"
+	}
+	if v.surely(isNumber) && (v.large >= maxShown || v.frac && v.large >= now) && v.lossy == nil {
 		m.find(pos, Precision, "a number of more than 14 digits is rounded when it is made a text: "+
-			"write string.format('%%.0f', ...), or use the text that a command gives")
+			"write string.format('%s', ...), or use the text that a command gives", shown)
 	}
 }
 
@@ -126,7 +130,7 @@ func (m *machine) format(e *parse.CallExpr, args []value) {
 		case strings.HasSuffix(verb, "s"):
 			m.present(args[i+1].itself(), e.Args[i+1].Pos())
 			m.shown(args[i+1], e.Args[i+1].Pos())
-		case args[i+1].frac && strings.ContainsAny(verb, "diu"):
+		case strings.ContainsAny(verb, "diu") && m.fraction(e.Args[i+1], args[i+1]):
 			m.find(e.Args[i+1].Pos(), Precision, "%s cuts the fraction of this: write %%.17g", verb)
 		default:
 			m.exact(args[i+1], e.Args[i+1].Pos())
@@ -142,14 +146,24 @@ func (m *machine) asScore(score, member parse.Expr) {
 	}
 }
 
-// decimals reports whether a quotient is a number that is rounded to decimal places: math.floor(x * 100) / 100.
-func (m *machine) decimals(e *parse.BinaryExpr, by value) bool {
-	product := m.passed(e.L, "math.floor")
-	return product != nil && e.Op == "/" && parse.Contains(product, func(of parse.Expr) bool {
+// fraction reports whether nobody means to cut the fraction of a number: that of a time, or decimal places.
+func (m *machine) fraction(e parse.Expr, v value) bool {
+	return v.frac && (v.unit.as == aTime || m.c.flow.within(e, m.decimals))
+}
+
+// decimals reports whether an expression is a number that is rounded to decimal places: math.floor(x * 100) / 100.
+func (m *machine) decimals(e parse.Expr) bool {
+	quotient, ok := e.(*parse.BinaryExpr)
+	if !ok || quotient.Op != "/" {
+		return false
+	}
+	by, _ := quotient.R.(*parse.NumberExpr)
+	product := m.passed(quotient.L, "math.floor")
+	return product != nil && parse.Contains(product, func(of parse.Expr) bool {
 		b, ok := of.(*parse.BinaryExpr)
 		return ok && b.Op == "*" && slices.ContainsFunc([]parse.Expr{b.L, b.R}, func(side parse.Expr) bool {
 			n, written := side.(*parse.NumberExpr)
-			return varOf(side) != nil && varOf(side) == varOf(e.R) || written && by.size > 1 && numeral(n.Text).size == by.size
+			return varOf(side) != nil && varOf(side) == varOf(quotient.R) || written && by != nil && n.Text == by.Text
 		})
 	})
 }

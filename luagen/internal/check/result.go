@@ -81,7 +81,7 @@ func (m *machine) appended(item value, pos parse.Pos) {
 func (m *machine) rawResult(of, i int, v value, e parse.Expr) {
 	place := root{"result " + itoa(i) + " of " + itoa(of), 1}
 	m.meet(e.Pos(), value{number: number{roots: []root{place}}}, v)
-	if v.surely(isNumber) && (v.frac || !v.whole && m.textElsewhere(of, i, e)) {
+	if v.surely(isNumber) && (m.fraction(e, v) || !v.whole && m.textElsewhere(of, i, e)) {
 		m.find(e.Pos(), Result, lostFraction)
 	}
 }

@@ -9,6 +9,9 @@ if tostring(tonumber(score)) == ARGV[4] then
   return {0, string.format('%i', share)}
 end
 redis.call('hset', KEYS[3], 'order', 's' .. now * 0x1000)
+local time = redis.call('time')
+local at = time[1] + time[2] / 1000000
+redis.call('hset', KEYS[3], 'at', tostring(at), 'day', string.format('%d', at))
 local excess = math.max(now / ARGV[5] - 1, 0)
 if excess > 5 then
   return {0, share, tostring(excess)}

@@ -15,8 +15,11 @@ local at, id = cjson.decode(ARGV[8]).at, redis.call('zscore', KEYS[4], ARGV[9])
 if not id or tostring(tonumber(at)) == ARGV[4] then
   return redis.call('hget', KEYS[3], id or '')
 end
+local time = redis.call('time')
+local since = time[1] - 1483228800 + time[2] / 1000000
+redis.call('hset', KEYS[3], 'since', since, 'left', tostring(ARGV[6] - since))
 local excess, count = math.max(now / ARGV[5] - 1, 0), tonumber(ARGV[7])
 if excess > 5 then
   return {0, tostring(count), tostring(excess)}
 end
-return {1, count, tostring(excess)}
+return {(since - tonumber(ARGV[6])) / tonumber(ARGV[7]), count, tostring(excess)}
