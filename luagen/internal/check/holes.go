@@ -26,6 +26,31 @@ func (m *machine) listed(t *parse.IndexExpr) bool {
 	return counts && varOf(t.X) != nil && m.c.flow.replied[varOf(t.X)]
 }
 
+// skips finds "if x then list[i] = y end" in such a loop, where nothing else is put into the list.
+func (m *machine) skips(body *parse.Block) {
+	for _, stmt := range body.Stmts {
+		s, ok := stmt.(*parse.IfStmt)
+		if !ok || s.Else != nil || len(s.Conds) > 1 || m.depth > 0 {
+			continue
+		}
+		for _, stmt := range s.Blocks[0].Stmts {
+			if put, ok := stmt.(*parse.AssignStmt); ok {
+				m.skipped(put.Targets[0], s.Conds[0])
+			}
+		}
+	}
+}
+
+func (m *machine) skipped(target, cond parse.Expr) {
+	t, ok := target.(*parse.IndexExpr)
+	if !ok || !m.listed(t) || mentions(cond, varOf(t.Key)) || len(m.c.flow.stores[varOf(t.X)]) > 1 {
+		return
+	}
+	if made, ok := m.c.origin(t.X).(*parse.TableExpr); ok && len(made.Fields) == 0 {
+		m.find(t.Pos(), Result, "nothing is put here if the condition is false, which ends the array: put false in its place")
+	}
+}
+
 // alike reports whether a field is made a number without a default that another of its table has in the same reply.
 func (m *machine) alike(fields []parse.Field, i int) bool {
 	call, ok := unparen(fields[i].Value).(*parse.CallExpr)

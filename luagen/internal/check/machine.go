@@ -299,9 +299,11 @@ func (m *machine) loop(stmt parse.Stmt) {
 	case *parse.RepeatStmt:
 		m.repeat(s, after)
 	case *parse.NumForStmt:
+		m.skips(body)
 		m.bind(s.Var, value{is: isNumber, number: number{low: m.peek(s.From).low}})
 		m.block(body)
 	case *parse.GenForStmt:
+		m.skips(body)
 		m.order(s)
 		m.elements(s)
 		m.block(body)

@@ -4,7 +4,7 @@ for i = 1, #KEYS do
   local ttl, owner = redis.call('pttl', KEYS[i]), redis.call('get', ARGV[i])
   ttls[i] = ttl >= 0 and ttl or nil
   counts[i] = tonumber(redis.call('get', KEYS[i]))
-  owners[i] = owner or nil
+  if owner then owners[i] = owner end
 end
 for i, value in ipairs(values) do
   if value == '' then values[i] = nil end
