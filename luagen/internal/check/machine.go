@@ -308,7 +308,9 @@ func (m *machine) loop(stmt parse.Stmt) {
 		m.elements(s)
 		m.block(body)
 	}
+	ends := m.state.dead && !breaks(body)
 	m.leave(after, body, head)
+	m.once(stmt, body, ends)
 }
 
 // head evaluates what stands at the head of a loop. The condition of a while loop is seen again

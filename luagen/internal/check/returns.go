@@ -20,6 +20,8 @@ func (m *machine) dropped(call *parse.CallExpr, v value) {
 		m.find(call.P, Result, "this %s goes nowhere, and the script goes on: return it", name[len("redis."):len(name)-len("_reply")])
 	case m.depth == 0 && v.is&isNil == 0 && varOf(call.Fn) != nil && slices.ContainsFunc(m.c.flow.returned[nil], again):
 		m.find(call.P, Result, "this result goes nowhere, and the script goes on, though it returns it in another place: return it")
+	case m.idle(m.c.flow.bodies[varOf(call.Fn)]):
+		m.find(call.P, Result, "this result goes nowhere, and the function does nothing else: return it, or test it")
 	}
 }
 
@@ -57,5 +59,56 @@ func (m *machine) forgotten(b *parse.Block, f *parse.FuncExpr) {
 	open := isIf && branches.Else == nil // if none of its conditions is true, nothing may be meant
 	if inside || made > 0 && len(all) > 1 && !open && !(loops && f != nil) {
 		m.find(last.Pos(), Result, "a path ends here without a return, and others return a result: return one, or nil")
+	}
+}
+
+// idle reports whether a function changes nothing, and always returns something.
+func (m *machine) idle(f *parse.FuncExpr) bool {
+	if f == nil || len(m.c.flow.returned[f]) == 0 || slices.Contains(m.c.flow.returned[f], nil) || len(assigned(f.Body)) > 0 {
+		return false
+	}
+	inner := newValues()
+	inner.block(f.Body, f)
+	return len(inner.stores)+len(inner.changed) == 0 && !slices.ContainsFunc(inner.calls, func(e *parse.CallExpr) bool {
+		call, _ := m.c.commandCall(e)
+		reads := len(call.names) == 1 && shapes[call.names[0]] != "" && !m.writes(e)
+		return !reads && !slices.Contains(textFunctions, m.c.callee(e)) && m.c.callee(e) != "tonumber"
+	})
+}
+
+// once finds a loop that writes and ends in its first turn, and a return as soon as a loop has counted something.
+func (m *machine) once(stmt parse.Stmt, body *parse.Block, ends bool) {
+	each, isEach := stmt.(*parse.GenForStmt)
+	_, steps := stmt.(*parse.NumForStmt)
+	list := isEach && m.c.flow.sources[each.Vars[0]][0].in != nil && m.peek(m.c.flow.sources[each.Vars[0]][0].in).most != 1
+	inner := newValues()
+	if ends && (steps || list) {
+		inner.block(body, nil)
+	}
+	if slices.ContainsFunc(inner.calls, m.writes) {
+		m.find(body.Stmts[len(body.Stmts)-1].Pos(), Unreachable, "the loop ends here in its first turn: return behind it, or under a condition")
+	}
+	for _, stmt := range statements(body) {
+		s, ok := stmt.(*parse.IfStmt)
+		for i := 0; ok && i < len(s.Blocks); i++ {
+			m.early(s.Blocks[i].Stmts, assigned(body))
+		}
+	}
+}
+
+// early finds a return behind the only count of something, which therefore never is more than one.
+func (m *machine) early(stmts []parse.Stmt, counts map[*parse.Var]bool) {
+	for _, stmt := range stmts {
+		s, assigns := stmt.(*parse.AssignStmt)
+		last, returns := stmts[len(stmts)-1].(*parse.ReturnStmt)
+		if !assigns || !returns || !counts[varOf(s.Targets[0])] {
+			continue
+		}
+		x := varOf(s.Targets[0])
+		from := m.c.flow.sources[x]
+		counted := len(from) == 2 && from[0].expr != nil && !math.IsNaN(bound(from[0].expr)) && mentions(s.Values[0], x)
+		if counted && slices.ContainsFunc(last.Values, func(e parse.Expr) bool { return mentions(e, x) }) {
+			m.find(last.P, Unreachable, "this returns as soon as one is counted: return behind the loop, or under a condition")
+		}
 	}
 }
