@@ -167,6 +167,9 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 	case zero && (op == ">" || op == "~="), !zero && op != "~=" && op[0] != '<':
 		m.there(v)
 	}
+	if op == ">" || op == "==" || op == ">=" && !zero || op == "~=" && zero {
+		m.state.ask(proved, aboveZero+itoa(m.c.nth(e, "ARGV")))
+	}
 	m.typed(e, op, other)
 	x := varOf(unparen(e))
 	if _, known := m.state.get(x); !known {

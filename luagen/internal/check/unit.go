@@ -249,16 +249,30 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 	}
 }
 
-// zero reports whether an expiry is an argument, and the one condition about it lets 0 by.
+// zero reports whether an expiry is an argument, and the one condition around about it lets 0 by. Others say that 0 is none.
 func (m *machine) zero(e parse.Expr) bool {
-	var guards []parse.Expr
+	var around, others []parse.Expr
 	for _, cond := range m.c.flow.conds {
-		if m.c.shares(e, cond) {
-			guards = append(guards, cond)
+		switch {
+		case !m.c.shares(e, cond):
+		case slices.Contains(m.conds, cond):
+			around = append(around, cond)
+		default:
+			others = append(others, cond)
 		}
 	}
-	return m.c.nth(e, "ARGV") > 0 && m.peek(e).surely(isNumber) && len(guards) == 1 && slices.Contains(m.conds, guards[0]) &&
-		m.letsBy(e, guards[0])
+	n := m.c.nth(e, "ARGV")
+	asked := len(others) > 0 && (m.depth > 0 || m.state.holds(aboveZero+itoa(n)) || !slices.ContainsFunc(others, m.above(n)))
+	return n > 0 && m.peek(e).surely(isNumber) && len(around) == 1 && m.letsBy(e, around[0]) && !asked
+}
+
+// above returns a function that reports whether a condition asks whether an argument is above 0.
+func (m *machine) above(n int) func(parse.Expr) bool {
+	asks := func(e parse.Expr) bool {
+		b, ok := e.(*parse.BinaryExpr)
+		return ok && m.c.nth(b.L, "ARGV") == n && m.peek(b.R).size == zeroSize && (b.Op == ">" || b.Op == "<=")
+	}
+	return func(cond parse.Expr) bool { return parse.Contains(cond, asks) }
 }
 
 // letsBy reports whether a condition asks only whether there is an argument, or for >= 0, or is about others.

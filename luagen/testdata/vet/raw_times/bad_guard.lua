@@ -11,3 +11,11 @@ end
 if tonumber(ARGV[4]) then
   redis.call('pexpire', KEYS[1], tonumber(ARGV[4]))
 end
+local e, score = tonumber(ARGV[5]), 0
+if ARGV[6] == 'x' and e and e > 0 then
+  score = e
+end
+redis.call('zadd', KEYS[4], score, ARGV[6])
+if e and e >= 0 then
+  redis.call('pexpire', KEYS[1], e)
+end

@@ -11,6 +11,16 @@ end
 if redis.call('set', KEYS[3], 'v', 'nx', 'ex', c) then
   redis.call('expire', KEYS[3], c)
 end
+local e, f = tonumber(ARGV[5]), tonumber(ARGV[6])
+if e <= 0 or f < 1 then
+  return 0
+end
+if e then
+  redis.call('expire', KEYS[2], e)
+end
+if f >= 0 then
+  redis.call('expire', KEYS[2], f)
+end
 if not d then
   return 0
 end
