@@ -56,16 +56,16 @@ func (m *machine[S, I, O]) reenter(ctx context.Context, a act) {
 		return
 	}
 	of := outer.claim.call
-	c := &call[S, I, O]{op: of.op, party: of.party, object: of.object, in: of.in, outer: outer}
-	switch {
-	case a.Which == 0:
-		c.party = a.Client
-	case a.Which == 1:
-		c.object = m.objects[a.Object]
-	case a.Which == 2, a.Which > 3 && m.of.Hold.Apart != nil:
+	c := &call[S, I, O]{op: of.op, party: of.party, object: of.object, in: of.in, outer: outer, limit: time.Now().Add(a.For)}
+	if a.Which < 3 || a.Which > 3 && m.of.Hold.Apart != nil { // else of the same amount, which another object may not have
 		c.in = c.op.Generate(m.dice(a))
 	}
-	c.limit = time.Now().Add(a.For)
+	switch a.Which {
+	case 0:
+		c.party = a.Client
+	case 1:
+		c.object = m.objects[a.Object]
+	}
 	c.runs(m, c.op)
 	m.make(outer.lease.Reenter(ctx), c)
 }
