@@ -20,7 +20,7 @@ const (
 	anyReply   = "call"      // what is not known may reply with, or write
 	someText   = "text"      // that something is there, and so a text that belongs to it
 	someWhole  = "whole"     // that something has no fraction
-	aboveZero  = "above "    // begins the text of an argument that is above 0
+	aboveZero  = "above "    // begins the text of an argument, or of a name, that is above 0
 	anArgument = "argument " // begins the text of an argument
 )
 

@@ -167,8 +167,12 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 	case zero && (op == ">" || op == "~="), !zero && op != "~=" && op[0] != '<':
 		m.there(v)
 	}
-	if op == ">" || op == "==" || op == ">=" && !zero || op == "~=" && zero {
-		m.state.ask(proved, aboveZero+itoa(m.c.nth(e, "ARGV")))
+	above := aboveZero + fixed(e)
+	if n := m.c.nth(e, "ARGV"); n > 0 {
+		above = aboveZero + itoa(n)
+	}
+	if op == ">" || zero && op == "~=" || !zero && (op == "==" || op == ">=") {
+		m.state.ask(proved, above)
 	}
 	m.typed(e, op, other)
 	x := varOf(unparen(e))
@@ -179,7 +183,8 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 		m.state.sure[declaredKey+key] = true
 	}
 	if v.is != isTable { // always is true, and never nil
-		v.is, v.low = left, v.low || zero && op == "<=" // for the script says that it may be so
+		positive := above != aboveZero && m.state.asked[above] == proved
+		v.is, v.low = left, v.low || zero && op == "<=" && !positive // for the script says that it may be so
 		m.state.set(x, v.orUnknown())
 	}
 }

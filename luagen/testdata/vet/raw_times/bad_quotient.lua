@@ -27,3 +27,11 @@ redis.call('pexpire', KEYS[5], left)
 if left ~= 0 and left ~= nil then
   redis.call('set', KEYS[5], 'v', 'px', left)
 end
+local g = tonumber(ARGV[5])
+if g == 0 then
+  redis.call('del', KEYS[6])
+end
+if g > 0 then
+  redis.call('incr', KEYS[6])
+end
+redis.call('expire', KEYS[6], g)

@@ -21,6 +21,13 @@ end
 if f >= 0 then
   redis.call('expire', KEYS[2], f)
 end
+local g, left = tonumber(ARGV[7]), redis.call('hlen', KEYS[5])
+assert(g > 0 and left > 0)
+if g > 0 and left > 0 then
+  redis.call('incr', KEYS[6])
+end
+redis.call('expire', KEYS[6], g)
+redis.call('expire', KEYS[5], left)
 if not d then
   return 0
 end
