@@ -40,7 +40,7 @@ func (u unit) String() string {
 		text += " since 1970"
 	}
 	if u.line > 0 {
-		text += " by line " + itoa(u.line)
+		text += " (see line " + itoa(u.line) + ")"
 	}
 	return text
 }
@@ -207,7 +207,7 @@ func (m *machine) meet(pos parse.Pos, l, r value) {
 	case u.per == 0 && w.per != 0:
 		m.unitOf(l, unit{per: w.per, line: pos.Line})
 	case u.apart(w) && !(u.per == 1 && r.unit == units["microseconds"]):
-		m.find(pos, Time, "%s and %s meet here: multiply the %s by %.0f", unit{u.per, 0, u.line}, unit{w.per, 0, w.line},
+		m.find(pos, Time, "this mixes %s with %s: multiply the %s by %.0f", unit{u.per, 0, u.line}, unit{w.per, 0, w.line},
 			unitNames[u.per], w.per/u.per)
 	}
 }
