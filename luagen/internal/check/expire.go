@@ -15,7 +15,7 @@ type creation struct {
 	name    string     // of the command
 	value   string     // a literal that was written
 	drops   bool       // it takes away an expiry that the key had
-	turn    int        // how many were taken before
+	turn    int        // how many turns the way had taken before
 	loop    int        // it is in a loop that the way has left before this turn
 	crossed *parse.Pos // a call on another key since then
 	rule    string     // Expire, or Refused if that call fails only for a user who may not make it
@@ -217,13 +217,9 @@ func (m *machine) creates(call commandCall, name string) bool {
 	if len(words) == 0 || !strings.Contains(name, "incr") {
 		return slices.Contains(creating, name)
 	}
-	switch e := words[len(words)-1].(type) {
-	case *parse.UnaryExpr:
-		return e.Op != "-"
-	case *parse.StringExpr:
-		return !strings.HasPrefix(e.Value, "-")
-	}
-	return true
+	last := words[len(words)-1]
+	text, _ := constantText(last)
+	return !negative(last) && !strings.HasPrefix(text, "-")
 }
 
 // cross notes a call on other keys than those that were created.

@@ -100,11 +100,10 @@ func (m *machine) takes(cond parse.Expr) bool {
 	case isNot && not.Op == "not":
 		return !m.takes(not.X)
 	case isBinary && (b.Op == "and" || b.Op == "or"):
-		l := m.takes(b.L)
-		if l != (b.Op == "or") {
-			l = m.takes(b.R)
+		if l := m.takes(b.L); l == (b.Op == "or") {
+			return l
 		}
-		return l
+		return m.takes(b.R)
 	}
 	v, w := m.eval(cond), m.way
 	if isBinary {
@@ -182,7 +181,7 @@ func (m *machine) first(e parse.Expr, op string, other parse.Expr) (added bool) 
 	return added
 }
 
-// flag notes what a name shows that says whether a key existed, and reports whether it says that.
+// flag notes what a name shows that holds a comparison of a reply of EXISTS, and reports whether it is such a name.
 func (m *machine) flag(e parse.Expr, truth bool) bool {
 	b, isBinary := m.c.origin(e).(*parse.BinaryExpr)
 	if !isBinary || m.way == nil || negated[b.Op] == "" {
@@ -226,7 +225,8 @@ var news = []string{"hincrby", "hset", "hsetnx", "incr", "lpush", "pfadd", "rpus
 // counters are those whose key is filled up to a limit, again and again.
 var counters = []string{"incr", "incrby", "lpush", "rpush", "zadd"}
 
-// afterwards stands for the key about which a call replies after a write to it, lifetime for one whose end it replies.
+// afterwards stands for a key that was written before the call that replies about it, lifetime for one if the reply says when
+// it ends.
 const (
 	afterwards = "afterwards"
 	lifetime   = "lifetime"

@@ -11,7 +11,7 @@ import (
 const tooWide = "%s may pass 2^53, and a Lua number is exact no further: give it bounds, as in " +
 	"int(0..1000), or leave the arithmetic to a command"
 
-// exact finds a number of which the last digits are lost in arithmetic, and what may be none.
+// exact finds a number of which the last digits are lost in arithmetic, and what may be no number.
 func (m *machine) exact(v value, pos parse.Pos) {
 	m.present(v, pos)
 	m.part(v, false, pos)
@@ -109,7 +109,7 @@ func (m *machine) added(name string, e *parse.CallExpr, words []parse.Expr, v va
 	return v
 }
 
-// sum finds the reply of such a command that is returned as an integer.
+// sum finds the reply of a command that adds an int of any size, if it is returned as an integer.
 func (m *machine) sum(v value, r *parse.Result) {
 	exact := r.Type.Bounded && r.Type.Max <= maxExact && r.Type.Min >= -maxExact
 	if v.by != nil && !exact && strings.HasPrefix(r.Type.Name, "int") {

@@ -10,7 +10,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// What names and comments say of times and ids is read here alone.
+// What names and comments say of units and ids is read here; what they say of the places of words, in exchange.go.
 
 const (
 	aUnit   = `(?:(?:milli|micro|nano)?seconds?|millis?|micros|nanos|[mun]?secs?|[mun]?s|[毫微纳]?秒)`

@@ -86,10 +86,7 @@ func (m *machine) misnamed(name string, says unit, v value, pos parse.Pos) value
 
 // times returns the unit and the roots of a time that is multiplied by a number. A small one changes no unit.
 func (v value) times(by float64) (unit, []root) {
-	switch small := by < 60 && by > 1.0/60; {
-	case small && v.unit.as == aTime:
-		return unit{}, nil
-	case small:
+	if by < 60 && by > 1.0/60 {
 		return v.unit, v.roots
 	}
 	roots := slices.Clone(v.roots)
@@ -133,8 +130,6 @@ func summed(op string, l, r value) unit {
 	switch times := u.as == aTime || w.as == aTime; {
 	case r.constant():
 		return u
-	case l.constant() && op == "+":
-		return w
 	case u.per != w.per && u.per*w.per != 0:
 		return unit{}
 	case u.as == w.as && u.as != 0:

@@ -22,4 +22,5 @@ local job = cjson.decode(ARGV[8])
 local life = job.life
 redis.call('pexpire', KEYS[1], life)
 redis.call('setex', KEYS[3], life, 'v')
+redis.call('expire', KEYS[1], 5 * 1000)
 return 0
