@@ -162,9 +162,6 @@ func (m *machine) counted(v value, op string, w value) {
 // first notes what a comparison shows of a key of whose value nothing else is known: what is not equal to what was added
 // to it, or not 0, was there before. It reports whether the comparison is with what was added.
 func (m *machine) first(e parse.Expr, op string, other parse.Expr) (added bool) {
-	if m.way == nil {
-		return false
-	}
 	whole := (op == "~=" || op == ">") && m.peek(other).size == zeroSize && m.peek(e).of == ""
 	m.c.flow.within(e, func(e parse.Expr) bool {
 		call, isCall := e.(*parse.CallExpr)

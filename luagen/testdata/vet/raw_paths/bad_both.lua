@@ -1,5 +1,5 @@
 local n, ttl = redis.call('incrby', KEYS[1], 1), tonumber(ARGV[1])
-if n > 1 and ttl > 0 then
-  redis.call('expire', KEYS[1], ttl)
+if not (ttl > 0 and n > 1) then
+  return n
 end
-return n
+return redis.call('expire', KEYS[1], ttl)
