@@ -59,7 +59,6 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	c.expressions()
 	c.commands()
 	c.hidden()
-	c.skips()
 	c.includedCalls()
 	c.follow()
 	for _, find := range c.unproven {

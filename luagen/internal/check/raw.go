@@ -27,27 +27,6 @@ func (m *machine) list(e *parse.NameExpr) value {
 	return v
 }
 
-// skips finds KEYS[n] behind those that comments explain, or where the one before it is neither read nor explained.
-func (c *checker) skips() {
-	at, rest, last := map[int]parse.Pos{}, 0, 0
-	for _, e := range c.flow.exprs {
-		if index, ok := e.(*parse.IndexExpr); ok && c.nth(index, "KEYS") > 0 {
-			at[c.nth(index, "KEYS")] = index.P
-			rest--
-		} else if isGlobal(e, "KEYS") {
-			rest++
-		}
-	}
-	for c.said["KEYS["+itoa(last+1)+"]"] != "" {
-		last++
-	}
-	for n, pos := range at {
-		if _, before := at[n-1]; rest == 0 && !before && n > last+1 || last > 1 && n == last+1 {
-			c.find(pos, Index, "KEYS[%d] is read, and nothing says that so many are passed", n)
-		}
-	}
-}
-
 // readers are the functions that change no table which they get.
 var readers = strings.Fields(`ipairs next pairs select unpack table.concat table.getn table.maxn cjson.encode cmsgpack.pack`)
 

@@ -170,7 +170,7 @@ func (m *machine) hole(item value, pos parse.Pos) bool {
 	if item.is != isNil {
 		is = "may be nil"
 	}
-	m.find(pos, Result, "this %s, which ends the array: return false in its place", is)
+	m.find(pos, Result, "this %s, which ends the array: put false in its place", is)
 	return true
 }
 

@@ -270,7 +270,7 @@ func (h *headerReader) finish() {
 		lists[b.Name] = b
 	}
 	if none := h.header.None; none != nil && len(h.header.Returns) < 2 {
-		h.find(none.Pos, "return nil stands below several results: for one that may be nil write string?")
+		h.find(none.Pos, "return nil is for several results: write string? if one alone may be nil")
 	}
 	keys := h.header.Keys()
 	if len(keys) == 1 && keys[0].Type.Optional {

@@ -1,2 +1,0 @@
-redis.call('DEL', KEYS[1])
-return redis.call('LLEN', KEYS[3])
