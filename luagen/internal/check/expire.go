@@ -54,7 +54,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 		}
 	}
 	defer m.wrote(call)
-	if len(call.names) != 1 || m.resp3 {
+	if len(call.names) != 1 || m.resp3 || !slices.ContainsFunc(m.c.tables.all, func(t *table) bool { return t.of(call, call.names[0]) != nil }) {
 		return unknown()
 	}
 	name, known := call.names[0], len(words)

@@ -169,7 +169,7 @@ func (m *machine) first(e parse.Expr, op string, other parse.Expr) (added bool) 
 			return false
 		}
 		words, ok := m.c.words(call)
-		adds := ok && m.adds(words, other)
+		adds := len(words) > 0 && m.adds(words, other)
 		if added = added || adds; whole && ok || adds && op == "~=" {
 			m.was(m.keyText(words, 1))
 		}
