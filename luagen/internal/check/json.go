@@ -14,6 +14,7 @@ func (m *machine) jsonOf(e parse.Expr, v value) {
 	}
 	x := varOf(unparen(e))
 	switch {
+	case slices.ContainsFunc(m.c.flow.exprs, func(e parse.Expr) bool { return isLiteral(e, "[]") }): // The script puts it in the place of {}.
 	case m.mayBeEmpty(e, v):
 		m.find(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
 	case x != nil && v.decoded && !m.mentioned(x) && m.takenApart(x):

@@ -7,7 +7,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// dropped finds an error or a status that nobody gets, or the result of a function which the script returns elsewhere.
+// dropped finds an error or a status that nobody gets, or a table that a function makes and the script returns elsewhere.
 func (m *machine) dropped(call *parse.CallExpr, v value) {
 	again := func(e parse.Expr) bool {
 		other, ok := e.(*parse.CallExpr)
@@ -18,7 +18,7 @@ func (m *machine) dropped(call *parse.CallExpr, v value) {
 	switch name := m.c.callee(call); {
 	case name == "redis.error_reply" || name == "redis.status_reply":
 		m.find(call.P, Result, "this %s goes nowhere, and the script goes on: return it", name[len("redis."):len(name)-len("_reply")])
-	case m.depth == 0 && v.is&isNil == 0 && varOf(call.Fn) != nil && slices.ContainsFunc(m.c.flow.returned[nil], again):
+	case m.depth == 0 && v.is&isTable != 0 && v.is&^(isTable|isStatus|isFailed) == 0 && slices.ContainsFunc(m.c.flow.returned[nil], again):
 		m.find(call.P, Result, "this result goes nowhere, and the script goes on, though it returns it in another place: return it")
 	case m.idle(m.c.flow.bodies[varOf(call.Fn)]):
 		m.find(call.P, Result, "this result goes nowhere, and the function does nothing else: return it, or test it")
@@ -49,7 +49,6 @@ func (m *machine) forgotten(b *parse.Block, f *parse.FuncExpr) {
 	}
 	last := b.Stmts[len(b.Stmts)-1]
 	branches, isIf := last.(*parse.IfStmt)
-	_, loops := last.(*parse.GenForStmt)
 	inside := isIf && branches.Else != nil && slices.ContainsFunc(parse.Blocks(last), func(b *parse.Block) bool {
 		return slices.ContainsFunc(b.Stmts, func(stmt parse.Stmt) bool {
 			_, ok := stmt.(*parse.ReturnStmt)
@@ -57,7 +56,7 @@ func (m *machine) forgotten(b *parse.Block, f *parse.FuncExpr) {
 		})
 	})
 	open := isIf && branches.Else == nil // if none of its conditions is true, nothing may be meant
-	if inside || made > 0 && len(all) > 1 && !open && !(loops && f != nil) {
+	if inside || f == nil && made > 0 && len(all) > 1 && !open { // nil may be what a function means
 		m.find(last.Pos(), Result, "a path ends here without a return, and others return a result: return one, or nil")
 	}
 }

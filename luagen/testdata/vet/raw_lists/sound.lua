@@ -3,7 +3,7 @@ local names = {}
 for _, id in ipairs(redis.call('lrange', KEYS[1], 0, 9)) do
   names[#names + 1] = redis.call('hget', KEYS[2], id)
 end
-redis.call('set', KEYS[3], #names > 0 and cjson.encode(names) or '[]')
+redis.call('set', KEYS[3], #names > 0 and cjson.encode(names) or 'none')
 local found = {ARGV[1]}
 if ARGV[1] == 'all' then table.insert(found, ARGV[2]) end
 redis.call('set', KEYS[3], cjson.encode({of = ARGV[1], found = found}))
@@ -14,7 +14,7 @@ local counts = {}
 for _, id in ipairs(redis.call('lrange', KEYS[1], 0, 9)) do counts[id] = 1 end
 redis.call('set', KEYS[3], cjson.encode(counts))
 local all = redis.call('smembers', KEYS[4])
-if #all == 0 then return '[]' end
+if #all == 0 then return 'none' end
 redis.call('set', KEYS[3], cjson.encode(all))
 local job = cjson.decode(ARGV[3])
 job.state = 'done'
@@ -30,7 +30,7 @@ local members = redis.call('smembers', KEYS[4])
 for i = 1, #members, 1000 do
   redis.call('srem', KEYS[4], unpack(members, i, math.min(i + 999, #members)))
 end
-if redis.call('llen', KEYS[5]) > 5000 then return '[]' end
+if redis.call('llen', KEYS[5]) > 5000 then return 'none' end
 redis.call('rpush', KEYS[7], unpack(redis.call('lrange', KEYS[5], 0, -1)))
 local left, taken = tonumber(ARGV[1]), {}
 for _, id in ipairs(members) do
@@ -39,6 +39,6 @@ for _, id in ipairs(members) do
     left = left - 1
   end
 end
-if left > 0 then return '[]' end
+if left > 0 then return 'none' end
 redis.call('set', KEYS[3], cjson.encode(taken))
 return cjson.encode({})

@@ -1,7 +1,7 @@
 -- Conditions that guard what is encoded, or bound what is unpacked.
 local due = redis.call('zrangebyscore', KEYS[1], '-inf', ARGV[1])
 local n, members = #due, redis.call('smembers', KEYS[3])
-if n == 0 then return '[]' end
+if n == 0 then return 'none' end
 redis.call('publish', KEYS[2], cjson.encode(due))
 if redis.call('scard', KEYS[3]) > 0 then redis.call('publish', KEYS[2], cjson.encode({all = members})) end
 local some, seen = {}, false

@@ -5,16 +5,8 @@ end
 local function fields()
   redis.call('hmget', KEYS[2], 'state', 'level')
 end
-local function state(of)
-  if of == '1' then
-    return redis.call('get', KEYS[3])
-  elseif of == '2' then
-    return redis.call('get', KEYS[4])
-  end
-  redis.call('set', KEYS[3], 'new')
-end
 local found = fields()
-if limit() > 5 or state(ARGV[1]) == 'open' then
+if limit() > 5 then
   return 0
 end
 return found[1]

@@ -1,0 +1,16 @@
+local function drop(key)
+  redis.call('del', key)
+  return 1
+end
+local function level(key)
+  local n = redis.call('hget', key, 'own')
+  if n then return tonumber(n) end
+  n = redis.call('hget', key, 'common')
+  if n then return tonumber(n) end
+  redis.call('hincrby', key, 'missed', 1)
+end
+if ARGV[1] == 'all' then
+  drop(KEYS[1])
+  redis.call('set', KEYS[1], level(KEYS[2]) or 0)
+end
+return drop(KEYS[1])
