@@ -76,6 +76,10 @@ func (s *state) settled(v value) value {
 	if v.missing != "" && slices.ContainsFunc(answers(v.missing), func(what any) bool { return s.asked[what] == proved }) {
 		v.missing = ""
 	}
+	if v.elem != nil {
+		element := s.settled(*v.elem)
+		v.elem = &element
+	}
 	return v
 }
 

@@ -144,15 +144,10 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 	}
 	switch {
 	case name == "redis.error_reply":
-		m.errorReply(e)
 		return value{is: isFailed}
 	case name == "redis.status_reply":
 		return value{is: isStatus}
 	case name == "tostring" && len(args) > 0:
-		m.shown(args[0], e.Args[0].Pos())
-		if args[0].surely(isNumber) && (args[0].role == aScore || args[0].role == aLoneScore) {
-			m.find(e.P, Precision, "this rounds the score to 14 digits: use the text that the command gives")
-		}
 		return asText(args[0])
 	case name == "string.format" && len(args) == 2:
 		args[1].is = isNumber // which gets other digits
@@ -169,13 +164,20 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 
 // given checks what a function of the server gets.
 func (m *machine) given(name string, e *parse.CallExpr, args []value) {
-	if library, _, _ := strings.Cut(name, "."); library == "string" && len(args) > 0 {
+	if strings.HasPrefix(name, "string.") {
 		m.present(args[0].itself(), e.Args[0].Pos())
 	}
 	switch name {
 	case "ipairs", "pairs", "table.concat":
 		if v := args[0]; v.surely(isText) || v.surely(isNumber) || v.elem != nil && v.elem.is == isText|isTable {
 			m.find(e.Args[0].Pos(), Nil, "this is no list of texts: the reply of a scan is a cursor and a list, and that of others a text")
+		}
+	case "redis.error_reply":
+		m.errorReply(e)
+	case "tostring":
+		m.shown(args[0], e.Args[0].Pos())
+		if args[0].surely(isNumber) && (args[0].role == aScore || args[0].role == aLoneScore) {
+			m.find(e.P, Precision, "this rounds the score to 14 digits: use the text that the command gives")
 		}
 	case "string.format":
 		m.format(e, args)

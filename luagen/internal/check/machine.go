@@ -358,10 +358,7 @@ func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
 		m.stops(s.Cond)
 		m.condition(s.Cond)
 	}
-	after.dead = after.dead || isBool(s.Cond, false) && !breaks(s.Body)
-	if !breaks(s.Body) && m.state.dead {
-		after.dead = true // it returns in its first turn
-	}
+	after.dead = after.dead || !breaks(s.Body) && (m.state.dead || isBool(s.Cond, false)) // dead: it returns in its first turn
 }
 
 // elements binds the names of a loop over ipairs(list) or pairs(list).

@@ -253,9 +253,6 @@ func (m *machine) cut(r *parse.Result, v value, pos parse.Pos) {
 
 // errorReply finds redis.error_reply('CODE'): without a message behind it that is no code.
 func (m *machine) errorReply(e *parse.CallExpr) {
-	if len(e.Args) == 0 {
-		return
-	}
 	s, ok := m.c.origin(e.Args[0]).(*parse.StringExpr)
 	if ok && errorCode.MatchString(s.Value) {
 		m.find(e.Args[0].Pos(), Result, "a code without a message arrives as ERR %s: "+

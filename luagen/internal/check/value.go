@@ -137,11 +137,8 @@ func (v value) orUnknown() value {
 
 // join returns what is known of a value that is a or b; at is when that is decided.
 func join(a, b value, at int) value {
-	switch {
-	case a.is == 0:
+	if a.is == 0 {
 		return b
-	case b.is == 0:
-		return a
 	}
 	v := value{is: a.is | b.is, word: a.word && b.word}
 	whole := a.whole && b.whole
