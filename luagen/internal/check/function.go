@@ -24,7 +24,6 @@ func (m *machine) function(f *parse.FuncExpr) {
 	m.branch++
 	m.state.at = m.branch
 	m.block(f.Body)
-	m.forgotten(f.Body, f)
 	m.yield(value{is: isNil})
 	m.yielded[f], m.plainly[f] = m.yields.elsewhere(), m.calls == calls
 	m.depth--

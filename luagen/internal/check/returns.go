@@ -35,19 +35,18 @@ func (m *machine) without(s *parse.IfStmt, i int) {
 	}
 }
 
-// forgotten finds a path to the end of a raw script or of a function without a return, where others return values that are
-// no constants, or where the other branches of an if return one.
-func (m *machine) forgotten(b *parse.Block, f *parse.FuncExpr) {
-	all, made := m.c.flow.returned[f], 0
+// forgotten finds a path to the end of a raw script without a return, where others return values that are no constants, or
+// where the other branches of an if return one. A function may mean nil by that.
+func (m *machine) forgotten() {
+	all := m.c.flow.returned[nil]
 	if m.state.dead || !m.c.s.Raw || len(all) == 0 || slices.ContainsFunc(all, func(e parse.Expr) bool { return e == nil || isFalsy(e) }) {
 		return
 	}
-	for _, e := range all {
-		if call, ok := e.(*parse.CallExpr); math.IsNaN(bound(e)) && constantKind(e) == 0 && !(ok && m.c.callee(call) == "redis.error_reply") {
-			made++
-		}
-	}
-	last := b.Stmts[len(b.Stmts)-1]
+	made := slices.ContainsFunc(all, func(e parse.Expr) bool {
+		call, ok := e.(*parse.CallExpr)
+		return math.IsNaN(bound(e)) && constantKind(e) == 0 && !(ok && m.c.callee(call) == "redis.error_reply")
+	})
+	last := m.c.s.Body.Stmts[len(m.c.s.Body.Stmts)-1]
 	branches, isIf := last.(*parse.IfStmt)
 	inside := isIf && branches.Else != nil && slices.ContainsFunc(parse.Blocks(last), func(b *parse.Block) bool {
 		return slices.ContainsFunc(b.Stmts, func(stmt parse.Stmt) bool {
@@ -56,7 +55,7 @@ func (m *machine) forgotten(b *parse.Block, f *parse.FuncExpr) {
 		})
 	})
 	open := isIf && branches.Else == nil // if none of its conditions is true, nothing may be meant
-	if inside || f == nil && made > 0 && len(all) > 1 && !open { // nil may be what a function means
+	if inside || made && len(all) > 1 && !open {
 		m.find(last.Pos(), Result, "a path ends here without a return, and others return a result: return one, or nil")
 	}
 }

@@ -1,3 +1,11 @@
+local function take(key)
+  local v = redis.call('get', key)
+  if v then
+    return v
+  else
+    redis.call('set', key, 0, 'EX', 9)
+  end
+end
 local function drop(key)
   redis.call('del', key)
   return 1
@@ -11,6 +19,6 @@ local function level(key)
 end
 if ARGV[1] == 'all' then
   drop(KEYS[1])
-  redis.call('set', KEYS[1], level(KEYS[2]) or 0)
+  redis.call('set', KEYS[1], take(KEYS[3]) or level(KEYS[2]) or 0)
 end
 return drop(KEYS[1])
