@@ -358,7 +358,8 @@ func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
 		m.stops(s.Cond)
 		m.condition(s.Cond)
 	}
-	after.dead = after.dead || !breaks(s.Body) && (m.state.dead || isBool(s.Cond, false)) // dead: it returns in its first turn
+	// A body without an end returns in its first turn.
+	after.dead = after.dead || !breaks(s.Body) && (m.state.dead || isBool(s.Cond, false))
 }
 
 // elements binds the names of a loop over ipairs(list) or pairs(list).
