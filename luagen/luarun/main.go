@@ -40,33 +40,50 @@ func main() { os.Exit(run(os.Stdout, os.Stderr, os.Args[1:])) }
 
 // run is the command. It returns the exit code.
 func run(stdout, stderr io.Writer, args []string) int {
-	flags := flag.NewFlagSet("luarun [flags] script.lua name=value ..., or key ... , argument ...", flag.ExitOnError)
-	flags.SetOutput(stderr)
+	switch err := start(stdout, args); {
+	case err == nil:
+		return 0
+	case errors.Is(err, backend.ErrArgument):
+		fmt.Fprintf(stderr, "luarun: %v; \"luarun -h\" shows the usage\n", err)
+		return 2
+	default:
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+}
+
+// start reads the flags and the file, and runs the script.
+func start(stdout io.Writer, args []string) error {
+	flags := flag.NewFlagSet("luarun [flags] script.lua name=value ..., or key ... , argument ...", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
 	address := flags.String("url", "", "run on this server, a `URL` such as redis://user@host:port, or HASP_URL for that of\nthe variable")
 	var folders []string
 	flags.Func("I", "search this `folder`, too, for files of ---@include; may be repeated", func(folder string) error {
 		folders = append(folders, folder)
 		return nil
 	})
-	_ = flags.Parse(args) // An error ends the process.
-	if flags.NArg() == 0 {
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(stdout)
 		flags.Usage()
-		return 2
+		return nil
+	case err != nil:
+		return badf("%w", err)
+	case flags.NArg() == 0:
+		return badf("no script")
 	}
 	t := &tracer{file: flags.Arg(0), out: stdout}
-	err := t.connect(*address)
+	s, err := t.read(folders)
 	if err == nil {
-		err = t.script(folders, flags.Args()[1:])
+		err = t.connect(*address)
 	}
 	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, backend.ErrArgument):
-		fmt.Fprintf(stderr, "luarun: %v; \"luarun -h\" shows the usage\n", err)
-		return 2
+	case err != nil:
+		return err
+	case s.Raw:
+		return t.raw(s, flags.Args()[1:])
 	}
-	fmt.Fprintln(stderr, err)
-	return 1
+	return t.annotated(s, flags.Args()[1:])
 }
 
 // connect connects to a server, or makes one.
@@ -78,7 +95,9 @@ func (t *tracer) connect(address string) (err error) {
 	}
 	variable := ""
 	if address == serverurl.Variable {
-		address, variable = "", os.Getenv(address)
+		if address, variable = "", os.Getenv(address); variable == "" {
+			return badf("%s is not set", serverurl.Variable)
+		}
 	}
 	u, err := serverurl.Parse(address, variable)
 	if err != nil {
@@ -98,28 +117,29 @@ func (t *tracer) connect(address string) (err error) {
 	return err
 }
 
-// script runs the file.
-func (t *tracer) script(folders, args []string) error {
+// read reads the file.
+func (t *tracer) read(folders []string) (*parse.Script, error) {
 	source, err := parse.ReadFile(t.file)
 	if err != nil {
-		return badf("%w", err)
+		return nil, badf("%w", err)
 	}
 	opts := parse.Options{Include: parse.ReadFile, Folders: folders, Rules: check.Rules, Raw: true}
 	s, findings := parse.Parse(t.file, source, opts)
 	switch {
 	case len(findings) > 0:
-		return errors.New(findings[0].String())
+		return nil, errors.New(findings[0].String())
 	case s.Header.Library:
-		return badf("%s has functions for other scripts", t.file)
-	case s.Raw:
-		return t.raw(s, args)
+		return nil, badf("%s has functions for other scripts", t.file)
 	}
-	return t.annotated(s, args)
+	return s, nil
 }
 
 // raw runs a script that has KEYS and ARGV.
 func (t *tracer) raw(s *parse.Script, args []string) error {
 	comma := slices.Index(append(args, ","), ",")
+	if comma == 0 {
+		return badf("write at least one key: the node that owns it runs the script")
+	}
 	script := &backend.Script{Name: s.Name, Source: string(s.Source)}
 	reply, err := t.Run(context.Background(), script, args[:comma], args[min(comma+1, len(args)):])
 	if err == nil {

@@ -122,14 +122,19 @@ func TestHash(t *testing.T) {
 	require.Contains(t, out, `"hset" "b" "level" "7" "owner" "ann" -> 2`)
 	_, out, errs = luarun("-url HASP_URL ../testdata/replies/bucket.lua bucket=b")
 	require.Contains(t, out, "state BucketState = {level: 7, at: nil, owner: \"ann\"}\n", errs)
-	for url, want := range map[string]string{
-		"redis://:secret@" + addr: "-url has a password", "http://x": "the URL is none of", "redis://127.0.0.1:1": "refused",
+	const file = " testdata/raw.lua"
+	t.Setenv("HASP_URL", "")
+	for args, want := range map[string]string{
+		"-url redis://:secret@" + addr + file: "-url has a password", "-url http://x" + file: "the URL is none of",
+		"-url redis://127.0.0.1:1" + file + " k": "refused", "-url HASP_URL" + file: "HASP_URL is not set",
+		file + " , v": "at least one key", "-none" + file: "not defined: -none", "": "no script",
 	} {
-		code, _, errs = luarun("-url " + url + " " + set + " k=b")
+		code, _, errs = luarun(args)
 		require.NotZero(t, code)
 		require.Contains(t, errs, want)
 		require.NotContains(t, errs, "secret")
 	}
-	code, _, _ = luarun("")
-	require.Equal(t, 2, code)
+	code, out, _ = luarun("-h")
+	require.Zero(t, code)
+	require.Contains(t, out, "Usage of luarun")
 }
