@@ -39,7 +39,7 @@ func TestImportJSON(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.lua")
-	write(t, dir, "a.lua", "redis.call('setex', KEYS[1], 10)\n")
+	write(t, dir, "a.lua", "redis.call('setex', KEYS[1], 10) return ARGV[99999999999999999999]\n")
 	code, out, errs := luagen("import", "-json", path)
 	require.Equal(t, 1, code)
 	require.Empty(t, errs)

@@ -40,12 +40,16 @@ func (d *draft) count() {
 	}
 }
 
-// literalIndex returns n if tokens begin with [n], else 0.
+// literalIndex returns n if tokens begin with [n], else 0. A draft has a line for each element up to the highest index: no
+// person writes more than 1000.
 func literalIndex(tokens []parse.Token) int {
 	if len(tokens) < 3 || tokens[0].Text != "[" || tokens[1].Kind != parse.Number || tokens[2].Text != "]" {
 		return 0
 	}
 	n, _ := strconv.Atoi(tokens[1].Text)
+	if n > 1000 {
+		return 0
+	}
 	return n
 }
 

@@ -111,17 +111,17 @@ func (p *pack) label(n ast.Node) {
 		}
 	case *ast.AssignStmt:
 		for i, v := range n.Rhs {
-			p.labels[v] = calleeName(n.Lhs[i])
+			p.labels[v] = lastName(n.Lhs[min(i, len(n.Lhs)-1)])
 		}
 	case *ast.KeyValueExpr:
-		p.labels[n.Value] = calleeName(n.Key)
+		p.labels[n.Value] = lastName(n.Key)
 	}
 }
 
 // nameOf returns what a script may be called.
 func (p *pack) nameOf(call *ast.CallExpr, script ast.Expr) string {
 	fn, _ := p.within.(*ast.FuncDecl)
-	switch name := calleeName(script); {
+	switch name := lastName(script); {
 	case name != "":
 		return name
 	case p.labels[call] != "" && p.labels[call] != "_":
@@ -134,7 +134,7 @@ func (p *pack) nameOf(call *ast.CallExpr, script ast.Expr) string {
 
 // scripts returns the arguments of a call that may be a script.
 func scripts(call *ast.CallExpr) []ast.Expr {
-	name := calleeName(call.Fun)
+	name := lastName(call.Fun)
 	switch {
 	case len(call.Args) == 0:
 	case slices.Contains(makers, name), name == "Script" && builds(call.Fun):
@@ -147,12 +147,13 @@ func scripts(call *ast.CallExpr) []ast.Expr {
 	return nil
 }
 
-func calleeName(fn ast.Expr) string {
-	switch fn := fn.(type) {
+// lastName returns the name that an expression is, or ends in; else "".
+func lastName(e ast.Expr) string {
+	switch e := e.(type) {
 	case *ast.Ident:
-		return fn.Name
+		return e.Name
 	case *ast.SelectorExpr:
-		return fn.Sel.Name
+		return e.Sel.Name
 	}
 	return ""
 }
@@ -177,9 +178,9 @@ func looksLikeText(e ast.Expr) bool {
 	case *ast.BinaryExpr:
 		return looksLikeText(e.X) || looksLikeText(e.Y)
 	case *ast.Ident, *ast.SelectorExpr:
-		return scriptName.MatchString(calleeName(e))
+		return scriptName.MatchString(lastName(e))
 	case *ast.CallExpr:
-		name := calleeName(e.Fun)
+		name := lastName(e.Fun)
 		return name == "Sprintf" || name == "string"
 	}
 	return false
@@ -209,5 +210,5 @@ func builds(fn ast.Expr) bool {
 		return false
 	}
 	before, ok := method.X.(*ast.CallExpr)
-	return ok && slices.Contains([]string{"Eval", "EvalRo", "ScriptLoad"}, calleeName(before.Fun))
+	return ok && slices.Contains([]string{"Eval", "EvalRo", "ScriptLoad"}, lastName(before.Fun))
 }

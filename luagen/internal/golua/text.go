@@ -35,7 +35,7 @@ func (p *pack) text(e ast.Expr) (t text, ok bool) {
 	case *ast.Ident:
 		return p.named(e)
 	case *ast.CallExpr: // a conversion
-		if calleeName(e.Fun) == "string" && len(e.Args) == 1 {
+		if lastName(e.Fun) == "string" && len(e.Args) == 1 {
 			return p.text(e.Args[0])
 		}
 	case *ast.BinaryExpr:

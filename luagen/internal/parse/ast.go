@@ -69,9 +69,8 @@ type (
 	// BinaryExpr is L Op R.
 	BinaryExpr struct {
 		at
-		Op    string
-		OpPos Pos
-		L, R  Expr
+		Op   string
+		L, R Expr
 	}
 	// UnaryExpr is Op X.
 	UnaryExpr struct {

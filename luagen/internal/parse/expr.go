@@ -54,11 +54,11 @@ func (p *parser) binary(limit int) Expr {
 		if !ok || prio[0] <= limit {
 			break
 		}
-		op := p.next()
-		registers := p.operand(op.Text, left)
+		op := p.next().Text
+		registers := p.operand(op, left)
 		p.hold(registers)
-		e := &BinaryExpr{at{left.Pos()}, op.Text, op.Pos, left, p.binary(prio[1])}
-		if op.Text != "and" && op.Text != "or" && (p.inRegister(e.L) || p.inRegister(e.R)) {
+		e := &BinaryExpr{at{left.Pos()}, op, left, p.binary(prio[1])}
+		if op != "and" && op != "or" && (p.inRegister(e.L) || p.inRegister(e.R)) {
 			p.registers[e] = true
 		}
 		left = e
