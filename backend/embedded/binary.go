@@ -104,7 +104,7 @@ func numberIn(field []byte, letter byte) lua.LNumber {
 	return lua.LNumber(whole)
 }
 
-var structItems = regexp.MustCompile(`[<> bBhHlLTfdxs]|c\d*|[iI](3[0-2]|[12]?\d)?|!(1|2|4|8|16|32|64)?`)
+var structItems = regexp.MustCompile(`[<> bBhHlLTfdxs]|c\d{0,9}|[iI](3[0-2]|[12]?\d)?|!(16|32|64|[1248])?`)
 
 // eachItem visits the items of a format of struct, when at is where one begins. Visit moves at behind it.
 func eachItem(l *lua.LState, format string, at *int, visit func(letter byte, size int, big bool)) {
@@ -181,7 +181,7 @@ func structUnpack(l *lua.LState) int {
 			size = intArgument(l, -1, -1)
 			l.Pop(1)
 		}
-		if at < 0 || size < 0 || at+size > len(from) {
+		if at < 0 || size < 0 || size > len(from)-at {
 			raise(l, "data string too short")
 		}
 		field := []byte(from[at : at+size])

@@ -139,8 +139,10 @@ func stringFormat(l *lua.LState) int {
 		switch letter {
 		case "d", "i", "u":
 			return fmt.Sprintf(flags+"d", int64(numberArgument(l, next)))
-		case "x", "X", "o", "c":
+		case "x", "X", "o":
 			return fmt.Sprintf(item, uint64(int64(numberArgument(l, next))))
+		case "c":
+			return fmt.Sprintf(flags+"s", []byte{byte(int64(numberArgument(l, next)))})
 		case "e", "E", "f", "g", "G":
 			n := numberArgument(l, next)
 			if math.IsInf(n, 0) || math.IsNaN(n) {
