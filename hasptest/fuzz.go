@@ -13,12 +13,13 @@ import (
 	"github.com/hasp-go/hasp/backend/embedded"
 )
 
-// FuzzScript is a fuzz target for a function that luagen made: "luagen -fuzz" writes its call. An input is a sequence of
-// calls on a new embedded server, between which the server's clock goes on. call draws the keys and arguments of one.
+// FuzzScript makes f the fuzz target of a function that luagen made; "luagen -fuzz" writes this call. It returns when
+// f.Fuzz does. Each input is a sequence of calls on a new embedded server, whose clock advances by up to 18 minutes before
+// each. For each, call draws keys and arguments, calls the function with them and r, and returns its error.
 //
-// The target fails if Lua or a command fails in the script, or if the reply is not what the script declares. An error that
-// the script returns is a reply like another, and numbers may become too large. The target skips an input that needs what
-// the embedded server lacks.
+// An input fails if Lua or a command fails in the script, or if the reply is not what the script declares. It does not fail
+// by an error that the script returns, a refused argument, or a number that becomes too large. The log of a failure has
+// all calls. An input that needs what the embedded server lacks is skipped. Without -fuzz eight fixed inputs run.
 func FuzzScript(f *testing.F, call func(ctx context.Context, r backend.ScriptRunner, in *Drawn) error) {
 	f.Helper()
 	for seed := range byte(8) {
@@ -33,7 +34,7 @@ func FuzzScript(f *testing.F, call func(ctx context.Context, r backend.ScriptRun
 			server.Advance(time.Duration(in.Int(0, 1<<40)))
 			err = call(t.Context(), logged{b, t}, in)
 			var reply *backend.ServerError
-			returned := errors.As(err, &reply) && reply.Line == 0
+			returned := errors.As(err, &reply) && reply.Line == 0 // Lua gives errors that are raised a line.
 			if returned || errors.Is(err, backend.ErrArgument) || errors.Is(err, backend.ErrOverflow) {
 				err = nil
 			}
@@ -59,7 +60,8 @@ func (r logged) Run(ctx context.Context, s *backend.Script, keys, args []string)
 	return r.ScriptRunner.Run(ctx, s, keys, args)
 }
 
-// Drawn are the keys and arguments of one input of [FuzzScript]. At its end they are the least of their kind.
+// Drawn draws keys and arguments from one input of [FuzzScript], for one goroutine. Behind the end of the input each is
+// the least of its kind.
 type Drawn struct{ data []byte }
 
 // below returns a number from 0 to n-1.
@@ -69,7 +71,7 @@ func (in *Drawn) below(n uint64) uint64 {
 	return binary.LittleEndian.Uint64(word[:]) % n
 }
 
-// Int returns a number within bounds, often one of the bounds, or near 0.
+// Int returns a number from least, which must not exceed most, to most: often one of these, or one near 0.
 func (in *Drawn) Int(least, most int64) int64 {
 	near := []int64{least, most, 0, 1, -1, int64(in.below(10))}
 	if i := in.below(8); i < uint64(len(near)) {
@@ -78,13 +80,13 @@ func (in *Drawn) Int(least, most int64) int64 {
 	return least + int64(in.below(max(1, uint64(most)-uint64(least))))
 }
 
-// Key returns one of a few keys, or channels, of a name.
+// Key returns one of three keys, or channels, for a declared name. All keys have one hash tag.
 func (in *Drawn) Key(name string) string { return "{fuzz}:" + name + ":" + in.OneOf("a", "b", "c") }
 
-// OneOf returns one of several texts.
+// OneOf returns one of at least one text.
 func (in *Drawn) OneOf(texts ...string) string { return texts[in.below(uint64(len(texts)))] }
 
-// Text returns a text, often a short one, or a number.
+// Text returns a text of at most 8 bytes, often a number.
 func (in *Drawn) Text() string {
 	random := binary.LittleEndian.AppendUint64(nil, in.below(math.MaxUint64))[:in.below(9)]
 	return in.OneOf("", "a", "b", "0", "1", "-1", "1.5", "a:{b}", string(random))
@@ -93,7 +95,7 @@ func (in *Drawn) Text() string {
 // Bool returns true or false.
 func (in *Drawn) Bool() bool { return in.below(2) == 1 }
 
-// Maybe returns a value, or nil.
+// Maybe returns the address of v, or nil.
 func Maybe[T any](in *Drawn, v T) *T {
 	if in.Bool() {
 		return &v
@@ -101,7 +103,7 @@ func Maybe[T any](in *Drawn, v T) *T {
 	return nil
 }
 
-// Several returns n values.
+// Several returns n values, which draw returns.
 func Several[T any](n int64, draw func() T) []T {
 	values := make([]T, n)
 	for i := range values {

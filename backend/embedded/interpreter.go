@@ -42,7 +42,7 @@ func newInterpreter(srv *server.Server, inside *inside) *interpreter {
 	for _, open := range []lua.LGFunction{
 		lua.OpenBase, lua.OpenCoroutine, lua.OpenTable, lua.OpenString, lua.OpenMath,
 	} {
-		in.open(open)
+		in.start(in.lua.NewFunction(open))
 	}
 	in.openRedis()
 	in.openCJSON()
@@ -55,18 +55,15 @@ func newInterpreter(srv *server.Server, inside *inside) *interpreter {
 	} {
 		in.global.RawSetString(name, lua.LNil)
 	}
-	in.guard()
+	in.start(in.lua.NewFunctionFromProto(compile(guards).proto))
 	in.remember()
 	return in
 }
 
-// open runs the function that makes a library, and returns the library.
-func (in *interpreter) open(library lua.LGFunction) lua.LValue {
-	in.lua.Push(in.lua.NewFunction(library))
-	in.lua.Call(0, 1)
-	made := in.lua.Get(-1)
-	in.lua.Pop(1)
-	return made
+// start runs a function before the first script.
+func (in *interpreter) start(function *lua.LFunction) {
+	in.lua.Push(function)
+	in.lua.Call(0, 0)
 }
 
 // library makes a global table of functions.
@@ -88,12 +85,6 @@ setmetatable(_G, {
 		error("Script attempted to create global variable '" .. tostring(name) .. "'", 2)
 	end,
 })`
-
-// guard runs guards.
-func (in *interpreter) guard() {
-	in.lua.Push(in.lua.NewFunctionFromProto(compile(guards).proto))
-	in.lua.Call(0, 0)
-}
 
 // run runs a program from begin to end. After it, pristine must be called.
 func (in *interpreter) run(

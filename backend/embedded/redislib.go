@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -76,7 +77,7 @@ func (in *interpreter) allowed(l *lua.LState) int {
 func (in *interpreter) command(l *lua.LState) (lua.LValue, error) {
 	words := in.words(l)
 	if in.readOnly && in.mayWrite(words[0]) {
-		return nil, replyError("Write commands are not allowed in read-only scripts")
+		return nil, errors.New("Write commands are not allowed in read-only scripts")
 	}
 	in.out.Reset()
 	in.writer.Reset(&in.out)
@@ -87,7 +88,7 @@ func (in *interpreter) command(l *lua.LState) (lua.LValue, error) {
 	peer.Flush()
 	reply, err := server.ParseReply(in.reader)
 	if err != nil {
-		return nil, replyError(strings.ReplaceAll(err.Error(), in.inside.sha, in.program.sha))
+		return nil, errors.New(strings.ReplaceAll(err.Error(), in.inside.sha, in.program.sha))
 	}
 	return valueOf(l, reply), nil
 }
@@ -97,11 +98,6 @@ func (in *interpreter) mayWrite(command string) bool {
 	return in.server.IsRegisteredCommand(command) && !in.server.IsReadOnlyCommand(command) &&
 		!strings.EqualFold(command, "TIME")
 }
-
-// replyError is the text of an error reply.
-type replyError string
-
-func (e replyError) Error() string { return string(e) }
 
 func unknownCommand(err error) bool { return strings.Contains(err.Error(), "ERR unknown command") }
 

@@ -31,7 +31,7 @@ func Fuzz(s *parse.Script, pkg string) ([]byte, error) {
 	if g.structured() {
 		all = g.fn + "Params{\n" + all + ",\n}"
 	}
-	blank := strings.Repeat("_, ", strings.Count(newGenerator(s).results(), ","))
+	blank := strings.Repeat("_, ", strings.Count(newGenerator(s).results(), ",")) // g needs no imports for results.
 	g.printf("%serr := %s(ctx, r,\n%s)\nreturn err\n})\n}\n", blank, g.fn, all)
 	return g.file(pkg, "hasptest")
 }
