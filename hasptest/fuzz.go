@@ -14,7 +14,7 @@ import (
 )
 
 // FuzzScript makes f the fuzz target of a function that luagen made; "luagen -fuzz" writes this call. It returns when
-// f.Fuzz does. Each input is a sequence of calls on a new embedded server, whose clock advances by up to 18 minutes before
+// f.Fuzz does. Each input is a sequence of calls on a new embedded server, whose clock advances by up to 20 minutes before
 // each. For each, call draws keys and arguments, calls the function with them and r, and returns its error.
 //
 // An input fails if Lua or a command fails in the script, or if the reply is not what the script declares. It does not fail

@@ -49,7 +49,7 @@ func importDrafts(j *job) func() error {
 
 // draft writes the annotated form of a script, unless a file is there, and checks it.
 func (j *job) draft(path, from string, src []byte, comment string) error {
-	s, findings := parse.Parse(from, src, j.options(true))
+	s, findings := parse.Parse(from, src, j.options())
 	switch {
 	case !s.Raw:
 		return nil

@@ -217,7 +217,7 @@ func (j *job) libraries(s *parse.Script) {
 // examine parses and checks one script. shipped is the text that the server gets, if there are no findings and the
 // script is no library.
 func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string, findings []parse.Finding) {
-	s, findings = parse.Parse(path, src, j.options(j.vetOnly))
+	s, findings = parse.Parse(path, src, j.options())
 	if why := badFileName(s.Name); why != "" && !j.vetOnly {
 		findings = append(findings, parse.Finding{
 			File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: why, Rule: parse.RuleName,
@@ -240,8 +240,8 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 }
 
 // options says how scripts are read.
-func (j *job) options(raw bool) parse.Options {
-	return parse.Options{Include: parse.ReadFile, Folders: j.shared, Rules: check.Rules, Raw: raw}
+func (j *job) options() parse.Options {
+	return parse.Options{Include: parse.ReadFile, Folders: j.shared, Rules: check.Rules, Raw: j.vetOnly}
 }
 
 // note keeps what the run says once.

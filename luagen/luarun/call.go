@@ -152,6 +152,7 @@ func decoder(t parse.Type) decode {
 	return one
 }
 
+// shown returns the decode that reads a value, and formats it.
 func shown[T any](format string, read func(backend.Reply) (T, error)) decode {
 	return func(reply backend.Reply) (string, error) {
 		v, err := read(reply)

@@ -20,6 +20,9 @@ type use struct {
 	from, to int    // its place in the source
 }
 
+// mostElements is the highest index that a draft names: it has a line for each element up to it.
+const mostElements = 1000
+
 // count notes what the code uses.
 func (d *draft) count() {
 	for _, g := range d.s.Globals {
@@ -30,7 +33,7 @@ func (d *draft) count() {
 		i, _ := slices.BinarySearchFunc(d.s.Tokens, g.P.Offset, func(t parse.Token, offset int) int { return t.Pos.Offset - offset })
 		u := &use{list: l, from: g.P.Offset, to: d.s.Tokens[i].End}
 		d.uses[u.from] = u
-		if n := literalIndex(d.s.Tokens[i+1:]); n > 0 {
+		if n := literalIndex(d.s.Tokens[i+1:]); n > 0 && n <= mostElements {
 			u.element, u.n, u.to = place(g.Name, n), n, d.s.Tokens[i+3].End
 			l.uses[n]++
 			l.count = max(l.count, n)
@@ -40,16 +43,12 @@ func (d *draft) count() {
 	}
 }
 
-// literalIndex returns n if tokens begin with [n], else 0. A draft has a line for each element up to the highest index: no
-// person writes more than 1000.
+// literalIndex returns n if tokens begin with [n], else 0.
 func literalIndex(tokens []parse.Token) int {
 	if len(tokens) < 3 || tokens[0].Text != "[" || tokens[1].Kind != parse.Number || tokens[2].Text != "]" {
 		return 0
 	}
 	n, _ := strconv.Atoi(tokens[1].Text)
-	if n > 1000 {
-		return 0
-	}
 	return n
 }
 

@@ -20,8 +20,7 @@ type headerReader struct {
 	header   *Header
 	findings []Finding
 	seen     map[string]Pos // "name x", "go X", "error X": where it was declared
-	retry    bool
-	flagged  Pos // the first flag
+	flagged  Pos            // the first flag
 }
 
 func (h *headerReader) find(pos Pos, format string, args ...any) {
@@ -214,9 +213,6 @@ func (h *headerReader) end(w *words, msg string) {
 func (h *headerReader) flag(word string, w *words, pos Pos) bool {
 	h.end(w, word+" takes nothing")
 	h.once(word, pos)
-	if word == "readonly" && h.retry {
-		h.find(pos, "a read-only script may always be repeated: leave retry out")
-	}
 	return true
 }
 
@@ -226,11 +222,8 @@ func (h *headerReader) retryClass(w *words, pos Pos) {
 		h.find(at, "retry is safe or never")
 	}
 	h.end(w, "retry takes one word")
-	if h.header.ReadOnly {
-		h.find(pos, "a read-only script may always be repeated: leave retry out")
-	}
 	h.once("retry", pos)
-	h.retry, h.header.Repeat = true, class == "safe"
+	h.header.Repeat = class == "safe"
 }
 
 // name reads a name to declare; kind says of what.

@@ -282,6 +282,9 @@ func (h *headerReader) finish() {
 	if h.header.Library {
 		h.refuseForLibrary()
 	}
+	if at, retry := h.seen["retry"]; retry && h.header.ReadOnly {
+		h.find(at, "a read-only script may always be repeated: leave retry out")
+	}
 	h.checkFlags()
 }
 

@@ -4,7 +4,6 @@ import (
 	"go/token"
 	"regexp"
 	"strings"
-	"unicode"
 )
 
 var nameShape = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
@@ -46,15 +45,12 @@ func GoName(name string, exported bool) string {
 	for i, part := range strings.FieldsFunc(name, func(r rune) bool { return r == '_' }) {
 		upper, ok := initialisms[part]
 		switch {
-		case i == 0 && !exported && ok:
-			b.WriteString(part)
 		case i == 0 && !exported:
 			b.WriteString(strings.ToLower(part[:1]) + part[1:])
 		case ok:
 			b.WriteString(upper)
 		default:
-			b.WriteRune(unicode.ToUpper(rune(part[0])))
-			b.WriteString(part[1:])
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 		}
 	}
 	return b.String()

@@ -166,10 +166,7 @@ func (p *parser) chunk() *Block {
 }
 
 func (p *parser) closes() bool {
-	if p.tok.Kind == EOF {
-		return true
-	}
-	return p.tok.is("end") || p.tok.is("else") || p.tok.is("elseif") || p.tok.is("until")
+	return p.tok.Kind == EOF || p.tok.is("end") || p.tok.is("else") || p.tok.is("elseif") || p.tok.is("until")
 }
 
 // block parses statements in a scope of their own.
