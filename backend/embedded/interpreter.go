@@ -39,9 +39,7 @@ func newInterpreter(srv *server.Server, inside *inside) *interpreter {
 	in := &interpreter{server: srv, inside: inside, lua: lua.NewState(lua.Options{SkipOpenLibs: true})}
 	in.writer, in.reader = bufio.NewWriter(&in.out), bufio.NewReader(&in.out)
 	in.global = in.lua.G.Global
-	for _, open := range []lua.LGFunction{
-		lua.OpenBase, lua.OpenCoroutine, lua.OpenTable, lua.OpenString, lua.OpenMath,
-	} {
+	for _, open := range []lua.LGFunction{lua.OpenBase, lua.OpenCoroutine, lua.OpenTable, lua.OpenString, lua.OpenMath} {
 		in.start(in.lua.NewFunction(open))
 	}
 	in.openRedis()

@@ -48,8 +48,8 @@ func run(stdout, stderr io.Writer, args []string) int {
 		return 2
 	default:
 		fmt.Fprintln(stderr, err)
-		return 1
 	}
+	return 1
 }
 
 // start reads the flags and the file, and runs the script.

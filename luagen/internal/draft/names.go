@@ -20,9 +20,6 @@ type use struct {
 	from, to int    // its place in the source
 }
 
-// mostElements is the highest index that a draft names: it has a line for each element up to it.
-const mostElements = 1000
-
 // count notes what the code uses.
 func (d *draft) count() {
 	for _, g := range d.s.Globals {
@@ -33,7 +30,7 @@ func (d *draft) count() {
 		i, _ := slices.BinarySearchFunc(d.s.Tokens, g.P.Offset, func(t parse.Token, offset int) int { return t.Pos.Offset - offset })
 		u := &use{list: l, from: g.P.Offset, to: d.s.Tokens[i].End}
 		d.uses[u.from] = u
-		if n := literalIndex(d.s.Tokens[i+1:]); n > 0 && n <= mostElements {
+		if n := literalIndex(d.s.Tokens[i+1:]); n > 0 && n <= 1000 { // A draft has a line for each up to the highest.
 			u.element, u.n, u.to = place(g.Name, n), n, d.s.Tokens[i+3].End
 			l.uses[n]++
 			l.count = max(l.count, n)
