@@ -358,7 +358,7 @@ func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
 		m.stops(s.Cond)
 		m.condition(s.Cond)
 	}
-	// A body without an end returns in its first turn.
+	// A body whose end control never reaches returns in its first turn.
 	after.dead = after.dead || !breaks(s.Body) && (m.state.dead || isBool(s.Cond, false))
 }
 
