@@ -96,7 +96,7 @@ func extreme(args []value, least bool) value {
 		if n.unit = was.unit.or(arg.unit); least {
 			n.size, n.large = cmp.Or(min(was.size, arg.size), max(was.size, arg.size)), 0
 		} else {
-			n.size, n.least = max(was.size, arg.size), max(was.least, arg.least)
+			n.least = max(was.least, arg.least)
 		}
 	}
 	n.low = n.low && n.least <= 0
