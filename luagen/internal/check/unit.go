@@ -245,7 +245,12 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 }
 
 // zero reports whether an expiry is an argument, and the one condition around about it lets 0 by. Others say that 0 is none.
+// Among very many conditions it looks for none.
 func (m *machine) zero(e parse.Expr) bool {
+	n := m.c.nth(e, "ARGV")
+	if n == 0 || !m.peek(e).surely(isNumber) || len(m.c.flow.conds) > maxWithin {
+		return false
+	}
 	var around, others []parse.Expr
 	for _, cond := range m.c.flow.conds {
 		switch {
@@ -256,9 +261,8 @@ func (m *machine) zero(e parse.Expr) bool {
 			others = append(others, cond)
 		}
 	}
-	n := m.c.nth(e, "ARGV")
 	asked := len(others) > 0 && (m.depth > 0 || m.state.holds(aboveZero+itoa(n)) || !slices.ContainsFunc(others, m.above(n)))
-	return n > 0 && m.peek(e).surely(isNumber) && len(around) == 1 && m.letsBy(e, around[0]) && !asked
+	return len(around) == 1 && m.letsBy(e, around[0]) && !asked
 }
 
 // above returns a function that reports whether a condition asks whether an argument is above 0.
