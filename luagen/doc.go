@@ -117,33 +117,36 @@
 // A line may allow these rules, but not syntax, limit, header and name.
 //
 //	unused       a declared or local name that is never read
-//	undeclared   a name that neither the script nor the server defines
+//	undeclared   a name that neither the script nor the server defines; a field that a local table never gets
 //	global       an assignment to a global name
 //	assign       an assignment to a declared name
 //	index        KEYS or ARGV themselves
-//	unreachable  code that never runs
+//	unreachable  code that never runs; a loop that ends in its first turn; a branch without statements
 //	optional     an optional argument that is compared with an empty text
-//	command      a command that a server does not know or allow in scripts; words that it does not take; a
-//	             computed name; unpack of a reply without a bound
+//	command      a command that a server does not know or allow in scripts; words that it does not take, or that
+//	             their names show to be exchanged; a range that is always empty; a computed name; unpack of a
+//	             reply without a bound
 //	readonly     a write in a read-only script; a script that could be read-only
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
 //	             tables, and says where it cannot; a command that reaches keys which no script declares: KEYS, SCAN
-//	field        a field that a hash is declared without
+//	field        a field that a hash is declared without, or that is misspelt
 //	kind         a command for another kind of key
 //	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; a product or
 //	             sum that passes it; the sum with such an int, returned as an int; a number of more than 14
-//	             digits that becomes a text, or JSON
+//	             digits that becomes a text, or JSON; an id that becomes a number
 //	time         seconds and microseconds of TIME joined as text: the leading zeros are missing; seconds in the
 //	             place of milliseconds. Types of arguments, replies, names such as ttl_ms, and comments such as
 //	             "ARGV[2]: ttl in milliseconds" show units
 //	compare      a comparison that fails or is never true: a text with a number, texts by < or >, a nil
-//	             reply with nil, which is false in Lua; a number as a condition, which is true even if it is 0
+//	             reply with nil, which is false in Lua; a number as a condition, which is true even if it is 0; a
+//	             member used as a score; a scan that ends at an empty page
 //	nil          an element that is always nil: t[0], a list by name, such as the reply of HGETALL; a reply that
-//	             may be missing, or an absent argument, where nil fails; a table or a bool as a command's word
+//	             may be missing, or an absent argument, where nil fails; a table or a bool as a command's word;
+//	             an element beyond the end of a reply
 //	json         a list that may be empty, of which cjson.encode makes {}
 //	result       a path without a result, or with a result of another kind; a number with a fraction,
 //	             which is cut; nil inside a table, which ends the table; a reply with missing elements as T[];
-//	             an error inside a table; an error code without a message
+//	             an error inside a table; an error code without a message; a result or an error that goes nowhere
 //	pairs        the order of pairs over a table that the script builds with names, which is not fixed, in a
 //	             write or the reply, where order matters
 //	expire       a call on another key, which may fail, between the write that creates a key and the
@@ -154,7 +157,8 @@
 //	             expires. Call it before, such as redis.call('pexpire', key, interval, 'NX'), which
 //	             changes no expiry
 //
-// The last nine report only certain faults: they take conditions and early returns into account.
+// The last nine take conditions and early returns into account. Where names and comments are all that shows what is meant,
+// such as a unit, a finding may be wrong.
 //
 // # Servers
 //

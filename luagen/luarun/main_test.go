@@ -107,8 +107,7 @@ func TestAnnotated(t *testing.T) {
 	}
 }
 
-// TestHash: a hash is printed by its fields, also one that another script left on the server. Not parallel: it sets the
-// variable.
+// TestHash: luarun prints a hash field by field, even if another script wrote it. It sets HASP_URL, so it is not parallel.
 func TestHash(t *testing.T) {
 	addr := servers.Start(t, servers.Redis, nil).Addr()
 	t.Setenv("HASP_URL", "redis://default:@"+addr)

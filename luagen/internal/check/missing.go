@@ -17,7 +17,7 @@ func (m *machine) maybe(call commandCall, v value) value {
 		return v
 	}
 	for i, s := range sources {
-		if s == anyReply { // A question about the reply itself, or about one that is not known, may show that it is there.
+		if s == anyReply { // A condition about this reply, or about an unknown one, may show that it is there.
 			sources[i] = anyReply + fmt.Sprint(call.expr.P)
 		}
 		if slices.ContainsFunc(answers(sources[i]), func(what any) bool { return m.state.knows(later(what.(string))) }) {

@@ -54,7 +54,7 @@ type written struct {
 	pos         parse.Pos
 }
 
-// tableField notes a field of a table that the script has not made itself, such as one that it decodes.
+// tableField notes a field of a table that comes from elsewhere, such as from cjson.decode.
 func (m *machine) tableField(e *parse.IndexExpr, write bool) {
 	name, literal := e.Key.(*parse.StringExpr)
 	_, made := m.c.origin(e.X).(*parse.TableExpr)
@@ -63,7 +63,7 @@ func (m *machine) tableField(e *parse.IndexExpr, write bool) {
 	}
 }
 
-// fieldUsed notes a field that is written out, of the hash with a key, say.
+// fieldUsed notes a literal field of a hash with this key, or of tables.
 func (m *machine) fieldUsed(key string, name *parse.StringExpr, reads, writes bool) {
 	if m.hashes[key] == nil {
 		m.hashes[key] = map[string]*written{}

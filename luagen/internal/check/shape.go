@@ -169,7 +169,7 @@ func (m *machine) unpackedItems(e parse.Expr) []value {
 	return m.peek(call.Args[0]).items
 }
 
-// again evaluates the condition of a loop as it is after a turn, but for one that would take too long.
+// again evaluates the condition of a loop after a turn. It leaves out conditions with functions, which would take too long.
 func (m *machine) again(cond parse.Expr) {
 	if !parse.Contains(cond, func(e parse.Expr) bool { _, ok := e.(*parse.FuncExpr); return ok }) {
 		m.eval(cond)

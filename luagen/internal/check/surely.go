@@ -19,7 +19,7 @@ const (
 	aChannelPrefix // text that begins with a declared prefix of channels
 
 	aForeign // of a raw script: it is made without KEYS, and without a hash tag
-	aWritten // text that begins with one that is written out
+	aWritten // text that begins with a literal
 )
 
 // beginning is the quality that text needs at its front to have another; none for lists.
