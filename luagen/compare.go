@@ -50,22 +50,34 @@ func (j *job) leftOver() (left []file, err error) {
 	if j.out != "" && len(folders) > 0 {
 		folders = []string{j.out}
 	}
+	var paths []string
 	for _, dir := range folders {
-		paths, err := filepath.Glob(filepath.Join(dir, "*.lua"+suffix))
-		if err != nil {
-			return nil, err
-		}
-		for _, path := range paths {
-			have, err := existing(path)
+		for _, end := range []string{".lua" + suffix, fuzzSuffix} {
+			found, err := filepath.Glob(filepath.Join(dir, "*"+end))
 			if err != nil {
 				return nil, err
 			}
-			if generated(have) && !slices.ContainsFunc(j.made, func(f file) bool { return f.path == path }) {
-				left = append(left, file{path, have})
-			}
+			paths = append(paths, found...)
+		}
+	}
+	for _, path := range paths {
+		have, err := existing(path)
+		if err != nil {
+			return nil, err
+		}
+		if generated(have) && !j.makes(path) {
+			left = append(left, file{path, have})
 		}
 	}
 	return left, nil
+}
+
+// makes reports whether a file belongs to a script of this run. A fuzz target does without -fuzz, too.
+func (j *job) makes(path string) bool {
+	if script, ok := strings.CutSuffix(path, fuzzSuffix); ok {
+		path = script + ".lua" + suffix
+	}
+	return slices.ContainsFunc(j.made, func(f file) bool { return f.path == path })
 }
 
 // generated reports whether luagen wrote a file.

@@ -23,6 +23,9 @@ import (
 // suffix is what a script's file name gets for its Go file: x.lua.go.
 const suffix = ".go"
 
+// fuzzSuffix is what its name has in the place of ".lua" for its fuzz target: x_fuzz_test.go.
+const fuzzSuffix = "_fuzz_test.go"
+
 // job is one run of the command.
 type job struct {
 	stdout  io.Writer
@@ -122,7 +125,7 @@ func (j *job) file(s *parse.Script, shipped string) error {
 	err = errors.Join(err, j.make(target, content))
 	if err == nil && j.fuzz {
 		content, err = emit.Fuzz(s, pkg)
-		err = errors.Join(err, j.make(strings.TrimSuffix(target, ".lua"+suffix)+"_fuzz_test.go", content))
+		err = errors.Join(err, j.make(strings.TrimSuffix(target, ".lua"+suffix)+fuzzSuffix, content))
 	}
 	return err
 }

@@ -47,7 +47,9 @@ func TestCheckTellsStaleMissingAndLeftOver(t *testing.T) {
 	write(t, dir, "a.lua", strings.Replace(goodScript, "Gets.", "Reads.", 1))
 	require.NoError(t, os.Remove(filepath.Join(dir, "b.lua.go")))
 	gone := read(t, dir, "a.lua.go")
-	write(t, dir, "gone.lua.go", gone)
+	for _, name := range []string{"gone.lua.go", "gone_fuzz_test.go", "a_fuzz_test.go"} {
+		write(t, dir, name, gone)
+	}
 	write(t, dir, "mine.lua.go", "package scripts\n")
 	code, out, errs = luagen("-check", dir)
 	require.Equal(t, 1, code)
@@ -55,7 +57,10 @@ func TestCheckTellsStaleMissingAndLeftOver(t *testing.T) {
 	require.Contains(t, out, "-// A gets.\n+// A reads.\n")
 	require.Contains(t, out, "--- /dev/null\n+++ "+filepath.Join(dir, "b.lua.go")+" (missing)\n@@ -0,0 +1,")
 	require.Contains(t, out, "--- "+filepath.Join(dir, "gone.lua.go")+" (left over: its script is gone; delete it)\n")
+	require.Contains(t, out, "--- "+filepath.Join(dir, "gone_fuzz_test.go")+" (left over: ")
 	require.NotContains(t, out, "mine.lua.go")
+	require.NotContains(t, out, "a_fuzz_test.go")
+	require.NoError(t, os.Remove(filepath.Join(dir, "gone_fuzz_test.go")))
 	require.Equal(t, gone, read(t, dir, "a.lua.go"), "-check wrote")
 
 	code, _, errs = luagen(dir)
