@@ -180,13 +180,15 @@ func (l *lexer) next() bool {
 	return true
 }
 
+// comment reads a comment. The "---@allow" at the end of another annotation is a comment by itself.
 func (l *lexer) comment(pos Pos) {
+	annotation := strings.HasPrefix(l.text[l.at:], "---@")
 	l.skip(2)
 	long := l.peek(0) == '[' && l.longLevel() >= 0
 	if long {
 		l.long(pos, "comment")
 	}
-	for !long && l.at < len(l.src) && l.src[l.at] != '\n' {
+	for !long && l.at < len(l.src) && l.src[l.at] != '\n' && !(annotation && strings.HasPrefix(l.text[l.at:], " ---@allow ")) {
 		l.at++
 	}
 	l.comments = append(l.comments, Comment{l.text[pos.Offset:l.at], pos, l.at, long})

@@ -12,10 +12,11 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "ad2cead987332fa54225085c463ef215299b3651",
+	SHA1: "69a9b2aeecc5dbfc4315cd48b326d065afcb52d7",
 	Source: "" + `local lock = KEYS[1]
 
 local owner = ARGV[1]
+local lease = ARGV[2]
 local x = KEYS[1]
 
 
@@ -27,8 +28,9 @@ return redis.call('del', lock, x)
 // In runs the script in.
 //
 //   - lock: hash key
-func In(ctx context.Context, r backend.ScriptRunner, lock, owner string) error {
+//   - lease: of the next version
+func In(ctx context.Context, r backend.ScriptRunner, lock, owner string, lease int64) error {
 	c := scriptcall.Call{Script: &inScript}
-	words := []string{lock, owner}
+	words := []string{lock, owner, c.Int("lease", lease)}
 	return c.Run(ctx, r, 1, words).Err()
 }
