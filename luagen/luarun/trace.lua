@@ -32,6 +32,6 @@ local redis, server, traced_end = (function(redis, server)
     return {calls, ok and text or '', not ok and (places[text] or '') .. text or '', not text and result}
   end
 end)(redis, rawget(_G, 'server'))
-return traced_end(pcall(function()
+return traced_end(pcall(function(...)
   SCRIPT()
 end))

@@ -12,7 +12,7 @@ if ARGV[1] == 'lua' then return value.x.y end
 if ARGV[1] == 'call' then redis.call('incr', KEYS[2]) end
 if ARGV[1] == 'caught' then return pcall(rcall, 'incr', KEYS[2]) end
 if ARGV[1] == 'reply' then return redis.error_reply('MINE replied') end
-if ARGV[1] == 'nil' then return end
+if ARGV[1] == 'nil' then return ... end
 if ARGV[1] == 'text' then return 'return redis.call(' end
 if ARGV[1] == 'global' then return none end
 if ARGV[1] == 'changed' then local list = redis.call('lrange', KEYS[2], 0, 0) list[1] = 'w' return list end
