@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Pos is a place in a file. Line and Col count from 1; Col counts bytes. Offset counts from 0 in
@@ -35,7 +36,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s [%s]", f.File, f.Pos.Line, f.Pos.Col, f.Msg, f.Rule)
 }
 
-// Sort sorts findings by file, place and text, and drops repetitions.
+// Sort sorts findings by file, place and text, and joins what two servers refuse, and drops repetitions.
 func Sort(findings []Finding) []Finding {
 	slices.SortFunc(findings, func(a, b Finding) int {
 		return cmp.Or(
@@ -46,7 +47,25 @@ func Sort(findings []Finding) []Finding {
 			cmp.Compare(a.Msg, b.Msg),
 		)
 	})
-	return slices.Compact(findings)
+	findings = slices.Compact(findings)
+	kept := findings[:0]
+	for _, f := range findings {
+		if len(kept) == 0 || !kept[len(kept)-1].join(f) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// join makes one finding of two: "Redis 7.0.15 does not know X" and "Valkey 8.0.1 does not know X".
+func (f *Finding) join(next Finding) bool {
+	server, does, ok := strings.Cut(next.Msg, " does not ")
+	first, same := strings.CutSuffix(f.Msg, " does not "+does)
+	if !ok || !same || f.File != next.File || f.Pos != next.Pos {
+		return false
+	}
+	f.Msg = first + " and " + server + " do not " + does
+	return true
 }
 
 // The rules of this package. None of them can be allowed away.
