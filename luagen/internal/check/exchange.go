@@ -20,6 +20,9 @@ var (
 	placeNames = map[string]*regexp.Regexp{
 		"seconds": ttlName, "milliseconds": ttlName, "index": regexp.MustCompile(`\b(?:index|idx|position)$`),
 	}
+	momentName        = regexp.MustCompile(`(?:` + aMoment + `|\b(?:time|cutoff|deadline|score))$`)
+	countName         = regexp.MustCompile(`\b(?:count|size|length|len)$`)
+	offsetName        = regexp.MustCompile(`\b(?:offset|start|skip|from)$`)
 	lowName, highName = regexp.MustCompile(`\b(?:min|low|from|start|since)\b`), regexp.MustCompile(`\b(?:max|high|until|end|stop|to)\b`)
 )
 
@@ -78,8 +81,12 @@ func (m *machine) exchanged(match *matching, i int) bool {
 // reversed finds a range that is always empty, as its ends are exchanged.
 func (m *machine) reversed(match *matching) {
 	options, known := match.options()
+	if count := match.at("count"); count > 1 && match.as[count-1].word == "offset" &&
+		(bound(match.words[count]) == 0 || m.called(match.words[count], offsetName) && !m.called(match.words[count-1], offsetName)) {
+		m.find(match.words[count-1].Pos(), Command, "LIMIT takes the offset first: exchange it with the count")
+	}
 	low, high := match.at("min", "start"), match.at("max", "stop", "end")
-	if !known || low*high == 0 || match.cmd.name == "ltrim" || slices.Contains(options, "rev") || slices.Contains(options, "bylex") {
+	if !known || low*high == 0 || slices.Contains(options, "rev") || slices.Contains(options, "bylex") {
 		return
 	}
 	from, to, name := match.words[low], match.words[high], match.cmd.name
@@ -92,7 +99,11 @@ func (m *machine) reversed(match *matching) {
 	switch {
 	case ranks && name == "zrange" && (word(from, a) || word(to, b) || slices.Contains(options, "limit")):
 		m.find(from.Pos(), Command, "ZRANGE takes scores, and LIMIT, only with BYSCORE: write it behind them")
-	case ranks && a == 1 && b == 0: // nobody writes that by mistake
+	case ranks && (match.as[low].number || name == "zrange") && (m.moment(from) || m.moment(to)):
+		m.find(to.Pos(), Command, "%s takes ranks, and this is a time or a score: the command by score is meant", shown(name))
+	case !ranks && (m.counts(from) || m.counts(to) || a >= 0 && math.IsNaN(b) && negative(to)):
+		m.find(to.Pos(), Command, "%s takes scores, and this counts elements: the command by rank is meant", shown(name))
+	case ranks && name == "ltrim" && !math.IsNaN(a), ranks && a == 1 && b == 0: // nobody writes that by mistake
 	case ranks && (a < 0) == (b < 0) && a > b, ranks && a == -1 && b == 0,
 		!ranks && (a > b || math.IsInf(a, 1) || math.IsInf(b, -1)), math.IsNaN(a) && b == 0 && !negative(from),
 		m.less(to, from, "-"), m.less(from, to, "+"),
@@ -100,6 +111,25 @@ func (m *machine) reversed(match *matching) {
 		m.find(from.Pos(), Command, "this range is always empty: exchange its ends, %s takes the %s first", shown(name),
 			match.as[min(low, high)].word)
 	}
+}
+
+// moment reports whether an end of a range is a time or a score, by its value or its name.
+func (m *machine) moment(e parse.Expr) bool {
+	b, sum := m.c.origin(e).(*parse.BinaryExpr)
+	return m.peek(e).unit.as == aTime || m.called(e, momentName) || sum && strings.Contains("+-", b.Op) && m.moment(b.L)
+}
+
+// counts reports whether an end of a range is a number of elements, or one less.
+func (m *machine) counts(e parse.Expr) bool {
+	switch e := m.c.origin(e).(type) {
+	case *parse.UnaryExpr:
+		return e.Op == "#"
+	case *parse.CallExpr:
+		return m.c.callee(e) == "table.getn"
+	case *parse.BinaryExpr:
+		return e.Op == "-" && bound(e.R) == 1 && (m.counts(e.L) || m.called(e.L, countName))
+	}
+	return false
 }
 
 // less reports whether an expression is another less, or more, something.

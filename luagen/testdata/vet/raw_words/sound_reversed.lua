@@ -19,3 +19,10 @@ if ARGV[5] then
   to_end = -(tonumber(ARGV[6]) + 1)
 end
 redis.call('lrange', KEYS[2], to_end, from_start)
+local count, offset, due = ARGV[7], ARGV[8], redis.call('zrangebyscore', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[9])
+redis.call('zrangebyscore', KEYS[1], '-inf', now, 'LIMIT', offset, count)
+redis.call('zremrangebyrank', KEYS[1], 0, #due - 1)
+redis.call('zremrangebyscore', KEYS[1], 0, now - #due)
+redis.call('zrange', KEYS[1], 0, -(count + 1))
+redis.call('zrange', KEYS[1], 0, now, 'BYSCORE')
+redis.call('ltrim', KEYS[2], 0, count - 1)
