@@ -149,13 +149,12 @@
 //	             an error inside a table; an error code without a message; a result or an error that goes nowhere
 //	pairs        the order of pairs over a table that the script builds with names, which is not fixed, in a
 //	             write or the reply, where order matters
-//	expire       a call on another key, which may fail, between the write that creates a key and the
-//	             key's EXPIRE: if the call fails, the key never expires; a way that leaves a key
-//	             without an expiry, which has one on another; an expiry with a fraction, or of 0
+//	expire       a way that leaves a key without an expiry, which has one on another; an expiry with a
+//	             fraction, or of 0
 //	refused      with -strict only: an EXPIRE of a key that was just created, without an EXPIRE before the
 //	             write. If a user may not call EXPIRE, the script fails after the write, and the key never
 //	             expires. Call it before, such as redis.call('pexpire', key, interval, 'NX'), which
-//	             changes no expiry
+//	             changes no expiry. So it is with any call on another key between the write and the EXPIRE
 //
 // The last nine take conditions and early returns into account. Where names and comments are all that shows what is meant,
 // such as a unit, a finding may be wrong.

@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +17,6 @@ type creation struct {
 	turn    int        // how many turns the way had taken before
 	loop    int        // it is in a loop that the way has left before this turn
 	crossed *parse.Pos // a call on another key since then
-	rule    string     // Expire, or Refused if that call fails only for a user who may not make it
 }
 
 // creating are the commands that create a key without an expiry.
@@ -37,10 +35,6 @@ var dropping = []string{"getset", "set"}
 
 // removing are the commands that may delete their key, with its last element, or mean it to stay.
 var removing = strings.Fields("del getdel hdel lpop lrem persist rename rpop spop srem unlink zpopmax zpopmin zrem")
-
-// unfailing are the commands that fail on no key, whatever it holds.
-var unfailing = append(strings.Fields(`del exists expiretime persist pexpiretime pttl touch ttl type unlink`),
-	ending...)
 
 // command evaluates a call of a command.
 func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
@@ -177,7 +171,6 @@ func (m *machine) lifetime(call commandCall, name string) {
 		}
 	}
 	m.cross(call)
-	m.shows(call, name)
 	if key == "" || !slices.Contains(creating, name) {
 		return
 	}
@@ -193,7 +186,7 @@ func (m *machine) lifetime(call commandCall, name string) {
 func (m *machine) ends(call commandCall, name, key string) {
 	made, shown, probe := m.state.fresh[key], strings.ToUpper(name), name+" "+key
 	if made != nil && made.crossed != nil {
-		m.find(*made.crossed, made.rule, "if this fails, the key that line %d creates never expires: "+
+		m.find(*made.crossed, Refused, "if this fails, the key that line %d creates never expires: "+
 			"call %s first", made.pos.Line, shown)
 	}
 	if made != nil && m.raises(call.expr) && !m.state.sure[probe] {
@@ -238,54 +231,9 @@ func (m *machine) cross(call commandCall) {
 	if len(keys) == 0 || keys[""] {
 		return
 	}
-	pos, rule := call.expr.P, Expire
-	if m.surely(call) {
-		rule = Refused
-	}
 	for key, made := range m.state.fresh {
-		if !keys[key] && (made.crossed == nil || made.rule == Refused && rule == Expire) {
-			made.crossed, made.rule = &pos, rule
+		if !keys[key] && made.crossed == nil {
+			made.crossed = &call.expr.P
 		}
 	}
-}
-
-// surely reports whether a call fails only for a user who may not make it.
-func (m *machine) surely(call commandCall) bool {
-	plainSet := len(call.words) == 3 && slices.Equal(call.names, []string{"set"})
-	return plainSet || m.fitting(call) || !slices.ContainsFunc(call.names, func(name string) bool {
-		return !slices.Contains(unfailing, name)
-	})
-}
-
-// shows notes the kinds of keys that a call shows, since it would have failed for another. A key that is missing is of
-// every kind.
-func (m *machine) shows(call commandCall, name string) {
-	for _, key := range m.kindsOf(call, name) {
-		m.state.sure[key] = m.state.sure[key] || m.raises(call.expr)
-	}
-}
-
-// kindsOf returns a text for each key of a call, with the kind that it must be of.
-func (m *machine) kindsOf(call commandCall, name string) []string {
-	var all []string
-	cmd := m.c.targets()[0].of(call, name)
-	if cmd == nil || len(cmd.kinds) != 1 {
-		return nil
-	}
-	for _, p := range places(call, cmd) {
-		if key := m.keyText(call.words, p.word); p.quality == aKey && key != "" {
-			all = append(all, cmd.kinds[0]+" "+key)
-		}
-	}
-	return all
-}
-
-// choosy are commands that fail on some values of a key of their kind.
-var choosy = regexp.MustCompile("incr|decr|bit|^pf|^zadd$|^lset$|^setrange$")
-
-// fitting reports whether all keys of a call are known to be of its kind.
-func (m *machine) fitting(call commandCall) bool {
-	kinds := m.kindsOf(call, call.names[0])
-	return len(kinds) > 0 && len(call.names) == 1 && !choosy.MatchString(call.names[0]) &&
-		!slices.ContainsFunc(kinds, func(kind string) bool { return !m.state.sure[kind] })
 }

@@ -10,13 +10,13 @@ import (
 type state struct {
 	vars  map[*parse.Var]*value // of what is not here nothing is known
 	fresh map[string]*creation  // keys that were written and have no expiry yet
-	sure  map[string]bool       // what certainly is so of keys: exists, there before, of a kind, permitted a command
+	sure  map[string]bool       // what certainly is so of keys: exists, there before, permitted a command
 	asked map[any]int           // what the script knows, or may know: see asked.go
 	at    int                   // the way behind the last condition of which only one way leads here
 	dead  bool                  // control never comes here
 }
 
-// What is sure of a key, by its text, but for "hash x", its kind, and "expire x", a command that it certainly got.
+// What is sure of a key, by its text, but for "expire x", a command that it certainly got.
 const (
 	exists      = "there "
 	lives       = "lives "  // it got an expiry
