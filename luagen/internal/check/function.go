@@ -120,6 +120,9 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 	if body := m.c.flow.bodies[varOf(e.Fn)]; body != nil {
 		for i := range min(len(args), len(body.Params)) {
 			m.misnamed(body.Params[i].Name, m.c.says(body.Params[i]), args[i], e.Args[i].Pos())
+			if m.unpacks[body.Params[i]] {
+				m.unpacked(e.Args[i:i+1], args[i])
+			}
 		}
 	}
 	name := m.c.callee(e)
@@ -181,7 +184,7 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 	case "string.format":
 		m.format(e, args)
 	case "unpack":
-		m.unpacked(e, args[0])
+		m.unpacked(e.Args, args[0])
 	case "table.insert":
 		last := len(args) - 1
 		m.nested(args[last], e.Args[last].Pos())

@@ -72,16 +72,45 @@ func (c *checker) takesApart(x *parse.Var) bool {
 	return read
 }
 
-// unpacked finds the first unpack of a reply that has no bound.
-func (m *machine) unpacked(e *parse.CallExpr, v value) {
-	x := varOf(unparen(e.Args[0]))
-	if m.quiet > 0 || !v.endless || len(e.Args) != 1 || m.state.knows(limited{x}) || m.state.knows(limited{v.listed}) {
+// unpacked finds the first unpack of a reply that has no bound, or one above what unpack takes.
+func (m *machine) unpacked(args []parse.Expr, v value) {
+	x := varOf(unparen(args[0]))
+	whole := len(args) < 3 || x != nil && varOf(m.counts(args[2])) == x
+	if m.quiet > 0 || !whole || m.state.knows(limited{x}) || m.state.knows(limited{v.listed}) {
 		return
 	}
-	m.find(e.P, Command, "unpack fails from 8000 elements on, and this reply may have as many: go through it in parts")
+	if m.unpacks[x] = true; !v.endless && v.most < maxUnpack {
+		return
+	}
+	m.find(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this reply may have as many: go through it in parts of 1000, say")
 	if x != nil {
 		m.state.ask(proved, limited{x}) // else it fails here
 	}
+}
+
+const maxUnpack = 8000
+
+// counts returns the list of which an expression is the length, or the least of it and of what is no smaller, or too large.
+func (m *machine) counts(e parse.Expr) (list parse.Expr) {
+	length := func(e parse.Expr) bool {
+		n, isNumber := e.(*parse.NumberExpr)
+		u, ok := e.(*parse.UnaryExpr)
+		if ok = ok && u.Op == "#"; ok {
+			list = u.X
+		}
+		return ok || isNumber && numeral(n.Text).least >= maxUnpack-1
+	}
+	call, isCall := m.c.origin(e).(*parse.CallExpr)
+	if !isCall || m.c.callee(call) != "math.min" {
+		length(m.c.origin(e))
+		return list
+	}
+	for _, arg := range call.Args {
+		if !m.c.flow.within(arg, length) {
+			return nil
+		}
+	}
+	return list
 }
 
 // bounds notes that a condition compares something, the length of a list, say, with a number that never changes, but 0 or 1.
@@ -102,14 +131,14 @@ type limited struct{ what any }
 // grow notes that the lists which a loop over an endless one appends to are endless, too.
 func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 	for _, e := range parse.Exprs(stmt) {
-		call, isCall := e.(*parse.CallExpr)
-		length, isLength := unparen(e).(*parse.UnaryExpr)
-		if isCall && m.c.callee(call) == "ipairs" && len(call.Args) > 0 {
-			e = call.Args[0]
-		} else if isLength && length.Op == "#" {
-			e = length.X
+		list := m.counts(e)
+		if call, ok := e.(*parse.CallExpr); ok && m.c.callee(call) == "ipairs" && len(call.Args) > 0 {
+			list = call.Args[0]
 		}
-		over := m.peek(e)
+		if list == nil {
+			continue
+		}
+		over := m.peek(list)
 		for _, x := range m.collected(body) {
 			if v, known := m.state.get(x); known && over.endless && !assigned(body)[x] && !breaks(body) {
 				v.endless, v.listed = true, over.listed

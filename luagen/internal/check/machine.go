@@ -38,6 +38,7 @@ type machine struct {
 	yielded  map[*parse.FuncExpr]value      // what those that were followed return
 	plainly  map[*parse.FuncExpr]bool       // those that neither call commands nor what is not known
 	calls    int                            // of such
+	unpacks  map[*parse.Var]bool            // names that unpack gets as they are
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -59,7 +60,7 @@ func (c *checker) machine() *machine {
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{}, timed: map[string]unit{},
-		apart: map[*parse.Var]bool{}, yields: &value{},
+		apart: map[*parse.Var]bool{}, unpacks: map[*parse.Var]bool{}, yields: &value{},
 		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{},
 	}
 	for _, x := range c.s.Vars {

@@ -26,4 +26,13 @@ for _, id in ipairs(members) do
     batch = {}
   end
 end
+local function flush(part) redis.call('srem', KEYS[3], unpack(part)) end
+for i = 1, #members, limit do
+  local last, part = i + limit - 1, {}
+  if last > #members then last = #members end
+  redis.call('zrem', KEYS[1], unpack(members, i, last))
+  for j = i, math.min(i + limit - 1, #members) do part[#part + 1] = members[j] end
+  flush(part)
+end
+redis.call('rpush', KEYS[4], unpack(redis.call('lrange', KEYS[5], 0, 99)))
 return 0
