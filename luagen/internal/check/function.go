@@ -39,7 +39,7 @@ func (m *machine) yield(v value) {
 
 // elsewhere returns what of a value still holds where another time or place may be.
 func (v value) elsewhere() value {
-	kept := value{is: v.is, number: v.number, word: v.word, known: v.known, most: v.most, pairs: v.pairs, role: v.role, endless: v.endless, listed: v.listed}
+	kept := value{is: v.is, number: v.number, word: v.word, known: v.known, most: v.most, pairs: v.pairs, role: v.role, endless: v.endless, listed: v.listed, hollow: v.hollow}
 	kept.least, kept.low, kept.by = 0, false, nil
 	if v.closed {
 		kept.is |= isStatus | isFailed // The caller may put more into it.
@@ -155,7 +155,8 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 		args[1].is = isNumber // which gets other digits
 		return asText(args[1])
 	case name == "cjson.decode":
-		return value{is: anything, decoded: true}
+		origin, _ := m.c.origin(e.Args[0]).(*parse.BinaryExpr)
+		return value{is: anything, decoded: true, hollow: origin != nil && isLiteral(origin.R, "[]")}
 	case name == "string.len":
 		return aCount()
 	case slices.Contains(textFunctions, name):

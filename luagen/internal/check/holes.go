@@ -17,13 +17,7 @@ func (m *machine) gap(t *parse.IndexExpr, item value, e parse.Expr) {
 // listed reports whether an expression is an element of a list that the script returns, alone or in a table, at the
 // index of a loop over a list, or from 1 on.
 func (m *machine) listed(t *parse.IndexExpr) bool {
-	i := varOf(t.Key)
-	counts := slices.ContainsFunc(m.c.flow.sources[i], func(s source) bool { return s.index })
-	if loop := m.c.flow.loops[i]; loop != nil {
-		from, ok := loop.From.(*parse.NumberExpr)
-		counts = ok && from.Text == "1" && loop.Step == nil
-	}
-	return counts && varOf(t.X) != nil && m.c.flow.replied[varOf(t.X)]
+	return m.c.flow.isIndex(t.Key) && varOf(t.X) != nil && m.c.flow.replied[varOf(t.X)]
 }
 
 // skips finds "if x then list[i] = y end" in such a loop, where nothing else is put into the list.

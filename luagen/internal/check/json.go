@@ -14,7 +14,7 @@ func (m *machine) jsonOf(e parse.Expr, v value) {
 	}
 	x := varOf(unparen(e))
 	switch {
-	case slices.ContainsFunc(m.c.flow.exprs, func(e parse.Expr) bool { return isLiteral(e, "[]") }): // The script puts it in the place of {}.
+	case m.c.writes("[]") && m.c.writes("{}"): // The script puts one in the place of the other.
 	case m.mayBeEmpty(e, v):
 		m.find(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
 	case x != nil && v.decoded && !m.mentioned(x) && m.takenApart(x):
@@ -23,11 +23,19 @@ func (m *machine) jsonOf(e parse.Expr, v value) {
 	}
 }
 
+// writes reports whether a literal text has a text in it.
+func (c *checker) writes(text string) bool {
+	return slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
+		s, ok := e.(*parse.StringExpr)
+		return ok && strings.Contains(s.Value, text)
+	})
+}
+
 // mayBeEmpty reports whether a value is a list that is empty in some cases, and no condition that has led here is about it.
 func (m *machine) mayBeEmpty(e parse.Expr, v value) bool {
 	x := varOf(unparen(e))
-	return v.hollow && (v.listed != "" || x != nil && m.c.flow.isList(x)) && !(x != nil && m.mentioned(x)) &&
-		!(v.listed != "" && slices.ContainsFunc(answers(v.listed), m.state.holds))
+	return v.hollow && (v.listed != "" || v.decoded || x != nil && m.c.flow.isList(x)) && !(x != nil && m.mentioned(x)) &&
+		(v.listed == "" || v.listed == anyReply || !slices.ContainsFunc(answers(v.listed), m.state.holds))
 }
 
 // mentioned reports whether a condition that has led here is about a name.
@@ -82,7 +90,7 @@ func (m *machine) unpacked(args []parse.Expr, v value) {
 	if m.unpacks[x] = true; !v.endless && v.most < maxUnpack {
 		return
 	}
-	m.find(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this reply may have as many: go through it in parts of 1000, say")
+	m.find(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this reply may have as many: go through it in parts")
 	if x != nil {
 		m.state.ask(proved, limited{x}) // else it fails here
 	}

@@ -196,10 +196,10 @@ func (m *machine) bind(x *parse.Var, v value) {
 	stored := len(m.c.flow.stores[x]) > 0
 	if v.is&isTable != 0 && (stored || v.closed || v.elem == nil) {
 		// Values that are put into it, here or by a function that gets it, are not followed.
-		elem := v.elem
+		elem, listed := v.elem, v.listed
 		if v = (value{is: v.is | isStatus | isFailed, digits: v.digits, hollow: v.hollow, decoded: v.decoded, empty: v.empty,
 			of: v.of, mixed: v.mixed}); !stored {
-			v.elem = elem
+			v.elem, v.listed = elem, listed
 		}
 	}
 	m.state.set(x, v)
@@ -303,6 +303,13 @@ func (m *machine) loop(stmt parse.Stmt) {
 		m.skips(body)
 		m.bind(s.Var, value{is: isNumber, number: number{low: m.peek(s.From).low}})
 		m.block(body)
+		for _, x := range m.collected(body) {
+			if v, known := after.get(x); known && bound(s.From) <= bound(s.To) && s.Step == nil {
+				w, _ := m.state.get(x)
+				v.hollow = w.hollow
+				after.set(x, v)
+			}
+		}
 	case *parse.GenForStmt:
 		m.skips(body)
 		m.order(s)

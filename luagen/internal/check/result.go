@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ func (m *machine) returns(s *parse.ReturnStmt) {
 	case m.depth > 0 && len(s.Values) == 0:
 		m.yield(value{is: isNil})
 	case m.depth > 0:
+		if first.hollow = m.mayBeEmpty(s.Values[0], first); first.hollow {
+			first.listed = cmp.Or(first.listed, anyReply)
+		}
 		m.yield(first)
 	case len(results) == 0:
 	case len(s.Values) == 0:

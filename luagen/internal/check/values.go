@@ -14,7 +14,7 @@ type values struct {
 	calls    []*parse.CallExpr
 	sources  map[*parse.Var][]source     // the values that a name may hold
 	stores   map[*parse.Var][]parse.Expr // the values that are put into the table of a name
-	appends  map[*parse.Var]int          // how many of these are put behind the end
+	appends  map[*parse.Var]int          // how many of these are put behind the end, or at the index of a loop
 	fields   map[*parse.Var][]string     // the fields that are put into the table of a name, by their names
 	maps     map[*parse.Var]bool         // something is put into the table of a name by a text, or by what may be one
 	along    map[*parse.Var][]*parse.Var // names that count where a list grows
@@ -252,7 +252,7 @@ func (v *values) assignment(s *parse.AssignStmt) {
 			if i < len(s.Values) {
 				stored = s.Values[i]
 			}
-			if behindLast(t.Key, x) {
+			if behindLast(t.Key, x) || v.isIndex(t.Key) {
 				v.appends[x]++
 			}
 			if name, ok := t.Key.(*parse.StringExpr); ok {
@@ -272,7 +272,7 @@ func (v *values) loop(s *parse.GenForStmt) {
 		in = call.Args[0]
 	}
 	for i, x := range s.Vars {
-		v.sources[x] = append(v.sources[x], source{in: in, index: i == 0})
+		v.sources[x] = append(v.sources[x], source{in: in, index: i == 0 && isGlobal(s.Values[0].(*parse.CallExpr).Fn, "ipairs")})
 	}
 }
 
@@ -309,7 +309,15 @@ func (v *values) isElement(key parse.Expr) bool {
 	return false
 }
 
-// isList reports whether all that is put into a table of a name is put behind its end.
+// isIndex reports whether a key is the index of a loop over a list, or from 1 on.
+func (v *values) isIndex(key parse.Expr) bool {
+	if loop := v.loops[varOf(key)]; loop != nil {
+		return bound(loop.From) == 1 && loop.Step == nil
+	}
+	return slices.ContainsFunc(v.sources[varOf(key)], func(s source) bool { return s.index })
+}
+
+// isList reports whether all that is put into a table of a name is put behind its end, or at an index.
 func (v *values) isList(x *parse.Var) bool {
 	return len(v.stores[x]) > 0 && v.appends[x] == len(v.stores[x])
 }
