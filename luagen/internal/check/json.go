@@ -83,7 +83,7 @@ func (c *checker) takesApart(x *parse.Var) bool {
 // unpacked finds the first unpack of a reply that has no bound, or one above what unpack takes.
 func (m *machine) unpacked(args []parse.Expr, v value) {
 	x := varOf(unparen(args[0]))
-	whole := len(args) < 3 || x != nil && varOf(m.counts(args[2])) == x
+	whole := len(args) < 3 || x != nil && varOf(m.lengthOf(args[2])) == x
 	if m.quiet > 0 || !whole || m.state.knows(limited{x}) || m.state.knows(limited{v.listed}) {
 		return
 	}
@@ -98,8 +98,8 @@ func (m *machine) unpacked(args []parse.Expr, v value) {
 
 const maxUnpack = 8000
 
-// counts returns the list of which an expression is the length, or the least of it and of what is no smaller, or too large.
-func (m *machine) counts(e parse.Expr) (list parse.Expr) {
+// lengthOf returns the list of which an expression is the length, or the least of it and of what is no smaller, or too large.
+func (m *machine) lengthOf(e parse.Expr) (list parse.Expr) {
 	length := func(e parse.Expr) bool {
 		n, isNumber := e.(*parse.NumberExpr)
 		u, ok := e.(*parse.UnaryExpr)
@@ -139,7 +139,7 @@ type limited struct{ what any }
 // grow notes that the lists which a loop over an endless one appends to are endless, too.
 func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 	for _, e := range parse.Exprs(stmt) {
-		list := m.counts(e)
+		list := m.lengthOf(e)
 		if call, ok := e.(*parse.CallExpr); ok && m.c.callee(call) == "ipairs" && len(call.Args) > 0 {
 			list = call.Args[0]
 		}
