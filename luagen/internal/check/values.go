@@ -267,12 +267,14 @@ func (v *values) assignment(s *parse.AssignStmt) {
 // loop notes the names of a loop over ipairs(x) or pairs(x).
 func (v *values) loop(s *parse.GenForStmt) {
 	var in parse.Expr
-	if call, ok := s.Values[0].(*parse.CallExpr); ok && len(call.Args) == 1 &&
-		(isGlobal(call.Fn, "ipairs") || isGlobal(call.Fn, "pairs")) {
-		in = call.Args[0]
+	var list bool
+	if call, ok := s.Values[0].(*parse.CallExpr); ok && len(call.Args) == 1 {
+		if list = isGlobal(call.Fn, "ipairs"); list || isGlobal(call.Fn, "pairs") {
+			in = call.Args[0]
+		}
 	}
 	for i, x := range s.Vars {
-		v.sources[x] = append(v.sources[x], source{in: in, index: i == 0 && isGlobal(s.Values[0].(*parse.CallExpr).Fn, "ipairs")})
+		v.sources[x] = append(v.sources[x], source{in: in, index: list && i == 0})
 	}
 }
 
