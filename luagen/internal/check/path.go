@@ -40,28 +40,31 @@ const maxFollowed = 5000
 // unending finds the keys that never expire on one way through the script, and do on another; or through a function, if no
 // other code gives keys an expiry.
 func (m *machine) unending() {
+	if !m.gave {
+		return
+	}
 	var helping []*walk
+	start := m.c.machine()
+	start.found = m.found
 	for _, e := range m.c.flow.exprs {
-		if f, ok := e.(*parse.FuncExpr); ok && m.gave {
-			if w := m.ways(f.Body, 1, false); len(w.given) > 0 {
+		if f, ok := e.(*parse.FuncExpr); ok {
+			if w := start.ways(f.Body, 1, false); len(w.given) > 0 {
 				helping = append(helping, w)
 			}
 		}
 	}
-	main := m.ways(m.c.s.Body, 0, len(helping) > 0)
+	main := start.ways(m.c.s.Body, 0, len(helping) > 0)
 	if m.judge(main); len(helping) == 1 && len(main.given) == 0 {
 		m.judge(helping[0])
 	}
 }
 
-// ways follows those through a body.
+// ways follows those through a body, each from the state in which the machine stands.
 func (m *machine) ways(body *parse.Block, depth int, helped bool) *walk {
 	w := &walk{helped: helped, given: map[string][]mark{}, left: map[string][]mark{}}
-	start := m.c.machine()
-	start.found, start.way, start.depth = m.found, w, depth
-	for more := m.gave; more && w.steps < maxFollowed; more = w.next() {
-		one := *start
-		one.state = start.state.clone()
+	for more := true; more && w.steps < maxFollowed; more = w.next() {
+		one := *m
+		one.state, one.way, one.depth = m.state.clone(), w, depth
 		one.block(body)
 		one.leaves(parse.Pos{})
 	}
