@@ -226,6 +226,9 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 			File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: why, Rule: parse.RuleName,
 		})
 	}
+	if s.Raw {
+		s.Tokens = nil // Nothing is shipped: a long script leaves this memory to its check.
+	}
 	if s.Body != nil {
 		findings = append(findings, check.Script(s, j.tables, j.strict)...)
 		j.note(j.tables.Behind(s.Header))
