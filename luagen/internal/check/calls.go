@@ -28,7 +28,7 @@ func (c *checker) commands() {
 			sure = false
 		}
 		for _, name := range call.names {
-			for _, t := range c.targets() {
+			for _, t := range c.targets {
 				if cmd := c.command(t, call, name); cmd != nil {
 					writes = writes || cmd.writes
 					c.undeclared(call, cmd)
@@ -45,9 +45,6 @@ func (c *checker) commands() {
 			"the script only reads: say ---@readonly, or ---@allow this if it is to stay as it is")
 	}
 }
-
-// targets returns the tables of the servers that the script is meant for.
-func (c *checker) targets() []*table { return c.tables.targets(c.s.Header) }
 
 // calls finds the calls of commands, and reports those whose command is made at run time.
 func (c *checker) calls() []commandCall {
@@ -315,7 +312,7 @@ func (c *checker) includedWrites(inc *parse.Include) {
 	library := newChecker(inc.Script, c.tables)
 	for _, call := range library.calls() {
 		for _, name := range call.names {
-			for _, t := range c.targets() {
+			for _, t := range c.targets {
 				cmd := library.command(t, call, name)
 				if cmd != nil && cmd.writes {
 					c.find(inc.Pos, ReadOnly, "%s calls %s, which is not allowed in a read-only script",

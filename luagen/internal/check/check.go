@@ -104,6 +104,7 @@ type checker struct {
 	keyed      map[int]bool            // the KEYS[n] that commands take for keys
 	units      map[*parse.Var]unit     // that names and comments say
 	keyFound   bool                    // a raw script has no further finding of rule key
+	targets    []*table                // of the servers that the script is meant for
 }
 
 func newChecker(s *parse.Script, tables *Tables) *checker {
@@ -111,7 +112,7 @@ func newChecker(s *parse.Script, tables *Tables) *checker {
 		s: s, tables: tables, said: comments(s), units: map[*parse.Var]unit{}, flow: collect(s), frames: new(int),
 		commandsOf: map[*parse.Var][]string{}, members: map[string]bool{}, keyed: map[int]bool{},
 		isKey: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
-		included: includedFunctions(s, map[string]included{}),
+		included: includedFunctions(s, map[string]included{}), targets: tables.targets(s.Header),
 	}
 }
 

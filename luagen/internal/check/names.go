@@ -84,7 +84,7 @@ func (c *checker) lacking(pos parse.Pos, name string) {
 	if c.s.Raw {
 		return
 	}
-	for _, t := range c.targets() {
+	for _, t := range c.targets {
 		if slices.Contains(t.lacks, name) {
 			c.find(pos, Undeclared, "%s %s has no %s", title(t.server), t.version, name)
 		}

@@ -24,7 +24,7 @@ func (m *machine) formOf(call commandCall, name string) *matching {
 	if known := m.forms[call.expr]; known != nil {
 		return known
 	}
-	targets := m.c.targets()
+	targets := m.c.targets
 	if m.c.s.Raw {
 		targets = slices.Concat(targets, m.c.tables.all)
 	}

@@ -42,7 +42,7 @@ func (m *machine) writes(e *parse.CallExpr) bool {
 		return false
 	}
 	return slices.ContainsFunc(call.names, func(name string) bool {
-		return slices.ContainsFunc(m.c.targets(), func(t *table) bool {
+		return slices.ContainsFunc(m.c.targets, func(t *table) bool {
 			cmd := t.commands[name]
 			return cmd != nil && cmd.writes
 		})

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -34,9 +35,25 @@ func spoken(text string) string {
 	return strings.ToLower(strings.ReplaceAll(humps.ReplaceAllString(text, "$1 $2"), "_", " "))
 }
 
+// heard has what said has returned, by its arguments: scripts repeat their names, and expressions are slow.
+var heard sync.Map
+
 // said returns the unit that a name or a comment certainly says a time is in: window_ms, "heartbeat TTL (milliseconds)".
-// Of a rate, tokens_per_ms, it is none.
-func said(text string, in *regexp.Regexp) (says unit) {
+func said(text string, in *regexp.Regexp) unit {
+	type saying struct {
+		text string
+		in   *regexp.Regexp
+	}
+	says, known := heard.Load(saying{text, in})
+	if !known {
+		says = unitIn(text, in)
+		heard.Store(saying{strings.Clone(text), in}, says)
+	}
+	return says.(unit)
+}
+
+// unitIn reads what said returns. Of a rate, tokens_per_ms, it is none.
+func unitIn(text string, in *regexp.Regexp) (says unit) {
 	text, _, _ = strings.Cut(spoken(text), "argv")
 	before := text
 	if in.MatchString(text) {
@@ -84,16 +101,17 @@ var (
 
 // comments returns what they say of ARGV[n], of names and of lines.
 func comments(s *parse.Script) map[string]string {
-	all, text := map[string]string{}, ""
+	all, text := map[string]string{}, strings.Builder{}
 	for _, comment := range s.Comments {
 		parse.Said(all, comment.Text)
 		plain := strings.Trim(comment.Text, "-[] ")
-		all[itoa(comment.Pos.Line)], text = plain, text+plain+"\n"
+		all[itoa(comment.Pos.Line)] = plain
+		text.WriteString(plain + "\n")
 	}
-	for _, line := range aLine.FindAllStringSubmatch(text, -1) {
+	for _, line := range aLine.FindAllStringSubmatch(text.String(), -1) {
 		all[line[1]] = cmp.Or(all[line[1]], line[2])
 	}
-	for _, list := range aList.FindAllStringSubmatch(text, -1) {
+	for _, list := range aList.FindAllStringSubmatch(text.String(), -1) {
 		for i, item := range strings.Split(list[1]+list[2], ",") {
 			name := "ARGV[" + itoa(i+1) + "]"
 			all[name] = cmp.Or(all[name], strings.TrimSpace(item))
