@@ -103,7 +103,7 @@ func joinAsked(a, b map[any]int, at int) map[any]int {
 func (m *machine) says(e parse.Expr, v value, left kinds) {
 	switch {
 	case v.is&absent == 0 || v.missing == "" && v.probe == "", strings.HasPrefix(v.missing, anArgument) && left&^absent != 0:
-		m.asks(e)
+		m.asks(m.state.at, e)
 	case left&absent == 0:
 		m.there(v)
 	}
@@ -122,8 +122,12 @@ func (m *machine) there(v value) {
 	}
 }
 
-// asks notes a part of a condition that shows something which is not followed.
-func (m *machine) asks(e parse.Expr) { m.state.ask(m.state.at, m.touched(e)...) }
+// asks notes a part of a condition that shows something which is not followed. On a way that is followed alone no rule needs it.
+func (m *machine) asks(at int, e parse.Expr) {
+	if m.way == nil {
+		m.state.ask(at, m.touched(e)...)
+	}
+}
 
 // touched returns what an expression is about: the names and the replies in it, and in what the names hold.
 func (m *machine) touched(e parse.Expr) (all []any) {

@@ -128,7 +128,7 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 	name := m.c.callee(e)
 	defer func() { v.about(name, args) }()
 	if name == "" && m.quiet == 0 {
-		m.asks(e)
+		m.asks(m.state.at, e)
 		if m.way != nil && m.way.helped { // it may give keys an expiry
 			clear(m.state.fresh)
 		}

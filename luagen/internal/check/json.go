@@ -124,7 +124,7 @@ func (m *machine) lengthOf(e parse.Expr) (list parse.Expr) {
 // bounds notes that a condition compares something, the length of a list, say, with a number that never changes, but 0 or 1.
 func (m *machine) bounds(e parse.Expr, limit parse.Expr) {
 	w := m.peek(limit)
-	if w.is == isNumber && w.size <= 1 && w.size > 0 ||
+	if m.way != nil || w.is == isNumber && w.size <= 1 && w.size > 0 ||
 		slices.ContainsFunc(namesIn(limit), func(x *parse.Var) bool { return len(x.Writes) > 0 }) {
 		return
 	}

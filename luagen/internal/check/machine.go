@@ -287,7 +287,7 @@ func (m *machine) loop(stmt parse.Stmt) {
 	m.grow(stmt, body)
 	after, head := m.state.clone(), m.branch+1
 	for _, e := range parse.Exprs(stmt) {
-		m.state.ask(head, m.touched(e)...)
+		m.asks(head, e)
 	}
 	m.branch += 2
 	m.state.at = m.branch

@@ -114,7 +114,7 @@ func (m *machine) refineBinary(e *parse.BinaryExpr, truth bool) {
 		m.refine(e.R, truth)
 		m.state = merge(first, m.state, 0)
 	case negated[op] == "":
-		m.asks(e)
+		m.asks(m.state.at, e)
 	default:
 		m.unsure(e)
 		if !truth {
