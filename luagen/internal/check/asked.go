@@ -22,6 +22,7 @@ const (
 	someWhole  = "whole"     // that something has no fraction
 	aboveZero  = "above "    // begins the text of an argument, or of a name, that is above 0
 	anArgument = "argument " // begins the text of an argument
+	aField     = "field "    // begins the text of a field of what came from JSON
 )
 
 // later is the text of what is there for each command from now on.
@@ -142,6 +143,9 @@ func (m *machine) touched(e parse.Expr) (all []any) {
 			all = append(all, e.Var, anArgument+e.Name)
 		case *parse.IndexExpr:
 			all = append(all, anArgument+itoa(m.c.nth(e, "ARGV")))
+			if v, _ := m.state.get(varOf(e.X)); v.decoded {
+				all = append(all, aField+fieldName(e))
+			}
 		case *parse.CallExpr:
 			all = append(all, m.replies(e)...)
 		}

@@ -80,7 +80,11 @@ func (m *machine) index(e *parse.IndexExpr) value {
 	m.fieldOf(x, e.Key)
 	m.tableField(e, false)
 	if x.elem == nil || !x.surely(isTable) {
-		return unknown().in(said(m.c.nameOf(e), inName))
+		v := unknown().in(said(m.c.nameOf(e), inName))
+		if name := fieldName(e); name != "" && x.decoded && (x.doubted || x.hollow && x.listed == "" || m.c.flow.optional[name]) {
+			v.missing = aField + name
+		}
+		return v
 	}
 	m.element(e.Key, key)
 	i := 0

@@ -156,7 +156,10 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 		return asText(args[1])
 	case name == "cjson.decode":
 		origin, _ := m.c.origin(e.Args[0]).(*parse.BinaryExpr)
-		return value{is: anything, decoded: true, hollow: origin != nil && isLiteral(origin.R, "[]")}
+		if v := (value{is: anything, decoded: true}); origin == nil || !isLiteral(origin.R, "[]") {
+			return v
+		}
+		return value{is: anything, decoded: true, hollow: true, listed: anyReply}
 	case name == "string.len":
 		return aCount()
 	case slices.Contains(textFunctions, name):
@@ -172,6 +175,7 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 	}
 	switch name {
 	case "ipairs", "pairs", "table.concat":
+		m.present(args[0], e.Args[0].Pos())
 		if v := args[0]; v.surely(isText) || v.surely(isNumber) || v.elem != nil && v.elem.is == isText|isTable {
 			m.find(e.Args[0].Pos(), Nil, "this is no list of texts: the reply of a scan is a cursor and a list, and that of others a text")
 		}

@@ -34,7 +34,7 @@ func (c *checker) writes(text string) bool {
 // mayBeEmpty reports whether a value is a list that is empty in some cases, and no condition that has led here is about it.
 func (m *machine) mayBeEmpty(e parse.Expr, v value) bool {
 	x := varOf(unparen(e))
-	return v.hollow && (v.listed != "" || v.decoded || x != nil && m.c.flow.isList(x)) && !(x != nil && m.mentioned(x)) &&
+	return v.hollow && (v.listed != "" || x != nil && m.c.flow.isList(x)) && !(x != nil && m.mentioned(x)) &&
 		(v.listed == "" || v.listed == anyReply || !slices.ContainsFunc(answers(v.listed), m.state.holds))
 }
 

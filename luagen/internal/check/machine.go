@@ -197,7 +197,7 @@ func (m *machine) bind(x *parse.Var, v value) {
 	if v.is&isTable != 0 && (stored || v.closed || v.elem == nil) {
 		// Values that are put into it, here or by a function that gets it, are not followed.
 		elem, listed := v.elem, v.listed
-		if v = (value{is: v.is | isStatus | isFailed, digits: v.digits, hollow: v.hollow, decoded: v.decoded, empty: v.empty,
+		if v = (value{is: v.is | isStatus | isFailed, missing: v.missing, digits: v.digits, hollow: v.hollow, decoded: v.decoded, doubted: v.doubted, empty: v.empty,
 			of: v.of, mixed: v.mixed}); !stored {
 			v.elem, v.listed = elem, listed
 		}
@@ -218,6 +218,9 @@ func (m *machine) assign(s *parse.AssignStmt) {
 			m.eval(t.X)
 			m.eval(t.Key)
 			m.tableField(t, true)
+			if v, _ := m.state.get(varOf(t.X)); v.decoded {
+				m.state.ask(proved, aField+fieldName(t))
+			}
 			m.use(all[i])
 			stored := s.Values[min(i, len(s.Values)-1)]
 			m.put(t.X, all[i], stored)

@@ -55,7 +55,7 @@ func (m *machine) mayMiss(v value) bool { return v.is&absent != 0 && m.unproved(
 
 // unproved reports whether a value is a reply or an argument of which the script has not asked whether it is there.
 func (m *machine) unproved(v value) bool {
-	ofText := v.is&isText != 0 && !strings.HasPrefix(v.missing, anArgument)
+	ofText := v.is&isText != 0 && !strings.HasPrefix(v.missing, anArgument) && !strings.HasPrefix(v.missing, aField)
 	if v.missing == "" || m.depth > 0 || m.quiet > 0 || ofText && m.state.knows(someText) {
 		return false
 	}

@@ -160,9 +160,12 @@ func (m *machine) fieldOf(x value, key parse.Expr) {
 	}
 }
 
-// unpackedItems returns the values that unpack gives of a list whose elements are known.
+// unpackedItems returns the values that unpack gives of a list whose elements are known, or pcall of cjson.decode.
 func (m *machine) unpackedItems(e parse.Expr) []value {
 	call, ok := e.(*parse.CallExpr)
+	if ok && len(call.Args) == 2 && m.c.callee(call) == "pcall" && m.c.callee(&parse.CallExpr{Fn: call.Args[0]}) == "cjson.decode" {
+		return []value{{is: boolean}, {is: anything, decoded: true, doubted: true}}
+	}
 	if !ok || m.c.callee(call) != "unpack" || len(call.Args) != 1 {
 		return nil
 	}

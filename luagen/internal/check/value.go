@@ -67,7 +67,8 @@ type value struct {
 	hollow  bool       // it is a table that is empty in some cases
 	listed  string     // the key of which it has the elements
 	empty   parse.Expr // a list was put into it that is empty in some cases
-	decoded bool       // it came from JSON
+	decoded bool       // it came from JSON,
+	doubted bool       // of which the script is not sure that it is any
 	endless bool       // it is a reply with any number of elements
 	digits  *parse.Pos // of a table: where a number of more than 14 digits stands that was put into it
 }
@@ -150,7 +151,7 @@ func join(a, b value, at int) value {
 	v.number = joinNumbers(a.number, b.number)
 	v.whole = whole
 	v.wide, v.lossy, v.digits = cmp.Or(a.wide, b.wide), cmp.Or(a.lossy, b.lossy), cmp.Or(a.digits, b.digits)
-	v.hollow, v.decoded, v.endless = a.hollow || b.hollow, a.decoded || b.decoded, a.endless || b.endless
+	v.hollow, v.decoded, v.endless, v.doubted = a.hollow || b.hollow, a.decoded || b.decoded, a.endless || b.endless, a.doubted || b.doubted
 	if v.empty = a.empty; v.empty == nil {
 		v.empty = b.empty
 	}
