@@ -144,7 +144,7 @@ func (m *machine) touched(e parse.Expr) (all []any) {
 		case *parse.IndexExpr:
 			all = append(all, anArgument+itoa(m.c.nth(e, "ARGV")))
 			if v, _ := m.state.get(varOf(e.X)); v.decoded {
-				all = append(all, aField+fieldName(e))
+				all = append(all, aField+m.c.nameOf(e))
 			}
 		case *parse.CallExpr:
 			all = append(all, m.replies(e)...)

@@ -99,7 +99,7 @@ type checker struct {
 	isKey      map[parse.Expr]bool     // words that are equal to a declared key where they stand
 	unproven   []func()                // finds keys, unless they are such words
 	commandsOf map[*parse.Var][]string // the commands that a name may hold
-	members    map[string]bool         // those of libraries that the script has asked for
+	members    map[string]bool         // of libraries, and fields, that the script has asked for
 	said       map[string]string       // what comments say, by "ARGV[1]", by a name, by a line
 	keyed      map[int]bool            // the KEYS[n] that commands take for keys
 	units      map[*parse.Var]unit     // that names and comments say

@@ -81,7 +81,7 @@ func (m *machine) index(e *parse.IndexExpr) value {
 	m.tableField(e, false)
 	if x.elem == nil || !x.surely(isTable) {
 		v := unknown().in(said(m.c.nameOf(e), inName))
-		if name := fieldName(e); name != "" && x.decoded && (x.doubted || x.hollow && x.listed == "" || m.c.flow.optional[name]) {
+		if name := m.c.nameOf(e); name != "" && x.decoded && (x.doubted || x.hollow && x.listed == "" || m.c.members[name]) {
 			v.missing = aField + name
 		}
 		return v

@@ -155,11 +155,11 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 		args[1].is = isNumber // which gets other digits
 		return asText(args[1])
 	case name == "cjson.decode":
-		origin, _ := m.c.origin(e.Args[0]).(*parse.BinaryExpr)
-		if v := (value{is: anything, decoded: true}); origin == nil || !isLiteral(origin.R, "[]") {
-			return v
+		v = value{is: anything, decoded: true}
+		if b, ok := m.c.origin(e.Args[0]).(*parse.BinaryExpr); ok && isLiteral(b.R, "[]") {
+			v.hollow, v.listed = true, anyReply
 		}
-		return value{is: anything, decoded: true, hollow: true, listed: anyReply}
+		return v
 	case name == "string.len":
 		return aCount()
 	case slices.Contains(textFunctions, name):

@@ -219,7 +219,7 @@ func (m *machine) assign(s *parse.AssignStmt) {
 			m.eval(t.Key)
 			m.tableField(t, true)
 			if v, _ := m.state.get(varOf(t.X)); v.decoded {
-				m.state.ask(proved, aField+fieldName(t))
+				m.state.ask(proved, aField+m.c.nameOf(t))
 			}
 			m.use(all[i])
 			stored := s.Values[min(i, len(s.Values)-1)]

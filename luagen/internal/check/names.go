@@ -111,7 +111,7 @@ func (c *checker) near(name string) string {
 	return ""
 }
 
-// ask notes the members of libraries that a condition asks for: (table.unpack or unpack)(list).
+// ask notes what a condition asks for: members of libraries, (table.unpack or unpack)(list), and fields, not job.at.
 func (c *checker) ask(condition parse.Expr) {
 	switch e := unparen(condition).(type) {
 	case *parse.BinaryExpr:
@@ -123,6 +123,11 @@ func (c *checker) ask(condition parse.Expr) {
 		if lib, name := memberOf(e); lib != nil {
 			c.members[lib.Name+"."+name.Value] = true
 		}
+		c.members[c.nameOf(e)] = true
+	case *parse.CallExpr:
+		c.members[c.nameOf(e)] = true
+	case *parse.UnaryExpr:
+		c.ask(e.X)
 	}
 }
 

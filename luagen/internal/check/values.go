@@ -27,7 +27,6 @@ type values struct {
 	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
 	loops    map[*parse.Var]*parse.NumForStmt
 	changed  map[string]bool // the globals that have an element which is assigned to
-	optional map[string]bool // the names of fields that the script tests, or has a default for
 }
 
 // maxWithin is how many expressions are looked at to find what is meant.
@@ -106,7 +105,7 @@ func newValues() *values {
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
-		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{}, optional: map[string]bool{},
+		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{},
 	}
 }
 
@@ -151,10 +150,6 @@ func (v *values) expr(e parse.Expr) {
 	switch e := e.(type) {
 	case *parse.FuncExpr:
 		v.block(e.Body, e)
-	case *parse.BinaryExpr:
-		if e.Op == "and" || e.Op == "or" {
-			v.optional[fieldName(e.L)] = true
-		}
 	case *parse.CallExpr:
 		v.calls = append(v.calls, e)
 		if name, ok := e.Fn.(*parse.NameExpr); ok && name.Var != nil && e.Method == "" {
@@ -162,23 +157,6 @@ func (v *values) expr(e parse.Expr) {
 			v.uses[name] = true
 		}
 	}
-}
-
-// fieldName returns the name of a field that an expression is: x.name, tonumber(x.name) or not x.name.
-func fieldName(e parse.Expr) string {
-	switch e := unparen(e).(type) {
-	case *parse.UnaryExpr:
-		return fieldName(e.X)
-	case *parse.CallExpr:
-		if isGlobal(e.Fn, "tonumber") && len(e.Args) > 0 {
-			return fieldName(e.Args[0])
-		}
-	case *parse.IndexExpr:
-		if name, ok := e.Key.(*parse.StringExpr); ok {
-			return name.Value
-		}
-	}
-	return ""
 }
 
 // insert notes table.insert(t, x) and rawset(t, key, x).
@@ -211,9 +189,6 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 		v.loop(s)
 	case *parse.IfStmt:
 		v.conds = append(v.conds, s.Conds...)
-		for _, cond := range s.Conds {
-			v.optional[fieldName(cond)] = true
-		}
 	case *parse.NumForStmt:
 		v.sources[s.Var], v.loops[s.Var] = append(v.sources[s.Var], source{}), s
 	case *parse.LocalFuncStmt:
