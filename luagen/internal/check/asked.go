@@ -140,9 +140,13 @@ func (m *machine) touched(e parse.Expr) (all []any) {
 	if m.c.flow.within(e, func(e parse.Expr) bool {
 		switch e := e.(type) {
 		case *parse.NameExpr:
-			all = append(all, e.Var, anArgument+e.Name)
+			if e.Var != nil {
+				all = append(all, e.Var, anArgument+e.Name)
+			}
 		case *parse.IndexExpr:
-			all = append(all, anArgument+itoa(m.c.nth(e, "ARGV")))
+			if n := m.c.nth(e, "ARGV"); n > 0 {
+				all = append(all, anArgument+itoa(n))
+			}
 			if v, _ := m.state.get(varOf(e.X)); v.decoded {
 				all = append(all, aField+m.c.nameOf(e))
 			}

@@ -71,8 +71,8 @@ func (c *checker) single(e parse.Expr) bool {
 	}
 	_, isCommand := c.words(call)
 	name := c.callee(call)
-	return isCommand && name != "pcall" || name == "tonumber" || name == "cjson.decode" ||
-		name != "string.gsub" && slices.Contains(textFunctions, name)
+	return isCommand && name != "pcall" || name != "string.gsub" && slices.Contains(textFunctions, name) ||
+		slices.Contains([]string{"cjson.decode", "math.abs", "math.ceil", "math.floor", "math.max", "math.min", "tonumber"}, name)
 }
 
 // textFunctions return a text.

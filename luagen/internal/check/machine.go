@@ -38,6 +38,7 @@ type machine struct {
 	yielded  map[*parse.FuncExpr]value      // what those that were followed return
 	plainly  map[*parse.FuncExpr]bool       // those that neither call commands nor what is not known
 	calls    int                            // of such
+	unclear  bool                           // an element of the reply may be nil on some ways
 	unpacks  map[*parse.Var]bool            // names that unpack gets as they are
 }
 

@@ -24,6 +24,7 @@ type walk struct {
 type branch struct {
 	cond  parse.Expr
 	truth bool
+	at    int // where the machine is before it
 }
 
 // mark is a place on a way.
@@ -40,14 +41,14 @@ const maxFollowed = 5000
 // unending finds the keys that never expire on one way through the script, and do on another; or through a function, if no
 // other code gives keys an expiry.
 func (m *machine) unending() {
-	if !m.gave {
+	if !m.gave && !m.unclear {
 		return
 	}
 	var helping []*walk
 	start := m.c.machine()
 	start.found = m.found
 	for _, e := range m.c.flow.exprs {
-		if f, ok := e.(*parse.FuncExpr); ok {
+		if f, ok := e.(*parse.FuncExpr); ok && m.gave {
 			if w := start.ways(f.Body, 1, false); len(w.given) > 0 {
 				helping = append(helping, w)
 			}
@@ -119,8 +120,8 @@ func (m *machine) takes(cond parse.Expr) bool {
 	}
 	if w.at == len(w.turns) {
 		w.steps += w.at
-		w.rest = append(w.rest, append(slices.Clone(w.turns), branch{cond, false}))
-		w.turns = append(w.turns, branch{cond, true})
+		w.rest = append(w.rest, append(slices.Clone(w.turns), branch{cond, false, m.branch}))
+		w.turns = append(w.turns, branch{cond, true, m.branch})
 	}
 	w.at++
 	m.turn(cond, w.turns[w.at-1].truth)
@@ -129,6 +130,29 @@ func (m *machine) takes(cond parse.Expr) bool {
 
 // written reports whether a value is a number that is written out.
 func (v value) written() bool { return v.constant() || v.is == isNumber && v.size == zeroSize }
+
+// independent reports whether no two turns since then are about one thing, but that it is not equal to some constant.
+func (m *machine) independent(since int) bool {
+	seen, unequal := map[any]bool{}, map[*parse.Var]bool{}
+	for _, turn := range m.way.taken() {
+		x, _, test := constantTest(turn.cond)
+		b, compares := test.(*parse.BinaryExpr)
+		about := m.touched(turn.cond)
+		if turn.at < since {
+			continue
+		}
+		if compares && unequal[x] || slices.ContainsFunc(about, func(what any) bool { return seen[what] }) {
+			return false
+		}
+		if unequal[x] = compares; compares && (b.Op == "~=") == turn.truth {
+			continue
+		}
+		for _, what := range about {
+			seen[what] = true
+		}
+	}
+	return true
+}
 
 // compares reports whether a comparison is true. It is false for another operator.
 func compares(a float64, op string, b float64) bool {

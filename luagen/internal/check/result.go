@@ -68,8 +68,10 @@ func (m *machine) rawReturn(v value, list []parse.Expr) {
 		if !last && m.alike(fields, i) {
 			item = value{is: isNil | isNumber, nilAt: m.state.at}
 		}
-		if !last || i > 0 && m.unset(fields[i].Value) {
-			m.hole(item, v.places[i])
+		short := item.is == isNil|isNumber && m.inReturn(len(v.items), i+1, m.defaulted)
+		if unset := m.unset(fields[i].Value); !last || i > 0 && (unset || short) {
+			found := m.hole(item, v.places[i])
+			m.unclear = m.unclear || unset && !found && item.is&isNil != 0
 		}
 	}
 }
@@ -96,10 +98,24 @@ func (m *machine) textElsewhere(of, i int, e parse.Expr) bool {
 		b, ok := e.(*parse.BinaryExpr)
 		return ok && b.Op == "/"
 	}
-	returned, x := m.c.flow.returned[nil], varOf(e)
-	return x != nil && m.c.flow.within(e, quotient) && slices.ContainsFunc(returned[:min(len(returned), 50)], func(other parse.Expr) bool {
-		table, ok := other.(*parse.TableExpr)
-		return ok && len(table.Fields) == of && varOf(m.passed(table.Fields[i-1].Value, "tostring")) == x
+	x := varOf(e)
+	return x != nil && m.c.flow.within(e, quotient) && m.inReturn(of, i, func(other parse.Expr) bool { return varOf(m.passed(other, "tostring")) == x })
+}
+
+// defaulted reports whether an expression is a constant, or has a constant in the place of what is missing.
+func (m *machine) defaulted(e parse.Expr) bool {
+	return constantKind(e) == isNumber || m.c.flow.within(e, func(e parse.Expr) bool {
+		b, ok := e.(*parse.BinaryExpr)
+		return ok && b.Op == "or" && constantKind(b.R)&(isNumber|isText) != 0
+	})
+}
+
+// inReturn reports whether something is so of the i-th of as many elements that a script returns.
+func (m *machine) inReturn(of, i int, is func(parse.Expr) bool) bool {
+	returned := m.c.flow.returned[nil]
+	return slices.ContainsFunc(returned[:min(len(returned), 50)], func(e parse.Expr) bool {
+		table, ok := e.(*parse.TableExpr)
+		return ok && len(table.Fields) == of && is(table.Fields[i-1].Value)
 	})
 }
 
@@ -167,12 +183,16 @@ func (m *machine) tuple(results []*parse.Result, v value, pos parse.Pos) {
 // hole finds an element of a reply that is nil, or certainly may be: what follows it is cut off.
 func (m *machine) hole(item value, pos parse.Pos) bool {
 	since := item.nilAt > 0 && item.nilAt == m.state.at
-	if item.is != isNil && (item.is&isNil == 0 || !since && !m.mayMiss(item)) {
+	if item.is != isNil && (item.is&isNil == 0 || m.way != nil || !since && !m.mayMiss(item)) {
 		return false
 	}
 	is := "is nil"
-	if item.is != isNil {
+	if item.is != isNil || m.way != nil {
 		is = "may be nil"
+	}
+	if way := m.way; way != nil && m.independent(item.nilAt) {
+		m.way = nil
+		defer func() { m.way = way }()
 	}
 	m.find(pos, Result, "this %s, which ends the array: put false in its place", is)
 	return true
