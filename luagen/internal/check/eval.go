@@ -144,7 +144,8 @@ func (m *machine) table(e *parse.TableExpr) value {
 		}
 		item := m.eval(f.Value)
 		m.use(item)
-		m.insert(&v, item, f.Value)
+		name, _ := constantText(f.Key)
+		m.insert(&v, item, f.Value, name)
 		if f.Key == nil {
 			m.nested(item, f.Value.Pos())
 		}

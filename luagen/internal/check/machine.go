@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -224,7 +225,7 @@ func (m *machine) assign(s *parse.AssignStmt) {
 			}
 			m.use(all[i])
 			stored := s.Values[min(i, len(s.Values)-1)]
-			m.put(t.X, all[i], stored)
+			m.put(t.X, all[i], stored, m.c.nameOf(t))
 			m.gap(t, all[i], stored)
 			if !m.c.flow.isElement(t.Key) {
 				m.nested(all[i], stored.Pos())
@@ -237,9 +238,9 @@ func (m *machine) assign(s *parse.AssignStmt) {
 }
 
 // put notes that a value is put into the table of a name.
-func (m *machine) put(table parse.Expr, item value, e parse.Expr) {
+func (m *machine) put(table parse.Expr, item value, e parse.Expr, field string) {
 	if v, known := m.state.get(varOf(table)); known {
-		m.insert(&v, item, e)
+		m.insert(&v, item, e, field)
 		m.state.set(varOf(table), v)
 	}
 }
@@ -307,13 +308,6 @@ func (m *machine) loop(stmt parse.Stmt) {
 		m.skips(body)
 		m.bind(s.Var, value{is: isNumber, number: number{low: m.peek(s.From).low}})
 		m.block(body)
-		for _, x := range m.collected(body) {
-			if v, known := after.get(x); known && bound(s.From) <= bound(s.To) && s.Step == nil {
-				w, _ := m.state.get(x)
-				v.hollow = w.hollow
-				after.set(x, v)
-			}
-		}
 	case *parse.GenForStmt:
 		m.skips(body)
 		m.order(s)
@@ -321,7 +315,8 @@ func (m *machine) loop(stmt parse.Stmt) {
 		m.block(body)
 	}
 	ends := m.state.dead && !breaks(body)
-	m.leave(after, body, head)
+	counter, _ := stmt.(*parse.NumForStmt)
+	m.leave(after, body, head, counter != nil && bound(counter.From) <= bound(counter.To) && counter.Step == nil)
 	m.once(stmt, body, ends)
 }
 
@@ -344,8 +339,8 @@ func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
 	m.forget(body)
 }
 
-// leave goes on behind a loop. What its head asked says nothing there.
-func (m *machine) leave(after *state, body *parse.Block, head int) {
+// leave goes on behind a loop, which certainly has a turn or may have none. What its head asked says nothing there.
+func (m *machine) leave(after *state, body *parse.Block, head int, turns bool) {
 	if m.way != nil {
 		m.state.dead = m.state.dead || after.dead
 		m.loops(after.fresh)
@@ -355,6 +350,13 @@ func (m *machine) leave(after *state, body *parse.Block, head int) {
 	for what, at := range m.state.asked {
 		if at != head {
 			after.ask(at, what)
+		}
+	}
+	for x, v := range after.vars {
+		if w := m.state.vars[x]; w != nil && w.is&isTable != 0 {
+			table := *v
+			table.digits, table.hollow = cmp.Or(v.digits, w.digits), v.hollow && (w.hollow || !turns)
+			after.vars[x] = &table
 		}
 	}
 	m.state = after

@@ -61,7 +61,7 @@ func (m *machine) shown(v value, pos parse.Pos) {
 
 // rounded finds an id that is made a number, and a text again.
 func (m *machine) rounded(e parse.Expr) {
-	if call, ok := m.c.origin(e).(*parse.CallExpr); ok && m.c.nth(e, "ARGV") > 0 && m.c.identifies(e) {
+	if call, ok := m.c.origin(e).(*parse.CallExpr); ok && m.c.nth(e, "ARGV") > 0 && m.c.identifies(e, "") {
 		m.find(call.P, Precision, "an id may have more than the 15 digits that a Lua number holds: leave it a text")
 	}
 }
@@ -130,7 +130,7 @@ func (m *machine) format(e *parse.CallExpr, args []value) {
 		case strings.HasSuffix(verb, "s"):
 			m.present(args[i+1].itself(), e.Args[i+1].Pos())
 			m.shown(args[i+1], e.Args[i+1].Pos())
-		case strings.ContainsAny(verb, "diu") && m.fraction(e.Args[i+1], args[i+1]):
+		case strings.ContainsAny(verb, "diu") && (m.fraction(e.Args[i+1], args[i+1]) || m.summed(e.Args[i+1], args[i+1])):
 			m.find(e.Args[i+1].Pos(), Precision, "%s cuts the fraction of this: write %%.17g", verb)
 		default:
 			m.exact(args[i+1], e.Args[i+1].Pos())
@@ -149,6 +149,19 @@ func (m *machine) asScore(score, member parse.Expr) {
 // fraction reports whether nobody means to cut the fraction of a number: that of a time, or decimal places.
 func (m *machine) fraction(e parse.Expr, v value) bool {
 	return v.frac && (v.unit.as == aTime || m.c.flow.within(e, m.decimals))
+}
+
+// summed reports whether a number with a fraction is added to a name again and again: cut, the name may never grow.
+func (m *machine) summed(e parse.Expr, v value) bool {
+	x := varOf(e)
+	part := func(e parse.Expr) bool {
+		b, ok := e.(*parse.BinaryExpr)
+		added := m.peek(e)
+		return varOf(e) != x && (added.frac || added.split) && (varOf(e) != nil || ok && b.Op == "*")
+	}
+	return x != nil && (v.frac || v.split) && slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool {
+		return s.expr != nil && mentions(s.expr, x) && parse.Contains(s.expr, part)
+	})
 }
 
 // decimals reports whether an expression is a number that is rounded to decimal places: math.floor(x * 100) / 100.
@@ -186,11 +199,12 @@ func (m *machine) inJSON(table value) {
 	}
 }
 
-// insert notes that a value is put into a table.
-func (m *machine) insert(v *value, item value, e parse.Expr) {
+// insert notes that a value is put into a table, in a field if that has a name.
+func (m *machine) insert(v *value, item value, e parse.Expr, field string) {
 	v.hollow = false
+	isID := item.is&isText == 0 && m.passed(e, "tonumber") != nil && m.c.nth(e, "ARGV") > 0 && m.c.identifies(e, field)
 	switch pos := e.Pos(); {
-	case item.surely(isNumber) && item.large >= maxShown:
+	case item.surely(isNumber) && (item.in(said(field, inName)).large >= maxShown || isID), m.converted(e):
 		v.digits = &pos
 	case item.digits != nil:
 		v.digits = item.digits
@@ -200,4 +214,15 @@ func (m *machine) insert(v *value, item value, e parse.Expr) {
 	} else if m.mayBeEmpty(e, item) {
 		v.empty = e
 	}
+}
+
+// converted reports whether an expression is a number for each value of a hash that is one: tonumber(x) or x.
+func (m *machine) converted(e parse.Expr) bool {
+	b, ok := unparen(e).(*parse.BinaryExpr)
+	if !ok || b.Op != "or" {
+		return false
+	}
+	number, ok := m.passed(b.L, "tonumber").(*parse.IndexExpr)
+	text, same := unparen(b.R).(*parse.IndexExpr)
+	return ok && same && m.peek(number.X).pairs && varOf(number.X) == varOf(text.X)
 }

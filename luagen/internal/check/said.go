@@ -126,8 +126,9 @@ var (
 	isSmall     = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
 )
 
-// identifies reports whether a name or a comment says that an argument is an id, of which there may be many.
-func (c *checker) identifies(e parse.Expr) bool {
-	text := spoken(c.nameOf(e) + " " + c.said["ARGV["+itoa(c.nth(e, "ARGV"))+"]"])
+// identifies reports whether a name, its own or that of its field, or a comment says that an argument is an id, of which
+// there may be many.
+func (c *checker) identifies(e parse.Expr, field string) bool {
+	text := spoken(field + " " + c.nameOf(e) + " " + c.said["ARGV["+itoa(c.nth(e, "ARGV"))+"]"])
 	return isID.MatchString(text) && !isSmall.MatchString(text)
 }
