@@ -47,16 +47,9 @@ func (m *machine) skipped(target, cond parse.Expr) {
 
 // alike reports whether a field is made a number without a default that another of its table has in the same reply.
 func (m *machine) alike(fields []parse.Field, i int) bool {
-	call, ok := unparen(fields[i].Value).(*parse.CallExpr)
-	if !ok || m.c.callee(call) != "tonumber" || len(call.Args) == 0 || len(fields) > maxAsked {
+	index, ok := m.passed(fields[i].Value, "tonumber").(*parse.IndexExpr)
+	if !ok || len(fields) > maxAsked || constantKind(index.Key) != isText || m.peek(index.X).decoded || m.mentioned(varOf(index.X)) {
 		return false
 	}
-	index, ok := call.Args[0].(*parse.IndexExpr)
-	if !ok || constantKind(index.Key) != isText || m.peek(index.X).decoded || m.mentioned(varOf(index.X)) {
-		return false
-	}
-	return slices.ContainsFunc(fields, func(f parse.Field) bool {
-		b, ok := unparen(f.Value).(*parse.BinaryExpr)
-		return ok && b.Op == "or" && constantKind(b.R) == isNumber && mentions(b.L, varOf(index.X))
-	})
+	return slices.ContainsFunc(fields, func(f parse.Field) bool { return mentions(f.Value, varOf(index.X)) && m.defaulted(f.Value) })
 }

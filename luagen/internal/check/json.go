@@ -17,7 +17,7 @@ func (m *machine) jsonOf(e parse.Expr, v value) {
 	case m.c.writes("[]") && m.c.writes("{}"): // The script puts one in the place of the other.
 	case m.mayBeEmpty(e, v):
 		m.find(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
-	case x != nil && v.decoded && !m.mentioned(x) && m.takenApart(x):
+	case x != nil && v.decoded && !m.mentioned(x) && m.c.flow.apart[x]:
 		m.find(e.Pos(), JSON, "a list in this may be empty, and then cjson makes {} of it, where [] was decoded: "+
 			"keep the list in a key of its own, or write '[]' if it has no elements")
 	}
@@ -51,33 +51,6 @@ func (m *machine) listing(name string, words []parse.Expr, v value) value {
 	}
 	v.listed, v.hollow = key, !m.state.knows(later(key)) || strings.Contains(name, "by")
 	return v
-}
-
-// takenApart reports whether the script goes through a name's table, or one in it, as a list, or removes elements, and
-// adds none.
-func (m *machine) takenApart(x *parse.Var) bool {
-	read, known := m.apart[x]
-	if !known {
-		read = m.c.takesApart(x)
-		m.apart[x] = read
-	}
-	return read
-}
-
-func (c *checker) takesApart(x *parse.Var) bool {
-	read := false
-	for _, call := range c.flow.calls {
-		if len(call.Args) == 0 || !mentions(call.Args[0], x) {
-			continue
-		}
-		switch c.callee(call) {
-		case "ipairs", "table.remove":
-			read = true
-		case "table.insert":
-			return false
-		}
-	}
-	return read
 }
 
 // unpacked finds the first unpack of a reply that has no bound, or one above what unpack takes.
@@ -164,16 +137,7 @@ func endless(name string, words []parse.Expr) bool {
 	case "zrangebyscore", "zrevrangebyscore", "zrangebylex", "zrevrangebylex":
 		return !slices.ContainsFunc(words, func(e parse.Expr) bool { return isLiteral(e, "limit") })
 	case "lrange", "zrange", "zrevrange":
-		return len(words) > 3 && isMinusOne(words[3])
+		return len(words) > 3 && bound(words[3]) == -1
 	}
 	return false
-}
-
-func isMinusOne(e parse.Expr) bool {
-	minus, ok := e.(*parse.UnaryExpr)
-	if !ok || minus.Op != "-" {
-		return isLiteral(e, "-1")
-	}
-	one, ok := minus.X.(*parse.NumberExpr)
-	return ok && one.Text == "1"
 }

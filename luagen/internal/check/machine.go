@@ -34,7 +34,6 @@ type machine struct {
 	way      *walk                          // that is followed alone, if there is one
 	timed    map[string]unit                // of roots, as it was seen first
 	conds    []parse.Expr                   // the conditions around the code
-	apart    map[*parse.Var]bool            // by takenApart
 	yields   *value                         // what the function that is followed returns
 	yielded  map[*parse.FuncExpr]value      // what those that were followed return
 	plainly  map[*parse.FuncExpr]bool       // those that neither call commands nor what is not known
@@ -62,7 +61,7 @@ func (c *checker) machine() *machine {
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{}, timed: map[string]unit{},
-		apart: map[*parse.Var]bool{}, unpacks: map[*parse.Var]bool{}, yields: &value{},
+		unpacks: map[*parse.Var]bool{}, yields: &value{},
 		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{},
 	}
 	for _, x := range c.s.Vars {

@@ -133,22 +133,22 @@ func (v value) written() bool { return v.constant() || v.is == isNumber && v.siz
 
 // independent reports whether no two turns since then are about one thing, but that it is not equal to some constant.
 func (m *machine) independent(since int) bool {
-	seen, unequal := map[any]bool{}, map[*parse.Var]bool{}
+	seen := map[any]bool{}
 	for _, turn := range m.way.taken() {
 		x, _, test := constantTest(turn.cond)
 		b, compares := test.(*parse.BinaryExpr)
 		about := m.touched(turn.cond)
-		if turn.at < since {
-			continue
+		if compares {
+			about = append(about, limited{x})
 		}
-		if compares && unequal[x] || slices.ContainsFunc(about, func(what any) bool { return seen[what] }) {
+		if turn.at >= since && slices.ContainsFunc(about, func(what any) bool { return seen[what] }) {
 			return false
 		}
-		if unequal[x] = compares; compares && (b.Op == "~=") == turn.truth {
-			continue
+		if compares && (b.Op == "~=") == turn.truth {
+			about = about[len(about)-1:]
 		}
 		for _, what := range about {
-			seen[what] = true
+			seen[what] = seen[what] || turn.at >= since
 		}
 	}
 	return true

@@ -155,9 +155,8 @@ func (m *machine) fraction(e parse.Expr, v value) bool {
 func (m *machine) summed(e parse.Expr, v value) bool {
 	x := varOf(e)
 	part := func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
 		added := m.peek(e)
-		return varOf(e) != x && (added.frac || added.split) && (varOf(e) != nil || ok && b.Op == "*")
+		return (added.frac || added.split) && !mentions(e, x)
 	}
 	return x != nil && (v.frac || v.split) && slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool {
 		return s.expr != nil && mentions(s.expr, x) && parse.Contains(s.expr, part)

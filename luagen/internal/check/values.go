@@ -16,6 +16,7 @@ type values struct {
 	stores   map[*parse.Var][]parse.Expr // the values that are put into the table of a name
 	appends  map[*parse.Var]int          // how many of these are put behind the end, or at the index of a loop
 	fields   map[*parse.Var][]string     // the fields that are put into the table of a name, by their names
+	apart    map[*parse.Var]bool         // the script goes through a name's table, or one in it, or removes elements, and adds none
 	maps     map[*parse.Var]bool         // something is put into the table of a name by a text, or by what may be one
 	along    map[*parse.Var][]*parse.Var // names that count where a list grows
 	called   map[*parse.Var][]*parse.CallExpr
@@ -105,7 +106,7 @@ func newValues() *values {
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
-		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{},
+		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{}, apart: map[*parse.Var]bool{},
 	}
 }
 
@@ -159,11 +160,18 @@ func (v *values) expr(e parse.Expr) {
 	}
 }
 
-// insert notes table.insert(t, x) and rawset(t, key, x).
+// insert notes table.insert(t, x) and rawset(t, key, x), and what else is done with a list.
 func (v *values) insert(e *parse.CallExpr) {
 	origin := v.origin(e.Fn)
 	fn, ok := origin.(*parse.IndexExpr)
 	inserts := ok && isGlobal(fn.X, "table") && isLiteral(fn.Key, "insert") || isGlobal(origin, "rawset")
+	reads := ok && isGlobal(fn.X, "table") && isLiteral(fn.Key, "remove") || isGlobal(origin, "ipairs")
+	if len(e.Args) > 0 && (inserts || reads) {
+		for _, x := range namesIn(e.Args[0]) {
+			was, known := v.apart[x]
+			v.apart[x] = reads && (was || !known)
+		}
+	}
 	if !inserts || len(e.Args) < 2 {
 		return
 	}
