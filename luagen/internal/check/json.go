@@ -14,7 +14,7 @@ func (m *machine) jsonOf(e parse.Expr, v value) {
 	}
 	x := varOf(unparen(e))
 	switch {
-	case m.c.writes("[]") && m.c.writes("{}"): // The script puts one in the place of the other.
+	case m.c.hasText("[]") && m.c.hasText("{}"): // The script puts one in the place of the other.
 	case m.mayBeEmpty(e, v):
 		m.find(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
 	case x != nil && v.decoded && !m.mentioned(x) && m.c.flow.apart[x]:
@@ -23,11 +23,11 @@ func (m *machine) jsonOf(e parse.Expr, v value) {
 	}
 }
 
-// writes reports whether a literal text has a text in it.
-func (c *checker) writes(text string) bool {
+// hasText reports whether a literal text of the script has a text in it.
+func (c *checker) hasText(text string) bool {
 	return slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
-		s, ok := e.(*parse.StringExpr)
-		return ok && strings.Contains(s.Value, text)
+		literal, _ := constantText(e)
+		return strings.Contains(literal, text)
 	})
 }
 
@@ -74,22 +74,18 @@ const maxUnpack = 8000
 // lengthOf returns the list of which an expression is the length, or the least of it and of what is no smaller, or too large.
 func (m *machine) lengthOf(e parse.Expr) (list parse.Expr) {
 	length := func(e parse.Expr) bool {
-		n, isNumber := e.(*parse.NumberExpr)
 		u, ok := e.(*parse.UnaryExpr)
 		if ok = ok && u.Op == "#"; ok {
 			list = u.X
 		}
-		return ok || isNumber && numeral(n.Text).least >= maxUnpack-1
+		return ok || bound(e) >= maxUnpack-1
 	}
 	call, isCall := m.c.origin(e).(*parse.CallExpr)
-	if !isCall || m.c.callee(call) != "math.min" {
+	switch {
+	case !isCall:
 		length(m.c.origin(e))
-		return list
-	}
-	for _, arg := range call.Args {
-		if !m.c.flow.within(arg, length) {
-			return nil
-		}
+	case m.c.callee(call) != "math.min", slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return !m.c.flow.within(arg, length) }):
+		return nil
 	}
 	return list
 }
@@ -115,9 +111,6 @@ func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 		list := m.lengthOf(e)
 		if call, ok := e.(*parse.CallExpr); ok && m.c.callee(call) == "ipairs" && len(call.Args) > 0 {
 			list = call.Args[0]
-		}
-		if list == nil {
-			continue
 		}
 		over := m.peek(list)
 		for _, x := range m.collected(body) {

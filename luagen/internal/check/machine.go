@@ -377,11 +377,7 @@ func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
 
 // elements binds the names of a loop over ipairs(list) or pairs(list).
 func (m *machine) elements(s *parse.GenForStmt) {
-	call, ok := s.Values[0].(*parse.CallExpr)
-	if !ok || len(call.Args) != 1 || !isGlobal(call.Fn, "ipairs") && !isGlobal(call.Fn, "pairs") {
-		return
-	}
-	list := m.peek(call.Args[0])
+	list := m.peek(m.c.flow.sources[s.Vars[0]][0].in)
 	if list.elem == nil {
 		return
 	}

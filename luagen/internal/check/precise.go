@@ -61,8 +61,8 @@ func (m *machine) shown(v value, pos parse.Pos) {
 
 // rounded finds an id that is made a number, and a text again.
 func (m *machine) rounded(e parse.Expr) {
-	if call, ok := m.c.origin(e).(*parse.CallExpr); ok && m.c.nth(e, "ARGV") > 0 && m.c.identifies(e, "") {
-		m.find(call.P, Precision, "an id may have more than the 15 digits that a Lua number holds: leave it a text")
+	if m.c.identifies(e, "") {
+		m.find(m.c.origin(e).Pos(), Precision, "an id may have more than the 15 digits that a Lua number holds: leave it a text")
 	}
 }
 
@@ -201,9 +201,8 @@ func (m *machine) inJSON(table value) {
 // insert notes that a value is put into a table, in a field if that has a name.
 func (m *machine) insert(v *value, item value, e parse.Expr, field string) {
 	v.hollow = false
-	isID := item.is&isText == 0 && m.passed(e, "tonumber") != nil && m.c.nth(e, "ARGV") > 0 && m.c.identifies(e, field)
 	switch pos := e.Pos(); {
-	case item.surely(isNumber) && (item.in(said(field, inName)).large >= maxShown || isID), m.converted(e):
+	case item.surely(isNumber) && (item.in(said(field, inName)).large >= maxShown || m.c.identifies(e, field)), m.converted(e):
 		v.digits = &pos
 	case item.digits != nil:
 		v.digits = item.digits
@@ -222,6 +221,5 @@ func (m *machine) converted(e parse.Expr) bool {
 		return false
 	}
 	number, ok := m.passed(b.L, "tonumber").(*parse.IndexExpr)
-	text, same := unparen(b.R).(*parse.IndexExpr)
-	return ok && same && m.peek(number.X).pairs && varOf(number.X) == varOf(text.X)
+	return ok && m.peek(number.X).pairs && mentions(b.R, varOf(number.X))
 }

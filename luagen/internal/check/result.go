@@ -186,13 +186,9 @@ func (m *machine) hole(item value, pos parse.Pos) bool {
 	if item.is != isNil && (item.is&isNil == 0 || m.way != nil || !since && !m.mayMiss(item)) {
 		return false
 	}
-	is := "is nil"
-	if item.is != isNil || m.way != nil {
-		is = "may be nil"
-	}
-	if way := m.way; way != nil && m.independent(item.nilAt) {
-		m.way = nil
-		defer func() { m.way = way }()
+	is := map[bool]string{true: "is nil", false: "may be nil"}[item.is == isNil && m.way == nil]
+	if one := *m; m.way != nil && m.independent(item.nilAt) {
+		m, one.way = &one, nil
 	}
 	m.find(pos, Result, "this %s, which ends the array: put false in its place", is)
 	return true

@@ -126,9 +126,10 @@ var (
 	isSmall     = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
 )
 
-// identifies reports whether a name, its own or that of its field, or a comment says that an argument is an id, of which
-// there may be many.
+// identifies reports whether a name, its own or that of its field, or a comment says of an argument that is made a number
+// that it is an id, of which there may be many.
 func (c *checker) identifies(e parse.Expr, field string) bool {
+	_, made := c.origin(e).(*parse.CallExpr)
 	text := spoken(field + " " + c.nameOf(e) + " " + c.said["ARGV["+itoa(c.nth(e, "ARGV"))+"]"])
-	return isID.MatchString(text) && !isSmall.MatchString(text)
+	return made && c.nth(e, "ARGV") > 0 && isID.MatchString(text) && !isSmall.MatchString(text)
 }
