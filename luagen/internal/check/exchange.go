@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -13,10 +14,10 @@ import (
 // What names, and the comments on arguments, say in words.
 var (
 	identityName = regexp.MustCompile(`\b(?:u?u?id|key|token|owner|name|field|job|task|item|entry|message|msg|payload|user|` +
-		`identifier|member|digest)$`)
+		`identifier|member|digest|client|worker|consumer|session)$`)
 	measureName = regexp.MustCompile(`\b(?:score|priority|time|timestamp|now|count|amount|delta|increment|index|idx|size|at|expire|` +
 		aSpan + `)(?: \(?` + aUnit + `\)?)?$`)
-	ttlName    = regexp.MustCompile(`\b(?:ttl|expire|expiry|expiration)(?: \(?` + aUnit + `\)?)?$`)
+	ttlName    = regexp.MustCompile(`^ttl\W\W|\b(?:ttl|expire|expiry|expiration)(?: \(?` + aUnit + `\)?)?$`)
 	placeNames = map[string]*regexp.Regexp{
 		"seconds": ttlName, "milliseconds": ttlName, "index": regexp.MustCompile(`\b(?:index|idx|position)$`),
 	}
@@ -35,6 +36,49 @@ func (m *machine) called(e parse.Expr, kind *regexp.Regexp) bool {
 func (m *machine) identity(e parse.Expr) bool {
 	v := m.peek(e)
 	return v.named() || !v.numeric() && m.called(e, identityName)
+}
+
+// used counts in which places of which commands a script has its arguments and names.
+func (m *machine) used() map[string]map[string]int {
+	if m.usage != nil {
+		return m.usage
+	}
+	m.usage = map[string]map[string]int{}
+	note := func(e parse.Expr, as ...string) {
+		of := m.subject(e)
+		if of == "" {
+			return
+		}
+		if m.usage[of] == nil {
+			m.usage[of] = map[string]int{}
+		}
+		for _, a := range as {
+			m.usage[of][a]++
+		}
+	}
+	for _, e := range m.c.flow.calls {
+		call, _ := m.c.commandCall(e)
+		if len(call.names) != 1 || m.c.targets()[0].of(call, call.names[0]) == nil {
+			continue
+		}
+		match := m.matched(call, m.c.targets()[0].of(call, call.names[0]))
+		for i, f := range match.as {
+			note(match.words[i], f.word, match.cmd.name+" "+f.word)
+			if units[f.word].per != 0 {
+				note(match.words[i], aSpan)
+			}
+		}
+	}
+	return m.usage
+}
+
+// subject returns a text for the argument or name that a word is, or is made of by one function.
+func (m *machine) subject(e parse.Expr) string {
+	call, ok := unparen(e).(*parse.CallExpr)
+	if ok && len(call.Args) == 1 && parse.KnownGlobal(strings.Split(m.c.callee(call), ".")[0]) {
+		return m.subject(call.Args[0])
+	}
+	return cmp.Or(m.keyName(e, 1), m.c.nameOf(e))
 }
 
 // measure reports whether a word certainly is a number, or is called so.
@@ -69,13 +113,31 @@ func (m *machine) exchanged(match *matching, i int) bool {
 		}
 		_, literal := m.c.origin(other).(*parse.NumberExpr)
 		own := placeNames[f.word]
-		if m.measure(other) && (m.identity(word) || member && literal && !m.measure(word) ||
-			own != nil && m.called(other, own) && (!m.measure(word) || bound(word) == 1 && !written(other))) {
+		if m.sisters(match, i, j) || m.measure(other) && (m.identity(word) || member && literal && !m.measure(word)) ||
+			own != nil && m.called(other, own) && (!m.measure(word) || bound(word) == 1 && !written(other)) {
 			m.find(word.Pos(), Command, "%s takes the %s here, a number: exchange it with the %s", shown(match.cmd.name), f.word, text.word)
+			delete(m.usage, m.subject(other)) // a sister shows no second fault
 			return true
 		}
 	}
-	return false
+	named := units[f.word].as == aDuration && (m.state.sure[identical+m.subject(word)] || varOf(word) != nil && m.identity(word))
+	if named {
+		m.find(word.Pos(), Command, "%s takes %s here, and this is the name of something", shown(match.cmd.name), f.word)
+	}
+	return named
+}
+
+// sisters reports whether other calls have a word in the place that the other has here, and the other where it is here.
+func (m *machine) sisters(match *matching, i, j int) bool {
+	of, f, text, a, b := m.used(), match.as[i].word, match.as[j].word, m.subject(match.words[i]), m.subject(match.words[j])
+	number, name, cmd := of[a], of[b], match.cmd.name
+	switch {
+	case a == "" || a == b:
+		return false
+	case text == "value":
+		return name[aSpan] > 0 && units[f].per != 0 && number[aSpan] == 1
+	}
+	return number[text] > 0 && number[f] == 1 && name[text] <= 1 && (m.measure(match.words[j]) || number[cmd+" "+text] > 0)
 }
 
 // reversed finds a range that is always empty, as its ends are exchanged.

@@ -129,6 +129,7 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 	defer func() { v.about(name, args) }()
 	if name == "" && m.quiet == 0 {
 		m.asks(m.state.at, e)
+		m.state.unsettle("")
 		if m.way != nil && m.way.helped { // it may give keys an expiry
 			clear(m.state.fresh)
 		}

@@ -33,6 +33,7 @@ type machine struct {
 	gave     bool                           // a call gives a key an expiry
 	way      *walk                          // that is followed alone, if there is one
 	timed    map[string]unit                // of roots, as it was seen first
+	usage    map[string]map[string]int      // by used
 	conds    []parse.Expr                   // the conditions around the code
 	yields   *value                         // what the function that is followed returns
 	yielded  map[*parse.FuncExpr]value      // what those that were followed return
@@ -289,6 +290,7 @@ func (m *machine) loop(stmt parse.Stmt) {
 		m.head(stmt, body)
 	}
 	m.grow(stmt, body)
+	m.state.unsettle("")
 	after, head := m.state.clone(), m.branch+1
 	for _, e := range parse.Exprs(stmt) {
 		m.asks(head, e)

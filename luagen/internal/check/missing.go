@@ -38,14 +38,16 @@ func (m *machine) maybe(call commandCall, v value) value {
 	return v
 }
 
-// wrote notes a call that may write: what it writes is there for the next command.
+// wrote notes a call that may write, as a call of a module may: what it writes is there for the next command.
 func (m *machine) wrote(call commandCall) {
-	if m.quiet > 0 || len(call.names) > 0 && !m.writes(call.expr) {
+	known := len(call.names) > 0 && !strings.Contains(call.names[0], ".")
+	if m.quiet > 0 || known && !m.writes(call.expr) {
 		return
 	}
 	for i := 1; i < len(call.words); i++ { // such as the second key of RENAME
 		if key := m.keyText(call.words, i); key != "" || i == 1 {
 			m.state.ask(proved, later(cmp.Or(key, anyReply)))
+			m.state.unsettle(key)
 		}
 	}
 }

@@ -88,7 +88,8 @@ func (m *machine) fits(match *matching, i int, f form) bool {
 	}
 	switch e := m.c.origin(match.words[i]).(type) {
 	case *parse.StringExpr:
-		lost := match.cmd.name == "set" && f.word == "value" && slices.Contains([]string{"EX", "PX", "NX", "XX"}, e.Value)
+		tokens := strings.FieldsFunc(match.cmd.form, func(r rune) bool { return r < 'A' || r > 'Z' })
+		lost := len(e.Value) > 1 && slices.Contains(tokens, e.Value)
 		return !f.isToken() && !lost && (!f.number || isNumeral(e.Value)) || f.isToken() && strings.EqualFold(e.Value, f.word)
 	case *parse.NumberExpr:
 		return !f.isToken()
@@ -120,6 +121,7 @@ func (m *machine) misses(call commandCall, match *matching) {
 func (m *machine) places(match *matching) {
 	cmd, parted := match.cmd, false
 	m.reversed(match)
+	m.useless(match)
 	for i, f := range match.as {
 		word := match.words[i]
 		m.field(match, word, f)
@@ -136,6 +138,29 @@ func (m *machine) places(match *matching) {
 		m.stores(match, i)
 		if !f.number && f.word != "" && !f.isToken() {
 			m.rounded(word)
+		}
+	}
+}
+
+// useless finds a call that does nothing: it is for what is not there, and the script has found it, or the other way round.
+func (m *machine) useless(match *matching) {
+	options, _ := match.options()
+	key, part, name := m.keyText(match.words, 1), m.keyText(match.words, len(match.words)-1), match.cmd.name
+	if name == "hsetnx" {
+		part = m.keyText(match.words, 2)
+	}
+	has := func(fact string) bool {
+		return key != "" && (part != "" && m.state.sure[fact+key+"\n"+part] || m.state.sure[fact+key] && (name != "zadd" && name != "hsetnx" || fact == gone))
+	}
+	chooses := name == "set" || name == "zadd"
+	switch {
+	case strings.HasSuffix(name, "setnx") || chooses && slices.Contains(options, "nx"):
+		if has(here) {
+			m.find(match.words[0].Pos(), Command, "%s with NX does nothing here, as the script has found what it writes to", shown(name))
+		}
+	case strings.HasSuffix(name, "pushx") || chooses && slices.Contains(options, "xx"):
+		if has(gone) {
+			m.find(match.words[0].Pos(), Command, "%s does nothing here, as the script has not found what it writes to", shown(name))
 		}
 	}
 }

@@ -2,6 +2,8 @@ package check
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -22,6 +24,9 @@ const (
 	lives       = "lives "  // it got an expiry
 	looked      = "looked " // the script has asked for its expiry
 	declaredKey = "key "    // it is equal to a declared one
+	identical   = "same "   // begins the text of an argument that is equal to a value
+	gone        = "gone "   // of keys and their parts: the script has found none,
+	here        = "here "   // or one, and has written nothing since then
 )
 
 func newState() *state {
@@ -43,6 +48,20 @@ func (s *state) get(x *parse.Var) (value, bool) {
 }
 
 func (s *state) set(x *parse.Var, v value) { s.vars[x] = &v }
+
+// settle notes what a condition shows of a reply's source, unless the script may have written since then.
+func (s *state) settle(v value, fact string) {
+	if !slices.ContainsFunc(answers(v.missing), func(what any) bool { return s.knows(later(what.(string))) }) {
+		s.sure[fact+v.missing] = true
+	}
+}
+
+// unsettle drops what conditions have shown of a key that may be written, or of all.
+func (s *state) unsettle(key string) {
+	maps.DeleteFunc(s.sure, func(fact string, _ bool) bool {
+		return strings.HasPrefix(fact, gone+key) || strings.HasPrefix(fact, here+key)
+	})
+}
 
 // merge returns what is known where control comes from a or b.
 func merge(a, b *state, at int) *state {
@@ -166,6 +185,8 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 		m.says(e, v, left)
 	case zero && (op == ">" || op == "~="), !zero && op != "~=" && op[0] != '<':
 		m.there(v)
+	case zero && op == "==":
+		m.state.settle(v, gone)
 	}
 	above := aboveZero + fixed(e)
 	if n := m.c.nth(e, "ARGV"); n > 0 {
@@ -175,6 +196,9 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 		m.state.ask(proved, above)
 	}
 	m.typed(e, op, other)
+	if op == "==" && v.role == aReply && v.surely(isText) && !strings.Contains(v.missing, "\n") {
+		m.state.sure[identical+m.subject(other)] = true
+	}
 	x := varOf(unparen(e))
 	if _, known := m.state.get(x); !known {
 		return

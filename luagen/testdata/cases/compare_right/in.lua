@@ -14,7 +14,7 @@ if n == '5' or n == limit or n ~= name then return 0 end
 if after == nil or force == true then return 0 end
 if redis.call('exists', counter) == 1 then return 0 end
 if redis.call('type', counter).ok == 'string' then return 0 end
-if redis.call('set', counter, 1, 'nx') == false then return 0 end
+if redis.call('set', counter, 1, 'xx') == false then return 0 end
 local all = redis.call('hgetall', counts)
 if all[1] == nil then return 0 end
 local data = cjson.decode(n)

@@ -12,7 +12,7 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "055aa2531475cf70a21b61339a753287bd7667a6",
+	SHA1: "01a400ffe37261991e71742ac9afad8a08a5c045",
 	Source: "\n" + `local counter = KEYS[1]
 local counts = KEYS[2]
 local limit = ARGV[1]
@@ -28,7 +28,7 @@ if n == '5' or n == limit or n ~= name then return 0 end
 if after == nil or force == true then return 0 end
 if redis.call('exists', counter) == 1 then return 0 end
 if redis.call('type', counter).ok == 'string' then return 0 end
-if redis.call('set', counter, 1, 'nx') == false then return 0 end
+if redis.call('set', counter, 1, 'xx') == false then return 0 end
 local all = redis.call('hgetall', counts)
 if all[1] == nil then return 0 end
 local data = cjson.decode(n)

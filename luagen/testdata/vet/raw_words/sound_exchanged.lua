@@ -18,3 +18,8 @@ redis.call('set', k, value, 'EX', KEYS[5])
 local delay, cooldown = tonumber(ARGV[8]), ARGV[9]
 redis.call('set', k, delay, 'EX', cooldown)
 redis.call('setex', k, ARGV[10], delay)
+redis.call('zadd', KEYS[6], ARGV[11], ARGV[11])
+redis.call('zadd', KEYS[7], ARGV[12], ARGV[13])
+redis.call('zadd', KEYS[8], ARGV[12], ARGV[14])
+redis.call('zrem', KEYS[9], ARGV[13])
+if redis.call('get', KEYS[11]) == ARGV[16] then redis.call('pexpire', KEYS[11], ARGV[17]) end
