@@ -38,47 +38,41 @@ func (m *machine) identity(e parse.Expr) bool {
 	return v.named() || !v.numeric() && m.called(e, identityName)
 }
 
+// anyUnit is each place of a time in used.
+const anyUnit = "time"
+
 // used counts in which places of which commands a script has its arguments and names.
-func (m *machine) used() map[string]map[string]int {
+func (m *machine) used() map[string]int {
 	if m.usage != nil {
 		return m.usage
 	}
-	m.usage = map[string]map[string]int{}
-	note := func(e parse.Expr, as ...string) {
-		of := m.subject(e)
-		if of == "" {
-			return
-		}
-		if m.usage[of] == nil {
-			m.usage[of] = map[string]int{}
-		}
-		for _, a := range as {
-			m.usage[of][a]++
-		}
-	}
+	m.usage = map[string]int{}
 	for _, e := range m.c.flow.calls {
 		call, _ := m.c.commandCall(e)
-		if len(call.names) != 1 || m.c.targets()[0].of(call, call.names[0]) == nil {
-			continue
-		}
-		match := m.matched(call, m.c.targets()[0].of(call, call.names[0]))
-		for i, f := range match.as {
-			note(match.words[i], f.word, match.cmd.name+" "+f.word)
-			if units[f.word].per != 0 {
-				note(match.words[i], aSpan)
+		for _, name := range call.names {
+			if cmd := m.c.targets()[0].of(call, name); cmd != nil {
+				match := m.matched(call, cmd)
+				for i, f := range match.as {
+					of := m.subject(match.words[i])
+					m.usage[of+f.word]++
+					m.usage[of+name+f.word]++
+					if units[f.word].per != 0 {
+						m.usage[of+anyUnit]++
+					}
+				}
 			}
 		}
 	}
 	return m.usage
 }
 
-// subject returns a text for the argument or name that a word is, or is made of by one function.
+// subject returns the beginning of a text for the argument or name that a word is, or is made of by one function.
 func (m *machine) subject(e parse.Expr) string {
 	call, ok := unparen(e).(*parse.CallExpr)
 	if ok && len(call.Args) == 1 && parse.KnownGlobal(strings.Split(m.c.callee(call), ".")[0]) {
 		return m.subject(call.Args[0])
 	}
-	return cmp.Or(m.keyName(e, 1), m.c.nameOf(e))
+	return cmp.Or(m.keyName(e, 1), m.c.nameOf(e)) + " "
 }
 
 // measure reports whether a word certainly is a number, or is called so.
@@ -116,7 +110,7 @@ func (m *machine) exchanged(match *matching, i int) bool {
 		if m.sisters(match, i, j) || m.measure(other) && (m.identity(word) || member && literal && !m.measure(word)) ||
 			own != nil && m.called(other, own) && (!m.measure(word) || bound(word) == 1 && !written(other)) {
 			m.find(word.Pos(), Command, "%s takes the %s here, a number: exchange it with the %s", shown(match.cmd.name), f.word, text.word)
-			delete(m.usage, m.subject(other)) // a sister shows no second fault
+			m.usage[m.subject(other)+anyUnit] = 0 // its sister is no second fault
 			return true
 		}
 	}
@@ -130,14 +124,13 @@ func (m *machine) exchanged(match *matching, i int) bool {
 // sisters reports whether other calls have a word in the place that the other has here, and the other where it is here.
 func (m *machine) sisters(match *matching, i, j int) bool {
 	of, f, text, a, b := m.used(), match.as[i].word, match.as[j].word, m.subject(match.words[i]), m.subject(match.words[j])
-	number, name, cmd := of[a], of[b], match.cmd.name
 	switch {
-	case a == "" || a == b:
+	case a == " " || a == b:
 		return false
 	case text == "value":
-		return name[aSpan] > 0 && units[f].per != 0 && number[aSpan] == 1
+		return b != " " && units[f].per != 0 && of[b+anyUnit] > 0 && of[a+anyUnit] == 1
 	}
-	return number[text] > 0 && number[f] == 1 && name[text] <= 1 && (m.measure(match.words[j]) || number[cmd+" "+text] > 0)
+	return of[a+text] > 0 && of[a+f] == 1 && of[b+text] <= 1 && (m.measure(match.words[j]) || of[a+match.cmd.name+text] > 0)
 }
 
 // reversed finds a range that is always empty, as its ends are exchanged.
@@ -183,15 +176,10 @@ func (m *machine) moment(e parse.Expr) bool {
 
 // counts reports whether an end of a range is a number of elements, or one less.
 func (m *machine) counts(e parse.Expr) bool {
-	switch e := m.c.origin(e).(type) {
-	case *parse.UnaryExpr:
-		return e.Op == "#"
-	case *parse.CallExpr:
-		return m.c.callee(e) == "table.getn"
-	case *parse.BinaryExpr:
-		return e.Op == "-" && bound(e.R) == 1 && (m.counts(e.L) || m.called(e.L, countName))
+	if b, ok := m.c.origin(e).(*parse.BinaryExpr); ok && b.Op == "-" && bound(b.R) == 1 {
+		return m.counts(b.L) || m.called(b.L, countName)
 	}
-	return false
+	return m.peek(e).size == aCount().size
 }
 
 // less reports whether an expression is another less, or more, something.

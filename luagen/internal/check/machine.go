@@ -29,11 +29,12 @@ type machine struct {
 	lists    map[string]value           // KEYS and ARGV of a raw script
 	forms    map[*parse.CallExpr]*matching
 	hashes   map[string]map[string]*written // by their keys and fields
+	filled   map[*parse.Var]parse.Expr      // by tableField
 	returned []value                        // by a raw script
 	gave     bool                           // a call gives a key an expiry
 	way      *walk                          // that is followed alone, if there is one
 	timed    map[string]unit                // of roots, as it was seen first
-	usage    map[string]map[string]int      // by used
+	usage    map[string]int                 // by used
 	conds    []parse.Expr                   // the conditions around the code
 	yields   *value                         // what the function that is followed returns
 	yielded  map[*parse.FuncExpr]value      // what those that were followed return
@@ -61,8 +62,8 @@ func (c *checker) machine() *machine {
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
-		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{}, timed: map[string]unit{},
-		unpacks: map[*parse.Var]bool{}, yields: &value{},
+		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{},
+		filled: map[*parse.Var]parse.Expr{}, timed: map[string]unit{}, unpacks: map[*parse.Var]bool{}, yields: &value{},
 		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{},
 	}
 	for _, x := range c.s.Vars {

@@ -142,26 +142,23 @@ func (m *machine) places(match *matching) {
 	}
 }
 
-// useless finds a call that does nothing: it is for what is not there, and the script has found it, or the other way round.
+// useless finds a call that does nothing: it writes only if something is there, or is not, and a condition has shown which.
 func (m *machine) useless(match *matching) {
 	options, _ := match.options()
-	key, part, name := m.keyText(match.words, 1), m.keyText(match.words, len(match.words)-1), match.cmd.name
-	if name == "hsetnx" {
-		part = m.keyText(match.words, 2)
+	words, name, sure, shows := match.words, match.cmd.name, m.state.sure, ""
+	key := m.keyText(words, 1)
+	part := key
+	if at := map[string]int{"zadd": len(words) - 1, "hsetnx": 2}[name]; at > 0 {
+		part += "\n" + m.keyText(words, at)
 	}
-	has := func(fact string) bool {
-		return key != "" && (part != "" && m.state.sure[fact+key+"\n"+part] || m.state.sure[fact+key] && (name != "zadd" && name != "hsetnx" || fact == gone))
+	switch chooses := name == "set" || name == "zadd"; {
+	case (strings.HasSuffix(name, "setnx") || chooses && slices.Contains(options, "nx")) && sure[here+part]:
+		shows = "is there"
+	case (strings.HasSuffix(name, "pushx") || chooses && slices.Contains(options, "xx")) && (sure[gone+part] || sure[gone+key]):
+		shows = "is missing"
 	}
-	chooses := name == "set" || name == "zadd"
-	switch {
-	case strings.HasSuffix(name, "setnx") || chooses && slices.Contains(options, "nx"):
-		if has(here) {
-			m.find(match.words[0].Pos(), Command, "%s with NX does nothing here, as the script has found what it writes to", shown(name))
-		}
-	case strings.HasSuffix(name, "pushx") || chooses && slices.Contains(options, "xx"):
-		if has(gone) {
-			m.find(match.words[0].Pos(), Command, "%s does nothing here, as the script has not found what it writes to", shown(name))
-		}
+	if shows != "" {
+		m.find(words[0].Pos(), Command, "%s does nothing here: a condition has shown that what it is for %s", shown(name), shows)
 	}
 }
 

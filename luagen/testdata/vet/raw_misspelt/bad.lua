@@ -8,3 +8,17 @@ redis.call('hset', KEYS[2], 'tokens', bucket[1] or ARGV[2], 'last_refill', bucke
 redis.call('hset', KEYS[3], 'state', 'new', 'failures', 0)
 if redis.call('hget', KEYS[3], 'failures') == '0' then redis.call('hset', KEYS[3], 'state', 'old') end
 redis.call('hset', KEYS[3], 'stte', 'done')
+local flat, fields = redis.call('hgetall', KEYS[4]), {}
+for i = 1, #flat, 2 do fields[flat[i]] = flat[i + 1] end
+redis.call('hset', KEYS[4], 'lastRefill', fields['last_refill'] or ARGV[3], 'msg', fields.message or '')
+local function by_name(list)
+  local all = {}
+  for i = 1, #list, 2 do all[list[i]] = list[i + 1] end
+  return all
+end
+local lock = by_name(redis.call('hgetall', KEYS[5]))
+redis.call('hset', KEYS[5], 'expires_ms', lock.expires or ARGV[3])
+local record = cjson.decode(ARGV[4])
+if record.expiresAt then record.expiresAtMs = ARGV[3] end
+redis.call('hset', KEYS[6], 'last_refill', redis.call('hget', KEYS[6], 'last_refill') or ARGV[3])
+redis.call('hset', KEYS[6], 'last_refilled', 1)
