@@ -41,7 +41,7 @@ func (m *machine) identity(e parse.Expr) bool {
 // anyUnit is each place of a time in used.
 const anyUnit = "time"
 
-// used counts in which places of which commands a script has its arguments and names.
+// used counts in which places of which commands a script has its arguments and names; side adds comparisons with values.
 func (m *machine) used() map[string]int {
 	if m.usage != nil {
 		return m.usage
@@ -114,7 +114,8 @@ func (m *machine) exchanged(match *matching, i int) bool {
 			return true
 		}
 	}
-	named := units[f.word].as == aDuration && (m.state.sure[identical+m.subject(word)] || varOf(word) != nil && m.identity(word))
+	is := m.subject(word)
+	named := units[f.word].as == aDuration && (is != " " && m.used()[is+"="] > 0 || varOf(word) != nil && m.identity(word))
 	if named {
 		m.find(word.Pos(), Command, "%s takes %s here, and this is the name of something", shown(match.cmd.name), f.word)
 	}

@@ -24,7 +24,6 @@ const (
 	lives       = "lives "  // it got an expiry
 	looked      = "looked " // the script has asked for its expiry
 	declaredKey = "key "    // it is equal to a declared one
-	identical   = "same "   // begins the text of an argument that is equal to a value
 	gone        = "gone "   // of keys and their parts: the script has found none,
 	here        = "here "   // or one, and has written nothing since then
 )
@@ -196,8 +195,8 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 		m.state.ask(proved, above)
 	}
 	m.typed(e, op, other)
-	if op == "==" && v.role == aReply && v.surely(isText) && !strings.Contains(v.missing, "\n") {
-		m.state.sure[identical+m.subject(other)] = true
+	if (op == "==" || op == "~=") && v.role == aReply && v.surely(isText) && !strings.Contains(v.missing, "\n") {
+		m.used()[m.subject(other)+op[1:]]++
 	}
 	x := varOf(unparen(e))
 	if _, known := m.state.get(x); !known {
