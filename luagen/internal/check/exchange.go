@@ -50,7 +50,7 @@ func (m *machine) used() map[string]int {
 	for _, e := range m.c.flow.calls {
 		call, _ := m.c.commandCall(e)
 		for _, name := range call.names {
-			if cmd := m.c.targets()[0].of(call, name); cmd != nil {
+			if cmd := m.c.targets[0].of(call, name); cmd != nil {
 				match := m.matched(call, cmd)
 				for i, f := range match.as {
 					of := m.subject(match.words[i])

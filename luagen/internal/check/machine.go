@@ -251,6 +251,8 @@ func (m *machine) ifs(s *parse.IfStmt) {
 		m.fork(s)
 		return
 	}
+	m.without(s)
+	m.repeated(s)
 	end, at := &state{dead: true}, m.state.at
 	for i, cond := range s.Conds {
 		m.defaults(cond, s.Blocks[i])
@@ -262,7 +264,6 @@ func (m *machine) ifs(s *parse.IfStmt) {
 			m.stops(cond)
 		}
 		m.turn(cond, true)
-		m.without(s, i)
 		m.block(s.Blocks[i])
 		end = merge(end, m.state, at)
 		m.state = before

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -76,6 +77,32 @@ func namesIn(e parse.Expr) []*parse.Var {
 		}
 	})
 	return all
+}
+
+// spelled returns a text that two expressions share only if they are written alike, parentheses left out.
+func spelled(e parse.Expr) string {
+	var b strings.Builder
+	parse.Walk(e, func(e parse.Expr) {
+		text, _ := constantText(e)
+		switch e := e.(type) {
+		case *parse.ParenExpr:
+			return
+		case *parse.NameExpr:
+			text = fmt.Sprintf("%s %p", e.Name, e.Var)
+		case *parse.BinaryExpr:
+			text = e.Op
+		case *parse.UnaryExpr:
+			text = e.Op
+		case *parse.CallExpr:
+			text = fmt.Sprint(e.Method, len(e.Args))
+		case *parse.BoolExpr:
+			text = fmt.Sprint(e.Value)
+		case *parse.TableExpr, *parse.FuncExpr:
+			text = fmt.Sprintf("%p", e)
+		}
+		fmt.Fprintf(&b, "%T %q ", e, text)
+	})
+	return b.String()
 }
 
 // behindLast reports whether e is #x + 1.

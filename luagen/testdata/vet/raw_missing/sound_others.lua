@@ -11,3 +11,4 @@ if score ~= nil and score ~= false and score ~= '' then redis.call('zadd', KEYS[
 for _, entry in ipairs(redis.call('xrange', KEYS[7], '-', '+')) do redis.call('xdel', KEYS[7], entry[1]) end
 if redis.call('hexists', KEYS[6], 'epoch') == 0 then return 0 end
 if tonumber(redis.call('hget', KEYS[6], 'epoch')) > 5 then return 1 end
+return nil

@@ -4,4 +4,6 @@ else
 end
 if redis.call('exists', KEYS[2]) == 1 then
   -- It is kept.
+elseif redis.call('exists', KEYS[3]) == 1 then
+  redis.call('del', KEYS[3])
 end

@@ -25,3 +25,4 @@ local micros_left = ARGV[9]
 redis.call('pexpire', KEYS[1], math.ceil(micros_left / 1000))
 redis.call('zremrangebyscore', KEYS[5], 0, micros - micros_left)
 redis.call('pexpire', KEYS[1], math.max(1, tonumber(ARGV[10])))
+return nil

@@ -26,3 +26,4 @@ redis.call('zremrangebyscore', KEYS[1], 0, now - #due)
 redis.call('zrange', KEYS[1], 0, -(count + 1))
 redis.call('zrange', KEYS[1], 0, now, 'BYSCORE')
 redis.call('ltrim', KEYS[2], 0, count - 1)
+return nil
