@@ -161,7 +161,7 @@ func (m *machine) lifetime(call commandCall, name string) {
 		m.ends(call, name, key)
 	case slices.Contains(replacing, name) && expires:
 		m.gives(call, key)
-	case units[shapes[name]].per != 0: // the script itself looks
+	case units[shapes[name]].per != 0 && m.c.inCondition(call.expr): // the script itself looks
 		m.state.sure[looked+key] = true
 	case slices.Contains(removing, name):
 		for i := range call.words {

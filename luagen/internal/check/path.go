@@ -114,6 +114,9 @@ func (m *machine) takes(cond parse.Expr) bool {
 		if l, r := m.peek(b.L), m.peek(b.R); l.written() && r.written() {
 			return compares(l.least, b.Op, r.least)
 		}
+		if text, isText := b.R.(*parse.StringExpr); isText && m.holds(b.L, text.Value) {
+			return b.Op == "=="
+		}
 	}
 	if v.is&absent == 0 || v.is&^absent == 0 {
 		return v.is&absent == 0
@@ -126,6 +129,15 @@ func (m *machine) takes(cond parse.Expr) bool {
 	w.at++
 	m.turn(cond, w.turns[w.at-1].truth)
 	return w.turns[w.at-1].truth
+}
+
+// holds reports whether a name certainly holds a text: it gets that or a reply, and now has no reply.
+func (m *machine) holds(e parse.Expr, text string) bool {
+	sources := m.c.flow.sources[varOf(e)]
+	return m.peek(e).word && !slices.ContainsFunc(sources, func(s source) bool {
+		literal, isLiteral := constantText(s.expr)
+		return (!isLiteral || literal != text) && !m.c.single(s.expr)
+	})
 }
 
 // written reports whether a value is a number that is written out.
@@ -283,9 +295,24 @@ func (m *machine) gives(call commandCall, key string) {
 		made = &creation{name: call.names[0], value: m.keyText(call.words, 2)}
 	}
 	if made.name != call.names[0] || len(call.words) == 3 || !slices.Contains(ending, made.name) { // With NX, it may do nothing.
-		marks = append(marks, mark{call.expr.P, *made, call.words[2:], m.way.taken()})
+		marks = append(marks, mark{call.expr.P, *made, m.until(call), m.way.taken()})
 	}
 	m.way.given[key] = marks
+}
+
+// until returns the words of a call that say when its key ends.
+func (m *machine) until(call commandCall) []parse.Expr {
+	match := m.formOf(call, call.names[0])
+	if match.as == nil {
+		return call.words[2:]
+	}
+	var all []parse.Expr
+	for i, f := range match.as {
+		if units[f.word].per != 0 {
+			all = append(all, match.words[i])
+		}
+	}
+	return all
 }
 
 // anyOf reports whether the text of a key may stand for any key: an element of a list, or an unknown one.
@@ -410,4 +437,11 @@ func (m *machine) loops(before map[string]*creation) {
 func (m *machine) decides(cond parse.Expr) bool {
 	keys, _ := m.asksOf(cond)
 	return len(keys) > 0
+}
+
+// inCondition reports whether some condition is about the reply of a call.
+func (c *checker) inCondition(call *parse.CallExpr) bool {
+	return len(c.flow.conds) > maxWithin || slices.ContainsFunc(c.flow.conds, func(cond parse.Expr) bool {
+		return c.flow.within(cond, func(e parse.Expr) bool { return e == parse.Expr(call) })
+	})
 }
