@@ -154,12 +154,11 @@ func fixed(e parse.Expr) string {
 // lifetime follows which keys were created without an expiry.
 func (m *machine) lifetime(call commandCall, name string) {
 	key := m.keyText(call.words, 1)
-	written, ok := m.formOf(call, name).options()
-	expires := name != "set" || !ok || slices.ContainsFunc(written, func(o string) bool { return slices.Contains(expiring, o) })
+	written, _ := m.formOf(call, name).options()
 	switch {
 	case slices.Contains(ending, name):
 		m.ends(call, name, key)
-	case slices.Contains(replacing, name) && expires:
+	case slices.Contains(replacing, name) && m.expires(call, name):
 		m.gives(call, key)
 	case units[shapes[name]].per != 0 && m.c.inCondition(call.expr): // the script itself looks
 		m.state.sure[looked+key] = true
@@ -179,6 +178,12 @@ func (m *machine) lifetime(call commandCall, name string) {
 		m.state.fresh[key] = &creation{pos: call.expr.P, name: name, value: m.keyText(call.words, 2), drops: drops, turn: m.way.at}
 	}
 	m.state.sure[exists+key] = true
+}
+
+// expires reports whether a call of a replacing command gives its key an expiry.
+func (m *machine) expires(call commandCall, name string) bool {
+	written, ok := m.formOf(call, name).options()
+	return name != "set" || !ok || slices.ContainsFunc(written, func(o string) bool { return slices.Contains(expiring, o) })
 }
 
 // ends follows a call that gives a key an expiry. A server may refuse it, by its ACL or because the

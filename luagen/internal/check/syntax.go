@@ -169,3 +169,23 @@ func breaks(b *parse.Block) bool {
 		return false
 	})
 }
+
+// spelt returns a text that is the same for expressions which are written alike, and are about the same names.
+func spelt(e parse.Expr) string {
+	var all strings.Builder
+	parse.Walk(e, func(e parse.Expr) {
+		word := ""
+		switch e := e.(type) {
+		case *parse.NameExpr:
+			if word = e.Name; e.Var != nil {
+				word += itoa(e.Var.Pos.Line) + ":" + itoa(e.Var.Pos.Col)
+			}
+		case *parse.BinaryExpr:
+			word = e.Op
+		case *parse.StringExpr, *parse.NumberExpr:
+			word, _ = constantText(e)
+		}
+		fmt.Fprintf(&all, "%T %q ", e, word)
+	})
+	return all.String()
+}

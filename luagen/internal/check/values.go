@@ -12,13 +12,14 @@ type values struct {
 	exprs    []parse.Expr // every one
 	conds    []parse.Expr // of if
 	calls    []*parse.CallExpr
-	sources  map[*parse.Var][]source     // the values that a name may hold
-	stores   map[*parse.Var][]parse.Expr // the values that are put into the table of a name
-	appends  map[*parse.Var]int          // how many of these are put behind the end, or at the index of a loop
-	fields   map[*parse.Var][]string     // the fields that are put into the table of a name, by their names
-	apart    map[*parse.Var]bool         // the script goes through a name's table, or one in it, or removes elements, and adds none
-	maps     map[*parse.Var]bool         // something is put into the table of a name by a text, or by what may be one
-	along    map[*parse.Var][]*parse.Var // names that count where a list grows
+	blocks   map[*parse.CallExpr]*parse.Block // that they are in
+	sources  map[*parse.Var][]source          // the values that a name may hold
+	stores   map[*parse.Var][]parse.Expr      // the values that are put into the table of a name
+	appends  map[*parse.Var]int               // how many of these are put behind the end, or at the index of a loop
+	fields   map[*parse.Var][]string          // the fields that are put into the table of a name, by their names
+	apart    map[*parse.Var]bool              // the script goes through a name's table, or one in it, or removes elements, and adds none
+	maps     map[*parse.Var]bool              // something is put into the table of a name by a text, or by what may be one
+	along    map[*parse.Var][]*parse.Var      // names that count where a list grows
 	called   map[*parse.Var][]*parse.CallExpr
 	aliases  map[*parse.Var][]*parse.Var    // names and parameters that may hold the same
 	bodies   map[*parse.Var]*parse.FuncExpr // of local functions that are never replaced
@@ -103,6 +104,7 @@ func (v *values) origin(e parse.Expr) parse.Expr {
 
 func newValues() *values {
 	return &values{
+		blocks:  map[*parse.CallExpr]*parse.Block{},
 		sources: map[*parse.Var][]source{}, stores: map[*parse.Var][]parse.Expr{}, appends: map[*parse.Var]int{},
 		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
@@ -120,7 +122,7 @@ func (v *values) block(b *parse.Block, fn *parse.FuncExpr) {
 		}
 		v.statement(stmt, fn)
 		for _, e := range parse.Exprs(stmt) {
-			parse.Walk(e, v.expr)
+			parse.Walk(e, func(e parse.Expr) { v.expr(e, b) })
 		}
 		for _, inner := range parse.Blocks(stmt) {
 			v.block(inner, fn)
@@ -151,14 +153,14 @@ func (v *values) counting(b *parse.Block) {
 	}
 }
 
-// expr notes a call, and goes into the body of a function.
-func (v *values) expr(e parse.Expr) {
+// expr notes a call in a block, and goes into the body of a function.
+func (v *values) expr(e parse.Expr, in *parse.Block) {
 	v.exprs = append(v.exprs, e)
 	switch e := e.(type) {
 	case *parse.FuncExpr:
 		v.block(e.Body, e)
 	case *parse.CallExpr:
-		v.calls = append(v.calls, e)
+		v.calls, v.blocks[e] = append(v.calls, e), in
 		if name, ok := e.Fn.(*parse.NameExpr); ok && name.Var != nil && e.Method == "" {
 			v.called[name.Var] = append(v.called[name.Var], e)
 			v.uses[name] = true

@@ -17,5 +17,5 @@ if ARGV[6] == 'x' and e and e > 0 then
 end
 redis.call('zadd', KEYS[4], score, ARGV[6])
 if e and e >= 0 then
-  redis.call('pexpire', KEYS[1], e)
+  redis.call('pexpire', KEYS[4], e)
 end

@@ -1,0 +1,128 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// touch is a call of a command on one key.
+type touch struct {
+	call      commandCall
+	name, key string
+	in        *parse.Block
+	gives     bool // the key an expiry
+}
+
+// touches returns these calls in the order of the text, none if there are too many to compare.
+func (m *machine) touches() (all []touch) {
+	for _, e := range m.c.flow.calls {
+		if call, ok := m.c.commandCall(e); ok && len(call.names) == 1 && len(call.words) > 1 {
+			name := call.names[0]
+			gives := slices.Contains(ending, name) || slices.Contains(replacing, name) && m.expires(call, name)
+			all = append(all, touch{call, name, m.keyText(call.words, 1), m.c.flow.blocks[e], gives})
+		}
+		if len(all) > maxAsked {
+			return nil
+		}
+	}
+	return all
+}
+
+// wrongKeys finds an EXPIRE that was meant for another key, and a key without one that the script uses like another which
+// has one.
+func (m *machine) wrongKeys() {
+	all, given := m.touches(), map[string]bool{}
+	for _, t := range all {
+		given[t.key] = given[t.key] || t.gives
+		given[""] = given[""] || t.gives && anyOf(t.key)
+	}
+	for i, t := range all {
+		m.repeated(t, all[i+1:])
+		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(creating, t.name)
+		if left && !m.misdirected(all, i) {
+			m.unlike(t, all, given)
+		}
+	}
+}
+
+// repeated finds a second EXPIRE of a key that changes nothing.
+func (m *machine) repeated(t touch, rest []touch) {
+	next := slices.IndexFunc(rest, func(u touch) bool { return u.key == t.key || u.key == "" })
+	if next < 0 || t.key == "" || !slices.Contains(ending, t.name) {
+		return
+	}
+	if u := rest[next]; u.name == t.name && sameWords(t, u) && inside(t.in, u.in) {
+		m.find(u.call.expr.P, Expire, "line %d gives the same key the same expiry: name the key that is meant", t.call.expr.P.Line)
+	}
+}
+
+// misdirected finds an EXPIRE of a key that was not written before, behind the write of one that never gets an expiry.
+func (m *machine) misdirected(all []touch, i int) bool {
+	if i+1 == len(all) || !slices.Contains(ending, all[i+1].name) || slices.ContainsFunc(all[:i], func(t touch) bool {
+		return t.key == all[i+1].key && m.changes(t)
+	}) {
+		return false
+	}
+	m.find(all[i+1].call.expr.P, Expire, "this key was not written before, and the one that line %d writes never expires: name that one",
+		all[i].call.expr.P.Line)
+	return true
+}
+
+// changes reports whether a call may write, and not only an expiry.
+func (m *machine) changes(t touch) bool {
+	return !slices.Contains(ending, t.name) && slices.ContainsFunc(m.c.tables.all, func(on *table) bool {
+		cmd := on.of(t.call, t.name)
+		return cmd == nil || cmd.writes
+	})
+}
+
+// unlike finds the write of a key that never expires where the script writes its twin, which does.
+func (m *machine) unlike(t touch, all []touch, given map[string]bool) {
+	twin := slices.IndexFunc(all, func(u touch) bool {
+		return u.in == t.in && u.key != t.key && given[u.key] && kin(t.name) == kin(u.name) && m.twins(t, u, all)
+	})
+	if twin >= 0 {
+		m.find(t.call.expr.P, Expire, "this key never expires, and that of line %d, which is used in the same way, does: give it "+
+			"an expiry, too", all[twin].call.expr.P.Line)
+	}
+}
+
+// kin returns one name for SET, SETEX, PSETEX and SETNX, and so on.
+func kin(name string) string {
+	return strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(name, "ex"), "nx"), "p")
+}
+
+// twins reports whether two keys get the same words, or are deleted together, or get the same commands in the same places.
+func (m *machine) twins(t, u touch, all []touch) bool {
+	var uses [2][]touch
+	for _, one := range all {
+		var keys []string
+		for i := range one.call.words {
+			keys = append(keys, m.keyText(one.call.words, i))
+		}
+		if (one.name == "del" || one.name == "unlink") && slices.Contains(keys, t.key) && slices.Contains(keys, u.key) {
+			return true
+		}
+		for i, key := range []string{t.key, u.key} {
+			if one.key == key && !slices.Contains(ending, one.name) {
+				uses[i] = append(uses[i], one)
+			}
+		}
+	}
+	return len(t.call.words) > 3 && sameWords(t, u) || len(uses[0]) > 1 &&
+		slices.EqualFunc(uses[0], uses[1], func(a, b touch) bool { return kin(a.name) == kin(b.name) && a.in == b.in })
+}
+
+// sameWords reports whether two calls have the same words behind their keys.
+func sameWords(t, u touch) bool {
+	return slices.EqualFunc(t.call.words[2:], u.call.words[2:], func(a, b parse.Expr) bool { return spelt(a) == spelt(b) })
+}
+
+// inside reports whether a block is another, or in it.
+func inside(outer, b *parse.Block) bool {
+	return outer == b || slices.ContainsFunc(outer.Stmts, func(s parse.Stmt) bool {
+		return slices.ContainsFunc(parse.Blocks(s), func(inner *parse.Block) bool { return inside(inner, b) })
+	})
+}

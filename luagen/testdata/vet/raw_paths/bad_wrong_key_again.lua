@@ -1,0 +1,5 @@
+redis.call('set', KEYS[1], 0)
+redis.call('set', KEYS[2], ARGV[1])
+redis.call('pexpireat', KEYS[1], ARGV[1] + 1)
+redis.call('pexpireat', KEYS[1], ARGV[1] + 1)
+return redis.call('incr', KEYS[1])
