@@ -103,17 +103,20 @@ type checker struct {
 	said       map[string]string       // what comments say, by "ARGV[1]", by a name, by a line
 	keyed      map[int]bool            // the KEYS[n] that commands take for keys
 	units      map[*parse.Var]unit     // that names and comments say
+	compared   []comparison            // all of the script
 	keyFound   bool                    // a raw script has no further finding of rule key
 	targets    []*table                // of the servers that the script is meant for
 }
 
 func newChecker(s *parse.Script, tables *Tables) *checker {
-	return &checker{
+	c := &checker{
 		s: s, tables: tables, said: comments(s), units: map[*parse.Var]unit{}, flow: collect(s), frames: new(int),
 		commandsOf: map[*parse.Var][]string{}, members: map[string]bool{}, keyed: map[int]bool{},
 		isKey: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
 		included: includedFunctions(s, map[string]included{}), targets: tables.targets(s.Header),
 	}
+	c.compared = c.comparisons()
+	return c
 }
 
 func (c *checker) find(pos parse.Pos, rule, format string, args ...any) {

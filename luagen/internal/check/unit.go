@@ -239,60 +239,9 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
 	case (v.low || m.mayBeZero(e)) && want.as == aDuration:
 		m.find(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
-	case want.as == aDuration && m.zero(e):
+	case want.as == aDuration && (m.zero(e) || v.least == 0 && v.of == "" && m.admitsZero(e, maxAliases)):
 		m.find(e.Pos(), Expire, "%s %s if this is 0, which the condition lets by: ask for > 0", shown, fails)
 	}
-}
-
-// zero reports whether an expiry is an argument, and the one condition around about it lets 0 by. Others say that 0 is none.
-// Among very many conditions it looks for none.
-func (m *machine) zero(e parse.Expr) bool {
-	n := m.c.nth(e, "ARGV")
-	if n == 0 || !m.peek(e).surely(isNumber) || len(m.c.flow.conds) > maxWithin {
-		return false
-	}
-	var around, others []parse.Expr
-	for _, cond := range m.c.flow.conds {
-		switch {
-		case !m.c.shares(e, cond):
-		case slices.Contains(m.conds, cond):
-			around = append(around, cond)
-		default:
-			others = append(others, cond)
-		}
-	}
-	asked := len(others) > 0 && (m.depth > 0 || m.state.holds(aboveZero+itoa(n)) || !slices.ContainsFunc(others, m.above(n)))
-	return len(around) == 1 && m.letsBy(e, around[0]) && !asked
-}
-
-// above returns a function that reports whether a condition asks whether an argument is above 0.
-func (m *machine) above(n int) func(parse.Expr) bool {
-	asks := func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
-		return ok && m.c.nth(b.L, "ARGV") == n && m.peek(b.R).size == zeroSize && (b.Op == ">" || b.Op == "<=")
-	}
-	return func(cond parse.Expr) bool { return parse.Contains(cond, asks) }
-}
-
-// letsBy reports whether a condition asks only whether there is an argument, or for >= 0, or is about others.
-func (m *machine) letsBy(e, cond parse.Expr) bool {
-	is := func(x parse.Expr) bool { return m.c.nth(x, "ARGV") == m.c.nth(e, "ARGV") }
-	b, ok := unparen(cond).(*parse.BinaryExpr)
-	switch {
-	case !ok:
-		return is(cond) || !m.c.shares(e, cond)
-	case b.Op == "and":
-		return m.letsBy(e, b.L) && m.letsBy(e, b.R)
-	case b.Op == "~=" && isFalsy(b.R), b.Op == ">=" && m.peek(b.R).size == zeroSize:
-		return is(b.L)
-	}
-	return !m.c.shares(e, cond)
-}
-
-// mayBeZero reports whether a comment says what 0 means in an argument, and the script has not asked about it.
-func (m *machine) mayBeZero(e parse.Expr) bool {
-	n := m.c.nth(e, "ARGV")
-	return zeroAllowed.MatchString(m.c.said["ARGV["+itoa(n)+"]"]) && !m.state.knows(anArgument+itoa(n))
 }
 
 // meant returns the unit in which a number that is written out is meant: whole minutes of the other unit, or so few
