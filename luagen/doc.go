@@ -154,7 +154,7 @@
 //	refused      with -strict only: an EXPIRE of a key that was just created, without an EXPIRE before the
 //	             write. If a user may not call EXPIRE, the script fails after the write, and the key never
 //	             expires. Call it before, such as redis.call('pexpire', key, interval, 'NX'), which
-//	             changes no expiry. So it is with any call on another key between the write and the EXPIRE
+//	             changes no expiry
 //
 // The last nine take conditions and early returns into account. Where names and comments are all that shows what is meant,
 // such as a unit, a finding may be wrong.

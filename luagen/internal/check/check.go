@@ -39,7 +39,7 @@ const (
 	Result      = "result"      // a reply that is not what the script declares
 	Pairs       = "pairs"       // an order that is not fixed in what is written or returned
 	Expire      = "expire"      // a key without an expiry; an expiry that is 0 or has a fraction
-	Refused     = "refused"     // a key that a refused call leaves without an expiry: in strict runs
+	Refused     = "refused"     // a key that a refused EXPIRE leaves without an expiry: in strict runs
 	uselessRule = "allow"       // an allow that allows nothing
 )
 

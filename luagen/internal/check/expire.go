@@ -10,13 +10,12 @@ import (
 
 // creation is a write that creates a key which has no expiry yet.
 type creation struct {
-	pos     parse.Pos
-	name    string     // of the command
-	value   string     // a literal that was written
-	drops   bool       // it takes away an expiry that the key had
-	turn    int        // how many turns the way had taken before
-	loop    int        // it is in a loop that the way has left before this turn
-	crossed *parse.Pos // a call on another key since then
+	pos   parse.Pos
+	name  string // of the command
+	value string // a literal that was written
+	drops bool   // it takes away an expiry that the key had
+	turn  int    // how many turns the way had taken before
+	loop  int    // it is in a loop that the way has left before this turn
 }
 
 // creating are the commands that create a key without an expiry.
@@ -169,7 +168,6 @@ func (m *machine) lifetime(call commandCall, name string) {
 			delete(m.state.sure, looked+m.keyText(call.words, i))
 		}
 	}
-	m.cross(call)
 	if key == "" || !slices.Contains(creating, name) {
 		return
 	}
@@ -189,14 +187,10 @@ func (m *machine) expires(call commandCall, name string) bool {
 // ends follows a call that gives a key an expiry. A server may refuse it, by its ACL or because the
 // command was renamed. The same call before the key was created would have been refused there.
 func (m *machine) ends(call commandCall, name, key string) {
-	made, shown, probe := m.state.fresh[key], strings.ToUpper(name), name+" "+key
-	if made != nil && made.crossed != nil {
-		m.find(*made.crossed, Refused, "if this fails, the key that line %d creates never expires: "+
-			"call %s first", made.pos.Line, shown)
-	}
+	made, probe := m.state.fresh[key], name+" "+key
 	if made != nil && m.raises(call.expr) && !m.state.sure[probe] {
 		m.find(call.expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
-			"before that line, too, call %s with NX, which changes no existing expiry", made.pos.Line, shown)
+			"before that line, too, call %s with NX, which changes no existing expiry", made.pos.Line, strings.ToUpper(name))
 	}
 	m.gives(call, key)
 	m.state.sure[probe] = m.state.sure[probe] || m.raises(call.expr)
@@ -218,27 +212,4 @@ func (m *machine) creates(call commandCall, name string) bool {
 	last := words[len(words)-1]
 	text, _ := constantText(last)
 	return !negative(last) && !strings.HasPrefix(text, "-")
-}
-
-// cross notes a call on other keys than those that were created.
-func (m *machine) cross(call commandCall) {
-	if len(m.state.fresh) == 0 || !m.raises(call.expr) {
-		return
-	}
-	keys := map[string]bool{}
-	found := m.c.findings
-	for _, p := range m.c.allPlaces(call) {
-		if p.quality == aKey {
-			keys[m.keyText(call.words, p.word)] = true
-		}
-	}
-	m.c.findings = found // they were found before
-	if len(keys) == 0 || keys[""] {
-		return
-	}
-	for key, made := range m.state.fresh {
-		if !keys[key] && made.crossed == nil {
-			made.crossed = &call.expr.P
-		}
-	}
 }
