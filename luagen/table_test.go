@@ -156,7 +156,7 @@ var wordCalls = []string{
 	"set a v px 5 nx", "set a v nx get", "!set a v nx 5", "!set a v nx xx", "!set a v px", "!set a v 5", "!set a v ex 5 px 5",
 	"zadd z 1 m", "zadd z nx ch 1 m 2 n", "!zadd z m 1 n", "!zadd z nx 1", "zadd z xx +inf m", "zcount z (5 +inf",
 	"hset h f v", "!hset h f v g", "mset a v b w", "!mset a v b", "expire a 5 nx", "!expire a five", "!expire a 5 ny",
-	"zrange z 0 -1 withscores", "!zrange z 0 -1 withscore", "zrange z 0 5 rev byscore limit 0 1", "!zrange z 0 1 byscore limit 0",
+	"zrange z 0 -1 withscores", "!zrange z 0 -1 withscore", "zrange z 5 0 rev byscore limit 0 1", "!zrange z 0 1 byscore limit 0",
 	"zincrby z 0.5 m", "zunionstore z 2 z y weights 1 0.5", "xadd s maxlen ~ 9 * f v", "!xadd s maxlen * f v", "!xadd s * f",
 	"bitfield a get u8 #1", "bitfield a overflow sat incrby u8 0 1", "!bitfield a get u8", "sort l by n get # desc alpha",
 	"!sort l descending", "lpos l a rank -1", "hscan h 0 count 5", "!hscan h 0 size 5", "getex a persist", "!getex a 5",

@@ -24,6 +24,8 @@ var (
 	momentName        = regexp.MustCompile(`(?:` + aMoment + `|\b(?:time|cutoff|deadline|score))$`)
 	countName         = regexp.MustCompile(`\b(?:count|size|length|len)$`)
 	offsetName        = regexp.MustCompile(`\b(?:offset|start|skip|from)$`)
+	memberName        = regexp.MustCompile(`\b(?:u?u?id|member|user|name|job|task|owner|winner|bidder|player)$`)
+	scoreName         = regexp.MustCompile(`\b(?:score|priority|rank|points|amount|amt|price)$`)
 	lowName, highName = regexp.MustCompile(`\b(?:min|low|from|start|since)\b`), regexp.MustCompile(`\b(?:max|high|until|end|stop|to)\b`)
 )
 
@@ -142,17 +144,23 @@ func (m *machine) reversed(match *matching) {
 		m.find(match.words[count-1].Pos(), Command, "LIMIT takes the offset first: exchange it with the count")
 	}
 	low, high := match.at("min", "start"), match.at("max", "stop", "end")
-	if !known || low*high == 0 || slices.Contains(options, "rev") || slices.Contains(options, "bylex") {
+	rev, name := slices.Contains(options, "rev"), match.cmd.name
+	if !known || low*high == 0 {
 		return
 	}
-	from, to, name := match.words[low], match.words[high], match.cmd.name
+	first := match.as[min(low, high)].word
+	ranks := match.as[low].word == "start" && !slices.Contains(options, "byscore") && !slices.Contains(options, "bylex")
+	if rev && !ranks {
+		low, high, first = high, low, "highest"
+	}
+	from, to, lex := match.words[low], match.words[high], slices.Contains(options, "bylex")
 	a, b := bound(from), bound(to)
 	word := func(e parse.Expr, n float64) bool {
 		_, isText := m.c.origin(e).(*parse.StringExpr)
 		return isText && (math.IsNaN(n) || math.IsInf(n, 0))
 	}
-	ranks := match.as[low].word == "start" && !slices.Contains(options, "byscore")
 	switch {
+	case lex && !isLiteral(from, "+") && !isLiteral(to, "-"):
 	case ranks && name == "zrange" && (word(from, a) || word(to, b) || slices.Contains(options, "limit")):
 		m.find(from.Pos(), Command, "ZRANGE takes scores, and LIMIT, only with BYSCORE: write it behind them")
 	case ranks && (match.as[low].number || name == "zrange") && (m.moment(from) || m.moment(to)):
@@ -161,11 +169,10 @@ func (m *machine) reversed(match *matching) {
 		m.find(to.Pos(), Command, "%s takes scores, and this counts elements: the command by rank is meant", shown(name))
 	case ranks && name == "ltrim" && !math.IsNaN(a), ranks && a == 1 && b == 0: // nobody writes that by mistake
 	case ranks && (a < 0) == (b < 0) && a > b, ranks && a == -1 && b == 0,
-		!ranks && (a > b || math.IsInf(a, 1) || math.IsInf(b, -1)), math.IsNaN(a) && b == 0 && !negative(from),
+		!ranks && (a > b || math.IsInf(a, 1) || math.IsInf(b, -1)), isLiteral(from, "+"), isLiteral(to, "-"), math.IsNaN(a) && b == 0 && !negative(from),
 		m.less(to, from, "-"), m.less(from, to, "+"),
 		!strings.HasPrefix(name, "zrev") && m.called(from, highName) && m.called(to, lowName) && !m.c.turned(from) && !m.c.turned(to):
-		m.find(from.Pos(), Command, "this range is always empty: exchange its ends, %s takes the %s first", shown(name),
-			match.as[min(low, high)].word)
+		m.find(from.Pos(), Command, "this range is always empty: exchange its ends, %s takes the %s first", shown(name), first)
 	}
 }
 

@@ -82,6 +82,8 @@ func (m *machine) lengthOf(e parse.Expr) (list parse.Expr) {
 	}
 	call, isCall := m.c.origin(e).(*parse.CallExpr)
 	switch {
+	case isCall && m.c.callee(call) == "table.getn" && len(call.Args) > 0:
+		return call.Args[0]
 	case !isCall:
 		length(m.c.origin(e))
 	case m.c.callee(call) != "math.min", slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return !m.c.flow.within(arg, length) }):

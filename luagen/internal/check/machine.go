@@ -42,6 +42,7 @@ type machine struct {
 	calls    int                            // of such
 	unclear  bool                           // an element of the reply may be nil on some ways
 	unpacks  map[*parse.Var]bool            // names that unpack gets as they are
+	reads    map[string][]rank              // by their keys
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -63,7 +64,8 @@ func (c *checker) machine() *machine {
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{},
-		filled: map[*parse.Var]parse.Expr{}, timed: map[string]unit{}, unpacks: map[*parse.Var]bool{}, yields: &value{},
+		filled: map[*parse.Var]parse.Expr{}, timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
+		reads: map[string][]rank{}, yields: &value{},
 		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{},
 	}
 	for _, x := range c.s.Vars {

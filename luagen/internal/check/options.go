@@ -127,6 +127,7 @@ func (m *machine) places(match *matching) {
 	cmd, parted := match.cmd, false
 	m.reversed(match)
 	m.useless(match)
+	m.ranks(match)
 	for i, f := range match.as {
 		word := match.words[i]
 		m.field(match, word, f)

@@ -136,6 +136,19 @@ func (m *machine) turnOf(index parse.Expr) int {
 	return -1
 }
 
+// beyond finds an index into a list of pairs that a loop by two takes out of the list, in its first turn or in its last.
+func (m *machine) beyond(e *parse.IndexExpr) {
+	b, sum := unparen(e.Key).(*parse.BinaryExpr)
+	if !sum || m.c.flow.loops[varOf(b.L)] == nil {
+		return
+	}
+	r, loop := m.rankOf(b), m.c.flow.loops[varOf(b.L)]
+	from, whole := bound(loop.From), varOf(e.X) != nil && varOf(m.lengthOf(loop.To)) == varOf(e.X)
+	if bound(loop.Step) == 2 && (from+r.n < 1 || whole && r.n > math.Mod(from, 2)) {
+		m.find(e.Key.Pos(), Nil, "this is nil in the first turn of the loop, or in the last: the reply begins with element 1, and belongs together by two")
+	}
+}
+
 // inTurn returns an element of two that take turns. It finds the second of them where a loop goes on by one.
 func (m *machine) inTurn(list value, index parse.Expr) value {
 	turn, names := m.turnOf(index), namesIn(index)

@@ -39,7 +39,7 @@ func (m *machine) wrongKeys() {
 		given[""] = given[""] || t.gives && anyOf(t.key)
 	}
 	for i, t := range all {
-		m.repeated(t, all[i+1:])
+		m.renewed(t, all[i+1:])
 		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(creating, t.name)
 		if left && !m.misdirected(all, i) {
 			m.unlike(t, all, given)
@@ -47,8 +47,8 @@ func (m *machine) wrongKeys() {
 	}
 }
 
-// repeated finds a second EXPIRE of a key that changes nothing.
-func (m *machine) repeated(t touch, rest []touch) {
+// renewed finds a second EXPIRE of a key that changes nothing.
+func (m *machine) renewed(t touch, rest []touch) {
 	next := slices.IndexFunc(rest, func(u touch) bool { return u.key == t.key || u.key == "" })
 	if next < 0 || t.key == "" || !slices.Contains(ending, t.name) {
 		return

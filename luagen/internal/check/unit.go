@@ -75,8 +75,13 @@ func (v value) in(says unit) value {
 	return v
 }
 
-// misnamed finds what is in another unit than its name says, and returns it with that unit, if none is known.
+// misnamed finds what is in another unit than its name says, and returns it with that unit, if none is known; and a score
+// where the name says a member, or the other way round.
 func (m *machine) misnamed(name string, says unit, v value, pos parse.Pos) value {
+	if words := spoken(name); v.role == aScore && memberName.MatchString(words) || v.role == aScored && scoreName.MatchString(words) {
+		m.part(v, v.role == aScore, pos)
+		v.role = 0
+	}
 	if v.unit.apart(says) {
 		m.find(pos, Time, "%s is in %s by its name or comment, and this is in %s: %s", name, unitNames[says.per],
 			v.unit, v.unit.remedy(says))
