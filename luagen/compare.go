@@ -83,121 +83,40 @@ func (j *job) makes(path string) bool {
 // generated reports whether luagen wrote a file.
 func generated(content []byte) bool { return bytes.HasPrefix(content, []byte(emit.Header+"\n")) }
 
-// around is the number of equal lines that a hunk shows on each side.
+// around is the number of equal lines that a difference shows on each side.
 const around = 3
 
-// edit is one line of a difference: ' ' in both, '-' only old, '+' only new.
-type edit struct {
-	kind byte
-	line string
-}
-
-// unified returns the difference of two texts in the unified format.
+// unified returns the difference of two texts in the unified format, in one hunk: from the first line that differs to the
+// last. A file that is not current mostly differs in one place, or in its whole script.
 func unified(oldName, newName string, oldText, newText []byte) string {
-	edits := difference(lines(oldText), lines(newText))
-	var b strings.Builder
-	fmt.Fprintf(&b, "--- %s\n+++ %s\n", oldName, newName)
-	for start, end := hunk(edits, 0); start < end; start, end = hunk(edits, end) {
-		fmt.Fprintf(&b, "@@ -%s +%s @@\n", span(edits, start, end, '+'), span(edits, start, end, '-'))
-		for _, e := range edits[start:end] {
-			fmt.Fprintf(&b, "%c%s\n", e.kind, e.line)
+	a, b := lines(oldText), lines(newText)
+	head, tail := 0, 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	from, left := max(0, head-around), max(0, tail-around)
+	var out strings.Builder
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%s +%s @@\n", oldName, newName, span(from, len(a)-left), span(from, len(b)-left))
+	for _, part := range []struct {
+		kind  string
+		lines []string
+	}{{" ", a[from:head]}, {"-", a[head : len(a)-tail]}, {"+", b[head : len(b)-tail]}, {" ", a[len(a)-tail : len(a)-left]}} {
+		for _, line := range part.lines {
+			out.WriteString(part.kind + line + "\n")
 		}
 	}
-	return b.String()
+	return out.String()
 }
 
-// span writes the lines that a hunk has of one text: those of the other kind are none. An empty range is written with
-// the line before it.
-func span(edits []edit, start, end int, other byte) string {
-	var from, n int
-	for i, e := range edits[:end] {
-		switch {
-		case e.kind == other:
-		case i < start:
-			from++
-		default:
-			n++
-		}
-	}
-	return fmt.Sprintf("%d,%d", from+min(n, 1), n)
-}
-
-// hunk returns where the next hunk at or after i begins and ends; both are the end if none follows.
-func hunk(edits []edit, i int) (start, end int) {
-	first := i
-	for first < len(edits) && edits[first].kind == ' ' {
-		first++
-	}
-	if first == len(edits) {
-		return first, first
-	}
-	last := first
-	for k := first; k < len(edits) && k <= last+2*around; k++ {
-		if edits[k].kind != ' ' {
-			last = k
-		}
-	}
-	return max(i, first-around), min(len(edits), last+1+around)
-}
+// span writes the lines that a hunk has of one text. An empty range is written with the line before it.
+func span(from, to int) string { return fmt.Sprintf("%d,%d", from+min(to-from, 1), to-from) }
 
 func lines(text []byte) []string {
 	if len(text) == 0 {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-}
-
-// difference returns the edits that turn a into b, by the longest common subsequence of what lies
-// between their equal ends.
-func difference(a, b []string) []edit {
-	head := 0
-	for head < len(a) && head < len(b) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	return slices.Concat(equal(a[:head]), middle(a[head:len(a)-tail], b[head:len(b)-tail]), equal(a[len(a)-tail:]))
-}
-
-// equal returns lines that both texts have.
-func equal(lines []string) (edits []edit) {
-	for _, line := range lines {
-		edits = append(edits, edit{' ', line})
-	}
-	return edits
-}
-
-// middle compares two texts of generated files, which are small: the table has len(a) x len(b)
-// entries.
-func middle(a, b []string) []edit {
-	common := make([][]int, len(a)+1)
-	for i := range common {
-		common[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			common[i][j] = max(common[i+1][j], common[i][j+1])
-			if a[i] == b[j] {
-				common[i][j] = common[i+1][j+1] + 1
-			}
-		}
-	}
-	var edits []edit
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			edits = append(edits, edit{' ', a[i]})
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
-			edits = append(edits, edit{'-', a[i]})
-			i++
-		default:
-			edits = append(edits, edit{'+', b[j]})
-			j++
-		}
-	}
-	return edits
 }
