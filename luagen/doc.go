@@ -117,7 +117,7 @@
 // A line may allow these rules, but not syntax, limit, header and name.
 //
 //	unused       a declared or local name that is never read
-//	undeclared   a name that neither the script nor the server defines; a field that a local table never gets
+//	undeclared   a name that neither the script nor the server defines
 //	global       an assignment to a global name
 //	assign       an assignment to a declared name
 //	index        KEYS or ARGV themselves
@@ -129,7 +129,7 @@
 //	readonly     a write in a read-only script; a script that could be read-only
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
 //	             tables, and says where it cannot; a command that reaches keys which no script declares: KEYS, SCAN
-//	field        a field that a hash is declared without, or that is misspelt
+//	field        a field that a hash is declared without, or that is misspelt in a hash or a table
 //	kind         a command for another kind of key
 //	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; a product or
 //	             sum that passes it; the sum with such an int, returned as an int; a number of more than 14

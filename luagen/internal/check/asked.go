@@ -107,7 +107,7 @@ func (m *machine) says(e parse.Expr, v value, left kinds) {
 		m.asks(m.state.at, e)
 	case left&absent == 0:
 		m.there(v)
-	case left&^absent == 0:
+	case left&^absent == 0 && v.missing != "":
 		m.state.settle(v, gone)
 	}
 }

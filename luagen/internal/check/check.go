@@ -55,7 +55,6 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	c := newChecker(s, tables)
 	c.names()
 	c.globals()
-	c.records()
 	c.expressions()
 	c.commands()
 	c.hidden()

@@ -4,51 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
-
-// records finds a field of a local table that it never gets, if it has one of nearly that name, and if nothing else may
-// put fields into it.
-func (c *checker) records() {
-	used, plain := map[*parse.Var][]*parse.IndexExpr{}, map[*parse.Var]int{}
-	for _, e := range c.flow.exprs {
-		switch e := e.(type) {
-		case *parse.IndexExpr:
-			if _, ok := e.Key.(*parse.StringExpr); ok && varOf(e.X) != nil {
-				used[varOf(e.X)] = append(used[varOf(e.X)], e)
-				plain[varOf(e.X)]++
-			}
-		case *parse.CallExpr:
-			for _, arg := range e.Args {
-				if slices.Contains(readers, c.callee(e)) {
-					plain[varOf(arg)]++
-				}
-			}
-		}
-	}
-	for x, all := range used {
-		table, ok := c.flow.only(x)
-		record, isTable := table.(*parse.TableExpr)
-		if !ok || !isTable || plain[x] < len(x.Reads) {
-			continue
-		}
-		names := slices.Clone(c.flow.fields[x])
-		for _, f := range record.Fields {
-			if name, ok := f.Key.(*parse.StringExpr); ok {
-				names = append(names, name.Value)
-			}
-		}
-		for _, e := range all {
-			name := e.Key.(*parse.StringExpr).Value
-			if near := parse.Nearest(name, names); !slices.Contains(names, name) && near != "" {
-				c.find(e.Key.Pos(), Undeclared, "there is no %s.%s: did you mean %s.%s?", x.Name, name, x.Name, near)
-			}
-		}
-	}
-}
 
 // written is what a script does with a field of a hash.
 type written struct {
@@ -57,22 +16,36 @@ type written struct {
 	pos         parse.Pos
 }
 
-// tableField notes a field of a table that comes from elsewhere: from cjson.decode, or from a reply of HGETALL.
+// tableField notes a field of a table that the script makes, or that comes from elsewhere: from cjson.decode, or from a
+// reply of HGETALL. A function may put other fields into a table that it gets.
 func (m *machine) tableField(e *parse.IndexExpr, write bool) {
 	name, literal := e.Key.(*parse.StringExpr)
-	_, made := m.c.origin(e.X).(*parse.TableExpr)
+	record, made := m.c.origin(e.X).(*parse.TableExpr)
 	library, _ := memberOf(e)
-	key := m.hashOf(e.X)
-	switch element, ok := m.c.origin(e.Key).(*parse.IndexExpr); {
+	key, x := m.hashOf(e.X), varOf(e.X)
+	element, ok := m.c.origin(e.Key).(*parse.IndexExpr)
+	switch {
 	case ok && write:
-		m.filled[varOf(e.X)] = element.X
-	case !literal || library != nil || m.quiet > 0:
-	case key != "" || !made:
-		m.fieldUsed(cmp.Or(key, fixed(e.X)), name, !write, write)
-		if !made {
-			m.fieldUsed(anyTable, name, !write, write)
+		m.filled[x] = element.X
+		return
+	case !literal || library != nil || m.quiet > 0 || made && key == "" && m.c.flow.others(x):
+		return
+	case !made:
+		m.fieldUsed(anyTable, name, !write, write)
+	case key == "":
+		key = aRecord + fixed(e.X)
+		for _, f := range record.Fields {
+			if field, ok := f.Key.(*parse.StringExpr); ok {
+				m.fieldUsed(key, field, false, true)
+			}
 		}
 	}
+	m.fieldUsed(cmp.Or(key, fixed(e.X)), name, !write, write)
+}
+
+// others reports whether a table that a script makes may get fields which are not known.
+func (v *values) others(x *parse.Var) bool {
+	return len(v.aliases[x]) > 0 || len(v.stores[x]) > len(v.fields[x])
 }
 
 // hashOf returns the key of the hash from which a table was made, in the script or by a function that gets the reply.
@@ -88,7 +61,10 @@ func (m *machine) hashOf(table parse.Expr) string {
 	return m.keyText(words, 1)
 }
 
-const anyTable = "of a table"
+const (
+	anyTable = "of a table"
+	aRecord  = "made "
+)
 
 // fieldUsed notes a literal field of a hash with this key, or of tables.
 func (m *machine) fieldUsed(key string, name *parse.StringExpr, reads, writes bool) {
@@ -113,19 +89,22 @@ func (m *machine) misspelt() {
 				break
 			}
 			for other, w := range fields {
-				if m.found[fmt.Sprint(f.pos)] {
-					break
-				}
-				half, plural := (!f.wrote || !f.read) && w.wrote && w.read && len(name) > 5, name == other+"s" || name+"s" == other
-				apart, rarer := !f.wrote && !w.read, len(name) != len(other) && (f.uses < w.uses || f.uses == w.uses && name < other)
-				if (apart || half && !plural) && key != anyTable && alike(name, other) ||
-					nearly(name, other) && (apart || rarer && len(other) > 4 && !plural) {
+				if !m.found[fmt.Sprint(f.pos)] && instead(key, name, other, f, w) {
 					m.found[fmt.Sprint(f.pos)] = true
 					m.c.find(f.pos, Field, "the script has the field %s, too: is this misspelt?", other)
 				}
 			}
 		}
 	}
+}
+
+// instead reports whether another field is meant instead of f.
+func instead(key, name, other string, f, w *written) bool {
+	half, plural := (!f.wrote || !f.read) && w.wrote && w.read, name == other+"s" || name+"s" == other
+	apart, rarer := !f.wrote && !w.read, len(name) != len(other) && (f.uses < w.uses || f.uses == w.uses && name < other)
+	return strings.HasPrefix(key, aRecord) && w.wrote && !f.wrote && parse.Nearest(name, []string{other}) != "" ||
+		!strings.HasPrefix(key, aRecord) && ((apart || half && strings.Contains(spoken(name), " ")) && key != anyTable && alike(name, other) ||
+			nearly(name, other) && (apart || rarer && len(other) > 4 && !plural))
 }
 
 // nearly reports whether two names differ in one letter, and not in a digit, which counts.
@@ -135,23 +114,22 @@ func nearly(a, b string) bool {
 
 var unitEnd = regexp.MustCompile(` ` + aUnit + `$`)
 
-// alike reports whether two names have the same words but for a unit, of which some are shorter in one: msg, refill.
+// alike reports whether two names have the same words but for a unit. One may lack the end or the vowels of a word: msg.
 func alike(a, b string) bool {
 	v, w := strings.Fields(unitEnd.ReplaceAllString(spoken(a), "")), strings.Fields(unitEnd.ReplaceAllString(spoken(b), ""))
 	same := len(v) == len(w) && !strings.ContainsAny(a+b, "0123456789")
 	for i := range min(len(v), len(w)) {
-		same = same && (shortens(v[i], w[i]) || shortens(w[i], v[i]))
+		same = same && (shortens(v[i], w[i], len(v) > 1) || shortens(w[i], v[i], len(v) > 1))
 	}
 	return same
 }
 
-// shortens reports whether a word is another one without some of its letters.
-func shortens(short, long string) bool {
-	if len(short) > 2 && short[0] == long[0] {
-		for i := range long {
-			short = strings.TrimPrefix(short, long[i:i+1])
-		}
-		return short == ""
+// shortens reports whether a word is another one without its end or its vowels.
+func shortens(short, long string, end bool) bool {
+	rest := short
+	for i := range long {
+		rest = strings.TrimPrefix(rest, long[i:i+1])
 	}
-	return short == long
+	consonants := rest == "" && len(short) > 1 && short[0] == long[0] && !strings.ContainsAny(short, "aeiou")
+	return short == long || consonants || end && len(short) > 2 && strings.HasPrefix(long, short)
 }

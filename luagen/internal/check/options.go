@@ -151,21 +151,19 @@ func (m *machine) places(match *matching) {
 // useless finds a call that does nothing: it writes only if something is there, or is not, and a condition has shown which.
 func (m *machine) useless(match *matching) {
 	options, _ := match.options()
-	words, name, sure, shows := match.words, match.cmd.name, m.state.sure, ""
-	key := m.keyText(words, 1)
-	part := key
-	if at := map[string]int{"zadd": len(words) - 1, "hsetnx": 2}[name]; at > 0 {
-		part += "\n" + m.keyText(words, at)
+	what, name, shows := m.keyText(match.words, 1), match.cmd.name, ""
+	if at := match.at("member", "field"); at > 0 && at >= len(match.words)-2 {
+		what += "\n" + m.keyText(match.words, at)
 	}
 	switch chooses := name == "set" || name == "zadd"; {
-	case (strings.HasSuffix(name, "setnx") || chooses && slices.Contains(options, "nx")) && sure[here+part]:
+	case (strings.HasSuffix(name, "setnx") || chooses && slices.Contains(options, "nx")) && m.state.sure[here+what]:
 		shows = "is there"
-	case (strings.HasSuffix(name, "pushx") || chooses && slices.Contains(options, "xx")) && (sure[gone+part] || sure[gone+key]):
+	case (strings.HasSuffix(name, "pushx") || chooses && slices.Contains(options, "xx")) && m.state.sure[gone+what]:
 		shows = "is missing"
+	default:
+		return
 	}
-	if shows != "" {
-		m.find(words[0].Pos(), Command, "%s does nothing here: a condition has shown that what it is for %s", shown(name), shows)
-	}
+	m.find(match.words[0].Pos(), Command, "%s does nothing here: a condition has shown that what it is for %s", shown(name), shows)
 }
 
 // pattern finds a word of SORT that makes it read keys which are not declared.

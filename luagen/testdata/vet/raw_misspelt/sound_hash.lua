@@ -5,3 +5,6 @@ redis.call('hset', KEYS[2], 'lastRefill', fields.last_refill, 'min_size', fields
 local job = cjson.decode(ARGV[2])
 redis.call('hset', KEYS[3], 'created_at', job.createdAt, 'token', redis.call('hget', KEYS[3], 'tokens') or '')
 redis.call('hset', KEYS[3], 'tokens', 1, 'error', 'none', 'errors', redis.call('hget', KEYS[3], 'error') or 0)
+local made, copied = {queue = KEYS[1], queued = KEYS[2]}, {users = 1}
+for name, value in pairs(cjson.decode(ARGV[3])) do copied[name] = value end
+redis.call('sadd', made.queue, made.queued, copied.user)
