@@ -185,10 +185,18 @@ func joinNumbers(a, b number) number {
 	if a.size > 0 && b.size > 0 {
 		n.size = max(a.size, b.size)
 	}
-	if a.unit == b.unit {
+	switch { // A number that is written out takes the unit of the other.
+	case a.unit == b.unit, b.timeless():
 		n.unit = a.unit
+	case a.timeless():
+		n.unit = b.unit
 	}
 	return n
+}
+
+// timeless reports whether a number is written out.
+func (n number) timeless() bool {
+	return n.unit.per == 0 && n.size > 0 && n.whole && len(n.roots) == 0
 }
 
 // neutral returns a, or b if a is no number or text: then it does not weaken what is known.
