@@ -122,6 +122,11 @@ func (m *machine) takes(cond parse.Expr) bool {
 	if v.is&absent == 0 || v.is&^absent == 0 {
 		return v.is&absent == 0
 	}
+	if x := varOf(cond); x != nil && len(x.Writes) == 0 {
+		if i := slices.IndexFunc(w.turns[:w.at], func(turn branch) bool { return varOf(turn.cond) == x }); i >= 0 {
+			return w.turns[i].truth // it has not changed
+		}
+	}
 	if w.at == len(w.turns) {
 		w.steps += w.at
 		w.rest = append(w.rest, append(slices.Clone(w.turns), branch{cond, false, m.branch}))
