@@ -32,11 +32,14 @@ func (c *checker) never(e *parse.BinaryExpr) {
 func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
 	m.compared(l, r)
 	m.compared(r, l)
+	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
+	if l.is == isNumber && l.least >= 1 && r.is == isNumber && r.size == zeroSize {
+		m.find(e.P, Compare, "this is %s: the number is 1 or more", never)
+	}
 	mixed := l.surely(isText) && r.surely(isNumber) || l.surely(isNumber) && r.surely(isText)
 	if l.is&r.is != 0 && !mixed || m.covered[e] {
 		return
 	}
-	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
 	for _, pair := range [][2]value{{l, r}, {r, l}} {
 		v, constant := pair[0].is, pair[1].is
 		switch {

@@ -54,6 +54,9 @@ func (c *checker) follow() {
 	m.block(c.s.Body)
 	m.end()
 	m.unending()
+	if c.s.Raw {
+		m.kinds()
+	}
 	m.misspelt()
 }
 

@@ -50,6 +50,19 @@ func (m *machine) wrote(call commandCall) {
 			m.state.unsettle(key)
 		}
 	}
+	if m.fills(call) {
+		m.state.sure[filled+m.keyText(call.words, 1)] = true
+	}
+}
+
+// fills reports whether there is something in the key of a call behind it.
+func (m *machine) fills(call commandCall) bool {
+	if len(call.names) != 1 || !m.raises(call.expr) || m.keyText(call.words, 1) == "" {
+		return false
+	}
+	options, ok := m.formOf(call, call.names[0]).options()
+	return ok && !slices.Contains(options, "xx") && slices.Contains(creating, call.names[0]) &&
+		!slices.Contains([]string{"append", "bitfield", "linsert", "setrange"}, call.names[0])
 }
 
 // mayMiss reports whether a value certainly is nil or false in some cases: if its key, say, is missing.

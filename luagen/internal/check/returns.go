@@ -122,16 +122,13 @@ func (m *machine) pure(e *parse.CallExpr) bool {
 		slices.Contains([]string{"tonumber", "tostring", "type", "ipairs", "pairs", "next", "select", "unpack", "table.concat", "redis.sha1hex"}, name)
 }
 
-// once finds a loop that writes and ends in its first turn, and a return as soon as a loop has counted something.
+// once finds a loop that writes, or assigns, and ends in its first turn, and a return as soon as a loop has counted something.
 func (m *machine) once(stmt parse.Stmt, body *parse.Block, ends bool) {
 	each, isEach := stmt.(*parse.GenForStmt)
 	_, steps := stmt.(*parse.NumForStmt)
 	list := isEach && m.c.flow.sources[each.Vars[0]][0].in != nil && m.peek(m.c.flow.sources[each.Vars[0]][0].in).most != 1
 	inner := newValues()
-	if ends && (steps || list) {
-		inner.block(body, nil)
-	}
-	if slices.ContainsFunc(inner.calls, m.writes) {
+	if inner.block(body, nil); ends && (steps || list) && (slices.ContainsFunc(inner.calls, m.writes) || len(assigned(body)) > 0) {
 		m.find(body.Stmts[len(body.Stmts)-1].Pos(), Unreachable, "the loop ends here in its first turn: return behind it, or under a condition")
 	}
 	for _, stmt := range statements(body) {

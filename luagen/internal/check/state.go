@@ -23,6 +23,7 @@ const (
 	exists      = "there "
 	lives       = "lives "  // it got an expiry
 	looked      = "looked " // the script has asked for its expiry
+	filled      = "filled " // the script has just put something into it
 	declaredKey = "key "    // it is equal to a declared one
 	gone        = "gone "   // of keys and their parts: the script has found none,
 	here        = "here "   // or one, and has written nothing since then
@@ -55,10 +56,10 @@ func (s *state) settle(v value, fact string) {
 	}
 }
 
-// unsettle drops what conditions have shown of a key that may be written, or of all.
+// unsettle drops what conditions and calls have shown of a key that may be written, or of all.
 func (s *state) unsettle(key string) {
 	maps.DeleteFunc(s.sure, func(fact string, _ bool) bool {
-		return strings.HasPrefix(fact, gone+key) || strings.HasPrefix(fact, here+key)
+		return strings.HasPrefix(fact, gone+key) || strings.HasPrefix(fact, here+key) || strings.HasPrefix(fact, filled+key)
 	})
 }
 

@@ -53,7 +53,7 @@ func (m *machine) renewed(t touch, rest []touch) {
 	if next < 0 || t.key == "" || !slices.Contains(ending, t.name) {
 		return
 	}
-	if u := rest[next]; u.name == t.name && sameWords(t, u) && inside(t.in, u.in) {
+	if u := rest[next]; u.key == t.key && u.name == t.name && sameWords(t, u) && inside(t.in, u.in) {
 		m.find(u.call.expr.P, Expire, "line %d gives the same key the same expiry: name the key that is meant", t.call.expr.P.Line)
 	}
 }

@@ -39,5 +39,5 @@ repeat
   end
 until cursor == '0'
 local job = { state = ARGV[1], status = ARGV[2], count1 = 1 }
-local last = redis.call('LRANGE', KEYS[2], -2, -1)[2]
+local last = redis.call('LRANGE', KEYS[9], -2, -1)[2]
 return { job.state, job.status, job.count1, last or '', #found }
