@@ -150,23 +150,9 @@ func join(a, b value, at int) value {
 	a, b = neutral(a, b), neutral(b, a)
 	v.number = joinNumbers(a.number, b.number)
 	v.whole = whole
-	v.wide, v.lossy, v.digits = cmp.Or(a.wide, b.wide), cmp.Or(a.lossy, b.lossy), cmp.Or(a.digits, b.digits)
+	v.wide, v.lossy, v.digits, v.empty = cmp.Or(a.wide, b.wide), cmp.Or(a.lossy, b.lossy), cmp.Or(a.digits, b.digits), cmp.Or(a.empty, b.empty)
 	v.hollow, v.decoded, v.endless, v.doubted = a.hollow || b.hollow, a.decoded || b.decoded, a.endless || b.endless, a.doubted || b.doubted
-	if v.empty = a.empty; v.empty == nil {
-		v.empty = b.empty
-	}
-	if a.listed == b.listed {
-		v.listed = a.listed
-	}
-	if a.role == b.role {
-		v.role = a.role
-	}
-	if a.made == b.made {
-		v.made = a.made
-	}
-	if a.probe == b.probe {
-		v.probe = a.probe
-	}
+	v.listed, v.role, v.made, v.probe = same(a.listed, b.listed), same(a.role, b.role), same(a.made, b.made), same(a.probe, b.probe)
 	if a.of == b.of || v.is&^boolean == 0 {
 		v.of, v.mixed = cmp.Or(a.of, b.of), a.mixed || b.mixed
 	}
@@ -197,6 +183,14 @@ func joinNumbers(a, b number) number {
 // timeless reports whether a number is written out.
 func (n number) timeless() bool {
 	return n.unit.per == 0 && n.size > 0 && n.whole && len(n.roots) == 0
+}
+
+// same returns what two have in common, nothing if they differ.
+func same[T comparable](a, b T) (both T) {
+	if a == b {
+		return a
+	}
+	return both
 }
 
 // neutral returns a, or b if a is no number or text: then it does not weaken what is known.
