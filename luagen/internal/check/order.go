@@ -93,31 +93,25 @@ func joins(e parse.Expr, x *parse.Var) bool {
 
 // reaches reports whether what a name holds goes to a command, or is returned, unsorted.
 func (m *machine) reaches(x *parse.Var) bool {
-	reached, known := m.reached[x]
-	if !known {
-		reached = m.follows(x)
-		m.reached[x] = reached
-	}
-	return reached
+	return recalled(m.reached, x, func() bool {
+		names := m.copies(x)
+		shown := func(e parse.Expr) bool { return e != nil && shows(e, names) }
+		return !slices.ContainsFunc(m.c.flow.calls, func(call *parse.CallExpr) bool {
+			return m.c.callee(call) == "table.sort" && len(call.Args) > 0 && mentions(call.Args[0], x)
+		}) && (slices.ContainsFunc(m.c.flow.returned[nil], shown) || slices.ContainsFunc(m.c.flow.calls, func(call *parse.CallExpr) bool {
+			return m.writes(call) && slices.ContainsFunc(call.Args, shown)
+		}))
+	})
 }
 
-func (m *machine) follows(x *parse.Var) bool {
-	for _, call := range m.c.flow.calls {
-		if m.c.callee(call) == "table.sort" && len(call.Args) > 0 && mentions(call.Args[0], x) {
-			return false
-		}
+// recalled returns what is known by a key. It finds it if need be.
+func recalled[K comparable, V any](known map[K]V, key K, find func() V) V {
+	v, ok := known[key]
+	if !ok {
+		v = find()
+		known[key] = v
 	}
-	names := m.copies(x)
-	for _, call := range m.c.flow.calls {
-		if m.writes(call) && slices.ContainsFunc(call.Args, func(e parse.Expr) bool {
-			return shows(e, names)
-		}) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(m.c.flow.returned[nil], func(e parse.Expr) bool {
-		return e != nil && shows(e, names)
-	})
+	return v
 }
 
 // shows reports whether a value has what names hold in it, and not only how long that is.
@@ -137,17 +131,9 @@ func (m *machine) copies(x *parse.Var) []*parse.Var {
 	for range maxRounds {
 		before := names
 		for y, sources := range m.c.flow.sources {
-			if slices.Contains(names, y) {
-				continue
-			}
-			if slices.ContainsFunc(sources, func(s source) bool {
-				return s.expr != nil && shows(s.expr, before)
-			}) {
+			if !slices.Contains(names, y) && slices.ContainsFunc(sources, func(s source) bool { return s.expr != nil && shows(s.expr, before) }) {
 				names = append(names, y)
 			}
-		}
-		if len(names) == len(before) {
-			break
 		}
 	}
 	return names

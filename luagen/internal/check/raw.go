@@ -17,14 +17,12 @@ func (m *machine) list(e *parse.NameExpr) value {
 	if !m.c.s.Raw || e.Name != "KEYS" && e.Name != "ARGV" {
 		return unknown()
 	}
-	v, known := m.lists[e.Name]
-	if !known {
-		if v = listOf(textValue(), 0); m.c.replaces(e.Name) {
-			v = unknown()
+	return recalled(m.lists, e.Name, func() value {
+		if m.c.replaces(e.Name) {
+			return unknown()
 		}
-		m.lists[e.Name] = v
-	}
-	return v
+		return listOf(textValue(), 0)
+	})
 }
 
 // readers are the functions that change no table which they get.

@@ -80,12 +80,9 @@ func unitIn(text string, in *regexp.Regexp) (says unit) {
 
 // says returns the unit that the name of a local or a comment says it is in.
 func (c *checker) says(x *parse.Var) unit {
-	says, known := c.units[x]
-	if !known {
-		says = said(x.Name, inName).or(said(c.said[itoa(x.Pos.Line)], inComment)).or(said(c.said[x.Name], inComment))
-		c.units[x] = says
-	}
-	return says
+	return recalled(c.units, x, func() unit {
+		return said(x.Name, inName).or(said(c.said[itoa(x.Pos.Line)], inComment)).or(said(c.said[x.Name], inComment))
+	})
 }
 
 // argument returns the unit that a comment says ARGV[n] is in, by words or by a name that it gives it.
