@@ -103,7 +103,7 @@ func joinAsked(a, b map[any]int, at int) map[any]int {
 // says notes what a part of a condition shows, of which the value was v and is of some kinds on this way.
 func (m *machine) says(e parse.Expr, v value, left kinds) {
 	switch {
-	case v.is&absent == 0 || v.missing == "" && v.probe == "", strings.HasPrefix(v.missing, anArgument) && left&^absent != 0:
+	case v.is&absent == 0 || v.missing == "", strings.HasPrefix(v.missing, anArgument) && left&^absent != 0:
 		m.asks(m.state.at, e)
 	case left&absent == 0:
 		m.there(v)
@@ -121,9 +121,6 @@ func (m *machine) there(v value) {
 			m.state.ask(m.state.at, anyReply)
 		}
 	}
-	if v.probe != "" {
-		m.state.sure[exists+v.probe] = true
-	}
 }
 
 // asks notes a part of a condition that shows something which is not followed. On a way that is followed alone no rule needs it.
@@ -135,7 +132,6 @@ func (m *machine) asks(at int, e parse.Expr) {
 
 // touched returns what an expression is about: the names and the replies in it, and in what the names hold.
 func (m *machine) touched(e parse.Expr) (all []any) {
-	left := maxAsked
 	if m.state.asked[everything] > 0 {
 		m.calls++ // there may have been one
 		return []any{everything}
@@ -156,8 +152,7 @@ func (m *machine) touched(e parse.Expr) (all []any) {
 		case *parse.CallExpr:
 			all = append(all, m.replies(e)...)
 		}
-		left--
-		return left == 0
+		return false
 	}) {
 		return []any{everything}
 	}

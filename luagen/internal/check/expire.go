@@ -66,9 +66,6 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 		v.from = e
 	}
 	v = m.listing(name, words, v)
-	if key := m.keyText(words, 1); slices.Contains(probes, name) {
-		v.probe = key
-	}
 	if name == "exists" && m.way != nil && m.state.sure[exists+m.keyText(words, 1)] {
 		v = numeral("1")
 	}

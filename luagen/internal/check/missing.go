@@ -13,7 +13,7 @@ import (
 func (m *machine) maybe(call commandCall, v value) value {
 	sources := m.sources(call)
 	found := func(what any) bool { return what == someText || what == anyReply || what == everything }
-	if len(sources) == 0 || len(call.words) < 2 || m.depth > 0 || slices.ContainsFunc(m.touched(call.words[1]), found) {
+	if len(sources) == 0 || len(call.words) < 2 || m.depth > 0 || m.way != nil || slices.ContainsFunc(m.touched(call.words[1]), found) {
 		return v
 	}
 	for i, s := range sources {
@@ -41,7 +41,7 @@ func (m *machine) maybe(call commandCall, v value) value {
 // wrote notes a call that may write, as a call of a module may: what it writes is there for the next command.
 func (m *machine) wrote(call commandCall) {
 	known := len(call.names) > 0 && !strings.Contains(call.names[0], ".")
-	if m.quiet > 0 || known && !m.writes(call.expr) {
+	if m.quiet > 0 || m.way != nil || known && !m.writes(call.expr) {
 		return
 	}
 	for i := 1; i < len(call.words); i++ { // such as the second key of RENAME

@@ -52,7 +52,6 @@ type value struct {
 
 	free   bool // it is a declared string
 	role   role
-	probe  string  // the key that exists if this is true, or not 0
 	of     string  // the key about which it is, or is made of what is
 	mixed  bool    // with other things
 	made   string  // the key that was created if this is 1, or a status
@@ -152,7 +151,7 @@ func join(a, b value, at int) value {
 	v.whole = whole
 	v.wide, v.lossy, v.digits, v.empty = cmp.Or(a.wide, b.wide), cmp.Or(a.lossy, b.lossy), cmp.Or(a.digits, b.digits), cmp.Or(a.empty, b.empty)
 	v.hollow, v.decoded, v.endless, v.doubted = a.hollow || b.hollow, a.decoded || b.decoded, a.endless || b.endless, a.doubted || b.doubted
-	v.listed, v.role, v.made, v.probe = same(a.listed, b.listed), same(a.role, b.role), same(a.made, b.made), same(a.probe, b.probe)
+	v.listed, v.role, v.made = same(a.listed, b.listed), same(a.role, b.role), same(a.made, b.made)
 	if a.of == b.of || v.is&^boolean == 0 {
 		v.of, v.mixed = cmp.Or(a.of, b.of), a.mixed || b.mixed
 	}
