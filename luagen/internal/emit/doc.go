@@ -88,16 +88,21 @@ func labelled(name, text string) string {
 	return strings.Join(append([]string{name}, textOf(text)...), ": ")
 }
 
-func classText(s *parse.Script) string {
-	var text string
+// retry says whether a script is sent again: the constant of package backend, the word of the header, and a sentence.
+type retry struct{ constant, name, text string }
+
+func retryOf(h *parse.Header) retry {
 	switch {
-	case s.Header.ReadOnly:
-		text = "The script only reads."
-	case s.Header.Repeat:
-		text = "The script may write, and may be run again if its reply was lost."
-	default:
-		text = "The script may write, and is not sent again once it may have run."
+	case h.ReadOnly:
+		return retry{"RetryReadOnly", "readonly", "The script only reads."}
+	case h.Repeat:
+		return retry{"RetryRepeatable", "safe", "The script may write, and may be run again if its reply was lost."}
 	}
+	return retry{"RetryNever", "never", "The script may write, and is not sent again once it may have run."}
+}
+
+func classText(s *parse.Script) string {
+	text := retryOf(s.Header).text
 	if command := Plain(s); command != "" {
 		text += " It is sent as the command " + command + "."
 	}
@@ -111,18 +116,11 @@ func classText(s *parse.Script) string {
 }
 
 // paragraphs joins the lines of prose.
-func paragraphs(lines []string) []string {
-	var all []string
-	var current []string
-	for _, line := range append(lines, "") {
-		if line != "" {
-			current = append(current, line)
-			continue
+func paragraphs(lines []string) (all []string) {
+	for text := range strings.SplitSeq(strings.Join(lines, "\n"), "\n\n") {
+		if words := strings.Fields(text); len(words) > 0 {
+			all = append(all, strings.Join(words, " "))
 		}
-		if len(current) > 0 {
-			all = append(all, strings.Join(current, " "))
-		}
-		current = nil
 	}
 	return all
 }

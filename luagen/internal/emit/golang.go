@@ -96,7 +96,7 @@ func (g *generator) structured() bool { return len(g.s.Header.Bindings) >= struc
 func (g *generator) script(source string) {
 	sum := sha1.Sum([]byte(source)) //nolint:gosec // See the import.
 	g.printf("var %sScript = backend.Script{\nName: %q, Keys: %d, Retry: backend.%s,",
-		g.low, g.s.Name, g.keyCount(), g.retry())
+		g.low, g.s.Name, g.keyCount(), retryOf(g.s.Header).constant)
 	if g.s.Header.FailFast {
 		g.printf(" FailFast: true,")
 	}
@@ -131,16 +131,6 @@ func (g *generator) keyCount() int {
 		return -1
 	}
 	return len(keys)
-}
-
-func (g *generator) retry() string {
-	switch {
-	case g.s.Header.ReadOnly:
-		return "RetryReadOnly"
-	case g.s.Header.Repeat:
-		return "RetryRepeatable"
-	}
-	return "RetryNever"
 }
 
 func (g *generator) paramsType() {

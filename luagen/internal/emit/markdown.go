@@ -37,20 +37,10 @@ func (r *Reference) Add(s *parse.Script) {
 		codes = append(codes, []string{"`" + e.Code + "`", e.Text})
 	}
 	r.table([]string{"error"}, codes)
-	r.printf("\n- In Go: `%s`\n- Retry: %s. %s\n", FuncName(s), retryName(s.Header), classText(s))
+	r.printf("\n- In Go: `%s`\n- Retry: %s. %s\n", FuncName(s), retryOf(s.Header).name, classText(s))
 	if len(s.Header.Since) > 0 {
 		r.printf("- Servers: %s\n", servers(s.Header.Since))
 	}
-}
-
-func retryName(h *parse.Header) string {
-	switch {
-	case h.ReadOnly:
-		return "readonly"
-	case h.Repeat:
-		return "safe"
-	}
-	return "never"
 }
 
 func servers(targets []parse.Target) string {
