@@ -40,9 +40,6 @@ func (m *machine) identity(e parse.Expr) bool {
 	return v.named() || !v.numeric() && m.called(e, identityName)
 }
 
-// anyUnit is each place of a time in used.
-const anyUnit = "time"
-
 // used counts in which places of which commands a script has its arguments and names; side adds comparisons with values.
 func (m *machine) used() map[string]int {
 	if m.usage != nil {
@@ -59,7 +56,7 @@ func (m *machine) used() map[string]int {
 					m.usage[of+f.word]++
 					m.usage[of+name+f.word]++
 					if units[f.word].per != 0 {
-						m.usage[of+anyUnit]++
+						m.usage[of+"time"]++
 					}
 				}
 			}
@@ -112,7 +109,7 @@ func (m *machine) exchanged(match *matching, i int) bool {
 		if m.sisters(match, i, j) || m.measure(other) && (m.identity(word) || member && literal && !m.measure(word)) ||
 			own != nil && m.called(other, own) && (!m.measure(word) || bound(word) == 1 && !written(other)) {
 			m.find(word.Pos(), Command, "%s takes the %s here, a number: exchange it with the %s", shown(match.cmd.name), f.word, text.word)
-			m.usage[m.subject(other)+anyUnit] = 0 // its sister is no second fault
+			m.usage[m.subject(other)+"time"] = 0 // its sister is no second fault
 			return true
 		}
 	}
@@ -131,7 +128,7 @@ func (m *machine) sisters(match *matching, i, j int) bool {
 	case a == " " || a == b:
 		return false
 	case text == "value":
-		return b != " " && units[f].per != 0 && of[b+anyUnit] > 0 && of[a+anyUnit] == 1
+		return b != " " && units[f].per != 0 && of[b+"time"] > 0 && of[a+"time"] == 1
 	}
 	return of[a+text] > 0 && of[a+f] == 1 && of[b+text] <= 1 && (m.measure(match.words[j]) || of[a+match.cmd.name+text] > 0)
 }

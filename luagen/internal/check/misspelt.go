@@ -19,6 +19,9 @@ type written struct {
 // tableField notes a field of a table that the script makes, or that comes from elsewhere: from cjson.decode, or from a
 // reply of HGETALL. A function may put other fields into a table that it gets.
 func (m *machine) tableField(e *parse.IndexExpr, write bool) {
+	if m.quiet > 0 {
+		return
+	}
 	name, literal := e.Key.(*parse.StringExpr)
 	record, made := m.c.origin(e.X).(*parse.TableExpr)
 	library, _ := memberOf(e)
@@ -28,7 +31,7 @@ func (m *machine) tableField(e *parse.IndexExpr, write bool) {
 	case ok && write:
 		m.filled[x] = element.X
 		return
-	case !literal || library != nil || m.quiet > 0 || made && key == "" && m.c.flow.others(x):
+	case !literal || library != nil || made && key == "" && m.c.flow.others(x):
 		return
 	case !made:
 		m.fieldUsed(anyTable, name, !write, write)
