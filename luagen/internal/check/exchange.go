@@ -128,9 +128,9 @@ func (m *machine) sisters(match *matching, i, j int) bool {
 	case a == " " || a == b:
 		return false
 	case text == "value":
-		return b != " " && units[f].per != 0 && of[b+"time"] > 0 && of[a+"time"] == 1
+		return b != " " && units[f].per != 0 && !m.called(match.words[i], ttlName) && of[b+"time"] > 0 && of[a+"time"] == 1
 	}
-	return of[a+text] > 0 && of[a+f] == 1 && of[b+text] <= 1 && (m.measure(match.words[j]) || of[a+match.cmd.name+text] > 0)
+	return !m.measure(match.words[i]) && of[a+text] > 0 && of[a+f] == 1 && of[b+text] <= 1 && (m.measure(match.words[j]) || of[a+match.cmd.name+text] > 0)
 }
 
 // reversed finds a range that is always empty, as its ends are exchanged.

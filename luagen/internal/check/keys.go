@@ -33,16 +33,14 @@ func places(call commandCall, cmd *command) []place {
 
 // arguments checks the words of a call that must be keys or channels.
 func (c *checker) arguments(call commandCall, cmd *command) {
-	all := places(call, cmd)
-	given := len(all) == 1 && slices.ContainsFunc(call.words, func(e parse.Expr) bool { return c.nth(e, "KEYS") > 0 })
-	for _, p := range all {
+	for _, p := range places(call, cmd) {
 		pos := call.words[p.word].Pos()
 		switch {
 		case c.s.Raw:
 			n := c.nth(call.words[p.word], "KEYS")
 			c.keyed[n] = n > 0
 			if p.quality == aKey {
-				c.rawKey(call.words[p.word], cmd, maxCallers, given)
+				c.rawKey(call.words[p.word], cmd, maxCallers)
 			}
 		case c.isAt(call, p):
 			c.keyKind(call, cmd, p)

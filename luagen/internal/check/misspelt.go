@@ -34,7 +34,7 @@ func (m *machine) tableField(e *parse.IndexExpr, write bool) {
 	case !literal || library != nil || made && key == "" && m.c.flow.others(x):
 		return
 	case !made:
-		m.fieldUsed(anyTable, name, !write, write)
+		key = cmp.Or(key, anyTable)
 	case key == "":
 		key = aRecord + fixed(e.X)
 		for _, f := range record.Fields {
@@ -43,12 +43,12 @@ func (m *machine) tableField(e *parse.IndexExpr, write bool) {
 			}
 		}
 	}
-	m.fieldUsed(cmp.Or(key, fixed(e.X)), name, !write, write)
+	m.fieldUsed(key, name, !write, write)
 }
 
 // others reports whether a table that a script makes may get fields which are not known.
 func (v *values) others(x *parse.Var) bool {
-	return len(v.aliases[x]) > 0 || len(v.stores[x]) > len(v.fields[x])
+	return x == nil || len(v.aliases[x]) > 0 || len(v.stores[x]) > len(v.fields[x])
 }
 
 // hashOf returns the key of the hash from which a table was made, in the script or by a function that gets the reply.
@@ -105,9 +105,13 @@ func (m *machine) misspelt() {
 func instead(key, name, other string, f, w *written) bool {
 	half, plural := (!f.wrote || !f.read) && w.wrote && w.read, name == other+"s" || name+"s" == other
 	apart, rarer := !f.wrote && !w.read, len(name) != len(other) && (f.uses < w.uses || f.uses == w.uses && name < other)
-	return strings.HasPrefix(key, aRecord) && w.wrote && !f.wrote && parse.Nearest(name, []string{other}) != "" ||
-		!strings.HasPrefix(key, aRecord) && ((apart || half && strings.Contains(spoken(name), " ")) && key != anyTable && alike(name, other) ||
-			nearly(name, other) && (apart || rarer && len(other) > 4 && !plural))
+	switch {
+	case strings.HasPrefix(key, aRecord):
+		return w.wrote && !f.wrote && parse.Nearest(name, []string{other}) != ""
+	case key != anyTable && alike(name, other) && (apart || half && strings.Contains(spoken(name), " ")):
+		return true
+	}
+	return nearly(name, other) && (apart || rarer && len(other) > 4 && !plural)
 }
 
 // nearly reports whether two names differ in one letter, and not in a digit, which counts.

@@ -50,16 +50,16 @@ func hasKeys(s *parse.Script) bool {
 }
 
 // rawKey finds the first key of a raw script that certainly does not come from KEYS: it is an argument, or begins with a
-// text that is written out, or another word is one of KEYS. What an argument or a reply begins with may be the hash tag of the script's keys. Of a
+// text that is written out. What an argument or a reply begins with may be the hash tag of the script's keys. Of a
 // function's parameter it looks at what each call passes.
-func (c *checker) rawKey(e parse.Expr, cmd *command, left int, given bool) {
+func (c *checker) rawKey(e parse.Expr, cmd *command, left int) {
 	of, isParam := c.flow.params[varOf(unparen(e))]
 	for _, call := range c.flow.called[of.owner] {
 		if isParam && of.n < len(call.Args) && left > 0 {
-			c.rawKey(call.Args[of.n], cmd, left-1, given)
+			c.rawKey(call.Args[of.n], cmd, left-1)
 		}
 	}
-	if isParam || c.keyFound || !given && c.nth(e, "ARGV") == 0 && !c.certainly(aWritten, e) || !c.certainly(aForeign, e) {
+	if isParam || c.keyFound || c.nth(e, "ARGV") == 0 && !c.certainly(aWritten, e) || !c.certainly(aForeign, e) {
 		return
 	}
 	c.keyFound = true

@@ -213,6 +213,8 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 	case *parse.FuncStmt:
 		if x := varOf(s.Target); x != nil {
 			v.sources[x] = append(v.sources[x], source{})
+		} else if field, ok := s.Target.(*parse.IndexExpr); ok {
+			v.stores[varOf(field.X)] = append(v.stores[varOf(field.X)], nil)
 		}
 	case *parse.ReturnStmt:
 		first := parse.Expr(nil)

@@ -18,7 +18,5 @@ local function by_name(list)
 end
 local lock = by_name(redis.call('hgetall', KEYS[5]))
 redis.call('hset', KEYS[5], 'expires_ms', lock.expires or ARGV[3])
-local record = cjson.decode(ARGV[4])
-if record.expiresAt then record.expiresAtMs = ARGV[3] end
 redis.call('hset', KEYS[6], 'last_refill', redis.call('hget', KEYS[6], 'last_refill') or ARGV[3])
 redis.call('hset', KEYS[6], 'last_refilled', 1)

@@ -8,3 +8,6 @@ redis.call('hset', KEYS[3], 'tokens', 1, 'error', 'none', 'errors', redis.call('
 local made, copied = {queue = KEYS[1], queued = KEYS[2]}, {users = 1}
 for name, value in pairs(cjson.decode(ARGV[3])) do copied[name] = value end
 redis.call('sadd', made.queue, made.queued, copied.user)
+local library = {find_all = 1}
+function library.find() return library.find_all end
+redis.call('sadd', KEYS[4], library.find())

@@ -32,3 +32,6 @@ for i, k in ipairs(KEYS) do
   if redis.call('get', k) ~= ARGV[16] then return i end
 end
 redis.call('set', KEYS[14], ARGV[17], 'PX', ARGV[16])
+local timestamp = tonumber(ARGV[18])
+redis.call('zadd', KEYS[15], timestamp, ARGV[19])
+redis.call('zadd', KEYS[16], ARGV[19], timestamp)
