@@ -1,6 +1,7 @@
 package check
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -30,8 +31,8 @@ func (c *checker) never(e *parse.BinaryExpr) {
 
 // equality checks "l == r" and "l ~= r".
 func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
-	m.compared(l, r)
-	m.compared(r, l)
+	m.compared(e, e.Op, l, r)
+	m.compared(e, mirrored[e.Op], r, l)
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
 	if l.is == isNumber && l.least >= 1 && r.is == isNumber && r.size == zeroSize {
 		m.find(e.P, Compare, "this is %s: the number is 1 or more", never)
@@ -63,8 +64,8 @@ func advice(l, r value) string {
 
 // inequality checks "l < r" and its like.
 func (m *machine) inequality(e *parse.BinaryExpr, l, r value) {
-	m.compared(l, r)
-	m.compared(r, l)
+	m.compared(e, e.Op, l, r)
+	m.compared(e, mirrored[e.Op], r, l)
 	m.present(l, e.L.Pos())
 	m.present(r, e.R.Pos())
 	m.part(l, false, e.L.Pos())
@@ -82,10 +83,16 @@ func (v value) named() bool {
 	return v.free || v.role == aMember || v.role == aScored
 }
 
-// compared finds the number of an int without bounds that is compared with one that may be large.
-func (m *machine) compared(v, other value) {
+// compared finds the number of an int without bounds that is compared with one that may be large, and a length that no
+// reply has: it has fewer elements, or two for each of its parts.
+func (m *machine) compared(e *parse.BinaryExpr, op string, v, other value) {
 	if v.lossy != nil && other.is&isNumber != 0 && !other.small() {
 		m.use(v)
+	}
+	most := float64(v.most)
+	if v.is == isNumber && other.written() && (most > 0 && op[0] == '>' && !compares(most, op, other.least) ||
+		op == "==" && (most > 0 && other.least > most || v.pairs && math.Mod(other.least, 2) == 1)) {
+		m.find(e.P, Compare, "this is never true: the reply is shorter, or has two elements for each of its parts")
 	}
 }
 

@@ -124,7 +124,7 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 		if v.role == aPage {
 			n.role = aPage
 		}
-		n.of, n.made = v.of, v.made
+		n.of, n.made, n.most, n.pairs = v.of, v.made, v.most, v.pairs
 		return n
 	}
 	m.exact(v, e.X.Pos())

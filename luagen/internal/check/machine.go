@@ -43,6 +43,7 @@ type machine struct {
 	unclear  bool                           // an element of the reply may be nil on some ways
 	unpacks  map[*parse.Var]bool            // names that unpack gets as they are
 	reads    map[string][]rank              // by their keys
+	last     bool                           // the statement is the last one of its block
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -53,6 +54,7 @@ func (c *checker) follow() {
 	m := c.machine()
 	m.block(c.s.Body)
 	m.end()
+	m.twice()
 	m.unending()
 	if c.s.Raw {
 		m.kinds()
@@ -128,6 +130,7 @@ func (m *machine) block(b *parse.Block) {
 			}
 			break
 		}
+		m.last = stmt == b.Stmts[len(b.Stmts)-1]
 		m.statement(stmt)
 	}
 	for _, stmt := range b.Stmts {
@@ -256,8 +259,7 @@ func (m *machine) ifs(s *parse.IfStmt) {
 		m.fork(s)
 		return
 	}
-	m.without(s)
-	m.repeated(s)
+	m.branches(s)
 	end, at := &state{dead: true}, m.state.at
 	for i, cond := range s.Conds {
 		m.defaults(cond, s.Blocks[i])
@@ -313,6 +315,7 @@ func (m *machine) loop(stmt parse.Stmt) {
 	case *parse.RepeatStmt:
 		m.repeat(s, after)
 	case *parse.NumForStmt:
+		m.span(s)
 		m.skips(body)
 		m.bind(s.Var, value{is: isNumber, number: number{low: m.peek(s.From).low}})
 		m.block(body)

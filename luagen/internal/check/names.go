@@ -22,8 +22,7 @@ func (c *checker) names() {
 		case parse.LocalVar, parse.FuncVar:
 			shared := v.Kind == parse.FuncVar && (c.s.Header.Library || c.s.Raw) || assembled
 			before := slices.ContainsFunc(c.flow.sources[v], func(s source) bool { return s.nth < last[s.expr] })
-			read := slices.ContainsFunc(v.Reads, func(n *parse.NameExpr) bool { return !c.flow.own[n] || len(c.flow.returned[nil]) > 0 })
-			if !read && v.Name != "_" && !shared && !before {
+			if len(v.Reads) == 0 && v.Name != "_" && !shared && !before {
 				c.find(v.Pos, Unused, "%s is never used", v.Name)
 			}
 		}

@@ -15,15 +15,12 @@ type rank struct {
 
 // rankOf returns the rank that an expression is, with NaN for another.
 func (m *machine) rankOf(e parse.Expr) rank {
-	b, sum := m.c.origin(e).(*parse.BinaryExpr)
+	of, n := added(m.c.origin(e))
 	list, name := varOf(m.lengthOf(m.c.origin(e))), m.keyName(e, 1)
 	switch {
-	case sum && (b.Op == "+" || b.Op == "-"):
-		l, r := m.rankOf(b.L), bound(b.R)
-		if b.Op == "-" {
-			r = -r
-		}
-		return rank{l.of, l.n + r}
+	case n != 0:
+		l := m.rankOf(of)
+		return rank{l.of, l.n + n}
 	case list != nil:
 		return rank{list, 0}
 	case name != "":

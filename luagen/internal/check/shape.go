@@ -3,7 +3,6 @@ package check
 import (
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -106,32 +105,15 @@ func (m *machine) part(v value, name bool, pos parse.Pos) bool {
 	return true
 }
 
-// byOne is the turn of a loop that goes on by one.
-const byOne = 2
-
-// turnOf returns for which of two elements that take turns an index is: 0 or 1; byOne, or -1 if that is not known.
+// turnOf returns for which of two elements that take turns an index is: 0 or 1, or -1 if that is not known.
 func (m *machine) turnOf(index parse.Expr) int {
-	switch e := unparen(index).(type) {
-	case *parse.NumberExpr:
-		if n, err := strconv.Atoi(e.Text); err == nil {
-			return (n + 1) % 2
-		}
-	case *parse.NameExpr:
-		switch loop := m.c.flow.loops[e.Var]; {
-		case loop == nil:
-		case loop.Step == nil:
-			return byOne
-		case math.Mod(bound(loop.Step), 2) == 0 && bound(loop.From) > 0:
-			return int(math.Mod(bound(loop.From)+1, 2))
-		}
-	case *parse.BinaryExpr:
-		switch l, r := m.turnOf(e.L), m.turnOf(e.R); {
-		case e.Op != "+" && e.Op != "-" || min(l, r) < 0:
-		case max(l, r) == byOne:
-			return byOne
-		default:
-			return (l + r + 1) % 2
-		}
+	i, k := added(index)
+	from := bound(i)
+	if loop := m.c.flow.loops[varOf(i)]; loop != nil && loop.Step != nil && math.Mod(bound(loop.Step), 2) == 0 {
+		from = bound(loop.From)
+	}
+	if from+k > 0 {
+		return int(math.Mod(from+k+1, 2))
 	}
 	return -1
 }
@@ -149,17 +131,80 @@ func (m *machine) beyond(e *parse.IndexExpr) {
 	}
 }
 
-// inTurn returns an element of two that take turns. It finds the second of them where a loop goes on by one.
+// inTurn returns an element of two that take turns.
 func (m *machine) inTurn(list value, index parse.Expr) value {
-	turn, names := m.turnOf(index), namesIn(index)
-	if turn == 0 || turn == 1 {
+	if turn := m.turnOf(index); turn >= 0 {
 		return list.items[turn]
 	}
-	if _, sum := unparen(index).(*parse.BinaryExpr); sum && turn == byOne &&
-		!slices.ContainsFunc(m.conds, func(cond parse.Expr) bool { return mentions(cond, names...) }) {
+	i, k := added(index)
+	if loop := m.c.flow.loops[varOf(i)]; k != 0 && loop != nil && loop.Step == nil && !m.c.flow.compared[loop.Var] {
 		m.find(index.Pos(), Nil, "the elements of this reply belong together by two, and this loop goes on by one: write a step of 2")
 	}
 	return *list.elem
+}
+
+// span finds a loop over the indices of a list that goes beyond its end, or leaves out its first or last element.
+func (m *machine) span(s *parse.NumForStmt) {
+	to, more := added(m.c.origin(s.To))
+	length, from, step := m.lengthOf(to), bound(s.From), 1.0
+	if s.Step != nil {
+		step = bound(s.Step)
+	}
+	x := varOf(length)
+	all, lengths := m.c.flow.indices[x], m.c.flow.lengths[x]
+	if x == nil || step > 2 || len(all) > maxAsked || len(m.c.flow.stores[x]) > 0 {
+		return
+	}
+	list, own, least, most, last := m.peek(length), 0, math.Inf(1), math.Inf(-1), parse.Pos{}
+	for _, e := range all {
+		if i, k := added(e.Key); varOf(i) == s.Var {
+			own, least, most, last = own+1, min(least, k), max(most, k), e.Key.Pos()
+		}
+	}
+	alone := list.role > 0 && own > 0 && own == len(all) && own+lengths == len(x.Reads)
+	switch pairs := step == 2; {
+	case list.pairs != pairs:
+	case !pairs && more+most > 0 && least == most && !m.c.flow.compared[s.Var]:
+		m.find(last, Nil, "this is nil in the last turn of the loop: it is beyond the end of the list")
+	case alone && from+least > step:
+		m.find(s.From.Pos(), Nil, "this loop leaves out the first element of the list, which is 1, and nothing else uses it")
+	case alone && more+most < 1-step && lengths == 1:
+		m.find(s.To.Pos(), Nil, "this loop leaves out the last element of the list, and nothing else uses it")
+	}
+}
+
+// twice finds an element of a reply that is used twice, while nothing uses its neighbour. Of TIME the seconds may do.
+func (m *machine) twice() {
+	for _, x := range m.c.s.Vars {
+		at := map[float64][]parse.Pos{}
+		for _, e := range m.c.flow.indices[x] {
+			at[bound(e.Key)] = append(at[bound(e.Key)], e.Key.Pos())
+		}
+		call, _ := m.c.flow.only(x)
+		if len(at) == 0 || call == nil || len(m.c.flow.indices[x]) != len(x.Reads) {
+			continue
+		}
+		list := m.peek(call)
+		for i := 1.0; int(i) <= list.most && list.most == list.known; i++ {
+			for _, j := range []float64{i - 1, i + 1} {
+				if p := at[j]; len(at[i]) == 0 && len(p) > 1 && (list.items[0].role != aSecond || p[0].Line == p[1].Line) {
+					m.c.find(p[1], Unused, "element %.0f of this reply is used again, and element %.0f never: write %.0f, if that is meant", j, i, i)
+				}
+			}
+		}
+	}
+}
+
+// added returns what an expression adds a number to, and the number.
+func added(e parse.Expr) (parse.Expr, float64) {
+	b, ok := unparen(e).(*parse.BinaryExpr)
+	if n := 0.0; ok && (b.Op == "+" || b.Op == "-") {
+		if n = bound(b.R); b.Op == "-" {
+			n = -n
+		}
+		return b.L, n
+	}
+	return e, 0
 }
 
 // fieldOf finds what has no such field: a text or a number has none, and a status reply has ok, or an error err.

@@ -79,32 +79,6 @@ func namesIn(e parse.Expr) []*parse.Var {
 	return all
 }
 
-// spelled returns a text that two expressions share only if they are written alike, parentheses left out.
-func spelled(e parse.Expr) string {
-	var b strings.Builder
-	parse.Walk(e, func(e parse.Expr) {
-		text, _ := constantText(e)
-		switch e := e.(type) {
-		case *parse.ParenExpr:
-			return
-		case *parse.NameExpr:
-			text = fmt.Sprintf("%s %p", e.Name, e.Var)
-		case *parse.BinaryExpr:
-			text = e.Op
-		case *parse.UnaryExpr:
-			text = e.Op
-		case *parse.CallExpr:
-			text = fmt.Sprint(e.Method, len(e.Args))
-		case *parse.BoolExpr:
-			text = fmt.Sprint(e.Value)
-		case *parse.TableExpr, *parse.FuncExpr:
-			text = fmt.Sprintf("%p", e)
-		}
-		fmt.Fprintf(&b, "%T %q ", e, text)
-	})
-	return b.String()
-}
-
 // behindLast reports whether e is #x + 1.
 func behindLast(e parse.Expr, x *parse.Var) bool {
 	b, ok := e.(*parse.BinaryExpr)
@@ -182,6 +156,12 @@ func spelt(e parse.Expr) string {
 			}
 		case *parse.BinaryExpr:
 			word = e.Op
+		case *parse.UnaryExpr:
+			word = e.Op
+		case *parse.CallExpr:
+			word = e.Method + itoa(len(e.Args))
+		case *parse.BoolExpr:
+			word = fmt.Sprint(e.Value)
 		case *parse.StringExpr, *parse.NumberExpr:
 			word, _ = constantText(e)
 		}

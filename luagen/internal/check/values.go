@@ -28,9 +28,10 @@ type values struct {
 	replied  map[*parse.Var]bool              // what is returned, alone or in a table
 	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
 	loops    map[*parse.Var]*parse.NumForStmt
-	own      map[*parse.NameExpr]bool // uses of a name that only give it its next value, or fill its table
-	lasts    map[*parse.CallExpr]bool // calls that are the last statements of their blocks
-	changed  map[string]bool          // the globals that have an element which is assigned to
+	lengths  map[*parse.Var]int  // how often #x is asked for
+	compared map[*parse.Var]bool // a comparison, or a remainder, is of the name, or of it and a number
+	indices  map[*parse.Var][]*parse.IndexExpr
+	changed  map[string]bool // the globals that have an element which is assigned to
 }
 
 // maxWithin is how many expressions are looked at to find what is meant.
@@ -111,15 +112,12 @@ func newValues() *values {
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
 		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{}, apart: map[*parse.Var]bool{},
-		lasts: map[*parse.CallExpr]bool{}, own: map[*parse.NameExpr]bool{},
+		lengths: map[*parse.Var]int{}, compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{},
 	}
 }
 
 func (v *values) block(b *parse.Block, fn *parse.FuncExpr) {
-	for i, stmt := range b.Stmts {
-		if s, ok := stmt.(*parse.CallStmt); ok && i == len(b.Stmts)-1 {
-			v.lasts[s.Call] = true
-		}
+	for _, stmt := range b.Stmts {
 		v.statement(stmt, fn)
 		for _, e := range parse.Exprs(stmt) {
 			parse.Walk(e, func(e parse.Expr) { v.expr(e, b) })
@@ -157,6 +155,17 @@ func (v *values) counting(b *parse.Block) {
 func (v *values) expr(e parse.Expr, in *parse.Block) {
 	v.exprs = append(v.exprs, e)
 	switch e := e.(type) {
+	case *parse.UnaryExpr:
+		if e.Op == "#" {
+			v.lengths[varOf(e.X)]++
+		}
+	case *parse.IndexExpr:
+		v.indices[varOf(e.X)] = append(v.indices[varOf(e.X)], e)
+	case *parse.BinaryExpr:
+		for _, side := range []parse.Expr{e.L, e.R} {
+			x, _ := added(side)
+			v.compared[varOf(x)] = v.compared[varOf(x)] || negated[e.Op] != "" || e.Op == "%"
+		}
 	case *parse.FuncExpr:
 		v.block(e.Body, e)
 	case *parse.CallExpr:
@@ -185,7 +194,6 @@ func (v *values) insert(e *parse.CallExpr) {
 	}
 	if x := varOf(e.Args[0]); x != nil {
 		v.stores[x] = append(v.stores[x], e.Args[len(e.Args)-1])
-		v.owns(x, &parse.IndexExpr{X: e.Args[0], Key: e.Args[0]})
 		if fn != nil {
 			v.appends[x]++
 		}
@@ -252,32 +260,12 @@ func (v *values) assign(x *parse.Var, list []parse.Expr, i int) {
 	v.sources[x] = append(v.sources[x], from)
 }
 
-// owns notes the uses of a name in what it becomes, or in the place in its table.
-func (v *values) owns(x *parse.Var, e parse.Expr) {
-	switch e := e.(type) {
-	case *parse.NameExpr:
-		v.own[e] = e.Var == x
-	case *parse.BinaryExpr:
-		v.owns(x, e.L)
-		v.owns(x, e.R)
-	case *parse.UnaryExpr:
-		v.owns(x, e.X)
-	case *parse.IndexExpr:
-		made, _ := v.only(x)
-		if _, fresh := made.(*parse.TableExpr); fresh {
-			v.owns(x, e.X)
-			v.owns(x, e.Key)
-		}
-	}
-}
-
 func (v *values) assignment(s *parse.AssignStmt) {
 	for i, target := range s.Targets {
 		switch t := target.(type) {
 		case *parse.NameExpr:
 			if t.Var != nil {
 				v.assign(t.Var, s.Values, i)
-				v.owns(t.Var, s.Values[min(i, len(s.Values)-1)])
 			}
 		case *parse.IndexExpr:
 			x := varOf(t.X)
@@ -291,7 +279,6 @@ func (v *values) assignment(s *parse.AssignStmt) {
 			if i < len(s.Values) {
 				stored = s.Values[i]
 			}
-			v.owns(x, t)
 			if behindLast(t.Key, x) || v.isIndex(t.Key) {
 				v.appends[x]++
 			}

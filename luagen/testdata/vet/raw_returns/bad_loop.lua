@@ -1,16 +1,7 @@
-local function free(key)
-  local n = redis.call('llen', key)
-  if n > 3 then return false end
-  return true
+local function refuse(why)
+  return cjson.encode({refused = why})
 end
-free(KEYS[1])
-local done = 0
-for _, id in ipairs(redis.call('zrange', KEYS[1], 0, -1)) do
-  if redis.call('zrem', KEYS[1], id) == 1 then
-    done = done + 1
-    return done
-  end
-end
+refuse('closed')
 for i = 1, #KEYS do
   if redis.call('del', KEYS[i]) == 0 then
     return 0
