@@ -294,7 +294,7 @@ func (m *machine) turn(cond parse.Expr, truth bool) {
 func (m *machine) loop(stmt parse.Stmt) {
 	body := parse.Blocks(stmt)[0]
 	if _, ok := stmt.(*parse.RepeatStmt); ok {
-		m.forget(body)
+		m.forget(body, true)
 	} else {
 		m.head(stmt, body)
 	}
@@ -337,7 +337,7 @@ func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
 	_, isWhile := stmt.(*parse.WhileStmt)
 	_, counts := stmt.(*parse.NumForStmt)
 	if isWhile {
-		m.forget(body)
+		m.forget(body, true)
 	}
 	for _, e := range parse.Exprs(stmt) {
 		if v := m.eval(e); counts {
@@ -347,7 +347,7 @@ func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
 			m.condition(e)
 		}
 	}
-	m.forget(body)
+	m.forget(body, true)
 }
 
 // leave goes on behind a loop, which certainly has a turn or may have none. What its head asked says nothing there.
@@ -355,7 +355,7 @@ func (m *machine) leave(after *state, body *parse.Block, head int, turns bool) {
 	if m.way != nil {
 		m.state.dead = m.state.dead || after.dead
 		m.loops(after.fresh)
-		m.forget(body)
+		m.forget(body, false)
 		return
 	}
 	for what, at := range m.state.asked {
@@ -371,7 +371,7 @@ func (m *machine) leave(after *state, body *parse.Block, head int, turns bool) {
 		}
 	}
 	m.state = after
-	m.forget(body)
+	m.forget(body, false)
 }
 
 func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
@@ -399,9 +399,17 @@ func (m *machine) elements(s *parse.GenForStmt) {
 	}
 }
 
-// forget drops what is known of the names that a block assigns to.
-func (m *machine) forget(b *parse.Block) {
+// forget drops what is known of the names that a block assigns to. At the head of a loop some have no value in its first turn.
+func (m *machine) forget(b *parse.Block, head bool) {
 	for x := range assigned(b) {
-		delete(m.state.vars, x)
+		if !head || !m.unmade(x) {
+			delete(m.state.vars, x)
+		}
 	}
+}
+
+// unmade reports whether a name has no value, and gets only what is made of its own.
+func (m *machine) unmade(x *parse.Var) bool {
+	v, _ := m.state.get(x)
+	return v.is == isNil && !slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool { return s.expr == nil || !mentions(s.expr, x) })
 }

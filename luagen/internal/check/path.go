@@ -149,24 +149,26 @@ func (m *machine) holds(e parse.Expr, text string) bool {
 // written reports whether a value is a number that is written out.
 func (v value) written() bool { return v.constant() || v.is == isNumber && v.size == zeroSize }
 
-// independent reports whether no two turns since then are about one thing, but that it is not equal to some constant.
+// independent reports whether no two turns since then are about one thing, but that it is not equal to something.
 func (m *machine) independent(since int) bool {
 	seen := map[any]bool{}
 	for _, turn := range m.way.taken() {
-		x, _, test := constantTest(turn.cond)
-		b, compares := test.(*parse.BinaryExpr)
-		about := m.touched(turn.cond)
-		if compares {
-			about = append(about, limited{x})
+		if turn.at < since {
+			continue
 		}
-		if turn.at >= since && slices.ContainsFunc(about, func(what any) bool { return seen[what] }) {
+		b, equals := unparen(turn.cond).(*parse.BinaryExpr)
+		equals = equals && (b.Op == "==" || b.Op == "~=")
+		apart, about := equals && (b.Op == "~=") == turn.truth, m.touched(turn.cond)
+		if slices.ContainsFunc(about, func(what any) bool {
+			return what != someText && (seen[what] || equals && !apart && seen[limited{what}])
+		}) {
 			return false
 		}
-		if compares && (b.Op == "~=") == turn.truth {
-			about = about[len(about)-1:]
-		}
 		for _, what := range about {
-			seen[what] = seen[what] || turn.at >= since
+			if apart {
+				what = limited{what}
+			}
+			seen[what] = true
 		}
 	}
 	return true

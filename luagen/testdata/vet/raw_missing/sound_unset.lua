@@ -1,0 +1,16 @@
+-- The same with a value on each way, or asked again.
+local value = redis.call('get', KEYS[1])
+local used
+if value then used = tonumber(value) end
+if not value then used = 0 end
+local left = ARGV[1] - used
+local moved, next
+while left > 0 do
+  if not next or next > left then next = left end
+  redis.call('lpop', KEYS[3])
+  left, moved = left - 1, (moved or 0) + 1
+end
+local time
+if ARGV[2] == 'now' then time = redis.call('time')[1] end
+if ARGV[2] == 'now' then return time + 1 end
+return moved
