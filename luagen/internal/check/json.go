@@ -14,21 +14,13 @@ func (m *machine) jsonOf(e parse.Expr, v value) {
 	}
 	x := varOf(unparen(e))
 	switch {
-	case m.c.hasText("[]") && m.c.hasText("{}"): // The script puts one in the place of the other.
+	case m.c.flow.hasText["[]"] && m.c.flow.hasText["{}"]: // The script puts one in the place of the other.
 	case m.mayBeEmpty(e, v):
 		m.find(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
 	case x != nil && v.decoded && !m.mentioned(x) && m.c.flow.apart[x]:
 		m.find(e.Pos(), JSON, "a list in this may be empty, and then cjson makes {} of it, where [] was decoded: "+
 			"keep the list in a key of its own, or write '[]' if it has no elements")
 	}
-}
-
-// hasText reports whether a literal text of the script has a text in it.
-func (c *checker) hasText(text string) bool {
-	return slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
-		literal, _ := constantText(e)
-		return strings.Contains(literal, text)
-	})
 }
 
 // mayBeEmpty reports whether a value is a list that is empty in some cases, and no condition that has led here is about it.

@@ -3,6 +3,7 @@ package check
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -32,6 +33,7 @@ type values struct {
 	compared map[*parse.Var]bool // a comparison, or a remainder, is of the name, or of it and a number
 	indices  map[*parse.Var][]*parse.IndexExpr
 	changed  map[string]bool // the globals that have an element which is assigned to
+	hasText  map[string]bool // [] and {}, if a literal text has these in it
 }
 
 // maxWithin is how many expressions are looked at to find what is meant.
@@ -109,7 +111,7 @@ func newValues() *values {
 		sources: map[*parse.Var][]source{}, stores: map[*parse.Var][]parse.Expr{}, appends: map[*parse.Var]int{},
 		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
-		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{},
+		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, hasText: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
 		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{}, apart: map[*parse.Var]bool{},
 		lengths: map[*parse.Var]int{}, compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{},
@@ -168,6 +170,10 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 		}
 	case *parse.FuncExpr:
 		v.block(e.Body, e)
+	case *parse.StringExpr:
+		for _, text := range []string{"[]", "{}"} {
+			v.hasText[text] = v.hasText[text] || strings.Contains(e.Value, text)
+		}
 	case *parse.CallExpr:
 		v.calls, v.blocks[e] = append(v.calls, e), in
 		if name, ok := e.Fn.(*parse.NameExpr); ok && name.Var != nil && e.Method == "" {
