@@ -3,6 +3,8 @@ package check
 import (
 	"slices"
 	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // kinds finds two commands on one key that are for different kinds of keys, of which the second fails. It finds none if
@@ -43,4 +45,11 @@ func (m *machine) kindOf(t touch) string {
 		return ""
 	}
 	return cmd.kinds[0]
+}
+
+// inside reports whether a block is another, or in it.
+func inside(outer, b *parse.Block) bool {
+	return outer == b || slices.ContainsFunc(outer.Stmts, func(s parse.Stmt) bool {
+		return slices.ContainsFunc(parse.Blocks(s), func(inner *parse.Block) bool { return inside(inner, b) })
+	})
 }

@@ -146,14 +146,12 @@ func breaks(b *parse.Block) bool {
 
 // spelt returns a text that is the same for expressions which are written alike, and are about the same names.
 func spelt(e parse.Expr) string {
-	var all strings.Builder
+	var text strings.Builder
 	parse.Walk(e, func(e parse.Expr) {
-		word := ""
+		word, _ := constantText(e)
 		switch e := e.(type) {
 		case *parse.NameExpr:
-			if word = e.Name; e.Var != nil {
-				word += itoa(e.Var.Pos.Line) + ":" + itoa(e.Var.Pos.Col)
-			}
+			word = fmt.Sprintf("%s %p", e.Name, e.Var)
 		case *parse.BinaryExpr:
 			word = e.Op
 		case *parse.UnaryExpr:
@@ -162,10 +160,8 @@ func spelt(e parse.Expr) string {
 			word = e.Method + itoa(len(e.Args))
 		case *parse.BoolExpr:
 			word = fmt.Sprint(e.Value)
-		case *parse.StringExpr, *parse.NumberExpr:
-			word, _ = constantText(e)
 		}
-		fmt.Fprintf(&all, "%T %q ", e, word)
+		fmt.Fprintf(&text, "%T %q ", e, word)
 	})
-	return all.String()
+	return text.String()
 }

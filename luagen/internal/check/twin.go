@@ -53,29 +53,24 @@ func (m *machine) renewed(t touch, rest []touch) {
 	if next < 0 || t.key == "" || !slices.Contains(ending, t.name) {
 		return
 	}
-	if u := rest[next]; u.key == t.key && u.name == t.name && sameWords(t, u) && inside(t.in, u.in) {
+	if u := rest[next]; u.key == t.key && u.name == t.name && sameWords(t, u) && u.in == t.in {
 		m.find(u.call.expr.P, Expire, "line %d gives the same key the same expiry: name the key that is meant", t.call.expr.P.Line)
 	}
 }
 
+// changing are the commands that change more of their key than its expiry.
+var changing = slices.Concat(creating, replacing, removing)
+
 // misdirected finds an EXPIRE of a key that was not written before, behind the write of one that never gets an expiry.
 func (m *machine) misdirected(all []touch, i int) bool {
 	if i+1 == len(all) || !slices.Contains(ending, all[i+1].name) || slices.ContainsFunc(all[:i], func(t touch) bool {
-		return t.key == all[i+1].key && m.changes(t)
+		return t.key == all[i+1].key && slices.Contains(changing, t.name)
 	}) {
 		return false
 	}
 	m.find(all[i+1].call.expr.P, Expire, "this key was not written before, and the one that line %d writes never expires: name that one",
 		all[i].call.expr.P.Line)
 	return true
-}
-
-// changes reports whether a call may write, and not only an expiry.
-func (m *machine) changes(t touch) bool {
-	return !slices.Contains(ending, t.name) && slices.ContainsFunc(m.c.tables.all, func(on *table) bool {
-		cmd := on.of(t.call, t.name)
-		return cmd == nil || cmd.writes
-	})
 }
 
 // unlike finds the write of a key that never expires where the script writes its twin, which does.
@@ -118,11 +113,4 @@ func (m *machine) twins(t, u touch, all []touch) bool {
 // sameWords reports whether two calls have the same words behind their keys.
 func sameWords(t, u touch) bool {
 	return slices.EqualFunc(t.call.words[2:], u.call.words[2:], func(a, b parse.Expr) bool { return spelt(a) == spelt(b) })
-}
-
-// inside reports whether a block is another, or in it.
-func inside(outer, b *parse.Block) bool {
-	return outer == b || slices.ContainsFunc(outer.Stmts, func(s parse.Stmt) bool {
-		return slices.ContainsFunc(parse.Blocks(s), func(inner *parse.Block) bool { return inside(inner, b) })
-	})
 }

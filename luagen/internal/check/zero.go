@@ -8,27 +8,6 @@ import (
 
 // What lets 0 by in an expiry is found here.
 
-// zero reports whether an expiry is an argument, and the one condition around about it lets 0 by. Others say that 0 is none.
-// Among very many conditions it looks for none.
-func (m *machine) zero(e parse.Expr) bool {
-	n := m.c.nth(e, "ARGV")
-	if n == 0 || !m.peek(e).surely(isNumber) || len(m.c.flow.conds) > maxWithin {
-		return false
-	}
-	var around, others []parse.Expr
-	for _, cond := range m.c.flow.conds {
-		switch {
-		case !m.c.shares(e, cond):
-		case slices.Contains(m.conds, cond):
-			around = append(around, cond)
-		default:
-			others = append(others, cond)
-		}
-	}
-	asked := len(others) > 0 && (m.depth > 0 || m.state.holds(aboveZero+itoa(n)) || !slices.ContainsFunc(others, m.above(n)))
-	return len(around) == 1 && m.letsBy(e, around[0]) && !asked
-}
-
 // comparison is one of an expression, by its subject.
 type comparison struct {
 	of, op string
@@ -59,33 +38,30 @@ func (c *checker) subject(e parse.Expr) string {
 	return spelt(unparen(e))
 }
 
-// admitsZero reports whether 0 is the only number with which the script compares an expiry, and so that this lets it by.
-// Of a parameter it is enough if that is so of what one call gives it.
+// admitsZero reports whether 0 is the only number with which the script compares an expiry, and so that this lets it by, or
+// whether the one condition around about an argument does. Of a parameter it is enough if that is so of what one call gives.
 func (m *machine) admitsZero(e parse.Expr, left int) bool {
-	lets, subject, param := false, m.c.subject(e), m.c.flow.params[varOf(e)]
+	lets, asked, above, subject, param := false, false, false, m.c.subject(e), m.c.flow.params[varOf(e)]
 	for _, by := range m.c.compared {
-		if by.of != subject || isFalsy(by.with) {
-			continue
-		}
-		if lets = by.op == ">=" || by.op == "<"; !lets || m.peek(by.with).size != zeroSize {
-			return false
+		if by.of == subject && !isFalsy(by.with) {
+			zero := m.peek(by.with).size == zeroSize
+			not := zero && (by.op == ">=" || by.op == "<")
+			lets, asked, above = lets || not, asked || !not, above || zero && !not
 		}
 	}
-	if param.owner == nil {
-		return lets
+	if param.owner != nil {
+		return !asked && left > 0 && slices.ContainsFunc(m.c.flow.called[param.owner], func(call *parse.CallExpr) bool {
+			return param.n < len(call.Args) && m.admitsZero(call.Args[param.n], left-1)
+		})
 	}
-	return left > 0 && slices.ContainsFunc(m.c.flow.called[param.owner], func(call *parse.CallExpr) bool {
-		return param.n < len(call.Args) && m.admitsZero(call.Args[param.n], left-1)
-	})
+	elsewhere := above && m.depth == 0 && !m.state.holds(aboveZero+itoa(m.c.nth(e, "ARGV")))
+	return lets && !asked || (!asked || elsewhere) && m.guarded(e)
 }
 
-// above returns a function that reports whether a condition asks whether an argument is above 0.
-func (m *machine) above(n int) func(parse.Expr) bool {
-	asks := func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
-		return ok && m.c.nth(b.L, "ARGV") == n && m.peek(b.R).size == zeroSize && (b.Op == ">" || b.Op == "<=")
-	}
-	return func(cond parse.Expr) bool { return parse.Contains(cond, asks) }
+// guarded reports whether the one condition around about an argument lets 0 by.
+func (m *machine) guarded(e parse.Expr) bool {
+	about := slices.DeleteFunc(slices.Clone(m.conds), func(cond parse.Expr) bool { return !m.c.shares(e, cond) })
+	return m.c.nth(e, "ARGV") > 0 && m.peek(e).surely(isNumber) && len(about) == 1 && m.letsBy(e, about[0])
 }
 
 // letsBy reports whether a condition asks only whether there is an argument, or for >= 0, or is about others.
