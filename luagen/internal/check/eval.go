@@ -39,7 +39,7 @@ func (m *machine) eval(e parse.Expr) value {
 			return m.list(e)
 		}
 		v, _ := m.state.get(e.Var)
-		if name := fixed(e); v.is == anything && name != "" {
+		if name := fixed(e); (v.is == anything || v.is == isNumber) && len(v.roots) == 0 && name != "" {
 			v.roots = []root{{name, 1}}
 		}
 		return v.in(m.c.says(e.Var))

@@ -193,7 +193,7 @@ func (m *machine) chosen() bool {
 	return slices.ContainsFunc(m.conds, func(cond parse.Expr) bool {
 		return !m.decides(cond) && !parse.Contains(cond, func(e parse.Expr) bool {
 			b, ok := e.(*parse.BinaryExpr)
-			return ok && strings.ContainsAny(b.Op, "<>")
+			return ok && (strings.ContainsAny(b.Op, "<>") || isFalsy(b.R) || isLiteral(b.R, ""))
 		})
 	})
 }
