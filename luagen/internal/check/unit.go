@@ -223,6 +223,9 @@ func (m *machine) replaces(x *parse.Var, e parse.Expr, v value) {
 // expiry checks the time that a command gets.
 func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 	want, v, shown := units[f.word], m.peek(e), strings.ToUpper(cmd.name)
+	if words := strings.Fields(spoken(m.c.nameOf(e))); len(words) > 0 { // What one ttl is in, others are.
+		v.roots = joined(v.roots, []root{{"named " + words[len(words)-1], 1}})
+	}
 	is, fails := m.unitOf(v, unit{per: want.per, line: e.Pos().Line}), "fails"
 	if slices.Contains(ending, cmd.name) {
 		fails = "deletes the key"
