@@ -58,13 +58,10 @@ func (m *machine) renewed(t touch, rest []touch) {
 	}
 }
 
-// changing are the commands that change more of their key than its expiry.
-var changing = slices.Concat(creating, replacing, removing)
-
 // misdirected finds an EXPIRE of a key that was not written before, behind the write of one that never gets an expiry.
 func (m *machine) misdirected(all []touch, i int) bool {
 	if i+1 == len(all) || !slices.Contains(ending, all[i+1].name) || slices.ContainsFunc(all[:i], func(t touch) bool {
-		return t.key == all[i+1].key && slices.Contains(changing, t.name)
+		return t.key == all[i+1].key && !slices.Contains(ending, t.name) && m.writes(t.call.expr)
 	}) {
 		return false
 	}
