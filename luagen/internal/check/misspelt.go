@@ -87,18 +87,37 @@ func (m *machine) fieldUsed(key string, name *parse.StringExpr, reads, writes bo
 // it has a letter more or less, and is no plural. The rarer one is found.
 func (m *machine) misspelt() {
 	for key, fields := range m.hashes {
+		single := halves(fields)
 		for name, f := range fields {
 			if key == "" || len(fields) > maxNames {
 				break
 			}
 			for other, w := range fields {
-				if !m.found[fmt.Sprint(f.pos)] && instead(key, name, other, f, w) {
+				if !m.found[fmt.Sprint(f.pos)] && (instead(key, name, other, f, w) || single && !f.wrote && !w.read && begins(name, other)) {
 					m.found[fmt.Sprint(f.pos)] = true
 					m.c.find(f.pos, Field, "the script has the field %s, too: is this misspelt?", other)
 				}
 			}
 		}
 	}
+}
+
+// halves reports whether only one field is read and not written, and only one written and not read.
+func halves(fields map[string]*written) bool {
+	reads, writes := 0, 0
+	for _, f := range fields {
+		if !f.wrote {
+			reads++
+		} else if !f.read {
+			writes++
+		}
+	}
+	return reads == 1 && writes == 1
+}
+
+// begins reports whether one of two names begins with the other.
+func begins(a, b string) bool {
+	return min(len(a), len(b)) > 2 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
 }
 
 // instead reports whether another field is meant instead of f.
