@@ -196,7 +196,7 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 		m.state.ask(proved, above)
 	}
 	m.typed(e, op, other)
-	if (op == "==" || op == "~=") && v.role == aReply && v.surely(isText) && !strings.Contains(v.missing, "\n") {
+	if m.way == nil && (op == "==" || op == "~=") && v.role == aReply && v.surely(isText) && !strings.Contains(v.missing, "\n") {
 		m.used()[m.subject(other)+op[1:]]++
 	}
 	x := varOf(unparen(e))

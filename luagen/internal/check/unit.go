@@ -78,7 +78,7 @@ func (v value) in(says unit) value {
 // misnamed finds what is in another unit than its name says, and returns it with that unit, if none is known; and a score
 // where the name says a member, or the other way round.
 func (m *machine) misnamed(name string, says unit, v value, pos parse.Pos) value {
-	if words := spoken(name); v.role == aScore && memberName.MatchString(words) || v.role == aScored && scoreName.MatchString(words) {
+	if v.role == aScore && memberName.MatchString(spoken(name)) || v.role == aScored && scoreName.MatchString(spoken(name)) {
 		m.part(v, v.role == aScore, pos)
 		v.role = 0
 	}
