@@ -176,15 +176,14 @@ func (m *machine) reversed(match *matching) {
 // moment reports whether an end of a range is a time or a score, by its value or its name.
 func (m *machine) moment(e parse.Expr) bool {
 	b, sum := m.c.origin(e).(*parse.BinaryExpr)
-	return m.peek(e).unit.as == aTime || m.called(e, momentName) || sum && strings.Contains("+-", b.Op) && m.moment(b.L)
+	return m.peek(e).unit.as == aTime || m.called(e, momentName) || sum && strings.Contains("+-", b.Op) && m.called(b.L, momentName)
 }
 
 // counts reports whether an end of a range is a number of elements, or one less.
 func (m *machine) counts(e parse.Expr) bool {
-	if b, ok := m.c.origin(e).(*parse.BinaryExpr); ok && b.Op == "-" && bound(b.R) == 1 {
-		return m.counts(b.L) || m.called(b.L, countName)
-	}
-	return m.peek(e).size == aCount().size
+	b, ok := m.c.origin(e).(*parse.BinaryExpr)
+	less := ok && b.Op == "-" && bound(b.R) == 1
+	return m.peek(e).size == aCount().size || less && (m.peek(b.L).size == aCount().size || m.called(b.L, countName))
 }
 
 // less reports whether an expression is another less, or more, something.

@@ -50,8 +50,8 @@ func (m *machine) wrote(call commandCall) {
 			m.state.unsettle(key)
 		}
 	}
-	if m.fills(call) {
-		m.state.sure[filled+m.keyText(call.words, 1)] = true
+	if len(m.state.shown) < maxAsked && m.fills(call) {
+		m.state.shown[filled+m.keyText(call.words, 1)] = true
 	}
 }
 

@@ -37,8 +37,9 @@ func (m *machine) tableField(e *parse.IndexExpr, write bool) {
 		key = cmp.Or(key, anyTable)
 	case key == "":
 		key = aRecord + fixed(e.X)
-		for _, f := range record.Fields {
-			if field, ok := f.Key.(*parse.StringExpr); ok {
+		first := m.hashes[key] == nil
+		for i := 0; first && i < len(record.Fields); i++ {
+			if field, ok := record.Fields[i].Key.(*parse.StringExpr); ok {
 				m.fieldUsed(key, field, false, true)
 			}
 		}

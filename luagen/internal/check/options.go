@@ -156,9 +156,9 @@ func (m *machine) useless(match *matching) {
 		what += "\n" + m.keyText(match.words, at)
 	}
 	switch chooses := name == "set" || name == "zadd"; {
-	case (strings.HasSuffix(name, "setnx") || chooses && slices.Contains(options, "nx")) && m.state.sure[here+what]:
+	case (strings.HasSuffix(name, "setnx") || chooses && slices.Contains(options, "nx")) && m.state.shown[here+what]:
 		shows = "is there"
-	case (strings.HasSuffix(name, "pushx") || chooses && slices.Contains(options, "xx")) && m.state.sure[gone+what]:
+	case (strings.HasSuffix(name, "pushx") || chooses && slices.Contains(options, "xx")) && m.state.shown[gone+what]:
 		shows = "is missing"
 	default:
 		return

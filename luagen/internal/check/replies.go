@@ -57,7 +57,7 @@ func (m *machine) reply(call commandCall, name string, known int) value {
 	switch shapes[name] {
 	case "count":
 		v := aCount()
-		if m.state.sure[filled+m.keyText(call.words, 1)] && slices.Contains(sizes, name) {
+		if m.state.shown[filled+m.keyText(call.words, 1)] && slices.Contains(sizes, name) {
 			v.least = 1
 		}
 		return v

@@ -13,6 +13,7 @@ type state struct {
 	vars  map[*parse.Var]*value // of what is not here nothing is known
 	fresh map[string]*creation  // keys that were written and have no expiry yet
 	sure  map[string]bool       // what certainly is so of keys: exists, there before, permitted a command
+	shown map[string]bool       // what conditions and calls have shown of keys: gone, here, filled
 	asked map[any]int           // what the script knows, or may know: see asked.go
 	at    int                   // the way behind the last condition of which only one way leads here
 	dead  bool                  // control never comes here
@@ -30,12 +31,12 @@ const (
 )
 
 func newState() *state {
-	return &state{vars: map[*parse.Var]*value{}, fresh: map[string]*creation{}, sure: map[string]bool{}, asked: map[any]int{}, at: 1}
+	return &state{vars: map[*parse.Var]*value{}, fresh: map[string]*creation{}, sure: map[string]bool{}, shown: map[string]bool{}, asked: map[any]int{}, at: 1}
 }
 
 func (s *state) clone() *state {
 	c := *s
-	c.vars, c.fresh, c.sure, c.asked = maps.Clone(s.vars), maps.Clone(s.fresh), maps.Clone(s.sure), maps.Clone(s.asked)
+	c.vars, c.fresh, c.sure, c.shown, c.asked = maps.Clone(s.vars), maps.Clone(s.fresh), maps.Clone(s.sure), maps.Clone(s.shown), maps.Clone(s.asked)
 	return &c
 }
 
@@ -51,14 +52,14 @@ func (s *state) set(x *parse.Var, v value) { s.vars[x] = &v }
 
 // settle notes what a condition shows of a reply's source, unless the script may have written since then.
 func (s *state) settle(v value, fact string) {
-	if !slices.ContainsFunc(answers(v.missing), func(what any) bool { return s.knows(later(what.(string))) }) {
-		s.sure[fact+v.missing] = true
+	if len(s.shown) < maxAsked && !slices.ContainsFunc(answers(v.missing), func(what any) bool { return s.knows(later(what.(string))) }) {
+		s.shown[fact+v.missing] = true
 	}
 }
 
 // unsettle drops what conditions and calls have shown of a key that may be written, or of all.
 func (s *state) unsettle(key string) {
-	maps.DeleteFunc(s.sure, func(fact string, _ bool) bool {
+	maps.DeleteFunc(s.shown, func(fact string, _ bool) bool {
 		return strings.HasPrefix(fact, gone+key) || strings.HasPrefix(fact, here+key) || strings.HasPrefix(fact, filled+key)
 	})
 }
@@ -86,6 +87,11 @@ func merge(a, b *state, at int) *state {
 	for fact := range a.sure {
 		if b.sure[fact] {
 			s.sure[fact] = true
+		}
+	}
+	for fact := range a.shown {
+		if b.shown[fact] {
+			s.shown[fact] = true
 		}
 	}
 	maps.Copy(s.fresh, a.fresh)
