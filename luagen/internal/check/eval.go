@@ -97,7 +97,6 @@ func (m *machine) index(e *parse.IndexExpr) value {
 		m.find(e.Key.Pos(), Nil, "this is always nil: the reply ends at element %d", x.most)
 		return unknown()
 	case x.pairs:
-		m.beyond(e)
 		v = m.inTurn(x, e.Key)
 	case i > 0 && i <= len(x.items):
 		return x.items[i-1]

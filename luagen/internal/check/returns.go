@@ -11,16 +11,25 @@ import (
 // dropped finds an error or a status that nobody gets, a result that is only made, or a table that the script returns elsewhere.
 func (m *machine) dropped(call *parse.CallExpr, v value) {
 	again := func(e parse.Expr) bool { return e != nil && spelt(e) == spelt(call) }
-	f := m.c.flow.bodies[varOf(call.Fn)]
 	_, isCommand := m.c.words(call) // which may be for a cache that follows it
 	switch name := m.c.callee(call); {
 	case name == "redis.error_reply" || name == "redis.status_reply":
 		m.find(call.P, Result, "this %s goes nowhere, and the script goes on: return it", name[len("redis."):len(name)-len("_reply")])
-	case !m.acts(call) && (!isCommand || m.last && m.c.s.Raw && len(m.c.s.Body.Stmts) > 1), m.plainly[f] && m.yielded[f].is&isNil == 0:
+	case !m.acts(call) && (!isCommand || m.last && m.c.s.Raw && len(m.c.s.Body.Stmts) > 1), m.idle(m.c.flow.bodies[varOf(call.Fn)]):
 		m.find(call.P, Result, "this result goes nowhere: return it, or leave it out")
 	case m.depth == 0 && v.is&isTable != 0 && v.is&^(isTable|isStatus|isFailed) == 0 && slices.ContainsFunc(m.c.flow.returned[nil], again):
 		m.find(call.P, Result, "this result goes nowhere, and the script goes on, though it returns it in another place: return it")
 	}
+}
+
+// idle reports whether a function changes nothing, and always returns something.
+func (m *machine) idle(f *parse.FuncExpr) bool {
+	if f == nil || m.yielded[f].is&isNil != 0 || len(assigned(f.Body)) > 0 {
+		return false
+	}
+	inner := newValues()
+	inner.block(f.Body, f)
+	return len(inner.stores)+len(inner.changed) == 0 && !slices.ContainsFunc(inner.calls, func(e *parse.CallExpr) bool { return m.acts(e) })
 }
 
 // branches finds an if with nothing in its only branch, and an elseif whose condition stands above, where it was false.

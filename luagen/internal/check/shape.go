@@ -118,19 +118,6 @@ func (m *machine) turnOf(index parse.Expr) int {
 	return -1
 }
 
-// beyond finds an index into a list of pairs that a loop by two takes out of the list, in its first turn or in its last.
-func (m *machine) beyond(e *parse.IndexExpr) {
-	b, sum := unparen(e.Key).(*parse.BinaryExpr)
-	if !sum || m.c.flow.loops[varOf(b.L)] == nil {
-		return
-	}
-	r, loop := m.rankOf(b), m.c.flow.loops[varOf(b.L)]
-	from, whole := bound(loop.From), varOf(e.X) != nil && varOf(m.lengthOf(loop.To)) == varOf(e.X)
-	if bound(loop.Step) == 2 && (from+r.n < 1 || whole && r.n > math.Mod(from, 2)) {
-		m.find(e.Key.Pos(), Nil, "this is nil in the first turn of the loop, or in the last: the reply begins with element 1, and belongs together by two")
-	}
-}
-
 // inTurn returns an element of two that take turns.
 func (m *machine) inTurn(list value, index parse.Expr) value {
 	if turn := m.turnOf(index); turn >= 0 {
@@ -152,18 +139,23 @@ func (m *machine) span(s *parse.NumForStmt) {
 	}
 	x := varOf(length)
 	all, lengths := m.c.flow.indices[x], m.c.flow.lengths[x]
-	if x == nil || step > 2 || len(all) > maxAsked || len(m.c.flow.stores[x]) > 0 {
+	if x == nil || step > 2 || len(all) > maxAsked || len(m.c.flow.stores[x])+len(x.Writes) > 0 {
 		return
 	}
 	list, own, least, most, last := m.peek(length), 0, math.Inf(1), math.Inf(-1), parse.Pos{}
 	for _, e := range all {
 		if i, k := added(e.Key); varOf(i) == s.Var {
-			own, least, most, last = own+1, min(least, k), max(most, k), e.Key.Pos()
+			if own, least, most = own+1, min(least, k), max(most, k); math.Abs(k) == max(-least, most) {
+				last = e.Key.Pos()
+			}
 		}
 	}
 	alone := list.role > 0 && own > 0 && own == len(all) && own+lengths == len(x.Reads)
+	turns := math.Mod(math.Abs(more-from), 2) // 1 if the loop by two ends one before, as the length is even
 	switch pairs := step == 2; {
 	case list.pairs != pairs:
+	case pairs && (from+least < 1 || more-turns+most > 0):
+		m.find(last, Nil, "this is nil in the first turn of the loop, or in the last: the reply begins with element 1, and belongs together by two")
 	case !pairs && more+most > 0 && least == most && !m.c.flow.compared[s.Var]:
 		m.find(last, Nil, "this is nil in the last turn of the loop: it is beyond the end of the list")
 	case alone && from+least > step:

@@ -2,6 +2,12 @@ local function refuse(why)
   return cjson.encode({refused = why})
 end
 refuse('closed')
+local function free(key)
+  local n = redis.call('llen', key)
+  if n > 3 then return false end
+  return true
+end
+free(KEYS[1])
 for i = 1, #KEYS do
   if redis.call('del', KEYS[i]) == 0 then
     return 0

@@ -12,6 +12,10 @@ end
 for i = 0, #due - 1 do redis.call('LPUSH', KEYS[4], due[i + 1]) end
 local all, state = redis.call('HGETALL', KEYS[6]), {}
 for i = 1, #all - 1, 2 do state[all[i]] = all[i + 1] end
+local page = redis.call('LRANGE', KEYS[3], 0, 9)
+local length = #page
+page = redis.call('LRANGE', KEYS[4], 0, 9)
+for i = 1, length + 1 do if page[i] == ARGV[1] then state.found = true end end
 local names = redis.call('HGETALL', KEYS[7])
 for i = 1, #names, 2 do
   if names[i] ~= 'mode' then state.owner = names[i] end
