@@ -140,9 +140,10 @@
 //	compare      a comparison that fails or is never true: a text with a number, texts by < or >, a nil
 //	             reply with nil, which is false in Lua; a number as a condition, which is true even if it is 0; a
 //	             member used as a score; a scan that ends at an empty page
-//	nil          an element that is always nil: t[0], a list by name, such as the reply of HGETALL; a reply that
-//	             may be missing, or an absent argument, where nil fails; a table or a bool as a command's word;
-//	             an element beyond the end of a reply; a loop that leaves out its first or last element
+//	nil          an element that is always nil: t[0], a list by name, such as the reply of HGETALL; a reply or
+//	             a field of JSON that may be missing, an absent argument, or a name without a value, where nil
+//	             fails; a table or a bool as a command's word; an element beyond the end of a reply; a loop
+//	             that leaves out its first or last element
 //	json         a list that may be empty, of which cjson.encode makes {}
 //	result       a path without a result, or with a result of another kind; a number with a fraction,
 //	             which is cut; nil inside a table, which ends the table; a reply with missing elements as T[];

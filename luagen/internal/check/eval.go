@@ -147,7 +147,7 @@ func (m *machine) table(e *parse.TableExpr) value {
 		name, _ := constantText(f.Key)
 		m.insert(&v, item, f.Value, name)
 		if f.Key == nil {
-			m.nested(item, f.Value.Pos())
+			m.nested(item, f.Value)
 		}
 		if f.Key != nil || i == len(e.Fields)-1 && parse.ManyValues(f.Value) && !m.c.single(f.Value) {
 			v.closed = false
@@ -161,10 +161,11 @@ func (m *machine) table(e *parse.TableExpr) value {
 	return v
 }
 
-// nested finds an error that is put into a list.
-func (m *machine) nested(item value, pos parse.Pos) {
-	if item.is == isFailed {
-		m.find(pos, Result, "an error in a table is no error of the script, but an element of its reply: return it alone")
+// nested finds an error that is put into a list, always or as the other of two values.
+func (m *machine) nested(item value, e parse.Expr) {
+	either, _ := m.c.origin(e).(*parse.BinaryExpr)
+	if item.is == isFailed || either != nil && m.passed(either.R, "redis.error_reply") != nil {
+		m.find(e.Pos(), Result, "an error in a table is no error of the script, but an element of its reply: return it alone")
 	}
 }
 

@@ -193,7 +193,7 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 		m.unpacked(e.Args, args[0])
 	case "table.insert":
 		last := len(args) - 1
-		m.nested(args[last], e.Args[last].Pos())
+		m.nested(args[last], e.Args[last])
 		m.appended(args[last], e.Args[last].Pos())
 		m.put(e.Args[0], args[last], e.Args[last], "")
 	case "cjson.decode", "cmsgpack.unpack":

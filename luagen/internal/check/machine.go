@@ -237,7 +237,7 @@ func (m *machine) assign(s *parse.AssignStmt) {
 			m.put(t.X, all[i], stored, m.c.nameOf(t))
 			m.gap(t, all[i], stored)
 			if !m.c.flow.isElement(t.Key) {
-				m.nested(all[i], stored.Pos())
+				m.nested(all[i], stored)
 			}
 			if behindLast(t.Key, varOf(t.X)) {
 				m.appended(all[i], stored.Pos())

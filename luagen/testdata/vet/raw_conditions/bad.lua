@@ -21,4 +21,6 @@ if full(members) then return 8 end
 local failed = {}
 if n == 9 then table.insert(failed, redis.error_reply('BUSY try again')) end
 if n == 10 then failed[#failed + 1] = redis.error_reply('BUSY try again') end
+local answer = n == 11 and 'OK' or redis.error_reply('BUSY try again')
+if n == 11 then return {answer, n} end
 return {state, n, failed, redis.error_reply('BUSY try again')}

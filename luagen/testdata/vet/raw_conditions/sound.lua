@@ -41,4 +41,5 @@ errors['busy'] = redis.error_reply('BUSY try again')
 local failed = redis.error_reply('BUSY try again')
 if n == 8 then return failed end
 if n == 9 then return errors.busy end
+if n == 10 then return members and 'OK' or redis.error_reply('BUSY try again') end
 return {sign, more, #members}
