@@ -408,8 +408,11 @@ func (m *machine) forget(b *parse.Block, head bool) {
 	}
 }
 
-// unmade reports whether a name has no value, and gets only what is made of its own.
+// unmade reports whether a name has no value, and gets only sums, and so on, of its own.
 func (m *machine) unmade(x *parse.Var) bool {
 	v, _ := m.state.get(x)
-	return v.is == isNil && !slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool { return s.expr == nil || !mentions(s.expr, x) })
+	return v.is == isNil && !slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool {
+		b, ok := s.expr.(*parse.BinaryExpr)
+		return !ok || b.Op == "and" || b.Op == "or" || !mentions(b, x)
+	})
 }

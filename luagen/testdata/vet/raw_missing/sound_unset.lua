@@ -10,6 +10,12 @@ while left > 0 do
   redis.call('lpop', KEYS[3])
   left, moved = left - 1, (moved or 0) + 1
 end
+local count, started
+for _, id in ipairs(redis.call('lrange', KEYS[4], 0, 9)) do
+  count = started and count + #id or 1
+  started = true
+end
+if not count then return 0 end
 local time
 if ARGV[2] == 'now' then time = redis.call('time')[1] end
 if ARGV[2] == 'now' then return time + 1 end
