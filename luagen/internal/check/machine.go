@@ -56,6 +56,7 @@ func (c *checker) follow() {
 	m.end()
 	m.twice()
 	m.unending()
+	m.wrongKeys()
 	if c.s.Raw {
 		m.kinds()
 	}

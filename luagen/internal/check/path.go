@@ -58,7 +58,6 @@ func (m *machine) unending() {
 	if m.judge(main); len(helping) == 1 && len(main.given) == 0 {
 		m.judge(helping[0])
 	}
-	m.wrongKeys()
 }
 
 // ways follows those through a body, each from the state in which the machine stands.

@@ -33,6 +33,7 @@ func (m *machine) touches() (all []touch) {
 // wrongKeys finds an EXPIRE that was meant for another key, and a key without one that the script uses like another which
 // has one.
 func (m *machine) wrongKeys() {
+	m.state = newState()
 	all, given := m.touches(), map[string]bool{}
 	for _, t := range all {
 		given[t.key] = given[t.key] || t.gives
@@ -43,6 +44,9 @@ func (m *machine) wrongKeys() {
 		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(creating, t.name)
 		if left && !m.misdirected(all, i) {
 			m.unlike(t, all, given)
+		}
+		if left && m.c.s.Raw && !strings.HasPrefix(t.name, "decr") { // which is for what is there
+			m.watched(t, all)
 		}
 	}
 }
@@ -110,4 +114,23 @@ func (m *machine) twins(t, u touch, all []touch) bool {
 // sameWords reports whether two calls have the same words behind their keys.
 func sameWords(t, u touch) bool {
 	return slices.EqualFunc(t.call.words[2:], u.call.words[2:], func(a, b parse.Expr) bool { return spelt(a) == spelt(b) })
+}
+
+// watched finds a key that never expires, of which the script asks when it does, or which only counts up to a limit.
+func (m *machine) watched(t touch, all []touch) {
+	limit, counts := 0, m.gave
+	for _, u := range all {
+		switch {
+		case u.key != t.key:
+		case units[shapes[u.name]].per != 0:
+			m.find(t.call.expr.P, Expire, "this key never expires, and line %d asks when it does: give it an expiry", u.call.expr.P.Line)
+		case u.name == "get" && m.c.inCondition(u.call.expr):
+			limit = u.call.expr.P.Line
+		default:
+			counts = counts && u.name == "incr"
+		}
+	}
+	if counts && limit > 0 {
+		m.find(t.call.expr.P, Expire, "this counter never expires, and line %d compares it with a limit: give it an expiry", limit)
+	}
 }

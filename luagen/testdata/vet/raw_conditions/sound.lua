@@ -3,7 +3,7 @@ if redis.call('exists', KEYS[1]) == 1 then return 0 end
 if redis.call('setnx', KEYS[1], ARGV[1]) == 0 then return 1 end
 local members = redis.call('smembers', KEYS[2])
 if #members > 0 then redis.call('del', KEYS[2]) end
-local ttl = redis.call('pttl', KEYS[1])
+local ttl = redis.call('pttl', KEYS[4])
 if ttl and ttl > 0 then return ttl end
 if not ttl or ttl == -1 then return -1 end
 if not ttl then ttl = 0 end

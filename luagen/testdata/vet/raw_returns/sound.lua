@@ -26,7 +26,7 @@ if id == nil then
   return
 end
 store(id)
-if redis.call('ttl', KEYS[4]) > 0 then
+if redis.call('ttl', KEYS[6]) > 0 then
   return redis.call('decr', KEYS[5])
 end
-return {id, redis.call('pttl', KEYS[4])}
+return {id, redis.call('pttl', KEYS[6])}
