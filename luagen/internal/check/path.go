@@ -302,24 +302,13 @@ func (m *machine) gives(call commandCall, key string) {
 		made = &creation{name: call.names[0], value: m.keyText(call.words, 2)}
 	}
 	if made.name != call.names[0] || len(call.words) == 3 || !slices.Contains(ending, made.name) { // With NX, it may do nothing.
-		marks = append(marks, mark{call.expr.P, *made, m.until(call), m.way.taken()})
+		words := call.words[2:]
+		if call.names[0] == "set" {
+			words = words[1:] // behind the value
+		}
+		marks = append(marks, mark{call.expr.P, *made, words, m.way.taken()})
 	}
 	m.way.given[key] = marks
-}
-
-// until returns the words of a call that say when its key ends.
-func (m *machine) until(call commandCall) []parse.Expr {
-	match := m.formOf(call, call.names[0])
-	if match.as == nil {
-		return call.words[2:]
-	}
-	var all []parse.Expr
-	for i, f := range match.as {
-		if units[f.word].per != 0 {
-			all = append(all, match.words[i])
-		}
-	}
-	return all
 }
 
 // anyOf reports whether the text of a key may stand for any key: an element of a list, or an unknown one.
