@@ -42,12 +42,14 @@ func arithmetic(e *parse.BinaryExpr, l, r value) value {
 		v.low, v.least = l.low || r.low, l.least*r.least
 	case "-":
 		v.split = v.split && !isRemainder(e.R)
+		v.low = l.same != nil && l.same == r.same
 	case "%":
 		v.low = true
 	case "/":
+		v.low = l.low
 		v.split = r.size == 0 && !without(e.L)
 		if r.constant() {
-			v.least, v.low, v.split = l.least/r.size, l.low, r.size > 1 && !l.constant() && !without(e.L)
+			v.least, v.split = l.least/r.size, r.size > 1 && !l.constant() && !without(e.L)
 		}
 	}
 	if e.Op == "+" || e.Op == "-" {

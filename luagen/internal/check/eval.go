@@ -42,6 +42,9 @@ func (m *machine) eval(e parse.Expr) value {
 		if name := fixed(e); (v.is == anything || v.is == isNumber) && len(v.roots) == 0 && name != "" {
 			v.roots = []root{{name, 1}}
 		}
+		if v.same == nil && len(e.Var.Writes) == 0 {
+			v.same = e.Var
+		}
 		return v.in(m.c.says(e.Var))
 	case *parse.IndexExpr:
 		x, v := m.peek(e.X), m.index(e)
@@ -128,7 +131,7 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 	}
 	m.exact(v, e.X.Pos())
 	n := v.number
-	n.low, n.unit, n.least, n.split = v.constant(), unit{}, 0, false
+	n.low, n.unit, n.least, n.split, n.same = v.constant(), unit{}, 0, false, nil
 	return value{is: isNumber, number: n}
 }
 
@@ -209,6 +212,7 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 		m.meet(e.P, l, r)
 	}
 	v := arithmetic(e, l, r)
+	v.low = v.low && (e.Op != "-" || !m.ordered(e))
 	v.unit, v.roots = m.timeOf(e, l, r)
 	v.of, v.mixed = cmp.Or(l.of, r.of), true
 	v = v.in(unit{})

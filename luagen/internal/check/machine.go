@@ -249,6 +249,7 @@ func (m *machine) assign(s *parse.AssignStmt) {
 
 // put notes that a value is put into the table of a name.
 func (m *machine) put(table parse.Expr, item value, e parse.Expr, field string) {
+	m.option(varOf(table), e)
 	if v, known := m.state.get(varOf(table)); known {
 		m.insert(&v, item, e, field)
 		m.state.set(varOf(table), v)

@@ -118,7 +118,7 @@ func comments(s *parse.Script) map[string]string {
 }
 
 var (
-	zeroAllowed = regexp.MustCompile(`(?i)\b0\W* (?:to|=|means|for|if|is|disables)\b`)
+	zeroAllowed = regexp.MustCompile(`(?i)\b0\W* (?:to|=|means|for|if|is|disables)\b|\b0 \(no\b`)
 	isID        = regexp.MustCompile(`\b(?:id|uuid|guid|snowflake|64-?bit)\b`)
 	isSmall     = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
 )

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -79,8 +80,22 @@ func (m *machine) letsBy(e, cond parse.Expr) bool {
 	return !m.c.shares(e, cond)
 }
 
-// mayBeZero reports whether a comment says what 0 means in an argument, and the script has not asked about it.
+// mayBeZero reports whether a comment says what 0 means in an argument, and the script never compares it.
 func (m *machine) mayBeZero(e parse.Expr) bool {
-	n := m.c.nth(e, "ARGV")
-	return zeroAllowed.MatchString(m.c.said["ARGV["+itoa(n)+"]"]) && !m.state.knows(anArgument+itoa(n))
+	says, subject := m.c.said["ARGV["+itoa(m.c.nth(e, "ARGV"))+"]"]+m.c.said[m.c.nameOf(e)], m.c.subject(e)
+	return zeroAllowed.MatchString(says) && len(m.c.flow.exprs) < maxWithin &&
+		!slices.ContainsFunc(m.c.compared, func(by comparison) bool { return by.of == subject && !isFalsy(by.with) })
+}
+
+// option finds a wrong time that is put behind EX or PX into a list, which is meant for SET.
+func (m *machine) option(list *parse.Var, e parse.Expr) {
+	stores, set := m.c.flow.stores[list], m.c.tables.usual()[0].commands["set"]
+	i := slices.Index(stores[:min(len(stores), maxWithin)], e)
+	if i < 1 || set == nil {
+		return
+	}
+	name, _ := constantText(stores[i-1])
+	if word := map[string]string{"ex": "seconds", "px": "milliseconds"}[strings.ToLower(name)]; word != "" {
+		m.expiry(set, e, form{word: word}, e)
+	}
 }
