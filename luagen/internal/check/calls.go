@@ -93,6 +93,19 @@ func (c *checker) words(e *parse.CallExpr) ([]parse.Expr, bool) {
 	return nil, false
 }
 
+// sent returns the words of the call of a command whose reply an expression is, nil if it is none.
+func (c *checker) sent(e parse.Expr, name string) []parse.Expr {
+	call, _ := c.origin(e).(*parse.CallExpr)
+	if call == nil {
+		return nil
+	}
+	words, _ := c.words(call)
+	if len(words) == 0 || !slices.Equal(c.commandNames(words[0]), []string{name}) {
+		return nil
+	}
+	return words
+}
+
 // isCommandFunction reports whether e certainly is redis.call or redis.pcall, by any local name.
 func (c *checker) isCommandFunction(e parse.Expr) bool { return c.isCommand(e, maxAliases) }
 

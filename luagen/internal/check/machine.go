@@ -61,6 +61,7 @@ func (c *checker) follow() {
 		m.kinds()
 	}
 	m.misspelt()
+	m.microsAlone()
 }
 
 // machine returns a machine that stands before the code.

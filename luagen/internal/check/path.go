@@ -230,12 +230,8 @@ func (m *machine) flag(e parse.Expr, truth bool) bool {
 	if !isBinary || m.way == nil || negated[b.Op] == "" {
 		return false
 	}
-	call, isCall := m.c.origin(b.L).(*parse.CallExpr)
-	if !isCall {
-		return false
-	}
-	words, ok := m.c.words(call)
-	if !ok || len(words) != 2 || !slices.Equal(m.c.commandNames(words[0]), []string{"exists"}) {
+	words := m.c.sent(b.L, "exists")
+	if len(words) != 2 {
 		return false
 	}
 	op := b.Op

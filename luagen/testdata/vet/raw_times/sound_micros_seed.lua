@@ -1,0 +1,1 @@
+math.randomseed(redis.call("time")[2])
