@@ -99,10 +99,17 @@ func (m *machine) compared(e *parse.BinaryExpr, op string, v, other value) {
 // isLetter reports whether e is a literal text that is not meant to be a number, or the beginning of another text.
 func (c *checker) isLetter(e parse.Expr) bool {
 	if call, ok := c.origin(e).(*parse.CallExpr); ok {
-		return c.callee(call) == "string.sub" && len(call.Args) > 2 && bound(call.Args[1]) == 1
+		return c.callee(call) == "string.sub" && len(call.Args) > 2 && bound(call.Args[1]) == 1 &&
+			!c.flow.within(call.Args[2], c.isPlace) // else it is the first part
 	}
 	s, ok := unparen(e).(*parse.StringExpr)
 	return ok && (s.Value == "" || s.Value[0] < '0' || s.Value[0] > '9')
+}
+
+// isPlace reports whether an expression is the place of a separator in a text.
+func (c *checker) isPlace(e parse.Expr) bool {
+	call, ok := e.(*parse.CallExpr)
+	return ok && (c.callee(call) == "string.find" || call.Method == "find")
 }
 
 var kindTexts = map[kinds]string{

@@ -195,6 +195,7 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 		if not, ok := unparen(e.L).(*parse.UnaryExpr); ok {
 			m.covered[unparen(not.X)] = true // "not n == 1" is one mistake
 		}
+		m.covered[e.L], m.covered[e.R] = true, true
 		l, r := m.eval(e.L), m.eval(e.R)
 		m.meet(e.P, l, r)
 		m.equality(e, l, r)

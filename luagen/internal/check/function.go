@@ -1,6 +1,7 @@
 package check
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -74,6 +75,9 @@ func (c *checker) single(e parse.Expr) bool {
 	return isCommand && name != "pcall" || name != "string.gsub" && slices.Contains(textFunctions, name) ||
 		slices.Contains([]string{"cjson.decode", "math.abs", "math.ceil", "math.floor", "math.max", "math.min", "tonumber"}, name)
 }
+
+// ofDigits is a pattern whose first capture is a number.
+var ofDigits = regexp.MustCompile(`^[^(]*\(%d\+\)|^\^?%d\+\$?$`)
 
 // textFunctions return a text.
 var textFunctions = []string{
@@ -161,6 +165,10 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 			v.hollow, v.listed = true, anyReply
 		}
 		return v
+	case name == "string.match" && len(args) == 2:
+		if pattern, ok := constantText(m.c.origin(e.Args[1])); ok && !strings.Contains(pattern, "()") { // which is a place
+			return value{is: isText | isNil, free: !ofDigits.MatchString(pattern)}
+		}
 	case name == "string.len":
 		return aCount()
 	case slices.Contains(textFunctions, name):
@@ -186,6 +194,9 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 		m.shown(args[0], e.Args[0].Pos())
 		if args[0].surely(isNumber) && (args[0].role == aScore || args[0].role == aLoneScore) {
 			m.find(e.P, Precision, "this rounds the score to 14 digits: use the text that the command gives")
+		}
+		if number, ok := unparen(e.Args[0]).(*parse.CallExpr); ok && m.passed(number, "tonumber") != nil && !m.covered[e] {
+			m.find(e.P, Precision, "this keeps 14 digits of a text that may have more: leave it a text, or write string.format('%%.0f', ...)")
 		}
 	case "string.format":
 		m.format(e, args)

@@ -132,6 +132,8 @@ func (m *machine) format(e *parse.CallExpr, args []value) {
 			m.shown(args[i+1], e.Args[i+1].Pos())
 		case strings.ContainsAny(verb, "diu") && (m.fraction(e.Args[i+1], args[i+1]) || m.summed(e.Args[i+1], args[i+1])):
 			m.find(e.Args[i+1].Pos(), Precision, "%s cuts the fraction of this: write %%.17g", verb)
+		case strings.ContainsAny(verb, "diu") && m.average(e.Args[i+1]):
+			m.find(e.Args[i+1].Pos(), Precision, "%s cuts the fraction of this average: write %%.17g", verb)
 		default:
 			m.exact(args[i+1], e.Args[i+1].Pos())
 		}
@@ -178,6 +180,17 @@ func (m *machine) decimals(e parse.Expr) bool {
 			return varOf(side) != nil && varOf(side) == varOf(quotient.R) || written && by != nil && n.Text == by.Text
 		})
 	})
+}
+
+// average reports whether an expression is half a sum, or what is divided by the length of a list.
+func (m *machine) average(e parse.Expr) bool {
+	b, ok := m.c.origin(e).(*parse.BinaryExpr)
+	if !ok || b.Op != "/" {
+		return false
+	}
+	sum, isSum := unparen(b.L).(*parse.BinaryExpr)
+	length, isLength := m.c.origin(b.R).(*parse.UnaryExpr)
+	return isLength && length.Op == "#" || isSum && sum.Op == "+" && bound(b.R) == 2
 }
 
 // passed returns the only argument of a call of a function of the server, nil if an expression is none.
