@@ -179,7 +179,7 @@ func (m *machine) twice() {
 		list := m.peek(call)
 		for i := 1.0; int(i) <= list.most && list.most == list.known; i++ {
 			for _, j := range []float64{i - 1, i + 1} {
-				if p := at[j]; len(at[i]) == 0 && len(p) > 1 && (list.items[0].role != aSecond || p[0].Line == p[1].Line) {
+				if p := at[j]; len(at[i]) == 0 && len(p) > 1 && (list.items[0].role != aSecond || j == 1 && p[0].Line == p[1].Line) {
 					m.c.find(p[1], Unused, "element %.0f of this reply is used again, and element %.0f never: write %.0f, if that is meant", j, i, i)
 				}
 			}
