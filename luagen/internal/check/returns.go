@@ -47,10 +47,11 @@ func (m *machine) branches(s *parse.IfStmt) {
 	}
 }
 
-// forgotten finds a path to the end of a raw script without a return, where others return something, or where the script
+// forgotten finds a path to the end of a raw script without a return, where others return more than errors, or where it
 // changes nothing. A function may mean nil by that, and so may a script that an if or a loop ends which returns texts.
 func (m *machine) forgotten() {
-	all, stmts := m.c.flow.returned[nil], m.c.s.Body.Stmts
+	all := slices.DeleteFunc(slices.Clone(m.c.flow.returned[nil]), func(e parse.Expr) bool { return e != nil && m.peek(e).is == isFailed })
+	stmts := m.c.s.Body.Stmts
 	if m.state.dead || !m.c.s.Raw || len(stmts) == 0 || slices.ContainsFunc(all, func(e parse.Expr) bool { return e == nil || isFalsy(e) }) {
 		return
 	}

@@ -151,10 +151,9 @@ func (m *machine) span(s *parse.NumForStmt) {
 		}
 	}
 	alone := list.role > 0 && own > 0 && own == len(all) && own+lengths == len(x.Reads)
-	turns := math.Mod(math.Abs(more-from), 2) // 1 if the loop by two ends one before, as the length is even
 	switch pairs := step == 2; {
 	case list.pairs != pairs:
-	case pairs && (from+least < 1 || more-turns+most > 0):
+	case pairs && (from+least < 1 || more-math.Mod(math.Abs(more-from), 2)+most > 0): // the length is even
 		m.find(last, Nil, "this is nil in the first turn of the loop, or in the last: the reply begins with element 1, and belongs together by two")
 	case !pairs && more+most > 0 && least == most && !m.c.flow.compared[s.Var]:
 		m.find(last, Nil, "this is nil in the last turn of the loop: it is beyond the end of the list")
