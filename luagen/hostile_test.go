@@ -23,7 +23,16 @@ func TestHostileScripts(t *testing.T) {
 		fmt.Fprintf(&b, "redis.call('set', v%d, 1)\nredis.call(v%[1]d, lock)\nside()\n", n-1)
 		return b.String()
 	}
+	many := func(format string) string {
+		var b strings.Builder
+		for i := range 10_000 {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
 	for _, src := range []string{
+		many("redis.call('expire', 'k%[1]d', 5) redis.call('set', 'k%[1]d', 1)\n"),
+		"local t = {" + many("f%d = 1,") + "}\n" + many("redis.call('set', KEYS[1], t.f%d)\n"),
 		chain("lock", "v%[2]d = v%[3]d; v%[2]d = v%[4]d", 190),
 		chain("side", "v%[2]d = v%[3]d .. v%[4]d", 190),
 		chain("'get'", "v%[2]d = side and v%[3]d or v%[4]d", 190),
