@@ -122,7 +122,7 @@ func (m *machine) watched(t touch, all []touch) {
 	for _, u := range all {
 		switch {
 		case u.key != t.key:
-		case units[shapes[u.name]].per != 0:
+		case units[shapes[u.name]].per != 0 && !m.gave:
 			m.find(t.call.expr.P, Expire, "this key never expires, and line %d asks when it does: give it an expiry", u.call.expr.P.Line)
 		case u.name == "get" && m.c.inCondition(u.call.expr):
 			limit = u.call.expr.P.Line
