@@ -247,7 +247,7 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
 	case (v.low || m.mayBeZero(e)) && want.as == aDuration:
 		m.find(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
-	case want.as == aDuration && v.least == 0 && v.of == "" && m.admitsZero(e, maxAliases):
+	case want.as == aDuration && v.least == 0 && v.of == "" && m.admitsZero(e, 1):
 		m.find(e.Pos(), Expire, "%s %s if this is 0, which the condition lets by: ask for > 0", shown, fails)
 	}
 }

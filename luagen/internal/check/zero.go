@@ -39,6 +39,9 @@ func (c *checker) subject(e parse.Expr) string {
 	return spelt(unparen(e))
 }
 
+// maxGiven is in how many calls is looked for what a parameter gets.
+const maxGiven = 20
+
 // admitsZero reports whether 0 is the only number with which the script compares an expiry, and so that this lets it by, or
 // whether the one condition around about an argument does. Of a parameter it is enough if that is so of what one call gives.
 func (m *machine) admitsZero(e parse.Expr, left int) bool {
@@ -50,8 +53,8 @@ func (m *machine) admitsZero(e parse.Expr, left int) bool {
 			lets, asked, above = lets || not, asked || !not, above || zero && !not
 		}
 	}
-	if param.owner != nil {
-		return !asked && left > 0 && slices.ContainsFunc(m.c.flow.called[param.owner], func(call *parse.CallExpr) bool {
+	if calls := m.c.flow.called[param.owner]; param.owner != nil {
+		return !asked && left > 0 && slices.ContainsFunc(calls[:min(len(calls), maxGiven)], func(call *parse.CallExpr) bool {
 			return param.n < len(call.Args) && m.admitsZero(call.Args[param.n], left-1)
 		})
 	}
