@@ -121,7 +121,7 @@
 //	global       an assignment to a global name
 //	assign       an assignment to a declared name
 //	index        KEYS or ARGV themselves
-//	unreachable  code that never runs; a loop that ends in its first turn; a branch without statements; an elseif that stands above
+//	unreachable  code that never runs; a loop that ends in its first turn; a branch that does nothing or only logs; an elseif that stands above
 //	optional     an optional argument that is compared with an empty text
 //	command      a command that a server does not know or allow in scripts; words that it does not take, or that
 //	             their names show to be exchanged; a range that is always empty; a computed name; unpack of a

@@ -205,7 +205,7 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 	case "table.insert":
 		last := len(args) - 1
 		m.nested(args[last], e.Args[last])
-		m.appended(args[last], e.Args[last].Pos())
+		m.appended(e.Args[0], args[last], e.Args[last].Pos())
 		m.put(e.Args[0], args[last], e.Args[last], "")
 	case "cjson.decode", "cmsgpack.unpack":
 		m.present(args[0], e.Args[0].Pos())

@@ -20,27 +20,30 @@ func (m *machine) listed(t *parse.IndexExpr) bool {
 	return m.c.flow.isIndex(t.Key) && varOf(t.X) != nil && m.c.flow.replied[varOf(t.X)]
 }
 
-// skips finds "if x then list[i] = y end" in such a loop, where nothing else is put into the list.
-func (m *machine) skips(body *parse.Block) {
-	for _, stmt := range body.Stmts {
+// skips finds "if x then list[i] = y end" where nothing else is put into the list, or list[i + 1] or list[i + 2] always is.
+func (m *machine) skips(b *parse.Block) {
+	for _, stmt := range b.Stmts {
 		s, ok := stmt.(*parse.IfStmt)
 		if !ok || s.Else != nil || len(s.Conds) > 1 || m.depth > 0 {
 			continue
 		}
 		for _, stmt := range s.Blocks[0].Stmts {
 			if put, ok := stmt.(*parse.AssignStmt); ok {
-				m.skipped(put.Targets[0], s.Conds[0])
+				m.skipped(put.Targets[0], s.Conds[0], b)
 			}
 		}
 	}
 }
 
-func (m *machine) skipped(target, cond parse.Expr) {
+func (m *machine) skipped(target, cond parse.Expr, around *parse.Block) {
 	t, ok := target.(*parse.IndexExpr)
-	if !ok || !m.listed(t) || mentions(cond, varOf(t.Key)) || len(m.c.flow.stores[varOf(t.X)]) > 1 {
+	if !ok || !m.c.flow.replied[varOf(t.X)] {
 		return
 	}
-	if made, ok := m.c.origin(t.X).(*parse.TableExpr); ok && len(made.Fields) == 0 {
+	x, n := varOf(t.X), bound(t.Key)
+	loops := m.listed(t) && !mentions(cond, varOf(t.Key)) && len(m.c.flow.stores[x]) == 1
+	next := len(m.c.flow.puts[rank{x, n}]) == 1 && slices.Contains(slices.Concat(m.c.flow.puts[rank{x, n + 1}], m.c.flow.puts[rank{x, n + 2}]), around)
+	if made, ok := m.c.origin(t.X).(*parse.TableExpr); ok && len(made.Fields) == 0 && (loops || next) {
 		m.find(t.Pos(), Result, "nothing is put here if the condition is false, which ends the array: put false in its place")
 	}
 }

@@ -44,6 +44,7 @@ type machine struct {
 	unpacks  map[*parse.Var]bool            // names that unpack gets as they are
 	reads    map[string][]rank              // by their keys
 	last     bool                           // the statement is the last one of its block
+	warnings map[string]parse.Pos           // of keys: see warns
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -72,7 +73,7 @@ func (c *checker) machine() *machine {
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{},
 		filled: map[*parse.Var]parse.Expr{}, timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
-		reads: map[string][]rank{}, yields: &value{},
+		reads: map[string][]rank{}, warnings: map[string]parse.Pos{}, yields: &value{},
 		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{},
 	}
 	for _, x := range c.s.Vars {
@@ -125,6 +126,7 @@ func (m *machine) assume(cond parse.Expr, truth bool) {
 }
 
 func (m *machine) block(b *parse.Block) {
+	m.skips(b)
 	for _, stmt := range b.Stmts {
 		if m.state.dead && m.quiet == 0 {
 			if m.way == nil {
@@ -242,7 +244,7 @@ func (m *machine) assign(s *parse.AssignStmt) {
 				m.nested(all[i], stored)
 			}
 			if behindLast(t.Key, varOf(t.X)) {
-				m.appended(all[i], stored.Pos())
+				m.appended(t.X, all[i], stored.Pos())
 			}
 		}
 	}
@@ -284,6 +286,7 @@ func (m *machine) ifs(s *parse.IfStmt) {
 	}
 	m.conds = m.conds[:len(m.conds)-len(s.Conds)]
 	m.state = merge(end, m.state, at)
+	m.warns(s)
 }
 
 // turn takes the way on which a condition is true, or is not.
@@ -319,11 +322,14 @@ func (m *machine) loop(stmt parse.Stmt) {
 		m.repeat(s, after)
 	case *parse.NumForStmt:
 		m.span(s)
-		m.skips(body)
 		m.bind(s.Var, value{is: isNumber, number: number{low: m.peek(s.From).low}})
+		if v := m.state.vars[varOf(m.lengthOf(s.To))]; v != nil && bound(s.Step) > 2 {
+			parted := *v
+			parted.endless = true // else nobody goes through it in parts
+			m.state.set(varOf(m.lengthOf(s.To)), parted)
+		}
 		m.block(body)
 	case *parse.GenForStmt:
-		m.skips(body)
 		m.order(s)
 		m.elements(s)
 		m.block(body)

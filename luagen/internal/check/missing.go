@@ -48,10 +48,29 @@ func (m *machine) wrote(call commandCall) {
 		if key := m.keyText(call.words, i); key != "" || i == 1 {
 			m.state.ask(proved, later(cmp.Or(key, anyReply)))
 			m.state.unsettle(key)
+			if m.state.sure[warned+key] {
+				m.find(m.warnings[key], Unreachable, "this branch only logs, and the script goes on to write the same key: return here")
+			}
 		}
 	}
 	if len(m.state.shown) < maxAsked && m.fills(call) {
 		m.state.shown[filled+m.keyText(call.words, 1)] = true
+	}
+}
+
+// warns notes the keys whose values are compared with an argument by an if that only logs.
+func (m *machine) warns(s *parse.IfStmt) {
+	if len(s.Blocks[0].Stmts) == 0 || s.Else != nil || len(s.Conds) > 1 || slices.ContainsFunc(s.Blocks[0].Stmts, func(stmt parse.Stmt) bool {
+		call, ok := stmt.(*parse.CallStmt)
+		return !ok || m.c.callee(call.Call) != "redis.log"
+	}) {
+		return
+	}
+	given := func(e parse.Expr) bool { return m.c.nth(e, "ARGV") > 0 || varOf(e) != nil && varOf(e).Decl != nil }
+	if keys, unclear := m.asksOf(s.Conds[0]); !unclear && m.c.flow.within(s.Conds[0], given) {
+		for _, key := range keys {
+			m.state.sure[warned+key], m.warnings[key] = true, s.Blocks[0].Stmts[0].Pos()
+		}
 	}
 }
 

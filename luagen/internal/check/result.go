@@ -76,8 +76,11 @@ func (m *machine) rawReturn(v value, list []parse.Expr) {
 	}
 }
 
-// appended finds a nil that is put behind the end of a list.
-func (m *machine) appended(item value, pos parse.Pos) {
+// appended finds a nil that is put behind the end of a list, or that ends a list which is put into one that is returned.
+func (m *machine) appended(list parse.Expr, item value, pos parse.Pos) {
+	for i := 0; i+1 < len(item.places) && m.c.flow.replied[varOf(list)]; i++ {
+		m.hole(item.items[i], item.places[i])
+	}
 	if item.is&isNil != 0 && m.mayMiss(item) {
 		m.find(pos, Result, "this may be nil, and then nothing is inserted: insert false in its place")
 	}

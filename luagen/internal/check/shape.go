@@ -92,6 +92,52 @@ func (v value) atMost(call commandCall, name string) int {
 // byRank are the commands whose reply has the elements from one rank to another.
 var byRank = []string{"lrange", "zrange", "zrevrange"}
 
+// rank is a number that is added to a name, to the length of a list, or to nothing.
+type rank struct {
+	of any
+	n  float64
+}
+
+// rankOf returns the rank that an expression is, with NaN for another.
+func (m *machine) rankOf(e parse.Expr) rank {
+	if of, n := added(m.c.origin(e)); n != 0 {
+		r := m.rankOf(of)
+		return rank{r.of, r.n + n}
+	}
+	if list := varOf(m.lengthOf(m.c.origin(e))); list != nil {
+		return rank{list, 0}
+	}
+	if name := m.keyName(e, 1); name != "" {
+		return rank{name, 0}
+	}
+	return rank{nil, bound(e)}
+}
+
+// ranks notes up to which rank a call reads, from the first element on, and finds one that removes one more, or one less.
+func (m *machine) ranks(match *matching) {
+	words, key, name := match.words, m.keyText(match.words, 1), match.cmd.name
+	if len(words) < 4 || key == "" {
+		return
+	}
+	from, last, place := m.rankOf(words[2]), m.rankOf(words[3]), words[3]
+	switch first := from == (rank{}); {
+	case name == "ltrim" && last == (rank{nil, -1}):
+		last, place = rank{from.of, from.n - 1}, words[2]
+	case first && slices.Contains(byRank[:2], name):
+		m.reads[key] = append(m.reads[key], last)
+		return
+	case !first || name != "zremrangebyrank":
+		return
+	}
+	list, _ := last.of.(*parse.Var)
+	v, _ := m.state.get(list)
+	if v.listed == key && math.Abs(last.n+1) == 1 || slices.ContainsFunc(m.reads[key], func(r rank) bool {
+		return r.of == last.of && math.Abs(last.n-r.n) == 1 && (r.of != nil || min(last.n, r.n) >= 0)
+	}) {
+		m.find(place.Pos(), Command, "%s removes one element more or less than was read: ranks count from 0, and the last one is included", shown(name))
+	}
+}
+
 // part finds a part of a reply where another is meant: a member's name, or a number. It reports whether it does.
 func (m *machine) part(v value, name bool, pos parse.Pos) bool {
 	switch {
@@ -118,7 +164,7 @@ func (m *machine) turnOf(index parse.Expr) int {
 	return -1
 }
 
-// inTurn returns an element of two that take turns.
+// inTurn returns an element of two that take turns. It finds the second of them where a loop goes on by one.
 func (m *machine) inTurn(list value, index parse.Expr) value {
 	if turn := m.turnOf(index); turn >= 0 {
 		return list.items[turn]

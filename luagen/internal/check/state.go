@@ -25,6 +25,7 @@ const (
 	lives       = "lives "  // it got an expiry
 	looked      = "looked " // the script has asked for its expiry
 	filled      = "filled " // the script has just put something into it
+	warned      = "warned " // an if about its value only logs
 	declaredKey = "key "    // it is equal to a declared one
 	gone        = "gone "   // of keys and their parts: the script has found none,
 	here        = "here "   // or one, and has written nothing since then

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,8 +33,9 @@ type values struct {
 	lengths  map[*parse.Var]int  // how often #x is asked for
 	compared map[*parse.Var]bool // a comparison, or a remainder, is of the name, or of it and a number
 	indices  map[*parse.Var][]*parse.IndexExpr
-	changed  map[string]bool // the globals that have an element which is assigned to
-	hasText  map[string]bool // [] and {}, if a literal text has these in it
+	changed  map[string]bool         // the globals that have an element which is assigned to
+	hasText  map[string]bool         // [] and {}, if a literal text has these in it
+	puts     map[rank][]*parse.Block // where something is put into a list at a number
 }
 
 // maxWithin is how many expressions are looked at to find what is meant.
@@ -114,13 +116,19 @@ func newValues() *values {
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, hasText: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
 		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{}, apart: map[*parse.Var]bool{},
-		lengths: map[*parse.Var]int{}, compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{},
+		lengths: map[*parse.Var]int{}, compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{}, puts: map[rank][]*parse.Block{},
 	}
 }
 
 func (v *values) block(b *parse.Block, fn *parse.FuncExpr) {
 	for _, stmt := range b.Stmts {
 		v.statement(stmt, fn)
+		if put, ok := stmt.(*parse.AssignStmt); ok {
+			if t, ok := put.Targets[0].(*parse.IndexExpr); ok && !math.IsNaN(bound(t.Key)) {
+				at := rank{varOf(t.X), bound(t.Key)}
+				v.puts[at] = append(v.puts[at], b)
+			}
+		}
 		for _, e := range parse.Exprs(stmt) {
 			parse.Walk(e, func(e parse.Expr) { v.expr(e, b) })
 		}
