@@ -60,10 +60,7 @@ func (m *machine) wrote(call commandCall) {
 
 // warns notes the keys whose values are compared with an argument by an if that only logs.
 func (m *machine) warns(s *parse.IfStmt) {
-	if len(s.Blocks[0].Stmts) == 0 || s.Else != nil || len(s.Conds) > 1 || slices.ContainsFunc(s.Blocks[0].Stmts, func(stmt parse.Stmt) bool {
-		call, ok := stmt.(*parse.CallStmt)
-		return !ok || m.c.callee(call.Call) != "redis.log"
-	}) {
+	if s.Else != nil || len(s.Conds) > 1 || !m.logs(s.Blocks[0], 1) {
 		return
 	}
 	given := func(e parse.Expr) bool { return m.c.nth(e, "ARGV") > 0 || varOf(e) != nil && varOf(e).Decl != nil }
@@ -82,6 +79,18 @@ func (m *machine) fills(call commandCall) bool {
 	options, ok := m.formOf(call, call.names[0]).options()
 	return ok && !slices.Contains(options, "xx") && slices.Contains(creating, call.names[0]) &&
 		!slices.Contains([]string{"append", "bitfield", "linsert", "setrange"}, call.names[0])
+}
+
+// logs reports whether a block only logs, itself or by a function.
+func (m *machine) logs(b *parse.Block, left int) bool {
+	return len(b.Stmts) > 0 && !slices.ContainsFunc(b.Stmts, func(stmt parse.Stmt) bool {
+		call, ok := stmt.(*parse.CallStmt)
+		if !ok || m.c.callee(call.Call) == "redis.log" {
+			return !ok
+		}
+		f := m.c.flow.bodies[varOf(call.Call.Fn)]
+		return f == nil || left == 0 || !m.logs(f.Body, left-1)
+	})
 }
 
 // mayMiss reports whether a value certainly is nil or false in some cases: if its key, say, is missing.

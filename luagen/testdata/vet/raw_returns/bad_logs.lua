@@ -4,8 +4,9 @@ if not owner or owner ~= ARGV[1] then
 end
 redis.call('DEL', KEYS[1])
 local want = tonumber(ARGV[2])
+local function note(text) redis.log(redis.LOG_NOTICE, text) end
 if left < want then
-  redis.log(redis.LOG_NOTICE, 'too few')
+  note('too few')
 end
 if ARGV[3] == 'now' then redis.call('DECRBY', KEYS[2], want) end
 return left
