@@ -48,7 +48,7 @@ func (m *machine) wrote(call commandCall) {
 		if key := m.keyText(call.words, i); key != "" || i == 1 {
 			m.state.ask(proved, later(cmp.Or(key, anyReply)))
 			m.state.unsettle(key)
-			if m.state.sure[warned+key] {
+			if i == 1 && key != "" && m.state.sure[warned+key] {
 				m.find(m.warnings[key], Unreachable, "this branch only logs, and the script goes on to write the same key: return here")
 			}
 		}

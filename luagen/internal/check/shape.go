@@ -123,7 +123,7 @@ func (m *machine) ranks(match *matching) {
 	switch first := from == (rank{}); {
 	case name == "ltrim" && last == (rank{nil, -1}):
 		last, place = rank{from.of, from.n - 1}, words[2]
-	case first && slices.Contains(byRank[:2], name):
+	case first && slices.Contains(byRank[:2], name) && len(m.reads[key]) < maxNames:
 		m.reads[key] = append(m.reads[key], last)
 		return
 	case !first || name != "zremrangebyrank":

@@ -7,5 +7,9 @@ end
 if left < 0 then redis.log(redis.LOG_WARNING, 'broken') end
 redis.call('INCRBY', KEYS[2], ARGV[2])
 if redis.call('SCARD', KEYS[3]) > tonumber(ARGV[3]) then redis.log(redis.LOG_NOTICE, 'many') end
+for i = 4, #KEYS do
+  if redis.call('GET', KEYS[i]) ~= ARGV[4] then redis.log(redis.LOG_NOTICE, 'other') end
+end
+for i = 4, #ARGV do redis.call('LPUSH', 'all:' .. KEYS[2], ARGV[i], KEYS[1]) end
 redis.call('DEL', KEYS[1])
 return 1
