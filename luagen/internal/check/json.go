@@ -146,10 +146,10 @@ func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 	}
 }
 
-// endless reports whether the reply of a command may have any number of elements. Those of hashes have few.
+// endless reports whether the reply of a command may have any number of elements.
 func endless(name string, words []parse.Expr) bool {
 	switch name {
-	case "smembers", "sinter", "sunion", "sdiff", "keys":
+	case "smembers", "sinter", "sunion", "sdiff", "keys", "hgetall", "hkeys", "hvals":
 		return true
 	case "zrangebyscore", "zrevrangebyscore", "zrangebylex", "zrevrangebylex":
 		return !slices.ContainsFunc(words, func(e parse.Expr) bool { return isLiteral(e, "limit") })

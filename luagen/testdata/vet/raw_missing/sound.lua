@@ -5,7 +5,7 @@ for i = 1, #reply, 2 do profile[reply[i]] = reply[i + 1] end
 local level, first = profile.level, ARGV[1]
 local popped = redis.call('lpop', KEYS[4])
 if popped then redis.call('rpush', KEYS[3], popped) end
-redis.call('hset', KEYS[5], unpack(redis.call('hgetall', KEYS[6])))
+redis.call('hset', KEYS[5], unpack(redis.call('lrange', KEYS[6], 0, 9)))
 redis.call('set', KEYS[7], n == 1 and 1 or 0)
 local score = redis.call('zscore', KEYS[9], ARGV[1])
 redis.call('zadd', KEYS[8], score and score + 1 or 1, ARGV[1])
