@@ -47,7 +47,7 @@ func (m *machine) branches(s *parse.IfStmt) {
 	}
 }
 
-// forgotten finds a path to the end of a raw script without a return, where others return more than errors, or where it
+// forgotten finds a path to the end of a raw script without a return, where several others return more than errors, or where it
 // changes nothing. A function may mean nil by that, and so may a script that an if or a loop ends which returns texts.
 func (m *machine) forgotten() {
 	all := slices.DeleteFunc(slices.Clone(m.c.flow.returned[nil]), func(e parse.Expr) bool { return e != nil && m.peek(e).is == isFailed })
@@ -57,7 +57,8 @@ func (m *machine) forgotten() {
 	}
 	last := stmts[len(stmts)-1]
 	branches, isIf := last.(*parse.IfStmt)
-	ends := isIf && branches.Else != nil || !slices.ContainsFunc(parse.Blocks(last), func(b *parse.Block) bool {
+	forks := isIf && branches.Else != nil
+	ends := forks || !slices.ContainsFunc(parse.Blocks(last), func(b *parse.Block) bool {
 		return slices.ContainsFunc(statements(b), func(stmt parse.Stmt) bool {
 			_, returns := stmt.(*parse.ReturnStmt)
 			return returns
@@ -68,7 +69,7 @@ func (m *machine) forgotten() {
 		return !isTable && math.IsNaN(bound(e))
 	})
 	switch several := len(all) > 1; {
-	case len(all) > 0 && (numbers && several || ends && (numbers || several)):
+	case (several || forks && len(all) > 0) && (numbers || ends):
 		m.find(last.Pos(), Result, "a path ends here without a return, and others return a result: return one, or nil")
 	case len(all) == 0 && len(stmts) > 1 && !m.c.assembled() && !slices.ContainsFunc(m.c.flow.calls, func(e *parse.CallExpr) bool {
 		return m.acts(e) && m.c.flow.bodies[varOf(e.Fn)] == nil

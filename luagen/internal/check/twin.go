@@ -63,8 +63,10 @@ func (m *machine) renewed(t touch, rest []touch) {
 }
 
 // misdirected finds an EXPIRE of a key that was not written before, behind the write of one that never gets an expiry.
+// Several in a row make keys last that others have written.
 func (m *machine) misdirected(all []touch, i int) bool {
-	if i+1 == len(all) || !slices.Contains(ending, all[i+1].name) || slices.ContainsFunc(all[:i], func(t touch) bool {
+	ends := func(j int) bool { return j < len(all) && slices.Contains(ending, all[j].name) }
+	if !ends(i+1) || ends(i+2) || slices.ContainsFunc(all[:i], func(t touch) bool {
 		return t.key == all[i+1].key && !slices.Contains(ending, t.name) && m.writes(t.call.expr)
 	}) {
 		return false
