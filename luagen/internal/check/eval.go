@@ -67,7 +67,9 @@ func (m *machine) eval(e parse.Expr) value {
 // text returns the value of a literal text.
 func text(s string) value {
 	v := textValue()
-	v.word = strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(numberLetters, r) })
+	if v.word = strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(numberLetters, r) }); v.word {
+		return v
+	}
 	if _, err := strconv.ParseFloat(s, 64); err == nil {
 		v.number = numeral(s).number
 	}

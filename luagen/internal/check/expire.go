@@ -69,7 +69,9 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	if name == "exists" && m.way != nil && m.state.sure[exists+m.keyText(words, 1)] {
 		v = numeral("1")
 	}
-	v.made, v.mixed = m.creator(call, name), name == "type"
+	if v.mixed = name == "type"; m.way != nil {
+		v.made = m.creator(call, name)
+	}
 	if isGlobal(e.Fn, "pcall") {
 		return unknown()
 	}

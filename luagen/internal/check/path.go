@@ -178,7 +178,7 @@ func compares(a float64, op string, b float64) bool {
 	return slices.Contains([][]string{{"<", "<=", "~="}, {"==", "<=", ">="}, {">", ">=", "~="}}[cmp.Compare(a, b)+1], op)
 }
 
-// counted notes what a comparison of a value shows of the key about which it is: that the key was there before, unless
+// counted notes what a comparison on a way shows of the key about which it is: that the key was there before, unless
 // the comparison may be true of a key that was missing. Then a reply is nothing or 0, or 1 of a command that creates it.
 func (m *machine) counted(v value, op string, w value) {
 	missing, reply := false, 0.0
@@ -244,10 +244,12 @@ func (m *machine) flag(e parse.Expr, truth bool) bool {
 
 // adds reports whether a command adds a number to its key.
 func (m *machine) adds(words []parse.Expr, number parse.Expr) bool {
+	if !slices.ContainsFunc(m.c.commandNames(words[0]), func(name string) bool { return strings.HasSuffix(name, "incrby") }) {
+		return false
+	}
 	last := words[len(words)-1]
 	v, w := m.peek(last), m.peek(number)
-	return slices.ContainsFunc(m.c.commandNames(words[0]), func(name string) bool { return strings.HasSuffix(name, "incrby") }) &&
-		(m.c.shares(last, number) || v.constant() && w.constant() && v.least == w.least)
+	return m.c.shares(last, number) || v.constant() && w.constant() && v.least == w.least
 }
 
 // was notes that a key may have been there before, and so has an expiry, unless a command took that away.
@@ -427,8 +429,14 @@ func (m *machine) loops(before map[string]*creation) {
 
 // decides reports whether the reply of a command is in a condition.
 func (m *machine) decides(cond parse.Expr) bool {
-	keys, _ := m.asksOf(cond)
-	return len(keys) > 0
+	found := false
+	m.c.flow.within(cond, func(e parse.Expr) bool {
+		if call, isCall := e.(*parse.CallExpr); isCall {
+			_, found = m.c.words(call)
+		}
+		return found
+	})
+	return found
 }
 
 // inCondition reports whether some condition is about the reply of a call.

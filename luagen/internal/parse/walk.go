@@ -36,38 +36,31 @@ func Exprs(stmt Stmt) []Expr {
 
 // Walk calls visit for e and every expression in it, but for those in the bodies of functions.
 func Walk(e Expr, visit func(Expr)) {
-	visit(e)
-	switch e := e.(type) {
-	case *IndexExpr:
-		Walk(e.X, visit)
-		Walk(e.Key, visit)
-	case *CallExpr:
-		Walk(e.Fn, visit)
-		for _, arg := range e.Args {
-			Walk(arg, visit)
-		}
-	case *BinaryExpr:
-		Walk(e.L, visit)
-		Walk(e.R, visit)
-	case *UnaryExpr:
-		Walk(e.X, visit)
-	case *ParenExpr:
-		Walk(e.X, visit)
-	case *TableExpr:
-		for _, f := range e.Fields {
-			if f.Key != nil {
-				Walk(f.Key, visit)
-			}
-			Walk(f.Value, visit)
-		}
-	}
+	Contains(e, func(inner Expr) bool { visit(inner); return false })
 }
 
-// Contains reports whether e, or an expression in it, is what is meant.
+// Contains reports whether e, or an expression in it that Walk visits, is what is meant. It stops at the first.
 func Contains(e Expr, meant func(Expr) bool) bool {
-	found := false
-	Walk(e, func(inner Expr) { found = found || meant(inner) })
-	return found
+	if meant(e) {
+		return true
+	}
+	switch e := e.(type) {
+	case *IndexExpr:
+		return Contains(e.X, meant) || Contains(e.Key, meant)
+	case *CallExpr:
+		return Contains(e.Fn, meant) || slices.ContainsFunc(e.Args, func(arg Expr) bool { return Contains(arg, meant) })
+	case *BinaryExpr:
+		return Contains(e.L, meant) || Contains(e.R, meant)
+	case *UnaryExpr:
+		return Contains(e.X, meant)
+	case *ParenExpr:
+		return Contains(e.X, meant)
+	case *TableExpr:
+		return slices.ContainsFunc(e.Fields, func(f Field) bool {
+			return f.Key != nil && Contains(f.Key, meant) || Contains(f.Value, meant)
+		})
+	}
+	return false
 }
 
 // ManyValues reports whether an expression at the end of a list may stand for any number of values.
