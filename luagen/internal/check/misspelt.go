@@ -3,7 +3,9 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -88,16 +90,19 @@ func (m *machine) fieldUsed(key string, name *parse.StringExpr, reads, writes bo
 // it has a letter more or less, and is no plural. The rarer one is found.
 func (m *machine) misspelt() {
 	for key, fields := range m.hashes {
-		single := halves(fields)
-		for name, f := range fields {
-			if key == "" || len(fields) > maxNames {
-				break
-			}
-			for other, w := range fields {
-				if !m.found[fmt.Sprint(f.pos)] && (instead(key, name, other, f, w) || single && !f.wrote && !w.read && begins(name, other)) {
-					m.found[fmt.Sprint(f.pos)] = true
-					m.c.find(f.pos, Field, "the script has the field %s, too: is this misspelt?", other)
-				}
+		if key == "" || len(fields) > maxNames {
+			continue
+		}
+		names, single := slices.Sorted(maps.Keys(fields)), halves(fields)
+		for _, name := range names {
+			f := fields[name]
+			other := slices.IndexFunc(names, func(other string) bool {
+				w := fields[other]
+				return instead(key, name, other, f, w) || single && !f.wrote && !w.read && begins(name, other)
+			})
+			if found := fmt.Sprint(f.pos); other >= 0 && !m.found[found] {
+				m.found[found] = true
+				m.c.find(f.pos, Field, "the script has the field %s, too: is this misspelt?", names[other])
 			}
 		}
 	}
@@ -128,10 +133,10 @@ func instead(key, name, other string, f, w *written) bool {
 	switch {
 	case strings.HasPrefix(key, aRecord):
 		return w.wrote && !f.wrote && parse.Nearest(name, []string{other}) != ""
-	case key != anyTable && alike(name, other) && (apart || half && strings.Contains(spoken(name), " ")):
+	case key != anyTable && (apart || half) && alike(name, other) && (apart || strings.Contains(spoken(name), " ")):
 		return true
 	}
-	return nearly(name, other) && (apart || rarer && len(other) > 4 && !plural)
+	return (apart || rarer && len(other) > 4 && !plural) && nearly(name, other)
 }
 
 // nearly reports whether two names differ in one letter, and not in a digit, which counts.

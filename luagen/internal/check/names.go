@@ -59,7 +59,11 @@ func (c *checker) globals() {
 		case found[g.Name] || unread && !parse.KnownGlobal(g.Name):
 		case !parse.KnownGlobal(g.Name):
 			found[g.Name] = true
-			c.find(g.P, Undeclared, "%s is not declared%s", g.Name, c.near(g.Name))
+			near := ""
+			if len(found) <= maxNames {
+				near = c.near(g.Name)
+			}
+			c.find(g.P, Undeclared, "%s is not declared%s", g.Name, near)
 		default:
 			c.lacking(g.P, g.Name)
 		}

@@ -100,17 +100,21 @@ type rank struct {
 
 // rankOf returns the rank that an expression is, with NaN for another.
 func (m *machine) rankOf(e parse.Expr) rank {
-	if of, n := added(m.c.origin(e)); n != 0 {
-		r := m.rankOf(of)
-		return rank{r.of, r.n + n}
+	more := 0.0
+	for range maxNames { // Names may be defined by each other.
+		of, n := added(m.c.origin(e))
+		if n == 0 {
+			break
+		}
+		e, more = of, more+n
 	}
 	if list := varOf(m.lengthOf(m.c.origin(e))); list != nil {
-		return rank{list, 0}
+		return rank{list, more}
 	}
 	if name := m.keyName(e, 1); name != "" {
-		return rank{name, 0}
+		return rank{name, more}
 	}
-	return rank{nil, bound(e)}
+	return rank{nil, bound(e) + more}
 }
 
 // ranks notes up to which rank a call reads, from the first element on, and finds one that removes one more, or one less.

@@ -66,6 +66,9 @@ func Nearest(word string, candidates []string) string {
 		if min(len(c), len(word)) >= 3 && (strings.HasPrefix(word, c) || strings.HasPrefix(c, word)) {
 			return c
 		}
+		if max(len(c)-len(word), len(word)-len(c)) >= bestDistance {
+			continue
+		}
 		if d := Distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
 			best, bestDistance = c, d
 		}
