@@ -116,33 +116,35 @@
 //
 // A line may allow these rules, but not syntax, limit, header and name.
 //
-//	unused       a declared or local name that is never read
+//	unused       a declared or local name that is never read; an element of a reply that is never read, where its
+//	             neighbour is read twice
 //	undeclared   a name that neither the script nor the server defines
 //	global       an assignment to a global name
 //	assign       an assignment to a declared name
 //	index        KEYS or ARGV themselves
-//	unreachable  code that never runs; a loop that ends in its first turn; a branch that does nothing or only logs; an elseif that stands above
+//	unreachable  code that never runs; a loop that ends in its first turn; a branch that does nothing, or only logs
+//	             before the script writes the key; the condition of an elseif that stands above
 //	optional     an optional argument that is compared with an empty text
 //	command      a command that a server does not know or allow in scripts; words that it does not take, or that
-//	             their names show to be exchanged; a range that is always empty; a computed name; unpack of a
-//	             reply without a bound
+//	             their names show to be exchanged; a range that is always empty, or off by one; a call that does
+//	             nothing; a computed name; unpack of a reply without a bound
 //	readonly     a write in a read-only script; a script that could be read-only
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
 //	             tables, and says where it cannot; a command that reaches keys which no script declares: KEYS, SCAN
 //	field        a field that a hash is declared without, or that is misspelt in a hash or a table
-//	kind         a command for another kind of key
+//	kind         a command for another kind of key than is declared, or than another command takes the key for
 //	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; a product or
 //	             sum that passes it; the sum with such an int, returned as an int; a number of more than 14
-//	             digits that becomes a text, or JSON; an id that becomes a number
-//	time         seconds and microseconds of TIME joined as text: the leading zeros are missing; seconds in the
-//	             place of milliseconds. Types of arguments, replies, names such as ttl_ms, and comments such as
-//	             "ARGV[2]: ttl in milliseconds" show units
+//	             digits that becomes a text, or JSON; an id that becomes a number; a fraction that %d cuts
+//	time         seconds and microseconds of TIME joined as text: the leading zeros are missing; its microseconds
+//	             taken for the time; seconds in the place of milliseconds. Types of arguments, replies, names such
+//	             as ttl_ms, and comments such as "ARGV[2]: ttl in milliseconds" show units
 //	compare      a comparison that fails or is never true: a text with a number, texts by < or >, a nil
 //	             reply with nil, which is false in Lua; a number as a condition, which is true even if it is 0; a
 //	             member used as a score; a scan that ends at an empty page
 //	nil          an element that is always nil: t[0], a list by name, such as the reply of HGETALL; a reply or
 //	             a field of JSON that may be missing, an absent argument, or a name without a value, where nil
-//	             fails; a table or a bool as a command's word; an element beyond the end of a reply; a loop
+//	             fails; a table or a bool as a command's word; an element beyond the end of a list; a loop
 //	             that leaves out its first or last element
 //	json         a list that may be empty, of which cjson.encode makes {}
 //	result       a path without a result, or with a result of another kind; a number with a fraction,

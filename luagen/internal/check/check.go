@@ -5,9 +5,9 @@
 // that the checker knows which commands a call may be (calls.go), what the servers' tables say of them (table.go,
 // form.go), and which words certainly are declared keys (surely.go). Then the machine follows the statements in their
 // order. It has the state of the place where it is: the value of each name (value.go), what conditions have shown
-// (state.go, asked.go), and the keys that have no expiry yet (expire.go, path.go, twin.go). It evaluates each expression (eval.go,
-// arithmetic.go, function.go), and hands the values to the rules, of which each has a file: compare.go, missing.go,
-// precise.go, result.go, unit.go and so on.
+// (state.go, asked.go), and the keys that have no expiry yet (expire.go, path.go, twin.go). It evaluates each expression
+// (eval.go, arithmetic.go, function.go), and hands the values to the rules: compare.go, missing.go, precise.go,
+// result.go, unit.go and so on.
 package check
 
 import (
@@ -18,17 +18,17 @@ import (
 
 // The rules of this package, by the names that "---@allow" takes.
 const (
-	Unused      = "unused"      // a name that is never read
+	Unused      = "unused"      // a name that is never read, or an element of a reply
 	Undeclared  = "undeclared"  // a global that the server does not have
 	SetGlobal   = "global"      // an assignment to a global
 	Assign      = "assign"      // an assignment to a declared name
 	Index       = "index"       // KEYS or ARGV themselves
-	Unreachable = "unreachable" // code that never runs
+	Unreachable = "unreachable" // code that never runs, or does nothing
 	Optional    = "optional"    // an absent argument compared with an empty text
 	Command     = "command"     // unknown, refused in scripts, or with a wrong number of arguments
 	ReadOnly    = "readonly"    // a write in a read-only script, or a script that could be one
 	Key         = "key"         // an undeclared key
-	Field       = "field"       // a field that a hash is declared without
+	Field       = "field"       // a field that a hash is declared without, or that is misspelt
 	Kind        = "kind"        // a command for another kind of key
 	Channel     = "channel"     // an undeclared channel
 	Precision   = "precision"   // digits of a number that are lost

@@ -40,7 +40,7 @@ func (m *machine) identity(e parse.Expr) bool {
 	return v.named() || !v.numeric() && m.called(e, identityName)
 }
 
-// used counts in which places of which commands a script has its arguments and names; side adds comparisons with values.
+// used counts in which places of commands a script has its arguments and names. Method side adds comparisons with values.
 func (m *machine) used() map[string]int {
 	if m.usage != nil {
 		return m.usage
@@ -49,15 +49,17 @@ func (m *machine) used() map[string]int {
 	for _, e := range m.c.flow.calls {
 		call, _ := m.c.commandCall(e)
 		for _, name := range call.names {
-			if cmd := m.c.targets[0].of(call, name); cmd != nil {
-				match := m.matched(call, cmd)
-				for i, f := range match.as {
-					of := m.subject(match.words[i])
-					m.usage[of+f.word]++
-					m.usage[of+name+f.word]++
-					if units[f.word].per != 0 {
-						m.usage[of+"time"]++
-					}
+			cmd := m.c.targets[0].of(call, name)
+			if cmd == nil {
+				continue
+			}
+			match := m.matched(call, cmd)
+			for i, f := range match.as {
+				of := m.subject(match.words[i])
+				m.usage[of+f.word]++
+				m.usage[of+name+f.word]++
+				if units[f.word].per != 0 {
+					m.usage[of+"time"]++
 				}
 			}
 		}
@@ -65,12 +67,8 @@ func (m *machine) used() map[string]int {
 	return m.usage
 }
 
-// subject returns the beginning of a text for the argument or name that a word is, or is made of by one function.
+// subject returns by what used knows the argument or name that a word is; " " for another.
 func (m *machine) subject(e parse.Expr) string {
-	call, ok := unparen(e).(*parse.CallExpr)
-	if ok && len(call.Args) == 1 && parse.KnownGlobal(strings.Split(m.c.callee(call), ".")[0]) {
-		return m.subject(call.Args[0])
-	}
 	return cmp.Or(m.keyName(e, 1), m.c.nameOf(e)) + " "
 }
 
@@ -97,17 +95,17 @@ func (c *checker) nameOf(e parse.Expr) string {
 
 // exchanged finds a word in the place of a number, while the number stands in the place of a text.
 func (m *machine) exchanged(match *matching, i int) bool {
-	f, word, written := match.as[i], match.words[i], func(e parse.Expr) bool { return !math.IsNaN(bound(e)) }
+	f, word := match.as[i], match.words[i]
 	for j, text := range match.as {
 		other := match.words[j]
 		member := slices.Contains([]string{"member", "element", "field"}, text.word)
-		if !f.number || f.ranges() || j == 0 || text.word != "value" && (!member || j != i+1 && j != i-1) {
+		if !f.number || text.word != "value" && (!member || j != i+1 && j != i-1) {
 			continue
 		}
 		_, literal := m.c.origin(other).(*parse.NumberExpr)
 		own := placeNames[f.word]
 		if m.sisters(match, i, j) || m.measure(other) && (m.identity(word) || member && literal && !m.measure(word)) ||
-			own != nil && m.called(other, own) && (!m.measure(word) || bound(word) == 1 && !written(other)) {
+			own != nil && m.called(other, own) && (!m.measure(word) || bound(word) == 1) {
 			m.find(word.Pos(), Command, "%s takes the %s here, a number: exchange it with the %s", shown(match.cmd.name), f.word, text.word)
 			m.usage[m.subject(other)+"time"] = 0 // its sister is no second fault
 			return true
@@ -121,7 +119,8 @@ func (m *machine) exchanged(match *matching, i int) bool {
 	return named
 }
 
-// sisters reports whether other calls have a word in the place that the other has here, and the other where it is here.
+// sisters reports whether other calls of the script show that two words are exchanged: each stands there where the other
+// one stands here.
 func (m *machine) sisters(match *matching, i, j int) bool {
 	of, f, text, a, b := m.used(), match.as[i].word, match.as[j].word, m.subject(match.words[i]), m.subject(match.words[j])
 	switch {
@@ -130,16 +129,20 @@ func (m *machine) sisters(match *matching, i, j int) bool {
 	case text == "value":
 		return b != " " && units[f].per != 0 && !m.called(match.words[i], ttlName) && of[b+"time"] > 0 && of[a+"time"] == 1
 	}
-	return !m.measure(match.words[i]) && of[a+text] > 0 && of[a+f] == 1 && of[b+text] <= 1 && (m.measure(match.words[j]) || of[a+match.cmd.name+text] > 0)
+	return !m.measure(match.words[i]) && of[a+match.cmd.name+text] > 0 && of[a+f] == 1 && of[b+text] <= 1
 }
 
-// reversed finds a range that is always empty, as its ends are exchanged.
-func (m *machine) reversed(match *matching) {
-	options, known := match.options()
+// limit finds the words of LIMIT that are exchanged.
+func (m *machine) limit(match *matching) {
 	if count := match.at("count"); count > 1 && match.as[count-1].word == "offset" &&
 		(bound(match.words[count]) == 0 || m.called(match.words[count], offsetName) && !m.called(match.words[count-1], offsetName)) {
 		m.find(match.words[count-1].Pos(), Command, "LIMIT takes the offset first: exchange it with the count")
 	}
+}
+
+// reversed finds a range that is always empty, as its ends are exchanged, and one by ranks where scores are meant.
+func (m *machine) reversed(match *matching) {
+	options, known := match.options()
 	low, high := match.at("min", "start"), match.at("max", "stop", "end")
 	rev, name := slices.Contains(options, "rev"), match.cmd.name
 	if !known || low*high == 0 {
@@ -175,8 +178,7 @@ func (m *machine) reversed(match *matching) {
 
 // moment reports whether an end of a range is a time or a score, by its value or its name.
 func (m *machine) moment(e parse.Expr) bool {
-	b, sum := m.c.origin(e).(*parse.BinaryExpr)
-	return m.peek(e).unit.as == aTime || m.called(e, momentName) || sum && strings.Contains("+-", b.Op) && m.called(b.L, momentName)
+	return m.peek(e).unit.as == aTime || m.called(e, momentName)
 }
 
 // counts reports whether an end of a range is a number of elements, or one less.
@@ -194,7 +196,7 @@ func (m *machine) less(e, than parse.Expr, op string) bool {
 
 // turned reports whether a name may hold something negative, which counts from the other end.
 func (c *checker) turned(e parse.Expr) bool {
-	return slices.ContainsFunc(c.flow.sources[varOf(e)], func(s source) bool { return s.expr != nil && negative(s.expr) })
+	return slices.ContainsFunc(c.flow.sources[varOf(e)], func(s source) bool { return negative(s.expr) })
 }
 
 func negative(e parse.Expr) bool {
@@ -204,12 +206,12 @@ func negative(e parse.Expr) bool {
 
 // bound returns the end of a range that is written out, NaN if it is not.
 func bound(e parse.Expr) float64 {
-	text, ok := constantText(e)
+	text, _ := constantText(e)
 	if minus, isUnary := e.(*parse.UnaryExpr); isUnary && minus.Op == "-" {
 		return -bound(minus.X)
 	}
 	n, err := strconv.ParseFloat(strings.TrimPrefix(text, "("), 64)
-	if !ok || err != nil {
+	if err != nil {
 		return math.NaN()
 	}
 	return n

@@ -145,11 +145,6 @@ func (m *matching) match(text string, from int) bool {
 	})
 }
 
-// ranges reports whether a place is for an end of a range.
-func (f form) ranges() bool {
-	return slices.Contains([]string{"min", "max", "start", "stop", "end"}, f.word)
-}
-
 // at returns the first place of one of these names, 0 if there is none.
 func (m *matching) at(names ...string) int {
 	return max(0, slices.IndexFunc(m.as, func(f form) bool { return slices.Contains(names, f.word) }))

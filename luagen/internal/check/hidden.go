@@ -31,7 +31,7 @@ func (c *checker) hidden() {
 // runners are globals by which a script reaches others without their names.
 var runners = []string{"_G", "load", "loadstring"}
 
-// escape returns the first use of redis.call, or of redis, but by a call that is known.
+// escape returns the first use of redis.call, or of redis, that is no call whose command is followed.
 func (c *checker) escape() parse.Expr {
 	known := map[parse.Expr]bool{}
 	for _, e := range c.flow.calls {

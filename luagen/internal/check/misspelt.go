@@ -19,7 +19,7 @@ type written struct {
 }
 
 // tableField notes a field of a table that the script makes, or that comes from elsewhere: from cjson.decode, or from a
-// reply of HGETALL. A function may put other fields into a table that it gets.
+// reply of HGETALL. A table that a function gets may have other fields.
 func (m *machine) tableField(e *parse.IndexExpr, write bool) {
 	if m.quiet > 0 {
 		return
@@ -30,7 +30,7 @@ func (m *machine) tableField(e *parse.IndexExpr, write bool) {
 	key, x := m.hashOf(e.X), varOf(e.X)
 	element, ok := m.c.origin(e.Key).(*parse.IndexExpr)
 	switch {
-	case ok && write:
+	case ok && write && x != nil:
 		m.filled[x] = element.X
 		return
 	case !literal || library != nil || made && key == "" && m.c.flow.others(x):

@@ -115,7 +115,8 @@ func (c *checker) near(name string) string {
 	return ""
 }
 
-// ask notes what a condition asks for: members of libraries, (table.unpack or unpack)(list), and fields, not job.at.
+// ask notes what a condition asks for: members of libraries, as in (table.unpack or unpack)(list), and fields, as in
+// "not job.at".
 func (c *checker) ask(condition parse.Expr) {
 	switch e := unparen(condition).(type) {
 	case *parse.BinaryExpr:

@@ -125,6 +125,7 @@ func (m *machine) misses(call commandCall, match *matching) {
 // places checks the values of a call whose words have these places.
 func (m *machine) places(match *matching) {
 	cmd, parted := match.cmd, false
+	m.limit(match)
 	m.reversed(match)
 	m.useless(match)
 	m.ranks(match)

@@ -222,7 +222,7 @@ func (m *machine) twice() {
 			at[bound(e.Key)] = append(at[bound(e.Key)], e.Key.Pos())
 		}
 		call, _ := m.c.flow.only(x)
-		if len(at) == 0 || call == nil || len(m.c.flow.indices[x]) != len(x.Reads) {
+		if call == nil || len(m.c.flow.indices[x]) != len(x.Reads) {
 			continue
 		}
 		list := m.peek(call)

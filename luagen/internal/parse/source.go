@@ -36,7 +36,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s [%s]", f.File, f.Pos.Line, f.Pos.Col, f.Msg, f.Rule)
 }
 
-// Sort sorts findings by file, place and text, and joins what two servers refuse, and drops repetitions.
+// Sort sorts findings by file, place and text, drops repetitions, and joins what two servers refuse.
 func Sort(findings []Finding) []Finding {
 	slices.SortFunc(findings, func(a, b Finding) int {
 		return cmp.Or(
