@@ -24,7 +24,7 @@ func Learn(s *parse.Script, tables *Tables) Facts {
 	for _, e := range c.flow.calls {
 		if call, ok := c.commandCall(e); ok && len(call.names) == 1 {
 			m.learn(facts, call, tables.usual()[0].commands[call.names[0]])
-		} else if c.callee(e) == "tonumber" {
+		} else if c.callee(e) == "tonumber" && len(e.Args) > 0 {
 			facts.set(c.nth(e.Args[0], "ARGV"), "number")
 		}
 	}

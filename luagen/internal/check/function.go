@@ -106,9 +106,9 @@ func (c *checker) callee(call *parse.CallExpr) string {
 	return ""
 }
 
-func (m *machine) call(e *parse.CallExpr) (v value) {
+func (m *machine) call(e *parse.CallExpr) value {
 	if words, ok := m.c.words(e); ok {
-		v = m.command(e, words)
+		v := m.command(e, words)
 		v.of = m.keyText(words, 1)
 		return v
 	}
@@ -117,6 +117,21 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 	} else if name.Var != nil && name.Var.Decl != nil {
 		m.find(e.P, Undeclared, "%s is declared, and no function here", name.Name)
 	}
+	name, args := m.c.callee(e), m.arguments(e)
+	if name == "" && m.quiet == 0 {
+		m.asks(m.state.at, e)
+		m.state.unsettle("")
+		if m.way != nil && m.way.helped { // it may give keys an expiry
+			clear(m.state.fresh)
+		}
+	}
+	v := m.outcome(name, e, args)
+	v.about(name, args)
+	return v
+}
+
+// arguments evaluates what a function gets, and compares it with what a local function calls its parameters.
+func (m *machine) arguments(e *parse.CallExpr) []value {
 	args := make([]value, len(e.Args))
 	for i, arg := range e.Args {
 		args[i] = m.eval(arg)
@@ -129,24 +144,18 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 			}
 		}
 	}
-	name := m.c.callee(e)
-	defer func() { v.about(name, args) }()
-	if name == "" && m.quiet == 0 {
-		m.asks(m.state.at, e)
-		m.state.unsettle("")
-		if m.way != nil && m.way.helped { // it may give keys an expiry
-			clear(m.state.fresh)
-		}
-	}
+	return args
+}
+
+// outcome checks what a function gets, and returns its result.
+func (m *machine) outcome(name string, e *parse.CallExpr, args []value) value {
 	if len(args) > 0 {
 		if v, ok := m.numeric(name, e, args); ok {
 			return v
 		}
-	}
-	for _, v := range args {
-		m.use(v)
-	}
-	if len(args) > 0 {
+		for _, v := range args {
+			m.use(v)
+		}
 		m.given(name, e, args)
 	}
 	switch {
@@ -159,8 +168,8 @@ func (m *machine) call(e *parse.CallExpr) (v value) {
 	case name == "string.format" && len(args) == 2:
 		args[1].is = isNumber // which gets other digits
 		return asText(args[1])
-	case name == "cjson.decode":
-		v = value{is: anything, decoded: true}
+	case name == "cjson.decode" && len(args) > 0:
+		v := value{is: anything, decoded: true}
 		if b, ok := m.c.origin(e.Args[0]).(*parse.BinaryExpr); ok && isLiteral(b.R, "[]") {
 			v.hollow, v.listed = true, anyReply
 		}

@@ -48,7 +48,7 @@ func (m *machine) wrote(call commandCall) {
 		if key := m.keyText(call.words, i); key != "" || i == 1 {
 			m.state.ask(proved, later(cmp.Or(key, anyReply)))
 			m.state.unsettle(key)
-			if i == 1 && key != "" && m.state.sure[warned+key] {
+			if i == 1 && key != "" && m.state.sure[warned+key] && known && takesAway(call.names[0]) {
 				m.find(m.warnings[key], Unreachable, "this branch only logs, and the script goes on to write the same key: return here")
 			}
 		}
@@ -56,6 +56,11 @@ func (m *machine) wrote(call commandCall) {
 	if len(m.state.shown) < maxAsked && m.fills(call) {
 		m.state.shown[filled+m.keyText(call.words, 1)] = true
 	}
+}
+
+// takesAway reports whether a command takes something out of its key. One that sets its key may be what was logged.
+func takesAway(name string) bool {
+	return strings.HasPrefix(name, "decr") || slices.Contains(removing, name)
 }
 
 // warns notes the keys whose values are compared with an argument by an if that only logs.

@@ -157,7 +157,9 @@ func (v *values) counting(b *parse.Block) {
 		}
 	}
 	for _, list := range lists {
-		v.along[list] = append(v.along[list], names...)
+		if len(v.along[list]) < maxAsked {
+			v.along[list] = append(v.along[list], names[:min(len(names), maxAsked)]...)
+		}
 	}
 }
 
