@@ -39,9 +39,6 @@ func (m *machine) eval(e parse.Expr) value {
 			return m.list(e)
 		}
 		v, _ := m.state.get(e.Var)
-		if name := fixed(e); (v.is == anything || v.is == isNumber) && len(v.roots) == 0 && name != "" {
-			v.roots = []root{{name, 1}}
-		}
 		if v.same == nil && len(e.Var.Writes) == 0 {
 			v.same = e.Var
 		}

@@ -138,7 +138,7 @@ func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 		}
 		over := m.peek(list)
 		for _, x := range m.collected(body) {
-			if v, known := m.state.get(x); known && (over.endless || over.pairs && over.from != nil) && !assigned(body)[x] && !breaks(body) {
+			if v, known := m.state.get(x); known && over.endless && !assigned(body)[x] && !breaks(body) {
 				v.endless, v.listed = true, over.listed
 				m.state.set(x, v)
 			}

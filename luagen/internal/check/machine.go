@@ -110,6 +110,14 @@ func (m *machine) find(pos parse.Pos, rule, format string, args ...any) {
 	}
 }
 
+// findAlways finds something also on a way that is followed alone.
+func (m *machine) findAlways(pos parse.Pos, rule, format string, args ...any) {
+	way := m.way
+	m.way = nil
+	m.find(pos, rule, format, args...)
+	m.way = way
+}
+
 // peek returns the value of an expression that was evaluated before.
 func (m *machine) peek(e parse.Expr) value {
 	m.quiet++
@@ -211,11 +219,12 @@ func (m *machine) bind(x *parse.Var, v value) {
 	stored := len(m.c.flow.stores[x]) > 0
 	if v.is&isTable != 0 && (stored || v.closed || v.elem == nil) {
 		// Values that are put into it, here or by a function that gets it, are not followed.
-		elem, listed := v.elem, v.listed
-		if v = (value{is: v.is | isStatus | isFailed, missing: v.missing, digits: v.digits, hollow: v.hollow, decoded: v.decoded, doubted: v.doubted, empty: v.empty,
-			of: v.of, mixed: v.mixed}); !stored {
-			v.elem, v.listed = elem, listed
+		kept := value{is: v.is | isStatus | isFailed, missing: v.missing, digits: v.digits, hollow: v.hollow,
+			decoded: v.decoded, doubted: v.doubted, empty: v.empty, of: v.of, mixed: v.mixed}
+		if !stored {
+			kept.elem, kept.listed = v.elem, v.listed
 		}
+		v = kept
 	}
 	m.state.set(x, v)
 }
@@ -321,13 +330,7 @@ func (m *machine) loop(stmt parse.Stmt) {
 	case *parse.RepeatStmt:
 		m.repeat(s, after)
 	case *parse.NumForStmt:
-		m.span(s)
-		m.bind(s.Var, value{is: isNumber, number: number{low: m.peek(s.From).low}})
-		if v := m.state.vars[varOf(m.lengthOf(s.To))]; v != nil && bound(s.Step) > 2 {
-			parted := *v
-			parted.endless = true // else nobody goes through it in parts
-			m.state.set(varOf(m.lengthOf(s.To)), parted)
-		}
+		m.counter(s)
 		m.block(body)
 	case *parse.GenForStmt:
 		m.order(s)
@@ -338,6 +341,17 @@ func (m *machine) loop(stmt parse.Stmt) {
 	counter, _ := stmt.(*parse.NumForStmt)
 	m.leave(after, body, head, counter != nil && bound(counter.From) <= bound(counter.To) && counter.Step == nil)
 	m.once(stmt, body, ends)
+}
+
+// counter binds the name of a loop that counts. What it goes through in parts may have any number of elements.
+func (m *machine) counter(s *parse.NumForStmt) {
+	m.span(s)
+	m.bind(s.Var, value{is: isNumber, number: number{low: m.peek(s.From).low}})
+	list := varOf(m.lengthOf(s.To))
+	if v, known := m.state.get(list); known && bound(s.Step) > 2 {
+		v.endless = true
+		m.state.set(list, v)
+	}
 }
 
 // head evaluates what stands at the head of a loop. The condition of a while loop is seen again

@@ -133,9 +133,7 @@ func (m *machine) present(v value, pos parse.Pos) {
 	case v.is == isNil && m.way == nil:
 		m.find(pos, Nil, "this is always nil, and then it fails")
 	case v.is == isNil && m.independent(v.nilAt):
-		one := *m
-		one.way = nil
-		one.find(pos, Nil, "this is nil on one way that leads here, and then it fails: give it a value first, or test it")
+		m.findAlways(pos, Nil, "this is nil on one way that leads here, and then it fails: give it a value first, or test it")
 		m.state.dead = m.quiet == 0 || m.state.dead // It ends here.
 	case v.is&isNil != 0 && v.nilAt > 0:
 		m.unclear = true

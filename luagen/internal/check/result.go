@@ -190,10 +190,9 @@ func (m *machine) hole(item value, pos parse.Pos) bool {
 		return false
 	}
 	is := map[bool]string{true: "is nil", false: "may be nil"}[item.is == isNil && m.way == nil]
-	if one := *m; m.way != nil && m.independent(item.nilAt) {
-		m, one.way = &one, nil
+	if m.way == nil || m.independent(item.nilAt) {
+		m.findAlways(pos, Result, "this %s, which ends the array: put false in its place", is)
 	}
-	m.find(pos, Result, "this %s, which ends the array: put false in its place", is)
 	return true
 }
 

@@ -85,19 +85,17 @@ func merge(a, b *state, at int) *state {
 			s.set(x, join(a.settled(*v), b.settled(*w), at))
 		}
 	}
-	for fact := range a.sure {
-		if b.sure[fact] {
-			s.sure[fact] = true
-		}
-	}
-	for fact := range a.shown {
-		if b.shown[fact] {
-			s.shown[fact] = true
-		}
-	}
+	s.sure, s.shown = common(a.sure, b.sure), common(a.shown, b.shown)
 	maps.Copy(s.fresh, a.fresh)
 	maps.Copy(s.fresh, b.fresh)
 	return s
+}
+
+// common returns the facts that are in both.
+func common(a, b map[string]bool) map[string]bool {
+	both := maps.Clone(a)
+	maps.DeleteFunc(both, func(fact string, _ bool) bool { return !b[fact] })
+	return both
 }
 
 // refine notes that a condition is true, or is not. Where that would take too long, all is
@@ -105,7 +103,7 @@ func merge(a, b *state, at int) *state {
 func (m *machine) refine(e parse.Expr, truth bool) {
 	m.budget--
 	if m.budget < 0 {
-		m.state.vars, m.state.sure = map[*parse.Var]*value{}, map[string]bool{}
+		m.state.vars, m.state.sure, m.state.shown = map[*parse.Var]*value{}, map[string]bool{}, map[string]bool{}
 		m.state.ask(m.state.at, everything)
 		return
 	}

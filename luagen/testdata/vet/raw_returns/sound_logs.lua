@@ -11,6 +11,7 @@ for i = 4, #KEYS do
   if redis.call('GET', KEYS[i]) ~= ARGV[4] then redis.log(redis.LOG_NOTICE, 'other') end
 end
 for i = 4, #ARGV do redis.call('LPUSH', 'all:' .. KEYS[2], ARGV[i], KEYS[1]) end
+redis.call('DEL', KEYS[1])
 if owner ~= ARGV[5] then redis.log(redis.LOG_NOTICE, 'changes') end
 redis.call('SET', KEYS[1], ARGV[5])
 return 1
