@@ -5,7 +5,7 @@
 // that the checker knows which commands a call may be (calls.go), what the servers' tables say of them (table.go,
 // form.go), and which words certainly are declared keys (surely.go). Then the machine follows the statements in their
 // order. It has the state of the place where it is: the value of each name (value.go), what conditions have shown
-// (state.go, asked.go), and the keys that have no expiry yet (expire.go, path.go, twin.go). It evaluates each expression
+// (state.go, asked.go), and the keys that have no expiry yet (expire.go, path.go, touch.go). It evaluates each expression
 // (eval.go, arithmetic.go, function.go), and hands the values to the rules: compare.go, missing.go, precise.go,
 // result.go, unit.go and so on.
 package check

@@ -57,10 +57,7 @@ func (c *checker) follow() {
 	m.end()
 	m.twice()
 	m.unending()
-	m.wrongKeys()
-	if c.s.Raw {
-		m.kinds()
-	}
+	m.compareTouches()
 	m.misspelt()
 	m.microsAlone()
 }

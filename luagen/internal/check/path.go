@@ -300,11 +300,11 @@ func (m *machine) gives(call commandCall, key string) {
 		made = &creation{name: call.names[0], value: m.keyText(call.words, 2)}
 	}
 	if made.name != call.names[0] || len(call.words) == 3 || !slices.Contains(ending, made.name) { // With NX, it may do nothing.
-		words := call.words[2:]
+		when := 2
 		if call.names[0] == "set" {
-			words = words[1:] // behind the value
+			when = 3 // behind the value
 		}
-		marks = append(marks, mark{call.expr.P, *made, words, m.way.taken()})
+		marks = append(marks, mark{call.expr.P, *made, call.words[min(when, len(call.words)):], m.way.taken()})
 	}
 	m.way.given[key] = marks
 }

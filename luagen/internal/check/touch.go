@@ -1,0 +1,201 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// What the calls of commands on one key say of each other, wherever they stand, is found here.
+
+// touch is a call of a command on a key.
+type touch struct {
+	call      commandCall
+	name, key string
+	keys      []string // this key, and the others that its words may be
+	in        *parse.Block
+	gives     bool // the key an expiry
+}
+
+// compareTouches finds what these calls say of each other, unless there are too many to compare.
+func (m *machine) compareTouches() {
+	m.state = newState()
+	var all []touch
+	for _, e := range m.c.flow.calls {
+		call, ok := m.c.commandCall(e)
+		if !ok || len(call.names) != 1 || len(call.words) < 2 {
+			continue
+		}
+		t := touch{call: call, name: call.names[0], in: m.c.flow.blocks[e]}
+		for i := range call.words[1:] {
+			t.keys = append(t.keys, m.keyText(call.words, i+1))
+		}
+		t.key, t.gives = t.keys[0], slices.Contains(ending, t.name) || slices.Contains(replacing, t.name) && m.expires(call, t.name)
+		if all = append(all, t); len(all) > maxAsked {
+			return
+		}
+	}
+	m.wrongKeys(all)
+	if m.c.s.Raw {
+		m.wrongKinds(all)
+	}
+}
+
+// wrongKeys finds an EXPIRE that was meant for another key, and a key without an expiry that the script uses like another,
+// which has one.
+func (m *machine) wrongKeys(all []touch) {
+	given := map[string]bool{}
+	for _, t := range all {
+		given[t.key] = given[t.key] || t.gives
+		given[""] = given[""] || t.gives && anyOf(t.key)
+	}
+	for i, t := range all {
+		m.renewed(t, all[i+1:])
+		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(creating, t.name)
+		if left && !m.misdirected(all, i) {
+			m.unlike(t, all, given)
+		}
+		if left && m.c.s.Raw && !strings.HasPrefix(t.name, "decr") { // which is for what is there
+			m.watched(t, all)
+		}
+	}
+}
+
+// renewed finds a second EXPIRE of a key that changes nothing.
+func (m *machine) renewed(t touch, rest []touch) {
+	next := slices.IndexFunc(rest, func(u touch) bool { return u.key == "" || slices.Contains(u.keys, t.key) })
+	if next < 0 || t.key == "" || !slices.Contains(ending, t.name) {
+		return
+	}
+	if u := rest[next]; u.key == t.key && u.name == t.name && sameWords(t, u) && u.in == t.in {
+		m.find(u.call.expr.P, Expire, "line %d gives the same key the same expiry: name the key that is meant", t.call.expr.P.Line)
+	}
+}
+
+// misdirected finds an EXPIRE behind the write of a key that never gets one, of another key that was not written before, and
+// that no condition is about. Several in a row make keys last that others have written.
+func (m *machine) misdirected(all []touch, i int) bool {
+	ends := func(j int) bool { return j < len(all) && slices.Contains(ending, all[j].name) }
+	if !ends(i+1) || ends(i+2) {
+		return false
+	}
+	line, next := all[i].call.expr.P.Line, all[i+1]
+	if slices.ContainsFunc(all[:i], func(t touch) bool {
+		writes := m.writes(t.call.expr) && !slices.Contains(ending, t.name)
+		return writes && (anyOf(t.key) || slices.Contains(t.keys, next.key)) || t.key == next.key && m.c.inCondition(t.call.expr)
+	}) {
+		return false
+	}
+	m.find(next.call.expr.P, Expire, "this key was not written before, and the one that line %d writes never expires: name that one", line)
+	return true
+}
+
+// unlike finds the write of a key that never expires where the script writes its twin, which does.
+func (m *machine) unlike(t touch, all []touch, given map[string]bool) {
+	twin := slices.IndexFunc(all, func(u touch) bool {
+		return u.in == t.in && u.key != t.key && given[u.key] && kin(t.name) == kin(u.name) && twins(t, u, all)
+	})
+	if twin >= 0 {
+		m.find(t.call.expr.P, Expire, "this key never expires, and that of line %d, which is used in the same way, does: give it "+
+			"an expiry, too", all[twin].call.expr.P.Line)
+	}
+}
+
+// kin returns one name for SET, SETEX, PSETEX and SETNX, and so on.
+func kin(name string) string {
+	return strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(name, "ex"), "nx"), "p")
+}
+
+// twins reports whether two keys get the same words, or are deleted together, or get the same commands in the same places.
+func twins(t, u touch, all []touch) bool {
+	var uses [2][]touch
+	for _, one := range all {
+		if (one.name == "del" || one.name == "unlink") && slices.Contains(one.keys, t.key) && slices.Contains(one.keys, u.key) {
+			return true
+		}
+		for i, key := range []string{t.key, u.key} {
+			if one.key == key && !slices.Contains(ending, one.name) {
+				uses[i] = append(uses[i], one)
+			}
+		}
+	}
+	return len(t.call.words) > 3 && sameWords(t, u) || len(uses[0]) > 1 &&
+		slices.EqualFunc(uses[0], uses[1], func(a, b touch) bool { return kin(a.name) == kin(b.name) && a.in == b.in })
+}
+
+// sameWords reports whether two calls have the same words behind their keys.
+func sameWords(t, u touch) bool {
+	return slices.EqualFunc(t.call.words[2:], u.call.words[2:], func(a, b parse.Expr) bool { return spelt(a) == spelt(b) })
+}
+
+// watched finds a key that never expires, of which the script asks when it does, or which only counts up to a limit.
+func (m *machine) watched(t touch, all []touch) {
+	limit, counts := 0, m.gave
+	for _, u := range all {
+		switch {
+		case u.key != t.key:
+		case units[shapes[u.name]].per != 0 && !m.gave:
+			m.find(t.call.expr.P, Expire, "this key never expires, and line %d asks when it does: give it an expiry", u.call.expr.P.Line)
+		case u.name == "get" && m.c.inCondition(u.call.expr):
+			limit = u.call.expr.P.Line
+		default:
+			counts = counts && u.name == "incr"
+		}
+	}
+	if counts && limit > 0 {
+		m.find(t.call.expr.P, Expire, "this counter never expires, and line %d compares it with a limit: give it an expiry", limit)
+	}
+}
+
+// wrongKinds finds two commands on one key that are for different kinds of keys, of which the second fails. It finds none if
+// the script may replace or delete the key, or asks for its kind.
+func (m *machine) wrongKinds(all []touch) {
+	replaced := map[string]bool{"": true}
+	for _, t := range all {
+		if !slices.Contains(replacers, t.name) {
+			continue
+		} else if slices.ContainsFunc(t.keys, anyOf) {
+			return
+		}
+		for _, key := range t.keys {
+			replaced[key] = true
+		}
+	}
+	for i, u := range all {
+		first := slices.IndexFunc(all[:i], func(t touch) bool {
+			return t.key == u.key && !replaced[u.key] && (inside(t.in, u.in) || inside(u.in, t.in)) && m.unlikeKinds(t, u)
+		})
+		if first >= 0 {
+			m.c.find(u.call.words[1].Pos(), Kind, "%s is for a %s, and line %d takes this key for a %s: name the key that is meant",
+				shown(u.name), m.kindOf(u), all[first].call.expr.P.Line, m.kindOf(all[first]))
+			return
+		}
+	}
+}
+
+// replacers are the commands behind which a key may be of another kind, or by which a script knows its kind.
+var replacers = strings.Fields("copy del flushall flushdb getdel getset move mset rename renamenx restore set setex psetex sort type unlink")
+
+// unlikeKinds reports whether two calls are for different kinds of keys, and end the script if they fail.
+func (m *machine) unlikeKinds(t, u touch) bool {
+	a, b := m.kindOf(t), m.kindOf(u)
+	return a != "" && b != "" && a != b && m.raises(t.call.expr) && m.raises(u.call.expr) &&
+		!strings.HasSuffix(t.name, "store") && !strings.HasSuffix(u.name, "store")
+}
+
+// kindOf returns the kind of key that a command is for, "" if there are several, or any will do.
+func (m *machine) kindOf(t touch) string {
+	cmd := m.c.targets[0].of(t.call, t.name)
+	if cmd == nil || len(cmd.kinds) != 1 || cmd.specs[0].index != 1 || slices.Contains(setAlgebra, t.name) {
+		return ""
+	}
+	return cmd.kinds[0]
+}
+
+// inside reports whether a block is another, or in it.
+func inside(outer, b *parse.Block) bool {
+	return outer == b || slices.ContainsFunc(outer.Stmts, func(s parse.Stmt) bool {
+		return slices.ContainsFunc(parse.Blocks(s), func(inner *parse.Block) bool { return inside(inner, b) })
+	})
+}
