@@ -35,12 +35,12 @@ func (m *machine) hash(r *parse.Result, v value, pos parse.Pos) {
 	}
 	switch key := m.c.declaredKey(call.words[1]); {
 	case r.Type.List:
-		m.find(pos, Result, "this is one hash, and %s is declared %s", r.Name, typeText(r.Type))
+		m.find(pos, Result, "this is one hash, and %s", declares(r))
 	case shown != want:
-		m.find(pos, Result, "this is the reply of %s, and %s is declared %s: write %s for HGETALL, and %s(a,b) for HMGET",
-			shown, r.Name, typeText(r.Type), h.Key.Name, h.Key.Name)
+		m.find(pos, Result, "this is the reply of %s, and %s: write %s for HGETALL, and %s(a,b) for HMGET",
+			shown, declares(r), h.Key.Name, h.Key.Name)
 	case key != nil && key != h.Key:
-		m.find(pos, Result, "this is the hash %s, and %s is declared %s", key.Name, r.Name, typeText(r.Type))
+		m.find(pos, Result, "this is the hash %s, and %s", key.Name, declares(r))
 	case h.Listed && m.otherFields(call, h.Names()):
 		m.find(pos, Result, "these are other fields, or in another order, than %s is declared: %s", r.Name, typeText(r.Type))
 	}

@@ -9,15 +9,15 @@ import (
 // gap finds a nil, or what may be nil, that a loop over the places of a list puts into a list that the script returns.
 func (m *machine) gap(t *parse.IndexExpr, item value, e parse.Expr) {
 	_, bare := e.(*parse.NilExpr)
-	if m.depth == 0 && m.listed(t) && (!bare || len(m.conds) > 0) {
+	if m.depth == 0 && m.inReply(t) && (!bare || len(m.conds) > 0) {
 		m.hole(item, e.Pos())
 	}
 }
 
-// listed reports whether an expression is an element of a list that the script returns, alone or in a table, at the
+// inReply reports whether an expression is an element of a list that the script returns, alone or in a table, at the
 // index of a loop over a list, or from 1 on.
-func (m *machine) listed(t *parse.IndexExpr) bool {
-	return m.c.flow.isIndex(t.Key) && varOf(t.X) != nil && m.c.flow.replied[varOf(t.X)]
+func (m *machine) inReply(t *parse.IndexExpr) bool {
+	return m.c.flow.isIndex(t.Key) && m.c.flow.replied[varOf(t.X)]
 }
 
 // skips finds "if x then list[i] = y end" where nothing else is put into the list, or list[i + 1] or list[i + 2] always is.
@@ -41,7 +41,7 @@ func (m *machine) skipped(target, cond parse.Expr, around *parse.Block) {
 		return
 	}
 	x, n := varOf(t.X), bound(t.Key)
-	loops := m.listed(t) && !mentions(cond, varOf(t.Key)) && len(m.c.flow.stores[x]) == 1
+	loops := m.inReply(t) && !mentions(cond, varOf(t.Key)) && len(m.c.flow.stores[x]) == 1
 	next := len(m.c.flow.puts[rank{x, n}]) == 1 && slices.Contains(slices.Concat(m.c.flow.puts[rank{x, n + 1}], m.c.flow.puts[rank{x, n + 2}]), around)
 	if made, ok := m.c.origin(t.X).(*parse.TableExpr); ok && len(made.Fields) == 0 && (loops || next) {
 		m.find(t.Pos(), Result, "nothing is put here if the condition is false, which ends the array: put false in its place")

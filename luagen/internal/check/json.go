@@ -82,7 +82,7 @@ func (m *machine) slice(args []parse.Expr) {
 		over, _ := m.lengthOf(loop.To).(*parse.NameExpr)
 		list, isName := args[0].(*parse.NameExpr)
 		switch apart := math.Abs(more + 1 - bound(loop.Step)); {
-		case over == nil || !isName || over.Var != list.Var || over.Name != list.Name || bound(loop.Step) < 10: // such as of pairs
+		case over == nil || !isName || over.Var != list.Var || over.Name != list.Name || bound(loop.Step) < 10: // that is a step of pairs, say
 		case apart > 0:
 			m.find(end.Pos(), Command, "this part has %.0f elements, and the loop goes on by %.0f: the last one is included", more+1, bound(loop.Step))
 		case !isCall:

@@ -15,34 +15,34 @@ type machine struct {
 	c        *checker
 	state    *state
 	volatile map[*parse.Var]bool // assigned in a function that is not the one of the name
-	branch   int                 // counts the branches that were taken
-	depth    int                 // of functions
-	quiet    int                 // positive: nothing is found, nothing is done
-	level    int                 // of expressions
-	budget   int
-	plain    bool // the script is sent as one command
-	resp3    bool // replies may have other shapes
+	branch   int                 // how many branches were taken
+	depth    int                 // how many functions are around the code
+	quiet    int                 // if it is positive, nothing is found, and nothing is done
+	level    int                 // how many expressions are around this one
+	budget   int                 // how many parts of a condition may still be looked at
+	plain    bool                // the script is sent as one command
+	resp3    bool                // replies may have other shapes
 	found    map[string]bool
 	covered  map[parse.Expr]bool        // comparisons and tests to be on the safe side
 	chained  map[*parse.BinaryExpr]bool // parts of chains of or and and that were seen
-	reached  map[*parse.Var]bool        // by what reaches
+	reached  map[*parse.Var]bool        // what reaches has returned
 	lists    map[string]value           // KEYS and ARGV of a raw script
 	forms    map[*parse.CallExpr]*matching
 	hashes   map[string]map[string]*written // by their keys and fields
-	filled   map[*parse.Var]parse.Expr      // by tableField
-	returned []value                        // by a raw script
+	filled   map[*parse.Var]parse.Expr      // the lists whose elements are the fields of a table
+	returned []value                        // what a raw script returns
 	gave     bool                           // a call gives a key an expiry
-	way      *walk                          // that is followed alone, if there is one
-	timed    map[string]unit                // of roots, as it was seen first
-	usage    map[string]int                 // by used
+	way      *walk                          // the one way that is followed alone, if one is
+	timed    map[string]unit                // the units of roots, as they were seen first
+	usage    map[string]int                 // what used has counted
 	conds    []parse.Expr                   // the conditions around the code
 	yields   *value                         // what the function that is followed returns
 	yielded  map[*parse.FuncExpr]value      // what those that were followed return
-	plainly  map[*parse.FuncExpr]bool       // those that neither call commands nor what is not known
-	calls    int                            // of such
+	plainly  map[*parse.FuncExpr]bool       // those that call no command, and nothing that is not known
+	calls    int                            // how many calls of commands, and of what is not known, were seen
 	unclear  bool                           // an element of the reply may be nil on some ways
 	unpacks  map[*parse.Var]bool            // names that unpack gets as they are
-	reads    map[string][]rank              // by their keys
+	reads    map[string][]rank              // the ranks that commands read, by their keys
 	last     bool                           // the statement is the last one of its block
 	warnings map[string]parse.Pos           // of keys: see warns
 }
@@ -142,7 +142,7 @@ func (m *machine) block(b *parse.Block) {
 		m.last = stmt == b.Stmts[len(b.Stmts)-1]
 		m.statement(stmt)
 	}
-	for _, stmt := range b.Stmts {
+	for _, stmt := range b.Stmts { // Its names end here: the state stays small.
 		if s, ok := stmt.(*parse.LocalStmt); ok {
 			for _, x := range s.Vars {
 				delete(m.state.vars, x)

@@ -9,7 +9,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// maybe marks the reply of a command that has nothing for a missing key, field or element, or no elements.
+// maybe notes in a reply what it is about, if the command has nothing, or no elements, for a missing key, field or element.
 func (m *machine) maybe(call commandCall, v value) value {
 	sources := m.sources(call)
 	found := func(what any) bool { return what == someText || what == anyReply || what == everything }

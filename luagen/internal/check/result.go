@@ -54,14 +54,15 @@ func (m *machine) rawReturn(v value, list []parse.Expr) {
 	if x := varOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
 		v = m.peek(table)
 	}
-	switch {
-	case !v.closed && len(list) == 1:
+	if !v.closed && len(list) == 1 {
 		m.rawResult(1, 1, v, list[0])
-		return
-	case !v.closed || !ok:
-		return
+	} else if v.closed && ok {
+		m.rawElements(table.Fields, v)
 	}
-	fields := table.Fields
+}
+
+// rawElements checks the elements of a table that a raw script returns.
+func (m *machine) rawElements(fields []parse.Field, v value) {
 	for i, item := range v.items {
 		m.rawResult(len(v.items), i+1, item, fields[i].Value)
 		last := i+1 == len(v.items) || v.items[i+1].is == isNil
@@ -147,8 +148,7 @@ func (m *machine) nothing(pos parse.Pos) {
 	case len(results) > 1:
 		m.find(pos, Result, "a path ends here without the results %s and so on", results[0].Name)
 	case !mayBeNil(results[0].Type):
-		m.find(pos, Result, "a path ends here without a result: %s is declared %s", results[0].Name,
-			typeText(results[0].Type))
+		m.find(pos, Result, "a path ends here without a result: %s", declares(results[0]))
 	}
 }
 
@@ -160,6 +160,9 @@ func typeText(t parse.Type) string {
 	}
 	return t.String()
 }
+
+// declares says of which type a result is.
+func declares(r *parse.Result) string { return r.Name + " is declared " + typeText(r.Type) }
 
 // tuple checks the value of a script that returns several results.
 func (m *machine) tuple(results []*parse.Result, v value, pos parse.Pos) {
@@ -219,15 +222,13 @@ func (m *machine) result(r *parse.Result, v value, pos parse.Pos) {
 	rest := v.is &^ (absent | isFailed)
 	switch {
 	case v.is&^absent == 0 && !mayBeNil(r.Type):
-		m.find(pos, Result, "this is nil for the wrapper, and %s is declared %s", r.Name,
-			typeText(r.Type))
+		m.find(pos, Result, "this is nil for the wrapper, and %s", declares(r))
 	case rest != 0 && rest&accepts(r.Type) == 0:
-		m.find(pos, Result, "this is %s, and %s is declared %s%s", rest, r.Name, typeText(r.Type), remedy(rest, r.Type))
+		m.find(pos, Result, "this is %s, and %s%s", rest, declares(r), remedy(rest, r.Type))
 	case v.is&^isFailed == boolean && !mayBeNil(r.Type):
-		m.find(pos, Result, "false arrives as nil, and %s is declared %s: write (...) and 1 or 0", r.Name,
-			typeText(r.Type))
+		m.find(pos, Result, "false arrives as nil, and %s: write (...) and 1 or 0", declares(r))
 	case rest == isText && (v.word && numeric(r.Type) || v.frac && numeric(r.Type) && r.Type.Name != "float"):
-		m.find(pos, Result, "this text is no whole number, and %s is declared %s", r.Name, typeText(r.Type))
+		m.find(pos, Result, "this text is no whole number, and %s", declares(r))
 	case r.Type.Hash != nil && v.from != nil:
 		m.hash(r, v, pos)
 	case r.Type.List && v.is == isTable:
@@ -254,8 +255,8 @@ func (m *machine) elementsOf(r *parse.Result, v value, pos parse.Pos) {
 	element := *r
 	element.Type.List = false
 	if v.elem != nil && v.elem.is == isText|isFalseValue && !mayBeNil(element.Type) {
-		m.find(pos, Result, "an element of this is nil if there is none, and %s is declared %s: write %s?[]",
-			r.Name, typeText(r.Type), element.Type)
+		m.find(pos, Result, "an element of this is nil if there is none, and %s: write %s?[]",
+			declares(r), element.Type)
 	}
 	for i, item := range v.items {
 		if i < len(v.places) && !m.hole(item, v.places[i]) {

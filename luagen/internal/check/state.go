@@ -174,16 +174,10 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 	if m.way != nil && !m.first(e, op, other) {
 		m.counted(v, op, w)
 	}
-	left, zero := v.is, w.size == zeroSize
-	switch {
-	case op == "==":
-		left &= w.is
-	case op != "~=": // nil fails
-		left &^= absent
+	if op != "==" && op != "~=" {
 		m.bounds(e, other)
-	case w.is == isNil || w.is == isFalseValue || w.is == isTrueValue:
-		left &^= w.is
 	}
+	left, zero := v.remaining(op, w), w.size == zeroSize
 	switch {
 	case v.is&w.is == 0: // It says nothing.
 	case v.is != isNumber || v.missing == "" || !zero && !w.constant():
@@ -193,10 +187,7 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 	case zero && op == "==":
 		m.state.settle(v, gone)
 	}
-	above := aboveZero + fixed(e)
-	if n := m.c.nth(e, "ARGV"); n > 0 {
-		above = aboveZero + itoa(n)
-	}
+	above := m.above(e)
 	if op == ">" || zero && op == "~=" || !zero && (op == "==" || op == ">=") {
 		m.state.ask(proved, above)
 	}
@@ -216,6 +207,27 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 		v.is, v.low = left, v.low || zero && op == "<=" && !positive // for the script says that it may be so
 		m.state.set(x, v.orUnknown())
 	}
+}
+
+// remaining returns of which kinds a value may be if its comparison with another is true.
+func (v value) remaining(op string, w value) kinds {
+	switch {
+	case op == "==":
+		return v.is & w.is
+	case op != "~=": // nil fails
+		return v.is &^ absent
+	case w.is == isNil || w.is == isFalseValue || w.is == isTrueValue:
+		return v.is &^ w.is
+	}
+	return v.is
+}
+
+// above returns what is asked when a comparison shows that an argument, or a name, is above 0.
+func (m *machine) above(e parse.Expr) string {
+	if n := m.c.nth(e, "ARGV"); n > 0 {
+		return aboveZero + itoa(n)
+	}
+	return aboveZero + fixed(e)
 }
 
 var typeKinds = map[string]kinds{

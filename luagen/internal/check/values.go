@@ -258,6 +258,7 @@ func (v *values) reply(e parse.Expr) {
 			v.replied[varOf(f.Value)] = true
 		}
 	}
+	delete(v.replied, nil) // of what is no name
 }
 
 // assign notes that x gets the i-th value of a list.

@@ -15,6 +15,10 @@ local function others()
   end
   return found
 end
+local rows, late = {all = {}}
+if ARGV[2] == 'late' then late = 1 end
+table.insert(rows.all, {late, 2})
+redis.call('set', KEYS[3], cjson.encode(rows), 'EX', 60)
 local rest = others()
 if #rest == 0 then return '[]' end
 return cjson.encode(rest)
