@@ -39,31 +39,46 @@ var removing = strings.Fields("del getdel hdel lpop lrem persist rename rpop spo
 func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	call, _ := m.c.commandCall(e)
 	m.calls++
-	for i, word := range words {
-		m.c.isKey[word] = m.c.isKey[word] || m.way == nil && m.state.sure[declaredKey+m.keyText(words, i)]
-		v := m.eval(word)
-		if m.use(v); i > 0 && !(i == len(words)-1 && call.open) {
-			m.word(v, word.Pos())
-		}
-	}
+	m.evalWords(call)
 	defer m.wrote(call)
 	if len(call.names) != 1 || m.resp3 || !slices.ContainsFunc(m.c.tables.all, func(t *table) bool { return t.of(call, call.names[0]) != nil }) {
 		return unknown()
 	}
-	name, known := call.names[0], len(words)
-	if call.open {
-		known--
-	}
+	name := call.names[0]
 	if m.quiet == 0 && m.way == nil {
 		m.words(call, name)
 		m.gave = m.gave || slices.Contains(ending, name) || slices.Contains(replacing, name)
 	} else if m.quiet == 0 {
 		m.lifetime(call, name)
 	}
-	v := m.loads(name, words, m.added(name, e, words, m.maybe(call, m.reply(call, name, known))))
+	v := m.replyOf(call, name)
+	if isGlobal(e.Fn, "pcall") {
+		return unknown()
+	}
+	if !m.raises(e) {
+		v.is |= isFailed
+	}
+	return v
+}
+
+// evalWords evaluates the words of a call.
+func (m *machine) evalWords(call commandCall) {
+	for i, word := range call.words {
+		m.c.isKey[word] = m.c.isKey[word] || m.way == nil && m.state.sure[declaredKey+m.keyText(call.words, i)]
+		v := m.eval(word)
+		if m.use(v); i > 0 && !(i == len(call.words)-1 && call.open) {
+			m.word(v, word.Pos())
+		}
+	}
+}
+
+// replyOf returns the reply to a command.
+func (m *machine) replyOf(call commandCall, name string) value {
+	words, known := call.words, call.least()
+	v := m.loads(name, words, m.added(name, call.expr, words, m.maybe(call, m.reply(call, name, known))))
 	v.most, v.role = cmp.Or(v.most, v.atMost(call, name)), cmp.Or(v.role, aReply)
 	if (name == "hgetall" || name == "hmget") && known > 1 {
-		v.from = e
+		v.from = call.expr
 	}
 	v = m.listing(name, words, v)
 	if name == "exists" && m.way != nil && m.state.sure[exists+m.keyText(words, 1)] {
@@ -71,12 +86,6 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	}
 	if v.mixed = name == "type"; m.way != nil {
 		v.made = m.creator(call, name)
-	}
-	if isGlobal(e.Fn, "pcall") {
-		return unknown()
-	}
-	if !m.raises(e) {
-		v.is |= isFailed
 	}
 	return v
 }
@@ -211,4 +220,113 @@ func (m *machine) creates(call commandCall, name string) bool {
 	last := words[len(words)-1]
 	text, _ := constantText(last)
 	return !negative(last) && !strings.HasPrefix(text, "-")
+}
+
+// counted notes what a comparison on a way shows of the key about which it is: that the key was there before, unless
+// the comparison may be true of a key that was missing. Then a reply is nothing or 0, or 1 of a command that creates it.
+func (m *machine) counted(v value, op string, w value) {
+	missing, reply := false, 0.0
+	if v.made != "" {
+		reply = 1
+	}
+	switch {
+	case w.is&^absent == 0:
+		missing = (op == "==") == (v.made == "" || v.made == afterwards)
+	case op == "~=" && v.made == afterwards: // It is not what the first write leaves.
+	case w.constant() || w.low || w.is == isText && w.size > 0:
+		missing = compares(reply, op, w.least)
+	default:
+		missing = op == "<" || op == "<=" || op == "~=" && v.made == ""
+	}
+	switch {
+	case v.made == lifetime && (op == "<" || op == "<=") && (w.constant() || w.low): // -1 is, of a new key
+		delete(m.state.sure, looked+v.of)
+	case v.of == "" || missing && !v.mixed:
+	case v.mixed:
+		m.state.sure[looked+v.of] = true
+	default:
+		m.wasThere(v.of)
+	}
+}
+
+// first notes what a comparison shows of a key of whose value nothing else is known: what is not equal to what was added
+// to it, or not 0, was there before. It reports whether the comparison is with what was added.
+func (m *machine) first(e parse.Expr, op string, other parse.Expr) (added bool) {
+	whole := (op == "~=" || op == ">") && m.peek(other).size == zeroSize && m.peek(e).of == ""
+	m.c.flow.within(e, func(e parse.Expr) bool {
+		call, isCall := e.(*parse.CallExpr)
+		if !isCall {
+			return false
+		}
+		words, ok := m.c.words(call)
+		adds := len(words) > 0 && m.adds(words, other)
+		if added = added || adds; whole && ok || adds && op == "~=" {
+			m.wasThere(m.keyText(words, 1))
+		}
+		return false
+	})
+	return added
+}
+
+// flag notes what a name shows that holds a comparison of a reply of EXISTS, and reports whether it is such a name.
+func (m *machine) flag(e parse.Expr, truth bool) bool {
+	b, isBinary := m.c.origin(e).(*parse.BinaryExpr)
+	if !isBinary || m.way == nil || negated[b.Op] == "" {
+		return false
+	}
+	words := m.c.sent(b.L, "exists")
+	if len(words) != 2 {
+		return false
+	}
+	op := b.Op
+	if !truth {
+		op = negated[op]
+	}
+	m.counted(value{of: m.keyText(words, 1)}, op, m.peek(b.R))
+	return true
+}
+
+// adds reports whether a command adds a number to its key.
+func (m *machine) adds(words []parse.Expr, number parse.Expr) bool {
+	if !slices.ContainsFunc(m.c.commandNames(words[0]), func(name string) bool { return strings.HasSuffix(name, "incrby") }) {
+		return false
+	}
+	last := words[len(words)-1]
+	v, w := m.peek(last), m.peek(number)
+	return m.c.shares(last, number) || v.constant() && w.constant() && v.least == w.least
+}
+
+// wasThere notes that a key may have been there before, and so has an expiry.
+func (m *machine) wasThere(key string) {
+	delete(m.state.fresh, key)
+	m.state.sure[exists+key] = true
+}
+
+// showing are the commands whose reply shows whether they have created their key.
+var showing = []string{"hincrby", "hset", "hsetnx", "incr", "lpush", "pfadd", "rpush", "sadd", "setnx", "zadd"}
+
+// counters are those whose key is filled up to a limit, again and again.
+var counters = []string{"incr", "incrby", "lpush", "rpush", "zadd"}
+
+// afterwards stands for a key that was written before the call that replies about it, lifetime for one if the reply says when
+// it ends.
+const (
+	afterwards = "afterwards"
+	lifetime   = "lifetime"
+)
+
+// creator returns the key that a call of a command has created if its reply is 1, or true.
+func (m *machine) creator(call commandCall, name string) string {
+	words := call.words
+	one := name == "incrby" && m.peek(words[len(words)-1]).size == 1
+	if slices.Contains(showing, name) && len(words) <= 4 || one || name == "set" && m.creates(call, name) {
+		return m.keyText(words, 1)
+	}
+	switch {
+	case m.state.fresh[m.keyText(words, 1)] == nil || slices.Contains(creating, name):
+		return ""
+	case units[shapes[name]].per != 0:
+		return lifetime
+	}
+	return afterwards
 }

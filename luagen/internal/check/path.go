@@ -109,23 +109,10 @@ func (m *machine) takes(cond parse.Expr) bool {
 		}
 		return m.takes(b.R)
 	}
-	v, w := m.eval(cond), m.way
-	if isBinary {
-		if l, r := m.peek(b.L), m.peek(b.R); l.written() && r.written() {
-			return compares(l.least, b.Op, r.least)
-		}
-		if text, isText := b.R.(*parse.StringExpr); isText && m.holds(b.L, text.Value) {
-			return b.Op == "=="
-		}
+	if truth, decided := m.decided(cond); decided {
+		return truth
 	}
-	if v.is&absent == 0 || v.is&^absent == 0 {
-		return v.is&absent == 0
-	}
-	if x := varOf(cond); x != nil && len(x.Writes) == 0 {
-		if i := slices.IndexFunc(w.turns[:w.at], func(turn branch) bool { return varOf(turn.cond) == x }); i >= 0 {
-			return w.turns[i].truth // it has not changed
-		}
-	}
+	w := m.way
 	if w.at == len(w.turns) {
 		w.steps += w.at
 		w.rest = append(w.rest, append(slices.Clone(w.turns), branch{cond, false, m.branch}))
@@ -134,6 +121,25 @@ func (m *machine) takes(cond parse.Expr) bool {
 	w.at++
 	m.turn(cond, w.turns[w.at-1].truth)
 	return w.turns[w.at-1].truth
+}
+
+// decided evaluates a condition, and returns whether it is true, if the way so far decides that.
+func (m *machine) decided(cond parse.Expr) (truth, decided bool) {
+	v, taken := m.eval(cond), m.way.turns[:m.way.at]
+	if b, ok := unparen(cond).(*parse.BinaryExpr); ok {
+		if l, r := m.peek(b.L), m.peek(b.R); l.written() && r.written() {
+			return compares(l.least, b.Op, r.least), true
+		}
+		if text, isText := b.R.(*parse.StringExpr); isText && m.holds(b.L, text.Value) {
+			return b.Op == "==", true
+		}
+	}
+	if v.is&absent == 0 || v.is&^absent == 0 {
+		return v.is&absent == 0, true
+	}
+	x := varOf(cond)
+	i := slices.IndexFunc(taken, func(turn branch) bool { return x != nil && len(x.Writes) == 0 && varOf(turn.cond) == x })
+	return i >= 0 && taken[i].truth, i >= 0
 }
 
 // holds reports whether a name certainly holds a text: it gets that or a reply, and now has no reply.
@@ -176,117 +182,6 @@ func (m *machine) independent(since int) bool {
 // compares reports whether a comparison is true. It is false for another operator.
 func compares(a float64, op string, b float64) bool {
 	return slices.Contains([][]string{{"<", "<=", "~="}, {"==", "<=", ">="}, {">", ">=", "~="}}[cmp.Compare(a, b)+1], op)
-}
-
-// counted notes what a comparison on a way shows of the key about which it is: that the key was there before, unless
-// the comparison may be true of a key that was missing. Then a reply is nothing or 0, or 1 of a command that creates it.
-func (m *machine) counted(v value, op string, w value) {
-	missing, reply := false, 0.0
-	if v.made != "" {
-		reply = 1
-	}
-	switch {
-	case w.is&^absent == 0:
-		missing = (op == "==") == (v.made == "" || v.made == afterwards)
-	case op == "~=" && v.made == afterwards: // It is not what the first write leaves.
-	case w.constant() || w.low || w.is == isText && w.size > 0:
-		missing = compares(reply, op, w.least)
-	default:
-		missing = op == "<" || op == "<=" || op == "~=" && v.made == ""
-	}
-	switch {
-	case v.made == lifetime && (op == "<" || op == "<=") && (w.constant() || w.low): // -1 is, of a new key
-		delete(m.state.sure, looked+v.of)
-	case v.of == "" || missing && !v.mixed:
-	case v.mixed:
-		m.state.sure[looked+v.of] = true
-	default:
-		m.was(v.of)
-	}
-}
-
-// first notes what a comparison shows of a key of whose value nothing else is known: what is not equal to what was added
-// to it, or not 0, was there before. It reports whether the comparison is with what was added.
-func (m *machine) first(e parse.Expr, op string, other parse.Expr) (added bool) {
-	whole := (op == "~=" || op == ">") && m.peek(other).size == zeroSize && m.peek(e).of == ""
-	m.c.flow.within(e, func(e parse.Expr) bool {
-		call, isCall := e.(*parse.CallExpr)
-		if !isCall {
-			return false
-		}
-		words, ok := m.c.words(call)
-		adds := len(words) > 0 && m.adds(words, other)
-		if added = added || adds; whole && ok || adds && op == "~=" {
-			m.was(m.keyText(words, 1))
-		}
-		return false
-	})
-	return added
-}
-
-// flag notes what a name shows that holds a comparison of a reply of EXISTS, and reports whether it is such a name.
-func (m *machine) flag(e parse.Expr, truth bool) bool {
-	b, isBinary := m.c.origin(e).(*parse.BinaryExpr)
-	if !isBinary || m.way == nil || negated[b.Op] == "" {
-		return false
-	}
-	words := m.c.sent(b.L, "exists")
-	if len(words) != 2 {
-		return false
-	}
-	op := b.Op
-	if !truth {
-		op = negated[op]
-	}
-	m.counted(value{of: m.keyText(words, 1)}, op, m.peek(b.R))
-	return true
-}
-
-// adds reports whether a command adds a number to its key.
-func (m *machine) adds(words []parse.Expr, number parse.Expr) bool {
-	if !slices.ContainsFunc(m.c.commandNames(words[0]), func(name string) bool { return strings.HasSuffix(name, "incrby") }) {
-		return false
-	}
-	last := words[len(words)-1]
-	v, w := m.peek(last), m.peek(number)
-	return m.c.shares(last, number) || v.constant() && w.constant() && v.least == w.least
-}
-
-// was notes that a key may have been there before, and so has an expiry, unless a command took that away.
-func (m *machine) was(key string) {
-	if made := m.state.fresh[key]; made != nil && !made.drops {
-		delete(m.state.fresh, key)
-	}
-	m.state.sure[exists+key] = true
-}
-
-// news are the commands whose reply shows whether they have created their key.
-var news = []string{"hincrby", "hset", "hsetnx", "incr", "lpush", "pfadd", "rpush", "sadd", "setnx", "zadd"}
-
-// counters are those whose key is filled up to a limit, again and again.
-var counters = []string{"incr", "incrby", "lpush", "rpush", "zadd"}
-
-// afterwards stands for a key that was written before the call that replies about it, lifetime for one if the reply says when
-// it ends.
-const (
-	afterwards = "afterwards"
-	lifetime   = "lifetime"
-)
-
-// creator returns the key that a call of a command has created if its reply is 1, or true.
-func (m *machine) creator(call commandCall, name string) string {
-	words := call.words
-	one := name == "incrby" && m.peek(words[len(words)-1]).size == 1
-	if slices.Contains(news, name) && len(words) <= 4 || one || name == "set" && m.creates(call, name) {
-		return m.keyText(words, 1)
-	}
-	switch {
-	case m.state.fresh[m.keyText(words, 1)] == nil || slices.Contains(creating, name):
-		return ""
-	case units[shapes[name]].per != 0:
-		return lifetime
-	}
-	return afterwards
 }
 
 // gives notes a call that gives a key an expiry.

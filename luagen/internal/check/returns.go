@@ -38,12 +38,12 @@ func (m *machine) branches(s *parse.IfStmt) {
 		m.find(s.Pos(), Unreachable, "this branch does nothing: return, or leave it out")
 	}
 	seen := map[string]bool{}
-	for i := 0; i < len(s.Conds) && len(s.Conds) > 1; i++ {
-		text := spelt(s.Conds[i])
+	for _, cond := range s.Conds {
+		text := spelt(cond)
 		if seen[text] {
-			m.find(s.Conds[i].Pos(), Unreachable, "this is never true: the same condition stands above, and was false there")
+			m.find(cond.Pos(), Unreachable, "this is never true: the same condition stands above, and was false there")
 		}
-		seen[text] = !parse.Contains(s.Conds[i], m.acts)
+		seen[text] = !parse.Contains(cond, m.acts)
 	}
 }
 

@@ -220,51 +220,6 @@ func (m *machine) replaces(x *parse.Var, e parse.Expr, v value) {
 	}
 }
 
-// expiry checks the time that a command gets.
-func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
-	want, v, shown := units[f.word], m.peek(e), strings.ToUpper(cmd.name)
-	if words := strings.Fields(spoken(m.c.nameOf(e))); len(words) > 0 { // What one ttl is in, others are.
-		v.roots = joined(v.roots, []root{{"named " + words[len(words)-1], 1}})
-	}
-	is, fails := m.unitOf(v, unit{per: want.per, line: e.Pos().Line}), "fails"
-	if slices.Contains(ending, cmd.name) {
-		fails = "deletes the key"
-	}
-	if want.per == 1 {
-		is = is.or(m.unitOf(v.divided(), unit{}))
-	}
-	written := v.least > 0 && v.least == v.size // the text of a number, too
-	if written && !isLiteral(last, "gt") {      // which makes no life shorter
-		is = is.or(meant(v.size, want))
-	}
-	switch {
-	case want.per == 0 || !cmd.writes:
-	case is.apart(want), is.per == want.per && is.as+want.as == aTime+aDuration:
-		m.find(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, is, is.remedy(want))
-	case want.as == aTime && written && v.size < 1e9*want.per:
-		m.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is long ago: add the time", shown)
-	case v.frac || v.split && !m.state.knows(someWhole):
-		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
-	case (v.low || m.mayBeZero(e)) && want.as == aDuration:
-		m.find(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
-	case want.as == aDuration && v.least == 0 && v.of == "" && m.admitsZero(e, 1):
-		m.find(e.Pos(), Expire, "%s %s if this is 0, which the condition lets by: ask for > 0", shown, fails)
-	}
-}
-
-// meant returns the unit in which a number that is written out is meant: whole minutes of the other unit, or so few
-// milliseconds that nobody means them.
-func meant(n float64, want unit) unit {
-	whole := func(of float64) bool { return math.Mod(n, of) == 0 }
-	switch {
-	case want == units["seconds"] && whole(60_000) && (!whole(3600) || whole(3_600_000)):
-		return unit{per: 1000}
-	case want == units["milliseconds"] && (n < 100 || n >= 1800 && whole(60) && !whole(1000)):
-		return unit{per: 1}
-	}
-	return unit{}
-}
-
 // scores returns the roots of the scores of a key.
 func (m *machine) scores(words []parse.Expr) []root {
 	if key := m.keyText(words, 1); key != "" {
