@@ -233,7 +233,7 @@ func (m *machine) counted(v value, op string, w value) {
 	case w.is&^absent == 0:
 		missing = (op == "==") == (v.made == "" || v.made == afterwards)
 	case op == "~=" && v.made == afterwards: // It is not what the first write leaves.
-	case w.constant() || w.low || w.is == isText && w.size > 0:
+	case w.constant() || w.low:
 		missing = compares(reply, op, w.least)
 	default:
 		missing = op == "<" || op == "<=" || op == "~=" && v.made == ""
