@@ -47,7 +47,10 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	name := call.names[0]
 	if m.quiet == 0 && m.way == nil {
 		m.words(call, name)
-		m.gave = m.gave || slices.Contains(ending, name) || slices.Contains(replacing, name)
+		if slices.Contains(ending, name) || slices.Contains(replacing, name) {
+			m.gave = true
+			m.hints++
+		}
 	} else if m.quiet == 0 {
 		m.lifetime(call, name)
 	}

@@ -14,7 +14,7 @@ func (m *machine) function(f *parse.FuncExpr) {
 	if m.quiet > 0 || m.way != nil {
 		return
 	}
-	outer, yields, calls := m.state, m.yields, m.calls
+	outer, yields, calls, hints := m.state, m.yields, m.calls, m.hints
 	m.state, m.yields = newState(), &value{}
 	for x, v := range outer.vars {
 		if len(x.Writes) == 0 {
@@ -26,7 +26,7 @@ func (m *machine) function(f *parse.FuncExpr) {
 	m.state.at = m.branch
 	m.block(f.Body)
 	m.yield(value{is: isNil})
-	m.yielded[f], m.plainly[f] = m.yields.elsewhere(), m.calls == calls
+	m.yielded[f], m.plainly[f], m.hintless[f] = m.yields.elsewhere(), m.calls == calls, m.hints == hints
 	m.depth--
 	m.state, m.yields = outer, yields
 }

@@ -41,6 +41,8 @@ type machine struct {
 	plainly  map[*parse.FuncExpr]bool       // those that call no command, and nothing that is not known
 	calls    int                            // how many calls of commands, and of what is not known, were seen
 	unclear  bool                           // an element of the reply may be nil on some ways
+	hints    int                            // calls that give an expiry, and what may be nil: a way alone may show more of these
+	hintless map[*parse.FuncExpr]bool       // functions that were followed and have none of these
 	unpacks  map[*parse.Var]bool            // names that unpack gets as they are
 	reads    map[string][]rank              // the ranks that commands read, by their keys
 	last     bool                           // the statement is the last one of its block
@@ -71,7 +73,7 @@ func (c *checker) machine() *machine {
 		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{},
 		filled: map[*parse.Var]parse.Expr{}, timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
 		reads: map[string][]rank{}, warnings: map[string]parse.Pos{}, yields: &value{},
-		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{},
+		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{}, hintless: map[*parse.FuncExpr]bool{},
 	}
 	for _, x := range c.s.Vars {
 		if x.Decl != nil && len(x.Writes) == 0 {

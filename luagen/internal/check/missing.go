@@ -137,6 +137,7 @@ func (m *machine) present(v value, pos parse.Pos) {
 		m.state.dead = m.quiet == 0 || m.state.dead // It ends here.
 	case v.is&isNil != 0 && v.nilAt > 0:
 		m.unclear = true
+		m.hints++
 	}
 }
 

@@ -48,7 +48,7 @@ func (m *machine) unending() {
 	start := m.c.machine()
 	start.found = m.found
 	for _, e := range m.c.flow.exprs {
-		if f, ok := e.(*parse.FuncExpr); ok && m.gave {
+		if f, ok := e.(*parse.FuncExpr); ok && m.gave && !m.hintless[f] {
 			if w := start.ways(f.Body, 1, false); len(w.given) > 0 {
 				helping = append(helping, w)
 			}

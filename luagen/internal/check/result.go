@@ -188,6 +188,7 @@ func (m *machine) tuple(results []*parse.Result, v value, pos parse.Pos) {
 
 // hole finds an element of a reply that is nil, or certainly may be: what follows it is cut off.
 func (m *machine) hole(item value, pos parse.Pos) bool {
+	m.hints++
 	since := item.nilAt > 0 && item.nilAt == m.state.at
 	if item.is != isNil && (item.is&isNil == 0 || m.way != nil || !since && !m.mayMiss(item)) {
 		return false

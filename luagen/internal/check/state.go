@@ -171,7 +171,7 @@ func (m *machine) is(e parse.Expr, truth bool) {
 // side notes what a comparison with another expression shows of e.
 func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 	v, w := m.peek(e), m.peek(other)
-	if m.way != nil && !m.first(e, op, other) {
+	if m.way != nil && !m.first(e, op, other) { // else no rule needs it
 		m.counted(v, op, w)
 	}
 	if op != "==" && op != "~=" {
