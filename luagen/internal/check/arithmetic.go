@@ -14,12 +14,11 @@ const zeroSize = 0.5
 // numeral returns the value of a number that is written out.
 func numeral(s string) value {
 	n, err := strconv.ParseFloat(s, 64)
+	if i, intErr := strconv.ParseInt(s, 0, 64); err != nil && intErr == nil {
+		n, err = float64(i), nil
+	}
 	if err != nil {
-		i, err := strconv.ParseInt(s, 0, 64)
-		if err != nil {
-			return value{is: isNumber}
-		}
-		n = float64(i)
+		return value{is: isNumber}
 	}
 	whole, size := n == math.Trunc(n), math.Abs(n)
 	return value{is: isNumber, number: number{

@@ -103,6 +103,7 @@ type checker struct {
 	keyed      map[int]bool            // the KEYS[n] that commands take for keys
 	units      map[*parse.Var]unit     // that names and comments say
 	compared   []comparison            // all of the script
+	formsOf    map[string][]form       // of commands, by their texts
 	keyFound   bool                    // a raw script has no further finding of rule key
 	targets    []*table                // of the servers that the script is meant for
 }
@@ -110,7 +111,7 @@ type checker struct {
 func newChecker(s *parse.Script, tables *Tables) *checker {
 	c := &checker{
 		s: s, tables: tables, said: comments(s), units: map[*parse.Var]unit{}, flow: collect(s), frames: new(int),
-		commandsOf: map[*parse.Var][]string{}, members: map[string]bool{}, keyed: map[int]bool{},
+		commandsOf: map[*parse.Var][]string{}, members: map[string]bool{}, formsOf: map[string][]form{}, keyed: map[int]bool{},
 		isKey: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
 		included: includedFunctions(s, map[string]included{}), targets: tables.targets(s.Header),
 	}

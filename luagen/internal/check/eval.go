@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"maps"
-	"strconv"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -64,10 +63,8 @@ func (m *machine) eval(e parse.Expr) value {
 // text returns the value of a literal text.
 func text(s string) value {
 	v := textValue()
-	if v.word = strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(numberLetters, r) }); v.word {
-		return v
-	}
-	if _, err := strconv.ParseFloat(s, 64); err == nil {
+	v.word = strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(numberLetters, r) })
+	if !v.word && isNumeral(s) {
 		v.number = numeral(s).number
 	}
 	return v

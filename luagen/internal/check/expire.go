@@ -48,8 +48,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	if m.quiet == 0 && m.way == nil {
 		m.words(call, name)
 		if slices.Contains(ending, name) || slices.Contains(replacing, name) {
-			m.gave = true
-			m.hints++
+			m.gave, m.hints = true, m.hints+1
 		}
 	} else if m.quiet == 0 {
 		m.lifetime(call, name)
@@ -87,9 +86,7 @@ func (m *machine) replyOf(call commandCall, name string) value {
 	if name == "exists" && m.way != nil && m.state.sure[exists+m.keyText(words, 1)] {
 		v = numeral("1")
 	}
-	if v.mixed = name == "type"; m.way != nil {
-		v.made = m.creator(call, name)
-	}
+	v.made, v.mixed = m.creator(call, name), name == "type"
 	return v
 }
 
@@ -225,7 +222,7 @@ func (m *machine) creates(call commandCall, name string) bool {
 	return !negative(last) && !strings.HasPrefix(text, "-")
 }
 
-// counted notes what a comparison on a way shows of the key about which it is: that the key was there before, unless
+// counted notes what a comparison of a value shows of the key about which it is: that the key was there before, unless
 // the comparison may be true of a key that was missing. Then a reply is nothing or 0, or 1 of a command that creates it.
 func (m *machine) counted(v value, op string, w value) {
 	missing, reply := false, 0.0

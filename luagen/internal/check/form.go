@@ -65,7 +65,7 @@ func (f form) movable() bool {
 	return len(f.alts) > 0
 }
 
-// matching finds out whether the words of a call have a form.
+// matching finds out whether the words of a call have a form, which is given by its parts.
 type matching struct {
 	cmd      *command
 	words    []parse.Expr
@@ -135,11 +135,10 @@ func (m *matching) word(f form, i int) bool {
 	return false
 }
 
-// match reports whether all words from a place on have a form.
-func (m *matching) match(text string, from int) bool {
+// match reports whether all words from a place on have a form, which is given by its parts.
+func (m *matching) match(parts []form, from int) bool {
 	m.as = make([]form, len(m.words))
-	alts, _ := readForm(formParts.FindAllString(text, -1))
-	return m.sequence(alts[0], from, func(i int) bool {
+	return m.sequence(parts, from, func(i int) bool {
 		m.furthest = max(m.furthest, i)
 		return i == len(m.words) && !m.miscounts(i, form{})
 	})

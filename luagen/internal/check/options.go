@@ -70,11 +70,15 @@ func (m *machine) matched(call commandCall, cmd *command) *matching {
 		last = maxOpen
 		words = words[:len(words)-1]
 	}
+	parts := recalled(m.c.formsOf, cmd.form, func() []form {
+		alts, _ := readForm(formParts.FindAllString(cmd.form, -1))
+		return alts[0]
+	})
 	best := &matching{cmd: cmd}
 	for n := range last + 1 {
 		match := &matching{cmd: cmd, words: words}
 		match.fits = func(i int, f form) bool { return m.fits(match, i, f) }
-		if match.match(cmd.form, from) {
+		if match.match(parts, from) {
 			return match
 		}
 		best.furthest = max(best.furthest, match.furthest)

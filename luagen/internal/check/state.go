@@ -61,7 +61,7 @@ func (s *state) settle(v value, fact string) {
 // unsettle drops what conditions and calls have shown of a key that may be written, or of all.
 func (s *state) unsettle(key string) {
 	maps.DeleteFunc(s.shown, func(fact string, _ bool) bool {
-		return strings.HasPrefix(fact, gone+key) || strings.HasPrefix(fact, here+key) || strings.HasPrefix(fact, filled+key)
+		return strings.HasPrefix(fact[strings.Index(fact, " ")+1:], key)
 	})
 }
 
