@@ -119,8 +119,7 @@ func (m *machine) exchanged(match *matching, i int) bool {
 	return named
 }
 
-// sisters reports whether other calls of the script show that two words are exchanged: each stands there where the other
-// one stands here.
+// sisters reports whether other calls of the script have two words in each other's places: so they are exchanged here.
 func (m *machine) sisters(match *matching, i, j int) bool {
 	of, f, text, a, b := m.used(), match.as[i].word, match.as[j].word, m.subject(match.words[i]), m.subject(match.words[j])
 	switch {

@@ -147,7 +147,7 @@ func (m *machine) places(match *matching) {
 			}
 		}
 		m.stores(match, i)
-		if !f.number && f.word != "" && !f.isToken() {
+		if !f.number {
 			m.rounded(word)
 		}
 	}
