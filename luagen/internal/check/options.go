@@ -98,7 +98,8 @@ func (m *machine) fits(match *matching, i int, f form) bool {
 	switch e := m.c.origin(match.words[i]).(type) {
 	case *parse.StringExpr:
 		tokens := strings.FieldsFunc(match.cmd.form, func(r rune) bool { return r < 'A' || r > 'Z' })
-		lost := len(e.Value) > 1 && slices.Contains(tokens, e.Value)
+		value := match.cmd.writes && i == len(match.words)-1 // SET key 'GET' may mean the text
+		lost := len(e.Value) > 1 && slices.Contains(tokens, e.Value) && !value
 		return !f.isToken() && !lost && (!f.number || isNumeral(e.Value)) || f.isToken() && strings.EqualFold(e.Value, f.word)
 	case *parse.NumberExpr:
 		return !f.isToken()
