@@ -79,8 +79,9 @@ func (m *machine) index(e *parse.IndexExpr) value {
 	m.fieldOf(x, e.Key)
 	m.tableField(e, false)
 	if x.elem == nil || !x.surely(isTable) {
-		v := unknown().in(said(m.c.nameOf(e), inName))
-		if name := m.c.nameOf(e); name != "" && x.decoded && (x.doubted || x.hollow && x.listed == "" || m.c.members[name]) {
+		name := m.c.nameOf(e)
+		v := unknown().in(said(name, inName))
+		if name != "" && x.decoded && (x.doubted || x.hollow && x.listed == "" || m.c.members[name]) {
 			v.missing = aField + name
 		}
 		return v

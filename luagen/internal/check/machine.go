@@ -337,8 +337,8 @@ func (m *machine) loop(stmt parse.Stmt) {
 		m.block(body)
 	}
 	ends := m.state.dead && !breaks(body)
-	counter, _ := stmt.(*parse.NumForStmt)
-	m.leave(after, body, head, counter != nil && bound(counter.From) <= bound(counter.To) && counter.Step == nil)
+	counts, _ := stmt.(*parse.NumForStmt)
+	m.leave(after, body, head, counts != nil && bound(counts.From) <= bound(counts.To) && counts.Step == nil)
 	m.once(stmt, body, ends)
 }
 
