@@ -322,18 +322,6 @@ func (m *machine) loops(before map[string]*creation) {
 	}
 }
 
-// decides reports whether the reply of a command is in a condition.
-func (m *machine) decides(cond parse.Expr) bool {
-	found := false
-	m.c.flow.within(cond, func(e parse.Expr) bool {
-		if call, isCall := e.(*parse.CallExpr); isCall {
-			_, found = m.c.words(call)
-		}
-		return found
-	})
-	return found
-}
-
 // inCondition reports whether some condition is about the reply of a call.
 func (c *checker) inCondition(call *parse.CallExpr) bool {
 	return len(c.flow.conds) > maxWithin || slices.ContainsFunc(c.flow.conds, func(cond parse.Expr) bool {

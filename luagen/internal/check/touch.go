@@ -13,7 +13,7 @@ import (
 type touch struct {
 	call      commandCall
 	name, key string
-	keys      []string // this key, and the others that its words may be
+	keys      []string // the texts of all its words, which may be keys, too
 	in        *parse.Block
 	gives     bool // the key an expiry
 }

@@ -191,9 +191,10 @@ func (v value) divided() value {
 // chosen reports whether a caller chooses by a condition what runs here: by an order it chooses no unit.
 func (m *machine) chosen() bool {
 	return slices.ContainsFunc(m.conds, func(cond parse.Expr) bool {
-		return !m.decides(cond) && !parse.Contains(cond, func(e parse.Expr) bool {
+		keys, _ := m.asksOf(cond)
+		return len(keys) == 0 && !parse.Contains(cond, func(e parse.Expr) bool {
 			b, ok := e.(*parse.BinaryExpr)
-			return ok && (strings.ContainsAny(b.Op, "<>") || isFalsy(b.R) || isLiteral(b.R, ""))
+			return ok && strings.ContainsAny(b.Op, "<>")
 		})
 	})
 }

@@ -149,14 +149,16 @@ func (m *machine) letsBy(e, cond parse.Expr) bool {
 	is := func(x parse.Expr) bool { return m.c.nth(x, "ARGV") == m.c.nth(e, "ARGV") }
 	b, ok := unparen(cond).(*parse.BinaryExpr)
 	switch {
+	case !m.c.shares(e, cond):
+		return true
 	case !ok:
-		return is(cond) || !m.c.shares(e, cond)
+		return is(cond)
 	case b.Op == "and":
 		return m.letsBy(e, b.L) && m.letsBy(e, b.R)
 	case b.Op == "~=" && isFalsy(b.R), b.Op == ">=" && m.peek(b.R).size == zeroSize:
 		return is(b.L)
 	}
-	return !m.c.shares(e, cond)
+	return false
 }
 
 // mayBeZero reports whether a comment says what 0 means in an argument, and the script never compares it.
