@@ -10,6 +10,9 @@ import (
 
 // jsonOf finds the first list in what cjson.encode gets that may be empty: an empty table is {} in JSON.
 func (m *machine) jsonOf(e parse.Expr, v value) {
+	if m.quiet > 0 {
+		return // What is put into a table may encode that table.
+	}
 	if v.empty != nil {
 		e, v = v.empty, m.peek(v.empty)
 	}

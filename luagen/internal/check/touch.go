@@ -187,7 +187,7 @@ func (m *machine) unlikeKinds(t, u touch) bool {
 // kindOf returns the kind of key that a command is for, "" if there are several, or any will do.
 func (m *machine) kindOf(t touch) string {
 	cmd := m.c.targets[0].of(t.call, t.name)
-	if cmd == nil || len(cmd.kinds) != 1 || cmd.specs[0].index != 1 || slices.Contains(setAlgebra, t.name) {
+	if cmd == nil || len(cmd.kinds) != 1 || len(cmd.specs) == 0 || cmd.specs[0].index != 1 || slices.Contains(setAlgebra, t.name) {
 		return ""
 	}
 	return cmd.kinds[0]
