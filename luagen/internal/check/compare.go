@@ -83,8 +83,8 @@ func (v value) named() bool {
 	return v.free || v.role == aMember || v.role == aScored
 }
 
-// compared finds the number of an int without bounds that is compared with one that may be large, and a length that no
-// reply has: it has fewer elements, or two for each of its parts.
+// compared finds an int without bounds that is compared with a number which may be large. It also finds a length that a
+// reply cannot have: the reply has fewer elements, or two for each of its parts.
 func (m *machine) compared(e *parse.BinaryExpr, op string, v, other value) {
 	if v.lossy != nil && other.is&isNumber != 0 && !other.small() {
 		m.use(v)

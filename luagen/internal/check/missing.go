@@ -58,7 +58,7 @@ func (m *machine) wrote(call commandCall) {
 	}
 }
 
-// takesAway reports whether a command takes something out of its key. One that sets its key may be what was logged.
+// takesAway reports whether a command takes something out of its key. A SET may store the value that was logged.
 func takesAway(name string) bool {
 	return strings.HasPrefix(name, "decr") || slices.Contains(removing, name)
 }

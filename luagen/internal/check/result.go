@@ -77,7 +77,7 @@ func (m *machine) rawElements(fields []parse.Field, v value) {
 	}
 }
 
-// appended finds a nil that is put behind the end of a list, or that ends a list which is put into one that is returned.
+// appended finds a nil that is appended to a list, or that ends a list inside the reply.
 func (m *machine) appended(list parse.Expr, item value, pos parse.Pos) {
 	for i := 0; i+1 < len(item.places) && m.c.flow.replied[varOf(list)]; i++ {
 		m.hole(item.items[i], item.places[i])

@@ -117,7 +117,8 @@ func (m *machine) rankOf(e parse.Expr) rank {
 	return rank{nil, bound(e) + more}
 }
 
-// ranks notes up to which rank a call reads, from the first element on, and finds one that removes one more, or one less.
+// ranks notes the last rank of a call that reads from the first element on. It finds a call that removes one element more,
+// or one less.
 func (m *machine) ranks(match *matching) {
 	words, key, name := match.words, m.keyText(match.words, 1), match.cmd.name
 	if len(words) < 4 || key == "" {
