@@ -197,6 +197,4 @@ type Var struct {
 	Decl   *Binding // of a DeclaredVar
 	Reads  []*NameExpr
 	Writes []*NameExpr // assignments after its declaration
-
-	owner *function
 }

@@ -11,30 +11,13 @@ const unaryPriority = 8
 
 func (p *parser) expr() Expr { return p.binary(0) }
 
-// exprList parses expressions by commas. Each but the last takes a register until the list ends.
+// exprList parses expressions by commas.
 func (p *parser) exprList() []Expr {
 	list := []Expr{p.expr()}
 	for p.accept(",") {
-		p.hold(1)
 		list = append(list, p.expr())
 	}
-	p.fn.held -= len(list) - 1
 	return list
-}
-
-// hold counts n registers that are taken for a while.
-func (p *parser) hold(n int) {
-	p.fn.held += n
-	p.fits(0)
-}
-
-// fits refuses what the compiler has no registers for, if it needs n more. It counts those that are
-// certainly taken: by names, by functions that are called, and by what came before in a list.
-func (p *parser) fits(n int) {
-	if len(p.fn.active)+p.fn.held+n >= maxRegisters {
-		p.limit(p.tok.Pos, "too many values at once: the server's compiler has %d registers",
-			maxRegisters-1)
-	}
 }
 
 // binary parses operators that bind tighter than limit.
@@ -55,14 +38,7 @@ func (p *parser) binary(limit int) Expr {
 			break
 		}
 		op := p.next().Text
-		registers := p.operand(op, left)
-		p.hold(registers)
-		e := &BinaryExpr{at{left.Pos()}, op, left, p.binary(prio[1])}
-		if op != "and" && op != "or" && (p.inRegister(e.L) || p.inRegister(e.R)) {
-			p.registers[e] = true
-		}
-		left = e
-		p.fn.held -= registers
+		left = &BinaryExpr{at{left.Pos()}, op, left, p.binary(prio[1])}
 	}
 	return left
 }
@@ -73,35 +49,6 @@ func (p *parser) chain(n int) {
 	if n > maxChain {
 		p.limit(p.tok.Pos, "more than %d operators or calls in a row", maxChain)
 	}
-}
-
-// operand returns how many registers a left operand certainly takes while the right one is parsed.
-func (p *parser) operand(op string, left Expr) int {
-	switch {
-	case op == "and" || op == "or":
-		return 0
-	case op == ".." || p.inRegister(left):
-		return 1
-	}
-	return 0
-}
-
-// inRegister reports whether a value certainly needs a register of its own: it is neither constant nor
-// a local name.
-func (p *parser) inRegister(e Expr) bool {
-	switch e := e.(type) {
-	case *ParenExpr:
-		return p.inRegister(e.X)
-	case *NameExpr:
-		return e.Var == nil || e.Var.owner != p.fn
-	case *CallExpr, *IndexExpr, *TableExpr, *FuncExpr, *VarargExpr:
-		return true
-	case *UnaryExpr:
-		return e.Op == "#" || p.inRegister(e.X)
-	case *BinaryExpr:
-		return p.registers[e]
-	}
-	return false
 }
 
 func (p *parser) simple() Expr {
@@ -156,9 +103,9 @@ func (p *parser) primary() Expr {
 			p.expect("]")
 		case p.accept(":"):
 			method := p.name().Text
-			e = &CallExpr{at{pos}, e, method, p.arguments(2), p.last()}
+			e = &CallExpr{at{pos}, e, method, p.arguments(), p.last()}
 		case p.tok.Kind == String, p.tok.is("("), p.tok.is("{"):
-			e = &CallExpr{at{pos}, e, "", p.arguments(1), p.last()}
+			e = &CallExpr{at{pos}, e, "", p.arguments(), p.last()}
 		default:
 			return e
 		}
@@ -171,11 +118,9 @@ func (p *parser) field(x Expr) Expr {
 	return &IndexExpr{at{x.Pos()}, x, &StringExpr{at{name.Pos}, name.Text}, true}
 }
 
-// arguments parses what a function is called with, which itself takes so many registers.
-func (p *parser) arguments(registers int) []Expr {
+// arguments parses what a function is called with.
+func (p *parser) arguments() []Expr {
 	open := p.tok
-	p.hold(registers)
-	defer func() { p.fn.held -= registers }()
 	switch {
 	case open.Kind == String:
 		p.next()
@@ -192,7 +137,6 @@ func (p *parser) arguments(registers int) []Expr {
 		return nil
 	}
 	list := p.exprList()
-	p.fits(len(list))
 	p.expectEnd(")", "(", open.Pos)
 	return list
 }

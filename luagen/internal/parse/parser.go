@@ -18,26 +18,18 @@ type parser struct {
 	vars    []*Var      // every name, in the order of declaration
 	globals []*NameExpr // uses of names that are not local
 	sets    map[*NameExpr]bool
-
-	registers map[*BinaryExpr]bool // those that certainly need one of their own
 }
 
 const (
-	maxDepth    = 200 // LUAI_MAXCCALLS
-	maxLocals   = 200 // LUAI_MAXVARS
-	maxUpvalues = 60  // LUAI_MAXUPVALUES
-
-	maxRegisters = 250 // MAXSTACK
-	iterator     = 3   // registers of a generic for; Lua 5.1 keeps the registers of what comes after
+	maxDepth  = 200 // LUAI_MAXCCALLS
+	maxLocals = 200 // LUAI_MAXVARS
+	iterator  = 3   // registers of a generic for; Lua 5.1 keeps the registers of what comes after
 
 	maxChain = 1000 // our own
 )
 
 func newParser(tokens []Token, lexErr *syntaxError) *parser {
-	return &parser{
-		tokens: tokens, lexErr: lexErr, sets: map[*NameExpr]bool{},
-		registers: map[*BinaryExpr]bool{},
-	}
+	return &parser{tokens: tokens, lexErr: lexErr, sets: map[*NameExpr]bool{}}
 }
 
 // main parses a whole file in which the given names are declared.
@@ -337,7 +329,6 @@ func (p *parser) localStatement(pos Pos) Stmt {
 	}
 	if p.accept("=") {
 		stmt.Values = p.exprList()
-		p.fits(len(stmt.Values))
 	}
 	p.activate(stmt.Vars...)
 	return stmt
@@ -347,9 +338,6 @@ func (p *parser) returnStatement() Stmt {
 	stmt := &ReturnStmt{at: at{p.next().Pos}}
 	if !p.closes() && !p.tok.is(";") {
 		stmt.Values = p.exprList()
-		if len(stmt.Values) > 1 {
-			p.fits(len(stmt.Values))
-		}
 	}
 	return stmt
 }
@@ -369,9 +357,7 @@ func (p *parser) exprStatement() Stmt {
 		}
 	}
 	p.expect("=")
-	if stmt.Values = p.exprList(); len(stmt.Values) != len(stmt.Targets) {
-		p.fits(len(stmt.Values))
-	}
+	stmt.Values = p.exprList()
 	for _, target := range stmt.Targets {
 		if name, ok := target.(*NameExpr); ok {
 			p.assigned(name)
