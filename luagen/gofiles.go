@@ -12,14 +12,6 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/golua"
 )
 
-// goFile adds a Go file: the scripts in it are meant, and the constants of its folder.
-func (j *job) goFile(path string) {
-	dir := filepath.Dir(path)
-	if named, ok := j.goFolders[dir]; !ok || named != nil {
-		j.goFolders[dir] = append(named, filepath.Clean(path))
-	}
-}
-
 // goFiles checks the scripts in Go files.
 func (j *job) goFiles() error {
 	for _, dir := range slices.Sorted(maps.Keys(j.goFolders)) {
@@ -32,20 +24,17 @@ func (j *job) goFiles() error {
 		if err != nil {
 			return err
 		}
-		if err := j.goFolder(folder, j.goFolders[dir]); err != nil {
+		if err := j.goFolder(folder); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// goFolder checks the scripts of a folder's Go files, or of those that are meant.
-func (j *job) goFolder(folder *golua.Folder, meant []string) error {
-	isMeant := func(path string) bool { return meant == nil || slices.Contains(meant, filepath.Clean(path)) }
+// goFolder passes on the scripts of a folder's Go files.
+func (j *job) goFolder(folder *golua.Folder) error {
 	for _, at := range folder.Unseen {
-		if isMeant(at.Filename) {
-			j.note([]string{fmt.Sprintf("%s: not seen: the script is no constant text of this package", at)})
-		}
+		j.note([]string{fmt.Sprintf("%s: not seen: the script is no constant text of this package", at)})
 	}
 	for _, path := range folder.Files {
 		j.source(path)
@@ -53,9 +42,6 @@ func (j *job) goFolder(folder *golua.Folder, meant []string) error {
 	for _, s := range folder.Scripts {
 		for _, path := range s.Of {
 			j.parts[path] = true
-		}
-		if !isMeant(s.Call.Filename) {
-			continue
 		}
 		if err := j.goScript(s); err != nil {
 			return err

@@ -43,7 +43,7 @@ type job struct {
 	folders []string // that were given whole
 	shared  []string // folders of -I
 
-	goFolders map[string][]string         // where vet reads Go files; those that are meant, if not all are
+	goFolders map[string]bool             // where vet reads Go files
 	goScript  func(s *golua.Script) error // takes each script in them
 
 	sources  []string            // the files, in the order given, each once
@@ -149,9 +149,6 @@ func (j *job) add(path string) error {
 	switch {
 	case err != nil:
 		return usageError{err}
-	case !info.IsDir() && filepath.Ext(path) == ".go" && j.vetOnly:
-		j.goFile(path)
-		return nil
 	case !info.IsDir() && filepath.Ext(path) != ".lua":
 		return usagef("%s is no .lua file", path)
 	case !info.IsDir():
@@ -247,7 +244,7 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 
 // options says how scripts are read.
 func (j *job) options() parse.Options {
-	return parse.Options{Include: parse.ReadFile, Folders: j.shared, Rules: check.Rules, Raw: j.vetOnly}
+	return parse.Options{Folders: j.shared, Rules: check.Rules, Raw: j.vetOnly}
 }
 
 // note keeps what the run says once.

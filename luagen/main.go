@@ -128,7 +128,7 @@ func newJob(stdout io.Writer, name string) *job {
 		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError),
 		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{}, walked: map[string]bool{}, given: map[string]bool{},
 		examined: map[string]bool{},
-		parts:    map[string]bool{}, unseen: map[string][]string{}, goFolders: map[string][]string{},
+		parts:    map[string]bool{}, unseen: map[string][]string{}, goFolders: map[string]bool{},
 	}
 }
 
@@ -186,30 +186,14 @@ func (j *job) write() error {
 	return nil
 }
 
-// write writes the file, whole or not at all, if it is not current.
+// write writes the file, if it is not current.
 func (f file) write() error {
 	have, err := existing(f.path)
 	if err != nil || bytes.Equal(have, f.content) {
 		return err
 	}
-	return writeWhole(f.path, f.content)
-}
-
-// writeWhole replaces a file so that no reader sees half of it.
-func writeWhole(path string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".luagen-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(content)
-	if err = errors.Join(err, temp.Chmod(0o644), temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
+	return os.WriteFile(f.path, f.content, 0o644)
 }

@@ -130,7 +130,7 @@ func wholeOrOld(t *testing.T, dir string, code int) {
 	}
 }
 
-// TestNoHalfWrittenFile: where a file cannot take its place, what was written is gone.
+// TestNoHalfWrittenFile: where a file cannot take its place, nothing is left behind.
 func TestNoHalfWrittenFile(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "p")

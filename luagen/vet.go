@@ -39,7 +39,7 @@ func (j *job) walk(root string) error {
 			return fs.SkipDir
 		case e.Type()&^fs.ModeSymlink != 0:
 		case filepath.Ext(path) == ".go":
-			j.goFolders[filepath.Dir(path)] = nil
+			j.goFolders[filepath.Dir(path)] = true
 		case filepath.Ext(path) == ".lua" && !j.given[filepath.Clean(path)]:
 			j.walked[path] = true
 			j.source(path)

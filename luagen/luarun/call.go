@@ -40,7 +40,7 @@ func words(s *parse.Script, c *scriptcall.Call, given map[string][]string) (word
 			c.NotEmpty(b.Name, n)
 		case b.Type.List && b.Per != "":
 			c.SameLength(b.Name, n, b.Per, len(given[b.Per]))
-		case n == 0 && b.Type.Optional && !b.IsKey():
+		case n == 0 && b.Type.Optional && b.Kind != parse.Key:
 			words = append(words, "")
 		case n > 1 && !b.Type.List || n == 0 && !b.Type.List && !b.Type.Optional:
 			return nil, 0, badf("write %s=value once, of type %s", b.Name, b.Type)
@@ -52,7 +52,7 @@ func words(s *parse.Script, c *scriptcall.Call, given map[string][]string) (word
 			}
 			words = append(words, word)
 		}
-		if b.IsKey() {
+		if b.Kind == parse.Key {
 			keys = len(words)
 		}
 	}
@@ -71,7 +71,7 @@ func word(c *scriptcall.Call, b *parse.Binding, value string) (string, error) {
 		return c.Command(b.Name, value, b.Choices...), nil
 	case b.Choices != nil:
 		return c.OneOf(b.Name, value, b.Choices...), nil
-	case b.Prefix && b.IsKey():
+	case b.Prefix && b.Kind == parse.Key:
 		return c.Prefix(b.Name, value), nil
 	}
 	switch b.Type.Name {

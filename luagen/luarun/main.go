@@ -123,7 +123,7 @@ func (t *tracer) read(folders []string) (*parse.Script, error) {
 	if err != nil {
 		return nil, badf("%w", err)
 	}
-	opts := parse.Options{Include: parse.ReadFile, Folders: folders, Rules: check.Rules, Raw: true}
+	opts := parse.Options{Folders: folders, Rules: check.Rules, Raw: true}
 	s, findings := parse.Parse(t.file, source, opts)
 	switch {
 	case len(findings) > 0:

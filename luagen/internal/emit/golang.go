@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -109,11 +108,7 @@ func (g *generator) script(source string) {
 
 // quote returns a Go constant for the text, raw if Go allows that, but for the empty lines that it begins with.
 func quote(text string) string {
-	raw := utf8.ValidString(text) && !strings.ContainsAny(text, "`\r\ufeff")
-	raw = raw && strings.IndexFunc(text, func(r rune) bool {
-		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
-	}) < 0
-	if raw {
+	if strconv.CanBackquote(strings.ReplaceAll(text, "\n", "")) {
 		code := strings.TrimLeft(text, "\n") // The header's lines are empty.
 		return strconv.Quote(text[:len(text)-len(code)]) + " + `" + code + "`"
 	}

@@ -283,10 +283,13 @@ func (l *linker) takes(s site, f *function) bool {
 		slices.ContainsFunc(call.Args, hasFunction) {
 		return false
 	}
+	if n := len(call.Args); n > 0 && n < len(f.Params) && parse.ManyValues(call.Args[n-1]) {
+		return false
+	}
 	inLoop := slices.Contains(slices.Collect(maps.Values(f.returns)), true)
 	switch stmt := s.unit.alone[s.at].(type) {
 	case *parse.CallStmt:
-		return !inLoop && f.droppable()
+		return !inLoop && len(f.values) == 0
 	case *parse.LocalStmt:
 		return !inLoop && !s.mentions(call, stmt.Vars)
 	case *parse.AssignStmt:
@@ -305,32 +308,6 @@ func (s site) mentions(call *parse.CallExpr, vars []*parse.Var) bool {
 	return slices.ContainsFunc(s.unit.Tokens[s.unit.token[s.at]+1:s.unit.behind(call)], func(tok parse.Token) bool {
 		return tok.Kind == parse.Name && slices.ContainsFunc(vars, func(v *parse.Var) bool { return v.Name == tok.Text })
 	})
-}
-
-// droppable reports whether what f returns has no effect, or is one call.
-func (f *function) droppable() bool {
-	for at := range f.returns {
-		values := f.unit.stmts[at].(*parse.ReturnStmt).Values //nolint:forcetypeassert // returns has these only.
-		if len(values) == 1 {
-			if _, ok := values[0].(*parse.CallExpr); ok && f.unit.Tokens[f.unit.token[at]+1].Text != "(" {
-				continue
-			}
-		}
-		for _, e := range values {
-			if _, ok := e.(*parse.NameExpr); !ok && !constant(e) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func constant(e parse.Expr) bool {
-	switch e.(type) {
-	case *parse.NilExpr, *parse.BoolExpr, *parse.NumberExpr, *parse.StringExpr:
-		return true
-	}
-	return false
 }
 
 // behind returns the index of the token behind a call.

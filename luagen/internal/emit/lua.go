@@ -123,19 +123,6 @@ func freeName(bindings []*parse.Binding) string {
 	return name
 }
 
-// sum returns the Lua expression text + n, without what adds nothing.
-func sum(text string, n int) string {
-	switch {
-	case n == 0:
-		return text
-	case n < 0:
-		return fmt.Sprintf("%s - %d", text, -n)
-	case text == "":
-		return strconv.Itoa(n)
-	}
-	return fmt.Sprintf("%s + %d", text, n)
-}
-
 // bindOne binds one key or argument. They are texts in Lua, but for a bool; an absent one is nil.
 func bindOne(b *parse.Binding, from string, n int) string {
 	text := fmt.Sprintf("local %s = %s[%d]", b.Name, from, n)
@@ -152,8 +139,10 @@ func bindOne(b *parse.Binding, from string, n int) string {
 // bindLists binds the lists that follow the fixed keys, or arguments. A list of arguments per a list of keys has the
 // length of that list of keys; the others share what is left.
 func bindLists(bound map[int]string, index, from string, fixed, lists []*parse.Binding) {
-	var free int
-	left := sum("#"+from, -len(fixed))
+	left, offset, free := "#"+from, "", 0
+	if n := strconv.Itoa(len(fixed)); n != "0" {
+		left, offset = left+" - "+n, n
+	}
 	for _, b := range lists {
 		if perKeys(b, lists) {
 			left += " - #" + b.Per
@@ -164,7 +153,6 @@ func bindLists(bound map[int]string, index, from string, fixed, lists []*parse.B
 	if free > 1 {
 		left = fmt.Sprintf("(%s) / %d", left, free)
 	}
-	offset := sum("", len(fixed))
 	first := ""
 	for _, b := range lists {
 		length := left
@@ -209,21 +197,8 @@ func oneLine(tok parse.Token) string {
 	if tok.Kind != parse.String || !strings.Contains(tok.Text, "\n") {
 		return tok.Text
 	}
-	var b strings.Builder
-	b.WriteByte('\'')
-	for i := range len(tok.Value) {
-		switch c := tok.Value[i]; {
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\'' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c < ' ':
-			fmt.Fprintf(&b, `\%03d`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('\'')
-	return b.String()
+	return "'" + escaped.Replace(tok.Value) + "'"
 }
+
+// escaped writes what a quoted text cannot have as it is.
+var escaped = strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\r", `\r`, "\x00", `\000`)

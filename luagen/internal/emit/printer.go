@@ -106,8 +106,8 @@ func (p *printer) next(i int) (string, int) {
 	if call := p.unit.calls[at]; call != nil && p.inPlace(call) != nil {
 		return p.expression(call)
 	}
-	if w, ok := p.env[p.unit.vars[at]]; ok && p.unit.vars[at] != nil {
-		return w.text, i + 1
+	if v := p.unit.vars[at]; v != nil {
+		return p.nameOf(v), i + 1
 	}
 	return tok.Text, i + 1
 }
@@ -218,15 +218,9 @@ func (p *printer) leave(r *parse.ReturnStmt, i int) (string, int) {
 	switch {
 	case call != nil && p.inPlace(call) != nil:
 		text, _ = p.replaced(call, &exit{targets: p.exit.targets})
-	case len(p.exit.targets) == 0:
-		if len(r.Values) == 1 {
-			if _, isCall := r.Values[0].(*parse.CallExpr); isCall {
-				text = p.part(i+1, behind)
-			}
-		}
 	case len(r.Values) > 0:
 		text = strings.Join(p.exit.targets, ", ") + " = " + p.part(i+1, behind)
-	case !p.exit.fresh:
+	case len(p.exit.targets) > 0 && !p.exit.fresh:
 		text = strings.Join(p.exit.targets, ", ") + " = nil"
 	}
 	if p.exit.early {
@@ -304,22 +298,13 @@ func (f *function) prefixed(param *parse.Var) bool {
 // binds returns the declaration of the parameters for which nothing stands.
 func (p *printer) binds(in *printer, f *function, call *parse.CallExpr) string {
 	var names, values, missing []string
-	spread := len(call.Args) < len(f.Params) && len(call.Args) > 0 && parse.ManyValues(call.Args[len(call.Args)-1])
 	for i, param := range f.Params {
-		w, ok := in.env[param]
 		switch _, given := f.instead(p.unit, call, i, p.env); {
 		case given:
-			continue
-		case !ok:
-			w.text = param.Name
-		}
-		switch {
 		case i < len(call.Args):
-			names, values = append(names, w.text), append(values, p.part(p.unit.argument(call, i)))
-		case spread:
-			names = append(names, w.text)
+			names, values = append(names, in.nameOf(param)), append(values, p.part(p.unit.argument(call, i)))
 		default:
-			missing = append(missing, w.text)
+			missing = append(missing, in.nameOf(param))
 		}
 	}
 	text := ""

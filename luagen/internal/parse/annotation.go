@@ -20,7 +20,6 @@ type headerReader struct {
 	header   *Header
 	findings []Finding
 	seen     map[string]Pos // "name x", "go X", "error X": where it was declared
-	flagged  Pos            // the first flag
 }
 
 func (h *headerReader) find(pos Pos, format string, args ...any) {

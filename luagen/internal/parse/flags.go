@@ -19,9 +19,6 @@ func (h *headerReader) scriptFlag(w *words) {
 	if h.once("flag "+flag, pos) {
 		h.header.Flags = append(h.header.Flags, flag)
 	}
-	if h.flagged.Line == 0 {
-		h.flagged = pos
-	}
 }
 
 // checkFlags checks flags against the rest of the header.
@@ -29,18 +26,19 @@ func (h *headerReader) checkFlags() {
 	if len(h.header.Flags) == 0 {
 		return
 	}
+	at := h.seen["flag "+h.header.Flags[0]]
 	switch writes := !slices.Contains(h.header.Flags, "no-writes"); {
 	case h.header.Library:
-		h.find(h.flagged, "a library has no flags: its scripts have")
+		h.find(at, "a library has no flags: its scripts have")
 	case writes && h.header.ReadOnly:
-		h.find(h.flagged, "a read-only script with flags needs ---@flag no-writes, too: EVALSHA_RO refuses it without")
+		h.find(at, "a read-only script with flags needs ---@flag no-writes, too: EVALSHA_RO refuses it without")
 	case !writes && !h.header.ReadOnly:
-		h.find(h.flagged, "a script with the flag no-writes is ---@readonly")
+		h.find(at, "a script with the flag no-writes is ---@readonly")
 	}
 	for _, t := range h.header.Since {
 		major, _, _ := strings.Cut(t.Version, ".")
 		if n, _ := strconv.Atoi(major); n < 7 {
-			h.find(h.flagged, "%s takes no flags", strings.TrimSpace(t.Server+" "+t.Version))
+			h.find(at, "%s takes no flags", strings.TrimSpace(t.Server+" "+t.Version))
 		}
 	}
 }

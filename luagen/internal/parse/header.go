@@ -50,9 +50,6 @@ type Binding struct {
 	perPos Pos
 }
 
-// IsKey reports whether the binding travels as a key.
-func (b *Binding) IsKey() bool { return b.Kind == Key }
-
 // Keys returns the bindings that travel as keys, in order.
 func (h *Header) Keys() []*Binding { return h.bindings(true) }
 
@@ -60,7 +57,7 @@ func (h *Header) Keys() []*Binding { return h.bindings(true) }
 func (h *Header) Args() []*Binding { return h.bindings(false) }
 
 func (h *Header) bindings(keys bool) []*Binding {
-	return slices.DeleteFunc(slices.Clone(h.Bindings), func(b *Binding) bool { return b.IsKey() != keys })
+	return slices.DeleteFunc(slices.Clone(h.Bindings), func(b *Binding) bool { return (b.Kind == Key) != keys })
 }
 
 // Result is one declared result.

@@ -32,9 +32,6 @@ type Global struct {
 
 // Options says how to read scripts.
 type Options struct {
-	// Include returns the content of a file. Nil: nothing can be included.
-	Include func(file string) ([]byte, error)
-
 	// Folders are searched for files that are not in the folder of the script that includes them.
 	Folders []string
 
@@ -140,10 +137,6 @@ func (r *reader) include(s *Script, inc *Include) {
 	if r.joined[inc.File] {
 		return
 	}
-	if r.opts.Include == nil {
-		r.find(s.File, inc.Pos, "nothing can be included here", RuleHeader)
-		return
-	}
 	path, src, err := r.open(filepath.Dir(s.File), inc.File)
 	if err != nil {
 		r.find(s.File, inc.Pos, "cannot read "+inc.File, RuleHeader)
@@ -178,7 +171,7 @@ func (r *reader) hidden(s *Script, inc *Include) {
 func (r *reader) open(dir, file string) (path string, src []byte, err error) {
 	for _, dir := range slices.Concat([]string{dir}, r.opts.Folders) {
 		path = filepath.Join(dir, file)
-		if src, err = r.opts.Include(path); !errors.Is(err, fs.ErrNotExist) {
+		if src, err = ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}

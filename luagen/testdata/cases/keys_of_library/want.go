@@ -12,17 +12,17 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "cd55fd04cfb38eea3f18ca1c55d8306ca4af4bbf",
+	SHA1: "f6cd50155950145a2f02311475fd1aeeb2ff6b3d",
 	Source: "" + `local lock = KEYS[1]
 local side = KEYS[2]
 
 
-local function both(key) redis.call('del', key) end
+local function drop(key) return redis.call('del', key) end local function both(key) drop(key) end
 both(lock)
 redis.call('set', (side .. ':' .. 1), 1)
-local function deep(key, n) if n > 0 then return deep(key, n - 1) end redis.call('hset', key, 'a', key) return redis.call('del', key) end deep(lock, 3)
+local function deep(key, n) if n > 0 then return deep(key, n - 1) end redis.call('hset', key, 'a', key) return drop(key) end deep(lock, 3)
 local function first(list) for _, k in ipairs(list) do return k end end redis.call('del', first({lock, side}))
-local key = (side .. ':' .. 'x') redis.call('hset', lock, 'a', key) return redis.call('del', key)
+local key = (side .. ':' .. 'x') redis.call('hset', lock, 'a', key) return drop(key)
 `,
 }
 

@@ -12,12 +12,12 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "5a78e95e6af51d33aaa1644a7a34637a513f747c",
+	SHA1: "68a8c5f93ef34049a7955a02e53cad2f31d815b5",
 	Source: "\n\n" + `local all = KEYS
 
-for i = 1, #all, 2 do
+local function drop(key) return redis.call('del', key) end for i = 1, #all, 2 do
   local first, second = all[i], all[i + 1]
-  redis.call('del', first) redis.call('del', second)
+  drop(first) drop(second)
 end
 return 1
 `,
