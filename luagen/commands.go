@@ -40,8 +40,7 @@ func commands(j *job) func() error {
 // serverConn speaks RESP2 with one server.
 type serverConn struct {
 	net.Conn
-	r   *bufio.Reader
-	err error // the first that describe met
+	r *bufio.Reader
 }
 
 // dial connects to a server, and says who asks.
@@ -57,7 +56,7 @@ func dial(u *url.URL) (*serverConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &serverConn{Conn: conn, r: bufio.NewReader(conn)}
+	s := &serverConn{conn, bufio.NewReader(conn)}
 	err = s.SetDeadline(time.Now().Add(30 * time.Second))
 	if password, found := u.User.Password(); found && err == nil {
 		_, err = s.do("AUTH", cmp.Or(u.User.Username(), "default"), password)
@@ -90,13 +89,14 @@ func commandTable(u *url.URL) (string, error) {
 	list, _ := reply.([]any)
 	var lines []string
 	for _, entry := range list {
-		for _, line := range s.describe(entry) {
+		described := describe(entry)
+		if described == nil {
+			return "", errors.New("COMMAND: the server is older than Redis 6.0")
+		}
+		for _, line := range described {
 			name, _, _ := strings.Cut(line, " ")
 			lines = append(lines, strings.TrimSpace(line+" "+forms[name]))
 		}
-	}
-	if s.err != nil {
-		return "", s.err
 	}
 	slices.Sort(lines)
 	return head + "\n" + strings.Join(lines, "\n") + "\n", nil
@@ -159,7 +159,7 @@ func (s *serverConn) head() (string, error) {
 		if parse.Members(name) != nil && err == nil {
 			_, err = s.do("EVAL", "return type("+name+")", "0")
 		}
-		if refused := replyError(""); errors.As(err, &refused) {
+		if refused := replyError(""); errors.As(err, &refused) && strings.HasPrefix(string(refused), "ERR ") {
 			lacks, err = append(lacks, name), nil
 		}
 	}
@@ -184,36 +184,36 @@ func (s *serverConn) version() (string, error) {
 	return "# " + name + " " + version, nil
 }
 
+// hidden are commands that write no key and are yet refused in read-only scripts, which COMMAND
+// does not say. Redis 6 has no read-only scripts.
+var hidden = []string{"pfcount", "publish", "spublish"}
+
 // describe returns the lines for one entry of COMMAND: the command and its subcommands.
-func (s *serverConn) describe(entry any) []string {
-	fields, ok := entry.([]any)
-	if !ok || len(fields) < 7 {
-		s.err = errors.Join(s.err, errors.New("COMMAND: the server is older than Redis 6.0"))
+func describe(entry any) []string {
+	fields, _ := entry.([]any)
+	if len(fields) < 7 {
 		return nil
 	}
-	name, arity := strings.ToLower(fmt.Sprint(fields[0])), fmt.Sprint(fields[1]) // a module's may be large
+	name := strings.ToLower(fmt.Sprint(fields[0])) // a module's may be large
 	flags := texts(fields[2])
 	var marks []string
-	switch {
-	case slices.Contains(flags, "write"):
-		marks = append(marks, "write")
-	case s.refusedReadOnly(name, arity):
-		marks = append(marks, "replicated")
-	}
-	for _, flag := range []string{"noscript", "module"} {
+	for _, flag := range []string{"write", "noscript", "module"} {
 		if slices.Contains(flags, flag) {
 			marks = append(marks, flag)
 		}
 	}
+	if slices.Contains(hidden, name) && len(fields) >= 10 {
+		marks = append(marks, "replicated")
+	}
 	marks = append(marks, kinds(texts(fields[6]))...)
-	head := strings.Join([]string{name, arity, cmp.Or(strings.Join(marks, ","), "-")}, " ")
+	head := fmt.Sprint(name, " ", fields[1], " ", cmp.Or(strings.Join(marks, ","), "-"))
 	if len(fields) < 10 { // Redis 6
 		return []string{head + " " + oldSpec(fields[3:6])}
 	}
 	lines := []string{head + " " + cmp.Or(strings.Join(specs(fields[8]), ";"), "-")}
 	subcommands, _ := fields[9].([]any)
 	for _, sub := range subcommands {
-		lines = append(lines, s.describe(sub)...)
+		lines = append(lines, describe(sub)...)
 	}
 	return lines
 }
@@ -239,31 +239,6 @@ func texts(reply any) []string {
 		all = append(all, fmt.Sprint(item))
 	}
 	return all
-}
-
-// hidden are commands that write no key and are yet refused in read-only scripts, which COMMAND
-// does not say.
-var hidden = []string{"pfcount", "publish", "spublish"}
-
-// refusedReadOnly asks the server whether a read-only script may call a hidden command.
-func (s *serverConn) refusedReadOnly(name, arity string) bool {
-	if !slices.Contains(hidden, name) {
-		return false
-	}
-	call := "return redis.call('" + name + "', 'luagen-probe'"
-	if arity == "3" {
-		call += ", ''"
-	}
-	_, err := s.do("EVAL_RO", call+")", "0")
-	var refused replyError
-	switch {
-	case err == nil, errors.As(err, &refused) && strings.Contains(string(refused), "unknown command"): // Redis 6
-		return false
-	case errors.As(err, &refused) && strings.Contains(string(refused), "read-only script"):
-		return true
-	}
-	s.err = errors.Join(s.err, fmt.Errorf("probe of %s: %w", name, err))
-	return false
 }
 
 // kinds returns the kinds of keys that a command's categories speak of.
