@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,51 +18,22 @@ var lasting = strings.Fields("expire expireat persist pexpire pexpireat")
 // placing are the words that say where a command writes. Writes to different places leave the same behind in any order.
 var placing = []string{"key", "field", "member"}
 
-// turn is what one turn of a loop does.
-type turn struct {
-	changes  map[*parse.Var]bool      // names from outside
-	alone    map[*parse.CallExpr]bool // calls whose values are not used
-	deciding []parse.Expr             // all that is evaluated, but for what is assigned to such names
-}
-
 // anyOrder reports whether the writes of a loop over pairs leave the same behind in any order: nobody uses their replies,
-// no turn depends on another, and each write adds, removes, or has a place of its own, by the loop's first name.
+// no write gets what another turn has changed, and each adds, removes, or has a place of its own, by the loop's first name.
 func (m *machine) anyOrder(s *parse.GenForStmt, inner *values) bool {
-	t := turn{changes: assigned(s.Body), alone: map[*parse.CallExpr]bool{}}
-	t.read(s.Body)
-	if breaks(s.Body) || len(inner.returned[nil]) > 0 || t.changes[s.Vars[0]] {
+	if breaks(s.Body) || len(inner.returned[nil]) > 0 {
 		return false
 	}
-	for _, x := range s.Vars[1:] {
-		delete(t.changes, x)
+	changed := slices.DeleteFunc(slices.Collect(maps.Keys(assigned(s.Body))), func(x *parse.Var) bool { return slices.Contains(s.Vars, x) })
+	alone := map[*parse.CallExpr]bool{} // calls whose values are not used
+	for _, stmt := range statements(s.Body) {
+		if s, ok := stmt.(*parse.CallStmt); ok {
+			alone[s.Call] = true
+		}
 	}
 	return !slices.ContainsFunc(inner.calls, func(e *parse.CallExpr) bool {
-		return m.writes(e) && !(t.alone[e] && m.placed(e, s.Vars))
-	}) && !slices.ContainsFunc(t.deciding, t.depends)
-}
-
-func (t *turn) read(b *parse.Block) {
-	for _, stmt := range statements(b) {
-		switch s := stmt.(type) {
-		case *parse.CallStmt:
-			t.alone[s.Call] = true
-		case *parse.AssignStmt:
-			for _, target := range s.Targets {
-				if index, ok := target.(*parse.IndexExpr); ok {
-					t.changes[varOf(index.X)] = true
-				}
-			}
-			if t.changes[varOf(s.Targets[0])] {
-				continue
-			}
-		}
-		t.deciding = append(t.deciding, parse.Exprs(stmt)...)
-	}
-}
-
-// depends reports whether an expression has a name in it that a turn changes.
-func (t *turn) depends(e parse.Expr) bool {
-	return slices.ContainsFunc(namesIn(e), func(x *parse.Var) bool { return t.changes[x] })
+		return m.writes(e) && !(alone[e] && m.placed(e, s.Vars) && !mentions(e, changed...))
+	})
 }
 
 // placed reports whether a write adds or removes, or writes to a place that has the first name in it, or the same in each turn.
