@@ -2,46 +2,26 @@ package main
 
 import (
 	"bytes"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
 )
 
-const usage = `usage: luagen [flags] [path ...]
+// documentation has the package comment, which "luagen help" prints up to its annotations.
+//
+//go:embed doc.go
+var documentation string
 
-Turns annotated Redis scripts into typed Go functions: x.lua.go beside each x.lua.
-A path is a .lua file or a folder of them; the default is the current folder.
-
-       luagen vet [-json | -sarif] [-strict] [-I folder] [-commands file] [path ...]
-
-Checks scripts, with and without annotations, and those in Go files, also in the folders below a folder.
-It writes nothing.
-
-       luagen import [-json] [-commands file] [path ...]
-
-Writes annotated drafts of scripts that have no annotations, x_typed.lua beside x.lua, and checks them.
-
-       luagen doc [-check] [-o file] [-strict] [-I folder] [-commands file] [path ...]
-
-Writes a reference of scripts in Markdown.
-
-       luagen commands [-url url]
-
-Prints the command table of a server, which -commands takes.
-
-       luarun [-url url] script.lua name=value ...
-
-Runs a script, and prints its commands and results: go run github.com/hasp-go/hasp/luagen/luarun@latest
-
-       luagen help [command]
-       luagen version
-`
+var slashes = regexp.MustCompile(`(?m)^// ?`)
 
 func main() {
 	debug.SetGCPercent(400)         // Most runs need little memory: rare collections save a quarter of their time.
@@ -84,7 +64,8 @@ func (j *job) run(stderr io.Writer, prepare func(j *job) func() error, args []st
 	j.flags.SetOutput(io.Discard)
 	switch err := j.flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(j.stdout, "%s\nFlags of %s:\n", usage, j.flags.Name())
+		usage, _, _ := strings.Cut(slashes.ReplaceAllString(documentation, ""), "# Annotations")
+		fmt.Fprintf(j.stdout, "%sFlags of %s:\n", usage, j.flags.Name())
 		j.flags.SetOutput(j.stdout)
 		j.flags.PrintDefaults()
 		return 0

@@ -220,35 +220,19 @@ var Servers = []string{"redis", "valkey", "embedded"}
 
 func (h *headerReader) since(w *words, at Pos) {
 	h.once("since", at)
-	for more := true; more; {
-		server, pos := w.next()
-		server, more = strings.CutSuffix(server, ",")
-		if server == "" {
-			h.find(pos, "since without a server, such as redis 7.0")
-			return
+	for text := range strings.SplitSeq(w.rest(), ",") {
+		server, version, _ := strings.Cut(strings.TrimSpace(text), " ")
+		switch {
+		case !slices.Contains(Servers, server):
+			h.find(at, "unknown server %q%s", server, suggest(server, Servers, "there are"))
+		case (server == "embedded") != (version == "") || version != "" && !versionShape.MatchString(version):
+			h.find(at, "write since with servers and their versions by commas, such as redis 7.0, valkey 8.0, embedded")
+		case slices.ContainsFunc(h.header.Since, func(t Target) bool { return t.Server == server }):
+			h.find(at, "%s is named twice", server)
+		default:
+			h.header.Since = append(h.header.Since, Target{server, version})
 		}
-		if !slices.Contains(Servers, server) {
-			h.find(pos, "unknown server %s%s", server, suggest(server, Servers, "there are"))
-			return
-		}
-		target := Target{Server: server}
-		if server != "embedded" {
-			var versionPos Pos
-			target.Version, versionPos = w.next()
-			target.Version, more = strings.CutSuffix(target.Version, ",")
-			if !versionShape.MatchString(target.Version) {
-				h.find(versionPos, "%s needs a version, such as 7.0", server)
-				return
-			}
-		}
-		for _, other := range h.header.Since {
-			if other.Server == server {
-				h.find(pos, "%s is named twice", server)
-			}
-		}
-		h.header.Since = append(h.header.Since, target)
 	}
-	h.end(w, "servers are separated by commas")
 }
 
 // finish checks what needs the whole header.
