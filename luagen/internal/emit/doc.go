@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,18 +59,18 @@ func (g *generator) doc() {
 	if !g.structured() {
 		for _, b := range g.ordered() {
 			if text := describe(b); text != "" {
-				items = append(items, labelled(b.Name, text))
+				items = append(items, joined(": ", b.Name, text))
 			}
 		}
 	}
 	if returns := g.s.Header.Returns; len(returns) == 1 && describeResult(returns[0]) != "" {
-		items = append(items, labelled("returns "+returns[0].Name, describeResult(returns[0])))
+		items = append(items, joined(": ", "returns "+returns[0].Name, describeResult(returns[0])))
 	}
 	if none := g.s.Header.None; none != nil {
-		items = append(items, labelled("ok is false if there is no result", none.Text))
+		items = append(items, joined(": ", "ok is false if there is no result", none.Text))
 	}
 	for _, e := range g.s.Header.Errors {
-		items = append(items, labelled("[backend.ScriptError] "+e.Code, e.Text))
+		items = append(items, joined(": ", "[backend.ScriptError] "+e.Code, e.Text))
 	}
 	if len(items) > 0 {
 		g.printf("//\n")
@@ -83,9 +84,9 @@ func (g *generator) doc() {
 	}
 }
 
-// labelled returns an entry of a list, of which the text may be missing.
-func labelled(name, text string) string {
-	return strings.Join(append([]string{name}, textOf(text)...), ": ")
+// joined joins the texts that are not empty.
+func joined(by string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), by)
 }
 
 // retry says whether a script is sent again: the constant of package backend, the word of the header, and a sentence.
@@ -148,7 +149,7 @@ func describe(b *parse.Binding) string {
 	if b.Per != "" {
 		facts = append(facts, "one for each of "+b.Per)
 	}
-	return strings.Join(append(facts, textOf(b.Text)...), "; ")
+	return joined("; ", append(facts, b.Text)...)
 }
 
 // fieldTexts names the fields of a hash.
@@ -180,13 +181,6 @@ func goes(t parse.Type) bool {
 	return !t.Optional && (t.Name == "string" || t.Name == "bytes" || t.Name == "int" || t.Name == "bool")
 }
 
-func textOf(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return []string{text}
-}
-
 // choices names the commands that an argument may be.
 func choices(b *parse.Binding) string { return strings.ToUpper(strings.Join(b.Choices, "|")) }
 
@@ -199,5 +193,5 @@ func describeResult(r *parse.Result) string {
 	if r.Type.List && r.Type.Optional {
 		facts[0] += "[], nil for a missing one"
 	}
-	return strings.Join(append(facts, textOf(r.Text)...), "; ")
+	return joined("; ", append(facts, r.Text)...)
 }

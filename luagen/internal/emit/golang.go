@@ -143,20 +143,20 @@ func (g *generator) resultType() {
 	if len(g.s.Header.Returns) < 2 {
 		return
 	}
-	g.printf("// %sResult is what [%s] returns.\ntype %sResult struct {\n", g.fn, g.fn, g.fn)
-	for _, r := range g.s.Header.Returns {
-		g.resultField(r)
-	}
-	g.printf("}\n\n")
+	g.resultStruct(g.fn+"Result", "is what ["+g.fn+"] returns", g.s.Header.Returns)
 }
 
-// resultField writes a field of a struct that is returned.
-func (g *generator) resultField(r *parse.Result) {
-	name := parse.GoName(r.Name, true)
-	g.field(name, g.goType(r.Type, false), describeResult(r))
-	if r.Type.MayBeNone() {
-		g.printf("%sOK bool // whether there is one\n", name)
+// resultStruct writes a struct that is returned.
+func (g *generator) resultStruct(name, is string, fields []*parse.Result) {
+	g.printf("// %s %s.\ntype %s struct {\n", name, is, name)
+	for _, r := range fields {
+		name := parse.GoName(r.Name, true)
+		g.field(name, g.goType(r.Type, false), describeResult(r))
+		if r.Type.MayBeNone() {
+			g.printf("%sOK bool // whether there is one\n", name)
+		}
 	}
+	g.printf("}\n\n")
 }
 
 // field writes a field of a struct, with its comment behind it, or above it if that is long.

@@ -19,19 +19,10 @@ func (g *generator) hashName(t parse.Type, exported bool) string {
 func (g *generator) hashTypes() {
 	for _, r := range g.s.Header.Returns {
 		if r.Type.Hash != nil {
-			g.hashType(r.Type)
+			g.resultStruct(g.hashName(r.Type, true), "has fields of the hash "+r.Type.Name, r.Type.Hash.Fields)
 			g.hashDecoder(r.Type)
 		}
 	}
-}
-
-func (g *generator) hashType(t parse.Type) {
-	name := g.hashName(t, true)
-	g.printf("// %s has fields of the hash %s.\ntype %s struct {\n", name, t.Name, name)
-	for _, f := range t.Hash.Fields {
-		g.resultField(f)
-	}
-	g.printf("}\n\n")
 }
 
 // hashDecoder writes the function that reads the hash from a reply of HGETALL, or from the values of HMGET.

@@ -67,7 +67,7 @@ func (r *Reference) table(head []string, rows [][]string) {
 
 func bindingRows(list []*parse.Binding) (rows [][]string) {
 	for _, b := range list {
-		rows = append(rows, []string{"`" + b.Name + "`", declaredType(b), strings.Join(meaning(b), "; ")})
+		rows = append(rows, []string{"`" + b.Name + "`", declaredType(b), joined("; ", meaning(b)...)})
 	}
 	return rows
 }
@@ -101,7 +101,7 @@ func declaredType(b *parse.Binding) string {
 
 // meaning returns what the table says of a key or argument, apart from its type.
 func meaning(b *parse.Binding) []string {
-	facts := append(fieldTexts(b), textOf(b.Text)...)
+	facts := append(fieldTexts(b), b.Text)
 	switch {
 	case b.Prefix && b.Kind == parse.Key:
 		facts = append(facts, "begins keys, must hold a hash tag")
@@ -119,17 +119,17 @@ func meaning(b *parse.Binding) []string {
 
 func resultRows(h *parse.Header) (rows [][]string) {
 	for _, result := range h.Returns {
-		kind, facts := result.Type.String(), textOf(result.Text)
+		kind, facts := result.Type.String(), []string{result.Text}
 		if result.Type.List {
 			kind += "[]"
 		}
 		if result.Type.MayBeNone() {
 			facts = append(facts, "there may be none")
 		}
-		rows = append(rows, []string{"`" + result.Name + "`", kind, strings.Join(facts, "; ")})
+		rows = append(rows, []string{"`" + result.Name + "`", kind, joined("; ", facts...)})
 	}
 	if h.None != nil {
-		rows = append(rows, []string{"`nil`", "", labelled("instead of all results", h.None.Text)})
+		rows = append(rows, []string{"`nil`", "", joined(": ", "instead of all results", h.None.Text)})
 	}
 	return rows
 }
