@@ -120,16 +120,11 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 	case "#":
 		m.present(v, e.X.Pos())
 		n := aCount()
-		if v.role == aPage {
-			n.role = aPage
-		}
 		n.of, n.made, n.most, n.pairs = v.of, v.made, v.most, v.pairs
 		return n
 	}
 	m.exact(v, e.X.Pos())
-	n := v.number
-	n.low, n.unit, n.least, n.split, n.same = v.constant(), unit{}, 0, false, nil
-	return value{is: isNumber, number: n}
+	return value{is: isNumber, number: number{size: v.size, large: v.large, whole: v.whole, frac: v.frac, low: v.constant()}}
 }
 
 // table evaluates a table constructor.
@@ -140,7 +135,11 @@ func (m *machine) table(e *parse.TableExpr) value {
 		if f.Key != nil {
 			m.use(m.eval(f.Key))
 			v.elem = nil
-			v.is |= m.named(f.Key)
+			if isLiteral(f.Key, "ok") {
+				v.is |= isStatus
+			} else if isLiteral(f.Key, "err") {
+				v.is |= isFailed
+			}
 		}
 		item := m.eval(f.Value)
 		m.use(item)
@@ -167,19 +166,6 @@ func (m *machine) nested(item value, e parse.Expr) {
 	if item.is == isFailed || either != nil && m.passed(either.R, "redis.error_reply") != nil {
 		m.find(e.Pos(), Result, "an error in a table is no error of the script, but an element of its reply: return it alone")
 	}
-}
-
-// named returns what a table with such a field is to the server.
-func (m *machine) named(key parse.Expr) kinds {
-	switch s, ok := key.(*parse.StringExpr); {
-	case !ok:
-		return isStatus | isFailed
-	case s.Value == "ok":
-		return isStatus
-	case s.Value == "err":
-		return isFailed
-	}
-	return 0
 }
 
 func (m *machine) binary(e *parse.BinaryExpr) value {
@@ -210,7 +196,6 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 		m.meet(e.P, l, r)
 	}
 	v := arithmetic(e, l, r)
-	v.low = v.low && (e.Op != "-" || !m.ordered(e))
 	v.unit, v.roots = m.timeOf(e, l, r)
 	v.of, v.mixed = cmp.Or(l.of, r.of), true
 	v = v.in(unit{})

@@ -307,11 +307,10 @@ func (m *machine) turn(cond parse.Expr, truth bool) {
 // loop follows a loop's body once, with nothing known of the names that it assigns to.
 func (m *machine) loop(stmt parse.Stmt) {
 	body := parse.Blocks(stmt)[0]
-	if _, ok := stmt.(*parse.RepeatStmt); ok {
-		m.forget(body, true)
-	} else {
+	if _, ok := stmt.(*parse.RepeatStmt); !ok {
 		m.head(stmt, body)
 	}
+	m.forget(body, true)
 	m.grow(stmt, body)
 	m.state.unsettle("")
 	after, head := m.state.clone(), m.branch+1
@@ -338,7 +337,8 @@ func (m *machine) loop(stmt parse.Stmt) {
 	}
 	ends := m.state.dead && !breaks(body)
 	counts, _ := stmt.(*parse.NumForStmt)
-	m.leave(after, body, head, counts != nil && bound(counts.From) <= bound(counts.To) && counts.Step == nil)
+	m.leave(after, head, counts != nil && bound(counts.From) <= bound(counts.To))
+	m.forget(body, false)
 	m.once(stmt, body, ends)
 }
 
@@ -369,15 +369,13 @@ func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
 			m.condition(e)
 		}
 	}
-	m.forget(body, true)
 }
 
 // leave goes on behind a loop, which certainly has a turn or may have none. What its head asked says nothing there.
-func (m *machine) leave(after *state, body *parse.Block, head int, turns bool) {
+func (m *machine) leave(after *state, head int, turns bool) {
 	if m.way != nil {
 		m.state.dead = m.state.dead || after.dead
 		m.loops(after.fresh)
-		m.forget(body, false)
 		return
 	}
 	for what, at := range m.state.asked {
@@ -386,14 +384,13 @@ func (m *machine) leave(after *state, body *parse.Block, head int, turns bool) {
 		}
 	}
 	for x, v := range after.vars {
-		if w := m.state.vars[x]; w != nil && w.is&isTable != 0 {
+		if w := m.state.vars[x]; w != nil {
 			table := *v
 			table.digits, table.hollow = cmp.Or(v.digits, w.digits), v.hollow && (w.hollow || !turns)
 			after.vars[x] = &table
 		}
 	}
 	m.state = after
-	m.forget(body, false)
 }
 
 func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
