@@ -126,8 +126,8 @@
 //	             before the script writes the key; the condition of an elseif that stands above
 //	optional     an optional argument that is compared with an empty text
 //	command      a command that a server does not know or allow in scripts; words that it does not take, or that
-//	             their names show to be exchanged; a range that is always empty, or off by one; a call that does
-//	             nothing; a computed name; unpack of a reply without a bound
+//	             their names show to be exchanged; a range that is always empty, or off by one; a computed name;
+//	             unpack of a reply without a bound
 //	readonly     a write in a read-only script; a script that could be read-only
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
 //	             tables, and says where it cannot; a command that reaches keys which no script declares: KEYS, SCAN

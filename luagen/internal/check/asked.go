@@ -107,15 +107,12 @@ func (m *machine) says(e parse.Expr, v value, left kinds) {
 		m.asks(m.state.at, e)
 	case left&absent == 0:
 		m.there(v)
-	case left&^absent == 0 && v.missing != "":
-		m.state.settle(v, gone)
 	}
 }
 
 // there notes that what a value is a reply about is there.
 func (m *machine) there(v value) {
 	if v.missing != "" {
-		m.state.settle(v, here)
 		m.state.ask(proved, append(likes(v.missing), someText)...)
 		if strings.HasPrefix(v.missing, anyReply) { // whose key is not known
 			m.state.ask(m.state.at, anyReply)

@@ -120,7 +120,6 @@ func (m *machine) call(e *parse.CallExpr) value {
 	name, args := m.c.callee(e), m.arguments(e)
 	if name == "" && m.quiet == 0 {
 		m.asks(m.state.at, e)
-		m.state.unsettle("")
 		if m.way != nil && m.way.helped { // it may give keys an expiry
 			clear(m.state.fresh)
 		}

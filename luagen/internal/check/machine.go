@@ -312,7 +312,6 @@ func (m *machine) loop(stmt parse.Stmt) {
 	}
 	m.forget(body, true)
 	m.grow(stmt, body)
-	m.state.unsettle("")
 	after, head := m.state.clone(), m.branch+1
 	for _, e := range parse.Exprs(stmt) {
 		m.asks(head, e)

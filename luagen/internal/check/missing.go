@@ -47,14 +47,10 @@ func (m *machine) wrote(call commandCall) {
 	for i := 1; i < len(call.words); i++ { // such as the second key of RENAME
 		if key := m.keyText(call.words, i); key != "" || i == 1 {
 			m.state.ask(proved, later(cmp.Or(key, anyReply)))
-			m.state.unsettle(key)
 			if i == 1 && key != "" && m.state.sure[warned+key] && known && takesAway(call.names[0]) {
 				m.find(m.warnings[key], Unreachable, "this branch only logs, and the script goes on to write the same key: return here")
 			}
 		}
-	}
-	if len(m.state.shown) < maxAsked && m.fills(call) {
-		m.state.shown[filled+m.keyText(call.words, 1)] = true
 	}
 }
 
@@ -74,16 +70,6 @@ func (m *machine) warns(s *parse.IfStmt) {
 			m.state.sure[warned+key], m.warnings[key] = true, s.Blocks[0].Stmts[0].Pos()
 		}
 	}
-}
-
-// fills reports whether there is something in the key of a call behind it.
-func (m *machine) fills(call commandCall) bool {
-	if len(call.names) != 1 || !m.raises(call.expr) || m.keyText(call.words, 1) == "" {
-		return false
-	}
-	options, ok := m.formOf(call, call.names[0]).options()
-	return ok && !slices.Contains(options, "xx") && slices.Contains(creating, call.names[0]) &&
-		!slices.Contains([]string{"append", "bitfield", "linsert", "setrange"}, call.names[0])
 }
 
 // logs reports whether a block only logs, itself or by a function.

@@ -132,7 +132,6 @@ func (m *machine) places(match *matching) {
 	cmd, parted := match.cmd, false
 	m.limit(match)
 	m.reversed(match)
-	m.useless(match)
 	m.ranks(match)
 	for i, f := range match.as {
 		word := match.words[i]
@@ -152,24 +151,6 @@ func (m *machine) places(match *matching) {
 			m.rounded(word)
 		}
 	}
-}
-
-// useless finds a call that does nothing: it writes only if something is there, or is not, and a condition has shown which.
-func (m *machine) useless(match *matching) {
-	options, _ := match.options()
-	what, name, shows := m.keyText(match.words, 1), match.cmd.name, ""
-	if at := match.at("member", "field"); at > 0 && at >= len(match.words)-2 {
-		what += "\n" + m.keyText(match.words, at)
-	}
-	switch chooses := name == "set" || name == "zadd"; {
-	case (strings.HasSuffix(name, "setnx") || chooses && slices.Contains(options, "nx")) && m.state.shown[here+what]:
-		shows = "is there"
-	case (strings.HasSuffix(name, "pushx") || chooses && slices.Contains(options, "xx")) && m.state.shown[gone+what]:
-		shows = "is missing"
-	default:
-		return
-	}
-	m.find(match.words[0].Pos(), Command, "%s does nothing here: a condition has shown that what it is for %s", shown(name), shows)
 }
 
 // pattern finds a word of SORT that makes it read keys which are not declared.

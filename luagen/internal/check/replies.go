@@ -46,9 +46,6 @@ var probes = []string{
 	"strlen", "zcard", "zscore",
 }
 
-// sizes are the commands whose reply is 0 only if there is nothing in their key.
-var sizes = []string{"exists", "hlen", "llen", "scard", "strlen", "xlen", "zcard"}
-
 // reply returns what is known of the reply of a command; known is how many words there are certainly.
 func (m *machine) reply(call commandCall, name string, known int) value {
 	if v, ok := lists[name]; ok {
@@ -56,11 +53,7 @@ func (m *machine) reply(call commandCall, name string, known int) value {
 	}
 	switch shapes[name] {
 	case "count":
-		v := aCount()
-		if m.state.shown[filled+m.keyText(call.words, 1)] && slices.Contains(sizes, name) {
-			v.least = 1
-		}
-		return v
+		return aCount()
 	case "seconds", "milliseconds", "unix-time-seconds", "unix-time-milliseconds":
 		v := countUpTo(maxLife)
 		v.low = strings.HasSuffix(name, "ttl") && !m.state.sure[lives+m.keyText(call.words, 1)]

@@ -2,7 +2,6 @@ package check
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -13,7 +12,6 @@ type state struct {
 	vars  map[*parse.Var]*value // of what is not here nothing is known
 	fresh map[string]*creation  // keys that were written and have no expiry yet
 	sure  map[string]bool       // what certainly is so of keys: exists, there before, permitted a command
-	shown map[string]bool       // what conditions and calls have shown of keys: gone, here, filled
 	asked map[any]int           // what the script knows, or may know: see asked.go
 	at    int                   // the way behind the last condition of which only one way leads here
 	dead  bool                  // control never comes here
@@ -24,20 +22,17 @@ const (
 	exists      = "there "
 	lives       = "lives "  // it got an expiry
 	looked      = "looked " // the script has asked for its expiry
-	filled      = "filled " // the script has just put something into it
 	warned      = "warned " // an if about its value only logs
 	declaredKey = "key "    // it is equal to a declared one
-	gone        = "gone "   // of keys and their parts: the script has found none,
-	here        = "here "   // or one, and has written nothing since then
 )
 
 func newState() *state {
-	return &state{vars: map[*parse.Var]*value{}, fresh: map[string]*creation{}, sure: map[string]bool{}, shown: map[string]bool{}, asked: map[any]int{}, at: 1}
+	return &state{vars: map[*parse.Var]*value{}, fresh: map[string]*creation{}, sure: map[string]bool{}, asked: map[any]int{}, at: 1}
 }
 
 func (s *state) clone() *state {
 	c := *s
-	c.vars, c.fresh, c.sure, c.shown, c.asked = maps.Clone(s.vars), maps.Clone(s.fresh), maps.Clone(s.sure), maps.Clone(s.shown), maps.Clone(s.asked)
+	c.vars, c.fresh, c.sure, c.asked = maps.Clone(s.vars), maps.Clone(s.fresh), maps.Clone(s.sure), maps.Clone(s.asked)
 	return &c
 }
 
@@ -50,20 +45,6 @@ func (s *state) get(x *parse.Var) (value, bool) {
 }
 
 func (s *state) set(x *parse.Var, v value) { s.vars[x] = &v }
-
-// settle notes what a condition shows of a reply's source, unless the script may have written since then.
-func (s *state) settle(v value, fact string) {
-	if len(s.shown) < maxAsked && !slices.ContainsFunc(answers(v.missing), func(what any) bool { return s.knows(later(what.(string))) }) {
-		s.shown[fact+v.missing] = true
-	}
-}
-
-// unsettle drops what conditions and calls have shown of a key that may be written, or of all.
-func (s *state) unsettle(key string) {
-	maps.DeleteFunc(s.shown, func(fact string, _ bool) bool {
-		return strings.HasPrefix(fact[strings.Index(fact, " ")+1:], key)
-	})
-}
 
 // merge returns what is known where control comes from a or b.
 func merge(a, b *state, at int) *state {
@@ -85,7 +66,7 @@ func merge(a, b *state, at int) *state {
 			s.set(x, join(a.settled(*v), b.settled(*w), at))
 		}
 	}
-	s.sure, s.shown = common(a.sure, b.sure), common(a.shown, b.shown)
+	s.sure = common(a.sure, b.sure)
 	maps.Copy(s.fresh, a.fresh)
 	maps.Copy(s.fresh, b.fresh)
 	return s
@@ -103,7 +84,7 @@ func common(a, b map[string]bool) map[string]bool {
 func (m *machine) refine(e parse.Expr, truth bool) {
 	m.budget--
 	if m.budget < 0 {
-		m.state.vars, m.state.sure, m.state.shown = map[*parse.Var]*value{}, map[string]bool{}, map[string]bool{}
+		m.state.vars, m.state.sure = map[*parse.Var]*value{}, map[string]bool{}
 		m.state.ask(m.state.at, everything)
 		return
 	}
@@ -184,8 +165,6 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 		m.says(e, v, left)
 	case zero && (op == ">" || op == "~="), !zero && op != "~=" && op[0] != '<':
 		m.there(v)
-	case zero && op == "==":
-		m.state.settle(v, gone)
 	}
 	above := m.above(e)
 	if op == ">" || zero && op == "~=" || !zero && (op == "==" || op == ">=") {
