@@ -13,7 +13,7 @@ import (
 func (m *machine) maybe(call commandCall, v value) value {
 	sources := m.sources(call)
 	found := func(what any) bool { return what == someText || what == anyReply || what == everything }
-	if len(sources) == 0 || len(call.words) < 2 || m.depth > 0 || m.way != nil || slices.ContainsFunc(m.touched(call.words[1]), found) {
+	if len(sources) == 0 || len(call.words) < 2 || m.way != nil || slices.ContainsFunc(m.touched(call.words[1]), found) {
 		return v
 	}
 	for i, s := range sources {
@@ -89,8 +89,7 @@ func (m *machine) mayMiss(v value) bool { return v.is&absent != 0 && m.unproved(
 
 // unproved reports whether a value is a reply or an argument of which the script has not asked whether it is there.
 func (m *machine) unproved(v value) bool {
-	ofText := v.is&isText != 0 && !strings.HasPrefix(v.missing, anArgument) && !strings.HasPrefix(v.missing, aField)
-	if v.missing == "" || m.depth > 0 || m.quiet > 0 || ofText && m.state.knows(someText) {
+	if v.missing == "" || m.quiet > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(answers(v.missing), m.state.knows)
