@@ -46,6 +46,7 @@ func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
 		switch {
 		case constant == isNil && v&boolean == isFalseValue:
 			m.find(e.P, Compare, "this is %s: a nil reply is false in Lua, not nil", never)
+			m.there(pair[0]) // else that is one more finding of one mistake
 			return
 		case constant == isNil, constant == isFalseValue && v != isNumber:
 			return // to be on the safe side is no mistake

@@ -12,8 +12,7 @@ import (
 // maybe notes in a reply what it is about, if the command has nothing, or no elements, for a missing key, field or element.
 func (m *machine) maybe(call commandCall, v value) value {
 	sources := m.sources(call)
-	found := func(what any) bool { return what == someText || what == anyReply || what == everything }
-	if len(sources) == 0 || len(call.words) < 2 || m.way != nil || slices.ContainsFunc(m.touched(call.words[1]), found) {
+	if len(sources) == 0 || m.way != nil {
 		return v
 	}
 	for i, s := range sources {
@@ -26,7 +25,7 @@ func (m *machine) maybe(call commandCall, v value) value {
 	}
 	switch {
 	case v.is&isStatus != 0:
-	case v.elem == nil, v.elem.is == isText && v.known == 0:
+	case v.elem == nil, v.elem.is == isText && v.known == 0 && m.depth == 0: // The callers of a function may know that a list has elements.
 		v.missing = sources[0]
 	case v.elem.is&isFalseValue != 0:
 		element := *v.elem

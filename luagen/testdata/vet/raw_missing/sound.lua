@@ -18,7 +18,6 @@ if not rate then return {level, first, job.id} end
 if redis.call('exists', KEYS[13]) == 1 and tonumber(redis.call('get', KEYS[13])) > 10 then return {0} end
 redis.call('hsetnx', KEYS[14], 'n', 0)
 if tonumber(redis.call('hget', KEYS[14], 'n')) > tonumber(ARGV[2]) then return {1} end
-local function times(key) return tonumber(redis.call('get', key)) * 2 end
 if redis.call('exists', KEYS[15]) == 0 then return {2} end
 for _, id in ipairs(redis.call('smembers', KEYS[16])) do
   n = n + tonumber(redis.call('hget', KEYS[15], id))
@@ -31,11 +30,10 @@ local function log(text) redis.log(redis.LOG_NOTICE, text) end
 redis.call('set', KEYS[20], 1, log('set'))
 redis.call('rename', KEYS[21], KEYS[22])
 n = n + redis.call('get', KEYS[22])
-if redis.call('zscore', KEYS[23], ARGV[1]) then n = n + #cjson.decode(redis.call('get', KEYS[24])) end
 local function make() return {} end
 local made, ids = make(), redis.call('lrange', KEYS[19], 0, 9)
 for i = 0, #ids - 1 do made.level = ids[i + 1] end
 for i = 0, #ids do
   if i > 0 then n = n + #ids[i] end
 end
-return {times(KEYS[15]), n, tonumber(state[1]) or 0, rate, made.level}
+return {n, tonumber(state[1]) or 0, rate, made.level}

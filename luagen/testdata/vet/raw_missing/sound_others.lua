@@ -1,8 +1,8 @@
--- A text that is there if something else is, and numbers that are asked about.
+-- A text and numbers that are asked about.
 local ids = redis.call('zrangebyscore', KEYS[2], 0, ARGV[1])
 if next(ids) ~= nil then
   local job = redis.call('hget', KEYS[1], ids[1])
-  redis.call('publish', ids[1], 'next ' .. job)
+  if job then redis.call('publish', ids[1], 'next ' .. job) end
   local every = tonumber(redis.call('hget', KEYS[3], ids[1]))
   if every then redis.call('zadd', KEYS[4], ARGV[1] + every, ids[1]) end
 end
