@@ -18,7 +18,6 @@ const (
 	proved     = math.MaxInt
 	everything = ""          // what is too much to follow may have shown all
 	anyReply   = "call"      // what is not known may reply with, or write
-	someText   = "text"      // that something is there, and so a text that belongs to it
 	someWhole  = "whole"     // that something has no fraction
 	aboveZero  = "above "    // begins the text of an argument, or of a name, that is above 0
 	anArgument = "argument " // begins the text of an argument
@@ -113,7 +112,7 @@ func (m *machine) says(e parse.Expr, v value, left kinds) {
 // there notes that what a value is a reply about is there.
 func (m *machine) there(v value) {
 	if v.missing != "" {
-		m.state.ask(proved, append(likes(v.missing), someText)...)
+		m.state.ask(proved, likes(v.missing)...)
 		if strings.HasPrefix(v.missing, anyReply) { // whose key is not known
 			m.state.ask(m.state.at, anyReply)
 		}
@@ -164,19 +163,14 @@ func (m *machine) replies(e *parse.CallExpr) (all []any) {
 		return nil
 	}
 	m.calls++
-	if len(call.names) == 1 && (slices.Contains(probes, call.names[0]) || slices.Contains(texts, shapes[call.names[0]])) {
-		all = []any{someText}
-	}
 	for _, s := range m.sources(call) {
 		all = append(all, likes(s)...)
 	}
 	return all
 }
 
-var (
-	texts  = strings.Fields("maybe maybes rank texts members")
-	parted = strings.Fields("hexists hget hmget hstrlen sismember zrank zrevrank zscore") // they read parts of a key
-)
+// parted are the commands that read parts of a key.
+var parted = strings.Fields("hexists hget hmget hstrlen sismember zrank zrevrank zscore")
 
 // sources returns a text for each thing that a command reads: for keys, or for parts of one. Between a key and its part
 // is a line's end.

@@ -165,7 +165,7 @@ func (m *machine) independent(since int) bool {
 		equals = equals && (b.Op == "==" || b.Op == "~=")
 		apart, about := equals && (b.Op == "~=") == turn.truth, m.touched(turn.cond)
 		if slices.ContainsFunc(about, func(what any) bool {
-			return what != someText && (seen[what] || equals && !apart && seen[limited{what}])
+			return seen[what] || equals && !apart && seen[limited{what}]
 		}) {
 			return false
 		}

@@ -40,12 +40,6 @@ func byName(text map[string]string) map[string]string {
 	return all
 }
 
-// probes are the commands whose reply shows whether their key exists: it is true and not 0 then.
-var probes = []string{
-	"exists", "get", "hexists", "hget", "hlen", "hstrlen", "lindex", "llen", "scard", "sismember",
-	"strlen", "zcard", "zscore",
-}
-
 // reply returns what is known of the reply of a command; known is how many words there are certainly.
 func (m *machine) reply(call commandCall, name string, known int) value {
 	if v, ok := lists[name]; ok {
