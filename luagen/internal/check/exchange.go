@@ -22,7 +22,7 @@ var (
 		"seconds": ttlName, "milliseconds": ttlName, "index": regexp.MustCompile(`\b(?:index|idx|position)$`),
 	}
 	momentName        = regexp.MustCompile(`(?:` + aMoment + `|\b(?:time|cutoff|deadline|score))$`)
-	countName         = regexp.MustCompile(`\b(?:count|size|length|len)$`)
+	countName         = regexp.MustCompile(`\b(?:count|size|length|len|limit|max|total|num)$`)
 	offsetName        = regexp.MustCompile(`\b(?:offset|start|skip|from)$`)
 	memberName        = regexp.MustCompile(`\b(?:u?u?id|member|user|name|job|task|owner|winner|bidder|player)$`)
 	scoreName         = regexp.MustCompile(`\b(?:score|priority|rank|points|amount|amt|price)$`)

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -52,7 +51,6 @@ func (m *machine) listing(name string, words []parse.Expr, v value) value {
 // unpacked finds the first unpack of a reply that has no bound, or one above what unpack takes.
 func (m *machine) unpacked(args []parse.Expr, v value) {
 	x := varOf(unparen(args[0]))
-	m.slice(args)
 	whole := len(args) < 3 || x != nil && varOf(m.lengthOf(args[2])) == x
 	if m.quiet > 0 || !whole || m.state.knows(limited{x}) || m.state.knows(limited{v.listed}) {
 		return
@@ -63,34 +61,6 @@ func (m *machine) unpacked(args []parse.Expr, v value) {
 	m.find(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this reply may have as many: go through it in parts")
 	if x != nil {
 		m.state.ask(proved, limited{x}) // else it fails here
-	}
-}
-
-// slice finds a part of a list that passes its end, or that is not as long as the step of the loop that goes through it.
-func (m *machine) slice(args []parse.Expr) {
-	if len(args) < 3 {
-		return
-	}
-	ends := args[2:]
-	call, isCall := m.c.origin(args[2]).(*parse.CallExpr)
-	if isCall && m.c.callee(call) == "math.min" {
-		ends = call.Args
-	}
-	for _, end := range ends {
-		b, ok := m.c.origin(end).(*parse.BinaryExpr)
-		if !ok || b.Op != "+" || m.c.flow.loops[varOf(b.L)] == nil || varOf(args[1]) != varOf(b.L) {
-			continue
-		}
-		loop, more := m.c.flow.loops[varOf(b.L)], bound(b.R)
-		over, _ := m.lengthOf(loop.To).(*parse.NameExpr)
-		list, isName := args[0].(*parse.NameExpr)
-		switch apart := math.Abs(more + 1 - bound(loop.Step)); {
-		case over == nil || !isName || over.Var != list.Var || over.Name != list.Name || bound(loop.Step) < 10: // that is a step of pairs, say
-		case apart > 0:
-			m.find(end.Pos(), Command, "this part has %.0f elements, and the loop goes on by %.0f: the last one is included", more+1, bound(loop.Step))
-		case !isCall:
-			m.find(end.Pos(), Nil, "this passes the end of the list in the last turn, and the call gets nil: write math.min(..., #%s)", list.Name)
-		}
 	}
 }
 

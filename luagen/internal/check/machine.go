@@ -44,7 +44,6 @@ type machine struct {
 	hints    int                            // calls that give an expiry, and what may be nil: a way alone may show more of these
 	hintless map[*parse.FuncExpr]bool       // functions that were followed and have none of these
 	unpacks  map[*parse.Var]bool            // names that unpack gets as they are
-	reads    map[string][]rank              // the ranks that commands read, by their keys
 	last     bool                           // the statement is the last one of its block
 	warnings map[string]parse.Pos           // of keys: see warns
 }
@@ -72,7 +71,7 @@ func (c *checker) machine() *machine {
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{},
 		filled: map[*parse.Var]parse.Expr{}, timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
-		reads: map[string][]rank{}, warnings: map[string]parse.Pos{}, yields: &value{},
+		warnings: map[string]parse.Pos{}, yields: &value{},
 		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{}, hintless: map[*parse.FuncExpr]bool{},
 	}
 	for _, x := range c.s.Vars {

@@ -132,7 +132,7 @@ func (m *machine) places(match *matching) {
 	cmd, parted := match.cmd, false
 	m.limit(match)
 	m.reversed(match)
-	m.ranks(match)
+	m.lastRank(match)
 	for i, f := range match.as {
 		word := match.words[i]
 		m.field(match, word, f)

@@ -92,54 +92,14 @@ func (v value) atMost(call commandCall, name string) int {
 // byRank are the commands whose reply has the elements from one rank to another.
 var byRank = []string{"lrange", "zrange", "zrevrange"}
 
-// rank is a number that is added to a name, to the length of a list, or to nothing.
-type rank struct {
-	of any
-	n  float64
-}
-
-// rankOf returns the rank that an expression is, with NaN for another.
-func (m *machine) rankOf(e parse.Expr) rank {
-	more := 0.0
-	for range maxNames { // Names may be defined by each other.
-		of, n := added(m.c.origin(e))
-		if n == 0 {
-			break
-		}
-		e, more = of, more+n
-	}
-	if list := varOf(m.lengthOf(m.c.origin(e))); list != nil {
-		return rank{list, more}
-	}
-	if name := m.keyName(e, 1); name != "" {
-		return rank{name, more}
-	}
-	return rank{nil, bound(e) + more}
-}
-
-// ranks notes the last rank of a call that reads from the first element on. It finds a call that removes one element more,
-// or one less.
-func (m *machine) ranks(match *matching) {
-	words, key, name := match.words, m.keyText(match.words, 1), match.cmd.name
-	if len(words) < 4 || key == "" {
+// lastRank finds a number of elements as the last rank of a call that begins with the first.
+func (m *machine) lastRank(match *matching) {
+	words, name := match.words, match.cmd.name
+	if len(words) < 4 || bound(words[2]) != 0 || name != "zremrangebyrank" && !slices.Contains(byRank, name) {
 		return
 	}
-	from, last, place := m.rankOf(words[2]), m.rankOf(words[3]), words[3]
-	switch first := from == (rank{}); {
-	case name == "ltrim" && last == (rank{nil, -1}):
-		last, place = rank{from.of, from.n - 1}, words[2]
-	case first && slices.Contains(byRank[:2], name) && len(m.reads[key]) < maxNames:
-		m.reads[key] = append(m.reads[key], last)
-		return
-	case !first || name != "zremrangebyrank":
-		return
-	}
-	list, _ := last.of.(*parse.Var)
-	v, _ := m.state.get(list)
-	if v.listed == key && math.Abs(last.n+1) == 1 || slices.ContainsFunc(m.reads[key], func(r rank) bool {
-		return r.of == last.of && math.Abs(last.n-r.n) == 1 && (r.of != nil || min(last.n, r.n) >= 0)
-	}) {
-		m.find(place.Pos(), Command, "%s removes one element more or less than was read: ranks count from 0, and the last one is included", shown(name))
+	if _, more := added(m.c.origin(words[3])); more == 0 && (m.lengthOf(words[3]) != nil || m.called(words[3], countName)) {
+		m.find(words[3].Pos(), Command, "ranks count from 0, and the last one is included, so this is one element too many: write - 1 behind it")
 	}
 }
 

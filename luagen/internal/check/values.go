@@ -38,6 +38,12 @@ type values struct {
 	puts     map[rank][]*parse.Block // where something is put into a list at a number
 }
 
+// rank is a place in a list.
+type rank struct {
+	of any
+	n  float64
+}
+
 // maxWithin is how many expressions are looked at to find what is meant.
 const maxWithin = 1000
 

@@ -11,4 +11,6 @@ local e = redis.call('LRANGE', KEYS[5], 0, ARGV[1])
 redis.call('LTRIM', KEYS[5], ARGV[1] + 1, -1)
 local f = redis.call('LRANGE', KEYS[6], 0, 99)
 redis.call('LTRIM', KEYS[6], #f, -1)
-return {a,b,c,d,e, f}
+local count = ARGV[1] - 1
+local g = redis.call('ZREVRANGE', KEYS[7], 0, count)
+return {a,b,c,d,e, f, g}
