@@ -117,7 +117,7 @@
 // A line may allow these rules, but not syntax, limit, header and name.
 //
 //	unused       a declared or local name that is never read; an element of a reply that is never read, where its
-//	             neighbour is read twice
+//	             neighbour is read twice, or that has the name of another; scores that are asked for and never read
 //	undeclared   a name that neither the script nor the server defines
 //	global       an assignment to a global name
 //	assign       an assignment to a declared name

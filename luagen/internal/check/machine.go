@@ -57,6 +57,7 @@ func (c *checker) follow() {
 	m.block(c.s.Body)
 	m.end()
 	m.twice()
+	m.shifted()
 	m.unending()
 	m.compareTouches()
 	m.misspelt()

@@ -3,6 +3,7 @@ package check
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -175,7 +176,8 @@ func (m *machine) span(s *parse.NumForStmt) {
 	}
 }
 
-// twice finds an element of a reply that is used twice, while nothing uses its neighbour. Of TIME the seconds may do.
+// twice finds an element of a reply that is used twice, while nothing uses its neighbour, and scores that nothing uses.
+// Of TIME the seconds may do.
 func (m *machine) twice() {
 	for _, x := range m.c.s.Vars {
 		at := map[float64][]parse.Pos{}
@@ -183,10 +185,14 @@ func (m *machine) twice() {
 			at[bound(e.Key)] = append(at[bound(e.Key)], e.Key.Pos())
 		}
 		call, _ := m.c.flow.only(x)
-		if call == nil || len(m.c.flow.indices[x]) != len(x.Reads) {
+		if call == nil || len(m.c.flow.indices[x])+m.c.flow.lengths[x] != len(x.Reads) {
 			continue
 		}
 		list := m.peek(call)
+		asked := func(e parse.Expr) bool { return isLiteral(e, "withscores") }
+		if p := at[1]; len(p) > 0 && len(at) == 1 && list.pairs && parse.Contains(call, asked) {
+			m.c.find(p[len(p)-1], Unused, "this is a member, and nothing uses its score, which was asked for: it is element 2")
+		}
 		for i := 1.0; int(i) <= list.most && list.most == list.known; i++ {
 			for _, j := range []float64{i - 1, i + 1} {
 				if p := at[j]; len(at[i]) == 0 && len(p) > 1 && (list.items[0].role != aSecond || j == 1 && p[0].Line == p[1].Line) {
@@ -195,6 +201,54 @@ func (m *machine) twice() {
 			}
 		}
 	}
+}
+
+// shifted finds an element of a reply of HMGET in a name that says another field of that call.
+func (m *machine) shifted() {
+	calls := map[parse.Expr]bool{}
+	for _, x := range m.c.s.Vars {
+		for _, s := range m.c.flow.sources[x] {
+			list, at := m.elementIn(s)
+			words := m.c.sent(list, "hmget")
+			if at < 1 || at >= len(words)-1 || calls[words[0]] {
+				continue
+			}
+			own, other := m.fieldNamed(x, words[at+1]), slices.IndexFunc(words[2:], func(e parse.Expr) bool { return m.fieldNamed(x, e) })
+			if calls[words[0]] = !own && other >= 0; calls[words[0]] {
+				m.c.find(s.expr.Pos(), Unused, "this is element %d of the reply, and the field of this name is element %d", at, other+1)
+			}
+		}
+	}
+}
+
+// fieldNamed reports whether a name has the name of a field in it.
+func (m *machine) fieldNamed(x *parse.Var, field parse.Expr) bool {
+	text, _ := constantText(m.c.origin(field))
+	name := plain.Replace(strings.ToLower(x.Name))
+	text = plain.Replace(strings.ToLower(text))
+	return name == text || len(text) > 2 && strings.Contains(name, text)
+}
+
+var plain = strings.NewReplacer("_", "", "-", "")
+
+// elementIn returns the list and the index of an element that a name gets: made a number, say, or with a default.
+func (m *machine) elementIn(s source) (list parse.Expr, at int) {
+	e := unparen(s.expr)
+	if index, ok := e.(*parse.IndexExpr); ok {
+		return index.X, int(bound(index.Key))
+	}
+	if b, ok := e.(*parse.BinaryExpr); ok && b.Op == "or" {
+		return m.elementIn(source{expr: b.L})
+	}
+	if call, ok := e.(*parse.CallExpr); ok && len(call.Args) > 0 {
+		switch m.c.callee(call) {
+		case "tonumber", "tostring":
+			return m.elementIn(source{expr: call.Args[0]})
+		case "unpack":
+			return call.Args[0], s.nth + 1
+		}
+	}
+	return nil, 0
 }
 
 // added returns what an expression adds a number to, and the number.

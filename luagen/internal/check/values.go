@@ -30,7 +30,7 @@ type values struct {
 	replied  map[*parse.Var]bool              // what is returned, alone or in a table
 	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
 	loops    map[*parse.Var]*parse.NumForStmt
-	lengths  map[*parse.Var]int  // how often #x is asked for
+	lengths  map[*parse.Var]int  // how often #x, or next(x), is asked for
 	compared map[*parse.Var]bool // a comparison, or a remainder, is of the name, or of it and a number
 	indices  map[*parse.Var][]*parse.IndexExpr
 	changed  map[string]bool         // the globals that have an element which is assigned to
@@ -192,6 +192,9 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 		}
 	case *parse.CallExpr:
 		v.calls, v.blocks[e] = append(v.calls, e), in
+		if fn, ok := e.Fn.(*parse.IndexExpr); len(e.Args) > 0 && (ok && isLiteral(fn.Key, "getn") || isGlobal(e.Fn, "next")) {
+			v.lengths[varOf(e.Args[0])]++
+		}
 		if name, ok := e.Fn.(*parse.NameExpr); ok && name.Var != nil && e.Method == "" {
 			v.called[name.Var] = append(v.called[name.Var], e)
 			v.uses[name] = true

@@ -18,7 +18,7 @@ state.at = now[1] * 1000 + math.floor(now[1] / 1000)
 local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
 if #first > 2 then state.first = first[1] end
 if #first == 1 then state.first = first[1] end
-if 4 <= #first then state.first = first[1] end
+if 4 <= #first then state.first = first[2] end
 local last = redis.call('LRANGE', KEYS[3], 0, 0)
 if #last == 2 then state.last = last[1] end
 return cjson.encode(state)

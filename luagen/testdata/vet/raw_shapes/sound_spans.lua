@@ -33,5 +33,5 @@ local now = redis.call('TIME')
 state.at = now[1]
 state.later = now[1] + 60
 local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
-if #first == 2 or #first > 1 and more then state.first = first[1] end
+if #first == 2 or #first > 1 and more then state.first = first[2] end
 return cjson.encode(state)
