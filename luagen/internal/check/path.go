@@ -67,7 +67,7 @@ func (m *machine) ways(body *parse.Block, depth int, helped bool) *walk {
 		one := *m
 		one.state, one.way, one.depth = m.state.clone(), w, depth
 		one.block(body)
-		one.leaves(parse.Pos{})
+		one.leaves(parse.Pos{}, value{})
 	}
 	return w
 }
@@ -209,10 +209,11 @@ func anyOf(key string) bool {
 	return key == "" || strings.Contains(key, "@") && !strings.Contains(key, "..")
 }
 
-// leaves notes which keys a way has written and left without an expiry where it ends.
-func (m *machine) leaves(pos parse.Pos) {
+
+// leaves notes which keys a way has written and left without an expiry where it ends, but for one that ends in an error.
+func (m *machine) leaves(pos parse.Pos, returned value) {
 	for key, made := range m.state.fresh {
-		if !m.state.dead && (made.drops || !m.state.sure[looked+key]) {
+		if !m.state.dead && returned.is != isFailed && (made.drops || !m.state.sure[looked+key]) {
 			m.way.left[key] = append(m.way.left[key], mark{pos: pos, made: *made, turns: m.way.taken()})
 		}
 	}
@@ -224,7 +225,7 @@ func (m *machine) judge(w *walk) {
 	m.state = newState()
 	for key, all := range w.left {
 		for _, l := range all {
-			if w.steps >= maxFollowed || len(w.given[key]) == 0 {
+			if len(w.given[key]) == 0 {
 				continue
 			}
 			g := slices.MaxFunc(w.given[key], func(a, b mark) int { return l.common(a) - l.common(b) })

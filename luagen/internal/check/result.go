@@ -12,14 +12,14 @@ import (
 // returns checks a return statement.
 func (m *machine) returns(s *parse.ReturnStmt) {
 	results := m.c.s.Header.Returns
-	if m.way != nil {
-		defer m.leaves(s.P)
-	}
 	var first value
 	for i, e := range s.Values {
 		if v := m.eval(e); i == 0 {
 			first = v
 		}
+	}
+	if m.way != nil {
+		m.leaves(s.P, first)
 	}
 	switch {
 	case m.c.s.Raw && m.depth == 0:
