@@ -14,6 +14,7 @@ type creation struct {
 	name  string // of the command
 	value string // a literal that was written
 	drops bool   // it takes away an expiry that the key had
+	tried bool   // it may fail, and the script goes on
 	turn  int    // how many turns the way had taken before
 	loop  int    // it is in a loop that the way has left before this turn
 }
@@ -181,7 +182,7 @@ func (m *machine) lifetime(call commandCall, name string) {
 	}
 	drops := slices.Contains(dropping, name) && !slices.Contains(written, "nx")
 	if m.state.fresh[key] == nil && (drops || !m.state.sure[exists+key]) && m.creates(call, name) {
-		m.state.fresh[key] = &creation{pos: call.expr.P, name: name, value: m.keyText(call.words, 2), drops: drops, turn: m.way.at}
+		m.state.fresh[key] = &creation{pos: call.expr.P, name: name, value: m.keyText(call.words, 2), drops: drops, tried: !m.raises(call.expr), turn: m.way.at}
 	}
 	m.state.sure[exists+key] = true
 }

@@ -209,11 +209,11 @@ func anyOf(key string) bool {
 	return key == "" || strings.Contains(key, "@") && !strings.Contains(key, "..")
 }
 
-
-// leaves notes which keys a way has written and left without an expiry where it ends, but for one that ends in an error.
+// leaves notes which keys a way has written and left without an expiry where it ends, but for one that returns why a
+// write failed.
 func (m *machine) leaves(pos parse.Pos, returned value) {
 	for key, made := range m.state.fresh {
-		if !m.state.dead && returned.is != isFailed && (made.drops || !m.state.sure[looked+key]) {
+		if !m.state.dead && !(made.tried && returned.is == isFailed) && (made.drops || !m.state.sure[looked+key]) {
 			m.way.left[key] = append(m.way.left[key], mark{pos: pos, made: *made, turns: m.way.taken()})
 		}
 	}

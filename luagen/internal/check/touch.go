@@ -45,31 +45,20 @@ func (m *machine) compareTouches() {
 // wrongKeys finds an EXPIRE that was meant for another key, and a key without an expiry that the script uses like another,
 // which has one.
 func (m *machine) wrongKeys(all []touch) {
-	given := map[string]bool{}
+	given, marks, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, t := range all {
+		marks[t.key] = marks[t.key] || slices.Contains([]string{"exists", "get", "hget"}, t.name) && m.c.inCondition(t.call.expr)
 		given[t.key] = given[t.key] || t.gives
 		given[""] = given[""] || t.gives && anyOf(t.key)
 	}
 	for i, t := range all {
-		m.renewed(t, all[i+1:])
 		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(creating, t.name)
-		if left && !m.misdirected(all, i) {
-			m.unlike(t, all, given)
+		if left && !seen[t.key] && !m.misdirected(all, i) {
+			seen[t.key] = seen[t.key] || m.unlike(t, all, given, marks)
 		}
 		if left && m.c.s.Raw && !strings.HasPrefix(t.name, "decr") { // which is for what is there
 			m.watched(t, all)
 		}
-	}
-}
-
-// renewed finds a second EXPIRE of a key that changes nothing.
-func (m *machine) renewed(t touch, rest []touch) {
-	next := slices.IndexFunc(rest, func(u touch) bool { return u.key == "" || slices.Contains(u.keys, t.key) })
-	if next < 0 || t.key == "" || !slices.Contains(ending, t.name) {
-		return
-	}
-	if u := rest[next]; u.key == t.key && u.name == t.name && sameWords(t, u) && u.in == t.in {
-		m.find(u.call.expr.P, Expire, "line %d gives the same key the same expiry: name the key that is meant", t.call.expr.P.Line)
 	}
 }
 
@@ -91,37 +80,35 @@ func (m *machine) misdirected(all []touch, i int) bool {
 	return true
 }
 
-// unlike finds the write of a key that never expires where the script writes its twin, which does.
-func (m *machine) unlike(t touch, all []touch, given map[string]bool) {
-	twin := slices.IndexFunc(all, func(u touch) bool {
-		return u.in == t.in && u.key != t.key && given[u.key] && kin(t.name) == kin(u.name) && twins(t, u, all)
-	})
-	if twin >= 0 {
-		m.find(t.call.expr.P, Expire, "this key never expires, and that of line %d, which is used in the same way, does: give it "+
-			"an expiry, too", all[twin].call.expr.P.Line)
+// unlike finds the write of a key that never expires next to one of its twin, which does, or where all others do that the
+// script writes. A key by which the script knows what was done is no other.
+func (m *machine) unlike(t touch, all []touch, given, marks map[string]bool) bool {
+	sets, lasts := t.name == "set", slices.Contains(shared, t.name)
+	twin, alike, only := false, false, strings.HasPrefix(t.key, "KEYS") && !marks[t.key]
+	for _, u := range all {
+		alone, kin := !marks[u.key], kin(u.name) == kin(t.name)
+		switch {
+		case u.key == t.key:
+			only = only && !slices.Contains(shared, u.name)
+		case slices.Contains(creating, u.name) || slices.Contains(replacing, u.name):
+			only = only && given[u.key]
+			twin = twin || given[u.key] && kin && u.in == t.in && strings.Contains(t.key, "..") == strings.Contains(u.key, "..") &&
+				(sets || alone && (!lasts || sameWords(t, u)))
+			alike = alike || alone && (!u.gives || kin && sets)
+		}
 	}
+	if twin = twin || alike && only; twin {
+		m.find(t.call.expr.P, Expire, "this key never expires, and others that the script writes do: give it an expiry, too")
+	}
+	return twin
 }
+
+// shared are the commands of stocks, queues and lists of all, which have no expiry, or get one elsewhere.
+var shared = strings.Fields("decr decrby lpush pttl rpush sadd ttl zadd")
 
 // kin returns one name for SET, SETEX, PSETEX and SETNX, and so on.
 func kin(name string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(name, "ex"), "nx"), "p")
-}
-
-// twins reports whether two keys get the same words, or are deleted together, or get the same commands in the same places.
-func twins(t, u touch, all []touch) bool {
-	var uses [2][]touch
-	for _, one := range all {
-		if (one.name == "del" || one.name == "unlink") && slices.Contains(one.keys, t.key) && slices.Contains(one.keys, u.key) {
-			return true
-		}
-		for i, key := range []string{t.key, u.key} {
-			if one.key == key && !slices.Contains(ending, one.name) {
-				uses[i] = append(uses[i], one)
-			}
-		}
-	}
-	return len(t.call.words) > 3 && sameWords(t, u) || len(uses[0]) > 1 &&
-		slices.EqualFunc(uses[0], uses[1], func(a, b touch) bool { return kin(a.name) == kin(b.name) && a.in == b.in })
 }
 
 // sameWords reports whether two calls have the same words behind their keys.

@@ -1,7 +1,7 @@
 -- The same with an element, a guard, or names.
 local list = cjson.decode(redis.call('get', KEYS[1]) or '[]')
 table.insert(list, ARGV[1])
-redis.call('set', KEYS[1], cjson.encode(list))
+redis.call('set', KEYS[1], cjson.encode(list), 'EX', 60)
 local tens, names, ids = {}, {}, redis.call('hgetall', KEYS[2])
 for i = 1, 3 do tens[#tens + 1] = i * 10 end
 for i = 1, #ids, 2 do names[ids[i]] = ids[i + 1] end

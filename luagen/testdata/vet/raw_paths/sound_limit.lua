@@ -13,4 +13,4 @@ end
 if m <= tonumber(ARGV[1]) then
   return 1
 end
-return redis.call('incr', KEYS[3]) < 10 and 2 or 3
+return redis.call('sadd', KEYS[3], n) == 1 and 2 or 3

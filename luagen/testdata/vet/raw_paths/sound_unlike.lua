@@ -1,12 +1,10 @@
--- An id for ever, one for a day; a stock and a reservation.
-local id = redis.call('incr', KEYS[1])
-redis.call('incr', KEYS[2])
-redis.call('expire', KEYS[2], 86400)
+-- A mark of what was done and a stock; a list of all, and a job.
 if redis.call('exists', KEYS[4]) == 0 then
   redis.call('hset', KEYS[3], 'available', ARGV[1])
   redis.call('hset', KEYS[4], 'state', 'RESERVED')
   redis.call('expire', KEYS[4], 60)
 end
-redis.call('set', KEYS[5], ARGV[2])
-redis.call('set', KEYS[6], ARGV[2], 'ex', 60)
-return id
+redis.call('zadd', KEYS[5], ARGV[2], ARGV[3])
+redis.call('zadd', KEYS[6], 1, ARGV[3])
+redis.call('expire', KEYS[6], 60)
+return 1

@@ -28,6 +28,6 @@ redis.call('expire', KEYS[4], ARGV[9])
 local minute = math.floor(ARGV[10] / 60000) * 60000
 redis.call('pexpireat', KEYS[4], minute + 600000)
 redis.call('expireat', KEYS[4], math.floor((minute + 600000) / 1000))
-redis.call('hset', KEYS[5], math.floor(ARGV[10] / 3600000), 1)
+redis.call('zadd', KEYS[5], 1, math.floor(ARGV[10] / 3600000))
 redis.call("pexpire", KEYS[4], (ARGV[11] * 1000) + ARGV[1])
 return redis.call('pexpire', KEYS[4], ARGV[9] * 1000)
