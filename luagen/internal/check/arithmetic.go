@@ -47,9 +47,9 @@ func arithmetic(e *parse.BinaryExpr, l, r value) value {
 		v.low = true
 	case "/":
 		v.low = l.low
-		v.split = r.size == 0 && !without(e.L)
+		v.split = (r.size == 0 || r.size == aCount().size) && !without(e.L)
 		if r.constant() {
-			v.least, v.split = l.least/r.size, r.size > 1 && !l.constant() && !without(e.L)
+			v.least, v.split = l.least/r.size, r.size > 1 && !l.constant() && l.size != aCount().size && !without(e.L)
 		}
 	}
 	if e.Op == "+" || e.Op == "-" {

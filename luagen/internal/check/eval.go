@@ -199,7 +199,6 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 	v.unit, v.roots = m.timeOf(e, l, r)
 	v.of, v.mixed = cmp.Or(l.of, r.of), true
 	v = v.in(unit{})
-	v.frac = v.frac || m.decimals(e)
 	m.passes(e, l, r, v)
 	return v
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -130,10 +129,8 @@ func (m *machine) format(e *parse.CallExpr, args []value) {
 		case strings.HasSuffix(verb, "s"):
 			m.present(args[i+1].itself(), e.Args[i+1].Pos())
 			m.shown(args[i+1], e.Args[i+1].Pos())
-		case strings.ContainsAny(verb, "diu") && (m.fraction(e.Args[i+1], args[i+1]) || m.summed(e.Args[i+1], args[i+1])):
+		case strings.ContainsAny(verb, "diu") && m.fraction(e.Args[i+1], args[i+1]):
 			m.find(e.Args[i+1].Pos(), Precision, "%s cuts the fraction of this: write %%.17g", verb)
-		case strings.ContainsAny(verb, "diu") && m.average(e.Args[i+1]):
-			m.find(e.Args[i+1].Pos(), Precision, "%s cuts the fraction of this average: write %%.17g", verb)
 		default:
 			m.exact(args[i+1], e.Args[i+1].Pos())
 		}
@@ -148,49 +145,10 @@ func (m *machine) asScore(score, member parse.Expr) {
 	}
 }
 
-// fraction reports whether nobody means to cut the fraction of a number: that of a time, or decimal places.
+// fraction reports whether a number may have a fraction that matters: it is no time in small units, and no result of math.max.
 func (m *machine) fraction(e parse.Expr, v value) bool {
-	return v.frac && (v.unit.as == aTime || m.c.flow.within(e, m.decimals))
-}
-
-// summed reports whether a number with a fraction is added to a name again and again: cut, the name may never grow.
-func (m *machine) summed(e parse.Expr, v value) bool {
-	x := varOf(e)
-	part := func(e parse.Expr) bool {
-		added := m.peek(e)
-		return (added.frac || added.split) && !mentions(e, x)
-	}
-	return x != nil && (v.frac || v.split) && slices.ContainsFunc(m.c.flow.sources[x], func(s source) bool {
-		return s.expr != nil && mentions(s.expr, x) && parse.Contains(s.expr, part)
-	})
-}
-
-// decimals reports whether an expression is a number that is rounded to decimal places: math.floor(x * 100) / 100.
-func (m *machine) decimals(e parse.Expr) bool {
-	quotient, ok := e.(*parse.BinaryExpr)
-	if !ok || quotient.Op != "/" {
-		return false
-	}
-	by, _ := quotient.R.(*parse.NumberExpr)
-	product := m.passed(quotient.L, "math.floor")
-	return product != nil && parse.Contains(product, func(of parse.Expr) bool {
-		b, ok := of.(*parse.BinaryExpr)
-		return ok && b.Op == "*" && slices.ContainsFunc([]parse.Expr{b.L, b.R}, func(side parse.Expr) bool {
-			n, written := side.(*parse.NumberExpr)
-			return varOf(side) != nil && varOf(side) == varOf(quotient.R) || written && by != nil && n.Text == by.Text
-		})
-	})
-}
-
-// average reports whether an expression is half a sum, or what is divided by the length of a list.
-func (m *machine) average(e parse.Expr) bool {
-	b, ok := m.c.origin(e).(*parse.BinaryExpr)
-	if !ok || b.Op != "/" {
-		return false
-	}
-	sum, isSum := unparen(b.L).(*parse.BinaryExpr)
-	length, isLength := m.c.origin(b.R).(*parse.UnaryExpr)
-	return isLength && length.Op == "#" || isSum && sum.Op == "+" && bound(b.R) == 2
+	_, made := unparen(e).(*parse.CallExpr)
+	return (v.frac || v.split) && v.unit.per < 1000 && !made
 }
 
 // passed returns the only argument of a call of a function of the server, nil if an expression is none.

@@ -91,20 +91,13 @@ func (m *machine) appended(list parse.Expr, item value, pos parse.Pos) {
 func (m *machine) rawResult(of, i int, v value, e parse.Expr) {
 	place := root{"result " + itoa(i) + " of " + itoa(of), 1}
 	m.meet(e.Pos(), value{number: number{roots: []root{place}}}, v)
-	if v.surely(isNumber) && (m.fraction(e, v) || !v.whole && m.textElsewhere(of, i, e)) {
+	if v.surely(isNumber) && m.fraction(e, v) && !m.called(e, restName) {
 		m.find(e.Pos(), Result, lostFraction)
 	}
 }
 
-// textElsewhere reports whether a quotient has a name of which another return has the text in this place.
-func (m *machine) textElsewhere(of, i int, e parse.Expr) bool {
-	quotient := func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
-		return ok && b.Op == "/"
-	}
-	x := varOf(e)
-	return x != nil && m.c.flow.within(e, quotient) && m.inReturn(of, i, func(other parse.Expr) bool { return varOf(m.passed(other, "tostring")) == x })
-}
+// restName is of numbers of which a script returns the whole part.
+var restName = regexp.MustCompile(`\b(?:remaining|tokens?|count|cost|bucket|slots?)$`)
 
 // defaulted reports whether an expression is a constant, or has a constant in the place of what is missing.
 func (m *machine) defaulted(e parse.Expr) bool {

@@ -10,4 +10,4 @@ local level = tonumber(redis.call('hget', KEYS[4], 'level') or 0)
 local at = tonumber(ARGV[4]) / 1000
 local refill = math.floor(at - tonumber(redis.call('hget', KEYS[4], 'at') or 0))
 level = math.min(100, level + refill * 2)
-redis.call('hset', KEYS[4], 'level', string.format('%d', level), 'at', string.format('%d', at))
+redis.call('hset', KEYS[4], 'level', string.format('%d', level), 'at', string.format('%d', math.floor(at)))

@@ -22,4 +22,5 @@ local excess, count = math.max(now / ARGV[5] - 1, 0), tonumber(ARGV[7])
 if excess > 5 then
   return {0, tostring(count), tostring(excess)}
 end
-return {(since - tonumber(ARGV[6])) / tonumber(ARGV[7]), count, tostring(excess)}
+local remaining = (since - tonumber(ARGV[6])) / tonumber(ARGV[7])
+return {remaining, count, tostring(excess)}
