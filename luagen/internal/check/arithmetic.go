@@ -68,7 +68,7 @@ func without(e parse.Expr) bool {
 func (m *machine) numeric(name string, e *parse.CallExpr, args []value) (value, bool) {
 	switch name {
 	case "tonumber":
-		if len(args) == 1 {
+		if len(args) == 1 || bound(e.Args[1]) == 10 {
 			return toNumber(args[0], e.P), true
 		}
 	case "math.floor", "math.ceil", "math.abs":

@@ -96,7 +96,7 @@ type checker struct {
 	frames   *int                    // how many such calls were followed
 
 	isKey      map[parse.Expr]bool     // words that are equal to a declared key where they stand
-	unproven   []func()                // finds keys, unless they are such words
+	unproven   []func()                // finds keys, unless they are such words; and what all the code may show
 	commandsOf map[*parse.Var][]string // the commands that a name may hold
 	members    map[string]bool         // of libraries, and fields, that the script has asked for
 	said       map[string]string       // what comments say, by "ARGV[1]", by a name, by a line

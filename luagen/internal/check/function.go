@@ -193,6 +193,9 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 	switch name {
 	case "ipairs", "pairs", "table.concat":
 		m.present(args[0], e.Args[0].Pos())
+		if name == "table.concat" {
+			m.inText(args[0])
+		}
 		if v := args[0]; v.surely(isText) || v.surely(isNumber) || v.elem != nil && v.elem.is == isText|isTable {
 			m.find(e.Args[0].Pos(), Nil, "this is no list of texts: the reply of a scan is a cursor and a list, and that of others a text")
 		}
@@ -219,7 +222,7 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 		m.present(args[0], e.Args[0].Pos())
 	case "cjson.encode":
 		m.jsonOf(e.Args[0], args[0])
-		m.inJSON(args[0])
+		m.inText(args[0])
 	}
 }
 

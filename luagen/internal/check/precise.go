@@ -45,22 +45,32 @@ func toNumber(v value, pos parse.Pos) value {
 	return n
 }
 
-// shown finds a number that is made a text by the server's 14 digits.
+const rounds = "a number of more than 14 digits is rounded when it is made a text: " +
+	"write string.format('%s', ...), or use the text that a command gives"
+
+// shown finds a number that is made a text by the server's 14 digits. Code behind it may show that a time has 16.
 func (m *machine) shown(v value, pos parse.Pos) {
 	m.use(v)
 	shown := "%.0f"
 	if v.frac {
 		shown = "%.6f"
 	}
-	if v.surely(isNumber) && (v.large >= maxShown || v.frac && v.large >= now) && v.lossy == nil {
-		m.find(pos, Precision, "a number of more than 14 digits is rounded when it is made a text: "+
-			"write string.format('%s', ...), or use the text that a command gives", shown)
+	switch {
+	case !v.surely(isNumber) || v.lossy != nil:
+	case v.large >= maxShown || v.frac && v.large >= now:
+		m.find(pos, Precision, rounds, shown)
+	case v.unit == unit{as: aTime} && m.quiet == 0:
+		m.c.unproven = append(m.c.unproven, func() {
+			if m.state.dead = false; m.unitOf(v, unit{}).per >= 1e6 {
+				m.find(pos, Precision, rounds, shown)
+			}
+		})
 	}
 }
 
 // rounded finds an id that is made a number, and a text again.
 func (m *machine) rounded(e parse.Expr) {
-	if m.c.identifies(e, "") {
+	if m.identifies(e, "") {
 		m.find(m.c.origin(e).Pos(), Precision, "an id may have more than the 15 digits that a Lua number holds: leave it a text")
 	}
 }
@@ -161,11 +171,10 @@ func (m *machine) passed(e parse.Expr, name string) parse.Expr {
 
 var formatVerb = regexp.MustCompile(`%[-+ #0-9.]*[a-zA-Z]`)
 
-// inJSON finds a number in a table that cjson rounds.
-func (m *machine) inJSON(table value) {
+// inText finds a number in a table that cjson.encode or table.concat rounds.
+func (m *machine) inText(table value) {
 	if table.digits != nil {
-		m.find(*table.digits, Precision, "a number of more than 14 digits is rounded in JSON: write "+
-			"string.format('%%.0f', ...)")
+		m.find(*table.digits, Precision, "a number of more than 14 digits is rounded in JSON, and in texts: write string.format('%%.0f', ...)")
 	}
 }
 
@@ -173,7 +182,7 @@ func (m *machine) inJSON(table value) {
 func (m *machine) insert(v *value, item value, e parse.Expr, field string) {
 	v.hollow = false
 	switch pos := e.Pos(); {
-	case item.surely(isNumber) && (item.in(said(field, inName)).large >= maxShown || m.c.identifies(e, field)), m.converted(e):
+	case item.surely(isNumber) && (item.in(said(field, inName)).large >= maxShown || m.identifies(e, field)), m.converted(e):
 		v.digits = &pos
 	case item.digits != nil:
 		v.digits = item.digits

@@ -91,6 +91,7 @@ func (m *machine) appended(list parse.Expr, item value, pos parse.Pos) {
 func (m *machine) rawResult(of, i int, v value, e parse.Expr) {
 	place := root{"result " + itoa(i) + " of " + itoa(of), 1}
 	m.meet(e.Pos(), value{number: number{roots: []root{place}}}, v)
+	m.rounded(e)
 	if v.surely(isNumber) && m.fraction(e, v) && !m.called(e, restName) {
 		m.find(e.Pos(), Result, lostFraction)
 	}

@@ -119,14 +119,14 @@ func comments(s *parse.Script) map[string]string {
 
 var (
 	zeroAllowed = regexp.MustCompile(`(?i)\b0\W* (?:to|=|means|for|if|is|disables)\b|\b0 \(no\b`)
-	isID        = regexp.MustCompile(`\b(?:id|uuid|guid|snowflake|64-?bit)\b`)
+	isID        = regexp.MustCompile(`\b(?:(?:id|u?uid|gid|guid|jid|identifier|token|snowflake|64-?bit)\b|(?:member|message|msg|owner|payload|user) *$)`)
 	isSmall     = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
 )
 
-// identifies reports whether a name, its own or that of its field, or a comment says of an argument that is made a number
-// that it is an id, of which there may be many.
-func (c *checker) identifies(e parse.Expr, field string) bool {
-	_, made := c.origin(e).(*parse.CallExpr)
-	text := spoken(field + " " + c.nameOf(e) + " " + c.said["ARGV["+itoa(c.nth(e, "ARGV"))+"]"])
-	return made && c.nth(e, "ARGV") > 0 && isID.MatchString(text) && !isSmall.MatchString(text)
+// identifies reports whether a name, its own or that of its field, or a comment says of a text that is made a number that
+// it is an id, of which there may be many.
+func (m *machine) identifies(e parse.Expr, field string) bool {
+	made := m.passed(e, "tonumber")
+	text := spoken(field + " " + m.c.nameOf(e) + " " + m.c.said["ARGV["+itoa(m.c.nth(e, "ARGV"))+"]"])
+	return made != nil && isID.MatchString(text) && !isSmall.MatchString(text) && !m.peek(made).surely(isNumber)
 }
