@@ -2,7 +2,6 @@ package golua
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
@@ -64,14 +63,15 @@ func (p *pack) call(folder *Folder, call *ast.CallExpr, imports bool) {
 	p.resolve()
 	seen := !imports || p.others(call)
 	var unknown ast.Expr
-	for _, e := range passed {
+	eval := slices.Contains(evals, lastName(call.Fun))
+	for i, e := range passed {
 		t, known := p.text(e)
 		switch _, literal := e.(*ast.BasicLit); {
 		case known && p.script(folder, call, e, t):
 			return
 		case known:
 			seen = true
-		case !literal && (unknown == nil || looksLikeText(e)):
+		case !literal && p.looksLikeText(e, unknown == nil && (!eval || i == len(passed)-1 && !p.isScript(call.Fun))):
 			unknown = e
 		}
 	}
@@ -140,7 +140,7 @@ func scripts(call *ast.CallExpr) []ast.Expr {
 	case slices.Contains(makers, name), name == "Script" && builds(call.Fun):
 		return call.Args // redigo's has the number of keys before it
 	case slices.Contains(evals, name):
-		return firstText(call.Args)
+		return call.Args[:min(len(call.Args), 2)] // Before it there may be a context.
 	case slices.Contains(senders, name):
 		return behindEval(call.Args)
 	}
@@ -160,30 +160,27 @@ func lastName(e ast.Expr) string {
 
 var scriptName = regexp.MustCompile(`(?i)script|lua|src`)
 
-// firstText returns the first of two arguments that looks like a text: before it there may be a context. A method Eval
-// of a script gets a client there.
-func firstText(args []ast.Expr) []ast.Expr {
-	for i, e := range args[:min(len(args), 2)] {
-		if looksLikeText(e) {
-			return args[i : i+1]
-		}
+// looksLikeText reports whether an expression without a known value may be a text. Of packages that are not read the types
+// are not known.
+func (p *pack) looksLikeText(e ast.Expr, place bool) bool {
+	if t := p.info.TypeOf(e); t != nil && t != types.Typ[types.Invalid] {
+		basic, ok := t.Underlying().(*types.Basic)
+		return ok && basic.Info()&types.IsString != 0
 	}
-	return nil
+	return place || scriptName.MatchString(lastName(e))
 }
 
-func looksLikeText(e ast.Expr) bool {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		return e.Kind == token.STRING
-	case *ast.BinaryExpr:
-		return looksLikeText(e.X) || looksLikeText(e.Y)
-	case *ast.Ident, *ast.SelectorExpr:
-		return scriptName.MatchString(lastName(e))
-	case *ast.CallExpr:
-		name := lastName(e.Fun)
-		return name == "Sprintf" || name == "string"
+// isScript reports whether a method is one of a script, which gets a client where others get the script.
+func (p *pack) isScript(fn ast.Expr) bool {
+	method, _ := fn.(*ast.SelectorExpr)
+	if method == nil || scriptName.MatchString(lastName(method.X)) {
+		return method != nil
 	}
-	return false
+	name, _ := method.X.(*ast.Ident)
+	return name != nil && slices.ContainsFunc(p.values[p.info.ObjectOf(name)], func(e ast.Expr) bool {
+		call, ok := e.(*ast.CallExpr)
+		return ok && slices.Contains(makers, lastName(call.Fun))
+	})
 }
 
 // behindEval returns the argument behind "EVAL", or "SCRIPT", "LOAD".

@@ -19,7 +19,7 @@ type pack struct {
 	labels  map[ast.Expr]string // what calls are assigned to
 
 	// What resolve finds.
-	info   types.Info                  // which constant or variable each name is
+	info   types.Info                  // which constant or variable each name is, and types
 	values map[types.Object][]ast.Expr // all that each is given, nil for what is not one expression
 	embeds map[types.Object]string     // the file that go:embed names
 	docs   map[string]string           // comments on the names of the package
@@ -41,7 +41,7 @@ func (p *pack) resolve() {
 	if p.values != nil {
 		return
 	}
-	p.info = types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+	p.info = types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}}
 	p.values, p.embeds, p.asked = map[types.Object][]ast.Expr{}, map[types.Object]string{}, map[types.Object]bool{}
 	p.docs = map[string]string{}
 	config := types.Config{Importer: unread{}, FakeImportC: true, Error: func(error) {}}
