@@ -12,6 +12,14 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/golua"
 )
 
+// goFile adds a Go file: the scripts in it are meant, and the constants of its folder.
+func (j *job) goFile(path string) {
+	dir := filepath.Dir(path)
+	if named, ok := j.goFolders[dir]; !ok || named != nil {
+		j.goFolders[dir] = append(named, filepath.Clean(path))
+	}
+}
+
 // goFiles checks the scripts in Go files.
 func (j *job) goFiles() error {
 	for _, dir := range slices.Sorted(maps.Keys(j.goFolders)) {
@@ -20,21 +28,24 @@ func (j *job) goFiles() error {
 			return err
 		}
 		paths = slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, ".lua"+suffix) })
-		folder, err := golua.Read(paths)
-		if err != nil {
-			return err
-		}
-		if err := j.goFolder(folder); err != nil {
+		folder := golua.Read(paths)
+		if err := j.goFolder(folder, j.goFolders[dir]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// goFolder passes on the scripts of a folder's Go files.
-func (j *job) goFolder(folder *golua.Folder) error {
+// goFolder checks the scripts of a folder's Go files, or of those that are meant.
+func (j *job) goFolder(folder *golua.Folder, meant []string) error {
+	isMeant := func(path string) bool { return meant == nil || slices.Contains(meant, filepath.Clean(path)) }
+	for _, err := range folder.Unread {
+		j.notRead(err)
+	}
 	for _, at := range folder.Unseen {
-		j.note([]string{fmt.Sprintf("%s: not seen: the script is no constant text of this package", at)})
+		if isMeant(at.Filename) {
+			j.note([]string{fmt.Sprintf("%s: not seen: the script is no constant text of this package", at)})
+		}
 	}
 	for _, path := range folder.Files {
 		j.source(path)
@@ -42,6 +53,9 @@ func (j *job) goFolder(folder *golua.Folder) error {
 	for _, s := range folder.Scripts {
 		for _, path := range s.Of {
 			j.parts[path] = true
+		}
+		if !isMeant(s.Call.Filename) {
+			continue
 		}
 		if err := j.goScript(s); err != nil {
 			return err

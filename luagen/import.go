@@ -31,8 +31,8 @@ func importDrafts(j *job) func() error {
 			return err
 		}
 		for _, path := range j.sources {
-			src, err := parse.ReadFile(path)
-			if err == nil && j.notSeen(path, src) == "" && !j.parts[path] {
+			src, err := j.open(path)
+			if src != nil && !j.parts[path] {
 				base := strings.TrimSuffix(filepath.Base(path), ".lua")
 				target := filepath.Join(filepath.Dir(path), scriptName(base)+"_typed.lua")
 				err = j.draft(target, path, src, "")

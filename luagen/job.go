@@ -164,7 +164,7 @@ func (j *job) add(path string) error {
 		return err
 	}
 	for _, e := range entries {
-		if !e.IsDir() && filepath.Ext(e.Name()) == ".lua" {
+		if !e.IsDir() && filepath.Ext(e.Name()) == ".lua" && e.Name()[0] != '.' {
 			j.source(filepath.Join(path, e.Name()))
 		}
 	}
@@ -180,13 +180,9 @@ func (j *job) source(path string) {
 
 // read parses and checks a file. shipped is empty if there are findings.
 func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
-	src, err := parse.ReadFile(path)
-	if err != nil {
+	src, err := j.open(path)
+	if src == nil {
 		return nil, "", err
-	}
-	if why := j.notSeen(path, src); why != "" {
-		j.unseen[why] = append(j.unseen[why], path)
-		return nil, "", nil
 	}
 	s, shipped, findings := j.examine(path, src)
 	j.findings = append(j.findings, findings...)
@@ -335,8 +331,11 @@ func packageOf(dir string) (string, error) {
 		if strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".lua"+suffix) {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly)
-		if err == nil {
+		src, err := parse.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if f, err := parser.ParseFile(token.NewFileSet(), path, src, parser.PackageClauseOnly); err == nil {
 			return f.Name.Name, nil
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // documentation has the package comment, which "luagen help" prints up to its annotations.
@@ -132,7 +133,7 @@ func (j *job) jsonFlag() {
 
 // addTable reads a user's table.
 func (j *job) addTable(path string) error {
-	text, err := os.ReadFile(path)
+	text, err := parse.ReadFile(path)
 	if err != nil {
 		return err
 	}

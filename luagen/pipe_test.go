@@ -30,3 +30,31 @@ func TestPipesAreRefused(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Equal(t, "luagen: "+device+" is no regular file\n", errs)
 }
+
+// TestUnreadFilesAreNamed: what cannot be read in a folder ends no run.
+func TestUnreadFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "p")
+	write(t, dir, "a.lua", badScript)
+	code, _, want := luagen("vet", dir)
+	require.Equal(t, 1, code)
+	require.NoError(t, syscall.Symlink("user@host.17", filepath.Join(dir, ".#a.lua")))
+	_, _, errs := luagen("vet", dir)
+	require.Equal(t, want, errs)
+	pipe, link := filepath.Join(dir, "a.go"), filepath.Join(dir, "b.lua")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, syscall.Symlink("gone.lua", link))
+	_, _, errs = luagen("vet", dir)
+	require.Equal(t, "luagen: not seen: "+pipe+" is no regular file\n"+
+		"luagen: not seen: stat "+link+": no such file or directory\n"+want, errs)
+	code, _, errs = luagen("import", dir)
+	require.Equal(t, 0, code, errs)
+	require.Contains(t, errs, link)
+	code, _, errs = luagen("vet", "-commands", pipe, dir)
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "is no regular file")
+	require.NoError(t, syscall.Unlink(link))
+	write(t, dir, "a.lua", goodScript)
+	code, _, errs = luagen(dir)
+	require.Equal(t, 0, code, errs)
+}

@@ -34,10 +34,10 @@ func (j *job) walk(root string) error {
 	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return err
+			j.notRead(err)
 		case e.IsDir() && path != root && leftOut(e.Name()):
 			return fs.SkipDir
-		case e.Type()&^fs.ModeSymlink != 0:
+		case e.IsDir(), e.Name()[0] == '.': // such as the link that an editor makes for a file
 		case filepath.Ext(path) == ".go":
 			j.goFolders[filepath.Dir(path)] = true
 		case filepath.Ext(path) == ".lua" && !j.given[filepath.Clean(path)]:
@@ -47,6 +47,9 @@ func (j *job) walk(root string) error {
 		return nil
 	})
 }
+
+// notRead says that a file in a folder cannot be read. The others can.
+func (j *job) notRead(err error) { j.note([]string{"not seen: " + err.Error()}) }
 
 // noteUnseen says once for each reason which files vet has left out.
 func (j *job) noteUnseen() {
@@ -66,6 +69,20 @@ const maxNamed = 3
 func leftOut(name string) bool {
 	return name[0] == '.' || name[0] == '_' ||
 		slices.Contains([]string{"node_modules", "testdata", "vendor"}, name)
+}
+
+// open reads a file; src is nil if vet leaves it out.
+func (j *job) open(path string) (src []byte, err error) {
+	src, err = parse.ReadFile(path)
+	if err != nil && j.walked[path] {
+		j.notRead(err)
+		return nil, nil
+	}
+	if why := j.notSeen(path, src); why != "" {
+		j.unseen[why] = append(j.unseen[why], path)
+		return nil, nil
+	}
+	return src, err
 }
 
 var libraryHead = regexp.MustCompile(`^#!lua .*\bname=`)

@@ -18,6 +18,7 @@ type Folder struct {
 	Scripts []*Script
 	Files   []string         // that are scripts, and embedded
 	Unseen  []token.Position // scripts of which the text is not known
+	Unread  []error          // why files cannot be read
 }
 
 // Script is one script that a function gets.
@@ -49,19 +50,19 @@ func (s *Script) Line(n int) int {
 var relevant = regexp.MustCompile(`(?i)redis|valkey|rueidis`)
 
 // Read reads Go files of one folder. Those that are no Go are left out: other tools say so.
-func Read(paths []string) (*Folder, error) {
-	sources, found := map[string][]byte{}, false
+func Read(paths []string) *Folder {
+	folder, sources, found := &Folder{}, map[string][]byte{}, false
 	for _, path := range paths {
 		src, err := parse.ReadFile(path)
 		if err != nil {
-			return nil, err
+			folder.Unread = append(folder.Unread, err)
+			continue
 		}
 		sources[path] = src
 		found = found || relevant.Match(src)
 	}
-	folder := &Folder{}
 	if !found {
-		return folder, nil
+		return folder
 	}
 	set, packages := token.NewFileSet(), map[string]*pack{}
 	for _, path := range paths {
@@ -79,5 +80,5 @@ func Read(paths []string) (*Folder, error) {
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		packages[name].scan(folder)
 	}
-	return folder, nil
+	return folder
 }
