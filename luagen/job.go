@@ -43,7 +43,7 @@ type job struct {
 	folders []string // that were given whole
 	shared  []string // folders of -I
 
-	goFolders map[string]bool             // where vet reads Go files
+	goFolders map[string][]string         // where vet reads Go files; those that are meant, if not all are
 	goScript  func(s *golua.Script) error // takes each script in them
 
 	sources  []string            // the files, in the order given, each once
@@ -149,6 +149,9 @@ func (j *job) add(path string) error {
 	switch {
 	case err != nil:
 		return usageError{err}
+	case !info.IsDir() && filepath.Ext(path) == ".go" && j.vetOnly:
+		j.goFile(path)
+		return nil
 	case !info.IsDir() && filepath.Ext(path) != ".lua":
 		return usagef("%s is no .lua file", path)
 	case !info.IsDir():

@@ -110,7 +110,7 @@ func newJob(stdout io.Writer, name string) *job {
 		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError),
 		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{}, walked: map[string]bool{}, given: map[string]bool{},
 		examined: map[string]bool{},
-		parts:    map[string]bool{}, unseen: map[string][]string{}, goFolders: map[string]bool{},
+		parts:    map[string]bool{}, unseen: map[string][]string{}, goFolders: map[string][]string{},
 	}
 }
 

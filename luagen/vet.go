@@ -39,7 +39,7 @@ func (j *job) walk(root string) error {
 			return fs.SkipDir
 		case e.IsDir(), e.Name()[0] == '.': // such as the link that an editor makes for a file
 		case filepath.Ext(path) == ".go":
-			j.goFolders[filepath.Dir(path)] = true
+			j.goFolders[filepath.Dir(path)] = nil
 		case filepath.Ext(path) == ".lua" && !j.given[filepath.Clean(path)]:
 			j.walked[path] = true
 			j.source(path)

@@ -242,9 +242,9 @@ func TestVetCarriageReturns(t *testing.T) {
 	dir := t.TempDir()
 	src := read(t, "testdata", "vet", "go_strings", "calls.go")
 	write(t, dir, "calls.go", src)
-	_, _, want := luagen("vet", dir)
+	_, _, want := luagen("vet", filepath.Join(dir, "calls.go"))
 	write(t, dir, "calls.go", strings.ReplaceAll(src, "\n", "\r\n"))
-	_, _, got := luagen("vet", dir)
+	_, _, got := luagen("vet", filepath.Join(dir, "calls.go"))
 	require.Equal(t, want, got)
 	require.Greater(t, strings.Count(got, "\n"), 10)
 }
