@@ -197,4 +197,6 @@ type Var struct {
 	Decl   *Binding // of a DeclaredVar
 	Reads  []*NameExpr
 	Writes []*NameExpr // assignments after its declaration
+
+	owner *function
 }

@@ -21,9 +21,10 @@ type parser struct {
 }
 
 const (
-	maxDepth  = 200 // LUAI_MAXCCALLS
-	maxLocals = 200 // LUAI_MAXVARS
-	iterator  = 3   // registers of a generic for; Lua 5.1 keeps the registers of what comes after
+	maxDepth    = 200 // LUAI_MAXCCALLS
+	maxLocals   = 200 // LUAI_MAXVARS
+	maxUpvalues = 60  // LUAI_MAXUPVALUES
+	iterator    = 3   // registers of a generic for; Lua 5.1 keeps the registers of what comes after
 
 	maxChain = 1000 // our own
 )

@@ -4,11 +4,12 @@ import "slices"
 
 // function is what the parser knows of a function that it is inside of.
 type function struct {
-	outer   *function
-	vararg  bool
-	active  []*Var // nil for a loop's hidden variables
-	pending int    // declared and not yet visible
-	scopes  []scope
+	outer    *function
+	vararg   bool
+	active   []*Var // nil for a loop's hidden variables
+	pending  int    // declared and not yet visible
+	scopes   []scope
+	upvalues map[*Var]bool
 }
 
 type scope struct {
@@ -17,7 +18,7 @@ type scope struct {
 }
 
 func (p *parser) openFunc(vararg bool) {
-	p.fn = &function{outer: p.fn, vararg: vararg}
+	p.fn = &function{outer: p.fn, vararg: vararg, upvalues: map[*Var]bool{}}
 }
 
 func (p *parser) closeFunc() { p.fn = p.fn.outer }
@@ -39,7 +40,7 @@ func (p *parser) inLoop() bool {
 // declare makes a name that becomes visible by activate.
 func (p *parser) declare(name Token, kind VarKind) *Var {
 	p.hidden(1, name.Pos)
-	v := &Var{Name: name.Text, Pos: name.Pos, Kind: kind}
+	v := &Var{Name: name.Text, Pos: name.Pos, Kind: kind, owner: p.fn}
 	p.vars = append(p.vars, v)
 	return v
 }
@@ -71,8 +72,19 @@ func (p *parser) use(name Token) *NameExpr {
 		p.globals = append(p.globals, n)
 		return n
 	}
+	p.capture(n)
 	n.Var.Reads = append(n.Var.Reads, n)
 	return n
+}
+
+// capture counts n's variable as an upvalue of every function between its use and its owner.
+func (p *parser) capture(n *NameExpr) {
+	for fn := p.fn; fn != n.Var.owner; fn = fn.outer {
+		fn.upvalues[n.Var] = true
+		if len(fn.upvalues) > maxUpvalues {
+			p.limit(n.P, "more than %d outer names in one function: the server refuses it", maxUpvalues)
+		}
+	}
 }
 
 // assigned marks a use as an assignment.
