@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -172,17 +173,14 @@ func (s *serverConn) head() (string, error) {
 // version returns a server's name and version as they begin a table.
 func (s *serverConn) version() (string, error) {
 	reply, err := s.do("INFO", "server")
-	if err != nil {
-		return "", err
+	head := "#"
+	for _, found := range versionLine.FindAllStringSubmatch(fmt.Sprint(reply), -1) { // Valkey's own stands behind that of Redis
+		head = "# " + found[1] + " " + found[2]
 	}
-	name, text := "valkey", fmt.Sprint(reply)
-	if !strings.Contains(text, "\nvalkey_version:") {
-		name = "redis"
-	}
-	_, rest, _ := strings.Cut(text, "\n"+name+"_version:")
-	version, _, _ := strings.Cut(rest, "\r")
-	return "# " + name + " " + version, nil
+	return head, err
 }
+
+var versionLine = regexp.MustCompile(`(?m)^(redis|valkey)_version:(\S+)`)
 
 // hidden are commands that write no key and are yet refused in read-only scripts, which COMMAND
 // does not say. Redis 6 has no read-only scripts.
@@ -245,16 +243,16 @@ func texts(reply any) []string {
 func kinds(categories []string) []string {
 	var found []string
 	for _, c := range categories {
-		kind, ok := map[string]string{
-			"@string": "string", "@bitmap": "string", "@hyperloglog": "string", "@list": "list",
-			"@set": "set", "@sortedset": "zset", "@geo": "zset", "@hash": "hash",
-			"@stream": "stream",
-		}[c]
-		if ok && !slices.Contains(found, kind) {
+		if kind := kindOf[c]; kind != "" && !slices.Contains(found, kind) {
 			found = append(found, kind)
 		}
 	}
 	return found
+}
+
+var kindOf = map[string]string{
+	"@string": "string", "@bitmap": "string", "@hyperloglog": "string", "@list": "list", "@set": "set",
+	"@sortedset": "zset", "@geo": "zset", "@hash": "hash", "@stream": "stream",
 }
 
 // specs returns the key specifications, each as begin:find.

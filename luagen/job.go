@@ -189,7 +189,7 @@ func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
 	}
 	s, shipped, findings := j.examine(path, src)
 	j.findings = append(j.findings, findings...)
-	if !s.Header.Library {
+	if !s.Header.Library && !j.vetOnly {
 		j.clash(s)
 	}
 	j.examined[path] = true
@@ -279,9 +279,6 @@ func badFileName(name string) string {
 // clash finds what a script's Go file would declare that an earlier one's does, the file itself
 // included.
 func (j *job) clash(s *parse.Script) {
-	if j.vetOnly {
-		return
-	}
 	for _, name := range emit.Identifiers(s) {
 		id := filepath.Dir(j.target(s.File)) + " " + name
 		if first, ok := j.declared[id]; ok {

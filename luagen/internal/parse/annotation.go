@@ -163,13 +163,13 @@ func (h *headerReader) annotation(c Comment) {
 	word, pos := w.next()
 	switch word {
 	case "key":
-		h.key(w)
+		h.binding(w, word, Key, h.key)
 	case "arg":
-		h.arg(w)
+		h.binding(w, word, Arg, h.arg)
 	case "command":
-		h.command(w)
+		h.binding(w, word, Command, h.command)
 	case "channel":
-		h.channel(w)
+		h.binding(w, word, Channel, h.channel)
 	case "return":
 		h.result(w)
 	case "error":

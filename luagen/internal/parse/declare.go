@@ -6,22 +6,29 @@ import (
 	"strings"
 )
 
-func (h *headerReader) key(w *words) {
-	name, pos, ok := h.name(w, "key")
+// binding reads the declaration of a name. What reads the rest of it reports whether it is right.
+func (h *headerReader) binding(w *words, annotation string, kind BindingKind, read func(w *words, b *Binding) bool) {
+	name, pos, ok := h.name(w, annotation)
 	if name == "" {
 		return
 	}
+	b := &Binding{Kind: kind, Name: name, Pos: pos, Type: Type{Name: "string"}}
+	if read(w, b) && ok {
+		b.Text = w.rest()
+		h.declare(b)
+	}
+}
+
+func (h *headerReader) key(w *words, b *Binding) bool {
 	kind, kindPos := w.next()
-	b := &Binding{Kind: Key, Name: name, Pos: pos, Type: Type{Name: "string"}}
+	ok := slices.Contains(keyKinds, strings.TrimSuffix(strings.TrimSuffix(kind, "..."), "?"))
 	b.KeyKind, b.Type.List = strings.CutSuffix(kind, "...")
 	b.KeyKind, b.Type.Optional = strings.CutSuffix(b.KeyKind, "?")
 	switch {
 	case kind == "":
-		h.find(kindPos, "key %s without a kind: %s", name, strings.Join(keyKinds, ", "))
-		ok = false
-	case !slices.Contains(keyKinds, b.KeyKind):
+		h.find(kindPos, "key %s without a kind: %s", b.Name, strings.Join(keyKinds, ", "))
+	case !ok:
 		h.find(kindPos, "unknown kind of key %s%s", b.KeyKind, suggest(b.KeyKind, keyKinds, "there are"))
-		ok = false
 	}
 	if prefixPos, prefix := h.prefix(w); prefix {
 		b.Prefix = true
@@ -32,27 +39,24 @@ func (h *headerReader) key(w *words) {
 	if next := *w; b.Type.List && w.peek() == "per" {
 		next.next()
 		if list, _ := next.next(); slices.ContainsFunc(h.header.Keys(), func(k *Binding) bool { return k.Name == list }) {
-			*w, b.Per, b.perPos = next, list, pos
+			*w, b.Per, b.perPos = next, list, b.Pos
 		}
 	}
 	if b.KeyKind == "hash" {
 		b.Fields = h.fields(w)
 	}
-	b.Text = w.rest()
 	for _, other := range h.header.Keys() {
 		switch {
 		case other.Type.Optional:
-			h.find(pos, "%s, which may be absent, must be the last key", other.Name)
+			h.find(b.Pos, "%s, which may be absent, must be the last key", other.Name)
 		case other.Type.List && (b.Per == "" || b.Per != other.Name && b.Per != other.Per):
-			h.find(pos, "the list %s must be the last key: write list... per %s for one of its length", other.Name, other.Name)
+			h.find(b.Pos, "the list %s must be the last key: write list... per %s for one of its length", other.Name, other.Name)
 		default:
 			continue
 		}
 		break
 	}
-	if ok {
-		h.declare(b)
-	}
+	return ok
 }
 
 // prefix takes the word prefix, if it is next.
@@ -64,24 +68,19 @@ func (h *headerReader) prefix(w *words) (Pos, bool) {
 	return pos, true
 }
 
-func (h *headerReader) arg(w *words) {
-	name, pos, ok := h.name(w, "arg")
+func (h *headerReader) arg(w *words, b *Binding) (ok bool) {
 	word, typePos := w.next()
-	switch {
-	case name == "":
-		return
-	case word == "":
-		h.find(typePos, "arg %s without a type", name)
-		return
+	if word == "" {
+		h.find(typePos, "arg %s without a type", b.Name)
+		return false
 	}
-	b := &Binding{Kind: Arg, Name: name, Pos: pos}
 	msg := ""
 	if textsShape.MatchString(word) {
-		b.Type.Name, b.Choices = "string", h.choices(word, typePos, name)
+		b.Choices = h.choices(word, typePos, b.Name)
 	} else if b.Type, msg = parseType(word, true); msg != "" {
 		h.find(typePos, "%s", msg)
-		ok = false
 	}
+	ok = msg == ""
 	if w.peek() == "per" {
 		_, perPos := w.next()
 		b.Per, b.perPos = w.next()
@@ -90,10 +89,7 @@ func (h *headerReader) arg(w *words) {
 			ok = false
 		}
 	}
-	b.Text = w.rest()
-	if ok {
-		h.declare(b)
-	}
+	return ok
 }
 
 var (
@@ -112,32 +108,19 @@ func (h *headerReader) choices(word string, pos Pos, name string) []string {
 	return all
 }
 
-func (h *headerReader) command(w *words) {
-	name, pos, ok := h.name(w, "command")
-	if name == "" {
-		return
-	}
+func (h *headerReader) command(w *words, b *Binding) bool {
 	word, wordPos := w.next()
 	if !commandShape.MatchString(word) {
-		h.find(wordPos, "command %s needs the commands that it may be: publish|spublish", name)
-		return
+		h.find(wordPos, "command %s needs the commands that it may be: publish|spublish", b.Name)
+		return false
 	}
-	b := &Binding{Kind: Command, Name: name, Pos: pos, Type: Type{Name: "string"}}
-	b.Choices, b.Text = h.choices(word, wordPos, "command "+name), w.rest()
-	if ok {
-		h.declare(b)
-	}
+	b.Choices = h.choices(word, wordPos, "command "+b.Name)
+	return true
 }
 
-func (h *headerReader) channel(w *words) {
-	name, pos, ok := h.name(w, "channel")
-	_, prefix := h.prefix(w)
-	if ok {
-		h.declare(&Binding{
-			Kind: Channel, Name: name, Pos: pos, Type: Type{Name: "string"},
-			Prefix: prefix, Text: w.rest(),
-		})
-	}
+func (h *headerReader) channel(w *words, b *Binding) bool {
+	_, b.Prefix = h.prefix(w)
+	return true
 }
 
 func (h *headerReader) result(w *words) {

@@ -24,7 +24,7 @@ const (
 	maxDepth    = 200 // LUAI_MAXCCALLS
 	maxLocals   = 200 // LUAI_MAXVARS
 	maxUpvalues = 60  // LUAI_MAXUPVALUES
-	iterator    = 3   // registers of a generic for; Lua 5.1 keeps the registers of what comes after
+	iterator    = 3   // hidden names of a for, and registers of a generic one; Lua 5.1 keeps the registers of what comes after
 
 	maxChain = 1000 // our own
 )
@@ -234,6 +234,7 @@ func (p *parser) forStatement() Stmt {
 	pos := p.next().Pos
 	p.open(true)
 	defer p.close()
+	p.hidden(iterator, pos)
 	first := p.name()
 	var stmt Stmt
 	switch {
@@ -249,9 +250,7 @@ func (p *parser) forStatement() Stmt {
 }
 
 func (p *parser) numericFor(pos Pos, name Token) Stmt {
-	stmt := &NumForStmt{at: at{pos}}
-	p.hidden(3, pos)
-	stmt.Var = p.declare(name, LoopVar)
+	stmt := &NumForStmt{at: at{pos}, Var: p.declare(name, LoopVar)}
 	p.next()
 	stmt.From = p.expr()
 	p.expect(",")
@@ -259,14 +258,12 @@ func (p *parser) numericFor(pos Pos, name Token) Stmt {
 	if p.accept(",") {
 		stmt.Step = p.expr()
 	}
-	stmt.Body = p.forBody(3, stmt.Var)
+	stmt.Body = p.forBody(stmt.Var)
 	return stmt
 }
 
 func (p *parser) genericFor(pos Pos, first Token) Stmt {
-	stmt := &GenForStmt{at: at{pos}}
-	p.hidden(3, pos)
-	stmt.Vars = append(stmt.Vars, p.declare(first, LoopVar))
+	stmt := &GenForStmt{at: at{pos}, Vars: []*Var{p.declare(first, LoopVar)}}
 	for p.accept(",") {
 		stmt.Vars = append(stmt.Vars, p.declare(p.name(), LoopVar))
 	}
@@ -275,13 +272,13 @@ func (p *parser) genericFor(pos Pos, first Token) Stmt {
 		p.fail(stmt.Values[iterator].Pos(),
 			"more than %d values after in: the server gives the loop's local names wrong values", iterator)
 	}
-	stmt.Body = p.forBody(iterator, stmt.Vars...)
+	stmt.Body = p.forBody(stmt.Vars...)
 	return stmt
 }
 
-func (p *parser) forBody(hidden int, vars ...*Var) *Block {
+func (p *parser) forBody(vars ...*Var) *Block {
 	p.expect("do")
-	p.activate(make([]*Var, hidden)...)
+	p.activate(make([]*Var, iterator)...)
 	p.open(false)
 	defer p.close()
 	p.activate(vars...)
