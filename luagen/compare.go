@@ -83,9 +83,6 @@ func (j *job) makes(path string) bool {
 // generated reports whether luagen wrote a file.
 func generated(content []byte) bool { return bytes.HasPrefix(content, []byte(emit.Header+"\n")) }
 
-// around is the number of equal lines that a difference shows on each side.
-const around = 3
-
 // unified returns the difference of two texts in the unified format, in one hunk: from the first line that differs to the
 // last. A file that is not current mostly differs in one place, or in its whole script.
 func unified(oldName, newName string, oldText, newText []byte) string {
@@ -97,16 +94,13 @@ func unified(oldName, newName string, oldText, newText []byte) string {
 	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
-	from, left := max(0, head-around), max(0, tail-around)
 	var out strings.Builder
-	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%s +%s @@\n", oldName, newName, span(from, len(a)-left), span(from, len(b)-left))
-	for _, part := range []struct {
-		kind  string
-		lines []string
-	}{{" ", a[from:head]}, {"-", a[head : len(a)-tail]}, {"+", b[head : len(b)-tail]}, {" ", a[len(a)-tail : len(a)-left]}} {
-		for _, line := range part.lines {
-			out.WriteString(part.kind + line + "\n")
-		}
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%s +%s @@\n", oldName, newName, span(head, len(a)-tail), span(head, len(b)-tail))
+	for _, line := range a[head : len(a)-tail] {
+		out.WriteString("-" + line + "\n")
+	}
+	for _, line := range b[head : len(b)-tail] {
+		out.WriteString("+" + line + "\n")
 	}
 	return out.String()
 }

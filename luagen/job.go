@@ -159,19 +159,7 @@ func (j *job) add(path string) error {
 		return nil
 	}
 	j.folders = append(j.folders, path)
-	if j.vetOnly {
-		return j.walk(path)
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !e.IsDir() && filepath.Ext(e.Name()) == ".lua" && e.Name()[0] != '.' {
-			j.source(filepath.Join(path, e.Name()))
-		}
-	}
-	return nil
+	return j.walk(path)
 }
 
 func (j *job) source(path string) {

@@ -29,19 +29,20 @@ func below(path string) string {
 	return path
 }
 
-// walk adds the scripts of a folder and of the folders below it, but for those that the go command leaves out.
+// walk adds the scripts of a folder. Vet also reads Go files, and the folders below it, but for those that the go command
+// leaves out.
 func (j *job) walk(root string) error {
 	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			j.notRead(err)
-		case e.IsDir() && path != root && leftOut(e.Name()):
+		case e.IsDir() && path != root && (!j.vetOnly || leftOut(e.Name())):
 			return fs.SkipDir
 		case e.IsDir(), e.Name()[0] == '.': // such as the link that an editor makes for a file
-		case filepath.Ext(path) == ".go":
+		case filepath.Ext(path) == ".go" && j.vetOnly:
 			j.goFolders[filepath.Dir(path)] = nil
 		case filepath.Ext(path) == ".lua" && !j.given[filepath.Clean(path)]:
-			j.walked[path] = true
+			j.walked[path] = j.vetOnly
 			j.source(path)
 		}
 		return nil

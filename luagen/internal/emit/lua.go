@@ -17,7 +17,6 @@ func Source(s *parse.Script) string {
 	l := link(s)
 	bound := bindings(s, l)
 	p := &printer{linker: l, unit: l.units[len(l.units)-1], main: true}
-	made := l.made()
 	var b strings.Builder
 	end := 0
 	for i := 0; i < len(s.Tokens); {
@@ -35,7 +34,7 @@ func Source(s *parse.Script) string {
 		default:
 			b.WriteString(gap)
 		}
-		for _, function := range made[tok.Pos.Offset] {
+		for _, function := range l.made(tok.Pos.Offset, s) {
 			b.WriteString(function + " ")
 		}
 		text, next := p.next(i)

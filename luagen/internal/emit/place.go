@@ -13,13 +13,12 @@ import (
 // atTop is the place of a function that is made before the script's own code.
 const atTop = -1
 
-// made returns the functions that are made within the script's code, by the offset of the statement that follows.
-func (l *linker) made() map[int][]string {
-	texts := map[int][]string{}
+// made returns the functions that are made before the statement at an offset, or at the top for one file.
+func (l *linker) made(place int, file *parse.Script) (texts []string) {
 	for _, u := range l.units {
 		for _, f := range u.funcs {
-			if f.made && f.place != atTop {
-				texts[f.place] = append(texts[f.place], l.text(u, f.from, f.end+1))
+			if f.made && f.place == place && (place != atTop || u.Script == file) {
+				texts = append(texts, l.text(u, f.from, f.end+1))
 			}
 		}
 	}

@@ -42,14 +42,7 @@ func (l *linker) joined(library *parse.Script) []string {
 	for _, inc := range library.Header.Includes {
 		texts = append(texts, l.joined(inc.Script)...)
 	}
-	for _, u := range l.units {
-		for _, f := range u.funcs {
-			if u.Script == library && f.made && f.place == atTop {
-				texts = append(texts, l.text(u, f.from, f.end+1))
-			}
-		}
-	}
-	return texts
+	return append(texts, l.made(atTop, library)...)
 }
 
 // text returns tokens of a file on one line.
