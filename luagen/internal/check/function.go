@@ -164,9 +164,6 @@ func (m *machine) outcome(name string, e *parse.CallExpr, args []value) value {
 		return value{is: isStatus}
 	case name == "tostring" && len(args) > 0:
 		return asText(args[0])
-	case name == "string.format" && len(args) == 2:
-		args[1].is = isNumber // which gets other digits
-		return asText(args[1])
 	case name == "cjson.decode" && len(args) > 0:
 		v := value{is: anything, decoded: true}
 		if b, ok := m.c.origin(e.Args[0]).(*parse.BinaryExpr); ok && isLiteral(b.R, "[]") {

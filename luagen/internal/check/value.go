@@ -233,24 +233,22 @@ func scalar(b *parse.Binding) value {
 		v.least = float64(max(t.Min, 0))
 		v.low = t.Min > math.MinInt64 && (t.Min < 0 || t.Min == 0 && t.Name == "int")
 	}
+	if most := largest[t.Name]; most > 0 {
+		v.whole, v.size = true, bounded(t, most)
+	}
 	switch t.Name {
 	case "string":
 		v.free = b.Kind == parse.Arg
 	case "bool":
 		return value{is: boolean}
 	case "int":
-		v.whole, v.size = true, bounded(t, maxInt64)
 		if !t.Bounded || t.Max > maxExact || t.Min < -maxExact {
 			v.wide = b.Name
 		} else {
 			v.large = v.size
 		}
-	case "milliseconds": // a time.Duration
-		v.whole, v.size = true, bounded(t, maxLife)
-	case "seconds":
-		v.whole, v.size = true, bounded(t, 9.3e9)
-	case "unixmilli": // to the year 4000
-		v.whole, v.size, v.large = true, 6.5e13, now*1000
+	case "unixmilli":
+		v.large = now * 1000
 	case "float":
 		v.frac = true
 	}
@@ -259,6 +257,9 @@ func scalar(b *parse.Binding) value {
 	}
 	return v
 }
+
+// largest are how large whole numbers of a type may be: a time.Duration, and a time up to the year 4000.
+var largest = map[string]float64{"int": maxInt64, "milliseconds": maxLife, "seconds": maxLife / 1000, "unixmilli": 6.5e13}
 
 // bounded returns how large a number of a type may be: most, or less by its bounds.
 func bounded(t parse.Type, most float64) float64 {

@@ -92,15 +92,15 @@ func (h *headerReader) readHeader(comments []Comment, body int) {
 		switch {
 		case c.Pos.Offset > body:
 			h.outside(c)
-		case isAllow(c):
+		case isAllow(c), c.Long:
 		case isAnnotation(c):
 			docs = append(docs, c)
 			last = len(docs) - 1
-		case isDoc(c):
+		default:
 			h.misspelt(c)
-			docs = append(docs, c)
-		case !c.Long:
-			h.misspelt(c)
+			if isDoc(c) {
+				docs = append(docs, c)
+			}
 		}
 	}
 	annotated := false

@@ -70,8 +70,6 @@ type syntaxError struct {
 	rule string
 }
 
-func (e *syntaxError) Error() string { return e.msg }
-
 // lexer splits a normalized text. It fails by panicking with a *syntaxError, which [lex] and the
 // parser catch.
 type lexer struct {
