@@ -174,8 +174,6 @@ func (m *machine) outcome(name string, e *parse.CallExpr, args []value) value {
 		if pattern, ok := constantText(m.c.origin(e.Args[1])); ok && !strings.Contains(pattern, "()") { // which is a place
 			return value{is: isText | isNil, free: !ofDigits.MatchString(pattern)}
 		}
-	case name == "string.len":
-		return aCount()
 	case slices.Contains(textFunctions, name):
 		return textValue()
 	}

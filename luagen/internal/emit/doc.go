@@ -44,16 +44,14 @@ func (g *generator) comment(text string) {
 
 // doc writes the wrapper's doc comment.
 func (g *generator) doc() {
-	for i, paragraph := range paragraphs(g.s.Header.Prose) {
-		if i > 0 {
-			g.printf("//\n")
-		} else {
-			paragraph = g.fn + " " + lowerFirst(paragraph)
-		}
-		g.comment(paragraph)
+	prose := paragraphs(g.s.Header.Prose)
+	if len(prose) == 0 {
+		prose = []string{"runs the script " + g.s.Name + "."}
 	}
-	if len(paragraphs(g.s.Header.Prose)) == 0 {
-		g.printf("// %s runs the script %s.\n", g.fn, g.s.Name)
+	g.comment(g.fn + " " + lowerFirst(prose[0]))
+	for _, paragraph := range prose[1:] {
+		g.printf("//\n")
+		g.comment(paragraph)
 	}
 	var items []string
 	if !g.structured() {

@@ -19,7 +19,7 @@ type headerReader struct {
 	file     string
 	header   *Header
 	findings []Finding
-	seen     map[string]Pos // "name x", "go X", "error X": where it was declared
+	seen     map[string]Pos // "error X": where it was declared
 }
 
 func (h *headerReader) find(pos Pos, format string, args ...any) {
@@ -242,15 +242,7 @@ func (h *headerReader) name(w *words, kind string) (string, Pos, bool) {
 
 // declare adds a binding, unless its name is taken.
 func (h *headerReader) declare(b *Binding) {
-	if !h.once("name "+b.Name, b.Pos) {
-		return
+	if h.once("the name "+GoName(b.Name, true)+" in Go", b.Pos) {
+		h.header.Bindings = append(h.header.Bindings, b)
 	}
-	exported := GoName(b.Name, true)
-	if first, ok := h.seen["go "+exported]; ok {
-		h.findings = append(h.findings, Finding{h.file, b.Pos, fmt.Sprintf(
-			"%s is %s in Go, as is the name of line %d", b.Name, exported, first.Line), RuleName})
-		return
-	}
-	h.seen["go "+exported] = b.Pos
-	h.header.Bindings = append(h.header.Bindings, b)
 }

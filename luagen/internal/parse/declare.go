@@ -139,14 +139,8 @@ func (h *headerReader) result(w *words) {
 		h.find(typePos, "%s", msg)
 	}
 	name, pos, ok := h.name(w, "return")
-	if !ok || msg != "" || !h.once("result "+name, pos) {
+	if !ok || msg != "" || !h.once("the result "+GoName(name, true)+" in Go", pos) {
 		return
-	}
-	for _, other := range h.header.Returns {
-		if GoName(other.Name, true) == GoName(name, true) {
-			h.find(pos, "%s and %s are one name in Go", other.Name, name)
-			return
-		}
 	}
 	if t.Hash != nil {
 		t.Hash.Result = name
