@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -69,22 +67,17 @@ func (j *job) draft(path, from string, src []byte, comment string) error {
 		text = slices.Concat(head, []byte("\n---@readonly\n\n"), body)
 		_, _, findings = j.examine(path, text)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
+	if _, err := os.Lstat(path); err == nil {
 		j.note([]string{path + " exists: not written for " + from})
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
 	j.findings = append(j.findings, findings...)
 	if wrote := path + ": from " + from; j.json {
 		j.note([]string{wrote})
 	} else {
 		fmt.Fprintln(j.stdout, wrote)
 	}
-	return errors.Join(err, f.Close())
+	return os.WriteFile(path, text, 0o644)
 }
 
 var (

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -282,30 +283,20 @@ func (j *job) clash(s *parse.Script) {
 
 // target returns the path of a script's Go file.
 func (j *job) target(script string) string {
-	dir := j.out
-	if dir == "" {
-		dir = filepath.Dir(script)
-	}
-	return filepath.Join(dir, filepath.Base(script)+suffix)
+	return filepath.Join(cmp.Or(j.out, filepath.Dir(script)), filepath.Base(script)+suffix)
 }
 
 // packageFor returns the package of the files that are written to a folder.
-func (j *job) packageFor(dir string) (string, error) {
-	if pkg, ok := j.packages[dir]; ok {
-		return pkg, nil
-	}
-	pkg := j.pkg
+func (j *job) packageFor(dir string) (name string, err error) {
+	pkg := cmp.Or(j.pkg, j.packages[dir])
 	if pkg == "" {
-		var err error
-		if pkg, err = packageOf(dir); err != nil {
-			return "", err
-		}
+		pkg, err = packageOf(dir)
 	}
-	if !token.IsIdentifier(pkg) {
-		return "", usagef("%q is no package name: give one with -p", pkg)
+	if err == nil && !token.IsIdentifier(pkg) {
+		err = usagef("%q is no package name: give one with -p", pkg)
 	}
 	j.packages[dir] = pkg
-	return pkg, nil
+	return pkg, err
 }
 
 // packageOf returns the package of the Go files in a folder that are not generated here, else the
