@@ -365,17 +365,11 @@ func TestUnifiedFormat(t *testing.T) {
 	b := "1\n2\n3\n4\nfive\n6.0\n7\n8\n9\n10\n11\n"
 	require.Equal(t, `--- a
 +++ b
-@@ -2,8 +2,8 @@
- 2
- 3
- 4
+@@ -5,2 +5,2 @@
 -5
 -6
 +five
 +6.0
- 7
- 8
- 9
 `, unified("a", "b", []byte(a), []byte(b)))
 	require.Equal(t, "--- a\n+++ b\n@@ -1,2 +0,0 @@\n-x\n-y\n",
 		unified("a", "b", []byte("x\ny\n"), nil))

@@ -30,13 +30,6 @@ var readers = strings.Fields(`ipairs next pairs select unpack table.concat table
 
 // replaces reports whether a script assigns to the elements of KEYS or ARGV, or gives the whole to a function that may.
 func (c *checker) replaces(list string) bool {
-	for x, sources := range c.flow.sources {
-		if len(c.flow.stores[x]) > 0 && slices.ContainsFunc(sources, func(s source) bool {
-			return s.expr != nil && c.isList(s.expr, list)
-		}) {
-			return true
-		}
-	}
 	return c.flow.changed[list] || slices.ContainsFunc(c.flow.calls, func(call *parse.CallExpr) bool {
 		return !slices.Contains(readers, c.callee(call)) && slices.ContainsFunc(call.Args, func(e parse.Expr) bool {
 			return c.isList(e, list)
