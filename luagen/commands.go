@@ -47,13 +47,11 @@ type serverConn struct {
 // dial connects to a server, and says who asks.
 func dial(u *url.URL) (*serverConn, error) {
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
-	var conn net.Conn
-	var err error
+	connect := dialer.Dial
 	if u.Scheme == "rediss" {
-		conn, err = tls.DialWithDialer(dialer, "tcp", u.Host, nil)
-	} else {
-		conn, err = dialer.Dial("tcp", u.Host)
+		connect = (&tls.Dialer{NetDialer: dialer}).Dial
 	}
+	conn, err := connect("tcp", u.Host)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,8 @@ type words struct {
 
 // next returns the next word and its place; at the end "" and the place behind the text.
 func (w *words) next() (string, Pos) {
-	w.space()
+	n := len(w.text) - len(strings.TrimLeft(w.text, " \t"))
+	w.text, w.pos = w.text[n:], w.pos.Add(n)
 	end := strings.IndexAny(w.text, " \t")
 	if end < 0 {
 		end = len(w.text)
@@ -58,11 +59,6 @@ func (w *words) next() (string, Pos) {
 func (w *words) peek() string {
 	word, _ := (&words{w.text, w.pos}).next()
 	return word
-}
-
-func (w *words) space() {
-	n := len(w.text) - len(strings.TrimLeft(w.text, " \t"))
-	w.text, w.pos = w.text[n:], w.pos.Add(n)
 }
 
 // rest returns what is left, as a description.

@@ -59,7 +59,10 @@ var operators = []string{
 	"(", ")", "{", "}", "[", "]", ";", ":", ",", ".",
 }
 
-// numeral is what C's strtod and strtoul accept of the characters that Lua collects.
+// collected are the characters that Lua collects for a numeral.
+var collected = regexp.MustCompile(`^[0-9.]+(?:[eE][+-]?)?\w*`)
+
+// numeral is what C's strtod and strtoul accept of them.
 var numeral = regexp.MustCompile(
 	`^(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F]+(?:[pP][0-9]+)?)$`)
 
@@ -240,23 +243,12 @@ func (l *lexer) word(pos Pos) {
 	l.emit(kind, pos, "")
 }
 
-// number collects the characters that Lua takes for a numeral, then asks whether they are one.
 func (l *lexer) number(pos Pos) {
-	for isDigit(l.peek(0)) || l.peek(0) == '.' {
-		l.at++
-	}
-	if l.peek(0) == 'e' || l.peek(0) == 'E' {
-		l.at++
-		if l.peek(0) == '+' || l.peek(0) == '-' {
-			l.at++
-		}
-	}
-	for isLetter(l.peek(0)) || isDigit(l.peek(0)) {
-		l.at++
-	}
-	if text := l.src[pos.Offset:l.at]; !numeral.Match(text) {
+	text := collected.FindString(l.text[l.at:])
+	if !numeral.MatchString(text) {
 		l.fail(pos, "malformed number %s", text)
 	}
+	l.skip(len(text))
 	l.emit(Number, pos, "")
 }
 
@@ -282,6 +274,8 @@ var escapes = map[byte]byte{
 	'a': '\a', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v',
 }
 
+var decimal = regexp.MustCompile(`^[0-9]{1,3}`)
+
 // escape reads one escape sequence. As in Lua 5.1, an unknown one stands for its character.
 func (l *lexer) escape(start Pos) byte {
 	pos := l.pos()
@@ -289,16 +283,12 @@ func (l *lexer) escape(start Pos) byte {
 	if l.at == len(l.src) {
 		l.fail(start, "unfinished string")
 	}
-	digits := 0
-	for digits < 3 && isDigit(l.peek(digits)) {
-		digits++
-	}
-	if digits > 0 {
-		n, _ := strconv.Atoi(string(l.src[l.at : l.at+digits]))
+	if digits := decimal.FindString(l.text[l.at:]); digits != "" {
+		n, _ := strconv.Atoi(digits)
 		if n > 255 {
 			l.fail(pos, `escape \%d is larger than 255`, n)
 		}
-		l.skip(digits)
+		l.skip(len(digits))
 		return byte(n)
 	}
 	c := l.peek(0)
