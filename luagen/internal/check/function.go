@@ -198,9 +198,6 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 		m.errorReply(e)
 	case "tostring":
 		m.shown(args[0], e.Args[0].Pos())
-		if args[0].surely(isNumber) && (args[0].role == aScore || args[0].role == aLoneScore) {
-			m.find(e.P, Precision, "this rounds the score to 14 digits: use the text that the command gives")
-		}
 		if number, ok := unparen(e.Args[0]).(*parse.CallExpr); ok && m.passed(number, "tonumber") != nil && !m.covered[e] {
 			m.find(e.P, Precision, "this keeps 14 digits of a text that may have more: leave it a text, or write string.format('%%.0f', ...)")
 		}

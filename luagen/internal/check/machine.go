@@ -61,6 +61,7 @@ func (c *checker) follow() {
 	m.unending()
 	m.compareTouches()
 	m.misspelt()
+	m.mistyped()
 	m.microsAlone()
 }
 

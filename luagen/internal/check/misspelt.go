@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -93,13 +94,10 @@ func (m *machine) misspelt() {
 		if key == "" || len(fields) > maxNames {
 			continue
 		}
-		names, single := slices.Sorted(maps.Keys(fields)), halves(fields)
+		names := slices.Sorted(maps.Keys(fields))
 		for _, name := range names {
 			f := fields[name]
-			other := slices.IndexFunc(names, func(other string) bool {
-				w := fields[other]
-				return instead(key, name, other, f, w) || single && !f.wrote && !w.read && begins(name, other)
-			})
+			other := slices.IndexFunc(names, func(other string) bool { return instead(key, name, other, f, fields[other]) })
 			if found := fmt.Sprint(f.pos); other >= 0 && !m.found[found] {
 				m.found[found] = true
 				m.c.find(f.pos, Field, "the script has the field %s, too: is this misspelt?", names[other])
@@ -108,60 +106,102 @@ func (m *machine) misspelt() {
 	}
 }
 
-// halves reports whether only one field is read and not written, and only one written and not read.
-func halves(fields map[string]*written) bool {
-	reads, writes := 0, 0
-	for _, f := range fields {
-		if !f.wrote {
-			reads++
-		} else if !f.read {
-			writes++
-		}
-	}
-	return reads == 1 && writes == 1
-}
-
-// begins reports whether one of two names begins with the other.
-func begins(a, b string) bool {
-	return min(len(a), len(b)) > 2 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
-}
-
 // instead reports whether another field is meant instead of f.
 func instead(key, name, other string, f, w *written) bool {
-	half, plural := (!f.wrote || !f.read) && w.wrote && w.read, name == other+"s" || name+"s" == other
-	apart, rarer := !f.wrote && !w.read, len(name) != len(other) && (f.uses < w.uses || f.uses == w.uses && name < other)
+	apart, half := !f.wrote && !w.read, (!f.wrote || !f.read) && w.wrote && w.read
+	plural := name == other+"s" || name+"s" == other
+	rarer := len(name) != len(other) && (f.uses < w.uses || f.uses == w.uses && name < other) && len(other) > 4 && !plural
+	begins := min(len(name), len(other)) > 2 && (strings.HasPrefix(name, other) || strings.HasPrefix(other, name))
 	switch {
+	case name == other:
+		return false
 	case strings.HasPrefix(key, aRecord):
 		return w.wrote && !f.wrote && parse.Nearest(name, []string{other}) != ""
-	case key != anyTable && (apart || half) && alike(name, other) && (apart || strings.Contains(spoken(name), " ")):
+	case key != anyTable && (apart && begins || (apart || half) && letters(name) == letters(other)):
 		return true
 	}
-	return (apart || rarer && len(other) > 4 && !plural) && nearly(name, other)
+	return (apart || rarer) && nearly(name, other)
 }
 
 // nearly reports whether two names differ in one letter, and not in a digit, which counts.
 func nearly(a, b string) bool {
-	return min(len(a), len(b)) > 3 && parse.Distance(a, b) == 1 && !strings.ContainsAny(a+b, "0123456789")
+	return min(len(a), len(b)) > 3 && max(len(a), len(b)) < 50 && parse.Distance(a, b) == 1 && !strings.ContainsAny(a+b, "0123456789")
 }
 
 var unitEnd = regexp.MustCompile(` ` + aUnit + `$`)
 
-// alike reports whether two names have the same words but for a unit. One may lack the end or the vowels of a word: msg.
-func alike(a, b string) bool {
-	v, w := strings.Fields(unitEnd.ReplaceAllString(spoken(a), "")), strings.Fields(unitEnd.ReplaceAllString(spoken(b), ""))
-	same := len(v) == len(w) && !strings.ContainsAny(a+b, "0123456789")
-	for i := range min(len(v), len(w)) {
-		same = same && (shortens(v[i], w[i], len(v) > 1) || shortens(w[i], v[i], len(v) > 1))
-	}
-	return same
+// letters returns those of a name, but for a unit behind it.
+func letters(name string) string {
+	return strings.NewReplacer(" ", "", ".", "").Replace(unitEnd.ReplaceAllString(spoken(name), ""))
 }
 
-// shortens reports whether a word is another one without its end or its vowels.
-func shortens(short, long string, end bool) bool {
-	rest := short
-	for i := range long {
-		rest = strings.TrimPrefix(rest, long[i:i+1])
+var (
+	aName = regexp.MustCompile(`^[A-Za-z_][\w.:-]*$`)
+	aWord = regexp.MustCompile(`[a-z]{3,}`) // of a name, in small letters
+)
+
+// wordsOf returns the words of a text, and how often each is there.
+func wordsOf(text string) map[string]int {
+	words := map[string]int{}
+	for _, word := range aWord.FindAllString(spoken(text), -1) {
+		words[word]++
 	}
-	consonants := rest == "" && len(short) > 1 && short[0] == long[0] && !strings.ContainsAny(short, "aeiou")
-	return short == long || consonants || end && len(short) > 2 && strings.HasPrefix(long, short)
+	return words
+}
+
+// usual are words that names in scripts often have.
+const usual = "accepted acquired active amount attempt attempts available balance blocked bucket canceled cancelled capacity " +
+	"claimed client closed completed concurrency conflict consumer count counter created current deadline delay delayed " +
+	"enqueued error event exists expired expires failed failure finished group history hostname identifier interval invalid " +
+	"last lease length level limit locked member message metadata nack never noack opened order owner paused payload pending " +
+	"position previous price priority processed processing progress quantity queue queued ratio ready reason received refill " +
+	"rejected released remaining replay reply request requested reserved resource response result retries retry running " +
+	"scheduled score sequence session settings stale started state stats status stock stopped success task tenant timeout " +
+	"timestamp token tokens total update updated user value version waiting weight window worker"
+
+// usualWords has these, and with them the words of commands and options, which are none that a script means.
+var usualWords = sync.OnceValues(func() (usualWords, known map[string]int) {
+	tables, _ := tableFiles.ReadFile("commands/redis-8.2.txt") // It is embedded.
+	return wordsOf(usual), wordsOf(usual + " " + string(tables))
+})
+
+// maxWords is of how many different words a script is looked at.
+const maxWords = 1000
+
+// mistyped finds a literal name with a word that is nowhere else, and is another word of the script, or a usual one, but for a
+// letter that is dropped, doubled or exchanged.
+func (m *machine) mistyped() {
+	usual, known := usualWords()
+	uses := wordsOf(string(m.c.s.Source))
+	words := slices.Concat(slices.Sorted(maps.Keys(uses)), slices.Sorted(maps.Keys(usual)))
+	for _, e := range m.c.flow.exprs {
+		name, literal := e.(*parse.StringExpr)
+		if !literal || len(uses) > maxWords || !aName.MatchString(name.Value) {
+			continue
+		}
+		for _, word := range aWord.FindAllString(spoken(name.Value), -1) {
+			if uses[word] != 1 || known[word]+known[strings.TrimSuffix(word, "s")] > 0 {
+				continue
+			}
+			i := slices.IndexFunc(words, func(other string) bool { return mistypes(word, other) })
+			if i >= 0 && !slices.ContainsFunc(m.c.findings, func(f parse.Finding) bool { return f.Pos.Line == name.P.Line }) {
+				m.c.find(name.P, Field, "is this misspelt, and %s meant?", words[i])
+			}
+		}
+	}
+}
+
+// mistypes reports whether a word is another one with a letter dropped, doubled or exchanged with the next, behind the first.
+// A word that begins with the other may be its plural.
+func mistypes(a, b string) bool {
+	if a[0] != b[0] || !nearly(a, b) {
+		return false
+	}
+	differ := 0
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			differ++
+		}
+	}
+	return len(a) == len(b) && differ == 2 || len(a) != len(b) && !strings.HasPrefix(a, b) && !strings.HasPrefix(b, a)
 }

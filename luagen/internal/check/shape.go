@@ -20,7 +20,6 @@ const (
 	aMicro
 	aCursor // of a scan
 	aPage
-	aLoneScore // the reply of ZSCORE, which may be a name, too
 )
 
 // lists are the replies that have elements of several kinds.

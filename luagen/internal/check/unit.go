@@ -246,7 +246,7 @@ func (m *machine) stores(match *matching, i int) {
 func (m *machine) loads(name string, words []parse.Expr, v value) value {
 	switch {
 	case name == "zscore":
-		v.roots, v.role = m.scores(words), aLoneScore
+		v.roots = m.scores(words)
 	case name == "hget" && len(words) > 2:
 		return v.in(m.ofField(words[2]))
 	case name == "hmget" && len(words)-2 == v.known:

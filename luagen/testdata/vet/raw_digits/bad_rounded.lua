@@ -5,7 +5,7 @@ local sum = math.floor((tonumber(redis.call('get', KEYS[2])) or 0) * places + 0.
 redis.call('set', KEYS[2], string.format('%d', sum))
 local share = math.floor(ARGV[3] / 7 * 100) / 100
 local score = redis.call('zscore', KEYS[1], 'next') or '0'
-if tostring(tonumber(score)) == ARGV[4] then
+if score == ARGV[4] then
   return {0, string.format('%i', share)}
 end
 redis.call('hset', KEYS[3], 'order', 's' .. now * 0x1000)

@@ -10,7 +10,7 @@ if redis.call('hget', KEYS[3], 'failures') == '0' then redis.call('hset', KEYS[3
 redis.call('hset', KEYS[3], 'stte', 'done')
 local flat, fields = redis.call('hgetall', KEYS[4]), {}
 for i = 1, #flat, 2 do fields[flat[i]] = flat[i + 1] end
-redis.call('hset', KEYS[4], 'lastRefill', fields['last_refill'] or ARGV[3], 'msg', fields.message or '')
+redis.call('hset', KEYS[4], 'lastRefill', fields['last_refill'] or ARGV[3], 'message_count', fields.message or '')
 local function by_name(list)
   local all = {}
   for i = 1, #list, 2 do all[list[i]] = list[i + 1] end
@@ -18,5 +18,5 @@ local function by_name(list)
 end
 local lock = by_name(redis.call('hgetall', KEYS[5]))
 redis.call('hset', KEYS[5], 'expires_ms', lock.expires or ARGV[3])
-redis.call('hset', KEYS[6], 'last_refill', redis.call('hget', KEYS[6], 'last_refill') or ARGV[3])
-redis.call('hset', KEYS[6], 'last_refilled', 1)
+redis.call('hset', KEYS[6], 'c.e', redis.call('hget', KEYS[6], 'c.e') or ARGV[3])
+redis.call('hset', KEYS[6], 'c_e', 1)
