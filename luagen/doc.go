@@ -145,7 +145,7 @@
 //	nil          an element that is always nil: t[0], a list by name, such as the reply of HGETALL; a reply or
 //	             a field of JSON that may be missing, an absent argument, or a name without a value, where nil
 //	             fails; a table or a bool as a command's word; an element beyond the end of a list; a loop
-//	             that leaves out its first or last element
+//	             that leaves out its first or last element, or goes by one through a reply of pairs
 //	json         a list that may be empty, of which cjson.encode makes {}
 //	result       a path without a result, or with a result of another kind; a number with a fraction,
 //	             which is cut; nil inside a table, which ends the table; a reply with missing elements as T[];

@@ -412,6 +412,9 @@ func (m *machine) elements(s *parse.GenForStmt) {
 	if list.elem == nil {
 		return
 	}
+	if i := s.Vars[0]; list.pairs && !m.c.flow.compared[i] && len(i.Reads) > 0 {
+		m.find(s.Values[0].Pos(), Nil, "the elements of this reply belong together by two, and this loop goes on by one: write for i = 1, #list, 2")
+	}
 	m.bind(s.Vars[0], aCount())
 	if len(s.Vars) > 1 {
 		m.bind(s.Vars[1], *list.elem)
