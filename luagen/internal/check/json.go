@@ -87,10 +87,10 @@ func (m *machine) lengthOf(e parse.Expr) (list parse.Expr) {
 	return list
 }
 
-// bounds notes that a condition compares something, the length of a list, say, with a number that never changes, but 0 or 1.
+// bounds notes that a number of elements is less than a number that never changes, but 0 or 1.
 func (m *machine) bounds(e parse.Expr, limit parse.Expr) {
 	w := m.peek(limit)
-	if m.way != nil || w.is == isNumber && w.size <= 1 && w.size > 0 ||
+	if m.way != nil || m.peek(e).size != aCount().size || w.is == isNumber && w.size <= 1 && w.size > 0 ||
 		slices.ContainsFunc(namesIn(limit), func(x *parse.Var) bool { return len(x.Writes) > 0 }) {
 		return
 	}
@@ -105,7 +105,8 @@ type limited struct{ what any }
 // grow notes that the lists which a loop over an endless one appends to are endless, too.
 func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 	for _, e := range parse.Exprs(stmt) {
-		list := m.lengthOf(e)
+		length, _ := added(e)
+		list := m.lengthOf(length)
 		if call, ok := e.(*parse.CallExpr); ok && m.c.callee(call) == "ipairs" && len(call.Args) > 0 {
 			list = call.Args[0]
 		}

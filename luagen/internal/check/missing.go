@@ -12,7 +12,8 @@ import (
 // maybe notes in a reply what it is about, if the command has nothing, or no elements, for a missing key, field or element.
 func (m *machine) maybe(call commandCall, v value) value {
 	sources := m.sources(call)
-	if len(sources) == 0 || m.way != nil {
+	// A member that was read with its score has an entry in the other keys, too.
+	if len(sources) == 0 || m.way != nil || len(call.words) > 2 && m.peek(call.words[2]).role == aScored {
 		return v
 	}
 	for i, s := range sources {

@@ -155,7 +155,7 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 	if m.way != nil && !m.first(e, op, other) { // else no rule needs it
 		m.counted(v, op, w)
 	}
-	if op != "==" && op != "~=" {
+	if op == "<" || op == "<=" {
 		m.bounds(e, other)
 	}
 	left, zero := v.remaining(op, w), w.size == zeroSize
