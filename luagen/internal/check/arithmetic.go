@@ -42,7 +42,6 @@ func arithmetic(e *parse.BinaryExpr, l, r value) value {
 		v.low, v.least = l.low || r.low, l.least*r.least
 	case "-":
 		v.split = v.split && !isRemainder(e.R)
-		v.low = l.same != nil && l.same == r.same
 	case "%":
 		v.low = true
 	case "/":
@@ -50,6 +49,7 @@ func arithmetic(e *parse.BinaryExpr, l, r value) value {
 		v.split = (r.size == 0 || r.size == aCount().size) && !without(e.L)
 		if r.constant() {
 			v.least, v.split = l.least/r.size, r.size > 1 && !l.constant() && l.size != aCount().size && !without(e.L)
+			v.frac = v.frac || l.constant() && math.Mod(l.size, r.size) != 0
 		}
 	}
 	if e.Op == "+" || e.Op == "-" {

@@ -38,9 +38,6 @@ func (m *machine) eval(e parse.Expr) value {
 			return m.list(e)
 		}
 		v, _ := m.state.get(e.Var)
-		if v.same == nil && len(e.Var.Writes) == 0 {
-			v.same = e.Var
-		}
 		return v.in(m.c.says(e.Var))
 	case *parse.IndexExpr:
 		x, v := m.peek(e.X), m.index(e)
@@ -124,7 +121,9 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 		return n
 	}
 	m.exact(v, e.X.Pos())
-	return value{is: isNumber, number: number{size: v.size, large: v.large, whole: v.whole, frac: v.frac, low: v.constant()}}
+	n := v.number
+	n.low, n.unit, n.least, n.split = v.constant(), unit{}, 0, false
+	return value{is: isNumber, number: n}
 }
 
 // table evaluates a table constructor.
@@ -196,6 +195,9 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 		m.meet(e.P, l, r)
 	}
 	v := arithmetic(e, l, r)
+	if sum, _ := m.c.origin(e.L).(*parse.BinaryExpr); e.Op == "-" { // The sum of a time and a duration is later than others.
+		v.low = len(m.touched(e.L)) > 0 && !(sum != nil && sum.Op == "+") && !m.ordered(e)
+	}
 	v.unit, v.roots = m.timeOf(e, l, r)
 	v.of, v.mixed = cmp.Or(l.of, r.of), true
 	v = v.in(unit{})

@@ -158,6 +158,8 @@ func (m *machine) outcome(name string, e *parse.CallExpr, args []value) value {
 		m.given(name, e, args)
 	}
 	switch {
+	case name == "math.random":
+		return value{is: isNumber, number: number{frac: len(args) == 0, whole: len(args) > 0}}
 	case name == "redis.error_reply":
 		return value{is: isFailed}
 	case name == "redis.status_reply":

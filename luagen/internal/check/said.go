@@ -118,7 +118,7 @@ func comments(s *parse.Script) map[string]string {
 }
 
 var (
-	zeroAllowed = regexp.MustCompile(`(?i)\b0\W* (?:to|=|means|for|if|is|disables)\b|\b0 \(no\b`)
+	zeroAllowed = regexp.MustCompile(`(?i)\b0\W* (?:to|=|means|for|if|is|disables?|none|no|never)\b|\b0 \(no\b`)
 	isID        = regexp.MustCompile(`\b(?:(?:id|u?uid|gid|guid|jid|identifier|token|snowflake|64-?bit)\b|(?:member|message|msg|owner|payload|user) *$)`)
 	isSmall     = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
 )

@@ -276,13 +276,10 @@ func (m *machine) unsure(cond *parse.BinaryExpr) {
 		m.state.ask(m.state.at, [2]*parse.Var(names))
 	}
 	for x, v := range m.state.vars {
-		if !v.low && !v.split && v.same == nil || !m.compares(x, names) {
+		if !v.low && !v.split || !m.compares(x, names) {
 			continue
 		}
 		w := *v
-		if slices.Contains(names, x) {
-			w.same = nil
-		}
 		lets := v.size == maxLife && m.peek(cond.R).size == zeroSize && !strings.ContainsAny(cond.Op, "<>") // a TTL of -1
 		w.low = v.low && (lets || isFalsy(cond.R))
 		w.split = v.split && (strings.ContainsAny(cond.Op, "<>") || constantKind(cond.L) != 0 || constantKind(cond.R) != 0)

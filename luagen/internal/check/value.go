@@ -81,7 +81,6 @@ type number struct {
 	frac  bool       // it may well have one
 	split bool       // it is divided by a number that is written out, and may well have a fraction then
 	low   bool       // it may well be 0 or less
-	same  *parse.Var // it may well have the value of this name
 	unit  unit       // of a time,
 	roots []root     // from where it comes
 	by    *parse.Pos // the call that added an int of any size, of which it is the reply
@@ -166,7 +165,7 @@ func join(a, b value, at int) value {
 func joinNumbers(a, b number) number {
 	n := number{
 		large: max(a.large, b.large), least: min(a.least, b.least), whole: a.whole && b.whole, frac: a.frac || b.frac,
-		split: a.split || b.split, low: a.low || b.low, by: cmp.Or(a.by, b.by), same: cmp.Or(b.same, a.same), roots: joined(a.roots, b.roots),
+		split: a.split || b.split, low: a.low || b.low, by: cmp.Or(a.by, b.by), roots: joined(a.roots, b.roots),
 	}
 	if a.size > 0 && b.size > 0 {
 		n.size = max(a.size, b.size)

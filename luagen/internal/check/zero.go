@@ -31,7 +31,7 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
 	case want.as == aDuration && (v.low || known && m.mayBeZero(e)):
 		m.find(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
-	case want.as == aDuration && known && v.least == 0 && v.of == "" && m.admitsZero(e, 1):
+	case want.as == aDuration && known && v.least == 0 && m.admitsZero(e, 1):
 		m.find(e.Pos(), Expire, "%s %s if this is 0, which the condition lets by: ask for > 0", shown, fails)
 	}
 }
@@ -134,19 +134,19 @@ func (m *machine) admitsZero(e parse.Expr, left int) bool {
 			return param.n < len(call.Args) && m.admitsZero(call.Args[param.n], left-1)
 		})
 	}
-	elsewhere := above && m.depth == 0 && !m.state.holds(aboveZero+itoa(m.c.nth(e, "ARGV")))
+	elsewhere := above && m.depth == 0 && !m.state.holds(m.above(e))
 	return lets && !asked || (!asked || elsewhere) && m.guarded(e)
 }
 
 // guarded reports whether the one condition around about an argument lets 0 by.
 func (m *machine) guarded(e parse.Expr) bool {
 	about := slices.DeleteFunc(slices.Clone(m.conds), func(cond parse.Expr) bool { return !m.c.shares(e, cond) })
-	return m.c.nth(e, "ARGV") > 0 && m.peek(e).surely(isNumber) && len(about) == 1 && m.letsBy(e, about[0])
+	return m.c.given(e) && m.peek(e).surely(isNumber) && len(about) == 1 && m.letsBy(e, about[0])
 }
 
 // letsBy reports whether a condition asks only whether there is an argument, or for >= 0, or is about others.
 func (m *machine) letsBy(e, cond parse.Expr) bool {
-	is := func(x parse.Expr) bool { return m.c.nth(x, "ARGV") == m.c.nth(e, "ARGV") }
+	is := func(x parse.Expr) bool { return m.c.spelling(x) == m.c.spelling(e) }
 	b, ok := unparen(cond).(*parse.BinaryExpr)
 	switch {
 	case !m.c.shares(e, cond):

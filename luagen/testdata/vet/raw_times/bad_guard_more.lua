@@ -6,3 +6,13 @@ end
 if ARGV[3] then
   redis.call('expire', KEYS[3], ARGV[3])
 end
+local rest = redis.call('pttl', KEYS[2])
+if rest >= 0 then
+  redis.call('pexpire', KEYS[1], rest)
+end
+for i = 3, #KEYS do
+  local each = tonumber(ARGV[i + 1])
+  if each then
+    redis.call('expire', KEYS[i], each)
+  end
+end

@@ -4,7 +4,7 @@ if left > 0 then
   redis.call('set', KEYS[1], 'v', 'px', left)
 end
 local rest = redis.call('pttl', KEYS[2])
-if rest >= 0 then
+if rest > 0 then
   redis.call('pexpire', KEYS[1], rest)
 end
 if ARGV[3] and ARGV[3] ~= '0' then

@@ -6,7 +6,7 @@ end
 redis.call('set', unpack(words))
 for i = 3, #KEYS do
   local each = tonumber(ARGV[i])
-  if each then
+  if each and each > 0 then
     redis.call('expire', KEYS[i], each)
   end
 end

@@ -19,7 +19,7 @@ if delay > 0 then
   redis.call('expire', KEYS[5], delay)
 end
 redis.call('expire', KEYS[5], math.max(1, delay))
-redis.call('expire', KEYS[5], (delay - delay % 60) / 60)
+redis.call('expire', KEYS[5], math.max(1, (delay - delay % 60) / 60))
 local periods = delay / 60
 redis.call('expire', KEYS[5], math.max(1, periods - periods % 1))
 if capacity < rate then
