@@ -72,7 +72,7 @@ func (j *job) vetGo(s *golua.Script) error {
 	for _, f := range findings {
 		if f.File == s.Call.Filename {
 			at := s.Position(f.Pos.Offset)
-			f.File, f.Pos.Line, f.Pos.Col = at.Filename, at.Line, at.Column
+			f.File, f.Pos.Offset, f.Pos.Line, f.Pos.Col = at.Filename, at.Offset, at.Line, at.Column
 			f.Msg = lineOfScript.ReplaceAllStringFunc(f.Msg, func(text string) string {
 				n, _ := strconv.Atoi(text[len("line "):])
 				return "line " + strconv.Itoa(s.Line(n))

@@ -40,7 +40,8 @@ func (c *checker) commands() {
 			}
 		}
 	}
-	if sure && !writes && !c.s.Raw && !c.s.Header.ReadOnly && !c.s.Header.Library {
+	h := c.s.Header
+	if sure && !writes && !c.s.Raw && !h.ReadOnly && !h.Library && !slices.Contains(h.Flags, "no-writes") {
 		c.find(calls[0].expr.P, ReadOnly,
 			"the script only reads: say ---@readonly, or ---@allow this if it is to stay as it is")
 	}
@@ -222,8 +223,11 @@ func (c *checker) command(t *table, call commandCall, name string) *command {
 		return nil
 	}
 	if cmd.refuses(call) {
-		c.find(pos, Command, "wrong number of arguments for %s: %d, it takes %s", shown(cmd.name), call.least()-1,
-			takes(cmd))
+		c.unproven = append(c.unproven, func() {
+			if !c.settled[call.words[len(call.words)-1]] { // a table, which was to be unpacked
+				c.find(pos, Command, "wrong number of arguments for %s: %d, it takes %s", shown(cmd.name), call.least()-1, takes(cmd))
+			}
+		})
 		return nil
 	}
 	return cmd

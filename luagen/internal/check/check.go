@@ -95,8 +95,8 @@ type checker struct {
 	depth    int                     // of calls of included functions
 	frames   *int                    // how many such calls were followed
 
-	isKey      map[parse.Expr]bool     // words that are equal to a declared key where they stand
-	unproven   []func()                // finds keys, unless they are such words; and what all the code may show
+	settled    map[parse.Expr]bool     // words that are equal to a declared key where they stand, or are tables
+	unproven   []func()                // finds keys, or too few words, unless they are such words; and what all the code may show
 	commandsOf map[*parse.Var][]string // the commands that a name may hold
 	members    map[string]bool         // of libraries, and fields, that the script has asked for
 	said       map[string]string       // what comments say, by "ARGV[1]", by a name, by a line
@@ -112,7 +112,7 @@ func newChecker(s *parse.Script, tables *Tables) *checker {
 	c := &checker{
 		s: s, tables: tables, said: comments(s), units: map[*parse.Var]unit{}, flow: collect(s), frames: new(int),
 		commandsOf: map[*parse.Var][]string{}, members: map[string]bool{}, formsOf: map[string][]form{}, keyed: map[int]bool{},
-		isKey: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
+		settled: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
 		included: includedFunctions(s, map[string]included{}), targets: tables.targets(s.Header),
 	}
 	c.compared = c.comparisons()
@@ -140,7 +140,7 @@ func (c *checker) allowed(strict bool) []parse.Finding {
 		}
 	}
 	for _, a := range c.s.Header.Allows {
-		if !used[a] {
+		if !used[a] && a.Reason != "" {
 			kept = append(kept, parse.Finding{
 				File: c.s.File, Pos: a.Pos, Rule: uselessRule,
 				Msg: fmt.Sprintf("allow %s: line %d has no such finding", a.Rule, a.Line),

@@ -67,10 +67,10 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 // evalWords evaluates the words of a call.
 func (m *machine) evalWords(call commandCall) {
 	for i, word := range call.words {
-		m.c.isKey[word] = m.c.isKey[word] || m.way == nil && m.state.sure[declaredKey+m.keyText(call.words, i)]
+		m.c.settled[word] = m.c.settled[word] || m.way == nil && m.state.sure[declaredKey+m.keyText(call.words, i)]
 		v := m.eval(word)
 		if m.use(v); i > 0 && !(i == len(call.words)-1 && call.open) {
-			m.word(v, word.Pos())
+			m.c.settled[word] = m.word(v, word.Pos()) || m.c.settled[word]
 		}
 	}
 }

@@ -53,6 +53,6 @@ func (m *machine) otherFields(call commandCall, names []string) bool {
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
 		literal, ok := m.c.origin(call.words[2+slices.Index(names, name)]).(*parse.StringExpr)
-		return ok && literal.Value != name
+		return ok && literal.Value != name && slices.Contains(names, literal.Value)
 	})
 }

@@ -199,9 +199,10 @@ func (m *machine) given(name string, e *parse.CallExpr, args []value) {
 	case "redis.error_reply":
 		m.errorReply(e)
 	case "tostring":
-		m.shown(args[0], e.Args[0].Pos())
 		if number, ok := unparen(e.Args[0]).(*parse.CallExpr); ok && m.passed(number, "tonumber") != nil && !m.covered[e] {
 			m.find(e.P, Precision, "this keeps 14 digits of a text that may have more: leave it a text, or write string.format('%%.0f', ...)")
+		} else {
+			m.shown(args[0], e.Args[0].Pos())
 		}
 	case "string.format":
 		m.format(e, args)

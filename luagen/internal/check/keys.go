@@ -49,7 +49,7 @@ func (c *checker) arguments(call commandCall, cmd *command) {
 				shown(cmd.name))
 		default:
 			c.unproven = append(c.unproven, func() {
-				if !c.isKey[call.words[p.word]] {
+				if !c.settled[call.words[p.word]] {
 					c.find(pos, Key, "%s takes a key here, but luagen cannot prove that this is a declared one", shown(cmd.name))
 				}
 			})

@@ -126,20 +126,23 @@ func (m *machine) present(v value, pos parse.Pos) {
 	}
 }
 
-// word checks a word of a command's call.
-func (m *machine) word(v value, pos parse.Pos) {
+// word checks a word of a command's call, and reports whether it is a table, or the like.
+func (m *machine) word(v value, pos parse.Pos) bool {
 	m.present(v, pos)
 	if v.is == 0 || v.is&(isText|isNumber) != 0 {
-		return
+		return false
 	}
 	cure := ""
 	switch {
+	case v.is&(isStatus|isTable) == isStatus:
+		cure = ": write .ok behind it"
 	case v.is&(isTable|isStatus|isFailed) != 0:
 		cure = ": pass its elements, as unpack gives them"
 	case v.is&isTrueValue != 0:
 		cure = ": write (...) and 1 or 0"
 	}
 	m.find(pos, Nil, "a command takes texts and numbers only, and this is %s%s", v.is, cure)
+	return true
 }
 
 // element checks the index of what certainly is a list.

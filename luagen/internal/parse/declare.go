@@ -179,6 +179,7 @@ func (h *headerReader) include(w *words) {
 	switch {
 	case !fileShape.MatchString(file):
 		h.find(pos, "include takes the name of a .lua file without a folder: -I names folders")
+		h.header.Includes = append(h.header.Includes, &Include{File: file, Pos: pos, Unread: true})
 		return
 	case !h.once("include "+file, pos):
 		return

@@ -86,7 +86,7 @@ type Include struct {
 	File   string
 	Pos    Pos
 	Script *Script // nil if the file is bad, or was joined before
-	Unread bool    // there is no such file
+	Unread bool    // the file cannot be read
 }
 
 // Allow is one "---@allow".

@@ -134,7 +134,7 @@ var languageServer = strings.Fields(`alias as async cast class deprecated diagno
 
 // include reads one included file, unless it was joined before.
 func (r *reader) include(s *Script, inc *Include) {
-	if r.joined[inc.File] {
+	if r.joined[inc.File] || inc.Unread {
 		return
 	}
 	path, src, err := r.open(filepath.Dir(s.File), inc.File)
@@ -247,7 +247,6 @@ func (h *headerReader) allow(c Comment, line int, rules []string) {
 	reason := w.rest()
 	if reason == "" {
 		h.find(w.pos, "allow %s without a reason", rule)
-		return
 	}
 	h.header.Allows = append(h.header.Allows, &Allow{rule, reason, pos, line})
 }
