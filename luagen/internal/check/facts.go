@@ -11,7 +11,7 @@ import (
 // Facts is what the code of a raw script shows of its keys, arguments and result.
 type Facts struct {
 	Kinds  map[int]string // of KEYS[n]: the one kind that all its commands are for, any if they are for every kind
-	Types  map[int]string // of ARGV[n]: seconds, milliseconds, int, channel, or number if it is made one
+	Types  map[int]string // of ARGV[n]: seconds, milliseconds, channel, or number if it is made one
 	Result string         // a type, "" if that is not certain
 	Part   bool           // it is not sent as it is: some program puts it together with others
 }
@@ -38,10 +38,9 @@ func Learn(s *parse.Script, tables *Tables) Facts {
 	return facts
 }
 
-// set notes a type, unless a better one is known: what is made a number may be a time, and no int of any size.
+// set notes a type, unless a better one is known: what is made a number may be a time.
 func (f Facts) set(n int, as string) {
-	weak := []string{"", "int", "number"}
-	if n > 0 && slices.Contains(weak, f.Types[n]) && (!slices.Contains(weak, as) || as > f.Types[n]) {
+	if known := f.Types[n]; n > 0 && as != "" && (known == "" || known == "number") {
 		f.Types[n] = as
 	}
 }
@@ -75,7 +74,7 @@ func (c *checker) given(e parse.Expr) bool {
 // placeTypes are the types of some places in the forms of commands.
 var placeTypes = map[string]string{
 	"seconds": "seconds", "milliseconds": "milliseconds", "unix-time-milliseconds": "unixmilli",
-	"increment": "int", "decrement": "int", "channel": "channel", "shardchannel": "channel",
+	"increment": "number", "decrement": "number", "score": "number", "channel": "channel", "shardchannel": "channel",
 }
 
 // learn notes what a call of a command shows.
@@ -85,9 +84,7 @@ func (m *machine) learn(facts Facts, call commandCall, cmd *command) {
 	}
 	match := m.matched(call, cmd)
 	for i, f := range match.as {
-		if kind := placeTypes[f.word]; kind != "int" || slices.Contains([]string{"incrby", "decrby", "hincrby"}, cmd.name) {
-			facts.set(m.c.nth(match.words[i], "ARGV"), kind)
-		}
+		facts.set(m.c.nth(match.words[i], "ARGV"), placeTypes[f.word])
 	}
 	for _, p := range places(call, cmd) {
 		if n := m.c.nth(call.words[p.word], "KEYS"); n > 0 && p.quality == aKey {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -44,7 +45,10 @@ func Of(s *parse.Script, comment string, facts check.Facts) []byte {
 	}
 	parse.Said(d.said, comment)
 	for _, c := range s.Comments {
-		parse.Said(d.said, c.Text)
+		parse.Said(d.said, further.ReplaceAllString(c.Text, "\n$1"))
+		if tag := annotation.FindString(c.Text); tag != "" && !strings.HasPrefix(c.Text, "---@allow") && c.Pos.Offset < s.Tokens[0].Pos.Offset {
+			d.edits = append(d.edits, edit{c.Pos.Offset, c.Pos.Offset + len(tag), "-- "}) // It was for people.
+		}
 	}
 	prose := d.prose(comment)
 	d.count()
@@ -64,13 +68,21 @@ func (d *draft) prose(comment string) (lines []string) {
 		lines = append(lines, line)
 		return true
 	}
-	for line := range strings.Lines(comment) {
-		if !add(line) {
-			break
+	addAll := func(text string) bool {
+		for line := range strings.Lines(text) {
+			if !add(line) {
+				return false
+			}
 		}
+		return true
 	}
+	addAll(comment)
 	for _, c := range d.s.Comments {
-		if comment != "" || c.Long || c.Pos.Offset > d.s.Tokens[0].Pos.Offset || !add(strings.TrimLeft(c.Text, "-")) {
+		text := strings.TrimLeft(c.Text, "-")
+		if c.Long {
+			text = strings.Trim(text, "[=] \t\n")
+		}
+		if comment != "" || c.Pos.Offset > d.s.Tokens[0].Pos.Offset || !addAll(text) {
 			break
 		}
 		d.remove(c.Pos.Offset, c.End)
@@ -80,6 +92,11 @@ func (d *draft) prose(comment string) (lines []string) {
 	}
 	return lines
 }
+
+var (
+	annotation = regexp.MustCompile(`^--+\s*@`)
+	further    = regexp.MustCompile(`[,;]?\s+((?:KEYS|ARGV)\[\d+\]\s*(?:=>|->|[=:–—-]))`) // the next element on a line
+)
 
 // header returns the annotations.
 func (d *draft) header(prose []string) string {
