@@ -26,6 +26,9 @@ func commands(j *job) func() error {
 	address := j.flags.String("url", "", "the server's `URL`, redis://user@host:port or rediss://...; default: that of the\n"+
 		"variable "+serverurl.Variable+", which may have a password, else "+serverurl.Default)
 	return func() error {
+		if j.flags.NArg() > 0 {
+			return usagef("commands takes no argument %s", j.flags.Arg(0))
+		}
 		u, err := serverurl.Parse(*address, os.Getenv(serverurl.Variable))
 		if err != nil {
 			return usageError{err}

@@ -148,6 +148,10 @@ func (j *job) add(path string) error {
 	}
 	info, err := os.Stat(path)
 	switch {
+	case err != nil && path == "run":
+		return usagef("luagen runs no script: go run github.com/hasp-go/hasp/luagen/luarun@latest does")
+	case err != nil && !strings.ContainsAny(path, "./"+string(filepath.Separator)):
+		return usagef("there is no command, file or folder %s; \"luagen help\" has the commands", path)
 	case err != nil:
 		return usageError{err}
 	case !info.IsDir() && filepath.Ext(path) == ".go" && j.vetOnly:

@@ -158,6 +158,8 @@ func TestWrongUsage(t *testing.T) {
 		{dir},
 		{"vet", "-o", "x"},
 		{"commands", "-nonsense"},
+		{"commands", "extra"},
+		{"vet", "-json", "-sarif", dir},
 		{"commands", "-url", "redis://u:secret@127.0.0.1"},
 		{"commands", "-url", "unix:///secret"},
 		{"-o", filepath.Join(dir, "a.go"), dir},
@@ -168,6 +170,17 @@ func TestWrongUsage(t *testing.T) {
 		require.Empty(t, out)
 		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
 		require.NotContains(t, errs, "secret")
+	}
+}
+
+// TestMistypedCommands: a word that is no file was meant to be a command.
+func TestMistypedCommands(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{"run": "luarun", "vett": "no command", "help nosuch": "no command"} {
+		code, out, errs := luagen(append(strings.Fields(word), "x.lua")...)
+		require.Equal(t, 2, code)
+		require.Empty(t, out)
+		require.Contains(t, errs, want)
 	}
 }
 

@@ -18,7 +18,13 @@ func vet(j *job) func() error {
 	j.jsonFlag()
 	j.flags.BoolVar(&j.sarif, "sarif", false, "print findings as SARIF 2.1.0, to standard output")
 	j.vetOnly, j.goScript = true, j.vetGo
-	return func() error { return j.load(func(*parse.Script, string) error { return nil }) }
+	return func() error {
+		if j.json && j.sarif {
+			j.json, j.sarif = false, false
+			return usagef("choose -json or -sarif")
+		}
+		return j.load(func(*parse.Script, string) error { return nil })
+	}
 }
 
 // below returns the folder that "folder/..." means, as the go command has it: folders below it are seen in any case.

@@ -93,13 +93,7 @@ func (t *tracer) connect(address string) (err error) {
 		t.ScriptRunner, err = embedded.New(embedded.NewServer(), nil)
 		return err
 	}
-	variable := ""
-	if address == serverurl.Variable {
-		if address, variable = "", os.Getenv(address); variable == "" {
-			return badf("%s is not set", serverurl.Variable)
-		}
-	}
-	u, err := serverurl.Parse(address, variable)
+	u, err := serverurl.Parse(address, os.Getenv(serverurl.Variable))
 	if err != nil {
 		return badf("%w", err)
 	}

@@ -280,7 +280,7 @@ func (c *checker) unknown(t *table, pos parse.Pos, name string) {
 			title(t.server), t.version, shown(name), by)
 	case known:
 		c.find(pos, Command, "%s %s does not know the command %s", title(t.server), t.version, shown(name))
-	case near != "":
+	case near != "" && parse.Distance(name, near) < 3:
 		c.find(pos, Command, "there is no command %s: did you mean %s?", shown(name),
 			strings.ReplaceAll(near, "|", " "))
 	default:

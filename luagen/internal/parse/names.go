@@ -63,8 +63,11 @@ func Nearest(word string, candidates []string) string {
 	}
 	best, bestDistance := "", min(len(word), 1+max(1, len(word)/3))
 	for _, c := range candidates {
-		if min(len(c), len(word)) >= 3 && (strings.HasPrefix(word, c) || strings.HasPrefix(c, word)) {
+		switch long := min(len(c), len(word)) >= 3; {
+		case long && strings.HasPrefix(c, word):
 			return c
+		case long && best == "" && strings.HasPrefix(word, c):
+			best = c
 		}
 		if max(len(c)-len(word), len(word)-len(c)) >= bestDistance {
 			continue

@@ -15,8 +15,14 @@ const (
 	Default = "redis://127.0.0.1:6379"
 )
 
-// Parse returns the URL of the flag or the variable. Errors have no part of it, which may be a password.
+// Parse returns the URL of the flag, or of the variable, which the flag may name. Errors have no part of it, which may be a
+// password.
 func Parse(given, variable string) (*url.URL, error) {
+	if given == Variable {
+		if given = ""; variable == "" {
+			return nil, errors.New(Variable + " is not set")
+		}
+	}
 	u, err := url.Parse(cmp.Or(given, variable, Default))
 	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" {
 		return nil, errors.New("the URL is none of redis://user@host:port or rediss://...; in a password write %2F for /")
