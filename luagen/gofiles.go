@@ -68,7 +68,9 @@ var lineOfScript = regexp.MustCompile(`\bline (\d+)`)
 
 // vetGo checks one script. Findings are at the places that the Go files have.
 func (j *job) vetGo(s *golua.Script) error {
+	j.readOnly = s.ReadOnly
 	_, _, findings := j.examine(s.Call.Filename, s.Text)
+	j.readOnly = false
 	for _, f := range findings {
 		if f.File == s.Call.Filename {
 			at := s.Position(f.Pos.Offset)

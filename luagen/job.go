@@ -46,6 +46,7 @@ type job struct {
 
 	goFolders map[string][]string         // where vet reads Go files; those that are meant, if not all are
 	goScript  func(s *golua.Script) error // takes each script in them
+	readOnly  bool                        // it is sent by a call that refuses writes
 
 	sources  []string            // the files, in the order given, each once
 	given    map[string]bool     // whether a file is one of sources
@@ -236,7 +237,7 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 
 // options says how scripts are read.
 func (j *job) options() parse.Options {
-	return parse.Options{Folders: j.shared, Rules: check.Rules, Raw: j.vetOnly}
+	return parse.Options{Folders: j.shared, Rules: check.Rules, Raw: j.vetOnly, ReadOnly: j.readOnly}
 }
 
 // note keeps what the run says once.

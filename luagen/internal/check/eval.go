@@ -115,7 +115,9 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 		m.condition(e.X)
 		return value{is: boolean, of: v.of, mixed: true}
 	case "#":
-		m.present(v, e.X.Pos())
+		if m.present(v, e.X.Pos()); v.surely(isNumber) {
+			m.find(e.X.Pos(), Nil, "this fails: # takes a text or a table, and this is a number")
+		}
 		n := aCount()
 		n.of, n.made, n.most, n.pairs = v.of, v.made, v.most, v.pairs
 		return n

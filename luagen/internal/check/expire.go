@@ -70,7 +70,7 @@ func (m *machine) evalWords(call commandCall) {
 		m.c.settled[word] = m.c.settled[word] || m.way == nil && m.state.sure[declaredKey+m.keyText(call.words, i)]
 		v := m.eval(word)
 		if m.use(v); i > 0 && !(i == len(call.words)-1 && call.open) {
-			m.c.settled[word] = m.word(v, word.Pos()) || m.c.settled[word]
+			m.c.settled[word] = m.scalar(v, word.Pos(), "a command", ": pass its elements, as unpack gives them") || m.c.settled[word]
 		}
 	}
 }

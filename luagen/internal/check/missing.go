@@ -126,22 +126,22 @@ func (m *machine) present(v value, pos parse.Pos) {
 	}
 }
 
-// word checks a word of a command's call, and reports whether it is a table, or the like.
-func (m *machine) word(v value, pos parse.Pos) bool {
+// scalar finds a table, or the like, where a text or a number is taken, and reports whether there is one.
+func (m *machine) scalar(v value, pos parse.Pos, by, cure string) bool {
 	m.present(v, pos)
 	if v.is == 0 || v.is&(isText|isNumber) != 0 {
 		return false
 	}
-	cure := ""
 	switch {
 	case v.is&(isStatus|isTable) == isStatus:
 		cure = ": write .ok behind it"
 	case v.is&(isTable|isStatus|isFailed) != 0:
-		cure = ": pass its elements, as unpack gives them"
 	case v.is&isTrueValue != 0:
 		cure = ": write (...) and 1 or 0"
+	default:
+		cure = ""
 	}
-	m.find(pos, Nil, "a command takes texts and numbers only, and this is %s%s", v.is, cure)
+	m.find(pos, Nil, "%s takes texts and numbers only, and this is %s%s", by, v.is, cure)
 	return true
 }
 

@@ -12,7 +12,7 @@ const tooWide = "%s may pass 2^53, and a Lua number is exact no further: give it
 
 // exact finds a number of which the last digits are lost in arithmetic, and what may be no number.
 func (m *machine) exact(v value, pos parse.Pos) {
-	m.present(v, pos)
+	m.scalar(v, pos, "arithmetic", ": take its elements, or their number")
 	m.part(v, false, pos)
 	switch {
 	case v.lossy != nil:
@@ -87,7 +87,7 @@ func (m *machine) concat(e *parse.BinaryExpr) value {
 			part = nil
 		}
 		v := m.eval(operand)
-		m.present(v, operand.Pos())
+		m.scalar(v, operand.Pos(), "..", ": join its elements with table.concat")
 		m.shown(v, operand.Pos())
 		m.rounded(operand)
 		joined.word = joined.word || v.word

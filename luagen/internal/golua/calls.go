@@ -21,6 +21,8 @@ var (
 	senders = []string{"Do", "DoContext", "DoCtx", "Send"}
 )
 
+var readOnly = regexp.MustCompile(`ReadOnly|\bEvalR[Oo]\b|\bEVAL_RO\b`)
+
 // scan finds the scripts of a package.
 func (p *pack) scan(folder *Folder) {
 	for _, f := range p.files {
@@ -89,9 +91,10 @@ func (p *pack) script(folder *Folder, call *ast.CallExpr, e ast.Expr, t text) bo
 	if !parse.ForServer(t.bytes) {
 		return false
 	}
-	name := p.nameOf(call, e)
+	name, from, to := p.nameOf(call, e), p.set.PositionFor(call.Pos(), false), p.set.PositionFor(e.Pos(), false)
 	script := &Script{
-		Call: p.set.PositionFor(e.Pos(), false), Name: name, Doc: p.docs[name], Of: t.of, set: p.set,
+		Call: to, Name: name, Doc: p.docs[name], Of: t.of, set: p.set,
+		ReadOnly: readOnly.Match(p.sources[to.Filename][from.Offset:to.Offset]),
 	}
 	src, at := parse.Ends(t.bytes)
 	script.Text = src

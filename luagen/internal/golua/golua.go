@@ -23,13 +23,14 @@ type Folder struct {
 
 // Script is one script that a function gets.
 type Script struct {
-	Call token.Position // where it gets it
-	Name string         // what the script, its text or the function around is called
-	Doc  string         // the comment on that name
-	Text []byte         // every end of line is "\n"
-	Of   []string       // the embedded files that are a part of it
-	at   []token.Pos    // the place of each byte
-	set  *token.FileSet
+	Call     token.Position // where it gets it
+	Name     string         // what the script, its text or the function around is called
+	Doc      string         // the comment on that name
+	Text     []byte         // every end of line is "\n"
+	ReadOnly bool           // it is sent by EVAL_RO or the like
+	Of       []string       // the embedded files that are a part of it
+	at       []token.Pos    // the place of each byte
+	set      *token.FileSet
 }
 
 // Position returns the place of a byte of the script in the file that has it.

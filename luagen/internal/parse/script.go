@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -40,6 +41,9 @@ type Options struct {
 
 	// Raw takes a script without annotations for one that has KEYS and ARGV.
 	Raw bool
+
+	// ReadOnly refuses writes in such a script.
+	ReadOnly bool
 }
 
 // Parse reads the script of the given path. If there are findings of rule syntax or limit, the
@@ -77,6 +81,7 @@ func (r *reader) read(file string, src []byte) *Script {
 	s.Name = strings.TrimSuffix(filepath.Base(file), ".lua")
 	r.joined[filepath.Base(file)] = true
 	err := r.lex(s)
+	s.Header.ReadOnly = s.Raw && (r.opts.ReadOnly || noWrites.Match(s.Source))
 	h := &headerReader{file: file, header: s.Header, seen: map[string]Pos{}}
 	if !s.Raw {
 		h.readHeader(s.Comments, s.body())
@@ -93,6 +98,8 @@ func (r *reader) read(file string, src []byte) *Script {
 	r.parse(s, newParser(s.Tokens, err))
 	return s
 }
+
+var noWrites = regexp.MustCompile(`^#!lua .*\bno-writes\b`)
 
 // lex reads the tokens and comments of a script. A raw one may begin with a line for the server, "#!lua".
 func (r *reader) lex(s *Script) (err *syntaxError) {

@@ -19,6 +19,7 @@ func passed(ctx context.Context, c redis.Cmdable, t kept, m map[string]string, g
 	c.Eval(ctx, unlock, nil)
 	release := "return redis.call('gett', KEYS[1])"
 	c.EvalRO(ctx, release, nil)
+	c.EvalRO(ctx, "return redis.call('set', KEYS[1], 1)", nil)
 	grown := "return redis.call('get', KEYS[1])"
 	grown += given
 	c.Eval(ctx, grown, nil)

@@ -1,4 +1,4 @@
-#!lua flags=no-writes
+#!lua flags=allow-oom
 -- @param KEYS[1] the hash
 -- @return its field
 ---@allow undeclared the server has it as a module

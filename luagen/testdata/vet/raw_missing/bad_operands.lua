@@ -1,0 +1,9 @@
+local members = redis.call('smembers', KEYS[1])
+redis.call('set', KEYS[2], 'all ' .. members)
+redis.call('set', KEYS[3], 'same ' .. (ARGV[1] == ARGV[2]))
+redis.call('set', KEYS[4], 'done ' .. redis.call('set', KEYS[5], 1))
+local length = #redis.call('incr', KEYS[6])
+if tonumber(redis.call('get', KEYS[7]) or 0) then
+  return members + 1
+end
+return length
