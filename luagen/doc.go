@@ -122,8 +122,8 @@
 //	global       an assignment to a global name
 //	assign       an assignment to a declared name
 //	index        KEYS or ARGV themselves
-//	unreachable  code that never runs; a loop that ends in its first turn; a branch that does nothing, or only logs
-//	             before the script writes the key; the condition of an elseif that stands above
+//	unreachable  code that never runs; a loop that ends in its first turn; a branch that does nothing; a branch that
+//	             may lack a return; the condition of an elseif that stands above
 //	optional     an optional argument that is compared with an empty text
 //	command      a command that a server does not know or allow in scripts; words that it does not take, or that
 //	             their names show to be exchanged; a range that is always empty, or off by one; a computed name;

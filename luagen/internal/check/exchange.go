@@ -169,7 +169,6 @@ func (m *machine) reversed(match *matching) {
 	case ranks && name == "ltrim" && !math.IsNaN(a), ranks && a == 1 && b == 0: // nobody writes that by mistake
 	case ranks && (a < 0) == (b < 0) && a > b, ranks && a == -1 && b == 0,
 		!ranks && (a > b || math.IsInf(a, 1) || math.IsInf(b, -1)), isLiteral(from, "+"), isLiteral(to, "-"), math.IsNaN(a) && b == 0 && !negative(from),
-		m.less(to, from, "-"), m.less(from, to, "+"),
 		!strings.HasPrefix(name, "zrev") && m.called(from, highName) && m.called(to, lowName) && !m.c.turned(from) && !m.c.turned(to):
 		m.find(from.Pos(), Command, "this range is always empty: exchange its ends, %s takes the %s first", shown(name), first)
 	}
@@ -185,12 +184,6 @@ func (m *machine) counts(e parse.Expr) bool {
 	b, ok := m.c.origin(e).(*parse.BinaryExpr)
 	less := ok && b.Op == "-" && bound(b.R) == 1
 	return m.peek(e).size == aCount().size || less && (m.peek(b.L).size == aCount().size || m.called(b.L, countName))
-}
-
-// less reports whether an expression is another less, or more, something.
-func (m *machine) less(e, than parse.Expr, op string) bool {
-	b, ok := m.c.origin(e).(*parse.BinaryExpr)
-	return ok && b.Op == op && m.keyName(b.L, 1) != "" && m.keyName(b.L, 1) == m.keyName(than, 1)
 }
 
 // turned reports whether a name may hold something negative, which counts from the other end.

@@ -45,7 +45,6 @@ type machine struct {
 	hintless map[*parse.FuncExpr]bool       // functions that were followed and have none of these
 	unpacks  map[*parse.Var]bool            // names that unpack gets as they are
 	last     bool                           // the statement is the last one of its block
-	warnings map[string]parse.Pos           // of keys: see warns
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -59,6 +58,7 @@ func (c *checker) follow() {
 	m.twice()
 	m.shifted()
 	m.unending()
+	m.falling()
 	m.compareTouches()
 	m.misspelt()
 	m.mistyped()
@@ -73,7 +73,7 @@ func (c *checker) machine() *machine {
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
 		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{},
 		filled: map[*parse.Var]parse.Expr{}, timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
-		warnings: map[string]parse.Pos{}, yields: &value{},
+		yields:  &value{},
 		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{}, hintless: map[*parse.FuncExpr]bool{},
 	}
 	for _, x := range c.s.Vars {
@@ -295,7 +295,6 @@ func (m *machine) ifs(s *parse.IfStmt) {
 	}
 	m.conds = m.conds[:len(m.conds)-len(s.Conds)]
 	m.state = merge(end, m.state, at)
-	m.warns(s)
 }
 
 // turn takes the way on which a condition is true, or is not.

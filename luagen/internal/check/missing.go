@@ -47,27 +47,6 @@ func (m *machine) wrote(call commandCall) {
 	for i := 1; i < len(call.words); i++ { // such as the second key of RENAME
 		if key := m.keyText(call.words, i); key != "" || i == 1 {
 			m.state.ask(proved, later(cmp.Or(key, anyReply)))
-			if i == 1 && key != "" && m.state.sure[warned+key] && known && takesAway(call.names[0]) {
-				m.find(m.warnings[key], Unreachable, "this branch only logs, and the script goes on to write the same key: return here")
-			}
-		}
-	}
-}
-
-// takesAway reports whether a command takes something out of its key. A SET may store the value that was logged.
-func takesAway(name string) bool {
-	return strings.HasPrefix(name, "decr") || slices.Contains(removing, name)
-}
-
-// warns notes the keys whose values are compared with an argument by an if that only logs.
-func (m *machine) warns(s *parse.IfStmt) {
-	if s.Else != nil || len(s.Conds) > 1 || !m.logs(s.Blocks[0], 1) {
-		return
-	}
-	given := func(e parse.Expr) bool { return m.c.nth(e, "ARGV") > 0 || varOf(e) != nil && varOf(e).Decl != nil }
-	if keys, unclear := m.asksOf(s.Conds[0]); !unclear && m.c.flow.within(s.Conds[0], given) {
-		for _, key := range keys {
-			m.state.sure[warned+key], m.warnings[key] = true, s.Blocks[0].Stmts[0].Pos()
 		}
 	}
 }
@@ -77,7 +56,10 @@ func (m *machine) logs(b *parse.Block, left int) bool {
 	return len(b.Stmts) > 0 && !slices.ContainsFunc(b.Stmts, func(stmt parse.Stmt) bool {
 		call, ok := stmt.(*parse.CallStmt)
 		if !ok || m.c.callee(call.Call) == "redis.log" {
-			return !ok
+			return !ok || slices.ContainsFunc(call.Call.Args, func(e parse.Expr) bool {
+				level, isIndex := e.(*parse.IndexExpr)
+				return isIndex && isLiteral(level.Key, "LOG_DEBUG")
+			})
 		}
 		f := m.c.flow.bodies[varOf(call.Call.Fn)]
 		return f == nil || left == 0 || !m.logs(f.Body, left-1)

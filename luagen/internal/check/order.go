@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -16,7 +17,7 @@ func (m *machine) order(s *parse.GenForStmt) {
 	inner := newValues()
 	inner.block(s.Body, nil)
 	switch {
-	case slices.ContainsFunc(inner.calls, m.writes) && !m.anyOrder(s, inner):
+	case slices.ContainsFunc(inner.calls, m.appends):
 		m.find(call.P, Pairs, "pairs has no fixed order, and this loop writes: "+
 			"sort the keys first, or loop over a list")
 	case m.depth == 0 && slices.ContainsFunc(inner.returned[nil], func(e parse.Expr) bool {
@@ -46,6 +47,14 @@ func (m *machine) writes(e *parse.CallExpr) bool {
 			cmd := t.commands[name]
 			return cmd != nil && cmd.writes
 		})
+	})
+}
+
+// appends reports whether a call is one of a command that puts something behind what others have put there.
+func (m *machine) appends(e *parse.CallExpr) bool {
+	call, ok := m.c.commandCall(e)
+	return ok && slices.ContainsFunc(call.names, func(name string) bool {
+		return strings.Contains(name, "push") || strings.HasSuffix(name, "publish") || name == "xadd"
 	})
 }
 

@@ -56,9 +56,7 @@ func (m *machine) forgotten() {
 		return
 	}
 	last := stmts[len(stmts)-1]
-	branches, isIf := last.(*parse.IfStmt)
-	forks := isIf && branches.Else != nil
-	ends := forks || !slices.ContainsFunc(parse.Blocks(last), func(b *parse.Block) bool {
+	ends := !slices.ContainsFunc(parse.Blocks(last), func(b *parse.Block) bool {
 		return slices.ContainsFunc(statements(b), func(stmt parse.Stmt) bool {
 			_, returns := stmt.(*parse.ReturnStmt)
 			return returns
@@ -69,7 +67,7 @@ func (m *machine) forgotten() {
 		return !isTable && math.IsNaN(bound(e))
 	})
 	switch several := len(all) > 1; {
-	case (several || forks && len(all) > 0) && (numbers || ends):
+	case several && (numbers || ends):
 		m.find(last.Pos(), Result, "a path ends here without a return, and others return a result: return one, or nil")
 	case len(all) == 0 && len(stmts) > 1 && !m.c.assembled() && !slices.ContainsFunc(m.c.flow.calls, func(e *parse.CallExpr) bool {
 		return m.acts(e) && m.c.flow.bodies[varOf(e.Fn)] == nil
@@ -98,8 +96,7 @@ func (m *machine) once(stmt parse.Stmt, body *parse.Block, ends bool) {
 	each, isEach := stmt.(*parse.GenForStmt)
 	_, steps := stmt.(*parse.NumForStmt)
 	list := isEach && m.c.flow.sources[each.Vars[0]][0].in != nil && m.peek(m.c.flow.sources[each.Vars[0]][0].in).most != 1
-	inner := newValues()
-	if inner.block(body, nil); ends && (steps || list) && (slices.ContainsFunc(inner.calls, m.writes) || len(assigned(body)) > 0) {
+	if ends && (steps || list) && (m.puts(false, body.Stmts...) || len(assigned(body)) > 0) {
 		m.find(body.Stmts[len(body.Stmts)-1].Pos(), Unreachable, "the loop ends here in its first turn: return behind it, or under a condition")
 	}
 }

@@ -22,7 +22,6 @@ const (
 	exists      = "there "
 	lives       = "lives "  // it got an expiry
 	looked      = "looked " // the script has asked for its expiry
-	warned      = "warned " // an if about its value only logs
 	declaredKey = "key "    // it is equal to a declared one
 )
 

@@ -144,14 +144,14 @@ func breaks(b *parse.Block) bool {
 	})
 }
 
-// spelt returns a text that is the same for expressions which are written alike, and are about the same names.
+// spelt returns a text that is the same for expressions which are written alike.
 func spelt(e parse.Expr) string {
 	var text strings.Builder
 	parse.Walk(e, func(e parse.Expr) {
 		word, _ := constantText(e)
 		switch e := e.(type) {
 		case *parse.NameExpr:
-			word = fmt.Sprintf("%s %p", e.Name, e.Var)
+			word = e.Name
 		case *parse.BinaryExpr:
 			word = e.Op
 		case *parse.UnaryExpr:

@@ -36,6 +36,7 @@ type values struct {
 	changed  map[string]bool         // the globals that have an element which is assigned to
 	hasText  map[string]bool         // [] and {}, if a literal text has these in it
 	puts     map[rank][]*parse.Block // where something is put into a list at a number
+	ends     map[string]int          // the lines of returns in branches, by the text of the statement before
 }
 
 // rank is a place in a list.
@@ -122,7 +123,7 @@ func newValues() *values {
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, hasText: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
 		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{}, apart: map[*parse.Var]bool{},
-		lengths: map[*parse.Var]int{}, compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{}, puts: map[rank][]*parse.Block{},
+		lengths: map[*parse.Var]int{}, compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{}, puts: map[rank][]*parse.Block{}, ends: map[string]int{},
 	}
 }
 
@@ -239,6 +240,11 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 		v.loop(s)
 	case *parse.IfStmt:
 		v.conds = append(v.conds, s.Conds...)
+		for _, b := range parse.Blocks(s) {
+			if n := len(b.Stmts); n > 1 && yields(b) {
+				v.ends[textOf(b.Stmts[n-2])] = b.Stmts[n-1].Pos().Line
+			}
+		}
 	case *parse.NumForStmt:
 		v.sources[s.Var], v.loops[s.Var] = append(v.sources[s.Var], source{}), s
 	case *parse.LocalFuncStmt:

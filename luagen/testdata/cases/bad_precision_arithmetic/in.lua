@@ -8,7 +8,7 @@ local now = tonumber(redis.call('get', counter) or '0')
 redis.call('set', counter, now + delta)
 redis.call('incrby', counter, tonumber(delta))
 local n = tonumber(delta)
-if n > now then redis.call('set', counter, -big) end
+if n > now then redis.call('setrange', counter, 0, -big) end
 local alias = delta
 if step then alias = step end
 redis.call('set', counter, alias % 10)

@@ -2,8 +2,6 @@ local now, window, max_score, min_score = tonumber(ARGV[1]), tonumber(ARGV[2]), 
 redis.call('zrevrangebyscore', KEYS[1], 0, now)
 redis.call('zrangebyscore', KEYS[1], now, '-inf')
 redis.call('zcount', KEYS[1], '+inf', ARGV[1])
-redis.call('zremrangebyscore', KEYS[1], now, now - window)
-redis.call('zcount', KEYS[1], now + window, now)
 redis.call('zrangebyscore', KEYS[1], max_score, min_score)
 redis.call('zrangebyscore', KEYS[1], '(10', 5)
 redis.call('lrange', KEYS[2], -1, 0)

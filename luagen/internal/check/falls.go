@@ -1,0 +1,208 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// Branches that go on where they were probably meant to return are found here, by what stands around them.
+
+// fall is a branch whose end control may reach.
+type fall struct {
+	of     *parse.IfStmt
+	branch *parse.Block
+	last   parse.Stmt
+	before []parse.Stmt // the if
+	next   parse.Stmt   // behind the branch, nil if nothing is
+	again  int          // the line where the block around the if writes the same as the branch
+}
+
+// falling looks at all branches of a script.
+func (m *machine) falling() {
+	m.state = newState()
+	m.falls(m.c.s.Body, nil)
+	for _, e := range m.c.flow.exprs {
+		if f, ok := e.(*parse.FuncExpr); ok {
+			m.falls(f.Body, &parse.ReturnStmt{})
+		}
+	}
+}
+
+// falls looks at all branches in a block, behind which a statement stands.
+func (m *machine) falls(b *parse.Block, behind parse.Stmt) {
+	targets := map[string]int{} // the lines of the writes up to the next return
+	for i, stmt := range slices.Backward(b.Stmts) {
+		next := behind
+		s, isIf := stmt.(*parse.IfStmt)
+		if _, isBlock := stmt.(*parse.DoStmt); !isIf && !isBlock {
+			next = stmt // a loop's next turn
+		}
+		for _, inner := range parse.Blocks(stmt) {
+			if isIf && !leaves(inner) {
+				f := fall{of: s, branch: inner, last: stmt, before: b.Stmts[:i], next: next}
+				if n := len(inner.Stmts); n > 0 {
+					f.last = inner.Stmts[n-1]
+				}
+				for _, stmt := range inner.Stmts {
+					f.again = max(f.again, targets[m.target(stmt)])
+				}
+				m.fall(f)
+			}
+			m.falls(inner, next)
+		}
+		if returnsIn(&parse.Block{Stmts: b.Stmts[i : i+1]}) {
+			clear(targets)
+		}
+		if text := m.target(stmt); text != "" {
+			targets[text] = stmt.Pos().Line
+		}
+		behind = stmt
+	}
+}
+
+// fall finds a branch that was meant to return.
+func (m *machine) fall(f fall) {
+	alone := len(parse.Blocks(f.of)) == 1
+	next, isIf := f.next.(*parse.IfStmt)
+	_, returns := f.next.(*parse.ReturnStmt)
+	twin := m.c.flow.ends[textOf(f.last)]
+	switch {
+	case alone && m.logs(f.branch, 1) && m.writesBehind(f.last.Pos()):
+		m.find(f.last.Pos(), Unreachable, "this branch only logs, and the script goes on to write: it may lack a return")
+	case f.again > 0:
+		m.find(f.last.Pos(), Unreachable, "line %d writes the same as this branch: it may lack a return", f.again)
+	case f.next == nil && m.c.s.Raw && odd(f.of, f.branch):
+		m.find(f.last.Pos(), Result, "this branch ends without a return, and another returns a result: return one, or nil")
+	case alone && isIf && leaves(next.Blocks[0]) && m.excludes(f, next.Conds[0]):
+		m.find(f.last.Pos(), Unreachable, "behind this branch the next condition is false: it may lack a return")
+	case returns && m.refuses(f):
+		m.find(f.last.Pos(), Result, "the script returns the same if this branch is left out: it may lack a return")
+	case twin > 0 && f.next != nil && !returns:
+		m.find(f.last.Pos(), Unreachable, "line %d returns behind the same statement: this branch may lack a return", twin)
+	}
+}
+
+// writesBehind reports whether a script writes behind a place.
+func (m *machine) writesBehind(pos parse.Pos) bool {
+	return slices.ContainsFunc(m.c.flow.calls, func(e *parse.CallExpr) bool { return e.P.Line > pos.Line && m.writes(e) })
+}
+
+// excludes reports whether a condition is false behind a branch, which is for another constant, or for what is missing.
+func (m *machine) excludes(f fall, cond parse.Expr) bool {
+	a, isBinary := unparen(f.of.Conds[0]).(*parse.BinaryExpr)
+	b, equals := unparen(cond).(*parse.BinaryExpr)
+	if not, isNot := unparen(f.of.Conds[0]).(*parse.UnaryExpr); isNot && not.Op == "not" && equals && b.Op == "==" {
+		x := varOf(unparen(not.X))
+		return x != nil && mentions(b, x) && !assigned(f.branch)[x] && m.puts(true, f.branch.Stmts...)
+	}
+	return isBinary && equals && a.Op == "==" && b.Op == "==" && spelt(a.L) == spelt(b.L) && !assigned(f.branch)[varOf(a.L)] &&
+		constantKind(a.R)*constantKind(b.R) != 0 && spelt(a.R) != spelt(b.R)
+}
+
+// refuses reports whether a script returns behind a branch that writes what stands for a refusal, and has not written before.
+func (m *machine) refuses(f fall) bool {
+	result, all := f.next.(*parse.ReturnStmt), m.c.flow.returned[nil]
+	succeeds := slices.ContainsFunc(all, func(e parse.Expr) bool { return e != nil && !refusal(e) && m.peek(e).is != isFailed })
+	return m.c.s.Raw && slices.Contains(m.c.s.Body.Stmts, parse.Stmt(f.of)) && len(result.Values) == 1 && refusal(result.Values[0]) &&
+		(!succeeds || !returnsIn(f.branch)) && m.puts(succeeds, f.branch.Stmts...) && !slices.ContainsFunc(f.before, func(stmt parse.Stmt) bool {
+		inner := parse.Blocks(stmt)
+		return (len(inner) == 0 || slices.ContainsFunc(inner, func(b *parse.Block) bool { return !leaves(b) })) && m.puts(false, stmt)
+	})
+}
+
+// refusal reports whether a result stands for no success in most scripts.
+func refusal(e parse.Expr) bool { return isFalsy(e) || bound(e) <= 0 }
+
+// puts reports whether statements write, and do not only remove what is old, or do not only remove.
+func (m *machine) puts(adds bool, stmts ...parse.Stmt) bool {
+	v := newValues()
+	v.block(&parse.Block{Stmts: stmts}, nil)
+	return slices.ContainsFunc(v.calls, func(e *parse.CallExpr) bool {
+		call, _ := m.c.commandCall(e)
+		return m.writes(e) && len(call.names) == 1 && !(adds && slices.Contains(removing, call.names[0])) && !strings.HasPrefix(call.names[0], "zremr")
+	})
+}
+
+// target returns a text for what a statement's call writes, and by which command, unless it may write again, as a counter does.
+func (m *machine) target(stmt parse.Stmt) string {
+	all := parse.Exprs(stmt)
+	if len(all) != 1 {
+		return ""
+	}
+	e, isCall := all[0].(*parse.CallExpr)
+	if !isCall || !m.writes(e) {
+		return ""
+	}
+	call, _ := m.c.commandCall(e)
+	if len(call.names) != 1 || slices.ContainsFunc(repeated, func(part string) bool { return strings.Contains(call.names[0], part) }) {
+		return ""
+	}
+	text := call.names[0]
+	match := m.formOf(call, text)
+	for i, f := range match.as {
+		if slices.Contains(placing, f.word) {
+			text += " " + spelt(match.words[i])
+		}
+	}
+	return text
+}
+
+// placing are the words that say where a command writes.
+var placing = []string{"key", "field", "member"}
+
+// repeated are parts of the names of commands that scripts call again for the same key.
+var repeated = strings.Fields("incr decr push pop xadd publish expire")
+
+// leaves reports whether control never comes to the end of a block.
+func leaves(b *parse.Block) bool {
+	if len(b.Stmts) == 0 {
+		return false
+	}
+	switch s := b.Stmts[len(b.Stmts)-1].(type) {
+	case *parse.ReturnStmt, *parse.BreakStmt:
+		return true
+	case *parse.CallStmt:
+		return isError(s.Call)
+	case *parse.IfStmt:
+		return s.Else != nil && !slices.ContainsFunc(parse.Blocks(s), func(b *parse.Block) bool { return !leaves(b) })
+	}
+	return false
+}
+
+// odd reports whether all other branches of an if end in a return of something.
+func odd(s *parse.IfStmt, branch *parse.Block) bool {
+	return s.Else != nil && !slices.ContainsFunc(parse.Blocks(s), func(b *parse.Block) bool { return b != branch && !yields(b) })
+}
+
+// yields reports whether a block ends in a return of something.
+func yields(b *parse.Block) bool {
+	if len(b.Stmts) == 0 {
+		return false
+	}
+	s, ok := b.Stmts[len(b.Stmts)-1].(*parse.ReturnStmt)
+	return ok && len(s.Values) > 0
+}
+
+// returnsIn reports whether there is a return in a block.
+func returnsIn(b *parse.Block) bool {
+	return slices.ContainsFunc(statements(b), func(s parse.Stmt) bool {
+		_, returns := s.(*parse.ReturnStmt)
+		return returns
+	})
+}
+
+// textOf returns a text that is the same for statements which are written alike.
+func textOf(stmt parse.Stmt) string {
+	text := strings.Builder{}
+	for _, e := range parse.Exprs(stmt) {
+		text.WriteString(spelt(e) + "\n")
+	}
+	for _, b := range parse.Blocks(stmt) {
+		for _, inner := range b.Stmts {
+			text.WriteString("{" + textOf(inner) + "}")
+		}
+	}
+	return text.String()
+}

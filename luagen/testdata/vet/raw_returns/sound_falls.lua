@@ -1,0 +1,25 @@
+local owner = redis.call('get', KEYS[1])
+if not owner then
+  owner = ARGV[1]
+  redis.call('set', KEYS[1], owner, 'px', ARGV[2])
+end
+if owner == ARGV[1] then
+  return 2
+end
+if ARGV[3] == 'drop' then
+  redis.call('hdel', KEYS[2], ARGV[1])
+elseif ARGV[3] == 'keep' then
+  return 3
+end
+if redis.call('sismember', KEYS[5], ARGV[4]) == 1 then
+  redis.call('incr', KEYS[6])
+end
+redis.call('incr', KEYS[6])
+if redis.call('hget', KEYS[7], ARGV[4]) == '1' then
+  redis.call('zadd', KEYS[8], 1, ARGV[4])
+  return -1
+end
+if redis.call('hget', KEYS[7], ARGV[4]) == '2' then
+  redis.call('zadd', KEYS[8], 1, ARGV[4])
+end
+return 0
