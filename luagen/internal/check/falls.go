@@ -52,7 +52,7 @@ func (m *machine) falls(b *parse.Block, behind parse.Stmt) {
 			}
 			m.falls(inner, next)
 		}
-		if returnsIn(&parse.Block{Stmts: b.Stmts[i : i+1]}) {
+		if returnsIn(b.Stmts[i : i+1]) {
 			clear(targets)
 		}
 		if text := m.target(stmt); text != "" {
@@ -73,7 +73,7 @@ func (m *machine) fall(f fall) {
 		m.find(f.last.Pos(), Unreachable, "this branch only logs, and the script goes on to write: it may lack a return")
 	case f.again > 0:
 		m.find(f.last.Pos(), Unreachable, "line %d writes the same as this branch: it may lack a return", f.again)
-	case f.next == nil && m.c.s.Raw && odd(f.of, f.branch):
+	case f.next == nil && m.c.s.Raw && f.of.Else != nil && !slices.ContainsFunc(parse.Blocks(f.of), func(b *parse.Block) bool { return b != f.branch && !leaves(b) }):
 		m.find(f.last.Pos(), Result, "this branch ends without a return, and another returns a result: return one, or nil")
 	case alone && isIf && leaves(next.Blocks[0]) && m.excludes(f, next.Conds[0]):
 		m.find(f.last.Pos(), Unreachable, "behind this branch the next condition is false: it may lack a return")
@@ -91,66 +91,56 @@ func (m *machine) writesBehind(pos parse.Pos) bool {
 
 // excludes reports whether a condition is false behind a branch, which is for another constant, or for what is missing.
 func (m *machine) excludes(f fall, cond parse.Expr) bool {
-	a, isBinary := unparen(f.of.Conds[0]).(*parse.BinaryExpr)
-	b, equals := unparen(cond).(*parse.BinaryExpr)
-	if not, isNot := unparen(f.of.Conds[0]).(*parse.UnaryExpr); isNot && not.Op == "not" && equals && b.Op == "==" {
-		x := varOf(unparen(not.X))
-		return x != nil && mentions(b, x) && !assigned(f.branch)[x] && m.puts(true, f.branch.Stmts...)
+	b, ok := unparen(cond).(*parse.BinaryExpr)
+	if !ok || b.Op != "==" || isFalsy(b.R) || assigned(f.branch)[varOf(b.L)] {
+		return false
 	}
-	return isBinary && equals && a.Op == "==" && b.Op == "==" && spelt(a.L) == spelt(b.L) && !assigned(f.branch)[varOf(a.L)] &&
-		constantKind(a.R)*constantKind(b.R) != 0 && spelt(a.R) != spelt(b.R)
+	switch a := unparen(f.of.Conds[0]).(type) {
+	case *parse.UnaryExpr:
+		return a.Op == "not" && spelt(a.X) == spelt(b.L)
+	case *parse.BinaryExpr:
+		return a.Op == "==" && spelt(a.L) == spelt(b.L) && constantKind(a.R)*constantKind(b.R) != 0 && spelt(a.R) != spelt(b.R)
+	}
+	return false
 }
 
 // refuses reports whether a script returns behind a branch that writes what stands for a refusal, and has not written before.
 func (m *machine) refuses(f fall) bool {
 	result, all := f.next.(*parse.ReturnStmt), m.c.flow.returned[nil]
+	refusal := func(e parse.Expr) bool { return isFalsy(e) || bound(e) <= 0 }
 	succeeds := slices.ContainsFunc(all, func(e parse.Expr) bool { return e != nil && !refusal(e) && m.peek(e).is != isFailed })
 	return m.c.s.Raw && slices.Contains(m.c.s.Body.Stmts, parse.Stmt(f.of)) && len(result.Values) == 1 && refusal(result.Values[0]) &&
-		(!succeeds || !returnsIn(f.branch)) && m.puts(succeeds, f.branch.Stmts...) && !slices.ContainsFunc(f.before, func(stmt parse.Stmt) bool {
-		inner := parse.Blocks(stmt)
-		return (len(inner) == 0 || slices.ContainsFunc(inner, func(b *parse.Block) bool { return !leaves(b) })) && m.puts(false, stmt)
-	})
+		(!succeeds || !returnsIn(f.branch.Stmts)) && m.puts(f.branch.Stmts...) && !m.puts(f.before...)
 }
 
-// refusal reports whether a result stands for no success in most scripts.
-func refusal(e parse.Expr) bool { return isFalsy(e) || bound(e) <= 0 }
-
-// puts reports whether statements write, and do not only remove what is old, or do not only remove.
-func (m *machine) puts(adds bool, stmts ...parse.Stmt) bool {
+// puts reports whether statements write, and do not only remove what is old.
+func (m *machine) puts(stmts ...parse.Stmt) bool {
 	v := newValues()
 	v.block(&parse.Block{Stmts: stmts}, nil)
 	return slices.ContainsFunc(v.calls, func(e *parse.CallExpr) bool {
 		call, _ := m.c.commandCall(e)
-		return m.writes(e) && len(call.names) == 1 && !(adds && slices.Contains(removing, call.names[0])) && !strings.HasPrefix(call.names[0], "zremr")
+		return m.writes(e) && !(len(call.names) == 1 && strings.HasPrefix(call.names[0], "zremr"))
 	})
 }
 
 // target returns a text for what a statement's call writes, and by which command, unless it may write again, as a counter does.
 func (m *machine) target(stmt parse.Stmt) string {
-	all := parse.Exprs(stmt)
-	if len(all) != 1 {
+	s, _ := stmt.(*parse.CallStmt)
+	if s == nil || !m.writes(s.Call) {
 		return ""
 	}
-	e, isCall := all[0].(*parse.CallExpr)
-	if !isCall || !m.writes(e) {
+	call, _ := m.c.commandCall(s.Call)
+	text, n := call.names[0], 3
+	if slices.ContainsFunc(repeated, func(part string) bool { return strings.Contains(text, part) }) {
 		return ""
+	} else if text == "set" {
+		n = 2
 	}
-	call, _ := m.c.commandCall(e)
-	if len(call.names) != 1 || slices.ContainsFunc(repeated, func(part string) bool { return strings.Contains(call.names[0], part) }) {
-		return ""
-	}
-	text := call.names[0]
-	match := m.formOf(call, text)
-	for i, f := range match.as {
-		if slices.Contains(placing, f.word) {
-			text += " " + spelt(match.words[i])
-		}
+	for _, word := range call.words[:min(n, len(call.words))] {
+		text += " " + spelt(word)
 	}
 	return text
 }
-
-// placing are the words that say where a command writes.
-var placing = []string{"key", "field", "member"}
 
 // repeated are parts of the names of commands that scripts call again for the same key.
 var repeated = strings.Fields("incr decr push pop xadd publish expire")
@@ -171,23 +161,9 @@ func leaves(b *parse.Block) bool {
 	return false
 }
 
-// odd reports whether all other branches of an if end in a return of something.
-func odd(s *parse.IfStmt, branch *parse.Block) bool {
-	return s.Else != nil && !slices.ContainsFunc(parse.Blocks(s), func(b *parse.Block) bool { return b != branch && !yields(b) })
-}
-
-// yields reports whether a block ends in a return of something.
-func yields(b *parse.Block) bool {
-	if len(b.Stmts) == 0 {
-		return false
-	}
-	s, ok := b.Stmts[len(b.Stmts)-1].(*parse.ReturnStmt)
-	return ok && len(s.Values) > 0
-}
-
-// returnsIn reports whether there is a return in a block.
-func returnsIn(b *parse.Block) bool {
-	return slices.ContainsFunc(statements(b), func(s parse.Stmt) bool {
+// returnsIn reports whether there is a return in statements.
+func returnsIn(stmts []parse.Stmt) bool {
+	return slices.ContainsFunc(statements(&parse.Block{Stmts: stmts}), func(s parse.Stmt) bool {
 		_, returns := s.(*parse.ReturnStmt)
 		return returns
 	})

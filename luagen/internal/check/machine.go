@@ -25,7 +25,6 @@ type machine struct {
 	found    map[string]bool
 	covered  map[parse.Expr]bool        // comparisons and tests to be on the safe side
 	chained  map[*parse.BinaryExpr]bool // parts of chains of or and and that were seen
-	reached  map[*parse.Var]bool        // what reaches has returned
 	lists    map[string]value           // KEYS and ARGV of a raw script
 	forms    map[*parse.CallExpr]*matching
 	hashes   map[string]map[string]*written // by their keys and fields
@@ -70,7 +69,7 @@ func (c *checker) machine() *machine {
 	m := &machine{
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
-		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{}, reached: map[*parse.Var]bool{},
+		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{},
 		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{},
 		filled: map[*parse.Var]parse.Expr{}, timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
 		yields:  &value{},

@@ -102,15 +102,15 @@ func joins(e parse.Expr, x *parse.Var) bool {
 
 // reaches reports whether what a name holds goes to a command, or is returned, unsorted.
 func (m *machine) reaches(x *parse.Var) bool {
-	return recalled(m.reached, x, func() bool {
-		names := m.copies(x)
-		shown := func(e parse.Expr) bool { return e != nil && shows(e, names) }
-		return !slices.ContainsFunc(m.c.flow.calls, func(call *parse.CallExpr) bool {
-			return m.c.callee(call) == "table.sort" && len(call.Args) > 0 && mentions(call.Args[0], x)
-		}) && (slices.ContainsFunc(m.c.flow.returned[nil], shown) || slices.ContainsFunc(m.c.flow.calls, func(call *parse.CallExpr) bool {
-			return m.writes(call) && slices.ContainsFunc(call.Args, shown)
-		}))
-	})
+	shown := func(e parse.Expr) bool {
+		length, ok := e.(*parse.UnaryExpr)
+		return e != nil && !(ok && length.Op == "#") && m.c.flow.within(e, func(e parse.Expr) bool { return varOf(e) == x })
+	}
+	return !slices.ContainsFunc(m.c.flow.calls, func(call *parse.CallExpr) bool {
+		return m.c.callee(call) == "table.sort" && len(call.Args) > 0 && mentions(call.Args[0], x)
+	}) && (slices.ContainsFunc(m.c.flow.returned[nil], shown) || slices.ContainsFunc(m.c.flow.calls, func(call *parse.CallExpr) bool {
+		return m.writes(call) && slices.ContainsFunc(call.Args, shown)
+	}))
 }
 
 // recalled returns what is known by a key. It finds it if need be.
@@ -121,29 +121,4 @@ func recalled[K comparable, V any](known map[K]V, key K, find func() V) V {
 		known[key] = v
 	}
 	return v
-}
-
-// shows reports whether a value has what names hold in it, and not only how long that is.
-func shows(e parse.Expr, names []*parse.Var) bool {
-	if length, ok := unparen(e).(*parse.UnaryExpr); ok && length.Op == "#" {
-		return false
-	}
-	return mentions(e, names...)
-}
-
-// maxRounds is how often names are followed to what they are assigned to.
-const maxRounds = 4
-
-// copies returns a name, and those that hold what is made of it.
-func (m *machine) copies(x *parse.Var) []*parse.Var {
-	names := []*parse.Var{x}
-	for range maxRounds {
-		before := names
-		for y, sources := range m.c.flow.sources {
-			if !slices.Contains(names, y) && slices.ContainsFunc(sources, func(s source) bool { return s.expr != nil && shows(s.expr, before) }) {
-				names = append(names, y)
-			}
-		}
-	}
-	return names
 }

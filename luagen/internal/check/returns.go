@@ -96,7 +96,7 @@ func (m *machine) once(stmt parse.Stmt, body *parse.Block, ends bool) {
 	each, isEach := stmt.(*parse.GenForStmt)
 	_, steps := stmt.(*parse.NumForStmt)
 	list := isEach && m.c.flow.sources[each.Vars[0]][0].in != nil && m.peek(m.c.flow.sources[each.Vars[0]][0].in).most != 1
-	if ends && (steps || list) && (m.puts(false, body.Stmts...) || len(assigned(body)) > 0) {
+	if ends && (steps || list) && (m.puts(body.Stmts...) || len(assigned(body)) > 0) {
 		m.find(body.Stmts[len(body.Stmts)-1].Pos(), Unreachable, "the loop ends here in its first turn: return behind it, or under a condition")
 	}
 }

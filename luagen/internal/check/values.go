@@ -241,7 +241,7 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 	case *parse.IfStmt:
 		v.conds = append(v.conds, s.Conds...)
 		for _, b := range parse.Blocks(s) {
-			if n := len(b.Stmts); n > 1 && yields(b) {
+			if n := len(b.Stmts); n > 1 && leaves(b) {
 				v.ends[textOf(b.Stmts[n-2])] = b.Stmts[n-1].Pos().Line
 			}
 		}
