@@ -117,7 +117,8 @@
 // A line may allow these rules, but not syntax, limit, header and name.
 //
 //	unused       a declared or local name that is never read; an element of a reply that is never read, where its
-//	             neighbour is read twice, or that has the name of another; scores that are asked for and never read
+//	             neighbour is read twice, or that has the name of another, or of KEYS or ARGV, where a later one is
+//	             read; scores that are asked for and never read
 //	undeclared   a name that neither the script nor the server defines
 //	global       an assignment to a global name
 //	assign       an assignment to a declared name
@@ -126,11 +127,12 @@
 //	             may lack a return; the condition of an elseif that stands above
 //	optional     an optional argument that is compared with an empty text
 //	command      a command that a server does not know or allow in scripts; words that it does not take, or that
-//	             their names show to be exchanged; a range that is always empty, or off by one; a computed name;
-//	             unpack of a reply without a bound
+//	             their names show to be exchanged; a range that is always empty, or off by one; an option
+//	             by which a call does nothing, or NX left out; a computed name; unpack of a reply without a bound
 //	readonly     a write in a read-only script; a script that could be read-only
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
-//	             tables, and says where it cannot; a command that reaches keys which no script declares: KEYS, SCAN
+//	             tables, and says where it cannot; a key that is made up, where all others come from KEYS; a command
+//	             that reaches keys which no script declares: KEYS, SCAN
 //	field        a field that a hash is declared without, or that is misspelt in a hash or a table
 //	kind         a command for another kind of key than is declared, or than another command takes the key for
 //	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; a product or
@@ -151,7 +153,7 @@
 //	             which is cut; nil inside a table, which ends the table; a reply with missing elements as T[];
 //	             an error inside a table; an error code without a message; a result or an error that goes nowhere
 //	pairs        the order of pairs over a table that the script builds with names, which is not fixed, in a
-//	             write or the reply, where order matters
+//	             list, a message or the reply
 //	expire       a key that gets an expiry on one way through the script, and none on another; a key that never gets
 //	             one, though a similar key does; an EXPIRE of the wrong key; an expiry with a fraction, or of 0
 //	refused      with -strict only: an EXPIRE of a key that was just created, without an EXPIRE before the

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -17,16 +18,13 @@ var (
 		`identifier|member|digest|client|worker|consumer|session)$`)
 	measureName = regexp.MustCompile(`\b(?:score|priority|time|timestamp|now|count|amount|delta|increment|index|idx|size|at|expire|` +
 		aSpan + `)(?: \(?` + aUnit + `\)?)?$`)
-	ttlName    = regexp.MustCompile(`^ttl\W\W|\b(?:ttl|expire|expiry|expiration)(?: \(?` + aUnit + `\)?)?$`)
-	placeNames = map[string]*regexp.Regexp{
-		"seconds": ttlName, "milliseconds": ttlName, "index": regexp.MustCompile(`\b(?:index|idx|position)$`),
-	}
-	momentName        = regexp.MustCompile(`(?:` + aMoment + `|\b(?:time|cutoff|deadline|score))$`)
-	countName         = regexp.MustCompile(`\b(?:count|size|length|len|limit|max|total|num)$`)
-	offsetName        = regexp.MustCompile(`\b(?:offset|start|skip|from)$`)
-	memberName        = regexp.MustCompile(`\b(?:u?u?id|member|user|name|job|task|owner|winner|bidder|player)$`)
-	scoreName         = regexp.MustCompile(`\b(?:score|priority|rank|points|amount|amt|price)$`)
-	lowName, highName = regexp.MustCompile(`\b(?:min|low|from|start|since)\b`), regexp.MustCompile(`\b(?:max|high|until|end|stop|to)\b`)
+	ttlName              = regexp.MustCompile(`^ttl\W\W|\b(?:ttl|expire|expiry|expiration)(?: \(?` + aUnit + `\)?)?$`)
+	momentName           = regexp.MustCompile(`(?:` + aMoment + `|\b(?:time|cutoff|deadline|score))$`)
+	countName            = regexp.MustCompile(`\b(?:count|size|length|len|limit|max|total|num)$`)
+	offsetName           = regexp.MustCompile(`\b(?:offset|start|skip|from)$`)
+	memberName           = regexp.MustCompile(`\b(?:u?u?id|member|user|name|job|task|owner|winner|bidder|player)$`)
+	scoreName            = regexp.MustCompile(`\b(?:score|priority|rank|points|amount|amt|price)$`)
+	keyNamed, fieldNamed = regexp.MustCompile(`\bkey$`), regexp.MustCompile(`^[A-Za-z_]{2,}$`)
 )
 
 // called reports whether an expression has a name of some kind, or a comment says so.
@@ -40,7 +38,7 @@ func (m *machine) identity(e parse.Expr) bool {
 	return v.named() || !v.numeric() && m.called(e, identityName)
 }
 
-// used counts in which places of commands a script has its arguments and names. Method side adds comparisons with values.
+// used counts in which places of commands a script has its arguments and names.
 func (m *machine) used() map[string]int {
 	if m.usage != nil {
 		return m.usage
@@ -103,20 +101,38 @@ func (m *machine) exchanged(match *matching, i int) bool {
 			continue
 		}
 		_, literal := m.c.origin(other).(*parse.NumberExpr)
-		own := placeNames[f.word]
 		if m.sisters(match, i, j) || m.measure(other) && (m.identity(word) || member && literal && !m.measure(word)) ||
-			own != nil && m.called(other, own) && (!m.measure(word) || bound(word) == 1) {
+			units[f.word].as == aDuration && (!m.measure(word) || bound(word) == 1) && m.called(other, ttlName) {
 			m.find(word.Pos(), Command, "%s takes the %s here, a number: exchange it with the %s", shown(match.cmd.name), f.word, text.word)
 			m.usage[m.subject(other)+"time"] = 0 // its sister is no second fault
 			return true
 		}
 	}
-	is := m.subject(word)
-	named := units[f.word].as == aDuration && (is != " " && m.used()[is+"="] > 0 || varOf(word) != nil && m.identity(word))
-	if named {
-		m.find(word.Pos(), Command, "%s takes %s here, and this is the name of something", shown(match.cmd.name), f.word)
+	return false
+}
+
+// misplaced finds a key, or a field of a hash, that stands in the place of the word behind it.
+func (m *machine) misplaced(match *matching, i int) {
+	if i+1 >= len(match.as) || match.as[i+1].isToken() || match.as[i+1].word == "key" {
+		return
 	}
-	return named
+	word, next, f := match.words[i], match.words[i+1], match.as[i].word
+	of, w, n := m.used(), m.subject(word), m.subject(next)
+	literal, _ := m.c.origin(next).(*parse.StringExpr)
+	_, written := constantText(m.c.origin(word))
+	passed := m.c.nth(next, "KEYS") > 0
+	switch keyed := passed || n != " " && of[n+"key"] > 0 || m.called(next, keyNamed); {
+	case f == "channel" && passed && m.c.nth(word, "ARGV") > 0 && of[n+"key"] == 0:
+	case f == "key" && i == 1 && keyed && of[w+"key"] == 1 && m.c.nth(word, "KEYS") == 0 && !m.called(word, keyNamed) && (m.measure(word) || m.identity(word)):
+	case f == "field" && literal != nil && fieldNamed.MatchString(literal.Value) && !written &&
+		(of[n+"field"] > 0 || m.measure(word) || match.at("field") != i || spoken(m.c.nameOf(word)) == spoken(literal.Value)):
+	default:
+		return
+	}
+	m.found[fmt.Sprint(next.Pos(), Command)] = true // which is no second fault
+	if !slices.ContainsFunc(m.c.findings, func(f parse.Finding) bool { return f.Pos == word.Pos() }) {
+		m.find(word.Pos(), Command, "%s takes the %s here: exchange it with the %s", shown(match.cmd.name), f, match.as[i+1].word)
+	}
 }
 
 // sisters reports whether other calls of the script have two words in each other's places: so they are exchanged here.
@@ -169,7 +185,8 @@ func (m *machine) reversed(match *matching) {
 	case ranks && name == "ltrim" && !math.IsNaN(a), ranks && a == 1 && b == 0: // nobody writes that by mistake
 	case ranks && (a < 0) == (b < 0) && a > b, ranks && a == -1 && b == 0,
 		!ranks && (a > b || math.IsInf(a, 1) || math.IsInf(b, -1)), isLiteral(from, "+"), isLiteral(to, "-"), math.IsNaN(a) && b == 0 && !negative(from),
-		!strings.HasPrefix(name, "zrev") && m.called(from, highName) && m.called(to, lowName) && !m.c.turned(from) && !m.c.turned(to):
+		!strings.HasPrefix(name, "zrev") && m.called(from, highName) && m.called(to, lowName) && !m.c.turned(from) && !m.c.turned(to),
+		m.less(to, from, "-"), m.less(from, to, "+"):
 		m.find(from.Pos(), Command, "this range is always empty: exchange its ends, %s takes the %s first", shown(name), first)
 	}
 }
@@ -189,6 +206,12 @@ func (m *machine) counts(e parse.Expr) bool {
 // turned reports whether a name may hold something negative, which counts from the other end.
 func (c *checker) turned(e parse.Expr) bool {
 	return slices.ContainsFunc(c.flow.sources[varOf(e)], func(s source) bool { return negative(s.expr) })
+}
+
+// less reports whether an expression is another less, or more, something.
+func (m *machine) less(e, than parse.Expr, op string) bool {
+	b, ok := m.c.origin(e).(*parse.BinaryExpr)
+	return ok && b.Op == op && m.keyName(b.L, 1) != "" && m.keyName(b.L, 1) == m.keyName(than, 1)
 }
 
 func negative(e parse.Expr) bool {

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -140,19 +139,13 @@ func (m *matching) match(parts []form, from int) bool {
 	m.as = make([]form, len(m.words))
 	return m.sequence(parts, from, func(i int) bool {
 		m.furthest = max(m.furthest, i)
-		return i == len(m.words) && !m.miscounts(i, form{})
+		return i == len(m.words)
 	})
 }
 
 // at returns the first place of one of these names, 0 if there is none.
 func (m *matching) at(names ...string) int {
 	return max(0, slices.IndexFunc(m.as, func(f form) bool { return slices.Contains(names, f.word) }))
-}
-
-// miscounts reports whether a word of a call with the number of its keys is one key too many, or is none where one is missing.
-func (m *matching) miscounts(i int, f form) bool {
-	at := slices.IndexFunc(m.as[:i], func(f form) bool { return f.word == "numkeys" })
-	return at >= 0 && !math.IsNaN(bound(m.words[at])) && (f.word == "key") == (float64(i-at) > bound(m.words[at]))
 }
 
 // options returns the tokens of a call, in small letters. It is false if one of them is not written out, or if the words

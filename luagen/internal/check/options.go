@@ -9,17 +9,13 @@ import (
 
 // words checks that a call has the form of its command.
 func (m *machine) words(call commandCall, name string) {
-	for _, word := range call.words[:len(call.words)-1] {
-		if fn, ok := word.(*parse.CallExpr); ok && m.c.callee(fn) == "unpack" {
-			m.find(word.Pos(), Command, "unpack gives one value here, as it is not the last word: put all words into a table")
-		}
-	}
 	switch match := m.formOf(call, name); {
 	case match.cmd == nil:
 	case match.as == nil:
 		m.misses(call, match)
 	default:
 		m.places(match)
+		m.useless(call, match)
 	}
 }
 
@@ -92,23 +88,22 @@ func (m *machine) matched(call commandCall, cmd *command) *matching {
 // fits reports whether a word of a call may stand in a place. Only a word that is not known to be a number may be a
 // token at run time, and only if there is no such token before it: the caller chooses all of them.
 func (m *machine) fits(match *matching, i int, f form) bool {
-	if f.number && m.c.keyed[m.c.nth(match.words[i], "KEYS")] || match.miscounts(i, f) {
+	if f.number && m.c.keyed[m.c.nth(match.words[i], "KEYS")] {
 		return false
 	}
 	switch e := m.c.origin(match.words[i]).(type) {
 	case *parse.StringExpr:
 		tokens := strings.FieldsFunc(match.cmd.form, func(r rune) bool { return r < 'A' || r > 'Z' })
-		value := match.cmd.writes && i == len(match.words)-1 // SET key 'GET' may mean the text
-		lost := len(e.Value) > 1 && slices.Contains(tokens, e.Value) && !value
-		return !f.isToken() && !lost && (!f.number || isNumeral(e.Value)) || f.isToken() && strings.EqualFold(e.Value, f.word)
+		value := match.cmd.writes && i == len(match.words)-1 && i < 4 // SET key 'GET' may mean the text
+		lost := len(e.Value) > 1 && !value && (slices.Contains(tokens, e.Value) || i > 3 && match.cmd.name == "set" && slices.Contains(tokens, strings.ToUpper(e.Value)))
+		return !f.isToken() && !lost && (!f.number || isNumeral(e.Value) && !(strings.HasPrefix(f.word, "st") && strings.Contains(e.Value, "inf"))) ||
+			f.isToken() && strings.EqualFold(e.Value, f.word)
 	case *parse.NumberExpr:
 		return !f.isToken()
 	case *parse.BinaryExpr:
-		first, literal := m.c.origin(e.L).(*parse.StringExpr)
-		switch begins := literal && e.Op == ".."; {
-		case begins && f.isToken():
+		if first, literal := m.c.origin(e.L).(*parse.StringExpr); literal && e.Op == ".." && f.isToken() {
 			return strings.HasPrefix(f.word, strings.ToUpper(first.Value))
-		case begins && f.number && text(strings.TrimLeft(first.Value, "(#")).word:
+		} else if f.number && worded(e) {
 			return false
 		}
 	}
@@ -116,15 +111,22 @@ func (m *machine) fits(match *matching, i int, f form) bool {
 	return !f.isToken() || !m.measure(match.words[i]) && !(behind && match.as[i-1].isToken())
 }
 
+// worded reports whether texts are joined that are no number, as one of them has other letters.
+func worded(e parse.Expr) bool {
+	b, ok := unparen(e).(*parse.BinaryExpr)
+	part, literal := unparen(e).(*parse.StringExpr)
+	return ok && b.Op == ".." && (worded(b.L) || worded(b.R)) || literal && text(strings.TrimLeft(part.Value, "(#")).word
+}
+
 // misses finds a call that does not have the form of its command.
 func (m *machine) misses(call commandCall, match *matching) {
-	cmd, furthest := match.cmd, match.furthest
+	cmd := match.cmd
 	form := shown(cmd.name) + " " + strings.NewReplacer(",", " ", "#", "").Replace(cmd.form)
-	if furthest >= len(call.words) {
+	if match.furthest >= len(call.words) {
 		m.find(call.words[len(call.words)-1].Pos(), Command, "%s lacks a word behind this: its form is %s", shown(cmd.name), form)
 		return
 	}
-	m.find(call.words[furthest].Pos(), Command, "%s does not take this word here: its form is %s", shown(cmd.name), form)
+	m.find(call.words[match.furthest].Pos(), Command, "%s does not take this word here: its form is %s", shown(cmd.name), form)
 }
 
 // places checks the values of a call whose words have these places.
@@ -140,6 +142,7 @@ func (m *machine) places(match *matching) {
 		name := f.word == "key" || f.word == "field" || f.word == "member"
 		parted = parted || (name || f.number) && m.part(m.peek(word), name, word.Pos())
 		_, chosen := m.c.origin(match.words[max(i, 1)-1]).(*parse.StringExpr)
+		m.misplaced(match, i)
 		if !m.exchanged(match, i) && (chosen || i > 0 && !match.as[i-1].isToken()) { // else the caller chooses the unit
 			m.expiry(cmd, word, f, match.words[len(match.words)-1])
 			if cmd.writes && units[f.word].per != 0 {
@@ -151,6 +154,36 @@ func (m *machine) places(match *matching) {
 			m.rounded(word)
 		}
 	}
+}
+
+// useless finds a call that does nothing, or whose reply is always the same, as it lacks an option or has another one.
+func (m *machine) useless(call commandCall, match *matching) {
+	options, written := match.options()
+	has := func(option string) bool { return slices.Contains(options, option) }
+	last, key, says := match.words[len(match.words)-1], m.keyText(match.words, 1), ""
+	set, zadd, tested := match.cmd.name == "set", match.cmd.name == "zadd", m.c.inCondition(call.expr)
+	switch first := set && !m.follows(call, "", key); {
+	case first && has("xx"):
+		says = "with XX stores nothing if the key is missing, and no call before asks for it: NX is for a key that is missing"
+	case first && tested && written && !call.open && m.raises(call.expr) && !has("nx") && !has("get") && !has("ifeq"):
+		says = "without NX always stores, so its reply is always true: write NX"
+	case zadd && has("nx") && m.c.nth(last, "ARGV") == 0 && m.follows(call, "zr", key):
+		says = "with NX changes no member that is there, and this one was read from the same key: write XX"
+	case zadd && tested && has("xx") && !has("ch") && !has("incr"):
+		says = "with XX always replies 0, as it counts new members: write CH, too"
+	default:
+		return
+	}
+	m.find(match.words[0].Pos(), Command, "%s %s", shown(match.cmd.name), says)
+}
+
+// follows reports whether a call before this one is on the same key, of a command that begins so; in a long script one may.
+func (m *machine) follows(call commandCall, begin, key string) bool {
+	all := m.c.flow.calls
+	return len(all) > maxWithin && begin == "" || slices.ContainsFunc(all[:min(maxWithin, slices.Index(all, call.expr))], func(e *parse.CallExpr) bool {
+		c, _ := m.c.commandCall(e)
+		return len(c.names) > 0 && strings.HasPrefix(c.names[0], begin) && m.keyText(c.words, 1) == key
+	})
 }
 
 // pattern finds a word of SORT that makes it read keys which are not declared.

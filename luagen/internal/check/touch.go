@@ -37,6 +37,7 @@ func (m *machine) compareTouches() {
 		}
 	}
 	m.wrongKeys(all)
+	m.madeUp(all)
 	if m.c.s.Raw {
 		m.wrongKinds(all)
 	}
@@ -132,6 +133,19 @@ func (m *machine) watched(t touch, all []touch) {
 	}
 	if counts && limit > 0 {
 		m.find(t.call.expr.P, Expire, "this counter never expires, and line %d compares it with a limit: give it an expiry", limit)
+	}
+}
+
+// madeUp finds the one key of a script that is made of an element and a text, where all others are elements of KEYS.
+func (m *machine) madeUp(all []touch) {
+	made := slices.DeleteFunc(slices.Clone(all), func(t touch) bool { return m.c.nth(t.call.words[1], "KEYS") > 0 })
+	if len(made) != 1 || len(all) == 1 || m.c.keyFound {
+		return
+	}
+	e := made[0].call.words[1]
+	b, ok := m.c.origin(e).(*parse.BinaryExpr)
+	if ok && b.Op == ".." && (constantKind(b.R) == isText && m.c.nth(b.L, "KEYS")+m.c.nth(b.L, "ARGV") > 0 || constantKind(b.L) == isText && m.c.nth(b.R, "KEYS") > 0) {
+		m.find(e.Pos(), Key, "this key is made up, and all others of the script come from KEYS: name the one that is meant, or pass it")
 	}
 }
 

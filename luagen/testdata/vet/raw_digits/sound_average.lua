@@ -2,7 +2,7 @@ local prices, sum = redis.call('lrange', KEYS[1], 0, -1), 0
 for _, price in ipairs(prices) do
   sum = sum + tonumber(price)
 end
-local wait = tonumber(ARGV[3]) / tonumber(ARGV[4])
+local wait = tonumber(ARGV[1]) / tonumber(ARGV[2])
 if wait > 1 then
   return {#prices / 2, math.ceil(wait)}
 end

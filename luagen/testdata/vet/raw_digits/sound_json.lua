@@ -1,5 +1,5 @@
 -- The same with texts, small numbers, or the whole number.
-local order = {id = ARGV[1], shard_id = tonumber(ARGV[6]), count = tonumber(ARGV[2])}
+local order = {id = ARGV[1], shard_id = tonumber(ARGV[5]), count = tonumber(ARGV[2])}
 redis.call('rpush', KEYS[1], cjson.encode(order))
 local event = {tookMicros = tonumber(ARGV[3])}
 redis.call('publish', KEYS[2], cjson.encode(event))

@@ -10,11 +10,11 @@ job.turns = job.turns + 1
 local document = cjson.decode(ARGV[2])
 document.tags = document.tags or {}
 for _, tag in ipairs(document.tags) do redis.call('sadd', KEYS[3], tag) end
-if document.owner then redis.call('publish', KEYS[5], 'of ' .. document.owner) end
-redis.call('publish', KEYS[5], 'id ' .. document.id)
-local raw = redis.call('get', KEYS[6])
+if document.owner then redis.call('publish', KEYS[4], 'of ' .. document.owner) end
+redis.call('publish', KEYS[4], 'id ' .. document.id)
+local raw = redis.call('get', KEYS[5])
 local count = raw and cjson.decode(raw) or {all = 0}
 count.all = count.all + 1
-redis.call('set', KEYS[6], cjson.encode(count), 'EX', 60)
+redis.call('set', KEYS[5], cjson.encode(count), 'EX', 60)
 if job.parent then return job.parent.id end
 return job.turns

@@ -7,11 +7,11 @@ local left = ARGV[1] - used
 local moved, next
 while left > 0 do
   if not next or next > left then next = left end
-  redis.call('lpop', KEYS[3])
+  redis.call('lpop', KEYS[2])
   left, moved = left - 1, (moved or 0) + 1
 end
 local count, started
-for _, id in ipairs(redis.call('lrange', KEYS[4], 0, 9)) do
+for _, id in ipairs(redis.call('lrange', KEYS[3], 0, 9)) do
   count = started and count + #id or 1
   started = true
 end

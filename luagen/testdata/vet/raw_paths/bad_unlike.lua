@@ -4,7 +4,7 @@ if ARGV[1] == 'count' then
   redis.call('incr', KEYS[2])
   redis.call('expire', KEYS[2], 86400)
 else
-  redis.call('set', KEYS[5], ARGV[2])
-  redis.call('set', KEYS[6], ARGV[2], 'ex', 60)
+  redis.call('set', KEYS[3], ARGV[2])
+  redis.call('set', KEYS[4], ARGV[2], 'ex', 60)
 end
 return 1

@@ -9,9 +9,9 @@ for i = 2, #all, 2 do state[all[i]] = all[i + 1] end
 local more = redis.call('HGETALL', KEYS[6])
 local length = #more
 for i = 1, length, 2 do state[more[i]] = more[i + 2] end
-local late = redis.call('HGETALL', KEYS[8])
+local late = redis.call('HGETALL', KEYS[7])
 for i = 3, #late, 2 do state[late[i]] = late[i + 1] end
-local job = redis.call('HMGET', KEYS[9], 'queue', 'state', 'tries')
+local job = redis.call('HMGET', KEYS[8], 'queue', 'state', 'tries')
 if job[1] and tonumber(job[3]) > 3 then redis.call('LPUSH', KEYS[3], job[1]) end
 local now = redis.call('TIME')
 state.at = now[1] * 1000 + math.floor(now[1] / 1000)

@@ -1,4 +1,4 @@
-local z = redis.call('ZREVRANGE', KEYS[2], 0, -1, 'WITHSCORES')
+local z = redis.call('ZREVRANGE', KEYS[1], 0, -1, 'WITHSCORES')
 local t = {}
 for i = 1, #z, 2 do
   local member = z[i + 1]

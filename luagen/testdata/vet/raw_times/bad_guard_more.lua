@@ -4,7 +4,7 @@ if left >= 0 then
   redis.call('set', KEYS[1], 'v', 'px', left)
 end
 if ARGV[3] then
-  redis.call('expire', KEYS[3], ARGV[3])
+  redis.call('expire', KEYS[2], ARGV[3])
 end
 local rest = redis.call('pttl', KEYS[2])
 if rest >= 0 then

@@ -2,7 +2,7 @@ local capacity, rate = tonumber(ARGV[1]), tonumber(ARGV[2])
 redis.call('pexpire', KEYS[1], capacity / rate * 1000)
 redis.call('expire', KEYS[2], math.floor(capacity / rate))
 redis.call('setex', KEYS[3], math.floor(capacity / rate * 2), 'full')
-local pause = tonumber(ARGV[4])
+local pause = tonumber(ARGV[3])
 if pause > 0 then
   redis.call('expire', KEYS[1], pause)
 end
@@ -27,7 +27,7 @@ redis.call('pexpire', KEYS[5], left)
 if left ~= 0 and left ~= nil then
   redis.call('set', KEYS[5], 'v', 'px', left)
 end
-local g = tonumber(ARGV[5])
+local g = tonumber(ARGV[4])
 if g == 0 then
   redis.call('del', KEYS[6])
 end

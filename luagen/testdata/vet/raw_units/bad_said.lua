@@ -20,6 +20,6 @@ local time = redis.call('time')
 local now = time[1] * 1000 + time[2]
 redis.call('hset', KEYS[3], 'seen_ms', time[1])
 if time[1] - redis.call('hget', KEYS[3], 'last_ms') > 5 then
-  return now
+  return {now, ARGV[3], ARGV[6]}
 end
 return ARGV[5] - ARGV[1]

@@ -4,10 +4,10 @@ ARGV = { limit, lock timeout in seconds,
          now_us, period_ms, calls per second, user id }
 ]]
 local window = tonumber(ARGV[1])
-local pause = tonumber(ARGV[7]) -- 暂停（毫秒）
+local pause = tonumber(ARGV[6]) -- 暂停（毫秒）
 local wait = 10000 -- 10 seconds
 local rate = tonumber(ARGV[5]) -- 每秒
-local second, key_ns = tonumber(ARGV[8]), ARGV[9]
+local second, key_ns = tonumber(ARGV[7]), ARGV[8]
 local function touch(key, ttl_ms)
   redis.call('pexpire', key, ttl_ms)
 end
@@ -16,7 +16,7 @@ redis.call('expire', KEYS[1], ARGV[2])
 redis.call('psetex', KEYS[2], ARGV[4], 'v')
 redis.call('pexpire', KEYS[1], pause + wait)
 touch(KEYS[1], second)
-redis.call('expireat', KEYS[1], ARGV[10]) -- in the last 60 seconds
+redis.call('expireat', KEYS[1], ARGV[9]) -- in the last 60 seconds
 local time = redis.call('time')
 math.randomseed(time[1] + time[2])
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

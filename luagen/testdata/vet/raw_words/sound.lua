@@ -38,7 +38,7 @@ redis.call('getex', k, 'persist')
 redis.call('object', 'encoding', k)
 redis.call('zrangebyscore', KEYS[2], '(' .. ARGV[1], '+inf')
 redis.call('zadd', KEYS[2], '1' .. ARGV[1], 'job:' .. ARGV[1])
-local jobId, expiry, now = ARGV[3], ARGV[4], ARGV[5]
+local jobId, expiry, now = ARGV[6], ARGV[4], ARGV[5]
 redis.call('zadd', KEYS[2], now, jobId)
 redis.call('zadd', KEYS[2], jobId, ARGV[1])
 redis.call('zadd', KEYS[2], now, now)

@@ -22,4 +22,4 @@ redis.call('zadd', KEYS[6], ARGV[11], ARGV[11])
 redis.call('zadd', KEYS[7], ARGV[12], ARGV[13])
 redis.call('zadd', KEYS[8], ARGV[12], ARGV[14])
 redis.call('zrem', KEYS[9], ARGV[13])
-if redis.call('get', KEYS[11]) == ARGV[16] then redis.call('pexpire', KEYS[11], ARGV[17]) end
+if redis.call('get', KEYS[10]) == ARGV[15] then redis.call('pexpire', KEYS[10], ARGV[16]) end

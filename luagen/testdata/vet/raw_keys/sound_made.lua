@@ -1,0 +1,4 @@
+redis.call('zadd', KEYS[1], ARGV[1], ARGV[2])
+redis.call('hset', KEYS[2], ARGV[2], ARGV[1])
+redis.call('hdel', KEYS[1] .. ':meta', ARGV[2])
+redis.call('hset', KEYS[1] .. ':meta', ARGV[2], ARGV[1])
