@@ -18,14 +18,11 @@ func (m *machine) condition(e parse.Expr) {
 	origin := m.c.origin(e)
 	_, constant := origin.(*parse.NumberExpr)
 	call, isCall := origin.(*parse.CallExpr)
-	of := m.passed(origin, "tonumber")
-	either, _ := unparen(of).(*parse.BinaryExpr)
-	always := either != nil && either.Op == "or" && m.peek(either.R).numeric()
-	if constant || m.covered[e] || of != nil && !always {
+	if constant || m.covered[e] || m.passed(origin, "tonumber") != nil {
 		return
 	}
 	switch v := m.peek(e); {
-	case always, v.is&^isFailed == isNumber, isCall && v.is&^(isFailed|isFalseValue) == isNumber && m.returnsAnd(call):
+	case v.is&^isFailed == isNumber, isCall && v.is&^(isFailed|isFalseValue) == isNumber && m.returnsAnd(call):
 		m.find(e.Pos(), Compare, "a number is true in Lua, 0 too: compare it, as in == 1 or > 0")
 	case isCall && m.c.callee(call) == "" && v.surely(0):
 		m.find(e.Pos(), Compare, "this is never true: the function returns only nil or false")

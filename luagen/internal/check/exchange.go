@@ -18,12 +18,16 @@ var (
 		`identifier|member|digest|client|worker|consumer|session)$`)
 	measureName = regexp.MustCompile(`\b(?:score|priority|time|timestamp|now|count|amount|delta|increment|index|idx|size|at|expire|` +
 		aSpan + `)(?: \(?` + aUnit + `\)?)?$`)
-	ttlName              = regexp.MustCompile(`^ttl\W\W|\b(?:ttl|expire|expiry|expiration)(?: \(?` + aUnit + `\)?)?$`)
+	ttlName    = regexp.MustCompile(`^ttl\W\W|\b(?:ttl|expire|expiry|expiration)(?: \(?` + aUnit + `\)?)?$`)
+	placeNames = map[string]*regexp.Regexp{
+		"seconds": ttlName, "milliseconds": ttlName, "index": regexp.MustCompile(`\b(?:index|idx|position)$`),
+	}
 	momentName           = regexp.MustCompile(`(?:` + aMoment + `|\b(?:time|cutoff|deadline|score))$`)
 	countName            = regexp.MustCompile(`\b(?:count|size|length|len|limit|max|total|num)$`)
 	offsetName           = regexp.MustCompile(`\b(?:offset|start|skip|from)$`)
 	memberName           = regexp.MustCompile(`\b(?:u?u?id|member|user|name|job|task|owner|winner|bidder|player)$`)
 	scoreName            = regexp.MustCompile(`\b(?:score|priority|rank|points|amount|amt|price)$`)
+	lowName, highName    = regexp.MustCompile(`\b(?:min|low|from|start|since)\b`), regexp.MustCompile(`\b(?:max|high|until|end|stop|to)\b`)
 	keyNamed, fieldNamed = regexp.MustCompile(`\bkey$`), regexp.MustCompile(`^[A-Za-z_]{2,}$`)
 )
 
@@ -38,7 +42,7 @@ func (m *machine) identity(e parse.Expr) bool {
 	return v.named() || !v.numeric() && m.called(e, identityName)
 }
 
-// used counts in which places of commands a script has its arguments and names.
+// used counts in which places of commands a script has its arguments and names. Method side adds comparisons with values.
 func (m *machine) used() map[string]int {
 	if m.usage != nil {
 		return m.usage
@@ -101,14 +105,20 @@ func (m *machine) exchanged(match *matching, i int) bool {
 			continue
 		}
 		_, literal := m.c.origin(other).(*parse.NumberExpr)
+		own := placeNames[f.word]
 		if m.sisters(match, i, j) || m.measure(other) && (m.identity(word) || member && literal && !m.measure(word)) ||
-			units[f.word].as == aDuration && (!m.measure(word) || bound(word) == 1) && m.called(other, ttlName) {
+			own != nil && m.called(other, own) && (!m.measure(word) || bound(word) == 1) {
 			m.find(word.Pos(), Command, "%s takes the %s here, a number: exchange it with the %s", shown(match.cmd.name), f.word, text.word)
 			m.usage[m.subject(other)+"time"] = 0 // its sister is no second fault
 			return true
 		}
 	}
-	return false
+	is := m.subject(word)
+	named := units[f.word].as == aDuration && (is != " " && m.used()[is+"="] > 0 || varOf(word) != nil && m.identity(word))
+	if named {
+		m.find(word.Pos(), Command, "%s takes %s here, and this is the name of something", shown(match.cmd.name), f.word)
+	}
+	return named
 }
 
 // misplaced finds a key, or a field of a hash, that stands in the place of the word behind it.

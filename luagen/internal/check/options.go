@@ -9,6 +9,11 @@ import (
 
 // words checks that a call has the form of its command.
 func (m *machine) words(call commandCall, name string) {
+	for _, word := range call.words[:len(call.words)-1] {
+		if fn, ok := word.(*parse.CallExpr); ok && m.c.callee(fn) == "unpack" {
+			m.find(word.Pos(), Command, "unpack gives one value here, as it is not the last word: put all words into a table")
+		}
+	}
 	switch match := m.formOf(call, name); {
 	case match.cmd == nil:
 	case match.as == nil:

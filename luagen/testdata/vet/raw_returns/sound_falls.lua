@@ -11,15 +11,15 @@ if ARGV[3] == 'drop' then
 elseif ARGV[3] == 'keep' then
   return 3
 end
-if redis.call('sismember', KEYS[5], ARGV[4]) == 1 then
-  redis.call('incr', KEYS[6])
+if redis.call('sismember', KEYS[3], ARGV[4]) == 1 then
+  redis.call('incr', KEYS[4])
 end
-redis.call('incr', KEYS[6])
-if redis.call('hget', KEYS[7], ARGV[4]) == '1' then
-  redis.call('zadd', KEYS[8], 1, ARGV[4])
+redis.call('incr', KEYS[4])
+if redis.call('hget', KEYS[5], ARGV[4]) == '1' then
+  redis.call('zadd', KEYS[6], 1, ARGV[4])
   return -1
 end
-if redis.call('hget', KEYS[7], ARGV[4]) == '2' then
-  redis.call('zadd', KEYS[8], 1, ARGV[4])
+if redis.call('hget', KEYS[5], ARGV[4]) == '2' then
+  redis.call('zadd', KEYS[6], 1, ARGV[4])
 end
 return 0

@@ -5,7 +5,7 @@ for i = 1, #z, 2 do
   local score = z[i]
   t[member] = score
 end
-for id, bid in pairs(z) do redis.call('HSET', KEYS[3], id, bid) end
+for id, bid in pairs(z) do redis.call('HSET', KEYS[2], id, bid) end
 local winnerId = z[1]
 local userId = z[2]
 local topScore = tonumber(z[1])

@@ -6,7 +6,7 @@ for i = 1, #z, 2 do
   t[member] = score
 end
 for i, text in ipairs(z) do
-  if i % 2 == 1 then redis.call('HSET', KEYS[3], text, z[i + 1]) end
+  if i % 2 == 1 then redis.call('HSET', KEYS[2], text, z[i + 1]) end
 end
 local name
 for _, text in ipairs(z) do

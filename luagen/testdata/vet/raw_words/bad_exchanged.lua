@@ -1,7 +1,7 @@
 -- ARGV[5] - ttl (milliseconds)
 local k, value, ttl, idx, now, member = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[6]
 redis.call('lrem', KEYS[2], value, 1)
-redis.call('lset', KEYS[2], idx, value)
+redis.call('lset', KEYS[2], value, idx)
 redis.call('zincrby', KEYS[3], ARGV[1], 1)
 redis.call('zadd', KEYS[3], member, now)
 redis.call('hincrby', KEYS[4], 1, member)
@@ -10,6 +10,8 @@ redis.call('psetex', k, '1', ARGV[5])
 redis.call('set', k, ttl, 'PX', value)
 redis.call('expire', ttl, KEYS[1])
 redis.call('zunionstore', KEYS[3], KEYS[1], KEYS[2])
+redis.call('zunionstore', KEYS[3], 3, KEYS[1], KEYS[2])
+redis.call('zunionstore', KEYS[3], 1, KEYS[1], KEYS[2], 'weights', 1)
 redis.call('set', k, 'EX', tostring(ttl))
 redis.call('zadd', KEYS[3], member, tostring(now))
 local job = cjson.decode(ARGV[7])
@@ -19,13 +21,17 @@ redis.call('zadd', KEYS[6], ARGV[10], ARGV[8])
 local tokens, lifetime = tonumber(ARGV[11]), math.ceil(ARGV[12])
 redis.call('setex', KEYS[7], tokens, lifetime)
 redis.call('setex', KEYS[8], lifetime, now)
-redis.call('pexpire', KEYS[9], ARGV[13])
+if redis.call('get', KEYS[9]) == ARGV[13] then redis.call('pexpire', KEYS[9], ARGV[13]) end
+redis.call('expire', KEYS[9], member)
 redis.call('linsert', KEYS[10], value, 'BEFORE', member)
 redis.call('set', KEYS[11], ARGV[14], 'PX', ARGV[15])
 redis.call('set', KEYS[12], ARGV[15], 'PX', ARGV[14])
+local all = redis.call('zrange', KEYS[13], 0, 9)
+redis.call('zrem', unpack(all), KEYS[13])
 for i, k in ipairs(KEYS) do
-  if redis.call('get', k) ~= ARGV[16] then return {i, ARGV[17]} end
+  if redis.call('get', k) ~= ARGV[16] then return i end
 end
+redis.call('set', KEYS[14], ARGV[17], 'PX', ARGV[16])
 local timestamp = tonumber(ARGV[18])
 redis.call('zadd', KEYS[15], timestamp, ARGV[19])
 redis.call('zadd', KEYS[16], ARGV[19], timestamp)
