@@ -248,7 +248,7 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 	case *parse.NumForStmt:
 		v.sources[s.Var], v.loops[s.Var] = append(v.sources[s.Var], source{}), s
 	case *parse.LocalFuncStmt:
-		v.function(s.Var, s.Func)
+		v.assign(s.Var, []parse.Expr{s.Func}, 0)
 	case *parse.FuncStmt:
 		if x := varOf(s.Target); x != nil {
 			v.sources[x] = append(v.sources[x], source{})
@@ -338,10 +338,6 @@ func (v *values) loop(s *parse.GenForStmt) {
 }
 
 func (v *values) function(x *parse.Var, f *parse.FuncExpr) {
-	if len(x.Writes) > 0 {
-		v.sources[x] = append(v.sources[x], source{})
-		return
-	}
 	v.bodies[x] = f
 	for i, p := range f.Params {
 		v.params[p] = param{x, i}
