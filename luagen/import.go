@@ -25,23 +25,10 @@ func importDrafts(j *job) func() error {
 		return j.draft(path, s.Call.String(), s.Text, s.Doc)
 	}
 	return func() error {
-		if err := j.gather(); err != nil {
-			return err
-		}
-		for _, path := range j.sources {
-			src, err := j.open(path)
-			if src != nil && !j.parts[path] {
-				base := strings.TrimSuffix(filepath.Base(path), ".lua")
-				target := filepath.Join(filepath.Dir(path), scriptName(base)+"_typed.lua")
-				err = j.draft(target, path, src, "")
-			}
-			if err != nil {
-				return err
-			}
-		}
-		j.noteUnseen()
-		j.findings = parse.Sort(j.findings)
-		return nil
+		return j.each(func(path string, src []byte) error {
+			base := strings.TrimSuffix(filepath.Base(path), ".lua")
+			return j.draft(filepath.Join(filepath.Dir(path), scriptName(base)+"_typed.lua"), path, src, "")
+		})
 	}
 }
 

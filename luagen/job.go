@@ -80,27 +80,39 @@ func existing(path string) ([]byte, error) {
 
 // load reads and checks the scripts, and makes of each without findings what it is for: the parsed script is not kept.
 func (j *job) load(makes func(s *parse.Script, shipped string) error) error {
+	var failed error // Findings come first.
+	err := j.each(func(path string, src []byte) error {
+		if s, shipped := j.read(path, src); shipped != "" && failed == nil {
+			failed = makes(s, shipped)
+		}
+		return nil
+	})
+	if err == nil && len(j.findings) == 0 {
+		err = failed
+	}
+	return err
+}
+
+// each passes on the scripts that are given, but for those that vet leaves out.
+func (j *job) each(script func(path string, src []byte) error) error {
 	if err := j.gather(); err != nil {
 		return err
 	}
-	var failed error // Findings come first.
 	for _, path := range j.sources {
 		if j.parts[path] {
 			continue
 		}
-		s, shipped, err := j.read(path)
+		src, err := j.open(path)
+		if src != nil {
+			err = script(path, src)
+		}
 		if err != nil {
 			return err
 		}
-		if shipped != "" && failed == nil {
-			failed = makes(s, shipped)
-		}
 	}
 	j.noteUnseen()
-	if j.findings = parse.Sort(j.findings); len(j.findings) > 0 {
-		return nil
-	}
-	return failed
+	j.findings = parse.Sort(j.findings)
+	return nil
 }
 
 // gather finds the scripts that are given. Those in Go files it passes on.
@@ -176,11 +188,7 @@ func (j *job) source(path string) {
 }
 
 // read parses and checks a file. shipped is empty if there are findings.
-func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
-	src, err := j.open(path)
-	if src == nil {
-		return nil, "", err
-	}
+func (j *job) read(path string, src []byte) (s *parse.Script, shipped string) {
 	s, shipped, findings := j.examine(path, src)
 	j.findings = append(j.findings, findings...)
 	if !s.Header.Library && !j.vetOnly {
@@ -188,7 +196,7 @@ func (j *job) read(path string) (s *parse.Script, shipped string, err error) {
 	}
 	j.examined[path] = true
 	j.libraries(s)
-	return s, shipped, nil
+	return s, shipped
 }
 
 // libraries checks the files that a script includes, which may not be among the run's own.
