@@ -61,6 +61,15 @@ func (w *words) peek() string {
 	return word
 }
 
+// takes takes the next word if it is the given one.
+func (w *words) takes(word string) bool {
+	if w.peek() != word {
+		return false
+	}
+	w.next()
+	return true
+}
+
 // rest returns what is left, as a description.
 func (w *words) rest() string { return strings.TrimSpace(w.text) }
 

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,20 +22,17 @@ func (h *headerReader) binding(w *words, annotation string, kind BindingKind, re
 
 func (h *headerReader) key(w *words, b *Binding) bool {
 	kind, kindPos := w.next()
-	ok := slices.Contains(keyKinds, strings.TrimSuffix(strings.TrimSuffix(kind, "..."), "?"))
 	b.KeyKind, b.Type.List = strings.CutSuffix(kind, "...")
 	b.KeyKind, b.Type.Optional = strings.CutSuffix(b.KeyKind, "?")
+	ok := slices.Contains(keyKinds, b.KeyKind)
 	switch {
 	case kind == "":
 		h.find(kindPos, "key %s without a kind: %s", b.Name, strings.Join(keyKinds, ", "))
 	case !ok:
 		h.find(kindPos, "unknown kind of key %s%s", b.KeyKind, suggest(b.KeyKind, keyKinds, "there are"))
 	}
-	if prefixPos, prefix := h.prefix(w); prefix {
-		b.Prefix = true
-		if b.Type.List || b.Type.Optional {
-			h.find(prefixPos, "a list of keys, or a key that may be absent, cannot be a prefix")
-		}
+	if b.Prefix = w.takes("prefix"); b.Prefix && (b.Type.List || b.Type.Optional) {
+		h.find(b.Pos, "a list of keys, or a key that may be absent, cannot be a prefix")
 	}
 	if next := *w; b.Type.List && w.peek() == "per" {
 		next.next()
@@ -45,27 +43,16 @@ func (h *headerReader) key(w *words, b *Binding) bool {
 	if b.KeyKind == "hash" {
 		b.Fields = h.fields(w)
 	}
-	for _, other := range h.header.Keys() {
-		switch {
-		case other.Type.Optional:
-			h.find(b.Pos, "%s, which may be absent, must be the last key", other.Name)
-		case other.Type.List && (b.Per == "" || b.Per != other.Name && b.Per != other.Per):
-			h.find(b.Pos, "the list %s must be the last key: write list... per %s for one of its length", other.Name, other.Name)
-		default:
-			continue
+	if keys := h.header.Keys(); len(keys) > 0 {
+		last := keys[len(keys)-1]
+		switch list := cmp.Or(last.Per, last.Name); {
+		case last.Type.Optional:
+			h.find(b.Pos, "%s, which may be absent, must be the last key", last.Name)
+		case last.Type.List && b.Per != list:
+			h.find(b.Pos, "the list %s must be the last key: write list... per %s for one of its length", last.Name, list)
 		}
-		break
 	}
 	return ok
-}
-
-// prefix takes the word prefix, if it is next.
-func (h *headerReader) prefix(w *words) (Pos, bool) {
-	if w.peek() != "prefix" {
-		return Pos{}, false
-	}
-	_, pos := w.next()
-	return pos, true
 }
 
 func (h *headerReader) arg(w *words, b *Binding) (ok bool) {
@@ -81,11 +68,10 @@ func (h *headerReader) arg(w *words, b *Binding) (ok bool) {
 		h.find(typePos, "%s", msg)
 	}
 	ok = msg == ""
-	if w.peek() == "per" {
-		_, perPos := w.next()
+	if w.takes("per") {
 		b.Per, b.perPos = w.next()
 		if !b.Type.List {
-			h.find(perPos, "only a list (%s...) can go per another", b.Type.Name)
+			h.find(b.perPos, "only a list (%s...) can go per another", b.Type.Name)
 			ok = false
 		}
 	}
@@ -119,7 +105,7 @@ func (h *headerReader) command(w *words, b *Binding) bool {
 }
 
 func (h *headerReader) channel(w *words, b *Binding) bool {
-	_, b.Prefix = h.prefix(w)
+	b.Prefix = w.takes("prefix")
 	return true
 }
 
