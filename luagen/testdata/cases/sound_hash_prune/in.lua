@@ -3,13 +3,10 @@
 ---@arg least int(0..1000000)
 ---@return int deleted
 local flat = redis.call('hgetall', counts)
-local gone = {}
+local gone = 0
 for i = 1, #flat, 2 do
   if tonumber(flat[i + 1]) < tonumber(least) then
-    table.insert(gone, flat[i])
+    gone = gone + redis.call('hdel', counts, flat[i])
   end
 end
-if #gone > 0 then
-  redis.call('hdel', counts, unpack(gone))
-end
-return #gone
+return gone
