@@ -20,30 +20,38 @@ func (m *machine) inReply(t *parse.IndexExpr) bool {
 	return m.c.flow.isIndex(t.Key) && m.c.flow.replied[varOf(t.X)]
 }
 
-// skips finds "if x then list[i] = y end" where nothing else is put into the list, or list[i + 1] or list[i + 2] always is.
+// skips finds "if x then list[i] = y end" in a list that the script returns, where nothing else is put into the list.
 func (m *machine) skips(b *parse.Block) {
 	for _, stmt := range b.Stmts {
 		s, ok := stmt.(*parse.IfStmt)
-		if !ok || s.Else != nil || len(s.Conds) > 1 || m.depth > 0 {
+		if !ok || s.Else != nil || m.depth > 0 {
 			continue
 		}
-		for _, stmt := range s.Blocks[0].Stmts {
-			if put, ok := stmt.(*parse.AssignStmt); ok {
-				m.skipped(put.Targets[0], s.Conds[0], b)
+		for _, block := range s.Blocks {
+			for _, stmt := range block.Stmts {
+				if put, ok := stmt.(*parse.AssignStmt); ok {
+					m.skipped(put.Targets[0], s.Conds)
+				}
 			}
 		}
 	}
 }
 
-func (m *machine) skipped(target, cond parse.Expr, around *parse.Block) {
+func (m *machine) skipped(target parse.Expr, conds []parse.Expr) {
 	t, ok := target.(*parse.IndexExpr)
-	if !ok || !m.c.flow.replied[varOf(t.X)] {
+	if !ok || !m.c.flow.replied[varOf(t.X)] || len(m.c.flow.indices[varOf(t.X)]) > maxAsked {
 		return
 	}
-	x, n := varOf(t.X), bound(t.Key)
-	loops := m.inReply(t) && !mentions(cond, varOf(t.Key)) && len(m.c.flow.stores[x]) == 1
-	next := len(m.c.flow.puts[rank{x, n}]) == 1 && slices.Contains(slices.Concat(m.c.flow.puts[rank{x, n + 1}], m.c.flow.puts[rank{x, n + 2}]), around)
-	if made, ok := m.c.origin(t.X).(*parse.TableExpr); ok && len(made.Fields) == 0 && (loops || next) {
+	i, _ := added(t.Key)
+	about := func(e parse.Expr) bool { return mentions(e, varOf(i)) }
+	at := map[float64]int{}
+	for _, e := range m.c.flow.indices[varOf(t.X)] {
+		at[bound(e.Key)]++
+	}
+	n := bound(t.Key)
+	loops := m.inReply(t) && len(m.c.flow.stores[varOf(t.X)]) == 1 && !slices.ContainsFunc(conds, about)
+	made, ok := m.c.origin(t.X).(*parse.TableExpr)
+	if ok && len(made.Fields) == 0 && (loops || at[n] == 1 && at[n+1]+at[n+2] > 0) {
 		m.find(t.Pos(), Result, "nothing is put here if the condition is false, which ends the array: put false in its place")
 	}
 }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,16 +32,9 @@ type values struct {
 	lengths  map[*parse.Var]int  // how often #x, or next(x), is asked for
 	compared map[*parse.Var]bool // a comparison, or a remainder, is of the name, or of it and a number
 	indices  map[*parse.Var][]*parse.IndexExpr
-	changed  map[string]bool         // the globals that have an element which is assigned to
-	hasText  map[string]bool         // [] and {}, if a literal text has these in it
-	puts     map[rank][]*parse.Block // where something is put into a list at a number
-	ends     map[string]int          // the lines of returns in branches, by the text of the statement before
-}
-
-// rank is a place in a list.
-type rank struct {
-	of any
-	n  float64
+	changed  map[string]bool // the globals that have an element which is assigned to
+	hasText  map[string]bool // [] and {}, if a literal text has these in it
+	ends     map[string]int  // the lines of returns in branches, by the text of the statement before
 }
 
 // maxWithin is how many expressions are looked at to find what is meant.
@@ -123,19 +115,13 @@ func newValues() *values {
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, hasText: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
 		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{}, apart: map[*parse.Var]bool{},
-		lengths: map[*parse.Var]int{}, compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{}, puts: map[rank][]*parse.Block{}, ends: map[string]int{},
+		lengths: map[*parse.Var]int{}, compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{}, ends: map[string]int{},
 	}
 }
 
 func (v *values) block(b *parse.Block, fn *parse.FuncExpr) {
 	for _, stmt := range b.Stmts {
 		v.statement(stmt, fn)
-		if put, ok := stmt.(*parse.AssignStmt); ok {
-			if t, ok := put.Targets[0].(*parse.IndexExpr); ok && !math.IsNaN(bound(t.Key)) {
-				at := rank{varOf(t.X), bound(t.Key)}
-				v.puts[at] = append(v.puts[at], b)
-			}
-		}
 		for _, e := range parse.Exprs(stmt) {
 			parse.Walk(e, func(e parse.Expr) { v.expr(e, b) })
 		}
@@ -368,8 +354,9 @@ func (v *values) isElement(key parse.Expr) bool {
 
 // isIndex reports whether a key is the index of a loop over a list, or from 1 on.
 func (v *values) isIndex(key parse.Expr) bool {
-	if loop := v.loops[varOf(key)]; loop != nil {
-		return bound(loop.From) == 1 && loop.Step == nil
+	i, more := added(key)
+	if loop := v.loops[varOf(i)]; loop != nil {
+		return bound(loop.From)+more == 1 && loop.Step == nil
 	}
 	return slices.ContainsFunc(v.sources[varOf(key)], func(s source) bool { return s.index })
 }
