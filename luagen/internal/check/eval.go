@@ -233,7 +233,7 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 			r.of = l.of
 		}
 		v := join(l, r, 0)
-		v.role = l.role
+		v.role, v.listed = l.role, l.listed
 		if _, isNil := unparen(e.R).(*parse.NilExpr); isNil {
 			v.nilAt = m.state.at
 		}

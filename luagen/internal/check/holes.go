@@ -55,12 +55,3 @@ func (m *machine) skipped(target parse.Expr, conds []parse.Expr) {
 		m.find(t.Pos(), Result, "nothing is put here if the condition is false, which ends the array: put false in its place")
 	}
 }
-
-// alike reports whether a field is made a number without a default that another of its table has in the same reply.
-func (m *machine) alike(fields []parse.Field, i int) bool {
-	index, ok := m.passed(fields[i].Value, "tonumber").(*parse.IndexExpr)
-	if !ok || len(fields) > maxAsked || constantKind(index.Key) != isText || m.peek(index.X).decoded || m.mentioned(varOf(index.X)) {
-		return false
-	}
-	return slices.ContainsFunc(fields, func(f parse.Field) bool { return mentions(f.Value, varOf(index.X)) && m.defaulted(f.Value) })
-}

@@ -110,8 +110,19 @@ func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 		if call, ok := e.(*parse.CallExpr); ok && m.c.callee(call) == "ipairs" && len(call.Args) > 0 {
 			list = call.Args[0]
 		}
-		over := m.peek(list)
-		for _, x := range m.collected(body) {
+		over, all := m.peek(list), m.collected(body)
+		for _, inner := range statements(body) {
+			put, _ := inner.(*parse.AssignStmt)
+			if put == nil {
+				continue
+			}
+			if t, ok := put.Targets[0].(*parse.IndexExpr); ok {
+				if i, _ := added(t.Key); slices.Contains(declaredBy(stmt), varOf(i)) {
+					all = append(all, varOf(t.X))
+				}
+			}
+		}
+		for _, x := range all {
 			if v, known := m.state.get(x); known && over.endless && !assigned(body)[x] && !breaks(body) {
 				v.endless, v.listed = true, over.listed
 				m.state.set(x, v)

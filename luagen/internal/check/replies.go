@@ -110,6 +110,10 @@ func (m *machine) optionReply(call commandCall, name string, known int) value {
 		return value{is: isStatus}
 	case known == 2 && slices.Contains(popping, name):
 		return value{is: isText | isFalseValue}
+	case known == 3 && slices.Contains(popping[1:3], name):
+		list := listOf(textValue(), 0)
+		list.is |= isFalseValue
+		return list
 	}
 	return unknown()
 }

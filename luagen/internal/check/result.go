@@ -66,9 +66,6 @@ func (m *machine) rawElements(fields []parse.Field, v value) {
 	for i, item := range v.items {
 		m.rawResult(len(v.items), i+1, item, fields[i].Value)
 		last := i+1 == len(v.items) || v.items[i+1].is == isNil
-		if !last && m.alike(fields, i) {
-			item = value{is: isNil | isNumber, nilAt: m.state.at}
-		}
 		short := item.is == isNil|isNumber && m.inReturn(len(v.items), i+1, m.defaulted)
 		if unset := m.unset(fields[i].Value); !last || i > 0 && (unset || short) {
 			found := m.hole(item, v.places[i])

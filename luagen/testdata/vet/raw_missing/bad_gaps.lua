@@ -13,4 +13,4 @@ local all, reply = {}, redis.call('hgetall', KEYS[1])
 for i = 1, #reply, 2 do all[reply[i]] = reply[i + 1] end
 if ARGV[1] == 'ttls' then return ttls end
 if ARGV[1] == 'lists' then return {counts, owners, values} end
-return {tonumber(all.limit), tonumber(all.used) or 0, 1}
+return {tonumber(all.limit) or 0, tonumber(all.used) or 0, 1}
