@@ -101,9 +101,11 @@ func (m *machine) index(e *parse.IndexExpr) value {
 		return v
 	}
 	v.is, v.nilAt, v.missing = v.is|isNil, 0, cmp.Or(v.missing, x.missing)
-	if n := m.c.nth(e, "ARGV"); n > 0 {
-		v.roots = []root{{"ARGV " + itoa(n), 1}}
-		v = v.in(m.c.argument(n))
+	for _, list := range []string{"ARGV", "KEYS"} {
+		if n := m.c.nth(e, list); n > 0 {
+			v.roots = []root{{list + " " + itoa(n), 1}}
+			v = v.in(m.c.argument(list, n))
+		}
 	}
 	return v
 }
@@ -193,7 +195,7 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 	l, r := m.eval(e.L), m.eval(e.R)
 	m.exact(l, e.L.Pos())
 	m.exact(r, e.R.Pos())
-	if e.Op == "+" || e.Op == "-" {
+	if e.Op == "+" || e.Op == "-" || e.Op == "/" && !r.constant() {
 		m.meet(e.P, l, r)
 	}
 	v := arithmetic(e, l, r)

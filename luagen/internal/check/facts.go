@@ -63,14 +63,6 @@ func (c *checker) nth(e parse.Expr, list string) int {
 	return n
 }
 
-// given reports whether an expression is an element of ARGV, the number of one, or a local name for these.
-func (c *checker) given(e parse.Expr) bool {
-	e = c.origin(e)
-	call, isCall := e.(*parse.CallExpr)
-	index, ok := e.(*parse.IndexExpr)
-	return isCall && c.callee(call) == "tonumber" && len(call.Args) == 1 && c.given(call.Args[0]) || ok && c.isList(index.X, "ARGV")
-}
-
 // placeTypes are the types of some places in the forms of commands.
 var placeTypes = map[string]string{
 	"seconds": "seconds", "milliseconds": "milliseconds", "unix-time-milliseconds": "unixmilli",

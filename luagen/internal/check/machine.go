@@ -22,6 +22,7 @@ type machine struct {
 	budget   int                 // how many parts of a condition may still be looked at
 	plain    bool                // the script is sent as one command
 	resp3    bool                // replies may have other shapes
+	seeds    bool                // some name has a seed in it
 	found    map[string]bool
 	covered  map[parse.Expr]bool        // comparisons and tests to be on the safe side
 	chained  map[*parse.BinaryExpr]bool // parts of chains of or and and that were seen
@@ -86,6 +87,7 @@ func (c *checker) machine() *machine {
 		}
 		index, ok := e.(*parse.IndexExpr)
 		m.resp3 = m.resp3 || ok && isLiteral(index.Key, "setresp")
+		m.seeds = m.seeds || ok && isLiteral(index.Key, "randomseed")
 	}
 	return m
 }

@@ -15,7 +15,8 @@ import (
 
 const (
 	aUnit   = `(?:(?:milli|micro|nano)?seconds?|millis?|micros|nanos|[mun]?secs?|[mun]?s|[毫微纳]?秒)`
-	aSpan   = `(?:ttl|timeout|window|interval|period|lease|delay|duration|expiry|expiration|lifetime)`
+	aLength = `(?:ttl|timeout|window|interval|period|lease|delay|duration|lifetime)`
+	aSpan   = `(?:` + aLength + `|expiry|expiration)` // which may be the time when it ends
 	aMoment = `(?:now|timestamp|epoch|unix time|current time| at|时间戳|当前时间)`
 )
 
@@ -26,7 +27,7 @@ var (
 	inComment = regexp.MustCompile(`(?:\bin |[(（]|^|\b(?:` + aSpan + `|time|expire|` + aMoment + `) )` + aUnit + `(?:[^\w/]|$)`)
 	ofUnits   = regexp.MustCompile(`(\b(?:milli\w*|msecs?|ms)\b|毫秒)|(\b(?:micro\w*|usecs?|us)\b|微秒)|(\b(?:nano\w*|nsecs?|ns)\b|纳秒)|` +
 		`(\b(?:seconds?|secs?|s)\b|秒)`)
-	spanAt   = regexp.MustCompile(`\b` + aSpan + `\W*(?:in)?\W*$`)
+	spanAt   = regexp.MustCompile(`\b` + aLength + `\W*(?:in)?\W*$`)
 	momentAt = regexp.MustCompile(aMoment + `\W*(?:in)?\W*$`)
 )
 
@@ -86,8 +87,8 @@ func (c *checker) says(x *parse.Var) unit {
 }
 
 // argument returns the unit that a comment says ARGV[n] is in, by words or by a name that it gives it.
-func (c *checker) argument(n int) unit {
-	text := c.said["ARGV["+itoa(n)+"]"]
+func (c *checker) argument(list string, n int) unit {
+	text := c.said[list+"["+itoa(n)+"]"]
 	return said(text, inComment).or(said(text, inName))
 }
 

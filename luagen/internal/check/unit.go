@@ -32,7 +32,7 @@ var units = map[string]unit{
 }
 
 // unitNames are those of units, by how many of them are a second.
-var unitNames = map[float64]string{1: "seconds", 1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds"}
+var unitNames = map[float64]string{1: "seconds", 1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds", 1e-3: "thousands of seconds", 1e12: "picoseconds"}
 
 func (u unit) String() string {
 	text := unitNames[u.per]
@@ -82,9 +82,8 @@ func (m *machine) misnamed(name string, says unit, v value, pos parse.Pos) value
 		m.part(v, v.role == aScore, pos)
 		v.role = 0
 	}
-	if v.unit.apart(says) {
-		m.find(pos, Time, "%s is in %s by its name or comment, and this is in %s: %s", name, unitNames[says.per],
-			v.unit, v.unit.remedy(says))
+	if is := m.unitOf(v, unit{per: says.per, line: pos.Line}); is.apart(says) {
+		m.find(pos, Time, "%s is in %s by its name or comment, and this is in %s: %s", name, unitNames[says.per], is, is.remedy(says))
 	}
 	return v.in(says)
 }
@@ -97,6 +96,9 @@ func (v value) times(by float64) (unit, []root) {
 	roots := slices.Clone(v.roots)
 	for i := range roots {
 		roots[i].by *= by
+	}
+	if len(roots) == 0 {
+		roots = []root{{"", by}}
 	}
 	return v.unit.times(by), roots
 }
@@ -172,7 +174,7 @@ func (m *machine) unitOf(v value, used unit) unit {
 		if r.by == 1000 && used.per == 1 {
 			return unit{per: 1000} // nobody has thousands of seconds
 		}
-		if used.per != 0 && m.quiet == 0 {
+		if used.per != 0 && m.quiet == 0 && r.of != "" {
 			m.timed[r.of] = used.times(1 / r.by)
 		}
 	}
@@ -199,15 +201,18 @@ func (m *machine) chosen() bool {
 	})
 }
 
-// meet finds times of different units that meet in a sum, a difference or a comparison. Those that TIME replies with may be
-// added, as a seed.
+// meet finds times of different units that meet in a sum, a difference, a quotient or a comparison. Those that TIME replies
+// with may be added as a seed.
 func (m *machine) meet(pos parse.Pos, l, r value) {
-	switch u, w := m.unitOf(l, unit{}), m.unitOf(r, unit{}); {
-	case u.per > w.per:
-		m.meet(pos, r, l)
-	case u.per == 0 && w.per != 0:
-		m.unitOf(l, unit{per: w.per, line: pos.Line})
-	case u.apart(w) && !(u.per == 1 && r.unit == units["microseconds"]):
+	u := m.unitOf(l, unit{})
+	w := m.unitOf(r, unit{per: u.per, line: pos.Line})
+	if u.per == 0 {
+		u = m.unitOf(l, unit{per: w.per, line: pos.Line})
+	}
+	if u.per > w.per {
+		u, w, r = w, u, l
+	}
+	if u.apart(w) && !(u.per == 1 && r.unit == units["microseconds"] && m.seeds) {
 		m.find(pos, Time, "this mixes %s with %s: multiply the %s by %.0f", unit{u.per, 0, u.line}, unit{w.per, 0, w.line},
 			unitNames[u.per], w.per/u.per)
 	}

@@ -23,10 +23,10 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 	}
 	switch {
 	case want.per == 0 || !cmd.writes:
-	case is.apart(want), is.per == want.per && is.as+want.as == aTime+aDuration:
+	case is.per >= 1 && is.apart(want), is.per == want.per && is.as+want.as == aTime+aDuration:
 		m.find(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, is, is.remedy(want))
-	case want.as == aTime && written && v.size < 1e9*want.per:
-		m.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is long ago: add the time", shown)
+	case want.as == aTime && (written && v.size < 1e9*want.per || is.as == aDuration):
+		m.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is a duration, or long ago: add the time", shown)
 	case v.frac || v.split && !m.state.knows(someWhole):
 		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
 	case want.as == aDuration && (v.low || known && m.mayBeZero(e)):
@@ -141,7 +141,7 @@ func (m *machine) admitsZero(e parse.Expr, left int) bool {
 // guarded reports whether the one condition around about an argument lets 0 by.
 func (m *machine) guarded(e parse.Expr) bool {
 	about := slices.DeleteFunc(slices.Clone(m.conds), func(cond parse.Expr) bool { return !m.c.shares(e, cond) })
-	return m.c.given(e) && m.peek(e).surely(isNumber) && len(about) == 1 && m.letsBy(e, about[0])
+	return m.peek(e).surely(isNumber) && len(about) == 1 && m.letsBy(e, about[0])
 }
 
 // letsBy reports whether a condition asks only whether there is an argument, or for >= 0, or is about others.
