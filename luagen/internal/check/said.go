@@ -24,7 +24,7 @@ var (
 	humps  = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 	inName = regexp.MustCompile(`^(?:ms|.+ (?:millis?|ms|m?secs?)|(?:.+ )?(?:(?:milli|micro|nano)?seconds|millis|micros|nanos)|` +
 		`.*(?:` + aSpan + `|` + aMoment + `|\btime|^last|^start) ` + aUnit + `)$`)
-	inComment = regexp.MustCompile(`(?:\bin |[(（]|^|\b(?:` + aSpan + `|time|expire|` + aMoment + `) )` + aUnit + `(?:[^\w/]|$)`)
+	inComment = regexp.MustCompile(`(?:\bin |单位|[(（]|^|\b(?:` + aSpan + `|time|expire|` + aMoment + `) )` + aUnit + `(?:[^\w/]|$)`)
 	ofUnits   = regexp.MustCompile(`(\b(?:milli\w*|msecs?|ms)\b|毫秒)|(\b(?:micro\w*|usecs?|us)\b|微秒)|(\b(?:nano\w*|nsecs?|ns)\b|纳秒)|` +
 		`(\b(?:seconds?|secs?|s)\b|秒)`)
 	spanAt   = regexp.MustCompile(`\b` + aLength + `\W*(?:in)?\W*$`)
@@ -69,7 +69,7 @@ func unitIn(text string, in *regexp.Regexp) (says unit) {
 		before = text[:ofUnits.FindStringIndex(text)[0]]
 	}
 	switch {
-	case strings.Contains(text, " per ") || strings.Contains(text, "每"):
+	case strings.Contains(text, " per ") || strings.Contains(strings.ReplaceAll(text, "每次", ""), "每"):
 		return unit{}
 	case momentAt.MatchString(before):
 		says.as = aTime

@@ -29,9 +29,9 @@ func (m *machine) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 		m.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is a duration, or long ago: add the time", shown)
 	case v.frac || v.split && !m.state.knows(someWhole):
 		m.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
-	case want.as == aDuration && (v.low || known && m.mayBeZero(e)):
+	case want.as == aDuration && (v.low || known && m.mayBeZero(m.c.factor(e))):
 		m.find(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
-	case want.as == aDuration && known && v.least == 0 && m.admitsZero(e, 1):
+	case want.as == aDuration && known && v.least == 0 && m.admitsZero(m.c.factor(e)):
 		m.find(e.Pos(), Expire, "%s %s if this is 0, which the condition lets by: ask for > 0", shown, fails)
 	}
 }
@@ -55,6 +55,7 @@ func (m *machine) unitOfExpiry(e parse.Expr, v value, want unit) unit {
 		v.roots = joined(v.roots, []root{{"named " + words[len(words)-1], 1}})
 	}
 	is := m.unitOf(v, unit{per: want.per, line: e.Pos().Line})
+	is = is.or(said(m.c.said[itoa(e.Pos().Line-1)], inComment))
 	if want.per == 1 {
 		is = is.or(m.unitOf(v.divided(), unit{}))
 	}
@@ -116,23 +117,22 @@ func (c *checker) spelling(e parse.Expr) string {
 	return spelt(unparen(e))
 }
 
-// maxGiven is how many calls of a function are looked at for what its parameter gets.
-const maxGiven = 20
+// factor returns what is multiplied by a number that is written out to make an expression.
+func (c *checker) factor(e parse.Expr) parse.Expr {
+	if b, ok := c.origin(e).(*parse.BinaryExpr); ok && b.Op == "*" && constantKind(b.R) == isNumber {
+		return b.L
+	}
+	return e
+}
 
 // admitsZero reports whether the script lets an expiry of 0 by: it compares that only with 0, by >= or <, or the one condition
-// around asks less of an argument. Of a parameter it is enough if that is so of what one call passes.
-func (m *machine) admitsZero(e parse.Expr, left int) bool {
+// around asks less of it.
+func (m *machine) admitsZero(e parse.Expr) bool {
 	var lets, asked, above bool
 	for _, by := range m.c.comparedWith(e) {
 		zero := m.peek(by.with).size == zeroSize
 		not := zero && (by.op == ">=" || by.op == "<")
 		lets, asked, above = lets || not, asked || !not, above || zero && !not
-	}
-	if param := m.c.flow.params[varOf(e)]; param.owner != nil {
-		calls := m.c.flow.called[param.owner]
-		return !asked && left > 0 && slices.ContainsFunc(calls[:min(len(calls), maxGiven)], func(call *parse.CallExpr) bool {
-			return param.n < len(call.Args) && m.admitsZero(call.Args[param.n], left-1)
-		})
 	}
 	elsewhere := above && m.depth == 0 && !m.state.holds(m.above(e))
 	return lets && !asked || (!asked || elsewhere) && m.guarded(e)

@@ -11,15 +11,13 @@ if known then
   redis.call('setex', KEYS[3], data.ttl, 'v')
 end
 local function touch(key, seconds)
-  redis.call('expire', key, seconds)
+  if seconds >= 0 then
+    redis.call('expire', key, seconds)
+  end
 end
 local till, at = tonumber(ARGV[4]), tonumber(ARGV[5])
 if till >= at and till - at >= 0 then
   redis.call('setex', KEYS[4], till - at, 'v')
 end
-local given = tonumber(ARGV[6])
-if given < 0 then
-  given = 60
-end
-touch(KEYS[1], given)
+touch(KEYS[1], tonumber(ARGV[6]))
 return 1

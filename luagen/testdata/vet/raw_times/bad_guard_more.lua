@@ -16,3 +16,8 @@ for i = 3, #KEYS do
     redis.call('expire', KEYS[i], each)
   end
 end
+-- ARGV[9]: seconds, 0 = disable
+local idle = tonumber(ARGV[9])
+if idle then
+  redis.call('pexpire', KEYS[1], idle * 1000)
+end

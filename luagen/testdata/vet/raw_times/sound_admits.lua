@@ -9,7 +9,7 @@ if ms >= 0 then
   redis.call('pexpire', KEYS[2], math.max(1, ms))
 end
 local function touch(key, seconds)
-  if seconds >= 0 then
+  if seconds > 0 then
     redis.call('expire', key, seconds)
   end
 end
