@@ -269,24 +269,6 @@ func (m *machine) first(e parse.Expr, op string, other parse.Expr) (added bool) 
 	return added
 }
 
-// flag notes what a name shows that holds a comparison of a reply of EXISTS, and reports whether it is such a name.
-func (m *machine) flag(e parse.Expr, truth bool) bool {
-	b, isBinary := m.c.origin(e).(*parse.BinaryExpr)
-	if !isBinary || m.way == nil || negated[b.Op] == "" {
-		return false
-	}
-	words := m.c.sent(b.L, "exists")
-	if len(words) != 2 {
-		return false
-	}
-	op := b.Op
-	if !truth {
-		op = negated[op]
-	}
-	m.counted(value{of: m.keyText(words, 1)}, op, m.peek(b.R))
-	return true
-}
-
 // adds reports whether a command adds a number to its key.
 func (m *machine) adds(words []parse.Expr, number parse.Expr) bool {
 	if !slices.ContainsFunc(m.c.commandNames(words[0]), func(name string) bool { return strings.HasSuffix(name, "incrby") }) {

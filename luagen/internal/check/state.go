@@ -139,7 +139,7 @@ func (m *machine) is(e parse.Expr, truth bool) {
 	if truth {
 		left = v.truthy()
 	}
-	if v.is&absent != 0 && !m.flag(e, truth) {
+	if v.is&absent != 0 {
 		m.says(e, v, left.is)
 		m.counted(v, map[bool]string{true: "~=", false: "=="}[truth], value{is: isNil})
 	}
