@@ -9,4 +9,4 @@ redis.call('expireat', KEYS[1], window)
 -- 每次访问均重新设置过期时间，单位毫秒
 redis.call('expire', KEYS[1], ARGV[6])
 local last_ms, period_seconds = tonumber(ARGV[3]), tonumber(ARGV[4])
-return {now, late, ttl_seconds, math.floor((tonumber(ARGV[5]) - last_ms) / period_seconds)}
+return {math.floor(now), math.floor(late), ttl_seconds, math.floor((tonumber(ARGV[5]) - last_ms) / period_seconds)}

@@ -7,4 +7,4 @@ redis.call('expireat', KEYS[1], time[1] + window)
 redis.call('expire', KEYS[3], KEYS[2])
 local window_ms = tonumber(ARGV[3]) * 1000
 local last_ms, period_ms = tonumber(ARGV[4]), tonumber(ARGV[5])
-return math.floor((tonumber(ARGV[6]) - last_ms) / period_ms) + window_ms / (1000 * 1000)
+return math.floor((tonumber(ARGV[6]) - last_ms) / period_ms + window_ms / (1000 * 1000))
