@@ -16,7 +16,6 @@ type creation struct {
 	drops bool   // it takes away an expiry that the key had
 	tried bool   // it may fail, and the script goes on
 	turn  int    // how many turns the way had taken before
-	loop  int    // it is in a loop that the way has left before this turn
 }
 
 // creating are the commands that create a key without an expiry.
@@ -287,9 +286,6 @@ func (m *machine) wasThere(key string) {
 
 // showing are the commands whose reply shows whether they have created their key.
 var showing = []string{"hincrby", "hset", "hsetnx", "incr", "lpush", "pfadd", "rpush", "sadd", "setnx", "zadd"}
-
-// counters are those whose key is filled up to a limit, again and again.
-var counters = []string{"incr", "incrby", "lpush", "rpush", "zadd"}
 
 // afterwards stands for a key that was written before the call that replies about it, lifetime for one if the reply says when
 // it ends.

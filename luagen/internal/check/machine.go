@@ -375,7 +375,6 @@ func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
 func (m *machine) leave(after *state, head int, turns bool) {
 	if m.way != nil {
 		m.state.dead = m.state.dead || after.dead
-		m.loops(after.fresh)
 		return
 	}
 	for what, at := range m.state.asked {

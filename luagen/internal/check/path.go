@@ -254,7 +254,7 @@ func (l mark) common(g mark) int {
 // expiry, or for an argument only. A key that gets its expiry together with another is there if that is.
 func (m *machine) optional(w *walk, key string, l, g mark) bool {
 	n := l.common(g)
-	if n == len(g.turns) || n == len(l.turns) || l.made.loop > 0 && n+1 >= l.made.loop {
+	if n == len(g.turns) || n == len(l.turns) {
 		return n < len(g.turns)
 	}
 	cond := l.turns[n].cond
@@ -264,9 +264,8 @@ func (m *machine) optional(w *walk, key string, l, g mark) bool {
 		return true
 	}
 	keys, unclear := m.asksOf(cond)
-	if b, ok := unparen(cond).(*parse.BinaryExpr); ok && strings.ContainsAny(b.Op, "<>") && constantKind(b.L)+constantKind(b.R) == 0 {
-		// What a hash or a set reaches may be its end. A counter begins below its limit.
-		unclear = unclear || l.made.turn <= n && !slices.Contains(counters, l.made.name) && slices.Contains(keys, key)
+	if b, ok := unparen(cond).(*parse.BinaryExpr); ok && strings.ContainsAny(b.Op, "<>") && l.made.name[0] == 'h' { // A hash may end so.
+		unclear = unclear || l.made.turn <= n && slices.Contains(keys, key)
 	}
 	states := strings.HasPrefix(g.made.value, "'") && strings.HasPrefix(l.made.value, "'") && g.made.value != l.made.value
 	decided := slices.ContainsFunc(keys, func(other string) bool { return other == key || len(w.given[other]) == 0 })
@@ -310,15 +309,6 @@ func (v *value) about(name string, args []value) {
 	for _, arg := range args {
 		if v.of == "" && arg.of != "" {
 			v.of, v.mixed = arg.of, arg.mixed || name != "tonumber" && name != "tostring"
-		}
-	}
-}
-
-// loops notes that what was created since then was created in a loop.
-func (m *machine) loops(before map[string]*creation) {
-	for key, made := range m.state.fresh {
-		if before[key] == nil {
-			made.loop = m.way.at + 1
 		}
 	}
 }

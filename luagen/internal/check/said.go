@@ -27,6 +27,7 @@ var (
 	inComment = regexp.MustCompile(`(?:\bin |单位|[(（]|^|\b(?:` + aSpan + `|time|expire|` + aMoment + `) )` + aUnit + `(?:[^\w/]|$)`)
 	ofUnits   = regexp.MustCompile(`(\b(?:milli\w*|msecs?|ms)\b|毫秒)|(\b(?:micro\w*|usecs?|us)\b|微秒)|(\b(?:nano\w*|nsecs?|ns)\b|纳秒)|` +
 		`(\b(?:seconds?|secs?|s)\b|秒)`)
+	inRate   = regexp.MustCompile(` per ` + aUnit + `\b`)
 	spanAt   = regexp.MustCompile(`\b` + aLength + `\W*(?:in)?\W*$`)
 	momentAt = regexp.MustCompile(aMoment + `\W*(?:in)?\W*$`)
 )
@@ -53,9 +54,12 @@ func said(text string, in *regexp.Regexp) unit {
 	return says.(unit)
 }
 
-// unitIn reads what said returns. Of a rate, tokens_per_ms, it is none.
+// unitIn reads what said returns.
 func unitIn(text string, in *regexp.Regexp) (says unit) {
 	text, _, _ = strings.Cut(spoken(text), "argv")
+	if rate := inRate.FindString(text); rate != "" {
+		return unit{per: unitIn(rate[strings.LastIndexAny(rate, " 每")+1:], inComment).per, as: aRate}
+	}
 	before := text
 	if in.MatchString(text) {
 		for _, word := range ofUnits.FindAllStringSubmatch(text, -1) {

@@ -23,6 +23,8 @@ type span int
 const (
 	aDuration span = iota + 1
 	aTime
+	aRate    // per second, say
+	aProduct // a time by a rate: per is by how much it is too large
 )
 
 // units has them by the names of declared types, and of the places that commands have for them.
@@ -59,7 +61,7 @@ func (u unit) remedy(want unit) string {
 
 // apart reports whether two times certainly are of different units.
 func (u unit) apart(w unit) bool {
-	return unitNames[u.per] != "" && unitNames[w.per] != "" && u.per != w.per
+	return max(u.as, w.as) <= aTime && unitNames[u.per] != "" && unitNames[w.per] != "" && u.per != w.per
 }
 
 // or returns a unit, or another as far as it is not known.
@@ -104,14 +106,25 @@ func (v value) times(by float64) (unit, []root) {
 }
 
 // times returns the unit of what is multiplied by a number.
-func (u unit) times(by float64) unit { return unit{math.Round(u.per*by*1e9) / 1e9, u.as, u.line} }
+func (u unit) times(by float64) unit {
+	if u.as == aRate {
+		by = 1 / by
+	}
+	return unit{math.Round(u.per*by*1e9) / 1e9, u.as, u.line}
+}
 
-// timeOf returns the unit and the roots of the result of an operation. A number that is written out
+// timeOf returns the unit and the roots of the result of an operation. A time by a rate is a count. A number that is written out
 // times 1000 is in milliseconds.
 func (m *machine) timeOf(e *parse.BinaryExpr, l, r value) (unit, []root) {
 	switch {
 	case e.Op == "+" || e.Op == "-":
 		return summed(e.Op, l, r), joined(l.roots, r.roots)
+	case e.Op == "*" && l.unit.as == aRate && r.unit.per != 0 && !r.constant():
+		return unit{r.unit.per / l.unit.per, aProduct, 0}, nil
+	case e.Op == "*" && r.unit.as == aRate && !l.constant():
+		return m.timeOf(&parse.BinaryExpr{Op: "*", L: e.R, R: e.L}, r, l)
+	case e.Op == "/" && r.unit.as == aRate && l.unit.per == 0:
+		return unit{r.unit.per, aDuration, 0}, nil
 	case e.Op == "*" && l.constant() && r.constant() && (l.size == 1000 || r.size == 1000):
 		return unit{per: 1000}, nil
 	case e.Op == "*" && l.constant():
@@ -137,7 +150,7 @@ func summed(op string, l, r value) unit {
 	switch times := u.as == aTime || w.as == aTime; {
 	case r.constant():
 		return u
-	case u.per != w.per && u.per*w.per != 0:
+	case u.per != w.per && u.per*w.per != 0, max(u.as, w.as) > aTime:
 		return unit{}
 	case u.as == w.as && u.as != 0:
 		sum.as = aDuration
@@ -204,6 +217,14 @@ func (m *machine) chosen() bool {
 // meet finds times of different units that meet in a sum, a difference, a quotient or a comparison. Those that TIME replies
 // with may be added as a seed.
 func (m *machine) meet(pos parse.Pos, l, r value) {
+	for _, v := range []value{l, r} {
+		if v.unit.as == aProduct && v.unit.per != 1 && l.unit.per*r.unit.per == 0 {
+			m.find(pos, Time, "this counts with the product of a time and a rate in different units: bring both to one unit")
+		}
+	}
+	if max(l.unit.as, r.unit.as) > aTime {
+		return
+	}
 	u := m.unitOf(l, unit{})
 	w := m.unitOf(r, unit{per: u.per, line: pos.Line})
 	if u.per == 0 {
