@@ -121,7 +121,7 @@ func (m *machine) timeOf(e *parse.BinaryExpr, l, r value) (unit, []root) {
 		return summed(e.Op, l, r), joined(l.roots, r.roots)
 	case e.Op == "*" && l.unit.as == aRate && r.unit.per != 0 && !r.constant():
 		return unit{r.unit.per / l.unit.per, aProduct, 0}, nil
-	case e.Op == "*" && r.unit.as == aRate && !l.constant():
+	case e.Op == "*" && r.unit.as == aRate && l.unit.as != aRate && !l.constant():
 		return m.timeOf(&parse.BinaryExpr{Op: "*", L: e.R, R: e.L}, r, l)
 	case e.Op == "/" && r.unit.as == aRate && l.unit.per == 0:
 		return unit{r.unit.per, aDuration, 0}, nil

@@ -6,4 +6,6 @@ level = level + (now_ms - last_ms) * rate / 1000 + most_per_ms * (now_ms - last_
 level = level + (now_ms - last_ms) * (rate / 1000) + (now_ms - last_ms) / 1000 * rate
 local retry_ms = math.ceil(level / rate * 1000)
 redis.call('expire', KEYS[1], math.ceil(level / rate) + 1)
-return {math.floor(level), retry_ms}
+local a_per_sec, b_per_sec = tonumber(ARGV[4]), tonumber(ARGV[5])
+local both = (a_per_sec * 1e12) * (b_per_sec * 1e12)
+return {math.floor(level), retry_ms, math.floor(both)}
