@@ -133,7 +133,7 @@
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
 //	             tables, and says where it cannot; a key that is made up, where all others come from KEYS; a command
 //	             that reaches keys which no script declares: KEYS, SCAN
-//	field        a field that a hash is declared without, or that is misspelt in a hash or a table
+//	field        a field that a hash is declared without; a field, or a word of a name, that is misspelt
 //	kind         a command for another kind of key than is declared, or than another command takes the key for
 //	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; a product or
 //	             sum that passes it; the sum with such an int, returned as an int; a number of more than 14

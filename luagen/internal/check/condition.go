@@ -22,22 +22,11 @@ func (m *machine) condition(e parse.Expr) {
 		return
 	}
 	switch v := m.peek(e); {
-	case v.is&^isFailed == isNumber, isCall && v.is&^(isFailed|isFalseValue) == isNumber && m.returnsAnd(call):
+	case v.is&^isFailed == isNumber, isCall && m.c.flow.bodies[varOf(call.Fn)] != nil && v.is&^(isFailed|isFalseValue) == isNumber:
 		m.find(e.Pos(), Compare, "a number is true in Lua, 0 too: compare it, as in == 1 or > 0")
 	case isCall && m.c.callee(call) == "" && v.surely(0):
 		m.find(e.Pos(), Compare, "this is never true: the function returns only nil or false")
 	}
-}
-
-// returnsAnd reports whether all that a local function returns is one "x and y".
-func (m *machine) returnsAnd(call *parse.CallExpr) bool {
-	body := m.c.flow.bodies[varOf(call.Fn)]
-	returned := m.c.flow.returned[body]
-	if body == nil || len(returned) != 1 {
-		return false
-	}
-	b, ok := unparen(returned[0]).(*parse.BinaryExpr)
-	return ok && b.Op == "and"
 }
 
 // defaults notes "if not x then x = 0 end", which is to be on the safe side.

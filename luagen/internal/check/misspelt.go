@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -83,12 +82,10 @@ func (m *machine) fieldUsed(key string, name *parse.StringExpr, reads, writes bo
 		f = &written{pos: name.Pos()}
 		m.hashes[key][name.Value] = f
 	}
-	f.wrote, f.uses = f.wrote || writes, f.uses+1
-	f.read = f.read || reads
+	f.read, f.wrote, f.uses = f.read || reads, f.wrote || writes, f.uses+1
 }
 
-// misspelt finds a field of a hash that nearly has the name of another: it is only read and the other only written, or
-// it has a letter more or less, and is no plural. The rarer one is found.
+// misspelt finds a field of a hash that nearly has the name of another.
 func (m *machine) misspelt() {
 	for key, fields := range m.hashes {
 		if key == "" || len(fields) > maxNames {
@@ -98,23 +95,20 @@ func (m *machine) misspelt() {
 		for _, name := range names {
 			f := fields[name]
 			other := slices.IndexFunc(names, func(other string) bool { return instead(key, name, other, f, fields[other]) })
-			if found := fmt.Sprint(f.pos); other >= 0 && !m.found[found] {
-				m.found[found] = true
+			if other >= 0 {
 				m.c.find(f.pos, Field, "the script has the field %s, too: is this misspelt?", names[other])
 			}
 		}
 	}
 }
 
-// instead reports whether another field is meant instead of f.
+// instead reports whether another field is meant instead of f, which is only read while the other is only written, or is used
+// less often, and is no plural.
 func instead(key, name, other string, f, w *written) bool {
 	apart, half := !f.wrote && !w.read, (!f.wrote || !f.read) && w.wrote && w.read
-	plural := name == other+"s" || name+"s" == other
-	rarer := len(name) != len(other) && (f.uses < w.uses || f.uses == w.uses && name < other) && len(other) > 4 && !plural
+	rarer := len(name) != len(other) && (f.uses < w.uses || f.uses == w.uses && name < other) && len(other) > 4 && name != other+"s" && name+"s" != other
 	begins := min(len(name), len(other)) > 2 && (strings.HasPrefix(name, other) || strings.HasPrefix(other, name))
 	switch {
-	case name == other:
-		return false
 	case strings.HasPrefix(key, aRecord):
 		return w.wrote && !f.wrote && parse.Nearest(name, []string{other}) != ""
 	case key != anyTable && (apart && begins || (apart || half) && letters(name) == letters(other)):
@@ -128,17 +122,11 @@ func nearly(a, b string) bool {
 	return min(len(a), len(b)) > 3 && max(len(a), len(b)) < 50 && parse.Distance(a, b) == 1 && !strings.ContainsAny(a+b, "0123456789")
 }
 
-var unitEnd = regexp.MustCompile(` ` + aUnit + `$`)
+// letters returns those of a name, all small.
+func letters(name string) string { return strings.NewReplacer(" ", "", ".", "").Replace(spoken(name)) }
 
-// letters returns those of a name, but for a unit behind it.
-func letters(name string) string {
-	return strings.NewReplacer(" ", "", ".", "").Replace(unitEnd.ReplaceAllString(spoken(name), ""))
-}
-
-var (
-	aName = regexp.MustCompile(`^[A-Za-z_][\w.:-]*$`)
-	aWord = regexp.MustCompile(`[a-z]{3,}`) // of a name, in small letters
-)
+// aWord is a word of a name, in small letters.
+var aName, aWord = regexp.MustCompile(`^[A-Za-z_][\w.:-]*$`), regexp.MustCompile(`[a-z]{3,}`)
 
 // wordsOf returns the words of a text, and how often each is there.
 func wordsOf(text string) map[string]int {
@@ -150,23 +138,18 @@ func wordsOf(text string) map[string]int {
 }
 
 // usual are words that names in scripts often have.
-const usual = "accepted acquired active amount attempt attempts available balance blocked bucket canceled cancelled capacity " +
-	"claimed client closed completed concurrency conflict consumer count counter created current deadline delay delayed " +
-	"enqueued error event exists expired expires failed failure finished group history hostname identifier interval invalid " +
-	"last lease length level limit locked member message metadata nack never noack opened order owner paused payload pending " +
-	"position previous price priority processed processing progress quantity queue queued ratio ready reason received refill " +
-	"rejected released remaining replay reply request requested reserved resource response result retries retry running " +
-	"scheduled score sequence session settings stale started state stats status stock stopped success task tenant timeout " +
-	"timestamp token tokens total update updated user value version waiting weight window worker"
+const usual = "accepted active amount attempt attempts available balance blocked canceled cancelled capacity client completed " +
+	"conflict consumer counter created current deadline delay delayed error event expired expires failed failure finished group " +
+	"history identifier interval invalid lease length level limit locked member message metadata owner paused payload pending " +
+	"previous price priority processed processing quantity queue queued reason received refill rejected released remaining " +
+	"replay reply request reserved response result retries retry running scheduled score sequence session stale started " +
+	"state stats status stock success tenant timeout timestamp token tokens total updated user value version waiting worker"
 
 // usualWords has these, and with them the words of commands and options, which are none that a script means.
 var usualWords = sync.OnceValues(func() (usualWords, known map[string]int) {
 	tables, _ := tableFiles.ReadFile("commands/redis-8.2.txt") // It is embedded.
 	return wordsOf(usual), wordsOf(usual + " " + string(tables))
 })
-
-// maxWords is of how many different words a script is looked at.
-const maxWords = 1000
 
 // mistyped finds a literal name with a word that is nowhere else, and is another word of the script, or a usual one, but for a
 // letter that is dropped, doubled or exchanged.
@@ -176,7 +159,7 @@ func (m *machine) mistyped() {
 	words := slices.Concat(slices.Sorted(maps.Keys(uses)), slices.Sorted(maps.Keys(usual)))
 	for _, e := range m.c.flow.exprs {
 		name, literal := e.(*parse.StringExpr)
-		if !literal || len(uses) > maxWords || !aName.MatchString(name.Value) {
+		if !literal || len(uses) > maxWithin || !aName.MatchString(name.Value) {
 			continue
 		}
 		for _, word := range aWord.FindAllString(spoken(name.Value), -1) {
@@ -194,14 +177,7 @@ func (m *machine) mistyped() {
 // mistypes reports whether a word is another one with a letter dropped, doubled or exchanged with the next, behind the first.
 // A word that begins with the other may be its plural.
 func mistypes(a, b string) bool {
-	if a[0] != b[0] || !nearly(a, b) {
-		return false
-	}
-	differ := 0
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			differ++
-		}
-	}
-	return len(a) == len(b) && differ == 2 || len(a) != len(b) && !strings.HasPrefix(a, b) && !strings.HasPrefix(b, a)
+	sorted := func(s string) string { return strings.Join(slices.Sorted(slices.Values(strings.Split(s, ""))), "") }
+	longer := len(a) != len(b) && !strings.HasPrefix(a, b) && !strings.HasPrefix(b, a)
+	return a[0] == b[0] && nearly(a, b) && (longer || sorted(a) == sorted(b))
 }

@@ -51,10 +51,7 @@ const rounds = "a number of more than 14 digits is rounded when it is made a tex
 // shown finds a number that is made a text by the server's 14 digits. Code behind it may show that a time has 16.
 func (m *machine) shown(v value, pos parse.Pos) {
 	m.use(v)
-	shown := "%.0f"
-	if v.frac {
-		shown = "%.6f"
-	}
+	shown := map[bool]string{true: "%.6f", false: "%.0f"}[v.frac]
 	switch {
 	case !v.surely(isNumber) || v.lossy != nil:
 	case v.large >= maxShown || v.frac && v.large >= now:
