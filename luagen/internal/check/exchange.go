@@ -190,8 +190,8 @@ func (m *machine) reversed(match *matching) {
 		m.find(from.Pos(), Command, "ZRANGE takes scores, and LIMIT, only with BYSCORE: write it behind them")
 	case ranks && (match.as[low].number || name == "zrange") && (m.moment(from) || m.moment(to)):
 		m.find(to.Pos(), Command, "%s takes ranks, and this is a time or a score: the command by score is meant", shown(name))
-	case !ranks && a == 0 && (m.counts(to) || math.IsNaN(b) && negative(to)):
-		m.find(to.Pos(), Command, "%s takes scores, and this counts elements: the command by rank is meant", shown(name))
+	case !ranks && a == 0 && (m.counts(to) || b == 0 && !lex && name != "zcount" || math.IsNaN(b) && negative(to)):
+		m.find(to.Pos(), Command, "%s takes scores, and this is a rank: the command by rank is meant", shown(name))
 	case ranks && name == "ltrim" && !math.IsNaN(a), ranks && a == 1 && b == 0: // nobody writes that by mistake
 	case ranks && (a < 0) == (b < 0) && a > b, ranks && a == -1 && b == 0,
 		!ranks && (a > b || math.IsInf(a, 1) || math.IsInf(b, -1)), isLiteral(from, "+"), isLiteral(to, "-"), math.IsNaN(a) && b == 0 && !negative(from),

@@ -1,7 +1,7 @@
 local now, window, max_score, min_score = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 redis.call('zrevrangebyscore', KEYS[1], now, 0)
 redis.call('zrangebyscore', KEYS[1], -window, 0)
-redis.call('zrangebyscore', KEYS[1], 0, 0)
+redis.call('zcount', KEYS[1], 0, 0)
 redis.call('zremrangebyscore', KEYS[1], now - window, now)
 redis.call('zrangebyscore', KEYS[1], min_score, max_score)
 redis.call('zrevrangebyscore', KEYS[1], max_score, min_score)
