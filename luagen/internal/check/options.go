@@ -166,13 +166,13 @@ func (m *machine) useless(call commandCall, match *matching) {
 	options, written := match.options()
 	has := func(option string) bool { return slices.Contains(options, option) }
 	last, key, says := match.words[len(match.words)-1], m.keyText(match.words, 1), ""
-	set, zadd, tested := match.cmd.name == "set", match.cmd.name == "zadd", m.c.inCondition(call.expr)
-	switch first := set && !m.follows(call, "", key); {
+	set, zadd := match.cmd.name == "set", match.cmd.name == "zadd"
+	switch first, tested := set && !m.follows(call, "", key), (set || zadd) && m.c.inCondition(call.expr); {
 	case first && has("xx"):
 		says = "with XX stores nothing if the key is missing, and no call before asks for it: NX is for a key that is missing"
 	case first && tested && written && !call.open && m.raises(call.expr) && !has("nx") && !has("get") && !has("ifeq"):
 		says = "without NX always stores, so its reply is always true: write NX"
-	case zadd && has("nx") && m.c.nth(last, "ARGV") == 0 && m.follows(call, "zr", key):
+	case zadd && key != "" && has("nx") && m.c.nth(last, "ARGV") == 0 && m.follows(call, "zr", key):
 		says = "with NX changes no member that is there, and this one was read from the same key: write XX"
 	case zadd && tested && has("xx") && !has("ch") && !has("incr"):
 		says = "with XX always replies 0, as it counts new members: write CH, too"
