@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -202,6 +203,7 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 	if sum, _ := m.c.origin(e.L).(*parse.BinaryExpr); e.Op == "-" { // The sum of a time and a duration is later than others.
 		v.low = len(m.touched(e.L)) > 0 && !(sum != nil && sum.Op == "+") && !m.ordered(e)
 	}
+	v.low = v.low || e.Op == "-" && l.large > 0 && r.large > 0 && r.large >= l.least && !slices.ContainsFunc(namesIn(e), m.mentioned)
 	v.unit, v.roots = m.timeOf(e, l, r)
 	v.of, v.mixed = cmp.Or(l.of, r.of), true
 	v = v.in(unit{})

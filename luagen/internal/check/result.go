@@ -212,6 +212,7 @@ func accepts(t parse.Type) kinds {
 // result checks one result of a script.
 func (m *machine) result(r *parse.Result, v value, pos parse.Pos) {
 	rest := v.is &^ (absent | isFailed)
+	m.meet(pos, value{number: number{unit: units[r.Type.Name]}}, v)
 	switch {
 	case v.is&^absent == 0 && !mayBeNil(r.Type):
 		m.find(pos, Result, "this is nil for the wrapper, and %s", declares(r))
@@ -221,6 +222,8 @@ func (m *machine) result(r *parse.Result, v value, pos parse.Pos) {
 		m.find(pos, Result, "false arrives as nil, and %s: write (...) and 1 or 0", declares(r))
 	case rest == isText && (v.word && numeric(r.Type) || v.frac && numeric(r.Type) && r.Type.Name != "float"):
 		m.find(pos, Result, "this text is no whole number, and %s", declares(r))
+	case r.Type.Name == "scores" && v.elem != nil && v.elem.role == aMember:
+		m.find(pos, Result, "these are members without their scores, and %s: write WITHSCORES", declares(r))
 	case r.Type.Hash != nil && v.from != nil:
 		m.hash(r, v, pos)
 	case r.Type.List && v.is == isTable:

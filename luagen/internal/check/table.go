@@ -250,6 +250,9 @@ func parseCommand(fields []string) (*command, error) {
 	if fields[3] == "-" {
 		return c, nil
 	}
+	if c.name == "sort" { // whose other keys no server can name
+		fields[3] += ";keyword,STORE,2:range,0,1,0"
+	}
 	for text := range strings.SplitSeq(fields[3], ";") {
 		if !specShape.MatchString(text) {
 			return nil, fmt.Errorf("malformed key place %q", text)

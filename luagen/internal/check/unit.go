@@ -264,7 +264,7 @@ func (m *machine) stores(match *matching, i int) {
 	case f.word == "member" && match.as[i-1].word == "score":
 		m.asScore(match.words[i-1], match.words[i])
 	case f.word == "value" && match.as[i-1].word == "field":
-		m.misnamed("the field", m.ofField(match.words[i-1]), v, pos)
+		m.misnamed("the field", m.ofField(match.words[1], match.words[i-1]), v, pos)
 	}
 }
 
@@ -274,10 +274,10 @@ func (m *machine) loads(name string, words []parse.Expr, v value) value {
 	case name == "zscore":
 		v.roots = m.scores(words)
 	case name == "hget" && len(words) > 2:
-		return v.in(m.ofField(words[2]))
+		return v.in(m.ofField(words[1], words[2]))
 	case name == "hmget" && len(words)-2 == v.known:
 		for i, word := range words[2:] {
-			v.items[i] = v.items[i].in(m.ofField(word))
+			v.items[i] = v.items[i].in(m.ofField(words[1], word))
 		}
 	case shapes[name] == "members" && v.elem != nil:
 		v.elem.roots = m.scores(words)
@@ -285,9 +285,14 @@ func (m *machine) loads(name string, words []parse.Expr, v value) value {
 	return v
 }
 
-// ofField returns the unit that the name of a field says.
-func (m *machine) ofField(e parse.Expr) unit {
+// ofField returns the unit of a field of a hash, as its declaration or its name says.
+func (m *machine) ofField(key, e parse.Expr) unit {
 	name, _ := constantText(m.c.origin(e))
+	if b := m.c.declaredKey(key); b != nil && b.Fields != nil {
+		if f, _ := b.Field(name); f != nil && units[f.Type.Name].per > 0 {
+			return units[f.Type.Name]
+		}
+	}
 	return said(name, inName)
 }
 

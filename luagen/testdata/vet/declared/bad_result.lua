@@ -1,0 +1,4 @@
+---@key k string
+---@return milliseconds n
+---@readonly
+return redis.call('ttl', k)

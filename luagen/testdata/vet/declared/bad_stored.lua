@@ -1,0 +1,3 @@
+---@key k list
+---@return int n
+return redis.call('sort', k, 'STORE', 'other')
