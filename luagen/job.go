@@ -157,7 +157,7 @@ func (j *job) make(target string, content []byte) error {
 // add adds a file, or the scripts of a folder.
 func (j *job) add(path string) error {
 	if j.vetOnly {
-		path = below(path)
+		path = strings.TrimSuffix(path, "/...") // Folders below a folder are seen in any case.
 	}
 	info, err := os.Stat(path)
 	switch {

@@ -27,14 +27,6 @@ func vet(j *job) func() error {
 	}
 }
 
-// below returns the folder that "folder/..." means, as the go command has it: folders below it are seen in any case.
-func below(path string) string {
-	if folder, ok := strings.CutSuffix(path, "..."); ok && (folder == "" || strings.HasSuffix(folder, "/")) {
-		return filepath.Clean(folder)
-	}
-	return path
-}
-
 // walk adds the scripts of a folder. Vet also reads Go files, and the folders below it, but for those that the go command
 // leaves out.
 func (j *job) walk(root string) error {

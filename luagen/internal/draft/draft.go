@@ -60,29 +60,23 @@ func Of(s *parse.Script, comment string, facts check.Facts) []byte {
 
 // prose returns the text above the script, up to what it says of keys and arguments. In Lua it is taken out.
 func (d *draft) prose(comment string) (lines []string) {
-	add := func(line string) bool {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasSuffix(line, ":") || strings.HasPrefix(line, "@") || parse.Said(map[string]string{}, line) {
-			return false
-		}
-		lines = append(lines, line)
-		return true
-	}
-	addAll := func(text string) bool {
+	add := func(text string) bool {
 		for line := range strings.Lines(text) {
-			if !add(line) {
+			line = strings.TrimSpace(line)
+			if line == "" || strings.HasSuffix(line, ":") || strings.HasPrefix(line, "@") || parse.Said(map[string]string{}, line) {
 				return false
 			}
+			lines = append(lines, line)
 		}
-		return true
+		return text != ""
 	}
-	addAll(comment)
+	add(comment)
 	for _, c := range d.s.Comments {
 		text := strings.TrimLeft(c.Text, "-")
 		if c.Long {
 			text = strings.Trim(text, "[=] \t\n")
 		}
-		if comment != "" || c.Pos.Offset > d.s.Tokens[0].Pos.Offset || !addAll(text) {
+		if comment != "" || c.Pos.Offset > d.s.Tokens[0].Pos.Offset || !add(text) {
 			break
 		}
 		d.remove(c.Pos.Offset, c.End)
