@@ -9,6 +9,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
@@ -35,7 +36,7 @@ func run(out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "taken %v, left %d, wait %v\n", r.Taken, r.Left, r.Wait)
+		fmt.Fprintf(out, "taken %v, left %d, wait %v\n", r.Taken, r.Left, r.Wait.Round(100*time.Millisecond))
 		server.Advance(r.Wait) // where others sleep
 	}
 	_, err = Take(ctx, b, "bucket:alice", 3, 2, 4)

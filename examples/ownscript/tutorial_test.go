@@ -60,7 +60,7 @@ var row = regexp.MustCompile("(?m)^\\| `(.+)` \\| `(.+)` \\| `(.+)` \\|$")
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	rows := row.FindAllStringSubmatch(read(t, root, "docs", "luagen.md"), -1)
-	require.Len(t, rows, 7)
+	require.Len(t, rows, 9)
 	dir := t.TempDir()
 	name := func(i int) string { return fmt.Sprintf("row%d.lua", i) }
 	for i, r := range rows {
