@@ -35,7 +35,7 @@
 // Vet also reads Go files: the texts that NewScript, NewLuaScript, Eval, ScriptLoad or Do("EVAL") get, if they are literals,
 // constants or variables of the package without another value, their concatenations, or embedded files. Findings are at
 // the place in the Go file. Vet names what it has not seen: scripts that are made at run time, libraries for FUNCTION
-// LOAD, Lua files that call no command.
+// LOAD, Lua files that call no command, files that it cannot read.
 //
 // With import luagen writes an annotated draft of each script without annotations: x_typed.lua next to x.lua, and for a
 // script in Go, a file named like its constant or variable next to the Go file. Names are those of "local x = KEYS[1]", or
@@ -146,11 +146,12 @@
 //	             member used as a score; a scan that ends at an empty page
 //	nil          an element that is always nil: t[0], a list by name, such as the reply of HGETALL; a reply or
 //	             a field of JSON that may be missing, an absent argument, or a name without a value, where nil
-//	             fails; a table or a bool as a command's word; an element beyond the end of a list; a loop
-//	             that leaves out its first or last element, or goes by one through a reply of pairs
+//	             fails; a table or a bool as a command's word, in a text or in arithmetic; an element beyond
+//	             the end of a list; a loop that leaves out its first or last element, or goes by one through a
+//	             reply of pairs
 //	json         a list that may be empty, of which cjson.encode makes {}
-//	result       a path without a result, or with a result of another kind; a number with a fraction,
-//	             which is cut; nil inside a table, which ends the table; a reply with missing elements as T[];
+//	result       a path without a result, or with a result of another kind; a number with a fraction, which is
+//	             cut, but for a quotient as an int; nil inside a table, which ends the table; a reply with missing elements as T[];
 //	             an error inside a table; an error code without a message; a result or an error that goes nowhere
 //	pairs        the order of pairs over a table that the script builds with names, which is not fixed, in a
 //	             list, a message or the reply
