@@ -200,10 +200,13 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 		m.meet(e.P, l, r)
 	}
 	v := arithmetic(e, l, r)
-	if sum, _ := m.c.origin(e.L).(*parse.BinaryExpr); e.Op == "-" { // The sum of a time and a duration is later than others.
+	switch sum, _ := m.c.origin(e.L).(*parse.BinaryExpr); {
+	case e.Op != "-":
+	case l.large > 0 && r.large > 0: // Their bounds are declared.
+		v.low = r.large >= l.least && !slices.ContainsFunc(namesIn(e), m.mentioned)
+	default: // The sum of a time and a duration is later than others.
 		v.low = len(m.touched(e.L)) > 0 && !(sum != nil && sum.Op == "+") && !m.ordered(e)
 	}
-	v.low = v.low || e.Op == "-" && l.large > 0 && r.large > 0 && r.large >= l.least && !slices.ContainsFunc(namesIn(e), m.mentioned)
 	v.unit, v.roots = m.timeOf(e, l, r)
 	v.of, v.mixed = cmp.Or(l.of, r.of), true
 	v = v.in(unit{})
