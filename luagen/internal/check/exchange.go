@@ -18,7 +18,7 @@ var (
 		`identifier|member|digest|client|worker|consumer|session)$`)
 	measureName = regexp.MustCompile(`\b(?:score|priority|time|timestamp|now|count|amount|delta|increment|index|idx|size|at|expire|` +
 		aSpan + `)(?: \(?` + aUnit + `\)?)?$`)
-	ttlName    = regexp.MustCompile(`^ttl\W\W|\b(?:ttl|expire|expiry|expiration)(?: \(?` + aUnit + `\)?)?$`)
+	ttlName    = regexp.MustCompile(`^ttl\W\W|\b(?:ttl|expire|expiry|expiration)(?:(?: in)? \(?` + aUnit + `\)?)?$`)
 	placeNames = map[string]*regexp.Regexp{
 		"seconds": ttlName, "milliseconds": ttlName, "index": regexp.MustCompile(`\b(?:index|idx|position)$`),
 	}

@@ -104,13 +104,18 @@ func (m *machine) excludes(f fall, cond parse.Expr) bool {
 	return false
 }
 
-// refuses reports whether a script returns behind a branch that writes what stands for a refusal, and has not written before.
+// refuses reports whether a script returns behind a branch that writes what stands for a refusal, or what it always returns, and
+// has not written before.
 func (m *machine) refuses(f fall) bool {
 	result, all := f.next.(*parse.ReturnStmt), m.c.flow.returned[nil]
 	refusal := func(e parse.Expr) bool { return isFalsy(e) || bound(e) <= 0 }
+	if len(result.Values) != 1 || !refusal(result.Values[0]) {
+		return false
+	}
 	succeeds := slices.ContainsFunc(all, func(e parse.Expr) bool { return e != nil && !refusal(e) && m.peek(e).is != isFailed })
-	return m.c.s.Raw && slices.Contains(m.c.s.Body.Stmts, parse.Stmt(f.of)) && len(result.Values) == 1 && refusal(result.Values[0]) &&
-		(!succeeds || !returnsIn(f.branch.Stmts)) && m.puts(f.branch.Stmts...) && !m.puts(f.before...)
+	others := slices.ContainsFunc(all, func(e parse.Expr) bool { return e == nil || spelt(e) != spelt(result.Values[0]) })
+	return m.c.s.Raw && slices.Contains(m.c.s.Body.Stmts, parse.Stmt(f.of)) && (!others || succeeds && !returnsIn(f.branch.Stmts)) &&
+		m.puts(f.branch.Stmts...) && !m.puts(f.before...)
 }
 
 // puts reports whether statements write, and do not only remove what is old.

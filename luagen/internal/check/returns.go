@@ -91,12 +91,15 @@ func (m *machine) acts(e parse.Expr) bool {
 	return !slices.Contains([]string{"tonumber", "tostring", "type", "ipairs", "pairs", "next", "select", "unpack"}, library) && member != "concat"
 }
 
-// once finds a loop that writes, or assigns, and ends in its first turn.
+// once finds a loop that ends in its first turn, but for one that takes the first element of a table without an order.
 func (m *machine) once(stmt parse.Stmt, body *parse.Block, ends bool) {
 	each, isEach := stmt.(*parse.GenForStmt)
-	_, steps := stmt.(*parse.NumForStmt)
 	list := isEach && m.c.flow.sources[each.Vars[0]][0].in != nil && m.peek(m.c.flow.sources[each.Vars[0]][0].in).most != 1
-	if ends && (steps || list) && (m.puts(body.Stmts...) || len(assigned(body)) > 0) {
+	does := m.puts(body.Stmts...) || len(assigned(body)) > 0 || len(statements(body)) > len(body.Stmts)
+	if ends && does && (!isEach || list || len(statements(body)) > len(body.Stmts)) {
+		dead := m.state.dead // behind a repeat
+		m.state.dead = false
 		m.find(body.Stmts[len(body.Stmts)-1].Pos(), Unreachable, "the loop ends here in its first turn: return behind it, or under a condition")
+		m.state.dead = dead
 	}
 }
