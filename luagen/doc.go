@@ -156,7 +156,7 @@
 //	pairs        the order of pairs over a table that the script builds with names, which is not fixed, in a
 //	             list, a message or the reply
 //	expire       a key that gets an expiry on one way through the script, and none on another; a key that never gets
-//	             one, though a similar key does; an EXPIRE of the wrong key; an expiry with a fraction, or of 0
+//	             one, though all others that the script writes do; an EXPIRE of the wrong key; an expiry with a fraction, or of 0
 //	refused      with -strict only: an EXPIRE of a key that was just created, without an EXPIRE before the
 //	             write. If a user may not call EXPIRE, the script fails after the write, and the key never
 //	             expires. Call it before, such as redis.call('pexpire', key, interval, 'NX'), which

@@ -81,41 +81,27 @@ func (m *machine) misdirected(all []touch, i int) bool {
 	return true
 }
 
-// unlike finds the write of a key that never expires next to one of its twin, which does, or where all others do that the
-// script writes. A key by which the script knows what was done is no other.
+// unlike finds the write of a key that never expires where all others do that the script writes. A key by which the script
+// knows what was done is no other.
 func (m *machine) unlike(t touch, all []touch, given, marks map[string]bool) bool {
-	sets, lasts := t.name == "set", slices.Contains(shared, t.name)
-	twin, alike, only := false, false, strings.HasPrefix(t.key, "KEYS") && !marks[t.key]
+	alike, only := false, strings.HasPrefix(t.key, "KEYS") && !marks[t.key]
 	for _, u := range all {
-		alone, kin := !marks[u.key], kin(u.name) == kin(t.name)
 		switch {
 		case u.key == t.key:
 			only = only && !slices.Contains(shared, u.name)
 		case slices.Contains(creating, u.name) || slices.Contains(replacing, u.name):
 			only = only && given[u.key]
-			twin = twin || given[u.key] && kin && u.in == t.in && strings.Contains(t.key, "..") == strings.Contains(u.key, "..") &&
-				(sets || alone && (!lasts || sameWords(t, u)))
-			alike = alike || alone && (!u.gives || kin && sets)
+			alike = alike || !marks[u.key] && (!u.gives || t.name == "set" && slices.Contains(replacing, u.name))
 		}
 	}
-	if twin = twin || alike && only; twin {
+	if alike && only {
 		m.find(t.call.expr.P, Expire, "this key never expires, and others that the script writes do: give it an expiry, too")
 	}
-	return twin
+	return alike && only
 }
 
 // shared are the commands of stocks, queues and lists of all, which have no expiry, or get one elsewhere.
 var shared = strings.Fields("decr decrby lpush pttl rpush sadd ttl zadd")
-
-// kin returns one name for SET, SETEX, PSETEX and SETNX, and so on.
-func kin(name string) string {
-	return strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(name, "ex"), "nx"), "p")
-}
-
-// sameWords reports whether two calls have the same words behind their keys.
-func sameWords(t, u touch) bool {
-	return slices.EqualFunc(t.call.words[2:], u.call.words[2:], func(a, b parse.Expr) bool { return spelt(a) == spelt(b) })
-}
 
 // watched finds a key that never expires, of which the script asks when it does, or which only counts up to a limit.
 func (m *machine) watched(t touch, all []touch) {
