@@ -125,16 +125,33 @@ func nearly(a, b string) bool {
 // letters returns those of a name, all small.
 func letters(name string) string { return strings.NewReplacer(" ", "", ".", "").Replace(spoken(name)) }
 
-// aWord is a word of a name, in small letters.
-var aName, aWord = regexp.MustCompile(`^[A-Za-z_][\w.:-]*$`), regexp.MustCompile(`[a-z]{3,}`)
+var aName = regexp.MustCompile(`^[A-Za-z_][\w.:-]*$`)
 
-// wordsOf returns the words of a text, and how often each is there.
-func wordsOf(text string) map[string]int {
-	words := map[string]int{}
-	for _, word := range aWord.FindAllString(spoken(text), -1) {
-		words[word]++
+// wordsOf returns the words of a text that have three letters or more, in small letters. One begins with each hump of a name.
+func wordsOf(text string) (words []string) {
+	from := 0
+	for i := 0; i <= len(text); i++ {
+		inside := i < len(text) && text[i]|0x20 >= 'a' && text[i]|0x20 <= 'z' // 0x20 makes a letter small
+		if inside && (i == from || text[i] >= 'a' || text[i-1] < 'a') {
+			continue
+		}
+		if i >= from+3 {
+			words = append(words, strings.ToLower(text[from:i]))
+		}
+		if from = i; !inside {
+			from = i + 1
+		}
 	}
 	return words
+}
+
+// tally returns how often each word is there.
+func tally(words []string) map[string]int {
+	all := map[string]int{}
+	for _, word := range words {
+		all[word]++
+	}
+	return all
 }
 
 // usual are words that names in scripts often have.
@@ -148,21 +165,21 @@ const usual = "accepted active amount attempt attempts available balance blocked
 // usualWords has these, and with them the words of commands and options, which are none that a script means.
 var usualWords = sync.OnceValues(func() (usualWords, known map[string]int) {
 	tables, _ := tableFiles.ReadFile("commands/redis-8.2.txt") // It is embedded.
-	return wordsOf(usual), wordsOf(usual + " " + string(tables))
+	return tally(wordsOf(usual)), tally(wordsOf(usual + " " + string(tables)))
 })
 
 // mistyped finds a literal name with a word that is nowhere else, and is another word of the script, or a usual one, but for a
 // letter that is dropped, doubled or exchanged.
 func (m *machine) mistyped() {
 	usual, known := usualWords()
-	uses := wordsOf(string(m.c.s.Source))
+	uses := tally(wordsOf(string(m.c.s.Source)))
 	words := slices.Concat(slices.Sorted(maps.Keys(uses)), slices.Sorted(maps.Keys(usual)))
 	for _, e := range m.c.flow.exprs {
 		name, literal := e.(*parse.StringExpr)
 		if !literal || len(uses) > maxWithin || !aName.MatchString(name.Value) {
 			continue
 		}
-		for _, word := range aWord.FindAllString(spoken(name.Value), -1) {
+		for _, word := range wordsOf(name.Value) {
 			if uses[word] != 1 || known[word]+known[strings.TrimSuffix(word, "s")] > 0 {
 				continue
 			}
