@@ -18,13 +18,14 @@ const (
 	aLength = `(?:ttl|timeout|window|interval|period|lease|delay|duration|lifetime)`
 	aSpan   = `(?:` + aLength + `|expiry|expiration)` // which may be the time when it ends
 	aMoment = `(?:now|timestamp|epoch|unix time|current time| at|时间戳|当前时间)`
+	aClock  = `(?:` + aSpan + `|time|expire|` + aMoment + `)`
 )
 
 var (
 	humps  = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 	inName = regexp.MustCompile(`^(?:ms|.+ (?:millis?|ms|m?secs?)|(?:.+ )?(?:(?:milli|micro|nano)?seconds|millis|micros|nanos)|` +
 		`.*(?:` + aSpan + `|` + aMoment + `|\btime|^last|^start) ` + aUnit + `)$`)
-	inComment = regexp.MustCompile(`(?:\bin |单位|[(（]|^|\b(?:` + aSpan + `|time|expire|` + aMoment + `) )` + aUnit + `(?:[^\w/]|$)`)
+	inComment = regexp.MustCompile(`(?:\bin |单位|(?:^|\W|` + aClock + `)[(（]|^|\b` + aClock + ` )` + aUnit + `(?:[^\w/]|$)`)
 	ofUnits   = regexp.MustCompile(`(\b(?:milli\w*|msecs?|ms)\b|毫秒)|(\b(?:micro\w*|usecs?|us)\b|微秒)|(\b(?:nano\w*|nsecs?|ns)\b|纳秒)|` +
 		`(\b(?:seconds?|secs?|s)\b|秒)`)
 	inRate   = regexp.MustCompile(` per ` + aUnit + `\b`)

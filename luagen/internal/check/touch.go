@@ -103,22 +103,12 @@ func (m *machine) unlike(t touch, all []touch, given, marks map[string]bool) boo
 // shared are the commands of stocks, queues and lists of all, which have no expiry, or get one elsewhere.
 var shared = strings.Fields("decr decrby lpush pttl rpush sadd ttl zadd")
 
-// watched finds a key that never expires, of which the script asks when it does, or which only counts up to a limit.
+// watched finds a key that never expires, of which the script asks when it does.
 func (m *machine) watched(t touch, all []touch) {
-	limit, counts := 0, m.gave
 	for _, u := range all {
-		switch {
-		case u.key != t.key:
-		case units[shapes[u.name]].per != 0 && !m.gave:
+		if u.key == t.key && units[shapes[u.name]].per != 0 && !m.gave {
 			m.find(t.call.expr.P, Expire, "this key never expires, and line %d asks when it does: give it an expiry", u.call.expr.P.Line)
-		case u.name == "get" && m.c.inCondition(u.call.expr):
-			limit = u.call.expr.P.Line
-		default:
-			counts = counts && u.name == "incr"
 		}
-	}
-	if counts && limit > 0 {
-		m.find(t.call.expr.P, Expire, "this counter never expires, and line %d compares it with a limit: give it an expiry", limit)
 	}
 }
 
