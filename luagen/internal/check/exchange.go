@@ -178,7 +178,7 @@ func (m *machine) reversed(match *matching) {
 	if rev && !ranks {
 		low, high, first = high, low, "highest"
 	}
-	from, to, lex := match.words[low], match.words[high], slices.Contains(options, "bylex")
+	from, to, lex := match.words[low], match.words[high], strings.Contains(name, "lex") || slices.Contains(options, "bylex")
 	a, b := bound(from), bound(to)
 	word := func(e parse.Expr, n float64) bool {
 		_, isText := m.c.origin(e).(*parse.StringExpr)
@@ -190,7 +190,7 @@ func (m *machine) reversed(match *matching) {
 		m.find(from.Pos(), Command, "ZRANGE takes scores, and LIMIT, only with BYSCORE: write it behind them")
 	case ranks && (match.as[low].number || name == "zrange") && (m.moment(from) || m.moment(to)):
 		m.find(to.Pos(), Command, "%s takes ranks, and this is a time or a score: the command by score is meant", shown(name))
-	case !ranks && a == 0 && (m.counts(to) || b == 0 && !lex && name != "zcount" || math.IsNaN(b) && negative(to)):
+	case !ranks && a == 0 && name != "zcount" && (m.counts(to) || b == 0 && !lex || math.IsNaN(b) && negative(to)):
 		m.find(to.Pos(), Command, "%s takes scores, and this is a rank: the command by rank is meant", shown(name))
 	case ranks && name == "ltrim" && !math.IsNaN(a), ranks && a == 1 && b == 0: // nobody writes that by mistake
 	case ranks && (a < 0) == (b < 0) && a > b, ranks && a == -1 && b == 0,

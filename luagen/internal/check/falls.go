@@ -14,9 +14,9 @@ type fall struct {
 	of     *parse.IfStmt
 	branch *parse.Block
 	last   parse.Stmt
-	before []parse.Stmt // the if
-	next   parse.Stmt   // behind the branch, nil if nothing is
-	again  int          // the line where the block around the if writes the same as the branch
+	before []parse.Stmt // what stands before the if in its block
+	next   parse.Stmt   // where control goes on, nil at the end of the script
+	again  int          // the line behind the if that writes the same as the branch, 0 if there is none
 }
 
 // falling looks at all branches of a script.
@@ -30,14 +30,14 @@ func (m *machine) falling() {
 	}
 }
 
-// falls looks at all branches in a block, behind which a statement stands.
+// falls looks at all branches in a block, behind which control goes on with a statement, nil at the end of the script.
 func (m *machine) falls(b *parse.Block, behind parse.Stmt) {
 	targets := map[string]int{} // the lines of the writes up to the next return
 	for i, stmt := range slices.Backward(b.Stmts) {
 		next := behind
 		s, isIf := stmt.(*parse.IfStmt)
 		if _, isBlock := stmt.(*parse.DoStmt); !isIf && !isBlock {
-			next = stmt // a loop's next turn
+			next = stmt // the loop itself: its next turn
 		}
 		for _, inner := range parse.Blocks(stmt) {
 			if isIf && !leaves(inner) {
@@ -79,7 +79,7 @@ func (m *machine) fall(f fall) {
 		m.find(f.last.Pos(), Unreachable, "behind this branch the next condition is false: it may lack a return")
 	case returns && m.refuses(f):
 		m.find(f.last.Pos(), Result, "the script returns the same if this branch is left out: it may lack a return")
-	case twin > 0 && f.next != nil && !returns:
+	case twin > 0 && f.next != nil && !returns && len(assigned(&parse.Block{Stmts: []parse.Stmt{f.last}})) == 0:
 		m.find(f.last.Pos(), Unreachable, "line %d returns behind the same statement: this branch may lack a return", twin)
 	}
 }
@@ -89,7 +89,7 @@ func (m *machine) writesBehind(pos parse.Pos) bool {
 	return slices.ContainsFunc(m.c.flow.calls, func(e *parse.CallExpr) bool { return e.P.Line > pos.Line && m.writes(e) })
 }
 
-// excludes reports whether a condition is false behind a branch, which is for another constant, or for what is missing.
+// excludes reports whether a condition is false behind a branch: that is for another constant, or for what is missing.
 func (m *machine) excludes(f fall, cond parse.Expr) bool {
 	b, ok := unparen(cond).(*parse.BinaryExpr)
 	if !ok || b.Op != "==" || isFalsy(b.R) || assigned(f.branch)[varOf(b.L)] {
@@ -104,8 +104,8 @@ func (m *machine) excludes(f fall, cond parse.Expr) bool {
 	return false
 }
 
-// refuses reports whether a script returns behind a branch that writes what stands for a refusal, or what it always returns, and
-// has not written before.
+// refuses reports whether the first write of a raw script is in a branch behind which it returns what stands for a refusal, or what
+// it always returns.
 func (m *machine) refuses(f fall) bool {
 	result, all := f.next.(*parse.ReturnStmt), m.c.flow.returned[nil]
 	refusal := func(e parse.Expr) bool { return isFalsy(e) || bound(e) <= 0 }
@@ -174,7 +174,7 @@ func returnsIn(stmts []parse.Stmt) bool {
 	})
 }
 
-// textOf returns a text that is the same for statements which are written alike.
+// textOf returns a text that is the same for statements whose expressions are written alike.
 func textOf(stmt parse.Stmt) string {
 	text := strings.Builder{}
 	for _, e := range parse.Exprs(stmt) {

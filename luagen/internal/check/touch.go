@@ -13,7 +13,7 @@ import (
 type touch struct {
 	call      commandCall
 	name, key string
-	keys      []string // the texts of all its words, which may be keys, too
+	keys      []string // the texts of all its words but the command: more than the first may be keys
 	in        *parse.Block
 	gives     bool // the key an expiry
 }
@@ -43,8 +43,8 @@ func (m *machine) compareTouches() {
 	}
 }
 
-// wrongKeys finds an EXPIRE that was meant for another key, and a key without an expiry that the script uses like another,
-// which has one.
+// wrongKeys finds a key that the script writes and gives no expiry: an EXPIRE was meant for it, others that the script writes have
+// one, or the script uses it like one that has.
 func (m *machine) wrongKeys(all []touch) {
 	given, marks, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, t := range all {
@@ -64,7 +64,7 @@ func (m *machine) wrongKeys(all []touch) {
 }
 
 // misdirected finds an EXPIRE behind the write of a key that never gets one, of another key that was not written before, and
-// that no condition is about. Several in a row make keys last that others have written.
+// that no condition is about, and reports whether it does. Several in a row make keys last that others have written.
 func (m *machine) misdirected(all []touch, i int) bool {
 	ends := func(j int) bool { return j < len(all) && slices.Contains(ending, all[j].name) }
 	if !ends(i+1) || ends(i+2) {
@@ -81,8 +81,8 @@ func (m *machine) misdirected(all []touch, i int) bool {
 	return true
 }
 
-// unlike finds the write of a key that never expires where all others do that the script writes. A key by which the script
-// knows what was done is no other.
+// unlike finds the write of a key that never expires where all others do that the script writes, and reports whether it does. A
+// mark, by which the script knows what was done, is no such other.
 func (m *machine) unlike(t touch, all []touch, given, marks map[string]bool) bool {
 	alike, only := false, strings.HasPrefix(t.key, "KEYS") && !marks[t.key]
 	for _, u := range all {
@@ -114,7 +114,9 @@ func (m *machine) watched(t touch, all []touch) {
 
 // madeUp finds the one key of a script that is made of an element and a text, where all others are elements of KEYS.
 func (m *machine) madeUp(all []touch) {
-	made := slices.DeleteFunc(slices.Clone(all), func(t touch) bool { return m.c.nth(t.call.words[1], "KEYS") > 0 })
+	made := slices.DeleteFunc(slices.Clone(all), func(t touch) bool {
+		return m.c.nth(t.call.words[1], "KEYS") > 0 || strings.HasSuffix(t.name, "publish")
+	})
 	if len(made) != 1 || len(all) == 1 || m.c.keyFound {
 		return
 	}

@@ -15,6 +15,15 @@ if redis.call('sismember', KEYS[3], ARGV[4]) == 1 then
   redis.call('incr', KEYS[4])
 end
 redis.call('incr', KEYS[4])
+local level = 0
+if redis.call('hget', KEYS[7], ARGV[4]) == '3' then
+  level = 1
+  return level
+end
+if redis.call('hget', KEYS[7], ARGV[4]) == '4' then
+  level = 1
+end
+redis.call('hset', KEYS[7], ARGV[4], level)
 if redis.call('hget', KEYS[5], ARGV[4]) == '1' then
   redis.call('zadd', KEYS[6], 1, ARGV[4])
   return -1

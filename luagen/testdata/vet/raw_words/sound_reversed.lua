@@ -26,4 +26,7 @@ redis.call('zremrangebyscore', KEYS[1], 0, now - #due)
 redis.call('zrange', KEYS[1], 0, -(count + 1))
 redis.call('zrange', KEYS[1], 0, now, 'BYSCORE')
 redis.call('ltrim', KEYS[2], 0, count - 1)
+redis.call('ltrim', KEYS[2], -1, 0)
+redis.call('zcount', KEYS[1], 0, count - 1)
+redis.call('zrangebylex', KEYS[4], '(10', '(9')
 return nil
