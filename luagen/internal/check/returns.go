@@ -56,12 +56,7 @@ func (m *machine) forgotten() {
 		return
 	}
 	last := stmts[len(stmts)-1]
-	ends := !slices.ContainsFunc(parse.Blocks(last), func(b *parse.Block) bool {
-		return slices.ContainsFunc(statements(b), func(stmt parse.Stmt) bool {
-			_, returns := stmt.(*parse.ReturnStmt)
-			return returns
-		})
-	})
+	ends := !returnsIn(stmts[len(stmts)-1:])
 	numbers := !slices.ContainsFunc(all, func(e parse.Expr) bool {
 		_, isTable := e.(*parse.TableExpr)
 		return !isTable && math.IsNaN(bound(e))

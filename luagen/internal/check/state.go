@@ -11,7 +11,7 @@ import (
 type state struct {
 	vars  map[*parse.Var]*value // of what is not here nothing is known
 	fresh map[string]*creation  // keys that were written and have no expiry yet
-	sure  map[string]bool       // what certainly is so of keys: exists, there before, permitted a command
+	sure  map[string]bool       // what certainly is so of keys: see the constants below
 	asked map[any]int           // what the script knows, or may know: see asked.go
 	at    int                   // the way behind the last condition of which only one way leads here
 	dead  bool                  // control never comes here

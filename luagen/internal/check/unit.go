@@ -33,7 +33,7 @@ var units = map[string]unit{
 	"microseconds": {1e6, aDuration, 0}, "unix-time-seconds": {1, aTime, 0}, "unix-time-milliseconds": {1000, aTime, 0},
 }
 
-// unitNames are those of units, by how many of them are a second.
+// unitNames are those of units, by how many of them are a second. Nobody means the last two: something was multiplied wrongly.
 var unitNames = map[float64]string{1: "seconds", 1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds", 1e-3: "thousands of seconds", 1e12: "picoseconds"}
 
 func (u unit) String() string {
