@@ -3,6 +3,7 @@ package check
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -14,9 +15,9 @@ type fall struct {
 	of     *parse.IfStmt
 	branch *parse.Block
 	last   parse.Stmt
-	before []parse.Stmt // what stands before the if in its block
-	next   parse.Stmt   // where control goes on, nil at the end of the script
-	again  int          // the line behind the if that writes the same as the branch, 0 if there is none
+	writes func() bool // whether what stands before the if in its block does
+	next   parse.Stmt  // where control goes on, nil at the end of the script
+	again  int         // the line behind the if that writes the same as the branch, 0 if there is none
 }
 
 // falling looks at all branches of a script.
@@ -39,9 +40,10 @@ func (m *machine) falls(b *parse.Block, behind parse.Stmt) {
 		if _, isBlock := stmt.(*parse.DoStmt); !isIf && !isBlock {
 			next = stmt // the loop itself: its next turn
 		}
+		writes := sync.OnceValue(func() bool { return m.puts(b.Stmts[:i]...) })
 		for _, inner := range parse.Blocks(stmt) {
 			if isIf && !leaves(inner) {
-				f := fall{of: s, branch: inner, last: stmt, before: b.Stmts[:i], next: next}
+				f := fall{of: s, branch: inner, last: stmt, writes: writes, next: next}
 				if n := len(inner.Stmts); n > 0 {
 					f.last = inner.Stmts[n-1]
 				}
@@ -109,13 +111,13 @@ func (m *machine) excludes(f fall, cond parse.Expr) bool {
 func (m *machine) refuses(f fall) bool {
 	result, all := f.next.(*parse.ReturnStmt), m.c.flow.returned[nil]
 	refusal := func(e parse.Expr) bool { return isFalsy(e) || bound(e) <= 0 }
-	if len(result.Values) != 1 || !refusal(result.Values[0]) {
+	if len(result.Values) != 1 || len(all) > maxAsked || !refusal(result.Values[0]) {
 		return false
 	}
 	succeeds := slices.ContainsFunc(all, func(e parse.Expr) bool { return e != nil && !refusal(e) && m.peek(e).is != isFailed })
 	others := slices.ContainsFunc(all, func(e parse.Expr) bool { return e == nil || spelt(e) != spelt(result.Values[0]) })
 	return m.c.s.Raw && slices.Contains(m.c.s.Body.Stmts, parse.Stmt(f.of)) && (!others || succeeds && !returnsIn(f.branch.Stmts)) &&
-		m.puts(f.branch.Stmts...) && !m.puts(f.before...)
+		m.puts(f.branch.Stmts...) && !f.writes()
 }
 
 // puts reports whether statements write, and do not only remove what is old.
