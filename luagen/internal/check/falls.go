@@ -106,18 +106,15 @@ func (m *machine) excludes(f fall, cond parse.Expr) bool {
 	return false
 }
 
-// refuses reports whether the first write of a raw script is in a branch behind which it returns what stands for a refusal, or what
-// it always returns.
+// refuses reports whether the first write of a raw script is in a branch behind which it returns what it always returns, and that
+// stands for a refusal.
 func (m *machine) refuses(f fall) bool {
 	result, all := f.next.(*parse.ReturnStmt), m.c.flow.returned[nil]
-	refusal := func(e parse.Expr) bool { return isFalsy(e) || bound(e) <= 0 }
-	if len(result.Values) != 1 || len(all) > maxAsked || !refusal(result.Values[0]) {
+	if len(result.Values) != 1 || len(all) > maxAsked || !(isFalsy(result.Values[0]) || bound(result.Values[0]) <= 0) {
 		return false
 	}
-	succeeds := slices.ContainsFunc(all, func(e parse.Expr) bool { return e != nil && !refusal(e) && m.peek(e).is != isFailed })
 	others := slices.ContainsFunc(all, func(e parse.Expr) bool { return e == nil || spelt(e) != spelt(result.Values[0]) })
-	return m.c.s.Raw && slices.Contains(m.c.s.Body.Stmts, parse.Stmt(f.of)) && (!others || succeeds && !returnsIn(f.branch.Stmts)) &&
-		m.puts(f.branch.Stmts...) && !f.writes()
+	return !others && m.c.s.Raw && slices.Contains(m.c.s.Body.Stmts, parse.Stmt(f.of)) && m.puts(f.branch.Stmts...) && !f.writes()
 }
 
 // puts reports whether statements write, and do not only remove what is old.

@@ -55,7 +55,7 @@ func (m *machine) wrongKeys(all []touch) {
 	for i, t := range all {
 		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(creating, t.name)
 		if left && !seen[t.key] && !m.misdirected(all, i) {
-			seen[t.key] = seen[t.key] || m.unlike(t, all, given, marks)
+			seen[t.key] = m.unlike(t, all, given, marks)
 		}
 		if left && m.c.s.Raw && !strings.HasPrefix(t.name, "decr") { // which is for what is there
 			m.watched(t, all)
