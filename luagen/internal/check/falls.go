@@ -81,7 +81,7 @@ func (m *machine) fall(f fall) {
 		m.find(f.last.Pos(), Unreachable, "behind this branch the next condition is false: it may lack a return")
 	case returns && m.refuses(f):
 		m.find(f.last.Pos(), Result, "the script returns the same if this branch is left out: it may lack a return")
-	case twin > 0 && f.next != nil && !returns && len(assigned(&parse.Block{Stmts: []parse.Stmt{f.last}})) == 0:
+	case twin > 0 && f.next != nil && !returns && !m.runs([]parse.Stmt{f.last}, ending...) && len(assigned(&parse.Block{Stmts: []parse.Stmt{f.last}})) == 0:
 		m.find(f.last.Pos(), Unreachable, "line %d returns behind the same statement: this branch may lack a return", twin)
 	}
 }
@@ -114,7 +114,20 @@ func (m *machine) refuses(f fall) bool {
 		return false
 	}
 	others := slices.ContainsFunc(all, func(e parse.Expr) bool { return e == nil || spelt(e) != spelt(result.Values[0]) })
-	return !others && m.c.s.Raw && slices.Contains(m.c.s.Body.Stmts, parse.Stmt(f.of)) && m.puts(f.branch.Stmts...) && !f.writes()
+	return !others && m.c.s.Raw && slices.Contains(m.c.s.Body.Stmts, parse.Stmt(f.of)) && m.puts(f.branch.Stmts...) && !f.writes() &&
+		!m.runs(f.branch.Stmts, "decr", "decrby", "del", "hdel", "srem", "zrem") // A release has a result that nobody needs.
+}
+
+// runs reports whether one of some statements is the call of one of some commands.
+func (m *machine) runs(stmts []parse.Stmt, commands ...string) bool {
+	return slices.ContainsFunc(stmts, func(stmt parse.Stmt) bool {
+		s, isCall := stmt.(*parse.CallStmt)
+		if !isCall {
+			return false
+		}
+		call, _ := m.c.commandCall(s.Call)
+		return len(call.names) == 1 && slices.Contains(commands, call.names[0])
+	})
 }
 
 // puts reports whether statements write, and do not only remove what is old.
