@@ -19,6 +19,8 @@ type linker struct {
 	units []*unit
 	funcs map[string]*function // of included files
 	words map[string]bool      // all names in all files
+
+	places map[place][]*function // those that are made there
 }
 
 // unit is one file.
@@ -48,7 +50,6 @@ type function struct {
 	sites   []site
 	inPlace bool
 	made    bool // a site remains
-	place   int  // the offset of the statement before which it is made
 }
 
 // site is a use of a function.
@@ -60,16 +61,19 @@ type site struct {
 
 // link reads a script and what it includes, and decides which functions stand instead of their calls.
 func link(s *parse.Script) *linker {
-	l := &linker{funcs: map[string]*function{}, words: map[string]bool{}}
+	l := &linker{funcs: map[string]*function{}, words: map[string]bool{}, places: map[place][]*function{}}
 	l.read(s)
 	main := l.units[len(l.units)-1]
 	l.follow(main, nil, 0, len(main.Tokens)-1)
 	for _, f := range l.funcs {
 		l.replace(f)
 	}
-	for _, f := range l.funcs {
-		if f.made {
-			f.place = l.placeOf(f)
+	for _, u := range l.units {
+		for _, f := range u.funcs {
+			if f.made {
+				at := l.placeOf(f)
+				l.places[at] = append(l.places[at], f)
+			}
 		}
 	}
 	return l

@@ -13,14 +13,10 @@ import (
 // atTop is the place of a function that is made before the script's own code.
 const atTop = -1
 
-// made returns the functions that are made before the statement at an offset, or at the top for one file.
-func (l *linker) made(place int, file *parse.Script) (texts []string) {
-	for _, u := range l.units {
-		for _, f := range u.funcs {
-			if f.made && f.place == place && (place != atTop || u.Script == file) {
-				texts = append(texts, l.text(u, f.from, f.end+1))
-			}
-		}
+// made returns the functions that are made before the statement at an offset of the script, or at the top for one file.
+func (l *linker) made(offset int, file *parse.Script) (texts []string) {
+	for _, f := range l.places[place{offset, file}] {
+		texts = append(texts, l.text(f.unit, f.from, f.end+1))
 	}
 	return texts
 }
@@ -37,14 +33,20 @@ func (l *linker) replace(f *function) {
 	}
 }
 
-// placeOf returns the offset of the statement before which a function is made.
-func (l *linker) placeOf(f *function) int {
+// place is where a function is made: at the top, for the file that has it, or before the statement at an offset of the script.
+type place struct {
+	offset int
+	file   *parse.Script
+}
+
+func (l *linker) placeOf(f *function) place {
 	needs := l.needs(f, map[*function]bool{}, false)
 	first := slices.Min(needs)
 	if first == atTop {
-		return atTop
+		return place{atTop, f.unit.Script}
 	}
-	return place(l.units[len(l.units)-1].Body, first, slices.Max(needs))
+	script := l.units[len(l.units)-1].Script
+	return place{before(script.Body, first, slices.Max(needs)), script}
 }
 
 // needs returns the offsets at which the script needs a function, for itself or for another function; with body, also
@@ -69,13 +71,13 @@ func (l *linker) needs(f *function, known map[*function]bool, body bool) (all []
 	return all
 }
 
-// place returns the offset of the first statement with one of two offsets, in the innermost block that has both. A
+// before returns the offset of the first statement with one of two offsets, in the innermost block that has both. A
 // loop would make the function again and again.
-func place(b *parse.Block, first, last int) int {
+func before(b *parse.Block, first, last int) int {
 	stmt := at(b, first)
 	inner := branch(stmt, first)
 	if inner != nil && at(b, last) == stmt && branch(stmt, last) == inner {
-		return place(inner, first, last)
+		return before(inner, first, last)
 	}
 	return stmt.Pos().Offset
 }
