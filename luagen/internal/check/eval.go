@@ -41,7 +41,8 @@ func (m *machine) eval(e parse.Expr) value {
 		v, _ := m.state.get(e.Var)
 		return v.in(m.c.says(e.Var))
 	case *parse.IndexExpr:
-		x, v := m.peek(e.X), m.index(e)
+		x, key := m.eval(e.X), m.eval(e.Key)
+		v := m.index(e, x, key)
 		v.of, v.mixed, v.made = x.of, x.mixed, x.made
 		return v
 	case *parse.CallExpr:
@@ -71,8 +72,8 @@ func text(s string) value {
 // numberLetters are all that a text may have in it which is a number for Lua.
 const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPintyINTY"
 
-func (m *machine) index(e *parse.IndexExpr) value {
-	x, key := m.eval(e.X), m.eval(e.Key)
+// index returns the value of an element of x, and checks what it is read from.
+func (m *machine) index(e *parse.IndexExpr, x, key value) value {
 	m.present(x, e.X.Pos())
 	m.fieldOf(x, e.Key)
 	m.tableField(e, false)
@@ -115,7 +116,9 @@ func (m *machine) unary(e *parse.UnaryExpr) value {
 	v := m.eval(e.X)
 	switch e.Op {
 	case "not":
-		m.condition(e.X)
+		if m.quiet == 0 { // else a chain of them would take twice as long with each
+			m.condition(e.X)
+		}
 		return value{is: boolean, of: v.of, mixed: true}
 	case "#":
 		if m.present(v, e.X.Pos()); v.surely(isNumber) {

@@ -110,7 +110,11 @@ func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 		if call, ok := e.(*parse.CallExpr); ok && m.c.callee(call) == "ipairs" && len(call.Args) > 0 {
 			list = call.Args[0]
 		}
-		over, all := m.peek(list), m.collected(body)
+		over := m.peek(list)
+		if !over.endless || breaks(body) {
+			continue
+		}
+		all, changed := m.collected(body), assigned(body)
 		for _, inner := range statements(body) {
 			put, _ := inner.(*parse.AssignStmt)
 			if put == nil {
@@ -123,7 +127,7 @@ func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 			}
 		}
 		for _, x := range all {
-			if v, known := m.state.get(x); known && over.endless && !assigned(body)[x] && !breaks(body) {
+			if v, known := m.state.get(x); known && !changed[x] {
 				v.endless, v.listed = true, over.listed
 				m.state.set(x, v)
 			}

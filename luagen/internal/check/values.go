@@ -139,9 +139,6 @@ func (v *values) counting(b *parse.Block) {
 		switch s := stmt.(type) {
 		case *parse.AssignStmt:
 			lists = append(lists, appended(s)...)
-			if x := varOf(s.Targets[0]); x != nil && slices.Contains(b.Stmts, stmt) {
-				names = append(names, x)
-			}
 		case *parse.CallStmt:
 			fn, isIndex := s.Call.Fn.(*parse.IndexExpr)
 			if isIndex && isLiteral(fn.Key, "insert") && len(s.Call.Args) > 1 {
@@ -149,9 +146,14 @@ func (v *values) counting(b *parse.Block) {
 			}
 		}
 	}
+	for _, stmt := range b.Stmts {
+		if s, ok := stmt.(*parse.AssignStmt); ok && varOf(s.Targets[0]) != nil && len(names) < maxAsked {
+			names = append(names, varOf(s.Targets[0]))
+		}
+	}
 	for _, list := range lists {
 		if len(v.along[list]) < maxAsked {
-			v.along[list] = append(v.along[list], names[:min(len(names), maxAsked)]...)
+			v.along[list] = append(v.along[list], names...)
 		}
 	}
 }
