@@ -260,11 +260,8 @@ func subcommand(call commandCall) (string, bool) {
 	if len(call.words) < 2 {
 		return "", false
 	}
-	text, ok := call.words[1].(*parse.StringExpr)
-	if !ok {
-		return "", false
-	}
-	return strings.ToLower(text.Value), true
+	text, ok := constantText(call.words[1])
+	return strings.ToLower(text), ok
 }
 
 // unknown finds a command that a target does not know. A name with a dot is a module's.

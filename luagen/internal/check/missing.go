@@ -9,7 +9,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// maybe notes in a reply what it is about, if the command has nothing, or no elements, for a missing key, field or element.
+// maybe notes in a reply what it is about, if it is nothing, or has no elements, where a key, a field or an element is missing.
 func (m *machine) maybe(call commandCall, v value) value {
 	sources := m.sources(call)
 	// A member that was read with its score has an entry in the other keys, too.

@@ -174,9 +174,12 @@ func (m *machine) mistyped() {
 	usual, known := usualWords()
 	uses := tally(wordsOf(string(m.c.s.Source)))
 	words := slices.Concat(slices.Sorted(maps.Keys(uses)), slices.Sorted(maps.Keys(usual)))
+	if len(uses) > maxWithin {
+		return
+	}
 	for _, e := range m.c.flow.exprs {
 		name, literal := e.(*parse.StringExpr)
-		if !literal || len(uses) > maxWithin || !aName.MatchString(name.Value) {
+		if !literal || !aName.MatchString(name.Value) {
 			continue
 		}
 		for _, word := range wordsOf(name.Value) {

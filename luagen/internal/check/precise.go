@@ -74,7 +74,7 @@ func (m *machine) rounded(e parse.Expr) {
 
 // concat checks the parts of "a .. b .. c".
 func (m *machine) concat(e *parse.BinaryExpr) value {
-	previous, dotted, joined := role(0), false, textValue()
+	previous, dotted, all := role(0), false, textValue()
 	for part := parse.Expr(e); part != nil; {
 		operand := part
 		b, more := part.(*parse.BinaryExpr)
@@ -87,11 +87,11 @@ func (m *machine) concat(e *parse.BinaryExpr) value {
 		m.scalar(v, operand.Pos(), "..", ": join its elements with table.concat")
 		m.shown(v, operand.Pos())
 		m.rounded(operand)
-		joined.word = joined.word || v.word
-		if bound := m.c.origin(e.L); isLiteral(bound, "(") {
-			joined.unit, joined.roots = v.unit, v.roots
+		all.word = all.word || v.word
+		if isLiteral(m.c.origin(e.L), "(") { // the score behind it is left out of a range
+			all.unit, all.roots = v.unit, v.roots
 		}
-		if joined.role = v.role; previous == aSecond && v.role == aMicro {
+		if all.role = v.role; previous == aSecond && v.role == aMicro {
 			m.find(operand.Pos(), Time, "the microseconds of TIME are not padded: "+
 				"write string.format('%%06d', ...)")
 		}
@@ -100,7 +100,7 @@ func (m *machine) concat(e *parse.BinaryExpr) value {
 			previous = v.role
 		}
 	}
-	return joined
+	return all
 }
 
 // added returns the value of the reply of a command that adds an int to what a key holds.

@@ -38,7 +38,7 @@ func spoken(text string) string {
 	return strings.ToLower(strings.ReplaceAll(humps.ReplaceAllString(text, "$1 $2"), "_", " "))
 }
 
-// heard has what said has returned, by its arguments: scripts repeat their names, and expressions are slow.
+// heard has what said has returned, by its arguments: scripts repeat their names, and regular expressions are slow.
 var heard sync.Map
 
 // said returns the unit that a name or a comment certainly says a time is in: window_ms, "heartbeat TTL (milliseconds)".
