@@ -106,7 +106,7 @@ func (m *machine) misspelt() {
 // less often, and is no plural.
 func instead(key, name, other string, f, w *written) bool {
 	apart, half := !f.wrote && !w.read, (!f.wrote || !f.read) && w.wrote && w.read
-	rarer := len(name) != len(other) && (f.uses < w.uses || f.uses == w.uses && name < other) && len(other) > 4 && name != other+"s" && name+"s" != other
+	rarer := len(name) != len(other) && f.uses < w.uses && len(other) > 4 && name != other+"s" && name+"s" != other
 	begins := min(len(name), len(other)) > 2 && (strings.HasPrefix(name, other) || strings.HasPrefix(other, name))
 	switch {
 	case strings.HasPrefix(key, aRecord):
