@@ -187,9 +187,7 @@ func (c *checker) eitherCommand(e *parse.BinaryExpr) []string {
 	case "or":
 		left, right := c.commandNames(e.L), c.commandNames(e.R)
 		if len(left) > 0 && len(right) > 0 {
-			all := append(slices.Clone(left), right...)
-			slices.Sort(all)
-			return slices.Compact(all)
+			return slices.Compact(slices.Sorted(slices.Values(slices.Concat(left, right))))
 		}
 	}
 	return nil

@@ -139,13 +139,10 @@ func steps(from, to, step int) []int {
 	return all
 }
 
-// findKeyword returns the place behind a literal keyword, 0 if there is none.
+// findKeyword returns the place behind a literal keyword, 0 if there is none. It is searched from the end, which has a
+// negative place, for MIGRATE alone, which scripts cannot use well.
 func findKeyword(call commandCall, s spec) int {
-	from := s.from
-	if from < 0 {
-		return 0 // searched from the end; only MIGRATE, which scripts cannot use well
-	}
-	for i := from; i < len(call.words); i++ {
+	for i := s.from; i >= 0 && i < len(call.words); i++ {
 		if isLiteral(call.words[i], s.keyword) {
 			return i + 1
 		}

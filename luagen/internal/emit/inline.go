@@ -16,10 +16,9 @@ const maxSmall = 60
 
 // linker knows what a script and the files that it includes consist of.
 type linker struct {
-	units []*unit
-	funcs map[string]*function // of included files
-	words map[string]bool      // all names in all files
-
+	units  []*unit
+	funcs  map[string]*function  // of included files
+	words  map[string]bool       // all names in all files
 	places map[place][]*function // those that are made there
 }
 
