@@ -58,8 +58,8 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	c.expressions()
 	c.commands()
 	c.hidden()
-	c.elements("KEYS")
-	c.elements("ARGV")
+	c.skipsElement("KEYS")
+	c.skipsElement("ARGV")
 	c.includedCalls()
 	c.follow()
 	for _, find := range c.unproven {

@@ -123,17 +123,18 @@ func (m *machine) exchanged(match *matching, i int) bool {
 
 // misplaced finds a key, or a field of a hash, that stands in the place of the word behind it.
 func (m *machine) misplaced(match *matching, i int) {
-	if i+1 >= len(match.as) || match.as[i+1].isToken() || match.as[i+1].word == "key" {
+	f := match.as[i].word
+	if i+1 >= len(match.as) || match.as[i+1].isToken() || match.as[i+1].word == "key" || f != "channel" && f != "field" && (f != "key" || i > 1) {
 		return
 	}
-	word, next, f := match.words[i], match.words[i+1], match.as[i].word
+	word, next := match.words[i], match.words[i+1]
 	of, w, n := m.used(), m.subject(word), m.subject(next)
 	literal, _ := m.c.origin(next).(*parse.StringExpr)
 	_, written := constantText(m.c.origin(word))
 	passed := m.c.nth(next, "KEYS") > 0
-	switch keyed := passed || n != " " && of[n+"key"] > 0 || m.called(next, keyNamed); {
+	switch keyed := passed || n != " " && of[n+"key"] > 0 || f == "key" && m.called(next, keyNamed); {
 	case f == "channel" && passed && m.c.nth(word, "ARGV") > 0 && of[n+"key"] == 0:
-	case f == "key" && i == 1 && keyed && of[w+"key"] == 1 && m.c.nth(word, "KEYS") == 0 && !m.called(word, keyNamed) && (m.measure(word) || m.identity(word)):
+	case f == "key" && keyed && of[w+"key"] == 1 && m.c.nth(word, "KEYS") == 0 && !m.called(word, keyNamed) && (m.measure(word) || m.identity(word)):
 	case f == "field" && literal != nil && fieldNamed.MatchString(literal.Value) && !written &&
 		(of[n+"field"] > 0 || m.measure(word) || match.at("field") != i || spoken(m.c.nameOf(word)) == spoken(literal.Value)):
 	default:

@@ -42,7 +42,7 @@ func (m *machine) falls(b *parse.Block, behind parse.Stmt) {
 		}
 		writes := sync.OnceValue(func() bool { return m.puts(b.Stmts[:i]...) })
 		for _, inner := range parse.Blocks(stmt) {
-			if isIf && !leaves(inner) {
+			if isIf && !exits(inner) {
 				f := fall{of: s, branch: inner, last: stmt, writes: writes, next: next}
 				if n := len(inner.Stmts); n > 0 {
 					f.last = inner.Stmts[n-1]
@@ -75,9 +75,9 @@ func (m *machine) fall(f fall) {
 		m.find(f.last.Pos(), Unreachable, "this branch only logs, and the script goes on to write: it may lack a return")
 	case f.again > 0:
 		m.find(f.last.Pos(), Unreachable, "line %d writes the same as this branch: it may lack a return", f.again)
-	case f.next == nil && m.c.s.Raw && f.of.Else != nil && !slices.ContainsFunc(parse.Blocks(f.of), func(b *parse.Block) bool { return b != f.branch && !leaves(b) }):
+	case f.next == nil && m.c.s.Raw && f.of.Else != nil && !slices.ContainsFunc(parse.Blocks(f.of), func(b *parse.Block) bool { return b != f.branch && !exits(b) }):
 		m.find(f.last.Pos(), Result, "this branch ends without a return, and another returns a result: return one, or nil")
-	case alone && isIf && leaves(next.Blocks[0]) && m.excludes(f, next.Conds[0]):
+	case alone && isIf && exits(next.Blocks[0]) && m.excludes(f, next.Conds[0]):
 		m.find(f.last.Pos(), Unreachable, "behind this branch the next condition is false: it may lack a return")
 	case returns && m.refuses(f):
 		m.find(f.last.Pos(), Result, "the script returns the same if this branch is left out: it may lack a return")
@@ -162,8 +162,8 @@ func (m *machine) target(stmt parse.Stmt) string {
 // repeated are parts of the names of commands that scripts call again for the same key.
 var repeated = strings.Fields("incr decr push pop xadd publish expire")
 
-// leaves reports whether control never comes to the end of a block.
-func leaves(b *parse.Block) bool {
+// exits reports whether control never comes to the end of a block.
+func exits(b *parse.Block) bool {
 	if len(b.Stmts) == 0 {
 		return false
 	}
@@ -173,7 +173,7 @@ func leaves(b *parse.Block) bool {
 	case *parse.CallStmt:
 		return isError(s.Call)
 	case *parse.IfStmt:
-		return s.Else != nil && !slices.ContainsFunc(parse.Blocks(s), func(b *parse.Block) bool { return !leaves(b) })
+		return s.Else != nil && !slices.ContainsFunc(parse.Blocks(s), func(b *parse.Block) bool { return !exits(b) })
 	}
 	return false
 }

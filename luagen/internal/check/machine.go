@@ -335,7 +335,7 @@ func (m *machine) loop(stmt parse.Stmt) {
 		m.elements(s)
 		m.block(body)
 	}
-	ends := (m.state.dead || leaves(body)) && !breaks(body)
+	ends := (m.state.dead || exits(body)) && !breaks(body)
 	counts, _ := stmt.(*parse.NumForStmt)
 	m.leave(after, head, counts != nil && bound(counts.From) <= bound(counts.To))
 	m.forget(body, false)

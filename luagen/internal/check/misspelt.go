@@ -173,10 +173,10 @@ var usualWords = sync.OnceValues(func() (usualWords, known map[string]int) {
 func (m *machine) mistyped() {
 	usual, known := usualWords()
 	uses := tally(wordsOf(string(m.c.s.Source)))
-	words := slices.Concat(slices.Sorted(maps.Keys(uses)), slices.Sorted(maps.Keys(usual)))
 	if len(uses) > maxWithin {
 		return
 	}
+	words := slices.Concat(slices.Sorted(maps.Keys(uses)), slices.Sorted(maps.Keys(usual)))
 	for _, e := range m.c.flow.exprs {
 		name, literal := e.(*parse.StringExpr)
 		if !literal || !aName.MatchString(name.Value) {

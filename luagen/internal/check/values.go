@@ -229,7 +229,7 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 	case *parse.IfStmt:
 		v.conds = append(v.conds, s.Conds...)
 		for _, b := range parse.Blocks(s) {
-			if n := len(b.Stmts); n > 1 && leaves(b) {
+			if n := len(b.Stmts); n > 1 && exits(b) {
 				v.ends[textOf(b.Stmts[n-2])] = b.Stmts[n-1].Pos().Line
 			}
 		}
