@@ -69,7 +69,10 @@ func (m *machine) fall(f fall) {
 	alone := len(parse.Blocks(f.of)) == 1
 	next, isIf := f.next.(*parse.IfStmt)
 	_, returns := f.next.(*parse.ReturnStmt)
-	twin := m.c.flow.ends[textOf(f.last)]
+	twin := 0
+	if len(f.branch.Stmts) > 0 {
+		twin = m.c.flow.ends[textOf(f.last)]
+	}
 	switch {
 	case alone && m.logs(f.branch, 1) && m.writesBehind(f.last.Pos()):
 		m.find(f.last.Pos(), Unreachable, "this branch only logs, and the script goes on to write: it may lack a return")
