@@ -209,8 +209,8 @@ func anyOf(key string) bool {
 	return key == "" || strings.Contains(key, "@") && !strings.Contains(key, "..")
 }
 
-// leaves notes which keys a way has written and left without an expiry where it ends, but for one that returns why a
-// write failed.
+// leaves notes the keys that a way has written and left without an expiry at its end. It notes none on a way that returns the
+// error of a failed write.
 func (m *machine) leaves(pos parse.Pos, returned value) {
 	for key, made := range m.state.fresh {
 		if !m.state.dead && !(made.tried && returned.is == isFailed) && (made.drops || !m.state.sure[looked+key]) {

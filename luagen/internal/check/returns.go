@@ -86,7 +86,7 @@ func (m *machine) acts(e parse.Expr) bool {
 	return !slices.Contains([]string{"tonumber", "tostring", "type", "ipairs", "pairs", "next", "select", "unpack"}, library) && member != "concat"
 }
 
-// once finds a loop that ends in its first turn, but for one that takes the first element of a table without an order.
+// once finds a loop that ends in its first turn. A loop over a table without an order may only take some element.
 func (m *machine) once(stmt parse.Stmt, body *parse.Block, ends bool) {
 	each, isEach := stmt.(*parse.GenForStmt)
 	list := isEach && m.c.flow.sources[each.Vars[0]][0].in != nil && m.peek(m.c.flow.sources[each.Vars[0]][0].in).most != 1

@@ -43,8 +43,8 @@ func (m *machine) compareTouches() {
 	}
 }
 
-// wrongKeys finds a key that the script writes and gives no expiry: an EXPIRE was meant for it, others that the script writes have
-// one, or the script uses it like one that has.
+// wrongKeys finds a key that the script writes and gives no expiry: an EXPIRE was meant for it, all others that the
+// script writes have an expiry, or the script asks when it ends.
 func (m *machine) wrongKeys(all []touch) {
 	given, marks, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, t := range all {
