@@ -1,8 +1,8 @@
 package httplimit_test
 
 import (
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -40,18 +40,31 @@ func TestAnyTextIsAKey(t *testing.T) {
 	})
 }
 
+// TestRemoteIP: all forms of an address are one key, with a port and without.
 func TestRemoteIP(t *testing.T) {
 	t.Parallel()
+	remote := func(addr string) string { return httplimit.RemoteIP(&http.Request{RemoteAddr: addr}) }
 	for addr, want := range map[string]string{
-		"192.0.2.1:1234":              "192.0.2.1",
-		"[::ffff:192.0.2.1]:1234":     "192.0.2.1",
-		"[2001:db8:1:2:3:4:5:6]:1234": "2001:db8:1:2::",
-		"[fe80::1:2:3:4%eth0]:1234":   "fe80::",
-		"@":                           "@", // a socket of the file system
-		"":                            "",
+		"192.0.2.1":                 "192.0.2.1",
+		"::ffff:192.0.2.1":          "192.0.2.1",
+		"::ffff:c000:201":           "192.0.2.1",
+		"::ffff:192.0.2.1%eth0":     "192.0.2.1",
+		"64:ff9b::192.0.2.1":        "192.0.2.1",
+		"64:ff9b::c000:201%eth0":    "192.0.2.1",
+		"64:ff9b::c000:202":         "192.0.2.2",
+		"64:ff9b::1:c000:201":       "64:ff9b::",
+		"64:ff9b:1:2::c000:201":     "64:ff9b:1:2::",
+		"2001:db8:1:2:3:4:5:6":      "2001:db8:1:2::",
+		"2001:0DB8:0001:0002::0001": "2001:db8:1:2::",
+		"2001:db8:1:3::1":           "2001:db8:1:3::",
+		"fe80::1:2:3:4%eth0":        "fe80::",
+		"::1":                       "::",
 	} {
-		r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
-		r.RemoteAddr = addr
-		require.Equal(t, want, httplimit.RemoteIP(r))
+		require.Equal(t, want, remote(addr), addr)
+		require.Equal(t, want, remote(net.JoinHostPort(addr, "1234")), addr)
+		require.Equal(t, want, remote("["+addr+"]"), addr)
+	}
+	for _, addr := range []string{"@", "", "/run/app.sock", "app:1234"} { // "@" is a socket of the file system.
+		require.Equal(t, addr, remote(addr))
 	}
 }
