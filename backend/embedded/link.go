@@ -65,8 +65,6 @@ func (l *link) Unsubscribe(_ context.Context, channels []string) error {
 	return nil
 }
 
-func (l *link) Ping(context.Context) error { return nil }
-
 func (l *link) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

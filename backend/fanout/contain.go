@@ -51,11 +51,6 @@ func (l containedLink) Unsubscribe(ctx context.Context, channels []string) (err 
 	return l.Link.Unsubscribe(ctx, channels)
 }
 
-func (l containedLink) Ping(ctx context.Context) (err error) {
-	defer recovered(&err)
-	return l.Link.Ping(ctx)
-}
-
 func (l containedLink) Close() {
 	var err error // nobody can use it
 	defer recovered(&err)

@@ -6,8 +6,8 @@
 // growing pauses, and reports the gap to each handler once the server has acknowledged. Each handler
 // has a bounded queue of its own, so a slow one delays nobody.
 //
-// An adapter gives it a [Dialer] and a [Link]: dial a connection to a node; send subscribe,
-// unsubscribe and ping on it and wait for the answers; report what arrives to [Events]; close.
+// An adapter gives it a [Dialer] and a [Link]: dial a connection to a node; send subscribe and
+// unsubscribe on it and wait for the answers; report what arrives to [Events]; close.
 // Neither counts, queues, retries nor subscribes again by itself.
 //
 // # Goroutines

@@ -231,13 +231,6 @@ func (l *fakeLink) Unsubscribe(ctx context.Context, channels []string) error {
 	})
 }
 
-func (l *fakeLink) Ping(ctx context.Context) error {
-	return l.call(ctx, func(answered func()) int {
-		l.send(frame{kind: "pong", done: answered})
-		return 1
-	})
-}
-
 func (l *fakeLink) Close() {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()

@@ -56,6 +56,37 @@ func TestSilentLinkIsAGap(t *testing.T) {
 	})
 }
 
+// A server that is busy with a script, or that takes a permission away, still answers.
+func TestRefusedPingIsAnAnswer(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		for _, code := range []string{"BUSY", "NOPERM", "MOVED"} { // MOVED: without a node.
+			n.set(func() { n.refuse["x"] = &backend.ServerError{Code: code} })
+			settle(time.Minute)
+		}
+		n.publish("x")
+		settle(time.Second)
+		require.Equal(t, []string{"1"}, got.take())
+		require.Equal(t, 1, n.dials)
+		require.Greater(t, n.did("subscribe 1"), 40)
+	})
+}
+
+// The server should have said that the channel's slot has left it.
+func TestPingFindsThatTheChannelHasMoved(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		n.set(func() { n.owner["x"] = "b" })
+		settle(5 * time.Second)
+		require.Equal(t, []string{"gap"}, got.take())
+		n.publish("x")
+		settle(time.Second)
+		require.Contains(t, got.take(), "1")
+	})
+}
+
 func TestSilentNetworkHeals(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
 		var got log

@@ -24,6 +24,8 @@ type Dialer interface {
 type Link interface {
 	// Subscribe subscribes to channels, of which there is at least one, and returns when the
 	// server has answered for each. In a cluster with sharded pub/sub they need not share a slot.
+	// The hub pings by it: it subscribes again to a channel that the link has. So a ping needs no
+	// permission of its own, and goes to the connection that messages come on.
 	//
 	// It returns nil if all were acknowledged, else one error for each channel, in their order:
 	// nil if it was acknowledged; a [*backend.ServerError] if the server refused it, which leaves
@@ -34,10 +36,6 @@ type Link interface {
 	// but not before a later Subscribe is sure to reach the server after it. An error says that
 	// the link is no longer usable.
 	Unsubscribe(ctx context.Context, channels []string) error
-
-	// Ping sends something that the server answers on this connection, and waits for the answer.
-	// An error says that the link is no longer usable.
-	Ping(ctx context.Context) error
 
 	// Close ends the connection at once, and with it the server-side subscriptions. It returns
 	// promptly; nothing of the link is left soon after. Events reported later are ignored.

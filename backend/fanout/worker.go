@@ -170,11 +170,12 @@ func (w *linkWorker) subscribe(link Link, on []*channel) error {
 	return nil
 }
 
-// refused reroutes a channel for which the server refused SUBSCRIBE.
+// refused reroutes a channel for which the server refused SUBSCRIBE. A ping may be refused, unless the channel
+// has another node.
 func (w *linkWorker) refused(c *channel, err error) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
-	if c.worker == w && c.state == subscribing {
+	if c.worker == w && (c.state == subscribing || movedTo(err) != "") {
 		w.hub.reroute(c, err, newJitter())
 	}
 }
@@ -196,17 +197,28 @@ func (w *linkWorker) unsubscribe(link Link, off []*channel) error {
 	return nil
 }
 
-// pingIfDue pings the link if the last ping was Options.PingEvery ago.
+// pingIfDue pings the link if the last ping was Options.PingEvery ago. Any answer of the server will do.
 func (w *linkWorker) pingIfDue(link Link) error {
-	if time.Since(w.pinged) < w.hub.opts.PingEvery || w.empty() {
+	if time.Since(w.pinged) < w.hub.opts.PingEvery {
 		return nil
 	}
 	w.pinged = time.Now()
+	c := w.acknowledged()
+	if c == nil {
+		return nil
+	}
 	w.follow(link)
-	ctx, cancel := context.WithTimeout(w.ctx, w.hub.opts.AnswerWithin)
-	defer cancel()
-	if err := link.Ping(ctx); err != nil {
-		return w.callError(ctx, err)
+	return w.subscribe(link, []*channel{c})
+}
+
+// acknowledged returns a channel that the link has, or nil.
+func (w *linkWorker) acknowledged() *channel {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	for c := range w.channels {
+		if c.state == acked {
+			return c
+		}
 	}
 	return nil
 }

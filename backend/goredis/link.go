@@ -125,15 +125,6 @@ func (l *link) sendUnsubscribe(channel string) error {
 	return l.pubsub.Unsubscribe(ended, channel)
 }
 
-// Ping implements [fanout.Link].
-func (l *link) Ping(ctx context.Context) error {
-	q := l.ask(pong, "")
-	if err := l.pubsub.Ping(ended); err != nil {
-		return err
-	}
-	return l.wait(ctx, q)
-}
-
 // Left implements [fanout.Follower]. What fails is not known.
 func (l *link) Left(ctx context.Context) error {
 	if l.dialer.driver.cluster != nil {

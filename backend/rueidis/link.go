@@ -14,9 +14,6 @@ import (
 	"github.com/hasp-go/hasp/backend/fanout"
 )
 
-// noChannel is unsubscribed from as a ping, and never subscribed to.
-const noChannel = "hasp:ping"
-
 // dialer implements [fanout.Dialer].
 type dialer struct {
 	client  rueidis.Client
@@ -158,12 +155,6 @@ func (l *link) Left(ctx context.Context) error {
 	}
 	l.dialer.slots.leave(l.home)
 	return fmt.Errorf("node %s is no primary any more", l.home)
-}
-
-// Ping implements [fanout.Link]. It is an UNSUBSCRIBE, because the client of RESP2 sends PING to
-// another connection than that of subscriptions.
-func (l *link) Ping(ctx context.Context) error {
-	return l.conn.Do(ctx, l.conn.B().Unsubscribe().Channel(noChannel).Build()).Error()
 }
 
 // Close implements [fanout.Link]. If the link is silent it blocks for a second.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,9 @@ type fakeServer struct {
 	answer func(words []string) string
 	before func() // called by each dial; nil: nothing
 
+	refusal atomic.Value // a string that answers all commands, once it is set
+	refused atomic.Int32 // how many
+
 	mu    sync.Mutex
 	calls []string
 }
@@ -39,7 +43,13 @@ type fakeServer struct {
 // client returns a client whose connections lead to the server. It is closed with the test.
 func (f *fakeServer) client(t *testing.T) rueidis.Client {
 	t.Helper()
+	return f.clientOf(t, false)
+}
+
+func (f *fakeServer) clientOf(t *testing.T, resp2 bool) rueidis.Client {
+	t.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{
+		AlwaysRESP2:       resp2,
 		InitAddress:       []string{"127.0.0.1:1"},
 		ForceSingleClient: true,
 		DisableCache:      true,
@@ -108,6 +118,10 @@ func (f *fakeServer) serve(conn net.Conn) {
 }
 
 func (f *fakeServer) reply(words []string) string {
+	if refusal, ok := f.refusal.Load().(string); ok {
+		f.refused.Add(1)
+		return refusal
+	}
 	switch words[0] {
 	case "HELLO":
 		return "%2\r\n" + bulk("version") + bulk("7.0.0") + bulk("proto") + ":3\r\n"

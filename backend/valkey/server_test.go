@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +35,9 @@ type fakeServer struct {
 	answer func(words []string) string
 	before func() // called by each dial; nil: nothing
 
+	refusal atomic.Value // a string that answers all commands, once it is set
+	refused atomic.Int32 // how many
+
 	mu    sync.Mutex
 	calls []string
 }
@@ -41,7 +45,13 @@ type fakeServer struct {
 // client returns a client whose connections lead to the server. It is closed with the test.
 func (f *fakeServer) client(t *testing.T) valkey.Client {
 	t.Helper()
+	return f.clientOf(t, false)
+}
+
+func (f *fakeServer) clientOf(t *testing.T, resp2 bool) valkey.Client {
+	t.Helper()
 	client, err := valkey.NewClient(valkey.ClientOption{
+		AlwaysRESP2:       resp2,
 		InitAddress:       []string{"127.0.0.1:1"},
 		ForceSingleClient: true,
 		DisableCache:      true,
@@ -110,6 +120,10 @@ func (f *fakeServer) serve(conn net.Conn) {
 }
 
 func (f *fakeServer) reply(words []string) string {
+	if refusal, ok := f.refusal.Load().(string); ok {
+		f.refused.Add(1)
+		return refusal
+	}
 	switch words[0] {
 	case "HELLO":
 		return "%2\r\n" + bulk("version") + bulk("7.0.0") + bulk("proto") + ":3\r\n"

@@ -12,10 +12,6 @@ import (
 	"github.com/hasp-go/hasp/backend/fanout"
 )
 
-// noChannel is unsubscribed from as a ping, and never subscribed to. Redigo does not understand the
-// answer to a PING while nothing is subscribed to.
-const noChannel = "redigobackend:ping"
-
 var errLost = errors.New("connection lost")
 
 // Node implements [fanout.Dialer]: all channels are on the one node.
@@ -63,11 +59,6 @@ func (l *link) Subscribe(ctx context.Context, channels []string) []error {
 // Unsubscribe implements [fanout.Link].
 func (l *link) Unsubscribe(ctx context.Context, channels []string) error {
 	return errors.Join(l.ask(ctx, "UNSUBSCRIBE", channels)...)
-}
-
-// Ping implements [fanout.Link].
-func (l *link) Ping(ctx context.Context) error {
-	return l.Unsubscribe(ctx, []string{noChannel})
 }
 
 // ask sends a command for each channel, in one write, and waits for as many answers. Each names one
