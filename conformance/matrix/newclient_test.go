@@ -14,6 +14,7 @@ import (
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
+	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -34,10 +35,8 @@ func over[C any](conn C, create func(C, *primitives.Options) (*primitives.Client
 func setUps(t *testing.T) map[string]setUp {
 	t.Helper()
 	addr := servers.Start(t, servers.Redis, nil).Addr()
-	overRueidis, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}})
-	require.NoError(t, err)
-	overValkey, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{addr}})
-	require.NoError(t, err)
+	overRueidis := cells.Got(rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}}))(t)
+	overValkey := cells.Got(valkey.NewClient(valkey.ClientOption{InitAddress: []string{addr}}))(t)
 	overGoRedis, server := redis.NewClient(&redis.Options{Addr: addr}), embedded.NewServer()
 	t.Cleanup(func() {
 		overRueidis.Close()

@@ -68,8 +68,7 @@ func Named(name string) Adapter {
 // Backend makes a backend that ends with the test.
 func (a Adapter) Backend(tb testing.TB, c Client) backend.Backend {
 	tb.Helper()
-	in, err := a.Open(context.Background(), c)
-	require.NoError(tb, err)
+	in := Got(a.Open(context.Background(), c))(tb)
 	tb.Cleanup(func() { _ = in.Backend.Close(); in.Close() })
 	return in.Backend
 }
@@ -83,8 +82,7 @@ func (a Adapter) Primitives(tb testing.TB, c Client, o *primitives.Options) *pri
 // Over makes a client of primitives over b. Both end with the test.
 func Over(tb testing.TB, b backend.Backend, o *primitives.Options) *primitives.Client {
 	tb.Helper()
-	c, err := primitives.New(b, o)
-	require.NoError(tb, err)
+	c := Got(primitives.New(b, o))(tb)
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), conformance.Patience/4)
 		defer cancel()

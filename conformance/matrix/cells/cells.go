@@ -65,6 +65,18 @@ func Want[T any](tb testing.TB, want T) func(T, error) {
 	}
 }
 
+// Got returns a function that returns what a call returned, and requires that it did not fail.
+func Got[T any](v T, err error) func(tb testing.TB) T {
+	return func(tb testing.TB) T {
+		tb.Helper()
+		require.NoError(tb, err)
+		return v
+	}
+}
+
+// Err returns the error alone that a call returned.
+func Err[T any](_ T, err error) error { return err }
+
 // Within returns what comes from got, which must not take longer than bound.
 func Within[T any](tb testing.TB, bound time.Duration, what string, got <-chan T) (v T) {
 	tb.Helper()

@@ -44,10 +44,8 @@ func StartChild(tb testing.TB, program, test string, args ...string) *Child {
 	cmd := exec.Command(program, "-test.run=^"+test+"$") //nolint:gosec,noctx // Ours, until tb ends.
 	cmd.Env = append(os.Environ(), childArgs+"="+strings.Join(args, " "))
 	cmd.Stderr = os.Stderr
-	orders, err := cmd.StdinPipe()
-	require.NoError(tb, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(tb, err)
+	orders := Got(cmd.StdinPipe())(tb)
+	out := Got(cmd.StdoutPipe())(tb)
 	require.NoError(tb, cmd.Start())
 	lines := make(chan string, 1000)
 	go listen(out, lines)
@@ -98,8 +96,7 @@ func (c *Child) Signal(tb testing.TB, s os.Signal) {
 func (c *Child) Kill(tb testing.TB) {
 	tb.Helper()
 	c.Signal(tb, os.Kill)
-	state, err := c.process.Wait()
-	require.NoError(tb, err)
+	state := Got(c.process.Wait())(tb)
 	require.Equal(tb, "signal: killed", state.String())
 }
 
@@ -127,8 +124,7 @@ func Say(words ...any) { fmt.Print(childSays + fmt.Sprintln(words...)) }
 // Killing runs round, which kills processes, again and again for as long as the variable says, and returns how often.
 func Killing(tb testing.TB, round func()) (rounds int) {
 	tb.Helper()
-	lasts, err := time.ParseDuration(cmp.Or(os.Getenv(killing), "1s"))
-	require.NoError(tb, err)
+	lasts := Got(time.ParseDuration(cmp.Or(os.Getenv(killing), "1s")))(tb)
 	for end := time.Now().Add(lasts); rounds == 0 || time.Now().Before(end); rounds++ {
 		round()
 	}

@@ -50,31 +50,25 @@ type Doer interface {
 // Text sends a command, and returns the text or number that the server replies.
 func Text(tb testing.TB, s Doer, words ...string) string {
 	tb.Helper()
-	reply, err := s.Do(words...)
-	require.NoError(tb, err)
-	text, err := reply.Text()
-	require.NoError(tb, err)
+	reply := Got(s.Do(words...))(tb)
+	text := Got(reply.Text())(tb)
 	return text
 }
 
 // Number sends a command, and returns the number that the server replies.
 func Number(tb testing.TB, s Doer, words ...string) int {
 	tb.Helper()
-	n, err := strconv.Atoi(Text(tb, s, words...))
-	require.NoError(tb, err)
+	n := Got(strconv.Atoi(Text(tb, s, words...)))(tb)
 	return n
 }
 
 // Texts sends a command, and returns the texts that the server replies.
 func Texts(tb testing.TB, s Doer, words ...string) (all []string) {
 	tb.Helper()
-	reply, err := s.Do(words...)
-	require.NoError(tb, err)
-	items, err := reply.Items()
-	require.NoError(tb, err)
+	reply := Got(s.Do(words...))(tb)
+	items := Got(reply.Items())(tb)
 	for _, item := range items {
-		text, err := item.Text()
-		require.NoError(tb, err)
+		text := Got(item.Text())(tb)
 		all = append(all, text)
 	}
 	return all
@@ -83,21 +77,17 @@ func Texts(tb testing.TB, s Doer, words ...string) (all []string) {
 // Commands returns how many commands the server has run, those of scripts included.
 func (s Server) Commands(tb testing.TB) int {
 	tb.Helper()
-	info, err := s.Info("stats")
-	require.NoError(tb, err)
-	n, err := strconv.Atoi(info["total_commands_processed"])
-	require.NoError(tb, err)
+	info := Got(s.Info("stats"))(tb)
+	n := Got(strconv.Atoi(info["total_commands_processed"]))(tb)
 	return n
 }
 
 // Calls returns how often the server has run a command, such as evalsha.
 func (s Server) Calls(tb testing.TB, command string) (n int) {
 	tb.Helper()
-	info, err := s.Info("commandstats")
-	require.NoError(tb, err)
+	info := Got(s.Info("commandstats"))(tb)
 	if said := info["cmdstat_"+command]; said != "" {
-		_, err = fmt.Sscanf(said, "calls=%d", &n)
-		require.NoError(tb, err)
+		require.NoError(tb, Err(fmt.Sscanf(said, "calls=%d", &n)))
 	}
 	return n
 }

@@ -72,8 +72,7 @@ func TestClockSetBack(t *testing.T) {
 				&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival, WaiterTimeout: timeout})
 		}
 		c := linked(t, s, nil)
-		holder, err := of(c, time.Hour).Acquire(t.Context())
-		require.NoError(t, err)
+		holder := cells.Got(of(c, time.Hour).Acquire(t.Context()))(t)
 		order := make(chan int, 8)
 		wait := func(c *primitives.Client, i int, timeout time.Duration) {
 			go func() {
@@ -93,7 +92,7 @@ func TestClockSetBack(t *testing.T) {
 		for i, timeout := range []time.Duration{10 * time.Second, time.Second, 10 * time.Hour, 2 * time.Second} {
 			wait(c, i, timeout)
 		}
-		_, err = s.Do("EVAL", `for _, owner in ipairs(redis.call('zrange', KEYS[1], 0, -1)) do
+		_, err := s.Do("EVAL", `for _, owner in ipairs(redis.call('zrange', KEYS[1], 0, -1)) do
 			local by = tonumber(redis.call('zscore', KEYS[1], owner)) < 0 and -3600000 or 3600000
 			redis.call('zincrby', KEYS[1], by, owner)
 		end`, "1", name) // As if the clock had been set back.

@@ -54,8 +54,7 @@ func afterACrash(t *testing.T, play func(t *testing.T, acquire slots, last *prim
 				}
 				var last *primitives.Lease
 				for i, lease := range ends {
-					l, err := acquire(t.Context(), clients[0], len(ends), lease)
-					require.NoError(t, err)
+					l := cells.Got(acquire(t.Context(), clients[0], len(ends), lease))(t)
 					if last = l; i < len(ends)-1 {
 						l.Forget()
 					}

@@ -165,8 +165,7 @@ func (h handOver) cost(t *testing.T, of size) float64 {
 		first = h.acquire
 	}
 	for range max(1, h.holds) {
-		one, err := first(ctx, clients[0])
-		require.NoError(t, err)
+		one := cells.Got(first(ctx, clients[0]))(t)
 		held = append(held, one)
 	}
 	granted, again := make(chan giveBack), make(chan struct{})

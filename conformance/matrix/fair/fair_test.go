@@ -48,16 +48,14 @@ func start(t *testing.T) server {
 // do sends a command, and returns its reply.
 func (s server) do(t *testing.T, words ...string) backend.Reply {
 	t.Helper()
-	reply, err := s.Do(words...)
-	require.NoError(t, err)
+	reply := cells.Got(s.Do(words...))(t)
 	return reply
 }
 
 // score returns when a waiter's turn is, as the lock's timeouts have it.
 func (s server) score(t *testing.T, waiter string) float64 {
 	t.Helper()
-	score, err := strconv.ParseFloat(cells.Text(t, s, "ZSCORE", timeouts, waiter), 64)
-	require.NoError(t, err)
+	score := cells.Got(strconv.ParseFloat(cells.Text(t, s, "ZSCORE", timeouts, waiter), 64))(t)
 	return score
 }
 
@@ -167,7 +165,6 @@ func (c *crowd) serve(t *testing.T, n int) (order []int) {
 // hold takes the lock.
 func hold(t *testing.T, c *primitives.Client) *primitives.Lease {
 	t.Helper()
-	lease, err := c.NewFairLock(key, nil).Lock(t.Context())
-	require.NoError(t, err)
+	lease := cells.Got(c.NewFairLock(key, nil).Lock(t.Context()))(t)
 	return lease
 }

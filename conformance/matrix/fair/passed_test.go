@@ -24,11 +24,9 @@ func TestDeadArePassedByTheThousand(t *testing.T) {
 		redis.call('zadd', KEYS[2], ARGV[2] + i, ARGV[1] .. i)
 	end`, "2", queue, timeouts, peer, strconv.FormatInt(s.now(t)-1000000, 10))
 	client := s.Clients(t, 1, noPoll)[0]
-	_, err := client.NewFairLock("warm", nil).TryLock(t.Context())
-	require.NoError(t, err)
+	require.NoError(t, cells.Err(client.NewFairLock("warm", nil).TryLock(t.Context())))
 	scripts := s.Calls(t, "evalsha")
-	lease, err := client.NewFairLock(key, patient).TryLock(t.Context())
-	require.NoError(t, err)
+	lease := cells.Got(client.NewFairLock(key, patient).TryLock(t.Context()))(t)
 	require.Equal(t, 3, s.Calls(t, "evalsha")-scripts)
 	require.NoError(t, lease.Release(t.Context()))
 	s.requireNothingLeft(t)
@@ -80,23 +78,19 @@ func TestClockSetBack(t *testing.T) {
 		"OneWaits": func(t *testing.T, setBack func(), fair locks) {
 			setBack()
 			begin := time.Now()
-			_, err := fair(3 * time.Second).Lock(t.Context())
-			require.NoError(t, err)
+			require.NoError(t, cells.Err(fair(3*time.Second).Lock(t.Context())))
 			require.Equal(t, time.Second, time.Since(begin).Truncate(time.Second))
 		},
 		"OneTries": func(t *testing.T, setBack func(), fair locks) {
 			setBack()
 			for range 10 { // Only the first of them moves the deadlines.
-				_, err := fair(time.Hour).TryLock(t.Context())
-				require.ErrorIs(t, err, primitives.ErrNotAcquired)
+				require.ErrorIs(t, cells.Err(fair(time.Hour).TryLock(t.Context())), primitives.ErrNotAcquired)
 				time.Sleep(100 * time.Millisecond)
 			}
-			_, err := fair(time.Hour).TryLock(t.Context())
-			require.NoError(t, err)
+			require.NoError(t, cells.Err(fair(time.Hour).TryLock(t.Context())))
 		},
 		"ManyWait": func(t *testing.T, setBack func(), fair locks) {
-			holder, err := fair(time.Hour).Lock(t.Context())
-			require.NoError(t, err)
+			holder := cells.Got(fair(time.Hour).Lock(t.Context()))(t)
 			order := make(chan int, 4)
 			for i, timeout := range []time.Duration{10 * time.Second, time.Second, 10 * time.Hour, 2 * time.Second} {
 				go func() {
@@ -125,8 +119,7 @@ func TestClockSetBack(t *testing.T) {
 				run(t, func() { setBack(t, s) }, func(timeout time.Duration) *primitives.FairLock {
 					return c.NewFairLock(key, &primitives.FairLockOptions{WaiterTimeout: timeout})
 				})
-				left, err := s.Do("EXISTS", queue, timeouts, deadlines)
-				require.NoError(t, err)
+				left := cells.Got(s.Do("EXISTS", queue, timeouts, deadlines))(t)
 				cells.Want(t, int64(0))(left.Int())
 			})
 		})

@@ -114,8 +114,7 @@ func TestWaitersKeepTheirOrder(t *testing.T) {
 func keepOrder(t *testing.T, disturb func(w *world)) {
 	t.Helper()
 	w := &world{Server: embedded.NewServer()}
-	held, err := w.client(t).NewMutex(name, nil).Lock(t.Context())
-	require.NoError(t, err)
+	held := cells.Got(w.client(t).NewMutex(name, nil).Lock(t.Context()))(t)
 	clients := []*primitives.Client{w.client(t), w.client(t), w.client(t)}
 	served, first := make(chan int, 30), sync.Once{}
 	for i := range cap(served) {
@@ -261,13 +260,11 @@ func TestMutexTakesEachDriftThatALockTakes(t *testing.T) {
 				client := cells.Over(t, must.Get(embedded.New(server, nil)), &primitives.Options{WatchdogLease: c.watchdog, ClockDrift: c.drift, PollInterval: time.Hour})
 				return client.NewMutex(name, &primitives.LockOptions{Lease: c.lease})
 			}
-			held, err := mutex().Lock(t.Context())
-			require.NoError(t, err)
+			held := cells.Got(mutex().Lock(t.Context()))(t)
 			got := make(chan *primitives.Lease, 1)
 			next := mutex()
 			go func() {
-				lease, err := next.Lock(t.Context())
-				require.NoError(t, err)
+				lease := cells.Got(next.Lock(t.Context()))(t)
 				got <- lease
 			}()
 			time.Sleep(min(held.Remaining()-100*time.Millisecond, 75*time.Second))

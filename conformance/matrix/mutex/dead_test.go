@@ -19,8 +19,7 @@ func inWorld(t *testing.T, run func(t *testing.T, w *world, held *primitives.Lea
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{Server: embedded.NewServer()}
-		held, err := w.client(t).NewMutex(name, nil).Lock(t.Context())
-		require.NoError(t, err)
+		held := cells.Got(w.client(t).NewMutex(name, nil).Lock(t.Context()))(t)
 		run(t, w, held, w.client(t).NewMutex(name, nil))
 	})
 }
@@ -60,8 +59,7 @@ func passDead(t *testing.T, dead int, end func(*testing.T, *primitives.Lease, *p
 	t.Helper()
 	w := &world{Server: embedded.NewServer()}
 	holder, other := w.client(t), w.client(t).NewMutex(name, nil)
-	held, err := holder.NewMutex(name, nil).Lock(t.Context())
-	require.NoError(t, err)
+	held := cells.Got(holder.NewMutex(name, nil).Lock(t.Context()))(t)
 	for i := range dead {
 		w.ghost(t, "gone.10000:"+numeral(int64(i)))
 	}
@@ -88,8 +86,7 @@ func TestDeadOfAFreeMutexArePassedByATry(t *testing.T) {
 			w.ghost(t, "gone.10000:"+numeral(int64(i)))
 		}
 		time.Sleep(7 * time.Second)
-		lease, err := w.client(t).NewMutex(name, nil).TryLock(t.Context())
-		require.NoError(t, err)
+		lease := cells.Got(w.client(t).NewMutex(name, nil).TryLock(t.Context()))(t)
 		require.NoError(t, lease.Release(t.Context()))
 		require.Zero(t, cells.Number(t, w.Server, "EXISTS", key, queue, signs))
 	})

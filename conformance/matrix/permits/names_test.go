@@ -35,26 +35,21 @@ func TestNamesInBracesTakeNoLeases(t *testing.T) {
 			t.Parallel()
 			c := client(t)
 			s, twin := c.NewPermitSemaphore(name, o), c.NewPermitSemaphore(other, o)
-			lease, err := s.Acquire(t.Context(), 2)
-			require.NoError(t, err)
-			_, err = twin.TryAcquire(t.Context(), 1)
-			require.ErrorIs(t, err, primitives.ErrConflict)
-			_, err = twin.InitPermits(t.Context(), 5)
-			require.ErrorIs(t, err, primitives.ErrConflict)
+			lease := cells.Got(s.Acquire(t.Context(), 2))(t)
+			require.ErrorIs(t, cells.Err(twin.TryAcquire(t.Context(), 1)), primitives.ErrConflict)
+			require.ErrorIs(t, cells.Err(twin.InitPermits(t.Context(), 5)), primitives.ErrConflict)
 			require.ErrorIs(t, twin.SetPermits(t.Context(), 5), primitives.ErrConflict)
 			require.ErrorIs(t, twin.AddPermits(t.Context(), 5), primitives.ErrConflict)
 			require.NoError(t, lease.Release(t.Context()))
 			cells.Want(t, 2)(s.AvailablePermits(t.Context()))
 			cells.Want(t, 2)(s.TotalPermits(t.Context()))
 			cells.Want(t, true)(s.Delete(t.Context()))
-			_, err = twin.TryAcquire(t.Context(), 1)
-			require.NoError(t, err, "the other is gone")
+			require.NoError(t, cells.Err(twin.TryAcquire(t.Context(), 1)), "the other is gone")
 		})
 	}
 	c := client(t)
 	for _, name := range []string{"a{p}", "{p}b", "{a}{p}", "b{p}"} {
-		_, err := c.NewPermitSemaphore(name, o).TryAcquire(t.Context(), 1)
-		require.NoError(t, err, name)
+		require.NoError(t, cells.Err(c.NewPermitSemaphore(name, o).TryAcquire(t.Context(), 1)), name)
 	}
 }
 
@@ -70,10 +65,8 @@ func TestMorePermitsThanThereAre(t *testing.T) {
 		cells.Want(t, 0)(plain.TotalPermits(t.Context()))
 
 		cells.Want(t, true)(plain.InitPermits(t.Context(), 3))
-		lease, err := plain.Acquire(t.Context(), 2)
-		require.NoError(t, err)
-		_, err = plain.Acquire(t.Context(), 4)
-		require.ErrorIs(t, err, primitives.ErrAboveTotal)
+		lease := cells.Got(plain.Acquire(t.Context(), 2))(t)
+		require.ErrorIs(t, cells.Err(plain.Acquire(t.Context(), 4)), primitives.ErrAboveTotal)
 		_, err = plain.TryAcquire(t.Context(), 3)
 		require.ErrorIs(t, err, primitives.ErrNotAcquired, "there will be as many")
 

@@ -25,8 +25,7 @@ const perSecond = 97
 // more. A failover that loses all grants of half that time costs one burst at most.
 func TestThrottleOfManyProcesses(t *testing.T) {
 	cells.Proof(t)
-	lasts, err := time.ParseDuration(cmp.Or(os.Getenv("HASP_HAMMER"), "3s"))
-	require.NoError(t, err)
+	lasts := cells.Got(time.ParseDuration(cmp.Or(os.Getenv("HASP_HAMMER"), "3s")))(t)
 	t.Run("Sound", func(t *testing.T) {
 		const burst = 60 * perSecond // No permit is lost unless all processes stand still for so long.
 		got := hammer(t, burst, func(*servers.Replicated) { time.Sleep(lasts) })
@@ -61,8 +60,7 @@ func hammer(t *testing.T, burst int, work func(*servers.Replicated)) (got hammer
 		require.Equal(t, "ready", all[i].Next(t))
 	}
 	before := now()
-	first, err := throttleOf(t, "GoRedis", r.Addr(), burst).Allow(t.Context(), burst)
-	require.NoError(t, err)
+	first := cells.Got(throttleOf(t, "GoRedis", r.Addr(), burst).Allow(t.Context(), burst))(t)
 	require.True(t, first.Allowed)
 	after := now()
 	for _, c := range all {
@@ -73,13 +71,11 @@ func hammer(t *testing.T, burst int, work func(*servers.Replicated)) (got hammer
 	for _, c := range all {
 		require.NoError(t, c.Order("end"))
 		var granted, tries int
-		_, err := fmt.Sscan(c.Next(t), &granted, &tries)
-		require.NoError(t, err)
+		require.NoError(t, cells.Err(fmt.Sscan(c.Next(t), &granted, &tries)))
 		got.granted, asked = got.granted+granted, asked+tries
 	}
 	got.least = perSecond * (now() - after) / 1e6
-	last, err := throttleOf(t, "GoRedis", r.Addr(), burst).State(t.Context())
-	require.NoError(t, err)
+	last := cells.Got(throttleOf(t, "GoRedis", r.Addr(), burst).State(t.Context()))(t)
 	got.most, got.free = perSecond*(now()-before)/1e6, last.Remaining
 	t.Logf("%d calls: %+v, of a burst of %d", asked, got, burst)
 	return got
@@ -96,8 +92,7 @@ func throttleOf(t *testing.T, adapter, addr string, burst int) *primitives.Throt
 // TestHammer is a process that takes one to three permits at a time, from one order to the next.
 func TestHammer(t *testing.T) {
 	args, orders := cells.AsChild(t)
-	burst, err := strconv.Atoi(args[2])
-	require.NoError(t, err)
+	burst := cells.Got(strconv.Atoi(args[2]))(t)
 	throttle := throttleOf(t, args[0], args[1], burst)
 	cells.Say("ready")
 	<-orders

@@ -63,16 +63,14 @@ type side interface {
 // taken returns the lease of a side that must be free.
 func taken(ctx context.Context, t *testing.T, l side) *primitives.Lease {
 	t.Helper()
-	lease, err := l.TryLock(ctx)
-	require.NoError(t, err)
+	lease := cells.Got(l.TryLock(ctx))(t)
 	return lease
 }
 
 // refused requires that somebody keeps l out.
 func refused(t *testing.T, l side) {
 	t.Helper()
-	_, err := l.TryLock(t.Context())
-	require.ErrorIs(t, err, primitives.ErrNotAcquired)
+	require.ErrorIs(t, cells.Err(l.TryLock(t.Context())), primitives.ErrNotAcquired)
 }
 
 // outcome is what a call of Lock returned.

@@ -17,10 +17,8 @@ func testLongAdder(t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	ctx := bounded(t)
 	for _, name := range []string{"adder", "an{adder}"} {
-		one, err := ours.OpenLongAdder(ctx, name)
-		require.NoError(t, err)
-		other, err := ours.OpenLongAdder(ctx, name)
-		require.NoError(t, err)
+		one := cells.Got(ours.OpenLongAdder(ctx, name))(t)
+		other := cells.Got(ours.OpenLongAdder(ctx, name))(t)
 		java.does("opened", "longAdder.open", name)
 		one.Add(1)
 		other.Add(20)
@@ -62,8 +60,7 @@ func testLongAdderUnderAPrefix(t *testing.T, _ *primitives.Client, java *peer) {
 		if !open(name) {
 			continue // The older ones have NameMapper in another package.
 		}
-		mine, err := ours.OpenLongAdder(ctx, strings.TrimPrefix(name, "pre:"))
-		require.NoError(t, err)
+		mine := cells.Got(ours.OpenLongAdder(ctx, strings.TrimPrefix(name, "pre:")))(t)
 		mine.Add(1)
 		java.does("added", "longAdder.add", name, 20)
 		cells.Want(t, int64(21))(mine.Sum(ctx))
@@ -93,12 +90,9 @@ func testLongAdderInAnotherDatabase(t *testing.T, ours *primitives.Client, java 
 	ctx := bounded(t)
 	c := redis.NewClient(&redis.Options{Addr: java.at.Addrs[0], DB: 1})
 	t.Cleanup(func() { _ = c.Close() })
-	b, err := goredisbackend.New(c, nil)
-	require.NoError(t, err)
-	away, err := cells.Over(t, b, nil).OpenLongAdder(ctx, "databases")
-	require.NoError(t, err)
-	mine, err := ours.OpenLongAdder(ctx, "databases")
-	require.NoError(t, err)
+	b := cells.Got(goredisbackend.New(c, nil))(t)
+	away := cells.Got(cells.Over(t, b, nil).OpenLongAdder(ctx, "databases"))(t)
+	mine := cells.Got(ours.OpenLongAdder(ctx, "databases"))(t)
 	java.does("opened", "longAdder.open", "databases")
 	away.Add(300)
 	mine.Add(1)
@@ -130,8 +124,7 @@ func addBeside(t *testing.T, java *peer, name string, adders ...*primitives.Long
 			a.Increment()
 		}
 		if i%(many/20) == 0 {
-			sum, err := adders[0].Sum(ctx)
-			require.NoError(t, err)
+			sum := cells.Got(adders[0].Sum(ctx))(t)
 			require.GreaterOrEqual(t, sum, max(last, i*int64(len(adders))))
 			require.LessOrEqual(t, sum, many+i*int64(len(adders)))
 			last = sum
@@ -148,8 +141,7 @@ func addBeside(t *testing.T, java *peer, name string, adders ...*primitives.Long
 func testDoubleAdder(t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	ctx := bounded(t)
-	mine, err := ours.OpenDoubleAdder(ctx, "fractions")
-	require.NoError(t, err)
+	mine := cells.Got(ours.OpenDoubleAdder(ctx, "fractions"))(t)
 	java.does("opened", "doubleAdder.open", "fractions")
 	for _, c := range []struct {
 		mine   float64

@@ -46,8 +46,7 @@ func testKilled(t *testing.T, ours *primitives.Client, java *peer) {
 	victim.kill()
 	ourVictim.Kill(t)
 	java.does("left", "write.section", ownVictims("read"), "open")
-	_, err := writeLock(ours, theirs("read")).Lock(ctx)
-	require.NoError(t, err)
+	require.NoError(t, cells.Err(writeLock(ours, theirs("read")).Lock(ctx)))
 	for kind, lockOf := range kinds {
 		java.does("left", kind+".section", ownVictims(kind), "open")
 		lease, err := lockOf(ours, theirs(kind)).Lock(ctx)
@@ -77,12 +76,10 @@ func TestVictim(t *testing.T) {
 	c := cells.Named("Rueidis").Primitives(t, cells.Client{Addrs: addrs, Cluster: len(addrs) > 1},
 		&primitives.Options{WatchdogLease: time.Second})
 	for kind, lockOf := range kinds {
-		_, err := lockOf(c, ownVictims(kind)).Lock(context.Background())
-		require.NoError(t, err)
+		require.NoError(t, cells.Err(lockOf(c, ownVictims(kind)).Lock(context.Background())))
 		go func() { _, _ = lockOf(c, waited(kind)).Lock(context.Background()) }()
 	}
-	_, err := readLock(c, ownVictims("read")).Lock(context.Background())
-	require.NoError(t, err)
+	require.NoError(t, cells.Err(readLock(c, ownVictims("read")).Lock(context.Background())))
 	time.Sleep(aWhile) // They come to waiting. On a slow machine they may be killed before that.
 	cells.Say("waits")
 	select {}

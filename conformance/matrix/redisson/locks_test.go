@@ -119,8 +119,7 @@ func testReadWriteLock(t *testing.T, ours *primitives.Client, java *peer) {
 	ctx := bounded(t)
 	for _, name := range []string{"x", "a{x}b"} {
 		read, write := readLock(ours, name), writeLock(ours, name)
-		reader, err := read.Lock(ctx)
-		require.NoError(t, err)
+		reader := cells.Got(read.Lock(ctx))(t)
 		open, theirReader := java.enters(ctx, ours, "read", name, read)
 		writer, mine := beginLock(ctx, write)
 		java.waits(mine)
@@ -137,8 +136,7 @@ func testReadWriteLock(t *testing.T, ours *primitives.Client, java *peer) {
 		java.await(theirReader, "left")
 		java.await(theirWriter, "left")
 		open, theirWriter = java.enters(ctx, ours, "write", name, write)
-		_, err = read.TryLock(ctx)
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.ErrorIs(t, cells.Err(read.TryLock(ctx)), primitives.ErrNotAcquired)
 		_, mine = beginLock(ctx, read)
 		java.waits(mine)
 		open()
@@ -192,8 +190,7 @@ func (c *contest) end() {
 		for _, answer := range answers {
 			var times int
 			got := cells.Within(t, contention+patience, who, answer)
-			_, err := fmt.Sscanf(got, "contended %d", &times)
-			require.NoError(t, err, "%s: %s", who, got)
+			require.NoError(t, cells.Err(fmt.Sscanf(got, "contended %d", &times)), "%s: %s", who, got)
 			require.Positive(t, times, who)
 			t.Logf("%s was in %d times", who, times)
 		}
@@ -247,13 +244,11 @@ func testRevoked(t *testing.T, _ *primitives.Client, java *peer) {
 			locker
 			Revoke(ctx context.Context, owner string) (time.Duration, error)
 		})
-		lease, err := l.Lock(bounded(t))
-		require.NoError(t, err)
+		lease := cells.Got(l.Lock(bounded(t)))(t)
 		section := java.begin(strings.Replace(kind, "read", "write", 1)+".section", kind+"-revoked", "open")
 		java.waits(section)
 		begin := time.Now()
-		left, err := l.Revoke(bounded(t), lease.Owner())
-		require.NoError(t, err)
+		left := cells.Got(l.Revoke(bounded(t), lease.Owner()))(t)
 		java.await(section, "left")
 		require.GreaterOrEqual(t, time.Since(begin), left-time.Millisecond)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)

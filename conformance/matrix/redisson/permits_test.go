@@ -35,8 +35,7 @@ func testPermits(t *testing.T, ours *primitives.Client, java *peer) {
 		s := ours.NewPermitSemaphore(name, nil)
 		java.does("true", "permits.trySetPermits", name, 3)
 		cells.Want(t, false)(s.InitPermits(ctx, 5))
-		mine, err := s.Acquire(ctx, 2)
-		require.NoError(t, err)
+		mine := cells.Got(s.Acquire(ctx, 2))(t)
 		java.does("1", "permits.availablePermits", name)
 		java.does("2", "permits.acquiredPermits", name)
 
@@ -52,16 +51,14 @@ func testPermits(t *testing.T, ours *primitives.Client, java *peer) {
 		java.waits(answer)
 		java.does("1", "permits.tryRelease", name, ids[0])
 		java.await(answer, done)
-		id, err := primitives.ParsePermitID(ids[1])
-		require.NoError(t, err)
+		id := cells.Got(primitives.ParsePermitID(ids[1]))(t)
 		cells.Want(t, primitives.NoExpiry)(s.Remaining(ctx, id))
 		require.NoError(t, s.Release(ctx, id))
 		require.ErrorIs(t, s.Release(ctx, id), primitives.ErrNotHeld)
 		java.does("0", "permits.tryRelease", name, ids[1])
 		require.NoError(t, (*got).Release(ctx))
 
-		one, err := s.Acquire(ctx, 1)
-		require.NoError(t, err)
+		one := cells.Got(s.Acquire(ctx, 1))(t)
 		java.does("true", "permits.updateLeaseTime", name, idOf(one), 60_000)
 		java.does("1", "permits.tryRelease", name, idOf(one))
 		require.ErrorIs(t, one.Release(ctx), primitives.ErrLost)
@@ -85,8 +82,7 @@ func testPermitsMadeByUs(t *testing.T, ours *primitives.Client, java *peer) {
 	theirs := java.begin("permits.acquire", "lent-new", 1, 0)
 	java.waits(theirs)
 	s := ours.NewPermitSemaphore("lent-new", &primitives.PermitSemaphoreOptions{Permits: 2, Lease: time.Second})
-	_, err := s.Acquire(ctx, 1)
-	require.NoError(t, err)
+	require.NoError(t, cells.Err(s.Acquire(ctx, 1)))
 	first := java.ids(theirs)
 	second := java.ids(java.begin("permits.acquire", "lent-new", 1, 1000)) // when our lease has ended
 	require.NotEqual(t, first, second)
@@ -123,8 +119,7 @@ func TestPermitVictim(t *testing.T) {
 	addrs, _ := cells.AsChild(t)
 	c := cells.Named("Rueidis").Primitives(t, cells.Client{Addrs: addrs, Cluster: len(addrs) > 1},
 		&primitives.Options{WatchdogLease: time.Second})
-	_, err := c.NewPermitSemaphore("lent-dead", nil).Acquire(t.Context(), 2)
-	require.NoError(t, err)
+	require.NoError(t, cells.Err(c.NewPermitSemaphore("lent-dead", nil).Acquire(t.Context(), 2)))
 	cells.Say("holds")
 	select {}
 }

@@ -65,10 +65,8 @@ func shorten(t *testing.T, java *peer, key string) time.Duration {
 	t.Helper()
 	const source = "local ttl = redis.call('pttl', KEYS[1]); redis.call('pexpire', KEYS[1], 60000); return ttl"
 	s := backend.NewScript("shorten", source, 1, backend.RetryNever)
-	reply, err := cells.Named("Rueidis").Backend(t, java.at).Run(t.Context(), s, []string{key}, nil)
-	require.NoError(t, err)
-	ttl, err := reply.Duration(time.Millisecond)
-	require.NoError(t, err)
+	reply := cells.Got(cells.Named("Rueidis").Backend(t, java.at).Run(t.Context(), s, []string{key}, nil))(t)
+	ttl := cells.Got(reply.Duration(time.Millisecond))(t)
 	return ttl
 }
 
@@ -96,8 +94,7 @@ func testRateLimiterWindows(t *testing.T, ours *primitives.Client, java *peer) {
 	for who, answer := range answers {
 		var times int
 		got := cells.Within(t, patience, who, answer)
-		_, err := fmt.Sscanf(got, "acquired %d", &times)
-		require.NoError(t, err, "%s: %s", who, got)
+		require.NoError(t, cells.Err(fmt.Sscanf(got, "acquired %d", &times)), "%s: %s", who, got)
 		require.Positive(t, times, who)
 		t.Logf("%s acquired %d permits", who, times)
 	}
@@ -121,15 +118,11 @@ var readGrants = backend.NewScript("read_grants",
 // look adds the grants that there are, with their times.
 func look(t *testing.T, b backend.Backend, key string, grants map[string]int64) {
 	t.Helper()
-	reply, err := b.Run(t.Context(), readGrants, []string{key}, nil)
-	require.NoError(t, err)
-	items, err := reply.Items()
-	require.NoError(t, err)
+	reply := cells.Got(b.Run(t.Context(), readGrants, []string{key}, nil))(t)
+	items := cells.Got(reply.Items())(t)
 	for i := 0; i < len(items); i += 2 {
-		member, err := items[i].Text()
-		require.NoError(t, err)
-		grants[member], err = items[i+1].Int()
-		require.NoError(t, err)
+		member := cells.Got(items[i].Text())(t)
+		grants[member] = cells.Got(items[i+1].Int())(t)
 	}
 }
 

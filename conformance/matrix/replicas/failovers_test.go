@@ -45,13 +45,10 @@ var failovers = []failover{
 		require.NoError(t, run(replica, "REPLICAOF", "NO", "ONE"))
 	}},
 	{"Lagging", 4 * time.Second, false, func(t *testing.T, _, replica *servers.Server) {
-		conn, err := net.Dial("tcp", replica.Addr())
-		require.NoError(t, err)
+		conn := cells.Got(net.Dial("tcp", replica.Addr()))(t)
 		// The replica runs these in one go: it reads nothing from the primary in between.
-		_, err = io.WriteString(conn, "DEBUG SLEEP 2\r\nREPLICAOF NO ONE\r\nQUIT\r\n")
-		require.NoError(t, err)
-		said, err := io.ReadAll(conn)
-		require.NoError(t, err)
+		require.NoError(t, cells.Err(io.WriteString(conn, "DEBUG SLEEP 2\r\nREPLICAOF NO ONE\r\nQUIT\r\n")))
+		said := cells.Got(io.ReadAll(conn))(t)
 		require.Equal(t, "+OK\r\n+OK\r\n+OK\r\n", string(said))
 	}},
 }
@@ -63,8 +60,7 @@ var failovers = []failover{
 func TestFailovers(t *testing.T) {
 	cells.Proof(t)
 	t.Parallel()
-	each, err := strconv.Atoi(cmp.Or(os.Getenv("HASP_FAILOVERS"), "0"))
-	require.NoError(t, err)
+	each := cells.Got(strconv.Atoi(cmp.Or(os.Getenv("HASP_FAILOVERS"), "0")))(t)
 	var mu sync.Mutex
 	table := map[string][4]int{}
 	t.Run("Of", func(t *testing.T) {

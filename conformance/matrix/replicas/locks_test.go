@@ -196,10 +196,8 @@ func moveSlot(t *testing.T, a cells.Adapter, cluster *servers.Cluster) {
 		c.Addrs = append(c.Addrs, s.Addr())
 	}
 	client := a.Primitives(t, c, &primitives.Options{PollInterval: time.Second})
-	holder, err := client.NewLock("x", nil).Lock(t.Context())
-	require.NoError(t, err)
-	from, err := cluster.Owner(backend.Slot("x"))
-	require.NoError(t, err)
+	holder := cells.Got(client.NewLock("x", nil).Lock(t.Context()))(t)
+	from := cells.Got(cluster.Owner(backend.Slot("x")))(t)
 	l := client.NewLock("x", &primitives.LockOptions{Replicas: 1, ReplicaTimeout: patience / 4, Lease: patience})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -208,10 +206,9 @@ func moveSlot(t *testing.T, a cells.Adapter, cluster *servers.Cluster) {
 	eventually(t, func() bool { return cells.Server{Server: cluster.Nodes[from]}.Calls(t, "wait") > 0 }) // It was refused.
 	primaries := cluster.Primaries()
 	next := primaries[(slices.Index(primaries, cluster.Nodes[from])+1)%len(primaries)]
-	m, err := cluster.BeginMigration(backend.Slot("x"), slices.Index(cluster.Nodes, next))
-	require.NoError(t, err)
+	m := cells.Got(cluster.BeginMigration(backend.Slot("x"), slices.Index(cluster.Nodes, next)))(t)
 	require.NoError(t, m.MoveKeys())
-	_, err = l.TryLock(ctx)
+	_, err := l.TryLock(ctx)
 	require.ErrorIs(t, err, primitives.ErrUnavailable)
 	require.False(t, backend.MayHaveRun(err), err)
 	require.NoError(t, holder.Release(ctx))

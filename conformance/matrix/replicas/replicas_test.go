@@ -42,8 +42,7 @@ func readingRueidis(t *testing.T, primary, replica string) backend.Backend {
 	})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	b, err := rueidisbackend.New(client, nil)
-	require.NoError(t, err)
+	b := cells.Got(rueidisbackend.New(client, nil))(t)
 	return b
 }
 
@@ -56,8 +55,7 @@ func readingValkey(t *testing.T, primary, replica string) backend.Backend {
 	})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	b, err := valkeybackend.New(client, nil)
-	require.NoError(t, err)
+	b := cells.Got(valkeybackend.New(client, nil))(t)
 	return b
 }
 
@@ -68,12 +66,10 @@ func readFresh(t *testing.T, b backend.Backend, r *servers.Replicated) {
 	read := backend.NewScript("read", "return redis.call('get', KEYS[1])", 1, backend.RetryReadOnly)
 	plain := backend.NewScript("read", "return redis.call('get', KEYS[1])", 1, backend.RetryReadOnly)
 	plain.Command = "GET"
-	_, err := b.Run(t.Context(), read, []string{"k"}, nil)
-	require.NoError(t, err)
+	require.NoError(t, cells.Err(b.Run(t.Context(), read, []string{"k"}, nil)))
 	require.NoError(t, r.Sync())
 	require.NoError(t, r.Lag())
-	_, err = r.Primary().Do("SET", "k", "fresh")
-	require.NoError(t, err)
+	require.NoError(t, cells.Err(r.Primary().Do("SET", "k", "fresh")))
 	for range 20 {
 		for _, script := range []*backend.Script{read, plain} {
 			cells.Want(t, backend.StringReply("fresh"))(b.Run(t.Context(), script, []string{"k"}, nil))

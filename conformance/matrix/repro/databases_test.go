@@ -23,8 +23,7 @@ func TestAddersInTwoDatabases(t *testing.T) {
 		defer cancel()
 		var adders []*primitives.LongAdder
 		for _, database := range []int{1, 2, 1, 2} {
-			a, err := inDatabase(t, s, database).OpenLongAdder(ctx, "x")
-			require.NoError(t, err)
+			a := cells.Got(inDatabase(t, s, database).OpenLongAdder(ctx, "x"))(t)
 			adders = append(adders, a)
 			a.Add(int64(1) << (4 * len(adders)))
 		}
@@ -46,8 +45,7 @@ func inDatabase(t *testing.T, s *servers.Server, database int) *primitives.Clien
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: s.Addr(), DB: database})
 	t.Cleanup(func() { _ = c.Close() })
-	b, err := goredisbackend.New(c, nil)
-	require.NoError(t, err)
+	b := cells.Got(goredisbackend.New(c, nil))(t)
 	return cells.Over(t, b, nil)
 }
 
@@ -55,8 +53,7 @@ func inDatabase(t *testing.T, s *servers.Server, database int) *primitives.Clien
 func requireSums(ctx context.Context, t *testing.T, adders []*primitives.LongAdder, sums ...int64) {
 	t.Helper()
 	for i, a := range adders {
-		sum, err := a.Sum(ctx)
-		require.NoError(t, err)
+		sum := cells.Got(a.Sum(ctx))(t)
 		require.Equal(t, sums[i%2], sum, "adder %d", i)
 	}
 }

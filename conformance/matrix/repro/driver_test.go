@@ -48,9 +48,8 @@ func TestBlockingCommandsBesideALease(t *testing.T) {
 			if c.own {
 				theirs = pool(t, s, c.size)
 			}
-			b, err := goredisbackend.New(ours, nil)
-			require.NoError(t, err)
-			err = heldWhileOthersBlock(t, s, b, func() { _ = theirs.BLPop(t.Context(), blockFor, "queue").Err() })
+			b := cells.Got(goredisbackend.New(ours, nil))(t)
+			err := heldWhileOthersBlock(t, s, b, func() { _ = theirs.BLPop(t.Context(), blockFor, "queue").Err() })
 			if c.lost {
 				require.ErrorIs(t, err, primitives.ErrLost)
 			} else {
@@ -72,8 +71,7 @@ func overRueidis(t *testing.T, s *servers.Server) (b backend.Backend, block func
 	r, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.Addr()}, BlockingPoolSize: consumers})
 	require.NoError(t, err)
 	t.Cleanup(r.Close)
-	b, err = rueidisbackend.New(r, nil)
-	require.NoError(t, err)
+	b = cells.Got(rueidisbackend.New(r, nil))(t)
 	return b, func() {
 		_ = r.Do(t.Context(), r.B().Blpop().Key("queue").Timeout(blockFor.Seconds()).Build()).Error()
 	}

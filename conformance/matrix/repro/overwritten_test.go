@@ -50,8 +50,7 @@ func eachLeased(
 				r.Instead = r.Good
 				prepare(r)
 				c := cells.Over(t, r, &primitives.Options{WatchdogLease: 3 * time.Second})
-				lease, err := leased(c, "x")[kind](t.Context())
-				require.NoError(t, err)
+				lease := cells.Got(leased(c, "x")[kind](t.Context()))(t)
 				test(t, server, lease)
 			})
 		})
@@ -142,8 +141,7 @@ func releaseUnasked(t *testing.T, kind string, refused time.Duration) {
 	log, logged := observer.New(zap.WarnLevel)
 	c := cells.Over(t, r, &primitives.Options{WatchdogLease: 3 * time.Second, Logger: zap.New(log)})
 	for _, name := range []string{"x", "y"} {
-		lease, err := leased(c, name)[kind](t.Context())
-		require.NoError(t, err)
+		lease := cells.Got(leased(c, name)[kind](t.Context()))(t)
 		require.ErrorIs(t, lease.Release(t.Context()), backend.ErrIndeterminate)
 	}
 	time.Sleep(2 * time.Second)
@@ -151,8 +149,7 @@ func releaseUnasked(t *testing.T, kind string, refused time.Duration) {
 	if refused == time.Second {
 		other := strings.Replace(kind, "Read", "Write", 1) // A reader keeps no reader out.
 		for _, name := range []string{"x", "y"} {
-			_, err := leased(c, name)[other](t.Context())
-			require.NoError(t, err)
+			require.NoError(t, cells.Err(leased(c, name)[other](t.Context())))
 		}
 		require.Less(t, time.Since(began), 3*time.Second)
 		require.Zero(t, logged.Len())
@@ -180,13 +177,12 @@ func TestReleaseWithAnOverwrittenQueueFrees(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := embedded.NewServer()
 				c := cells.Over(t, backendOf(t, server), &primitives.Options{WatchdogLease: time.Minute})
-				held, err := leased(c, "x")[kind](t.Context())
-				require.NoError(t, err)
+				held := cells.Got(leased(c, "x")[kind](t.Context()))(t)
 				go func() { _, _ = leased(c, "x")[kind](t.Context()) }()
 				synctest.Wait()
 				cells.Text(t, server, "DEL", key)
 				require.Equal(t, 1, cells.Number(t, server, "HSET", key, "not", "ours"), kind)
-				err = held.Release(t.Context())
+				err := held.Release(t.Context())
 				require.ErrorIs(t, err, primitives.ErrConflict)
 				require.ErrorContains(t, err, key)
 				require.NotErrorIs(t, err, primitives.ErrNotHeld)

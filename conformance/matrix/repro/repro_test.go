@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
@@ -41,8 +39,7 @@ func inProcess(t *testing.T, opts *primitives.Options) (*embedded.Server, *primi
 
 func backendOf(t *testing.T, server *embedded.Server) backend.Backend {
 	t.Helper()
-	b, err := embedded.New(server, nil)
-	require.NoError(t, err)
+	b := cells.Got(embedded.New(server, nil))(t)
 	return b
 }
 
@@ -64,7 +61,6 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 // lock takes a lock.
 func lock(t *testing.T, c *primitives.Client, name string) *primitives.Lease {
 	t.Helper()
-	lease, err := c.NewLock(name, nil).Lock(t.Context())
-	require.NoError(t, err)
+	lease := cells.Got(c.NewLock(name, nil).Lock(t.Context()))(t)
 	return lease
 }

@@ -27,8 +27,7 @@ type sentinel struct {
 
 func newSentinel(t *testing.T, primary string) *sentinel {
 	t.Helper()
-	listening, err := server.NewServer("127.0.0.1:0")
-	require.NoError(t, err)
+	listening := cells.Got(server.NewServer("127.0.0.1:0"))(t)
 	t.Cleanup(listening.Close)
 	s := &sentinel{Server: listening, primary: primary}
 	s.SetPreHook(s.answer)
@@ -105,8 +104,7 @@ func followsTheSentinel(t *testing.T, a cells.Adapter, silent bool) {
 	s.silent = silent
 	b := a.Backend(t, cells.Client{Addrs: []string{s.Addr().String()}, Master: "hasp", RESP2: true})
 	events := make(chan backend.Event, 100)
-	_, err := b.Subscribe(t.Context(), "news", func(e backend.Event) { events <- e })
-	require.NoError(t, err)
+	require.NoError(t, cells.Err(b.Subscribe(t.Context(), "news", func(e backend.Event) { events <- e })))
 	cells.Text(t, one, "PUBLISH", "news", "before")
 	require.Equal(t, backend.Event{Payload: "before"}, <-events)
 
@@ -115,8 +113,7 @@ func followsTheSentinel(t *testing.T, a cells.Adapter, silent bool) {
 	case e := <-events:
 		require.Equal(t, backend.EventResubscribed, e.Kind)
 	case <-time.After(20 * time.Second): // 15 s, and something for a slow machine
-		listeners, err := one.Do("PUBSUB", "NUMSUB", "news")
-		require.NoError(t, err)
+		listeners := cells.Got(one.Do("PUBSUB", "NUMSUB", "news"))(t)
 		t.Fatal("neither a message nor a gap was reported; the old primary's listeners:", listeners)
 	}
 	require.Equal(t, "PONG", cells.Text(t, one, "PING"), "the old primary was to live on")

@@ -55,8 +55,7 @@ func shortensNothing(t *testing.T, kind string) {
 		return cells.Over(t, r, &primitives.Options{WatchdogLease: lease})
 	}
 	good := func(r *cells.Runner, c backend.Call) (backend.Reply, error) { return r.Good(t.Context(), c) }
-	first, err := shareable(client(time.Minute, good), "x")[kind](t.Context())
-	require.NoError(t, err)
+	first := cells.Got(shareable(client(time.Minute, good), "x")[kind](t.Context()))(t)
 	time.AfterFunc(6*time.Second, func() { _ = first.Release(t.Context()) })
 	sent := make(chan backend.Call, 1000)
 	lease, err := shareable(client(time.Minute, func(r *cells.Runner, c backend.Call) (backend.Reply, error) {
@@ -119,8 +118,7 @@ func endsOf(t *testing.T, server *embedded.Server, owner string) map[string]int6
 			members := cells.Texts(t, server, "ZRANGE", key, "0", "-1", "WITHSCORES")
 			for i := 0; i < len(members); i += 2 {
 				if named = strings.HasPrefix(members[i], owner); named {
-					score, err := strconv.ParseFloat(members[i+1], 64)
-					require.NoError(t, err)
+					score := cells.Got(strconv.ParseFloat(members[i+1], 64))(t)
 					ends[key+" score"] = int64(score)
 					break
 				}

@@ -32,8 +32,7 @@ func TestBackendBesideADeadPrimary(t *testing.T) {
 		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()
 			for range 5 {
-				in, err := a.Open(t.Context(), at)
-				require.NoError(t, err)
+				in := cells.Got(a.Open(t.Context(), at))(t)
 				require.True(t, in.Backend.Capabilities().Sharded)
 				require.NoError(t, in.Backend.Close())
 				in.Close()

@@ -24,13 +24,11 @@ func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 // scripts returns the texts of the primitives' scripts, by name.
 func scripts(t *testing.T) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob("../../../primitives/internal/script/*.lua")
-	require.NoError(t, err)
+	paths := cells.Got(filepath.Glob("../../../primitives/internal/script/*.lua"))(t)
 	require.NotEmpty(t, paths)
 	all := map[string]string{}
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := cells.Got(os.ReadFile(path))(t)
 		all[strings.TrimSuffix(filepath.Base(path), ".lua")] = string(text)
 	}
 	return all
@@ -80,10 +78,8 @@ func TestACLInACluster(t *testing.T) {
 // sumUp has two clients count, and ask each other.
 func sumUp(t *testing.T, one, other *primitives.Client, name string) {
 	t.Helper()
-	a, err := one.OpenLongAdder(t.Context(), name)
-	require.NoError(t, err)
-	b, err := other.OpenLongAdder(t.Context(), name)
-	require.NoError(t, err)
+	a := cells.Got(one.OpenLongAdder(t.Context(), name))(t)
+	b := cells.Got(other.OpenLongAdder(t.Context(), name))(t)
 	a.Add(1)
 	b.Add(2)
 	cells.Want(t, int64(3))(a.Sum(t.Context()))
@@ -112,8 +108,7 @@ func (s slot) TryLock(ctx context.Context) (*primitives.Lease, error) { return s
 // handOver makes waiter wait for what holder has.
 func handOver(t *testing.T, holder, waiter locker) {
 	t.Helper()
-	lease, err := holder.Lock(t.Context())
-	require.NoError(t, err)
+	lease := cells.Got(holder.Lock(t.Context()))(t)
 	got := make(chan error, 1)
 	go func() {
 		lease, err := waiter.Lock(t.Context())
@@ -122,8 +117,7 @@ func handOver(t *testing.T, holder, waiter locker) {
 		}
 		got <- err
 	}()
-	_, err = waiter.TryLock(t.Context())
-	require.ErrorIs(t, err, primitives.ErrNotAcquired)
+	require.ErrorIs(t, cells.Err(waiter.TryLock(t.Context())), primitives.ErrNotAcquired)
 	require.NoError(t, lease.Release(t.Context()))
 	require.NoError(t, cells.Within(t, conformance.Patience, "waking the waiter", got))
 }

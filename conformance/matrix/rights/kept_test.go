@@ -75,8 +75,7 @@ func contend(t *testing.T, l locker, lose func(fails bool)) {
 		func(lease *primitives.Lease) error { return lease.Release(t.Context()) },
 		func(lease *primitives.Lease) error { lease.Forget(); return nil },
 	} {
-		holder, err := l.Lock(t.Context())
-		require.NoError(t, err)
+		holder := cells.Got(l.Lock(t.Context()))(t)
 		holder.Context(t.Context())
 		got := make(chan error)
 		for _, patience := range []time.Duration{time.Second, time.Hour} {
@@ -96,8 +95,7 @@ func contend(t *testing.T, l locker, lose func(fails bool)) {
 		require.NoError(t, <-got)
 		time.Sleep(time.Minute) // Virtual: a forgotten lease has ended.
 	}
-	lease, err := l.Lock(t.Context())
-	require.NoError(t, err)
+	lease := cells.Got(l.Lock(t.Context()))(t)
 	lose(true)
 	require.Error(t, lease.Release(t.Context()))
 	lose(false)

@@ -215,8 +215,7 @@ func TestMissingRights(t *testing.T) {
 
 func do(t *testing.T, s *servers.Server, words ...string) {
 	t.Helper()
-	_, err := s.Do(words...)
-	require.NoError(t, err)
+	require.NoError(t, cells.Err(s.Do(words...)))
 }
 
 // allow makes the rules those of the user app.
