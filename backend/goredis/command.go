@@ -20,7 +20,13 @@ type command struct {
 	claim   *backend.Claim // free until the command is written
 	cluster bool
 	state   atomic.Int32
+	reply   error // what came of the last reply that the driver has read; nil: a value, or there was none
 }
+
+// unread is a command's value until the driver reads a reply, which replaces it even if that is null or an error.
+const unread = unreadReply("no reply yet")
+
+type unreadReply string
 
 // The states of a command. It leaves pending once.
 const (
@@ -46,6 +52,7 @@ func newCommand(ctx context.Context, cmd evalsha.Command, cluster bool) *command
 	// A cluster client routes by the key, and looks up the step count if there is none.
 	c.SetFirstKeyPos(int8(first))
 	c.SetStepCount(1)
+	c.SetVal(unread)
 	return c
 }
 
@@ -68,6 +75,26 @@ func (c *command) Name() string {
 		return "evalsha"
 	}
 	return c.Cmd.Name()
+}
+
+// SetErr ends a try of the driver. After an error there may be another, at a node that a redirect names.
+func (c *command) SetErr(err error) {
+	if c.Val() != unread {
+		c.reply = err
+	}
+	if err != nil {
+		c.SetVal(unread)
+	}
+	c.Cmd.SetErr(err)
+}
+
+// replied reports whether err, or nil, is the server's reply to c. An error reply to what sets up c's connection, such
+// as AUTH or SELECT, is not.
+func (c *command) replied(err error) bool {
+	if err == nil {
+		return c.Val() != unread
+	}
+	return isReply(err) && errors.Is(err, c.reply)
 }
 
 // Args returns the words to write. The driver asks for them right before it writes; a cluster
@@ -93,7 +120,10 @@ func (c *command) revoke() bool {
 // answers.
 const beginWithin = 5 * time.Second
 
-var errNotBegun = fmt.Errorf("no connection within %s", beginWithin)
+var (
+	errNotBegun = fmt.Errorf("no connection within %s", beginWithin)
+	errNoReply  = errors.New("the client gave neither a reply nor an error")
+)
 
 // bound returns a context that ends with ctx, and if the driver has not come to write any of
 // commands within beginWithin; they are then revoked. The caller calls stop when they have ended. A
@@ -115,23 +145,28 @@ func bound(ctx context.Context, commands ...*command) (bounded context.Context, 
 
 // outcome returns the reply, or err by the classes of [evalsha.Driver].
 func (c *command) outcome(err error) (backend.Reply, error) {
-	switch {
+	switch replied := c.replied(err); {
 	case c.state.Load() == revoked: // neither err nor the reply is this command's
-		return backend.Reply{}, evalsha.NotSent(errNotBegun)
-	case err == nil:
+		err = evalsha.NotSent(errNotBegun)
+	case replied && err == nil:
 		return convert(c.Val())
-	case errors.Is(err, redis.Nil):
+	case replied && errors.Is(err, redis.Nil):
 		return backend.Reply{}, nil
+	case replied:
+		err = failure(err)
+	case isReply(err):
+		err = evalsha.NotSent(fmt.Errorf("the server refused the connection: %w", err))
+	default:
+		err = c.unanswered(cmp.Or(err, errNoReply))
 	}
-	return backend.Reply{}, c.classify(err)
+	return backend.Reply{}, err
 }
 
-func (c *command) classify(err error) error {
-	err = failure(err)
-	if neverWritten(err) || c.state.Load() == pending && !isServerError(err) {
-		return evalsha.NotSent(err)
+func (c *command) unanswered(err error) error {
+	if neverWritten(err) || c.state.Load() == pending {
+		return evalsha.NotSent(failure(err))
 	}
-	return err
+	return failure(err)
 }
 
 // abandoned returns the outcome when ctx, which may be of bound, has ended before the driver's, or is about to.

@@ -84,12 +84,18 @@ func (d *driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.
 	return outcomesOf(commands, err)
 }
 
-// exec sends commands through pipe. Each command has its own error then.
+// exec sends commands through pipe. Each command has a value or an error then: the driver sets neither if an error
+// reply has ended the setting up of the connection.
 func exec(ctx context.Context, pipe redis.Pipeliner, commands []*command) {
 	for _, c := range commands {
 		_ = pipe.Process(ctx, c) // queues it
 	}
-	_, _ = pipe.Exec(ctx)
+	_, err := pipe.Exec(ctx)
+	for _, c := range commands {
+		if !c.replied(nil) && c.Err() == nil {
+			c.SetErr(err)
+		}
+	}
 }
 
 // primary returns the client of the node that owns key. It may ask the cluster.
@@ -124,8 +130,14 @@ func (d *driver) Load(ctx context.Context, script *backend.Script, key string) e
 		if err != nil {
 			return err
 		}
-		return failure(node.ScriptLoad(ctx, script.Source).Err())
+		return ask(ctx, node, "script", "load", script.Source)
 	})
+}
+
+// ask sends words without a key to node, and returns the error by the classes of [evalsha.Driver].
+func ask(ctx context.Context, node *redis.Client, name string, args ...string) error {
+	_, err := nodeOf(node)(ctx, evalsha.Command{Name: name, Script: &backend.Script{Command: name}, Args: args})
+	return err
 }
 
 // LoadAll implements [evalsha.Driver]. It fails if it could load nowhere: a node that is down has
@@ -136,7 +148,7 @@ func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
 	}
 	return promptError(ctx, func() error {
 		errs := d.onPrimaries(ctx, func(node *redis.Client) error {
-			return failure(node.ScriptLoad(ctx, script.Source).Err())
+			return ask(ctx, node, "script", "load", script.Source)
 		})
 		for _, err := range errs {
 			if err == nil {
@@ -245,10 +257,10 @@ func wait(
 	replied := false
 	for _, c := range commands {
 		err := c.Err()
-		replied = replied || err == nil || errors.Is(err, redis.Nil)
-		if err != nil && !isServerError(failure(err)) && !errors.Is(err, redis.Nil) {
+		if !c.replied(err) {
 			return acks{err: err}
 		}
+		replied = replied || err == nil || errors.Is(err, redis.Nil)
 	}
 	if replied {
 		// WAIT takes 0 ms for ever.
@@ -306,7 +318,7 @@ func (d *driver) sharded(option backend.Sharding) (bool, error) {
 	defer cancel()
 	errs, ok := evalsha.Promptly(ctx, func() []error {
 		return d.onPrimaries(ctx, func(node *redis.Client) error {
-			return failure(node.PubSubShardNumSub(ctx).Err())
+			return ask(ctx, node, "pubsub", "shardnumsub")
 		})
 	})
 	if !ok {

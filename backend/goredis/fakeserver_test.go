@@ -29,6 +29,8 @@ type fakeServer struct {
 	mu    sync.Mutex
 	seen  []string
 	hello func() // runs before a connection is set up
+
+	refuse func(name string) string // answers commands that set a connection up, with "" by default
 }
 
 func newFakeServer(t *testing.T, answer func(words []string) string) *fakeServer {
@@ -73,6 +75,11 @@ func (s *fakeServer) serve(conn net.Conn) {
 
 // reply answers what the driver sends on its own account, and asks the test for the rest.
 func (s *fakeServer) reply(words []string) string {
+	if s.refuse != nil {
+		if answer := s.refuse(strings.ToUpper(words[0])); answer != "" {
+			return answer
+		}
+	}
 	switch strings.ToUpper(words[0]) {
 	case "HELLO":
 		s.mu.Lock()

@@ -24,6 +24,9 @@ func failure(err error) error {
 	return err
 }
 
+// isReply reports whether err is an error reply or null, to whatever command.
+func isReply(err error) bool { return errors.As(err, new(redis.Error)) }
+
 func isServerError(err error) bool { return errors.As(err, new(*backend.ServerError)) }
 
 // neverWritten reports whether the driver raises err only before it writes.

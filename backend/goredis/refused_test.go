@@ -1,0 +1,175 @@
+package goredisbackend_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
+)
+
+// answers has the answers to commands by their names.
+type answers map[string]string
+
+func (a answers) to(name string) string { return a[name] }
+
+// refusals are error replies and nulls to each command that sets up a connection.
+var refusals = map[string]struct {
+	answers answers
+	text    string
+}{
+	"AUTH": {
+		answers{"HELLO": "-WRONGPASS bad pair\r\n", "AUTH": "-WRONGPASS bad pair\r\n"}, "WRONGPASS bad pair",
+	},
+	"AUTH of null":       {answers{"HELLO": "-ERR unknown command\r\n", "AUTH": "$-1\r\n"}, "redis: nil"},
+	"SELECT":             {answers{"SELECT": "-ERR DB index is out of range\r\n"}, "DB index is out of range"},
+	"SELECT of a BUSY":   {answers{"SELECT": "-BUSY Redis is busy\r\n"}, "BUSY Redis is busy"},
+	"SELECT of null":     {answers{"SELECT": "_\r\n"}, "redis: nil"},
+	"CLIENT":             {answers{"CLIENT": "-NOPERM no permissions\r\n"}, "NOPERM no permissions"},
+	"CLIENT of READONLY": {answers{"CLIENT": "-READONLY a replica\r\n"}, "READONLY a replica"},
+}
+
+// TestRefusedConnection: a server that refuses what sets up a connection has answered no call, and executed none.
+func TestRefusedConnection(t *testing.T) {
+	t.Parallel()
+	for name, refused := range refusals {
+		for kind, options := range map[string]redis.Options{
+			"": {}, "RESP2": {Protocol: 2}, "ContextTimeoutEnabled": {ContextTimeoutEnabled: true}, "hook": {},
+		} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				s := newFakeServer(t, ok)
+				s.refuse = refused.answers.to
+				options.Addr, options.Password, options.DB, options.ClientName = s.addr, "one", 1, "name"
+				client := redis.NewClient(&options)
+				t.Cleanup(func() { _ = client.Close() })
+				if kind == "hook" {
+					client.AddHook(reader{})
+				}
+				requireRefused(t, client, refused.text)
+				require.Zero(t, s.count("EVALSHA"))
+				require.Zero(t, s.count("wait"))
+			})
+		}
+	}
+}
+
+// TestRefusedConnectionOfCluster: there a command that is sent alone is led to its node by its words.
+func TestRefusedConnectionOfCluster(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"AUTH", "AUTH of null", "CLIENT"} {
+		one := node(t, ok)
+		one.refuse = refusals[name].answers.to
+		client := cluster(t, one.addr, one.addr, one.addr, redis.ClusterOptions{Password: "one", ClientName: "name"})
+		requireRefused(t, client, refusals[name].text)
+		require.Zero(t, one.count("EVALSHA"))
+	}
+}
+
+// TestRefusedAfterRedirect: the first node's MOVED is no reply of the node that refuses the connection.
+func TestRefusedAfterRedirect(t *testing.T) {
+	t.Parallel()
+	two := node(t, ok)
+	two.refuse = refusals["CLIENT"].answers.to
+	one := node(t, func([]string) string { return "-MOVED 1 " + two.addr + "\r\n" })
+	one.refuse = answers{"CLIENT": "+OK\r\n"}.to
+	client := cluster(t, one.addr, one.addr, one.addr, redis.ClusterOptions{ClientName: "name"})
+	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, RefusedFor: -1})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	_, err = b.Run(t.Context(), read, []string{"b"}, nil)
+	requireNotExecuted(t, err, "NOPERM no permissions")
+}
+
+// TestRefusedConnectionSaysNothingOfSharding: its code is that of a server that does not know the subcommand.
+func TestRefusedConnectionSaysNothingOfSharding(t *testing.T) {
+	t.Parallel()
+	one := node(t, ok)
+	one.refuse = answers{"CLIENT": "-ERR unknown subcommand\r\n"}.to
+	client := cluster(t, one.addr, one.addr, one.addr, redis.ClusterOptions{ClientName: "name"})
+	_, err := goredisbackend.New(client, nil)
+	require.ErrorContains(t, err, "refused the connection: ERR unknown subcommand")
+}
+
+// TestLoadOnRefusedConnection: pipelines have connections of their own, so the server refuses that of the loading.
+func TestLoadOnRefusedConnection(t *testing.T) {
+	t.Parallel()
+	s := newFakeServer(t, func([]string) string { return "-NOSCRIPT x\r\n" })
+	var selects atomic.Int32
+	s.refuse = func(name string) string {
+		switch {
+		case name != "SELECT":
+			return ""
+		case selects.Add(1) == 1:
+			return "+OK\r\n"
+		}
+		return "-ERR DB index is out of range\r\n"
+	}
+	client := redis.NewClient(&redis.Options{Addr: s.addr, DB: 1})
+	t.Cleanup(func() { _ = client.Close() })
+	call := backend.Call{Script: script, Keys: []string{"b"}}
+	for _, o := range backend.RunAll(t.Context(), over(t, client), []backend.Call{call, call}) {
+		require.ErrorIs(t, o.Err, backend.ErrUnavailable)
+		require.ErrorContains(t, o.Err, "DB index is out of range")
+		require.False(t, backend.MayHaveRun(o.Err))
+	}
+}
+
+// reader is a hook that reads a command's words before the driver writes them, as those for tracing do.
+type reader struct{ redis.Hook }
+
+func (reader) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (reader) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { _ = cmd.String(); return next(ctx, cmd) }
+}
+
+func (reader) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			_ = cmd.Args()
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// requireRefused runs scripts, for which null is an answer, in each way.
+func requireRefused(t *testing.T, client redis.UniversalClient, text string) {
+	t.Helper()
+	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, RefusedFor: -1})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	bounded, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	call := backend.Call{Script: script, Keys: []string{"b"}}
+	for _, ctx := range []context.Context{context.Background(), bounded} {
+		for _, s := range []*backend.Script{script, read} {
+			_, err := b.Run(ctx, s, call.Keys, nil)
+			requireNotExecuted(t, err, text)
+		}
+		for _, calls := range [][]backend.Call{{call}, {call, call, call}} {
+			outcomes := make([]backend.Outcome, 2*len(calls))
+			b.RunBatch(ctx, calls, func(place int, o backend.Outcome) { outcomes[2*place] = o })
+			b.RunThenWait(ctx, calls, 1, time.Second, func(place int, o backend.Outcome) { outcomes[2*place+1] = o })
+			for _, o := range outcomes {
+				requireNotExecuted(t, o.Err, text)
+			}
+		}
+	}
+	for _, err := range b.Scan(t.Context(), "*", 10) {
+		require.ErrorIs(t, err, backend.ErrUnavailable)
+	}
+}
+
+func requireNotExecuted(t *testing.T, err error, text string) {
+	t.Helper()
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.ErrorContains(t, err, text)
+	require.False(t, backend.MayHaveRun(err))
+	require.NotErrorAs(t, err, new(*backend.ServerError), "no server has answered the script")
+}
