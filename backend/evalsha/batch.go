@@ -23,6 +23,12 @@ type Pipeline interface {
 	Node(key string) string
 }
 
+// silentAfter is how long after its time-out a WAIT may be answered. Without an answer the connection is silent,
+// and nothing else would end the call: drivers give a WAIT all the time that it takes.
+const silentAfter = 3 * time.Second
+
+var errSilent = fmt.Errorf("no answer within %s after the time-out of WAIT", silentAfter)
+
 // WaitingPipeline is a [Pipeline] that can wait for replicas.
 type WaitingPipeline interface {
 	Pipeline
@@ -55,8 +61,8 @@ func (r *Runner) RunBatch(
 }
 
 // RunThenWait runs calls as RunBatch does, and has the calls that are sent to a node together followed
-// by a WAIT. Unlike RunBatch it returns promptly when ctx ends. It serves adapters that implement
-// [backend.ReplicaWaiter].
+// by a WAIT. Unlike RunBatch it returns promptly when ctx ends, and gives a sending up that has no answer 3 s after the
+// WAIT's time-out. It serves adapters that implement [backend.ReplicaWaiter].
 func (r *Runner) RunThenWait(
 	ctx context.Context, driver WaitingPipeline, calls []backend.Call,
 	replicas int, timeout time.Duration, report func(place int, outcome backend.Outcome),
@@ -213,13 +219,29 @@ func (b *batch) send(ctx context.Context, places []int) []backend.Outcome {
 }
 
 func (b *batch) sendThenWait(ctx context.Context, commands []Command) []backend.Outcome {
-	outcomes := b.waiting.SendThenWait(ctx, commands, b.replicas, b.timeout)
+	limited, stop := context.WithTimeout(ctx, b.timeout+silentAfter)
+	defer stop()
+	outcomes := b.waiting.SendThenWait(limited, commands, b.replicas, b.timeout)
 	for i, o := range outcomes {
-		if errors.Is(o.Err, backend.ErrReplicas) && unknownCommand(o.Err) {
+		switch {
+		case errors.Is(o.Err, backend.ErrReplicas) && unknownCommand(o.Err):
 			outcomes[i].Err = fmt.Errorf("%w: %w", backend.ErrNotSupported, o.Err)
+		case errors.Is(o.Err, context.DeadlineExceeded) && ctx.Err() == nil:
+			outcomes[i].Err = silence(o.Err)
 		}
 	}
 	return outcomes
+}
+
+// silence returns err, the error of a context, as one that says nothing of the caller's context.
+func silence(err error) error {
+	switch {
+	case isNotSent(err):
+		return NotSent(errSilent)
+	case ran(err):
+		return fmt.Errorf("%w: %w", backend.ErrReplicas, errSilent)
+	}
+	return errSilent
 }
 
 // ran reports whether a script whose outcome has err ran: err is nil, or says that the WAIT after it failed.

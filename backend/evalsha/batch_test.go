@@ -396,6 +396,36 @@ func TestRunThenWaitByNode(t *testing.T) {
 	require.Equal(t, [][]string{{"b", "c"}, {"a"}}, w.sent)
 }
 
+// TestRunThenWaitOnASilentConnection has a driver that returns when its context ends, and no caller that leaves.
+func TestRunThenWaitOnASilentConnection(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		waiting
+		is error
+	}{
+		"Sent":     {waiting{pipeline: &pipeline{rounds: [][]error{{context.DeadlineExceeded}}}}, backend.ErrIndeterminate},
+		"Answered": {waiting{pipeline: &pipeline{}, waits: []error{context.DeadlineExceeded}}, backend.ErrReplicas},
+		"NotSent": {waiting{pipeline: &pipeline{
+			rounds: [][]error{{evalsha.NotSent(context.DeadlineExceeded)}, {evalsha.NotSent(errEOF)}},
+		}}, backend.ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c.silence, c.nodes = make(chan struct{}), map[string]string{"a": "silent"}
+				c.acked = nil
+				start := time.Now()
+				o := runThenWait(t, &c.waiting, false, call(write, "a"))[0]
+				require.ErrorIs(t, o.Err, c.is)
+				require.NotErrorIs(t, o.Err, context.DeadlineExceeded, "the caller's context has not ended")
+				if name != "NotSent" { // That is offered again.
+					require.Equal(t, 4*time.Second, time.Since(start))
+				}
+			})
+		})
+	}
+}
+
 // TestRunThenWaitIsWithdrawn has calls that are refused, and can be withdrawn then.
 func TestRunThenWaitIsWithdrawn(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,8 @@ import (
 // That it asks between the round trips of setting up a connection, too, is why the time is counted
 // from the last question and not from the first.
 //
+// After maxAsks questions it fails, too: each server before has refused the command by a redirect.
+//
 // It holds the claims of the commands from the first question on, and is free before, while the
 // client dials (B2).
 type sending struct {
@@ -42,7 +44,13 @@ type sending struct {
 	handed  atomic.Bool // the client came to a connection that is not closed
 }
 
-const resendAfter = 900 * time.Millisecond
+const (
+	resendAfter = 900 * time.Millisecond
+
+	// maxAsks bounds how often a command is written: the client follows redirects without end. Setting up a
+	// connection asks once or twice.
+	maxAsks = 16
+)
 
 var (
 	epoch = time.Now()
@@ -50,6 +58,8 @@ var (
 	errWithdrawn = errors.New("the call was withdrawn")
 
 	errResend = errors.New("the connection's lifetime ended before the reply came")
+
+	errRedirects = errors.New("the cluster has redirected the command too often")
 
 	// errUnwritten is ErrClosing for a command that was not written.
 	errUnwritten = fmt.Errorf("%w (nothing was written)", rueidis.ErrClosing)
@@ -103,7 +113,7 @@ func (s *sending) Deadline() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Err returns the caller's error, or that of a resend, or of a call that was withdrawn.
+// Err returns the caller's error, or that of a resend, of too many redirects, or of a call that was withdrawn.
 func (s *sending) Err() error {
 	if err := s.Context.Err(); err != nil {
 		return err
@@ -111,7 +121,7 @@ func (s *sending) Err() error {
 	if !s.take() {
 		return errWithdrawn
 	}
-	s.asks.Add(1)
+	asks := s.asks.Add(1)
 	now := time.Since(epoch)
 	last := time.Duration(s.asked.Swap(int64(now)))
 	if last != 0 && now-last >= resendAfter {
@@ -119,6 +129,9 @@ func (s *sending) Err() error {
 	}
 	if s.refused.Load() {
 		return errResend
+	}
+	if asks > maxAsks {
+		return errRedirects
 	}
 	return nil
 }
@@ -170,7 +183,7 @@ func (s *sending) notSent(err error) bool {
 	case errors.As(err, &op):
 		return op.Op == "dial"
 	// A command withdrawn while its connection was set up ends that for all calls that share it.
-	case err == rueidis.ErrNoSlot, err == errUnwritten, err == errWithdrawn:
+	case err == rueidis.ErrNoSlot, err == errUnwritten, err == errWithdrawn, err == errRedirects:
 		return true
 	case err == errResend:
 		// Calls share the setting up of a connection: it was another's that was refused.

@@ -343,6 +343,38 @@ func (f *fakeServer) cluster(t *testing.T) *valkeybackend.Backend {
 	return b
 }
 
+// TestNodeThatRedirectsToItself has a cluster all of whose nodes announce one address.
+func TestNodeThatRedirectsToItself(t *testing.T) {
+	t.Parallel()
+	for _, redirect := range []string{"MOVED", "ASK"} {
+		f := &fakeServer{answer: func(words []string) string {
+			switch words[0] {
+			case "CLUSTER":
+				return fmt.Sprintf("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n%s:1\r\n", bulk("127.0.0.1"))
+			case "ASKING":
+				return ok
+			}
+			return fmt.Sprintf("-%s %d 127.0.0.1:1\r\n", redirect, backend.Slot("k"))
+		}}
+		b := f.cluster(t)
+		fast := *write
+		fast.FailFast = true
+		call := backend.Call{Script: &fast, Keys: []string{"k"}}
+		for _, run := range []func(ctx context.Context) error{
+			func(ctx context.Context) error { _, err := b.Run(ctx, &fast, []string{"k"}, nil); return err },
+			func(ctx context.Context) error { return backend.RunAll(ctx, b, []backend.Call{call, call})[1].Err },
+		} {
+			before := len(f.commands())
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // The client goes on for as long as ctx lasts.
+			err := run(ctx)
+			cancel()
+			require.ErrorIs(t, err, backend.ErrUnavailable, redirect)
+			require.NotErrorIs(t, err, backend.ErrIndeterminate)
+			require.Less(t, len(f.commands())-before, 200)
+		}
+	}
+}
+
 // TestClusterWaitsOncePerNode has calls over many slots wait before the backend knows the nodes. Then a slot moves.
 func TestClusterWaitsOncePerNode(t *testing.T) {
 	t.Parallel()

@@ -84,14 +84,17 @@ func (b *batch) run(d *Dispatcher) {
 }
 
 // runThenWait sends the only call and waits for replicas. It starts when fewer than maxWaiting
-// other calls wait for replicas. Until then the call can be withdrawn.
+// other calls wait for replicas. Until then the call can be withdrawn. A call that takes twice its timeout counts no
+// more: its connection may be silent, or its node away.
 func (b *batch) runThenWait(d *Dispatcher) {
 	defer b.finish(d)
 	call := b.toSend[0]
 	call.Claim.NotSent(nil)
 	select {
 	case d.waiting <- struct{}{}:
-		defer func() { <-d.waiting }()
+		yield := sync.OnceFunc(func() { <-d.waiting })
+		defer yield()
+		defer time.AfterFunc(2*b.replicaTimeout, yield).Stop()
 	case <-b.Done():
 		return
 	}

@@ -119,6 +119,26 @@ func TestReplicasHoldUpNobody(t *testing.T) {
 	})
 }
 
+// TestSilentConnectionsHoldUpNobody has eight calls without a deadline whose answers do not come.
+func TestSilentConnectionsHoldUpNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &replicated{waits: time.Hour}
+		d := open(t, l)
+		start := time.Now()
+		for i := range 8 {
+			go func() { _, _ = d.Do(context.WithoutCancel(t.Context()), withReplicas(fmt.Sprint(i), 1)) }()
+		}
+		synctest.Wait()
+		l.mu.Lock()
+		l.waits = 0
+		l.mu.Unlock()
+		reply, err := d.Do(t.Context(), withReplicas("sound", 1))
+		requireEcho(t, "sound", reply, err)
+		require.Equal(t, 2*time.Second, time.Since(start), "twice the timeout")
+	})
+}
+
 // TestReplicasOutOfTurn lets callers leave before it is their turn, and has others wait for it for too
 // long: they are certainly not sent.
 func TestReplicasOutOfTurn(t *testing.T) {
@@ -128,7 +148,9 @@ func TestReplicasOutOfTurn(t *testing.T) {
 		d := open(t, l)
 		left, giveUp := context.WithCancel(t.Context())
 		for range 8 {
-			go func() { _, _ = d.Do(left, withReplicas("slow", 1)) }()
+			slow := withReplicas("slow", 1)
+			slow.ReplicaTimeout = time.Hour
+			go func() { _, _ = d.Do(left, slow) }()
 		}
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
