@@ -91,59 +91,6 @@ func TestEndOfContextSaysBusyOrDown(t *testing.T) {
 // failure returns the error of a call that also returns a value.
 func failure[T any](_ T, err error) error { return err }
 
-// TestCloseEndsWaitingInAnOutage closes the client while a waiter, of each kind, pauses between tries: it returns at
-// once.
-func TestCloseEndsWaitingInAnOutage(t *testing.T) {
-	t.Parallel()
-	for name, wait := range map[string]func(ctx context.Context, c *primitives.Client) error{
-		"Lock": func(ctx context.Context, c *primitives.Client) error { return failure(c.NewLock("x", nil).Lock(ctx)) },
-		"FairLock": func(ctx context.Context, c *primitives.Client) error {
-			return failure(c.NewFairLock("x", nil).Lock(ctx))
-		},
-		"WriteLock": func(ctx context.Context, c *primitives.Client) error {
-			return failure(c.NewReadWriteLock("x", nil).WriteLock().Lock(ctx))
-		},
-		"CountingSemaphore": func(ctx context.Context, c *primitives.Client) error {
-			return failure(c.NewCountingSemaphore("x", 1, nil).Acquire(ctx))
-		},
-		"PermitSemaphore": func(ctx context.Context, c *primitives.Client) error {
-			return failure(c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 3}).Acquire(ctx, 3))
-		},
-		"Semaphore": func(ctx context.Context, c *primitives.Client) error {
-			return c.NewSemaphore("none", nil).Acquire(ctx, 1)
-		},
-		"Election": func(ctx context.Context, c *primitives.Client) error {
-			return c.NewElection("x", nil).Run(ctx, func(ctx context.Context, _ *primitives.Lease) error {
-				<-ctx.Done()
-				return context.Cause(ctx)
-			})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				holder, waiter := s.client(t, nil), s.client(t, nil)
-				go func() { _ = wait(t.Context(), holder) }()
-				synctest.Wait()
-				ended := make(chan error, 1)
-				go func() { ended <- wait(t.Context(), waiter) }()
-				synctest.Wait()
-				s.set(func() { s.fault = func(string) fault { return down } })
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				require.Empty(t, ended)
-				go func() { _ = waiter.Close(context.Background()) }() // It repeats releases.
-				synctest.Wait()
-				require.Len(t, ended, 1, "it still pauses")
-				require.ErrorIs(t, <-ended, primitives.ErrClosed)
-				s.set(func() { s.fault = func(string) fault { return fault{} } })
-				time.Sleep(time.Minute)
-			})
-		})
-	}
-}
-
 // TestLockWaitsThroughAnOutage has no server for a minute, or loses all replies, while a lock is
 // waited for.
 func TestLockWaitsThroughAnOutage(t *testing.T) {

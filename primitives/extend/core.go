@@ -163,7 +163,7 @@ func (c *Core) Close(ctx context.Context) error {
 	}
 	c.orphans.Hurry()
 	c.listen.Close()
-	c.calls.BeginClose()
+	c.calls.BeginClose(errClosed)
 	for _, h := range c.keeper.Close() {
 		_ = h.OnLost.(*hold).end(ctx, byClose, lease.ReleaseWait{}) //nolint:forcetypeassert // Holds are this package's.
 	}

@@ -99,7 +99,7 @@ func (w *waiter) Try(ctx context.Context) (wait.Answer, error) {
 	}
 	tryCtx := ctx
 	if w.refused {
-		tryCtx = dispatch.Insist(ctx)
+		tryCtx = dispatch.Retry(ctx)
 	}
 	answer, err := a.Try(tryCtx)
 	w.note(answer, err)

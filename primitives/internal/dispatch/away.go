@@ -17,12 +17,15 @@ const patience = 500 * time.Millisecond
 // errNoAnswer is wrapped by the error of a caller that has waited for its request's Limit.
 var errNoAnswer = errors.New("no answer within")
 
-// insists is the key of a context whose calls are sent in any case.
+// insists is the key of a context whose calls are sent in any case. Its value is true for the tries of a waiter.
 type insists struct{}
 
 // Insist returns a context whose calls are sent even if their node is away: those that keep or give back
-// what a caller has, and the further tries of a waiter.
-func Insist(ctx context.Context) context.Context { return context.WithValue(ctx, insists{}, true) }
+// what a caller has.
+func Insist(ctx context.Context) context.Context { return context.WithValue(ctx, insists{}, false) }
+
+// Retry is Insist for the further tries of a waiter, which leaves them when the client begins to close.
+func Retry(ctx context.Context) context.Context { return context.WithValue(ctx, insists{}, true) }
 
 // Insistent runs calls as the Dispatcher does, with [Insist].
 type Insistent struct{ *Dispatcher }

@@ -49,7 +49,8 @@ type Request struct {
 	// have acknowledged the call. Otherwise it wraps [backend.ErrReplicas].
 	Shortage error
 
-	leaseEnds int64 // of a call of [Dispatcher.Waiting]: when it is too late, in nanoseconds by the wall clock
+	closing   context.Context //nolint:containedctx // The dispatcher's; nil: the caller stays when the client begins to close.
+	leaseEnds int64           // of a call of [Dispatcher.Waiting]: when it is too late, in nanoseconds by the wall clock
 
 	values   context.Context //nolint:containedctx // For the values alone.
 	claim    *backend.Claim  // a separate value: the backend may keep it when the request is used for another call
@@ -89,6 +90,9 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 		return backend.Reply{}, err
 	}
 	r.values, r.answered, r.claim = ctx, d.newSignal(), new(backend.Claim)
+	if waits, _ := ctx.Value(insists{}).(bool); waits {
+		r.closing = d.closing
+	}
 	switch {
 	case r.leaseEnds != 0:
 		d.enqueueWaiting(r)
@@ -129,16 +133,22 @@ func (d *Dispatcher) newSignal() chan struct{} {
 // longer.
 func (r *Request) await(ctx context.Context) error {
 	var limit <-chan time.Time
+	var closing <-chan struct{}
 	if r.Limit > 0 {
 		timer := time.NewTimer(r.Limit)
 		defer timer.Stop()
 		limit = timer.C
+	}
+	if r.closing != nil {
+		closing = r.closing.Done()
 	}
 	select {
 	case <-r.answered:
 		return nil
 	case <-limit:
 		return r.noAnswer()
+	case <-closing:
+		return context.Cause(r.closing)
 	case <-ctx.Done():
 		if r.waitFor(r.Grace) {
 			return nil

@@ -17,9 +17,9 @@ const warm = time.Second
 // sendDirectly sends r in its caller's goroutine, if no other call is under way and the server has
 // just answered. That saves a goroutine and the caller's wake-up. It reports whether it sent r:
 // then r has its outcome. The caller is in the driver until the driver returns, even if ctx ends or Close gives up the
-// call. So r must have a Limit, and be Hasty, and the backend must hear it; or ctx cannot end, and there is no Limit.
+// call. So r must have a Limit, and be Hasty, and the backend must hear it; or the caller must have no reason to leave.
 func (d *Dispatcher) sendDirectly(ctx context.Context, r *Request) bool {
-	if limited := r.Hasty && r.Limit > 0 && d.prompt; !limited && (r.Limit > 0 || ctx.Done() != nil) {
+	if limited := r.Hasty && r.Limit > 0 && d.prompt; !limited && (r.Limit > 0 || ctx.Done() != nil || r.closing != nil) {
 		return false
 	}
 	b := d.beginDirectly(r)

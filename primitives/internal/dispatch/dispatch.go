@@ -21,6 +21,7 @@
 package dispatch
 
 import (
+	"context"
 	"maps"
 	"runtime"
 	"slices"
@@ -119,7 +120,8 @@ type Dispatcher struct {
 	batches         map[*batch]struct{}    // under way
 	queueTimerArmed bool                   // a timer will call checkQueue
 	sweepArmed      bool                   // a timer will call sweep
-	closing         bool
+	closing         context.Context        //nolint:containedctx // It ends when the client begins to close.
+	beginClose      context.CancelCauseFunc
 	closed          bool
 }
 
@@ -129,6 +131,7 @@ func New(b backend.ScriptRunner) *Dispatcher {
 		runner: b, batches: make(map[*batch]struct{}), waiting: make(chan struct{}, maxWaiting),
 		waitQueues: make(map[waitKey]*waitQueue),
 	}
+	d.closing, d.beginClose = context.WithCancelCause(context.Background())
 	d.batcher, _ = b.(backend.Batcher)
 	d.waiter, _ = b.(backend.ReplicaWaiter)
 	d.locator, _ = b.(backend.Locator)
@@ -143,12 +146,12 @@ func New(b backend.ScriptRunner) *Dispatcher {
 // WaitsForReplicas reports whether calls can wait for replicas.
 func (d *Dispatcher) WaitsForReplicas() bool { return d.waiter != nil }
 
-// BeginClose shortens the time after which the dispatcher gives up batches that all callers have
-// left.
-func (d *Dispatcher) BeginClose() {
+// BeginClose ends the tries of waiters with cause, and shortens the time after which the dispatcher gives up batches
+// that all callers have left.
+func (d *Dispatcher) BeginClose(cause error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.closing = true
+	d.beginClose(cause)
 	for b := range d.batches {
 		b.clientCloses()
 	}
@@ -314,7 +317,7 @@ func (d *Dispatcher) begin(calls []*Request) *batch {
 	}
 	d.batches[b] = struct{}{}
 	d.armSweep()
-	if d.closing {
+	if d.closing.Err() != nil {
 		b.clientCloses()
 	}
 	return b

@@ -298,7 +298,7 @@ func TestAbandonedBatchIsGivenUp(t *testing.T) {
 				r := request(write, "k")
 				r.Late = h
 				if c.closing {
-					d.BeginClose()
+					d.BeginClose(backend.ErrClosed)
 				}
 				_, err := d.Do(ctx, r)
 				require.ErrorIs(t, err, backend.ErrIndeterminate)
