@@ -39,7 +39,7 @@ func TestClientKeepsNothing(t *testing.T) {
 		use := func() {
 			for name, o := range all {
 				must.Get(server.Do("FLUSHALL")) // All objects have the same name.
-				require.NoError(t, act(t.Context(), o), name)
+				require.NoError(t, act(t.Context(), name, o), name)
 				if adder, isAdder := o.(*primitives.LongAdder); isAdder {
 					must.Get(adder.Sum(t.Context()))
 				}
