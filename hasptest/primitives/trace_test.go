@@ -2,13 +2,17 @@ package primitives_test
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
@@ -273,5 +277,58 @@ func TestTracerOfAJob(t *testing.T) {
 		time.Sleep(time.Hour)
 		s.faultOf("periodic_complete", fault{broken: true})
 		require.Empty(t, run(due.Add(time.Hour), noWork))
+	})
+}
+
+// TestTracerGetsUTF8: names, policies and the texts of servers may be any bytes, but what tracers write is UTF-8. So all
+// that a tracer of any event gets is.
+func TestTracerGetsUTF8(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, seen := newServer(t), sync.Map{}
+		note := func(data any) {
+			kind := reflect.TypeOf(data).Name()
+			if before, loaded := seen.LoadOrStore(kind, fmt.Sprintf("%+v", data)); loaded {
+				seen.Store(kind, fmt.Sprintf("%s %+v", before, data))
+			}
+		}
+		c := s.client(t, &primitives.Options{Tracer: &trace.Tracer{
+			AcquireStart: func(ctx context.Context, data trace.AcquireStart) context.Context {
+				note(data)
+				return ctx
+			},
+			AcquireEnd: func(_ context.Context, data trace.AcquireEnd) { note(data) },
+			LeaseEnd:   func(data trace.LeaseEnd) { note(data) }, Renewal: func(data trace.Renewal) { note(data) },
+			SubscriptionGap: func(data trace.SubscriptionGap) { note(data) }, Mismatch: func(data trace.Mismatch) { note(data) },
+			JobCompleted: func(data trace.JobCompleted) { note(data) }, Throttled: func(data trace.Throttled) { note(data) },
+		}})
+		runJob(t.Context(), time.Now(), noWork, c.NewPeriodicJob("j\xff", time.Hour, nil).Do)
+		policy := &primitives.ThrottleOptions{Unavailable: primitives.Refuse, Policy: "p\xff"}
+		_, err := c.NewThrottle("t\xff", primitives.Limit{Permits: 1, Interval: time.Hour}, policy).Allow(t.Context(), 1)
+		require.NoError(t, err)
+		object := c.Core().NewObject("rate limiter", "r\xff", "hash")
+		object.ReportMismatch("Rate", "w\xff", "h\xff")
+		lease, err := c.NewLock("l\xff", nil).Lock(t.Context())
+		require.NoError(t, err)
+		go func() { _, _ = c.NewLock("l\xff", nil).Lock(t.Context()) }()
+		synctest.Wait()
+		s.set(func() {
+			for subscription := range s.handlers {
+				go subscription.handler(backend.Event{Kind: backend.EventResubscribed})
+			}
+			s.fault = func(string) fault { return fault{err: &backend.ServerError{Code: "ERR", Message: "m\xff"}} }
+		})
+		time.Sleep(11 * time.Second)
+		_, err = c.NewLock("l\xff", nil).TryLock(t.Context())
+		require.ErrorContains(t, err, "m\xff", "the caller gets what the server says")
+		require.Error(t, lease.Release(t.Context()))
+		s.set(func() { s.fault = nil })
+		for _, kind := range []string{
+			"AcquireStart", "AcquireEnd", "LeaseEnd", "Renewal", "SubscriptionGap", "Mismatch", "JobCompleted", "Throttled",
+		} {
+			text, _ := seen.Load(kind)
+			require.Contains(t, text, "\uFFFD", kind)
+			require.True(t, utf8.ValidString(text.(string)), "%s: %q", kind, text)
+		}
 	})
 }

@@ -252,6 +252,19 @@ func TestEvents(t *testing.T) {
 	require.InDelta(t, 1_790_000_000.5, completed, 0)
 }
 
+// TestNameThatIsNoUTF8: a job's name may be any bytes. Prometheus refuses such a label, by a panic.
+func TestNameThatIsNoUTF8(t *testing.T) {
+	t.Parallel()
+	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *registry) {
+		work := func(context.Context, primitives.JobRun) error { return nil }
+		ran, err := c.NewPeriodicJob("M\xfcnchen", time.Hour, nil).Do(t.Context(), time.Now(), work)
+		require.NoError(t, err)
+		require.True(t, ran)
+		completed, _ := r.value(t, "hasp_job_last_completed_timestamp_seconds", "M\uFFFDnchen")
+		require.InDelta(t, time.Now().Unix(), completed, 1)
+	})
+}
+
 // TestThrottles: decisions are counted by the policy, from 0 on.
 func TestThrottles(t *testing.T) {
 	t.Parallel()

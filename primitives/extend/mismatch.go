@@ -37,7 +37,7 @@ func (all *mismatches) add(m trace.Mismatch) bool {
 // warning in the log, and to the client's tracer. A client reports the same mismatch once,
 // and a thousand mismatches at most.
 func (o *Object) ReportMismatch(option, want, have string) {
-	m := trace.Mismatch{Object: o.id.Object, Option: option, Want: want, Have: have}
+	m := trace.Mismatch{Object: o.traced(), Option: text(option), Want: text(want), Have: text(have)}
 	if !o.core.mismatches.add(m) {
 		return
 	}

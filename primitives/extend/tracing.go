@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
@@ -16,26 +18,46 @@ import (
 // trace connects the client's tracer with the parts that report to it.
 func (c *Core) trace() {
 	if report := c.opts.Tracer.Renewal; report != nil {
-		c.keeper.OnRenewal = func(r renew.Renewal) { report(trace.Renewal(r)) }
+		c.keeper.OnRenewal = func(r renew.Renewal) {
+			r.Err = readable(r.Err)
+			report(trace.Renewal(r))
+		}
 	}
 	if report := c.opts.Tracer.SubscriptionGap; report != nil {
 		c.listen.OnGap = func(channel string, err error) {
-			report(trace.SubscriptionGap{Channel: channel, Err: err})
+			report(trace.SubscriptionGap{Channel: text(channel), Err: readable(err)})
 		}
 	}
+}
+
+// text returns s as a tracer gets it. Names and the texts of servers are any bytes, but one that is no UTF-8 would cost the
+// process all that it exports with it.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// readable returns err with such a text.
+func readable(err error) error {
+	if err == nil || utf8.ValidString(err.Error()) {
+		return err
+	}
+	return worded.As(text(err.Error()), err)
+}
+
+// traced returns the object as a tracer gets it.
+func (o *Object) traced() trace.Object {
+	return trace.Object{Kind: text(o.id.Object.Kind), Name: text(o.id.Object.Name)}
 }
 
 // ReportCompleted reports to the client's tracer that o, a periodic job, has completed the given period.
 func (o *Object) ReportCompleted(period time.Time) {
 	if report := o.core.opts.Tracer.JobCompleted; report != nil {
-		report(trace.JobCompleted{Object: o.id.Object, Period: period})
+		report(trace.JobCompleted{Object: o.traced(), Period: period})
 	}
 }
 
 // ReportThrottled reports a decision about o, a throttle, to the client's tracer. It sets the object.
 func (o *Object) ReportThrottled(data trace.Throttled) {
 	if report := o.core.opts.Tracer.Throttled; report != nil {
-		data.Object, data.Err = o.id.Object, matched(data.Err)
+		data.Object, data.Policy, data.Err = o.traced(), text(data.Policy), readable(matched(data.Err))
 		report(data)
 	}
 }
@@ -62,7 +84,7 @@ func (o *Object) beginAcquire(ctx context.Context, try, leased bool) (context.Co
 	if tracer.AcquireStart == nil && tracer.AcquireEnd == nil {
 		return ctx, acquisition{}
 	}
-	q := acquisition{tracer, o.id.Object, try, leased, time.Now()}
+	q := acquisition{tracer, o.traced(), try, leased, time.Now()}
 	if tracer.AcquireStart != nil {
 		ctx = tracer.AcquireStart(ctx, trace.AcquireStart{Object: q.object, Try: try, Leased: leased})
 	}
@@ -76,7 +98,7 @@ func (q acquisition) end(ctx context.Context, t tries, err error) {
 	}
 	q.tracer.AcquireEnd(ctx, trace.AcquireEnd{
 		Object: q.object, Try: q.try, Leased: q.leased, Waited: time.Since(q.started), Attempts: t.count, Contended: t.refused,
-		Err: worded.WithCause(ctx, matched(err)),
+		Err: readable(worded.WithCause(ctx, matched(err))),
 	})
 }
 
@@ -111,7 +133,7 @@ func (h *hold) traceEnd(held time.Duration, cause, err error) {
 	if errors.Is(err, lease.ErrNotHeld) {
 		cause = notHeldCause(err)
 	}
-	report(trace.LeaseEnd{Object: h.object.id.Object, Held: held, Cause: cause, Err: matched(err)})
+	report(trace.LeaseEnd{Object: h.object.traced(), Held: held, Cause: readable(cause), Err: readable(matched(err))})
 }
 
 // notHeldCause returns why a release found that its lease had ended: its loss, or else its client was closed.

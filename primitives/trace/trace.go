@@ -12,7 +12,8 @@ import (
 // The client calls the functions from many goroutines at once, also from the goroutine of the watchdog
 // and from those of the driver, but holds no mutex of its own meanwhile. They must not block, and must
 // not panic. They get their data by value, so a function that does nothing costs no allocation.
-// The fields must not change once a client has the tracer.
+// The fields must not change once a client has the tracer. Texts, also those of errors, are UTF-8: other bytes, of a name
+// or of a server, come as U+FFFD.
 //
 // Source: the traces of net/http/httptrace, and the tracers of github.com/jackc/pgx/v5.
 type Tracer struct {
