@@ -19,26 +19,21 @@ import (
 // openAdder returns the adder called x of a client.
 func openAdder(t *testing.T, c *primitives.Client) *primitives.LongAdder {
 	t.Helper()
-	a, err := c.OpenLongAdder(t.Context(), "x")
-	require.NoError(t, err)
+	a := must(c.OpenLongAdder(t.Context(), "x"))(t)
 	return a
 }
 
 // requireSum asks for the sum.
 func requireSum(t *testing.T, want int64, a *primitives.LongAdder) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	got, err := a.Sum(ctx)
-	require.NoError(t, err)
+	ctx := within(t, time.Minute)
+	got := must(a.Sum(ctx))(t)
 	require.Equal(t, want, got)
 }
 
 // TestAddersOfOneBackendAnswerOnce has adders of two clients over one backend, and of a third over another.
 func TestAddersOfOneBackendAnswerOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		one, two := s.client(t, nil), s.client(t, nil)
 		third := s.over(t, s.newOwnLink(t), nil)
 		all := []*primitives.LongAdder{openAdder(t, one), openAdder(t, one), openAdder(t, two), openAdder(t, third)}
@@ -60,9 +55,7 @@ func TestAddersOfOneBackendAnswerOnce(t *testing.T) {
 
 // TestAdderResetsAll: all of them forget, and count on.
 func TestAdderResetsAll(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		one, two := openAdder(t, s.client(t, nil)), openAdder(t, s.over(t, s.newOwnLink(t), nil))
 		one.Add(3)
 		two.Add(4)
@@ -79,9 +72,7 @@ func TestAdderResetsAll(t *testing.T) {
 // TestAdderCountsItselfWithoutALink: who asks while its link is being restored is not asked itself. Its own
 // adders count all the same, and others that are left out do not.
 func TestAdderCountsItselfWithoutALink(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		link := s.newOwnLink(t)
 		one, two := openAdder(t, s.client(t, nil)), openAdder(t, s.over(t, link, nil))
 		one.Add(3)
@@ -97,9 +88,7 @@ func TestAdderCountsItselfWithoutALink(t *testing.T) {
 
 // TestAdderSaysHowManyHaveAnswered: one of three does not answer until the context ends.
 func TestAdderSaysHowManyHaveAnswered(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		a := openAdder(t, s.client(t, nil))
 		openAdder(t, s.over(t, s.newOwnLink(t), nil))
 		mute := s.newOwnLink(t)
@@ -130,17 +119,14 @@ func TestAdderSaysHowManyHaveAnswered(t *testing.T) {
 
 // TestAdderAsksAgain: somebody has left before answering, or an answer is lost. Resets ask again as sums do.
 func TestAdderAsksAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		a := openAdder(t, s.client(t, nil))
 		mute := s.newOwnLink(t)
 		for _, ask := range []func(){
 			func() { requireSum(t, 5, a) }, func() { require.NoError(t, a.Reset(t.Context())) },
 		} {
 			a.Add(5)
-			left, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
-			require.NoError(t, err)
+			left := must(mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {}))(t)
 			time.AfterFunc(2500*time.Millisecond, left.Cancel)
 			start := time.Now()
 			ask()
@@ -154,16 +140,14 @@ func TestAdderAsksAgain(t *testing.T) {
 // TestAdderSaysHowManyHaveAnsweredBefore: the context ends before the keys are looked at again, just after all were
 // asked anew, or while the second request is on its way.
 func TestAdderSaysHowManyHaveAnsweredBefore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		a := openAdder(t, s.client(t, nil))
 		mute := s.newOwnLink(t)
 		_, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
 		require.NoError(t, err)
 		for _, bound := range []time.Duration{10 * time.Millisecond, 3*time.Second + time.Microsecond, 1008 * time.Millisecond} {
 			if bound == 1008*time.Millisecond {
-				s.set(func() { s.fault = func(string) fault { return fault{before: 5 * time.Millisecond} } })
+				s.faults(fault{before: 5 * time.Millisecond})
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), bound)
 			defer cancel()
@@ -184,23 +168,19 @@ func TestAdderAnswersAtMostOnce(t *testing.T) {
 		"LostReply": {fault{broken: true}, 2},
 		"Outage":    {fault{err: fmt.Errorf("dial: %w", backend.ErrUnavailable)}, 3},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				a := openAdder(t, s.client(t, nil))
-				a.Add(5)
-				s.fault = func(script string) (f fault) {
-					if script == "adder_answer" && s.calls[script] == 1 {
-						return c.fault
-					}
-					return fault{}
+		subtest(t, name, func(t *testing.T, s *server) {
+			a := openAdder(t, s.client(t, nil))
+			a.Add(5)
+			s.fault = func(script string) (f fault) {
+				if script == "adder_answer" && s.calls[script] == 1 {
+					return c.fault
 				}
-				requireSum(t, 5, a)
-				time.Sleep(time.Hour)
-				require.Equal(t, 1, s.called("adder_ask"), "nobody had to ask anew")
-				require.Equal(t, c.calls, s.called("adder_answer"))
-			})
+				return fault{}
+			}
+			requireSum(t, 5, a)
+			time.Sleep(time.Hour)
+			require.Equal(t, 1, s.called("adder_ask"), "nobody had to ask anew")
+			require.Equal(t, c.calls, s.called("adder_answer"))
 		})
 	}
 }
@@ -208,9 +188,7 @@ func TestAdderAnswersAtMostOnce(t *testing.T) {
 // TestAdderResetsNoLaterCount: a request to reset that an adder obeys late takes nothing of what was added since another
 // one was obeyed.
 func TestAdderResetsNoLaterCount(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		a := openAdder(t, s.client(t, nil))
 		s.fault = func(script string) (f fault) {
 			if script == "adder_here" && s.calls[script] == 1 {
@@ -229,9 +207,7 @@ func TestAdderResetsNoLaterCount(t *testing.T) {
 
 // TestAdderGivesUpAnAnswer: no server can be reached for longer than anybody waits.
 func TestAdderGivesUpAnAnswer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		a := openAdder(t, s.client(t, nil))
 		s.fault = func(script string) (f fault) {
 			if script == "adder_answer" {
@@ -239,11 +215,9 @@ func TestAdderGivesUpAnAnswer(t *testing.T) {
 			}
 			return f
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
+		ctx := within(t, time.Hour)
 		start := time.Now()
-		_, err := a.Sum(ctx)
-		require.EqualError(t, err, `sum long adder "x": 0 of 2 have answered within a minute`)
+		require.EqualError(t, errOf(a.Sum(ctx)), `sum long adder "x": 0 of 2 have answered within a minute`)
 		require.Equal(t, 61*time.Second, time.Since(start))
 		time.Sleep(time.Hour)
 		tries := s.called("adder_answer")
@@ -256,21 +230,16 @@ func TestAdderGivesUpAnAnswer(t *testing.T) {
 func TestAdderMayAskAgain(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []string{"adder_ask", "adder_take"} {
-		t.Run(broken, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				a := openAdder(t, s.client(t, nil))
-				a.Add(5)
-				s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
-				_, err := a.Sum(t.Context())
-				require.ErrorIs(t, err, primitives.ErrUnavailable, "a sum changes nothing")
-				s.set(func() { s.fault = func(string) fault { return fault{} } })
-				requireSum(t, 5, a)
-				s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
-				require.ErrorIs(t, a.Reset(t.Context()), primitives.ErrIndeterminate)
-				s.set(func() { s.fault = func(string) fault { return fault{} } })
-			})
+		subtest(t, broken, func(t *testing.T, s *server) {
+			a := openAdder(t, s.client(t, nil))
+			a.Add(5)
+			s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
+			require.ErrorIs(t, errOf(a.Sum(t.Context())), primitives.ErrUnavailable, "a sum changes nothing")
+			s.faults(fault{})
+			requireSum(t, 5, a)
+			s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
+			require.ErrorIs(t, a.Reset(t.Context()), primitives.ErrIndeterminate)
+			s.faults(fault{})
 		})
 	}
 }
@@ -278,9 +247,7 @@ func TestAdderMayAskAgain(t *testing.T) {
 // TestAdderStress opens, adds, asks and closes side by side. A sum that is taken meanwhile has what was added before the
 // call, and no more than was added in all. At the end the sum is that of the adder which stays.
 func TestAdderStress(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		clients := []*primitives.Client{
 			s.client(t, nil), s.client(t, nil), s.over(t, s.newOwnLink(t), nil),
 		}
@@ -310,9 +277,7 @@ func TestAdderStress(t *testing.T) {
 
 // TestAdderUnderAPrefix shares an adder with Redisson, which puts the prefix in front of the keys of answers, too.
 func TestAdderUnderAPrefix(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		a := openAdder(t, s.client(t, &primitives.Options{KeyPrefix: "p:"}))
 		a.Add(1)
 		java, err := (s.newOwnLink(t)).Subscribe(t.Context(), "{p:x}:adder-topic", func(e backend.Event) {
@@ -338,9 +303,7 @@ func TestAdderUnderAPrefix(t *testing.T) {
 
 // TestAdderMindsItsOwnMessages: other messages on the channel are none of its business.
 func TestAdderMindsItsOwnMessages(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		a := openAdder(t, s.client(t, nil))
 		a.Add(1)
 		for _, payload := range []string{"", "1", "2:id", ":", "01:id", "reset"} {
@@ -358,17 +321,13 @@ func TestAdderMindsItsOwnMessages(t *testing.T) {
 func TestAdderIsAskedOnOneTopicOnly(t *testing.T) {
 	t.Parallel()
 	for _, unheard := range []string{"{x}:adder-topic", "{x}:topic"} {
-		t.Run(unheard, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				a, other := openAdder(t, s.client(t, nil)), openAdder(t, s.over(t, deaf{s.newOwnLink(t), unheard}, nil))
-				a.Add(1)
-				other.Add(20)
-				requireSum(t, 21, a)
-				require.NoError(t, a.Reset(t.Context()))
-				requireSum(t, 0, a)
-			})
+		subtest(t, unheard, func(t *testing.T, s *server) {
+			a, other := openAdder(t, s.client(t, nil)), openAdder(t, s.over(t, deaf{s.newOwnLink(t), unheard}, nil))
+			a.Add(1)
+			other.Add(20)
+			requireSum(t, 21, a)
+			require.NoError(t, a.Reset(t.Context()))
+			requireSum(t, 0, a)
 		})
 	}
 }

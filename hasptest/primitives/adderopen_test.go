@@ -18,38 +18,31 @@ import (
 func TestAdderClosesDuringSum(t *testing.T) {
 	t.Parallel()
 	for _, client := range []bool{false, true} {
-		t.Run(fmt.Sprint("Client", client), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				c := s.client(t, nil)
-				a, stays := openAdder(t, c), openAdder(t, s.client(t, nil))
-				mute := s.newOwnLink(t)
-				silent, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
-				require.NoError(t, err)
-				failed := make(chan error, 1)
-				bounded, cancel := context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				go func() { _, err := a.Sum(bounded); failed <- err }()
-				time.Sleep(time.Second)
-				start := time.Now()
-				if client {
-					require.NoError(t, c.Close(t.Context()))
-				}
-				require.NoError(t, a.Close())
-				err = <-failed
-				require.ErrorIs(t, err, primitives.ErrClosed)
-				require.NotErrorIs(t, err, context.Canceled)
-				require.Zero(t, time.Since(start))
-				require.NoError(t, a.Close())
-				a.Add(1)
-				_, err = a.Sum(t.Context())
-				require.ErrorIs(t, err, primitives.ErrClosed)
-				require.ErrorIs(t, a.Reset(t.Context()), primitives.ErrClosed)
-				silent.Cancel()
-				stays.Add(2)
-				requireSum(t, 2, stays)
-			})
+		subtest(t, fmt.Sprint("Client", client), func(t *testing.T, s *server) {
+			c := s.client(t, nil)
+			a, stays := openAdder(t, c), openAdder(t, s.client(t, nil))
+			mute := s.newOwnLink(t)
+			silent := must(mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {}))(t)
+			failed := make(chan error, 1)
+			bounded := within(t, time.Hour)
+			go func() { _, err := a.Sum(bounded); failed <- err }()
+			time.Sleep(time.Second)
+			start := time.Now()
+			if client {
+				require.NoError(t, c.Close(t.Context()))
+			}
+			require.NoError(t, a.Close())
+			err := <-failed
+			require.ErrorIs(t, err, primitives.ErrClosed)
+			require.NotErrorIs(t, err, context.Canceled)
+			require.Zero(t, time.Since(start))
+			require.NoError(t, a.Close())
+			a.Add(1)
+			require.ErrorIs(t, errOf(a.Sum(t.Context())), primitives.ErrClosed)
+			require.ErrorIs(t, a.Reset(t.Context()), primitives.ErrClosed)
+			silent.Cancel()
+			stays.Add(2)
+			requireSum(t, 2, stays)
 		})
 	}
 }
@@ -57,9 +50,7 @@ func TestAdderClosesDuringSum(t *testing.T) {
 // TestAdderSubscribesWhileOpen: the first adder subscribes, the last one ends that and leaves nothing, and the next
 // one begins again.
 func TestAdderSubscribesWhileOpen(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		for range 2 {
 			a, b := openAdder(t, c), openAdder(t, c)
@@ -72,14 +63,12 @@ func TestAdderSubscribesWhileOpen(t *testing.T) {
 		}
 		closed := s.client(t, nil)
 		require.NoError(t, closed.Close(t.Context()))
-		_, err := closed.OpenLongAdder(t.Context(), "x")
-		require.ErrorIs(t, err, primitives.ErrClosed)
+		require.ErrorIs(t, errOf(closed.OpenLongAdder(t.Context(), "x")), primitives.ErrClosed)
 		require.Zero(t, s.subscribed())
 
 		link := s.newOwnLink(t)
 		left := weak.Make(link)
-		c, err = primitives.New(link, nil)
-		require.NoError(t, err)
+		c = must(primitives.New(link, nil))(t)
 		require.NoError(t, openAdder(t, c).Close())
 		require.NoError(t, c.Close(t.Context()))
 		require.True(t, collected(left))
@@ -140,9 +129,7 @@ func TestAdderAfterAPanic(t *testing.T) {
 // TestAdderOpensTogether: several callers wait for the subscriptions. The caller that asks for them leaves, or its client
 // is closed; another goes on.
 func TestAdderOpensTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		b := &slowSubscriber{s, make(chan struct{})}
 		closes, stays := s.over(t, b, nil), s.over(t, b, nil)
 		open := func(ctx context.Context, c *primitives.Client) chan error {
@@ -180,9 +167,7 @@ func (l limited) Capabilities() backend.Capabilities { return l.can }
 
 // TestAdderRefusals: what cannot work is refused, and nothing is sent.
 func TestAdderRefusals(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		for says, b := range map[string]backend.Backend{
 			"does not subscribe": &limited{server: s},
 			"PUBLISH counts the receivers of one node": &limited{
@@ -209,8 +194,7 @@ func TestAdderRefusals(t *testing.T) {
 		require.ErrorContains(t, err, "an adder of the other kind")
 		require.Equal(t, 2, s.subscribed())
 		require.NoError(t, a.Close())
-		d, err := c.OpenDoubleAdder(t.Context(), "x")
-		require.NoError(t, err)
+		d := must(c.OpenDoubleAdder(t.Context(), "x"))(t)
 		require.NoError(t, d.Close())
 	})
 }

@@ -39,9 +39,7 @@ func entryOf(c *primitives.Client) *entry {
 // entering runs a test of an entry in virtual time.
 func entering(t *testing.T, run func(t *testing.T, s *server, e *entry)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		run(t, s, entryOf(s.client(t, &primitives.Options{PollInterval: 100 * time.Hour})))
 	})
 }
@@ -51,8 +49,7 @@ func (e *entry) remaining(t *testing.T) []int {
 	t.Helper()
 	var all []int
 	for _, rate := range e.rates {
-		d, err := rate.State(t.Context())
-		require.NoError(t, err)
+		d := must(rate.State(t.Context()))(t)
 		all = append(all, d.Remaining)
 	}
 	return all
@@ -61,8 +58,7 @@ func (e *entry) remaining(t *testing.T) []int {
 // admitted returns a lease that must be had at once.
 func (e *entry) admitted(t *testing.T) *primitives.Lease {
 	t.Helper()
-	lease, err := e.TryAcquire(t.Context())
-	require.NoError(t, err)
+	lease := must(e.TryAcquire(t.Context()))(t)
 	return lease
 }
 
@@ -94,8 +90,7 @@ func TestAdmissionTakesAllOrNone(t *testing.T) {
 		require.NoError(t, two.Release(t.Context()))
 		require.Equal(t, primitives.AdmissionError{Throttle: e.rates[0], RetryIn: 333_334 * time.Microsecond}, e.refused(t))
 		require.Equal(t, 1, s.holding())
-		_, err = e.rates[1].Allow(t.Context(), 4)
-		require.NoError(t, err)
+		require.NoError(t, errOf(e.rates[1].Allow(t.Context(), 4)))
 		time.Sleep(40 * time.Millisecond)
 		require.Equal(t, 293_334*time.Microsecond, e.refused(t).RetryIn)
 		require.Equal(t, []int{0, 0}, e.remaining(t))
@@ -110,8 +105,7 @@ func TestAdmissionTakesAllOrNone(t *testing.T) {
 func TestAdmissionIsOneOfTheSemaphore(t *testing.T) {
 	entering(t, func(t *testing.T, s *server, e *entry) {
 		lease := e.admitted(t)
-		again, err := e.Acquire(lease.Reenter(t.Context()))
-		require.NoError(t, err)
+		again := must(e.Acquire(lease.Reenter(t.Context())))(t)
 		require.Equal(t, lease.Owner(), again.Owner())
 		require.NoError(t, again.Release(t.Context()))
 		require.Equal(t, []int{3, 8}, e.remaining(t))
@@ -155,16 +149,13 @@ func (r repeating) Run(ctx context.Context, script *backend.Script, keys, args [
 
 // TestAdmissionIsRepeated: an owner that holds a slot takes no permits, and its hold lasts from the repeat on.
 func TestAdmissionIsRepeated(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		e, begin := entryOf(s.over(t, repeating{s}, nil)), time.Now()
 		for i := range 2 {
 			e.admitted(t)
 			require.Equal(t, i+1, s.holding())
 			require.Equal(t, []int{3, 1}[i], e.remaining(t)[0], "by the second 100 ms have passed, and 333 ms free one")
-			_, err := e.rates[0].Allow(t.Context(), 1)
-			require.NoError(t, err)
+			require.NoError(t, errOf(e.rates[0].Allow(t.Context(), 1)))
 		}
 		require.Equal(t, 4, s.called("counting_admit"))
 		held := s.do("ZRANGE", "x", "0", "-1", "WITHSCORES")
@@ -179,8 +170,7 @@ func TestAdmissionWaits(t *testing.T) {
 	entering(t, func(t *testing.T, s *server, e *entry) {
 		begin := time.Now()
 		wait := func(min time.Duration) *primitives.Lease {
-			lease, err := e.Acquire(t.Context())
-			require.NoError(t, err)
+			lease := must(e.Acquire(t.Context()))(t)
 			require.GreaterOrEqual(t, time.Since(begin), min)
 			require.LessOrEqual(t, time.Since(begin), min+4*time.Millisecond)
 			return lease
@@ -189,8 +179,7 @@ func TestAdmissionWaits(t *testing.T) {
 		second := wait(0)
 		time.AfterFunc(time.Second, func() { require.NoError(t, second.Release(context.Background())) })
 		third := wait(time.Second) // By the release.
-		_, err := e.rates[0].Allow(t.Context(), 3)
-		require.NoError(t, err)
+		require.NoError(t, errOf(e.rates[0].Allow(t.Context(), 3)))
 		require.NoError(t, third.Release(t.Context()))
 		wait(4 * time.Second / 3).Forget() // By the rate: 5 permits of the 4 were taken.
 		wait(5 * time.Second)              // By the end of the first lease.
@@ -208,8 +197,7 @@ func TestAdmissionWaitersGoOnByTheRate(t *testing.T) {
 		var all sync.WaitGroup
 		for range 63 {
 			all.Go(func() {
-				_, err := a.Acquire(t.Context())
-				require.NoError(t, err)
+				require.NoError(t, errOf(a.Acquire(t.Context())))
 			})
 		}
 		all.Wait()
@@ -223,8 +211,7 @@ func TestAdmissionWaiterThatLeaves(t *testing.T) {
 	entering(t, func(t *testing.T, s *server, e *entry) {
 		one := e.admitted(t)
 		e.admitted(t)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, time.Second)
 		_, err := e.Acquire(ctx)
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		require.EqualError(t, err, `acquire counting semaphore "x": no slot is free, or too few permits are: context deadline exceeded`)
@@ -239,12 +226,10 @@ func TestAdmissionWaiterThatLeaves(t *testing.T) {
 func TestAdmissionWithOthers(t *testing.T) {
 	entering(t, func(t *testing.T, s *server, e *entry) {
 		first, second := e.admitted(t), acquired(t, e.slots)
-		_, err := e.rates[0].Allow(t.Context(), 3)
-		require.NoError(t, err)
+		require.NoError(t, errOf(e.rates[0].Allow(t.Context(), 3)))
 		begin, in := time.Now(), make(chan string, 2)
 		go func() {
-			_, err := e.Acquire(t.Context())
-			require.NoError(t, err)
+			require.NoError(t, errOf(e.Acquire(t.Context())))
 			in <- "both"
 		}()
 		synctest.Wait()
@@ -270,8 +255,7 @@ func TestAdmissionOfACallerThatHasLeft(t *testing.T) {
 		for _, acquire := range []func(context.Context) (*primitives.Lease, error){e.Acquire, e.TryAcquire} {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, err := acquire(ctx)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, errOf(acquire(ctx)), context.DeadlineExceeded)
 			require.Equal(t, 1, s.holding())
 			time.Sleep(2 * time.Second)
 			require.Zero(t, s.holding())
@@ -283,21 +267,21 @@ func TestAdmissionOfACallerThatHasLeft(t *testing.T) {
 // admitted, whatever the throttles do.
 func TestAdmissionWithoutAnAnswer(t *testing.T) {
 	entering(t, func(t *testing.T, s *server, e *entry) {
-		s.set(func() { s.fault = func(string) fault { return fault{broken: true} } })
+		s.faults(fault{broken: true})
 		_, err := e.Acquire(t.Context())
 		require.ErrorIs(t, err, primitives.ErrIndeterminate)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		synctest.Wait()
 		require.Equal(t, []int{3, 8}, e.remaining(t))
 		time.Sleep(time.Second)
 		require.Zero(t, s.holding())
 
-		s.set(func() { s.fault = func(string) fault { return down } })
+		s.faults(down)
 		c := s.client(t, nil)
 		admits := c.NewThrottle("user", entryLimits[0], &primitives.ThrottleOptions{Unavailable: primitives.Admit})
 		_, err = primitives.NewAdmission(c.NewCountingSemaphore("x", 1, nil), admits.Take(1)).Acquire(t.Context())
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 	})
 }
 
@@ -336,10 +320,10 @@ func TestAdmissionErrors(t *testing.T) {
 			require.Zero(t, s.holding())
 			require.Equal(t, []int{4, 10}, e.remaining(t))
 		}
-		s.set(func() { s.fault = func(string) fault { return fault{err: backend.ErrCrossSlot} } })
+		s.faults(fault{err: backend.ErrCrossSlot})
 		_, err := e.TryAcquire(t.Context())
 		require.ErrorIs(t, err, backend.ErrCrossSlot)
 		require.ErrorContains(t, err, backend.ErrCrossSlot.Error()+": give the names one hash tag")
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 	})
 }

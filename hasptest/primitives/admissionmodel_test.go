@@ -66,9 +66,8 @@ func (m *entryModel) holding(lease *primitives.Lease) *primitives.Lease {
 // TestAdmissionIsExact: at random times processes enter, acquire the semaphore alone, take permits alone, release, or
 // crash. Each answer is the model's.
 func TestAdmissionIsExact(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, r := newServer(t), rand.New(rand.NewPCG(46, 3)) //nolint:gosec // It is no secret.
+	virtual(t, func(t *testing.T, s *server) {
+		r := rand.New(rand.NewPCG(46, 3)) //nolint:gosec // It is no secret.
 		var processes []*entry
 		for range 4 {
 			processes = append(processes, entryOf(s.client(t, nil)))
@@ -93,13 +92,11 @@ func TestAdmissionIsExact(t *testing.T) {
 			case step < 6 && m.room() > 0:
 				leases = append(leases, m.holding(acquired(t, e.slots)))
 			case step < 6:
-				_, err := e.slots.TryAcquire(t.Context())
-				require.ErrorIs(t, err, primitives.ErrNotAcquired)
+				require.ErrorIs(t, errOf(e.slots.TryAcquire(t.Context())), primitives.ErrNotAcquired)
 			case step < 7:
 				i := r.IntN(2)
 				_, over := m.rates[i].after(1)
-				d, err := e.rates[i].Allow(t.Context(), 1)
-				require.NoError(t, err)
+				d := must(e.rates[i].Allow(t.Context(), 1))(t)
 				require.Equal(t, m.rates[i].decision(1, over <= 0), d)
 			case len(leases) > 0:
 				lease := leases[0]
@@ -126,9 +123,8 @@ func TestAdmissionIsExact(t *testing.T) {
 // TestAdmissionKeepsBothLimits: many goroutines of several clients enter, work and leave, and some crash. At most two
 // hold at a time, and in no window more permits are granted than the rate and a burst.
 func TestAdmissionKeepsBothLimits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, begin := newServer(t), time.Now()
+	virtual(t, func(t *testing.T, s *server) {
+		begin := time.Now()
 		var mu sync.Mutex
 		var grants []time.Time
 		s.ran = func(script string, _, _ []string, _ backend.Reply) {
@@ -143,8 +139,7 @@ func TestAdmissionKeepsBothLimits(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(p), uint64(g))) //nolint:gosec // It is no secret.
 				all.Go(func() {
 					for range 20 {
-						lease, err := e.Acquire(t.Context())
-						require.NoError(t, err)
+						lease := must(e.Acquire(t.Context()))(t)
 						mu.Lock()
 						grants = append(grants, time.UnixMicro(lease.Token()))
 						mu.Unlock()

@@ -30,15 +30,13 @@ type dialing struct {
 
 func newDialing(t *testing.T, s *embedded.Server) *dialing {
 	t.Helper()
-	b, err := embedded.New(s, nil)
-	require.NoError(t, err)
+	b := must(embedded.New(s, nil))(t)
 	return &dialing{Backend: b}
 }
 
 func (d *dialing) client(t *testing.T, opts *primitives.Options) *primitives.Client {
 	t.Helper()
-	c, err := primitives.NewClosing(d, opts)
-	require.NoError(t, err)
+	c := must(primitives.NewClosing(d, opts))(t)
 	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
 	return c
 }
@@ -91,10 +89,8 @@ func TestLocksWhileTheServerIsAway(t *testing.T) {
 		s := embedded.NewServer()
 		link, other := newDialing(t, s), newDialing(t, s).client(t, nil)
 		client := link.client(t, nil)
-		held, err := client.NewLock("held", nil).Lock(t.Context())
-		require.NoError(t, err)
-		busy, err := other.NewLock("busy", nil).Lock(t.Context())
-		require.NoError(t, err)
+		held := must(client.NewLock("held", nil).Lock(t.Context()))(t)
+		busy := must(other.NewLock("busy", nil).Lock(t.Context()))(t)
 		granted := make(chan error)
 		go func() {
 			_, err := client.NewLock("busy", nil).Lock(t.Context())
@@ -123,8 +119,7 @@ func TestLocksWhileTheServerIsAway(t *testing.T) {
 		require.NoError(t, <-granted)
 		require.NoError(t, held.Err())
 		require.NoError(t, held.Release(t.Context()))
-		_, err = client.NewLock("x", nil).TryLock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(client.NewLock("x", nil).TryLock(t.Context())))
 	})
 }
 
@@ -134,15 +129,13 @@ func TestShortOutageFailsNoLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := newDialing(t, embedded.NewServer())
 		client := link.client(t, &primitives.Options{WatchdogLease: time.Second})
-		kept, err := client.NewLock("kept", nil).Lock(t.Context())
-		require.NoError(t, err)
+		kept := must(client.NewLock("kept", nil).Lock(t.Context()))(t)
 		for range 100 {
 			time.Sleep(1017 * time.Millisecond)
 			link.down.Store(true)
 			time.AfterFunc(500*time.Millisecond, func() { link.down.Store(false) })
 			for range 20 {
-				lease, err := client.NewLock("x", nil).TryLock(t.Context())
-				require.NoError(t, err)
+				lease := must(client.NewLock("x", nil).TryLock(t.Context()))(t)
 				require.NoError(t, lease.Release(t.Context()))
 				time.Sleep(13 * time.Millisecond)
 			}

@@ -37,30 +37,15 @@ func (d ignoresContext) Subscribe(
 // TestClientCloseIsBoundedWhateverTheBackendDoes closes a client with a renewal and a subscription
 // under way that take an hour.
 func TestClientCloseIsBoundedWhateverTheBackendDoes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
-		client, err := primitives.New(ignoresContext{s}, nil)
-		require.NoError(t, err)
-		lease, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		s.fault = func(script string) fault {
-			if script == "lock_renew" {
-				return fault{before: time.Hour}
-			}
-			return fault{}
-		}
-		waiting := make(chan error, 1)
-		go func() {
-			_, err := client.NewLock("x", nil).Lock(t.Context())
-			waiting <- err
-		}()
+	virtual(t, func(t *testing.T, s *server) {
+		client := must(primitives.New(ignoresContext{s}, nil))(t)
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
+		s.faultOf("lock_renew", fault{before: time.Hour})
+		waiting := beside(func() error { return errOf(client.NewLock("x", nil).Lock(t.Context())) })
 		time.Sleep(15 * time.Second)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, time.Second)
 		start := time.Now()
-		closed := make(chan error, 1)
-		go func() { closed <- client.Close(ctx) }()
+		closed := beside(func() error { return client.Close(ctx) })
 		synctest.Wait()
 		require.ErrorIs(t, <-waiting, primitives.ErrClosed)
 		require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
@@ -82,8 +67,7 @@ func TestClientClosedIsForgotten(t *testing.T) {
 		PollInterval: time.Hour, WatchdogLease: time.Hour,
 	})
 	require.NoError(t, err)
-	lease, err := client.NewLock("x", nil).Lock(t.Context())
-	require.NoError(t, err)
+	lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 	waiting := make(chan error, 2)
 	wait := func() {
 		_, err := client.NewLock("x", nil).Lock(t.Context())
@@ -94,7 +78,7 @@ func TestClientClosedIsForgotten(t *testing.T) {
 		return func() bool { return s.called("lock_acquire") == times }
 	}
 	require.Eventually(t, tried(3), time.Minute, time.Millisecond)
-	s.set(func() { s.fault = func(string) fault { return fault{before: 100 * time.Millisecond} } })
+	s.faults(fault{before: 100 * time.Millisecond})
 	go wait()
 	require.Eventually(t, tried(4), time.Minute, time.Millisecond)
 	require.NoError(t, client.Close(t.Context()))
@@ -202,12 +186,9 @@ func checkEnd(t *testing.T, lease *primitives.Lease, err error) {
 }
 
 func TestClientKeyPrefix(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, &primitives.Options{KeyPrefix: "app:"})
-		lease, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		require.Equal(t, lease.Owner(), s.holder("app:x"))
 		require.Empty(t, s.holder("x"))
 	})
@@ -215,16 +196,11 @@ func TestClientKeyPrefix(t *testing.T) {
 
 // TestLockGrantedAfterItsContextEnded gives back a grant that nobody waits for any more.
 func TestLockGrantedAfterItsContextEnded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.fault = func(string) fault { return fault{before: time.Second} }
-		client, err := primitives.New(ignoresContext{s}, nil)
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		_, err = client.NewLock("x", nil).Lock(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		client := must(primitives.New(ignoresContext{s}, nil))(t)
+		ctx := within(t, time.Millisecond)
+		require.ErrorIs(t, errOf(client.NewLock("x", nil).Lock(ctx)), context.DeadlineExceeded)
 		time.Sleep(time.Minute)
 		require.Empty(t, s.holder("x"))
 		require.Equal(t, 1, s.called("lock_release"))
@@ -234,17 +210,12 @@ func TestLockGrantedAfterItsContextEnded(t *testing.T) {
 }
 
 func TestClientCloseGivesUpWithItsContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
-		client, err := primitives.New(s, nil)
-		require.NoError(t, err)
-		_, err = client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		s.set(func() { s.fault = func(string) fault { return fault{broken: true} } })
+	virtual(t, func(t *testing.T, s *server) {
+		client := must(primitives.New(s, nil))(t)
+		require.NoError(t, errOf(client.NewLock("x", nil).Lock(t.Context())))
+		s.faults(fault{broken: true})
 		s.lose("x")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, time.Second)
 		require.ErrorIs(t, client.Close(ctx), context.DeadlineExceeded)
 		synctest.Wait()
 		releases := s.called("lock_release")
@@ -287,19 +258,15 @@ func TestClientClosesItsOwnBackend(t *testing.T) {
 				news := map[bool]func(backend.Backend, *primitives.Options) (*primitives.Client, error){
 					false: primitives.New, true: primitives.NewClosing,
 				}
-				client, err := news[c.owns](s, nil)
-				require.NoError(t, err)
-				lease, err := client.NewLock("x", nil).Lock(t.Context())
-				require.NoError(t, err)
+				client := must(news[c.owns](s, nil))(t)
+				lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 				if c.down {
-					s.set(func() { s.fault = func(string) fault { return down } })
+					s.faults(down)
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-				defer cancel()
-				first := make(chan error, 1)
-				go func() { first <- client.Close(ctx) }()
+				ctx := within(t, 5*time.Second)
+				first := beside(func() error { return client.Close(ctx) })
 				synctest.Wait()
-				err = client.Close(context.Background())
+				err := client.Close(context.Background())
 				require.Equal(t, err, <-first)
 				time.Sleep(time.Minute) // What is under way arrives.
 				require.Equal(t, c.want == nil, err == nil, "%v", err)
@@ -325,15 +292,13 @@ func TestNewClosesItsOwnBackend(t *testing.T) {
 	for _, bad := range []primitives.Options{{WatchdogLease: 1}, {TokenTTL: 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &closableServer{server: newServer(t)}
-			_, err := primitives.New(s, &bad)
-			require.ErrorAs(t, err, new(*primitives.FieldError))
+			require.ErrorAs(t, errOf(primitives.New(s, &bad)), new(*primitives.FieldError))
 			require.Empty(t, s.closes, "it is the caller's")
-			_, err = primitives.NewClosing(s, &bad)
+			_, err := primitives.NewClosing(s, &bad)
 			require.ErrorAs(t, err, new(*primitives.FieldError))
 			require.ErrorIs(t, err, errBackendClose)
 			require.Len(t, s.closes, 1)
-			_, err = primitives.NewClosing(nil, &bad)
-			require.ErrorAs(t, err, new(*primitives.FieldError))
+			require.ErrorAs(t, errOf(primitives.NewClosing(nil, &bad)), new(*primitives.FieldError))
 		})
 	}
 }

@@ -82,10 +82,9 @@ func closeInAnOutage(t *testing.T, kind string, f fault) {
 		go func() { _ = await(t.Context(), t, holder, kind) }()
 		synctest.Wait()
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- await(t.Context(), t, waiter, kind) }()
+	failed := beside(func() error { return await(t.Context(), t, waiter, kind) })
 	synctest.Wait()
-	s.set(func() { s.fault = func(string) fault { return f } })
+	s.faults(f)
 	time.Sleep(10 * time.Second)
 	go func() { _ = waiter.Close(context.Background()) }() // It repeats releases.
 	if kind == "MultiLock" || kind == "RedLock" {

@@ -21,11 +21,8 @@ func inBothOrders(t *testing.T, test func(t *testing.T, s *server, o primitives.
 	for name, order := range map[string]primitives.CountingOrder{
 		"ByTime": primitives.ByTime, "ByArrival": primitives.ByArrival,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				test(t, newServer(t), primitives.CountingSemaphoreOptions{Order: order})
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			test(t, s, primitives.CountingSemaphoreOptions{Order: order})
 		})
 	}
 }
@@ -33,8 +30,7 @@ func inBothOrders(t *testing.T, test func(t *testing.T, s *server, o primitives.
 // acquired returns a lease that must be had.
 func acquired(t *testing.T, s *primitives.CountingSemaphore) *primitives.Lease {
 	t.Helper()
-	lease, err := s.Acquire(t.Context())
-	require.NoError(t, err)
+	lease := must(s.Acquire(t.Context()))(t)
 	return lease
 }
 
@@ -49,8 +45,7 @@ func TestCountingSemaphoreIsOneScriptEach(t *testing.T) {
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		require.EqualError(t, err, `acquire counting semaphore "x": no slot is free`)
 		require.Empty(t, s.queued())
-		n, err := sem.Holders(t.Context())
-		require.NoError(t, err)
+		n := must(sem.Holders(t.Context()))(t)
 		require.Equal(t, 2, n)
 		require.NoError(t, one.Release(t.Context()))
 		require.NoError(t, two.Release(t.Context()))
@@ -93,7 +88,7 @@ func TestCountingSemaphoreFollowsTheDead(t *testing.T) {
 		}
 		all.Wait()
 		require.LessOrEqual(t, s.called("counting_acquire")+s.called("arrival_acquire"), 2+2*4)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 	})
 }
 
@@ -136,15 +131,14 @@ func TestCountingSemaphoreRefreshFails(t *testing.T) {
 		require.Equal(t, 9*time.Second, lease.Remaining())
 
 		var wrong *primitives.FieldError
-		err := client.NewCountingSemaphore("y", 1, &o).Refresh(t.Context(), lease)
-		require.ErrorAs(t, err, &wrong)
+		require.ErrorAs(t, client.NewCountingSemaphore("y", 1, &o).Refresh(t.Context(), lease), &wrong)
 		require.Equal(t, "lease", wrong.Field)
 		for _, none := range []*primitives.Lease{nil, {}} {
 			require.ErrorAs(t, sem.Refresh(t.Context(), none), &wrong)
 		}
 
 		s.lose("x")
-		err = sem.Refresh(t.Context(), lease)
+		err := sem.Refresh(t.Context(), lease)
 		require.ErrorIs(t, err, primitives.ErrNotHeld)
 		require.ErrorIs(t, err, primitives.ErrLost)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
@@ -169,9 +163,9 @@ func TestCountingSemaphoreRefreshAnsweredTooLate(t *testing.T) {
 		sem := s.client(t, nil).NewCountingSemaphore("x", 1, &o)
 		lease := acquired(t, sem)
 		time.Sleep(8 * time.Second)
-		s.set(func() { s.fault = func(string) fault { return fault{after: 2 * time.Second} } })
+		s.faults(fault{after: 2 * time.Second})
 		require.ErrorIs(t, sem.Refresh(t.Context(), lease), primitives.ErrLost)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		time.Sleep(time.Second)
 		require.Zero(t, s.holding(), "it was released")
 	})
@@ -179,9 +173,7 @@ func TestCountingSemaphoreRefreshAnsweredTooLate(t *testing.T) {
 
 // TestCountingSemaphoreServesInTurn ByArrival: each release wakes the next waiter alone.
 func TestCountingSemaphoreServesInTurn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		sem := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).NewCountingSemaphore("x", 2,
 			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival, Lease: time.Hour, WaiterTimeout: 1000 * time.Hour})
 		one, two := acquired(t, sem), acquired(t, sem)
@@ -214,9 +206,7 @@ func TestCountingSemaphoreServesInTurn(t *testing.T) {
 // TestCountingSemaphoreWakesTheNextWhileThereIsRoom ByArrival: two releases come before the first waiter's try, and wake
 // that waiter alone. Its grant wakes the next.
 func TestCountingSemaphoreWakesTheNextWhileThereIsRoom(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		sem := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewCountingSemaphore("x", 2,
 			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival, Lease: 100 * time.Hour, WaiterTimeout: 2 * time.Hour})
 		held := []*primitives.Lease{acquired(t, sem), acquired(t, sem)}
@@ -270,9 +260,8 @@ func cancelCounting(t *testing.T, acquire fault) {
 			return fault{}
 		}
 	})
-	_, err := s.client(t, nil).NewCountingSemaphore("x", 1, o).Acquire(ctx)
-	require.Error(t, err)
-	s.set(func() { s.fault = func(string) fault { return fault{} } })
+	require.Error(t, errOf(s.client(t, nil).NewCountingSemaphore("x", 1, o).Acquire(ctx)))
+	s.faults(fault{})
 	behind := make(chan error, 1)
 	go func() {
 		lease, err := s.client(t, nil).NewCountingSemaphore("x", 1, o).Acquire(t.Context())
@@ -294,9 +283,7 @@ func cancelCounting(t *testing.T, acquire fault) {
 // TestCountingSemaphoreLeavesTogether cancels many waiters at once, of which none has a try under way, and loses
 // the replies to their releases: two scripts repeat these, of at most 100 waiters each.
 func TestCountingSemaphoreLeavesTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lost := true
 		s.fault = func(script string) fault {
 			return fault{lost: lost && strings.HasPrefix(script, "arrival_release")}
@@ -309,8 +296,7 @@ func TestCountingSemaphoreLeavesTogether(t *testing.T) {
 		var all sync.WaitGroup
 		for range 150 {
 			all.Go(func() {
-				_, err := sem.Acquire(ctx)
-				require.ErrorIs(t, err, primitives.ErrNotAcquired)
+				require.ErrorIs(t, errOf(sem.Acquire(ctx)), primitives.ErrNotAcquired)
 			})
 		}
 		time.Sleep(time.Minute)
@@ -345,11 +331,9 @@ func TestCountingSemaphoreNames(t *testing.T) {
 				got[3] = args[5]
 			}
 		}
-		client, err := primitives.New(s, &primitives.Options{KeyPrefix: "p:"})
-		require.NoError(t, err)
+		client := must(primitives.New(s, &primitives.Options{KeyPrefix: "p:"}))(t)
 		sem := client.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})
-		lease, err := sem.TryAcquire(t.Context())
-		require.NoError(t, err)
+		lease := must(sem.TryAcquire(t.Context()))(t)
 		require.NoError(t, lease.Release(t.Context()))
 		require.Equal(t, want, got)
 		require.NoError(t, client.Close(t.Context()))
@@ -358,15 +342,12 @@ func TestCountingSemaphoreNames(t *testing.T) {
 
 // TestCountingSemaphoreRefreshCountsFromItsRequest has the answer to a refresh take 4 s of a lease of 10 s.
 func TestCountingSemaphoreRefreshCountsFromItsRequest(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		sem := s.client(t, nil).NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Lease: 10 * time.Second})
-		lease, err := sem.TryAcquire(t.Context())
-		require.NoError(t, err)
-		s.set(func() { s.fault = func(string) fault { return fault{after: 4 * time.Second} } })
+		lease := must(sem.TryAcquire(t.Context()))(t)
+		s.faults(fault{after: 4 * time.Second})
 		require.NoError(t, sem.Refresh(t.Context(), lease))
 		require.LessOrEqual(t, lease.Remaining(), 6*time.Second)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 	})
 }

@@ -112,46 +112,39 @@ func TestDoTellsItsPhases(t *testing.T) {
 			return err
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				client, errWork := s.client(t, nil), errors.New("work")
-				for _, failing := range []string{"acquire", "release"} {
-					s.set(func() {
-						s.fault = func(script string) fault {
-							return fault{after: time.Millisecond, broken: strings.Contains(script, failing)}
-						}
-					})
-					for _, result := range []error{nil, errWork} {
-						called := false
-						err := do(t.Context(), client, func(context.Context, *primitives.Lease) error { called = true; return result })
-						require.ErrorIs(t, err, primitives.ErrIndeterminate)
-						var failed *primitives.ReleaseError
-						require.Equal(t, called, errors.As(err, &failed))
-						require.Equal(t, failing == "release", called)
-						if called {
-							require.Equal(t, result, failed.Work)
-							require.ErrorIs(t, failed.Release, primitives.ErrIndeterminate)
-						}
-						require.NotContains(t, err.Error(), "\n")
-						time.Sleep(time.Minute)
+		subtest(t, name, func(t *testing.T, s *server) {
+			client, errWork := s.client(t, nil), errors.New("work")
+			for _, failing := range []string{"acquire", "release"} {
+				s.set(func() {
+					s.fault = func(script string) fault {
+						return fault{after: time.Millisecond, broken: strings.Contains(script, failing)}
 					}
+				})
+				for _, result := range []error{nil, errWork} {
+					called := false
+					err := do(t.Context(), client, func(context.Context, *primitives.Lease) error { called = true; return result })
+					require.ErrorIs(t, err, primitives.ErrIndeterminate)
+					var failed *primitives.ReleaseError
+					require.Equal(t, called, errors.As(err, &failed))
+					require.Equal(t, failing == "release", called)
+					if called {
+						require.Equal(t, result, failed.Work)
+						require.ErrorIs(t, failed.Release, primitives.ErrIndeterminate)
+					}
+					require.NotContains(t, err.Error(), "\n")
+					time.Sleep(time.Minute)
 				}
-				s.set(func() { s.fault = func(string) fault { return fault{} } })
-			})
+			}
+			s.faults(fault{})
 		})
 	}
 }
 
 // TestDoOfALease has work done under a lease that TryLock has got.
 func TestDoOfALease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
-		lease, err := s.client(t, nil).NewLock("x", nil).TryLock(t.Context())
-		require.NoError(t, err)
-		err = lease.Do(t.Context(), func(ctx context.Context) error {
+	virtual(t, func(t *testing.T, s *server) {
+		lease := must(s.client(t, nil).NewLock("x", nil).TryLock(t.Context()))(t)
+		err := lease.Do(t.Context(), func(ctx context.Context) error {
 			require.Equal(t, lease.Owner(), s.holder("x"))
 			s.lose("x")
 			<-ctx.Done()
@@ -167,8 +160,7 @@ func TestDoWithoutTheLock(t *testing.T) {
 	t.Parallel()
 	doing(t, func(t *testing.T, s *server, do doLock) {
 		s.hold("x", another, time.Hour)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := within(t, time.Minute)
 		err := do(ctx, func(context.Context) error { panic("it works") })
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -229,26 +221,22 @@ func TestDoWaitsForItsRelease(t *testing.T) {
 			}
 		}, 3 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				var ended time.Time
-				err := c.do(s.client(t, nil))(context.Background(), func(context.Context) error {
-					s.set(func() { s.fault = func(string) fault { return fault{before: time.Minute} } })
-					ended = time.Now()
-					return nil
-				})
-				require.Equal(t, c.waits, time.Since(ended))
-				require.ErrorAs(t, err, new(*primitives.ReleaseError))
-				require.ErrorIs(t, err, primitives.ErrIndeterminate)
-				require.NotErrorIs(t, err, context.DeadlineExceeded, "no context has ended")
-				require.ErrorContains(t, err, "no answer within "+c.waits.String())
-				require.NotEmpty(t, s.holder("x"))
-				s.set(func() { s.fault = func(string) fault { return fault{} } })
-				time.Sleep(10 * time.Second)
-				require.Empty(t, s.holder("x"))
+		subtest(t, name, func(t *testing.T, s *server) {
+			var ended time.Time
+			err := c.do(s.client(t, nil))(context.Background(), func(context.Context) error {
+				s.faults(fault{before: time.Minute})
+				ended = time.Now()
+				return nil
 			})
+			require.Equal(t, c.waits, time.Since(ended))
+			require.ErrorAs(t, err, new(*primitives.ReleaseError))
+			require.ErrorIs(t, err, primitives.ErrIndeterminate)
+			require.NotErrorIs(t, err, context.DeadlineExceeded, "no context has ended")
+			require.ErrorContains(t, err, "no answer within "+c.waits.String())
+			require.NotEmpty(t, s.holder("x"))
+			s.faults(fault{})
+			time.Sleep(10 * time.Second)
+			require.Empty(t, s.holder("x"))
 		})
 	}
 }
@@ -266,32 +254,28 @@ func TestDoLogsAFailedRelease(t *testing.T) {
 			return c.NewPermitSemaphore("x", &o).Do(ctx, 1, w)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				core, logs := observer.New(zap.WarnLevel)
-				client := s.client(t, &primitives.Options{Logger: zap.New(core)})
-				errWork := errors.New("work")
-				doing := func(log bool, f fault, result error) error {
-					defer time.Sleep(time.Minute)
-					defer s.set(func() { s.fault = func(string) fault { return fault{} } })
-					return do(t.Context(), client, log, func(context.Context, *primitives.Lease) error {
-						s.set(func() { s.fault = func(string) fault { return f } })
-						if f == (fault{}) {
-							s.lose("x", "{x}:timeout")
-						}
-						return result
-					})
-				}
-				broken := fault{after: time.Millisecond, broken: true}
-				require.ErrorAs(t, doing(false, broken, nil), new(*primitives.ReleaseError))
-				require.Zero(t, logs.Len())
-				require.NoError(t, doing(true, broken, nil))
-				require.Equal(t, errWork, doing(true, down, errWork))
-				require.Equal(t, 2, logs.FilterMessage("the release after the work failed").Len())
-				require.ErrorIs(t, doing(true, fault{}, nil), primitives.ErrLost)
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			core, logs := observer.New(zap.WarnLevel)
+			client := s.client(t, &primitives.Options{Logger: zap.New(core)})
+			errWork := errors.New("work")
+			doing := func(log bool, f fault, result error) error {
+				defer time.Sleep(time.Minute)
+				defer s.faults(fault{})
+				return do(t.Context(), client, log, func(context.Context, *primitives.Lease) error {
+					s.faults(f)
+					if f == (fault{}) {
+						s.lose("x", "{x}:timeout")
+					}
+					return result
+				})
+			}
+			broken := fault{after: time.Millisecond, broken: true}
+			require.ErrorAs(t, doing(false, broken, nil), new(*primitives.ReleaseError))
+			require.Zero(t, logs.Len())
+			require.NoError(t, doing(true, broken, nil))
+			require.Equal(t, errWork, doing(true, down, errWork))
+			require.Equal(t, 2, logs.FilterMessage("the release after the work failed").Len())
+			require.ErrorIs(t, doing(true, fault{}, nil), primitives.ErrLost)
 		})
 	}
 }

@@ -46,9 +46,8 @@ type leading struct {
 
 func holdElections(t *testing.T, test func(t *testing.T, p *polity)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := &polity{server: newServer(t), t: t, terms: make(chan *leading, 100)}
+	virtual(t, func(t *testing.T, s *server) {
+		p := &polity{server: s, t: t, terms: make(chan *leading, 100)}
 		test(t, p)
 		require.False(t, p.overlap.Load(), "two led at once")
 	})
@@ -283,7 +282,7 @@ func TestElectionWithoutAServer(t *testing.T) {
 				p.stand(&primitives.Options{Logger: zap.New(core)})
 				time.Sleep(time.Minute)
 				require.Less(t, p.called("holder_acquire"), 40, "pauses grow")
-				p.set(func() { p.fault = func(string) fault { return fault{} } })
+				p.faults(fault{})
 				require.LessOrEqual(t, p.next().began.Sub(began), time.Minute+5*time.Second)
 				synctest.Wait()
 				require.Len(t, logs.FilterMessage("campaigning failed, and is repeated").All(), 1)
@@ -322,8 +321,7 @@ func TestElectionEnds(t *testing.T) {
 		never := func(context.Context, *primitives.Lease) error { panic("it leads") }
 		require.ErrorAs(t, client.NewElection("", nil).Run(t.Context(), never), new(*primitives.FieldError))
 		p.fault = func(string) fault { return down }
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := within(t, time.Minute)
 		require.NoError(t, client.NewElection("y", nil).Run(ctx, never))
 		require.NoError(t, client.NewElection("y", nil).Run(ctx, never), "it had ended before")
 		require.ErrorAs(t, client.NewElection("", nil).Run(ctx, never), new(*primitives.FieldError))

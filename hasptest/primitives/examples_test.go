@@ -13,8 +13,7 @@ import (
 // TestExamples runs the examples of package primitives, whose module has no server.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	examples, err := filepath.Glob("../../primitives/example*_test.go")
-	require.NoError(t, err)
+	examples := must(filepath.Glob("../../primitives/example*_test.go"))(t)
 	require.NotEmpty(t, examples)
 	folder, err := filepath.Abs("testdata/examples")
 	require.NoError(t, err)
@@ -25,8 +24,7 @@ func TestExamples(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
+	text := must(json.Marshal(map[string]any{"Replace": replace}))(t)
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t, os.WriteFile(overlay, text, 0o600))
 	//nolint:gosec // Ours.

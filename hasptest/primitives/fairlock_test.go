@@ -14,16 +14,12 @@ import (
 )
 
 func TestFairLockAndUnlockAreOneScriptEach(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewFairLock("x", nil)
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		require.Equal(t, lease.Owner(), s.holder("x"))
 		require.Positive(t, lease.Token())
-		_, err = lock.TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.ErrorIs(t, errOf(lock.TryLock(t.Context())), primitives.ErrNotAcquired)
 		require.Empty(t, s.waiting())
 		require.NoError(t, lease.Release(t.Context()))
 		require.Empty(t, s.holder("x"))
@@ -34,19 +30,15 @@ func TestFairLockAndUnlockAreOneScriptEach(t *testing.T) {
 
 // TestFairLockServesInTurn: a message wakes the next waiter alone, and its subscription does not linger.
 func TestFairLockServesInTurn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).
 			NewFairLock("x", &primitives.FairLockOptions{WaiterTimeout: 1000 * time.Hour})
-		holder, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		holder := must(lock.Lock(t.Context()))(t)
 		var served []int
 		var all sync.WaitGroup
 		for i := range 5 {
 			all.Go(func() {
-				lease, err := lock.Lock(t.Context())
-				require.NoError(t, err)
+				lease := must(lock.Lock(t.Context()))(t)
 				served = append(served, i) // One has the lock at a time.
 				synctest.Wait()
 				require.Equal(t, 4-i, s.subscribed())
@@ -87,8 +79,7 @@ func TestFairLockCancelledLeavesTheQueue(t *testing.T) {
 func cancelInQueue(t *testing.T, acquire fault, at int) {
 	t.Helper()
 	s := newServer(t)
-	holder, err := s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())
-	require.NoError(t, err)
+	holder := must(s.client(t, nil).NewFairLock("x", nil).Lock(t.Context()))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	tries := 0
@@ -102,9 +93,8 @@ func cancelInQueue(t *testing.T, acquire fault, at int) {
 		}
 		return fault{}
 	}
-	_, err = s.client(t, nil).NewFairLock("x", nil).Lock(ctx)
-	require.Error(t, err)
-	s.set(func() { s.fault = func(string) fault { return fault{} } })
+	require.Error(t, errOf(s.client(t, nil).NewFairLock("x", nil).Lock(ctx)))
+	s.faults(fault{})
 	behind := make(chan error, 1)
 	go func() {
 		lease, err := s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())
@@ -125,20 +115,16 @@ func cancelInQueue(t *testing.T, acquire fault, at int) {
 
 // TestFairLockLeavesByOneRelease cancels many waiters at once: each is released once, many together.
 func TestFairLockLeavesByOneRelease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewFairLock("x", nil)
-		_, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(lock.Lock(t.Context())))
 		released := 0
 		s.seen = func(script string, keys, _ []string) {
 			if script == "fair_release" || script == "fair_release_all" {
 				released += len(keys) / 4
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := within(t, time.Minute)
 		var all sync.WaitGroup
 		const waiters = 150
 		for range waiters {
@@ -159,21 +145,14 @@ func TestFairLockLeavesByOneRelease(t *testing.T) {
 
 // TestFairLockLeavesAfterAnOutage cancels a waiter while no server can be reached.
 func TestFairLockLeavesAfterAnOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewFairLock("x", nil)
-		_, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		time.AfterFunc(time.Second, func() {
-			s.set(func() { s.fault = func(string) fault { return down } })
-		})
-		_, err = lock.Lock(ctx)
-		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		require.NoError(t, errOf(lock.Lock(t.Context())))
+		ctx := within(t, 20*time.Second)
+		time.AfterFunc(time.Second, func() { s.faults(down) })
+		require.ErrorIs(t, errOf(lock.Lock(ctx)), primitives.ErrUnavailable)
 		require.Len(t, s.waiting(), 1)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		time.Sleep(time.Second)
 		require.Empty(t, s.waiting())
 	})
@@ -182,21 +161,16 @@ func TestFairLockLeavesAfterAnOutage(t *testing.T) {
 // TestFairLockLeavesAfterALongOutage cancels a waiter while no server can be reached, for far longer than
 // the lease that it asks for: its place lasts longer.
 func TestFairLockLeavesAfterALongOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		_, err := c.NewFairLock("x", nil).Lock(t.Context())
 		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		time.AfterFunc(time.Second, func() {
-			s.set(func() { s.fault = func(string) fault { return down } })
-		})
+		ctx := within(t, 5*time.Second)
+		time.AfterFunc(time.Second, func() { s.faults(down) })
 		_, err = c.NewFairLock("x", &primitives.FairLockOptions{Lease: 100 * time.Millisecond}).Lock(ctx)
 		require.Error(t, err)
 		time.Sleep(10 * time.Second)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		time.Sleep(2 * time.Second)
 		require.Empty(t, s.waiting())
 	})
@@ -207,38 +181,28 @@ func TestFairLockLeavesAfterALongOutage(t *testing.T) {
 func TestFairLockWaitsThroughAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]fault{"Down": down, "RepliesLost": {broken: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				client := s.client(t, nil)
-				held := &primitives.FairLockOptions{Lease: 30 * time.Second}
-				_, err := client.NewFairLock("x", held).Lock(t.Context())
-				require.NoError(t, err)
-				owners := map[string]bool{}
-				s.seen = func(script string, _, args []string) {
-					if script == "fair_acquire" {
-						owners[args[0]] = true
-					}
+		subtest(t, name, func(t *testing.T, s *server) {
+			client := s.client(t, nil)
+			held := &primitives.FairLockOptions{Lease: 30 * time.Second}
+			require.NoError(t, errOf(client.NewFairLock("x", held).Lock(t.Context())))
+			owners := map[string]bool{}
+			s.seen = func(script string, _, args []string) {
+				if script == "fair_acquire" {
+					owners[args[0]] = true
 				}
-				time.AfterFunc(time.Second, func() {
-					s.set(func() { s.fault = func(string) fault { return outage } })
-				})
-				time.AfterFunc(time.Minute, func() {
-					s.set(func() { s.fault = func(string) fault { return fault{} } })
-				})
-				start := time.Now()
-				lease, err := client.NewFairLock("x", nil).Lock(t.Context())
-				require.NoError(t, err)
-				require.Greater(t, time.Since(start), 59*time.Second)
-				require.Less(t, time.Since(start), 2*time.Minute)
-				require.Equal(t, lease.Owner(), s.holder("x"))
-				require.Equal(t, outage.broken, len(owners) > 1) //nolint:testifylint // Not all in the message.
-				time.Sleep(time.Hour)
-				require.Empty(t, s.waiting())
-				require.Zero(t, s.subscribed())
-				require.NoError(t, lease.Release(t.Context()))
-			})
+			}
+			time.AfterFunc(time.Second, func() { s.faults(outage) })
+			time.AfterFunc(time.Minute, func() { s.faults(fault{}) })
+			start := time.Now()
+			lease := must(client.NewFairLock("x", nil).Lock(t.Context()))(t)
+			require.Greater(t, time.Since(start), 59*time.Second)
+			require.Less(t, time.Since(start), 2*time.Minute)
+			require.Equal(t, lease.Owner(), s.holder("x"))
+			require.Equal(t, outage.broken, len(owners) > 1) //nolint:testifylint // Not all in the message.
+			time.Sleep(time.Hour)
+			require.Empty(t, s.waiting())
+			require.Zero(t, s.subscribed())
+			require.NoError(t, lease.Release(t.Context()))
 		})
 	}
 }
@@ -246,13 +210,10 @@ func TestFairLockWaitsThroughAnOutage(t *testing.T) {
 // TestFairLockIsWokenOnItsNewChannel loses one reply to a waiter that does not poll, which goes on with
 // another owner.
 func TestFairLockIsWokenOnItsNewChannel(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).
 			NewFairLock("x", &primitives.FairLockOptions{WaiterTimeout: 1000 * time.Hour})
-		holder, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		holder := must(lock.Lock(t.Context()))(t)
 		tries, first := 0, ""
 		s.seen = func(script string, _, args []string) {
 			if tries++; script == "fair_acquire" && tries == 1 {
@@ -262,8 +223,7 @@ func TestFairLockIsWokenOnItsNewChannel(t *testing.T) {
 		s.fault = func(script string) fault { return fault{broken: script == "fair_acquire" && tries == 2} }
 		granted := make(chan *primitives.Lease)
 		go func() {
-			lease, err := lock.Lock(t.Context())
-			require.NoError(t, err)
+			lease := must(lock.Lock(t.Context()))(t)
 			granted <- lease
 		}()
 		time.Sleep(time.Minute)
@@ -279,15 +239,11 @@ func TestFairLockIsWokenOnItsNewChannel(t *testing.T) {
 
 // TestFairLockTriesWithinItsTimeout does not poll, and yet is not taken for dead.
 func TestFairLockTriesWithinItsTimeout(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).
 			NewFairLock("x", &primitives.FairLockOptions{Lease: time.Hour, WaiterTimeout: 9 * time.Second})
-		_, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		require.NoError(t, errOf(lock.Lock(t.Context())))
+		ctx := within(t, time.Minute)
 		var all sync.WaitGroup
 		for range 2 {
 			all.Go(func() { _, _ = lock.Lock(ctx) })
@@ -299,17 +255,10 @@ func TestFairLockTriesWithinItsTimeout(t *testing.T) {
 
 // TestFairLockLeavesWhenTheClientCloses: nobody waits for those who are gone.
 func TestFairLockLeavesWhenTheClientCloses(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
-		_, err := s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+	virtual(t, func(t *testing.T, s *server) {
+		require.NoError(t, errOf(s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())))
 		client := s.client(t, nil)
-		ended := make(chan error, 1)
-		go func() {
-			_, err := client.NewFairLock("x", nil).Lock(t.Context())
-			ended <- err
-		}()
+		ended := beside(func() error { return errOf(client.NewFairLock("x", nil).Lock(t.Context())) })
 		time.Sleep(time.Second)
 		require.Len(t, s.waiting(), 1)
 		require.NoError(t, client.Close(t.Context()))

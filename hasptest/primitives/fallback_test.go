@@ -133,9 +133,8 @@ func TestFallbackKeepsErrors(t *testing.T) {
 		s := embedded.NewServer()
 		link := newDialing(t, s)
 		client := link.client(t, nil)
-		_, err := s.Do("SET", "x", "text")
-		require.NoError(t, err)
-		_, _, err = acquire(client, "x", tenAMinute(primitives.Admit))
+		require.NoError(t, errOf(s.Do("SET", "x", "text")))
+		_, _, err := acquire(client, "x", tenAMinute(primitives.Admit))
 		require.ErrorIs(t, err, primitives.ErrConflict)
 
 		link.silent.Store(true)
@@ -176,18 +175,14 @@ func TestThrottleFallsBack(t *testing.T) {
 			throttle := func(unavailable primitives.Fallback) *primitives.Throttle {
 				return client.NewThrottle("x", limit, &primitives.ThrottleOptions{Unavailable: unavailable})
 			}
-			_, err := throttle(primitives.Refuse).Allow(ctx, 1)
-			require.Error(t, err)
+			require.Error(t, errOf(throttle(primitives.Refuse).Allow(ctx, 1)))
 			began := time.Now()
-			_, err = throttle(primitives.Refuse).Allow(ctx, 1)
-			require.ErrorIs(t, err, primitives.ErrUnavailable)
+			require.ErrorIs(t, errOf(throttle(primitives.Refuse).Allow(ctx, 1)), primitives.ErrUnavailable)
 			require.ErrorIs(t, throttle(primitives.Refuse).Wait(ctx, 1), primitives.ErrUnavailable)
-			_, err = throttle(primitives.Refuse).State(ctx)
-			require.ErrorIs(t, err, primitives.ErrUnavailable)
+			require.ErrorIs(t, errOf(throttle(primitives.Refuse).State(ctx)), primitives.ErrUnavailable)
 
 			for range 9 {
-				got, err := throttle(primitives.Admit).Allow(ctx, 1)
-				require.NoError(t, err)
+				got := must(throttle(primitives.Admit).Allow(ctx, 1))(t)
 				require.Equal(t, primitives.Decision{Allowed: true, Local: true}, got)
 				require.NoError(t, throttle(primitives.Admit).Wait(ctx, 1))
 			}
@@ -199,11 +194,9 @@ func TestThrottleFallsBack(t *testing.T) {
 			}
 
 			local := throttle(primitives.LocalShare(0.5))
-			got, err := local.Allow(ctx, 2)
-			require.NoError(t, err)
+			got := must(local.Allow(ctx, 2))(t)
 			require.Equal(t, primitives.Decision{Allowed: true, Local: true}, got)
-			got, err = local.Allow(ctx, 1)
-			require.NoError(t, err)
+			got = must(local.Allow(ctx, 1))(t)
 			require.Equal(t, primitives.Decision{RetryAfter: 12 * time.Second, Local: true}, got)
 			require.Less(t, time.Since(began), 10*time.Millisecond)
 			require.NoError(t, local.Wait(ctx, 1))
@@ -212,8 +205,7 @@ func TestThrottleFallsBack(t *testing.T) {
 			link.down.Store(false)
 			link.silent.Store(false)
 			time.Sleep(2 * time.Second)
-			got, err = local.Allow(ctx, 1)
-			require.NoError(t, err)
+			got = must(local.Allow(ctx, 1))(t)
 			require.False(t, got.Local)
 		})
 	}
@@ -233,16 +225,14 @@ func TestMultiThrottleFallsBack(t *testing.T) {
 					client.NewThrottle("user", primitives.Limit{Permits: 10, Interval: time.Minute}, opts).Take(user),
 					client.NewThrottle("all", primitives.Limit{Permits: 4, Interval: time.Minute}, opts).Take(all))
 			}
-			_, err := both(primitives.Refuse, 1, 1).Allow(ctx)
-			require.ErrorIs(t, err, primitives.ErrUnavailable)
+			require.ErrorIs(t, errOf(both(primitives.Refuse, 1, 1).Allow(ctx)), primitives.ErrUnavailable)
 			require.ErrorIs(t, both(primitives.Refuse, 1, 1).Wait(ctx), primitives.ErrUnavailable)
 			admitted := primitives.Decision{Allowed: true, Local: true}
-			d, err := both(primitives.Admit, 10, 4).Allow(ctx)
-			require.NoError(t, err)
+			d := must(both(primitives.Admit, 10, 4).Allow(ctx))(t)
 			require.Equal(t, []primitives.Decision{admitted, admitted}, d.Each)
 
 			began, half := time.Now(), primitives.LocalShare(0.5)
-			d, err = both(half, 1, 2).Allow(ctx)
+			d, err := both(half, 1, 2).Allow(ctx)
 			require.NoError(t, err)
 			require.Equal(t, admitted, d.Decision)
 			for range 2 { // The first refusal takes nothing.
@@ -258,8 +248,7 @@ func TestMultiThrottleFallsBack(t *testing.T) {
 
 			link.down.Store(false)
 			time.Sleep(2 * time.Second)
-			d, err = both(half, 1, 1).Allow(ctx)
-			require.NoError(t, err)
+			d = must(both(half, 1, 1).Allow(ctx))(t)
 			require.False(t, d.Local)
 		})
 	}
@@ -267,9 +256,8 @@ func TestMultiThrottleFallsBack(t *testing.T) {
 
 // TestThrottleNeedsAFallback: what it does while its server is away has no default.
 func TestThrottleNeedsAFallback(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client := newServer(t).client(t, nil)
+	virtual(t, func(t *testing.T, s *server) {
+		client := s.client(t, nil)
 		for field, opts := range map[string]*primitives.ThrottleOptions{
 			"Unavailable": nil, "Timeout": {Unavailable: primitives.Admit, Timeout: -1},
 		} {

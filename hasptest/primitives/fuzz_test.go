@@ -34,12 +34,10 @@ func namesOf(t *testing.T, prefix, name string) wireNames {
 			released, names.channel = keys[0], args[2]
 		}
 	}
-	client, err := primitives.New(s, &primitives.Options{KeyPrefix: prefix})
-	require.NoError(t, err)
+	client := must(primitives.New(s, &primitives.Options{KeyPrefix: prefix}))(t)
 	lock := client.NewLock(name, nil)
 	require.Equal(t, name, lock.Name())
-	lease, err := lock.TryLock(t.Context())
-	require.NoError(t, err)
+	lease := must(lock.TryLock(t.Context()))(t)
 	require.NoError(t, lease.Release(t.Context()))
 	require.NoError(t, client.Close(t.Context()))
 	require.Equal(t, names.key, released)

@@ -31,43 +31,32 @@ var describable = map[string]func(c *primitives.Client, o *primitives.LockOption
 // TestHolder asks for the holder of a lock that the watchdog renews, before, during and after the hold.
 func TestHolder(t *testing.T) {
 	t.Parallel()
-	host, err := os.Hostname()
-	require.NoError(t, err)
+	host := must(os.Hostname())(t)
 	for name, lock := range describable {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				mine := lock(s.client(t, nil), &primitives.LockOptions{Metadata: "nightly\nexport"})
-				asked := lock(s.client(t, nil), nil)
-				_, err := asked.Holder(t.Context())
-				require.ErrorIs(t, err, primitives.ErrNotHeld)
-				lease, err := mine.Lock(t.Context())
-				require.NoError(t, err)
-				want := primitives.Holder{
-					Owner: lease.Owner(), Host: host, PID: os.Getpid(), Metadata: "nightly\nexport", Since: time.Now(),
-				}
-				time.Sleep(10 * time.Minute)
-				got, err := asked.Holder(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, want.Since.UnixMicro(), got.Since.UnixMicro())
-				want.Since, got.Since = time.Time{}, time.Time{}
-				require.Equal(t, want, got)
-				require.NoError(t, lease.Release(t.Context()))
-				_, err = asked.Holder(t.Context())
-				require.ErrorIs(t, err, primitives.ErrNotHeld)
-				require.Empty(t, s.do("GET", "hasp_lock_holder:{x}"))
-				require.Zero(t, s.called("lock_acquire")+s.called("lock_renew")+s.called("lock_release"))
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			mine := lock(s.client(t, nil), &primitives.LockOptions{Metadata: "nightly\nexport"})
+			asked := lock(s.client(t, nil), nil)
+			require.ErrorIs(t, errOf(asked.Holder(t.Context())), primitives.ErrNotHeld)
+			lease := must(mine.Lock(t.Context()))(t)
+			want := primitives.Holder{
+				Owner: lease.Owner(), Host: host, PID: os.Getpid(), Metadata: "nightly\nexport", Since: time.Now(),
+			}
+			time.Sleep(10 * time.Minute)
+			got := must(asked.Holder(t.Context()))(t)
+			require.Equal(t, want.Since.UnixMicro(), got.Since.UnixMicro())
+			want.Since, got.Since = time.Time{}, time.Time{}
+			require.Equal(t, want, got)
+			require.NoError(t, lease.Release(t.Context()))
+			require.ErrorIs(t, errOf(asked.Holder(t.Context())), primitives.ErrNotHeld)
+			require.Empty(t, s.do("GET", "hasp_lock_holder:{x}"))
+			require.Zero(t, s.called("lock_acquire")+s.called("lock_renew")+s.called("lock_release"))
 		})
 	}
 }
 
 // TestHolderOfOtherKinds asks for the owner of a hold, before, during and after it.
 func TestHolderOfOtherKinds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		mine, asked := s.client(t, &primitives.Options{IDPrefix: "pod-1"}), s.client(t, nil)
 		for _, kind := range []string{"SpinLock", "FairLock", "Mutex", "PeriodicJob", "ReadWriteLock"} {
 			object, _ := construct(t, mine, kind, "")
@@ -98,31 +87,25 @@ func TestHolderOfOtherKinds(t *testing.T) {
 			require.Empty(t, owner(), kind)
 		}
 		s.hold("java", another, time.Minute)
-		holder, err := asked.NewFairLock("java", nil).Holder(t.Context())
-		require.NoError(t, err)
+		holder := must(asked.NewFairLock("java", nil).Holder(t.Context()))(t)
 		require.Equal(t, primitives.Holder{Owner: another}, holder)
 	})
 }
 
 // TestHoldersOfAReadWriteLock has readers, of which one crashes, and then a writer that reads, too.
 func TestHoldersOfAReadWriteLock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		lock, plain := c.NewReadWriteLock("x", nil), c.NewLock("x", nil)
 		holders := func() (writer string, readers int) {
 			holder, err := lock.WriteLock().Holder(t.Context())
 			require.Equal(t, holder.Owner == "", errors.Is(err, primitives.ErrNotHeld))
-			readers, err = lock.ReadLock().Holders(t.Context())
-			require.NoError(t, err)
+			readers = must(lock.ReadLock().Holders(t.Context()))(t)
 			return holder.Owner, readers
 		}
 		require.Equal(t, []any{"", 0}, pair(holders()))
-		first, err := lock.ReadLock().Lock(t.Context())
-		require.NoError(t, err)
-		second, err := lock.ReadLock().Lock(t.Context())
-		require.NoError(t, err)
+		first := must(lock.ReadLock().Lock(t.Context()))(t)
+		second := must(lock.ReadLock().Lock(t.Context()))(t)
 		s.do("HSET", "x", another, "1") // Its lease has ended.
 		require.Equal(t, []any{"", 2}, pair(holders()))
 		require.NoError(t, second.Release(t.Context()))
@@ -134,14 +117,11 @@ func TestHoldersOfAReadWriteLock(t *testing.T) {
 		require.NoError(t, first.Release(t.Context()))
 		require.Equal(t, []any{"", 0}, pair(holders()))
 
-		writer, err := lock.WriteLock().Lock(t.Context())
-		require.NoError(t, err)
+		writer := must(lock.WriteLock().Lock(t.Context()))(t)
 		require.Equal(t, []any{writer.Owner(), 0}, pair(holders()))
-		reader, err := lock.ReadLock().Lock(writer.Reenter(t.Context()))
-		require.NoError(t, err)
+		reader := must(lock.ReadLock().Lock(writer.Reenter(t.Context())))(t)
 		require.Equal(t, []any{writer.Owner(), 1}, pair(holders()))
-		holder, err = plain.Holder(t.Context())
-		require.NoError(t, err)
+		holder = must(plain.Holder(t.Context()))(t)
 		require.Equal(t, writer.Owner(), holder.Owner)
 		require.NoError(t, writer.Release(t.Context()))
 		require.Equal(t, []any{"", 1}, pair(holders()))
@@ -151,9 +131,7 @@ func TestHoldersOfAReadWriteLock(t *testing.T) {
 
 // TestHolderByFields has hashes whose fields come in another order than the writer, the readers and the mode.
 func TestHolderByFields(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		const pods = "pod-" + another
 		for _, h := range []struct {
@@ -180,9 +158,7 @@ func pair(writer string, readers int) []any { return []any{writer, readers} }
 // TestIDPrefix: the owners of all kinds begin with the longest id of a client, exclude other clients, and are
 // followed by a waiter without a poll.
 func TestIDPrefix(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		prefix := strings.Repeat("Pod.1_a-", 8)
 		o := &primitives.Options{IDPrefix: prefix, PollInterval: time.Hour}
 		mine, other := s.client(t, o), s.client(t, o)
@@ -230,8 +206,7 @@ func followed(t *testing.T, object any) error {
 	if !exclusive {
 		return nil
 	}
-	_, err := locker.TryLock(t.Context())
-	require.ErrorIs(t, err, primitives.ErrNotAcquired)
+	require.ErrorIs(t, errOf(locker.TryLock(t.Context())), primitives.ErrNotAcquired)
 	lease, err := locker.Lock(t.Context())
 	if err == nil {
 		err = lease.Release(t.Context())
@@ -242,26 +217,20 @@ func followed(t *testing.T, object any) error {
 // TestHolderWithoutMetadata has a holder that stores nothing, after another that lost the lock: nothing of the other
 // is shown, and nothing more than the lock is sent.
 func TestHolderWithoutMetadata(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		lost, err := c.NewLock("x", &primitives.LockOptions{Metadata: "first", Lease: time.Hour}).Lock(t.Context())
 		require.NoError(t, err)
 		plain := c.NewLock("x", nil)
-		_, err = plain.ForceUnlock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(plain.ForceUnlock(t.Context())))
 		require.Contains(t, first(s.do("GET", "hasp_lock_holder:{x}")), "first", "ForceUnlock leaves it")
 		s.set(func() { clear(s.calls) })
-		lease, err := plain.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(plain.Lock(t.Context()))(t)
 		s.set(func() { require.Equal(t, map[string]int{"lock_acquire": 1}, s.calls) })
-		holder, err := plain.Holder(t.Context())
-		require.NoError(t, err)
+		holder := must(plain.Holder(t.Context()))(t)
 		require.Equal(t, primitives.Holder{Owner: lease.Owner()}, holder)
 		require.ErrorIs(t, lost.Release(t.Context()), primitives.ErrNotHeld)
-		holder, err = plain.Holder(t.Context())
-		require.NoError(t, err)
+		holder = must(plain.Holder(t.Context()))(t)
 		require.Equal(t, lease.Owner(), holder.Owner)
 		require.NoError(t, lease.Release(t.Context()))
 	})
@@ -269,17 +238,14 @@ func TestHolderWithoutMetadata(t *testing.T) {
 
 // TestHolderOfALockThatWasWaitedFor: the waiter's grant is described and published, and the releases wake waiters.
 func TestHolderOfALockThatWasWaitedFor(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		var grants []string
 		_, err := s.Subscribe(t.Context(), "hasp_lock_holder_ch:{x}", func(e backend.Event) {
 			s.set(func() { grants = append(grants, e.Payload) })
 		})
 		require.NoError(t, err)
 		o := &primitives.Options{PollInterval: time.Hour}
-		first, err := s.client(t, o).NewLock("x", &primitives.LockOptions{Metadata: "first"}).Lock(t.Context())
-		require.NoError(t, err)
+		first := must(s.client(t, o).NewLock("x", &primitives.LockOptions{Metadata: "first"}).Lock(t.Context()))(t)
 		second := s.client(t, o).NewLock("x", &primitives.LockOptions{Metadata: "second"})
 		waited := make(chan *primitives.Lease, 1)
 		go func() {
@@ -290,8 +256,7 @@ func TestHolderOfALockThatWasWaitedFor(t *testing.T) {
 		require.NoError(t, first.Release(t.Context()))
 		lease := <-waited
 		require.NotNil(t, lease)
-		holder, err := second.Holder(t.Context())
-		require.NoError(t, err)
+		holder := must(second.Holder(t.Context()))(t)
 		require.Equal(t, "second", holder.Metadata)
 		time.Sleep(time.Second)
 		s.set(func() { require.Equal(t, []string{first.Owner(), lease.Owner()}, grants) })
@@ -301,9 +266,7 @@ func TestHolderOfALockThatWasWaitedFor(t *testing.T) {
 
 // TestDescribedLocksAreReleasedTogether after their answers were lost.
 func TestDescribedLocksAreReleasedTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		s.faultOf("holder_acquire", fault{broken: true})
 		for _, name := range []string{"x", "y", "z"} {
@@ -322,16 +285,12 @@ func TestDescribedLocksAreReleasedTogether(t *testing.T) {
 
 // TestHolderIsExtended with a lease of a fixed length.
 func TestHolderIsExtended(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Metadata: "export", Lease: 10 * time.Second})
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		require.NoError(t, lease.Extend(t.Context(), time.Hour))
 		time.Sleep(30 * time.Minute)
-		holder, err := lock.Holder(t.Context())
-		require.NoError(t, err)
+		holder := must(lock.Holder(t.Context()))(t)
 		require.Equal(t, "export", holder.Metadata)
 		require.Equal(t, 1, s.called("holder_renew"))
 		require.NoError(t, lease.Release(t.Context()))
@@ -340,18 +299,14 @@ func TestHolderIsExtended(t *testing.T) {
 
 // TestHolderOfOtherTexts: what no grant has stored is not shown.
 func TestHolderOfOtherTexts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", nil)
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		for _, text := range []string{
 			"", "other\n1\nhost\n1\ntext", "OWNER\nsoon\nhost\n1\ntext", "OWNER\n1\nhost\nmany\ntext", "OWNER\n1\nhost\n1",
 		} {
 			s.do("SET", "hasp_lock_holder:{x}", strings.Replace(text, "OWNER", lease.Owner(), 1))
-			holder, err := lock.Holder(t.Context())
-			require.NoError(t, err)
+			holder := must(lock.Holder(t.Context()))(t)
 			require.Equal(t, primitives.Holder{Owner: lease.Owner()}, holder, text)
 		}
 		require.NoError(t, lease.Release(t.Context()))
@@ -360,9 +315,8 @@ func TestHolderOfOtherTexts(t *testing.T) {
 
 // TestMetadataIsBounded to 1 KiB, and refused by a mutex.
 func TestMetadataIsBounded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newServer(t).client(t, nil)
+	virtual(t, func(t *testing.T, s *server) {
+		c := s.client(t, nil)
 		lease, err := c.NewLock("x", &primitives.LockOptions{Metadata: strings.Repeat("m", 1024)}).Lock(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, lease.Release(t.Context()))

@@ -58,9 +58,7 @@ func idsFrom(first int64, n int) (all []int64) {
 
 // TestIDGeneratorSharesRequests: those who need a block at the same time ask once for it.
 func TestIDGeneratorSharesRequests(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.fault = func(string) fault { return fault{before: time.Second, after: time.Second} }
 		c := s.client(t, nil)
 		require.Equal(t, idsFrom(1, 2*blockSize), sortedIDs(t, drawIDs(t.Context(), c, 2*blockSize), 2*blockSize))
@@ -73,9 +71,7 @@ func TestIDGeneratorSharesRequests(t *testing.T) {
 // TestIDGeneratorCallerLeaves: a caller that waits for a block leaves while it is requested, and then the caller that
 // requests it leaves. The others request another.
 func TestIDGeneratorCallerLeaves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.fault = func(string) fault { return fault{lost: true} }
 		c := s.client(t, nil)
 		asking, stopAsking := context.WithCancelCause(t.Context())
@@ -84,7 +80,7 @@ func TestIDGeneratorCallerLeaves(t *testing.T) {
 		synctest.Wait()
 		waits, stay := drawIDs(waiting, c, 1), drawIDs(t.Context(), c, 3)
 		synctest.Wait()
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		reason := errors.New("reason")
 		stopWaiting(reason)
 		synctest.Wait()
@@ -114,22 +110,18 @@ func TestIDGeneratorSharesErrors(t *testing.T) {
 		{fault{before: 100 * time.Millisecond, err: fmt.Errorf("dial: %w", backend.ErrUnavailable)}, primitives.ErrUnavailable, 1},
 		{fault{before: 100 * time.Millisecond, broken: true}, primitives.ErrIndeterminate, blockSize + 1},
 	} {
-		t.Run(c.is.Error(), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				s.fault = func(string) fault { return c.fault }
-				client := s.client(t, nil)
-				all := drawIDs(t.Context(), client, 20)
-				for range 20 {
-					got := <-all
-					require.ErrorIs(t, got.err, c.is)
-					require.ErrorContains(t, got.err, `draw from id generator "x"`)
-				}
-				require.Equal(t, 1, s.called("id_block"))
-				s.set(func() { s.fault = func(string) fault { return fault{} } })
-				require.Equal(t, []int64{c.next}, sortedIDs(t, drawIDs(t.Context(), client, 1), 1))
-			})
+		subtest(t, c.is.Error(), func(t *testing.T, s *server) {
+			s.fault = func(string) fault { return c.fault }
+			client := s.client(t, nil)
+			all := drawIDs(t.Context(), client, 20)
+			for range 20 {
+				got := <-all
+				require.ErrorIs(t, got.err, c.is)
+				require.ErrorContains(t, got.err, `draw from id generator "x"`)
+			}
+			require.Equal(t, 1, s.called("id_block"))
+			s.faults(fault{})
+			require.Equal(t, []int64{c.next}, sortedIDs(t, drawIDs(t.Context(), client, 1), 1))
 		})
 	}
 }
@@ -137,9 +129,7 @@ func TestIDGeneratorSharesErrors(t *testing.T) {
 // TestIDGeneratorAfterAPanic: a panic of the driver is raised in the one who asked, and the next call asks
 // again.
 func TestIDGeneratorAfterAPanic(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		once := true
 		s.fault = func(string) fault {
 			defer func() { once = false }()

@@ -3,13 +3,17 @@ package primitives_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/inspect"
 )
@@ -17,8 +21,7 @@ import (
 // described inspects the name x, under which there is one object.
 func described(t *testing.T, c *primitives.Client) inspect.Object {
 	t.Helper()
-	all, err := inspect.Describe(t.Context(), c, "x")
-	require.NoError(t, err)
+	all := must(inspect.Describe(t.Context(), c, "x"))(t)
 	require.Len(t, all, 1)
 	require.Equal(t, "x", all[0].Name)
 	return all[0]
@@ -38,12 +41,9 @@ func holds(t *testing.T, c *primitives.Client, mine bool, remaining time.Duratio
 // inspecting runs a test in virtual time, with a client, and another client that inspects.
 func inspecting(t *testing.T, test func(t *testing.T, s *server, c, asks *primitives.Client)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c, asks := s.client(t, nil), s.client(t, nil)
-		none, err := inspect.Describe(t.Context(), asks, "x")
-		require.NoError(t, err)
+		none := must(inspect.Describe(t.Context(), asks, "x"))(t)
 		require.Empty(t, none)
 		test(t, s, c, asks)
 	})
@@ -92,8 +92,7 @@ func TestInspectRedisson(t *testing.T) {
 func TestInspectFairLock(t *testing.T) {
 	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
 		l := c.NewFairLock("x", nil)
-		_, err := l.Lock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(l.Lock(t.Context())))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for range 12 {
@@ -117,8 +116,7 @@ func TestInspectFairLock(t *testing.T) {
 func TestInspectMutex(t *testing.T) {
 	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
 		l := c.NewMutex("x", nil)
-		lease, err := l.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(l.Lock(t.Context()))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		begin := time.Now()
@@ -143,11 +141,9 @@ func TestInspectMutex(t *testing.T) {
 func TestInspectReadWriteLock(t *testing.T) {
 	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
 		l := c.NewReadWriteLock("x", nil)
-		one, err := l.ReadLock().Lock(t.Context())
-		require.NoError(t, err)
+		one := must(l.ReadLock().Lock(t.Context()))(t)
 		time.Sleep(2 * time.Second)
-		two, err := l.ReadLock().Lock(t.Context())
-		require.NoError(t, err)
+		two := must(l.ReadLock().Lock(t.Context()))(t)
 		o := described(t, asks)
 		require.Equal(t, inspect.ReadWriteLock, o.Kind)
 		require.EqualValues(t, 2, *o.Held)
@@ -161,8 +157,7 @@ func TestInspectReadWriteLock(t *testing.T) {
 			require.Equal(t, h.Owner == one.Owner(), *h.Remaining == 0)
 		}
 		s.do("DEL", "x")
-		writer, err := l.WriteLock().Lock(t.Context())
-		require.NoError(t, err)
+		writer := must(l.WriteLock().Lock(t.Context()))(t)
 		o, h := holds(t, asks, false, 30*time.Second)
 		require.Equal(t, []string{writer.Owner(), "write"}, []string{h.Owner, h.Mode})
 		require.Equal(t, writer.Token(), *o.Token)
@@ -172,8 +167,7 @@ func TestInspectReadWriteLock(t *testing.T) {
 func TestInspectCountingSemaphore(t *testing.T) {
 	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
 		sem := c.NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})
-		lease, err := sem.Acquire(t.Context())
-		require.NoError(t, err)
+		lease := must(sem.Acquire(t.Context()))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go sem.Acquire(ctx)
@@ -190,11 +184,9 @@ func TestInspectCountingSemaphore(t *testing.T) {
 func TestInspectPermitSemaphore(t *testing.T) {
 	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
 		sem := c.NewPermitSemaphore("x", nil)
-		_, err := sem.InitPermits(t.Context(), 3)
-		require.NoError(t, err)
+		require.NoError(t, errOf(sem.InitPermits(t.Context(), 3)))
 		require.Contains(t, described(t, asks).Possible, inspect.PermitSemaphore)
-		_, err = sem.TryAcquire(t.Context(), 2)
-		require.NoError(t, err)
+		require.NoError(t, errOf(sem.TryAcquire(t.Context(), 2)))
 		o := described(t, asks)
 		require.Equal(t, []any{inspect.PermitSemaphore, int64(2), int64(1), int64(3)}, []any{o.Kind, *o.Held, *o.Free, *o.Total})
 		require.Len(t, o.Holders, 2)
@@ -222,8 +214,7 @@ func TestInspectNumbers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inspecting(t, func(t *testing.T, _ *server, client, asks *primitives.Client) {
-				_, err := c.create(t.Context(), client)
-				require.NoError(t, err)
+				require.NoError(t, errOf(c.create(t.Context(), client)))
 				o := described(t, asks)
 				require.Equal(t, []any{c.kind, c.value}, []any{o.Kind, o.Value})
 				require.Len(t, o.Possible, c.possible)
@@ -294,14 +285,72 @@ func TestInspectLarge(t *testing.T) {
 // TestInspectTwo inspects a name with a mutex and a lock, which do not exclude each other.
 func TestInspectTwo(t *testing.T) {
 	inspecting(t, func(t *testing.T, _ *server, c, asks *primitives.Client) {
-		_, err := c.NewMutex("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		_, err = c.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		all, err := inspect.Describe(t.Context(), asks, "x")
-		require.NoError(t, err)
+		require.NoError(t, errOf(c.NewMutex("x", nil).Lock(t.Context())))
+		require.NoError(t, errOf(c.NewLock("x", nil).Lock(t.Context())))
+		all := must(inspect.Describe(t.Context(), asks, "x"))(t)
 		require.Equal(t, []inspect.Kind{inspect.Mutex, inspect.Lock}, []inspect.Kind{all[0].Kind, all[1].Kind})
-		_, err = inspect.Describe(t.Context(), asks, "")
-		require.ErrorContains(t, err, `inspect object ""`)
+		require.ErrorContains(t, errOf(inspect.Describe(t.Context(), asks, "")), `inspect object ""`)
+	})
+}
+
+// listedBy returns the names and kinds of a list.
+func listedBy(t *testing.T, c *primitives.Client, pattern string, opts *inspect.ListOptions) (all []string) {
+	t.Helper()
+	for o, err := range inspect.List(t.Context(), c, pattern, opts) {
+		require.NoError(t, err)
+		all = append(all, o.Name+" "+string(o.Kind))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// listing runs a test with a client, and another client that lists.
+func listing(t *testing.T, test func(c, asks *primitives.Client)) {
+	t.Helper()
+	t.Parallel()
+	s := embedded.NewServer()
+	open := func() *primitives.Client {
+		c := must(embedded.NewClient(s, nil))(t)
+		t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+		return c
+	}
+	test(open(), open())
+}
+
+func TestInspectListYieldsEachObjectOnce(t *testing.T) {
+	listing(t, func(c, asks *primitives.Client) {
+		for _, name := range []string{"a", "b{tag}", "free"} {
+			lease := must(c.NewLock(name, nil).Lock(t.Context()))(t)
+			if name == "free" {
+				require.NoError(t, lease.Release(t.Context()))
+			}
+		}
+		require.NoError(t, errOf(c.NewMutex("a", nil).Lock(t.Context())))
+		require.NoError(t, errOf(c.NewReadWriteLock("rw", nil).ReadLock().Lock(t.Context())))
+		require.NoError(t, errOf(c.NewAtomicLong("n").Add(t.Context(), 5)))
+		want := []string{"a lock", "a mutex", "b{tag} lock", "free lock", "rw read-write lock"}
+		require.Equal(t, want, listedBy(t, asks, "", nil))
+		require.Equal(t, want, listedBy(t, asks, "", &inspect.ListOptions{Step: 1}))
+		require.Equal(t, want[:2], listedBy(t, asks, "[a]", nil))
+		require.Contains(t, listedBy(t, asks, "", &inspect.ListOptions{Plain: true}), "n atomic long")
+	})
+}
+
+func TestInspectListRefuses(t *testing.T) {
+	listing(t, func(c, asks *primitives.Client) {
+		for _, err := range inspect.List(t.Context(), asks, "", &inspect.ListOptions{Step: -1}) {
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+		}
+		ended, turn := 0, func(context.Context) error { return io.EOF }
+		for _, err := range inspect.List(t.Context(), asks, "", &inspect.ListOptions{Turn: turn}) {
+			require.ErrorIs(t, err, io.EOF)
+			ended++
+		}
+		require.NoError(t, c.Close(t.Context()))
+		for _, err := range inspect.List(t.Context(), c, "", nil) {
+			require.ErrorIs(t, err, backend.ErrClosed)
+			ended++
+		}
+		require.Equal(t, 2, ended)
 	})
 }

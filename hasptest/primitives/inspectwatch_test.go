@@ -26,9 +26,7 @@ type watched struct {
 // watching runs a test in virtual time, with a client, and another client that watches until the test ends.
 func watching(t *testing.T, test func(t *testing.T, s *server, c *primitives.Client, w *watched)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c, w := s.client(t, nil), &watched{}
 		end := w.begin(t, s.client(t, nil))
 		test(t, s, c, w)
@@ -87,8 +85,7 @@ const (
 // locked acquires, and fails if it cannot.
 func locked(t *testing.T, lock func(context.Context) (*primitives.Lease, error)) *primitives.Lease {
 	t.Helper()
-	lease, err := lock(t.Context())
-	require.NoError(t, err)
+	lease := must(lock(t.Context()))(t)
 	return lease
 }
 
@@ -196,8 +193,7 @@ func TestWatchMany(t *testing.T) {
 func TestWatchPermits(t *testing.T) {
 	watching(t, func(t *testing.T, s *server, c *primitives.Client, w *watched) {
 		sem := c.NewSemaphore("x", nil)
-		_, err := sem.InitPermits(t.Context(), 3)
-		require.NoError(t, err)
+		require.NoError(t, errOf(sem.InitPermits(t.Context(), 3)))
 		require.Equal(t, []string{"gone", "seen"}, w.after(tick))
 		require.NoError(t, sem.Acquire(t.Context(), 2))
 		require.Equal(t, []string{"changed"}, w.after(tick))
@@ -233,11 +229,11 @@ func TestWatchThroughOutage(t *testing.T) {
 	watching(t, func(t *testing.T, s *server, c *primitives.Client, w *watched) {
 		one := locked(t, c.NewLock("x", nil).Lock)
 		require.Equal(t, []string{"gone", "acquired " + one.Owner()}, w.after(tick))
-		s.set(func() { s.fault = func(string) fault { return down } })
+		s.faults(down)
 		require.Equal(t, []string{"gap"}, w.after(10*time.Second))
 		require.Len(t, w.errors, 1)
 		require.ErrorIs(t, w.errors[0], primitives.ErrUnavailable)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		require.Empty(t, w.after(10*time.Second))
 		s.gap()
 		require.Equal(t, []string{"gap"}, w.after(soon))
@@ -272,9 +268,8 @@ func (unheard) Subscribe(context.Context, string, backend.Handler) (backend.Subs
 
 // TestWatchWithoutMessages has no right to subscribe: it says so once, and polls.
 func TestWatchWithoutMessages(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, w := newServer(t), &watched{}
+	virtual(t, func(t *testing.T, s *server) {
+		w := &watched{}
 		s.hold("x", another, time.Hour)
 		w.begin(t, s.over(t, unheard{s}, nil))
 		require.Equal(t, []string{"seen", "gap"}, w.after(tick))
@@ -290,9 +285,7 @@ func TestWatchWithoutMessages(t *testing.T) {
 
 // TestWatchEnds: nothing is left of a watch whose caller stops, or whose client is closed, or that cannot succeed.
 func TestWatchEnds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		s.hold("x", another, time.Hour)
 		for e, err := range inspect.Watch(t.Context(), c, "x") {

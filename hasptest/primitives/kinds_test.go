@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -69,12 +68,10 @@ func methods(o any) (names []string) {
 // constructed returns the doc comments of the types that package primitives has constructors of, by name.
 func constructed(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("../../primitives/*.go")
-	require.NoError(t, err)
+	files := must(filepath.Glob("../../primitives/*.go"))(t)
 	docs, made := map[string]string{}, map[string]string{}
 	for _, file := range files {
-		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
-		require.NoError(t, err)
+		tree := must(parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments))(t)
 		for _, d := range tree.Decls {
 			if f, isFunc := d.(*ast.FuncDecl); isFunc && !strings.HasSuffix(file, "_test.go") {
 				name := regexp.MustCompile(`^(?:New|Open)([A-Z]\w+)$`).FindStringSubmatch(f.Name.Name)
@@ -189,9 +186,7 @@ func hold(t *testing.T, object any, while func(*primitives.Lease)) {
 
 // TestKindsAreDocumented compares what pages say of kinds of objects with package primitives.
 func TestKindsAreDocumented(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		all := kinds(t, s)
 		require.Greater(t, len(all), 15)
 		requireAbilities(t, all)
@@ -294,8 +289,7 @@ func requireLock(t *testing.T, s *server) {
 // page returns a page of docs.
 func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/" + name)
-	require.NoError(t, err)
+	text := must(os.ReadFile("../../docs/" + name))(t)
 	return string(text)
 }
 

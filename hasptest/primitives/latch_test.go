@@ -13,22 +13,17 @@ import (
 
 // TestLatchCountsAPartOnce though answers are lost and its parts are done again, until the server has forgotten it.
 func TestLatchCountsAPartOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		l, ctx := s.client(t, nil).NewCountDownLatch("x"), t.Context()
 		set := func(want bool) {
-			got, err := l.InitParts(ctx, 2, time.Minute)
-			require.NoError(t, err)
+			got := must(l.InitParts(ctx, 2, time.Minute))(t)
 			require.Equal(t, want, got)
 		}
 		count := func(id string, want int64) {
-			s.set(func() { s.fault = func(string) fault { return fault{broken: true} } })
-			_, err := l.CountDownOnce(ctx, id)
-			require.ErrorIs(t, err, primitives.ErrIndeterminate)
-			s.set(func() { s.fault = func(string) fault { return fault{} } })
-			left, err := l.CountDownOnce(ctx, id)
-			require.NoError(t, err)
+			s.faults(fault{broken: true})
+			require.ErrorIs(t, errOf(l.CountDownOnce(ctx, id)), primitives.ErrIndeterminate)
+			s.faults(fault{})
+			left := must(l.CountDownOnce(ctx, id))(t)
 			require.Equal(t, want, left)
 		}
 		set(true)
@@ -36,8 +31,7 @@ func TestLatchCountsAPartOnce(t *testing.T) {
 		set(false)
 		require.Equal(t, []string{"1"}, s.do("GET", "x"), "Redisson's count")
 		time.Sleep(59 * time.Second)
-		opened := make(chan error, 1)
-		go func() { opened <- l.WaitParts(ctx) }()
+		opened := beside(func() error { return l.WaitParts(ctx) })
 		synctest.Wait()
 		require.Empty(t, opened)
 		count("b", 0)
@@ -60,27 +54,23 @@ func TestLostLatchIsNotOpen(t *testing.T) {
 	for name, lose := range map[string][]string{
 		"All": {"FLUSHALL"}, "Count": {"DEL", "x"}, "Parts": {"DEL", "hasp_latch_parts:{x}"}, "Expired": {"PEXPIRE", "x", "1"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s, errs := newServer(t), make(chan error, 6)
-				clients := []*primitives.Client{s.client(t, nil), s.client(t, nil)}
-				_, err := clients[0].NewCountDownLatch("x").InitParts(t.Context(), 2, time.Hour)
-				require.NoError(t, err)
-				for i := range cap(errs) {
-					go func() { errs <- clients[i%2].NewCountDownLatch("x").WaitParts(t.Context()) }()
-				}
-				synctest.Wait()
-				began := time.Now()
-				s.do(lose...)
-				for range cap(errs) {
-					require.ErrorIs(t, <-errs, primitives.ErrNoLatch)
-				}
-				require.Less(t, time.Since(began), 6*time.Second, "a poll finds it")
-				_, err = clients[1].NewCountDownLatch("x").CountDownOnce(t.Context(), "a")
-				require.ErrorIs(t, err, primitives.ErrNoLatch)
-				require.False(t, errors.Is(err, primitives.ErrIndeterminate))
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			errs := make(chan error, 6)
+			clients := []*primitives.Client{s.client(t, nil), s.client(t, nil)}
+			require.NoError(t, errOf(clients[0].NewCountDownLatch("x").InitParts(t.Context(), 2, time.Hour)))
+			for i := range cap(errs) {
+				go func() { errs <- clients[i%2].NewCountDownLatch("x").WaitParts(t.Context()) }()
+			}
+			synctest.Wait()
+			began := time.Now()
+			s.do(lose...)
+			for range cap(errs) {
+				require.ErrorIs(t, <-errs, primitives.ErrNoLatch)
+			}
+			require.Less(t, time.Since(began), 6*time.Second, "a poll finds it")
+			_, err := clients[1].NewCountDownLatch("x").CountDownOnce(t.Context(), "a")
+			require.ErrorIs(t, err, primitives.ErrNoLatch)
+			require.False(t, errors.Is(err, primitives.ErrIndeterminate))
 		})
 	}
 }

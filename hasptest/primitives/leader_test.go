@@ -54,28 +54,23 @@ func watch(ctx context.Context, e *primitives.Election) <-chan string {
 func TestLeaderOfAnElection(t *testing.T) {
 	holdElections(t, func(t *testing.T, p *polity) {
 		e := p.named("a")
-		_, err := e.Leader(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNoLeader)
+		require.ErrorIs(t, errOf(e.Leader(t.Context())), primitives.ErrNoLeader)
 		began := time.Now()
 		leave := p.leads(e)
 		time.Sleep(time.Hour)
-		leader, err := p.named("b").Leader(t.Context())
-		require.NoError(t, err)
+		leader := must(p.named("b").Leader(t.Context()))(t)
 		require.Equal(t, primitives.Leader{ID: "a", Value: "a:80\n2", Since: leader.Since, Owner: p.holder("x")}, leader)
 		require.True(t, leader.Since.Equal(began.Truncate(time.Microsecond)))
-		holder, err := p.client(t, nil).NewLock("x", nil).Holder(t.Context())
-		require.NoError(t, err)
+		holder := must(p.client(t, nil).NewLock("x", nil).Holder(t.Context()))(t)
 		want := primitives.Holder{Owner: leader.Owner, Metadata: "a\na:80\n2", Since: leader.Since}
 		require.Equal(t, want, holder, "with an ID neither the host nor the process id")
 		leave()
-		_, err = e.Leader(t.Context())
+		_, err := e.Leader(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNoLeader)
 		require.EqualError(t, err, `query election "x": there is no leader`)
 
-		lease, err := p.client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		leader, err = e.Leader(t.Context())
-		require.NoError(t, err)
+		lease := must(p.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
+		leader = must(e.Leader(t.Context()))(t)
 		require.Equal(t, primitives.Leader{Owner: lease.Owner()}, leader)
 		require.NoError(t, lease.Release(t.Context()))
 	})
@@ -86,10 +81,8 @@ func TestLeaderHasAnIDByDefault(t *testing.T) {
 		client := p.client(t, nil)
 		e := client.NewElection("x", nil)
 		defer p.leads(e)()
-		leader, err := e.Leader(t.Context())
-		require.NoError(t, err)
-		host, err := os.Hostname()
-		require.NoError(t, err)
+		leader := must(e.Leader(t.Context()))(t)
+		host := must(os.Hostname())(t)
 		require.Equal(t, fmt.Sprintf("%s:%d:%s", host, os.Getpid(), client.Core().ID()), leader.ID)
 		require.Empty(t, leader.Value)
 	})
@@ -107,8 +100,7 @@ func TestElectionOptionsAreInvalid(t *testing.T) {
 			require.Equal(t, field, invalid.Field)
 		}
 		longest := &primitives.ElectionOptions{ID: "a", Value: strings.Repeat("b", 999)}
-		_, err := client.NewElection("x", longest).Leader(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNoLeader)
+		require.ErrorIs(t, errOf(client.NewElection("x", longest).Leader(t.Context())), primitives.ErrNoLeader)
 	})
 }
 

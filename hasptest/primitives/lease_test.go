@@ -44,13 +44,11 @@ func (p *parent) AfterFunc(f func()) (stop func() bool) {
 }
 
 func TestLeaseContextLeavesNothingAtItsParent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		lock := newServer(t).client(t, nil).NewLock("x", nil)
+	virtual(t, func(t *testing.T, s *server) {
+		lock := s.client(t, nil).NewLock("x", nil)
 		service := &parent{Context: t.Context()}
 		for range 10 {
-			lease, err := lock.Lock(t.Context())
-			require.NoError(t, err)
+			lease := must(lock.Lock(t.Context()))(t)
 			work, reentry := lease.Context(service), lease.Reenter(service)
 			require.Positive(t, service.children.Load())
 			require.NoError(t, lease.Release(t.Context()))
@@ -66,10 +64,8 @@ func TestLeaseContextLeavesNothingAtItsParent(t *testing.T) {
 
 // TestLeaseContextOfALeaseThatJustEnds releases the lease within Context.
 func TestLeaseContextOfALeaseThatJustEnds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		lease, err := newServer(t).client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+	virtual(t, func(t *testing.T, s *server) {
+		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
 		service := &parent{Context: t.Context()}
 		service.hook = func(children int64) {
 			if children == 1 {
@@ -84,10 +80,8 @@ func TestLeaseContextOfALeaseThatJustEnds(t *testing.T) {
 // TestLeaseForgetsContextsWhoseParentsEnded makes a context under a lease that outlives it.
 func TestLeaseForgetsContextsWhoseParentsEnded(t *testing.T) {
 	t.Parallel()
-	client, err := primitives.New(newServer(t), nil)
-	require.NoError(t, err)
-	lease, err := client.NewLock("x", nil).Lock(t.Context())
-	require.NoError(t, err)
+	client := must(primitives.New(newServer(t), nil))(t)
+	lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	request := &parent{Context: ctx}
 	lease.Context(request)
@@ -107,12 +101,9 @@ type listed struct {
 }
 
 func TestLeaseContextOfTheSameParentIsTheSame(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		lease, err := newServer(t).client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		timed, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+	virtual(t, func(t *testing.T, s *server) {
+		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
+		timed := within(t, time.Minute)
 		parents := []context.Context{
 			context.Background(), t.Context(), timed, &listed{Context: timed}, lease.Context(timed),
 		}
@@ -135,10 +126,8 @@ func TestLeaseContextOfTheSameParentIsTheSame(t *testing.T) {
 // lease, since they only add values to a context of the whole process.
 func TestLeaseContextKeepsNoneOfItsParents(t *testing.T) {
 	t.Parallel()
-	client, err := primitives.New(newServer(t), nil)
-	require.NoError(t, err)
-	lease, err := client.NewLock("x", nil).Lock(t.Context())
-	require.NoError(t, err)
+	client := must(primitives.New(newServer(t), nil))(t)
+	lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 	for _, process := range []context.Context{context.Background(), t.Context()} {
 		first, second := lease.Context(process), &parent{Context: process}
 		require.Equal(t, first.Done(), lease.Context(listed{Context: second}).Done())
@@ -155,10 +144,8 @@ func TestLeaseContextKeepsNoneOfItsParents(t *testing.T) {
 
 // TestLeaseContextIsAChildOfItsOwnParent makes contexts under parents that end together.
 func TestLeaseContextIsAChildOfItsOwnParent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		lease, err := newServer(t).client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+	virtual(t, func(t *testing.T, s *server) {
+		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
 		type number struct{}
 		cause := errors.New("enough")
 		process, cancel := context.WithCancelCause(t.Context())
@@ -190,10 +177,8 @@ func TestLeaseContextIsAChildOfItsOwnParent(t *testing.T) {
 
 // TestLeaseReenterDeeply re-enters at each step of a recursion. A value is looked up once.
 func TestLeaseReenterDeeply(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		lease, err := newServer(t).client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+	virtual(t, func(t *testing.T, s *server) {
+		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
 		asked := &asked{Context: t.Context()}
 		ctx := context.Context(asked)
 		for range 20 {
@@ -221,11 +206,9 @@ func (a *asked) Value(key any) any {
 // TestLeaseContextConcurrently makes contexts while their parents and their lease end.
 func TestLeaseContextConcurrently(t *testing.T) {
 	t.Parallel()
-	client, err := primitives.New(newServer(t), nil)
-	require.NoError(t, err)
+	client := must(primitives.New(newServer(t), nil))(t)
 	for range 100 {
-		lease, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		service := &parent{Context: t.Context()}
 		request, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
@@ -248,14 +231,10 @@ func TestLeaseContextConcurrently(t *testing.T) {
 }
 
 func TestLeaseCopyIsTheSameLease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", nil)
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		inner, err := lock.Lock(lease.Reenter(t.Context()))
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
+		inner := must(lock.Lock(lease.Reenter(t.Context())))(t)
 		for _, lease := range []*primitives.Lease{inner, lease} {
 			require.NotEmpty(t, s.holder("x"))
 			other := new(primitives.Lease)
@@ -275,18 +254,13 @@ func TestLeaseCopyIsTheSameLease(t *testing.T) {
 }
 
 func TestLeaseReenterThroughOthers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
-		a, err := client.NewLock("a", nil).Lock(t.Context())
-		require.NoError(t, err)
-		b, err := client.NewLock("b", nil).Lock(a.Reenter(t.Context()))
-		require.NoError(t, err)
+		a := must(client.NewLock("a", nil).Lock(t.Context()))(t)
+		b := must(client.NewLock("b", nil).Lock(a.Reenter(t.Context())))(t)
 		both := b.Reenter(a.Reenter(t.Context()))
 		for name, lease := range map[string]*primitives.Lease{"a": a, "b": b} {
-			inner, err := client.NewLock(name, nil).Lock(both)
-			require.NoError(t, err)
+			inner := must(client.NewLock(name, nil).Lock(both))(t)
 			require.Equal(t, lease.Owner(), inner.Owner())
 			require.NoError(t, inner.Release(t.Context()))
 		}
@@ -297,10 +271,8 @@ func TestLeaseReenterThroughOthers(t *testing.T) {
 }
 
 func TestLeaseContextEndsWithItsParent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		lease, err := newServer(t).client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+	virtual(t, func(t *testing.T, s *server) {
+		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		work := lease.Context(ctx)
 		cancel()
@@ -317,19 +289,14 @@ func TestLeaseContextEndsWithItsParent(t *testing.T) {
 // loss is held up while it reports it. It looks at two locks: one of them is not reported at all then, as after a
 // pause of the process.
 func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client, short := newServer(t).client(t, nil), &primitives.LockOptions{Lease: time.Second}
+	virtual(t, func(t *testing.T, s *server) {
+		client, short := s.client(t, nil), &primitives.LockOptions{Lease: time.Second}
 		lock := client.NewLock("x", short)
-		other, err := client.NewLock("y", short).Lock(t.Context())
-		require.NoError(t, err)
-		outer, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		other := must(client.NewLock("y", short).Lock(t.Context()))(t)
+		outer := must(lock.Lock(t.Context()))(t)
 		reentry := context.WithoutCancel(outer.Reenter(t.Context()))
-		first, err := lock.Lock(reentry)
-		require.NoError(t, err)
-		second, err := lock.Lock(reentry)
-		require.NoError(t, err)
+		first := must(lock.Lock(reentry))(t)
+		second := must(lock.Lock(reentry))(t)
 		outer.Context(&parent{Context: t.Context(), slow: time.Minute})
 		other.Context(&parent{Context: t.Context(), slow: time.Minute})
 		work, otherWork := first.Context(t.Context()), other.Context(t.Context())
@@ -340,23 +307,18 @@ func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
 		require.ErrorIs(t, first.Err(), primitives.ErrLost)
 		require.Zero(t, first.Remaining())
 		require.ErrorIs(t, second.Release(t.Context()), primitives.ErrLost)
-		_, err = lock.Lock(reentry)
-		require.ErrorIs(t, err, primitives.ErrLost)
+		require.ErrorIs(t, errOf(lock.Lock(reentry)), primitives.ErrLost)
 	})
 }
 
 func TestUnlockAfterCloseTellsWhatEndedTheLease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client := newServer(t).client(t, nil)
+	virtual(t, func(t *testing.T, s *server) {
+		client := s.client(t, nil)
 		fixed := &primitives.LockOptions{Lease: time.Second}
-		lost, err := client.NewLock("lost", fixed).Lock(t.Context())
-		require.NoError(t, err)
-		released, err := client.NewLock("released", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lost := must(client.NewLock("lost", fixed).Lock(t.Context()))(t)
+		released := must(client.NewLock("released", nil).Lock(t.Context()))(t)
 		require.NoError(t, released.Release(t.Context()))
-		held, err := client.NewLock("held", nil).Lock(t.Context())
-		require.NoError(t, err)
+		held := must(client.NewLock("held", nil).Lock(t.Context()))(t)
 		time.Sleep(time.Second)
 		require.NoError(t, client.Close(t.Context()))
 		for lease, end := range map[*primitives.Lease]error{
@@ -375,10 +337,8 @@ func TestUnlockWhileClosing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowToCancel{server: newServer(t)}
-		client, err := primitives.New(s, nil)
-		require.NoError(t, err)
-		lease, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		client := must(primitives.New(s, nil))(t)
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		go func() { _, _ = client.NewLock("x", nil).Lock(context.Background()) }()
 		time.Sleep(time.Second)
 		s.cancelled = func() {
@@ -427,12 +387,10 @@ func TestLeaseLength(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			fixed := &primitives.LockOptions{Lease: c.lease}
 			opts := &primitives.Options{ClockDrift: c.drift}
-			lease, err := newServer(t).client(t, opts).NewLock("x", fixed).Lock(t.Context())
-			require.NoError(t, err)
+			lease := must(newServer(t).client(t, opts).NewLock("x", fixed).Lock(t.Context()))(t)
 			require.Equal(t, c.want, lease.Remaining())
 			opts.WatchdogLease = c.lease
-			lease, err = newServer(t).client(t, opts).NewLock("x", nil).Lock(t.Context())
-			require.NoError(t, err)
+			lease = must(newServer(t).client(t, opts).NewLock("x", nil).Lock(t.Context()))(t)
 			require.Equal(t, c.want, lease.Remaining())
 		})
 	}
@@ -440,17 +398,12 @@ func TestLeaseLength(t *testing.T) {
 
 // TestMaxHoldEndsALease has a holder that hangs: another gets the lock when MaxHold has passed, and not before.
 func TestMaxHoldEndsALease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		opts := &primitives.Options{WatchdogLease: 3 * time.Second, MaxHold: 10 * time.Second}
 		start := time.Now()
-		lease, err := s.client(t, opts).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		next, err := s.client(t, nil).NewLock("x", nil).Lock(ctx)
-		require.NoError(t, err)
+		lease := must(s.client(t, opts).NewLock("x", nil).Lock(t.Context()))(t)
+		ctx := within(t, time.Minute)
+		next := must(s.client(t, nil).NewLock("x", nil).Lock(ctx))(t)
 		require.GreaterOrEqual(t, time.Since(start), 10*time.Second)
 		require.Less(t, time.Since(start), 10*time.Second+10*time.Millisecond)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
@@ -462,13 +415,10 @@ func TestMaxHoldEndsALease(t *testing.T) {
 // TestMaxHoldLeavesOthers has leases that it does not concern: one that is released before, and one that nobody
 // renews.
 func TestMaxHoldLeavesOthers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client := newServer(t).client(t, &primitives.Options{WatchdogLease: 3 * time.Second, MaxHold: 10 * time.Second})
-		fixed, err := client.NewLock("fixed", &primitives.LockOptions{Lease: time.Minute}).Lock(t.Context())
-		require.NoError(t, err)
-		renewed, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+	virtual(t, func(t *testing.T, s *server) {
+		client := s.client(t, &primitives.Options{WatchdogLease: 3 * time.Second, MaxHold: 10 * time.Second})
+		fixed := must(client.NewLock("fixed", &primitives.LockOptions{Lease: time.Minute}).Lock(t.Context()))(t)
+		renewed := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		time.Sleep(9 * time.Second)
 		require.Equal(t, time.Second, renewed.Remaining())
 		require.NoError(t, renewed.Release(t.Context()))
@@ -479,16 +429,14 @@ func TestMaxHoldLeavesOthers(t *testing.T) {
 
 // TestLeaseFrom finds the innermost lease of a context, and inside of Do that of Do.
 func TestLeaseFrom(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client := newServer(t).client(t, nil)
+	virtual(t, func(t *testing.T, s *server) {
+		client := s.client(t, nil)
 		require.Nil(t, lease.From(t.Context()))
-		outer, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		outer := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		outside, cancel := context.WithCancel(outer.Reenter(t.Context()))
 		defer cancel()
 		require.Equal(t, outer.Token(), lease.From(outside).Token())
-		err = client.NewLock("y", nil).Do(outside, func(ctx context.Context, inner *primitives.Lease) error {
+		err := client.NewLock("y", nil).Do(outside, func(ctx context.Context, inner *primitives.Lease) error {
 			require.Equal(t, inner.Owner(), lease.From(ctx).Owner())
 			require.NotEqual(t, outer.Owner(), inner.Owner())
 			return nil

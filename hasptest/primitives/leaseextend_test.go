@@ -99,52 +99,41 @@ func permitSemaphore(c *primitives.Client, lease time.Duration) *primitives.Perm
 func TestLeaseExtend(t *testing.T) {
 	t.Parallel()
 	for name, kind := range extendable {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				lease, err := kind.mine(t.Context(), s.client(t, nil))
-				require.NoError(t, err)
-				other := s.client(t, nil)
-				time.Sleep(8 * time.Second)
-				require.NoError(t, lease.Extend(t.Context(), 20*time.Second))
-				require.Equal(t, 18*time.Second, lease.Remaining())
-				time.Sleep(17 * time.Second)
-				_, err = kind.others(t.Context(), other)
-				require.ErrorIs(t, err, primitives.ErrNotAcquired)
-				require.NoError(t, lease.Extend(t.Context(), 500*time.Millisecond))
-				require.Equal(t, 450*time.Millisecond, lease.Remaining())
-				time.Sleep(450 * time.Millisecond)
-				require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-				require.ErrorIs(t, lease.Extend(t.Context(), time.Minute), primitives.ErrLost)
-				time.Sleep(time.Second)
-				next, err := kind.others(t.Context(), other)
-				require.NoError(t, err)
-				require.NoError(t, next.Release(t.Context()))
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			lease := must(kind.mine(t.Context(), s.client(t, nil)))(t)
+			other := s.client(t, nil)
+			time.Sleep(8 * time.Second)
+			require.NoError(t, lease.Extend(t.Context(), 20*time.Second))
+			require.Equal(t, 18*time.Second, lease.Remaining())
+			time.Sleep(17 * time.Second)
+			require.ErrorIs(t, errOf(kind.others(t.Context(), other)), primitives.ErrNotAcquired)
+			require.NoError(t, lease.Extend(t.Context(), 500*time.Millisecond))
+			require.Equal(t, 450*time.Millisecond, lease.Remaining())
+			time.Sleep(450 * time.Millisecond)
+			require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+			require.ErrorIs(t, lease.Extend(t.Context(), time.Minute), primitives.ErrLost)
+			time.Sleep(time.Second)
+			next := must(kind.others(t.Context(), other))(t)
+			require.NoError(t, next.Release(t.Context()))
 		})
 	}
 }
 
 // TestLeaseExtendRefuses a lease that the watchdog renews, alone or as a part, and a length that is too short.
 func TestLeaseExtendRefuses(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		fixed := c.NewLock("fixed", &primitives.LockOptions{Lease: 10 * time.Second})
 		for _, lock := range []primitives.Locker{
 			c.NewLock("x", nil), primitives.NewMultiLock(fixed, c.NewLock("y", nil)),
 		} {
-			lease, err := lock.TryLock(t.Context())
-			require.NoError(t, err)
-			err = lease.Extend(t.Context(), time.Minute)
+			lease := must(lock.TryLock(t.Context()))(t)
+			err := lease.Extend(t.Context(), time.Minute)
 			require.ErrorContains(t, err, "lease: the watchdog renews it")
 			require.ErrorAs(t, err, new(*primitives.FieldError))
 			require.NoError(t, lease.Release(t.Context()))
 		}
-		lease, err := fixed.TryLock(t.Context())
-		require.NoError(t, err)
+		lease := must(fixed.TryLock(t.Context()))(t)
 		require.ErrorAs(t, lease.Extend(t.Context(), 99*time.Millisecond), new(*primitives.FieldError))
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -152,7 +141,7 @@ func TestLeaseExtendRefuses(t *testing.T) {
 		require.Zero(t, s.called("lock_renew"))
 		require.Equal(t, 9*time.Second, lease.Remaining())
 		require.NoError(t, lease.Release(t.Context()))
-		err = lease.Extend(t.Context(), time.Minute)
+		err := lease.Extend(t.Context(), time.Minute)
 		require.ErrorIs(t, err, primitives.ErrNotHeld)
 		require.ErrorIs(t, err, primitives.ErrReleased)
 		require.EqualError(t, err, `extend lock "fixed": not held: lease released`)
@@ -182,9 +171,7 @@ func (s *server) faultOf(name string, f fault) {
 
 // TestLeaseExtendFindsNoHold: the lease is lost.
 func TestLeaseExtendFindsNoHold(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lease := fixedLease(t, s)
 		work := lease.Context(t.Context())
 		s.lose("x")
@@ -200,9 +187,7 @@ func TestLeaseExtendFindsNoHold(t *testing.T) {
 // TestLeaseExtendWithoutAnAnswer loses the answers: the server may have made the lease shorter, or may still do so
 // after it has made it longer.
 func TestLeaseExtendWithoutAnAnswer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lease := fixedLease(t, s)
 		s.faultOf("lock_renew", down)
 		require.ErrorIs(t, lease.Extend(t.Context(), 20*time.Second), primitives.ErrUnavailable)
@@ -222,13 +207,10 @@ func TestLeaseExtendWithoutAnAnswer(t *testing.T) {
 
 // TestLeaseExtendOvertaken has a request for 5 s arrive after a later one for a minute.
 func TestLeaseExtendOvertaken(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lease := fixedLease(t, s)
 		s.faultOf("lock_renew", fault{before: 3 * time.Second})
-		slow := make(chan error, 1)
-		go func() { slow <- lease.Extend(t.Context(), 5*time.Second) }()
+		slow := beside(func() error { return lease.Extend(t.Context(), 5*time.Second) })
 		synctest.Wait()
 		require.Equal(t, 4500*time.Millisecond, lease.Remaining(), "it may have been executed")
 		time.Sleep(time.Second)
@@ -244,9 +226,7 @@ func TestLeaseExtendOvertaken(t *testing.T) {
 
 // TestLeaseExtendAnsweredLate: a lease counts from the request that extended it.
 func TestLeaseExtendAnsweredLate(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lease := fixedLease(t, s)
 		s.faultOf("lock_renew", fault{after: 3 * time.Second})
 		require.NoError(t, lease.Extend(t.Context(), 20*time.Second))
@@ -259,15 +239,13 @@ func TestLeaseExtendAnsweredLate(t *testing.T) {
 
 // TestExtendedLeaseIsReleasedAfterAnOutage that is longer than the lease was at first.
 func TestExtendedLeaseIsReleasedAfterAnOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lease := fixedLease(t, s)
 		require.NoError(t, lease.Extend(t.Context(), time.Hour))
-		s.set(func() { s.fault = func(string) fault { return down } })
+		s.faults(down)
 		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrIndeterminate)
 		time.Sleep(5 * time.Minute)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		require.NotEmpty(t, s.holder("x"))
 		time.Sleep(5 * time.Minute)
 		require.Empty(t, s.holder("x"))
@@ -276,11 +254,9 @@ func TestExtendedLeaseIsReleasedAfterAnOutage(t *testing.T) {
 
 // TestRefreshAfterExtend makes a lease of a counting semaphore as long as it was.
 func TestRefreshAfterExtend(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		sem := countingSemaphore(newServer(t).client(t, nil), 10*time.Second)
-		lease, err := sem.TryAcquire(t.Context())
-		require.NoError(t, err)
+	virtual(t, func(t *testing.T, s *server) {
+		sem := countingSemaphore(s.client(t, nil), 10*time.Second)
+		lease := must(sem.TryAcquire(t.Context()))(t)
 		require.NoError(t, lease.Extend(t.Context(), time.Minute))
 		require.NoError(t, sem.Refresh(t.Context(), lease))
 		require.Equal(t, 9*time.Second, lease.Remaining())
@@ -295,15 +271,14 @@ func TestRedLockExtend(t *testing.T) {
 		all := newNodes(t, 5)
 		lock := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{Lease: 10 * time.Second})
 		all[4:].fault(down)
-		lease, err := lock.TryLock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.TryLock(t.Context()))(t)
 		all[3:4].fault(fault{before: time.Minute})
 		began := time.Now()
 		require.NoError(t, lease.Extend(t.Context(), 20*time.Second))
 		require.Equal(t, 500*time.Millisecond, time.Since(began), "a silent node costs no more than NodeTimeout")
 		require.Equal(t, 17500*time.Millisecond, lease.Remaining())
 		all[2:4].fault(down)
-		err = lease.Extend(t.Context(), time.Minute)
+		err := lease.Extend(t.Context(), time.Minute)
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
 		require.ErrorContains(t, err, `extend red lock "x": extend lock "x": `)
 		require.Equal(t, 17500*time.Millisecond, lease.Remaining())
@@ -320,24 +295,20 @@ func TestLockMaxHold(t *testing.T) {
 		"Lock":  func(c *primitives.Client, o *primitives.LockOptions) primitives.Locker { return c.NewLock("x", o) },
 		"Mutex": func(c *primitives.Client, o *primitives.LockOptions) primitives.Locker { return c.NewMutex("x", o) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c := newServer(t).client(t, &primitives.Options{MaxHold: time.Hour})
-				lease, err := lock(c, bounded).TryLock(t.Context())
-				require.NoError(t, err)
-				_, err = lock(c, nil).TryLock(lease.Reenter(t.Context()))
-				require.ErrorContains(t, err, "MaxHold: 1h0m0s differs from that of the lease that is re-entered, 1m0s")
-				time.Sleep(55 * time.Second)
-				require.Equal(t, 5*time.Second, lease.Remaining())
-				time.Sleep(5 * time.Second)
-				require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-				for _, o := range []primitives.LockOptions{{MaxHold: time.Second}, {MaxHold: time.Minute, Lease: time.Minute}} {
-					_, err = lock(c, &o).TryLock(t.Context())
-					require.ErrorAs(t, err, new(*primitives.FieldError))
-					require.ErrorContains(t, err, "MaxHold: ")
-				}
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			c := s.client(t, &primitives.Options{MaxHold: time.Hour})
+			lease := must(lock(c, bounded).TryLock(t.Context()))(t)
+			_, err := lock(c, nil).TryLock(lease.Reenter(t.Context()))
+			require.ErrorContains(t, err, "MaxHold: 1h0m0s differs from that of the lease that is re-entered, 1m0s")
+			time.Sleep(55 * time.Second)
+			require.Equal(t, 5*time.Second, lease.Remaining())
+			time.Sleep(5 * time.Second)
+			require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+			for _, o := range []primitives.LockOptions{{MaxHold: time.Second}, {MaxHold: time.Minute, Lease: time.Minute}} {
+				_, err = lock(c, &o).TryLock(t.Context())
+				require.ErrorAs(t, err, new(*primitives.FieldError))
+				require.ErrorContains(t, err, "MaxHold: ")
+			}
 		})
 	}
 }

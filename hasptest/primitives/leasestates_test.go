@@ -26,19 +26,16 @@ type specConfig struct {
 // readConfig reads a configuration's file.
 func readConfig(t *testing.T, path string) (c specConfig) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := must(os.ReadFile(path))(t)
 	c.constants = map[string]int64{}
 	for _, constant := range regexp.MustCompile(`(?m)^(?:CONSTANTS)? (\w+) = (\d+|TRUE|FALSE)$`).FindAllStringSubmatch(string(text), -1) {
-		n, err := strconv.ParseInt(strings.NewReplacer("TRUE", "1", "FALSE", "0").Replace(constant[2]), 10, 64)
-		require.NoError(t, err)
+		n := must(strconv.ParseInt(strings.NewReplacer("TRUE", "1", "FALSE", "0").Replace(constant[2]), 10, 64))(t)
 		c.constants[constant[1]] = n
 	}
 	c.invariants = strings.Fields(regexp.MustCompile(`(?m)^INVARIANTS (.*)$`).FindStringSubmatch(string(text))[1])
 	result := regexp.MustCompile(`(?m)^\\\* Result: (.*), (\d+) states(, \d+ steps)?$`).FindStringSubmatch(string(text))
 	c.replaces = strings.Contains(string(text), " <- ")
-	c.states, err = strconv.Atoi(result[2])
-	require.NoError(t, err)
+	c.states = must(strconv.Atoi(result[2]))(t)
 	if c.result = result[1] + result[3]; result[3] == "" {
 		c.result += fmt.Sprintf(", %d states", c.states)
 	}
@@ -184,8 +181,7 @@ func (c *specConfig) explore() string {
 // after as many steps. Configurations of other modules are left out.
 func TestSpecIsTheModule(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob("../../docs/spec/*.cfg")
-	require.NoError(t, err)
+	paths := must(filepath.Glob("../../docs/spec/*.cfg"))(t)
 	checked := 0
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".cfg")

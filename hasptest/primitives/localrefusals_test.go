@@ -44,8 +44,7 @@ func TestLocalRefusalsCostNoCommands(t *testing.T) {
 			s, asked, traced := newServer(t), 0, 0
 			client := s.client(t, &primitives.Options{Tracer: &trace.Tracer{AcquireEnd: func(context.Context, trace.AcquireEnd) { traced++ }}})
 			for begin := time.Now(); time.Since(begin) < c.time; time.Sleep(100 * time.Microsecond) {
-				_, err := client.NewThrottle("x", c.limit, c.opts).Allow(t.Context(), 1)
-				require.NoError(t, err)
+				require.NoError(t, errOf(client.NewThrottle("x", c.limit, c.opts).Allow(t.Context(), 1)))
 				asked++
 			}
 			require.Equal(t, c.sent, s.called("throttle_take"))
@@ -72,8 +71,7 @@ func TestLocalRefusalsAreTheServers(t *testing.T) {
 			each := one.limit.Interval / time.Duration(one.limit.Permits)
 			time.Sleep(time.Duration(max(0, r.IntN(400_000)-300_000)) * time.Microsecond)
 			if r.IntN(100) == 0 {
-				_, err := one.Delete(t.Context())
-				require.NoError(t, err)
+				require.NoError(t, errOf(one.Delete(t.Context())))
 				freeAt = time.Now()
 			}
 			used := max(0, time.Until(freeAt))
@@ -135,8 +133,7 @@ func TestLocalRefusalEnds(t *testing.T) {
 			late <- d.Allowed || err != nil
 		}()
 		synctest.Wait() // The server has refused.
-		_, err := x.Delete(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(x.Delete(t.Context())))
 		require.False(t, <-late)
 		x.allows(t, 1)
 	})
@@ -153,8 +150,7 @@ func TestLocalRefusalsAreBounded(t *testing.T) {
 		for i := range 4100 {
 			one := x.client.NewThrottle(fmt.Sprint(i), x.limit, refuseLocally)
 			for range 2 {
-				_, err := one.Allow(t.Context(), 1)
-				require.NoError(t, err)
+				require.NoError(t, errOf(one.Allow(t.Context(), 1)))
 			}
 		}
 		x.refuses(t, 1)
@@ -172,8 +168,7 @@ func TestMultiThrottleRefusesLocally(t *testing.T) {
 				x.each[i] = x.client.NewThrottle(one.Name(), tierLimits[i], refuseLocally)
 			}
 			allow := func(user, tenant, all int) primitives.MultiDecision {
-				d, err := x.all(user, tenant, all).Allow(t.Context())
-				require.NoError(t, err)
+				d := must(x.all(user, tenant, all).Allow(t.Context()))(t)
 				return d
 			}
 			require.True(t, allow(1, 7, 1).Allowed)
@@ -185,8 +180,7 @@ func TestMultiThrottleRefusesLocally(t *testing.T) {
 			require.Equal(t, want, d.Decision)
 			require.Same(t, x.each[1], d.Throttle)
 			require.Equal(t, []primitives.Decision{{}, want, {}}, d.Each)
-			one, err := x.each[1].Allow(t.Context(), 1)
-			require.NoError(t, err)
+			one := must(x.each[1].Allow(t.Context(), 1))(t)
 			require.Equal(t, want, one)
 			require.Equal(t, sent, x.called("throttle_take"))
 			time.Sleep(100 * time.Millisecond)
@@ -210,22 +204,19 @@ func TestMultiThrottleGivesBackLocally(t *testing.T) {
 		for i, one := range x.each {
 			x.each[i] = x.client.NewThrottle(one.Name(), tierLimits[i], refuseLocally)
 		}
-		_, err := x.each[1].Allow(t.Context(), 7)
-		require.NoError(t, err)
-		x.set(func() { x.fault = func(string) fault { return fault{before: time.Millisecond} } })
+		require.NoError(t, errOf(x.each[1].Allow(t.Context(), 7)))
+		x.faults(fault{before: time.Millisecond})
 		both := make(chan bool)
 		go func() {
 			d, err := x.all(5, 1, 1).Allow(t.Context())
 			both <- d.Allowed || err != nil
 		}()
 		time.Sleep(1500 * time.Microsecond)
-		x.set(func() { x.fault = func(string) fault { return fault{} } })
-		d, err := x.each[0].Allow(t.Context(), 1)
-		require.NoError(t, err)
+		x.faults(fault{})
+		d := must(x.each[0].Allow(t.Context(), 1))(t)
 		require.False(t, d.Allowed)
 		require.False(t, <-both)
-		d, err = x.each[0].Allow(t.Context(), 1)
-		require.NoError(t, err)
+		d = must(x.each[0].Allow(t.Context(), 1))(t)
 		require.True(t, d.Allowed)
 	})
 }
@@ -239,8 +230,7 @@ func TestLocalRefusalKeepsTheLocalShare(t *testing.T) {
 			&primitives.ThrottleOptions{Unavailable: primitives.LocalShare(0.25), RefuseLocally: true})
 		allow := func(n int, allowed, local bool) {
 			t.Helper()
-			d, err := x.Allow(t.Context(), n)
-			require.NoError(t, err)
+			d := must(x.Allow(t.Context(), n))(t)
 			require.Equal(t, []bool{allowed, local}, []bool{d.Allowed, d.Local})
 		}
 		allow(4, true, false)

@@ -16,12 +16,9 @@ import (
 )
 
 func TestLockAndUnlockAreOneScriptEach(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", nil)
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		require.Equal(t, lease.Owner(), s.holder("x"))
 		require.Positive(t, lease.Token())
 		require.NoError(t, lease.Err())
@@ -33,13 +30,10 @@ func TestLockAndUnlockAreOneScriptEach(t *testing.T) {
 
 // TestLeaseEndsWithSilentLink cuts a holder off: its belief must end before the server's lease.
 func TestLeaseEndsWithSilentLink(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
-		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+	virtual(t, func(t *testing.T, s *server) {
+		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
 		work, reentry := lease.Context(t.Context()), lease.Reenter(t.Context())
-		s.set(func() { s.fault = func(string) fault { return fault{before: time.Hour, lost: true} } })
+		s.faults(fault{before: time.Hour, lost: true})
 		start := time.Now()
 		<-work.Done()
 		require.Equal(t, 27*time.Second, time.Since(start))
@@ -49,19 +43,16 @@ func TestLeaseEndsWithSilentLink(t *testing.T) {
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 		require.Zero(t, lease.Remaining())
 		<-lease.Done()
-		err = lease.Release(t.Context())
+		err := lease.Release(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotHeld)
 		require.ErrorIs(t, err, primitives.ErrLost)
 	})
 }
 
 func TestLeaseFixedEndsByItself(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second})
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		time.Sleep(9*time.Second + time.Millisecond)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 		require.Zero(t, s.called("lock_renew"))
@@ -82,59 +73,49 @@ func TestLockCancelledLeavesNothing(t *testing.T) {
 		"LateReply":  {before: 50 * time.Millisecond, after: time.Second},
 		"LongNoTrip": {before: 500 * time.Millisecond, lost: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				client := s.client(t, nil)
-				first := true
-				s.fault = func(script string) fault {
-					if script == "lock_acquire" && first {
-						first = false
-						return acquire
-					}
-					return fault{}
+		subtest(t, name, func(t *testing.T, s *server) {
+			client := s.client(t, nil)
+			first := true
+			s.fault = func(script string) fault {
+				if script == "lock_acquire" && first {
+					first = false
+					return acquire
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				start := time.Now()
-				_, err := client.NewLock("x", nil).Lock(ctx)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.ErrorIs(t, err, backend.ErrIndeterminate)
-				require.Equal(t, 100*time.Millisecond, time.Since(start))
+				return fault{}
+			}
+			ctx := within(t, 100*time.Millisecond)
+			start := time.Now()
+			_, err := client.NewLock("x", nil).Lock(ctx)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, backend.ErrIndeterminate)
+			require.Equal(t, 100*time.Millisecond, time.Since(start))
 
-				// A second after its reply came, or was given up, nothing is left.
-				settled := acquire.before + acquire.after
-				if acquire.lost {
-					settled = 5 * time.Second
-				}
-				time.Sleep(time.Until(start.Add(settled + time.Second)))
-				require.Empty(t, s.holder("x"))
-				require.Zero(t, s.subscribed())
+			// A second after its reply came, or was given up, nothing is left.
+			settled := acquire.before + acquire.after
+			if acquire.lost {
+				settled = 5 * time.Second
+			}
+			time.Sleep(time.Until(start.Add(settled + time.Second)))
+			require.Empty(t, s.holder("x"))
+			require.Zero(t, s.subscribed())
 
-				// What still comes does not touch a later hold.
-				next, err := client.NewLock("x", nil).Lock(t.Context())
-				require.NoError(t, err)
-				renewals := s.called("lock_renew")
-				time.Sleep(8 * time.Second)
-				require.Equal(t, next.Owner(), s.holder("x"))
-				require.Equal(t, renewals, s.called("lock_renew"))
-				require.NoError(t, next.Release(t.Context()))
-			})
+			// What still comes does not touch a later hold.
+			next := must(client.NewLock("x", nil).Lock(t.Context()))(t)
+			renewals := s.called("lock_renew")
+			time.Sleep(8 * time.Second)
+			require.Equal(t, next.Owner(), s.holder("x"))
+			require.Equal(t, renewals, s.called("lock_renew"))
+			require.NoError(t, next.Release(t.Context()))
 		})
 	}
 }
 
 func TestLockCancelledWhileParkedSendsNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", nil)
-		held, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err = lock.Lock(ctx)
+		held := must(lock.Lock(t.Context()))(t)
+		ctx := within(t, time.Second)
+		_, err := lock.Lock(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NotErrorIs(t, err, backend.ErrIndeterminate)
 		time.Sleep(time.Second)
@@ -145,18 +126,10 @@ func TestLockCancelledWhileParkedSendsNothing(t *testing.T) {
 }
 
 func TestLockGrantedTooLateIsGivenBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: time.Second})
-		s.fault = func(script string) fault {
-			if script == "lock_acquire" {
-				return fault{before: 950 * time.Millisecond}
-			}
-			return fault{}
-		}
-		_, err := lock.Lock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrLost)
+		s.faultOf("lock_acquire", fault{before: 950 * time.Millisecond})
+		require.ErrorIs(t, errOf(lock.Lock(t.Context())), primitives.ErrLost)
 		synctest.Wait()
 		require.Empty(t, s.holder("x"))
 	})
@@ -164,16 +137,13 @@ func TestLockGrantedTooLateIsGivenBack(t *testing.T) {
 
 // TestUnlockSendsUnderADoneContext does not wait for the answer, which takes 50 ms.
 func TestUnlockSendsUnderADoneContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
-		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		s.set(func() { s.fault = func(string) fault { return fault{before: 50 * time.Millisecond} } })
+	virtual(t, func(t *testing.T, s *server) {
+		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
+		s.faults(fault{before: 50 * time.Millisecond})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		start := time.Now()
-		err = lease.Release(ctx)
+		err := lease.Release(ctx)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
 		require.Zero(t, time.Since(start))
@@ -197,37 +167,30 @@ func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
 			return primitives.NewRedLock([]*primitives.Client{c}, "x", nil)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				lock := of(s.client(t, nil))
-				lease, err := lock.Lock(t.Context())
-				require.NoError(t, err)
-				ctx := lease.Context(t.Context())
-				s.set(func() { s.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })
-				require.NoError(t, lease.Release(ctx))
-				require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
-				require.Equal(t, 1, s.called("lock_release"))
+		subtest(t, name, func(t *testing.T, s *server) {
+			lock := of(s.client(t, nil))
+			lease := must(lock.Lock(t.Context()))(t)
+			ctx := lease.Context(t.Context())
+			s.faults(fault{after: 50 * time.Millisecond})
+			require.NoError(t, lease.Release(ctx))
+			require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
+			require.Equal(t, 1, s.called("lock_release"))
 
-				// The deadline of its parent ends the waiting, but for a second.
-				s.set(func() { s.fault = func(string) fault { return fault{} } })
-				lease, err = lock.Lock(t.Context())
-				require.NoError(t, err)
-				s.set(func() { s.fault = func(string) fault { return fault{after: 2 * time.Second} } })
-				parent, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-				defer cancel()
-				start := time.Now()
-				err = lease.Release(lease.Context(parent))
-				if name == "Lock" { // The parts of the others have contexts of their own.
-					require.ErrorIs(t, err, context.Canceled)
-				}
-				require.ErrorIs(t, err, primitives.ErrIndeterminate)
-				require.Equal(t, time.Second, time.Since(start))
-				time.Sleep(time.Second)
-				require.Empty(t, s.holder("x"))
-				require.Equal(t, 2, s.called("lock_release"))
-			})
+			// The deadline of its parent ends the waiting, but for a second.
+			s.faults(fault{})
+			lease = must(lock.Lock(t.Context()))(t)
+			s.faults(fault{after: 2 * time.Second})
+			parent := within(t, 20*time.Millisecond)
+			start := time.Now()
+			err := lease.Release(lease.Context(parent))
+			if name == "Lock" { // The parts of the others have contexts of their own.
+				require.ErrorIs(t, err, context.Canceled)
+			}
+			require.ErrorIs(t, err, primitives.ErrIndeterminate)
+			require.Equal(t, time.Second, time.Since(start))
+			time.Sleep(time.Second)
+			require.Empty(t, s.holder("x"))
+			require.Equal(t, 2, s.called("lock_release"))
 		})
 	}
 }
@@ -235,12 +198,9 @@ func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
 // TestUnlockUnderAMergedContext is what libraries do that end a context with another: nothing shows
 // that it is the lease's.
 func TestUnlockUnderAMergedContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
-		lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		s.set(func() { s.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })
+	virtual(t, func(t *testing.T, s *server) {
+		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
+		s.faults(fault{after: 50 * time.Millisecond})
 		merged, cancel := context.WithCancel(t.Context())
 		defer context.AfterFunc(lease.Context(t.Context()), cancel)()
 		require.NoError(t, lease.Release(merged))
@@ -250,16 +210,13 @@ func TestUnlockUnderAMergedContext(t *testing.T) {
 }
 
 func TestLockTellsTheCauseWhileParked(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", nil)
-		held, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		held := must(lock.Lock(t.Context()))(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stop := errors.New("shutting down")
 		time.AfterFunc(time.Second, func() { cancel(stop) })
-		_, err = lock.Lock(ctx)
+		_, err := lock.Lock(ctx)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, stop)
 		require.NoError(t, held.Release(t.Context()))
@@ -267,17 +224,10 @@ func TestLockTellsTheCauseWhileParked(t *testing.T) {
 }
 
 func TestClientCloseReleasesAndEndsAll(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
-		lease, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		waiting := make(chan error, 1)
-		go func() {
-			_, err := client.NewLock("x", nil).Lock(t.Context())
-			waiting <- err
-		}()
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
+		waiting := beside(func() error { return errOf(client.NewLock("x", nil).Lock(t.Context())) })
 		time.Sleep(time.Second)
 		require.NoError(t, client.Close(t.Context()))
 		require.ErrorIs(t, <-waiting, primitives.ErrClosed)
@@ -285,8 +235,7 @@ func TestClientCloseReleasesAndEndsAll(t *testing.T) {
 		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrClosed)
 		require.Empty(t, s.holder("x"))
 		require.Zero(t, s.subscribed())
-		_, err = client.NewLock("x", nil).Lock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrClosed)
+		require.ErrorIs(t, errOf(client.NewLock("x", nil).Lock(t.Context())), primitives.ErrClosed)
 		require.NoError(t, client.Close(t.Context()))
 	})
 }
@@ -294,20 +243,11 @@ func TestClientCloseReleasesAndEndsAll(t *testing.T) {
 // TestClientCloseAfterACancelledLock lets an acquire be cancelled that never reaches the server:
 // nobody can know that, but Close does not wait for a lease to pass.
 func TestClientCloseAfterACancelledLock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
-		s.fault = func(script string) fault {
-			if script == "lock_acquire" {
-				return fault{before: time.Minute, lost: true}
-			}
-			return fault{}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := client.NewLock("x", nil).Lock(ctx)
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		s.faultOf("lock_acquire", fault{before: time.Minute, lost: true})
+		ctx := within(t, time.Second)
+		require.ErrorIs(t, errOf(client.NewLock("x", nil).Lock(ctx)), backend.ErrIndeterminate)
 		start := time.Now()
 		require.NoError(t, client.Close(t.Context()))
 		require.Less(t, time.Since(start), 4*time.Second)

@@ -19,21 +19,18 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // TestLogMayBlock goes on for a minute with a sink that takes nothing, as a full pipe does. On a mutex
 // that a goroutine which logs has locked the test itself would hang, since virtual time stands still.
 func TestLogMayBlock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		sink := newStuckSink()
 		defer sink.release()
 		b := refusingSubscriber{s}
-		client, err := primitives.New(b, &primitives.Options{Logger: sink.logger()})
-		require.NoError(t, err)
-		renewed, err := client.NewLock("renewed", nil).Lock(t.Context())
-		require.NoError(t, err)
+		client := must(primitives.New(b, &primitives.Options{Logger: sink.logger()}))(t)
+		renewed := must(client.NewLock("renewed", nil).Lock(t.Context()))(t)
 		for range 3 {
 			loseByTimer(t, client)
 			loseByClock(t, client)
@@ -59,8 +56,7 @@ func TestLogMayBlock(t *testing.T) {
 func loseByTimer(t *testing.T, client *primitives.Client) {
 	t.Helper()
 	fixed := &primitives.LockOptions{Lease: time.Second}
-	lost, err := client.NewLock("lost", fixed).Lock(t.Context())
-	require.NoError(t, err)
+	lost := must(client.NewLock("lost", fixed).Lock(t.Context()))(t)
 	waited := make(chan error, 1)
 	go func() {
 		next, err := client.NewLock("lost", nil).Lock(t.Context())
@@ -77,8 +73,7 @@ func loseByTimer(t *testing.T, client *primitives.Client) {
 func loseByClock(t *testing.T, client *primitives.Client) {
 	t.Helper()
 	fixed := &primitives.LockOptions{Lease: time.Second}
-	lost, err := client.NewLock("lost", fixed).Lock(t.Context())
-	require.NoError(t, err)
+	lost := must(client.NewLock("lost", fixed).Lock(t.Context()))(t)
 	time.Sleep(900 * time.Millisecond)
 	require.ErrorIs(t, lost.Err(), primitives.ErrLost)
 }
@@ -145,7 +140,7 @@ func TestCloseNamesWhatIsUnanswered(t *testing.T) {
 					require.NoError(t, err)
 				}
 			}
-			s.set(func() { s.fault = func(string) fault { return fault{lost: true} } })
+			s.faults(fault{lost: true})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if lease := leases["unlocked"]; lease != nil {
@@ -155,8 +150,7 @@ func TestCloseNamesWhatIsUnanswered(t *testing.T) {
 				go func() { _, _ = client.NewLock("asked", nil).Lock(ctx) }()
 			}
 			time.Sleep(2 * time.Second)
-			closing, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			defer cancel()
+			closing := within(t, 5*time.Second)
 			require.EqualError(t, client.Close(closing), "close client: not released: "+want+": context deadline exceeded")
 		})
 	}
@@ -176,10 +170,9 @@ func TestCloseAfterItsBackend(t *testing.T) {
 			client, err := primitives.New(s, &primitives.Options{Logger: zap.New(log)})
 			require.NoError(t, err)
 			for i := range locks {
-				_, err := client.NewLock(fmt.Sprint("lock", i), nil).Lock(t.Context())
-				require.NoError(t, err)
+				require.NoError(t, errOf(client.NewLock(fmt.Sprint("lock", i), nil).Lock(t.Context())))
 			}
-			s.set(func() { s.fault = func(string) fault { return fault{err: backend.ErrClosed} } })
+			s.faults(fault{err: backend.ErrClosed})
 			err = client.Close(t.Context())
 			require.ErrorIs(t, err, backend.ErrClosed)
 			require.Regexp(t, "^"+want+"$", err.Error())
@@ -197,13 +190,10 @@ func TestCloseAfterItsBackend(t *testing.T) {
 // TestLossIsLoggedOnce loses a lease whose renewals are not answered: each warning names the lock, and none follows that
 // of the loss.
 func TestLossIsLoggedOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		log, logged := observer.New(zap.WarnLevel)
 		client := s.client(t, &primitives.Options{Logger: zap.New(log)})
-		lease, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		s.set(func() { s.fault = func(script string) fault { return fault{lost: script == "lock_renew"} } })
 		<-lease.Done()
 		time.Sleep(time.Minute)
@@ -237,8 +227,7 @@ func TestSlog(t *testing.T) {
 				return fault{broken: script == "lock_release" || script == "lock_release_all"}
 			}
 		})
-		lease, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		require.Error(t, lease.Release(t.Context()))
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -250,9 +239,7 @@ func TestSlog(t *testing.T) {
 
 // TestHealthy asks whether a client is healthy, at rest, without a server, and while renewals are overdue.
 func TestHealthy(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		healthy := func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -276,8 +263,7 @@ func TestHealthy(t *testing.T) {
 			s.faultOf("rights_missing", fault{})
 		}
 		for _, name := range []string{"x", "y"} {
-			_, err := client.NewLock(name, nil).Lock(t.Context())
-			require.NoError(t, err)
+			require.NoError(t, errOf(client.NewLock(name, nil).Lock(t.Context())))
 		}
 		s.faultOf("lock_renew", fault{lost: true})
 		time.Sleep(20 * time.Second)
@@ -293,5 +279,39 @@ func TestHealthy(t *testing.T) {
 		require.NoError(t, healthy(), "they are renewed")
 		require.NoError(t, client.Close(t.Context()))
 		require.ErrorIs(t, healthy(), primitives.ErrClosed)
+	})
+}
+
+// TestMismatchIsReportedOnce: by a warning, and to the tracer; another value is another mismatch; and a client reports a
+// thousand at most.
+func TestMismatchIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log, logged := observer.New(zap.WarnLevel)
+		r := &recorder{}
+		client := newServer(t).client(t, &primitives.Options{Logger: zap.New(log), Tracer: r.tracer()})
+		object := client.Core().NewObject("rate limiter", "x", "hash")
+		for range 3 {
+			object.ReportMismatch("Rate", "9 in 1s", "5 in 1s")
+		}
+		synctest.Wait()
+		object.ReportMismatch("Rate", "9 in 1s", "6 in 1s")
+		synctest.Wait()
+		want := trace.Mismatch{
+			Object: trace.Object{Kind: "rate limiter", Name: "x"}, Option: "Rate", Want: "9 in 1s", Have: "5 in 1s",
+		}
+		other := want
+		other.Have = "6 in 1s"
+		require.Equal(t, []trace.Mismatch{want, other}, taken(r, &r.mismatches))
+		require.Equal(t, 2, logged.Len())
+		require.Equal(t, map[string]any{
+			"kind": "rate limiter", "name": "x", "option": "Rate", "want": "9 in 1s", "have": "5 in 1s",
+		}, logged.All()[0].ContextMap())
+
+		for i := range 2000 {
+			user := client.Core().NewObject("rate limiter", fmt.Sprint("user", i), "hash")
+			user.ReportMismatch("Rate", "9 in 1s", "5 in 1s")
+		}
+		require.Len(t, taken(r, &r.mismatches), 1000-2)
 	})
 }

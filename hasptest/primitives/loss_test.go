@@ -57,36 +57,32 @@ func TestReasonsOfALoss(t *testing.T) {
 			text: "lease lost: its length has passed",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s, r := newServer(t), &recorder{}
-				log, logged := observer.New(zap.WarnLevel)
-				client := s.client(t, &primitives.Options{Logger: zap.New(log), Tracer: r.tracer()})
-				lease, err := client.NewLock("x", c.opts).Lock(t.Context())
-				require.NoError(t, err)
-				ctx := lease.Context(t.Context())
-				c.lose(s)
-				<-ctx.Done()
-				synctest.Wait()
+		subtest(t, name, func(t *testing.T, s *server) {
+			r := &recorder{}
+			log, logged := observer.New(zap.WarnLevel)
+			client := s.client(t, &primitives.Options{Logger: zap.New(log), Tracer: r.tracer()})
+			lease := must(client.NewLock("x", c.opts).Lock(t.Context()))(t)
+			ctx := lease.Context(t.Context())
+			c.lose(s)
+			<-ctx.Done()
+			synctest.Wait()
 
-				for _, err := range []error{context.Cause(ctx), lease.Err(), lease.Release(t.Context()), taken(r, &r.leases)[0].Cause} {
-					var loss *primitives.LossError
-					require.ErrorAs(t, err, &loss)
-					require.Equal(t, &c.want, loss)
-					require.ErrorIs(t, err, primitives.ErrLost)
-					require.ErrorIs(t, err, c.want.Reason)
-					require.Contains(t, err.Error(), c.text)
-				}
-				entries := logged.FilterMessage("lease lost").All()
-				require.Len(t, entries, 1)
-				fields := entries[0].ContextMap()
-				require.Equal(t, string(c.want.Reason), fields["reason"])
-				require.Equal(t, c.text, fields["error"])
-				require.Equal(t, lease.Token(), fields["token"])
-				require.Equal(t, lease.Owner(), fields["owner"])
-				require.LessOrEqual(t, fields["unrenewed"], fields["held"])
-			})
+			for _, err := range []error{context.Cause(ctx), lease.Err(), lease.Release(t.Context()), taken(r, &r.leases)[0].Cause} {
+				var loss *primitives.LossError
+				require.ErrorAs(t, err, &loss)
+				require.Equal(t, &c.want, loss)
+				require.ErrorIs(t, err, primitives.ErrLost)
+				require.ErrorIs(t, err, c.want.Reason)
+				require.Contains(t, err.Error(), c.text)
+			}
+			entries := logged.FilterMessage("lease lost").All()
+			require.Len(t, entries, 1)
+			fields := entries[0].ContextMap()
+			require.Equal(t, string(c.want.Reason), fields["reason"])
+			require.Equal(t, c.text, fields["error"])
+			require.Equal(t, lease.Token(), fields["token"])
+			require.Equal(t, lease.Owner(), fields["owner"])
+			require.LessOrEqual(t, fields["unrenewed"], fields["held"])
 		})
 	}
 }
@@ -108,35 +104,27 @@ func TestTakenLocks(t *testing.T) {
 	}
 	several := []string{"read", "counting", "permits"}
 	for _, kind := range append([]string{"lock", "fenced", "spin", "fair", "mutex", "write", "described"}, several...) {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				lost, err := all(s.client(t, nil))[kind](t.Context())
-				require.NoError(t, err)
-				s.do("FLUSHALL")
-				next, err := all(s.client(t, nil))[kind](t.Context())
-				require.NoError(t, err)
-				<-lost.Done()
-				want := primitives.LossError{Reason: primitives.LossTaken, Holder: next.Owner()}
-				if slices.Contains(several, kind) {
-					want = primitives.LossError{Reason: primitives.LossGone}
-				}
-				require.Equal(t, &want, lost.Err())
-			})
+		subtest(t, kind, func(t *testing.T, s *server) {
+			lost := must(all(s.client(t, nil))[kind](t.Context()))(t)
+			s.do("FLUSHALL")
+			next := must(all(s.client(t, nil))[kind](t.Context()))(t)
+			<-lost.Done()
+			want := primitives.LossError{Reason: primitives.LossTaken, Holder: next.Owner()}
+			if slices.Contains(several, kind) {
+				want = primitives.LossError{Reason: primitives.LossGone}
+			}
+			require.Equal(t, &want, lost.Err())
 		})
 	}
 }
 
 // TestTakenLocksTogether takes several locks of a client, each by another owner, before one renewal of them all.
 func TestTakenLocksTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, leases := newServer(t), map[string]*primitives.Lease{}
+	virtual(t, func(t *testing.T, s *server) {
+		leases := map[string]*primitives.Lease{}
 		client := s.client(t, nil)
 		for _, name := range []string{"a", "kept", "b", "gone", "c"} {
-			lease, err := client.NewLock(name, nil).Lock(t.Context())
-			require.NoError(t, err)
+			lease := must(client.NewLock(name, nil).Lock(t.Context()))(t)
 			leases[name] = lease
 		}
 		s.lose("a", "b", "c", "gone")

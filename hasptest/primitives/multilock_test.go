@@ -38,8 +38,7 @@ func TestMultiLockIsAllOrNothing(t *testing.T) {
 		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrReleased)
 		require.Empty(t, one.holder("a")+one.holder("b")+two.holder("c"))
 
-		held, err := locks[1].TryLock(t.Context())
-		require.NoError(t, err)
+		held := must(locks[1].TryLock(t.Context()))(t)
 		_, err = multi.TryLock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		require.ErrorContains(t, err, `acquire multi lock: acquire fair lock "b": held by another owner`)
@@ -50,27 +49,22 @@ func TestMultiLockIsAllOrNothing(t *testing.T) {
 
 // TestMultiLockHasOneDeadline waits for one of its locks, and holds none meanwhile.
 func TestMultiLockHasOneDeadline(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		multi := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil))
-		others, err := c.NewLock("b", nil).Lock(t.Context())
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
+		others := must(c.NewLock("b", nil).Lock(t.Context()))(t)
+		ctx := within(t, 3*time.Second)
 		meanwhile := make(chan string, 1)
 		time.AfterFunc(2*time.Second, func() { meanwhile <- s.holder("a") })
 		start := time.Now()
-		_, err = multi.Lock(ctx)
+		_, err := multi.Lock(ctx)
 		require.Equal(t, 3*time.Second, time.Since(start))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		require.Empty(t, <-meanwhile)
 		time.AfterFunc(time.Second, func() { require.NoError(t, others.Release(t.Context())) })
 		start = time.Now()
-		lease, err := multi.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(multi.Lock(t.Context()))(t)
 		require.Less(t, time.Since(start), 1100*time.Millisecond, "it was not woken")
 		require.NoError(t, lease.Release(t.Context()))
 	})
@@ -78,12 +72,9 @@ func TestMultiLockHasOneDeadline(t *testing.T) {
 
 // TestMultiLockIsLostWithAPart releases the others then.
 func TestMultiLockIsLostWithAPart(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
-		lease, err := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil)).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil)).Lock(t.Context()))(t)
 		work := lease.Context(t.Context())
 		s.steal("b")
 		awaitEnd(t, work.Done())
@@ -93,7 +84,7 @@ func TestMultiLockIsLostWithAPart(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, s.holder("a"))
 		require.Equal(t, another, s.holder("b"))
-		err = lease.Release(t.Context())
+		err := lease.Release(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotHeld)
 		require.ErrorIs(t, err, primitives.ErrLost)
 		require.ErrorContains(t, err, "release multi lock: ")
@@ -112,15 +103,12 @@ func awaitEnd(t *testing.T, done <-chan struct{}) {
 
 // TestMultiLockUnlockProvesAllParts returns an error if one was lost, also if nobody had noticed.
 func TestMultiLockUnlockProvesAllParts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
-		lease, err := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil)).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil)).Lock(t.Context()))(t)
 		s.lose("b")
 		require.NoError(t, lease.Err())
-		err = lease.Release(t.Context())
+		err := lease.Release(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotHeld)
 		require.ErrorIs(t, err, primitives.ErrLost)
 		require.Empty(t, s.holder("a"))
@@ -141,13 +129,11 @@ func TestMultiLockIsBoundedPerLock(t *testing.T) {
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, 2*time.Second, time.Since(start))
 		require.Empty(t, one.holder("a"))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err = multi.Lock(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		ctx := within(t, time.Second)
+		require.ErrorIs(t, errOf(multi.Lock(ctx)), context.DeadlineExceeded)
 		time.Sleep(time.Minute)
 		require.Empty(t, one.holder("a")+two.holder("b"))
-		two.set(func() { two.fault = func(string) fault { return fault{} } })
+		two.faults(fault{})
 	})
 }
 
@@ -172,8 +158,7 @@ func TestMultiLockInOutages(t *testing.T) {
 					all, result := newNodes(t, 2), make(chan error, 1)
 					clients := all.clients(t, nil)
 					a, b := clients[0].NewLock("a", nil), clients[1].NewLock("b", nil)
-					held, err := a.Lock(t.Context())
-					require.NoError(t, err)
+					held := must(a.Lock(t.Context()))(t)
 					if !refused {
 						require.NoError(t, held.Release(t.Context()))
 						all[1:].fault(c.fault)
@@ -217,33 +202,26 @@ func TestMultiLockReleasesWhatIsInDoubt(t *testing.T) {
 		one, two := newServer(t), newServer(t)
 		multi := primitives.NewMultiLock(one.client(t, nil).NewLock("a", nil), two.client(t, nil).NewLock("b", nil))
 		two.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} }
-		_, err := multi.TryLock(t.Context())
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.ErrorIs(t, errOf(multi.TryLock(t.Context())), backend.ErrIndeterminate)
 		time.Sleep(time.Second)
 		require.Empty(t, one.holder("a")+two.holder("b"))
-		two.set(func() { two.fault = func(string) fault { return fault{panics: true} } })
-		_, err = multi.TryLock(t.Context())
-		require.ErrorContains(t, err, "panic in the driver: hook")
+		two.faults(fault{panics: true})
+		require.ErrorContains(t, errOf(multi.TryLock(t.Context())), "panic in the driver: hook")
 		time.Sleep(time.Second)
 		require.Empty(t, one.holder("a"))
-		two.set(func() { two.fault = func(string) fault { return fault{} } })
+		two.faults(fault{})
 	})
 }
 
 func TestMultiLockReenters(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		a, b := c.NewLock("a", nil), c.NewLock("b", nil)
-		outer, err := primitives.NewMultiLock(a, b).Lock(t.Context())
-		require.NoError(t, err)
+		outer := must(primitives.NewMultiLock(a, b).Lock(t.Context()))(t)
 		inside := outer.Reenter(t.Context())
 		sent := s.called("lock_acquire")
-		inner, err := primitives.NewMultiLock(b, a).TryLock(inside)
-		require.NoError(t, err)
-		one, err := b.Lock(inside)
-		require.NoError(t, err)
+		inner := must(primitives.NewMultiLock(b, a).TryLock(inside))(t)
+		one := must(b.Lock(inside))(t)
 		require.Equal(t, sent, s.called("lock_acquire"))
 		require.Equal(t, outer.Parts()[1].Owner(), one.Owner())
 		require.NoError(t, inner.Release(t.Context()))
@@ -277,9 +255,8 @@ func TestMultiLockEndsWithAClient(t *testing.T) {
 }
 
 func TestMultiLockRefusesBadLocks(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newServer(t).client(t, nil)
+	virtual(t, func(t *testing.T, s *server) {
+		c := s.client(t, nil)
 		x, rw := c.NewLock("x", nil), c.NewReadWriteLock("rw", nil)
 		for problem, locks := range map[string][]primitives.Locker{
 			"locks: none":                  nil,

@@ -2,7 +2,6 @@ package primitives_test
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -51,8 +50,7 @@ func (x *tiers) all(user, tenant, all int) *primitives.MultiThrottle {
 // states returns the throttles' states.
 func (x *tiers) states(t *testing.T) []primitives.Decision {
 	t.Helper()
-	states, err := primitives.ThrottleStates(t.Context(), x.each...)
-	require.NoError(t, err)
+	states := must(primitives.ThrottleStates(t.Context(), x.each...))(t)
 	return states
 }
 
@@ -60,14 +58,12 @@ func (x *tiers) states(t *testing.T) []primitives.Decision {
 func TestMultiThrottleRefusesForAll(t *testing.T) {
 	t.Parallel()
 	tiered(t, false, func(t *testing.T, x *tiers) {
-		d, err := x.all(1, 1, 90).Allow(t.Context())
-		require.NoError(t, err)
+		d := must(x.all(1, 1, 90).Allow(t.Context()))(t)
 		require.True(t, d.Allowed)
 		require.Same(t, x.each[0], d.Throttle)
 		require.Equal(t, []int{4, 6, 10}, []int{d.Each[0].Remaining, d.Each[1].Remaining, d.Each[2].Remaining})
 		before := x.states(t)
-		d, err = x.all(5, 7, 1).Allow(t.Context())
-		require.NoError(t, err)
+		d = must(x.all(5, 7, 1).Allow(t.Context()))(t)
 		require.Equal(t, primitives.Decision{Remaining: 4, RetryAfter: 333_334 * time.Microsecond, ResetAfter: 333_334 * time.Microsecond}, d.Decision)
 		require.Same(t, x.each[0], d.Throttle)
 		require.Equal(t, 142_858*time.Microsecond, d.Each[1].RetryAfter)
@@ -132,8 +128,7 @@ func TestMultiThrottleIsExact(t *testing.T) {
 				if i := r.IntN(6); i < 3 {
 					n := 1 + r.IntN(models[i].limit.Burst)
 					_, over := models[i].after(n)
-					d, err := x.each[i].Allow(t.Context(), n)
-					require.NoError(t, err)
+					d := must(x.each[i].Allow(t.Context(), n))(t)
 					require.Equal(t, models[i].decision(n, over <= 0), d)
 					continue
 				}
@@ -159,8 +154,7 @@ func (x *tiers) allowsAsModels(t *testing.T, takes []int, models []*exactThrottl
 	for i, m := range models {
 		want[i] = m.decision(takes[i], all)
 	}
-	d, err := x.all(takes[0], takes[1], takes[2]).Allow(t.Context())
-	require.NoError(t, err)
+	d := must(x.all(takes[0], takes[1], takes[2]).Allow(t.Context()))(t)
 	require.Equal(t, all, d.Allowed)
 	if all || !x.steps {
 		require.Equal(t, want, d.Each)
@@ -189,13 +183,13 @@ func TestMultiThrottleInSteps(t *testing.T) {
 		require.Equal(t, []string{"0"}, x.do("EXISTS", "user"))
 		require.Equal(t, []int{3, 2}, []int{x.called("throttle_take_all"), x.called("throttle_return")})
 
-		x.set(func() { x.fault = func(string) fault { return fault{after: 50 * time.Millisecond} } })
+		x.faults(fault{after: 50 * time.Millisecond})
 		_, err = x.each[0].Allow(t.Context(), 1)
 		require.NoError(t, err)
 		d, err = x.all(3, 1, 100).Allow(t.Context()) // Its third answer comes 150 ms after the first grant.
 		require.NoError(t, err)
 		require.False(t, d.Allowed)
-		x.set(func() { x.fault = func(string) fault { return fault{} } })
+		x.faults(fault{})
 		// The 150 ms that the rate has freed until the return stay in use, with a permit of 333 ms, and 250 ms have passed.
 		require.Equal(t, 183_334*time.Microsecond, x.states(t)[0].ResetAfter)
 
@@ -269,8 +263,7 @@ func TestMultiThrottleWaitersGoOnInOrder(t *testing.T) {
 			require.InDelta(t, max(third, time.Duration(i+1)*250*time.Millisecond), time.Since(begin), float64(2*time.Microsecond), "waiter %d", i)
 		}
 		require.Equal(t, 4+1+30, x.called("throttle_take_all"))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
+		ctx := within(t, time.Millisecond)
 		require.EqualError(t, all.Wait(ctx), `acquire multi throttle "user, tenant, all": too few permits: context deadline exceeded`)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,15 +15,12 @@ import (
 // TestNamesThatShareAChannelWakeEachTheirOwn waits for two locks that Redisson gives one channel:
 // the release of either must not be used up by the other's waiter, which would stay in front.
 func TestNamesThatShareAChannelWakeEachTheirOwn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		holder := s.client(t, &primitives.Options{WatchdogLease: time.Hour})
 		waiter := s.client(t, &primitives.Options{PollInterval: time.Hour})
 		leases, got := map[string]*primitives.Lease{}, map[string]chan error{}
 		for _, name := range []string{"a", "{a}"} {
-			lease, err := holder.NewLock(name, nil).Lock(t.Context())
-			require.NoError(t, err)
+			lease := must(holder.NewLock(name, nil).Lock(t.Context()))(t)
 			leases[name], got[name] = lease, make(chan error, 1)
 			go func() {
 				_, err := waiter.NewLock(name, nil).Lock(t.Context())
@@ -91,9 +87,7 @@ func callAll(ctx context.Context, object any) map[string]error {
 // TestNamesWithoutAHashTag: in a cluster each method of each object refuses a name whose braces make no hash tag, and
 // sends nothing: its keys would be in several slots. An object of one key needs none.
 func TestNamesWithoutAHashTag(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.seen = func(script string, _, _ []string) { t.Errorf("sent %s", script) } // Its goroutine goes on.
 		can := backend.Capabilities{Cluster: true, PubSub: true}
 		c := s.over(t, &limited{server: s, can: can}, nil)
@@ -109,17 +103,13 @@ func TestNamesWithoutAHashTag(t *testing.T) {
 					require.Equal(t, "name", wrong.Field, "%s.%s of %q", kind, method, name)
 				}
 			}
-			_, err := c.OpenLongAdder(ended, name)
-			require.ErrorAs(t, err, &wrong, name)
+			require.ErrorAs(t, errOf(c.OpenLongAdder(ended, name)), &wrong, name)
 		}
 		s.seen = nil
-		_, err := c.NewAtomicLong("x}").Load(ended)
-		require.ErrorIs(t, err, context.Canceled, "it is no name to refuse")
+		require.ErrorIs(t, errOf(c.NewAtomicLong("x}").Load(ended)), context.Canceled, "it is no name to refuse")
 		for _, name := range []string{"x", "{a}b", "a}{b}"} {
-			_, err := c.NewLock(name, nil).TryLock(t.Context())
-			require.NoError(t, err, name)
+			require.NoError(t, errOf(c.NewLock(name, nil).TryLock(t.Context())), name)
 		}
-		_, err = s.client(t, nil).NewLock("x}", nil).TryLock(t.Context())
-		require.NoError(t, err, "not in a cluster")
+		require.NoError(t, errOf(s.client(t, nil).NewLock("x}", nil).TryLock(t.Context())), "not in a cluster")
 	})
 }

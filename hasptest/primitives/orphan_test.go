@@ -27,43 +27,36 @@ func TestGiveBackEndsWithAnAnswer(t *testing.T) {
 		"BadReply":      {backend.ErrReply, nil},
 		"BackendClosed": {backend.Indeterminate(errors.New("EOF")), backend.ErrClosed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				client, err := primitives.New(s, nil)
-				require.NoError(t, err)
-				s.fault = func(script string) fault {
-					if script == "lock_acquire" {
-						return fault{err: c.acquire}
-					}
-					return fault{err: c.release}
+		subtest(t, name, func(t *testing.T, s *server) {
+			client, err := primitives.New(s, nil)
+			require.NoError(t, err)
+			s.fault = func(script string) fault {
+				if script == "lock_acquire" {
+					return fault{err: c.acquire}
 				}
-				_, err = client.NewLock("x", nil).Lock(t.Context())
-				require.ErrorIs(t, err, c.acquire)
-				start := time.Now()
-				err = client.Close(t.Context())
-				require.Equal(t, errors.Is(c.release, backend.ErrClosed), errors.Is(err, backend.ErrClosed), "%v", err)
-				require.Less(t, time.Since(start), 10*time.Millisecond)
-				require.Equal(t, 1, s.called("lock_release"))
-			})
+				return fault{err: c.release}
+			}
+			_, err = client.NewLock("x", nil).Lock(t.Context())
+			require.ErrorIs(t, err, c.acquire)
+			start := time.Now()
+			err = client.Close(t.Context())
+			require.Equal(t, errors.Is(c.release, backend.ErrClosed), errors.Is(err, backend.ErrClosed), "%v", err)
+			require.Less(t, time.Since(start), 10*time.Millisecond)
+			require.Equal(t, 1, s.called("lock_release"))
 		})
 	}
 }
 
 // TestGiveBackOfALongLeaseIsNoLoad looks for a grant that never comes for a whole day.
 func TestGiveBackOfALongLeaseIsNoLoad(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		s.fault = func(script string) fault {
 			return fault{broken: script == "lock_acquire", before: 20 * time.Millisecond}
 		}
 		day := &primitives.LockOptions{Lease: 24 * time.Hour}
 		s.hold("x", another, 48*time.Hour)
-		_, err := client.NewLock("x", day).Lock(t.Context())
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.ErrorIs(t, errOf(client.NewLock("x", day).Lock(t.Context())), backend.ErrIndeterminate)
 		time.Sleep(30 * time.Second)
 		require.InDelta(t, 25, s.called("lock_release"), 10)
 		time.Sleep(25 * time.Hour)
@@ -74,16 +67,13 @@ func TestGiveBackOfALongLeaseIsNoLoad(t *testing.T) {
 // TestCloseGivesBackAtOnce closes a client when its server can be reached again after a long outage: what it
 // could not give back meanwhile is given back now, and not after a pause that has grown with the outage.
 func TestCloseGivesBackAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
-		lease, err := client.NewLock("x", &primitives.LockOptions{Lease: 24 * time.Hour}).Lock(t.Context())
-		require.NoError(t, err)
-		s.set(func() { s.fault = func(string) fault { return down } })
+		lease := must(client.NewLock("x", &primitives.LockOptions{Lease: 24 * time.Hour}).Lock(t.Context()))(t)
+		s.faults(down)
 		require.Error(t, lease.Release(t.Context()))
 		time.Sleep(2*time.Hour + time.Second)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		require.Equal(t, lease.Owner(), s.holder("x"))
 		start := time.Now()
 		require.NoError(t, client.Close(t.Context()))
@@ -94,11 +84,8 @@ func TestCloseGivesBackAtOnce(t *testing.T) {
 
 // TestManyLeaveByFewScripts closes a client with 300 waiters, which leave by hundreds.
 func TestManyLeaveByFewScripts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
-		_, err := s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+	virtual(t, func(t *testing.T, s *server) {
+		require.NoError(t, errOf(s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())))
 		client, releases := s.client(t, nil), 0
 		lock := client.NewFairLock("x", nil)
 		for range 300 {
@@ -123,9 +110,7 @@ func TestManyLeaveByFewScripts(t *testing.T) {
 // TestCloseLooksForALateGrant closes a client whose last acquire arrives late: after a release that finds
 // nothing, but before the answer to that.
 func TestCloseLooksForALateGrant(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		start := time.Now()
 		s.fault = func(script string) fault {
@@ -138,8 +123,7 @@ func TestCloseLooksForALateGrant(t *testing.T) {
 			}
 			return fault{}
 		}
-		_, err := client.NewLock("x", nil).Lock(t.Context())
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.ErrorIs(t, errOf(client.NewLock("x", nil).Lock(t.Context())), backend.ErrIndeterminate)
 		require.NoError(t, client.Close(t.Context()))
 		require.NotEmpty(t, s.do("GET", "redisson_lock_token:{x}"), "granted")
 		require.Empty(t, s.holder("x"))
@@ -162,30 +146,26 @@ func TestUnlockFailed(t *testing.T) {
 		"OtherKind":     {&backend.ServerError{Code: "WRONGTYPE"}, 1, lost, unknown},
 		"BackendClosed": {backend.ErrClosed, 1, nil, append(unknown, lost...)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
-				require.NoError(t, err)
-				cause := c.cause
-				s.fault = func(string) fault {
-					defer func() { cause = nil }()
-					return fault{err: cause}
-				}
-				err = lease.Release(context.Background())
-				if name != "OtherKind" { // Its text says what the key holds.
-					require.ErrorContains(t, err, c.cause.Error())
-				}
-				for _, is := range c.is {
-					require.ErrorIs(t, err, is)
-				}
-				for _, not := range c.not {
-					require.NotErrorIs(t, err, not)
-				}
-				time.Sleep(time.Minute)
-				require.Equal(t, c.releases, s.called("lock_release"))
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
+			require.NoError(t, err)
+			cause := c.cause
+			s.fault = func(string) fault {
+				defer func() { cause = nil }()
+				return fault{err: cause}
+			}
+			err = lease.Release(context.Background())
+			if name != "OtherKind" { // Its text says what the key holds.
+				require.ErrorContains(t, err, c.cause.Error())
+			}
+			for _, is := range c.is {
+				require.ErrorIs(t, err, is)
+			}
+			for _, not := range c.not {
+				require.NotErrorIs(t, err, not)
+			}
+			time.Sleep(time.Minute)
+			require.Equal(t, c.releases, s.called("lock_release"))
 		})
 	}
 }
@@ -193,9 +173,7 @@ func TestUnlockFailed(t *testing.T) {
 // TestGiveBackOfManyGoesTogether loses the replies of many acquires, of locks that others hold and of
 // free ones: one script releases up to a hundred owners, again and again.
 func TestGiveBackOfManyGoesTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		s.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} }
 		const locks = 200
@@ -224,9 +202,7 @@ func TestGiveBackOfManyGoesTogether(t *testing.T) {
 // TestGiveBackBehindOneEndpoint gives back what was acquired on a cluster that the backend takes for one server:
 // one joint release of locks in several slots is refused, and those of each slot go together from then on.
 func TestGiveBackBehindOneEndpoint(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		var crossed bool
 		var refused int
@@ -246,8 +222,7 @@ func TestGiveBackBehindOneEndpoint(t *testing.T) {
 		}
 		for range 2 {
 			for _, name := range []string{"{a}1", "{a}2", "{b}1", "{b}2"} {
-				_, err := client.NewLock(name, nil).Lock(t.Context())
-				require.ErrorIs(t, err, backend.ErrIndeterminate)
+				require.ErrorIs(t, errOf(client.NewLock(name, nil).Lock(t.Context())), backend.ErrIndeterminate)
 			}
 			time.Sleep(10 * time.Millisecond)
 			for _, name := range []string{"{a}1", "{a}2", "{b}1", "{b}2"} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -22,16 +21,13 @@ func readerOnly(code string) fault {
 }
 
 func TestFirstAttemptReportsAnOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		s.fault = func(string) fault { return down }
 		_, err := client.NewLock("x", nil).Lock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
 		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
-		err = client.NewSemaphore("x", nil).Acquire(t.Context(), 1)
-		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		require.ErrorIs(t, client.NewSemaphore("x", nil).Acquire(t.Context(), 1), primitives.ErrUnavailable)
 		time.Sleep(time.Minute)
 		require.Zero(t, s.called("lock_release"), "nothing was taken")
 	})
@@ -50,40 +46,32 @@ func TestEndOfContextSaysBusyOrDown(t *testing.T) {
 			not: []error{primitives.ErrNotAcquired, primitives.ErrIndeterminate},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				client := s.client(t, nil)
-				_, err := client.NewLock("x", &primitives.LockOptions{Lease: time.Hour}).Lock(t.Context())
-				require.NoError(t, err)
-				time.AfterFunc(time.Second, func() {
-					s.set(func() { s.fault = func(string) fault { return c.outage } })
-				})
-				for _, acquire := range []func(ctx context.Context) error{
-					func(ctx context.Context) error {
-						_, err := client.NewLock("x", nil).Lock(ctx)
-						return err
-					},
-					func(ctx context.Context) error { return client.NewSemaphore("s", nil).Acquire(ctx, 1) },
-				} {
-					s.set(func() { s.fault = func(string) fault { return fault{} } })
-					time.AfterFunc(time.Second, func() {
-						s.set(func() { s.fault = func(string) fault { return c.outage } })
-					})
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					err := acquire(ctx)
-					cancel()
-					require.ErrorIs(t, err, context.DeadlineExceeded)
-					for _, is := range c.is {
-						require.ErrorIs(t, err, is)
-					}
-					for _, not := range c.not {
-						require.NotErrorIs(t, err, not)
-					}
+		subtest(t, name, func(t *testing.T, s *server) {
+			client := s.client(t, nil)
+			_, err := client.NewLock("x", &primitives.LockOptions{Lease: time.Hour}).Lock(t.Context())
+			require.NoError(t, err)
+			time.AfterFunc(time.Second, func() { s.faults(c.outage) })
+			for _, acquire := range []func(ctx context.Context) error{
+				func(ctx context.Context) error {
+					_, err := client.NewLock("x", nil).Lock(ctx)
+					return err
+				},
+				func(ctx context.Context) error { return client.NewSemaphore("s", nil).Acquire(ctx, 1) },
+			} {
+				s.faults(fault{})
+				time.AfterFunc(time.Second, func() { s.faults(c.outage) })
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				err := acquire(ctx)
+				cancel()
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				for _, is := range c.is {
+					require.ErrorIs(t, err, is)
 				}
-				s.set(func() { s.fault = func(string) fault { return fault{} } })
-			})
+				for _, not := range c.not {
+					require.NotErrorIs(t, err, not)
+				}
+			}
+			s.faults(fault{})
 		})
 	}
 }
@@ -99,61 +87,47 @@ func TestLockWaitsThroughAnOutage(t *testing.T) {
 		"Down": down, "RepliesLost": {broken: true},
 		"MemoryFull": readerOnly("OOM"), "DiskFull": readerOnly("MISCONF"), "ReplicasGone": readerOnly("NOREPLICAS"),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				client := s.client(t, nil)
-				owners := map[string]int{}
-				s.seen = func(script string, _, args []string) {
-					if script == "lock_acquire" {
-						owners[args[0]]++
-					}
+		subtest(t, name, func(t *testing.T, s *server) {
+			client := s.client(t, nil)
+			owners := map[string]int{}
+			s.seen = func(script string, _, args []string) {
+				if script == "lock_acquire" {
+					owners[args[0]]++
 				}
-				held := &primitives.LockOptions{Lease: 30 * time.Second}
-				_, err := client.NewLock("x", held).Lock(t.Context())
-				require.NoError(t, err)
-				time.AfterFunc(time.Second, func() {
-					s.set(func() { s.fault = func(string) fault { return outage } })
-				})
-				time.AfterFunc(time.Minute, func() {
-					s.set(func() { s.fault = func(string) fault { return fault{} } })
-				})
-				start := time.Now()
-				lease, err := client.NewLock("x", nil).Lock(t.Context())
-				require.NoError(t, err)
-				require.Greater(t, time.Since(start), 59*time.Second)
-				require.Less(t, time.Since(start), 2*time.Minute)
-				require.Equal(t, lease.Owner(), s.holder("x"))
-				if outage != down {
-					require.Greater(t, len(owners), 2, "an owner that the server may know is not used again")
-				} else {
-					require.Equal(t, 2, len(owners)) //nolint:testifylint // Not all of them in the message.
-				}
-				time.Sleep(time.Hour)
-				require.NoError(t, lease.Release(t.Context()))
-				require.Empty(t, s.holder("x"), "what was taken without a reply is given back")
-			})
+			}
+			held := &primitives.LockOptions{Lease: 30 * time.Second}
+			require.NoError(t, errOf(client.NewLock("x", held).Lock(t.Context())))
+			time.AfterFunc(time.Second, func() { s.faults(outage) })
+			time.AfterFunc(time.Minute, func() { s.faults(fault{}) })
+			start := time.Now()
+			lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
+			require.Greater(t, time.Since(start), 59*time.Second)
+			require.Less(t, time.Since(start), 2*time.Minute)
+			require.Equal(t, lease.Owner(), s.holder("x"))
+			if outage != down {
+				require.Greater(t, len(owners), 2, "an owner that the server may know is not used again")
+			} else {
+				require.Equal(t, 2, len(owners)) //nolint:testifylint // Not all of them in the message.
+			}
+			time.Sleep(time.Hour)
+			require.NoError(t, lease.Release(t.Context()))
+			require.Empty(t, s.holder("x"), "what was taken without a reply is given back")
 		})
 	}
 }
 
 // TestLockWaitsThroughLateGrants has the answers of a server come after the leases that they grant have ended.
 func TestLockWaitsThroughLateGrants(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 5 * time.Second})
-		_, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(lock.Lock(t.Context())))
 		late := func(by time.Duration) func() {
 			return func() { s.set(func() { s.fault = func(string) fault { return fault{after: by} } }) }
 		}
 		time.AfterFunc(time.Second, late(6*time.Second))
 		time.AfterFunc(time.Minute, late(0))
 		start := time.Now()
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		require.Greater(t, time.Since(start), 50*time.Second)
 		require.Equal(t, lease.Owner(), s.holder("x"))
 		require.NoError(t, lease.Release(t.Context()))
@@ -171,28 +145,22 @@ func TestSemaphoreWaitsThroughAnOutage(t *testing.T) {
 		"MemoryFull":  {readerOnly("OOM"), nil},
 		"RepliesLost": {fault{broken: true}, primitives.ErrIndeterminate},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				client := s.client(t, nil)
-				time.AfterFunc(time.Second, func() {
-					s.set(func() { s.fault = func(string) fault { return c.outage } })
+		subtest(t, name, func(t *testing.T, s *server) {
+			client := s.client(t, nil)
+			time.AfterFunc(time.Second, func() { s.faults(c.outage) })
+			time.AfterFunc(time.Minute, func() {
+				s.set(func() {
+					s.fault = func(string) fault { return fault{} }
+					s.do("SET", "s", "1")
 				})
-				time.AfterFunc(time.Minute, func() {
-					s.set(func() {
-						s.fault = func(string) fault { return fault{} }
-						s.do("SET", "s", "1")
-					})
-				})
-				err := client.NewSemaphore("s", nil).Acquire(t.Context(), 1)
-				if c.err == nil {
-					require.NoError(t, err)
-					require.Equal(t, "0", s.permits("s"))
-				} else {
-					require.True(t, errors.Is(err, c.err), "%v", err)
-				}
 			})
+			err := client.NewSemaphore("s", nil).Acquire(t.Context(), 1)
+			if c.err == nil {
+				require.NoError(t, err)
+				require.Equal(t, "0", s.permits("s"))
+			} else {
+				require.True(t, errors.Is(err, c.err), "%v", err)
+			}
 		})
 	}
 }
@@ -200,15 +168,13 @@ func TestSemaphoreWaitsThroughAnOutage(t *testing.T) {
 // TestReleaseThatWasNotSentNeverIs has no server while permits are released: a caller who waits learns
 // that, and may release again.
 func TestReleaseThatWasNotSentNeverIs(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		semaphore := s.client(t, nil).NewSemaphore("s", nil)
 		s.fault = func(string) fault { return down }
 		err := semaphore.Release(t.Context(), 1)
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
 		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		time.Sleep(time.Hour)
 		require.Empty(t, s.permits("s"))
 		require.NoError(t, semaphore.Release(t.Context(), 1))
@@ -222,22 +188,16 @@ func TestCloseWithoutABound(t *testing.T) {
 	t.Parallel()
 	const lease, lastTry = time.Minute, 6 * time.Second // A release is awaited for 5 s, after a pause of 500 ms.
 	for name, outage := range map[string]fault{"Down": down, "RepliesLost": {broken: true}, "Silent": {lost: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				client, err := primitives.New(s, nil)
-				require.NoError(t, err)
-				_, err = client.NewLock("x", &primitives.LockOptions{Lease: lease}).Lock(t.Context())
-				require.NoError(t, err)
-				s.set(func() { s.fault = func(string) fault { return outage } })
-				start := time.Now()
-				require.NoError(t, client.Close(context.Background()))
-				require.GreaterOrEqual(t, time.Since(start), lease)
-				require.Less(t, time.Since(start), lease+lastTry)
-				require.Empty(t, s.holder("x"))
-				time.Sleep(time.Minute) // What is under way arrives.
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			client := must(primitives.New(s, nil))(t)
+			require.NoError(t, errOf(client.NewLock("x", &primitives.LockOptions{Lease: lease}).Lock(t.Context())))
+			s.faults(outage)
+			start := time.Now()
+			require.NoError(t, client.Close(context.Background()))
+			require.GreaterOrEqual(t, time.Since(start), lease)
+			require.Less(t, time.Since(start), lease+lastTry)
+			require.Empty(t, s.holder("x"))
+			time.Sleep(time.Minute) // What is under way arrives.
 		})
 	}
 }
@@ -245,12 +205,9 @@ func TestCloseWithoutABound(t *testing.T) {
 // TestCloseWaitsForPermits closes a client that puts permits back during an outage. Permits have no
 // lease: Close waits until a server takes them, however long that is.
 func TestCloseWaitsForPermits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
-		client, err := primitives.New(s, nil)
-		require.NoError(t, err)
-		s.set(func() { s.fault = func(string) fault { return down } })
+	virtual(t, func(t *testing.T, s *server) {
+		client := must(primitives.New(s, nil))(t)
+		s.faults(down)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.ErrorIs(t, client.NewSemaphore("s", nil).Release(ended, 1), primitives.ErrIndeterminate)
@@ -267,12 +224,9 @@ func TestCloseWaitsForPermits(t *testing.T) {
 // TestPanicInTheBackgroundIsContained has a hook panic in renewals and in releases that nobody waits
 // for: the process lives, and so does the lease until it ends by itself.
 func TestPanicInTheBackgroundIsContained(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
-		lease, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		s.set(func() {
 			s.fault = func(script string) fault {
 				return fault{panics: script == "lock_renew" || script == "lock_release"}
@@ -283,7 +237,7 @@ func TestPanicInTheBackgroundIsContained(t *testing.T) {
 		require.Positive(t, s.called("lock_renew"))
 		time.Sleep(10 * time.Second)
 		require.Positive(t, s.called("lock_release"))
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		time.Sleep(time.Minute)
 		require.Empty(t, s.holder("x"))
 	})
@@ -316,12 +270,9 @@ func (u unsent) RunBatch(
 // TestReleaseWaitsForAConnection releases a permit under a context that has ended, while the driver
 // finds no connection for longer than anybody waits for one: it is put back once there is one, once.
 func TestReleaseWaitsForAConnection(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		u := unsent{server: s, until: time.Now().Add(31 * time.Second)}
-		client, err := primitives.New(u, nil)
-		require.NoError(t, err)
+		client := must(primitives.New(u, nil))(t)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.ErrorIs(t, client.NewSemaphore("s", nil).Release(ended, 1), primitives.ErrIndeterminate)

@@ -66,9 +66,7 @@ func withReplicas(
 	t *testing.T, test func(t *testing.T, s *server, link *cutLink, one, other *primitives.PeriodicJob),
 ) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		link := &cutLink{server: s}
 		replica := func(c *primitives.Client) *primitives.PeriodicJob { return c.NewPeriodicJob("x", time.Hour, nil) }
 		test(t, s, link, replica(s.over(t, link, nil)), replica(s.client(t, nil)))
@@ -298,13 +296,13 @@ func TestPeriodicJobStopped(t *testing.T) {
 			require.NotErrorIs(t, runJob(t.Context(), at, noWork, other.TryDo).err, primitives.ErrNotRun)
 			_ = stopped(0, other.Do)
 			_ = stopped(0, other.TryDo)
-			s.set(func() { s.fault = func(string) fault { return fault{after: time.Second} } })
+			s.faults(fault{after: time.Second})
 			require.ErrorIs(t, stopped(500*time.Millisecond, other.Do), primitives.ErrIndeterminate)
 			require.ErrorIs(t, stopped(500*time.Millisecond, other.TryDo), primitives.ErrIndeterminate)
-			s.set(func() { s.fault = func(string) fault { return down } })
+			s.faults(down)
 			require.ErrorIs(t, runJob(t.Context(), at, noWork, other.Do).err, primitives.ErrUnavailable)
 			require.NotErrorIs(t, runJob(t.Context(), at, noWork, other.Do).err, primitives.ErrNotRun)
-			s.set(func() { s.fault = func(string) fault { return fault{} } })
+			s.faults(fault{})
 			return nil
 		}, one.Do))
 		require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, other.Do))
@@ -420,9 +418,8 @@ func TestPeriodicJobAheadOfTheServer(t *testing.T) {
 
 // TestPeriodicJobWithANewPeriod changes the period from hours to minutes and back, as a rollout does.
 func TestPeriodicJobWithANewPeriod(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client := newServer(t).client(t, nil)
+	virtual(t, func(t *testing.T, s *server) {
+		client := s.client(t, nil)
 		hourly, often := client.NewPeriodicJob("x", time.Hour, nil), client.NewPeriodicJob("x", time.Minute, nil)
 		require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, hourly.Do))
 		time.Sleep(5*time.Minute + time.Second)
@@ -435,9 +432,7 @@ func TestPeriodicJobWithANewPeriod(t *testing.T) {
 
 // TestPeriodicJobRemembers looks at the record and its TTL.
 func TestPeriodicJobRemembers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		var recorded [][]string
 		s.seen = func(script string, keys, args []string) {
@@ -469,8 +464,7 @@ func TestPeriodicJobRemembers(t *testing.T) {
 func TestPeriodicJobLastCompleted(t *testing.T) {
 	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
 		completed := func() time.Time {
-			at, err := other.LastCompleted(t.Context())
-			require.NoError(t, err)
+			at := must(other.LastCompleted(t.Context()))(t)
 			return at
 		}
 		at := time.Now().Add(1234567 * time.Nanosecond)
@@ -489,23 +483,20 @@ func TestPeriodicJobLastCompleted(t *testing.T) {
 		time.Sleep(24*time.Hour + time.Second)
 		require.Zero(t, completed())
 		s.fault = func(string) fault { return down }
-		_, err = other.LastCompleted(t.Context())
-		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		require.ErrorIs(t, errOf(other.LastCompleted(t.Context())), primitives.ErrUnavailable)
 	})
 }
 
 // TestPeriodicJobByLocalTime has a daily job in zones with summer time, on the days around each change: with the nominal
 // times and a length of 23 h it runs once on each day.
 func TestPeriodicJobByLocalTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client := newServer(t).client(t, nil)
+	virtual(t, func(t *testing.T, s *server) {
+		client := s.client(t, nil)
 		for _, zone := range []string{
 			"Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Australia/Sydney",
 			"Australia/Lord_Howe", "Pacific/Chatham",
 		} {
-			loc, err := time.LoadLocation(zone)
-			require.NoError(t, err)
+			loc := must(time.LoadLocation(zone))(t)
 			for _, minute := range []int{30, 2*60 + 30, 12 * 60, 23*60 + 30} {
 				job := client.NewPeriodicJob(fmt.Sprint(zone, minute), 23*time.Hour, nil)
 				for day := range 366 {
@@ -529,9 +520,7 @@ func changes(at time.Time, before int) bool {
 }
 
 func TestPeriodicJobIsInvalid(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		now := time.Now()
 		for field, c := range map[string]struct {

@@ -26,8 +26,7 @@ func newPermits(t *testing.T) *server {
 func crash(t *testing.T, s *server) (c *primitives.Client, gone func()) {
 	t.Helper()
 	link := &deadLink{server: s}
-	c, err := primitives.New(link, nil)
-	require.NoError(t, err)
+	c = must(primitives.New(link, nil))(t)
 	t.Cleanup(func() { _ = c.Close(t.Context()) }) // It has ended by then: Close waits for nothing.
 	return c, func() { link.dead.Store(true) }
 }
@@ -55,13 +54,11 @@ func TestPermitsOfACrashedHolderComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPermits(t)
 		dying, die := crash(t, s)
-		_, err := dying.NewPermitSemaphore("x", nil).Acquire(t.Context(), 3)
-		require.NoError(t, err)
+		require.NoError(t, errOf(dying.NewPermitSemaphore("x", nil).Acquire(t.Context(), 3)))
 		die()
 		before, begin := s.called("permit_acquire"), time.Now()
 		waiting := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewPermitSemaphore("x", nil)
-		lease, err := waiting.Acquire(t.Context(), 2)
-		require.NoError(t, err)
+		lease := must(waiting.Acquire(t.Context(), 2))(t)
 		require.InDelta(t, 30*time.Second, time.Since(begin), float64(2*time.Millisecond))
 		require.LessOrEqual(t, s.called("permit_acquire")-before, 4)
 		require.NoError(t, lease.Release(t.Context()))
@@ -78,8 +75,7 @@ func TestPermitWaiterIsWokenByARelease(t *testing.T) {
 		holders := s.client(t, nil).NewPermitSemaphore("x", nil)
 		var leases []*primitives.Lease
 		for range 3 {
-			lease, err := holders.Acquire(t.Context(), 1)
-			require.NoError(t, err)
+			lease := must(holders.Acquire(t.Context(), 1))(t)
 			leases = append(leases, lease)
 		}
 		got := make(chan error, 1)
@@ -105,16 +101,13 @@ func TestPermitWaiterForManyHoldsUpNoneForFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPermits(t)
 		holder := s.client(t, nil).NewPermitSemaphore("x", nil)
-		first, err := holder.Acquire(t.Context(), 1)
-		require.NoError(t, err)
-		rest, err := holder.Acquire(t.Context(), 2)
-		require.NoError(t, err)
+		first := must(holder.Acquire(t.Context(), 1))(t)
+		rest := must(holder.Acquire(t.Context(), 2))(t)
 		waiter := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewPermitSemaphore("x", nil)
 		many, few := make(chan *primitives.Lease, 1), make(chan *primitives.Lease, 1)
 		for n, got := range map[int]chan *primitives.Lease{3: many, 1: few} {
 			time.AfterFunc(time.Duration(4-n)*time.Second, func() {
-				lease, err := waiter.Acquire(t.Context(), n)
-				require.NoError(t, err)
+				lease := must(waiter.Acquire(t.Context(), n))(t)
 				got <- lease
 			})
 		}
@@ -137,8 +130,7 @@ func TestPermitGrantRacesWithContext(t *testing.T) {
 		s := newPermits(t)
 		ctx := &endingContext{Context: t.Context()}
 		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
-		_, err := s.client(t, nil).NewPermitSemaphore("x", nil).Acquire(ctx, 2)
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, errOf(s.client(t, nil).NewPermitSemaphore("x", nil).Acquire(ctx, 2)), context.Canceled)
 		time.Sleep(time.Second)
 		require.Zero(t, s.takenPermits())
 	})
@@ -152,8 +144,7 @@ func TestPermitAnswerIsLost(t *testing.T) {
 		s.fault = func(script string) fault { return fault{broken: script == "permit_acquire"} }
 		semaphore := s.client(t, nil).NewPermitSemaphore("x", nil)
 		for range 3 { // Many go together.
-			_, err := semaphore.TryAcquire(t.Context(), 1)
-			require.ErrorIs(t, err, primitives.ErrIndeterminate)
+			require.ErrorIs(t, errOf(semaphore.TryAcquire(t.Context(), 1)), primitives.ErrIndeterminate)
 		}
 		time.Sleep(time.Second)
 		require.Zero(t, s.takenPermits())
@@ -167,14 +158,11 @@ func TestPermitsReenter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPermits(t)
 		semaphore := s.client(t, nil).NewPermitSemaphore("x", nil)
-		outer, err := semaphore.Acquire(t.Context(), 1)
-		require.NoError(t, err)
+		outer := must(semaphore.Acquire(t.Context(), 1))(t)
 		inside := outer.Reenter(t.Context())
-		same, err := semaphore.TryAcquire(inside, 1)
-		require.NoError(t, err)
+		same := must(semaphore.TryAcquire(inside, 1))(t)
 		require.Equal(t, primitives.PermitIDs(outer), primitives.PermitIDs(same))
-		more, err := semaphore.TryAcquire(inside, 2)
-		require.NoError(t, err)
+		more := must(semaphore.TryAcquire(inside, 2))(t)
 		require.Equal(t, 3, s.takenPermits())
 		for _, lease := range []*primitives.Lease{outer, more, same} {
 			require.NoError(t, lease.Release(t.Context()))
@@ -188,8 +176,7 @@ func TestPermitIsPassedOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newPermits(t)
-		c, err := primitives.New(s, nil)
-		require.NoError(t, err)
+		c := must(primitives.New(s, nil))(t)
 		lease, err := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Lease: time.Minute}).
 			Acquire(t.Context(), 1)
 		require.NoError(t, err)
@@ -210,12 +197,10 @@ func TestPermitsWaitForReplicas(t *testing.T) {
 		s := newPermits(t)
 		s.acks = noneAcks
 		semaphore := s.client(t, nil).NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Replicas: 1})
-		_, err := semaphore.TryAcquire(t.Context(), 2)
-		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.ErrorIs(t, errOf(semaphore.TryAcquire(t.Context(), 2)), primitives.ErrReplicas)
 		require.Zero(t, s.takenPermits())
 		s.set(func() { s.acks = allAck })
-		lease, err := semaphore.TryAcquire(t.Context(), 2)
-		require.NoError(t, err)
+		lease := must(semaphore.TryAcquire(t.Context(), 2))(t)
 		require.Equal(t, 2, s.takenPermits())
 		require.NoError(t, lease.Release(t.Context()))
 	})
@@ -225,16 +210,13 @@ func TestPermitIDsAreTexts(t *testing.T) {
 	t.Parallel()
 	id := primitives.PermitID{0: 0x86, 1: 0xb1, 15: 0x91}
 	require.Equal(t, "86b10000000000000000000000000091", id.String())
-	parsed, err := primitives.ParsePermitID(id.String())
-	require.NoError(t, err)
+	parsed := must(primitives.ParsePermitID(id.String()))(t)
 	require.Equal(t, id, parsed)
-	text, err := json.Marshal(id)
-	require.NoError(t, err)
+	text := must(json.Marshal(id))(t)
 	var read primitives.PermitID
 	require.NoError(t, json.Unmarshal(text, &read))
 	require.Equal(t, id, read)
 	for _, bad := range []string{"", "86", "86b1000000000000000000000000009x", id.String() + "00"} {
-		_, err := primitives.ParsePermitID(bad)
-		require.ErrorAs(t, err, new(*primitives.FieldError), bad)
+		require.ErrorAs(t, errOf(primitives.ParsePermitID(bad)), new(*primitives.FieldError), bad)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -39,9 +38,8 @@ func (l *silentLink) Run(
 // TestNothingIsUnknownAfterAQuery loses the answer to each query, or ends its context: the error does not say that
 // something may have been changed.
 func TestNothingIsUnknownAfterAQuery(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		link := &silentLink{server: newServer(t)}
+	virtual(t, func(t *testing.T, s *server) {
+		link := &silentLink{server: s}
 		c := link.over(t, link, nil)
 		lock, fair, mutex := c.NewLock("x", nil), c.NewFairLock("x", nil), c.NewMutex("x", nil)
 		both, spin := c.NewReadWriteLock("x", nil), c.NewSpinLock("x", nil)

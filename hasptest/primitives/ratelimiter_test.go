@@ -2,7 +2,11 @@ package primitives_test
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,9 +45,7 @@ func ones(n int) []int {
 // TestRateLimiterServesAll: of 100 callers at one permit a second all are served, each in its second, and
 // none asks without need. Redisson's issues 1524, 1659 and 6959: callers blocked for ever.
 func TestRateLimiterServesAll(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		l := s.limit("x", 1, time.Second)
 		took := acquireRate(t.Context(), s.client(t, nil), ones(100)...)
 		time.Sleep(500 * time.Millisecond) // All have looked, and wait.
@@ -92,9 +94,7 @@ func TestRateLimiterWakesFewAtOnce(t *testing.T) {
 // TestRateLimiterServesMixedNeeds: one who needs many permits holds up none who needs few, and gets them
 // once nobody else takes any.
 func TestRateLimiterServesMixedNeeds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		l := s.limit("x", 10, time.Second)
 		c := s.client(t, &primitives.Options{PollInterval: time.Hour})
 		limiter := c.NewRateLimiter("x", nil)
@@ -115,9 +115,7 @@ func TestRateLimiterServesMixedNeeds(t *testing.T) {
 
 // TestRateLimiterReleaseWakes: permits that come back early are heard of by a message.
 func TestRateLimiterReleaseWakes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.limit("x", 3, time.Hour)
 		c := s.client(t, &primitives.Options{PollInterval: time.Hour})
 		limiter := s.client(t, nil).NewRateLimiter("x", nil)
@@ -134,9 +132,7 @@ func TestRateLimiterReleaseWakes(t *testing.T) {
 
 // TestRateLimiterTellsWhen: a refusal says how long it takes until there are enough.
 func TestRateLimiterTellsWhen(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.limit("x", 3, time.Second)
 		limiter := s.client(t, nil).NewRateLimiter("x", nil)
 		require.NoError(t, limiter.TryAcquire(t.Context(), 1))
@@ -155,14 +151,11 @@ func TestRateLimiterTellsWhen(t *testing.T) {
 
 // TestRateLimiterReportsItsState: a grant says what is free, and when as much is free again.
 func TestRateLimiterReportsItsState(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.limit("x", 5, time.Second)
 		limiter := s.client(t, nil).NewRateLimiter("x", nil)
 		for _, want := range []primitives.RateState{{Free: 3}, {Free: 1, RetryIn: 900 * time.Millisecond}} {
-			state, err := limiter.TryAcquireState(t.Context(), 2)
-			require.NoError(t, err)
+			state := must(limiter.TryAcquireState(t.Context(), 2))(t)
 			require.Equal(t, want, state)
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -177,21 +170,17 @@ func TestRateLimiterReportsItsState(t *testing.T) {
 // TestRateLimiterWaiterLeaves: one who gives up while it asks passes its turn on. What it was granted in that
 // instant is used up for one interval.
 func TestRateLimiterWaiterLeaves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.limit("x", 1, time.Second)
 		c := s.client(t, &primitives.Options{PollInterval: time.Hour})
 		limiter := c.NewRateLimiter("x", nil)
 		require.NoError(t, limiter.Acquire(t.Context(), 1))
-		ctx, cancel := context.WithTimeout(t.Context(), 1005*time.Millisecond)
-		defer cancel()
-		left := make(chan error, 1)
-		go func() { left <- limiter.Acquire(ctx, 1) }()
+		ctx := within(t, 1005*time.Millisecond)
+		left := beside(func() error { return limiter.Acquire(ctx, 1) })
 		time.Sleep(10 * time.Millisecond)
 		stays := acquireRate(t.Context(), c, 1)
 		time.Sleep(10 * time.Millisecond)
-		s.set(func() { s.fault = func(string) fault { return fault{before: 20 * time.Millisecond} } })
+		s.faults(fault{before: 20 * time.Millisecond})
 		err := <-left
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
@@ -201,14 +190,11 @@ func TestRateLimiterWaiterLeaves(t *testing.T) {
 
 // TestRateLimiterWaitsInVain: one whose context ends was refused.
 func TestRateLimiterWaitsInVain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.limit("x", 1, time.Hour)
 		limiter := s.client(t, nil).NewRateLimiter("x", nil)
 		require.NoError(t, limiter.Acquire(t.Context(), 1))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, time.Second)
 		err := limiter.Acquire(ctx, 1)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
@@ -222,27 +208,23 @@ func TestRateLimiterErrors(t *testing.T) {
 	for code, is := range map[string]error{
 		"NORATE": primitives.ErrNoRate, "TOOMANY": primitives.ErrAboveRate, "NOTANUMBER": primitives.ErrConflict,
 	} {
-		t.Run(code, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				s.limit("x", 1, time.Second)
-				limiter := s.client(t, nil).NewRateLimiter("x", nil)
-				require.NoError(t, limiter.Acquire(t.Context(), 1))
-				refused := make(chan error, 3)
-				for range 3 {
-					go func() { refused <- limiter.Acquire(t.Context(), 1) }()
-				}
-				time.Sleep(100 * time.Millisecond)
-				s.set(func() {
-					s.fault = func(string) fault { return fault{err: &backend.ServerError{Code: code, Message: code + " x"}} }
-				})
-				for range 3 {
-					require.ErrorIs(t, <-refused, is)
-				}
-				require.ErrorIs(t, limiter.TryAcquire(t.Context(), 1), is)
-				require.ErrorIs(t, limiter.Release(t.Context(), 1), is)
+		subtest(t, code, func(t *testing.T, s *server) {
+			s.limit("x", 1, time.Second)
+			limiter := s.client(t, nil).NewRateLimiter("x", nil)
+			require.NoError(t, limiter.Acquire(t.Context(), 1))
+			refused := make(chan error, 3)
+			for range 3 {
+				go func() { refused <- limiter.Acquire(t.Context(), 1) }()
+			}
+			time.Sleep(100 * time.Millisecond)
+			s.set(func() {
+				s.fault = func(string) fault { return fault{err: &backend.ServerError{Code: code, Message: code + " x"}} }
 			})
+			for range 3 {
+				require.ErrorIs(t, <-refused, is)
+			}
+			require.ErrorIs(t, limiter.TryAcquire(t.Context(), 1), is)
+			require.ErrorIs(t, limiter.Release(t.Context(), 1), is)
 		})
 	}
 }
@@ -262,4 +244,53 @@ func TestRateLimiterOfManyPermits(t *testing.T) {
 		require.Len(t, logged.All(), 1)
 		require.EqualValues(t, 5001, logged.All()[0].ContextMap()["permits"])
 	})
+}
+
+var update = flag.Bool("update", false, "write docs/pictures/rates.times")
+
+// TestRatesPicture: the picture of docs/choosing.md shows which of the same arrivals each limiter of 20 in 10 s grants, in
+// tenths of seconds: a client asks each 0.1 s, but for ten seconds of silence.
+func TestRatesPicture(t *testing.T) {
+	t.Parallel()
+	const file = "../../docs/pictures/rates.times"
+	var drawn strings.Builder
+	synctest.Test(t, func(t *testing.T) {
+		c := newServer(t).client(t, nil)
+		limiter := c.NewRateLimiter("limiter", &primitives.RateLimiterOptions{
+			Rate: primitives.Rate{Permits: 20, Interval: 10 * time.Second},
+		})
+		allow := func(burst int) func() bool {
+			one := c.NewThrottle(fmt.Sprint(burst), primitives.Limit{Permits: 20, Interval: 10 * time.Second, Burst: burst}, refuse)
+			return func() bool {
+				d := must(one.Allow(t.Context(), 1))(t)
+				return d.Allowed
+			}
+		}
+		granted := make([]string, 4)
+		limiters := []func() bool{
+			func() bool { return true },
+			func() bool {
+				err := limiter.TryAcquire(t.Context(), 1)
+				require.True(t, err == nil || errors.Is(err, primitives.ErrNotAcquired), "%v", err)
+				return err == nil
+			},
+			allow(1), allow(20),
+		}
+		for tenth := range 300 {
+			for i, limiter := range limiters {
+				if (tenth < 120 || tenth >= 220) && limiter() {
+					granted[i] += fmt.Sprint(" ", tenth)
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		for i, name := range []string{"arrivals", "RateLimiter", "Throttle, Burst: 1", "Throttle, Burst: 20"} {
+			fmt.Fprintf(&drawn, "%s|%s\n", name, strings.TrimSpace(granted[i]))
+		}
+	})
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(drawn.String()), 0o600))
+	}
+	text := must(os.ReadFile(file))(t)
+	require.Equal(t, drawn.String(), string(text), "run go test -run TestRatesPicture -update . and docs/pictures/draw all")
 }

@@ -13,22 +13,17 @@ import (
 )
 
 func TestReadWriteLockIsOneScriptEach(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewReadWriteLock("x", nil)
 		require.Equal(t, "x", lock.Name())
 		for range 2 {
-			writer, err := lock.WriteLock().Lock(t.Context())
-			require.NoError(t, err)
-			_, err = lock.ReadLock().TryLock(t.Context())
+			writer := must(lock.WriteLock().Lock(t.Context()))(t)
+			_, err := lock.ReadLock().TryLock(t.Context())
 			require.ErrorIs(t, err, primitives.ErrNotAcquired)
 			require.ErrorContains(t, err, `acquire read lock "x"`)
 			require.NoError(t, writer.Release(t.Context()))
-			one, err := lock.ReadLock().Lock(t.Context())
-			require.NoError(t, err)
-			two, err := lock.ReadLock().Lock(t.Context())
-			require.NoError(t, err)
+			one := must(lock.ReadLock().Lock(t.Context()))(t)
+			two := must(lock.ReadLock().Lock(t.Context()))(t)
 			require.NotEqual(t, one.Owner(), two.Owner())
 			require.Equal(t, writer.Token(), two.Token())
 			require.NoError(t, one.Release(t.Context()))
@@ -55,10 +50,8 @@ func TestReadWriteLockNames(t *testing.T) {
 				got[2], got[3] = want[2], args[2]
 			}
 		}
-		client, err := primitives.New(s, &primitives.Options{KeyPrefix: "p:"})
-		require.NoError(t, err)
-		lease, err := client.NewReadWriteLock(name, nil).ReadLock().TryLock(t.Context())
-		require.NoError(t, err)
+		client := must(primitives.New(s, &primitives.Options{KeyPrefix: "p:"}))(t)
+		lease := must(client.NewReadWriteLock(name, nil).ReadLock().TryLock(t.Context()))(t)
 		require.Equal(t, want[:3], got[:3])
 		require.NoError(t, lease.Release(t.Context()))
 		require.Equal(t, want, got)
@@ -69,12 +62,9 @@ func TestReadWriteLockNames(t *testing.T) {
 // TestReadWriteLockWakesItsWaiters counts the tries: a message wakes the readers before the first writer,
 // or that writer alone.
 func TestReadWriteLockWakesItsWaiters(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewReadWriteLock("x", nil)
-		holder, err := lock.WriteLock().Lock(t.Context())
-		require.NoError(t, err)
+		holder := must(lock.WriteLock().Lock(t.Context()))(t)
 		entered := make(chan *primitives.Lease, 10)
 		wait := func(lock func(context.Context) (*primitives.Lease, error)) {
 			go func() {
@@ -120,11 +110,10 @@ func TestReadWriteLockManyWritersComeAtOnce(t *testing.T) {
 		const writers = 50
 		s := newServer(t)
 		lock := s.client(t, nil).NewReadWriteLock("x", nil)
-		reader, err := lock.ReadLock().Lock(t.Context())
-		require.NoError(t, err)
+		reader := must(lock.ReadLock().Lock(t.Context()))(t)
 		rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // A test's schedule.
 		some := func() time.Duration { return time.Duration(rng.Int64N(int64(time.Millisecond))) }
-		s.set(func() { s.fault = func(string) fault { return fault{before: some(), after: some()} } })
+		s.faults(fault{before: some(), after: some()})
 		entered := make(chan error, writers)
 		for range writers {
 			go func() {

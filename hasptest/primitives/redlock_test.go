@@ -37,7 +37,7 @@ func (all nodes) clients(t *testing.T, opts *primitives.Options) (clients []*pri
 // fault gives some nodes a fault.
 func (all nodes) fault(f fault) {
 	for _, s := range all {
-		s.set(func() { s.fault = func(string) fault { return f } })
+		s.faults(f)
 	}
 }
 
@@ -57,11 +57,10 @@ func TestRedLockNeedsAMajority(t *testing.T) {
 		all := newNodes(t, 5)
 		mine, yours := all.clients(t, nil), all.clients(t, nil)
 		all[3:].fault(fault{err: backend.ErrUnavailable})
-		lease, err := primitives.NewRedLock(mine, "x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(primitives.NewRedLock(mine, "x", nil).Lock(t.Context()))(t)
 		require.Equal(t, 3, all.held("x"))
 		require.Nil(t, lease.Parts()[4])
-		_, err = primitives.NewRedLock(yours, "x", nil).TryLock(t.Context())
+		_, err := primitives.NewRedLock(yours, "x", nil).TryLock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 		require.EqualError(t, err, `acquire red lock "x": held by another owner`)
 		require.NoError(t, lease.Release(t.Context()))
@@ -90,8 +89,7 @@ func TestRedLockIsBoundedPerNode(t *testing.T) {
 		lock := primitives.NewRedLock(clients, "x", &primitives.RedLockOptions{
 			NodeTimeout: 100 * time.Millisecond, Lease: 20 * time.Second,
 		})
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		require.Less(t, time.Since(start), 20*time.Millisecond, "a majority waits for the slow ones")
 		require.NoError(t, lease.Release(t.Context()))
 		time.Sleep(10 * time.Second)
@@ -99,7 +97,7 @@ func TestRedLockIsBoundedPerNode(t *testing.T) {
 
 		all[2:3].fault(fault{before: 3 * time.Second, after: time.Second})
 		start = time.Now()
-		_, err = lock.TryLock(t.Context())
+		_, err := lock.TryLock(t.Context())
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
 		require.LessOrEqual(t, time.Since(start), 200*time.Millisecond)
@@ -114,8 +112,7 @@ func TestRedLockIsRepaired(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		all := newNodes(t, 5)
-		lease, err := primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(t.Context()))(t)
 		work := lease.Context(t.Context())
 		for _, lost := range []nodes{all[:2], all[2:4], all[3:]} {
 			for _, s := range lost {
@@ -138,8 +135,7 @@ func TestRedLockIsLostWithItsMajority(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		all := newNodes(t, 5)
-		lease, err := primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(t.Context()))(t)
 		all[:2].fault(fault{lost: true})
 		time.Sleep(time.Hour)
 		require.NoError(t, lease.Err())
@@ -164,8 +160,7 @@ func TestRedLockValidity(t *testing.T) {
 		all := newNodes(t, 3)
 		all.fault(fault{before: 200 * time.Millisecond, after: 200 * time.Millisecond})
 		lock := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{Lease: 10 * time.Second})
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		require.Equal(t, 9*time.Second-400*time.Millisecond, lease.Remaining())
 		all[0].lose("x")
 		time.Sleep(9 * time.Second)
@@ -174,8 +169,7 @@ func TestRedLockValidity(t *testing.T) {
 		slow := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{
 			Lease: 5 * time.Second, NodeTimeout: 20 * time.Second,
 		})
-		_, err = slow.TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrLost, "it was granted too late")
+		require.ErrorIs(t, errOf(slow.TryLock(t.Context())), primitives.ErrLost, "it was granted too late")
 		all.fault(fault{})
 	})
 }
@@ -253,8 +247,7 @@ func TestRedLockWaitsForItsMajority(t *testing.T) {
 		clients := all.clients(t, nil)
 		all[:2].fault(fault{err: backend.ErrUnavailable})
 		all[2:].fault(fault{before: 50 * time.Millisecond})
-		lease, err := primitives.NewRedLock(clients, "x", nil).TryLock(t.Context())
-		require.NoError(t, err)
+		lease := must(primitives.NewRedLock(clients, "x", nil).TryLock(t.Context()))(t)
 		require.NoError(t, lease.Release(t.Context()))
 		all.fault(fault{})
 	})
@@ -269,8 +262,7 @@ func TestRedLockUnlockIsBoundedPerNode(t *testing.T) {
 		lock := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{
 			NodeTimeout: 100 * time.Millisecond, Lease: 20 * time.Second,
 		})
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		all[:2].fault(fault{before: 3 * time.Second})
 		start := time.Now()
 		require.NoError(t, lease.Release(t.Context()))

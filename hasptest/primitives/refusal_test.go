@@ -54,10 +54,8 @@ func TestRefusalRenewsAtOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(t)
 			c := s.over(t, driven{s, evalsha.New(driver{s}, nil)}, nil)
-			kept, err := c.NewLock("kept", nil).Lock(t.Context())
-			require.NoError(t, err)
-			lost, err := c.NewLock("lost", nil).Lock(t.Context())
-			require.NoError(t, err)
+			kept := must(c.NewLock("kept", nil).Lock(t.Context()))(t)
+			lost := must(c.NewLock("lost", nil).Lock(t.Context()))(t)
 			time.Sleep(time.Second)
 			refused := false
 			s.set(func() {
@@ -68,11 +66,9 @@ func TestRefusalRenewsAtOnce(t *testing.T) {
 					return f
 				}
 			})
-			_, err = s.embedded.Do("DEL", "lost")
-			require.NoError(t, err)
+			require.NoError(t, errOf(s.embedded.Do("DEL", "lost")))
 			require.NoError(t, lost.Err())
-			_, err = c.NewLock("another", nil).TryLock(t.Context())
-			require.NoError(t, err)
+			require.NoError(t, errOf(c.NewLock("another", nil).TryLock(t.Context())))
 			time.Sleep(100 * time.Millisecond)
 			require.ErrorIs(t, lost.Err(), primitives.ErrLost)
 			require.NoError(t, kept.Err())

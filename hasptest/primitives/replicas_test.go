@@ -52,13 +52,9 @@ var lockers = map[string]func(c *primitives.Client, n int, timeout time.Duration
 func eachLocker(t *testing.T, test func(t *testing.T, s *server, c *primitives.Client, l locker)) {
 	t.Helper()
 	for kind, newLocker := range lockers {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				c := s.client(t, nil)
-				test(t, s, c, newLocker(c, 1, 0))
-			})
+		subtest(t, kind, func(t *testing.T, s *server) {
+			c := s.client(t, nil)
+			test(t, s, c, newLocker(c, 1, 0))
 		})
 	}
 }
@@ -79,12 +75,10 @@ func TestReplicasAcknowledge(t *testing.T) {
 			return acks{n: 5}
 		}
 		for i, lock := range []func(context.Context) (*primitives.Lease, error){l.Lock, l.TryLock} {
-			lease, err := lock(t.Context())
-			require.NoError(t, err)
+			lease := must(lock(t.Context()))(t)
 			require.Equal(t, i+1, s.called("WAIT"))
 
-			inner, err := l.Lock(lease.Reenter(t.Context()))
-			require.NoError(t, err)
+			inner := must(l.Lock(lease.Reenter(t.Context())))(t)
 			require.NoError(t, inner.Release(t.Context()))
 			require.NoError(t, lease.Release(t.Context()))
 			require.Equal(t, i+1, s.called("WAIT"), "re-entry sends nothing, and no release is waited for")
@@ -107,8 +101,7 @@ func TestTryLockWithTooFewReplicas(t *testing.T) {
 		s.requireFree(t)
 
 		s.set(func() { s.acks = allAck })
-		_, err = l.TryLock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(l.TryLock(t.Context())))
 	})
 }
 
@@ -119,8 +112,7 @@ func TestLockWithTooFewReplicas(t *testing.T) {
 		s.acks = func(int, time.Duration) acks { return acks{} } // At once: only pauses take time.
 		s.fault = func(string) fault { return fault{before: time.Millisecond} }
 		start := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := within(t, time.Minute)
 		_, err := l.Lock(ctx)
 		require.ErrorIs(t, err, primitives.ErrReplicas)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -175,8 +167,7 @@ func TestReplicaComesBack(t *testing.T) {
 				owners[args[0]]++
 			}
 		}
-		lease, err := l.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(l.Lock(t.Context()))(t)
 		require.Equal(t, 4, waits)
 		for owner, tries := range owners {
 			require.Equal(t, 1, tries, owner)
@@ -276,8 +267,7 @@ func TestLockWaitsOnAfterAShortage(t *testing.T) {
 		}
 		time.AfterFunc(time.Minute, func() { s.set(func() { s.fault = func(string) fault { return fault{} } }) })
 		start := time.Now()
-		_, err := l.Lock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(l.Lock(t.Context())))
 		require.GreaterOrEqual(t, time.Since(start), time.Minute)
 		require.Less(t, time.Since(start), time.Minute+2*time.Second)
 	})
@@ -286,9 +276,7 @@ func TestLockWaitsOnAfterAShortage(t *testing.T) {
 // TestUndoneGrantIsSearchedFor: for a moment, amid a failover, releases go to another server than the one
 // that has granted the lock.
 func TestUndoneGrantIsSearchedFor(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.acks = func(int, time.Duration) acks {
 			owner := s.holder("x")
 			s.lose("x")
@@ -296,8 +284,7 @@ func TestUndoneGrantIsSearchedFor(t *testing.T) {
 			return acks{}
 		}
 		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Replicas: 1})
-		_, err := lock.TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.ErrorIs(t, errOf(lock.TryLock(t.Context())), primitives.ErrReplicas)
 		time.Sleep(200 * time.Millisecond)
 		synctest.Wait()
 		require.NotEmpty(t, s.holder("x"))
@@ -337,9 +324,7 @@ func TestReplicasTakeOfTheLease(t *testing.T) {
 
 // TestReplicasAreNotWaitedForByOthers has a lock whose replicas lag, beside others of the same client.
 func TestReplicasAreNotWaitedForByOthers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.acks = noneAcks
 		c := s.client(t, nil)
 		var all sync.WaitGroup
@@ -352,8 +337,7 @@ func TestReplicasAreNotWaitedForByOthers(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 8, s.called("WAIT"), "more would take all connections of a pool")
 		start := time.Now()
-		_, err := c.NewLock("other", nil).TryLock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(c.NewLock("other", nil).TryLock(t.Context())))
 		require.Zero(t, time.Since(start))
 		all.Wait()
 		require.Equal(t, 3*time.Second, time.Since(start))
@@ -362,12 +346,9 @@ func TestReplicasAreNotWaitedForByOthers(t *testing.T) {
 
 // TestFairLockWithTooFewReplicas: who has to give up its turn goes to the end of the queue.
 func TestFairLockWithTooFewReplicas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
-		holder, err := c.NewFairLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		holder := must(c.NewFairLock("x", nil).Lock(t.Context()))(t)
 		var served []int
 		var all sync.WaitGroup
 		for i, replicas := range []int{1, 0, 1} {
@@ -403,8 +384,7 @@ func TestCloseWhileReplicasAreWaitedFor(t *testing.T) {
 	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l locker) {
 		s.acks = func(_ int, timeout time.Duration) acks { return acks{n: 1, after: timeout} }
 		time.AfterFunc(100*time.Millisecond, func() { require.NoError(t, c.Close(context.Background())) })
-		_, err := l.Lock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrClosed)
+		require.ErrorIs(t, errOf(l.Lock(t.Context())), primitives.ErrClosed)
 		time.Sleep(time.Second)
 		s.requireFree(t)
 	})
@@ -412,9 +392,7 @@ func TestCloseWhileReplicasAreWaitedFor(t *testing.T) {
 
 // TestMultiLockWithTooFewReplicas has a part whose replicas lag at first.
 func TestMultiLockWithTooFewReplicas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		waits := 0
 		s.acks = func(int, time.Duration) acks {
@@ -423,13 +401,11 @@ func TestMultiLockWithTooFewReplicas(t *testing.T) {
 		}
 		both := primitives.NewMultiLock(
 			c.NewLock("x", &primitives.LockOptions{Replicas: 1}), c.NewLock("y", nil))
-		_, err := both.TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.ErrorIs(t, errOf(both.TryLock(t.Context())), primitives.ErrReplicas)
 		time.Sleep(time.Second)
 		require.Empty(t, s.holder("x"))
 		require.Empty(t, s.holder("y"))
-		lease, err := both.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(both.Lock(t.Context()))(t)
 		require.Equal(t, 3, waits)
 		require.NoError(t, lease.Release(t.Context()))
 	})

@@ -19,11 +19,9 @@ import (
 func TestRenewalsWaitForReplicas(t *testing.T) {
 	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l locker) {
-		other, err := c.NewLock("other", nil).Lock(t.Context())
-		require.NoError(t, err)
+		other := must(c.NewLock("other", nil).Lock(t.Context()))(t)
 		start := time.Now()
-		lease, err := l.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(l.Lock(t.Context()))(t)
 		s.set(func() {
 			s.acks = func(_ int, timeout time.Duration) acks {
 				require.Equal(t, time.Second, timeout)
@@ -47,8 +45,7 @@ func TestRenewalsWaitForReplicas(t *testing.T) {
 func TestRenewalsSurviveALag(t *testing.T) {
 	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
-		lease, err := l.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(l.Lock(t.Context()))(t)
 		s.set(func() { s.acks = noneAcks })
 		time.Sleep(22 * time.Second)
 		s.set(func() { s.acks = allAck })
@@ -60,13 +57,10 @@ func TestRenewalsSurviveALag(t *testing.T) {
 
 // TestRenewalsTakeNoTurnOfGrants has renewals that wait for replicas which lag, and then acquires that wait for them.
 func TestRenewalsTakeNoTurnOfGrants(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, &primitives.Options{Replicas: 1, WatchdogLease: 10 * time.Second})
 		for _, name := range []string{"a", "b", "c"} {
-			_, err := c.NewLock(name, nil).Lock(t.Context())
-			require.NoError(t, err)
+			require.NoError(t, errOf(c.NewLock(name, nil).Lock(t.Context())))
 		}
 		s.set(func() { s.acks = noneAcks })
 		time.Sleep(10*time.Second/3 + time.Millisecond)
@@ -113,8 +107,7 @@ func TestClientsReplicas(t *testing.T) {
 			require.ErrorAs(t, err, new(*primitives.FieldError))
 			_, err = primitives.New(s, &primitives.Options{Replicas: -1})
 			require.ErrorAs(t, err, new(*primitives.FieldError))
-			_, err = lockers["Mutex"](c, -2, 0).Lock(t.Context())
-			require.ErrorAs(t, err, new(*primitives.FieldError))
+			require.ErrorAs(t, errOf(lockers["Mutex"](c, -2, 0).Lock(t.Context())), new(*primitives.FieldError))
 		})
 	}
 }
@@ -128,12 +121,10 @@ func TestMutexOfAReleaseWaitsForReplicas(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t)
 				m := s.client(t, nil).NewMutex("x", &primitives.LockOptions{Replicas: replicas, Lease: fixed})
-				first, err := m.Lock(t.Context())
-				require.NoError(t, err)
+				first := must(m.Lock(t.Context()))(t)
 				waits := s.called("WAIT")
 				time.AfterFunc(5*time.Second, func() { require.NoError(t, first.Release(t.Context())) })
-				second, err := m.Lock(t.Context())
-				require.NoError(t, err)
+				second := must(m.Lock(t.Context()))(t)
 				renewed := replicas
 				if fixed > 0 {
 					renewed = 1 // To its whole length.
@@ -152,23 +143,19 @@ func TestMutexOfAReleaseWaitsForReplicas(t *testing.T) {
 // TestMutexPassesAWaiterWithoutReplicas grants a mutex, by releases, to a caller whose replicas do not acknowledge it: that
 // caller does not get it before they do, and another caller, which does not wait for them, gets it at once.
 func TestMutexPassesAWaiterWithoutReplicas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		var tracer trace.Tracer
 		ends := 0
 		tracer.LeaseEnd = func(trace.LeaseEnd) { ends++ }
 		c := s.client(t, &primitives.Options{Tracer: &tracer})
 		waiting, plain := c.NewMutex("x", &primitives.LockOptions{Replicas: 1}), c.NewMutex("x", nil)
-		first, err := plain.Lock(t.Context())
-		require.NoError(t, err)
+		first := must(plain.Lock(t.Context()))(t)
 		s.acks = noneAcks
 		start, served := time.Now(), map[string]time.Duration{}
 		var all sync.WaitGroup
 		lock := func(name string, m *primitives.Mutex) {
 			all.Go(func() {
-				lease, err := m.Lock(t.Context())
-				require.NoError(t, err)
+				lease := must(m.Lock(t.Context()))(t)
 				served[name] = time.Since(start).Truncate(time.Second)
 				time.Sleep(time.Second)
 				require.NoError(t, lease.Release(t.Context()))
@@ -191,9 +178,7 @@ func TestMutexPassesAWaiterWithoutReplicas(t *testing.T) {
 
 // TestMutexOfAReleaseWhereWaitIsUnknown returns the error, and leaves nothing.
 func TestMutexOfAReleaseWhereWaitIsUnknown(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		first, err := c.NewMutex("x", nil).Lock(t.Context())
 		require.NoError(t, err)
@@ -210,9 +195,7 @@ func TestMutexOfAReleaseWhereWaitIsUnknown(t *testing.T) {
 // TestElectionWaitsForReplicas leads only after a replica has acknowledged the election, and not after renewals that
 // none has.
 func TestElectionWaitsForReplicas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.acks = noneAcks
 		e := s.client(t, nil).NewElection("x", &primitives.ElectionOptions{Replicas: 1, Lease: 10 * time.Second})
 		ctx, stop := context.WithCancel(t.Context())
@@ -239,21 +222,17 @@ func TestElectionWaitsForReplicas(t *testing.T) {
 // TestPanicOfAMutexOfARelease has a driver that panics while Lock renews a mutex that a release has granted: the client
 // releases the mutex.
 func TestPanicOfAMutexOfARelease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		m := s.client(t, nil).NewMutex("x", &primitives.LockOptions{Replicas: 1})
-		first, err := m.Lock(t.Context())
-		require.NoError(t, err)
+		first := must(m.Lock(t.Context()))(t)
 		time.AfterFunc(5*time.Second, func() {
 			s.set(func() { s.fault = func(script string) fault { return fault{panics: script == "mutex_renew"} } })
 			require.NoError(t, first.Release(t.Context()))
 		})
 		require.PanicsWithValue(t, "hook", func() { _, _ = m.Lock(t.Context()) })
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		time.Sleep(time.Second)
-		locked, err := m.IsLocked(t.Context())
-		require.NoError(t, err)
+		locked := must(m.IsLocked(t.Context()))(t)
 		require.False(t, locked)
 	})
 }

@@ -25,8 +25,7 @@ func (x *throttle) reserves(t *testing.T, n int) *primitives.Reservation {
 // owes returns the time until no permit is in use.
 func (x *throttle) owes(t *testing.T) time.Duration {
 	t.Helper()
-	state, err := x.State(t.Context())
-	require.NoError(t, err)
+	state := must(x.State(t.Context()))(t)
 	return state.ResetAfter
 }
 
@@ -96,8 +95,7 @@ func TestReservationIsNeverLaxer(t *testing.T) {
 		atOnce, reserved, gaveBack, charged := &exactThrottle{limit: x.limit, at: at}, []open(nil), 0, 0
 		for range 5000 {
 			time.Sleep(time.Duration(r.IntN(700_000)) * time.Microsecond)
-			state, err := x.State(t.Context())
-			require.NoError(t, err)
+			state := must(x.State(t.Context()))(t)
 			if n := 1 + r.IntN(10); r.IntN(2) == 0 && n <= state.Remaining {
 				o := open{x.reserves(t, n), n, r.IntN(15)}
 				reserved = append(reserved, o)
@@ -129,7 +127,7 @@ func TestReservationIsSettledOnce(t *testing.T) {
 	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Hour, Burst: 10}, func(t *testing.T, x *throttle) {
 		answers := func(f fault) {
-			x.set(func() { x.fault = func(string) fault { return f } })
+			x.faults(f)
 		}
 		r := x.reserves(t, 8)
 		var wrong *primitives.FieldError

@@ -3,7 +3,6 @@ package primitives_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -43,39 +42,34 @@ var alienHash = []string{"HSET", "x", alienOwner, "2"}
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	for name, lock := range revocables {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				holder, waiter, by := lock.of(s.client(t, nil)), lock.of(s.client(t, nil)), lock.of(s.client(t, nil))
-				if name == "ReadLock" {
-					waiter = writeLock(s.client(t, nil))
+		subtest(t, name, func(t *testing.T, s *server) {
+			holder, waiter, by := lock.of(s.client(t, nil)), lock.of(s.client(t, nil)), lock.of(s.client(t, nil))
+			if name == "ReadLock" {
+				waiter = writeLock(s.client(t, nil))
+			}
+			requireRevoked(t, by, "", 0)
+			lost := must(holder.Lock(t.Context()))(t)
+			next := make(chan *primitives.Lease)
+			go func() {
+				lease, err := waiter.Lock(t.Context())
+				if err == nil {
+					err = lost.Err()
 				}
-				requireRevoked(t, by, "", 0)
-				lost, err := holder.Lock(t.Context())
-				require.NoError(t, err)
-				next := make(chan *primitives.Lease)
-				go func() {
-					lease, err := waiter.Lock(t.Context())
-					if err == nil {
-						err = lost.Err()
-					}
-					require.ErrorIs(t, err, primitives.ErrLost)
-					next <- lease
-				}()
-				time.Sleep(4 * time.Second)
-				requireRevoked(t, by, "nobody", 0)
-				requireRevoked(t, by, lost.Owner(), 26*time.Second)
-				time.Sleep(time.Second)
-				requireRevoked(t, by, "", 25*time.Second)
-				require.NoError(t, lost.Err(), "it does not know yet")
-				requireShownRevoked(t, s.client(t, nil), by)
-				begin := time.Now()
-				lease := <-next
-				require.WithinRange(t, time.Now(), begin.Add(25*time.Second), begin.Add(26*time.Second))
-				require.ErrorIs(t, lost.Release(t.Context()), primitives.ErrNotHeld)
-				require.NoError(t, lease.Release(t.Context()))
-			})
+				require.ErrorIs(t, err, primitives.ErrLost)
+				next <- lease
+			}()
+			time.Sleep(4 * time.Second)
+			requireRevoked(t, by, "nobody", 0)
+			requireRevoked(t, by, lost.Owner(), 26*time.Second)
+			time.Sleep(time.Second)
+			requireRevoked(t, by, "", 25*time.Second)
+			require.NoError(t, lost.Err(), "it does not know yet")
+			requireShownRevoked(t, s.client(t, nil), by)
+			begin := time.Now()
+			lease := <-next
+			require.WithinRange(t, time.Now(), begin.Add(25*time.Second), begin.Add(26*time.Second))
+			require.ErrorIs(t, lost.Release(t.Context()), primitives.ErrNotHeld)
+			require.NoError(t, lease.Release(t.Context()))
 		})
 	}
 }
@@ -86,8 +80,7 @@ func requireShownRevoked(t *testing.T, c *primitives.Client, l revocable) {
 	if l, is := l.(interface {
 		Holder(ctx context.Context) (primitives.Holder, error)
 	}); is {
-		h, err := l.Holder(t.Context())
-		require.NoError(t, err)
+		h := must(l.Holder(t.Context()))(t)
 		require.Equal(t, primitives.Holder{Owner: revokedOwner, Revoked: true}, h)
 	}
 	_, h := holds(t, c, false, 25*time.Second)
@@ -99,8 +92,7 @@ const revokedOwner = "00000000-0000-0000-0000-000000000000:0"
 
 func requireRevoked(t *testing.T, l revocable, owner string, want time.Duration) {
 	t.Helper()
-	left, err := l.Revoke(t.Context(), owner)
-	require.NoError(t, err)
+	left := must(l.Revoke(t.Context(), owner))(t)
 	require.Equal(t, want, left)
 }
 
@@ -111,35 +103,27 @@ func TestRevokeEndsAHoldWithoutAnExpiry(t *testing.T) {
 		if lock.alien == nil {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				l := lock.of(s.client(t, &primitives.Options{WatchdogLease: 5 * time.Second}))
-				s.do(lock.alien...)
-				requireRevoked(t, l, alienOwner, 5*time.Second)
-				begin := time.Now()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				lease, err := l.Lock(ctx)
-				require.NoError(t, err)
-				require.WithinRange(t, time.Now(), begin.Add(5*time.Second), begin.Add(6*time.Second))
-				require.NoError(t, lease.Release(t.Context()))
-				s.do(lock.alien...)
-				requireRevoked(t, l, "", 5*time.Second)
-				freed, err := l.ForceUnlock(t.Context())
-				require.NoError(t, err)
-				require.True(t, freed)
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			l := lock.of(s.client(t, &primitives.Options{WatchdogLease: 5 * time.Second}))
+			s.do(lock.alien...)
+			requireRevoked(t, l, alienOwner, 5*time.Second)
+			begin := time.Now()
+			ctx := within(t, time.Minute)
+			lease := must(l.Lock(ctx))(t)
+			require.WithinRange(t, time.Now(), begin.Add(5*time.Second), begin.Add(6*time.Second))
+			require.NoError(t, lease.Release(t.Context()))
+			s.do(lock.alien...)
+			requireRevoked(t, l, "", 5*time.Second)
+			freed := must(l.ForceUnlock(t.Context()))(t)
+			require.True(t, freed)
 		})
 	}
 }
 
 // TestRevokeReaders: other readers keep the lock, and a writer gets it after the last lease of those that were revoked.
 func TestRevokeReaders(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newServer(t).client(t, nil)
+	virtual(t, func(t *testing.T, s *server) {
+		c := s.client(t, nil)
 		l, short := c.NewReadWriteLock("x", nil), c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: 5 * time.Second})
 		first, second, other := readLease(t, l), readLease(t, short), readLease(t, l)
 		requireRevoked(t, l.ReadLock(), first.Owner(), 30*time.Second)
@@ -155,8 +139,7 @@ func TestRevokeReaders(t *testing.T) {
 		requireReaders(t, l, 2)
 		require.NoError(t, other.Release(t.Context()))
 		begin := time.Now()
-		lease, err := l.WriteLock().Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(l.WriteLock().Lock(t.Context()))(t)
 		require.WithinRange(t, time.Now(), begin.Add(17*time.Second), begin.Add(18*time.Second))
 		requireReaders(t, l, 0)
 		require.NoError(t, lease.Release(t.Context()))
@@ -165,17 +148,15 @@ func TestRevokeReaders(t *testing.T) {
 
 // TestRevokeAllReaders: the writer waits for the reader whose lease ends last.
 func TestRevokeAllReaders(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newServer(t).client(t, nil)
+	virtual(t, func(t *testing.T, s *server) {
+		c := s.client(t, nil)
 		l := c.NewReadWriteLock("x", nil)
 		readLease(t, l)
 		readLease(t, c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: 5 * time.Second}))
 		requireRevoked(t, l.ReadLock(), "", 30*time.Second)
 		requireReaders(t, l, 1)
 		begin := time.Now()
-		lease, err := l.WriteLock().Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(l.WriteLock().Lock(t.Context()))(t)
 		require.WithinRange(t, time.Now(), begin.Add(30*time.Second), begin.Add(31*time.Second))
 		require.NoError(t, lease.Release(t.Context()))
 	})
@@ -183,19 +164,15 @@ func TestRevokeAllReaders(t *testing.T) {
 
 // TestRevokeWriter: its own reader, whose lease ends later, is lost with it, and excludes others until then.
 func TestRevokeWriter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newServer(t).client(t, nil)
+	virtual(t, func(t *testing.T, s *server) {
+		c := s.client(t, nil)
 		l := c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: 5 * time.Second})
-		writer, err := l.WriteLock().Lock(t.Context())
-		require.NoError(t, err)
-		reader, err := c.NewReadWriteLock("x", nil).ReadLock().TryLock(writer.Reenter(t.Context()))
-		require.NoError(t, err)
+		writer := must(l.WriteLock().Lock(t.Context()))(t)
+		reader := must(c.NewReadWriteLock("x", nil).ReadLock().TryLock(writer.Reenter(t.Context())))(t)
 		requireRevoked(t, l.WriteLock(), writer.Owner(), 30*time.Second)
 		require.ErrorIs(t, writer.Release(t.Context()), primitives.ErrNotHeld)
 		begin := time.Now()
-		lease, err := l.ReadLock().Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(l.ReadLock().Lock(t.Context()))(t)
 		require.WithinRange(t, time.Now(), begin.Add(30*time.Second), begin.Add(31*time.Second))
 		require.ErrorIs(t, reader.Err(), primitives.ErrLost)
 		require.NoError(t, lease.Release(t.Context()))
@@ -204,27 +181,78 @@ func TestRevokeWriter(t *testing.T) {
 
 func readLease(t *testing.T, l *primitives.ReadWriteLock) *primitives.Lease {
 	t.Helper()
-	lease, err := l.ReadLock().TryLock(t.Context())
-	require.NoError(t, err)
+	lease := must(l.ReadLock().TryLock(t.Context()))(t)
 	return lease
 }
 
 func requireReaders(t *testing.T, l *primitives.ReadWriteLock, want int) {
 	t.Helper()
-	readers, err := l.ReadLock().Holders(t.Context())
-	require.NoError(t, err)
+	readers := must(l.ReadLock().Holders(t.Context()))(t)
 	require.Equal(t, want, readers)
 }
 
 // TestRevokeLeavesReadWriteLocks: their holds have other keys.
 func TestRevokeLeavesReadWriteLocks(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newServer(t).client(t, nil)
-		lease, err := c.NewReadWriteLock("x", nil).WriteLock().TryLock(t.Context())
-		require.NoError(t, err)
-		_, err = c.NewLock("x", nil).Revoke(t.Context(), "")
-		require.ErrorIs(t, err, primitives.ErrConflict)
+	virtual(t, func(t *testing.T, s *server) {
+		c := s.client(t, nil)
+		lease := must(c.NewReadWriteLock("x", nil).WriteLock().TryLock(t.Context()))(t)
+		require.ErrorIs(t, errOf(c.NewLock("x", nil).Revoke(t.Context(), "")), primitives.ErrConflict)
 		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// ownable is a lock whose hold ends by its owner's name.
+type ownable interface {
+	TryLock(ctx context.Context) (*primitives.Lease, error)
+	ReleaseOwner(ctx context.Context, owner string) (bool, error)
+}
+
+// TestReleaseOwner: only the hold of the owner ends, and the next waiter gets the lock.
+func TestReleaseOwner(t *testing.T) {
+	t.Parallel()
+	for name, lock := range map[string]func(c *primitives.Client) ownable{
+		"Lock":      func(c *primitives.Client) ownable { return c.NewLock("x", nil) },
+		"Mutex":     func(c *primitives.Client) ownable { return c.NewMutex("x", nil) },
+		"FairLock":  func(c *primitives.Client) ownable { return c.NewFairLock("x", nil) },
+		"WriteLock": func(c *primitives.Client) ownable { return c.NewReadWriteLock("x", nil).WriteLock() },
+		"ReadLock":  func(c *primitives.Client) ownable { return c.NewReadWriteLock("x", nil).ReadLock() },
+	} {
+		subtest(t, name, func(t *testing.T, s *server) {
+			mine, other := lock(s.client(t, nil)), lock(s.client(t, nil))
+			requireReleased(t, other, "nobody", false)
+			lease := must(mine.TryLock(t.Context()))(t)
+			requireReleased(t, other, "nobody", false)
+			_, err := other.ReleaseOwner(t.Context(), "")
+			var field *primitives.FieldError
+			require.ErrorAs(t, err, &field)
+			requireReleased(t, other, lease.Owner(), true)
+			requireReleased(t, other, lease.Owner(), false)
+			next := must(other.TryLock(t.Context()))(t)
+			<-lease.Done()
+			require.ErrorIs(t, lease.Err(), primitives.ErrLost)
+			require.NoError(t, next.Release(t.Context()))
+		})
+	}
+}
+
+func requireReleased(t *testing.T, l ownable, owner string, want bool) {
+	t.Helper()
+	released := must(l.ReleaseOwner(t.Context(), owner))(t)
+	require.Equal(t, want, released)
+}
+
+// TestReleaseOwnerLeavesOtherReaders: they hold the lock together.
+func TestReleaseOwnerLeavesOtherReaders(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		c := s.client(t, nil)
+		l := c.NewReadWriteLock("x", nil)
+		first, err := l.ReadLock().TryLock(t.Context())
+		require.NoError(t, err)
+		second := must(l.ReadLock().TryLock(t.Context()))(t)
+		requireReleased(t, l.ReadLock(), first.Owner(), true)
+		requireReleased(t, l.WriteLock(), second.Owner(), false)
+		_, err = s.client(t, nil).NewReadWriteLock("x", nil).WriteLock().TryLock(t.Context())
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.NoError(t, second.Release(t.Context()))
 	})
 }

@@ -3,7 +3,6 @@ package primitives_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,9 +15,7 @@ type lockFunc func(context.Context) (*primitives.Lease, error)
 
 // TestSelfDeadlock waits for locks under contexts of their own leases. It fails at once, and sends nothing.
 func TestSelfDeadlock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		rw := c.NewReadWriteLock("rw", nil)
 		red := primitives.NewRedLock([]*primitives.Client{c, newServer(t).client(t, nil)}, "red", nil)
@@ -83,9 +80,8 @@ func periodically(c *primitives.Client, name string) lockFunc {
 // TestSelfDeadlockOfAnotherKind calls an election, a job and a lock of one name under each other's contexts, which do not
 // re-enter either.
 func TestSelfDeadlockOfAnotherKind(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newServer(t).client(t, nil)
+	virtual(t, func(t *testing.T, s *server) {
+		c := s.client(t, nil)
 		under := func(ctx context.Context, lease *primitives.Lease, calls ...lockFunc) error {
 			for _, call := range calls {
 				for _, ctx := range []context.Context{ctx, lease.Reenter(ctx)} {
@@ -128,26 +124,20 @@ func contextsOf(t *testing.T, l *primitives.Lease) map[string]context.Context {
 
 // TestNoSelfDeadlock waits for what its own lease does not keep from it, or not for ever.
 func TestNoSelfDeadlock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		lock, rw := c.NewLock("x", nil), c.NewReadWriteLock("rw", nil)
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		work := lease.Context(t.Context())
-		_, err = lock.TryLock(work)
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.ErrorIs(t, errOf(lock.TryLock(work)), primitives.ErrNotAcquired)
 		for _, ctx := range []context.Context{lease.Reenter(t.Context()), lease.Reenter(work), lease.Context(lease.Reenter(work))} {
 			inner, err := lock.Lock(ctx)
 			require.NoError(t, err, "it re-enters")
 			require.NoError(t, inner.Release(ctx))
 		}
-		other, err := c.NewLock("y", nil).Lock(work)
-		require.NoError(t, err)
+		other := must(c.NewLock("y", nil).Lock(work))(t)
 		require.NoError(t, other.Release(t.Context()))
-		writer, err := rw.WriteLock().Lock(t.Context())
-		require.NoError(t, err)
+		writer := must(rw.WriteLock().Lock(t.Context()))(t)
 		reader, err := rw.ReadLock().Lock(writer.Reenter(t.Context()))
 		require.NoError(t, err, "a writer may read")
 		require.NoError(t, writer.Release(t.Context()))
@@ -157,8 +147,7 @@ func TestNoSelfDeadlock(t *testing.T) {
 		require.NoError(t, reader.Release(t.Context()))
 
 		require.NoError(t, lease.Release(t.Context()))
-		lease, err = lock.Lock(context.WithoutCancel(work))
-		require.NoError(t, err)
+		lease = must(lock.Lock(context.WithoutCancel(work)))(t)
 		require.NoError(t, lease.Release(t.Context()))
 		_, err = lock.Lock(work)
 		require.ErrorIs(t, err, context.Canceled)

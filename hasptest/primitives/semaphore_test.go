@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -19,9 +18,7 @@ import (
 // TestSemaphoreGrantRacesWithContext: a caller whose context ends in the instant of the grant gets
 // an error that says that permits may have been taken, and they are released.
 func TestSemaphoreGrantRacesWithContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.do("SET", "x", "3")
 		ctx := &endingContext{Context: t.Context()}
 		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
@@ -38,9 +35,7 @@ func TestSemaphoreGrantRacesWithContext(t *testing.T) {
 // TestSemaphoreContextEndsAfterGrant: a caller whose context ends only after the grant was seen has
 // the permits, and gets no error.
 func TestSemaphoreContextEndsAfterGrant(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		s.do("SET", "x", "3")
 		ctx := &endingContext{Context: t.Context()}
 		ctx.looks.Store(1)
@@ -63,20 +58,15 @@ func TestSemaphoreWarnsOfLostPermits(t *testing.T) {
 		"Delivered": {fault{before: time.Second}, 0},
 		"Silent":    {fault{lost: true}, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				s.do("SET", "x", "3")
-				core, logs := observer.New(zap.WarnLevel)
-				semaphore := s.client(t, &primitives.Options{Logger: zap.New(core)}).NewSemaphore("x", nil)
-				s.fault = func(string) fault { return c.fault }
-				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				defer cancel()
-				require.ErrorIs(t, semaphore.Acquire(ctx, 2), backend.ErrIndeterminate)
-				time.Sleep(6 * time.Second)
-				require.Equal(t, c.warnings, logs.Len())
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			s.do("SET", "x", "3")
+			core, logs := observer.New(zap.WarnLevel)
+			semaphore := s.client(t, &primitives.Options{Logger: zap.New(core)}).NewSemaphore("x", nil)
+			s.fault = func(string) fault { return c.fault }
+			ctx := within(t, time.Millisecond)
+			require.ErrorIs(t, semaphore.Acquire(ctx, 2), backend.ErrIndeterminate)
+			time.Sleep(6 * time.Second)
+			require.Equal(t, c.warnings, logs.Len())
 		})
 	}
 }

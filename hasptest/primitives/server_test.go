@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -89,6 +90,46 @@ type subscription struct {
 // another is the owner of what no client of the test holds.
 const another = "00000000-0000-4000-8000-000000000000:1"
 
+// virtual runs a test with a server of its own in virtual time, beside other tests.
+func virtual(t *testing.T, test func(t *testing.T, s *server)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, newServer(t)) })
+}
+
+// subtest is virtual for a test within another.
+func subtest(t *testing.T, name string, test func(t *testing.T, s *server)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { virtual(t, test) })
+}
+
+// must returns a function that returns what a call returned, and requires that it did not fail.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }
+
+// beside starts a call, and returns what receives its error.
+func beside(call func() error) <-chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- call() }()
+	return ended
+}
+
+// within returns a context that ends after some time, or with the test.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // newServer returns an empty server without faults.
 func newServer(t *testing.T) *server {
 	t.Helper()
@@ -102,8 +143,7 @@ func newServer(t *testing.T) *server {
 
 func (s *server) newLink(t *testing.T) *embedded.Backend {
 	t.Helper()
-	link, err := embedded.New(s.embedded, nil)
-	require.NoError(t, err)
+	link := must(embedded.New(s.embedded, nil))(t)
 	t.Cleanup(func() { require.NoError(t, link.Close()) })
 	return link
 }
@@ -117,8 +157,7 @@ func (s *server) client(t *testing.T, opts *primitives.Options) *primitives.Clie
 // over is client for a backend on the server.
 func (s *server) over(t *testing.T, b backend.Backend, o *primitives.Options) *primitives.Client {
 	t.Helper()
-	c, err := primitives.New(b, o)
-	require.NoError(t, err)
+	c := must(primitives.New(b, o))(t)
 	t.Cleanup(func() {
 		require.NoError(t, c.Close(context.Background()))
 		time.Sleep(time.Hour) // What is under way arrives.
@@ -131,6 +170,11 @@ func (s *server) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
+}
+
+// faults gives all further calls the same fault.
+func (s *server) faults(f fault) {
+	s.set(func() { s.fault = func(string) fault { return f } })
 }
 
 // called returns how often the script of that name was sent.
@@ -318,8 +362,7 @@ func (l *ownLink) cut() {
 func (l *ownLink) heal(t *testing.T) {
 	t.Helper()
 	for _, sub := range l.subs {
-		inner, err := l.link.Subscribe(t.Context(), sub.channel, sub.handler)
-		require.NoError(t, err)
+		inner := must(l.link.Subscribe(t.Context(), sub.channel, sub.handler))(t)
 		sub.Subscription = inner
 	}
 }

@@ -77,8 +77,7 @@ func TestStoppedReplicaCostsOtherShardsNothing(t *testing.T) {
 		var leases []*primitives.Lease
 		count := map[string]int{}
 		for i := range 600 {
-			lease, err := c.NewLock(fmt.Sprint(i), nil).Lock(t.Context())
-			require.NoError(t, err)
+			lease := must(c.NewLock(fmt.Sprint(i), nil).Lock(t.Context()))(t)
 			leases = append(leases, lease)
 			count[s.NodeOf(fmt.Sprint(i))]++
 		}

@@ -37,8 +37,7 @@ func throttled(t *testing.T, limit primitives.Limit, run func(t *testing.T, x *t
 // allows fails unless n permits are granted.
 func (x *throttle) allows(t *testing.T, n int) primitives.Decision {
 	t.Helper()
-	d, err := x.Allow(t.Context(), n)
-	require.NoError(t, err)
+	d := must(x.Allow(t.Context(), n))(t)
 	require.True(t, d.Allowed, "%d of %+v: %+v", n, x.limit, d)
 	require.Zero(t, d.RetryAfter)
 	return d
@@ -47,8 +46,7 @@ func (x *throttle) allows(t *testing.T, n int) primitives.Decision {
 // refuses fails unless n permits are refused.
 func (x *throttle) refuses(t *testing.T, n int) primitives.Decision {
 	t.Helper()
-	d, err := x.Allow(t.Context(), n)
-	require.NoError(t, err)
+	d := must(x.Allow(t.Context(), n))(t)
 	require.False(t, d.Allowed, "%d of %+v: %+v", n, x.limit, d)
 	require.Positive(t, d.RetryAfter)
 	return d
@@ -57,8 +55,7 @@ func (x *throttle) refuses(t *testing.T, n int) primitives.Decision {
 // ttl returns the TTL of the key.
 func (x *throttle) ttl(t *testing.T) time.Duration {
 	t.Helper()
-	n, err := strconv.ParseInt(x.do("PTTL", "x")[0], 10, 64)
-	require.NoError(t, err)
+	n := must(strconv.ParseInt(x.do("PTTL", "x")[0], 10, 64))(t)
 	return time.Duration(n) * time.Millisecond
 }
 
@@ -66,22 +63,19 @@ func (x *throttle) ttl(t *testing.T) time.Duration {
 func TestThrottleFreesOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second, Burst: 5}, func(t *testing.T, x *throttle) {
-		state, err := x.State(t.Context())
-		require.NoError(t, err)
+		state := must(x.State(t.Context()))(t)
 		require.Equal(t, primitives.Decision{Allowed: true, Remaining: 5}, state)
 		require.Equal(t, primitives.Decision{Allowed: true, Remaining: 3, ResetAfter: 666_667 * time.Microsecond}, x.allows(t, 2))
 		x.allows(t, 3)
 		third := 333_334 * time.Microsecond
 		require.Equal(t, primitives.Decision{RetryAfter: third, ResetAfter: 1_666_667 * time.Microsecond}, x.refuses(t, 1))
 		require.Equal(t, 666_667*time.Microsecond, x.refuses(t, 2).RetryAfter)
-		state, err = x.State(t.Context())
-		require.NoError(t, err)
+		state = must(x.State(t.Context()))(t)
 		require.Equal(t, primitives.Decision{RetryAfter: third, ResetAfter: 1_666_667 * time.Microsecond}, state)
 		time.Sleep(third)
 		x.allows(t, 1)
 		x.refuses(t, 1)
-		deleted, err := x.Delete(t.Context())
-		require.NoError(t, err)
+		deleted := must(x.Delete(t.Context()))(t)
 		require.True(t, deleted)
 		x.allows(t, 5)
 	})
@@ -129,9 +123,7 @@ func TestThrottleAtTheEndsOfNumbers(t *testing.T) {
 // TestThrottleIsExact: of 1 000 rates that do not divide a million, k intervals have exactly k times the permits and a
 // burst, if a caller takes all that it can get.
 func TestThrottleIsExact(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		c, r := s.client(t, nil), rand.New(rand.NewPCG(46, 1)) //nolint:gosec // It is no secret.
 		for i := range 1000 {
 			permits := 1 + r.IntN(1_000_000)
@@ -157,8 +149,7 @@ func (x *throttle) takesAll(t *testing.T, r *rand.Rand, window time.Duration) in
 	most := max(1, int(x.limit.Interval.Microseconds())*x.limit.Burst/x.limit.Permits)
 	for left := window; left > 0; left = window - time.Since(begin) {
 		time.Sleep(min(left, time.Duration(most/3+r.IntN(most-most/3))*time.Microsecond+time.Microsecond))
-		state, err := x.State(t.Context())
-		require.NoError(t, err)
+		state := must(x.State(t.Context()))(t)
 		if state.Remaining < x.limit.Burst {
 			require.Equal(t, state.Remaining, x.refuses(t, state.Remaining+1).Remaining)
 		}
@@ -176,8 +167,7 @@ func TestThrottleWithTheClockSet(t *testing.T) {
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
 		x.allows(t, 10)
 		x.embedded.Advance(-time.Hour)
-		state, err := x.State(t.Context())
-		require.NoError(t, err)
+		state := must(x.State(t.Context()))(t)
 		require.Equal(t, time.Second, state.RetryAfter)
 		require.Equal(t, time.Second, x.refuses(t, 1).RetryAfter)
 		require.LessOrEqual(t, x.ttl(t), 10*time.Second+2*time.Millisecond)
@@ -199,13 +189,11 @@ func TestThrottleWithAnotherLimit(t *testing.T) {
 	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
 		x.allows(t, 10)
 		slower := x.client.NewThrottle("x", primitives.Limit{Permits: 7, Interval: 10 * time.Second, Burst: 2}, refuse)
-		d, err := slower.Allow(t.Context(), 2)
-		require.NoError(t, err)
+		d := must(slower.Allow(t.Context(), 2))(t)
 		require.Equal(t, primitives.Decision{RetryAfter: 3_333_334 * time.Microsecond, ResetAfter: 3_333_334 * time.Microsecond}, d)
 		require.Equal(t, 333_334*time.Microsecond, x.refuses(t, 1).RetryAfter, "a refusal writes nothing")
 		time.Sleep(d.RetryAfter)
-		d, err = slower.Allow(t.Context(), 2)
-		require.NoError(t, err)
+		d = must(slower.Allow(t.Context(), 2))(t)
 		require.True(t, d.Allowed)
 	})
 }
@@ -231,8 +219,7 @@ func TestThrottleErrors(t *testing.T) {
 		require.Zero(t, x.called("throttle_take")+x.called("throttle_state"))
 		x.do("HSET", "x", "a", "b")
 		require.ErrorIs(t, x.Wait(t.Context(), 1), primitives.ErrConflict)
-		_, err = x.Delete(t.Context())
-		require.ErrorIs(t, err, primitives.ErrConflict)
+		require.ErrorIs(t, errOf(x.Delete(t.Context())), primitives.ErrConflict)
 	})
 }
 
@@ -318,7 +305,7 @@ func TestThrottleWaitersOfALongBurst(t *testing.T) {
 			x.waits(t.Context(), granted, i, 1)
 		}
 		// In the two seconds of each answer 20 permits become free.
-		x.set(func() { x.fault = func(string) fault { return fault{before: time.Second, after: time.Second} } })
+		x.faults(fault{before: time.Second, after: time.Second})
 		for range 100 {
 			<-granted
 		}
@@ -340,8 +327,7 @@ func TestThrottleWaiterThatLeaves(t *testing.T) {
 		cancel()
 		require.Equal(t, 2, <-granted)
 		require.Equal(t, time.Second, time.Since(begin))
-		state, err := x.State(t.Context())
-		require.NoError(t, err)
+		state := must(x.State(t.Context()))(t)
 		require.Equal(t, 10*time.Second, state.ResetAfter)
 	})
 }
@@ -352,20 +338,18 @@ func TestThrottleWaiterWithoutAnAnswer(t *testing.T) {
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second}, func(t *testing.T, x *throttle) {
 		granted := make(chan int, 2)
 		x.allows(t, 1)
-		ctx, cancel := context.WithTimeout(t.Context(), 1005*time.Millisecond)
-		defer cancel()
-		left := make(chan error, 1)
-		go func() { left <- x.Wait(ctx, 1) }()
+		ctx := within(t, 1005*time.Millisecond)
+		left := beside(func() error { return x.Wait(ctx, 1) })
 		synctest.Wait()
 		x.waits(t.Context(), granted, 1, 1)
-		x.set(func() { x.fault = func(string) fault { return fault{before: 20 * time.Millisecond} } })
+		x.faults(fault{before: 20 * time.Millisecond})
 		err := <-left
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
 		require.Equal(t, 1, <-granted)
 		failed := &backend.ServerError{Code: "ERR", Message: "ERR x"}
-		x.set(func() { x.fault = func(string) fault { return fault{} } })
-		go func() { left <- x.Wait(t.Context(), 1) }()
+		x.faults(fault{})
+		left = beside(func() error { return x.Wait(t.Context(), 1) })
 		synctest.Wait()
 		x.waits(t.Context(), granted, 2, 1)
 		x.set(func() {

@@ -4,20 +4,18 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // TestThrottled: a tracer gets each decision by its throttle's policy.
 func TestThrottled(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		var events []string
 		var last error
 		c := s.client(t, &primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
@@ -43,8 +41,7 @@ func TestThrottled(t *testing.T) {
 		allow(ann, 3)
 		requireEvents("a user ann allowed false", "a user ann refused false", "a user ann refused false")
 		require.NoError(t, ann.Wait(t.Context(), 1))
-		short, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		short := within(t, time.Second)
 		require.ErrorIs(t, ann.Wait(short, 1), context.DeadlineExceeded)
 		requireEvents("a user ann allowed false")
 
@@ -66,7 +63,7 @@ func TestThrottled(t *testing.T) {
 		requireEvents(" text failed false")
 		require.ErrorIs(t, last, primitives.ErrConflict)
 
-		s.set(func() { s.fault = func(string) fault { return fault{err: primitives.ErrUnavailable} } })
+		s.faults(fault{err: primitives.ErrUnavailable})
 		local := throttle("bob", "a user", 1, primitives.LocalShare(1))
 		allow(local, 1)
 		allow(local, 1)
@@ -81,9 +78,7 @@ func TestThrottled(t *testing.T) {
 
 // TestThrottledByAdmission: a tracer gets the decisions of an Admission's throttles. A caller that waits has one.
 func TestThrottledByAdmission(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		var events []string
 		o := &primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
 			events = append(events, d.Object.Name+" "+d.Outcome())
@@ -97,11 +92,9 @@ func TestThrottledByAdmission(t *testing.T) {
 		first, second := e.admitted(t), e.admitted(t)
 		requireEvents("user allowed", "all allowed", "user allowed", "all allowed")
 		require.True(t, e.refused(t).Full)
-		again, err := e.Acquire(first.Reenter(t.Context()))
-		require.NoError(t, err)
+		again := must(e.Acquire(first.Reenter(t.Context())))(t)
 		requireEvents()
-		_, err = e.rates[0].Allow(t.Context(), 2)
-		require.NoError(t, err)
+		require.NoError(t, errOf(e.rates[0].Allow(t.Context(), 2)))
 		events = nil
 		require.NotNil(t, e.refused(t).Throttle)
 		requireEvents("user refused")
@@ -113,10 +106,114 @@ func TestThrottledByAdmission(t *testing.T) {
 		require.NoError(t, err)
 		requireEvents("user allowed", "all allowed")
 		require.NoError(t, repeated.Release(t.Context()))
-		s.set(func() { s.fault = func(string) fault { return fault{err: primitives.ErrUnavailable} } })
+		s.faults(fault{err: primitives.ErrUnavailable})
 		_, err = e.TryAcquire(t.Context())
 		s.set(func() { s.fault = nil }) // The client releases a possible grant until it succeeds.
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
 		requireEvents("user failed", "all failed")
+	})
+}
+
+// TestThrottledByRateLimiter: a tracer gets each decision of a rate limiter that has a policy.
+func TestThrottledByRateLimiter(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		var events []string
+		c := s.client(t, &primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
+			events = append(events, fmt.Sprint(d.Policy, " ", d.Object.Name, " ", d.Outcome(), " ", d.Local))
+			require.Equal(t, d.Outcome() == "failed", d.Err != nil)
+		}}})
+		rate := primitives.Rate{Permits: 2, Interval: time.Minute}
+		limiter := func(name, policy string) *primitives.RateLimiter {
+			return c.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: rate, Unavailable: primitives.LocalShare(1), Policy: policy})
+		}
+		for _, policy := range []string{"", "all"} {
+			l := limiter("x"+policy, policy)
+			require.NoError(t, l.TryAcquire(t.Context(), 2))
+			require.ErrorIs(t, errOf(l.TryAcquireState(t.Context(), 1)), primitives.ErrNotAcquired)
+			require.NoError(t, l.Acquire(t.Context(), 2))
+			short, cancel := context.WithTimeout(t.Context(), time.Second)
+			require.ErrorIs(t, l.Acquire(short, 2), context.DeadlineExceeded)
+			cancel()
+		}
+		s.do("SET", "text", "another program's")
+		require.ErrorIs(t, limiter("text", "a").Acquire(t.Context(), 1), primitives.ErrConflict)
+		s.faults(fault{err: primitives.ErrUnavailable})
+		require.NoError(t, limiter("y", "a").TryAcquire(t.Context(), 2))
+		require.ErrorIs(t, limiter("y", "a").TryAcquire(t.Context(), 1), primitives.ErrNotAcquired)
+		require.Equal(t, []string{
+			"all xall allowed false", "all xall refused false", "all xall allowed false",
+			"a text failed false", "a y allowed true", "a y refused true",
+		}, events)
+	})
+}
+
+// slotted is a server of a cluster: the keys of a call must share a slot.
+type slotted struct{ *server }
+
+func (s slotted) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
+	if err := backend.SameSlot(keys); err != nil {
+		return backend.Reply{}, err
+	}
+	return s.server.Run(ctx, script, keys, args)
+}
+
+// TestThrottleStates: the states of many names are those that each has, in one call, in a cluster in one for each slot,
+// all at once.
+func TestThrottleStates(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cluster bool
+		calls   int
+	}{{false, 1}, {true, 4}} {
+		tiered(t, false, func(t *testing.T, x *tiers) {
+			if c.cluster {
+				x.client = x.over(t, slotted{x.server}, nil)
+			}
+			var all []*primitives.Throttle
+			var want []primitives.Decision
+			for i := range 12 {
+				one := x.client.NewThrottle(fmt.Sprintf("{%d}%d", i%4, i), primitives.Limit{Permits: 3 + i, Interval: time.Minute}, refuse)
+				if i > 0 {
+					d := must(one.Allow(t.Context(), i))(t)
+					require.True(t, d.Allowed)
+				}
+				all = append(all, one)
+			}
+			for _, one := range all {
+				state := must(one.State(t.Context()))(t)
+				want = append(want, state)
+			}
+			x.faults(fault{after: time.Second})
+			before, began := x.called("throttle_state"), time.Now()
+			states := must(primitives.ThrottleStates(t.Context(), all...))(t)
+			require.Equal(t, want, states)
+			require.Equal(t, c.calls, x.called("throttle_state")-before)
+			require.Equal(t, time.Second, time.Since(began))
+		})
+	}
+}
+
+func TestThrottleStatesFails(t *testing.T) {
+	t.Parallel()
+	tiered(t, false, func(t *testing.T, x *tiers) {
+		states := must(primitives.ThrottleStates(t.Context()))(t)
+		require.Empty(t, states)
+		other := x.server.client(t, nil).NewThrottle("x", tierLimits[0], refuse)
+		for _, second := range []*primitives.Throttle{nil, other, x.client.NewThrottle("x", primitives.Limit{}, refuse)} {
+			_, err := primitives.ThrottleStates(t.Context(), x.each[0], second)
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+		}
+		require.Zero(t, x.called("throttle_state"))
+		x.do("SET", "tenant", "text")
+		states, err := primitives.ThrottleStates(t.Context(), x.each...)
+		require.ErrorIs(t, err, primitives.ErrConflict)
+		require.ErrorContains(t, err, `query throttle "tenant": key is in use`)
+		require.Nil(t, states)
+
+		x.faults(fault{err: backend.ErrUnavailable})
+		states, err = primitives.ThrottleStates(t.Context(), x.each...)
+		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		require.ErrorContains(t, err, `query throttles "user and 2 others"`)
+		require.Nil(t, states)
 	})
 }

@@ -108,8 +108,7 @@ func TestTracerOfFreeLock(t *testing.T) {
 			if try {
 				acquire = lock.TryLock
 			}
-			lease, err := acquire(t.Context())
-			require.NoError(t, err)
+			lease := must(acquire(t.Context()))(t)
 			require.Equal(t, trace.AcquireEnd{
 				Leased: true,
 				Object: theLock, Try: try, Waited: roundTrip, Attempts: 1,
@@ -124,12 +123,10 @@ func TestTracerOfWaiter(t *testing.T) {
 	t.Parallel()
 	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
 		lock := c.NewLock("x", nil)
-		held, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		held := must(lock.Lock(t.Context()))(t)
 		r.oneEnd(t)
 		time.AfterFunc(time.Second, func() { _ = held.Release(context.Background()) })
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		end := r.oneEnd(t)
 		require.True(t, end.Contended)
 		require.GreaterOrEqual(t, end.Attempts, 2)
@@ -145,12 +142,10 @@ func TestTracerOfRefusal(t *testing.T) {
 	t.Parallel()
 	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
 		lock := c.NewLock("x", nil)
-		_, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(lock.Lock(t.Context())))
 		r.oneEnd(t)
 
-		_, err = lock.TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.ErrorIs(t, errOf(lock.TryLock(t.Context())), primitives.ErrNotAcquired)
 		end := r.oneEnd(t)
 		require.ErrorIs(t, end.Err, primitives.ErrNotAcquired)
 		end.Err = nil
@@ -159,10 +154,8 @@ func TestTracerOfRefusal(t *testing.T) {
 			Object: theLock, Try: true, Waited: roundTrip, Attempts: 1, Contended: true,
 		}, end)
 
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err = lock.Lock(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		ctx := within(t, time.Second)
+		require.ErrorIs(t, errOf(lock.Lock(ctx)), context.DeadlineExceeded)
 		end = r.oneEnd(t)
 		require.ErrorIs(t, end.Err, context.DeadlineExceeded)
 		require.ErrorIs(t, end.Err, primitives.ErrNotAcquired)
@@ -176,15 +169,12 @@ func TestTracerOfReentry(t *testing.T) {
 	t.Parallel()
 	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
 		lock := c.NewLock("x", nil)
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
 		r.oneEnd(t)
-		inner, err := lock.Lock(lease.Reenter(t.Context()))
-		require.NoError(t, err)
+		inner := must(lock.Lock(lease.Reenter(t.Context())))(t)
 		require.Equal(t, trace.AcquireEnd{Object: theLock, Leased: true}, r.oneEnd(t))
 
-		_, err = lock.Lock(lease.Context(t.Context()))
-		require.ErrorIs(t, err, primitives.ErrSelfDeadlock)
+		require.ErrorIs(t, errOf(lock.Lock(lease.Context(t.Context()))), primitives.ErrSelfDeadlock)
 		end := r.oneEnd(t)
 		require.ErrorIs(t, end.Err, primitives.ErrSelfDeadlock)
 		require.Zero(t, end.Attempts)
@@ -200,15 +190,12 @@ func TestTracerOfReentry(t *testing.T) {
 func TestTracerOfNothing(t *testing.T) {
 	t.Parallel()
 	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
-		_, err := c.NewLock("", nil).Lock(t.Context())
-		require.Error(t, err)
+		require.Error(t, errOf(c.NewLock("", nil).Lock(t.Context())))
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = c.NewLock("x", nil).Lock(ended)
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, errOf(c.NewLock("x", nil).Lock(ended)), context.Canceled)
 		require.NoError(t, c.Close(t.Context()))
-		_, err = c.NewLock("x", nil).Lock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrClosed)
+		require.ErrorIs(t, errOf(c.NewLock("x", nil).Lock(t.Context())), primitives.ErrClosed)
 		require.Empty(t, taken(r, &r.starts))
 		require.Empty(t, taken(r, &r.ends))
 	})
@@ -219,8 +206,7 @@ func TestTracerOfOtherKind(t *testing.T) {
 	t.Parallel()
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
 		s.do("RPUSH", "x", "1")
-		_, err := c.NewLock("x", nil).Lock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrConflict)
+		require.ErrorIs(t, errOf(c.NewLock("x", nil).Lock(t.Context())), primitives.ErrConflict)
 		require.ErrorIs(t, r.oneEnd(t).Err, primitives.ErrConflict)
 		require.Equal(t, 1, s.called("object_kind"))
 	})
@@ -244,8 +230,7 @@ func TestTracerWithoutLeases(t *testing.T) {
 			require.NoError(t, o.acquire(t.Context(), 1), name)
 			require.Equal(t, trace.AcquireEnd{Object: o.object, Waited: roundTrip, Attempts: 1}, r.oneEnd(t))
 
-			err := o.try(t.Context(), 1)
-			require.ErrorIs(t, err, primitives.ErrNotAcquired, name)
+			require.ErrorIs(t, o.try(t.Context(), 1), primitives.ErrNotAcquired, name)
 			end := r.oneEnd(t)
 			require.ErrorIs(t, end.Err, primitives.ErrNotAcquired, name)
 			require.True(t, end.Try && end.Contended && end.Attempts == 1, name)

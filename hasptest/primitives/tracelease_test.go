@@ -69,8 +69,7 @@ func TestTracerOfLeaseEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			traced(t, func(t *testing.T, s *server, client *primitives.Client, r *recorder) {
-				lease, err := client.NewLock("x", nil).Lock(t.Context())
-				require.NoError(t, err)
+				lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 				c.end(t, s, client, lease)
 				time.Sleep(time.Hour)
 				ends := taken(r, &r.leases)
@@ -89,8 +88,7 @@ func TestTracerOfNoLease(t *testing.T) {
 	t.Parallel()
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
 		s.set(func() { s.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} } })
-		_, err := c.NewLock("x", nil).Lock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrIndeterminate)
+		require.ErrorIs(t, errOf(c.NewLock("x", nil).Lock(t.Context())), primitives.ErrIndeterminate)
 		time.Sleep(time.Hour)
 		require.Empty(t, taken(r, &r.leases))
 	})
@@ -101,16 +99,15 @@ func TestTracerOfRenewals(t *testing.T) {
 	t.Parallel()
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
 		for _, name := range []string{"x", "y"} {
-			_, err := c.NewLock(name, nil).Lock(t.Context())
-			require.NoError(t, err)
+			require.NoError(t, errOf(c.NewLock(name, nil).Lock(t.Context())))
 		}
 		time.Sleep(11 * time.Second)
 		require.Equal(t, []trace.Renewal{{Leases: 2, Took: roundTrip}}, taken(r, &r.renewals))
 
 		down := errors.New("down")
-		s.set(func() { s.fault = func(string) fault { return fault{err: down} } })
+		s.faults(fault{err: down})
 		time.Sleep(10 * time.Second)
-		s.set(func() { s.fault = func(string) fault { return fault{} } })
+		s.faults(fault{})
 		renewals := taken(r, &r.renewals)
 		require.NotEmpty(t, renewals)
 		require.Equal(t, 2, renewals[0].Failed)
@@ -130,8 +127,7 @@ func TestTracerOfGaps(t *testing.T) {
 	t.Parallel()
 	const channel = "redisson_lock__channel:{x}"
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
-		_, err := c.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(c.NewLock("x", nil).Lock(t.Context())))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() { _, _ = c.NewLock("x", nil).Lock(ctx) }()

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -32,9 +31,7 @@ func (byLetter) NodeOf(key string) string {
 
 // TestWatches: a client with leases that it renews has one subscription on each node of theirs, and none without.
 func TestWatches(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.over(t, byLetter{s}, nil)
 		hold := func(lease *primitives.Lease, err error) *primitives.Lease {
 			require.NoError(t, err)
@@ -97,21 +94,46 @@ func (d *unwatchable) Subscribe(ctx context.Context, channel string, h backend.H
 
 // TestWatchIsDenied: that is no failure of the leases. The client asks now and then, and logs the first refusal.
 func TestWatchIsDenied(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		d := &unwatchable{server: s}
 		core, logs := observer.New(zap.WarnLevel)
 		client := s.over(t, d, &primitives.Options{
 			Logger: zap.New(core),
 			Tracer: &trace.Tracer{SubscriptionGap: func(trace.SubscriptionGap) { t.Error("no message is missed") }},
 		})
-		lease, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		time.Sleep(time.Minute)
 		require.NoError(t, lease.Release(t.Context()))
 		require.InDelta(t, 12, d.tries.Load(), 2)
 		require.Equal(t, 1, logs.Len())
 		require.InDelta(t, 6, s.called("lock_renew"), 1)
+	})
+}
+
+// promotes is a cluster of one primary, until its replica takes its place. The driver follows that by itself.
+type promotes struct {
+	*server
+	replica *atomic.Bool
+}
+
+// NodeOf is as for [backend.Locator].
+func (p promotes) NodeOf(string) string { return fmt.Sprint("replica: ", p.replica.Load()) }
+
+// TestMovedNodeRenewsAtOnce: without a call, and with a subscription that does not break, a holder learns that the
+// replica that took its server's place does not have its lock.
+func TestMovedNodeRenewsAtOnce(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		p := promotes{s, new(atomic.Bool)}
+		c := s.over(t, p, nil)
+		kept := must(c.NewLock("kept", nil).Lock(t.Context()))(t)
+		lost := must(c.NewLock("lost", nil).Lock(t.Context()))(t)
+		time.Sleep(5 * time.Second)
+		require.NoError(t, errOf(s.embedded.Do("DEL", "lost")))
+		require.Zero(t, s.called("lock_renew"))
+		p.replica.Store(true)
+		time.Sleep(1100 * time.Millisecond)
+		require.ErrorIs(t, lost.Err(), primitives.ErrLost)
+		require.NoError(t, kept.Err())
+		require.Equal(t, 1, s.called("lock_renew"))
 	})
 }

@@ -1,0 +1,188 @@
+package primitives_test
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
+)
+
+// TestTracerThatDoesNothingAllocatesNothing counts the allocations of a Lock and its Release: without a tracer, and with
+// one that gets everything. Under the race detector a sync.Pool drops values at random, so counts are averages.
+func TestTracerThatDoesNothingAllocatesNothing(t *testing.T) { //nolint:paralleltest // It counts allocations.
+	none, quiet := pairAllocations(t, nil), pairAllocations(t, idle())
+	require.InDelta(t, none, quiet, 0.5)
+	allocating := idle() // It makes a context of its own for each acquire.
+	allocating.AcquireStart = func(ctx context.Context, _ trace.AcquireStart) context.Context {
+		return context.WithValue(ctx, tracedKey{}, time.Now())
+	}
+	require.Greater(t, pairAllocations(t, allocating), quiet+0.5, "the count notices one allocation")
+	t.Logf("allocations of a pair: %.2f without a tracer, %.2f with one", none, quiet)
+}
+
+// pairAllocations returns how many allocations a Lock and its Release take.
+func pairAllocations(t *testing.T, tracer *trace.Tracer) float64 {
+	t.Helper()
+	const pairs = 1000
+	client := must(primitives.New(freeLocks{}, &primitives.Options{Tracer: tracer}))(t)
+	ctx, lock := context.Background(), client.NewLock("x", nil)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // It empties the pools.
+	fewest := math.Inf(1)
+	for range 3 {
+		fewest = min(fewest, testing.AllocsPerRun(1, func() {
+			for range pairs {
+				lease := must(lock.Lock(ctx))(t)
+				require.NoError(t, lease.Release(ctx))
+			}
+		}))
+	}
+	require.NoError(t, client.Close(ctx))
+	return fewest / pairs
+}
+
+// TestLockIsSmall: a client may have a hundred thousand, and what all locks share must not be copied for each: the kind
+// of their leases was 48 bytes.
+func TestLockIsSmall(t *testing.T) { //nolint:paralleltest // It counts allocations.
+	client := must(primitives.New(freeLocks{}, nil))(t)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { client.NewLock("x", nil) }), 5.0)
+	require.NoError(t, client.Close(t.Context()))
+}
+
+// freeLocks is a backend whose locks are always free.
+type freeLocks struct{ backend.Backend }
+
+func (freeLocks) Capabilities() backend.Capabilities { return backend.Capabilities{} }
+
+func (freeLocks) Run(
+	_ context.Context, script *backend.Script, _, _ []string,
+) (backend.Reply, error) {
+	runtime.Gosched() // So that goroutines end, whose memory the next one gets.
+	if script.Name == "lock_acquire" {
+		return backend.StringReply("1"), nil
+	}
+	return backend.IntegerReply(1), nil
+}
+
+// idle returns a tracer that gets everything, and does nothing.
+func idle() *trace.Tracer {
+	return &trace.Tracer{
+		AcquireStart:    func(ctx context.Context, _ trace.AcquireStart) context.Context { return ctx },
+		AcquireEnd:      func(context.Context, trace.AcquireEnd) {},
+		LeaseEnd:        func(trace.LeaseEnd) {},
+		Renewal:         func(trace.Renewal) {},
+		SubscriptionGap: func(trace.SubscriptionGap) {},
+		Mismatch:        func(trace.Mismatch) {},
+		JobCompleted:    func(trace.JobCompleted) {},
+	}
+}
+
+// TestLeaseKeepsNothingOfItsCall holds a lock, after a call that had it at once and after one that had to wait. What the
+// call's context had is collected, and so is what was sent.
+func TestLeaseKeepsNothingOfItsCall(t *testing.T) {
+	t.Parallel()
+	for name, waits := range map[string]bool{"AtOnce": false, "AfterWaiting": true} {
+		subtest(t, name, func(t *testing.T, s *server) {
+			lock := s.client(t, nil).NewLock("x", nil)
+			if waits {
+				first := must(lock.Lock(t.Context()))(t)
+				go func() {
+					synctest.Wait()
+					_ = first.Release(context.Background())
+				}()
+			}
+			lease, value, sent := lockWithValue(t, s, lock)
+			synctest.Wait() // The sender has ended.
+			require.NotEmpty(t, sent)
+			require.True(t, collected(value), "the context's value is kept")
+			for _, word := range sent {
+				require.True(t, collected(word), "what was sent is kept")
+			}
+			require.NoError(t, lease.Err())
+			require.NoError(t, lease.Release(t.Context()))
+		})
+	}
+}
+
+// collected reports whether a value is collected. A timer that was stopped, or a stack, may keep one a little longer.
+func collected[T any](value weak.Pointer[T]) bool {
+	for range 100 {
+		if runtime.GC(); value.Value() == nil {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
+}
+
+type valueKey struct{}
+
+// lockWithValue takes a lock under a context that has a large value. It returns what must not be kept.
+//
+//go:noinline
+func lockWithValue(t *testing.T, s *server, lock *primitives.Lock) (
+	lease *primitives.Lease, value weak.Pointer[[1 << 20]byte], sent []weak.Pointer[string],
+) {
+	t.Helper()
+	large := new([1 << 20]byte)
+	s.set(func() {
+		s.seen = func(script string, keys, args []string) {
+			if script == "lock_acquire" {
+				sent = append(sent, weak.Make(&keys[0]), weak.Make(&args[0]))
+			}
+		}
+	})
+	lease = must(lock.Lock(context.WithValue(t.Context(), valueKey{}, large)))(t)
+	s.set(func() { s.seen = nil })
+	return lease, weak.Make(large), sent
+}
+
+// TestLockReachesTheBackendInFewFrames: a reader who asks how a free lock is acquired reads each of them.
+func TestLockReachesTheBackendInFewFrames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &stacks{}
+		client := must(primitives.New(b, nil))(t)
+		ctx, lock := context.Background(), client.NewLock("x", nil)
+		for range 2 { // After an answer, a caller sends its call itself, unless another call is under way.
+			lease := must(lock.Lock(ctx))(t)
+			require.NoError(t, lease.Release(ctx))
+			synctest.Wait()
+		}
+		require.NoError(t, client.Close(ctx))
+		require.LessOrEqual(t, len(b.frames), 16, strings.Join(b.frames, "\n"))
+		require.Contains(t, b.frames[len(b.frames)-1], "exclusiveLock).Lock")
+	})
+}
+
+// stacks is freeLocks that notes the frames of hasp from the last call of Lock to here.
+type stacks struct {
+	freeLocks
+	frames []string
+}
+
+func (s *stacks) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	if script.Name == "lock_acquire" {
+		var pcs [64]uintptr
+		frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+		s.frames = nil
+		for frame, more := frames.Next(); more && !strings.HasPrefix(frame.Function, "testing."); frame, more = frames.Next() {
+			if !strings.Contains(frame.Function, "primitives_test.") {
+				s.frames = append(s.frames, frame.Function)
+			}
+		}
+	}
+	return s.freeLocks.Run(ctx, script, keys, args)
+}
