@@ -28,8 +28,7 @@ func TestWaiterBehindACrashedWaiter(t *testing.T) {
 		for _, command := range [][]string{
 			{"ZADD", "x", at(time.Minute), "holder", "-" + at(5*time.Second), "waiter"}, {"ZADD", "{x}:owner", "1", "waiter"},
 		} {
-			_, err := s.Embedded().Do(command...)
-			require.NoError(t, err)
+			require.NoError(t, errOf(s.Embedded().Do(command...)))
 		}
 		entered := make(chan error)
 		go func() {
@@ -37,8 +36,7 @@ func TestWaiterBehindACrashedWaiter(t *testing.T) {
 			entered <- err
 		}()
 		time.Sleep(10 * time.Second)
-		_, err := byArrival().TryAcquire(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.ErrorIs(t, errOf(byArrival().TryAcquire(t.Context())), primitives.ErrNotAcquired)
 		require.NoError(t, <-entered)
 		require.InDelta(t, time.Minute, time.Since(start), float64(100*time.Millisecond))
 	})

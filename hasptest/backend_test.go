@@ -27,13 +27,11 @@ func counting(name string, retry backend.Retry) *backend.Script {
 // runs returns how often scripts ran on key.
 func runs(t *testing.T, s *hasptest.Server, key string) string {
 	t.Helper()
-	reply, err := s.Embedded().Do("GET", key)
-	require.NoError(t, err)
+	reply := must(s.Embedded().Do("GET", key))(t)
 	if reply.IsNil() {
 		return ""
 	}
-	text, err := reply.Text()
-	require.NoError(t, err)
+	text := must(reply.Text())(t)
 	return text
 }
 
@@ -124,13 +122,10 @@ func TestGap(t *testing.T) {
 		s := hasptest.New(t)
 		b := s.Backend()
 		events, cancelled := make(chan backend.Event, 8), make(chan backend.Event, 8)
-		_, err := b.Subscribe(t.Context(), "news", func(e backend.Event) { events <- e })
-		require.NoError(t, err)
-		other, err := b.Subscribe(t.Context(), "news", func(e backend.Event) { cancelled <- e })
-		require.NoError(t, err)
+		require.NoError(t, errOf(b.Subscribe(t.Context(), "news", func(e backend.Event) { events <- e })))
+		other := must(b.Subscribe(t.Context(), "news", func(e backend.Event) { cancelled <- e }))(t)
 		publish := func(text string) {
-			_, err := s.Embedded().Do("PUBLISH", "news", text)
-			require.NoError(t, err)
+			require.NoError(t, errOf(s.Embedded().Do("PUBLISH", "news", text)))
 			synctest.Wait()
 		}
 		publish("before")

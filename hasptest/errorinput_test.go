@@ -122,8 +122,7 @@ func semaphoreOptions(b *book) {
 func argumentErrors(b *book) {
 	c, f := newFaulty(b, hasptest.New(b))
 	ctx := b.Context()
-	id, err := primitives.ParsePermitID(strings.Repeat("0", 32))
-	require.NoError(b, err)
+	id := must(primitives.ParsePermitID(strings.Repeat("0", 32)))(b)
 	sem, permits := c.NewSemaphore("x", nil), c.NewPermitSemaphore("x", nil)
 	b.invalid("semaphore, acquire 0", sem.Acquire(ctx, 0))
 	b.invalid("semaphore, release 0", sem.Release(ctx, 0))

@@ -45,8 +45,7 @@ func TestErrorTexts(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(errorsFile, []byte(b.text.String()), 0o600))
 	}
-	want, err := os.ReadFile(errorsFile)
-	require.NoError(t, err)
+	want := must(os.ReadFile(errorsFile))(t)
 	require.Equal(t, string(want), b.text.String(), "run go test -run TestErrorTexts -update")
 }
 
@@ -89,8 +88,7 @@ func (b *book) held(lease *primitives.Lease, err error) *primitives.Lease {
 // do has the server execute a command.
 func (b *book) do(s *hasptest.Server, command ...string) {
 	b.Helper()
-	_, err := s.Embedded().Do(command...)
-	require.NoError(b, err)
+	require.NoError(b, errOf(s.Embedded().Do(command...)))
 }
 
 // faulty is a backend whose scripts all fail, after fail with an error. It counts them. It has no batches, and
@@ -116,8 +114,7 @@ func (f *faulty) Run(ctx context.Context, s *backend.Script, keys, args []string
 func newFaulty(b *book, s *hasptest.Server) (*primitives.Client, *faulty) {
 	b.Helper()
 	f := &faulty{Backend: s.Backend()}
-	c, err := primitives.New(f, nil)
-	require.NoError(b, err)
+	c := must(primitives.New(f, nil))(b)
 	b.Cleanup(func() {
 		f.fail(nil)
 		_ = c.Close(context.Background())
@@ -253,8 +250,7 @@ func otherKinds(b *book, s *hasptest.Server, c *primitives.Client) {
 	b.note("lock, key holds another program's hash", last(c.NewLock("hash", nil).TryLock(b.Context())))
 	b.do(s, "HSET", "redisson_lock_token:{token}", "a", "b")
 	b.note("lock, token key holds a hash", last(c.NewLock("token", nil).TryLock(b.Context())))
-	_, err := c.NewPermitSemaphore("twin", nil).InitPermits(b.Context(), 1)
-	require.NoError(b, err)
+	require.NoError(b, errOf(c.NewPermitSemaphore("twin", nil).InitPermits(b.Context(), 1)))
 	b.note("permit semaphore, name in braces", last(c.NewPermitSemaphore("{twin}", nil).InitPermits(b.Context(), 1)))
 }
 
@@ -400,13 +396,11 @@ func numberErrors(b *book) {
 	require.NoError(b, double.Store(ctx, math.MaxFloat64))
 	b.note("atomic double, overflow", last(double.Add(ctx, math.MaxFloat64)))
 	ids := c.NewIDGenerator("ids")
-	_, err := ids.Init(ctx, math.MaxInt64-1, 10)
-	require.NoError(b, err)
+	require.NoError(b, errOf(ids.Init(ctx, math.MaxInt64-1, 10)))
 	b.note("id generator, exhausted", last(ids.Next(ctx)))
 	b.do(s, "SET", "{ids}:allocation", "-1")
 	b.note("id generator, bad size of blocks", last(c.NewIDGenerator("ids").Next(ctx)))
-	_, err = latch.InitCount(ctx, 1)
-	require.NoError(b, err)
+	require.NoError(b, errOf(latch.InitCount(ctx, 1)))
 	b.noteUntil("latch, set", latch.Wait)
 	b.noteUntil("latch, not set", c.NewCountDownLatch("none").WaitUntilSet)
 	b.note("latch without parts, waiting for them", latch.WaitParts(ctx))
@@ -443,16 +437,13 @@ func electionErrors(b *book) {
 func adderErrors(b *book) {
 	s := hasptest.New(b)
 	c, ctx := s.Client(nil), b.Context()
-	adder, err := c.OpenLongAdder(ctx, "x")
-	require.NoError(b, err)
+	adder := must(c.OpenLongAdder(ctx, "x"))(b)
 	b.note("double adder, there is a long one", last(c.OpenDoubleAdder(ctx, "x")))
-	silent, err := s.Backend().Subscribe(ctx, "{x}:adder-topic", func(backend.Event) {})
-	require.NoError(b, err)
+	silent := must(s.Backend().Subscribe(ctx, "{x}:adder-topic", func(backend.Event) {}))(b)
 	b.note("long adder, a silent one", last(adder.Sum(ctx)))
 	b.noteUntil("long adder, a silent one", adder.Reset)
 	silent.Cancel()
-	second, err := s.Client(nil).OpenLongAdder(ctx, "x")
-	require.NoError(b, err)
+	second := must(s.Client(nil).OpenLongAdder(ctx, "x"))(b)
 	adder.Add(math.MaxInt64)
 	second.Add(1)
 	b.note("long adder, overflow", last(adder.Sum(ctx)))
@@ -465,11 +456,9 @@ func clientErrors(b *book) {
 	for _, names := range [][]string{{"x"}, {"x", "y"}} {
 		s := hasptest.New(b)
 		backend := s.Backend()
-		c, err := primitives.New(backend, nil)
-		require.NoError(b, err)
+		c := must(primitives.New(backend, nil))(b)
 		for _, name := range names {
-			_, err := c.NewLock(name, nil).Lock(b.Context())
-			require.NoError(b, err)
+			require.NoError(b, errOf(c.NewLock(name, nil).Lock(b.Context())))
 		}
 		if len(names) == 1 {
 			require.NoError(b, backend.Close())

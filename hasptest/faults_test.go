@@ -66,15 +66,14 @@ func TestLose(t *testing.T) {
 	t.Parallel()
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
 		t.Helper()
-		lease, err := get(t.Context())
-		require.NoError(t, err)
+		lease := must(get(t.Context()))(t)
 		start := time.Now()
 		s.Lose("x")
 		require.NoError(t, lease.Err(), "the holder does not know yet")
 		waitUntilDone(t, lease)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 		require.LessOrEqual(t, time.Since(start), 10*time.Second, "a third of its lease")
-		err = lease.Release(t.Context())
+		err := lease.Release(t.Context())
 		require.ErrorIs(t, err, primitives.ErrNotHeld)
 		require.ErrorIs(t, err, primitives.ErrLost)
 	})
@@ -84,8 +83,7 @@ func TestLoseThenUnlock(t *testing.T) {
 	t.Parallel()
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
 		t.Helper()
-		lease, err := get(t.Context())
-		require.NoError(t, err)
+		lease := must(get(t.Context()))(t)
 		s.Lose("x")
 		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
 	})
@@ -101,11 +99,9 @@ func TestFailAcquires(t *testing.T) {
 			require.ErrorIs(t, err, primitives.ErrUnavailable)
 			require.NotErrorIs(t, err, primitives.ErrIndeterminate)
 		}
-		keys, err := s.Embedded().Do("DBSIZE")
-		require.NoError(t, err)
+		keys := must(s.Embedded().Do("DBSIZE"))(t)
 		require.Equal(t, backend.IntegerReply(0), keys, "nothing was executed")
-		lease, err := get(t.Context())
-		require.NoError(t, err)
+		lease := must(get(t.Context()))(t)
 		require.NoError(t, lease.Release(t.Context()))
 	})
 }
@@ -120,8 +116,7 @@ func TestLoseAnswers(t *testing.T) {
 		require.ErrorIs(t, err, primitives.ErrIndeterminate)
 		require.NotErrorIs(t, err, primitives.ErrUnavailable)
 		start := time.Now()
-		lease, err := get(t.Context())
-		require.NoError(t, err)
+		lease := must(get(t.Context()))(t)
 		require.Less(t, time.Since(start), 2*time.Second)
 		require.NoError(t, lease.Release(t.Context()))
 	})
@@ -154,23 +149,20 @@ func TestOutage(t *testing.T) {
 	t.Parallel()
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
 		t.Helper()
-		lease, err := get(t.Context())
-		require.NoError(t, err)
+		lease := must(get(t.Context()))(t)
 		for range 50 {
 			s.Away(15 * time.Second)
 			time.Sleep(31700 * time.Millisecond) // at all times of the renewals' round
 			require.NoError(t, lease.Err())
 		}
 		s.Away(30 * time.Second)
-		_, err = get(t.Context())
-		require.ErrorIs(t, err, primitives.ErrUnavailable)
+		require.ErrorIs(t, errOf(get(t.Context())), primitives.ErrUnavailable)
 		start := time.Now()
 		waitUntilDone(t, lease)
 		require.LessOrEqual(t, time.Since(start), 27*time.Second, "the lease, less the clock drift")
 		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrLost)
 		time.Sleep(30 * time.Second)
-		lease, err = get(t.Context())
-		require.NoError(t, err)
+		lease = must(get(t.Context()))(t)
 		require.NoError(t, lease.Release(t.Context()))
 	})
 }
@@ -182,13 +174,11 @@ func TestWaiterInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		unaffected := newUnaffected(t, s)
-		held, err := unaffected.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		held := must(unaffected.NewLock("x", nil).Lock(t.Context()))(t)
 		waited := make(chan time.Time)
 		lock := s.Client(&primitives.Options{PollInterval: time.Hour}).NewLock("x", nil)
 		go func() {
-			_, err := lock.Lock(t.Context())
-			require.NoError(t, err)
+			require.NoError(t, errOf(lock.Lock(t.Context())))
 			waited <- time.Now()
 		}()
 		time.Sleep(time.Second)
@@ -205,8 +195,7 @@ func TestWaiterInAnOutage(t *testing.T) {
 // newUnaffected returns a client that faults do not concern.
 func newUnaffected(t *testing.T, s *hasptest.Server) *primitives.Client {
 	t.Helper()
-	client, err := embedded.NewClient(s.Embedded(), nil)
-	require.NoError(t, err)
+	client := must(embedded.NewClient(s.Embedded(), nil))(t)
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
 	return client
 }
@@ -222,15 +211,12 @@ func TestOthersAreNotAcquires(t *testing.T) {
 		s.LoseAnswers(1)
 		s.FailAcquires(1)
 		time.Sleep(time.Minute)
-		_, err = client.NewAtomicLong("n").Increment(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(client.NewAtomicLong("n").Increment(t.Context())))
 		require.NoError(t, lease.Release(t.Context()))
 		_, err = client.NewLock("x", nil).TryLock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrIndeterminate, "in the order of the calls")
-		_, err = client.NewLock("y", nil).TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrUnavailable)
-		_, err = client.NewLock("y", nil).TryLock(t.Context())
-		require.NoError(t, err)
+		require.ErrorIs(t, errOf(client.NewLock("y", nil).TryLock(t.Context())), primitives.ErrUnavailable)
+		require.NoError(t, errOf(client.NewLock("y", nil).TryLock(t.Context())))
 	})
 }
 
@@ -239,23 +225,18 @@ func TestLoseAnswersOfOthers(t *testing.T) {
 	t.Parallel()
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
 		t.Helper()
-		lease, err := get(t.Context())
-		require.NoError(t, err)
+		lease := must(get(t.Context()))(t)
 		latch := s.Client(nil).NewCountDownLatch("latch")
-		_, err = latch.InitCount(t.Context(), 3)
-		require.NoError(t, err)
+		require.NoError(t, errOf(latch.InitCount(t.Context(), 3)))
 		s.LoseAnswersOf(hasptest.CountDowns, 1)
 		s.LoseAnswersOf(hasptest.Releases, 1)
 
 		start := time.Now()
 		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrIndeterminate)
-		_, err = latch.CountDown(t.Context())
-		require.ErrorIs(t, err, primitives.ErrIndeterminate)
-		left, err := latch.CountDown(t.Context())
-		require.NoError(t, err)
+		require.ErrorIs(t, errOf(latch.CountDown(t.Context())), primitives.ErrIndeterminate)
+		left := must(latch.CountDown(t.Context()))(t)
 		require.EqualValues(t, 1, left)
-		lease, err = get(t.Context())
-		require.NoError(t, err)
+		lease = must(get(t.Context()))(t)
 		require.NoError(t, lease.Release(t.Context()))
 		require.Less(t, time.Since(start), time.Second)
 	})
@@ -270,12 +251,11 @@ func TestCrash(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := hasptest.New(t)
 				crashes := s.Client(nil)
-				lease, err := leased(crashes)[name](t.Context())
-				require.NoError(t, err)
+				lease := must(leased(crashes)[name](t.Context()))(t)
 				time.Sleep(5 * time.Minute) // It is renewed.
 				s.Crash(crashes)
 				require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrClosed)
-				_, err = leased(crashes)[name](t.Context())
+				_, err := leased(crashes)[name](t.Context())
 				require.ErrorIs(t, err, primitives.ErrClosed)
 
 				start, another := time.Now(), s.Client(nil)
@@ -327,8 +307,7 @@ func TestLatency(t *testing.T) {
 		const latency = 4 * time.Second
 		s.SetLatency(latency)
 		start := time.Now()
-		lease, err := get(t.Context())
-		require.NoError(t, err)
+		lease := must(get(t.Context()))(t)
 		require.Equal(t, latency, time.Since(start))
 		time.Sleep(5 * time.Minute)
 		require.NoError(t, lease.Err())
@@ -338,13 +317,12 @@ func TestLatency(t *testing.T) {
 
 		short, cancel := context.WithTimeout(t.Context(), latency/4)
 		defer cancel()
-		_, err = get(short)
+		_, err := get(short)
 		require.ErrorIs(t, err, primitives.ErrIndeterminate, "it is under way")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		s.SetLatency(0)
 		start = time.Now()
-		lease, err = get(t.Context())
-		require.NoError(t, err)
+		lease = must(get(t.Context()))(t)
 		require.NoError(t, lease.Release(t.Context()))
 		require.Less(t, time.Since(start), 2*latency, "what was granted late is released")
 	})
@@ -361,8 +339,7 @@ func TestFaultsOverASlowLink(t *testing.T) {
 			return err
 		}
 		value := func() int64 {
-			n, err := newUnaffected(t, s).NewAtomicLong("n").Load(t.Context())
-			require.NoError(t, err)
+			n := must(newUnaffected(t, s).NewAtomicLong("n").Load(t.Context()))(t)
 			return n
 		}
 		for want, at := range []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond} {
@@ -382,3 +359,15 @@ func TestFaultsOverASlowLink(t *testing.T) {
 		require.Zero(t, time.Since(start))
 	})
 }
+
+// must returns a function that returns what a call returned, and requires that it did not fail.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }

@@ -44,8 +44,7 @@ func bothLimited() map[string]limited {
 			},
 			func(t *testing.T, c *primitives.Client) int {
 				t.Helper()
-				rate, err := c.NewRateLimiter("x", nil).Rate(t.Context())
-				require.NoError(t, err)
+				rate := must(c.NewRateLimiter("x", nil).Rate(t.Context()))(t)
 				return rate.Permits
 			},
 		},
@@ -61,8 +60,7 @@ func bothLimited() map[string]limited {
 			},
 			func(t *testing.T, c *primitives.Client) int {
 				t.Helper()
-				total, err := c.NewPermitSemaphore("x", nil).TotalPermits(t.Context())
-				require.NoError(t, err)
+				total := must(c.NewPermitSemaphore("x", nil).TotalPermits(t.Context()))(t)
 				return total
 			},
 		},

@@ -90,8 +90,7 @@ func (q *queue) next() string {
 // do runs a command on the server.
 func (q *queue) do(args ...string) backend.Reply {
 	q.Helper()
-	reply, err := q.Embedded().Do(args...)
-	require.NoError(q, err)
+	reply := must(q.Embedded().Do(args...))(q)
 	return reply
 }
 
@@ -100,8 +99,7 @@ func (q *queue) do(args ...string) backend.Reply {
 func TestClockSetBackInAQueue(t *testing.T) {
 	eachQueue(t, func(q *queue, kind func(*primitives.Client) acquireFunc) {
 		crashing := q.Backend()
-		client, err := primitives.New(crashing, nil)
-		require.NoError(q, err)
+		client := must(primitives.New(crashing, nil))(q)
 		q.wait("crashed", kind(client))
 		require.NoError(q, crashing.Close())
 		q.wait("next", kind(q.Client(nil)))
@@ -119,8 +117,7 @@ func TestLostQueue(t *testing.T) {
 	eachQueue(t, func(q *queue, kind func(*primitives.Client) acquireFunc) {
 		q.wait("one", kind(q.Client(nil)))
 		q.wait("other", kind(q.Client(nil)))
-		keys, err := q.do("KEYS", "*").Items()
-		require.NoError(q, err)
+		keys := must(q.do("KEYS", "*").Items())(q)
 		for _, item := range keys {
 			if key, _ := item.Text(); key != "x" && key != "hasp_mutex:{x}" {
 				q.do("DEL", key)
@@ -142,8 +139,7 @@ func TestWaiterReturnsToItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, queued["Mutex"])
 		link := &freeing{faulty: faulty{Backend: q.Backend()}, free: func() { q.do("DEL", "hasp_mutex:{x}") }}
-		first, err := primitives.New(link, nil)
-		require.NoError(t, err)
+		first := must(primitives.New(link, nil))(t)
 		q.wait("first", queued["Mutex"](first))
 		q.wait("second", queued["Mutex"](q.Client(nil)))
 		link.fail(backend.ErrUnavailable)
@@ -176,7 +172,6 @@ func (f *freeing) Run(ctx context.Context, s *backend.Script, keys, args []strin
 // count returns the number that a command returns.
 func (q *queue) count(args ...string) int64 {
 	q.Helper()
-	n, err := q.do(args...).Int()
-	require.NoError(q, err)
+	n := must(q.do(args...).Int())(q)
 	return n
 }

@@ -54,15 +54,13 @@ func TestRestartWithoutDataIsNoticed(t *testing.T) {
 					client := s.Client(nil)
 					var leases []*primitives.Lease
 					for i := range 5 {
-						lease, err := acquire(t.Context(), client, fmt.Sprint("x", i))
-						require.NoError(t, err)
+						lease := must(acquire(t.Context(), client, fmt.Sprint("x", i)))(t)
 						leases = append(leases, lease)
 						time.Sleep(1500 * time.Millisecond)
 					}
 					s.Away(time.Second)
 					if lost {
-						_, err := s.Embedded().Do("FLUSHALL")
-						require.NoError(t, err)
+						require.NoError(t, errOf(s.Embedded().Do("FLUSHALL")))
 					}
 					time.Sleep(time.Second + 100*time.Millisecond)
 					for _, lease := range leases {
@@ -84,8 +82,7 @@ func TestShortOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		client := s.Client(&primitives.Options{WatchdogLease: time.Second})
-		lease, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		for range 100 {
 			time.Sleep(1017 * time.Millisecond) // a third of the lease, and a bit: so each outage begins a bit later
 			s.Away(500 * time.Millisecond)
@@ -124,8 +121,7 @@ func TestForceUnlockIsNoticed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := hasptest.New(t)
 				held, waits := of(s.Client(nil))
-				lost, err := held.Lock(t.Context())
-				require.NoError(t, err)
+				lost := must(held.Lock(t.Context()))(t)
 				next := make(chan *primitives.Lease)
 				go func() {
 					lease, err := waits.Lock(t.Context())
@@ -135,8 +131,7 @@ func TestForceUnlockIsNoticed(t *testing.T) {
 				}()
 				time.Sleep(4 * time.Second)
 				by, _ := of(s.Client(nil))
-				_, err = by.(forcer).ForceUnlock(t.Context())
-				require.NoError(t, err)
+				require.NoError(t, errOf(by.(forcer).ForceUnlock(t.Context())))
 				time.Sleep(50 * time.Millisecond)
 				require.ErrorIs(t, lost.Err(), primitives.ErrLost)
 				lease := <-next

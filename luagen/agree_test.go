@@ -88,14 +88,11 @@ func mayDiffer(text, server, finding string) bool {
 // scripts of all cases.
 func corpus(t *testing.T) []string {
 	t.Helper()
-	data, err := os.ReadFile("testdata/lua51.txt")
-	require.NoError(t, err)
+	data := must(os.ReadFile("testdata/lua51.txt"))(t)
 	texts := strings.Split(string(data), "\n-----\n")
-	scripts, err := filepath.Glob("testdata/cases/*/*.lua")
-	require.NoError(t, err)
+	scripts := must(filepath.Glob("testdata/cases/*/*.lua"))(t)
 	for _, path := range scripts {
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		data := must(os.ReadFile(path))(t)
 		texts = append(texts, string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
 	}
 	require.Greater(t, len(texts), 200)

@@ -17,8 +17,7 @@ import (
 // its go command may not use the network or the workspace.
 func userModule(t *testing.T) string {
 	t.Helper()
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
+	root := must(filepath.Abs(".."))(t)
 	dir := t.TempDir()
 	write(t, dir, "go.mod", "module example.test/user\n\ngo 1.25.0\n\n"+
 		"require github.com/hasp-go/hasp v0.0.0\n\nreplace github.com/hasp-go/hasp => "+root+"\n")
@@ -47,12 +46,10 @@ func goTool(t *testing.T, dir string, args ...string) string {
 func TestWantedFilesBuild(t *testing.T) {
 	t.Parallel()
 	dir := userModule(t)
-	wanted, err := filepath.Glob("testdata/cases/*/want.go")
-	require.NoError(t, err)
+	wanted := must(filepath.Glob("testdata/cases/*/want.go"))(t)
 	require.Greater(t, len(wanted), 30)
 	for _, path := range wanted {
-		content, err := os.ReadFile(path)
-		require.NoError(t, err)
+		content := must(os.ReadFile(path))(t)
 		write(t, dir, filepath.Join(filepath.Base(filepath.Dir(path)), "in.lua.go"), string(content))
 	}
 	require.Empty(t, goTool(t, dir, "vet", "./..."))
@@ -62,11 +59,9 @@ func TestWantedFilesBuild(t *testing.T) {
 func program(t *testing.T, folder string) (dir string) {
 	t.Helper()
 	dir = userModule(t)
-	sources, err := filepath.Glob(filepath.Join(folder, "*"))
-	require.NoError(t, err)
+	sources := must(filepath.Glob(filepath.Join(folder, "*")))(t)
 	for _, path := range sources {
-		content, err := os.ReadFile(path)
-		require.NoError(t, err)
+		content := must(os.ReadFile(path))(t)
 		write(t, dir, strings.TrimSuffix(filepath.Base(path), ".txt"), string(content))
 	}
 	var stdout, stderr bytes.Buffer
@@ -97,13 +92,10 @@ func TestReplies(t *testing.T) {
 // TestWantedFilesAreGenerated: linters leave the output alone.
 func TestWantedFilesAreGenerated(t *testing.T) {
 	t.Parallel()
-	wanted, err := filepath.Glob("testdata/cases/*/want.go")
-	require.NoError(t, err)
+	wanted := must(filepath.Glob("testdata/cases/*/want.go"))(t)
 	for _, path := range wanted {
-		content, err := os.ReadFile(path)
-		require.NoError(t, err)
-		f, err := parser.ParseFile(token.NewFileSet(), path, content, parser.ParseComments)
-		require.NoError(t, err)
+		content := must(os.ReadFile(path))(t)
+		f := must(parser.ParseFile(token.NewFileSet(), path, content, parser.ParseComments))(t)
 		require.Regexp(t, `^// Code generated .* DO NOT EDIT\.$`, f.Comments[0].List[0].Text)
 	}
 }

@@ -17,8 +17,7 @@ var update = flag.Bool("update", false, "write the files that cases expect")
 // or stderr.txt.
 func TestCases(t *testing.T) {
 	t.Parallel()
-	folders, err := filepath.Glob("testdata/cases/*/in.lua")
-	require.NoError(t, err)
+	folders := must(filepath.Glob("testdata/cases/*/in.lua"))(t)
 	require.Greater(t, len(folders), 30)
 	for _, in := range folders {
 		dir := filepath.Dir(in)
@@ -63,8 +62,7 @@ func flagsOf(t *testing.T, dir string) []string {
 // can be written anew in a hurry; this cannot.
 func TestSoundScripts(t *testing.T) {
 	t.Parallel()
-	scripts, err := filepath.Glob("testdata/cases/*/in.lua")
-	require.NoError(t, err)
+	scripts := must(filepath.Glob("testdata/cases/*/in.lua"))(t)
 	sound := 0
 	for _, path := range scripts {
 		dir := filepath.Dir(path)

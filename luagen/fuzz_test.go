@@ -17,11 +17,9 @@ import (
 // FuzzTool runs all of luagen on a script: it has findings, or becomes Go code that parses, and the
 // shipped text has the script's own words on their own lines.
 func FuzzTool(f *testing.F) {
-	scripts, err := filepath.Glob("testdata/*/*/*.lua")
-	require.NoError(f, err)
+	scripts := must(filepath.Glob("testdata/*/*/*.lua"))(f)
 	for _, path := range scripts {
-		src, err := os.ReadFile(path)
-		require.NoError(f, err)
+		src := must(os.ReadFile(path))(f)
 		f.Add(string(src))
 	}
 	dir := f.TempDir()

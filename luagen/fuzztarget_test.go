@@ -14,8 +14,7 @@ import (
 // for sound scripts, and find planted bugs that luagen does not.
 func TestFuzzTargets(t *testing.T) {
 	t.Parallel()
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
+	root := must(filepath.Abs(".."))(t)
 	dir := t.TempDir()
 	mod := "module example.test/user\n\ngo 1.25.0\n"
 	for _, module := range []string{"", "/backend/embedded", "/hasptest"} {

@@ -61,8 +61,7 @@ func TestImportedDraftsGenerate(t *testing.T) {
 	}
 	code, _, errs := luagen("import", dir)
 	require.Equal(t, 0, code, errs)
-	drafts, err := filepath.Glob(filepath.Join(dir, "*_typed.lua"))
-	require.NoError(t, err)
+	drafts := must(filepath.Glob(filepath.Join(dir, "*_typed.lua")))(t)
 	require.Len(t, drafts, 2)
 	code, _, errs = luagen(slices.Concat([]string{"-p", "scripts"}, drafts)...)
 	require.Equal(t, 0, code, errs)

@@ -26,8 +26,7 @@ func luagen(args ...string) (code int, stdout, stderr string) {
 
 func read(t *testing.T, path ...string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(path...))
-	require.NoError(t, err)
+	content := must(os.ReadFile(filepath.Join(path...)))(t)
 	return string(content)
 }
 
@@ -91,8 +90,7 @@ func TestNothingIsWrittenIfAnyScriptIsBad(t *testing.T) {
 	require.Equal(t, bad+":1:9: k is declared and never used [unused]\n"+
 		bad+":2:8: x is not declared [undeclared]\n"+
 		worse+":3:1: unexpected the end of the file [syntax]\n", errs)
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must(os.ReadDir(dir))(t)
 	require.Len(t, entries, 3)
 }
 
@@ -387,3 +385,15 @@ func TestUnifiedFormat(t *testing.T) {
 	require.Equal(t, "--- a\n+++ b\n@@ -1,2 +0,0 @@\n-x\n-y\n",
 		unified("a", "b", []byte("x\ny\n"), nil))
 }
+
+// must returns a function that returns what a call returned, and requires that it did not fail.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }

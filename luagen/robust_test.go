@@ -20,8 +20,7 @@ import (
 // TestTruncatedFiles: every script of the cases, cut off anywhere, has findings or becomes Go.
 func TestTruncatedFiles(t *testing.T) {
 	t.Parallel()
-	scripts, err := filepath.Glob("testdata/cases/*/in.lua")
-	require.NoError(t, err)
+	scripts := must(filepath.Glob("testdata/cases/*/in.lua"))(t)
 	dir := t.TempDir()
 	for i, path := range scripts {
 		src := read(t, path)
@@ -118,15 +117,13 @@ const before = emit.Header + "\n// before\n"
 // wholeOrOld requires that in.lua.go is Go, or what it was if there were findings.
 func wholeOrOld(t *testing.T, dir string, code int) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must(os.ReadDir(dir))(t)
 	require.Len(t, entries, 2)
 	text := read(t, dir, "in.lua.go")
 	if code == 1 {
 		require.Equal(t, before, text)
 	} else if text != before { // a library has no file
-		_, err = parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
-		require.NoError(t, err)
+		require.NoError(t, errOf(parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)))
 	}
 }
 
@@ -139,8 +136,7 @@ func TestNoHalfWrittenFile(t *testing.T) {
 	code, _, errs := luagen(dir)
 	require.Equal(t, 1, code)
 	require.NotEmpty(t, errs)
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must(os.ReadDir(dir))(t)
 	require.Len(t, entries, 2)
 }
 

@@ -250,8 +250,7 @@ end
 func TestFunctionsAreMadeLate(t *testing.T) {
 	t.Parallel()
 	const path = "testdata/cases/made_late/in.lua"
-	src, err := os.ReadFile(path)
-	require.NoError(t, err)
+	src := must(os.ReadFile(path))(t)
 	text := shipped(t, filepath.Dir(path), string(src))
 	onServers(t, func(t *testing.T, c *client) {
 		for kind, want := range map[string]string{
@@ -275,8 +274,7 @@ return {#all, #ids, all[20000], ids[30000]}`)
 		for i := range 50000 {
 			words = append(words, strconv.Itoa(i))
 		}
-		reply, err := c.do(words...)
-		require.NoError(t, err)
+		reply := must(c.do(words...))(t)
 		require.Equal(t, "[20000 30000 19999 49999]", fmt.Sprint(reply))
 	})
 }
@@ -330,15 +328,11 @@ func TestFlags(t *testing.T) {
 		}
 		const write = "---@key a string\n---@return string? before\nreturn redis.call('set', a, 1, 'get')"
 		text := shipped(t, "", "---@flag allow-oom\n"+write)
-		_, err := c.do("CONFIG", "SET", "maxmemory", "1")
-		require.NoError(t, err)
-		_, err = c.do("EVAL", text, "1", "a")
-		require.NoError(t, err)
-		_, err = c.do("EVAL", shipped(t, "", write), "1", "a")
-		require.ErrorContains(t, err, "OOM")
+		require.NoError(t, errOf(c.do("CONFIG", "SET", "maxmemory", "1")))
+		require.NoError(t, errOf(c.do("EVAL", text, "1", "a")))
+		require.ErrorContains(t, errOf(c.do("EVAL", shipped(t, "", write), "1", "a")), "OOM")
 		text = shipped(t, "", "---@flag no-writes\n---@key a string\n---@return string? is\n---@readonly\nreturn redis.call('get', a)")
-		reply, err := c.do("EVAL_RO", text, "1", "a")
-		require.NoError(t, err)
+		reply := must(c.do("EVAL_RO", text, "1", "a"))(t)
 		require.Equal(t, "1", reply)
 	})
 }
@@ -347,13 +341,11 @@ func TestFlags(t *testing.T) {
 // hash that stands beside it.
 func TestServersTakeEveryWantedFile(t *testing.T) {
 	t.Parallel()
-	scripts, err := filepath.Glob("testdata/cases/*/want.go")
-	require.NoError(t, err)
+	scripts := must(filepath.Glob("testdata/cases/*/want.go"))(t)
 	onServers(t, func(t *testing.T, c *client) {
 		for _, path := range scripts {
 			in := filepath.Join(filepath.Dir(path), "in.lua")
-			src, err := os.ReadFile(in)
-			require.NoError(t, err)
+			src := must(os.ReadFile(in))(t)
 			s, findings := examine(in, src)
 			require.Empty(t, findings)
 			text := emit.Source(s)
@@ -363,8 +355,7 @@ func TestServersTakeEveryWantedFile(t *testing.T) {
 			reply, err := c.do("SCRIPT", "LOAD", text)
 			require.NoError(t, err, in)
 			require.Equal(t, hex.EncodeToString(sum[:]), reply)
-			want, err := os.ReadFile(path)
-			require.NoError(t, err)
+			want := must(os.ReadFile(path))(t)
 			require.Contains(t, string(want), reply)
 		}
 	})

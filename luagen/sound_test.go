@@ -15,19 +15,16 @@ import (
 // arguments. A line that begins with "!" is a command of somebody else.
 func TestSoundScriptsRun(t *testing.T) {
 	t.Parallel()
-	cases, err := filepath.Glob("testdata/cases/sound_*/calls.txt")
-	require.NoError(t, err)
+	cases := must(filepath.Glob("testdata/cases/sound_*/calls.txt"))(t)
 	require.GreaterOrEqual(t, len(cases), 30)
 	onServers(t, func(t *testing.T, c *client) {
 		for _, path := range cases {
 			dir := filepath.Dir(path)
 			text := shipped(t, dir, read(t, dir, "in.lua"))
-			_, err := c.do("FLUSHALL")
-			require.NoError(t, err)
+			require.NoError(t, errOf(c.do("FLUSHALL")))
 			for line := range strings.Lines(read(t, path)) {
 				if other, ok := strings.CutPrefix(line, "! "); ok {
-					_, err := c.do(strings.Fields(other)...)
-					require.NoError(t, err, "%s: %s", path, line)
+					require.NoError(t, errOf(c.do(strings.Fields(other)...)), "%s: %s", path, line)
 					continue
 				}
 				words, want, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " -> ")

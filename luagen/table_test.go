@@ -45,10 +45,8 @@ func TestCommandsWithoutServer(t *testing.T) {
 // TestCommandsAsUser: the variable has the user, the password and the encryption. Not parallel: it sets the variable.
 func TestCommandsAsUser(t *testing.T) {
 	c := startServer(t, "redis-server")
-	_, err := c.do("ACL", "SETUSER", "reader", "on", ">a/b", "+command", "+info", "+eval")
-	require.NoError(t, err)
-	_, err = c.do("ACL", "SETUSER", "default", "-@all")
-	require.NoError(t, err)
+	require.NoError(t, errOf(c.do("ACL", "SETUSER", "reader", "on", ">a/b", "+command", "+info", "+eval")))
+	require.NoError(t, errOf(c.do("ACL", "SETUSER", "default", "-@all")))
 	t.Setenv(serverurl.Variable, "redis://reader:a%2Fb@"+c.addr)
 	code, out, errs := luagen("commands")
 	require.Equal(t, 0, code, errs)
@@ -68,8 +66,7 @@ func TestCommandsAsUser(t *testing.T) {
 // TestCommandsEncrypted: the first byte that a server gets is that of a TLS handshake.
 func TestCommandsEncrypted(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	first := make([]byte, 1)
 	done := make(chan error)
 	go func() {

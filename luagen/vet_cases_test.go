@@ -12,8 +12,7 @@ import (
 // TestVetCases runs "luagen vet" on each folder of testdata/vet, and expects what its want.txt says, or nothing.
 func TestVetCases(t *testing.T) {
 	t.Parallel()
-	cases, err := os.ReadDir("testdata/vet")
-	require.NoError(t, err)
+	cases := must(os.ReadDir("testdata/vet"))(t)
 	require.NotEmpty(t, cases)
 	for _, c := range cases {
 		t.Run(c.Name(), func(t *testing.T) {

@@ -28,8 +28,7 @@ func TestVet(t *testing.T) {
 	require.Empty(t, out)
 	require.Equal(t, given+":1:9: k is declared and never used [unused]\n"+
 		given+":2:8: x is not declared [undeclared]\n", errs)
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must(os.ReadDir(dir))(t)
 	require.Len(t, entries, 2)
 	for _, args := range [][]string{{"-o", "x"}, {filepath.Join(dir, "missing")}, {t.TempDir()}} {
 		code, out, errs = luagen(append([]string{"vet"}, args...)...)
@@ -56,8 +55,7 @@ func TestJSON(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	write(t, dir, "a.lua", badScript)
 	path := filepath.Join(dir, "a.lua")
-	quoted, err := json.Marshal(path)
-	require.NoError(t, err)
+	quoted := must(json.Marshal(path))(t)
 	want := `{"findings":[` +
 		`{"file":` + string(quoted) + `,"line":1,"column":9,"rule":"unused",` +
 		`"message":"k is declared and never used"},` +
@@ -201,8 +199,7 @@ func TestSARIF(t *testing.T) {
 	code, out, errs := luagen("vet", "-sarif", dir)
 	require.Equal(t, 1, code)
 	require.Empty(t, errs)
-	quoted, err := json.Marshal(filepath.ToSlash(filepath.Join(dir, "a.lua")))
-	require.NoError(t, err)
+	quoted := must(json.Marshal(filepath.ToSlash(filepath.Join(dir, "a.lua"))))(t)
 	log := sarifOf(t, out)
 	require.Equal(t, "2.1.0", log.Version)
 	require.Len(t, log.Runs[0].Results, 2)

@@ -45,8 +45,7 @@ func TestCommandTable(t *testing.T) {
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
+	content := must(os.ReadFile(path))(t)
 	return string(content)
 }
 
@@ -61,13 +60,12 @@ var (
 func knows(t *testing.T, fields []string) bool {
 	t.Helper()
 	words := strings.Split(fields[0], "|")
-	arity, err := strconv.Atoi(fields[1])
-	require.NoError(t, err)
+	arity := must(strconv.Atoi(fields[1]))(t)
 	for len(words) < max(arity, -arity) {
 		words = append(words, "0.01") // a short timeout, where it is one
 	}
 	call := []string{"EVAL", "local r = redis.pcall(unpack(ARGV)) return r", "0"}
-	_, err = embedded.NewServer().Do(append(call, words...)...)
+	_, err := embedded.NewServer().Do(append(call, words...)...)
 	if err != nil && unknownCommand.MatchString(err.Error()) {
 		// A command of subcommands only is known by them.
 		return len(words) == 2 && arity == -2 && strings.Contains(err.Error(), " HELP")
@@ -97,8 +95,7 @@ func missingGlobals(t *testing.T) []string {
 			"ARGV[2] ~= '' and type(_G[ARGV[1]][ARGV[2]]) == 'nil' and 1 or 0", "0",
 			strings.Split(name+".", ".")[0], strings.Split(name+".", ".")[1])
 		require.NoError(t, err, name)
-		n, err := reply.Int()
-		require.NoError(t, err)
+		n := must(reply.Int())(t)
 		return n == 1
 	}
 	var all []string

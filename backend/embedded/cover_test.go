@@ -30,10 +30,8 @@ return a
 func TestCoverLua(t *testing.T) { //nolint:paralleltest // See above.
 	folder, server := t.TempDir(), embedded.NewServer()
 	const made = "local k = KEYS[1]\nreturn k"
-	sha, err := server.Do("EVAL", "return redis.sha1hex(ARGV[1])", "0", made)
-	require.NoError(t, err)
-	text, err := sha.Text()
-	require.NoError(t, err)
+	sha := must(server.Do("EVAL", "return redis.sha1hex(ARGV[1])", "0", made))(t)
+	text := must(sha.Text())(t)
 	for name, text := range map[string]string{
 		"ran.lua": coveredScript, "idle.lua": "\nreturn 1 -- never\n", "lib.lua": "return 1\n",
 		"made.lua": "---@key k\nreturn k\n", "made.lua.go": "\n\tSHA1: \"" + text + "\",\n",
@@ -44,10 +42,8 @@ func TestCoverLua(t *testing.T) { //nolint:paralleltest // See above.
 	profile := filepath.Join(folder, "lua.out")
 	code := embedded.CoverLua(func() int {
 		for range 2 {
-			_, err := embedded.NewServer().Do("EVAL", coveredScript, "0", "x")
-			require.NoError(t, err)
-			_, err = server.Do("EVAL", made, "1", "k")
-			require.NoError(t, err)
+			require.NoError(t, errOf(embedded.NewServer().Do("EVAL", coveredScript, "0", "x")))
+			require.NoError(t, errOf(server.Do("EVAL", made, "1", "k")))
 		}
 		return 3
 	}, folder, profile)

@@ -23,8 +23,7 @@ var (
 
 func newBackend(t *testing.T, server *embedded.Server) *embedded.Backend {
 	t.Helper()
-	b, err := embedded.New(server, nil)
-	require.NoError(t, err)
+	b := must(embedded.New(server, nil))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
 }
@@ -53,18 +52,15 @@ func (i *inbox) payloads() []string {
 
 func TestNewNeedsServer(t *testing.T) {
 	t.Parallel()
-	_, err := embedded.New(nil, nil)
-	require.ErrorContains(t, err, "server is nil")
+	require.ErrorContains(t, errOf(embedded.New(nil, nil)), "server is nil")
 }
 
 func TestBackendsShareTheServer(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
 	one, two := newBackend(t, server), newBackend(t, server)
-	_, err := one.Run(t.Context(), setScript, []string{"k"}, []string{"v", "60000", "c"})
-	require.NoError(t, err)
-	reply, err := two.Run(context.Background(), getScript, []string{"k"}, nil)
-	require.NoError(t, err)
+	require.NoError(t, errOf(one.Run(t.Context(), setScript, []string{"k"}, []string{"v", "60000", "c"})))
+	reply := must(two.Run(context.Background(), getScript, []string{"k"}, nil))(t)
 	require.Equal(t, backend.StringReply("v"), reply)
 	require.Equal(t, server, one.Server())
 }
@@ -73,10 +69,8 @@ func TestScriptFlush(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
 	for range 3 {
-		_, err := b.Run(t.Context(), getScript, []string{"k"}, nil)
-		require.NoError(t, err)
-		_, err = b.Server().Do("SCRIPT", "FLUSH")
-		require.NoError(t, err)
+		require.NoError(t, errOf(b.Run(t.Context(), getScript, []string{"k"}, nil)))
+		require.NoError(t, errOf(b.Server().Do("SCRIPT", "FLUSH")))
 	}
 }
 
@@ -110,10 +104,8 @@ func TestNestedErrorIsNoErrorReply(t *testing.T) {
 	b := newBackend(t, embedded.NewServer())
 	script := backend.NewScript("nested",
 		"redis.call('incr', KEYS[1]) return {redis.error_reply('NOSCRIPT x')}", 1, backend.RetryNever)
-	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
-	require.ErrorIs(t, err, backend.ErrReply)
-	reply, err := b.Server().Do("GET", "k")
-	require.NoError(t, err)
+	require.ErrorIs(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)), backend.ErrReply)
+	reply := must(b.Server().Do("GET", "k"))(t)
 	require.Equal(t, backend.StringReply("1"), reply, "ran once")
 }
 
@@ -122,16 +114,14 @@ func TestPlainCommandIsExactBeyondDoubles(t *testing.T) {
 	b := newBackend(t, embedded.NewServer())
 	incr := backend.NewScript("incr", "return redis.call('incrby', KEYS[1], ARGV[1])", 1, backend.RetryNever)
 	incr.Command = "INCRBY"
-	reply, err := b.Run(t.Context(), incr, []string{"n"}, []string{"9223372036854775807"})
-	require.NoError(t, err)
+	reply := must(b.Run(t.Context(), incr, []string{"n"}, []string{"9223372036854775807"}))(t)
 	require.Equal(t, backend.IntegerReply(1<<63-1), reply)
 }
 
 func TestTimePasses(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
-	_, err := b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "30", "c"})
-	require.NoError(t, err)
+	require.NoError(t, errOf(b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "30", "c"})))
 	require.Eventually(t, func() bool {
 		reply, err := b.Run(t.Context(), getScript, []string{"k"}, nil)
 		return err == nil && reply.IsNil()
@@ -142,27 +132,20 @@ func TestAdvance(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
 	b := newBackend(t, server)
-	_, err := b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "3600000", "c"})
-	require.NoError(t, err)
+	require.NoError(t, errOf(b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "3600000", "c"})))
 	server.Advance(30 * time.Minute)
-	reply, err := server.Do("PTTL", "k")
-	require.NoError(t, err)
-	left, err := reply.Duration(time.Millisecond)
-	require.NoError(t, err)
+	reply := must(server.Do("PTTL", "k"))(t)
+	left := must(reply.Duration(time.Millisecond))(t)
 	require.LessOrEqual(t, left, 30*time.Minute)
 	require.Greater(t, left, 20*time.Minute)
 	server.Advance(30 * time.Minute)
-	reply, err = server.Do("GET", "k")
-	require.NoError(t, err)
+	reply = must(server.Do("GET", "k"))(t)
 	require.True(t, reply.IsNil())
 
-	_, err = b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "3600000", "c"})
-	require.NoError(t, err)
+	require.NoError(t, errOf(b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "3600000", "c"})))
 	server.Advance(-time.Hour)
-	reply, err = server.Do("PTTL", "k")
-	require.NoError(t, err)
-	left, err = reply.Duration(time.Millisecond)
-	require.NoError(t, err)
+	reply = must(server.Do("PTTL", "k"))(t)
+	left = must(reply.Duration(time.Millisecond))(t)
 	require.Greater(t, left, time.Hour+50*time.Minute, "the clock is set back")
 }
 
@@ -172,19 +155,15 @@ func TestVirtualTime(t *testing.T) {
 		server := embedded.NewServer()
 		one, two := newBackend(t, server), newBackend(t, server)
 		var got inbox
-		sub, err := two.Subscribe(t.Context(), "c", got.handle)
-		require.NoError(t, err)
-		_, err = one.Run(t.Context(), setScript, []string{"k"}, []string{"v", "30000", "c"})
-		require.NoError(t, err)
+		sub := must(two.Subscribe(t.Context(), "c", got.handle))(t)
+		require.NoError(t, errOf(one.Run(t.Context(), setScript, []string{"k"}, []string{"v", "30000", "c"})))
 		synctest.Wait()
 		require.Equal(t, []string{"v"}, got.payloads())
 		time.Sleep(30*time.Second - time.Nanosecond)
-		reply, err := two.Run(t.Context(), getScript, []string{"k"}, nil)
-		require.NoError(t, err)
+		reply := must(two.Run(t.Context(), getScript, []string{"k"}, nil))(t)
 		require.Equal(t, backend.StringReply("v"), reply)
 		time.Sleep(time.Nanosecond)
-		reply, err = two.Run(t.Context(), getScript, []string{"k"}, nil)
-		require.NoError(t, err)
+		reply = must(two.Run(t.Context(), getScript, []string{"k"}, nil))(t)
 		require.True(t, reply.IsNil())
 		sub.Cancel()
 	})
@@ -197,8 +176,7 @@ func TestVirtualTimeManyCallers(t *testing.T) {
 		server := embedded.NewServer()
 		var got inbox
 		listener := newBackend(t, server)
-		_, err := listener.Subscribe(t.Context(), "c", got.handle)
-		require.NoError(t, err)
+		require.NoError(t, errOf(listener.Subscribe(t.Context(), "c", got.handle)))
 		var group sync.WaitGroup
 		for i := range 20 {
 			group.Go(func() {
@@ -217,3 +195,15 @@ func TestVirtualTimeManyCallers(t *testing.T) {
 		require.Len(t, got.payloads(), 100)
 	})
 }
+
+// must returns a function that returns what a call returned, and requires that it did not fail.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }

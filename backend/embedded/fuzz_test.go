@@ -54,20 +54,17 @@ func FuzzReplies(f *testing.F) {
 		for _, want := range []backend.Reply{
 			{}, backend.IntegerReply(n), backend.StringReply(text), nested(n, text, levels),
 		} {
-			got, err := embedded.ReadReply([]byte(wire(want)))
-			require.NoError(t, err)
+			got := must(embedded.ReadReply([]byte(wire(want))))(t)
 			require.Equal(t, want, got)
 		}
 		if strings.ContainsAny(text, "\r\n") {
 			return
 		}
-		got, err := embedded.ReadReply([]byte("+" + text + "\r\n"))
-		require.NoError(t, err)
+		got := must(embedded.ReadReply([]byte("+" + text + "\r\n")))(t)
 		require.Equal(t, backend.StringReply(text), got)
-		_, err = embedded.ReadReply([]byte("-" + text + "\r\n"))
+		_, err := embedded.ReadReply([]byte("-" + text + "\r\n"))
 		require.Equal(t, backend.ParseServerError(text), err)
-		_, err = embedded.ReadReply([]byte("*1\r\n-" + text + "\r\n"))
-		require.ErrorIs(t, err, backend.ErrReply)
+		require.ErrorIs(t, errOf(embedded.ReadReply([]byte("*1\r\n-"+text+"\r\n"))), backend.ErrReply)
 	})
 }
 
@@ -80,18 +77,15 @@ func FuzzEcho(f *testing.F) {
 		"return {ARGV[1], KEYS[1], redis.call('get', KEYS[1]), #ARGV[1], {ARGV[1]}}", 1, backend.RetryNever)
 	f.Fuzz(func(t *testing.T, text, key string) {
 		b := newBackend(t, embedded.NewServer())
-		reply, err := b.Run(t.Context(), echo, []string{key}, []string{text})
-		require.NoError(t, err)
+		reply := must(b.Run(t.Context(), echo, []string{key}, []string{text}))(t)
 		s := backend.StringReply(text)
 		require.Equal(t, backend.ArrayReply([]backend.Reply{
 			s, backend.StringReply(key), s, backend.IntegerReply(int64(len(text))),
 			backend.ArrayReply([]backend.Reply{s}),
 		}), reply)
 		var got inbox
-		sub, err := b.Subscribe(t.Context(), key, got.handle)
-		require.NoError(t, err)
-		_, err = b.Server().Do("PUBLISH", key, text)
-		require.NoError(t, err)
+		sub := must(b.Subscribe(t.Context(), key, got.handle))(t)
+		require.NoError(t, errOf(b.Server().Do("PUBLISH", key, text)))
 		require.Eventually(t, func() bool { return len(got.payloads()) > 0 },
 			time.Minute, time.Millisecond)
 		require.Equal(t, []string{text}, got.payloads())

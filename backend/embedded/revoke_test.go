@@ -20,8 +20,7 @@ func newLock(
 	t *testing.T, server *embedded.Server, opts *primitives.LockOptions,
 ) *primitives.Lock {
 	t.Helper()
-	client, err := primitives.New(newBackend(t, server), nil)
-	require.NoError(t, err)
+	client := must(primitives.New(newBackend(t, server), nil))(t)
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
 	return client.NewLock("orders:42", opts)
 }
@@ -30,8 +29,7 @@ func TestRevoke(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := embedded.NewServer()
-		lease, err := newLock(t, server, nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(newLock(t, server, nil).Lock(t.Context()))(t)
 		work, acquired := lease.Context(t.Context()), time.Now()
 		next := waitForLock(t, newLock(t, server, nil), lease)
 		require.NoError(t, server.Revoke("orders:42"))
@@ -53,8 +51,7 @@ func TestRevokeFixedLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := embedded.NewServer()
 		opts := &primitives.LockOptions{Lease: time.Minute}
-		lease, err := newLock(t, server, opts).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(newLock(t, server, opts).Lock(t.Context()))(t)
 		acquired := time.Now()
 		next := waitForLock(t, newLock(t, server, nil), lease)
 		require.NoError(t, server.Revoke("orders:42"))
@@ -103,13 +100,11 @@ func TestRevokeWhatNobodyHolds(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
 	require.EqualError(t, server.Revoke("x"), `embedded: revoke lock "x": nobody holds it`)
-	_, err := newLock(t, server, nil).Lock(t.Context())
-	require.NoError(t, err)
+	require.NoError(t, errOf(newLock(t, server, nil).Lock(t.Context())))
 	require.NoError(t, server.Revoke("orders:42"))
 	require.NoError(t, server.Revoke("orders:42"), "again")
 
-	_, err = server.Do("SET", "text", "x", "PX", "60000")
-	require.NoError(t, err)
+	require.NoError(t, errOf(server.Do("SET", "text", "x", "PX", "60000")))
 	var refused *backend.ServerError
 	require.ErrorAs(t, server.Revoke("text"), &refused)
 	require.Equal(t, "WRONGTYPE", refused.Code)
@@ -128,8 +123,7 @@ func TestRevokeIsAtomic(t *testing.T) {
 			lock := newLock(t, server, &primitives.LockOptions{Lease: time.Second})
 			holders.Go(func() {
 				for range 50 {
-					lease, err := lock.Lock(t.Context())
-					require.NoError(t, err)
+					lease := must(lock.Lock(t.Context()))(t)
 					time.Sleep(time.Millisecond)
 					if err := lease.Release(t.Context()); err != nil {
 						require.ErrorIs(t, err, primitives.ErrLost)
@@ -160,10 +154,8 @@ func TestCloseLosesALock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := embedded.NewServer()
 		b := newBackend(t, server)
-		client, err := primitives.New(b, nil)
-		require.NoError(t, err)
-		lease, err := client.NewLock("orders:42", nil).Lock(t.Context())
-		require.NoError(t, err)
+		client := must(primitives.New(b, nil))(t)
+		lease := must(client.NewLock("orders:42", nil).Lock(t.Context()))(t)
 		next := waitForLock(t, newLock(t, server, nil), lease)
 		require.NoError(t, b.Close())
 		require.NoError(t, (<-next).Release(t.Context()))

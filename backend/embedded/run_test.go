@@ -15,8 +15,7 @@ import (
 func TestErrorsOfScripts(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
-	_, err := b.Server().Do("SET", "text", "x")
-	require.NoError(t, err)
+	require.NoError(t, errOf(b.Server().Do("SET", "text", "x")))
 	for source, want := range map[string]backend.ServerError{
 		"\nreturn redis.call('hget', KEYS[1], 'f')": {
 			Code: "WRONGTYPE", Line: 2,
@@ -70,10 +69,8 @@ func TestReadOnlyScriptHasTheTime(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
 	script := backend.NewScript("clock", "return redis.call('time')[1]", 1, backend.RetryReadOnly)
-	reply, err := b.Run(t.Context(), script, []string{"k"}, nil)
-	require.NoError(t, err)
-	now, err := reply.Text()
-	require.NoError(t, err)
+	reply := must(b.Run(t.Context(), script, []string{"k"}, nil))(t)
+	now := must(reply.Text())(t)
 	require.NotEmpty(t, now)
 }
 
@@ -85,12 +82,10 @@ func TestCancelReturnsBeforeTheScript(t *testing.T) {
 		redis.call('publish', 'began', '')
 		for i = 1, 3000000 do local x = i end
 		return redis.call('incr', KEYS[1])`, 1, backend.RetryNever)
-	_, err := b.Server().Do("SCRIPT", "LOAD", slow.Source)
-	require.NoError(t, err)
+	require.NoError(t, errOf(b.Server().Do("SCRIPT", "LOAD", slow.Source)))
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = b.Subscribe(t.Context(), "began", func(backend.Event) { cancel() })
-	require.NoError(t, err)
-	_, err = b.Run(ctx, slow, []string{"n"}, nil)
+	require.NoError(t, errOf(b.Subscribe(t.Context(), "began", func(backend.Event) { cancel() })))
+	_, err := b.Run(ctx, slow, []string{"n"}, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, backend.ErrIndeterminate)
 	reply, err := b.Server().Do("GET", "n") // waits for the script
@@ -118,14 +113,10 @@ func TestBatchAndReplicas(t *testing.T) {
 func TestDo(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
-	_, err := server.Do()
-	require.ErrorContains(t, err, "no command")
-	_, err = server.Do("NOSUCH", "x")
-	require.ErrorContains(t, err, "unknown command")
-	reply, err := server.Do("MULTI")
-	require.NoError(t, err)
+	require.ErrorContains(t, errOf(server.Do()), "no command")
+	require.ErrorContains(t, errOf(server.Do("NOSUCH", "x")), "unknown command")
+	reply := must(server.Do("MULTI"))(t)
 	require.Equal(t, backend.StringReply("OK"), reply)
-	reply, err = server.Do("PING")
-	require.NoError(t, err)
+	reply = must(server.Do("PING"))(t)
 	require.Equal(t, backend.StringReply("PONG"), reply, "no state from one call to the next")
 }

@@ -47,8 +47,7 @@ return list`
 // TestScriptsLeaveNothing runs scripts that change what they can, each before one that looks at all.
 func TestScriptsLeaveNothing(t *testing.T) {
 	t.Parallel()
-	want, err := eval(embedded.NewServer(), state)
-	require.NoError(t, err)
+	want := must(eval(embedded.NewServer(), state))(t)
 	server := embedded.NewServer()
 	for _, source := range []string{
 		"rawset(_G, 'left', 1)", "rawset(_G, 1, 1)", "rawset(_G, true, 1)", "_G[KEYS] = 1",
@@ -151,12 +150,10 @@ func TestScriptCommandsAgreeWithMiniredis(t *testing.T) {
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
-	_, err := eval(server, "#!lua flags=allow-oom\nreturn redis.call('set', KEYS[1], 1)")
-	require.NoError(t, err)
-	reply, err := eval(server, "#!lua flags=allow-oom,no-writes\nreturn redis.call('get', KEYS[1])")
-	require.NoError(t, err)
+	require.NoError(t, errOf(eval(server, "#!lua flags=allow-oom\nreturn redis.call('set', KEYS[1], 1)")))
+	reply := must(eval(server, "#!lua flags=allow-oom,no-writes\nreturn redis.call('get', KEYS[1])"))(t)
 	require.Equal(t, backend.StringReply("1"), reply)
-	_, err = eval(server, "#!lua flags=no-writes\n\nreturn redis.call('del', KEYS[1])")
+	_, err := eval(server, "#!lua flags=no-writes\n\nreturn redis.call('del', KEYS[1])")
 	require.ErrorContains(t, err, "Write commands are not allowed")
 	var refused *backend.ServerError
 	require.ErrorAs(t, err, &refused)
@@ -187,12 +184,10 @@ func TestScriptThatFailsHarmsNoOther(t *testing.T) {
 		"return unpack({}, 1, 1e7)", "coroutine.wrap(function() error('x') end)()", "coroutine.yield(1)",
 		"local x = nil; return x.y", "return redis.call('command')",
 	} {
-		_, err := eval(server, source)
-		require.Error(t, err, source)
+		require.Error(t, errOf(eval(server, source)), source)
 		reply, err := eval(server, "return {KEYS[1], ARGV[2], redis.call('incr', 'n')}")
 		require.NoError(t, err, source)
-		items, err := reply.Items()
-		require.NoError(t, err)
+		items := must(reply.Items())(t)
 		require.Len(t, items, 3)
 	}
 }
@@ -225,8 +220,7 @@ func TestScriptsAreAtomic(t *testing.T) {
 		})
 	}
 	group.Wait()
-	total, err := server.Do("GET", "{n}b")
-	require.NoError(t, err)
+	total := must(server.Do("GET", "{n}b"))(t)
 	require.Equal(t, backend.StringReply("400"), total)
 }
 
@@ -239,13 +233,11 @@ func equal(reply backend.Reply, want int64) bool {
 // allocations. It is not parallel, since it would count what others allocate.
 func TestScriptsAreCheap(t *testing.T) {
 	b := newBackend(t, embedded.NewServer())
-	client, err := primitives.New(b, nil)
-	require.NoError(t, err)
+	client := must(primitives.New(b, nil))(t)
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
 	lock := client.NewLock("orders:42", nil)
 	allocations := testing.AllocsPerRun(100, func() {
-		lease, err := lock.Lock(context.Background())
-		require.NoError(t, err)
+		lease := must(lock.Lock(context.Background()))(t)
 		require.NoError(t, lease.Release(context.Background()))
 	})
 	require.Less(t, allocations, 300.0, "of a Lock and a Release; they were 183")

@@ -25,10 +25,8 @@ func (i *inbox) waitFor(t *testing.T, want ...string) {
 
 func publish(t *testing.T, server *embedded.Server, channel, payload string) int64 {
 	t.Helper()
-	reply, err := server.Do("PUBLISH", channel, payload)
-	require.NoError(t, err)
-	n, err := reply.Int()
-	require.NoError(t, err)
+	reply := must(server.Do("PUBLISH", channel, payload))(t)
+	n := must(reply.Int())(t)
 	return n
 }
 
@@ -37,8 +35,7 @@ func TestSubscribeDeliversInOrder(t *testing.T) {
 	server := embedded.NewServer()
 	b := newBackend(t, server)
 	var got inbox
-	sub, err := b.Subscribe(t.Context(), "c", got.handle)
-	require.NoError(t, err)
+	sub := must(b.Subscribe(t.Context(), "c", got.handle))(t)
 	var want []string
 	for i := range 500 {
 		payload := fmt.Sprint(i, "\r\n\x00", strings.Repeat("x", 17*i)) // past any buffer
@@ -57,8 +54,7 @@ func TestEachBackendIsAClient(t *testing.T) {
 	var first, second inbox
 	for b, i := range map[*embedded.Backend]*inbox{one: &first, two: &second} {
 		for range 2 { // share the client's subscription
-			_, err := b.Subscribe(t.Context(), "c", i.handle)
-			require.NoError(t, err)
+			require.NoError(t, errOf(b.Subscribe(t.Context(), "c", i.handle)))
 		}
 	}
 	require.EqualValues(t, 2, publish(t, server, "c", "x"))
@@ -75,8 +71,7 @@ func TestCancelReleasesTheSubscription(t *testing.T) {
 	server := embedded.NewServer()
 	b := newBackend(t, server)
 	for range 50 { // the connection ends and is made anew
-		sub, err := b.Subscribe(t.Context(), "c", func(backend.Event) {})
-		require.NoError(t, err)
+		sub := must(b.Subscribe(t.Context(), "c", func(backend.Event) {}))(t)
 		require.EqualValues(t, 1, publish(t, server, "c", "x"))
 		sub.Cancel()
 		require.Eventually(t, func() bool { return publish(t, server, "c", "x") == 0 },
@@ -92,10 +87,8 @@ func TestSlowHandler(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	var got inbox
-	_, err := b.Subscribe(t.Context(), "c", func(backend.Event) { <-release })
-	require.NoError(t, err)
-	_, err = b.Subscribe(t.Context(), "c", got.handle)
-	require.NoError(t, err)
+	require.NoError(t, errOf(b.Subscribe(t.Context(), "c", func(backend.Event) { <-release })))
+	require.NoError(t, errOf(b.Subscribe(t.Context(), "c", got.handle)))
 	want := make([]string, 100)
 	for range want {
 		publish(t, server, "c", "")
@@ -132,11 +125,9 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 		server := embedded.NewServer()
 		var closing sync.WaitGroup
 		for i := range 20 {
-			b, err := embedded.New(server, nil)
-			require.NoError(t, err)
+			b := must(embedded.New(server, nil))(t)
 			for c := range 3 {
-				_, err := b.Subscribe(t.Context(), fmt.Sprint(c), func(backend.Event) {})
-				require.NoError(t, err)
+				require.NoError(t, errOf(b.Subscribe(t.Context(), fmt.Sprint(c), func(backend.Event) {})))
 			}
 			closing.Go(func() {
 				time.Sleep(time.Duration(i) * time.Second)
@@ -157,8 +148,6 @@ func TestUseAfterClose(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
 	require.NoError(t, b.Close())
-	_, err := b.Subscribe(t.Context(), "c", func(backend.Event) {})
-	require.ErrorIs(t, err, backend.ErrClosed)
-	_, err = b.Run(t.Context(), getScript, []string{"k"}, nil)
-	require.ErrorIs(t, err, backend.ErrClosed)
+	require.ErrorIs(t, errOf(b.Subscribe(t.Context(), "c", func(backend.Event) {})), backend.ErrClosed)
+	require.ErrorIs(t, errOf(b.Run(t.Context(), getScript, []string{"k"}, nil)), backend.ErrClosed)
 }

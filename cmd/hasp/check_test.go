@@ -73,10 +73,8 @@ func TestCheckFindsSpoiledServers(t *testing.T) {
 			require.Regexp(t, "^"+c.line, line)
 		}
 	}
-	size, err := server.Do("DBSIZE")
-	require.NoError(t, err)
-	keys, err := size.Int()
-	require.NoError(t, err)
+	size := must(server.Do("DBSIZE"))(t)
+	keys := must(size.Int())(t)
 	require.Zero(t, keys, "the check leaves nothing")
 }
 
@@ -119,8 +117,7 @@ func TestCheckReadsVersionAndClock(t *testing.T) {
 // edited returns the address of a link to a server. It edits each line of the answers, which comes with the line before.
 func edited(t *testing.T, s *servers.Server, edit func(line, before string) string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -164,12 +161,9 @@ func TestCheckOfTLS(t *testing.T) {
 	h := start(t, []string{"HASP_URL=rediss://" + server.TLSAddr()}, "check")
 	require.Equal(t, 69, h.code(t))
 	require.Contains(t, h.errors.String(), "x509")
-	dir, err := server.Do("CONFIG", "GET", "dir")
-	require.NoError(t, err)
-	items, err := dir.Items()
-	require.NoError(t, err)
-	folder, err := items[1].Text()
-	require.NoError(t, err)
+	dir := must(server.Do("CONFIG", "GET", "dir"))(t)
+	items := must(dir.Items())(t)
+	folder := must(items[1].Text())(t)
 	crt, key := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
 	require.FileExists(t, crt)
 	checked(t, 0, "HASP_URL=rediss://"+server.TLSAddr(), "--cacert", crt, "--cert", crt, "--key", key)

@@ -29,8 +29,7 @@ func requireLocks(t *testing.T, s *servers.Server, url string, flags ...string) 
 	require.Contains(t, h.output.String(), "done")
 	require.NotContains(t, h.output.String(), secret, "all users of the machine see it")
 	require.NotContains(t, h.errors.String(), secret)
-	scripts, err := s.Info("commandstats")
-	require.NoError(t, err)
+	scripts := must(s.Info("commandstats"))(t)
 	require.Contains(t, scripts, "cmdstat_evalsha", "the lock was on another server")
 }
 
@@ -94,12 +93,9 @@ func TestConnectByTLS(t *testing.T) {
 // certificate returns the files of a server's certificate, and of its key. The certificate is its own authority.
 func certificate(t *testing.T, s *servers.Server) (cert, key string) {
 	t.Helper()
-	reply, err := s.Do("CONFIG", "GET", "dir")
-	require.NoError(t, err)
-	pair, err := reply.Items()
-	require.NoError(t, err)
-	dir, err := pair[1].Text()
-	require.NoError(t, err)
+	reply := must(s.Do("CONFIG", "GET", "dir"))(t)
+	pair := must(reply.Items())(t)
+	dir := must(pair[1].Text())(t)
 	return filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 }
 
@@ -120,8 +116,7 @@ func TestConnectToCluster(t *testing.T) {
 		addUser(t, s)
 	}
 	const slot = 16287 // of "x"
-	owner, err := c.Owner(slot)
-	require.NoError(t, err)
+	owner := must(c.Owner(slot))(t)
 	addr := func(i int) string { return c.Nodes[(owner+i)%3].Addr() }
 	requireLocks(t, c.Nodes[owner], "redis://"+addr(1))
 	requireLocks(t, c.Nodes[owner], "redis://127.0.0.1:1,"+addr(2)) // One seed is not there.

@@ -162,10 +162,8 @@ func TestExitCodes(t *testing.T) {
 // exist returns how many of the keys exist.
 func exist(t *testing.T, s *servers.Server, keys ...string) int64 {
 	t.Helper()
-	reply, err := s.Do(append([]string{"EXISTS"}, keys...)...)
-	require.NoError(t, err)
-	n, err := reply.Int()
-	require.NoError(t, err)
+	reply := must(s.Do(append([]string{"EXISTS"}, keys...)...))(t)
+	n := must(reply.Int())(t)
 	return n
 }
 

@@ -64,10 +64,8 @@ func TestRateWaits(t *testing.T) {
 func awaitListeners(t *testing.T, s *servers.Server, n int) {
 	t.Helper()
 	eventually(t, func() bool {
-		reply, err := s.Do("CLIENT", "LIST", "TYPE", "PUBSUB")
-		require.NoError(t, err)
-		text, err := reply.Text()
-		require.NoError(t, err)
+		reply := must(s.Do("CLIENT", "LIST", "TYPE", "PUBSUB"))(t)
+		text := must(reply.Text())(t)
 		return strings.Count(text, "\n") >= n
 	})
 }
@@ -76,8 +74,7 @@ func awaitListeners(t *testing.T, s *servers.Server, n int) {
 func awaitScripts(t *testing.T, s *servers.Server, n int) {
 	t.Helper()
 	eventually(t, func() bool {
-		stats, err := s.Info("commandstats")
-		require.NoError(t, err)
+		stats := must(s.Info("commandstats"))(t)
 		var calls int
 		_, _ = fmt.Sscanf(stats["cmdstat_evalsha"], "calls=%d", &calls)
 		return calls >= n

@@ -25,8 +25,7 @@ func TestList(t *testing.T) {
 		do(t, s, "ACL", "SETUSER", "reader", "on", "nopass", "~*", "&*", "-@all", "+@read", "+evalsha_ro", "+script|load", "+time", "+hello", "+ping", "+cluster", "+pubsub")
 	}
 	on := func(key string, words ...string) {
-		owner, err := c.Owner(backend.Slot(key))
-		require.NoError(t, err)
+		owner := must(c.Owner(backend.Slot(key)))(t)
 		do(t, c.Nodes[owner], words...)
 	}
 	var want []string

@@ -209,3 +209,15 @@ func startServer(t *testing.T) *servers.Server {
 	servers.Need(t, servers.Redis)
 	return servers.Start(t, servers.Redis, nil)
 }
+
+// must returns a function that returns what a call returned, and requires that it did not fail.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }

@@ -41,11 +41,9 @@ func TestServe(t *testing.T) {
 	}
 	require.Equal(t, []string{"handed over", b}, []string{handed.Kind, handed.Owner})
 
-	freed, err := release(t, address, url.Values{"kind": {"mutex"}, "name": {"m"}, "owner": {a}})
-	require.NoError(t, err)
+	freed := must(release(t, address, url.Values{"kind": {"mutex"}, "name": {"m"}, "owner": {a}}))(t)
 	require.Equal(t, http.StatusConflict, freed)
-	freed, err = release(t, address, url.Values{"kind": {"mutex"}, "name": {"m"}, "owner": {b}})
-	require.NoError(t, err)
+	freed = must(release(t, address, url.Values{"kind": {"mutex"}, "name": {"m"}, "owner": {b}}))(t)
 	require.Equal(t, http.StatusOK, freed)
 	released := next()
 	require.Equal(t, []string{"released", b}, []string{released.Kind, released.Owner})
@@ -83,10 +81,8 @@ type happening struct{ Kind, Owner string }
 // stream returns the lines of a stream of events.
 func stream(t *testing.T, address string) *bufio.Scanner {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
+	request := must(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))(t)
+	answer := must(http.DefaultClient.Do(request))(t)
 	t.Cleanup(func() { _ = answer.Body.Close() })
 	return bufio.NewScanner(answer.Body)
 }

@@ -29,8 +29,7 @@ func newShell(t *testing.T, env ...string) *shell {
 	t.Helper()
 	c := exec.Command("bash", "--norc", "--noprofile", "-i")
 	c.Env = append(append(os.Environ(), env...), "PS1=$ ", "TERM=dumb")
-	terminal, err := pty.Start(c)
-	require.NoError(t, err)
+	terminal := must(pty.Start(c))(t)
 	s := &shell{&output{}, terminal}
 	go func() { _, _ = io.Copy(s, terminal) }()
 	t.Cleanup(func() {
@@ -48,8 +47,7 @@ func newShell(t *testing.T, env ...string) *shell {
 func (s *shell) keysAndAwait(t *testing.T, keys, text string) {
 	t.Helper()
 	before := len(s.String())
-	_, err := io.WriteString(s.keys, keys)
-	require.NoError(t, err)
+	require.NoError(t, errOf(io.WriteString(s.keys, keys)))
 	eventually(t, func() bool { return containsAfter(s.String(), before, text) })
 }
 
@@ -90,10 +88,8 @@ func TestCtrlZWhileWaiting(t *testing.T) {
 	s := newShell(t, onServer(server.Addr()))
 	s.keysAndAwait(t, binary+" lock z -- sh -c 'echo it:$HASP_NAME'\n", "HASP_NAME'")
 	eventually(t, func() bool {
-		reply, err := server.Do("PUBSUB", "CHANNELS", "redisson_lock__channel:{z}")
-		require.NoError(t, err)
-		channels, err := reply.Items()
-		require.NoError(t, err)
+		reply := must(server.Do("PUBSUB", "CHANNELS", "redisson_lock__channel:{z}"))(t)
+		channels := must(reply.Items())(t)
 		return len(channels) == 1 // It waits.
 	})
 	s.keysAndAwait(t, "\x1a", "Stopped")
@@ -131,13 +127,11 @@ func guardOf(t *testing.T, h *hasp) int {
 // childrenOf returns the children of a process, on systems that say so.
 func childrenOf(t *testing.T, pid int) (all []int) {
 	t.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	require.NoError(t, err)
+	files := must(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)))(t)
 	for _, file := range files {
 		children, _ := os.ReadFile(file) // The thread may have ended.
 		for _, text := range strings.Fields(string(children)) {
-			child, err := strconv.Atoi(text)
-			require.NoError(t, err)
+			child := must(strconv.Atoi(text))(t)
 			all = append(all, child)
 		}
 	}

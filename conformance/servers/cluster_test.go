@@ -18,24 +18,19 @@ func TestClusterOwnsAllSlots(t *testing.T) {
 			set(t, owner(t, c, backend.Slot(key)), key, "value")
 		}
 		slot := backend.Slot("moved")
-		from, err := c.Owner(slot)
-		require.NoError(t, err)
-		_, err = c.Nodes[(from+1)%3].Do("GET", "moved")
+		from := must(c.Owner(slot))(t)
+		_, err := c.Nodes[(from+1)%3].Do("GET", "moved")
 		require.Equal(t, &backend.ServerError{
 			Code: "MOVED", Message: fmt.Sprint(slot, " ", c.Nodes[from].Addr()),
 		}, err)
-		_, err = c.BeginMigration(slot, 3)
-		require.ErrorContains(t, err, "to: want 0 to 2, got 3")
-		_, err = c.BeginMigration(slot, from)
-		require.ErrorContains(t, err, fmt.Sprintf("owns slot %d already", slot))
+		require.ErrorContains(t, errOf(c.BeginMigration(slot, 3)), "to: want 0 to 2, got 3")
+		require.ErrorContains(t, errOf(c.BeginMigration(slot, from)), fmt.Sprintf("owns slot %d already", slot))
 
 		for _, node := range c.Nodes {
-			_, err := node.Do("SCRIPT", "LOAD", "return 1")
-			require.NoError(t, err)
+			require.NoError(t, errOf(node.Do("SCRIPT", "LOAD", "return 1")))
 		}
 		require.NoError(t, c.Restart(servers.DropData))
-		after, err := c.Owner(slot)
-		require.NoError(t, err)
+		after := must(c.Owner(slot))(t)
 		require.Equal(t, from, after)
 		requireCode(t, "NOSCRIPT", c.Nodes[from], "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0")
 	})
@@ -45,13 +40,11 @@ func TestClusterMigrationInSteps(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		c := servers.StartCluster(t, kind, 3, nil)
 		slot := backend.Slot("key")
-		from, err := c.Owner(slot)
-		require.NoError(t, err)
+		from := must(c.Owner(slot))(t)
 		to := (from + 1) % 3
 		set(t, c.Nodes[from], "key", "value")
 
-		m, err := c.BeginMigration(slot, to)
-		require.NoError(t, err)
+		m := must(c.BeginMigration(slot, to))(t)
 		require.Equal(t, "value", get(t, c.Nodes[from], "key"))
 		requireCode(t, "ASK", c.Nodes[from], "GET", "{key}absent")
 		requireCode(t, "MOVED", c.Nodes[to], "GET", "{key}absent")
@@ -112,17 +105,14 @@ func TestClusterIsolate(t *testing.T) {
 		for range 2 {
 			old := owner(t, c, slot)
 			listener := dial(t, old.Addr(), "SSUBSCRIBE", "{key}")
-			rejoin, err := c.Isolate(slot)
-			require.NoError(t, err)
+			rejoin := must(c.Isolate(slot))(t)
 			next := owner(t, c, slot)
 			require.NotSame(t, old, next)
 			require.NotContains(t, c.Primaries(), old)
 			set(t, next, "{key}", "next")
-			role, err := old.Info("replication")
-			require.NoError(t, err)
+			role := must(old.Info("replication"))(t)
 			require.Equal(t, "master", role["role"])
-			_, err = listener.Do("PING")
-			require.NoError(t, err, "its clients' connections live on")
+			require.NoError(t, errOf(listener.Do("PING")), "its clients' connections live on")
 
 			require.NoError(t, rejoin())
 			require.Same(t, next, owner(t, c, slot))
@@ -133,7 +123,6 @@ func TestClusterIsolate(t *testing.T) {
 
 func owner(t *testing.T, c *servers.Cluster, slot int) *servers.Server {
 	t.Helper()
-	i, err := c.Owner(slot)
-	require.NoError(t, err)
+	i := must(c.Owner(slot))(t)
 	return c.Nodes[i]
 }

@@ -12,8 +12,7 @@ import (
 
 // TestLuaResults: servers give scripts what the tests of the embedded server expect.
 func TestLuaResults(t *testing.T) {
-	file, err := os.ReadFile("../../backend/embedded/testdata/lua.txt")
-	require.NoError(t, err)
+	file := must(os.ReadFile("../../backend/embedded/testdata/lua.txt"))(t)
 	show, lines, _ := strings.Cut(string(file), "\n\n")
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		s := servers.Start(t, kind, nil)
@@ -25,8 +24,7 @@ func TestLuaResults(t *testing.T) {
 			if !strings.Contains(code, "return ") {
 				code = "return " + code
 			}
-			_, err := s.Do("FLUSHALL")
-			require.NoError(t, err)
+			require.NoError(t, errOf(s.Do("FLUSHALL")))
 			reply, err := s.Do("EVAL", show+"\nreturn shown(pcall(function() "+code+" end))",
 				"1", "k", "3", "1e3", "abc", "0x10", "010")
 			require.NoError(t, err, code)

@@ -36,15 +36,13 @@ func eachKind(t *testing.T, test func(t *testing.T, kind servers.Kind)) {
 
 func set(t *testing.T, s *servers.Server, key, value string) {
 	t.Helper()
-	_, err := s.Do("SET", key, value)
-	require.NoError(t, err)
+	require.NoError(t, errOf(s.Do("SET", key, value)))
 }
 
 // get returns the value of key, "" if there is none.
 func get(t *testing.T, s *servers.Server, key string) string {
 	t.Helper()
-	reply, err := s.Do("GET", key)
-	require.NoError(t, err)
+	reply := must(s.Do("GET", key))(t)
 	text, _ := reply.Text()
 	return text
 }
@@ -60,11 +58,9 @@ func requireCode(t *testing.T, code string, s *servers.Server, words ...string) 
 // dial returns a connection on which a command has been run.
 func dial(t *testing.T, addr string, words ...string) *resp.Conn {
 	t.Helper()
-	c, err := resp.Dial(addr)
-	require.NoError(t, err)
+	c := must(resp.Dial(addr))(t)
 	t.Cleanup(func() { _ = c.Close() })
-	_, err = c.Do(words...)
-	require.NoError(t, err)
+	require.NoError(t, errOf(c.Do(words...)))
 	return c
 }
 
@@ -104,3 +100,15 @@ func (f *fakeTB) run(test func()) (ended bool) {
 	test()
 	return false
 }
+
+// must returns a function that returns what a call returned, and requires that it did not fail.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }

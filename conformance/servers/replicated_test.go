@@ -19,8 +19,7 @@ func TestReplicatedPromotion(t *testing.T) {
 		set(t, primary, "unseen", "1")
 		requireCode(t, "READONLY", replica, "SET", "key", "value")
 
-		promoted, err := r.Promote()
-		require.NoError(t, err)
+		promoted := must(r.Promote())(t)
 		require.Same(t, replica, promoted)
 		set(t, replica, "key", "value")
 		require.Equal(t, "1", get(t, replica, "seen"))
@@ -38,8 +37,7 @@ func TestReplicatedFailOver(t *testing.T) {
 				_, err := client.Do("SET", "unseen", "1")
 				return err
 			}))
-			_, err := client.Do("PING")
-			require.Error(t, err, "connections to the old primary end")
+			require.Error(t, errOf(client.Do("PING")), "connections to the old primary end")
 			require.Equal(t, fmt.Sprint(i), get(t, r.Primary(), "seen"))
 			require.Empty(t, get(t, r.Primary(), "unseen"))
 			dial(t, r.Addr(), "SET", "key", "new")

@@ -48,14 +48,12 @@ func TestSentinelIsolate(t *testing.T) {
 		s := servers.StartSentinel(t, kind, 2, nil)
 		old := sentinelPrimary(t, s)
 		listener := dial(t, old.Addr(), "SUBSCRIBE", "news")
-		rejoin, err := s.Isolate()
-		require.NoError(t, err)
+		rejoin := must(s.Isolate())(t)
 		next := sentinelPrimary(t, s)
 		require.NotSame(t, old, next)
 		set(t, next, "key", "next")
 		set(t, old, "key", "old")
-		_, err = listener.Do("PING")
-		require.NoError(t, err, "its clients' connections live on")
+		require.NoError(t, errOf(listener.Do("PING")), "its clients' connections live on")
 
 		require.NoError(t, rejoin())
 		require.Same(t, next, sentinelPrimary(t, s))
@@ -67,7 +65,6 @@ func TestSentinelIsolate(t *testing.T) {
 
 func sentinelPrimary(t *testing.T, s *servers.Sentinel) *servers.Server {
 	t.Helper()
-	primary, err := s.Primary()
-	require.NoError(t, err)
+	primary := must(s.Primary())(t)
 	return primary
 }

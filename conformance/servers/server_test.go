@@ -24,14 +24,11 @@ func TestServerAnswers(t *testing.T) {
 		path, version, ok := servers.Find(kind)
 		require.True(t, ok)
 		require.FileExists(t, path)
-		info, err := s.Info("server")
-		require.NoError(t, err)
+		info := must(s.Info("server"))(t)
 		require.Equal(t, version, info[strings.ToLower(kind.String())+"_version"])
 		for name, want := range map[string]string{"maxmemory": "52428800", "bind": "127.0.0.1"} {
-			reply, err := s.Do("CONFIG", "GET", name)
-			require.NoError(t, err)
-			pair, err := reply.Tuple(2)
-			require.NoError(t, err)
+			reply := must(s.Do("CONFIG", "GET", name))(t)
+			pair := must(reply.Tuple(2))(t)
 			require.Equal(t, backend.StringReply(want), pair[1])
 		}
 		requireCode(t, "NOSCRIPT", s, "EVALSHA", strings.Repeat("0", 40), "0")
@@ -52,8 +49,7 @@ func TestServerRestart(t *testing.T) {
 		set(t, s, "key", "value")
 		s.Kill()
 		s.Kill()
-		_, err := s.Do("PING")
-		require.Error(t, err)
+		require.Error(t, errOf(s.Do("PING")))
 		require.Error(t, s.Pause())
 		require.NoError(t, s.Restart(servers.KeepData))
 		require.Empty(t, get(t, s, "key"), "nothing had been saved")
@@ -66,11 +62,9 @@ func TestServerPause(t *testing.T) {
 		c := dial(t, s.Addr(), "PING")
 		pause(t, s)
 		require.NoError(t, c.Send("PING"))
-		_, err := c.Receive(100 * time.Millisecond)
-		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.ErrorIs(t, errOf(c.Receive(100*time.Millisecond)), os.ErrDeadlineExceeded)
 		require.NoError(t, s.Resume())
-		_, err = c.Receive(30 * time.Second)
-		require.NoError(t, err)
+		require.NoError(t, errOf(c.Receive(30*time.Second)))
 	})
 }
 
@@ -92,8 +86,7 @@ func TestServerEndsWithTest(t *testing.T) {
 			s = servers.Start(tb, kind, nil)
 			_ = s.Pause() // A stopped process must end, too.
 		}))
-		_, err := net.Dial("tcp", s.Addr())
-		require.Error(t, err)
+		require.Error(t, errOf(net.Dial("tcp", s.Addr())))
 		require.ErrorIs(t, s.Restart(servers.DropData), servers.ErrNotRunning)
 		require.Empty(t, tb.log)
 	})
@@ -125,12 +118,10 @@ func TestServerThatCannotStart(t *testing.T) {
 func TestServerMeetsTakenPort(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		other := servers.Start(t, kind, nil)
-		addr, err := net.ResolveTCPAddr("tcp", other.Addr())
-		require.NoError(t, err)
+		addr := must(net.ResolveTCPAddr("tcp", other.Addr()))(t)
 		require.ErrorIs(t, servers.MoveTo(kind, addr.Port, nil), servers.ErrPortTaken)
 
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
+		listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 		defer func() { require.NoError(t, listener.Close()) }()
 		bus := listener.Addr().(*net.TCPAddr).Port
 		config := map[string]string{"cluster-enabled": "yes"}
@@ -152,8 +143,7 @@ func TestServerDiesWithProcess(t *testing.T) {
 	servers.Need(t, servers.Redis)
 	child := exec.Command(os.Args[0], "-test.run=^TestServerDiesWithProcess$", "-test.count=1")
 	child.Env = append(os.Environ(), "HASP_TEST_CHILD=1", "TMPDIR="+t.TempDir())
-	out, err := child.StdoutPipe()
-	require.NoError(t, err)
+	out := must(child.StdoutPipe())(t)
 	require.NoError(t, child.Start())
 	var addr string
 	for lines := bufio.NewScanner(out); addr == "" && lines.Scan(); {
@@ -188,8 +178,7 @@ func TestRestartKeepsWhatWasAnswered(t *testing.T) {
 			require.Eventually(t, func() bool { return get(t, s, "n") != "" }, 30*time.Second, time.Millisecond)
 			require.NoError(t, s.Restart(servers.KeepData))
 			require.Equal(t, strconv.FormatInt(<-answered, 10), get(t, s, "n"))
-			_, err := s.Do("DEL", "n")
-			require.NoError(t, err)
+			require.NoError(t, errOf(s.Do("DEL", "n")))
 		}
 	})
 }

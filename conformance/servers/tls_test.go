@@ -32,8 +32,7 @@ func TestServerTLSOfAnother(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		s := servers.Start(t, kind, &servers.Options{TLS: true})
 		other := servers.Start(t, kind, &servers.Options{TLS: true})
-		_, err := tls.Dial("tcp", s.TLSAddr(), other.TLSConfig())
-		require.ErrorContains(t, err, "certificate")
+		require.ErrorContains(t, errOf(tls.Dial("tcp", s.TLSAddr(), other.TLSConfig())), "certificate")
 		require.Nil(t, servers.Start(t, kind, nil).TLSConfig())
 	})
 }
@@ -41,8 +40,7 @@ func TestServerTLSOfAnother(t *testing.T) {
 // pingTLS returns what the server says to PING; "" if it refuses the connection.
 func pingTLS(t *testing.T, addr string, config *tls.Config) string {
 	t.Helper()
-	c, err := tls.Dial("tcp", addr, config)
-	require.NoError(t, err)
+	c := must(tls.Dial("tcp", addr, config))(t)
 	defer func() { _ = c.Close() }()
 	_, _ = c.Write([]byte("*1\r\n$4\r\nPING\r\n"))
 	answer := make([]byte, len("+PONG\r\n"))

@@ -13,8 +13,7 @@ import (
 
 // TestAllocations: counting an acquire and its lease allocates nothing.
 func TestAllocations(t *testing.T) { //nolint:paralleltest // It counts allocations.
-	tracer, err := promhasp.NewTracer(prometheus.NewRegistry())
-	require.NoError(t, err)
+	tracer := must(promhasp.NewTracer(prometheus.NewRegistry()))(t)
 	ctx, object := t.Context(), trace.Object{Kind: "lock", Name: "orders"}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		tracer.AcquireEnd(tracer.AcquireStart(ctx, trace.AcquireStart{Object: object}), trace.AcquireEnd{Object: object, Waited: time.Millisecond})

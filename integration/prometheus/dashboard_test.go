@@ -19,10 +19,8 @@ var suffixes = regexp.MustCompile(`_(bucket|count|sum)$`)
 // panel. Prometheus itself runs the queries in examples/observe.
 func TestDashboardNamesTheMetrics(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("dashboard.json")
-	require.NoError(t, err)
-	drawn, err := os.ReadFile("../../docs/pictures/dashboard.svg")
-	require.NoError(t, err)
+	text := must(os.ReadFile("dashboard.json"))(t)
+	drawn := must(os.ReadFile("../../docs/pictures/dashboard.svg"))(t)
 	var dashboard struct {
 		Panels []struct {
 			Title   string
@@ -52,8 +50,7 @@ func TestDashboardNamesTheMetrics(t *testing.T) {
 // list of their thresholds, are of these metrics and labels.
 func requirePage(t *testing.T, metrics map[string][]string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/operate/monitoring.md")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../../docs/operate/monitoring.md"))(t)
 	list, alerts, found := strings.Cut(string(text), "\n## Alerts\n")
 	require.True(t, found)
 	listed := map[string][]string{}
@@ -79,8 +76,7 @@ func gathered(t *testing.T) map[string][]string {
 	t.Helper()
 	reg := prometheus.NewRegistry()
 	reportAll(t, reg)
-	families, err := reg.Gather()
-	require.NoError(t, err)
+	families := must(reg.Gather())(t)
 	names := map[string][]string{}
 	for _, family := range families {
 		var labels []string

@@ -23,8 +23,7 @@ func observed(t *testing.T, test func(t *testing.T, s *hasptest.Server, c *primi
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := hasptest.New(t), &registry{prometheus.NewRegistry()}
-		tracer, err := promhasp.NewTracer(r)
-		require.NoError(t, err)
+		tracer := must(promhasp.NewTracer(r))(t)
 		test(t, s, s.Client(&primitives.Options{Tracer: tracer}), r)
 	})
 }
@@ -35,8 +34,7 @@ type registry struct{ *prometheus.Registry }
 // value returns a counter, a gauge, or the sum of a histogram, and how often it was observed, of the labels' values.
 func (r *registry) value(t *testing.T, name string, labels ...string) (value float64, count uint64) {
 	t.Helper()
-	families, err := r.Gather()
-	require.NoError(t, err)
+	families := must(r.Gather())(t)
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
 			var values []string
@@ -63,24 +61,19 @@ func TestAcquires(t *testing.T) {
 	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
 		lock := c.NewLock("orders", nil)
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		_, err = lock.TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		lease := must(lock.Lock(t.Context()))(t)
+		require.ErrorIs(t, errOf(lock.TryLock(t.Context())), primitives.ErrNotAcquired)
 
 		short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		_, err = lock.Lock(short)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, errOf(lock.Lock(short)), context.DeadlineExceeded)
 
 		time.AfterFunc(2*time.Second, func() { _ = lease.Release(context.Background()) })
-		second, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		second := must(lock.Lock(t.Context()))(t)
 		require.NoError(t, second.Release(t.Context()))
 
 		s.FailAcquires(1)
-		_, err = lock.TryLock(t.Context())
-		require.Error(t, err)
+		require.Error(t, errOf(lock.TryLock(t.Context())))
 
 		for _, want := range []struct {
 			contended, outcome string
@@ -113,8 +106,7 @@ func TestKinds(t *testing.T) {
 		require.EqualValues(t, 1, count)
 		_, ended := r.value(t, "hasp_held_seconds", "rate limiter")
 		require.Zero(t, ended)
-		n, err := testutil.GatherAndCount(r, "hasp_losses_total")
-		require.NoError(t, err)
+		n := must(testutil.GatherAndCount(r, "hasp_losses_total"))(t)
 		require.Zero(t, n, "a rate limiter has no leases that could be lost")
 	})
 }
@@ -123,13 +115,10 @@ func TestKinds(t *testing.T) {
 func TestCountersBeginAtZero(t *testing.T) {
 	t.Parallel()
 	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *registry) {
-		lease, err := c.NewLock("orders", nil).Lock(t.Context())
-		require.NoError(t, err)
-		n, err := testutil.GatherAndCount(r, "hasp_acquires_total")
-		require.NoError(t, err)
+		lease := must(c.NewLock("orders", nil).Lock(t.Context()))(t)
+		n := must(testutil.GatherAndCount(r, "hasp_acquires_total"))(t)
 		require.Equal(t, 8, n)
-		n, err = testutil.GatherAndCount(r, "hasp_acquire_wait_seconds")
-		require.NoError(t, err)
+		n = must(testutil.GatherAndCount(r, "hasp_acquire_wait_seconds"))(t)
 		require.Equal(t, 8, n)
 		failed, _ := r.value(t, "hasp_acquires_total", "false", "lock", "failed")
 		require.Zero(t, failed)
@@ -150,10 +139,8 @@ func TestGauges(t *testing.T) {
 			return []float64{inProgress, held}
 		}
 		lock := c.NewLock("orders", nil)
-		lease, err := lock.Lock(t.Context())
-		require.NoError(t, err)
-		inner, err := lock.Lock(lease.Reenter(t.Context()))
-		require.NoError(t, err)
+		lease := must(lock.Lock(t.Context()))(t)
+		inner := must(lock.Lock(lease.Reenter(t.Context())))(t)
 		require.Equal(t, []float64{0, 1}, now())
 		waited := make(chan *primitives.Lease, 1)
 		go func() {
@@ -176,10 +163,8 @@ func TestGauges(t *testing.T) {
 func TestLosses(t *testing.T) {
 	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
-		lease, err := c.NewLock("orders", nil).Lock(t.Context())
-		require.NoError(t, err)
-		n, err := testutil.GatherAndCount(r, "hasp_losses_total")
-		require.NoError(t, err)
+		lease := must(c.NewLock("orders", nil).Lock(t.Context()))(t)
+		n := must(testutil.GatherAndCount(r, "hasp_losses_total"))(t)
 		require.Len(t, primitives.LossReasons(), n)
 		lost, _ := r.value(t, "hasp_losses_total", "lock", "gone")
 		require.Zero(t, lost)
@@ -197,8 +182,7 @@ func TestLosses(t *testing.T) {
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
-		lease, err := c.NewLock("orders", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(c.NewLock("orders", nil).Lock(t.Context()))(t)
 		time.Sleep(15 * time.Second) // A third of the lease is 10 s.
 		failures, _ := r.value(t, "hasp_renewal_failures_total")
 		_, renewals := r.value(t, "hasp_renewal_lag_seconds")
@@ -219,13 +203,11 @@ func TestGap(t *testing.T) {
 	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
 		lock := c.NewLock("orders", nil)
-		_, err := lock.Lock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(lock.Lock(t.Context())))
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		time.AfterFunc(time.Second, func() { s.Away(3 * time.Second) })
-		_, err = lock.Lock(short)
-		require.Error(t, err)
+		require.Error(t, errOf(lock.Lock(short)))
 		gaps, _ := r.value(t, "hasp_subscription_gaps_total")
 		require.Positive(t, gaps)
 	})
@@ -235,8 +217,7 @@ func TestGap(t *testing.T) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	r := &registry{prometheus.NewRegistry()}
-	tracer, err := promhasp.NewTracer(r)
-	require.NoError(t, err)
+	tracer := must(promhasp.NewTracer(r))(t)
 	tracer.Renewal(trace.Renewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
 	tracer.Mismatch(trace.Mismatch{Object: trace.Object{Kind: "rate limiter"}})
 	tracer.JobCompleted(trace.JobCompleted{Object: trace.Object{Name: "report"}, Period: time.UnixMilli(1_790_000_000_500)})
@@ -274,12 +255,10 @@ func TestThrottles(t *testing.T) {
 				&primitives.ThrottleOptions{Policy: "a user", Unavailable: primitives.LocalShare(1)})
 		}
 		allow := func(user string) {
-			_, err := throttle(user).Allow(t.Context(), 1)
-			require.NoError(t, err)
+			require.NoError(t, errOf(throttle(user).Allow(t.Context(), 1)))
 		}
 		allow("ann")
-		n, err := testutil.GatherAndCount(r, "hasp_throttle_decisions_total")
-		require.NoError(t, err)
+		n := must(testutil.GatherAndCount(r, "hasp_throttle_decisions_total"))(t)
 		require.Equal(t, 6, n)
 		allow("ann")
 		allow("bob")
@@ -299,17 +278,13 @@ func TestThrottles(t *testing.T) {
 func TestRegisteredOnce(t *testing.T) {
 	t.Parallel()
 	r := prometheus.NewRegistry()
-	_, err := promhasp.NewTracer(r)
-	require.NoError(t, err)
-	_, err = promhasp.NewTracer(r)
-	require.ErrorAs(t, err, new(prometheus.AlreadyRegisteredError))
+	require.NoError(t, errOf(promhasp.NewTracer(r)))
+	require.ErrorAs(t, errOf(promhasp.NewTracer(r)), new(prometheus.AlreadyRegisteredError))
 
 	r = prometheus.NewRegistry()
 	r.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "hasp_renewal_failures_total", Help: "another"}))
-	_, err = promhasp.NewTracer(r)
-	require.Error(t, err)
-	n, err := testutil.GatherAndCount(r)
-	require.NoError(t, err)
+	require.Error(t, errOf(promhasp.NewTracer(r)))
+	n := must(testutil.GatherAndCount(r))(t)
 	require.Equal(t, 1, n)
 }
 
@@ -318,16 +293,14 @@ func TestLint(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
 	reportAll(t, reg)
-	problems, err := testutil.GatherAndLint(reg)
-	require.NoError(t, err)
+	problems := must(testutil.GatherAndLint(reg))(t)
 	require.Empty(t, problems)
 }
 
 // reportAll reports to a new tracer one event of each that has a label.
 func reportAll(t *testing.T, reg *prometheus.Registry) {
 	t.Helper()
-	tracer, err := promhasp.NewTracer(reg)
-	require.NoError(t, err)
+	tracer := must(promhasp.NewTracer(reg))(t)
 	object := trace.Object{Kind: "lock"}
 	ctx := tracer.AcquireStart(t.Context(), trace.AcquireStart{Object: object, Leased: true})
 	tracer.AcquireEnd(ctx, trace.AcquireEnd{Object: object, Leased: true})
@@ -336,3 +309,15 @@ func reportAll(t *testing.T, reg *prometheus.Registry) {
 	tracer.JobCompleted(trace.JobCompleted{Object: object})
 	tracer.Throttled(trace.Throttled{Policy: "user"})
 }
+
+// must returns a function that returns what a call returned, and requires that it did not fail.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }
