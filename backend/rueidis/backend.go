@@ -135,6 +135,7 @@ func (b *Backend) Capabilities() backend.Capabilities { return b.can }
 // up to a second if a link is silent.
 func (b *Backend) Close() error {
 	b.runner.Close()
+	b.driver.close()
 	b.hub.Close()
 	return nil
 }

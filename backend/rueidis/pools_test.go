@@ -43,7 +43,7 @@ func TestOneGoroutineWaitsForAPool(t *testing.T) {
 		c, p := &poolClient{yield: make(chan struct{})}, &pools{}
 		for range 10 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			_, _, err := p.take(ctx, "a", c)
+			_, err := p.take(ctx, "a", c)
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.Equal(t, int32(1), c.inside.Load())
@@ -52,7 +52,7 @@ func TestOneGoroutineWaitsForAPool(t *testing.T) {
 		got := make(chan error, 2) // The next take over what is under way.
 		for range 2 {
 			go func() {
-				_, _, err := p.take(t.Context(), "a", c)
+				_, err := p.take(t.Context(), "a", c)
 				got <- err
 			}()
 		}
@@ -74,7 +74,7 @@ func TestConnectionThatNobodyWantsIsClosed(t *testing.T) {
 		c, p := &poolClient{yield: make(chan struct{})}, &pools{}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, _, err := p.take(ctx, "a", c)
+		_, err := p.take(ctx, "a", c)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		c.yield <- struct{}{}
 		synctest.Wait()
@@ -92,7 +92,7 @@ func TestNoConnectionIsLost(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go cancel()
 		go func() { c.yield <- struct{}{} }()
-		if _, _, err := p.take(ctx, "a", c); err == nil {
+		if _, err := p.take(ctx, "a", c); err == nil {
 			taken++
 		}
 		require.Eventually(t, func() bool {
@@ -109,5 +109,5 @@ func TestPanicOfAPool(t *testing.T) {
 	t.Parallel()
 	c, p := &poolClient{yield: make(chan struct{}, 1), panics: true}, &pools{}
 	c.yield <- struct{}{}
-	require.PanicsWithValue(t, "hook", func() { _, _, _ = p.take(t.Context(), "a", c) })
+	require.PanicsWithValue(t, "hook", func() { _, _ = p.take(t.Context(), "a", c) })
 }

@@ -61,8 +61,8 @@ var (
 
 	errRedirects = errors.New("the cluster has redirected the command too often")
 
-	// errUnwritten is ErrClosing for a command that was not written.
-	errUnwritten = fmt.Errorf("%w (nothing was written)", rueidis.ErrClosing)
+	// errUnwritten is of a command that found its connection broken, or closed.
+	errUnwritten = errors.New("nothing was written")
 )
 
 // one is the context of a single command.
@@ -143,21 +143,21 @@ func (s *sending) outcome(result rueidis.RedisResult) (backend.Reply, error) {
 		return reply(&message)
 	}
 	err = failure(result)
-	if err == rueidis.ErrClosing && !s.handed.Load() { //nolint:errorlint // As in notSent.
-		err = errUnwritten
-	}
-	if s.notSent(err) {
+	switch {
+	case s.notSent(err):
 		err = evalsha.NotSent(err)
+	case !s.handed.Load() && s.asks.Load() > 0 && result.NonRedisError() != nil:
+		err = evalsha.NotSent(fmt.Errorf("%w: %w", errUnwritten, err))
 	}
 	return backend.Reply{}, err
 }
 
 // unlessClosed returns what send returns, with [backend.ErrClosed] if the client was closed before.
 //
-// The client returns ErrClosing for a command that it has written, too: then the outcome is
+// The client returns ErrClosing, or how a connection broke, for a command that it has written, too: then the outcome is
 // unknown. It was not written if the client did not ask its context for Done or Deadline, one of
 // which comes before each writing. That may mean that only the connection was closed, because the
-// client has just left its node; it then has another one for a second try. If that fails likewise,
+// client has just left its node; it then has another one for a second try. If that fails with ErrClosing,
 // the client is closed.
 func unlessClosed[T any](
 	ctx context.Context, claim *backend.Claim, send func(s *sending) (T, error),
@@ -166,7 +166,7 @@ func unlessClosed[T any](
 	if errors.Is(err, errUnwritten) {
 		reply, err = send(one(ctx, claim))
 	}
-	if errors.Is(err, errUnwritten) {
+	if errors.Is(err, errUnwritten) && errors.Is(err, rueidis.ErrClosing) {
 		err = evalsha.NotSent(fmt.Errorf("%w: %w", backend.ErrClosed, rueidis.ErrClosing))
 	}
 	return reply, err
@@ -183,7 +183,7 @@ func (s *sending) notSent(err error) bool {
 	case errors.As(err, &op):
 		return op.Op == "dial"
 	// A command withdrawn while its connection was set up ends that for all calls that share it.
-	case err == rueidis.ErrNoSlot, err == errUnwritten, err == errWithdrawn, err == errRedirects:
+	case err == rueidis.ErrNoSlot, err == errWithdrawn, err == errRedirects:
 		return true
 	case err == errResend:
 		// Calls share the setting up of a connection: it was another's that was refused.

@@ -6,7 +6,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +40,7 @@ type fakeServer struct {
 
 	mu    sync.Mutex
 	calls []string
+	conns map[net.Conn]bool // that are open
 }
 
 // client returns a client whose connections lead to the server. It is closed with the test.
@@ -100,7 +103,13 @@ func (f *fakeServer) dial(
 }
 
 func (f *fakeServer) serve(conn net.Conn) {
-	defer conn.Close()
+	f.mu.Lock()
+	if f.conns == nil {
+		f.conns = map[net.Conn]bool{}
+	}
+	f.conns[conn] = true
+	f.mu.Unlock()
+	defer f.hangUp(conn)
 	in := bufio.NewReader(conn)
 	for {
 		words, err := readCommand(in)
@@ -129,10 +138,6 @@ func (f *fakeServer) reply(words []string) string {
 		return ok
 	case "PING":
 		return "+PONG\r\n"
-	case "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE": // of a connection put back into the pool
-		return ">3\r\n" + bulk(strings.ToLower(words[0])) + "_\r\n:0\r\n"
-	case "DISCARD":
-		return "-ERR DISCARD without MULTI\r\n"
 	case "SUBSCRIBE":
 		f.note(words)
 		return ">3\r\n" + bulk(strings.ToLower(words[0])) + bulk(words[1]) + ":1\r\n"
@@ -145,6 +150,23 @@ func (f *fakeServer) note(words []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, strings.Join(words, " "))
+}
+
+// hangUp closes connections.
+func (f *fakeServer) hangUp(conns ...net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, conn := range conns {
+		_ = conn.Close()
+		delete(f.conns, conn)
+	}
+}
+
+// open returns the open connections.
+func (f *fakeServer) open() []net.Conn {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Keys(f.conns))
 }
 
 func (f *fakeServer) commands() []string {

@@ -15,8 +15,14 @@
 // The client is a fork of rueidis, and this package is generated from package rueidisbackend,
 // whose guarantees hold here too.
 //
-// The driver keeps a connection whose server has become a replica behind the same address, and each write fails with
-// READONLY there: with ClientOption.ConnLifetime it leaves such a connection after that time.
+// The client of a single server keeps a connection whose server has become a replica behind the same address, and each
+// write fails with READONLY there. Then the backend dials by the pool for blocking commands, and its commands
+// go there for 10 s, after which it tries the client's connections again. For your own commands set
+// ClientOption.ConnLifetime.
+//
+// Calls that wait for replicas have connections out of that pool too, each for 10 s. No connection is put back: the
+// driver would unsubscribe with a PING behind, and ends the process if a server refuses that, such as one that cannot
+// save its data.
 //
 // # Guarantees
 //

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/valkey-io/valkey-go"
@@ -18,6 +19,9 @@ import (
 // loadWithin bounds the loading of a script on one of all nodes, so a crashed one does not hold
 // up the others.
 const loadWithin = 2 * time.Second
+
+// turnsEvery bounds how often a detour is looked for.
+const turnsEvery = 100 * time.Millisecond
 
 // errStranger is for a primary that the client has not met: it looks at the cluster again when a command is redirected.
 var errStranger = errors.New("the client does not know this primary yet")
@@ -31,12 +35,18 @@ type driver struct {
 	client valkey.Client
 	pools  *pools
 	slots  *slots // nil if there is one node
+
+	detour  atomic.Pointer[dedicated] // nil: commands go by the client
+	turning atomic.Bool               // a detour was just looked for
 }
 
 // Send implements [evalsha.Driver].
 func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
 	return unlessClosed(ctx, cmd.Claim, func(s *sending) (backend.Reply, error) {
-		return s.outcome(d.client.Do(s, d.build(cmd)))
+		way := d.way()
+		reply, err := s.outcome(way.Do(s, d.build(cmd)))
+		d.turn(way, err)
+		return reply, err
 	})
 }
 
@@ -48,9 +58,11 @@ func (d *driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.
 	}
 	s := several(ctx, cmds)
 	outcomes := make([]backend.Outcome, len(cmds))
-	for i, result := range d.client.DoMulti(s, built...) {
+	way := d.way()
+	for i, result := range way.DoMulti(s, built...) {
 		outcomes[i].Reply, outcomes[i].Err = s.outcome(result)
 	}
+	d.turn(way, outcomes[0].Err)
 	return outcomes
 }
 
@@ -65,7 +77,54 @@ func (d *driver) learn(ctx context.Context, calls []backend.Call) {
 	}
 }
 
-// SendThenWait implements [evalsha.WaitingPipeline], in one round trip on a connection out of the pool, on
+// way returns what sends commands.
+func (d *driver) way() valkey.CommandClient {
+	if c := d.detour.Load(); c != nil {
+		return c
+	}
+	return d.client
+}
+
+// turn has later commands go another way if the server of way is a replica, or the detour is broken. The client of a
+// single server keeps its connections when its address leads to a new primary. A connection that is dialled now
+// leads there. The client's own are tried again after keptFor.
+func (d *driver) turn(way valkey.CommandClient, err error) {
+	switch c, _ := way.(*dedicated); {
+	case errors.Is(err, errUnwritten) && c != nil:
+		d.leave(c)
+	case d.client.Mode() == valkey.ClientModeStandalone && errors.Is(err, backend.ScriptError("READONLY")) &&
+		d.turning.CompareAndSwap(false, true):
+		time.AfterFunc(turnsEvery, func() { d.turning.Store(false) })
+		evalsha.Async(func() struct{} { d.leave(c); d.enter(); return struct{}{} })
+	}
+}
+
+// leave ends the detour c, if it has not ended.
+func (d *driver) leave(c *dedicated) {
+	if c != nil && d.detour.CompareAndSwap(c, nil) {
+		go c.Close()
+	}
+}
+
+// enter begins a detour.
+func (d *driver) enter() {
+	ctx, cancel := context.WithTimeout(context.Background(), loadWithin)
+	defer cancel()
+	if c, err := d.pools.take(ctx, onlyNode(d.client), d.client); err == nil {
+		if old := d.detour.Swap(c); old != nil {
+			go old.Close()
+		}
+		time.AfterFunc(keptFor, func() { d.leave(c) })
+	}
+}
+
+// close closes the connections of the backend's own.
+func (d *driver) close() {
+	d.leave(d.detour.Load())
+	d.pools.close()
+}
+
+// SendThenWait implements [evalsha.WaitingPipeline], in one round trip on a connection of its own, on
 // which the client follows no redirect.
 func (d *driver) SendThenWait(
 	ctx context.Context, cmds []evalsha.Command, replicas int, timeout time.Duration,
@@ -85,7 +144,7 @@ func (d *driver) sendThenWait(
 	s *sending, cmds []evalsha.Command, replicas int, timeout time.Duration,
 ) []backend.Outcome {
 	outcomes := make([]backend.Outcome, len(cmds))
-	conn, release, err := d.pools.take(s.Context, "", d.client)
+	conn, err := d.connect(s.Context, cmds[0].Keys[0])
 	if err != nil {
 		for i := range outcomes {
 			outcomes[i].Err = evalsha.NotSent(err)
@@ -93,12 +152,6 @@ func (d *driver) sendThenWait(
 		return outcomes
 	}
 	results := conn.DoMulti(s, d.buildThenWait(cmds, replicas, timeout)...)
-	for _, result := range results {
-		if result.NonValkeyError() != nil {
-			release = conn.Close
-		}
-	}
-	go release() // both may wait for the server
 	acked, waiting := s.acked(results[len(cmds)])
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -107,7 +160,34 @@ func (d *driver) sendThenWait(
 		}
 	}
 	d.slots.forgetIfStale(outcomes)
+	if waiting != nil { // The connection is broken, or its server is a replica, which refuses WAIT.
+		d.pools.retire(conn)
+	}
+	d.pools.keep(conn)
 	return outcomes
+}
+
+// connect returns a connection to the node that owns key.
+func (d *driver) connect(ctx context.Context, key string) (*dedicated, error) {
+	node, client := "", d.client
+	if d.slots == nil {
+		node = onlyNode(client)
+	} else {
+		node = d.slots.known(key)
+	}
+	if c := d.pools.reuse(node); c != nil {
+		return c, nil
+	}
+	if d.slots != nil {
+		if client = client.Nodes()[node]; client == nil {
+			node, client = "", d.client // This one dials while it sends, and takes keys of one slot only.
+		}
+	}
+	c, err := d.pools.take(ctx, node, client)
+	if err == nil && d.slots != nil && node == "" {
+		d.pools.retire(c)
+	}
+	return c, err
 }
 
 // buildThenWait returns cmds and WAIT for a connection to the node of the first.
@@ -146,14 +226,17 @@ func (d *driver) build(cmd evalsha.Command) valkey.Completed {
 func (d *driver) Load(ctx context.Context, script *backend.Script, key string) error {
 	_, err := unlessClosed(ctx, nil, func(s *sending) (backend.Reply, error) {
 		cmd := d.client.B().ScriptLoad().Script(script.Source).Build().SetSlot(key).ToPipe()
-		return s.outcome(d.client.Do(s, cmd))
+		return s.outcome(d.way().Do(s, cmd))
 	})
 	return err
 }
 
-// LoadAll implements [evalsha.Driver]. It loads on replicas too, which does no harm, and fails if
+// LoadAll implements [evalsha.Driver]. In a cluster it loads on replicas too, which does no harm, and fails if
 // it could load nowhere: a node that is down has no slot that matters.
 func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
+	if d.slots == nil {
+		return d.Load(ctx, script, "")
+	}
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
 	var loads []<-chan evalsha.Result[error]

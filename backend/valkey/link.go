@@ -38,20 +38,17 @@ func (d *dialer) Dial(
 	ctx context.Context, node string, events fanout.Events,
 ) (fanout.Link, error) {
 	client := d.client
-	if d.slots != nil {
-		if client = d.client.Nodes()[node]; client == nil {
-			d.slots.forget()
-			return nil, fmt.Errorf("the client does not know node %s", node)
-		}
+	if d.slots == nil {
+		node = onlyNode(client)
+	} else if client = d.client.Nodes()[node]; client == nil {
+		d.slots.forget()
+		return nil, fmt.Errorf("the client does not know node %s", node)
 	}
-	conn, _, err := d.pools.take(ctx, node, client)
+	conn, err := d.pools.take(ctx, node, client)
 	if err != nil {
 		return nil, err
 	}
 	l := &link{dialer: d, conn: conn, home: node}
-	if d.slots == nil {
-		l.home = onlyNode(client)
-	}
 	if err := l.listen(ctx, events); err != nil {
 		return nil, err
 	}

@@ -6,43 +6,103 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/hasp-go/hasp/backend/evalsha"
 )
 
-// pools takes connections out of the pools of a client's nodes. The client's own function knows no
-// context, and may block for long: on a pool that is used up, or dialing. So that callers that gave up
-// leave nothing behind, one goroutine for each node calls it for all callers; when they have left,
-// it serves the next. It ends when the pool yields, or the client is closed.
+// keptFor is how long a connection of the backend's own is used. It is less than a third of a usual lease, since an
+// address may lead to another server meanwhile. ClientOption.ConnLifetime does not count outside the client's pool.
+const keptFor = 10 * time.Second
+
+// pools takes connections out of the pools of a client's nodes. It never puts one back: the client would then
+// unsubscribe, with a PING behind, and ends the process if the server refuses that, as one that cannot save does.
+// Instead it keeps connections on which calls wait for replicas.
+//
+// The client's own function knows no context, and may block for long: on a pool that is used up, or dialing. So that
+// callers that gave up leave nothing behind, one goroutine for each node calls it for all callers; when they have
+// left, it serves the next. It ends when the pool yields, or the client is closed.
 type pools struct {
 	mu    sync.Mutex
 	queue map[string][]chan taken // the waiting callers, by node; has the node while a goroutine works
+
+	kept   map[string][]*dedicated // by node, those that no call uses
+	closed bool                    // none is kept
 }
 
-// taken is a connection, what gives it back, or a panic of the client.
-type taken = evalsha.Result[dedicated]
+// taken is a connection, or a panic of the client.
+type taken = evalsha.Result[*dedicated]
 
+// dedicated is a connection out of the pool of node.
 type dedicated struct {
-	conn    valkey.DedicatedClient
-	release func()
+	valkey.DedicatedClient
+	node string
+	old  bool // it is not kept any more; guarded by the mutex of pools
 }
 
-// take takes a connection out of the pool of node, whose client is client, and returns what gives
-// it back.
-func (p *pools) take(
-	ctx context.Context, node string, client valkey.Client,
-) (conn valkey.DedicatedClient, release func(), err error) {
+// take takes a connection out of the pool of node, whose client is client.
+func (p *pools) take(ctx context.Context, node string, client valkey.Client) (*dedicated, error) {
 	mine := p.join(node, client)
 	select {
 	case got := <-mine:
-		d := got.Get()
-		return d.conn, d.release, nil
+		return got.Get(), nil
 	case <-ctx.Done():
 		p.leave(node, mine)
-		return nil, nil, ctx.Err()
+		return nil, ctx.Err()
 	}
+}
+
+// reuse returns a connection to node that was kept, or nil.
+func (p *pools) reuse(node string) *dedicated {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.kept[node]) - 1
+	if last < 0 {
+		return nil
+	}
+	c := p.kept[node][last]
+	p.kept[node] = p.kept[node][:last]
+	return c
+}
+
+// keep keeps c for the next call, unless it is old.
+func (p *pools) keep(c *dedicated) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || c.old {
+		go c.Close() // It may wait for the server.
+		return
+	}
+	if p.kept == nil {
+		p.kept = map[string][]*dedicated{}
+	}
+	p.kept[c.node] = append(p.kept[c.node], c)
+}
+
+// retire closes c, or has keep close it.
+func (p *pools) retire(c *dedicated) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.old = true
+	if i := slices.Index(p.kept[c.node], c); i >= 0 {
+		p.kept[c.node] = slices.Delete(p.kept[c.node], i, i+1)
+		go c.Close()
+	}
+}
+
+// close closes what is kept, now and later.
+func (p *pools) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, kept := range p.kept {
+		for _, c := range kept {
+			go c.Close()
+		}
+	}
+	p.kept = nil
 }
 
 // join queues the caller, and sees to it that a goroutine works for the queue.
@@ -76,9 +136,11 @@ func (p *pools) leave(node string, mine chan taken) {
 // work takes connections, one after the other, for as long as somebody waits.
 func (p *pools) work(node string, client valkey.Client) {
 	for given, more := false, true; more; {
-		got := evalsha.Catch(func() (d dedicated) {
-			d.conn, d.release = client.Dedicate()
-			return d
+		got := evalsha.Catch(func() *dedicated {
+			conn, _ := client.Dedicate()
+			c := &dedicated{DedicatedClient: conn, node: node}
+			time.AfterFunc(keptFor, func() { p.retire(c) })
+			return c
 		})
 		if given, more = p.hand(node, got); !given {
 			discard(got)
@@ -107,7 +169,7 @@ func (p *pools) hand(node string, got taken) (given, more bool) {
 // discard closes a connection that nobody wants. It may wait for the server.
 func discard(got taken) {
 	evalsha.Catch(func() struct{} {
-		got.Get().conn.Close()
+		got.Get().Close()
 		return struct{}{}
 	})
 }
