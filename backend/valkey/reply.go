@@ -10,14 +10,6 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-// serverError returns the error reply in result, from its whole text: the client's own error
-// leaves the code out if it is ERR, and then another word in upper case may look like one.
-func serverError(result valkey.ValkeyResult) error {
-	message, _ := result.ToMessage()
-	text, _ := message.ToString()
-	return backend.ParseServerError(text)
-}
-
 // reply converts m, so RESP3 gives what RESP2 gives (R5).
 func reply(m *valkey.ValkeyMessage) (backend.Reply, error) {
 	switch {

@@ -141,7 +141,7 @@ func (s *sending) Err() error {
 // outcome returns the reply in result, or its error by the classes of [evalsha.Driver].
 func (s *sending) outcome(result valkey.ValkeyResult) (backend.Reply, error) {
 	message, err := result.ToMessage()
-	if err == nil || valkey.IsValkeyNil(err) {
+	if result.NonValkeyError() == nil && (err == nil || valkey.IsValkeyNil(err)) {
 		return reply(&message)
 	}
 	err = failure(result)
@@ -197,11 +197,20 @@ func (s *sending) notSent(err error) bool {
 	return false
 }
 
-// failure returns the error in result, a server's as [*backend.ServerError].
+// failure returns the error in result, an error reply as [*backend.ServerError]: from its whole text, since the client's
+// own error leaves the code out if it is ERR, and then another word in upper case may look like one.
+//
+// A reply that the client returns as the connection's error was one to what sets the connection up, such as AUTH.
 func failure(result valkey.ValkeyResult) error {
 	err := result.Error()
+	if refusal := result.NonValkeyError(); errors.As(refusal, new(*valkey.ValkeyError)) ||
+		errors.Is(refusal, valkey.ErrNoCache) {
+		return evalsha.NotSent(fmt.Errorf("the server refused the connection: %w", err))
+	}
 	if _, ok := valkey.IsValkeyErr(err); ok {
-		return serverError(result)
+		message, _ := result.ToMessage()
+		text, _ := message.ToString()
+		return backend.ParseServerError(text)
 	}
 	return err
 }
