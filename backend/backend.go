@@ -71,8 +71,8 @@ type ScriptRunner interface {
 	// and loads reach different servers, as for a moment in a failover.
 	//
 	// R3. A script whose class is not [RetryReadOnly] must be sent at most once after it might have
-	// been executed. Only an error reply for which [NotExecuted] is true, a failed dial, or a
-	// driver's error raised before writing proves that it was not; then the backend may send it
+	// been executed. Only an error reply for which [NotExecuted] is true, a failed dial, an error reply
+	// to what sets the connection up (AUTH, SELECT), or a driver's error raised before writing proves that it was not; then the backend may send it
 	// again while ctx lasts. In every other case without a reply (EOF, reset, time-out,
 	// cancellation, closing) the error must wrap [ErrIndeterminate], and ctx's error too if ctx
 	// ended. A script of class [RetryRepeatable] may be sent again also then. After any other error
@@ -88,7 +88,7 @@ type ScriptRunner interface {
 	// R5. RESP2 and RESP3 must give the same [Reply]: nil, int64, string or array; a status is a
 	// string. Scripts do not return types that only RESP3 has.
 	//
-	// R6. A server's error reply must be a [*ServerError], found by errors.As.
+	// R6. A server's error reply to the script must be a [*ServerError], found by errors.As.
 	//
 	// R7. When ctx ends, Run must return promptly, short of a full queue in the driver or of a
 	// connection that the driver is setting up within a bound of its own, with an error that wraps

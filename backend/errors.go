@@ -12,8 +12,9 @@ var (
 	ErrIndeterminate = errors.New("outcome unknown")
 
 	// ErrUnavailable means that no server could be reached, or none that would take the script, for
-	// as long as the backend tries by itself: dialing failed, the client's pool had no connection to
-	// give, the server refused the script unexecuted (LOADING, CLUSTERDOWN, READONLY and their like,
+	// as long as the backend tries by itself: dialing failed, the server refused the connection (a wrong
+	// password, a database that it lacks), the client's pool had no connection to give, the server refused the
+	// script unexecuted (LOADING, CLUSTERDOWN, READONLY and their like,
 	// [NotExecuted]), or replies to a script that only reads were lost. The script wrote nothing and
 	// never will, so the caller may call again. It is wrapped together with the cause, and never
 	// together with [ErrIndeterminate].
@@ -73,7 +74,7 @@ func (code ScriptError) Error() string { return string(code) }
 func NotExecuted(code string) bool {
 	switch code {
 	case "NOSCRIPT", "MOVED", "ASK", "TRYAGAIN", "LOADING", "BUSY",
-		"CLUSTERDOWN", "MASTERDOWN", "READONLY":
+		"CLUSTERDOWN", "MASTERDOWN", "READONLY", "NOAUTH":
 		return true
 	}
 	return false
@@ -87,10 +88,10 @@ func RefusesWrites(code string) bool {
 }
 
 // MayHaveRun reports whether a script that returned err may have been executed, now or later: its
-// outcome is unknown, it raised an error on its way, or its reply was not understood. It is false
-// for nil: then the script did run.
+// outcome is unknown, it raised an error on its way, its reply was not understood, or replicas could not be
+// waited for ([ErrReplicas]). It is false for nil: then the script did run.
 func MayHaveRun(err error) bool {
-	if errors.Is(err, ErrIndeterminate) || errors.Is(err, ErrReply) {
+	if errors.Is(err, ErrIndeterminate) || errors.Is(err, ErrReply) || errors.Is(err, ErrReplicas) {
 		return true
 	}
 	var server *ServerError

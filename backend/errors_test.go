@@ -35,6 +35,8 @@ func TestMayHaveRun(t *testing.T) {
 		{fmt.Errorf("x: %w", backend.ErrReply), true},
 		{fmt.Errorf("x: %w", backend.ParseServerError("WRONGTYPE x")), true},
 		{fmt.Errorf("x: %w", backend.ParseServerError("NOSCRIPT x")), false},
+		{fmt.Errorf("%w: %w", backend.ErrReplicas, backend.ParseServerError("BUSY x")), true},
+		{fmt.Errorf("%w: %w", backend.ErrReplicas, context.DeadlineExceeded), true},
 		// An earlier try was lost, the last one refused.
 		{backend.Indeterminate(backend.ParseServerError("LOADING x")), true},
 		{errors.Join(context.Canceled, backend.ParseServerError("MOVED 1 a:1")), false},
@@ -47,7 +49,7 @@ func TestNotExecuted(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{
 		"NOSCRIPT", "MOVED", "ASK", "TRYAGAIN", "LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN",
-		"READONLY",
+		"READONLY", "NOAUTH",
 	} {
 		require.True(t, backend.NotExecuted(code), code)
 	}

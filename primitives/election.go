@@ -129,8 +129,8 @@ func (e *Election) MissingRights(ctx context.Context) ([]string, error) {
 // If the leadership is lost, Run waits for lead to return, and campaigns again. After [Election.Resign]
 // it also releases the leadership first. If lead then returns an error of its own, Run ends: an error
 // that matches neither the error nor the cause of lead's context. Between two terms it pauses for a second so that
-// another candidate comes first. While no server can be reached, or none that accepts writes, Run tries again,
-// with pauses of up to 5 s. The client's Logger receives what ended a term, and the first of several
+// another candidate comes first. While no server can be reached, or none that accepts the client's password, or writes, Run tries
+// again, with pauses of up to 5 s, from its first try on. The client's Logger receives what ended a term, and the first of several
 // failures.
 //
 // Run returns

@@ -37,8 +37,8 @@ var (
 	// the object stays held until the lease ends.
 	ErrClosed = backend.ErrClosed
 
-	// ErrUnavailable means that the client could reach no server, or no server that would execute
-	// the request. The request was not executed, and will not be: the call may be repeated. If a
+	// ErrUnavailable means that the client could reach no server, or no server that would accept its password
+	// or execute the request. The request was not executed, and will not be: the call may be repeated. If a
 	// [RedLock] or a [MultiLock] returns it, some servers may have granted their parts, which the
 	// clients release.
 	ErrUnavailable = backend.ErrUnavailable

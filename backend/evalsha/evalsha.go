@@ -20,8 +20,8 @@ import (
 
 // Driver is what a [Runner] needs of a driver. Each method must go to a primary, return promptly
 // when ctx ends (R7), and make each error one of these: a [*backend.ServerError] for an error
-// reply; one made by [NotSent] if the command certainly never left, and which wraps
-// [backend.ErrClosed] if it never will; one that wraps [backend.ErrReply] for a reply that is none
+// reply to the command; one made by [NotSent] if the command certainly never left, as where the server refuses to set
+// the connection up (AUTH, SELECT), and which wraps [backend.ErrClosed] if it never will; one that wraps [backend.ErrReply] for a reply that is none
 // of a script's; any other when nobody knows.
 type Driver interface {
 	// Send sends cmd once to the node that owns its keys, and must not send it again by itself.

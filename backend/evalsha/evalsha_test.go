@@ -184,7 +184,7 @@ func TestUnavailable(t *testing.T) {
 	for _, refusal := range []error{
 		serverError("MOVED 1 a:1"), serverError("ASK 1 a:1"), serverError("TRYAGAIN x"),
 		serverError("LOADING x"), serverError("BUSY x"), serverError("CLUSTERDOWN x"),
-		serverError("MASTERDOWN x"), serverError("READONLY x"), evalsha.NotSent(errEOF),
+		serverError("MASTERDOWN x"), serverError("READONLY x"), serverError("NOAUTH x"), evalsha.NotSent(errEOF),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			_, _, err := run(t, t.Context(), write, forLong(refusal)...)
@@ -282,7 +282,7 @@ func TestRefusedCommandIsSentAgain(t *testing.T) {
 	for _, refusal := range []error{
 		serverError("MOVED 1 a:1"), serverError("ASK 1 a:1"), serverError("TRYAGAIN x"),
 		serverError("LOADING x"), serverError("BUSY x"), serverError("CLUSTERDOWN x"),
-		serverError("MASTERDOWN x"), serverError("READONLY x"), evalsha.NotSent(errEOF),
+		serverError("MASTERDOWN x"), serverError("READONLY x"), serverError("NOAUTH x"), evalsha.NotSent(errEOF),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f, reply, err := run(t, t.Context(), write, fails(refusal, refusal)...)

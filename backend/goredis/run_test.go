@@ -264,7 +264,6 @@ func TestServerErrors(t *testing.T) {
 	for text, want := range map[string]backend.ServerError{
 		"ERR DB index is out of range":                        {Code: "ERR", Message: "DB index is out of range"},
 		"OOM no memory":                                       {Code: "OOM", Message: "no memory"},
-		"NOAUTH Authentication required.":                     {Code: "NOAUTH", Message: "Authentication required."},
 		"WRONGTYPE x script: 3f78, on @user_script:3.":        {Code: "WRONGTYPE", Message: "x", Line: 3},
 		"EXECABORT Transaction discarded":                     {Code: "EXECABORT", Message: "Transaction discarded"},
 		"NOREPLICAS Not enough good replicas to write.":       {Code: "NOREPLICAS", Message: "Not enough good replicas to write."},

@@ -236,12 +236,13 @@ func TestRunThenWait(t *testing.T) {
 	}
 	require.Equal(t, "WAIT 3 1", f.commands()[2], "0 ms would be for ever")
 
-	waited = "-ERR no\r\n"
-	for _, o := range runThenWait(t, b, 3, time.Second) {
-		require.ErrorIs(t, o.Err, backend.ErrReplicas)
-		require.Equal(t, backend.StringReply("done"), o.Reply)
+	for _, waited = range []string{"-ERR no\r\n", "+many\r\n"} {
+		for _, o := range runThenWait(t, b, 3, time.Second) {
+			require.ErrorIs(t, o.Err, backend.ErrReplicas)
+			require.Equal(t, backend.StringReply("done"), o.Reply)
+		}
 	}
-	require.Len(t, f.commands(), 6, "one WAIT for both calls")
+	require.Len(t, f.commands(), 9, "one WAIT for both calls")
 }
 
 func TestSubscriptionHasOneConnectionAndOneCommandEach(t *testing.T) {

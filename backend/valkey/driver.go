@@ -205,10 +205,13 @@ func (d *driver) buildThenWait(
 // acked returns the answer to WAIT.
 func (s *sending) acked(result valkey.ValkeyResult) (int, error) {
 	reply, err := s.outcome(result)
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", backend.ErrReplicas, err)
+	var n int64
+	if err == nil {
+		n, err = reply.Int()
 	}
-	n, err := reply.Int()
+	if err != nil {
+		err = fmt.Errorf("%w: %w", backend.ErrReplicas, err)
+	}
 	return int(n), err
 }
 
