@@ -1,6 +1,9 @@
 package backend
 
-import "sync/atomic"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // Claim is how the caller of a batch and the backend agree on whether a call may still be sent. A
 // call has one if its caller may leave before the call is sent. The zero value is free, which means
@@ -17,6 +20,20 @@ const (
 	claimBegun
 	claimCancelled
 )
+
+type claimKey struct{}
+
+// WithClaim returns a context for one call of Run that has claim, which has begun: for backends that are no [Batcher].
+func WithClaim(ctx context.Context, claim *Claim) context.Context {
+	return context.WithValue(ctx, claimKey{}, claim)
+}
+
+// ClaimOf returns the claim of the call of Run that got ctx, to be handled as B2 says. It is nil if there is none, and may be
+// ignored: then a caller that leaves learns that its call may have been executed.
+func ClaimOf(ctx context.Context) *Claim {
+	claim, _ := ctx.Value(claimKey{}).(*Claim)
+	return claim
+}
 
 // Begin claims the call for sending. The backend calls it before it sends the call. It reports false if
 // the caller has cancelled the call, which must not be sent then.

@@ -107,13 +107,20 @@ func (r *Runner) Run(
 	if err := r.refuse(ctx, script, keys); err != nil {
 		return backend.Reply{}, err
 	}
-	reply, err := r.driver.Send(ctx, r.command(script, keys, args))
+	claim := backend.ClaimOf(ctx)
+	send := func() (backend.Reply, error) {
+		if !claim.Begin() {
+			return backend.Reply{}, errWithdrawn
+		}
+		reply, err := r.driver.Send(ctx, r.callCommand(backend.Call{Script: script, Keys: keys, Args: args, Claim: claim}))
+		unclaim(claim, err)
+		return reply, err
+	}
+	reply, err := send()
 	if err == nil {
 		return reply, nil
 	}
-	return r.again(ctx, script, keys[0], err, func() (backend.Reply, error) {
-		return r.driver.Send(ctx, r.command(script, keys, args))
-	})
+	return r.again(ctx, script, keys[0], err, send)
 }
 
 // refuse returns the error of a call that must not be sent.

@@ -458,3 +458,22 @@ func TestServerWithoutEvalshaRO(t *testing.T) {
 		}
 	})
 }
+
+// TestClaimOfACall has the caller leave after a refusal.
+func TestClaimOfACall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		claim, done := new(backend.Claim), make(chan error, 1)
+		require.True(t, claim.Begin())
+		f := &fake{steps: fails(serverError("BUSY x"))}
+		go func() {
+			_, err := evalsha.New(f, nil).Run(backend.WithClaim(t.Context(), claim), write, []string{"k"}, nil)
+			done <- err
+		}()
+		synctest.Wait()
+		require.ErrorContains(t, claim.Err(), "BUSY x")
+		require.True(t, claim.Cancel())
+		require.ErrorIs(t, <-done, context.Canceled)
+		require.Len(t, f.asked(), 1)
+	})
+}

@@ -152,21 +152,14 @@ func (c *command) outcome(err error) (backend.Reply, error) {
 		return convert(c.Val())
 	case replied && errors.Is(err, redis.Nil):
 		return backend.Reply{}, nil
-	case replied:
-		err = failure(err)
-	case isReply(err):
+	case !replied && isReply(err):
 		err = evalsha.NotSent(fmt.Errorf("the server refused the connection: %w", err))
+	case neverWritten(err), !replied && c.state.Load() == pending:
+		err = evalsha.NotSent(failure(cmp.Or(err, errNoReply)))
 	default:
-		err = c.unanswered(cmp.Or(err, errNoReply))
+		err = failure(cmp.Or(err, errNoReply))
 	}
 	return backend.Reply{}, err
-}
-
-func (c *command) unanswered(err error) error {
-	if neverWritten(err) || c.state.Load() == pending {
-		return evalsha.NotSent(failure(err))
-	}
-	return failure(err)
 }
 
 // abandoned returns the outcome when ctx, which may be of bound, has ended before the driver's, or is about to.

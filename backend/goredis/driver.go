@@ -127,10 +127,10 @@ func (d *driver) learn(ctx context.Context, calls []backend.Call) {
 func (d *driver) Load(ctx context.Context, script *backend.Script, key string) error {
 	return promptError(ctx, func() error {
 		node, err := d.primary(ctx, key)
-		if err != nil {
-			return err
+		if err == nil {
+			err = ask(ctx, node, "script", "load", script.Source)
 		}
-		return ask(ctx, node, "script", "load", script.Source)
+		return err
 	})
 }
 

@@ -79,7 +79,7 @@ func (b *batch) run(d *Dispatcher) {
 		return
 	}
 	only := b.toSend[0]
-	reply, err := d.runner.Run(b, only.Script, only.Keys, only.Args)
+	reply, err := d.runner.Run(backend.WithClaim(b, only.Claim), only.Script, only.Keys, only.Args)
 	b.report(0, backend.Outcome{Reply: reply, Err: err})
 }
 

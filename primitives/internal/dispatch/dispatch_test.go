@@ -222,24 +222,33 @@ func TestQueuedCallIsWithdrawn(t *testing.T) {
 // TestReturnedClaimIsWithdrawn lets a caller leave while the backend knows that its call was refused.
 func TestReturnedClaimIsWithdrawn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var taken atomic.Bool
-		l := &link{do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
-			c.Claim.NotSent(fmt.Errorf("%w: refused", backend.ErrUnavailable))
-			wait(ctx, time.Second)
-			taken.Store(c.Claim.Begin())
-			return backend.Reply{}, errors.New("refused")
-		}}
-		d := open(t, l)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, err := d.Do(ctx, request(write, "k"))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, backend.ErrUnavailable)
-		require.False(t, backend.MayHaveRun(err))
-		time.Sleep(time.Minute)
-		require.False(t, taken.Load())
-	})
+	var taken atomic.Bool
+	l := &link{do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+		c.Claim.NotSent(fmt.Errorf("%w: refused", backend.ErrUnavailable))
+		wait(ctx, time.Second)
+		taken.Store(c.Claim.Begin())
+		return backend.Reply{}, errors.New("refused")
+	}}
+	for _, b := range []backend.ScriptRunner{l, single{l}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := open(t, b)
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := d.Do(ctx, request(write, "k"))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, backend.ErrUnavailable)
+			require.False(t, backend.MayHaveRun(err))
+			time.Sleep(time.Minute)
+			require.False(t, taken.Load())
+		})
+	}
+}
+
+// single is a backend that sends no batches.
+type single struct{ link *link }
+
+func (s single) Run(ctx context.Context, _ *backend.Script, keys, _ []string) (backend.Reply, error) {
+	return s.link.answer(ctx, backend.Call{Keys: keys, Claim: backend.ClaimOf(ctx)})
 }
 
 // TestUnsentCallFails has a backend that finds no connection: a call that it has not written by then
