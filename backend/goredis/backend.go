@@ -159,7 +159,7 @@ func (b *Backend) NodeOf(key string) string {
 
 // Scan implements [backend.Scanner].
 func (b *Backend) Scan(ctx context.Context, pattern string, step int) iter.Seq2[[]string, error] {
-	return b.runner.Scan(ctx, b.driver.primaries, pattern, step)
+	return b.runner.Scan(ctx, b.driver.nodes, pattern, step)
 }
 
 // Subscribe implements [backend.Subscriber].

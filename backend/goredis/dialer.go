@@ -107,23 +107,14 @@ func (d *dialer) find(ctx context.Context, address string) (*redis.Client, error
 
 // findPrimary returns the client of the primary at address, or errNoNode. It asks the cluster.
 func (d *dialer) findPrimary(ctx context.Context, address string) (*redis.Client, error) {
-	var mu sync.Mutex
-	var found *redis.Client
-	err := promptError(ctx, func() error {
-		return errors.Join(d.driver.onPrimaries(ctx, func(node *redis.Client) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if node.Options().Addr == address {
-				found = node
-			}
-			return nil
-		})...)
-	})
+	nodes, err := d.driver.primaries(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if found == nil {
-		return nil, fmt.Errorf("%w: %s", errNoNode, address)
+	for _, node := range nodes {
+		if node.Options().Addr == address {
+			return node, nil
+		}
 	}
-	return found, nil
+	return nil, fmt.Errorf("%w: %s", errNoNode, address)
 }

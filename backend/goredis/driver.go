@@ -143,62 +143,65 @@ func ask(ctx context.Context, node *redis.Client, name string, args ...string) e
 // LoadAll implements [evalsha.Driver]. It fails if it could load nowhere: a node that is down has
 // no slot that matters.
 func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
-	if d.single != nil {
-		return d.Load(ctx, script, "")
+	errs := d.askAll(ctx, "script", "load", script.Source)
+	if slices.Contains(errs, nil) {
+		return nil
 	}
-	return promptError(ctx, func() error {
-		errs := d.onPrimaries(ctx, func(node *redis.Client) error {
-			return ask(ctx, node, "script", "load", script.Source)
-		})
-		for _, err := range errs {
-			if err == nil {
-				return nil
-			}
-		}
-		return errors.Join(errs...)
-	})
+	return errors.Join(errs...)
 }
 
-// onPrimaries calls do on all primaries of the cluster, as it now is, side by side, and returns at
-// least one error or nil.
-func (d *driver) onPrimaries(ctx context.Context, do func(*redis.Client) error) []error {
-	var mu sync.Mutex
-	var results []evalsha.Result[error]
-	err := d.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
-		result := evalsha.Catch(func() error { return do(node) }) // this goroutine is the driver's
-		mu.Lock()
-		defer mu.Unlock()
-		results = append(results, result)
-		return nil
-	})
-	if err != nil || len(results) == 0 {
-		return []error{fmt.Errorf("no primary: %w", errors.Join(err, backend.ErrUnavailable))}
+// askAll is ask for all primaries, side by side. It returns at least one error or nil.
+func (d *driver) askAll(ctx context.Context, name string, args ...string) []error {
+	nodes, err := d.primaries(ctx)
+	if err != nil {
+		return []error{err}
 	}
-	errs := make([]error, len(results))
-	for i, result := range results {
-		errs[i] = result.Get()
+	asked := make([]<-chan evalsha.Result[error], len(nodes))
+	for i, node := range nodes {
+		asked[i] = evalsha.Async(func() error { return ask(ctx, node, name, args...) })
+	}
+	errs := make([]error, len(nodes))
+	for i := range asked {
+		errs[i] = (<-asked[i]).Get()
 	}
 	return errs
 }
 
-// primaries returns all primaries, for [evalsha.Runner.Scan].
-func (d *driver) primaries(ctx context.Context) ([]evalsha.Node, error) {
+// primaries returns all primaries, as the cluster now is: one at least.
+func (d *driver) primaries(ctx context.Context) (nodes []*redis.Client, err error) {
 	if d.single != nil {
-		return []evalsha.Node{nodeOf(d.single)}, nil
+		return []*redis.Client{d.single}, nil
 	}
-	var mu sync.Mutex
-	var nodes []evalsha.Node
-	err := promptError(ctx, func() error {
-		return errors.Join(d.onPrimaries(ctx, func(node *redis.Client) error {
+	type result struct {
+		nodes []*redis.Client
+		err   error
+	}
+	found, ok := evalsha.Promptly(ctx, func() (r result) {
+		var mu sync.Mutex
+		r.err = d.cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
 			mu.Lock()
 			defer mu.Unlock()
-			nodes = append(nodes, nodeOf(node))
+			r.nodes = append(r.nodes, node)
 			return nil
-		})...)
+		})
+		return r
 	})
-	mu.Lock()
-	defer mu.Unlock()
-	return slices.Clone(nodes), err
+	switch {
+	case !ok:
+		return nil, ctx.Err()
+	case found.err != nil || len(found.nodes) == 0:
+		return nil, fmt.Errorf("no primary: %w", errors.Join(found.err, backend.ErrUnavailable))
+	}
+	return found.nodes, nil
+}
+
+// nodes returns all primaries, for [evalsha.Runner.Scan].
+func (d *driver) nodes(ctx context.Context) (nodes []evalsha.Node, err error) {
+	primaries, err := d.primaries(ctx)
+	for _, primary := range primaries {
+		nodes = append(nodes, nodeOf(primary))
+	}
+	return nodes, err
 }
 
 func nodeOf(client *redis.Client) evalsha.Node {
@@ -316,23 +319,14 @@ func (d *driver) sharded(option backend.Sharding) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), detectWithin)
 	defer cancel()
-	errs, ok := evalsha.Promptly(ctx, func() []error {
-		return d.onPrimaries(ctx, func(node *redis.Client) error {
-			return ask(ctx, node, "pubsub", "shardnumsub")
-		})
-	})
-	if !ok {
-		return false, ctx.Err()
-	}
+	errs := d.askAll(ctx, "pubsub", "shardnumsub")
 	var server *backend.ServerError
-	known := false
 	for _, err := range errs {
 		if errors.As(err, &server) && server.Code == "ERR" {
 			return false, nil // the subcommand is unknown
 		}
-		known = known || err == nil
 	}
-	if known {
+	if slices.Contains(errs, nil) {
 		return true, nil
 	}
 	return false, errors.Join(errs...)
