@@ -102,9 +102,9 @@ var (
 	// [Election.Resign].
 	ErrResigned = errors.New("the leader has resigned")
 
-	// ErrClockAhead means that the time that a caller passed to a [PeriodicJob] is ahead of the
-	// server's clock by more than a period. The job did not run, and nothing was recorded. The caller's clock or the
-	// server's clock is wrong.
+	// ErrClockAhead means that the time that a caller passed to a [PeriodicJob], or the last one that was recorded, is
+	// ahead of the server's clock by more than a period. The job did not run, and nothing was recorded. A clock is
+	// wrong, or the record is of callers with a longer period: see [PeriodicJob].
 	ErrClockAhead = errors.New("the time is too far ahead of the server's clock")
 
 	// ErrNotRun means that the context of [PeriodicJob.Do] or TryDo ended before this replica could run

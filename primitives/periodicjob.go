@@ -46,6 +46,10 @@ type PeriodicJobOptions struct {
 // ahead makes the other replicas leave out at most one period. If a job begins more than half a period
 // early, the client's Logger receives that.
 //
+// After a change to a much shorter period a record may be ahead by more, if the longer one was rounded: by up to half of
+// it. Then Do returns ErrClockAhead, which names the key of the record, until that time is near, or until you delete the
+// key (DEL): the job then runs at once. Two schedules cannot share a name.
+//
 // # Guarantees
 //
 // In each period at most one replica at a time runs the job, like the holder of a [Lock]. Once the job
@@ -125,7 +129,7 @@ type JobRun struct {
 //     The period is not completed, unless only the release failed, or the error wraps
 //     [ErrIndeterminate]. If the lock was lost, the error wraps [ErrLost];
 //   - false and an error: work was not called. [ErrNotRun] says that ctx ended before, [ErrClockAhead]
-//     that at is too far ahead, and [ErrSelfDeadlock] that ctx is of a run of this job, which does not
+//     that at or the record is too far ahead, and [ErrSelfDeadlock] that ctx is of a run of this job, which does not
 //     re-enter, or of a lease of its Lock. Other errors are as for [Lock.Lock].
 //
 // If ctx ends during work and work still returns nil, the period is completed: Do waits for up to 5 s
@@ -231,21 +235,30 @@ func (j *dueJob) Acquire(
 		Asks: asks,
 	})
 	j.base.NoteRights(asks && result.Answer > 0)
-	ahead := at.Sub(result.Now)
+	ahead, record := at.Sub(result.Now), time.UnixMilli(result.Last)
 	switch {
 	case errors.Is(err, backend.ScriptError("NOTANUMBER")):
 		return 0, extend.Answer{}, j.base.Conflict("text that is no such number")
 	case err != nil:
 		return 0, extend.Answer{}, err
 	case result.Answer == 0 && ahead > j.period:
-		return 0, extend.Answer{}, fmt.Errorf(
-			"%w: %s is %s ahead of it", ErrClockAhead, at.UTC().Format(time.RFC3339), ahead)
+		return 0, extend.Answer{}, errAhead("", at, ahead)
+	case result.Answer == 0 && record.Sub(result.Now) > j.period:
+		// No caller of this period has made the record, so it does not say that this period is completed. It stays:
+		// two schedules of one name would run, and replace each other's records, for ever.
+		return 0, extend.Answer{}, errAhead(fmt.Sprintf("the record %q, of another period or a wrong clock: ", j.base.Key()),
+			record, record.Sub(result.Now))
 	case result.Answer == 0:
 		return 0, extend.Answer{}, errCompleted
 	case result.Answer > 0 && ahead > j.period/2:
 		j.logAhead(at, ahead)
 	}
 	return lockAnswer(result.Answer, nil)
+}
+
+// errAhead returns the error of a time that is too far ahead, after its name.
+func errAhead(name string, at time.Time, ahead time.Duration) error {
+	return fmt.Errorf("%w: %s%s is %s ahead of it", ErrClockAhead, name, at.UTC().Format(time.RFC3339), ahead)
 }
 
 // Release implements [extend.Leasable].

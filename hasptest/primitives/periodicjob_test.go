@@ -430,6 +430,40 @@ func TestPeriodicJobWithANewPeriod(t *testing.T) {
 	})
 }
 
+// TestPeriodicJobWithAShorterPeriod rounds to a week, and then to five minutes: the record is days ahead. No call says that
+// the job was completed, and none replaces the record, so the weekly callers run no second time. Without the record
+// the job runs.
+func TestPeriodicJobWithAShorterPeriod(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		client := s.client(t, nil)
+		const week, often = 7 * 24 * time.Hour, 5 * time.Minute
+		ask := func(period time.Duration) jobRun {
+			return runJob(t.Context(), time.Now().Round(period), noWork, client.NewPeriodicJob("x", period, nil).Do)
+		}
+		time.Sleep(time.Until(time.Now().Round(week).Add(week/2 + time.Hour)))
+		require.Equal(t, jobDone, ask(week))
+		runs := 0
+		for range 24 {
+			time.Sleep(time.Hour)
+			r := ask(often)
+			require.ErrorIs(t, r.err, primitives.ErrClockAhead)
+			require.ErrorContains(t, r.err, `"{x}:completed"`)
+			require.False(t, r.ran || r.worked)
+			require.Equal(t, jobCompleted, ask(week))
+		}
+		s.lose("{x}:completed")
+		for range 24 {
+			time.Sleep(often)
+			if ask(often) == jobDone {
+				runs++
+			}
+		}
+		require.Equal(t, 24, runs)
+	})
+}
+
 // TestPeriodicJobRemembers looks at the record and its TTL.
 func TestPeriodicJobRemembers(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {

@@ -15,6 +15,7 @@
 ---@arg asks bool         also check the permissions of the release
 ---@return int answer       as of lock_acquire; 0: the period, or a later one, is completed, or it is before earliest
 ---@return unixmilli now
+---@return int? last        the record
 ---@error NOTANUMBER the key of the record holds a text that is no whole number
 ---@include token.lua
 ---@include alien.lua
@@ -26,12 +27,12 @@ end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if now < tonumber(earliest) or last and not less(last, start) then
-  return {0, now}
+  return {0, now, last}
 end
 local size = redis.call('hlen', lock)
 if size > 0 then
   local strange = alien(lock, size)
-  return strange or {-2 - redis.call('pttl', lock), now}
+  return strange or {-2 - redis.call('pttl', lock), now, last}
 end
 may('set', completed)
 may('hset', lock)
@@ -44,4 +45,4 @@ may(publish, released)
 local grant = token_at(time, token, tokenttl)
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease) ---@allow refused the user may
-return {grant, now}
+return {grant, now, last}

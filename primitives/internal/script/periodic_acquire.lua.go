@@ -13,7 +13,7 @@ import (
 
 var periodicAcquireScript = backend.Script{
 	Name: "periodic_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "dc3086a76992db8ef03bb7070a836e5da21eef57",
+	SHA1: "11586b780813c267b045198c92b45b1eb496b7b2",
 	Source: "\n\n\n\n" + `local lock = KEYS[1]
 local token = KEYS[2]
 local completed = KEYS[3]
@@ -31,6 +31,7 @@ local asks = ARGV[8] == '1'
 
 
 
+
 local last = redis.call('get', completed)
 local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end if last and not ((last == '0' or string.match(last, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', last) and not less(last, '-9223372036854775808')) then
   return redis.error_reply('NOTANUMBER the key holds no whole number')
@@ -38,12 +39,12 @@ end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if now < tonumber(earliest) or last and not less(last, start) then
-  return {0, now}
+  return {0, now, last}
 end
 local size = redis.call('hlen', lock)
 if size > 0 then
   local strange repeat local owner = size == 1 and redis.call('hgetall', lock)[1] or '' if #owner <= 122 and string.find(owner, '^[%w._-]*%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$') then strange = nil break end local mode = redis.call('hget', lock, 'mode') if mode == 'read' or mode == 'write' then strange = nil break end strange = redis.error_reply('OTHERKIND the key holds a hash that is no lock') break until true
-  return strange or {-2 - redis.call('pttl', lock), now}
+  return strange or {-2 - redis.call('pttl', lock), now, last}
 end
 if not redis.acl_check_cmd('set', completed) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. completed}) end
 if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
@@ -56,7 +57,7 @@ if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user
 local grant repeat local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
 redis.call('hset', lock, owner, 1)
 redis.call('pexpire', lock, lease)
-return {grant, now}
+return {grant, now, last}
 `,
 }
 
@@ -81,6 +82,8 @@ type PeriodicAcquireResult struct {
 	// as of lock_acquire; 0: the period, or a later one, is completed, or it is before earliest
 	Answer int64
 	Now    time.Time
+	Last   int64 // int?; the record
+	LastOK bool  // whether there is one
 }
 
 // PeriodicAcquire grants the lock of a periodic job like lock_acquire, unless the period is
@@ -101,9 +104,10 @@ func PeriodicAcquire(
 		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
 		c.Channel("released", p.Released, p.Publish, p.Lock), c.Bool("asks", p.Asks),
 	}
-	out := c.Run(ctx, r, 3, words).Tuple(2)
+	out := c.Run(ctx, r, 3, words).Tuple(3)
 	var result PeriodicAcquireResult
 	result.Answer = scriptcall.Next(&out, "answer", backend.Reply.Int)
 	result.Now = scriptcall.Next(&out, "now", backend.Reply.UnixMilli)
+	result.Last, result.LastOK = scriptcall.NextOK(&out, "last", backend.Reply.Int)
 	return scriptcall.All(result, out)
 }
