@@ -137,7 +137,8 @@ type Subscriber interface {
 	// S4. In a cluster the adapter's option chooses SSUBSCRIBE (on), SUBSCRIBE (off), or the first
 	// where the server knows it (auto). [Capabilities.Publish] names the command that reaches it.
 	//
-	// S5. Cancel and Close must release the server-side subscription.
+	// S5. Cancel and Close must release the server-side subscription. If the driver cannot end it alone,
+	// Cancel may leave it for up to 15 s with default options; then it must be an [Ender].
 	//
 	// S6. Ending one subscription must neither end nor gap another on the same channel, one that
 	// is just being made included.
@@ -172,6 +173,13 @@ type Subscription interface {
 	// handler: a call that had begun, or was about to, may still run. What arrives later is not
 	// delivered. Cancelling twice is allowed, also from within the handler.
 	Cancel()
+}
+
+// Ender is a [Subscription] that Cancel may leave with the server for a while (S5).
+type Ender interface {
+	// End is a Cancel that releases the server-side subscription at once, which may cost a connection. It is
+	// for channels whose subscribers are counted by the reply to PUBLISH.
+	End()
 }
 
 // Batcher is implemented by backends that can send many independent scripts in one round trip.

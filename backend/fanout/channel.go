@@ -46,6 +46,8 @@ type channel struct {
 //	 '-- its node is not the primary any more ---- acked -- unsubscribing
 //	                                           messages     the last handler has
 //	                                        to handlers     cancelled
+//
+// If the connection cannot unsubscribe, an acked channel without handlers is gone, and left to the connection.
 type channelState int
 
 const (

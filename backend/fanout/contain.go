@@ -23,16 +23,15 @@ func (d contained) Node(ctx context.Context, channel string) (_ string, err erro
 	return d.Dialer.Node(ctx, channel)
 }
 
-func (d contained) Dial(ctx context.Context, node string, events Events) (_ Link, err error) {
+func (d contained) Dial(
+	ctx context.Context, node string, events Events,
+) (_ containedLink, err error) {
 	defer recovered(&err)
 	link, err := d.Dialer.Dial(ctx, node, events)
-	if f, ok := link.(Follower); ok {
-		return containedFollower{containedLink{link}, f}, err
-	}
 	return containedLink{link}, err
 }
 
-// containedLink is the link of a contained dialer.
+// containedLink is the link of a contained dialer. Unsubscribe and Left are for a Link that has them.
 type containedLink struct{ Link }
 
 func (l containedLink) Subscribe(ctx context.Context, channels []string) (errs []error) {
@@ -48,7 +47,7 @@ func (l containedLink) Subscribe(ctx context.Context, channels []string) (errs [
 
 func (l containedLink) Unsubscribe(ctx context.Context, channels []string) (err error) {
 	defer recovered(&err)
-	return l.Link.Unsubscribe(ctx, channels)
+	return l.Link.(Unsubscriber).Unsubscribe(ctx, channels)
 }
 
 func (l containedLink) Close() {
@@ -57,13 +56,7 @@ func (l containedLink) Close() {
 	l.Link.Close()
 }
 
-// containedFollower is a link of a contained dialer that is a [Follower].
-type containedFollower struct {
-	containedLink
-	follower Follower
-}
-
-func (l containedFollower) Left(ctx context.Context) (err error) {
+func (l containedLink) Left(ctx context.Context) (err error) {
 	defer recovered(&err)
-	return l.follower.Left(ctx)
+	return l.Link.(Follower).Left(ctx)
 }

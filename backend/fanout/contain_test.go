@@ -50,7 +50,7 @@ func (l panickyLink) Subscribe(ctx context.Context, channels []string) []error {
 
 func (l panickyLink) Unsubscribe(ctx context.Context, channels []string) error {
 	l.p.maybe("Unsubscribe")
-	return l.Link.Unsubscribe(ctx, channels)
+	return l.Link.(fanout.Unsubscriber).Unsubscribe(ctx, channels)
 }
 
 func (l panickyLink) Close() {

@@ -32,12 +32,17 @@ type network struct {
 	seq     map[string]int // messages published by channel
 
 	earlyUnsubscribe bool // Unsubscribe returns before its answer
+
+	leaves bool                         // links cannot unsubscribe
+	lag    func(dial int) time.Duration // of all that arrives on a link, besides delay; nil: none
+	mutes  map[string]bool              // channels for which SUBSCRIBE is answered, but not acknowledged
 }
 
 func newNetwork() *network {
 	return &network{
 		owner: map[string]string{}, believe: map[string]string{}, refuse: map[string]error{},
 		links: map[*fakeLink]struct{}{}, seq: map[string]int{}, delay: time.Millisecond,
+		mutes: map[string]bool{},
 	}
 }
 
@@ -74,8 +79,14 @@ func (n *network) Dial(
 		net: n, node: node, events: events, subs: map[string]bool{},
 		wake: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
+	if n.lag != nil {
+		l.lag = n.lag(n.dials)
+	}
 	n.links[l] = struct{}{}
 	go l.read()
+	if n.leaves {
+		return struct{ fanout.Link }{l}, nil
+	}
 	return l, nil
 }
 
@@ -94,6 +105,7 @@ type fakeLink struct {
 	events fanout.Events
 	wake   chan struct{}
 	gone   chan struct{}
+	lag    time.Duration
 
 	// network.mu guards these.
 	subs   map[string]bool
@@ -104,7 +116,7 @@ type fakeLink struct {
 
 // send queues a frame for the reader. network.mu is held.
 func (l *fakeLink) send(f frame) {
-	f.due = time.Now().Add(l.net.delay)
+	f.due = time.Now().Add(l.net.delay + l.lag)
 	l.frames = append(l.frames, f)
 	select {
 	case l.wake <- struct{}{}:
@@ -213,6 +225,10 @@ func (l *fakeLink) accept(channel string, answered func()) error {
 		return &backend.ServerError{Code: "MOVED", Message: "1 " + owner}
 	}
 	l.subs[channel] = true
+	if l.net.mutes[channel] {
+		l.send(frame{done: answered})
+		return nil
+	}
 	l.send(frame{kind: "subscribe", channel: channel, done: answered})
 	return nil
 }

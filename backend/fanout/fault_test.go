@@ -68,8 +68,25 @@ func TestRefusedPingIsAnAnswer(t *testing.T) {
 		n.publish("x")
 		settle(time.Second)
 		require.Equal(t, []string{"1"}, got.take())
-		require.Equal(t, 1, n.dials)
+		require.Equal(t, 1, n.did("dial a"))
 		require.Greater(t, n.did("subscribe 1"), 40)
+	})
+}
+
+// A proxy may answer by a text.
+func TestSubscriptionWithoutAnAcknowledgementIsTriedAgain(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		n.set(func() { n.mutes["x"] = true })
+		settle(time.Minute)
+		require.Equal(t, 1, n.did("dial a"), "pings are answered")
+		n.killAll()
+		settle(time.Minute)
+		require.Empty(t, got.take())
+		n.set(func() { clear(n.mutes) })
+		settle(2 * time.Second)
+		require.Equal(t, []string{"gap"}, got.take())
 	})
 }
 
@@ -342,6 +359,9 @@ func chaos(t *testing.T, n *network, hub *fanout.Hub, r *rand.Rand) {
 		busy sync.WaitGroup
 	)
 	n.earlyUnsubscribe = r.IntN(2) == 0
+	if n.leaves = r.IntN(2) == 0; n.leaves {
+		n.lag = func(dial int) time.Duration { return time.Duration(dial*7%5) * 10 * time.Millisecond }
+	}
 	channel := func() string { return string(rune('p' + r.IntN(4))) }
 	begin := func(channel string) {
 		defer busy.Done()

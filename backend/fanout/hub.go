@@ -11,7 +11,7 @@ import (
 
 // Hub implements [backend.Subscriber] over a [Dialer]. It is safe for concurrent use.
 type Hub struct {
-	dialer  Dialer
+	dialer  contained
 	opts    Options
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -112,14 +112,20 @@ func (h *Hub) add(name string, handler backend.Handler) *subscription {
 	return s
 }
 
-// remove takes s from its channel. After the last one the link's worker unsubscribes (S5).
-func (h *Hub) remove(s *subscription) {
+// remove takes s from its channel. After the last one the link's worker unsubscribes (S5), if need be by replacing the
+// link, and then at once if it is urgent.
+func (h *Hub) remove(s *subscription, urgent bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c := s.channel; c != nil {
-		delete(c.subs, s)
-		h.dropUnused(c)
+	c := s.channel
+	if c == nil {
+		return
 	}
+	if urgent && c.worker != nil {
+		c.worker.due = time.Time{}
+	}
+	delete(c.subs, s)
+	h.dropUnused(c)
 }
 
 // dropUnused drops or unsubscribes c if it has no subscriptions. While the server has not answered for

@@ -26,7 +26,7 @@ func bubble(
 		require.NoError(t, err)
 		defer hub.Close()
 		check(t, n, hub)
-		hub.Close()
+		end(hub) // what is under way arrives, or the bubble panics
 		subs, links := n.subscriptions()
 		require.Zero(t, subs)
 		require.Zero(t, links)

@@ -32,14 +32,19 @@ type Link interface {
 	// the link usable; anything else if the link is no longer usable.
 	Subscribe(ctx context.Context, channels []string) []error
 
+	// Close ends the connection at once, and with it the server-side subscriptions. It returns
+	// promptly; nothing of the link is left soon after. Events reported later are ignored.
+	Close()
+}
+
+// Unsubscriber is a [Link] that can end subscriptions. If a link cannot, those that nobody uses any more end
+// with it: the hub replaces it each Options.IdleTimeout, or at once for [backend.Ender], and when it has a thousand of
+// them. The next link takes over before the hub closes this one, so no message is lost.
+type Unsubscriber interface {
 	// Unsubscribe ends the subscriptions to channels. It may return before the server's answer,
 	// but not before a later Subscribe is sure to reach the server after it. An error says that
 	// the link is no longer usable.
 	Unsubscribe(ctx context.Context, channels []string) error
-
-	// Close ends the connection at once, and with it the server-side subscriptions. It returns
-	// promptly; nothing of the link is left soon after. Events reported later are ignored.
-	Close()
 }
 
 // Follower is a [Link] to a node that may be replaced while it keeps running and answers, as a primary

@@ -23,7 +23,8 @@ type Options struct {
 	// without end.
 	SubscribeTimeout time.Duration
 
-	// IdleTimeout is how long a link without subscriptions is kept for the next. Zero means 10 s.
+	// IdleTimeout is how long a link without subscriptions is kept for the next, and how long a link that cannot
+	// unsubscribe ([Unsubscriber]) is kept with some that nobody uses. Zero means 10 s.
 	IdleTimeout time.Duration
 
 	// Queue is the number of events that wait for one slow handler. When it is full, messages are

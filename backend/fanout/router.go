@@ -119,6 +119,7 @@ func (h *Hub) place(c *channel, found lookup) {
 	w := h.workers[found.node]
 	if w == nil {
 		w = h.newWorker(found.node)
+		w.start(func() (containedLink, error) { return w.dial(h.opts.DialWithin) })
 	}
 	c.state, c.worker = idle, w
 	w.channels[c] = struct{}{}

@@ -30,7 +30,13 @@ type subscription struct {
 // still run while Cancel returns.
 func (s *subscription) Cancel() {
 	s.stop()
-	s.hub.remove(s)
+	s.hub.remove(s, false)
+}
+
+// End implements [backend.Ender].
+func (s *subscription) End() {
+	s.stop()
+	s.hub.remove(s, true)
 }
 
 func (s *subscription) stop() {

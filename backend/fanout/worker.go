@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,8 @@ var (
 	errIdle   = errors.New("link idle")
 	errSilent = errors.New("link silent")
 	errEnded  = errors.New("subscription ended by the server")
+
+	errUnacknowledged = errors.New("SUBSCRIBE was answered, but not acknowledged")
 )
 
 // linkWorker dials one link, and makes all its calls in one goroutine until the link is lost or idle.
@@ -34,20 +37,25 @@ type linkWorker struct {
 	// Hub.mu guards these.
 	channels map[*channel]struct{}
 	todo     []*channel // those whose state may need a call; one may be there twice
+	takeover
 }
 
-// newWorker starts a worker for a link to node. Hub.mu is held.
+// newWorker returns a worker for a link to node.
 func (h *Hub) newWorker(node string) *linkWorker {
 	w := &linkWorker{
 		hub: h, node: node,
 		wake:     make(chan struct{}, 1),
 		channels: map[*channel]struct{}{},
+		takeover: takeover{others: map[string]bool{}, due: time.Now().Add(h.opts.IdleTimeout)},
 	}
 	w.ctx, w.cancel = context.WithCancelCause(h.ctx)
-	h.workers[node] = w
-	h.running.Add(1)
-	go w.run()
 	return w
+}
+
+// start makes w the worker for its node. Hub.mu is held.
+func (w *linkWorker) start(dial func() (containedLink, error)) {
+	w.hub.workers[w.node] = w
+	w.hub.running.Go(func() { w.run(dial()) })
 }
 
 // add makes the worker check c. Hub.mu is held.
@@ -57,9 +65,7 @@ func (w *linkWorker) add(c *channel) {
 }
 
 // run is the worker's goroutine.
-func (w *linkWorker) run() {
-	defer w.hub.running.Done()
-	link, err := w.dial()
+func (w *linkWorker) run(link containedLink, err error) {
 	if err == nil {
 		// Deferred, so the channels are rerouted without waiting for a slow Close.
 		defer link.Close()
@@ -69,8 +75,8 @@ func (w *linkWorker) run() {
 	w.rerouteAll(err)
 }
 
-func (w *linkWorker) dial() (Link, error) {
-	ctx, cancel := context.WithTimeout(w.ctx, w.hub.opts.DialWithin)
+func (w *linkWorker) dial(within time.Duration) (containedLink, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, within)
 	defer cancel()
 	return w.hub.dialer.Dial(ctx, w.node, w)
 }
@@ -91,19 +97,24 @@ func (w *linkWorker) rerouteAll(err error) {
 
 // serve makes calls until the link is lost, was idle for Options.IdleTimeout, or the hub is closed. A ping
 // comes before other calls, of which there might be no end.
-func (w *linkWorker) serve(link Link) error {
+func (w *linkWorker) serve(link containedLink) error {
 	w.pinged = time.Now()
+	if err := w.finish(link); err != nil {
+		return err
+	}
 	for {
 		if err := w.pingIfDue(link); err != nil {
 			return err
 		}
-		on, off := w.next()
+		on, off := w.next(link)
 		var err error
 		switch {
 		case len(off) > 0:
 			err = w.unsubscribe(link, off)
 		case len(on) > 0:
 			err = w.subscribe(link, on)
+		case w.renewIn() <= 0:
+			err = w.renew(link)
 		default:
 			err = w.awaitWork()
 		}
@@ -115,7 +126,8 @@ func (w *linkWorker) serve(link Link) error {
 
 // next takes the channels to subscribe, or those to unsubscribe, from the list. Those to unsubscribe go
 // first; the others stay on the list.
-func (w *linkWorker) next() (on, off []*channel) {
+func (w *linkWorker) next(link containedLink) (on, off []*channel) {
+	_, unsubscribes := link.Link.(Unsubscriber)
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
 	var later []*channel
@@ -130,6 +142,8 @@ func (w *linkWorker) next() (on, off []*channel) {
 			w.forget(c)
 		case c.state == idle:
 			on = append(on, c)
+		case c.state == acked && len(c.subs) == 0 && !unsubscribes:
+			w.leave(c)
 		case c.state == acked && len(c.subs) == 0:
 			c.state = unsubscribing
 			off = append(off, c)
@@ -155,7 +169,7 @@ func (w *linkWorker) forget(c *channel) {
 	}
 }
 
-func (w *linkWorker) subscribe(link Link, on []*channel) error {
+func (w *linkWorker) subscribe(link containedLink, on []*channel) error {
 	ctx, cancel := context.WithTimeout(w.ctx, w.hub.opts.AnswerWithin)
 	defer cancel()
 	for i, err := range link.Subscribe(ctx, names(on)) {
@@ -166,6 +180,11 @@ func (w *linkWorker) subscribe(link Link, on []*channel) error {
 			return w.callError(ctx, err)
 		}
 		w.refused(on[i], err)
+	}
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	if slices.ContainsFunc(on, func(c *channel) bool { return c.worker == w && c.state == subscribing }) {
+		return errUnacknowledged
 	}
 	return nil
 }
@@ -180,7 +199,7 @@ func (w *linkWorker) refused(c *channel, err error) {
 	}
 }
 
-func (w *linkWorker) unsubscribe(link Link, off []*channel) error {
+func (w *linkWorker) unsubscribe(link containedLink, off []*channel) error {
 	ctx, cancel := context.WithTimeout(w.ctx, w.hub.opts.AnswerWithin)
 	defer cancel()
 	if err := link.Unsubscribe(ctx, names(off)); err != nil {
@@ -198,49 +217,52 @@ func (w *linkWorker) unsubscribe(link Link, off []*channel) error {
 }
 
 // pingIfDue pings the link if the last ping was Options.PingEvery ago. Any answer of the server will do.
-func (w *linkWorker) pingIfDue(link Link) error {
+func (w *linkWorker) pingIfDue(link containedLink) error {
 	if time.Since(w.pinged) < w.hub.opts.PingEvery {
 		return nil
 	}
 	w.pinged = time.Now()
-	c := w.acknowledged()
-	if c == nil {
-		return nil
-	}
 	w.follow(link)
-	return w.subscribe(link, []*channel{c})
+	return w.ping(link)
 }
 
-// acknowledged returns a channel that the link has, or nil.
-func (w *linkWorker) acknowledged() *channel {
-	w.hub.mu.Lock()
-	defer w.hub.mu.Unlock()
-	for c := range w.channels {
-		if c.state == acked {
-			return c
-		}
+// ping subscribes again to a channel that the link has, if there is one.
+func (w *linkWorker) ping(link containedLink) error {
+	if wanted := w.wanted(); len(wanted) > 0 {
+		return w.subscribe(link, wanted[:1])
 	}
 	return nil
 }
 
+// wanted returns the channels that the link has and that have handlers.
+func (w *linkWorker) wanted() (all []*channel) {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	for c := range w.channels {
+		if c.state == acked && len(c.subs) > 0 {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // follow asks the link, in a goroutine of its own, whether the client has left the link's node. It does
 // nothing while the last question has no answer.
-func (w *linkWorker) follow(link Link) {
-	f, ok := link.(Follower)
-	if !ok || !w.following.CompareAndSwap(false, true) {
+func (w *linkWorker) follow(link containedLink) {
+	if _, ok := link.Link.(Follower); !ok || !w.following.CompareAndSwap(false, true) {
 		return
 	}
 	w.hub.running.Go(func() {
 		defer w.following.Store(false)
 		ctx, cancel := context.WithTimeout(w.ctx, w.hub.opts.AnswerWithin)
 		defer cancel()
-		if err := f.Left(ctx); err != nil {
+		if err := link.Left(ctx); err != nil {
 			w.Lost(err)
 		}
 	})
 }
 
-// awaitWork waits until there is a channel to check, or until the next ping is due. It returns errIdle
+// awaitWork waits until there is a channel to check, or until the next ping or link is due. It returns errIdle
 // if the worker had no channels for Options.IdleTimeout.
 func (w *linkWorker) awaitWork() error {
 	empty := w.empty()
@@ -248,7 +270,7 @@ func (w *linkWorker) awaitWork() error {
 	if empty {
 		wait = w.hub.opts.IdleTimeout
 	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(min(wait, w.renewIn()))
 	defer timer.Stop()
 	select {
 	case <-w.wake:
@@ -304,7 +326,11 @@ func names(channels []*channel) []string {
 func (w *linkWorker) Subscribed(name string) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
-	if c := w.hub.channels[name]; c != nil && c.worker == w && c.state == subscribing {
+	if w.taking {
+		missed := w.others[name]
+		w.others[name] = missed
+	} else if c := w.hub.channels[name]; c != nil && c.worker == w && c.state == subscribing {
+		delete(w.others, name)
 		c.acknowledge()
 		w.hub.dropUnused(c)
 	}
@@ -314,6 +340,7 @@ func (w *linkWorker) Subscribed(name string) {
 func (w *linkWorker) Unsubscribed(name string) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
+	delete(w.others, name)
 	// Only an acknowledged channel can be lost here; otherwise this answers our own UNSUBSCRIBE.
 	if c := w.hub.channels[name]; c != nil && c.worker == w && c.state == acked {
 		w.hub.reroute(c, errEnded, newJitter())
@@ -324,6 +351,10 @@ func (w *linkWorker) Unsubscribed(name string) {
 func (w *linkWorker) Message(name, payload string) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
+	if _, subscribed := w.others[name]; subscribed {
+		w.others[name] = true
+		return
+	}
 	c := w.hub.channels[name]
 	if c == nil || c.worker != w || c.state != acked {
 		return

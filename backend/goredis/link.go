@@ -153,19 +153,26 @@ func (l *link) Close() {
 // receive reports what arrives until the connection is lost or closed. It is the link's goroutine.
 func (l *link) receive() {
 	defer close(l.lost)
-	for {
-		message, err := l.pubsub.Receive(ended)
-		if err == nil {
-			err = l.handle(message)
-		} else {
-			err = l.refuse(failure(err))
-		}
-		if err != nil {
-			l.dialer.stale.Store(true)
-			l.events.Lost(err)
-			return
-		}
+	var err error
+	for err == nil {
+		err = l.receiveOne()
 	}
+	l.dialer.stale.Store(true)
+	l.events.Lost(err)
+}
+
+// receiveOne reports one message or answer. The driver panics at some that are malformed.
+func (l *link) receiveOne() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in the driver: %v", p)
+		}
+	}()
+	message, err := l.pubsub.Receive(ended)
+	if err != nil {
+		return l.refuse(failure(err))
+	}
+	return l.handle(message)
 }
 
 // handle reports a message, or an acknowledgement and whom it answers.

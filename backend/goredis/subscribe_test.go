@@ -133,6 +133,21 @@ func TestOutOfStepIsAGap(t *testing.T) {
 	require.EqualValues(t, 2, subscribed.Load())
 }
 
+// The driver panics at an acknowledgement without a channel.
+func TestMalformedAnswerIsAGap(t *testing.T) {
+	t.Parallel()
+	var subscribed atomic.Int32
+	s := newFakeServer(t, func(words []string) string {
+		if subscribed.Add(1) == 1 {
+			return ack(words) + ">3\r\n$9\r\nsubscribe\r\n:1\r\n$1\r\n1\r\n"
+		}
+		return ack(words)
+	})
+	b := connect(t, s, redis.Options{})
+	_, events := collect(t, b, "c")
+	require.Equal(t, backend.Event{Kind: backend.EventResubscribed}, <-events)
+}
+
 func TestSubscribeEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

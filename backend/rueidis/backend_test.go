@@ -255,13 +255,23 @@ func TestSubscriptionHasOneConnectionAndOneCommandEach(t *testing.T) {
 	require.Equal(t, []string{"SUBSCRIBE x", "SUBSCRIBE y"}, f.commands())
 }
 
+// The client takes a text for an acknowledgement.
+func TestSubscriptionWithoutAnAcknowledgementIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	f := &fakeServer{}
+	f.texts.Store(2)
+	_, err := f.connect(t).Subscribe(t.Context(), "c", func(backend.Event) {})
+	require.NoError(t, err)
+	require.Len(t, f.commands(), 3)
+}
+
 // The client takes an error reply to UNSUBSCRIBE for the reply to the PING that it writes after each, and then panics, in a
 // goroutine of its own.
 func TestServerThatRefusesLosesNoLink(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []string{
 		"-BUSY running a script\r\n", "-LOADING the dataset\r\n", "-MISCONF cannot save\r\n",
-		"-MASTERDOWN no link\r\n", "-NOPERM no right for 'ping'\r\n",
+		"-MASTERDOWN no link\r\n", "-NOPERM no right for 'ping'\r\n", "+TEXT\r\n",
 	} {
 		for _, resp2 := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%.7s,RESP2=%t", refusal[1:], resp2), func(t *testing.T) {

@@ -10,7 +10,9 @@
 //
 // Scripts share the application's connections. Subscriptions get one connection of their own for
 // each node, taken from the client's pool for blocking commands (ClientOption.BlockingPoolSize);
-// a client that speaks RESP2 opens two. The backend never closes the client.
+// a client that speaks RESP2 opens two. The backend never closes the client. The driver cannot unsubscribe safely: the
+// backend leaves channels that nobody uses to the connection, and replaces it each ten seconds
+// (fanout.Options.IdleTimeout) while there are some, for a moment by one connection more.
 //
 // The client is a fork of rueidis, and this package is generated from package rueidisbackend,
 // whose guarantees hold here too.

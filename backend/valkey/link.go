@@ -67,8 +67,9 @@ func onlyNode(client valkey.Client) string {
 	return ""
 }
 
-// link implements [fanout.Link] on a connection of its own. Each command names one channel,
-// because the client matches answers to commands by their number only.
+// link implements [fanout.Link] on a connection of its own, and no [fanout.Unsubscriber]: the client writes a PING after
+// each UNSUBSCRIBE and SUNSUBSCRIBE. If a server that is busy, or that cannot save, answers one of the two with an error,
+// the client panics in a goroutine of its own, which ends the process.
 type link struct {
 	dialer *dialer
 	conn   valkey.DedicatedClient
@@ -114,25 +115,23 @@ func hooks(events fanout.Events) valkey.PubSubHooks {
 	}
 }
 
-// Subscribe implements [fanout.Link].
+// Subscribe implements [fanout.Link]. Each command names one channel, because the client matches answers to commands by
+// their number only.
 func (l *link) Subscribe(ctx context.Context, channels []string) []error {
-	return l.doEach(ctx, channels, func(b valkey.Builder, channel string) valkey.Completed {
+	cmds := make([]valkey.Completed, len(channels))
+	for i, channel := range channels {
 		if l.dialer.sharded {
-			return b.Ssubscribe().Channel(channel).Build()
+			cmds[i] = l.conn.B().Ssubscribe().Channel(channel).Build()
+		} else {
+			cmds[i] = l.conn.B().Subscribe().Channel(channel).Build()
 		}
-		return b.Subscribe().Channel(channel).Build()
-	})
-}
-
-// Unsubscribe implements [fanout.Link].
-func (l *link) Unsubscribe(ctx context.Context, channels []string) error {
-	errs := l.doEach(ctx, channels, func(b valkey.Builder, channel string) valkey.Completed {
-		if l.dialer.sharded {
-			return b.Sunsubscribe().Channel(channel).Build()
-		}
-		return b.Unsubscribe().Channel(channel).Build()
-	})
-	return errors.Join(errs...)
+	}
+	errs := make([]error, len(channels))
+	for i, result := range l.conn.DoMulti(ctx, cmds...) {
+		errs[i] = failure(result)
+		l.dialer.noteMoved(errs[i])
+	}
+	return errs
 }
 
 // Left implements [fanout.Follower]. A client of Sentinel drops a primary that was replaced. One of
@@ -158,23 +157,6 @@ func (l *link) Left(ctx context.Context) error {
 
 // Close implements [fanout.Link]. If the link is silent it blocks for a second.
 func (l *link) Close() { l.conn.Close() }
-
-// doEach sends a command for each channel, and returns their errors.
-func (l *link) doEach(
-	ctx context.Context, channels []string,
-	build func(valkey.Builder, string) valkey.Completed,
-) []error {
-	cmds := make([]valkey.Completed, len(channels))
-	for i, channel := range channels {
-		cmds[i] = build(l.conn.B(), channel)
-	}
-	errs := make([]error, len(channels))
-	for i, result := range l.conn.DoMulti(ctx, cmds...) {
-		errs[i] = failure(result)
-		l.dialer.noteMoved(errs[i])
-	}
-	return errs
-}
 
 func (d *dialer) noteMoved(err error) {
 	var server *backend.ServerError

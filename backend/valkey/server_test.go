@@ -39,6 +39,7 @@ type fakeServer struct {
 
 	refusal atomic.Value // a string that answers all commands, once it is set
 	refused atomic.Int32 // how many
+	texts   atomic.Int32 // so many SUBSCRIBEs are answered by a text
 
 	mu    sync.Mutex
 	calls []string
@@ -142,6 +143,9 @@ func (f *fakeServer) reply(words []string) string {
 		return "+PONG\r\n"
 	case "SUBSCRIBE":
 		f.note(words)
+		if f.texts.Add(-1) >= 0 {
+			return ok
+		}
 		return ">3\r\n" + bulk(strings.ToLower(words[0])) + bulk(words[1]) + ":1\r\n"
 	}
 	f.note(words)

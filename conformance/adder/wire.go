@@ -49,7 +49,8 @@ var request = regexp.MustCompile(`^([01]):([0-9a-f]{32})$`)
 // answers answers each request once until ask returns, which must wait for that. Ask leaves no key of the last
 // request, since all have answered it.
 func (p *peer) answers(ctx context.Context, kind string, ask func()) {
-	box, sub := p.Listen(ctx, p.Backend(ctx), p.topic)
+	b := p.Backend(ctx)
+	box, _ := p.Listen(ctx, b, p.topic)
 	p.AwaitSubscribers(ctx, p.topic, 2)
 	asker := must.Start(ask)
 	harness.NotYet("the asker", asker)
@@ -74,6 +75,6 @@ func (p *peer) answers(ctx context.Context, kind string, ask func()) {
 	}
 	p.WantText(ctx, counter, "")
 	p.WantText(ctx, semaphore, "")
-	sub.Cancel()
+	must.Do(b.Close())
 	p.AwaitSubscribers(ctx, p.topic, 1)
 }

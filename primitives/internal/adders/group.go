@@ -175,9 +175,14 @@ func (g *Group) Leave(m Member) {
 	cancel(unused)
 }
 
+// cancel ends subscriptions at once, because an asking process waits for as many answers as the server counts subscribers.
 func cancel(all []backend.Subscription) {
 	for _, s := range all {
-		s.Cancel()
+		if ender, ok := s.(backend.Ender); ok {
+			ender.End()
+		} else {
+			s.Cancel()
+		}
 	}
 }
 
