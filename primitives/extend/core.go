@@ -236,12 +236,12 @@ func (c *Core) serverBack(key string) {
 // but which the permissions for the object's own channel include. "": the object has no channel.
 func watchChannel(e *renew.Entry) string {
 	h := e.OnLost.(*hold) //nolint:forcetypeassert // Holds are this package's.
-	channel := h.source.want.Channel
+	channel := h.source.config.Wait.Channel
 	switch {
-	case h.source.line != nil:
-		channel = h.source.line.Channel
-	case h.source.ownChannel != nil:
-		channel = h.source.ownChannel(h.Owner)
+	case h.source.config.Line != nil:
+		channel = h.source.config.Line.Channel
+	case h.source.config.OwnChannel != nil:
+		channel = h.source.config.OwnChannel(h.Owner)
 	}
 	if channel == "" {
 		return ""

@@ -291,7 +291,7 @@ func (h *hold) Is(id *lease.ID) bool { return h.object.id == *id }
 // Covers implements [lease.Target]. A lease that excludes owners of its own object also excludes those of any
 // other object with the same key, such as a lock and an election that have one name.
 func (h *hold) Covers(id *lease.ID) bool {
-	own := h.source.excludedBy != nil && h.Is(&h.source.excludedBy.id)
+	own := h.source.config.ExcludedBy != nil && h.Is(&h.source.config.ExcludedBy.id)
 	return h.Is(id) || own && h.object.id.Client == id.Client && h.object.id.Key == id.Key
 }
 

@@ -126,17 +126,9 @@ type LeaseConfig struct {
 
 // Leases makes the leases of one object.
 type Leases struct {
-	object      *Object
-	leasable    Leasable
-	tryLeasable Leasable
-	kind        LeasableKind
-	want        WaitSpec
-	excludedBy  *Object                   // nil: no lease of the caller's does
-	newOwner    func(units int) string    // nil: the core's
-	ownChannel  func(owner string) string // nil: the channel of want
-	line        *Line
-	place       time.Duration
-	terms       renew.Terms // of each lease
+	object *Object
+	config LeaseConfig // with Try
+	terms  renew.Terms // of each lease
 }
 
 // fixed reports whether the leases are not renewed.
@@ -153,21 +145,16 @@ func (s *Leases) length() string {
 // NewLeases returns the Leases of o, and keeps o. It returns a [*FieldError] for a lease that is
 // too short, and for replicas if the backend cannot wait for them. It sends nothing.
 func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
-	s := Leases{
-		object: o, leasable: config.Leasable, tryLeasable: config.Try, kind: config.Kind,
-		want: config.Wait, excludedBy: config.ExcludedBy, newOwner: config.Owner, ownChannel: config.OwnChannel,
-		line: config.Line, place: config.QueueTTL,
-		terms: renew.Terms{Lease: config.Lease.Truncate(time.Millisecond)},
+	if config.Try == nil {
+		config.Try = config.Leasable
 	}
-	if s.tryLeasable == nil {
-		s.tryLeasable = s.leasable
-	}
+	s := Leases{object: o, config: config, terms: renew.Terms{Lease: config.Lease.Truncate(time.Millisecond)}}
 	field := "Lease"
 	if config.Lease == 0 {
 		field, s.terms.Lease = "WatchdogLease", o.core.opts.WatchdogLease
 	}
 	if config.Lease == 0 || config.Renewed {
-		s.terms.Renewer, s.terms.MaxHold = s.kind, o.core.opts.MaxHold
+		s.terms.Renewer, s.terms.MaxHold = config.Kind, o.core.opts.MaxHold
 	}
 	s.terms.MaxHold = cmp.Or(config.MaxHold, s.terms.MaxHold)
 	s.terms.ClockDrift = o.core.opts.driftFor(s.terms.Lease)
@@ -178,8 +165,8 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	if err == nil && s.fixed() && config.MaxHold != 0 {
 		err = &FieldError{"MaxHold", "the watchdog does not renew a lease of a fixed length"}
 	}
-	if err == nil && s.line != nil {
-		err = o.core.opts.validateLease("a grant by a release", s.line.Wait)
+	if err == nil && config.Line != nil {
+		err = o.core.opts.validateLease("a grant by a release", config.Line.Wait)
 	}
 	if err == nil {
 		err = o.core.setReplicas(&s.terms, config)
@@ -201,35 +188,35 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 // [backend.ErrReplicas]. The client releases such a grant before Acquire tries again, as another
 // owner, or returns. Use Acquire within [Call].
 func (s *Leases) Acquire(ctx context.Context) (*lease.Lease, error) {
-	return s.acquire(ctx, s.leasable, 0, false)
+	return s.acquire(ctx, s.config.Leasable, 0, false)
 }
 
 // AcquireUnits is Acquire for an owner that needs the given number of units, as in [WaitSpec.Need]: one
 // lease has all of them. 0 means the Need of the configuration. If ctx re-enters a lease of fewer
 // units, AcquireUnits does not re-enter that lease, but acquires all units that it needs.
 func (s *Leases) AcquireUnits(ctx context.Context, units int) (*lease.Lease, error) {
-	return s.acquire(ctx, s.leasable, units, false)
+	return s.acquire(ctx, s.config.Leasable, units, false)
 }
 
 // checkSelfDeadlock returns [lease.ErrSelfDeadlock] if Acquire under ctx would wait for a lease of its
 // caller.
 func (s *Leases) checkSelfDeadlock(ctx context.Context) error {
-	if s.excludedBy == nil {
+	if s.config.ExcludedBy == nil {
 		return nil
 	}
-	return lease.CheckSelfDeadlock(ctx, &s.excludedBy.id)
+	return lease.CheckSelfDeadlock(ctx, &s.config.ExcludedBy.id)
 }
 
 // TryAcquire is Acquire without waiting: if it is refused, it returns the Refusal of
 // [LeaseConfig.Wait], by default [ErrNotAcquired], and if too few replicas acknowledge the grant,
 // [backend.ErrReplicas].
 func (s *Leases) TryAcquire(ctx context.Context) (*lease.Lease, error) {
-	return s.acquire(ctx, s.tryLeasable, 0, true)
+	return s.acquire(ctx, s.config.Try, 0, true)
 }
 
 // TryAcquireUnits is [Leases.AcquireUnits] without waiting, like TryAcquire.
 func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*lease.Lease, error) {
-	return s.acquire(ctx, s.tryLeasable, units, true)
+	return s.acquire(ctx, s.config.Try, units, true)
 }
 
 // acquire is AcquireUnits, or TryAcquireUnits if try is true. It reports to the client's tracer.
@@ -249,15 +236,15 @@ func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try 
 	switch {
 	case err != nil: // It would wait for itself.
 	case try:
-		w.tries, err = tryOnce(ctx, cmp.Or(s.want.Refusal, ErrNotAcquired), w.current())
-	case s.line != nil:
+		w.tries, err = tryOnce(ctx, cmp.Or(s.config.Wait.Refusal, ErrNotAcquired), w.current())
+	case s.config.Line != nil:
 		err = s.waitInLine(ctx, w)
 	default:
 		err = s.object.wait(ctx, w.want(), w)
 	}
 	l, err := w.lease(ctx, err)
 	q.end(ctx, w.tries, err)
-	if s.line == nil { // In a line, a message may still find the waiter.
+	if s.config.Line == nil { // In a line, a message may still find the waiter.
 		w.free()
 	}
 	return l, err
@@ -274,8 +261,8 @@ func (s *Leases) init(h *hold, leasable Leasable, units int) *hold {
 
 // ownerOf returns the name of a new owner.
 func (s *Leases) ownerOf(units int) string {
-	if s.newOwner != nil {
-		return s.newOwner(units)
+	if s.config.Owner != nil {
+		return s.config.Owner(units)
 	}
 	return s.object.core.newOwner()
 }

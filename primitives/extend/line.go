@@ -38,9 +38,9 @@ type Line struct {
 // waitInLine waits until w is granted, by its own try or by the release of another owner.
 func (s *Leases) waitInLine(ctx context.Context, w *waiter) error {
 	err := s.object.core.lines.Wait(ctx, line.Line{
-		Key: s.object.id.Key, Channel: s.line.Channel, Wait: s.line.Wait, Beater: (*beater)(s),
+		Key: s.object.id.Key, Channel: s.config.Line.Channel, Wait: s.config.Line.Wait, Beater: (*beater)(s),
 	}, w)
-	return w.explain(ctx, err, s.want.Refusal)
+	return w.explain(ctx, err, s.config.Wait.Refusal)
 }
 
 // Owner implements [line.Ticket].
@@ -53,7 +53,7 @@ func (w *waiter) Enqueue(ctx context.Context, place, stamp int64) (line.Enqueued
 	}
 	h := w.current()
 	if h.leasable = w.leasable; place > 0 {
-		h.leasable = w.leases.line.At(place, stamp)
+		h.leasable = w.leases.config.Line.At(place, stamp)
 	}
 	h.inLine = true
 	answer, err := w.Try(ctx)
@@ -125,7 +125,7 @@ func (w *waiter) refresh(ctx context.Context) (Status, error) {
 			h.releaseInBackground(true)
 		}
 	}()
-	status, err := core.keeper.Refresh(dispatch.Insist(ctx), core.calls, w.leases.kind, &h.Entry)
+	status, err := core.keeper.Refresh(dispatch.Insist(ctx), core.calls, w.leases.config.Kind, &h.Entry)
 	panicked = false
 	if _, lost := h.Remaining(); lost == nil {
 		h.setTraced(false)
@@ -161,13 +161,13 @@ type beater Leases
 
 // Beat implements [line.Beater].
 func (b *beater) Beat(ctx context.Context, stamp int64, owners []string) (line.Beats, error) {
-	return b.line.Beat(ctx, b.object.core.backgroundCalls, stamp, owners)
+	return b.config.Line.Beat(ctx, b.object.core.backgroundCalls, stamp, owners)
 }
 
 // Stray implements [line.Beater].
 func (b *beater) Stray(owner string) {
 	s := (*Leases)(b)
-	h := s.init(&hold{}, s.leasable, 0)
+	h := s.init(&hold{}, s.config.Leasable, 0)
 	h.Owner = owner
 	h.releaseInBackground(true)
 }

@@ -17,7 +17,7 @@ func (h *hold) releaseInBackground(acquireDone bool) {
 	h.leaveLine()
 	if h.object.core.work.EnterUnlessIdle() {
 		h.object.core.orphans.Add(&orphan.Orphan{
-			Object: h.object.id.Object, Key: h.Key, Owner: h.Owner, Kind: h.source.kind, Hold: (*orphaned)(h),
+			Object: h.object.id.Object, Key: h.Key, Owner: h.Owner, Kind: h.source.config.Kind, Hold: (*orphaned)(h),
 			AcquireDone: acquireDone,
 		})
 	}
@@ -40,7 +40,7 @@ func (o *orphaned) ReleaseAlone(ctx context.Context, r backend.ScriptRunner) (St
 
 // MayLast implements [orphan.Hold].
 func (o *orphaned) MayLast() time.Duration {
-	return max(o.object.core.keeper.MayLast(&o.Entry), o.source.place)
+	return max(o.object.core.keeper.MayLast(&o.Entry), o.source.config.QueueTTL)
 }
 
 // HandleEnd implements [orphan.Hold]. Without an error, the owner was released, or the server has answered

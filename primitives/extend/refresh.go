@@ -53,7 +53,7 @@ func (h *hold) extend(ctx context.Context, l *lease.Lease, length, drift time.Du
 		return fmt.Errorf("%w: %w", lease.ErrNotHeld, ended)
 	}
 	core := h.object.core
-	status, err := core.keeper.Extend(dispatch.Insist(ctx), core.calls, h.source.kind, &h.Entry, length, drift)
+	status, err := core.keeper.Extend(dispatch.Insist(ctx), core.calls, h.source.config.Kind, &h.Entry, length, drift)
 	switch {
 	case err != nil:
 		return err

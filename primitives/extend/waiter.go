@@ -72,7 +72,7 @@ func (w *waiter) current() *hold {
 
 // want returns the WaitSpec of owners.
 func (w *waiter) want() WaitSpec {
-	want := w.leases.want
+	want := w.leases.config.Wait
 	if w.units > 0 {
 		want.Need = w.units
 	}
@@ -82,8 +82,8 @@ func (w *waiter) want() WaitSpec {
 // channel returns the channel on which w listens until the next try, and whether it is the only
 // listener.
 func (w *waiter) channel(want WaitSpec) (channel string, private bool) {
-	if w.leases != nil && w.leases.ownChannel != nil {
-		return w.leases.ownChannel(w.current().Owner), true
+	if w.leases != nil && w.leases.config.OwnChannel != nil {
+		return w.leases.config.OwnChannel(w.current().Owner), true
 	}
 	return want.Channel, want.Private
 }
@@ -133,7 +133,7 @@ func (w *waiter) note(answer Answer, err error) {
 
 // moved reports whether the next try has another owner, with a channel of its own.
 func (w *waiter) moved() bool {
-	return w.leases != nil && w.leases.ownChannel != nil && w.hold == nil
+	return w.leases != nil && w.leases.config.OwnChannel != nil && w.hold == nil
 }
 
 // retryable reports whether the waiter may try again after err: the server may take the next try, or the next
