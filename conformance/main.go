@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	_ "pgregory.net/rapid" // It has the flag that Main sets.
+
+	"github.com/hasp-go/hasp/conformance/harness"
 )
 
 // Main runs the tests of m with -parallel 16, unless another number is given, and returns the exit code. The cases
@@ -28,3 +30,15 @@ func Main(m *testing.M) int {
 	}
 	return m.Run()
 }
+
+// Patience bounds every case.
+const Patience = harness.Patience
+
+// Harness is what the suite needs to judge an adapter against one server or cluster.
+type Harness = harness.Harness
+
+// Instance is one backend, with the client that it was made from.
+type Instance = harness.Instance
+
+// Case is one thing that a clause of a contract asks for.
+type Case = harness.Case

@@ -5,9 +5,17 @@ package mutex
 import (
 	"os"
 	"strconv"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
+	"github.com/hasp-go/hasp/primitives"
 )
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
@@ -22,3 +30,176 @@ const (
 )
 
 func numeral(n int64) string { return strconv.FormatInt(n, 10) }
+
+// inWorld runs a test in virtual time, with a mutex of one client that holds it, and one of another client.
+func inWorld(t *testing.T, run func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{Server: embedded.NewServer()}
+		held := cells.Got(w.client(t).NewMutex(name, nil).Lock(t.Context()))(t)
+		run(t, w, held, w.client(t).NewMutex(name, nil))
+	})
+}
+
+// ghost puts one into the queue of whom nobody hears again, as of a process that was killed.
+func (w *world) ghost(t *testing.T, owner string) {
+	t.Helper()
+	cells.Text(t, w, "ZADD", queue, numeral(time.Now().UnixMicro()), owner)
+}
+
+// TestDeadWaitersArePassed: who was silent for two thirds of ten seconds is not granted the mutex, nor are 1 500
+// others, by a release, by force, or if a closed client's hold and waiter are given back together.
+func TestDeadWaitersArePassed(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(t *testing.T, held *primitives.Lease, holder *primitives.Client){
+		"Release": func(t *testing.T, held *primitives.Lease, _ *primitives.Client) {
+			require.NoError(t, held.Release(t.Context()))
+		},
+		"Force": func(t *testing.T, _ *primitives.Lease, holder *primitives.Client) {
+			cells.Want(t, true)(holder.NewMutex(name, nil).ForceUnlock(t.Context()))
+		},
+		"Close": func(t *testing.T, _ *primitives.Lease, holder *primitives.Client) {
+			require.NoError(t, holder.Close(t.Context()))
+		},
+	}
+	for title, end := range ends {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			for _, dead := range []int{1, 2500} {
+				synctest.Test(t, func(t *testing.T) { passDead(t, dead, end) })
+			}
+		})
+	}
+}
+
+func passDead(t *testing.T, dead int, end func(*testing.T, *primitives.Lease, *primitives.Client)) {
+	t.Helper()
+	w := &world{Server: embedded.NewServer()}
+	holder, other := w.client(t), w.client(t).NewMutex(name, nil)
+	held := cells.Got(holder.NewMutex(name, nil).Lock(t.Context()))(t)
+	for i := range dead {
+		w.ghost(t, "gone.10000:"+numeral(int64(i)))
+	}
+	got := w.waits(t, other)
+	time.Sleep(7 * time.Second)
+	go func() { _, _ = holder.NewMutex(name, nil).Lock(t.Context()) }() // Close gives two back together.
+	time.Sleep(100 * time.Millisecond)
+	end(t, held, holder)
+	time.Sleep(20 * time.Millisecond) // Release leaves the rest to the background. A beat is seldom due then.
+	require.Equal(t, 1, cells.Number(t, w.Server, "EXISTS", key))
+	lease := got()
+	require.NoError(t, holder.Close(t.Context()))
+	require.NoError(t, lease.Release(t.Context()))
+	time.Sleep(time.Second)
+	require.Zero(t, cells.Number(t, w.Server, "EXISTS", key, queue, signs))
+}
+
+// TestDeadOfAFreeMutexArePassedByATry: a caller that does not wait passes them by the thousand.
+func TestDeadOfAFreeMutexArePassedByATry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{Server: embedded.NewServer()}
+		for i := range 2500 {
+			w.ghost(t, "gone.10000:"+numeral(int64(i)))
+		}
+		time.Sleep(7 * time.Second)
+		lease := cells.Got(w.client(t).NewMutex(name, nil).TryLock(t.Context()))(t)
+		require.NoError(t, lease.Release(t.Context()))
+		require.Zero(t, cells.Number(t, w.Server, "EXISTS", key, queue, signs))
+	})
+}
+
+// TestGrantOfALostCallerIsGivenBack: a grant for one of the client's owners that nobody waits with is released
+// as soon as its message comes.
+func TestGrantOfALostCallerIsGivenBack(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+		first := w.waits(t, other)
+		group, _, _ := strings.Cut(cells.Texts(t, w, "ZRANGE", queue, "0", "-1")[0], ":")
+		w.ghost(t, group+":1")
+		second := w.waits(t, w.client(t).NewMutex(name, nil))
+		start := time.Now()
+		require.NoError(t, held.Release(t.Context()))
+		require.NoError(t, first().Release(t.Context()))
+		lease := second()
+		require.Less(t, time.Since(start), 100*time.Millisecond)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestSecondMessageIsIgnored: a message that comes twice releases nothing.
+func TestSecondMessageIsIgnored(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+		got := w.waits(t, other)
+		require.NoError(t, held.Release(t.Context()))
+		lease := got()
+		group, _, _ := strings.Cut(lease.Owner(), ":")
+		cells.Text(t, w, "PUBLISH", key+":granted:"+group, lease.Owner()+" "+numeral(lease.Token())+" 0")
+		time.Sleep(100 * time.Millisecond)
+		cells.Want(t, true)(other.IsHeldBy(t.Context(), lease.Owner()))
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestLostMessageIsFound: a waiter whose message is lost has the mutex by its next beat. After two of these it
+// beats twenty times as often.
+func TestLostMessageIsFound(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+		w.deaf = true
+		var waiting []func() *primitives.Lease
+		for range 5 {
+			waiting = append(waiting, w.waits(t, other))
+		}
+		for i, next := range waiting {
+			bound := 3 * time.Second
+			if i >= 2 {
+				bound = 200 * time.Millisecond
+			}
+			start := time.Now()
+			require.NoError(t, held.Release(t.Context()))
+			held = next()
+			require.Less(t, time.Since(start), bound, i)
+		}
+		require.NoError(t, held.Release(t.Context()))
+	})
+}
+
+// TestLostTokenIsReplaced: a waiter that was granted the mutex, and whose message and token are lost, has a token all
+// the same, higher than the one before: from its next beat, and from its acquire, if that comes late.
+func TestLostTokenIsReplaced(t *testing.T) {
+	t.Parallel()
+	for _, lost := range [][]string{{"DEL", tokenKey}, {"SET", tokenKey, "0"}} {
+		inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+			w.deaf = true
+			got := w.waits(t, other)
+			acquire := *w.acquire.Load()
+			require.NoError(t, held.Release(t.Context()))
+			cells.Text(t, w, lost...)
+			lease := got()
+			require.Greater(t, lease.Token(), held.Token())
+			cells.Text(t, w, lost...)
+			time.Sleep(time.Millisecond)
+			b := must.Get(embedded.New(w.Server, nil))
+			late := must.Get(b.Run(t.Context(), acquire.Script, acquire.Keys, acquire.Args))
+			require.Greater(t, must.Get(late.Int()), lease.Token())
+			require.NoError(t, lease.Release(t.Context()))
+		})
+	}
+}
+
+// TestDeadHolderIsFollowed: when the holder's lease ends on the server without a release, the next one is in
+// within 50 ms.
+func TestDeadHolderIsFollowed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, _ *primitives.Lease, other *primitives.Mutex) {
+		cells.Text(t, w, "SET", key, "gone.10000:1", "PX", "4321")
+		start := time.Now()
+		lease := w.waits(t, other)()
+		took := time.Since(start)
+		require.Greater(t, took, 4320*time.Millisecond)
+		require.Less(t, took, 4321*time.Millisecond+55*time.Millisecond)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}

@@ -3,8 +3,12 @@
 package replicas
 
 import (
+	"context"
 	"os"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
@@ -15,6 +19,7 @@ import (
 	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/primitives"
 )
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
@@ -75,4 +80,206 @@ func readFresh(t *testing.T, b backend.Backend, r *servers.Replicated) {
 			cells.Want(t, backend.StringReply("fresh"))(b.Run(t.Context(), script, []string{"k"}, nil))
 		}
 	}
+}
+
+// patience bounds what has to happen at all.
+const patience = time.Minute
+
+// deployment is a primary with replicas, and an adapter to reach it by.
+type deployment struct {
+	*servers.Replicated
+	adapter cells.Adapter
+}
+
+// onEach runs test by each adapter, on each kind of server, with so many replicas. The tests go one after the
+// other: the servers of all of them at once would keep a small machine too busy.
+func onEach(t *testing.T, replicas int, opts *servers.Options, test func(t *testing.T, d deployment)) {
+	t.Helper()
+	for _, a := range cells.Adapters() {
+		for _, kind := range servers.Kinds() {
+			t.Run(a.Name+"On"+kind.String(), func(t *testing.T) {
+				t.Parallel()
+				test(t, deployment{servers.StartReplicated(t, kind, replicas, opts), a})
+			})
+		}
+	}
+}
+
+// client returns a client of s.
+func (d deployment) client(t *testing.T, s *servers.Server) *primitives.Client {
+	t.Helper()
+	return d.adapter.Primitives(t, cells.At(s.Addr()), nil)
+}
+
+// locker is a lock of any kind.
+type locker interface {
+	Lock(ctx context.Context) (*primitives.Lease, error)
+	TryLock(ctx context.Context) (*primitives.Lease, error)
+}
+
+// lockers makes a lock of each kind, called by it, that waits for n replicas, for timeout.
+func lockers(c *primitives.Client, n int, timeout time.Duration) map[string]locker {
+	lock := &primitives.LockOptions{Replicas: n, ReplicaTimeout: timeout}
+	spin := &primitives.SpinLockOptions{Replicas: n, ReplicaTimeout: timeout}
+	fair := &primitives.FairLockOptions{Replicas: n, ReplicaTimeout: timeout}
+	readWrite := &primitives.ReadWriteLockOptions{Replicas: n, ReplicaTimeout: timeout}
+	return map[string]locker{
+		"lock": c.NewLock("lock", lock), "fenced": c.NewFencedLock("fenced", lock),
+		"spin": c.NewSpinLock("spin", spin), "fair": c.NewFairLock("fair", fair),
+		"read":  c.NewReadWriteLock("read", readWrite).ReadLock(),
+		"write": c.NewReadWriteLock("write", readWrite).WriteLock(), "mutex": c.NewMutex("mutex", lock),
+	}
+}
+
+// left returns the keys that are left of locks, but for those of their tokens.
+func left(t *testing.T, s *servers.Server) []string {
+	t.Helper()
+	return slices.DeleteFunc(cells.Texts(t, s, "KEYS", "*"), func(name string) bool {
+		return strings.HasPrefix(name, "redisson_lock_token:") || strings.HasSuffix(name, ":token")
+	})
+}
+
+// eventually requires that check succeeds soon.
+func eventually(t *testing.T, check func() bool) {
+	t.Helper()
+	require.Eventually(t, check, patience, 5*time.Millisecond)
+}
+
+// TestTooFewReplicas stops one of two replicas, for a while.
+func TestTooFewReplicas(t *testing.T) {
+	cells.Proof(t)
+	onEach(t, 2, nil, func(t *testing.T, d deployment) {
+		c := d.client(t, d.Primary())
+		requireAll(t, lockers(c, 2, patience/4))
+		stopped := d.Replicas()[0]
+		require.NoError(t, stopped.Pause())
+		// One of two is enough for who asks for one.
+		requireAll(t, lockers(c, 1, patience/4))
+
+		for name, l := range lockers(c, 2, 50*time.Millisecond) {
+			_, err := l.TryLock(t.Context())
+			require.ErrorIs(t, err, primitives.ErrReplicas, name)
+			require.ErrorContains(t, err, " of 2 acknowledged within 50ms") // 1, but on a busy machine.
+			require.Empty(t, left(t, d.Primary()))
+
+			ctx, cancel := context.WithCancel(t.Context())
+			before := cells.Server{Server: d.Primary()}.Calls(t, "wait")
+			go func() {
+				defer cancel()
+				eventually(t, func() bool { return cells.Server{Server: d.Primary()}.Calls(t, "wait") > before+2 })
+			}()
+			_, err = l.Lock(ctx)
+			require.ErrorIs(t, err, primitives.ErrReplicas, name)
+			require.ErrorIs(t, err, context.Canceled)
+			eventually(t, func() bool { return len(left(t, d.Primary())) == 0 }) // A try may be under way.
+		}
+		requireAll(t, lockers(d.client(t, d.Primary()), 1, patience/4)) // The lock is everybody's.
+
+		time.AfterFunc(500*time.Millisecond, func() { _ = stopped.Resume() })
+		requireAll(t, lockers(c, 2, 200*time.Millisecond))
+		require.Empty(t, left(t, d.Primary()))
+	})
+}
+
+// requireAll requires that all of locks can be locked.
+func requireAll(t *testing.T, locks map[string]locker) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for name, l := range locks {
+		lease, err := l.Lock(ctx)
+		require.NoError(t, err, name)
+		require.NoError(t, lease.Release(ctx), name)
+	}
+}
+
+func run(s *servers.Server, words ...string) error {
+	_, err := s.Do(words...)
+	return err
+}
+
+// TestWaitIsRefused has a server that does not know WAIT, as some services have it, or a user without the permission:
+// Lock fails at once, and nothing stays behind.
+func TestWaitIsRefused(t *testing.T) {
+	for _, is := range []struct {
+		config map[string]string
+		client cells.Client
+		err    error
+	}{
+		{map[string]string{"rename-command": `WAIT ""`}, cells.Client{}, backend.ErrNotSupported},
+		{cells.User("~* &* +@all -wait"), cells.Client{User: "hasp", Password: "secret"}, backend.ErrNoPermission},
+	} {
+		onEach(t, 1, &servers.Options{Config: is.config}, func(t *testing.T, d deployment) {
+			at := is.client
+			at.Addrs = []string{d.Primary().Addr()}
+			for name, l := range lockers(d.adapter.Primitives(t, at, nil), 1, 0) {
+				_, err := l.Lock(t.Context())
+				require.ErrorIs(t, err, primitives.ErrReplicas, name)
+				require.ErrorIs(t, err, is.err, name)
+				require.Empty(t, left(t, d.Primary()))
+			}
+		})
+	}
+}
+
+// TestPrimaryIsDemoted makes the primary a replica while somebody waits for replicas there, and then the primary again.
+func TestPrimaryIsDemoted(t *testing.T) {
+	onEach(t, 1, nil, func(t *testing.T, d deployment) {
+		primary, replica := d.Primary(), d.Replicas()[0]
+		l := d.client(t, primary).NewLock("x",
+			&primitives.LockOptions{Replicas: 1, ReplicaTimeout: patience / 4, Lease: patience})
+		require.NoError(t, replica.Pause())
+		locked := make(chan error, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		go func() { locked <- cells.LockUnlock(ctx, l) }()
+		blocked := func() string { info, _ := primary.Info("clients"); return info["blocked_clients"] }
+		eventually(t, func() bool { return blocked() == "1" })
+		host, port, _ := strings.Cut(replica.Addr(), ":")
+		require.NoError(t, run(primary, "REPLICAOF", host, port))
+		eventually(t, func() bool { return blocked() == "0" })
+		require.NoError(t, run(primary, "REPLICAOF", "NO", "ONE"))
+		require.NoError(t, replica.Resume())
+		require.NoError(t, cells.Within(t, patience, "Lock", locked))
+		eventually(t, func() bool { return len(left(t, primary)) == 0 })
+	})
+}
+
+// TestSlotMoves moves a lock's slot to another node while somebody waits for it. A call that waits for replicas follows
+// no redirect: while the slot is on the move a first try fails, with nothing executed, and a waiter waits on.
+func TestSlotMoves(t *testing.T) {
+	cells.Proof(t)
+	for _, a := range cells.Adapters() {
+		t.Run(a.Name, func(t *testing.T) {
+			moveSlot(t, a, servers.StartCluster(t, servers.Redis, 3, &servers.ClusterOptions{Replicas: 1}))
+		})
+	}
+}
+
+func moveSlot(t *testing.T, a cells.Adapter, cluster *servers.Cluster) {
+	t.Helper()
+	c := cells.Client{Cluster: true}
+	for _, s := range cluster.Primaries() {
+		c.Addrs = append(c.Addrs, s.Addr())
+	}
+	client := a.Primitives(t, c, &primitives.Options{PollInterval: time.Second})
+	holder := cells.Got(client.NewLock("x", nil).Lock(t.Context()))(t)
+	from := cells.Got(cluster.Owner(backend.Slot("x")))(t)
+	l := client.NewLock("x", &primitives.LockOptions{Replicas: 1, ReplicaTimeout: patience / 4, Lease: patience})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	locked := make(chan error, 1)
+	go func() { locked <- cells.LockUnlock(ctx, l) }()
+	eventually(t, func() bool { return cells.Server{Server: cluster.Nodes[from]}.Calls(t, "wait") > 0 }) // It was refused.
+	primaries := cluster.Primaries()
+	next := primaries[(slices.Index(primaries, cluster.Nodes[from])+1)%len(primaries)]
+	m := cells.Got(cluster.BeginMigration(backend.Slot("x"), slices.Index(cluster.Nodes, next)))(t)
+	require.NoError(t, m.MoveKeys())
+	_, err := l.TryLock(ctx)
+	require.ErrorIs(t, err, primitives.ErrUnavailable)
+	require.False(t, backend.MayHaveRun(err), err)
+	require.NoError(t, holder.Release(ctx))
+	require.NoError(t, m.MoveKeys())
+	require.NoError(t, m.Finish())
+	require.NoError(t, cells.Within(t, patience, "Lock", locked))
 }
