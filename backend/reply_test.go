@@ -112,3 +112,57 @@ func TestReplyTuple(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, items)
 }
+
+func TestNewScript(t *testing.T) {
+	t.Parallel()
+	s := backend.NewScript("one", "return 1", 2, backend.RetryRepeatable)
+	require.Equal(t, &backend.Script{
+		Name: "one", Source: "return 1", Keys: 2, Retry: backend.RetryRepeatable,
+		SHA1: "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", // as SCRIPT LOAD answers
+	}, s)
+}
+
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, backend.RetryNever, (&backend.Script{}).Retry, "the careful class is the zero value")
+	for class, name := range map[backend.Retry]string{
+		backend.RetryNever: "never", backend.RetryRepeatable: "safe", backend.RetryReadOnly: "readonly", 9: "unknown",
+	} {
+		require.Equal(t, name, class.String())
+		require.Equal(t, class != backend.RetryReadOnly, class.Writes())
+	}
+}
+
+// The slots are CLUSTER KEYSLOT's answers.
+func TestSlot(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]int{
+		"":                     0,
+		"123456789":            12739,
+		"foo":                  12182,
+		"somekey":              11058,
+		"{foo}bar":             12182,
+		"foo{hash_tag}":        2515,
+		"bar{hash_tag}":        2515,
+		"foo{}{bar}":           8363,
+		"foo{{bar}}zap":        4015,
+		"foo{bar}{zap}":        5061,
+		"{user1000}.following": 3443,
+		"{user1000}.followers": 3443,
+		"no}open{tag":          13077,
+		"\x00\xff{a\x00}":      14363,
+		"\x00\xff":             7920,
+	} {
+		require.Equal(t, want, backend.Slot(key), "%q", key)
+	}
+}
+
+func TestSameSlot(t *testing.T) {
+	t.Parallel()
+	for _, keys := range [][]string{nil, {"a"}, {"a", "a"}, {"{a}1", "a", "x{a}y"}} {
+		require.NoError(t, backend.SameSlot(keys), "%q", keys)
+	}
+	for _, keys := range [][]string{{"a", "b"}, {"a", "a", "b"}, {"{a}", "{a}{b}", "{}{a}"}} {
+		require.ErrorIs(t, backend.SameSlot(keys), backend.ErrCrossSlot, "%q", keys)
+	}
+}

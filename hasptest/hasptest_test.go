@@ -2,6 +2,7 @@ package hasptest_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,4 +97,34 @@ func TestMisuse(t *testing.T) {
 	require.Panics(t, func() { s.FailAcquires(0) })
 	require.Panics(t, func() { s.LoseAnswers(-1) })
 	require.Panics(t, func() { s.Away(0) })
+}
+
+// TestWaiterBehindACrashedWaiter has a caller pass a crashed waiter of a full semaphore. The waiter behind, which does
+// not poll, hears of it: it enters when the crashed holder's lease ends.
+func TestWaiterBehindACrashedWaiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := hasptest.New(t)
+		start := time.Now()
+		byArrival := func() *primitives.CountingSemaphore {
+			client := s.Client(&primitives.Options{PollInterval: 100 * time.Hour})
+			return client.NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{
+				Order: primitives.ByArrival, Lease: time.Minute, WaiterTimeout: 1000 * time.Hour,
+			})
+		}
+		at := func(after time.Duration) string { return strconv.FormatInt(start.Add(after).UnixMilli(), 10) }
+		for _, command := range [][]string{
+			{"ZADD", "x", at(time.Minute), "holder", "-" + at(5*time.Second), "waiter"}, {"ZADD", "{x}:owner", "1", "waiter"},
+		} {
+			require.NoError(t, errOf(s.Embedded().Do(command...)))
+		}
+		entered := make(chan error)
+		go func() {
+			_, err := byArrival().Acquire(t.Context())
+			entered <- err
+		}()
+		time.Sleep(10 * time.Second)
+		require.ErrorIs(t, errOf(byArrival().TryAcquire(t.Context())), primitives.ErrNotAcquired)
+		require.NoError(t, <-entered)
+		require.InDelta(t, time.Minute, time.Since(start), float64(100*time.Millisecond))
+	})
 }

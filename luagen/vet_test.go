@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/emit"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 const badScript = "---@key k string\nreturn x\n"
@@ -244,4 +248,54 @@ func TestVetCarriageReturns(t *testing.T) {
 	_, _, got := luagen("vet", filepath.Join(dir, "calls.go"))
 	require.Equal(t, want, got)
 	require.Greater(t, strings.Count(got, "\n"), 10)
+}
+
+// TestVetCases runs "luagen vet" on each folder of testdata/vet, and expects what its want.txt says, or nothing.
+func TestVetCases(t *testing.T) {
+	t.Parallel()
+	cases := must(os.ReadDir("testdata/vet"))(t)
+	require.NotEmpty(t, cases)
+	for _, c := range cases {
+		t.Run(c.Name(), func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join("testdata", "vet", c.Name())
+			_, out, errs := luagen("vet", dir+"/...")
+			require.Empty(t, out)
+			got := strings.ReplaceAll(errs, dir+string(filepath.Separator), "")
+			expect(t, filepath.Join(dir, "want.txt"), []byte(got))
+			requireSound(t, got)
+		})
+	}
+}
+
+// requireSound fails if a file that is named to be sound has a finding. What a case expects can be written anew in a
+// hurry; this cannot.
+func requireSound(t *testing.T, got string) {
+	t.Helper()
+	for line := range strings.Lines(got) {
+		file, _, _ := strings.Cut(line, ":")
+		require.False(t, strings.HasPrefix(filepath.Base(file), "sound"), line)
+	}
+}
+
+// examine parses and checks one script with the committed tables.
+func examine(path string, src []byte) (*parse.Script, []parse.Finding) {
+	s, _, findings := (&job{tables: check.Builtin()}).examine(path, src)
+	return s, findings
+}
+
+// reference returns the reference of one script.
+func reference(s *parse.Script) string {
+	r := emit.NewReference("Scripts")
+	r.Add(s)
+	return string(r.Bytes())
+}
+
+// TestRulesAreDocumented: what "---@allow" may name is documented where a user looks.
+func TestRulesAreDocumented(t *testing.T) {
+	t.Parallel()
+	command := read(t, "doc.go")
+	for _, rule := range check.Rules {
+		require.Regexp(t, `(?m)^//\t([a-z]+, )?`+rule+`(,| )`, command)
+	}
 }

@@ -2,7 +2,9 @@ package servers_test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -16,6 +18,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 func TestServerAnswers(t *testing.T) {
@@ -189,4 +192,62 @@ func TestFailedSaveLetsWritesGoOn(t *testing.T) {
 		require.ErrorContains(t, s.Restart(servers.KeepData), "saving")
 		set(t, s, "key", "value")
 	})
+}
+
+func TestServerTLS(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, &servers.Options{TLS: true})
+		p := proxy.Start(t, s.TLSAddr(), s.TLSConfig())
+		stop := p.Record()
+		for _, addr := range []string{s.TLSAddr(), p.Addr()} {
+			require.Equal(t, "+PONG\r\n", pingTLS(t, addr, s.TLSConfig()))
+			anonymous := s.TLSConfig()
+			anonymous.Certificates = nil
+			require.Empty(t, pingTLS(t, addr, anonymous), "a client's certificate is asked for")
+		}
+		require.Equal(t, [][]string{{"PING"}}, stop(), "the proxy reads what it carries")
+		require.NoError(t, s.Restart(servers.KeepData))
+		require.Equal(t, "+PONG\r\n", pingTLS(t, s.TLSAddr(), s.TLSConfig()))
+	})
+}
+
+func TestServerTLSOfAnother(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, &servers.Options{TLS: true})
+		other := servers.Start(t, kind, &servers.Options{TLS: true})
+		require.ErrorContains(t, errOf(tls.Dial("tcp", s.TLSAddr(), other.TLSConfig())), "certificate")
+		require.Nil(t, servers.Start(t, kind, nil).TLSConfig())
+	})
+}
+
+// pingTLS returns what the server says to PING; "" if it refuses the connection.
+func pingTLS(t *testing.T, addr string, config *tls.Config) string {
+	t.Helper()
+	c := must(tls.Dial("tcp", addr, config))(t)
+	defer func() { _ = c.Close() }()
+	_, _ = c.Write([]byte("*1\r\n$4\r\nPING\r\n"))
+	answer := make([]byte, len("+PONG\r\n"))
+	n, _ := io.ReadFull(c, answer)
+	return string(answer[:n])
+}
+
+// TestNeedWithoutServer runs itself as a child process that finds no server.
+func TestNeedWithoutServer(t *testing.T) {
+	if os.Getenv("HASP_TEST_CHILD") == "1" {
+		servers.Need(t, servers.Valkey)
+		t.Fatal("found one")
+	}
+	t.Parallel()
+	for _, c := range []struct{ require, want string }{
+		{"", "--- SKIP: TestNeedWithoutServer"},
+		{"1", "--- FAIL: TestNeedWithoutServer"},
+	} {
+		child := exec.Command(os.Args[0], "-test.run=^TestNeedWithoutServer$", "-test.v")
+		child.Env = append(os.Environ(), "HASP_TEST_CHILD=1", "HASP_VALKEY_SERVER=/nowhere",
+			"HASP_REQUIRE_SERVERS="+c.require)
+		out, err := child.CombinedOutput()
+		require.Equal(t, c.require == "1", err != nil)
+		require.Contains(t, string(out), c.want)
+		require.Contains(t, string(out), "no valkey-server on PATH, nor in HASP_VALKEY_SERVER")
+	}
 }

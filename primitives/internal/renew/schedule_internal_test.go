@@ -113,3 +113,122 @@ func (unanswered) Renew(
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
+
+// TestLossByClock ends leases by the clock, after pauses of the process and without any.
+func TestLossByClock(t *testing.T) {
+	t.Parallel()
+	renewed := Terms{Lease: 30 * time.Second, Renewer: unanswered{}}
+	bounded := renewed
+	bounded.MaxHold = 20 * time.Second
+	for name, c := range map[string]struct {
+		terms Terms
+		run   time.Duration // before the pause
+		pause time.Duration
+		want  lease.LossError
+	}{
+		"Outage":             {terms: renewed, run: time.Minute, want: lease.LossError{Reason: lease.LossOutage}},
+		"ShortPause":         {terms: renewed, run: 28500 * time.Millisecond, pause: 900 * time.Millisecond, want: lease.LossError{Reason: lease.LossOutage}},
+		"Pause":              {terms: renewed, run: 5500 * time.Millisecond, pause: time.Minute, want: lease.LossError{Reason: lease.LossPaused, Paused: time.Minute}},
+		"PauseBeforeTheLoss": {terms: renewed, run: 5500 * time.Millisecond, pause: 20 * time.Second, want: lease.LossError{Reason: lease.LossOutage}},
+		"MaxHold":            {terms: bounded, run: 5500 * time.Millisecond, pause: time.Minute, want: lease.LossError{Reason: lease.LossMaxHold}},
+		"Fixed":              {terms: Terms{Lease: time.Second}, run: time.Minute, want: lease.LossError{Reason: lease.LossExpired}},
+	} {
+		for _, asked := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					var skipped atomic.Int64 // by the wall clock: what a suspended machine misses
+					k := NewKeeper(nil, new(atomic.Bool), zap.NewNop())
+					k.now = func() instant {
+						now := systemClock()
+						now.wall += time.Duration(skipped.Load())
+						return now
+					}
+					defer k.Close()
+					losses := make(chan *lease.LossError, 1)
+					e := &Entry{Terms: &c.terms, Key: "key", OnLost: lossChannel(losses)}
+					k.Begin(e)
+					require.True(t, k.Confirm(e))
+					time.Sleep(c.run)
+					skipped.Store(int64(c.pause))
+					if asked {
+						k.Remaining(e)
+					}
+					time.Sleep(time.Minute)
+					loss := <-losses
+					require.Equal(t, loss, k.Loss(e))
+					require.InDelta(t, c.want.Paused, loss.Paused, float64(time.Second))
+					loss.Paused = c.want.Paused
+					require.Equal(t, &c.want, loss)
+				})
+			})
+		}
+	}
+}
+
+type lossChannel chan *lease.LossError
+
+func (c lossChannel) HandleLoss(loss *lease.LossError) { c <- loss }
+
+// TestKeeperRemainingReadsTheClock stops the timer, as a pause of the process does. Remaining
+// reports the loss all the same, to the holder once.
+func TestKeeperRemainingReadsTheClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var losses counter
+		k, e := heldEntry(t, &losses)
+		k.timer.Stop()
+		time.Sleep(899 * time.Millisecond)
+		require.Equal(t, time.Millisecond, k.Remaining(e))
+		require.Zero(t, losses)
+		time.Sleep(time.Millisecond)
+		for range 2 {
+			require.Zero(t, k.Remaining(e))
+			require.EqualValues(t, 1, losses)
+		}
+		require.False(t, k.End(e))
+	})
+}
+
+// heldEntry returns a keeper of one lease, of a second less 100 ms, which it has just confirmed.
+func heldEntry(t *testing.T, losses *counter) (*Keeper, *Entry) {
+	t.Helper()
+	k := NewKeeper(nil, new(atomic.Bool), zap.NewNop())
+	e := &Entry{Terms: &Terms{Lease: time.Second, ClockDrift: 100 * time.Millisecond}, OnLost: losses}
+	k.Begin(e)
+	require.True(t, k.Confirm(e))
+	return k, e
+}
+
+// TestKeeperMindsBothClocks: while the machine is suspended the monotonic clock stands still, and the
+// wall clock may be set back. What went further ends a lease.
+func TestKeeperMindsBothClocks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ pass, step, left time.Duration }{
+		"Suspended":        {step: 400 * time.Millisecond, left: 500 * time.Millisecond},
+		"SuspendedForLong": {step: 900 * time.Millisecond},
+		"SetBack":          {pass: 400 * time.Millisecond, step: -time.Hour, left: 500 * time.Millisecond},
+		"SetBackForLong":   {pass: 900 * time.Millisecond, step: -time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var losses counter
+				k, e := heldEntry(t, &losses)
+				k.timer.Stop()
+				k.now = func() instant {
+					now := systemClock()
+					now.wall += c.step
+					return now
+				}
+				time.Sleep(c.pass)
+				require.Equal(t, c.left, k.Remaining(e))
+				require.Equal(t, c.left > 0, k.End(e))
+			})
+		})
+	}
+}
+
+type counter int
+
+func (c *counter) HandleLoss(*lease.LossError) { *c++ }
