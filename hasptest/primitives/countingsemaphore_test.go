@@ -106,9 +106,7 @@ func TestCountingSemaphoreRefresh(t *testing.T) {
 		}
 		time.Sleep(9 * time.Second)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-		err := sem.Refresh(t.Context(), lease)
-		require.ErrorIs(t, err, primitives.ErrNotHeld)
-		require.ErrorIs(t, err, primitives.ErrLost)
+		wraps(t, sem.Refresh(t.Context(), lease), primitives.ErrNotHeld, primitives.ErrLost)
 		require.Equal(t, 20, s.called("counting_renew"))
 	})
 }
@@ -138,9 +136,7 @@ func TestCountingSemaphoreRefreshFails(t *testing.T) {
 		}
 
 		s.lose("x")
-		err := sem.Refresh(t.Context(), lease)
-		require.ErrorIs(t, err, primitives.ErrNotHeld)
-		require.ErrorIs(t, err, primitives.ErrLost)
+		wraps(t, sem.Refresh(t.Context(), lease), primitives.ErrNotHeld, primitives.ErrLost)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 
 		lease = acquired(t, sem)

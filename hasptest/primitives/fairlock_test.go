@@ -129,9 +129,7 @@ func TestFairLockLeavesByOneRelease(t *testing.T) {
 		const waiters = 150
 		for range waiters {
 			all.Go(func() {
-				_, err := lock.Lock(ctx)
-				require.ErrorIs(t, err, primitives.ErrNotAcquired)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
+				wraps(t, errOf(lock.Lock(ctx)), primitives.ErrNotAcquired, context.DeadlineExceeded)
 			})
 		}
 		all.Wait()

@@ -324,9 +324,7 @@ func TestUnlockAfterCloseTellsWhatEndedTheLease(t *testing.T) {
 		for lease, end := range map[*primitives.Lease]error{
 			lost: primitives.ErrLost, released: primitives.ErrReleased, held: primitives.ErrClosed,
 		} {
-			err := lease.Release(t.Context())
-			require.ErrorIs(t, err, primitives.ErrNotHeld)
-			require.ErrorIs(t, err, end)
+			wraps(t, lease.Release(t.Context()), primitives.ErrNotHeld, end)
 			require.ErrorIs(t, lease.Err(), end)
 		}
 	})
@@ -342,9 +340,7 @@ func TestUnlockWhileClosing(t *testing.T) {
 		go func() { _, _ = client.NewLock("x", nil).Lock(context.Background()) }()
 		time.Sleep(time.Second)
 		s.cancelled = func() {
-			err := lease.Release(t.Context())
-			require.ErrorIs(t, err, primitives.ErrNotHeld)
-			require.ErrorIs(t, err, primitives.ErrClosed)
+			wraps(t, lease.Release(t.Context()), primitives.ErrNotHeld, primitives.ErrClosed)
 			require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
 		}
 		require.NoError(t, client.Close(t.Context()))

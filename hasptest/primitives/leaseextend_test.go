@@ -175,9 +175,7 @@ func TestLeaseExtendFindsNoHold(t *testing.T) {
 		lease := fixedLease(t, s)
 		work := lease.Context(t.Context())
 		s.lose("x")
-		err := lease.Extend(t.Context(), time.Minute)
-		require.ErrorIs(t, err, primitives.ErrNotHeld)
-		require.ErrorIs(t, err, primitives.ErrLost)
+		wraps(t, lease.Extend(t.Context(), time.Minute), primitives.ErrNotHeld, primitives.ErrLost)
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 		<-work.Done()
 		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
@@ -231,9 +229,7 @@ func TestLeaseExtendAnsweredLate(t *testing.T) {
 		s.faultOf("lock_renew", fault{after: 3 * time.Second})
 		require.NoError(t, lease.Extend(t.Context(), 20*time.Second))
 		require.Equal(t, 15*time.Second, lease.Remaining())
-		err := lease.Extend(t.Context(), time.Second)
-		require.ErrorIs(t, err, primitives.ErrNotHeld)
-		require.ErrorIs(t, err, primitives.ErrLost)
+		wraps(t, lease.Extend(t.Context(), time.Second), primitives.ErrNotHeld, primitives.ErrLost)
 	})
 }
 

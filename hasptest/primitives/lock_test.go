@@ -43,9 +43,7 @@ func TestLeaseEndsWithSilentLink(t *testing.T) {
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 		require.Zero(t, lease.Remaining())
 		<-lease.Done()
-		err := lease.Release(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNotHeld)
-		require.ErrorIs(t, err, primitives.ErrLost)
+		wraps(t, lease.Release(t.Context()), primitives.ErrNotHeld, primitives.ErrLost)
 	})
 }
 
@@ -85,9 +83,7 @@ func TestLockCancelledLeavesNothing(t *testing.T) {
 			}
 			ctx := within(t, 100*time.Millisecond)
 			start := time.Now()
-			_, err := client.NewLock("x", nil).Lock(ctx)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorIs(t, err, backend.ErrIndeterminate)
+			wraps(t, errOf(client.NewLock("x", nil).Lock(ctx)), context.DeadlineExceeded, backend.ErrIndeterminate)
 			require.Equal(t, 100*time.Millisecond, time.Since(start))
 
 			// A second after its reply came, or was given up, nothing is left.
@@ -143,9 +139,7 @@ func TestUnlockSendsUnderADoneContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		start := time.Now()
-		err := lease.Release(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		wraps(t, lease.Release(ctx), context.Canceled, backend.ErrIndeterminate)
 		require.Zero(t, time.Since(start))
 		time.Sleep(50 * time.Millisecond)
 		synctest.Wait()
@@ -216,9 +210,7 @@ func TestLockTellsTheCauseWhileParked(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stop := errors.New("shutting down")
 		time.AfterFunc(time.Second, func() { cancel(stop) })
-		_, err := lock.Lock(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, stop)
+		wraps(t, errOf(lock.Lock(ctx)), context.Canceled, stop)
 		require.NoError(t, held.Release(t.Context()))
 	})
 }

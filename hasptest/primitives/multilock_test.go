@@ -108,9 +108,7 @@ func TestMultiLockUnlockProvesAllParts(t *testing.T) {
 		lease := must(primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil)).Lock(t.Context()))(t)
 		s.lose("b")
 		require.NoError(t, lease.Err())
-		err := lease.Release(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNotHeld)
-		require.ErrorIs(t, err, primitives.ErrLost)
+		wraps(t, lease.Release(t.Context()), primitives.ErrNotHeld, primitives.ErrLost)
 		require.Empty(t, s.holder("a"))
 	})
 }

@@ -144,9 +144,7 @@ func TestShortDeadlineLeavesTimeForReplicas(t *testing.T) {
 
 		ctx, cancel = context.WithTimeout(t.Context(), 400*time.Millisecond)
 		defer cancel()
-		_, err = l.Lock(ctx)
-		require.ErrorIs(t, err, primitives.ErrReplicas)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		wraps(t, errOf(l.Lock(ctx)), primitives.ErrReplicas, context.DeadlineExceeded)
 		time.Sleep(time.Second) // A second try may have been under way.
 		s.requireFree(t)
 	})
@@ -229,9 +227,7 @@ func TestCancelledWhileReplicasAreWaitedFor(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		start := time.Now()
-		_, err := l.Lock(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, primitives.ErrIndeterminate)
+		wraps(t, errOf(l.Lock(ctx)), context.Canceled, primitives.ErrIndeterminate)
 		require.Equal(t, 100*time.Millisecond, time.Since(start))
 		time.Sleep(401 * time.Millisecond)
 		s.requireFree(t)
@@ -247,10 +243,7 @@ func TestCancelledAfterAShortage(t *testing.T) {
 		s.acks = noneAcks
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(1500*time.Millisecond, cancel) // After a second the first has failed.
-		_, err := l.Lock(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, primitives.ErrIndeterminate)
-		require.ErrorIs(t, err, primitives.ErrReplicas)
+		wraps(t, errOf(l.Lock(ctx)), context.Canceled, primitives.ErrIndeterminate, primitives.ErrReplicas)
 		time.Sleep(time.Second)
 		s.requireFree(t)
 	})

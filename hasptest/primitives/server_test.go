@@ -115,6 +115,14 @@ func must[T any](v T, err error) func(t testing.TB) T {
 // errOf returns the error alone that a call returned.
 func errOf[T any](_ T, err error) error { return err }
 
+// wraps requires that an error wraps all of want.
+func wraps(t testing.TB, err error, want ...error) {
+	t.Helper()
+	for _, target := range want {
+		require.ErrorIs(t, err, target)
+	}
+}
+
 // beside starts a call, and returns what receives its error.
 func beside(call func() error) <-chan error {
 	ended := make(chan error, 1)

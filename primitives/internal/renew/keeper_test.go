@@ -24,8 +24,7 @@ import (
 const length = 30 * time.Second
 
 func TestKeeperRenewsTenThousandInAHundredScripts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{latency: 10 * time.Millisecond}
 		k := s.keeper(t)
 		var entries []*testEntry
@@ -50,8 +49,7 @@ func TestKeeperRenewsTenThousandInAHundredScripts(t *testing.T) {
 // TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines has 4 000 leases that are due in one instant, and more than that
 // on a node that is silent: they do not hold up the others.
 func TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, silent := &server{latency: 10 * time.Millisecond}, &server{silent: true}
 		k := s.keeper(t)
 		k.NodeOf = func(key string) string { return key[:3] }
@@ -71,8 +69,7 @@ func TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines(t *testing.T) {
 }
 
 func TestKeeperOfIdleHoldsSendsNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{}
 		k := s.keeper(t)
 		e := s.acquire(t, k, "key")
@@ -104,8 +101,7 @@ func TestKeeperKeepsABatchThatIsRefusedWhole(t *testing.T) {
 }
 
 func TestKeeperFixedLeaseIsNotRenewed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{}
 		k := s.keeper(t)
 		e := s.newEntry("key")
@@ -122,8 +118,7 @@ func TestKeeperFixedLeaseIsNotRenewed(t *testing.T) {
 // TestKeeperOverdue has leases of a silent server that are one interval late, among others that are not: renewed, of a
 // fixed length, or not granted yet.
 func TestKeeperOverdue(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, silent := &server{}, &server{silent: true}
 		k := s.keeper(t)
 		s.acquire(t, k, "good")
@@ -149,8 +144,7 @@ func TestKeeperOverdue(t *testing.T) {
 }
 
 func TestKeeperLosesOnlyWhatIsNotHeld(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{statuses: map[string]batch.Status{
 			"gone": batch.NotHeld, "other": batch.OtherKind, "taken": batch.NotHeld.By("a:1"), "wrong": batch.Failed,
 		}}
@@ -207,8 +201,7 @@ func TestKeeperRenewsBesideDeniedKeys(t *testing.T) {
 
 // TestKeeperRenewsAKeyThatIsDeniedNoMore keeps it apart from one that still is.
 func TestKeeperRenewsAKeyThatIsDeniedNoMore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{forbidden: map[string]bool{"for now": true, "for good": true}}
 		k := s.keeper(t)
 		forNow, forGood := s.acquire(t, k, "for now"), s.acquire(t, k, "for good")
@@ -223,8 +216,7 @@ func TestKeeperRenewsAKeyThatIsDeniedNoMore(t *testing.T) {
 
 // TestKeeperLogMayBlock loses some leases and keeps others while nothing can be logged.
 func TestKeeperLogMayBlock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{
 			forbidden: map[string]bool{"denied": true}, statuses: map[string]batch.Status{},
 		}
@@ -251,8 +243,7 @@ func TestKeeperLogMayBlock(t *testing.T) {
 
 // TestKeeperLateRenewalDoesNotRevive answers a renewal after the lease that it was sent for.
 func TestKeeperLateRenewalDoesNotRevive(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{latency: 25 * time.Second, ignoresContext: true}
 		k := s.keeper(t)
 		e := s.acquire(t, k, "key")
@@ -264,8 +255,7 @@ func TestKeeperLateRenewalDoesNotRevive(t *testing.T) {
 }
 
 func TestKeeperBatchesBySlotAndLease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{cluster: true}
 		k := s.keeper(t)
 		for i := range 20 {
@@ -285,8 +275,7 @@ func TestKeeperBatchesBySlotAndLease(t *testing.T) {
 // TestKeeperLearnsThatSlotsMatter renews on a cluster behind one endpoint, which the backend takes for one server: the
 // first script is refused, and no other.
 func TestKeeperLearnsThatSlotsMatter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{cluster: true, hidden: true, latency: time.Millisecond}
 		k := s.keeper(t)
 		var entries []*testEntry
@@ -306,8 +295,7 @@ func TestKeeperLearnsThatSlotsMatter(t *testing.T) {
 }
 
 func TestKeeperCloseReturnsWhatIsHeld(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{silent: true}
 		k := s.keeper(t)
 		e, ended, begun := s.acquire(t, k, "key"), s.acquire(t, k, "ended"), s.newEntry("begun")
@@ -458,4 +446,11 @@ func (e *testEntry) losses() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.count
+}
+
+// virtual runs a test in virtual time, beside other tests.
+func virtual(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
 }

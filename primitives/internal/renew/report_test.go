@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -35,8 +34,7 @@ func (r *renewals) list() []renew.Renewal {
 // TestKeeperReportsLag has more leases that are due at once than scripts may be under way: the rest are late by one
 // round trip.
 func TestKeeperReportsLag(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, r := &server{latency: time.Second}, &renewals{}
 		k := s.keeper(t)
 		k.OnRenewal = r.add
@@ -58,8 +56,7 @@ func TestKeeperReportsLag(t *testing.T) {
 // TestKeeperReportsFailures: an access list that denies a key, a server that answers nothing for one, and a lease that
 // the server no longer has, which is lost.
 func TestKeeperReportsFailures(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, r := &server{
 			forbidden: map[string]bool{"key0": true},
 			statuses:  map[string]batch.Status{"key1": batch.Failed, "key2": batch.NotHeld},

@@ -22,8 +22,7 @@ const soon = 100 * time.Millisecond
 
 // TestRoundRenewsAllLeasesOfTheNode signals a change of one of two nodes, which has lost the leases of the odd keys.
 func TestRoundRenewsAllLeasesOfTheNode(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, other := &server{latency: time.Millisecond, statuses: map[string]batch.Status{}}, &server{}
 		k := s.keeper(t)
 		k.NodeOf = func(key string) string { return key[:3] }
@@ -53,8 +52,7 @@ func TestRoundRenewsAllLeasesOfTheNode(t *testing.T) {
 
 // TestRoundAfterAMove: a node that gets the keys of another renews its leases at once, and once for all of them.
 func TestRoundAfterAMove(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, other := &server{statuses: map[string]batch.Status{}}, &server{}
 		var moved atomic.Bool
 		k := s.keeper(t)
@@ -88,8 +86,7 @@ func TestRoundAfterAMove(t *testing.T) {
 // TestRoundStartsWithWhatEndsFirst: the first script goes alone. Without an answer no other follows, and the round goes
 // on from there.
 func TestRoundStartsWithWhatEndsFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{latency: time.Millisecond}
 		k := s.keeper(t)
 		for i := range 500 {
@@ -125,8 +122,7 @@ func TestRoundStartsWithWhatEndsFirst(t *testing.T) {
 // TestRoundsKeepTheirDistance signals all the time. Leases of each length are renewed every sixth of it at most, and the
 // last signal is not forgotten.
 func TestRoundsKeepTheirDistance(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{latency: time.Millisecond}
 		k := s.keeper(t)
 		lengths := []time.Duration{6 * time.Second, 60 * time.Second}
@@ -246,8 +242,7 @@ func (l *lossy) Renew(
 // TestRoundRepeatsARenewalThatMayBeTooEarly signals while a renewal is under way: the server may have lost the lease
 // since.
 func TestRoundRepeatsARenewalThatMayBeTooEarly(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{latency: time.Second}
 		k := s.keeper(t)
 		s.acquire(t, k, "key")
@@ -263,8 +258,7 @@ func TestRoundRepeatsARenewalThatMayBeTooEarly(t *testing.T) {
 
 // TestRoundRenewsBesideDeniedKeys: the server refuses a script as a whole.
 func TestRoundRenewsBesideDeniedKeys(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{statuses: map[string]batch.Status{}, forbidden: map[string]bool{"key7": true}}
 		k := s.keeper(t)
 		var entries []*testEntry
@@ -286,8 +280,7 @@ func TestRoundRenewsBesideDeniedKeys(t *testing.T) {
 // TestRoundAfterAnOutage: the schedule's first renewal after an outage has an answer, and all other leases are renewed,
 // too.
 func TestRoundAfterAnOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{}
 		k := s.keeper(t)
 		early := s.acquire(t, k, "early")
@@ -308,8 +301,7 @@ func TestRoundAfterAnOutage(t *testing.T) {
 
 // TestRoundDoesNotPutOffTheSchedule: while a round gets no answers, all leases are renewed when they are due.
 func TestRoundDoesNotPutOffTheSchedule(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{}
 		k := s.keeper(t)
 		noting := &noting{s, map[string][]time.Time{}}
@@ -336,8 +328,7 @@ func TestRoundDoesNotPutOffTheSchedule(t *testing.T) {
 
 // TestRoundEndsWithTheClient closes the keeper while a round gets no answers.
 func TestRoundEndsWithTheClient(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{silent: true}
 		k := s.keeper(t)
 		s.acquire(t, k, "key")

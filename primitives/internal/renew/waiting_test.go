@@ -77,8 +77,7 @@ func (s *server) acquireWaiting(t *testing.T, k *renew.Keeper, key string, repli
 // TestKeeperLosesWhatReplicasDoNotAcknowledge: renewals that the server answers, but no replica has, are failures: the
 // lease ends by the clock, and other leases of the client stay.
 func TestKeeperLosesWhatReplicasDoNotAcknowledge(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, r := &server{replicas: &replicas{lag: true}}, &renewals{}
 		core, logged := observer.New(zap.WarnLevel)
 		s.log = zap.New(core)
@@ -114,8 +113,7 @@ func TestKeeperLosesWhatReplicasDoNotAcknowledge(t *testing.T) {
 
 // TestKeeperKeepsWhatReplicasAcknowledgeInTime has replicas that come back shortly before the lease ends.
 func TestKeeperKeepsWhatReplicasAcknowledgeInTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, k, e := waitingServer(t)
 		s.replicas.stop(true)
 		time.Sleep(8 * length / 10)
@@ -129,8 +127,7 @@ func TestKeeperKeepsWhatReplicasAcknowledgeInTime(t *testing.T) {
 
 // TestRoundWaitsForReplicas: a renewal at once waits for replicas as each does.
 func TestRoundWaitsForReplicas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, k, e := waitingServer(t)
 		s.replicas.stop(true)
 		time.Sleep(time.Second)
@@ -149,8 +146,7 @@ func TestRoundWaitsForReplicas(t *testing.T) {
 // TestKeeperHeedsALossWithoutReplicas: the server's answer that the owner holds nothing counts, although no replica has
 // acknowledged the script.
 func TestKeeperHeedsALossWithoutReplicas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, _, e := waitingServer(t)
 		s.statuses = map[string]batch.Status{"waits": batch.NotHeld.By("another")}
 		s.replicas.stop(true)
@@ -166,8 +162,7 @@ func TestKeeperHeedsALossWithoutReplicas(t *testing.T) {
 
 // TestKeeperWaitsForReplicasTogether renews leases that wait for the same number of replicas with one script.
 func TestKeeperWaitsForReplicasTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &server{replicas: new(replicas)}
 		k := s.keeper(t)
 		for i := range 90 {
@@ -184,8 +179,7 @@ func TestKeeperWaitsForReplicasTogether(t *testing.T) {
 
 // TestExtensionWaitsForReplicas: an extension that too few replicas acknowledge leaves the lease as it was.
 func TestExtensionWaitsForReplicas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, k, e := waitingServer(t)
 		time.Sleep(time.Second)
 		s.replicas.stop(true)

@@ -20,8 +20,7 @@ func pausing() wait.Want {
 
 // TestBackoffDoubles waits for long, without messages.
 func TestBackoffDoubles(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held = true
 		w := s.client(t, hour)
@@ -38,8 +37,7 @@ func TestBackoffDoubles(t *testing.T) {
 
 // TestBackoffOneTriesForAll: however many wait, however slow the server is.
 func TestBackoffOneTriesForAll(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held, s.Latency = true, 400*time.Millisecond
 		w := s.client(t, hour)

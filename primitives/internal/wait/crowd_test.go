@@ -59,8 +59,7 @@ func (s *server) deliver(event backend.Event) {
 }
 
 func TestCrowdOfADozenTriesAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := waitTogether(t, 12)
 		before := s.Tried()
 		s.Publish("0")
@@ -72,8 +71,7 @@ func TestCrowdOfADozenTriesAtOnce(t *testing.T) {
 // TestCrowdTriesLittleByLittle: of those who hear of one unit about two try at once, and each of the others
 // once, later.
 func TestCrowdTriesLittleByLittle(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		const crowd, rounds = 100, 50
 		s := waitTogether(t, crowd)
 		atOnce := 0
@@ -94,8 +92,7 @@ func TestCrowdTriesLittleByLittle(t *testing.T) {
 
 // TestCrowdIsBounded notes more clients than a server can have: the try that is put off comes within five seconds.
 func TestCrowdIsBounded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held = true
 		s.waitAsOneOf(t, math.MaxInt)
@@ -108,8 +105,7 @@ func TestCrowdIsBounded(t *testing.T) {
 
 // TestCrowdDrawsAnewForTheNextMessage: who has not tried yet when the next message comes tries once for both.
 func TestCrowdDrawsAnewForTheNextMessage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		const crowd = 100
 		s := waitTogether(t, crowd)
 		for range 20 {
@@ -181,8 +177,7 @@ func TestCrowdTriesAtOnce(t *testing.T) {
 // TestCrowdPassesOnWhatIsPutOff: of two waiters of a client the first leaves before it tries, and the second
 // gets the object.
 func TestCrowdPassesOnWhatIsPutOff(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		const crowd = 1_000_000
 		s := newServer(1)
 		s.held = true
@@ -207,8 +202,7 @@ func TestCrowdPassesOnWhatIsPutOff(t *testing.T) {
 // TestCrowdEndsWithTheClient closes a client that has put off a message, and looks for the timer, whose time
 // does not come meanwhile.
 func TestCrowdEndsWithTheClient(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held = true
 		client := listen.New(s, hour, zap.NewNop())

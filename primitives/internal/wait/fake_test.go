@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -132,4 +133,11 @@ func (u units) take() (answer wait.Answer, granted bool) {
 	}
 	u.free -= u.n
 	return wait.Answer{Granted: true, Free: u.free}, true
+}
+
+// virtual runs a test in virtual time, beside other tests.
+func virtual(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
 }

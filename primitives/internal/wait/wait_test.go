@@ -23,8 +23,7 @@ const hour = time.Hour
 const linger = 500 * time.Millisecond
 
 func TestWaitGrantedAtOnceDoesNotSubscribe(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		w := s.client(t, hour)
 		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
@@ -34,8 +33,7 @@ func TestWaitGrantedAtOnceDoesNotSubscribe(t *testing.T) {
 }
 
 func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held = true
 		w := s.client(t, hour)
@@ -59,8 +57,7 @@ func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
 
 // TestWaitServesInTurn: the waiters of one client get the object in the order in which they came.
 func TestWaitServesInTurn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held = true
 		w := s.client(t, hour)
@@ -84,8 +81,7 @@ func TestWaitServesInTurn(t *testing.T) {
 // TestWaitOneTriesForEachMessage announces releases faster than a try takes, while others are always
 // quicker: those that are trying must not all try again for each.
 func TestWaitOneTriesForEachMessage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held, s.Latency = true, 25*time.Millisecond
 		w := s.client(t, hour)
@@ -112,8 +108,7 @@ func TestWaitOneTriesForEachMessage(t *testing.T) {
 
 // TestWaitAllAreWoken opens a gate for all while some are parked and some have just seen it shut.
 func TestWaitAllAreWoken(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, g := newServer(1), &gate{}
 		w := s.client(t, hour)
 		var all sync.WaitGroup
@@ -152,8 +147,7 @@ func (g *gate) Try(context.Context) (wait.Answer, error) {
 // TestWaitAgainIsNotPolled waits twice in a row: the second waiter finds the subscription of the
 // first, and not its timer.
 func TestWaitAgainIsNotPolled(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held = true
 		w := s.client(t, hour)
@@ -169,8 +163,7 @@ func TestWaitAgainIsNotPolled(t *testing.T) {
 }
 
 func TestWaitPollsWithoutPubSub(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.Mute, s.held = true, true
 		w := s.client(t, 2*time.Second)
@@ -185,8 +178,7 @@ func TestWaitPollsWithoutPubSub(t *testing.T) {
 // TestWaitConditionsPollEachByItself has two wait for one object: of what the first waits for nothing comes,
 // and nobody tells the second that what it waits for is there.
 func TestWaitConditionsPollEachByItself(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		w := newServer(1).client(t, 5*time.Second)
 		never, then := &gate{}, &gate{}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -219,8 +211,7 @@ func TestWaitLongestPoll(t *testing.T) {
 // TestWaitKnowsTheEndOfItsClientsOwnLease: the first of two waiters is granted a lease that expires without
 // a message.
 func TestWaitKnowsTheEndOfItsClientsOwnLease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held = true
 		w := s.client(t, hour)
@@ -252,8 +243,7 @@ func (l leasing) Try(ctx context.Context) (wait.Answer, error) {
 
 // TestWaitRetriesNotBeforeTheEnd waits for a holder whose lease is as long as a Duration can say.
 func TestWaitRetriesNotBeforeTheEnd(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held, s.expires = true, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 		require.Equal(t, time.Duration(math.MaxInt64), time.Until(s.expires))
@@ -266,8 +256,7 @@ func TestWaitRetriesNotBeforeTheEnd(t *testing.T) {
 
 // TestWaitPrivateDoesNotLinger: nobody else needs the subscription.
 func TestWaitPrivateDoesNotLinger(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held = true
 		w := s.client(t, hour)
@@ -289,8 +278,7 @@ func TestWaitPrivateDoesNotLinger(t *testing.T) {
 
 // TestWaitMoves pauses after an attempt without an answer, and then lets the caller wait elsewhere.
 func TestWaitMoves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		w := newServer(1).client(t, hour)
 		start := time.Now()
 		tries := 0
@@ -307,8 +295,7 @@ func TestWaitMoves(t *testing.T) {
 // TestWaitMovesAtOnce moves again when the first attempt at the new channel gets no answer either: the
 // attempt is another owner's then, whose messages come elsewhere.
 func TestWaitMovesAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		w := s.client(t, hour)
 		start := time.Now()
@@ -333,8 +320,7 @@ func (f tryFunc) Try(context.Context) (wait.Answer, error) { return f() }
 
 // TestWaitGivesUpSubscribing leaves queues whose subscriptions are never acknowledged.
 func TestWaitGivesUpSubscribing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held, s.Silent = true, true
 		client := listen.New(s, hour, zap.NewNop())
@@ -358,8 +344,7 @@ func TestWaitGivesUpSubscribing(t *testing.T) {
 // TestWaitSubscribesAgainWhateverThePoll fails to subscribe twice, with polls an hour apart: the
 // message of the release arrives all the same.
 func TestWaitSubscribesAgainWhateverThePoll(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := newServer(1)
 		s.held, s.Refusals = true, 2
 		w := s.client(t, hour)
@@ -379,8 +364,7 @@ func TestWaitSubscribesAgainWhateverThePoll(t *testing.T) {
 
 // TestWaitWakesAsManyAsFit gives five units to five waiters at once: they do not take turns.
 func TestWaitWakesAsManyAsFit(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		p := &pool{server: newServer(1)}
 		w := p.client(t, hour)
 		var all sync.WaitGroup
@@ -402,8 +386,7 @@ func TestWaitWakesAsManyAsFit(t *testing.T) {
 
 // TestWaitGivesTheOthersNeeds: before a try, a waiter gets the needs of those that are parked, not its own.
 func TestWaitGivesTheOthersNeeds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		p := &pool{server: newServer(1)}
 		w := p.client(t, hour)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
