@@ -116,7 +116,7 @@ func must[T any](v T, err error) func(t testing.TB) T {
 func errOf[T any](_ T, err error) error { return err }
 
 // wraps requires that an error wraps all of want.
-func wraps(t testing.TB, err error, want ...error) {
+func wraps(t *testing.T, err error, want ...error) {
 	t.Helper()
 	for _, target := range want {
 		require.ErrorIs(t, err, target)
