@@ -86,3 +86,21 @@ func TestSlots(t *testing.T) {
 	all[0].signal(t, syscall.SIGTERM)
 	require.Zero(t, third.code(t), third.errors)
 }
+
+// TestSignalsWithoutACommand: those that do not end hasp are dropped while it waits, for each kind of wait.
+func TestSignalsWithoutACommand(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	for _, waits := range [][]string{{"lock", "x"}, {"elect", "e"}} {
+		holder := start(t, []string{onServer(server.Addr())}, append(waits, "--", "sleep", "1000")...)
+		awaitKey(t, server, waits[1])
+		waiter := start(t, []string{onServer(server.Addr())}, append(waits, "-c", "sleep 0.5; echo ran")...)
+		awaitListeners(t, server, 1)
+		for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH} {
+			waiter.signal(t, s)
+		}
+		holder.signal(t, syscall.SIGTERM)
+		require.Zero(t, waiter.code(t), waiter.errors)
+		require.Equal(t, "ran\n", waiter.output.String())
+	}
+}

@@ -154,11 +154,12 @@ func (r *runner) connected(
 	signals := make(chan os.Signal, 16)
 	go func() {
 		for s := range arrived {
-			if !r.runs.Load() && child.Pause(s) {
-				continue
-			}
-			if child.Ends(s) {
+			switch {
+			case child.Ends(s):
 				cancel(&exitError{code: 128 + int(s.(syscall.Signal))})
+			case !r.runs.Load():
+				child.Pause(s)
+				continue // There is no command: one that begins later could not handle it yet.
 			}
 			select {
 			case signals <- s:
@@ -224,6 +225,9 @@ func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error 
 	r.runs.Store(true)
 	result, err := c.Run(lease, signals)
 	r.runs.Store(false)
+	for len(signals) > 0 {
+		<-signals // They were for this command, and not for the next.
+	}
 	switch {
 	case err != nil:
 		return err
