@@ -140,3 +140,28 @@ func TestDescriptorIsClosedAtTheLoss(t *testing.T) {
 	eventually(t, func() bool { return holder.output.String() == "begun\nclosed\n" })
 	require.Equal(t, 79, holder.code(t))
 }
+
+// TestNestedCommandHasTheInnerLock: the command has the name, the owner and the fencing token of the lock that is next to
+// it, whatever the environment had; without a fence it has no token.
+func TestNestedCommandHasTheInnerLock(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	show := "env | grep -E '^HASP_(NAME|OWNER|TOKEN|LEASE_FD)=' | sort"
+	env := []string{onServer(server.Addr()), "HASP_NAME=evil", "HASP_TOKEN=1", "HASP_LEASE_FD=99", "BIN=" + binary}
+	inner := func(args string) []string {
+		h := start(t, env, "lock", "outer", "-c", show+"; exec $BIN "+args+" -c \""+show+"\"")
+		require.Zero(t, h.code(t), h.errors)
+		require.NotContains(t, h.output.String(), "=99\n")
+		return strings.Fields(h.output.String())
+	}
+	all := inner("lock inner")
+	require.Len(t, all, 8, "each variable once: %s", all)
+	require.Equal(t, []string{"HASP_NAME=outer", "HASP_NAME=inner"}, []string{all[1], all[5]})
+	require.NotEqual(t, all[2], all[6], "the owner")
+	require.Less(t, all[3], all[7], "the token")
+	for _, args := range []string{"slot s -n 2", "read r"} {
+		all = inner(args)
+		require.Len(t, all, 7, "%s has no token: %s", args, all)
+		require.NotContains(t, strings.Join(all[4:], " "), "TOKEN")
+	}
+}

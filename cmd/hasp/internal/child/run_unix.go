@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -101,7 +102,7 @@ func (r *running) start() error {
 	}
 	r.guard.Until(r.times())
 	p, err := os.StartProcess(self, append([]string{StubName, r.Path}, r.Args...), &os.ProcAttr{
-		Env:   append(append(os.Environ(), r.Env...), "HASP_LEASE_FD="+strconv.Itoa(seenFD)),
+		Env:   append(r.environment(), "HASP_LEASE_FD="+strconv.Itoa(seenFD)),
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr, seenFD: seen, readyFD: ready},
 		Sys:   r.terminal.attributes(),
 	})
@@ -115,6 +116,15 @@ func (r *running) start() error {
 	r.guard.Watch(r.group)
 	go r.watch()
 	return nil
+}
+
+// environment returns the environment of this process with the command's variables, and without those of a hasp around
+// this one.
+func (r *running) environment() []string {
+	return append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{"HASP_NAME", "HASP_OWNER", "HASP_TOKEN", "HASP_LEASE_FD"}, name)
+	}), r.Env...)
 }
 
 // watch yields each change of the first process's state.

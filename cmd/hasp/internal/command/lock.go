@@ -53,6 +53,7 @@ func (p *program) lock() *cobra.Command {
 func (p *program) readWrite(part, how string) *cobra.Command {
 	c := &cobra.Command{Use: part, Short: "Run a command while holding a lock " + how}
 	r := p.addRunner(c)
+	r.shared = part == "read"
 	r.addWait(c, "n")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return r.run(c, func(client *primitives.Client) (try, wait acquire) {
@@ -67,6 +68,7 @@ func (p *program) slot() *cobra.Command {
 	slots := 0
 	c := &cobra.Command{Use: "slot", Short: "Run a command while holding one of several slots"}
 	r := p.addRunner(c)
+	r.shared = true
 	r.addWait(c, "")
 	c.Flags().IntVarP(&slots, "slots", "n", 1, "how many there are")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -34,6 +34,7 @@ type runner struct {
 	name   string
 	args   []string
 	path   string
+	shared bool // several owners hold it at once, so a token is no fence
 	warned bool
 	runs   atomic.Bool // the command does
 }
@@ -218,9 +219,10 @@ func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error 
 	}
 	c := child.Command{
 		Path: r.path, Args: r.args, Grace: r.grace, Length: r.lease,
-		Env: []string{
-			"HASP_NAME=" + r.name, "HASP_OWNER=" + lease.Owner(), "HASP_TOKEN=" + strconv.FormatInt(lease.Token(), 10),
-		},
+		Env: []string{"HASP_NAME=" + r.name, "HASP_OWNER=" + lease.Owner()},
+	}
+	if !r.shared {
+		c.Env = append(c.Env, "HASP_TOKEN="+strconv.FormatInt(lease.Token(), 10))
 	}
 	r.runs.Store(true)
 	result, err := c.Run(lease, signals)
