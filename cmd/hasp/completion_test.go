@@ -35,7 +35,6 @@ func TestCompletionOffersValues(t *testing.T) {
 	for line, values := range map[string]string{
 		"lock --kind":         "lock mutex fair",
 		"force-unlock --kind": "lock mutex fair read write",
-		"release --kind":      "lock mutex fair read write",
 		"check --output":      "text json",
 		"inspect --output":    "text json",
 		"watch --output":      "text json",

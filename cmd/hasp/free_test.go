@@ -26,8 +26,6 @@ func TestFreed(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			holder, owner := holding(t, server, of.hold)
-			requireFreed(t, server, holder, append([]string{"release", "--owner", owner, "--yes"}, of.free...))
-			holder, owner = holding(t, server, of.hold)
 			requireFreed(t, server, holder, append([]string{"force-unlock", "--now", "--if-owner", owner, "--yes"}, of.free...))
 			holder, _ = holding(t, server, of.hold)
 			requireFreed(t, server, holder, append([]string{"force-unlock", "--now", "--yes"}, of.free...))

@@ -76,9 +76,12 @@ func killed(t *testing.T, s *situation)     { t.Helper(); s.holder.signal(t, sys
 func stopped(t *testing.T, s *situation)    { t.Helper(); s.holder.signal(t, syscall.SIGSTOP) }
 
 // forcedAway takes the lock from its holder.
-func forcedAway(t *testing.T, s *situation) {
+func forcedAway(t *testing.T, s *situation)    { t.Helper(); forceUnlock(t, s) }
+func forcedAwayNow(t *testing.T, s *situation) { t.Helper(); forceUnlock(t, s, "--now") }
+
+func forceUnlock(t *testing.T, s *situation, flags ...string) {
 	t.Helper()
-	h := start(t, []string{onServer(s.server.Addr())}, "force-unlock", "x", "--yes")
+	h := start(t, []string{onServer(s.server.Addr())}, append([]string{"force-unlock", "x", "--yes"}, flags...)...)
 	require.Zero(t, h.code(t), "%s", h.errors)
 }
 
@@ -129,16 +132,17 @@ func requireDead(t *testing.T, owner string) {
 	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-// TestDescriptorIsClosedAtTheLoss: a process that has left the group is not ended, and sees the loss by a descriptor.
+// TestDescriptorIsClosedAtTheLoss: a process sees the loss by a descriptor, and has its grace after that.
 func TestDescriptorIsClosedAtTheLoss(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	outside := "setsid sh -c 'echo begun; cat <&$HASP_LEASE_FD; echo closed' & sleep 1000"
-	holder := start(t, []string{onServer(server.Addr())}, "lock", "x", "--lease", lease, "-c", outside)
+	outside := "trap '' TERM; setsid sh -c 'echo begun; cat <&$HASP_LEASE_FD; echo closed' & sleep 1000"
+	holder := start(t, []string{onServer(server.Addr())}, "lock", "x", "--lease", kept, "--grace", "3s", "-c", outside)
 	eventually(t, func() bool { return holder.output.String() == "begun\n" })
 	do(t, server, "DEL", "x")
-	eventually(t, func() bool { return holder.output.String() == "begun\nclosed\n" })
 	require.Equal(t, 79, holder.code(t))
+	require.Equal(t, "begun\nclosed\n", holder.output.String())
+	require.Contains(t, holder.errors.String(), "was ended: the key is gone\n")
 }
 
 // TestNestedCommandHasTheInnerLock: the command has the name, the owner and the fencing token of the lock that is next to
@@ -164,4 +168,53 @@ func TestNestedCommandHasTheInnerLock(t *testing.T) {
 		require.Len(t, all, 7, "%s has no token: %s", args, all)
 		require.NotContains(t, strings.Join(all[4:], " "), "TOKEN")
 	}
+}
+
+// TestGraceWhereThereIsTime: a command that is to end gets SIGTERM first, whatever the reason, and hasp says the reason.
+func TestGraceWhereThereIsTime(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault func(t *testing.T, s *situation)
+		code  int
+		says  string
+	}{
+		"HaspKilled": {killed, -1, ""},
+		"Revoked":    {forcedAway, 79, "hasp: \"x\" was lost while the command ran, and the command was ended: revoked\n"},
+		"Taken": {func(t *testing.T, s *situation) {
+			t.Helper()
+			do(t, s.server, "EVAL", "redis.call('DEL', 'x') redis.call('HSET', 'x', '00000000-0000-4000-8000-000000000001:1', 1) redis.call('PEXPIRE', 'x', 60000)", "0")
+		}, 79, "ended: taken by 00000000-0000-4000-8000-000000000001:1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSituation(t)
+			s.holder = start(t, []string{onServer(s.link.Addr()), "FILE=" + s.work.file}, "lock", "x", "--lease", kept, "--grace", "3s",
+				"-c", "trap 'sleep 0.5; echo cleaned >$FILE; exit' TERM; echo begun >$FILE; while :; do sleep 0.05; done")
+			reads := func(text string) func() bool {
+				return func() bool { now, err := os.ReadFile(s.work.file); return err == nil && string(now) == text+"\n" }
+			}
+			eventually(t, reads("begun"))
+			c.fault(t, s)
+			eventually(t, reads("cleaned"))
+			require.Equal(t, c.code, s.holder.code(t))
+			require.Contains(t, s.holder.errors.String(), c.says)
+			require.NotContains(t, s.holder.errors.String(), "-0000-0000-")
+		})
+	}
+}
+
+// TestDaemonStays: a process with a session of its own outlives a command that ends by itself, and no other does.
+func TestDaemonStays(t *testing.T) {
+	t.Parallel()
+	server, work := startServer(t), newShared(t)
+	env := append(work.env("plain"), onServer(server.Addr()))
+	leaves := "setsid sh -c '$0 & :' $0; while [ ! -s $WORK_FILE ]; do :; done"
+	require.Zero(t, start(t, env, "lock", "x", "--", "sh", "-c", leaves, os.Args[0]).code(t))
+	text, err := os.ReadFile(work.file)
+	require.NoError(t, err)
+	eventually(t, func() bool {
+		now, err := os.ReadFile(work.file)
+		return err == nil && len(now) > len(text)+1000
+	})
+	require.NoError(t, os.Remove(work.file)) // It ends.
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"os"
 
-	"github.com/hasp-go/hasp/cmd/hasp/internal/child"
 	"github.com/hasp-go/hasp/cmd/hasp/internal/command"
 	"github.com/hasp-go/hasp/cmd/hasp/internal/guard"
 )
@@ -13,11 +12,8 @@ import (
 //go:generate go run ./internal/pages -reference ../../docs/command-reference.md
 
 func main() {
-	switch os.Args[0] {
-	case guard.Name:
-		os.Exit(guard.Main())
-	case child.StubName:
-		os.Exit(child.Stub(os.Args[1:]))
+	if os.Args[0] == guard.Name {
+		os.Exit(guard.Main(os.Args[1:]))
 	}
 	os.Exit(command.Main(os.Args[1:]))
 }

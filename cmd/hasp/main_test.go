@@ -19,7 +19,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/cmd/hasp/internal/child"
 	"github.com/hasp-go/hasp/cmd/hasp/internal/guard"
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/servers"
@@ -31,7 +30,7 @@ var binary string
 // TestMain runs the tests. In other processes the test's binary is the program, or a worker that the program runs.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
-	case "hasp", guard.Name, child.StubName:
+	case "hasp", guard.Name:
 		main()
 	}
 	if kind := os.Getenv(workerVariable); kind != "" {
@@ -60,9 +59,15 @@ func run(m *testing.M) int {
 // workerVariable is set in the environment of a worker to its kind.
 const workerVariable = "HASP_TEST_WORKER"
 
+// workers are kinds of workers that this system has.
+var workers = map[string]func(){}
+
 // work appends lines to the file in WORK_FILE, with its hasp's owner and its process id, for as long as it runs. Kind "stubborn" ignores the
 // signals that ask it to end, and "brief" ends after one line.
 func work(kind string) {
+	if other := workers[kind]; other != nil {
+		other()
+	}
 	if kind == "stubborn" {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 	}
@@ -159,8 +164,15 @@ func (o *output) String() string {
 // start starts the program, with more variables in its environment. It ends with the test.
 func start(t *testing.T, env []string, args ...string) *hasp {
 	t.Helper()
-	h := &hasp{exec.CommandContext(context.Background(), binary, args...), &output{}, &output{}, make(chan struct{})}
-	h.Env = append(os.Environ(), env...)
+	c := exec.CommandContext(context.Background(), binary, args...)
+	c.Env = append(os.Environ(), env...)
+	return begin(t, c)
+}
+
+// begin starts a command, which ends with the test.
+func begin(t *testing.T, c *exec.Cmd) *hasp {
+	t.Helper()
+	h := &hasp{c, &output{}, &output{}, make(chan struct{})}
 	h.Stdout, h.Stderr, h.WaitDelay = h.output, h.errors, time.Second
 	require.NoError(t, h.Start())
 	go func() {

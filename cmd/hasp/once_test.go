@@ -90,8 +90,8 @@ func TestSlots(t *testing.T) {
 // TestSignalsWithoutACommand: those that do not end hasp are dropped while it waits, for each kind of wait.
 func TestSignalsWithoutACommand(t *testing.T) {
 	t.Parallel()
-	server := startServer(t)
 	for _, waits := range [][]string{{"lock", "x"}, {"elect", "e"}} {
+		server := startServer(t) // One without the listeners of the other.
 		holder := start(t, []string{onServer(server.Addr())}, append(waits, "--", "sleep", "1000")...)
 		awaitKey(t, server, waits[1])
 		waiter := start(t, []string{onServer(server.Addr())}, append(waits, "-c", "sleep 0.5; echo ran")...)

@@ -23,6 +23,7 @@ import (
 type shell struct {
 	*output
 	keys io.Writer
+	pid  int
 }
 
 func newShell(t *testing.T, env ...string) *shell {
@@ -30,7 +31,7 @@ func newShell(t *testing.T, env ...string) *shell {
 	c := exec.Command("bash", "--norc", "--noprofile", "-i")
 	c.Env = append(append(os.Environ(), env...), "PS1=$ ", "TERM=dumb")
 	terminal := must(pty.Start(c))(t)
-	s := &shell{&output{}, terminal}
+	s := &shell{&output{}, terminal, c.Process.Pid}
 	go func() { _, _ = io.Copy(s, terminal) }()
 	t.Cleanup(func() {
 		for _, job := range childrenOf(t, c.Process.Pid) {
@@ -79,6 +80,99 @@ func TestTerminal(t *testing.T) {
 	require.Zero(t, exist(t, server, "x", "y"))
 }
 
+// TestTerminalAsWithoutHasp: the keys and the shell's job control do with a command below hasp what they do without.
+func TestTerminalAsWithoutHasp(t *testing.T) {
+	t.Parallel()
+	server, file := startServer(t), filepath.Join(t.TempDir(), "file")
+	wait := "while [ ! -e $FILE ]; do sleep 0.05; done; "
+	type step struct{ keys, text string }
+	for name, steps := range map[string][]step{
+		"CtrlZAndBg": {
+			{"$H lock 2 -- bash -c 'echo begun; " + wait + "echo woke'\n", "begun\r"}, {"\x1a", "Stopped"},
+			{"bg\n", "lock 2"}, {"touch $FILE\n", "woke\r"},
+		},
+		"PromptInAPipeline": {
+			{"$H lock 3 -c 'echo begun; read x </dev/tty; echo got:$x' | cat\n", "begun\r"}, {"words\n", "got:words"},
+		},
+		"Pager": {
+			{"$H lock 4 -- echo out | sh -c 'cat; read x </dev/tty; echo pager:$x'\n", "out\r"}, {"q\n", "pager:q"},
+		},
+		"BackgroundThenFg": {
+			{"set -b; $H lock 5 -c 'read x; echo got:$x' &\n", "Stopped"}, {"fg\n", "lock 5"}, {"words\n", "got:words"},
+		},
+		"ShellInside": {
+			{"PS1='\\s> ' $H lock 6 -- bash --norc --noprofile -i\n", "bash> "}, {"echo be\"\"gun; cat\n", "begun\r"}, {"line\n", "line\r\nline\r"},
+			{"\x03", "bash> "}, {"echo code:$?\n", "code:130"}, {"suspend\n", "Stopped"}, {"fg\n", "lock 6"},
+			{"exit 5\n", "exit\r"}, {"echo code=$?\n", "code=5"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShell(t, onServer(server.Addr()), "H="+binary, "FILE="+file+name)
+			for _, step := range steps {
+				s.keysAndAwait(t, step.keys, step.text)
+			}
+			require.Equal(t, name == "BackgroundThenFg", strings.Contains(s.String(), "hasp: SIGTTIN has stopped the command: it is in the background"))
+		})
+	}
+}
+
+// TestCtrlCComesOnce: the command gets it from the terminal, and not from hasp again; no SIGKILL follows.
+func TestCtrlCComesOnce(t *testing.T) {
+	t.Parallel()
+	s := newShell(t, onServer(startServer(t).Addr()))
+	traps := "trap 'echo got:INT' INT; trap 'echo got:USR1' USR1; trap 'exit 3' USR2; "
+	s.keysAndAwait(t, binary+" lock x --grace 0s -c \""+traps+"echo got:nothing; while :; do sleep 0.05; done\"\n", "got:nothing\r")
+	s.keysAndAwait(t, "\x03", "got:INT\r")
+	jobs := childrenOf(t, s.pid)
+	require.Len(t, jobs, 1)
+	require.NoError(t, syscall.Kill(jobs[0], syscall.SIGUSR1)) // It comes after all that hasp has passed on.
+	eventually(t, func() bool { return strings.Contains(s.String(), "got:USR1\r") })
+	require.NoError(t, syscall.Kill(jobs[0], syscall.SIGUSR2))
+	s.keysAndAwait(t, "echo code=$?\n", "code=3")
+	require.Equal(t, 1, strings.Count(s.String(), "got:INT\r"))
+}
+
+// TestStoppedCommandEnds: a signal that ends a command continues it, too, and hasp has said that it was stopped.
+func TestStoppedCommandEnds(t *testing.T) {
+	t.Parallel()
+	h := start(t, []string{onServer(startServer(t).Addr())}, "lock", "x", "--grace", "1h", "-c", "kill -STOP $$")
+	eventually(t, func() bool { return h.errors.String() == "hasp: SIGSTOP has stopped the command\n" })
+	h.signal(t, syscall.SIGTERM)
+	require.Equal(t, 128+int(syscall.SIGTERM), h.code(t))
+}
+
+// TestCommandInherits: the command ignores the signals that hasp was started to ignore, and has all descriptors of the
+// caller. The one that closes at the loss has one digit, if one is free.
+func TestCommandInherits(t *testing.T) {
+	t.Parallel()
+	env := []string{onServer(startServer(t).Addr()), "H=" + binary}
+	for name, c := range map[string]struct{ before, command, says string }{
+		"Ignored":   {"trap '' HUP INT; grep SigIgn /proc/self/status; ", "grep SigIgn /proc/self/status", `^(SigIgn:\s\w+3\n){2}$`},
+		"Default":   {"", "grep SigIgn /proc/self/status", "^" + ignored(t) + "$"},
+		"Open":      {"exec 3>&1 8>&1; ", "sh -c 'echo 3 >&3; echo 8 >&8; echo $HASP_LEASE_FD'", `^3\n8\n9\n$`},
+		"NineTaken": {"exec 9>&1; ", "sh -c 'echo 9 >&9; echo $HASP_LEASE_FD'", `^9\n8\n$`},
+		"AllTaken":  {"exec 3>&1 4>&1 5>&1 6>&1 7>&1 8>&1 9>&1; ", "bash -c 'echo $HASP_LEASE_FD; : <&$HASP_LEASE_FD && echo open'", `^1\d\d\nopen\n$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			caller := exec.CommandContext(t.Context(), "sh", "-c", c.before+"exec $H lock "+name+" -- "+c.command)
+			caller.Env = append(os.Environ(), env...)
+			h := begin(t, caller)
+			require.Zero(t, h.code(t), h.errors)
+			require.Regexp(t, c.says, h.output.String())
+		})
+	}
+}
+
+// ignored returns which signals this process was started to ignore.
+func ignored(t *testing.T) string {
+	t.Helper()
+	text, err := exec.CommandContext(t.Context(), "grep", "SigIgn", "/proc/self/status").Output()
+	require.NoError(t, err)
+	return string(text)
+}
+
 // TestCtrlZWhileWaiting: it stops a hasp that waits for the lock, and not the command later.
 func TestCtrlZWhileWaiting(t *testing.T) {
 	t.Parallel()
@@ -116,7 +210,7 @@ func guardOf(t *testing.T, h *hasp) int {
 	t.Helper()
 	for _, pid := range childrenOf(t, h.Process.Pid) {
 		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err == nil && string(name) == guard.Name+"\x00" {
+		if err == nil && strings.HasPrefix(string(name), guard.Name+"\x00") {
 			return pid
 		}
 	}

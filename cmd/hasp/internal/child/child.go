@@ -2,8 +2,8 @@ package child
 
 import "time"
 
-// StubName is the name by which the program runs as a stub: see [Stub].
-const StubName = "hasp-start"
+// NotExecuted is the exit code if the system does not execute the command, as shells have it.
+const NotExecuted = 126
 
 // MinLease is the shortest lease that leaves a command the time to end.
 const MinLease = time.Second
@@ -26,7 +26,11 @@ type Command struct {
 	Args   []string      // the first is the command's name
 	Env    []string      // added to the environment of this process
 	Grace  time.Duration // from a signal that ends the command until SIGKILL
+	Short  time.Duration // the same if the lease ends; at most a third of the lease
 	Length time.Duration // of the lease
+
+	// Reserved reports whether nobody gets a lost lease before it would have ended.
+	Reserved func(err error) bool
 }
 
 // Result is how a command has ended.
@@ -37,6 +41,9 @@ type Result struct {
 	// Late says that the lease could not be renewed in time, and that the command was ended for that.
 	Late bool
 
-	// Unguarded says that the guard was killed, and that the command was ended for that.
+	// Unguarded says that the guard was killed or stopped, and that the command was ended for that.
 	Unguarded bool
+
+	// Left are processes of the command that SIGKILL does not end.
+	Left []int
 }

@@ -8,9 +8,6 @@ import (
 	"os/signal"
 )
 
-// Stub is a stub's program.
-func Stub([]string) int { return 1 }
-
 // Run returns an error: here a process cannot end what its child has started.
 func (c *Command) Run(Lease, <-chan os.Signal) (Result, error) {
 	return Result{}, errors.New("this system has no groups of processes, so hasp runs no commands here")

@@ -4,10 +4,10 @@ package child
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -17,44 +17,21 @@ import (
 	"github.com/hasp-go/hasp/cmd/hasp/internal/guard"
 )
 
-// Pause stops this process until SIGCONT if s is SIGTSTP, and reports whether it was.
-func Pause(s os.Signal) bool {
+// Pause stops this process until SIGCONT if s is SIGTSTP.
+func Pause(s os.Signal) {
 	if s == syscall.SIGTSTP {
 		pause()
 	}
-	return s == syscall.SIGTSTP
 }
 
-// passed are the signals that the command gets from this process. After the first four it has its grace to end.
-var passed = []os.Signal{
-	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
-	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGTSTP,
-}
+// ending are the signals after which the command has its grace to end. passed are all that it gets from this process.
+var (
+	ending = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
+	passed = append(ending[:len(ending):len(ending)], syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGTSTP)
+)
 
 // Ends reports whether a command is to end after a signal, and a process that still waits for its lease, too.
-func Ends(s os.Signal) bool {
-	return s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGHUP || s == syscall.SIGQUIT
-}
-
-// Run runs the command under a lease, and returns when all processes of its group have ended. The command has the
-// standard files and, with one, the terminal of this process. signals are those of [Notify].
-//
-// If the lease cannot be renewed, the command gets SIGTERM, and SIGKILL before the lease ends. If the lease is lost,
-// it gets SIGKILL at once. An error means that the command was not started.
-func (c *Command) Run(lease Lease, signals <-chan os.Signal) (Result, error) {
-	r := &running{
-		Command: c, lease: lease, granted: lease.Remaining(), terminal: findTerminal(), states: make(chan unix.WaitStatus),
-	}
-	if err := r.start(); err != nil {
-		return Result{}, err
-	}
-	defer r.held.Close()
-	status := r.wait(signals)
-	r.signal(syscall.SIGKILL) // What the command has left behind.
-	r.reap()
-	r.terminal.take()
-	return Result{Code: codeOf(status), Late: r.guard.End(), Unguarded: r.unguarded}, nil
-}
+func Ends(s os.Signal) bool { return slices.Contains(ending, s) }
 
 // Notify returns the signals that a command is to get. Those that this process was started to ignore, as nohup does,
 // stay ignored. Call Notify before the lease is acquired, and stop at the end.
@@ -64,59 +41,73 @@ func Notify() (signals <-chan os.Signal, stop func()) {
 	return c, func() { signal.Stop(c) }
 }
 
+// Run runs the command under a lease, and returns when its processes have ended. The command has the descriptors and the
+// terminal of this process. signals are those of [Notify].
+//
+// If the lease cannot be renewed, the command gets SIGTERM, and SIGKILL before the lease ends. If the lease is lost, it
+// gets SIGTERM at once. If its first process ends by itself, the others get SIGTERM, too, but not those that have a
+// session of their own. An error means that the command was not started.
+//
+// Processes that SIGKILL does not end are named on standard error. Run waits for them until the lease is lost, or a signal
+// to end comes, and then returns them.
+func (c *Command) Run(lease Lease, signals <-chan os.Signal) (Result, error) {
+	seen, held, err := os.Pipe()
+	if err != nil {
+		return Result{}, err
+	}
+	defer seen.Close()
+	defer signal.Reset(background...)
+	r := &running{
+		Command: c, lease: lease, granted: lease.Remaining(), terminal: openTerminal(), held: held, spared: guard.Children(),
+		result: Result{Code: unknownCode},
+	}
+	defer r.close()
+	r.spec = guard.Spec{
+		Path: c.Path, Args: c.Args, Env: r.environment(), Grace: c.Grace, Times: r.times(), Foreground: HasTerminal(),
+	}
+	if r.guard, err = guard.Start(&r.spec, seen); err != nil {
+		return Result{}, err
+	}
+	signal.Ignore(background...) // Only now: the command would ignore them, too.
+	return r.wait(signals)
+}
+
+// background are the signals of the terminal that would stop this process in the background: it is to say first that the
+// command was stopped.
+var background = []os.Signal{syscall.SIGTTIN, syscall.SIGTTOU}
+
 // running is a command that runs.
 type running struct {
 	*Command
 	lease     Lease
 	granted   time.Duration // the rest of the lease at the start: after another's release a Mutex has less than the lease
-	group     int           // the process id of its first process
+	spec      guard.Spec    // with the times that the guard has
 	guard     *guard.Guard
-	terminal  *terminal
-	held      *os.File // the command sees when it is closed
-	states    chan unix.WaitStatus
+	terminal  terminal
+	held      *os.File      // the command sees when it is closed
+	spared    []int         // children that are not the command's
 	ending    time.Duration // when it has had its grace after a signal, by the guard's clock; 0: no signal
-	unguarded bool          // the guard was killed
+	first     int           // the command's first process; 0: it has ended, or there is none yet
+	ended     bool          // it has
+	signalled bool          // a signal to end has come
+	lost      bool          // the lease was
+	enough    bool          // a signal to end has come after processes were named that do not end
+	finished  bool          // the guard says so
+	failed    error         // the command was not started
+	result    Result
 }
 
-// start starts the command, and its guard before. The command is a stub first, which waits until the guard knows it.
-func (r *running) start() error {
-	self, err := guard.Self()
-	if err != nil {
-		return err
+// close closes what the command and its guard see.
+func (r *running) close() {
+	_ = r.held.Close()
+	if r.guard != nil {
+		r.guard.Close()
 	}
-	ready, known, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer ready.Close()
-	seen, held, err := os.Pipe()
-	if err != nil {
-		_ = known.Close()
-		return err
-	}
-	defer seen.Close()
-	r.held = held
-	if r.guard, err = guard.Start(known); err != nil {
-		_ = held.Close()
-		return err
-	}
-	r.guard.Until(r.times())
-	p, err := os.StartProcess(self, append([]string{StubName, r.Path}, r.Args...), &os.ProcAttr{
-		Env:   append(r.environment(), "HASP_LEASE_FD="+strconv.Itoa(seenFD)),
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr, seenFD: seen, readyFD: ready},
-		Sys:   r.terminal.attributes(),
-	})
-	if err != nil {
-		r.guard.End()
-		_ = held.Close()
-		return err
-	}
-	r.group = p.Pid
-	_ = p.Release() // watch waits for it.
-	r.guard.Watch(r.group)
-	go r.watch()
-	return nil
+	r.terminal.close()
 }
+
+// unknownCode is the exit code of a command whose own is not known.
+const unknownCode = 70
 
 // environment returns the environment of this process with the command's variables, and without those of a hasp around
 // this one.
@@ -127,90 +118,159 @@ func (r *running) environment() []string {
 	}), r.Env...)
 }
 
-// watch yields each change of the first process's state.
-func (r *running) watch() {
-	for {
-		var status unix.WaitStatus
-		_, err := unix.Wait4(r.group, &status, unix.WUNTRACED, nil)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			status = unknownStatus
-		}
-		r.states <- status
-		if !status.Stopped() {
-			return
-		}
-	}
-}
-
-// reap waits for the other processes of the group, which on Linux are this process's children when theirs has ended.
-func (r *running) reap() {
-	for err := error(nil); err == nil || errors.Is(err, unix.EINTR); {
-		_, err = unix.Wait4(-r.group, nil, 0, nil)
-	}
-}
-
-// wait waits for the end of the first process, and passes on what happens until then.
-func (r *running) wait(signals <-chan os.Signal) unix.WaitStatus {
-	lost, unguarded := r.lease.Done(), r.guard.Done()
+// wait waits for the end of the command's processes, and passes on what happens until then.
+func (r *running) wait(signals <-chan os.Signal) (Result, error) {
+	lost := r.lease.Done()
 	tick := time.NewTicker(max(r.Length/50, 10*time.Millisecond))
 	defer tick.Stop()
-	for {
+	for r.result.Left == nil || !r.enough && !r.lost {
 		select {
-		case status := <-r.states:
-			if !status.Stopped() {
-				return status
+		case e, open := <-r.guard.Events():
+			switch {
+			case open:
+				r.see(e)
+			case r.finished:
+				return r.result, r.failed
+			default:
+				r.adopt()
 			}
-			r.terminal.stopped(r.group)
 		case s := <-signals:
 			r.pass(s.(syscall.Signal))
 		case <-lost:
 			lost = nil
-			r.guard.Until(r.times())
-		case <-unguarded:
-			unguarded, r.unguarded = nil, true
-			r.signal(syscall.SIGKILL)
+			r.lose()
 		case <-tick.C:
-			r.guard.Until(r.times())
+			r.guard.Check()
+			r.renew()
 		}
 	}
+	return r.result, nil
+}
+
+// see follows what the guard reports.
+func (r *running) see(e guard.Event) {
+	switch {
+	case e.Started > 0:
+		r.first = e.Started
+	case e.Failed != "":
+		r.failed, r.result.Code = errors.New(r.Path+": "+e.Failed), NotExecuted
+	case e.Stopped > 0:
+		r.stopped(e.Stopped)
+	case e.Ended:
+		r.first, r.ended, r.result.Code = 0, true, codeOf(e.Status)
+		r.guard.Send(guard.Order{Rest: true, All: r.all()})
+	case e.Left != nil:
+		r.result.Left = e.Left
+		fmt.Fprintf(os.Stderr, "hasp: SIGKILL has not ended the processes %d\n", e.Left)
+	case e.Finished:
+		r.finished, r.result.Late, r.result.Left = true, e.Late, nil
+	}
+}
+
+// all reports whether no process is to be left: a daemon stays only if the command has ended by itself.
+func (r *running) all() bool { return !r.ended || r.signalled || r.lost }
+
+// adopt ends what a guard that was killed has left.
+func (r *running) adopt() {
+	if r.result.Unguarded = !r.ended; r.first == 0 && !r.ended {
+		r.failed = errors.New("the guard ended before it had started the command")
+	}
+	r.guard.Close()
+	g, err := guard.Adopt(&r.spec, r.first, r.all(), r.spared)
+	if err != nil {
+		r.finished, r.failed = true, err
+		return
+	}
+	r.guard = g
+}
+
+// lose ends the command, whose lease was lost. If nobody gets it before it would have ended, the command has its grace.
+func (r *running) lose() {
+	now, grace := guard.Now(), min(r.Short, r.Length/3)
+	if r.Reserved(r.lease.Err()) {
+		grace = r.Grace
+	}
+	r.lost = true
+	_ = r.held.Close()
+	r.until(guard.Times{Term: now, Kill: min(r.spec.Times.Kill, now+grace)})
+	if r.ended {
+		r.guard.Send(guard.Order{Rest: true, All: true})
+	}
+}
+
+// renew puts off the end of the command, as long as the lease is held.
+func (r *running) renew() {
+	if !r.lost {
+		r.until(r.times())
+	}
+}
+
+// until orders when the guard ends the command.
+func (r *running) until(t guard.Times) {
+	r.spec.Times = t
+	r.guard.Send(guard.Order{Until: &t})
 }
 
 // times returns when the command gets SIGTERM, if the lease is not renewed any more, and when it gets SIGKILL.
-func (r *running) times() (term, kill time.Duration) {
+func (r *running) times() guard.Times {
 	now := guard.Now() // Before the rest of the lease is known: a pause must not add to it.
-	rest, grace := r.lease.Remaining(), min(r.Grace, r.Length/3)
+	rest, grace := r.lease.Remaining(), min(r.Short, r.Length/3)
 	if rest <= r.granted { // It was not renewed yet.
 		grace = min(grace, r.granted/3)
 	}
-	kill = now + rest - r.Length/20
-	term = kill - grace
+	kill := now + rest - r.Length/20
+	term := kill - grace
 	if r.ending > 0 {
 		kill = min(kill, r.ending)
 	}
-	return term, kill
+	return guard.Times{Term: term, Kill: kill}
 }
 
-// pass passes a signal on to the command.
+// pass passes a signal on to the command, unless the terminal has sent it to both. With a terminal SIGTSTP comes from there:
+// when it is seen here, the shell may have taken the foreground.
 func (r *running) pass(s syscall.Signal) {
-	if Ends(s) && r.ending == 0 {
-		r.ending = guard.Now() + r.Grace
-		r.guard.Until(r.times())
+	ends, both := Ends(s), false
+	switch s {
+	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGWINCH:
+		both = r.terminal.ours()
+	case syscall.SIGTSTP:
+		_, both = r.terminal.foreground()
 	}
-	r.signal(s)
-	if s == syscall.SIGTSTP {
-		pause()
-		r.signal(syscall.SIGCONT)
+	r.enough = r.enough || ends && r.result.Left != nil
+	r.signalled = r.signalled || ends
+	if ends && !both && r.ending == 0 {
+		r.ending = guard.Now() + r.Grace
+		r.renew()
+	}
+	if !both {
+		r.guard.Send(guard.Order{Signal: s})
+	}
+	if ends {
+		r.guard.Send(guard.Order{Signal: syscall.SIGCONT}) // A stopped process would not see it.
 	}
 }
 
-// signal sends a signal to the group. A group that has ended is no error.
-func (r *running) signal(s syscall.Signal) { _ = syscall.Kill(-r.group, s) }
+// stopped stops this process with the command, for the shell to see it, and continues the command when the shell
+// continues it. While this process is stopped it renews no lease. Without a shell nobody waits for that.
+func (r *running) stopped(by syscall.Signal) {
+	if by != syscall.SIGTSTP {
+		fmt.Fprintf(os.Stderr, "hasp: %s has stopped the command%s\n", unix.SignalName(by), reasons[by])
+	}
+	if by != syscall.SIGTSTP && !r.terminal.shell() {
+		return
+	}
+	pause()
+	if !guard.Separate && r.terminal.ours() {
+		r.terminal.give(r.first)
+	}
+	r.guard.Send(guard.Order{Signal: syscall.SIGCONT})
+}
 
-// unknownStatus is the status of a command that another part of this process has waited for.
-const unknownStatus = unix.WaitStatus(70 << 8)
+// reasons are those of the terminal's signals.
+var reasons = map[syscall.Signal]string{
+	syscall.SIGTTIN: ": it is in the background, and reads the terminal",
+	syscall.SIGTTOU: ": it is in the background, and writes to the terminal",
+}
 
 // codeOf returns the exit code for a status.
 func codeOf(status unix.WaitStatus) int {

@@ -10,64 +10,61 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the terminal of this process, if the process is in its foreground. Nil means that there is none.
-type terminal struct {
-	fd  int
-	own int // this process's group
-}
-
-// HasTerminal reports whether a user can be asked.
-func HasTerminal() bool { return findTerminal() != nil }
-
-// findTerminal returns the terminal that is both standard input and output. In a pipeline the other programs need it.
-func findTerminal() *terminal {
-	fd, own := int(os.Stdin.Fd()), unix.Getpgrp()
-	in, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+// HasTerminal reports whether a user can be asked: a terminal is both standard input and output, and this process is in
+// its foreground.
+func HasTerminal() bool {
+	in, err := unix.IoctlGetInt(int(os.Stdin.Fd()), unix.TIOCGPGRP)
 	out, failed := unix.IoctlGetInt(int(os.Stdout.Fd()), unix.TIOCGPGRP)
-	if err != nil || failed != nil || in != own || out != own {
-		return nil
+	return err == nil && failed == nil && in == unix.Getpgrp() && out == in
+}
+
+// terminal is the descriptor of the terminal that controls this process; negative: there is none.
+type terminal int
+
+func openTerminal() terminal {
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
 	}
-	return &terminal{fd: fd, own: own}
+	return terminal(fd)
 }
 
-// attributes returns the attributes of a process with a group of its own, which is in the terminal's foreground.
-func (t *terminal) attributes() *syscall.SysProcAttr {
-	if t == nil {
-		return &syscall.SysProcAttr{Setpgid: true}
+// foreground returns the group in the foreground.
+func (t terminal) foreground() (group int, known bool) {
+	group, err := unix.IoctlGetInt(int(t), unix.TIOCGPGRP)
+	return group, err == nil
+}
+
+// ours reports whether this process is in the foreground, so it gets what the keys send.
+func (t terminal) ours() bool {
+	group, known := t.foreground()
+	return known && group == unix.Getpgrp()
+}
+
+// shell reports whether there is a shell that can continue this process if it stops.
+func (t terminal) shell() bool {
+	own, _ := unix.Getsid(0)
+	shell, err := unix.Getsid(os.Getppid())
+	_, known := t.foreground()
+	return known && err == nil && shell == own && os.Getppid() > 0
+}
+
+// give puts a group in the foreground.
+func (t terminal) give(group int) { _ = unix.IoctlSetPointerInt(int(t), unix.TIOCSPGRP, group) }
+
+// close puts this process in the foreground again, if the group there has ended.
+func (t terminal) close() {
+	if group, known := t.foreground(); known && group > 0 && unix.Kill(-group, 0) == unix.ESRCH { //nolint:errorlint // It is a number.
+		t.give(unix.Getpgrp())
 	}
-	return &syscall.SysProcAttr{Setpgid: true, Foreground: true, Ctty: t.fd}
+	_ = unix.Close(int(t))
 }
 
-// take puts this process in the foreground again.
-func (t *terminal) take() {
-	if t != nil {
-		t.give(t.own)
-	}
-}
-
-// give puts a group in the foreground. From the background the system would stop this process for it.
-func (t *terminal) give(group int) {
-	signal.Ignore(syscall.SIGTTOU)
-	defer signal.Reset(syscall.SIGTTOU)
-	_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group)
-}
-
-// stopped stops this process, too, for the shell to see it, and continues the group when the shell continues it. While
-// this process is stopped it renews no lease. Without a terminal nobody waits for that.
-func (t *terminal) stopped(group int) {
-	if t == nil {
+// pause stops this process, and returns when another continues it. The first process of a container cannot be stopped.
+func pause() {
+	if os.Getpid() == 1 {
 		return
 	}
-	t.take()
-	pause()
-	if foreground, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil && foreground == t.own {
-		t.give(group)
-	}
-	_ = syscall.Kill(-group, syscall.SIGCONT)
-}
-
-// pause stops this process, and returns when another continues it.
-func pause() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)

@@ -14,44 +14,30 @@ import (
 	"github.com/hasp-go/hasp/cmd/hasp/internal/connect"
 )
 
-func (p *program) releaseOwner() *cobra.Command {
-	now := true
-	c := &cobra.Command{Use: "release NAME --owner OWNER", Short: "Free a lock at once, if that owner holds it"}
-	p.free(c, "owner", "the owner, as hasp inspect shows it", &now)
-	_ = c.MarkFlagRequired("owner")
-	return c
-}
-
 func (p *program) forceUnlock() *cobra.Command {
-	now := false
+	owner, now, yes := "", false, false
 	c := &cobra.Command{Use: "force-unlock NAME", Short: "Take a lock from its holder"}
-	p.free(c, "if-owner", "only from this owner", &now)
+	c.Flags().StringVar(&owner, "if-owner", "", "only from this owner, as hasp inspect shows it")
 	c.Flags().BoolVar(&now, "now", false, "free it at once, while the holder's command may still run")
-	return c
-}
-
-// free makes c a command that takes a lock from its holder; with the flag only if that owner holds it.
-func (p *program) free(c *cobra.Command, flag, what string, now *bool) {
-	owner, yes := "", false
-	c.Flags().StringVar(&owner, flag, "", what)
-	kind := choose(c, "kind", "lock, mutex, fair, read or write", "lock", "mutex", "fair", "read", "write")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	kind := choose(c, "kind", "lock, mutex, fair, read or write", "lock", "mutex", "fair", "read", "write")
 	c.Args = func(c *cobra.Command, args []string) error {
-		if c.Flags().Changed(flag) && owner == "" {
-			return usage("--%s is empty", flag)
+		if c.Flags().Changed("if-owner") && owner == "" {
+			return usage("--if-owner is empty")
 		}
 		return oneName(c, args)
 	}
 	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
-		if err := confirm(c, yes, *now, args[0], owner); err != nil {
+		if err := confirm(c, yes, now, args[0], owner); err != nil {
 			return err
 		}
-		freed, err := take(c, lockers[*kind](conn.Client, args[0]), owner, *now)
+		freed, err := take(c, lockers[*kind](conn.Client, args[0]), owner, now)
 		if err == nil && !freed {
 			err = &exitError{exitFailed, fmt.Errorf("%q has no such holder: nothing was freed", args[0])}
 		}
 		return err
 	})
+	return c
 }
 
 // take takes a lock from its holder; with an owner only if that owner holds it. Unless the lock is to be free now,

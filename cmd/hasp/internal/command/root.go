@@ -73,7 +73,7 @@ func (p *program) root() *cobra.Command {
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "say what happens")
 	for _, c := range []*cobra.Command{
 		p.lock(), p.readWrite("read", "with other readers"), p.readWrite("write", "without readers"), p.slot(), p.once(),
-		p.elect(), p.check(), p.rate(), p.latch(), p.releaseOwner(), p.forceUnlock(), p.inspect(), p.list(), p.watch(), p.serve(),
+		p.elect(), p.check(), p.rate(), p.latch(), p.forceUnlock(), p.inspect(), p.list(), p.watch(), p.serve(),
 	} {
 		run := c.RunE
 		c.RunE = func(c *cobra.Command, args []string) error {

@@ -22,11 +22,15 @@ import (
 // lastTimeout is how long the program waits for the answer to a release, and then for the client's last requests.
 const lastTimeout = time.Second
 
+// safeLease is the shortest lease that survives a short outage.
+const safeLease = 3 * time.Second
+
 // runner runs a command under a lease, as lock, read, write, slot, once and elect do.
 type runner struct {
 	*program
 	lease time.Duration
 	grace time.Duration
+	short time.Duration // the grace if the lease ends
 	shell string
 	code  int // if not acquired
 	wait  waiting
@@ -52,9 +56,15 @@ func (p *program) addRunner(c *cobra.Command) *runner {
 	c.Use += " NAME [flags] -- COMMAND [ARGUMENT...]"
 	f := c.Flags()
 	f.DurationVar(&r.lease, "lease", 30*time.Second, "how long others wait if this host fails")
-	f.DurationVar(&r.grace, "grace", 10*time.Second, "from SIGTERM to SIGKILL, for a command that is to end; at most a third of the lease if that is lost")
+	f.DurationVar(&r.grace, "grace", 10*time.Second,
+		"from SIGTERM to SIGKILL, for a command that is to end; if the lease ends, at most a third of it, and by default a tenth")
 	f.StringVarP(&r.shell, "command", "c", "", "a command for sh -c, instead of one behind --")
-	c.Args = func(c *cobra.Command, args []string) error { return r.parse(c.ArgsLenAtDash(), args) }
+	c.Args = func(c *cobra.Command, args []string) error {
+		if r.short = r.grace; !f.Changed("grace") {
+			r.short = min(r.grace, r.lease/10)
+		}
+		return r.parse(c.ArgsLenAtDash(), args)
+	}
 	return r
 }
 
@@ -211,15 +221,23 @@ func (r *runner) acquired(ctx context.Context, try, wait acquire) (*primitives.L
 	return lease, err
 }
 
-// under runs the command under a lease.
-func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error {
+// warn says once which promises are weak.
+func (r *runner) warn() {
 	if !guard.Separate && !r.warned {
 		fmt.Fprintln(os.Stderr, "hasp: on this system a stopped hasp cannot end the command")
-		r.warned = true
 	}
+	if r.lease < safeLease && !r.warned {
+		fmt.Fprintf(os.Stderr, "hasp: a lease of %s is lost when a renewal takes a moment: better %s or more\n", r.lease, safeLease)
+	}
+	r.warned = true
+}
+
+// under runs the command under a lease.
+func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error {
+	r.warn()
 	c := child.Command{
 		Path: r.path, Args: r.args, Grace: r.grace, Length: r.lease,
-		Env: []string{"HASP_NAME=" + r.name, "HASP_OWNER=" + lease.Owner()},
+		Env: []string{"HASP_NAME=" + r.name, "HASP_OWNER=" + lease.Owner()}, Short: r.short, Reserved: revoked,
 	}
 	if !r.shared {
 		c.Env = append(c.Env, "HASP_TOKEN="+strconv.FormatInt(lease.Token(), 10))
@@ -231,8 +249,13 @@ func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error 
 		<-signals // They were for this command, and not for the next.
 	}
 	switch {
+	case err != nil && result.Code != 0:
+		return &exitError{result.Code, err}
 	case err != nil:
 		return err
+	case result.Left != nil:
+		lease.Forget() // It ends by itself: until then nobody works next to the processes.
+		return &exitError{exitLost, fmt.Errorf("%q is not released: the processes %d of the command keep running", r.name, result.Left)}
 	case lease.Err() != nil:
 		return r.lost(lease.Err())
 	case result.Late:
@@ -247,5 +270,21 @@ func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error 
 
 // lost returns the error of a lost lease.
 func (r *runner) lost(err error) error {
-	return &exitError{exitLost, fmt.Errorf("%q was lost while the command ran, and the command was ended: %w", r.name, err)}
+	why := err.Error()
+	var loss *primitives.LossError
+	switch errors.As(err, &loss); {
+	case revoked(err):
+		why = "revoked"
+	case errors.Is(err, primitives.LossTaken) && loss.Holder != "":
+		why = "taken by " + loss.Holder
+	case errors.Is(err, primitives.LossGone):
+		why = "the key is gone"
+	}
+	return &exitError{exitLost, fmt.Errorf("%q was lost while the command ran, and the command was ended: %s%.0w", r.name, why, err)}
+}
+
+// revoked reports whether a lease was lost by a Revoke, which keeps the lock by this owner until the lease would have ended.
+func revoked(err error) bool {
+	var loss *primitives.LossError
+	return errors.As(err, &loss) && loss.Holder == "00000000-0000-0000-0000-000000000000:0"
 }

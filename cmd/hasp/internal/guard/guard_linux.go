@@ -1,11 +1,12 @@
 package guard
 
 import (
-	"errors"
+	"encoding/gob"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
+	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -15,66 +16,106 @@ import (
 // Separate says that a guard acts even while the process that started it is stopped.
 const Separate = true
 
-// Self returns the path of the running program, even if its file was replaced.
-func Self() (string, error) { return "/proc/self/exe", nil }
-
-// The descriptors of a guard's process.
-const (
-	messagesFD = 3
-	knownFD    = 4
-)
-
-// actedCode is the exit code of a guard that sent SIGTERM.
-const actedCode = 3
-
-// Start starts a guard, which has known from then on: when the guard knows the group, it writes a byte to known. If it
-// ends before, known is closed.
-func Start(known *os.File) (*Guard, error) {
-	defer func() { _ = known.Close() }()
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = r.Close() }()
-	c := exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{Name}, ExtraFiles: []*os.File{r, known},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
-	// So this process can wait for the processes of the group whose parents have ended.
-	err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		_ = w.Close()
+// Start starts a guard, which starts the command. The command reads seen.
+func Start(s *Spec, seen *os.File) (*Guard, error) {
+	// So this process inherits the command's processes if the guard is killed.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("start the guard: %w", err)
 	}
-	done := make(chan bool, 2)
-	go func() {
-		var exit *exec.ExitError
-		acted := errors.As(c.Wait(), &exit) && exit.ExitCode() == actedCode
-		done <- acted
-		done <- acted // For End, after a reader of Done.
-	}()
-	return &Guard{messages: w, done: done}, nil
+	g, err := open(func(orders, events *os.File) (*os.Process, error) {
+		defer orders.Close()
+		defer events.Close()
+		args := []string{Name}
+		for _, f := range []*os.File{orders, events, seen} {
+			fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 100) // The low numbers are the caller's.
+			if err != nil {
+				return nil, err
+			}
+			defer unix.Close(fd)
+			args = append(args, strconv.Itoa(fd))
+		}
+		return os.StartProcess("/proc/self/exe", args, &os.ProcAttr{
+			Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+			// What the terminal sends to the command's group must not reach the guard.
+			Sys: &syscall.SysProcAttr{Setpgid: unix.Getpgrp() != 0},
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start the guard: %w", err)
+	}
+	s.Group = unix.Getpgrp()
+	g.Send(Order{Start: s})
+	return g, nil
 }
 
-// Main is the program of a guard. It returns its exit code.
-func Main() int {
-	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGTSTP, syscall.SIGPIPE)
-	a, err := newAlarm()
-	if err != nil {
+// attributes puts the command into the group of the process that started this one, and ends its first process with this.
+func attributes(s *Spec) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: s.Group != 0, Pgid: s.Group}
+}
+
+// Check kills the guard if another process has stopped it, since it guards nothing then.
+func (g *Guard) Check() {
+	if g.process == nil {
+		return
+	}
+	if state, _ := stat(g.process.Pid); state == "T" {
+		_ = g.process.Kill()
+	}
+}
+
+// Children returns the children of this process.
+func Children() []int { return childrenOf(os.Getpid()) }
+
+// Adopt returns a guard that ends what a guard that was killed has left to this process. first is the command's first
+// process, 0 if it has ended. The children spared are not the command's.
+func Adopt(s *Spec, first int, all bool, spared []int) (*Guard, error) {
+	k := newKeeper(s)
+	k.first, k.ended, k.spared = first, first == 0, spared
+	g, err := inProcess(k, func() {})
+	if err == nil {
+		g.Send(Order{Rest: true, All: all})
+	}
+	return g, err
+}
+
+// Main is the program of a guard. Its arguments are the descriptors of its orders, its events, and of what the command
+// reads. It returns its exit code.
+func Main(args []string) int {
+	runtime.LockOSThread() // The command's first process ends with the thread that has started it.
+	fds := numbers(args)
+	if len(fds) != 3 {
 		return 1
 	}
-	known := os.NewFile(knownFD, "known")
-	acted := keep(os.NewFile(messagesFD, "messages"), a, func() {
-		_, _ = known.Write([]byte{'\n'})
-		_ = known.Close()
-	})
-	if acted {
-		return actedCode
+	for _, fd := range fds {
+		syscall.CloseOnExec(fd)
 	}
+	orders := ordersOf(os.NewFile(uintptr(fds[0]), "orders"))
+	begin := <-orders
+	a, err := newAlarm()
+	if begin.Start == nil || err != nil || unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
+		return 1
+	}
+	k := newKeeper(begin.Start)
+	k.events = gob.NewEncoder(os.NewFile(uintptr(fds[1]), "events"))
+	k.begin(begin.Start, fds[2])
+	// After the start, since the command would ignore them, too.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP,
+		syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGUSR1, syscall.SIGUSR2)
+	_ = unix.Close(fds[2])
+	detach()
+	k.keep(orders, a)
 	return 0
+}
+
+// detach closes the descriptors of the caller but standard error: readers of a pipe wait for all that can write to it.
+func detach() {
+	null, _ := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	_, _ = unix.Dup3(null, 0, unix.O_CLOEXEC), unix.Dup3(null, 1, unix.O_CLOEXEC)
+	for _, fd := range numbersIn("/proc/self/fd") {
+		if fd > 2 && inherited(fd) {
+			_ = unix.Close(fd)
+		}
+	}
 }
 
 // Now returns the time by a clock that goes on while the machine is suspended. Its zero has no meaning.

@@ -6,4 +6,4 @@ package guard
 const Separate = false
 
 // Main is the program of a guard on Linux.
-func Main() int { return 1 }
+func Main([]string) int { return 1 }

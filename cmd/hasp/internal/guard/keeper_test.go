@@ -12,24 +12,20 @@ import (
 // TestSIGKILLIsNotPutOff: a renewal after SIGTERM comes too late, since the command has begun to end.
 func TestSIGKILLIsNotPutOff(t *testing.T) {
 	t.Parallel()
-	k := &keeper{term: never, kill: never}
-	known := 0
-	k.obey("group 0", func() { known++ }) // Signals reach nobody.
-	require.Equal(t, 1, known)
-	k.obey("until 100 200", nil)
+	k := &keeper{times: Times{never, never}, grace: 30} // Signals reach nobody.
+	until := func(term, kill time.Duration) { k.obey(Order{Until: &Times{term, kill}}, 0) }
+	until(100, 200)
 	k.act(99)
 	require.False(t, k.termed)
-	require.Equal(t, time.Duration(100), k.next())
+	require.Equal(t, time.Duration(100), k.next(99))
 	k.act(100)
 	require.True(t, k.termed)
-	k.obey("until 400 500", nil)
-	require.Equal(t, time.Duration(200), k.next())
-	k.obey("until 400 150", nil)
-	require.Equal(t, time.Duration(150), k.next(), "it may come sooner")
-	k.act(150)
-	require.Equal(t, never, k.next())
-	k.obey("until nonsense", nil)
-	require.Equal(t, never, k.next())
-	k.obey("end", nil)
-	require.True(t, k.ended)
+	until(400, 500)
+	require.Equal(t, time.Duration(200), k.next(100))
+	until(400, 150)
+	require.Equal(t, time.Duration(150), k.next(100), "it may come sooner")
+	k.obey(Order{Rest: true}, 110)
+	require.Equal(t, time.Duration(140), k.next(110), "the others have their grace")
+	k.act(140)
+	require.Equal(t, 140+again, k.next(140), "until none is left")
 }
