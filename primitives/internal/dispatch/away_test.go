@@ -228,3 +228,20 @@ func TestHastyCallsWithoutAnAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestSilentNodeHoldsUpNobody: once the batches to a silent node are late, calls to other nodes are sent at once.
+func TestSilentNodeHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &servers{}
+		d := open(t, s)
+		s.silent.Store(true)
+		for range 3 {
+			go func() { _, _ = d.Do(t.Context(), request(write, "a:1")) }()
+			time.Sleep(100 * time.Millisecond)
+		}
+		for range 2 {
+			s.requireTakes(t, d, request(write, "b:1"), 0, true, nil)
+		}
+	})
+}

@@ -6,8 +6,8 @@
 // # Goroutines
 //
 // A sender takes all queued calls, sends them, and repeats that until no call is queued. There are
-// up to [maxSenders] senders. If no call is taken from the queue for [queueTimeout], another sender
-// starts, so no call waits for a slow batch, for example on a silent link. No sender starts
+// up to [maxSenders] senders, those aside whose batch is late. If no call is taken from the queue for [queueTimeout],
+// another sender starts, so no call waits for a slow batch, for example on a silent link. No sender starts
 // while the server has [maxUnanswered] calls to answer, or while [maxUnsent] batches wait for a
 // connection, because the driver's connections are all in use. An acquire that waits for replicas has a
 // goroutine of its own. Renewals that wait for replicas are in queues of their own, by node ([waitQueue]). There is no
@@ -198,11 +198,25 @@ func (d *Dispatcher) sendAlone(c *Request) {
 // caller holds mu.
 func (d *Dispatcher) ensureSender() {
 	switch {
-	case d.batcher == nil, d.senders < maxSenders && d.readySenders == 0:
+	case d.batcher == nil:
 		d.startSender()
-	case d.readySenders == 0:
+	case d.readySenders > 0 || d.queueTimerArmed:
+	case d.senders < maxSenders || d.senders-d.late() < maxSenders:
+		d.startSender()
+	default:
 		d.armQueueTimer()
 	}
+}
+
+// late returns how many senders wait for batches that are under way for longer than lateAfter: in a cluster, other nodes
+// than theirs may answer at once. The caller holds mu.
+func (d *Dispatcher) late() (n int) {
+	for b := range d.batches {
+		if b.replicas == 0 && time.Since(b.began) >= lateAfter {
+			n++
+		}
+	}
+	return n
 }
 
 // startSender starts a sender. The caller holds mu.
