@@ -85,7 +85,7 @@ var rules = []rule{
 	{dir: "primitives/internal/script", imports: []string{"backend"}},
 	{dir: "primitives/internal/adders", imports: []string{"backend"}},
 	{dir: "primitives/internal/away"},
-	{dir: "primitives/internal/dispatch", imports: []string{"backend", "primitives/internal/away"}},
+	{dir: "primitives/internal/dispatch", imports: []string{"backend", "primitives/internal/away", "primitives/internal/script"}},
 	{dir: "primitives/internal/batch"},
 	{dir: "primitives/internal/renew", imports: []string{"backend", "primitives/internal/batch", "primitives/lease", zap}},
 	{dir: "primitives/internal/orphan", imports: []string{"backend", "primitives/internal/batch", "primitives/trace"}},

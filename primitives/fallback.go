@@ -16,8 +16,9 @@ import (
 //
 // A call with a Fallback is sent once, and waits for the answer for its option Timeout at most. If it fails, the
 // next calls of the client to the same server, in a cluster to the same node, are not sent, and fall back at
-// once, until an answer has come. One call each 100 ms is sent all the same, or one a second while it gets no answer.
-// The client's Logger receives when that begins and ends.
+// once, until an answer has come. Nobody waits for that: such a call begins a probe, 100 ms after the last one, which
+// asks for the type of the call's key, for Timeout at most. So after a pause without calls, too, the first call falls
+// back. The client's Logger receives when that begins and ends.
 type Fallback float64
 
 const (

@@ -34,8 +34,17 @@ func acquire(c *primitives.Client, name string, opts *primitives.RateLimiterOpti
 	return state, time.Since(began), err
 }
 
-// TestFallbacks has a server that refuses connections, and one that is silent: only the first call waits for that, and
-// the server decides again as soon as it has answered one.
+// back lets a link work again, and returns when the server has answered the probe beside a call.
+func (l *dialing) back(call func()) {
+	l.down.Store(false)
+	l.silent.Store(false)
+	time.Sleep(2 * time.Second)
+	call()
+	synctest.Wait()
+}
+
+// TestFallbacks has a server that refuses connections, and one that is silent: only the first call waits for that. No call
+// waits for a probe, and the server decides again as soon as it has answered one.
 func TestFallbacks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -67,16 +76,17 @@ func TestFallbacks(t *testing.T) {
 				require.ErrorIs(t, err, c.target)
 				require.Equal(t, c.first, took)
 				require.Equal(t, err == nil, state.Local)
-				for range 3 {
+				next := func() {
 					state, took, err = acquire(client, "x", opts)
 					require.ErrorIs(t, err, c.next)
 					require.Zero(t, took)
 					require.Equal(t, err == nil, state.Local)
 				}
-
-				link.down.Store(false)
-				link.silent.Store(false)
-				time.Sleep(100 * time.Millisecond)
+				for range 3 {
+					next()
+					time.Sleep(75 * time.Millisecond)
+				}
+				link.back(next)
 				state, _, err = acquire(client, "x", opts)
 				require.NoError(t, err)
 				require.False(t, state.Local)
@@ -108,10 +118,10 @@ func TestLocalShare(t *testing.T) {
 			time.Sleep(12 * time.Second)
 			require.NoError(t, limiter.TryAcquire(t.Context(), 1))
 			requireRetryIn(1, 12*time.Second)
-			_, _, err := acquire(client, "another", opts)
-			require.NoError(t, err)
-			link.down.Store(false)
-			time.Sleep(200 * time.Millisecond)
+			link.back(func() {
+				_, _, err := acquire(client, "another", opts)
+				require.NoError(t, err)
+			})
 			require.NoError(t, limiter.TryAcquire(t.Context(), 1))
 			link.down.Store(true)
 		}
@@ -202,9 +212,7 @@ func TestThrottleFallsBack(t *testing.T) {
 			require.NoError(t, local.Wait(ctx, 1))
 			require.InDelta(t, 12*time.Second, time.Since(began), float64(2*time.Second))
 
-			link.down.Store(false)
-			link.silent.Store(false)
-			time.Sleep(2 * time.Second)
+			link.back(func() { _, _ = local.Allow(ctx, 1) })
 			got = must(local.Allow(ctx, 1))(t)
 			require.False(t, got.Local)
 		})
@@ -246,8 +254,7 @@ func TestMultiThrottleFallsBack(t *testing.T) {
 			require.NoError(t, both(half, 4, 1).Wait(ctx))
 			require.InDelta(t, 30*time.Second, time.Since(began), float64(time.Second))
 
-			link.down.Store(false)
-			time.Sleep(2 * time.Second)
+			link.back(func() { _, _ = both(half, 1, 1).Allow(ctx) })
 			d = must(both(half, 1, 1).Allow(ctx))(t)
 			require.False(t, d.Local)
 		})

@@ -99,7 +99,7 @@ func (o *Object) Insistent() backend.ScriptRunner {
 // Hasty is Runner for scripts whose callers have another answer at hand if the server gives none. They are
 // offered to the server once, and wait for the answer for timeout at most. After a failure, or without an answer in
 // time, the object's node is away for all such scripts: they fail at once with [backend.ErrUnavailable], as with
-// [Object.Insistent] the others do. Without an answer, and without an error of ctx, a script that may have been
+// [Object.Insistent] the others do, but none is sent: a TYPE of the script's first key is, next to it. Without an answer, and without an error of ctx, a script that may have been
 // executed fails with [backend.ErrIndeterminate]. A cancelled context may end it only after timeout.
 func (o *Object) Hasty(timeout time.Duration) backend.ScriptRunner {
 	return dispatch.Hasty{Dispatcher: o.core.calls, Limit: timeout}

@@ -1,6 +1,6 @@
 // Package away notes which nodes cannot be reached. While a node is away, a call to it fails at once
-// with the error of the calls before, instead of trying for as long as they did. Now and then one call is
-// sent all the same: the probe. Any answer of the node ends that.
+// with the error of the calls before, instead of trying for as long as they did. Now and then a probe is sent
+// all the same. Any answer of the node ends that.
 package away
 
 import (
@@ -14,8 +14,8 @@ const (
 	// probeInterval is how long after a failure the next probe is sent.
 	probeInterval = 100 * time.Millisecond
 
-	// probeTimeout is how long after a probe without an outcome the next one is sent. A silent server keeps
-	// the callers of few probes waiting, and an answer that is lost delays the end of the absence by no more.
+	// probeTimeout is how long after a call that is a probe, and has no outcome, the next one is sent. A silent
+	// server keeps the callers of few probes waiting, and an answer that is lost delays the end of the absence by no more.
 	probeTimeout = time.Second
 )
 
@@ -24,7 +24,7 @@ type Calls struct {
 	Node string
 
 	// Hasty says that their callers have another answer at hand. For them a node is away earlier than for
-	// callers that can only wait.
+	// callers that can only wait, and none of them waits for a probe: it is a call next to theirs.
 	Hasty bool
 }
 
@@ -35,17 +35,19 @@ type Nodes struct {
 
 	mu       sync.Mutex
 	absences map[Calls]absence
+	probed   map[Calls]bool // a probe next to the calls is under way
 }
 
 type absence struct {
 	cause   error
-	probeAt time.Time // when the next call is sent
+	probeAt time.Time // when the next probe is sent
 }
 
 // None reports whether no node is away. It costs one atomic load.
 func (n *Nodes) None() bool { return n.count.Load() == 0 }
 
-// Ask returns an error if a call fails at once. Otherwise it is sent: as a probe, if its node is away.
+// Ask returns an error if a call fails at once, and otherwise it is sent. If a probe is due, probe is true: a hasty
+// caller has it sent next to its call, and reports its end to Probed; any other call is sent, and is the probe itself.
 func (n *Nodes) Ask(calls Calls) (probe bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -53,12 +55,21 @@ func (n *Nodes) Ask(calls Calls) (probe bool, err error) {
 	if !away {
 		return false, nil
 	}
-	if wait := time.Until(a.probeAt); wait > 0 {
-		return false, fmt.Errorf("not sent, as a call before found the server away: %w", a.cause)
+	if probe = !n.probed[calls] && time.Until(a.probeAt) <= 0; probe {
+		n.absences[calls] = absence{a.cause, time.Now().Add(probeTimeout)}
+		n.probed[calls] = calls.Hasty
 	}
-	a.probeAt = time.Now().Add(probeTimeout)
-	n.absences[calls] = a
-	return true, nil
+	if probe && !calls.Hasty {
+		return true, nil
+	}
+	return probe, fmt.Errorf("not sent, as a call before found the server away: %w", a.cause)
+}
+
+// Probed notes that the probe next to a hasty call has ended.
+func (n *Nodes) Probed(calls Calls) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.probed, calls)
 }
 
 // Failed notes that a call has found its node away, for the reason cause. Unless begins is true, it
@@ -71,7 +82,7 @@ func (n *Nodes) Failed(calls Calls, cause error, begins bool) bool {
 		return false
 	}
 	if n.absences == nil {
-		n.absences = make(map[Calls]absence)
+		n.absences, n.probed = make(map[Calls]absence), make(map[Calls]bool)
 	}
 	n.absences[calls] = absence{cause, time.Now().Add(probeInterval)}
 	n.count.Store(int32(len(n.absences))) //nolint:gosec // There are few nodes.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/away"
+	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
 // patience is how long a call must have been tried, at least, before its failure lets other calls fail at
@@ -41,22 +42,28 @@ func (i Insistent) Run(
 type Hasty struct {
 	*Dispatcher
 	Limit time.Duration
+
+	contained bool // as in [Request]
 }
 
 // Run implements [backend.ScriptRunner].
 func (h Hasty) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
-	return h.Do(ctx, &Request{Script: script, Keys: keys, Args: args, Hasty: true, Limit: h.Limit})
+	return h.Do(ctx, &Request{Script: script, Keys: keys, Args: args, Hasty: true, Limit: h.Limit, Contained: h.contained})
 }
 
 // askAway returns an error if r fails at once, since its node is away. It lets r fail fast if r is hasty, or a
-// probe: the callers after it shall not wait for it.
+// probe: the callers after it shall not wait for it. A hasty call does not become a probe, but may begin one.
 func (d *Dispatcher) askAway(ctx context.Context, r *Request) error {
 	probe := false
 	if !d.nodes.None() && !r.AlwaysSend && !r.Contained && ctx.Value(insists{}) == nil {
+		calls := away.Calls{Node: d.nodeOf(r.Keys), Hasty: r.Hasty}
 		var err error
-		if probe, err = d.nodes.Ask(away.Calls{Node: d.nodeOf(r.Keys), Hasty: r.Hasty}); err != nil {
+		if probe, err = d.nodes.Ask(calls); probe && r.Hasty {
+			go d.probe(calls, r.Keys[0], r.Limit)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -64,6 +71,13 @@ func (d *Dispatcher) askAway(ctx context.Context, r *Request) error {
 		r.Script = d.failFast(r.Script)
 	}
 	return nil
+}
+
+// probe asks a node that is away for the type of a key, once, until limit has passed, or the client begins to close.
+// The call notes its outcome.
+func (d *Dispatcher) probe(calls away.Calls, key string, limit time.Duration) {
+	defer d.nodes.Probed(calls)
+	_, _ = script.ObjectKind(d.closing, Hasty{d, limit, true}, key)
 }
 
 // failFast returns a script that is equal to s, but fails fast. It keeps it for the next call.

@@ -201,31 +201,33 @@ func TestHastyCalls(t *testing.T) {
 	})
 }
 
-// TestHastyCallsWithoutAnAnswer: the server is silent, as after SIGSTOP. One probe at a time waits for it.
+// TestHastyCallsWithoutAnAnswer: the server is silent, as after SIGSTOP. Only the first call waits for it, and one probe
+// at a time, beside the calls. Its answer ends the absence.
 func TestHastyCallsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{}
 		d := open(t, s)
 		s.silent.Store(true)
-		for range 3 {
-			s.requireTakes(t, d, hasty("a:1"), time.Second, true, backend.ErrIndeterminate)
-			s.requireTakes(t, d, hasty("a:1"), 0, false, backend.ErrUnavailable)
+		call := func(takes time.Duration, target error) {
+			r := hasty("a:1")
+			r.Limit = 2 * time.Second
+			took, _, err := s.takes(t.Context(), d, r)
+			require.ErrorIs(t, err, target)
+			require.Equal(t, takes, took)
+			synctest.Wait()
+		}
+		call(2*time.Second, backend.ErrIndeterminate)
+		for i := range 40 { // A probe is due 0.1 s after the one before, which takes 2 s.
+			call(0, backend.ErrUnavailable)
+			require.EqualValues(t, 1+(i+20)/21, s.calls.Load())
 			time.Sleep(100 * time.Millisecond)
 		}
-		go func() { _, _ = d.Do(t.Context(), hasty("a:1")) }()
-		synctest.Wait()
-		for range 9 {
-			time.Sleep(100 * time.Millisecond)
-			s.requireTakes(t, d, hasty("a:1"), 0, false, backend.ErrUnavailable)
-		}
+		time.Sleep(time.Hour) // Nothing is sent while nobody calls.
+		require.EqualValues(t, 3, s.calls.Load())
 		s.silent.Store(false)
-		time.Sleep(200 * time.Millisecond)
-		for range 2 {
-			_, sent, err := s.takes(t.Context(), d, hasty("a:1"))
-			require.NoError(t, err)
-			require.True(t, sent)
-		}
+		call(0, backend.ErrUnavailable)
+		s.requireTakes(t, d, hasty("a:1"), 0, true, nil)
 	})
 }
 

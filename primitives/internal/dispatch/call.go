@@ -33,7 +33,7 @@ type Request struct {
 	Limit time.Duration
 
 	// Hasty says that the caller has another answer at hand: the call is offered to the server once, and if it
-	// fails, or gets no answer within Limit, its node is away for further hasty calls.
+	// fails, or gets no answer within Limit, its node is away for further hasty calls. It has a key.
 	Hasty bool
 
 	// Late gets the outcome if the caller has left. Nil: the outcome is dropped.
