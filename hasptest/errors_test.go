@@ -209,8 +209,9 @@ func everyObject(b *book) {
 		}},
 		{"backend closed", backend.ErrClosed},
 	} {
+		f.fail(nil)
+		must(c.NewAtomicLong("answered").Load(b.Context()))(b.T) // So the server is not away for the throttle.
 		f.fail(fault.err)
-		time.Sleep(time.Second) // The throttle asks a server again that was away for it.
 		for _, u := range uses(c, "x") {
 			b.note(u.kind+", "+fault.situation, u.call(b.Context()))
 		}
