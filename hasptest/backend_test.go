@@ -13,11 +13,11 @@ import (
 	"github.com/hasp-go/hasp/hasptest"
 )
 
-// Scripts of an own primitive. Each counts its runs.
+// Scripts that stand for one by which hasp acquires, for an author's, and for one that reads. The first two count their runs.
 var (
-	ownAcquire = counting("own_acquire", backend.RetryNever)
-	ownRelease = counting("own_release", backend.RetryNever)
-	ownLook    = backend.NewScript("look_acquire", "return redis.call('GET', KEYS[1])", 1, backend.RetryReadOnly)
+	acquires = counting("lock_acquire", backend.RetryNever)
+	authors  = counting("own_acquire", backend.RetryNever)
+	reads    = backend.NewScript("fair_acquire", "return redis.call('GET', KEYS[1])", 1, backend.RetryReadOnly)
 )
 
 func counting(name string, retry backend.Retry) *backend.Script {
@@ -42,11 +42,11 @@ func TestBatch(t *testing.T) {
 	s.FailAcquires(1)
 	s.LoseAnswers(1)
 	calls := []backend.Call{
-		{Script: ownLook, Keys: []string{"e"}},
-		{Script: ownRelease, Keys: []string{"a"}},
-		{Script: ownAcquire, Keys: []string{"b"}},
-		{Script: ownAcquire, Keys: []string{"c"}},
-		{Script: ownAcquire, Keys: []string{"d"}},
+		{Script: reads, Keys: []string{"e"}},
+		{Script: authors, Keys: []string{"a"}},
+		{Script: acquires, Keys: []string{"b"}},
+		{Script: acquires, Keys: []string{"c"}},
+		{Script: acquires, Keys: []string{"d"}},
 	}
 	for i := range calls {
 		calls[i].Claim = &backend.Claim{}
@@ -70,7 +70,7 @@ func TestRunThenWait(t *testing.T) {
 	s := hasptest.New(t)
 	b := s.Backend()
 	run := func() (outcome backend.Outcome) {
-		calls := []backend.Call{{Script: ownAcquire, Keys: []string{"a"}}}
+		calls := []backend.Call{{Script: acquires, Keys: []string{"a"}}}
 		b.RunThenWait(t.Context(), calls, 1, time.Second, func(_ int, o backend.Outcome) { outcome = o })
 		return outcome
 	}
@@ -93,7 +93,7 @@ func TestWhatIsNotSentUsesUpNothing(t *testing.T) {
 	require.NoError(t, closed.Close())
 	s.LoseAnswers(1)
 	acquire := func(ctx context.Context, b *hasptest.Backend) error {
-		_, err := b.Run(ctx, ownAcquire, []string{"a"}, nil)
+		_, err := b.Run(ctx, acquires, []string{"a"}, nil)
 		return err
 	}
 	require.ErrorIs(t, acquire(t.Context(), closed), backend.ErrClosed)
@@ -185,10 +185,10 @@ func TestCallerLeavesASlowLink(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			return errors.Is(err, backend.ErrIndeterminate)
 		}
-		for _, script := range []*backend.Script{ownAcquire, ownLook} {
+		for _, script := range []*backend.Script{acquires, reads} {
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
-			require.Equal(t, script == ownAcquire, run(ctx, script), "it is under way")
+			require.Equal(t, script == acquires, run(ctx, script), "it is under way")
 			require.False(t, run(ctx, script), "it is not sent")
 		}
 		keys[0] = "b"

@@ -19,10 +19,9 @@
 //
 // # Acquiring
 //
-// A request to acquire is a script that writes and whose name ends in "_acquire". The scripts by which
-// locks of all kinds, semaphores and rate limiters acquire are called so, and so may be your own.
-// FailAcquires and LoseAnswers affect no other requests. Lock sends such a request for its first try
-// and for each later one while it waits.
+// A request to acquire is a script of hasp by which locks of all kinds, semaphores and rate limiters acquire.
+// FailAcquires and LoseAnswers affect no other requests, and none of your own scripts, whatever their names. Lock
+// sends such a request for its first try and for each later one while it waits.
 //
 // # Time
 //

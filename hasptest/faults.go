@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -43,18 +42,32 @@ func (s *Server) LoseAnswers(n int) { s.LoseAnswersOf(Acquires, n) }
 // free; after a CountDown the count is decremented. It panics if n is not positive.
 func (s *Server) LoseAnswersOf(requests Requests, n int) { s.spoil(unanswered, requests, n) }
 
-// Requests are those whose script writes, and has a name that ends in this text. An author of scripts may name others.
+// Requests are requests of a sort, or those of the script of this name, if it writes.
 type Requests string
 
 const (
-	Acquires   Requests = "_acquire"    // each try of a Lock or Acquire
-	Releases   Requests = "_release"    // Release
-	CountDowns Requests = "_count_down" // CountDown of a latch
+	Acquires   Requests = "acquires"    // each try of a Lock or Acquire
+	Releases   Requests = "releases"    // Release
+	CountDowns Requests = "count downs" // CountDown of a latch
 )
+
+// scripts have the names of a sort's scripts. An author's script is of no sort, whatever its name ends in.
+var scripts = map[Requests][]string{
+	Acquires: {
+		"arrival_acquire", "counting_acquire", "fair_acquire", "holder_acquire", "lock_acquire", "mutex_acquire",
+		"periodic_acquire", "permit_acquire", "rate_acquire", "read_acquire", "semaphore_acquire",
+		"semaphore_set_and_acquire", "write_acquire",
+	},
+	Releases: {
+		"arrival_release", "counting_release", "fair_release", "holder_release", "lock_release", "mutex_release",
+		"permit_release", "rate_release", "read_release", "spin_release", "write_release",
+	},
+	CountDowns: {"latch_count_down", "latch_parts_count_down"},
+}
 
 // match reports whether script is one of the requests.
 func (r Requests) match(script *backend.Script) bool {
-	return script.Retry.Writes() && strings.HasSuffix(script.Name, string(r))
+	return script.Retry.Writes() && (script.Name == string(r) || slices.Contains(scripts[r], script.Name))
 }
 
 // SetLatency makes the link of each client slow from now on: a request is executed half of d after it was sent, and

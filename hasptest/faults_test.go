@@ -2,6 +2,8 @@ package hasptest_test
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -240,6 +242,29 @@ func TestLoseAnswersOfOthers(t *testing.T) {
 		require.NoError(t, lease.Release(t.Context()))
 		require.Less(t, time.Since(start), time.Second)
 	})
+}
+
+// TestRequestsAreOfHasp: each script by which hasp acquires, releases or counts down is of its sort, and an author's is of
+// none.
+func TestRequestsAreOfHasp(t *testing.T) {
+	t.Parallel()
+	files := must(filepath.Glob("../primitives/internal/script/*.lua"))(t)
+	for sort, suffix := range map[hasptest.Requests]string{
+		hasptest.Acquires: "_acquire", hasptest.Releases: "_release", hasptest.CountDowns: "_count_down",
+	} {
+		lost := func(name string) bool {
+			s := hasptest.New(t)
+			s.LoseAnswersOf(sort, 1)
+			_, err := s.Backend().Run(t.Context(), counting(name, backend.RetryNever), []string{"a"}, nil)
+			return err != nil
+		}
+		for _, file := range files {
+			name := strings.TrimSuffix(filepath.Base(file), ".lua")
+			of := strings.HasSuffix(name, suffix) && !strings.HasSuffix(name, "_force_release")
+			require.Equal(t, of, lost(name), name)
+		}
+		require.False(t, lost("own"+suffix))
+	}
 }
 
 // TestCrash: others get what a crashed client held when its lease has ended, and not before.
