@@ -38,9 +38,12 @@ import (
 // # Waiting
 //
 // Wait takes permits only when they are granted: a waiter that leaves between two tries has taken none. The waiters of
-// one client go on in the order in which they came, each at the time that the server has said. They do not poll, and
-// a grant costs one command. Waiters of several clients have no order, and Allow does not wait for waiters. If
-// the rate frees more permits in a round trip than Burst, the waiters of one client get less than the rate.
+// one client go on in the order in which they came, each at the time that the server has said. The order begins when
+// the server's first refusal has come: callers that ask before may pass each other. Waiters do not poll, and a grant
+// costs one command. Waiters of several clients have no order, and Allow does not wait for waiters.
+//
+// If the rate frees more permits in a round trip than Burst, less one, the waiters of one client get less than the
+// rate. So with Burst 1 they lose part of it on any link, since a grant begins the time of the next permit: take 2.
 //
 // # Failures
 //
