@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,7 +22,7 @@ import (
 func TestServe(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	address := served(t, server, "m")
+	address, serve := served(t, server, "m")
 	next := happenings(t, address+"live?name=m")
 	require.Equal(t, "gone", next().Kind)
 
@@ -47,13 +48,17 @@ func TestServe(t *testing.T) {
 	require.Equal(t, http.StatusOK, freed)
 	released := next()
 	require.Equal(t, []string{"released", b}, []string{released.Kind, released.Owner})
+	require.Regexp(t, `^20\d\d/\S+ \S+ hasp: release of the mutex "m", held by "`+a+`", for 127.0.0.1: freed: false, error: <nil>\n`+
+		`[^\n]*"`+b+`"[^\n]*freed: true[^\n]*\n$`, serve.errors.String())
+	freed = must(release(t, address, url.Values{"kind": {"mutex"}, "name": {"another"}, "owner": {b}}))(t)
+	require.Equal(t, http.StatusNotFound, freed, "it was not named")
 }
 
 // TestServeFindsAll: without names the page has all objects, those that come later, too.
 func TestServeFindsAll(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	address := served(t, server)
+	address, _ := served(t, server)
 	lines := stream(t, address+"live")
 	for _, name := range []string{"first", "second"} {
 		start(t, []string{onServer(server.Addr())}, "lock", name, "--", "sleep", "1000")
@@ -68,11 +73,13 @@ func TestServeFindsAll(t *testing.T) {
 }
 
 // served starts hasp serve, and returns its address.
-func served(t *testing.T, server *servers.Server, args ...string) string {
+func served(t *testing.T, server *servers.Server, args ...string) (address string, h *hasp) {
 	t.Helper()
-	h := start(t, []string{onServer(server.Addr())}, append([]string{"serve", "--listen", "127.0.0.1:0", "--allow-release"}, args...)...)
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte(secret), 0o600))
+	h = start(t, []string{onServer(server.Addr())}, append([]string{"serve", "--listen", "127.0.0.1:0", "--allow-release", "--token-file", file}, args...)...)
 	eventually(t, func() bool { return strings.HasSuffix(h.output.String(), "/\n") })
-	return strings.TrimSpace(h.output.String())
+	return strings.TrimSpace(h.output.String()), h
 }
 
 // happening is an event on the page.
@@ -82,6 +89,7 @@ type happening struct{ Kind, Owner string }
 func stream(t *testing.T, address string) *bufio.Scanner {
 	t.Helper()
 	request := must(http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))(t)
+	request.Header.Set("Authorization", "Bearer "+secret)
 	answer := must(http.DefaultClient.Do(request))(t)
 	t.Cleanup(func() { _ = answer.Body.Close() })
 	return bufio.NewScanner(answer.Body)
@@ -110,6 +118,7 @@ func release(t *testing.T, address string, form url.Values) (code int, err error
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"release", strings.NewReader(form.Encode()))
 	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer "+secret)
 	request.Header.Set("Origin", strings.TrimSuffix(address, "/"))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	answer, err := http.DefaultClient.Do(request)

@@ -6,12 +6,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	stdlog "log"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -68,10 +72,18 @@ func (p program) start(t *testing.T, args ...string) (c *exec.Cmd, output io.Rea
 	return c, output
 }
 
-// serve starts the page, and returns its address.
-func (p program) serve(t *testing.T, args ...string) (address string, c *exec.Cmd) {
+// token opens the pages that have a button.
+const token = "a-token-of-the-test"
+
+// serve starts the page at an address, and returns the URL.
+func (p program) serve(t *testing.T, listen string, args ...string) (address string, c *exec.Cmd) {
 	t.Helper()
-	c, output := p.start(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	if slices.Contains(args, "--allow-release") {
+		file := filepath.Join(t.TempDir(), "token")
+		require.NoError(t, os.WriteFile(file, []byte(token), 0o600))
+		args = append(args, "--token-file", file)
+	}
+	c, output := p.start(t, append([]string{"serve", "--listen", listen}, args...)...)
 	_, err := fmt.Fscanln(output, &address)
 	require.NoError(t, err)
 	return address, c
@@ -105,6 +117,15 @@ func open(t *testing.T, address string) *tab {
 	return b
 }
 
+// refusals are answers to a page without a login, and of a proxy without a server.
+var refusals = regexp.MustCompile(`status of (401|502) `)
+
+// visit opens a page, after a login.
+func (b *tab) visit(t *testing.T, address string) {
+	t.Helper()
+	b.run(t, chromedp.Navigate(address), chromedp.SendKeys("#token", token+"\r", chromedp.ByQuery), chromedp.WaitReady("#state", chromedp.ByQuery))
+}
+
 // hear notes what is wrong.
 func (b *tab) hear(event any) {
 	wrong := ""
@@ -114,7 +135,9 @@ func (b *tab) hear(event any) {
 	case *runtime.EventConsoleAPICalled:
 		wrong = fmt.Sprintln("console:", e.Type, e.Args)
 	case *log.EventEntryAdded:
-		wrong = fmt.Sprintln("log:", e.Entry.Level, e.Entry.Text, e.Entry.URL)
+		if !refusals.MatchString(e.Entry.Text) {
+			wrong = fmt.Sprintln("log:", e.Entry.Level, e.Entry.Text, e.Entry.URL)
+		}
 	case *network.EventRequestWillBeSent:
 		if !strings.HasPrefix(e.Request.URL, b.address) {
 			wrong = "foreign: " + e.Request.URL
@@ -168,9 +191,9 @@ const holds = `document.querySelector(".holder code")?.textContent === ` + top +
 func TestPage(t *testing.T) {
 	t.Parallel()
 	hasp, _ := build(t)
-	address, _ := hasp.serve(t, "--allow-release")
+	address, _ := hasp.serve(t, anyPort, "--allow-release")
 	b := open(t, address)
-	b.run(t, chromedp.Navigate(address+"object?name=demo"))
+	b.visit(t, address+"object?name=demo")
 	b.happens(t, "gone", `document.querySelector("article .free") !== null`)
 	hold := func(args ...string) *os.Process {
 		c, _ := hasp.start(t, append(append([]string{"lock", "demo", "--kind", "mutex"}, args...), "--", "sleep", "1000")...)
@@ -196,6 +219,36 @@ func TestPage(t *testing.T) {
 	require.Equal(t, 4, read[int](t, b, owners), "in the graph")
 }
 
+// anyPort is an address to listen at.
+const anyPort = "127.0.0.1:0"
+
+// TestPageOutlivesTheProgram: an open page says that it is old while a proxy has no server behind it, and is live again
+// when the program has been restarted, without a login.
+func TestPageOutlivesTheProgram(t *testing.T) {
+	t.Parallel()
+	hasp, _ := build(t)
+	var target *url.URL
+	proxy := httptest.NewServer(http.StripPrefix("/locks", &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, ErrorLog: stdlog.New(io.Discard, "", 0),
+	}))
+	t.Cleanup(proxy.Close) // after the browser, which has a stream open
+	public := proxy.URL + "/locks"
+	address, c := hasp.serve(t, anyPort, "--allow-release", "--public-url", public)
+	target, err := url.Parse(address)
+	require.NoError(t, err)
+	b := open(t, public)
+	b.visit(t, public+"/object?name=demo")
+	b.happens(t, "gone", `document.querySelector("article .free") !== null`)
+	require.NoError(t, c.Process.Kill())
+	b.sees(t, "old", `document.body.className === "old" && document.getElementById("state").textContent.includes("or older")`)
+	hold, _ := hasp.start(t, "lock", "demo", "--kind", "mutex", "--", "sleep", "1000")
+	defer func() { _ = hold.Process.Signal(os.Interrupt) }()
+	hasp.serve(t, target.Host, "--allow-release", "--public-url", public)
+	b.sees(t, "live", `document.body.className === "" && document.getElementById("state").textContent === "Live." && document.querySelector(".holder") !== null`)
+	b.run(t, chromedp.Click("button[data-kind]", chromedp.ByQuery))
+	b.sees(t, "released", `document.querySelector(".holder") === null`)
+}
+
 // TestPictures makes pictures of both pages, in two widths, light and dark. Nothing is wider than the screen.
 func TestPictures(t *testing.T) {
 	t.Parallel()
@@ -205,9 +258,9 @@ func TestPictures(t *testing.T) {
 		folder = t.TempDir()
 	}
 	names := strings.Fields("catalogue deploy:shop mails nightly-backup orders prices ready thumbnails writer")
-	address, _ := hasp.serve(t, append(names, "--allow-release")...)
+	address, _ := hasp.serve(t, anyPort, append(names, "--allow-release")...)
 	b := open(t, address)
-	b.run(t, chromedp.Navigate(address+"object?name=nightly-backup"))
+	b.visit(t, address+"object?name=nightly-backup")
 	b.happens(t, "gone", "true")
 	first, _ := hasp.start(t, "lock", "nightly-backup", "--kind", "mutex", "--", "sleep", "1000")
 	b.happens(t, "acquired", "true")
@@ -262,7 +315,7 @@ func TestManyObjects(t *testing.T) {
 		require.NoError(t, err)
 	}
 	fill("former")
-	address, serve := hasp.serve(t, "--reads", fmt.Sprint(reads))
+	address, serve := hasp.serve(t, anyPort, "--reads", fmt.Sprint(reads))
 	b := open(t, address)
 	before, begin := readsOf(t, address), time.Now()
 	b.run(t, emulation.SetDeviceMetricsOverride(1280, 800, 1, false), chromedp.Navigate(address))

@@ -2,10 +2,13 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -24,21 +27,26 @@ import (
 const leastToken = 16
 
 func (p *program) serve() *cobra.Command {
-	listen, tokenFile, o := "", "", page.Options{}
+	listen, tokenFile, public, o := "", "", "", page.Options{}
 	c := &cobra.Command{Use: "serve [NAME...]", Short: "Serve a page that shows objects live: those of these names, or all"}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8377", "address and port; other than of this machine alone it needs --token-file")
 	c.Flags().StringVar(&tokenFile, "token-file", "", "a file with a secret of 16 characters at least, for which the page asks")
 	c.Flags().IntVar(&o.Reads, "reads", 20, "how many reads a second at most: of a name, or of 500 keys for the list; each watched object adds one")
-	c.Flags().BoolVar(&o.AllowRelease, "allow-release", false, "add a button that frees a lock")
+	c.Flags().BoolVar(&o.AllowRelease, "allow-release", false, "add a button that frees a lock; needs --token-file")
+	c.Flags().StringVar(&public, "public-url", "", "the page's address behind a proxy, such as https://ops.example.com/locks")
 	var address *net.TCPAddr
-	c.Args = func(_ *cobra.Command, names []string) (err error) {
+	c.Args = func(c *cobra.Command, names []string) (err error) {
 		if address, err = addressOf(listen, tokenFile, &o); err != nil {
 			return err
 		}
+		if o.Public, err = publicURL(public); err != nil {
+			return usage("--public-url %s: %w", public, err)
+		}
+		o.Names, o.Log = names, log.New(c.ErrOrStderr(), "hasp: ", log.LstdFlags|log.LUTC|log.Lmsgprefix)
 		return validNames(names...)
 	}
-	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, names []string) error {
-		return serve(c, address, objects{conn.Client, names}, o)
+	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, _ []string) error {
+		return serve(c, address, objects{conn.Client}, o)
 	})
 	return c
 }
@@ -68,9 +76,25 @@ func addressOf(listen, tokenFile string, o *page.Options) (*net.TCPAddr, error) 
 		return nil, usage("--reads %d is not between 1 and 1000", o.Reads)
 	case o.Token == "" && !address.IP.IsLoopback():
 		return nil, usage("--listen %s is for other machines, too: that needs --token-file", listen)
+	case o.Token == "" && o.AllowRelease:
+		return nil, usage("all users of this machine can press what --allow-release adds: that needs --token-file")
 	}
 	o.Host = host
 	return address, nil
+}
+
+// publicURL parses the address of the page behind a proxy: an origin as browsers write it, and a path.
+func publicURL(text string) (url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || text == "":
+		return url.URL{}, err
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", strings.ContainsAny(u.Path, "{}"):
+		return url.URL{}, errors.New("not as in https://ops.example.com/locks")
+	}
+	usual := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	path := strings.TrimRight(u.Path, "/")
+	return url.URL{Scheme: u.Scheme, Host: strings.ToLower(strings.TrimSuffix(u.Host, usual)), Path: path}, nil
 }
 
 // serve serves the page until a signal comes.
@@ -97,24 +121,15 @@ func serve(c *cobra.Command, address *net.TCPAddr, source page.Source, o page.Op
 }
 
 // objects is the source of a client's objects.
-type objects struct {
-	client *primitives.Client
-	names  []string // empty: all
-}
+type objects struct{ client *primitives.Client }
 
 // List implements page.Source.
 func (s objects) List(ctx context.Context, text string, turn func(context.Context) error) iter.Seq2[inspect.Object, error] {
-	if len(s.names) == 0 {
-		return inspect.List(ctx, s.client, "*"+text+"*", &inspect.ListOptions{Turn: turn})
-	}
-	return func(yield func(inspect.Object, error) bool) {
-		for _, name := range s.names {
-			if strings.Contains(name, text) && !yield(inspect.Object{Name: name}, nil) {
-				return
-			}
-		}
-	}
+	return inspect.List(ctx, s.client, "*"+text+"*", &inspect.ListOptions{Turn: turn})
 }
+
+// Healthy implements page.Source.
+func (s objects) Healthy(ctx context.Context) error { return s.client.Healthy(ctx) }
 
 // Describe implements page.Source.
 func (s objects) Describe(ctx context.Context, name string) ([]inspect.Object, error) {

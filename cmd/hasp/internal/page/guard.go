@@ -1,12 +1,17 @@
 package page
 
 import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 )
 
 // cookie is the name of the cookie that a right token sets.
@@ -14,6 +19,8 @@ const cookie = "hasp"
 
 // largest is how many bytes the body of a request may have.
 const largest = 1 << 18
+
+const notShown = "this page does not show that name"
 
 // policy lets the page use its own files alone, and no inline script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -33,33 +40,35 @@ func (s *server) guarded(next http.Handler) http.Handler {
 		switch {
 		case !s.knows(r.Host):
 			http.Error(w, "unknown host", http.StatusMisdirectedRequest)
-		case !ownOrigin(r):
+		case !s.ownOrigin(r):
 			http.Error(w, "a request of another site", http.StatusForbidden)
 		case !s.admits(r):
-			render(w, http.StatusUnauthorized, "login", nil)
+			render(w, http.StatusUnauthorized, "login", map[string]string{"Next": "." + r.URL.RequestURI()})
+		case !s.shows(r.URL.Query().Get("name")):
+			http.Error(w, notShown, http.StatusNotFound)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-// knows reports whether a host is the name in --listen, localhost or an address. With another name, a page of another
-// site could read ours once that name has our address (DNS rebinding).
+// knows reports whether a host is the name in --listen or --public-url, localhost or an address. With another name, a
+// page of another site could read ours once that name has our address (DNS rebinding).
 func (s *server) knows(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil || host == "localhost" || host != "" && host == s.Host
+	return err == nil || host == "localhost" || host != "" && (host == s.Host || host == s.Public.Hostname())
 }
 
 // ownOrigin reports whether a request is of our own page. A request that changes something needs an Origin.
-func ownOrigin(r *http.Request) bool {
+func (s *server) ownOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		return r.Method == http.MethodGet || r.Method == http.MethodHead
 	}
-	return origin == "http://"+r.Host || origin == "https://"+r.Host
+	return origin == "http://"+r.Host || origin == "https://"+r.Host || origin == s.Public.Scheme+"://"+s.Public.Host
 }
 
 // admits reports whether a request has the token, or needs none.
@@ -68,28 +77,60 @@ func (s *server) admits(r *http.Request) bool {
 	if s.Token == "" || path == "/healthz" || path == "/login" || strings.HasPrefix(path, "/assets/") {
 		return true
 	}
-	if c, err := r.Cookie(cookie); err == nil && same(c.Value, s.session) {
+	if c, err := r.Cookie(cookie); err == nil && same(c.Value, sessionOf(s.Token)) {
 		return true
 	}
 	token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	return is && same(token, s.Token)
 }
 
-// login sets the cookie for a right token.
+// login sets the cookie for a right token, and leads on to the page that was asked for. Only the browser knows the path
+// at which a proxy shows the page, so the cookie has none, and the page is named from here.
 func (s *server) login(w http.ResponseWriter, r *http.Request) {
+	next := r.FormValue("next")
+	if !strings.HasPrefix(next, "./") {
+		next = "./"
+	}
 	if s.Token == "" || !same(r.FormValue("token"), s.Token) {
-		render(w, http.StatusUnauthorized, "login", "That is not the token.")
+		render(w, http.StatusUnauthorized, "login", map[string]string{"Next": next, "Wrong": "That is not the token."})
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	http.SetCookie(w, &http.Cookie{
+		Name: cookie, Value: sessionOf(s.Token), HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: strings.HasPrefix(r.Header.Get("Origin"), "https:"),
+	})
+	w.Header().Set("Location", next)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// sessionOf returns the value of the cookie for a token. It outlives a restart, and does not reveal the token.
+func sessionOf(token string) string {
+	mac := hmac.New(sha256.New, []byte(token))
+	_, _ = mac.Write([]byte("hasp serve"))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// from returns the address that a request is from: with a public URL, what the last proxy says. A network of IPv6 is one.
+func (s *server) from(r *http.Request) string {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	if all := r.Header.Values("X-Forwarded-For"); s.Public.Host != "" && len(all) > 0 {
+		last := all[len(all)-1]
+		host = strings.TrimSpace(last[strings.LastIndex(last, ",")+1:])
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().Is6() {
+		network, _ := ip.WithZone("").Prefix(64)
+		return network.String()
+	}
+	return host
 }
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// health answers 200 if the server can be read.
+// health answers 200 if the server can be read. It waits for no turn: streams may have taken the next ones.
 func (s *server) health(w http.ResponseWriter, r *http.Request) {
-	if _, err := s.describe(r.Context(), "hasp"); err != nil {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	if err := s.source.Healthy(ctx); err != nil {
 		http.Error(w, "the server cannot be read", http.StatusServiceUnavailable)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 const (
 	mostStreams = 64              // at a time
+	mostFrom    = 16              // of them from one address
 	mostSeen    = 100             // names that a page shows at a time
 	mostListed  = 500             // objects that a page lists
 	rest        = 5 * time.Second // at least, between two rounds of a list
@@ -51,7 +53,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // stream is what one open page gets.
 type stream struct {
-	out chan message
+	out  chan message
+	from string // address
 
 	mu    sync.Mutex
 	names []string      // that the page shows
@@ -96,7 +99,7 @@ func (st *stream) again() {
 func (s *server) live(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := s.begin()
 	defer context.AfterFunc(r.Context(), cancel)()
-	id, st := rand.Text(), &stream{out: make(chan message), more: make(chan struct{}, 1)}
+	id, st := rand.Text(), &stream{out: make(chan message), from: s.from(r), more: make(chan struct{}, 1)}
 	var producers sync.WaitGroup
 	defer producers.Wait()
 	defer cancel()
@@ -113,14 +116,21 @@ func (s *server) live(w http.ResponseWriter, r *http.Request) {
 	}
 	producers.Go(func() { s.refresh(ctx, st) })
 	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back.
 	write(ctx, w, id, st.out)
 }
 
-// enter adds a stream, unless there are too many.
+// enter adds a stream, unless there are too many, or too many from its address.
 func (s *server) enter(id string, st *stream) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.streams) >= mostStreams {
+	same := 0
+	for _, other := range s.streams {
+		if other.from == st.from {
+			same++
+		}
+	}
+	if len(s.streams) >= mostStreams || same >= mostFrom {
 		return false
 	}
 	s.streams[id] = st
@@ -170,7 +180,7 @@ func (s *server) seen(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	st.mu.Lock()
-	st.names = names
+	st.names = slices.DeleteFunc(names, func(name string) bool { return !s.shows(name) })
 	st.mu.Unlock()
 	st.again()
 }
@@ -223,12 +233,26 @@ func (s *server) card(name string, all []inspect.Object) card {
 	return c
 }
 
+// found yields the objects whose name has the text in it.
+func (s *server) found(ctx context.Context, text string) iter.Seq2[inspect.Object, error] {
+	if len(s.Names) == 0 {
+		return s.source.List(ctx, text, s.turn)
+	}
+	return func(yield func(inspect.Object, error) bool) {
+		for _, name := range s.Names {
+			if strings.Contains(name, text) && !yield(inspect.Object{Name: name}, nil) {
+				return
+			}
+		}
+	}
+}
+
 // list finds objects, again and again. Their cards follow when the page shows them. Between two rounds it rests for as
 // long as a round took.
 func (s *server) list(ctx context.Context, st *stream, text string) {
 	for ctx.Err() == nil {
 		begin, n, more := time.Now(), 0, false
-		for o, err := range s.source.List(ctx, text, s.turn) {
+		for o, err := range s.found(ctx, text) {
 			if more = n == mostListed; more || !st.send(ctx, "found", o.Name, err) {
 				break
 			}

@@ -2,11 +2,13 @@ package page
 
 import (
 	"context"
-	"crypto/rand"
 	"embed"
 	"html/template"
 	"iter"
+	"log"
 	"net/http"
+	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,14 +24,19 @@ type Source interface {
 	Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error]
 	// Release frees a lock at once, if the owner holds it. The kind is lock, mutex, fair, read or write.
 	Release(ctx context.Context, kind, name, owner string) (bool, error)
+	// Healthy returns nil if the server answers.
+	Healthy(ctx context.Context) error
 }
 
 // Options set what the pages may do.
 type Options struct {
-	Host         string // the name in --listen
-	Token        string // "": no token is needed
-	Reads        int    // a second at most, for all pages
+	Host         string   // the name in --listen
+	Public       url.URL  // as browsers see the pages, without a slash at its end; zero: as they are
+	Token        string   // "": no token is needed
+	Names        []string // that the pages show; empty: all
+	Reads        int      // a second at most, for all pages
 	AllowRelease bool
+	Log          *log.Logger // has a line for each release
 }
 
 //go:embed assets
@@ -40,11 +47,10 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{"mode": mo
 // server serves the pages.
 type server struct {
 	Options
-	source  Source
-	begin   func() (context.Context, context.CancelFunc) // what ends with the server
-	session string                                       // the value of the cookie that a right token sets
-	reads   atomic.Int64
-	failed  atomic.Int64
+	source Source
+	begin  func() (context.Context, context.CancelFunc) // what ends with the server
+	reads  atomic.Int64
+	failed atomic.Int64
 
 	mu       sync.Mutex
 	next     time.Time // of a read
@@ -55,7 +61,7 @@ type server struct {
 // New returns the handler of the pages. When ctx ends, its streams end.
 func New(ctx context.Context, source Source, o Options) http.Handler {
 	s := &server{
-		Options: o, source: source, session: rand.Text(), streams: map[string]*stream{}, watchers: map[string]*watcher{},
+		Options: o, source: source, streams: map[string]*stream{}, watchers: map[string]*watcher{},
 		begin: func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) },
 	}
 	mux := http.NewServeMux()
@@ -70,7 +76,18 @@ func New(ctx context.Context, source Source, o Options) http.Handler {
 	if o.AllowRelease {
 		mux.HandleFunc("POST /release", s.release)
 	}
-	return s.guarded(mux)
+	if o.Public.Path == "" {
+		return s.guarded(mux)
+	}
+	both := http.NewServeMux() // Some proxies cut the path, and some do not.
+	both.Handle("/", s.guarded(mux))
+	both.Handle(o.Public.Path+"/", http.StripPrefix(o.Public.Path, s.guarded(mux)))
+	return both
+}
+
+// shows reports whether the pages may show a name, and free it. Without a name there is nothing to refuse.
+func (s *server) shows(name string) bool {
+	return name == "" || len(s.Names) == 0 || slices.Contains(s.Names, name)
 }
 
 // page returns the handler of a page. What it shows, its stream brings.
@@ -94,7 +111,13 @@ func asset(w http.ResponseWriter, r *http.Request) {
 
 // release frees a lock.
 func (s *server) release(w http.ResponseWriter, r *http.Request) {
-	freed, err := s.source.Release(r.Context(), r.FormValue("kind"), r.FormValue("name"), r.FormValue("owner"))
+	kind, name, owner := r.FormValue("kind"), r.FormValue("name"), r.FormValue("owner")
+	if !s.shows(name) {
+		http.Error(w, notShown, http.StatusNotFound)
+		return
+	}
+	freed, err := s.source.Release(r.Context(), kind, name, owner)
+	s.Log.Printf("release of the %s %q, held by %q, for %s: freed: %t, error: %v", kind, name, owner, s.from(r), freed, err)
 	switch {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadGateway)

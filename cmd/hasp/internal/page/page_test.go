@@ -3,9 +3,15 @@ package page_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"iter"
+	"log"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +36,7 @@ type fake struct {
 	mu       sync.Mutex
 	reads    int
 	released []string
+	log      strings.Builder
 	watches  atomic.Int32
 	refused  int32 // how many watches end by an error
 }
@@ -76,6 +83,11 @@ func (f *fake) Release(_ context.Context, kind, name, owner string) (bool, error
 	return owner == "o", nil
 }
 
+func (f *fake) Healthy(context.Context) error { return nil }
+
+// public is the address of the pages behind a proxy.
+var public = url.URL{Scheme: "https", Host: "ops.example.com", Path: "/locks"}
+
 // TestRequests: requests of other sites, without a token or with another method are refused.
 func TestRequests(t *testing.T) {
 	t.Parallel()
@@ -117,6 +129,15 @@ func TestRequests(t *testing.T) {
 		{name: "Login", options: page.Options{Token: token}, request: "POST /login", header: header{"Origin": own}, form: "token=a+long+enough+token", code: 303},
 		{name: "WrongLogin", options: page.Options{Token: token}, request: "POST /login", header: header{"Origin": own}, form: "token=a", code: 401},
 		{name: "LoginWithoutToken", request: "POST /login", header: header{"Origin": own}, form: "token=", code: 401},
+		{name: "PublicOriginAlone", options: page.Options{Public: public}, request: "GET /", host: "127.0.0.1:8377", header: header{"Origin": "https://ops.example.com"}, code: 200},
+		{name: "PublicHost", options: page.Options{Public: public}, request: "GET /", host: "ops.example.com", code: 200},
+		{name: "PublicPath", options: page.Options{Public: public}, request: "GET /locks/object?name=n", code: 200},
+		{name: "OtherThanPublic", options: page.Options{Public: public}, request: "GET /", header: header{"Origin": "http://ops.example.com"}, code: 403},
+		{name: "OtherPath", options: page.Options{Public: public}, request: "GET /lock/object", code: 404},
+		{name: "NameOfOthers", options: page.Options{Names: []string{"m"}}, request: "GET /object?name=n", code: 404},
+		{name: "EventsOfOthers", options: page.Options{Names: []string{"m"}}, request: "GET /live?name=n", code: 404},
+		{name: "ReleaseOfOthers", options: page.Options{AllowRelease: true, Names: []string{"m"}}, request: "POST /release", header: header{"Origin": own}, form: "kind=lock&name=n&owner=o", code: 404},
+		{name: "ReleaseOfOthersByTwoNames", options: page.Options{AllowRelease: true, Names: []string{"m"}}, request: "POST /release?name=m", header: header{"Origin": own}, form: "kind=lock&name=n&owner=o", code: 404},
 		{name: "NoSuchAsset", request: "GET /assets/none.js", code: 404},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -134,6 +155,9 @@ func TestRequests(t *testing.T) {
 			w := answer(t, source, c.options, r)
 			require.Equal(t, c.code, w.Code, "%s", w.Body)
 			require.Equal(t, strings.HasPrefix(c.name, "Release") && c.code != 403 && c.code < 404 || c.code == 409, len(source.released) > 0)
+			if strings.HasPrefix(c.name, "Release") && (c.code == 200 || c.code == 409) {
+				require.Equal(t, fmt.Sprintf("release of the lock \"n\", held by %q, for 192.0.2.1: freed: %t, error: <nil>\n", c.form[len(c.form)-1:], c.code == 200), source.log.String())
+			}
 			require.NotContains(t, w.Header().Get("Content-Security-Policy"), "unsafe")
 			require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; ")
 			require.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
@@ -144,10 +168,126 @@ func TestRequests(t *testing.T) {
 // answer returns the answer to a request.
 func answer(t *testing.T, source page.Source, o page.Options, r *http.Request) *httptest.ResponseRecorder {
 	t.Helper()
-	o.Reads = max(1, o.Reads)
 	w := httptest.NewRecorder()
-	page.New(t.Context(), source, o).ServeHTTP(w, r)
+	serve(t.Context(), source, o).ServeHTTP(w, r)
 	return w
+}
+
+// serve returns the pages, whose log is in the source.
+func serve(ctx context.Context, source page.Source, o page.Options) http.Handler {
+	o.Reads, o.Log = max(1, o.Reads), log.New(io.Discard, "", 0)
+	if f, is := source.(*fake); is {
+		o.Log.SetOutput(&f.log)
+	}
+	return page.New(ctx, source, o)
+}
+
+// TestBehindProxies: a proxy passes on the path or cuts it, and the host or not. A login opens the page that was asked
+// for, and the same after a restart.
+func TestBehindProxies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ cuts, host, path bool }{{false, false, true}, {true, true, true}, {true, false, true}, {false, true, false}} {
+		var behind http.Handler
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { behind.ServeHTTP(w, r) }))
+		address, err := url.Parse(proxy.URL)
+		require.NoError(t, err)
+		if c.path {
+			address.Path = "/locks"
+		}
+		restart := func() {
+			server := httptest.NewServer(serve(t.Context(), &fake{}, page.Options{Public: *address, Token: "token"}))
+			t.Cleanup(server.Close)
+			target, err := url.Parse(server.URL)
+			require.NoError(t, err)
+			behind = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(target)
+				if c.host {
+					r.Out.Host = r.In.Host
+				}
+			}}
+			if c.cuts {
+				behind = http.StripPrefix("/locks", behind)
+			}
+		}
+		restart()
+		jar, err := cookiejar.New(nil)
+		require.NoError(t, err)
+		client := &http.Client{Jar: jar}
+		ask := func(code int, method, path, form string) (*http.Response, string) {
+			r, err := http.NewRequestWithContext(t.Context(), method, address.JoinPath(path).String(), strings.NewReader(form))
+			require.NoError(t, err)
+			r.URL.RawQuery = "name=n"
+			r.Header.Set("Origin", proxy.URL)
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			answer, err := client.Do(r)
+			require.NoError(t, err)
+			text, err := io.ReadAll(answer.Body)
+			require.NoError(t, err)
+			require.NoError(t, answer.Body.Close())
+			require.Equal(t, code, answer.StatusCode, "%+v: %s", c, text)
+			return answer, string(text)
+		}
+		_, login := ask(401, http.MethodGet, "object", "")
+		require.Contains(t, login, `name="next" type="hidden" value="./object?name=n"`)
+		ask(401, http.MethodPost, "login", "token=wrong")
+		answer, _ := ask(200, http.MethodPost, "login", "token=token&next=.%2Fobject%3Fname%3Dn")
+		require.Equal(t, address.String()+"/object?name=n", answer.Request.URL.String())
+		ask(200, http.MethodGet, "assets/page.js", "")
+		restart()
+		ask(200, http.MethodGet, "object", "")
+		answer, _ = ask(200, http.MethodPost, "login", "token=token&next=https%3A%2F%2Fevil.example")
+		require.Equal(t, address.String()+"/", answer.Request.URL.String())
+		proxy.Close()
+	}
+}
+
+// TestStreamsOfOneAddress: an address cannot take the streams of others.
+func TestStreamsOfOneAddress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		h := serve(ctx, &fake{}, page.Options{Public: public})
+		open := func(i int, from, by string) (code int) {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint("http://localhost/live?name=", i), nil)
+			r.RemoteAddr = from
+			if by != "" {
+				r.Header.Set("X-Forwarded-For", "1.2.3.4, "+by)
+			}
+			go h.ServeHTTP(w, r)
+			synctest.Wait()
+			return w.Code
+		}
+		for i := range 16 {
+			require.Equal(t, 200, open(i, fmt.Sprintf("[2001:db8::%d]:1", i), ""))
+		}
+		require.Equal(t, 503, open(16, "[2001:db8::ffff]:1", ""))
+		require.Equal(t, 200, open(17, "[2001:db8:0:1::]:1", ""))
+		require.Equal(t, 200, open(18, "[2001:db8::1]:1", "192.0.2.1"))
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// TestSeenNames: a page that was opened for some names reads no others.
+func TestSeenNames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		h, s := serve(ctx, &fake{}, page.Options{Reads: 100, Names: []string{"mine"}}), &sink{header: http.Header{}}
+		go h.ServeHTTP(s, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/live", nil))
+		synctest.Wait()
+		_, id, _ := strings.Cut(s.String(), `data: "`)
+		id, _, _ = strings.Cut(id, `"`)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/seen?stream="+id, strings.NewReader(`["other","mine"]`))
+		r.Header.Set("Origin", "http://localhost")
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		time.Sleep(time.Second)
+		require.Contains(t, s.String(), `{"name":"mine"`)
+		require.NotContains(t, s.String(), "other")
+		cancel()
+		synctest.Wait()
+	})
 }
 
 // TestLogin: the cookie of a login opens the page, and scripts cannot read it.
@@ -224,6 +364,9 @@ func TestReads(t *testing.T) {
 		require.LessOrEqual(t, source.reads, 200)
 		require.Greater(t, source.reads, 190)
 		source.mu.Unlock()
+		begin := time.Now()
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/healthz", nil))
+		require.Zero(t, time.Since(begin), "health waits for no turn")
 		cancel()
 		streams.Wait()
 	})

@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -12,7 +11,7 @@ import (
 
 const (
 	history     = 100              // events of a name that are kept
-	mostWatched = 64               // names at a time
+	mostWatched = mostStreams      // names at a time
 	keep        = 10 * time.Minute // how long a name is watched that no page shows
 )
 
@@ -30,15 +29,12 @@ type watcher struct {
 	changed chan struct{} // closed at the next event
 	viewers int
 	end     *time.Timer // without viewers
+	cancel  func()
 }
 
 // events sends the last events of a name, and later ones.
 func (s *server) events(ctx context.Context, st *stream, name string) {
 	w := s.view(name)
-	if w == nil {
-		st.send(ctx, "", nil, errors.New("too many objects are watched"))
-		return
-	}
 	defer s.unview(w)
 	for seen := 0; ; {
 		w.mu.Lock()
@@ -60,19 +56,23 @@ func (s *server) events(ctx context.Context, st *stream, name string) {
 	}
 }
 
-// view returns the watcher of a name, with one viewer more, or nil if there are too many.
+// view returns the watcher of a name, with one viewer more. If there are too many, one without viewers ends: streams are
+// fewer than watchers may be.
 func (s *server) view(name string) *watcher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.watchers[name]
 	if w == nil {
-		if len(s.watchers) >= mostWatched {
-			return nil
+		for other, idle := range s.watchers {
+			if len(s.watchers) >= mostWatched && idle.viewers == 0 {
+				delete(s.watchers, other)
+				idle.cancel()
+			}
 		}
-		w = &watcher{changed: make(chan struct{})}
-		s.watchers[name] = w
 		ctx, cancel := s.begin()
-		w.end = time.AfterFunc(keep, func() { s.forget(name, w, cancel) })
+		w = &watcher{changed: make(chan struct{}), cancel: cancel}
+		s.watchers[name] = w
+		w.end = time.AfterFunc(keep, func() { s.forget(name, w) })
 		go s.watch(ctx, name, w)
 	}
 	w.viewers++
@@ -89,12 +89,12 @@ func (s *server) unview(w *watcher) {
 }
 
 // forget ends a watcher, unless it has got a viewer.
-func (s *server) forget(name string, w *watcher, cancel func()) {
+func (s *server) forget(name string, w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w.viewers == 0 {
 		s.drop(name, w)
-		cancel()
+		w.cancel()
 	}
 }
 

@@ -6,7 +6,7 @@ const most = 100; // names that a page may show at a time
 const listed = 500; // names that stay on the page when they are no longer found
 const cards = new Map(); // name: its element, its HTML, the longest leases that were seen, by label, and when it was found
 const visible = new Set();
-let id, reporting, source, round = 0;
+let id, reporting, reopening, since, source, failed, round = 0;
 
 const sight = new IntersectionObserver((entries) => {
   for (const e of entries) {
@@ -20,7 +20,7 @@ const sight = new IntersectionObserver((entries) => {
 function report() {
   if (!id || one) return;
   const names = JSON.stringify([...visible].slice(0, most));
-  fetch("/seen?stream=" + encodeURIComponent(id), { method: "POST", body: names }).catch(() => {});
+  fetch("seen?stream=" + encodeURIComponent(id), { method: "POST", body: names }).catch(() => {});
 }
 
 // placed returns the card of a name, which at first has only the name.
@@ -83,27 +83,59 @@ function tick() {
 }
 
 function open() {
+  clearTimeout(reopening);
   source?.close();
   const query = one ? "name=" + encodeURIComponent(one) : "q=" + encodeURIComponent(objects.dataset.text);
-  source = new EventSource("/live?" + query);
+  source = new EventSource("live?" + query);
   const on = (event, f) => source.addEventListener(event, (e) => f(JSON.parse(e.data)));
   on("stream", (text) => {
     id = text;
-    state.textContent = "Live.";
+    failed = false;
+    if (!document.body.classList.contains("old")) state.textContent = "Live.";
     document.dispatchEvent(new Event("hasp-stream"));
     report();
   });
   on("found", (name) => { placed(name).round = round; });
-  on("object", show);
-  on("failed", (text) => { state.textContent = text; });
+  on("object", (object) => {
+    fresh();
+    show(object);
+  });
+  on("failed", (text) => {
+    failed = true;
+    old(text);
+  });
   on("listed", (more) => {
+    if (failed) return failed = false;
+    fresh();
     leave();
     round++;
     const n = cards.size;
     state.textContent = n === 0 ? "No objects." : `Live: ${n} ${n === 1 ? "name" : "names"}.` + (more ? " There are more: search." : "");
   });
   on("happened", (event) => document.dispatchEvent(new CustomEvent("hasp-event", { detail: event })));
-  source.onerror = () => { state.textContent = "No connection to hasp serve. Trying again."; };
+  source.onerror = () => {
+    old("No connection to hasp serve. Trying again.");
+    if (source.readyState === EventSource.CLOSED) reopening = setTimeout(reopen, 2000); // As after any answer but 200.
+  };
+}
+
+// reopen opens the stream again, or has the token asked for.
+async function reopen() {
+  const answer = await fetch("object", { method: "HEAD" }).catch(() => {});
+  if (answer?.status === 401) location.reload();
+  else if (!document.hidden) open();
+}
+
+// old marks what is shown as old.
+function old(text) {
+  if (!document.body.classList.contains("old")) since = new Date().toLocaleTimeString([], { hour12: false });
+  document.body.classList.add("old");
+  state.textContent = `${text} What is below is of ${since}, or older.`;
+}
+
+function fresh() {
+  if (document.body.classList.contains("old")) state.textContent = "Live.";
+  document.body.classList.remove("old");
 }
 
 objects.addEventListener("click", async (e) => {
@@ -111,11 +143,12 @@ objects.addEventListener("click", async (e) => {
   if (!button) return;
   const { kind, name, owner } = button.dataset;
   if (!confirm(`Free ${name} at once, which ${owner} holds? Its command may run until its next renewal.`)) return;
-  const answer = await fetch("/release", { method: "POST", body: new URLSearchParams({ kind, name, owner }) });
+  const answer = await fetch("release", { method: "POST", body: new URLSearchParams({ kind, name, owner }) });
   state.textContent = answer.ok ? `${name} was freed.` : await answer.text();
 });
 
 document.addEventListener("visibilitychange", () => {
+  clearTimeout(reopening);
   document.hidden ? source.close() : open(); // A page that nobody sees costs no reads.
 });
 setInterval(tick, 100);
