@@ -23,7 +23,7 @@ var pages = []struct {
 }{
 	{"docs/internals/adding-a-backend.md", "examples/ownbackend", 5},
 	{"docs/internals/adding-a-primitive.md", "examples/ownprimitive", 2},
-	{"docs/getting-started.md", "examples/start", 5},
+	{"docs/getting-started.md", "examples/start", 6},
 	{"docs/integrations.md", "examples", 2},
 	{"docs/migration.md", "examples/recipes", 1},
 	{"docs/operate/monitoring.md", "examples", 1},

@@ -147,9 +147,9 @@ func TestReadmesModule(t *testing.T) {
 		command, _, _ = strings.Cut(command, " #")
 		words := strings.Fields(strings.ReplaceAll(command, "../hasp", root))
 		require.Equal(t, "go", words[0])
-		goCommand(t, dir, words[1:]...)
+		goIn(t, dir, nil, words[1:]...)
 	}
-	goCommand(t, dir, "list", "-deps", ".") // A test of examples/start runs the program.
+	goIn(t, dir, nil, "list", "-deps", ".") // A test of examples/start runs the program.
 }
 
 func write(t *testing.T, name, text string) {
@@ -159,9 +159,15 @@ func write(t *testing.T, name, text string) {
 
 func goCommand(t *testing.T, dir string, args ...string) {
 	t.Helper()
+	goIn(t, dir, []string{"GOWORK=off", "GOFLAGS=-mod=mod"}, args...)
+}
+
+// goIn runs the go command in a folder.
+func goIn(t *testing.T, dir string, env []string, args ...string) {
+	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", args...)
 	command.Dir = dir
-	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	command.Env = append(os.Environ(), env...)
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "go %s:\n%s", strings.Join(args, " "), out)
 }

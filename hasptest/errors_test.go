@@ -210,9 +210,7 @@ func everyObject(b *book) {
 		{"backend closed", backend.ErrClosed},
 	} {
 		f.fail(nil)
-		time.Sleep(time.Second) // The throttle finds that the server is not away any more.
-		_, _ = c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse).State(b.Context())
-		synctest.Wait()
+		must(c.NewAtomicLong("answered").Load(b.Context()))(b.T) // So the server is not away for the throttle.
 		f.fail(fault.err)
 		for _, u := range uses(c, "x") {
 			b.note(u.kind+", "+fault.situation, u.call(b.Context()))

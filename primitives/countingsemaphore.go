@@ -34,9 +34,9 @@ type CountingSemaphoreOptions struct {
 	// Zero means ByTime.
 	Order CountingOrder
 
-	// Lease is the length of a hold, which only Refresh and Lease.Extend change. Each holder has its
-	// own lease. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
-	// watchdog renews until the lease is released.
+	// Lease is the length of a hold, which only Refresh and Lease.Extend change. Each holder has its own lease. It ends for
+	// the holder earlier by [Options].ClockDrift, one of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero
+	// means the client's WatchdogLease, which the watchdog renews until the lease is released.
 	Lease time.Duration
 
 	// WaiterTimeout is how long a waiter may go without a try before it loses its place, with the

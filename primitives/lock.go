@@ -16,9 +16,9 @@ const NoExpiry time.Duration = math.MaxInt64
 
 // LockOptions configure a [Lock], a [FencedLock] or a [Mutex]. The zero value of each field means its default.
 type LockOptions struct {
-	// Lease is the length of a lease that the watchdog does not renew: the lock is held for no
-	// longer. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which
-	// the watchdog renews until Release.
+	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
+	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
+	// watchdog renews until Release.
 	Lease time.Duration
 
 	// MaxHold is the longest time for which the watchdog renews one lease of this lock: see

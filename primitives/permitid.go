@@ -32,7 +32,7 @@ func (id *PermitID) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParsePermitID reads the text that String returns. It returns a [*FieldError] for any other text.
+// ParsePermitID reads the text that String returns, also in capitals. It returns a [*FieldError] for any other text.
 func ParsePermitID(text string) (id PermitID, err error) {
 	bytes, err := hex.DecodeString(text)
 	if err != nil || len(bytes) != idSize {

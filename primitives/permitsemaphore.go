@@ -42,9 +42,9 @@ type PermitSemaphoreOptions struct {
 	// is the acquire's. Make one PermitSemaphore for a name, and keep it.
 	Update bool
 
-	// Lease is the length of a lease that is not renewed: permits are held for no longer. In whole
-	// milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the watchdog
-	// renews until the permits are released.
+	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
+	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
+	// watchdog renews until the permits are released.
 	Lease time.Duration
 
 	// Replicas is how many replicas must acknowledge a grant before Acquire or TryAcquire returns

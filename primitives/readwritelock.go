@@ -17,9 +17,9 @@ const readWriteUnits = 1 << 30
 
 // ReadWriteLockOptions configure a [ReadWriteLock]. The zero value of each field means its default.
 type ReadWriteLockOptions struct {
-	// Lease is the length of a lease that is not renewed: a reader or writer holds the lock for no
-	// longer. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which
-	// the watchdog renews until Release.
+	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
+	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
+	// watchdog renews until Release.
 	Lease time.Duration
 
 	// PreferWriters makes readers stand back while a writer waits in Lock: they do not join readers

@@ -18,9 +18,9 @@ import (
 
 // RedLockOptions configure a [RedLock]. The zero value of each field means its default.
 type RedLockOptions struct {
-	// Lease is the length of a lease that is not renewed: the lock is held for no longer. In whole
-	// milliseconds, at least 100 ms. Zero means each client's WatchdogLease, which the watchdogs
-	// renew until Release. Only with zero does the client ask a node again that was lost.
+	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
+	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means each client's WatchdogLease, which the
+	// watchdogs renew until Release. Only with zero does the client ask a node again that was lost.
 	Lease time.Duration
 
 	// NodeTimeout is how long one node may take to answer: a silent node costs no more. It should

@@ -12,9 +12,9 @@ import (
 
 // SpinLockOptions configure a [SpinLock]. The zero value of each field means its default.
 type SpinLockOptions struct {
-	// Lease is the length of a lease that is not renewed: the lock is held for no longer. In whole
-	// milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the watchdog
-	// renews until Release.
+	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
+	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
+	// watchdog renews until Release.
 	Lease time.Duration
 
 	// FirstDelay is a waiter's pause after its first refusal. The pause doubles with each refusal,

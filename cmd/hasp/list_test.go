@@ -22,7 +22,7 @@ func TestList(t *testing.T) {
 	servers.Need(t, servers.Redis)
 	c := servers.StartCluster(t, servers.Redis, 3, nil)
 	for _, s := range c.Nodes {
-		do(t, s, "ACL", "SETUSER", "reader", "on", "nopass", "~*", "&*", "-@all", "+@read", "+evalsha_ro", "+script|load", "+time", "+hello", "+ping", "+cluster", "+pubsub")
+		paste(t, s, "", 2)
 	}
 	on := func(key string, words ...string) {
 		owner := must(c.Owner(backend.Slot(key)))(t)
@@ -41,7 +41,7 @@ func TestList(t *testing.T) {
 	}
 	slices.Sort(want)
 	list := func(args ...string) (names []string) {
-		h := start(t, []string{"HASP_URL=redis://reader:any@" + c.Nodes[0].Addr() + "," + c.Nodes[1].Addr()},
+		h := start(t, []string{"HASP_URL=redis://reader:PASSWORD@" + c.Nodes[0].Addr() + "," + c.Nodes[1].Addr()},
 			append([]string{"list", "--output", "json"}, args...)...)
 		require.Zero(t, h.code(t), h.errors)
 		for line := range strings.Lines(h.output.String()) {

@@ -140,6 +140,27 @@ func TestShipSoon(t *testing.T) {
 	})
 }
 
+// TestShipAnyway: the work runs without the lock if no server answers, and not if another owner holds the lock.
+func TestShipAnyway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, runs := hasptest.New(t), 0
+		lock, other := s.Client(nil).NewLock("orders:42", nil), s.Client(nil).NewLock("orders:42", nil)
+		work := func(context.Context) error { runs++; return nil }
+		lease, err := other.Lock(t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, shipAnyway(t.Context(), lock, work), primitives.ErrNotAcquired)
+		require.Zero(t, runs)
+		require.NoError(t, lease.Release(t.Context()))
+		require.NoError(t, shipAnyway(t.Context(), lock, work))
+		s.LoseAnswers(1)
+		require.NoError(t, shipAnyway(t.Context(), lock, work))
+		s.FailAcquires(1)
+		require.NoError(t, shipAnyway(t.Context(), lock, work))
+		require.Equal(t, 3, runs)
+	})
+}
+
 // TestShipStops: the work stops with its context, and Do releases the lock.
 func TestShipStops(t *testing.T) {
 	t.Parallel()

@@ -27,3 +27,17 @@ func shipSoon(ctx context.Context, lock *primitives.Lock, work func(ctx context.
 	}
 	return lease.Do(ctx, work)
 }
+
+func shipAnyway(ctx context.Context, lock *primitives.Lock, work func(ctx context.Context) error) error {
+	waiting, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	lease, err := lock.Lock(waiting)
+	if errors.Is(err, primitives.ErrUnavailable) || errors.Is(err, primitives.ErrIndeterminate) ||
+		errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, primitives.ErrNotAcquired) {
+		return work(ctx) // without the lock: Redis is down
+	}
+	if err != nil {
+		return err
+	}
+	return lease.Do(ctx, work)
+}

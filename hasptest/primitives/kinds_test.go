@@ -19,6 +19,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/inspect"
 )
 
 // kind is what pages say of a kind of object, as package primitives has it.
@@ -26,7 +27,8 @@ type kind struct {
 	java     bool     // Redisson has it, by its doc comment
 	lease    bool     // who acquires it gets a lease,
 	fence    bool     // whose token is a fence
-	replicas bool     // it waits for replicas, by its option
+	replicas bool     // it waits for replicas, by its option,
+	clients  bool     // or by its client's
 	holder   bool     // a method returns the holder, or how many there are
 	methods  []string // of both sides, if it has sides
 }
@@ -34,7 +36,7 @@ type kind struct {
 // kinds returns all kinds of objects, by their names.
 func kinds(t *testing.T, s *server) map[string]*kind {
 	t.Helper()
-	c, all := s.client(t, nil), map[string]*kind{}
+	c, waits, all := s.client(t, nil), s.client(t, &primitives.Options{Replicas: 1}), map[string]*kind{}
 	for name, doc := range constructed(t) {
 		k := &kind{java: regexp.MustCompile(`(?s)\nSource: .*Redisson's\s`).MatchString(doc)}
 		all[name] = k
@@ -53,6 +55,10 @@ func kinds(t *testing.T, s *server) map[string]*kind {
 		if o, has := construct(t, c, name, "Replicas"); has {
 			hold(t, o, func(*primitives.Lease) { k.replicas = true })
 		}
+		s.set(func() { s.acks = func(int, time.Duration) acks { k.clients = true; return acks{n: 1} } })
+		o, _ = construct(t, waits, name, "")
+		hold(t, o, func(*primitives.Lease) {})
+		s.set(func() { s.acks = allAck })
 	}
 	return all
 }
@@ -194,6 +200,7 @@ func TestKindsAreDocumented(t *testing.T) {
 		requireMethods(t, all)
 		requireCluster(t, s)
 		requireLock(t, s)
+		requireReader(t, s)
 		for name := range all {
 			require.Contains(t, page(t, "internals/keys-and-messages.md"), "`"+name+"`")
 		}
@@ -203,7 +210,7 @@ func TestKindsAreDocumented(t *testing.T) {
 // requireAbilities compares the table of all kinds.
 func requireAbilities(t *testing.T, all map[string]*kind) {
 	t.Helper()
-	elsewhere := []string{"no", "as an `RLock`", "one for each lock", "of its locks"}
+	elsewhere := []string{"no", "as an `RLock`", "one for each lock", "of its locks", "the client's"}
 	listed := map[string]bool{}
 	for _, row := range rows(t, "choosing.md", "| | Java | lease | fencing token | order of waiters | `Replicas` | `Holder` |") {
 		names := quoted(row[0])
@@ -218,6 +225,7 @@ func requireAbilities(t *testing.T, all map[string]*kind) {
 			for column, has := range map[int]bool{1: k.java, 2: k.lease, 3: k.fence, 5: k.replicas, 6: k.holder} {
 				require.Equal(t, !has, slices.Contains(elsewhere, row[column]), "%s: %s", name, row[column])
 			}
+			require.Equal(t, k.clients, row[5] != "no", "%s: %s", name, row[5])
 		}
 	}
 	require.Len(t, listed, len(all))
@@ -284,6 +292,53 @@ func requireLock(t *testing.T, s *server) {
 		"on", ">PASSWORD", "resetkeys", "resetchannels", "-@all", "+client|tracking", "+hello", "+ping")
 	command := regexp.MustCompile(`(?m)^ACL SETUSER locks (.*)$`).FindStringSubmatch(page(t, "operate/acl.md"))
 	require.ElementsMatch(t, rules, strings.Fields(command[1]))
+}
+
+// requireReader compares the commands for a reader with the rules of [reading], and in a cluster with those of other
+// users, but for PUBLISH. With HASP_WRITE=1 it writes the first.
+func requireReader(t *testing.T, s *server) {
+	t.Helper()
+	text := page(t, "operate/acl.md")
+	all := regexp.MustCompile(`(?m)^ACL SETUSER (?:app|reader) (.*)$`).FindAllStringSubmatch(text, -1)
+	rules := reading(t, s)
+	for _, rule := range strings.Fields(all[0][1]) {
+		if rule[0] == '&' && !strings.HasSuffix(rule, "topic") { // Adders keep nothing that could be read.
+			rules = append(rules, rule)
+		}
+	}
+	slices.Sort(rules)
+	want := "on >PASSWORD resetkeys resetchannels -@all " + strings.Join(slices.Compact(rules), " ")
+	if os.Getenv("HASP_WRITE") != "" {
+		text = strings.Replace(text, all[3][1], want, 1)
+		require.NoError(t, os.WriteFile("../../docs/operate/acl.md", []byte(text), 0o644))
+		return
+	}
+	require.Equal(t, want, all[3][1], "HASP_WRITE=1 go test -run TestKindsAreDocumented writes the page")
+	require.Equal(t, strings.ReplaceAll(all[1][1], " +spublish", ""), all[4][1])
+}
+
+// reading returns the rules for the keys that Describe reads, the commands of its script, and those of List, Watch and
+// the driver.
+func reading(t *testing.T, s *server) []string {
+	t.Helper()
+	rules := strings.Fields("+client|tracking +evalsha_ro +hello +ping +scan +script|load +subscribe +unsubscribe")
+	script := must(os.ReadFile("../../primitives/internal/script/inspect_keys.lua.go"))(t)
+	for _, call := range regexp.MustCompile(`redis\.call\('(\w+)'`).FindAllSubmatch(script, -1) {
+		rules = append(rules, "+"+string(call[1]))
+	}
+	s.set(func() {
+		s.seen = func(_ string, keys, _ []string) {
+			for _, key := range keys {
+				begin, _, _ := strings.Cut(key, "app:")
+				rules = append(rules, "%R~"+begin+"app:*")
+			}
+		}
+	})
+	for _, name := range []string{"app:x", "app:{x}", "{app:x}"} {
+		require.Empty(t, must(inspect.Describe(t.Context(), s.client(t, nil), name))(t))
+	}
+	s.set(func() { s.seen = nil })
+	return rules
 }
 
 // page returns a page of docs.

@@ -379,6 +379,7 @@ func TestLeaseLength(t *testing.T) {
 	for _, c := range []struct{ lease, drift, want time.Duration }{
 		{100900 * time.Microsecond, 0, 90 * time.Millisecond},
 		{time.Second, 400 * time.Millisecond, 600 * time.Millisecond},
+		{24 * time.Hour, 0, 21*time.Hour + 36*time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			fixed := &primitives.LockOptions{Lease: c.lease}

@@ -26,9 +26,9 @@ import (
 	"github.com/hasp-go/hasp/primitives/lease"
 )
 
-// Core has the parts that the primitives of one client share: the watchdog, the subscriptions, the
-// calls under way, and the identity of their owners. A primitives.Client has one core, and its
-// method Core returns it. A Core is safe for concurrent use.
+// Core has the parts that the primitives of one client share: the watchdog, the subscriptions, the calls under way, and
+// the identity of their owners. A primitives.Client has one core, and its method Core returns it: Client.Close closes
+// it, and a primitive must not. A core of [New] is ended by [Core.Close]. A Core is safe for concurrent use.
 type Core struct {
 	backend         backend.Backend
 	can             backend.Capabilities

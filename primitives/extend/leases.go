@@ -99,8 +99,8 @@ type LeaseConfig struct {
 	// Zero means that there is no queue.
 	QueueTTL time.Duration
 
-	// Lease is the length of a lease that is not renewed, in whole milliseconds and at least 100
-	// ms. Zero means the client's WatchdogLease, which the watchdog renews until Release.
+	// Lease is the length of a lease that is not renewed, in whole milliseconds and at least 100 ms; it ends for its holder
+	// earlier by [Options].ClockDrift. Zero means the client's WatchdogLease, which the watchdog renews until Release.
 	Lease time.Duration
 
 	// Renewed says that the watchdog renews a lease of the length Lease, too.
