@@ -231,6 +231,8 @@ func requireAbilities(t *testing.T, all map[string]*kind) {
 	require.Len(t, listed, len(all))
 	advice, _, _ := strings.Cut(page(t, "choosing.md"), "\n| | Java |")
 	require.Subset(t, quoted(advice), slices.Collect(maps.Keys(all)))
+	drawn := regexp.MustCompile(`\w+`).FindAllString(page(t, "pictures/choice.svg"), -1)
+	require.Subset(t, drawn, slices.Collect(maps.Keys(all)))
 }
 
 // requireJava compares the lists of the kinds that Redisson lacks, and that its versions share.
