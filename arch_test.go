@@ -49,6 +49,7 @@ var rules = []rule{
 	{dir: "backend"},
 	{dir: "backend/fanout", imports: []string{"backend"}},
 	{dir: "backend/evalsha", imports: []string{"backend"}},
+	{dir: "backend/adapter", imports: []string{"backend", "backend/evalsha", "backend/fanout"}},
 	{dir: "backend/scriptcall", imports: []string{"backend"}}, // What luagen makes imports it, and what runs it.
 	adapter("backend/rueidis", rueidis, "primitives"),
 	adapter("backend/valkey", valkey, "primitives"),
@@ -57,7 +58,7 @@ var rules = []rule{
 	{
 		dir: "backend/embedded",
 		imports: []string{
-			"backend", "backend/fanout", "backend/evalsha", "primitives", miniredis, gopherlua,
+			"backend", "backend/adapter", "backend/fanout", "backend/evalsha", "primitives", miniredis, gopherlua,
 		},
 	},
 	{
@@ -275,7 +276,7 @@ var rules = []rule{
 
 // adapter is a rule of an adapter. Ours import package primitives, too, for NewClient.
 func adapter(dir string, imports ...string) rule {
-	return rule{dir: dir, imports: append(imports, "backend", "backend/fanout", "backend/evalsha")}
+	return rule{dir: dir, imports: append(imports, "backend", "backend/adapter", "backend/fanout", "backend/evalsha")}
 }
 
 // waiting is a rule of a way to wait.

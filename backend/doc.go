@@ -6,7 +6,7 @@
 //
 // Applications import an adapter (backend/rueidis, backend/valkey, backend/goredis,
 // backend/embedded) and hand what it makes to package primitives. Authors of adapters implement
-// [Backend]; packages evalsha and fanout have the parts that adapters share.
+// [Backend]; packages evalsha, fanout and adapter have the parts that adapters share.
 //
 // # Errors
 //

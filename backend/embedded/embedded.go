@@ -3,30 +3,26 @@ package embedded
 import (
 	"context"
 	"errors"
-	"iter"
 	"strconv"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter"
 	"github.com/hasp-go/hasp/backend/evalsha"
-	"github.com/hasp-go/hasp/backend/fanout"
 	"github.com/hasp-go/hasp/primitives"
 )
 
 // Backend is one client of a [Server]. It implements [backend.Backend], [backend.Batcher],
 // [backend.ReplicaWaiter] and [backend.Scanner], and never sees a gap or a lost reply.
+//
+// Its methods are those of [adapter.Full], and Server. The server has no replicas: RunThenWait counts 0, at once. The
+// server and its other backends go on after Close.
 type Backend struct {
+	full
 	server *Server
-	runner *evalsha.Runner
-	hub    *fanout.Hub
 }
 
-var (
-	_ backend.Backend       = (*Backend)(nil)
-	_ backend.Batcher       = (*Backend)(nil)
-	_ backend.ReplicaWaiter = (*Backend)(nil)
-	_ backend.Scanner       = (*Backend)(nil)
-)
+type full = adapter.Full
 
 // Options are the options of [New]; there are none yet.
 type Options struct {
@@ -42,11 +38,9 @@ func New(server *Server, _ *Options) (*Backend, error) {
 	if server == nil {
 		return nil, errors.New("embedded: server is nil")
 	}
-	hub, err := fanout.New(dialer{server}, &hubOptions)
-	if err != nil {
-		return nil, err
-	}
-	return &Backend{server: server, runner: evalsha.New(driver{server}, nil), hub: hub}, nil
+	f, err := adapter.NewFull(driver{server}, dialer{server},
+		&adapter.Options{Can: backend.Capabilities{PubSub: true}, PubSub: &hubOptions})
+	return &Backend{full: f, server: server}, err
 }
 
 // NewClient returns a client of primitives on server, as a process of its own has it. The client owns
@@ -63,53 +57,7 @@ func NewClient(server *Server, opts *primitives.Options) (*primitives.Client, er
 // Server returns the server that the backend is a client of.
 func (b *Backend) Server() *Server { return b.server }
 
-// Capabilities implements [backend.Backend].
-func (b *Backend) Capabilities() backend.Capabilities {
-	return backend.Capabilities{PubSub: true}
-}
-
-// Close implements [backend.Backend]. The server and its other backends go on.
-func (b *Backend) Close() error {
-	b.runner.Close()
-	b.hub.Close()
-	return nil
-}
-
-// Run implements [backend.ScriptRunner].
-func (b *Backend) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	return b.runner.Run(ctx, script, keys, args)
-}
-
-// Subscribe implements [backend.Subscriber].
-func (b *Backend) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
-	return b.hub.Subscribe(ctx, channel, handler)
-}
-
-// RunBatch implements [backend.Batcher]: there is no round trip to save.
-func (b *Backend) RunBatch(
-	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
-) {
-	b.runner.RunBatch(ctx, driver{b.server}, calls, report)
-}
-
-// RunThenWait implements [backend.ReplicaWaiter]. The server has no replicas: Acked is 0, at once.
-func (b *Backend) RunThenWait(
-	ctx context.Context, calls []backend.Call, _ int, _ time.Duration,
-	report func(place int, outcome backend.Outcome),
-) {
-	b.RunBatch(ctx, calls, report)
-}
-
-// Scan implements [backend.Scanner].
-func (b *Backend) Scan(ctx context.Context, pattern string, step int) iter.Seq2[[]string, error] {
-	return b.runner.Scan(ctx, driver{b.server}.primaries, pattern, step)
-}
-
-// driver sends a runner's commands to the server.
+// driver implements [adapter.Driver].
 type driver struct{ server *Server }
 
 // Send implements [evalsha.Driver]. A call that ctx may end runs in a goroutine of its own, so
@@ -145,9 +93,8 @@ func (d driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.O
 func (d driver) Node(string) string { return "" }
 
 // Load implements [evalsha.Driver].
-func (d driver) Load(_ context.Context, script *backend.Script, _ string) error {
-	_, err := d.server.Do("SCRIPT", "LOAD", script.Source)
-	return err
+func (d driver) Load(ctx context.Context, script *backend.Script, _ string) error {
+	return adapter.Load(ctx, d.Send, script)
 }
 
 // LoadAll implements [evalsha.Driver].
@@ -155,7 +102,14 @@ func (d driver) LoadAll(ctx context.Context, script *backend.Script) error {
 	return d.Load(ctx, script, "")
 }
 
-// primaries returns the one node, for [evalsha.Runner.Scan].
-func (d driver) primaries(context.Context) ([]evalsha.Node, error) {
+// SendThenWait implements [evalsha.WaitingPipeline].
+func (d driver) SendThenWait(
+	ctx context.Context, cmds []evalsha.Command, _ int, _ time.Duration,
+) []backend.Outcome {
+	return d.SendAll(ctx, cmds)
+}
+
+// Nodes implements [adapter.Driver].
+func (d driver) Nodes(context.Context) ([]evalsha.Node, error) {
 	return []evalsha.Node{d.Send}, nil
 }

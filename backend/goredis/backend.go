@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/backend/evalsha"
+	"github.com/hasp-go/hasp/backend/adapter"
 	"github.com/hasp-go/hasp/backend/fanout"
 	"github.com/hasp-go/hasp/primitives"
 )
-
-// detectWithin bounds the question to the servers in New.
-const detectWithin = 5 * time.Second
 
 // Options adjusts a [Backend]. The zero value, like nil, means the defaults.
 type Options struct {
@@ -36,20 +32,17 @@ type Options struct {
 
 // Backend runs scripts and subscribes over a go-redis client. It implements [backend.Backend],
 // [backend.Batcher], [backend.ReplicaWaiter], [backend.Locator] and [backend.Scanner]. It is safe for concurrent use.
+//
+// Its methods are those of [adapter.Full], and NodeOf. RunThenWait takes two round trips to each node, on a connection
+// from the client's pool.
 type Backend struct {
+	full
 	driver *driver
-	runner *evalsha.Runner
-	hub    *fanout.Hub
-	can    backend.Capabilities
 }
 
-var (
-	_ backend.Backend       = (*Backend)(nil)
-	_ backend.Batcher       = (*Backend)(nil)
-	_ backend.ReplicaWaiter = (*Backend)(nil)
-	_ backend.Locator       = (*Backend)(nil)
-	_ backend.Scanner       = (*Backend)(nil)
-)
+type full = adapter.Full
+
+var _ backend.Locator = (*Backend)(nil)
 
 // New returns a backend over client, which the caller keeps and closes, after the backend. client
 // is a [*redis.Client] or a [*redis.ClusterClient], those of Sentinel included; any other type is
@@ -66,16 +59,16 @@ func New(client redis.UniversalClient, opts *Options) (*Backend, error) {
 	}
 	can := backend.Capabilities{PubSub: true, Cluster: d.cluster != nil, Deadlines: d.prompt}
 	if can.Cluster {
-		if can.Sharded, err = d.sharded(opts.Sharded); err != nil {
-			return nil, fmt.Errorf("goredisbackend: is sharded pub/sub known? %w", err)
+		if can.Sharded, err = adapter.Sharded(opts.Sharded, d.Nodes); err != nil {
+			return nil, fmt.Errorf("goredisbackend: %w", err)
 		}
 	}
-	hub, err := fanout.New(&dialer{driver: d, sharded: can.Sharded}, opts.PubSub)
+	f, err := adapter.NewFull(d, &dialer{driver: d, sharded: can.Sharded},
+		&adapter.Options{Can: can, PubSub: opts.PubSub, RefusedFor: opts.RefusedFor})
 	if err != nil {
-		return nil, fmt.Errorf("goredisbackend: Options.PubSub: %w", err)
+		return nil, fmt.Errorf("goredisbackend: %w", err)
 	}
-	runner := evalsha.New(d, &evalsha.Options{Cluster: can.Cluster, RefusedFor: opts.RefusedFor})
-	return &Backend{driver: d, runner: runner, hub: hub, can: can}, nil
+	return &Backend{full: f, driver: d}, nil
 }
 
 // NewClient returns a client of primitives over conn. The client owns its backend, which has the
@@ -111,43 +104,9 @@ func newDriver(client redis.UniversalClient) (*driver, error) {
 	return nil, errors.New("client is nil")
 }
 
-// Capabilities implements [backend.Backend].
-func (b *Backend) Capabilities() backend.Capabilities { return b.can }
-
-// Close implements [backend.Backend].
-func (b *Backend) Close() error {
-	b.runner.Close()
-	b.hub.Close()
-	return nil
-}
-
-// Run implements [backend.ScriptRunner].
-func (b *Backend) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	return b.runner.Run(ctx, script, keys, args)
-}
-
-// RunBatch implements [backend.Batcher]: one round trip to each node, side by side.
-func (b *Backend) RunBatch(
-	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
-) {
-	b.runner.RunBatch(ctx, b.driver, calls, report)
-}
-
-// RunThenWait implements [backend.ReplicaWaiter], in two round trips to each node, on a connection from
-// the client's pool.
-func (b *Backend) RunThenWait(
-	ctx context.Context, calls []backend.Call, replicas int, timeout time.Duration,
-	report func(place int, outcome backend.Outcome),
-) {
-	b.driver.learn(ctx, calls)
-	b.runner.RunThenWait(ctx, b.driver, calls, replicas, timeout, report)
-}
-
 // NodeOf implements [backend.Locator].
 func (b *Backend) NodeOf(key string) string {
-	if !b.can.Cluster {
+	if b.driver.cluster == nil {
 		return ""
 	}
 	node := b.driver.Node(key)
@@ -155,16 +114,4 @@ func (b *Backend) NodeOf(key string) string {
 		b.driver.cluster.ReloadState(context.Background()) // In the background.
 	}
 	return node
-}
-
-// Scan implements [backend.Scanner].
-func (b *Backend) Scan(ctx context.Context, pattern string, step int) iter.Seq2[[]string, error] {
-	return b.runner.Scan(ctx, b.driver.nodes, pattern, step)
-}
-
-// Subscribe implements [backend.Subscriber].
-func (b *Backend) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
-	return b.hub.Subscribe(ctx, channel, handler)
 }

@@ -174,7 +174,7 @@ func TestClusterDetectsShardedPubSub(t *testing.T) {
 	t.Parallel()
 	knows := node(t, ok)
 	lacks := newFakeServer(t, func(words []string) string {
-		if words[0] == "pubsub" {
+		if words[0] == "PUBSUB" {
 			return "-ERR Unknown PUBSUB subcommand or wrong number of arguments for 'shardnumsub'\r\n"
 		}
 		return commandInfo

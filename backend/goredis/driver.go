@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter"
 	"github.com/hasp-go/hasp/backend/evalsha"
 )
 
-// driver implements [evalsha.Driver].
+// driver implements [adapter.Driver].
 type driver struct {
 	client  redis.UniversalClient
 	single  *redis.Client        // nil in a cluster
@@ -115,56 +115,20 @@ func (d *driver) Node(key string) string {
 	return node.Options().Addr
 }
 
-// learn has the client ask the cluster if it does not know its nodes, before calls are sent to each:
-// by themselves they would need a connection each.
-func (d *driver) learn(ctx context.Context, calls []backend.Call) {
-	if d.cluster != nil && len(calls) > 1 && d.Node("") == "" {
-		_ = promptError(ctx, func() error { _, err := d.primary(ctx, ""); return err })
-	}
-}
-
 // Load implements [evalsha.Driver].
 func (d *driver) Load(ctx context.Context, script *backend.Script, key string) error {
 	return promptError(ctx, func() error {
 		node, err := d.primary(ctx, key)
 		if err == nil {
-			err = ask(ctx, node, "script", "load", script.Source)
+			err = adapter.Load(ctx, nodeOf(node), script)
 		}
 		return err
 	})
 }
 
-// ask sends words without a key to node, and returns the error by the classes of [evalsha.Driver].
-func ask(ctx context.Context, node *redis.Client, name string, args ...string) error {
-	_, err := nodeOf(node)(ctx, evalsha.Command{Name: name, Script: &backend.Script{Command: name}, Args: args})
-	return err
-}
-
-// LoadAll implements [evalsha.Driver]. It fails if it could load nowhere: a node that is down has
-// no slot that matters.
+// LoadAll implements [evalsha.Driver].
 func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
-	errs := d.askAll(ctx, "script", "load", script.Source)
-	if slices.Contains(errs, nil) {
-		return nil
-	}
-	return errors.Join(errs...)
-}
-
-// askAll is ask for all primaries, side by side. It returns at least one error or nil.
-func (d *driver) askAll(ctx context.Context, name string, args ...string) []error {
-	nodes, err := d.primaries(ctx)
-	if err != nil {
-		return []error{err}
-	}
-	asked := make([]<-chan evalsha.Result[error], len(nodes))
-	for i, node := range nodes {
-		asked[i] = evalsha.Async(func() error { return ask(ctx, node, name, args...) })
-	}
-	errs := make([]error, len(nodes))
-	for i := range asked {
-		errs[i] = (<-asked[i]).Get()
-	}
-	return errs
+	return adapter.LoadAll(ctx, d.Nodes, script)
 }
 
 // primaries returns all primaries, as the cluster now is: one at least.
@@ -195,8 +159,8 @@ func (d *driver) primaries(ctx context.Context) (nodes []*redis.Client, err erro
 	return found.nodes, nil
 }
 
-// nodes returns all primaries, for [evalsha.Runner.Scan].
-func (d *driver) nodes(ctx context.Context) (nodes []evalsha.Node, err error) {
+// Nodes implements [adapter.Driver].
+func (d *driver) Nodes(ctx context.Context) (nodes []evalsha.Node, err error) {
 	primaries, err := d.primaries(ctx)
 	for _, primary := range primaries {
 		nodes = append(nodes, nodeOf(primary))
@@ -307,27 +271,4 @@ func (d *driver) reloadIfStale(outcomes []backend.Outcome) {
 			return
 		}
 	}
-}
-
-// sharded decides by option, or by asking the primaries: those that answer must all know it.
-func (d *driver) sharded(option backend.Sharding) (bool, error) {
-	switch option {
-	case backend.ShardedOn:
-		return true, nil
-	case backend.ShardedOff:
-		return false, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), detectWithin)
-	defer cancel()
-	errs := d.askAll(ctx, "pubsub", "shardnumsub")
-	var server *backend.ServerError
-	for _, err := range errs {
-		if errors.As(err, &server) && server.Code == "ERR" {
-			return false, nil // the subcommand is unknown
-		}
-	}
-	if slices.Contains(errs, nil) {
-		return true, nil
-	}
-	return false, errors.Join(errs...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter"
 	"github.com/hasp-go/hasp/backend/evalsha"
 )
 
@@ -24,7 +25,7 @@ const turnsEvery = 100 * time.Millisecond
 // errStranger is for a primary that the client has not met: it looks at the cluster again when a command is redirected.
 var errStranger = errors.New("the client does not know this primary yet")
 
-// driver implements [evalsha.Driver].
+// driver implements [adapter.Driver].
 //
 // No command of it is marked read-only or retryable, so the client neither routes it to a
 // replica (R8) nor sends it again (R3). All are marked for the shared pipeline, so a client
@@ -66,14 +67,6 @@ func (d *driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.
 
 // Node implements [evalsha.Pipeline].
 func (d *driver) Node(key string) string { return d.slots.known(key) }
-
-// learn asks the cluster which node has which slots, if that was never known, before calls are sent to
-// each: by themselves they would need a connection each.
-func (d *driver) learn(ctx context.Context, calls []backend.Call) {
-	if d.slots != nil && len(calls) > 1 && d.slots.unknown() {
-		_, _ = d.slots.current(ctx)
-	}
-}
 
 // way returns what sends commands.
 func (d *driver) way() rueidis.CommandClient {
@@ -232,36 +225,27 @@ func (d *driver) Load(ctx context.Context, script *backend.Script, key string) e
 	return err
 }
 
-// LoadAll implements [evalsha.Driver]. In a cluster it loads on replicas too, which does no harm, and fails if
-// it could load nowhere: a node that is down has no slot that matters.
+// LoadAll implements [evalsha.Driver]. In a cluster it loads on replicas too, which does no harm.
 func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
 	if d.slots == nil {
 		return d.Load(ctx, script, "")
 	}
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
-	var loads []<-chan evalsha.Result[error]
-	for _, node := range d.client.Nodes() {
-		loads = append(loads, evalsha.Async(func() error {
-			s := &sending{Context: ctx}
-			cmd := node.B().ScriptLoad().Script(script.Source).Build().ToPipe()
-			_, err := s.outcome(node.Do(s, cmd))
-			return err
-		}))
-	}
-	loaded, err := false, rueidis.ErrNoSlot
-	for _, load := range loads {
-		err = (<-load).Get()
-		loaded = loaded || err == nil
-	}
-	if loaded {
-		return nil
-	}
-	return err
+	return adapter.LoadAll(ctx, d.all, script)
 }
 
-// primaries returns all primaries, for [evalsha.Runner.Scan].
-func (d *driver) primaries(ctx context.Context) ([]evalsha.Node, error) {
+// all returns all nodes, replicas included.
+func (d *driver) all(context.Context) (nodes []evalsha.Node, err error) {
+	err = rueidis.ErrNoSlot
+	for _, client := range d.client.Nodes() {
+		nodes, err = append(nodes, d.nodeOf(client)), nil
+	}
+	return nodes, err
+}
+
+// Nodes implements [adapter.Driver].
+func (d *driver) Nodes(ctx context.Context) ([]evalsha.Node, error) {
 	if d.slots == nil {
 		return []evalsha.Node{d.Send}, nil
 	}

@@ -74,13 +74,6 @@ func (s *slots) known(key string) string {
 	return address
 }
 
-// unknown reports whether no list was ever read.
-func (s *slots) unknown() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ranges == nil
-}
-
 // learn asks in the background, for as long as one question to each node may take.
 func (s *slots) learn() {
 	_, _ = s.current(context.Background()) // if it fails, the next to want it asks again

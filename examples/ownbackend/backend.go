@@ -7,14 +7,13 @@
 package redigobackend
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/backend/evalsha"
+	"github.com/hasp-go/hasp/backend/adapter"
 	"github.com/hasp-go/hasp/backend/fanout"
 )
 
@@ -29,12 +28,7 @@ type Options struct {
 // Backend runs scripts and subscribes over a pool of redigo. It implements [backend.Backend], and
 // nothing that is optional: no [backend.Batcher], [backend.ReplicaWaiter] or [backend.Scanner]. It is safe for
 // concurrent use.
-type Backend struct {
-	runner *evalsha.Runner
-	hub    *fanout.Hub
-}
-
-var _ backend.Backend = (*Backend)(nil)
+type Backend struct{ adapter.Base }
 
 // New returns a backend over pool, which the caller keeps and closes, after the backend. It sends
 // nothing. Subscriptions use one connection more than the pool counts. An idle connection that was
@@ -47,35 +41,11 @@ func New(pool *redis.Pool, opts *Options) (*Backend, error) {
 		opts = &Options{}
 	}
 	d := &driver{pool: pool}
-	hub, err := fanout.New(d, opts.PubSub)
+	base, err := adapter.New(d, d, &adapter.Options{
+		Can: backend.Capabilities{PubSub: true}, PubSub: opts.PubSub,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("redigobackend: Options.PubSub: %w", err)
+		return nil, fmt.Errorf("redigobackend: %w", err)
 	}
-	return &Backend{runner: evalsha.New(d, nil), hub: hub}, nil
-}
-
-// Capabilities implements [backend.Backend].
-func (b *Backend) Capabilities() backend.Capabilities {
-	return backend.Capabilities{PubSub: true}
-}
-
-// Close implements [backend.Backend].
-func (b *Backend) Close() error {
-	b.runner.Close()
-	b.hub.Close()
-	return nil
-}
-
-// Run implements [backend.ScriptRunner].
-func (b *Backend) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	return b.runner.Run(ctx, script, keys, args)
-}
-
-// Subscribe implements [backend.Subscriber].
-func (b *Backend) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
-	return b.hub.Subscribe(ctx, channel, handler)
+	return &Backend{base}, nil
 }
