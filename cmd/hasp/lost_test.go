@@ -182,7 +182,7 @@ func TestGraceWhereThereIsTime(t *testing.T) {
 		"Revoked":    {forcedAway, 79, "hasp: \"x\" was lost while the command ran, and the command was ended: revoked\n"},
 		"Taken": {func(t *testing.T, s *situation) {
 			t.Helper()
-			do(t, s.server, "EVAL", "redis.call('DEL', 'x') redis.call('HSET', 'x', '00000000-0000-4000-8000-000000000001:1', 1) redis.call('PEXPIRE', 'x', 60000)", "0")
+			hold(t, s.server, "x")
 		}, 79, "ended: taken by 00000000-0000-4000-8000-000000000001:1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,6 +201,13 @@ func TestGraceWhereThereIsTime(t *testing.T) {
 			require.NotContains(t, s.holder.errors.String(), "-0000-0000-")
 		})
 	}
+}
+
+// hold has an owner that is no process hold a lock.
+func hold(t *testing.T, s *servers.Server, name string) {
+	t.Helper()
+	do(t, s, "EVAL", "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], '00000000-0000-4000-8000-000000000001:1', 1) "+
+		"redis.call('PEXPIRE', KEYS[1], 3600000)", "1", name)
 }
 
 // TestDaemonStays: a process with a session of its own outlives a command that ends by itself, and no other does.

@@ -91,15 +91,15 @@ func TestSlots(t *testing.T) {
 func TestSignalsWithoutACommand(t *testing.T) {
 	t.Parallel()
 	for _, waits := range [][]string{{"lock", "x"}, {"elect", "e"}} {
-		server := startServer(t) // One without the listeners of the other.
-		holder := start(t, []string{onServer(server.Addr())}, append(waits, "--", "sleep", "1000")...)
-		awaitKey(t, server, waits[1])
+		server := startServer(t)
+		hold(t, server, waits[1]) // So only the waiter listens.
 		waiter := start(t, []string{onServer(server.Addr())}, append(waits, "-c", "sleep 0.5; echo ran")...)
 		awaitListeners(t, server, 1)
 		for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH} {
 			waiter.signal(t, s)
 		}
-		holder.signal(t, syscall.SIGTERM)
+		freed := start(t, []string{onServer(server.Addr())}, "force-unlock", waits[1], "--now", "--yes")
+		require.Zero(t, freed.code(t), freed.errors)
 		require.Zero(t, waiter.code(t), waiter.errors)
 		require.Equal(t, "ran\n", waiter.output.String())
 	}
