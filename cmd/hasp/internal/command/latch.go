@@ -83,12 +83,21 @@ func printCount(c *cobra.Command, l *primitives.CountDownLatch) error {
 	return err
 }
 
+// countLeft is the error of a latch that is not open yet.
+type countLeft int64
+
+// Error implements error.
+func (n countLeft) Error() string { return fmt.Sprintf("the count is %d", int64(n)) }
+
+// Is reports whether the error is [primitives.ErrNotAcquired], whose text is of locks.
+func (countLeft) Is(target error) bool { return target == primitives.ErrNotAcquired }
+
 // awaitLatch waits until the count is 0, as long as the flags say.
 func (r *runner) awaitLatch(c *cobra.Command, l *primitives.CountDownLatch) error {
 	try := func(ctx context.Context) (*primitives.Lease, error) {
 		n, err := l.Count(ctx)
 		if err == nil && n > 0 {
-			err = fmt.Errorf("the count is %d: %w", n, primitives.ErrNotAcquired)
+			err = countLeft(n)
 		}
 		return nil, err
 	}

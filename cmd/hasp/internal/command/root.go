@@ -141,26 +141,24 @@ func subcommand(_ *cobra.Command, args []string) error {
 
 // open connects with the options.
 func (p *program) open(o primitives.Options) (*connect.Conn, error) {
-	o.KeyPrefix, o.IDPrefix = p.prefix, host()
+	o.KeyPrefix, o.IDPrefix = p.prefix, idPrefix(os.Getpid())
 	if p.verbose {
 		o.Slog = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	return p.flags.Open(&o)
 }
 
-// host returns the name of this machine, as the beginning of a client's id.
-func host() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return ""
-	}
+// idPrefix returns the name of this machine and a process id, as the beginning of a client's id.
+func idPrefix(pid int) string {
+	name, _ := os.Hostname()
+	process := fmt.Sprint("-", pid)
 	name = strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r)) {
 			return r
 		}
 		return '-'
 	}, name)
-	return name[:min(len(name), 64)]
+	return name[:min(len(name), 64-len(process))] + process
 }
 
 // validNames returns the error of names that no command takes.

@@ -13,13 +13,17 @@ import (
 )
 
 func (p *program) once() *cobra.Command {
-	every, wait := time.Duration(0), false
+	every, offset, wait := time.Duration(0), time.Duration(0), false
 	c := &cobra.Command{Use: "once", Short: "Run a command on one of several hosts in each period"}
 	r := p.addRunner(c)
 	c.Flags().DurationVar(&every, "every", 0, "the length of a period")
+	c.Flags().DurationVar(&offset, "offset", 0, "when periods begin: with 24h and 3h at 03:00 UTC")
 	c.Flags().BoolVar(&wait, "wait", false, "wait while another host runs the command, and run it if that fails")
 	_ = c.MarkFlagRequired("every")
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if offset < 0 || offset > 0 && offset >= every {
+			return usage("--offset %s is not between 0 and --every", offset)
+		}
 		return r.connected(c, func(ctx context.Context, client *primitives.Client, signals <-chan os.Signal) error {
 			job := client.NewPeriodicJob(r.name, every, nil)
 			do := job.TryDo
@@ -27,7 +31,7 @@ func (p *program) once() *cobra.Command {
 				do = job.Do
 			}
 			var err error
-			_, failed := do(ctx, nominal(time.Now(), every), func(_ context.Context, run primitives.JobRun) error {
+			_, failed := do(ctx, due(time.Now(), every, offset), func(_ context.Context, run primitives.JobRun) error {
 				err = r.under(run.Lease, signals)
 				return err
 			})
@@ -43,9 +47,11 @@ func (p *program) once() *cobra.Command {
 	return c
 }
 
-// nominal returns the time for which a caller was started by a schedule: most begin at whole minutes. So clocks that
-// differ by less than half a minute do not matter.
-func nominal(now time.Time, every time.Duration) time.Time { return now.Round(min(every, time.Minute)) }
+// due returns the time for which a caller was started by a schedule, in periods that begin offset earlier. Most schedules
+// begin at whole minutes, so clocks that differ by less than half a minute do not matter.
+func due(now time.Time, every, offset time.Duration) time.Time {
+	return now.Round(min(every, time.Minute)).Add(-offset)
+}
 
 func (p *program) elect() *cobra.Command {
 	observe, value := false, ""
