@@ -170,7 +170,7 @@ func unavailable(err error) bool {
 	case errors.Is(err, backend.ErrClosed):
 		return false
 	case errors.As(err, &server):
-		return backend.NotExecuted(server.Code) && server.Code != "NOSCRIPT"
+		return backend.NotExecuted(server.Code)
 	}
 	return isNotSent(err)
 }

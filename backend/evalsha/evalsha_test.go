@@ -230,7 +230,7 @@ func TestUnavailableForLoading(t *testing.T) {
 	missing := serverError("NOSCRIPT x")
 	for load, want := range map[error]bool{
 		errEOF: true, serverError("LOADING x"): true, serverError("NOPERM x"): false,
-		backend.ErrClosed: false,
+		backend.ErrClosed: false, missing: true,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{steps: forLong(missing), loadErr: []error{load, load}}
