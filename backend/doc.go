@@ -1,6 +1,6 @@
 // Package backend is the contract between hasp's primitives and the drivers that carry them: run a
 // script, subscribe to a channel. Its doc comments are the contract's text, in numbered clauses: R1
-// to R10 for running scripts, S1 to S6 for subscribing, B1 to L1 for what a backend may offer
+// to R12 for running scripts, S1 to S6 for subscribing, B1 to L1 for what a backend may offer
 // beyond. "Must" binds every backend, "may" allows, "should" binds where the server can do it. Each
 // clause has cases in package conformance, by its number.
 //

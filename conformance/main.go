@@ -23,6 +23,8 @@ func Main(m *testing.M) int {
 	if !given {
 		_ = flag.Set("test.parallel", "16")
 	}
+	// The traceback of a panic in a driver's goroutine then names what the case was about (clause R12).
+	_ = os.Setenv("GODEBUG", os.Getenv("GODEBUG")+",tracebacklabels=1")
 	if seed := os.Getenv("HASP_SEED"); seed != "" {
 		if err := flag.Set("rapid.seed", seed); err != nil {
 			panic(err)

@@ -19,7 +19,6 @@ func batchCases() []harness.Case {
 		of("B1", "BatchOutcomesAreInOrder", batchOutcomesAreInOrder, harness.Batches),
 		of("B1", "BatchFailuresStayAlone", batchFailuresStayAlone, harness.Batches),
 		of("B1", "BatchReportsAsKnown", reportsAsKnown(as[backend.Batcher]), harness.Batches),
-		of("B1", "BatchSendsOnce", batchSendsOnce, harness.Batches, harness.Faults),
 		of("B1", "BatchHeedsContext", batchHeedsContext, harness.Batches),
 		of("W1", "WaitReturnsTheReply", waitReturnsTheReply, harness.ReplicaWaiter),
 		of("W1", "WaitGoesOncePerNode", waitGoesOncePerNode, harness.ReplicaWaiter, harness.Faults),
@@ -151,12 +150,6 @@ func loseReply(
 		must.Not(n > 2, "a script ran %d times, want at most 2", n)
 	}
 	return got
-}
-
-func batchSendsOnce(ctx context.Context, e *harness.Env) {
-	calls := counting(e, 4)
-	got := loseReply(ctx, e, as[backend.Batcher], calls, runs(calls[1].Keys[0]))
-	must.Wrap(got[1].Err, backend.ErrIndeterminate)
 }
 
 func batchHeedsContext(ctx context.Context, e *harness.Env) {

@@ -14,12 +14,12 @@ import (
 
 // RunnerCases returns the cases of the clauses R, B, W, L and K.
 func RunnerCases() []harness.Case {
-	return slices.Concat(sendCases(), replyCases(), lifeCases(), batchCases())
+	return slices.Concat(sendCases(), replyCases(), lifeCases(), batchCases(), refusalCases())
 }
 
 // SubscriberCases returns the cases of the clauses S.
 func SubscriberCases() []harness.Case {
-	return slices.Concat(subscribeCases(), gapCases())
+	return slices.Concat(subscribeCases(), gapCases(), refusedSubscriptionCases())
 }
 
 // of returns a case of a clause.

@@ -25,12 +25,10 @@ func sendCases() []harness.Case {
 		of("R2", "NeverSendsEval", neverSendsEval, harness.Faults),
 		of("R2", "GivesUpLoading", givesUpLoading),
 		of("R10", "SendsAPlainCommand", sendsAPlainCommand),
-		of("R3", "LostReplySendsOnce", lostReplySendsOnce, harness.Faults),
 		of("R3", "LostCommandSendsOnce", lostCommandSendsOnce, harness.Faults),
 		of("R3", "LostRepeatableSettles", lostRepeatableSettles, harness.Faults),
 		of("R3", "RefusedDialIsDefinite", refusedDialIsDefinite, harness.Faults),
 		of("R3", "NoServerIsUnavailable", noServerIsUnavailable, harness.Faults),
-		of("R3", "RefusalIsUnavailable", refusalIsUnavailable),
 		of("R11", "OutlastsAShortOutage", outlastsAShortOutage, harness.Faults),
 		of("R3", "ErrorReplyStands", errorReplyStands),
 	}
@@ -175,11 +173,6 @@ func loseOne(ctx context.Context, e *harness.Env, script *backend.Script) error 
 	return lost
 }
 
-func lostReplySendsOnce(ctx context.Context, e *harness.Env) {
-	must.Wrap(loseOne(ctx, e, e.Incr(backend.RetryNever)), backend.ErrIndeterminate)
-	e.WantCount(ctx, e.Key("n"), 2)
-}
-
 func lostCommandSendsOnce(ctx context.Context, e *harness.Env) {
 	must.Wrap(loseOne(ctx, e, command(e, "INCR")), backend.ErrIndeterminate)
 	e.WantCount(ctx, e.Key("n"), 2)
@@ -231,16 +224,6 @@ func outlastsAShortOutage(ctx context.Context, e *harness.Env) {
 	defer time.AfterFunc(500*time.Millisecond, in.Link.Restore).Stop()
 	err := run(ctx, in.Backend, e.Script("return 1", 1, backend.RetryReadOnly), e.Key("n"))
 	must.Not(err != nil && time.Since(began) < time.Second, "got %w within a second", err)
-}
-
-// refusalIsUnavailable runs a script that answers as a server does which takes no scripts.
-func refusalIsUnavailable(ctx context.Context, e *harness.Env) {
-	b := e.Backend(ctx)
-	for _, code := range []string{"LOADING", "MASTERDOWN", "READONLY"} {
-		err := run(ctx, b, e.Script("return redis.error_reply('"+code+" for a test')", 1, backend.RetryNever), e.Key("n"))
-		must.Wrap(err, backend.ErrUnavailable)
-		wroteNothing(ctx, e, err)
-	}
 }
 
 // wroteNothing fails if err leaves open whether a script ran that counts at the key n, or if it did.

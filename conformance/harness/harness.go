@@ -38,6 +38,10 @@ type Harness struct {
 	// that the server is a cluster, which the backends take for one server.
 	Faults, NoClient, OneEndpoint bool
 
+	// Spares says which refusals the cases of R12 leave out, such as `"*0" at RefusedNodes`: what a driver itself does
+	// not survive, and its adapter cannot mend.
+	Spares func(refusal string) bool
+
 	// Restart kills the server and starts it again, with the data that it had, if keep is true, or
 	// without. Scripts are gone either way. It returns when the server answers.
 	Restart func(ctx context.Context, keep bool) error
@@ -123,6 +127,11 @@ type Link interface {
 	// LoseReply does as CutReply, but its connection stays open, and silent to the client from
 	// then on. What the client sends on it still reaches the server.
 	LoseReply(match func(words []string) bool) <-chan struct{}
+
+	// Answer has clients get what instead returns, in RESP, for the replies to all commands for which match is true, on
+	// open and on new connections, until stop. Instead gets the reply of the server, which executes the command only
+	// if run is true; "" breaks the connection. Match is as for CutReply. Hit is closed at the first such reply.
+	Answer(match func(words []string) bool, run bool, instead func(reply string) string) (hit <-chan struct{}, stop func())
 
 	// Record collects the commands that reach a server, word by word, from its return to the call of stop.
 	Record() (stop func() [][]string)

@@ -96,3 +96,24 @@ func closeInAnOutage(t *testing.T, kind string, f fault) {
 	s.set(func() { s.fault = nil })
 	time.Sleep(10 * time.Second)
 }
+
+// TestSecondCloseDoesNotWait calls Close twice, as a defer and a signal's handler do, while a release takes 300 ms.
+func TestSecondCloseDoesNotWait(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		s.fault = func(script string) fault {
+			if script == "lock_release" {
+				return fault{before: 300 * time.Millisecond}
+			}
+			return fault{}
+		}
+		c := s.client(t, nil)
+		must(c.NewLock("x", nil).Lock(t.Context()))(t)
+		first := beside(func() error { return c.Close(context.Background()) })
+		synctest.Wait()
+		require.ErrorIs(t, c.Close(within(t, 50*time.Millisecond)), context.DeadlineExceeded)
+		require.NoError(t, c.Close(context.Background()))
+		require.Empty(t, s.holder("x"), "Close returned nil before what was held was released")
+		require.NoError(t, <-first)
+		require.Equal(t, 1, s.called("lock_release"))
+	})
+}

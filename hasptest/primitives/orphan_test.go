@@ -234,3 +234,28 @@ func TestGiveBackBehindOneEndpoint(t *testing.T) {
 		require.Zero(t, s.called("lock_release"))
 	})
 }
+
+// TestReleasesPerCancelledAcquire cancels acquires of a lock that somebody else holds: each was refused, so there is
+// nothing to release, and nothing to search. Scripts run in time, and answer 20 ms later, when the caller has left.
+func TestReleasesPerCancelledAcquire(t *testing.T) {
+	t.Parallel()
+	for _, lease := range []time.Duration{30 * time.Second, time.Hour, 24 * time.Hour} {
+		subtest(t, lease.String(), func(t *testing.T, s *server) {
+			s.fault = func(string) fault { return fault{after: 20 * time.Millisecond} }
+			c := s.client(t, nil)
+			holder := must(c.NewLock("x", &primitives.LockOptions{Lease: 48 * time.Hour}).Lock(t.Context()))(t)
+			const calls = 100
+			for range calls {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+				_, err := c.NewLock("x", &primitives.LockOptions{Lease: lease}).TryLock(ctx)
+				require.ErrorIs(t, err, backend.ErrIndeterminate, "it was cancelled in flight")
+				cancel()
+			}
+			time.Sleep(lease)
+			require.Equal(t, calls+1, s.called("lock_acquire"))
+			require.Zero(t, s.called("lock_release"))
+			require.NoError(t, holder.Release(t.Context()))
+			require.Equal(t, 1, s.called("lock_release"))
+		})
+	}
+}

@@ -36,7 +36,7 @@ func ACLRules(prefix string) string {
 
 // suiteRules are those of a user for the suite, whose own scripts and subscriptions need more.
 func suiteRules() string {
-	return ACLRules("conf-") + " &{conf-* &conf-* +append +incr +hincrby +sadd +smembers +scan"
+	return ACLRules("conf-") + " &{conf-* &conf-* +append +incr +hincrby +sadd +smembers +scan +client|setname"
 }
 
 // User is a server's configuration of the user hasp, whose password is secret, with the rules.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,14 @@ type Adapter struct {
 
 	// Open makes a backend over a client of its own. Neither ends with ctx.
 	Open func(ctx context.Context, c Client) (*conformance.Instance, error)
+
+	// Spared begins the names of the refusals that the driver itself does not survive behind Sentinel, so hasp cannot
+	// ([conformance.Harness.Spares]). A test fails once an upgrade has mended the driver: then it is to go.
+	Spared string
+}
+
+func (a Adapter) spares(refusal string) bool {
+	return a.Spared != "" && strings.HasPrefix(refusal, a.Spared)
 }
 
 // Runner is a backend whose calls somebody gets.
@@ -54,9 +63,11 @@ func At(addr string) Client { return Client{Addrs: []string{addr}} }
 // Adapters are all that talk to a server.
 func Adapters() []Adapter {
 	return []Adapter{
-		{Name: "Rueidis", Open: openRueidis},
-		{Name: "Valkey", Open: openValkey},
-		{Name: "GoRedis", Deadlines: true, Open: openGoRedis},
+		// SENTINEL answered by no items: a panic in a goroutine of rueidis 1.0.79 (sentinel.go:827), and valkey-go.
+		{Name: "Rueidis", Spared: `"*0" at`, Open: openRueidis},
+		{Name: "Valkey", Spared: `"*0" at`, Open: openValkey},
+		// Of go-redis 9.23.0, too (sentinel.go:1077), and SUBSCRIBE to a sentinel (pubsub.go:429).
+		{Name: "GoRedis", Spared: `"*0" at`, Deadlines: true, Open: openGoRedis},
 	}
 }
 
@@ -119,6 +130,7 @@ func openRueidis(_ context.Context, c Client) (*conformance.Instance, error) {
 		TLSConfig:         c.TLS,
 		Username:          c.User,
 		Password:          c.Password,
+		ClientName:        "conformance", // No driver does without, if a server refuses it.
 		AlwaysRESP2:       c.RESP2,
 		DisableCache:      c.RESP2,
 		PipelineMultiplex: c.Multiplex,
@@ -141,6 +153,7 @@ func openValkey(_ context.Context, c Client) (*conformance.Instance, error) {
 		TLSConfig:         c.TLS,
 		Username:          c.User,
 		Password:          c.Password,
+		ClientName:        "conformance",
 		AlwaysRESP2:       c.RESP2,
 		DisableCache:      c.RESP2,
 		PipelineMultiplex: c.Multiplex,
@@ -164,6 +177,7 @@ func openGoRedis(_ context.Context, c Client) (*conformance.Instance, error) {
 		TLSConfig:     c.TLS,
 		Username:      c.User,
 		Password:      c.Password,
+		ClientName:    "conformance",
 		Protocol:      3,
 		// Longer than the suite allows for a cancelled call, or it would not see one that waits.
 		ReadTimeout:           5 * time.Second,

@@ -51,15 +51,13 @@ type Doer interface {
 func Text(tb testing.TB, s Doer, words ...string) string {
 	tb.Helper()
 	reply := Got(s.Do(words...))(tb)
-	text := Got(reply.Text())(tb)
-	return text
+	return Got(reply.Text())(tb)
 }
 
 // Number sends a command, and returns the number that the server replies.
 func Number(tb testing.TB, s Doer, words ...string) int {
 	tb.Helper()
-	n := Got(strconv.Atoi(Text(tb, s, words...)))(tb)
-	return n
+	return Got(strconv.Atoi(Text(tb, s, words...)))(tb)
 }
 
 // Texts sends a command, and returns the texts that the server replies.
@@ -78,8 +76,7 @@ func Texts(tb testing.TB, s Doer, words ...string) (all []string) {
 func (s Server) Commands(tb testing.TB) int {
 	tb.Helper()
 	info := Got(s.Info("stats"))(tb)
-	n := Got(strconv.Atoi(info["total_commands_processed"]))(tb)
-	return n
+	return Got(strconv.Atoi(info["total_commands_processed"]))(tb)
 }
 
 // Calls returns how often the server has run a command, such as evalsha.

@@ -43,7 +43,7 @@ func batchMutants() []mutant {
 				}
 			})},
 		{"does not load for a batch", embedded, "BatchOutcomesAreInOrder", batchLoadsNothing},
-		{"sends a batch again", oneServer, "BatchSendsOnce", onBatch(sendsAgain)},
+		{"sends a batch again", oneServer, "RefusedCall", onBatch(sendsAgain)},
 		{"sends a batch under an ended context", embedded, "BatchHeedsContext",
 			onBatch(func(ctx context.Context, calls []backend.Call, good batchFunc) []backend.Outcome {
 				return good(context.WithoutCancel(ctx), calls)

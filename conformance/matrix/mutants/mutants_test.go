@@ -112,7 +112,7 @@ func backendCases() []conformance.Case {
 
 func mutants() []mutant {
 	return slices.Concat(sendMutants(), onceMutants(), replyMutants(), cancelMutants(),
-		lifeMutants(), batchMutants(), waitMutants(), subscribeMutants(), gapMutants(), shareMutants())
+		lifeMutants(), batchMutants(), waitMutants(), subscribeMutants(), gapMutants(), shareMutants(), refusalMutants())
 }
 
 // TestMutants prints how many mutants were killed.

@@ -150,10 +150,10 @@ func onceMutants() []mutant {
 		return errors.Is(err, backend.ErrIndeterminate) && ctx.Err() == nil
 	}
 	return []mutant{
-		{"does not say that an outcome is unknown", oneServer, "LostReplySendsOnce", hideUnknown(backend.RetryNever)},
+		{"does not say that an outcome is unknown", oneServer, "RefusedCall", hideUnknown(backend.RetryNever)},
 		{"does not say that the outcome of a repeatable script is unknown", oneServer,
 			"LostRepeatableSettles", hideUnknown(backend.RetryRepeatable)},
-		{"sends a script again after a lost reply", oneServer, "LostReplySendsOnce",
+		{"sends a script again after a lost reply", oneServer, "RefusedCall",
 			again(func(ctx context.Context, c backend.Call, err error) bool {
 				return unknown(ctx, err) && c.Script.Command == ""
 			})},
@@ -182,14 +182,6 @@ func onceMutants() []mutant {
 				return good(ctx, c)
 			}
 		})},
-		{"takes a server's refusal for an error like any other", embedded, "RefusalIsUnavailable",
-			onError(func(err error) error {
-				var server *backend.ServerError
-				if errors.Is(err, backend.ErrUnavailable) && errors.As(err, &server) {
-					return server
-				}
-				return err
-			})},
 		{"sends a script again after an error", embedded, "ErrorReplyStands",
 			again(func(_ context.Context, _ backend.Call, err error) bool { return isServerError(err) })},
 	}

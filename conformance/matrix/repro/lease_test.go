@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -71,47 +70,6 @@ func TestRecoveredPanicLeavesARenewedLock(t *testing.T) {
 	}
 }
 
-// TestReleasesPerCancelledAcquire cancels acquires of a lock that somebody else holds: each was refused, so there is
-// nothing to release, and nothing to search. Scripts run in time, and answer 20 ms later, when the caller has left.
-func TestReleasesPerCancelledAcquire(t *testing.T) {
-	t.Parallel()
-	for _, lease := range []time.Duration{30 * time.Second, time.Hour, 24 * time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			r := runner(t)
-			var acquires, releases atomic.Int64
-			r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
-				switch {
-				case strings.Contains(c.Script.Name, "release"):
-					releases.Add(1)
-				case strings.Contains(c.Script.Name, "acquire"):
-					acquires.Add(1)
-				}
-				reply, err := r.Good(context.WithoutCancel(ctx), c)
-				select {
-				case <-time.After(20 * time.Millisecond):
-					return reply, err
-				case <-ctx.Done():
-					return backend.Reply{}, backend.Indeterminate(ctx.Err())
-				}
-			}
-			c := cells.Over(t, r, nil)
-			holder := lock(t, c, "x")
-			const calls = 100
-			for range calls {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-				_, err := c.NewLock("x", &primitives.LockOptions{Lease: lease}).TryLock(ctx)
-				require.ErrorIs(t, err, backend.ErrIndeterminate, "it was cancelled in flight")
-				cancel()
-			}
-			time.Sleep(lease)
-			require.Equal(t, int64(calls+1), acquires.Load())
-			require.Zero(t, releases.Load())
-			require.NoError(t, holder.Release(t.Context()))
-			require.Equal(t, int64(1), releases.Load())
-		})
-	}
-}
-
 // TestTokenOutlivesAClockSetBack has a token that is ahead of the server's clock, as after a step
 // back: it is kept until the clock has passed it by TokenTTL. Else tokens would fall.
 func TestTokenOutlivesAClockSetBack(t *testing.T) {
@@ -127,34 +85,5 @@ func TestTokenOutlivesAClockSetBack(t *testing.T) {
 		require.InDelta(t, (back + time.Minute).Milliseconds(), left, 1)
 		server.Advance(back + time.Minute - time.Millisecond)
 		require.Greater(t, lock(t, c, "x").Token(), before+1)
-	})
-}
-
-// TestSecondCloseDoesNotWait calls Close twice, as a defer and a signal's handler do, while a release takes 300 ms.
-func TestSecondCloseDoesNotWait(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server := embedded.NewServer()
-		r := &cells.Runner{Backend: backendOf(t, server)}
-		var releases atomic.Int64
-		r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
-			if strings.Contains(c.Script.Name, "release") {
-				releases.Add(1)
-				time.Sleep(300 * time.Millisecond)
-			}
-			return r.Good(ctx, c)
-		}
-		c := cells.Over(t, r, nil)
-		lock(t, c, "x")
-		first := make(chan error, 1)
-		go func() { first <- c.Close(context.Background()) }()
-		synctest.Wait()
-		impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		require.ErrorIs(t, c.Close(impatient), context.DeadlineExceeded)
-		require.NoError(t, c.Close(context.Background()))
-		require.Equal(t, "0", cells.Text(t, server, "EXISTS", "x"),
-			"Close returned nil before what was held was released")
-		require.NoError(t, <-first)
-		require.Equal(t, int64(1), releases.Load())
 	})
 }

@@ -15,15 +15,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 
-// side runs a test with each adapter, side by side.
-func side(t *testing.T, test func(t *testing.T, a cells.Adapter)) {
-	t.Helper()
-	t.Parallel()
-	for _, a := range cells.Adapters() {
-		t.Run(a.Name, func(t *testing.T) { t.Parallel(); test(t, a) })
-	}
-}
-
 // client returns a client of the server at addr, by the driver whose adapter matters least.
 func client(t *testing.T, addr string) *primitives.Client {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
@@ -110,11 +111,16 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.delay = d
 }
 
-// fault loses the reply to one request: the first to match, among all connections.
+// fault loses the reply to one request, the first to match, among all connections, or replaces the replies to all
+// that match.
 type fault struct {
-	match  func(words []string) bool
-	silent bool // the connection stays open
-	hit    chan struct{}
+	match   func(words []string) bool
+	instead func(reply string) string // of the reply; "": the connection breaks
+	silent  bool                      // it stays open, and nothing passes
+	lasting bool                      // until it is stopped
+	unsent  bool                      // the server does not get the request
+	once    sync.Once
+	hit     chan struct{}
 }
 
 // CutReply lets the next request for which match is true reach its server, and breaks the connection instead of the
@@ -122,13 +128,26 @@ type fault struct {
 // is called by one goroutine at a time, and must not call the proxy. Later replies on the connection are lost as well.
 // The channel is closed when the reply was lost.
 func (p *Proxy) CutReply(match func(words []string) bool) <-chan struct{} {
-	return p.aim(&fault{match: match})
+	return p.aim(&fault{match: match, instead: func(string) string { return "" }})
 }
 
 // LoseReply does as CutReply, but the connection stays open, and silent to the client from then on.
 // Were later replies to pass, a client that pipelines would take them for replies to other requests.
 func (p *Proxy) LoseReply(match func(words []string) bool) <-chan struct{} {
 	return p.aim(&fault{match: match, silent: true})
+}
+
+// Answer has clients get what instead returns, in RESP, for the replies to all requests for which match is true, on
+// open and on new connections, until the caller stops it. Instead gets the reply of the server, which runs the request
+// only if run is true; "" breaks the connection. Match is called as by CutReply. Hit is closed when the first client
+// is about to get such a reply.
+func (p *Proxy) Answer(match func(words []string) bool, run bool, instead func(reply string) string) (hit <-chan struct{}, stop func()) {
+	f := &fault{match: match, instead: instead, lasting: true, unsent: !run}
+	return p.aim(f), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.faults = slices.DeleteFunc(p.faults, func(one *fault) bool { return one == f })
+	}
 }
 
 func (p *Proxy) aim(f *fault) <-chan struct{} {
@@ -154,7 +173,9 @@ func (p *Proxy) admit(words []string) *fault {
 		return nil
 	}
 	f := p.faults[i]
-	p.faults = slices.Delete(p.faults, i, i+1)
+	if !f.lasting {
+		p.faults = slices.Delete(p.faults, i, i+1)
+	}
 	return f
 }
 

@@ -289,3 +289,35 @@ func TestFaultHitsAConfirmation(t *testing.T) {
 	require.NoError(t, c.Send("SUBSCRIBE", "a"))
 	requireCut(t, c)
 }
+
+// TestAnswer replaces replies among others, until it is stopped, with and without the request being executed.
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	p, s := proxied(t)
+	for _, run := range []bool{true, false} {
+		c := dial(t, p.Addr())
+		hit, stop := p.Answer(named("INCR"), run, func(reply string) string { return "+" + reply[:1] + "\r\n" })
+		for range 2 {
+			for _, words := range [][]string{{"ECHO", "before"}, {"INCR", "n"}, {"SUBSCRIBE", "a"}, {"UNSUBSCRIBE", "a"}, {"ECHO", "after"}} {
+				require.NoError(t, c.Send(words...))
+			}
+			requireText(t, c, "before")
+			requireText(t, c, map[bool]string{true: ":", false: "-"}[run])
+			for range 2 {
+				_, err := c.Receive(patience)
+				require.NoError(t, err)
+			}
+			requireText(t, c, "after")
+		}
+		<-hit
+		require.Equal(t, "2", get(t, s, "n"))
+		stop()
+	}
+	c := dial(t, p.Addr())
+	_, stop := p.Answer(named("INCR"), false, func(string) string { return "" })
+	require.NoError(t, c.Send("INCR", "n"))
+	requireCut(t, c)
+	stop()
+	ping(t, dial(t, p.Addr()))
+	require.Equal(t, "2", get(t, s, "n"))
+}

@@ -18,6 +18,9 @@ const (
 
 	// dialTimeout is short of what drivers wait for: a server too busy to accept fails the connection.
 	dialTimeout = 5 * time.Second
+
+	// unsent is sent instead of a request that its server must not get: any server has one reply to it, at any time.
+	unsent = "*1\r\n$4\r\nECHO\r\n"
 )
 
 // link is one connection through a proxy. Each direction has a goroutine that reads and one that
@@ -144,23 +147,29 @@ func (l *link) forwardRequest(w *writer, f resp.Frame) bool {
 	if gone, _ := l.proxy.swallow(l, toServer); gone {
 		return true
 	}
-	words := f.Words()
-	l.expect(words, l.proxy.admit(words))
-	return w.write(f.Raw)
+	words, raw := f.Words(), f.Raw
+	fault := l.proxy.admit(words)
+	if fault != nil && fault.unsent {
+		words, raw = []string{"ECHO"}, []byte(unsent)
+	}
+	l.expect(words, fault)
+	return w.write(raw)
 }
 
 // forwardReply forwards one reply or message, or loses it, and reports whether the link goes on.
 func (l *link) forwardReply(w *writer, f resp.Frame) bool {
+	raw := f.Raw
 	if fault := l.pair(f); fault != nil {
-		close(fault.hit)
-		if !fault.silent {
+		fault.once.Do(func() { close(fault.hit) })
+		if fault.silent {
+			l.deaf.Store(true)
+		} else if raw = []byte(fault.instead(string(raw))); len(raw) == 0 {
 			w.flush()
 			return false
 		}
-		l.deaf.Store(true)
 	}
 	gone, _ := l.proxy.swallow(l, toClient)
-	return gone || w.write(f.Raw)
+	return gone || w.write(raw)
 }
 
 // expect notes that a reply to the request will come.

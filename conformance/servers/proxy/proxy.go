@@ -122,7 +122,7 @@ func (p *Proxy) DialContext(ctx context.Context, network, addr string) (net.Conn
 	return new(net.Dialer).DialContext(ctx, network, loopback.Addr(port))
 }
 
-// portTo returns the port of the door to target, which it opens if there is none.
+// portTo returns the port of the door to target, which it opens if there is none and something listens at target.
 func (p *Proxy) portTo(target string) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,6 +131,11 @@ func (p *Proxy) portTo(target string) (int, error) {
 			return d.port, nil
 		}
 	}
+	probe, err := net.DialTimeout("tcp", target, dialTimeout) // What nothing listens at is to be refused here, too.
+	if err != nil {
+		return 0, err
+	}
+	_ = probe.Close()
 	d, err := p.open(target)
 	if err != nil {
 		return 0, err
