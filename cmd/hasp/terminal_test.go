@@ -122,7 +122,7 @@ func TestCtrlCComesOnce(t *testing.T) {
 	t.Parallel()
 	s := newShell(t, onServer(startServer(t).Addr()))
 	traps := "trap 'echo got:INT' INT; trap 'echo got:USR1' USR1; trap 'exit 3' USR2; "
-	s.keysAndAwait(t, binary+" lock x --grace 0s -c \""+traps+"echo got:nothing; while :; do sleep 0.05; done\"\n", "got:nothing\r")
+	s.keysAndAwait(t, binary+" lock x --grace 0s -- bash -c \""+traps+"echo got:nothing; while :; do sleep 0.05; done\"\n", "got:nothing\r")
 	s.keysAndAwait(t, "\x03", "got:INT\r")
 	jobs := childrenOf(t, s.pid)
 	require.Len(t, jobs, 1)
@@ -246,4 +246,25 @@ func TestForceUnlockAsks(t *testing.T) {
 	require.EqualValues(t, 1, exist(t, server, "x"))
 	s.keysAndAwait(t, "y\n", "code=0")
 	require.Equal(t, 79, holder.code(t))
+}
+
+// TestScriptSurvivesAStoppedHasp: without a terminal the system sends no SIGHUP to the script in which hasp is stopped.
+func TestScriptSurvivesAStoppedHasp(t *testing.T) {
+	t.Parallel()
+	script := exec.CommandContext(t.Context(), "sh", "-c", "$H lock x --lease 3s -- sleep 1000 & echo $!; wait; echo survives")
+	script.Env = append(os.Environ(), onServer(startServer(t).Addr()), "H="+binary)
+	script.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	h := begin(t, script)
+	pid := 0
+	eventually(t, func() bool {
+		_, _ = fmt.Sscan(h.output.String(), &pid)
+		return pid > 0 && len(childrenOf(t, pid)) == 1 && len(childrenOf(t, childrenOf(t, pid)[0])) == 1
+	})
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	eventually(t, func() bool {
+		return len(childrenOf(t, pid)) == 1 && childrenOf(t, childrenOf(t, pid)[0]) == nil || h.hasEnded()
+	})
+	_ = syscall.Kill(pid, syscall.SIGCONT)
+	require.Zero(t, h.code(t))
+	require.Contains(t, h.output.String(), "survives")
 }

@@ -15,8 +15,9 @@ import (
 
 // family are the processes of a command, as their common parent sees them.
 type family struct {
-	first  int   // the command's first process
-	spared []int // children that are not of the command
+	first   int   // the command's first process
+	session int   // a process in another one is a daemon
+	spared  []int // children that are not of the command
 }
 
 // any is what wait4 takes for each of them.
@@ -26,7 +27,7 @@ func (f *family) any() int { return -1 }
 // them, so until it does, their ids are theirs. When one ends, its own children become children of this process.
 func (f *family) left(all bool) []int {
 	return slices.DeleteFunc(childrenOf(os.Getpid()), func(pid int) bool {
-		return slices.Contains(f.spared, pid) || !all && !inSession(pid)
+		return slices.Contains(f.spared, pid) || !all && !f.inSession(pid)
 	})
 }
 
@@ -35,11 +36,10 @@ func (f *family) over(all, childless bool) bool {
 	return childless || (!all || len(f.spared) > 0) && len(f.left(all)) == 0
 }
 
-// inSession reports whether a process is in the session of this one.
-func inSession(pid int) bool {
-	own, _ := unix.Getsid(0)
+// inSession reports whether a process is no daemon.
+func (f *family) inSession(pid int) bool {
 	of, err := unix.Getsid(pid)
-	return err == nil && of == own
+	return err == nil && of == f.session
 }
 
 // kill sends SIGKILL to the children, and returns them.
@@ -55,7 +55,7 @@ func (f *family) kill(all bool) []int {
 func (f *family) signal(s syscall.Signal, all bool) {
 	children := f.left(all)
 	for next := slices.Clone(children); len(next) > 0; next = next[1:] {
-		if all || inSession(next[0]) {
+		if all || f.inSession(next[0]) {
 			send(next[0], s, children)
 		}
 		next = append(next, childrenOf(next[0])...)

@@ -18,7 +18,7 @@ type Spec struct {
 	Env        []string // HASP_LEASE_FD is added
 	Grace      time.Duration
 	Times      Times
-	Group      int  // on Linux: the group that it joins; 0: this process's
+	Session    int  // on Linux: a process in another one is a daemon
 	Foreground bool // elsewhere: its own group gets the terminal
 }
 

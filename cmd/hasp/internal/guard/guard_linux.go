@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -36,22 +37,18 @@ func Start(s *Spec, seen *os.File) (*Guard, error) {
 		}
 		return os.StartProcess("/proc/self/exe", args, &os.ProcAttr{
 			Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
-			// What the terminal sends to the command's group must not reach the guard.
-			Sys: &syscall.SysProcAttr{Setpgid: unix.Getpgrp() != 0},
 		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the guard: %w", err)
 	}
-	s.Group = unix.Getpgrp()
+	s.Session, err = unix.Getsid(0)
 	g.Send(Order{Start: s})
-	return g, nil
+	return g, err
 }
 
-// attributes puts the command into the group of the process that started this one, and ends its first process with this.
-func attributes(s *Spec) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: s.Group != 0, Pgid: s.Group}
-}
+// attributes has the command's first process end with the guard.
+func attributes(*Spec) *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // Check kills the guard if another process has stopped it, since it guards nothing then.
 func (g *Guard) Check() {
@@ -70,7 +67,7 @@ func Children() []int { return childrenOf(os.Getpid()) }
 // process, 0 if it has ended. The children spared are not the command's.
 func Adopt(s *Spec, first int, all bool, spared []int) (*Guard, error) {
 	k := newKeeper(s)
-	k.first, k.ended, k.spared = first, first == 0, spared
+	k.first, k.ended, k.spared, k.session = first, first == 0, spared, s.Session
 	g, err := inProcess(k, func() {})
 	if err == nil {
 		g.Send(Order{Rest: true, All: all})
@@ -95,12 +92,17 @@ func Main(args []string) int {
 	if begin.Start == nil || err != nil || unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
 		return 1
 	}
+	// Signals that are caught, and not ignored, are the command's own again.
+	signal.Notify(make(chan os.Signal, 1), slices.DeleteFunc([]os.Signal{
+		syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP, syscall.SIGUSR1, syscall.SIGUSR2,
+	}, signal.Ignored)...)
 	k := newKeeper(begin.Start)
+	k.session = begin.Start.Session
 	k.events = gob.NewEncoder(os.NewFile(uintptr(fds[1]), "events"))
 	k.begin(begin.Start, fds[2])
-	// After the start, since the command would ignore them, too.
-	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP,
-		syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGUSR1, syscall.SIGUSR2)
+	// Only now, since the command needs the terminal. As its parent in the same session, but of another group, the guard
+	// would have the system send SIGHUP to the caller's script, when the command ends and hasp is stopped.
+	_, _ = unix.Setsid()
 	_ = unix.Close(fds[2])
 	detach()
 	k.keep(orders, a)
