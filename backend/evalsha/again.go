@@ -149,7 +149,7 @@ func (f *failures) outcome(ctx context.Context, err error) error {
 // nothing of servers.
 func (f *failures) unavailable(ctx context.Context, err error) bool {
 	switch {
-	case f.loading != nil && noScript(err):
+	case f.loading != nil && !noScript(f.loading) && noScript(err):
 		err = NotSent(f.loading) // what counts is why the script could not be loaded
 	case f.missing > 0 && noScript(err):
 		// The call and the loads reached different servers, as for a moment where a name leads to a new primary.
@@ -170,7 +170,7 @@ func unavailable(err error) bool {
 	case errors.Is(err, backend.ErrClosed):
 		return false
 	case errors.As(err, &server):
-		return backend.NotExecuted(server.Code)
+		return backend.NotExecuted(server.Code) && server.Code != "NOSCRIPT"
 	}
 	return isNotSent(err)
 }

@@ -57,7 +57,7 @@ func TestContract(t *testing.T) {
 			h := newHarness(t, func(s *hasptest.Server) { s.SetLatency(latency) })
 			report := conformance.Run(t, h, conformance.PartRunner, conformance.PartSubscriber)
 			require.Empty(t, report.Failed)
-			require.Greater(t, len(report.Passed), len(report.Skipped))
+			require.GreaterOrEqual(t, len(report.Passed), 39) // Other cases need faults of a network.
 		})
 	}
 }
