@@ -188,7 +188,7 @@ func TestGraceWhereThereIsTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSituation(t)
-			s.holder = start(t, []string{onServer(s.link.Addr()), "FILE=" + s.work.file}, "lock", "x", "--lease", kept, "--grace", "3s",
+			s.holder = start(t, []string{onServer(s.link.Addr()), "FILE=" + s.work.file}, "lock", "x", "--lease", "30s", "--grace", "5s",
 				"--", "bash", "-c", "trap 'sleep 0.5; echo cleaned >$FILE; exit' TERM; echo begun >$FILE; while :; do sleep 0.05; done")
 			reads := func(text string) func() bool {
 				return func() bool { now, err := os.ReadFile(s.work.file); return err == nil && string(now) == text+"\n" }

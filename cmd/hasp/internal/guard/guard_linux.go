@@ -94,7 +94,8 @@ func Main(args []string) int {
 	}
 	// Signals that are caught, and not ignored, are the command's own again.
 	signal.Notify(make(chan os.Signal, 1), slices.DeleteFunc([]os.Signal{
-		syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, // The command's first read can stop its group.
 	}, signal.Ignored)...)
 	k := newKeeper(begin.Start)
 	k.session = begin.Start.Session
