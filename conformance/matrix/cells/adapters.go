@@ -45,16 +45,16 @@ type Runner = harness.Runner
 
 // Client is what the drivers' own options are made of. All but Addrs is optional.
 type Client struct {
-	Addrs          []string
-	Cluster        bool
-	OneEndpoint    bool   // a cluster has one address, which the driver takes for a server
-	Master         string // not empty: Addrs are those of sentinels
-	TLS            *tls.Config
-	User, Password string
-	RESP2          bool
-	Multiplex      int // PipelineMultiplex of rueidis and valkey-go: -1 is one connection for all scripts
-	Sharded        backend.Sharding
-	Dial           func(ctx context.Context, network, addr string) (net.Conn, error)
+	Addrs                []string
+	Cluster              bool
+	OneEndpoint          bool   // a cluster has one address, which the driver takes for a server
+	Master               string // not empty: Addrs are those of sentinels
+	TLS                  *tls.Config
+	Name, User, Password string // Name is of its connections
+	RESP2                bool
+	Multiplex            int // PipelineMultiplex of rueidis and valkey-go: -1 is one connection for all scripts
+	Sharded              backend.Sharding
+	Dial                 func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // At returns what a client of one server without more has to know.
@@ -130,7 +130,7 @@ func openRueidis(_ context.Context, c Client) (*conformance.Instance, error) {
 		TLSConfig:         c.TLS,
 		Username:          c.User,
 		Password:          c.Password,
-		ClientName:        "conformance", // No driver does without, if a server refuses it.
+		ClientName:        c.Name, // No driver does without, if a server refuses it.
 		AlwaysRESP2:       c.RESP2,
 		DisableCache:      c.RESP2,
 		PipelineMultiplex: c.Multiplex,
@@ -153,7 +153,7 @@ func openValkey(_ context.Context, c Client) (*conformance.Instance, error) {
 		TLSConfig:         c.TLS,
 		Username:          c.User,
 		Password:          c.Password,
-		ClientName:        "conformance",
+		ClientName:        c.Name,
 		AlwaysRESP2:       c.RESP2,
 		DisableCache:      c.RESP2,
 		PipelineMultiplex: c.Multiplex,
@@ -177,7 +177,7 @@ func openGoRedis(_ context.Context, c Client) (*conformance.Instance, error) {
 		TLSConfig:     c.TLS,
 		Username:      c.User,
 		Password:      c.Password,
-		ClientName:    "conformance",
+		ClientName:    c.Name,
 		Protocol:      3,
 		// Longer than the suite allows for a cancelled call, or it would not see one that waits.
 		ReadTimeout:           5 * time.Second,

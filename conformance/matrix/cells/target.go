@@ -51,7 +51,7 @@ func (t *Target) Client() Client {
 // Harness judges an adapter on a target that nobody else uses.
 func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
 	c := t.Client()
-	c.RESP2, c.Sharded = v.RESP2, v.Sharded
+	c.Name, c.RESP2, c.Sharded = "conformance", v.RESP2, v.Sharded
 	h := &conformance.Harness{
 		New: func(ctx context.Context) (*conformance.Instance, error) {
 			return servers.Behind(c.TLS, func(p *proxy.Proxy) (*conformance.Instance, error) {
