@@ -75,7 +75,7 @@ func workAsRoot() {
 }
 
 // sideBySide is how many situations there are at once: each has many processes.
-var sideBySide = make(chan struct{}, 3)
+var sideBySide = make(chan struct{}, 4)
 
 // TestAllProcessesEndBeforeTheNextBegins: whatever becomes of a holder, its command's processes of all shapes have ended
 // before the next command begins. The exceptions of docs/command.md are seen, too.
@@ -104,7 +104,7 @@ func TestAllProcessesEndBeforeTheNextBegins(t *testing.T) {
 			sideBySide <- struct{}{}
 			defer func() { <-sideBySide }()
 			s := newSituation(t)
-			s.holder = program.run(t, s, "2s", ticks, "sh", "-c", inShapes, program.path)
+			s.holder = program.run(t, s, "12s", "2s", ticks, "sh", "-c", inShapes, program.path)
 			s.work.awaitShapes(t, 0, func(w worked) bool { return len(w.first) == len(program.shapes) })
 			c.fault(t, s)
 			next := start(t, append(s.work.env("plain"), onServer(s.server.Addr())), "lock", "x", "--lease", "1h", "--", os.Args[0])
@@ -161,7 +161,7 @@ func public(t *testing.T) string {
 }
 
 // run starts a holder, with a work file for all users. What root runs is root.
-func (p *program) run(t *testing.T, s *situation, grace, root string, command ...string) *hasp {
+func (p *program) run(t *testing.T, s *situation, lease, grace, root string, command ...string) *hasp {
 	t.Helper()
 	s.work = shared{filepath.Join(public(t), "work")}
 	require.NoError(t, os.WriteFile(s.work.file, nil, 0o600))
@@ -170,7 +170,7 @@ func (p *program) run(t *testing.T, s *situation, grace, root string, command ..
 	if p.user != nil {
 		path = filepath.Join(filepath.Dir(p.path), "hasp")
 	}
-	c := exec.Command(path, append([]string{"lock", "x", "--lease", "6s", "--grace", grace, "--"}, command...)...)
+	c := exec.Command(path, append([]string{"lock", "x", "--lease", lease, "--grace", grace, "--"}, command...)...)
 	c.Env = append(append(os.Environ(), s.work.env("sudo")...), onServer(s.link.Addr()), "SUDO="+p.sudo, "W="+stubborn, "ROOT="+root)
 	c.SysProcAttr = p.user
 	return begin(t, c)
@@ -256,7 +256,7 @@ func TestProcessThatCannotBeEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSituation(t)
-			s.holder = program.run(t, s, "100ms", stubborn, program.sudo)
+			s.holder = program.run(t, s, "30s", "100ms", stubborn, program.sudo)
 			pid := 0
 			eventually(t, func() bool {
 				text, err := os.ReadFile(s.work.file)

@@ -251,7 +251,7 @@ func TestForceUnlockAsks(t *testing.T) {
 // TestScriptSurvivesAStoppedHasp: without a terminal the system sends no SIGHUP to the script in which hasp is stopped.
 func TestScriptSurvivesAStoppedHasp(t *testing.T) {
 	t.Parallel()
-	script := exec.CommandContext(t.Context(), "sh", "-c", "$H lock x --lease 3s -- sleep 1000 & echo $!; wait; echo survives")
+	script := exec.CommandContext(t.Context(), "sh", "-c", "$H lock x --lease 9s -- sleep 1000 & echo $!; wait; echo survives")
 	script.Env = append(os.Environ(), onServer(startServer(t).Addr()), "H="+binary)
 	script.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	h := begin(t, script)
