@@ -57,6 +57,9 @@ type Client struct {
 	Dial                 func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
+// small is the size of buffers that drivers would give half a megabyte: a cell may have hundreds of connections.
+const small = 16 << 10
+
 // At returns what a client of one server without more has to know.
 func At(addr string) Client { return Client{Addrs: []string{addr}} }
 
@@ -133,7 +136,7 @@ func openRueidis(_ context.Context, c Client) (*conformance.Instance, error) {
 		ClientName:        c.Name, // No driver does without, if a server refuses it.
 		AlwaysRESP2:       c.RESP2,
 		DisableCache:      c.RESP2,
-		PipelineMultiplex: c.Multiplex,
+		PipelineMultiplex: c.Multiplex, ReadBufferEachConn: small, WriteBufferEachConn: small,
 		DialCtxFn:         c.dial(),
 		ForceSingleClient: c.OneEndpoint,
 	})
@@ -156,7 +159,7 @@ func openValkey(_ context.Context, c Client) (*conformance.Instance, error) {
 		ClientName:        c.Name,
 		AlwaysRESP2:       c.RESP2,
 		DisableCache:      c.RESP2,
-		PipelineMultiplex: c.Multiplex,
+		PipelineMultiplex: c.Multiplex, ReadBufferEachConn: small, WriteBufferEachConn: small,
 		DialCtxFn:         c.dial(),
 		ForceSingleClient: c.OneEndpoint,
 	})

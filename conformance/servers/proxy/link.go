@@ -14,7 +14,7 @@ import (
 
 const (
 	linkBuffer = 64 << 10
-	linkQueue  = 4096
+	linkQueue  = 512
 
 	// dialTimeout is short of what drivers wait for: a server too busy to accept fails the connection.
 	dialTimeout = 5 * time.Second
