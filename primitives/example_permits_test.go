@@ -142,6 +142,29 @@ func ExampleRateLimiter_TryAcquire() {
 	// 429 Too Many Requests, try again in 24h0m0s
 }
 
+// A user may send two mails on each calendar day. Each day has a limiter of its own, so at midnight, in the user's time
+// zone, the next quota begins. A day has 25 hours at most: no permit comes back before it is over.
+func ExampleRateLimiter_calendarDay() {
+	today := time.Now().In(time.UTC).Format(time.DateOnly)
+	mails := client.NewRateLimiter("mails:42:"+today, &primitives.RateLimiterOptions{
+		Rate: primitives.Rate{Permits: 2, Interval: 25 * time.Hour},
+	})
+	for range 3 {
+		switch err := mails.TryAcquire(context.Background(), 1); {
+		case errors.Is(err, primitives.ErrNotAcquired):
+			fmt.Println("try again tomorrow")
+		case err != nil:
+			log.Fatal(err)
+		default:
+			fmt.Println("sent")
+		}
+	}
+	// Output:
+	// sent
+	// sent
+	// try again tomorrow
+}
+
 // A user may send 3 requests at once, and otherwise one each 20 minutes. A refusal says when to come back.
 func ExampleThrottle_Allow() {
 	ctx := context.Background()

@@ -55,6 +55,29 @@ func ExampleLock_Do() {
 	// Output: shipping order 42
 }
 
+// All replicas migrate the database when they start: the first one does it, the others wait, and then find it done.
+func ExampleLock_Do_migration() {
+	version := 6  // which the database knows
+	for range 2 { // replicas
+		err := client.NewLock("migrations", nil).Do(context.Background(),
+			func(ctx context.Context, _ *primitives.Lease) error {
+				if version >= 7 { // Read it under the lock: it may have changed while this replica waited.
+					fmt.Println("the database is up to date")
+					return nil
+				}
+				fmt.Println("migrating to version 7")
+				version = 7
+				return ctx.Err()
+			})
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// migrating to version 7
+	// the database is up to date
+}
+
 // A job that must not run twice at the same time, and need not run if another process runs it.
 func ExampleLock_TryLock() {
 	ctx := context.Background()
