@@ -42,7 +42,9 @@ func TestReadmesProgram(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	output, err := exec.CommandContext(t.Context(), "go", "run", file).CombinedOutput()
 	require.NoError(t, err, "%s", output)
-	require.Contains(t, string(output), "fencing token: ")
+	printed := regexp.MustCompile("(?ms)^```text\n(.*?)^```$").FindSubmatch(readme)
+	require.NotNil(t, printed)
+	require.Equal(t, string(printed[1]), string(output))
 }
 
 // TestConnect has each driver's client, as it is made for each kind of servers, hold a lock.
