@@ -1,0 +1,300 @@
+package primitives_test
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// bound is what the comment of an option promises of its number.
+type bound struct {
+	least, most int64 // most 0: the largest number of its type
+	also        []int64
+	whole       time.Duration // of which it is a whole number; what is not is refused
+}
+
+// bounds are those of all numbers in the options of package primitives. Those of "*" hold for each field of that name.
+var bounds = map[string]bound{
+	"*.Lease":          {least: int64(100 * time.Millisecond), also: []int64{0}},
+	"*.WaiterTimeout":  {least: int64(100 * time.Millisecond), also: []int64{0}},
+	"*.Replicas":       {least: 0, also: []int64{-1}},
+	"*.ReplicaTimeout": {least: int64(time.Millisecond), most: int64(time.Second) - 1, also: []int64{0}},
+	"*.Timeout":        {least: 0},
+
+	"Options.WatchdogLease":          {least: int64(100 * time.Millisecond), also: []int64{0}},
+	"Options.MaxHold":                {least: int64(time.Second), also: []int64{0}},
+	"Options.ClockDrift":             {least: 0, most: int64(500*time.Millisecond) - 1},
+	"Options.Replicas":               {least: 0},
+	"Options.PollInterval":           {least: int64(10 * time.Millisecond), also: []int64{0}},
+	"Options.TokenTTL":               {least: int64(time.Second), also: []int64{0}},
+	"CountingSemaphoreOptions.Order": {least: 0, most: 1},
+	"LockOptions.MaxHold":            {least: int64(time.Second), also: []int64{0}},
+	"PeriodicJobOptions.TTL":         {least: int64(time.Second), also: []int64{0}},
+	"PermitSemaphoreOptions.Permits": {least: 0, most: math.MaxInt32},
+	"SemaphoreOptions.Permits":       {least: 0, most: math.MaxInt32},
+	"SemaphoreOptions.TTL":           {least: int64(time.Millisecond), also: []int64{0}},
+	"RedLockOptions.NodeTimeout":     {least: int64(time.Millisecond), also: []int64{0}},
+	"SpinLockOptions.FirstDelay":     {least: int64(time.Millisecond), also: []int64{0}},
+	"SpinLockOptions.MaxDelay":       {least: int64(time.Millisecond), also: []int64{0}},
+	"ThrottleOptions.Debt":           {least: 0, most: 10_000_000},
+	"Limit.Permits":                  {least: 1, most: 10_000_000},
+	"Limit.Burst":                    {least: 0, most: 10_000_000},
+	"Limit.Interval":                 {least: int64(time.Millisecond), most: int64(366 * 24 * time.Hour), whole: time.Microsecond},
+	"Rate.Permits":                   {least: 1, most: math.MaxInt32},
+	"Rate.Interval":                  {least: int64(time.Millisecond), most: math.MaxInt64 / int64(time.Millisecond) * int64(time.Millisecond), whole: time.Millisecond},
+	"Rate.Mode":                      {least: 0, most: 1},
+	"Rate.KeepAlive":                 {least: int64(time.Second), also: []int64{0}},
+}
+
+// users are calls that use options; each is given a pointer to a value of its own.
+func users(ctx context.Context, c *primitives.Client, s *server) map[string]func(options any) error {
+	locks := func(l primitives.Locker) error {
+		lease, err := l.TryLock(ctx)
+		if err == nil {
+			err = lease.Release(ctx)
+		}
+		return err
+	}
+	permits := func(lease *primitives.Lease, err error) error {
+		if err == nil {
+			err = lease.Release(ctx)
+		}
+		return err
+	}
+	return map[string]func(any) error{
+		"Options":     func(o any) error { return errOf(primitives.New(s, o.(*primitives.Options))) },
+		"LockOptions": func(o any) error { return locks(c.NewLock("lock", o.(*primitives.LockOptions))) },
+		"FairLockOptions": func(o any) error {
+			return locks(c.NewFairLock("fair", o.(*primitives.FairLockOptions)))
+		},
+		"SpinLockOptions": func(o any) error {
+			return locks(c.NewSpinLock("spin", o.(*primitives.SpinLockOptions)))
+		},
+		"ReadWriteLockOptions": func(o any) error {
+			rw := c.NewReadWriteLock("rw", o.(*primitives.ReadWriteLockOptions))
+			return errors.Join(locks(rw.ReadLock()), locks(rw.WriteLock()))
+		},
+		"RedLockOptions": func(o any) error {
+			return locks(primitives.NewRedLock([]*primitives.Client{c}, "red", o.(*primitives.RedLockOptions)))
+		},
+		"CountingSemaphoreOptions": func(o any) error {
+			return permits(c.NewCountingSemaphore("slots", 1, o.(*primitives.CountingSemaphoreOptions)).TryAcquire(ctx))
+		},
+		"PermitSemaphoreOptions": func(o any) error {
+			sem := c.NewPermitSemaphore("permits", o.(*primitives.PermitSemaphoreOptions))
+			defer s.lose("permits")
+			return permits(sem.TryAcquire(ctx, 1))
+		},
+		"SemaphoreOptions": func(o any) error {
+			defer s.lose("sem")
+			return c.NewSemaphore("sem", o.(*primitives.SemaphoreOptions)).TryAcquire(ctx, 1)
+		},
+		"ElectionOptions": func(o any) error { return errOf(c.NewElection("leader", o.(*primitives.ElectionOptions)).Leader(ctx)) },
+		"PeriodicJobOptions": func(o any) error {
+			return errOf(c.NewPeriodicJob("job", time.Second, o.(*primitives.PeriodicJobOptions)).LastCompleted(ctx))
+		},
+		"RateLimiterOptions": func(o any) error {
+			return c.NewRateLimiter("rate", o.(*primitives.RateLimiterOptions)).TryAcquire(ctx, 1)
+		},
+		"Rate": func(o any) error { return c.NewRateLimiter("rate", nil).SetRate(ctx, *o.(*primitives.Rate)) },
+		"ThrottleOptions": func(o any) error {
+			return errOf(c.NewThrottle("throttle", primitives.Limit{Permits: 1000, Interval: time.Second}, o.(*primitives.ThrottleOptions)).State(ctx))
+		},
+		"Limit": func(o any) error { return errOf(c.NewThrottle("throttle", *o.(*primitives.Limit), refuse).State(ctx)) },
+	}
+}
+
+// valid are options to which a test gives one number.
+func valid() []any {
+	rate := primitives.Rate{Permits: 10, Interval: time.Second}
+	return []any{
+		&primitives.Options{WatchdogLease: time.Second}, &primitives.LockOptions{}, &primitives.FairLockOptions{},
+		&primitives.SpinLockOptions{}, &primitives.ReadWriteLockOptions{}, &primitives.RedLockOptions{},
+		&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}, &primitives.PermitSemaphoreOptions{Permits: 1},
+		&primitives.SemaphoreOptions{Permits: 1}, &primitives.ElectionOptions{}, &primitives.PeriodicJobOptions{},
+		&primitives.RateLimiterOptions{Rate: rate}, &rate, &primitives.ThrottleOptions{Unavailable: primitives.Refuse},
+		&primitives.Limit{Permits: 10_000_000, Interval: time.Second}, &primitives.MultiThrottleOptions{},
+	}
+}
+
+// TestBounds tries the least and the most of each number, what is beyond, and what is not whole.
+func TestBounds(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		tries, fields, used := users(t.Context(), s.client(t, &primitives.Options{WatchdogLease: time.Second}), s), 0, map[string]bool{}
+		for _, options := range valid() {
+			kind := reflect.TypeOf(options).Elem()
+			for i := range kind.NumField() {
+				if field := kind.Field(i); field.Type.Kind() == reflect.Int || field.Type.Kind() == reflect.Int64 {
+					name := "*." + field.Name
+					if _, own := bounds[kind.Name()+"."+field.Name]; own {
+						name = kind.Name() + "." + field.Name
+					}
+					fields++
+					used[name] = true
+					requireBound(t, options, i, bounds[name], tries[kind.Name()])
+				}
+			}
+		}
+		require.Len(t, used, len(bounds))
+		require.Equal(t, declared(t), fields)
+	})
+}
+
+// inBounds are errors of numbers within the bounds.
+var inBounds = []error{primitives.ErrNotAcquired, primitives.ErrNoLeader, primitives.ErrAboveTotal, primitives.ErrAboveRate}
+
+// requireBound gives numbers within and beyond the bounds to field i of the options.
+func requireBound(t *testing.T, options any, i int, b bound, use func(any) error) {
+	t.Helper()
+	kind := reflect.TypeOf(options).Elem()
+	field := kind.Field(i).Name
+	requireNumbers(t, kind.Name()+"."+field, field, b, func(v int64) error {
+		one := reflect.New(kind)
+		one.Elem().Set(reflect.ValueOf(options).Elem())
+		one.Elem().Field(i).SetInt(v)
+		return use(one.Interface())
+	})
+}
+
+// requireNumbers gives numbers within and beyond the bounds to a call, which names the field if it refuses one.
+func requireNumbers(t *testing.T, name, field string, b bound, use func(v int64) error) {
+	t.Helper()
+	most := b.most
+	if most == 0 {
+		most = math.MaxInt64
+	}
+	accepts := map[int64]bool{b.least - 1: false, -1: false, 0: false, math.MinInt64: false}
+	if most < math.MaxInt64 {
+		accepts[most+1], accepts[math.MaxInt64] = false, false
+	}
+	if b.whole > 0 {
+		accepts[b.least+int64(b.whole)], accepts[b.least+int64(b.whole)+1] = true, false
+	}
+	for _, v := range append(b.also, b.least, most) {
+		accepts[v] = true
+	}
+	for v, accepted := range accepts {
+		err, invalid := use(v), new(primitives.FieldError)
+		if errors.As(err, &invalid) == accepted {
+			t.Errorf("%s of %d: %v", name, v, err)
+		} else if accepted && err != nil && !slices.ContainsFunc(inBounds, func(known error) bool { return errors.Is(err, known) }) {
+			t.Errorf("%s of %d: %v", name, v, err)
+		} else if !accepted && !strings.HasSuffix(invalid.Field, field) {
+			t.Errorf("%s of %d names another field: %v", name, v, err)
+		}
+	}
+}
+
+// TestBoundsOfArguments does the same with the arguments of constructors and methods.
+func TestBoundsOfArguments(t *testing.T) {
+	const whole = time.Millisecond
+	virtual(t, func(t *testing.T, s *server) {
+		c, ctx := s.client(t, nil), t.Context()
+		sem, permits, rates := c.NewSemaphore("sem", nil), c.NewPermitSemaphore("permits", nil), c.NewRateLimiter("rate", nil)
+		require.NoError(t, rates.SetRate(ctx, primitives.Rate{Permits: math.MaxInt32, Interval: time.Second}))
+		throttle := c.NewThrottle("throttle", primitives.Limit{Permits: 10, Interval: time.Second}, refuse)
+		latch, ids := c.NewCountDownLatch("latch"), c.NewIDGenerator("ids")
+		must(permits.InitPermits(ctx, 1))(t)
+		held := must(permits.TryAcquire(ctx, 1))(t)
+		lease := must(c.NewLock("lock", &primitives.LockOptions{Lease: time.Minute}).Lock(ctx))(t)
+		fresh := func(key string, call func() error) error {
+			s.lose(key)
+			return call()
+		}
+		for _, a := range []struct {
+			name, field string
+			bound
+			use func(v int64) error
+		}{
+			{"Semaphore.TryAcquire", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return sem.TryAcquire(ctx, int(v)) }},
+			{"Semaphore.Release", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
+				return fresh("sem", func() error { return sem.Release(ctx, int(v)) })
+			}},
+			{"Semaphore.InitPermits", "n", bound{least: 0, most: math.MaxInt32}, func(v int64) error { return errOf(sem.InitPermits(ctx, int(v))) }},
+			{"Semaphore.Expire", "d", bound{least: int64(whole)}, func(v int64) error { return errOf(sem.Expire(ctx, time.Duration(v))) }},
+			{"PermitSemaphore.TryAcquire", "n", bound{least: 1, most: 1000}, func(v int64) error { return errOf(permits.TryAcquire(ctx, int(v))) }},
+			{"PermitSemaphore.InitPermits", "n", bound{least: 0, most: math.MaxInt32}, func(v int64) error { return errOf(permits.InitPermits(ctx, int(v))) }},
+			{"PermitSemaphore.SetPermits", "n", bound{least: 0, most: math.MaxInt32}, func(v int64) error { return permits.SetPermits(ctx, int(v)) }},
+			{"PermitSemaphore.UpdateLease", "d", bound{least: int64(whole)}, func(v int64) error {
+				return permits.UpdateLease(ctx, primitives.PermitIDs(held)[0], time.Duration(v))
+			}},
+			{"NewCountingSemaphore", "limit", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
+				return errOf(c.NewCountingSemaphore("slots", int(v), nil).Holders(ctx))
+			}},
+			{"RateLimiter.TryAcquire", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return rates.TryAcquire(ctx, int(v)) }},
+			{"RateLimiter.Release", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return rates.Release(ctx, int(v)) }},
+			{"Throttle.Allow", "n", bound{least: 1}, func(v int64) error { return errOf(throttle.Allow(ctx, int(v))) }},
+			{"CountDownLatch.InitCount", "n", bound{least: 1}, func(v int64) error { return errOf(latch.InitCount(ctx, v)) }},
+			{"CountDownLatch.InitCountWithTTL", "ttl", bound{least: int64(whole)}, func(v int64) error {
+				return errOf(latch.InitCountWithTTL(ctx, 1, time.Duration(v)))
+			}},
+			{"CountDownLatch.InitParts", "n", bound{least: 1}, func(v int64) error { return errOf(latch.InitParts(ctx, v, time.Second)) }},
+			{"CountDownLatch.InitParts", "ttl", bound{least: int64(whole)}, func(v int64) error {
+				return errOf(latch.InitParts(ctx, 1, time.Duration(v)))
+			}},
+			{"IDGenerator.Init", "blockSize", bound{least: 1}, func(v int64) error { return errOf(ids.Init(ctx, 1, v)) }},
+			{"NewPeriodicJob", "period", bound{least: int64(whole), most: math.MaxInt64 / int64(whole) * int64(whole), whole: whole}, func(v int64) error {
+				return errOf(c.NewPeriodicJob("job", time.Duration(v), nil).LastCompleted(ctx))
+			}},
+			{"Lease.Extend", "d", bound{least: int64(100 * time.Millisecond)}, func(v int64) error { return lease.Extend(ctx, time.Duration(v)) }},
+		} {
+			requireNumbers(t, a.name, a.field, a.bound, a.use)
+		}
+	})
+}
+
+// declared returns how many numbers the options of package primitives have.
+func declared(t *testing.T) (n int) {
+	t.Helper()
+	numbers := []string{"int", "CountingOrder", "RateMode", "Duration"}
+	for _, file := range must(filepath.Glob("../../primitives/*.go"))(t) {
+		ast.Inspect(must(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t), func(node ast.Node) bool {
+			spec, isType := node.(*ast.TypeSpec)
+			if !isType || !strings.HasSuffix(spec.Name.Name, "Options") && spec.Name.Name != "Limit" && spec.Name.Name != "Rate" {
+				return true
+			}
+			for _, f := range spec.Type.(*ast.StructType).Fields.List {
+				of, isName := f.Type.(*ast.Ident)
+				if selected, is := f.Type.(*ast.SelectorExpr); is {
+					of, isName = selected.Sel, true
+				}
+				if isName && slices.Contains(numbers, of.Name) {
+					n += len(f.Names)
+				}
+			}
+			return true
+		})
+	}
+	return n
+}
+
+// TestBoundsOfFallback tries what Unavailable may be.
+func TestBoundsOfFallback(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		tries := users(t.Context(), s.client(t, nil), s)
+		for v, accepted := range map[float64]bool{
+			-1: true, -2: true, 1: true, math.SmallestNonzeroFloat64: true, // Refuse, Admit, and shares
+			-3: false, -1.5: false, -0.5: false, math.Nextafter(1, 2): false, math.Inf(1): false, math.Inf(-1): false, math.NaN(): false,
+		} {
+			invalid, of := new(primitives.FieldError), primitives.Fallback(v)
+			require.Equal(t, !accepted, errors.As(tries["ThrottleOptions"](&primitives.ThrottleOptions{Unavailable: of}), &invalid), v)
+			limiter := &primitives.RateLimiterOptions{Unavailable: of, Rate: primitives.Rate{Permits: 1000, Interval: time.Second}}
+			require.Equal(t, !accepted, errors.As(tries["RateLimiterOptions"](limiter), &invalid), v)
+		}
+		invalid := new(primitives.FieldError)
+		require.ErrorAs(t, tries["ThrottleOptions"](new(primitives.ThrottleOptions)), &invalid, "it has no default")
+	})
+}
