@@ -211,7 +211,7 @@ var rules = []rule{
 	},
 	{
 		dir:   "integration/prometheus/alerts",
-		tests: []string{"hasptest", "integration/prometheus", "primitives", promclient, promserver, promcommon},
+		tests: []string{"hasptest", "integration/otel", "integration/prometheus", "primitives", "primitives/trace", otel, promclient, promserver, promcommon},
 	},
 	{
 		dir: "examples/observe",

@@ -219,29 +219,6 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// TestEvents gives the tracer the rest of what clients report.
-func TestEvents(t *testing.T) {
-	t.Parallel()
-	tracer, r := newTracer(t)
-	tracer.Renewal(trace.Renewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
-	tracer.Mismatch(trace.Mismatch{Object: trace.Object{Kind: "lock"}})
-	tracer.JobCompleted(trace.JobCompleted{Object: trace.Object{Name: "report"}, Period: time.UnixMilli(1_790_000_000_500)})
-	tracer.Throttled(trace.Throttled{Policy: "a user", Local: true})
-	decision := []attribute.KeyValue{
-		attribute.String("hasp.policy", "a user"), attribute.Bool("hasp.local", true), attribute.String("hasp.outcome", "refused"),
-	}
-	require.EqualValues(t, 1, r.counter(t, "hasp.throttle.decisions", decision...))
-	require.EqualValues(t, 4, r.counter(t, "hasp.renewal.failures"))
-	_, lag := r.histogram(t, "hasp.renewal.lag")
-	require.InDelta(t, 2, lag, 0)
-	require.EqualValues(t, 1, r.counter(t, "hasp.mismatches", isLock))
-	completed, _ := r.metric(t, "hasp.job.last_completed").(metricdata.Gauge[float64])
-	require.Len(t, completed.DataPoints, 1)
-	require.InDelta(t, 1_790_000_000.5, completed.DataPoints[0].Value, 0)
-	name, _ := completed.DataPoints[0].Attributes.Value("hasp.name")
-	require.Equal(t, "report", name.AsString())
-}
-
 // TestGlobalProviders: without options a tracer works, and does nothing until providers are set.
 func TestGlobalProviders(t *testing.T) {
 	t.Parallel()

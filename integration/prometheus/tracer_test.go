@@ -2,7 +2,6 @@ package promhasp_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -211,26 +210,6 @@ func TestGap(t *testing.T) {
 		gaps, _ := r.value(t, "hasp_subscription_gaps_total")
 		require.Positive(t, gaps)
 	})
-}
-
-// TestEvents gives the tracer the rest of what clients report.
-func TestEvents(t *testing.T) {
-	t.Parallel()
-	r := &registry{prometheus.NewRegistry()}
-	tracer := must(promhasp.NewTracer(r))(t)
-	tracer.Renewal(trace.Renewal{Leases: 9, Failed: 4, Lag: 2 * time.Second, Err: errors.New("x")})
-	tracer.Mismatch(trace.Mismatch{Object: trace.Object{Kind: "rate limiter"}})
-	tracer.JobCompleted(trace.JobCompleted{Object: trace.Object{Name: "report"}, Period: time.UnixMilli(1_790_000_000_500)})
-
-	failures, _ := r.value(t, "hasp_renewal_failures_total")
-	require.InDelta(t, 4, failures, 0)
-	lag, renewals := r.value(t, "hasp_renewal_lag_seconds")
-	require.EqualValues(t, 1, renewals)
-	require.InDelta(t, 2, lag, 0)
-	mismatches, _ := r.value(t, "hasp_mismatches_total", "rate limiter")
-	require.InDelta(t, 1, mismatches, 0)
-	completed, _ := r.value(t, "hasp_job_last_completed_timestamp_seconds", "report")
-	require.InDelta(t, 1_790_000_000.5, completed, 0)
 }
 
 // TestNameThatIsNoUTF8: a job's name may be any bytes. Prometheus refuses such a label, by a panic.
