@@ -148,6 +148,7 @@ func TestWhatProvesThatNothingWasSent(t *testing.T) {
 		"OwnResend":            {live, true, errResend, false},
 		"EOF":                  {live, false, io.EOF, false},
 		"Read":                 {live, false, &net.OpError{Op: "read", Err: io.EOF}, false},
+		"Write":                {live, false, &net.OpError{Op: "write", Err: io.ErrClosedPipe}, false},
 		"Closing":              {live, false, rueidis.ErrClosing, false},
 	} {
 		t.Run(name, func(t *testing.T) {

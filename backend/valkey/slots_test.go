@@ -3,6 +3,7 @@
 package valkeybackend
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,5 +49,22 @@ func TestParseRange(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, test.want, got)
 		})
+	}
+}
+
+// TestFind asks for the first and the last slot of each range, of all, and of what no range has.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	ranges := []slotRange{{8192, 16382, "c"}, {0, 5460, "a"}, {5461, 5461, "b"}}
+	for slot, want := range map[int]string{
+		0: "a", 1: "a", 5459: "a", 5460: "a", 5461: "b", 5462: "", 8191: "", 8192: "c", 16382: "c", 16383: "",
+	} {
+		key := 0
+		for backend.Slot(strconv.Itoa(key)) != slot {
+			key++
+		}
+		got, found := find(ranges, strconv.Itoa(key))
+		require.Equal(t, want, got, slot)
+		require.Equal(t, want != "", found, slot)
 	}
 }
