@@ -74,3 +74,19 @@ func TestPoliciesThatShareAThrottle(t *testing.T) {
 		require.Equal(t, map[bool]string{true: "policies", false: "name"}[policies == nil], invalid.Field)
 	}
 }
+
+// TestSteps: with Steps a call asks for each limit by itself, as a cluster needs it.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	for steps, requests := range map[bool]time.Duration{false: 1, true: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			s := hasptest.New(t)
+			l, err := grpclimit.NewMultiThrottle(s.Client(nil), &grpclimit.Options{Unavailable: primitives.Refuse, Steps: steps}, perUser, forAll)
+			require.NoError(t, err)
+			s.SetLatency(time.Millisecond)
+			begin := time.Now()
+			require.NoError(t, call(context.WithValue(t.Context(), userKey{}, "ann"), l, "/s/m"))
+			require.Equal(t, requests*time.Millisecond, time.Since(begin))
+		})
+	}
+}
