@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,7 +61,7 @@ func TestInspectLock(t *testing.T) {
 		require.Equal(t, []string{"x", "redisson_lock_token:{x}"}, o.Keys)
 		require.Equal(t, lease.Owner(), h.Owner)
 		require.Equal(t, lease.Token(), *o.Token)
-		require.Nil(t, h.Since)
+		require.Equal(t, lease.Token(), h.Since.UnixMicro(), "without a key of its own")
 		require.Nil(t, o.Queue)
 		holds(t, c, true, 29*time.Second)
 		require.NoError(t, lease.Release(t.Context()))
@@ -78,6 +79,23 @@ func TestInspectLock(t *testing.T) {
 	})
 }
 
+// TestInspectElection: of a leader it shows the value, as the candidate has it.
+func TestInspectElection(t *testing.T) {
+	for id, want := range map[string]string{"": "10.0.0.7:80", "blue": "blue\n10.0.0.7:80"} {
+		t.Run("ID"+id, func(t *testing.T) {
+			inspecting(t, func(t *testing.T, _ *server, c, asks *primitives.Client) {
+				e := c.NewElection("x", &primitives.ElectionOptions{ID: id, Value: "10.0.0.7:80"})
+				require.NoError(t, e.Run(t.Context(), func(context.Context, *primitives.Lease) error {
+					o, h := holds(t, asks, false, 30*time.Second)
+					require.Equal(t, want, h.Metadata)
+					require.Equal(t, id == "", o.Kind == inspect.Election)
+					return nil
+				}))
+			})
+		})
+	}
+}
+
 // TestInspectRedisson inspects what Redisson stores: a lock with two holds of its thread, and without an expiry.
 func TestInspectRedisson(t *testing.T) {
 	inspecting(t, func(t *testing.T, s *server, _, asks *primitives.Client) {
@@ -86,6 +104,8 @@ func TestInspectRedisson(t *testing.T) {
 		require.Equal(t, inspect.Lock, o.Kind)
 		require.Nil(t, o.Token)
 		require.Equal(t, []inspect.Holder{{Owner: "5f0ae12c-7c5b-4b5c-9d0d-0123456789ab:71"}}, o.Holders)
+		s.do("SET", "redisson_lock_token:{x}", "1")
+		require.Nil(t, described(t, asks).Holders[0].Since, "the token is of an earlier holder")
 	})
 }
 
@@ -126,6 +146,7 @@ func TestInspectMutex(t *testing.T) {
 		o, h := holds(t, asks, false, 29*time.Second)
 		require.Equal(t, inspect.Mutex, o.Kind)
 		require.Equal(t, lease.Token(), *o.Token)
+		require.Equal(t, lease.Token(), h.Since.UnixMicro())
 		require.Equal(t, lease.Owner(), h.Owner)
 		require.EqualValues(t, 1, o.Queue.Length)
 		require.Equal(t, begin.UnixMicro(), o.Queue.First[0].Since.UnixMicro())
@@ -149,6 +170,7 @@ func TestInspectReadWriteLock(t *testing.T) {
 		require.EqualValues(t, 2, *o.Held)
 		left := map[string]string{}
 		for _, h := range o.Holders {
+			require.Nil(t, h.Since, "the token is the last writer's")
 			left[h.Owner] = h.Mode + h.Remaining.Round(time.Second).String()
 		}
 		require.Equal(t, map[string]string{one.Owner(): "read28s", two.Owner(): "read30s"}, left)
@@ -161,6 +183,9 @@ func TestInspectReadWriteLock(t *testing.T) {
 		o, h := holds(t, asks, false, 30*time.Second)
 		require.Equal(t, []string{writer.Owner(), "write"}, []string{h.Owner, h.Mode})
 		require.Equal(t, writer.Token(), *o.Token)
+		require.Equal(t, writer.Token(), h.Since.UnixMicro())
+		s.do("SET", "redisson_lock_token:{x}", strconv.FormatInt(writer.Token()+1e12, 10))
+		require.Nil(t, described(t, asks).Holders[0].Since, "the clock was set back")
 	})
 }
 

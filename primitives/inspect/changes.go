@@ -10,16 +10,18 @@ import (
 type difference struct {
 	at            time.Time
 	before, after Object
-	prompt        bool // the later read followed a message at once
+	prompt        bool            // the later read followed a message at once
+	said          map[string]bool // the messages between the reads
 	events        []Event
 }
 
-// differences returns the events of the objects of a name between two reads. Without keys an object is empty.
-func differences(name string, before, after []Object, at time.Time, prompt bool) (events []Event) {
+// differences returns the events of the objects of a name between two reads, of which d has the rest. Without keys an
+// object is empty.
+func differences(name string, before, after []Object, d difference) (events []Event) {
 	for _, family := range []string{"mutex", "lock", "other"} {
 		is := func(o Object) bool { return familyOf(o.Kind) == family }
 		old, now := slices.IndexFunc(before, is), slices.IndexFunc(after, is)
-		d := difference{at: at, prompt: prompt}
+		d := d
 		switch {
 		case old < 0 && now < 0:
 			continue
@@ -83,7 +85,7 @@ func (d *difference) holders() {
 	gone, came := without(before, after), without(after, before)
 	others := slices.DeleteFunc(slices.Clone(came), func(h Holder) bool { return h.Revoked })
 	taken := len(others) < len(came)
-	if !taken && len(gone) == 1 && len(came) == 1 && single(d.before) && single(d.after) && !d.ended(gone[0]) {
+	if !taken && len(gone) == 1 && len(came) == 1 && single(d.before) && single(d.after) && !d.ended(gone[0]) && !d.freed(gone[0]) {
 		if !d.prompt {
 			d.add(Gap, "")
 		}
@@ -94,6 +96,8 @@ func (d *difference) holders() {
 		switch {
 		case d.ended(h):
 			d.add(Lost, h.Owner)
+		case d.freed(h):
+			d.add(Freed, h.Owner)
 		case taken:
 			d.add(Revoked, h.Owner)
 		default:
@@ -103,6 +107,17 @@ func (d *difference) holders() {
 	for _, h := range others {
 		d.add(Acquired, h.Owner)
 	}
+}
+
+// freed reports whether a message says that ForceUnlock has ended the hold of an earlier holder.
+func (d *difference) freed(h Holder) bool {
+	switch familyOf(d.before.Kind) {
+	case "mutex":
+		return d.said[h.Owner]
+	case "lock":
+		return d.said["2"]
+	}
+	return false
 }
 
 // ended reports whether the lease of an earlier holder has ended. The server counts milliseconds.

@@ -76,10 +76,11 @@ type Holder struct {
 	Until     *time.Time     `json:"until,omitempty"`
 	Remaining *time.Duration `json:"remaining_ns,omitempty"`
 
-	Since    *time.Time `json:"since,omitempty"` // of the grant; nil: not stored
+	// Since is the time of the grant, of which the fencing token is made. nil: the holder is of Redisson, or has no such token.
+	Since    *time.Time `json:"since,omitempty"`
 	Host     string     `json:"host,omitempty"`
 	PID      int        `json:"pid,omitempty"`
-	Metadata string     `json:"metadata,omitempty"` // also the value of a candidate in an Election
+	Metadata string     `json:"metadata,omitempty"` // of an Election the leader's Value, after its ID if it has set one
 }
 
 // Queue has those that wait, by what the server stores: some may have left without their last message.
@@ -129,6 +130,9 @@ func describe(
 		}
 		all, err := r.objects(ctx)
 		now = r.now
+		for _, o := range all {
+			o.date(now)
+		}
 		return all, err
 	})
 	return all, now, err

@@ -93,11 +93,11 @@ func glob(pattern string) (*regexp.Regexp, error) {
 // globPart is one part of a pattern: a class, an escaped character, or a character.
 var globPart = regexp.MustCompile(`(?s)\A(?:\[[^\]]+\]|\\.|.)`)
 
-// channelsOf has how the channels begin that all clients of a kind hear.
+// channelsOf has how the channels begin that all clients of a kind hear, with spaces between them.
 var channelsOf = map[Kind]string{
 	Lock:              "redisson_lock__channel",
 	PeriodicJob:       "redisson_lock__channel",
-	Election:          "hasp_lock_holder_ch",
+	Election:          "redisson_lock__channel hasp_lock_holder_ch",
 	ReadWriteLock:     "redisson_rwlock",
 	Semaphore:         "redisson_sc",
 	PermitSemaphore:   "redisson_sc",
@@ -109,9 +109,10 @@ var channelsOf = map[Kind]string{
 func channels(o *extend.Object, all []Object) (names []string) {
 	for _, found := range all {
 		for _, kind := range append([]Kind{found.Kind}, found.Possible...) {
-			if prefix := channelsOf[kind]; prefix != "" {
+			for prefix := range strings.FieldsSeq(channelsOf[kind]) {
 				names = append(names, extend.SideName(prefix, o.Key()))
-			} else if kind == CountDownLatch {
+			}
+			if kind == CountDownLatch {
 				names = append(names, latchChannel(o))
 			}
 		}

@@ -70,15 +70,18 @@ func (r *reading) lock() Object {
 	deadlines := r.of(r.side("hasp_lock_deadline"), "hash")
 	o := r.object(Lock, main, token, stored, completed, queue, timeouts, deadlines)
 	o.Token, o.Held = token.number(), ref(int64(0))
+	elected := false
 	if main.is() {
-		*o.Held = 1
-		o.Holders = []Holder{described(r.holder(main.texts[0], r.expires(main)), stored.text())}
+		*o.Held, o.Holders = 1, []Holder{r.holder(main.texts[0], r.expires(main))}
+		elected = o.Holders[0].describe(stored.text())
 	}
 	switch {
 	case completed.is():
 		o.Kind, o.LastRun = PeriodicJob, milliseconds(completed.text())
 	case queue.is():
 		o.Kind, o.Queue = FairLock, r.fairQueue(queue, deadlines)
+	case elected:
+		o.Kind = Election
 	case stored.is():
 		o.Possible = []Kind{Lock, Election}
 	default:
@@ -90,18 +93,37 @@ func (r *reading) lock() Object {
 	return o
 }
 
-// described adds to a holder what it has stored, if that is its own.
-func described(h Holder, stored string) Holder {
+// date adds to holders the times of their grants, if o's token is of these: tokens are microseconds of the server's
+// clock, and later ones if that was set back. Readers have the last writer's token, and Redisson's locks mostly none.
+func (o *Object) date(now time.Time) {
+	for i, h := range o.Holders {
+		if o.Token == nil || h.Since != nil || h.Revoked || h.Mode == "read" || !ours.MatchString(h.Owner) {
+			continue
+		}
+		if since := time.UnixMicro(*o.Token); !since.After(now) {
+			o.Holders[i].Since = &since
+		}
+	}
+}
+
+// ours matches owners of this package. They end with a random number, and Redisson's with that of a thread.
+var ours = regexp.MustCompile(`:\d{10,}$`)
+
+// describe adds to a holder what it has stored, if that is its own, and reports whether it is the leader of an election:
+// without an ID of its own a candidate is called as its process and its client.
+func (h *Holder) describe(stored string) (elected bool) {
 	lines := strings.SplitN(stored, "\n", 5)
 	if len(lines) != 5 || lines[0] != h.Owner {
-		return h
+		return false
 	}
 	if since := number(lines[1]); since != nil {
 		h.Since = ref(time.UnixMicro(*since))
 	}
-	h.Host, h.Metadata = lines[2], lines[4]
+	h.Host = lines[2]
 	h.PID, _ = strconv.Atoi(lines[3]) //nolint:errcheck // 0: it stored none.
-	return h
+	client := h.Owner[:max(0, strings.LastIndexByte(h.Owner, ':'))]
+	h.Metadata, elected = strings.CutPrefix(lines[4], strings.Join([]string{h.Host, lines[3], client}, ":")+"\n")
+	return elected
 }
 
 // fairQueue returns the queue of a fair lock. Waiters of Redisson have no deadlines of ours.

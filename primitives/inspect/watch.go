@@ -19,6 +19,9 @@ const (
 
 	// apart is the least time between two reads, so 20 of them a second is the most.
 	apart = 50 * time.Millisecond
+
+	// settle is the time between a message and the read after it, for the others of the same script.
+	settle = time.Millisecond
 )
 
 // Event is what has become of an object between two reads.
@@ -45,8 +48,11 @@ const (
 	HandedOver EventKind = "handed over"
 
 	// Released is that Owner no longer holds the object, though its lease was to last longer: Owner has released it, or
-	// somebody has taken it away.
+	// somebody has taken it away without a message, as ReleaseOwner, the ForceUnlock of a FairLock, DEL and Redisson do.
 	Released EventKind = "released"
+
+	// Freed is that ForceUnlock has ended Owner's hold, as a message says.
+	Freed EventKind = "freed"
 
 	// Revoked is that Owner no longer holds the object, which stays held until the lease has ended: [Holder].Revoked.
 	Revoked EventKind = "revoked"
@@ -89,7 +95,7 @@ const (
 func Watch(ctx context.Context, client *primitives.Client, name string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		o := client.Core().NewObject("object", name, "")
-		w := &watch{client: client, object: &o, message: make(chan struct{}, 1), ears: map[string]func(){}, yield: yield}
+		w := &watch{client: client, object: &o, message: make(chan struct{}, 1), ears: map[string]func(){}, said: map[string]bool{}, yield: yield}
 		defer w.hear(nil)
 		for w.read(ctx) && w.await(ctx) {
 		}
@@ -111,9 +117,10 @@ type watch struct {
 	ears    map[string]func() // by channel: ends its subscription
 
 	mu      sync.Mutex
-	gap     bool  // since the last read
-	refused error // of the first subscription that was, until it is yielded
-	known   bool  // a subscription was refused
+	gap     bool            // since the last read
+	said    map[string]bool // the messages since the last read
+	refused error           // of the first subscription that was, until it is yielded
+	known   bool            // a subscription was refused
 }
 
 // read reads the objects, and yields events. It reports whether to go on.
@@ -126,9 +133,9 @@ func (w *watch) read(ctx context.Context) bool {
 		return w.fail(err)
 	}
 	w.hear(channels(w.object, after))
-	events := w.missed(at)
+	events, said := w.missed(at)
 	if w.begun {
-		events = append(events, differences(w.object.Name(), w.before, after, at, w.prompt)...)
+		events = append(events, differences(w.object.Name(), w.before, after, difference{at: at, prompt: w.prompt, said: said})...)
 	} else {
 		events = append(events, w.first(after, at)...)
 	}
@@ -168,15 +175,16 @@ func (w *watch) gapAt(at time.Time) Event {
 	return Event{At: at, Kind: Gap, Object: Object{Name: w.object.Name(), Kind: Unknown}}
 }
 
-// missed returns the event of messages that may have been lost.
-func (w *watch) missed(at time.Time) (events []Event) {
+// missed returns the event of messages that may have been lost, and those that came.
+func (w *watch) missed(at time.Time) (events []Event, said map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.gap {
 		events = append(events, w.gapAt(at))
 	}
-	w.gap = false
-	return events
+	said = w.said
+	w.gap, w.said = false, map[string]bool{}
+	return events, said
 }
 
 // yieldRefusal yields the error of the first subscription that was refused. It reports whether to go on.
@@ -201,6 +209,7 @@ func (w *watch) heard(event backend.Event, err error) {
 		return
 	}
 	w.gap = w.gap || event.Kind != backend.EventMessage
+	w.said[event.Payload] = true
 	select {
 	case w.message <- struct{}{}:
 	default:
@@ -241,7 +250,9 @@ func (w *watch) await(ctx context.Context) bool {
 		return true
 	}
 	heard, ended := pause(ctx, poll-apart, w.message)
-	w.prompt = heard
+	if w.prompt = heard; heard {
+		_, ended = pause(ctx, settle, nil)
+	}
 	return !ended
 }
 
