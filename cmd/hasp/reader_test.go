@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,6 +81,36 @@ func TestReader(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCheckOfAReader: a check finds each permission that the page lists for a reader, if it is missing, and no other.
+func TestCheckOfAReader(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	env := "HASP_URL=redis://reader:PASSWORD@" + server.Addr()
+	paste(t, server, "app:", 1)
+	require.Regexp(t, `(?m)^ok +rights +app:x `, checked(t, 0, env, "--kind", "inspect", "app:x"))
+	page := string(must(os.ReadFile("../../docs/operate/acl.md"))(t))
+	rules := strings.Fields(regexp.MustCompile(`(?m)^ACL SETUSER reader .*$`).FindString(page))[7:]
+	others := regexp.MustCompile(`^(%R~\w+:app:|&\w+[:_]app:|&.*{{|-@all)`) // for names with braces
+	drivers := regexp.MustCompile(`^\+(client|hello|ping|script)`)
+	for i, rule := range rules {
+		if drivers.MatchString(rule) {
+			continue
+		}
+		do(t, server, append(strings.Fields("ACL SETUSER reader reset on >PASSWORD"), slices.Delete(slices.Clone(rules), i, i+1)...)...)
+		if others.MatchString(rule) {
+			checked(t, 0, env, "--kind", "inspect", "app:x")
+			continue
+		}
+		text := checked(t, 1, env, "--kind", "inspect", "app:x")
+		require.Regexp(t, `(?m)^FAIL +right +`+regexp.QuoteMeta(rule)+` +needed by inspect: `, text)
+		require.Equal(t, 1, strings.Count(text, "FAIL"), text)
+	}
+	do(t, server, append(strings.Fields("ACL SETUSER reader reset on >PASSWORD"), append(rules, "-pttl")...)...)
+	h := start(t, []string{env}, "inspect", "app:x")
+	require.Equal(t, 77, h.code(t))
+	require.Contains(t, h.errors.String(), "grant it by ACL SETUSER <user> +pttl\n")
 }
 
 // furnish makes objects on a server, and returns their names, and the channels that a watch of them hears.

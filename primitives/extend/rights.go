@@ -14,6 +14,7 @@ type Rights struct {
 	Commands string // that the scripts call, other than PUBLISH
 	Keys     string // such as "$ door_opener:@"
 	Channels string // such as "door:@"
+	Reads    bool   // objects are only read: without EVALSHA and PUBLISH, and of keys %R~
 }
 
 // WithRights returns o with the permissions that its user needs. The error of a call that lacks a permission then names

@@ -118,7 +118,7 @@ func Describe(ctx context.Context, client *primitives.Client, name string) ([]Ob
 func describe(
 	ctx context.Context, client *primitives.Client, name string, keys func(*reading) []string,
 ) (all []Object, now time.Time, err error) {
-	o := client.Core().NewObject("object", name, "")
+	o := objectOf(client, name)
 	invalid := o.Validate()
 	if invalid == nil {
 		invalid = o.ValidateTag()
@@ -136,4 +136,16 @@ func describe(
 		return all, err
 	})
 	return all, now, err
+}
+
+// objectOf returns what is called name, whatever it is.
+func objectOf(client *primitives.Client, name string) extend.Object {
+	return client.Core().NewObject("object", name, "").WithRights(rights())
+}
+
+// MissingRights asks the server which permissions its user lacks to read, list and watch objects of a name, as
+// [primitives.Lock.MissingRights] does.
+func MissingRights(ctx context.Context, client *primitives.Client, name string) ([]string, error) {
+	o := objectOf(client, name)
+	return extend.Call(ctx, &o, o.Validate(), "query the permissions for", func() ([]string, error) { return o.MissingRights(ctx) })
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hasp-go/hasp/primitives/extend"
 )
@@ -121,6 +122,27 @@ func channels(o *extend.Object, all []Object) (names []string) {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// rights are what the server's user needs to read and to watch objects.
+var rights = sync.OnceValue(func() *extend.Rights {
+	keys, heard := []string{"$", "@:owner:rwlock_timeout:1"}, []string{"redisson_countdownlatch__channel__@", "hasp_mutex:@"}
+	for _, side := range sides {
+		keys = append(keys, side+":@")
+	}
+	for _, suffix := range suffixes {
+		keys = append(keys, "@"+suffix)
+	}
+	for _, prefixes := range channelsOf {
+		for prefix := range strings.FieldsSeq(prefixes) {
+			heard = append(heard, prefix+":@")
+		}
+	}
+	slices.Sort(heard)
+	return &extend.Rights{
+		Commands: "getrange hlen hscan llen lrange pttl scan strlen time zcard zcount zrange",
+		Keys:     strings.Join(keys, " "), Channels: strings.Join(slices.Compact(heard), " "), Reads: true,
+	}
+})
 
 // latchChannel returns the channel of a latch: see the method channel of primitives.CountDownLatch.
 func latchChannel(o *extend.Object) string {

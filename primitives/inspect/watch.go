@@ -94,7 +94,7 @@ const (
 // [*primitives.FieldError].
 func Watch(ctx context.Context, client *primitives.Client, name string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		o := client.Core().NewObject("object", name, "")
+		o := objectOf(client, name)
 		w := &watch{client: client, object: &o, message: make(chan struct{}, 1), ears: map[string]func(){}, said: map[string]bool{}, yield: yield}
 		defer w.hear(nil)
 		for w.read(ctx) && w.await(ctx) {

@@ -15,13 +15,17 @@ import (
 )
 
 // Needs are what one kind of objects needs. The words of each field are separated by spaces. In the names of keys and
-// channels, $ stands for the object's key, and @ for the key as a hash tag.
-type Needs struct{ Commands, Keys, Channels string }
+// channels, $ stands for the object's key, and @ for the key as a hash tag. Reads says that objects are only read.
+type Needs struct {
+	Commands, Keys, Channels string
+	Reads                    bool
+}
 
-// The commands that each object needs, and those for its messages.
+// The commands that each object needs, those for its messages, and of both those that write.
 const (
 	runCommands     = "evalsha evalsha_ro script|load type"
 	messageCommands = "publish subscribe unsubscribe"
+	writeCommands   = "evalsha publish"
 )
 
 // right is one permission, as the server's ACL has it: +command, ~key or &channel.
@@ -41,6 +45,9 @@ func (n Needs) For(key string, sharded bool) (all Rights) {
 		commands += " " + messageCommands
 	}
 	for _, command := range append(strings.Fields(commands), strings.Fields(n.Commands)...) {
+		if n.Reads && slices.Contains(strings.Fields(writeCommands), command) {
+			continue
+		}
 		if sharded && slices.Contains(strings.Fields(messageCommands), command) {
 			command = "s" + command
 		}
@@ -52,7 +59,11 @@ func (n Needs) For(key string, sharded bool) (all Rights) {
 			if suffix, bare := strings.CutPrefix(name, "@"); bare && sort == 1 {
 				r.rule += suffix // Other channels of the application may begin like the name.
 			}
-			all = append(all, right{"~&"[sort:sort+1] + r.asked, "~&"[sort:sort+1] + r.rule})
+			sign, of := "~&"[sort:sort+1], ""
+			if n.Reads && sort == 0 {
+				of = "%R"
+			}
+			all = append(all, right{sign + r.asked, of + sign + r.rule})
 		}
 	}
 	return all

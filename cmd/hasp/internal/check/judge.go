@@ -213,7 +213,7 @@ func slots(f *Facts) []Finding {
 
 // rights has a finding for each permission that is missing, with the kinds of objects that need it.
 func rights(f *Facts) (all []Finding) {
-	const link = "docs/operate/acl.md#one-primitive"
+	const link = "docs/operate/acl.md"
 	for _, m := range f.Missing {
 		why := "needed by " + strings.Join(m.Kinds, ", ") + ": ACL SETUSER <user> " + m.Rule
 		all = append(all, Finding{Fail, "right", m.Rule, why, nil, link})

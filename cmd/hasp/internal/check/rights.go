@@ -7,12 +7,8 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/inspect"
 )
-
-// object can ask which permissions the user lacks for it.
-type object interface {
-	MissingRights(ctx context.Context) ([]string, error)
-}
 
 // Missing is a permission that the user lacks.
 type Missing struct {
@@ -22,26 +18,32 @@ type Missing struct {
 
 type client = primitives.Client
 
-// kinds make objects of each kind. Adders are left out: opening one subscribes.
-var kinds = map[string]func(c *client, name string) object{
-	"lock":      func(c *client, name string) object { return c.NewLock(name, nil) },
-	"mutex":     func(c *client, name string) object { return c.NewMutex(name, nil) },
-	"fair":      func(c *client, name string) object { return c.NewFairLock(name, nil) },
-	"read":      func(c *client, name string) object { return c.NewReadWriteLock(name, nil).ReadLock() },
-	"write":     func(c *client, name string) object { return c.NewReadWriteLock(name, nil).WriteLock() },
-	"slot":      func(c *client, name string) object { return c.NewCountingSemaphore(name, 1, nil) },
-	"once":      func(c *client, name string) object { return c.NewPeriodicJob(name, time.Hour, nil) },
-	"elect":     func(c *client, name string) object { return c.NewElection(name, nil) },
-	"semaphore": func(c *client, name string) object { return c.NewSemaphore(name, nil) },
-	"permits":   func(c *client, name string) object { return c.NewPermitSemaphore(name, nil) },
-	"latch":     func(c *client, name string) object { return c.NewCountDownLatch(name) },
-	"long":      func(c *client, name string) object { return c.NewAtomicLong(name) },
-	"double":    func(c *client, name string) object { return c.NewAtomicDouble(name) },
-	"ids":       func(c *client, name string) object { return c.NewIDGenerator(name) },
-	"rate":      func(c *client, name string) object { return c.NewRateLimiter(name, nil) },
-	"throttle": func(c *client, name string) object {
+// asks asks which permissions the user lacks.
+type asks = func(ctx context.Context) ([]string, error)
+
+// kinds ask for an object of each kind. Adders are left out: opening one subscribes.
+var kinds = map[string]func(c *client, name string) asks{
+	"lock":      func(c *client, name string) asks { return c.NewLock(name, nil).MissingRights },
+	"mutex":     func(c *client, name string) asks { return c.NewMutex(name, nil).MissingRights },
+	"fair":      func(c *client, name string) asks { return c.NewFairLock(name, nil).MissingRights },
+	"read":      func(c *client, name string) asks { return c.NewReadWriteLock(name, nil).ReadLock().MissingRights },
+	"write":     func(c *client, name string) asks { return c.NewReadWriteLock(name, nil).WriteLock().MissingRights },
+	"slot":      func(c *client, name string) asks { return c.NewCountingSemaphore(name, 1, nil).MissingRights },
+	"once":      func(c *client, name string) asks { return c.NewPeriodicJob(name, time.Hour, nil).MissingRights },
+	"elect":     func(c *client, name string) asks { return c.NewElection(name, nil).MissingRights },
+	"semaphore": func(c *client, name string) asks { return c.NewSemaphore(name, nil).MissingRights },
+	"permits":   func(c *client, name string) asks { return c.NewPermitSemaphore(name, nil).MissingRights },
+	"latch":     func(c *client, name string) asks { return c.NewCountDownLatch(name).MissingRights },
+	"long":      func(c *client, name string) asks { return c.NewAtomicLong(name).MissingRights },
+	"double":    func(c *client, name string) asks { return c.NewAtomicDouble(name).MissingRights },
+	"ids":       func(c *client, name string) asks { return c.NewIDGenerator(name).MissingRights },
+	"rate":      func(c *client, name string) asks { return c.NewRateLimiter(name, nil).MissingRights },
+	"inspect": func(c *client, name string) asks { // list, watch and serve, too
+		return func(ctx context.Context) ([]string, error) { return inspect.MissingRights(ctx, c, name) }
+	},
+	"throttle": func(c *client, name string) asks {
 		return c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Second},
-			&primitives.ThrottleOptions{Unavailable: primitives.Refuse})
+			&primitives.ThrottleOptions{Unavailable: primitives.Refuse}).MissingRights
 	},
 }
 
@@ -54,7 +56,7 @@ func (f *Facts) askRights(ctx context.Context, c *client, names, of []string) {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		for _, kind := range of {
-			missing, err := kinds[kind](c, name).MissingRights(ctx)
+			missing, err := kinds[kind](c, name)(ctx)
 			if err != nil {
 				f.RightsErr = err
 				break
