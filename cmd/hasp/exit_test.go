@@ -24,6 +24,8 @@ func TestExitCodes(t *testing.T) {
 	require.NoError(t, os.WriteFile(password, []byte("secret\n"), 0o600))
 	notExecutable := filepath.Join(t.TempDir(), "script")
 	require.NoError(t, os.WriteFile(notExecutable, []byte("true"), 0o600))
+	notAProgram := filepath.Join(t.TempDir(), "script")
+	require.NoError(t, os.WriteFile(notAProgram, []byte("true"), 0o700))
 	busy := start(t, []string{onServer(server.Addr())}, "lock", "busy", "--", "sleep", "1000")
 	awaitKey(t, server, "busy")
 	for _, c := range []struct {
@@ -69,6 +71,11 @@ func TestExitCodes(t *testing.T) {
 		{args: "lock x true", code: 64, error: "write -- before the command"},
 		{args: "lock x --what -- true", code: 64, error: "unknown flag: --what: see hasp lock --help"},
 		{args: "lock x --wait soon -- true", code: 64, error: "invalid argument"},
+		{args: "lock x --wait 1h30 -- true", code: 64, error: "missing unit"},
+		{args: "lock x --wait -1 -- true", code: 64, error: "negative"},
+		{args: "lock x --grace forever -- true", code: 64, error: "invalid duration"},
+		{args: "lock x --lease 30 --grace 1.5 --wait 10 -- true"},
+		{args: "--version"},
 		{args: "lock x -c true -- true", code: 64, error: "either -c or"},
 		{args: "lock x␤y -- true", code: 64, error: "line break"},
 		{args: "lock x --kind spin -- true", code: 64, error: `"spin" for "--kind" flag: none of lock`},
@@ -117,8 +124,11 @@ func TestExitCodes(t *testing.T) {
 		{args: "list x --output xml", code: 64, error: "none of text, json"},
 		{args: "list x y", code: 64, error: "quote it"},
 		{args: "once x -- true", code: 64, error: `"every" not set`},
-		{args: "lock x -- " + notExecutable, code: 64, error: "permission denied"},
-		{args: "lock x -- /no/such/program", code: 64, error: "no such file"},
+		{args: "lock x -- " + notExecutable, code: 126, error: "cannot run the command: exec: "},
+		{args: "lock x -- /", code: 126, error: "is a directory"},
+		{args: "lock x -- " + notAProgram, code: 126, error: notAProgram + ": exec format error"},
+		{args: "lock x -- /no/such/program", code: 127, error: "no such file"},
+		{args: "lock x -- no-such-program", code: 127, error: "not found in $PATH"},
 		{args: "--url redis://a:b@h lock x -- true", code: 64, error: "--url has a password"},
 		{args: "--url redis://h?sentinel_password=p lock x -- true", code: 64, error: "--url has a password"},
 		{args: "--cacert /no lock x -- true", code: 64, error: "rediss://"},

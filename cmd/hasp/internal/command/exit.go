@@ -11,13 +11,14 @@ import (
 
 // Exit codes. Others are 0, those of commands that hasp runs, and 128 and the number of a signal. Most are of sysexits.h.
 const (
-	exitFailed      = 1  // a check found a fault, or an observer was asked for what there is not
-	exitUsage       = 64 // a wrong flag or argument: nothing was acquired
-	exitUnavailable = 69 // no server
-	exitInternal    = 70 // another error
-	exitNotAcquired = 75 // not free in time
-	exitNoRight     = 77 // the server refuses the user
-	exitLost        = 79 // the lease was lost while the command ran
+	exitFailed      = 1   // a check found a fault, or an observer was asked for what there is not
+	exitUsage       = 64  // a wrong flag or argument: nothing was acquired
+	exitUnavailable = 69  // no server
+	exitInternal    = 70  // another error
+	exitNotAcquired = 75  // not free in time
+	exitNoRight     = 77  // the server refuses the user
+	exitLost        = 79  // the lease was lost while the command ran
+	exitNoCommand   = 127 // there is no such program: as shells have it
 )
 
 // exitError is an error with the program's exit code. Without an error nothing is printed.

@@ -31,7 +31,7 @@ func (p *program) latch() *cobra.Command {
 			return usage("init needs a number")
 		case len(args) > 3, len(args) == 3 && !counts:
 			return usage("%q behind %s", args[len(args)-1], args[1])
-		case args[1] != "wait" && (r.wait.limit >= 0 || r.wait.secs >= 0 || r.wait.try):
+		case args[1] != "wait" && r.wait >= 0:
 			return usage("only wait waits")
 		case len(args) == 3:
 			if n, err = strconv.ParseInt(args[2], 10, 64); err != nil || n < 1 {
@@ -40,7 +40,7 @@ func (p *program) latch() *cobra.Command {
 		}
 		return validNames(args[0])
 	}
-	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
+	c.RunE = r.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
 		l := conn.Client.NewCountDownLatch(args[0])
 		switch args[1] {
 		case "init":
@@ -83,24 +83,13 @@ func printCount(c *cobra.Command, l *primitives.CountDownLatch) error {
 	return err
 }
 
-// countLeft is the error of a latch that is not open yet.
-type countLeft int64
-
-// Error implements error.
-func (n countLeft) Error() string { return fmt.Sprintf("the count is %d", int64(n)) }
-
-// Is reports whether the error is [primitives.ErrNotAcquired], whose text is of locks.
-func (countLeft) Is(target error) bool { return target == primitives.ErrNotAcquired }
-
 // awaitLatch waits until the count is 0, as long as the flags say.
 func (r *runner) awaitLatch(c *cobra.Command, l *primitives.CountDownLatch) error {
-	try := func(ctx context.Context) (*primitives.Lease, error) {
+	return r.acquired(c.Context(), func(ctx context.Context) error {
 		n, err := l.Count(ctx)
 		if err == nil && n > 0 {
-			err = countLeft(n)
+			err = refusal(fmt.Sprintf("the count is %d", n))
 		}
-		return nil, err
-	}
-	_, err := r.acquired(c.Context(), try, func(ctx context.Context) (*primitives.Lease, error) { return nil, l.Wait(ctx) })
-	return err
+		return err
+	}, l.Wait)
 }

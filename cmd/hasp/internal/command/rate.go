@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -11,30 +12,38 @@ import (
 )
 
 func (p *program) rate() *cobra.Command {
-	limit, n, wait := primitives.Limit{}, 0, false
+	limit, n, r := primitives.Limit{}, 0, &runner{program: p, code: exitNotAcquired}
 	c := &cobra.Command{
 		Use: "rate NAME --permits N --per DURATION", Short: "Take permits of a rate, or exit with 75", Args: oneName,
 	}
 	c.Flags().IntVar(&limit.Permits, "permits", 0, "how many permits become free in --per")
-	c.Flags().DurationVar(&limit.Interval, "per", 0, "the time in which they become free, one after the other")
+	spanVar(c, &limit.Interval, "per", "", "the time in which they become free, one after the other")
 	c.Flags().IntVar(&limit.Burst, "burst", 0, "how many can be taken at once (default --permits)")
 	c.Flags().IntVarP(&n, "n", "n", 1, "how many to take")
-	c.Flags().BoolVar(&wait, "wait", false, "wait until they are free")
+	r.addOptionalWait(c, "wait until they are free")
 	_, _ = c.MarkFlagRequired("permits"), c.MarkFlagRequired("per")
-	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
+	c.RunE = r.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
 		t := conn.Client.NewThrottle(args[0], limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse})
-		if wait {
-			return t.Wait(c.Context(), n)
-		}
-		d, err := t.Allow(c.Context(), n)
-		if err == nil && !d.Allowed {
-			again := max(d.RetryAfter.Round(time.Millisecond), time.Millisecond)
-			err = &exitError{exitNotAcquired, fmt.Errorf("%q has too few free permits: try again in %s", args[0], again)}
-		}
-		return err
+		return r.acquired(c.Context(), func(ctx context.Context) error {
+			d, err := t.Allow(ctx, n)
+			if err == nil && !d.Allowed {
+				again := max(d.RetryAfter.Round(time.Millisecond), time.Millisecond)
+				err = refusal(fmt.Sprintf("%q has too few free permits: try again in %s", args[0], again))
+			}
+			return err
+		}, func(ctx context.Context) error { return t.Wait(ctx, n) })
 	})
 	return c
 }
+
+// refusal is a [primitives.ErrNotAcquired], whose own text is of locks.
+type refusal string
+
+// Error implements error.
+func (text refusal) Error() string { return string(text) }
+
+// Is implements what errors.Is asks.
+func (refusal) Is(target error) bool { return target == primitives.ErrNotAcquired }
 
 // oneName returns the error of arguments that are not one name.
 func oneName(_ *cobra.Command, args []string) error {

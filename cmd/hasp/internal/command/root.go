@@ -1,11 +1,14 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -28,8 +31,8 @@ func Main(args []string) int {
 	root := p.root()
 	root.SetArgs(args)
 	err := root.Execute()
-	if err != nil && !p.begun {
-		err = &exitError{exitUsage, err}
+	if !p.begun && codeOf(err) == exitInternal {
+		err = &exitError{exitUsage, err} // cobra's
 	}
 	if text := oneLine(err); text != "" {
 		fmt.Fprintln(os.Stderr, "hasp: "+text)
@@ -50,8 +53,10 @@ func oneLine(err error) string {
 
 // root returns the program's commands.
 func (p *program) root() *cobra.Command {
+	build, _ := debug.ReadBuildInfo()
 	root := &cobra.Command{
 		Use:           "hasp",
+		Version:       build.Main.Version,
 		Short:         "Locks, semaphores and rates of a Redis server, for the shell",
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -87,43 +92,57 @@ func (p *program) root() *cobra.Command {
 
 // online returns what runs a command that needs no more than a connection.
 func (p *program) online(run func(c *cobra.Command, conn *connect.Conn, args []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		conn, err := p.open(primitives.Options{})
-		if err != nil {
-			return err
-		}
-		defer leave(conn)
-		return run(c, conn, args)
-	}
+	return (&runner{program: p}).online(run)
 }
 
-// choice is the value of a flag that takes one of several words.
-type choice struct {
-	word string
-	all  []string
+// value is the value of a flag. set takes its text, or refuses it.
+type value struct {
+	text, kind string
+	set        func(text string) error
 }
 
 // String implements pflag.Value.
-func (v *choice) String() string { return v.word }
+func (v *value) String() string { return v.text }
 
 // Type implements pflag.Value.
-func (v *choice) Type() string { return "string" }
+func (v *value) Type() string { return v.kind }
 
 // Set implements pflag.Value.
-func (v *choice) Set(word string) error {
-	if !slices.Contains(v.all, word) {
-		return fmt.Errorf("none of %s", strings.Join(v.all, ", "))
-	}
-	v.word = word
-	return nil
+func (v *value) Set(text string) error {
+	v.text = text
+	return v.set(text)
 }
 
 // choose adds a flag that takes one of several words, by default the first.
 func choose(c *cobra.Command, flag, purpose string, words ...string) *string {
-	v := &choice{words[0], words}
-	c.Flags().Var(v, flag, purpose)
+	chosen := words[0]
+	c.Flags().Var(&value{chosen, "string", func(word string) error {
+		if !slices.Contains(words, word) {
+			return fmt.Errorf("none of %s", strings.Join(words, ", "))
+		}
+		chosen = word
+		return nil
+	}}, flag, purpose)
 	offer(c, flag, words...)
-	return &v.word
+	return &chosen
+}
+
+// spanVar adds a flag that takes a duration. Help shows its default, if that is not empty.
+func spanVar(c *cobra.Command, length *time.Duration, flag, byDefault, purpose string) {
+	c.Flags().Var(&value{byDefault, "duration", span(length)}, flag, purpose)
+}
+
+// span returns what sets a duration. A bare number is seconds, as sleep, timeout and flock have it.
+func span(length *time.Duration) func(text string) error {
+	return func(text string) (err error) {
+		if strings.Trim(text, "-.0123456789") == "" {
+			text += "s"
+		}
+		if *length, err = time.ParseDuration(text); *length < 0 {
+			err = errors.New("it is negative")
+		}
+		return err
+	}
 }
 
 // offer has the shell complete a flag of c with its values.

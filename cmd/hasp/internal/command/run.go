@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strconv"
@@ -32,31 +33,27 @@ type runner struct {
 	grace time.Duration
 	short time.Duration // the grace if the lease ends
 	shell string
-	code  int // if not acquired
-	wait  waiting
+	code  int           // if not acquired
+	wait  time.Duration // how long, from the start on; negative: without end
+	until time.Time     // the end of that
 
-	name   string
-	args   []string
-	path   string
-	shared bool // several owners hold it at once, so a token is no fence
-	warned bool
-	runs   atomic.Bool // the command does
-}
-
-// waiting is how long to wait.
-type waiting struct {
-	limit time.Duration
-	secs  float64
-	try   bool
+	name      string
+	args      []string
+	path      string
+	shared    bool        // several owners hold it at once, so a token is no fence
+	campaigns bool        // it waits without end, whatever happens
+	ran       bool        // the command has begun once
+	runs      atomic.Bool // the command does
+	opens     atomic.Bool // a connection
 }
 
 // addRunner adds the flags that all of them have.
 func (p *program) addRunner(c *cobra.Command) *runner {
-	r := &runner{program: p}
+	r := &runner{program: p, lease: 30 * time.Second, grace: 10 * time.Second}
 	c.Use += " NAME [flags] -- COMMAND [ARGUMENT...]"
 	f := c.Flags()
-	f.DurationVar(&r.lease, "lease", 30*time.Second, "how long others wait if this host fails")
-	f.DurationVar(&r.grace, "grace", 10*time.Second,
+	spanVar(c, &r.lease, "lease", "30s", "how long others wait if this host fails")
+	spanVar(c, &r.grace, "grace", "10s",
 		"from SIGTERM to SIGKILL, for a command that is to end; if the lease ends, at most a third of it, and by default a tenth")
 	f.StringVarP(&r.shell, "command", "c", "", "a command for sh -c, instead of one behind --")
 	c.Args = func(c *cobra.Command, args []string) error {
@@ -70,14 +67,28 @@ func (p *program) addRunner(c *cobra.Command) *runner {
 
 // addWait adds the flags of how long to wait, with the names that flock has.
 func (r *runner) addWait(c *cobra.Command, short string) {
+	r.wait = -1
 	f := c.Flags()
-	f.DurationVar(&r.wait.limit, "wait", -1, "how long to wait at most; 0: not at all (default: without end)")
-	f.Float64VarP(&r.wait.secs, "wait-seconds", "w", -1, "the same in seconds")
-	f.BoolVarP(&r.wait.try, "try", short, false, "do not wait")
+	f.VarP(&value{forever, "duration", r.setWait}, "wait", "w", "how long to wait at most; 0: not at all")
+	f.BoolFuncP("try", short, "do not wait", func(string) error { r.wait = 0; return nil })
 	f.IntVarP(&r.code, "conflict-exit-code", "E", exitNotAcquired, "the exit code if it is not free in time")
-	c.MarkFlagsMutuallyExclusive("wait", "wait-seconds", "try")
-	_ = f.MarkHidden("wait-seconds")
-	f.Lookup("wait").DefValue = "0s" // Help shows no default: -1ns says nothing.
+	c.MarkFlagsMutuallyExclusive("wait", "try")
+}
+
+// forever is the text of a wait without end.
+const forever = "forever"
+
+// addOptionalWait adds the flag of commands that wait only if they are asked to.
+func (r *runner) addOptionalWait(c *cobra.Command, purpose string) {
+	c.Flags().Var(&value{"", "duration", r.setWait}, "wait", purpose+"; --wait=10s: at most so long")
+	c.Flags().Lookup("wait").NoOptDefVal = forever
+}
+
+func (r *runner) setWait(text string) error {
+	if r.wait = -1; text == forever {
+		return nil
+	}
+	return span(&r.wait)(text)
 }
 
 // parse parses the arguments: the name, and behind the dashes the command.
@@ -92,8 +103,6 @@ func (r *runner) parse(dash int, args []string) error {
 		return usage("%q behind the name: write -- before the command", args[1])
 	case r.lease < child.MinLease:
 		return usage("a lease of %s leaves the command no time to end: at least %s", r.lease, child.MinLease)
-	case r.grace < 0:
-		return usage("--grace %s is negative", r.grace)
 	}
 	r.name, r.args = args[0], args[dash:]
 	if err := validNames(r.name); err != nil {
@@ -112,12 +121,15 @@ func (r *runner) find() error {
 	case len(r.args) == 0:
 		return usage("nothing to run: write -- and the command behind the name")
 	}
-	path, err := exec.LookPath(r.args[0])
-	if err != nil {
-		return usage("cannot run the command: %w", err)
+	var err error
+	if r.path, err = exec.LookPath(r.args[0]); err == nil {
+		return nil
 	}
-	r.path = path
-	return nil
+	code := child.NotExecuted
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		code = exitNoCommand
+	}
+	return &exitError{code, fmt.Errorf("cannot run the command: %w", err)}
 }
 
 // acquire acquires a lease, and waits at most until ctx ends.
@@ -127,7 +139,13 @@ type acquire func(ctx context.Context) (*primitives.Lease, error)
 func (r *runner) run(c *cobra.Command, of func(*primitives.Client) (try, wait acquire)) error {
 	return r.connected(c, func(ctx context.Context, client *primitives.Client, signals <-chan os.Signal) error {
 		try, wait := of(client)
-		lease, err := r.acquired(ctx, try, wait)
+		stop := r.say(ctx, client, r.name)
+		var lease *primitives.Lease
+		keep := func(acquired acquire) func(context.Context) error {
+			return func(ctx context.Context) (err error) { lease, err = acquired(ctx); return err }
+		}
+		err := r.acquired(ctx, keep(try), keep(wait))
+		stop()
 		if err != nil {
 			return err
 		}
@@ -149,15 +167,63 @@ func (r *runner) release(lease *primitives.Lease, err error) error {
 	return err
 }
 
+// online is [program.online] for a command that may wait.
+func (r *runner) online(run func(c *cobra.Command, conn *connect.Conn, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		return r.session(c.Context(), c, func(conn *connect.Conn) error {
+			if r.wait != 0 {
+				defer r.say(c.Context(), conn.Client, args[0])()
+			}
+			return run(c, conn, args)
+		})
+	}
+}
+
+// session calls do with a connection. If no server can be reached, a command that is asked to wait tries again.
+func (r *runner) session(ctx context.Context, c *cobra.Command, do func(*connect.Conn) error) error {
+	r.until = time.Now().Add(r.wait)
+	if r.wait < 0 {
+		r.until = r.until.AddDate(100, 0, 0)
+	}
+	asked := r.campaigns || c.Flags().Changed("wait")
+	for failed := false; ; failed = true {
+		r.opens.Store(true)
+		conn, err := r.open(primitives.Options{WatchdogLease: r.lease})
+		r.opens.Store(false)
+		if err == nil {
+			err = do(conn)
+			leave(conn)
+		}
+		rest := min(time.Second, time.Until(r.until))
+		if !asked || r.ran || !errors.Is(err, primitives.ErrUnavailable) || rest <= 0 {
+			return err
+		}
+		if !failed {
+			fmt.Fprintf(os.Stderr, "hasp: %s: trying again\n", oneLine(err))
+		}
+		if conn != nil {
+			go conn.Redis.Close() // It waits for answers.
+		}
+		if !pause(ctx, rest) {
+			return ctx.Err()
+		}
+	}
+}
+
+// pause waits, and reports false if ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // connected calls do with a client, and with a context that ends at a signal to end.
 func (r *runner) connected(
 	c *cobra.Command, do func(ctx context.Context, client *primitives.Client, signals <-chan os.Signal) error,
 ) error {
-	conn, err := r.open(primitives.Options{WatchdogLease: r.lease})
-	if err != nil {
-		return err
-	}
-	defer leave(conn)
 	arrived, stop := child.Notify()
 	defer stop()
 	ctx, cancel := context.WithCancelCause(c.Context())
@@ -166,6 +232,8 @@ func (r *runner) connected(
 	go func() {
 		for s := range arrived {
 			switch {
+			case child.Ends(s) && r.opens.Load():
+				os.Exit(128 + int(s.(syscall.Signal))) // Nothing was acquired, and the driver cannot be asked to stop.
 			case child.Ends(s):
 				cancel(&exitError{code: 128 + int(s.(syscall.Signal))})
 			case !r.runs.Load():
@@ -178,7 +246,7 @@ func (r *runner) connected(
 			}
 		}
 	}()
-	err = do(ctx, conn.Client, signals)
+	err := r.session(ctx, c, func(conn *connect.Conn) error { return do(ctx, conn.Client, signals) })
 	if cause := context.Cause(ctx); err != nil && errors.Is(err, context.Canceled) && cause != nil {
 		return cause
 	}
@@ -193,43 +261,35 @@ func leave(conn *connect.Conn) {
 	_ = conn.Client.Close(ctx)
 }
 
-// acquired acquires a lease as the flags say. The first try waits for its answer, however short the time is.
-func (r *runner) acquired(ctx context.Context, try, wait acquire) (*primitives.Lease, error) {
-	limit := r.wait.limit
-	if r.wait.secs >= 0 {
-		limit = time.Duration(r.wait.secs * float64(time.Second))
-	}
-	if r.wait.try {
-		limit = 0
-	}
-	if limit < 0 {
+// acquired acquires as the flags say: by try, or by wait, which waits. The first try waits for its answer, however short
+// the time is.
+func (r *runner) acquired(ctx context.Context, try, wait func(context.Context) error) (err error) {
+	if r.wait < 0 {
 		return wait(ctx)
 	}
-	lease, err := try(ctx)
-	if errors.Is(err, primitives.ErrNotAcquired) && limit > 0 {
-		ctx, cancel := context.WithTimeout(ctx, limit)
+	err = try(ctx)
+	if errors.Is(err, primitives.ErrNotAcquired) && r.wait > 0 {
+		ctx, cancel := context.WithDeadline(ctx, r.until)
 		defer cancel()
 		refusal := err
-		lease, err = wait(ctx)
-		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = fmt.Errorf("%w: not free within %s", refusal, limit)
+		if err = wait(ctx); err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fmt.Errorf("%w: not free within %s", refusal, r.wait)
 		}
 	}
 	if errors.Is(err, primitives.ErrNotAcquired) {
 		err = &exitError{r.code, err}
 	}
-	return lease, err
+	return err
 }
 
 // warn says once which promises are weak.
 func (r *runner) warn() {
-	if !guard.Separate && !r.warned {
+	if !guard.Separate && !r.ran {
 		fmt.Fprintln(os.Stderr, "hasp: on this system a stopped hasp cannot end the command")
 	}
-	if r.lease < safeLease && !r.warned {
+	if r.lease < safeLease && !r.ran {
 		fmt.Fprintf(os.Stderr, "hasp: a lease of %s is lost when a renewal takes a moment: better %s or more\n", r.lease, safeLease)
 	}
-	r.warned = true
 }
 
 // under runs the command under a lease.
@@ -242,6 +302,7 @@ func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error 
 	if !r.shared {
 		c.Env = append(c.Env, "HASP_TOKEN="+strconv.FormatInt(lease.Token(), 10))
 	}
+	r.ran = true
 	r.runs.Store(true)
 	result, err := c.Run(lease, signals)
 	r.runs.Store(false)

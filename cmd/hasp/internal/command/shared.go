@@ -13,32 +13,40 @@ import (
 )
 
 func (p *program) once() *cobra.Command {
-	every, offset, wait := time.Duration(0), time.Duration(0), false
+	every, offset := time.Duration(0), time.Duration(0)
 	c := &cobra.Command{Use: "once", Short: "Run a command on one of several hosts in each period"}
 	r := p.addRunner(c)
-	c.Flags().DurationVar(&every, "every", 0, "the length of a period")
-	c.Flags().DurationVar(&offset, "offset", 0, "when periods begin: with 24h and 3h at 03:00 UTC")
-	c.Flags().BoolVar(&wait, "wait", false, "wait while another host runs the command, and run it if that fails")
+	r.code = exitNotAcquired
+	spanVar(c, &every, "every", "", "the length of a period")
+	spanVar(c, &offset, "offset", "", "when periods begin: with 24h and 3h at 03:00 UTC")
+	r.addOptionalWait(c, "wait while another host runs the command, and run it if that fails")
 	_ = c.MarkFlagRequired("every")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if offset < 0 || offset > 0 && offset >= every {
-			return usage("--offset %s is not between 0 and --every", offset)
+		if offset > 0 && offset >= every {
+			return usage("--offset %s is not below --every", offset)
 		}
+		at := due(time.Now(), every, offset)
 		return r.connected(c, func(ctx context.Context, client *primitives.Client, signals <-chan os.Signal) error {
 			job := client.NewPeriodicJob(r.name, every, nil)
-			do := job.TryDo
-			if wait {
-				do = job.Do
-			}
 			var err error
-			_, failed := do(ctx, due(time.Now(), every, offset), func(_ context.Context, run primitives.JobRun) error {
+			stop := r.say(ctx, client, r.name)
+			defer stop()
+			work := func(_ context.Context, run primitives.JobRun) error {
+				stop()
 				err = r.under(run.Lease, signals)
+				return err
+			}
+			failed := r.acquired(ctx, func(ctx context.Context) error {
+				_, err := job.TryDo(ctx, at, work)
+				return err
+			}, func(ctx context.Context) error {
+				_, err := job.Do(ctx, at, work)
 				return err
 			})
 			switch {
 			case err != nil:
 				return err
-			case errors.Is(failed, primitives.ErrNotAcquired) && ctx.Err() == nil:
+			case errors.Is(failed, primitives.ErrNotAcquired) && r.wait == 0 && ctx.Err() == nil:
 				return nil
 			}
 			return failed
@@ -57,6 +65,7 @@ func (p *program) elect() *cobra.Command {
 	observe, value := false, ""
 	c := &cobra.Command{Use: "elect", Short: "Run a command while this host leads, again after each loss"}
 	r := p.addRunner(c)
+	r.wait, r.campaigns = -1, true
 	parse := c.Args
 	c.Flags().BoolVar(&observe, "observe", false, "run nothing, and print leaders as they change")
 	c.Flags().StringVar(&value, "value", "", "a text that others see, such as an address")
@@ -76,7 +85,12 @@ func (p *program) elect() *cobra.Command {
 			if observe {
 				return printLeaders(ctx, c, e)
 			}
-			return e.Run(ctx, func(_ context.Context, lease *primitives.Lease) error { return r.under(lease, signals) })
+			stop := r.say(ctx, client, r.name)
+			return e.Run(ctx, func(_ context.Context, lease *primitives.Lease) error {
+				stop()
+				defer func() { stop = r.say(ctx, client, r.name) }()
+				return r.under(lease, signals)
+			})
 		})
 	}
 	return c

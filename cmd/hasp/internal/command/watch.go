@@ -1,12 +1,15 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,6 +72,29 @@ func (w *watcher) print(e inspect.Event, failed error) error {
 	return err
 }
 
+// say prints at -v for whom a command waits, and again when that has changed, until stop is called. It reads as hasp watch
+// does, once a second, and begins after a second: most commands do not wait for that long.
+func (r *runner) say(ctx context.Context, client *primitives.Client, name string) (stop func()) {
+	ctx, stop = context.WithCancel(ctx)
+	if r.verbose && r.wait != 0 {
+		go sayHolders(ctx, client, name)
+	}
+	return stop
+}
+
+func sayHolders(ctx context.Context, client *primitives.Client, name string) {
+	if last := ""; pause(ctx, time.Second) {
+		for e, err := range inspect.Watch(ctx, client, name) {
+			e.Object.Queue = nil // How many wait changes often, and says little to one of them.
+			line := cmp.Or(oneLine(err), summary(e.Object))
+			if line != last && line != string(e.Object.Kind) {
+				fmt.Fprintf(os.Stderr, "hasp: waiting for %q: %s\n", name, line)
+				last = line
+			}
+		}
+	}
+}
+
 // eventText returns an event as fields with tabs between them: the time, the name, the kind of event, and what it is about.
 func eventText(e inspect.Event) string {
 	at, about := "-", plain(e.Owner)
@@ -86,7 +112,11 @@ func summary(o inspect.Object) string {
 	parts := []string{string(o.Kind)}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	for _, h := range o.Holders {
-		add("holder %s", plain(h.Owner))
+		since := ""
+		if h.Since != nil {
+			since = " since " + h.Since.UTC().Format(time.RFC3339)
+		}
+		add("holder %s%s", plain(h.Owner), since)
 	}
 	if o.Held != nil && *o.Held != int64(len(o.Holders)) {
 		add("%d holders", *o.Held)
