@@ -58,6 +58,17 @@ func (l panickyLink) Close() {
 	l.p.maybe("Close")
 }
 
+// open returns a hub that ends with the bubble, or after an hour: pings would keep a bubble going for ever in which a
+// caller waits for what never comes.
+func open(t *testing.T, d fanout.Dialer, opts *fanout.Options) *fanout.Hub {
+	t.Helper()
+	hub, err := fanout.New(d, opts)
+	require.NoError(t, err)
+	late := time.AfterFunc(time.Hour, hub.Close)
+	t.Cleanup(func() { late.Stop(); end(hub) })
+	return hub
+}
+
 // end closes hub, and waits until the links have noticed.
 func end(hub *fanout.Hub) {
 	hub.Close()
@@ -73,9 +84,7 @@ func TestPanicInTheDriver(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &panicky{network: newNetwork()}
 				p.in.Store("")
-				hub, err := fanout.New(p, nil)
-				require.NoError(t, err)
-				defer end(hub)
+				hub := open(t, p, nil)
 				var got log
 				subscribe(t, hub, "x", got.handle)
 				subscribe(t, hub, "y", func(backend.Event) {}).Cancel()
@@ -98,10 +107,7 @@ func TestPanicInTheDriverIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &panicky{network: newNetwork()}
 		p.in.Store("Dial")
-		hub, err := fanout.New(p, nil)
-		require.NoError(t, err)
-		defer end(hub)
-		_, err = hub.Subscribe(t.Context(), "x", func(backend.Event) {})
+		_, err := open(t, p, nil).Subscribe(t.Context(), "x", func(backend.Event) {})
 		require.ErrorContains(t, err, "panic in the driver: hook")
 	})
 }

@@ -274,9 +274,7 @@ func TestEventsOfAnOldLinkAreIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &eavesdropper{network: newNetwork()}
-		hub, err := fanout.New(e, nil)
-		require.NoError(t, err)
-		defer hub.Close()
+		hub := open(t, e, nil)
 		var got log
 		subscribe(t, hub, "x", got.handle)
 		e.killAll()

@@ -47,10 +47,7 @@ func follow(
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &followed{network: newNetwork(), left: left}
-		hub, err := fanout.New(f, nil)
-		require.NoError(t, err)
-		defer end(hub)
-		test(t, f, hub)
+		test(t, f, open(t, f, nil))
 	})
 }
 

@@ -3,6 +3,7 @@ package fanout_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,9 +23,7 @@ func bubble(
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
-		hub, err := fanout.New(n, opts)
-		require.NoError(t, err)
-		defer hub.Close()
+		hub := open(t, n, opts)
 		check(t, n, hub)
 		end(hub) // what is under way arrives, or the bubble panics
 		subs, links := n.subscriptions()
@@ -194,6 +193,52 @@ func TestRefusedChannelFailsAlone(t *testing.T) {
 		settle(time.Second)
 		subs, _ := n.subscriptions()
 		require.Equal(t, 1, subs)
+	})
+}
+
+// whileBusy calls each together while the hub's link has sent SUBSCRIBE for another channel, and waits for all.
+func whileBusy(t *testing.T, n *network, hub *fanout.Hub, each ...func()) {
+	t.Helper()
+	n.delay = 100 * time.Millisecond
+	go subscribe(t, hub, "busy", func(backend.Event) {})
+	settle(150 * time.Millisecond)
+	var all sync.WaitGroup
+	for _, one := range each {
+		all.Go(one)
+	}
+	all.Wait()
+}
+
+// The error of one channel says nothing of the other, which the same call of the link refuses.
+func TestEachRefusedChannelFails(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		errs := make([]error, 3)
+		var each []func()
+		for i := range errs {
+			channel := fmt.Sprint(i)
+			n.refuse[channel] = &backend.ServerError{Code: "NOPERM", Message: channel}
+			each = append(each, func() { _, errs[i] = hub.Subscribe(t.Context(), channel, func(backend.Event) {}) })
+		}
+		whileBusy(t, n, hub, each...)
+		for i, err := range errs {
+			require.EqualError(t, err, fmt.Sprintf("subscribe \"%d\": NOPERM %d", i, i))
+		}
+		require.Equal(t, []int{1, 1}, []int{n.did("subscribe 3"), n.did("dial a")})
+	})
+}
+
+// Of the channels that are there together the link ends some subscriptions first.
+func TestSubscribeTogetherWithAnEnd(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		old := subscribe(t, hub, "old", func(backend.Event) {})
+		var got log
+		whileBusy(t, n, hub, old.Cancel, func() { subscribe(t, hub, "new", got.handle) })
+		require.Equal(t, []int{1, 3}, []int{n.did("unsubscribe 1"), n.did("subscribe 1")})
+		n.publish("new")
+		settle(time.Second)
+		require.Equal(t, []string{"1"}, got.take())
+		subs, _ := n.subscriptions()
+		require.Equal(t, 2, subs)
 	})
 }
 
