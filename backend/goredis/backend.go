@@ -44,11 +44,10 @@ type full = adapter.Full
 
 var _ backend.Locator = (*Backend)(nil)
 
-// New returns a backend over client, which the caller keeps and closes, after the backend. client
-// is a [*redis.Client] or a [*redis.ClusterClient], those of Sentinel included; any other type is
-// refused with [backend.ErrNotSupported]. In a cluster, unless opts.Sharded says otherwise, New
-// asks the primaries whether they know sharded pub/sub, for up to 5 s, and fails if none answers.
-// Else it sends nothing.
+// New returns a backend over client, which the caller keeps and closes, after the backend. client is a [*redis.Client] or
+// a [*redis.ClusterClient], those of Sentinel included, or has a method Unwrap() redis.UniversalClient that returns one;
+// any other type is refused with [backend.ErrNotSupported]. In a cluster, unless opts.Sharded says otherwise, New asks
+// the primaries whether they know sharded pub/sub, for up to 5 s, and fails if none answers. Else it sends nothing.
 func New(client redis.UniversalClient, opts *Options) (*Backend, error) {
 	d, err := newDriver(client)
 	if err != nil {
@@ -97,9 +96,12 @@ func newDriver(client redis.UniversalClient) (*driver, error) {
 		}
 	case *redis.Ring:
 		return nil, fmt.Errorf("%w: *redis.Ring, which shards by itself", backend.ErrNotSupported)
+	case interface{ Unwrap() redis.UniversalClient }:
+		return newDriver(c.Unwrap())
 	case nil:
 	default:
-		return nil, fmt.Errorf("%w: client of type %T", backend.ErrNotSupported, client)
+		return nil, fmt.Errorf("%w: client of type %T, without a method Unwrap() redis.UniversalClient",
+			backend.ErrNotSupported, client)
 	}
 	return nil, errors.New("client is nil")
 }

@@ -25,6 +25,27 @@ func TestNewRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "client is nil")
 	_, err = goredisbackend.New(struct{ redis.UniversalClient }{ring}, nil)
 	require.ErrorIs(t, err, backend.ErrNotSupported)
+	require.ErrorContains(t, err, "without a method Unwrap() redis.UniversalClient")
+	_, err = goredisbackend.New(holder{holder{ring}}, nil)
+	require.ErrorContains(t, err, "Ring")
+	_, err = goredisbackend.New(holder{}, nil)
+	require.ErrorContains(t, err, "client is nil")
+}
+
+// holder is an application's wrapper.
+type holder struct{ redis.UniversalClient }
+
+func (h holder) Unwrap() redis.UniversalClient { return h.UniversalClient }
+
+func TestWrappedClient(t *testing.T) {
+	t.Parallel()
+	s := newFakeServer(t, func([]string) string { return ":1\r\n" })
+	client := redis.NewClient(&redis.Options{Addr: s.addr, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	b := over(t, holder{holder{client}})
+	require.True(t, b.Capabilities().Deadlines, "those of the client in the wrapper")
+	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
+	require.NoError(t, err)
 }
 
 // TestDeadlinesOfTheDriver: by default the driver reads beyond them.

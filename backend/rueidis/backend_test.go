@@ -31,6 +31,29 @@ func TestNewRefusesWhatItCannotUse(t *testing.T) {
 	require.ErrorContains(t, err, "Options.PubSub: fanout: Options.Queue is 1")
 }
 
+// wrapper is an application's client, which counts.
+type wrapper struct {
+	rueidis.Client
+	calls atomic.Int32
+}
+
+func (w *wrapper) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	w.calls.Add(1)
+	return w.Client.Do(ctx, cmd)
+}
+
+func TestWrappedClient(t *testing.T) {
+	t.Parallel()
+	f := &fakeServer{answer: func([]string) string { return ":1\r\n" }}
+	w := &wrapper{Client: f.client(t)}
+	b, err := rueidisbackend.New(w, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	_, err = b.Run(t.Context(), write, []string{"k"}, nil)
+	require.NoError(t, err)
+	require.Positive(t, w.calls.Load())
+}
+
 func TestRepliesOfRESP3(t *testing.T) {
 	t.Parallel()
 	text := backend.StringReply
