@@ -85,6 +85,24 @@ func ExampleRedLock() {
 	// Output: the job runs
 }
 
+// One process locks, and another one unlocks: by a text that the first one sends.
+func ExampleLock_ReleaseOwner() {
+	ctx := context.Background()
+	lease, err := client.NewLock("upload:7", &primitives.LockOptions{Lease: time.Hour}).TryLock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	owner := lease.Owner() // to be sent
+	lease.Forget()         // this process neither renews the lock nor releases it
+
+	released, err := client.NewLock("upload:7", nil).ReleaseOwner(ctx, owner) // in another process
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("released:", released)
+	// Output: released: true
+}
+
 // Any process may ask for the token of the last grant.
 func ExampleFencedLock() {
 	ledger := client.NewFencedLock("ledger:2026", nil)
