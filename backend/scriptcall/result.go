@@ -213,7 +213,7 @@ func (b Bounds) Seconds(r backend.Reply) (time.Duration, error) {
 
 func (b Bounds) time(r backend.Reply, unit time.Duration, units string) (time.Duration, error) {
 	v, err := r.Duration(unit)
-	if err == nil && !b.have(int64(v/unit)) {
+	if n, _ := r.Int(); err == nil && !b.have(n) { // v may be the longest time instead.
 		err = fmt.Errorf("%w: %v is not in %v %s", backend.ErrReply, v, b, units)
 	}
 	return v, err
