@@ -7,11 +7,15 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/hasp-go/hasp/primitives/inspect"
 )
 
 // cookie is the name of the cookie that a right token sets.
@@ -137,20 +141,53 @@ func (s *server) health(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// metrics writes the page's own metrics. Those of locks are in the programs that hold them.
-func (s *server) metrics(w http.ResponseWriter, _ *http.Request) {
+// metrics writes how many hold and wait for all objects, by kind, how many leases the watchers have seen lost, and what the
+// pages do. If the objects cannot be read, they are missing. Those that the pages are for are watched for a while.
+func (s *server) metrics(w http.ResponseWriter, r *http.Request) {
+	for _, name := range s.Names[:min(len(s.Names), mostWatched)] {
+		s.unview(s.view(name))
+	}
+	values := s.count(r.Context())
+	values["hasp_page_reads_total"], values["hasp_page_read_failures_total"] = s.reads.Load(), s.failed.Load()
 	s.mu.Lock()
-	streams, watched := len(s.streams), len(s.watchers)
+	values["hasp_page_streams"], values["hasp_page_watched_objects"] = int64(len(s.streams)), int64(len(s.watchers))
+	maps.Copy(values, s.lost)
 	s.mu.Unlock()
-	for _, m := range []struct {
-		name, kind string
-		value      int64
-	}{
-		{"hasp_page_reads_total", "counter", s.reads.Load()},
-		{"hasp_page_read_failures_total", "counter", s.failed.Load()},
-		{"hasp_page_streams", "gauge", int64(streams)},
-		{"hasp_page_watched_objects", "gauge", int64(watched)},
-	} {
-		fmt.Fprintf(w, "# TYPE %s %s\n%s %d\n", m.name, m.kind, m.name, m.value)
+	last := ""
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if name, _, _ := strings.Cut(key, "{"); name != last {
+			fmt.Fprintf(w, "# TYPE %s %s\n", name, map[bool]string{true: "counter", false: "gauge"}[strings.HasSuffix(name, "_total")])
+			last = name
+		}
+		fmt.Fprintf(w, "%s %d\n", key, values[key])
 	}
 }
+
+// count counts holders and waiters by kind.
+func (s *server) count(ctx context.Context) map[string]int64 {
+	values := map[string]int64{}
+	for o, err := range s.found(ctx, "") {
+		all := []inspect.Object{o}
+		if err != nil {
+			s.failed.Add(1)
+		} else if len(s.Names) > 0 {
+			all, err = s.describe(ctx, o.Name)
+		}
+		if err != nil {
+			return map[string]int64{}
+		}
+		for _, o := range all {
+			if o.Held != nil {
+				values[labelled("hasp_page_held", o.Kind)] += *o.Held
+				values[labelled("hasp_page_lost_total", o.Kind)] = 0 // It is shown before the first is lost.
+			}
+			if o.Queue != nil {
+				values[labelled("hasp_page_waiting", o.Kind)] += o.Queue.Length
+			}
+		}
+	}
+	return values
+}
+
+// labelled returns the name of a metric of a kind of objects.
+func labelled(name string, kind inspect.Kind) string { return fmt.Sprintf("%s{kind=%q}", name, kind) }

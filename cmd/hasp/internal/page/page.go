@@ -56,12 +56,13 @@ type server struct {
 	next     time.Time // of a read
 	streams  map[string]*stream
 	watchers map[string]*watcher
+	lost     map[string]int64 // leases, as watchers have seen, by the name of the metric
 }
 
 // New returns the handler of the pages. When ctx ends, its streams end.
 func New(ctx context.Context, source Source, o Options) http.Handler {
 	s := &server{
-		Options: o, source: source, streams: map[string]*stream{}, watchers: map[string]*watcher{},
+		Options: o, source: source, streams: map[string]*stream{}, watchers: map[string]*watcher{}, lost: map[string]int64{},
 		begin: func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) },
 	}
 	mux := http.NewServeMux()

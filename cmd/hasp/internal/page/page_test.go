@@ -416,3 +416,64 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) Write(p []byte) (int, error) { s.mu.Lock(); defer s.mu.Unlock(); return s.text.Write(p) }
 func (s *sink) WriteHeader(int)             {}
 func (s *sink) Flush()                      {}
+
+// counted is a source of some objects. The watch of a name sees two leases that are lost.
+type counted struct {
+	fake
+	err error
+}
+
+func (c *counted) List(ctx context.Context, _ string, turn func(context.Context) error) iter.Seq2[inspect.Object, error] {
+	return func(yield func(inspect.Object, error) bool) {
+		for _, name := range []string{"x", "y"} {
+			if all, err := c.Describe(ctx, name); turn(ctx) != nil || !yield(all[0], err) {
+				return
+			}
+		}
+	}
+}
+
+func (c *counted) Describe(_ context.Context, name string) ([]inspect.Object, error) {
+	held := int64(2)
+	return []inspect.Object{{Name: name, Kind: inspect.Mutex, Held: &held, Queue: &inspect.Queue{Length: 3}}}, c.err
+}
+
+func (c *counted) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
+	return func(yield func(inspect.Event, error) bool) {
+		for _, kind := range []inspect.EventKind{inspect.Lost, inspect.Released, inspect.Lost} {
+			yield(inspect.Event{Kind: kind, Object: inspect.Object{Name: name, Kind: inspect.Lock}}, nil)
+		}
+		<-ctx.Done()
+	}
+}
+
+// TestMetrics: holders, waiters and lost leases by kind, of all objects or of those that the page is for.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		names []string
+		err   error
+		want  string
+	}{
+		{want: "T hasp_page_held gauge|hasp_page_held{kind=\"mutex\"} 4|T hasp_page_lost_total counter|hasp_page_lost_total{kind=\"mutex\"} 0|" +
+			"T hasp_page_read_failures_total counter|hasp_page_read_failures_total 0|T hasp_page_reads_total counter|hasp_page_reads_total 4|" +
+			"T hasp_page_streams gauge|hasp_page_streams 0|T hasp_page_waiting gauge|hasp_page_waiting{kind=\"mutex\"} 6|" +
+			"T hasp_page_watched_objects gauge|hasp_page_watched_objects 0|"},
+		{names: []string{"x"}, want: "T hasp_page_held gauge|hasp_page_held{kind=\"mutex\"} 2|T hasp_page_lost_total counter|" +
+			"hasp_page_lost_total{kind=\"lock\"} 2|hasp_page_lost_total{kind=\"mutex\"} 0|"},
+		{err: primitives.ErrUnavailable, want: "T hasp_page_read_failures_total counter|hasp_page_read_failures_total 2|T hasp_page_reads_total"},
+		{names: []string{"x"}, err: primitives.ErrUnavailable, want: "hasp_page_read_failures_total 2|"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			handler := page.New(t.Context(), &counted{err: c.err}, page.Options{Names: c.names, Reads: 1000})
+			text := ""
+			for range 2 { // The second time the watchers have seen what they see.
+				w := httptest.NewRecorder()
+				handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/metrics", nil))
+				text = strings.ReplaceAll(strings.ReplaceAll(w.Body.String(), "# TYPE", "T"), "\n", "|")
+				time.Sleep(time.Second)
+			}
+			require.Contains(t, text, c.want)
+		})
+	}
+}

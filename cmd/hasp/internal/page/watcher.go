@@ -116,6 +116,11 @@ func (s *server) watch(ctx context.Context, name string, w *watcher) {
 			shown.At, shown.Error = time.Now(), err.Error()
 		}
 		w.add(shown)
+		if e.Kind == inspect.Lost {
+			s.mu.Lock()
+			s.lost[labelled("hasp_page_lost_total", e.Object.Kind)]++
+			s.mu.Unlock()
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
