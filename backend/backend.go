@@ -113,12 +113,12 @@ type ScriptRunner interface {
 	// A call of a script that is FailFast should fail at the first refusal, but for a redirect and a missing
 	// script.
 	//
-	// R12. A server may answer anything by anything: the set-up of a connection, a load, a call alone or of a
-	// batch, a subscription, a ping. The backend must not panic, nor return a reply that no server gave to the
-	// call. What was refused before the script was sent, and an error reply for which [NotExecuted] is true,
-	// wraps [ErrUnavailable], or is a [*ServerError] of a load, and has the server's text; [MayHaveRun] is false
-	// for it. Any other error reply to a script is its [*ServerError]. A subscription that was not acknowledged
-	// is none. Once the server is sound, calls and subscriptions are so within 2 s.
+	// R12. A server may answer anything by any reply, in RESP3 after a push: the set-up of a connection, a load, a
+	// call alone or of a batch, a subscription, a ping. The backend must not panic, nor return a reply that no
+	// server gave to the call. What was refused before the script was sent, and an error reply for which
+	// [NotExecuted] is true, wraps [ErrUnavailable], or is a [*ServerError] of a load, and has the server's text;
+	// [MayHaveRun] is false for it. Any other error reply to a script is its [*ServerError]. A subscription that
+	// was not acknowledged is none. Calls and subscriptions are sound 2 s after the server is.
 	Run(ctx context.Context, script *Script, keys, args []string) (Reply, error)
 }
 

@@ -41,8 +41,9 @@ var refusals = []refusal{
 	"-", "$-1", ":12345678", "+OK", "*0", push, "",
 }
 
-// push comes before the reply. RESP2 has no pushes: there it is the reply.
-const push = ">2\r\n$4\r\nsome\r\n$1\r\nx"
+// push is a push and an attribute, before the reply. RESP2 has neither: there an array is the reply, for a client cannot
+// know which of two replies is too many.
+const push = ">2\r\n$4\r\nsome\r\n$1\r\nx\r\n|1\r\n$1\r\na\r\n*1\r\n$1\r\nb"
 
 // values are the replies that refusals are.
 var values = map[refusal]backend.Reply{
@@ -59,14 +60,16 @@ func (r refusal) text() (text string, isError bool) {
 }
 
 // instead is for [harness.Link].
-func (r refusal) instead(reply string) string {
-	switch r {
-	case "":
+func (r refusal) instead(reply string, resp3 bool) string {
+	switch {
+	case r == "":
 		return ""
-	case push:
+	case r != push:
+		return string(r) + "\r\n"
+	case resp3:
 		return push + "\r\n" + reply
 	}
-	return string(r) + "\r\n"
+	return "*2\r\n$4\r\nsome\r\n$1\r\nx\r\n"
 }
 
 // place is where a server refuses.
@@ -174,7 +177,7 @@ func judge(ctx context.Context, e *harness.Env, p place, r refusal, turns chan s
 	if c.Capabilities.PubSub {
 		hearAgain(ctx, c.Env, box, c.Key("c"))
 		box, _ = c.Listen(ctx, b, c.Key("d"))
-		hear(ctx, c.Env, box, c.Key("d"), "again")
+		hearAgain(ctx, c.Env, box, c.Key("d"))
 	}
 }
 

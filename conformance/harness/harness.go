@@ -129,9 +129,9 @@ type Link interface {
 	LoseReply(match func(words []string) bool) <-chan struct{}
 
 	// Answer has clients get what instead returns, in RESP, for the replies to all commands for which match is true, on
-	// open and on new connections, until stop. Instead gets the reply of the server, which executes the command only
-	// if run is true; "" breaks the connection. Match is as for CutReply. Hit is closed at the first such reply.
-	Answer(match func(words []string) bool, run bool, instead func(reply string) string) (hit <-chan struct{}, stop func())
+	// open and on new connections, until stop. Instead gets the reply of the server, which executes the command only if
+	// run is true, and whether it is RESP3; "" breaks the connection. Match is as for CutReply. Hit is closed at the first.
+	Answer(match func(words []string) bool, run bool, instead func(reply string, resp3 bool) string) (hit <-chan struct{}, stop func())
 
 	// Record collects the commands that reach a server, word by word, from its return to the call of stop.
 	Record() (stop func() [][]string)

@@ -115,10 +115,10 @@ func (p *Proxy) Delay(d time.Duration) {
 // that match.
 type fault struct {
 	match   func(words []string) bool
-	instead func(reply string) string // of the reply; "": the connection breaks
-	silent  bool                      // it stays open, and nothing passes
-	lasting bool                      // until it is stopped
-	unsent  bool                      // the server does not get the request
+	instead func(reply string, resp3 bool) string // of the reply; "": the connection breaks
+	silent  bool                                  // it stays open, and nothing passes
+	lasting bool                                  // until it is stopped
+	unsent  bool                                  // the server does not get the request
 	once    sync.Once
 	hit     chan struct{}
 }
@@ -128,7 +128,7 @@ type fault struct {
 // is called by one goroutine at a time, and must not call the proxy. Later replies on the connection are lost as well.
 // The channel is closed when the reply was lost.
 func (p *Proxy) CutReply(match func(words []string) bool) <-chan struct{} {
-	return p.aim(&fault{match: match, instead: func(string) string { return "" }})
+	return p.aim(&fault{match: match, instead: func(string, bool) string { return "" }})
 }
 
 // LoseReply does as CutReply, but the connection stays open, and silent to the client from then on.
@@ -139,9 +139,9 @@ func (p *Proxy) LoseReply(match func(words []string) bool) <-chan struct{} {
 
 // Answer has clients get what instead returns, in RESP, for the replies to all requests for which match is true, on
 // open and on new connections, until the caller stops it. Instead gets the reply of the server, which runs the request
-// only if run is true; "" breaks the connection. Match is called as by CutReply. Hit is closed when the first client
-// is about to get such a reply.
-func (p *Proxy) Answer(match func(words []string) bool, run bool, instead func(reply string) string) (hit <-chan struct{}, stop func()) {
+// only if run is true, and whether the connection speaks RESP3; "" breaks it. Match is called as by CutReply. Hit is
+// closed when the first client is about to get such a reply.
+func (p *Proxy) Answer(match func(words []string) bool, run bool, instead func(reply string, resp3 bool) string) (hit <-chan struct{}, stop func()) {
 	f := &fault{match: match, instead: instead, lasting: true, unsent: !run}
 	return p.aim(f), func() {
 		p.mu.Lock()

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -290,19 +291,24 @@ func TestFaultHitsAConfirmation(t *testing.T) {
 	requireCut(t, c)
 }
 
-// TestAnswer replaces replies among others, until it is stopped, with and without the request being executed.
+// TestAnswer replaces replies among others, until it is stopped, of a request that is executed, over RESP3, and of one
+// that is not, over RESP2.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	p, s := proxied(t)
 	for _, run := range []bool{true, false} {
 		c := dial(t, p.Addr())
-		hit, stop := p.Answer(named("INCR"), run, func(reply string) string { return "+" + reply[:1] + "\r\n" })
+		if run {
+			_, err := c.Do("HELLO", "3")
+			require.NoError(t, err)
+		}
+		hit, stop := p.Answer(named("INCR"), run, func(reply string, resp3 bool) string { return fmt.Sprintf("+%.1s %t\r\n", reply, resp3) })
 		for range 2 {
 			for _, words := range [][]string{{"ECHO", "before"}, {"INCR", "n"}, {"SUBSCRIBE", "a"}, {"UNSUBSCRIBE", "a"}, {"ECHO", "after"}} {
 				require.NoError(t, c.Send(words...))
 			}
 			requireText(t, c, "before")
-			requireText(t, c, map[bool]string{true: ":", false: "-"}[run])
+			requireText(t, c, map[bool]string{true: ": true", false: "- false"}[run])
 			for range 2 {
 				_, err := c.Receive(patience)
 				require.NoError(t, err)
@@ -314,7 +320,7 @@ func TestAnswer(t *testing.T) {
 		stop()
 	}
 	c := dial(t, p.Addr())
-	_, stop := p.Answer(named("INCR"), false, func(string) string { return "" })
+	_, stop := p.Answer(named("INCR"), false, func(string, bool) string { return "" })
 	require.NoError(t, c.Send("INCR", "n"))
 	requireCut(t, c)
 	stop()

@@ -31,7 +31,8 @@ type link struct {
 	toClient, toServer net.Conn // what is read and written: with TLS if the proxy has it
 	done               chan struct{}
 
-	deaf atomic.Bool // no reply passes any more
+	deaf  atomic.Bool // no reply passes any more
+	resp3 bool        // for the goroutine that forwards replies
 
 	// Guarded by proxy.mu.
 	silenced bool // nothing passes any more
@@ -41,7 +42,6 @@ type link struct {
 	ended      bool       // done is closed
 	pending    []expected // requests forwarded, whose replies have not come
 	subscribed bool
-	resp3      bool
 }
 
 // unit is what travels through a link: a request, a reply, or the end of the connection.
@@ -163,7 +163,7 @@ func (l *link) forwardReply(w *writer, f resp.Frame) bool {
 		fault.once.Do(func() { close(fault.hit) })
 		if fault.silent {
 			l.deaf.Store(true)
-		} else if raw = []byte(fault.instead(string(raw))); len(raw) == 0 {
+		} else if raw = []byte(fault.instead(string(raw), l.resp3)); len(raw) == 0 {
 			w.flush()
 			return false
 		}
@@ -192,17 +192,12 @@ func (l *link) expect(words []string, fault *fault) {
 func (l *link) pair(f resp.Frame) *fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if f.Kind == '>' {
-		l.resp3 = true
-	}
+	l.resp3 = l.resp3 || f.Kind == '>' || f.Kind == '%' // A map answers HELLO 3.
 	word := l.word(f)
-	if len(l.pending) == 0 {
+	if len(l.pending) == 0 || word != "" && word != l.pending[0].confirm {
 		return nil
 	}
 	first := &l.pending[0]
-	if word != "" && word != first.confirm {
-		return nil
-	}
 	fault := first.fault
 	first.fault = nil
 	if first.left--; word == "" || first.left <= 0 {
