@@ -124,6 +124,7 @@ func TestExitCodes(t *testing.T) {
 		{args: "list x --output xml", code: 64, error: "none of text, json"},
 		{args: "list x y", code: 64, error: "quote it"},
 		{args: "once x -- true", code: 64, error: `"every" not set`},
+		{args: "once x --every 0 -- true", code: 64, error: "--offset 0s is not below --every 0s"},
 		{args: "lock x -- " + notExecutable, code: 126, error: "cannot run the command: exec: "},
 		{args: "lock x -- /", code: 126, error: "is a directory"},
 		{args: "lock x -- " + notAProgram, code: 126, error: notAProgram + ": exec format error"},

@@ -22,8 +22,8 @@ func (p *program) once() *cobra.Command {
 	r.addOptionalWait(c, "wait while another host runs the command, and run it if that fails")
 	_ = c.MarkFlagRequired("every")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if offset > 0 && offset >= every {
-			return usage("--offset %s is not below --every", offset)
+		if offset >= every {
+			return usage("--offset %s is not below --every %s", offset, every)
 		}
 		at := due(time.Now(), every, offset)
 		return r.connected(c, func(ctx context.Context, client *primitives.Client, signals <-chan os.Signal) error {
@@ -55,10 +55,11 @@ func (p *program) once() *cobra.Command {
 	return c
 }
 
-// due returns the time for which a caller was started by a schedule, in periods that begin offset earlier. Most schedules
-// begin at whole minutes, so clocks that differ by less than half a minute do not matter.
+// due returns the time for which a caller was started by a schedule: the beginning of the period, which is counted from
+// 1970. Most schedules begin at whole minutes, so clocks that differ by less than half a minute do not matter.
 func due(now time.Time, every, offset time.Duration) time.Time {
-	return now.Round(min(every, time.Minute)).Add(-offset)
+	into := time.Duration(now.Round(min(every, time.Minute)).Add(-offset).UnixNano()) % every
+	return now.Round(min(every, time.Minute)).Add(-into)
 }
 
 func (p *program) elect() *cobra.Command {
