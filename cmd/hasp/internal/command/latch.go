@@ -31,7 +31,7 @@ func (p *program) latch() *cobra.Command {
 			return usage("init needs a number")
 		case len(args) > 3, len(args) == 3 && !counts:
 			return usage("%q behind %s", args[len(args)-1], args[1])
-		case args[1] != "wait" && r.wait >= 0:
+		case args[1] != "wait" && r.wait != forever:
 			return usage("only wait waits")
 		case len(args) == 3:
 			if n, err = strconv.ParseInt(args[2], 10, 64); err != nil || n < 1 {

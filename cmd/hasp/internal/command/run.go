@@ -34,17 +34,17 @@ type runner struct {
 	short time.Duration // the grace if the lease ends
 	shell string
 	code  int           // if not acquired
-	wait  time.Duration // how long, from the start on; negative: without end
+	wait  time.Duration // how long, from the start on
 	until time.Time     // the end of that
 
-	name      string
-	args      []string
-	path      string
-	shared    bool        // several owners hold it at once, so a token is no fence
-	campaigns bool        // it waits without end, whatever happens
-	ran       bool        // the command has begun once
-	runs      atomic.Bool // the command does
-	opens     atomic.Bool // a connection
+	name    string
+	args    []string
+	path    string
+	shared  bool        // several owners hold it at once, so a token is no fence
+	patient bool        // it waits for a server that is away, too
+	ran     bool        // the command has begun once
+	runs    atomic.Bool // the command does
+	opens   atomic.Bool // a connection
 }
 
 // addRunner adds the flags that all of them have.
@@ -67,25 +67,26 @@ func (p *program) addRunner(c *cobra.Command) *runner {
 
 // addWait adds the flags of how long to wait, with the names that flock has.
 func (r *runner) addWait(c *cobra.Command, short string) {
-	r.wait = -1
+	r.wait = forever
 	f := c.Flags()
-	f.VarP(&value{forever, "duration", r.setWait}, "wait", "w", "how long to wait at most; 0: not at all")
+	f.VarP(&value{"forever", "duration", r.setWait}, "wait", "w", "how long to wait at most; 0: not at all")
 	f.BoolFuncP("try", short, "do not wait", func(string) error { r.wait = 0; return nil })
 	f.IntVarP(&r.code, "conflict-exit-code", "E", exitNotAcquired, "the exit code if it is not free in time")
 	c.MarkFlagsMutuallyExclusive("wait", "try")
 }
 
-// forever is the text of a wait without end.
-const forever = "forever"
+// forever is a wait without end.
+const forever = 100 * 365 * 24 * time.Hour
 
 // addOptionalWait adds the flag of commands that wait only if they are asked to.
 func (r *runner) addOptionalWait(c *cobra.Command, purpose string) {
 	c.Flags().Var(&value{"", "duration", r.setWait}, "wait", purpose+"; --wait=10s: at most so long")
-	c.Flags().Lookup("wait").NoOptDefVal = forever
+	c.Flags().Lookup("wait").NoOptDefVal = "forever"
 }
 
 func (r *runner) setWait(text string) error {
-	if r.wait = -1; text == forever {
+	r.wait, r.patient = forever, true
+	if text == "forever" {
 		return nil
 	}
 	return span(&r.wait)(text)
@@ -170,7 +171,7 @@ func (r *runner) release(lease *primitives.Lease, err error) error {
 // online is [program.online] for a command that may wait.
 func (r *runner) online(run func(c *cobra.Command, conn *connect.Conn, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
-		return r.session(c.Context(), c, func(conn *connect.Conn) error {
+		return r.session(c.Context(), func(conn *connect.Conn) error {
 			if r.wait != 0 {
 				defer r.say(c.Context(), conn.Client, args[0])()
 			}
@@ -180,12 +181,8 @@ func (r *runner) online(run func(c *cobra.Command, conn *connect.Conn, args []st
 }
 
 // session calls do with a connection. If no server can be reached, a command that is asked to wait tries again.
-func (r *runner) session(ctx context.Context, c *cobra.Command, do func(*connect.Conn) error) error {
+func (r *runner) session(ctx context.Context, do func(*connect.Conn) error) error {
 	r.until = time.Now().Add(r.wait)
-	if r.wait < 0 {
-		r.until = r.until.AddDate(100, 0, 0)
-	}
-	asked := r.campaigns || c.Flags().Changed("wait")
 	for failed := false; ; failed = true {
 		r.opens.Store(true)
 		conn, err := r.open(primitives.Options{WatchdogLease: r.lease})
@@ -195,7 +192,7 @@ func (r *runner) session(ctx context.Context, c *cobra.Command, do func(*connect
 			leave(conn)
 		}
 		rest := min(time.Second, time.Until(r.until))
-		if !asked || r.ran || !errors.Is(err, primitives.ErrUnavailable) || rest <= 0 {
+		if !r.patient || r.ran || !errors.Is(err, primitives.ErrUnavailable) || rest <= 0 {
 			return err
 		}
 		if !failed {
@@ -246,7 +243,7 @@ func (r *runner) connected(
 			}
 		}
 	}()
-	err := r.session(ctx, c, func(conn *connect.Conn) error { return do(ctx, conn.Client, signals) })
+	err := r.session(ctx, func(conn *connect.Conn) error { return do(ctx, conn.Client, signals) })
 	if cause := context.Cause(ctx); err != nil && errors.Is(err, context.Canceled) && cause != nil {
 		return cause
 	}
@@ -264,7 +261,7 @@ func leave(conn *connect.Conn) {
 // acquired acquires as the flags say: by try, or by wait, which waits. The first try waits for its answer, however short
 // the time is.
 func (r *runner) acquired(ctx context.Context, try, wait func(context.Context) error) (err error) {
-	if r.wait < 0 {
+	if r.wait == forever {
 		return wait(ctx)
 	}
 	err = try(ctx)

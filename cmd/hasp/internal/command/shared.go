@@ -66,7 +66,7 @@ func (p *program) elect() *cobra.Command {
 	observe, value := false, ""
 	c := &cobra.Command{Use: "elect", Short: "Run a command while this host leads, again after each loss"}
 	r := p.addRunner(c)
-	r.wait, r.campaigns = -1, true
+	r.wait, r.patient = forever, true
 	parse := c.Args
 	c.Flags().BoolVar(&observe, "observe", false, "run nothing, and print leaders as they change")
 	c.Flags().StringVar(&value, "value", "", "a text that others see, such as an address")
