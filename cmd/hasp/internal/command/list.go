@@ -7,11 +7,16 @@ import (
 	"github.com/hasp-go/hasp/primitives/inspect"
 )
 
+// addPlain adds the flag for what looks like the data of other programs.
+func addPlain(c *cobra.Command, plain *bool) {
+	c.Flags().BoolVar(plain, "plain", false, "also texts that may be of other programs: numbers, latches without --parts, semaphores")
+}
+
 func (p *program) list() *cobra.Command {
 	opts := inspect.ListOptions{}
 	c := &cobra.Command{Use: "list [PATTERN]", Short: "Print the objects whose names match a pattern, such as 'job-*'"}
 	output := addOutput(c)
-	c.Flags().BoolVar(&opts.Plain, "plain", false, "also keys that may be of other programs, such as numbers")
+	addPlain(c, &opts.Plain)
 	c.Args = func(_ *cobra.Command, patterns []string) error {
 		if len(patterns) > 1 {
 			return usage("more than one pattern: quote it, as in hasp list 'job-*'")

@@ -27,12 +27,13 @@ import (
 const leastToken = 16
 
 func (p *program) serve() *cobra.Command {
-	listen, tokenFile, public, o := "", "", "", page.Options{}
+	listen, tokenFile, public, plain, o := "", "", "", false, page.Options{}
 	c := &cobra.Command{Use: "serve [NAME...]", Short: "Serve a page that shows objects live: those of these names, or all"}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8377", "address and port; other than of this machine alone it needs --token-file")
 	c.Flags().StringVar(&tokenFile, "token-file", "", "a file with a secret of 16 characters at least, for which the page asks")
 	c.Flags().IntVar(&o.Reads, "reads", 20, "how many reads a second at most: of a name, or of 500 keys for the list; each watched object adds one")
 	c.Flags().BoolVar(&o.AllowRelease, "allow-release", false, "add a button that frees a lock; needs --token-file")
+	addPlain(c, &plain)
 	c.Flags().StringVar(&public, "public-url", "", "the page's address behind a proxy, such as https://ops.example.com/locks")
 	var address *net.TCPAddr
 	c.Args = func(c *cobra.Command, names []string) (err error) {
@@ -46,7 +47,7 @@ func (p *program) serve() *cobra.Command {
 		return validNames(names...)
 	}
 	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, _ []string) error {
-		return serve(c, address, objects{conn.Client}, o)
+		return serve(c, address, objects{conn.Client, plain}, o)
 	})
 	return c
 }
@@ -121,24 +122,24 @@ func serve(c *cobra.Command, address *net.TCPAddr, source page.Source, o page.Op
 }
 
 // objects is the source of a client's objects.
-type objects struct{ client *primitives.Client }
+type objects struct {
+	*primitives.Client
+	plain bool // list also keys that may be of other programs
+}
 
 // List implements page.Source.
 func (s objects) List(ctx context.Context, text string, turn func(context.Context) error) iter.Seq2[inspect.Object, error] {
-	return inspect.List(ctx, s.client, "*"+text+"*", &inspect.ListOptions{Turn: turn})
+	return inspect.List(ctx, s.Client, "*"+text+"*", &inspect.ListOptions{Plain: s.plain, Turn: turn})
 }
-
-// Healthy implements page.Source.
-func (s objects) Healthy(ctx context.Context) error { return s.client.Healthy(ctx) }
 
 // Describe implements page.Source.
 func (s objects) Describe(ctx context.Context, name string) ([]inspect.Object, error) {
-	return inspect.Describe(ctx, s.client, name)
+	return inspect.Describe(ctx, s.Client, name)
 }
 
 // Watch implements page.Source.
 func (s objects) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
-	return inspect.Watch(ctx, s.client, name)
+	return inspect.Watch(ctx, s.Client, name)
 }
 
 // Release implements page.Source.
@@ -147,5 +148,5 @@ func (s objects) Release(ctx context.Context, kind, name, owner string) (bool, e
 	if of == nil || owner == "" {
 		return false, nil
 	}
-	return of(s.client, name).ReleaseOwner(ctx, owner)
+	return of(s.Client, name).ReleaseOwner(ctx, owner)
 }
