@@ -61,7 +61,7 @@ func TestServeFindsAll(t *testing.T) {
 	server := startServer(t)
 	address, _ := served(t, server, "--plain")
 	lines := stream(t, address+"live")
-	for _, args := range []string{"lock first -- sleep 1000", "slot second -n 2 -- sleep 1000", "latch third init 3"} {
+	for _, args := range []string{"lock first -- sleep 1000", "slot second -n 2 -- sleep 1000", "latch init third 3"} {
 		start(t, []string{onServer(server.Addr())}, words(args)...)
 	}
 	for missing := map[string]bool{`data: "first"`: true, `data: "second"`: true, `data: "third"`: true}; len(missing) > 0; {

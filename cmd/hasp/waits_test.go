@@ -31,7 +31,7 @@ func TestServerIsAwayAtTheStart(t *testing.T) {
 	for _, args := range []string{
 		"lock x --wait 1h -c echo␣ran", "read y -w 3600 -c echo␣ran", "slot s --wait forever -c echo␣ran", "elect e -c echo␣ran",
 		"once j --every 1000h --wait -c echo␣ran", "once k --every 1000h --wait=1h -c echo␣ran",
-		"rate r --permits 1 --per 1h --wait", "rate q --permits 1 --per 1h --wait=1h", "latch l wait --wait 1h",
+		"rate r --permits 1 --per 1h --wait", "rate q --permits 1 --per 1h --wait=1h", "latch wait l --wait 1h",
 	} {
 		patient = append(patient, start(t, env, words(args)...))
 	}

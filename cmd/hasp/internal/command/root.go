@@ -22,7 +22,7 @@ type program struct {
 	flags   connect.Flags
 	prefix  string
 	verbose bool
-	begun   bool // a command has: until then each error is of the command line
+	opened  bool // the connection was to be: until then each error is of the command line
 }
 
 // Main runs the program with its arguments, and returns its exit code. It prints an error as one line.
@@ -31,7 +31,7 @@ func Main(args []string) int {
 	root := p.root()
 	root.SetArgs(args)
 	err := root.Execute()
-	if !p.begun && codeOf(err) == exitInternal {
+	if !p.opened && codeOf(err) == exitInternal {
 		err = &exitError{exitUsage, err} // cobra's
 	}
 	if text := oneLine(err); text != "" {
@@ -76,17 +76,10 @@ func (p *program) root() *cobra.Command {
 	f.StringVar(&p.flags.Key, "key", "", "a file with the client's private key")
 	f.StringVar(&p.prefix, "prefix", "", "what begins the key of each name")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "say what happens")
-	for _, c := range []*cobra.Command{
+	root.AddCommand(
 		p.lock(), p.readWrite("read", "with other readers"), p.readWrite("write", "without readers"), p.slot(), p.once(),
 		p.elect(), p.check(), p.rate(), p.latch(), p.forceUnlock(), p.inspect(), p.list(), p.watch(), p.serve(),
-	} {
-		run := c.RunE
-		c.RunE = func(c *cobra.Command, args []string) error {
-			p.begun = true
-			return run(c, args)
-		}
-		root.AddCommand(c)
-	}
+	)
 	return root
 }
 
@@ -151,16 +144,16 @@ func offer(c *cobra.Command, flag string, values ...string) {
 }
 
 // subcommand returns the error of arguments that name no command.
-func subcommand(_ *cobra.Command, args []string) error {
+func subcommand(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%q is no command: see hasp --help", args[0])
+		return usage("%q is no command: see %s --help", args[0], c.CommandPath())
 	}
 	return nil
 }
 
 // open connects with the options.
 func (p *program) open(o primitives.Options) (*connect.Conn, error) {
-	o.KeyPrefix, o.IDPrefix = p.prefix, idPrefix(os.Getpid())
+	o.KeyPrefix, o.IDPrefix, p.opened = p.prefix, idPrefix(os.Getpid()), true
 	if p.verbose {
 		o.Slog = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
