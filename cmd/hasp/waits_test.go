@@ -79,7 +79,7 @@ func TestWaiterSaysForWhom(t *testing.T) {
 	hold(t, server, "x")
 	do(t, server, "SET", "l", "1")
 	var waiters []*hasp
-	for _, args := range []string{"lock x -- true", "elect x -- true", "once x --every 1000h --wait -- true", "latch l wait"} {
+	for _, args := range []string{"lock x -- true", "elect x -- true", "once x --every 1000h --wait -- true", "latch wait l"} {
 		waiters = append(waiters, start(t, []string{onServer(server.Addr())}, append([]string{"-v"}, words(args)...)...))
 	}
 	says := func(text string) {
@@ -96,7 +96,7 @@ func TestWaiterSaysForWhom(t *testing.T) {
 	})
 	do(t, server, "EVAL", "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1) "+
 		"redis.call('SET', KEYS[2], '1700000000000000')", "2", "x", "redisson_lock_token:{x}", "host-7-00000000-0000-4000-8000-000000000002:1234567890")
-	says("host-7-00000000-0000-4000-8000-000000000002:1234567890 since 2023-11-14T22:13:20Z")
+	says("host-7-00000000-0000-4000-8000-000000000002:1234567890, since 2023-11-14T22:13:20Z")
 	do(t, server, "DEL", "x", "l")
 	do(t, server, "PUBLISH", "redisson_lock__channel:{x}", "1")
 	do(t, server, "PUBLISH", "redisson_countdownlatch__channel__{l}", "0")

@@ -83,7 +83,7 @@ func (p *program) latchDown() *cobra.Command {
 }
 
 func (p *program) latchGet() *cobra.Command {
-	c := &cobra.Command{Use: "get NAME", Short: "Print the count, 0 also of a latch that is not set", Args: oneName}
+	c := &cobra.Command{Use: "get NAME", Short: "Print the count, 0 also of a latch that is not set", Args: names(1, 1)}
 	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
 		n, err := conn.NewCountDownLatch(args[0]).Count(c.Context())
 		if err == nil {
@@ -102,7 +102,7 @@ type latchWaiter struct {
 
 func (p *program) latchWait() *cobra.Command {
 	r, w := &runner{program: p}, latchWaiter{}
-	c := &cobra.Command{Use: "wait NAME", Short: "Wait until the count is 0, as it is before init, too", Args: oneName}
+	c := &cobra.Command{Use: "wait NAME", Short: "Wait until the count is 0, as it is before init, too", Args: names(1, 1)}
 	r.addWait(c, "n")
 	c.Flags().BoolVar(&w.parts, "parts", false, "of a latch of init --parts: also wait for init")
 	c.Flags().BoolVar(&w.untilSet, "until-set", false, "only wait for init; if the latch has opened before, for the init of the next round")

@@ -173,6 +173,19 @@ func idPrefix(pid int) string {
 	return name[:min(len(name), 64-len(process))] + process
 }
 
+// names returns what checks that the arguments are names, so many at least and at most.
+func names(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage("no name: write %s NAME", c.CommandPath())
+		case len(args) > most:
+			return usage("%q behind the name", args[most])
+		}
+		return validNames(args...)
+	}
+}
+
 // validNames returns the error of names that no command takes.
 func validNames(names ...string) error {
 	for _, name := range names {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func (p *program) serve() *cobra.Command {
 		return validNames(names...)
 	}
 	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, _ []string) error {
-		return serve(c, address, objects{conn.Client, plain}, o)
+		return serve(c, address, sourceOf(conn.Client, plain), o)
 	})
 	return c
 }
@@ -55,11 +56,8 @@ func (p *program) serve() *cobra.Command {
 // addressOf returns the address to listen at, and reads the token.
 func addressOf(listen, tokenFile string, o *page.Options) (*net.TCPAddr, error) {
 	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return nil, usage("--listen %s: %w", listen, err)
-	}
-	address, err := net.ResolveTCPAddr("tcp", listen)
-	if err != nil {
+	address, failed := net.ResolveTCPAddr("tcp", listen)
+	if err = cmp.Or(err, failed); err != nil {
 		return nil, usage("--listen %s: %w", listen, err)
 	}
 	if tokenFile != "" {
@@ -121,32 +119,25 @@ func serve(c *cobra.Command, address *net.TCPAddr, source page.Source, o page.Op
 	return nil
 }
 
-// objects is the source of a client's objects.
-type objects struct {
-	*primitives.Client
-	plain bool // list also keys that may be of other programs
-}
-
-// List implements page.Source.
-func (s objects) List(ctx context.Context, text string, turn func(context.Context) error) iter.Seq2[inspect.Object, error] {
-	return inspect.List(ctx, s.Client, "*"+text+"*", &inspect.ListOptions{Plain: s.plain, Turn: turn})
-}
-
-// Describe implements page.Source.
-func (s objects) Describe(ctx context.Context, name string) ([]inspect.Object, error) {
-	return inspect.Describe(ctx, s.Client, name)
-}
-
-// Watch implements page.Source.
-func (s objects) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
-	return inspect.Watch(ctx, s.Client, name)
-}
-
-// Release implements page.Source.
-func (s objects) Release(ctx context.Context, kind, name, owner string) (bool, error) {
-	of := lockers[kind]
-	if of == nil || owner == "" {
-		return false, nil
+// sourceOf returns the source of a client's objects.
+func sourceOf(client *primitives.Client, plain bool) page.Source {
+	return page.Source{
+		List: func(ctx context.Context, text string, turn func(context.Context) error) iter.Seq2[inspect.Object, error] {
+			return inspect.List(ctx, client, "*"+text+"*", &inspect.ListOptions{Plain: plain, Turn: turn})
+		},
+		Describe: func(ctx context.Context, name string) ([]inspect.Object, error) {
+			return inspect.Describe(ctx, client, name)
+		},
+		Watch: func(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
+			return inspect.Watch(ctx, client, name)
+		},
+		Release: func(ctx context.Context, kind, name, owner string) (bool, error) {
+			of := lockers[kind]
+			if of == nil || owner == "" {
+				return false, nil
+			}
+			return of(client, name).ReleaseOwner(ctx, owner)
+		},
+		Healthy: client.Healthy,
 	}
-	return of(s.Client, name).ReleaseOwner(ctx, owner)
 }
