@@ -14,10 +14,7 @@ import (
 )
 
 func (p *program) latch() *cobra.Command {
-	c := &cobra.Command{
-		Use: "latch", Short: "Wait until as many have counted down as the latch was set to",
-		Args: subcommand, RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
+	c := group("latch", "Wait until as many have counted down as the latch was set to")
 	c.AddCommand(p.latchInit(), p.latchDown(), p.latchWait(), p.latchGet())
 	return c
 }

@@ -54,15 +54,8 @@ func oneLine(err error) string {
 // root returns the program's commands.
 func (p *program) root() *cobra.Command {
 	build, _ := debug.ReadBuildInfo()
-	root := &cobra.Command{
-		Use:           "hasp",
-		Version:       build.Main.Version,
-		Short:         "Locks, semaphores and rates of a Redis server, for the shell",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args:          subcommand,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
+	root := group("hasp", "Locks, semaphores and rates of a Redis server, for the shell")
+	root.SilenceUsage, root.SilenceErrors, root.Version = true, true, build.Main.Version
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%w: see %s --help", err, c.CommandPath())
 	})
@@ -143,12 +136,17 @@ func offer(c *cobra.Command, flag string, values ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// subcommand returns the error of arguments that name no command.
-func subcommand(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("%q is no command: see %s --help", args[0], c.CommandPath())
+// group returns a command that only has others below it.
+func group(use, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("%q is no command: see %s --help", args[0], c.CommandPath())
+			}
+			return nil
+		},
 	}
-	return nil
 }
 
 // open connects with the options.

@@ -35,8 +35,7 @@ type Flags struct {
 
 // Conn is an open connection.
 type Conn struct {
-	Redis   rueidis.Client
-	Backend *rueidisbackend.Backend
+	Redis rueidis.Client
 	*primitives.Client
 	Options rueidis.ClientOption
 }
@@ -55,16 +54,15 @@ func (f *Flags) Open(opts *primitives.Options) (*Conn, error) {
 		return nil, fmt.Errorf("%s: %w: %w", strings.Join(o.InitAddress, ", "), kindOf(err), err)
 	}
 	b, err := rueidisbackend.New(conn, nil)
+	var client *primitives.Client
+	if err == nil {
+		client, err = primitives.New(b, opts)
+	}
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	client, err := primitives.New(b, opts)
-	if err != nil {
-		conn.Close()
-		return nil, &UsageError{err}
-	}
-	return &Conn{conn, b, client, o}, nil
+	return &Conn{conn, client, o}, nil
 }
 
 // Node connects to one node alone, as the same user or as the user of Sentinel. Each step takes timeout at most.
@@ -95,10 +93,9 @@ func kindOf(err error) error {
 // options returns the driver's options.
 func (f *Flags) options() (rueidis.ClientOption, error) {
 	text, err := f.url()
-	if err != nil {
-		return rueidis.ClientOption{}, err
+	if err == nil {
+		text, err = driverURL(text)
 	}
-	text, err = driverURL(text)
 	if err != nil {
 		return rueidis.ClientOption{}, err
 	}
