@@ -11,6 +11,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/parts"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
 
@@ -89,6 +90,14 @@ func (m *MultiLock) lockKeys() (keys []lockKey) {
 	return keys
 }
 
+// firstKey returns the first key of l, or "" if l does not report it.
+func firstKey(l Locker) string {
+	if k, ok := l.(keyed); ok {
+		return k.lockKeys()[0].key
+	}
+	return ""
+}
+
 // isNil reports whether l is nil, or a nil pointer to a lock.
 func isNil(l Locker) bool {
 	v := reflect.ValueOf(l)
@@ -127,7 +136,7 @@ var multiPauses = extend.Backoff{First: time.Millisecond, Most: 64 * time.Millis
 // servers.
 //
 // After an error the caller holds no lock: the client releases possible grants in the background.
-// The errors are the same as for [Lock.Lock], for the first lock that failed. Locks that wait for
+// The errors are the same as for [Lock.Lock], for a lock that failed. Locks that wait for
 // replicas use three quarters of the 2 s.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
 	return m.acquire(func(a *multiAttempt) error {
@@ -214,8 +223,9 @@ func (a *multiAttempt) ask(ctx context.Context) error {
 // partTimeout is how long a lock may take to answer while others may be held.
 const partTimeout = 2 * time.Second
 
-// takeOthers tries to get the locks that are not held, concurrently. If it fails to get a lock, it
-// sets first to that lock.
+// takeOthers tries to get the locks that are not held, concurrently. If it fails to get a lock, it sets first to that
+// lock. Of several that is the one with the least key, so callers that name the same locks in different orders wait for
+// the same lock. Otherwise one would get one lock, and one the other, again and again.
 func (a *multiAttempt) takeOthers(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
@@ -224,39 +234,42 @@ func (a *multiAttempt) takeOthers(ctx context.Context) error {
 			a.leases[i], err = a.locks[i].TryLock(limited)
 		}
 		if err != nil && ctx.Err() == nil && errors.Is(err, limited.Err()) {
-			err = newSilence(i, err)
+			err = silenceOf(i, err)
 		}
 		return err
 	})
 	for _, is := range []func(error) bool{isFailure, isSilence, isRefusal} {
-		if a.first = slices.IndexFunc(errs, is); a.first >= 0 {
+		if a.first = a.least(errs, is); a.first >= 0 {
 			return errs[a.first]
 		}
 	}
 	return nil
 }
 
-// silence is the error of a lock that gave no answer in time, although the caller's context has not
-// ended.
-type silence struct {
-	lock    int
-	outcome error
-}
-
-func newSilence(i int, err error) silence {
-	if errors.Is(err, backend.ErrIndeterminate) {
-		return silence{i + 1, backend.ErrIndeterminate}
+// least returns the lock with the least key among those whose error is of that kind; -1: there is none.
+func (a *multiAttempt) least(errs []error, is func(error) bool) int {
+	least := -1
+	for i, err := range errs {
+		if is(err) && (least < 0 || firstKey(a.locks[i]) < firstKey(a.locks[least])) {
+			least = i
+		}
 	}
-	return silence{i + 1, backend.ErrUnavailable}
+	return least
 }
 
-func (s silence) Error() string {
-	return fmt.Sprintf("%v: lock %d gave no answer within %s", s.outcome, s.lock, partTimeout)
+// errSilence is wrapped by the error of a lock that gave no answer in time, although the caller's context has not ended.
+var errSilence = errors.New("no answer in time")
+
+// silenceOf returns that error for lock i, whose own error has the end of another context.
+func silenceOf(i int, err error) error {
+	outcome := backend.ErrUnavailable
+	if errors.Is(err, backend.ErrIndeterminate) {
+		outcome = backend.ErrIndeterminate
+	}
+	return worded.As(fmt.Sprintf("%v: lock %d gave no answer within %s", outcome, i+1, partTimeout), outcome, errSilence)
 }
 
-func (s silence) Unwrap() error { return s.outcome }
-
-func isSilence(err error) bool { return errors.As(err, new(silence)) }
+func isSilence(err error) bool { return errors.Is(err, errSilence) }
 
 func isRefusal(err error) bool { return errors.Is(err, ErrNotAcquired) }
 

@@ -70,6 +70,31 @@ func TestMultiLockHasOneDeadline(t *testing.T) {
 	})
 }
 
+// TestMultiLocksWaitForTheSameLock counts the scripts of two waiters that name the same locks in different orders: both
+// wait for one of the locks, and the caller that gets that one also gets the other.
+func TestMultiLocksWaitForTheSameLock(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		c, d := s.client(t, nil), s.client(t, nil)
+		pair := func(c *primitives.Client, one, two string) *primitives.MultiLock {
+			return primitives.NewMultiLock(c.NewLock(one, nil), c.NewLock(two, nil))
+		}
+		held := must(pair(c, "a", "b").Lock(t.Context()))(t)
+		hold := func(_ context.Context, lease *primitives.Lease) error {
+			time.Sleep(time.Second)
+			return nil
+		}
+		one := beside(func() error { return pair(c, "a", "b").Do(t.Context(), hold) })
+		two := beside(func() error { return pair(d, "b", "a").Do(t.Context(), hold) })
+		time.Sleep(time.Second)
+		tries, releases := s.called("lock_acquire"), s.called("lock_release")
+		require.NoError(t, held.Release(t.Context()))
+		require.NoError(t, <-one)
+		require.NoError(t, <-two)
+		require.Equal(t, 5, s.called("lock_acquire")-tries, "each waiter tries for the first lock; then each tries for both")
+		require.Equal(t, 6, s.called("lock_release")-releases)
+	})
+}
+
 // TestMultiLockIsLostWithAPart releases the others then.
 func TestMultiLockIsLostWithAPart(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
