@@ -236,9 +236,9 @@ func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
 }
 
 // all returns all nodes, replicas included.
-func (d *driver) all(context.Context) (nodes []evalsha.Node, err error) {
+func (d *driver) all(ctx context.Context) (nodes []evalsha.Node, err error) {
 	err = rueidis.ErrNoSlot
-	for _, client := range d.client.Nodes() {
+	for _, client := range d.slots.nodes(ctx) {
 		nodes, err = append(nodes, d.nodeOf(client)), nil
 	}
 	return nodes, err

@@ -1,7 +1,9 @@
 package rueidisbackend_test
 
 import (
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/fanout"
 	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 )
 
@@ -84,4 +87,75 @@ func TestRefusedConnectionSaysNothingOfSharding(t *testing.T) {
 	client := f.refusing(t, "-ERR max number of clients reached\r\n", rueidis.ClientOption{})
 	_, err := rueidisbackend.New(client, nil)
 	require.ErrorContains(t, err, "refused the connection: max number of clients reached")
+}
+
+// clusterOf returns a client of a cluster of one node whose list of slots is what list says then.
+func (f *fakeServer) clusterOf(t *testing.T, list *atomic.Value) (rueidis.Client, *rueidisbackend.Backend) {
+	t.Helper()
+	f.answer = func(words []string) string {
+		if words[0] == "CLUSTER" {
+			return list.Load().(string) //nolint:forcetypeassert // It has nothing else.
+		}
+		return ":1\r\n"
+	}
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{"127.0.0.1:1"}, DialCtxFn: f.dial, DisableCache: true, PipelineMultiplex: -1,
+	})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	b, err := rueidisbackend.New(client, &rueidisbackend.Options{
+		Sharded: backend.ShardedOff, PubSub: &fanout.Options{PingEvery: time.Millisecond},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	return client, b
+}
+
+// pings returns how often c was subscribed: a link pings by that.
+func (f *fakeServer) pings() (n int) {
+	for _, command := range f.commands() {
+		if command == "SUBSCRIBE c" {
+			n++
+		}
+	}
+	return n
+}
+
+// slotList is a list of the slot of the channel c alone.
+func slotList() string {
+	return fmt.Sprintf("*1\r\n*3\r\n:%[1]d\r\n:%[1]d\r\n*2\r\n$9\r\n127.0.0.1\r\n:1\r\n", backend.Slot("c"))
+}
+
+// TestNodesAreForgotten: after a list of slots that is none, a client has no nodes until a command asks again.
+// Subscriptions do not need another's command, and a link stays.
+func TestNodesAreForgotten(t *testing.T) {
+	t.Parallel()
+	ignore := func(backend.Event) {}
+	for name, none := range map[string]string{"a text": ok, "a number": ":12345678\r\n", "no items": "*0\r\n"} {
+		t.Run("Subscribe/"+name, func(t *testing.T) {
+			t.Parallel()
+			var f fakeServer
+			var list atomic.Value
+			list.Store(none)
+			client, b := f.clusterOf(t, &list)
+			require.Empty(t, client.Nodes())
+			list.Store(slotList())
+			_, err := b.Subscribe(t.Context(), "c", ignore)
+			require.NoError(t, err)
+		})
+		t.Run("Link/"+name, func(t *testing.T) {
+			t.Parallel()
+			var f fakeServer
+			var list atomic.Value
+			list.Store(slotList())
+			client, b := f.clusterOf(t, &list)
+			_, err := b.Subscribe(t.Context(), "c", ignore)
+			require.NoError(t, err)
+			list.Store(none)
+			require.ErrorIs(t, client.Do(t.Context(), client.B().Get().Key("other").Build()).Error(), rueidis.ErrNoSlot)
+			require.Empty(t, client.Nodes())
+			before := f.pings()
+			require.Eventually(t, func() bool { return f.pings() > before+50 }, 10*time.Second, time.Millisecond)
+		})
+	}
 }

@@ -102,7 +102,9 @@ func (s *slots) primary(ctx context.Context, channel string) (string, error) {
 		s.forget()
 		return "", rueidis.ErrNoSlot
 	}
-	s.introduce(ctx, address, channel)
+	if s.client.Nodes()[address] == nil { // A command is redirected to a node that the client has not met.
+		s.send(ctx, channel)
+	}
 	return address, nil
 }
 
@@ -125,7 +127,7 @@ func (s *slots) current(ctx context.Context) ([]slotRange, error) {
 
 // ask reads the list from the first node that answers.
 func (s *slots) ask(ctx context.Context) ([]slotRange, error) {
-	nodes := s.client.Nodes()
+	nodes := s.nodes(ctx)
 	s.mu.Lock()
 	left := s.left
 	s.mu.Unlock()
@@ -139,6 +141,16 @@ func (s *slots) ask(ctx context.Context) ([]slotRange, error) {
 		return nil, fmt.Errorf("cluster slots: %w", err)
 	}
 	return ranges, nil
+}
+
+// nodes returns the client's nodes. It has none after an answer to CLUSTER SLOTS that was no list, until a command for a
+// slot makes it ask again: waiters may send none for long.
+func (s *slots) nodes(ctx context.Context) map[string]rueidis.Client {
+	if nodes := s.client.Nodes(); len(nodes) > 0 {
+		return nodes
+	}
+	s.send(ctx, "hasp")
+	return s.client.Nodes()
 }
 
 // askFirst reads the list from the first of nodes that answers.
@@ -208,13 +220,10 @@ func parseRange(entry backend.Reply, asked string) (r slotRange, err error) {
 	return slotRange{int(first), int(last), address}, nil
 }
 
-// introduce makes the client acquainted with a node that it has not met: a command for a slot that
-// has moved there is redirected.
-func (s *slots) introduce(ctx context.Context, address, channel string) {
-	if s.client.Nodes()[address] != nil {
-		return
-	}
-	sent := &sending{Context: ctx}
-	cmd := s.client.B().Arbitrary("EXISTS").Args(channel).Build().SetSlot(channel).ToPipe()
-	_ = s.client.Do(sent, cmd) // if it fails, so does Dial, which is tried again
+// send sends a command for the slot of key. If it fails, so does what needs the node, which is tried again.
+func (s *slots) send(ctx context.Context, key string) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	cmd := s.client.B().Arbitrary("EXISTS").Args(key).Build().SetSlot(key).ToPipe()
+	_ = s.client.Do(&sending{Context: ctx}, cmd)
 }

@@ -136,10 +136,10 @@ func (l *link) Subscribe(ctx context.Context, channels []string) []error {
 
 // Left implements [fanout.Follower]. A client of Sentinel drops a primary that was replaced. One of
 // a cluster goes on with it until a command fails there; so another node is asked, for the one that
-// was replaced may not know.
+// was replaced may not know. A client without nodes has left none: see [slots.nodes].
 func (l *link) Left(ctx context.Context) error {
 	nodes := l.dialer.client.Nodes()
-	if l.home != "" && nodes[l.home] == nil {
+	if l.home != "" && len(nodes) > 0 && nodes[l.home] == nil {
 		return fmt.Errorf("the client has left node %s", l.home)
 	}
 	if l.dialer.slots == nil {

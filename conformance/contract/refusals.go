@@ -106,7 +106,7 @@ func is(commands ...string) func([]string) bool {
 func refusalCases() []harness.Case {
 	return []harness.Case{
 		judged("RefusedHandshake", place{at: is("HELLO", "AUTH", "CLIENT", "SELECT"), fresh: true, before: true, act: callAll}),
-		judged("RefusedNodes", place{at: is("CLUSTER", "COMMAND", "INFO", "ROLE", "SENTINEL"), fresh: true, before: true, act: callAll}, harness.OneNode),
+		judged("RefusedNodes", place{at: is("CLUSTER", "COMMAND", "INFO", "ROLE", "SENTINEL"), fresh: true, before: true, act: callAll}),
 		judged("RefusedLoad", place{at: is("SCRIPT"), cold: true, before: true, act: callAll}),
 		judged("RefusedCall", place{act: callAll}),
 		judged("RefusedOnce", place{once: true, act: callAll}),
