@@ -35,7 +35,12 @@ if size > 0 then
   return strange or {-2 - redis.call('pttl', lock), now, last}
 end
 may('set', completed)
-ask_lock(lock, asks)
+may('hset', lock)
+may('pexpire', lock)
+if asks then
+  may('hexists', lock)
+  may('del', lock)
+end
 may(publish, released)
 local grant = token_at(time, token, tokenttl)
 redis.call('hset', lock, owner, 1)

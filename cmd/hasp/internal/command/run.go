@@ -161,7 +161,7 @@ func (r *runner) release(lease *primitives.Lease, err error) error {
 	switch failed := lease.Release(ctx); {
 	case failed == nil || codeOf(err) == exitLost:
 	case errors.Is(failed, primitives.ErrLost):
-		return r.lost(failed)
+		return failed
 	default:
 		fmt.Fprintln(os.Stderr, "hasp: "+oneLine(failed)) // The lease ends by itself.
 	}
@@ -244,8 +244,11 @@ func (r *runner) connected(
 		}
 	}()
 	err := r.session(ctx, func(conn *connect.Conn) error { return do(ctx, conn.Client, signals) })
-	if cause := context.Cause(ctx); err != nil && errors.Is(err, context.Canceled) && cause != nil {
+	switch cause := context.Cause(ctx); {
+	case err != nil && errors.Is(err, context.Canceled) && cause != nil:
 		return cause
+	case errors.Is(err, primitives.ErrLost) && codeOf(err) == exitInternal: // The release has found it.
+		return r.lost(err)
 	}
 	return err
 }
@@ -270,7 +273,7 @@ func (r *runner) acquired(ctx context.Context, try, wait func(context.Context) e
 		defer cancel()
 		refusal := err
 		if err = wait(ctx); err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = fmt.Errorf("%w: waited %s", refusal, r.wait)
+			err = fmt.Errorf("%w: not free within %s", refusal, r.wait)
 		}
 	}
 	if errors.Is(err, primitives.ErrNotAcquired) {

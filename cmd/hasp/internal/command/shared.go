@@ -86,12 +86,16 @@ func (p *program) elect() *cobra.Command {
 			if observe {
 				return printLeaders(ctx, c, e)
 			}
-			stop := r.say(ctx, client, r.name)
-			return e.Run(ctx, func(_ context.Context, lease *primitives.Lease) error {
+			stop, ended := r.say(ctx, client, r.name), false
+			err := e.Run(ctx, func(_ context.Context, lease *primitives.Lease) error {
 				stop()
-				defer func() { stop = r.say(ctx, client, r.name) }()
+				defer func() { stop, ended = r.say(ctx, client, r.name), ctx.Err() != nil }()
 				return r.under(lease, signals)
 			})
+			if err == nil && !ended { // A signal came while it waited, or the command has ended by itself.
+				err = ctx.Err()
+			}
+			return err
 		})
 	}
 	return c

@@ -1,0 +1,118 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/conformance/servers"
+)
+
+// runners are all kinds of command lines that run a command under a lease, here for one holder at a time.
+var runners = map[string]string{
+	"lock":  "lock x --wait=1h",
+	"mutex": "lock x --kind mutex --wait=1h",
+	"fair":  "lock x --kind fair --wait=1h",
+	"write": "write x --wait=1h",
+	"read":  "read x --wait=1h",
+	"slot":  "slot x -n 1 --wait=1h",
+	"once":  "once x --every 100000h --wait=1h",
+	"elect": "elect x",
+}
+
+// under starts a command line with a script as its command, which ends with the test.
+func under(t *testing.T, server *servers.Server, line, script string) *hasp {
+	t.Helper()
+	return start(t, []string{onServer(server.Addr())}, append(words(line), "-v", "--lease", "1h", "--grace", "1s", "-c", script)...)
+}
+
+// begun starts a command line, and returns when its command runs. The command ends when the file that is returned is gone.
+func begun(t *testing.T, server *servers.Server, line string) (h *hasp, file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "running")
+	h = under(t, server, line, "echo > "+file+"; while [ -e "+file+" ]; do sleep 0.01; done")
+	eventually(t, func() bool {
+		_, err := os.Stat(file)
+		return err == nil
+	})
+	return h, file
+}
+
+// ending are the signals that end a command, or the wait for it.
+var ending = []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
+
+// TestSignalsEndTheWait: whatever waits ends by each signal, with its code, and has run nothing.
+func TestSignalsEndTheWait(t *testing.T) {
+	t.Parallel()
+	for kind, line := range runners {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			server := startServer(t)
+			_, _ = begun(t, server, strings.Replace(line, "read x", "write x", 1)) // Readers do not wait for one another.
+			var waiting []*hasp
+			for range ending {
+				waiting = append(waiting, under(t, server, line, "echo ran"))
+			}
+			for i, h := range waiting {
+				eventually(t, func() bool { return strings.Contains(h.errors.String(), "hasp: waiting for ") })
+				h.signal(t, ending[i])
+				require.Equal(t, 128+int(ending[i]), h.code(t), "%s", h.errors)
+				require.Empty(t, h.output.String())
+			}
+		})
+	}
+}
+
+// TestSignalsEndTheCommand: each signal ends the command, and the code is the command's.
+func TestSignalsEndTheCommand(t *testing.T) {
+	t.Parallel()
+	for kind, line := range runners {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			server := startServer(t)
+			for _, signal := range ending {
+				h, _ := begun(t, server, line)
+				h.signal(t, signal)
+				require.Equal(t, 128+int(signal), h.code(t), "%s", h.errors)
+			}
+		})
+	}
+}
+
+// TestLostAtTheRelease: nothing tells of the loss before the command has ended by itself.
+func TestLostAtTheRelease(t *testing.T) {
+	t.Parallel()
+	for kind, line := range runners {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			server := startServer(t)
+			h, file := begun(t, server, line)
+			do(t, server, "FLUSHALL")
+			require.NoError(t, os.Remove(file))
+			require.Equal(t, 79, h.code(t), "%s", h.errors)
+			require.Contains(t, h.errors.String(), `hasp: "x" was lost while the command ran`)
+		})
+	}
+}
+
+// TestNoRight: whatever the server refuses a user for, also at the connection, the code is 77.
+func TestNoRight(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	do(t, server, "ACL", "SETUSER", "alice", "on", ">secret", "~y", "+@all")
+	do(t, server, "ACL", "SETUSER", "mute", "on", ">secret", "-@all")
+	do(t, server, "CONFIG", "SET", "requirepass", "secret")
+	for user, refusal := range map[string]string{
+		"": "NOAUTH", ":wrong@": "WRONGPASS", "nobody:secret@": "WRONGPASS", "alice:secret@": "no permission", "mute:secret@": "NOPERM",
+	} {
+		h := start(t, []string{"HASP_URL=redis://" + user + server.Addr()}, "lock", "x", "--", "true")
+		require.Equal(t, 77, h.code(t), "%s: %s", user, h.errors)
+		require.Contains(t, h.errors.String(), refusal)
+	}
+}
