@@ -12,6 +12,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,28 +106,19 @@ func TestRequests(t *testing.T) {
 	}{
 		{name: "Page", request: "GET /", code: 200},
 		{name: "Address", request: "GET /", host: "[::1]:8377", code: 200},
-		{name: "OtherHost", request: "GET /", host: "evil.example:8377", code: 421},
 		{name: "NoHost", request: "GET /", host: ":8377", code: 421},
 		{name: "OwnHost", options: page.Options{Host: "hasp.example"}, request: "GET /", host: "hasp.example:8377", code: 200},
-		{name: "OtherOrigin", request: "GET /", header: header{"Origin": "http://evil.example"}, code: 403},
 		{name: "OpaqueOrigin", request: "GET /", header: header{"Origin": "null"}, code: 403},
 		{name: "OtherPort", request: "GET /", header: header{"Origin": "http://localhost:80"}, code: 403},
 		{name: "OwnOrigin", request: "GET /", header: header{"Origin": own}, code: 200},
 		{name: "PostWithoutOrigin", request: "POST /seen?stream=x", form: "[]", code: 403},
 		{name: "Post", request: "POST /seen?stream=x", header: header{"Origin": own}, form: "[]", code: 404},
 		{name: "TooManyNames", request: "POST /seen?stream=x", header: header{"Origin": own}, form: "[" + strings.Repeat(`"a",`, 100) + `"a"]`, code: 400},
-		{name: "Method", request: "PUT /", header: header{"Origin": own}, code: 405},
-		{name: "ReleaseByGet", options: page.Options{AllowRelease: true}, request: "GET /release?kind=lock&name=n&owner=o", code: 405},
 		{name: "ReleaseNotAllowed", request: "POST /release", header: header{"Origin": own}, form: "kind=lock&name=n&owner=o", code: 404},
-		{name: "ReleaseOfOtherSite", options: page.Options{AllowRelease: true}, request: "POST /release", header: header{"Origin": "http://evil.example"}, form: "kind=lock&name=n&owner=o", code: 403},
 		{name: "Release", options: page.Options{AllowRelease: true}, request: "POST /release", header: header{"Origin": own}, form: "kind=lock&name=n&owner=o", code: 200},
 		{name: "ReleaseOfNobody", options: page.Options{AllowRelease: true}, request: "POST /release", header: header{"Origin": own}, form: "kind=lock&name=n&owner=p", code: 409},
-		{name: "NoToken", options: page.Options{Token: token}, request: "GET /", code: 401},
-		{name: "NoTokenForEvents", options: page.Options{Token: token}, request: "GET /live", code: 401},
 		{name: "WrongToken", options: page.Options{Token: token}, request: "GET /", header: header{"Authorization": "Bearer a long enough tokem"}, code: 401},
 		{name: "WrongCookie", options: page.Options{Token: token}, request: "GET /", header: header{"Cookie": "hasp=" + strings.ReplaceAll(token, " ", "")}, code: 401},
-		{name: "Token", options: page.Options{Token: token}, request: "GET /metrics", header: header{"Authorization": "Bearer " + token}, code: 200},
-		{name: "Health", options: page.Options{Token: token}, request: "GET /healthz", code: 200},
 		{name: "Login", options: page.Options{Token: token}, request: "POST /login", header: header{"Origin": own}, form: "token=a+long+enough+token", code: 303},
 		{name: "WrongLogin", options: page.Options{Token: token}, request: "POST /login", header: header{"Origin": own}, form: "token=a", code: 401},
 		{name: "LoginWithoutToken", request: "POST /login", header: header{"Origin": own}, form: "token=", code: 401},
@@ -162,6 +155,43 @@ func TestRequests(t *testing.T) {
 			require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; ")
 			require.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
 		})
+	}
+}
+
+// TestEveryPath: each path that the program serves is refused without the token, but for those that are named here; and
+// with another method, for another host and from another site.
+func TestEveryPath(t *testing.T) {
+	t.Parallel()
+	const token, host, own = "a long enough token", "localhost:8377", "http://localhost:8377"
+	const bearer = "Bearer " + token
+	open := map[string]bool{"/healthz": true, "/assets/page.css": true}
+	source, err := os.ReadFile("page.go")
+	require.NoError(t, err)
+	patterns := regexp.MustCompile(`mux\.HandleFunc\("(\w+) ([^"]+)"`).FindAllStringSubmatch(string(source), -1)
+	require.Len(t, patterns, strings.Count(string(source), "mux.HandleFunc("))
+	for _, pattern := range patterns {
+		method, path := pattern[1], strings.NewReplacer("{$}", "", "{file}", "page.css").Replace(pattern[2])
+		code := func(method, host, origin, bearer string) int {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // What streams ends at once.
+			r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(""))
+			r.Host = host
+			r.Header.Set("Origin", origin)
+			r.Header.Set("Authorization", bearer)
+			return answer(t, &fake{}, page.Options{Token: token, AllowRelease: true}, r).Code
+		}
+		if path != "/login" { // It asks for the token in its form.
+			require.NotContains(t, []int{401, 403, 405, 421}, code(method, host, own, bearer), path)
+			require.Equal(t, !open[path], code(method, host, own, "") == 401, path)
+			require.Equal(t, !open[path], code(method, host, own, bearer+"x") == 401, path)
+		}
+		require.Equal(t, 403, code(method, host, "http://evil.example", bearer), path)
+		require.Equal(t, 421, code(method, "evil.example:8377", own, bearer), path)
+		for _, other := range []string{"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
+			if other != method {
+				require.Equal(t, 405, code(other, host, own, bearer), "%s %s", other, path)
+			}
+		}
 	}
 }
 
