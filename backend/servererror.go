@@ -148,7 +148,7 @@ var refusals = map[error][]string{
 	// which Redis 7 brought.
 	ErrNotSupported: {
 		"unknown command", "Unknown Redis command called from", "Invalid command passed to redis.acl_check_cmd",
-		"attempt to call field 'acl_check_cmd'",
+		"attempt to call field 'acl_check_cmd'", "lacks redis.acl_check_cmd",
 	},
 	// Of Redis 7.0's scripts, and of those of Valkey and later Redis, which have the code ERR or NOPERM.
 	ErrNoPermission: {"The user executing the script can't", "ACL failure in script"},

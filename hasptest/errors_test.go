@@ -202,7 +202,7 @@ func everyObject(b *book) {
 		}},
 		{"denied a key", &backend.ServerError{Code: "NOPERM", Message: "No permissions to access a key"}},
 		{"old server", &backend.ServerError{
-			Code: "ERR", Message: "attempt to call field 'acl_check_cmd' (a nil value)",
+			Code: "ERR", Message: "Unknown Redis command called from Lua script",
 		}},
 		{"no memory", &backend.ServerError{
 			Code: "OOM", Message: "command not allowed when used memory > 'maxmemory'.",

@@ -114,8 +114,8 @@ var (
 	ErrNotRun = errors.New("the job was not run")
 
 	// ErrNoPermission means that the server's access list (ACL) denies the user a command, a key or
-	// a channel that the object needs. Nothing was written: an acquire also checks the permissions that
-	// its release will need. The error names the missing permission, and how to grant it.
+	// a channel that the object needs. Nothing was written, unless the server lacks redis.acl_check_cmd: an acquire also
+	// checks the permissions that its release will need. The error names the missing permission, and how to grant it.
 	// docs/operate/acl.md lists the permissions that objects need.
 	ErrNoPermission = backend.ErrNoPermission
 

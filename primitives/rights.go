@@ -95,7 +95,8 @@ func (o *object) Rights() []string { return o.base.Rights() }
 // program, since some permissions are needed only when two callers meet. It takes one round trip, or one more for each
 // of the object's keys that the user may not use. If the user may use none of these keys, or may not run scripts, it
 // returns only these permissions: grant them, and ask again. In a cluster it asks the node of the object, and each node
-// has an access list of its own. It changes nothing. Errors are the same as for other queries.
+// has an access list of its own. It changes nothing. Errors are the same as for other queries, and [ErrNotSupported]
+// if the server lacks redis.acl_check_cmd, as miniredis does and Redis before 7.0.
 func (o *object) MissingRights(ctx context.Context) ([]string, error) {
 	return extend.Call(ctx, &o.base, o.invalid, "query the permissions for", func() ([]string, error) {
 		return o.base.MissingRights(ctx)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
+	"github.com/hasp-go/hasp/primitives"
 )
 
 var (
@@ -53,6 +54,19 @@ func (i *inbox) payloads() []string {
 func TestNewNeedsServer(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, errOf(embedded.New(nil, nil)), "server is nil")
+}
+
+// TestNewClientClosesItsBackend closes a client: its backend is closed, and the server can still be used. So it can after
+// a bad option.
+func TestNewClientClosesItsBackend(t *testing.T) {
+	t.Parallel()
+	server := embedded.NewServer()
+	client := must(embedded.NewClient(server, nil))(t)
+	require.NoError(t, client.Close(t.Context()))
+	require.ErrorIs(t, errOf(client.Core().Backend().Run(t.Context(), getScript, []string{"x"}, nil)), backend.ErrClosed)
+	_, err := embedded.NewClient(server, &primitives.Options{WatchdogLease: 1})
+	require.ErrorAs(t, err, new(*primitives.FieldError))
+	require.NoError(t, errOf(server.Do("PING")))
 }
 
 func TestBackendsShareTheServer(t *testing.T) {

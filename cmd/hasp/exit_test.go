@@ -31,7 +31,7 @@ func TestExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		args  string // separated by spaces; in one word ␣ is a space, and ␤ a line break
 		code  int
-		error string // what its one line contains
+		error string // what its one line contains; ␤ is its end
 		url   string
 	}{
 		{args: "lock x -- true"},
@@ -47,11 +47,15 @@ func TestExitCodes(t *testing.T) {
 		{args: "rate r --permits 5 --per 1h -n 5"},
 		{args: "rate r --permits 5 --per 1h", code: 75, error: "too few free permits: try again in 1"},
 		{args: "rate other --permits 5 --per 1h --wait"},
-		{args: "latch l init 2"}, {args: "latch l init 3", code: 1, error: "set already"},
-		{args: "latch l down"}, {args: "latch l get"},
-		{args: "latch l wait -n", code: 75, error: "the count is 1"},
-		{args: "latch l wait --wait 10ms -E 9", code: 9, error: "the count is 1"},
-		{args: "latch l down 2"}, {args: "latch l wait"}, {args: "latch l wait -n"},
+		{args: "latch init l 2"}, {args: "latch init l 3", code: 1, error: "set already"},
+		{args: "latch down l"}, {args: "latch get l"}, {args: "latch wait l --until-set -n"},
+		{args: "latch wait l -n", code: 75, error: `hasp: the latch "l" is not open: the count is 1␤`},
+		{args: "latch wait l --wait 10ms -E 9", code: 9, error: `the latch "l" is not open: the count is 1: waited 10ms␤`},
+		{args: "latch down l 2"}, {args: "latch wait l"}, {args: "latch wait l -n"},
+		{args: "latch wait l --until-set -n", code: 75, error: `hasp: the latch "l" is not set␤`},
+		{args: "latch wait l --parts -n", code: 75, error: "the latch is not there"},
+		{args: "latch wait l --parts --wait 10ms", code: 75, error: "the latch is not there"},
+		{args: "latch down l --part a", code: 1, error: "the latch is not there"},
 
 		{args: "force-unlock busy --if-owner nobody --yes", code: 1, error: "nothing was freed"},
 		{args: "force-unlock x --yes", code: 1, error: "nothing was freed"},
@@ -100,14 +104,18 @@ func TestExitCodes(t *testing.T) {
 		{args: "rate r --permits 5 --per 1ns", code: 64, error: "Interval"},
 		{args: "rate r --permits 5 --per 1h -n 6", code: 64, error: "6 permits are more than the burst, 5"},
 		{args: "rate r --permits 5 --per 1h -n 0", code: 64},
-		{args: "latch l", code: 64, error: "one of init N, down, wait and get"},
-		{args: "latch l up", code: 64, error: `"up" is none of`},
-		{args: "latch l init", code: 64, error: "init needs a number"},
-		{args: "latch l init 0", code: 64, error: "no number of 1 or more"},
-		{args: "latch l down many", code: 64, error: "no number of 1 or more"},
-		{args: "latch l get 3", code: 64, error: `"3" behind get`},
-		{args: "latch l get -n", code: 64, error: "only wait waits"},
-		{args: "latch l␤m get", code: 64, error: "line break"},
+		{args: "latch l init 3", code: 64, error: `"l" is no command: see hasp latch --help`},
+		{args: "latch init l", code: 64, error: "write hasp latch init NAME N"},
+		{args: "latch init l 0", code: 64, error: "no number of 1 or more"},
+		{args: "latch init l 1 --parts --ttl 0", code: 64, error: "ttl"},
+		{args: "latch down", code: 64, error: "write hasp latch down NAME [N]"},
+		{args: "latch down l many", code: 64, error: "no number of 1 or more"},
+		{args: "latch down l 1 2", code: 64, error: `"2" behind the number`},
+		{args: "latch down l --part=", code: 64, error: "partID"},
+		{args: "latch get l 3", code: 64, error: `"3" behind the name`},
+		{args: "latch get l -n", code: 64, error: "unknown shorthand flag: 'n' in -n: see hasp latch get --help"},
+		{args: "latch get l␤m", code: 64, error: "line break"},
+		{args: "latch wait l --parts --until-set", code: 64, error: "none of the others can be"},
 		{args: "force-unlock", code: 64, error: "no name"},
 		{args: "force-unlock busy --now --if-owner nobody --yes", code: 1, error: "nothing was freed"},
 		{args: "force-unlock busy", code: 64, error: "no terminal to ask at: --yes"},
@@ -141,7 +149,7 @@ func TestExitCodes(t *testing.T) {
 		{args: "lock x -- true", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
 		{args: "rate x --permits 5 --per 1h", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
 		{args: "force-unlock x --yes", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
-		{args: "latch x get", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
+		{args: "latch get x", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
 		{args: "watch x", url: "redis://127.0.0.1:1", code: 69, error: "no server available"},
 		{args: "lock text -- true", code: 70, error: "something else"},
 		{args: "--user alice lock x -- true", url: "redis://alice:wrong@" + server.Addr(), code: 77, error: "WRONGPASS"},
@@ -158,7 +166,7 @@ func TestExitCodes(t *testing.T) {
 			require.Empty(t, h.output.String(), c.args)
 		}
 		require.Equal(t, c.code, h.code(t), "%s: %s", c.args, h.errors)
-		require.Contains(t, h.errors.String(), c.error, c.args)
+		require.Contains(t, h.errors.String(), strings.ReplaceAll(c.error, "␤", "\n"), c.args)
 		require.NotContains(t, h.errors.String(), "p/q")
 		if c.code < 64 || c.code > 128 {
 			continue

@@ -27,7 +27,7 @@ func TestInspect(t *testing.T) {
 
 			h := start(t, env, "inspect", "x", "list", "none")
 			require.Zero(t, h.code(t), "%s", h.errors)
-			require.Regexp(t, `(?s)^x: lock \(or election\)\n  holder    \S+, on \S+, process \d+, since \S+, lease \S+: "nightly\\nexport"\n`+
+			require.Regexp(t, `(?s)^x: lock \(or election\)\n  holder    \S+, on \S+, process \d+, since \S+, lease \S+\n  metadata  "nightly\\nexport"\n`+
 				`  token     \d+\nlist: unknown\n$`, h.output.String())
 
 			h = start(t, env, "inspect", "x", "--output", "json")

@@ -17,27 +17,60 @@ import (
 func TestLatchOpens(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	latch := func(args ...string) *hasp {
-		return start(t, []string{onServer(server.Addr())}, append([]string{"latch", "l"}, args...)...)
-	}
-	printed := func(text string, args ...string) {
-		h := latch(args...)
-		require.Zero(t, h.code(t), "%s", h.errors)
-		require.Equal(t, text, h.output.String(), args)
-	}
-	printed("", "init", "3")
-	waiters := []*hasp{latch("wait"), latch("wait", "--wait", "1h")}
+	latch, printed := latches(t, server)
+	unset := latch("wait l --until-set")
+	awaitListeners(t, server, 1)
+	printed("", "init l 3")
+	require.Zero(t, unset.code(t), "%s", unset.errors)
+	waiters := []*hasp{latch("wait l"), latch("wait l --wait 1h")}
 	awaitListeners(t, server, 2)
-	printed("2\n", "down")
-	printed("2\n", "get")
+	printed("2\n", "down l")
+	printed("2\n", "get l")
 	for _, w := range waiters {
 		require.NoError(t, w.Process.Signal(syscall.Signal(0)), "it waits")
 	}
-	printed("0\n", "down", "5")
+	printed("0\n", "down l 5")
 	for _, w := range waiters {
 		require.Zero(t, w.code(t), "%s", w.errors)
 	}
-	printed("0\n", "get")
+	printed("0\n", "get l")
+}
+
+// TestBarrier: those who come before the latch is set wait, and those who come after it has opened do not. A part that
+// is counted again counts once.
+func TestBarrier(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	latch, printed := latches(t, server)
+	early := []*hasp{latch("wait b --parts"), latch("wait b --parts --wait 1h")}
+	awaitListeners(t, server, 2)
+	printed("", "init b 2 --parts")
+	printed("1\n", "down b --part x")
+	printed("1\n", "down b --part x")
+	for _, w := range early {
+		require.NoError(t, w.Process.Signal(syscall.Signal(0)), "it waits")
+	}
+	listed := start(t, []string{onServer(server.Addr())}, "list")
+	require.Zero(t, listed.code(t), "%s", listed.errors)
+	require.Equal(t, "b: latch\n  value     1\n", listed.output.String())
+	printed("0\n", "down b --part y")
+	for _, w := range append(early, latch("wait b --parts"), latch("wait b --parts -n")) {
+		require.Zero(t, w.code(t), "%s", w.errors)
+	}
+}
+
+// latches returns what starts a command about a latch, and what requires that one succeeds and prints a text.
+func latches(t *testing.T, server *servers.Server) (begin func(line string) *hasp, printed func(text, line string)) {
+	t.Helper()
+	begin = func(line string) *hasp {
+		return start(t, []string{onServer(server.Addr())}, append([]string{"latch"}, words(line)...)...)
+	}
+	return begin, func(text, line string) {
+		t.Helper()
+		h := begin(line)
+		require.Zero(t, h.code(t), "%s", h.errors)
+		require.Equal(t, text, h.output.String(), line)
+	}
 }
 
 // TestRateWaits: a waiter takes the permit when it is free, and not before.

@@ -37,6 +37,7 @@ func TestList(t *testing.T) {
 		on("text"+name, "SET", "text"+name, "1")
 		on("hash"+name, "HSET", "hash"+name, "field", "text")
 		on("list"+name, "RPUSH", "list"+name, "element")
+		on("zset"+name, "ZADD", "zset"+name, "9999999999999", "member:1")
 		want = append(want, fmt.Sprint(i))
 	}
 	slices.Sort(want)

@@ -54,17 +54,19 @@ func TestServe(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, freed, "it was not named")
 }
 
-// TestServeFindsAll: without names the page has all objects, those that come later, too.
+// TestServeFindsAll: without names the page has all objects, those that come later, too; with --plain also a latch, which
+// is a text as others store it.
 func TestServeFindsAll(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	address, _ := served(t, server)
+	address, _ := served(t, server, "--plain")
 	lines := stream(t, address+"live")
-	for _, name := range []string{"first", "second"} {
-		start(t, []string{onServer(server.Addr())}, "lock", name, "--", "sleep", "1000")
-		for lines.Text() != `data: "`+name+`"` {
-			require.True(t, lines.Scan(), lines.Err())
-		}
+	for _, args := range []string{"lock first -- sleep 1000", "slot second -n 2 -- sleep 1000", "latch init third 3"} {
+		start(t, []string{onServer(server.Addr())}, words(args)...)
+	}
+	for missing := map[string]bool{`data: "first"`: true, `data: "second"`: true, `data: "third"`: true}; len(missing) > 0; {
+		require.True(t, lines.Scan(), "%v: %v", missing, lines.Err())
+		delete(missing, lines.Text())
 	}
 	metrics := stream(t, address+"metrics")
 	for metrics.Scan() && !strings.HasPrefix(metrics.Text(), "hasp_page_reads_total ") {

@@ -31,7 +31,7 @@ func TestServerIsAwayAtTheStart(t *testing.T) {
 	for _, args := range []string{
 		"lock x --wait 1h -c echo␣ran", "read y -w 3600 -c echo␣ran", "slot s --wait forever -c echo␣ran", "elect e -c echo␣ran",
 		"once j --every 1000h --wait -c echo␣ran", "once k --every 1000h --wait=1h -c echo␣ran",
-		"rate r --permits 1 --per 1h --wait", "rate q --permits 1 --per 1h --wait=1h", "latch l wait --wait 1h",
+		"rate r --permits 1 --per 1h --wait", "rate q --permits 1 --per 1h --wait=1h", "latch wait l --wait 1h",
 	} {
 		patient = append(patient, start(t, env, words(args)...))
 	}
@@ -79,7 +79,7 @@ func TestWaiterSaysForWhom(t *testing.T) {
 	hold(t, server, "x")
 	do(t, server, "SET", "l", "1")
 	var waiters []*hasp
-	for _, args := range []string{"lock x -- true", "elect x -- true", "once x --every 1000h --wait -- true", "latch l wait"} {
+	for _, args := range []string{"lock x -- true", "elect x -- true", "once x --every 1000h --wait -- true", "latch wait l"} {
 		waiters = append(waiters, start(t, []string{onServer(server.Addr())}, append([]string{"-v"}, words(args)...)...))
 	}
 	says := func(text string) {
@@ -96,7 +96,7 @@ func TestWaiterSaysForWhom(t *testing.T) {
 	})
 	do(t, server, "EVAL", "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1) "+
 		"redis.call('SET', KEYS[2], '1700000000000000')", "2", "x", "redisson_lock_token:{x}", "host-7-00000000-0000-4000-8000-000000000002:1234567890")
-	says("host-7-00000000-0000-4000-8000-000000000002:1234567890 since 2023-11-14T22:13:20Z")
+	says("host-7-00000000-0000-4000-8000-000000000002:1234567890, since 2023-11-14T22:13:20Z")
 	do(t, server, "DEL", "x", "l")
 	do(t, server, "PUBLISH", "redisson_lock__channel:{x}", "1")
 	do(t, server, "PUBLISH", "redisson_countdownlatch__channel__{l}", "0")

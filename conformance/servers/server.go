@@ -31,8 +31,8 @@ var errPortTaken = errors.New("port taken by another process")
 
 // Options are the options of a server; nil means the defaults.
 type Options struct {
-	// Config holds directives of the configuration file, by name: "maxmemory": "50mb". They come
-	// after the package's own, and override them.
+	// Config holds directives of the configuration file, by name: "maxmemory": "50mb". They override
+	// the package's own, and leave out those that are empty.
 	Config map[string]string
 
 	// TLS makes the server listen on [Server.TLSAddr], too, for clients that have
@@ -314,11 +314,10 @@ func (s *Server) config() []byte {
 	}
 	if s.tls != nil {
 		lines["tls-port"] = strconv.Itoa(s.tlsPort)
-		lines["tls-ca-cert-file"] = certFile
-		lines["tls-cert-file"] = certFile
-		lines["tls-key-file"] = keyFile
+		lines["tls-ca-cert-file"], lines["tls-cert-file"], lines["tls-key-file"] = certFile, certFile, keyFile
 	}
 	maps.Copy(lines, s.opts.Config)
+	maps.DeleteFunc(lines, func(_, value string) bool { return value == "" })
 	var text bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
 		fmt.Fprintln(&text, name, lines[name])

@@ -353,7 +353,10 @@ func TestInspectListYieldsEachObjectOnce(t *testing.T) {
 		require.NoError(t, errOf(c.NewMutex("a", nil).Lock(t.Context())))
 		require.NoError(t, errOf(c.NewReadWriteLock("rw", nil).ReadLock().Lock(t.Context())))
 		require.NoError(t, errOf(c.NewAtomicLong("n").Add(t.Context(), 5)))
-		want := []string{"a lock", "a mutex", "b{tag} lock", "free lock", "rw read-write lock"}
+		for range 2 {
+			require.NoError(t, errOf(c.NewCountingSemaphore("slots", 2, nil).Acquire(t.Context())))
+		}
+		want := []string{"a lock", "a mutex", "b{tag} lock", "free lock", "rw read-write lock", "slots counting semaphore"}
 		require.Equal(t, want, listedBy(t, asks, "", nil))
 		require.Equal(t, want, listedBy(t, asks, "", &inspect.ListOptions{Step: 1}))
 		require.Equal(t, want[:2], listedBy(t, asks, "[a]", nil))

@@ -48,8 +48,8 @@ func (o *Object) Rights() []string { return o.allRights().Rules() }
 
 // MissingRights asks the server which of [Object.Rights] its user lacks. It takes one round trip, or one more for each
 // key of the object that the user may not use. If the user may use none of these keys, or may not run scripts, it
-// returns only these permissions: grant them, and ask again. In a cluster it asks the node that has the object.
-// Use it within [Call].
+// returns only these permissions: grant them, and ask again. In a cluster it asks the node that has the object. A server
+// without redis.acl_check_cmd cannot be asked: the error wraps [backend.ErrNotSupported]. Use it within [Call].
 func (o *Object) MissingRights(ctx context.Context) (rules []string, err error) {
 	return o.allRights().Missing(ctx, o.core.calls)
 }

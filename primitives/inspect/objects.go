@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -215,6 +216,9 @@ func (r *reading) readWrite(ctx context.Context, main value) (Object, error) {
 	return o, nil
 }
 
+// owned is the name of an owner. No other program has members with such names.
+var owned = regexp.MustCompile(`^(?:.*-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d+$`)
+
 // counting returns a counting semaphore. How many slots it has, the server does not know.
 func (r *reading) counting(main value) Object {
 	order, counter := r.of(r.behind(":owner"), "zset"), r.of(r.behind(":counter"), "string")
@@ -226,7 +230,9 @@ func (r *reading) counting(main value) Object {
 		}
 	}
 	if !order.is() {
-		o.Possible = []Kind{CountingSemaphore, Unknown}
+		if slices.ContainsFunc(main.pairs(), func(m [2]string) bool { return !owned.MatchString(m[0]) }) {
+			o.Possible = []Kind{CountingSemaphore, Unknown}
+		}
 		return o // By time its waiters are not stored.
 	}
 	o.Queue = &Queue{Length: order.size}

@@ -272,7 +272,7 @@ func TestPictures(t *testing.T) {
 		hasp.start(t, append(strings.Fields(args), "--", "sleep", "1000")...)
 	}
 	hasp.start(t, "rate", "mails", "--permits", "10", "--per", "1h", "-n", "3")
-	hasp.start(t, "latch", "ready", "init", "3")
+	hasp.start(t, "latch", "init", "ready", "3")
 	b.sees(t, "two wait", `document.querySelectorAll("svg .waits").length === 2`)
 	require.NoError(t, first.Process.Signal(os.Interrupt))
 	b.happens(t, "handed over", holds)

@@ -13,7 +13,7 @@ import (
 
 var adderAnswerScript = backend.Script{
 	Name: "adder_answer", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "368b35bb62bce3877c8760b86fc6d303953f39bf",
+	SHA1: "32e53998340bb2117a53c42f025b6dbb95baaffe",
 	Source: "\n\n\n\n\n\n" + `local counter = KEYS[1]
 local semaphore = KEYS[2]
 local long = ARGV[1] if long == '' then long = nil end
@@ -37,8 +37,8 @@ if not before or before < 0 then
   return redis.error_reply('NOTANUMBER the semaphore holds no count of answers')
 end
 local answers = string.format('%.0f', before + 1)
-if not redis.acl_check_cmd('set', counter) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. counter}) end
-do local command = long and 'incrby' or 'incrbyfloat' if not redis.acl_check_cmd(command, counter) then error({err = 'NOPERM the user may not ' .. command .. ' ' .. counter}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('set', counter) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. counter}) end end
+do local command = long and 'incrby' or 'incrbyfloat' local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(command, counter) then error({err = 'NOPERM the user may not ' .. command .. ' ' .. counter}) end end
 redis.call(publish, answered, answers)
 local addend = long or double
 if addend then

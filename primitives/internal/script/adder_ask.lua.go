@@ -14,7 +14,7 @@ import (
 
 var adderAskScript = backend.Script{
 	Name: "adder_ask", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "9f2bfa737b9089693e47822a0a1f5d8134507081",
+	SHA1: "0caa9a79399c4fb03a25165ddbeeb693eb68b85c",
 	Source: "\n\n\n" + `local answers = KEYS
 local request = ARGV[1]
 local ttl = ARGV[2]
@@ -23,8 +23,8 @@ local topic = ARGV[4]
 local former = ARGV[5]
 
 
-do local object = answers[1] if not redis.acl_check_cmd('set', object) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. object}) end end
-do local object = answers[1] if not redis.acl_check_cmd('del', object) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. object}) end end
+do local object = answers[1] local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('set', object) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. object}) end end
+do local object = answers[1] local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('del', object) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. object}) end end
 local asked = redis.call(publish, topic, request) + redis.call(publish, former, request)
 for _, key in ipairs(answers) do
   redis.call('set', key, '0', 'px', ttl)

@@ -12,7 +12,7 @@ import (
 
 var arrivalReleaseScript = backend.Script{
 	Name: "arrival_release", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "53996296c5454c1ec7c0d875d5465c60176f13ef",
+	SHA1: "902a5eb8075b031920606d4ee2fd0647b65400c2",
 	Source: "\n\n\n" + `local semaphore = KEYS[1]
 local queue = KEYS[2]
 local owner = ARGV[1]
@@ -25,7 +25,7 @@ local function holders(semaphore, now) return redis.call('zcount', semaphore, no
 local function wake(waiter)
   redis.call(publish, turn .. ':' .. waiter, '0')
 end
-local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end local function try(drop, free, ...) local done, first, second, third = pcall(free, ...) if done then return false, first, second, third end if fault(first) ~= -1 then error(first, 0) end drop() return true end local freed, conflict repeat local limit = tonumber(limit) local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end local score = redis.call('zscore', semaphore, owner) local holds = score and tonumber(score) >= now if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end if not holds then pass_on(semaphore, queue, now, owner, holds, limit, wake) freed, conflict = 0, false break end local function drop_hold() redis.call('zrem', semaphore, owner) end freed, conflict = 1, try(drop_hold, pass_on, semaphore, queue, now, owner, holds, limit, wake) break until true
+local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end local function try(drop, free, ...) local done, first, second, third = pcall(free, ...) if done then return false, first, second, third end if fault(first) ~= -1 then error(first, 0) end drop() return true end local freed, conflict repeat local limit = tonumber(limit) local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end local score = redis.call('zscore', semaphore, owner) local holds = score and tonumber(score) >= now do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end end if not holds then pass_on(semaphore, queue, now, owner, holds, limit, wake) freed, conflict = 0, false break end local function drop_hold() redis.call('zrem', semaphore, owner) end freed, conflict = 1, try(drop_hold, pass_on, semaphore, queue, now, owner, holds, limit, wake) break until true
 if conflict then
   return redis.error_reply('SIDEKIND the hold has ended, but another key is of another kind')
 end

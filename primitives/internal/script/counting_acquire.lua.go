@@ -13,7 +13,7 @@ import (
 
 var countingAcquireScript = backend.Script{
 	Name: "counting_acquire", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "914b125f156e9cffb7f0344190a6b00cfe29f146",
+	SHA1: "a7c44237227843b255ba921287507fee7059531b",
 	Source: "\n\n\n\n" + `local semaphore = KEYS[1]
 local owner = ARGV[1]
 local limit = ARGV[2]
@@ -32,13 +32,13 @@ local function room_in(semaphore, now, over) return redis.call('zrangebyscore', 
   return {false, room_in(semaphore, now, held - limit), 0}
 end
 local wait = room == 1 and (held > 0 and math.max(1, math.min(room_in(semaphore, now, 0), lease)) or tonumber(lease)) or 0
-if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end
-if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end end
 if asks then
-  if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end
-  if not redis.acl_check_cmd('zscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zscore' .. ' ' .. semaphore}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zscore' .. ' ' .. semaphore}) end end
 end
-if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end end
 local until_last do local ends = now + lease local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') until_last = math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end
 do local score = now + lease redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
 local grant do local time = redis.call('time') grant = time[1] * 1000000 + time[2] end

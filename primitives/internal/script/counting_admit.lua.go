@@ -14,7 +14,7 @@ import (
 
 var countingAdmitScript = backend.Script{
 	Name: "counting_admit", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "9af18ff247f5fb8e2848c2e1f31980bcec5354cf",
+	SHA1: "975a35e6c38cfb3294c4cf1e34e13299394f90fd",
 	Source: "\n\n\n\n" + `local semaphore = KEYS[1]
 local throttles = {} for i = 1, #KEYS - 1 do throttles[i] = KEYS[1 + i] end
 local owner = ARGV[1]
@@ -48,14 +48,14 @@ end
 local granted = again or room > 0 and longest == 0
 local wait = 0
 if granted then
-  if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end
-  if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zremrangebyscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end end
   wait = room == 1 and (held > 0 and math.max(1, math.min((redis.call('zrangebyscore', semaphore, at, '+inf', 'withscores', 'limit', 0, 1)[2] - at), lease)) or tonumber(lease)) or 0
 elseif room <= 0 then
   do local over = held - limit wait = redis.call('zrangebyscore', semaphore, at, '+inf', 'withscores', 'limit', over, 1)[2] - at end
 end
 local function last(semaphore, ends) local place = redis.call('zrange', semaphore, 0, 0, 'withscores') local hold = redis.call('zrange', semaphore, -1, -1, 'withscores') return math.max(ends, -tonumber(place[2] or 0), tonumber(hold[2] or 0)) end local until_last = granted and last(semaphore, at + lease)
-local remaining, reset do local taken = granted and not again for i, throttle in ipairs(throttles) do if i > 1 then if not redis.acl_check_cmd('set', throttle) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. throttle}) end end end local remaining_, reset_ = {}, {} for i, throttle in ipairs(throttles) do local of, interval = tonumber(permits[i]), tonumber(intervals[i]) local time, parts, back, most, rest, after, with = unpack(states[i]) if taken then time, parts = after, with end if taken and takes[i] ~= '0' or back then do local time, parts, permits = time, parts, permits[i] local text_ = text .. ' ' .. time if parts > 0 then text_ = text_ .. ' ' .. parts .. ' ' .. permits end redis.call('set', throttle, text_, 'px', math.ceil(time / 1000) + 1) end end remaining_[i] = free(of, interval, time, parts, most, rest) reset_[i] = time + (parts > 0 and 1 or 0) end remaining, reset = remaining_, reset_ end
+local remaining, reset do local taken = granted and not again for i, throttle in ipairs(throttles) do if i > 1 then do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('set', throttle) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. throttle}) end end end end local remaining_, reset_ = {}, {} for i, throttle in ipairs(throttles) do local of, interval = tonumber(permits[i]), tonumber(intervals[i]) local time, parts, back, most, rest, after, with = unpack(states[i]) if taken then time, parts = after, with end if taken and takes[i] ~= '0' or back then do local time, parts, permits = time, parts, permits[i] local text_ = text .. ' ' .. time if parts > 0 then text_ = text_ .. ' ' .. parts .. ' ' .. permits end redis.call('set', throttle, text_, 'px', math.ceil(time / 1000) + 1) end end remaining_[i] = free(of, interval, time, parts, most, rest) reset_[i] = time + (parts > 0 and 1 or 0) end remaining, reset = remaining_, reset_ end
 if granted then
   do local score = at + lease redis.call('zremrangebyscore', semaphore, 1, at - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
   room = room - 1

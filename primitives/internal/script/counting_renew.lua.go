@@ -14,7 +14,7 @@ import (
 
 var countingRenewScript = backend.Script{
 	Name: "counting_renew", Keys: -1, Retry: backend.RetryRepeatable,
-	SHA1: "311931be32cc066db750c282ffc13b4820ee11c1",
+	SHA1: "66729fe8626dea107fe8035c0375a7c5a4fe73f3",
 	Source: "\n\n\n" + `local semaphores = KEYS
 local lease = ARGV[1]
 local owners = {} for i = 1, #semaphores do owners[i] = ARGV[1 + i] end
@@ -28,7 +28,7 @@ local function last(semaphore, ends) local place = redis.call('zrange', semaphor
   if type(ends) == 'table' then
     status[i] = fault(ends)
   elseif ends and tonumber(ends) >= now then
-    if not redis.acl_check_cmd('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('zremrangebyscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end if not redis.acl_check_cmd('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end
+    do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zremrangebyscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end end
     do local owner, score, until_last = owners[i], now + lease, last(semaphore, now + lease) redis.call('zremrangebyscore', semaphore, 1, now - 1) redis.call('zadd', semaphore, score, owner) redis.call('pexpireat', semaphore, until_last) end
     status[i] = 1
   else

@@ -25,8 +25,7 @@
 local size = redis.call('hlen', lock)
 local held = size > 0
 if not held and not asks and redis.call('exists', queue, timeouts, deadlines) == 0 then -- The usual case.
-  may('hset', lock)
-  may('pexpire', lock)
+  ask_lock(lock)
   may(publish, turn .. ':' .. owner)
   local grant = next_token(token, tokenttl)
   redis.call('hset', lock, owner, 1)
@@ -40,12 +39,9 @@ if held then
     return strange
   end
 end
-may('hset', lock)
-may('pexpire', lock)
+ask_lock(lock, asks)
 may('pttl', lock)
 if asks then
-  may('hexists', lock)
-  may('del', lock)
   may('exists', queue)
 end
 may(publish, turn .. ':' .. owner)

@@ -13,7 +13,7 @@ import (
 
 var idBlockScript = backend.Script{
 	Name: "id_block", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "4ea69a35f87204d70f2a9bb49d4776ebd1fbf4aa",
+	SHA1: "cfc0ac9fa9ce12c6339ce8717852b496def46508",
 	Source: "\n\n\n" + `local ids = KEYS[1]
 local allocation = KEYS[2]
 
@@ -50,7 +50,7 @@ local last = last_of(size or '5000')
 if first and less(last, first) then
   return redis.error_reply('OVERFLOW no whole block is left')
 end
-if not redis.acl_check_cmd('incrby', ids) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. ids}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('incrby', ids) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. ids}) end end
 if not size then
   size = '5000'
   redis.call('set', allocation, size)

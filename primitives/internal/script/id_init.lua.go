@@ -13,7 +13,7 @@ import (
 
 var idInitScript = backend.Script{
 	Name: "id_init", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "2f8ce341b18355151d6bf7cd73b13e8a59111238",
+	SHA1: "5f12bf7cca0bae9e236832673fb3e5f1b5ea0c71",
 	Source: "\n\n" + `local ids = KEYS[1]
 local allocation = KEYS[2]
 local first = ARGV[1]
@@ -23,7 +23,7 @@ local size = ARGV[2]
 if redis.call('get', ids) or redis.call('get', allocation) then
   return 0
 end
-if not redis.acl_check_cmd('set', ids) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. ids}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('set', ids) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. ids}) end end
 redis.call('set', allocation, size)
 redis.call('set', ids, first)
 return 1

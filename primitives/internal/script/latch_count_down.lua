@@ -6,6 +6,10 @@
 ---@channel counted
 ---@return int left
 ---@include decimal.lua
+---@include rights.lua
+if not redis.acl_check_cmd then
+  modern() -- PEXPIRE knows no GT before.
+end
 local count = redis.call('get', latch)
 if not count then
   return 0

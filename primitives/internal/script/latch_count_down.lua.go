@@ -12,12 +12,16 @@ import (
 
 var latchCountDownScript = backend.Script{
 	Name: "latch_count_down", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "d28377ab3f16b19eb75d16cfbf2c1ae72b3d9435",
+	SHA1: "2b22663029c5c215ab193b213c514dca384458fe",
 	Source: "\n\n\n" + `local latch = KEYS[1]
 local publish = ARGV[1]
 local counted = ARGV[2]
 
 
+
+if not redis.acl_check_cmd then
+  redis.call('pexpiretime', KEYS[1])
+end
 local count = redis.call('get', latch)
 if not count then
   return 0

@@ -12,7 +12,7 @@ import (
 
 var latchPartsCountDownScript = backend.Script{
 	Name: "latch_parts_count_down", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "65ab9fcc8917018b50c8982ffe66caf74fba932b",
+	SHA1: "0478b74a4c7aa6cb8da0043a59f19a8b9be1b511",
 	Source: "\n\n\n" + `local latch = KEYS[1]
 local parts = KEYS[2]
 local part = ARGV[1]
@@ -27,9 +27,9 @@ if not left or left == '0' or redis.call('hget', parts, part) then
   return left
 end
 local ttl = redis.call('hget', parts, '')
-if not redis.acl_check_cmd('hset', parts) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. parts}) end
-if not redis.acl_check_cmd('decr', latch) then error({err = 'NOPERM the user may not ' .. 'decr' .. ' ' .. latch}) end
-if not redis.acl_check_cmd('del', latch) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. latch}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hset', parts) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. parts}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('decr', latch) then error({err = 'NOPERM the user may not ' .. 'decr' .. ' ' .. latch}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('del', latch) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. latch}) end end
 redis.call('pexpire', parts, ttl, 'nx')
 if left ~= '1' then
   redis.call('hset', parts, part, 1)

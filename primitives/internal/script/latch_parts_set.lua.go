@@ -14,7 +14,7 @@ import (
 
 var latchPartsSetScript = backend.Script{
 	Name: "latch_parts_set", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "616a3c7fe665f8f032a17d642fe21250ededcdb9",
+	SHA1: "2316503dba09e4f5599aef11e9b611369aa14e09",
 	Source: "\n\n" + `local latch = KEYS[1]
 local parts = KEYS[2]
 local count = ARGV[1]
@@ -26,9 +26,9 @@ local counted = ARGV[4]
 if redis.call('get', latch) or redis.call('hget', parts, '') == '0' then
   return 0
 end
-if not redis.acl_check_cmd('set', latch) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. latch}) end
-if not redis.acl_check_cmd('del', parts) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. parts}) end
-if not redis.acl_check_cmd('hset', parts) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. parts}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('set', latch) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. latch}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('del', parts) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. parts}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hset', parts) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. parts}) end end
 redis.call('pexpire', parts, ttl, 'nx')
 redis.call(publish, counted, '1')
 redis.call('set', latch, count, 'px', ttl)

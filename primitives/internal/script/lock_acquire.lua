@@ -21,12 +21,7 @@ if size > 0 then
   local strange = alien(lock, size)
   return strange or -2 - redis.call('pttl', lock)
 end
-may('hset', lock)
-may('pexpire', lock)
-if asks then
-  may('hexists', lock)
-  may('del', lock)
-end
+ask_lock(lock, asks)
 if released ~= '' then
   may(publish, released)
 end

@@ -13,7 +13,7 @@ import (
 
 var lockRevokeScript = backend.Script{
 	Name: "lock_revoke", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "6d5e69e7f4839f39804c2cf9cc7960e26dd6d377",
+	SHA1: "f3c3acdff4ebef71f3077d7e1a6ccac29d7ccbd9",
 	Source: "\n\n\n\n\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 local lease = ARGV[2]
@@ -31,9 +31,9 @@ if strange or size > 1 then
 end
 local left, replace repeat local held = redis.call('hgetall', lock)[1] if owner ~= '' and held ~= owner and held ~= '00000000-0000-0000-0000-000000000000:0' then left, replace = 0, false break end local left_ = redis.call('pttl', lock) left, replace = math.max(1, left_ < 0 and lease or left_), left_ < 0 or held ~= '00000000-0000-0000-0000-000000000000:0' break until true
 if replace then
-  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end end
   redis.call('del', lock)
   redis.call('hset', lock, '00000000-0000-0000-0000-000000000000:0', 1)
   redis.call('pexpire', lock, left)

@@ -35,12 +35,7 @@ if size > 0 then
   return strange or {-2 - redis.call('pttl', lock), now, last}
 end
 may('set', completed)
-may('hset', lock)
-may('pexpire', lock)
-if asks then
-  may('hexists', lock)
-  may('del', lock)
-end
+ask_lock(lock, asks)
 may(publish, released)
 local grant = token_at(time, token, tokenttl)
 redis.call('hset', lock, owner, 1)

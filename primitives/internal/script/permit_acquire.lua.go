@@ -13,7 +13,7 @@ import (
 
 var permitAcquireScript = backend.Script{
 	Name: "permit_acquire", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "633a267d7af5d53bf56dc93615f4afd5597e010e",
+	SHA1: "29cfe5515c9f85e05cc3d16a793d607d3c8d711a",
 	Source: "\n\n\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
@@ -65,32 +65,32 @@ elseif #ids > math.max(1, tonumber(total or 0)) then
 end
 local life = taken and redis.call('pexpiretime', permits) or 0
 if life > 0 then
-  if not redis.acl_check_cmd('pexpireat', leases) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. leases}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpireat', leases) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. leases}) end end
 end
-if not redis.acl_check_cmd('zrange', leases) then error({err = 'NOPERM the user may not ' .. 'zrange' .. ' ' .. leases}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zrange', leases) then error({err = 'NOPERM the user may not ' .. 'zrange' .. ' ' .. leases}) end end
 if taken then
-  if not redis.acl_check_cmd('zadd', leases) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. leases}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zadd', leases) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. leases}) end end
   if asks then
-    if not redis.acl_check_cmd('zscore', leases) then error({err = 'NOPERM the user may not ' .. 'zscore' .. ' ' .. leases}) end
-    if not redis.acl_check_cmd('zrem', leases) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. leases}) end
+    do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zscore', leases) then error({err = 'NOPERM the user may not ' .. 'zscore' .. ' ' .. leases}) end end
+    do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zrem', leases) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. leases}) end end
   end
-  if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end end
 end
 local function tell(n)
   redis.call(publish, released, n)
 end
 if not text then
-  if not redis.acl_check_cmd('zcount', leases) then error({err = 'NOPERM the user may not ' .. 'zcount' .. ' ' .. leases}) end
-  if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end
-  if not redis.acl_check_cmd('set', permits) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. permits}) end
-  if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zcount', leases) then error({err = 'NOPERM the user may not ' .. 'zcount' .. ' ' .. leases}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('set', permits) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. permits}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end end
   if left > 0 then
     tell(string.format('%.0f', left))
   end
   redis.call('zremrangebyscore', leases, '-inf', '+inf')
   redis.call('set', permits, string.format('%.0f', left))
 elseif back > 0 or taken then
-  do local after = left if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
+  do local after = left do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
 end
 if taken then
   do local ends = now + lease local scores = {} for _, id in ipairs(ids) do scores[#scores + 1] = ends scores[#scores + 1] = id end redis.call('zadd', leases, unpack(scores)) end

@@ -12,7 +12,7 @@ import (
 
 var permitAddScript = backend.Script{
 	Name: "permit_add", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "355bd8f358d379604da20b9e1ef7264dc5eef1b9",
+	SHA1: "53f0d354ca5ca4aceb58811afb97d0bce87298d7",
 	Source: "\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
@@ -40,7 +40,7 @@ end
 if after + taken > 2147483647 or after < -2147483648 then
   return redis.error_reply('OVERFLOW more permits than a Java int holds, or less')
 end
-local function store(permits, leases, now, before, after, tell) if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end store(permits, leases, now, free, after, function(n)
+local function store(permits, leases, now, before, after, tell) do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end end if after > before and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - before)) end store(permits, leases, now, free, after, function(n)
   redis.call(publish, released, n)
 end)
 if not text then

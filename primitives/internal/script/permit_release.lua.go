@@ -12,7 +12,7 @@ import (
 
 var permitReleaseScript = backend.Script{
 	Name: "permit_release", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "f611abce28f3ca0ce9ce6975269cad658e3495b3",
+	SHA1: "074c1615569838a12d6294cd12952a9d221472d2",
 	Source: "\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local owner = ARGV[1]
@@ -34,7 +34,7 @@ local function tell(n)
   redis.call(publish, released, n)
 end
 local now do local time = redis.call('time') now = time[1] * 1000 + math.floor(time[2] / 1000) end
-local ids do local ids_ = {} for at = 1, #owner, 16 do ids_[#ids_ + 1] = owner:sub(at, at + 15) end ids = ids_ end local held do local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end held = n end if whole and held < #ids then return 0 end local back = redis.call('zcount', leases, '-inf', now) local after = free + held + back if after > free then if not redis.acl_check_cmd('zrem', leases) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. leases}) end if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) redis.call('zrem', leases, unpack(ids)) end return held == #ids and 1 or 0
+local ids do local ids_ = {} for at = 1, #owner, 16 do ids_[#ids_ + 1] = owner:sub(at, at + 15) end ids = ids_ end local held do local n = 0 for _, id in ipairs(ids) do local ends = redis.call('zscore', leases, id) if ends and tonumber(ends) > now then n = n + 1 end end held = n end if whole and held < #ids then return 0 end local back = redis.call('zcount', leases, '-inf', now) local after = free + held + back if after > free then do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zrem', leases) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. leases}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) redis.call('zrem', leases, unpack(ids)) end return held == #ids and 1 or 0
 `,
 }
 

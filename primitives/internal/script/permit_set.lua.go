@@ -12,7 +12,7 @@ import (
 
 var permitSetScript = backend.Script{
 	Name: "permit_set", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "6cba93b04b6177e9b7c3f8a2f515bc23b9742eef",
+	SHA1: "609c1aa344f6fe24398e1c6ed093b861907aa591",
 	Source: "\n\n\n" + `local permits = KEYS[1]
 local leases = KEYS[2]
 local twin = KEYS[3]
@@ -29,8 +29,8 @@ if not text then
   if (redis.call('type', twin).ok == 'string') then
     return redis.error_reply('SHARED another semaphore has the same leases')
   end
-  if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end
-  if not redis.acl_check_cmd('set', permits) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. permits}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('set', permits) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. permits}) end end
   if total ~= '0' then
     redis.call(publish, released, total)
   end
@@ -49,7 +49,7 @@ local function tell(n)
   redis.call(publish, released, n)
 end
 local function ended(leases, now) return redis.call('zcount', leases, '-inf', now) end local taken = redis.call('zcard', leases) - ended(leases, now)
-do local after = tonumber(total) - taken if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end if not redis.acl_check_cmd('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
+do local after = tonumber(total) - taken do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zremrangebyscore', leases) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. leases}) end end if after > free and after > 0 then tell(string.format('%.0f', after)) end redis.call('zremrangebyscore', leases, '-inf', now) redis.call('incrby', permits, string.format('%.0f', after - free)) end
 return 1
 `,
 }

@@ -13,7 +13,7 @@ import (
 
 var rateSetScript = backend.Script{
 	Name: "rate_set", Keys: 5, Retry: backend.RetryNever,
-	SHA1: "dc36a22a9fadff3fe766a1de753c4f81e845b03d",
+	SHA1: "9952ff7aedd22a82216071586d5358ff5232e908",
 	Source: "\n\n\n" + `local limiter = KEYS[1]
 local value = KEYS[2]
 local own_value = KEYS[3]
@@ -47,10 +47,10 @@ if own or known then
 else
   do local grants, to = grants, redis.call('zcard', grants) - 1 local permits = 0 for rank = 0, to, 1000 do for _, grant in ipairs(redis.call('zrange', grants, rank, math.min(to, rank + 999))) do permits = permits + permits_of(grant) end end held = permits end
 end
-do local value, grants = valued, grants if not redis.acl_check_cmd('pexpire', limiter) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. limiter}) end if not redis.acl_check_cmd('pttl', limiter) then error({err = 'NOPERM the user may not ' .. 'pttl' .. ' ' .. limiter}) end if not redis.acl_check_cmd('set', value) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. value}) end if not redis.acl_check_cmd('zadd', grants) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. grants}) end if not redis.acl_check_cmd('zremrangebyrank', grants) then error({err = 'NOPERM the user may not ' .. 'zremrangebyrank' .. ' ' .. grants}) end end
-if not redis.acl_check_cmd('hset', limiter) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. limiter}) end
-do local object = valued if not redis.acl_check_cmd('del', object) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. object}) end end
-if not redis.acl_check_cmd('persist', limiter) then error({err = 'NOPERM the user may not ' .. 'persist' .. ' ' .. limiter}) end
+do local value, grants = valued, grants do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', limiter) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. limiter}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pttl', limiter) then error({err = 'NOPERM the user may not ' .. 'pttl' .. ' ' .. limiter}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('set', value) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. value}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zadd', grants) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. grants}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zremrangebyrank', grants) then error({err = 'NOPERM the user may not ' .. 'zremrangebyrank' .. ' ' .. grants}) end end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hset', limiter) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. limiter}) end end
+do local object = valued local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('del', object) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. object}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('persist', limiter) then error({err = 'NOPERM the user may not ' .. 'persist' .. ' ' .. limiter}) end end
 if before then
   redis.call(publish, changed, '2147483647')
 end

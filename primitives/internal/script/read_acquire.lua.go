@@ -13,7 +13,7 @@ import (
 
 var readAcquireScript = backend.Script{
 	Name: "read_acquire", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "755b8afb7ce509b063f41d8951f50405cd31d73a",
+	SHA1: "8b01d3b6a2779e04cc3a6dce3e17a261b080b422",
 	Source: "\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local token = KEYS[3]
@@ -43,17 +43,17 @@ if standback and not downgrade and redis.call('exists', waiting) == 1 then
   return {false, redis.call('pttl', waiting), mode and 0 or 1}
 end
 if asks then
-  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user may not ' .. 'hexists' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('exists', lock) then error({err = 'NOPERM the user may not ' .. 'exists' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('hgetall', lock) then error({err = 'NOPERM the user may not ' .. 'hgetall' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hexists', lock) then error({err = 'NOPERM the user may not ' .. 'hexists' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('exists', lock) then error({err = 'NOPERM the user may not ' .. 'exists' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hgetall', lock) then error({err = 'NOPERM the user may not ' .. 'hgetall' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end end
 end
-if not redis.acl_check_cmd('set', token) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. token}) end
-if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('pttl', lock) then error({err = 'NOPERM the user may not ' .. 'pttl' .. ' ' .. lock}) end
-if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('set', token) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. token}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pttl', lock) then error({err = 'NOPERM the user may not ' .. 'pttl' .. ' ' .. lock}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end end
 local last repeat local last_ = redis.call('get', token) if last_ and string.find(last_, '^[1-9]%d*$') then last = last_ break end repeat local time = redis.call('time') local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last_ if tokenttl then last_ = redis.call('set', token, now, 'px', tokenttl, 'get') else last_ = redis.call('set', token, now, 'get') end if last_ and (#last_ > #now or #last_ == #now and last_ >= now) then do local last_ = last_ if not string.find(last_, '^[1-9]%d*$') or #last_ > 19 or #last_ == 19 and last_ >= '9223372036854775807' then redis.call('set', token, last_) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last_, '^(%d*)([0-8])(9*)$') local grant = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last_) if tokenttl then redis.call('set', token, grant, 'px', tokenttl + math.ceil((grant - now) / 1000)) else redis.call('set', token, grant) end last = grant end break end last = now break until true break until true
 redis.call('set', side .. ':' .. owner .. ':rwlock_timeout:1', 1, 'px', lease)
 local longest = math.max(redis.call('pttl', lock), tonumber(lease))

@@ -12,7 +12,7 @@ import (
 
 var readReleaseScript = backend.Script{
 	Name: "read_release", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "e311d8622666c57281c696a175c3b0b7c79f9f3e",
+	SHA1: "171d4a3fa01164d027de4dde278f1daa8d40985d",
 	Source: "\n\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local waiting = KEYS[3]
@@ -29,7 +29,7 @@ if redis.call('hexists', lock, owner) == 0 then
   end
   return 0
 end
-if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end end
 local hold = side .. ':' .. owner .. ':rwlock_timeout:1'
 local held = redis.call('exists', hold)
 local mode, longest, gone do local mode_, longest_, gone_, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner_, lease = fields[i], 0 if owner_ == 'mode' then mode_ = fields[i + 1] elseif owner_:sub(-6) ~= ':write' then if owner_ ~= owner then do local count = fields[i + 1] local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner_ .. ':rwlock_timeout:' .. n)) end lease = longest end end if lease == 0 then gone_[#gone_ + 1] = owner_ else shortest = math.min(shortest, lease) end longest_ = math.max(longest_, lease) end end mode, longest, gone = mode_, longest_, gone_, shortest end

@@ -13,7 +13,7 @@ import (
 
 var readReleaseAllScript = backend.Script{
 	Name: "read_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "04c9c0f091a31f40cbe7f42ab189e9dba31b6a88",
+	SHA1: "237a97265c28c3a077fba13ead86663ef5acbce2",
 	Source: "\n\n\n" + `local keys = KEYS
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
@@ -23,7 +23,7 @@ local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] en
 
 
 local status = {}
-do local lock = keys[1] if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end end
+do local lock = keys[1] do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end end end
 local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, owner in ipairs(owners) do
   local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner)

@@ -13,7 +13,7 @@ import (
 
 var readRevokeScript = backend.Script{
 	Name: "read_revoke", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "75df23be8cd48a2af6a5f01c3d466ec45382370a",
+	SHA1: "859752c0c0b137baee8319768e038217630cf8ad",
 	Source: "\n\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local owner = ARGV[1]
@@ -37,8 +37,8 @@ local function lease_of(side, owner, count) local longest = 0 for n = 1, tonumbe
   end
 end
 if left > 0 then
-  if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end end
   redis.call('set', side .. ':' .. '00000000-0000-0000-0000-000000000000:0' .. ':rwlock_timeout:1', 1, 'px', left)
   for _, held in ipairs(revoked) do
     redis.call('hdel', lock, held)

@@ -3,6 +3,7 @@
 ---@key object any        a key of the object that the user may use
 ---@arg permissions string...   +command, then ~key and &channel
 ---@return int[] missing  the places in permissions
+---@error UNKNOWN the server cannot be asked
 ---@readonly
 
 -- allowed reports whether the user has the permission for a command with its arguments. It is true if the server does
@@ -12,6 +13,9 @@ local function allowed(...)
   return not known or granted
 end
 
+if permissions[1] and not redis.acl_check_cmd then
+  return redis.error_reply('UNKNOWN the server lacks redis.acl_check_cmd')
+end
 local on = {['~'] = {}, ['&'] = {}} -- the allowed commands
 local missing = {}
 for i, permission in ipairs(permissions) do

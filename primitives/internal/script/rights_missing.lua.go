@@ -13,9 +13,10 @@ import (
 
 var rightsMissingScript = backend.Script{
 	Name: "rights_missing", Keys: 1, Retry: backend.RetryReadOnly,
-	SHA1: "fa5fc5de51835238ac3433c6ad4dfff5bf29c973",
+	SHA1: "7a3d2078d025b22473a29aa6067cf896a710ad33",
 	Source: "\n\n" + `local object = KEYS[1]
 local permissions = ARGV
+
 
 
 
@@ -26,6 +27,9 @@ local function allowed(...)
   return not known or granted
 end
 
+if permissions[1] and not redis.acl_check_cmd then
+  return redis.error_reply('UNKNOWN the server lacks redis.acl_check_cmd')
+end
 local on = {['~'] = {}, ['&'] = {}}
 local missing = {}
 for i, permission in ipairs(permissions) do
@@ -60,6 +64,7 @@ return missing
 //   - object: any kind of key; a key of the object that the user may use
 //   - permissions: +command, then ~key and &channel
 //   - returns missing: the places in permissions
+//   - [backend.ScriptError] UNKNOWN: the server cannot be asked
 //
 // The script only reads.
 func RightsMissing(

@@ -12,7 +12,7 @@ import (
 
 var semaphoreAcquireScript = backend.Script{
 	Name: "semaphore_acquire", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "30dfa419924eb3ff9c8f59428e0cbeeb82a7cd65",
+	SHA1: "3daa5337c961add12116adf38ae76511bc46108d",
 	Source: "\n\n\n" + `local permits = KEYS[1]
 local wanted = ARGV[1]
 local publish = ARGV[2]
@@ -29,9 +29,9 @@ end
 if free < tonumber(wanted) then
   return {0, free}
 end
-if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end
-if not redis.acl_check_cmd('pexpire', permits) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. permits}) end
-if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', permits) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. permits}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end end
 return {1, redis.call('decrby', permits, wanted)}
 `,
 }

@@ -12,7 +12,7 @@ import (
 
 var semaphoreAddScript = backend.Script{
 	Name: "semaphore_add", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "6bf8f0fb05e60151d1d3ad369c9978eadd42c7e7",
+	SHA1: "ad1ca45d21154a32b7252a807d6d054105e7a11c",
 	Source: "\n\n\n" + `local permits = KEYS[1]
 local delta = ARGV[1]
 local create = ARGV[2] == '1'
@@ -35,8 +35,8 @@ local after = before + tonumber(delta)
 if after > 2147483647 or after < -2147483648 then
   return redis.error_reply('OVERFLOW more permits than a Java int holds, or less')
 end
-if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end
-if not redis.acl_check_cmd('pexpire', permits) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. permits}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', permits) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. permits}) end end
 if after > before and after > 0 then
   redis.call(publish, free, string.format('%.0f', after))
 end

@@ -12,7 +12,7 @@ import (
 
 var semaphoreDrainScript = backend.Script{
 	Name: "semaphore_drain", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "afadbe2aead94ad9736043cb458bd9a2fd41ba66",
+	SHA1: "1e40ff0ff3dfbb3e5eb5626b91b46f918a1bbe68",
 	Source: "\n\n" + `local permits = KEYS[1]
 
 
@@ -25,7 +25,7 @@ end
 if free <= 0 then
   return 0
 end
-if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end end
 redis.call('set', permits, '0', 'keepttl')
 return free
 `,

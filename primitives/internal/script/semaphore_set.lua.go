@@ -13,7 +13,7 @@ import (
 
 var semaphoreSetScript = backend.Script{
 	Name: "semaphore_set", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "cf929928bc47db38c60a974eaf8b1a3a795ebc02",
+	SHA1: "4036b4c4c5ff3fe16e6dc8463cda1881b9ff4325",
 	Source: "\n\n\n" + `local permits = KEYS[1]
 local count = ARGV[1]
 local ttl = ARGV[2] if ttl == '' then ttl = nil end
@@ -24,7 +24,7 @@ local free = ARGV[4]
 if redis.call('get', permits) then
   return 0
 end
-if not redis.acl_check_cmd('set', permits) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. permits}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('set', permits) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. permits}) end end
 if count ~= '0' then
   redis.call(publish, free, count)
 end

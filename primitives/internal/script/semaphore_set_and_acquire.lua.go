@@ -13,7 +13,7 @@ import (
 
 var semaphoreSetAndAcquireScript = backend.Script{
 	Name: "semaphore_set_and_acquire", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "d4038a84d54d72ce337cd526e46885b9172b4889",
+	SHA1: "c9a37e54bdf554aaf542f0771e9a53294ea3aa7e",
 	Source: "\n\n\n" + `local permits = KEYS[1]
 local wanted = ARGV[1]
 local total = ARGV[2]
@@ -30,9 +30,9 @@ local free repeat local text = text or total local n = tonumber(text) if n and n
 if not free then
   return redis.error_reply('NOTANUMBER the key holds no count of permits')
 end
-if not redis.acl_check_cmd('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end
-if not redis.acl_check_cmd('pexpire', permits) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. permits}) end
-if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('incrby', permits) then error({err = 'NOPERM the user may not ' .. 'incrby' .. ' ' .. permits}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', permits) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. permits}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end end
 local taken = free >= tonumber(wanted) and 1 or 0
 if text then
   if taken == 1 then

@@ -13,7 +13,7 @@ import (
 
 var throttleReturnScript = backend.Script{
 	Name: "throttle_return", Keys: -1, Retry: backend.RetryNever, FailFast: true,
-	SHA1: "f87e33a2419c463ee6a1ce809ceb7be98b81595b",
+	SHA1: "9127f59ed46b7b798b2865aeed1ea10a1a7cf8de",
 	Source: "\n\n\n" + `local throttles = KEYS
 local granted = ARGV[1]
 local returns = {} for i = 1, #throttles do returns[i] = ARGV[1 + i] end
@@ -51,8 +51,8 @@ for i, throttle in ipairs(throttles) do
 end
 for i, throttle in ipairs(throttles) do
   if i > 1 then
-    if not redis.acl_check_cmd('del', throttle) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. throttle}) end
-    if not redis.acl_check_cmd('set', throttle) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. throttle}) end
+    do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('del', throttle) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. throttle}) end end
+    do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('set', throttle) then error({err = 'NOPERM the user may not ' .. 'set' .. ' ' .. throttle}) end end
   end
 end
 local function free(permits, interval, time, parts, most, rest) local guess = (most - time + (rest - parts) / permits) / interval * permits + 0.0000001 local n = guess - guess % 1 if n <= 0 then return 0 elseif guess - n < 0.0000002 then local after, with repeat local more, rest do local rest_ = interval % permits local parts = rest_ * n % permits more, rest = (interval - rest_) / permits * n + (rest_ * n - parts) / permits, parts end if parts + rest >= permits then after, with = time + more + 1, parts + rest - permits break end after, with = time + more, parts + rest break until true return (after - most + (with > rest and 1 or 0)) > 0 and n - 1 or n end return n end for i, throttle in ipairs(throttles) do

@@ -13,7 +13,7 @@ import (
 
 var writeAcquireScript = backend.Script{
 	Name: "write_acquire", Keys: 4, Retry: backend.RetryNever,
-	SHA1: "38ba06da7ee9756ff935c69fe6310632c31ff845",
+	SHA1: "d5f0bd31d6f5d49b7bc68e44336c79a35e10a04f",
 	Source: "\n\n\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local token = KEYS[3]
@@ -45,9 +45,9 @@ if used then
     return {false, redis.call('pttl', lock), 0}
   elseif longest > 0 then
     if queue then
-      if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user may not ' .. 'hexists' .. ' ' .. lock}) end
-      if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end
-      if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
+      do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hexists', lock) then error({err = 'NOPERM the user may not ' .. 'hexists' .. ' ' .. lock}) end end
+      do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end end
+      do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end end
 
       local life = math.max(redis.call('pttl', waiting), shortest + 200)
       redis.call('pexpire', waiting, life)
@@ -58,17 +58,17 @@ if used then
   end
 end
 if asks then
-  if not redis.acl_check_cmd('hgetall', lock) then error({err = 'NOPERM the user may not ' .. 'hgetall' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('pttl', lock) then error({err = 'NOPERM the user may not ' .. 'pttl' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('hexists', lock) then error({err = 'NOPERM the user may not ' .. 'hexists' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hgetall', lock) then error({err = 'NOPERM the user may not ' .. 'hgetall' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pttl', lock) then error({err = 'NOPERM the user may not ' .. 'pttl' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hexists', lock) then error({err = 'NOPERM the user may not ' .. 'hexists' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end end
 end
-if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end end
 if asks or used or prefer then
-  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end end
 end
-if not redis.acl_check_cmd(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end end
 local grant repeat local time = redis.call('time') local micros = time[2] if #micros < 6 then micros = string.format('%06d', micros) end local now = time[1] .. micros local last if tokenttl then last = redis.call('set', token, now, 'px', tokenttl, 'get') else last = redis.call('set', token, now, 'get') end if last and (#last > #now or #last == #now and last >= now) then do local last = last if not string.find(last, '^[1-9]%d*$') or #last > 19 or #last == 19 and last >= '9223372036854775807' then redis.call('set', token, last) error({err = 'NOTANUMBER the key holds no token'}) end local head, digit, nines = string.match(last, '^(%d*)([0-8])(9*)$') local grant_ = head and head .. digit + 1 .. string.rep('0', #nines) or '1' .. string.rep('0', #last) if tokenttl then redis.call('set', token, grant_, 'px', tokenttl + math.ceil((grant_ - now) / 1000)) else redis.call('set', token, grant_) end grant = grant_ end break end grant = now break until true
 if used then
   redis.call('del', lock)

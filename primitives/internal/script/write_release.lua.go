@@ -12,7 +12,7 @@ import (
 
 var writeReleaseScript = backend.Script{
 	Name: "write_release", Keys: 3, Retry: backend.RetryNever,
-	SHA1: "1bb2b0f098ffe824eb45f253a52db0ab28548849",
+	SHA1: "bbae892560689427f44605ac01be4cc8245fcf95",
 	Source: "\n\n\n" + `local lock = KEYS[1]
 local side = KEYS[2]
 local waiting = KEYS[3]
@@ -31,8 +31,8 @@ if redis.call('hexists', lock, owner .. ':write') == 0 then
   return 0
 end
 local _, longest, gone do local leaving local mode, longest_, gone_, shortest = nil, 0, {}, math.huge local fields = redis.call('hgetall', lock) for i = 1, #fields, 2 do local owner, lease = fields[i], 0 if owner == 'mode' then mode = fields[i + 1] elseif owner:sub(-6) ~= ':write' then if owner ~= leaving then do local count = fields[i + 1] local longest = 0 for n = 1, tonumber(count) or 0 do longest = math.max(longest, redis.call('pttl', side .. ':' .. owner .. ':rwlock_timeout:' .. n)) end lease = longest end end if lease == 0 then gone_[#gone_ + 1] = owner else shortest = math.min(shortest, lease) end longest_ = math.max(longest_, lease) end end _, longest, gone = mode, longest_, gone_, shortest end
-if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end
-if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end end
+do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end end
 redis.call(publish, released, '1')
 if longest == 0 then
   redis.call('del', lock)

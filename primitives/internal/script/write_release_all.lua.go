@@ -13,7 +13,7 @@ import (
 
 var writeReleaseAllScript = backend.Script{
 	Name: "write_release_all", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "7fb2fb411b757a5e5f7e02aadfb5563c8a6229b2",
+	SHA1: "c89029e8723529af9951a0a2d4b13d41b6f167c5",
 	Source: "\n\n\n" + `local keys = KEYS
 local publish = ARGV[1]
 local owners = {} for i = 1, (#ARGV - 1) / 2 do owners[i] = ARGV[1 + i] end
@@ -24,8 +24,8 @@ local channels = {} for i = 1, #owners do channels[i] = ARGV[1 + #owners + i] en
 
 
 local status = {}
-do local lock = keys[1] if not redis.acl_check_cmd('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end end
-do local object = keys[1] if not redis.acl_check_cmd('hset', object) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. object}) end end
+do local lock = keys[1] do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hdel', lock) then error({err = 'NOPERM the user may not ' .. 'hdel' .. ' ' .. lock}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end end end
+do local object = keys[1] local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hset', object) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. object}) end end
 local function give_back(waiting, owner, wake) if redis.call('hexists', waiting, owner) == 0 then return true end if redis.call('hlen', waiting) == 1 and not wake() then return false end redis.call('hdel', waiting, owner) return true end local function fault(reply) if not reply or reply == 0 then return 0 end local text = tostring(type(reply) == 'table' and reply.err or reply) local strange = string.find(text, '^WRONGTYPE ') or string.find(text, '^%S*:%d+: WRONGTYPE ') return strange and -1 or -2 end for i, owner in ipairs(owners) do
   local lock, side, waiting = keys[3 * i - 2], keys[3 * i - 1], keys[3 * i]
   local field = redis.pcall('hexists', lock, owner .. ':write')

@@ -13,7 +13,7 @@ import (
 
 var writeRevokeScript = backend.Script{
 	Name: "write_revoke", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "df997e9a08a67014f41467270b1efd4c2f7ee6bc",
+	SHA1: "1661bcd377e2e94dace9eab4794e54dd864f27d5",
 	Source: "\n\n\n" + `local lock = KEYS[1]
 local owner = ARGV[1]
 local lease = ARGV[2]
@@ -29,9 +29,9 @@ local held = redis.call('hexists', lock, '00000000-0000-0000-0000-000000000000:0
   or redis.call('hexists', lock, owner .. ':write') == 1 and owner
 local left, replace repeat if owner ~= '' and held ~= owner and held ~= '00000000-0000-0000-0000-000000000000:0' then left, replace = 0, false break end local left_ = redis.call('pttl', lock) left, replace = math.max(1, left_ < 0 and lease or left_), left_ < 0 or held ~= '00000000-0000-0000-0000-000000000000:0' break until true
 if replace then
-  if not redis.acl_check_cmd('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end
-  if not redis.acl_check_cmd('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('hset', lock) then error({err = 'NOPERM the user may not ' .. 'hset' .. ' ' .. lock}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', lock) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. lock}) end end
   redis.call('del', lock)
   redis.call('hset', lock, 'mode', 'write', '00000000-0000-0000-0000-000000000000:0' .. ':write', 1)
   redis.call('pexpire', lock, left)

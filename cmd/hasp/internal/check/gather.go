@@ -227,15 +227,12 @@ const probe = "hasp-check"
 func probes(prefix string, parts []part) (names []string) {
 	for i := range backend.Slots {
 		name := probe + strconv.Itoa(i)
-		slot := backend.Slot(prefix + name)
-		left := slices.DeleteFunc(slices.Clone(parts), func(p part) bool {
+		slot, left := backend.Slot(prefix+name), len(parts)
+		parts = slices.DeleteFunc(parts, func(p part) bool {
 			return slices.ContainsFunc(p, func(r [2]int) bool { return r[0] <= slot && slot <= r[1] })
 		})
-		if len(left) < len(parts) {
+		if len(parts) < left {
 			names = append(names, name)
-		}
-		if parts = left; len(parts) == 0 {
-			break
 		}
 	}
 	return names

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -209,20 +208,4 @@ func slots(f *Facts) []Finding {
 	one := decide(value, when{f.Slots < f.AllSlots, Fail, "objects in the other slots have no node"})
 	one.What, one.Link = "slots", "docs/operate/deploy.md#cluster"
 	return []Finding{one}
-}
-
-// rights has a finding for each permission that is missing, with the kinds of objects that need it.
-func rights(f *Facts) (all []Finding) {
-	const link = "docs/operate/acl.md"
-	for _, m := range f.Missing {
-		why := "needed by " + strings.Join(m.Kinds, ", ") + ": ACL SETUSER <user> " + m.Rule
-		all = append(all, Finding{Fail, "right", m.Rule, why, nil, link})
-	}
-	if f.RightsErr != nil {
-		all = append(all, Finding{Fail, "rights", f.Name, f.RightsErr.Error(), nil, link})
-	}
-	if len(all) == 0 {
-		all = []Finding{{OK, "rights", f.Name, "", nil, link}}
-	}
-	return all
 }

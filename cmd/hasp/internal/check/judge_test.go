@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/cmd/hasp/internal/check"
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // TestJudge has the bounds of what a server answers.
@@ -85,4 +87,5 @@ func TestJudgeNodes(t *testing.T) {
 		require.Equal(t, state, stateOf(t, &check.Facts{Cluster: true, Slots: slots, AllSlots: 4}, "slots"))
 	}
 	require.Equal(t, check.Fail, stateOf(t, &check.Facts{RightsErr: gone}, "rights"))
+	require.Equal(t, check.Unknown, stateOf(t, &check.Facts{RightsErr: fmt.Errorf("%w: x", primitives.ErrNotSupported)}, "rights"))
 }

@@ -2,8 +2,10 @@ package check
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/primitives"
@@ -77,4 +79,21 @@ func (f *Facts) lacks(rule, kind string) {
 	if m := &f.Missing[i]; !slices.Contains(m.Kinds, kind) {
 		m.Kinds = append(m.Kinds, kind)
 	}
+}
+
+// rights has a finding for each permission that is missing, with the kinds of objects that need it.
+func rights(f *Facts) (all []Finding) {
+	const link = "docs/operate/acl.md"
+	for _, m := range f.Missing {
+		why := "needed by " + strings.Join(m.Kinds, ", ") + ": ACL SETUSER <user> " + m.Rule
+		all = append(all, Finding{Fail, "right", m.Rule, why, nil, link})
+	}
+	if f.RightsErr != nil {
+		state := map[bool]string{true: Unknown, false: Fail}[errors.Is(f.RightsErr, primitives.ErrNotSupported)]
+		all = append(all, Finding{state, "rights", f.Name, f.RightsErr.Error(), nil, link})
+	}
+	if len(all) == 0 {
+		all = []Finding{{OK, "rights", f.Name, "", nil, link}}
+	}
+	return all
 }

@@ -10,40 +10,26 @@ const MinLease = time.Second
 
 // Lease is what a command needs to know of its lease.
 type Lease interface {
-	// Remaining returns how long the lease may still be trusted, by the clock.
-	Remaining() time.Duration
-
-	// Done is closed when the lease has ended.
-	Done() <-chan struct{}
-
-	// Err returns the reason of the lease's end, or nil.
-	Err() error
+	Remaining() time.Duration // how long it may still be trusted, by the clock
+	Done() <-chan struct{}    // closed when it has ended
+	Err() error               // why it has ended, or nil
 }
 
 // Command is what to run.
 type Command struct {
-	Path   string
-	Args   []string      // the first is the command's name
-	Env    []string      // added to the environment of this process
-	Grace  time.Duration // from a signal that ends the command until SIGKILL
-	Short  time.Duration // the same if the lease ends; at most a third of the lease
-	Length time.Duration // of the lease
-
-	// Reserved reports whether nobody gets a lost lease before it would have ended.
-	Reserved func(err error) bool
+	Path     string
+	Args     []string             // the first is the command's name
+	Env      []string             // added to the environment of this process
+	Grace    time.Duration        // from a signal that ends the command until SIGKILL
+	Short    time.Duration        // the same if the lease ends; at most a third of the lease
+	Length   time.Duration        // of the lease
+	Reserved func(err error) bool // reports whether nobody gets a lost lease before it would have ended
 }
 
 // Result is how a command has ended.
 type Result struct {
-	// Code is the command's exit code, or 128 and the number of the signal that ended it.
-	Code int
-
-	// Late says that the lease could not be renewed in time, and that the command was ended for that.
-	Late bool
-
-	// Unguarded says that the guard was killed or stopped, and that the command was ended for that.
-	Unguarded bool
-
-	// Left are processes of the command that SIGKILL does not end.
-	Left []int
+	Code      int   // the command's exit code, or 128 and the number of the signal that ended it
+	Late      bool  // the lease could not be renewed in time, and the command was ended for that
+	Unguarded bool  // the guard was killed or stopped, and the command was ended for that
+	Left      []int // processes of the command that SIGKILL does not end
 }

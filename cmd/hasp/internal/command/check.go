@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,16 +18,13 @@ func (p *program) check() *cobra.Command {
 	output := choose(c, "output", "text or json", "text", "json")
 	c.Flags().StringSliceVar(&kinds, "kind", kinds, "kinds of objects that the user needs rights for")
 	offer(c, "kind", check.Kinds()...)
-	c.Args = func(_ *cobra.Command, args []string) error {
+	c.Args = func(c *cobra.Command, args []string) error {
 		for _, kind := range kinds {
 			if !slices.Contains(check.Kinds(), kind) {
 				return usage("--kind %s is none of %s", kind, strings.Join(check.Kinds(), ", "))
 			}
 		}
-		if len(args) > 1 {
-			return usage("%q behind the name", args[1])
-		}
-		return validNames(args...)
+		return names(0, 1)(c, args)
 	}
 	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
 		facts := check.Gather(c.Context(), conn, p.prefix, strings.Join(args, ""), kinds)
@@ -39,16 +35,11 @@ func (p *program) check() *cobra.Command {
 
 // printFindings prints a line for each finding. Its error has the exit code of a failed check.
 func printFindings(c *cobra.Command, all []check.Finding, output string) (err error) {
-	lines, table := json.NewEncoder(c.OutOrStdout()), tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-	lines.SetEscapeHTML(false)
+	table := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, f := range all {
-		if output == "json" {
-			err = lines.Encode(f)
-		} else {
-			_, err = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s (%s)\n",
-				f.State, f.What, f.Value, strings.Join(f.Nodes, " "), strings.Join(strings.Fields(f.Why), " "), f.Link)
-		}
-		if err != nil {
+		text := fmt.Sprintf("%s\t%s\t%s\t%s\t%s (%s)\n",
+			f.State, f.What, f.Value, strings.Join(f.Nodes, " "), strings.Join(strings.Fields(f.Why), " "), f.Link)
+		if err := printAs(table, output, f, text); err != nil {
 			return err
 		}
 	}

@@ -57,6 +57,8 @@ func codeOf(err error) int {
 		return exitUsage
 	case errors.Is(err, primitives.ErrNoPermission):
 		return exitNoRight
+	case errors.Is(err, primitives.ErrNoLatch):
+		return exitFailed
 	case errors.Is(err, primitives.ErrNotAcquired):
 		return exitNotAcquired
 	case errors.Is(err, primitives.ErrUnavailable), errors.Is(err, primitives.ErrIndeterminate),

@@ -25,7 +25,7 @@ func (p *program) forceUnlock() *cobra.Command {
 		if c.Flags().Changed("if-owner") && owner == "" {
 			return usage("--if-owner is empty")
 		}
-		return oneName(c, args)
+		return names(1, 1)(c, args)
 	}
 	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
 		if err := confirm(c, yes, now, args[0], owner); err != nil {

@@ -2,8 +2,10 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,84 +14,137 @@ import (
 )
 
 func (p *program) latch() *cobra.Command {
-	r := &runner{program: p}
-	c := &cobra.Command{
-		Use:   "latch NAME init N|down [N]|wait|get",
-		Short: "Wait until as many have counted down as the latch was set to",
-	}
-	r.addWait(c, "n")
-	n := int64(1)
-	c.Args = func(c *cobra.Command, args []string) (err error) {
-		if len(args) < 2 {
-			return usage("the name, and one of init N, down, wait and get")
-		}
-		counts := args[1] == "init" || args[1] == "down"
+	c := group("latch", "Wait until as many have counted down as the latch was set to")
+	c.AddCommand(p.latchInit(), p.latchDown(), p.latchWait(), p.latchGet())
+	return c
+}
+
+// counted returns what checks the arguments of a latch's command: its name, and a number, without which there may be
+// least arguments.
+func counted(n *int64, least int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) (err error) {
 		switch {
-		case !counts && args[1] != "wait" && args[1] != "get":
-			return usage("%q is none of init, down, wait and get", args[1])
-		case len(args) == 2 && args[1] == "init":
-			return usage("init needs a number")
-		case len(args) > 3, len(args) == 3 && !counts:
-			return usage("%q behind %s", args[len(args)-1], args[1])
-		case args[1] != "wait" && r.wait != forever:
-			return usage("only wait waits")
-		case len(args) == 3:
-			if n, err = strconv.ParseInt(args[2], 10, 64); err != nil || n < 1 {
-				return usage("%q is no number of 1 or more", args[2])
+		case len(args) < least:
+			return usage("write %s", c.UseLine())
+		case len(args) > 2:
+			return usage("%q behind the number", args[2])
+		case len(args) == 2:
+			if *n, err = strconv.ParseInt(args[1], 10, 64); err != nil || *n < 1 {
+				return usage("%q is no number of 1 or more", args[1])
 			}
 		}
 		return validNames(args[0])
 	}
-	c.RunE = r.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
-		l := conn.Client.NewCountDownLatch(args[0])
-		switch args[1] {
-		case "init":
-			return initLatch(c, l, n)
-		case "down":
-			return countDown(c, l, n)
-		case "wait":
-			return r.awaitLatch(c, l)
+}
+
+func (p *program) latchInit() *cobra.Command {
+	n, parts, ttl := int64(0), false, 24*time.Hour
+	c := &cobra.Command{Use: "init NAME N", Short: "Set a latch to N, unless it is set", Args: counted(&n, 2)}
+	c.Flags().BoolVar(&parts, "parts", false, "a barrier: down --part counts each part once, and the server remembers that all were counted")
+	spanVar(c, &ttl, "ttl", "24h", "with --parts: how long the latch waits for the parts, and how long the server then remembers it")
+	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
+		l := conn.NewCountDownLatch(args[0])
+		set := l.InitCount
+		if parts {
+			set = func(ctx context.Context, n int64) (bool, error) { return l.InitParts(ctx, n, ttl) }
 		}
-		return printCount(c, l)
+		isNew, err := set(c.Context(), n)
+		if err == nil && !isNew {
+			err = &exitError{exitFailed, fmt.Errorf("%q is set already, and keeps its count", args[0])}
+		}
+		return err
 	})
 	return c
 }
 
-func initLatch(c *cobra.Command, l *primitives.CountDownLatch, n int64) error {
-	set, err := l.InitCount(c.Context(), n)
-	if err == nil && !set {
-		err = &exitError{exitFailed, fmt.Errorf("%q is set already, and keeps its count", c.Flags().Arg(0))}
-	}
-	return err
-}
-
-// countDown counts down n times, at most to 0, and prints what is left.
-func countDown(c *cobra.Command, l *primitives.CountDownLatch, n int64) (err error) {
-	left := int64(1)
-	for i := int64(0); i < n && left > 0; i++ {
-		if left, err = l.CountDown(c.Context()); err != nil {
-			return fmt.Errorf("after %d of %d: %w", i, n, err)
+// latchDown returns the command that counts down n times, at most to 0, and prints what is left.
+func (p *program) latchDown() *cobra.Command {
+	n, part := int64(1), ""
+	c := &cobra.Command{Use: "down NAME [N]", Short: "Count down, and print what is left", Args: counted(&n, 1)}
+	c.Flags().StringVar(&part, "part", "", "of a latch of init --parts, which needs it: the part's id; repeating it changes nothing")
+	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) (err error) {
+		l, left := conn.NewCountDownLatch(args[0]), int64(1)
+		count := l.CountDown
+		if c.Flags().Changed("part") {
+			count = func(ctx context.Context) (int64, error) { return l.CountDownOnce(ctx, part) }
 		}
-	}
-	fmt.Fprintln(c.OutOrStdout(), left)
-	return nil
+		for i := int64(0); i < n && left > 0; i++ {
+			if left, err = count(c.Context()); err != nil {
+				return fmt.Errorf("after %d of %d: %w", i, n, err)
+			}
+		}
+		fmt.Fprintln(c.OutOrStdout(), left)
+		return nil
+	})
+	return c
 }
 
-func printCount(c *cobra.Command, l *primitives.CountDownLatch) error {
-	n, err := l.Count(c.Context())
-	if err == nil {
-		fmt.Fprintln(c.OutOrStdout(), n)
-	}
-	return err
-}
-
-// awaitLatch waits until the count is 0, as long as the flags say.
-func (r *runner) awaitLatch(c *cobra.Command, l *primitives.CountDownLatch) error {
-	return r.acquired(c.Context(), func(ctx context.Context) error {
-		n, err := l.Count(ctx)
-		if err == nil && n > 0 {
-			err = refusal(fmt.Sprintf("the count is %d", n))
+func (p *program) latchGet() *cobra.Command {
+	c := &cobra.Command{Use: "get NAME", Short: "Print the count, 0 also of a latch that is not set", Args: names(1, 1)}
+	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
+		n, err := conn.NewCountDownLatch(args[0]).Count(c.Context())
+		if err == nil {
+			fmt.Fprintln(c.OutOrStdout(), n)
 		}
 		return err
-	}, l.Wait)
+	})
+	return c
+}
+
+// latchWaiter waits for a latch.
+type latchWaiter struct {
+	*primitives.CountDownLatch
+	parts, untilSet bool
+}
+
+func (p *program) latchWait() *cobra.Command {
+	r, w := &runner{program: p}, latchWaiter{}
+	c := &cobra.Command{Use: "wait NAME", Short: "Wait until the count is 0, as it is before init, too", Args: names(1, 1)}
+	r.addWait(c, "n")
+	c.Flags().BoolVar(&w.parts, "parts", false, "of a latch of init --parts: also wait for init")
+	c.Flags().BoolVar(&w.untilSet, "until-set", false, "only wait for init; if the latch has opened before, for the init of the next round")
+	c.MarkFlagsMutuallyExclusive("parts", "until-set")
+	c.RunE = r.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
+		w.CountDownLatch = conn.NewCountDownLatch(args[0])
+		return r.acquired(c.Context(), w.try, w.wait)
+	})
+	return c
+}
+
+// try returns nil if there is nothing to wait for, and else an error that wraps [primitives.ErrNotAcquired], without its
+// text, which is of locks.
+func (w *latchWaiter) try(ctx context.Context) error {
+	n, err := w.Count(ctx)
+	switch {
+	case err != nil:
+	case w.untilSet && n == 0:
+		err = fmt.Errorf("the latch %q is not set%.0w", w.Name(), primitives.ErrNotAcquired)
+	case !w.untilSet && n > 0:
+		err = fmt.Errorf("the latch %q is not open: the count is %d%.0w", w.Name(), n, primitives.ErrNotAcquired)
+	case w.parts:
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // It may just have been set.
+		defer cancel()
+		if err = w.WaitParts(ctx); errors.Is(err, primitives.ErrNoLatch) {
+			err = fmt.Errorf("%w%.0w", err, primitives.ErrNotAcquired)
+		}
+	}
+	return err
+}
+
+// wait waits as the flags say.
+func (w *latchWaiter) wait(ctx context.Context) error {
+	switch {
+	case w.untilSet:
+		return w.WaitUntilSet(ctx)
+	case !w.parts:
+		return w.Wait(ctx)
+	}
+	err := w.WaitParts(ctx)
+	for errors.Is(err, primitives.ErrNoLatch) {
+		soon, cancel := context.WithTimeout(ctx, time.Second) // It may be set and open before this listens.
+		_ = w.WaitUntilSet(soon)                              // WaitParts returns an error that stays.
+		cancel()
+		err = w.WaitParts(ctx)
+	}
+	return err
 }

@@ -14,7 +14,7 @@ import (
 func (p *program) rate() *cobra.Command {
 	limit, n, r := primitives.Limit{}, 0, &runner{program: p, code: exitNotAcquired}
 	c := &cobra.Command{
-		Use: "rate NAME --permits N --per DURATION", Short: "Take permits of a rate, or exit with 75", Args: oneName,
+		Use: "rate NAME --permits N --per DURATION", Short: "Take permits of a rate, or exit with 75", Args: names(1, 1),
 	}
 	c.Flags().IntVar(&limit.Permits, "permits", 0, "how many permits become free in --per")
 	spanVar(c, &limit.Interval, "per", "", "the time in which they become free, one after the other")
@@ -28,30 +28,10 @@ func (p *program) rate() *cobra.Command {
 			d, err := t.Allow(ctx, n)
 			if err == nil && !d.Allowed {
 				again := max(d.RetryAfter.Round(time.Millisecond), time.Millisecond)
-				err = refusal(fmt.Sprintf("%q has too few free permits: try again in %s", args[0], again))
+				err = fmt.Errorf("%q has too few free permits: try again in %s%.0w", args[0], again, primitives.ErrNotAcquired)
 			}
 			return err
 		}, func(ctx context.Context) error { return t.Wait(ctx, n) })
 	})
 	return c
-}
-
-// refusal is a [primitives.ErrNotAcquired], whose own text is of locks.
-type refusal string
-
-// Error implements error.
-func (text refusal) Error() string { return string(text) }
-
-// Is implements what errors.Is asks.
-func (refusal) Is(target error) bool { return target == primitives.ErrNotAcquired }
-
-// oneName returns the error of arguments that are not one name.
-func oneName(_ *cobra.Command, args []string) error {
-	switch len(args) {
-	case 0:
-		return usage("no name")
-	case 1:
-		return validNames(args[0])
-	}
-	return usage("%q behind the name", args[1])
 }

@@ -22,7 +22,7 @@ type program struct {
 	flags   connect.Flags
 	prefix  string
 	verbose bool
-	begun   bool // a command has: until then each error is of the command line
+	opened  bool // the connection was to be: until then each error is of the command line
 }
 
 // Main runs the program with its arguments, and returns its exit code. It prints an error as one line.
@@ -31,7 +31,7 @@ func Main(args []string) int {
 	root := p.root()
 	root.SetArgs(args)
 	err := root.Execute()
-	if !p.begun && codeOf(err) == exitInternal {
+	if !p.opened && codeOf(err) == exitInternal {
 		err = &exitError{exitUsage, err} // cobra's
 	}
 	if text := oneLine(err); text != "" {
@@ -54,15 +54,8 @@ func oneLine(err error) string {
 // root returns the program's commands.
 func (p *program) root() *cobra.Command {
 	build, _ := debug.ReadBuildInfo()
-	root := &cobra.Command{
-		Use:           "hasp",
-		Version:       build.Main.Version,
-		Short:         "Locks, semaphores and rates of a Redis server, for the shell",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args:          subcommand,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
+	root := group("hasp", "Locks, semaphores and rates of a Redis server, for the shell")
+	root.SilenceUsage, root.SilenceErrors, root.Version = true, true, build.Main.Version
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%w: see %s --help", err, c.CommandPath())
 	})
@@ -76,17 +69,10 @@ func (p *program) root() *cobra.Command {
 	f.StringVar(&p.flags.Key, "key", "", "a file with the client's private key")
 	f.StringVar(&p.prefix, "prefix", "", "what begins the key of each name")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "say what happens")
-	for _, c := range []*cobra.Command{
+	root.AddCommand(
 		p.lock(), p.readWrite("read", "with other readers"), p.readWrite("write", "without readers"), p.slot(), p.once(),
 		p.elect(), p.check(), p.rate(), p.latch(), p.forceUnlock(), p.inspect(), p.list(), p.watch(), p.serve(),
-	} {
-		run := c.RunE
-		c.RunE = func(c *cobra.Command, args []string) error {
-			p.begun = true
-			return run(c, args)
-		}
-		root.AddCommand(c)
-	}
+	)
 	return root
 }
 
@@ -150,17 +136,22 @@ func offer(c *cobra.Command, flag string, values ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// subcommand returns the error of arguments that name no command.
-func subcommand(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("%q is no command: see hasp --help", args[0])
+// group returns a command that only has others below it.
+func group(use, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("%q is no command: see %s --help", args[0], c.CommandPath())
+			}
+			return nil
+		},
 	}
-	return nil
 }
 
 // open connects with the options.
 func (p *program) open(o primitives.Options) (*connect.Conn, error) {
-	o.KeyPrefix, o.IDPrefix = p.prefix, idPrefix(os.Getpid())
+	o.KeyPrefix, o.IDPrefix, p.opened = p.prefix, idPrefix(os.Getpid()), true
 	if p.verbose {
 		o.Slog = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
@@ -178,6 +169,19 @@ func idPrefix(pid int) string {
 		return '-'
 	}, name)
 	return name[:min(len(name), 64-len(process))] + process
+}
+
+// names returns what checks that the arguments are names, so many at least and at most.
+func names(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage("no name: write %s NAME", c.CommandPath())
+		case len(args) > most:
+			return usage("%q behind the name", args[most])
+		}
+		return validNames(args...)
+	}
 }
 
 // validNames returns the error of names that no command takes.

@@ -273,7 +273,7 @@ func (r *runner) acquired(ctx context.Context, try, wait func(context.Context) e
 		defer cancel()
 		refusal := err
 		if err = wait(ctx); err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = fmt.Errorf("%w: not free within %s", refusal, r.wait)
+			err = fmt.Errorf("%w: waited %s", refusal, r.wait)
 		}
 	}
 	if errors.Is(err, primitives.ErrNotAcquired) {

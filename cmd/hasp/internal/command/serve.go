@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,12 +28,13 @@ import (
 const leastToken = 16
 
 func (p *program) serve() *cobra.Command {
-	listen, tokenFile, public, o := "", "", "", page.Options{}
+	listen, tokenFile, public, plain, o := "", "", "", false, page.Options{}
 	c := &cobra.Command{Use: "serve [NAME...]", Short: "Serve a page that shows objects live: those of these names, or all"}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8377", "address and port; other than of this machine alone it needs --token-file")
 	c.Flags().StringVar(&tokenFile, "token-file", "", "a file with a secret of 16 characters at least, for which the page asks")
 	c.Flags().IntVar(&o.Reads, "reads", 20, "how many reads a second at most: of a name, or of 500 keys for the list; each watched object adds one")
 	c.Flags().BoolVar(&o.AllowRelease, "allow-release", false, "add a button that frees a lock; needs --token-file")
+	addPlain(c, &plain)
 	c.Flags().StringVar(&public, "public-url", "", "the page's address behind a proxy, such as https://ops.example.com/locks")
 	var address *net.TCPAddr
 	c.Args = func(c *cobra.Command, names []string) (err error) {
@@ -46,7 +48,7 @@ func (p *program) serve() *cobra.Command {
 		return validNames(names...)
 	}
 	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, _ []string) error {
-		return serve(c, address, objects{conn.Client}, o)
+		return serve(c, address, sourceOf(conn.Client, plain), o)
 	})
 	return c
 }
@@ -54,11 +56,8 @@ func (p *program) serve() *cobra.Command {
 // addressOf returns the address to listen at, and reads the token.
 func addressOf(listen, tokenFile string, o *page.Options) (*net.TCPAddr, error) {
 	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return nil, usage("--listen %s: %w", listen, err)
-	}
-	address, err := net.ResolveTCPAddr("tcp", listen)
-	if err != nil {
+	address, failed := net.ResolveTCPAddr("tcp", listen)
+	if err = cmp.Or(err, failed); err != nil {
 		return nil, usage("--listen %s: %w", listen, err)
 	}
 	if tokenFile != "" {
@@ -120,32 +119,25 @@ func serve(c *cobra.Command, address *net.TCPAddr, source page.Source, o page.Op
 	return nil
 }
 
-// objects is the source of a client's objects.
-type objects struct{ client *primitives.Client }
-
-// List implements page.Source.
-func (s objects) List(ctx context.Context, text string, turn func(context.Context) error) iter.Seq2[inspect.Object, error] {
-	return inspect.List(ctx, s.client, "*"+text+"*", &inspect.ListOptions{Turn: turn})
-}
-
-// Healthy implements page.Source.
-func (s objects) Healthy(ctx context.Context) error { return s.client.Healthy(ctx) }
-
-// Describe implements page.Source.
-func (s objects) Describe(ctx context.Context, name string) ([]inspect.Object, error) {
-	return inspect.Describe(ctx, s.client, name)
-}
-
-// Watch implements page.Source.
-func (s objects) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
-	return inspect.Watch(ctx, s.client, name)
-}
-
-// Release implements page.Source.
-func (s objects) Release(ctx context.Context, kind, name, owner string) (bool, error) {
-	of := lockers[kind]
-	if of == nil || owner == "" {
-		return false, nil
+// sourceOf returns the source of a client's objects.
+func sourceOf(client *primitives.Client, plain bool) page.Source {
+	return page.Source{
+		List: func(ctx context.Context, text string, turn func(context.Context) error) iter.Seq2[inspect.Object, error] {
+			return inspect.List(ctx, client, "*"+text+"*", &inspect.ListOptions{Plain: plain, Turn: turn})
+		},
+		Describe: func(ctx context.Context, name string) ([]inspect.Object, error) {
+			return inspect.Describe(ctx, client, name)
+		},
+		Watch: func(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
+			return inspect.Watch(ctx, client, name)
+		},
+		Release: func(ctx context.Context, kind, name, owner string) (bool, error) {
+			of := lockers[kind]
+			if of == nil || owner == "" {
+				return false, nil
+			}
+			return of(client, name).ReleaseOwner(ctx, owner)
+		},
+		Healthy: client.Healthy,
 	}
-	return of(s.client, name).ReleaseOwner(ctx, owner)
 }

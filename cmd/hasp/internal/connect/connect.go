@@ -1,12 +1,14 @@
 package connect
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -33,8 +35,7 @@ type Flags struct {
 
 // Conn is an open connection.
 type Conn struct {
-	Redis   rueidis.Client
-	Backend *rueidisbackend.Backend
+	Redis rueidis.Client
 	*primitives.Client
 	Options rueidis.ClientOption
 }
@@ -53,16 +54,15 @@ func (f *Flags) Open(opts *primitives.Options) (*Conn, error) {
 		return nil, fmt.Errorf("%s: %w: %w", strings.Join(o.InitAddress, ", "), kindOf(err), err)
 	}
 	b, err := rueidisbackend.New(conn, nil)
+	var client *primitives.Client
+	if err == nil {
+		client, err = primitives.New(b, opts)
+	}
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	client, err := primitives.New(b, opts)
-	if err != nil {
-		conn.Close()
-		return nil, &UsageError{err}
-	}
-	return &Conn{conn, b, client, o}, nil
+	return &Conn{conn, client, o}, nil
 }
 
 // Node connects to one node alone, as the same user or as the user of Sentinel. Each step takes timeout at most.
@@ -93,10 +93,9 @@ func kindOf(err error) error {
 // options returns the driver's options.
 func (f *Flags) options() (rueidis.ClientOption, error) {
 	text, err := f.url()
-	if err != nil {
-		return rueidis.ClientOption{}, err
+	if err == nil {
+		text, err = driverURL(text)
 	}
-	text, err = driverURL(text)
 	if err != nil {
 		return rueidis.ClientOption{}, err
 	}
@@ -115,14 +114,10 @@ func (f *Flags) options() (rueidis.ClientOption, error) {
 // url returns the URL of the flag or the variable. Others may read a flag, so it has no password.
 func (f *Flags) url() (string, error) {
 	if f.URL == "" {
-		if text := os.Getenv(URLVariable); text != "" {
-			return text, nil
-		}
-		return defaultURL, nil
+		return cmp.Or(os.Getenv(URLVariable), defaultURL), nil
 	}
-	_, authority, _ := split(f.URL)
-	user, _, found := cutLast(authority, "@")
-	if found && strings.Contains(user, ":") || strings.Contains(f.URL, "sentinel_password=") {
+	parts := form.FindStringSubmatch(f.URL)
+	if parts != nil && strings.Contains(parts[2], ":") || strings.Contains(f.URL, "sentinel_password=") {
 		return "", fmt.Errorf("--url has a password, which all users of this machine could read: use %s or --password-file", URLVariable)
 	}
 	return f.URL, nil
@@ -182,24 +177,22 @@ func (f *Flags) encrypt(o *rueidis.ClientOption) error {
 	return err
 }
 
+// form takes a URL apart: its scheme, its user, its first host, the others, and the rest.
+var form = regexp.MustCompile(`^(\w+)://([^/?#]*@)?([^/?#,]*)([^/?#]*)(.*)$`)
+
 // driverURL returns a URL as the driver has it: of several hosts the others, and the name of Sentinel's master, are
 // parameters there.
 func driverURL(text string) (string, error) {
-	scheme, authority, rest := split(text)
-	if scheme == "" {
+	parts := form.FindStringSubmatch(text)
+	if parts == nil {
 		return "", errors.New("the URL is malformed: it begins with no redis://, rediss:// or unix://")
 	}
-	user, hosts, found := cutLast(authority, "@")
-	if found {
-		user += "@"
-	}
-	first, others, _ := strings.Cut(hosts, ",")
-	u, err := url.Parse(scheme + "://" + user + first + rest)
+	u, err := url.Parse(parts[1] + "://" + parts[2] + parts[3] + parts[5])
 	if err != nil {
 		return "", malformed(text, err)
 	}
 	query := u.Query()
-	for host := range strings.SplitSeq(others, ",") {
+	for host := range strings.SplitSeq(parts[4], ",") {
 		if host != "" {
 			query.Add("addr", host)
 		}
@@ -210,28 +203,6 @@ func driverURL(text string) (string, error) {
 	}
 	u.RawQuery = query.Encode()
 	return u.String(), nil
-}
-
-// split splits a URL before and after its authority.
-func split(text string) (scheme, authority, rest string) {
-	scheme, after, found := strings.Cut(text, "://")
-	if !found {
-		return "", "", text
-	}
-	end := strings.IndexAny(after, "/?#")
-	if end < 0 {
-		end = len(after)
-	}
-	return scheme, after[:end], after[end:]
-}
-
-// cutLast splits text before and after the last separator. Without one it is all after.
-func cutLast(text, separator string) (before, after string, found bool) {
-	i := strings.LastIndex(text, separator)
-	if i < 0 {
-		return "", text, false
-	}
-	return text[:i], text[i+len(separator):], true
 }
 
 // malformed returns the error of a URL, without any part of it that may be a password.

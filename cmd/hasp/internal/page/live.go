@@ -53,18 +53,14 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // stream is what one open page gets.
 type stream struct {
-	out  chan message
-	from string // address
+	from string        // address
+	more chan struct{} // has a value when the names are new, or there was an event
 
 	mu    sync.Mutex
-	names []string      // that the page shows
-	more  chan struct{} // has a value when the names are new, or there was an event
-}
+	names []string // that the page shows
 
-// message is an event of the stream.
-type message struct {
-	event string
-	data  any
+	writing sync.Mutex
+	out     http.ResponseWriter
 }
 
 // card is how the page shows a name. Left has the remaining leases in milliseconds, in the order of the bars.
@@ -74,17 +70,20 @@ type card struct {
 	Left []int64 `json:"left"`
 }
 
-// send sends a message, or instead an error, and reports false if ctx ends before.
+// send sends an event, or instead an error, within ten seconds. It reports false if the page is gone, or ctx has ended.
 func (st *stream) send(ctx context.Context, event string, data any, err error) bool {
 	if err != nil {
 		event, data = "failed", err.Error()
 	}
-	select {
-	case st.out <- message{event, data}:
-		return true
-	case <-ctx.Done():
-		return false
+	text, err := json.Marshal(data)
+	st.writing.Lock()
+	defer st.writing.Unlock()
+	control := http.NewResponseController(st.out)
+	_ = control.SetWriteDeadline(time.Now().Add(10 * time.Second)) //nolint:errcheck // The writer shows it.
+	if err == nil {
+		_, err = fmt.Fprintf(st.out, "event: %s\ndata: %s\n\n", event, text)
 	}
+	return err == nil && control.Flush() == nil && ctx.Err() == nil
 }
 
 // again has the names read that the page shows, without the rest of a pause.
@@ -99,7 +98,7 @@ func (st *stream) again() {
 func (s *server) live(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := s.begin()
 	defer context.AfterFunc(r.Context(), cancel)()
-	id, st := rand.Text(), &stream{out: make(chan message), from: s.from(r), more: make(chan struct{}, 1)}
+	id, st := rand.Text(), &stream{out: w, from: s.from(r), more: make(chan struct{}, 1)}
 	var producers sync.WaitGroup
 	defer producers.Wait()
 	defer cancel()
@@ -108,6 +107,9 @@ func (s *server) live(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.leave(id)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back.
+	st.send(ctx, "stream", id, nil)
 	if name := r.FormValue("name"); name != "" {
 		st.names = []string{name}
 		producers.Go(func() { s.events(ctx, st, name) })
@@ -115,9 +117,8 @@ func (s *server) live(w http.ResponseWriter, r *http.Request) {
 		producers.Go(func() { s.list(ctx, st, r.FormValue("q")) })
 	}
 	producers.Go(func() { s.refresh(ctx, st) })
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back.
-	write(ctx, w, id, st.out)
+	for st.send(ctx, "alive", nil, nil) && sleep(ctx, 15*time.Second) {
+	}
 }
 
 // enter adds a stream, unless there are too many, or too many from its address.
@@ -141,28 +142,6 @@ func (s *server) leave(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, id)
-}
-
-// write writes messages until ctx ends or the page is gone. Each has ten seconds.
-func write(ctx context.Context, w http.ResponseWriter, id string, out <-chan message) {
-	control, m := http.NewResponseController(w), message{"stream", id}
-	for {
-		text, err := json.Marshal(m.data)
-		if err != nil {
-			return
-		}
-		_ = control.SetWriteDeadline(time.Now().Add(10 * time.Second)) //nolint:errcheck // The writer shows it.
-		if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", m.event, text); err != nil || control.Flush() != nil {
-			return
-		}
-		select {
-		case m = <-out:
-		case <-time.After(15 * time.Second):
-			m = message{"alive", nil}
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // seen takes the names that a page shows now.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"html/template"
@@ -13,19 +14,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hasp-go/hasp/cmd/hasp/internal/rows"
 	"github.com/hasp-go/hasp/primitives/inspect"
 )
 
 // Source is where the objects come from.
-type Source interface {
+type Source struct {
 	// List yields the objects whose name has the text in it. The text may be a pattern. It calls turn before each read.
-	List(ctx context.Context, text string, turn func(context.Context) error) iter.Seq2[inspect.Object, error]
-	Describe(ctx context.Context, name string) ([]inspect.Object, error)
-	Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error]
-	// Release frees a lock at once, if the owner holds it. The kind is lock, mutex, fair, read or write.
-	Release(ctx context.Context, kind, name, owner string) (bool, error)
-	// Healthy returns nil if the server answers.
-	Healthy(ctx context.Context) error
+	List     func(ctx context.Context, text string, turn func(context.Context) error) iter.Seq2[inspect.Object, error]
+	Describe func(ctx context.Context, name string) ([]inspect.Object, error)
+	Watch    func(ctx context.Context, name string) iter.Seq2[inspect.Event, error]
+	Release  func(ctx context.Context, kind, name, owner string) (bool, error) // at once, if the owner holds it
+	Healthy  func(ctx context.Context) error                                   // nil if the server answers
 }
 
 // Options set what the pages may do.
@@ -42,7 +42,7 @@ type Options struct {
 //go:embed assets
 var assets embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"mode": mode, "free": free}).ParseFS(assets, "assets/*.html"))
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"mode": mode, "rows": rows.Of, "kind": rows.Kind, "plain": rows.Plain}).ParseFS(assets, "assets/*.html"))
 
 // server serves the pages.
 type server struct {
@@ -127,20 +127,10 @@ func (s *server) release(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// mode returns the kind of lock by which a holder is released, or "" if it cannot be.
-func mode(o inspect.Object, h inspect.Holder) string {
-	switch o.Kind {
-	case inspect.Lock, inspect.Election, inspect.PeriodicJob:
-		return "lock"
-	case inspect.FairLock:
-		return "fair"
-	case inspect.Mutex:
-		return "mutex"
-	case inspect.ReadWriteLock:
-		return h.Mode
-	}
-	return ""
+// modes are the kinds of locks by which the one holder of an object is released.
+var modes = map[inspect.Kind]string{
+	inspect.Lock: "lock", inspect.Election: "lock", inspect.PeriodicJob: "lock", inspect.FairLock: "fair", inspect.Mutex: "mutex",
 }
 
-// free reports whether it is known that nobody holds an object.
-func free(o inspect.Object) bool { return o.Held != nil && *o.Held == 0 }
+// mode returns the kind of lock by which a holder is released, or "" if it cannot be.
+func mode(o inspect.Object, h inspect.Holder) string { return cmp.Or(modes[o.Kind], h.Mode) }

@@ -196,20 +196,18 @@ func TestEveryPath(t *testing.T) {
 }
 
 // answer returns the answer to a request.
-func answer(t *testing.T, source page.Source, o page.Options, r *http.Request) *httptest.ResponseRecorder {
+func answer(t *testing.T, f *fake, o page.Options, r *http.Request) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	serve(t.Context(), source, o).ServeHTTP(w, r)
+	serve(t.Context(), f, o).ServeHTTP(w, r)
 	return w
 }
 
 // serve returns the pages, whose log is in the source.
-func serve(ctx context.Context, source page.Source, o page.Options) http.Handler {
+func serve(ctx context.Context, f *fake, o page.Options) http.Handler {
 	o.Reads, o.Log = max(1, o.Reads), log.New(io.Discard, "", 0)
-	if f, is := source.(*fake); is {
-		o.Log.SetOutput(&f.log)
-	}
-	return page.New(ctx, source, o)
+	o.Log.SetOutput(&f.log)
+	return page.New(ctx, page.Source{List: f.List, Describe: f.Describe, Watch: f.Watch, Release: f.Release, Healthy: f.Healthy}, o)
 }
 
 // TestBehindProxies: a proxy passes on the path or cuts it, and the host or not. A login opens the page that was asked
@@ -323,7 +321,7 @@ func TestSeenNames(t *testing.T) {
 // TestLogin: the cookie of a login opens the page, and scripts cannot read it.
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	h := page.New(t.Context(), &fake{}, page.Options{Reads: 1, Token: "token"})
+	h := serve(t.Context(), &fake{}, page.Options{Reads: 1, Token: "token"})
 	login := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/login", strings.NewReader("token=token"))
 	login.Header.Set("Origin", "http://localhost")
 	login.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -352,7 +350,7 @@ func TestEscapes(t *testing.T) {
 	require.Contains(t, w.Body.String(), "alert(")
 	require.NotContains(t, w.Body.String(), "<script>")
 
-	server := httptest.NewServer(page.New(ctx, &fake{}, page.Options{Reads: 1000, AllowRelease: true}))
+	server := httptest.NewServer(serve(ctx, &fake{}, page.Options{Reads: 1000, AllowRelease: true}))
 	defer server.Close()
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/live?"+r.URL.RawQuery, nil)
@@ -383,7 +381,7 @@ func TestReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{names: strings.Fields(strings.Repeat("name ", 2000))}
 		ctx, cancel := context.WithCancel(t.Context())
-		h := page.New(ctx, source, page.Options{Reads: 20})
+		h := serve(ctx, source, page.Options{Reads: 20})
 		var streams sync.WaitGroup
 		for _, query := range []string{"", "?q=x", "?name=a", "?name=b", "?name=c"} {
 			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/live"+query, nil)
@@ -402,13 +400,14 @@ func TestReads(t *testing.T) {
 	})
 }
 
-// TestWatchAfterAnError: a page that is opened after an error that stayed watches again, and others share that watch.
+// TestWatchAfterAnError: a page that is opened after an error that stayed watches again, and others share that watch. It
+// ends ten minutes after the last of them.
 func TestWatchAfterAnError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{refused: 1}
 		ctx, cancel := context.WithCancel(t.Context())
-		h := page.New(ctx, source, page.Options{Reads: 1000})
+		h := serve(ctx, source, page.Options{Reads: 1000})
 		open := func() (seen func() string, leave func()) {
 			ctx, cancel := context.WithCancel(ctx)
 			s := &sink{header: http.Header{}}
@@ -417,13 +416,24 @@ func TestWatchAfterAnError(t *testing.T) {
 		}
 		first, leave := open()
 		require.Contains(t, first(), primitives.ErrNoPermission.Error())
-		second, _ := open()
+		second, leaveSecond := open()
 		require.Contains(t, second(), `"kind":"acquired"`)
 		leave()
-		time.Sleep(11 * time.Minute) // The first watcher is forgotten.
-		third, _ := open()
-		require.Contains(t, third(), `"kind":"acquired"`)
+		leave = leaveSecond
+		for _, alone := range []time.Duration{time.Second, 9 * time.Minute} {
+			leave()
+			time.Sleep(alone) // without a viewer
+			next, leaveNext := open()
+			require.Contains(t, next(), `"kind":"acquired"`)
+			leave = leaveNext
+			time.Sleep(11 * time.Minute)
+		}
 		require.EqualValues(t, 2, source.watches.Load())
+		leave()
+		time.Sleep(11 * time.Minute)
+		open()
+		synctest.Wait()
+		require.EqualValues(t, 3, source.watches.Load())
 		cancel()
 		synctest.Wait()
 	})
@@ -495,7 +505,9 @@ func TestMetrics(t *testing.T) {
 		{names: []string{"x"}, err: primitives.ErrUnavailable, want: "hasp_page_read_failures_total 2|"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			handler := page.New(t.Context(), &counted{err: c.err}, page.Options{Names: c.names, Reads: 1000})
+			f := &counted{err: c.err}
+			source := page.Source{List: f.List, Describe: f.Describe, Watch: f.Watch}
+			handler := page.New(t.Context(), source, page.Options{Names: c.names, Reads: 1000})
 			text := ""
 			for range 2 { // The second time the watchers have seen what they see.
 				w := httptest.NewRecorder()

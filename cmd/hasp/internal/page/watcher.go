@@ -28,8 +28,7 @@ type watcher struct {
 	n       int           // of all events
 	changed chan struct{} // closed at the next event
 	viewers int
-	end     *time.Timer // without viewers
-	cancel  func()
+	end     *time.Timer // of the watch, without viewers
 }
 
 // events sends the last events of a name, and later ones.
@@ -62,21 +61,20 @@ func (s *server) view(name string) *watcher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.watchers[name]
-	if w == nil {
+	if w == nil || w.viewers == 0 && !w.end.Stop() { // It has just ended.
 		for other, idle := range s.watchers {
 			if len(s.watchers) >= mostWatched && idle.viewers == 0 {
 				delete(s.watchers, other)
-				idle.cancel()
+				idle.end.Reset(0)
 			}
 		}
 		ctx, cancel := s.begin()
-		w = &watcher{changed: make(chan struct{}), cancel: cancel}
+		w = &watcher{changed: make(chan struct{}), end: time.AfterFunc(keep, cancel)}
+		w.end.Stop()
 		s.watchers[name] = w
-		w.end = time.AfterFunc(keep, func() { s.forget(name, w) })
 		go s.watch(ctx, name, w)
 	}
 	w.viewers++
-	w.end.Stop()
 	return w
 }
 
@@ -88,24 +86,7 @@ func (s *server) unview(w *watcher) {
 	}
 }
 
-// forget ends a watcher, unless it has got a viewer.
-func (s *server) forget(name string, w *watcher) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if w.viewers == 0 {
-		s.drop(name, w)
-		w.cancel()
-	}
-}
-
-// drop makes the next viewer get another watcher. s.mu is locked.
-func (s *server) drop(name string, w *watcher) {
-	if s.watchers[name] == w {
-		delete(s.watchers, name)
-	}
-}
-
-// watch adds events to a watcher, until ctx ends or an error stays.
+// watch adds events to a watcher, until ctx ends or an error stays: then the next viewer gets another watcher.
 func (s *server) watch(ctx context.Context, name string, w *watcher) {
 	for e, err := range s.source.Watch(ctx, name) {
 		if s.turn(ctx) != nil {
@@ -124,7 +105,9 @@ func (s *server) watch(ctx context.Context, name string, w *watcher) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop(name, w)
+	if s.watchers[name] == w {
+		delete(s.watchers, name)
+	}
 }
 
 // add adds an event.

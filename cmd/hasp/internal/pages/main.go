@@ -46,25 +46,26 @@ func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(intro)
 	for _, c := range root.Commands() {
-		if c.IsAvailableCommand() {
-			section(&b, c)
-		}
+		section(&b, c)
 	}
 	fmt.Fprintf(&b, "\n## Flags of all commands\n\n%s", block(root.PersistentFlags().FlagUsagesWrapped(100)))
 	return b.String()
 }
 
-// section writes the section of a command.
+// section writes the sections of a command, and of those below it.
 func section(b *strings.Builder, c *cobra.Command) {
-	fmt.Fprintf(b, "\n## hasp %s\n\n%s.\n\n", c.Name(), c.Short)
-	text := "hasp " + c.Use + "\n"
-	for _, sub := range c.Commands() {
-		text += "hasp " + c.Name() + " " + sub.Use + "\n"
+	if !c.IsAvailableCommand() {
+		return
 	}
+	fmt.Fprintf(b, "\n## %s\n\n%s.\n\n", c.CommandPath(), c.Short)
+	text := c.Parent().CommandPath() + " " + c.Use + "\n"
 	if flags := c.LocalFlags().FlagUsagesWrapped(100); flags != "" {
 		text += "\n" + flags
 	}
 	b.WriteString(block(text))
+	for _, sub := range c.Commands() {
+		section(b, sub)
+	}
 }
 
 // block returns a text as a block of code.
