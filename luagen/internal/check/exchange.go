@@ -170,16 +170,16 @@ func (m *machine) limit(match *matching) {
 func (m *machine) reversed(match *matching) {
 	options, known := match.options()
 	low, high := match.at("min", "start"), match.at("max", "stop", "end")
-	rev, name := slices.Contains(options, "rev"), match.cmd.name
+	rev, name := options.has("rev"), match.cmd.name
 	if !known || low*high == 0 {
 		return
 	}
 	first := match.as[min(low, high)].word
-	ranks := match.as[low].word == "start" && !slices.Contains(options, "byscore") && !slices.Contains(options, "bylex")
+	ranks := match.as[low].word == "start" && !options.has("byscore", "bylex")
 	if rev && !ranks {
 		low, high, first = high, low, "highest"
 	}
-	from, to, lex := match.words[low], match.words[high], strings.Contains(name, "lex") || slices.Contains(options, "bylex")
+	from, to, lex := match.words[low], match.words[high], strings.Contains(name, "lex") || options.has("bylex")
 	a, b := bound(from), bound(to)
 	word := func(e parse.Expr, n float64) bool {
 		_, isText := m.c.origin(e).(*parse.StringExpr)
@@ -187,7 +187,7 @@ func (m *machine) reversed(match *matching) {
 	}
 	switch {
 	case lex && !isLiteral(from, "+") && !isLiteral(to, "-"):
-	case ranks && name == "zrange" && (word(from, a) || word(to, b) || slices.Contains(options, "limit")):
+	case ranks && name == "zrange" && (word(from, a) || word(to, b) || options.has("limit")):
 		m.find(from.Pos(), Command, "ZRANGE takes scores, and LIMIT, only with BYSCORE: write it behind them")
 	case ranks && (match.as[low].number || name == "zrange") && (m.moment(from) || m.moment(to)):
 		m.find(to.Pos(), Command, "%s takes ranks, and this is a time or a score: the command by score is meant", shown(name))

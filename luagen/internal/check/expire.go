@@ -20,7 +20,7 @@ type creation struct {
 
 // creating are the commands that create a key without an expiry.
 var creating = strings.Fields(`append bitfield decr decrby geoadd getset hincrby hincrbyfloat hmset hset
-	hsetnx incr incrby incrbyfloat linsert lpush pfadd rpush sadd set setbit setnx setrange xadd zadd
+	hsetnx incr incrby incrbyfloat lpush pfadd rpush sadd set setbit setnx setrange xadd zadd
 	zincrby`)
 
 // ending are the commands that give a key an expiry.
@@ -165,7 +165,7 @@ func (m *machine) lifetime(call commandCall, name string) {
 	switch {
 	case slices.Contains(ending, name):
 		m.ends(call, name, key)
-	case slices.Contains(replacing, name) && m.expires(call, name):
+	case m.expires(call, name):
 		m.gives(call, key)
 	case units[shapes[name]].per != 0 && m.c.inCondition(call.expr): // the script itself looks
 		m.state.sure[looked+key] = true
@@ -179,47 +179,48 @@ func (m *machine) lifetime(call commandCall, name string) {
 	if key == "" || !slices.Contains(creating, name) {
 		return
 	}
-	drops := slices.Contains(dropping, name) && !slices.Contains(written, "nx")
+	drops := slices.Contains(dropping, name) && !written.has("nx")
 	if m.state.fresh[key] == nil && (drops || !m.state.sure[exists+key]) && m.creates(call, name) {
 		m.state.fresh[key] = &creation{pos: call.expr.P, name: name, value: m.keyText(call.words, 2), drops: drops, tried: !m.raises(call.expr), turn: m.way.at}
 	}
 	m.state.sure[exists+key] = true
 }
 
-// expires reports whether a call of a replacing command gives its key an expiry.
+// expires reports whether a call gives its key an expiry, as far as that is known. With XX or GT it gives none to a key that
+// has none.
 func (m *machine) expires(call commandCall, name string) bool {
 	written, ok := m.formOf(call, name).options()
-	return name != "set" || !ok || slices.ContainsFunc(written, func(o string) bool { return slices.Contains(expiring, o) })
+	if slices.Contains(ending, name) {
+		return !written.has("gt", "xx")
+	}
+	return slices.Contains(replacing, name) && (strings.HasSuffix(name, "setex") || !ok || written.has(expiring...))
 }
 
 // ends follows a call that gives a key an expiry. A server may refuse it, by its ACL or because the
 // command was renamed. The same call before the key was created would have been refused there.
 func (m *machine) ends(call commandCall, name, key string) {
-	made, probe := m.state.fresh[key], name+" "+key
-	if made != nil && m.raises(call.expr) && !m.state.sure[probe] {
+	made, probe, gives := m.state.fresh[key], name+" "+key, m.expires(call, name)
+	if gives && made != nil && m.raises(call.expr) && !m.state.sure[probe] {
 		m.find(call.expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
 			"before that line, too, call %s with NX, which changes no existing expiry", made.pos.Line, strings.ToUpper(name))
 	}
-	m.gives(call, key)
+	if gives {
+		m.gives(call, key)
+	}
 	m.state.sure[probe] = m.state.sure[probe] || m.raises(call.expr)
 }
 
 // creates reports whether a call of a creating command certainly may create a key without an expiry: a
 // step down is for what is there.
 func (m *machine) creates(call commandCall, name string) bool {
-	words := call.words
-	if name == "set" {
-		all, ok := m.formOf(call, name).options()
-		return ok && !slices.ContainsFunc(all, func(o string) bool {
-			return slices.Contains(expiring, o) || slices.Contains([]string{"ifeq", "keepttl", "xx"}, o)
-		})
+	written, ok := m.formOf(call, name).options()
+	if !ok && name == "set" || written.has(expiring...) || written.has("ifeq", "keepttl", "nomkstream", "xx") ||
+		name == "bitfield" && !written.has("incrby", "set") {
+		return false
 	}
-	if len(words) == 0 || !strings.Contains(name, "incr") {
-		return slices.Contains(creating, name)
-	}
-	last := words[len(words)-1]
+	last := call.words[len(call.words)-1]
 	text, _ := constantText(last)
-	return !negative(last) && !strings.HasPrefix(text, "-")
+	return !strings.Contains(name, "incr") || !negative(last) && !strings.HasPrefix(text, "-")
 }
 
 // counted notes what a comparison of a value shows of the key about which it is: that the key was there before, unless

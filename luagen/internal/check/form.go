@@ -148,9 +148,16 @@ func (m *matching) at(names ...string) int {
 	return max(0, slices.IndexFunc(m.as, func(f form) bool { return slices.Contains(names, f.word) }))
 }
 
+// tokens are words of a call that stand in the form of its command.
+type tokens []string
+
+func (t tokens) has(some ...string) bool {
+	return slices.ContainsFunc(some, func(token string) bool { return slices.Contains(t, token) })
+}
+
 // options returns the tokens of a call, in small letters. It is false if one of them is not written out, or if the words
 // do not match.
-func (m *matching) options() (all []string, written bool) {
+func (m *matching) options() (all tokens, written bool) {
 	written = m.as != nil
 	for i, f := range m.as {
 		switch token, literal := m.words[i].(*parse.StringExpr); {

@@ -164,8 +164,7 @@ func (m *machine) places(match *matching) {
 // useless finds a call that does nothing, or whose reply is always the same, as it lacks an option or has another one.
 func (m *machine) useless(call commandCall, match *matching) {
 	options, written := match.options()
-	has := func(option string) bool { return slices.Contains(options, option) }
-	last, key, says := match.words[len(match.words)-1], m.keyText(match.words, 1), ""
+	has, last, key, says := options.has, match.words[len(match.words)-1], m.keyText(match.words, 1), ""
 	set, zadd := match.cmd.name == "set", match.cmd.name == "zadd"
 	switch first, tested := set && !m.follows(call, "", key), (set || zadd) && m.c.inCondition(call.expr); {
 	case first && has("xx"):

@@ -10,7 +10,7 @@ import (
 var shapes = byName(map[string]string{
 	"count": `append bitcount del exists expire expireat geoadd getbit hdel hexists hlen hset hsetnx
 		hstrlen linsert llen lpush lpushx lrem msetnx persist pexpire pexpireat pfadd pfcount
-		pfmerge publish rpush rpushx sadd scard sdiffstore setbit setnx setrange sinterstore
+		publish rpush rpushx sadd scard sdiffstore setbit setnx setrange sinterstore
 		sismember smove spublish srem strlen sunionstore touch unlink xack xdel xlen xtrim
 		zcard zcount zdiffstore zinterstore zlexcount zrangestore zrem zremrangebylex
 		zremrangebyrank zremrangebyscore zunionstore`,
@@ -20,7 +20,7 @@ var shapes = byName(map[string]string{
 	"text":         "getrange hincrbyfloat incrbyfloat zincrby",
 	"maybe":        "get getdel getset hget lindex lmove rpoplpush zscore",
 	"rank":         "zrank zrevrank",
-	"status":       "hmset lset ltrim mset psetex setex type",
+	"status":       "hmset lset ltrim mset pfmerge psetex setex type",
 	"texts":        "hgetall hvals lrange",
 	"members": `hkeys sdiff sinter smembers sunion zrange zrangebylex zrangebyscore zrevrange
 		zrevrangebylex zrevrangebyscore`,
@@ -71,7 +71,7 @@ func (m *machine) reply(call commandCall, name string, known int) value {
 		return listOf(textValue(), 0)
 	case "members":
 		options, _ := m.formOf(call, name).options()
-		if slices.Contains(options, "withscores") {
+		if options.has("withscores") {
 			return scores
 		}
 		return listOf(value{is: isText, role: aMember}, 0)
@@ -94,26 +94,23 @@ func manyReplies(name string, known int) int {
 // optionReply returns the reply of commands that have another with some options.
 func (m *machine) optionReply(call commandCall, name string, known int) value {
 	options, ok := m.formOf(call, name).options()
-	has := func(all ...string) bool {
-		return slices.ContainsFunc(all, func(o string) bool { return slices.Contains(options, o) })
-	}
-	switch {
+	switch has := options.has; {
 	case known < len(call.words) || !ok && name != "zadd":
 		return unknown()
-	case name == "zadd" && has("incr"), name == "set" && has("get"):
+	case name == "zadd" && has("incr") && has("gt", "lt", "nx", "xx"), name == "set" && has("get"):
 		return value{is: isText | isFalseValue}
+	case name == "zadd" && has("incr"):
+		return textValue()
 	case name == "zadd":
 		return aCount()
-	case name == "set" && has("nx", "xx"):
+	case name == "set" && has("ifeq", "nx", "xx"):
 		return value{is: isStatus | isFalseValue}
 	case name == "set":
 		return value{is: isStatus}
 	case known == 2 && slices.Contains(popping, name):
 		return value{is: isText | isFalseValue}
 	case known == 3 && slices.Contains(popping[1:3], name):
-		list := listOf(textValue(), 0)
-		list.is |= isFalseValue
-		return list
+		return orNone(listOf(textValue(), 0))
 	}
 	return unknown()
 }

@@ -30,7 +30,7 @@ var lists = map[string]value{
 	),
 	"hgetall": pairs, "zpopmax": scores, "zpopmin": scores,
 	"scan": page(listOf(textValue(), 0)), "sscan": page(listOf(textValue(), 0)), "hscan": page(pairs), "zscan": page(scores),
-	"xrange": entries, "xrevrange": entries, "xread": listOf(tuple(textValue(), entries), 0),
+	"xrange": entries, "xrevrange": entries, "xread": orNone(listOf(tuple(textValue(), entries), 0)),
 }
 
 var (
@@ -54,6 +54,12 @@ func paired(first, second value) value {
 	v := tuple(first, second)
 	v.known, v.most, v.pairs = 0, 0, true
 	return v
+}
+
+// orNone returns a reply that is nil instead of an empty list.
+func orNone(list value) value {
+	list.is |= isFalseValue
+	return list
 }
 
 // page returns the reply of a scan.

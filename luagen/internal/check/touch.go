@@ -31,7 +31,7 @@ func (m *machine) compareTouches() {
 		for i := range call.words[1:] {
 			t.keys = append(t.keys, m.keyText(call.words, i+1))
 		}
-		t.key, t.gives = t.keys[0], slices.Contains(ending, t.name) || slices.Contains(replacing, t.name) && m.expires(call, t.name)
+		t.key, t.gives = t.keys[0], m.expires(call, t.name)
 		if all = append(all, t); len(all) > maxAsked {
 			return
 		}
