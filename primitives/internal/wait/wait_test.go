@@ -384,6 +384,31 @@ func TestWaitWakesAsManyAsFit(t *testing.T) {
 	})
 }
 
+// TestWaitListensAfterTheMessage: a message comes between the refusal of a waiter's first try and its joining of a queue,
+// in which by then somebody waits for more.
+func TestWaitListensAfterTheMessage(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		p := &pool{server: newServer(1)}
+		w := p.client(t, hour)
+		start, tries, done := time.Now(), 0, make(chan error)
+		go func() {
+			done <- w.Wait(t.Context(), p.wants(1), tryFunc(func() (wait.Answer, error) {
+				tries++
+				time.Sleep(time.Minute)
+				return wait.Answer{Granted: tries == 2, RetryIn: -1}, nil
+			}))
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = w.Wait(ctx, p.wants(9), units{p, 9}) }()
+		time.Sleep(time.Minute / 2)
+		p.give(1)
+		require.NoError(t, <-done)
+		require.Equal(t, 2*time.Minute, time.Since(start))
+	})
+}
+
 // TestWaitGivesTheOthersNeeds: before a try, a waiter gets the needs of those that are parked, not its own.
 func TestWaitGivesTheOthersNeeds(t *testing.T) {
 	virtual(t, func(t *testing.T) {
