@@ -240,7 +240,7 @@ func TestForceUnlockAsks(t *testing.T) {
 	holder := start(t, []string{onServer(server.Addr())}, "lock", "x", "--lease", kept, "--", "sleep", "1000")
 	awaitKey(t, server, "x")
 	free := binary + " force-unlock x; echo code=$?\n"
-	s.keysAndAwait(t, free, "takes \"x\" from whoever holds it")
+	s.keysAndAwait(t, free, "takes \"x\" from its holder")
 	s.keysAndAwait(t, "\n", "code=1")
 	s.keysAndAwait(t, free, "Go on? [y/N]")
 	require.EqualValues(t, 1, exist(t, server, "x"))

@@ -31,8 +31,8 @@ type Facts struct {
 	Cluster         bool
 	Slots, AllSlots int // those that a node has, or -1, and all
 
-	Name      string // of the objects whose rights were asked for
-	Missing   []Missing
+	Name      string              // of the objects whose rights were asked for
+	Missing   map[string][]string // by permission, as in ACL SETUSER: the kinds of objects for which the user lacks it
 	RightsErr error
 }
 
@@ -79,7 +79,8 @@ const askTimeout = 5 * time.Second
 // Gather asks the servers of a connection, and for the permissions for objects of a name. Without a name it takes one
 // in each part of a cluster. It changes nothing.
 func Gather(ctx context.Context, conn *connect.Conn, prefix, name string, kinds []string) *Facts {
-	f := &Facts{Cluster: conn.Redis.Mode() == rueidis.ClientModeCluster, AllSlots: backend.Slots, Name: name}
+	cluster := conn.Redis.Mode() == rueidis.ClientModeCluster
+	f := &Facts{Cluster: cluster, AllSlots: backend.Slots, Name: name, Missing: map[string][]string{}}
 	names := []string{name}
 	if name == "" {
 		f.Name, names = prefix+probe, []string{probe}

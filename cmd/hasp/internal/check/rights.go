@@ -12,12 +12,6 @@ import (
 	"github.com/hasp-go/hasp/primitives/inspect"
 )
 
-// Missing is a permission that the user lacks.
-type Missing struct {
-	Rule  string // as in ACL SETUSER
-	Kinds []string
-}
-
 type client = primitives.Client
 
 // asks asks which permissions the user lacks.
@@ -64,29 +58,20 @@ func (f *Facts) askRights(ctx context.Context, c *client, names, of []string) {
 				break
 			}
 			for _, rule := range missing {
-				f.lacks(rule, kind)
+				if !slices.Contains(f.Missing[rule], kind) {
+					f.Missing[rule] = append(f.Missing[rule], kind)
+				}
 			}
 		}
-	}
-}
-
-// lacks notes a permission that is missing for a kind.
-func (f *Facts) lacks(rule, kind string) {
-	i := slices.IndexFunc(f.Missing, func(m Missing) bool { return m.Rule == rule })
-	if i < 0 {
-		i, f.Missing = len(f.Missing), append(f.Missing, Missing{Rule: rule})
-	}
-	if m := &f.Missing[i]; !slices.Contains(m.Kinds, kind) {
-		m.Kinds = append(m.Kinds, kind)
 	}
 }
 
 // rights has a finding for each permission that is missing, with the kinds of objects that need it.
 func rights(f *Facts) (all []Finding) {
 	const link = "docs/operate/acl.md"
-	for _, m := range f.Missing {
-		why := "needed by " + strings.Join(m.Kinds, ", ") + ": ACL SETUSER <user> " + m.Rule
-		all = append(all, Finding{Fail, "right", m.Rule, why, nil, link})
+	for _, rule := range slices.Sorted(maps.Keys(f.Missing)) {
+		why := "needed by " + strings.Join(f.Missing[rule], ", ") + ": ACL SETUSER <user> " + rule
+		all = append(all, Finding{Fail, "right", rule, why, nil, link})
 	}
 	if f.RightsErr != nil {
 		state := map[bool]string{true: Unknown, false: Fail}[errors.Is(f.RightsErr, primitives.ErrNotSupported)]

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -64,15 +65,10 @@ func confirm(c *cobra.Command, yes, now bool, name, owner string) error {
 	if !child.HasTerminal() {
 		return usage("there is no terminal to ask at: --yes")
 	}
-	if owner == "" {
-		owner = "whoever holds it"
-	}
-	when := "when the holder's lease has ended"
-	if now {
-		when = "at once"
-	}
+	when := map[bool]string{true: "at once", false: "when the holder's lease has ended"}[now]
 	fmt.Fprintf(c.ErrOrStderr(), "This takes %q from %s. Another process can acquire it %s. The holder's command runs until\n"+
-		"the next renewal, a third of its lease later at most: then its hasp ends it.\nGo on? [y/N] ", name, owner, when)
+		"the next renewal, a third of its lease later at most: then its hasp ends it.\nGo on? [y/N] ",
+		name, cmp.Or(owner, "its holder"), when)
 	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err == nil && strings.EqualFold(strings.TrimSpace(answer), "y") {
 		return nil

@@ -15,7 +15,15 @@ import (
 
 func (p *program) latch() *cobra.Command {
 	c := group("latch", "Wait until as many have counted down as the latch was set to")
-	c.AddCommand(p.latchInit(), p.latchDown(), p.latchWait(), p.latchGet())
+	get := &cobra.Command{Use: "get NAME", Short: "Print the count, 0 also of a latch that is not set", Args: names(1, 1)}
+	get.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
+		n, err := conn.NewCountDownLatch(args[0]).Count(c.Context())
+		if err == nil {
+			fmt.Fprintln(c.OutOrStdout(), n)
+		}
+		return err
+	})
+	c.AddCommand(p.latchInit(), p.latchDown(), p.latchWait(), get)
 	return c
 }
 
@@ -75,18 +83,6 @@ func (p *program) latchDown() *cobra.Command {
 		}
 		fmt.Fprintln(c.OutOrStdout(), left)
 		return nil
-	})
-	return c
-}
-
-func (p *program) latchGet() *cobra.Command {
-	c := &cobra.Command{Use: "get NAME", Short: "Print the count, 0 also of a latch that is not set", Args: names(1, 1)}
-	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
-		n, err := conn.NewCountDownLatch(args[0]).Count(c.Context())
-		if err == nil {
-			fmt.Fprintln(c.OutOrStdout(), n)
-		}
-		return err
 	})
 	return c
 }

@@ -27,13 +27,17 @@ var lockers = map[string]func(client *primitives.Client, name string) locker{
 	"write": func(c *primitives.Client, name string) locker { return c.NewReadWriteLock(name, nil).WriteLock() },
 }
 
-func (p *program) lock() *cobra.Command {
-	metadata := ""
-	c := &cobra.Command{Use: "lock", Short: "Run a command while holding a lock"}
+// lock returns a command that runs another while it holds a lock, which a flag chooses if there are several kinds.
+func (p *program) lock(use, how string, kinds ...string) *cobra.Command {
+	metadata, kind := "", &kinds[0]
+	c := &cobra.Command{Use: use, Short: "Run a command while holding a lock" + how}
 	r := p.addRunner(c)
+	r.shared = use == "read"
 	r.addWait(c, "n")
-	kind := choose(c, "kind", "lock, mutex (in order, faster with many waiters) or fair (in order, shared with Redisson)", "lock", "mutex", "fair")
-	c.Flags().StringVar(&metadata, "metadata", "", "a text that others see: see hasp inspect")
+	if len(kinds) > 1 {
+		kind = choose(c, "kind", "lock, mutex (in order, faster with many waiters) or fair (in order, shared with Redisson)", kinds...)
+		c.Flags().StringVar(&metadata, "metadata", "", "a text that others see: see hasp inspect")
+	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *kind != "lock" && metadata != "" {
 			return usage("--metadata needs --kind lock")
@@ -43,21 +47,6 @@ func (p *program) lock() *cobra.Command {
 			if metadata != "" {
 				l = client.NewLock(r.name, &primitives.LockOptions{Metadata: metadata})
 			}
-			return l.TryLock, l.Lock
-		})
-	}
-	return c
-}
-
-// readWrite returns the command of a part of a read-write lock.
-func (p *program) readWrite(part, how string) *cobra.Command {
-	c := &cobra.Command{Use: part, Short: "Run a command while holding a lock " + how}
-	r := p.addRunner(c)
-	r.shared = part == "read"
-	r.addWait(c, "n")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return r.run(c, func(client *primitives.Client) (try, wait acquire) {
-			l := lockers[part](client, r.name)
 			return l.TryLock, l.Lock
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,11 +75,8 @@ func (p *program) elect() *cobra.Command {
 		if !observe {
 			return parse(c, args)
 		}
-		if len(args) != 1 {
-			return usage("--observe takes a name, and no command")
-		}
-		r.name = args[0]
-		return validNames(r.name)
+		r.name = strings.Join(args, "")
+		return names(1, 1)(c, args)
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return r.connected(c, func(ctx context.Context, client *primitives.Client, signals <-chan os.Signal) error {

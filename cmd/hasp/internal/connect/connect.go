@@ -91,36 +91,56 @@ func kindOf(err error) error {
 }
 
 // options returns the driver's options.
-func (f *Flags) options() (rueidis.ClientOption, error) {
-	text, err := f.url()
-	if err == nil {
-		text, err = driverURL(text)
-	}
+func (f *Flags) options() (o rueidis.ClientOption, err error) {
+	u, err := f.url()
 	if err != nil {
-		return rueidis.ClientOption{}, err
-	}
-	o, err := rueidis.ParseURL(text)
-	if err != nil {
-		return o, malformed(text, err)
-	}
-	o.DisableCache = true
-	hosts(&o, text)
-	if err := f.authenticate(&o); err != nil {
 		return o, err
 	}
-	return o, f.encrypt(&o)
+	if o, err = rueidis.ParseURL(u.String()); err != nil {
+		return o, malformed(u.String(), err)
+	}
+	o.DisableCache = true
+	o.Sentinel.Username, o.Sentinel.Password = u.Query().Get("sentinel_user"), u.Query().Get("sentinel_password")
+	o.Sentinel.TLSConfig = o.TLSConfig
+	if o.TLSConfig != nil && (len(o.InitAddress) > 1 || o.Sentinel.MasterSet != "") { // Else the driver expects the first host's.
+		o.TLSConfig.ServerName = "" // that of the host that is dialled
+	}
+	if err = f.authenticate(&o); err == nil {
+		err = f.encrypt(&o)
+	}
+	return o, err
 }
 
-// url returns the URL of the flag or the variable. Others may read a flag, so it has no password.
-func (f *Flags) url() (string, error) {
-	if f.URL == "" {
-		return cmp.Or(os.Getenv(URLVariable), defaultURL), nil
+// form takes a URL apart: its scheme, its user, its first host, the others, and the rest.
+var form = regexp.MustCompile(`^(\w+)://([^/?#]*@)?([^/?#,]*)([^/?#]*)(.*)$`)
+
+// url returns the URL of the flag or the variable as the driver has it: of several hosts the others, and the name of
+// Sentinel's master, are parameters there. Others may read a flag, so it has no password.
+func (f *Flags) url() (*url.URL, error) {
+	text := cmp.Or(f.URL, os.Getenv(URLVariable), defaultURL)
+	parts := form.FindStringSubmatch(text)
+	switch {
+	case parts == nil:
+		return nil, errors.New("the URL is malformed: it begins with no redis://, rediss:// or unix://")
+	case f.URL != "" && (strings.Contains(parts[2], ":") || strings.Contains(text, "sentinel_password=")):
+		return nil, fmt.Errorf("--url has a password, which all users of this machine could read: use %s or --password-file", URLVariable)
 	}
-	parts := form.FindStringSubmatch(f.URL)
-	if parts != nil && strings.Contains(parts[2], ":") || strings.Contains(f.URL, "sentinel_password=") {
-		return "", fmt.Errorf("--url has a password, which all users of this machine could read: use %s or --password-file", URLVariable)
+	u, err := url.Parse(parts[1] + "://" + parts[2] + parts[3] + parts[5])
+	if err != nil {
+		return nil, malformed(text, err)
 	}
-	return f.URL, nil
+	query := u.Query()
+	for host := range strings.SplitSeq(parts[4], ",") {
+		if host != "" {
+			query.Add("addr", host)
+		}
+	}
+	if master := query.Get("sentinel_master"); master != "" {
+		query.Set("master_set", master)
+		query.Del("sentinel_master")
+	}
+	u.RawQuery = query.Encode()
+	return u, nil
 }
 
 // authenticate sets the user and the password.
@@ -134,18 +154,6 @@ func (f *Flags) authenticate(o *rueidis.ClientOption) error {
 	text, err := os.ReadFile(f.PasswordFile)
 	o.Password = strings.TrimRight(string(text), "\r\n")
 	return err
-}
-
-// hosts sets how the program knows several hosts, and sentinels, of the driver's URL. The driver expects the name of the
-// first host in the certificates of all.
-func hosts(o *rueidis.ClientOption, text string) {
-	_, query, _ := strings.Cut(text, "?")
-	values, _ := url.ParseQuery(query)
-	o.Sentinel.Username, o.Sentinel.Password = values.Get("sentinel_user"), values.Get("sentinel_password")
-	o.Sentinel.TLSConfig = o.TLSConfig
-	if o.TLSConfig != nil && (len(o.InitAddress) > 1 || o.Sentinel.MasterSet != "") {
-		o.TLSConfig.ServerName = "" // that of the host that is dialled
-	}
 }
 
 // encrypt sets the certificates. They are only for URLs that begin with rediss.
@@ -175,34 +183,6 @@ func (f *Flags) encrypt(o *rueidis.ClientOption) error {
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	o.TLSConfig.Certificates = []tls.Certificate{pair}
 	return err
-}
-
-// form takes a URL apart: its scheme, its user, its first host, the others, and the rest.
-var form = regexp.MustCompile(`^(\w+)://([^/?#]*@)?([^/?#,]*)([^/?#]*)(.*)$`)
-
-// driverURL returns a URL as the driver has it: of several hosts the others, and the name of Sentinel's master, are
-// parameters there.
-func driverURL(text string) (string, error) {
-	parts := form.FindStringSubmatch(text)
-	if parts == nil {
-		return "", errors.New("the URL is malformed: it begins with no redis://, rediss:// or unix://")
-	}
-	u, err := url.Parse(parts[1] + "://" + parts[2] + parts[3] + parts[5])
-	if err != nil {
-		return "", malformed(text, err)
-	}
-	query := u.Query()
-	for host := range strings.SplitSeq(parts[4], ",") {
-		if host != "" {
-			query.Add("addr", host)
-		}
-	}
-	if master := query.Get("sentinel_master"); master != "" {
-		query.Set("master_set", master)
-		query.Del("sentinel_master")
-	}
-	u.RawQuery = query.Encode()
-	return u.String(), nil
 }
 
 // malformed returns the error of a URL, without any part of it that may be a password.

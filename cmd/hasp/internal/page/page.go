@@ -68,7 +68,7 @@ func New(ctx context.Context, source Source, o Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page("index"))
 	mux.HandleFunc("GET /object", s.page("object"))
-	mux.HandleFunc("GET /assets/{file}", asset)
+	mux.Handle("GET /assets/{file}", http.FileServerFS(assets))
 	mux.HandleFunc("GET /live", s.live)
 	mux.HandleFunc("POST /seen", s.seen)
 	mux.HandleFunc("POST /login", s.login)
@@ -103,11 +103,6 @@ func render(w http.ResponseWriter, code int, name string, data any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	_ = templates.ExecuteTemplate(w, name, data) //nolint:errcheck // The browser has left.
-}
-
-// asset serves a script, a style or a picture.
-func asset(w http.ResponseWriter, r *http.Request) {
-	http.ServeFileFS(w, r, assets, "assets/"+r.PathValue("file"))
 }
 
 // release frees a lock.
