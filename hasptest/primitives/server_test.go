@@ -30,6 +30,7 @@ type server struct {
 	mu       sync.Mutex // also held while a script runs
 	handlers map[*subscription]string
 	calls    map[string]int // by script
+	run      func(script *backend.Script, keys, args []string) (backend.Reply, error)
 
 	// fault returns the fault of a call of the given script; nil: there are none.
 	fault func(script string) fault
@@ -146,6 +147,9 @@ func newServer(t *testing.T) *server {
 		acks: allAck,
 	}
 	s.link = s.newLink(t)
+	s.run = func(script *backend.Script, keys, args []string) (backend.Reply, error) {
+		return s.link.Run(context.Background(), script, keys, args)
+	}
 	return s
 }
 
@@ -263,7 +267,7 @@ func unknown(script *backend.Script, err error) error {
 func (s *server) execute(script *backend.Script, keys, args []string) backend.Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	reply, err := s.link.Run(context.Background(), script, keys, args)
+	reply, err := s.run(script, keys, args)
 	if s.ran != nil && err == nil {
 		s.ran(script.Name, keys, args, reply)
 	}
