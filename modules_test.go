@@ -1,6 +1,7 @@
 package hasp_test
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"regexp"
@@ -46,6 +47,66 @@ func directive(t *testing.T, name, verb string) []string {
 	}
 	return out
 }
+
+// requires returns the versions of the modules that a go.mod requires.
+func requires(t *testing.T, name string) map[string]string {
+	t.Helper()
+	versions := map[string]string{}
+	for _, line := range directive(t, name, "require") {
+		required, version, _ := strings.Cut(line, " ")
+		versions[required] = version
+	}
+	return versions
+}
+
+// TestVersionsOfDrivers holds docs/getting-started.md to what the adapters require, and to the newest drivers, which
+// the workspace has by bench. No other page names their versions, or Go's.
+func TestVersionsOfDrivers(t *testing.T) {
+	t.Parallel()
+	page := strings.Join(strings.Fields(read(t, "docs/getting-started.md")), " ")
+	newest := requires(t, "bench/go.mod")
+	short := func(version string) string { return strings.TrimSuffix(strings.TrimPrefix(version, "v"), ".0") }
+	var lowest, highest []string
+	for _, d := range []struct{ name, adapter string }{
+		{"go-redis", "backend/goredis"}, {"rueidis", "backend/rueidis"}, {"valkey-go", "backend/valkey"},
+	} {
+		driver := drivers[d.adapter]
+		lowest = append(lowest, d.name+" "+short(requires(t, d.adapter+"/go.mod")[driver]))
+		highest = append(highest, short(newest[driver]))
+	}
+	require.Contains(t, page, fmt.Sprintf("at least %s, %s or %s; its tests run on these and on %s, %s and %s ",
+		lowest[0], lowest[1], lowest[2], highest[0], highest[1], highest[2]))
+	for _, dir := range makeList(t, "PUBLISHED") {
+		if dir != "bench" { // It measures other libraries' newest versions.
+			require.Equal(t, []string{"1.25.0"}, directive(t, dir+"/go.mod", "go"), dir)
+		}
+	}
+	require.Contains(t, page, "It needs Go 1.25,")
+	named := regexp.MustCompile(`\bGo 1\.\d\d\b|\b(go-redis|rueidis|valkey-go) v?(9|1\.0)\.\d`)
+	walk(t, func(page string) {
+		users := strings.HasPrefix(page, "docs/") && !strings.HasPrefix(page, "docs/internals/") || page == "README.md"
+		if users && path.Ext(page) == ".md" && page != "docs/getting-started.md" {
+			require.NotRegexp(t, named, read(t, page), page)
+		}
+	})
+}
+
+// TestPagesSayHowBeforeTheRelease finds a page with "go get" or "@latest" that does not lead to the lines that work now.
+func TestPagesSayHowBeforeTheRelease(t *testing.T) {
+	t.Parallel()
+	found := 0
+	walk(t, func(page string) {
+		if path.Ext(page) != ".md" || page == "docs/getting-started.md" || !gets.MatchString(read(t, page)) {
+			return
+		}
+		require.Contains(t, read(t, page), "getting-started.md#until-the-first-release)", page)
+		found++
+	})
+	require.GreaterOrEqual(t, found, 7)
+}
+
+// gets is what works once a version is tagged.
+var gets = regexp.MustCompile(`go get (-tool |-t )?github\.com/hasp-go|hasp-go/hasp\S*@latest`)
 
 func read(t *testing.T, name string) string {
 	t.Helper()

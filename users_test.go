@@ -127,29 +127,62 @@ func main() {
 	return slices.Compact(names)
 }
 
-// TestReadmesModule makes a module as the README says, with this checkout in place of the clone.
-func TestReadmesModule(t *testing.T) {
-	t.Parallel()
-	readme := read(t, "README.md")
-	lines := regexp.MustCompile("(?ms)^```shell\n(.*?)^```$").FindStringSubmatch(readme)
-	program := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindStringSubmatch(readme)
-	require.NotNil(t, lines)
-	require.NotNil(t, program)
-	clone, commands, _ := strings.Cut(lines[1], "\n")
-	require.Equal(t, "git clone https://"+module+" ../hasp", clone)
+// stranger is what a module of a user has before hasp: a driver at the lowest version that hasp accepts, and tests with a
+// testify of its own.
+const stranger = `package main
 
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+func TestClient(t *testing.T) { require.NotNil(t, redis.NewClient(&redis.Options{})) }
+`
+
+// TestStrangersKeepTheirVersions brings hasp into a stranger's module as the pages say, with this checkout in place of the
+// clone, and without "go mod tidy": the README's program and the stranger's tests build, and no version rises.
+func TestStrangersKeepTheirVersions(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs(".")
 	require.NoError(t, err)
-	dir := t.TempDir()
-	goCommand(t, dir, "mod", "init", "example.com/user")
-	write(t, filepath.Join(dir, "main.go"), program[1])
-	for command := range strings.Lines(commands) {
-		command, _, _ = strings.Cut(command, " #")
-		words := strings.Fields(strings.ReplaceAll(command, "../hasp", root))
-		require.Equal(t, "go", words[0])
-		goIn(t, dir, nil, words[1:]...)
+	block := regexp.MustCompile("(?ms)^```shell\n(.*?)^```$").FindStringSubmatch(read(t, "docs/getting-started.md"))
+	require.NotNil(t, block)
+	clone, commands, _ := strings.Cut(strings.ReplaceAll(block[1], "../hasp", root), "\n")
+	require.Equal(t, "git clone https://"+module+" "+root, clone)
+	for name, lines := range map[string]string{
+		"workspace": commands,
+		"go get": fmt.Sprintf("go mod edit -replace=%[1]s=%[2]s -replace=%[1]s/backend/goredis=%[2]s/backend/goredis\n"+
+			"go get %[1]s@v0.0.0 %[1]s/backend/goredis@v0.0.0", module, root),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			versions := []string{
+				"github.com/stretchr/testify v1.9.0",
+				drivers["backend/goredis"] + " " + requires(t, "backend/goredis/go.mod")[drivers["backend/goredis"]],
+			}
+			dir := t.TempDir()
+			write(t, dir+"/go.mod", fmt.Sprintf("module example.com/user\n\ngo %s\n\nrequire (\n\t%s\n)\n",
+				directive(t, "go.mod", "go")[0], strings.Join(versions, "\n\t")))
+			write(t, dir+"/main_test.go", stranger)
+			goCommand(t, dir, "mod", "tidy")
+			program := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindStringSubmatch(read(t, "README.md"))
+			require.NotNil(t, program)
+			write(t, dir+"/main.go", program[1])
+			for line := range strings.Lines(lines) {
+				line, _, _ = strings.Cut(line, " #")
+				words := strings.Fields(line)
+				require.Equal(t, "go", words[0])
+				goIn(t, dir, nil, words[1:]...)
+			}
+			goIn(t, dir, nil, "list", "-deps", "-test", ".") // It finds what a build would need.
+			for _, version := range versions {
+				name, _, _ := strings.Cut(version, " ")
+				require.Contains(t, goIn(t, dir, nil, "list", "-m", name), version+"\n")
+			}
+		})
 	}
-	goIn(t, dir, nil, "list", "-deps", ".") // A test of examples/start runs the program.
 }
 
 func write(t *testing.T, name, text string) {
@@ -162,12 +195,13 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	goIn(t, dir, []string{"GOWORK=off", "GOFLAGS=-mod=mod"}, args...)
 }
 
-// goIn runs the go command in a folder.
-func goIn(t *testing.T, dir string, env []string, args ...string) {
+// goIn runs the go command in a folder, and returns its output.
+func goIn(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", args...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), env...)
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "go %s:\n%s", strings.Join(args, " "), out)
+	return string(out)
 }

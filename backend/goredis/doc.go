@@ -11,8 +11,6 @@
 // Scripts use the application's connection pool. Subscriptions get one connection of their own for
 // each node, outside the pool. The backend never closes the client.
 //
-// This package needs Go 1.26, as the driver does; the rest of hasp needs Go 1.25.
-//
 // # Blocking commands
 //
 // A blocking command, such as BLPOP or XREAD with BLOCK, holds a connection of the pool for as long
@@ -41,6 +39,9 @@
 // The driver retries commands by itself, up to Options.MaxRetries times; for what the backend
 // sends it does not. Scripts go to primaries, even if ClusterOptions send reads to replicas. A
 // [redis.Ring] is refused, because it spreads keys over servers that know nothing of each other.
+//
+// Before version 9.23 the driver leaves each connection open, for good, that the server has refused, such as for a wrong
+// password.
 //
 // # Race detector
 //

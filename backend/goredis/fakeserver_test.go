@@ -26,9 +26,10 @@ type fakeServer struct {
 	addr   string
 	answer func(words []string) string
 
-	mu    sync.Mutex
-	seen  []string
-	hello func() // runs before a connection is set up
+	mu      sync.Mutex
+	seen    []string
+	refused []net.Conn // go-redis before 9.23 leaves them open
+	hello   func()     // runs before a connection is set up
 
 	refuse func(name string) string // answers commands that set a connection up, with "" by default
 }
@@ -50,6 +51,11 @@ func newFakeServer(t *testing.T, answer func(words []string) string) *fakeServer
 	})
 	t.Cleanup(func() {
 		_ = listener.Close()
+		s.mu.Lock()
+		for _, conn := range s.refused {
+			_ = conn.Close()
+		}
+		s.mu.Unlock()
 		open.Wait()
 	})
 	return s
@@ -57,6 +63,11 @@ func newFakeServer(t *testing.T, answer func(words []string) string) *fakeServer
 
 func (s *fakeServer) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
+	if s.refuse != nil {
+		s.mu.Lock()
+		s.refused = append(s.refused, conn)
+		s.mu.Unlock()
+	}
 	in := bufio.NewReader(conn)
 	for {
 		words, err := readCommand(in)

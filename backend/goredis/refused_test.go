@@ -2,6 +2,7 @@ package goredisbackend_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -96,7 +97,7 @@ func TestRefusedConnectionSaysNothingOfSharding(t *testing.T) {
 	require.ErrorContains(t, err, "refused the connection: ERR unknown subcommand")
 }
 
-// TestLoadOnRefusedConnection: pipelines have connections of their own, so the server refuses that of the loading.
+// TestLoadOnRefusedConnection: pipelines have connections of their own, and the server refuses that of the loading.
 func TestLoadOnRefusedConnection(t *testing.T) {
 	t.Parallel()
 	s := newFakeServer(t, func([]string) string { return "-NOSCRIPT x\r\n" })
@@ -110,7 +111,7 @@ func TestLoadOnRefusedConnection(t *testing.T) {
 		}
 		return "-ERR DB index is out of range\r\n"
 	}
-	client := redis.NewClient(&redis.Options{Addr: s.addr, DB: 1})
+	client := redis.NewClient(&redis.Options{Addr: s.addr, DB: 1, PipelineReadBufferSize: 4096}) // before 9.23 it takes this
 	t.Cleanup(func() { _ = client.Close() })
 	call := backend.Call{Script: script, Keys: []string{"b"}}
 	for _, o := range backend.RunAll(t.Context(), over(t, client), []backend.Call{call, call}) {
@@ -171,5 +172,5 @@ func requireNotExecuted(t *testing.T, err error, text string) {
 	require.ErrorIs(t, err, backend.ErrUnavailable)
 	require.ErrorContains(t, err, text)
 	require.False(t, backend.MayHaveRun(err))
-	require.NotErrorAs(t, err, new(*backend.ServerError), "no server has answered the script")
+	require.False(t, errors.As(err, new(*backend.ServerError)), "no server has answered the script")
 }

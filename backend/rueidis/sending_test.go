@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,8 +68,15 @@ func classify(ctx context.Context, refused bool, err error) error {
 	s := &sending{Context: ctx}
 	s.refused.Store(refused)
 	s.Done()
-	_, err = s.outcome(rueidis.NewErrorResult(err))
+	_, err = s.outcome(errorResult(err))
 	return evalshaClass(ctx, err)
+}
+
+// errorResult returns what a client returns with err. rueidis.NewErrorResult is newer than the oldest client.
+func errorResult(err error) (result rueidis.RedisResult) {
+	field := reflect.ValueOf(&result).Elem().FieldByName("err")
+	reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Set(reflect.ValueOf(err))
+	return result
 }
 
 // failing is a driver all of whose sends fail.
@@ -95,7 +103,7 @@ func send(s *sending, asks bool, err error) (backend.Reply, error) {
 	if asks {
 		s.Done()
 	}
-	return s.outcome(rueidis.NewErrorResult(err))
+	return s.outcome(errorResult(err))
 }
 
 func TestClosedClientIsNotTheSameAsAClosedConnection(t *testing.T) {

@@ -8,17 +8,20 @@ require (
 	github.com/hasp-go/hasp v0.0.0
 	github.com/hasp-go/hasp/hasptest v0.0.0
 	github.com/robfig/cron/v3 v3.0.1
-	github.com/stretchr/testify v1.12.1
+	github.com/stretchr/testify v1.11.1
 )
 
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
+	github.com/davecgh/go-spew v1.1.1 // indirect
 	github.com/hasp-go/hasp/backend/embedded v0.0.0 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
+	github.com/kr/pretty v0.3.1 // indirect
+	github.com/pmezard/go-difflib v1.0.0 // indirect
 	github.com/yuin/gopher-lua v1.1.2 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
-	go.uber.org/zap v1.28.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	go.uber.org/zap v1.26.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
 replace (

@@ -9,16 +9,18 @@ require (
 	github.com/hasp-go/hasp/conformance v0.0.0
 	github.com/hasp-go/hasp/luagen v0.0.0
 	github.com/redis/rueidis v1.0.79
-	github.com/stretchr/testify v1.12.1
+	github.com/stretchr/testify v1.8.1
 )
 
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
+	github.com/davecgh/go-spew v1.1.1 // indirect
+	github.com/pmezard/go-difflib v1.0.0 // indirect
 	github.com/yuin/gopher-lua v1.1.2 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
-	go.uber.org/zap v1.28.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	go.uber.org/zap v1.26.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
 replace (

@@ -87,7 +87,8 @@ func (p *player) step(ctx, beside context.Context, words []string) {
 	case "not":
 		must.Wrap(p.call(ctx, more), primitives.ErrNotAcquired)
 	case "ask":
-		for m := range reflect.TypeOf(p.object).Methods() {
+		for i := range reflect.TypeOf(p.object).NumMethod() {
+			m := reflect.TypeOf(p.object).Method(i)
 			if !asking.MatchString(m.Name) {
 				continue
 			} else if err := p.call(ctx, append([]string{m.Name}, more...)); !errors.Is(err, primitives.ErrNotHeld) {
@@ -109,7 +110,8 @@ var asking = regexp.MustCompile(`^(Acquired|Available|Count$|Exists|Hold|Is|Last
 // call calls a method, and returns its error.
 func (p *player) call(ctx context.Context, words []string) error {
 	method, args, next := reflect.ValueOf(p.object).MethodByName(words[0]), []reflect.Value{}, words[1:]
-	for t := range method.Type().Ins() {
+	for i := range method.Type().NumIn() {
+		t := method.Type().In(i)
 		word := ""
 		if t.Kind() == reflect.Slice { // The last one may be given often.
 			t = t.Elem()
