@@ -20,7 +20,7 @@ LINT := $(CURDIR)/.bin/lint
 # For what runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in virtual time
 # (Go's issue 78156). For verify so that it compiles for the tests, too. It is fetched if the machine has another.
 verify lint portable generate generated tidy test raced plain prove cells waiting planted busy race soak conformance \
-redisson upgrade failovers hammer browser: export GOTOOLCHAIN := go1.27.4
+redisson peers upgrade failovers hammer browser: export GOTOOLCHAIN := go1.27.4
 
 # Random walks in virtual time are drawn from one seed, so CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
@@ -51,7 +51,7 @@ go_files = find . \( -name '*.go' -o -path ./primitives/internal/script/README.m
 fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
-.PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson spec upgrade failovers hammer bench
+.PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson peers spec upgrade failovers hammer bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check release-freeze servers
 .PHONY: browser luacover test-newest test-oldest formatted sized portable generated tidy
 
@@ -178,6 +178,9 @@ redisson: servers ## ours and a Redisson client on the same objects; takes Java 
 		(cd conformance/matrix && go test -race -count=1 -timeout 10m -v ./redisson) && \
 		(cd conformance && go test -race -count=1 -timeout 10m ./servers/redisson) && \
 		(cd bench && go test -race -count=1 -timeout 10m -run '^TestRedisson$$' .)
+
+peers: servers ## redsync's, redislock's and other modules' own tests over hasp; writes their table into docs/migration.md
+	cd conformance/peers && HASP_PEERS=1 HASP_REQUIRE_SERVERS=1 go test -count=1 -timeout 1h -v -run '^TestPeers$$' .
 
 browser: servers ## the page of hasp serve in Chromium, which is installed if missing; makes pictures in .bin/pictures
 	@command -v chromium >/dev/null || conformance/servers/install.sh chromium

@@ -157,6 +157,7 @@ var rules = []rule{
 		testing: true,
 	},
 	{dir: "conformance/planted", tests: []string{"backend"}},
+	{dir: "conformance/peers", tests: []string{"conformance/servers"}},
 	{
 		dir: "conformance",
 		imports: []string{

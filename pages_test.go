@@ -48,6 +48,12 @@ func TestPagesHaveTheCodeOfFiles(t *testing.T) {
 	}
 }
 
+// TestPeersAreCurrent compares a page with the table of the last run of other libraries' tests.
+func TestPeersAreCurrent(t *testing.T) {
+	t.Parallel()
+	require.Contains(t, read(t, "docs/migration.md"), read(t, "conformance/peers/testdata/peers.md"), "run make peers")
+}
+
 // TestPicturesAreCurrent compares the pictures with what their script draws.
 func TestPicturesAreCurrent(t *testing.T) {
 	t.Parallel()
