@@ -117,8 +117,8 @@ func open(t *testing.T, address string) *tab {
 	return b
 }
 
-// refusals are answers to a page without a login, and of a proxy without a server.
-var refusals = regexp.MustCompile(`status of (401|502) `)
+// refusals are answers to a page without a login, and of a proxy without a server, or whose server was killed.
+var refusals = regexp.MustCompile(`status of (401|502) |ERR_INCOMPLETE_CHUNKED_ENCODING`)
 
 // visit opens a page, after a login.
 func (b *tab) visit(t *testing.T, address string) {
