@@ -92,10 +92,11 @@ func (m *MultiLock) lockKeys() (keys []lockKey) {
 
 // firstKey returns the first key of l, or "" if l does not report it.
 func firstKey(l Locker) string {
+	var keys []lockKey
 	if k, ok := l.(keyed); ok {
-		return k.lockKeys()[0].key
+		keys = k.lockKeys()
 	}
-	return ""
+	return append(keys, lockKey{})[0].key
 }
 
 // isNil reports whether l is nil, or a nil pointer to a lock.
@@ -159,21 +160,18 @@ func (m *MultiLock) Do(ctx context.Context, work func(ctx context.Context, lease
 
 // acquire returns the lease of an attempt that was granted.
 func (m *MultiLock) acquire(run func(a *multiAttempt) error) (*Lease, error) {
-	if m.invalid != nil {
-		return nil, fmt.Errorf("acquire multi lock: %w", m.invalid)
-	}
-	a := &multiAttempt{locks: m.locks, first: -1}
-	err := run(a)
+	var whole *Lease
+	a, err := &multiAttempt{locks: m.locks, first: -1}, m.invalid
 	if err == nil {
-		var joint *Lease
-		joint, err = lease.NewJoint(lease.JointConfig{
-			Name: "multi lock", Parts: a.leases, Need: len(a.leases),
-		})
-		if err == nil {
-			return joint, nil
-		}
+		err = run(a)
 	}
-	return nil, fmt.Errorf("acquire multi lock: %w", err)
+	if err == nil {
+		whole, err = lease.NewJoint(lease.JointConfig{Name: "multi lock", Parts: a.leases, Need: len(a.leases)})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("acquire multi lock: %w", err)
+	}
+	return whole, nil
 }
 
 // partReleaseTimeout is how long a refused attempt waits for the release of its other locks.

@@ -296,6 +296,9 @@ func TestMultiLockRefusesBadLocks(t *testing.T) {
 		}
 		_, err := primitives.NewMultiLock(x, primitives.NewMultiLock((*primitives.RedLock)(nil))).TryLock(t.Context())
 		require.ErrorContains(t, err, "number 1 is nil")
+		none := primitives.NewRedLock(nil, "x", nil)
+		_, err = primitives.NewMultiLock(none, none).TryLock(t.Context())
+		require.ErrorContains(t, err, "clients: none")
 		_, err = primitives.NewMultiLock(c.NewLock("", nil)).TryLock(t.Context())
 		require.ErrorAs(t, err, new(*primitives.FieldError))
 	})
