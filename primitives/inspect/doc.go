@@ -1,6 +1,5 @@
 // Package inspect shows what the server stores of objects of package primitives, such as the holders of a lock,
 // their leases and its waiters. It only reads, and knows no more than the server stores: a field that is nil is unknown.
 //
-// The server's user needs the permissions +@read, +evalsha_ro, +script|load and +time, and all keys that
-// docs/internals/keys-and-messages.md lists for a name.
+// The server's user needs the permissions of a reader, which docs/operate/acl.md lists. [MissingRights] asks for them.
 package inspect
