@@ -34,7 +34,7 @@ func (p *program) check() *cobra.Command {
 }
 
 // printFindings prints a line for each finding. Its error has the exit code of a failed check.
-func printFindings(c *cobra.Command, all []check.Finding, output string) (err error) {
+func printFindings(c *cobra.Command, all []check.Finding, output string) error {
 	table := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, f := range all {
 		text := fmt.Sprintf("%s\t%s\t%s\t%s\t%s (%s)\n",
@@ -43,11 +43,9 @@ func printFindings(c *cobra.Command, all []check.Finding, output string) (err er
 			return err
 		}
 	}
-	if slices.ContainsFunc(all, func(f check.Finding) bool { return f.State == check.Fail }) {
+	err := table.Flush()
+	if err == nil && slices.ContainsFunc(all, func(f check.Finding) bool { return f.State == check.Fail }) {
 		err = &exitError{code: exitFailed}
-	}
-	if failed := table.Flush(); failed != nil {
-		return failed
 	}
 	return err
 }

@@ -24,9 +24,6 @@ import (
 	"github.com/hasp-go/hasp/primitives/inspect"
 )
 
-// leastToken is how long a token must be.
-const leastToken = 16
-
 func (p *program) serve() *cobra.Command {
 	listen, tokenFile, public, plain, o := "", "", "", false, page.Options{}
 	c := &cobra.Command{Use: "serve [NAME...]", Short: "Serve a page that shows objects live: those of these names, or all"}
@@ -66,8 +63,8 @@ func addressOf(listen, tokenFile string, o *page.Options) (*net.TCPAddr, error) 
 			return nil, usage("--token-file: %w", err)
 		}
 		o.Token = strings.TrimSpace(string(text))
-		if len(o.Token) < leastToken {
-			return nil, usage("--token-file: the token has fewer than %d characters", leastToken)
+		if len(o.Token) < 16 {
+			return nil, usage("--token-file: the token has fewer than 16 characters")
 		}
 	}
 	switch {

@@ -43,24 +43,12 @@ var zero = time.Now()
 func Now() time.Duration { return time.Since(zero) }
 
 // alarm yields at a time of the clock.
-type alarm struct {
-	C     chan struct{}
-	timer *time.Timer
-}
+type alarm struct{ *time.Timer }
 
-func newAlarm() (*alarm, error) {
-	a := &alarm{C: make(chan struct{}, 1)}
-	a.timer = time.AfterFunc(never, func() {
-		select {
-		case a.C <- struct{}{}:
-		default:
-		}
-	})
-	return a, nil
-}
+func newAlarm() (*alarm, error) { return &alarm{time.NewTimer(never)}, nil }
 
 // set sets the time at which a yields next.
-func (a *alarm) set(at time.Duration) { a.timer.Reset(at - Now()) }
+func (a *alarm) set(at time.Duration) { a.Reset(at - Now()) }
 
 // family are the processes of a command: a group.
 type family struct{ first int }

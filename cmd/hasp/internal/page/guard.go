@@ -24,8 +24,6 @@ const cookie = "hasp"
 // largest is how many bytes the body of a request may have.
 const largest = 1 << 18
 
-const notShown = "this page does not show that name"
-
 // policy lets the page use its own files alone, and no inline script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -48,8 +46,8 @@ func (s *server) guarded(next http.Handler) http.Handler {
 			http.Error(w, "a request of another site", http.StatusForbidden)
 		case !s.admits(r):
 			render(w, http.StatusUnauthorized, "login", map[string]string{"Next": "." + r.URL.RequestURI()})
-		case !s.shows(r.URL.Query().Get("name")):
-			http.Error(w, notShown, http.StatusNotFound)
+		case !s.shows(r.FormValue("name")): // A form's, if it has one, and else the query's, as handlers read it.
+			http.Error(w, "this page does not show that name", http.StatusNotFound)
 		default:
 			next.ServeHTTP(w, r)
 		}

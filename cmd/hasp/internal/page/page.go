@@ -108,10 +108,6 @@ func render(w http.ResponseWriter, code int, name string, data any) {
 // release frees a lock.
 func (s *server) release(w http.ResponseWriter, r *http.Request) {
 	kind, name, owner := r.FormValue("kind"), r.FormValue("name"), r.FormValue("owner")
-	if !s.shows(name) {
-		http.Error(w, notShown, http.StatusNotFound)
-		return
-	}
 	freed, err := s.source.Release(r.Context(), kind, name, owner)
 	s.Log.Printf("release of the %s %q, held by %q, for %s: freed: %t, error: %v", kind, name, owner, s.from(r), freed, err)
 	switch {
