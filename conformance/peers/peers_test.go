@@ -4,6 +4,7 @@
 package peers
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -66,7 +67,7 @@ func (s *suite) reasons() string {
 	for _, l := range s.left {
 		all = append(all, l.why)
 	}
-	return strings.Join(all, "; ")
+	return cmp.Or(strings.Join(all, "; "), "none")
 }
 
 // run returns the suite's row. It fails if a test fails, or if one neither runs nor is left out.

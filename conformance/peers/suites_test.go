@@ -57,9 +57,9 @@ var suites = []suite{
 		module:  "github.com/go-redis/redis_rate/v10",
 		version: "10.0.1",
 		take:    []string{"go.*", "*_test.go"},
-		shims:   map[string]string{"redis_rate.go": "hasp.go"},
-		edits:   []string{"float64(10*time.Millisecond)", "float64(50*time.Millisecond)"},
-		changed: []string{"time bounds ×5"},
+		shims:   map[string]string{"redis_rate.go": "hasp.go", "redis_rate_open.go": "hasp_test.go"},
+		virtual: true,
+		cut:     []string{"rateLimiter"},
 	},
 	{
 		module:  "golang.org/x/time",

@@ -1,4 +1,4 @@
-// Package redis_rate gives redis_rate's API by a Throttle.
+// Package redis_rate gives redis_rate's API by a Throttle, on servers in the process.
 package redis_rate
 
 import (
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance/peers/testdata/shared"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -24,13 +25,16 @@ type Result struct {
 	RetryAfter, ResetAfter time.Duration
 }
 
-type Limiter struct{}
+type Limiter struct{ *primitives.Client }
 
-// NewLimiter ignores the connection, which is to the server of the run.
-func NewLimiter(any) *Limiter { return &Limiter{} }
+// NewLimiter ignores the connection: each limiter has a server of its own, for virtual time.
+func NewLimiter(any) *Limiter {
+	return &Limiter{shared.Got(embedded.NewClient(embedded.NewServer(), nil))}
+}
 
-func throttle(key string, l Limit) *primitives.Throttle {
-	return shared.Throttle(shared.Client(), key, primitives.Limit{Permits: l.Rate, Interval: l.Period, Burst: l.Burst})
+func (l *Limiter) throttle(key string, limit Limit) *primitives.Throttle {
+	return shared.Throttle(l.Client, key,
+		primitives.Limit{Permits: limit.Rate, Interval: limit.Period, Burst: limit.Burst})
 }
 
 func (l *Limiter) Allow(ctx context.Context, key string, limit Limit) (*Result, error) {
@@ -39,7 +43,7 @@ func (l *Limiter) Allow(ctx context.Context, key string, limit Limit) (*Result, 
 
 // AllowN of more than the burst says when the rate would have freed as many.
 func (l *Limiter) AllowN(ctx context.Context, key string, limit Limit, n int) (*Result, error) {
-	decision, err := shared.Allow(ctx, throttle(key, limit), n, limit.Burst)
+	decision, err := shared.Allow(ctx, l.throttle(key, limit), n, limit.Burst)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +61,7 @@ func (l *Limiter) AllowN(ctx context.Context, key string, limit Limit, n int) (*
 
 // AllowAtMost takes what the State has free: two round trips, and another caller may be between them.
 func (l *Limiter) AllowAtMost(ctx context.Context, key string, limit Limit, n int) (*Result, error) {
-	state, err := throttle(key, limit).State(ctx)
+	state, err := l.throttle(key, limit).State(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +72,6 @@ func (l *Limiter) AllowAtMost(ctx context.Context, key string, limit Limit, n in
 }
 
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	_, err := throttle(key, PerSecond(1)).Delete(ctx)
+	_, err := l.throttle(key, PerSecond(1)).Delete(ctx)
 	return err
 }
