@@ -182,10 +182,12 @@ func TestMissingRights(t *testing.T) {
 					continue
 				}
 				require.Equal(t, []string{rule}, missing, name)
-				if err := act(t.Context(), name, o); err != nil {
+				if begin, err := time.Now(), act(t.Context(), name, o); err != nil {
 					refused++
 					require.ErrorIs(t, err, primitives.ErrNoPermission, "%s without %s", name, rule)
-					require.ErrorContains(t, err, "ACL SETUSER <user> "+rule, name)
+					if time.Since(begin) < time.Second { // For so long a client asks what to name.
+						require.ErrorContains(t, err, "ACL SETUSER <user> "+rule, name)
+					}
 				}
 			}
 			allow(t, s, base, "+@all ~* &*")
