@@ -183,6 +183,7 @@ var rules = []rule{
 		imports: []string{"backend"},
 		tests:   []string{"backend/embedded", "github.com/jackc/pgx/v5/stdlib", "modernc.org/sqlite"},
 	},
+	{dir: "examples/miniredis", tests: []string{"backend/goredis", "primitives", goredis, miniredis}},
 	{
 		// To copy into programs of any driver.
 		dir:     "examples/recipes",

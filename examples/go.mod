@@ -3,6 +3,7 @@ module github.com/hasp-go/hasp/examples
 go 1.26.0
 
 require (
+	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/gomodule/redigo v1.9.3
 	github.com/hasp-go/hasp v0.0.0
 	github.com/hasp-go/hasp/backend/embedded v0.0.0
@@ -22,7 +23,6 @@ require (
 )
 
 require (
-	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/hasp-go/hasp/luagen v0.0.0 // indirect

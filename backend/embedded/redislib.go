@@ -77,7 +77,7 @@ func (in *interpreter) allowed(l *lua.LState) int {
 func (in *interpreter) command(l *lua.LState) (lua.LValue, error) {
 	words := in.words(l)
 	if in.readOnly && in.mayWrite(words[0]) {
-		return nil, errors.New("Write commands are not allowed in read-only scripts")
+		return nil, errors.New("Write commands are not allowed from read-only scripts")
 	}
 	in.out.Reset()
 	in.writer.Reset(&in.out)

@@ -63,7 +63,8 @@ func (f *failures) mayRetry(ctx context.Context, err error) bool {
 		return false
 	case noScript(err) && f.script.Command == "":
 		return f.load(ctx)
-	case unknownCommand(err) && f.script.Retry == backend.RetryReadOnly && f.script.Command == "":
+	case (unknownCommand(err) || takesReadForWrite(err, f.script)) && f.script.Retry == backend.RetryReadOnly &&
+		f.script.Command == "":
 		f.runner.plainRO.Store(true)
 		f.unnamed++
 		return f.unnamed == 1

@@ -422,6 +422,16 @@ func TestServerWithoutEvalshaRO(t *testing.T) {
 		}
 		require.Equal(t, []string{"EVALSHA_RO", "EVALSHA", "EVALSHA"}, f.asked())
 	})
+	t.Run("TakesTheClockForAWrite", func(t *testing.T) {
+		t.Parallel()
+		refused := serverError("ERR Write commands are not allowed in read-only scripts")
+		clock := backend.NewScript("clock", "return redis.call('time')", 1, backend.RetryReadOnly)
+		for script, asked := range map[*backend.Script][]string{read: {"EVALSHA_RO"}, clock: {"EVALSHA_RO", "EVALSHA"}} {
+			f, _, err := run(t, t.Context(), script, fails(refused)...)
+			require.Equal(t, asked, f.asked())
+			require.Equal(t, script == read, err != nil)
+		}
+	})
 	t.Run("Concurrently", func(t *testing.T) {
 		t.Parallel()
 		const callers = 20

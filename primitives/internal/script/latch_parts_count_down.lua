@@ -11,7 +11,7 @@
 ---@include rights.lua
 ---@include latch_parts.lua
 local left = missing(latch, parts)
-if not left or left == '0' or redis.call('hget', parts, part) then
+if not left or left == '0' or left.err or redis.call('hget', parts, part) then
   return left
 end
 local ttl = redis.call('hget', parts, '')

@@ -12,7 +12,7 @@ import (
 
 var latchPartsCountDownScript = backend.Script{
 	Name: "latch_parts_count_down", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "0478b74a4c7aa6cb8da0043a59f19a8b9be1b511",
+	SHA1: "9c7d361faa0032064aed7fffd7c6c4aef52b19e0",
 	Source: "\n\n\n" + `local latch = KEYS[1]
 local parts = KEYS[2]
 local part = ARGV[1]
@@ -22,8 +22,8 @@ local counted = ARGV[3]
 
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local left repeat local count = redis.call('get', latch) if count and not ((count == '0' or string.match(count, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', count) and not less(count, '-9223372036854775808')) then error({err = 'NOTANUMBER the key holds no whole number'}) end local state = redis.call('hget', parts, '') if state == '0' then left = state break end left = state and count and less('0', count) and count or nil break until true
-if not left or left == '0' or redis.call('hget', parts, part) then
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local left repeat local count = redis.call('get', latch) if count and not ((count == '0' or string.match(count, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', count) and not less(count, '-9223372036854775808')) then left = redis.error_reply('NOTANUMBER the key holds no whole number') break end local state = redis.call('hget', parts, '') if state == '0' then left = state break end left = state and count and less('0', count) and count or nil break until true
+if not left or left == '0' or left.err or redis.call('hget', parts, part) then
   return left
 end
 local ttl = redis.call('hget', parts, '')

@@ -12,14 +12,14 @@ import (
 
 var latchPartsLeftScript = backend.Script{
 	Name: "latch_parts_left", Keys: 2, Retry: backend.RetryReadOnly,
-	SHA1: "1b950afb239ee9876a377d5b57e4e891be37eed1",
+	SHA1: "f680eac00e7e03405c357bf76d53aad67a29d4d7",
 	Source: "\n\n" + `local latch = KEYS[1]
 local parts = KEYS[2]
 
 
 
 
-local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local count = redis.call('get', latch) if count and not ((count == '0' or string.match(count, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', count) and not less(count, '-9223372036854775808')) then error({err = 'NOTANUMBER the key holds no whole number'}) end local state = redis.call('hget', parts, '') if state == '0' then return state end return state and count and less('0', count) and count or nil
+local function less(a, b) local negative = string.sub(a, 1, 1) == '-' if negative ~= (string.sub(b, 1, 1) == '-') then return negative end if #a ~= #b then return (#a < #b) ~= negative end return a ~= b and (a < b) ~= negative end local count = redis.call('get', latch) if count and not ((count == '0' or string.match(count, '^%-?[1-9]%d*$') ~= nil) and not less('9223372036854775807', count) and not less(count, '-9223372036854775808')) then return redis.error_reply('NOTANUMBER the key holds no whole number') end local state = redis.call('hget', parts, '') if state == '0' then return state end return state and count and less('0', count) and count or nil
 `,
 }
 
