@@ -4,7 +4,7 @@
 //
 //	luagen [-check] [-fuzz] [-json] [-strict] [-o dir] [-p package] [-I dir] [-commands file] [path ...]
 //	luagen vet [-json | -sarif] [-strict] [-I dir] [-commands file] [path ...]
-//	luagen import [-json] [-commands file] [path ...]
+//	luagen import [-json] [-strict] [-I dir] [-commands file] [path ...]
 //	luagen doc [-check] [-o file] [-title text] [-strict] [-I dir] [-commands file] [path ...]
 //	luagen commands [-url url]
 //	luagen help [command]

@@ -145,43 +145,6 @@ func TestHandWrittenFilesStay(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "a.lua.go"))
 }
 
-func TestWrongUsage(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, "notes.txt", "")
-	for _, args := range [][]string{
-		{"-nonsense"},
-		{filepath.Join(dir, "missing")},
-		{filepath.Join(dir, "notes.txt")},
-		{dir},
-		{"vet", "-o", "x"},
-		{"commands", "-nonsense"},
-		{"commands", "extra"},
-		{"vet", "-json", "-sarif", dir},
-		{"commands", "-url", "redis://u:secret@127.0.0.1"},
-		{"commands", "-url", "unix:///secret"},
-		{"-o", filepath.Join(dir, "a.go"), dir},
-		{"-o", filepath.Join(dir, "notes.txt"), dir},
-	} {
-		code, out, errs := luagen(args...)
-		require.Equal(t, 2, code, args)
-		require.Empty(t, out)
-		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
-		require.NotContains(t, errs, "secret")
-	}
-}
-
-// TestMistypedCommands: a word that is no file was meant to be a command.
-func TestMistypedCommands(t *testing.T) {
-	t.Parallel()
-	for word, want := range map[string]string{"run": "luarun", "vett": "no command", "help nosuch": "no command"} {
-		code, out, errs := luagen(append(strings.Fields(word), "x.lua")...)
-		require.Equal(t, 2, code)
-		require.Empty(t, out)
-		require.Contains(t, errs, want)
-	}
-}
-
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-h"}, {"help"}, {"help", "vet"}, {"vet", "-h"}, {"help", "commands"}, {"version"}} {

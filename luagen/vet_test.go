@@ -290,12 +290,3 @@ func reference(s *parse.Script) string {
 	r.Add(s)
 	return string(r.Bytes())
 }
-
-// TestRulesAreDocumented: what "---@allow" may name is documented where a user looks.
-func TestRulesAreDocumented(t *testing.T) {
-	t.Parallel()
-	command := read(t, "doc.go")
-	for _, rule := range check.Rules {
-		require.Regexp(t, `(?m)^//\t([a-z]+, )?`+rule+`(,| )`, command)
-	}
-}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// flagsByCommand returns the flags that each command declares, by its name.
+func flagsByCommand() map[string]map[string]*flag.Flag {
+	all := map[string]map[string]*flag.Flag{}
+	declare := func(name string, prepare func(j *job) func() error) {
+		j := newJob(io.Discard, name)
+		prepare(j)
+		all[name] = map[string]*flag.Flag{}
+		j.flags.VisitAll(func(f *flag.Flag) { all[name][f.Name] = f })
+	}
+	declare("luagen", generate)
+	for name, prepare := range subcommands {
+		declare("luagen "+name, prepare)
+	}
+	return all
+}
+
+// TestCommandFlags: the usage names the flags of each command, and a command refuses those of the others, and one without its value.
+func TestCommandFlags(t *testing.T) {
+	t.Parallel()
+	all := flagsByCommand()
+	for name, flags := range all {
+		usage := regexp.MustCompile(`(?m)^//\t(` + name + ` \[.*)$`).FindString(documentation)
+		for other := range all {
+			for _, f := range all[other] {
+				args := append(strings.Fields(name)[1:], "-"+f.Name)
+				_, own := flags[f.Name]
+				require.Equal(t, own, regexp.MustCompile(`[\[ ]-`+f.Name+`[ \]]`).MatchString(usage), "%s -%s", name, f.Name)
+				want := "flag provided but not defined: -" + f.Name
+				if isBool, ok := f.Value.(interface{ IsBoolFlag() bool }); own && ok && isBool.IsBoolFlag() {
+					args[len(args)-1] += "=x"
+					want = `invalid boolean value "x" for -` + f.Name
+				} else if own {
+					want = "flag needs an argument: -" + f.Name
+				}
+				code, out, errs := luagen(args...)
+				require.Equal(t, []any{2, ""}, []any{code, out}, args)
+				require.Contains(t, errs, name+": "+want)
+			}
+		}
+	}
+}
+
+// TestExitCodes: each command that reads scripts exits with 0, 1 or 2, as its documentation says.
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for name := range flagsByCommand() {
+		if name == "luagen commands" { // It reads none: TestCommandsWithoutServer.
+			continue
+		}
+		dir := filepath.Join(t.TempDir(), "p")
+		write(t, dir, "good.lua", goodScript)
+		write(t, dir, "bad.lua", badScript)
+		write(t, dir, "raw.lua", "return redis.call('incr', KEYS[1])\n")
+		write(t, dir, "wrong.lua", "return redis.call('incrr', KEYS[1])\n")
+		files := []string{"good.lua", "bad.lua", "gone.lua"}
+		if name == "luagen import" {
+			files = []string{"raw.lua", "wrong.lua", "gone.lua"}
+		}
+		for want, file := range files {
+			code, _, errs := luagen(append(strings.Fields(name)[1:], filepath.Join(dir, file))...)
+			require.Equal(t, want, code, "%s %s: %s", name, file, errs)
+		}
+	}
+}
+
+// TestWrongUsage: each mistake of a caller is told in one line that names it, and has its exit code.
+func TestWrongUsage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "notes.txt", "")
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for text, args := range map[string][]string{
+		"luagen: flag provided but not defined: -nonsense; \"luagen help\" has the flags":         {"-nonsense"},
+		"luagen: stat " + in("missing") + ": no such file or directory":                           {in("missing")},
+		"luagen: " + in("notes.txt") + " is no .lua file":                                         {in("notes.txt")},
+		"luagen: no .lua file in " + dir:                                                          {dir},
+		"luagen vet: flag provided but not defined: -o; \"luagen help\" has the flags":            {"vet", "-o", "x"},
+		"luagen commands: flag provided but not defined: -n; \"luagen help\" has the flags":       {"commands", "-n"},
+		"luagen: commands takes no argument extra":                                                {"commands", "extra"},
+		"luagen: choose -json or -sarif":                                                          {"vet", "-json", "-sarif", dir},
+		"luagen: -check compares with the file of -o":                                             {"doc", "-check", dir},
+		"luagen: -o takes a folder, and " + in("a.go") + " is a file":                             {"-o", in("a.go"), dir},
+		"luagen: -o takes a folder, and " + in("notes.txt") + " is a file":                        {"-o", in("notes.txt"), dir},
+		"luagen: there is no command, file or folder vett; \"luagen help\" has the commands":      {"vett", "x.lua"},
+		"luagen: there is no command, file or folder nosuch; \"luagen help\" has the commands":    {"nosuch"},
+		"luagen: luagen runs no script: go run github.com/hasp-go/hasp/luagen/luarun@latest does": {"run", "x.lua"},
+	} {
+		code, out, errs := luagen(args...)
+		require.Equal(t, []any{2, "", text + "\n"}, []any{code, out, errs}, args)
+	}
+	for _, url := range []string{"redis://u:secret@127.0.0.1", "unix:///secret"} {
+		code, out, errs := luagen("commands", "-url", url)
+		require.Equal(t, []any{2, "", 1}, []any{code, out, strings.Count(errs, "\n")})
+		require.NotContains(t, errs, "secret")
+	}
+}
+
+// TestAnnotations: each annotation is documented, a sound case has it, and it is refused without its words, or with some if
+// it takes none.
+func TestAnnotations(t *testing.T) {
+	t.Parallel()
+	documented := regexp.MustCompile(`---@([a-z]+)`).FindAllStringSubmatch(documentation, -1)
+	known := regexp.MustCompile(`(?s)var annotations = \[\]string\{(.*?)\}`).FindStringSubmatch(read(t, "internal", "parse", "annotation.go"))
+	cases := ""
+	for _, path := range must(filepath.Glob("testdata/cases/*/*.lua"))(t) {
+		if !strings.Contains(path, "bad_") {
+			cases += read(t, path)
+		}
+	}
+	for _, match := range regexp.MustCompile(`"([a-z]+)"`).FindAllStringSubmatch(known[1], -1) {
+		name := match[1]
+		require.True(t, slices.ContainsFunc(documented, func(m []string) bool { return m[1] == name }), name)
+		require.True(t, strings.Contains(cases, "---@"+name), "%s has no sound case", name)
+		refused := func(text string) bool {
+			_, found := examine("in.lua", []byte("---@key k string\n---@"+name+text+"\nreturn redis.call('get', k)\n"))
+			return slices.ContainsFunc(found, func(f parse.Finding) bool { return f.Rule == parse.RuleHeader && f.Pos.Line == 2 })
+		}
+		require.True(t, refused("") || refused(" nothing"), name)
+	}
+}
+
+// TestRulesHaveCases: each rule has a finding in the cases, and documentation where a user looks.
+func TestRulesHaveCases(t *testing.T) {
+	t.Parallel()
+	found := ""
+	for _, glob := range []string{"testdata/cases/*/stderr.txt", "testdata/vet/*/want.txt"} {
+		for _, path := range must(filepath.Glob(glob))(t) {
+			found += read(t, path)
+		}
+	}
+	for _, rule := range check.Rules {
+		require.True(t, strings.Contains(found, " ["+rule+"]\n"), rule)
+		require.Regexp(t, `(?m)^//\t([a-z]+, )?`+rule+`(,| )`, documentation)
+	}
+}
+
+// TestNumbersThatAreNever0: of an argument from 1 on, each kind of arithmetic is compared with 0. That is found where it is
+// never true, which is tried here, and only there.
+func TestNumbersThatAreNever0(t *testing.T) {
+	t.Parallel()
+	for code, value := range map[string]func(n float64) float64{
+		"n": func(n float64) float64 { return n }, "n + 1": func(n float64) float64 { return n + 1 },
+		"n + n": func(n float64) float64 { return 2 * n }, "n - 1": func(n float64) float64 { return n - 1 },
+		"2 * n": func(n float64) float64 { return 2 * n }, "n * n": func(n float64) float64 { return n * n },
+		"n * (n - 1)": func(n float64) float64 { return n * (n - 1) }, "0 * n": func(float64) float64 { return 0 },
+		"4 * n / 2": func(n float64) float64 { return 2 * n }, "n % 2": func(n float64) float64 { return float64(int(n) % 2) },
+		"math.max(n, 1)": func(n float64) float64 { return n }, "math.min(n, 0)": func(float64) float64 { return 0 },
+		"math.floor(n / 2)": func(n float64) float64 { return float64(int(n) / 2) }, "(n + 1) - 2": func(n float64) float64 { return n - 1 },
+	} {
+		never := true
+		for n := range 9 {
+			never = never && value(float64(n+1)) != 0
+		}
+		src := "---@arg text int(1..9)\n---@key k any\n---@return int v\nlocal n = tonumber(text)\nredis.call('incr', k)\n" +
+			"if " + code + " == 0 then return 1 end\nreturn 0\n"
+		_, found := examine("in.lua", []byte(src))
+		require.Equal(t, never, slices.ContainsFunc(found, func(f parse.Finding) bool { return f.Rule == check.Compare }), "%s: %v", code, found)
+	}
+}
+
+// TestFirstWrites: a script that asks by the reply of a write whether it was the first, by each comparison, there or by a
+// name, may give the key an expiry then. One that asks something else may not.
+func TestFirstWrites(t *testing.T) {
+	t.Parallel()
+	for condition, then := range map[string]bool{
+		"n == 1": true, "n <= 1": true, "n < 2": true, "1 == n": true, "2 > n": true, "n ~= 1": false, "n > 1": false, "n >= 2": false,
+	} {
+		for _, form := range []string{"if %[1]s", "local is = %[1]s if is", "local is = not (%[1]s) if not is", "local is = (%[1]s) == true if is"} {
+			for key, sound := range map[string]bool{"k": true, "z": false} {
+				branches := " then redis.call('pexpire', k, 9) end"
+				if !then {
+					branches = " then return n end redis.call('pexpire', k, 9)"
+				}
+				src := "---@key k any\n---@key z any\n---@return int v\nlocal n = redis.call('incr', k)\n"
+				if !sound {
+					src += "n = redis.call('strlen', z)\n"
+				}
+				src += fmt.Sprintf(form, condition) + branches + "\nreturn n\n"
+				_, found := examine("in.lua", []byte(src))
+				fires := slices.ContainsFunc(found, func(f parse.Finding) bool { return f.Rule == check.Expire })
+				require.Equal(t, !sound, fires, "%s\n%s %v", key, src, found)
+			}
+		}
+	}
+}

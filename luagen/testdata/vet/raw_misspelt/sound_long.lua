@@ -1,0 +1,2 @@
+redis.call('hset', KEYS[1], 'level_of_the_bucket_level_of_the_bucket_level_of_t', 1)
+return redis.call('hget', KEYS[1], 'level_of_the_bucket_level_of_the_bucket_level_ofxt')
