@@ -151,38 +151,55 @@ func TestStrangersKeepTheirVersions(t *testing.T) {
 	require.NotNil(t, block)
 	clone, commands, _ := strings.Cut(strings.ReplaceAll(block[1], "../hasp", root), "\n")
 	require.Equal(t, "git clone https://"+module+" "+root, clone)
-	for name, lines := range map[string]string{
-		"workspace": commands,
-		"go get": fmt.Sprintf("go mod edit -replace=%[1]s=%[2]s -replace=%[1]s/backend/goredis=%[2]s/backend/goredis\n"+
-			"go get %[1]s@v0.0.0 %[1]s/backend/goredis@v0.0.0", module, root),
+	versions := []string{
+		"github.com/stretchr/testify v1.9.0",
+		drivers["backend/goredis"] + " " + requires(t, "backend/goredis/go.mod")[drivers["backend/goredis"]],
+	}
+	for name, c := range map[string]struct {
+		lines    string
+		versions []string
+	}{
+		"an empty module": {commands, nil},
+		"a workspace":     {commands, versions},
+		"go get": {fmt.Sprintf(
+			"go mod edit -replace=%[1]s=%[2]s -replace=%[1]s/backend/goredis=%[2]s/backend/goredis\n"+
+				"go get %[1]s@v0.0.0 %[1]s/backend/goredis@v0.0.0", module, root), versions},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			versions := []string{
-				"github.com/stretchr/testify v1.9.0",
-				drivers["backend/goredis"] + " " + requires(t, "backend/goredis/go.mod")[drivers["backend/goredis"]],
-			}
-			dir := t.TempDir()
-			write(t, dir+"/go.mod", fmt.Sprintf("module example.com/user\n\ngo %s\n\nrequire (\n\t%s\n)\n",
-				directive(t, "go.mod", "go")[0], strings.Join(versions, "\n\t")))
-			write(t, dir+"/main_test.go", stranger)
-			goCommand(t, dir, "mod", "tidy")
-			program := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindStringSubmatch(read(t, "README.md"))
-			require.NotNil(t, program)
-			write(t, dir+"/main.go", program[1])
-			for line := range strings.Lines(lines) {
+			dir := strangers(t, c.versions)
+			for line := range strings.Lines(c.lines) {
 				line, _, _ = strings.Cut(line, " #")
 				words := strings.Fields(line)
 				require.Equal(t, "go", words[0])
 				goIn(t, dir, nil, words[1:]...)
 			}
 			goIn(t, dir, nil, "list", "-deps", "-test", ".") // It finds what a build would need.
-			for _, version := range versions {
+			for _, version := range c.versions {
 				name, _, _ := strings.Cut(version, " ")
 				require.Contains(t, goIn(t, dir, nil, "list", "-m", name), version+"\n")
 			}
 		})
 	}
+}
+
+// strangers returns the folder of a stranger's module that has required such versions, and now has the README's program.
+func strangers(t *testing.T, versions []string) string {
+	t.Helper()
+	dir := t.TempDir()
+	goCommand(t, dir, "mod", "init", "example.com/user")
+	goCommand(t, dir, "mod", "edit", "-go="+directive(t, "go.mod", "go")[0])
+	if versions != nil {
+		write(t, dir+"/main_test.go", stranger)
+		for _, version := range versions {
+			goCommand(t, dir, "get", strings.ReplaceAll(version, " ", "@"))
+		}
+		goCommand(t, dir, "mod", "tidy")
+	}
+	program := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindStringSubmatch(read(t, "README.md"))
+	require.NotNil(t, program)
+	write(t, dir+"/main.go", program[1])
+	return dir
 }
 
 func write(t *testing.T, name, text string) {
