@@ -100,8 +100,7 @@ func newDriver(client redis.UniversalClient) (*driver, error) {
 		return newDriver(c.Unwrap())
 	case nil:
 	default:
-		return nil, fmt.Errorf("%w: client of type %T, without a method Unwrap() redis.UniversalClient",
-			backend.ErrNotSupported, client)
+		return nil, fmt.Errorf("%w: %T without a method Unwrap() redis.UniversalClient", backend.ErrNotSupported, client)
 	}
 	return nil, errors.New("client is nil")
 }

@@ -38,10 +38,8 @@
 //
 // The driver retries commands by itself, up to Options.MaxRetries times; for what the backend
 // sends it does not. Scripts go to primaries, even if ClusterOptions send reads to replicas. A
-// [redis.Ring] is refused, because it spreads keys over servers that know nothing of each other.
-//
-// Before version 9.23 the driver leaves each connection open, for good, that the server has refused, such as for a wrong
-// password.
+// [redis.Ring] is refused, because it spreads keys over servers that know nothing of each other. Before version 9.23
+// the driver leaves each connection open, for good, that the server refuses, such as for a wrong password.
 //
 // # Race detector
 //

@@ -70,14 +70,8 @@ func (d *driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.
 // Node implements [evalsha.Pipeline].
 func (d *driver) Node(key string) string { return d.slots.known(key) }
 
-// sender is the client, or a connection.
-type sender interface {
-	Do(ctx context.Context, cmd valkey.Completed) valkey.ValkeyResult
-	DoMulti(ctx context.Context, multi ...valkey.Completed) []valkey.ValkeyResult
-}
-
 // way returns what sends commands.
-func (d *driver) way() sender {
+func (d *driver) way() valkey.CoreClient {
 	if c := d.detour.Load(); c != nil {
 		return c
 	}
@@ -87,7 +81,7 @@ func (d *driver) way() sender {
 // turn has later commands go another way if the server of way is a replica, or the detour is broken. The client of a
 // single server keeps its connections when its address leads to a new primary. A connection that is dialled now
 // leads there. The client's own are tried again after keptFor.
-func (d *driver) turn(way sender, err error) {
+func (d *driver) turn(way valkey.CoreClient, err error) {
 	switch c, _ := way.(*dedicated); {
 	case errors.Is(err, errUnwritten) && c != nil:
 		d.leave(c)
