@@ -10,12 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Separate says that a guard acts even while the process that started it is stopped.
-const Separate = false
-
-// Main is the program of a guard on Linux.
-func Main([]string) int { return 1 }
-
 // Start starts a command and its guard. The command reads seen.
 func Start(s *Spec, seen *os.File) (*Guard, error) {
 	k := newKeeper(s)

@@ -41,10 +41,8 @@ func (s *server) turn(ctx context.Context) error {
 
 // sleep waits, and reports false if ctx ends before.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
@@ -176,12 +174,11 @@ func (s *server) refresh(ctx context.Context, st *stream) {
 				return
 			}
 		}
-		again, cancel := context.WithTimeout(ctx, time.Second)
 		select {
 		case <-st.more:
-		case <-again.Done():
+		case <-time.After(time.Second):
+		case <-ctx.Done():
 		}
-		cancel()
 	}
 }
 
