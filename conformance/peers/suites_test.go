@@ -29,11 +29,8 @@ var suites = []suite{
 			"TestMain", "testRunner", "makeCases", "newMockPoolsRedigo", "newMockPoolsGoredis", "newMockPoolsGoredisV7",
 			"newMockPoolsGoredisV8", "newMockPoolsGoredisV9", "newMockPoolsRueidis",
 		},
-		edits: []string{
-			"var servers []*tempredis.Server\n", "",
-			"500 * time.Millisecond", "2500 * time.Millisecond", "1 * time.Second", "5 * time.Second",
-		},
-		changed: []string{"times ×5"},
+		edits:   []string{"var servers []*tempredis.Server\n", "", "t.Run(k, func(", "run(t, k, func("},
+		virtual: true,
 		left: []left{
 			{"`WithSetNXOnExtend`", []string{"TestSetNXOnExtendAcquiresLockWhenKeyIsExpired"}},
 			{"error texts, scripts", []string{"error_test.go", "scripts_test.go"}},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/go-redsync/redsync/v4/redis"
@@ -61,9 +62,24 @@ var values sync.Map
 func makeCases(count int) map[string]*testCase {
 	pools := make([]redis.Pool, count)
 	for i := range pools {
-		pools[i] = pool{Client: shared.Got(embedded.NewClient(embedded.NewServer(), nil))}
+		client := shared.Got(embedded.NewClient(embedded.NewServer(), nil))
+		pools[i], opened = pool{Client: client}, append(opened, client)
 	}
 	return map[string]*testCase{"hasp": {count, pools}}
+}
+
+// opened are the clients of the test that runs.
+var opened []*primitives.Client
+
+// run stands for t.Run, which virtual time has not, and closes the clients.
+func run(t *testing.T, _ string, test func(t *testing.T)) {
+	defer func() {
+		for _, client := range opened {
+			_ = client.Close(context.Background()) // What it cannot release ends with the server.
+		}
+		opened = nil
+	}()
+	test(t)
 }
 
 // Mutex has the fields that the tests set.
@@ -106,8 +122,7 @@ func (m *Mutex) lock() *primitives.RedLock {
 	for _, p := range m.pools {
 		clients = append(clients, p.(pool).Client)
 	}
-	opts := &primitives.RedLockOptions{Lease: m.expiry, NodeTimeout: m.expiry / 4} // A busy machine is no slow node.
-	return primitives.NewRedLock(clients, m.name, opts)
+	return primitives.NewRedLock(clients, m.name, &primitives.RedLockOptions{Lease: m.expiry})
 }
 
 // Lock waits for as long as the tries of a mutex take.
