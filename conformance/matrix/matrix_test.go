@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
@@ -147,6 +149,22 @@ func judgeVariant(t *testing.T, h *conformance.Harness) {
 		return
 	}
 	conformance.Run(t, h, conformance.PartRunner, conformance.PartSubscriber)
+}
+
+// TestMiniredis runs the primitives on a plain miniredis, whose keys expire by a clock that goes on with the real one.
+// The contract is left out: a subscriber that does not read stops such a server.
+func TestMiniredis(t *testing.T) { //nolint:paralleltest // Its scripts take long: nothing runs next to them.
+	cells.Proof(t)
+	m, tick := miniredis.RunT(t), 10*time.Millisecond
+	go func() {
+		for t.Context().Err() == nil {
+			time.Sleep(tick)
+			m.FastForward(tick)
+		}
+	}()
+	h := cells.One(servers.At(cells.Got(strconv.Atoi(m.Port()))(t)), cells.Client{}).Harness(cells.Named("GoRedis"), cells.Variant{})
+	h.Restart, h.Pause, h.ListsClients = nil, nil, false
+	require.Equal(t, []string{harness.SkipNoMessages}, conformance.Run(t, h, conformance.PartPrimitives).Reasons())
 }
 
 // TestPartMeetsEverything: each adapter meets each required server and a cluster, and each topology

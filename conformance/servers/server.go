@@ -69,6 +69,9 @@ func Start(tb TB, kind Kind, opts *Options) *Server {
 	return s
 }
 
+// At returns a server that another program runs at a port of this machine, for [Server.Do].
+func At(port int) *Server { return &Server{port: port} }
+
 func newServer(kind Kind, opts *Options) *Server {
 	s := &Server{kind: kind}
 	if opts != nil {
@@ -160,9 +163,8 @@ func (s *Server) Info(section string) (map[string]string, error) {
 func fields(text string) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			out[name] = value
-		}
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		out[name] = value
 	}
 	return out
 }

@@ -26,7 +26,7 @@ func Topologies() []Topology {
 		{"ClusterWithReplicas", clusterWithReplicas},
 		{"OneEndpoint", func(tb testing.TB, kind servers.Kind) *Target { // as a cluster behind a proxy
 			tb.Helper()
-			return one(servers.StartCluster(tb, kind, 1, nil).Nodes[0], Client{OneEndpoint: true})
+			return One(servers.StartCluster(tb, kind, 1, nil).Nodes[0], Client{OneEndpoint: true})
 		}},
 	}
 }
@@ -34,11 +34,11 @@ func Topologies() []Topology {
 // Standalone starts a server of the test's own.
 func Standalone(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
-	return one(servers.Start(tb, kind, nil), Client{})
+	return One(servers.Start(tb, kind, nil), Client{})
 }
 
-// one returns a target that is one server, of which clients must know c.
-func one(s *servers.Server, c Client) *Target {
+// One returns a target that is one server, of which clients must know c.
+func One(s *servers.Server, c Client) *Target {
 	return &Target{nodes: []*servers.Server{s}, client: c, restart: s.Restart}
 }
 
@@ -46,14 +46,13 @@ func one(s *servers.Server, c Client) *Target {
 func withTLS(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
 	s := servers.Start(tb, kind, &servers.Options{TLS: true})
-	return one(s, Client{Addrs: []string{s.TLSAddr()}, TLS: s.TLSConfig()})
+	return One(s, Client{Addrs: []string{s.TLSAddr()}, TLS: s.TLSConfig()})
 }
 
 // withACL starts a server whose clients are a user of few permissions.
 func withACL(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
-	s := servers.Start(tb, kind, &servers.Options{Config: User(suiteRules())})
-	return one(s, Client{User: "hasp", Password: "secret"})
+	return One(servers.Start(tb, kind, &servers.Options{Config: User(suiteRules())}), Client{User: "hasp", Password: "secret"})
 }
 
 // replicated starts a primary with two replicas behind an address that leads to the primary.
