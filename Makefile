@@ -20,7 +20,7 @@ LINT := $(CURDIR)/.bin/lint
 # For what runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in virtual time
 # (Go's issue 78156). For verify so that it compiles for the tests, too. It is fetched if the machine has another.
 verify lint portable generate generated tidy test raced plain prove cells waiting planted busy race soak conformance \
-redisson peers upgrade failovers hammer browser: export GOTOOLCHAIN := go1.27.4
+redisson peers upgrade failovers hammer browser mutants: export GOTOOLCHAIN := go1.27.4
 
 # Random walks in virtual time are drawn from one seed, so CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
@@ -32,6 +32,7 @@ FUZZTIME ?= 30s
 DURATION ?= 10m
 FAILOVERS ?= 84
 HAMMER ?= 60s
+MUTANTS ?= 250
 
 # Runs a command in the folder of each module that has packages; fails at the end, if any failed.
 in_modules = @failed=; for module in $(MODULES); do \
@@ -52,7 +53,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
 .PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson peers spec upgrade failovers hammer bench
-.PHONY: bench-smoke bench-full raced plain cells waiting planted busy release release-check release-freeze servers
+.PHONY: bench-smoke bench-full raced plain cells waiting planted mutants busy release release-check release-freeze servers
 .PHONY: browser luacover test-newest test-oldest formatted sized portable generated tidy
 
 help: ## list the targets
@@ -118,6 +119,9 @@ prose: ## the English of pages, comments and errors, by the rules in styles/Hasp
 
 generate: ## run all generators
 	$(call in_modules,go generate ./...)
+
+mutants: servers ## draws MUTANTS (250) edits of the product, and lists those that no test finds; HASP_SEED draws the same again
+	cd conformance/planted && HASP_MUTANTS=$(MUTANTS) go test -run '^TestMutants$$' -vet=off -count=1 -timeout 80m -v .
 
 race: servers ## the tests COUNT times (20), to find what one run does not
 	$(call in_modules,HASP_REQUIRE_SERVERS=1 go test $(race) -count=$(COUNT) -timeout 4h ./...)

@@ -98,16 +98,12 @@ type builds struct {
 	turn         sync.Mutex
 }
 
-// newBuilds writes the code with all bugs to dir.
-func newBuilds(dir string) (*builds, error) {
-	texts, err := plantAll(seeds())
-	if err != nil {
-		return nil, err
-	}
+// newBuilds writes the code with all bugs to dir: the texts of files by their paths.
+func newBuilds(dir string, texts map[string]string) (*builds, error) {
 	replace := map[string]string{}
 	for path, text := range texts {
 		file := filepath.Join(dir, strconv.Itoa(len(replace))+".go")
-		if err = os.WriteFile(file, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return nil, err
 		}
 		replace[path] = file

@@ -35,7 +35,9 @@ func TestSeededBugs(t *testing.T) {
 	t.Parallel()
 	seed, err := drawn()
 	require.NoError(t, err)
-	all, err := newBuilds(t.TempDir())
+	texts, err := plantAll(seeds())
+	require.NoError(t, err)
+	all, err := newBuilds(t.TempDir(), texts)
 	require.NoError(t, err)
 	hunt := &hunt{builds: all, seed: seed}
 	together(t, "None", finders(), hunt.passes)

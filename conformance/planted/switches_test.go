@@ -6,8 +6,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,11 +19,43 @@ import (
 // All bugs are in one program, each behind a switch: plantedVariable names the bug that the program has, and
 // without it the program has none. A function that a bug changes is there as it should be, and once more as the
 // bug's variant; the good one begins with a switch that calls the variant. A script that a bug changes is replaced
-// when its package is initialized.
+// when its package is initialized. To the file of reachedVariable each process adds the bugs whose switches it meets.
 const (
 	plantedVariable = "HASP_PLANTED"
+	reachedVariable = "HASP_REACHED"
 	switchFile      = "plantedbug.go"
-	switchText      = "package %s\n\nimport \"os\"\n\nvar plantedBug = os.Getenv(%q)\n\nfunc init() {\n%s}\n"
+	switchText      = `package %s
+
+import (
+	"os"
+	"sync"
+)
+
+var (
+	plantedBug, plantedReached = os.Getenv(%q), os.Getenv(%q)
+	plantedMet                 sync.Map
+)
+
+func planted(bug string) bool {
+	if plantedReached != "" {
+		plantedMeet(bug)
+	}
+	return plantedBug == bug
+}
+
+func plantedMeet(bug string) {
+	if _, met := plantedMet.LoadOrStore(bug, true); met {
+		return
+	}
+	if file, err := os.OpenFile(plantedReached, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+		_, _ = file.WriteString(bug + "\n")
+		_ = file.Close()
+	}
+}
+
+func init() {
+%s}
+`
 )
 
 // source is a file with the declarations in it.
@@ -44,6 +78,7 @@ func (s *source) between(from, to token.Pos) string {
 type switched struct {
 	*source
 	switches map[token.Pos]string // at the heads of functions, by the positions of their bodies
+	named    map[token.Pos]string // names of what has none, where a switch must pass it on
 	variants string               // of functions
 	scripts  string               // statements that replace scripts
 }
@@ -54,7 +89,7 @@ func open(path string) (*switched, error) {
 		return nil, err
 	}
 	good, err := parse(string(text))
-	return &switched{source: good, switches: map[token.Pos]string{}}, err
+	return &switched{source: good, switches: map[token.Pos]string{}, named: map[token.Pos]string{}}, err
 }
 
 // plant adds the bug of that name, with which the file has the text bad.
@@ -86,6 +121,11 @@ func (s *switched) change(bug string, was, is ast.Decl, changed *source) error {
 		return s.vary(bug, good, bad, changed)
 	}
 	if script, text, ok := scriptOf(is); ok {
+		for _, d := range s.tree.Decls {
+			if f, isFunc := d.(*ast.FuncDecl); isFunc {
+				s.switches[f.Body.Lbrace] += fmt.Sprintf(" _ = planted(%q);", bug)
+			}
+		}
 		s.scripts += fmt.Sprintf("\tif plantedBug == %q {\n\t\t%s.Source, %[2]s.SHA1, %[2]s.Command = %[3]q, %q, \"\"\n\t}\n",
 			bug, script, text, backend.NewScript("", text, 0, backend.RetryNever).SHA1)
 		return nil
@@ -98,55 +138,49 @@ func (s *switched) vary(bug string, good, bad *ast.FuncDecl, changed *source) er
 	if s.between(good.Pos(), good.Body.Lbrace) != changed.between(bad.Pos(), bad.Body.Lbrace) {
 		return fmt.Errorf("no switch can change what %s takes and returns", good.Name.Name)
 	}
-	call, err := callOf(good, "_"+bug)
-	if err != nil {
-		return err
-	}
-	s.switches[good.Body.Lbrace] += fmt.Sprintf(" if plantedBug == %q { %s };", bug, call)
+	s.switches[good.Body.Lbrace] += fmt.Sprintf(" if planted(%q) { %s };", bug, s.callOf(good, "_"+bug))
 	s.variants += "\n" + changed.between(bad.Pos(), bad.Name.End()) + "_" + bug + changed.between(bad.Name.End(), bad.End()) + "\n"
 	return nil
 }
 
 // callOf returns statements that call f's variant with what f was called with, and return what that returns.
-func callOf(f *ast.FuncDecl, suffix string) (string, error) {
+func (s *switched) callOf(f *ast.FuncDecl, suffix string) string {
 	name := f.Name.Name + suffix
-	receiver, _, err := namesOf(f.Recv)
-	types, _, errTypes := namesOf(f.Type.TypeParams)
-	args, variadic, errArgs := namesOf(f.Type.Params)
-	if err != nil || errTypes != nil || errArgs != nil {
-		return "", fmt.Errorf("%s must name its receiver and its parameters to have a bug", f.Name.Name)
-	}
-	if receiver != "" {
+	if receiver := s.namesOf(f.Recv); receiver != "" {
 		name = receiver + "." + name
 	}
-	if types != "" {
+	if types := s.namesOf(f.Type.TypeParams); types != "" {
 		name += "[" + types + "]"
 	}
-	call := name + "(" + args + variadic + ")"
+	call := name + "(" + s.namesOf(f.Type.Params) + ")"
 	if f.Type.Results == nil {
-		return call + "; return", nil
+		return call + "; return"
 	}
-	return "return " + call, nil
+	return "return " + call
 }
 
-// namesOf returns the names of fields as a call lists them, and what follows them there.
-func namesOf(fields *ast.FieldList) (list, variadic string, err error) {
+// namesOf returns the names of fields as a call lists them. What has no name gets one.
+func (s *switched) namesOf(fields *ast.FieldList) string {
 	if fields == nil {
-		return "", "", nil
+		return ""
 	}
 	var names []string
 	for _, f := range fields.List {
 		for _, name := range f.Names {
-			names = append(names, name.Name)
+			if name.Name == "_" {
+				s.named[name.End()] = fmt.Sprintf("planted%d", name.End()) // After the "_".
+			}
+			names = append(names, name.Name+s.named[name.End()])
 		}
-		if len(f.Names) == 0 || names[len(names)-1] == "_" {
-			return "", "", errors.New("a field has no name")
+		if at := f.Type.Pos(); len(f.Names) == 0 {
+			names = append(names, fmt.Sprintf("planted%d", at))
+			s.named[at] = names[len(names)-1] + " "
 		}
 		if _, ok := f.Type.(*ast.Ellipsis); ok {
-			variadic = "..."
+			names[len(names)-1] += "..."
 		}
 	}
-	return strings.Join(names, ", "), variadic, nil
+	return strings.Join(names, ", ")
 }
 
 // scriptOf returns the variable that is declared by d and holds a script, as luagen writes it, and its source.
@@ -181,46 +215,55 @@ func constantText(e ast.Expr) (text string, ok bool) {
 
 // String returns the file with all its bugs.
 func (s *switched) String() string {
+	insert := maps.Clone(s.named)
+	for body, text := range s.switches {
+		insert[body+1] = text
+	}
 	var b strings.Builder
 	from := s.tree.FileStart
-	for _, d := range s.tree.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && s.switches[f.Body.Lbrace] != "" {
-			b.WriteString(s.between(from, f.Body.Lbrace+1) + s.switches[f.Body.Lbrace])
-			from = f.Body.Lbrace + 1
-		}
+	for _, at := range slices.Sorted(maps.Keys(insert)) {
+		b.WriteString(s.between(from, at) + insert[at])
+		from = at
 	}
 	return b.String() + s.between(from, s.tree.FileEnd) + s.variants
 }
 
+// planter plants bugs in files, by their paths.
+type planter map[string]*switched
+
+func (p planter) plant(bug, path, bad string) (err error) {
+	if p[path] == nil {
+		if p[path], err = open(path); err != nil {
+			return err
+		}
+	}
+	return p[path].plant(bug, bad)
+}
+
 // plantAll returns all files with bugs, by their paths, and those with the switches themselves.
 func plantAll(all []seed) (texts map[string]string, err error) {
-	files := map[string]*switched{}
+	files := planter{}
 	for _, s := range all {
 		path, bad, err := s.apply()
 		if err != nil {
 			return nil, err
 		}
-		if files[path] == nil {
-			if files[path], err = open(path); err != nil {
-				return nil, err
-			}
-		}
-		if err = files[path].plant(s.id(), bad); err != nil {
+		if err = files.plant(s.id(), path, bad); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	return textsOf(files), nil
+	return files.texts(), nil
 }
 
-func textsOf(files map[string]*switched) map[string]string {
+func (p planter) texts() map[string]string {
 	texts, packages, scripts := map[string]string{}, map[string]string{}, map[string]string{}
-	for path, f := range files {
+	for path, f := range p {
 		texts[path] = f.String()
 		packages[filepath.Dir(path)] = f.tree.Name.Name
 		scripts[filepath.Dir(path)] += f.scripts
 	}
 	for dir, name := range packages {
-		texts[filepath.Join(dir, switchFile)] = fmt.Sprintf(switchText, name, plantedVariable, scripts[dir])
+		texts[filepath.Join(dir, switchFile)] = fmt.Sprintf(switchText, name, plantedVariable, reachedVariable, scripts[dir])
 	}
 	return texts
 }
