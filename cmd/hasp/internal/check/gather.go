@@ -32,6 +32,7 @@ type Facts struct {
 	Slots, AllSlots int // those that a node has, or -1, and all
 
 	Name      string              // of the objects whose rights were asked for
+	Kinds     []string            // of objects, that were asked for
 	Missing   map[string][]string // by permission, as in ACL SETUSER: the kinds of objects for which the user lacks it
 	RightsErr error
 }

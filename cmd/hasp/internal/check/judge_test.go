@@ -89,3 +89,14 @@ func TestJudgeNodes(t *testing.T) {
 	require.Equal(t, check.Fail, stateOf(t, &check.Facts{RightsErr: gone}, "rights"))
 	require.Equal(t, check.Unknown, stateOf(t, &check.Facts{RightsErr: fmt.Errorf("%w: x", primitives.ErrNotSupported)}, "rights"))
 }
+
+// TestJudgeRights: a user of locks need not be a reader, unless the check is about readers.
+func TestJudgeRights(t *testing.T) {
+	t.Parallel()
+	for kinds, states := range map[string][2]string{"inspect": {check.Fail, check.Fail}, "inspect lock": {check.Warn, check.Fail}} {
+		for i, missing := range []string{"inspect", "inspect lock"} {
+			f := &check.Facts{Kinds: strings.Fields(kinds), Missing: map[string][]string{"+get": strings.Fields(missing)}}
+			require.Equal(t, states[i], stateOf(t, f, "right"), "%s of %s", missing, kinds)
+		}
+	}
+}
