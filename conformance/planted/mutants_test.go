@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -43,9 +44,12 @@ func TestMutants(t *testing.T) {
 	require.NoError(t, err)
 	all, err := suites()
 	require.NoError(t, err)
-	trial := &trial{ctx: t.Context(), builds: builds, drawn: len(mutants), left: mutants, reached: map[string]int{}}
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM) // Ends the tests, too.
+	defer stop()
+	trial := &trial{ctx: ctx, builds: builds, drawn: len(mutants), left: mutants, reached: map[string]int{}}
 	for _, s := range all {
 		trial.judge(s)
+		require.NoError(t, ctx.Err())
 	}
 	fmt.Print(trial)
 	var used syscall.Rusage
@@ -121,6 +125,7 @@ func (t *trial) judge(s *suite) {
 		t.out = append(t.out, s.dir+": "+err.Error())
 		return
 	}
+	fmt.Printf("%s: %d tests pass\n", s.dir, len(s.tests))
 	late := t.hunt(s, slices.Clone(t.left), 2)
 	late = t.hunt(s, late, 1) // Each alone.
 	for _, m := range late {
@@ -144,7 +149,8 @@ func (t *trial) baseline(s *suite) (err error) {
 		t.mutex.Lock()
 		defer t.mutex.Unlock()
 		if r.failed != "" || r.late {
-			t.out = append(t.out, fmt.Sprintf("%s %s: %s after %.1f s of processors", s.dir, name, r.failed, r.cpu.Seconds()))
+			t.out = append(t.out, fmt.Sprintf("%s %s: %s after %.1f s of processors", s.dir, name,
+				cmp.Or(r.failed, "too slow"), r.cpu.Seconds()))
 			return
 		}
 		s.tests = append(s.tests, quick{name, r.cpu, r.wall, strings.Fields(string(ids))})
@@ -198,6 +204,9 @@ func (t *trial) hunt(s *suite, mutants []mutant, n int) (late []mutant) {
 func (t *trial) found(m mutant, dir, how string) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
+	if t.ctx.Err() != nil {
+		return // That is why the tests failed.
+	}
 	fmt.Printf("%s: found: %s %s\n", m.key, dir, how)
 	t.left = slices.DeleteFunc(t.left, func(other mutant) bool { return other.key == m.key })
 }
