@@ -249,3 +249,16 @@ func TestScriptsAreCheap(t *testing.T) {
 	})
 	require.Less(t, allocations, 300.0, "of a Lock and a Release; they were 183")
 }
+
+// TestSparseArraysInJSON: as on a server, an array longer than ten may have as many gaps as values, and no more.
+func TestSparseArraysInJSON(t *testing.T) {
+	t.Parallel()
+	s := embedded.NewServer()
+	for filled, fits := range map[[2]int]bool{ // how many values, and the place of the last
+		{1, 10}: true, {1, 11}: false, {5, 11}: false, {6, 11}: true, {6, 12}: true, {6, 13}: false, {100, 200}: true, {100, 201}: false,
+	} {
+		_, err := s.Do("EVAL", "local t = {[tonumber(ARGV[2])] = 1} for i = 1, ARGV[1] - 1 do t[i] = 1 end return cjson.encode(t)", "0",
+			fmt.Sprint(filled[0]), fmt.Sprint(filled[1]))
+		require.Equal(t, fits, err == nil, "%v: %v", filled, err)
+	}
+}
