@@ -187,7 +187,7 @@ func (t *trial) hunt(s *suite, mutants []mutant, n int) (late []mutant) {
 		if len(names) == 0 {
 			return
 		}
-		r := t.run(s, m.id(), "", strings.Join(names, "|"), 3*cpu+10*time.Second, 3*wall+30*time.Second)
+		r := t.run(s, m.id(), "", strings.Join(names, "|"), 3*cpu+10*time.Second, wall+30*time.Second)
 		t.mutex.Lock()
 		t.reached[m.id()]++
 		if r.late {
