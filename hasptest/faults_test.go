@@ -260,7 +260,8 @@ func TestRequestsAreOfHasp(t *testing.T) {
 		}
 		for _, file := range files {
 			name := strings.TrimSuffix(filepath.Base(file), ".lua")
-			of := strings.HasSuffix(name, suffix) && !strings.HasSuffix(name, "_force_release")
+			of := strings.HasSuffix(name, suffix) && !strings.HasSuffix(name, "_force_release") ||
+				name == "counting_admit" && sort == hasptest.Acquires
 			require.Equal(t, of, lost(name), name)
 		}
 		require.False(t, lost("own"+suffix))
