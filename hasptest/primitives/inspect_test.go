@@ -218,6 +218,19 @@ func TestInspectPermitSemaphore(t *testing.T) {
 	})
 }
 
+// TestInspectEndedPermits: a permit whose lease has ended is free, and still one of all, before anybody has removed it.
+func TestInspectEndedPermits(t *testing.T) {
+	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
+		short := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 3, Lease: time.Second})
+		must(short.TryAcquire(t.Context(), 1))(t).Forget() // as after a crash
+		require.NoError(t, errOf(c.NewPermitSemaphore("x", nil).TryAcquire(t.Context(), 1)))
+		time.Sleep(2 * time.Second)
+		require.Equal(t, 2, len(s.do("ZRANGE", "{x}:timeout", "0", "-1")), "nobody has removed it")
+		o := described(t, asks)
+		require.Equal(t, []int64{1, 2, 3}, []int64{*o.Held, *o.Free, *o.Total})
+	})
+}
+
 // TestInspectNumbers inspects kinds with a text.
 func TestInspectNumbers(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -294,3 +294,20 @@ func TestRatesPicture(t *testing.T) {
 	text := must(os.ReadFile(file))(t)
 	require.Equal(t, drawn.String(), string(text), "run go test -run TestRatesPicture -update . and docs/pictures/draw all")
 }
+
+// TestSetRateWithoutKeepAlive: a limiter that expired before lasts from then on, with what was granted.
+func TestSetRateWithoutKeepAlive(t *testing.T) {
+	for _, mode := range []primitives.RateMode{primitives.RateOverall, primitives.RatePerClient} {
+		subtest(t, fmt.Sprint(mode), func(t *testing.T, s *server) {
+			limiter := s.client(t, nil).NewRateLimiter("x", nil)
+			require.NoError(t, limiter.SetRate(t.Context(), primitives.Rate{Permits: 3, Interval: time.Minute, KeepAlive: time.Minute, Mode: mode}))
+			require.NoError(t, limiter.TryAcquire(t.Context(), 2))
+			require.NoError(t, limiter.SetRate(t.Context(), primitives.Rate{Permits: 3, Interval: time.Hour, Mode: mode}))
+			time.Sleep(30 * time.Minute)
+			require.Equal(t, 1, must(limiter.AvailablePermits(t.Context()))(t), "two were granted within the hour")
+			require.NoError(t, limiter.TryAcquire(t.Context(), 1))
+			time.Sleep(31 * time.Minute)
+			require.Equal(t, 2, must(limiter.AvailablePermits(t.Context()))(t), "one was")
+		})
+	}
+}
