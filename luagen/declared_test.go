@@ -81,7 +81,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestWrongUsage: each mistake of a caller is told in one line that names it, and has its exit code.
+// TestWrongUsage: each mistake of a caller has an exit code, and an error of one line that names it.
 func TestWrongUsage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,6 +72,19 @@ func latches(t *testing.T, server *servers.Server) (begin func(line string) *has
 		require.Zero(t, h.code(t), "%s", h.errors)
 		require.Equal(t, text, h.output.String(), line)
 	}
+}
+
+// TestBarrierUnderAPlainLatch: a waiter for parts asks once a second while a latch without parts has the name.
+func TestBarrierUnderAPlainLatch(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	begin, printed := latches(t, server)
+	printed("", "init b 3")
+	do(t, server, "CONFIG", "RESETSTAT")
+	require.Equal(t, 75, begin("wait b --parts --wait 1s").code(t))
+	stats := must(server.Info("stats"))(t)
+	commands := must(strconv.Atoi(stats["total_commands_processed"]))(t)
+	require.Less(t, commands, 100)
 }
 
 // TestRateWaits: a waiter takes the permit when it is free, and not before.

@@ -85,8 +85,8 @@ func equivalents() (map[string]string, error) {
 	return all, err
 }
 
-// TestEquivalents: each mutant that is said to be as good as hasp is still one of hasp's. Who changes the line looks at
-// it again.
+// TestEquivalents: each mutant of the list of equivalents is still drawn from a line of hasp. A change of that line takes
+// its mutant off the list.
 func TestEquivalents(t *testing.T) {
 	t.Parallel()
 	same, err := equivalents()

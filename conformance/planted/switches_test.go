@@ -78,7 +78,7 @@ func (s *source) between(from, to token.Pos) string {
 type switched struct {
 	*source
 	switches map[token.Pos]string // at the heads of functions, by the positions of their bodies
-	named    map[token.Pos]string // names of what has none, where a switch must pass it on
+	named    map[token.Pos]string // new names of unnamed parameters, which a switch passes on
 	variants string               // of functions
 	scripts  string               // statements that replace scripts
 }

@@ -66,8 +66,8 @@ func (r *repeater) state() (all string) {
 	return all
 }
 
-// TestRepeatableScripts uses each kind of object, and each of its methods that only asks. A script that is declared as
-// safe to repeat, or as one that reads, and that none of them runs, fails.
+// TestRepeatableScripts uses each kind of object, and each of its methods that only asks. It fails if they do not run
+// all scripts that are declared as safe to repeat or as read-only.
 func TestRepeatableScripts(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		r := &repeater{server: s, seen: map[string]bool{}}

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,11 +19,8 @@ func TestDefectsOfDrivers(t *testing.T) {
 	for _, a := range cells.Adapters() {
 		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()
-			if a.Spared == "" {
-				t.Skip("it is spared nothing")
-			}
 			for line := range cells.StartChild(t, os.Args[0], "TestChildMeetsADefect", a.Name).Lines {
-				require.NotEqual(t, "sound", line, "the driver is mended: do not spare it %s", a.Spared)
+				require.False(t, line == "sound" && a.Spared != "", "the driver is mended: do not spare it %s", a.Spared)
 			}
 		})
 	}
@@ -33,8 +31,8 @@ func TestChildMeetsADefect(t *testing.T) {
 	a := cells.Named(args[0])
 	h := cells.Sentinel(t, servers.Redis).Harness(a, cells.Variant{})
 	h.Spares = func(refusal string) bool { return !strings.HasPrefix(refusal, a.Spared) }
-	for _, c := range backendCases() {
-		if c.Clause == "R12" && c.Check(t.Context(), h) != nil {
+	for _, c := range slices.Repeat(backendCases(), 20) { // It depends on the moment whether the driver asks a sentinel.
+		if c.Name == "RefusedNodes" && c.Check(t.Context(), h) != nil {
 			return
 		}
 	}

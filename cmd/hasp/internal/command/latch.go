@@ -138,9 +138,11 @@ func (w *latchWaiter) wait(ctx context.Context) error {
 	err := w.WaitParts(ctx)
 	for errors.Is(err, primitives.ErrNoLatch) {
 		soon, cancel := context.WithTimeout(ctx, time.Second) // It may be set and open before this listens.
-		_ = w.WaitUntilSet(soon)                              // WaitParts returns an error that stays.
+		set := w.WaitUntilSet(soon) == nil                    // WaitParts returns an error that stays.
 		cancel()
-		err = w.WaitParts(ctx)
+		if err = w.WaitParts(ctx); set && errors.Is(err, primitives.ErrNoLatch) { // A latch without parts is there.
+			pause(ctx, time.Second)
+		}
 	}
 	return err
 }
