@@ -28,10 +28,9 @@ type fakeServer struct {
 
 	mu      sync.Mutex
 	seen    []string
-	refused []net.Conn // go-redis before 9.23 leaves them open
-	hello   func()     // runs before a connection is set up
-
-	refuse func(name string) string // answers commands that set a connection up, with "" by default
+	refused []net.Conn               // go-redis before 9.23 leaves them open
+	hello   func()                   // runs before a connection is set up
+	refuse  func(name string) string // answers commands that set a connection up, with "" by default
 }
 
 func newFakeServer(t *testing.T, answer func(words []string) string) *fakeServer {
@@ -63,11 +62,11 @@ func newFakeServer(t *testing.T, answer func(words []string) string) *fakeServer
 
 func (s *fakeServer) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
+	s.mu.Lock()
 	if s.refuse != nil {
-		s.mu.Lock()
 		s.refused = append(s.refused, conn)
-		s.mu.Unlock()
 	}
+	s.mu.Unlock()
 	in := bufio.NewReader(conn)
 	for {
 		words, err := readCommand(in)
@@ -86,16 +85,16 @@ func (s *fakeServer) serve(conn net.Conn) {
 
 // reply answers what the driver sends on its own account, and asks the test for the rest.
 func (s *fakeServer) reply(words []string) string {
-	if s.refuse != nil {
-		if answer := s.refuse(strings.ToUpper(words[0])); answer != "" {
+	s.mu.Lock()
+	refuse, hello := s.refuse, s.hello
+	s.mu.Unlock()
+	if refuse != nil {
+		if answer := refuse(strings.ToUpper(words[0])); answer != "" {
 			return answer
 		}
 	}
 	switch strings.ToUpper(words[0]) {
 	case "HELLO":
-		s.mu.Lock()
-		hello := s.hello
-		s.mu.Unlock()
 		if hello != nil {
 			hello()
 		}
@@ -110,6 +109,13 @@ func (s *fakeServer) reply(words []string) string {
 		return "+PONG\r\n"
 	}
 	return s.answer(words)
+}
+
+// change runs set, which changes fields of s that connections read meanwhile.
+func (s *fakeServer) change(set func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set()
 }
 
 // count returns how many commands seen hold text.

@@ -45,7 +45,7 @@ func TestRefusedConnection(t *testing.T) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				s := newFakeServer(t, ok)
-				s.refuse = refused.answers.to
+				s.change(func() { s.refuse = refused.answers.to })
 				options.Addr, options.Password, options.DB, options.ClientName = s.addr, "one", 1, "name"
 				client := redis.NewClient(&options)
 				t.Cleanup(func() { _ = client.Close() })
@@ -65,7 +65,7 @@ func TestRefusedConnectionOfCluster(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"AUTH", "AUTH of null", "CLIENT"} {
 		one := node(t, ok)
-		one.refuse = refusals[name].answers.to
+		one.change(func() { one.refuse = refusals[name].answers.to })
 		client := cluster(t, one.addr, one.addr, one.addr, redis.ClusterOptions{Password: "one", ClientName: "name"})
 		requireRefused(t, client, refusals[name].text)
 		require.Zero(t, one.count("EVALSHA"))
@@ -76,9 +76,9 @@ func TestRefusedConnectionOfCluster(t *testing.T) {
 func TestRefusedAfterRedirect(t *testing.T) {
 	t.Parallel()
 	two := node(t, ok)
-	two.refuse = refusals["CLIENT"].answers.to
+	two.change(func() { two.refuse = refusals["CLIENT"].answers.to })
 	one := node(t, func([]string) string { return "-MOVED 1 " + two.addr + "\r\n" })
-	one.refuse = answers{"CLIENT": "+OK\r\n"}.to
+	one.change(func() { one.refuse = answers{"CLIENT": "+OK\r\n"}.to })
 	client := cluster(t, one.addr, one.addr, one.addr, redis.ClusterOptions{ClientName: "name"})
 	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, RefusedFor: -1})
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestRefusedAfterRedirect(t *testing.T) {
 func TestRefusedConnectionSaysNothingOfSharding(t *testing.T) {
 	t.Parallel()
 	one := node(t, ok)
-	one.refuse = answers{"CLIENT": "-ERR unknown subcommand\r\n"}.to
+	one.change(func() { one.refuse = answers{"CLIENT": "-ERR unknown subcommand\r\n"}.to })
 	client := cluster(t, one.addr, one.addr, one.addr, redis.ClusterOptions{ClientName: "name"})
 	_, err := goredisbackend.New(client, nil)
 	require.ErrorContains(t, err, "refused the connection: ERR unknown subcommand")
@@ -102,7 +102,7 @@ func TestLoadOnRefusedConnection(t *testing.T) {
 	t.Parallel()
 	s := newFakeServer(t, func([]string) string { return "-NOSCRIPT x\r\n" })
 	var selects atomic.Int32
-	s.refuse = func(name string) string {
+	refuse := func(name string) string {
 		switch {
 		case name != "SELECT":
 			return ""
@@ -111,6 +111,7 @@ func TestLoadOnRefusedConnection(t *testing.T) {
 		}
 		return "-ERR DB index is out of range\r\n"
 	}
+	s.change(func() { s.refuse = refuse })
 	client := redis.NewClient(&redis.Options{Addr: s.addr, DB: 1, PipelineReadBufferSize: 4096}) // before 9.23 it takes this
 	t.Cleanup(func() { _ = client.Close() })
 	call := backend.Call{Script: script, Keys: []string{"b"}}

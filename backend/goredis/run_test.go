@@ -163,7 +163,7 @@ func TestCancelledWhileConnecting(t *testing.T) {
 	b := connect(t, s, redis.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	release := make(chan struct{})
-	s.hello = func() { cancel(); <-release }
+	s.change(func() { s.hello = func() { cancel(); <-release } })
 	_, err := b.Run(ctx, script, []string{"k"}, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.False(t, backend.MayHaveRun(err))

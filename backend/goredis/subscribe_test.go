@@ -72,7 +72,7 @@ func TestLostConnectionIsAGap(t *testing.T) {
 		}
 	})
 	var connected atomic.Int32
-	s.hello = func() { connected.Add(1) }
+	s.change(func() { s.hello = func() { connected.Add(1) } })
 	b := connect(t, s, redis.Options{})
 	_, events := collect(t, b, "c")
 	go func() { _, _ = b.Subscribe(t.Context(), "cut", func(backend.Event) {}) }()
