@@ -221,8 +221,10 @@ servers:
 formatted:
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "not formatted by gofmt:" $$files; exit 1; }
 
-# Lines of the suite's Go without its tests, and of the tests of its matrix. The figures only sink: a change that makes
-# the suite smaller lowers them.
+# Lines of the product, of all that proves it, of the suite's Go without its tests, and of the tests of its matrix. The
+# figures only sink: a change that makes one of them smaller lowers its figure.
+PRODUCT := 57549
+PROOF := 84737
 SUITE := 19014
 MATRIX := 9904
 # A declaration is a folder that says of a primitive what the suite must know; its cases are apart.
@@ -230,7 +232,7 @@ DECLARATIONS := adder counting exclusive fairlock idgenerator latch limiter lock
 DECLARATION := 450
 
 sized:
-	@SUITE=$(SUITE) MATRIX=$(MATRIX) DECLARATION=$(DECLARATION) .ci/sized $(DECLARATIONS)
+	@PRODUCT=$(PRODUCT) PROOF=$(PROOF) SUITE=$(SUITE) MATRIX=$(MATRIX) DECLARATION=$(DECLARATION) .ci/sized $(DECLARATIONS)
 
 # For Windows, and for 32 bits at once.
 portable: $(LINT)
