@@ -71,6 +71,15 @@ func (c *channel) acknowledge() {
 	}
 }
 
+// push gives messages to the handlers.
+func (c *channel) push(payloads ...string) {
+	for s := range c.subs {
+		for _, payload := range payloads {
+			s.push(backend.Event{Payload: payload})
+		}
+	}
+}
+
 // reroute gives c to the router after a failure or a loss. It fails the subscriptions that were not
 // acknowledged yet, if err is final or if they have used up Options.SubscribeTimeout.
 func (h *Hub) reroute(c *channel, err error, jitter float64) {

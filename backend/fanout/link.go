@@ -39,7 +39,7 @@ type Link interface {
 
 // Unsubscriber is a [Link] that can end subscriptions. If a link cannot, those that nobody uses any more end
 // with it: the hub replaces it each Options.IdleTimeout, or at once for [backend.Ender], and when it has a thousand of
-// them. The next link takes over before the hub closes this one, so no message is lost.
+// them. The next link takes over before the hub closes this one, so no message is lost. Handlers may get a notice.
 type Unsubscriber interface {
 	// Unsubscribe ends the subscriptions to channels. It may return before the server's answer,
 	// but not before a later Subscribe is sure to reach the server after it. An error says that

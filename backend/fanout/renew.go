@@ -24,14 +24,18 @@ type takeover struct {
 	taking bool      // the link does not yet serve alone
 
 	// others are the channels that the link has subscribed besides the worker's: those left to it, or, while it is taking
-	// over, all. True: a message has come.
-	others map[string]bool
+	// over, all, with the messages that have come.
+	others map[string][]string
+
+	// delivered has the messages that the last link has delivered since this one was dialed. It is nil unless the
+	// worker is replaced, or takes over.
+	delivered map[string][]string
 }
 
 // leave forgets a channel without handlers that the link cannot unsubscribe. Hub.mu is held.
 func (w *linkWorker) leave(c *channel) {
 	w.forget(c)
-	if w.others[c.name] = false; len(w.others) == maxLeft {
+	if w.others[c.name] = nil; len(w.others) == maxLeft {
 		w.due = time.Time{}
 	}
 }
@@ -54,13 +58,13 @@ func (w *linkWorker) renew(link containedLink) error {
 		return w.endIfEmpty()
 	}
 	n := w.hub.newWorker(w.node)
-	n.taking = true
+	n.taking, n.delivered = true, w.record()
 	next, err := n.dial(redialWithin)
 	if err != nil {
 		n.cancel(err)
 		w.hub.mu.Lock()
 		defer w.hub.mu.Unlock()
-		w.due = n.due
+		w.due, w.delivered = n.due, nil
 		return context.Cause(w.ctx)
 	}
 	for some := range slices.Chunk(wanted, channelsPerCall) {
@@ -80,6 +84,19 @@ func (w *linkWorker) renew(link containedLink) error {
 	return errReplaced
 }
 
+// record makes the worker note what it delivers to handlers.
+func (w *linkWorker) record() map[string][]string {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	w.delivered = map[string][]string{}
+	return w.delivered
+}
+
+// note adds a message to some of one channel, of which it keeps the last. Hub.mu is held.
+func (w *linkWorker) note(some []string, payload string) []string {
+	return append(some[max(0, len(some)+1-w.hub.opts.Queue):], payload)
+}
+
 // takeOver starts n with the channels of w, whose link has now reported all that was published before n's had subscribed.
 func (n *linkWorker) takeOver(w *linkWorker, next containedLink) {
 	n.hub.mu.Lock()
@@ -94,8 +111,9 @@ func (n *linkWorker) takeOver(w *linkWorker, next containedLink) {
 	n.start(func() (containedLink, error) { return next, nil })
 }
 
-// finish ends a takeover. What the link reports after the answer to a ping was published after the last link's; what it
-// reported before may have come there, too, or may not: the handlers get a notice.
+// finish ends a takeover. What the link reports after the answer to a ping was published after the last link's. What it
+// reported before may have come there, too: the handlers get what has not, and a notice, since equal messages cannot be
+// distinguished.
 func (w *linkWorker) finish(link containedLink) error {
 	if !w.taking {
 		return nil
@@ -105,12 +123,25 @@ func (w *linkWorker) finish(link containedLink) error {
 	}
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
-	w.taking = false
 	for c := range w.channels {
-		if w.others[c.name] {
+		if came := w.others[c.name]; len(came) > 0 {
 			c.acknowledge()
+			c.push(missed(came, w.delivered[c.name])...)
 		}
 		delete(w.others, c.name)
 	}
+	w.taking, w.delivered = false, nil
 	return nil
+}
+
+// missed returns the messages that came, without those that were delivered.
+func missed(came, delivered []string) (missed []string) {
+	for _, message := range came {
+		if i := slices.Index(delivered, message); i >= 0 {
+			delivered = slices.Delete(delivered, i, i+1)
+		} else {
+			missed = append(missed, message)
+		}
+	}
+	return missed
 }

@@ -46,7 +46,7 @@ func (h *Hub) newWorker(node string) *linkWorker {
 		hub: h, node: node,
 		wake:     make(chan struct{}, 1),
 		channels: map[*channel]struct{}{},
-		takeover: takeover{others: map[string]bool{}, due: time.Now().Add(h.opts.IdleTimeout)},
+		takeover: takeover{others: map[string][]string{}, due: time.Now().Add(h.opts.IdleTimeout)},
 	}
 	w.ctx, w.cancel = context.WithCancelCause(h.ctx)
 	return w
@@ -327,8 +327,8 @@ func (w *linkWorker) Subscribed(name string) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
 	if w.taking {
-		missed := w.others[name]
-		w.others[name] = missed
+		came := w.others[name]
+		w.others[name] = came
 	} else if c := w.hub.channels[name]; c != nil && c.worker == w && c.state == subscribing {
 		delete(w.others, name)
 		c.acknowledge()
@@ -351,17 +351,20 @@ func (w *linkWorker) Unsubscribed(name string) {
 func (w *linkWorker) Message(name, payload string) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
-	if _, subscribed := w.others[name]; subscribed {
-		w.others[name] = true
+	if came, subscribed := w.others[name]; subscribed {
+		if w.taking {
+			w.others[name] = w.note(came, payload)
+		}
 		return
 	}
 	c := w.hub.channels[name]
 	if c == nil || c.worker != w || c.state != acked {
 		return
 	}
-	for s := range c.subs {
-		s.push(backend.Event{Payload: payload})
+	if w.delivered != nil {
+		w.delivered[name] = w.note(w.delivered[name], payload)
 	}
+	c.push(payload)
 }
 
 // Lost implements [Events].
