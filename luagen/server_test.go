@@ -31,21 +31,17 @@ func onServers(t *testing.T, test func(t *testing.T, c *client)) {
 	}
 }
 
-// startServer starts a server of its own on a free port and connects to it.
-func startServer(t *testing.T, name string) *client {
+// startServer starts a server of its own on a free port, with further flags, and connects to it.
+func startServer(t *testing.T, name string, flags ...string) *client {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil && os.Getenv("HASP_REQUIRE_SERVERS") != "1" {
 		t.Skipf("%s is not installed", name)
 	}
 	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	cmd := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--save", "",
-		"--dir", t.TempDir(), "--daemonize", "no")
+	port := freePort(t)
+	cmd := exec.Command(path, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "",
+		"--dir", t.TempDir(), "--daemonize", "no"}, flags...)...)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		require.NoError(t, cmd.Process.Kill())
@@ -59,6 +55,17 @@ func startServer(t *testing.T, name string) *client {
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
 	return &client{t: t, addr: conn.RemoteAddr().String(), w: bufio.NewWriter(conn),
 		r: bufio.NewReader(conn)}
+}
+
+// freePort returns a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return port
 }
 
 // client speaks RESP2.

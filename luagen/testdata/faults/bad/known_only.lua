@@ -1,0 +1,6 @@
+local known = redis.call('EXISTS', KEYS[1])
+redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
+if known == 1 then
+  redis.call('EXPIRE', KEYS[1], 15000)
+end
+return known

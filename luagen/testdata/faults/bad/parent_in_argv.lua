@@ -1,0 +1,5 @@
+if ARGV[2] ~= '' and redis.call('EXISTS', ARGV[2]) == 0 then
+  return -5
+end
+redis.call('RPUSH', KEYS[1], ARGV[1])
+return 1

@@ -1,0 +1,2 @@
+local points = tonumber(ARGV[1]) / tonumber(ARGV[2])
+return redis.call('INCRBY', KEYS[1], points)

@@ -1,0 +1,5 @@
+local rank = redis.call('zrank', KEYS[1], ARGV[2])
+if rank and rank < ARGV[1] then
+  return 1
+end
+return 0

@@ -1,0 +1,4 @@
+if redis.call('TYPE', KEYS[1]) == 'list' then
+  return redis.call('LLEN', KEYS[1])
+end
+return redis.call('ZCARD', KEYS[1])

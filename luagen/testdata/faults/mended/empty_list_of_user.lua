@@ -1,0 +1,2 @@
+redis.call('SET', KEYS[1], ARGV[1])
+return tonumber(ARGV[1])

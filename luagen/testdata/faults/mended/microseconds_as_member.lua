@@ -1,0 +1,4 @@
+local now = tonumber(ARGV[1]) -- microseconds
+redis.call('ZADD', KEYS[1], now, ARGV[1] .. ':' .. ARGV[2])
+redis.call('EXPIRE', KEYS[1], 60)
+return redis.call('ZCARD', KEYS[1])

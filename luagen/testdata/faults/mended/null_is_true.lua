@@ -1,0 +1,5 @@
+local job = cjson.decode(ARGV[1])
+if job.parent and job.parent ~= cjson.null then
+  redis.call('SADD', KEYS[1], 'parent:' .. job.parent)
+end
+return 1

@@ -1,0 +1,8 @@
+local sum = 0
+for _, key in ipairs(KEYS) do
+  local value = redis.call('get', key)
+  if value then
+    sum = sum + tonumber(value)
+  end
+end
+return sum

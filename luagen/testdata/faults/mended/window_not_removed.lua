@@ -1,0 +1,6 @@
+local now = tonumber(ARGV[1])
+local start = now - tonumber(ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, start)
+redis.call('ZADD', KEYS[1], now, ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return redis.call('ZCARD', KEYS[1])
