@@ -97,8 +97,8 @@
 //	float            float64, not NaN
 //	bool             bool. A result may be 1, 0 or nil
 //	milliseconds,    time.Duration, cut to whole units; a result that is longer than the longest becomes
-//	seconds,         the longest. A time that would be cut to 0 is refused, because EXPIRE key 0 deletes
-//	seconds(..60)    the key; so is a negative time, unless the bounds include it: milliseconds(-1..)
+//	seconds,         the longest. An argument of less than one unit is refused, because EXPIRE key 0 deletes
+//	seconds(..60)    the key, unless the bounds have a lower minimum: milliseconds(0..), milliseconds(-1..)
 //	unixmilli        time.Time, to the millisecond
 //	T?               *T as an argument, T and a bool as a result. There is no bool?, and no argument of
 //	                 string? or bytes?, as an absent one is sent as an empty text

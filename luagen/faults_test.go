@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/luagen/internal/emit"
 )
 
 // A fault is an entry of testdata/faults/faults.txt: its script in bad has a fault that people have reported,
@@ -100,7 +102,8 @@ func (f fault) shows(t *testing.T, c *client, which string) string {
 	require.NoError(t, errOf(c.do("FLUSHALL")))
 	text := read(t, "testdata/faults", which, f.name+".lua")
 	if strings.HasPrefix(text, "---") {
-		text = shipped(t, filepath.Join("testdata/faults", which), text)
+		s, _ := examine(f.name+".lua", []byte(text))
+		text = emit.Source(s)
 	}
 	var seen strings.Builder
 	for _, step := range f.steps {

@@ -124,9 +124,10 @@ func (c *Call) Float(name string, v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Milliseconds returns v in whole milliseconds. A v that is negative or would be cut to 0 is refused.
+// Milliseconds returns v in whole milliseconds. A v of less than one is refused: an expiry of 0 deletes the key. In(0, ...)
+// takes 0.
 func (c *Call) Milliseconds(name string, v time.Duration) string {
-	if v != 0 && v < time.Millisecond {
+	if v < time.Millisecond {
 		return c.refusef(name, "%v is less than a millisecond", v)
 	}
 	return strconv.FormatInt(v.Milliseconds(), 10)
@@ -134,7 +135,7 @@ func (c *Call) Milliseconds(name string, v time.Duration) string {
 
 // Seconds is Milliseconds in seconds.
 func (c *Call) Seconds(name string, v time.Duration) string {
-	if v != 0 && v < time.Second {
+	if v < time.Second {
 		return c.refusef(name, "%v is less than a second", v)
 	}
 	return strconv.FormatInt(int64(v/time.Second), 10)

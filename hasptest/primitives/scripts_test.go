@@ -98,6 +98,7 @@ func literal(t *testing.T, e ast.Expr) string {
 // usual returns an argument of a type, in one of several calls.
 func usual(arg string, turn int) string {
 	name, kind, _ := strings.Cut(arg, " ")
+	kind = strings.TrimSuffix(kind, "(0..)") // A time may be so bounded.
 	if m := boundsOf.FindStringSubmatch(kind); m != nil {
 		least, err := strconv.ParseInt(m[1], 10, 64)
 		if err != nil || least < 2 {
@@ -123,12 +124,12 @@ func edgesOf(arg string) (all []string) {
 	_, kind, _ := strings.Cut(arg, " ")
 	least, most := int64(math.MinInt64), int64(math.MaxInt64)
 	switch m := boundsOf.FindStringSubmatch(kind); {
-	case m != nil && m[1] != "":
+	case m != nil && m[2] != "":
 		least, _ = strconv.ParseInt(m[1], 10, 64)
 		most, _ = strconv.ParseInt(m[2], 10, 64)
 	case m != nil:
-	case kind == "milliseconds":
-		least, most = 1, 100*365*24*3_600_000 // Beyond 292 years the embedded server has no times.
+	case strings.HasPrefix(kind, "milliseconds"):
+		least, most = map[bool]int64{true: 1}[kind == "milliseconds"], 100*365*24*3_600_000 // Beyond 292 years the embedded server has no times.
 	case kind == "float":
 		return []string{"0", "-0", "1e-320", "1.7976931348623157e+308", "-1.7976931348623157e+308", "9007199254740993"}
 	default:

@@ -86,10 +86,10 @@ func word(c *scriptcall.Call, b *parse.Binding, value string) (string, error) {
 		return c.Bool(b.Name, v), err
 	case "milliseconds":
 		v, err := time.ParseDuration(value)
-		return c.In(bounds(b.Type, 0)).Milliseconds(b.Name, v), err
+		return c.In(bounds(b.Type, 1)).Milliseconds(b.Name, v), err
 	case "seconds":
 		v, err := time.ParseDuration(value)
-		return c.In(bounds(b.Type, 0)).Seconds(b.Name, v), err
+		return c.In(bounds(b.Type, 1)).Seconds(b.Name, v), err
 	case "unixmilli":
 		v, err := time.Parse(time.RFC3339, value)
 		return c.UnixMilli(b.Name, v), err

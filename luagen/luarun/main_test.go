@@ -79,7 +79,7 @@ func TestAnnotated(t *testing.T) {
 		"replies/move":                                                             "from: bad argument: no key",
 		"replies/move from=a to=c done=d ids=1 flags=x":                            "flags=x is no bool",
 		"user/times k=k a=1500ms b=2s d=3s d=4s":                                   `"rpush" "k" "1500" "2" "" "2" -> 4`,
-		"user/times k=k a=-1s b=2s":                                                "bad argument: -1s is not in 0.. milliseconds",
+		"user/times k=k a=-1s b=2s":                                                "bad argument: -1s is not in 1.. milliseconds",
 		"user/times k=k a=1s b=2":                                                  "b=2 is no seconds(1..86400)",
 		"user/lists counter=c locks=a locks=b n=3 owners=x owners=y ids=1 flags=1": `"rpush" "c" "3" "2" "2" "1" "1"`,
 		"user/lists counter=c locks=a n=3.5 owners=x":                              "n=3.5 is no int",

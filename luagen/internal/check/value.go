@@ -230,7 +230,9 @@ func scalar(b *parse.Binding) value {
 	v.unit = units[t.Name]
 	if t.Bounded {
 		v.least = float64(max(t.Min, 0))
-		v.low = t.Min > math.MinInt64 && (t.Min < 0 || t.Min == 0 && t.Name == "int")
+		v.low = t.Min > math.MinInt64 && t.Min <= 0
+	} else if t.IsTime() {
+		v.least = 1
 	}
 	if most := largest[t.Name]; most > 0 {
 		v.whole, v.size = true, bounded(t, most)

@@ -82,19 +82,23 @@ func parseType(word string, argument bool) (t Type, msg string) {
 			"? argument: absent travels as an empty text, which is a " + t.Name + " too"
 	}
 	if m[2] != "" {
-		msg = t.bounds(m[3])
+		msg = t.bounds(m[3], argument)
 	}
 	return t, msg
 }
 
-// bounds reads "min..max", of which one may be left out. A time without a minimum is not negative.
-func (t *Type) bounds(text string) string {
+// bounds reads "min..max", of which one may be left out. A time without a minimum is not negative, and as an argument not
+// 0: it may be an expiry.
+func (t *Type) bounds(text string, argument bool) string {
 	if t.Name != "int" && !t.IsTime() {
 		return "only int, milliseconds and seconds take bounds"
 	}
 	low, high, found := strings.Cut(text, "..")
 	minimum, maximum := int64(math.MinInt64), int64(math.MaxInt64)
-	if t.IsTime() {
+	switch {
+	case t.IsTime() && argument:
+		minimum = 1
+	case t.IsTime():
 		minimum = 0
 	}
 	var err1, err2 error

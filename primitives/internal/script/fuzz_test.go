@@ -57,7 +57,7 @@ func requireDecoded[T any](t *testing.T, ok bool, want, got T, err error) {
 
 // fairAcquire are arguments of a script whose reply is an array.
 var fairAcquire = script.FairAcquireParams{
-	Publish: "PUBLISH", Lock: "{k}", Queue: "{k}:q", Timeouts: "{k}:s", Deadlines: "{k}:d", Token: "{k}:t", Owner: "o",
+	Publish: "PUBLISH", Lock: "{k}", Queue: "{k}:q", Timeouts: "{k}:s", Deadlines: "{k}:d", Token: "{k}:t", Owner: "o", Lease: time.Second,
 }
 
 // FuzzNumbers gives the scripts replies with numbers in them, in both forms, and wants these

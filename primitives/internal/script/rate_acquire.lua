@@ -13,9 +13,9 @@
 ---@arg least int(0..2147483647)  the smallest need of the client's other waiters; 0: there are none
 ---@arg spare int(0..2147483647)  look for this many more free permits, for the client's other waiters
 ---@arg rate int(0..2147483647)   of a limiter that it creates; 0: it creates none
----@arg interval milliseconds     of such a limiter
+---@arg interval milliseconds(0..)     of such a limiter
 ---@arg own bool                  each client has its own permits
----@arg alive milliseconds        how long such a limiter exists without use; 0: forever
+---@arg alive milliseconds(0..)        how long such a limiter exists without use; 0: forever
 ---@return bool taken
 ---@return int left           free permits, after the grant
 ---@return milliseconds wait  until a waiter, or the caller, can be granted; 0: unknown, or at once

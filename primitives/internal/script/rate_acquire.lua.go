@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -121,9 +122,9 @@ type RateAcquireParams struct {
 	Spare int64
 	// int(0..2147483647); of a limiter that it creates; 0: it creates none
 	Rate     int64
-	Interval time.Duration // milliseconds; of such a limiter
+	Interval time.Duration // milliseconds(0..); of such a limiter
 	Own      bool          // each client has its own permits
-	// milliseconds; how long such a limiter exists without use; 0: forever
+	// milliseconds(0..); how long such a limiter exists without use; 0: forever
 	Alive time.Duration
 }
 
@@ -158,8 +159,9 @@ func RateAcquire(
 		c.In(1, 2147483647).Int("wanted", p.Wanted), c.Bytes("grant", p.Grant),
 		c.In(0, 2147483647).Int("least", p.Least),
 		c.In(0, 2147483647).Int("spare", p.Spare),
-		c.In(0, 2147483647).Int("rate", p.Rate), c.Milliseconds("interval", p.Interval),
-		c.Bool("own", p.Own), c.Milliseconds("alive", p.Alive),
+		c.In(0, 2147483647).Int("rate", p.Rate),
+		c.In(0, math.MaxInt64).Milliseconds("interval", p.Interval),
+		c.Bool("own", p.Own), c.In(0, math.MaxInt64).Milliseconds("alive", p.Alive),
 	}
 	out := c.Run(ctx, r, 5, words).Tuple(4)
 	var result RateAcquireResult

@@ -9,7 +9,7 @@
 ---@arg rate int(1..2147483647)
 ---@arg interval milliseconds
 ---@arg own bool              each client has its own permits
----@arg alive milliseconds    how long the limiter exists without use; 0: forever
+---@arg alive milliseconds(0..)    how long the limiter exists without use; 0: forever
 ---@arg create bool           set it even if there is no rate
 ---@arg change bool           set it even if there is a rate
 ---@command publish publish|spublish

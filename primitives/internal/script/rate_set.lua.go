@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -83,7 +84,7 @@ type RateSetParams struct {
 	Rate       int64         // int(1..2147483647)
 	Interval   time.Duration // milliseconds
 	Own        bool          // each client has its own permits
-	// milliseconds; how long the limiter exists without use; 0: forever
+	// milliseconds(0..); how long the limiter exists without use; 0: forever
 	Alive   time.Duration
 	Create  bool   // set it even if there is no rate
 	Change  bool   // set it even if there is a rate
@@ -101,7 +102,7 @@ func RateSet(
 	words := []string{
 		p.Limiter, p.Value, p.OwnValue, p.Permits, p.OwnPermits,
 		c.In(1, 2147483647).Int("rate", p.Rate), c.Milliseconds("interval", p.Interval),
-		c.Bool("own", p.Own), c.Milliseconds("alive", p.Alive),
+		c.Bool("own", p.Own), c.In(0, math.MaxInt64).Milliseconds("alive", p.Alive),
 		c.Bool("create", p.Create), c.Bool("change", p.Change),
 		c.Command("publish", p.Publish, "PUBLISH", "SPUBLISH"),
 		c.Channel("changed", p.Changed, p.Publish, p.Limiter),

@@ -40,7 +40,7 @@ type InParams struct {
 	Bounded time.Duration   // seconds(1..86400); ends where an int times 1000 would
 	Signed  time.Duration   // milliseconds(-1..1000)
 	Open    *time.Duration  // milliseconds(-1..)?
-	Most    time.Duration   // milliseconds(0..60000)
+	Most    time.Duration   // milliseconds(1..60000)
 	All     []time.Duration // seconds(0..9)...
 }
 
@@ -58,7 +58,7 @@ func In(ctx context.Context, r backend.ScriptRunner, p InParams) (InResult, erro
 		p.K, c.Seconds("plain", p.Plain), c.In(1, 86400).Seconds("bounded", p.Bounded),
 		c.In(-1, 1000).Milliseconds("signed", p.Signed),
 		scriptcall.Optional("open", p.Open, c.In(-1, math.MaxInt64).Milliseconds),
-		c.In(0, 60000).Milliseconds("most", p.Most),
+		c.In(1, 60000).Milliseconds("most", p.Most),
 	}, scriptcall.List("all", p.All, c.In(0, 9).Seconds))
 	out := c.Run(ctx, r, 1, words).Tuple(3)
 	var result InResult
