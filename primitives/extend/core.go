@@ -14,7 +14,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/busy"
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/line"
 	"github.com/hasp-go/hasp/primitives/internal/listen"
@@ -49,7 +48,7 @@ type Core struct {
 	ctx    context.Context //nolint:containedctx // Close ends it, and with it the work in the background.
 	cancel context.CancelFunc
 
-	work     *busy.Work
+	work     underWay
 	ended    chan struct{} // closed when the first Close returns
 	closeErr error         // the result of the first Close
 }
@@ -73,7 +72,7 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	c := &Core{
 		backend: b, can: can, opts: o, id: newID(o.IDPrefix), calls: calls, backgroundCalls: dispatch.Background{Dispatcher: calls},
 		listen: listen.New(b, o.PollInterval, o.Logger),
-		ctx:    ctx, cancel: cancel, work: busy.New(), ended: make(chan struct{}),
+		ctx:    ctx, cancel: cancel, work: underWay{idle: make(chan struct{})}, ended: make(chan struct{}),
 	}
 	c.waiters, c.lines, c.ears = wait.NewWaiters(c.listen), line.New(c.listen), listen.NewEars(c.listen)
 	c.bySlot.Store(can.Cluster)
@@ -121,10 +120,10 @@ func (c *Core) Healthy(ctx context.Context) error {
 }
 
 func (c *Core) health(ctx context.Context) error {
-	if err := c.enter(); err != nil {
+	if err := c.work.enter(); err != nil {
 		return err
 	}
-	defer c.work.Leave()
+	defer c.work.leave()
 	if leases, left := c.keeper.Overdue(); leases > 0 {
 		return fmt.Errorf("%w: %d; without a renewal the first is lost in %s", lease.ErrOverdue, leases, left)
 	}
@@ -153,7 +152,7 @@ func (c *Core) health(ctx context.Context) error {
 // [backend.ErrClosed]. Each of these errors names one object that may still be held, and says how
 // many more there are. A second Close waits for the first, and returns the same error.
 func (c *Core) Close(ctx context.Context) error {
-	if !c.work.BeginClose() {
+	if !c.work.beginClose() {
 		select {
 		case <-c.ended:
 			return c.closeErr
@@ -171,8 +170,8 @@ func (c *Core) Close(ctx context.Context) error {
 		c.listen.AwaitEnd()
 		c.keeper.AwaitEnd()
 	})
-	c.work.Leave()
-	err := c.orphans.Explain(c.work.AwaitIdle(ctx))
+	c.work.leave()
+	err := c.orphans.Explain(c.work.awaitIdle(ctx))
 	c.cancel()
 	c.calls.Close()
 	c.orphans.Drop(errClosed)
@@ -186,20 +185,12 @@ func (c *Core) Close(ctx context.Context) error {
 	return c.closeErr
 }
 
-// enter counts a call as work under way. Close waits until the call leaves.
-func (c *Core) enter() error {
-	if !c.work.Enter() {
-		return errClosed
-	}
-	return nil
-}
-
 // background runs work in a goroutine. Close waits for it. If the client is closed and nothing is
 // under way, background does not run work.
 func (c *Core) background(work func(context.Context)) {
-	if c.work.EnterUnlessIdle() {
+	if c.work.enterUnlessIdle() {
 		go func() {
-			defer c.work.Leave()
+			defer c.work.leave()
 			work(c.ctx)
 		}()
 	}

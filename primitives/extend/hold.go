@@ -142,7 +142,7 @@ func (h *hold) differs(s *Leases) error {
 
 // Release implements [lease.Target].
 func (h *hold) Release(ctx context.Context, l *lease.Lease, wait lease.ReleaseWait) error {
-	if err := h.object.core.enter(); err != nil {
+	if err := h.object.core.work.enter(); err != nil {
 		if ended := l.Err(); ended != nil {
 			err = ended // The lease may have ended before the client.
 		} else {
@@ -150,7 +150,7 @@ func (h *hold) Release(ctx context.Context, l *lease.Lease, wait lease.ReleaseWa
 		}
 		return fmt.Errorf("%w: %w", lease.ErrNotHeld, err)
 	}
-	defer h.object.core.work.Leave()
+	defer h.object.core.work.leave()
 	if last, err := h.EndLease(l); err != nil || !last {
 		return err
 	}
@@ -259,7 +259,7 @@ func (h *hold) HandleLoss(loss *lease.LossError) {
 
 // lossCause returns the reason for the end of a hold that was not released.
 func (h *hold) lossCause() error {
-	if h.object.core.work.IsClosed() {
+	if h.object.core.work.isClosed() {
 		return errClosed
 	}
 	return h.object.core.keeper.Loss(&h.Entry)
@@ -309,7 +309,7 @@ func (h *hold) Describe(ctx context.Context, operation string, err error) error 
 // [orphan.Orphan].
 func (h *hold) releaseInBackground(acquireDone bool) {
 	h.leaveLine()
-	if h.object.core.work.EnterUnlessIdle() {
+	if h.object.core.work.enterUnlessIdle() {
 		h.object.core.orphans.Add(&orphan.Orphan{
 			Object: h.object.id.Object, Key: h.Key, Owner: h.Owner, Kind: h.source.config.Kind, Hold: (*orphaned)(h),
 			AcquireDone: acquireDone,
@@ -340,7 +340,7 @@ func (o *orphaned) MayLast() time.Duration {
 // HandleEnd implements [orphan.Hold]. Without an error, the owner was released, or the server has answered
 // that it holds nothing: no late grant has come.
 func (o *orphaned) HandleEnd(err error) {
-	defer o.object.core.work.Leave()
+	defer o.object.core.work.leave()
 	if err != nil {
 		o.object.Logger().Warn("gave up releasing", zap.Error(err))
 	}

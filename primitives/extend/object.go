@@ -160,7 +160,7 @@ func Call[T any](
 	ctx context.Context, o *Object, invalid error, operation string, run func() (T, error),
 ) (value T, err error) {
 	if err = o.enter(ctx, invalid); err == nil {
-		defer o.core.work.Leave()
+		defer o.core.work.leave()
 		if value, err = run(); err != nil {
 			err = worded.WithCause(ctx, o.explain(ctx, err))
 		}
@@ -173,7 +173,7 @@ func Call[T any](
 }
 
 // enter begins a call on o under ctx. It returns invalid if that is not nil. If it returns nil, the
-// caller must call o.core.work.Leave.
+// caller must call o.core.work.leave.
 func (o *Object) enter(ctx context.Context, invalid error) error {
 	if invalid != nil {
 		return invalid
@@ -181,7 +181,7 @@ func (o *Object) enter(ctx context.Context, invalid error) error {
 	if err := worded.WithCause(ctx, ctx.Err()); err != nil {
 		return err
 	}
-	return o.core.enter()
+	return o.core.work.enter()
 }
 
 // describe adds to err the operation and the object.
@@ -311,12 +311,12 @@ func (c *Core) Scan(ctx context.Context, pattern string, step int) iter.Seq2[[]s
 		next, stop := iter.Pull2(b.Scan(ctx, pattern, step))
 		defer stop()
 		for {
-			if err := c.enter(); err != nil {
+			if err := c.work.enter(); err != nil {
 				yield(nil, err)
 				return
 			}
 			keys, err, more := next()
-			c.work.Leave()
+			c.work.leave()
 			if !more || !yield(keys, err) {
 				return
 			}

@@ -82,13 +82,13 @@ type lateReceiver Request
 // CallerLeft implements [dispatch.LateReceiver].
 func (q *lateReceiver) CallerLeft() {
 	q.left = true
-	q.Object.core.work.Continue()
+	q.Object.core.work.goOn()
 	q.Object.core.orphans.Note(q.Object.id.Object, 1)
 }
 
 // LateOutcome implements [dispatch.LateReceiver].
 func (q *lateReceiver) LateOutcome(outcome backend.Outcome, answered bool) {
-	defer q.Object.core.work.Leave()
+	defer q.Object.core.work.leave()
 	defer q.Object.core.orphans.Note(q.Object.id.Object, -1)
 	if !answered {
 		q.left = false

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/away"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
@@ -57,10 +56,10 @@ func (h Hasty) Run(
 // probe: the callers after it shall not wait for it. A hasty call does not become a probe, but may begin one.
 func (d *Dispatcher) askAway(ctx context.Context, r *Request) error {
 	probe := false
-	if !d.nodes.None() && !r.AlwaysSend && !r.Contained && ctx.Value(insists{}) == nil {
-		calls := away.Calls{Node: d.nodeOf(r.Keys), Hasty: r.Hasty}
+	if !d.nodes.none() && !r.AlwaysSend && !r.Contained && ctx.Value(insists{}) == nil {
+		calls := nodeCalls{node: d.nodeOf(r.Keys), hasty: r.Hasty}
 		var err error
-		if probe, err = d.nodes.Ask(calls); probe && r.Hasty {
+		if probe, err = d.nodes.ask(calls); probe && r.Hasty {
 			go d.probe(calls, r.Keys[0], r.Limit)
 		}
 		if err != nil {
@@ -75,8 +74,8 @@ func (d *Dispatcher) askAway(ctx context.Context, r *Request) error {
 
 // probe asks a node that is away for the type of a key, once, until limit has passed, or the client begins to close.
 // The call notes its outcome.
-func (d *Dispatcher) probe(calls away.Calls, key string, limit time.Duration) {
-	defer d.nodes.Probed(calls)
+func (d *Dispatcher) probe(calls nodeCalls, key string, limit time.Duration) {
+	defer d.nodes.probed(calls)
 	_, _ = script.ObjectKind(d.closing, Hasty{d, limit, true}, key)
 }
 
@@ -96,7 +95,7 @@ func (d *Dispatcher) failFast(s *backend.Script) *backend.Script {
 func (d *Dispatcher) noteOutcome(r *Request, call backend.Call, tried time.Duration, err error) {
 	switch {
 	case err == nil, errors.Is(err, backend.ErrReply), errors.As(err, new(*backend.ServerError)):
-		if !d.nodes.None() && d.nodes.Answered(d.nodeOf(call.Keys)) && d.OnBack != nil {
+		if !d.nodes.none() && d.nodes.answered(d.nodeOf(call.Keys)) && d.OnBack != nil {
 			d.OnBack(call.Keys[0])
 		}
 	case r.state.Load() == callerWaits && unreached(call, err):
@@ -119,7 +118,7 @@ func (d *Dispatcher) noteSilence(r *Request, why error) {
 }
 
 func (d *Dispatcher) noteAway(keys []string, hasty bool, cause error, begins bool) {
-	first := d.nodes.Failed(away.Calls{Node: d.nodeOf(keys), Hasty: hasty}, cause, begins)
+	first := d.nodes.failed(nodeCalls{node: d.nodeOf(keys), hasty: hasty}, cause, begins)
 	if first && d.OnAway != nil {
 		d.OnAway(keys[0], cause)
 	}

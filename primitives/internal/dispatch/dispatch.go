@@ -29,7 +29,6 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/away"
 )
 
 const (
@@ -103,7 +102,7 @@ type Dispatcher struct {
 	OnAway func(key string, cause error)
 	OnBack func(key string)
 
-	nodes   away.Nodes
+	nodes   nodes
 	fast    sync.Map      // the scripts that fail fast, by the script that is equal to each
 	signals sync.Pool     // empty channels, for requests
 	waiting chan struct{} // has a value for each call that waits for replicas
