@@ -184,18 +184,14 @@ func (s *CountingSemaphore) counterKey() string {
 // After an error the caller holds nothing: the client releases a possible grant, and the place in
 // the queue, in the background. The errors are the same as for [Lock.Lock].
 func (s *CountingSemaphore) Acquire(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &s.base, s.invalid, "acquire", func() (*Lease, error) {
-		return s.leases.Acquire(ctx)
-	})
+	return s.leases.Hold(ctx, s.invalid)
 }
 
 // TryAcquire is Acquire without waiting: if Acquire would wait, it returns [ErrNotAcquired]. It
 // takes one round trip, and does not queue. Other errors are the same as for Acquire's first
 // attempt.
 func (s *CountingSemaphore) TryAcquire(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &s.base, s.invalid, "acquire", func() (*Lease, error) {
-		return s.leases.TryAcquire(ctx)
-	})
+	return s.leases.TryHold(ctx, s.invalid)
 }
 
 // Do is [Lock.Do] for a holder of the semaphore. The lease's token is no fence.

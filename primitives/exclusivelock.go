@@ -76,18 +76,14 @@ func (l *exclusiveLock) configure(
 //     know WAIT: then Lock returns at once,
 //   - [ErrClosed], [ErrSelfDeadlock] or a [*FieldError] if nothing was sent.
 func (l *exclusiveLock) Lock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
-		return l.leases.Acquire(ctx)
-	})
+	return l.leases.Hold(ctx, l.invalid)
 }
 
 // TryLock acquires the lock if it is free, and returns [ErrNotAcquired] if it is held. It takes one
 // round trip, and waits only for replicas, if the options ask for them. Other errors are the same
 // as for Lock's first attempt.
 func (l *exclusiveLock) TryLock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
-		return l.leases.TryAcquire(ctx)
-	})
+	return l.leases.TryHold(ctx, l.invalid)
 }
 
 // Do acquires the lock like Lock, calls work, and releases the lock. work gets a context that ends

@@ -152,18 +152,14 @@ func (l *FairLock) nameKeys() {
 // After an error the caller holds nothing: the client releases a possible grant, and the place in
 // the queue, in the background. The errors are the same as for [Lock.Lock].
 func (l *FairLock) Lock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
-		return l.leases.Acquire(ctx)
-	})
+	return l.leases.Hold(ctx, l.invalid)
 }
 
 // TryLock acquires the lock if it is free and has no waiter, and otherwise returns
 // [ErrNotAcquired]. It takes one round trip, and does not queue. It waits only for replicas, if the
 // options ask for them. Other errors are the same as for Lock's first attempt.
 func (l *FairLock) TryLock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
-		return l.leases.TryAcquire(ctx)
-	})
+	return l.leases.TryHold(ctx, l.invalid)
 }
 
 // Do is [Lock.Do] for this kind of lock.

@@ -174,7 +174,7 @@ func (l *describedLock) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
 	released, err := script.HolderRelease(ctx, r, l.base.Key(), l.holderKey, owner, l.publish(), l.channel)
-	return l.noteRelease(released, err)
+	return noteRelease(r, released, err)
 }
 
 // describedScripts renew and release many described locks of a client.

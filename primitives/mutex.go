@@ -128,18 +128,14 @@ func (m *Mutex) newOwner() string {
 // After an error the caller holds nothing: the client releases a possible grant, and the place in
 // the queue, in the background. The errors are the same as for [Lock.Lock].
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &m.base, m.invalid, "acquire", func() (*Lease, error) {
-		return m.leases.Acquire(ctx)
-	})
+	return m.leases.Hold(ctx, m.invalid)
 }
 
 // TryLock acquires the mutex if it is free and has no waiter, and otherwise returns
 // [ErrNotAcquired]. It takes one round trip, and does not queue. One more round trip removes each thousand
 // crashed waiters. Other errors are the same as for Lock's first attempt.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &m.base, m.invalid, "acquire", func() (*Lease, error) {
-		return m.leases.TryAcquire(ctx)
-	})
+	return m.leases.TryHold(ctx, m.invalid)
 }
 
 // Do is [Lock.Do] for this kind of lock.

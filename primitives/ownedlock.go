@@ -6,6 +6,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
@@ -47,15 +48,15 @@ func (l *leasableLock) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
 	released, err := script.LockRelease(ctx, r, l.base.Key(), owner, l.publish(), l.channel)
-	return (*ownedLock)(l).noteRelease(released, err)
+	return noteRelease(r, released, err)
 }
 
-// noteRelease reads the answer of a script that releases.
-func (l *ownedLock) noteRelease(released int64, err error) (bool, error) {
+// noteRelease reads the answer of a script that releases, and that r has run.
+func noteRelease(r backend.ScriptRunner, released int64, err error) (bool, error) {
 	if err != nil || released == 0 {
 		return false, err
 	}
-	l.base.Core().NoteCrowd(l.channel, released-1)
+	dispatch.NoteHeard(r, released-1)
 	return true, nil
 }
 

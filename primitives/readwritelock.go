@@ -150,9 +150,7 @@ func readWriteFreeUnits(payload string) int {
 // [ErrReplicas] if Lock would try again for lack of replicas. It takes one round trip, and waits
 // only for replicas, if the options ask for them.
 func (l *readWriteSide) TryLock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
-		return l.leases.TryAcquire(ctx)
-	})
+	return l.leases.TryHold(ctx, l.invalid)
 }
 
 // forceRelease ends all holds if the lock is in the given mode.
@@ -184,9 +182,7 @@ type ReadLock struct {
 //
 // Errors are the same as for [Lock.Lock].
 func (l *ReadLock) Lock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
-		return l.leases.Acquire(ctx)
-	})
+	return l.leases.Hold(ctx, l.invalid)
 }
 
 // Do is [Lock.Do] for a reader.
@@ -253,9 +249,7 @@ type WriteLock struct {
 // Under a context of a read lease, it returns [ErrUpgrade]. Other errors are the same as
 // for [Lock.Lock].
 func (l *WriteLock) Lock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
-		return l.leases.Acquire(ctx)
-	})
+	return l.leases.Hold(ctx, l.invalid)
 }
 
 // Do is [Lock.Do] for a writer.

@@ -97,18 +97,14 @@ func (o SpinLockOptions) backoff() extend.Backoff {
 // After an error the caller holds nothing: the client releases a possible grant in the background.
 // The errors are the same as for [Lock.Lock].
 func (l *SpinLock) Lock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
-		return l.leases.Acquire(ctx)
-	})
+	return l.leases.Hold(ctx, l.invalid)
 }
 
 // TryLock acquires the lock if it is free, and returns [ErrNotAcquired] if it is held. It takes one
 // round trip, and waits only for replicas, if the options ask for them. Other errors are the same
 // as for Lock's first attempt.
 func (l *SpinLock) TryLock(ctx context.Context) (*Lease, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "acquire", func() (*Lease, error) {
-		return l.leases.TryAcquire(ctx)
-	})
+	return l.leases.TryHold(ctx, l.invalid)
 }
 
 // Do is [Lock.Do] for this kind of lock.

@@ -101,13 +101,6 @@ func (c *Core) ID() string { return c.id }
 // subscriptions.
 func (c *Core) Backend() backend.Backend { return c.backend }
 
-// NoteCrowd notes how many clients heard the last message of a channel, as PUBLISH reports it. If
-// there are more than a dozen, this client reacts to a message that one unit is free
-// ([WaitSpec.FreeUnits]) either at once or, more often, a little later: by 2 ms, and up to 0.5 ms for
-// each client. It is for objects that one owner at a time can hold, and whose messages all clients
-// hear.
-func (c *Core) NoteCrowd(channel string, clients int64) { c.waiters.NoteCrowd(channel, clients) }
-
 // WatchdogLease returns the option WatchdogLease, or its default.
 func (c *Core) WatchdogLease() time.Duration { return c.opts.WatchdogLease }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/orphan"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
@@ -49,9 +50,9 @@ func (h *hold) Try(ctx context.Context) (Answer, error) {
 			keeper.End(&h.Entry)
 		}
 	}()
-	q := newRequest(h.object, (*lateAcquire)(h))
+	q := h.object.core.calls.NewRequest((*lateAcquire)(h), (*leavers)(h.object))
 	if h.Replicas > 0 {
-		q.call.Replicas, q.call.ReplicaTimeout = h.Replicas, h.replicaTimeout(ctx)
+		q.Replicas, q.ReplicaTimeout = h.Replicas, h.replicaTimeout(ctx)
 	}
 	token, answer, err := h.leasable.Acquire(ctx, q, h.Owner, h.Lease)
 	panicked = false
@@ -77,9 +78,9 @@ func (h *hold) Try(ctx context.Context) (Answer, error) {
 
 // settle frees the request of an acquire, and notes whether the owner is in a queue. If the request failed,
 // settle releases a possible grant in the background. shortage is an error if too few replicas have the grant.
-func (h *hold) settle(q *Request, answer Answer, err error) (shortage error) {
-	h.left = q.left
-	shortage = q.free()
+func (h *hold) settle(q *dispatch.Request, answer Answer, err error) (shortage error) {
+	h.left = q.HasLeft()
+	shortage = q.Free()
 	switch {
 	case err == nil:
 		h.queued = answer.Queued
@@ -111,7 +112,7 @@ func (h *hold) leaveQueue() {
 // lateAcquire is a hold whose caller left before the acquire was answered.
 type lateAcquire hold
 
-// HandleLate implements [LateHandler].
+// HandleLate implements [dispatch.LateHandler].
 func (a *lateAcquire) HandleLate(r backend.ScriptRunner) {
 	h := (*hold)(a)
 	_, answer, err := h.leasable.Acquire(context.Background(), r, h.Owner, h.Lease)
@@ -201,7 +202,7 @@ func (h *hold) end(ctx context.Context, how ending, wait lease.ReleaseWait) (err
 // request may not have arrived, release repeats it in the background.
 func (h *hold) release(ctx context.Context, wait lease.ReleaseWait) error {
 	defer h.leaveLine() // Not before: a second message of the grant would release it, too.
-	q := newRequest(h.object, (*lateRelease)(h))
+	q := h.object.core.calls.NewRequest((*lateRelease)(h), (*leavers)(h.object))
 	q.AlwaysSend, q.Grace, q.Limit = true, wait.Grace, wait.Within(h.Lease)
 	panicked := true
 	defer func() {
@@ -211,8 +212,11 @@ func (h *hold) release(ctx context.Context, wait lease.ReleaseWait) error {
 	}()
 	released, err := h.leasable.Release(ctx, q, h.Owner)
 	panicked = false
-	left := q.left
-	_ = q.free()
+	left := q.HasLeft()
+	if q.Heard > 0 {
+		h.object.core.waiters.NoteCrowd(h.source.config.Wait.Channel, q.Heard-1)
+	}
+	_ = q.Free()
 	switch {
 	case err == nil && released:
 		return nil
@@ -235,7 +239,7 @@ func (h *hold) release(ctx context.Context, wait lease.ReleaseWait) error {
 // lateRelease is a hold whose caller left before the release was answered.
 type lateRelease hold
 
-// HandleLate implements [LateHandler].
+// HandleLate implements [dispatch.LateHandler].
 func (r *lateRelease) HandleLate(runner backend.ScriptRunner) {
 	h := (*hold)(r)
 	_, err := h.leasable.Release(context.Background(), runner, h.Owner)

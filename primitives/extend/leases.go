@@ -191,6 +191,26 @@ func (s *Leases) Acquire(ctx context.Context) (*lease.Lease, error) {
 	return s.acquire(ctx, s.config.Leasable, 0, false)
 }
 
+// Hold is Acquire as a [Call] of its own, with the operation "acquire".
+func (s *Leases) Hold(ctx context.Context, invalid error) (l *lease.Lease, err error) {
+	if err = s.object.enter(ctx, invalid); err == nil {
+		defer s.object.core.work.leave()
+		l, err = s.acquire(ctx, s.config.Leasable, 0, false)
+		err = s.object.reason(ctx, err)
+	}
+	return l, s.object.describe("acquire", err)
+}
+
+// TryHold is TryAcquire as a [Call] of its own, with the operation "acquire".
+func (s *Leases) TryHold(ctx context.Context, invalid error) (l *lease.Lease, err error) {
+	if err = s.object.enter(ctx, invalid); err == nil {
+		defer s.object.core.work.leave()
+		l, err = s.acquire(ctx, s.config.Try, 0, true)
+		err = s.object.reason(ctx, err)
+	}
+	return l, s.object.describe("acquire", err)
+}
+
 // AcquireUnits is Acquire for an owner that needs the given number of units, as in [WaitSpec.Need]: one
 // lease has all of them. 0 means the Need of the configuration. If ctx re-enters a lease of fewer
 // units, AcquireUnits does not re-enter that lease, but acquires all units that it needs.
@@ -240,7 +260,7 @@ func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try 
 	case s.config.Line != nil:
 		err = s.waitInLine(ctx, w)
 	default:
-		err = s.object.wait(ctx, w.want(), w)
+		err = w.wait(ctx, s.object, w.want())
 	}
 	l, err := w.lease(ctx, err)
 	q.end(ctx, w.tries, err)

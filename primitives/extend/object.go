@@ -161,15 +161,22 @@ func Call[T any](
 ) (value T, err error) {
 	if err = o.enter(ctx, invalid); err == nil {
 		defer o.core.work.leave()
-		if value, err = run(); err != nil {
-			err = worded.WithCause(ctx, o.explain(ctx, err))
-		}
+		value, err = run()
+		err = o.reason(ctx, err)
 	}
 	if err != nil {
 		var none T
 		return none, o.describe(operation, err)
 	}
 	return value, nil
+}
+
+// reason explains err, and adds the cause of ctx's end.
+func (o *Object) reason(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	return worded.WithCause(ctx, o.explain(ctx, err))
 }
 
 // enter begins a call on o under ctx. It returns invalid if that is not nil. If it returns nil, the

@@ -2,8 +2,6 @@ package extend
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
@@ -23,38 +21,7 @@ type Request struct {
 	// withdraws a request that was not sent yet.
 	AlwaysSend bool
 
-	// Grace is how long the caller still waits for the answer after its context has ended.
-	Grace time.Duration
-
-	// Limit is how long the caller waits for the answer at most. Zero means that only its context bounds
-	// that.
-	Limit time.Duration
-
-	call     dispatch.Request
-	left     bool // the caller has left, and Late gets the outcome; only the caller reads this field
-	answered bool // the caller has the outcome, and no other goroutine uses the call
-}
-
-// requests has unused requests. A hold keeps no request, which would keep the caller's context, the
-// keys, the arguments and the reply in memory.
-var requests = sync.Pool{New: func() any { return new(Request) }}
-
-// newRequest returns an unused request. The caller must free it.
-func newRequest(o *Object, late LateHandler) *Request {
-	q := requests.Get().(*Request) //nolint:forcetypeassert // It has nothing else.
-	q.Object, q.Late = o, late
-	return q
-}
-
-// free returns q to the pool after its run, and returns the shortage of replicas of its outcome.
-// Without an outcome q may still be under way: then free keeps it.
-func (q *Request) free() (shortage error) {
-	if q.answered {
-		shortage = q.call.Shortage
-		*q = Request{}
-		requests.Put(q)
-	}
-	return shortage
+	call dispatch.Request
 }
 
 // LateHandler handles the outcome of a request whose caller has left.
@@ -69,41 +36,22 @@ type LateHandler interface {
 func (q *Request) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
-	q.call.Script, q.call.Keys, q.call.Args = script, keys, args
-	q.call.AlwaysSend, q.call.Grace, q.call.Limit, q.call.Late = q.AlwaysSend, q.Grace, q.Limit, (*lateReceiver)(q)
-	reply, err := q.Object.core.calls.Do(ctx, &q.call)
-	q.answered = err == nil
-	return reply, err
+	q.call.Dispatcher, q.call.AlwaysSend = q.Object.core.calls, q.AlwaysSend
+	q.call.Late, q.call.Leavers = q.Late, (*leavers)(q.Object)
+	return q.call.Run(ctx, script, keys, args)
 }
 
-// lateReceiver is a request, for the dispatcher.
-type lateReceiver Request
+// leavers is an object, for the requests whose callers have left.
+type leavers Object
 
-// CallerLeft implements [dispatch.LateReceiver].
-func (q *lateReceiver) CallerLeft() {
-	q.left = true
-	q.Object.core.work.goOn()
-	q.Object.core.orphans.Note(q.Object.id.Object, 1)
+// CallerLeft implements [dispatch.Leavers].
+func (o *leavers) CallerLeft() {
+	o.core.work.goOn()
+	o.core.orphans.Note(o.id.Object, 1)
 }
 
-// LateOutcome implements [dispatch.LateReceiver].
-func (q *lateReceiver) LateOutcome(outcome backend.Outcome, answered bool) {
-	defer q.Object.core.work.leave()
-	defer q.Object.core.orphans.Note(q.Object.id.Object, -1)
-	if !answered {
-		q.left = false
-		return
-	}
-	q.Late.HandleLate(replay(outcome))
-}
-
-// replay is a runner that returns a known outcome. So the generated functions decode late outcomes,
-// too.
-type replay backend.Outcome
-
-// Run implements [backend.ScriptRunner].
-func (r replay) Run(
-	context.Context, *backend.Script, []string, []string,
-) (backend.Reply, error) {
-	return r.Reply, r.Err
+// LateHandled implements [dispatch.Leavers].
+func (o *leavers) LateHandled() {
+	o.core.orphans.Note(o.id.Object, -1)
+	o.core.work.leave()
 }

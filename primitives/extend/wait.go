@@ -125,7 +125,7 @@ type Backoff = wait.Backoff
 func (o *Object) Wait(ctx context.Context, want WaitSpec, a Attempt) error {
 	w := newWaiter(waiter{attempt: a})
 	defer w.free()
-	return o.wait(ctx, want, w)
+	return w.wait(ctx, o, want)
 }
 
 // Acquire is [Object.Wait] for an attempt that acquires units of o without a lease. It reports the
@@ -134,7 +134,7 @@ func (o *Object) Acquire(ctx context.Context, want WaitSpec, a Attempt) error {
 	ctx, q := o.beginAcquire(ctx, false, false)
 	w := newWaiter(waiter{attempt: a})
 	defer w.free()
-	err := o.wait(ctx, want, w)
+	err := w.wait(ctx, o, want)
 	q.end(ctx, w.tries, err)
 	return err
 }
@@ -159,19 +159,6 @@ func (o *Object) Pause(ctx context.Context, length time.Duration) error {
 // that has begun may go on then. heard must not block. It is for observers of an object: waiters use [Object.Wait].
 func (o *Object) Hear(channel string, heard func(event backend.Event, err error)) (stop func()) {
 	return o.core.ears.Hear(channel, heard)
-}
-
-// wait is Wait of w.
-func (o *Object) wait(ctx context.Context, want WaitSpec, w *waiter) error {
-	err := wait.ErrMoved
-	for errors.Is(err, wait.ErrMoved) {
-		channel, private := w.channel(want)
-		err = o.core.waiters.Wait(ctx, wait.Want{
-			Object: o.id.Key, Condition: want.Condition, Channel: channel, FreeUnits: want.FreeUnits, Need: want.Need,
-			Private: private, Backoff: want.Backoff, Returns: want.Returns, Others: want.Others, InOrder: want.InOrder,
-		}, w)
-	}
-	return w.explain(ctx, err, want.Refusal)
 }
 
 // Repeat is [Object.Wait] for an attempt that belongs to several clients, and so to no single

@@ -46,6 +46,16 @@ func (w *waiter) free() {
 	waiters.Put(w)
 }
 
+// wait waits for o until w is granted.
+func (w *waiter) wait(ctx context.Context, o *Object, want WaitSpec) error {
+	err := wait.ErrMoved
+	for errors.Is(err, wait.ErrMoved) {
+		want.Channel, want.Private = w.channel(want)
+		err = o.core.waiters.Wait(ctx, wait.Want{Object: o.id.Key, Spec: wait.Spec(want)}, w)
+	}
+	return w.explain(ctx, err, want.Refusal)
+}
+
 // lease returns the lease of an owner whose waiting has ended with err.
 func (w *waiter) lease(ctx context.Context, err error) (*lease.Lease, error) {
 	if err != nil {

@@ -49,7 +49,8 @@ type Hasty struct {
 func (h Hasty) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
-	return h.Do(ctx, &Request{Script: script, Keys: keys, Args: args, Hasty: true, Limit: h.Limit, Contained: h.contained})
+	r := &Request{Dispatcher: h.Dispatcher, Hasty: true, Limit: h.Limit, Contained: h.contained}
+	return r.Run(ctx, script, keys, args)
 }
 
 // askAway returns an error if r fails at once, since its node is away. It lets r fail fast if r is hasty, or a

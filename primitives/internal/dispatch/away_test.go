@@ -70,7 +70,7 @@ func (s *servers) Run(context.Context, *backend.Script, []string, []string) (bac
 // takes returns how long a call takes, whether it was sent, and its error.
 func (s *servers) takes(ctx context.Context, d *dispatch.Dispatcher, r *dispatch.Request) (time.Duration, bool, error) {
 	began, before := time.Now(), s.calls.Load()
-	_, err := d.Do(ctx, r)
+	_, err := do(ctx, d, r)
 	return time.Since(began), s.calls.Load() > before, err
 }
 
@@ -127,7 +127,7 @@ func TestWhatIsSentToAnAwayNode(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(ctx context.Context, d *dispatch.Dispatcher) error{
 		"Release": func(ctx context.Context, d *dispatch.Dispatcher) error {
-			_, err := d.Do(ctx, &dispatch.Request{Script: write, Keys: []string{"a:1"}, AlwaysSend: true})
+			_, err := do(ctx, d, &dispatch.Request{Script: write, Keys: []string{"a:1"}, AlwaysSend: true})
 			return err
 		},
 		"Background": func(ctx context.Context, d *dispatch.Dispatcher) error {
@@ -239,7 +239,7 @@ func TestSilentNodeHoldsUpNobody(t *testing.T) {
 		d := open(t, s)
 		s.silent.Store(true)
 		for range 3 {
-			go func() { _, _ = d.Do(t.Context(), request(write, "a:1")) }()
+			go func() { _, _ = do(t.Context(), d, request(write, "a:1")) }()
 			time.Sleep(100 * time.Millisecond)
 		}
 		for range 2 {

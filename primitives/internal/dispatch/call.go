@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
 )
 
-// Request is one call. It is used once: set it to a new value for another call. Once Do has
+// Request is one call. It is used once: set it to a new value for another call. Once Run has
 // returned an outcome, no other goroutine uses the Request.
 type Request struct {
+	Dispatcher *Dispatcher
+
+	// Set by Run.
 	Script *backend.Script
 	Keys   []string
 	Args   []string
@@ -36,8 +40,12 @@ type Request struct {
 	// fails, or gets no answer within Limit, its node is away for further hasty calls. It has a key.
 	Hasty bool
 
-	// Late gets the outcome if the caller has left. Nil: the outcome is dropped.
-	Late LateReceiver
+	// Late gets the outcome if the caller has left, and Leavers counts it. Nil: the outcome is dropped.
+	Late    LateHandler
+	Leavers Leavers
+
+	// Heard is 1 more than how many clients heard the message that the script published; 0: unknown. See [NoteHeard].
+	Heard int64
 
 	// Replicas is the number of replicas for which to wait after the call was executed, and
 	// ReplicaTimeout is the longest time. 0: none. Such a call is sent alone, on a connection of
@@ -59,16 +67,60 @@ type Request struct {
 	outcome  backend.Outcome
 	panicked any    // a panic of the driver, instead of an outcome
 	batch    *batch // guarded by the dispatcher's mutex; nil: the call is queued
+	ended    bool   // Run has returned an outcome
 }
 
-// LateReceiver gets the outcome of a call whose caller has left.
-type LateReceiver interface {
-	// CallerLeft is called by Do before it returns without an outcome.
-	CallerLeft()
+// LateHandler handles the outcome of a call whose caller has left.
+type LateHandler interface {
+	// HandleLate gets a runner that returns the outcome, whatever script it gets: so the functions that luagen
+	// makes decode late outcomes, too. It must not block.
+	HandleLate(r backend.ScriptRunner)
+}
 
-	// LateOutcome is called once for each CallerLeft, and must not block. If the outcome came at the
-	// same time as CallerLeft was called, answered is false: Do returns the outcome.
-	LateOutcome(outcome backend.Outcome, answered bool)
+// Leavers counts the calls whose callers have left.
+type Leavers interface {
+	CallerLeft()
+	LateHandled() // is called once for each CallerLeft
+}
+
+// requests has unused requests. A hold keeps no request, which would keep the caller's context, the
+// keys, the arguments and the reply in memory.
+var requests = sync.Pool{New: func() any { return new(Request) }}
+
+// NewRequest returns a request that the caller must free.
+func (d *Dispatcher) NewRequest(late LateHandler, leavers Leavers) *Request {
+	r := requests.Get().(*Request) //nolint:forcetypeassert // It has nothing else.
+	r.Dispatcher, r.Late, r.Leavers = d, late, leavers
+	return r
+}
+
+// Free returns the shortage of replicas of r's outcome, and keeps r for another call. Without an outcome r may
+// still be under way: then Free does nothing.
+func (r *Request) Free() (shortage error) {
+	if r.ended {
+		shortage = r.Shortage
+		*r = Request{}
+		requests.Put(r)
+	}
+	return shortage
+}
+
+// HasLeft reports whether Late gets the outcome. Only the caller asks.
+func (r *Request) HasLeft() bool { return r.state.Load() == callerLeft }
+
+// NoteHeard notes how many clients heard the message of r's script, if r is a [Request].
+func NoteHeard(r backend.ScriptRunner, clients int64) {
+	if r, ok := r.(*Request); ok {
+		r.Heard = 1 + clients
+	}
+}
+
+// replay is a runner that returns a known outcome.
+type replay backend.Outcome
+
+// Run implements [backend.ScriptRunner].
+func (r replay) Run(context.Context, *backend.Script, []string, []string) (backend.Reply, error) {
+	return r.Reply, r.Err
 }
 
 // The states of a request. A request leaves callerWaits once.
@@ -78,11 +130,15 @@ const (
 	callerLeft               // the caller has left, and Late gets the outcome
 )
 
-// Do sends r, and returns the outcome. When ctx ends, it waits for r.Grace, and then returns an
+// Run implements [backend.ScriptRunner]. When ctx ends, it waits for r.Grace, and then returns an
 // error that wraps ctx's error, and also [backend.ErrIndeterminate] if the call may be executed. After
 // r.Limit it returns such an error without ctx's. It raises a panic of the driver in the caller, unless
 // r is Contained. If no other call is under way, the caller itself may send the call: see [Dispatcher.sendDirectly].
-func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) {
+func (r *Request) Run(
+	ctx context.Context, script *backend.Script, keys, args []string,
+) (backend.Reply, error) {
+	d := r.Dispatcher
+	r.Script, r.Keys, r.Args = script, keys, args
 	if err := ctx.Err(); err != nil && !r.AlwaysSend {
 		return backend.Reply{}, err
 	}
@@ -115,6 +171,7 @@ func (d *Dispatcher) Do(ctx context.Context, r *Request) (backend.Reply, error) 
 // outcome returns the outcome of r, which no other goroutine uses any more.
 func (d *Dispatcher) outcome(r *Request) (backend.Reply, error) {
 	d.signals.Put(r.answered)
+	r.ended = true
 	if r.panicked != nil && !r.Contained {
 		panic(r.panicked)
 	}
@@ -189,11 +246,11 @@ func (d *Dispatcher) leave(r *Request, ended error) error {
 		return r.unanswered(ended)
 	}
 	if r.Late != nil {
-		r.Late.CallerLeft()
+		r.Leavers.CallerLeft()
 	}
 	if !d.move(r, callerLeft) {
 		if r.Late != nil {
-			r.Late.LateOutcome(backend.Outcome{}, false)
+			r.Leavers.LateHandled()
 		}
 		<-r.answered // As above.
 		return nil
@@ -232,7 +289,8 @@ func (r *Request) settle() bool {
 		return true
 	}
 	if r.state.Load() == callerLeft && r.Late != nil {
-		r.Late.LateOutcome(r.outcome, true)
+		defer r.Leavers.LateHandled()
+		r.Late.HandleLate(replay(r.outcome))
 	}
 	return false
 }
@@ -242,7 +300,7 @@ func (r *Request) settle() bool {
 func (d *Dispatcher) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
-	return d.Do(ctx, &Request{Script: script, Keys: keys, Args: args})
+	return (&Request{Dispatcher: d}).Run(ctx, script, keys, args)
 }
 
 // Background runs calls for goroutines of this module. It returns a panic of the driver as an
@@ -253,5 +311,5 @@ type Background struct{ *Dispatcher }
 func (b Background) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
-	return b.Do(ctx, &Request{Script: script, Keys: keys, Args: args, Contained: true})
+	return (&Request{Dispatcher: b.Dispatcher, Contained: true}).Run(ctx, script, keys, args)
 }

@@ -53,7 +53,7 @@ func answered(t *testing.T, s *oneServer) *dispatch.Dispatcher {
 }
 
 // inCaller reports whether it is called in the goroutine of a call's caller.
-func inCaller() bool { return strings.Contains(string(debug.Stack()), "dispatch.(*Dispatcher).Do(") }
+func inCaller() bool { return strings.Contains(string(debug.Stack()), "dispatch.(*Request).Run(") }
 
 // TestCallerSends looks at whose goroutine a call is sent by.
 func TestCallerSends(t *testing.T) {
@@ -109,7 +109,7 @@ func TestCallerSends(t *testing.T) {
 				if r.Hasty = c.hasty; r.Hasty {
 					r.Limit = time.Second
 				}
-				reply, err := d.Do(ctx, r)
+				reply, err := do(ctx, d, r)
 				requireEcho(t, "k", reply, err)
 				require.Equal(t, c.caller, byCaller)
 				time.Sleep(time.Minute)
@@ -144,8 +144,8 @@ func TestStoppedServer(t *testing.T) {
 				defer cancel()
 				h := newLateReceiver()
 				r := request(write, "k")
-				r.Late = h
-				_, err := d.Do(ctx, r)
+				r.Late, r.Leavers = h, h
+				_, err := do(ctx, d, r)
 				require.Equal(t, 100*time.Millisecond, time.Since(start))
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorIs(t, err, backend.ErrIndeterminate)

@@ -108,9 +108,9 @@ func TestCallerLeaves(t *testing.T) {
 			defer cancel()
 			h := newLateReceiver()
 			r := request(script, "k")
-			r.Late = h
+			r.Late, r.Leavers = h, h
 			start := time.Now()
-			_, err := d.Do(ctx, r)
+			_, err := do(ctx, d, r)
 			require.Equal(t, 100*time.Millisecond, time.Since(start))
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.Equal(t, unknown, errors.Is(err, backend.ErrIndeterminate))
@@ -120,7 +120,7 @@ func TestCallerLeaves(t *testing.T) {
 			requireEcho(t, "k", outcome.Reply, outcome.Err)
 			require.Zero(t, h.stays.Load())
 
-			_, err = d.Do(ctx, request(script, "k"))
+			_, err = do(ctx, d, request(script, "k"))
 			require.Equal(t, context.DeadlineExceeded, err, "nothing is sent")
 			require.Len(t, l.sent(), 1)
 		})
@@ -202,8 +202,8 @@ func TestQueuedCallIsWithdrawn(t *testing.T) {
 		left := make(chan error, 1)
 		go func() {
 			r := request(write, "withdrawn")
-			r.Late = h
-			_, err := d.Do(ctx, r)
+			r.Late, r.Leavers = h, h
+			_, err := do(ctx, d, r)
 			left <- err
 		}()
 		synctest.Wait()
@@ -234,7 +234,7 @@ func TestReturnedClaimIsWithdrawn(t *testing.T) {
 			d := open(t, b)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, err := d.Do(ctx, request(write, "k"))
+			_, err := do(ctx, d, request(write, "k"))
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.ErrorIs(t, err, backend.ErrUnavailable)
 			require.False(t, backend.MayHaveRun(err))
@@ -305,11 +305,11 @@ func TestAbandonedBatchIsGivenUp(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 				defer cancel()
 				r := request(write, "k")
-				r.Late = h
+				r.Late, r.Leavers = h, h
 				if c.closing {
 					d.BeginClose(backend.ErrClosed)
 				}
-				_, err := d.Do(ctx, r)
+				_, err := do(ctx, d, r)
 				require.ErrorIs(t, err, backend.ErrIndeterminate)
 				outcome := <-h.late
 				if !c.stays {
@@ -339,8 +339,8 @@ func TestAbandonedCallThatWasNotSent(t *testing.T) {
 		cancel()
 		h := newLateReceiver()
 		r := request(write, "k")
-		r.AlwaysSend, r.Late = true, h
-		_, err := d.Do(ctx, r)
+		r.AlwaysSend, r.Late, r.Leavers = true, h, h
+		_, err := do(ctx, d, r)
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
 		outcome := <-h.late
 		require.ErrorIs(t, outcome.Err, backend.ErrUnavailable)
@@ -397,8 +397,8 @@ func TestPanicIsRaisedInTheCallers(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			r := request(write, "left")
-			r.Late = h
-			_, err := d.Do(ctx, r)
+			r.Late, r.Leavers = h, h
+			_, err := do(ctx, d, r)
 			require.ErrorIs(t, err, backend.ErrIndeterminate)
 		})
 		all.Wait()
@@ -468,8 +468,8 @@ func TestEachCallHasOneOutcome(t *testing.T) {
 			}
 			h := newLateReceiver()
 			r := request(write, "k")
-			r.Late, r.AlwaysSend = h, i%2 == 0
-			_, err := d.Do(ctx, r)
+			r.Late, r.Leavers, r.AlwaysSend = h, h, i%2 == 0
+			_, err := do(ctx, d, r)
 			switch {
 			case err == nil:
 				answered.Add(1)

@@ -81,6 +81,12 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// do runs r by d.
+func do(ctx context.Context, d *dispatch.Dispatcher, r *dispatch.Request) (backend.Reply, error) {
+	r.Dispatcher = d
+	return r.Run(ctx, r.Script, r.Keys, r.Args)
+}
+
 // lateReceiver notes what it gets.
 type lateReceiver struct {
 	stays atomic.Int32
@@ -91,11 +97,11 @@ func newLateReceiver() *lateReceiver { return &lateReceiver{late: make(chan back
 
 func (h *lateReceiver) CallerLeft() { h.stays.Add(1) }
 
-func (h *lateReceiver) LateOutcome(outcome backend.Outcome, answered bool) {
-	h.stays.Add(-1)
-	if answered {
-		h.late <- outcome
-	}
+func (h *lateReceiver) LateHandled() { h.stays.Add(-1) }
+
+func (h *lateReceiver) HandleLate(r backend.ScriptRunner) {
+	reply, err := r.Run(context.Background(), nil, nil, nil)
+	h.late <- backend.Outcome{Reply: reply, Err: err}
 }
 
 // open returns a dispatcher that ends with the test.

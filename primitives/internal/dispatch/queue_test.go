@@ -46,7 +46,7 @@ func begin(ctx context.Context, d *dispatch.Dispatcher, kind string, n int, urge
 	for i := range n {
 		r := request(write, fmt.Sprint(kind, i))
 		r.AlwaysSend = urgent
-		go func() { _, _ = d.Do(ctx, r) }()
+		go func() { _, _ = do(ctx, d, r) }()
 		synctest.Wait()
 	}
 }

@@ -65,12 +65,12 @@ func TestReplicasAreCounted(t *testing.T) {
 		require.False(t, open(t, &l.link).WaitsForReplicas())
 
 		r := withReplicas("enough", 1)
-		reply, err := d.Do(t.Context(), r)
+		reply, err := do(t.Context(), d, r)
 		requireEcho(t, "enough", reply, err)
 		require.NoError(t, r.Shortage)
 
 		r = withReplicas("few", 2)
-		reply, err = d.Do(t.Context(), r)
+		reply, err = do(t.Context(), d, r)
 		requireEcho(t, "few", reply, err)
 		require.ErrorIs(t, r.Shortage, backend.ErrReplicas)
 		require.ErrorContains(t, r.Shortage, "1 of 2 acknowledged within 1s")
@@ -79,14 +79,14 @@ func TestReplicasAreCounted(t *testing.T) {
 		broken := errors.New("EOF")
 		l.err = fmt.Errorf("%w: %w", backend.ErrReplicas, broken)
 		r = withReplicas("broken", 1)
-		reply, err = d.Do(t.Context(), r)
+		reply, err = do(t.Context(), d, r)
 		requireEcho(t, "broken", reply, err)
 		require.ErrorIs(t, r.Shortage, broken)
 
 		// The script failed.
 		l.err = broken
 		r = withReplicas("failed", 2)
-		_, err = d.Do(t.Context(), r)
+		_, err = do(t.Context(), d, r)
 		require.ErrorIs(t, err, broken)
 		require.NoError(t, r.Shortage)
 		require.Empty(t, l.sent(), "none of them goes with others")
@@ -104,7 +104,7 @@ func TestReplicasHoldUpNobody(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
-				reply, err := d.Do(t.Context(), withReplicas(fmt.Sprint(i), 1))
+				reply, err := do(t.Context(), d, withReplicas(fmt.Sprint(i), 1))
 				requireEcho(t, fmt.Sprint(i), reply, err)
 			})
 		}
@@ -127,13 +127,13 @@ func TestSilentConnectionsHoldUpNobody(t *testing.T) {
 		d := open(t, l)
 		start := time.Now()
 		for i := range 8 {
-			go func() { _, _ = d.Do(context.WithoutCancel(t.Context()), withReplicas(fmt.Sprint(i), 1)) }()
+			go func() { _, _ = do(context.WithoutCancel(t.Context()), d, withReplicas(fmt.Sprint(i), 1)) }()
 		}
 		synctest.Wait()
 		l.mu.Lock()
 		l.waits = 0
 		l.mu.Unlock()
-		reply, err := d.Do(t.Context(), withReplicas("sound", 1))
+		reply, err := do(t.Context(), d, withReplicas("sound", 1))
 		requireEcho(t, "sound", reply, err)
 		require.Equal(t, 2*time.Second, time.Since(start), "twice the timeout")
 	})
@@ -150,15 +150,15 @@ func TestReplicasOutOfTurn(t *testing.T) {
 		for range 8 {
 			slow := withReplicas("slow", 1)
 			slow.ReplicaTimeout = time.Hour
-			go func() { _, _ = d.Do(left, slow) }()
+			go func() { _, _ = do(left, d, slow) }()
 		}
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		_, err := d.Do(ctx, withReplicas("withdrawn", 1))
+		_, err := do(ctx, d, withReplicas("withdrawn", 1))
 		require.Equal(t, context.DeadlineExceeded, err)
 		start := time.Now()
-		_, err = d.Do(t.Context(), withReplicas("unsent", 1))
+		_, err = do(t.Context(), d, withReplicas("unsent", 1))
 		require.ErrorIs(t, err, backend.ErrUnavailable)
 		require.NotErrorIs(t, err, backend.ErrIndeterminate)
 		require.InDelta(t, 5.5, time.Since(start).Seconds(), 1)
@@ -169,7 +169,7 @@ func TestReplicasOutOfTurn(t *testing.T) {
 		l.mu.Lock()
 		l.waits = 0
 		l.mu.Unlock()
-		reply, err := d.Do(t.Context(), withReplicas("k", 1))
+		reply, err := do(t.Context(), d, withReplicas("k", 1))
 		requireEcho(t, "k", reply, err)
 		require.Equal(t, "k", l.waited()[8])
 	})
@@ -184,8 +184,8 @@ func TestReplicasCallerLeaves(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		r, late := withReplicas("k", 2), newLateReceiver()
-		r.Late = late
-		_, err := d.Do(ctx, r)
+		r.Late, r.Leavers = late, late
+		_, err := do(ctx, d, r)
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
 		outcome := <-late.late
 		requireEcho(t, "k", outcome.Reply, outcome.Err)
@@ -198,9 +198,9 @@ func TestReplicasAndClose(t *testing.T) {
 		l := &replicated{waits: time.Hour}
 		d := open(t, l)
 		time.AfterFunc(time.Second, d.Close)
-		_, err := d.Do(t.Context(), withReplicas("k", 1))
+		_, err := do(t.Context(), d, withReplicas("k", 1))
 		require.ErrorIs(t, err, backend.ErrIndeterminate)
-		_, err = d.Do(t.Context(), withReplicas("k", 1))
+		_, err = do(t.Context(), d, withReplicas("k", 1))
 		require.ErrorIs(t, err, backend.ErrClosed)
 		require.Len(t, l.waited(), 1)
 	})
@@ -213,7 +213,7 @@ func TestReplicasAndPanic(t *testing.T) {
 		l.do = func(context.Context, backend.Call) (backend.Reply, error) { panic("hook") }
 		d := open(t, l)
 		for range 9 { // More than wait at a time: each has given its turn back.
-			require.PanicsWithValue(t, "hook", func() { _, _ = d.Do(t.Context(), withReplicas("k", 1)) })
+			require.PanicsWithValue(t, "hook", func() { _, _ = do(t.Context(), d, withReplicas("k", 1)) })
 		}
 	})
 }

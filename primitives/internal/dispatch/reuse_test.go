@@ -41,7 +41,7 @@ func TestRequestIsUsedAgain(t *testing.T) {
 		r, script := &dispatch.Request{}, backend.NewScript("x", "", 1, backend.RetryNever)
 		for range 2 {
 			*r = dispatch.Request{Script: script, Keys: []string{"k"}}
-			_, err := d.Do(t.Context(), r)
+			_, err := do(t.Context(), d, r)
 			require.ErrorIs(t, err, backend.ErrUnavailable)
 		}
 		time.Sleep(5 * time.Minute)

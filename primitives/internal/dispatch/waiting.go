@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"cmp"
-	"context"
 	"runtime"
 	"slices"
 	"time"
@@ -36,13 +35,6 @@ type waitQueue struct {
 	checked bool      // a timer will call checkWaiting
 }
 
-// waitingCall runs one call that waits for replicas together with others.
-type waitingCall struct {
-	dispatcher *Dispatcher
-	call       Request
-	shortage   error
-}
-
 // Waiting returns a runner of one call of a renewal, which is sent together with others, and waits for replicas for up
 // to timeout. Calls for leases that end sooner are sent first: this one's ends in left. When the call has returned
 // without an error, shortage returns nil if enough replicas have acknowledged it, and otherwise an error that wraps
@@ -50,9 +42,10 @@ type waitingCall struct {
 func (d *Dispatcher) Waiting(
 	replicas int, timeout, left time.Duration,
 ) (r backend.ScriptRunner, shortage func() error) {
-	w := &waitingCall{dispatcher: d}
-	w.call.Replicas, w.call.ReplicaTimeout, w.call.leaseEnds = replicas, timeout, time.Now().Add(left).UnixNano()
-	return w, func() error { return w.shortage }
+	w := &Request{
+		Dispatcher: d, Replicas: replicas, ReplicaTimeout: timeout, leaseEnds: time.Now().Add(left).UnixNano(),
+	}
+	return w, w.Free
 }
 
 // Waiting is [Dispatcher.Waiting]: a panic of the driver becomes an error.
@@ -60,20 +53,8 @@ func (b Background) Waiting(
 	replicas int, timeout, left time.Duration,
 ) (r backend.ScriptRunner, shortage func() error) {
 	r, shortage = b.Dispatcher.Waiting(replicas, timeout, left)
-	r.(*waitingCall).call.Contained = true //nolint:forcetypeassert // It is one.
+	r.(*Request).Contained = true //nolint:forcetypeassert // It is one.
 	return r, shortage
-}
-
-// Run implements [backend.ScriptRunner].
-func (w *waitingCall) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	w.call.Script, w.call.Keys, w.call.Args = script, keys, args
-	reply, err := w.dispatcher.Do(ctx, &w.call)
-	if err == nil { // Otherwise the call may be under way.
-		w.shortage = w.call.Shortage
-	}
-	return reply, err
 }
 
 // enqueueWaiting adds r to the queue of its node.

@@ -124,7 +124,7 @@ func TestRenewalsPassASilentConnection(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		for range 9 {
-			go func() { _, _ = d.Do(t.Context(), withReplicas("grant", 1)) }()
+			go func() { _, _ = do(t.Context(), d, withReplicas("grant", 1)) }()
 		}
 		synctest.Wait()
 		require.Len(t, l.sent(), 8+8)

@@ -15,7 +15,7 @@ import (
 
 // pausing is a waiter who hears no message.
 func pausing() wait.Want {
-	return wait.Want{Object: "o", Backoff: wait.Backoff{First: time.Millisecond, Most: 128 * time.Millisecond}}
+	return wait.Want{Object: "o", Spec: wait.Spec{Backoff: wait.Backoff{First: time.Millisecond, Most: 128 * time.Millisecond}}}
 }
 
 // TestBackoffDoubles waits for long, without messages.

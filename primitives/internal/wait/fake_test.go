@@ -16,7 +16,7 @@ import (
 
 // wakeOne is what a waiter for a lock wants.
 func wakeOne(object string) wait.Want {
-	return wait.Want{Object: object, Channel: "c", FreeUnits: func(string) int { return 1 }}
+	return wait.Want{Object: object, Spec: wait.Spec{Channel: "c", FreeUnits: func(string) int { return 1 }}}
 }
 
 // server has a lock.
@@ -95,13 +95,13 @@ type pool struct {
 
 // wants is what a waiter for n units wants.
 func (p *pool) wants(n int) wait.Want {
-	return wait.Want{Object: "o", Channel: "c", Need: n, FreeUnits: func(payload string) int {
+	return wait.Want{Object: "o", Spec: wait.Spec{Channel: "c", Need: n, FreeUnits: func(payload string) int {
 		free, err := strconv.Atoi(payload)
 		if err != nil {
 			panic(err)
 		}
 		return free
-	}}
+	}}}
 }
 
 // give frees n units.

@@ -15,7 +15,7 @@ import (
 type queue struct {
 	waiters   *Waiters
 	key       queueKey
-	freeUnits FreeUnits
+	freeUnits func(payload string) int
 	private   bool // it is dropped with its waiter, without lingering
 	returns   bool // as [Want.Returns]
 

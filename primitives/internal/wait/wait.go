@@ -51,30 +51,22 @@ func (a Answer) pauses() bool { return a.Outage || a.Undone > 0 }
 
 // Want says how a waiter waits for an object.
 type Want struct {
-	Object    string // the key
-	Condition string // the waiter's condition, if waiters for the object have different conditions
-	Channel   string // of the messages about the object; "": there are no messages
-	// FreeUnits reads these messages. It must be the same for all waiters of the object with the
-	// same condition.
-	FreeUnits FreeUnits
-	// Need is how many units of the object the waiter needs. 0 means 1. A lock is one unit.
-	Need int
-	// Others, unless it is nil, gets the least and the greatest need of the parked waiters before each try, or 0
-	// and 0 if no other waiter is parked.
-	Others func(least, most int)
-	// Private says that no other waiter listens to the channel, so the subscription need not
-	// linger.
-	Private bool
-	// Returns says that units may return without a message, at the time of a refusal's RetryIn, or
-	// earlier if other clients have changed that time since. It must be the same for all waiters of
-	// the object.
-	Returns bool
-	// Backoff says when to try again without messages. Zero: at the client's polls.
-	Backoff Backoff
-	// InOrder, unless it is nil, says that the waiters go on in the order in which they came: see
-	// [queue.contendInOrder]. It is called after an answer of the attempt, and returns how long after that answer so
-	// many units are free. It must be set for all waiters of the object with the same condition, or for none.
-	InOrder func(units int) time.Duration
+	Object string // the key
+	Spec
+}
+
+// Spec has the fields of an extend.WaitSpec, which says what they mean.
+type Spec struct {
+	Channel   string
+	Private   bool
+	Returns   bool
+	Condition string
+	FreeUnits func(payload string) int
+	Need      int
+	Others    func(least, most int)
+	Backoff   Backoff
+	InOrder   func(units int) time.Duration // see [queue.contendInOrder]
+	Refusal   error                         // is for the caller of Wait
 }
 
 // Backoff is the pause of waiters after a refusal: First after the first refusal, and after each
@@ -98,10 +90,6 @@ func (b Backoff) after(refusals int) time.Duration {
 // ErrMoved means that the waiter has paused, and must call Wait again, perhaps with another
 // channel. See [Answer.Moved].
 var ErrMoved = errors.New("the waiter has moved")
-
-// FreeUnits reads a message. It returns how many units of the object are free, [AllUnits] if
-// there are enough for all waiters, or [Forced].
-type FreeUnits func(payload string) int
 
 // AllUnits is more units than any waiter needs.
 const AllUnits = int(^uint(0) >> 1)
