@@ -91,6 +91,7 @@ var rules = []rule{
 	{dir: "primitives/internal/orphan", imports: []string{"backend", "primitives/internal/batch", "primitives/trace"}},
 	{dir: "primitives/internal/worded"},
 	{dir: "primitives/internal/parts"},
+	{dir: "primitives/internal/hook", imports: []string{"primitives/internal/wait"}},
 	{dir: "primitives/internal/slogzap", imports: []string{zap}},
 	{
 		dir:     "primitives/internal/rights",
@@ -112,7 +113,7 @@ var rules = []rule{
 		dir: "primitives",
 		imports: []string{
 			"backend", "primitives/extend", "primitives/lease", "primitives/trace", "primitives/internal/script",
-			"primitives/internal/adders", "primitives/internal/dispatch", "primitives/internal/line", "primitives/internal/parts", "primitives/internal/slogzap",
+			"primitives/internal/adders", "primitives/internal/dispatch", "primitives/internal/hook", "primitives/internal/line", "primitives/internal/parts", "primitives/internal/slogzap",
 			"primitives/internal/worded", zap,
 		},
 	},

@@ -148,7 +148,7 @@ func statusesOf(statuses []int64, others []string) []extend.Status {
 // takenByFirst returns the status of an owner whose object the first of others holds, and the rest.
 func takenByFirst(others []string) (status extend.Status, rest []string) {
 	if len(others) == 0 {
-		return extend.NotHeld.By(""), nil
+		return extend.TakenBy(""), nil
 	}
-	return extend.NotHeld.By(fieldOwner(others[0])), others[1:]
+	return extend.TakenBy(fieldOwner(others[0])), others[1:]
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/hook"
 	"github.com/hasp-go/hasp/primitives/internal/parts"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
@@ -141,7 +142,7 @@ var multiPauses = extend.Backoff{First: time.Millisecond, Most: 64 * time.Millis
 // replicas use three quarters of the 2 s.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
 	return m.acquire(func(a *multiAttempt) error {
-		return extend.Repeat(ctx, multiPauses, ErrNotAcquired, a)
+		return hook.Repeat(ctx, multiPauses, ErrNotAcquired, a.try)
 	})
 }
 
@@ -184,18 +185,18 @@ type multiAttempt struct {
 	first  int // the lock that the last attempt did not get, and the only one to wait for; -1: none
 }
 
-// Try implements [extend.Attempt]. If a lock gave no answer in time, Try waits for it at once,
+// try reports whether it has got all locks. If a lock gave no answer in time, try waits for it at once,
 // since silence is no refusal: until its server answers, or its backend gives up.
-func (a *multiAttempt) Try(ctx context.Context) (extend.Answer, error) {
+func (a *multiAttempt) try(ctx context.Context) (granted bool, err error) {
 	for {
-		err := a.ask(ctx)
+		err = a.ask(ctx)
 		switch {
 		case err == nil:
-			return extend.Answer{Granted: true}, nil
+			return true, nil
 		case isRefusal(err) && ctx.Err() == nil:
-			return extend.Answer{}, nil
+			return false, nil
 		case !isSilence(err):
-			return extend.Answer{}, err
+			return false, err
 		}
 	}
 }

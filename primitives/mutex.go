@@ -53,6 +53,7 @@ type Mutex struct {
 
 	token, queue, signs string // its keys other than the holder's
 	granted             string // the prefix of the channels on which groups receive grants
+	channel             string // that of this client's owners
 }
 
 // NewMutex returns the mutex called name. It sends nothing. The methods return a [*FieldError] for
@@ -83,6 +84,7 @@ func (m *Mutex) leaseFor(c *Client, o LockOptions) {
 	// Of a grant by a release, the holder trusts what the clock drift leaves. It accepts each drift that a Lock does.
 	m.worth = min(max(heartbeatWorth, 3*min(c.clockDrift, whole)), whole).Truncate(time.Millisecond)
 	m.group = c.core.ID() + "." + strconv.FormatInt(m.worth.Milliseconds(), 10)
+	m.channel = m.granted + ":" + m.group
 	end := int64(0)
 	leases, err := m.base.NewLeases(extend.LeaseConfig{
 		Leasable: leasableMutex{Mutex: m, place: &end}, Try: leasableMutex{Mutex: m},
@@ -90,10 +92,6 @@ func (m *Mutex) leaseFor(c *Client, o LockOptions) {
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Refusal: ErrNotAcquired}, ExcludedBy: &m.base,
 		Owner: func(int) string { return m.newOwner() },
-		Line: &extend.Line{
-			Channel: m.granted + ":" + m.group, Wait: m.worth, Beat: m.beat,
-			At: func(place, stamp int64) extend.Leasable { return leasableMutex{m, &place, stamp} },
-		},
 	})
 	m.leases = leases
 	m.reject(err)
@@ -183,13 +181,31 @@ func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
 	})
 }
 
-// beat sends heartbeats of owners that wait.
-func (m *Mutex) beat(
+// nobody is PTTL's answer if there is no key.
+const nobody = -2 * time.Millisecond
+
+// leasableMutex is a mutex, for its owners' leases.
+type leasableMutex struct {
+	*Mutex
+	place *int64 // of an owner that queues if it is refused; 0: at the end; nil: it does not queue
+	stamp int64
+}
+
+// Line has package extend wait in a line.
+func (l leasableMutex) Line() (channel string, wait time.Duration) { return l.channel, l.worth }
+
+// At returns the mutex for an owner that returns to its place.
+func (l leasableMutex) At(place, stamp int64) extend.Leasable {
+	return leasableMutex{l.Mutex, &place, stamp}
+}
+
+// Beat sends heartbeats of owners that wait.
+func (l leasableMutex) Beat(
 	ctx context.Context, r backend.ScriptRunner, stamp int64, owners []string,
 ) (line.Beats, error) {
 	beat, err := script.MutexBeat(ctx, r, script.MutexBeatParams{
-		Holder: m.base.Key(), Token: m.token, Queue: m.queue, Signs: m.signs,
-		Keep: m.worth, Tokenttl: m.tokenTTL, Stamp: stamp, Publish: m.publish(), Granted: m.granted, Waiters: owners,
+		Holder: l.base.Key(), Token: l.token, Queue: l.queue, Signs: l.signs,
+		Keep: l.worth, Tokenttl: l.tokenTTL, Stamp: stamp, Publish: l.publish(), Granted: l.granted, Waiters: owners,
 	})
 	if err != nil {
 		return line.Beats{}, fmt.Errorf("beat: %w", err)
@@ -199,16 +215,6 @@ func (m *Mutex) beat(
 		beats.Status = append(beats.Status, line.BeatStatus(status))
 	}
 	return beats, nil
-}
-
-// nobody is PTTL's answer if there is no key.
-const nobody = -2 * time.Millisecond
-
-// leasableMutex is a mutex, for its owners' leases.
-type leasableMutex struct {
-	*Mutex
-	place *int64 // of an owner that queues if it is refused; 0: at the end; nil: it does not queue
-	stamp int64
 }
 
 // Acquire implements [extend.Leasable].

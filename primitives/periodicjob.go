@@ -11,6 +11,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/hook"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
@@ -288,7 +289,7 @@ func (j *PeriodicJob) complete(ctx context.Context, at time.Time, lease *Lease) 
 			lease.Owner(), at.UnixMilli(), j.ttl)
 	})
 	if completed {
-		j.base.ReportCompleted(at)
+		hook.Completed(&j.base, at)
 	}
 	return err
 }

@@ -222,8 +222,8 @@ func watchChannel(e *renew.Entry) string {
 	h := e.OnLost.(*hold) //nolint:forcetypeassert // Holds are this package's.
 	channel := h.source.config.Wait.Channel
 	switch {
-	case h.source.config.Line != nil:
-		channel = h.source.config.Line.Channel
+	case h.source.line != nil:
+		channel, _ = h.source.line.Line()
 	case h.source.config.OwnChannel != nil:
 		channel = h.source.config.OwnChannel(h.Owner)
 	}

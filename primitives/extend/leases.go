@@ -51,8 +51,7 @@ type LeasableKind interface {
 	ReleaseAll(ctx context.Context, r backend.ScriptRunner, keys, owners []string) ([]Status, error)
 }
 
-// Status is the result of a renewal or release for one owner. NotHeld.By(other) also says, after a renewal, that other
-// holds the object: then the loss has the reason [lease.LossTaken] instead of [lease.LossGone].
+// Status is the result of a renewal or release for one owner: one of the following, or that of [TakenBy].
 type Status = batch.Status
 
 // The statuses of an owner after [LeasableKind.Renew] and [LeasableKind.ReleaseAll].
@@ -62,6 +61,10 @@ var (
 	OtherKind = batch.OtherKind // it holds nothing, and its key is of another kind
 	Done      = batch.Done      // it has a whole lease again, or it was released
 )
+
+// TakenBy is the status, after a renewal, of an owner that holds nothing because other holds the object: the loss has the
+// reason [lease.LossTaken] instead of [lease.LossGone], and names other unless it is "".
+func TakenBy(other string) Status { return batch.TakenBy(other) }
 
 // LeaseConfig configures the leases of an object.
 type LeaseConfig struct {
@@ -90,10 +93,6 @@ type LeaseConfig struct {
 	// channel of its own. The subscription ends with the waiting. Nil means Wait.Channel.
 	OwnChannel func(owner string) string
 
-	// Line says how owners wait for an object that a release grants to the next owner. Nil means
-	// that waiters try again when a message wakes them.
-	Line *Line
-
 	// QueueTTL is how long an owner's place in a queue on the server lasts. If an owner may have left
 	// a place there, the client repeats its release for that long, or for Lease if that is longer.
 	// Zero means that there is no queue.
@@ -113,9 +112,8 @@ type LeaseConfig struct {
 	// Replicas is how many replicas must acknowledge a grant before Acquire and TryAcquire return
 	// it. If too few do, the client releases the owner, and Acquire tries again after a pause, as
 	// another owner. Such a request uses [backend.ReplicaWaiter], on a connection of its own, and
-	// is not sent together with others. A renewal also counts only if so many acknowledge it. Of a
-	// grant in a [Line], the client renews the lease before Acquire returns it. Zero means the
-	// client's Replicas, and -1 that neither waits.
+	// is not sent together with others. A renewal also counts only if so many acknowledge it. Zero means
+	// the client's Replicas, and -1 that neither waits.
 	Replicas int
 
 	// ReplicaTimeout is how long one try waits for replicas, in whole milliseconds, and less than
@@ -128,6 +126,7 @@ type LeaseConfig struct {
 type Leases struct {
 	object *Object
 	config LeaseConfig // with Try
+	line   lined       // nil: waiters try again when a message wakes them
 	terms  renew.Terms // of each lease
 }
 
@@ -165,8 +164,9 @@ func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
 	if err == nil && s.fixed() && config.MaxHold != 0 {
 		err = &FieldError{"MaxHold", "the watchdog does not renew a lease of a fixed length"}
 	}
-	if err == nil && config.Line != nil {
-		err = o.core.opts.validateLease("a grant by a release", config.Line.Wait)
+	if s.line, _ = config.Leasable.(lined); err == nil && s.line != nil {
+		_, worth := s.line.Line()
+		err = o.core.opts.validateLease("a grant by a release", worth)
 	}
 	if err == nil {
 		err = o.core.setReplicas(&s.terms, config)
@@ -257,14 +257,14 @@ func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try 
 	case err != nil: // It would wait for itself.
 	case try:
 		w.tries, err = tryOnce(ctx, cmp.Or(s.config.Wait.Refusal, ErrNotAcquired), w.current())
-	case s.config.Line != nil:
+	case s.line != nil:
 		err = s.waitInLine(ctx, w)
 	default:
 		err = w.wait(ctx, s.object, w.want())
 	}
 	l, err := w.lease(ctx, err)
 	q.end(ctx, w.tries, err)
-	if s.config.Line == nil { // In a line, a message may still find the waiter.
+	if s.line == nil { // In a line, a message may still find the waiter.
 		w.free()
 	}
 	return l, err

@@ -10,35 +10,32 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/line"
 )
 
-// Line configures the waiting for an object that a release grants to the first owner of a queue on
-// the server, with a message to that owner alone. Clients regularly send heartbeats of their
-// waiters: a silent waiter loses its place. A grant lasts for the time Wait, from the sending of
-// the last heartbeat that reached the server. After that the lease is renewed as always.
-type Line struct {
-	// Channel is the channel on which the releases of all clients send this client the grants of
-	// its owners. The payload is "owner token stamp": the owner, the token of the grant, and the
-	// stamp of the heartbeat. The payload "owner" says that the owner lost the object by force: if
-	// the client listens, it renews its leases of the object at once.
-	Channel string
-
-	// Wait is how long a heartbeat counts, in whole milliseconds. It is at most the lease.
-	Wait time.Duration
+// lined is a [Leasable] that a release grants to the first owner of a queue on the server, with a message to that
+// owner alone. Clients regularly send heartbeats of their waiters: a silent waiter loses its place. A grant
+// lasts for as long as a heartbeat counts, from the sending of the last one that reached the server. After that the
+// lease is renewed as always. It is package primitives' alone: others cannot name [line.Beats].
+type lined interface {
+	// Line returns the channel on which the releases of all clients send this client the grants of its owners, and
+	// how long a heartbeat counts: at most the lease, in whole milliseconds. The payload of a grant is "owner token
+	// stamp": the owner, the token of the grant, and the stamp of the heartbeat. The payload "owner" says that the
+	// owner lost the object by force: if the client listens, it renews its leases of the object at once.
+	Line() (channel string, wait time.Duration)
 
 	// At returns the Leasable for an owner that has lost its place, or that replaces an owner which
 	// may have lost it: the owner returns to the place with the given number. Such a try is also a
 	// heartbeat, with the number stamp. The Leasable of the configuration queues at the end,
 	// with the stamp 0.
-	At func(place, stamp int64) Leasable
+	At(place, stamp int64) Leasable
 
-	// Beat sends heartbeats of owners, and returns the status of each. It runs one script, with
-	// r.
-	Beat func(ctx context.Context, r backend.ScriptRunner, stamp int64, owners []string) (line.Beats, error)
+	// Beat sends heartbeats of owners, and returns the status of each. It runs one script, with r.
+	Beat(ctx context.Context, r backend.ScriptRunner, stamp int64, owners []string) (line.Beats, error)
 }
 
 // waitInLine waits until w is granted, by its own try or by the release of another owner.
 func (s *Leases) waitInLine(ctx context.Context, w *waiter) error {
+	channel, wait := s.line.Line()
 	err := s.object.core.lines.Wait(ctx, line.Line{
-		Key: s.object.id.Key, Channel: s.config.Line.Channel, Wait: s.config.Line.Wait, Beater: (*beater)(s),
+		Key: s.object.id.Key, Channel: channel, Wait: wait, Beater: (*beater)(s),
 	}, w)
 	return w.explain(ctx, err, s.config.Wait.Refusal)
 }
@@ -53,7 +50,7 @@ func (w *waiter) Enqueue(ctx context.Context, place, stamp int64) (line.Enqueued
 	}
 	h := w.current()
 	if h.leasable = w.leasable; place > 0 {
-		h.leasable = w.leases.config.Line.At(place, stamp)
+		h.leasable = w.leases.line.At(place, stamp)
 	}
 	h.inLine = true
 	answer, err := w.Try(ctx)
@@ -161,7 +158,7 @@ type beater Leases
 
 // Beat implements [line.Beater].
 func (b *beater) Beat(ctx context.Context, stamp int64, owners []string) (line.Beats, error) {
-	return b.config.Line.Beat(ctx, b.object.core.backgroundCalls, stamp, owners)
+	return b.line.Beat(ctx, b.object.core.backgroundCalls, stamp, owners)
 }
 
 // Stray implements [line.Beater].

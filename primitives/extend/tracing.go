@@ -47,13 +47,6 @@ func (o *Object) traced() trace.Object {
 	return trace.Object{Kind: text(o.id.Object.Kind), Name: text(o.id.Object.Name)}
 }
 
-// ReportCompleted reports to the client's tracer that o, a periodic job, has completed the given period.
-func (o *Object) ReportCompleted(period time.Time) {
-	if report := o.core.opts.Tracer.JobCompleted; report != nil {
-		report(trace.JobCompleted{Object: o.traced(), Period: period})
-	}
-}
-
 // ReportThrottled reports a decision about o, a throttle, to the client's tracer. It sets the object.
 func (o *Object) ReportThrottled(data trace.Throttled) {
 	if report := o.core.opts.Tracer.Throttled; report != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
-	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
 // AllUnits is more units than any waiter needs, and is never used up: see [WaitSpec.FreeUnits] and
@@ -49,7 +48,7 @@ type Answer struct {
 	// so it does not keep the server busy for long: a call that does not wait tries again at once.
 	Again bool
 
-	// Place is the owner's number in the queue of a [Line].
+	// Place is the owner's number in the queue of a primitives.Mutex.
 	Place int64
 }
 
@@ -159,14 +158,6 @@ func (o *Object) Pause(ctx context.Context, length time.Duration) error {
 // that has begun may go on then. heard must not block. It is for observers of an object: waiters use [Object.Wait].
 func (o *Object) Hear(channel string, heard func(event backend.Event, err error)) (stop func()) {
 	return o.core.ears.Hear(channel, heard)
-}
-
-// Repeat is [Object.Wait] for an attempt that belongs to several clients, and so to no single
-// object: it waits only by pauses. After an error the attempt must hold nothing: once it was
-// refused, Repeat also continues after an unknown outcome.
-func Repeat(ctx context.Context, pauses Backoff, refusal error, a Attempt) error {
-	w := waiter{attempt: a, owns: true}
-	return worded.WithCause(ctx, w.explain(ctx, wait.Repeat(ctx, pauses, &w), refusal))
 }
 
 // tryOnce makes one attempt, and returns the refusal if it is refused. If the script must run again

@@ -29,14 +29,14 @@ var (
 	OtherKind = Status{code: otherKind}
 )
 
-// By returns the status of an owner that does not hold the key, since other holds it. If other is "", it is not known.
-func (Status) By(other string) Status { return Status{taken, other} }
+// TakenBy returns the status of an owner that does not hold the key, since other holds it. If other is "", it is not known.
+func TakenBy(other string) Status { return Status{taken, other} }
 
 // Lost reports whether the owner does not hold the key.
-func (s Status) Lost() bool { return s.code == notHeld || s.code == otherKind || s.code == taken }
+func Lost(s Status) bool { return s.code == notHeld || s.code == otherKind || s.code == taken }
 
 // Taken reports whether another owner holds the key, and which one.
-func (s Status) Taken() (other string, known bool) { return s.other, s.code == taken }
+func Taken(s Status) (other string, known bool) { return s.other, s.code == taken }
 
 // At returns the status of the owner with index i, by the outcome of the script.
 func At(i int, statuses []Status, err error) Status {

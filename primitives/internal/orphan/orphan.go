@@ -271,7 +271,7 @@ func (all *Orphans) releaseGroup(ctx context.Context, group []*Orphan) ([]batch.
 // settle takes the status of a release of o: it ends o, or schedules the next release. It reports false if o
 // must be given up.
 func (all *Orphans) settle(o *Orphan, sent time.Time, status batch.Status, err error) bool {
-	if status == batch.Done || status.Lost() && o.AcquireDone {
+	if status == batch.Done || batch.Lost(status) && o.AcquireDone {
 		all.Note(o.Object, -1)
 		o.Hold.HandleEnd(nil)
 		return true
@@ -295,7 +295,7 @@ func (all *Orphans) settle(o *Orphan, sent time.Time, status batch.Status, err e
 // the release, since the answer says nothing about later grants.
 func (all *Orphans) hopeless(o *Orphan, sent time.Time, status batch.Status, err error, closing bool) bool {
 	denied := errors.Is(err, backend.ErrNoPermission) || errors.Is(err, backend.ErrNotSupported)
-	searched := status.Lost() && sent.Sub(o.started) >= searchAfterClose
+	searched := batch.Lost(status) && sent.Sub(o.started) >= searchAfterClose
 	return time.Since(o.started) >= o.Hold.MayLast() || errors.Is(err, backend.ErrClosed) || all.ctx.Err() != nil ||
 		closing && (denied || searched)
 }

@@ -146,7 +146,7 @@ func TestKeeperOverdue(t *testing.T) {
 func TestKeeperLosesOnlyWhatIsNotHeld(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := &server{statuses: map[string]batch.Status{
-			"gone": batch.NotHeld, "other": batch.OtherKind, "taken": batch.NotHeld.By("a:1"), "wrong": batch.Failed,
+			"gone": batch.NotHeld, "other": batch.OtherKind, "taken": batch.TakenBy("a:1"), "wrong": batch.Failed,
 		}}
 		k := s.keeper(t)
 		good, gone, wrong := s.acquire(t, k, "good"), s.acquire(t, k, "gone"), s.acquire(t, k, "wrong")

@@ -54,7 +54,7 @@ func (k *Keeper) Loss(e *Entry) error {
 
 // lossOnServer returns the reason of a loss that an answer reports.
 func lossOnServer(status batch.Status) *lease.LossError {
-	if other, taken := status.Taken(); taken {
+	if other, taken := batch.Taken(status); taken {
 		return &lease.LossError{Reason: lease.LossTaken, Holder: other}
 	}
 	return &lease.LossError{Reason: lease.LossGone}

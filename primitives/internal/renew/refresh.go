@@ -87,7 +87,7 @@ func (k *Keeper) settleRefresh(e *Entry, status batch.Status, sent instant) *lea
 		return loss
 	}
 	switch {
-	case e.state == stateHeld && status.Lost():
+	case e.state == stateHeld && batch.Lost(status):
 		return k.lose(e, lossOnServer(status))
 	case e.state == stateHeld && status == batch.Done && e.validFrom == sent:
 		e.first = e.rare.shortest

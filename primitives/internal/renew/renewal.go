@@ -164,7 +164,7 @@ func (k *Keeper) settleOne(e *Entry, status batch.Status, sent, now instant) *le
 		return nil
 	}
 	granted := e.state == stateHeld
-	if granted && status.Lost() && sent.at > e.grantedAt {
+	if granted && batch.Lost(status) && sent.at > e.grantedAt {
 		return k.lose(e, lossOnServer(status))
 	}
 	if granted && e.expired(now) {

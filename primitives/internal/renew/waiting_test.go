@@ -148,7 +148,7 @@ func TestRoundWaitsForReplicas(t *testing.T) {
 func TestKeeperHeedsALossWithoutReplicas(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s, _, e := waitingServer(t)
-		s.statuses = map[string]batch.Status{"waits": batch.NotHeld.By("another")}
+		s.statuses = map[string]batch.Status{"waits": batch.TakenBy("another")}
 		s.replicas.stop(true)
 		start := time.Now()
 		select {
