@@ -34,7 +34,8 @@ type Core struct {
 	opts            Options
 	id              string // the first half of every owner
 	calls           *dispatch.Dispatcher
-	backgroundCalls dispatch.Background // sends calls without a caller
+	backgroundCalls *dispatch.Runner // sends calls without a caller
+	insistentCalls  *dispatch.Runner // sends those that keep or give back what a caller has
 	listen          *listen.Client
 	waiters         *wait.Waiters
 	lines           *line.Lines
@@ -70,9 +71,11 @@ func New(b backend.Backend, opts *Options) (*Core, error) {
 	can, calls := b.Capabilities(), dispatch.New(b)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Core{
-		backend: b, can: can, opts: o, id: newID(o.IDPrefix), calls: calls, backgroundCalls: dispatch.Background{Dispatcher: calls},
-		listen: listen.New(b, o.PollInterval, o.Logger),
-		ctx:    ctx, cancel: cancel, work: underWay{idle: make(chan struct{})}, ended: make(chan struct{}),
+		backend: b, can: can, opts: o, id: newID(o.IDPrefix), calls: calls,
+		backgroundCalls: &dispatch.Runner{Dispatcher: calls, Contained: true},
+		insistentCalls:  &dispatch.Runner{Dispatcher: calls, Insistent: true},
+		listen:          listen.New(b, o.PollInterval, o.Logger),
+		ctx:             ctx, cancel: cancel, work: underWay{idle: make(chan struct{})}, ended: make(chan struct{}),
 	}
 	c.waiters, c.lines, c.ears = wait.NewWaiters(c.listen), line.New(c.listen), listen.NewEars(c.listen)
 	c.bySlot.Store(can.Cluster)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/line"
 )
 
@@ -122,7 +121,7 @@ func (w *waiter) refresh(ctx context.Context) (Status, error) {
 			h.releaseInBackground(true)
 		}
 	}()
-	status, err := core.keeper.Refresh(dispatch.Insist(ctx), core.calls, w.leases.config.Kind, &h.Entry)
+	status, err := core.keeper.Refresh(ctx, core.insistentCalls, w.leases.config.Kind, &h.Entry)
 	panicked = false
 	if _, lost := h.Remaining(); lost == nil {
 		h.setTraced(false)

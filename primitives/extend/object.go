@@ -92,9 +92,7 @@ func (o *Object) Runner() backend.ScriptRunner { return o.core.calls }
 // [backend.ErrUnavailable], while the object's node is away: after a script was tried for at least half a second,
 // for as long as the backend tries, and no server could be reached. Then one is sent each 100 ms, and any answer of
 // the node ends that. Further tries of waiters, and requests that are sent always, need no Insistent.
-func (o *Object) Insistent() backend.ScriptRunner {
-	return dispatch.Insistent{Dispatcher: o.core.calls}
-}
+func (o *Object) Insistent() backend.ScriptRunner { return o.core.insistentCalls }
 
 // Hasty is Runner for scripts whose callers have another answer at hand if the server gives none. They are
 // offered to the server once, and wait for the answer for timeout at most. After a failure, or without an answer in
@@ -102,7 +100,7 @@ func (o *Object) Insistent() backend.ScriptRunner {
 // [Object.Insistent] the others do, but none is sent: a TYPE of the script's first key is, next to it. Without an answer, and without an error of ctx, a script that may have been
 // executed fails with [backend.ErrIndeterminate]. A cancelled context may end it only after timeout.
 func (o *Object) Hasty(timeout time.Duration) backend.ScriptRunner {
-	return dispatch.Hasty{Dispatcher: o.core.calls, Limit: timeout}
+	return &dispatch.Runner{Dispatcher: o.core.calls, Hasty: true, Limit: timeout}
 }
 
 // Logger returns the client's logger, with the object's kind and name. It is for failures that no

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
 
@@ -53,7 +52,7 @@ func (h *hold) extend(ctx context.Context, l *lease.Lease, length, drift time.Du
 		return fmt.Errorf("%w: %w", lease.ErrNotHeld, ended)
 	}
 	core := h.object.core
-	status, err := core.keeper.Extend(dispatch.Insist(ctx), core.calls, h.source.config.Kind, &h.Entry, length, drift)
+	status, err := core.keeper.Extend(ctx, core.insistentCalls, h.source.config.Kind, &h.Entry, length, drift)
 	switch {
 	case err != nil:
 		return err

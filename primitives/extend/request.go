@@ -46,7 +46,7 @@ type leavers Object
 
 // CallerLeft implements [dispatch.Leavers].
 func (o *leavers) CallerLeft() {
-	o.core.work.goOn()
+	o.core.work.enterUnlessIdle() // Its caller is under way.
 	o.core.orphans.Note(o.id.Object, 1)
 }
 

@@ -56,13 +56,6 @@ func (w *underWay) enterUnlessIdle() bool {
 	return true
 }
 
-// goOn counts work that continues after a call has left. It must leave, too.
-func (w *underWay) goOn() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.count++
-}
-
 // leave ends a call, or work in the background.
 func (w *underWay) leave() {
 	w.mu.Lock()

@@ -17,47 +17,18 @@ const patience = 500 * time.Millisecond
 // errNoAnswer is wrapped by the error of a caller that has waited for its request's Limit.
 var errNoAnswer = errors.New("no answer within")
 
-// insists is the key of a context whose calls are sent in any case. Its value is true for the tries of a waiter.
-type insists struct{}
+// retries is the key of a context whose calls are the further tries of a waiter.
+type retries struct{}
 
-// Insist returns a context whose calls are sent even if their node is away: those that keep or give back
-// what a caller has.
-func Insist(ctx context.Context) context.Context { return context.WithValue(ctx, insists{}, false) }
-
-// Retry is Insist for the further tries of a waiter, which leaves them when the client begins to close.
-func Retry(ctx context.Context) context.Context { return context.WithValue(ctx, insists{}, true) }
-
-// Insistent runs calls as the Dispatcher does, with [Insist].
-type Insistent struct{ *Dispatcher }
-
-// Run implements [backend.ScriptRunner].
-func (i Insistent) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	return i.Dispatcher.Run(Insist(ctx), script, keys, args)
-}
-
-// Hasty runs calls whose callers have another answer at hand: see [Request.Hasty].
-type Hasty struct {
-	*Dispatcher
-	Limit time.Duration
-
-	contained bool // as in [Request]
-}
-
-// Run implements [backend.ScriptRunner].
-func (h Hasty) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	r := &Request{Dispatcher: h.Dispatcher, Hasty: true, Limit: h.Limit, Contained: h.contained}
-	return r.Run(ctx, script, keys, args)
-}
+// Retry returns a context for the further tries of a waiter. Its calls are sent even if their node is away, and their
+// callers leave when the client begins to close.
+func Retry(ctx context.Context) context.Context { return context.WithValue(ctx, retries{}, true) }
 
 // askAway returns an error if r fails at once, since its node is away. It lets r fail fast if r is hasty, or a
 // probe: the callers after it shall not wait for it. A hasty call does not become a probe, but may begin one.
 func (d *Dispatcher) askAway(ctx context.Context, r *Request) error {
 	probe := false
-	if !d.nodes.none() && !r.AlwaysSend && !r.Contained && ctx.Value(insists{}) == nil {
+	if !d.nodes.none() && !r.AlwaysSend && !r.Contained && !r.Insistent && ctx.Value(retries{}) == nil {
 		calls := nodeCalls{node: d.nodeOf(r.Keys), hasty: r.Hasty}
 		var err error
 		if probe, err = d.nodes.ask(calls); probe && r.Hasty {
@@ -77,7 +48,7 @@ func (d *Dispatcher) askAway(ctx context.Context, r *Request) error {
 // The call notes its outcome.
 func (d *Dispatcher) probe(calls nodeCalls, key string, limit time.Duration) {
 	defer d.nodes.probed(calls)
-	_, _ = script.ObjectKind(d.closing, Hasty{d, limit, true}, key)
+	_, _ = script.ObjectKind(d.closing, &Runner{Dispatcher: d, Hasty: true, Limit: limit, Contained: true}, key)
 }
 
 // failFast returns a script that is equal to s, but fails fast. It keeps it for the next call.

@@ -131,11 +131,11 @@ func TestWhatIsSentToAnAwayNode(t *testing.T) {
 			return err
 		},
 		"Background": func(ctx context.Context, d *dispatch.Dispatcher) error {
-			_, err := dispatch.Background{Dispatcher: d}.Run(ctx, write, []string{"a:1"}, nil)
+			_, err := (&dispatch.Runner{Dispatcher: d, Contained: true}).Run(ctx, write, []string{"a:1"}, nil)
 			return err
 		},
 		"Insistent": func(ctx context.Context, d *dispatch.Dispatcher) error {
-			_, err := dispatch.Insistent{Dispatcher: d}.Run(ctx, write, []string{"a:1"}, nil)
+			_, err := (&dispatch.Runner{Dispatcher: d, Insistent: true}).Run(ctx, write, []string{"a:1"}, nil)
 			return err
 		},
 	} {

@@ -25,6 +25,9 @@ type Request struct {
 	// was not sent yet is withdrawn then.
 	AlwaysSend bool
 
+	// Insistent says that the call is sent even if its node is away: it keeps or gives back what its caller has.
+	Insistent bool
+
 	// Contained turns a panic of the driver into an error, for callers that are goroutines of this
 	// module.
 	Contained bool
@@ -49,7 +52,7 @@ type Request struct {
 
 	// Replicas is the number of replicas for which to wait after the call was executed, and
 	// ReplicaTimeout is the longest time. 0: none. Such a call is sent alone, on a connection of
-	// its own, unless it is of [Dispatcher.Waiting]. The backend must support it: see [Dispatcher.WaitsForReplicas].
+	// its own, unless it is of [Runner.Waiting]. The backend must support it: see [Dispatcher.WaitsForReplicas].
 	Replicas       int
 	ReplicaTimeout time.Duration
 
@@ -58,7 +61,7 @@ type Request struct {
 	Shortage error
 
 	closing   context.Context //nolint:containedctx // The dispatcher's; nil: the caller stays when the client begins to close.
-	leaseEnds int64           // of a call of [Dispatcher.Waiting]: when it is too late, in nanoseconds by the wall clock
+	leaseEnds int64           // of a call of [Runner.Waiting]: when it is too late, in nanoseconds by the wall clock
 
 	values   context.Context //nolint:containedctx // For the values alone.
 	claim    *backend.Claim  // a separate value: the backend may keep it when the request is used for another call
@@ -146,7 +149,7 @@ func (r *Request) Run(
 		return backend.Reply{}, err
 	}
 	r.values, r.answered, r.claim = ctx, d.newSignal(), new(backend.Claim)
-	if waits, _ := ctx.Value(insists{}).(bool); waits {
+	if ctx.Value(retries{}) != nil {
 		r.closing = d.closing
 	}
 	switch {
@@ -303,13 +306,19 @@ func (d *Dispatcher) Run(
 	return (&Request{Dispatcher: d}).Run(ctx, script, keys, args)
 }
 
-// Background runs calls for goroutines of this module. It returns a panic of the driver as an
-// error.
-type Background struct{ *Dispatcher }
+// Runner runs calls whose Requests are alike.
+type Runner struct {
+	*Dispatcher
+	Insistent, Contained, Hasty bool          // as in [Request]
+	Limit                       time.Duration // as in [Request]
+}
 
 // Run implements [backend.ScriptRunner], like [Dispatcher.Run].
-func (b Background) Run(
+func (r *Runner) Run(
 	ctx context.Context, script *backend.Script, keys, args []string,
 ) (backend.Reply, error) {
-	return (&Request{Dispatcher: b.Dispatcher, Contained: true}).Run(ctx, script, keys, args)
+	q := &Request{
+		Dispatcher: r.Dispatcher, Insistent: r.Insistent, Contained: r.Contained, Hasty: r.Hasty, Limit: r.Limit,
+	}
+	return q.Run(ctx, script, keys, args)
 }

@@ -184,7 +184,7 @@ func TestHastyCallerOfAStoppedServer(t *testing.T) {
 					time.AfterFunc(c.cancelled, cancel)
 				}
 				start := time.Now()
-				hasty := dispatch.Hasty{Dispatcher: d, Limit: time.Second}
+				hasty := &dispatch.Runner{Dispatcher: d, Hasty: true, Limit: time.Second}
 				_, err := hasty.Run(ctx, write, []string{"k"}, nil)
 				require.Equal(t, c.takes, time.Since(start))
 				require.ErrorIs(t, err, backend.ErrIndeterminate)

@@ -89,19 +89,25 @@ func do(ctx context.Context, d *dispatch.Dispatcher, r *dispatch.Request) (backe
 
 // lateReceiver notes what it gets.
 type lateReceiver struct {
-	stays atomic.Int32
-	late  chan backend.Outcome
+	stays   atomic.Int32
+	outcome *backend.Outcome
+	late    chan backend.Outcome
 }
 
 func newLateReceiver() *lateReceiver { return &lateReceiver{late: make(chan backend.Outcome, 1)} }
 
 func (h *lateReceiver) CallerLeft() { h.stays.Add(1) }
 
-func (h *lateReceiver) LateHandled() { h.stays.Add(-1) }
-
 func (h *lateReceiver) HandleLate(r backend.ScriptRunner) {
 	reply, err := r.Run(context.Background(), nil, nil, nil)
-	h.late <- backend.Outcome{Reply: reply, Err: err}
+	h.outcome = &backend.Outcome{Reply: reply, Err: err}
+}
+
+func (h *lateReceiver) LateHandled() {
+	h.stays.Add(-1)
+	if h.outcome != nil {
+		h.late <- *h.outcome
+	}
 }
 
 // open returns a dispatcher that ends with the test.

@@ -72,7 +72,9 @@ func TestUrgentCallsGoFirst(t *testing.T) {
 		d, l := busy(t)
 		begin(t.Context(), d, "acquire", most, false)
 		begin(t.Context(), d, "release", 3, true)
-		go func() { _, _ = dispatch.Background{Dispatcher: d}.Run(t.Context(), write, []string{"renewal"}, nil) }()
+		go func() {
+			_, _ = (&dispatch.Runner{Dispatcher: d, Contained: true}).Run(t.Context(), write, []string{"renewal"}, nil)
+		}()
 		time.Sleep(time.Minute)
 		require.Len(t, queued(l), most+4)
 		require.Equal(t, []string{"release0", "release1", "release2", "renewal", "acquire0", "acquire1"}, queued(l)[:6])

@@ -39,22 +39,14 @@ type waitQueue struct {
 // to timeout. Calls for leases that end sooner are sent first: this one's ends in left. When the call has returned
 // without an error, shortage returns nil if enough replicas have acknowledged it, and otherwise an error that wraps
 // [backend.ErrReplicas].
-func (d *Dispatcher) Waiting(
+func (r *Runner) Waiting(
 	replicas int, timeout, left time.Duration,
-) (r backend.ScriptRunner, shortage func() error) {
-	w := &Request{
-		Dispatcher: d, Replicas: replicas, ReplicaTimeout: timeout, leaseEnds: time.Now().Add(left).UnixNano(),
+) (runner backend.ScriptRunner, shortage func() error) {
+	q := &Request{
+		Dispatcher: r.Dispatcher, Insistent: r.Insistent, Contained: r.Contained,
+		Replicas: replicas, ReplicaTimeout: timeout, leaseEnds: time.Now().Add(left).UnixNano(),
 	}
-	return w, w.Free
-}
-
-// Waiting is [Dispatcher.Waiting]: a panic of the driver becomes an error.
-func (b Background) Waiting(
-	replicas int, timeout, left time.Duration,
-) (r backend.ScriptRunner, shortage func() error) {
-	r, shortage = b.Dispatcher.Waiting(replicas, timeout, left)
-	r.(*Request).Contained = true //nolint:forcetypeassert // It is one.
-	return r, shortage
+	return q, q.Free
 }
 
 // enqueueWaiting adds r to the queue of its node.

@@ -40,7 +40,7 @@ func (c *cluster) RunThenWait(
 // renewals are calls that wait for a replica together, for up to a second.
 type renewals struct {
 	sync.WaitGroup
-	runner dispatch.Background
+	runner *dispatch.Runner
 }
 
 // send sends a renewal of a lease that ends in left, and requires its echo, and a shortage if that is wanted.
@@ -60,7 +60,7 @@ func TestRenewalsWaitTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &cluster{link{takes: time.Second}, 1}
-		r, start := renewals{runner: dispatch.Background{Dispatcher: open(t, l)}}, time.Now()
+		r, start := renewals{runner: &dispatch.Runner{Dispatcher: open(t, l), Contained: true}}, time.Now()
 		r.send(t, "a/first", time.Hour, nil)
 		synctest.Wait()
 		for i := range 250 {
@@ -94,7 +94,7 @@ func TestRenewalsWithoutReplicas(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &cluster{}
-		r := renewals{runner: dispatch.Background{Dispatcher: open(t, l)}}
+		r := renewals{runner: &dispatch.Runner{Dispatcher: open(t, l), Contained: true}}
 		r.send(t, "few", time.Hour, backend.ErrReplicas)
 		r.Wait()
 		l.acked = 2
@@ -110,7 +110,7 @@ func TestRenewalsPassASilentConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &cluster{link{takes: time.Hour}, 1}
 		d := open(t, l)
-		runner := dispatch.Background{Dispatcher: d}
+		runner := &dispatch.Runner{Dispatcher: d, Contained: true}
 		for i := range 12 {
 			waiting, _ := runner.Waiting(1, time.Second, time.Hour)
 			go func() { _, _ = waiting.Run(t.Context(), write, []string{fmt.Sprint("a/", i)}, nil) }()
@@ -141,7 +141,7 @@ func TestRenewalsAndClose(t *testing.T) {
 			return backend.Reply{}, nil
 		}}}
 		d := open(t, l)
-		runner := dispatch.Background{Dispatcher: d}
+		runner := &dispatch.Runner{Dispatcher: d, Contained: true}
 		errs := make(chan error, 2)
 		for range 2 {
 			waiting, _ := runner.Waiting(1, time.Minute, time.Hour)
@@ -167,7 +167,7 @@ func TestRenewalsAndPanic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &cluster{link{do: func(context.Context, backend.Call) (backend.Reply, error) { panic("hook") }}, 1}
-		runner := dispatch.Background{Dispatcher: open(t, l)}
+		runner := &dispatch.Runner{Dispatcher: open(t, l), Contained: true}
 		for range 2 {
 			waiting, _ := runner.Waiting(1, time.Second, time.Hour)
 			_, err := waiting.Run(t.Context(), write, []string{"k"}, nil)
