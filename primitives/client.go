@@ -109,8 +109,9 @@ type Client struct {
 	adders         openAdders
 	localLimits    localLimits
 	localRefusals  localRefusals
-	kinds          sync.Map  // the leaseKinds of its objects, by their scripts
-	warned         sync.Once // of a RateLimiter with many permits
+	tracer         *trace.Tracer // nil: none
+	kinds          sync.Map      // the leaseKinds of its objects, by their scripts
+	warned         sync.Once     // of a RateLimiter with many permits
 }
 
 // New returns a client over b. It sends nothing. It returns a [*FieldError] if b is nil or an
@@ -153,7 +154,7 @@ func newClient(b backend.Backend, opts *Options, closes bool) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	return &Client{core: core, tokenTTL: o.TokenTTL, clockDrift: o.ClockDrift}, nil
+	return &Client{core: core, tokenTTL: o.TokenTTL, clockDrift: o.ClockDrift, tracer: o.Tracer}, nil
 }
 
 // Close ends the client. Waiters get [ErrClosed], the contexts of held leases end with that cause,

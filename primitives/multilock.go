@@ -10,7 +10,6 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
-	"github.com/hasp-go/hasp/primitives/internal/hook"
 	"github.com/hasp-go/hasp/primitives/internal/parts"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
@@ -142,7 +141,7 @@ var multiPauses = extend.Backoff{First: time.Millisecond, Most: 64 * time.Millis
 // replicas use three quarters of the 2 s.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
 	return m.acquire(func(a *multiAttempt) error {
-		return hook.Repeat(ctx, multiPauses, ErrNotAcquired, a.try)
+		return new(extend.Object).Wait(ctx, extend.WaitSpec{Backoff: multiPauses, Refusal: ErrNotAcquired}, a)
 	})
 }
 
@@ -185,18 +184,18 @@ type multiAttempt struct {
 	first  int // the lock that the last attempt did not get, and the only one to wait for; -1: none
 }
 
-// try reports whether it has got all locks. If a lock gave no answer in time, try waits for it at once,
+// Try implements [extend.Attempt]. If a lock gave no answer in time, Try waits for it at once,
 // since silence is no refusal: until its server answers, or its backend gives up.
-func (a *multiAttempt) try(ctx context.Context) (granted bool, err error) {
+func (a *multiAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	for {
-		err = a.ask(ctx)
+		err := a.ask(ctx)
 		switch {
 		case err == nil:
-			return true, nil
+			return extend.Answer{Granted: true}, nil
 		case isRefusal(err) && ctx.Err() == nil:
-			return false, nil
+			return extend.Answer{}, nil
 		case !isSilence(err):
-			return false, err
+			return extend.Answer{}, err
 		}
 	}
 }

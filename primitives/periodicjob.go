@@ -11,9 +11,10 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
-	"github.com/hasp-go/hasp/primitives/internal/hook"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 const (
@@ -77,6 +78,7 @@ type PeriodicJob struct {
 	leases extend.LeaseConfig // of the lock
 	period time.Duration
 	ttl    time.Duration
+	tracer *trace.Tracer // nil: none
 }
 
 // NewPeriodicJob returns the job called name, which runs once in each period. It sends nothing. All
@@ -88,7 +90,7 @@ func (c *Client) NewPeriodicJob(name string, period time.Duration, opts *Periodi
 	if opts != nil {
 		o = *opts
 	}
-	j := &PeriodicJob{object: c.newObject(periodicJobKind, name, numberKind), period: period, ttl: o.TTL}
+	j := &PeriodicJob{object: c.newObject(periodicJobKind, name, numberKind), period: period, ttl: o.TTL, tracer: c.tracer}
 	j.leases = j.lock.configure(c, periodicJobKind, name, nil, &c.tokenTTL)
 	lockKey, record := j.base.Key(), extend.Tagged(j.base.Key())+jobRecordKey
 	j.base = j.base.WithKey(record).WithTypedKey("lock key", lockKey, "hash")
@@ -289,9 +291,16 @@ func (j *PeriodicJob) complete(ctx context.Context, at time.Time, lease *Lease) 
 			lease.Owner(), at.UnixMilli(), j.ttl)
 	})
 	if completed {
-		hook.Completed(&j.base, at)
+		j.reportCompleted(at)
 	}
 	return err
+}
+
+func (j *PeriodicJob) reportCompleted(period time.Time) {
+	if j.tracer != nil && j.tracer.JobCompleted != nil {
+		object := trace.Object{Kind: periodicJobKind, Name: worded.Text(j.Name())}
+		j.tracer.JobCompleted(trace.JobCompleted{Object: object, Period: period})
+	}
 }
 
 // LastCompleted returns the latest time for which a replica has completed the job: the time that the

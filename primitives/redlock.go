@@ -11,7 +11,6 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
-	"github.com/hasp-go/hasp/primitives/internal/hook"
 	"github.com/hasp-go/hasp/primitives/internal/parts"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
@@ -151,7 +150,7 @@ func (l *RedLock) Lock(ctx context.Context) (*Lease, error) {
 		if err := l.checkSelfDeadlock(ctx); err != nil {
 			return err
 		}
-		return hook.Repeat(ctx, redPauses, ErrNotAcquired, a.try)
+		return new(extend.Object).Wait(ctx, extend.WaitSpec{Backoff: redPauses, Refusal: ErrNotAcquired}, a)
 	})
 }
 
@@ -174,8 +173,8 @@ func (l *RedLock) checkSelfDeadlock(ctx context.Context) (err error) {
 // majority answers, but fewer nodes than a majority grant it. It asks each node once.
 func (l *RedLock) TryLock(ctx context.Context) (*Lease, error) {
 	return l.acquire(func(a *redAttempt) error {
-		granted, err := a.try(ctx)
-		if err == nil && !granted {
+		answer, err := a.Try(ctx)
+		if err == nil && !answer.Granted {
 			err = ErrNotAcquired
 		}
 		return err
@@ -206,8 +205,8 @@ type redAttempt struct {
 	lease *Lease
 }
 
-// try asks each node once, and reports whether a majority has granted the lock.
-func (a *redAttempt) try(ctx context.Context) (bool, error) {
+// Try implements [extend.Attempt].
+func (a *redAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	leases, errs := a.askAll(ctx)
 	granted, refused := 0, 0
 	for _, err := range errs {
@@ -221,17 +220,17 @@ func (a *redAttempt) try(ctx context.Context) (bool, error) {
 	if granted >= a.need {
 		lease, err := a.join(leases)
 		a.lease = lease
-		return err == nil, err
+		return extend.Answer{Granted: err == nil}, err
 	}
 	_ = lease.ReleaseAll(ctx, leases, a.timeout) // Unanswered releases continue in the background.
 	left := slices.IndexFunc(errs, func(err error) bool { return ctx.Err() != nil && errors.Is(err, ctx.Err()) })
 	switch {
 	case left >= 0:
-		return false, withoutLock(errs[left])
+		return extend.Answer{}, withoutLock(errs[left])
 	case granted+refused >= a.need:
-		return false, nil
+		return extend.Answer{}, nil
 	}
-	return false, a.noMajority(granted+refused, errs)
+	return extend.Answer{}, a.noMajority(granted+refused, errs)
 }
 
 // askAll asks all nodes concurrently, and returns a lease or an error for each. Once it is decided

@@ -3,9 +3,11 @@ package extend
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
@@ -15,29 +17,24 @@ const maxMismatches = 1000
 
 // mismatches are those that a client has reported.
 type mismatches struct {
-	mu       sync.Mutex
-	reported map[trace.Mismatch]struct{}
+	count    atomic.Int32
+	reported sync.Map // by the trace.Mismatch
 }
 
 // add reports whether m is to be reported.
 func (all *mismatches) add(m trace.Mismatch) bool {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if _, known := all.reported[m]; known || len(all.reported) == maxMismatches {
+	if all.count.Load() >= maxMismatches {
 		return false
 	}
-	if all.reported == nil {
-		all.reported = make(map[trace.Mismatch]struct{})
-	}
-	all.reported[m] = struct{}{}
-	return true
+	_, known := all.reported.LoadOrStore(m, nil)
+	return !known && all.count.Add(1) <= maxMismatches
 }
 
 // ReportMismatch reports that an option of o does not apply, since the server has another value: as a
 // warning in the log, and to the client's tracer. A client reports the same mismatch once,
 // and a thousand mismatches at most.
 func (o *Object) ReportMismatch(option, want, have string) {
-	m := trace.Mismatch{Object: o.traced(), Option: text(option), Want: text(want), Have: text(have)}
+	m := trace.Mismatch{Object: o.traced(), Option: worded.Text(option), Want: worded.Text(want), Have: worded.Text(have)}
 	if !o.core.mismatches.add(m) {
 		return
 	}

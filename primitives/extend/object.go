@@ -21,7 +21,7 @@ import (
 
 // Object is the identity of a primitive. Objects of one core with the same kind, name and key are
 // the same object. A primitive keeps its Object in a field, and makes all its calls with it. It is a
-// value: a copy is the same object. The zero Object cannot be used.
+// value: a copy is the same object. Of the zero Object only Wait can be used.
 type Object struct {
 	core *Core
 	id   lease.ID

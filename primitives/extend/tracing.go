@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -25,32 +24,28 @@ func (c *Core) trace() {
 	}
 	if report := c.opts.Tracer.SubscriptionGap; report != nil {
 		c.listen.OnGap = func(channel string, err error) {
-			report(trace.SubscriptionGap{Channel: text(channel), Err: readable(err)})
+			report(trace.SubscriptionGap{Channel: worded.Text(channel), Err: readable(err)})
 		}
 	}
 }
 
-// text returns s as a tracer gets it. Names and the texts of servers are any bytes, but one that is no UTF-8 would cost the
-// process all that it exports with it.
-func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-// readable returns err with such a text.
+// readable returns err with a text as a tracer gets it: see [worded.Text].
 func readable(err error) error {
 	if err == nil || utf8.ValidString(err.Error()) {
 		return err
 	}
-	return worded.As(text(err.Error()), err)
+	return worded.As(worded.Text(err.Error()), err)
 }
 
 // traced returns the object as a tracer gets it.
 func (o *Object) traced() trace.Object {
-	return trace.Object{Kind: text(o.id.Object.Kind), Name: text(o.id.Object.Name)}
+	return trace.Object{Kind: worded.Text(o.id.Object.Kind), Name: worded.Text(o.id.Object.Name)}
 }
 
 // ReportThrottled reports a decision about o, a throttle, to the client's tracer. It sets the object.
 func (o *Object) ReportThrottled(data trace.Throttled) {
 	if report := o.core.opts.Tracer.Throttled; report != nil {
-		data.Object, data.Policy, data.Err = o.traced(), text(data.Policy), readable(matched(data.Err))
+		data.Object, data.Policy, data.Err = o.traced(), worded.Text(data.Policy), readable(matched(data.Err))
 		report(data)
 	}
 }

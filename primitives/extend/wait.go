@@ -7,6 +7,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
+	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
 // AllUnits is more units than any waiter needs, and is never used up: see [WaitSpec.FreeUnits] and
@@ -121,9 +122,15 @@ type Backoff = wait.Backoff
 // it also wraps want.Refusal if the server has refused the last attempt, or the error of the last
 // attempt if that got no answer. After Wait has returned, it does not use a any more. If a did not
 // use a wake-up, the next waiter gets it. Use Wait within [Call].
+//
+// An attempt that belongs to several clients uses Wait of the zero Object, without a Call. It waits only for
+// want.Backoff. After an error it must hold nothing: once it was refused, Wait also continues after an unknown outcome.
 func (o *Object) Wait(ctx context.Context, want WaitSpec, a Attempt) error {
-	w := newWaiter(waiter{attempt: a})
+	w := newWaiter(waiter{attempt: a, owns: o.core == nil})
 	defer w.free()
+	if o.core == nil {
+		return worded.WithCause(ctx, w.explain(ctx, wait.Repeat(ctx, want.Backoff, w), want.Refusal))
+	}
 	return w.wait(ctx, o, want)
 }
 

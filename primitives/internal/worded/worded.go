@@ -39,6 +39,10 @@ func Join(errs ...error) error {
 	return As(strings.Join(texts, "; "), errs...)
 }
 
+// Text returns s as a tracer gets it. Names and the texts of servers are any bytes, but one that is no UTF-8 would cost
+// the process all that it exports with it.
+func Text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
 // WithCause adds to err the cause of ctx's end, if ctx has ended and err does not wrap it. It returns
 // nil for nil: ctx may end at any time after the call.
 func WithCause(ctx context.Context, err error) error {
