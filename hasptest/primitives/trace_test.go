@@ -245,7 +245,7 @@ func TestTracerWithoutLeases(t *testing.T) {
 }
 
 // TestTracerOfAJob: the tracer gets an event for the run that completes a period. It gets none if the run fails, if the
-// period was completed before, or if the record of the run has no answer.
+// period was completed before, if another has the job's lock, or if the record of the run has no answer.
 func TestTracerOfAJob(t *testing.T) {
 	t.Parallel()
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
@@ -260,6 +260,8 @@ func TestTracerOfAJob(t *testing.T) {
 		require.Equal(t, []trace.JobCompleted{want}, run(due, noWork))
 		require.Empty(t, run(due, noWork))
 		time.Sleep(time.Hour)
+		require.Empty(t, run(due.Add(time.Hour), func(context.Context) error { s.steal("report"); return nil }))
+		s.lose("report")
 		s.faultOf("periodic_complete", fault{broken: true})
 		require.Empty(t, run(due.Add(time.Hour), noWork))
 	})

@@ -2,6 +2,7 @@ package gocronhasp_test
 
 import (
 	"context"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,7 +106,7 @@ func TestLeaderLeaves(t *testing.T) {
 	})
 }
 
-// TestJobThatIgnoresItsContext goes on after the loss of the leadership, and fails.
+// TestJobThatIgnoresItsContext goes on after the loss of the leadership, and fails: the error is that of both.
 func TestJobThatIgnoresItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := hasptest.New(t)
@@ -115,13 +116,14 @@ func TestJobThatIgnoresItsContext(t *testing.T) {
 			s.Lose(election)
 			time.Sleep(20 * time.Second)
 			causes <- context.Cause(ctx)
-			return nil
+			return io.ErrUnexpectedEOF
 		}, f.listen())
 		time.Sleep(90 * time.Second)
 		synctest.Wait()
 		require.ErrorIs(t, <-causes, primitives.ErrLost)
 		require.Len(t, f.runs.all(), 1)
 		require.ErrorIs(t, f.runs.all()[0], primitives.ErrLost)
+		require.ErrorIs(t, f.runs.all()[0], io.ErrUnexpectedEOF)
 	})
 }
 

@@ -21,7 +21,7 @@ var (
 	senders = []string{"Do", "DoContext", "DoCtx", "Send"}
 )
 
-var readOnly = regexp.MustCompile(`ReadOnly|\bEvalR[Oo]\b|\bEVAL_RO\b`)
+var readOnly = regexp.MustCompile(`ReadOnly|(?i:\beval_?ro\b)`)
 
 // scan finds the scripts of a package.
 func (p *pack) scan(folder *Folder) {

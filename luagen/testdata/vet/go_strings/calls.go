@@ -37,7 +37,7 @@ return redis.call('get', KEYS[1]) == nil
 `
 	c.Eval(ctx, script, []string{"k"})
 	c.Eval(ctx, "x = 1 return redis.call('get', KEYS[1])", []string{"k"})
-	conn.Do("EVAL", tail, 1, "k")
+	conn.Do("eval", tail, 1, "k")
 	r.Do(ctx, r.B().Eval().Script("return redis.call('gett', KEYS[1])").Numkeys(1).Key("k").Build())
 	redis.NewScript(fmt.Sprintf("return redis.call('get', '%s')", table))
 	c.Eval(ctx, "return redis.call('get', KEYS[1])"+table, nil)
@@ -66,3 +66,5 @@ func scopes(ctx context.Context, c redis.Cmdable) {
 	}
 	_ = script, 1 // Go refuses it.
 }
+
+func small(conn redigo.Conn) { conn.Do("eval_ro", "return redis.call('set', KEYS[1], 1)", 1, "k") }
