@@ -11,11 +11,12 @@ import (
 // TestMutantsOfALine: the edits of a function and of a script, and that their keys outlive what is added elsewhere.
 func TestMutantsOfALine(t *testing.T) {
 	t.Parallel()
-	function := "\nfunc (s *some) f(n int) error {\n\tdefer s.end()\n\tif n <= 2 && !s.ok {\n\t\treturn errBad\n\t}\n\treturn nil\n}\n"
+	function := "\nfunc (s *some) f(n int) error {\n\tdefer s.end()\n\tif n <= 2 && !s.ok {\n\t\treturn errBad\n\t}\n\treturn errs(`%w: %w`)\n}\n"
 	for _, c := range []struct{ file, text, more, want string }{
 		{
 			"x.go", function, "\nfunc g() { h() }\n", "drop s.end(): ; negate n <= 2 && !s.ok: !(n <= 2 && !s.ok); " +
-				"and-or &&: ||; boundary <=: <; constant 2: 3; not !s.ok: s.ok; drop-branch return errBad: ; nil-error errBad: nil; drop-branch return nil: ",
+				"and-or &&: ||; boundary <=: <; constant 2: 3; not !s.ok: s.ok; drop-branch return errBad: ; nil-error errBad: nil; " +
+				"drop-branch return errs(`%w: %w`): ; nil-error errs(`%w: %w`): nil; unwrap `%w: %w`: `%v: %w`; unwrap `%w: %w`: `%w: %v`",
 		},
 		{
 			"x.lua", "if a and b == 'and' then -- and\n  redis.call('del', key)\nend\n", "local c = nil\n",

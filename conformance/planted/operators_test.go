@@ -172,6 +172,10 @@ func (l *goLister) expression(n ast.Node, stack []ast.Node) {
 		if v, err := strconv.Atoi(n.Value); err == nil {
 			l.put("constant", n.Pos(), n.End(), strconv.Itoa(v+1))
 		}
+		for i, parts := 1, strings.Split(n.Value, "%w"); i < len(parts); i++ {
+			is := strings.Join(parts[:i], "%w") + "%v" + strings.Join(parts[i:], "%w")
+			l.put("unwrap", n.Pos(), n.End(), is)
+		}
 	}
 }
 
