@@ -6,8 +6,8 @@ import (
 )
 
 // Join returns a tracer that passes each event to all of the given tracers, in their order. Each gets the
-// end of an acquire with the context that its own AcquireStart has returned, or that of the tracer before it.
-// Nil tracers are left out.
+// end of an acquire with the context that its own AcquireStart has returned. A tracer without AcquireStart gets that of
+// another tracer, or the caller's. Nil tracers are left out.
 func Join(tracers ...*Tracer) *Tracer {
 	all := joined(slices.DeleteFunc(slices.Clone(tracers), func(t *Tracer) bool { return t == nil }))
 	start, end := all.acquires()

@@ -57,15 +57,35 @@ func TestJoin(t *testing.T) {
 	require.Equal(t, want, events)
 }
 
-// TestJoinOfParts joins tracers that do not get everything: the only AcquireStart is passed on as it is.
+// TestJoinOfParts joins three tracers, of which some have an AcquireStart: each AcquireEnd gets the context of its own, or
+// that of some tracer or the caller.
 func TestJoinOfParts(t *testing.T) {
 	t.Parallel()
-	var events []string
-	whole, ends := named(t, "a", &events), 0
-	joined := trace.Join(whole, &trace.Tracer{AcquireEnd: func(context.Context, trace.AcquireEnd) { ends++ }})
-	report(t.Context(), joined)
-	require.Len(t, events, 8)
-	require.Equal(t, 1, ends)
+	type last struct{}
+	for some := range 1 << 3 {
+		var tracers []*trace.Tracer
+		ends := 0
+		for i := range 3 {
+			starts := some&(1<<i) != 0
+			tracer := &trace.Tracer{AcquireEnd: func(ctx context.Context, _ trace.AcquireEnd) {
+				ends++
+				require.NotNil(t, ctx.Value(last{}))
+				require.True(t, !starts || ctx.Value(last{}) == i, "tracer %d of %b", i, some)
+			}}
+			if starts {
+				tracer.AcquireStart = func(ctx context.Context, _ trace.AcquireStart) context.Context {
+					return context.WithValue(ctx, last{}, i)
+				}
+			}
+			tracers = append(tracers, tracer)
+		}
+		joined, ctx := trace.Join(tracers...), context.WithValue(t.Context(), last{}, "caller")
+		if joined.AcquireStart != nil {
+			ctx = joined.AcquireStart(ctx, trace.AcquireStart{})
+		}
+		joined.AcquireEnd(ctx, trace.AcquireEnd{})
+		require.Equal(t, 3, ends)
+	}
 }
 
 // TestJoinOfNothing: a tracer without functions is not called.
