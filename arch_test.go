@@ -270,7 +270,7 @@ var rules = []rule{
 	{dir: "cmd/hasp/internal/child", imports: []string{"cmd/hasp/internal/guard", unix}}, // It knows no server.
 	{
 		dir: "cmd/hasp/...", imports: []string{"backend", "backend/rueidis", "cmd/hasp/internal/...", "primitives", "primitives/inspect", cobra, rueidis},
-		tests: []string{"conformance", "conformance/servers", "conformance/servers/proxy", "github.com/creack/pty", "go.yaml.in/yaml/v3"},
+		tests: []string{"conformance", "conformance/servers", "conformance/servers/proxy", "github.com/creack/pty", "github.com/rogpeppe/go-internal/testscript", "go.yaml.in/yaml/v3"},
 	},
 }
 

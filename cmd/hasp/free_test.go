@@ -12,51 +12,34 @@ import (
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
-// TestFreed: a lock is freed from its holder, of each kind, and the holder's hasp ends its command.
-func TestFreed(t *testing.T) {
+// TestForceUnlock: a lock of each kind is freed from its holder, and the holder's hasp ends its command. One that is revoked
+// is not free, even if that is done again.
+func TestForceUnlock(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	for kind, of := range map[string]struct{ hold, free []string }{
-		"Lock":  {[]string{"lock", "l"}, []string{"l"}},
-		"Mutex": {[]string{"lock", "m", "--kind", "mutex"}, []string{"m", "--kind", "mutex"}},
-		"Fair":  {[]string{"lock", "f", "--kind", "fair"}, []string{"f", "--kind", "fair"}},
-		"Read":  {[]string{"read", "r"}, []string{"r", "--kind", "read"}},
-		"Write": {[]string{"write", "w"}, []string{"w", "--kind", "write"}},
+	for kind, line := range map[string]string{
+		"lock": "lock lock", "mutex": "lock mutex --kind mutex", "fair": "lock fair --kind fair", "read": "read read", "write": "write write",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			holder, owner := holding(t, server, of.hold)
-			requireFreed(t, server, holder, append([]string{"force-unlock", "--now", "--if-owner", owner, "--yes"}, of.free...))
-			holder, _ = holding(t, server, of.hold)
-			requireFreed(t, server, holder, append([]string{"force-unlock", "--now", "--yes"}, of.free...))
-		})
-	}
-}
-
-// TestRevoked: a lock that is taken from its holder is not free, even if it is taken again.
-func TestRevoked(t *testing.T) {
-	t.Parallel()
-	server := startServer(t)
-	for kind, hold := range map[string][]string{
-		"lock": {"lock", "lock"}, "mutex": {"lock", "mutex", "--kind", "mutex"}, "fair": {"lock", "fair", "--kind", "fair"},
-		"read": {"read", "read"}, "write": {"write", "write"},
-	} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			holder, owner := holding(t, server, hold)
-			for _, by := range [][]string{{"--if-owner", owner}, {"--if-owner", owner}, nil} {
-				h := start(t, []string{onServer(server.Addr())}, append([]string{"force-unlock", kind, "--kind", kind, "--yes"}, by...)...)
-				require.Zero(t, h.code(t), "%s", h.errors)
-				require.Regexp(t, `^free in [0-9.]+m?s\n$`, h.output.String())
+			hasp := func(code int, args ...string) string {
+				h := start(t, []string{onServer(server.Addr())}, args...)
+				require.Equal(t, code, h.code(t), "%s", h.errors)
+				return h.output.String()
 			}
-			shown := start(t, []string{onServer(server.Addr())}, "inspect", kind)
-			require.Zero(t, shown.code(t), "%s", shown.errors)
-			require.Regexp(t, `\n  holder    revoked, ((read|write), )?lease [0-9.]+m?s\n`, shown.output.String())
-			if hold[0] == "read" {
-				hold[0] = "write"
+			free := append([]string{"force-unlock", "--yes", kind}, strings.Fields("--kind "+kind)...)
+			holder, owner := holding(t, server, words(line))
+			for _, flags := range []string{"--now --if-owner " + owner, "--now"} {
+				_ = hasp(0, append(free, strings.Fields(flags)...)...)
+				require.Equal(t, 79, holder.code(t), "%s", holder.errors)
+				_ = hasp(1, append(free, strings.Fields(flags)...)...)
+				holder, owner = holding(t, server, words(line))
 			}
-			waiter := start(t, []string{onServer(server.Addr())}, append(hold, "-n", "--", "true")...)
-			require.Equal(t, 75, waiter.code(t), "%s", waiter.errors)
+			for _, flags := range []string{"--if-owner " + owner, "--if-owner " + owner, ""} {
+				require.Regexp(t, `^free in [0-9.]+m?s\n$`, hasp(0, append(free, strings.Fields(flags)...)...))
+			}
+			require.Regexp(t, `\n  holder    revoked, ((read|write), )?lease [0-9.]+m?s\n`, hasp(0, "inspect", kind))
+			_ = hasp(75, append(words(strings.Replace(line, "read ", "write ", 1)), "-n", "--", "true")...)
 			require.Equal(t, 79, holder.code(t), "%s", holder.errors)
 		})
 	}
@@ -70,14 +53,4 @@ func holding(t *testing.T, s *servers.Server, args []string) (holder *hasp, owne
 	holder = start(t, append(work.env("plain"), onServer(s.Addr())), args...)
 	work.await(t, 1)
 	return holder, strings.Fields(work.owners(t)[0])[0]
-}
-
-// requireFreed frees the lock of a holder, whose command ends.
-func requireFreed(t *testing.T, s *servers.Server, holder *hasp, args []string) {
-	t.Helper()
-	h := start(t, []string{onServer(s.Addr())}, args...)
-	require.Zero(t, h.code(t), "%s", h.errors)
-	require.Equal(t, 79, holder.code(t), "%s", holder.errors)
-	again := start(t, []string{onServer(s.Addr())}, args...)
-	require.Equal(t, 1, again.code(t), "%s", again.errors)
 }

@@ -8,6 +8,7 @@ require (
 	github.com/hasp-go/hasp/backend/rueidis v0.0.0
 	github.com/hasp-go/hasp/conformance v0.0.0
 	github.com/redis/rueidis v1.0.79
+	github.com/rogpeppe/go-internal v1.14.1
 	github.com/spf13/cobra v1.10.2
 	github.com/stretchr/testify v1.8.1
 	go.yaml.in/yaml/v3 v3.0.5
@@ -24,6 +25,7 @@ require (
 	github.com/spf13/pflag v1.0.9 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
 	go.uber.org/zap v1.26.0 // indirect
+	golang.org/x/tools v0.26.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )

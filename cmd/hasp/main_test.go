@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,6 +53,9 @@ func run(m *testing.M) int {
 	}
 	binary = filepath.Join(dir, "hasp")
 	if err := os.Symlink(self, binary); err != nil {
+		panic(err)
+	}
+	if err := os.Setenv("PATH", dir+":"+os.Getenv("PATH")); err != nil {
 		panic(err)
 	}
 	return conformance.Main(m)
@@ -128,10 +133,10 @@ func (s shared) await(t *testing.T, n int) {
 const patience = 30 * time.Second
 
 // eventually waits for a condition.
-func eventually(t *testing.T, condition func() bool) {
-	t.Helper()
+func eventually(tb testing.TB, condition func() bool) {
+	tb.Helper()
 	for begin := time.Now(); !condition(); time.Sleep(2 * time.Millisecond) {
-		require.Less(t, time.Since(begin), patience)
+		require.Less(tb, time.Since(begin), patience)
 	}
 }
 
@@ -141,6 +146,7 @@ type hasp struct {
 	errors *output
 	output *output
 	ended  chan struct{} // closed when it has
+	keys   io.Writer     // of its terminal, if that is its own
 }
 
 // output is what a process has written.
@@ -162,24 +168,24 @@ func (o *output) String() string {
 }
 
 // start starts the program, with more variables in its environment. It ends with the test.
-func start(t *testing.T, env []string, args ...string) *hasp {
-	t.Helper()
+func start(tb testing.TB, env []string, args ...string) *hasp {
+	tb.Helper()
 	c := exec.CommandContext(context.Background(), binary, args...)
 	c.Env = append(os.Environ(), env...)
-	return begin(t, c)
+	return begin(tb, c)
 }
 
 // begin starts a command, which ends with the test.
-func begin(t *testing.T, c *exec.Cmd) *hasp {
-	t.Helper()
-	h := &hasp{c, &output{}, &output{}, make(chan struct{})}
+func begin(tb testing.TB, c *exec.Cmd) *hasp {
+	tb.Helper()
+	h := &hasp{c, &output{}, &output{}, make(chan struct{}), nil}
 	h.Stdout, h.Stderr, h.WaitDelay = h.output, h.errors, time.Second
-	require.NoError(t, h.Start())
+	require.NoError(tb, h.Start())
 	go func() {
 		_ = h.Wait()
 		close(h.ended)
 	}()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = h.Process.Kill()
 		<-h.ended
 	})
@@ -196,30 +202,30 @@ func (h *hasp) hasEnded() bool {
 }
 
 // code waits for the end, and returns the exit code.
-func (h *hasp) code(t *testing.T) int {
-	t.Helper()
+func (h *hasp) code(tb testing.TB) int {
+	tb.Helper()
 	select {
 	case <-h.ended:
 	case <-time.After(patience):
-		require.Fail(t, "the program does not end", "%s", h.Args)
+		require.Fail(tb, "the program does not end", "%s", h.Args)
 	}
 	return h.ProcessState.ExitCode()
 }
 
 // signal sends a signal to the program.
-func (h *hasp) signal(t *testing.T, s syscall.Signal) {
-	t.Helper()
-	require.NoError(t, h.Process.Signal(s))
+func (h *hasp) signal(tb testing.TB, s syscall.Signal) {
+	tb.Helper()
+	require.NoError(tb, h.Process.Signal(s))
 }
 
 // onServer returns the variable that names a server by its address.
 func onServer(addr string) string { return "HASP_URL=redis://" + addr }
 
 // startServer starts a server.
-func startServer(t *testing.T) *servers.Server {
-	t.Helper()
-	servers.Need(t, servers.Redis)
-	return servers.Start(t, servers.Redis, nil)
+func startServer(tb testing.TB) *servers.Server {
+	tb.Helper()
+	servers.Need(tb, servers.Redis)
+	return servers.Start(tb, servers.Redis, nil)
 }
 
 // must returns a function that returns what a call returned, and requires that it did not fail.
@@ -231,5 +237,46 @@ func must[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
-// errOf returns the error alone that a call returned.
-func errOf[T any](_ T, err error) error { return err }
+// exist returns how many of the keys exist.
+func exist(tb testing.TB, s *servers.Server, keys ...string) int64 {
+	tb.Helper()
+	reply := must(s.Do(append([]string{"EXISTS"}, keys...)...))(tb)
+	n := must(reply.Int())(tb)
+	return n
+}
+
+// words returns the words of a command line.
+func words(line string) []string {
+	all := strings.Fields(line)
+	for i, word := range all {
+		all[i] = strings.NewReplacer("␣", " ", "␤", "\n").Replace(word)
+	}
+	return all
+}
+
+// guardOf returns the process id of the guard of a hasp.
+func guardOf(tb testing.TB, h *hasp) int {
+	tb.Helper()
+	for _, pid := range childrenOf(tb, h.Process.Pid) {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil && strings.HasPrefix(string(name), guard.Name+"\x00") {
+			return pid
+		}
+	}
+	require.Fail(tb, "there is no guard")
+	return 0
+}
+
+// childrenOf returns the children of a process, on systems that say so.
+func childrenOf(tb testing.TB, pid int) (all []int) {
+	tb.Helper()
+	files := must(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)))(tb)
+	for _, file := range files {
+		children, _ := os.ReadFile(file) // The thread may have ended.
+		for _, text := range strings.Fields(string(children)) {
+			child := must(strconv.Atoi(text))(tb)
+			all = append(all, child)
+		}
+	}
+	return all
+}

@@ -33,18 +33,6 @@ func TestOnce(t *testing.T) {
 	require.Len(t, work.owners(t), 2)
 }
 
-// TestOnceDoesNotWait leaves a period to another process that runs the command.
-func TestOnceDoesNotWait(t *testing.T) {
-	t.Parallel()
-	server, work := startServer(t), newShared(t)
-	env := append(work.env("plain"), onServer(server.Addr()))
-	start(t, env, "once", "job", "--every", "1000h", "--", os.Args[0])
-	work.await(t, 1)
-	other := start(t, env, "once", "job", "--every", "1000h", "--", "echo", "ran")
-	require.Zero(t, other.code(t), other.errors)
-	require.Empty(t, other.output.String())
-}
-
 // TestElect has the next candidate run its command when the leader is killed, and the leader again after a loss.
 func TestElect(t *testing.T) {
 	t.Parallel()
@@ -62,45 +50,4 @@ func TestElect(t *testing.T) {
 	eventually(t, func() bool { return strings.Count(observer.output.String(), "\there\n") >= 3 })
 	observer.signal(t, syscall.SIGTERM)
 	require.Equal(t, 128+int(syscall.SIGTERM), observer.code(t))
-}
-
-// TestSlots has two of three commands run at once, and the third when one ends.
-func TestSlots(t *testing.T) {
-	t.Parallel()
-	server := startServer(t)
-	var all []*hasp
-	for i := range 2 {
-		all = append(all, start(t, []string{onServer(server.Addr())}, "slot", "s", "-n", "2", "--", "sleep", "1000"))
-		eventually(t, func() bool {
-			reply, err := server.Do("ZCARD", "s")
-			n, _ := reply.Int()
-			return err == nil && n == int64(i+1)
-		})
-	}
-	full := start(t, []string{onServer(server.Addr())}, "slot", "s", "-n", "2", "--try", "--", "true")
-	require.Equal(t, 75, full.code(t))
-	third := start(t, []string{onServer(server.Addr())}, "slot", "s", "-n", "2", "--", "true")
-	for range 20 {
-		third.signal(t, syscall.SIGWINCH) // A window that changes its size ends no wait.
-	}
-	all[0].signal(t, syscall.SIGTERM)
-	require.Zero(t, third.code(t), third.errors)
-}
-
-// TestSignalsWithoutACommand: those that do not end hasp are dropped while it waits, for each kind of wait.
-func TestSignalsWithoutACommand(t *testing.T) {
-	t.Parallel()
-	for _, waits := range [][]string{{"lock", "x"}, {"elect", "e"}} {
-		server := startServer(t)
-		hold(t, server, waits[1]) // So only the waiter listens.
-		waiter := start(t, []string{onServer(server.Addr())}, append(waits, "-c", "sleep 0.5; echo ran")...)
-		awaitListeners(t, server, 1)
-		for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH} {
-			waiter.signal(t, s)
-		}
-		freed := start(t, []string{onServer(server.Addr())}, "force-unlock", waits[1], "--now", "--yes")
-		require.Zero(t, freed.code(t), freed.errors)
-		require.Zero(t, waiter.code(t), waiter.errors)
-		require.Equal(t, "ran\n", waiter.output.String())
-	}
 }

@@ -3,12 +3,11 @@
 package main
 
 import (
-	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,117 +16,93 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// recipe is what a recipe has: the command line, and how long the command may take to end.
-type recipe struct {
-	words []string
-	ends  time.Duration
-}
-
-// TestRecipes runs the command lines of the recipes as they are written, and compares their times.
+// TestRecipes runs the command lines of the recipes as they are written, and compares their times. Their files have the
+// settings that are named here; the manifest for Kubernetes has no others, and no password.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
-	for name, read := range map[string]func(t *testing.T) recipe{"Kubernetes": readCronJob, "Systemd": readUnits} {
+	const pod = ".spec.jobTemplate.spec.template.spec."
+	for name, c := range map[string]struct{ files, line, ends, has string }{
+		"Kubernetes": {
+			"cronjob.yaml", pod + "containers.0.command", pod + "terminationGracePeriodSeconds",
+			".apiVersion=batch/v1 .kind=CronJob .metadata.name .spec.schedule .spec.jobTemplate.spec.backoffLimit " +
+				pod + "containers.0.command " + pod + "containers.0.env.0.name=HASP_URL " +
+				pod + "containers.0.env.0.valueFrom.secretKeyRef.key " + pod + "containers.0.env.0.valueFrom.secretKeyRef.name " +
+				pod + "containers.0.image " + pod + "containers.0.name " + pod + "restartPolicy=Never " + pod + "terminationGracePeriodSeconds",
+		},
+		"Systemd": {
+			"report.service report.timer", "[Service].ExecStart", "[Service].TimeoutStopSec",
+			"[Service].KillMode=mixed [Service].ExecStart=/usr/bin/hasp [Service].WorkingDirectory=/ [Timer].OnCalendar",
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, work, dir, r := startServer(t), newShared(t), t.TempDir(), read(t)
-			require.Equal(t, "hasp", filepath.Base(r.words[0]))
-			grace, err := time.ParseDuration(r.words[slices.Index(r.words, "--grace")+1])
-			require.NoError(t, err)
-			require.Greater(t, r.ends, grace)
-			self, err := os.Executable()
-			require.NoError(t, err)
-			require.NoError(t, os.Symlink(self, filepath.Join(dir, r.words[len(r.words)-1])))
-			for range 2 { // hosts
-				c := exec.CommandContext(t.Context(), binary, r.words[1:]...)
-				c.Dir, c.Env = dir, append(append(os.Environ(), work.env("brief")...), onServer(server.Addr()))
-				said, err := c.CombinedOutput()
-				require.NoError(t, err, "%s", said)
-				require.Empty(t, said)
+			settings := map[string]string{}
+			for file := range strings.FieldsSeq(c.files) {
+				read(t, settings, string(must(os.ReadFile("../../docs/command/"+file))(t)))
 			}
-			require.NotEmpty(t, work.owners(t))
-			require.EqualValues(t, 1, exist(t, server, "{report}:completed"))
+			for setting := range strings.FieldsSeq(c.has) {
+				key, value, _ := strings.Cut(setting, "=")
+				require.NotEmpty(t, settings[key], key)
+				require.True(t, strings.HasPrefix(settings[key], value), key)
+			}
+			require.True(t, name == "Systemd" || len(settings) == len(strings.Fields(c.has)), settings)
+			words, ends := strings.Fields(settings[c.line]), must(time.ParseDuration(settings[c.ends]+"s"))(t)
+			require.Greater(t, ends, must(time.ParseDuration(words[slices.Index(words, "--grace")+1]))(t))
+			requireRunsOnce(t, words)
 		})
 	}
 }
 
-// readCronJob reads the manifest for Kubernetes, which has no other fields, and no password.
-func readCronJob(t *testing.T) recipe {
+// requireRunsOnce runs a command line on two hosts.
+func requireRunsOnce(t *testing.T, words []string) {
 	t.Helper()
-	var job struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string
-		Metadata   struct{ Name string }
-		Spec       struct {
-			Schedule    string
-			JobTemplate struct {
-				Spec struct {
-					BackoffLimit int `yaml:"backoffLimit"`
-					Template     struct {
-						Spec struct {
-							RestartPolicy string `yaml:"restartPolicy"`
-							Grace         int    `yaml:"terminationGracePeriodSeconds"`
-							Containers    []struct {
-								Name, Image string
-								Command     []string
-								Env         []struct {
-									Name      string
-									ValueFrom struct {
-										SecretKeyRef struct{ Name, Key string } `yaml:"secretKeyRef"`
-									} `yaml:"valueFrom"`
-								}
-							}
-						}
-					}
-				}
-			} `yaml:"jobTemplate"`
-		}
+	server, work, dir := startServer(t), newShared(t), t.TempDir()
+	require.Equal(t, "hasp", filepath.Base(words[0]))
+	require.NoError(t, os.Symlink(must(os.Executable())(t), filepath.Join(dir, words[len(words)-1])))
+	for range 2 {
+		c := exec.CommandContext(t.Context(), binary, words[1:]...)
+		c.Dir, c.Env = dir, append(append(os.Environ(), work.env("brief")...), onServer(server.Addr()))
+		require.Empty(t, string(must(c.CombinedOutput())(t)))
 	}
-	text, err := os.ReadFile("../../docs/command/cronjob.yaml")
-	require.NoError(t, err)
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	require.NoError(t, d.Decode(&job))
-	require.Equal(t, "batch/v1 CronJob", job.APIVersion+" "+job.Kind)
-	pod := job.Spec.JobTemplate.Spec.Template.Spec
-	require.Equal(t, "Never", pod.RestartPolicy)
-	require.Len(t, pod.Containers, 1)
-	require.Len(t, pod.Containers[0].Env, 1)
-	require.Equal(t, "HASP_URL", pod.Containers[0].Env[0].Name)
-	require.NotEmpty(t, pod.Containers[0].Env[0].ValueFrom.SecretKeyRef.Key)
-	return recipe{pod.Containers[0].Command, time.Duration(pod.Grace) * time.Second}
+	require.NotEmpty(t, work.owners(t))
+	require.EqualValues(t, 1, exist(t, server, "{report}:completed"))
 }
 
-// readUnits reads the units for systemd.
-func readUnits(t *testing.T) recipe {
+// read reads a manifest, or a unit, whose settings begin with their section.
+func read(t *testing.T, settings map[string]string, text string) {
 	t.Helper()
-	service, timer := readUnit(t, "report.service"), readUnit(t, "report.timer")
-	require.Equal(t, "mixed", service["Service.KillMode"])
-	require.True(t, filepath.IsAbs(service["Service.WorkingDirectory"]))
-	require.NotEmpty(t, timer["Timer.OnCalendar"])
-	words := strings.Fields(service["Service.ExecStart"])
-	require.True(t, filepath.IsAbs(words[0]), "systemd demands it")
-	stop, err := strconv.Atoi(service["Service.TimeoutStopSec"])
-	require.NoError(t, err)
-	return recipe{words, time.Duration(stop) * time.Second}
-}
-
-// readUnit returns the settings of a unit by section and name.
-func readUnit(t *testing.T, name string) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("../../docs/command/" + name)
-	require.NoError(t, err)
-	settings, section := map[string]string{}, ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		key, value, set := strings.Cut(line, "=")
-		switch {
-		case line == "" || line[0] == '#':
-		case line[0] == '[':
-			section = strings.Trim(line, "[]") + "."
-		default:
-			require.True(t, set, line)
-			settings[section+key] = value
+	if manifest := any(nil); !strings.HasPrefix(text, "[") {
+		require.NoError(t, yaml.Unmarshal([]byte(text), &manifest))
+		flatten(settings, "", manifest)
+		return
+	}
+	section := ""
+	for line := range strings.Lines(text) {
+		key, value, set := strings.Cut(strings.TrimSpace(line), "=")
+		if set && key[0] != '#' {
+			settings[section+"."+key] = value
+		} else if strings.HasPrefix(key, "[") {
+			section = key
 		}
 	}
-	return settings
+}
+
+// flatten adds the values below a path. A list of words is one value.
+func flatten(settings map[string]string, path string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, below := range value {
+			flatten(settings, path+"."+key, below)
+		}
+	case []any:
+		if _, words := value[0].(string); words {
+			settings[path] = strings.Trim(fmt.Sprint(value), "[]")
+			return
+		}
+		for i, below := range value {
+			flatten(settings, fmt.Sprint(path, ".", i), below)
+		}
+	default:
+		settings[path] = fmt.Sprint(value)
+	}
 }

@@ -275,3 +275,24 @@ func TestProcessThatCannotBeEnded(t *testing.T) {
 		})
 	}
 }
+
+// TestScriptSurvivesAStoppedHasp: without a terminal the system sends no SIGHUP to the script in which hasp is stopped.
+func TestScriptSurvivesAStoppedHasp(t *testing.T) {
+	t.Parallel()
+	script := exec.CommandContext(t.Context(), "sh", "-c", "$H lock x --lease 9s -- sleep 1000 & echo $!; wait; echo survives")
+	script.Env = append(os.Environ(), onServer(startServer(t).Addr()), "H="+binary)
+	script.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	h := begin(t, script)
+	pid := 0
+	eventually(t, func() bool {
+		_, _ = fmt.Sscan(h.output.String(), &pid)
+		return pid > 0 && len(childrenOf(t, pid)) == 1 && len(childrenOf(t, childrenOf(t, pid)[0])) == 1
+	})
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	eventually(t, func() bool {
+		return len(childrenOf(t, pid)) == 1 && childrenOf(t, childrenOf(t, pid)[0]) == nil || h.hasEnded()
+	})
+	_ = syscall.Kill(pid, syscall.SIGCONT)
+	require.Zero(t, h.code(t))
+	require.Contains(t, h.output.String(), "survives")
+}
