@@ -154,7 +154,7 @@ var rules = []rule{
 		},
 		testing: true,
 	},
-	{dir: "conformance/planted", tests: []string{"backend"}},
+	{dir: "conformance/planted", tests: []string{"backend", "conformance/contract"}},
 	{dir: "conformance/peers", tests: []string{"conformance/servers"}},
 	{
 		dir: "conformance",

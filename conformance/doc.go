@@ -45,6 +45,5 @@
 //
 // A case that fails prints the clause that it is about. What a harness cannot do is skipped with the
 // reason, and the [Report] lists it: a test should fail on a reason that it does not expect. What a
-// backend declares that it cannot do must be refused. Cases return errors instead of failing a test ([Case.Check]), so
-// mutants and planted bugs judge the suite, too.
+// backend declares that it cannot do must be refused. Cases return errors instead of failing a test ([Case.Check]).
 package conformance

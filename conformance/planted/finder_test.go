@@ -25,12 +25,9 @@ type finder struct {
 // virtual is where the suite runs on the embedded server, in virtual time.
 const virtual = "conformance/matrix/virtual"
 
-// inRealTime returns 1 for a test of the suite on the embedded server in real time, and 0 for others.
-func (f finder) inRealTime() int {
-	if strings.HasPrefix(f.test, "TestEmbedded/") && !strings.HasPrefix(f.test, "TestEmbedded/Together/") {
-		return 1
-	}
-	return 0
+// waits reports whether f is a test of the suite in real time: with a bug it may wait for a minute.
+func (f finder) waits() bool {
+	return strings.HasPrefix(f.test, "TestEmbedded/") || strings.HasPrefix(f.test, "TestMatrix/")
 }
 
 // Random walks: few without a bug, more to find a bug by the first run, and many by those that follow.

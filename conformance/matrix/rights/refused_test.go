@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -78,13 +79,12 @@ func parseState(text string) state {
 func (s state) comparable() string {
 	lines := []string{}
 	for key, words := range s {
-		content := slices.Clone(words[2:])
+		pairs, content := map[string]string{}, any(words[2:])
 		if words[0] == "hash" {
-			content = nil
 			for pair := range slices.Chunk(words[2:], 2) {
-				content = append(content, pair[0]+"="+pair[1])
+				pairs[pair[0]] = pair[1]
 			}
-			slices.Sort(content)
+			content = pairs
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s %q, ends: %t", key, words[0], content, words[1] != "-1"))
 	}
@@ -173,38 +173,14 @@ const frozen = `local real = redis; local redis = {}; for k, v in pairs(real) do
 	`redis.call = function(name, ...) local reply = real.call(name, ...); ` +
 	`if name == 'time' then return {'%d', '%s'} end; return reply end; `
 
-// refusing runs recorded runs on a real server, as users who lack a command each.
-type refusing struct {
-	admin *redis.Client
-	users map[string]*redis.Client // by what they lack
-}
+// refusing runs recorded runs on a real server, as a user who lacks something.
+type refusing struct{ admin, user *redis.Client }
 
 func newRefusing(s *servers.Server) *refusing {
-	return &refusing{
-		admin: redis.NewClient(&redis.Options{Addr: s.Addr(), Protocol: 2, MaxRetries: -1}),
-		users: map[string]*redis.Client{},
-	}
-}
-
-// without returns the connection of a user who lacks a command; of one who lacks all channels, "channels"; or of one
-// who lacks nothing, "".
-func (r *refusing) without(t *testing.T, lacking string) *redis.Client {
-	t.Helper()
-	if r.users[lacking] == nil {
-		rules := []any{"ACL", "SETUSER", "without" + lacking, "on", "nopass", "~*", "&*", "+@all"}
-		switch lacking {
-		case "":
-		case "channels":
-			rules = append(rules, "resetchannels")
-		default:
-			rules = append(rules, "-"+lacking)
-		}
-		require.NoError(t, r.admin.Do(t.Context(), rules...).Err())
-		o := *r.admin.Options()
-		o.Username, o.Password = "without"+lacking, "none"
-		r.users[lacking] = redis.NewClient(&o)
-	}
-	return r.users[lacking]
+	admin := &redis.Options{Addr: s.Addr(), Protocol: 2, MaxRetries: -1}
+	user := *admin
+	user.Username, user.Password = "without", "none"
+	return &refusing{redis.NewClient(admin), redis.NewClient(&user)}
 }
 
 // times finds numbers that may be milliseconds, which pass.
@@ -213,20 +189,21 @@ var times = regexp.MustCompile(`\b([3-9]|\d{2,})\b`)
 // result is what a run returned, and what the keys held before and after it.
 type result struct{ reply, before, after string }
 
-// run repeats a run as a user who lacks something.
-func (r *refusing) run(t *testing.T, what run, before state, lacking string) result {
+// run repeats a run as a user who lacks a command; all channels, "channels"; or nothing, "".
+func (r *refusing) run(t *testing.T, what run, lacking string) result {
 	t.Helper()
-	user := r.without(t, lacking)
+	rule := cmp.Or(map[string]string{"": "+@all", "channels": "resetchannels"}[lacking], "-"+lacking)
 	pipe := r.admin.Pipeline()
+	pipe.Do(t.Context(), "ACL", "SETUSER", "without", "on", "nopass", "~*", "&*", "+@all", rule)
 	pipe.Do(t.Context(), "FLUSHALL")
-	before.restore(func(words ...any) { pipe.Do(t.Context(), words...) })
+	what.before.restore(func(words ...any) { pipe.Do(t.Context(), words...) })
 	was := pipe.Do(t.Context(), "EVAL", readState, "0")
 	must.Get(pipe.Exec(t.Context()))
 	words := []any{"EVAL", fmt.Sprintf(frozen, what.sec, what.usec) + what.script.Source, len(what.keys)}
 	for _, word := range slices.Concat(what.keys, what.args) {
 		words = append(words, word)
 	}
-	reply, err := user.Do(t.Context(), words...).Result()
+	reply, err := r.user.Do(t.Context(), words...).Result()
 	if err != nil && err != redis.Nil { //nolint:errorlint // it is returned as it is
 		reply = err
 	}
@@ -279,32 +256,27 @@ func TestRefusedCommandChangesNothing(t *testing.T) {
 	runs, texts := recordRuns(t), scripts(t)
 	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
 		r := newRefusing(s)
-		refused := map[string]map[string]bool{}
+		refused := map[string]bool{} // scripts and commands
 		trials, releases := 0, releasing(runs)
 		require.Len(t, releases, 9)
 		for _, what := range runs {
-			later, earlier := what, what
+			later, earlier, none := what, what, what
 			later.sec += 86400
 			earlier.sec -= 600 // The server's clock was set back.
-			for _, trial := range []struct {
-				run
-				state
-			}{{what, what.before}, {later, what.before}, {earlier, what.before}, {what, state{}}} {
-				what, before := trial.run, trial.state
-				allowed := r.run(t, what, before, "")
+			none.before = nil
+			for _, what := range []run{what, later, earlier, none} {
+				allowed := r.run(t, what, "")
 				for _, lacking := range releases[what.script.Name] {
 					trials++
-					if what.asks(texts) && what.grants(allowed) && what.grants(r.run(t, what, before, lacking)) {
+					if what.asks(texts) && what.grants(allowed) && what.grants(r.run(t, what, lacking)) {
 						t.Errorf("%s without %s grants what cannot be released", what.script.Name, lacking)
 					}
 				}
 				for _, lacking := range append([]string{"channels"}, what.calls...) {
 					trials++
-					if r.refuse(t, what, before, lacking, allowed) {
-						if refused[what.script.Name] == nil {
-							refused[what.script.Name] = map[string]bool{}
-						}
-						refused[what.script.Name][lacking] = true
+					if r.refuse(t, what, lacking, allowed) {
+						refused[what.script.Name+" "+lacking] = true
+						refused["library "+lacking] = true
 					}
 				}
 			}
@@ -315,9 +287,9 @@ func TestRefusedCommandChangesNothing(t *testing.T) {
 }
 
 // refuse repeats a run without what is lacking, and reports whether that made a difference.
-func (r *refusing) refuse(t *testing.T, what run, before state, lacking string, allowed result) bool {
+func (r *refusing) refuse(t *testing.T, what run, lacking string, allowed result) bool {
 	t.Helper()
-	got := r.run(t, what, before, lacking)
+	got := r.run(t, what, lacking)
 	if got.reply == allowed.reply && got.after == allowed.after {
 		return false
 	}
@@ -333,21 +305,14 @@ var called = regexp.MustCompile(`redis\.p?call\('([a-z_]+)'`)
 
 // everyCommandWasRefused requires that no script, and no command of one, is left out. A command of a library may be
 // refused in any of the scripts that have it.
-func everyCommandWasRefused(t *testing.T, refused map[string]map[string]bool) {
+func everyCommandWasRefused(t *testing.T, refused map[string]bool) {
 	t.Helper()
-	anywhere := map[string]bool{}
-	for _, commands := range refused {
-		maps.Copy(anywhere, commands)
-	}
 	for name, text := range scripts(t) {
-		was := refused[name]
 		if strings.Contains(text, "---@library") {
-			was = anywhere
+			name = "library"
 		}
 		for _, match := range called.FindAllStringSubmatch(text, -1) {
-			if !was[match[1]] {
-				t.Errorf("%s was never refused in %s", match[1], name)
-			}
+			require.True(t, refused[name+" "+match[1]], "%s was never refused in %s", match[1], name)
 		}
 	}
 }
