@@ -17,9 +17,9 @@
 //
 // # Metrics
 //
-//   - hasp.lock.wait {hasp.kind,hasp.contended,hasp.outcome}: histogram, in seconds, of the time from the start of an
+//   - hasp.acquires.wait {hasp.kind,hasp.contended,hasp.outcome}: histogram, in seconds, of the time from the start of an
 //     acquire to its end, round trips included.
-//   - hasp.lock.held {hasp.kind}: histogram, in seconds, of the time from a grant to the end of the lease.
+//   - hasp.leases.duration {hasp.kind}: histogram, in seconds, of the time from a grant to the end of the lease.
 //   - hasp.acquires {hasp.kind,hasp.contended,hasp.outcome}: acquires that have ended.
 //   - hasp.acquires.in_progress {hasp.kind}: acquires that have not ended: their callers wait, or their first attempt
 //     is under way. After a panic of the driver its acquires stay counted.

@@ -50,8 +50,8 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 	errs = append(errs, err)
 	made := instruments{
 		completed:  completed,
-		wait:       seconds("hasp.lock.wait", "Time from the start of an acquire to its end.", waitBuckets),
-		held:       seconds("hasp.lock.held", "Time from a grant to the end of the lease.", heldBuckets),
+		wait:       seconds("hasp.acquires.wait", "Time from the start of an acquire to its end.", waitBuckets),
+		held:       seconds("hasp.leases.duration", "Time from a grant to the end of the lease.", heldBuckets),
 		lag:        seconds("hasp.renewal.lag", "How much later than planned the watchdog sent a renewal.", lagBuckets),
 		acquires:   counter("hasp.acquires", "Acquires that have ended.", "{acquire}"),
 		inProgress: gauge("hasp.acquires.in_progress", "Acquires that have not ended.", "{acquire}"),

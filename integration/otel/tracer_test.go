@@ -139,12 +139,12 @@ func TestAcquires(t *testing.T) {
 				isLock, attribute.Bool("hasp.contended", want.contended), attribute.String("hasp.outcome", want.outcome),
 			}
 			require.EqualValues(t, 1, r.counter(t, "hasp.acquires", labels...), "%v", want)
-			count, seconds := r.histogram(t, "hasp.lock.wait", labels...)
+			count, seconds := r.histogram(t, "hasp.acquires.wait", labels...)
 			require.EqualValues(t, 1, count, "%v", want)
 			require.InDelta(t, want.seconds, seconds, 0.1, "%v", want)
 		}
 		synctest.Wait() // The first release may return after the grant that follows it.
-		leases, held := r.histogram(t, "hasp.lock.held", isLock)
+		leases, held := r.histogram(t, "hasp.leases.duration", isLock)
 		require.EqualValues(t, 2, leases)
 		require.InDelta(t, 5, held, 0.1)
 	})

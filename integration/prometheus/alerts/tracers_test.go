@@ -26,7 +26,7 @@ import (
 // names are OpenTelemetry's names of the metrics, by Prometheus' names.
 var names = map[string]string{
 	"hasp_acquires_in_progress": "hasp.acquires.in_progress", "hasp_acquires_total": "hasp.acquires",
-	"hasp_acquire_wait_seconds": "hasp.lock.wait", "hasp_leases_held": "hasp.leases.held", "hasp_held_seconds": "hasp.lock.held",
+	"hasp_acquire_wait_seconds": "hasp.acquires.wait", "hasp_leases_held": "hasp.leases.held", "hasp_held_seconds": "hasp.leases.duration",
 	"hasp_losses_total": "hasp.losses", "hasp_renewal_lag_seconds": "hasp.renewal.lag",
 	"hasp_renewal_failures_total": "hasp.renewal.failures", "hasp_subscription_gaps_total": "hasp.subscription.gaps",
 	"hasp_mismatches_total": "hasp.mismatches", "hasp_job_last_completed_timestamp_seconds": "hasp.job.last_completed",
