@@ -32,7 +32,7 @@ var unused = []struct {
 		return grants(ctx, c, name, 100)
 	}},
 	{"about 140 bytes", 140, 4000, func(ctx context.Context, c *primitives.Client, name string) error {
-		_, err := c.NewThrottle(name, primitives.Limit{Permits: 100_000, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse}).Allow(ctx, 77_777)
+		_, err := c.NewThrottle(name, primitives.Limit{Permits: 100_000, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}).Allow(ctx, 77_777)
 		return err
 	}},
 	{"about 60 bytes", 56, 4000, func(ctx context.Context, c *primitives.Client, name string) error {

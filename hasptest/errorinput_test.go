@@ -100,8 +100,6 @@ func semaphoreOptions(b *book) {
 	permits := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: -1})
 	b.invalid("permit semaphore, Permits", last(permits.TryAcquire(ctx, 1)))
 	b.invalid("permit semaphore, release with bad Permits", permits.Release(ctx, primitives.PermitID{1}))
-	updating := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Update: true})
-	b.invalid("permit semaphore, Update without Permits", last(updating.TryAcquire(ctx, 1)))
 	rate := func(r primitives.Rate) error {
 		return c.NewRateLimiter("x", &primitives.RateLimiterOptions{Rate: r}).TryAcquire(ctx, 1)
 	}
@@ -111,8 +109,6 @@ func semaphoreOptions(b *book) {
 	b.invalid("rate limiter, Mode", rate(primitives.Rate{Permits: 1, Interval: time.Second, Mode: 2}))
 	b.invalid("rate limiter, KeepAlive",
 		rate(primitives.Rate{Permits: 1, Interval: time.Second, KeepAlive: time.Millisecond}))
-	b.invalid("rate limiter, Update without Rate",
-		c.NewRateLimiter("x", &primitives.RateLimiterOptions{Update: true}).TryAcquire(ctx, 1))
 	limit := func(l primitives.Limit) error { return last(c.NewThrottle("x", l, refuse).Allow(ctx, 1)) }
 	b.invalid("throttle, Permits", limit(primitives.Limit{Interval: time.Second}))
 	b.invalid("throttle, Interval", limit(primitives.Limit{Permits: 1, Interval: 1500 * time.Nanosecond}))

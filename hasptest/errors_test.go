@@ -25,7 +25,7 @@ const errorsFile = "testdata/errors.txt"
 var update = flag.Bool("update", false, "write "+errorsFile)
 
 // refuse are the options of throttles.
-var refuse = &primitives.ThrottleOptions{Unavailable: primitives.Refuse}
+var refuse = &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}
 
 // TestErrorTexts compares the texts of errors with a file: one line for each situation that a user can meet. With
 // -update it writes the file. Each text says once what failed, on which object, and why, and what to do where that is
@@ -368,7 +368,7 @@ func permitErrors(b *book) {
 	b.noteUntil("permit semaphore, too few", func(ctx context.Context) error { return last(permits.Acquire(ctx, 2)) })
 	b.note("permit semaphore, more than there are", last(permits.Acquire(ctx, 4)))
 	b.note("permit semaphore, overflow", permits.AddPermits(ctx, math.MaxInt32))
-	ids := primitives.PermitIDs(lease)
+	ids := permits.IDs(lease)
 	require.NoError(b, lease.Release(ctx))
 	b.note("permit semaphore, release of unknown ids", permits.Release(ctx, ids...))
 	b.note("permit semaphore, update of an unknown id", permits.UpdateLease(ctx, ids[0], time.Second))

@@ -57,7 +57,7 @@ func (e *UnansweredError) Error() string {
 }
 
 // errAdderClosed is the [ErrClosed] of an adder.
-var errAdderClosed = worded.As("adder or client closed", ErrClosed)
+var errAdderClosed = worded.New("adder or client closed", ErrClosed)
 
 // adder has the parts that a [LongAdder] and a [DoubleAdder] share.
 type adder struct {

@@ -15,7 +15,7 @@ import (
 )
 
 // errNotAdmitted is the refusal of an [Admission] whose caller waited.
-var errNotAdmitted = worded.As("no slot is free, or too few permits are", ErrNotAcquired)
+var errNotAdmitted = worded.New("no slot is free, or too few permits are", ErrNotAcquired)
 
 // AdmissionError is the error of a TryAcquire of an [Admission] that was refused. It wraps [ErrNotAcquired].
 type AdmissionError struct {
@@ -137,11 +137,7 @@ func (a *Admission) TryAcquire(ctx context.Context) (*Lease, error) {
 
 // Do is [CountingSemaphore.Do] for a caller that is admitted.
 func (a *Admission) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	err := lease.Do(ctx, a.Acquire, work)
-	if a.invalid != nil {
-		return err
-	}
-	return a.slots.doOf(err, a.slots.logFailed)
+	return lease.Do(ctx, a.Acquire, work)
 }
 
 // call is [extend.Call] on the semaphore.

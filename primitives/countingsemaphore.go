@@ -26,7 +26,7 @@ const (
 )
 
 // errNoSlot is the refusal of a counting semaphore.
-var errNoSlot = worded.As("no slot is free", ErrNotAcquired)
+var errNoSlot = worded.New("no slot is free", ErrNotAcquired)
 
 // CountingSemaphoreOptions configure a [CountingSemaphore]. The zero value of each field means its default.
 type CountingSemaphoreOptions struct {
@@ -44,11 +44,6 @@ type CountingSemaphoreOptions struct {
 	// within WaiterTimeout. In whole milliseconds, at least 100 ms. Zero means the client's
 	// WatchdogLease. With ByTime it has no meaning.
 	WaiterTimeout time.Duration
-
-	// LogFailedRelease says that Do logs a failed release, and returns only the error of work, if the
-	// slot was held until then: it becomes free when the lease ends at the latest. A lease
-	// that was lost before is still a [*ReleaseError]. [Lease.Release] returns each failure.
-	LogFailedRelease bool
 
 	_ struct{}
 }
@@ -93,10 +88,9 @@ type CountingSemaphoreOptions struct {
 // semaphore". Redisson has none.
 type CountingSemaphore struct {
 	object
-	limit     int64
-	lease     time.Duration // the option Lease
-	leases    extend.Leases
-	logFailed bool // the option LogFailedRelease
+	limit  int64
+	lease  time.Duration // the option Lease
+	leases extend.Leases
 
 	channel       string // of messages to all waiters; ByArrival: each waiter's is this, followed by its owner
 	queueKey      string
@@ -115,7 +109,7 @@ func (c *Client) NewCountingSemaphore(
 	}
 	s := &CountingSemaphore{
 		object: c.newObject("counting semaphore", name, "zset"),
-		limit:  int64(limit), lease: o.Lease, logFailed: o.LogFailedRelease,
+		limit:  int64(limit), lease: o.Lease,
 	}
 	s.channel = extend.SideName(countingChannel, s.base.Key())
 	s.reject(countWithin("limit", limit, 1))
@@ -196,7 +190,7 @@ func (s *CountingSemaphore) TryAcquire(ctx context.Context) (*Lease, error) {
 
 // Do is [Lock.Do] for a holder of the semaphore. The lease's token is no fence.
 func (s *CountingSemaphore) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return s.doOf(lease.Do(ctx, s.Acquire, work), s.logFailed)
+	return lease.Do(ctx, s.Acquire, work)
 }
 
 // Refresh extends a lease to its whole length, from now on. Nil means that the server has extended

@@ -51,7 +51,7 @@ func ExamplePermitSemaphore_Release() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	order := primitives.PermitIDs(lease)[0].String() // passed on, for example in a message of a queue
+	order := heavy.IDs(lease)[0].String() // passed on, for example in a message of a queue
 
 	id, err := primitives.ParsePermitID(order)
 	if err != nil {
@@ -168,7 +168,7 @@ func ExampleRateLimiter_calendarDay() {
 // A user may send 3 requests at once, and otherwise one each 20 minutes. A refusal says when to come back.
 func ExampleThrottle_Allow() {
 	ctx := context.Background()
-	requests := client.NewThrottle("user:42:requests", primitives.Limit{Permits: 3, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Admit})
+	requests := client.NewThrottle("user:42:requests", primitives.Limit{Permits: 3, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Admit()})
 	for range 4 {
 		switch decision, err := requests.Allow(ctx, 1); {
 		case err != nil:
@@ -190,9 +190,9 @@ func ExampleThrottle_Allow() {
 // other.
 func ExampleMultiThrottle() {
 	ctx := context.Background()
-	tenant := client.NewThrottle("tenant:acme", primitives.Limit{Permits: 3, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse})
+	tenant := client.NewThrottle("tenant:acme", primitives.Limit{Permits: 3, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()})
 	for _, name := range []string{"ann", "ann", "ann", "bob", "bob"} {
-		user := client.NewThrottle("tenant:acme:"+name, primitives.Limit{Permits: 2, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse})
+		user := client.NewThrottle("tenant:acme:"+name, primitives.Limit{Permits: 2, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()})
 		decision, err := primitives.NewMultiThrottle(nil, user.Take(1), tenant.Take(1)).Allow(ctx)
 		if err != nil {
 			log.Fatal(err)
@@ -211,7 +211,7 @@ func ExampleMultiThrottle() {
 func ExampleAdmission() {
 	ctx := context.Background()
 	slots := client.NewCountingSemaphore("{geocoder}:slots", 2, nil)
-	rate := client.NewThrottle("{geocoder}:rate", primitives.Limit{Permits: 3, Interval: time.Minute}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse})
+	rate := client.NewThrottle("{geocoder}:rate", primitives.Limit{Permits: 3, Interval: time.Minute}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()})
 	requests := primitives.NewAdmission(slots, rate.Take(1))
 	for i := range 3 {
 		err := requests.Do(ctx, func(context.Context, *primitives.Lease) error {
@@ -237,7 +237,7 @@ func ExampleAdmission() {
 // A job writes 100 rows in a second, and no more than 10 at once. It waits for its turn.
 func ExampleThrottle_Wait() {
 	ctx := context.Background()
-	writes := client.NewThrottle("import:rows", primitives.Limit{Permits: 100, Interval: time.Second, Burst: 10}, &primitives.ThrottleOptions{Unavailable: primitives.Admit})
+	writes := client.NewThrottle("import:rows", primitives.Limit{Permits: 100, Interval: time.Second, Burst: 10}, &primitives.ThrottleOptions{Unavailable: primitives.Admit()})
 	for written := 0; written < 20; written += 10 {
 		if err := writes.Wait(ctx, 10); err != nil {
 			log.Fatal(err)

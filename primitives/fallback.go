@@ -19,25 +19,25 @@ import (
 // once, until an answer has come. Nobody waits for that: such a call begins a probe, 100 ms after the last one, which
 // asks for the type of the call's key, for Timeout at most. So after a pause without calls, too, the first call falls
 // back. The client's Logger receives when that begins and ends.
-type Fallback float64
+type Fallback struct {
+	share float64 // of Refuse and Admit less than 0, of an invalid share NaN
+}
 
-const (
-	// Refuse returns the error, which wraps [ErrUnavailable], or [ErrIndeterminate] if the call may have been
-	// executed.
-	Refuse Fallback = -1
+// Refuse returns the error, which wraps [ErrUnavailable], or [ErrIndeterminate] if the call may have been
+// executed.
+func Refuse() Fallback { return Fallback{-1} }
 
-	// Admit grants the call, so nothing is limited.
-	Admit Fallback = -2
-)
+// Admit grants the call, so nothing is limited.
+func Admit() Fallback { return Fallback{-2} }
 
 // LocalShare limits calls within this client, to a share of the rate and of the burst: more than 0, at most
 // 1, such as 1.0 divided by the number of processes. It grants at least one permit at a time, and refuses calls
 // for more permits than its burst. It remembers some thousand names, those that were last used.
 func LocalShare(share float64) Fallback {
 	if share > 0 && share <= 1 {
-		return Fallback(share)
+		return Fallback{share}
 	}
-	return Fallback(math.NaN())
+	return Fallback{math.NaN()}
 }
 
 // defaultTimeout is how long a call with a Fallback waits for the server's answer by default.
@@ -45,8 +45,8 @@ const defaultTimeout = time.Second
 
 // validate returns a [*FieldError] for a Fallback or a Timeout that is invalid.
 func (f Fallback) validate(timeout time.Duration) error {
-	if f != 0 && f != Refuse && f != Admit && !(f > 0 && f <= 1) {
-		return &FieldError{Field: "Unavailable", Problem: "is neither Refuse, Admit nor a LocalShare of at most 1"}
+	if math.IsNaN(f.share) {
+		return &FieldError{Field: "Unavailable", Problem: "is a LocalShare that is not more than 0 and at most 1"}
 	}
 	if timeout < 0 {
 		return &FieldError{Field: "Timeout", Problem: timeout.String() + " is negative"}
@@ -56,7 +56,7 @@ func (f Fallback) validate(timeout time.Duration) error {
 
 // runner returns the runner of a call with this Fallback; without one, the object's runner.
 func (f Fallback) runner(o *extend.Object, timeout time.Duration) backend.ScriptRunner {
-	if f == 0 {
+	if f == (Fallback{}) {
 		return o.Runner()
 	}
 	if timeout == 0 {
@@ -73,13 +73,13 @@ func (f Fallback) decide(
 	if err == nil {
 		c.localLimits.forget(takes)
 	}
-	if f == 0 || f == Refuse || err == nil || ctx.Err() != nil || !undecided(err) {
+	if f == (Fallback{}) || f == Refuse() || err == nil || ctx.Err() != nil || !undecided(err) {
 		return false, 0, err
 	}
-	if f == Admit {
+	if f == Admit() {
 		return true, 0, nil
 	}
-	return true, c.localLimits.take(takes, float64(f)), nil
+	return true, c.localLimits.take(takes, f.share), nil
 }
 
 // undecided reports whether err means that a server has decided nothing, or that its decision is not known.

@@ -264,7 +264,7 @@ func silenceOf(i int, err error) error {
 	if errors.Is(err, backend.ErrIndeterminate) {
 		outcome = backend.ErrIndeterminate
 	}
-	return worded.As(fmt.Sprintf("%v: lock %d gave no answer within %s", outcome, i+1, partTimeout), outcome, errSilence)
+	return worded.New(fmt.Sprintf("%v: lock %d gave no answer within %s", outcome, i+1, partTimeout), outcome, errSilence)
 }
 
 func isSilence(err error) bool { return errors.Is(err, errSilence) }

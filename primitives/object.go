@@ -1,11 +1,8 @@
 package primitives
 
 import (
-	"errors"
 	"fmt"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/primitives/extend"
 )
@@ -40,17 +37,6 @@ func (o *object) reject(err error) {
 	if o.invalid == nil {
 		o.invalid = err
 	}
-}
-
-// doOf returns err, the error of a Do, with the option LogFailedRelease: if only the release of a
-// lease that was held to the end failed, it logs that.
-func (o *object) doOf(err error, logFailed bool) error {
-	failed, is := err.(*ReleaseError) //nolint:errorlint // An inner one is of another Do, of work's.
-	if !is || !logFailed || errors.Is(failed.Release, ErrNotHeld) {
-		return err
-	}
-	o.base.Logger().Warn("the release after the work failed", zap.Error(failed.Release))
-	return failed.Work
 }
 
 // publish returns the command with which scripts publish.

@@ -10,6 +10,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
+	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // PermitID is the unique id of a permit of a [PermitSemaphore]. Values can be compared.
@@ -41,9 +42,12 @@ func ParsePermitID(text string) (id PermitID, err error) {
 	return PermitID(bytes), nil
 }
 
-// PermitIDs returns the ids of the permits of a lease of a [PermitSemaphore], even if the lease has
-// ended.
-func PermitIDs(l *Lease) []PermitID {
+// IDs returns the ids of the permits of a lease of s, even if the lease has ended. A lease of another semaphore, or
+// of another client, has none.
+func (s *PermitSemaphore) IDs(l *Lease) []PermitID {
+	if !lease.TargetOf(l).Is(s.base.ID()) {
+		return nil
+	}
 	owner := l.Owner()
 	ids := make([]PermitID, len(owner)/idSize)
 	for i := range ids {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -32,15 +31,8 @@ type PermitSemaphoreOptions struct {
 	// its last hold.
 	//
 	// If the semaphore exists with another total, for example from an earlier deployment, that total
-	// applies: the client logs a warning, and reports the mismatch to its tracer.
+	// applies: the client logs a warning, and reports the mismatch to its tracer. SetPermits changes it.
 	Permits int
-
-	// Update says that Permits replaces another total of an existing semaphore, as
-	// [PermitSemaphore.SetPermits] does: once for each PermitSemaphore, before its first acquire, which
-	// takes one or two round trips more. During a deployment the process that comes last decides.
-	// Processes that have acquired before do not restore their total, but report the mismatch. An error
-	// is the acquire's. Make one PermitSemaphore for a name, and keep it.
-	Update bool
 
 	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
 	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
@@ -52,11 +44,6 @@ type PermitSemaphoreOptions struct {
 	// Zero means the client's Replicas, and 1 s, or a third of the lease if that is less.
 	Replicas       int
 	ReplicaTimeout time.Duration
-
-	// LogFailedRelease says that Do logs a failed release, and returns only the error of work, if the
-	// permits were held until then: they return when the lease ends at the latest. A lease
-	// that was lost before is still a [*ReleaseError]. [Lease.Release] returns each failure.
-	LogFailedRelease bool
 
 	_ struct{}
 }
@@ -83,7 +70,7 @@ type PermitSemaphoreOptions struct {
 // An Acquire of more permits takes new ones. There are no fencing tokens, since several callers
 // hold permits at once: [Lease.Token] is 0.
 //
-// Each permit has an id ([PermitIDs]). Any process that knows the id can release the permit, or
+// Each permit has an id ([PermitSemaphore.IDs]). Any process that knows the id can release the permit, or
 // change its lease: see [PermitSemaphore.Release] and [PermitSemaphore.UpdateLease]. A hold is
 // whole: if one of its permits is released by its id, the holder loses the others by its next
 // renewal, and the client releases them. To pass on permits that other processes release one by
@@ -109,14 +96,10 @@ type PermitSemaphoreOptions struct {
 // processes set the scores by their own clocks. This package uses the server's clock.
 type PermitSemaphore struct {
 	number
-	leases    extend.Leases
-	channel   string
-	twin      string // the key of the semaphore that would have the same set of leases; if there is none, its own
-	logFailed bool   // the option LogFailedRelease
-	total     *int64 // of a semaphore that Acquire creates; nil: it creates none
-
-	update  bool        // the total replaces another total
-	applied atomic.Bool // it has
+	leases  extend.Leases
+	channel string
+	twin    string // the key of the semaphore that would have the same set of leases; if there is none, its own
+	total   *int64 // of a semaphore that Acquire creates; nil: it creates none
 }
 
 // NewPermitSemaphore returns the permit semaphore called name. It sends nothing. The methods return a
@@ -127,14 +110,12 @@ func (c *Client) NewPermitSemaphore(name string, opts *PermitSemaphoreOptions) *
 	if opts != nil {
 		o = *opts
 	}
-	s := &PermitSemaphore{number: c.newNumber("permit semaphore", name), logFailed: o.LogFailedRelease}
+	s := &PermitSemaphore{number: c.newNumber("permit semaphore", name)}
 	s.nameKeys()
 	if o.Permits != 0 {
 		total := int64(o.Permits)
-		s.total, s.update = &total, o.Update
+		s.total = &total
 		s.reject(countWithin("Permits", o.Permits, 1))
-	} else if o.Update {
-		s.reject(&FieldError{Field: "Update", Problem: "Permits is not set"})
 	}
 	leases, err := s.base.NewLeases(extend.LeaseConfig{
 		Leasable: (*leasablePermits)(s), Kind: c.leaseKind(permitScripts), Owner: newPermits, Lease: o.Lease,
@@ -174,9 +155,9 @@ func (s *PermitSemaphore) explain(err error, n int) error {
 	switch {
 	case errors.Is(err, backend.ScriptError("SHARED")):
 		text := fmt.Sprintf("%v: the key %q exists, and a semaphore there has the same leases", ErrConflict, s.twin)
-		return worded.As(text, ErrConflict, err)
+		return worded.New(text, ErrConflict, err)
 	case errors.Is(err, backend.ScriptError("TOOMANY")):
-		return worded.As(fmt.Sprintf("%v: %d", ErrAboveTotal, n), ErrAboveTotal, err)
+		return worded.New(fmt.Sprintf("%v: %d", ErrAboveTotal, n), ErrAboveTotal, err)
 	}
 	return err
 }
@@ -225,35 +206,15 @@ func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int) (*Lease, error)
 // Do is [Lock.Do] for n permits. There is no token.
 func (s *PermitSemaphore) Do(ctx context.Context, n int, work func(ctx context.Context, lease *Lease) error) error {
 	acquire := func(ctx context.Context) (*Lease, error) { return s.Acquire(ctx, n) }
-	return s.doOf(lease.Do(ctx, acquire, work), s.logFailed)
+	return lease.Do(ctx, acquire, work)
 }
 
 func (s *PermitSemaphore) acquire(
 	ctx context.Context, n int, take func(context.Context, int) (*Lease, error),
 ) (*Lease, error) {
 	return extend.Call(ctx, &s.base, s.validateNumber(n, 1, maxIDs), "acquire", func() (*Lease, error) {
-		if err := s.applyTotal(ctx); err != nil {
-			return nil, err
-		}
 		return take(ctx, n)
 	})
-}
-
-// applyTotal sets the total of a semaphore that has another total than the option Permits, once, before
-// the first acquire of s.
-func (s *PermitSemaphore) applyTotal(ctx context.Context) error {
-	if !s.update || s.applied.Load() {
-		return nil
-	}
-	have, err := script.PermitCount(ctx, s.base.Runner(), s.base.Key(), s.beside[0])
-	if err == nil && have.Free+have.Acquired != *s.total {
-		_, err = s.sendTotal(ctx, *s.total, true)
-	}
-	if err != nil {
-		return err
-	}
-	s.applied.Store(true)
-	return nil
 }
 
 // reportMismatch reports that the semaphore's total is have, and not the option Permits.
@@ -314,16 +275,12 @@ func (s *PermitSemaphore) SetPermits(ctx context.Context, n int) error {
 
 func (s *PermitSemaphore) set(ctx context.Context, n int, change bool) (bool, error) {
 	return extend.Call(ctx, &s.base, s.validateNumber(n, 0, maxPermits), "set", func() (bool, error) {
-		return s.sendTotal(ctx, int64(n), change)
+		set, err := script.PermitSet(ctx, s.base.Runner(), script.PermitSetParams{
+			Permits: s.base.Key(), Leases: s.beside[0], Twin: s.twin, Total: int64(n), Change: change,
+			Publish: s.publish(), Released: s.channel,
+		})
+		return set, s.explain(err, n)
 	})
-}
-
-func (s *PermitSemaphore) sendTotal(ctx context.Context, n int64, change bool) (bool, error) {
-	set, err := script.PermitSet(ctx, s.base.Runner(), script.PermitSetParams{
-		Permits: s.base.Key(), Leases: s.beside[0], Twin: s.twin, Total: n, Change: change,
-		Publish: s.publish(), Released: s.channel,
-	})
-	return set, s.explain(err, int(n))
 }
 
 // AddPermits adds n permits to the total, and wakes waiters if n is more than 0. If n is less than

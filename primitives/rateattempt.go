@@ -31,6 +31,7 @@ const grantID = 16
 
 // newRateAttempt returns an attempt with a unique grant.
 func newRateAttempt(l *RateLimiter, n int) *rateAttempt {
+	l.warnOfMany(l.rate)
 	grant := make([]byte, 1+grantID, 1+grantID+4)
 	grant[0] = grantID
 	_, _ = rand.Read(grant[1:])                                // It never fails.
@@ -96,9 +97,9 @@ func (a *rateStateTry) Try(ctx context.Context) (extend.Answer, error) {
 func rateError(err error, n int) error {
 	switch {
 	case errors.Is(err, backend.ScriptError("NORATE")):
-		return worded.As(ErrNoRate.Error(), ErrNoRate, err)
+		return worded.New(ErrNoRate.Error(), ErrNoRate, err)
 	case errors.Is(err, backend.ScriptError("TOOMANY")):
-		return worded.As(fmt.Sprintf("%v: %d", ErrAboveRate, n), ErrAboveRate, err)
+		return worded.New(fmt.Sprintf("%v: %d", ErrAboveRate, n), ErrAboveRate, err)
 	}
 	return err
 }
@@ -110,24 +111,6 @@ func (r Rate) text() string {
 		text += ", per client"
 	}
 	return text
-}
-
-// applyRate sets the rate of a limiter that has another rate than the option, once, before the first
-// acquire of l.
-func (l *RateLimiter) applyRate(ctx context.Context) error {
-	l.warnOfMany(l.rate)
-	if !l.update || l.applied.Load() {
-		return nil
-	}
-	have, err := l.readRate(ctx, l.runner())
-	if have.KeepAlive = l.rate.KeepAlive; err == nil && have != l.rate {
-		_, err = l.sendRate(ctx, l.runner(), l.rate, false, true)
-	}
-	if err != nil && !errors.Is(err, ErrNoRate) { // The acquire creates a missing limiter.
-		return err
-	}
-	l.applied.Store(true)
-	return nil
 }
 
 // manyPermits is a number of permits of which the client warns.

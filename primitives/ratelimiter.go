@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -58,15 +57,8 @@ type RateLimiterOptions struct {
 	// names of users do not fill the server. SetRate and UpdateRate replace the KeepAlive.
 	//
 	// If the limiter exists with another rate, for example from an earlier deployment, that rate applies:
-	// the client logs a warning, and reports the mismatch to its tracer. A KeepAlive may differ.
+	// the client logs a warning, and reports the mismatch to its tracer. UpdateRate changes it. A KeepAlive may differ.
 	Rate Rate
-
-	// Update says that Rate replaces another rate of an existing limiter, as [RateLimiter.UpdateRate]
-	// does: once for each RateLimiter, before its first acquire, which takes one or two round trips more.
-	// During a deployment the process that comes last decides. Processes that have acquired before do not
-	// restore their rate, but report the mismatch. An error is the acquire's. Make one RateLimiter for a
-	// name, and keep it.
-	Update bool
 
 	// Unavailable says what TryAcquire and TryAcquireState do while the server is away: [Refuse], [Admit] or
 	// [LocalShare]. It is for services that rather decide by themselves than wait. LocalShare needs Rate. Zero
@@ -151,9 +143,6 @@ type RateLimiter struct {
 	unavailable Fallback
 	timeout     time.Duration
 	policy      string
-
-	update  bool        // the rate replaces another rate
-	applied atomic.Bool // it has
 }
 
 // idleLimiter is the KeepAlive of a limiter that Acquire creates, if its option has none, and no longer interval.
@@ -181,14 +170,11 @@ func (c *Client) NewRateLimiter(name string, opts *RateLimiterOptions) *RateLimi
 		l.rate = opts.Rate
 		l.reject(l.rate.validate())
 		l.rate.KeepAlive = cmp.Or(l.rate.KeepAlive, max(l.rate.Interval, idleLimiter))
-		l.update = opts.Update
-	} else if opts != nil && opts.Update {
-		l.reject(&FieldError{Field: "Update", Problem: "Rate is not set"})
 	}
 	if opts != nil {
 		l.unavailable, l.timeout, l.policy = opts.Unavailable, opts.Timeout, opts.Policy
 		l.reject(l.unavailable.validate(l.timeout))
-		if l.unavailable > 0 && l.rate == (Rate{}) {
+		if l.unavailable.share > 0 && l.rate == (Rate{}) {
 			l.reject(&FieldError{Field: "Unavailable", Problem: "LocalShare needs a Rate"})
 		}
 	}
@@ -262,28 +248,22 @@ func (l *RateLimiter) setRate(ctx context.Context, rate Rate, create, change boo
 	}
 	return extend.Call(ctx, &l.base, invalid, "set the rate of", func() (bool, error) {
 		l.warnOfMany(rate)
-		return l.sendRate(ctx, l.base.Runner(), rate, create, change)
-	})
-}
-
-func (l *RateLimiter) sendRate(
-	ctx context.Context, r backend.ScriptRunner, rate Rate, create, change bool,
-) (bool, error) {
-	return script.RateSet(ctx, r, script.RateSetParams{
-		Limiter: l.base.Key(), Value: l.keys.value, OwnValue: l.keys.ownValue,
-		Permits: l.keys.permits, OwnPermits: l.keys.ownPermits,
-		Rate: int64(rate.Permits), Interval: rate.Interval, Own: rate.Mode == RatePerClient, Alive: rate.KeepAlive,
-		Create: create, Change: change, Publish: l.publish(), Changed: l.want.Channel,
+		return script.RateSet(ctx, l.base.Runner(), script.RateSetParams{
+			Limiter: l.base.Key(), Value: l.keys.value, OwnValue: l.keys.ownValue,
+			Permits: l.keys.permits, OwnPermits: l.keys.ownPermits,
+			Rate: int64(rate.Permits), Interval: rate.Interval, Own: rate.Mode == RatePerClient, Alive: rate.KeepAlive,
+			Create: create, Change: change, Publish: l.publish(), Changed: l.want.Channel,
+		})
 	})
 }
 
 // Rate returns the limiter's rate, or [ErrNoRate] if none is set.
 func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (Rate, error) { return l.readRate(ctx, l.base.Runner()) })
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (Rate, error) { return l.readRate(ctx) })
 }
 
-func (l *RateLimiter) readRate(ctx context.Context, r backend.ScriptRunner) (Rate, error) {
-	found, err := script.RateConfig(ctx, r, l.base.Key())
+func (l *RateLimiter) readRate(ctx context.Context) (Rate, error) {
+	found, err := script.RateConfig(ctx, l.base.Runner(), l.base.Key())
 	switch {
 	case errors.Is(err, backend.ErrReply):
 		return Rate{}, fmt.Errorf("%w: %w", backend.ErrNotANumber, err)
@@ -305,9 +285,6 @@ func (l *RateLimiter) readRate(ctx context.Context, r backend.ScriptRunner) (Rat
 // nor the option Rate is set.
 func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
-		if err := l.applyRate(ctx); err != nil {
-			return struct{}{}, l.report(ctx, false, err)
-		}
 		attempt, want := newRateAttempt(l, n), l.want
 		want.Need, want.Others = n, attempt.others
 		return struct{}{}, l.report(ctx, false, l.base.Acquire(ctx, want, attempt))
@@ -320,13 +297,9 @@ func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
 // the same as for Acquire.
 func (l *RateLimiter) TryAcquire(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
-		err := l.applyRate(ctx)
-		if err == nil {
-			a := newRateAttempt(l, n)
-			a.runner = l.runner()
-			err = l.base.TryAcquire(ctx, errTooFewPermits, (*rateTry)(a))
-		}
-		local, err := l.fallBack(ctx, n, err)
+		a := newRateAttempt(l, n)
+		a.runner = l.runner()
+		local, err := l.fallBack(ctx, n, l.base.TryAcquire(ctx, errTooFewPermits, (*rateTry)(a)))
 		return struct{}{}, l.report(ctx, local, err)
 	})
 	return err
@@ -352,11 +325,8 @@ func (l *RateLimiter) TryAcquireState(ctx context.Context, n int) (RateState, er
 	return extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (RateState, error) {
 		a := &rateStateTry{rateAttempt: newRateAttempt(l, n)}
 		a.runner = l.runner()
-		err := l.applyRate(ctx)
-		if err == nil {
-			err = l.base.TryAcquire(ctx, errTooFewPermits, a)
-		}
-		a.state.Local, err = l.fallBack(ctx, n, err)
+		local, err := l.fallBack(ctx, n, l.base.TryAcquire(ctx, errTooFewPermits, a))
+		a.state.Local = local
 		return a.state, l.report(ctx, a.state.Local, err)
 	})
 }

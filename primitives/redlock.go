@@ -291,5 +291,5 @@ func (l *RedLock) noMajority(answered int, errs []error) error {
 		failures = append(failures, err)
 		text += fmt.Sprintf("; node %d: %s", i+1, why)
 	}
-	return worded.As(text, failures...)
+	return worded.New(text, failures...)
 }

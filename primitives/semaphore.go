@@ -14,7 +14,7 @@ import (
 )
 
 // errTooFewPermits is the refusal of an object that has permits.
-var errTooFewPermits = worded.As("too few permits", ErrNotAcquired)
+var errTooFewPermits = worded.New("too few permits", ErrNotAcquired)
 
 // maxPermits is the largest number of permits in Redisson.
 const maxPermits = math.MaxInt32

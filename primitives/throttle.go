@@ -127,7 +127,7 @@ func (c *Client) NewThrottle(name string, limit Limit, opts *ThrottleOptions) *T
 	if opts != nil {
 		t.opts = *opts
 	}
-	if t.opts.Unavailable == 0 {
+	if t.opts.Unavailable == (Fallback{}) {
 		t.reject(&FieldError{Field: "Unavailable", Problem: "must be set: Refuse, Admit or a LocalShare"})
 	}
 	t.reject(t.opts.Unavailable.validate(t.opts.Timeout))
@@ -241,7 +241,7 @@ func (t *Throttle) validateCount(n int) error {
 		return t.invalid
 	}
 	if n > t.limit.Burst {
-		return worded.As(fmt.Sprintf("%d permits are more than the burst, %d", n, t.limit.Burst), ErrAboveRate)
+		return worded.New(fmt.Sprintf("%d permits are more than the burst, %d", n, t.limit.Burst), ErrAboveRate)
 	}
 	return countWithin("n", n, 1)
 }
@@ -326,14 +326,14 @@ func decided(allowed bool, remaining, retry, reset int64) Decision {
 // cluster one for each slot, all at once, and waits for the answers as long as the first throttle's Timeout says. A
 // server does nothing else while it runs a command: for 1 000 names that is about 10 ms. If one command fails,
 // ThrottleStates returns its error, and no states. It returns a [*FieldError] if a throttle is nil, invalid, or of
-// another client than the first.
-func ThrottleStates(ctx context.Context, throttles ...*Throttle) ([]Decision, error) {
+// another client.
+func (c *Client) ThrottleStates(ctx context.Context, throttles ...*Throttle) ([]Decision, error) {
 	if len(throttles) == 0 {
 		return nil, nil
 	}
 	takes := make([]Take, len(throttles))
 	for i, t := range throttles {
-		if t == nil || t.base.Core() != throttles[0].base.Core() {
+		if t == nil || t.base.Core() != c.core {
 			return nil, &FieldError{Field: "throttles", Problem: fmt.Sprintf("number %d is nil or of another client", i+1)}
 		}
 		if t.invalid != nil {

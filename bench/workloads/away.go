@@ -38,7 +38,7 @@ func (s *setup) fallbacks() (all []benchmark.Subject) {
 	for _, choice := range []struct {
 		name string
 		is   primitives.Fallback
-	}{{"Refuse", primitives.Refuse}, {"Admit", primitives.Admit}, {"LocalShare", primitives.LocalShare(1)}} {
+	}{{"Refuse", primitives.Refuse()}, {"Admit", primitives.Admit()}, {"LocalShare", primitives.LocalShare(1)}} {
 		throttle := s.client(false).NewThrottle(choice.name,
 			primitives.Limit{Permits: perHour, Interval: time.Second}, &primitives.ThrottleOptions{Unavailable: choice.is})
 		all = append(all, benchmark.Subject{Name: choice.name, Turn: func(ctx context.Context) (o benchmark.Outcome, err error) {

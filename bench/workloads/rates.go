@@ -124,7 +124,7 @@ func throttles(n, perHour int) Maker {
 		var one *primitives.Throttle
 		for i := range n {
 			one = c.NewThrottle(fmt.Sprint(name, ":", i), primitives.Limit{Permits: perHour, Interval: time.Hour},
-				&primitives.ThrottleOptions{Unavailable: primitives.Refuse})
+				&primitives.ThrottleOptions{Unavailable: primitives.Refuse()})
 			takes = append(takes, one.Take(1))
 		}
 		if n == 1 {

@@ -40,7 +40,7 @@ func releasedTogether(ctx context.Context, e *harness.Env) {
 	all, leases := full(ctx, e, 2, 3)
 	var held []primitives.PermitID
 	for _, l := range leases {
-		held = append(held, primitives.PermitIDs(l)...)
+		held = append(held, all[0].IDs(l)...)
 	}
 	must.Not(len(held) != 3, "%d ids of 3 permits", len(held))
 	must.Wrap(all[1].Release(ctx, held[0], held[1], primitives.PermitID{1}), primitives.ErrNotHeld)
@@ -59,8 +59,8 @@ func holdIsWhole(ctx context.Context, e *harness.Env) {
 	c, _ := engine.NewClient(ctx, e, &primitives.Options{WatchdogLease: harness.Patience / 10})
 	s := c.NewPermitSemaphore(e.Key("permits"), &primitives.PermitSemaphoreOptions{Permits: 3})
 	lease := must.Get(s.Acquire(ctx, 3))
-	must.Not(len(primitives.PermitIDs(lease)) != 3, "%v are the ids", primitives.PermitIDs(lease))
-	must.Do(s.Release(ctx, primitives.PermitIDs(lease)[1]))
+	must.Not(len(s.IDs(lease)) != 3, "%v are the ids", s.IDs(lease))
+	must.Do(s.Release(ctx, s.IDs(lease)[1]))
 	harness.Await(ctx, "the loss", lease.Done())
 	must.Wrap(lease.Err(), primitives.ErrLost)
 	harness.Eventually(ctx, "the other two to be free", func() bool { return must.Get(s.AvailablePermits(ctx)) == 3 })

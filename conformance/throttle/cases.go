@@ -20,10 +20,10 @@ func cases() []harness.Case {
 // three returns throttles with a burst of three, and what fails unless so many permits of each are free.
 func three(ctx context.Context, c *primitives.Client, names ...string) (all []*primitives.Throttle, wants func(free ...int)) {
 	for _, name := range names {
-		all = append(all, c.NewThrottle(name, limit(1, season, 3), &primitives.ThrottleOptions{Unavailable: primitives.Refuse}))
+		all = append(all, c.NewThrottle(name, limit(1, season, 3), &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}))
 	}
 	return all, func(free ...int) {
-		for i, d := range must.Get(primitives.ThrottleStates(ctx, all...)) {
+		for i, d := range must.Get(c.ThrottleStates(ctx, all...)) {
 			must.Not(d.Remaining != free[i], "%q has %d permits, want %d", all[i].Name(), d.Remaining, free[i])
 		}
 	}

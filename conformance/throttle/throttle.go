@@ -197,7 +197,7 @@ func stored(key string, s state) []engine.Key {
 
 // call calls the method of an operation.
 func call(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	x := c.NewThrottle(name, in.Limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse, Timeout: time.Hour})
+	x := c.NewThrottle(name, in.Limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 	if in.Op == Delete {
 		deleted, err := x.Delete(ctx)
 		return Out{Done: deleted}, err

@@ -229,7 +229,7 @@ func TestCountingSemaphore(t *testing.T) {
 func TestLimits(t *testing.T) {
 	_, a, b := start(t)
 	limit := primitives.Limit{Permits: 2, Interval: time.Hour}
-	o := &primitives.ThrottleOptions{Unavailable: primitives.Refuse}
+	o := &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}
 	for i, client := range []*primitives.Client{a, b, a} {
 		d, err := client.NewThrottle("x", limit, o).Allow(t.Context(), 1)
 		require.NoError(t, err)

@@ -278,7 +278,7 @@ func TestAdmissionWithoutAnAnswer(t *testing.T) {
 
 		s.faults(down)
 		c := s.client(t, nil)
-		admits := c.NewThrottle("user", entryLimits[0], &primitives.ThrottleOptions{Unavailable: primitives.Admit})
+		admits := c.NewThrottle("user", entryLimits[0], &primitives.ThrottleOptions{Unavailable: primitives.Admit()})
 		_, err = primitives.NewAdmission(c.NewCountingSemaphore("x", 1, nil), admits.Take(1)).Acquire(t.Context())
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
 		s.faults(fault{})

@@ -125,7 +125,7 @@ func valid() []any {
 		&primitives.SpinLockOptions{}, &primitives.ReadWriteLockOptions{}, &primitives.RedLockOptions{},
 		&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}, &primitives.PermitSemaphoreOptions{Permits: 1},
 		&primitives.SemaphoreOptions{Permits: 1}, &primitives.ElectionOptions{}, &primitives.PeriodicJobOptions{},
-		&primitives.RateLimiterOptions{Rate: rate}, &rate, &primitives.ThrottleOptions{Unavailable: primitives.Refuse},
+		&primitives.RateLimiterOptions{Rate: rate}, &rate, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()},
 		&primitives.Limit{Permits: 10_000_000, Interval: time.Second}, &primitives.MultiThrottleOptions{},
 	}
 }
@@ -229,7 +229,7 @@ func TestBoundsOfArguments(t *testing.T) {
 			{"PermitSemaphore.InitPermits", "n", bound{least: 0, most: math.MaxInt32}, func(v int64) error { return errOf(permits.InitPermits(ctx, int(v))) }},
 			{"PermitSemaphore.SetPermits", "n", bound{least: 0, most: math.MaxInt32}, func(v int64) error { return permits.SetPermits(ctx, int(v)) }},
 			{"PermitSemaphore.UpdateLease", "d", bound{least: int64(whole)}, func(v int64) error {
-				return permits.UpdateLease(ctx, primitives.PermitIDs(held)[0], time.Duration(v))
+				return permits.UpdateLease(ctx, permits.IDs(held)[0], time.Duration(v))
 			}},
 			{"NewCountingSemaphore", "limit", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
 				return errOf(c.NewCountingSemaphore("slots", int(v), nil).Holders(ctx))
@@ -281,15 +281,15 @@ func declared(t *testing.T) (n int) {
 	return n
 }
 
-// TestBoundsOfFallback tries what Unavailable may be.
+// TestBoundsOfFallback tries which shares a LocalShare may be.
 func TestBoundsOfFallback(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		tries := users(t.Context(), s.client(t, nil), s)
 		for v, accepted := range map[float64]bool{
-			-1: true, -2: true, 1: true, math.SmallestNonzeroFloat64: true, // Refuse, Admit, and shares
-			-3: false, -1.5: false, -0.5: false, math.Nextafter(1, 2): false, math.Inf(1): false, math.Inf(-1): false, math.NaN(): false,
+			1: true, math.SmallestNonzeroFloat64: true,
+			0: false, -1: false, -2: false, -0.5: false, math.Nextafter(1, 2): false, math.Inf(1): false, math.Inf(-1): false, math.NaN(): false,
 		} {
-			invalid, of := new(primitives.FieldError), primitives.Fallback(v)
+			invalid, of := new(primitives.FieldError), primitives.LocalShare(v)
 			require.Equal(t, !accepted, errors.As(tries["ThrottleOptions"](&primitives.ThrottleOptions{Unavailable: of}), &invalid), v)
 			limiter := &primitives.RateLimiterOptions{Unavailable: of, Rate: primitives.Rate{Permits: 1000, Interval: time.Second}}
 			require.Equal(t, !accepted, errors.As(tries["RateLimiterOptions"](limiter), &invalid), v)

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -237,45 +235,6 @@ func TestDoWaitsForItsRelease(t *testing.T) {
 			s.faults(fault{})
 			time.Sleep(10 * time.Second)
 			require.Empty(t, s.holder("x"))
-		})
-	}
-}
-
-// TestDoLogsAFailedRelease of a semaphore, if the option says so. A loss is returned all the same.
-func TestDoLogsAFailedRelease(t *testing.T) {
-	t.Parallel()
-	type work = func(ctx context.Context, lease *primitives.Lease) error
-	for name, do := range map[string]func(ctx context.Context, c *primitives.Client, log bool, w work) error{
-		"CountingSemaphore": func(ctx context.Context, c *primitives.Client, log bool, w work) error {
-			return c.NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{LogFailedRelease: log}).Do(ctx, w)
-		},
-		"PermitSemaphore": func(ctx context.Context, c *primitives.Client, log bool, w work) error {
-			o := primitives.PermitSemaphoreOptions{Permits: 1, LogFailedRelease: log}
-			return c.NewPermitSemaphore("x", &o).Do(ctx, 1, w)
-		},
-	} {
-		subtest(t, name, func(t *testing.T, s *server) {
-			core, logs := observer.New(zap.WarnLevel)
-			client := s.client(t, &primitives.Options{Logger: zap.New(core)})
-			errWork := errors.New("work")
-			doing := func(log bool, f fault, result error) error {
-				defer time.Sleep(time.Minute)
-				defer s.faults(fault{})
-				return do(t.Context(), client, log, func(context.Context, *primitives.Lease) error {
-					s.faults(f)
-					if f == (fault{}) {
-						s.lose("x", "{x}:timeout")
-					}
-					return result
-				})
-			}
-			broken := fault{after: time.Millisecond, broken: true}
-			require.ErrorAs(t, doing(false, broken, nil), new(*primitives.ReleaseError))
-			require.Zero(t, logs.Len())
-			require.NoError(t, doing(true, broken, nil))
-			require.Equal(t, errWork, doing(true, down, errWork))
-			require.Equal(t, 2, logs.FilterMessage("the release after the work failed").Len())
-			require.ErrorIs(t, doing(true, fault{}, nil), primitives.ErrLost)
 		})
 	}
 }

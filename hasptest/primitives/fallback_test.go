@@ -14,7 +14,7 @@ import (
 )
 
 // refuse are the options of most throttles, which wait for slow answers.
-var refuse = &primitives.ThrottleOptions{Unavailable: primitives.Refuse, Timeout: time.Minute}
+var refuse = &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Timeout: time.Minute}
 
 // tenAMinute returns the options of a limiter of ten permits a minute.
 func tenAMinute(unavailable primitives.Fallback) *primitives.RateLimiterOptions {
@@ -54,10 +54,10 @@ func TestFallbacks(t *testing.T) {
 		target error // of the first call
 		next   error
 	}{
-		"RefuseRefused": {primitives.Refuse, false, 0, primitives.ErrUnavailable, primitives.ErrUnavailable},
-		"RefuseSilent":  {primitives.Refuse, true, time.Second, primitives.ErrIndeterminate, primitives.ErrUnavailable},
-		"AdmitRefused":  {primitives.Admit, false, 0, nil, nil},
-		"AdmitSilent":   {primitives.Admit, true, time.Second, nil, nil},
+		"RefuseRefused": {primitives.Refuse(), false, 0, primitives.ErrUnavailable, primitives.ErrUnavailable},
+		"RefuseSilent":  {primitives.Refuse(), true, time.Second, primitives.ErrIndeterminate, primitives.ErrUnavailable},
+		"AdmitRefused":  {primitives.Admit(), false, 0, nil, nil},
+		"AdmitSilent":   {primitives.Admit(), true, time.Second, nil, nil},
 		"LocalRefused":  {primitives.LocalShare(0.5), false, 0, nil, nil},
 		"LocalSilent":   {primitives.LocalShare(0.5), true, time.Second, nil, nil},
 	} {
@@ -144,26 +144,25 @@ func TestFallbackKeepsErrors(t *testing.T) {
 		link := newDialing(t, s)
 		client := link.client(t, nil)
 		require.NoError(t, errOf(s.Do("SET", "x", "text")))
-		_, _, err := acquire(client, "x", tenAMinute(primitives.Admit))
+		_, _, err := acquire(client, "x", tenAMinute(primitives.Admit()))
 		require.ErrorIs(t, err, primitives.ErrConflict)
 
 		link.silent.Store(true)
 		ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer leave()
-		require.ErrorIs(t, client.NewRateLimiter("y", tenAMinute(primitives.Admit)).TryAcquire(ctx, 1),
+		require.ErrorIs(t, client.NewRateLimiter("y", tenAMinute(primitives.Admit())).TryAcquire(ctx, 1),
 			context.DeadlineExceeded)
 
-		update := tenAMinute(primitives.Admit)
-		update.Update = true
-		update.Timeout = 3 * time.Second
-		state, took, err := acquire(client, "y", update)
+		slow := tenAMinute(primitives.Admit())
+		slow.Timeout = 3 * time.Second
+		state, took, err := acquire(client, "y", slow)
 		require.NoError(t, err)
 		require.True(t, state.Local)
 		require.Equal(t, 3*time.Second, took)
 
 		for _, opts := range []*primitives.RateLimiterOptions{
 			tenAMinute(primitives.LocalShare(0)), tenAMinute(primitives.LocalShare(-1)),
-			tenAMinute(primitives.LocalShare(1.5)), tenAMinute(-3),
+			tenAMinute(primitives.LocalShare(1.5)),
 			{Unavailable: primitives.LocalShare(1)}, {Timeout: -1},
 		} {
 			_, _, err := acquire(client, "y", opts)
@@ -185,19 +184,19 @@ func TestThrottleFallsBack(t *testing.T) {
 			throttle := func(unavailable primitives.Fallback) *primitives.Throttle {
 				return client.NewThrottle("x", limit, &primitives.ThrottleOptions{Unavailable: unavailable})
 			}
-			require.Error(t, errOf(throttle(primitives.Refuse).Allow(ctx, 1)))
+			require.Error(t, errOf(throttle(primitives.Refuse()).Allow(ctx, 1)))
 			began := time.Now()
-			require.ErrorIs(t, errOf(throttle(primitives.Refuse).Allow(ctx, 1)), primitives.ErrUnavailable)
-			require.ErrorIs(t, throttle(primitives.Refuse).Wait(ctx, 1), primitives.ErrUnavailable)
-			require.ErrorIs(t, errOf(throttle(primitives.Refuse).State(ctx)), primitives.ErrUnavailable)
+			require.ErrorIs(t, errOf(throttle(primitives.Refuse()).Allow(ctx, 1)), primitives.ErrUnavailable)
+			require.ErrorIs(t, throttle(primitives.Refuse()).Wait(ctx, 1), primitives.ErrUnavailable)
+			require.ErrorIs(t, errOf(throttle(primitives.Refuse()).State(ctx)), primitives.ErrUnavailable)
 
 			for range 9 {
-				got := must(throttle(primitives.Admit).Allow(ctx, 1))(t)
+				got := must(throttle(primitives.Admit()).Allow(ctx, 1))(t)
 				require.Equal(t, primitives.Decision{Allowed: true, Local: true}, got)
-				require.NoError(t, throttle(primitives.Admit).Wait(ctx, 1))
+				require.NoError(t, throttle(primitives.Admit()).Wait(ctx, 1))
 			}
 			for _, used := range []int{0, 2} {
-				work, got, err := throttle(primitives.Admit).Reserve(ctx, 1)
+				work, got, err := throttle(primitives.Admit()).Reserve(ctx, 1)
 				require.NoError(t, err)
 				require.True(t, got.Local)
 				require.NoError(t, work.Settle(ctx, used))
@@ -233,10 +232,10 @@ func TestMultiThrottleFallsBack(t *testing.T) {
 					client.NewThrottle("user", primitives.Limit{Permits: 10, Interval: time.Minute}, opts).Take(user),
 					client.NewThrottle("all", primitives.Limit{Permits: 4, Interval: time.Minute}, opts).Take(all))
 			}
-			require.ErrorIs(t, errOf(both(primitives.Refuse, 1, 1).Allow(ctx)), primitives.ErrUnavailable)
-			require.ErrorIs(t, both(primitives.Refuse, 1, 1).Wait(ctx), primitives.ErrUnavailable)
+			require.ErrorIs(t, errOf(both(primitives.Refuse(), 1, 1).Allow(ctx)), primitives.ErrUnavailable)
+			require.ErrorIs(t, both(primitives.Refuse(), 1, 1).Wait(ctx), primitives.ErrUnavailable)
 			admitted := primitives.Decision{Allowed: true, Local: true}
-			d := must(both(primitives.Admit, 10, 4).Allow(ctx))(t)
+			d := must(both(primitives.Admit(), 10, 4).Allow(ctx))(t)
 			require.Equal(t, []primitives.Decision{admitted, admitted}, d.Each)
 
 			began, half := time.Now(), primitives.LocalShare(0.5)
@@ -266,7 +265,7 @@ func TestThrottleNeedsAFallback(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		for field, opts := range map[string]*primitives.ThrottleOptions{
-			"Unavailable": nil, "Timeout": {Unavailable: primitives.Admit, Timeout: -1},
+			"Unavailable": nil, "Timeout": {Unavailable: primitives.Admit(), Timeout: -1},
 		} {
 			_, err := client.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, opts).Allow(t.Context(), 1)
 			var invalid *primitives.FieldError

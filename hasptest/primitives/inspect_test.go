@@ -276,7 +276,7 @@ func TestInspectRates(t *testing.T) {
 		require.Nil(t, described(t, asks).Free) // Nobody has called since the permits of the grant are free.
 		s.do("FLUSHALL")
 		begin := time.Now()
-		_, err = c.NewThrottle("x", primitives.Limit{Permits: 10, Interval: 10 * time.Second}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse}).Allow(t.Context(), 3)
+		_, err = c.NewThrottle("x", primitives.Limit{Permits: 10, Interval: 10 * time.Second}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}).Allow(t.Context(), 3)
 		require.NoError(t, err)
 		o = described(t, asks)
 		require.Equal(t, inspect.Throttle, o.Kind)

@@ -16,7 +16,7 @@ import (
 )
 
 // refuseLocally are the options of throttles that repeat refusals.
-var refuseLocally = &primitives.ThrottleOptions{Unavailable: primitives.Refuse, Timeout: time.Minute, RefuseLocally: true}
+var refuseLocally = &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Timeout: time.Minute, RefuseLocally: true}
 
 // refusing runs a test of a throttle that repeats refusals, in virtual time.
 func refusing(t *testing.T, limit primitives.Limit, run func(t *testing.T, x *throttle)) {

@@ -50,7 +50,7 @@ func (x *tiers) all(user, tenant, all int) *primitives.MultiThrottle {
 // states returns the throttles' states.
 func (x *tiers) states(t *testing.T) []primitives.Decision {
 	t.Helper()
-	states := must(primitives.ThrottleStates(t.Context(), x.each...))(t)
+	states := must(x.client.ThrottleStates(t.Context(), x.each...))(t)
 	return states
 }
 
@@ -280,7 +280,7 @@ func TestMultiThrottleErrors(t *testing.T) {
 			`takes: two have the key "user"`:         {user.Take(1), x.client.NewThrottle("user", tierLimits[1], refuse).Take(1)},
 			`takes: "x" is of another client`:        {user.Take(1), other.NewThrottle("x", tierLimits[0], refuse).Take(1)},
 			`takes: "x" has other options than the first`: {
-				user.Take(1), x.client.NewThrottle("x", tierLimits[0], &primitives.ThrottleOptions{Unavailable: primitives.Admit}).Take(1),
+				user.Take(1), x.client.NewThrottle("x", tierLimits[0], &primitives.ThrottleOptions{Unavailable: primitives.Admit()}).Take(1),
 			},
 			`throttle "user": n: 0 is not in 1..2147483647`: {user.Take(0)},
 		} {

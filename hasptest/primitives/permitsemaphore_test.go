@@ -161,7 +161,7 @@ func TestPermitsReenter(t *testing.T) {
 		outer := must(semaphore.Acquire(t.Context(), 1))(t)
 		inside := outer.Reenter(t.Context())
 		same := must(semaphore.TryAcquire(inside, 1))(t)
-		require.Equal(t, primitives.PermitIDs(outer), primitives.PermitIDs(same))
+		require.Equal(t, semaphore.IDs(outer), semaphore.IDs(same))
 		more := must(semaphore.TryAcquire(inside, 2))(t)
 		require.Equal(t, 3, s.takenPermits())
 		for _, lease := range []*primitives.Lease{outer, more, same} {
@@ -177,10 +177,10 @@ func TestPermitIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPermits(t)
 		c := must(primitives.New(s, nil))(t)
-		lease, err := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Lease: time.Minute}).
-			Acquire(t.Context(), 1)
-		require.NoError(t, err)
-		id := primitives.PermitIDs(lease)[0]
+		semaphore := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Lease: time.Minute})
+		lease := must(semaphore.Acquire(t.Context(), 1))(t)
+		require.Empty(t, c.NewPermitSemaphore("y", nil).IDs(lease), "it is of another one")
+		id := semaphore.IDs(lease)[0]
 		lease.Forget()
 		require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
 		require.NoError(t, c.Close(t.Context()))

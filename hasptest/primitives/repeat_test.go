@@ -118,7 +118,7 @@ func askTheRest(t *testing.T, c *primitives.Client) {
 	ctx := t.Context()
 	hold(t, c.NewReadWriteLock("rw", nil).ReadLock(), func(*primitives.Lease) { time.Sleep(15 * time.Second) })
 	permits := c.NewPermitSemaphore("permits", &primitives.PermitSemaphoreOptions{Permits: 1})
-	_ = must(permits.Remaining(ctx, primitives.PermitIDs(must(permits.TryAcquire(ctx, 1))(t))[0]))(t)
+	_ = must(permits.Remaining(ctx, permits.IDs(must(permits.TryAcquire(ctx, 1))(t))[0]))(t)
 	latch := c.NewCountDownLatch("latch")
 	require.True(t, must(latch.InitParts(ctx, 1, time.Hour))(t))
 	require.Error(t, latch.WaitParts(within(t, 7*time.Second)))

@@ -57,7 +57,7 @@ func TestReservationGoesIntoDebt(t *testing.T) {
 	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
 		without := *x
-		x.Throttle = x.client.NewThrottle("x", x.limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse, Debt: 5})
+		x.Throttle = x.client.NewThrottle("x", x.limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Debt: 5})
 		require.NoError(t, x.reserves(t, 1).Settle(t.Context(), 8))
 		r, work := x.reserves(t, 1), without.reserves(t, 1)
 		require.NoError(t, r.Settle(t.Context(), 3))
@@ -75,7 +75,7 @@ func TestReservationGoesIntoDebt(t *testing.T) {
 		for debt, limit := range map[int]primitives.Limit{
 			-1: x.limit, 10_000_001: x.limit, 1: {Permits: 1, Interval: 365 * 24 * time.Hour, Burst: 3},
 		} {
-			_, err := x.client.NewThrottle("x", limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse, Debt: debt}).Allow(t.Context(), 1)
+			_, err := x.client.NewThrottle("x", limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Debt: debt}).Allow(t.Context(), 1)
 			var invalid *primitives.FieldError
 			require.ErrorAs(t, err, &invalid)
 			require.Equal(t, "Debt", invalid.Field)

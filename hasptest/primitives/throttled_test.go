@@ -34,7 +34,7 @@ func TestThrottled(t *testing.T) {
 		}
 		allow := func(t *primitives.Throttle, n int) { _, _ = t.Allow(context.Background(), n) }
 
-		ann, all := throttle("ann", "a user", 2, primitives.Refuse), throttle("all", "all users", 3, primitives.Refuse)
+		ann, all := throttle("ann", "a user", 2, primitives.Refuse()), throttle("all", "all users", 3, primitives.Refuse())
 		allow(ann, 2)
 		allow(ann, 1)
 		_, _, _ = ann.Reserve(t.Context(), 2)
@@ -59,7 +59,7 @@ func TestThrottled(t *testing.T) {
 			"all users all refused false", "all users all refused false")
 
 		s.do("SET", "text", "another program's")
-		allow(throttle("text", "", 1, primitives.Admit), 1)
+		allow(throttle("text", "", 1, primitives.Admit()), 1)
 		requireEvents(" text failed false")
 		require.ErrorIs(t, last, primitives.ErrConflict)
 
@@ -185,7 +185,7 @@ func TestThrottleStates(t *testing.T) {
 			}
 			x.faults(fault{after: time.Second})
 			before, began := x.called("throttle_state"), time.Now()
-			states := must(primitives.ThrottleStates(t.Context(), all...))(t)
+			states := must(x.client.ThrottleStates(t.Context(), all...))(t)
 			require.Equal(t, want, states)
 			require.Equal(t, c.calls, x.called("throttle_state")-before)
 			require.Equal(t, time.Second, time.Since(began))
@@ -196,22 +196,22 @@ func TestThrottleStates(t *testing.T) {
 func TestThrottleStatesFails(t *testing.T) {
 	t.Parallel()
 	tiered(t, false, func(t *testing.T, x *tiers) {
-		states := must(primitives.ThrottleStates(t.Context()))(t)
+		states := must(x.client.ThrottleStates(t.Context()))(t)
 		require.Empty(t, states)
 		other := x.server.client(t, nil).NewThrottle("x", tierLimits[0], refuse)
 		for _, second := range []*primitives.Throttle{nil, other, x.client.NewThrottle("x", primitives.Limit{}, refuse)} {
-			_, err := primitives.ThrottleStates(t.Context(), x.each[0], second)
+			_, err := x.client.ThrottleStates(t.Context(), x.each[0], second)
 			require.ErrorAs(t, err, new(*primitives.FieldError))
 		}
 		require.Zero(t, x.called("throttle_state"))
 		x.do("SET", "tenant", "text")
-		states, err := primitives.ThrottleStates(t.Context(), x.each...)
+		states, err := x.client.ThrottleStates(t.Context(), x.each...)
 		require.ErrorIs(t, err, primitives.ErrConflict)
 		require.ErrorContains(t, err, `query throttle "tenant": key is in use`)
 		require.Nil(t, states)
 
 		x.faults(fault{err: backend.ErrUnavailable})
-		states, err = primitives.ThrottleStates(t.Context(), x.each...)
+		states, err = x.client.ThrottleStates(t.Context(), x.each...)
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
 		require.ErrorContains(t, err, `query throttles "user and 2 others"`)
 		require.Nil(t, states)

@@ -290,7 +290,7 @@ func TestTracerGetsUTF8(t *testing.T) {
 			JobCompleted: func(data trace.JobCompleted) { note(data) }, Throttled: func(data trace.Throttled) { note(data) },
 		}})
 		runJob(t.Context(), time.Now(), noWork, c.NewPeriodicJob("j\xff", time.Hour, nil).Do)
-		policy := &primitives.ThrottleOptions{Unavailable: primitives.Refuse, Policy: "p\xff"}
+		policy := &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Policy: "p\xff"}
 		_, err := c.NewThrottle("t\xff", primitives.Limit{Permits: 1, Interval: time.Hour}, policy).Allow(t.Context(), 1)
 		require.NoError(t, err)
 		object := c.Core().NewObject("rate limiter", "r\xff", "hash")

@@ -2,7 +2,7 @@
 // interceptors over [primitives.Throttle]:
 //
 //	limit, err := grpclimit.New(client, "api", primitives.Limit{Permits: 100, Interval: time.Minute, Burst: 10},
-//		&grpclimit.Options{Key: user, Unavailable: primitives.Admit})
+//		&grpclimit.Options{Key: user, Unavailable: primitives.Admit()})
 //	if err != nil {
 //		return err
 //	}

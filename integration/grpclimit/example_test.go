@@ -26,7 +26,7 @@ func ExampleNew() {
 		Key: func(ctx context.Context, _ string) string {
 			return fmt.Sprint(metadata.ValueFromIncomingContext(ctx, "user"))
 		},
-		Unavailable: primitives.Admit,
+		Unavailable: primitives.Admit(),
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -243,7 +243,7 @@ func (l *Limit) failed(ctx context.Context, method string, err error) error {
 	switch {
 	case errors.Is(err, primitives.ErrAboveRate):
 		return status.Errorf(codes.ResourceExhausted, "limit %q: the call costs more than the burst", l.names)
-	case l.opts.Unavailable == primitives.Admit:
+	case l.opts.Unavailable == primitives.Admit():
 		return nil
 	}
 	return status.Errorf(codes.Unavailable, "limit %q: not decided", l.names)

@@ -30,8 +30,8 @@ func byUser(ctx context.Context, _ string) string { return ctx.Value(userKey{}).
 // newLimit returns two calls a minute. Without options it refuses calls while the server is away.
 func newLimit(t *testing.T, s *hasptest.Server, opts grpclimit.Options) *grpclimit.Limit {
 	t.Helper()
-	if opts.Unavailable == 0 {
-		opts.Unavailable = primitives.Refuse
+	if opts.Unavailable == (primitives.Fallback{}) {
+		opts.Unavailable = primitives.Refuse()
 	}
 	limit, err := grpclimit.New(s.Client(nil), "api", twoAMinute, &opts)
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestCost(t *testing.T) {
 		var failure error
 		l := newLimit(t, hasptest.New(t), grpclimit.Options{
 			Cost:        func(_ context.Context, method string) int { return costs[method] },
-			Unavailable: primitives.Admit,
+			Unavailable: primitives.Admit(),
 			OnError:     func(_ context.Context, _ string, err error) { failure = err },
 		})
 		require.NoError(t, call(t.Context(), l, "/s/Two"))
@@ -145,7 +145,7 @@ func TestDecisionsHaveThePolicy(t *testing.T) {
 		client := hasptest.New(t).Client(&primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
 			decisions = append(decisions, d.Policy+" "+d.Outcome())
 		}}})
-		l, err := grpclimit.New(client, "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.Refuse, Key: byUser})
+		l, err := grpclimit.New(client, "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.Refuse(), Key: byUser})
 		require.NoError(t, err)
 		require.NoError(t, call(context.WithValue(t.Context(), userKey{}, "ann"), l, "/s/m"))
 		require.Equal(t, []string{"api allowed"}, decisions)
@@ -160,8 +160,8 @@ func TestWithoutServer(t *testing.T) {
 		third    codes.Code
 		failures int
 	}{
-		{primitives.Refuse, codes.Unavailable, 3},
-		{primitives.Admit, codes.OK, 0},
+		{primitives.Refuse(), codes.Unavailable, 3},
+		{primitives.Admit(), codes.OK, 0},
 		{primitives.LocalShare(1), codes.ResourceExhausted, 0},
 	} {
 		t.Run(fmt.Sprint(c.third), func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestCancelledCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	l := newLimit(t, hasptest.New(t), grpclimit.Options{
-		Unavailable: primitives.Admit,
+		Unavailable: primitives.Admit(),
 		OnError:     func(_ context.Context, _ string, err error) { t.Error(err) },
 	})
 	require.Equal(t, codes.Canceled, status.Code(call(ctx, l, "/s/m")))
@@ -200,7 +200,7 @@ func TestCancelledCall(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	client := hasptest.New(t).Client(nil)
-	refuse := &grpclimit.Options{Unavailable: primitives.Refuse, Key: byUser}
+	refuse := &grpclimit.Options{Unavailable: primitives.Refuse(), Key: byUser}
 	for _, c := range []struct {
 		field, name string
 		limit       primitives.Limit
@@ -208,7 +208,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{"Unavailable", "api", twoAMinute, nil},
 		{"Unavailable", "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.LocalShare(2)}},
-		{"Timeout", "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.Admit, Timeout: -1}},
+		{"Timeout", "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.Admit(), Timeout: -1}},
 		{"name", "", twoAMinute, refuse},
 		{"Limit.Permits", "api", primitives.Limit{Interval: time.Minute}, refuse},
 	} {

@@ -2,7 +2,7 @@
 // service. It is a net/http handler over [primitives.RateLimiter] or, with [NewThrottle], [primitives.Throttle]:
 //
 //	limit, err := httplimit.New(client, "api", primitives.Rate{Permits: 100, Interval: time.Minute},
-//		&httplimit.Options{Key: httplimit.RemoteIP, Unavailable: primitives.Admit})
+//		&httplimit.Options{Key: httplimit.RemoteIP, Unavailable: primitives.Admit()})
 //	if err != nil {
 //		return err
 //	}

@@ -20,7 +20,7 @@ func ExampleNew() {
 	}
 	limit, err := httplimit.New(client, "api", primitives.Rate{Permits: 1, Interval: time.Hour}, &httplimit.Options{
 		Key:         httplimit.RemoteIP,
-		Unavailable: primitives.Admit,
+		Unavailable: primitives.Admit(),
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -43,7 +43,7 @@ func ExampleNewMultiThrottle() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	limit, err := httplimit.NewMultiThrottle(client, &httplimit.Options{Unavailable: primitives.Admit},
+	limit, err := httplimit.NewMultiThrottle(client, &httplimit.Options{Unavailable: primitives.Admit()},
 		httplimit.Policy{
 			Name:  "{api}user",
 			Limit: primitives.Limit{Permits: 1, Interval: time.Minute, Burst: 2},

@@ -145,7 +145,7 @@ func newLimit(opts *Options, policies []Policy, by func(*Options) take) (*Limit,
 }
 
 func (l *Limit) validate() error {
-	if l.opts.Unavailable == 0 {
+	if l.opts.Unavailable == (primitives.Fallback{}) {
 		return &primitives.FieldError{Field: "Unavailable", Problem: "must be set: Refuse, Admit or a LocalShare"}
 	}
 	if len(l.policies) == 0 {
@@ -252,7 +252,7 @@ func (l *Limit) admit(w http.ResponseWriter, r *http.Request, parts []part, err 
 // fallBack admits or answers a request about which neither the server nor the limiter's Fallback has decided.
 func (l *Limit) fallBack(w http.ResponseWriter, r *http.Request) bool {
 	waiting := r.Context().Err() == nil // Otherwise nobody waits for the response.
-	if l.opts.Unavailable == primitives.Admit && waiting {
+	if l.opts.Unavailable == primitives.Admit() && waiting {
 		return true
 	}
 	write(w, http.StatusServiceUnavailable, 1, unavailableBody)

@@ -31,8 +31,8 @@ var ok = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write
 func newHandler(t *testing.T, client *primitives.Client, opts httplimit.Options) http.Handler {
 	t.Helper()
 	opts.Key = byUser
-	if opts.Unavailable == 0 {
-		opts.Unavailable = primitives.Refuse
+	if opts.Unavailable == (primitives.Fallback{}) {
+		opts.Unavailable = primitives.Refuse()
 	}
 	limit, err := httplimit.New(client, "api", twoAMinute, &opts)
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func limited(
 	t *testing.T, client *primitives.Client, name string, rate primitives.Rate, next http.Handler,
 ) http.Handler {
 	t.Helper()
-	limit, err := httplimit.New(client, name, rate, &httplimit.Options{Unavailable: primitives.Refuse})
+	limit, err := httplimit.New(client, name, rate, &httplimit.Options{Unavailable: primitives.Refuse()})
 	require.NoError(t, err)
 	return limit.Handler(next)
 }
@@ -198,7 +198,7 @@ func TestNameIsEscapedInFields(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	client := hasptest.New(t).Client(nil)
-	refuse := &httplimit.Options{Unavailable: primitives.Refuse, Key: byUser}
+	refuse := &httplimit.Options{Unavailable: primitives.Refuse(), Key: byUser}
 	for _, c := range []struct {
 		field, name string
 		rate        primitives.Rate
@@ -206,9 +206,9 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{"Unavailable", "api", twoAMinute, nil},
 		{"Unavailable", "api", twoAMinute, &httplimit.Options{Key: byUser}},
-		{"Unavailable", "api", twoAMinute, &httplimit.Options{Unavailable: 3}},
-		{"Timeout", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.Admit, Timeout: -1}},
-		{"RefuseLocally", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.Admit, RefuseLocally: true}},
+		{"Unavailable", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.LocalShare(3)}},
+		{"Timeout", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.Admit(), Timeout: -1}},
+		{"RefuseLocally", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.Admit(), RefuseLocally: true}},
 		{"name", "", twoAMinute, refuse},
 		{"name", "café", twoAMinute, refuse},
 		{"name", "a\nb", twoAMinute, refuse},

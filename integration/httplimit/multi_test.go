@@ -33,8 +33,8 @@ func several(t *testing.T, c *primitives.Client, opts httplimit.Options) (http.H
 	t.Helper()
 	var got refusals
 	opts.OnRefused = func(_ *http.Request, policy string, in time.Duration) { got = append(got, fmt.Sprint(policy, in)) }
-	if opts.Unavailable == 0 {
-		opts.Unavailable = primitives.Refuse
+	if opts.Unavailable == (primitives.Fallback{}) {
+		opts.Unavailable = primitives.Refuse()
 	}
 	l, err := httplimit.NewMultiThrottle(c, &opts, perUser, forAll)
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestNewMultiThrottleRefuses(t *testing.T) {
 	requireInvalid(t, client, "name", []httplimit.Policy{perUser, forAll, perUser})
 	// A client that calls itself all would share the permits of all.
 	requireInvalid(t, client, "name", []httplimit.Policy{perUser, {Name: "user:all", Limit: forAll.Limit}})
-	_, err := httplimit.NewMultiThrottle(client, &httplimit.Options{Unavailable: primitives.Refuse},
+	_, err := httplimit.NewMultiThrottle(client, &httplimit.Options{Unavailable: primitives.Refuse()},
 		forAll, httplimit.Policy{Name: "all:user", Limit: forAll.Limit}, httplimit.Policy{Name: "all:user:a", Limit: forAll.Limit, Key: byUser})
 	require.NoError(t, err)
 }
@@ -180,7 +180,7 @@ func TestNewMultiThrottleRefuses(t *testing.T) {
 // requireInvalid expects that policies are refused for a field.
 func requireInvalid(t *testing.T, c *primitives.Client, field string, policies []httplimit.Policy) {
 	t.Helper()
-	limit, err := httplimit.NewMultiThrottle(c, &httplimit.Options{Unavailable: primitives.Refuse}, policies...)
+	limit, err := httplimit.NewMultiThrottle(c, &httplimit.Options{Unavailable: primitives.Refuse()}, policies...)
 	var invalid *primitives.FieldError
 	require.ErrorAs(t, err, &invalid)
 	require.Equal(t, field, invalid.Field)

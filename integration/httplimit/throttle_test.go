@@ -23,8 +23,8 @@ var burstOfThree = primitives.Limit{Permits: 3, Interval: time.Minute}
 // throttled returns a limit by a throttle, before ok. Without options it refuses requests while the server is away.
 func throttled(t *testing.T, c *primitives.Client, limit primitives.Limit, opts httplimit.Options) http.Handler {
 	t.Helper()
-	if opts.Unavailable == 0 {
-		opts.Unavailable = primitives.Refuse
+	if opts.Unavailable == (primitives.Fallback{}) {
+		opts.Unavailable = primitives.Refuse()
 	}
 	l, err := httplimit.NewThrottle(c, "api", limit, &opts)
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestCost(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var failures recorder
-				opts := httplimit.Options{Unavailable: primitives.Admit, Cost: byUsersField, OnError: failures.record}
+				opts := httplimit.Options{Unavailable: primitives.Admit(), Cost: byUsersField, OnError: failures.record}
 				limit, err := httplimit.NewThrottle(hasptest.New(t).Client(nil), "api", burstOfThree, &opts)
 				if name == "RateLimiter" {
 					limit, err = httplimit.New(
@@ -190,8 +190,8 @@ func TestThrottleWithoutServer(t *testing.T) {
 		status, fourth int
 		failures       int
 	}{
-		{primitives.Refuse, http.StatusServiceUnavailable, http.StatusServiceUnavailable, 4},
-		{primitives.Admit, http.StatusNoContent, http.StatusNoContent, 0},
+		{primitives.Refuse(), http.StatusServiceUnavailable, http.StatusServiceUnavailable, 4},
+		{primitives.Admit(), http.StatusNoContent, http.StatusNoContent, 0},
 		{primitives.LocalShare(1), http.StatusNoContent, http.StatusTooManyRequests, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestThrottleWaitsForTheServerNoLongerThanTimeout(t *testing.T) {
 		client, err := primitives.New(silent{hasptest.New(t).Backend()}, nil)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, client.Close(context.Background())) }()
-		h := throttled(t, client, burstOfThree, httplimit.Options{Unavailable: primitives.Admit})
+		h := throttled(t, client, burstOfThree, httplimit.Options{Unavailable: primitives.Admit()})
 		began := time.Now()
 		require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "").StatusCode)
 		require.Equal(t, time.Second, time.Since(began))
@@ -227,7 +227,7 @@ func TestThrottleWaitsForTheServerNoLongerThanTimeout(t *testing.T) {
 func TestNewThrottleRefuses(t *testing.T) {
 	t.Parallel()
 	client := hasptest.New(t).Client(nil)
-	refuse := &httplimit.Options{Unavailable: primitives.Refuse}
+	refuse := &httplimit.Options{Unavailable: primitives.Refuse()}
 	for _, c := range []struct {
 		field, name string
 		limit       primitives.Limit
@@ -235,7 +235,7 @@ func TestNewThrottleRefuses(t *testing.T) {
 	}{
 		{"Unavailable", "api", burstOfThree, nil},
 		{"Unavailable", "api", burstOfThree, &httplimit.Options{Unavailable: primitives.LocalShare(2)}},
-		{"Timeout", "api", burstOfThree, &httplimit.Options{Unavailable: primitives.Admit, Timeout: -1}},
+		{"Timeout", "api", burstOfThree, &httplimit.Options{Unavailable: primitives.Admit(), Timeout: -1}},
 		{"name", "", burstOfThree, refuse},
 		{"Limit.Permits", "api", primitives.Limit{Interval: time.Minute}, refuse},
 		{"Limit.Interval", "api", primitives.Limit{Permits: 1}, refuse},

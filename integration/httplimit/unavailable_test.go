@@ -26,7 +26,7 @@ func TestAdmitsWithoutServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		var failures recorder
-		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: primitives.Admit, OnError: failures.record})
+		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: primitives.Admit(), OnError: failures.record})
 		s.Away(3 * time.Second)
 		for range twoAMinute.Permits + 1 {
 			r := ask(t.Context(), h, "ann")
@@ -54,7 +54,7 @@ func TestRefusesWithoutServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hasptest.New(t)
 		var failures recorder
-		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: primitives.Refuse, OnError: failures.record})
+		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: primitives.Refuse(), OnError: failures.record})
 		s.Away(3 * time.Second)
 		r := ask(t.Context(), h, "ann")
 		require.Equal(t, http.StatusServiceUnavailable, r.StatusCode)
@@ -142,7 +142,7 @@ func TestWaitsForTheServerNoLongerThanTimeout(t *testing.T) {
 				client, err := primitives.New(silent{hasptest.New(t).Backend()}, nil)
 				require.NoError(t, err)
 				defer func() { require.NoError(t, client.Close(context.Background())) }()
-				h := newHandler(t, client, httplimit.Options{Unavailable: primitives.Admit, Timeout: set})
+				h := newHandler(t, client, httplimit.Options{Unavailable: primitives.Admit(), Timeout: set})
 				began := time.Now()
 				require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "ann").StatusCode)
 				require.Equal(t, want, time.Since(began))
@@ -156,7 +156,7 @@ func TestRequestThatHasEnded(t *testing.T) {
 	t.Parallel()
 	var failures recorder
 	h := newHandler(t, hasptest.New(t).Client(nil),
-		httplimit.Options{Unavailable: primitives.Admit, OnError: failures.record})
+		httplimit.Options{Unavailable: primitives.Admit(), OnError: failures.record})
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	require.Equal(t, http.StatusServiceUnavailable, ask(ctx, h, "ann").StatusCode)

@@ -206,16 +206,16 @@ func (o *Object) explain(ctx context.Context, err error) error {
 	case errors.Is(err, ErrConflict): // It says so already.
 	case otherKind(err):
 		conflict := o.kindConflict(ctx)
-		return worded.As(conflict.Error(), conflict, err)
+		return worded.New(conflict.Error(), conflict, err)
 	case replied && server.Code == "NOTANUMBER" && server.Message != "" && o.sideKey == "":
-		return worded.As(ErrConflict.Error()+": "+server.Message, ErrConflict, err)
+		return worded.New(ErrConflict.Error()+": "+server.Message, ErrConflict, err)
 	case errors.Is(err, backend.ErrNotANumber), replied && server.Code == "NOTANUMBER":
 		conflict := o.notANumber()
-		return worded.As(conflict.Error(), conflict, err)
+		return worded.New(conflict.Error(), conflict, err)
 	case replied && server.Code == "OVERFLOW":
-		return worded.As(cmp.Or(server.Message, backend.ErrOverflow.Error()), backend.ErrOverflow, err)
+		return worded.New(cmp.Or(server.Message, backend.ErrOverflow.Error()), backend.ErrOverflow, err)
 	case replied && errors.Is(server, backend.ErrOverflow):
-		return worded.As(backend.ErrOverflow.Error(), err)
+		return worded.New(backend.ErrOverflow.Error(), err)
 	case replied && errors.Is(server, backend.ErrNotSupported):
 		return fmt.Errorf("%w: the server is older than Redis 7.0, or lacks a command: %w", backend.ErrNotSupported, err)
 	case replied && errors.Is(server, backend.ErrNoPermission):

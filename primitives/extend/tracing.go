@@ -34,7 +34,7 @@ func readable(err error) error {
 	if err == nil || utf8.ValidString(err.Error()) {
 		return err
 	}
-	return worded.As(worded.Text(err.Error()), err)
+	return worded.New(worded.Text(err.Error()), err)
 }
 
 // traced returns the object as a tracer gets it.

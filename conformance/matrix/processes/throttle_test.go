@@ -86,7 +86,7 @@ func throttleOf(t *testing.T, adapter, addr string, burst int) *primitives.Throt
 	t.Helper()
 	return cells.Named(adapter).Primitives(t, cells.At(addr), nil).NewThrottle("hammered",
 		primitives.Limit{Permits: perSecond, Interval: time.Second, Burst: burst},
-		&primitives.ThrottleOptions{Unavailable: primitives.Refuse, Timeout: conformance.Patience})
+		&primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Timeout: conformance.Patience})
 }
 
 // TestHammer is a process that takes one to three permits at a time, from one order to the next.

@@ -141,7 +141,7 @@ func (p *player) argument(ctx context.Context, t reflect.Type, word string) refl
 	case t.Kind() == reflect.String:
 		return reflect.ValueOf(strings.Trim(word, "'"))
 	case t == reflect.TypeFor[primitives.PermitID]():
-		return reflect.ValueOf(primitives.PermitIDs(p.lease)[0])
+		return reflect.ValueOf(p.object.(*primitives.PermitSemaphore).IDs(p.lease)[0])
 	case t == reflect.TypeFor[primitives.Rate]():
 		return reflect.ValueOf(primitives.Rate{Permits: 2, Interval: time.Second, KeepAlive: time.Hour})
 	case t == reflect.TypeFor[time.Time]():
@@ -308,7 +308,7 @@ func useAdders(ctx context.Context, c *primitives.Client) {
 func useThrottle(ctx context.Context, c *primitives.Client) {
 	of := func(name string, permits int, interval time.Duration) *primitives.Throttle {
 		limit := primitives.Limit{Permits: permits, Interval: interval}
-		return c.NewThrottle("declared:"+name, limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse})
+		return c.NewThrottle("declared:"+name, limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()})
 	}
 	t, other := of("throttle", 1, time.Second), of("other", 9, time.Hour)
 	for _, used := range []int{0, 2} {

@@ -35,7 +35,7 @@ func LimitBy(n int, window time.Duration, key KeyFunc) func(http.Handler) http.H
 				}
 				return 1
 			},
-			Unavailable: primitives.Refuse,
+			Unavailable: primitives.Refuse(),
 		}))
 	return limit.Handler
 }

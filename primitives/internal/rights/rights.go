@@ -161,7 +161,7 @@ func (all Rights) Explain(
 	case len(missing) == 0:
 		return fmt.Errorf("%w; docs/operate/acl.md lists the permissions that are needed (ACL SETUSER)", err)
 	case denied.MatchString(refusal.Message):
-		return worded.As(fmt.Sprintf("%v: %s; %s", backend.ErrNoPermission, refusal.Message, grant), err)
+		return worded.New(fmt.Sprintf("%v: %s; %s", backend.ErrNoPermission, refusal.Message, grant), err)
 	}
 	return fmt.Errorf("%w; %s", err, grant)
 }

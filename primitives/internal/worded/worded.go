@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// As returns an error that has the given text, and matches all of the given errors. It is for
+// New returns an error that has the given text, and matches all of the given errors. It is for
 // errors whose own texts would repeat it.
-func As(text string, matches ...error) error { return &worded{text, matches} }
+func New(text string, matches ...error) error { return &worded{text, matches} }
 
 type worded struct {
 	text    string
@@ -36,7 +36,7 @@ func Join(errs ...error) error {
 	for i, err := range errs {
 		texts[i] = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
-	return As(strings.Join(texts, "; "), errs...)
+	return New(strings.Join(texts, "; "), errs...)
 }
 
 // Text returns s as a tracer gets it. Names and the texts of servers are any bytes, but one that is no UTF-8 would cost

@@ -39,7 +39,7 @@ var kinds = map[string]func(c *client, name string) asks{
 	},
 	"throttle": func(c *client, name string) asks {
 		return c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Second},
-			&primitives.ThrottleOptions{Unavailable: primitives.Refuse}).MissingRights
+			&primitives.ThrottleOptions{Unavailable: primitives.Refuse()}).MissingRights
 	},
 }
 

@@ -23,7 +23,7 @@ func (p *program) rate() *cobra.Command {
 	r.addOptionalWait(c, "wait until they are free")
 	_, _ = c.MarkFlagRequired("permits"), c.MarkFlagRequired("per")
 	c.RunE = r.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
-		t := conn.Client.NewThrottle(args[0], limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse})
+		t := conn.Client.NewThrottle(args[0], limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()})
 		return r.acquired(c.Context(), func(ctx context.Context) error {
 			d, err := t.Allow(ctx, n)
 			if err == nil && !d.Allowed {
