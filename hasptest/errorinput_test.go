@@ -142,8 +142,8 @@ func argumentErrors(b *book) {
 	b.invalid("multi throttle, take 0", primitives.NewMultiThrottle(nil, user.Take(0)).Wait(ctx))
 	b.invalid("multi throttle, a name twice", primitives.NewMultiThrottle(nil, user.Take(1), user.Take(1)).Wait(ctx))
 	b.invalid("latch, set 0", last(c.NewCountDownLatch("x").InitCount(ctx, 0)))
-	b.invalid("latch, ttl of parts", last(c.NewCountDownLatch("x").InitParts(ctx, 1, 0)))
-	b.invalid("latch, no id of a part", last(c.NewCountDownLatch("x").CountDownOnce(ctx, "")))
+	b.invalid("latch, ttl of parts", last(c.NewPartsLatch("x").Init(ctx, 1, 0)))
+	b.invalid("latch, no id of a part", last(c.NewPartsLatch("x").CountDown(ctx, "")))
 	b.invalid("latch, ttl", last(c.NewCountDownLatch("x").InitCountWithTTL(ctx, 1, 0)))
 	b.invalid("id generator, blockSize", last(c.NewIDGenerator("x").Init(ctx, 1, 0)))
 	runs := func(job *primitives.PeriodicJob, at time.Time) error { return last(job.Do(ctx, at, nil)) }

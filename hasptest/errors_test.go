@@ -404,8 +404,10 @@ func numberErrors(b *book) {
 	require.NoError(b, errOf(latch.InitCount(ctx, 1)))
 	b.noteUntil("latch, set", latch.Wait)
 	b.noteUntil("latch, not set", c.NewCountDownLatch("none").WaitUntilSet)
-	b.note("latch without parts, waiting for them", latch.WaitParts(ctx))
-	b.note("latch without parts, counting one", last(latch.CountDownOnce(ctx, "1")))
+	parts := c.NewPartsLatch("latch")
+	b.note("latch without parts, waiting for them", parts.Wait(ctx))
+	b.note("latch without parts, counting one", last(parts.CountDown(ctx, "1")))
+	b.noteUntil("latch without parts, not set", parts.WaitUntilSet)
 }
 
 // electionErrors has elections without a leader, and jobs that do not run, or are not recorded.

@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,21 +31,16 @@ var (
 //
 // A latch does not remember that it was counted down to 0: it no longer exists then, and InitCount
 // sets it again. Nor does it remember which processes have counted down: if a process restarts and
-// counts down again, the waiters continue too early. InitParts, CountDownOnce and WaitParts remember
-// both, by an id for each part of the work. A process that calls one of these calls no InitCount,
-// CountDown or Wait for the same latch, which know no parts. Use another name for each run.
-// InitCountWithTTL and InitParts end the waiting for processes that do not come back.
+// counts down again, the waiters continue too early. A [PartsLatch] remembers both, by an id for each
+// part of the work. InitCountWithTTL ends the waiting for processes that do not come back.
 //
 // A CountDownLatch is a name, not a resource, and safe for concurrent use.
 //
-// Source: Redisson's RCountDownLatch, a decimal text at the name. The parts are in a key of their own,
-// which Redisson does not know: its processes may wait for a latch with parts, but not count it down.
+// Source: Redisson's RCountDownLatch, a decimal text at the name.
 type CountDownLatch struct {
 	number
-	parts string          // the key of the counted parts
-	zero  extend.WaitSpec // a count of 0
-	set   extend.WaitSpec
-	open  extend.WaitSpec // all parts counted, or no latch
+	zero extend.WaitSpec // a count of 0
+	set  extend.WaitSpec
 }
 
 // NewCountDownLatch returns the latch called name. It sends nothing. The methods return a
@@ -52,65 +48,56 @@ type CountDownLatch struct {
 // Java processes cannot use such a latch there.
 func (c *Client) NewCountDownLatch(name string) *CountDownLatch {
 	l := &CountDownLatch{number: c.newNumber("latch", name)}
-	l.zero = extend.WaitSpec{Channel: l.channel(), FreeUnits: latchFreeUnits, Refusal: errCounting}
-	l.set = extend.WaitSpec{
-		Channel: l.zero.Channel, Condition: "set", Refusal: errNotSet,
-		FreeUnits: func(string) int { return extend.AllUnits }, // After any message all waiters look.
-	}
-	l.open = extend.WaitSpec{
-		Channel: l.zero.Channel, Condition: "open", FreeUnits: latchFreeUnits, Refusal: errCounting,
-	}
-	l.parts = extend.SideName(latchPartsKey, l.base.Key())
-	l.base = l.base.WithTypedKey("key of the parts", l.parts, "hash")
+	l.set = latchSet(&l.object, "set")
+	l.zero = extend.WaitSpec{Channel: l.set.Channel, FreeUnits: latchFreeUnits, Refusal: errCounting}
 	return l
 }
 
-// channel returns the channel of a latch. Redisson's has braces around the name, even if the name
-// has braces: then a sharded channel would be in another slot than the key.
-func (l *CountDownLatch) channel() string {
-	key := l.base.Key()
-	if strings.Contains(key, "{") && l.base.Core().Capabilities().Sharded {
-		return latchChannel + key
+// latchSet returns the condition of callers that wait until a latch is set. Redisson's channel has braces around the
+// name, even if the name has braces: then a sharded channel would be in another slot than the key.
+func latchSet(o *object, condition string) extend.WaitSpec {
+	key := o.base.Key()
+	if !strings.Contains(key, "{") || !o.base.Core().Capabilities().Sharded {
+		key = "{" + key + "}"
 	}
-	return latchChannel + "{" + key + "}"
+	return extend.WaitSpec{
+		Channel: latchChannel + key, Condition: condition, Refusal: errNotSet,
+		FreeUnits: func(string) int { return extend.AllUnits }, // After any message all waiters look.
+	}
 }
 
 // InitCount sets the latch to n, at least 1. If the latch is set already, it changes nothing and
 // reports false.
 func (l *CountDownLatch) InitCount(ctx context.Context, n int64) (bool, error) {
-	return l.trySet(ctx, l.validateCount(n), n, nil)
+	return l.trySet(ctx, validCount(n), n, nil)
 }
 
 // InitCountWithTTL is InitCount for a latch that expires after ttl, in whole milliseconds and at
 // least one. When the latch expires, Wait returns as if the count were 0, at its next poll at the
 // latest. If the latch is set already, it keeps its count and its expiry.
 func (l *CountDownLatch) InitCountWithTTL(ctx context.Context, n int64, ttl time.Duration) (bool, error) {
-	invalid := l.validateCount(n)
-	if invalid == nil {
-		invalid = extend.AtLeast("ttl", ttl, time.Millisecond)
-	}
-	return l.trySet(ctx, invalid, n, &ttl)
+	return l.trySet(ctx, cmp.Or(validCount(n), extend.AtLeast("ttl", ttl, time.Millisecond)), n, &ttl)
 }
 
 func (l *CountDownLatch) trySet(ctx context.Context, invalid error, n int64, ttl *time.Duration) (bool, error) {
-	return extend.Call(ctx, &l.base, invalid, "set", func() (bool, error) {
+	return extend.Call(ctx, &l.base, cmp.Or(l.invalid, invalid), "set", func() (bool, error) {
 		return script.LatchSet(ctx, l.base.Runner(), l.base.Key(), n, ttl, l.publish(), l.zero.Channel)
 	})
 }
 
-// validateCount returns the error of the latch's arguments, or of a count.
-func (l *CountDownLatch) validateCount(n int64) error {
-	if l.invalid == nil && n < 1 {
+// validCount returns a [*FieldError] for a number to which no latch can be set.
+func validCount(n int64) error {
+	if n < 1 {
 		return &FieldError{Field: "n", Problem: fmt.Sprintf("%d is not in 1..%d", n, int64(math.MaxInt64))}
 	}
-	return l.invalid
+	return nil
 }
 
 // CountDown decrements the count by 1, and returns the rest. At 0 all waiters continue, and the
 // latch is deleted. If the latch is not set, CountDown returns 0 and changes nothing. If another
 // program has set it to 0 or less, CountDown returns 0 and deletes it. After an error that wraps
 // [ErrIndeterminate] the count may have been decremented, once: a second CountDown may release the
-// waiters too early. A second CountDownOnce does not.
+// waiters too early. A second one of a [PartsLatch] does not.
 func (l *CountDownLatch) CountDown(ctx context.Context) (left int64, err error) {
 	return extend.Call(ctx, &l.base, l.invalid, "count down", func() (int64, error) {
 		return script.LatchCountDown(ctx, l.base.Insistent(), l.base.Key(), l.publish(), l.zero.Channel)
@@ -125,7 +112,7 @@ func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
 }
 
 // Wait waits until the count is 0, ctx ends, the client is closed or the backend fails. Nil means
-// that the count was 0, or that the server lost the latch: only WaitParts can distinguish them. If the
+// that the count was 0, or that the server lost the latch: only a [PartsLatch] can distinguish them. If the
 // count is 0 at once, Wait takes one round trip. If no server can be reached at first, Wait returns
 // [ErrUnavailable]. Later it keeps waiting through outages.
 func (l *CountDownLatch) Wait(ctx context.Context) error {
@@ -146,11 +133,16 @@ func (l *CountDownLatch) WaitUntilSet(ctx context.Context) error {
 	return err
 }
 
-// Delete deletes the latch, and reports whether there was one: if InitParts had set it, also whether the
-// server remembered that it was opened. All waiters continue, those of WaitParts with [ErrNoLatch].
+// Delete deletes the latch, and reports whether there was one. All waiters continue. It also deletes a [PartsLatch]
+// of that name.
 func (l *CountDownLatch) Delete(ctx context.Context) (bool, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "delete", func() (bool, error) {
-		return script.LatchDelete(ctx, l.base.Runner(), l.base.Key(), l.parts, l.publish(), l.zero.Channel)
+	return deleteLatch(ctx, &l.object, l.zero.Channel)
+}
+
+func deleteLatch(ctx context.Context, o *object, channel string) (bool, error) {
+	return extend.Call(ctx, &o.base, o.invalid, "delete", func() (bool, error) {
+		parts := extend.SideName(latchPartsKey, o.base.Key())
+		return script.LatchDelete(ctx, o.base.Runner(), o.base.Key(), parts, o.publish(), channel)
 	})
 }
 

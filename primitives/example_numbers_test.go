@@ -52,20 +52,20 @@ func ExampleCountDownLatch() {
 }
 
 // A part counts once, though the process that does it a second time cannot know of the first.
-func ExampleCountDownLatch_CountDownOnce() {
+func ExamplePartsLatch() {
 	ctx := context.Background()
-	latch := client.NewCountDownLatch("export:2026-11-23")
-	if _, err := latch.InitParts(ctx, 2, time.Hour); err != nil {
+	latch := client.NewPartsLatch("export:2026-11-23")
+	if _, err := latch.Init(ctx, 2, time.Hour); err != nil {
 		log.Fatal(err)
 	}
 	for _, part := range []string{"north", "north", "south", "south"} {
-		left, err := latch.CountDownOnce(ctx, part)
+		left, err := latch.CountDown(ctx, part)
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(part, "is done, parts left:", left)
 	}
-	fmt.Println(latch.WaitParts(ctx))
+	fmt.Println(latch.Wait(ctx))
 	// Output:
 	// north is done, parts left: 1
 	// north is done, parts left: 1

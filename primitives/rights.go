@@ -34,13 +34,11 @@ var rights = map[string]*extend.Rights{
 		Keys:     "$ @" + permitLeasesKey, Channels: semaphoreChannel + ":@",
 	},
 	"counting semaphore": &countingRights,
-	"latch": {
-		Commands: numberCommands + " decr hget hset set", Keys: "$ " + latchPartsKey + ":@",
-		Channels: latchChannel + "{$} " + latchChannel + "@",
-	},
-	"atomic long":   {Commands: numberCommands + " incrby set", Keys: "$"},
-	"atomic double": {Commands: numberCommands + " incrbyfloat set", Keys: "$"},
-	"id generator":  {Commands: "get incrby set", Keys: "$ @" + idAllocationKey},
+	"latch":              {Commands: numberCommands + " decr set", Keys: latchKeys, Channels: latchChannels},
+	"parts latch":        {Commands: "decr del get hget hset pexpire set", Keys: latchKeys, Channels: latchChannels},
+	"atomic long":        {Commands: numberCommands + " incrby set", Keys: "$"},
+	"atomic double":      {Commands: numberCommands + " incrbyfloat set", Keys: "$"},
+	"id generator":       {Commands: "get incrby set", Keys: "$ @" + idAllocationKey},
 	"rate limiter": {
 		Commands: "del get hlen hmget hset persist pexpire pttl set time zadd zcard zcount zrange zrem zremrangebyrank " +
 			"zremrangebyscore",
@@ -81,6 +79,8 @@ var (
 const (
 	numberCommands = "del get persist pexpire pexpireat pttl"
 	adderCommands  = "del get pttl set"
+	latchKeys      = "$ " + latchPartsKey + ":@" // CountDownLatch.Delete deletes the parts, too.
+	latchChannels  = latchChannel + "{$} " + latchChannel + "@"
 	adderKeys      = "@:id" + adderCounterKey + " @:id" + adderSemaphoreKey
 	adderChannels  = "@" + adderTopic + " @" + formerAdderTopic + " " + semaphoreChannel + ":@:id" + adderSemaphoreKey
 )

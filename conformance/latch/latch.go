@@ -1,5 +1,5 @@
-// Package latch declares primitives.CountDownLatch for the suite: its promises, its model, its
-// operations. It is the smallest declaration of something that waits.
+// Package latch declares primitives.CountDownLatch and PartsLatch for the suite: their promises, one model,
+// as both may be called for a name, and their operations. It is the smallest declaration of something that waits.
 package latch
 
 import (
@@ -23,8 +23,8 @@ return at 0, when the latch is deleted, and when its life ends: by a message, by
 bounded poll. It may be set again.`,
 	"Latch.Setting": `WaitUntilSet returns when the latch is set: by a message, by a gap of the messages, or by a
 bounded poll. Calls of Wait on the same latch do not hold it up. A TTL is set together with the count.`,
-	"Latch.Parts": `A latch of InitParts counts each part once, by its id, also after it was opened. WaitParts returns nil
-only if the latch was opened. If it was never set, or is gone, WaitParts and CountDownOnce return ErrNoLatch.`,
+	"Latch.Parts": `A PartsLatch counts each part once, by its id, also after it was opened. Its Wait returns nil only if
+the latch was opened. If it was never set, or is gone, Wait, Left and CountDown return ErrNoLatch.`,
 	"Latch.Wire": `The key is Redisson's decimal count. Its messages are 1 for a new count and 0 at the end, on its channel,
 with braces around the name; names with braces get none where channels are sharded. The parts have a key of their own.`,
 }
@@ -41,7 +41,7 @@ const (
 	Delete    Op = "delete"
 	SetParts  Op = "set parts"
 	Part      Op = "count a part"
-	Open      Op = "open" // a WaitParts that returned has seen it open, or none
+	Open      Op = "open" // a Wait of a PartsLatch that returned has seen it open, or none
 )
 
 // In is one thing that happens to a latch.
@@ -88,9 +88,9 @@ var Primitive engine.Subject = &engine.Primitive[Latch, In, Out]{
 			return Out{}, c.NewCountDownLatch(name).Wait(ctx)
 		}, Waits: true, AckOnly: true},
 		{Name: "WaitUntilSet", Weight: 2, Generate: draw(IsSet), Call: call, Waits: true},
-		{Name: "InitParts", Weight: 2, Generate: drawSet(SetParts, ttl), Call: call, WriteOnly: true, Refuses: []In{{Op: SetParts, TTL: ttl}, {Op: SetParts, N: 1}}},
-		{Name: "CountDownOnce", Weight: 4, Generate: draw(Part), Call: call, Refuses: []In{{Op: Part}}},
-		{Name: "WaitParts", Weight: 2, Generate: draw(Open), Call: call, Waits: true},
+		{Name: "PartsInit", Weight: 2, Generate: drawSet(SetParts, ttl), Call: call, WriteOnly: true, Refuses: []In{{Op: SetParts, TTL: ttl}, {Op: SetParts, N: 1}}},
+		{Name: "PartsCountDown", Weight: 4, Generate: draw(Part), Call: call, Refuses: []In{{Op: Part}}},
+		{Name: "PartsWait", Weight: 2, Generate: draw(Open), Call: call, Waits: true},
 		{Name: "Delete", Weight: 1, Generate: draw(Delete), Call: call, WriteOnly: true},
 	},
 	Lived:  func(c *primitives.Client, name string) engine.Lived { return c.NewCountDownLatch(name) },
@@ -249,10 +249,10 @@ func drawSet(op Op, ttl time.Duration) func(engine.Params[Latch]) In {
 
 // call calls the method that in asks for.
 func call(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	l := c.NewCountDownLatch(name)
+	l, parts := c.NewCountDownLatch(name), c.NewPartsLatch(name)
 	switch {
 	case in.Op == SetParts:
-		out.Done, err = l.InitParts(ctx, in.N, in.TTL)
+		out.Done, err = parts.Init(ctx, in.N, in.TTL)
 	case in.Op == Set && in.TTL > 0:
 		out.Done, err = l.InitCountWithTTL(ctx, in.N, in.TTL)
 	case in.Op == Set:
@@ -262,9 +262,9 @@ func call(ctx context.Context, c *primitives.Client, name string, in In) (out Ou
 	case in.Op == Count:
 		out.Left, err = l.Count(ctx)
 	case in.Op == Part:
-		out.Left, err = l.CountDownOnce(ctx, in.ID)
+		out.Left, err = parts.CountDown(ctx, in.ID)
 	case in.Op == Open:
-		err = l.WaitParts(ctx)
+		err = parts.Wait(ctx)
 	case in.Op == IsSet:
 		out.Done, err = true, l.WaitUntilSet(ctx)
 	default:

@@ -18,8 +18,8 @@ func Gather(
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	latch := client.NewCountDownLatch("run:" + run)
-	set, err := latch.InitParts(ctx, int64(len(parts)), 2*limit)
+	latch := client.NewPartsLatch("run:" + run)
+	set, err := latch.Init(ctx, int64(len(parts)), 2*limit)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func Gather(
 			return err
 		}
 	}
-	return latch.WaitParts(ctx)
+	return latch.Wait(ctx)
 }
 
 // DoPart does one part of a run and counts it down. A part that fails is not counted, so another process
@@ -42,6 +42,6 @@ func DoPart(
 	if err := work(ctx); err != nil {
 		return err
 	}
-	_, err := client.NewCountDownLatch("run:"+run).CountDownOnce(ctx, part)
+	_, err := client.NewPartsLatch("run:"+run).CountDown(ctx, part)
 	return err
 }

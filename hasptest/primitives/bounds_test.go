@@ -206,7 +206,7 @@ func TestBoundsOfArguments(t *testing.T) {
 		sem, permits, rates := c.NewSemaphore("sem", nil), c.NewPermitSemaphore("permits", nil), c.NewRateLimiter("rate", nil)
 		require.NoError(t, rates.SetRate(ctx, primitives.Rate{Permits: math.MaxInt32, Interval: time.Second}))
 		throttle := c.NewThrottle("throttle", primitives.Limit{Permits: 10, Interval: time.Second}, refuse)
-		latch, ids := c.NewCountDownLatch("latch"), c.NewIDGenerator("ids")
+		latch, parts, ids := c.NewCountDownLatch("latch"), c.NewPartsLatch("latch"), c.NewIDGenerator("ids")
 		must(permits.InitPermits(ctx, 1))(t)
 		held := must(permits.TryAcquire(ctx, 1))(t)
 		lease := must(c.NewLock("lock", &primitives.LockOptions{Lease: time.Minute}).Lock(ctx))(t)
@@ -241,9 +241,9 @@ func TestBoundsOfArguments(t *testing.T) {
 			{"CountDownLatch.InitCountWithTTL", "ttl", bound{least: int64(whole)}, func(v int64) error {
 				return errOf(latch.InitCountWithTTL(ctx, 1, time.Duration(v)))
 			}},
-			{"CountDownLatch.InitParts", "n", bound{least: 1}, func(v int64) error { return errOf(latch.InitParts(ctx, v, time.Second)) }},
-			{"CountDownLatch.InitParts", "ttl", bound{least: int64(whole)}, func(v int64) error {
-				return errOf(latch.InitParts(ctx, 1, time.Duration(v)))
+			{"PartsLatch.Init", "n", bound{least: 1}, func(v int64) error { return errOf(parts.Init(ctx, v, time.Second)) }},
+			{"PartsLatch.Init", "ttl", bound{least: int64(whole)}, func(v int64) error {
+				return errOf(parts.Init(ctx, 1, time.Duration(v)))
 			}},
 			{"IDGenerator.Init", "blockSize", bound{least: 1}, func(v int64) error { return errOf(ids.Init(ctx, 1, v)) }},
 			{"NewPeriodicJob", "period", bound{least: int64(whole), most: math.MaxInt64 / int64(whole) * int64(whole), whole: whole}, func(v int64) error {

@@ -38,6 +38,9 @@ func await(ctx context.Context, t *testing.T, c *primitives.Client, kind string)
 	case *primitives.CountDownLatch:
 		_, _ = o.InitCount(ctx, 1)
 		return o.Wait(ctx)
+	case *primitives.PartsLatch:
+		_, _ = o.Init(ctx, 1, time.Hour)
+		return o.Wait(ctx)
 	case *primitives.RateLimiter:
 		_, _ = o.InitRate(ctx, primitives.Rate{Permits: 2, Interval: time.Hour})
 		return o.Acquire(ctx, 2)

@@ -247,8 +247,8 @@ func TestInspectNumbers(t *testing.T) {
 			return c.NewIDGenerator("x").Init(ctx, 5, 10)
 		}, inspect.IDGenerator, "5", 0},
 		"Latch": {func(ctx context.Context, c *primitives.Client) (any, error) {
-			return c.NewCountDownLatch("x").InitParts(ctx, 3, time.Hour)
-		}, inspect.CountDownLatch, "3", 0},
+			return c.NewPartsLatch("x").Init(ctx, 3, time.Hour)
+		}, inspect.PartsLatch, "3", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inspecting(t, func(t *testing.T, _ *server, client, asks *primitives.Client) {

@@ -54,7 +54,7 @@ func objects(c *primitives.Client, name string) map[string]any {
 		"CountingSemaphoreByArrival": c.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{
 			Order: primitives.ByArrival,
 		}),
-		"CountDownLatch": c.NewCountDownLatch(name), "IDGenerator": c.NewIDGenerator(name),
+		"CountDownLatch": c.NewCountDownLatch(name), "PartsLatch": c.NewPartsLatch(name), "IDGenerator": c.NewIDGenerator(name),
 		"RateLimiter": c.NewRateLimiter(name, nil),
 	}
 }

@@ -75,7 +75,7 @@ func TestNothingIsUnknownAfterAQuery(t *testing.T) {
 			"TTL":              func(ctx context.Context) error { return failure(long.TTL(ctx)) },
 			"Latch.Count":      func(ctx context.Context) error { return failure(latch.Count(ctx)) },
 			"Latch.Wait":       latch.Wait,
-			"Latch.WaitParts":  latch.WaitParts,
+			"PartsLatch.Wait":  c.NewPartsLatch("x").Wait,
 			"Election":         func(ctx context.Context) error { return failure(c.NewElection("x", nil).Leader(ctx)) },
 		} {
 			link.hangs = false

@@ -25,6 +25,7 @@ const (
 	RateLimiter       Kind = "rate limiter"
 	Throttle          Kind = "throttle"
 	CountDownLatch    Kind = "latch"
+	PartsLatch        Kind = "parts latch"
 	AtomicLong        Kind = "atomic long"
 	AtomicDouble      Kind = "atomic double"
 	IDGenerator       Kind = "id generator"

@@ -113,7 +113,7 @@ func channels(o *extend.Object, all []Object) (names []string) {
 			for prefix := range strings.FieldsSeq(channelsOf[kind]) {
 				names = append(names, extend.SideName(prefix, o.Key()))
 			}
-			if kind == CountDownLatch {
+			if kind == CountDownLatch || kind == PartsLatch {
 				names = append(names, latchChannel(o))
 			}
 		}
@@ -144,7 +144,7 @@ var rights = sync.OnceValue(func() *extend.Rights {
 	}
 })
 
-// latchChannel returns the channel of a latch: see the method channel of primitives.CountDownLatch.
+// latchChannel returns the channel of a latch: see latchSet of package primitives.
 func latchChannel(o *extend.Object) string {
 	const prefix = "redisson_countdownlatch__channel__"
 	if o.Core().Capabilities().Sharded {

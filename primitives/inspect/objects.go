@@ -38,7 +38,7 @@ func (r *reading) withoutMain() (all []Object) {
 		all = append(all, lock)
 	}
 	if parts := r.of(r.side("hasp_latch_parts"), "hash"); parts.is() {
-		open := r.object(CountDownLatch, parts)
+		open := r.object(PartsLatch, parts)
 		open.Value = "0"
 		all = append(all, open)
 	}
@@ -292,7 +292,7 @@ func (r *reading) text(main value) Object {
 		o.OwedUntil = ref(time.Unix(*number(state[1]), 0).Add(time.Duration(*number(state[2])+*number(state[3])) * time.Microsecond))
 		return o
 	case parts.is() && count != nil:
-		return withValue(r.object(CountDownLatch, main, parts), main)
+		return withValue(r.object(PartsLatch, main, parts), main)
 	case blocks.is() && count != nil:
 		return withValue(r.object(IDGenerator, main, blocks), main)
 	case count != nil:

@@ -25,9 +25,6 @@ func (p *peer) ids(answer <-chan string) []string {
 	return strings.Split(p.within("the ids", answer), ",")
 }
 
-// idOf returns the id of a lease of one permit, as Java has it.
-func idOf(s *primitives.PermitSemaphore, lease *primitives.Lease) string { return s.IDs(lease)[0].String() }
-
 func testPermits(t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	ctx := bounded(t)
@@ -59,8 +56,8 @@ func testPermits(t *testing.T, ours *primitives.Client, java *peer) {
 		require.NoError(t, (*got).Release(ctx))
 
 		one := cells.Got(s.Acquire(ctx, 1))(t)
-		java.does("true", "permits.updateLeaseTime", name, idOf(s, one), 60_000)
-		java.does("1", "permits.tryRelease", name, idOf(s, one))
+		java.does("true", "permits.updateLeaseTime", name, s.IDs(one)[0], 60_000)
+		java.does("1", "permits.tryRelease", name, s.IDs(one)[0])
 		require.ErrorIs(t, one.Release(ctx), primitives.ErrLost)
 		if java.does("set", "permits.setPermits", name, 1) {
 			cells.Want(t, 1)(s.AvailablePermits(ctx))

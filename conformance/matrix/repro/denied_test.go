@@ -138,10 +138,10 @@ func TestRenewalsWithoutMemory(t *testing.T) {
 func TestReleasesWithoutMemory(t *testing.T) {
 	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
 		c, other := client(t, s.Addr()), client(t, s.Addr())
-		sem, latch, parts := c.NewSemaphore("semaphore", nil), c.NewCountDownLatch("latch"), c.NewCountDownLatch("parts")
+		sem, latch, parts := c.NewSemaphore("semaphore", nil), c.NewCountDownLatch("latch"), c.NewPartsLatch("parts")
 		cells.Want(t, true)(sem.InitPermits(t.Context(), 2))
 		cells.Want(t, true)(latch.InitCount(t.Context(), 2))
-		cells.Want(t, true)(parts.InitParts(t.Context(), 2, time.Hour))
+		cells.Want(t, true)(parts.Init(t.Context(), 2, time.Hour))
 		require.NoError(t, sem.Acquire(t.Context(), 2))
 		leases, got := map[string]*primitives.Lease{}, make(chan *primitives.Lease, 1)
 		for kind := range leased(c, "") {
@@ -165,8 +165,8 @@ func TestReleasesWithoutMemory(t *testing.T) {
 		require.NoError(t, next.Release(t.Context()))
 		require.NoError(t, sem.Release(t.Context(), 2))
 		cells.Want(t, int64(1))(latch.CountDown(t.Context()))
-		cells.Want(t, int64(1))(parts.CountDownOnce(t.Context(), "a"))
-		cells.Want(t, int64(0))(parts.CountDownOnce(t.Context(), "b"))
+		cells.Want(t, int64(1))(parts.CountDown(t.Context(), "a"))
+		cells.Want(t, int64(0))(parts.CountDown(t.Context(), "b"))
 		require.Equal(t, "0", cells.Text(t, s, "EXISTS", "hasp_mutex:{Mutex}", "hasp_mutex:{Mutex}:queue", "hasp_mutex:{Mutex}:signs"))
 	})
 }

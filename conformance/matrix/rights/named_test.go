@@ -35,7 +35,7 @@ func objects(ctx context.Context, c *primitives.Client, name string) map[string]
 	maps.Copy(all, map[string]object{
 		"fenced": c.NewFencedLock(name, nil), "election": c.NewElection(name, nil), "job": c.NewPeriodicJob(name, time.Hour, nil),
 		"semaphore": c.NewSemaphore(name, nil), "permits": c.NewPermitSemaphore(name, nil), "latch": c.NewCountDownLatch(name),
-		"long": c.NewAtomicLong(name), "double": c.NewAtomicDouble(name), "ids": c.NewIDGenerator(name),
+		"parts": c.NewPartsLatch(name), "long": c.NewAtomicLong(name), "double": c.NewAtomicDouble(name), "ids": c.NewIDGenerator(name),
 		"rate": c.NewRateLimiter(name, nil), "throttle": c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}),
 		"long adder": must.Get(c.OpenLongAdder(ctx, name)), "double adder": must.Get(c.OpenDoubleAdder(ctx, name+" 2")),
 	})
@@ -89,7 +89,7 @@ func TestACLIsDocumented(t *testing.T) {
 // users are the kinds of the objects that users of the primitives' scripts use.
 var users = [][]string{
 	{"lock", "described", "fenced", "spin", "election"}, {"fair"}, {"mutex"}, {"read", "write"}, {"semaphore"}, {"permits"},
-	{"time", "arrival"}, {"latch"}, {"long", "double"}, {"ids"}, {"rate"}, {"throttle", "time"}, {"long adder", "double adder"},
+	{"time", "arrival"}, {"latch"}, {"parts"}, {"long", "double"}, {"ids"}, {"rate"}, {"throttle", "time"}, {"long adder", "double adder"},
 	{"job"},
 }
 

@@ -50,8 +50,8 @@ func refusesAtOnce(t *testing.T, addr string) {
 		require.Zero(t, conn.DBSize(t.Context()).Val(), kind)
 		require.ErrorIs(t, cells.Err(o.MissingRights(t.Context())), primitives.ErrNotSupported, kind)
 	}
-	// The adders only open.
-	require.ElementsMatch(t, []string{"long", "double", "throttle", "long adder", "double adder"}, ran)
+	// The adders only open, and the latch is only set.
+	require.ElementsMatch(t, []string{"long", "double", "throttle", "latch", "long adder", "double adder"}, ran)
 	latch := c.NewCountDownLatch("x")
 	cells.Want(t, true)(latch.InitCount(t.Context(), 2))
 	require.ErrorIs(t, cells.Err(latch.CountDown(t.Context())), primitives.ErrNotSupported)

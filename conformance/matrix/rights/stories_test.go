@@ -34,16 +34,16 @@ var stories = map[string]string{
 	"fair": locking + forcing, "mutex": locking + forcing, "write": locking + forcing, "time": locking, "arrival": locking,
 	"read":      "Lock; Lock; ask; ask nobody; wait 15s; release; Revoke ''; ForceUnlock; wait 15s; Lock; release",
 	"semaphore": fetched, "long": numbers + lived, "double": numbers + lived, "rate": rates,
-	"latch": "InitCountWithTTL 2 1h; ask; WaitUntilSet; CountDown; CountDown; " +
-		"InitParts 2 1h; CountDownOnce a; CountDownOnce b; WaitParts" + lived,
-	"ids": "Init 1 1; Next; Init 1 1; Next",
+	"latch": "InitCountWithTTL 2 1h; ask; WaitUntilSet; CountDown; CountDown" + lived,
+	"parts": "Init 2 1h; ask; WaitUntilSet; CountDown a; CountDown b; Wait; Delete",
+	"ids":   "Init 1 1; Next; Init 1 1; Next",
 }
 
 // acts are short stories that no other caller can refuse. Those of adders send nothing: a sum waits for the answers of
 // others, whom the server may refuse.
 var acts = map[string]string{
 	"permits": "InitPermits 1; TryAcquire 1; release", "semaphore": "InitPermits 1", "election": "Run", "job": "TryDo",
-	"latch": "InitParts 1 1h", "long": "Add 1", "double": "Add 1", "ids": "Init 1 1", "rate": "InitRate", "throttle": "Allow 1",
+	"latch": "InitCount 1", "parts": "Init 1 1h", "long": "Add 1", "double": "Add 1", "ids": "Init 1 1", "rate": "InitRate", "throttle": "Allow 1",
 	"long adder": "Name", "double adder": "Name",
 }
 
@@ -105,7 +105,7 @@ func (p *player) step(ctx, beside context.Context, words []string) {
 }
 
 // asking are the names of methods that only ask.
-var asking = regexp.MustCompile(`^(Acquired|Available|Count$|Exists|Hold|Is|Last|Load$|Rate$|Remaining|Total|TTL)`)
+var asking = regexp.MustCompile(`^(Acquired|Available|Count$|Exists|Hold|Is|Last|Left|Load$|Rate$|Remaining|Total|TTL)`)
 
 // call calls a method, and returns its error.
 func (p *player) call(ctx context.Context, words []string) error {

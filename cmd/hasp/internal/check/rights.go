@@ -30,6 +30,7 @@ var kinds = map[string]func(c *client, name string) asks{
 	"semaphore": func(c *client, name string) asks { return c.NewSemaphore(name, nil).MissingRights },
 	"permits":   func(c *client, name string) asks { return c.NewPermitSemaphore(name, nil).MissingRights },
 	"latch":     func(c *client, name string) asks { return c.NewCountDownLatch(name).MissingRights },
+	"parts":     func(c *client, name string) asks { return c.NewPartsLatch(name).MissingRights },
 	"long":      func(c *client, name string) asks { return c.NewAtomicLong(name).MissingRights },
 	"double":    func(c *client, name string) asks { return c.NewAtomicDouble(name).MissingRights },
 	"ids":       func(c *client, name string) asks { return c.NewIDGenerator(name).MissingRights },

@@ -51,10 +51,10 @@ func (p *program) latchInit() *cobra.Command {
 	c.Flags().BoolVar(&parts, "parts", false, "a barrier: down --part counts each part once, and the server remembers that all were counted")
 	spanVar(c, &ttl, "ttl", "24h", "with --parts: how long the latch waits for the parts, and how long the server then remembers it")
 	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
-		l := conn.NewCountDownLatch(args[0])
-		set := l.InitCount
+		set := conn.NewCountDownLatch(args[0]).InitCount
 		if parts {
-			set = func(ctx context.Context, n int64) (bool, error) { return l.InitParts(ctx, n, ttl) }
+			l := conn.NewPartsLatch(args[0])
+			set = func(ctx context.Context, n int64) (bool, error) { return l.Init(ctx, n, ttl) }
 		}
 		isNew, err := set(c.Context(), n)
 		if err == nil && !isNew {
@@ -71,10 +71,10 @@ func (p *program) latchDown() *cobra.Command {
 	c := &cobra.Command{Use: "down NAME [N]", Short: "Count down, and print what is left", Args: counted(&n, 1)}
 	c.Flags().StringVar(&part, "part", "", "of a latch of init --parts, which needs it: the part's id; repeating it changes nothing")
 	c.RunE = p.online(func(c *cobra.Command, conn *connect.Conn, args []string) (err error) {
-		l, left := conn.NewCountDownLatch(args[0]), int64(1)
-		count := l.CountDown
+		count, left := conn.NewCountDownLatch(args[0]).CountDown, int64(1)
 		if c.Flags().Changed("part") {
-			count = func(ctx context.Context) (int64, error) { return l.CountDownOnce(ctx, part) }
+			l := conn.NewPartsLatch(args[0])
+			count = func(ctx context.Context) (int64, error) { return l.CountDown(ctx, part) }
 		}
 		for i := int64(0); i < n && left > 0; i++ {
 			if left, err = count(c.Context()); err != nil {
@@ -87,9 +87,17 @@ func (p *program) latchDown() *cobra.Command {
 	return c
 }
 
+// waitable is a latch of either kind.
+type waitable interface {
+	Wait(ctx context.Context) error
+	WaitUntilSet(ctx context.Context) error
+}
+
 // latchWaiter waits for a latch.
 type latchWaiter struct {
-	*primitives.CountDownLatch
+	waitable
+	name            string
+	left            func(ctx context.Context) (int64, error)
 	parts, untilSet bool
 }
 
@@ -101,7 +109,12 @@ func (p *program) latchWait() *cobra.Command {
 	c.Flags().BoolVar(&w.untilSet, "until-set", false, "only wait for init; if the latch has opened before, for the init of the next round")
 	c.MarkFlagsMutuallyExclusive("parts", "until-set")
 	c.RunE = r.online(func(c *cobra.Command, conn *connect.Conn, args []string) error {
-		w.CountDownLatch = conn.NewCountDownLatch(args[0])
+		l := conn.NewCountDownLatch(args[0])
+		w.name, w.waitable, w.left = args[0], l, l.Count
+		if w.parts {
+			l := conn.NewPartsLatch(args[0])
+			w.waitable, w.left = l, l.Left
+		}
 		return r.acquired(c.Context(), w.try, w.wait)
 	})
 	return c
@@ -110,38 +123,28 @@ func (p *program) latchWait() *cobra.Command {
 // try returns nil if there is nothing to wait for, and else an error that wraps [primitives.ErrNotAcquired], without its
 // text, which is of locks.
 func (w *latchWaiter) try(ctx context.Context) error {
-	n, err := w.Count(ctx)
+	n, err := w.left(ctx)
 	switch {
+	case errors.Is(err, primitives.ErrNoLatch):
+		err = fmt.Errorf("%w%.0w", err, primitives.ErrNotAcquired)
 	case err != nil:
 	case w.untilSet && n == 0:
-		err = fmt.Errorf("the latch %q is not set%.0w", w.Name(), primitives.ErrNotAcquired)
+		err = fmt.Errorf("the latch %q is not set%.0w", w.name, primitives.ErrNotAcquired)
 	case !w.untilSet && n > 0:
-		err = fmt.Errorf("the latch %q is not open: the count is %d%.0w", w.Name(), n, primitives.ErrNotAcquired)
-	case w.parts:
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // It may just have been set.
-		defer cancel()
-		if err = w.WaitParts(ctx); errors.Is(err, primitives.ErrNoLatch) {
-			err = fmt.Errorf("%w%.0w", err, primitives.ErrNotAcquired)
-		}
+		err = fmt.Errorf("the latch %q is not open: the count is %d%.0w", w.name, n, primitives.ErrNotAcquired)
 	}
 	return err
 }
 
 // wait waits as the flags say.
 func (w *latchWaiter) wait(ctx context.Context) error {
-	switch {
-	case w.untilSet:
+	if w.untilSet {
 		return w.WaitUntilSet(ctx)
-	case !w.parts:
-		return w.Wait(ctx)
 	}
-	err := w.WaitParts(ctx)
+	err := w.Wait(ctx)
 	for errors.Is(err, primitives.ErrNoLatch) {
-		soon, cancel := context.WithTimeout(ctx, time.Second) // It may be set and open before this listens.
-		set := w.WaitUntilSet(soon) == nil                    // WaitParts returns an error that stays.
-		cancel()
-		if err = w.WaitParts(ctx); set && errors.Is(err, primitives.ErrNoLatch) { // A latch without parts is there.
-			pause(ctx, time.Second)
+		if err = w.WaitUntilSet(ctx); err == nil {
+			err = w.Wait(ctx)
 		}
 	}
 	return err
