@@ -90,7 +90,6 @@ var rules = []rule{
 	{dir: "primitives/internal/renew", imports: []string{"backend", "primitives/internal/batch", "primitives/lease", zap}},
 	{dir: "primitives/internal/orphan", imports: []string{"backend", "primitives/internal/batch", "primitives/trace"}},
 	{dir: "primitives/internal/worded"},
-	{dir: "primitives/internal/parts"},
 	{dir: "primitives/internal/slogzap", imports: []string{zap}},
 	{
 		dir:     "primitives/internal/rights",
@@ -101,7 +100,8 @@ var rules = []rule{
 	waiting("primitives/internal/wait"),
 	waiting("primitives/internal/line"),
 	// A lease knows what is held only by an interface.
-	{dir: "primitives/lease", imports: []string{"backend", "primitives/internal/parts", "primitives/internal/worded", "primitives/trace"}},
+	{dir: "primitives/internal/leases", imports: []string{"backend", "primitives/internal/worded", "primitives/trace"}},
+	{dir: "primitives/lease", imports: []string{"backend", "primitives/internal/leases", "primitives/internal/worded"}},
 	{
 		dir:     "primitives/extend",
 		imports: []string{"backend", "primitives/lease", "primitives/trace", "primitives/internal/...", zap},
@@ -112,7 +112,7 @@ var rules = []rule{
 		dir: "primitives",
 		imports: []string{
 			"backend", "primitives/extend", "primitives/lease", "primitives/trace", "primitives/internal/script",
-			"primitives/internal/adders", "primitives/internal/dispatch", "primitives/internal/line", "primitives/internal/parts", "primitives/internal/slogzap",
+			"primitives/internal/adders", "primitives/internal/dispatch", "primitives/internal/leases", "primitives/internal/line", "primitives/internal/slogzap",
 			"primitives/internal/worded", zap,
 		},
 	},

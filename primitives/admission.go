@@ -164,7 +164,7 @@ func (a *Admission) report(ctx context.Context, l *Lease, err error) {
 			return
 		}
 		all.each, err = refused.each, nil
-	case err == nil && l.Owner() == lease.Holder(ctx, a.slots.base.ID()):
+	case err == nil && l.Owner() == a.slots.base.Holder(ctx):
 		return
 	case err == nil:
 		all.each = slices.Repeat([]Decision{{Allowed: true}}, len(a.rates.takes))

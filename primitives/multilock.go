@@ -10,7 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
-	"github.com/hasp-go/hasp/primitives/internal/parts"
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
@@ -160,18 +160,18 @@ func (m *MultiLock) Do(ctx context.Context, work func(ctx context.Context, lease
 
 // acquire returns the lease of an attempt that was granted.
 func (m *MultiLock) acquire(run func(a *multiAttempt) error) (*Lease, error) {
-	var whole *Lease
+	var whole *leases.Lease
 	a, err := &multiAttempt{locks: m.locks, first: -1}, m.invalid
 	if err == nil {
 		err = run(a)
 	}
 	if err == nil {
-		whole, err = lease.NewJoint(lease.JointConfig{Name: "multi lock", Parts: a.leases, Need: len(a.leases)})
+		whole, err = leases.NewJoint(leases.JointConfig{Name: "multi lock", Parts: a.leases, Need: len(a.leases)})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("acquire multi lock: %w", err)
 	}
-	return whole, nil
+	return (*Lease)(whole), nil
 }
 
 // partReleaseTimeout is how long a refused attempt waits for the release of its other locks.
@@ -180,7 +180,7 @@ const partReleaseTimeout = time.Second
 // multiAttempt is one caller's attempt to get all locks.
 type multiAttempt struct {
 	locks  []Locker
-	leases []*Lease
+	leases []*leases.Lease
 	first  int // the lock that the last attempt did not get, and the only one to wait for; -1: none
 }
 
@@ -203,17 +203,17 @@ func (a *multiAttempt) Try(ctx context.Context) (extend.Answer, error) {
 // ask waits for the lock that is first, if there is one, and then tries the others. After an error
 // no lock is held.
 func (a *multiAttempt) ask(ctx context.Context) error {
-	a.leases = make([]*Lease, len(a.locks))
+	a.leases = make([]*leases.Lease, len(a.locks))
 	if a.first >= 0 {
 		lease, err := a.locks[a.first].Lock(ctx)
 		if err != nil {
 			return err
 		}
-		a.leases[a.first] = lease
+		a.leases[a.first] = (*leases.Lease)(lease)
 	}
 	err := a.takeOthers(ctx)
 	if err != nil {
-		_ = lease.ReleaseAll(ctx, a.leases, partReleaseTimeout) // Unanswered releases continue in the background.
+		_ = leases.ReleaseAll(ctx, a.leases, partReleaseTimeout) // Unanswered releases continue in the background.
 	}
 	return err
 }
@@ -227,9 +227,11 @@ const partTimeout = 2 * time.Second
 func (a *multiAttempt) takeOthers(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
-	errs := parts.Each(len(a.locks), func(i int) (err error) {
+	errs := leases.Each(len(a.locks), func(i int) (err error) {
 		if a.leases[i] == nil {
-			a.leases[i], err = a.locks[i].TryLock(limited)
+			var lease *Lease
+			lease, err = a.locks[i].TryLock(limited)
+			a.leases[i] = (*leases.Lease)(lease)
 		}
 		if err != nil && ctx.Err() == nil && errors.Is(err, limited.Err()) {
 			err = silenceOf(i, err)

@@ -194,7 +194,7 @@ func (j *PeriodicJob) acquire(
 	ctx context.Context, at time.Time, acquire func(*extend.Leases, context.Context) (*Lease, error),
 ) (*Lease, error) {
 	return extend.Call(ctx, &j.lock.base, nil, "acquire", func() (*Lease, error) {
-		if lease.Holder(ctx, j.lock.base.ID()) != "" {
+		if j.lock.base.Holder(ctx) != "" {
 			return nil, ErrSelfDeadlock // A re-entry would not read the record.
 		}
 		config := j.leases

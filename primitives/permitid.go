@@ -9,8 +9,8 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // PermitID is the unique id of a permit of a [PermitSemaphore]. Values can be compared.
@@ -45,7 +45,7 @@ func ParsePermitID(text string) (id PermitID, err error) {
 // IDs returns the ids of the permits of a lease of s, even if the lease has ended. A lease of another semaphore, or
 // of another client, has none.
 func (s *PermitSemaphore) IDs(l *Lease) []PermitID {
-	if !lease.TargetOf(l).Is(s.base.ID()) {
+	if !(*leases.Lease)(l).Target().Is(s.base.ID()) {
 		return nil
 	}
 	owner := l.Owner()

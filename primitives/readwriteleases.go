@@ -7,7 +7,6 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // writeField returns the hash field of a writer. The field of a reader is its owner alone.
@@ -24,7 +23,7 @@ func (l *leasableRead) Acquire(
 	asks := l.read.base.AsksRights()
 	result, err := script.ReadAcquire(ctx, r, script.ReadAcquireParams{
 		Lock: l.read.base.Key(), Side: l.read.readers, Token: l.read.tokenKey, Waiting: l.read.writers,
-		Owner: owner, Writer: lease.Holder(ctx, l.write.base.ID()), Lease: length, Tokenttl: &l.read.tokenTTL,
+		Owner: owner, Writer: l.write.base.Holder(ctx), Lease: length, Tokenttl: &l.read.tokenTTL,
 		Standback: l.read.preferWriters, Publish: l.read.publish(), Released: l.read.channel,
 		Asks: asks,
 	})
@@ -65,7 +64,7 @@ type leasableWrite struct {
 func (l *leasableWrite) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, length time.Duration,
 ) (int64, extend.Answer, error) {
-	if lease.Holder(ctx, l.read.base.ID()) != "" || l.waits && lease.CheckSelfDeadlock(ctx, l.read.base.ID()) != nil {
+	if l.read.base.Holder(ctx) != "" || l.waits && l.read.base.CheckSelfDeadlock(ctx) != nil {
 		return 0, extend.Answer{}, ErrUpgrade
 	}
 	s := &l.write

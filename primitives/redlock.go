@@ -11,7 +11,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
-	"github.com/hasp-go/hasp/primitives/internal/parts"
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
@@ -159,7 +159,7 @@ func (l *RedLock) Lock(ctx context.Context) (*Lease, error) {
 func (l *RedLock) checkSelfDeadlock(ctx context.Context) (err error) {
 	free := len(l.nodes)
 	for _, node := range l.nodes {
-		if kept := lease.CheckSelfDeadlock(ctx, node.base.ID()); kept != nil {
+		if kept := node.base.CheckSelfDeadlock(ctx); kept != nil {
 			free, err = free-1, kept
 		}
 	}
@@ -207,7 +207,7 @@ type redAttempt struct {
 
 // Try implements [extend.Attempt].
 func (a *redAttempt) Try(ctx context.Context) (extend.Answer, error) {
-	leases, errs := a.askAll(ctx)
+	parts, errs := a.askAll(ctx)
 	granted, refused := 0, 0
 	for _, err := range errs {
 		switch {
@@ -218,11 +218,11 @@ func (a *redAttempt) Try(ctx context.Context) (extend.Answer, error) {
 		}
 	}
 	if granted >= a.need {
-		lease, err := a.join(leases)
+		lease, err := a.join(parts)
 		a.lease = lease
 		return extend.Answer{Granted: err == nil}, err
 	}
-	_ = lease.ReleaseAll(ctx, leases, a.timeout) // Unanswered releases continue in the background.
+	_ = leases.ReleaseAll(ctx, parts, a.timeout) // Unanswered releases continue in the background.
 	left := slices.IndexFunc(errs, func(err error) bool { return ctx.Err() != nil && errors.Is(err, ctx.Err()) })
 	switch {
 	case left >= 0:
@@ -236,40 +236,43 @@ func (a *redAttempt) Try(ctx context.Context) (extend.Answer, error) {
 // askAll asks all nodes concurrently, and returns a lease or an error for each. Once it is decided
 // whether there is a majority, it waits for the other nodes for the same time again, but at least
 // for leastStraggling.
-func (l *RedLock) askAll(ctx context.Context) ([]*Lease, []error) {
+func (l *RedLock) askAll(ctx context.Context) ([]*leases.Lease, []error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	leases, began := make([]*Lease, len(l.nodes)), time.Now()
+	parts, began := make([]*leases.Lease, len(l.nodes)), time.Now()
 	var granted, failed atomic.Int32
-	errs := parts.Each(len(l.nodes), func(i int) (err error) {
-		leases[i], err = l.nodes[i].TryLock(ctx)
+	errs := leases.Each(len(l.nodes), func(i int) error {
+		lease, err := l.nodes[i].TryLock(ctx)
+		parts[i] = (*leases.Lease)(lease)
 		if err == nil && int(granted.Add(1)) == l.need || err != nil && int(failed.Add(1)) == len(l.nodes)-l.need+1 {
 			time.AfterFunc(max(time.Since(began), leastStraggling), cancel)
 		}
 		return err
 	})
-	return leases, errs
+	return parts, errs
 }
 
 // leastStraggling is the shortest time that askAll gives the other nodes.
 const leastStraggling = 10 * time.Millisecond
 
 // join makes one lease of the leases of a majority.
-func (l *RedLock) join(leases []*Lease) (*Lease, error) {
-	config := lease.JointConfig{
-		Name: l.describe(), Parts: leases, Need: l.need, Pause: l.pause, ReleaseTimeout: l.timeout,
+func (l *RedLock) join(parts []*leases.Lease) (*Lease, error) {
+	config := leases.JointConfig{
+		Name: l.describe(), Parts: parts, Need: l.need, Pause: l.pause, ReleaseTimeout: l.timeout,
 	}
 	if l.renewed {
 		config.Regain = l.regain
 	}
-	return lease.NewJoint(config)
+	whole, err := leases.NewJoint(config)
+	return (*Lease)(whole), err
 }
 
 // regain asks one node again for the lock.
-func (l *RedLock) regain(ctx context.Context, node int) (*Lease, error) {
+func (l *RedLock) regain(ctx context.Context, node int) (*leases.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	return l.nodes[node].TryLock(ctx)
+	lease, err := l.nodes[node].TryLock(ctx)
+	return (*leases.Lease)(lease), err
 }
 
 // withoutLock returns a node's error without the operation and the lock, which are the same as the

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/internal/line"
 	"github.com/hasp-go/hasp/primitives/internal/listen"
 	"github.com/hasp-go/hasp/primitives/internal/orphan"
@@ -160,7 +161,7 @@ func (c *Core) Close(ctx context.Context) error {
 	c.listen.Close()
 	c.calls.BeginClose(errClosed)
 	for _, h := range c.keeper.Close() {
-		_ = h.OnLost.(*hold).end(ctx, byClose, lease.ReleaseWait{}) //nolint:forcetypeassert // Holds are this package's.
+		_ = h.OnLost.(*hold).end(ctx, byClose, leases.ReleaseWait{}) //nolint:forcetypeassert // Holds are this package's.
 	}
 	c.background(func(context.Context) {
 		c.listen.AwaitEnd()

@@ -11,6 +11,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/internal/orphan"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
@@ -22,7 +23,7 @@ import (
 // in their Leases.
 type hold struct {
 	renew.Entry
-	lease.Group
+	leases.Group
 	object   *Object
 	source   *Leases // that made it
 	leasable Leasable
@@ -95,7 +96,7 @@ func (h *hold) settle(q *dispatch.Request, answer Answer, err error) (shortage e
 // happens if it finds no hold: during a failover the acquire, on a connection of its own, may have
 // reached another server.
 func (h *hold) undo(ctx context.Context) {
-	if err := h.release(ctx, lease.ReleaseWait{}); errors.Is(err, lease.ErrNotHeld) {
+	if err := h.release(ctx, leases.ReleaseWait{}); errors.Is(err, lease.ErrNotHeld) {
 		h.releaseInBackground(false)
 	}
 }
@@ -141,10 +142,10 @@ func (h *hold) differs(s *Leases) error {
 	return nil
 }
 
-// Release implements [lease.Target].
-func (h *hold) Release(ctx context.Context, l *lease.Lease, wait lease.ReleaseWait) error {
+// Release implements [leases.Target].
+func (h *hold) Release(ctx context.Context, l *leases.Lease, wait leases.ReleaseWait) error {
 	if err := h.object.core.work.enter(); err != nil {
-		if ended := l.Err(); ended != nil {
+		if _, ended := l.Check(); ended != nil {
 			err = ended // The lease may have ended before the client.
 		} else {
 			h.EndAll(err) // Close is about to end the leases, and releases them.
@@ -177,7 +178,7 @@ var (
 // end ends h, first in the watchdog: no renewal may follow the release. Its leases end before its owner is
 // released: no holder may go on when the server grants the object to another owner. The tracer gets the
 // error of the release, which end returns.
-func (h *hold) end(ctx context.Context, how ending, wait lease.ReleaseWait) (err error) {
+func (h *hold) end(ctx context.Context, how ending, wait leases.ReleaseWait) (err error) {
 	core, lasted := h.object.core, h.heldFor()
 	held := core.keeper.End(&h.Entry) // False if the watchdog has ended it before.
 	h.EndAll(how.cause)
@@ -200,7 +201,7 @@ func (h *hold) end(ctx context.Context, how ending, wait lease.ReleaseWait) (err
 
 // release releases the object on the server. It sends the request even if ctx has ended. If the
 // request may not have arrived, release repeats it in the background.
-func (h *hold) release(ctx context.Context, wait lease.ReleaseWait) error {
+func (h *hold) release(ctx context.Context, wait leases.ReleaseWait) error {
 	defer h.leaveLine() // Not before: a second message of the grant would release it, too.
 	q := h.object.core.calls.NewRequest((*lateRelease)(h), (*leavers)(h.object))
 	q.AlwaysSend, q.Grace, q.Limit = true, wait.Grace, wait.Within(h.Lease)
@@ -252,7 +253,7 @@ func (r *lateRelease) HandleLate(runner backend.ScriptRunner) {
 func (h *hold) HandleLoss(loss *lease.LossError) {
 	core := h.object.core
 	held, unrenewed := core.keeper.Ages(&h.Entry)
-	_ = h.end(context.Background(), ending{cause: h.lossCause()}, lease.ReleaseWait{})
+	_ = h.end(context.Background(), ending{cause: h.lossCause()}, leases.ReleaseWait{})
 	if entry := core.opts.Logger.Check(zap.WarnLevel, "lease lost"); entry != nil {
 		fields := append(h.object.fields(), zap.String("owner", h.Owner), zap.Int64("token", h.token), zap.Error(loss),
 			zap.String("reason", string(loss.Reason)), zap.Duration("held", held), zap.Duration("unrenewed", unrenewed))
@@ -269,14 +270,14 @@ func (h *hold) lossCause() error {
 	return h.object.core.keeper.Loss(&h.Entry)
 }
 
-// Forget implements [lease.Target].
+// Forget implements [leases.Target].
 func (h *hold) Forget() {
 	if _, lost := h.Remaining(); lost == nil {
-		_ = h.end(context.Background(), byForget, lease.ReleaseWait{})
+		_ = h.end(context.Background(), byForget, leases.ReleaseWait{})
 	}
 }
 
-// Remaining implements [lease.Target].
+// Remaining implements [leases.Target].
 func (h *hold) Remaining() (time.Duration, error) {
 	left := h.object.core.keeper.Remaining(&h.Entry)
 	if left > 0 {
@@ -285,23 +286,23 @@ func (h *hold) Remaining() (time.Duration, error) {
 	return 0, h.lossCause()
 }
 
-// Identity implements [lease.Target].
+// Identity implements [leases.Target].
 func (h *hold) Identity() (owner string, token int64) { return h.Owner, h.token }
 
-// Parts implements [lease.Target].
-func (h *hold) Parts() []*lease.Lease { return nil }
+// Parts implements [leases.Target].
+func (h *hold) Parts() []*leases.Lease { return nil }
 
-// Is implements [lease.Target].
-func (h *hold) Is(id *lease.ID) bool { return h.object.id == *id }
+// Is implements [leases.Target].
+func (h *hold) Is(id *leases.ID) bool { return h.object.id == *id }
 
-// Covers implements [lease.Target]. A lease that excludes owners of its own object also excludes those of any
+// Covers implements [leases.Target]. A lease that excludes owners of its own object also excludes those of any
 // other object with the same key, such as a lock and an election that have one name.
-func (h *hold) Covers(id *lease.ID) bool {
+func (h *hold) Covers(id *leases.ID) bool {
 	own := h.source.config.ExcludedBy != nil && h.Is(&h.source.config.ExcludedBy.id)
 	return h.Is(id) || own && h.object.id.Client == id.Client && h.object.id.Key == id.Key
 }
 
-// Describe implements [lease.Target].
+// Describe implements [leases.Target].
 func (h *hold) Describe(ctx context.Context, operation string, err error) error {
 	if err == nil {
 		return nil

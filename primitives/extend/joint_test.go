@@ -12,6 +12,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
 
@@ -24,12 +25,12 @@ func TestJointIsNotSavedByALatePart(t *testing.T) {
 		seat := newSeat(t, s.client(t))
 		first, err := seat.take(t.Context())
 		require.NoError(t, err)
-		joint, err := lease.NewJoint(lease.JointConfig{
-			Name: "seats", Parts: []*lease.Lease{first, nil}, Need: 1, Pause: time.Second,
-			Regain: func(ctx context.Context, _ int) (*lease.Lease, error) {
+		joint, err := newJoint(leases.JointConfig{
+			Name: "seats", Parts: []*leases.Lease{(*leases.Lease)(first), nil}, Need: 1, Pause: time.Second,
+			Regain: func(ctx context.Context, _ int) (*leases.Lease, error) {
 				late, err := seat.take(ctx)
 				first.Forget()
-				return late, err
+				return (*leases.Lease)(late), err
 			},
 		})
 		require.NoError(t, err)
@@ -58,9 +59,9 @@ func TestJointRegains(t *testing.T) {
 				first, err := newSeat(t, s.client(t)).take(t.Context())
 				require.NoError(t, err)
 				var tries atomic.Int64
-				joint, err := lease.NewJoint(lease.JointConfig{
-					Name: "seats", Parts: []*lease.Lease{first, nil}, Need: 1, Pause: time.Second,
-					Regain: func(context.Context, int) (*lease.Lease, error) {
+				joint, err := newJoint(leases.JointConfig{
+					Name: "seats", Parts: []*leases.Lease{(*leases.Lease)(first), nil}, Need: 1, Pause: time.Second,
+					Regain: func(context.Context, int) (*leases.Lease, error) {
 						tries.Add(1)
 						return nil, fmt.Errorf("take a seat: %w", c.fails)
 					},
@@ -82,13 +83,13 @@ func TestJointOfManyIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const count = 100
 		var asked atomic.Int64
-		parts := make([]*lease.Lease, count)
+		parts := make([]*leases.Lease, count)
 		for i := range parts {
 			p := &countedPart{asked: &asked}
 			p.Init(p)
 			parts[i] = p.First()
 		}
-		joint, err := lease.NewJoint(lease.JointConfig{Name: "many", Parts: parts, Need: count})
+		joint, err := newJoint(leases.JointConfig{Name: "many", Parts: parts, Need: count})
 		require.NoError(t, err)
 		require.NoError(t, joint.Release(t.Context()))
 		synctest.Wait()
@@ -98,9 +99,9 @@ func TestJointOfManyIsReleased(t *testing.T) {
 
 // countedPart is the target of a part, which is always held.
 type countedPart struct {
-	lease.Group
-	lease.Target // has the methods that are not called
-	asked        *atomic.Int64
+	leases.Group
+	leases.Target // has the methods that are not called
+	asked         *atomic.Int64
 }
 
 func (p *countedPart) Remaining() (time.Duration, error) {
@@ -108,7 +109,7 @@ func (p *countedPart) Remaining() (time.Duration, error) {
 	return time.Minute, nil
 }
 
-func (p *countedPart) Release(_ context.Context, l *lease.Lease, _ lease.ReleaseWait) error {
+func (p *countedPart) Release(_ context.Context, l *leases.Lease, _ leases.ReleaseWait) error {
 	_, err := p.EndLease(l)
 	return err
 }
@@ -126,15 +127,15 @@ func TestHolder(t *testing.T) {
 		require.NoError(t, err)
 		inner, err := seat.take(t.Context())
 		require.NoError(t, err)
-		require.Empty(t, lease.Holder(t.Context(), seat.object.ID()))
-		require.Empty(t, lease.Holder(outer.Context(t.Context()), seat.object.ID()))
+		require.Empty(t, seat.object.Holder(t.Context()))
+		require.Empty(t, seat.object.Holder(outer.Context(t.Context())))
 		ctx := context.WithoutCancel(inner.Reenter(outer.Reenter(t.Context())))
-		require.Equal(t, inner.Owner(), lease.Holder(ctx, seat.object.ID()))
-		require.Empty(t, lease.Holder(ctx, other.ID()))
+		require.Equal(t, inner.Owner(), seat.object.Holder(ctx))
+		require.Empty(t, other.Holder(ctx))
 		require.NoError(t, inner.Release(t.Context()))
-		require.Equal(t, outer.Owner(), lease.Holder(ctx, seat.object.ID()))
+		require.Equal(t, outer.Owner(), seat.object.Holder(ctx))
 		outer.Forget()
-		require.Empty(t, lease.Holder(ctx, seat.object.ID()))
+		require.Empty(t, seat.object.Holder(ctx))
 	})
 }
 
@@ -145,4 +146,9 @@ func TestTagged(t *testing.T) {
 		require.Equal(t, tagged, extend.Tagged(key))
 		require.Equal(t, "p:"+tagged, extend.SideName("p", key))
 	}
+}
+
+func newJoint(config leases.JointConfig) (*lease.Lease, error) {
+	joint, err := leases.NewJoint(config)
+	return (*lease.Lease)(joint), err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
@@ -81,7 +82,7 @@ type LeaseConfig struct {
 
 	// ExcludedBy is the object whose leases exclude an owner: for a lock the lock itself, for a read
 	// lock the write lock. Under a context of such a lease Acquire returns [lease.ErrSelfDeadlock]: see
-	// [lease.CheckSelfDeadlock]. Nil means none, for example because several owners hold at once.
+	// [Object.CheckSelfDeadlock]. Nil means none, for example because several owners hold at once.
 	ExcludedBy *Object
 
 	// Owner returns the name of a new owner that asks for the given number of units: see
@@ -224,7 +225,7 @@ func (s *Leases) checkSelfDeadlock(ctx context.Context) error {
 	if s.config.ExcludedBy == nil {
 		return nil
 	}
-	return lease.CheckSelfDeadlock(ctx, &s.config.ExcludedBy.id)
+	return s.config.ExcludedBy.CheckSelfDeadlock(ctx)
 }
 
 // TryAcquire is Acquire without waiting: if it is refused, it returns the Refusal of
@@ -242,10 +243,10 @@ func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*lease.Lease, 
 // acquire is AcquireUnits, or TryAcquireUnits if try is true. It reports to the client's tracer.
 func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try bool) (*lease.Lease, error) {
 	ctx, q := s.object.beginAcquire(ctx, try, true)
-	if outer, _ := lease.Reentered(ctx, &s.object.id).(*hold); outer != nil && units <= int(outer.units) {
+	if outer, _ := leases.Reentered(ctx, &s.object.id).(*hold); outer != nil && units <= int(outer.units) {
 		if inner, err := outer.Another(outer.differs(s)); inner != nil || err != nil {
 			q.end(ctx, tries{}, err)
-			return inner, err
+			return (*lease.Lease)(inner), err
 		}
 	}
 	w := newWaiter(waiter{leases: s, leasable: leasable, units: units, owns: true})

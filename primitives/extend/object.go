@@ -13,9 +13,9 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
-	"github.com/hasp-go/hasp/primitives/lease"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
@@ -24,7 +24,7 @@ import (
 // value: a copy is the same object. Of the zero Object only Wait can be used.
 type Object struct {
 	core *Core
-	id   lease.ID
+	id   leases.ID
 
 	valueType string // of the key, as the server's TYPE names it
 
@@ -47,7 +47,7 @@ type typedKey struct {
 // it: "hash", "string", "zset" and so on. It sends nothing.
 func (c *Core) NewObject(kind, name, valueType string) Object {
 	named := trace.Object{Kind: kind, Name: name}
-	return Object{core: c, id: lease.ID{Client: &c.id, Object: named, Key: c.opts.KeyPrefix + name}, valueType: valueType}
+	return Object{core: c, id: leases.ID{Client: &c.id, Object: named, Key: c.opts.KeyPrefix + name}, valueType: valueType}
 }
 
 // WithKey returns o with another key, which does not follow from its name.
@@ -77,8 +77,21 @@ func (o *Object) Name() string { return o.id.Object.Name }
 // Key returns the object's key: the client's prefix followed by the name.
 func (o *Object) Key() string { return o.id.Key }
 
-// ID returns what identifies the object for leases: see [lease.CheckSelfDeadlock] and [lease.Holder].
-func (o *Object) ID() *lease.ID { return &o.id }
+// ID returns what identifies the object: two objects are the same if their ids are equal.
+func (o *Object) ID() *leases.ID { return &o.id }
+
+// Holder returns the owner of a lease of the object that ctx re-enters ([lease.Lease.Reenter]), or "" if there is
+// no such lease that is still held. It is for an object whose owners may also hold a related
+// object, and must not wait for themselves there.
+func (o *Object) Holder(ctx context.Context) string { return leases.Holder(ctx, &o.id) }
+
+// CheckSelfDeadlock returns [lease.ErrSelfDeadlock] if ctx has the values of a context of a lease of the object
+// that is held ([lease.Lease.Context]), and does not re-enter the lease. A call that waits under such a context until
+// no lease of the object is left waits for itself. A lease of another object counts, too, if it excludes owners of this
+// one. CheckSelfDeadlock sends nothing.
+func (o *Object) CheckSelfDeadlock(ctx context.Context) error {
+	return leases.CheckSelfDeadlock(ctx, &o.id)
+}
 
 // Core returns the core that made the object.
 func (o *Object) Core() *Core { return o.core }

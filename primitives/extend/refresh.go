@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
 
@@ -18,7 +19,7 @@ import (
 // Refresh sends nothing, and the error wraps ErrNotHeld and the reason of that end. After any other
 // error l is unchanged, unless [lease.Lease.Extend] had made it longer. Use Refresh within [Call].
 func (s *Leases) Refresh(ctx context.Context, l *lease.Lease) error {
-	target := lease.TargetOf(l)
+	target := (*leases.Lease)(l).Target()
 	if target == nil {
 		return &FieldError{"lease", "nil"}
 	}
@@ -26,10 +27,10 @@ func (s *Leases) Refresh(ctx context.Context, l *lease.Lease) error {
 	if !ok || !h.Is(&s.object.id) {
 		return &FieldError{"lease", "of another object, or of another client"}
 	}
-	return h.extend(ctx, l, h.Lease, h.ClockDrift)
+	return h.extend(ctx, (*leases.Lease)(l), h.Lease, h.ClockDrift)
 }
 
-// CheckExtension implements [lease.Target].
+// CheckExtension implements [leases.Target].
 func (h *hold) CheckExtension(d time.Duration) error {
 	if !h.source.fixed() {
 		return &FieldError{"lease", "the watchdog renews it; only a lease of a fixed length can be extended"}
@@ -37,8 +38,8 @@ func (h *hold) CheckExtension(d time.Duration) error {
 	return h.object.core.opts.validateLease("d", d)
 }
 
-// Extend implements [lease.Target].
-func (h *hold) Extend(ctx context.Context, l *lease.Lease, d time.Duration) error {
+// Extend implements [leases.Target].
+func (h *hold) Extend(ctx context.Context, l *leases.Lease, d time.Duration) error {
 	_, err := Call(ctx, h.object, h.CheckExtension(d), "extend", func() (struct{}, error) {
 		d = d.Truncate(time.Millisecond)
 		return struct{}{}, h.extend(ctx, l, d, h.object.core.opts.driftFor(d))
@@ -47,8 +48,8 @@ func (h *hold) Extend(ctx context.Context, l *lease.Lease, d time.Duration) erro
 }
 
 // extend makes the hold last for length from now on.
-func (h *hold) extend(ctx context.Context, l *lease.Lease, length, drift time.Duration) error {
-	if ended := l.Err(); ended != nil {
+func (h *hold) extend(ctx context.Context, l *leases.Lease, length, drift time.Duration) error {
+	if _, ended := l.Check(); ended != nil {
 		return fmt.Errorf("%w: %w", lease.ErrNotHeld, ended)
 	}
 	core := h.object.core
@@ -59,7 +60,7 @@ func (h *hold) extend(ctx context.Context, l *lease.Lease, length, drift time.Du
 	case status == Failed:
 		return fmt.Errorf("%w: the server's user may not read the key", backend.ErrNoPermission)
 	}
-	ended := l.Err()
+	_, ended := l.Check()
 	switch {
 	case ended == nil:
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
@@ -66,10 +67,10 @@ func (w *waiter) lease(ctx context.Context, err error) (*lease.Lease, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		// The grant raced with the end of ctx: a caller that gave up does not expect to hold.
-		_ = w.hold.end(ctx, byLeaving, lease.ReleaseWait{})
+		_ = w.hold.end(ctx, byLeaving, leases.ReleaseWait{})
 		return nil, err
 	}
-	return w.hold.First(), nil
+	return (*lease.Lease)(w.hold.First()), nil
 }
 
 // current returns the hold of the owner that tries next.

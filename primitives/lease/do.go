@@ -2,20 +2,9 @@ package lease
 
 import (
 	"context"
-	"time"
 
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
-)
-
-const (
-	// releaseGrace is how long a Release waits for an answer after its context has ended. Release first
-	// ends the lease and the lease's contexts. Its own context may be one of these.
-	releaseGrace = time.Second
-
-	// A Do waits for the answer to its release for a tenth of the lease, within these bounds. They leave
-	// time for the second of grace that a release has after its context has ended.
-	minReleaseWait = releaseGrace
-	maxReleaseWait = 3 * time.Second
 )
 
 // ReleaseError is the error of a Do that has called work, and whose release failed: nobody has
@@ -71,32 +60,9 @@ func Do(
 // [backend.ErrIndeterminate].
 func (l *Lease) Do(ctx context.Context, work func(ctx context.Context) error) (err error) {
 	defer func() {
-		if failed := l.release(ctx, ReleaseWait{Grace: releaseGrace, bounded: true}); failed != nil {
+		if failed := l.of().Release(ctx, leases.WaitOfDo); failed != nil {
 			err = &ReleaseError{Work: err, Release: failed}
 		}
 	}()
 	return work(l.Context(ctx))
-}
-
-// ReleaseWait says how long a caller waits for the answer to its release.
-type ReleaseWait struct {
-	Grace   time.Duration // after its context has ended
-	bounded bool          // and in any case for no longer than a Do waits
-}
-
-// Within returns the longest wait for the release of a hold with the given lease; 0: only a context
-// bounds it.
-func (w ReleaseWait) Within(lease time.Duration) time.Duration {
-	if !w.bounded {
-		return 0
-	}
-	return min(max(lease/10, minReleaseWait), maxReleaseWait)
-}
-
-// waitAfter returns the wait of a Release under ctx, which does not wait if ctx has ended before.
-func waitAfter(ctx context.Context) ReleaseWait {
-	if ctx.Err() != nil {
-		return ReleaseWait{}
-	}
-	return ReleaseWait{Grace: releaseGrace}
 }

@@ -3,6 +3,8 @@ package lease
 import (
 	"errors"
 	"time"
+
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 )
 
 // LossError is the cause with which a lease ends when it is lost. It matches [ErrLost] and its Reason:
@@ -85,22 +87,21 @@ func (e *LossError) Is(target error) bool { return target == ErrLost || target =
 var (
 	// ErrNotHeld means that Release released nothing, because the lease had ended before. The error
 	// also wraps the reason: [ErrLost], [ErrReleased] or [github.com/hasp-go/hasp/backend.ErrClosed].
-	ErrNotHeld = errors.New("not held")
+	ErrNotHeld = leases.ErrNotHeld
 
 	// ErrLost means that a lease ended before it was released: the client could not renew it in
 	// time, or the server no longer had it. It is matched by a [*LossError], the cause with which the
 	// lease's contexts end.
-	ErrLost = errors.New("lease lost")
+	ErrLost = leases.ErrLost
 
 	// ErrReleased means that a lease was released. It is also the cause with which the lease's
 	// contexts end at Release.
-	ErrReleased = errors.New("lease released")
+	ErrReleased = leases.ErrReleased
 
 	// ErrSelfDeadlock means that the caller would wait for itself: it waits for a lock that its own
 	// lease excludes it from, under a context of that lease. Under [Lease.Reenter] it re-enters the
 	// lock. Nothing was sent, and the lease is unchanged.
-	ErrSelfDeadlock = errors.New("self-deadlock: the context is of a lease that excludes this call; " +
-		"use Lease.Reenter, or release that lease first")
+	ErrSelfDeadlock = leases.ErrSelfDeadlock
 
 	// ErrOverdue means that the watchdog is late with the renewal of held leases: see primitives.Client.Healthy.
 	ErrOverdue = errors.New("renewals of held leases are overdue")

@@ -1,4 +1,4 @@
-package lease
+package leases
 
 import (
 	"context"
@@ -29,14 +29,14 @@ type Target interface {
 	// Covers reports whether the hold includes the object, or excludes all owners of it.
 	Covers(id *ID) bool
 
-	// Identity returns the results of [Lease.Owner] and [Lease.Token].
+	// Identity returns the results of a lease's Owner and Token.
 	Identity() (owner string, token int64)
 
-	// Parts returns the result of [Lease.Parts].
+	// Parts returns the result of a lease's Parts.
 	Parts() []*Lease
 
 	// Remaining returns how long the holder may still trust the hold. Once that time has passed,
-	// Remaining ends the leases, if they have not ended, and returns the cause: a [*LossError], or
+	// Remaining ends the leases, if they have not ended, and returns the cause: a *lease.LossError, or
 	// an error that matches [backend.ErrClosed].
 	Remaining() (time.Duration, error)
 
@@ -54,14 +54,6 @@ type Target interface {
 
 	// Describe adds the operation and the object to an error.
 	Describe(ctx context.Context, operation string, err error) error
-}
-
-// TargetOf returns the target of l, or nil if no group has made l.
-func TargetOf(l *Lease) Target {
-	if l == nil || l.state == nil {
-		return nil
-	}
-	return l.state.group.target
 }
 
 // Init makes g the group of t, with its first lease.

@@ -1,4 +1,4 @@
-package lease
+package leases
 
 import (
 	"context"
@@ -61,9 +61,7 @@ func Reentered(ctx context.Context, id *ID) Target {
 	return nil
 }
 
-// Holder returns the owner of a lease of the object that ctx re-enters ([Lease.Reenter]), or "" if there is
-// no such lease that is still held. It is for an object whose owners may also hold a related
-// object, and must not wait for themselves there.
+// Holder is extend.Object.Holder.
 func Holder(ctx context.Context, id *ID) string {
 	r, _ := ctx.Value(reentryKey{}).(*reentry)
 	for r = r.of(id); r != nil; r = r.outer.of(id) {
@@ -78,11 +76,7 @@ func Holder(ctx context.Context, id *ID) string {
 // leaseOf is the key of a context's lease that excludes owners of an object.
 type leaseOf struct{ id *ID }
 
-// CheckSelfDeadlock returns [ErrSelfDeadlock] if ctx has the values of a context of a lease of the object
-// that is held ([Lease.Context]), and does not re-enter the lease ([Lease.Reenter]). A call that
-// waits under such a context until no lease of the object is left waits for itself. A lease of another
-// object counts, too, if its target covers this one ([Target]).
-// CheckSelfDeadlock sends nothing.
+// CheckSelfDeadlock is extend.Object.CheckSelfDeadlock.
 func CheckSelfDeadlock(ctx context.Context, id *ID) error {
 	held, _ := ctx.Value(leaseOf{id}).(*state)
 	if held == nil || Holder(ctx, id) != "" {

@@ -1,4 +1,4 @@
-package lease
+package leases
 
 import (
 	"cmp"
@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/parts"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
@@ -71,7 +71,8 @@ func (j *joint) Remaining() (time.Duration, error) {
 	var rest []time.Duration
 	for _, part := range j.Parts() {
 		if part != nil {
-			rest = append(rest, part.Remaining())
+			left, _ := part.Check()
+			rest = append(rest, left)
 		}
 	}
 	slices.SortFunc(rest, func(a, b time.Duration) int { return cmp.Compare(b, a) })
@@ -97,7 +98,7 @@ func (j *joint) lossCause() (cause error) {
 		if part == nil {
 			continue
 		}
-		err := part.Err()
+		_, err := part.Check()
 		if errors.Is(err, backend.ErrClosed) {
 			return err
 		}
@@ -145,7 +146,7 @@ func (j *joint) regain(part int) {
 			return
 		case <-time.After(j.config.Pause):
 		}
-		err := parts.Contained(func() error { return j.regainOnce(ctx, part) })
+		err := Contained(func() error { return j.regainOnce(ctx, part) })
 		if err == nil || errors.Is(err, backend.ErrClosed) {
 			return
 		}
@@ -200,7 +201,7 @@ func (j *joint) enough(all []*Lease, errs []error) error {
 func (j *joint) CheckExtension(d time.Duration) error {
 	for _, part := range j.Parts() {
 		if part != nil {
-			if err := part.state.group.target.CheckExtension(d); err != nil {
+			if err := part.Target().CheckExtension(d); err != nil {
 				return err
 			}
 		}
@@ -211,7 +212,7 @@ func (j *joint) CheckExtension(d time.Duration) error {
 // Extend implements [Target].
 func (j *joint) Extend(ctx context.Context, l *Lease, d time.Duration) error {
 	err := cmp.Or(j.CheckExtension(d), ctx.Err())
-	if ended := l.Err(); err == nil && ended != nil {
+	if _, ended := l.Check(); err == nil && ended != nil {
 		err = fmt.Errorf("%w: %w", ErrNotHeld, ended)
 	}
 	if err == nil {
@@ -228,11 +229,11 @@ func (j *joint) extendParts(ctx context.Context, d time.Duration) error {
 		ctx = limited
 	}
 	all := j.Parts()
-	return j.enough(all, parts.Each(len(all), func(i int) error {
+	return j.enough(all, Each(len(all), func(i int) error {
 		if all[i] == nil {
 			return nil
 		}
-		return all[i].Extend(ctx, d)
+		return all[i].Target().Extend(ctx, all[i], d)
 	}))
 }
 
@@ -243,7 +244,7 @@ func (j *joint) Forget() {
 	}
 	for _, part := range j.Parts() {
 		if part != nil {
-			part.Forget()
+			part.Target().Forget()
 		}
 	}
 }
@@ -264,7 +265,7 @@ func (*joint) Is(*ID) bool { return false }
 // Covers implements [Target].
 func (j *joint) Covers(id *ID) bool {
 	return slices.ContainsFunc(j.Parts(), func(part *Lease) bool {
-		return part != nil && part.state.group.target.Covers(id)
+		return part != nil && part.Target().Covers(id)
 	})
 }
 
@@ -277,21 +278,21 @@ func (j *joint) Describe(ctx context.Context, operation string, err error) error
 }
 
 // ReleaseAll releases leases concurrently, and returns their errors, joined. A nil lease is
-// skipped. ReleaseAll waits for each lease like [Lease.Release], and for no longer than the
+// skipped. ReleaseAll waits for each lease like a Release, and for no longer than the
 // timeout, if that is not 0.
 func ReleaseAll(ctx context.Context, leases []*Lease, timeout time.Duration) error {
-	return worded.Join(releaseAll(ctx, leases, waitAfter(ctx), timeout)...)
+	return worded.Join(releaseAll(ctx, leases, WaitAfter(ctx), timeout)...)
 }
 
 // releaseAll is ReleaseAll, but returns the error of each lease.
 func releaseAll(ctx context.Context, leases []*Lease, wait ReleaseWait, timeout time.Duration) []error {
 	ctx, cancel := releasing(ctx, wait.Grace, timeout)
 	defer cancel()
-	return parts.Each(len(leases), func(i int) error {
+	return Each(len(leases), func(i int) error {
 		if leases[i] == nil {
 			return nil
 		}
-		return leases[i].release(ctx, ReleaseWait{bounded: wait.bounded})
+		return leases[i].Release(ctx, ReleaseWait{bounded: wait.bounded})
 	})
 }
 
@@ -305,4 +306,27 @@ func releasing(ctx context.Context, grace, timeout time.Duration) (context.Conte
 	}
 	limited, expire := context.WithTimeout(limited, timeout)
 	return limited, func() { stop(); expire(); cancel() }
+}
+
+// Each calls do for each number below n, concurrently, and returns the errors when all calls
+// have returned. It returns a panic as an error, since these goroutines have no caller in which to
+// raise it.
+func Each(n int, do func(i int) error) []error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = Contained(func() error { return do(i) }) })
+	}
+	all.Wait()
+	return errs
+}
+
+// Contained calls do, and returns a panic as an error.
+func Contained(do func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic in the driver: %v", value)
+		}
+	}()
+	return do()
 }
