@@ -66,6 +66,39 @@ func TestPermitsOfACrashedHolderComeBack(t *testing.T) {
 	})
 }
 
+// TestPermitsOfACrashedHolderAreLostByNoCall: whichever call is the first after their lease.
+func TestPermitsOfACrashedHolderAreLostByNoCall(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		call  func(ctx context.Context, s *primitives.PermitSemaphore) error
+		total int
+	}{
+		"AddPermits":       {func(ctx context.Context, s *primitives.PermitSemaphore) error { return s.AddPermits(ctx, 2) }, 5},
+		"remove":           {func(ctx context.Context, s *primitives.PermitSemaphore) error { return s.AddPermits(ctx, -2) }, 1},
+		"SetPermits":       {func(ctx context.Context, s *primitives.PermitSemaphore) error { return s.SetPermits(ctx, 7) }, 7},
+		"InitPermits":      {func(ctx context.Context, s *primitives.PermitSemaphore) error { return errOf(s.InitPermits(ctx, 9)) }, 3},
+		"TryAcquire":       {func(ctx context.Context, s *primitives.PermitSemaphore) error { return errOf(s.TryAcquire(ctx, 3)) }, 3},
+		"AvailablePermits": {func(ctx context.Context, s *primitives.PermitSemaphore) error { return errOf(s.AvailablePermits(ctx)) }, 3},
+		"AcquiredPermits":  {func(ctx context.Context, s *primitives.PermitSemaphore) error { return errOf(s.AcquiredPermits(ctx)) }, 3},
+		"Expire":           {func(ctx context.Context, s *primitives.PermitSemaphore) error { return errOf(s.Expire(ctx, time.Hour)) }, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newPermits(t)
+				dying, die := crash(t, s)
+				require.NoError(t, errOf(dying.NewPermitSemaphore("x", nil).Acquire(t.Context(), 2)))
+				die()
+				time.Sleep(time.Minute)
+				x := s.client(t, nil).NewPermitSemaphore("x", nil)
+				require.NoError(t, c.call(t.Context(), x))
+				require.Equal(t, c.total, must(x.TotalPermits(t.Context()))(t))
+				require.Equal(t, c.total, must(x.AvailablePermits(t.Context()))(t)+must(x.AcquiredPermits(t.Context()))(t))
+			})
+		})
+	}
+}
+
 // TestPermitWaiterIsWokenByARelease, not by the end of a lease (Redisson's 4349); a waiter for two is woken
 // by two releases of one (6664, 6687).
 func TestPermitWaiterIsWokenByARelease(t *testing.T) {
