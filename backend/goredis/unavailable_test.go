@@ -2,7 +2,9 @@ package goredisbackend_test
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,25 +58,49 @@ func TestSilentSentinelsAreUnavailable(t *testing.T) {
 	requireUnavailable(t, over(t, client))
 }
 
-// All connections of the pool are the application's, for longer than the backend waits for one.
+// All connections of the pool are the application's, for longer than the driver or the backend waits for one, if they wait.
 func TestUsedUpPoolIsUnavailable(t *testing.T) {
 	t.Parallel()
-	for name, timeout := range map[string]time.Duration{
-		"BeforeTheBound": 50 * time.Millisecond, "AfterTheBound": time.Minute,
+	for name, o := range map[string]redis.Options{
+		"BeforeTheBound": {PoolSize: 1, PoolTimeout: 50 * time.Millisecond},
+		"AfterTheBound":  {PoolSize: 1, PoolTimeout: time.Minute},
+		"AtOnce":         {PoolSize: 5, MaxActiveConns: 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newFakeServer(t, func([]string) string { return ":1\r\n" })
-			client := redis.NewClient(&redis.Options{
-				Addr: s.addr, PoolSize: 1, PoolTimeout: timeout, PipelinePoolSize: -1,
+		for _, clustered := range []bool{false, true} {
+			if clustered && o.PoolTimeout == time.Minute {
+				continue // There the driver's own bounds apply.
+			}
+			t.Run(fmt.Sprint(name, clustered), func(t *testing.T) {
+				t.Parallel()
+				ended := make(chan struct{})
+				release := sync.OnceFunc(func() { close(ended) })
+				defer release()
+				s := node(t, func(words []string) string {
+					if words[0] == "x" {
+						<-ended
+					}
+					return ":1\r\n"
+				})
+				var client redis.UniversalClient = redis.NewClient(&redis.Options{
+					Addr: s.addr, PoolSize: o.PoolSize, PoolTimeout: o.PoolTimeout, MaxActiveConns: o.MaxActiveConns, PipelinePoolSize: -1, ReadTimeout: time.Minute,
+				})
+				if clustered {
+					_ = client.Close()
+					client = cluster(t, s.addr, s.addr, s.addr, redis.ClusterOptions{
+						PoolSize: o.PoolSize, PoolTimeout: o.PoolTimeout, MaxActiveConns: o.MaxActiveConns, PipelinePoolSize: -1, ReadTimeout: time.Minute,
+					})
+				}
+				t.Cleanup(func() { _ = client.Close() })
+				b := over(t, client)
+				application := make(chan error, 1)
+				go func() { application <- client.Process(t.Context(), redis.NewCmd(t.Context(), "x", "b")) }()
+				require.Eventually(t, func() bool { return s.count("x b") == 1 }, time.Minute, time.Millisecond)
+				requireUnavailable(t, b)
+				require.Zero(t, s.count("EVALSHA"))
+				release()
+				require.NoError(t, <-application)
 			})
-			t.Cleanup(func() { _ = client.Close() })
-			application := client.Conn()
-			defer func() { _ = application.Close() }()
-			require.NoError(t, application.Process(t.Context(), redis.NewCmd(t.Context(), "x")))
-			requireUnavailable(t, over(t, client))
-			require.Zero(t, s.count("EVALSHA"))
-		})
+		}
 	}
 }
 
