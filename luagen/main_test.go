@@ -67,8 +67,11 @@ func TestCheckTellsStaleMissingAndLeftOver(t *testing.T) {
 	require.Equal(t, "luagen: "+filepath.Join(dir, "gone.lua.go")+": left over: its script is gone; delete it\n", errs)
 	crlf := strings.ReplaceAll(read(t, dir, "a.lua.go"), "\n", "\r\n") // of a checkout on Windows
 	write(t, dir, "a.lua.go", crlf)
-	code, out, _ = luagen("-check", filepath.Join(dir, "a.lua"))
-	require.Equal(t, 0, code, out)
+	for _, args := range [][]string{{"-check"}, {"-check", "-o", dir}} { // Single scripts say nothing about others.
+		code, out, errs = luagen(append(args, filepath.Join(dir, "a.lua"))...)
+		require.Equal(t, 0, code, out)
+		require.Empty(t, errs)
+	}
 	code, _, _ = luagen(dir)
 	require.Equal(t, 0, code)
 	require.Equal(t, crlf, read(t, dir, "a.lua.go"))
