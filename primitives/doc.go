@@ -39,4 +39,6 @@
 // background, and [Client.Close] waits for that. There is one exception: after [ErrIndeterminate],
 // permits of a plain [Semaphore], a [RateLimiter] or a [Throttle] may be used up. If work was called, and only the
 // release failed, Do returns a [*ReleaseError].
+//
+// The tests of this package are in hasptest/primitives: their server in the process is of a module that users must not get.
 package primitives
