@@ -143,16 +143,14 @@ func TestAdderSaysHowManyHaveAnsweredBefore(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		a := openAdder(t, s.client(t, nil))
 		mute := s.newOwnLink(t)
-		_, err := mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})
-		require.NoError(t, err)
+		require.NoError(t, errOf(mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {})))
 		for _, bound := range []time.Duration{10 * time.Millisecond, 3*time.Second + time.Microsecond, 1008 * time.Millisecond} {
 			if bound == 1008*time.Millisecond {
 				s.faults(fault{before: 5 * time.Millisecond})
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), bound)
 			defer cancel()
-			_, err = a.Sum(ctx)
-			require.ErrorContains(t, err, "2 of 3 have answered")
+			require.ErrorContains(t, errOf(a.Sum(ctx)), "2 of 3 have answered")
 		}
 		require.Equal(t, 1+3+2, s.called("adder_ask"))
 	})

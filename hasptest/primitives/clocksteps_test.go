@@ -196,8 +196,7 @@ func TestLeasesWithTheClockSet(t *testing.T) {
 					if lock, sides := o.(*primitives.ReadWriteLock); sides {
 						return lock.WriteLock()
 					} else if permits, counts := o.(*primitives.PermitSemaphore); counts {
-						_, err := permits.InitPermits(t.Context(), 2)
-						require.NoError(t, err)
+						require.NoError(t, errOf(permits.InitPermits(t.Context(), 2)))
 					}
 					return o
 				}
@@ -227,23 +226,13 @@ func TestLeasesWithTheClockSet(t *testing.T) {
 // set back, or forward by less than a waiter's tries are apart.
 func TestQueuesWithTheClockSet(t *testing.T) {
 	t.Parallel()
-	for name, made := range map[string]func(c *primitives.Client) func(ctx context.Context) (*primitives.Lease, error){
-		"FairLock": func(c *primitives.Client) func(context.Context) (*primitives.Lease, error) {
-			return c.NewFairLock("x", nil).Lock
-		},
-		"Mutex": func(c *primitives.Client) func(context.Context) (*primitives.Lease, error) {
-			return c.NewMutex("x", nil).Lock
-		},
-		"CountingSemaphore": func(c *primitives.Client) func(context.Context) (*primitives.Lease, error) {
-			return c.NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}).Acquire
-		},
-	} {
+	for _, kind := range []string{"FairLock", "Mutex", "CountingSemaphoreByArrival"} {
 		for _, step := range clockSteps {
-			subtest(t, fmt.Sprint(name, step), func(t *testing.T, s *server) {
-				held := must(made(s.client(t, nil))(t.Context()))(t)
+			subtest(t, fmt.Sprint(kind, step), func(t *testing.T, s *server) {
+				held := must(acquirer(s.client(t, nil), kind, "x")(t.Context()))(t)
 				served := make(chan int, 3)
 				for i := range 3 {
-					acquire := made(s.client(t, nil))
+					acquire := acquirer(s.client(t, nil), kind, "x")
 					go func() {
 						if lease, err := acquire(t.Context()); err == nil {
 							served <- i

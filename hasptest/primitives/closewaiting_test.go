@@ -21,18 +21,18 @@ func await(ctx context.Context, t *testing.T, c *primitives.Client, kind string)
 	object, _ := construct(t, c, kind, "")
 	switch o := object.(type) {
 	case *primitives.ReadWriteLock:
-		return failure(o.WriteLock().Lock(ctx))
+		return errOf(o.WriteLock().Lock(ctx))
 	case interface {
 		Lock(ctx context.Context) (*primitives.Lease, error)
 	}:
-		return failure(o.Lock(ctx))
+		return errOf(o.Lock(ctx))
 	case interface {
 		Acquire(ctx context.Context) (*primitives.Lease, error)
 	}:
-		return failure(o.Acquire(ctx))
+		return errOf(o.Acquire(ctx))
 	case *primitives.PermitSemaphore:
 		_, _ = o.InitPermits(ctx, 2)
-		return failure(o.Acquire(ctx, 2))
+		return errOf(o.Acquire(ctx, 2))
 	case *primitives.Semaphore:
 		return o.Acquire(ctx, 1)
 	case *primitives.CountDownLatch:
@@ -49,7 +49,7 @@ func await(ctx context.Context, t *testing.T, c *primitives.Client, kind string)
 	case *primitives.MultiThrottle:
 		return o.Wait(ctx)
 	case *primitives.PeriodicJob:
-		return failure(o.Do(ctx, time.Now(), func(ctx context.Context, _ primitives.JobRun) error { return ended(ctx) }))
+		return errOf(o.Do(ctx, time.Now(), func(ctx context.Context, _ primitives.JobRun) error { return ended(ctx) }))
 	case *primitives.Election:
 		return o.Run(ctx, func(ctx context.Context, _ *primitives.Lease) error { return ended(ctx) })
 	}

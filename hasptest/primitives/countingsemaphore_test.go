@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -222,60 +221,6 @@ func TestCountingSemaphoreWakesTheNextWhileThereIsRoom(t *testing.T) {
 	})
 }
 
-// TestCountingSemaphoreCancelledLeavesTheQueue: those behind it are served.
-func TestCountingSemaphoreCancelledLeavesTheQueue(t *testing.T) {
-	t.Parallel()
-	for name, acquire := range map[string]fault{
-		"Parked": {}, "NoReply": {before: 50 * time.Millisecond, lost: true},
-		"LateReply": {before: 50 * time.Millisecond, after: 3 * time.Second},
-		"Error":     {before: 50 * time.Millisecond, err: &backend.ServerError{Code: "ERR"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { cancelCounting(t, acquire) })
-		})
-	}
-}
-
-func cancelCounting(t *testing.T, acquire fault) {
-	t.Helper()
-	s, o := newServer(t), &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}
-	holder := acquired(t, s.client(t, nil).NewCountingSemaphore("x", 1, o))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	tries := 0
-	s.set(func() {
-		s.fault = func(script string) fault {
-			if script != "arrival_acquire" {
-				return fault{}
-			}
-			if tries++; tries == 2 {
-				time.AfterFunc(100*time.Millisecond, cancel)
-				return acquire
-			}
-			return fault{}
-		}
-	})
-	require.Error(t, errOf(s.client(t, nil).NewCountingSemaphore("x", 1, o).Acquire(ctx)))
-	s.faults(fault{})
-	behind := make(chan error, 1)
-	go func() {
-		lease, err := s.client(t, nil).NewCountingSemaphore("x", 1, o).Acquire(t.Context())
-		if err == nil {
-			err = lease.Release(t.Context())
-		}
-		behind <- err
-	}()
-	time.Sleep(6 * time.Second) // By then a reply that never came is given up.
-	require.Len(t, s.queued(), 1)
-	require.NoError(t, holder.Release(t.Context()))
-	require.NoError(t, <-behind)
-	synctest.Wait()
-	require.Empty(t, s.queued())
-	require.Zero(t, s.subscribed())
-	require.Zero(t, s.holding())
-}
-
 // TestCountingSemaphoreLeavesTogether cancels many waiters at once, of which none has a try under way, and loses
 // the replies to their releases: two scripts repeat these, of at most 100 waiters each.
 func TestCountingSemaphoreLeavesTogether(t *testing.T) {
@@ -310,30 +255,6 @@ func TestCountingSemaphoreLeavesTogether(t *testing.T) {
 		require.Empty(t, s.queued())
 		require.Equal(t, 2, sent()-before)
 	})
-}
-
-// TestCountingSemaphoreNames are those of docs/internals/design.md.
-func TestCountingSemaphoreNames(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string][4]string{
-		"x":    {"p:x", "{p:x}:owner", "{p:x}:counter", "hasp_semaphore:{p:x}"},
-		"{a}b": {"p:{a}b", "p:{a}b:owner", "p:{a}b:counter", "hasp_semaphore:p:{a}b"},
-	} {
-		s := newServer(t)
-		var got [4]string
-		s.seen = func(script string, keys, args []string) {
-			if script == "arrival_acquire" {
-				copy(got[:], keys)
-				got[3] = args[5]
-			}
-		}
-		client := must(primitives.New(s, &primitives.Options{KeyPrefix: "p:"}))(t)
-		sem := client.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})
-		lease := must(sem.TryAcquire(t.Context()))(t)
-		require.NoError(t, lease.Release(t.Context()))
-		require.Equal(t, want, got)
-		require.NoError(t, client.Close(t.Context()))
-	}
 }
 
 // TestCountingSemaphoreRefreshCountsFromItsRequest has the answer to a refresh take 4 s of a lease of 10 s.

@@ -62,9 +62,7 @@ func TestDoTellsOfALoss(t *testing.T) {
 			require.ErrorIs(t, context.Cause(ctx), primitives.ErrLost)
 			return ctx.Err()
 		})
-		require.ErrorIs(t, err, primitives.ErrLost)
-		require.ErrorIs(t, err, primitives.ErrNotHeld)
-		require.ErrorIs(t, err, context.Canceled)
+		wraps(t, err, primitives.ErrLost, primitives.ErrNotHeld, context.Canceled)
 		var failed *primitives.ReleaseError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, context.Canceled, failed.Work)
@@ -160,8 +158,7 @@ func TestDoWithoutTheLock(t *testing.T) {
 		s.hold("x", another, time.Hour)
 		ctx := within(t, time.Minute)
 		err := do(ctx, func(context.Context) error { panic("it works") })
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		wraps(t, err, primitives.ErrNotAcquired, context.DeadlineExceeded)
 		s.lose("x")
 	})
 }

@@ -309,8 +309,7 @@ func TestElectionReturns(t *testing.T) {
 			p.lose("x")
 			return failed
 		})
-		require.ErrorIs(t, err, failed)
-		require.ErrorIs(t, err, primitives.ErrLost)
+		wraps(t, err, failed, primitives.ErrLost)
 	})
 }
 

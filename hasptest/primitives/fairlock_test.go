@@ -13,21 +13,6 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-func TestFairLockAndUnlockAreOneScriptEach(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, nil).NewFairLock("x", nil)
-		lease := must(lock.Lock(t.Context()))(t)
-		require.Equal(t, lease.Owner(), s.holder("x"))
-		require.Positive(t, lease.Token())
-		require.ErrorIs(t, errOf(lock.TryLock(t.Context())), primitives.ErrNotAcquired)
-		require.Empty(t, s.waiting())
-		require.NoError(t, lease.Release(t.Context()))
-		require.Empty(t, s.holder("x"))
-		time.Sleep(time.Hour)
-		require.Equal(t, map[string]int{"fair_acquire": 2, "fair_release": 1}, s.calls)
-	})
-}
-
 // TestFairLockServesInTurn: a message wakes the next waiter alone, and its subscription does not linger.
 func TestFairLockServesInTurn(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
@@ -54,9 +39,17 @@ func TestFairLockServesInTurn(t *testing.T) {
 	})
 }
 
-// TestFairLockCancelledLeavesTheQueue cancels a waiter, at its first try or a later one, at each place
-// where it can be. It leaves, and whoever is behind it is served.
-func TestFairLockCancelledLeavesTheQueue(t *testing.T) {
+// queues are kinds with a queue: the script of a try, and what lists those who wait for x.
+var queues = map[string]struct {
+	try     string
+	waiting func(*server) []string
+}{
+	"FairLock": {"fair_acquire", (*server).waiting}, "CountingSemaphoreByArrival": {"arrival_acquire", (*server).queued},
+}
+
+// TestCancelledLeavesTheQueue cancels a waiter, at its first try or a later one, at each place where it can be. It leaves,
+// and whoever is behind it is served.
+func TestCancelledLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	for name, acquire := range map[string]fault{
 		"Parked":    {},
@@ -68,47 +61,49 @@ func TestFairLockCancelledLeavesTheQueue(t *testing.T) {
 		"Error":     {before: 50 * time.Millisecond, err: &backend.ServerError{Code: "ERR"}},
 	} {
 		for try, tries := range map[string]int{"First": 1, "Second": 2, "Later": 3} {
-			t.Run(name+try, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { cancelInQueue(t, acquire, tries) })
-			})
+			for kind := range queues {
+				subtest(t, kind+name+try, func(t *testing.T, s *server) { cancelInQueue(t, s, kind, acquire, tries) })
+			}
 		}
 	}
 }
 
-func cancelInQueue(t *testing.T, acquire fault, at int) {
+func cancelInQueue(t *testing.T, s *server, kind string, acquire fault, at int) {
 	t.Helper()
-	s := newServer(t)
-	holder := must(s.client(t, nil).NewFairLock("x", nil).Lock(t.Context()))(t)
+	q, get := queues[kind], func(ctx context.Context) (*primitives.Lease, error) {
+		return acquirer(s.client(t, nil), kind, "x")(ctx)
+	}
+	holder := must(get(t.Context()))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	tries := 0
-	s.fault = func(script string) fault {
-		if script != "fair_acquire" {
+	s.set(func() {
+		s.fault = func(script string) fault {
+			if script != q.try {
+				return fault{}
+			}
+			if tries++; tries == at {
+				time.AfterFunc(100*time.Millisecond, cancel)
+				return acquire
+			}
 			return fault{}
 		}
-		if tries++; tries == at {
-			time.AfterFunc(100*time.Millisecond, cancel)
-			return acquire
-		}
-		return fault{}
-	}
-	require.Error(t, errOf(s.client(t, nil).NewFairLock("x", nil).Lock(ctx)))
+	})
+	require.Error(t, errOf(get(ctx)))
 	s.faults(fault{})
-	behind := make(chan error, 1)
-	go func() {
-		lease, err := s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())
+	behind := beside(func() error {
+		lease, err := get(t.Context())
 		if err == nil {
 			err = lease.Release(t.Context())
 		}
-		behind <- err
-	}()
+		return err
+	})
 	time.Sleep(6 * time.Second) // By then a reply that never came is given up.
-	require.Len(t, s.waiting(), 1)
+	require.Len(t, q.waiting(s), 1)
 	require.NoError(t, holder.Release(t.Context()))
 	require.NoError(t, <-behind)
 	synctest.Wait()
-	require.Empty(t, s.waiting())
+	require.Empty(t, q.waiting(s))
 	require.Zero(t, s.subscribed())
 	require.Empty(t, s.holder("x"))
 }
@@ -141,66 +136,28 @@ func TestFairLockLeavesByOneRelease(t *testing.T) {
 	})
 }
 
-// TestFairLockLeavesAfterAnOutage cancels a waiter while no server can be reached.
+// TestFairLockLeavesAfterAnOutage cancels a waiter while no server can be reached; in a long one for far longer than the
+// lease that it asks for: its place lasts longer.
 func TestFairLockLeavesAfterAnOutage(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, nil).NewFairLock("x", nil)
-		require.NoError(t, errOf(lock.Lock(t.Context())))
-		ctx := within(t, 20*time.Second)
-		time.AfterFunc(time.Second, func() { s.faults(down) })
-		require.ErrorIs(t, errOf(lock.Lock(ctx)), primitives.ErrUnavailable)
-		require.Len(t, s.waiting(), 1)
-		s.faults(fault{})
-		time.Sleep(time.Second)
-		require.Empty(t, s.waiting())
-	})
-}
-
-// TestFairLockLeavesAfterALongOutage cancels a waiter while no server can be reached, for far longer than
-// the lease that it asks for: its place lasts longer.
-func TestFairLockLeavesAfterALongOutage(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
-		_, err := c.NewFairLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		ctx := within(t, 5*time.Second)
-		time.AfterFunc(time.Second, func() { s.faults(down) })
-		_, err = c.NewFairLock("x", &primitives.FairLockOptions{Lease: 100 * time.Millisecond}).Lock(ctx)
-		require.Error(t, err)
-		time.Sleep(10 * time.Second)
-		s.faults(fault{})
-		time.Sleep(2 * time.Second)
-		require.Empty(t, s.waiting())
-	})
-}
-
-// TestFairLockWaitsThroughAnOutage has no server for a minute, or loses all replies, while a lock is
-// waited for. The waiter goes on as the same owner, or as another one, which has another channel.
-func TestFairLockWaitsThroughAnOutage(t *testing.T) {
 	t.Parallel()
-	for name, outage := range map[string]fault{"Down": down, "RepliesLost": {broken: true}} {
+	for name, c := range map[string]struct {
+		lease, waits, lasts time.Duration
+		says                error
+	}{
+		"Short": {0, 20 * time.Second, 0, primitives.ErrUnavailable},
+		"Long":  {100 * time.Millisecond, 5 * time.Second, 10 * time.Second, primitives.ErrNotAcquired},
+	} {
 		subtest(t, name, func(t *testing.T, s *server) {
 			client := s.client(t, nil)
-			held := &primitives.FairLockOptions{Lease: 30 * time.Second}
-			require.NoError(t, errOf(client.NewFairLock("x", held).Lock(t.Context())))
-			owners := map[string]bool{}
-			s.seen = func(script string, _, args []string) {
-				if script == "fair_acquire" {
-					owners[args[0]] = true
-				}
-			}
-			time.AfterFunc(time.Second, func() { s.faults(outage) })
-			time.AfterFunc(time.Minute, func() { s.faults(fault{}) })
-			start := time.Now()
-			lease := must(client.NewFairLock("x", nil).Lock(t.Context()))(t)
-			require.Greater(t, time.Since(start), 59*time.Second)
-			require.Less(t, time.Since(start), 2*time.Minute)
-			require.Equal(t, lease.Owner(), s.holder("x"))
-			require.Equal(t, outage.broken, len(owners) > 1) //nolint:testifylint // Not all in the message.
-			time.Sleep(time.Hour)
+			require.NoError(t, errOf(client.NewFairLock("x", nil).Lock(t.Context())))
+			time.AfterFunc(time.Second, func() { s.faults(down) })
+			waiter := client.NewFairLock("x", &primitives.FairLockOptions{Lease: c.lease})
+			require.ErrorIs(t, errOf(waiter.Lock(within(t, c.waits))), c.says)
+			time.Sleep(c.lasts)
+			require.Len(t, s.waiting(), 1)
+			s.faults(fault{})
+			time.Sleep(2 * time.Second)
 			require.Empty(t, s.waiting())
-			require.Zero(t, s.subscribed())
-			require.NoError(t, lease.Release(t.Context()))
 		})
 	}
 }
@@ -248,20 +205,5 @@ func TestFairLockTriesWithinItsTimeout(t *testing.T) {
 		}
 		all.Wait()
 		require.InDelta(t, 2*20, s.called("fair_acquire"), 6)
-	})
-}
-
-// TestFairLockLeavesWhenTheClientCloses: nobody waits for those who are gone.
-func TestFairLockLeavesWhenTheClientCloses(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		require.NoError(t, errOf(s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())))
-		client := s.client(t, nil)
-		ended := beside(func() error { return errOf(client.NewFairLock("x", nil).Lock(t.Context())) })
-		time.Sleep(time.Second)
-		require.Len(t, s.waiting(), 1)
-		require.NoError(t, client.Close(t.Context()))
-		require.ErrorIs(t, <-ended, primitives.ErrClosed)
-		require.Empty(t, s.waiting())
-		require.Zero(t, s.subscribed())
 	})
 }

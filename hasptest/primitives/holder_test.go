@@ -22,20 +22,15 @@ type exclusive interface {
 	Holder(ctx context.Context) (primitives.Holder, error)
 }
 
-// describable has the locks with holders that can be described.
-var describable = map[string]func(c *primitives.Client, o *primitives.LockOptions) exclusive{
-	"Lock":       func(c *primitives.Client, o *primitives.LockOptions) exclusive { return c.NewLock("x", o) },
-	"FencedLock": func(c *primitives.Client, o *primitives.LockOptions) exclusive { return c.NewFencedLock("x", o) },
-}
-
 // TestHolder asks for the holder of a lock that the watchdog renews, before, during and after the hold.
 func TestHolder(t *testing.T) {
 	t.Parallel()
 	host := must(os.Hostname())(t)
-	for name, lock := range describable {
-		subtest(t, name, func(t *testing.T, s *server) {
-			mine := lock(s.client(t, nil), &primitives.LockOptions{Metadata: "nightly\nexport"})
-			asked := lock(s.client(t, nil), nil)
+	for _, kind := range []string{"Lock", "FencedLock"} {
+		subtest(t, kind, func(t *testing.T, s *server) {
+			o, c := &primitives.LockOptions{Metadata: "nightly\nexport"}, s.client(t, nil)
+			mine := map[string]exclusive{"Lock": c.NewLock("x", o), "FencedLock": c.NewFencedLock("x", o)}[kind]
+			asked := objects(s.client(t, nil), "x")[kind].(exclusive)
 			require.ErrorIs(t, errOf(asked.Holder(t.Context())), primitives.ErrNotHeld)
 			lease := must(mine.Lock(t.Context()))(t)
 			want := primitives.Holder{
@@ -219,8 +214,7 @@ func followed(t *testing.T, object any) error {
 func TestHolderWithoutMetadata(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
-		lost, err := c.NewLock("x", &primitives.LockOptions{Metadata: "first", Lease: time.Hour}).Lock(t.Context())
-		require.NoError(t, err)
+		lost := must(c.NewLock("x", &primitives.LockOptions{Metadata: "first", Lease: time.Hour}).Lock(t.Context()))(t)
 		plain := c.NewLock("x", nil)
 		require.NoError(t, errOf(plain.ForceUnlock(t.Context())))
 		require.Contains(t, first(s.do("GET", "hasp_lock_holder:{x}")), "first", "ForceUnlock leaves it")
@@ -317,12 +311,10 @@ func TestHolderOfOtherTexts(t *testing.T) {
 func TestMetadataIsBounded(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
-		lease, err := c.NewLock("x", &primitives.LockOptions{Metadata: strings.Repeat("m", 1024)}).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(c.NewLock("x", &primitives.LockOptions{Metadata: strings.Repeat("m", 1024)}).Lock(t.Context()))(t)
 		require.NoError(t, lease.Release(t.Context()))
-		_, err = c.NewLock("x", &primitives.LockOptions{Metadata: strings.Repeat("m", 1025)}).Lock(t.Context())
+		_, err := c.NewLock("x", &primitives.LockOptions{Metadata: strings.Repeat("m", 1025)}).Lock(t.Context())
 		require.ErrorAs(t, err, new(*primitives.FieldError))
-		_, err = c.NewMutex("x", &primitives.LockOptions{Metadata: "m"}).Lock(t.Context())
-		require.ErrorAs(t, err, new(*primitives.FieldError))
+		require.ErrorAs(t, errOf(c.NewMutex("x", &primitives.LockOptions{Metadata: "m"}).Lock(t.Context())), new(*primitives.FieldError))
 	})
 }

@@ -86,13 +86,11 @@ func TestIDGeneratorCallerLeaves(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, waits, 1, "it leaves at once")
 		left := <-waits
-		require.ErrorIs(t, left.err, context.Canceled)
-		require.ErrorIs(t, left.err, reason)
+		wraps(t, left.err, context.Canceled, reason)
 		require.NotErrorIs(t, left.err, backend.ErrIndeterminate)
 		stopAsking(reason)
 		left = <-asks
-		require.ErrorIs(t, left.err, backend.ErrIndeterminate)
-		require.ErrorIs(t, left.err, reason)
+		wraps(t, left.err, backend.ErrIndeterminate, reason)
 		require.Equal(t, idsFrom(blockSize+1, 3), sortedIDs(t, stay, 3)) // The first block is skipped.
 		require.Equal(t, 2, s.called("id_block"))
 	})

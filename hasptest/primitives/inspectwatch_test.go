@@ -129,29 +129,17 @@ func TestWatchLease(t *testing.T) {
 
 // TestWatchQueues watches waiters of the kinds whose server knows them.
 func TestWatchQueues(t *testing.T) {
-	for name, lock := range map[string]func(c *primitives.Client, ctx context.Context) (*primitives.Lease, error){
-		"Fair": func(c *primitives.Client, ctx context.Context) (*primitives.Lease, error) {
-			return c.NewFairLock("x", nil).Lock(ctx)
-		},
-		"Mutex": func(c *primitives.Client, ctx context.Context) (*primitives.Lease, error) {
-			return c.NewMutex("x", nil).Lock(ctx)
-		},
-		"Slots": func(c *primitives.Client, ctx context.Context) (*primitives.Lease, error) {
-			return c.NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}).Acquire(ctx)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, kind := range []string{"FairLock", "Mutex", "CountingSemaphoreByArrival"} {
+		t.Run(kind, func(t *testing.T) {
 			watching(t, func(t *testing.T, s *server, c *primitives.Client, w *watched) {
 				s.slow("inspect_keys")
-				one := locked(t, func(ctx context.Context) (*primitives.Lease, error) { return lock(c, ctx) })
+				one := locked(t, acquirer(c, kind, "x"))
 				require.Equal(t, []string{"gone", "acquired " + one.Owner()}, w.after(tick))
 				second := make(chan *primitives.Lease, 1)
-				go func() {
-					second <- locked(t, func(ctx context.Context) (*primitives.Lease, error) { return lock(c, ctx) })
-				}()
+				go func() { second <- locked(t, acquirer(c, kind, "x")) }()
 				came := w.after(tick)
 				ctx, leave := context.WithCancel(t.Context())
-				go lock(c, ctx) //nolint:errcheck // It leaves.
+				go acquirer(c, kind, "x")(ctx) //nolint:errcheck // It leaves.
 				came = append(came, w.after(tick)...)
 				require.Len(t, came, 2)
 				leave()
@@ -161,7 +149,7 @@ func TestWatchQueues(t *testing.T) {
 				require.Equal(t, "waiting "+two.Owner(), came[0])
 				require.Equal(t, []string{"left " + came[1][len("waiting "):]}, left)
 				events := []string{"handed over " + two.Owner()}
-				if name == "Slots" {
+				if kind == "CountingSemaphoreByArrival" {
 					events = []string{"released " + one.Owner(), "acquired " + two.Owner()}
 				}
 				require.Equal(t, events, w.after(soon))

@@ -142,8 +142,7 @@ func TestLeaseExtendRefuses(t *testing.T) {
 		require.Equal(t, 9*time.Second, lease.Remaining())
 		require.NoError(t, lease.Release(t.Context()))
 		err := lease.Extend(t.Context(), time.Minute)
-		require.ErrorIs(t, err, primitives.ErrNotHeld)
-		require.ErrorIs(t, err, primitives.ErrReleased)
+		wraps(t, err, primitives.ErrNotHeld, primitives.ErrReleased)
 		require.EqualError(t, err, `extend lock "fixed": not held: lease released`)
 		require.Zero(t, s.called("lock_renew"))
 	})
@@ -152,8 +151,7 @@ func TestLeaseExtendRefuses(t *testing.T) {
 // fixedLease holds the lock called x for 10 s.
 func fixedLease(t *testing.T, s *server) *primitives.Lease {
 	t.Helper()
-	lease, err := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second}).TryLock(t.Context())
-	require.NoError(t, err)
+	lease := must(s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second}).TryLock(t.Context()))(t)
 	return lease
 }
 

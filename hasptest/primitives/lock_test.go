@@ -15,17 +15,24 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-func TestLockAndUnlockAreOneScriptEach(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, nil).NewLock("x", nil)
-		lease := must(lock.Lock(t.Context()))(t)
-		require.Equal(t, lease.Owner(), s.holder("x"))
-		require.Positive(t, lease.Token())
-		require.NoError(t, lease.Err())
-		require.NoError(t, lease.Release(t.Context()))
-		require.Empty(t, s.holder("x"))
-		require.Equal(t, map[string]int{"lock_acquire": 1, "lock_release": 1}, s.calls)
-	})
+// TestLocksAreOneScriptEach: an acquire and a release, also one that is refused, which leaves nothing.
+func TestLocksAreOneScriptEach(t *testing.T) {
+	t.Parallel()
+	for kind, script := range map[string]string{"Lock": "lock", "FairLock": "fair"} {
+		subtest(t, kind, func(t *testing.T, s *server) {
+			lock := objects(s.client(t, nil), "x")[kind].(primitives.Locker)
+			lease := must(lock.Lock(t.Context()))(t)
+			require.Equal(t, lease.Owner(), s.holder("x"))
+			require.Positive(t, lease.Token())
+			require.NoError(t, lease.Err())
+			require.ErrorIs(t, errOf(lock.TryLock(t.Context())), primitives.ErrNotAcquired)
+			require.Empty(t, s.waiting())
+			require.NoError(t, lease.Release(t.Context()))
+			s.requireFree(t)
+			time.Sleep(time.Hour)
+			require.Equal(t, map[string]int{script + "_acquire": 2, script + "_release": 1}, s.calls)
+		})
+	}
 }
 
 // TestLeaseEndsWithSilentLink cuts a holder off: its belief must end before the server's lease.
@@ -152,17 +159,9 @@ func TestUnlockSendsUnderADoneContext(t *testing.T) {
 // ending the lease ends the context, but not the waiting for the answer.
 func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]func(c *primitives.Client) primitives.Locker{
-		"Lock": func(c *primitives.Client) primitives.Locker { return c.NewLock("x", nil) },
-		"MultiLock": func(c *primitives.Client) primitives.Locker {
-			return primitives.NewMultiLock(c.NewLock("x", nil))
-		},
-		"RedLock": func(c *primitives.Client) primitives.Locker {
-			return primitives.NewRedLock([]*primitives.Client{c}, "x", nil)
-		},
-	} {
+	for _, name := range []string{"Lock", "MultiLock", "RedLock"} {
 		subtest(t, name, func(t *testing.T, s *server) {
-			lock := of(s.client(t, nil))
+			lock := objects(s.client(t, nil), "x")[name].(primitives.Locker)
 			lease := must(lock.Lock(t.Context()))(t)
 			ctx := lease.Context(t.Context())
 			s.faults(fault{after: 50 * time.Millisecond})
@@ -215,21 +214,29 @@ func TestLockTellsTheCauseWhileParked(t *testing.T) {
 	})
 }
 
+// TestClientCloseReleasesAndEndsAll: a client that closes leaves nothing, and nobody waits behind a waiter that is gone.
 func TestClientCloseReleasesAndEndsAll(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
-		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-		waiting := beside(func() error { return errOf(client.NewLock("x", nil).Lock(t.Context())) })
-		time.Sleep(time.Second)
-		require.NoError(t, client.Close(t.Context()))
-		require.ErrorIs(t, <-waiting, primitives.ErrClosed)
-		require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
-		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrClosed)
-		require.Empty(t, s.holder("x"))
-		require.Zero(t, s.subscribed())
-		require.ErrorIs(t, errOf(client.NewLock("x", nil).Lock(t.Context())), primitives.ErrClosed)
-		require.NoError(t, client.Close(t.Context()))
-	})
+	t.Parallel()
+	for _, kind := range []string{"Lock", "FairLock"} {
+		subtest(t, kind, func(t *testing.T, s *server) {
+			client := s.client(t, nil)
+			lease := must(objects(client, "mine")[kind].(primitives.Locker).Lock(t.Context()))(t)
+			s.hold("x", another, time.Hour)
+			lock := objects(client, "x")[kind].(primitives.Locker)
+			waiting := beside(func() error { return errOf(lock.Lock(t.Context())) })
+			time.Sleep(time.Second)
+			require.Equal(t, kind == "FairLock", len(s.waiting()) == 1)
+			require.NoError(t, client.Close(t.Context()))
+			require.ErrorIs(t, <-waiting, primitives.ErrClosed)
+			require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
+			require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrClosed)
+			require.Empty(t, s.holder("mine"))
+			require.Empty(t, s.waiting())
+			require.Zero(t, s.subscribed())
+			require.ErrorIs(t, errOf(lock.Lock(t.Context())), primitives.ErrClosed)
+			require.NoError(t, client.Close(t.Context()))
+		})
+	}
 }
 
 // TestClientCloseAfterACancelledLock lets an acquire be cancelled that never reaches the server:

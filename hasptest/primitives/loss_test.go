@@ -71,8 +71,7 @@ func TestReasonsOfALoss(t *testing.T) {
 				var loss *primitives.LossError
 				require.ErrorAs(t, err, &loss)
 				require.Equal(t, &c.want, loss)
-				require.ErrorIs(t, err, primitives.ErrLost)
-				require.ErrorIs(t, err, c.want.Reason)
+				wraps(t, err, primitives.ErrLost, c.want.Reason)
 				require.Contains(t, err.Error(), c.text)
 			}
 			entries := logged.FilterMessage("lease lost").All()

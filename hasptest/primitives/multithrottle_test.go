@@ -173,10 +173,8 @@ func (x *tiers) allowsAsModels(t *testing.T, takes []int, models []*exactThrottl
 func TestMultiThrottleInSteps(t *testing.T) {
 	t.Parallel()
 	tiered(t, true, func(t *testing.T, x *tiers) {
-		_, err := x.each[2].Allow(t.Context(), 100)
-		require.NoError(t, err)
-		d, err := x.all(5, 7, 50).Allow(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(x.each[2].Allow(t.Context(), 100)))
+		d := must(x.all(5, 7, 50).Allow(t.Context()))(t)
 		require.False(t, d.Allowed)
 		require.Same(t, x.each[2], d.Throttle)
 		require.Equal(t, 5, d.Each[0].Remaining)
@@ -184,7 +182,7 @@ func TestMultiThrottleInSteps(t *testing.T) {
 		require.Equal(t, []int{3, 2}, []int{x.called("throttle_take_all"), x.called("throttle_return")})
 
 		x.faults(fault{after: 50 * time.Millisecond})
-		_, err = x.each[0].Allow(t.Context(), 1)
+		_, err := x.each[0].Allow(t.Context(), 1)
 		require.NoError(t, err)
 		d, err = x.all(3, 1, 100).Allow(t.Context()) // Its third answer comes 150 ms after the first grant.
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package primitives_test
 import (
 	"context"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,7 @@ func objects(c *primitives.Client, name string) map[string]any {
 		"FencedLock": c.NewFencedLock(name, nil), "Mutex": c.NewMutex(name, nil),
 		"ReadLock": rw.ReadLock(), "WriteLock": rw.WriteLock(),
 		"MultiLock":         primitives.NewMultiLock(c.NewLock(name, nil)),
+		"RedLock":           primitives.NewRedLock([]*primitives.Client{c}, name, nil),
 		"Semaphore":         c.NewSemaphore(name, nil),
 		"PermitSemaphore":   c.NewPermitSemaphore(name, nil),
 		"CountingSemaphore": c.NewCountingSemaphore(name, 1, nil),
@@ -56,6 +58,44 @@ func objects(c *primitives.Client, name string) map[string]any {
 		}),
 		"CountDownLatch": c.NewCountDownLatch(name), "PartsLatch": c.NewPartsLatch(name), "IDGenerator": c.NewIDGenerator(name),
 		"RateLimiter": c.NewRateLimiter(name, nil),
+	}
+}
+
+// acquirer returns the call that acquires an object of a kind and name, and waits for it.
+func acquirer(c *primitives.Client, kind, name string) lockFunc {
+	switch o := objects(c, name)[kind].(type) {
+	case *primitives.CountingSemaphore:
+		return o.Acquire
+	case primitives.Locker:
+		return o.Lock
+	}
+	panic(kind)
+}
+
+// TestNamesOfKeys: a read lock's are Redisson's, a counting semaphore's those of docs/internals/design.md. The last is the
+// channel.
+func TestNamesOfKeys(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"ReadLock x":                      {"p:x", "{p:x}", "redisson_lock_token:{p:x}", "redisson_rwlock:{p:x}"},
+		"ReadLock {a}b":                   {"p:{a}b", "p:{a}b", "redisson_lock_token:p:{a}b", "redisson_rwlock:p:{a}b"},
+		"CountingSemaphoreByArrival x":    {"p:x", "{p:x}:owner", "{p:x}:counter", "hasp_semaphore:{p:x}"},
+		"CountingSemaphoreByArrival {a}b": {"p:{a}b", "p:{a}b:owner", "p:{a}b:counter", "hasp_semaphore:p:{a}b"},
+	} {
+		subtest(t, name, func(t *testing.T, s *server) {
+			var keys, channels []string
+			s.seen = func(script string, k, args []string) {
+				if strings.HasSuffix(script, "_acquire") {
+					keys = k
+				}
+				channels = append(channels, args...)
+			}
+			kind, name, _ := strings.Cut(name, " ")
+			lease := must(acquirer(s.client(t, &primitives.Options{KeyPrefix: "p:"}), kind, name)(t.Context()))(t)
+			require.NoError(t, lease.Release(t.Context()))
+			require.Equal(t, want[:3], keys[:3])
+			require.Contains(t, channels, want[3])
+		})
 	}
 }
 

@@ -286,8 +286,7 @@ func TestPeriodicJobStopped(t *testing.T) {
 			defer cancel()
 			r := runJob(ctx, at, noWork, do)
 			require.False(t, r.ran || r.worked)
-			require.ErrorIs(t, r.err, primitives.ErrNotRun)
-			require.ErrorIs(t, r.err, context.DeadlineExceeded)
+			wraps(t, r.err, primitives.ErrNotRun, context.DeadlineExceeded)
 			return r.err
 		}
 		require.Equal(t, jobDone, runJob(t.Context(), at, func(context.Context) error {

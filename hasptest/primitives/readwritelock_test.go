@@ -35,30 +35,6 @@ func TestReadWriteLockIsOneScriptEach(t *testing.T) {
 	})
 }
 
-// TestReadWriteLockNames are Redisson's.
-func TestReadWriteLockNames(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string][4]string{
-		"x":    {"p:x", "{p:x}", "redisson_lock_token:{p:x}", "redisson_rwlock:{p:x}"},
-		"{a}b": {"p:{a}b", "p:{a}b", "redisson_lock_token:p:{a}b", "redisson_rwlock:p:{a}b"},
-	} {
-		s := newServer(t)
-		var got [4]string
-		s.seen = func(script string, keys, args []string) {
-			copy(got[:3], keys)
-			if script == "read_release" {
-				got[2], got[3] = want[2], args[2]
-			}
-		}
-		client := must(primitives.New(s, &primitives.Options{KeyPrefix: "p:"}))(t)
-		lease := must(client.NewReadWriteLock(name, nil).ReadLock().TryLock(t.Context()))(t)
-		require.Equal(t, want[:3], got[:3])
-		require.NoError(t, lease.Release(t.Context()))
-		require.Equal(t, want, got)
-		require.NoError(t, client.Close(t.Context()))
-	}
-}
-
 // TestReadWriteLockWakesItsWaiters counts the tries: a message wakes the readers before the first writer,
 // or that writer alone.
 func TestReadWriteLockWakesItsWaiters(t *testing.T) {

@@ -114,8 +114,7 @@ func TestLockWithTooFewReplicas(t *testing.T) {
 		start := time.Now()
 		ctx := within(t, time.Minute)
 		_, err := l.Lock(ctx)
-		require.ErrorIs(t, err, primitives.ErrReplicas)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		wraps(t, err, primitives.ErrReplicas, context.DeadlineExceeded)
 		require.NotErrorIs(t, err, primitives.ErrNotAcquired)
 		require.ErrorContains(t, err, "0 of 1 acknowledged")
 		require.Equal(t, time.Minute, time.Since(start))
@@ -199,13 +198,11 @@ func TestWaitFails(t *testing.T) {
 					return acks{err: c.err}
 				}
 				s.acks = fail
-				_, err := l.TryLock(t.Context())
-				require.ErrorIs(t, err, primitives.ErrReplicas)
-				require.ErrorIs(t, err, c.err)
+				wraps(t, errOf(l.TryLock(t.Context())), primitives.ErrReplicas, c.err)
 				s.requireFree(t)
 
 				s.set(func() { s.acks = fail })
-				_, err = l.Lock(t.Context())
+				_, err := l.Lock(t.Context())
 				if c.again {
 					require.NoError(t, err)
 					return
@@ -323,8 +320,7 @@ func TestReplicasAreNotWaitedForByOthers(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
-				_, err := c.NewLock(fmt.Sprint(i), &primitives.LockOptions{Replicas: 1}).TryLock(t.Context())
-				require.ErrorIs(t, err, primitives.ErrReplicas)
+				require.ErrorIs(t, errOf(c.NewLock(fmt.Sprint(i), &primitives.LockOptions{Replicas: 1}).TryLock(t.Context())), primitives.ErrReplicas)
 			})
 		}
 		synctest.Wait()
@@ -346,8 +342,7 @@ func TestFairLockWithTooFewReplicas(t *testing.T) {
 		var all sync.WaitGroup
 		for i, replicas := range []int{1, 0, 1} {
 			all.Go(func() {
-				lease, err := c.NewFairLock("x", &primitives.FairLockOptions{Replicas: replicas}).Lock(t.Context())
-				require.NoError(t, err)
+				lease := must(c.NewFairLock("x", &primitives.FairLockOptions{Replicas: replicas}).Lock(t.Context()))(t)
 				served = append(served, i) // One has the lock at a time.
 				time.Sleep(time.Second)
 				require.NoError(t, lease.Release(t.Context()))

@@ -87,11 +87,10 @@ func TestClientsReplicas(t *testing.T) {
 				asked = replicas
 				return acks{n: replicas}
 			}
-			slot, err := c.NewCountingSemaphore("slots", 1, nil).Acquire(t.Context())
-			require.NoError(t, err)
+			slot := must(c.NewCountingSemaphore("slots", 1, nil).Acquire(t.Context()))(t)
 			s.set(func() { require.Equal(t, 1, asked); asked = 0 })
 			require.NoError(t, slot.Release(t.Context()))
-			_, err = c.NewPeriodicJob("job", time.Hour, nil).Do(t.Context(), time.Now(), func(context.Context, primitives.JobRun) error {
+			_, err := c.NewPeriodicJob("job", time.Hour, nil).Do(t.Context(), time.Now(), func(context.Context, primitives.JobRun) error {
 				s.set(func() { require.Equal(t, 1, asked); asked = 0 })
 				return nil
 			})
@@ -103,10 +102,8 @@ func TestClientsReplicas(t *testing.T) {
 				s.set(func() { require.Equal(t, waits, asked, kind) })
 				require.NoError(t, lease.Release(t.Context()))
 			}
-			_, err = primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})
-			require.ErrorAs(t, err, new(*primitives.FieldError))
-			_, err = primitives.New(s, &primitives.Options{Replicas: -1})
-			require.ErrorAs(t, err, new(*primitives.FieldError))
+			require.ErrorAs(t, errOf(primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})), new(*primitives.FieldError))
+			require.ErrorAs(t, errOf(primitives.New(s, &primitives.Options{Replicas: -1})), new(*primitives.FieldError))
 			require.ErrorAs(t, errOf(lockers["Mutex"](c, -2, 0).Lock(t.Context())), new(*primitives.FieldError))
 		})
 	}
@@ -184,9 +181,7 @@ func TestMutexOfAReleaseWhereWaitIsUnknown(t *testing.T) {
 		require.NoError(t, err)
 		s.acks = func(int, time.Duration) acks { return acks{err: backend.ErrNotSupported} }
 		time.AfterFunc(time.Second, func() { require.NoError(t, first.Release(t.Context())) })
-		_, err = c.NewMutex("x", &primitives.LockOptions{Replicas: 1}).Lock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrReplicas)
-		require.ErrorIs(t, err, backend.ErrNotSupported)
+		wraps(t, errOf(c.NewMutex("x", &primitives.LockOptions{Replicas: 1}).Lock(t.Context())), primitives.ErrReplicas, backend.ErrNotSupported)
 		time.Sleep(time.Second)
 		s.requireFree(t)
 	})

@@ -2,6 +2,7 @@ package primitives_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,20 +19,10 @@ type revocable interface {
 }
 
 // revocables are the locks, and the commands by which another program holds each without an expiry. A reader has none.
-var revocables = map[string]struct {
-	of    func(c *primitives.Client) revocable
-	alien []string
-}{
-	"ReadLock":   {func(c *primitives.Client) revocable { return c.NewReadWriteLock("x", nil).ReadLock() }, nil},
-	"WriteLock":  {writeLock, []string{"HSET", "x", "mode", "write", alienOwner + ":write", "2"}},
-	"Lock":       {func(c *primitives.Client) revocable { return c.NewLock("x", nil) }, alienHash},
-	"FencedLock": {func(c *primitives.Client) revocable { return c.NewFencedLock("x", nil) }, alienHash},
-	"SpinLock":   {func(c *primitives.Client) revocable { return c.NewSpinLock("x", nil) }, alienHash},
-	"FairLock":   {func(c *primitives.Client) revocable { return c.NewFairLock("x", nil) }, alienHash},
-	"Mutex":      {func(c *primitives.Client) revocable { return c.NewMutex("x", nil) }, []string{"SET", "hasp_mutex:{x}", alienOwner}},
+var revocables = map[string][]string{
+	"ReadLock": nil, "WriteLock": {"HSET", "x", "mode", "write", alienOwner + ":write", "2"}, "Mutex": {"SET", "hasp_mutex:{x}", alienOwner},
+	"Lock": alienHash, "FencedLock": alienHash, "SpinLock": alienHash, "FairLock": alienHash,
 }
-
-func writeLock(c *primitives.Client) revocable { return c.NewReadWriteLock("x", nil).WriteLock() }
 
 const alienOwner = "5f0c2a9e-0000-4000-8000-00000000000a:77"
 
@@ -41,12 +32,10 @@ var alienHash = []string{"HSET", "x", alienOwner, "2"}
 // TestRevoke: the holder has lost the lock before the waiter gets it, at the end of the lease and no later.
 func TestRevoke(t *testing.T) {
 	t.Parallel()
-	for name, lock := range revocables {
-		subtest(t, name, func(t *testing.T, s *server) {
-			holder, waiter, by := lock.of(s.client(t, nil)), lock.of(s.client(t, nil)), lock.of(s.client(t, nil))
-			if name == "ReadLock" {
-				waiter = writeLock(s.client(t, nil))
-			}
+	for kind := range revocables {
+		subtest(t, kind, func(t *testing.T, s *server) {
+			of := func(kind string) revocable { return objects(s.client(t, nil), "x")[kind].(revocable) }
+			holder, waiter, by := of(kind), of(strings.Replace(kind, "Read", "Write", 1)), of(kind)
 			requireRevoked(t, by, "", 0)
 			lost := must(holder.Lock(t.Context()))(t)
 			next := make(chan *primitives.Lease)
@@ -99,20 +88,20 @@ func requireRevoked(t *testing.T, l revocable, owner string, want time.Duration)
 // TestRevokeEndsAHoldWithoutAnExpiry: the lock is free after the client's WatchdogLease, or at once after ForceUnlock.
 func TestRevokeEndsAHoldWithoutAnExpiry(t *testing.T) {
 	t.Parallel()
-	for name, lock := range revocables {
-		if lock.alien == nil {
+	for kind, alien := range revocables {
+		if alien == nil {
 			continue
 		}
-		subtest(t, name, func(t *testing.T, s *server) {
-			l := lock.of(s.client(t, &primitives.Options{WatchdogLease: 5 * time.Second}))
-			s.do(lock.alien...)
+		subtest(t, kind, func(t *testing.T, s *server) {
+			l := objects(s.client(t, &primitives.Options{WatchdogLease: 5 * time.Second}), "x")[kind].(revocable)
+			s.do(alien...)
 			requireRevoked(t, l, alienOwner, 5*time.Second)
 			begin := time.Now()
 			ctx := within(t, time.Minute)
 			lease := must(l.Lock(ctx))(t)
 			require.WithinRange(t, time.Now(), begin.Add(5*time.Second), begin.Add(6*time.Second))
 			require.NoError(t, lease.Release(t.Context()))
-			s.do(lock.alien...)
+			s.do(alien...)
 			requireRevoked(t, l, "", 5*time.Second)
 			freed := must(l.ForceUnlock(t.Context()))(t)
 			require.True(t, freed)
@@ -210,15 +199,9 @@ type ownable interface {
 // TestReleaseOwner: only the hold of the owner ends, and the next waiter gets the lock.
 func TestReleaseOwner(t *testing.T) {
 	t.Parallel()
-	for name, lock := range map[string]func(c *primitives.Client) ownable{
-		"Lock":      func(c *primitives.Client) ownable { return c.NewLock("x", nil) },
-		"Mutex":     func(c *primitives.Client) ownable { return c.NewMutex("x", nil) },
-		"FairLock":  func(c *primitives.Client) ownable { return c.NewFairLock("x", nil) },
-		"WriteLock": func(c *primitives.Client) ownable { return c.NewReadWriteLock("x", nil).WriteLock() },
-		"ReadLock":  func(c *primitives.Client) ownable { return c.NewReadWriteLock("x", nil).ReadLock() },
-	} {
-		subtest(t, name, func(t *testing.T, s *server) {
-			mine, other := lock(s.client(t, nil)), lock(s.client(t, nil))
+	for _, kind := range []string{"Lock", "Mutex", "FairLock", "WriteLock", "ReadLock"} {
+		subtest(t, kind, func(t *testing.T, s *server) {
+			mine, other := objects(s.client(t, nil), "x")[kind].(ownable), objects(s.client(t, nil), "x")[kind].(ownable)
 			requireReleased(t, other, "nobody", false)
 			lease := must(mine.TryLock(t.Context()))(t)
 			requireReleased(t, other, "nobody", false)
@@ -246,13 +229,11 @@ func TestReleaseOwnerLeavesOtherReaders(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		c := s.client(t, nil)
 		l := c.NewReadWriteLock("x", nil)
-		first, err := l.ReadLock().TryLock(t.Context())
-		require.NoError(t, err)
+		first := must(l.ReadLock().TryLock(t.Context()))(t)
 		second := must(l.ReadLock().TryLock(t.Context()))(t)
 		requireReleased(t, l.ReadLock(), first.Owner(), true)
 		requireReleased(t, l.WriteLock(), second.Owner(), false)
-		_, err = s.client(t, nil).NewReadWriteLock("x", nil).WriteLock().TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.ErrorIs(t, errOf(s.client(t, nil).NewReadWriteLock("x", nil).WriteLock().TryLock(t.Context())), primitives.ErrNotAcquired)
 		require.NoError(t, second.Release(t.Context()))
 	})
 }

@@ -150,8 +150,7 @@ func TestNoSelfDeadlock(t *testing.T) {
 		lease = must(lock.Lock(context.WithoutCancel(work)))(t)
 		require.NoError(t, lease.Release(t.Context()))
 		_, err = lock.Lock(work)
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, primitives.ErrReleased)
+		wraps(t, err, context.Canceled, primitives.ErrReleased)
 		require.NotErrorIs(t, err, primitives.ErrSelfDeadlock)
 	})
 }
