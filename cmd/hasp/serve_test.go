@@ -118,8 +118,7 @@ func happenings(t *testing.T, address string) func() happening {
 // release asks the page to free a lock, as its button does.
 func release(t *testing.T, address string, form url.Values) (code int, err error) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"release", strings.NewReader(form.Encode()))
-	require.NoError(t, err)
+	request := must(http.NewRequestWithContext(t.Context(), http.MethodPost, address+"release", strings.NewReader(form.Encode())))(t)
 	request.Header.Set("Authorization", "Bearer "+secret)
 	request.Header.Set("Origin", strings.TrimSuffix(address, "/"))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")

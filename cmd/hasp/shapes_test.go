@@ -142,8 +142,7 @@ func newProgram(t *testing.T) *program {
 	dir := public(t)
 	p := &program{filepath.Join(dir, "job"), filepath.Join(dir, "sudo"), shapes, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}}
 	for path, mode := range map[string]os.FileMode{p.path: 0o755, p.sudo: 0o755 | os.ModeSetuid} {
-		text, err := os.ReadFile(os.Args[0])
-		require.NoError(t, err)
+		text := must(os.ReadFile(os.Args[0]))(t)
 		require.NoError(t, os.WriteFile(path, text, 0o700))
 		require.NoError(t, os.Chmod(path, mode))
 	}
@@ -187,8 +186,7 @@ type worked struct {
 // shapes returns which shapes have worked; beside the second only those behind so many lines.
 func (s shared) shapes(t *testing.T, from int) worked {
 	t.Helper()
-	text, err := os.ReadFile(s.file)
-	require.NoError(t, err)
+	text := must(os.ReadFile(s.file))(t)
 	w := worked{first: map[string]bool{}, beside: map[string]bool{}}
 	for line := range strings.Lines(string(text)) {
 		words := strings.SplitN(strings.TrimSpace(line), " ", 3)
@@ -259,9 +257,8 @@ func TestProcessThatCannotBeEnded(t *testing.T) {
 			s.holder = program.run(t, s, "30s", "100ms", stubborn, program.sudo)
 			pid := 0
 			eventually(t, func() bool {
-				text, err := os.ReadFile(s.work.file)
-				require.NoError(t, err)
-				_, err = fmt.Sscan(string(text), new(string), &pid)
+				text := must(os.ReadFile(s.work.file))(t)
+				_, err := fmt.Sscan(string(text), new(string), &pid)
 				return err == nil
 			})
 			terminated(t, s)

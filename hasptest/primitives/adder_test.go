@@ -148,8 +148,7 @@ func TestAdderSaysHowManyHaveAnsweredBefore(t *testing.T) {
 			if bound == 1008*time.Millisecond {
 				s.faults(fault{before: 5 * time.Millisecond})
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), bound)
-			defer cancel()
+			ctx := within(t, bound)
 			require.ErrorContains(t, errOf(a.Sum(ctx)), "2 of 3 have answered")
 		}
 		require.Equal(t, 1+3+2, s.called("adder_ask"))

@@ -58,8 +58,7 @@ func (e *entry) remaining(t *testing.T) []int {
 // admitted returns a lease that must be had at once.
 func (e *entry) admitted(t *testing.T) *primitives.Lease {
 	t.Helper()
-	lease := must(e.TryAcquire(t.Context()))(t)
-	return lease
+	return must(e.TryAcquire(t.Context()))(t)
 }
 
 // refused returns the refusal that must come at once.
@@ -84,8 +83,7 @@ func TestAdmissionTakesAllOrNone(t *testing.T) {
 		require.NoError(t, one.Release(t.Context()))
 		require.Equal(t, []int{2, 6}, e.remaining(t), "a release gives no permits back")
 		require.Positive(t, e.admitted(t).Token())
-		_, err := e.rates[0].Allow(t.Context(), 1)
-		require.NoError(t, err)
+		require.NoError(t, errOf(e.rates[0].Allow(t.Context(), 1)))
 		require.Equal(t, primitives.AdmissionError{Full: true, Throttle: e.rates[0], RetryIn: 333_334 * time.Microsecond}, e.refused(t))
 		require.NoError(t, two.Release(t.Context()))
 		require.Equal(t, primitives.AdmissionError{Throttle: e.rates[0], RetryIn: 333_334 * time.Microsecond}, e.refused(t))
@@ -95,7 +93,7 @@ func TestAdmissionTakesAllOrNone(t *testing.T) {
 		require.Equal(t, 293_334*time.Microsecond, e.refused(t).RetryIn)
 		require.Equal(t, []int{0, 0}, e.remaining(t))
 		require.Equal(t, 1, s.holding())
-		_, err = e.TryAcquire(t.Context())
+		_, err := e.TryAcquire(t.Context())
 		require.EqualError(t, err, `acquire counting semaphore "x": too few permits of throttle "user" for another 293.334ms`)
 		require.Equal(t, 8, s.called("counting_admit"))
 	})
@@ -253,8 +251,7 @@ func TestAdmissionOfACallerThatHasLeft(t *testing.T) {
 	entering(t, func(t *testing.T, s *server, e *entry) {
 		s.faultOf("counting_admit", fault{after: time.Second})
 		for _, acquire := range []func(context.Context) (*primitives.Lease, error){e.Acquire, e.TryAcquire} {
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
+			ctx := within(t, 100*time.Millisecond)
 			require.ErrorIs(t, errOf(acquire(ctx)), context.DeadlineExceeded)
 			require.Equal(t, 1, s.holding())
 			time.Sleep(2 * time.Second)
@@ -268,8 +265,7 @@ func TestAdmissionOfACallerThatHasLeft(t *testing.T) {
 func TestAdmissionWithoutAnAnswer(t *testing.T) {
 	entering(t, func(t *testing.T, s *server, e *entry) {
 		s.faults(fault{broken: true})
-		_, err := e.Acquire(t.Context())
-		require.ErrorIs(t, err, primitives.ErrIndeterminate)
+		require.ErrorIs(t, errOf(e.Acquire(t.Context())), primitives.ErrIndeterminate)
 		s.faults(fault{})
 		synctest.Wait()
 		require.Equal(t, []int{3, 8}, e.remaining(t))
@@ -279,7 +275,7 @@ func TestAdmissionWithoutAnAnswer(t *testing.T) {
 		s.faults(down)
 		c := s.client(t, nil)
 		admits := c.NewThrottle("user", entryLimits[0], &primitives.ThrottleOptions{Unavailable: primitives.Admit()})
-		_, err = primitives.NewAdmission(c.NewCountingSemaphore("x", 1, nil), admits.Take(1)).Acquire(t.Context())
+		_, err := primitives.NewAdmission(c.NewCountingSemaphore("x", 1, nil), admits.Take(1)).Acquire(t.Context())
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
 		s.faults(fault{})
 	})

@@ -156,20 +156,7 @@ func takeAll(t *testing.T, l limiter) (n int) {
 // tryLease returns a lease of an object, nil if it has none for the caller now.
 func tryLease(t *testing.T, object any) *primitives.Lease {
 	t.Helper()
-	var lease *primitives.Lease
-	var err error
-	switch o := object.(type) {
-	case interface {
-		TryLock(ctx context.Context) (*primitives.Lease, error)
-	}:
-		lease, err = o.TryLock(t.Context())
-	case interface {
-		TryAcquire(ctx context.Context) (*primitives.Lease, error)
-	}:
-		lease, err = o.TryAcquire(t.Context())
-	case *primitives.PermitSemaphore:
-		lease, err = o.TryAcquire(t.Context(), 1)
-	}
+	lease, err := tries(object, 1)(t.Context())
 	if err != nil {
 		require.ErrorIs(t, err, primitives.ErrNotAcquired)
 	}

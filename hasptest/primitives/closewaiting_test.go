@@ -103,12 +103,7 @@ func closeInAnOutage(t *testing.T, kind string, f fault) {
 // TestSecondCloseDoesNotWait calls Close twice, as a defer and a signal's handler do, while a release takes 300 ms.
 func TestSecondCloseDoesNotWait(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		s.fault = func(script string) fault {
-			if script == "lock_release" {
-				return fault{before: 300 * time.Millisecond}
-			}
-			return fault{}
-		}
+		s.faultOf("lock_release", fault{before: 300 * time.Millisecond})
 		c := s.client(t, nil)
 		must(c.NewLock("x", nil).Lock(t.Context()))(t)
 		first := beside(func() error { return c.Close(context.Background()) })

@@ -29,8 +29,7 @@ func inBothOrders(t *testing.T, test func(t *testing.T, s *server, o primitives.
 // acquired returns a lease that must be had.
 func acquired(t *testing.T, s *primitives.CountingSemaphore) *primitives.Lease {
 	t.Helper()
-	lease := must(s.Acquire(t.Context()))(t)
-	return lease
+	return must(s.Acquire(t.Context()))(t)
 }
 
 func TestCountingSemaphoreIsOneScriptEach(t *testing.T) {

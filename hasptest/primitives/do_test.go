@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -28,8 +27,7 @@ type doLock func(ctx context.Context, work func(context.Context) error) error
 // doing runs a test of Do, whose work finds the lock held.
 func doing(t *testing.T, test func(t *testing.T, s *server, do doLock)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", nil)
 		test(t, s, func(ctx context.Context, work func(context.Context) error) error {
 			return lock.Do(ctx, func(ctx context.Context, lease *primitives.Lease) error {
@@ -43,7 +41,6 @@ func doing(t *testing.T, test func(t *testing.T, s *server, do doLock)) {
 }
 
 func TestDoJoinsErrors(t *testing.T) {
-	t.Parallel()
 	errWork := errors.New("work")
 	doing(t, func(t *testing.T, s *server, do doLock) {
 		require.NoError(t, do(t.Context(), func(context.Context) error { return nil }))
@@ -54,7 +51,6 @@ func TestDoJoinsErrors(t *testing.T) {
 
 // TestDoTellsOfALoss takes the lock away: the work's context ends, and Do says why.
 func TestDoTellsOfALoss(t *testing.T) {
-	t.Parallel()
 	doing(t, func(t *testing.T, s *server, do doLock) {
 		err := do(t.Context(), func(ctx context.Context) error {
 			s.lose("x")
@@ -153,7 +149,6 @@ func TestDoOfALease(t *testing.T) {
 
 // TestDoWithoutTheLock does no work.
 func TestDoWithoutTheLock(t *testing.T) {
-	t.Parallel()
 	doing(t, func(t *testing.T, s *server, do doLock) {
 		s.hold("x", another, time.Hour)
 		ctx := within(t, time.Minute)
@@ -165,7 +160,6 @@ func TestDoWithoutTheLock(t *testing.T) {
 
 // TestDoReleasesAfterItsContext ends the context of Do during the work: the release is answered all the same.
 func TestDoReleasesAfterItsContext(t *testing.T) {
-	t.Parallel()
 	doing(t, func(t *testing.T, s *server, do doLock) {
 		s.fault = func(string) fault { return fault{after: 500 * time.Millisecond} }
 		ctx, cancel := context.WithCancel(t.Context())
@@ -181,7 +175,6 @@ func TestDoReleasesAfterItsContext(t *testing.T) {
 
 // TestDoReleasesAfterAPanic lets the panic go on.
 func TestDoReleasesAfterAPanic(t *testing.T) {
-	t.Parallel()
 	doing(t, func(t *testing.T, s *server, do doLock) {
 		require.PanicsWithValue(t, "work", func() {
 			_ = do(t.Context(), func(context.Context) error { panic("work") })

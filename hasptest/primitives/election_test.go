@@ -204,8 +204,7 @@ func TestElectionReturnsWhatLeadFailedWith(t *testing.T) {
 		} {
 			e := p.client(t, nil).NewElection("x", nil)
 			var terms int
-			whole, stop := context.WithTimeout(t.Context(), time.Hour)
-			defer stop()
+			whole := within(t, time.Hour)
 			err := e.Run(whole, func(ctx context.Context, _ *primitives.Lease) error {
 				end(e)
 				<-ctx.Done()

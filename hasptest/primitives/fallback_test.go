@@ -148,8 +148,7 @@ func TestFallbackKeepsErrors(t *testing.T) {
 		require.ErrorIs(t, err, primitives.ErrConflict)
 
 		link.silent.Store(true)
-		ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer leave()
+		ctx := within(t, 100*time.Millisecond)
 		require.ErrorIs(t, client.NewRateLimiter("y", tenAMinute(primitives.Admit())).TryAcquire(ctx, 1),
 			context.DeadlineExceeded)
 

@@ -52,8 +52,7 @@ func inspecting(t *testing.T, test func(t *testing.T, s *server, c, asks *primit
 
 func TestInspectLock(t *testing.T) {
 	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
-		lease, err := c.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(c.NewLock("x", nil).Lock(t.Context()))(t)
 		time.Sleep(time.Second)
 		o, h := holds(t, asks, false, 29*time.Second)
 		require.Equal(t, inspect.Lock, o.Kind)
@@ -70,8 +69,7 @@ func TestInspectLock(t *testing.T) {
 		require.Empty(t, o.Holders)
 
 		begin := time.Now()
-		_, err = c.NewLock("x", &primitives.LockOptions{Metadata: "nightly\nexport"}).Lock(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(c.NewLock("x", &primitives.LockOptions{Metadata: "nightly\nexport"}).Lock(t.Context())))
 		o, h = holds(t, asks, false, 30*time.Second)
 		require.Equal(t, []inspect.Kind{inspect.Lock, inspect.Election}, o.Possible)
 		require.Equal(t, begin.UnixMicro(), h.Since.UnixMicro())
@@ -264,8 +262,7 @@ func TestInspectNumbers(t *testing.T) {
 func TestInspectRates(t *testing.T) {
 	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
 		rate := c.NewRateLimiter("x", nil)
-		_, err := rate.InitRate(t.Context(), primitives.Rate{Permits: 5, Interval: time.Minute})
-		require.NoError(t, err)
+		require.NoError(t, errOf(rate.InitRate(t.Context(), primitives.Rate{Permits: 5, Interval: time.Minute})))
 		require.EqualValues(t, 5, *described(t, asks).Free)
 		require.NoError(t, rate.TryAcquire(t.Context(), 2))
 		o := described(t, asks)
@@ -276,7 +273,7 @@ func TestInspectRates(t *testing.T) {
 		require.Nil(t, described(t, asks).Free) // Nobody has called since the permits of the grant are free.
 		s.do("FLUSHALL")
 		begin := time.Now()
-		_, err = c.NewThrottle("x", primitives.Limit{Permits: 10, Interval: 10 * time.Second}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}).Allow(t.Context(), 3)
+		_, err := c.NewThrottle("x", primitives.Limit{Permits: 10, Interval: 10 * time.Second}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}).Allow(t.Context(), 3)
 		require.NoError(t, err)
 		o = described(t, asks)
 		require.Equal(t, inspect.Throttle, o.Kind)

@@ -85,8 +85,7 @@ const (
 // locked acquires, and fails if it cannot.
 func locked(t *testing.T, lock func(context.Context) (*primitives.Lease, error)) *primitives.Lease {
 	t.Helper()
-	lease := must(lock(t.Context()))(t)
-	return lease
+	return must(lock(t.Context()))(t)
 }
 
 func TestWatchLock(t *testing.T) {

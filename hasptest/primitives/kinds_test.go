@@ -161,27 +161,20 @@ func hold(t *testing.T, object any, while func(*primitives.Lease)) {
 		while(lease)
 		return nil
 	}
+	if permits, counts := object.(*primitives.PermitSemaphore); counts {
+		require.NoError(t, errOf(permits.InitPermits(t.Context(), 2)))
+	}
+	if try := tries(object, 1); try != nil {
+		lease, err = try(t.Context())
+	}
 	switch o := object.(type) {
 	case *primitives.ReadWriteLock:
 		hold(t, o.WriteLock(), while)
-	case interface {
-		TryLock(ctx context.Context) (*primitives.Lease, error)
-	}:
-		lease, err = o.TryLock(t.Context())
-	case interface {
-		TryAcquire(ctx context.Context) (*primitives.Lease, error)
-	}:
-		lease, err = o.TryAcquire(t.Context())
-	case *primitives.PermitSemaphore:
-		_, err = o.InitPermits(t.Context(), 2)
-		require.NoError(t, err)
-		lease, err = o.TryAcquire(t.Context(), 1)
 	case *primitives.PeriodicJob:
 		_, _ = o.TryDo(t.Context(), time.Now(),
 			func(ctx context.Context, run primitives.JobRun) error { return work(ctx, run.Lease) })
 	case *primitives.Election:
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, time.Second)
 		_ = o.Run(ctx, work)
 	}
 	if lease != nil && err == nil {

@@ -86,12 +86,17 @@ func TestLeaseForgetsContextsWhoseParentsEnded(t *testing.T) {
 	request := &parent{Context: ctx}
 	lease.Context(request)
 	cancel()
-	forgotten := weak.Make(request)
+	requireForgotten(t, weak.Make(request))
+	require.NoError(t, lease.Release(t.Context()))
+}
+
+// requireForgotten waits until nothing has the context.
+func requireForgotten(t *testing.T, ctx weak.Pointer[parent]) {
+	t.Helper()
 	require.Eventually(t, func() bool {
 		runtime.GC()
-		return forgotten.Value() == nil
+		return ctx.Value() == nil
 	}, time.Minute, 10*time.Millisecond)
-	require.NoError(t, lease.Release(t.Context()))
 }
 
 // listed is a context that cannot be compared, nor be the key of a map.
@@ -132,11 +137,7 @@ func TestLeaseContextKeepsNoneOfItsParents(t *testing.T) {
 		first, second := lease.Context(process), &parent{Context: process}
 		require.Equal(t, first.Done(), lease.Context(listed{Context: second}).Done())
 		require.Equal(t, first.Done(), lease.Reenter(second).Done())
-		forgotten := weak.Make(second)
-		require.Eventually(t, func() bool {
-			runtime.GC()
-			return forgotten.Value() == nil
-		}, time.Minute, 10*time.Millisecond)
+		requireForgotten(t, weak.Make(second))
 		require.NoError(t, first.Err())
 	}
 	require.NoError(t, lease.Release(t.Context()))

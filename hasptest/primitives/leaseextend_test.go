@@ -11,109 +11,32 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// acquires tries to acquire an object of a client.
-type acquires func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error)
-
-// extendable has acquires of all kinds, with leases of 10 s, and acquires that such a lease excludes.
-var extendable = map[string]struct{ mine, others acquires }{
-	"Lock": {
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return c.NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second}).TryLock(ctx)
-		}, tryLock,
-	},
-	"SpinLock": {
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return c.NewSpinLock("x", &primitives.SpinLockOptions{Lease: 10 * time.Second}).TryLock(ctx)
-		}, tryLock,
-	},
-	"FairLock": {
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return c.NewFairLock("x", &primitives.FairLockOptions{Lease: 10 * time.Second}).TryLock(ctx)
-		}, tryLock,
-	},
-	"Mutex": {
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return c.NewMutex("x", &primitives.LockOptions{Lease: 10 * time.Second}).TryLock(ctx)
-		},
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return c.NewMutex("x", nil).TryLock(ctx)
-		},
-	},
-	"ReadLock": {
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return readWriteLock(c, 10*time.Second).ReadLock().TryLock(ctx)
-		}, tryWriteLock,
-	},
-	"WriteLock": {
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return readWriteLock(c, 10*time.Second).WriteLock().TryLock(ctx)
-		}, tryWriteLock,
-	},
-	"CountingSemaphore": {
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return countingSemaphore(c, 10*time.Second).TryAcquire(ctx)
-		},
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return countingSemaphore(c, 0).TryAcquire(ctx)
-		},
-	},
-	"PermitSemaphore": {
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return permitSemaphore(c, 10*time.Second).TryAcquire(ctx, 2)
-		},
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return permitSemaphore(c, 0).TryAcquire(ctx, 2)
-		},
-	},
-	"MultiLock": {
-		func(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-			return primitives.NewMultiLock(
-				c.NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second}),
-				c.NewFairLock("y", &primitives.FairLockOptions{Lease: 10 * time.Second}),
-			).TryLock(ctx)
-		}, tryLock,
-	},
-}
-
-func tryLock(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-	return c.NewLock("x", nil).TryLock(ctx)
-}
-
-func tryWriteLock(ctx context.Context, c *primitives.Client) (*primitives.Lease, error) {
-	return readWriteLock(c, 0).WriteLock().TryLock(ctx)
-}
-
-func readWriteLock(c *primitives.Client, lease time.Duration) *primitives.ReadWriteLock {
-	return c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: lease})
-}
-
-func countingSemaphore(c *primitives.Client, lease time.Duration) *primitives.CountingSemaphore {
-	return c.NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Lease: lease})
-}
-
-func permitSemaphore(c *primitives.Client, lease time.Duration) *primitives.PermitSemaphore {
-	return c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 3, Lease: lease})
+// extendable has of each kind with leases one that such a lease excludes.
+var extendable = map[string]string{
+	"Lock": "Lock", "SpinLock": "Lock", "FairLock": "Lock", "MultiLock": "Lock", "Mutex": "Mutex", "ReadLock": "WriteLock", "WriteLock": "WriteLock",
+	"CountingSemaphore": "CountingSemaphore", "PermitSemaphore": "PermitSemaphore",
 }
 
 // TestLeaseExtend makes a lease of each kind longer, and then shorter.
 func TestLeaseExtend(t *testing.T) {
 	t.Parallel()
-	for name, kind := range extendable {
-		subtest(t, name, func(t *testing.T, s *server) {
-			lease := must(kind.mine(t.Context(), s.client(t, nil)))(t)
-			other := s.client(t, nil)
+	for kind, excluded := range extendable {
+		subtest(t, kind, func(t *testing.T, s *server) {
+			mine := made(s.client(t, nil), kind, settings{"Lease": 10 * time.Second, "Permits": 3})
+			lease := must(tries(mine, 2)(t.Context()))(t)
+			other := tries(made(s.client(t, nil), excluded, settings{"Permits": 3}), 2)
 			time.Sleep(8 * time.Second)
 			require.NoError(t, lease.Extend(t.Context(), 20*time.Second))
 			require.Equal(t, 18*time.Second, lease.Remaining())
 			time.Sleep(17 * time.Second)
-			require.ErrorIs(t, errOf(kind.others(t.Context(), other)), primitives.ErrNotAcquired)
+			require.ErrorIs(t, errOf(other(t.Context())), primitives.ErrNotAcquired)
 			require.NoError(t, lease.Extend(t.Context(), 500*time.Millisecond))
 			require.Equal(t, 450*time.Millisecond, lease.Remaining())
 			time.Sleep(450 * time.Millisecond)
 			require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 			require.ErrorIs(t, lease.Extend(t.Context(), time.Minute), primitives.ErrLost)
 			time.Sleep(time.Second)
-			next := must(kind.others(t.Context(), other))(t)
+			next := must(other(t.Context()))(t)
 			require.NoError(t, next.Release(t.Context()))
 		})
 	}
@@ -151,8 +74,7 @@ func TestLeaseExtendRefuses(t *testing.T) {
 // fixedLease holds the lock called x for 10 s.
 func fixedLease(t *testing.T, s *server) *primitives.Lease {
 	t.Helper()
-	lease := must(s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second}).TryLock(t.Context()))(t)
-	return lease
+	return must(s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second}).TryLock(t.Context()))(t)
 }
 
 // faultOf gives one script a fault.
@@ -249,7 +171,7 @@ func TestExtendedLeaseIsReleasedAfterAnOutage(t *testing.T) {
 // TestRefreshAfterExtend makes a lease of a counting semaphore as long as it was.
 func TestRefreshAfterExtend(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		sem := countingSemaphore(s.client(t, nil), 10*time.Second)
+		sem := s.client(t, nil).NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Lease: 10 * time.Second})
 		lease := must(sem.TryAcquire(t.Context()))(t)
 		require.NoError(t, lease.Extend(t.Context(), time.Minute))
 		require.NoError(t, sem.Refresh(t.Context(), lease))
@@ -260,9 +182,7 @@ func TestRefreshAfterExtend(t *testing.T) {
 
 // TestRedLockExtend needs a majority of the nodes.
 func TestRedLockExtend(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		all := newNodes(t, 5)
+	onNodes(t, 5, func(t *testing.T, all nodes) {
 		lock := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{Lease: 10 * time.Second})
 		all[4:].fault(down)
 		lease := must(lock.TryLock(t.Context()))(t)

@@ -318,8 +318,7 @@ func (s *schedule) worker(
 	t *testing.T, lock *primitives.Lock, timeout, hold time.Duration,
 ) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	defer cancel()
+	ctx := within(t, timeout)
 	began := time.Now()
 	lease, err := lock.Lock(ctx)
 	if err != nil {

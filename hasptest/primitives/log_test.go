@@ -141,8 +141,7 @@ func TestCloseNamesWhatIsUnanswered(t *testing.T) {
 				}
 			}
 			s.faults(fault{lost: true})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
+			ctx := within(t, time.Second)
 			if lease := leases["unlocked"]; lease != nil {
 				go func() { _ = lease.Release(ctx) }()
 			}
@@ -242,8 +241,7 @@ func TestHealthy(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		healthy := func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
+			ctx := within(t, time.Second)
 			return client.Healthy(ctx)
 		}
 		require.NoError(t, healthy())

@@ -2,7 +2,7 @@ package primitives_test
 
 import (
 	"context"
-	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,26 +90,24 @@ func TestReasonsOfALoss(t *testing.T) {
 // kinds with several owners nobody can say who has a lost owner's place.
 func TestTakenLocks(t *testing.T) {
 	t.Parallel()
-	type acquire = func(context.Context) (*primitives.Lease, error)
-	all := func(c *primitives.Client) map[string]acquire {
-		rw, permits := c.NewReadWriteLock("x", nil), c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 1})
-		return map[string]acquire{
-			"lock": c.NewLock("x", nil).Lock, "fenced": c.NewFencedLock("x", nil).Lock, "spin": c.NewSpinLock("x", nil).Lock,
-			"fair": c.NewFairLock("x", nil).Lock, "mutex": c.NewMutex("x", nil).Lock, "write": rw.WriteLock().Lock,
-			"described": c.NewLock("x", &primitives.LockOptions{Metadata: "report"}).Lock,
-			"read":      rw.ReadLock().Lock, "counting": c.NewCountingSemaphore("x", 1, nil).Acquire,
-			"permits": func(ctx context.Context) (*primitives.Lease, error) { return permits.Acquire(ctx, 1) },
-		}
-	}
-	several := []string{"read", "counting", "permits"}
-	for _, kind := range append([]string{"lock", "fenced", "spin", "fair", "mutex", "write", "described"}, several...) {
+	for kind, several := range map[string]bool{
+		"Lock": false, "FencedLock": false, "SpinLock": false, "FairLock": false, "Mutex": false, "WriteLock": false, "Described": false,
+		"ReadLock": true, "CountingSemaphore": true, "PermitSemaphore": true,
+	} {
 		subtest(t, kind, func(t *testing.T, s *server) {
-			lost := must(all(s.client(t, nil))[kind](t.Context()))(t)
+			take := func() *primitives.Lease {
+				with := settings{"Permits": 1}
+				if kind == "Described" {
+					with["Metadata"] = "report"
+				}
+				return must(tries(made(s.client(t, nil), strings.Replace(kind, "Described", "Lock", 1), with), 1)(t.Context()))(t)
+			}
+			lost := take()
 			s.do("FLUSHALL")
-			next := must(all(s.client(t, nil))[kind](t.Context()))(t)
+			next := take()
 			<-lost.Done()
 			want := primitives.LossError{Reason: primitives.LossTaken, Holder: next.Owner()}
-			if slices.Contains(several, kind) {
+			if several {
 				want = primitives.LossError{Reason: primitives.LossGone}
 			}
 			require.Equal(t, &want, lost.Err())

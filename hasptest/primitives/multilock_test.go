@@ -14,9 +14,8 @@ import (
 )
 
 func TestMultiLockIsAllOrNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		one, two := newServer(t), newServer(t)
+	onNodes(t, 2, func(t *testing.T, all nodes) {
+		one, two := all[0], all[1]
 		c, d := one.client(t, nil), two.client(t, nil)
 		locks := []primitives.Locker{c.NewLock("a", nil), c.NewFairLock("b", nil), d.NewFencedLock("c", nil)}
 		multi := primitives.NewMultiLock(locks...)
@@ -136,9 +135,8 @@ func TestMultiLockUnlockProvesAllParts(t *testing.T) {
 
 // TestMultiLockIsBoundedPerLock has one of two servers say nothing: the lock on the other is free again after 2 s.
 func TestMultiLockIsBoundedPerLock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		one, two := newServer(t), newServer(t)
+	onNodes(t, 2, func(t *testing.T, all nodes) {
+		one, two := all[0], all[1]
 		multi := primitives.NewMultiLock(one.client(t, nil).NewLock("a", nil), two.client(t, nil).NewLock("b", nil))
 		two.fault = func(string) fault { return fault{before: 20 * time.Second} }
 		start := time.Now()
@@ -216,9 +214,8 @@ func TestMultiLockInOutages(t *testing.T) {
 
 // TestMultiLockReleasesWhatIsInDoubt loses the answer of one part.
 func TestMultiLockReleasesWhatIsInDoubt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		one, two := newServer(t), newServer(t)
+	onNodes(t, 2, func(t *testing.T, all nodes) {
+		one, two := all[0], all[1]
 		multi := primitives.NewMultiLock(one.client(t, nil).NewLock("a", nil), two.client(t, nil).NewLock("b", nil))
 		two.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} }
 		require.ErrorIs(t, errOf(multi.TryLock(t.Context())), backend.ErrIndeterminate)
@@ -256,9 +253,8 @@ func TestMultiLockReenters(t *testing.T) {
 
 // TestMultiLockEndsWithAClient by the cause of that.
 func TestMultiLockEndsWithAClient(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		one, two := newServer(t), newServer(t)
+	onNodes(t, 2, func(t *testing.T, all nodes) {
+		one, two := all[0], all[1]
 		c, d := one.client(t, nil), two.client(t, nil)
 		lease := must(primitives.NewMultiLock(c.NewLock("a", nil), d.NewLock("b", nil)).Lock(t.Context()))(t)
 		require.NoError(t, d.Close(t.Context()))

@@ -3,6 +3,7 @@ package primitives_test
 import (
 	"context"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,54 @@ func objects(c *primitives.Client, name string) map[string]any {
 		"CountDownLatch": c.NewCountDownLatch(name), "PartsLatch": c.NewPartsLatch(name), "IDGenerator": c.NewIDGenerator(name),
 		"RateLimiter": c.NewRateLimiter(name, nil),
 	}
+}
+
+// settings are fields of options, by their names.
+type settings map[string]any
+
+// made returns an object of the kind called x, whose options have those settings that they can have.
+func made(c *primitives.Client, kind string, with settings) any {
+	if lease, _ := with["Lease"].(time.Duration); kind == "MultiLock" {
+		return primitives.NewMultiLock(made(c, "Lock", with).(primitives.Locker), c.NewFairLock("y", &primitives.FairLockOptions{Lease: lease}))
+	}
+	constructor := reflect.ValueOf(c).MethodByName("New" + regexp.MustCompile(`^(Read|Write)Lock`).ReplaceAllString(kind, "ReadWriteLock"))
+	args := []reflect.Value{reflect.ValueOf("x")}
+	for i := 1; i < constructor.Type().NumIn(); i++ {
+		arg := reflect.New(constructor.Type().In(i)).Elem()
+		args = append(args, arg)
+		if arg.CanInt() {
+			arg.SetInt(1)
+			continue
+		}
+		arg.Set(reflect.New(arg.Type().Elem()))
+		for name, value := range with {
+			if field := arg.Elem().FieldByName(name); field.IsValid() {
+				field.Set(reflect.ValueOf(value))
+			}
+		}
+	}
+	object := constructor.Call(args)[0].Interface()
+	if lock, sides := object.(*primitives.ReadWriteLock); sides {
+		return map[string]any{"ReadLock": lock.ReadLock(), "WriteLock": lock.WriteLock()}[kind]
+	}
+	return object
+}
+
+// tries returns the call that acquires an object, or so many permits of it, without waiting; nil if it has none.
+func tries(object any, permits int) lockFunc {
+	switch o := object.(type) {
+	case interface {
+		TryLock(ctx context.Context) (*primitives.Lease, error)
+	}:
+		return o.TryLock
+	case interface {
+		TryAcquire(ctx context.Context) (*primitives.Lease, error)
+	}:
+		return o.TryAcquire
+	case *primitives.PermitSemaphore:
+		return func(ctx context.Context) (*primitives.Lease, error) { return o.TryAcquire(ctx, permits) }
+	}
+	return nil
 }
 
 // acquirer returns the call that acquires an object of a kind and name, and waits for it.

@@ -111,10 +111,8 @@ func TestPeriodicJobRunsOnceInEachPeriod(t *testing.T) {
 // periods. A call tries at most four times: at once, when its client has subscribed, at a poll before that, and when it
 // wakes after the run. Then all calls return, although none acquires the lock again.
 func TestPeriodicJobAsksOnceForEachWake(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
 		const replicas, each = 100, 2
-		s := newServer(t)
 		var jobs []*primitives.PeriodicJob
 		for range replicas {
 			jobs = append(jobs, s.client(t, nil).NewPeriodicJob("x", time.Hour, nil))
@@ -259,12 +257,7 @@ func TestPeriodicJobWithoutARecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
 				at := time.Now()
-				s.fault = func(script string) fault {
-					if script == "periodic_complete" {
-						return c.fault
-					}
-					return fault{}
-				}
+				s.faultOf("periodic_complete", c.fault)
 				first := runJob(t.Context(), at, noWork, one.Do)
 				require.ErrorIs(t, first.err, c.is)
 				require.True(t, first.ran)
@@ -282,8 +275,7 @@ func TestPeriodicJobStopped(t *testing.T) {
 		stopped := func(after time.Duration, do func(context.Context, time.Time,
 			func(context.Context, primitives.JobRun) error) (bool, error),
 		) error {
-			ctx, cancel := context.WithTimeout(t.Context(), after)
-			defer cancel()
+			ctx := within(t, after)
 			r := runJob(ctx, at, noWork, do)
 			require.False(t, r.ran || r.worked)
 			wraps(t, r.err, primitives.ErrNotRun, context.DeadlineExceeded)
@@ -433,9 +425,7 @@ func TestPeriodicJobWithANewPeriod(t *testing.T) {
 // the job was completed, and none replaces the record, so the weekly callers run no second time. Without the record
 // the job runs.
 func TestPeriodicJobWithAShorterPeriod(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		const week, often = 7 * 24 * time.Hour, 5 * time.Minute
 		ask := func(period time.Duration) jobRun {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -81,10 +80,8 @@ func TestReadWriteLockWakesItsWaiters(t *testing.T) {
 
 // TestReadWriteLockManyWritersComeAtOnce while a reader is in: each tries about once.
 func TestReadWriteLockManyWritersComeAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
 		const writers = 50
-		s := newServer(t)
 		lock := s.client(t, nil).NewReadWriteLock("x", nil)
 		reader := must(lock.ReadLock().Lock(t.Context()))(t)
 		rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // A test's schedule.

@@ -25,6 +25,13 @@ func newNodes(t *testing.T, n int) (all nodes) {
 	return all
 }
 
+// onNodes runs a test in virtual time, with so many servers of its own.
+func onNodes(t *testing.T, n int, test func(t *testing.T, all nodes)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, newNodes(t, n)) })
+}
+
 // clients returns a client of each node.
 func (all nodes) clients(t *testing.T, opts *primitives.Options) (clients []*primitives.Client) {
 	t.Helper()
@@ -52,9 +59,7 @@ func (all nodes) held(key string) (n int) {
 }
 
 func TestRedLockNeedsAMajority(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		all := newNodes(t, 5)
+	onNodes(t, 5, func(t *testing.T, all nodes) {
 		mine, yours := all.clients(t, nil), all.clients(t, nil)
 		all[3:].fault(fault{err: backend.ErrUnavailable})
 		lease := must(primitives.NewRedLock(mine, "x", nil).Lock(t.Context()))(t)
@@ -84,9 +89,7 @@ func TestRedLockNeedsAMajority(t *testing.T) {
 // TestRedLockIsBoundedPerNode has two nodes that say nothing: a lock costs no more than one NodeTimeout,
 // and the requests to them are found and released when they run after all.
 func TestRedLockIsBoundedPerNode(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		all := newNodes(t, 5)
+	onNodes(t, 5, func(t *testing.T, all nodes) {
 		clients := all.clients(t, nil)
 		all[:2].fault(fault{before: 3 * time.Second, after: time.Second})
 		all[2:].fault(fault{before: time.Millisecond})
@@ -123,9 +126,7 @@ func TestRedLockIsBoundedPerNode(t *testing.T) {
 
 // TestRedLockIsRepaired loses two nodes of five, gets them back, and then loses two others.
 func TestRedLockIsRepaired(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		all := newNodes(t, 5)
+	onNodes(t, 5, func(t *testing.T, all nodes) {
 		lease := must(primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(t.Context()))(t)
 		work := lease.Context(t.Context())
 		for _, lost := range []nodes{all[:2], all[2:4], all[3:]} {
@@ -146,9 +147,7 @@ func TestRedLockIsRepaired(t *testing.T) {
 
 // TestRedLockIsLostWithItsMajority by the clock, also if no answer comes, and releases what is left.
 func TestRedLockIsLostWithItsMajority(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		all := newNodes(t, 5)
+	onNodes(t, 5, func(t *testing.T, all nodes) {
 		lease := must(primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(t.Context()))(t)
 		all[:2].fault(fault{lost: true})
 		time.Sleep(time.Hour)
@@ -169,9 +168,7 @@ func TestRedLockIsLostWithItsMajority(t *testing.T) {
 // TestRedLockValidity is that of the part that completes a majority, with what the requests took and the
 // drift subtracted.
 func TestRedLockValidity(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		all := newNodes(t, 3)
+	onNodes(t, 3, func(t *testing.T, all nodes) {
 		all.fault(fault{before: 200 * time.Millisecond, after: 200 * time.Millisecond})
 		lock := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{Lease: 10 * time.Second})
 		lease := must(lock.Lock(t.Context()))(t)
@@ -190,9 +187,8 @@ func TestRedLockValidity(t *testing.T) {
 
 // TestRedLockExcludes many callers, whose nodes come and go one at a time.
 func TestRedLockExcludes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		all, inside, most, grants := newNodes(t, 5), 0, 0, 0
+	onNodes(t, 5, func(t *testing.T, all nodes) {
+		inside, most, grants := 0, 0, 0
 		all.fault(fault{before: time.Millisecond, after: 2 * time.Millisecond})
 		var callers sync.WaitGroup
 		for range 5 {
@@ -229,9 +225,7 @@ func TestRedLockExcludes(t *testing.T) {
 
 // TestRedLockWaitsOn through an outage after it was refused, until ctx ends.
 func TestRedLockWaitsOn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		all := newNodes(t, 3)
+	onNodes(t, 3, func(t *testing.T, all nodes) {
 		lock := primitives.NewRedLock(all.clients(t, nil), "x", nil)
 		held := must(lock.Lock(t.Context()))(t)
 		_, err := lock.TryLock(held.Reenter(t.Context()))

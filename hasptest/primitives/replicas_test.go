@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,40 +22,17 @@ type locker interface {
 	TryLock(ctx context.Context) (*primitives.Lease, error)
 }
 
-// lockers make a lock of each kind, called x, that waits for so many replicas for so long.
-var lockers = map[string]func(c *primitives.Client, n int, timeout time.Duration) locker{
-	"Lock": func(c *primitives.Client, n int, timeout time.Duration) locker {
-		return c.NewLock("x", &primitives.LockOptions{Replicas: n, ReplicaTimeout: timeout})
-	},
-	"FencedLock": func(c *primitives.Client, n int, timeout time.Duration) locker {
-		return c.NewFencedLock("x", &primitives.LockOptions{Replicas: n, ReplicaTimeout: timeout})
-	},
-	"SpinLock": func(c *primitives.Client, n int, timeout time.Duration) locker {
-		return c.NewSpinLock("x", &primitives.SpinLockOptions{Replicas: n, ReplicaTimeout: timeout})
-	},
-	"FairLock": func(c *primitives.Client, n int, timeout time.Duration) locker {
-		return c.NewFairLock("x", &primitives.FairLockOptions{Replicas: n, ReplicaTimeout: timeout})
-	},
-	"ReadLock": func(c *primitives.Client, n int, timeout time.Duration) locker {
-		return c.NewReadWriteLock("x",
-			&primitives.ReadWriteLockOptions{Replicas: n, ReplicaTimeout: timeout}).ReadLock()
-	},
-	"Mutex": func(c *primitives.Client, n int, timeout time.Duration) locker {
-		return c.NewMutex("x", &primitives.LockOptions{Replicas: n, ReplicaTimeout: timeout})
-	},
-	"WriteLock": func(c *primitives.Client, n int, timeout time.Duration) locker {
-		return c.NewReadWriteLock("x",
-			&primitives.ReadWriteLockOptions{Replicas: n, ReplicaTimeout: timeout}).WriteLock()
-	},
-}
+// lockers are the kinds of locks.
+var lockers = strings.Fields("Lock FencedLock SpinLock FairLock ReadLock WriteLock Mutex")
 
 // eachLocker runs test with a lock of each kind, which waits for one replica, on a server of its own.
 func eachLocker(t *testing.T, test func(t *testing.T, s *server, c *primitives.Client, l locker)) {
 	t.Helper()
-	for kind, newLocker := range lockers {
+	t.Parallel()
+	for _, kind := range lockers {
 		subtest(t, kind, func(t *testing.T, s *server) {
 			c := s.client(t, nil)
-			test(t, s, c, newLocker(c, 1, 0))
+			test(t, s, c, made(c, kind, settings{"Replicas": 1}).(locker))
 		})
 	}
 }
@@ -67,7 +45,6 @@ func (s *server) requireFree(t *testing.T) {
 }
 
 func TestReplicasAcknowledge(t *testing.T) {
-	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
 		s.acks = func(replicas int, timeout time.Duration) acks {
 			require.Equal(t, 1, replicas)
@@ -88,7 +65,6 @@ func TestReplicasAcknowledge(t *testing.T) {
 }
 
 func TestTryLockWithTooFewReplicas(t *testing.T) {
-	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
 		s.acks = noneAcks
 		start := time.Now()
@@ -107,7 +83,6 @@ func TestTryLockWithTooFewReplicas(t *testing.T) {
 
 // TestLockWithTooFewReplicas tries again and again, with pauses, until its context ends.
 func TestLockWithTooFewReplicas(t *testing.T) {
-	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
 		s.acks = func(int, time.Duration) acks { return acks{} } // At once: only pauses take time.
 		s.fault = func(string) fault { return fault{before: time.Millisecond} }
@@ -129,20 +104,17 @@ func TestLockWithTooFewReplicas(t *testing.T) {
 
 // TestShortDeadlineLeavesTimeForReplicas has a context that ends before the timeout of replicas.
 func TestShortDeadlineLeavesTimeForReplicas(t *testing.T) {
-	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
 		s.acks = noneAcks
 		s.fault = func(string) fault { return fault{before: 10 * time.Millisecond} }
-		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
-		defer cancel()
+		ctx := within(t, 400*time.Millisecond)
 		_, err := l.TryLock(ctx)
 		require.ErrorIs(t, err, primitives.ErrReplicas)
 		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
 		require.NoError(t, ctx.Err())
 		s.requireFree(t)
 
-		ctx, cancel = context.WithTimeout(t.Context(), 400*time.Millisecond)
-		defer cancel()
+		ctx = within(t, 400*time.Millisecond)
 		wraps(t, errOf(l.Lock(ctx)), primitives.ErrReplicas, context.DeadlineExceeded)
 		time.Sleep(time.Second) // A second try may have been under way.
 		s.requireFree(t)
@@ -151,7 +123,6 @@ func TestShortDeadlineLeavesTimeForReplicas(t *testing.T) {
 
 // TestReplicaComesBack: a Lock that had to give up its first grants gets the next one, as another owner.
 func TestReplicaComesBack(t *testing.T) {
-	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
 		waits := 0
 		s.acks = func(int, time.Duration) acks {
@@ -191,7 +162,6 @@ func TestWaitFails(t *testing.T) {
 		"Denied":          {&backend.ServerError{Code: "NOPERM"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
 				fail := func(int, time.Duration) acks {
 					s.acks = allAck
@@ -218,7 +188,6 @@ func TestWaitFails(t *testing.T) {
 // TestCancelledWhileReplicasAreWaitedFor leaves at once. What was granted is released once, when WAIT has
 // ended.
 func TestCancelledWhileReplicasAreWaitedFor(t *testing.T) {
-	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l locker) {
 		s.acks = func(_ int, timeout time.Duration) acks { return acks{n: 1, after: timeout / 2} }
 		ctx, cancel := context.WithCancel(t.Context())
@@ -235,7 +204,6 @@ func TestCancelledWhileReplicasAreWaitedFor(t *testing.T) {
 
 // TestCancelledAfterAShortage says what had kept the lock before the last try, whose outcome is unknown.
 func TestCancelledAfterAShortage(t *testing.T) {
-	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
 		s.acks = noneAcks
 		ctx, cancel := context.WithCancel(t.Context())
@@ -248,7 +216,6 @@ func TestCancelledAfterAShortage(t *testing.T) {
 
 // TestLockWaitsOnAfterAShortage: an outage that follows does not end the waiting, as after a refusal.
 func TestLockWaitsOnAfterAShortage(t *testing.T) {
-	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
 		s.acks = func(int, time.Duration) acks {
 			s.fault = func(string) fault { return down }
@@ -368,7 +335,6 @@ func TestFairLockWithTooFewReplicas(t *testing.T) {
 
 // TestCloseWhileReplicasAreWaitedFor leaves nothing.
 func TestCloseWhileReplicasAreWaitedFor(t *testing.T) {
-	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l locker) {
 		s.acks = func(_ int, timeout time.Duration) acks { return acks{n: 1, after: timeout} }
 		time.AfterFunc(100*time.Millisecond, func() { require.NoError(t, c.Close(context.Background())) })

@@ -17,7 +17,6 @@ import (
 // TestRenewalsWaitForReplicas has replicas that stop after the grant: the holder loses its lock in time, although its
 // primary renews it, and a lease that does not wait stays.
 func TestRenewalsWaitForReplicas(t *testing.T) {
-	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l locker) {
 		other := must(c.NewLock("other", nil).Lock(t.Context()))(t)
 		start := time.Now()
@@ -43,7 +42,6 @@ func TestRenewalsWaitForReplicas(t *testing.T) {
 
 // TestRenewalsSurviveALag: replicas that acknowledge again in time cost no lease.
 func TestRenewalsSurviveALag(t *testing.T) {
-	t.Parallel()
 	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
 		lease := must(l.Lock(t.Context()))(t)
 		s.set(func() { s.acks = noneAcks })
@@ -95,8 +93,8 @@ func TestClientsReplicas(t *testing.T) {
 				return nil
 			})
 			require.NoError(t, err)
-			for kind, newLocker := range lockers {
-				lease, err := newLocker(c, n, 0).Lock(t.Context())
+			for _, kind := range lockers {
+				lease, err := made(c, kind, settings{"Replicas": n}).(locker).Lock(t.Context())
 				require.NoError(t, err, kind)
 				time.Sleep(20 * time.Second)
 				s.set(func() { require.Equal(t, waits, asked, kind) })
@@ -104,7 +102,7 @@ func TestClientsReplicas(t *testing.T) {
 			}
 			require.ErrorAs(t, errOf(primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})), new(*primitives.FieldError))
 			require.ErrorAs(t, errOf(primitives.New(s, &primitives.Options{Replicas: -1})), new(*primitives.FieldError))
-			require.ErrorAs(t, errOf(lockers["Mutex"](c, -2, 0).Lock(t.Context())), new(*primitives.FieldError))
+			require.ErrorAs(t, errOf(c.NewMutex("x", &primitives.LockOptions{Replicas: -2}).Lock(t.Context())), new(*primitives.FieldError))
 		})
 	}
 }

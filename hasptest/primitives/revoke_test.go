@@ -170,8 +170,7 @@ func TestRevokeWriter(t *testing.T) {
 
 func readLease(t *testing.T, l *primitives.ReadWriteLock) *primitives.Lease {
 	t.Helper()
-	lease := must(l.ReadLock().TryLock(t.Context()))(t)
-	return lease
+	return must(l.ReadLock().TryLock(t.Context()))(t)
 }
 
 func requireReaders(t *testing.T, l *primitives.ReadWriteLock, want int) {

@@ -15,32 +15,27 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestSemaphoreGrantRacesWithContext: a caller whose context ends in the instant of the grant gets
-// an error that says that permits may have been taken, and they are released.
+// TestSemaphoreGrantRacesWithContext: a caller whose context ends in the instant of the grant gets an error that says that
+// permits may have been taken, and they are released. If it ends only after the grant was seen, the caller has them.
 func TestSemaphoreGrantRacesWithContext(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		s.do("SET", "x", "3")
-		ctx := &endingContext{Context: t.Context()}
-		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
-		semaphore := s.client(t, nil).NewSemaphore("x", nil)
-		wraps(t, semaphore.Acquire(ctx, 2), context.Canceled, backend.ErrIndeterminate)
-		time.Sleep(time.Minute)
-		s.set(func() { require.Equal(t, "3", s.permits("x")) })
-		require.Equal(t, 1, s.called("semaphore_add"))
-	})
-}
-
-// TestSemaphoreContextEndsAfterGrant: a caller whose context ends only after the grant was seen has
-// the permits, and gets no error.
-func TestSemaphoreContextEndsAfterGrant(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		s.do("SET", "x", "3")
-		ctx := &endingContext{Context: t.Context()}
-		ctx.looks.Store(1)
-		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
-		require.NoError(t, s.client(t, nil).NewSemaphore("x", nil).Acquire(ctx, 2))
-		s.set(func() { require.Equal(t, "1", s.permits("x")) })
-	})
+	t.Parallel()
+	for left, looks := range map[string]int64{"3": 0, "1": 1} {
+		subtest(t, left, func(t *testing.T, s *server) {
+			s.do("SET", "x", "3")
+			ctx := &endingContext{Context: t.Context()}
+			ctx.looks.Store(looks)
+			s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
+			err := s.client(t, nil).NewSemaphore("x", nil).Acquire(ctx, 2)
+			if looks > 0 {
+				require.NoError(t, err)
+			} else {
+				wraps(t, err, context.Canceled, backend.ErrIndeterminate)
+			}
+			time.Sleep(time.Minute)
+			s.set(func() { require.Equal(t, left, s.permits("x")) })
+			require.Equal(t, 1-int(looks), s.called("semaphore_add"))
+		})
+	}
 }
 
 // TestSemaphoreWarnsOfLostPermits: no caller is left to return an error to, so the logger gets

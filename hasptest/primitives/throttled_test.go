@@ -200,8 +200,7 @@ func TestThrottleStatesFails(t *testing.T) {
 		require.Empty(t, states)
 		other := x.server.client(t, nil).NewThrottle("x", tierLimits[0], refuse)
 		for _, second := range []*primitives.Throttle{nil, other, x.client.NewThrottle("x", primitives.Limit{}, refuse)} {
-			_, err := x.client.ThrottleStates(t.Context(), x.each[0], second)
-			require.ErrorAs(t, err, new(*primitives.FieldError))
+			require.ErrorAs(t, errOf(x.client.ThrottleStates(t.Context(), x.each[0], second)), new(*primitives.FieldError))
 		}
 		require.Zero(t, x.called("throttle_state"))
 		x.do("SET", "tenant", "text")

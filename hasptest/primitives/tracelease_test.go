@@ -67,7 +67,6 @@ func TestTracerOfLeaseEnds(t *testing.T) {
 		}, time.Second, primitives.ErrReleased, primitives.ErrIndeterminate},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			traced(t, func(t *testing.T, s *server, client *primitives.Client, r *recorder) {
 				lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 				c.end(t, s, client, lease)
@@ -85,7 +84,6 @@ func TestTracerOfLeaseEnds(t *testing.T) {
 
 // TestTracerOfNoLease: nobody had the lease of an acquire that failed.
 func TestTracerOfNoLease(t *testing.T) {
-	t.Parallel()
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
 		s.set(func() { s.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} } })
 		require.ErrorIs(t, errOf(c.NewLock("x", nil).Lock(t.Context())), primitives.ErrIndeterminate)
@@ -96,7 +94,6 @@ func TestTracerOfNoLease(t *testing.T) {
 
 // TestTracerOfRenewals: what is renewed, how long it takes, and what fails.
 func TestTracerOfRenewals(t *testing.T) {
-	t.Parallel()
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
 		for _, name := range []string{"x", "y"} {
 			require.NoError(t, errOf(c.NewLock(name, nil).Lock(t.Context())))
@@ -124,7 +121,6 @@ func TestTracerOfRenewals(t *testing.T) {
 
 // TestTracerOfGaps: a link that broke, and subscriptions that are refused.
 func TestTracerOfGaps(t *testing.T) {
-	t.Parallel()
 	const channel = "redisson_lock__channel:{x}"
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
 		require.NoError(t, errOf(c.NewLock("x", nil).Lock(t.Context())))
