@@ -2,11 +2,14 @@ package primitives_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,312 +22,231 @@ import (
 	"github.com/hasp-go/hasp/primitives/inspect"
 )
 
-// described inspects the name x, under which there is one object.
-func described(t *testing.T, c *primitives.Client) inspect.Object {
-	t.Helper()
-	all := must(inspect.Describe(t.Context(), c, "x"))(t)
-	require.Len(t, all, 1)
-	require.Equal(t, "x", all[0].Name)
-	return all[0]
+// stage is where a scene brings what is called x into a state.
+type stage struct {
+	*testing.T
+	s *server
+	c *primitives.Client
 }
 
-// holds inspects the name x, which one owner holds.
-func holds(t *testing.T, c *primitives.Client, mine bool, remaining time.Duration) (inspect.Object, inspect.Holder) {
-	t.Helper()
-	o := described(t, c)
-	require.EqualValues(t, 1, *o.Held)
-	require.Len(t, o.Holders, 1)
-	require.Equal(t, mine, o.Holders[0].Mine)
-	require.Equal(t, remaining, o.Holders[0].Remaining.Round(10*time.Millisecond))
-	return o, o.Holders[0]
-}
-
-// inspecting runs a test in virtual time, with a client, and another client that inspects.
-func inspecting(t *testing.T, test func(t *testing.T, s *server, c, asks *primitives.Client)) {
-	t.Helper()
-	virtual(t, func(t *testing.T, s *server) {
-		c, asks := s.client(t, nil), s.client(t, nil)
-		none := must(inspect.Describe(t.Context(), asks, "x"))(t)
-		require.Empty(t, none)
-		test(t, s, c, asks)
-	})
-}
-
-func TestInspectLock(t *testing.T) {
-	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
-		lease := must(c.NewLock("x", nil).Lock(t.Context()))(t)
+// hold acquires x, and has n others wait for it.
+func (a stage) hold(lock func(context.Context) (*primitives.Lease, error), n int) *primitives.Lease {
+	a.Helper()
+	lease := must(lock(a.Context()))(a.T)
+	for range n {
 		time.Sleep(time.Second)
-		o, h := holds(t, asks, false, 29*time.Second)
-		require.Equal(t, inspect.Lock, o.Kind)
-		require.Contains(t, o.Possible, inspect.FairLock)
-		require.Equal(t, []string{"x", "redisson_lock_token:{x}"}, o.Keys)
-		require.Equal(t, lease.Owner(), h.Owner)
-		require.Equal(t, lease.Token(), *o.Token)
-		require.Equal(t, lease.Token(), h.Since.UnixMicro(), "without a key of its own")
-		require.Nil(t, o.Queue)
-		holds(t, c, true, 29*time.Second)
-		require.NoError(t, lease.Release(t.Context()))
-		o = described(t, asks)
-		require.Zero(t, *o.Held)
-		require.Empty(t, o.Holders)
-
-		begin := time.Now()
-		require.NoError(t, errOf(c.NewLock("x", &primitives.LockOptions{Metadata: "nightly\nexport"}).Lock(t.Context())))
-		o, h = holds(t, asks, false, 30*time.Second)
-		require.Equal(t, []inspect.Kind{inspect.Lock, inspect.Election}, o.Possible)
-		require.Equal(t, begin.UnixMicro(), h.Since.UnixMicro())
-		require.Equal(t, []any{"nightly\nexport", os.Getpid()}, []any{h.Metadata, h.PID})
-	})
-}
-
-// TestInspectElection: of a leader it shows the value, as the candidate has it.
-func TestInspectElection(t *testing.T) {
-	for id, want := range map[string]string{"": "10.0.0.7:80", "blue": "blue\n10.0.0.7:80"} {
-		t.Run("ID"+id, func(t *testing.T) {
-			inspecting(t, func(t *testing.T, _ *server, c, asks *primitives.Client) {
-				e := c.NewElection("x", &primitives.ElectionOptions{ID: id, Value: "10.0.0.7:80"})
-				require.NoError(t, e.Run(t.Context(), func(context.Context, *primitives.Lease) error {
-					o, h := holds(t, asks, false, 30*time.Second)
-					require.Equal(t, want, h.Metadata)
-					require.Equal(t, id == "", o.Kind == inspect.Election)
-					return nil
-				}))
-			})
-		})
+		go lock(a.Context())
+		synctest.Wait()
 	}
+	return lease
 }
 
-// TestInspectRedisson inspects what Redisson stores: a lock with two holds of its thread, and without an expiry.
-func TestInspectRedisson(t *testing.T) {
-	inspecting(t, func(t *testing.T, s *server, _, asks *primitives.Client) {
-		s.do("HSET", "x", "5f0ae12c-7c5b-4b5c-9d0d-0123456789ab:71", "2")
-		o := described(t, asks)
-		require.Equal(t, inspect.Lock, o.Kind)
-		require.Nil(t, o.Token)
-		require.Equal(t, []inspect.Holder{{Owner: "5f0ae12c-7c5b-4b5c-9d0d-0123456789ab:71"}}, o.Holders)
-		s.do("SET", "redisson_lock_token:{x}", "1")
-		require.Nil(t, described(t, asks).Holders[0].Since, "the token is of an earlier holder")
-	})
-}
-
-func TestInspectFairLock(t *testing.T) {
-	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
-		l := c.NewFairLock("x", nil)
-		require.NoError(t, errOf(l.Lock(t.Context())))
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		for range 12 {
-			go l.Lock(ctx)
-		}
-		synctest.Wait()
-		time.Sleep(10 * time.Millisecond)
-		s.do("RPUSH", "redisson_lock_queue:{x}", "java:1")
-		o := described(t, asks)
-		require.Equal(t, inspect.FairLock, o.Kind)
-		require.EqualValues(t, 13, o.Queue.Length)
-		require.Len(t, o.Queue.First, 10)
-		require.False(t, o.Queue.First[0].Mine)
-		require.Equal(t, 10*time.Millisecond, o.Queue.First[0].Silent.Round(10*time.Millisecond))
-		require.True(t, described(t, c).Queue.First[0].Mine)
-		s.do("LPUSH", "redisson_lock_queue:{x}", "java:2")
-		require.Equal(t, inspect.Waiter{Owner: "java:2"}, described(t, asks).Queue.First[0])
-	})
-}
-
-func TestInspectMutex(t *testing.T) {
-	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
-		l := c.NewMutex("x", nil)
-		lease := must(l.Lock(t.Context()))(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		begin := time.Now()
-		go l.Lock(ctx)
-		synctest.Wait()
+// lockScenes are states of each lock. alien are the commands by which another program holds it.
+var lockScenes = map[string]func(a stage, l revocable, alien []string){
+	"held": func(a stage, l revocable, _ []string) { a.hold(l.Lock, 0); time.Sleep(time.Second) },
+	"free": func(a stage, l revocable, _ []string) { require.NoError(a, a.hold(l.Lock, 0).Release(a.Context())) },
+	"revoked": func(a stage, l revocable, _ []string) {
+		requireRevoked(a.T, l, a.hold(l.Lock, 0).Owner(), 30*time.Second)
 		time.Sleep(time.Second)
-		o, h := holds(t, asks, false, 29*time.Second)
-		require.Equal(t, inspect.Mutex, o.Kind)
-		require.Equal(t, lease.Token(), *o.Token)
-		require.Equal(t, lease.Token(), h.Since.UnixMicro())
-		require.Equal(t, lease.Owner(), h.Owner)
-		require.EqualValues(t, 1, o.Queue.Length)
-		require.Equal(t, begin.UnixMicro(), o.Queue.First[0].Since.UnixMicro())
-		require.Positive(t, *o.Queue.First[0].Silent)
-		require.LessOrEqual(t, *o.Queue.First[0].Silent, time.Second)
-		time.Sleep(time.Minute) // The waiter sends a heartbeat each 2.5 s.
-		o = described(t, asks)
-		require.Equal(t, begin.UnixMicro(), o.Queue.First[0].Since.UnixMicro())
-		require.Less(t, *o.Queue.First[0].Silent, 3*time.Second)
-	})
+	},
+	"1 waits":            func(a stage, l revocable, _ []string) { a.hold(l.Lock, 1); time.Sleep(10 * time.Millisecond) },
+	"12 wait":            func(a stage, l revocable, _ []string) { a.hold(l.Lock, 12) },
+	"1 waits long":       func(a stage, l revocable, _ []string) { a.hold(l.Lock, 1); time.Sleep(61500 * time.Millisecond) },
+	"of another program": func(a stage, _ revocable, alien []string) { a.s.do(append(alien, "PING")[:max(1, len(alien))]...) },
 }
 
-func TestInspectReadWriteLock(t *testing.T) {
-	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
-		l := c.NewReadWriteLock("x", nil)
-		one := must(l.ReadLock().Lock(t.Context()))(t)
-		time.Sleep(2 * time.Second)
-		two := must(l.ReadLock().Lock(t.Context()))(t)
-		o := described(t, asks)
-		require.Equal(t, inspect.ReadWriteLock, o.Kind)
-		require.EqualValues(t, 2, *o.Held)
-		left := map[string]string{}
-		for _, h := range o.Holders {
-			require.Nil(t, h.Since, "the token is the last writer's")
-			left[h.Owner] = h.Mode + h.Remaining.Round(time.Second).String()
-		}
-		require.Equal(t, map[string]string{one.Owner(): "read28s", two.Owner(): "read30s"}, left)
-		s.do("DEL", "{x}:"+one.Owner()+":rwlock_timeout:1")
-		for _, h := range described(t, asks).Holders {
-			require.Equal(t, h.Owner == one.Owner(), *h.Remaining == 0)
-		}
-		s.do("DEL", "x")
-		writer := must(l.WriteLock().Lock(t.Context()))(t)
-		o, h := holds(t, asks, false, 30*time.Second)
-		require.Equal(t, []string{writer.Owner(), "write"}, []string{h.Owner, h.Mode})
-		require.Equal(t, writer.Token(), *o.Token)
-		require.Equal(t, writer.Token(), h.Since.UnixMicro())
-		s.do("SET", "redisson_lock_token:{x}", strconv.FormatInt(writer.Token()+1e12, 10))
-		require.Nil(t, described(t, asks).Holders[0].Since, "the clock was set back")
-	})
-}
-
-func TestInspectCountingSemaphore(t *testing.T) {
-	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
-		sem := c.NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})
-		lease := must(sem.Acquire(t.Context()))(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go sem.Acquire(ctx)
-		synctest.Wait()
-		o, h := holds(t, asks, false, 30*time.Second)
-		require.Equal(t, inspect.CountingSemaphore, o.Kind)
-		require.Equal(t, lease.Owner(), h.Owner)
-		require.EqualValues(t, 1, o.Queue.Length)
-		require.Nil(t, o.Queue.First[0].Silent)
-		require.Nil(t, o.Total)
-	})
-}
-
-func TestInspectPermitSemaphore(t *testing.T) {
-	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
-		sem := c.NewPermitSemaphore("x", nil)
-		require.NoError(t, errOf(sem.InitPermits(t.Context(), 3)))
-		require.Contains(t, described(t, asks).Possible, inspect.PermitSemaphore)
-		require.NoError(t, errOf(sem.TryAcquire(t.Context(), 2)))
-		o := described(t, asks)
-		require.Equal(t, []any{inspect.PermitSemaphore, int64(2), int64(1), int64(3)}, []any{o.Kind, *o.Held, *o.Free, *o.Total})
-		require.Len(t, o.Holders, 2)
-	})
-}
-
-// TestInspectEndedPermits: a permit whose lease has ended is free, and still one of all, before anybody has removed it.
-func TestInspectEndedPermits(t *testing.T) {
-	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
-		short := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 3, Lease: time.Second})
-		must(short.TryAcquire(t.Context(), 1))(t).Forget() // as after a crash
-		require.NoError(t, errOf(c.NewPermitSemaphore("x", nil).TryAcquire(t.Context(), 1)))
-		time.Sleep(2 * time.Second)
-		require.Equal(t, 2, len(s.do("ZRANGE", "{x}:timeout", "0", "-1")), "nobody has removed it")
-		o := described(t, asks)
-		require.Equal(t, []int64{1, 2, 3}, []int64{*o.Held, *o.Free, *o.Total})
-	})
-}
-
-// TestInspectNumbers inspects kinds with a text.
-func TestInspectNumbers(t *testing.T) {
-	for name, c := range map[string]struct {
-		create   func(ctx context.Context, c *primitives.Client) (any, error)
-		kind     inspect.Kind
-		value    string
-		possible int
-	}{
-		"Long": {func(ctx context.Context, c *primitives.Client) (any, error) { return c.NewAtomicLong("x").Add(ctx, 7) }, inspect.AtomicLong, "7", 6},
-		"Double": {func(ctx context.Context, c *primitives.Client) (any, error) {
-			return c.NewAtomicDouble("x").Add(ctx, 7.5)
-		}, inspect.AtomicDouble, "7.5", 2},
-		"IDs": {func(ctx context.Context, c *primitives.Client) (any, error) {
-			return c.NewIDGenerator("x").Init(ctx, 5, 10)
-		}, inspect.IDGenerator, "5", 0},
-		"Latch": {func(ctx context.Context, c *primitives.Client) (any, error) {
-			return c.NewPartsLatch("x").Init(ctx, 3, time.Hour)
-		}, inspect.PartsLatch, "3", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inspecting(t, func(t *testing.T, _ *server, client, asks *primitives.Client) {
-				require.NoError(t, errOf(c.create(t.Context(), client)))
-				o := described(t, asks)
-				require.Equal(t, []any{c.kind, c.value}, []any{o.Kind, o.Value})
-				require.Len(t, o.Possible, c.possible)
-			})
-		})
-	}
-}
-
-func TestInspectRates(t *testing.T) {
-	inspecting(t, func(t *testing.T, s *server, c, asks *primitives.Client) {
-		rate := c.NewRateLimiter("x", nil)
-		require.NoError(t, errOf(rate.InitRate(t.Context(), primitives.Rate{Permits: 5, Interval: time.Minute})))
-		require.EqualValues(t, 5, *described(t, asks).Free)
-		require.NoError(t, rate.TryAcquire(t.Context(), 2))
-		o := described(t, asks)
-		require.Equal(t, inspect.RateLimiter, o.Kind)
-		require.Equal(t, inspect.Rate{Permits: 5, Interval: time.Minute}, *o.Rate)
-		require.EqualValues(t, 3, *o.Free)
-		time.Sleep(2 * time.Minute)
-		require.Nil(t, described(t, asks).Free) // Nobody has called since the permits of the grant are free.
-		s.do("FLUSHALL")
-		begin := time.Now()
-		_, err := c.NewThrottle("x", primitives.Limit{Permits: 10, Interval: 10 * time.Second}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}).Allow(t.Context(), 3)
-		require.NoError(t, err)
-		o = described(t, asks)
-		require.Equal(t, inspect.Throttle, o.Kind)
-		require.Equal(t, begin.Add(3*time.Second).UnixMicro(), o.OwedUntil.UnixMicro())
-	})
-}
-
-func TestInspectPeriodicJob(t *testing.T) {
-	inspecting(t, func(t *testing.T, _ *server, c, asks *primitives.Client) {
-		at := time.Now().Truncate(time.Minute)
-		_, err := c.NewPeriodicJob("x", time.Hour, nil).TryDo(t.Context(), at, func(context.Context, primitives.JobRun) error { return nil })
-		require.NoError(t, err)
-		o := described(t, asks)
-		require.Equal(t, inspect.PeriodicJob, o.Kind)
-		require.Equal(t, at.UnixMilli(), o.LastRun.UnixMilli())
-	})
-}
-
-// TestInspectLarge inspects values of another program, and a queue, that have 100 000 parts: each answer has few of them.
-func TestInspectLarge(t *testing.T) {
-	inspecting(t, func(t *testing.T, s *server, _, asks *primitives.Client) {
-		for n := range 100 {
-			words := []string{"RPUSH", "redisson_lock_queue:{x}"}
-			for i := range 1000 {
-				words = append(words, fmt.Sprint(n, ":", i))
+// scenes are further states, by the constructor of what is in them.
+var scenes = map[string]map[string]func(a stage){
+	"Lock": {
+		"with metadata": func(a stage) {
+			a.hold(a.c.NewLock("x", &primitives.LockOptions{Metadata: "nightly\nexport"}).Lock, 0)
+			time.Sleep(time.Second)
+		},
+		"with an earlier holder's metadata": func(a stage) {
+			a.hold(a.c.NewLock("x", &primitives.LockOptions{Metadata: "nightly"}).Lock, 0)
+			a.s.steal("x")
+		},
+		"Redisson's, behind a token": func(a stage) { a.s.do(alienHash...); a.s.do("SET", "redisson_lock_token:{x}", "1") },
+		"beside a mutex":             func(a stage) { a.hold(a.c.NewMutex("x", nil).Lock, 0); a.hold(a.c.NewLock("x", nil).Lock, 0) },
+	},
+	"FairLock": {"Redisson's waiter": func(a stage) {
+		a.hold(a.c.NewFairLock("x", nil).Lock, 1)
+		a.s.do("LPUSH", "redisson_lock_queue:{x}", alienOwner)
+	}},
+	"ReadWriteLock": {
+		"an ended reader": func(a stage) {
+			a.s.do("DEL", "{x}:"+readLease(a.T, a.c.NewReadWriteLock("x", nil)).Owner()+":rwlock_timeout:1")
+		},
+		"12 readers": func(a stage) {
+			for range 12 {
+				readLease(a.T, a.c.NewReadWriteLock("x", nil))
 			}
-			s.do(words...)
-		}
-		o := described(t, asks)
-		require.EqualValues(t, 100_000, o.Queue.Length)
-		require.Len(t, o.Queue.First, 10)
-		s.do("FLUSHALL")
-		s.do("SADD", "x", "member")
-		require.Equal(t, inspect.Unknown, described(t, asks).Kind)
-		s.do("DEL", "x")
-		s.do("HSET", "x", "visits", "7")
-		require.Equal(t, inspect.Unknown, described(t, asks).Kind)
-		s.do("DEL", "x")
-		s.do("ZADD", "x", "7", "member")
-		require.Equal(t, []inspect.Kind{inspect.CountingSemaphore, inspect.Unknown}, described(t, asks).Possible)
-	})
+		},
+		"a reader before a writer": func(a stage) {
+			l := a.c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{PreferWriters: true})
+			readLease(a.T, l)
+			go l.WriteLock().Lock(a.Context())
+			synctest.Wait()
+		},
+		"a writer, with a later token": func(a stage) {
+			token := a.hold(a.c.NewReadWriteLock("x", nil).WriteLock().Lock, 0).Token() + time.Hour.Microseconds()
+			a.s.do("SET", "redisson_lock_token:{x}", strconv.FormatInt(token, 10))
+		},
+	},
+	"Election": {"led": func(a stage) { a.lead("") }, "led with an ID": func(a stage) { a.lead("blue") }},
+	"PeriodicJob": {
+		"has run": func(a stage) {
+			done := func(context.Context, primitives.JobRun) error { return nil }
+			must(a.c.NewPeriodicJob("x", time.Hour, nil).TryDo(a.Context(), time.Now().Add(-time.Minute), done))(a.T)
+		},
+	},
+	"Semaphore": {"2 of 3 free": func(a stage) {
+		require.NoError(a, a.c.NewSemaphore("x", &primitives.SemaphoreOptions{Permits: 3}).TryAcquire(a.Context(), 1))
+	}},
+	"PermitSemaphore": {
+		"all free":        func(a stage) { must(a.c.NewPermitSemaphore("x", nil).InitPermits(a.Context(), 3))(a.T) },
+		"1 of 3 free":     func(a stage) { a.lend(3, 2, time.Minute) },
+		"none of 11 free": func(a stage) { a.lend(11, 11, time.Minute) },
+		"1 of 2 has ended": func(a stage) {
+			a.lend(3, 1, time.Second).Forget()
+			a.lend(3, 1, time.Minute)
+			time.Sleep(2 * time.Second)
+		},
+	},
+	"CountingSemaphore": {
+		"11 hold": func(a stage) { a.hold(a.slots(20, time.Minute, primitives.ByTime).Acquire, 10) },
+		"1 of 2 has ended": func(a stage) {
+			a.hold(a.slots(2, time.Second, primitives.ByTime).Acquire, 0).Forget()
+			a.hold(a.slots(2, time.Minute, primitives.ByTime).Acquire, 0)
+			time.Sleep(2 * time.Second)
+		},
+		"12 wait by time":    func(a stage) { a.hold(a.slots(1, time.Minute, primitives.ByTime).Acquire, 12) },
+		"12 wait by arrival": func(a stage) { a.hold(a.slots(1, time.Minute, primitives.ByArrival).Acquire, 12) },
+		"of another program": func(a stage) { a.s.do("ZADD", "x", "7", "member") },
+	},
+	"RateLimiter": {
+		"full":              func(a stage) { a.take(primitives.RateOverall, 0) },
+		"2 of 5 taken":      func(a stage) { a.take(primitives.RateOverall, 2) },
+		"5 of 5 taken":      func(a stage) { a.take(primitives.RateOverall, 5) },
+		"2 taken long ago":  func(a stage) { a.take(primitives.RateOverall, 2); time.Sleep(time.Minute) },
+		"each full":         func(a stage) { a.take(primitives.RatePerClient, 0) },
+		"2 of each 5 taken": func(a stage) { a.take(primitives.RatePerClient, 2) },
+	},
+	"Throttle": {"1 of 7 taken": func(a stage) {
+		must(a.c.NewThrottle("x", primitives.Limit{Permits: 7, Interval: 10 * time.Second}, refuse).Allow(a.Context(), 1))(a.T)
+	}},
+	"CountDownLatch": {"3 left": func(a stage) {
+		must(a.c.NewCountDownLatch("x").InitCountWithTTL(a.Context(), 3, time.Hour))(a.T)
+	}},
+	"PartsLatch":   {"1 of 2": func(a stage) { a.arrive("a") }, "open": func(a stage) { a.arrive("a", "b") }},
+	"AtomicLong":   {"7": func(a stage) { must(a.c.NewAtomicLong("x").Add(a.Context(), 7))(a.T) }},
+	"AtomicDouble": {"7.5": func(a stage) { must(a.c.NewAtomicDouble("x").Add(a.Context(), 7.5))(a.T) }},
+	"IDGenerator": {"behind a block": func(a stage) {
+		must(a.c.NewIDGenerator("x").Init(a.Context(), 5, 10))(a.T)
+		must(a.c.NewIDGenerator("x").Next(a.Context()))(a.T)
+	}},
+	"": {
+		"nothing": func(stage) {}, "text": func(a stage) { a.s.do("SET", "x", "visits") },
+		"set": func(a stage) { a.s.do("SADD", "x", "a") }, "list": func(a stage) { a.s.do("RPUSH", "x", "a") }, "hash": func(a stage) { a.s.do("HSET", "x", "a", "7") },
+	},
 }
 
-// TestInspectTwo inspects a name with a mutex and a lock, which do not exclude each other.
-func TestInspectTwo(t *testing.T) {
-	inspecting(t, func(t *testing.T, _ *server, c, asks *primitives.Client) {
-		require.NoError(t, errOf(c.NewMutex("x", nil).Lock(t.Context())))
-		require.NoError(t, errOf(c.NewLock("x", nil).Lock(t.Context())))
-		all := must(inspect.Describe(t.Context(), asks, "x"))(t)
-		require.Equal(t, []inspect.Kind{inspect.Mutex, inspect.Lock}, []inspect.Kind{all[0].Kind, all[1].Kind})
-		require.ErrorContains(t, errOf(inspect.Describe(t.Context(), asks, "")), `inspect object ""`)
+func (a stage) lead(id string) {
+	e := a.c.NewElection("x", &primitives.ElectionOptions{ID: id, Value: "10.0.0.7:80"})
+	go e.Run(a.Context(), func(ctx context.Context, _ *primitives.Lease) error { <-ctx.Done(); return ctx.Err() })
+	synctest.Wait()
+}
+
+func (a stage) lend(permits, n int, lease time.Duration) *primitives.Lease {
+	a.Helper()
+	return must(a.c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: permits, Lease: lease}).TryAcquire(a.Context(), n))(a.T)
+}
+
+func (a stage) slots(n int, lease time.Duration, order primitives.CountingOrder) *primitives.CountingSemaphore {
+	return a.c.NewCountingSemaphore("x", n, &primitives.CountingSemaphoreOptions{Lease: lease, Order: order})
+}
+
+func (a stage) take(mode primitives.RateMode, n int) {
+	a.Helper()
+	l := a.c.NewRateLimiter("x", nil)
+	require.NoError(a, l.SetRate(a.Context(), primitives.Rate{Permits: 5, Interval: time.Minute, Mode: mode}))
+	if n > 0 {
+		require.NoError(a, l.TryAcquire(a.Context(), n))
+	}
+}
+
+func (a stage) arrive(parts ...string) {
+	a.Helper()
+	l := a.c.NewPartsLatch("x")
+	must(l.Init(a.Context(), 2, time.Hour))(a.T)
+	for _, part := range parts {
+		must(l.CountDown(a.Context(), part))(a.T)
+	}
+}
+
+// TestInspect compares what Describe shows of each kind in each state, to another client and to its own, with
+// testdata/inspect.txt, where times are since the state began.
+func TestInspect(t *testing.T) {
+	t.Parallel()
+	rows := map[string]string{}
+	play := func(kind, state string, scene func(a stage)) {
+		synctest.Test(t, func(t *testing.T) {
+			s, begin := newServer(t), time.Now()
+			c, asks := s.client(t, nil), s.client(t, nil)
+			scene(stage{t, s, c})
+			shown := shows(t, asks, c.ID(), asks.ID(), begin)
+			mine := regexp.MustCompile(`("owner":"C[^"]*","mine":)false`).ReplaceAllString(shown, "${1}true")
+			require.Equal(t, mine, shows(t, c, c.ID(), asks.ID(), begin), "%s %s", kind, state)
+			if strings.Contains(state, "12") || strings.Contains(state, "long") { // They beat at times that are drawn.
+				shown = regexp.MustCompile(`"silent_ns":(?:0|\d+ms|\d(?:\.\d+)?s)`).ReplaceAllString(shown, `"silent_ns":SHORT`)
+			}
+			rows[kind+", "+state] = shown
+		})
+	}
+	for kind, alien := range revocables {
+		for state, scene := range lockScenes {
+			if kind == "ReadLock" && strings.Contains(state, "wait") {
+				continue // Readers do not.
+			}
+			play(kind, state, func(a stage) { scene(a, objects(a.c, "x")[kind].(revocable), alien) })
+		}
+	}
+	for kind, of := range scenes {
+		for state, scene := range of {
+			play(kind, state, scene)
+		}
+	}
+	text := requireRows(t, "testdata/inspect.txt", rows)
+	for kind := range constructed(t) {
+		if !slices.Contains([]string{"MultiLock", "RedLock", "Admission", "MultiThrottle", "LongAdder", "DoubleAdder"}, kind) { // They have no keys of their own.
+			require.True(t, strings.Contains(text, "\n"+kind+", "), "%s has no row", kind)
+		}
+	}
+	declared := regexp.MustCompile("(?m)^\t\\w+ +Kind += (\".*\")|`json:(\"\\w+)|\"(:\\w+|hasp_\\w+|redisson_\\w+)\"")
+	for _, file := range []string{"inspect.go", "names.go"} { // kinds and fields, and keys
+		source, _, _ := strings.Cut(string(must(os.ReadFile("../../primitives/inspect/"+file))(t)), "// nameOf")
+		for _, d := range declared.FindAllStringSubmatch(source, -1) {
+			require.True(t, strings.Contains(text, d[1]+d[2]+d[3]), "no row shows %s", d[0])
+		}
+	}
+}
+
+// shows returns what Describe shows.
+func shows(t *testing.T, by *primitives.Client, c, asks string, begin time.Time) string {
+	t.Helper()
+	text := string(must(json.Marshal(must(inspect.Describe(t.Context(), by, "x"))(t)))(t))
+	host := string(must(json.Marshal(must(os.Hostname())(t)))(t))
+	text = strings.NewReplacer(c, "C", asks, "ASKS", fmt.Sprintf(`"host":%s,"pid":%d`, host, os.Getpid()), `"host":"HOST","pid":PID`).Replace(text)
+	text = regexp.MustCompile(`:\d{10,}"|[0-9a-f]{32}"`).ReplaceAllString(text, `:N"`) // the end of an owner, and a permit
+	return regexp.MustCompile(`"\d{4}-\d\d-[^"]+"|:\d{7,}`).ReplaceAllStringFunc(text, func(text string) string {
+		at, err := time.Parse(`"`+time.RFC3339Nano+`"`, text)
+		if n, isNumber := strconv.ParseInt(text[1:], 10, 64); isNumber == nil && n >= begin.UnixMicro() {
+			at, err = time.UnixMicro(n), nil // a token
+		} else if isNumber == nil {
+			return text[:1] + time.Duration(n).String()
+		}
+		require.NoError(t, err)
+		return text[:1] + "+" + at.Sub(begin).String() + strings.Trim(text[:1], ":")
 	})
 }
 

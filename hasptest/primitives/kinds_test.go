@@ -260,6 +260,7 @@ func requireMethods(t *testing.T, all map[string]*kind) {
 	}
 	for name, k := range all {
 		require.True(t, !k.lease || slices.Contains(listed, name), name)
+		require.Equal(t, slices.Contains(k.methods, "Revoke"), name == "ReadWriteLock" || slices.Contains(slices.Collect(maps.Keys(revocables)), name), name)
 	}
 }
 

@@ -2,6 +2,7 @@ package primitives_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func TestRevoke(t *testing.T) {
 			time.Sleep(time.Second)
 			requireRevoked(t, by, "", 25*time.Second)
 			require.NoError(t, lost.Err(), "it does not know yet")
-			requireShownRevoked(t, s.client(t, nil), by)
+			requireShownRevoked(t, by)
 			begin := time.Now()
 			lease := <-next
 			require.WithinRange(t, time.Now(), begin.Add(25*time.Second), begin.Add(26*time.Second))
@@ -63,8 +64,8 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// requireShownRevoked: Holder and inspect say that the object x has no holder, and is held for 25 s.
-func requireShownRevoked(t *testing.T, c *primitives.Client, l revocable) {
+// requireShownRevoked: Holder says that there is none, though the lock is held.
+func requireShownRevoked(t *testing.T, l revocable) {
 	t.Helper()
 	if l, is := l.(interface {
 		Holder(ctx context.Context) (primitives.Holder, error)
@@ -72,9 +73,6 @@ func requireShownRevoked(t *testing.T, c *primitives.Client, l revocable) {
 		h := must(l.Holder(t.Context()))(t)
 		require.Equal(t, primitives.Holder{Owner: revokedOwner, Revoked: true}, h)
 	}
-	_, h := holds(t, c, false, 25*time.Second)
-	require.Equal(t, revokedOwner, h.Owner)
-	require.True(t, h.Revoked)
 }
 
 const revokedOwner = "00000000-0000-0000-0000-000000000000:0"
@@ -189,38 +187,61 @@ func TestRevokeLeavesReadWriteLocks(t *testing.T) {
 	})
 }
 
-// ownable is a lock whose hold ends by its owner's name.
-type ownable interface {
-	TryLock(ctx context.Context) (*primitives.Lease, error)
-	ReleaseOwner(ctx context.Context, owner string) (bool, error)
-}
-
-// TestReleaseOwner: only the hold of the owner ends, and the next waiter gets the lock.
-func TestReleaseOwner(t *testing.T) {
+// TestTakenAtOnce: the waiter has the lock at once, and the holder's loss names the new one at the next renewal; at once
+// if its client listens for a waiter of its own, and a message says so.
+func TestTakenAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"Lock", "Mutex", "FairLock", "WriteLock", "ReadLock"} {
-		subtest(t, kind, func(t *testing.T, s *server) {
-			mine, other := objects(s.client(t, nil), "x")[kind].(ownable), objects(s.client(t, nil), "x")[kind].(ownable)
-			requireReleased(t, other, "nobody", false)
-			lease := must(mine.TryLock(t.Context()))(t)
-			requireReleased(t, other, "nobody", false)
-			_, err := other.ReleaseOwner(t.Context(), "")
-			var field *primitives.FieldError
-			require.ErrorAs(t, err, &field)
-			requireReleased(t, other, lease.Owner(), true)
-			requireReleased(t, other, lease.Owner(), false)
-			next := must(other.TryLock(t.Context()))(t)
-			<-lease.Done()
-			require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-			require.NoError(t, next.Release(t.Context()))
-		})
+	for name := range revocables {
+		for how := range 4 {
+			own, byName := how&1 > 0, how&2 > 0 // The waiter is of the holder's client, and ReleaseOwner takes the lock.
+			if name == "SpinLock" && byName {
+				continue // It has no ReleaseOwner.
+			}
+			subtest(t, fmt.Sprintf("%s own %t by name %t", name, own, byName), func(t *testing.T, s *server) {
+				c, other := s.client(t, nil), s.client(t, nil)
+				if own {
+					other = c
+				}
+				of := func(c *primitives.Client, kind string) revocable { return objects(c, "x")[kind].(revocable) }
+				holder, waiter, l := of(c, name), of(other, strings.Replace(name, "Read", "Write", 1)), of(s.client(t, nil), name)
+				takes := func(want bool, owner string) {
+					t.Helper()
+					take := func(ctx context.Context, _ string) (bool, error) { return l.ForceUnlock(ctx) }
+					if byName {
+						take = l.(interface {
+							ReleaseOwner(ctx context.Context, owner string) (bool, error)
+						}).ReleaseOwner
+						require.ErrorAs(t, errOf(take(t.Context(), "")), new(*primitives.FieldError))
+						require.False(t, must(take(t.Context(), "nobody"))(t))
+					}
+					require.Equal(t, want, must(take(t.Context(), owner))(t))
+				}
+				takes(false, another)
+				lost, next := must(holder.Lock(t.Context()))(t), make(chan *primitives.Lease, 1)
+				go func() { next <- must(waiter.Lock(t.Context()))(t) }()
+				time.Sleep(4 * time.Second)
+				takes(true, lost.Owner())
+				begin := time.Now()
+				lease := <-next
+				if name != "SpinLock" { // It asks in pauses.
+					require.Less(t, time.Since(begin), 10*time.Millisecond)
+				}
+				<-lost.Done()
+				told := own && !byName && name != "FairLock" && name != "SpinLock"
+				require.Equal(t, told, time.Since(begin) < 100*time.Millisecond)
+				require.LessOrEqual(t, time.Since(begin), 10*time.Second)
+				want := primitives.LossError{Reason: primitives.LossTaken, Holder: lease.Owner()}
+				if name == "ReadLock" {
+					want = primitives.LossError{Reason: primitives.LossGone}
+				}
+				require.Equal(t, &want, lost.Err())
+				require.ErrorIs(t, lost.Release(t.Context()), primitives.ErrNotHeld)
+				time.Sleep(time.Minute)
+				require.NoError(t, lease.Release(t.Context()))
+				takes(false, lease.Owner())
+			})
+		}
 	}
-}
-
-func requireReleased(t *testing.T, l ownable, owner string, want bool) {
-	t.Helper()
-	released := must(l.ReleaseOwner(t.Context(), owner))(t)
-	require.Equal(t, want, released)
 }
 
 // TestReleaseOwnerLeavesOtherReaders: they hold the lock together.
@@ -230,8 +251,8 @@ func TestReleaseOwnerLeavesOtherReaders(t *testing.T) {
 		l := c.NewReadWriteLock("x", nil)
 		first := must(l.ReadLock().TryLock(t.Context()))(t)
 		second := must(l.ReadLock().TryLock(t.Context()))(t)
-		requireReleased(t, l.ReadLock(), first.Owner(), true)
-		requireReleased(t, l.WriteLock(), second.Owner(), false)
+		require.True(t, must(l.ReadLock().ReleaseOwner(t.Context(), first.Owner()))(t))
+		require.False(t, must(l.WriteLock().ReleaseOwner(t.Context(), second.Owner()))(t))
 		require.ErrorIs(t, errOf(s.client(t, nil).NewReadWriteLock("x", nil).WriteLock().TryLock(t.Context())), primitives.ErrNotAcquired)
 		require.NoError(t, second.Release(t.Context()))
 	})

@@ -2,7 +2,6 @@ package primitives_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -21,8 +20,6 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 )
-
-var updateScripts = flag.Bool("scripts", false, "write what scripts reply into testdata/scripts.txt")
 
 // luaScript is a script with what its header declares.
 type luaScript struct {
@@ -146,7 +143,7 @@ func edgesOf(arg string) (all []string) {
 // TestScriptsAtTheEndsOfNumbers runs each script with each number at the ends of its bounds, on nothing and on what it
 // has written itself; and with each text key holding each text that is no number, or one out of bounds. No number makes
 // a script fail by a mistake of its own, no script returns an error that it does not declare, or writes before an error. What it replies is in
-// testdata/scripts.txt; -scripts writes that.
+// testdata/scripts.txt.
 func TestScriptsAtTheEndsOfNumbers(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		rows := map[string]string{}
@@ -167,16 +164,22 @@ func TestScriptsAtTheEndsOfNumbers(t *testing.T) {
 				}
 			}
 		}
-		var text strings.Builder
-		for _, row := range slices.Sorted(maps.Keys(rows)) {
-			fmt.Fprintf(&text, "%s: %s\n", row, rows[row])
-		}
-		const path = "testdata/scripts.txt"
-		if *updateScripts {
-			require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o644))
-		}
-		require.Equal(t, string(must(os.ReadFile(path))(t)), text.String(), "go test -run %s -scripts writes this: look at it", t.Name())
+		requireRows(t, "testdata/scripts.txt", rows)
 	})
+}
+
+// requireRows compares rows with a file, which HASP_WRITE=1 writes: look at it. It returns the text of the file.
+func requireRows(t *testing.T, path string, rows map[string]string) string {
+	t.Helper()
+	var text strings.Builder
+	for _, row := range slices.Sorted(maps.Keys(rows)) {
+		fmt.Fprintf(&text, "%s: %s\n", row, rows[row])
+	}
+	if os.Getenv("HASP_WRITE") != "" {
+		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o644))
+	}
+	require.Equal(t, string(must(os.ReadFile(path))(t)), text.String(), "HASP_WRITE=1 go test -run %s writes this: look at it", t.Name())
+	return text.String()
 }
 
 // corrupt are texts that a key may hold by mistake, by the kind that it is declared as.
