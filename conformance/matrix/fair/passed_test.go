@@ -15,24 +15,6 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestDeadArePassedByTheThousand has more dead waiters than one script passes: each passes a thousand, and the next
-// one goes on, also for a caller that does not wait.
-func TestDeadArePassedByTheThousand(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	s.do(t, "EVAL", `for i = 1, 2500 do
-		redis.call('rpush', KEYS[1], ARGV[1] .. i)
-		redis.call('zadd', KEYS[2], ARGV[2] + i, ARGV[1] .. i)
-	end`, "2", queue, timeouts, peer, strconv.FormatInt(s.now(t)-1000000, 10))
-	client := s.Clients(t, 1, noPoll)[0]
-	require.NoError(t, cells.Err(client.NewFairLock("warm", nil).TryLock(t.Context())))
-	scripts := s.Calls(t, "evalsha")
-	lease := cells.Got(client.NewFairLock(key, patient).TryLock(t.Context()))(t)
-	require.Equal(t, 3, s.Calls(t, "evalsha")-scripts)
-	require.NoError(t, lease.Release(t.Context()))
-	s.requireNothingLeft(t)
-}
-
 // TestManyLeaveTogether closes a client with 300 waiters: a script takes out many, and reads the queue once.
 func TestManyLeaveTogether(t *testing.T) {
 	t.Parallel()

@@ -94,21 +94,6 @@ func passDead(t *testing.T, dead int, end func(*testing.T, *primitives.Lease, *p
 	require.Zero(t, cells.Number(t, w.Server, "EXISTS", key, queue, signs))
 }
 
-// TestDeadOfAFreeMutexArePassedByATry: a caller that does not wait passes them by the thousand.
-func TestDeadOfAFreeMutexArePassedByATry(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{Server: embedded.NewServer()}
-		for i := range 2500 {
-			w.ghost(t, "gone.10000:"+numeral(int64(i)))
-		}
-		time.Sleep(7 * time.Second)
-		lease := cells.Got(w.client(t).NewMutex(name, nil).TryLock(t.Context()))(t)
-		require.NoError(t, lease.Release(t.Context()))
-		require.Zero(t, cells.Number(t, w.Server, "EXISTS", key, queue, signs))
-	})
-}
-
 // TestGrantOfALostCallerIsGivenBack: a grant for one of the client's owners that nobody waits with is released
 // as soon as its message comes.
 func TestGrantOfALostCallerIsGivenBack(t *testing.T) {
