@@ -312,9 +312,9 @@ func (j *job) packageFor(dir string) (name string, err error) {
 	return pkg, err
 }
 
-// packageOf returns the package of the Go files in a folder that are not generated here, else the
-// folder's name.
-func packageOf(dir string) (string, error) {
+// packageOf returns the package of the Go files in a folder that are not generated here, else the folder's name. Next to
+// another package, main is a program that go generate runs, and documentation is ignored as by the go command.
+func packageOf(dir string) (name string, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return "", err
@@ -327,10 +327,11 @@ func packageOf(dir string) (string, error) {
 		if err != nil {
 			continue
 		}
-		if f, err := parser.ParseFile(token.NewFileSet(), path, src, parser.PackageClauseOnly); err == nil {
-			return f.Name.Name, nil
+		f, err := parser.ParseFile(token.NewFileSet(), path, src, parser.PackageClauseOnly)
+		if err == nil && slices.Contains([]string{"", "main", "documentation"}, name) {
+			name = f.Name.Name
 		}
 	}
 	absolute, err := filepath.Abs(dir)
-	return filepath.Base(absolute), err
+	return cmp.Or(name, filepath.Base(absolute)), err
 }

@@ -114,18 +114,40 @@ func TestOutputDependsOnContentAlone(t *testing.T) {
 	require.Equal(t, 0, code, diff)
 }
 
+// TestFolderNamesThePackage: a script's Go file is in the package of the Go files beside it, of whatever system; but neither of
+// tests nor of programs that go generate runs, and without any in that of the folder's name.
 func TestFolderNamesThePackage(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "scripts")
-	write(t, dir, "a.lua", goodScript)
-	write(t, dir, "a.lua.go", emit.Header+"\npackage other\n")
-	write(t, dir, "inner/b.lua", "not Lua, but in a folder inside")
-	code, _, errs := luagen(dir)
-	require.Equal(t, 0, code, errs)
-	require.Contains(t, read(t, dir, "a.lua.go"), "\npackage scripts\n")
+	const external, ignored = "package locks_test\n", "//go:build ignore\n\npackage main\n"
+	for want, folders := range map[string][]map[string]string{
+		"scripts": {
+			{}, {"x_test.go": external}, {"x_test.go": "package locks\n"}, {"bad.go": "pack\n"}, {"b.lua.go": emit.Header + "\npackage locks\n"},
+			{"x.txt": "package locks\n"}, {"inner/x.go": "package locks\n", "inner/b.lua": "no Lua"},
+		},
+		"locks": {
+			{"a_test.go": external, "b.go": "package locks\n"}, {"a.go": "package locks\n", "b_test.go": external},
+			{"a.go": ignored, "b.go": "package locks\n"}, {"a.go": "package locks\n", "b.go": ignored},
+			{"a.go": "package documentation\n", "b.go": "package locks\n"}, {"a.go": "package locks\n", "b.go": "package documentation\n"},
+			{"a.go": "// Package locks locks.\npackage locks // locks\n"}, {"a.go": "package locks\n\nimport \"C\"\n"},
+			{"a_windows.go": "package locks\n"}, {"a.go": "//go:build plan9\n\npackage locks\n"}, {"a.go": "pack\n", "b.go": "package locks\n"},
+			{"a.go": "package locks\n\nfunc unfinished( {\n"},
+		},
+		"main": {{"main.go": "package main\n"}, {"main.go": "package main\n", "main_test.go": "package main_test\n"}},
+	} {
+		for _, folder := range folders {
+			dir := filepath.Join(t.TempDir(), "scripts")
+			write(t, dir, "a.lua", goodScript)
+			for name, text := range folder {
+				write(t, dir, name, text)
+			}
+			code, _, errs := luagen(dir)
+			require.Equal(t, 0, code, errs)
+			require.Contains(t, read(t, dir, "a.lua.go"), "\npackage "+want+"\n", "%q", folder)
+		}
+	}
 	odd := filepath.Join(t.TempDir(), "my-scripts")
 	write(t, odd, "a.lua", goodScript)
-	code, _, errs = luagen(odd)
+	code, _, errs := luagen(odd)
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, `"my-scripts" is no package name: give one with -p`)
 }
