@@ -28,6 +28,7 @@ func TestWatch(t *testing.T) {
 			deaf := start(t, []string{"HASP_URL=redis://deaf:any@" + server.Addr()}, "watch", "x", "y")
 			await := func(n int) []string { t.Helper(); return awaitEvents(t, watch, n) }
 			require.Equal(t, []string{"gone "}, await(1))
+			eventually(t, func() bool { return strings.Count(deaf.output.String(), "\tgone\n") == 2 }) // or it may begin too late for the first events
 			hold := []string{"lock", "x", "--kind", "mutex", "--", "sleep", "1000"}
 			first := start(t, []string{onServer(server.Addr())}, hold...)
 			one := strings.TrimPrefix(await(2)[1], "acquired ")
