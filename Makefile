@@ -226,7 +226,7 @@ formatted:
 PRODUCT := 57549
 PROOF := 83499
 SUITE := 19013
-MATRIX := 8497
+MATRIX := 8464
 # A declaration is a folder that says of a primitive what the suite must know; its cases are apart.
 DECLARATIONS := adder counting exclusive fairlock idgenerator latch limiter lock mutex number permits readwrite semaphore throttle
 DECLARATION := 450
