@@ -342,19 +342,3 @@ func TestWaitersBehindARelease(t *testing.T) {
 		}
 	})
 }
-
-// TestWaitersBehindOneThatLeaves: the first waiter gives up before the first lease ends. The next is in then.
-func TestWaitersBehindOneThatLeaves(t *testing.T) {
-	t.Parallel()
-	afterACrash(t, func(t *testing.T, acquire slots, last *primitives.Lease, c *primitives.Client) {
-		last.Forget()
-		ctx, leave := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer leave()
-		left := waiters(ctx, acquire, c, 2, lives)
-		granted := waiters(t.Context(), acquire, c, len(ends), lives)
-		for _, at := range ends {
-			requireAt(t, at, granted)
-		}
-		require.Empty(t, left)
-	})
-}

@@ -27,43 +27,26 @@ func TestNoChannels(t *testing.T) {
 		at := cells.At(s.Addr())
 		at.User, at.Password = "app", "pw"
 		c := cells.Named("Rueidis").Primitives(t, at, nil)
-		for name, acquire := range acquires(c) {
+		all := map[string]func(context.Context) error{
+			"Semaphore": func(ctx context.Context) error {
+				return c.NewSemaphore("Semaphore", &primitives.SemaphoreOptions{Permits: 2}).Acquire(ctx, 2)
+			},
+		}
+		for kind := range leased(c, "") {
+			all[kind] = func(ctx context.Context) error { return cells.Err(leased(c, kind)[kind](ctx)) }
+		}
+		delete(all, "SpinLock") // It sends no message.
+		for kind, acquire := range all {
 			err := acquire(t.Context())
-			require.ErrorIs(t, err, primitives.ErrNoPermission, name)
-			require.ErrorContains(t, err, "ACL SETUSER <user> &", name)
-			require.NotContains(t, err.Error(), "&*", name)
+			require.ErrorIs(t, err, primitives.ErrNoPermission, kind)
+			require.ErrorContains(t, err, "ACL SETUSER <user> &", kind)
+			require.NotContains(t, err.Error(), "&*", kind)
 		}
 		_, err := c.NewCountDownLatch("latch").InitCount(t.Context(), 1)
 		require.ErrorIs(t, err, primitives.ErrNoPermission)
 		require.Equal(t, "0", cells.Text(t, s, "DBSIZE"))
-		require.ErrorContains(t, acquires(c)["lock"](t.Context()), "&redisson_lock__channel:*")
+		require.ErrorContains(t, all["Lock"](t.Context()), "&redisson_lock__channel:*")
 	})
-}
-
-// acquires returns what takes each object that is free.
-func acquires(c *primitives.Client) map[string]func(context.Context) error {
-	all := map[string]func(context.Context) error{
-		"semaphore": func(ctx context.Context) error {
-			return c.NewSemaphore("semaphore", &primitives.SemaphoreOptions{Permits: 2}).Acquire(ctx, 2)
-		},
-	}
-	for name, acquire := range map[string]func(context.Context) (*primitives.Lease, error){
-		"lock": c.NewLock("lock", nil).Lock, "fair": c.NewFairLock("fair", nil).Lock,
-		"mutex": c.NewMutex("mutex", nil).Lock, "write": c.NewReadWriteLock("write", nil).WriteLock().Lock,
-		"read": c.NewReadWriteLock("read", nil).ReadLock().Lock,
-		"time": c.NewCountingSemaphore("time", 1, nil).Acquire,
-		"arrival": c.NewCountingSemaphore("arrival", 1,
-			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}).Acquire,
-		"permits": func(ctx context.Context) (*primitives.Lease, error) {
-			return c.NewPermitSemaphore("permits", &primitives.PermitSemaphoreOptions{Permits: 2}).Acquire(ctx, 2)
-		},
-	} {
-		all[name] = func(ctx context.Context) error {
-			_, err := acquire(ctx)
-			return err
-		}
-	}
-	return all
 }
 
 // TestCloseGivesUpWhatIsDenied takes the channels from a user who holds locks: Close does not wait for releases that

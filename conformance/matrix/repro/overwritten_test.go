@@ -3,7 +3,6 @@ package repro
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -35,45 +34,16 @@ func leased(c *primitives.Client, name string) map[string]func(context.Context) 
 	}
 }
 
-// eachLeased runs a test in virtual time for each of them, held, with a lease of 3 s.
-func eachLeased(
-	t *testing.T, prepare func(r *cells.Runner),
-	test func(t *testing.T, server *embedded.Server, lease *primitives.Lease),
-) {
+// eachLeased runs a test in virtual time for each of them.
+func eachLeased(t *testing.T, test func(t *testing.T, kind string)) {
 	t.Helper()
 	t.Parallel()
-	for kind := range leased(cells.Over(t, backendOf(t, embedded.NewServer()), nil), "x") {
+	for kind := range leased(cells.Over(t, backendOf(t, embedded.NewServer()), nil), "") {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				server := embedded.NewServer()
-				r := &cells.Runner{Backend: backendOf(t, server)}
-				r.Instead = r.Good
-				prepare(r)
-				c := cells.Over(t, r, &primitives.Options{WatchdogLease: 3 * time.Second})
-				lease := cells.Got(leased(c, "x")[kind](t.Context()))(t)
-				test(t, server, lease)
-			})
+			synctest.Test(t, func(t *testing.T) { test(t, kind) })
 		})
 	}
-}
-
-// TestOverwrittenKeyIsLostAtTheNextRenewal has another program write a value of another type to the key. The holder
-// learnt of that when nearly its whole lease was over.
-func TestOverwrittenKeyIsLostAtTheNextRenewal(t *testing.T) {
-	eachLeased(t, func(*cells.Runner) {}, func(t *testing.T, server *embedded.Server, lease *primitives.Lease) {
-		key := "x"
-		if cells.Text(t, server, "EXISTS", key) == "0" {
-			key = "hasp_mutex:{x}"
-		}
-		require.Equal(t, 1, cells.Number(t, server, "DEL", key))
-		require.Equal(t, 1, cells.Number(t, server, "RPUSH", key, "not ours"))
-		time.Sleep(time.Second + 10*time.Millisecond)
-		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
-		time.Sleep(10 * time.Second)
-		require.Equal(t, 1, cells.Number(t, server, "LLEN", key))
-	})
 }
 
 // unread is put before a script: what it may be refused is.
@@ -83,9 +53,9 @@ const unread = `local real = redis; local redis = {}; for k, v in pairs(real) do
 // TestRenewalThatMayNotLookLosesNothing takes from a user, for a moment, the permission for the command by which
 // renewals look at the key: that says nothing of who holds it.
 func TestRenewalThatMayNotLookLosesNothing(t *testing.T) {
-	var refused atomic.Int64
-	eachLeased(t, func(r *cells.Runner) {
-		until := time.Now().Add(2 * time.Second)
+	eachLeased(t, func(t *testing.T, kind string) {
+		var refused atomic.Int64
+		r, until := runner(t), time.Now().Add(2*time.Second)
 		r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 			if s := c.Script; strings.HasSuffix(s.Name, "_renew") && time.Now().Before(until) {
 				refused.Add(1)
@@ -93,7 +63,8 @@ func TestRenewalThatMayNotLookLosesNothing(t *testing.T) {
 			}
 			return r.Good(ctx, c)
 		}
-	}, func(t *testing.T, _ *embedded.Server, lease *primitives.Lease) {
+		c := cells.Over(t, r, &primitives.Options{WatchdogLease: 3 * time.Second})
+		lease := cells.Got(leased(c, "x")[kind](t.Context()))(t)
 		time.Sleep(20 * time.Second)
 		require.Positive(t, refused.Load())
 		require.NoError(t, lease.Err())
@@ -109,21 +80,17 @@ const unasked = unread + `redis.call = function(name, ...) if name == 'time' the
 // for that. If the user gets them, the holds are released. If not, a warning names each: they were dropped, as if their
 // keys were of another type.
 func TestReleasesThatMayNotLookAreRepeated(t *testing.T) {
-	t.Parallel()
-	for kind := range leased(cells.Over(t, backendOf(t, embedded.NewServer()), nil), "") {
+	eachLeased(t, func(t *testing.T, kind string) {
 		for _, refused := range []time.Duration{time.Second, time.Hour} {
-			t.Run(fmt.Sprint(kind, refused), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { releaseUnasked(t, kind, refused) })
-			})
+			releaseUnasked(t, kind, refused)
 		}
-	}
+	})
 }
 
 // releaseUnasked loses the replies to two releases, and refuses later ones for a time.
 func releaseUnasked(t *testing.T, kind string, refused time.Duration) {
 	t.Helper()
-	r, began := &cells.Runner{Backend: backendOf(t, embedded.NewServer())}, time.Now()
+	r, began := runner(t), time.Now()
 	var together atomic.Int64
 	r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 		s, age := c.Script, time.Since(began)
