@@ -107,12 +107,12 @@ var rules = []rule{
 		imports: []string{"backend", "primitives/lease", "primitives/trace", "primitives/internal/...", zap},
 		tests:   []string{"primitives"}, // whose client authors get
 	},
-	// Ours are made of what everybody's are made of, but for a Lock's crowd, a Mutex and objects of several clients.
+	// Ours are made of what everybody's are made of, but for a Mutex and objects of several clients.
 	{
 		dir: "primitives",
 		imports: []string{
 			"backend", "primitives/extend", "primitives/lease", "primitives/trace", "primitives/internal/script",
-			"primitives/internal/adders", "primitives/internal/dispatch", "primitives/internal/leases", "primitives/internal/line", "primitives/internal/slogzap",
+			"primitives/internal/adders", "primitives/internal/leases", "primitives/internal/line", "primitives/internal/slogzap",
 			"primitives/internal/worded", zap,
 		},
 	},

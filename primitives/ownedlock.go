@@ -6,7 +6,6 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
-	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
@@ -56,7 +55,9 @@ func noteRelease(r backend.ScriptRunner, released int64, err error) (bool, error
 	if err != nil || released == 0 {
 		return false, err
 	}
-	dispatch.NoteHeard(r, released-1)
+	if r, asks := r.(interface{ NoteHeard(clients int64) }); asks { // So if r is of a release with a caller.
+		r.NoteHeard(released - 1)
+	}
 	return true, nil
 }
 

@@ -219,15 +219,6 @@ func (s *Leases) AcquireUnits(ctx context.Context, units int) (*lease.Lease, err
 	return s.acquire(ctx, s.config.Leasable, units, false)
 }
 
-// checkSelfDeadlock returns [lease.ErrSelfDeadlock] if Acquire under ctx would wait for a lease of its
-// caller.
-func (s *Leases) checkSelfDeadlock(ctx context.Context) error {
-	if s.config.ExcludedBy == nil {
-		return nil
-	}
-	return s.config.ExcludedBy.CheckSelfDeadlock(ctx)
-}
-
 // TryAcquire is Acquire without waiting: if it is refused, it returns the Refusal of
 // [LeaseConfig.Wait], by default [ErrNotAcquired], and if too few replicas acknowledge the grant,
 // [backend.ErrReplicas].
@@ -251,8 +242,8 @@ func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try 
 	}
 	w := newWaiter(waiter{leases: s, leasable: leasable, units: units, owns: true})
 	var err error
-	if !try {
-		err = s.checkSelfDeadlock(ctx)
+	if !try && s.config.ExcludedBy != nil {
+		err = s.config.ExcludedBy.CheckSelfDeadlock(ctx)
 	}
 	switch {
 	case err != nil: // It would wait for itself.

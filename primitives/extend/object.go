@@ -240,7 +240,7 @@ func (o *Object) explain(ctx context.Context, err error) error {
 // Conflict returns the [ErrConflict] of an object whose key holds a value of the given type, as the
 // server's TYPE names it.
 func (o *Object) Conflict(valueType string) error {
-	return fmt.Errorf("%w: the key %q of this %s holds a %s", ErrConflict, o.id.Key, o.id.Object.Kind, valueType)
+	return o.otherKeyConflict("key", o.id.Key, valueType)
 }
 
 // questionTimeout bounds a question that only makes an error clearer.

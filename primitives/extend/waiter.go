@@ -51,7 +51,9 @@ func (w *waiter) free() {
 func (w *waiter) wait(ctx context.Context, o *Object, want WaitSpec) error {
 	err := wait.ErrMoved
 	for errors.Is(err, wait.ErrMoved) {
-		want.Channel, want.Private = w.channel(want)
+		if w.hasOwnChannel() {
+			want.Channel, want.Private = w.leases.config.OwnChannel(w.current().Owner), true
+		}
 		err = o.core.waiters.Wait(ctx, wait.Want{Object: o.id.Key, Spec: wait.Spec(want)}, w)
 	}
 	return w.explain(ctx, err, want.Refusal)
@@ -88,15 +90,6 @@ func (w *waiter) want() WaitSpec {
 		want.Need = w.units
 	}
 	return want
-}
-
-// channel returns the channel on which w listens until the next try, and whether it is the only
-// listener.
-func (w *waiter) channel(want WaitSpec) (channel string, private bool) {
-	if w.leases != nil && w.leases.config.OwnChannel != nil {
-		return w.leases.config.OwnChannel(w.current().Owner), true
-	}
-	return want.Channel, want.Private
 }
 
 // Try implements [wait.Attempt]. Once a waiter has been refused, it keeps waiting through outages:
@@ -143,9 +136,10 @@ func (w *waiter) note(answer Answer, err error) {
 }
 
 // moved reports whether the next try has another owner, with a channel of its own.
-func (w *waiter) moved() bool {
-	return w.leases != nil && w.leases.config.OwnChannel != nil && w.hold == nil
-}
+func (w *waiter) moved() bool { return w.hasOwnChannel() && w.hold == nil }
+
+// hasOwnChannel reports whether each owner listens to a channel of its own.
+func (w *waiter) hasOwnChannel() bool { return w.leases != nil && w.leases.config.OwnChannel != nil }
 
 // retryable reports whether the waiter may try again after err: the server may take the next try, or the next
 // grant may come in time.

@@ -47,7 +47,7 @@ type Request struct {
 	Late    LateHandler
 	Leavers Leavers
 
-	// Heard is 1 more than how many clients heard the message that the script published; 0: unknown. See [NoteHeard].
+	// Heard is 1 more than how many clients heard the message that the script published; 0: unknown.
 	Heard int64
 
 	// Replicas is the number of replicas for which to wait after the call was executed, and
@@ -111,12 +111,8 @@ func (r *Request) Free() (shortage error) {
 // HasLeft reports whether Late gets the outcome. Only the caller asks.
 func (r *Request) HasLeft() bool { return r.state.Load() == callerLeft }
 
-// NoteHeard notes how many clients heard the message of r's script, if r is a [Request].
-func NoteHeard(r backend.ScriptRunner, clients int64) {
-	if r, ok := r.(*Request); ok {
-		r.Heard = 1 + clients
-	}
-}
+// NoteHeard notes how many clients heard the message of r's script.
+func (r *Request) NoteHeard(clients int64) { r.Heard = 1 + clients }
 
 // replay is a runner that returns a known outcome.
 type replay backend.Outcome
