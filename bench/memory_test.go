@@ -46,9 +46,9 @@ var unused = []struct {
 
 // grants uses a rate limiter.
 func grants(ctx context.Context, c *primitives.Client, name string, n int) error {
-	rate := c.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: primitives.Rate{Permits: 1000, Interval: time.Hour}})
+	rate := c.NewRateLimiter(name, primitives.Rate{Permits: 1000, Interval: time.Hour}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 	for range n {
-		if err := rate.Acquire(ctx, 1); err != nil {
+		if err := rate.Wait(ctx, 1); err != nil {
 			return err
 		}
 	}

@@ -101,7 +101,7 @@ func semaphoreOptions(b *book) {
 	b.invalid("permit semaphore, Permits", last(permits.TryAcquire(ctx, 1)))
 	b.invalid("permit semaphore, release with bad Permits", permits.Release(ctx, primitives.PermitID{1}))
 	rate := func(r primitives.Rate) error {
-		return c.NewRateLimiter("x", &primitives.RateLimiterOptions{Rate: r}).TryAcquire(ctx, 1)
+		return c.NewRateLimiter("x", r, rateRefuse).SetRate(ctx, r)
 	}
 	b.invalid("rate limiter, Permits", rate(primitives.Rate{Interval: time.Second}))
 	b.invalid("rate limiter, Interval", rate(primitives.Rate{Permits: 1}))
@@ -109,6 +109,9 @@ func semaphoreOptions(b *book) {
 	b.invalid("rate limiter, Mode", rate(primitives.Rate{Permits: 1, Interval: time.Second, Mode: 2}))
 	b.invalid("rate limiter, KeepAlive",
 		rate(primitives.Rate{Permits: 1, Interval: time.Second, KeepAlive: time.Millisecond}))
+	b.invalid("rate limiter, no Unavailable", c.NewRateLimiter("x", primitives.Rate{}, nil).Wait(ctx, 1))
+	b.invalid("rate limiter, LocalShare without a rate",
+		c.NewRateLimiter("x", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.LocalShare(1)}).Wait(ctx, 1))
 	limit := func(l primitives.Limit) error { return last(c.NewThrottle("x", l, refuse).Allow(ctx, 1)) }
 	b.invalid("throttle, Permits", limit(primitives.Limit{Interval: time.Second}))
 	b.invalid("throttle, Interval", limit(primitives.Limit{Permits: 1, Interval: 1500 * time.Nanosecond}))
@@ -134,8 +137,8 @@ func argumentErrors(b *book) {
 	b.invalid("permit semaphore, set -1", permits.SetPermits(ctx, -1))
 	b.invalid("permit semaphore, update to nothing", permits.UpdateLease(ctx, id, 0))
 	b.invalid("permit id, no digits", last(primitives.ParsePermitID("x")))
-	b.invalid("rate limiter, acquire 0", c.NewRateLimiter("x", nil).Acquire(ctx, 0))
-	b.invalid("rate limiter, set nothing", c.NewRateLimiter("x", nil).SetRate(ctx, primitives.Rate{}))
+	b.invalid("rate limiter, take 0", c.NewRateLimiter("x", primitives.Rate{}, rateRefuse).Wait(ctx, 0))
+	b.invalid("rate limiter, set nothing", c.NewRateLimiter("x", primitives.Rate{}, rateRefuse).SetRate(ctx, primitives.Rate{}))
 	b.invalid("throttle, acquire 0", c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse).Wait(ctx, 0))
 	user := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse)
 	b.invalid("multi throttle, no take", primitives.NewMultiThrottle(nil).Wait(ctx))

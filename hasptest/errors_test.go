@@ -25,7 +25,10 @@ const errorsFile = "testdata/errors.txt"
 var update = flag.Bool("update", false, "write "+errorsFile)
 
 // refuse are the options of throttles.
-var refuse = &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}
+var (
+	refuse     = &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}
+	rateRefuse = &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}
+)
 
 // TestErrorTexts compares the texts of errors with a file: one line for each situation that a user can meet. With
 // -update it writes the file. Each text says once what failed, on which object, and why, and what to do where that is
@@ -155,7 +158,9 @@ func uses(c *primitives.Client, name string) []use {
 		}},
 		{"counting semaphore", leasing(c.NewCountingSemaphore(name, 1, nil).Acquire)},
 		{"counting semaphore by arrival", leasing(c.NewCountingSemaphore(name, 1, byArrival).Acquire)},
-		{"rate limiter", func(ctx context.Context) error { return c.NewRateLimiter(name, nil).Acquire(ctx, 1) }},
+		{"rate limiter", func(ctx context.Context) error {
+			return c.NewRateLimiter(name, primitives.Rate{}, rateRefuse).Wait(ctx, 1)
+		}},
 		{"throttle", func(ctx context.Context) error {
 			return c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Second}, refuse).Wait(ctx, 1)
 		}},
@@ -372,15 +377,14 @@ func permitErrors(b *book) {
 	require.NoError(b, lease.Release(ctx))
 	b.note("permit semaphore, release of unknown ids", permits.Release(ctx, ids...))
 	b.note("permit semaphore, update of an unknown id", permits.UpdateLease(ctx, ids[0], time.Second))
-	limiter := c.NewRateLimiter("limiter", nil)
-	b.note("rate limiter, no rate", limiter.Acquire(ctx, 1))
+	limiter := c.NewRateLimiter("limiter", primitives.Rate{}, rateRefuse)
+	b.note("rate limiter, no rate", limiter.Wait(ctx, 1))
 	b.note("rate limiter, rate of none", last(limiter.Rate(ctx)))
-	b.note("rate limiter, release without a rate", limiter.Release(ctx, 1))
+	b.note("rate limiter, return without a rate", limiter.Return(ctx, 1))
 	require.NoError(b, limiter.SetRate(ctx, primitives.Rate{Permits: 3, Interval: time.Minute}))
-	b.note("rate limiter, more than an interval has", limiter.Acquire(ctx, 5))
-	require.NoError(b, limiter.Acquire(ctx, 3))
-	b.note("rate limiter, too few", limiter.TryAcquire(ctx, 1))
-	b.noteUntil("rate limiter, too few", func(ctx context.Context) error { return limiter.Acquire(ctx, 1) })
+	b.note("rate limiter, more than an interval has", limiter.Wait(ctx, 5))
+	require.NoError(b, limiter.Wait(ctx, 3))
+	b.noteUntil("rate limiter, too few", func(ctx context.Context) error { return limiter.Wait(ctx, 1) })
 	throttle := c.NewThrottle("throttle", primitives.Limit{Permits: 3, Interval: time.Hour}, refuse)
 	b.note("throttle, more than the burst", throttle.Wait(ctx, 5))
 	require.NoError(b, throttle.Wait(ctx, 3))

@@ -33,7 +33,7 @@ func (s *Server) FailAcquires(n int) { s.spoil(refused, Acquires, n) }
 // lease.
 //
 // As with [Server.FailAcquires], a Lock that already waits goes on waiting, as another owner. So do other
-// methods that wait for a lease. Acquire of a Semaphore or a RateLimiter, whose permits have no owners,
+// methods that wait for a lease. Acquire of a Semaphore, or Wait of a limit, whose permits have no owners,
 // returns the error. It panics if n is not positive.
 func (s *Server) LoseAnswers(n int) { s.LoseAnswersOf(Acquires, n) }
 

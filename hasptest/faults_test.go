@@ -132,11 +132,11 @@ func TestFaultsWithoutLeases(t *testing.T) {
 	rate := primitives.Rate{Permits: 1, Interval: time.Hour}
 	for name, get := range map[string]func(ctx context.Context, n int) error{
 		"Semaphore":   client.NewSemaphore("made", &primitives.SemaphoreOptions{Permits: 1}).TryAcquire,
-		"RateLimiter": client.NewRateLimiter("rate", &primitives.RateLimiterOptions{Rate: rate}).TryAcquire,
+		"RateLimiter": client.NewRateLimiter("rate", rate, rateRefuse).Wait,
 	} {
 		s.FailAcquires(1)
 		require.ErrorIs(t, get(t.Context(), 1), primitives.ErrUnavailable, name)
-		require.NoError(t, get(t.Context(), 1), name)
+		require.Eventually(t, func() bool { return get(t.Context(), 1) == nil }, time.Minute, time.Millisecond, name)
 		s.LoseAnswers(1)
 		require.ErrorIs(t, get(t.Context(), 1), primitives.ErrIndeterminate, name)
 	}

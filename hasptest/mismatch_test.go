@@ -37,14 +37,18 @@ func bothLimited() map[string]limited {
 			"rate limiter", "Rate", "5 in 1h0m0s", "9 in 1h0m0s",
 			func(t *testing.T, c *primitives.Client, more bool) func(int) error {
 				t.Helper()
-				l := c.NewRateLimiter("x", &primitives.RateLimiterOptions{
-					Rate: primitives.Rate{Permits: sizes[more], Interval: time.Hour},
-				})
-				return func(n int) error { return l.TryAcquire(t.Context(), n) }
+				l := c.NewRateLimiter("x", primitives.Rate{Permits: sizes[more], Interval: time.Hour}, rateRefuse)
+				return func(n int) error {
+					d, err := l.Allow(t.Context(), n)
+					if err == nil && !d.Allowed {
+						err = primitives.ErrNotAcquired
+					}
+					return err
+				}
 			},
 			func(t *testing.T, c *primitives.Client) int {
 				t.Helper()
-				rate := must(c.NewRateLimiter("x", nil).Rate(t.Context()))(t)
+				rate := must(c.NewRateLimiter("x", primitives.Rate{}, rateRefuse).Rate(t.Context()))(t)
 				return rate.Permits
 			},
 		},

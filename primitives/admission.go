@@ -78,10 +78,10 @@ func (e *AdmissionError) Unwrap() error { return ErrNotAcquired }
 //
 // Source: Redisson has none. It computes as a CountingSemaphore and a Throttle do.
 type Admission struct {
-	slots   *CountingSemaphore
-	rates   *MultiThrottle
-	leases  extend.Leases
-	invalid error
+	slots  *CountingSemaphore
+	rates  *MultiThrottle
+	leases extend.Leases
+	checked
 }
 
 // NewAdmission returns what admits callers to slots at the rate of the takes. It sends nothing. The methods return a

@@ -77,15 +77,15 @@ var (
 	ErrSelfDeadlock = lease.ErrSelfDeadlock
 
 	// ErrNoRate means that a rate limiter has no rate: it was not set, it was deleted, or it has
-	// expired. With the option Rate, Acquire sets it.
-	ErrNoRate = errors.New("no rate is set; call SetRate, or set the option Rate")
+	// expired. If NewRateLimiter has got a rate, Allow and Wait set it.
+	ErrNoRate = errors.New("no rate is set; call SetRate, or give NewRateLimiter a rate")
 
 	// ErrAboveRate means that a caller asked for more permits than the rate has in an interval, or than the burst of a
 	// [Throttle] has.
 	ErrAboveRate = errors.New("more permits than an interval has")
 
-	// ErrSettled means that a [Reservation] was settled before. Nothing was sent.
-	ErrSettled = errors.New("the reservation is settled")
+	// ErrSettled means that an [Estimate] was settled before. Nothing was sent.
+	ErrSettled = errors.New("the estimate is settled")
 
 	// ErrAboveTotal means that a caller asked for more permits than a permit semaphore has, the
 	// free and the taken permits together.

@@ -106,13 +106,12 @@ func ExampleCountingSemaphore_Refresh() {
 	// step 2
 }
 
-// Another service takes ten calls in a second, from all processes together. The first Acquire makes the limiter.
+// Another service takes ten calls in a second, from all processes together. The first Wait makes the limiter.
 func ExampleRateLimiter() {
 	ctx := context.Background()
-	calls := client.NewRateLimiter("geocoder", &primitives.RateLimiterOptions{
-		Rate: primitives.Rate{Permits: 10, Interval: time.Second},
-	})
-	if err := calls.Acquire(ctx, 1); err != nil { // waits for its turn
+	calls := client.NewRateLimiter("geocoder", primitives.Rate{Permits: 10, Interval: time.Second},
+		&primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	if err := calls.Wait(ctx, 1); err != nil { // waits for its turn
 		log.Fatal(err)
 	}
 	fmt.Println("calling the geocoder")
@@ -121,20 +120,20 @@ func ExampleRateLimiter() {
 
 // A user's second request within a day is refused, with the time after which to try again. A user without requests
 // for two days is forgotten.
-func ExampleRateLimiter_TryAcquire() {
+func ExampleRateLimiter_Allow() {
 	ctx := context.Background()
-	requests := client.NewRateLimiter("user:42", &primitives.RateLimiterOptions{
-		Rate: primitives.Rate{Permits: 1, Interval: 24 * time.Hour, KeepAlive: 48 * time.Hour},
-	})
+	requests := client.NewRateLimiter("user:42",
+		primitives.Rate{Permits: 1, Interval: 24 * time.Hour, KeepAlive: 48 * time.Hour},
+		&primitives.RateLimiterOptions{Unavailable: primitives.Admit()})
 	for range 2 {
-		var limited *primitives.RateLimitError
-		switch err := requests.TryAcquire(ctx, 1); {
-		case errors.As(err, &limited):
-			fmt.Println("429 Too Many Requests, try again in", limited.RetryIn.Round(time.Hour))
-		case err != nil:
+		decision, err := requests.Allow(ctx, 1)
+		if err != nil {
 			log.Fatal(err)
-		default:
+		}
+		if decision.Allowed {
 			fmt.Println("200 OK")
+		} else {
+			fmt.Println("429 Too Many Requests, try again in", decision.RetryAfter.Round(time.Hour))
 		}
 	}
 	// Output:
@@ -146,18 +145,14 @@ func ExampleRateLimiter_TryAcquire() {
 // zone, the next quota begins. A day has 25 hours at most: no permit comes back before it is over.
 func ExampleRateLimiter_calendarDay() {
 	today := time.Now().In(time.UTC).Format(time.DateOnly)
-	mails := client.NewRateLimiter("mails:42:"+today, &primitives.RateLimiterOptions{
-		Rate: primitives.Rate{Permits: 2, Interval: 25 * time.Hour},
-	})
+	mails := client.NewRateLimiter("mails:42:"+today, primitives.Rate{Permits: 2, Interval: 25 * time.Hour},
+		&primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 	for range 3 {
-		switch err := mails.TryAcquire(context.Background(), 1); {
-		case errors.Is(err, primitives.ErrNotAcquired):
-			fmt.Println("try again tomorrow")
-		case err != nil:
+		decision, err := mails.Allow(context.Background(), 1)
+		if err != nil {
 			log.Fatal(err)
-		default:
-			fmt.Println("sent")
 		}
+		fmt.Println(map[bool]string{true: "sent", false: "try again tomorrow"}[decision.Allowed])
 	}
 	// Output:
 	// sent

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/extend"
 )
 
 // Fallback says what a call of a limiter does if its server does not decide: no server can be reached, none
@@ -45,6 +44,9 @@ const defaultTimeout = time.Second
 
 // validate returns a [*FieldError] for a Fallback or a Timeout that is invalid.
 func (f Fallback) validate(timeout time.Duration) error {
+	if f == (Fallback{}) {
+		return &FieldError{Field: "Unavailable", Problem: "must be set: Refuse, Admit or a LocalShare"}
+	}
 	if math.IsNaN(f.share) {
 		return &FieldError{Field: "Unavailable", Problem: "is a LocalShare that is not more than 0 and at most 1"}
 	}
@@ -52,17 +54,6 @@ func (f Fallback) validate(timeout time.Duration) error {
 		return &FieldError{Field: "Timeout", Problem: timeout.String() + " is negative"}
 	}
 	return nil
-}
-
-// runner returns the runner of a call with this Fallback; without one, the object's runner.
-func (f Fallback) runner(o *extend.Object, timeout time.Duration) backend.ScriptRunner {
-	if f == (Fallback{}) {
-		return o.Runner()
-	}
-	if timeout == 0 {
-		timeout = defaultTimeout
-	}
-	return o.Hasty(timeout)
 }
 
 // decide decides a call for all of takes that has ended with err, if the server has not decided: then local is true. A
@@ -73,7 +64,7 @@ func (f Fallback) decide(
 	if err == nil {
 		c.localLimits.forget(takes)
 	}
-	if f == (Fallback{}) || f == Refuse() || err == nil || ctx.Err() != nil || !undecided(err) {
+	if f == Refuse() || err == nil || ctx.Err() != nil || !undecided(err) {
 		return false, 0, err
 	}
 	if f == Admit() {

@@ -1,14 +1,10 @@
 package primitives
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/hasp-go/hasp/primitives/extend"
-	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
 // Limit is a rate with a burst, of a [Throttle]. Within its bounds the scripts compute by whole numbers below 2^53,
@@ -75,66 +71,22 @@ func (l Limit) time(n int) time.Duration {
 	return time.Duration(whole) * time.Microsecond
 }
 
-// Reservation is permits that [Throttle.Reserve] has taken for work whose cost is known only when it is done, such as a
-// call of a language model. The server does not know it: if the caller crashes, the estimate stays charged. It is safe
-// for concurrent use.
-type Reservation struct {
-	throttle *Throttle
-	n        int
-	granted  int64 // the server's time, in microseconds
-	local    bool  // the server does not know it
-	settled  atomic.Bool
+// args returns the limit as a script of several throttles gets it.
+func (l Limit) args() (permits, intervals, bursts []int64) {
+	return []int64{int64(l.Permits)}, []int64{l.Interval.Microseconds()}, []int64{int64(l.Burst)}
 }
 
-// Reserve is [Throttle.Allow] of an estimate, which [Reservation.Settle] corrects. If n permits are not free, the
-// Reservation is nil, and the Decision says when to try again. If the Decision is Local, Settle sends nothing.
-func (t *Throttle) Reserve(ctx context.Context, n int) (*Reservation, Decision, error) {
-	a, err := t.allow(ctx, n)
-	if err != nil || !a.decision.Allowed {
-		return nil, a.decision, err
+// decided returns the decision of a script's answer about n permits, whose times are in microseconds.
+func (l Limit) decided(n int, allowed bool, remaining, retry, reset int64) Decision {
+	d := Decision{
+		Allowed: allowed, Remaining: int(remaining),
+		RetryAfter: time.Duration(retry) * time.Microsecond, ResetAfter: time.Duration(reset) * time.Microsecond,
 	}
-	return &Reservation{throttle: t, n: n, granted: a.granted, local: a.decision.Local}, a.decision, nil
-}
-
-// Settle replaces the estimate by the permits that were used, 0 to 10 000 000, in one round trip. It does not wait.
-//
-// If less was used, Settle gives back the rest, but for what the rate has freed since the grant: so callers never get
-// more than if actual had been taken at once. Exceptions are a Delete, a loss of data and a clock that is set
-// back in the meantime: then they may get more, up to what is given back. If more was used, Settle takes the difference,
-// even if too few permits are free: until all of the burst is in use, and [ThrottleOptions].Debt permits beyond it. What
-// exceeds that is not charged.
-//
-// Settle settles once: afterwards it returns [ErrSettled]. After [ErrIndeterminate] either the estimate is charged or
-// actual, and Settle cannot be called again. After any other error the estimate is charged, and Settle can be
-// called again.
-func (r *Reservation) Settle(ctx context.Context, actual int) error {
-	t := r.throttle
-	_, err := extend.Call(ctx, &t.base, within("actual", actual, 0, maxThrottlePermits), "settle", func() (struct{}, error) {
-		if !r.settled.CompareAndSwap(false, true) {
-			return struct{}{}, ErrSettled
-		}
-		err := r.settle(ctx, actual)
-		if err != nil && !errors.Is(err, ErrIndeterminate) {
-			r.settled.Store(false)
-		}
-		return struct{}{}, err
-	})
-	return err
-}
-
-// settle gives back or charges the difference.
-func (r *Reservation) settle(ctx context.Context, actual int) error {
-	t := r.throttle
-	permits, interval, burst := t.limit.args()
-	run, keys := t.base.Runner(), []string{t.base.Key()}
-	var err error
-	switch more := int64(actual - r.n); {
-	case r.local:
-	case more < 0:
-		defer t.client.localRefusals.end(t)
-		_, err = script.ThrottleReturn(ctx, run, keys, r.granted, []int64{-more}, permits, interval, burst)
-	case more > 0:
-		_, err = script.ThrottleCharge(ctx, run, keys[0], more, permits[0], interval[0], burst[0]+int64(t.opts.Debt))
+	if d.NextAfter = d.RetryAfter; allowed && d.Remaining < n {
+		d.NextAfter = max(0, l.freeIn(n, d))
 	}
-	return err
+	return d
 }
+
+// freeIn returns how long after a decision n permits are free: then no more are in use than the others of the burst.
+func (l Limit) freeIn(n int, d Decision) time.Duration { return d.ResetAfter - l.time(l.Burst-n) }

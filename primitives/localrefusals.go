@@ -64,7 +64,8 @@ func (r localRefusal) repeated(n int) Decision {
 	if retry <= 0 {
 		return Decision{}
 	}
-	return Decision{Remaining: r.decision.Remaining, RetryAfter: retry, ResetAfter: max(retry, r.decision.ResetAfter-passed)}
+	reset := max(retry, r.decision.ResetAfter-passed)
+	return Decision{Remaining: r.decision.Remaining, RetryAfter: retry, NextAfter: retry, ResetAfter: reset}
 }
 
 // note notes the server's decisions, unless this client has given back permits meanwhile.

@@ -54,8 +54,8 @@ type Locker interface {
 // Source: Redisson's RedissonMultiLock. The two exclude each other, since both hold the locks
 // themselves.
 type MultiLock struct {
-	locks   []Locker
-	invalid error
+	locks []Locker
+	checked
 }
 
 // NewMultiLock returns the locks as one. It sends nothing. The methods return a [*FieldError] if

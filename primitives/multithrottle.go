@@ -33,11 +33,11 @@ import (
 //
 // Source: Redisson has none. It computes as a [Throttle] does.
 type MultiThrottle struct {
-	takes   []Take
-	steps   []throttleStep
-	base    extend.Object
-	want    extend.WaitSpec
-	invalid error
+	takes []Take
+	steps []throttleStep
+	base  extend.Object
+	want  extend.WaitSpec
+	checked
 }
 
 // MultiThrottleOptions configure a [MultiThrottle]. The zero value of each field means its default.
@@ -81,6 +81,7 @@ type MultiDecision struct {
 // throttleStep is the throttles that one call of the script asks.
 type throttleStep struct {
 	at                                []int // in the takes
+	of                                []Take
 	keys                              []string
 	takes, permits, intervals, bursts []int64
 }
@@ -152,7 +153,8 @@ func throttleSteps(bySlot bool, takes []Take) []throttleStep {
 		}
 		permits, intervals, bursts := t.limit.args()
 		s := &steps[place]
-		s.at, s.keys, s.takes = append(s.at, i), append(s.keys, key), append(s.takes, int64(take.n))
+		s.at, s.of = append(s.at, i), append(s.of, take)
+		s.keys, s.takes = append(s.keys, key), append(s.takes, int64(take.n))
 		s.permits, s.intervals, s.bursts = append(s.permits, permits...), append(s.intervals, intervals...), append(s.bursts, bursts...)
 	}
 	return steps
@@ -163,10 +165,7 @@ func throttleSteps(bySlot bool, takes []Take) []throttleStep {
 func (m *MultiThrottle) Allow(ctx context.Context) (MultiDecision, error) {
 	a := &multiThrottleAttempt{MultiThrottle: m}
 	err := m.call(ctx, func() error {
-		err := m.base.TryAcquire(ctx, errTooFewPermits, (*multiThrottleTry)(a))
-		if errors.Is(err, errTooFewPermits) {
-			err = nil
-		}
+		err := try(ctx, &m.base, (*multiThrottleTry)(a))
 		if !a.repeated {
 			_, err = a.fallBack(ctx, err)
 		}
@@ -310,7 +309,7 @@ func (a *multiThrottleAttempt) report(ctx context.Context, err error) {
 // note notes a script's answer.
 func (s throttleStep) note(each []Decision, remaining, retry, reset []int64) {
 	for i, at := range s.at {
-		each[at] = decided(retry[i] == 0, remaining[i], retry[i], reset[i])
+		each[at] = s.of[i].throttle.limit.decided(s.of[i].n, retry[i] == 0, remaining[i], retry[i], reset[i])
 	}
 }
 
@@ -322,8 +321,8 @@ func (a *multiThrottleAttempt) giveBack(ctx context.Context, grants []int64) {
 	for i, granted := range grants {
 		s := a.steps[i]
 		got, err := script.ThrottleReturn(ctx, a.base.Runner(), s.keys, granted, s.takes, s.permits, s.intervals, s.bursts)
-		for _, at := range s.at {
-			a.takes[at].throttle.client.localRefusals.end(a.takes[at].throttle)
+		for _, take := range s.of {
+			take.throttle.client.localRefusals.end(take.throttle)
 		}
 		if err != nil {
 			a.base.Logger().Warn("permits of a refused call stay in use", zap.Strings("keys", s.keys), zap.Error(err))
@@ -349,8 +348,7 @@ func (a *multiThrottleAttempt) decision() MultiDecision {
 func (a *multiThrottleAttempt) freeIn(n int) time.Duration {
 	longest := time.Duration(0)
 	for i, take := range a.takes {
-		limit := take.throttle.limit
-		longest = max(longest, a.each[i].ResetAfter-limit.time(limit.Burst-n*take.n))
+		longest = max(longest, take.throttle.limit.freeIn(n*take.n, a.each[i]))
 	}
 	return longest
 }

@@ -10,9 +10,16 @@ import (
 // object is embedded by the primitives of this package. It hides the methods of extend.Object,
 // except Name.
 type object struct {
-	base    extend.Object
-	invalid error // of the arguments; each method returns it
+	base extend.Object
+	checked
 }
+
+// checked is embedded by all primitives.
+type checked struct{ invalid error }
+
+// Validate returns the error of the arguments and options with which every method fails, such as a [*FieldError], or nil.
+// It sends nothing.
+func (c *checked) Validate() error { return c.invalid }
 
 // newObject returns the object of the given kind called name, whose key holds a value of the given
 // type. It is for objects that also have other keys, or channels.

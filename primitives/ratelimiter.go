@@ -10,7 +10,6 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // RateMode says which clients share the permits of a [Rate].
@@ -39,64 +38,35 @@ type Rate struct {
 	Mode RateMode
 
 	// KeepAlive is how long the limiter exists after the last request for permits. Then it expires,
-	// with its rate. In whole milliseconds, at least Interval. Zero means that it does not expire; in
-	// RateLimiterOptions it means an hour, or Interval if that is longer.
+	// with its rate. In whole milliseconds, at least Interval. Zero means that it does not expire; for
+	// NewRateLimiter it means an hour, or Interval if that is longer.
 	KeepAlive time.Duration
 
 	_ struct{}
 }
 
-// RateLimiterOptions configure a [RateLimiter]. The zero value of each field means its default.
+// RateLimiterOptions configure a [RateLimiter]. Unavailable must be set. The zero value of each other field means its
+// default.
 type RateLimiterOptions struct {
-	// Rate is the rate with which Acquire or TryAcquire creates a missing limiter, in the same
-	// round trip. All processes that share a limiter set the same rate. Zero means that these
-	// methods do not create the limiter, as in Redisson, but return [ErrNoRate].
-	//
-	// The created limiter expires after its KeepAlive without use (see [Rate]), and the next
-	// call creates it again. By then all its permits are free, so nothing is lost, and limiters with the
-	// names of users do not fill the server. SetRate and UpdateRate replace the KeepAlive.
-	//
-	// If the limiter exists with another rate, for example from an earlier deployment, that rate applies:
-	// the client logs a warning, and reports the mismatch to its tracer. UpdateRate changes it. A KeepAlive may differ.
-	Rate Rate
-
-	// Unavailable says what TryAcquire and TryAcquireState do while the server is away: [Refuse], [Admit] or
-	// [LocalShare]. It is for services that rather decide by themselves than wait. LocalShare needs Rate. Zero
-	// means that they return the error after the adapter has tried for its RefusedFor. It changes no
-	// other method.
+	// Unavailable says what Allow and Wait do while the server is away, as in [ThrottleOptions]. [LocalShare] needs a Rate.
 	Unavailable Fallback
 
-	// Timeout is how long a call with Unavailable waits for the server's answer. Zero means 1 s.
+	// Timeout is how long a call waits for the server's answer, as in [ThrottleOptions]. Zero means 1 s.
 	Timeout time.Duration
 
-	// Policy names the limit in metrics: see [ThrottleOptions].Policy. Without it nothing is counted.
+	// Policy names the limit in metrics: see [ThrottleOptions].
 	Policy string
 
 	_ struct{}
 }
 
-// RateLimitError is the error of a TryAcquire that was refused. It wraps [ErrNotAcquired].
-type RateLimitError struct {
-	// RetryIn is the time until enough permits are free, if no client acquires or releases permits
-	// before.
-	RetryIn time.Duration
-}
-
-// Error says how long it takes until enough permits are free.
-func (e *RateLimitError) Error() string {
-	return fmt.Sprintf("too few permits for another %s", e.RetryIn)
-}
-
-// Unwrap returns [ErrNotAcquired].
-func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
-
 // RateLimiter bounds how often processes do something: an action takes permits, which become free
-// again one interval later. Acquire waits for permits.
+// again one interval later. Allow takes them if they are free, and Wait waits for them.
 //
 // # The rate
 //
 // In any window of one interval, whenever it begins, no more permits are granted than the rate has,
-// not counting permits that were released as unused, and while nobody deletes the limiter or changes
+// not counting permits that were returned as unused, and while nobody deletes the limiter or changes
 // its rate. Times are by the server's clock, in whole milliseconds. They are rounded so that a
 // permit returns up to a millisecond late, and never early. If the server's clock is set back, a
 // permit stays used for one more interval at most, counted from the next call. If it is set
@@ -113,7 +83,7 @@ func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
 //
 // A waiter tries again when enough permits are free, at a time that the server reports. Then one
 // waiter of each client tries for all. If it is granted, two more try, and so on, so many
-// waiters cost hardly more commands for each grant than few. A Release, a change of the rate and a
+// waiters cost hardly more commands for each grant than few. A Return, a change of the rate and a
 // Delete wake waiters earlier. Waiters are woken in the order in which they came, but a waiter for
 // many permits does not hold up waiters for few: while other callers take permits as fast as they
 // return, it may wait forever.
@@ -121,9 +91,8 @@ func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
 // # Failures
 //
 // After an error no permit is acquired, with one exception: after [ErrIndeterminate] the permits
-// may be used, for one interval. No request is sent twice. If the first attempt of an Acquire
-// reaches no server, Acquire returns [ErrUnavailable]. If the server has once answered that too few
-// permits are free, Acquire waits until its context ends, even while no server can be reached.
+// may be used, for one interval. No request is sent twice. What Allow and Wait do while the server is
+// away is a choice without a default: [RateLimiterOptions].Unavailable.
 //
 // The server keeps an entry of about 120 bytes for each grant, so no more than one for each permit of the rate, whatever
 // the traffic. Of the first rate with more than 5 000 permits the client logs a warning: a [Throttle] keeps one short
@@ -132,29 +101,37 @@ func (e *RateLimitError) Unwrap() error { return ErrNotAcquired }
 // A RateLimiter is a name, not a resource, and safe for concurrent use.
 //
 // Source: Redisson's RRateLimiter, a hash at the name, with the grants at {name}:permits and the
-// number of free permits at {name}:value.
+// number of free permits at {name}:value. Allow is its tryAcquire, Wait its acquire, State its availablePermits,
+// Return its release, and InitRate, SetRate, UpdateRate and Rate are its trySetRate, setRate, updateRate and getConfig.
 type RateLimiter struct {
-	object
-	client *Client
-	keys   rateKeys
-	want   extend.WaitSpec // of one permit
-	rate   Rate            // of a limiter that Acquire creates; no permits: it creates none
-
-	unavailable Fallback
-	timeout     time.Duration
-	policy      string
+	limiter
+	keys rateKeys
+	want extend.WaitSpec // of one permit
+	rate Rate            // of a limiter that a call creates; no permits: none is created
 }
 
-// idleLimiter is the KeepAlive of a limiter that Acquire creates, if its option has none, and no longer interval.
+// idleLimiter is the KeepAlive of a limiter that a call creates, if its rate has none, and no longer interval.
 const idleLimiter = time.Hour
 
 // rateKeys are the further keys of a limiter.
 type rateKeys struct{ value, ownValue, permits, ownPermits string }
 
-// NewRateLimiter returns the rate limiter called name. It sends nothing. The methods return a [*FieldError]
-// for an empty name or an invalid option. In a cluster a name with braces must have its hash tag in them.
-func (c *Client) NewRateLimiter(name string, opts *RateLimiterOptions) *RateLimiter {
-	l := &RateLimiter{object: c.newObject("rate limiter", name, "hash"), client: c}
+// NewRateLimiter returns the rate limiter called name. It sends nothing. Its methods return a [*FieldError] for an empty
+// name, an invalid rate or option, or options without Unavailable. In a cluster a name with braces must have its hash
+// tag in them.
+//
+// Allow and Wait create a missing limiter with this rate, in the same round trip. All processes that share a limiter
+// have the same rate. With [Rate]{} they create none, as in Redisson, but return [ErrNoRate].
+//
+// The created limiter expires after its KeepAlive without use, and the next call creates it again. By then all its
+// permits are free, so nothing is lost, and limiters with the names of users do not fill the server. SetRate and
+// UpdateRate replace the KeepAlive.
+//
+// If the limiter exists with another rate, for example from an earlier deployment, that rate applies: the client logs a
+// warning, and reports the mismatch to its tracer. A KeepAlive may differ. To replace it, call [RateLimiter.UpdateRate]
+// when the process starts.
+func (c *Client) NewRateLimiter(name string, rate Rate, opts *RateLimiterOptions) *RateLimiter {
+	l := &RateLimiter{limiter: limiter{object: c.newObject("rate limiter", name, "hash"), client: c}, rate: rate}
 	tagged, own := extend.Tagged(l.base.Key()), ":"+c.core.ID()
 	value, permits := tagged+rateValueKey, tagged+ratePermitsKey
 	l.keys = rateKeys{value, value + own, permits, permits + own}
@@ -166,44 +143,18 @@ func (c *Client) NewRateLimiter(name string, opts *RateLimiterOptions) *RateLimi
 		Channel: extend.SideName(rateChannel, l.base.Key()), FreeUnits: semaphoreFreeUnits,
 		Refusal: errTooFewPermits,
 	}
-	if opts != nil && opts.Rate != (Rate{}) {
-		l.rate = opts.Rate
-		l.reject(l.rate.validate())
-		l.rate.KeepAlive = cmp.Or(l.rate.KeepAlive, max(l.rate.Interval, idleLimiter))
+	if opts == nil {
+		opts = &RateLimiterOptions{}
 	}
-	if opts != nil {
-		l.unavailable, l.timeout, l.policy = opts.Unavailable, opts.Timeout, opts.Policy
-		l.reject(l.unavailable.validate(l.timeout))
-		if l.unavailable.share > 0 && l.rate == (Rate{}) {
-			l.reject(&FieldError{Field: "Unavailable", Problem: "LocalShare needs a Rate"})
-		}
+	l.choose(opts.Unavailable, opts.Timeout, opts.Policy)
+	if rate != (Rate{}) {
+		l.reject(rate.validate())
+		l.rate.KeepAlive = cmp.Or(rate.KeepAlive, max(rate.Interval, idleLimiter))
+		l.pace = localRate{rate.Interval / time.Duration(max(1, rate.Permits)), rate.Permits}
+	} else if opts.Unavailable.share > 0 {
+		l.reject(&FieldError{Field: "Unavailable", Problem: "LocalShare needs a Rate"})
 	}
 	return l
-}
-
-// runner returns the runner of calls that may fall back.
-func (l *RateLimiter) runner() backend.ScriptRunner { return l.unavailable.runner(&l.base, l.timeout) }
-
-// fallBack decides a call for n permits that has ended with err, if the server has not.
-func (l *RateLimiter) fallBack(ctx context.Context, n int, err error) (local bool, _ error) {
-	rate := localRate{l.rate.Interval / time.Duration(max(1, l.rate.Permits)), l.rate.Permits}
-	local, retryIn, err := l.unavailable.decide(ctx, l.client, err, localTake{of: &l.base, rate: rate, n: n})
-	if retryIn > 0 {
-		err = &RateLimitError{RetryIn: retryIn}
-	}
-	return local, err
-}
-
-// report reports a decision to the tracer, or the error for which there is none. It returns err.
-func (l *RateLimiter) report(ctx context.Context, local bool, err error) error {
-	failed := err
-	if errors.As(err, new(*RateLimitError)) {
-		failed = nil
-	}
-	if l.policy != "" && (failed == nil || ctx.Err() == nil) {
-		l.base.ReportThrottled(trace.Throttled{Policy: l.policy, Allowed: err == nil, Local: local, Err: failed})
-	}
-	return err
 }
 
 // validate returns a [*FieldError] for a rate that cannot be set.
@@ -259,107 +210,85 @@ func (l *RateLimiter) setRate(ctx context.Context, rate Rate, create, change boo
 
 // Rate returns the limiter's rate, or [ErrNoRate] if none is set.
 func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (Rate, error) { return l.readRate(ctx) })
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (Rate, error) {
+		found, err := script.RateConfig(ctx, l.base.Runner(), l.base.Key())
+		switch {
+		case errors.Is(err, backend.ErrReply):
+			return Rate{}, fmt.Errorf("%w: %w", backend.ErrNotANumber, err)
+		case err != nil:
+			return Rate{}, err
+		case !found.RateOK || !found.IntervalOK || !found.KindOK:
+			return Rate{}, ErrNoRate
+		}
+		rate := Rate{Permits: int(found.Rate), Interval: found.Interval, KeepAlive: found.Alive}
+		if found.Kind == "1" {
+			rate.Mode = RatePerClient
+		}
+		return rate, nil
+	})
 }
 
-func (l *RateLimiter) readRate(ctx context.Context) (Rate, error) {
-	found, err := script.RateConfig(ctx, l.base.Runner(), l.base.Key())
-	switch {
-	case errors.Is(err, backend.ErrReply):
-		return Rate{}, fmt.Errorf("%w: %w", backend.ErrNotANumber, err)
-	case err != nil:
-		return Rate{}, err
-	case !found.RateOK || !found.IntervalOK || !found.KindOK:
-		return Rate{}, ErrNoRate
-	}
-	rate := Rate{Permits: int(found.Rate), Interval: found.Interval, KeepAlive: found.Alive}
-	if found.Kind == "1" {
-		rate.Mode = RatePerClient
-	}
-	return rate, nil
+// Allow takes n permits, at least 1, if they are free. It takes one round trip and does not wait. A refusal is no
+// error: it takes nothing, and the Decision says when to try again. Allow returns [ErrAboveRate] if the rate has fewer
+// than n permits, and [ErrNoRate] if there is no rate.
+func (l *RateLimiter) Allow(ctx context.Context, n int) (Decision, error) {
+	return extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (Decision, error) {
+		l.warnOfMany(l.rate)
+		a := &rateAttempt{RateLimiter: l, taking: taking{n: n}, least: n, most: maxPermits}
+		_, err := l.fallBack(ctx, &a.taking, try(ctx, &l.base, a))
+		l.report(ctx, a.decision, err)
+		return a.decision, err
+	})
 }
 
-// Acquire takes n permits, at least 1. If enough permits are free, it takes one round trip.
-// Otherwise it waits until they are, ctx ends, the client is closed or the backend fails. It
-// returns [ErrAboveRate] if the rate has fewer than n permits, and [ErrNoRate] if neither a rate
-// nor the option Rate is set.
-func (l *RateLimiter) Acquire(ctx context.Context, n int) error {
+// Wait takes n permits, at least 1. If they are free, it takes one round trip. Otherwise it waits until they are, ctx
+// ends, the client is closed or the backend fails. If the server has once answered that too few permits are free, Wait
+// waits even while no server can be reached. It returns the errors of Allow.
+func (l *RateLimiter) Wait(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
-		attempt, want := newRateAttempt(l, n), l.want
-		want.Need, want.Others = n, attempt.others
-		return struct{}{}, l.report(ctx, false, l.base.Acquire(ctx, want, attempt))
+		l.warnOfMany(l.rate)
+		a, want := &rateAttempt{RateLimiter: l, taking: taking{n: n}}, l.want
+		want.Need, want.Others = n, a.others
+		return struct{}{}, l.wait(ctx, want, a, &a.taking)
 	})
 	return err
 }
 
-// TryAcquire takes n permits, at least 1. If too few are free, it returns a [*RateLimitError],
-// which says when there will be enough. It takes one round trip and does not wait. Other errors are
-// the same as for Acquire.
-func (l *RateLimiter) TryAcquire(ctx context.Context, n int) error {
-	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
-		a := newRateAttempt(l, n)
-		a.runner = l.runner()
-		local, err := l.fallBack(ctx, n, l.base.TryAcquire(ctx, errTooFewPermits, (*rateTry)(a)))
-		return struct{}{}, l.report(ctx, local, err)
-	})
-	return err
-}
-
-// RateState says which permits of a limiter are free after a grant, at the time of the server's answer.
-type RateState struct {
-	// Free is the number of free permits.
-	Free int
-
-	// RetryIn is the time until as many permits as were acquired are free, if no client acquires or
-	// releases permits before. Zero means that they are free now.
-	RetryIn time.Duration
-
-	// Local says that the server has not decided, and that the option Unavailable has. Then Free and RetryIn are 0.
-	Local bool
-}
-
-// TryAcquireState is TryAcquire that also returns which permits are free after the grant, in the same round
-// trip: for callers that report it to their own clients, such as an HTTP server. With an error the
-// state is zero, and a [*RateLimitError] says when there will be enough permits.
-func (l *RateLimiter) TryAcquireState(ctx context.Context, n int) (RateState, error) {
-	return extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (RateState, error) {
-		a := &rateStateTry{rateAttempt: newRateAttempt(l, n)}
-		a.runner = l.runner()
-		local, err := l.fallBack(ctx, n, l.base.TryAcquire(ctx, errTooFewPermits, a))
-		a.state.Local = local
-		return a.state, l.report(ctx, a.state.Local, err)
+// State returns how many permits are free, and when more are. It takes none. It returns [ErrNoRate] if there is no rate.
+func (l *RateLimiter) State(ctx context.Context) (Decision, error) {
+	return extend.Call(ctx, &l.base, l.invalid, "query", func() (Decision, error) {
+		got, err := script.RateAvailable(ctx, l.runner,
+			l.base.Key(), l.keys.value, l.keys.ownValue, l.keys.permits, l.keys.ownPermits)
+		if err != nil {
+			return Decision{}, queryError(ctx, rateError(err, 0))
+		}
+		return Decision{
+			Allowed: got.Free > 0, Remaining: int(got.Free), RetryAfter: got.Wait, NextAfter: got.Wait,
+			ResetAfter: max(got.Reset, got.Wait),
+		}, nil
 	})
 }
 
-// Release releases n permits, at least 1, that were acquired and not used, and wakes waiters. Call
-// it within one interval of the grant: later these permits are free anyway, and Release would free
+// Return gives back n permits, at least 1, that were taken and not used, and wakes waiters. Call
+// it within one interval of the grant: later these permits are free anyway, and Return would free
 // the permits of other callers. It frees no more permits than are in use. After an error the
-// permits may still be in use, until one interval after their grant. Release returns [ErrNoRate] if
-// no rate is set.
-func (l *RateLimiter) Release(ctx context.Context, n int) error {
-	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "release", func() (int64, error) {
-		released, err := script.RateRelease(ctx, l.base.Insistent(), script.RateReleaseParams{
+// permits may still be in use, until one interval after their grant. Return returns [ErrNoRate] if
+// there is no rate.
+func (l *RateLimiter) Return(ctx context.Context, n int) error {
+	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "return permits to", func() (int64, error) {
+		returned, err := script.RateRelease(ctx, l.base.Insistent(), script.RateReleaseParams{
 			Limiter: l.base.Key(), Value: l.keys.value, OwnValue: l.keys.ownValue,
 			Permits: l.keys.permits, OwnPermits: l.keys.ownPermits,
 			Returned: int64(n), Publish: l.publish(), Changed: l.want.Channel,
 		})
-		return released, rateError(err, n)
+		return returned, rateError(err, n)
 	})
 	return err
 }
 
-// AvailablePermits returns how many permits are free. It returns [ErrNoRate] if no rate is set.
-func (l *RateLimiter) AvailablePermits(ctx context.Context) (int, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (int, error) {
-		n, err := script.RateAvailable(ctx, l.base.Runner(),
-			l.base.Key(), l.keys.value, l.keys.ownValue, l.keys.permits, l.keys.ownPermits)
-		return int(n), queryError(ctx, rateError(err, 0))
-	})
-}
-
 // Delete deletes the limiter, and reports whether it existed. Its grants are forgotten, with one
 // exception: with RatePerClient, the grants of other clients count for one more interval. Waiters
-// with the option Rate create the limiter again. Other waiters return [ErrNoRate].
+// that have a rate create the limiter again. Other waiters return [ErrNoRate].
 func (l *RateLimiter) Delete(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "delete", func() (bool, error) {
 		return script.RateDelete(ctx, l.base.Runner(), script.RateDeleteParams{

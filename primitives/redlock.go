@@ -68,7 +68,7 @@ type RedLock struct {
 	timeout time.Duration // of one node
 	renewed bool          // the lease is
 	pause   time.Duration // before a node that does not hold the lock is asked again
-	invalid error
+	checked
 }
 
 // NewRedLock returns the lock called name on the servers of the given clients. It sends nothing.
@@ -82,7 +82,7 @@ func NewRedLock(clients []*Client, name string, opts *RedLockOptions) *RedLock {
 	}
 	l := &RedLock{
 		name: name, need: len(clients)/2 + 1, timeout: o.NodeTimeout, renewed: o.Lease == 0,
-		invalid: checkNodes(clients),
+		checked: checked{checkNodes(clients)},
 	}
 	if l.invalid != nil {
 		return l

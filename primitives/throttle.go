@@ -12,7 +12,6 @@ import (
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
-	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // Throttle bounds how often processes do something, as [RateLimiter] does, and differs in three ways: permits become
@@ -57,17 +56,15 @@ import (
 // rate limiter is [RateLimiter]. A text at the name: when permits were last granted, and how long the permits that were
 // in use then stay in use.
 type Throttle struct {
-	object
-	client *Client
-	limit  Limit
-	opts   ThrottleOptions
-	want   extend.WaitSpec      // of one permit
-	runner backend.ScriptRunner // of calls that may fall back
+	limiter
+	limit Limit
+	opts  ThrottleOptions
+	want  extend.WaitSpec // of one permit
 }
 
 // ThrottleOptions configure a [Throttle]. Unavailable must be set. The zero value of each other field means its default.
 type ThrottleOptions struct {
-	// Unavailable says what Allow, Reserve and Wait do while the server is away: [Refuse], [Admit] or [LocalShare]. A Wait
+	// Unavailable says what Allow, AllowEstimate and Wait do while the server is away: [Refuse], [Admit] or [LocalShare]. A Wait
 	// that the server has once refused waits on. Other methods return the error. It has no default.
 	Unavailable Fallback
 
@@ -75,11 +72,11 @@ type ThrottleOptions struct {
 	// server is silent may wait for as long, too; it ends at its context's deadline.
 	Timeout time.Duration
 
-	// Debt is how many permits beyond the burst [Reservation.Settle] charges: until the rate has freed them, too, no
+	// Debt is how many permits beyond the burst [Estimate.Settle] charges: until the rate has freed them, too, no
 	// permit is free. 0 to 10 000 000. To free the burst and the debt must take at most 3 years of 365 days.
 	Debt int
 
-	// RefuseLocally says that the client repeats the server's refusals without asking again: of Allow, of Reserve and of
+	// RefuseLocally says that the client repeats the server's refusals without asking again: of Allow, AllowEstimate and
 	// MultiThrottle.Allow, for the same name and limit, and at least as many permits. It does so until RetryAfter has
 	// passed, for at most a second, or until this client deletes the throttle, settles with fewer permits, or uses
 	// another limit. Meanwhile a change by another process has no effect. A repeated RetryAfter does not count permits
@@ -95,45 +92,21 @@ type ThrottleOptions struct {
 	_ struct{}
 }
 
-// Decision is a [Throttle]'s answer.
-type Decision struct {
-	// Allowed says that the permits were taken. From [Throttle.State]: that a permit is free.
-	Allowed bool
-
-	// Remaining is the number of permits that are free now, after the grant.
-	Remaining int
-
-	// RetryAfter is the time until the permits that the caller wants are free, if nobody takes any before. Zero
-	// if Allowed. From State: until a permit is free.
-	RetryAfter time.Duration
-
-	// ResetAfter is the time until no permit is in use, if nobody takes any before.
-	ResetAfter time.Duration
-
-	// Local says that the server has not decided, and that the option Unavailable has. Then Remaining and ResetAfter
-	// are 0. A refusal that the client repeats by RefuseLocally is not Local, since the server has decided:
-	// Remaining is as the server has said, and the times are what is left of them.
-	Local bool
-}
-
 // NewThrottle returns the throttle called name. It sends nothing. The methods return a [*FieldError] for an empty name,
 // a limit out of its bounds, an invalid option, or options without Unavailable.
 func (c *Client) NewThrottle(name string, limit Limit, opts *ThrottleOptions) *Throttle {
 	if limit.Burst == 0 {
 		limit.Burst = limit.Permits
 	}
-	t := &Throttle{object: c.newKey(throttleKind, name, throttleType), client: c, limit: limit}
+	t := &Throttle{limiter: limiter{object: c.newKey(throttleKind, name, throttleType), client: c}, limit: limit}
 	t.reject(limit.validate())
 	if opts != nil {
 		t.opts = *opts
 	}
-	if t.opts.Unavailable == (Fallback{}) {
-		t.reject(&FieldError{Field: "Unavailable", Problem: "must be set: Refuse, Admit or a LocalShare"})
-	}
-	t.reject(t.opts.Unavailable.validate(t.opts.Timeout))
+	t.choose(t.opts.Unavailable, t.opts.Timeout, t.opts.Policy)
 	t.reject(within("Debt", t.opts.Debt, 0, maxThrottlePermits))
 	t.reject(limit.endsInTime("Debt", limit.Burst+t.opts.Debt))
-	t.runner = t.opts.Unavailable.runner(&t.base, t.opts.Timeout)
+	t.pace = localRate{limit.Interval / time.Duration(max(1, limit.Permits)), limit.Burst}
 	t.want = extend.WaitSpec{
 		Condition: throttleKind, Refusal: errTooFewPermits, Backoff: extend.Backoff{First: time.Hour, Most: time.Hour},
 	}
@@ -156,26 +129,14 @@ func (t *Throttle) Allow(ctx context.Context, n int) (Decision, error) {
 // allow is Allow, and returns the attempt.
 func (t *Throttle) allow(ctx context.Context, n int) (throttleAttempt, error) {
 	return extend.Call(ctx, &t.base, t.validateCount(n), "acquire", func() (throttleAttempt, error) {
-		a := throttleAttempt{Throttle: t, n: n}
-		err := t.base.TryAcquire(ctx, errTooFewPermits, (*throttleTry)(&a))
-		if errors.Is(err, errTooFewPermits) {
-			err = nil
-		}
+		a := throttleAttempt{Throttle: t, taking: taking{n: n}}
+		err := try(ctx, &t.base, (*throttleTry)(&a))
 		if !a.repeated {
-			_, err = a.fallBack(ctx, err)
+			_, err = t.fallBack(ctx, &a.taking, err)
 		}
 		t.report(ctx, a.decision, err)
 		return a, err
 	})
-}
-
-// report reports a decision to the tracer, or the error for which there is none.
-func (t *Throttle) report(ctx context.Context, d Decision, err error) {
-	if err == nil || ctx.Err() == nil {
-		t.base.ReportThrottled(trace.Throttled{
-			Policy: t.opts.Policy, Allowed: err == nil && d.Allowed, Local: err == nil && d.Local, Err: err,
-		})
-	}
 }
 
 // Wait takes n permits, at least 1. If they are free, and no other goroutine of the client waits for the throttle, it
@@ -184,34 +145,11 @@ func (t *Throttle) report(ctx context.Context, d Decision, err error) {
 // [ErrAboveRate] if n is more than the burst.
 func (t *Throttle) Wait(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &t.base, t.validateCount(n), "acquire", func() (struct{}, error) {
-		a := &throttleAttempt{Throttle: t, n: n}
-		err := untilFree(ctx, &t.base, func() (time.Duration, error) {
-			want := t.want
-			want.Need, want.InOrder = n, a.freeIn
-			return a.fallBack(ctx, t.base.Acquire(ctx, want, a))
-		})
-		t.report(ctx, a.decision, err)
-		return struct{}{}, err
+		a, want := &throttleAttempt{Throttle: t, taking: taking{n: n}}, t.want
+		want.Need, want.InOrder = n, a.freeIn
+		return struct{}{}, t.wait(ctx, want, a, &a.taking)
 	})
 	return err
-}
-
-// untilFree calls acquire until it is granted or fails. A local refusal says when to try again.
-func untilFree(ctx context.Context, o *extend.Object, acquire func() (retryIn time.Duration, _ error)) error {
-	for {
-		retryIn, err := acquire()
-		if retryIn > 0 {
-			err = o.Pause(ctx, retryIn)
-		}
-		if err != nil || retryIn == 0 {
-			return err
-		}
-	}
-}
-
-// local returns how n permits are taken locally.
-func (t *Throttle) local(n int) localTake {
-	return localTake{of: &t.base, rate: localRate{t.limit.Interval / time.Duration(t.limit.Permits), t.limit.Burst}, n: n}
 }
 
 // State returns how many permits are free, and when more are. It takes none.
@@ -222,7 +160,7 @@ func (t *Throttle) State(ctx context.Context) (Decision, error) {
 		if err != nil {
 			return Decision{}, queryError(ctx, err)
 		}
-		return decided(found.Retry[0] == 0, found.Remaining[0], found.Retry[0], found.Reset[0]), nil
+		return t.limit.decided(1, found.Retry[0] == 0, found.Remaining[0], found.Retry[0], found.Reset[0]), nil
 	})
 }
 
@@ -249,8 +187,7 @@ func (t *Throttle) validateCount(n int) error {
 // throttleAttempt is one attempt to take permits.
 type throttleAttempt struct {
 	*Throttle
-	n        int
-	decision Decision
+	taking
 	granted  int64 // the server's time, in microseconds
 	repeated bool  // the client has repeated a refusal
 }
@@ -264,7 +201,7 @@ func (a *throttleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 		return extend.Answer{}, err
 	}
 	a.granted = got.Now
-	a.decision = decided(got.Taken, got.Remaining, got.Retry, got.Reset)
+	a.decision = l.decided(a.n, got.Taken, got.Remaining, got.Retry, got.Reset)
 	return extend.Answer{Granted: got.Taken, RetryIn: a.decision.RetryAfter}, nil
 }
 
@@ -290,37 +227,8 @@ func (a *throttleTry) Try(ctx context.Context) (extend.Answer, error) {
 	return answer, err
 }
 
-// fallBack decides an attempt that has ended with err, if the server has not.
-func (a *throttleAttempt) fallBack(ctx context.Context, err error) (retryIn time.Duration, _ error) {
-	local, retryIn, err := a.opts.Unavailable.decide(ctx, a.client, err, a.local(a.n))
-	if local {
-		a.decision = decidedLocally(retryIn)
-	}
-	return retryIn, err
-}
-
 // freeIn returns how long after the last answer n permits are free. It is an [extend.WaitSpec].InOrder.
-func (a *throttleAttempt) freeIn(n int) time.Duration {
-	return a.decision.ResetAfter - a.limit.time(a.limit.Burst-n)
-}
-
-// args returns the limit as a script of several throttles gets it.
-func (l Limit) args() (permits, intervals, bursts []int64) {
-	return []int64{int64(l.Permits)}, []int64{l.Interval.Microseconds()}, []int64{int64(l.Burst)}
-}
-
-// decidedLocally returns the decision of a Fallback.
-func decidedLocally(retryIn time.Duration) Decision {
-	return Decision{Allowed: retryIn == 0, RetryAfter: retryIn, Local: true}
-}
-
-// decided returns the decision of a script's answer, whose times are in microseconds.
-func decided(allowed bool, remaining, retry, reset int64) Decision {
-	return Decision{
-		Allowed: allowed, Remaining: int(remaining),
-		RetryAfter: time.Duration(retry) * time.Microsecond, ResetAfter: time.Duration(reset) * time.Microsecond,
-	}
-}
+func (a *throttleAttempt) freeIn(n int) time.Duration { return a.limit.freeIn(n, a.decision) }
 
 // ThrottleStates returns the [Throttle.State] of each of the throttles, in their order. It sends one command, in a
 // cluster one for each slot, all at once, and waits for the answers as long as the first throttle's Timeout says. A
@@ -339,7 +247,7 @@ func (c *Client) ThrottleStates(ctx context.Context, throttles ...*Throttle) ([]
 		if t.invalid != nil {
 			return nil, fmt.Errorf("query %s %q: %w", throttleKind, t.Name(), t.invalid)
 		}
-		takes[i].throttle = t
+		takes[i] = t.Take(1)
 	}
 	return queryStates(ctx, throttles, takes)
 }

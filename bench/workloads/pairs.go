@@ -133,13 +133,13 @@ func countingPair(order primitives.CountingOrder) Maker {
 }
 
 func ratePair(ctx context.Context, c *primitives.Client, name string) (use, error) {
-	l := c.NewRateLimiter(name, nil)
+	l := c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 	_, err := l.InitRate(ctx, primitives.Rate{Permits: 100, Interval: time.Hour})
 	return func(ctx context.Context) error {
-		if err := l.Acquire(ctx, 1); err != nil {
+		if err := l.Wait(ctx, 1); err != nil {
 			return err
 		}
-		return l.Release(ctx, 1)
+		return l.Return(ctx, 1)
 	}, err
 }
 

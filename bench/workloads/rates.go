@@ -53,10 +53,12 @@ func (s *setup) limiters(names int) []benchmark.Subject {
 func (s *setup) others(names, perHour int) []limiter {
 	all := []limiter{{"RateLimiter", func(ctx context.Context, c *primitives.Client, name string) (use, error) {
 		return oneByOne(names, func(name string) use {
-			l := c.NewRateLimiter(name, &primitives.RateLimiterOptions{
-				Rate: primitives.Rate{Permits: perHour, Interval: time.Hour},
-			})
-			return func(ctx context.Context) error { return l.TryAcquire(ctx, 1) }
+			l := c.NewRateLimiter(name, primitives.Rate{Permits: perHour, Interval: time.Hour},
+				&primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+			return func(ctx context.Context) error {
+				d, err := l.Allow(ctx, 1)
+				return mustAllow(d.Allowed, err)
+			}
 		})(ctx, c, name)
 	}}}
 	for _, p := range s.peers(true) {

@@ -25,7 +25,7 @@ themselves, and none is lost for longer.`,
 server said. A release, a change of the rate and a deletion wake waiters. A waiter for many permits holds up no other.`,
 	"RateLimiter.Refusals": `A refusal changes nothing, and says when there are enough permits. More permits than an
 interval has, and a limiter without a rate, are errors at once, also for callers that wait already.`,
-	"RateLimiter.Life": `A limiter is made by InitRate, SetRate, or the first caller with the option Rate. With
+	"RateLimiter.Life": `A limiter is made by InitRate, SetRate, or the first caller that has a rate. With
 KeepAlive, for such a caller's an hour by default, it and its keys end when nobody has used it for that time. The keys
 of one client's own permits end with its grants, an hour after the last at the earliest.`,
 	"RateLimiter.Wire": `The keys, the fields and the members are Redisson's. Grants of other programs count.`,
@@ -51,34 +51,33 @@ type In struct {
 	Least, Spare   int             // of such a script: the fewest permits for a waiter, the most that it reports
 }
 
-// Out is an answer. Count and Wait are known of scripts alone.
+// Out is an answer. Count, Wait and Reset are known of scripts alone.
 type Out struct {
-	Done  bool            // of Acquire, Set, Config and Delete
-	N     int             // of Available
-	Rate  primitives.Rate // of Config
-	Code  string          // of an error
-	Count int             // the permits that an acquire leaves, or that a release frees
-	Wait  time.Duration   // until a waiter can continue
+	Done        bool            // of Acquire, Set, Config and Delete
+	N           int             // of Available
+	Rate        primitives.Rate // of Config
+	Code        string          // of an error
+	Count       int             // the permits that an acquire leaves, or that a release frees
+	Wait, Reset time.Duration   // until a waiter can continue, or a permit is free; until all are, at most
 }
 
-// long is an interval that is longer than any test.
+// long is an interval that is longer than any test; opts wait for slow answers; some is a limiter whose permits are all free.
 const long = 1000 * time.Hour
 
-// some is a limiter whose permits are all free.
-var some = Limit{Rate: primitives.Rate{Permits: 4, Interval: long}}.used(time.Time{})
+var opts, some = &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour}, Limit{Rate: primitives.Rate{Permits: 4, Interval: long}}.used(time.Time{})
 
 // Primitive declares the rate limiter.
 var Primitive engine.Subject = &engine.Primitive[Limit, In, Out]{
 	Name: "RateLimiter", Promises: Promises, Limit: "RateLimiter.Rate", Special: cases(), Init: some, Some: some,
 	Step: step, Ages: ages, Verb: func(in In) string { return in.Op }, Asks: asks, Answers: answers, Stored: stored,
-	CallerView: answered, Granted: func(out Out) bool { return out.Done }, Published: published,
+	Hasty: true, CallerView: answered, Granted: func(out Out) bool { return out.Done }, Published: published,
 	Channel: func(_ backend.Capabilities, key string) string { return engine.SideName("hasp_rate_limiter:", key) },
 	Ops: []engine.Op[Limit, In, Out]{
 		{Name: "SetRate", ExcludeFromHistory: true, Weight: 4, Generate: draw(Set), Call: call, Refuses: badInputs(Set)},
-		{Name: "TryAcquire", Weight: 4, Generate: draw(Acquire), Call: call, Tries: true, Back: back},
-		{Name: "Acquire", Weight: 4, Generate: draw(Acquire), Call: wait, Waits: true, Back: back, Refuses: badInputs(Acquire)},
-		{Name: "Release", ExcludeFromHistory: true, Weight: 2, Generate: draw(Release), Call: call, Refuses: badInputs(Release)},
-		{Name: "AvailablePermits", Weight: 1, Queries: true, Generate: draw(Available), Call: call},
+		{Name: "Allow", Weight: 4, Generate: draw(Acquire), Call: call, Tries: true, Back: back},
+		{Name: "Wait", Weight: 4, Generate: draw(Acquire), Call: wait, Waits: true, Back: back, Refuses: badInputs(Acquire)},
+		{Name: "Return", ExcludeFromHistory: true, Weight: 2, Generate: draw(Release), Call: call, Refuses: badInputs(Release)},
+		{Name: "State", Weight: 1, Queries: true, Generate: draw(Available), Call: call},
 		{Name: "Config", Weight: 1, Generate: draw(Config), Call: call},
 		{Name: "Delete", ExcludeFromHistory: true, Weight: 1, Generate: draw(Delete), Call: call},
 	},
@@ -148,16 +147,18 @@ func rate(permits, interval, alive int64) primitives.Rate {
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 func wait(ctx context.Context, c *primitives.Client, name string, in In) (Out, error) {
-	err := c.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: in.Rate}).Acquire(ctx, in.N)
+	err := c.NewRateLimiter(name, in.Rate, opts).Wait(ctx, in.N)
 	return Out{Done: err == nil}, err
 }
 
 // call calls the method of an operation that does not wait.
 func call(ctx context.Context, c *primitives.Client, name string, in In) (out Out, err error) {
-	l := c.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: in.Rate})
+	l, d := c.NewRateLimiter(name, in.Rate, opts), primitives.Decision{}
 	switch {
 	case in.Op == Acquire:
-		err = l.TryAcquire(ctx, in.N)
+		if d, err = l.Allow(ctx, in.N); err == nil && !d.Allowed {
+			err = primitives.ErrNotAcquired
+		}
 		out.Done = err == nil
 	case in.Op == Set && in.Create && in.Change:
 		err = l.SetRate(ctx, in.Rate)
@@ -167,9 +168,10 @@ func call(ctx context.Context, c *primitives.Client, name string, in In) (out Ou
 	case in.Op == Set:
 		out.Done, err = l.UpdateRate(ctx, in.Rate)
 	case in.Op == Release:
-		err = l.Release(ctx, in.N)
+		err = l.Return(ctx, in.N)
 	case in.Op == Available:
-		out.N, err = l.AvailablePermits(ctx)
+		d, err = l.State(ctx)
+		out.N = d.Remaining
 	case in.Op == Config:
 		out.Rate, err = l.Rate(ctx)
 		if out.Done = err == nil; errors.Is(err, primitives.ErrNoRate) {
@@ -216,7 +218,7 @@ func answers(s *engine.Script) ([]Out, error) {
 	case Release:
 		out.Count = int(n[0])
 	case Available:
-		out.N = int(n[0])
+		out.N, out.Wait, out.Reset = int(n[0]), millis(n[1]), millis(n[2])
 	case Config:
 		out = Out{Done: n[0] > 0, Rate: rate(n[0], n[1], n[3])}
 	default:

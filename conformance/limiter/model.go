@@ -93,7 +93,7 @@ func (l Limit) used(at time.Time) state {
 
 // answered is the part of an answer that a caller gets.
 func answered(out Out) Out {
-	out.Count, out.Wait = 0, 0
+	out.Count, out.Wait, out.Reset = 0, 0, 0
 	return out
 }
 
@@ -126,7 +126,9 @@ func after(s state, at time.Time, in In) (state, Out) {
 	case in.Op == Acquire:
 		return acquire(s, at, in)
 	case in.Op == Available:
-		return s, Out{N: max(0, ages(s.V, at).Free)}
+		l := ages(s.V, at)
+		_, used := l.split(at, math.MaxInt)
+		return s, Out{N: max(0, l.Free), Wait: l.until(at, used, 1-l.Free), Reset: l.Rate.Interval * time.Duration(min(1, len(used)))}
 	}
 	return release(s, at, in.N)
 }

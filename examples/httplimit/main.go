@@ -16,7 +16,7 @@ import (
 )
 
 func newHandler(client *primitives.Client) (http.Handler, error) {
-	limit, err := httplimit.New(client, "hello", primitives.Rate{Permits: 10, Interval: time.Hour}, &httplimit.Options{
+	limit, err := httplimit.NewRateLimiter(client, "hello", primitives.Rate{Permits: 10, Interval: time.Hour}, &httplimit.Options{
 		Key:         httplimit.RemoteIP,
 		Unavailable: primitives.Admit(), // Without Redis, too many greetings are better than none.
 		OnError:     func(_ *http.Request, err error) { log.Print("rate limit: ", err) },

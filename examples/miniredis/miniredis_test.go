@@ -238,9 +238,12 @@ func TestLimits(t *testing.T) {
 	state, err := a.NewThrottle("x", limit, o).State(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, state.Remaining)
-	rate := &primitives.RateLimiterOptions{Rate: primitives.Rate{Permits: 1, Interval: time.Hour}}
-	require.NoError(t, a.NewRateLimiter("y", rate).TryAcquire(t.Context(), 1))
-	require.ErrorIs(t, b.NewRateLimiter("y", rate).TryAcquire(t.Context(), 1), primitives.ErrNotAcquired)
+	for i, client := range []*primitives.Client{a, b} {
+		d, err := client.NewRateLimiter("y", primitives.Rate{Permits: 1, Interval: time.Hour},
+			&primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}).Allow(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, i < 1, d.Allowed)
+	}
 }
 
 func TestLatchAndNumbers(t *testing.T) {

@@ -69,10 +69,9 @@ func lead(ctx context.Context, client *primitives.Client) {
 
 // callAPI calls something that all processes together may call rate times a second.
 func callAPI(ctx context.Context, client *primitives.Client, rate int) {
-	api := client.NewRateLimiter("api", &primitives.RateLimiterOptions{
-		Rate: primitives.Rate{Permits: rate, Interval: time.Second}, Policy: "api",
-	})
-	_ = api.TryAcquire(ctx, 1)
+	api := client.NewRateLimiter("api", primitives.Rate{Permits: rate, Interval: time.Second},
+		&primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Policy: "api"})
+	_, _ = api.Allow(ctx, 1)
 }
 
 // report is a job that one of all processes runs every 10 s.

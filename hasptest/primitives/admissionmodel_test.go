@@ -97,7 +97,7 @@ func TestAdmissionIsExact(t *testing.T) {
 				i := r.IntN(2)
 				_, over := m.rates[i].after(1)
 				d := must(e.rates[i].Allow(t.Context(), 1))(t)
-				require.Equal(t, m.rates[i].decision(1, over <= 0), d)
+				requireDecisions(t, []primitives.Decision{m.rates[i].decision(1, over <= 0)}, d)
 			case len(leases) > 0:
 				lease := leases[0]
 				if leases = leases[1:]; step < 8 {

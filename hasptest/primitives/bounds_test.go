@@ -107,9 +107,11 @@ func users(ctx context.Context, c *primitives.Client, s *server) map[string]func
 			return errOf(c.NewPeriodicJob("job", time.Second, o.(*primitives.PeriodicJobOptions)).LastCompleted(ctx))
 		},
 		"RateLimiterOptions": func(o any) error {
-			return c.NewRateLimiter("rate", o.(*primitives.RateLimiterOptions)).TryAcquire(ctx, 1)
+			return errOf(c.NewRateLimiter("rate", tenAMinute, o.(*primitives.RateLimiterOptions)).Allow(ctx, 1))
 		},
-		"Rate": func(o any) error { return c.NewRateLimiter("rate", nil).SetRate(ctx, *o.(*primitives.Rate)) },
+		"Rate": func(o any) error {
+			return c.NewRateLimiter("rate", primitives.Rate{}, rateRefuse).SetRate(ctx, *o.(*primitives.Rate))
+		},
 		"ThrottleOptions": func(o any) error {
 			return errOf(c.NewThrottle("throttle", primitives.Limit{Permits: 1000, Interval: time.Second}, o.(*primitives.ThrottleOptions)).State(ctx))
 		},
@@ -125,7 +127,7 @@ func valid() []any {
 		&primitives.SpinLockOptions{}, &primitives.ReadWriteLockOptions{}, &primitives.RedLockOptions{},
 		&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}, &primitives.PermitSemaphoreOptions{Permits: 1},
 		&primitives.SemaphoreOptions{Permits: 1}, &primitives.ElectionOptions{}, &primitives.PeriodicJobOptions{},
-		&primitives.RateLimiterOptions{Rate: rate}, &rate, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()},
+		&primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}, &rate, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()},
 		&primitives.Limit{Permits: 10_000_000, Interval: time.Second}, &primitives.MultiThrottleOptions{},
 	}
 }
@@ -203,7 +205,7 @@ func TestBoundsOfArguments(t *testing.T) {
 	const whole = time.Millisecond
 	virtual(t, func(t *testing.T, s *server) {
 		c, ctx := s.client(t, nil), t.Context()
-		sem, permits, rates := c.NewSemaphore("sem", nil), c.NewPermitSemaphore("permits", nil), c.NewRateLimiter("rate", nil)
+		sem, permits, rates := c.NewSemaphore("sem", nil), c.NewPermitSemaphore("permits", nil), c.NewRateLimiter("rate", primitives.Rate{}, rateRefuse)
 		require.NoError(t, rates.SetRate(ctx, primitives.Rate{Permits: math.MaxInt32, Interval: time.Second}))
 		throttle := c.NewThrottle("throttle", primitives.Limit{Permits: 10, Interval: time.Second}, refuse)
 		latch, parts, ids := c.NewCountDownLatch("latch"), c.NewPartsLatch("latch"), c.NewIDGenerator("ids")
@@ -234,8 +236,8 @@ func TestBoundsOfArguments(t *testing.T) {
 			{"NewCountingSemaphore", "limit", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
 				return errOf(c.NewCountingSemaphore("slots", int(v), nil).Holders(ctx))
 			}},
-			{"RateLimiter.TryAcquire", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return rates.TryAcquire(ctx, int(v)) }},
-			{"RateLimiter.Release", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return rates.Release(ctx, int(v)) }},
+			{"RateLimiter.Allow", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return errOf(rates.Allow(ctx, int(v))) }},
+			{"RateLimiter.Return", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return rates.Return(ctx, int(v)) }},
 			{"Throttle.Allow", "n", bound{least: 1}, func(v int64) error { return errOf(throttle.Allow(ctx, int(v))) }},
 			{"CountDownLatch.InitCount", "n", bound{least: 1}, func(v int64) error { return errOf(latch.InitCount(ctx, v)) }},
 			{"CountDownLatch.InitCountWithTTL", "ttl", bound{least: int64(whole)}, func(v int64) error {
@@ -291,8 +293,7 @@ func TestBoundsOfFallback(t *testing.T) {
 		} {
 			invalid, of := new(primitives.FieldError), primitives.LocalShare(v)
 			require.Equal(t, !accepted, errors.As(tries["ThrottleOptions"](&primitives.ThrottleOptions{Unavailable: of}), &invalid), v)
-			limiter := &primitives.RateLimiterOptions{Unavailable: of, Rate: primitives.Rate{Permits: 1000, Interval: time.Second}}
-			require.Equal(t, !accepted, errors.As(tries["RateLimiterOptions"](limiter), &invalid), v)
+			require.Equal(t, !accepted, errors.As(tries["RateLimiterOptions"](by(of)), &invalid), v)
 		}
 		invalid := new(primitives.FieldError)
 		require.ErrorAs(t, tries["ThrottleOptions"](new(primitives.ThrottleOptions)), &invalid, "it has no default")

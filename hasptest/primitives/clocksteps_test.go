@@ -38,12 +38,12 @@ var limiters = map[string]func(c *primitives.Client) limiter{
 			return err == nil && d.Allowed
 		}}
 	},
-	"Throttle reserved": func(c *primitives.Client) limiter {
-		l, last := c.NewThrottle("throttle", tenASecond, refuse), (*primitives.Reservation)(nil)
+	"Throttle estimated": func(c *primitives.Client) limiter {
+		l, last := c.NewThrottle("throttle", tenASecond, refuse), (*primitives.Estimate)(nil)
 		return limiter{func(ctx context.Context, n int) bool {
-			r, _, err := l.Reserve(ctx, n)
-			last = cmp.Or(r, last)
-			return err == nil && r != nil
+			e, _, err := l.AllowEstimate(ctx, n)
+			last = cmp.Or(e, last)
+			return err == nil && e != nil
 		}, func(ctx context.Context, n int) error { return last.Settle(ctx, perInterval-n) }}
 	},
 	"MultiThrottle": func(c *primitives.Client) limiter {
@@ -69,10 +69,10 @@ var limiters = map[string]func(c *primitives.Client) limiter{
 }
 
 func rateLimiter(c *primitives.Client, mode primitives.RateMode) limiter {
-	l := c.NewRateLimiter("rate", &primitives.RateLimiterOptions{Rate: primitives.Rate{
+	l := c.NewRateLimiter("rate", primitives.Rate{
 		Permits: perInterval, Interval: time.Second, Mode: mode, KeepAlive: 24 * time.Hour,
-	}})
-	return limiter{func(ctx context.Context, n int) bool { return l.TryAcquire(ctx, n) == nil }, l.Release}
+	}, rateRefuse)
+	return limiter{func(ctx context.Context, n int) bool { return allowed(l.Allow(ctx, n)) == nil }, l.Return}
 }
 
 // clockSteps are how far a server's clock is set: by less than an interval of a second or a lease of 30, by more, and by
@@ -249,16 +249,16 @@ func TestRateLimiterCountsGrants(t *testing.T) {
 			for _, value := range []string{"2", "", "x", "1.5", "2147483648"} {
 				for _, future := range []int{0, grants / 3, grants * 2 / 3} {
 					for _, each := range []int{1, 3} {
-						l := c.NewRateLimiter(fmt.Sprint(grants, "-", value, future, each), nil)
+						l := c.NewRateLimiter(fmt.Sprint(grants, "-", value, future, each), primitives.Rate{}, rateRefuse)
 						_ = must(l.Delete(t.Context()))(t) // It may be that of the turn before.
 						require.NoError(t, l.SetRate(t.Context(), primitives.Rate{Permits: 2 + each*grants, Interval: time.Minute}))
 						s.granted(l.Name(), grants, future, each)
 						if value != "" {
 							s.do("SET", "{"+l.Name()+"}:value", value)
 						}
-						require.Equal(t, 2, must(l.AvailablePermits(t.Context()))(t), l.Name())
-						require.NoError(t, l.TryAcquire(t.Context(), 2))
-						require.ErrorIs(t, l.TryAcquire(t.Context(), 1), primitives.ErrNotAcquired)
+						require.Equal(t, 2, must(l.State(t.Context()))(t).Remaining, l.Name())
+						require.NoError(t, allowed(l.Allow(t.Context(), 2)))
+						require.ErrorIs(t, allowed(l.Allow(t.Context(), 1)), primitives.ErrNotAcquired)
 					}
 				}
 			}

@@ -41,11 +41,10 @@ func await(ctx context.Context, t *testing.T, c *primitives.Client, kind string)
 	case *primitives.PartsLatch:
 		_, _ = o.Init(ctx, 1, time.Hour)
 		return o.Wait(ctx)
-	case *primitives.RateLimiter:
-		_, _ = o.InitRate(ctx, primitives.Rate{Permits: 2, Interval: time.Hour})
-		return o.Acquire(ctx, 2)
-	case *primitives.Throttle:
-		return c.NewThrottle(o.Name(), primitives.Limit{Permits: 2, Interval: time.Hour}, refuse).Wait(ctx, 2)
+	case interface {
+		Wait(ctx context.Context, n int) error
+	}:
+		return o.Wait(ctx, 2)
 	case *primitives.MultiThrottle:
 		return o.Wait(ctx)
 	case *primitives.PeriodicJob:

@@ -16,22 +16,34 @@ import (
 // refuse are the options of most throttles, which wait for slow answers.
 var refuse = &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Timeout: time.Minute}
 
-// tenAMinute returns the options of a limiter of ten permits a minute.
-func tenAMinute(unavailable primitives.Fallback) *primitives.RateLimiterOptions {
-	return &primitives.RateLimiterOptions{
-		Rate: primitives.Rate{Permits: 10, Interval: time.Minute}, Unavailable: unavailable,
+// rateRefuse are those of most rate limiters.
+var rateRefuse = &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Minute}
+
+// allowed returns the error of an Allow, or for a refusal ErrNotAcquired.
+func allowed(d primitives.Decision, err error) error {
+	if err == nil && !d.Allowed {
+		return primitives.ErrNotAcquired
 	}
+	return err
 }
 
-// acquire returns the state after a TryAcquire, its error, and how long it takes: a minute at most.
+// tenAMinute is a rate.
+var tenAMinute = primitives.Rate{Permits: 10, Interval: time.Minute}
+
+// by returns the options of a limiter.
+func by(unavailable primitives.Fallback) *primitives.RateLimiterOptions {
+	return &primitives.RateLimiterOptions{Unavailable: unavailable}
+}
+
+// acquire returns the decision of a limiter of ten permits a minute, the error, and how long it takes: a minute at most.
 func acquire(c *primitives.Client, name string, opts *primitives.RateLimiterOptions) (
-	primitives.RateState, time.Duration, error,
+	primitives.Decision, time.Duration, error,
 ) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	began := time.Now()
-	state, err := c.NewRateLimiter(name, opts).TryAcquireState(ctx, 1)
-	return state, time.Since(began), err
+	d, err := c.NewRateLimiter(name, tenAMinute, opts).Allow(ctx, 1)
+	return d, time.Since(began), err
 }
 
 // back lets a link work again, and returns when the server has answered the probe beside a call.
@@ -65,10 +77,10 @@ func TestFallbacks(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				link := newDialing(t, embedded.NewServer())
-				client, opts := link.client(t, nil), tenAMinute(c.fall)
+				client, opts := link.client(t, nil), by(c.fall)
 				state, _, err := acquire(client, "x", opts)
 				require.NoError(t, err)
-				require.Equal(t, primitives.RateState{Free: 9}, state)
+				require.Equal(t, primitives.Decision{Allowed: true, Remaining: 9, ResetAfter: time.Minute}, state)
 
 				link.down.Store(!c.silent)
 				link.silent.Store(c.silent)
@@ -101,38 +113,37 @@ func TestLocalShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		link := newDialing(t, embedded.NewServer())
-		client, opts := link.client(t, nil), tenAMinute(primitives.LocalShare(0.5))
-		limiter := client.NewRateLimiter("x", opts)
+		client, opts := link.client(t, nil), by(primitives.LocalShare(0.5))
+		limiter := client.NewRateLimiter("x", tenAMinute, opts)
 		requireRetryIn := func(n int, want time.Duration) {
 			t.Helper()
-			var refused *primitives.RateLimitError
-			require.ErrorAs(t, limiter.TryAcquire(t.Context(), n), &refused)
-			require.Equal(t, want, refused.RetryIn)
+			d := must(limiter.Allow(t.Context(), n))(t)
+			require.Equal(t, primitives.Decision{RetryAfter: want, NextAfter: want, Local: true}, d)
 		}
 		link.down.Store(true)
 		for range 2 {
-			require.NoError(t, limiter.TryAcquire(t.Context(), 5))
+			require.NoError(t, allowed(limiter.Allow(t.Context(), 5)))
 			requireRetryIn(1, 12*time.Second)
 			requireRetryIn(5, time.Minute)
 			requireRetryIn(6, time.Minute)
 			time.Sleep(12 * time.Second)
-			require.NoError(t, limiter.TryAcquire(t.Context(), 1))
+			require.NoError(t, allowed(limiter.Allow(t.Context(), 1)))
 			requireRetryIn(1, 12*time.Second)
 			link.back(func() {
 				_, _, err := acquire(client, "another", opts)
 				require.NoError(t, err)
 			})
-			require.NoError(t, limiter.TryAcquire(t.Context(), 1))
+			require.NoError(t, allowed(limiter.Allow(t.Context(), 1)))
 			link.down.Store(true)
 		}
-		small := client.NewRateLimiter("small", tenAMinute(primitives.LocalShare(0.01)))
-		require.NoError(t, small.TryAcquire(t.Context(), 1), "at least one")
-		require.ErrorIs(t, small.TryAcquire(t.Context(), 1), primitives.ErrNotAcquired)
+		small := client.NewRateLimiter("small", tenAMinute, by(primitives.LocalShare(0.01)))
+		require.NoError(t, allowed(small.Allow(t.Context(), 1)), "at least one")
+		require.ErrorIs(t, allowed(small.Allow(t.Context(), 1)), primitives.ErrNotAcquired)
 		for i := range 5000 { // No more limits are remembered than that.
 			_, _, err := acquire(client, fmt.Sprint(i), opts)
 			require.NoError(t, err)
 		}
-		require.NoError(t, small.TryAcquire(t.Context(), 1))
+		require.NoError(t, allowed(small.Allow(t.Context(), 1)))
 	})
 }
 
@@ -144,15 +155,15 @@ func TestFallbackKeepsErrors(t *testing.T) {
 		link := newDialing(t, s)
 		client := link.client(t, nil)
 		require.NoError(t, errOf(s.Do("SET", "x", "text")))
-		_, _, err := acquire(client, "x", tenAMinute(primitives.Admit()))
+		_, _, err := acquire(client, "x", by(primitives.Admit()))
 		require.ErrorIs(t, err, primitives.ErrConflict)
 
 		link.silent.Store(true)
 		ctx := within(t, 100*time.Millisecond)
-		require.ErrorIs(t, client.NewRateLimiter("y", tenAMinute(primitives.Admit())).TryAcquire(ctx, 1),
+		require.ErrorIs(t, errOf(client.NewRateLimiter("y", tenAMinute, by(primitives.Admit())).Allow(ctx, 1)),
 			context.DeadlineExceeded)
 
-		slow := tenAMinute(primitives.Admit())
+		slow := by(primitives.Admit())
 		slow.Timeout = 3 * time.Second
 		state, took, err := acquire(client, "y", slow)
 		require.NoError(t, err)
@@ -160,13 +171,13 @@ func TestFallbackKeepsErrors(t *testing.T) {
 		require.Equal(t, 3*time.Second, took)
 
 		for _, opts := range []*primitives.RateLimiterOptions{
-			tenAMinute(primitives.LocalShare(0)), tenAMinute(primitives.LocalShare(-1)),
-			tenAMinute(primitives.LocalShare(1.5)),
-			{Unavailable: primitives.LocalShare(1)}, {Timeout: -1},
+			by(primitives.LocalShare(0)), by(primitives.LocalShare(-1)), by(primitives.LocalShare(1.5)),
+			nil, {Unavailable: primitives.Admit(), Timeout: -1},
 		} {
 			_, _, err := acquire(client, "y", opts)
 			require.ErrorAs(t, err, new(*primitives.FieldError))
 		}
+		require.ErrorAs(t, client.NewRateLimiter("y", primitives.Rate{}, by(primitives.LocalShare(1))).Validate(), new(*primitives.FieldError))
 	})
 }
 
@@ -195,7 +206,7 @@ func TestThrottleFallsBack(t *testing.T) {
 				require.NoError(t, throttle(primitives.Admit()).Wait(ctx, 1))
 			}
 			for _, used := range []int{0, 2} {
-				work, got, err := throttle(primitives.Admit()).Reserve(ctx, 1)
+				work, got, err := throttle(primitives.Admit()).AllowEstimate(ctx, 1)
 				require.NoError(t, err)
 				require.True(t, got.Local)
 				require.NoError(t, work.Settle(ctx, used))
@@ -205,7 +216,7 @@ func TestThrottleFallsBack(t *testing.T) {
 			got := must(local.Allow(ctx, 2))(t)
 			require.Equal(t, primitives.Decision{Allowed: true, Local: true}, got)
 			got = must(local.Allow(ctx, 1))(t)
-			require.Equal(t, primitives.Decision{RetryAfter: 12 * time.Second, Local: true}, got)
+			require.Equal(t, primitives.Decision{RetryAfter: 12 * time.Second, NextAfter: 12 * time.Second, Local: true}, got)
 			require.Less(t, time.Since(began), 10*time.Millisecond)
 			require.NoError(t, local.Wait(ctx, 1))
 			require.InDelta(t, 12*time.Second, time.Since(began), float64(2*time.Second))
@@ -244,7 +255,8 @@ func TestMultiThrottleFallsBack(t *testing.T) {
 			for range 2 { // The first refusal takes nothing.
 				d, err = both(half, 4, 1).Allow(ctx)
 				require.NoError(t, err)
-				refused := primitives.Decision{RetryAfter: time.Until(began.Add(30 * time.Second)), Local: true}
+				in := time.Until(began.Add(30 * time.Second))
+				refused := primitives.Decision{RetryAfter: in, NextAfter: in, Local: true}
 				require.Equal(t, []primitives.Decision{admitted, refused}, d.Each)
 				require.Equal(t, "all", d.Throttle.Name())
 				require.Equal(t, refused, d.Decision)

@@ -168,10 +168,10 @@ func (a stage) slots(n int, lease time.Duration, order primitives.CountingOrder)
 
 func (a stage) take(mode primitives.RateMode, n int) {
 	a.Helper()
-	l := a.c.NewRateLimiter("x", nil)
+	l := a.c.NewRateLimiter("x", primitives.Rate{}, rateRefuse)
 	require.NoError(a, l.SetRate(a.Context(), primitives.Rate{Permits: 5, Interval: time.Minute, Mode: mode}))
 	if n > 0 {
-		require.NoError(a, l.TryAcquire(a.Context(), n))
+		require.NoError(a, l.Wait(a.Context(), n))
 	}
 }
 

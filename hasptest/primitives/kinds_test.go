@@ -138,8 +138,14 @@ func construct(t *testing.T, c *primitives.Client, kind, option string) (object 
 			arg.SetInt(2)
 		case primitives.Limit:
 			arg.Set(reflect.ValueOf(primitives.Limit{Permits: 2, Interval: time.Hour}))
+		case primitives.Rate:
+			arg.Set(reflect.ValueOf(primitives.Rate{Permits: 2, Interval: time.Hour}))
 		default:
 			arg.Set(reflect.New(arg.Type().Elem()))
+			if away := arg.Elem().FieldByName("Unavailable"); away.IsValid() {
+				away.Set(reflect.ValueOf(primitives.Refuse()))
+				arg.Elem().FieldByName("Timeout").SetInt(int64(time.Minute))
+			}
 			field := arg.Elem().FieldByName(option)
 			if has = field.IsValid(); has && field.CanInt() {
 				field.SetInt(1)

@@ -76,7 +76,7 @@ func TestLocalRefusalsAreTheServers(t *testing.T) {
 			}
 			used := max(0, time.Until(freeAt))
 			retry := max(0, used-time.Duration(burst-n)*each)
-			work, d, err := one.Reserve(t.Context(), n)
+			work, d, err := one.AllowEstimate(t.Context(), n)
 			require.NoError(t, err)
 			if retry == 0 {
 				used += time.Duration(n) * each
@@ -111,9 +111,11 @@ func TestLocalRefusalEnds(t *testing.T) {
 		require.Equal(t, 40*time.Minute, first.RetryAfter)
 		x.do("DEL", "x")
 		time.Sleep(time.Second - 1)
-		want := primitives.Decision{RetryAfter: 40*time.Minute - time.Second + 1, ResetAfter: time.Hour - time.Second + 1}
+		in := 40*time.Minute - time.Second + 1
+		want := primitives.Decision{RetryAfter: in, NextAfter: in, ResetAfter: time.Hour - time.Second + 1}
 		require.Equal(t, want, x.refuses(t, 2))
 		want.RetryAfter += 20 * time.Minute
+		want.NextAfter = want.RetryAfter
 		require.Equal(t, want, x.refuses(t, 3))
 		x.allows(t, 1) // Fewer permits: the server is asked.
 		time.Sleep(time.Nanosecond)
@@ -175,7 +177,8 @@ func TestMultiThrottleRefusesLocally(t *testing.T) {
 			require.Same(t, x.each[1], allow(1, 1, 1).Throttle)
 			sent := x.called("throttle_take")
 			time.Sleep(42_858 * time.Microsecond)
-			want := primitives.Decision{RetryAfter: 100 * time.Millisecond, ResetAfter: 957_142 * time.Microsecond}
+			in := 100 * time.Millisecond
+			want := primitives.Decision{RetryAfter: in, NextAfter: in, ResetAfter: 957_142 * time.Microsecond}
 			d := allow(1, 1, 1)
 			require.Equal(t, want, d.Decision)
 			require.Same(t, x.each[1], d.Throttle)

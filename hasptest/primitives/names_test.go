@@ -58,7 +58,7 @@ func objects(c *primitives.Client, name string) map[string]any {
 			Order: primitives.ByArrival,
 		}),
 		"CountDownLatch": c.NewCountDownLatch(name), "PartsLatch": c.NewPartsLatch(name), "IDGenerator": c.NewIDGenerator(name),
-		"RateLimiter": c.NewRateLimiter(name, nil),
+		"RateLimiter": c.NewRateLimiter(name, primitives.Rate{}, rateRefuse),
 	}
 }
 

@@ -45,7 +45,7 @@ func TestNothingIsUnknownAfterAQuery(t *testing.T) {
 		both, spin := c.NewReadWriteLock("x", nil), c.NewSpinLock("x", nil)
 		slots, permits := c.NewCountingSemaphore("x", 1, nil), c.NewPermitSemaphore("x", nil)
 		long, double, latch := c.NewAtomicLong("x"), c.NewAtomicDouble("x"), c.NewCountDownLatch("x")
-		throttle := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse)
+		throttle, rates := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse), c.NewRateLimiter("x", primitives.Rate{}, rateRefuse)
 		for name, query := range map[string]func(ctx context.Context) error{
 			"Lock.IsLocked":    func(ctx context.Context) error { return errOf(lock.IsLocked(ctx)) },
 			"Lock.IsHeldBy":    func(ctx context.Context) error { return errOf(lock.IsHeldBy(ctx, "a:1")) },
@@ -66,8 +66,8 @@ func TestNothingIsUnknownAfterAQuery(t *testing.T) {
 			"TotalPermits":     func(ctx context.Context) error { return errOf(permits.TotalPermits(ctx)) },
 			"Remaining":        func(ctx context.Context) error { return errOf(permits.Remaining(ctx, primitives.PermitID{})) },
 			"Semaphore":        func(ctx context.Context) error { return errOf(c.NewSemaphore("x", nil).AvailablePermits(ctx)) },
-			"RateLimiter":      func(ctx context.Context) error { return errOf(c.NewRateLimiter("x", nil).AvailablePermits(ctx)) },
-			"RateLimiter.Rate": func(ctx context.Context) error { return errOf(c.NewRateLimiter("x", nil).Rate(ctx)) },
+			"RateLimiter":      func(ctx context.Context) error { return errOf(rates.State(ctx)) },
+			"RateLimiter.Rate": func(ctx context.Context) error { return errOf(rates.Rate(ctx)) },
 			"Throttle":         func(ctx context.Context) error { return errOf(throttle.State(ctx)) },
 			"AtomicLong":       func(ctx context.Context) error { return errOf(long.Load(ctx)) },
 			"AtomicDouble":     func(ctx context.Context) error { return errOf(double.Load(ctx)) },

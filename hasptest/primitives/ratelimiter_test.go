@@ -2,7 +2,6 @@ package primitives_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -25,7 +24,7 @@ func acquireRate(ctx context.Context, c *primitives.Client, needs ...int) <-chan
 	begin, took := time.Now(), make(chan time.Duration, len(needs))
 	for _, n := range needs {
 		go func() {
-			if c.NewRateLimiter("x", nil).Acquire(ctx, n) == nil {
+			if c.NewRateLimiter("x", primitives.Rate{}, rateRefuse).Wait(ctx, n) == nil {
 				took <- time.Since(begin)
 			}
 		}()
@@ -97,12 +96,12 @@ func TestRateLimiterServesMixedNeeds(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		l := s.limit("x", 10, time.Second)
 		c := s.client(t, &primitives.Options{PollInterval: time.Hour})
-		limiter := c.NewRateLimiter("x", nil)
+		limiter := c.NewRateLimiter("x", primitives.Rate{}, rateRefuse)
 		for range 10 { // One permit is free again each 100 ms.
-			require.NoError(t, limiter.Acquire(t.Context(), 1))
+			require.NoError(t, limiter.Wait(t.Context(), 1))
 			time.Sleep(100 * time.Millisecond)
 		}
-		require.NoError(t, limiter.Acquire(t.Context(), 1)) // What is free now.
+		require.NoError(t, limiter.Wait(t.Context(), 1)) // What is free now.
 		many := acquireRate(t.Context(), c, 10)
 		time.Sleep(time.Millisecond)
 		few := acquireRate(t.Context(), c, 1, 2)
@@ -118,13 +117,13 @@ func TestRateLimiterReleaseWakes(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		s.limit("x", 3, time.Hour)
 		c := s.client(t, &primitives.Options{PollInterval: time.Hour})
-		limiter := s.client(t, nil).NewRateLimiter("x", nil)
-		require.NoError(t, limiter.Acquire(t.Context(), 3))
+		limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
+		require.NoError(t, limiter.Wait(t.Context(), 3))
 		took := acquireRate(t.Context(), c, 1, 1, 1)
 		time.Sleep(time.Minute)
 		for i := range 3 {
 			require.Empty(t, took)
-			require.NoError(t, limiter.Release(t.Context(), 1))
+			require.NoError(t, limiter.Return(t.Context(), 1))
 			require.Less(t, <-took, time.Minute+time.Duration(i+1)*time.Second)
 		}
 	})
@@ -134,37 +133,43 @@ func TestRateLimiterReleaseWakes(t *testing.T) {
 func TestRateLimiterTellsWhen(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		s.limit("x", 3, time.Second)
-		limiter := s.client(t, nil).NewRateLimiter("x", nil)
-		require.NoError(t, limiter.TryAcquire(t.Context(), 1))
+		limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
+		require.NoError(t, allowed(limiter.Allow(t.Context(), 1)))
 		time.Sleep(300 * time.Millisecond)
-		require.NoError(t, limiter.TryAcquire(t.Context(), 2))
+		require.NoError(t, allowed(limiter.Allow(t.Context(), 2)))
 		for n, want := range map[int]time.Duration{1: 700 * time.Millisecond, 2: time.Second, 3: time.Second} {
-			err := limiter.TryAcquire(t.Context(), n)
-			var limited *primitives.RateLimitError
-			require.ErrorAs(t, err, &limited)
-			require.ErrorIs(t, err, primitives.ErrNotAcquired)
-			require.ErrorContains(t, err, `acquire rate limiter "x": too few permits for another `+want.String())
-			require.Equal(t, want, limited.RetryIn)
+			require.Equal(t, want, must(limiter.Allow(t.Context(), n))(t).RetryAfter)
 		}
 	})
 }
 
-// TestRateLimiterReportsItsState: a grant says what is free, and when as much is free again.
-func TestRateLimiterReportsItsState(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		s.limit("x", 5, time.Second)
-		limiter := s.client(t, nil).NewRateLimiter("x", nil)
-		for _, want := range []primitives.RateState{{Free: 3}, {Free: 1, RetryIn: 900 * time.Millisecond}} {
-			state := must(limiter.TryAcquireState(t.Context(), 2))(t)
-			require.Equal(t, want, state)
+// TestRateLimiterDecides: an answer says what is free, when as much is free again, and when all are, at most. A limiter
+// without a rate of its own does not know the interval, but State asks for it.
+func TestRateLimiterDecides(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []primitives.Rate{{}, {Permits: 5, Interval: time.Second}, {Permits: 9, Interval: time.Minute}} {
+		subtest(t, fmt.Sprint(rate.Permits), func(t *testing.T, s *server) {
+			s.limit("x", 5, time.Second)
+			limiter := s.client(t, nil).NewRateLimiter("x", rate, rateRefuse)
+			allow := func(n int) primitives.Decision {
+				d := must(limiter.Allow(t.Context(), n))(t)
+				require.Equal(t, max(d.NextAfter, min(rate.Interval, time.Second)), d.ResetAfter)
+				d.ResetAfter = 0
+				return d
+			}
+			state := func() primitives.Decision { return must(limiter.State(t.Context()))(t) }
+			require.Equal(t, primitives.Decision{Allowed: true, Remaining: 5}, state())
+			require.Equal(t, primitives.Decision{Allowed: true, Remaining: 3}, allow(2))
 			time.Sleep(100 * time.Millisecond)
-		}
-		state, err := limiter.TryAcquireState(t.Context(), 2)
-		var limited *primitives.RateLimitError
-		require.ErrorAs(t, err, &limited)
-		require.Equal(t, 800*time.Millisecond, limited.RetryIn)
-		require.Zero(t, state)
-	})
+			require.Equal(t, primitives.Decision{Allowed: true, Remaining: 1, NextAfter: 900 * time.Millisecond}, allow(2))
+			time.Sleep(100 * time.Millisecond)
+			in := 800 * time.Millisecond
+			require.Equal(t, primitives.Decision{Remaining: 1, RetryAfter: in, NextAfter: in}, allow(2))
+			require.Equal(t, primitives.Decision{Allowed: true, Remaining: 1, ResetAfter: time.Second}, state())
+			require.Equal(t, primitives.Decision{Allowed: true, NextAfter: in}, allow(1))
+			require.Equal(t, primitives.Decision{RetryAfter: in, NextAfter: in, ResetAfter: time.Second}, state())
+		})
+	}
 }
 
 // TestRateLimiterWaiterLeaves: one who gives up while it asks passes its turn on. What it was granted in that
@@ -173,10 +178,10 @@ func TestRateLimiterWaiterLeaves(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		s.limit("x", 1, time.Second)
 		c := s.client(t, &primitives.Options{PollInterval: time.Hour})
-		limiter := c.NewRateLimiter("x", nil)
-		require.NoError(t, limiter.Acquire(t.Context(), 1))
+		limiter := c.NewRateLimiter("x", primitives.Rate{}, rateRefuse)
+		require.NoError(t, limiter.Wait(t.Context(), 1))
 		ctx := within(t, 1005*time.Millisecond)
-		left := beside(func() error { return limiter.Acquire(ctx, 1) })
+		left := beside(func() error { return limiter.Wait(ctx, 1) })
 		time.Sleep(10 * time.Millisecond)
 		stays := acquireRate(t.Context(), c, 1)
 		time.Sleep(10 * time.Millisecond)
@@ -191,10 +196,10 @@ func TestRateLimiterWaiterLeaves(t *testing.T) {
 func TestRateLimiterWaitsInVain(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		s.limit("x", 1, time.Hour)
-		limiter := s.client(t, nil).NewRateLimiter("x", nil)
-		require.NoError(t, limiter.Acquire(t.Context(), 1))
+		limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
+		require.NoError(t, limiter.Wait(t.Context(), 1))
 		ctx := within(t, time.Second)
-		err := limiter.Acquire(ctx, 1)
+		err := limiter.Wait(ctx, 1)
 		wraps(t, err, context.DeadlineExceeded, primitives.ErrNotAcquired)
 		require.NotErrorIs(t, err, backend.ErrIndeterminate)
 	})
@@ -208,11 +213,11 @@ func TestRateLimiterErrors(t *testing.T) {
 	} {
 		subtest(t, code, func(t *testing.T, s *server) {
 			s.limit("x", 1, time.Second)
-			limiter := s.client(t, nil).NewRateLimiter("x", nil)
-			require.NoError(t, limiter.Acquire(t.Context(), 1))
+			limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
+			require.NoError(t, limiter.Wait(t.Context(), 1))
 			refused := make(chan error, 3)
 			for range 3 {
-				go func() { refused <- limiter.Acquire(t.Context(), 1) }()
+				go func() { refused <- limiter.Wait(t.Context(), 1) }()
 			}
 			time.Sleep(100 * time.Millisecond)
 			s.set(func() {
@@ -221,8 +226,8 @@ func TestRateLimiterErrors(t *testing.T) {
 			for range 3 {
 				require.ErrorIs(t, <-refused, is)
 			}
-			require.ErrorIs(t, limiter.TryAcquire(t.Context(), 1), is)
-			require.ErrorIs(t, limiter.Release(t.Context(), 1), is)
+			require.ErrorIs(t, errOf(limiter.Allow(t.Context(), 1)), is)
+			require.ErrorIs(t, limiter.Return(t.Context(), 1), is)
 		})
 	}
 }
@@ -235,8 +240,8 @@ func TestRateLimiterOfManyPermits(t *testing.T) {
 		c := newServer(t).client(t, &primitives.Options{Logger: zap.New(log)})
 		for i, permits := range []int{5000, 5001, 6000, 7000} {
 			rate := primitives.Rate{Permits: permits, Interval: time.Hour}
-			l := c.NewRateLimiter(fmt.Sprint(i), &primitives.RateLimiterOptions{Rate: rate})
-			require.NoError(t, l.TryAcquire(t.Context(), 1))
+			l := c.NewRateLimiter(fmt.Sprint(i), rate, rateRefuse)
+			require.NoError(t, allowed(l.Allow(t.Context(), 1)))
 			require.NoError(t, l.SetRate(t.Context(), rate))
 		}
 		require.Len(t, logged.All(), 1)
@@ -254,25 +259,16 @@ func TestRatesPicture(t *testing.T) {
 	var drawn strings.Builder
 	synctest.Test(t, func(t *testing.T) {
 		c := newServer(t).client(t, nil)
-		limiter := c.NewRateLimiter("limiter", &primitives.RateLimiterOptions{
-			Rate: primitives.Rate{Permits: 20, Interval: 10 * time.Second},
-		})
-		allow := func(burst int) func() bool {
-			one := c.NewThrottle(fmt.Sprint(burst), primitives.Limit{Permits: 20, Interval: 10 * time.Second, Burst: burst}, refuse)
-			return func() bool {
-				d := must(one.Allow(t.Context(), 1))(t)
-				return d.Allowed
-			}
+		limiter := c.NewRateLimiter("limiter", primitives.Rate{Permits: 20, Interval: 10 * time.Second}, rateRefuse)
+		throttle := func(burst int) *primitives.Throttle {
+			return c.NewThrottle(fmt.Sprint(burst), primitives.Limit{Permits: 20, Interval: 10 * time.Second, Burst: burst}, refuse)
+		}
+		allow := func(ask func(context.Context, int) (primitives.Decision, error)) func() bool {
+			return func() bool { return must(ask(t.Context(), 1))(t).Allowed }
 		}
 		granted := make([]string, 4)
 		limiters := []func() bool{
-			func() bool { return true },
-			func() bool {
-				err := limiter.TryAcquire(t.Context(), 1)
-				require.True(t, err == nil || errors.Is(err, primitives.ErrNotAcquired), "%v", err)
-				return err == nil
-			},
-			allow(1), allow(20),
+			func() bool { return true }, allow(limiter.Allow), allow(throttle(1).Allow), allow(throttle(20).Allow),
 		}
 		for tenth := range 300 {
 			for i, limiter := range limiters {
@@ -297,15 +293,15 @@ func TestRatesPicture(t *testing.T) {
 func TestSetRateWithoutKeepAlive(t *testing.T) {
 	for _, mode := range []primitives.RateMode{primitives.RateOverall, primitives.RatePerClient} {
 		subtest(t, fmt.Sprint(mode), func(t *testing.T, s *server) {
-			limiter := s.client(t, nil).NewRateLimiter("x", nil)
+			limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
 			require.NoError(t, limiter.SetRate(t.Context(), primitives.Rate{Permits: 3, Interval: time.Minute, KeepAlive: time.Minute, Mode: mode}))
-			require.NoError(t, limiter.TryAcquire(t.Context(), 2))
+			require.NoError(t, allowed(limiter.Allow(t.Context(), 2)))
 			require.NoError(t, limiter.SetRate(t.Context(), primitives.Rate{Permits: 3, Interval: time.Hour, Mode: mode}))
 			time.Sleep(30 * time.Minute)
-			require.Equal(t, 1, must(limiter.AvailablePermits(t.Context()))(t), "two were granted within the hour")
-			require.NoError(t, limiter.TryAcquire(t.Context(), 1))
+			require.Equal(t, 1, must(limiter.State(t.Context()))(t).Remaining, "two were granted within the hour")
+			require.NoError(t, allowed(limiter.Allow(t.Context(), 1)))
 			time.Sleep(31 * time.Minute)
-			require.Equal(t, 2, must(limiter.AvailablePermits(t.Context()))(t), "one was")
+			require.Equal(t, 2, must(limiter.State(t.Context()))(t).Remaining, "one was")
 		})
 	}
 }

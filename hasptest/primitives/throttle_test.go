@@ -68,10 +68,10 @@ func TestThrottleFreesOneAfterTheOther(t *testing.T) {
 		require.Equal(t, primitives.Decision{Allowed: true, Remaining: 3, ResetAfter: 666_667 * time.Microsecond}, x.allows(t, 2))
 		x.allows(t, 3)
 		third := 333_334 * time.Microsecond
-		require.Equal(t, primitives.Decision{RetryAfter: third, ResetAfter: 1_666_667 * time.Microsecond}, x.refuses(t, 1))
+		require.Equal(t, primitives.Decision{RetryAfter: third, NextAfter: third, ResetAfter: 1_666_667 * time.Microsecond}, x.refuses(t, 1))
 		require.Equal(t, 666_667*time.Microsecond, x.refuses(t, 2).RetryAfter)
 		state = must(x.State(t.Context()))(t)
-		require.Equal(t, primitives.Decision{RetryAfter: third, ResetAfter: 1_666_667 * time.Microsecond}, state)
+		require.Equal(t, primitives.Decision{RetryAfter: third, NextAfter: third, ResetAfter: 1_666_667 * time.Microsecond}, state)
 		time.Sleep(third)
 		x.allows(t, 1)
 		x.refuses(t, 1)
@@ -190,7 +190,8 @@ func TestThrottleWithAnotherLimit(t *testing.T) {
 		x.allows(t, 10)
 		slower := x.client.NewThrottle("x", primitives.Limit{Permits: 7, Interval: 10 * time.Second, Burst: 2}, refuse)
 		d := must(slower.Allow(t.Context(), 2))(t)
-		require.Equal(t, primitives.Decision{RetryAfter: 3_333_334 * time.Microsecond, ResetAfter: 3_333_334 * time.Microsecond}, d)
+		in := 3_333_334 * time.Microsecond
+		require.Equal(t, primitives.Decision{RetryAfter: in, NextAfter: in, ResetAfter: in}, d)
 		require.Equal(t, 333_334*time.Microsecond, x.refuses(t, 1).RetryAfter, "a refusal writes nothing")
 		time.Sleep(d.RetryAfter)
 		d = must(slower.Allow(t.Context(), 2))(t)
@@ -241,7 +242,7 @@ func TestThrottleOverAnotherText(t *testing.T) {
 		other := x.client.NewThrottle("y", primitives.Limit{Permits: 5, Interval: time.Second}, refuse)
 		both := primitives.NewMultiThrottle(nil, other.Take(1), x.Take(1))
 		admission := primitives.NewAdmission(x.client.NewCountingSemaphore("z", 1, nil), x.Take(1))
-		r, _, err := x.Reserve(t.Context(), 2)
+		r, _, err := x.AllowEstimate(t.Context(), 2)
 		require.NoError(t, err)
 		for _, text := range noThrottles {
 			x.do("SET", "x", text)

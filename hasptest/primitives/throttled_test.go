@@ -37,7 +37,7 @@ func TestThrottled(t *testing.T) {
 		ann, all := throttle("ann", "a user", 2, primitives.Refuse()), throttle("all", "all users", 3, primitives.Refuse())
 		allow(ann, 2)
 		allow(ann, 1)
-		_, _, _ = ann.Reserve(t.Context(), 2)
+		_, _, _ = ann.AllowEstimate(t.Context(), 2)
 		allow(ann, 3)
 		requireEvents("a user ann allowed false", "a user ann refused false", "a user ann refused false")
 		require.NoError(t, ann.Wait(t.Context(), 1))
@@ -114,7 +114,7 @@ func TestThrottledByAdmission(t *testing.T) {
 	})
 }
 
-// TestThrottledByRateLimiter: a tracer gets each decision of a rate limiter that has a policy.
+// TestThrottledByRateLimiter: a tracer gets each decision of a rate limiter.
 func TestThrottledByRateLimiter(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		var events []string
@@ -124,24 +124,20 @@ func TestThrottledByRateLimiter(t *testing.T) {
 		}}})
 		rate := primitives.Rate{Permits: 2, Interval: time.Minute}
 		limiter := func(name, policy string) *primitives.RateLimiter {
-			return c.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: rate, Unavailable: primitives.LocalShare(1), Policy: policy})
+			return c.NewRateLimiter(name, rate, &primitives.RateLimiterOptions{Unavailable: primitives.LocalShare(1), Policy: policy})
 		}
-		for _, policy := range []string{"", "all"} {
-			l := limiter("x"+policy, policy)
-			require.NoError(t, l.TryAcquire(t.Context(), 2))
-			require.ErrorIs(t, errOf(l.TryAcquireState(t.Context(), 1)), primitives.ErrNotAcquired)
-			require.NoError(t, l.Acquire(t.Context(), 2))
-			short, cancel := context.WithTimeout(t.Context(), time.Second)
-			require.ErrorIs(t, l.Acquire(short, 2), context.DeadlineExceeded)
-			cancel()
-		}
+		l := limiter("x", "all")
+		require.NoError(t, allowed(l.Allow(t.Context(), 2)))
+		require.ErrorIs(t, allowed(l.Allow(t.Context(), 1)), primitives.ErrNotAcquired)
+		require.NoError(t, l.Wait(t.Context(), 2))
+		require.ErrorIs(t, l.Wait(within(t, time.Second), 2), context.DeadlineExceeded)
 		s.do("SET", "text", "another program's")
-		require.ErrorIs(t, limiter("text", "a").Acquire(t.Context(), 1), primitives.ErrConflict)
+		require.ErrorIs(t, limiter("text", "a").Wait(t.Context(), 1), primitives.ErrConflict)
 		s.faults(fault{err: primitives.ErrUnavailable})
-		require.NoError(t, limiter("y", "a").TryAcquire(t.Context(), 2))
-		require.ErrorIs(t, limiter("y", "a").TryAcquire(t.Context(), 1), primitives.ErrNotAcquired)
+		require.NoError(t, allowed(limiter("y", "a").Allow(t.Context(), 2)))
+		require.ErrorIs(t, allowed(limiter("y", "a").Allow(t.Context(), 1)), primitives.ErrNotAcquired)
 		require.Equal(t, []string{
-			"all xall allowed false", "all xall refused false", "all xall allowed false",
+			"all x allowed false", "all x refused false", "all x allowed false",
 			"a text failed false", "a y allowed true", "a y refused true",
 		}, events)
 	})

@@ -211,14 +211,16 @@ func TestTracerWithoutLeases(t *testing.T) {
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
 		s.do("SET", "s", "1")
 		s.limit("l", 1, time.Minute)
-		semaphore, limiter := c.NewSemaphore("s", nil), c.NewRateLimiter("l", nil)
+		semaphore, limiter := c.NewSemaphore("s", nil), c.NewRateLimiter("l", primitives.Rate{}, rateRefuse)
 		for name, o := range map[string]struct {
 			object  trace.Object
 			acquire func(context.Context, int) error
 			try     func(context.Context, int) error
 		}{
-			"Semaphore":   {trace.Object{Kind: "semaphore", Name: "s"}, semaphore.Acquire, semaphore.TryAcquire},
-			"RateLimiter": {trace.Object{Kind: "rate limiter", Name: "l"}, limiter.Acquire, limiter.TryAcquire},
+			"Semaphore": {trace.Object{Kind: "semaphore", Name: "s"}, semaphore.Acquire, semaphore.TryAcquire},
+			"RateLimiter": {trace.Object{Kind: "rate limiter", Name: "l"}, limiter.Wait, func(ctx context.Context, n int) error {
+				return allowed(limiter.Allow(ctx, n))
+			}},
 		} {
 			require.NoError(t, o.acquire(t.Context(), 1), name)
 			require.Equal(t, trace.AcquireEnd{Object: o.object, Waited: roundTrip, Attempts: 1}, r.oneEnd(t))

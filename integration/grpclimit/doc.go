@@ -1,7 +1,7 @@
 // Package grpclimit limits how often the clients of a gRPC service send calls, over all processes of the service. It has
 // interceptors over [primitives.Throttle]:
 //
-//	limit, err := grpclimit.New(client, "api", primitives.Limit{Permits: 100, Interval: time.Minute, Burst: 10},
+//	limit, err := grpclimit.NewThrottle(client, "api", primitives.Limit{Permits: 100, Interval: time.Minute, Burst: 10},
 //		&grpclimit.Options{Key: user, Unavailable: primitives.Admit()})
 //	if err != nil {
 //		return err

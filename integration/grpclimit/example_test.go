@@ -16,13 +16,13 @@ import (
 )
 
 // Each user may send two calls at once, and then one each hour.
-func ExampleNew() {
+func ExampleNewThrottle() {
 	client, err := embedded.NewClient(embedded.NewServer(), nil) // or a client over a real server
 	if err != nil {
 		log.Fatal(err)
 	}
 	hourly := primitives.Limit{Permits: 1, Interval: time.Hour, Burst: 2}
-	limit, err := grpclimit.New(client, "api", hourly, &grpclimit.Options{
+	limit, err := grpclimit.NewThrottle(client, "api", hourly, &grpclimit.Options{
 		Key: func(ctx context.Context, _ string) string {
 			return fmt.Sprint(metadata.ValueFromIncomingContext(ctx, "user"))
 		},

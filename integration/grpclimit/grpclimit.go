@@ -37,13 +37,6 @@ type Options struct {
 	// Timeout is how long a call waits for the server's answer. Zero means 1 s.
 	Timeout time.Duration
 
-	// RefuseLocally says that this process repeats refusals, for a second at most:
-	// [primitives.ThrottleOptions].RefuseLocally.
-	RefuseLocally bool
-
-	// Steps is for a cluster and the policies of [NewMultiThrottle]: as [primitives.MultiThrottleOptions] has it.
-	Steps bool
-
 	// OnError receives the error of each call about which nothing was decided: the server is away and
 	// Unavailable is Refuse, the call costs more than the burst, or the throttle's key has data of another program, for
 	// example. Nil ignores these errors.
@@ -52,9 +45,22 @@ type Options struct {
 	_ struct{}
 }
 
+// MultiThrottleOptions configure [NewMultiThrottle]. The zero value of each field means its default.
+type MultiThrottleOptions struct {
+	Options
+
+	// RefuseLocally says that this process repeats refusals, for a second at most: see [primitives.ThrottleOptions].
+	RefuseLocally bool
+
+	// Steps is for a cluster: see [primitives.MultiThrottleOptions].
+	Steps bool
+
+	_ struct{}
+}
+
 // Policy is one limit of [NewMultiThrottle]. Name and Limit must be set.
 type Policy struct {
-	// Name names the policy in statuses and metrics, and begins the names of its throttles: see [New].
+	// Name names the policy in statuses and metrics, and begins the names of its throttles: see [NewThrottle].
 	Name string
 
 	Limit primitives.Limit
@@ -71,24 +77,29 @@ type Limit struct {
 	client   *primitives.Client
 	policies []Policy
 	names    string // of all policies
-	opts     Options
+	opts     MultiThrottleOptions
 }
 
-// New returns a limit called name: limit for each key. It sends nothing. The throttles of the keys are called name, or
+// NewThrottle returns a limit called name: limit for each key. It sends nothing. The throttles of the keys are called name, or
 // name:key with a Key, in which other characters than letters, digits and -_.~ are escaped, and long keys are hashed.
 // All processes that share a limit set the same name and limit.
 //
-// New returns a [*primitives.FieldError] if Unavailable is not set, or if another argument or option is invalid.
-func New(client *primitives.Client, name string, limit primitives.Limit, opts *Options) (*Limit, error) {
-	return NewMultiThrottle(client, opts, Policy{Name: name, Limit: limit})
+// NewThrottle returns a [*primitives.FieldError] if Unavailable is not set, or if another argument or option is invalid.
+func NewThrottle(client *primitives.Client, name string, limit primitives.Limit, opts *Options) (*Limit, error) {
+	var all MultiThrottleOptions
+	if opts != nil {
+		all.Options = *opts
+	}
+	return NewMultiThrottle(client, &all, Policy{Name: name, Limit: limit})
 }
 
-// NewMultiThrottle is New for several policies, such as one for a user and one for all, by a
+// NewMultiThrottle is NewThrottle for several policies, such as one for a user and one for all, by a
 // [primitives.MultiThrottle]: a call takes permits of all, or of none. A policy of which it costs less than 1 is left
-// out. A refusal names the policy that refuses for the longest time.
+// out. A refusal names the policy that refuses for the longest time. For a single policy it is NewThrottle with more
+// options.
 //
 // In a cluster the throttles of a call must share a slot: give the names the same hash tag, such as {api}, or set Steps.
-func NewMultiThrottle(client *primitives.Client, opts *Options, policies ...Policy) (*Limit, error) {
+func NewMultiThrottle(client *primitives.Client, opts *MultiThrottleOptions, policies ...Policy) (*Limit, error) {
 	l := &Limit{client: client}
 	if opts != nil {
 		l.opts = *opts
@@ -115,8 +126,7 @@ func NewMultiThrottle(client *primitives.Client, opts *Options, policies ...Poli
 	return l, nil
 }
 
-// validate returns the error of a policy, or of the options. Under a context that has ended a throttle looks at its
-// arguments, and sends nothing.
+// validate returns the error of a policy, or of the options.
 func (l *Limit) validate(p *Policy) error {
 	if p.Name == "" {
 		return &primitives.FieldError{Field: "name", Problem: "must not be empty"}
@@ -126,13 +136,7 @@ func (l *Limit) validate(p *Policy) error {
 			return &primitives.FieldError{Field: "name", Problem: "is another policy's, or that of one of its keys"}
 		}
 	}
-	ended, end := context.WithCancel(context.Background())
-	end()
-	var invalid *primitives.FieldError
-	if _, err := l.throttle(p, "").Allow(ended, 1); errors.As(err, &invalid) {
-		return invalid
-	}
-	return nil
+	return l.throttle(p, "").Validate()
 }
 
 // Unary is a [grpc.UnaryServerInterceptor].

@@ -33,7 +33,7 @@ func newLimit(t *testing.T, s *hasptest.Server, opts grpclimit.Options) *grpclim
 	if opts.Unavailable == (primitives.Fallback{}) {
 		opts.Unavailable = primitives.Refuse()
 	}
-	limit, err := grpclimit.New(s.Client(nil), "api", twoAMinute, &opts)
+	limit, err := grpclimit.NewThrottle(s.Client(nil), "api", twoAMinute, &opts)
 	require.NoError(t, err)
 	return limit
 }
@@ -102,11 +102,14 @@ func TestRefusesLocally(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := hasptest.New(t)
-		l := newLimit(t, s, grpclimit.Options{RefuseLocally: true})
+		l, err := grpclimit.NewMultiThrottle(s.Client(nil), &grpclimit.MultiThrottleOptions{
+			Options: grpclimit.Options{Unavailable: primitives.Refuse()}, RefuseLocally: true,
+		}, grpclimit.Policy{Name: "api", Limit: twoAMinute})
+		require.NoError(t, err)
 		require.NoError(t, call(t.Context(), l, "/s/m"))
 		require.NoError(t, call(t.Context(), l, "/s/m"))
 		requireRefused(t, call(t.Context(), l, "/s/m"), 30*time.Second)
-		_, err := s.Embedded().Do("FLUSHALL")
+		_, err = s.Embedded().Do("FLUSHALL")
 		require.NoError(t, err)
 		time.Sleep(400 * time.Millisecond)
 		requireRefused(t, call(t.Context(), l, "/s/m"), 29_600*time.Millisecond)
@@ -145,7 +148,7 @@ func TestDecisionsHaveThePolicy(t *testing.T) {
 		client := hasptest.New(t).Client(&primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
 			decisions = append(decisions, d.Policy+" "+d.Outcome())
 		}}})
-		l, err := grpclimit.New(client, "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.Refuse(), Key: byUser})
+		l, err := grpclimit.NewThrottle(client, "api", twoAMinute, &grpclimit.Options{Unavailable: primitives.Refuse(), Key: byUser})
 		require.NoError(t, err)
 		require.NoError(t, call(context.WithValue(t.Context(), userKey{}, "ann"), l, "/s/m"))
 		require.Equal(t, []string{"api allowed"}, decisions)
@@ -197,7 +200,7 @@ func TestCancelledCall(t *testing.T) {
 	require.Equal(t, codes.Canceled, status.Code(call(ctx, l, "/s/m")))
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewThrottleRefuses(t *testing.T) {
 	t.Parallel()
 	client := hasptest.New(t).Client(nil)
 	refuse := &grpclimit.Options{Unavailable: primitives.Refuse(), Key: byUser}
@@ -214,7 +217,7 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %+v", c.field, c.opts), func(t *testing.T) {
 			t.Parallel()
-			limit, err := grpclimit.New(client, c.name, c.limit, c.opts)
+			limit, err := grpclimit.NewThrottle(client, c.name, c.limit, c.opts)
 			var invalid *primitives.FieldError
 			require.ErrorAs(t, err, &invalid)
 			require.Equal(t, c.field, invalid.Field)

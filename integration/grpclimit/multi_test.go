@@ -31,9 +31,9 @@ func TestSeveralLimits(t *testing.T) {
 	for _, steps := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			client, failed := hasptest.New(t).Client(nil), error(nil)
-			l, err := grpclimit.NewMultiThrottle(client, &grpclimit.Options{
-				Unavailable: primitives.Refuse(), Steps: steps, OnError: func(_ context.Context, _ string, err error) { failed = err },
-			}, perUser, forAll)
+			l, err := grpclimit.NewMultiThrottle(client, &grpclimit.MultiThrottleOptions{Steps: steps, Options: grpclimit.Options{
+				Unavailable: primitives.Refuse(), OnError: func(_ context.Context, _ string, err error) { failed = err },
+			}}, perUser, forAll)
 			require.NoError(t, err)
 			as := func(user, method string) error {
 				return call(context.WithValue(t.Context(), userKey{}, user), l, method)
@@ -68,7 +68,7 @@ func TestPoliciesThatShareAThrottle(t *testing.T) {
 	client, ofAKey := hasptest.New(t).Client(nil), forAll
 	ofAKey.Name = "user:ann"
 	for _, policies := range [][]grpclimit.Policy{nil, {forAll, forAll}, {perUser, ofAKey}, {ofAKey, perUser}} {
-		_, err := grpclimit.NewMultiThrottle(client, &grpclimit.Options{Unavailable: primitives.Refuse()}, policies...)
+		_, err := grpclimit.NewMultiThrottle(client, &grpclimit.MultiThrottleOptions{Options: grpclimit.Options{Unavailable: primitives.Refuse()}}, policies...)
 		var invalid *primitives.FieldError
 		require.ErrorAs(t, err, &invalid)
 		require.Equal(t, map[bool]string{true: "policies", false: "name"}[policies == nil], invalid.Field)
@@ -81,7 +81,7 @@ func TestSteps(t *testing.T) {
 	for steps, requests := range map[bool]time.Duration{false: 1, true: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			s := hasptest.New(t)
-			l, err := grpclimit.NewMultiThrottle(s.Client(nil), &grpclimit.Options{Unavailable: primitives.Refuse(), Steps: steps}, perUser, forAll)
+			l, err := grpclimit.NewMultiThrottle(s.Client(nil), &grpclimit.MultiThrottleOptions{Options: grpclimit.Options{Unavailable: primitives.Refuse()}, Steps: steps}, perUser, forAll)
 			require.NoError(t, err)
 			s.SetLatency(time.Millisecond)
 			begin := time.Now()

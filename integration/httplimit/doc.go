@@ -1,7 +1,7 @@
 // Package httplimit limits how often the clients of an HTTP service send requests, over all processes of the
 // service. It is a net/http handler over [primitives.RateLimiter] or, with [NewThrottle], [primitives.Throttle]:
 //
-//	limit, err := httplimit.New(client, "api", primitives.Rate{Permits: 100, Interval: time.Minute},
+//	limit, err := httplimit.NewRateLimiter(client, "api", primitives.Rate{Permits: 100, Interval: time.Minute},
 //		&httplimit.Options{Key: httplimit.RemoteIP, Unavailable: primitives.Admit()})
 //	if err != nil {
 //		return err

@@ -13,12 +13,12 @@ import (
 )
 
 // Each address may send one request an hour.
-func ExampleNew() {
+func ExampleNewRateLimiter() {
 	client, err := embedded.NewClient(embedded.NewServer(), nil) // or a client over a real server
 	if err != nil {
 		log.Fatal(err)
 	}
-	limit, err := httplimit.New(client, "api", primitives.Rate{Permits: 1, Interval: time.Hour}, &httplimit.Options{
+	limit, err := httplimit.NewRateLimiter(client, "api", primitives.Rate{Permits: 1, Interval: time.Hour}, &httplimit.Options{
 		Key:         httplimit.RemoteIP,
 		Unavailable: primitives.Admit(),
 	})
@@ -43,7 +43,7 @@ func ExampleNewMultiThrottle() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	limit, err := httplimit.NewMultiThrottle(client, &httplimit.Options{Unavailable: primitives.Admit()},
+	limit, err := httplimit.NewMultiThrottle(client, &httplimit.MultiThrottleOptions{Options: httplimit.Options{Unavailable: primitives.Admit()}},
 		httplimit.Policy{
 			Name:  "{api}user",
 			Limit: primitives.Limit{Permits: 1, Interval: time.Minute, Burst: 2},

@@ -1,8 +1,7 @@
 package httplimit
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -35,13 +34,6 @@ type Options struct {
 	// Timeout is how long a request waits for the server's answer. Zero means 1 s.
 	Timeout time.Duration
 
-	// RefuseLocally says that this process repeats refusals, for a second at most:
-	// [primitives.ThrottleOptions].RefuseLocally. It is for throttles; New returns an error.
-	RefuseLocally bool
-
-	// Steps is for a cluster and the policies of [NewMultiThrottle]: as [primitives.MultiThrottleOptions] has it.
-	Steps bool
-
 	// OnRefused receives each request that is refused because too few permits are free, the name of the policy that
 	// refuses it for the longest time, and that time. It may be called by many goroutines at once. Nil ignores them.
 	OnRefused func(r *http.Request, policy string, retryIn time.Duration)
@@ -54,9 +46,22 @@ type Options struct {
 	_ struct{}
 }
 
+// MultiThrottleOptions configure [NewMultiThrottle]. The zero value of each field means its default.
+type MultiThrottleOptions struct {
+	Options
+
+	// RefuseLocally says that this process repeats refusals, for a second at most: see [primitives.ThrottleOptions].
+	RefuseLocally bool
+
+	// Steps is for a cluster: see [primitives.MultiThrottleOptions].
+	Steps bool
+
+	_ struct{}
+}
+
 // Policy is one limit of [NewMultiThrottle]. Name and Limit must be set.
 type Policy struct {
-	// Name is the policy's name in the header fields, and begins the names of its throttles: see [New].
+	// Name is the policy's name in the header fields, and begins the names of its throttles: see [NewRateLimiter].
 	Name string
 
 	Limit primitives.Limit
@@ -71,9 +76,13 @@ type Policy struct {
 // Limit limits requests. It is safe for concurrent use, and needs no closing.
 type Limit struct {
 	policies []policy
-	take     take
+	limiter  newLimiter
 	opts     Options
+	steps    bool
 }
+
+// newLimiter returns the limiter called name, of a policy's key.
+type newLimiter func(opts *Options, p *policy, name string) limiter
 
 // policy is a Policy, and its texts in the header fields.
 type policy struct {
@@ -82,7 +91,7 @@ type policy struct {
 	field string // the element of RateLimit-Policy
 }
 
-// New returns a limit called name: rate for each key, by a [primitives.RateLimiter]. It sends nothing. The limiters of
+// NewRateLimiter returns a limit called name: rate for each key, by a [primitives.RateLimiter]. It sends nothing. The limiters of
 // the keys are called name, or name:key with a Key, in which other characters than letters, digits and -_.~ are escaped,
 // and long keys are hashed. The name is also the policy's name in the header fields, so it has only printable ASCII
 // characters. All processes that share a limit set the same name and rate.
@@ -92,38 +101,53 @@ type policy struct {
 // A limiter that is not used expires after the rate's KeepAlive, by default an hour, or the interval if that is longer.
 // If clients can make up keys, set it to the interval, so unused keys are soon forgotten.
 //
-// New returns a [*primitives.FieldError] if Unavailable is not set, or if another argument or option is invalid.
-func New(client *primitives.Client, name string, rate primitives.Rate, opts *Options) (*Limit, error) {
+// NewRateLimiter returns a [*primitives.FieldError] if Unavailable is not set, or if another argument or option is invalid.
+func NewRateLimiter(client *primitives.Client, name string, rate primitives.Rate, opts *Options) (*Limit, error) {
 	if rate == (primitives.Rate{}) {
 		return nil, &primitives.FieldError{Field: "Rate", Problem: "must be set"}
 	}
-	if opts != nil && opts.RefuseLocally {
-		return nil, &primitives.FieldError{Field: "RefuseLocally", Problem: "needs a throttle"}
-	}
 	limit := primitives.Limit{Permits: rate.Permits, Interval: rate.Interval}
-	return newLimit(opts, []Policy{{Name: name, Limit: limit}}, func(opts *Options) take {
-		return rateTake(client, rate, opts)
+	return newLimit(opts, []Policy{{Name: name, Limit: limit}}, func(opts *Options, p *policy, name string) limiter {
+		return client.NewRateLimiter(name, rate, &primitives.RateLimiterOptions{
+			Unavailable: opts.Unavailable, Timeout: opts.Timeout, Policy: p.Name,
+		})
 	})
 }
 
-// NewThrottle is New for a rate with a burst, by a [primitives.Throttle]: it needs less memory on the server, and what is
-// not used expires by itself. The header fields have the rate, and as free permits up to the burst. A deployment may have
-// another limit with the same name.
+// NewThrottle is NewRateLimiter for a rate with a burst, by a [primitives.Throttle]: it needs less memory on the server,
+// and what is not used expires by itself. The header fields have the rate, and as free permits up to the burst. A
+// deployment may have another limit with the same name.
 func NewThrottle(client *primitives.Client, name string, limit primitives.Limit, opts *Options) (*Limit, error) {
-	return NewMultiThrottle(client, opts, Policy{Name: name, Limit: limit})
+	return newThrottle(client, opts, false, Policy{Name: name, Limit: limit})
 }
 
 // NewMultiThrottle is NewThrottle for several policies, such as one for a user and one for all, by a
-// [primitives.MultiThrottle]: a request takes permits of all, or of none. A policy of which it costs less than 1 is left out.
+// [primitives.MultiThrottle]: a request takes permits of all, or of none. A policy of which it costs less than 1 is left
+// out. For a single policy it is NewThrottle with more options.
 //
 // In a cluster the throttles of a request must share a slot: give the names the same hash tag, such as {api}, or set
 // Steps.
-func NewMultiThrottle(client *primitives.Client, opts *Options, policies ...Policy) (*Limit, error) {
-	return newLimit(opts, policies, func(opts *Options) take { return throttleTake(client, opts) })
+func NewMultiThrottle(client *primitives.Client, opts *MultiThrottleOptions, policies ...Policy) (*Limit, error) {
+	if opts == nil {
+		opts = &MultiThrottleOptions{}
+	}
+	l, err := newThrottle(client, &opts.Options, opts.RefuseLocally, policies...)
+	if err == nil {
+		l.steps = opts.Steps
+	}
+	return l, err
 }
 
-func newLimit(opts *Options, policies []Policy, by func(*Options) take) (*Limit, error) {
-	l := &Limit{}
+func newThrottle(client *primitives.Client, opts *Options, locally bool, policies ...Policy) (*Limit, error) {
+	return newLimit(opts, policies, func(opts *Options, p *policy, name string) limiter {
+		return client.NewThrottle(name, p.Limit, &primitives.ThrottleOptions{
+			Unavailable: opts.Unavailable, Timeout: opts.Timeout, RefuseLocally: locally, Policy: p.Name,
+		})
+	})
+}
+
+func newLimit(opts *Options, policies []Policy, by newLimiter) (*Limit, error) {
+	l := &Limit{limiter: by}
 	if opts != nil {
 		l.opts = *opts
 	}
@@ -134,10 +158,10 @@ func newLimit(opts *Options, policies []Policy, by func(*Options) take) (*Limit,
 		if p.Cost == nil {
 			p.Cost = l.opts.Cost
 		}
+		p.Limit.Burst = cmp.Or(p.Limit.Burst, p.Limit.Permits)
 		item := stringItem(p.Name)
 		l.policies = append(l.policies, policy{p, item, item + policyParameters(p.Limit)})
 	}
-	l.take = by(&l.opts)
 	if err := l.validate(); err != nil {
 		return nil, err
 	}
@@ -145,9 +169,6 @@ func newLimit(opts *Options, policies []Policy, by func(*Options) take) (*Limit,
 }
 
 func (l *Limit) validate() error {
-	if l.opts.Unavailable == (primitives.Fallback{}) {
-		return &primitives.FieldError{Field: "Unavailable", Problem: "must be set: Refuse, Admit or a LocalShare"}
-	}
 	if len(l.policies) == 0 {
 		return &primitives.FieldError{Field: "policies", Problem: "none"}
 	}
@@ -159,8 +180,6 @@ func (l *Limit) validate() error {
 	return nil
 }
 
-// validatePolicy returns the error of a policy. Under a context that has ended a limiter looks at its arguments, and
-// sends nothing.
 func (l *Limit) validatePolicy(p *policy) error {
 	switch {
 	case p.Name == "":
@@ -170,13 +189,7 @@ func (l *Limit) validatePolicy(p *policy) error {
 	case l.shares(p):
 		return &primitives.FieldError{Field: "name", Problem: "is another policy's, or that of one of its keys"}
 	}
-	ended, end := context.WithCancel(context.Background())
-	end()
-	var invalid *primitives.FieldError
-	if err := l.take(ended, []part{{policy: p, name: p.limiterName(""), n: 1}}); errors.As(err, &invalid) {
-		return invalid
-	}
-	return nil
+	return l.limiter(&l.opts, p, p.limiterName("")).Validate()
 }
 
 // shares reports whether a limiter of p may have the name of another policy's.
@@ -214,7 +227,7 @@ func (l *Limit) ask(r *http.Request) ([]part, error) {
 		return parts, err
 	}
 	if longest := violated(parts); len(longest) > 0 && l.opts.OnRefused != nil {
-		l.opts.OnRefused(r, longest[0].policy.Name, longest[0].retryIn)
+		l.opts.OnRefused(r, longest[0].policy.Name, longest[0].decision.RetryAfter)
 	}
 	return parts, nil
 }
@@ -233,7 +246,7 @@ func (l *Limit) parts(r *http.Request) []part {
 		if p.Key != nil {
 			key = p.Key(r)
 		}
-		parts = append(parts, part{policy: p, name: p.limiterName(key), n: cost})
+		parts = append(parts, part{policy: p, limiter: l.limiter(&l.opts, p, p.limiterName(key)), n: cost})
 	}
 	return parts
 }
@@ -243,7 +256,7 @@ func (l *Limit) admit(w http.ResponseWriter, r *http.Request, parts []part, err 
 	addFields(w.Header(), l.policies, parts)
 	if refused := violated(parts); len(refused) > 0 {
 		// The draft wants Retry-After not to be earlier than the end of the window t.
-		write(w, http.StatusTooManyRequests, seconds(refused[0].retryIn), quotaExceeded(refused))
+		write(w, http.StatusTooManyRequests, seconds(refused[0].decision.RetryAfter), quotaExceeded(refused))
 		return false
 	}
 	return err == nil || l.fallBack(w, r)

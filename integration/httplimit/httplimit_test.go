@@ -34,7 +34,7 @@ func newHandler(t *testing.T, client *primitives.Client, opts httplimit.Options)
 	if opts.Unavailable == (primitives.Fallback{}) {
 		opts.Unavailable = primitives.Refuse()
 	}
-	limit, err := httplimit.New(client, "api", twoAMinute, &opts)
+	limit, err := httplimit.NewRateLimiter(client, "api", twoAMinute, &opts)
 	require.NoError(t, err)
 	return limit.Handler(ok)
 }
@@ -181,7 +181,7 @@ func limited(
 	t *testing.T, client *primitives.Client, name string, rate primitives.Rate, next http.Handler,
 ) http.Handler {
 	t.Helper()
-	limit, err := httplimit.New(client, name, rate, &httplimit.Options{Unavailable: primitives.Refuse()})
+	limit, err := httplimit.NewRateLimiter(client, name, rate, &httplimit.Options{Unavailable: primitives.Refuse()})
 	require.NoError(t, err)
 	return limit.Handler(next)
 }
@@ -195,7 +195,7 @@ func TestNameIsEscapedInFields(t *testing.T) {
 	})
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewRateLimiterRefuses(t *testing.T) {
 	t.Parallel()
 	client := hasptest.New(t).Client(nil)
 	refuse := &httplimit.Options{Unavailable: primitives.Refuse(), Key: byUser}
@@ -208,7 +208,6 @@ func TestNewRefuses(t *testing.T) {
 		{"Unavailable", "api", twoAMinute, &httplimit.Options{Key: byUser}},
 		{"Unavailable", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.LocalShare(3)}},
 		{"Timeout", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.Admit(), Timeout: -1}},
-		{"RefuseLocally", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.Admit(), RefuseLocally: true}},
 		{"name", "", twoAMinute, refuse},
 		{"name", "café", twoAMinute, refuse},
 		{"name", "a\nb", twoAMinute, refuse},
@@ -219,7 +218,7 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s of %q", c.field, c.name), func(t *testing.T) {
 			t.Parallel()
-			limit, err := httplimit.New(client, c.name, c.rate, c.opts)
+			limit, err := httplimit.NewRateLimiter(client, c.name, c.rate, c.opts)
 			var invalid *primitives.FieldError
 			require.ErrorAs(t, err, &invalid)
 			require.Equal(t, c.field, invalid.Field)

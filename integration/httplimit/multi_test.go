@@ -29,14 +29,14 @@ var (
 type refusals []string
 
 // several returns the two policies, before ok. Without options it refuses requests while the server is away.
-func several(t *testing.T, c *primitives.Client, opts httplimit.Options) (http.Handler, *refusals) {
+func several(t *testing.T, c *primitives.Client, steps bool, opts httplimit.Options) (http.Handler, *refusals) {
 	t.Helper()
 	var got refusals
 	opts.OnRefused = func(_ *http.Request, policy string, in time.Duration) { got = append(got, fmt.Sprint(policy, in)) }
 	if opts.Unavailable == (primitives.Fallback{}) {
 		opts.Unavailable = primitives.Refuse()
 	}
-	l, err := httplimit.NewMultiThrottle(c, &opts, perUser, forAll)
+	l, err := httplimit.NewMultiThrottle(c, &httplimit.MultiThrottleOptions{Options: opts, Steps: steps}, perUser, forAll)
 	require.NoError(t, err)
 	return l.Handler(ok), &got
 }
@@ -57,7 +57,7 @@ func TestSeveralPolicies(t *testing.T) {
 	t.Parallel()
 	for _, steps := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			h, refused := several(t, hasptest.New(t).Client(nil), httplimit.Options{Steps: steps})
+			h, refused := several(t, hasptest.New(t).Client(nil), steps, httplimit.Options{})
 			first := ask(t.Context(), h, "ab")
 			requireField(t, first, "RateLimit-Policy", `"user";q=2;w=60`, `"all";q=4;w=3600`)
 			requireState(t, first, http.StatusNoContent, `"user";r=1`, `"all";r=2`)
@@ -84,7 +84,7 @@ func TestDecisionsHaveThePolicy(t *testing.T) {
 		c := hasptest.New(t).Client(&primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
 			decisions = append(decisions, d.Policy+" "+d.Outcome())
 		}}})
-		h, _ := several(t, c, httplimit.Options{})
+		h, _ := several(t, c, false, httplimit.Options{})
 		for _, user := range []string{"abc", "abc", "a"} {
 			ask(t.Context(), h, user)
 		}
@@ -99,7 +99,7 @@ func TestBothRefuse(t *testing.T) {
 	t.Parallel()
 	for _, steps := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			h, refused := several(t, hasptest.New(t).Client(nil), httplimit.Options{Steps: steps})
+			h, refused := several(t, hasptest.New(t).Client(nil), steps, httplimit.Options{})
 			ask(t.Context(), h, "abc")
 			ask(t.Context(), h, "bcd")
 			ask(t.Context(), h, "cd")
@@ -122,7 +122,7 @@ func TestCostsOfPolicies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var failures recorder
-		h, refused := several(t, hasptest.New(t).Client(nil), httplimit.Options{OnError: failures.record})
+		h, refused := several(t, hasptest.New(t).Client(nil), false, httplimit.Options{OnError: failures.record})
 		free := ask(t.Context(), h, "a")
 		requireField(t, free, "RateLimit-Policy", `"user";q=2;w=60`, `"all";q=4;w=3600`)
 		requireState(t, free, http.StatusNoContent, `"all";r=2`)
@@ -143,8 +143,8 @@ func TestSeveralWithoutServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := hasptest.New(t)
-		h, refused := several(t, s.Client(nil), httplimit.Options{Unavailable: primitives.LocalShare(1)})
-		shadow, counted := several(t, s.Client(nil), httplimit.Options{Unavailable: primitives.LocalShare(1), Shadow: true})
+		h, refused := several(t, s.Client(nil), false, httplimit.Options{Unavailable: primitives.LocalShare(1)})
+		shadow, counted := several(t, s.Client(nil), false, httplimit.Options{Unavailable: primitives.LocalShare(1), Shadow: true})
 		s.Away(time.Hour)
 		requireState(t, ask(t.Context(), h, "abc"), http.StatusNoContent)
 		requireState(t, ask(t.Context(), h, "abc"), http.StatusTooManyRequests, `"user";r=0;t=60`)
@@ -172,7 +172,7 @@ func TestNewMultiThrottleRefuses(t *testing.T) {
 	requireInvalid(t, client, "name", []httplimit.Policy{perUser, forAll, perUser})
 	// A client that calls itself all would share the permits of all.
 	requireInvalid(t, client, "name", []httplimit.Policy{perUser, {Name: "user:all", Limit: forAll.Limit}})
-	_, err := httplimit.NewMultiThrottle(client, &httplimit.Options{Unavailable: primitives.Refuse()},
+	_, err := httplimit.NewMultiThrottle(client, &httplimit.MultiThrottleOptions{Options: httplimit.Options{Unavailable: primitives.Refuse()}},
 		forAll, httplimit.Policy{Name: "all:user", Limit: forAll.Limit}, httplimit.Policy{Name: "all:user:a", Limit: forAll.Limit, Key: byUser})
 	require.NoError(t, err)
 }
@@ -180,7 +180,7 @@ func TestNewMultiThrottleRefuses(t *testing.T) {
 // requireInvalid expects that policies are refused for a field.
 func requireInvalid(t *testing.T, c *primitives.Client, field string, policies []httplimit.Policy) {
 	t.Helper()
-	limit, err := httplimit.NewMultiThrottle(c, &httplimit.Options{Unavailable: primitives.Refuse()}, policies...)
+	limit, err := httplimit.NewMultiThrottle(c, &httplimit.MultiThrottleOptions{Options: httplimit.Options{Unavailable: primitives.Refuse()}}, policies...)
 	var invalid *primitives.FieldError
 	require.ErrorAs(t, err, &invalid)
 	require.Equal(t, field, invalid.Field)
@@ -193,7 +193,7 @@ func TestSteps(t *testing.T) {
 	for steps, requests := range map[bool]time.Duration{false: 1, true: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			s := hasptest.New(t)
-			h, _ := several(t, s.Client(nil), httplimit.Options{Steps: steps})
+			h, _ := several(t, s.Client(nil), steps, httplimit.Options{})
 			s.SetLatency(time.Millisecond)
 			begin := time.Now()
 			require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "abc").StatusCode)

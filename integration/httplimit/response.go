@@ -64,8 +64,8 @@ func addFields(h http.Header, policies []policy, parts []part) {
 		h.Add("RateLimit-Policy", p.field)
 	}
 	for _, p := range parts {
-		if p.answered {
-			h.Add("RateLimit", p.policy.item+stateParameters(p))
+		if p.answered() {
+			h.Add("RateLimit", p.policy.item+stateParameters(p.decision))
 		}
 	}
 }
@@ -81,10 +81,10 @@ func policyParameters(limit primitives.Limit) string {
 
 // stateParameters returns the parameters of a RateLimit item. Only a limiter without enough free permits knows for how
 // long that lasts.
-func stateParameters(got part) string {
-	parameters := ";r=" + strconv.Itoa(got.free)
-	if got.retryIn > 0 {
-		parameters += ";t=" + strconv.FormatInt(seconds(got.retryIn), 10)
+func stateParameters(d primitives.Decision) string {
+	parameters := ";r=" + strconv.Itoa(d.Remaining)
+	if d.NextAfter > 0 {
+		parameters += ";t=" + strconv.FormatInt(seconds(d.NextAfter), 10)
 	}
 	return parameters
 }

@@ -81,12 +81,16 @@ func TestThrottleRefusesLocally(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := hasptest.New(t)
-		h := throttled(t, s.Client(nil), burstOfThree, httplimit.Options{Key: byUser, RefuseLocally: true})
+		limit, err := httplimit.NewMultiThrottle(s.Client(nil), &httplimit.MultiThrottleOptions{
+			Options: httplimit.Options{Key: byUser, Unavailable: primitives.Refuse()}, RefuseLocally: true,
+		}, httplimit.Policy{Name: "api", Limit: burstOfThree})
+		require.NoError(t, err)
+		h := limit.Handler(ok)
 		for range 3 {
 			ask(t.Context(), h, "ann")
 		}
 		requireState(t, ask(t.Context(), h, "ann"), http.StatusTooManyRequests, `"api";r=0;t=20`)
-		_, err := s.Embedded().Do("FLUSHALL")
+		_, err = s.Embedded().Do("FLUSHALL")
 		require.NoError(t, err)
 		time.Sleep(999 * time.Millisecond)
 		refused := ask(t.Context(), h, "ann")
@@ -109,7 +113,7 @@ func TestCost(t *testing.T) {
 				opts := httplimit.Options{Unavailable: primitives.Admit(), Cost: byUsersField, OnError: failures.record}
 				limit, err := httplimit.NewThrottle(hasptest.New(t).Client(nil), "api", burstOfThree, &opts)
 				if name == "RateLimiter" {
-					limit, err = httplimit.New(
+					limit, err = httplimit.NewRateLimiter(
 						hasptest.New(t).Client(nil), "api", primitives.Rate{Permits: 3, Interval: time.Minute}, &opts)
 				}
 				require.NoError(t, err)

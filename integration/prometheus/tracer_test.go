@@ -96,11 +96,11 @@ func TestAcquires(t *testing.T) {
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *registry) {
-		limiter := c.NewRateLimiter("api", &primitives.RateLimiterOptions{
-			Rate: primitives.Rate{Permits: 1, Interval: time.Hour},
-		})
-		require.NoError(t, limiter.TryAcquire(t.Context(), 1))
-		require.ErrorIs(t, limiter.TryAcquire(t.Context(), 1), primitives.ErrNotAcquired)
+		limiter := c.NewRateLimiter("api", primitives.Rate{Permits: 1, Interval: time.Hour},
+			&primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+		for _, allowed := range []bool{true, false} {
+			require.Equal(t, allowed, must(limiter.Allow(t.Context(), 1))(t).Allowed)
+		}
 		count, _ := r.waits(t, "rate limiter", "true", "refused")
 		require.EqualValues(t, 1, count)
 		_, ended := r.value(t, "hasp_held_seconds", "rate limiter")

@@ -93,7 +93,7 @@ var handOvers = map[string]handOver{
 	// Each client tries once for each permit that comes back, and once when none is left.
 	"RateLimiter": {
 		acquire: func(ctx context.Context, c *primitives.Client) (giveBack, error) {
-			return func(context.Context) error { return nil }, c.NewRateLimiter("crowd", nil).Acquire(ctx, 1)
+			return func(context.Context) error { return nil }, c.NewRateLimiter("crowd", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}).Wait(ctx, 1)
 		},
 		first: usedUpRate, sizes: []size{{crowdClients, 10, 10}, {crowdClients, crowd, crowd}},
 		counts: scripts, most: func(float64) float64 { return 2 * crowdClients },
@@ -127,13 +127,13 @@ func countingHandOver(order primitives.CountingOrder) handOver {
 // usedUpRate uses up a rate for an hour. To give it back is to make it one of half a second.
 func usedUpRate(ctx context.Context, c *primitives.Client) (giveBack, error) {
 	const permits = 100
-	l := c.NewRateLimiter("crowd", nil)
+	l := c.NewRateLimiter("crowd", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 	if err := l.SetRate(ctx, primitives.Rate{Permits: permits, Interval: time.Hour}); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
 		return l.SetRate(ctx, primitives.Rate{Permits: permits, Interval: 500 * time.Millisecond})
-	}, l.Acquire(ctx, permits)
+	}, l.Wait(ctx, permits)
 }
 
 // TestHandOverCostsTheSame counts what each grant costs the server, while few wait, and while many do.

@@ -26,18 +26,17 @@ func TestTimesAreRounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const interval, early = 10 * time.Millisecond, 50 * time.Microsecond
-		l := cells.Over(t, must.Get(embedded.New(embedded.NewServer(), nil)), nil).NewRateLimiter("x", &primitives.RateLimiterOptions{
-			Rate: primitives.Rate{Permits: 1, Interval: interval},
-		})
+		l := cells.Over(t, must.Get(embedded.New(embedded.NewServer(), nil)), nil).NewRateLimiter("x", primitives.Rate{Permits: 1, Interval: interval}, opts)
 		for range 50 {
-			require.NoError(t, l.TryAcquire(t.Context(), 1))
+			require.True(t, cells.Got(l.Allow(t.Context(), 1))(t).Allowed)
 			time.Sleep(interval - early)
-			var limited *primitives.RateLimitError
-			require.ErrorAs(t, l.TryAcquire(t.Context(), 1), &limited)
-			time.Sleep(limited.RetryIn + 70*time.Microsecond)
+			time.Sleep(cells.Got(l.Allow(t.Context(), 1))(t).RetryAfter + 70*time.Microsecond)
 		}
 	})
 }
+
+// opts are those of all limiters.
+var opts = &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour}
 
 // TestMadeOnDemandEnds: a limiter that a caller makes by its option, as for the name of a user, has no keys any more
 // when nobody has used it for an hour, or for a longer interval, which a refusal prolongs. So its permits are free by
@@ -58,15 +57,15 @@ func endsUnused(t *testing.T, rate primitives.Rate) {
 	t.Helper()
 	const tick = 2 * time.Millisecond // Times are rounded, and an own grant's keys stay so much longer.
 	server := embedded.NewServer()
-	l := cells.Over(t, must.Get(embedded.New(server, nil)), nil).NewRateLimiter("user:1", &primitives.RateLimiterOptions{Rate: rate})
+	l := cells.Over(t, must.Get(embedded.New(server, nil)), nil).NewRateLimiter("user:1", rate, opts)
 	keys := func(want int64) { cells.Want(t, backend.IntegerReply(want))(server.Do("DBSIZE")) }
-	available := func(want int) { cells.Want(t, want)(l.AvailablePermits(t.Context())) }
+	available := func(want int) { require.Equal(t, want, cells.Got(l.State(t.Context()))(t).Remaining) }
 	life := max(rate.Interval, time.Hour)
 	for range 2 {
-		require.NoError(t, l.Acquire(t.Context(), 2))
+		require.NoError(t, l.Wait(t.Context(), 2))
 		keys(3)
 		time.Sleep(rate.Interval - tick)
-		require.ErrorIs(t, l.TryAcquire(t.Context(), 1), primitives.ErrNotAcquired)
+		require.False(t, cells.Got(l.Allow(t.Context(), 1))(t).Allowed)
 		time.Sleep(life - rate.Interval + 2*tick) // The grant is old, and its keys are gone.
 		keys(1)
 		available(2)
@@ -75,7 +74,7 @@ func endsUnused(t *testing.T, rate primitives.Rate) {
 		time.Sleep(2 * tick)
 		keys(0)
 	}
-	require.NoError(t, l.Acquire(t.Context(), 1))
+	require.NoError(t, l.Wait(t.Context(), 1))
 	rate.Permits = 3
 	require.NoError(t, l.SetRate(t.Context(), rate))
 	time.Sleep(100 * life)
@@ -87,7 +86,7 @@ func twoClients(t *testing.T, server *embedded.Server) (one, other *primitives.R
 	t.Helper()
 	var both [2]*primitives.RateLimiter
 	for i := range both {
-		both[i] = cells.Over(t, must.Get(embedded.New(server, nil)), &primitives.Options{PollInterval: time.Hour}).NewRateLimiter("x", nil)
+		both[i] = cells.Over(t, must.Get(embedded.New(server, nil)), &primitives.Options{PollInterval: time.Hour}).NewRateLimiter("x", primitives.Rate{}, opts)
 	}
 	return both[0], both[1]
 }
@@ -100,8 +99,8 @@ func own(permits int, interval time.Duration) primitives.Rate {
 // free requires that so many permits are free, and that one more is refused.
 func free(t *testing.T, l *primitives.RateLimiter, n int) {
 	t.Helper()
-	cells.Want(t, n)(l.AvailablePermits(t.Context()))
-	require.ErrorIs(t, l.TryAcquire(t.Context(), n+1), primitives.ErrNotAcquired)
+	require.Equal(t, n, cells.Got(l.State(t.Context()))(t).Remaining)
+	require.False(t, cells.Got(l.Allow(t.Context(), n+1))(t).Allowed)
 }
 
 // TestAnotherClientChangesOwnRates: each client has permits of its own, and one of them changes the rate. The
@@ -126,13 +125,13 @@ func TestAnotherClientChangesOwnRates(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				one, other := twoClients(t, embedded.NewServer())
 				require.NoError(t, one.SetRate(t.Context(), c.before))
-				require.NoError(t, other.Acquire(t.Context(), c.taken))
+				require.NoError(t, other.Wait(t.Context(), c.taken))
 				require.NoError(t, one.SetRate(t.Context(), c.after))
 				free(t, other, c.left)
 				time.Sleep(min(c.after.Interval-time.Second, 59*time.Minute)) // Its keys may have ended.
 				free(t, other, c.left)
 				time.Sleep(c.after.Interval)
-				require.NoError(t, other.Acquire(t.Context(), c.after.Permits))
+				require.NoError(t, other.Wait(t.Context(), c.after.Permits))
 				free(t, other, 0)
 			})
 		})
@@ -151,17 +150,16 @@ func TestRetryInOfManyGrants(t *testing.T) {
 				require.NoError(t, l.SetRate(t.Context(), primitives.Rate{Permits: each * grants, Interval: interval}))
 				begin := time.Now()
 				for range grants {
-					require.NoError(t, l.TryAcquire(t.Context(), each))
+					require.True(t, cells.Got(l.Allow(t.Context(), each))(t).Allowed)
 					time.Sleep(time.Millisecond)
 				}
 				for _, missing := range []int{1, 1001, 1200, 1500} {
-					var limited *primitives.RateLimitError
-					require.ErrorAs(t, l.TryAcquire(t.Context(), each*missing), &limited)
+					in := cells.Got(l.Allow(t.Context(), each*missing))(t).RetryAfter
 					at := begin.Add(interval + time.Duration(missing)*time.Millisecond)
-					require.InDelta(t, time.Until(at), limited.RetryIn, float64(2*time.Millisecond), "%d", missing)
+					require.InDelta(t, time.Until(at), in, float64(2*time.Millisecond), "%d", missing)
 				}
 				time.Sleep(interval)
-				require.NoError(t, l.TryAcquire(t.Context(), each*grants))
+				require.True(t, cells.Got(l.Allow(t.Context(), each*grants))(t).Allowed)
 			})
 		})
 	}
@@ -182,11 +180,11 @@ func TestClockSetBackOfManyGrants(t *testing.T) {
 				fill(t, server, grants, each, time.Now().Add(time.Hour))
 				cells.Text(t, server, "SET", "{x}:value", "0")
 				for range 19 { // Each looks, and none may move what is left.
-					require.ErrorIs(t, l.TryAcquire(t.Context(), 1), primitives.ErrNotAcquired)
+					require.False(t, cells.Got(l.Allow(t.Context(), 1))(t).Allowed)
 					time.Sleep(interval / 20)
 				}
 				time.Sleep(interval/20 + 2*time.Millisecond)
-				require.NoError(t, l.TryAcquire(t.Context(), each*grants))
+				require.True(t, cells.Got(l.Allow(t.Context(), each*grants))(t).Allowed)
 			})
 		})
 	}
@@ -211,17 +209,17 @@ func TestManyGrantsAreNotAllRead(t *testing.T) {
 	for _, each := range []int{1, 2} {
 		rate := primitives.Rate{Permits: each * grants, Interval: time.Second}
 		for name, ask := range map[string]func(*primitives.RateLimiter) error{
-			"AvailablePermits": func(l *primitives.RateLimiter) error {
-				n, err := l.AvailablePermits(t.Context())
-				require.Equal(t, rate.Permits, n)
+			"State": func(l *primitives.RateLimiter) error {
+				d, err := l.State(t.Context())
+				require.Equal(t, rate.Permits, d.Remaining)
 				return err
 			},
-			"TryAcquire": func(l *primitives.RateLimiter) error { return l.TryAcquire(t.Context(), rate.Permits) },
-			"Release":    func(l *primitives.RateLimiter) error { return l.Release(t.Context(), 1) },
-			"SetRate":    func(l *primitives.RateLimiter) error { return l.SetRate(t.Context(), rate) },
+			"Wait":    func(l *primitives.RateLimiter) error { return l.Wait(t.Context(), rate.Permits) },
+			"Return":  func(l *primitives.RateLimiter) error { return l.Return(t.Context(), 1) },
+			"SetRate": func(l *primitives.RateLimiter) error { return l.SetRate(t.Context(), rate) },
 		} {
 			t.Run(fmt.Sprint(name, each), func(t *testing.T) {
-				l := c.NewRateLimiter(fmt.Sprint(name, each), nil)
+				l := c.NewRateLimiter(fmt.Sprint(name, each), primitives.Rate{}, opts)
 				require.NoError(t, l.SetRate(t.Context(), rate))
 				cells.Number(t, s, "EVAL", `for i = 1, tonumber(ARGV[1]) do
 					redis.call('zadd', KEYS[1], i, string.format('%c%016d%c', 16, i, ARGV[2]) .. '\0\0\0')

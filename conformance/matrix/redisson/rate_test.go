@@ -21,18 +21,18 @@ func testRateLimiter(t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	ctx := bounded(t)
 	for _, name := range []string{"rate", "a{rate}b"} {
-		l := ours.NewRateLimiter(name, nil)
+		l := ours.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 		java.does("true", "rate.trySetRate", name, 5, time.Hour.Milliseconds())
 		cells.Want(t, false)(l.InitRate(ctx, primitives.Rate{Permits: 9, Interval: time.Hour}))
 		java.does("true", "rate.tryAcquire", name, 2)
-		cells.Want(t, 3)(l.AvailablePermits(ctx))
-		require.NoError(t, l.Acquire(ctx, 2))
+		require.Equal(t, 3, cells.Got(l.State(ctx))(t).Remaining)
+		require.NoError(t, l.Wait(ctx, 2))
 		java.does("1", "rate.availablePermits", name)
 		java.does("false", "rate.tryAcquire", name, 2)
-		require.ErrorIs(t, l.TryAcquire(ctx, 2), primitives.ErrNotAcquired)
+		require.False(t, cells.Got(l.Allow(ctx, 2))(t).Allowed)
 		java.does("released", "rate.release", name, 3)
-		cells.Want(t, 1)(l.AvailablePermits(ctx)) // It leaves the grants, and they count.
-		require.NoError(t, l.Release(ctx, 4))
+		require.Equal(t, 1, cells.Got(l.State(ctx))(t).Remaining) // It leaves the grants, and they count.
+		require.NoError(t, l.Return(ctx, 4))
 		java.does("5", "rate.availablePermits", name)
 		java.does("true", "rate.tryAcquire", name, 4)
 		require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: 7, Interval: time.Hour}))
@@ -44,9 +44,9 @@ func testRateLimiter(t *testing.T, ours *primitives.Client, java *peer) {
 		cells.Want(t, true)(l.Delete(ctx))
 		java.does("true", "rate.trySetRate", name, 5, 1000)
 		cells.Want(t, true)(l.Delete(ctx))
-		l = ours.NewRateLimiter(name, &primitives.RateLimiterOptions{Rate: primitives.Rate{Permits: 5, Interval: time.Minute}})
+		l = ours.NewRateLimiter(name, primitives.Rate{Permits: 5, Interval: time.Minute}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 		for range 2 { // Each side prolongs what Go has made.
-			require.NoError(t, l.Acquire(ctx, 1))
+			require.NoError(t, l.Wait(ctx, 1))
 			require.InDelta(t, time.Hour, shorten(t, java, name), float64(time.Minute))
 			java.does("true", "rate.tryAcquire", name, 1)
 			if ttl := shorten(t, java, name); before(3, 38) {
@@ -78,7 +78,7 @@ func testRateLimiterWindows(t *testing.T, ours *primitives.Client, java *peer) {
 	const name, permits, interval, aLook = "windows", 30, 500 * time.Millisecond, 100 * time.Millisecond
 	const long = 6 * time.Second
 	ctx := bounded(t)
-	l := ours.NewRateLimiter(name, nil)
+	l := ours.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 	require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: permits, Interval: interval}))
 	answers := map[string]<-chan string{}
 	for i := range 3 {
@@ -130,7 +130,7 @@ func look(t *testing.T, b backend.Backend, key string, grants map[string]int64) 
 func acquireFor(l *primitives.RateLimiter, long time.Duration) string {
 	times := 0
 	for end := time.Now().Add(long); time.Now().Before(end); times++ {
-		if err := l.Acquire(context.Background(), 1); err != nil {
+		if err := l.Wait(context.Background(), 1); err != nil {
 			return err.Error()
 		}
 		time.Sleep(rand.N(3 * time.Millisecond)) //nolint:gosec // A schedule.

@@ -82,10 +82,10 @@ func closesAtOnce(t *testing.T, refusal string) {
 func TestAcquireWithoutMemory(t *testing.T) {
 	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
 		c := client(t, s.Addr())
-		limiter := c.NewRateLimiter("rate", &primitives.RateLimiterOptions{Rate: primitives.Rate{Permits: 1, Interval: time.Hour}})
+		limiter := c.NewRateLimiter("rate", primitives.Rate{Permits: 1, Interval: time.Hour}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 		cells.Text(t, s, "CONFIG", "SET", "maxmemory", "1")
 		require.ErrorContains(t, cells.Err(c.NewLock("x", nil).TryLock(t.Context())), "OOM")
-		require.ErrorContains(t, limiter.Acquire(t.Context(), 1), "OOM")
+		require.ErrorContains(t, limiter.Wait(t.Context(), 1), "OOM")
 		require.Equal(t, "0", cells.Text(t, s, "DBSIZE"))
 	})
 }

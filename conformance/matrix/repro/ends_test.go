@@ -46,8 +46,12 @@ func ends(c *primitives.Client) map[string][]step {
 	ranged, whole := c.NewIDGenerator("ranged"), c.NewIDGenerator("whole")
 	semaphore := c.NewSemaphore("semaphore", nil)
 	permits := c.NewPermitSemaphore("permits", nil)
-	limiter := c.NewRateLimiter("limiter", nil)
+	limiter := c.NewRateLimiter("limiter", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 	fenced, token, counted := c.NewFencedLock("fenced", nil), c.NewAtomicLong("redisson_lock_token:{fenced}"), c.NewAtomicLong("latch")
+	free := func(ctx context.Context) (int, error) {
+		d, err := limiter.State(ctx)
+		return d.Remaining, err
+	}
 	grant := func(ctx context.Context) (any, error) {
 		lease, err := fenced.Lock(ctx)
 		if err != nil {
@@ -133,10 +137,10 @@ func ends(c *primitives.Client) map[string][]step {
 		},
 		"RateLimiter": {
 			{"SetRate", only(limiter.SetRate, primitives.Rate{Permits: math.MaxInt32, Interval: primitives.NoExpiry / 1e6 * 1e6}), nil, nil},
-			{"TryAcquire", only(limiter.TryAcquire, math.MaxInt32), nil, nil},
-			{"AvailablePermits", get(limiter.AvailablePermits), 0, nil},
-			{"Release", only(limiter.Release, math.MaxInt32), nil, nil},
-			{"AvailablePermits", get(limiter.AvailablePermits), math.MaxInt32, nil},
+			{"Wait", only(limiter.Wait, math.MaxInt32), nil, nil},
+			{"State", get(free), 0, nil},
+			{"Return", only(limiter.Return, math.MaxInt32), nil, nil},
+			{"State", get(free), math.MaxInt32, nil},
 		},
 	}
 }

@@ -186,11 +186,11 @@ func calls(lock lockOfHash) map[string]func(context.Context) (any, error) {
 
 // rateCalls returns the calls that look at a rate limiter's hash.
 func rateCalls(c *primitives.Client) map[string]func(context.Context) (any, error) {
-	rate := primitives.Rate{Permits: 1, Interval: time.Second}
-	l, made := c.NewRateLimiter("x", nil), c.NewRateLimiter("x", &primitives.RateLimiterOptions{Rate: rate})
+	rate, opts := primitives.Rate{Permits: 1, Interval: time.Second}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}
+	l, made := c.NewRateLimiter("x", primitives.Rate{}, opts), c.NewRateLimiter("x", rate, opts)
 	return map[string]func(context.Context) (any, error){
-		"TryAcquire": only(l.TryAcquire, 1), "Acquire": only(made.Acquire, 1), "Release": only(l.Release, 1),
-		"AvailablePermits": get(l.AvailablePermits), "Delete": get(l.Delete),
+		"Allow": with(l.Allow, 1), "Wait": only(made.Wait, 1), "Return": only(l.Return, 1),
+		"State": get(l.State), "Delete": get(l.Delete),
 		"SetRate": only(l.SetRate, rate), "InitRate": with(l.InitRate, rate), "UpdateRate": with(l.UpdateRate, rate),
 		"Rate": get(l.Rate),
 	}

@@ -36,7 +36,7 @@ func objects(ctx context.Context, c *primitives.Client, name string) map[string]
 		"fenced": c.NewFencedLock(name, nil), "election": c.NewElection(name, nil), "job": c.NewPeriodicJob(name, time.Hour, nil),
 		"semaphore": c.NewSemaphore(name, nil), "permits": c.NewPermitSemaphore(name, nil), "latch": c.NewCountDownLatch(name),
 		"parts": c.NewPartsLatch(name), "long": c.NewAtomicLong(name), "double": c.NewAtomicDouble(name), "ids": c.NewIDGenerator(name),
-		"rate": c.NewRateLimiter(name, nil), "throttle": c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}),
+		"rate": c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}), "throttle": c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}),
 		"long adder": must.Get(c.OpenLongAdder(ctx, name)), "double adder": must.Get(c.OpenDoubleAdder(ctx, name+" 2")),
 	})
 	return all

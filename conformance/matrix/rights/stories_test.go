@@ -25,7 +25,7 @@ const (
 		"Lock; wait 15s; Revoke ''; ForceUnlock; Revoke ''; ask; Lock; ForceUnlock; Lock; ForceUnlock; wait 15s" // The watchdog finds losses.
 	numbers = "Load; Store 1; Add 1; CompareAndSwap 2 3; StoreIfLess 4 5; StoreIfGreater 4 6; Swap 1; LoadAndDelete"
 	lived   = "; Expire 1h; TTL; Persist; Exists; ExpireAt 1h; Delete"
-	rates   = "InitRate; Acquire 2; SetRate; not TryAcquire 1; Release 1; ask; Release 1; Delete"
+	rates   = "InitRate; Wait 2; SetRate; Allow 1; Return 1; ask; Return 1; Delete"
 	fetched = "InitPermits 3; Acquire 1; Release 1; ask; DrainPermits" + lived
 )
 
@@ -105,7 +105,7 @@ func (p *player) step(ctx, beside context.Context, words []string) {
 }
 
 // asking are the names of methods that only ask.
-var asking = regexp.MustCompile(`^(Acquired|Available|Count$|Exists|Hold|Is|Last|Left|Load$|Rate$|Remaining|Total|TTL)`)
+var asking = regexp.MustCompile(`^(Acquired|Available|Count$|Exists|Hold|Is|Last|Left|Load$|Rate$|Remaining|State|Total|TTL)`)
 
 // call calls a method, and returns its error.
 func (p *player) call(ctx context.Context, words []string) error {
@@ -312,7 +312,7 @@ func useThrottle(ctx context.Context, c *primitives.Client) {
 	}
 	t, other := of("throttle", 1, time.Second), of("other", 9, time.Hour)
 	for _, used := range []int{0, 2} {
-		work, _, err := other.Reserve(ctx, 1)
+		work, _, err := other.AllowEstimate(ctx, 1)
 		must.Do(errors.Join(err, work.Settle(ctx, used)))
 	}
 	for _, steps := range []bool{false, true} { // The second is refused.
@@ -327,14 +327,14 @@ func useThrottle(ctx context.Context, c *primitives.Client) {
 // useRates uses one that it makes itself, and one of which each client has its own permits.
 func useRates(ctx context.Context, c *primitives.Client) {
 	rate := primitives.Rate{Permits: 2, Interval: time.Second}
-	made := c.NewRateLimiter("declared:made", &primitives.RateLimiterOptions{Rate: rate})
-	play(ctx, made, "TryAcquire 2; wait 2s; TryAcquire 2") // The permits come back.
+	made := c.NewRateLimiter("declared:made", rate, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	play(ctx, made, "Allow 2; wait 2s; Allow 2") // The permits come back.
 	must.Do(made.SetRate(ctx, rate))
 	must.Get(made.Delete(ctx))
 	rate.Mode, rate.KeepAlive = primitives.RatePerClient, time.Hour
-	each := c.NewRateLimiter("declared:rates", nil)
+	each := c.NewRateLimiter("declared:rates", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 	must.Get(each.InitRate(ctx, rate))
-	play(ctx, each, "Acquire 2; not TryAcquire 1; Release 1; ask; Release 1")
+	play(ctx, each, "Wait 2; Allow 1; Return 1; ask; Return 1")
 	must.Do(each.SetRate(ctx, rate))
 	must.Return("Delete", true)(each.Delete(ctx))
 }

@@ -155,12 +155,10 @@ var calls = map[string]func(ctx context.Context, c *primitives.Client, name stri
 		return said(fmt.Sprint(id), errors.Join(err, nextErr))
 	},
 	"rate.try": func(ctx context.Context, c *primitives.Client, name string) string {
-		l := c.NewRateLimiter(name, nil)
+		l := c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 		_, err := l.InitRate(ctx, primitives.Rate{Permits: 2, Interval: time.Hour})
-		if err = errors.Join(err, l.TryAcquire(ctx, 1)); errors.Is(err, primitives.ErrNotAcquired) {
-			return "refused"
-		}
-		return said("granted", err)
+		d, allowErr := l.Allow(ctx, 1)
+		return said(map[bool]string{true: "granted", false: "refused"}[d.Allowed], errors.Join(err, allowErr))
 	},
 	"job.try": func(ctx context.Context, c *primitives.Client, name string) string {
 		ran, err := tryJob(ctx, c.NewPeriodicJob(name, time.Hour, nil).TryDo)

@@ -26,7 +26,7 @@ func New(c *Config) (*Store, error) {
 }
 
 func (s *Store) limiter(key string) *primitives.RateLimiter {
-	return shared.Client().NewRateLimiter(key, &primitives.RateLimiterOptions{Rate: primitives.Rate(*s)})
+	return shared.Client().NewRateLimiter(key, primitives.Rate(*s), &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 }
 
 func (s *Store) Get(ctx context.Context, key string) (limit, remaining uint64, err error) {
@@ -36,21 +36,18 @@ func (s *Store) Get(ctx context.Context, key string) (limit, remaining uint64, e
 	} else if err != nil {
 		return 0, 0, err
 	}
-	free, err := s.limiter(key).AvailablePermits(ctx)
-	return uint64(rate.Permits), uint64(free), err
+	state, err := s.limiter(key).State(ctx)
+	return uint64(rate.Permits), uint64(state.Remaining), err
 }
 
 func (s *Store) Take(ctx context.Context, key string) (limit, remaining, reset uint64, ok bool, err error) {
-	state, err := s.limiter(key).TryAcquireState(ctx, 1)
-	var refused *primitives.RateLimitError
-	if errors.As(err, &refused) {
-		state.RetryIn = refused.RetryIn
-	} else if err != nil {
+	d, err := s.limiter(key).Allow(ctx, 1)
+	if err != nil {
 		return 0, 0, 0, false, err
 	}
-	rate, failed := s.limiter(key).Rate(ctx)
-	reset = uint64(time.Now().Add(state.RetryIn - late).UnixNano())
-	return uint64(rate.Permits), uint64(state.Free), reset, err == nil, failed
+	rate, err := s.limiter(key).Rate(ctx)
+	reset = uint64(time.Now().Add(d.NextAfter - late).UnixNano())
+	return uint64(rate.Permits), uint64(d.Remaining), reset, d.Allowed, err
 }
 
 // late is how much later than an interval a permit may return.

@@ -65,9 +65,8 @@ var scenarios = map[string]struct {
 	}, idle: true, fires: []string{"long waits"}},
 	"OtherRate": {begin: func(t *testing.T, p process) {
 		for permits := range 2 {
-			require.NoError(t, p.client(t, nil).NewRateLimiter("api", &primitives.RateLimiterOptions{
-				Rate: primitives.Rate{Permits: 10 + permits, Interval: time.Second},
-			}).TryAcquire(t.Context(), 1))
+			require.NoError(t, p.client(t, nil).NewRateLimiter("api", primitives.Rate{Permits: 10 + permits, Interval: time.Second},
+				&primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}).Wait(t.Context(), 1))
 		}
 	}, fires: []string{"a mismatch"}},
 	"DailyJob":      {begin: daily(4), every: 10 * time.Minute, idle: true},

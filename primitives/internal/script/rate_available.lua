@@ -1,4 +1,4 @@
---- Returns how many permits are free.
+--- Returns how many permits are free, and when more are.
 ---
 ---@key limiter hash          rate, interval, type, keepAliveTime
 ---@key value string          permits that are in no grant of any client
@@ -6,6 +6,8 @@
 ---@key permits zset          grant of any client -> its time
 ---@key own_permits zset      grant of this client -> its time
 ---@return int free
+---@return milliseconds wait   until a permit is free; 0: one is
+---@return milliseconds reset  until all are free, at most; 0: they are
 ---@error NORATE nobody has set a rate
 ---@error NOTANUMBER the limiter's hash has another text in the place of a number
 ---@retry safe
@@ -24,5 +26,15 @@ end
 local early, late = clock_bounds()
 settle(limit, valued, grants, late)
 local held, number = held_of(limit, valued, grants)
-local _, back = ended(grants, held, number, early - limit.interval, all())
-return math.max(0, limit.rate - held + back)
+local old, back = ended(grants, held, number, early - limit.interval, all())
+local free = limit.rate - held + back
+local wait = 0
+if free < 1 then
+  local steps, more = walk(grants, held, number, old, number, 1 - free)
+  wait = 1
+  if more > -free then -- Otherwise some grants are missing.
+    local _, at = grant_at(grants, old + steps - 1)
+    wait = math.max(1, at + limit.interval - early)
+  end
+end
+return {math.max(0, free), wait, free < limit.rate and limit.interval or 0}

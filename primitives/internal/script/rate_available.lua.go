@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/scriptcall"
@@ -12,12 +13,14 @@ import (
 
 var rateAvailableScript = backend.Script{
 	Name: "rate_available", Keys: 5, Retry: backend.RetryRepeatable,
-	SHA1: "a1e00d2e6ef93e6aae224faece149e9b99d8560f",
+	SHA1: "fd2b8b4984a30b8ce79a386bb4d7ff187247a345",
 	Source: "\n\n" + `local limiter = KEYS[1]
 local value = KEYS[2]
 local own_value = KEYS[3]
 local permits = KEYS[4]
 local own_permits = KEYS[5]
+
+
 
 
 
@@ -37,12 +40,29 @@ end
 local early, late do local time = redis.call('time') early, late = time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000 + math.ceil(time[2] / 1000) end
 local function permits_of(grant) local a, b, c, d = string.byte(grant, -4, -1) return d and a + b * 256 + c * 65536 + d * 16777216 or 0 end local function sum(grants, from, to) local permits = 0 for rank = from, to, 1000 do for _, grant in ipairs(redis.call('zrange', grants, rank, math.min(to, rank + 999))) do permits = permits + permits_of(grant) end end return permits end local function held_of(limit, value, grants) local number, kept = redis.call('zcard', grants), count(redis.call('get', value) or '') local held = kept if kept and not limit.own then held = limit.rate - kept end if not held or held < number then held = sum(grants, 0, number - 1) end return held, number end local function sum_from(grants, held, number, rank) if held == number then return number - rank elseif 2 * rank > number then return sum(grants, rank, number - 1) end return held - sum(grants, 0, rank - 1) end repeat local value, grants = valued, grants local last, at do local rank = -1 local found = redis.call('zrange', grants, rank, rank, 'withscores') last, at = found[1], tonumber(found[2]) end if not last or at <= late then break end for _, command in ipairs({'zadd', 'zremrangebyscore', 'zcard', 'zcount'}) do do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(command, grants) then error({err = 'NOPERM the user may not ' .. command .. ' ' .. grants}) end end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('get', value) then error({err = 'NOPERM the user may not ' .. 'get' .. ' ' .. value}) end end local held, number = held_of(limit, value, grants) local past = redis.call('zcount', grants, '-inf', late) local permits = math.max(number - past, sum_from(grants, held, number, past)) redis.call('zadd', grants, late, (string.sub(last, 1, -5) .. string.char( permits % 256, math.floor(permits / 256) % 256, math.floor(permits / 65536) % 256, math.floor(permits / 16777216)))) redis.call('zremrangebyscore', grants, string.format('(%.0f', late), '+inf') until true
 local held, number do local value, grants = valued, grants local number_, kept = redis.call('zcard', grants), count(redis.call('get', value) or '') local held_ = kept if kept and not limit.own then held_ = limit.rate - kept end if not held_ or held_ < number_ then held_ = sum(grants, 0, number_ - 1) end held, number = held_, number_ end
-local _, back repeat local grants, youngest, missing = grants, early - limit.interval, (9007199254740991) if missing <= 0 then _, back = 0, 0 break end local old = redis.call('zcount', grants, '-inf', youngest) if old > 1000 and missing >= old then _, back = old, held - sum_from(grants, held, number, old) break end repeat if held == number then local walked = math.max(0, math.min(missing, old - 0)) _, back = walked, walked break end local at, permits, size = 0, 0, 8 while permits < missing and at < old do size = math.min(size * 2, 1000) for __, grant in ipairs(redis.call('zrange', grants, at, math.min(old, at + size) - 1)) do if permits < missing then at, permits = at + 1, permits + permits_of(grant) end end end _, back = at - 0, permits break until true break until true
-return math.max(0, limit.rate - held + back)
+local function walk(grants, held, number, rank, past, missing) if held == number then local walked = math.max(0, math.min(missing, past - rank)) return walked, walked end local at, permits, size = rank, 0, 8 while permits < missing and at < past do size = math.min(size * 2, 1000) for _, grant in ipairs(redis.call('zrange', grants, at, math.min(past, at + size) - 1)) do if permits < missing then at, permits = at + 1, permits + permits_of(grant) end end end return at - rank, permits end local old, back repeat local grants, youngest, missing = grants, early - limit.interval, (9007199254740991) if missing <= 0 then old, back = 0, 0 break end local old_ = redis.call('zcount', grants, '-inf', youngest) if old_ > 1000 and missing >= old_ then old, back = old_, held - sum_from(grants, held, number, old_) break end old, back = walk(grants, held, number, 0, old_, missing) break until true
+local free = limit.rate - held + back
+local wait = 0
+if free < 1 then
+  local steps, more repeat local grants, missing = grants, 1 - free if held == number then local walked = math.max(0, math.min(missing, number - old)) steps, more = walked, walked break end local at, permits, size = old, 0, 8 while permits < missing and at < number do size = math.min(size * 2, 1000) for _, grant in ipairs(redis.call('zrange', grants, at, math.min(number, at + size) - 1)) do if permits < missing then at, permits = at + 1, permits + permits_of(grant) end end end steps, more = at - old, permits break until true
+  wait = 1
+  if more > -free then
+    local _, at do local grants, rank = grants, old + steps - 1 local found = redis.call('zrange', grants, rank, rank, 'withscores') _, at = found[1], tonumber(found[2]) end
+    wait = math.max(1, at + limit.interval - early)
+  end
+end
+return {math.max(0, free), wait, free < limit.rate and limit.interval or 0}
 `,
 }
 
-// RateAvailable returns how many permits are free.
+// RateAvailableResult is what [RateAvailable] returns.
+type RateAvailableResult struct {
+	Free  int64
+	Wait  time.Duration // milliseconds; until a permit is free; 0: one is
+	Reset time.Duration // milliseconds; until all are free, at most; 0: they are
+}
+
+// RateAvailable returns how many permits are free, and when more are.
 //
 //   - limiter: hash key; rate, interval, type, keepAliveTime
 //   - value: string key; permits that are in no grant of any client
@@ -58,8 +78,13 @@ return math.max(0, limit.rate - held + back)
 func RateAvailable(
 	ctx context.Context, r backend.ScriptRunner,
 	limiter, value, ownValue, permits, ownPermits string,
-) (free int64, err error) {
+) (RateAvailableResult, error) {
 	c := scriptcall.Call{Script: &rateAvailableScript}
 	words := []string{limiter, value, ownValue, permits, ownPermits}
-	return scriptcall.Value(c.Run(ctx, r, 5, words), "free", backend.Reply.Int)
+	out := c.Run(ctx, r, 5, words).Tuple(3)
+	var result RateAvailableResult
+	result.Free = scriptcall.Next(&out, "free", backend.Reply.Int)
+	result.Wait = scriptcall.Next(&out, "wait", scriptcall.Milliseconds)
+	result.Reset = scriptcall.Next(&out, "reset", scriptcall.Milliseconds)
+	return scriptcall.All(result, out)
 }

@@ -34,7 +34,9 @@ var kinds = map[string]func(c *client, name string) asks{
 	"long":      func(c *client, name string) asks { return c.NewAtomicLong(name).MissingRights },
 	"double":    func(c *client, name string) asks { return c.NewAtomicDouble(name).MissingRights },
 	"ids":       func(c *client, name string) asks { return c.NewIDGenerator(name).MissingRights },
-	"rate":      func(c *client, name string) asks { return c.NewRateLimiter(name, nil).MissingRights },
+	"rate": func(c *client, name string) asks {
+		return c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}).MissingRights
+	},
 	"inspect": func(c *client, name string) asks { // list, watch and serve, too
 		return func(ctx context.Context) ([]string, error) { return inspect.MissingRights(ctx, c, name) }
 	},

@@ -12,10 +12,10 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// reserves fails unless n permits are reserved.
-func (x *throttle) reserves(t *testing.T, n int) *primitives.Reservation {
+// estimates fails unless n permits are taken by an estimate.
+func (x *throttle) estimates(t *testing.T, n int) *primitives.Estimate {
 	t.Helper()
-	r, d, err := x.Reserve(t.Context(), n)
+	r, d, err := x.AllowEstimate(t.Context(), n)
 	require.NoError(t, err)
 	require.True(t, d.Allowed)
 	require.NotNil(t, r)
@@ -29,44 +29,44 @@ func (x *throttle) owes(t *testing.T) time.Duration {
 	return state.ResetAfter
 }
 
-// TestReservationIsSettled: at once it is as if only what was used had been taken; later what the rate has freed in
+// TestEstimateIsSettled: at once it is as if only what was used had been taken; later what the rate has freed in
 // between stays in use.
-func TestReservationIsSettled(t *testing.T) {
+func TestEstimateIsSettled(t *testing.T) {
 	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
-		require.NoError(t, x.reserves(t, 8).Settle(t.Context(), 1))
+		require.NoError(t, x.estimates(t, 8).Settle(t.Context(), 1))
 		require.Equal(t, 333_334*time.Microsecond, x.owes(t))
-		require.NoError(t, x.reserves(t, 2).Settle(t.Context(), 4))
+		require.NoError(t, x.estimates(t, 2).Settle(t.Context(), 4))
 		require.Equal(t, 1_666_667*time.Microsecond, x.owes(t))
-		r := x.reserves(t, 5)
+		r := x.estimates(t, 5)
 		time.Sleep(time.Second)
 		require.NoError(t, r.Settle(t.Context(), 1)) // Four were not used, but three of them are free by now.
 		require.Equal(t, 2*time.Second, x.owes(t))   // 5 and 5 permits before, less one second, less one permit.
-		require.NoError(t, x.reserves(t, 1).Settle(t.Context(), 1))
-		require.NoError(t, x.reserves(t, 1).Settle(t.Context(), 10_000_000))
+		require.NoError(t, x.estimates(t, 1).Settle(t.Context(), 1))
+		require.NoError(t, x.estimates(t, 1).Settle(t.Context(), 10_000_000))
 		require.Equal(t, 3_333_334*time.Microsecond, x.owes(t), "the whole burst, and no more")
-		none, d, err := x.Reserve(t.Context(), 1)
+		none, d, err := x.AllowEstimate(t.Context(), 1)
 		require.NoError(t, err)
 		require.Nil(t, none)
 		require.Equal(t, 333_334*time.Microsecond, d.RetryAfter)
 	})
 }
 
-// TestReservationGoesIntoDebt: to the bound, and a caller with a smaller one does not reduce what is owed.
-func TestReservationGoesIntoDebt(t *testing.T) {
+// TestEstimateGoesIntoDebt: to the bound, and a caller with a smaller one does not reduce what is owed.
+func TestEstimateGoesIntoDebt(t *testing.T) {
 	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
 		without := *x
 		x.Throttle = x.client.NewThrottle("x", x.limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Debt: 5})
-		require.NoError(t, x.reserves(t, 1).Settle(t.Context(), 8))
-		r, work := x.reserves(t, 1), without.reserves(t, 1)
+		require.NoError(t, x.estimates(t, 1).Settle(t.Context(), 8))
+		r, work := x.estimates(t, 1), without.estimates(t, 1)
 		require.NoError(t, r.Settle(t.Context(), 3))
 		require.Equal(t, 12*time.Second, x.owes(t))
 		require.Equal(t, 3*time.Second, x.refuses(t, 1).RetryAfter)
 		require.NoError(t, work.Settle(t.Context(), 10))
 		require.Equal(t, 12*time.Second, x.owes(t))
 		time.Sleep(3 * time.Second)
-		require.NoError(t, x.reserves(t, 1).Settle(t.Context(), 10_000_000))
+		require.NoError(t, x.estimates(t, 1).Settle(t.Context(), 10_000_000))
 		require.Equal(t, 15*time.Second, x.owes(t))
 		require.LessOrEqual(t, 15*time.Second, x.ttl(t))
 		time.Sleep(6 * time.Second)
@@ -83,12 +83,12 @@ func TestReservationGoesIntoDebt(t *testing.T) {
 	})
 }
 
-// TestReservationIsNeverLaxer: callers who settle later never owe less than if they had taken at once what they used.
-func TestReservationIsNeverLaxer(t *testing.T) {
+// TestEstimateIsNeverLaxer: callers who settle later never owe less than if they had taken at once what they used.
+func TestEstimateIsNeverLaxer(t *testing.T) {
 	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 7, Interval: time.Second, Burst: 20}, func(t *testing.T, x *throttle) {
 		type open struct {
-			*primitives.Reservation
+			*primitives.Estimate
 			n, actual int
 		}
 		r, at := rand.New(rand.NewPCG(46, 3)), time.Now() //nolint:gosec // It is no secret.
@@ -97,7 +97,7 @@ func TestReservationIsNeverLaxer(t *testing.T) {
 			time.Sleep(time.Duration(r.IntN(700_000)) * time.Microsecond)
 			state := must(x.State(t.Context()))(t)
 			if n := 1 + r.IntN(10); r.IntN(2) == 0 && n <= state.Remaining {
-				o := open{x.reserves(t, n), n, r.IntN(15)}
+				o := open{x.estimates(t, n), n, r.IntN(15)}
 				reserved = append(reserved, o)
 				atOnce.take(o.actual)
 			} else if len(reserved) > 0 {
@@ -122,14 +122,14 @@ func TestReservationIsNeverLaxer(t *testing.T) {
 	})
 }
 
-// TestReservationIsSettledOnce: but again after an error by which nothing was sent.
-func TestReservationIsSettledOnce(t *testing.T) {
+// TestEstimateIsSettledOnce: but again after an error by which nothing was sent.
+func TestEstimateIsSettledOnce(t *testing.T) {
 	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Hour, Burst: 10}, func(t *testing.T, x *throttle) {
 		answers := func(f fault) {
 			x.faults(f)
 		}
-		r := x.reserves(t, 8)
+		r := x.estimates(t, 8)
 		var wrong *primitives.FieldError
 		require.ErrorAs(t, r.Settle(t.Context(), -1), &wrong)
 		require.ErrorAs(t, r.Settle(t.Context(), 10_000_001), &wrong)
@@ -137,20 +137,20 @@ func TestReservationIsSettledOnce(t *testing.T) {
 		require.ErrorIs(t, r.Settle(t.Context(), 3), primitives.ErrUnavailable)
 		answers(fault{})
 		require.NoError(t, r.Settle(t.Context(), 3))
-		require.EqualError(t, r.Settle(t.Context(), 3), `settle throttle "x": the reservation is settled`)
+		require.EqualError(t, r.Settle(t.Context(), 3), `settle throttle "x": the estimate is settled`)
 		require.Equal(t, 3*time.Hour, x.owes(t))
 
-		r = x.reserves(t, 4)
+		r = x.estimates(t, 4)
 		answers(fault{broken: true})
 		require.ErrorIs(t, r.Settle(t.Context(), 1), primitives.ErrIndeterminate)
 		answers(fault{})
 		synctest.Wait() // Now the server has executed it.
 		require.ErrorIs(t, r.Settle(t.Context(), 1), primitives.ErrSettled)
 		require.Equal(t, 4*time.Hour, x.owes(t))
-		require.NoError(t, x.reserves(t, 1).Settle(t.Context(), 1))
+		require.NoError(t, x.estimates(t, 1).Settle(t.Context(), 1))
 		for _, used := range []int{1, 3} {
 			x.do("DEL", "x")
-			r = x.reserves(t, 2)
+			r = x.estimates(t, 2)
 			x.do("SET", "x", "text")
 			for range 2 {
 				require.ErrorIs(t, r.Settle(t.Context(), used), primitives.ErrConflict)
