@@ -5,11 +5,30 @@ package valkeybackend
 import (
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
 )
+
+// TestOutcomesByWhichSlotsAreForgotten: those of a node that is gone or was replaced, and of a slot that has moved.
+func TestOutcomesByWhichSlotsAreForgotten(t *testing.T) {
+	t.Parallel()
+	server := func(code string) error { return &backend.ServerError{Code: code} }
+	for name, c := range map[string]struct {
+		err     error
+		forgets bool
+	}{
+		"none": {}, "NOSCRIPT": {err: server("NOSCRIPT")}, "ASK": {err: server("ASK")}, "OOM": {err: server("OOM")},
+		"MOVED": {server("MOVED"), true}, "READONLY": {server("READONLY"), true},
+		"unavailable": {backend.ErrUnavailable, true}, "no answer": {backend.Indeterminate(backend.ErrReply), true},
+	} {
+		s := &slots{read: time.Now()}
+		s.forgetIfStale([]backend.Outcome{{}, {Err: c.err}})
+		require.Equal(t, c.forgets, s.read.IsZero(), name)
+	}
+}
 
 func TestParseRange(t *testing.T) {
 	t.Parallel()
