@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,13 +17,17 @@ import (
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
-// perUser and forAll are the policies of most tests. A request costs as much as its field User begins with of the first.
+// perUser and forAll are the policies of most tests. A request costs as much of the first as its field User is longer
+// than a character, and 1 of the second, or 4 if the field is +.
 var (
 	perUser = httplimit.Policy{
 		Name: "user", Limit: primitives.Limit{Permits: 2, Interval: time.Minute}, Key: byUser,
 		Cost: func(r *http.Request) int { return len(r.Header.Get("User")) - 1 },
 	}
-	forAll = httplimit.Policy{Name: "all", Limit: primitives.Limit{Permits: 4, Interval: time.Hour, Burst: 3}}
+	forAll = httplimit.Policy{
+		Name: "all", Limit: primitives.Limit{Permits: 4, Interval: time.Hour, Burst: 3},
+		Cost: func(r *http.Request) int { return 1 + 3*strings.Count(r.Header.Get("User"), "+") },
+	}
 )
 
 // refusals is what an OnRefused got.
@@ -132,9 +137,15 @@ func TestCostsOfPolicies(t *testing.T) {
 		requireField(t, tooMuch, "Retry-After")
 		requireField(t, tooMuch, "RateLimit")
 		requireViolated(t, tooMuch, "user")
+		moreThanBurst := ask(t.Context(), h, "+")
+		requireField(t, moreThanBurst, "Retry-After")
+		requireViolated(t, moreThanBurst, "all")
+		requireViolated(t, ask(t.Context(), h, "+++++"), "user", "all")
 		require.Empty(t, *refused)
-		require.Len(t, failures.errs, 1)
-		require.ErrorIs(t, failures.errs[0], primitives.ErrAboveRate)
+		require.Len(t, failures.errs, 3)
+		for _, err := range failures.errs {
+			require.ErrorIs(t, err, primitives.ErrAboveRate)
+		}
 	})
 }
 
