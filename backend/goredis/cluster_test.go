@@ -246,3 +246,46 @@ func TestClusterIsAskedAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestClusterAfterAFailover: a primary of all slots and its replica change places before each call. It goes to the new
+// primary.
+func TestClusterAfterAFailover(t *testing.T) {
+	t.Parallel()
+	var nodes [2]*fakeServer
+	var primary atomic.Int32
+	for i := range nodes {
+		nodes[i] = node(t, func(words []string) string {
+			switch now := int(primary.Load()); {
+			case strings.EqualFold(words[0], "scan"): // A replica has keys, too, some of them too late.
+				return fmt.Sprintf("*2\r\n+0\r\n*1\r\n:%d\r\n", i)
+			case !strings.EqualFold(words[0], "script") && i != now:
+				return "-MOVED 1 " + nodes[now].addr + "\r\n"
+			}
+			return fmt.Sprintf(":%d\r\n", i)
+		})
+	}
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		ClusterStateReloadInterval: time.Hour,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			now := primary.Load()
+			both := []redis.ClusterNode{{Addr: nodes[now].addr}, {Addr: nodes[1-now].addr}}
+			return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: both}}, nil
+		},
+	})
+	t.Cleanup(func() { _ = client.Close() })
+	b := over(t, client)
+	for i := range 5 {
+		now := i % 2
+		primary.Store(int32(now))
+		if now == 1 {
+			var got backend.Outcome
+			b.RunThenWait(t.Context(), []backend.Call{{Script: script, Keys: []string{"k"}}}, 1, time.Second, func(_ int, o backend.Outcome) { got = o })
+			require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(1), Acked: 1}, got)
+			continue
+		}
+		for keys, err := range b.Scan(t.Context(), "*", 10) {
+			require.NoError(t, err)
+			require.Equal(t, []string{"0"}, keys)
+		}
+	}
+}
