@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -69,28 +68,21 @@ func latchSet(o *object, condition string) extend.WaitSpec {
 // InitCount sets the latch to n, at least 1. If the latch is set already, it changes nothing and
 // reports false.
 func (l *CountDownLatch) InitCount(ctx context.Context, n int64) (bool, error) {
-	return l.trySet(ctx, validCount(n), n, nil)
+	return l.trySet(ctx, nil, n, nil)
 }
 
 // InitCountWithTTL is InitCount for a latch that expires after ttl, in whole milliseconds and at
 // least one. When the latch expires, Wait returns as if the count were 0, at its next poll at the
 // latest. If the latch is set already, it keeps its count and its expiry.
 func (l *CountDownLatch) InitCountWithTTL(ctx context.Context, n int64, ttl time.Duration) (bool, error) {
-	return l.trySet(ctx, cmp.Or(validCount(n), extend.AtLeast("ttl", ttl, time.Millisecond)), n, &ttl)
+	return l.trySet(ctx, extend.AtLeast("ttl", ttl, time.Millisecond), n, &ttl)
 }
 
 func (l *CountDownLatch) trySet(ctx context.Context, invalid error, n int64, ttl *time.Duration) (bool, error) {
-	return extend.Call(ctx, &l.base, cmp.Or(l.invalid, invalid), "set", func() (bool, error) {
+	invalid = cmp.Or(l.invalid, within("n", n, 1, math.MaxInt64), invalid)
+	return extend.Call(ctx, &l.base, invalid, "set", func() (bool, error) {
 		return script.LatchSet(ctx, l.base.Runner(), l.base.Key(), n, ttl, l.publish(), l.zero.Channel)
 	})
-}
-
-// validCount returns a [*FieldError] for a number to which no latch can be set.
-func validCount(n int64) error {
-	if n < 1 {
-		return &FieldError{Field: "n", Problem: fmt.Sprintf("%d is not in 1..%d", n, int64(math.MaxInt64))}
-	}
-	return nil
 }
 
 // CountDown decrements the count by 1, and returns the rest. At 0 all waiters continue, and the
@@ -116,10 +108,10 @@ func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
 // count is 0 at once, Wait takes one round trip. If no server can be reached at first, Wait returns
 // [ErrUnavailable]. Later it keeps waiting through outages.
 func (l *CountDownLatch) Wait(ctx context.Context) error {
-	_, err := extend.Call(ctx, &l.base, l.invalid, "wait for", func() (struct{}, error) {
-		return struct{}{}, l.base.Wait(ctx, l.zero, (*latchAttempt)(l))
+	return l.wait(ctx, l.zero, func(ctx context.Context) (bool, error) {
+		count, err := read(script.LatchCount(ctx, l.base.Runner(), l.base.Key()))
+		return count <= 0, err
 	})
-	return err
 }
 
 // WaitUntilSet waits, like Wait, until the latch is set, whatever its count. A process that counts
@@ -127,8 +119,14 @@ func (l *CountDownLatch) Wait(ctx context.Context) error {
 // process that only waits may come too late: if the latch was set and counted down to 0 before, it
 // is no longer set, and WaitUntilSet waits until it is set again.
 func (l *CountDownLatch) WaitUntilSet(ctx context.Context) error {
+	return l.wait(ctx, l.set, func(ctx context.Context) (bool, error) {
+		return script.LatchIsSet(ctx, l.base.Runner(), l.base.Key())
+	})
+}
+
+func (l *CountDownLatch) wait(ctx context.Context, spec extend.WaitSpec, ask latchAttempt) error {
 	_, err := extend.Call(ctx, &l.base, l.invalid, "wait for", func() (struct{}, error) {
-		return struct{}{}, l.base.Wait(ctx, l.set, (*latchSetAttempt)(l))
+		return struct{}{}, l.base.Wait(ctx, spec, ask)
 	})
 	return err
 }
@@ -155,25 +153,13 @@ func latchFreeUnits(payload string) int {
 	return 1
 }
 
-// latchAttempt asks whether the count is 0.
-type latchAttempt CountDownLatch
+// latchAttempt asks whether what a latch's waiter waits for is so.
+type latchAttempt func(ctx context.Context) (bool, error)
 
-// Try implements [extend.Attempt]. At a count of 0 all waiters continue.
-func (l *latchAttempt) Try(ctx context.Context) (extend.Answer, error) {
-	count, err := read(script.LatchCount(ctx, l.base.Runner(), l.base.Key()))
-	if err != nil || count > 0 {
-		return extend.Answer{}, err
-	}
-	return extend.Answer{Granted: true, Free: extend.AllUnits}, nil
-}
-
-// latchSetAttempt asks whether the latch is set.
-type latchSetAttempt CountDownLatch
-
-// Try implements [extend.Attempt]. If the latch is set, all waiters continue.
-func (l *latchSetAttempt) Try(ctx context.Context) (extend.Answer, error) {
-	set, err := script.LatchIsSet(ctx, l.base.Runner(), l.base.Key())
-	if err != nil || !set {
+// Try implements [extend.Attempt]. If it is so, all waiters continue.
+func (ask latchAttempt) Try(ctx context.Context) (extend.Answer, error) {
+	is, err := ask(ctx)
+	if err != nil || !is {
 		return extend.Answer{}, err
 	}
 	return extend.Answer{Granted: true, Free: extend.AllUnits}, nil

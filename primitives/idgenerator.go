@@ -1,8 +1,8 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"sync"
 
@@ -46,12 +46,7 @@ func (c *Client) NewIDGenerator(name string) *IDGenerator {
 // used before, Init changes nothing and reports false. Without Init, ids begin at 1, in blocks of
 // 5000.
 func (g *IDGenerator) Init(ctx context.Context, first, blockSize int64) (bool, error) {
-	invalid := g.invalid
-	if blockSize < 1 && invalid == nil {
-		invalid = &FieldError{
-			Field: "blockSize", Problem: fmt.Sprintf("%d is not in 1..%d", blockSize, int64(math.MaxInt64)),
-		}
-	}
+	invalid := cmp.Or(g.invalid, within("blockSize", blockSize, 1, math.MaxInt64))
 	return extend.Call(ctx, &g.base, invalid, "initialize", func() (bool, error) {
 		return script.IDInit(ctx, g.base.Runner(), g.base.Key(), g.allocation, first, blockSize)
 	})

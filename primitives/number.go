@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,11 +31,7 @@ func (c *Client) newNumber(kind, name string) number {
 // Expire sets the object's expiry to d from now by the server's clock, in whole milliseconds and at
 // least one. It reports whether the object exists.
 func (o *number) Expire(ctx context.Context, d time.Duration) (bool, error) {
-	invalid := o.invalid
-	if invalid == nil {
-		invalid = extend.AtLeast("d", d, time.Millisecond)
-	}
-	return extend.Call(ctx, &o.base, invalid, "expire", func() (bool, error) {
+	return extend.Call(ctx, &o.base, cmp.Or(o.invalid, extend.AtLeast("d", d, time.Millisecond)), "expire", func() (bool, error) {
 		return script.ObjectExpire(ctx, o.base.Runner(), o.base.Key(), o.beside, numberKind, d)
 	})
 }

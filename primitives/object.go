@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -44,6 +45,11 @@ func (o *object) reject(err error) {
 	if o.invalid == nil {
 		o.invalid = err
 	}
+}
+
+// validateNumber returns the error of the object's arguments, or of a number of permits.
+func (o *object) validateNumber(n, least, most int) error {
+	return cmp.Or(o.invalid, within("n", n, least, most))
 }
 
 // publish returns the command with which scripts publish.

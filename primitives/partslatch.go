@@ -3,6 +3,7 @@ package primitives
 import (
 	"cmp"
 	"context"
+	"math"
 	"time"
 
 	"github.com/hasp-go/hasp/primitives/extend"
@@ -45,7 +46,7 @@ func (c *Client) NewPartsLatch(name string) *PartsLatch {
 // that restarts may repeat it. It also reports false if a CountDownLatch of that name is set.
 // The command HKEYS of the key hasp_latch_parts:{name} lists the ids that were counted, and an empty field.
 func (l *PartsLatch) Init(ctx context.Context, n int64, ttl time.Duration) (bool, error) {
-	invalid := cmp.Or(l.invalid, validCount(n), extend.AtLeast("ttl", ttl, time.Millisecond))
+	invalid := cmp.Or(l.invalid, within("n", n, 1, math.MaxInt64), extend.AtLeast("ttl", ttl, time.Millisecond))
 	return extend.Call(ctx, &l.base, invalid, "set", func() (bool, error) {
 		return script.LatchPartsSet(
 			ctx, l.base.Runner(), l.base.Key(), l.parts, n, ttl, l.publish(), l.set.Channel)
@@ -91,11 +92,14 @@ func (l *PartsLatch) WaitUntilSet(ctx context.Context) error {
 
 func (l *PartsLatch) wait(ctx context.Context, spec extend.WaitSpec, enough func(left int64, set bool) bool) error {
 	_, err := extend.Call(ctx, &l.base, l.invalid, "wait for", func() (struct{}, error) {
-		a := partsLatchAttempt{latch: l, enough: enough}
-		if err := l.base.Wait(ctx, spec, &a); err != nil || a.set {
-			return struct{}{}, err
-		}
-		return struct{}{}, ErrNoLatch
+		set := false
+		err := l.base.Wait(ctx, spec, latchAttempt(func(ctx context.Context) (bool, error) {
+			left, found, err := script.LatchPartsLeft(ctx, l.base.Runner(), l.base.Key(), l.parts)
+			set = found
+			return enough(left, found), err
+		}))
+		_, err = latchLeft(0, set, err)
+		return struct{}{}, err
 	})
 	return err
 }
@@ -112,22 +116,4 @@ func latchLeft(left int64, set bool, err error) (int64, error) {
 		err = ErrNoLatch
 	}
 	return left, err
-}
-
-// partsLatchAttempt asks whether enough parts are counted, or whether there is a latch.
-type partsLatchAttempt struct {
-	latch  *PartsLatch
-	enough func(left int64, set bool) bool
-	set    bool
-}
-
-// Try implements [extend.Attempt]. If it is enough for one waiter, all continue.
-func (a *partsLatchAttempt) Try(ctx context.Context) (extend.Answer, error) {
-	base := &a.latch.base
-	left, set, err := script.LatchPartsLeft(ctx, base.Runner(), base.Key(), a.latch.parts)
-	if err != nil || !a.enough(left, set) {
-		return extend.Answer{}, err
-	}
-	a.set = set
-	return extend.Answer{Granted: true, Free: extend.AllUnits}, nil
 }

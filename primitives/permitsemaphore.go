@@ -327,11 +327,3 @@ func (s *PermitSemaphore) count(ctx context.Context) (free, acquired int, err er
 // Delete deletes the semaphore with all its permits, and reports whether it existed. The holders
 // learn of the loss at their next renewal, or at Release. Waiters keep waiting.
 func (s *PermitSemaphore) Delete(ctx context.Context) (bool, error) { return s.remove(ctx) }
-
-// validateNumber returns the error of the semaphore's arguments, or of a number of permits.
-func (s *PermitSemaphore) validateNumber(n, least, most int) error {
-	if s.invalid != nil {
-		return s.invalid
-	}
-	return within("n", n, least, most)
-}

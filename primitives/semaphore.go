@@ -112,7 +112,7 @@ func (s *Semaphore) configure(opts SemaphoreOptions) {
 // InitPermits creates the semaphore with n free permits. If it exists, with whatever number of
 // permits, InitPermits changes nothing and reports false.
 func (s *Semaphore) InitPermits(ctx context.Context, n int) (bool, error) {
-	return extend.Call(ctx, &s.base, s.validateCount(n, 0), "set", func() (bool, error) {
+	return extend.Call(ctx, &s.base, s.validateNumber(n, 0, maxPermits), "set", func() (bool, error) {
 		return script.SemaphoreSet(ctx, s.base.Runner(),
 			s.base.Key(), int64(n), s.ttl, s.publish(), s.want.Channel)
 	})
@@ -135,7 +135,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 }
 
 func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permitAttempt) error) error {
-	_, err := extend.Call(ctx, &s.base, s.validateCount(n, 1), "acquire", func() (struct{}, error) {
+	_, err := extend.Call(ctx, &s.base, s.validateNumber(n, 1, maxPermits), "acquire", func() (struct{}, error) {
 		p := &permitAttempt{Semaphore: s, n: n}
 		err := take(p)
 		if err == nil && ctx.Err() != nil {
@@ -158,21 +158,21 @@ func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permitAttempt
 // would add permits. After [ErrUnavailable] no permit was released, and none will be: call Release
 // again.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
-	_, err := s.add(ctx, "release", s.validateCount(n, 1), n, s.permits == 0)
+	_, err := s.add(ctx, "release", s.validateNumber(n, 1, maxPermits), n, s.permits == 0)
 	return err
 }
 
 // ReleaseIfExists is Release for a semaphore that exists. If it does not exist, ReleaseIfExists
 // does nothing and reports false.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (bool, error) {
-	return s.add(ctx, "release", s.validateCount(n, 1), n, false)
+	return s.add(ctx, "release", s.validateNumber(n, 1, maxPermits), n, false)
 }
 
 // AddPermits adds n to the number of free permits, and wakes waiters if n is more than 0. If n is
 // less than 0, AddPermits removes permits, and the number of free permits may become less than 0.
 // Then no permit is free until enough are released. Errors are the same as for Release.
 func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
-	_, err := s.add(ctx, "add to", s.validateCount(n, -maxPermits), n, true)
+	_, err := s.add(ctx, "add to", s.validateNumber(n, -maxPermits, maxPermits), n, true)
 	return err
 }
 
@@ -197,20 +197,12 @@ func (s *Semaphore) AvailablePermits(ctx context.Context) (int, error) {
 // waiting.
 func (s *Semaphore) Delete(ctx context.Context) (bool, error) { return s.remove(ctx) }
 
-// validateCount returns the error of the semaphore's arguments, or of a number of permits.
-func (s *Semaphore) validateCount(n, least int) error {
-	if s.invalid != nil {
-		return s.invalid
-	}
-	return countWithin("n", n, least)
-}
-
 // countWithin returns a [*FieldError] if n, the value of the given field or argument, is not a
 // number of permits of at least least.
 func countWithin(field string, n, least int) error { return within(field, n, least, maxPermits) }
 
 // within returns a [*FieldError] if n, the value of the given field or argument, is out of bounds.
-func within(field string, n, least, most int) error {
+func within[T int | int64](field string, n, least, most T) error {
 	if n < least || n > most {
 		return &FieldError{Field: field, Problem: fmt.Sprintf("%d is not in %d..%d", n, least, most)}
 	}
