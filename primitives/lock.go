@@ -14,7 +14,7 @@ import (
 // NoExpiry - 1.
 const NoExpiry time.Duration = math.MaxInt64
 
-// LockOptions configure a [Lock], a [FencedLock] or a [Mutex]. The zero value of each field means its default.
+// LockOptions configure a [Lock] or a [FencedLock]. The zero value of each field means its default.
 type LockOptions struct {
 	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
 	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
@@ -30,8 +30,7 @@ type LockOptions struct {
 	// and the process id of its client: what it does with the lock, for example. At most 1 KiB. The
 	// same script that grants the lock stores it in a key of its own, which ends with the lease. A
 	// lock without Metadata has no such key, and costs nothing more. With it, Lock and Release cost
-	// the server 3 commands more. "" stores nothing. For a [Mutex] any other value is an invalid
-	// option: set [Options].IDPrefix.
+	// the server 3 commands more. "" stores nothing.
 	Metadata string
 
 	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock returns it, so

@@ -56,11 +56,20 @@ type Mutex struct {
 	channel             string // that of this client's owners
 }
 
+// MutexOptions configure a [Mutex]. Each field is as in [LockOptions]. There is no Metadata: the release of another owner
+// grants the mutex, and does not know it. [Options].IDPrefix names the process of the holder instead.
+type MutexOptions struct {
+	Lease, MaxHold time.Duration
+	Replicas       int
+	ReplicaTimeout time.Duration
+
+	_ struct{}
+}
+
 // NewMutex returns the mutex called name. It sends nothing. The methods return a [*FieldError] for
-// an empty name or an invalid option. Metadata is an invalid option: the release of another owner grants
-// the mutex, and does not know the metadata. [Options].IDPrefix names the process of the holder instead. In a cluster a name with braces must have its hash tag in them.
-func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
-	var o LockOptions
+// an empty name or an invalid option. In a cluster a name with braces must have its hash tag in them.
+func (c *Client) NewMutex(name string, opts *MutexOptions) *Mutex {
+	var o MutexOptions
 	if opts != nil {
 		o = *opts
 	}
@@ -69,17 +78,12 @@ func (c *Client) NewMutex(name string, opts *LockOptions) *Mutex {
 	m.token, m.queue, m.signs, m.granted = key+mutexTokenKey, key+mutexQueueKey, key+mutexSignsKey, key+mutexChannel
 	m.base = m.base.WithKey(key).WithSideKey("token key", m.token).
 		WithTypedKey("queue", m.queue, "zset").WithTypedKey("heartbeats", m.signs, "hash")
-	if o.Metadata != "" {
-		m.reject(&FieldError{
-			Field: "Metadata", Problem: "a mutex does not support this option; use a lock, or set Options.IDPrefix",
-		})
-	}
 	m.leaseFor(c, o)
 	return m
 }
 
 // leaseFor makes the leases of m.
-func (m *Mutex) leaseFor(c *Client, o LockOptions) {
+func (m *Mutex) leaseFor(c *Client, o MutexOptions) {
 	whole := cmp.Or(o.Lease, c.core.WatchdogLease())
 	// Of a grant by a release, the holder trusts what the clock drift leaves. It accepts each drift that a Lock does.
 	m.worth = min(max(heartbeatWorth, 3*min(c.clockDrift, whole)), whole).Truncate(time.Millisecond)

@@ -79,7 +79,7 @@ func keyOf(name string) string { return engine.SideName("hasp_mutex:", name) }
 func groupOf(owner string) string { return owner[:max(0, strings.LastIndex(owner, ":"))] }
 
 func of(c *primitives.Client, name string, in lock.In) *primitives.Mutex {
-	return c.NewMutex(name, &primitives.LockOptions{Lease: in.Fixed})
+	return c.NewMutex(name, &primitives.MutexOptions{Lease: in.Fixed})
 }
 
 // drawOne draws one of some operations.

@@ -42,6 +42,7 @@ var bounds = map[string]bound{
 	"Options.TokenTTL":               {least: int64(time.Second), also: []int64{0}},
 	"CountingSemaphoreOptions.Order": {least: 0, most: 1},
 	"LockOptions.MaxHold":            {least: int64(time.Second), also: []int64{0}},
+	"MutexOptions.MaxHold":           {least: int64(time.Second), also: []int64{0}},
 	"PeriodicJobOptions.TTL":         {least: int64(time.Second), also: []int64{0}},
 	"PermitSemaphoreOptions.Permits": {least: 0, most: math.MaxInt32},
 	"SemaphoreOptions.Permits":       {least: 0, most: math.MaxInt32},
@@ -75,8 +76,9 @@ func users(ctx context.Context, c *primitives.Client, s *server) map[string]func
 		return err
 	}
 	return map[string]func(any) error{
-		"Options":     func(o any) error { return errOf(primitives.New(s, o.(*primitives.Options))) },
-		"LockOptions": func(o any) error { return locks(c.NewLock("lock", o.(*primitives.LockOptions))) },
+		"Options":      func(o any) error { return errOf(primitives.New(s, o.(*primitives.Options))) },
+		"LockOptions":  func(o any) error { return locks(c.NewLock("lock", o.(*primitives.LockOptions))) },
+		"MutexOptions": func(o any) error { return locks(c.NewMutex("mutex", o.(*primitives.MutexOptions))) },
 		"FairLockOptions": func(o any) error {
 			return locks(c.NewFairLock("fair", o.(*primitives.FairLockOptions)))
 		},
@@ -123,7 +125,7 @@ func users(ctx context.Context, c *primitives.Client, s *server) map[string]func
 func valid() []any {
 	rate := primitives.Rate{Permits: 10, Interval: time.Second}
 	return []any{
-		&primitives.Options{WatchdogLease: time.Second}, &primitives.LockOptions{}, &primitives.FairLockOptions{},
+		&primitives.Options{WatchdogLease: time.Second}, &primitives.LockOptions{}, &primitives.MutexOptions{}, &primitives.FairLockOptions{},
 		&primitives.SpinLockOptions{}, &primitives.ReadWriteLockOptions{}, &primitives.RedLockOptions{},
 		&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}, &primitives.PermitSemaphoreOptions{Permits: 1},
 		&primitives.SemaphoreOptions{Permits: 1}, &primitives.ElectionOptions{}, &primitives.PeriodicJobOptions{},

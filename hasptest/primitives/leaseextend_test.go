@@ -204,22 +204,24 @@ func TestRedLockExtend(t *testing.T) {
 // TestLockMaxHold bounds the leases of one lock and of one mutex, and those that re-enter them.
 func TestLockMaxHold(t *testing.T) {
 	t.Parallel()
-	bounded := &primitives.LockOptions{MaxHold: time.Minute}
-	for name, lock := range map[string]func(c *primitives.Client, o *primitives.LockOptions) primitives.Locker{
-		"Lock":  func(c *primitives.Client, o *primitives.LockOptions) primitives.Locker { return c.NewLock("x", o) },
-		"Mutex": func(c *primitives.Client, o *primitives.LockOptions) primitives.Locker { return c.NewMutex("x", o) },
+	bounded := primitives.MutexOptions{MaxHold: time.Minute}
+	for name, lock := range map[string]func(c *primitives.Client, o primitives.MutexOptions) primitives.Locker{
+		"Lock": func(c *primitives.Client, o primitives.MutexOptions) primitives.Locker {
+			return c.NewLock("x", &primitives.LockOptions{Lease: o.Lease, MaxHold: o.MaxHold})
+		},
+		"Mutex": func(c *primitives.Client, o primitives.MutexOptions) primitives.Locker { return c.NewMutex("x", &o) },
 	} {
 		subtest(t, name, func(t *testing.T, s *server) {
 			c := s.client(t, &primitives.Options{MaxHold: time.Hour})
 			lease := must(lock(c, bounded).TryLock(t.Context()))(t)
-			_, err := lock(c, nil).TryLock(lease.Reenter(t.Context()))
+			_, err := lock(c, primitives.MutexOptions{}).TryLock(lease.Reenter(t.Context()))
 			require.ErrorContains(t, err, "MaxHold: 1h0m0s differs from that of the lease that is re-entered, 1m0s")
 			time.Sleep(55 * time.Second)
 			require.Equal(t, 5*time.Second, lease.Remaining())
 			time.Sleep(5 * time.Second)
 			require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-			for _, o := range []primitives.LockOptions{{MaxHold: time.Second}, {MaxHold: time.Minute, Lease: time.Minute}} {
-				_, err = lock(c, &o).TryLock(t.Context())
+			for _, o := range []primitives.MutexOptions{{MaxHold: time.Second}, {MaxHold: time.Minute, Lease: time.Minute}} {
+				_, err = lock(c, o).TryLock(t.Context())
 				require.ErrorAs(t, err, new(*primitives.FieldError))
 				require.ErrorContains(t, err, "MaxHold: ")
 			}

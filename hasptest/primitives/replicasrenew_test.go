@@ -102,7 +102,7 @@ func TestClientsReplicas(t *testing.T) {
 			}
 			require.ErrorAs(t, errOf(primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})), new(*primitives.FieldError))
 			require.ErrorAs(t, errOf(primitives.New(s, &primitives.Options{Replicas: -1})), new(*primitives.FieldError))
-			require.ErrorAs(t, errOf(c.NewMutex("x", &primitives.LockOptions{Replicas: -2}).Lock(t.Context())), new(*primitives.FieldError))
+			require.ErrorAs(t, errOf(c.NewMutex("x", &primitives.MutexOptions{Replicas: -2}).Lock(t.Context())), new(*primitives.FieldError))
 		})
 	}
 }
@@ -115,7 +115,7 @@ func TestMutexOfAReleaseWaitsForReplicas(t *testing.T) {
 		for replicas := range 2 {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t)
-				m := s.client(t, nil).NewMutex("x", &primitives.LockOptions{Replicas: replicas, Lease: fixed})
+				m := s.client(t, nil).NewMutex("x", &primitives.MutexOptions{Replicas: replicas, Lease: fixed})
 				first := must(m.Lock(t.Context()))(t)
 				waits := s.called("WAIT")
 				time.AfterFunc(5*time.Second, func() { require.NoError(t, first.Release(t.Context())) })
@@ -143,7 +143,7 @@ func TestMutexPassesAWaiterWithoutReplicas(t *testing.T) {
 		ends := 0
 		tracer.LeaseEnd = func(trace.LeaseEnd) { ends++ }
 		c := s.client(t, &primitives.Options{Tracer: &tracer})
-		waiting, plain := c.NewMutex("x", &primitives.LockOptions{Replicas: 1}), c.NewMutex("x", nil)
+		waiting, plain := c.NewMutex("x", &primitives.MutexOptions{Replicas: 1}), c.NewMutex("x", nil)
 		first := must(plain.Lock(t.Context()))(t)
 		s.acks = noneAcks
 		start, served := time.Now(), map[string]time.Duration{}
@@ -179,7 +179,7 @@ func TestMutexOfAReleaseWhereWaitIsUnknown(t *testing.T) {
 		require.NoError(t, err)
 		s.acks = func(int, time.Duration) acks { return acks{err: backend.ErrNotSupported} }
 		time.AfterFunc(time.Second, func() { require.NoError(t, first.Release(t.Context())) })
-		wraps(t, errOf(c.NewMutex("x", &primitives.LockOptions{Replicas: 1}).Lock(t.Context())), primitives.ErrReplicas, backend.ErrNotSupported)
+		wraps(t, errOf(c.NewMutex("x", &primitives.MutexOptions{Replicas: 1}).Lock(t.Context())), primitives.ErrReplicas, backend.ErrNotSupported)
 		time.Sleep(time.Second)
 		s.requireFree(t)
 	})
@@ -216,7 +216,7 @@ func TestElectionWaitsForReplicas(t *testing.T) {
 // releases the mutex.
 func TestPanicOfAMutexOfARelease(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		m := s.client(t, nil).NewMutex("x", &primitives.LockOptions{Replicas: 1})
+		m := s.client(t, nil).NewMutex("x", &primitives.MutexOptions{Replicas: 1})
 		first := must(m.Lock(t.Context()))(t)
 		time.AfterFunc(5*time.Second, func() {
 			s.set(func() { s.fault = func(script string) fault { return fault{panics: script == "mutex_renew"} } })

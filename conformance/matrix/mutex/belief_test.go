@@ -183,7 +183,7 @@ func TestLockReturnsNoLostLease(t *testing.T) {
 					first.Do(func() { err = c.renewal(ctx, w) })
 					return err
 				}
-				next := w.waits(t, w.client(t).NewMutex(name, &primitives.LockOptions{Lease: time.Minute}))
+				next := w.waits(t, w.client(t).NewMutex(name, &primitives.MutexOptions{Lease: time.Minute}))
 				time.Sleep(2200 * time.Millisecond)
 				require.NoError(t, held.Release(t.Context()))
 				start := time.Now()
@@ -235,7 +235,7 @@ func TestFixedLeaseIsWhole(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, _ *primitives.Mutex) {
 		const length, believed = 20 * time.Second, 18 * time.Second // less the clock drift
-		next := w.waits(t, w.client(t).NewMutex(name, &primitives.LockOptions{Lease: length}))
+		next := w.waits(t, w.client(t).NewMutex(name, &primitives.MutexOptions{Lease: length}))
 		time.Sleep(2200 * time.Millisecond) // Since then it has not beaten.
 		require.NoError(t, held.Release(t.Context()))
 		lease := next()
@@ -258,7 +258,7 @@ func TestMutexTakesEachDriftThatALockTakes(t *testing.T) {
 			server := embedded.NewServer()
 			mutex := func() *primitives.Mutex {
 				client := cells.Over(t, must.Get(embedded.New(server, nil)), &primitives.Options{WatchdogLease: c.watchdog, ClockDrift: c.drift, PollInterval: time.Hour})
-				return client.NewMutex(name, &primitives.LockOptions{Lease: c.lease})
+				return client.NewMutex(name, &primitives.MutexOptions{Lease: c.lease})
 			}
 			held := cells.Got(mutex().Lock(t.Context()))(t)
 			got := make(chan *primitives.Lease, 1)

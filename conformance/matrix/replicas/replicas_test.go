@@ -127,7 +127,7 @@ func lockers(c *primitives.Client, n int, timeout time.Duration) map[string]lock
 		"lock": c.NewLock("lock", lock), "fenced": c.NewFencedLock("fenced", lock),
 		"spin": c.NewSpinLock("spin", spin), "fair": c.NewFairLock("fair", fair),
 		"read":  c.NewReadWriteLock("read", readWrite).ReadLock(),
-		"write": c.NewReadWriteLock("write", readWrite).WriteLock(), "mutex": c.NewMutex("mutex", lock),
+		"write": c.NewReadWriteLock("write", readWrite).WriteLock(), "mutex": c.NewMutex("mutex", &primitives.MutexOptions{Replicas: n, ReplicaTimeout: timeout}),
 	}
 }
 
