@@ -87,6 +87,7 @@ var rules = []rule{
 	{dir: "primitives/internal/adders", imports: []string{"backend"}},
 	{dir: "primitives/internal/dispatch", imports: []string{"backend", "primitives/internal/script"}},
 	{dir: "primitives/internal/batch"},
+	{dir: "primitives/internal/limits", imports: []string{"primitives/trace"}},
 	{dir: "primitives/internal/renew", imports: []string{"backend", "primitives/internal/batch", "primitives/lease", zap}},
 	{dir: "primitives/internal/orphan", imports: []string{"backend", "primitives/internal/batch", "primitives/trace"}},
 	{dir: "primitives/internal/worded"},
@@ -112,7 +113,7 @@ var rules = []rule{
 		dir: "primitives",
 		imports: []string{
 			"backend", "primitives/extend", "primitives/lease", "primitives/trace", "primitives/internal/script",
-			"primitives/internal/adders", "primitives/internal/leases", "primitives/internal/line", "primitives/internal/slogzap",
+			"primitives/internal/adders", "primitives/internal/leases", "primitives/internal/limits", "primitives/internal/line", "primitives/internal/slogzap",
 			"primitives/internal/worded", zap,
 		},
 	},

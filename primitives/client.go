@@ -11,6 +11,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/limits"
 	"github.com/hasp-go/hasp/primitives/internal/slogzap"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/trace"
@@ -107,7 +108,7 @@ type Client struct {
 	pendingPermits pendingPermits
 	idBlocks       idBlocks
 	adders         openAdders
-	localLimits    localLimits
+	localLimits    limits.Local
 	localRefusals  localRefusals
 	tracer         *trace.Tracer // nil: none
 	kinds          sync.Map      // the leaseKinds of its objects, by their scripts

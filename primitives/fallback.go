@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/limits"
 )
 
 // Fallback says what a call of a limiter does if its server does not decide: no server can be reached, none
@@ -59,10 +60,10 @@ func (f Fallback) validate(timeout time.Duration) error {
 // decide decides a call for all of takes that has ended with err, if the server has not decided: then local is true. A
 // refusal says when to try again, and so does each take.
 func (f Fallback) decide(
-	ctx context.Context, c *Client, err error, takes ...localTake,
+	ctx context.Context, c *Client, err error, takes ...limits.Take,
 ) (local bool, retryIn time.Duration, _ error) {
 	if err == nil {
-		c.localLimits.forget(takes)
+		c.localLimits.Forget(takes)
 	}
 	if f == Refuse() || err == nil || ctx.Err() != nil || !undecided(err) {
 		return false, 0, err
@@ -70,7 +71,7 @@ func (f Fallback) decide(
 	if f == Admit() {
 		return true, 0, nil
 	}
-	return true, c.localLimits.take(takes, f.share), nil
+	return true, c.localLimits.Take(takes, f.share), nil
 }
 
 // undecided reports whether err means that a server has decided nothing, or that its decision is not known.
@@ -78,16 +79,4 @@ func undecided(err error) bool {
 	var server *backend.ServerError
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrIndeterminate) ||
 		errors.As(err, &server) && backend.RefusesWrites(server.Code)
-}
-
-// localRate is a rate with a burst.
-type localRate struct {
-	each  time.Duration // the time that frees one permit
-	burst int
-}
-
-// share returns a share of r.
-func (r localRate) share(share float64) localRate {
-	each := min(float64(r.each)/share, float64(math.MaxInt64/2))
-	return localRate{time.Duration(each), max(1, int(float64(r.burst)*share))}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/limits"
 )
 
 // Limit is a rate with a burst, of a [Throttle]. Within its bounds the scripts compute by whole numbers below 2^53,
@@ -59,18 +60,6 @@ func (l Limit) endsInTime(field string, n int) error {
 	return nil
 }
 
-// time returns how long the rate takes to free n permits, in whole microseconds, rounded down. If n is negative, the
-// time is, too.
-func (l Limit) time(n int) time.Duration {
-	micros, permits := l.Interval.Microseconds(), int64(l.Permits)
-	parts := micros % permits * int64(n)
-	whole := micros/permits*int64(n) + parts/permits
-	if parts%permits < 0 {
-		whole--
-	}
-	return time.Duration(whole) * time.Microsecond
-}
-
 // args returns the limit as a script of several throttles gets it.
 func (l Limit) args() (permits, intervals, bursts []int64) {
 	return []int64{int64(l.Permits)}, []int64{l.Interval.Microseconds()}, []int64{int64(l.Burst)}
@@ -89,4 +78,6 @@ func (l Limit) decided(n int, allowed bool, remaining, retry, reset int64) Decis
 }
 
 // freeIn returns how long after a decision n permits are free: then no more are in use than the others of the burst.
-func (l Limit) freeIn(n int, d Decision) time.Duration { return d.ResetAfter - l.time(l.Burst-n) }
+func (l Limit) freeIn(n int, d Decision) time.Duration {
+	return d.ResetAfter - limits.Time(l.Permits, l.Interval, l.Burst-n)
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/limits"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
@@ -44,7 +45,7 @@ type limiter struct {
 	unavailable Fallback
 	policy      string
 	runner      backend.ScriptRunner // of calls that may fall back
-	pace        localRate            // of which a LocalShare is a part
+	pace        limits.Pace          // of which a LocalShare is a part
 }
 
 // choose sets the options that all limits have.
@@ -101,7 +102,9 @@ func (l *limiter) fallBack(ctx context.Context, t *taking, err error) (retryIn t
 }
 
 // local returns how n permits are taken locally.
-func (l *limiter) local(n int) localTake { return localTake{of: &l.base, rate: l.pace, n: n} }
+func (l *limiter) local(n int) limits.Take {
+	return limits.Take{Of: l.base.ID().Object, Pace: l.pace, N: n}
+}
 
 // decidedLocally returns the decision of a Fallback.
 func decidedLocally(retryIn time.Duration) Decision {

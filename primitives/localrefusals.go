@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hasp-go/hasp/primitives/extend"
-	"github.com/hasp-go/hasp/primitives/trace"
+	"github.com/hasp-go/hasp/primitives/internal/limits"
 )
 
 // maxLocalRefusal is how long a refusal is repeated at most: meanwhile other processes may have given back permits.
@@ -18,7 +17,7 @@ type localRefusals struct {
 	any atomic.Bool // there may be one, or a call whose answer is one
 
 	mu   sync.Mutex
-	last recent[localRefusal]
+	last limits.Recent[localRefusal]
 }
 
 // localRefusal is what the server has last refused to one throttle.
@@ -39,10 +38,10 @@ func (l *localRefusals) ask(takes []Take) (each []Decision, ended []uint64) {
 	each, ended = make([]Decision, len(takes)), make([]uint64, len(takes))
 	for i, take := range takes {
 		name := take.throttle.base.ID().Object
-		last := l.last.get(name)
+		last := l.last.Get(name)
 		if last.n > 0 && last.limit != take.throttle.limit {
 			last = localRefusal{ended: last.ended}
-			l.last.keep(name, last)
+			l.last.Keep(name, last)
 		}
 		each[i], ended[i] = last.repeated(take.n), last.ended
 		refused = refused || each[i].RetryAfter > 0
@@ -60,7 +59,7 @@ func (r localRefusal) repeated(n int) Decision {
 	if r.n == 0 || n < r.n || passed >= maxLocalRefusal {
 		return Decision{}
 	}
-	retry := r.decision.RetryAfter - r.limit.time(r.n-n) - passed
+	retry := r.decision.RetryAfter - limits.Time(r.limit.Permits, r.limit.Interval, r.n-n) - passed
 	if retry <= 0 {
 		return Decision{}
 	}
@@ -74,8 +73,8 @@ func (l *localRefusals) note(takes []Take, each []Decision, ended []uint64) {
 	defer l.mu.Unlock()
 	for i, take := range takes {
 		name := take.throttle.base.ID().Object
-		if each[i].RetryAfter > 0 && l.last.get(name).ended == ended[i] {
-			l.last.keep(name, localRefusal{take.throttle.limit, take.n, each[i], time.Now(), ended[i]})
+		if each[i].RetryAfter > 0 && l.last.Get(name).ended == ended[i] {
+			l.last.Keep(name, localRefusal{take.throttle.limit, take.n, each[i], time.Now(), ended[i]})
 		}
 	}
 }
@@ -88,98 +87,5 @@ func (l *localRefusals) end(t *Throttle) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := t.base.ID().Object
-	l.last.keep(name, localRefusal{ended: l.last.get(name).ended + 1})
-}
-
-// localLimits limit, within a client, what its server does not decide. The zero value is ready.
-type localLimits struct {
-	any atomic.Bool // there may be a limit
-
-	mu     sync.Mutex
-	freeAt recent[time.Time] // when all permits are free again
-}
-
-// localTake is the permits of a limiter that a call takes.
-type localTake struct {
-	of      *extend.Object
-	rate    localRate
-	n       int
-	retryIn time.Duration // the answer: until so many are free
-}
-
-// take takes the permits at a share of the rates, and returns 0. If too few are free of one, it takes none, and returns
-// the time until they are.
-func (l *localLimits) take(takes []localTake, share float64) (longest time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	freeAt := make([]time.Time, len(takes))
-	for i := range takes {
-		freeAt[i] = l.ask(&takes[i], share, now)
-		longest = max(longest, takes[i].retryIn)
-	}
-	for i := range takes {
-		if longest == 0 {
-			l.freeAt.keep(takes[i].of.ID().Object, freeAt[i])
-			l.any.Store(true)
-		}
-	}
-	return longest
-}
-
-// ask notes when the permits of a take are free, and returns when all are free after it. The caller holds the mutex.
-func (l *localLimits) ask(t *localTake, share float64, now time.Time) time.Time {
-	rate, used := t.rate.share(share), max(0, l.freeAt.get(t.of.ID().Object).Sub(now))
-	free := time.Duration(rate.burst-min(t.n, rate.burst)) * rate.each
-	if t.n > rate.burst || used > free {
-		t.retryIn = max(used-free, 1)
-	}
-	return now.Add(used + time.Duration(t.n)*rate.each)
-}
-
-// forget forgets the limits about which the server has decided.
-func (l *localLimits) forget(decided []localTake) {
-	if !l.any.Load() {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, take := range decided {
-		l.any.Store(l.freeAt.forget(take.of.ID().Object))
-	}
-}
-
-// maxRecent is the largest number of young names, and of old ones.
-const maxRecent = 2000
-
-// recent is a bounded memory of what a client knows of names. If there are too many, those are forgotten that were not
-// kept for the longest time. The zero value is ready. The caller holds a mutex.
-type recent[V any] struct {
-	young, old map[trace.Object]V
-}
-
-// get returns the value of a name, or the zero value.
-func (r *recent[V]) get(name trace.Object) V {
-	if v, ok := r.young[name]; ok {
-		return v
-	}
-	return r.old[name]
-}
-
-// keep keeps a name among the young ones.
-func (r *recent[V]) keep(name trace.Object, v V) {
-	if len(r.young) >= maxRecent {
-		r.young, r.old = nil, r.young
-	}
-	if r.young == nil {
-		r.young = make(map[trace.Object]V)
-	}
-	r.young[name] = v
-}
-
-// forget forgets a name, and reports whether others are left.
-func (r *recent[V]) forget(name trace.Object) (others bool) {
-	delete(r.young, name)
-	delete(r.old, name)
-	return len(r.young)+len(r.old) > 0
+	l.last.Keep(name, localRefusal{ended: l.last.Get(name).ended + 1})
 }

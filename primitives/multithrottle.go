@@ -13,6 +13,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/limits"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
@@ -279,7 +280,7 @@ func (a *multiThrottleTry) Try(ctx context.Context) (extend.Answer, error) {
 
 // fallBack decides an attempt that has ended with err, if the servers have not.
 func (a *multiThrottleAttempt) fallBack(ctx context.Context, err error) (retryIn time.Duration, _ error) {
-	takes := make([]localTake, len(a.takes))
+	takes := make([]limits.Take, len(a.takes))
 	for i, take := range a.takes {
 		takes[i] = take.throttle.local(take.n)
 	}
@@ -288,7 +289,7 @@ func (a *multiThrottleAttempt) fallBack(ctx context.Context, err error) (retryIn
 	if local {
 		a.each = make([]Decision, len(takes))
 		for i, take := range takes {
-			a.each[i] = decidedLocally(take.retryIn)
+			a.each[i] = decidedLocally(take.RetryIn)
 		}
 	}
 	return retryIn, err

@@ -41,6 +41,7 @@ func (a *rateAttempt) others(least, most int) { a.least, a.most = least, most }
 // permits to this client's waiters, but no more than twice the largest need among them: so two waiters try, then four,
 // while there are permits. If it offered all, each of many clients would wake as many waiters as the permits are enough for.
 func (a *rateAttempt) Try(ctx context.Context) (extend.Answer, error) {
+	a.warnOfMany(a.rate)
 	spare := 2 * min(a.most, maxPermits/2)
 	got, err := script.RateAcquire(ctx, a.runner, script.RateAcquireParams{
 		Limiter: a.base.Key(), Value: a.keys.value, OwnValue: a.keys.ownValue,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/limits"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
@@ -150,7 +151,7 @@ func (c *Client) NewRateLimiter(name string, rate Rate, opts *RateLimiterOptions
 	if rate != (Rate{}) {
 		l.reject(rate.validate())
 		l.rate.KeepAlive = cmp.Or(rate.KeepAlive, max(rate.Interval, idleLimiter))
-		l.pace = localRate{rate.Interval / time.Duration(max(1, rate.Permits)), rate.Permits}
+		l.pace = limits.PaceOf(rate.Permits, rate.Interval, rate.Permits)
 	} else if opts.Unavailable.share > 0 {
 		l.reject(&FieldError{Field: "Unavailable", Problem: "LocalShare needs a Rate"})
 	}
@@ -233,7 +234,6 @@ func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
 // than n permits, and [ErrNoRate] if there is no rate.
 func (l *RateLimiter) Allow(ctx context.Context, n int) (Decision, error) {
 	return extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (Decision, error) {
-		l.warnOfMany(l.rate)
 		a := &rateAttempt{RateLimiter: l, taking: taking{n: n}, least: n, most: maxPermits}
 		_, err := l.fallBack(ctx, &a.taking, try(ctx, &l.base, a))
 		l.report(ctx, a.decision, err)
@@ -246,7 +246,6 @@ func (l *RateLimiter) Allow(ctx context.Context, n int) (Decision, error) {
 // waits even while no server can be reached. It returns the errors of Allow.
 func (l *RateLimiter) Wait(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
-		l.warnOfMany(l.rate)
 		a, want := &rateAttempt{RateLimiter: l, taking: taking{n: n}}, l.want
 		want.Need, want.Others = n, a.others
 		return struct{}{}, l.wait(ctx, want, a, &a.taking)

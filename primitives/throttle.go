@@ -10,6 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/limits"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
@@ -106,7 +107,7 @@ func (c *Client) NewThrottle(name string, limit Limit, opts *ThrottleOptions) *T
 	t.choose(t.opts.Unavailable, t.opts.Timeout, t.opts.Policy)
 	t.reject(within("Debt", t.opts.Debt, 0, maxThrottlePermits))
 	t.reject(limit.endsInTime("Debt", limit.Burst+t.opts.Debt))
-	t.pace = localRate{limit.Interval / time.Duration(max(1, limit.Permits)), limit.Burst}
+	t.pace = limits.PaceOf(limit.Permits, limit.Interval, limit.Burst)
 	t.want = extend.WaitSpec{
 		Condition: throttleKind, Refusal: errTooFewPermits, Backoff: extend.Backoff{First: time.Hour, Most: time.Hour},
 	}

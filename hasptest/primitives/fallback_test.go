@@ -228,6 +228,37 @@ func TestThrottleFallsBack(t *testing.T) {
 	}
 }
 
+// TestRateLimiterWaitFallsBack: a share has Wait wait until it frees permits, and only the server's refusal has it wait
+// through an outage.
+func TestRateLimiterWaitFallsBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		link := newDialing(t, embedded.NewServer())
+		client, ctx := link.client(t, nil), t.Context()
+		wait := func(unavailable primitives.Fallback, n int) error {
+			return client.NewRateLimiter("x", tenAMinute, by(unavailable)).Wait(ctx, n)
+		}
+		require.NoError(t, wait(primitives.Refuse(), 10))
+		waits := beside(func() error { return wait(primitives.Refuse(), 1) })
+		time.Sleep(time.Second)
+		link.down.Store(true)
+		require.ErrorIs(t, wait(primitives.Refuse(), 1), primitives.ErrUnavailable)
+		began := time.Now()
+		for range 9 {
+			require.NoError(t, wait(primitives.Admit(), 10))
+		}
+		require.Zero(t, time.Since(began))
+		for range 7 {
+			require.NoError(t, wait(primitives.LocalShare(0.5), 1))
+		}
+		require.InDelta(t, 24*time.Second, time.Since(began), float64(2*time.Second))
+		require.Empty(t, waits)
+		time.Sleep(time.Minute)
+		link.down.Store(false)
+		require.NoError(t, <-waits)
+	})
+}
+
 // TestMultiThrottleFallsBack: a refusal of one throttle takes nothing of another, also locally.
 func TestMultiThrottleFallsBack(t *testing.T) {
 	t.Parallel()
