@@ -3,12 +3,8 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"io"
-	"net"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 // sound are the settings that no finding is about.
@@ -102,55 +99,17 @@ func checked(t *testing.T, code int, env string, args ...string) string {
 func TestCheckReadsVersionAndClock(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
-	former := regexp.MustCompile(`^redis_version:\d`)
-	old := edited(t, server, func(line, _ string) string { return former.ReplaceAllString(line, "redis_version:6") })
-	require.Regexp(t, `(?m)^FAIL +version +6\..*too old`, checked(t, 1, onServer(old)))
-	late := edited(t, server, func(line, before string) string {
-		if seconds, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && strings.HasPrefix(before, "$10") {
-			return strconv.Itoa(seconds-30) + "\r\n"
-		}
-		return line
-	})
-	require.Regexp(t, `(?m)^FAIL +clock +-\d+.*NTP`, checked(t, 1, onServer(late)))
-}
-
-// edited returns the address of a link to a server. It edits each line of the answers, which comes with the line before.
-func edited(t *testing.T, s *servers.Server, edit func(line, before string) string) string {
-	t.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go carry(client, s.Addr(), edit)
-		}
-	}()
-	return listener.Addr().String()
-}
-
-// carry carries what a client and a server say, until one of them leaves.
-func carry(client net.Conn, addr string, edit func(line, before string) string) {
-	defer client.Close()
-	server, err := net.Dial("tcp", addr)
-	if err != nil {
-		return
+	edited := func(command, what string, edit func(string) string) string {
+		link := proxy.Start(t, server.Addr(), nil)
+		link.Answer(func(words []string) bool { return words[0] == command }, true, func(reply string, _ bool) string {
+			return regexp.MustCompile(what).ReplaceAllStringFunc(reply, edit)
+		})
+		return checked(t, 1, onServer(link.Addr()))
 	}
-	go func() {
-		_, _ = io.Copy(server, client)
-		_ = server.Close()
-	}()
-	answers, before := bufio.NewReader(server), ""
-	for {
-		line, err := answers.ReadString('\n')
-		if err != nil {
-			return
-		}
-		_, _ = io.WriteString(client, edit(line, before))
-		before = line
-	}
+	old := edited("INFO", `redis_version:\d`, func(string) string { return "redis_version:6" })
+	require.Regexp(t, `(?m)^FAIL +version +6\..*too old`, old)
+	late := edited("TIME", `\d{10}`, func(seconds string) string { return strconv.Itoa(must(strconv.Atoi(seconds))(t) - 30) })
+	require.Regexp(t, `(?m)^FAIL +clock +-\d+.*NTP`, late)
 }
 
 // TestCheckOfTLS: a certificate of an unknown authority is no server.
@@ -161,11 +120,7 @@ func TestCheckOfTLS(t *testing.T) {
 	h := start(t, []string{"HASP_URL=rediss://" + server.TLSAddr()}, "check")
 	require.Equal(t, 69, h.code(t))
 	require.Contains(t, h.errors.String(), "x509")
-	dir := must(server.Do("CONFIG", "GET", "dir"))(t)
-	items := must(dir.Items())(t)
-	folder := must(items[1].Text())(t)
-	crt, key := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
-	require.FileExists(t, crt)
+	crt, key := certificate(t, server)
 	checked(t, 0, "HASP_URL=rediss://"+server.TLSAddr(), "--cacert", crt, "--cert", crt, "--key", key)
 }
 
