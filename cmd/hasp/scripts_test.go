@@ -57,7 +57,7 @@ func (s *story) tell() {
 func commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	all := map[string]func(ts *testscript.TestScript, neg bool, args []string){}
 	for name, command := range map[string]func(s *story, ts *testscript.TestScript, args []string){
-		"ends":    (*story).ends,    // CODE ERROR PROGRAM...: it ends with the code, and says the error.
+		"ends":    (*story).ends,    // CODE TEXT PROGRAM...: it ends with the code, and prints the text if that is 0, or else says it.
 		"start":   (*story).start,   // NAME PROGRAM...
 		"code":    (*story).code,    // NAMES CODE: they end with it; what they have written is stdout and stderr.
 		"signal":  (*story).signal,  // NAMES SIGNAL; the name x.guard is the guard of x, and x.child its child.
@@ -86,7 +86,11 @@ func (s *story) ends(ts *testscript.TestScript, args []string) {
 		require.Empty(s, h.output.String())
 	}
 	s.code(ts, []string{"one", args[0]})
-	require.Regexp(s, "(?m)"+args[1], h.errors.String())
+	text := h.errors.String()
+	if args[0] == "0" {
+		text = h.output.String()
+	}
+	require.Regexp(s, "(?m)"+args[1], text)
 	if code := h.ProcessState.ExitCode(); code >= 64 && code <= 128 {
 		require.Regexp(s, `^hasp: [^\n]+\n$`, h.errors.String())
 	}
