@@ -47,6 +47,7 @@ func TestClientKeepsNothing(t *testing.T) {
 					contend(t, l, func(fails bool) { lost = fails })
 				}
 			}
+			must.Get(c.OpenLongAdder(t.Context(), "closed")).Close()
 			time.Sleep(time.Hour) // Virtual: forgotten leases end, releases are repeated, pauses of senders end.
 			synctest.Wait()
 		}
@@ -89,7 +90,7 @@ func contend(t *testing.T, l locker, lose func(fails bool)) {
 				got <- err
 			}()
 		}
-		time.Sleep(2 * time.Second) // Virtual: one has given up, if it had to wait.
+		time.Sleep(15 * time.Second) // Virtual: one has given up, if it had to wait, and the holder's lease was renewed.
 		<-got
 		require.NoError(t, holder.Release(t.Context()))
 		require.NoError(t, <-got)
