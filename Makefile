@@ -226,7 +226,7 @@ formatted:
 PRODUCT := 57549
 PROOF := 83528
 SUITE := 19013
-MATRIX := 8395
+MATRIX := 8364
 # A declaration is a folder that says of a primitive what the suite must know; its cases are apart.
 DECLARATIONS := adder counting exclusive fairlock idgenerator latch limiter lock mutex number permits readwrite semaphore throttle
 DECLARATION := 450
