@@ -125,15 +125,6 @@ func extent(op string, l, r float64) float64 {
 	return 0
 }
 
-// passes finds a sum or a product of whole numbers that passes 2^53, which its operands do not. To multiply by a power of
-// two loses nothing.
-func (m *machine) passes(e *parse.BinaryExpr, l, r, v value) {
-	if v.whole && v.large > maxExact && max(l.large, r.large) <= maxExact && !l.isPower() && !r.isPower() {
-		m.find(e.P, Precision, "this passes 2^53, and a Lua number is exact no further: take larger units, or give its "+
-			"parts smaller bounds")
-	}
-}
-
 // isPower reports whether a value is a power of two that is written out.
 func (v value) isPower() bool {
 	fraction, _ := math.Frexp(v.size)

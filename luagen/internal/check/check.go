@@ -18,17 +18,17 @@ import (
 
 // The rules of this package, by the names that "---@allow" takes.
 const (
-	Unused      = "unused"      // a name that is never read, or an element of a reply
+	Unused      = "unused"      // a name that is never read, or an element of KEYS or ARGV
 	Undeclared  = "undeclared"  // a global that the server does not have
 	SetGlobal   = "global"      // an assignment to a global
 	Assign      = "assign"      // an assignment to a declared name
 	Index       = "index"       // KEYS or ARGV themselves
-	Unreachable = "unreachable" // code that never runs, or does nothing
+	Unreachable = "unreachable" // code that never runs
 	Optional    = "optional"    // an absent argument compared with an empty text
 	Command     = "command"     // unknown, refused in scripts, or with a wrong number of arguments
 	ReadOnly    = "readonly"    // a write in a read-only script, or a script that could be one
 	Key         = "key"         // an undeclared key
-	Field       = "field"       // a field that a hash is declared without, or that is misspelt
+	Field       = "field"       // a field that a hash is declared without
 	Kind        = "kind"        // a command for another kind of key
 	Channel     = "channel"     // an undeclared channel
 	Precision   = "precision"   // digits of a number that are lost
@@ -37,7 +37,6 @@ const (
 	Nil         = "nil"         // what is nil, or may be, where that fails
 	JSON        = "json"        // a list that may be empty, in JSON
 	Result      = "result"      // a reply that is not what the script declares
-	Pairs       = "pairs"       // an order that is not fixed in what is written or returned
 	Expire      = "expire"      // a key without an expiry; an expiry that is 0 or has a fraction
 	Refused     = "refused"     // a key that a refused EXPIRE leaves without an expiry: in strict runs
 	uselessRule = "allow"       // an allow that allows nothing
@@ -46,7 +45,7 @@ const (
 // Rules lists what "---@allow" may name.
 var Rules = []string{
 	Unused, Undeclared, SetGlobal, Assign, Index, Unreachable, Optional, Command, ReadOnly, Key, Field, Kind,
-	Channel, Precision, Time, Compare, Nil, JSON, Result, Pairs, Expire, Refused,
+	Channel, Precision, Time, Compare, Nil, JSON, Result, Expire, Refused,
 }
 
 // Script returns the findings of a script that parsed, those allowed left out. In a strict run they

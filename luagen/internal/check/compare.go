@@ -69,8 +69,8 @@ func (m *machine) inequality(e *parse.BinaryExpr, l, r value) {
 	m.compared(e, mirrored[e.Op], r, l)
 	m.present(l, e.L.Pos())
 	m.present(r, e.R.Pos())
-	m.part(l, false, e.L.Pos())
-	m.part(r, false, e.R.Pos())
+	m.member(l, e.L.Pos())
+	m.member(r, e.R.Pos())
 	switch {
 	case l.surely(isText) && r.surely(isNumber), l.surely(isNumber) && r.surely(isText):
 		m.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")

@@ -76,7 +76,6 @@ const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPintyINTY"
 func (m *machine) index(e *parse.IndexExpr, x, key value) value {
 	m.present(x, e.X.Pos())
 	m.fieldOf(x, e.Key)
-	m.tableField(e, false)
 	if x.elem == nil || !x.surely(isTable) {
 		name := m.c.nameOf(e)
 		v := unknown().in(said(name, inName))
@@ -213,7 +212,6 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 	v.unit, v.roots = m.timeOf(e, l, r)
 	v.of, v.mixed = cmp.Or(l.of, r.of), true
 	v = v.in(unit{})
-	m.passes(e, l, r, v)
 	return v
 }
 

@@ -28,23 +28,20 @@ type machine struct {
 	chained  map[*parse.BinaryExpr]bool // parts of chains of or and and that were seen
 	lists    map[string]value           // KEYS and ARGV of a raw script
 	forms    map[*parse.CallExpr]*matching
-	hashes   map[string]map[string]*written // by their keys and fields
-	filled   map[*parse.Var]parse.Expr      // the lists whose elements are the fields of a table
-	returned []value                        // what a raw script returns
-	gave     bool                           // a call gives a key an expiry
-	way      *walk                          // the one way that is followed alone, if one is
-	timed    map[string]unit                // the units of roots, as they were seen first
-	usage    map[string]int                 // what used has counted
-	conds    []parse.Expr                   // the conditions around the code
-	yields   *value                         // what the function that is followed returns
-	yielded  map[*parse.FuncExpr]value      // what those that were followed return
-	plainly  map[*parse.FuncExpr]bool       // those that call no command, and nothing that is not known
-	calls    int                            // how many calls of commands, and of what is not known, were seen
-	unclear  bool                           // an element of the reply may be nil on some ways
-	hints    int                            // calls that give an expiry, and what may be nil: a way alone may show more of these
-	hintless map[*parse.FuncExpr]bool       // functions that were followed and have none of these
-	unpacks  map[*parse.Var]bool            // names that unpack gets as they are
-	last     bool                           // the statement is the last one of its block
+	returned []value                   // what a raw script returns
+	gave     bool                      // a call gives a key an expiry
+	way      *walk                     // the one way that is followed alone, if one is
+	timed    map[string]unit           // the units of roots, as they were seen first
+	conds    []parse.Expr              // the conditions around the code
+	yields   *value                    // what the function that is followed returns
+	yielded  map[*parse.FuncExpr]value // what those that were followed return
+	plainly  map[*parse.FuncExpr]bool  // those that call no command, and nothing that is not known
+	calls    int                       // how many calls of commands, and of what is not known, were seen
+	unclear  bool                      // an element of the reply may be nil on some ways
+	hints    int                       // calls that give an expiry, and what may be nil: a way alone may show more of these
+	hintless map[*parse.FuncExpr]bool  // functions that were followed and have none of these
+	unpacks  map[*parse.Var]bool       // names that unpack gets as they are
+	last     bool                      // the statement is the last one of its block
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -55,13 +52,8 @@ func (c *checker) follow() {
 	m := c.machine()
 	m.block(c.s.Body)
 	m.end()
-	m.twice()
-	m.shifted()
 	m.unending()
-	m.falling()
 	m.compareTouches()
-	m.misspelt()
-	m.mistyped()
 	m.microsAlone()
 }
 
@@ -71,8 +63,8 @@ func (c *checker) machine() *machine {
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", found: map[string]bool{},
 		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{},
-		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{}, hashes: map[string]map[string]*written{},
-		filled: map[*parse.Var]parse.Expr{}, timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
+		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{},
+		timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
 		yields:  &value{},
 		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{}, hintless: map[*parse.FuncExpr]bool{},
 	}
@@ -242,7 +234,6 @@ func (m *machine) assign(s *parse.AssignStmt) {
 		case *parse.IndexExpr:
 			m.eval(t.X)
 			m.eval(t.Key)
-			m.tableField(t, true)
 			if v, _ := m.state.get(varOf(t.X)); v.decoded {
 				m.state.ask(proved, aField+m.c.nameOf(t))
 			}
@@ -274,7 +265,6 @@ func (m *machine) ifs(s *parse.IfStmt) {
 		m.fork(s)
 		return
 	}
-	m.branches(s)
 	end, at := &state{dead: true}, m.state.at
 	for i, cond := range s.Conds {
 		m.defaults(cond, s.Blocks[i])
@@ -282,9 +272,6 @@ func (m *machine) ifs(s *parse.IfStmt) {
 		m.condition(cond)
 		before := m.state.clone()
 		m.conds = append(m.conds, cond)
-		if breaks(s.Blocks[i]) {
-			m.stops(cond)
-		}
 		m.turn(cond, true)
 		m.block(s.Blocks[i])
 		end = merge(end, m.state, at)
@@ -323,7 +310,6 @@ func (m *machine) loop(stmt parse.Stmt) {
 	case *parse.WhileStmt:
 		m.turn(s.Cond, true)
 		m.block(body)
-		m.again(s.Cond)
 		after.dead = after.dead || isBool(s.Cond, true) && !breaks(body)
 	case *parse.RepeatStmt:
 		m.repeat(s, after)
@@ -331,20 +317,16 @@ func (m *machine) loop(stmt parse.Stmt) {
 		m.counter(s)
 		m.block(body)
 	case *parse.GenForStmt:
-		m.order(s)
 		m.elements(s)
 		m.block(body)
 	}
-	ends := (m.state.dead || exits(body)) && !breaks(body)
 	counts, _ := stmt.(*parse.NumForStmt)
 	m.leave(after, head, counts != nil && bound(counts.From) <= bound(counts.To))
 	m.forget(body, false)
-	m.once(stmt, body, ends)
 }
 
 // counter binds the name of a loop that counts. What it goes through in parts may have any number of elements.
 func (m *machine) counter(s *parse.NumForStmt) {
-	m.span(s)
 	m.bind(s.Var, value{is: isNumber, number: number{low: m.peek(s.From).low}})
 	list := varOf(m.lengthOf(s.To))
 	if v, known := m.state.get(list); known && bound(s.Step) > 2 {
@@ -398,7 +380,6 @@ func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
 	}
 	if !m.state.dead {
 		m.eval(s.Cond)
-		m.stops(s.Cond)
 		m.condition(s.Cond)
 	}
 	// A body whose end control never reaches returns in its first turn.

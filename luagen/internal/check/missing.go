@@ -51,21 +51,6 @@ func (m *machine) wrote(call commandCall) {
 	}
 }
 
-// logs reports whether a block only logs, itself or by a function.
-func (m *machine) logs(b *parse.Block, left int) bool {
-	return len(b.Stmts) > 0 && !slices.ContainsFunc(b.Stmts, func(stmt parse.Stmt) bool {
-		call, ok := stmt.(*parse.CallStmt)
-		if !ok || m.c.callee(call.Call) == "redis.log" {
-			return !ok || slices.ContainsFunc(call.Call.Args, func(e parse.Expr) bool {
-				level, isIndex := e.(*parse.IndexExpr)
-				return isIndex && isLiteral(level.Key, "LOG_DEBUG")
-			})
-		}
-		f := m.c.flow.bodies[varOf(call.Call.Fn)]
-		return f == nil || left == 0 || !m.logs(f.Body, left-1)
-	})
-}
-
 // mayMiss reports whether a value certainly is nil or false in some cases: if its key, say, is missing.
 func (m *machine) mayMiss(v value) bool { return v.is&absent != 0 && m.unproved(v) }
 

@@ -200,10 +200,6 @@ func (m *machine) field(match *matching, e parse.Expr, f form) {
 		if _, msg := key.Field(name.Value); msg != "" {
 			m.find(e.Pos(), Field, "%s", msg)
 		}
-	} else {
-		cmd := match.cmd
-		writes := cmd.writes && cmd.name != "hdel"
-		m.fieldUsed(m.keyText(match.words, 1), name, !writes || cmd.name != "hset" && cmd.name != "hmset", writes)
 	}
 }
 

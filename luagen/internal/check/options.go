@@ -113,7 +113,7 @@ func (m *machine) fits(match *matching, i int, f form) bool {
 		}
 	}
 	_, behind := m.c.origin(match.words[i-1]).(*parse.StringExpr)
-	return !f.isToken() || !m.measure(match.words[i]) && !(behind && match.as[i-1].isToken())
+	return !f.isToken() || !m.peek(match.words[i]).numeric() && !(behind && match.as[i-1].isToken())
 }
 
 // worded reports whether texts are joined that are no number, as one of them has other letters.
@@ -136,19 +136,16 @@ func (m *machine) misses(call commandCall, match *matching) {
 
 // places checks the values of a call whose words have these places.
 func (m *machine) places(match *matching) {
-	cmd, parted := match.cmd, false
-	m.limit(match)
-	m.reversed(match)
-	m.lastRank(match)
+	cmd := match.cmd
 	for i, f := range match.as {
 		word := match.words[i]
 		m.field(match, word, f)
 		m.pattern(cmd, word, f)
-		name := f.word == "key" || f.word == "field" || f.word == "member"
-		parted = parted || (name || f.number) && m.part(m.peek(word), name, word.Pos())
+		if f.number {
+			m.member(m.peek(word), word.Pos())
+		}
 		_, chosen := m.c.origin(match.words[max(i, 1)-1]).(*parse.StringExpr)
-		m.misplaced(match, i)
-		if !m.exchanged(match, i) && (chosen || i > 0 && !match.as[i-1].isToken()) { // else the caller chooses the unit
+		if chosen || i > 0 && !match.as[i-1].isToken() { // else the caller chooses the unit
 			m.expiry(cmd, word, f, match.words[len(match.words)-1])
 			if cmd.writes && units[f.word].per != 0 {
 				m.state.sure[lives+m.keyText(match.words, 1)] = true

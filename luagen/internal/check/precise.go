@@ -13,7 +13,7 @@ const tooWide = "%s may pass 2^53, and a Lua number is exact no further: give it
 // exact finds a number of which the last digits are lost in arithmetic, and what may be no number.
 func (m *machine) exact(v value, pos parse.Pos) {
 	m.scalar(v, pos, "arithmetic", ": take its elements, or their number")
-	m.part(v, false, pos)
+	m.member(v, pos)
 	switch {
 	case v.lossy != nil:
 		m.use(v)

@@ -125,7 +125,6 @@ func (m *machine) unset(e parse.Expr) bool {
 // end checks that control does not come to the end of a script that has a result.
 func (m *machine) end() {
 	stmts := m.c.s.Body.Stmts
-	m.forgotten()
 	if !m.state.dead && len(stmts) > 0 && len(m.c.s.Header.Returns) > 0 {
 		m.nothing(stmts[len(stmts)-1].Pos())
 	}

@@ -136,3 +136,26 @@ func (m *machine) identifies(e parse.Expr, field string) bool {
 	text := spoken(field + " " + m.c.nameOf(e) + " " + m.c.said["ARGV["+itoa(m.c.nth(e, "ARGV"))+"]"])
 	return made != nil && isID.MatchString(text) && !isSmall.MatchString(text) && !m.peek(made).surely(isNumber)
 }
+
+// called reports whether an expression has a name of some kind, or a comment says so.
+func (m *machine) called(e parse.Expr, kind *regexp.Regexp) bool {
+	return kind.MatchString(spoken(m.c.nameOf(e)))
+}
+
+// nameOf returns the local name or the field that an expression is, or what a comment says of it; "" for another.
+func (c *checker) nameOf(e parse.Expr) string {
+	switch e := e.(type) {
+	case *parse.CallExpr:
+		if name := c.callee(e); len(e.Args) > 0 && (name == "tostring" || name == "tonumber") {
+			return c.nameOf(e.Args[0])
+		}
+	case *parse.NameExpr:
+		return e.Name
+	case *parse.IndexExpr:
+		if field, ok := e.Key.(*parse.StringExpr); ok {
+			return "_" + field.Value
+		}
+		return c.said["ARGV["+itoa(c.nth(e, "ARGV"))+"]"]
+	}
+	return ""
+}

@@ -3,7 +3,6 @@ package check
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -18,8 +17,6 @@ const (
 	aScore
 	aSecond // of TIME
 	aMicro
-	aCursor // of a scan
-	aPage
 )
 
 // lists are the replies that have elements of several kinds.
@@ -64,8 +61,7 @@ func orNone(list value) value {
 
 // page returns the reply of a scan.
 func page(list value) value {
-	list.role = aPage
-	return tuple(value{is: isText, role: aCursor, number: number{whole: true}}, list)
+	return tuple(value{is: isText, number: number{whole: true}}, list)
 }
 
 // atMost returns how many elements the reply of a call has at most, 0 if that is not known.
@@ -98,28 +94,11 @@ func (v value) atMost(call commandCall, name string) int {
 // byRank are the commands whose reply has the elements from one rank to another.
 var byRank = []string{"lrange", "zrange", "zrevrange"}
 
-// lastRank finds a number of elements as the last rank of a call that begins with the first.
-func (m *machine) lastRank(match *matching) {
-	words, name := match.words, match.cmd.name
-	if len(words) < 4 || bound(words[2]) != 0 || name != "zremrangebyrank" && !slices.Contains(byRank, name) {
-		return
-	}
-	if _, more := added(m.c.origin(words[3])); more == 0 && (m.lengthOf(words[3]) != nil || m.called(words[3], countName)) {
-		m.find(words[3].Pos(), Command, "ranks count from 0, and the last one is included, so this is one element too many: write - 1 behind it")
-	}
-}
-
-// part finds a part of a reply where another is meant: a member's name, or a number. It reports whether it does.
-func (m *machine) part(v value, name bool, pos parse.Pos) bool {
-	switch {
-	case v.role == aScored && !name:
+// member finds a member where its score is meant.
+func (m *machine) member(v value, pos parse.Pos) {
+	if v.role == aScored {
 		m.find(pos, Compare, "this is a member, and no number: its score is the next element of the reply")
-	case v.role == aScore && name:
-		m.find(pos, Compare, "this is a score, and no name: a reply with scores has the member before it")
-	default:
-		return false
 	}
-	return true
 }
 
 // turnOf returns for which of two elements that take turns an index is: 0 or 1, or -1 if that is not known.
@@ -145,115 +124,6 @@ func (m *machine) inTurn(list value, index parse.Expr) value {
 		m.find(index.Pos(), Nil, "the elements of this reply belong together by two, and this loop goes on by one: write a step of 2")
 	}
 	return *list.elem
-}
-
-// span finds a loop over the indices of a list that goes beyond its end, or leaves out its first or last element.
-func (m *machine) span(s *parse.NumForStmt) {
-	to, more := added(m.c.origin(s.To))
-	length, from, step := m.lengthOf(to), bound(s.From), 1.0
-	if s.Step != nil {
-		step = bound(s.Step)
-	}
-	x := varOf(length)
-	all, lengths := m.c.flow.indices[x], m.c.flow.lengths[x]
-	if x == nil || step > 2 || len(all) > maxAsked || len(m.c.flow.stores[x])+len(x.Writes) > 0 {
-		return
-	}
-	list, own, least, most, last := m.peek(length), 0, math.Inf(1), math.Inf(-1), parse.Pos{}
-	for _, e := range all {
-		if i, k := added(e.Key); varOf(i) == s.Var {
-			if own, least, most = own+1, min(least, k), max(most, k); math.Abs(k) == max(-least, most) {
-				last = e.Key.Pos()
-			}
-		}
-	}
-	alone := list.role > 0 && own > 0 && own == len(all) && own+lengths == len(x.Reads)
-	switch pairs := step == 2; {
-	case list.pairs != pairs:
-	case pairs && (from+least < 1 || more-math.Mod(math.Abs(more-from), 2)+most > 0): // the length is even
-		m.find(last, Nil, "this is nil in the first turn of the loop, or in the last: the reply begins with element 1, and belongs together by two")
-	case !pairs && more+most > 0 && least == most && !m.c.flow.compared[s.Var]:
-		m.find(last, Nil, "this is nil in the last turn of the loop: it is beyond the end of the list")
-	case alone && from+least > step:
-		m.find(s.From.Pos(), Nil, "this loop leaves out the first element of the list, which is 1, and nothing else uses it")
-	case alone && more+most < 1-step && lengths == 1:
-		m.find(s.To.Pos(), Nil, "this loop leaves out the last element of the list, and nothing else uses it")
-	}
-}
-
-// twice finds an element of a reply that is used twice, while nothing uses its neighbour, and scores that nothing uses.
-// Of TIME the seconds may do.
-func (m *machine) twice() {
-	for _, x := range m.c.s.Vars {
-		at := map[float64][]parse.Pos{}
-		for _, e := range m.c.flow.indices[x] {
-			at[bound(e.Key)] = append(at[bound(e.Key)], e.Key.Pos())
-		}
-		call, _ := m.c.flow.only(x)
-		if call == nil || len(m.c.flow.indices[x])+m.c.flow.lengths[x] != len(x.Reads) {
-			continue
-		}
-		list := m.peek(call)
-		asked := func(e parse.Expr) bool { return isLiteral(e, "withscores") }
-		if p := at[1]; len(p) > 0 && len(at) == 1 && list.pairs && parse.Contains(call, asked) {
-			m.c.find(p[len(p)-1], Unused, "this is a member, and nothing uses its score, which was asked for: it is element 2")
-		}
-		for i := 1.0; int(i) <= list.most && list.most == list.known; i++ {
-			for _, j := range []float64{i - 1, i + 1} {
-				if p := at[j]; len(at[i]) == 0 && len(p) > 1 && (list.items[0].role != aSecond || j == 1 && p[0].Line == p[1].Line) {
-					m.c.find(p[1], Unused, "element %.0f of this reply is used again, and element %.0f never: write %.0f, if that is meant", j, i, i)
-				}
-			}
-		}
-	}
-}
-
-// shifted finds an element of a reply of HMGET in a name that says another field of that call.
-func (m *machine) shifted() {
-	calls := map[parse.Expr]bool{}
-	for _, x := range m.c.s.Vars {
-		for _, s := range m.c.flow.sources[x] {
-			list, at := m.elementIn(s)
-			words := m.c.sent(list, "hmget")
-			if at < 1 || at >= len(words)-1 || calls[words[0]] {
-				continue
-			}
-			own, other := m.fieldNamed(x, words[at+1]), slices.IndexFunc(words[2:], func(e parse.Expr) bool { return m.fieldNamed(x, e) })
-			if calls[words[0]] = !own && other >= 0; calls[words[0]] {
-				m.c.find(s.expr.Pos(), Unused, "this is element %d of the reply, and the field of this name is element %d", at, other+1)
-			}
-		}
-	}
-}
-
-// fieldNamed reports whether a name has the name of a field in it.
-func (m *machine) fieldNamed(x *parse.Var, field parse.Expr) bool {
-	text, _ := constantText(m.c.origin(field))
-	name := plain.Replace(strings.ToLower(x.Name))
-	text = plain.Replace(strings.ToLower(text))
-	return name == text || len(text) > 2 && strings.Contains(name, text)
-}
-
-var plain = strings.NewReplacer("_", "", "-", "")
-
-// elementIn returns the list and the index of an element that a name gets: made a number, say, or with a default.
-func (m *machine) elementIn(s source) (list parse.Expr, at int) {
-	e := unparen(s.expr)
-	if index, ok := e.(*parse.IndexExpr); ok {
-		return index.X, int(bound(index.Key))
-	}
-	if b, ok := e.(*parse.BinaryExpr); ok && b.Op == "or" {
-		return m.elementIn(source{expr: b.L})
-	}
-	if call, ok := e.(*parse.CallExpr); ok && len(call.Args) > 0 {
-		switch m.c.callee(call) {
-		case "tonumber", "tostring":
-			return m.elementIn(source{expr: call.Args[0]})
-		case "unpack":
-			return call.Args[0], s.nth + 1
-		}
-	}
-	return nil, 0
 }
 
 // added returns what an expression adds a number to, and the number.
@@ -289,28 +159,4 @@ func (m *machine) unpackedItems(e parse.Expr) []value {
 		return nil
 	}
 	return m.peek(call.Args[0]).items
-}
-
-// again evaluates the condition of a loop after a turn. It leaves out conditions with functions, which would take too long.
-func (m *machine) again(cond parse.Expr) {
-	if !parse.Contains(cond, func(e parse.Expr) bool { _, ok := e.(*parse.FuncExpr); return ok }) {
-		m.eval(cond)
-		m.stops(cond)
-	}
-}
-
-// stops finds a condition by which a scan ends at a page without elements, before its cursor is '0'.
-func (m *machine) stops(cond parse.Expr) {
-	has := func(r role) bool {
-		return parse.Contains(cond, func(e parse.Expr) bool {
-			switch e.(type) {
-			case *parse.NameExpr, *parse.IndexExpr, *parse.UnaryExpr:
-				return m.peek(e).role == r
-			}
-			return false
-		})
-	}
-	if has(aPage) && !has(aCursor) {
-		m.find(cond.Pos(), Compare, "a page of a scan may be empty before its end: go on until the cursor is '0'")
-	}
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"maps"
-	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -170,9 +169,6 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 		m.state.ask(proved, above)
 	}
 	m.typed(e, op, other)
-	if m.way == nil && (op == "==" || op == "~=") && v.role == aReply && v.surely(isText) && !strings.Contains(v.missing, "\n") {
-		m.used()[m.subject(other)+op[1:]]++
-	}
 	x := varOf(unparen(e))
 	if _, known := m.state.get(x); !known {
 		return

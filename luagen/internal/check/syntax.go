@@ -2,7 +2,9 @@ package check
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -164,4 +166,38 @@ func spelt(e parse.Expr) string {
 		fmt.Fprintf(&text, "%T %q ", e, word)
 	})
 	return text.String()
+}
+
+func negative(e parse.Expr) bool {
+	minus, ok := unparen(e).(*parse.UnaryExpr)
+	return ok && minus.Op == "-"
+}
+
+// bound returns the end of a range that is written out, NaN if it is not.
+func bound(e parse.Expr) float64 {
+	text, _ := constantText(e)
+	if minus, isUnary := e.(*parse.UnaryExpr); isUnary && minus.Op == "-" {
+		return -bound(minus.X)
+	}
+	n, err := strconv.ParseFloat(strings.TrimPrefix(text, "("), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return n
+}
+
+// exits reports whether control never comes to the end of a block.
+func exits(b *parse.Block) bool {
+	if len(b.Stmts) == 0 {
+		return false
+	}
+	switch s := b.Stmts[len(b.Stmts)-1].(type) {
+	case *parse.ReturnStmt, *parse.BreakStmt:
+		return true
+	case *parse.CallStmt:
+		return isError(s.Call)
+	case *parse.IfStmt:
+		return s.Else != nil && !slices.ContainsFunc(parse.Blocks(s), func(b *parse.Block) bool { return !exits(b) })
+	}
+	return false
 }

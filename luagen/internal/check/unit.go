@@ -77,13 +77,8 @@ func (v value) in(says unit) value {
 	return v
 }
 
-// misnamed finds what is in another unit than its name says, and returns it with that unit, if none is known; and a score
-// where the name says a member, or the other way round.
+// misnamed finds what is in another unit than its name says, and returns it with that unit, if none is known.
 func (m *machine) misnamed(name string, says unit, v value, pos parse.Pos) value {
-	if v.role == aScore && memberName.MatchString(spoken(name)) || v.role == aScored && scoreName.MatchString(spoken(name)) {
-		m.part(v, v.role == aScore, pos)
-		v.role = 0
-	}
 	if is := m.unitOf(v, unit{per: says.per, line: pos.Line}); is.apart(says) {
 		m.find(pos, Time, "%s is in %s by its name or comment, and this is in %s: %s", name, unitNames[says.per], is, is.remedy(says))
 	}

@@ -17,9 +17,7 @@ type values struct {
 	sources  map[*parse.Var][]source          // the values that a name may hold
 	stores   map[*parse.Var][]parse.Expr      // the values that are put into the table of a name
 	appends  map[*parse.Var]int               // how many of these are put behind the end, or at the index of a loop
-	fields   map[*parse.Var][]string          // the fields that are put into the table of a name, by their names
 	apart    map[*parse.Var]bool              // the script goes through a name's table, or one in it, or removes elements, and adds none
-	maps     map[*parse.Var]bool              // something is put into the table of a name by a text, or by what may be one
 	along    map[*parse.Var][]*parse.Var      // names that count where a list grows
 	called   map[*parse.Var][]*parse.CallExpr
 	aliases  map[*parse.Var][]*parse.Var    // names and parameters that may hold the same
@@ -29,12 +27,10 @@ type values struct {
 	replied  map[*parse.Var]bool              // what is returned, alone or in a table
 	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
 	loops    map[*parse.Var]*parse.NumForStmt
-	lengths  map[*parse.Var]int  // how often #x, or next(x), is asked for
 	compared map[*parse.Var]bool // a comparison, or a remainder, is of the name, or of it and a number
 	indices  map[*parse.Var][]*parse.IndexExpr
 	changed  map[string]bool // the globals that have an element which is assigned to
 	hasText  map[string]bool // [] and {}, if a literal text has these in it
-	ends     map[string]int  // the lines of returns in branches, by the text of the statement before
 }
 
 // maxWithin is how many expressions are looked at to find what is meant.
@@ -113,9 +109,9 @@ func newValues() *values {
 		called: map[*parse.Var][]*parse.CallExpr{}, bodies: map[*parse.Var]*parse.FuncExpr{},
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, hasText: map[string]bool{},
-		aliases: map[*parse.Var][]*parse.Var{}, maps: map[*parse.Var]bool{}, fields: map[*parse.Var][]string{}, along: map[*parse.Var][]*parse.Var{},
+		aliases: map[*parse.Var][]*parse.Var{}, along: map[*parse.Var][]*parse.Var{},
 		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{}, apart: map[*parse.Var]bool{},
-		lengths: map[*parse.Var]int{}, compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{}, ends: map[string]int{},
+		compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{},
 	}
 }
 
@@ -162,10 +158,6 @@ func (v *values) counting(b *parse.Block) {
 func (v *values) expr(e parse.Expr, in *parse.Block) {
 	v.exprs = append(v.exprs, e)
 	switch e := e.(type) {
-	case *parse.UnaryExpr:
-		if e.Op == "#" {
-			v.lengths[varOf(e.X)]++
-		}
 	case *parse.IndexExpr:
 		v.indices[varOf(e.X)] = append(v.indices[varOf(e.X)], e)
 	case *parse.BinaryExpr:
@@ -181,9 +173,6 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 		}
 	case *parse.CallExpr:
 		v.calls, v.blocks[e] = append(v.calls, e), in
-		if fn, ok := e.Fn.(*parse.IndexExpr); len(e.Args) > 0 && (ok && isLiteral(fn.Key, "getn") || isGlobal(e.Fn, "next")) {
-			v.lengths[varOf(e.Args[0])]++
-		}
 		if name, ok := e.Fn.(*parse.NameExpr); ok && name.Var != nil && e.Method == "" {
 			v.called[name.Var] = append(v.called[name.Var], e)
 			v.uses[name] = true
@@ -228,11 +217,6 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 		v.loop(s)
 	case *parse.IfStmt:
 		v.conds = append(v.conds, s.Conds...)
-		for _, b := range parse.Blocks(s) {
-			if n := len(b.Stmts); n > 1 && exits(b) {
-				v.ends[textOf(b.Stmts[n-2])] = b.Stmts[n-1].Pos().Line
-			}
-		}
 	case *parse.NumForStmt:
 		v.sources[s.Var], v.loops[s.Var] = append(v.sources[s.Var], source{}), s
 	case *parse.LocalFuncStmt:
@@ -302,10 +286,6 @@ func (v *values) assignment(s *parse.AssignStmt) {
 			if behindLast(t.Key, x) || v.isIndex(t.Key) {
 				v.appends[x]++
 			}
-			if name, ok := t.Key.(*parse.StringExpr); ok {
-				v.fields[x] = append(v.fields[x], name.Value)
-			}
-			v.maps[x] = v.maps[x] || v.isElement(t.Key)
 			v.stores[x] = append(v.stores[x], stored)
 		}
 	}
