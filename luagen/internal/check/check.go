@@ -113,8 +113,7 @@ func newChecker(s *parse.Script, tables *Tables) *checker {
 	c := &checker{
 		s: s, tables: tables, said: comments(s), units: map[*parse.Var]unit{}, flow: collect(s), frames: new(int),
 		commandsOf: map[*parse.Var][]string{}, members: map[string]bool{}, formsOf: map[string][]form{}, keyed: map[int]bool{},
-		settled: map[parse.Expr]bool{}, asked: map[question]bool{}, keyFound: !hasKeys(s),
-		included: includedFunctions(s, map[string]included{}), targets: tables.targets(s.Header),
+		settled: map[parse.Expr]bool{}, asked: map[question]bool{}, included: includedFunctions(s, map[string]included{}), targets: tables.targets(s.Header),
 	}
 	c.compared = c.comparisons()
 	return c

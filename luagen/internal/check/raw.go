@@ -42,9 +42,9 @@ func hasKeys(s *parse.Script) bool {
 	return slices.ContainsFunc(s.Globals, func(g parse.Global) bool { return g.Name == "KEYS" })
 }
 
-// rawKey finds the first key of a raw script that certainly does not come from KEYS: it is an argument, or begins with a
-// text that is written out. What an argument or a reply begins with may be the hash tag of the script's keys. Of a
-// function's parameter it looks at what each call passes.
+// rawKey finds the first key of a raw script that certainly does not come from KEYS: it is an argument or a reply, or begins
+// with a text that is written out, or with each argument in turn. What one argument or a reply begins with may be the hash
+// tag of the script's keys, if it has any. Of a function's parameter it looks at what each call passes.
 func (c *checker) rawKey(e parse.Expr, cmd *command, left int) {
 	of, isParam := c.flow.params[varOf(unparen(e))]
 	for _, call := range c.flow.called[of.owner] {
@@ -52,12 +52,37 @@ func (c *checker) rawKey(e parse.Expr, cmd *command, left int) {
 			c.rawKey(call.Args[of.n], cmd, left-1)
 		}
 	}
-	if isParam || c.keyFound || c.nth(e, "ARGV") == 0 && !c.certainly(aWritten, e) || !c.certainly(aForeign, e) {
+	given := c.certainly(aForeign, e) && (c.certainly(aWritten, e) || c.eachOf(e))
+	if isParam || c.keyFound || !given && (hasKeys(c.s) || c.assembled() || c.flow.within(e, c.isParam)) {
 		return
 	}
 	c.keyFound = true
 	c.find(e.Pos(), Key, "%s takes a key here that does not come from KEYS: a cluster may have it on "+
 		"another node", shown(cmd.name))
+}
+
+// isParam reports whether an expression is the parameter of a function, of which a library of functions gets its keys, or
+// a global that another part of the script may make.
+func (c *checker) isParam(e parse.Expr) bool {
+	name, ok := e.(*parse.NameExpr)
+	if !ok || name.Var == nil {
+		return ok && !parse.KnownGlobal(name.Name)
+	}
+	_, known := c.flow.params[name.Var]
+	return known || len(c.flow.sources[name.Var]) == 0
+}
+
+// eachOf reports whether a key is an element of ARGV or of a reply, or begins with each element of ARGV in turn.
+func (c *checker) eachOf(e parse.Expr) bool {
+	b, joined := c.origin(e).(*parse.BinaryExpr)
+	if !joined || b.Op != ".." {
+		return true
+	}
+	for joined && b.Op == ".." {
+		e = b.L
+		b, joined = c.origin(e).(*parse.BinaryExpr)
+	}
+	return c.nth(e, "ARGV") == 0 && c.certainly(aGiven, e)
 }
 
 // passing are the functions whose result is made of their arguments alone.

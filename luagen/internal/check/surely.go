@@ -20,6 +20,7 @@ const (
 
 	aForeign // of a raw script: it is made without KEYS, and without a hash tag
 	aWritten // text that begins with a literal
+	aGiven   // ARGV, or an element of it
 )
 
 // beginning is the quality that text needs at its front to have another; none for lists.
@@ -31,7 +32,7 @@ var beginning = map[quality]quality{
 // ofElements is the quality that a table's elements need for it to have another; ofTables is the other way round.
 var (
 	ofElements = map[quality]quality{aKeyList: aKey, aForeign: aForeign}
-	ofTables   = map[quality]quality{aKey: aKeyList, aForeign: aForeign}
+	ofTables   = map[quality]quality{aKey: aKeyList, aForeign: aForeign, aGiven: aGiven}
 )
 
 // question is a quality that is asked of all that a name may hold.
@@ -99,7 +100,7 @@ func (c *checker) nameIs(q quality, e *parse.NameExpr) bool {
 	switch {
 	case x == nil:
 		// Undeclared keys, and KEYS, are found elsewhere.
-		return q == aForeign && e.Name == "ARGV" || q < aForeign && !parse.KnownGlobal(e.Name) || q == aKeyList && e.Name == "KEYS"
+		return (q == aForeign || q == aGiven) && e.Name == "ARGV" || q < aForeign && !parse.KnownGlobal(e.Name) || q == aKeyList && e.Name == "KEYS"
 	case x.Kind == parse.IncludedVar:
 		return false
 	case x.Decl != nil:
