@@ -58,7 +58,7 @@ func (m *machine) unpacked(args []parse.Expr, v value) {
 	if m.unpacks[x] = true; !v.endless && v.most < maxUnpack {
 		return
 	}
-	m.find(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this reply may have as many: go through it in parts")
+	m.find(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this list may have as many: go through it in parts")
 	if x != nil {
 		m.state.ask(proved, limited{x}) // else it fails here
 	}
@@ -102,7 +102,7 @@ func (m *machine) bounds(e parse.Expr, limit parse.Expr) {
 // limited is asked of a list, or of the key that it lists.
 type limited struct{ what any }
 
-// grow notes that the lists which a loop over an endless one appends to are endless, too.
+// grow notes that the lists which a loop over an endless one, or up to an argument, appends to are endless, too.
 func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 	for _, e := range parse.Exprs(stmt) {
 		length, _ := added(e)
@@ -111,7 +111,7 @@ func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 			list = call.Args[0]
 		}
 		over := m.peek(list)
-		if !over.endless || breaks(body) {
+		if !over.endless && !m.anyNumber(stmt, e) || breaks(body) {
 			continue
 		}
 		all, changed := m.collected(body), assigned(body)
@@ -133,6 +133,14 @@ func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 			}
 		}
 	}
+}
+
+// anyNumber reports whether a loop counts up to an argument that the script compares with no number that is written out.
+func (m *machine) anyNumber(stmt parse.Stmt, e parse.Expr) bool {
+	counts, ok := stmt.(*parse.NumForStmt)
+	return ok && e == counts.To && m.c.nth(e, "ARGV") > 0 && !slices.ContainsFunc(m.c.comparedWith(e), func(by comparison) bool {
+		return bound(by.with) > 1
+	})
 }
 
 // endless reports whether the reply of a command may have any number of elements.

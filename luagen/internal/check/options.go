@@ -141,8 +141,11 @@ func (m *machine) places(match *matching) {
 		word := match.words[i]
 		m.field(match, word, f)
 		m.pattern(cmd, word, f)
-		if f.number {
-			m.member(m.peek(word), word.Pos())
+		if v := m.peek(word); f.number {
+			m.member(v, word.Pos())
+			if slices.Contains(counting, cmd.name) && (v.frac || v.split && !m.state.knows(someWhole)) {
+				m.find(word.Pos(), Command, "%s fails if this has a fraction: write math.ceil", shown(cmd.name))
+			}
 		}
 		_, chosen := m.c.origin(match.words[max(i, 1)-1]).(*parse.StringExpr)
 		if chosen || i > 0 && !match.as[i-1].isToken() { // else the caller chooses the unit
@@ -157,6 +160,9 @@ func (m *machine) places(match *matching) {
 		}
 	}
 }
+
+// counting are the commands that add whole numbers only.
+var counting = []string{"decrby", "hincrby", "incrby"}
 
 // useless finds a call that does nothing, or whose reply is always the same, as it lacks an option or has another one.
 func (m *machine) useless(call commandCall, match *matching) {

@@ -42,9 +42,9 @@ func hasKeys(s *parse.Script) bool {
 	return slices.ContainsFunc(s.Globals, func(g parse.Global) bool { return g.Name == "KEYS" })
 }
 
-// rawKey finds the first key of a raw script that certainly does not come from KEYS: it is an argument or a reply, or begins
-// with a text that is written out, or with each argument in turn. What one argument or a reply begins with may be the hash
-// tag of the script's keys, if it has any. Of a function's parameter it looks at what each call passes.
+// rawKey finds the first key of a raw script that certainly does not come from KEYS: it is an argument, or begins with a
+// text that is written out, or with each argument in turn. What one argument or a reply begins with may be the hash tag of the
+// script's keys, if it has any. Of a function's parameter it looks at what each call passes.
 func (c *checker) rawKey(e parse.Expr, cmd *command, left int) {
 	of, isParam := c.flow.params[varOf(unparen(e))]
 	for _, call := range c.flow.called[of.owner] {
@@ -72,17 +72,13 @@ func (c *checker) isParam(e parse.Expr) bool {
 	return known || len(c.flow.sources[name.Var]) == 0
 }
 
-// eachOf reports whether a key is an element of ARGV or of a reply, or begins with each element of ARGV in turn.
-func (c *checker) eachOf(e parse.Expr) bool {
-	b, joined := c.origin(e).(*parse.BinaryExpr)
-	if !joined || b.Op != ".." {
-		return true
+// eachOf reports whether a key is an element of ARGV, or begins with each in turn.
+func (c *checker) eachOf(key parse.Expr) bool {
+	front := key
+	for b, ok := c.origin(front).(*parse.BinaryExpr); ok && b.Op == ".."; b, ok = c.origin(front).(*parse.BinaryExpr) {
+		front = b.L
 	}
-	for joined && b.Op == ".." {
-		e = b.L
-		b, joined = c.origin(e).(*parse.BinaryExpr)
-	}
-	return c.nth(e, "ARGV") == 0 && c.certainly(aGiven, e)
+	return c.certainly(aGiven, front) && (front == key || c.nth(front, "ARGV") == 0)
 }
 
 // passing are the functions whose result is made of their arguments alone.

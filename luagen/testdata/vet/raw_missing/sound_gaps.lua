@@ -1,7 +1,7 @@
 -- Lists without gaps, or that the script does not return, or cuts; and fields of JSON.
 local ttls, counts, owners, names, found = {}, {}, {}, {}, {}
 for i = 1, #KEYS do
-  local ttl, owner = redis.call('pttl', KEYS[i]), redis.call('get', ARGV[i])
+  local ttl, owner = redis.call('pttl', KEYS[i]), redis.call('hget', KEYS[i], 'owner')
   ttls[i] = ttl >= 0 and ttl or false
   counts[i] = tonumber(redis.call('get', KEYS[i])) or 0
   if owner then owners[i] = owner else owners[i] = '' end
