@@ -143,11 +143,6 @@ func (m *matching) match(parts []form, from int) bool {
 	})
 }
 
-// at returns the first place of one of these names, 0 if there is none.
-func (m *matching) at(names ...string) int {
-	return max(0, slices.IndexFunc(m.as, func(f form) bool { return slices.Contains(names, f.word) }))
-}
-
 // tokens are words of a call that stand in the form of its command.
 type tokens []string
 

@@ -185,19 +185,3 @@ func bound(e parse.Expr) float64 {
 	}
 	return n
 }
-
-// exits reports whether control never comes to the end of a block.
-func exits(b *parse.Block) bool {
-	if len(b.Stmts) == 0 {
-		return false
-	}
-	switch s := b.Stmts[len(b.Stmts)-1].(type) {
-	case *parse.ReturnStmt, *parse.BreakStmt:
-		return true
-	case *parse.CallStmt:
-		return isError(s.Call)
-	case *parse.IfStmt:
-		return s.Else != nil && !slices.ContainsFunc(parse.Blocks(s), func(b *parse.Block) bool { return !exits(b) })
-	}
-	return false
-}
