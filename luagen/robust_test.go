@@ -69,7 +69,7 @@ var oddScripts = map[string]struct {
 	"Arguments":     {"---@key k string\nreturn tostring(1" + long(",1") + ")", false},
 	"List":          {"---@key k string\nlocal x = {1" + long(",1") + "} return #x + #k", true},
 	"Locals":        {"---@key k string\nlocal x" + long(",x"), false},
-	"ElseIf":        {"---@key k string\nif k then " + long("elseif k then ") + "end", false},
+	"ElseIf":        {"---@key k string\nif k then " + long("elseif k then ") + "end", true},
 	"Statements":    {"---@key k string\n" + long("redis.call('incr', k) "), true},
 	"Annotations":   {long("---@key k string\n") + "return 1", false},
 	"Allows":        {goodScript + long("---@allow key x\n"), false},
