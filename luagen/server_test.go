@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,7 +58,10 @@ func startServer(t *testing.T, name string, flags ...string) *client {
 		r: bufio.NewReader(conn)}
 }
 
-// freePort returns a port that nobody listens on.
+// givenPorts are those that some server was given, which may not listen yet.
+var givenPorts sync.Map
+
+// freePort returns a port that nobody listens on, another one each time.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -65,6 +69,9 @@ func freePort(t *testing.T) string {
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
+	if _, given := givenPorts.LoadOrStore(port, true); given {
+		return freePort(t)
+	}
 	return port
 }
 
