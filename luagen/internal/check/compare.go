@@ -37,6 +37,9 @@ func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
 	if l.is == isNumber && l.least >= 1 && r.is == isNumber && r.size == zeroSize {
 		m.find(e.P, Compare, "this is %s: the number is 1 or more", never)
 	}
+	if bound(e.R) == -2 && m.created(e.L) {
+		m.find(e.P, Compare, "this is %s: the script has written the key before, so its TTL is -1 if it has none", never)
+	}
 	mixed := l.surely(isText) && r.surely(isNumber) || l.surely(isNumber) && r.surely(isText)
 	if l.is&r.is != 0 && !mixed || m.covered[e] {
 		return
@@ -55,6 +58,31 @@ func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
 	m.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.is, r.is, advice(l, r))
 }
 
+// created reports whether an expression is the TTL of a key that the script certainly has, as it wrote it before, and removes none.
+func (m *machine) created(e parse.Expr) bool {
+	call, ok := m.c.origin(e).(*parse.CallExpr)
+	if !ok {
+		return false
+	}
+	command, _ := m.c.commandCall(call)
+	if len(command.names) != 1 || command.names[0] != "ttl" && command.names[0] != "pttl" {
+		return false
+	}
+	key, wrote := m.keyText(command.words, 1), false
+	for _, other := range m.c.flow.calls {
+		c, _ := m.c.commandCall(other)
+		if len(c.names) != 1 || m.keyText(c.words, 1) != key && !slices.Contains(removing, c.names[0]) {
+			continue
+		}
+		if slices.Contains(removing, c.names[0]) {
+			return false
+		}
+		wrote = wrote || slices.Contains(creating, c.names[0]) && other.P.Line < call.P.Line && m.creates(c, c.names[0]) &&
+			inside(m.c.flow.blocks[other], m.c.flow.blocks[call])
+	}
+	return wrote && key != ""
+}
+
 // advice says how to compare a text with a number.
 func advice(l, r value) string {
 	if (l.is|r.is)&^absent == isText|isNumber {
@@ -71,6 +99,8 @@ func (m *machine) inequality(e *parse.BinaryExpr, l, r value) {
 	m.present(r, e.R.Pos())
 	m.member(l, e.L.Pos())
 	m.member(r, e.R.Pos())
+	m.failing(l, e.L.Pos())
+	m.failing(r, e.R.Pos())
 	switch {
 	case l.surely(isText) && r.surely(isNumber), l.surely(isNumber) && r.surely(isText):
 		m.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")

@@ -1,6 +1,10 @@
 package check
 
-import "github.com/hasp-go/hasp/luagen/internal/parse"
+import (
+	"slices"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
 
 // condition finds a number where a condition stands, which was evaluated: 0 is true in Lua. The left part of "and" and
 // "or", and what "not" is for, are found where they are evaluated.
@@ -24,9 +28,19 @@ func (m *machine) condition(e parse.Expr) {
 	switch v := m.peek(e); {
 	case v.is&^isFailed == isNumber, isCall && m.c.flow.bodies[varOf(call.Fn)] != nil && v.is&^(isFailed|isFalseValue) == isNumber:
 		m.find(e.Pos(), Compare, "a number is true in Lua, 0 too: compare it, as in == 1 or > 0")
+	case v.is&(isFailed|isTable) == isFailed && v.is&absent != 0 && !m.looksAt(e):
+		m.find(e.Pos(), Compare, "this is true for an error, too, as redis.pcall returns it: ask for its err, or write redis.call")
 	case isCall && m.c.callee(call) == "" && v.surely(0):
 		m.find(e.Pos(), Compare, "this is never true: the function returns only nil or false")
 	}
+}
+
+// looksAt reports whether a script has the reply in a name, and asks somewhere what it is.
+func (m *machine) looksAt(e parse.Expr) bool {
+	x := varOf(e)
+	return x != nil && (len(m.c.flow.indices[x]) > 0 || slices.ContainsFunc(m.c.flow.calls, func(call *parse.CallExpr) bool {
+		return m.c.callee(call) == "type" && len(call.Args) == 1 && varOf(call.Args[0]) == x
+	}))
 }
 
 // defaults notes "if not x then x = 0 end", which is to be on the safe side.

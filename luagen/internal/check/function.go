@@ -51,13 +51,21 @@ func (v value) elsewhere() value {
 	return kept.orUnknown()
 }
 
-// resultOf returns what is known of the result of a local function, unknown if it was not followed yet.
-func (m *machine) resultOf(e *parse.CallExpr) value {
+// resultOf returns what is known of the result of a local function, unknown if it was not followed yet. If the function only
+// returns tonumber of a parameter, it is that of the argument.
+func (m *machine) resultOf(e *parse.CallExpr, args []value) value {
 	name, ok := e.Fn.(*parse.NameExpr)
 	if !ok || e.Method != "" {
 		return unknown()
 	}
-	v, known := m.yielded[m.c.flow.bodies[name.Var]]
+	body := m.c.flow.bodies[name.Var]
+	if returned := m.c.flow.returned[body]; body != nil && len(body.Body.Stmts) == 1 && len(returned) == 1 && returned[0] != nil {
+		x := varOf(m.passed(returned[0], "tonumber"))
+		if i := slices.Index(body.Params, x); x != nil && i >= 0 && i < len(args) {
+			return toNumber(args[i], e.P)
+		}
+	}
+	v, known := m.yielded[body]
 	if !known {
 		return unknown()
 	}
@@ -179,7 +187,7 @@ func (m *machine) outcome(name string, e *parse.CallExpr, args []value) value {
 	case slices.Contains(textFunctions, name):
 		return textValue()
 	}
-	return m.resultOf(e)
+	return m.resultOf(e, args)
 }
 
 // given checks what a function of the server gets.

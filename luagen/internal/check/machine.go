@@ -302,7 +302,9 @@ func (m *machine) loop(stmt parse.Stmt) {
 	m.grow(stmt, body)
 	after, head := m.state.clone(), m.branch+1
 	for _, e := range parse.Exprs(stmt) {
-		m.asks(head, e)
+		if !m.each(stmt) {
+			m.asks(head, e)
+		}
 	}
 	m.branch += 2
 	m.state.at = m.branch
@@ -323,6 +325,16 @@ func (m *machine) loop(stmt parse.Stmt) {
 	counts, _ := stmt.(*parse.NumForStmt)
 	m.leave(after, head, counts != nil && bound(counts.From) <= bound(counts.To))
 	m.forget(body, false)
+}
+
+// each reports whether a loop goes through all elements of a reply in which some may be missing: that says nothing of them.
+func (m *machine) each(stmt parse.Stmt) bool {
+	s, ok := stmt.(*parse.GenForStmt)
+	if !ok {
+		return false
+	}
+	list := m.peek(m.c.flow.sources[s.Vars[0]][0].in)
+	return list.elem != nil && list.elem.is == isText|isFalseValue
 }
 
 // counter binds the name of a loop that counts. What it goes through in parts may have any number of elements.

@@ -93,9 +93,17 @@ func (m *machine) present(v value, pos parse.Pos) {
 	}
 }
 
+// failing finds a reply of redis.pcall that may be an error where an error fails.
+func (m *machine) failing(v value, pos parse.Pos) {
+	if v.is&(isFailed|isTable) == isFailed && v.is != isFailed {
+		m.find(pos, Nil, "this may be the error of the command, as redis.pcall returns it, and then it fails: ask for its err first, or write redis.call")
+	}
+}
+
 // scalar finds a table, or the like, where a text or a number is taken, and reports whether there is one.
 func (m *machine) scalar(v value, pos parse.Pos, by, cure string) bool {
 	m.present(v, pos)
+	m.failing(v, pos)
 	if v.is == 0 || v.is&(isText|isNumber) != 0 {
 		return false
 	}

@@ -51,6 +51,9 @@ func (m *machine) rawReturn(v value, list []parse.Expr) {
 		return
 	}
 	table, ok := m.c.origin(list[0]).(*parse.TableExpr)
+	if ok && !m.resp3 {
+		m.namesIn(table)
+	}
 	if x := varOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
 		v = m.peek(table)
 	}
@@ -58,6 +61,18 @@ func (m *machine) rawReturn(v value, list []parse.Expr) {
 		m.rawResult(1, 1, v, list[0])
 	} else if v.closed && ok {
 		m.rawElements(table.Fields, v)
+	}
+}
+
+// namesIn finds the first field with a name in a table that is returned. Of those a reply has one alone, which says its kind.
+func (m *machine) namesIn(table *parse.TableExpr) {
+	for _, f := range table.Fields {
+		name, ok := f.Key.(*parse.StringExpr)
+		if ok && (len(table.Fields) > 1 || !slices.Contains([]string{"ok", "err", "double", "map", "set", "big_number"}, name.Value)) &&
+			name.Value != "err" && name.Value != "format" && name.Value != "string" {
+			m.find(name.Pos(), Result, "a reply has no names, so this is lost: return a list, or what cjson.encode makes of the table")
+			return
+		}
 	}
 }
 

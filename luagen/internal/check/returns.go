@@ -14,11 +14,17 @@ func (m *machine) dropped(call *parse.CallExpr, v value) {
 	switch name := m.c.callee(call); {
 	case name == "redis.error_reply" || name == "redis.status_reply":
 		m.find(call.P, Result, "this %s goes nowhere, and the script goes on: return it", name[len("redis."):len(name)-len("_reply")])
-	case !m.acts(call) && (!isCommand || m.last && m.c.s.Raw && len(m.c.s.Body.Stmts) > 1), m.idle(m.c.flow.bodies[varOf(call.Fn)]):
+	case !m.acts(call) && (!isCommand || m.ranges(call) || m.last && m.c.s.Raw && len(m.c.s.Body.Stmts) > 1), m.idle(m.c.flow.bodies[varOf(call.Fn)]):
 		m.find(call.P, Result, "this result goes nowhere: return it, or leave it out")
 	case m.depth == 0 && v.is&isTable != 0 && v.is&^(isTable|isStatus|isFailed) == 0 && slices.ContainsFunc(m.c.flow.returned[nil], again):
 		m.find(call.P, Result, "this result goes nowhere, and the script goes on, though it returns it in another place: return it")
 	}
+}
+
+// ranges reports whether a call reads a range, which no cache needs.
+func (m *machine) ranges(e *parse.CallExpr) bool {
+	call, _ := m.c.commandCall(e)
+	return len(call.names) == 1 && strings.Contains(call.names[0], "range")
 }
 
 // idle reports whether a function changes nothing, and always returns something.

@@ -82,9 +82,10 @@ func (m *machine) misdirected(all []touch, i int) bool {
 }
 
 // unlike finds the write of a key that never expires where all others do that the script writes, and reports whether it does. A
-// mark, by which the script knows what was done, is no such other.
+// mark, by which the script knows what was done, is no such other, nor is a word that is written out, which is a flag.
 func (m *machine) unlike(t touch, all []touch, given, marks map[string]bool) bool {
-	alike, only := false, strings.HasPrefix(t.key, "KEYS") && !marks[t.key]
+	flag := t.name == "set" && len(t.call.words) == 3 && m.peek(t.call.words[2]).word
+	alike, only := false, strings.HasPrefix(t.key, "KEYS") && !marks[t.key] && !flag
 	for _, u := range all {
 		switch {
 		case u.key == t.key:
