@@ -47,7 +47,7 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	name := call.names[0]
 	if m.quiet == 0 && m.way == nil {
 		m.words(call, name)
-		if slices.Contains(ending, name) || slices.Contains(replacing, name) {
+		if slices.Contains(ending, name) || m.expires(call, name) {
 			m.gave, m.hints = true, m.hints+1
 		}
 	} else if m.quiet == 0 {

@@ -51,21 +51,26 @@ func (v value) elsewhere() value {
 	return kept.orUnknown()
 }
 
-// resultOf returns what is known of the result of a local function, unknown if it was not followed yet. If the function only
-// returns tonumber of a parameter, it is that of the argument.
+// numbered returns which argument of a call a local function makes a number, if it does nothing else, or -1.
+func (m *machine) numbered(e *parse.CallExpr) int {
+	body := m.c.flow.bodies[varOf(e.Fn)]
+	if body == nil || len(body.Body.Stmts) != 1 || len(m.c.flow.returned[body]) != 1 || m.c.flow.returned[body][0] == nil {
+		return -1
+	}
+	x := varOf(m.passed(m.c.flow.returned[body][0], "tonumber"))
+	return slices.IndexFunc(body.Params[:min(len(body.Params), len(e.Args))], func(p *parse.Var) bool { return p == x })
+}
+
+// resultOf returns what is known of the result of a local function, unknown if it was not followed yet.
 func (m *machine) resultOf(e *parse.CallExpr, args []value) value {
 	name, ok := e.Fn.(*parse.NameExpr)
 	if !ok || e.Method != "" {
 		return unknown()
 	}
-	body := m.c.flow.bodies[name.Var]
-	if returned := m.c.flow.returned[body]; body != nil && len(body.Body.Stmts) == 1 && len(returned) == 1 && returned[0] != nil {
-		x := varOf(m.passed(returned[0], "tonumber"))
-		if i := slices.Index(body.Params, x); x != nil && i >= 0 && i < len(args) {
-			return toNumber(args[i], e.P)
-		}
+	if i := m.numbered(e); i >= 0 {
+		return toNumber(args[i], e.P)
 	}
-	v, known := m.yielded[body]
+	v, known := m.yielded[m.c.flow.bodies[name.Var]]
 	if !known {
 		return unknown()
 	}
@@ -126,7 +131,7 @@ func (m *machine) call(e *parse.CallExpr) value {
 		m.find(e.P, Undeclared, "%s is declared, and no function here", name.Name)
 	}
 	name, args := m.c.callee(e), m.arguments(e)
-	if name == "" && m.quiet == 0 {
+	if name == "" && m.quiet == 0 && m.numbered(e) < 0 {
 		m.asks(m.state.at, e)
 		if m.way != nil && m.way.helped { // it may give keys an expiry
 			clear(m.state.fresh)

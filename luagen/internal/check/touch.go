@@ -53,7 +53,7 @@ func (m *machine) wrongKeys(all []touch) {
 		given[""] = given[""] || t.gives && anyOf(t.key)
 	}
 	for i, t := range all {
-		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(creating, t.name)
+		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(creating, t.name) && m.creates(t.call, t.name)
 		if left && !seen[t.key] && !m.misdirected(all, i) {
 			seen[t.key] = m.unlike(t, all, given, marks)
 		}
