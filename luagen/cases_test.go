@@ -74,7 +74,7 @@ func TestSoundScripts(t *testing.T) {
 			require.Equal(t, 1, code, path)
 			continue
 		}
-		require.Empty(t, errs)
+		require.NotRegexp(t, `(?m)^[^:]*\.lua:|\]$`, errs) // It may have notes.
 		require.Equal(t, 0, code, path)
 		sound++
 	}

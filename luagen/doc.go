@@ -128,7 +128,8 @@
 //	             option by which a call does nothing, or NX left out; a computed name; unpack of a reply without a bound
 //	readonly     a write in a read-only script; a script that could be read-only
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
-//	             tables, and says where it cannot; a key that is made up, where all others come from KEYS; a command
+//	             tables, and says where it cannot; a key that is made up, where all others come from KEYS, or that is
+//	             each argument in turn; any key of a script without KEYS; a command
 //	             that reaches keys which no script declares: KEYS, SCAN
 //	field        a field that a hash is declared without
 //	kind         a command for another kind of key than is declared, or than another command takes the key for
@@ -144,10 +145,11 @@
 //	             a field of JSON that may be missing, an absent argument, or a name without a value, where nil
 //	             fails; a table or a bool as a command's word, in a text or in arithmetic; an element beyond
 //	             the end of a list; a loop that goes by one through a reply of pairs
-//	json         a list that may be empty, of which cjson.encode makes {}
+//	json         a list that may be empty, of which cjson.encode makes {}. What cjson.decode has made and the script
+//	             encodes again is a note, and no finding
 //	result       a path without a result, or with a result of another kind; a number with a fraction, which is
 //	             cut, but for a quotient as an int; nil inside a table, which ends the table; a reply with missing elements as T[];
-//	             an error inside a table; an error code without a message; a result or an error that goes nowhere
+//	             an error inside a table; names in a table that is returned; an error code without a message; a result or an error that goes nowhere
 //	expire       a key that gets an expiry on one way through the script, and none on another; a key that never gets
 //	             one, though all others that the script writes do; an EXPIRE of the wrong key; an expiry with a fraction, or of 0
 //	refused      with -strict only: an EXPIRE of a key that was just created, without an EXPIRE before the

@@ -111,7 +111,12 @@ func (j *job) each(script func(path string, src []byte) error) error {
 		}
 	}
 	j.noteUnseen()
-	j.findings = parse.Sort(j.findings)
+	j.findings = slices.DeleteFunc(parse.Sort(j.findings), func(f parse.Finding) bool {
+		if f.Rule == check.Note {
+			j.note([]string{fmt.Sprintf("%s:%d:%d: %s", f.File, f.Pos.Line, f.Pos.Col, f.Msg)})
+		}
+		return f.Rule == check.Note
+	})
 	return nil
 }
 
@@ -228,7 +233,9 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 		s.Tokens = nil // Nothing is shipped: a long script leaves this memory to its check.
 	}
 	if s.Body != nil {
-		findings = append(findings, check.Script(s, j.tables, j.strict)...)
+		findings = append(findings, slices.DeleteFunc(check.Script(s, j.tables, j.strict), func(f parse.Finding) bool {
+			return f.Rule == check.Note && !j.vetOnly
+		})...)
 		j.note(j.tables.Behind(s.Header))
 	}
 	if len(findings) > 0 || s.Header.Library || s.Raw {

@@ -40,6 +40,7 @@ const (
 	Expire      = "expire"      // a key without an expiry; an expiry that is 0 or has a fraction
 	Refused     = "refused"     // a key that a refused EXPIRE leaves without an expiry: in strict runs
 	uselessRule = "allow"       // an allow that allows nothing
+	Note        = "note"        // what may be meant, and so is no finding
 )
 
 // Rules lists what "---@allow" may name.
@@ -106,6 +107,7 @@ type checker struct {
 	compared   []comparison            // all of the script
 	formsOf    map[string][]form       // of commands, by their texts
 	keyFound   bool                    // a raw script has no further finding of rule key
+	noted      bool                    // a script has one note
 	targets    []*table                // of the servers that the script is meant for
 }
 

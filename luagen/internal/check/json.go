@@ -16,6 +16,10 @@ func (m *machine) jsonOf(e parse.Expr, v value) {
 		e, v = v.empty, m.peek(v.empty)
 	}
 	x := varOf(unparen(e))
+	if v.decoded && !m.c.noted {
+		m.c.noted = true
+		m.c.find(e.Pos(), Note, "this came from JSON and is made JSON again: an empty list in it becomes {}, and a number of more than 14 digits is rounded")
+	}
 	switch {
 	case m.c.flow.hasText["[]"] && m.c.flow.hasText["{}"]: // The script puts one in the place of the other.
 	case m.mayBeEmpty(e, v):
