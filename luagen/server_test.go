@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -58,10 +57,7 @@ func startServer(t *testing.T, name string, flags ...string) *client {
 		r: bufio.NewReader(conn)}
 }
 
-// givenPorts are those that some server was given, which may not listen yet.
-var givenPorts sync.Map
-
-// freePort returns a port that nobody listens on, another one each time.
+// freePort returns a port that nobody listens on.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,9 +65,6 @@ func freePort(t *testing.T) string {
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
-	if _, given := givenPorts.LoadOrStore(port, true); given {
-		return freePort(t)
-	}
 	return port
 }
 
