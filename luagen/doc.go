@@ -11,7 +11,7 @@
 //	luagen version
 //
 // Each path is a .lua file or a folder of them (without vet: its own files, not those of folders inside); the
-// default is the current folder. Luagen writes x.lua.go next to each x.lua, or into the folder of -o:
+// default is the current folder. With vet - is standard input. Luagen writes x.lua.go next to each x.lua, or into the folder of -o:
 // the text that the server gets, its SHA-1, and a function with the parameters and results that the
 // annotations at the top of x.lua declare. A server's user_script:12 is line 12 of x.lua. If a script
 // has a fault, luagen prints all faults of the run as file:line:col: message [rule], and writes nothing.
@@ -30,7 +30,7 @@
 // and those whose name begins with a dot or an underscore. A script without any annotation above its code is checked
 // as it is, with KEYS and ARGV: their elements are texts. Annotations of the Lua language server, such as ---@param, do
 // not count. Vet then asks for no declaration, takes each command that any server has, and reports at most one key that
-// is written out without KEYS, if the script uses KEYS.
+// does not come from KEYS.
 //
 // Vet also reads Go files: the texts that NewScript, NewLuaScript, Eval, ScriptLoad or Do("EVAL") get, if they are literals,
 // constants or variables of the package without another value, their concatenations, or embedded files. Findings are at

@@ -127,8 +127,12 @@ func (j *job) gather() error {
 			return err
 		}
 	}
-	if len(j.sources)+len(j.goFolders) == 0 {
-		return usagef("no .lua file in %s", strings.Join(j.folders, ", "))
+	switch folders := strings.Join(j.folders, ", "); {
+	case len(j.sources)+len(j.goFolders) > 0:
+	case j.vetOnly:
+		j.note([]string{"nothing to check: no .lua file and no .go file in " + folders})
+	default:
+		return usagef("no .lua file in %s", folders)
 	}
 	return j.goFiles()
 }
@@ -163,6 +167,10 @@ func (j *job) make(target string, content []byte) error {
 func (j *job) add(path string) error {
 	if j.vetOnly {
 		path = strings.TrimSuffix(path, "/...") // Folders below a folder are seen in any case.
+	}
+	if path == "-" && j.vetOnly {
+		j.source(path)
+		return nil
 	}
 	info, err := os.Stat(path)
 	switch {

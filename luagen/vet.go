@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -72,6 +74,9 @@ func leftOut(name string) bool {
 
 // open reads a file; src is nil if vet leaves it out.
 func (j *job) open(path string) (src []byte, err error) {
+	if path == "-" {
+		return io.ReadAll(os.Stdin)
+	}
 	src, err = parse.ReadFile(path)
 	if err != nil && j.walked[path] {
 		j.notRead(err)

@@ -34,12 +34,27 @@ func TestVet(t *testing.T) {
 		given+":2:8: x is not declared [undeclared]\n", errs)
 	entries := must(os.ReadDir(dir))(t)
 	require.Len(t, entries, 2)
-	for _, args := range [][]string{{"-o", "x"}, {filepath.Join(dir, "missing")}, {t.TempDir()}} {
+	for _, args := range [][]string{{"-o", "x"}, {filepath.Join(dir, "missing")}} {
 		code, out, errs = luagen(append([]string{"vet"}, args...)...)
 		require.Equal(t, 2, code, args)
 		require.Empty(t, out)
 		require.NotEmpty(t, errs)
 	}
+}
+
+// TestVetNothing: a project without scripts has no fault. It sets os.Stdin, so it is not parallel.
+func TestVetNothing(t *testing.T) {
+	dir := t.TempDir()
+	code, _, errs := luagen("vet", dir)
+	require.Equal(t, 0, code)
+	require.Equal(t, "luagen: nothing to check: no .lua file and no .go file in "+dir+"\n", errs)
+	write(t, dir, "in", badScript)
+	before := os.Stdin
+	os.Stdin = must(os.Open(filepath.Join(dir, "in")))(t)
+	t.Cleanup(func() { os.Stdin = before })
+	code, _, errs = luagen("vet", "-")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "-:2:8: x is not declared [undeclared]\n")
 }
 
 // TestVetOrder: findings are sorted, whatever the order of the paths.
