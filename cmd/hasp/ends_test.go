@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/cmd/hasp/internal/command"
 	"github.com/hasp-go/hasp/conformance/servers"
 )
 
@@ -114,5 +115,28 @@ func TestNoRight(t *testing.T) {
 		h := start(t, []string{"HASP_URL=redis://" + user + server.Addr()}, "lock", "x", "--", "true")
 		require.Equal(t, 77, h.code(t), "%s: %s", user, h.errors)
 		require.Contains(t, h.errors.String(), refusal)
+	}
+}
+
+// TestFlagsOfRunners: each command that runs another heeds --prefix, --lease and -c, and those that wait -E.
+func TestFlagsOfRunners(t *testing.T) {
+	t.Parallel()
+	server, all := startServer(t), map[string]*hasp{}
+	run := func(args string) *hasp {
+		return start(t, []string{onServer(server.Addr())}, words("--prefix p: "+strings.ReplaceAll(args, "once", "once --every 1000h"))...)
+	}
+	for _, c := range command.Root().Commands() {
+		if name := c.Name(); c.Flags().Lookup("lease") != nil {
+			all[name] = run(name + " x" + name + " --lease 1h --grace 10ms -c trap␣''␣TERM;echo␣begun;while␣:;do␣sleep␣0.01;done")
+			eventually(t, func() bool { return all[name].output.String() == "begun\n" })
+			require.Greater(t, must(must(server.Do("PTTL", "p:x"+name))(t).Int())(t), int64(1_800_000), name)
+		}
+	}
+	for _, busy := range []string{"lock xlock", "read xwrite", "write xread", "slot xslot"} {
+		require.Equal(t, 9, run(busy+" -E 9 --try -c true").code(t), busy)
+	}
+	for name, h := range all {
+		h.signal(t, syscall.SIGTERM)
+		require.Equal(t, 128+int(syscall.SIGKILL), h.code(t), name)
 	}
 }
