@@ -75,46 +75,29 @@ func TestAdderSubscribesWhileOpen(t *testing.T) {
 	})
 }
 
-// slowSubscriber acknowledges subscriptions when it is told to, or never.
-type slowSubscriber struct {
+// subscribing is a server to which a client subscribes in a way of its own.
+type subscribing struct {
 	*server
-	acknowledge chan struct{}
+	by func(ctx context.Context, channel string, handler backend.Handler) (backend.Subscription, error)
 }
 
-func (b *slowSubscriber) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
-	select {
-	case <-b.acknowledge:
-		return b.server.Subscribe(ctx, channel, handler)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// panicking is a backend with a hook that panics at one of its calls of Subscribe, the first of which is 0.
-type panicking struct {
-	*server
-	at int
-}
-
-func (b *panicking) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
-	if b.at--; b.at == -1 {
-		panic("hook")
-	}
-	return b.server.Subscribe(ctx, channel, handler)
+func (s *subscribing) Subscribe(ctx context.Context, channel string, handler backend.Handler) (backend.Subscription, error) {
+	return s.by(ctx, channel, handler)
 }
 
 // TestAdderAfterAPanic: an adder that could not be opened counts for nothing and leaves no subscription, and the next
 // one can be opened.
 func TestAdderAfterAPanic(t *testing.T) {
 	t.Parallel()
-	for _, at := range []int{0, 1} {
+	for at := range 2 { // The call that panics.
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(t)
-			c := s.over(t, &panicking{s, at}, nil)
+			c := s.over(t, &subscribing{s, func(ctx context.Context, channel string, handler backend.Handler) (backend.Subscription, error) {
+				if at--; at == -1 {
+					panic("hook")
+				}
+				return s.Subscribe(ctx, channel, handler)
+			}}, nil)
 			require.PanicsWithValue(t, "hook", func() { _, _ = c.OpenLongAdder(t.Context(), "x") })
 			require.Zero(t, s.subscribed())
 			a := openAdder(t, c)
@@ -130,7 +113,15 @@ func TestAdderAfterAPanic(t *testing.T) {
 // is closed; another goes on.
 func TestAdderOpensTogether(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		b := &slowSubscriber{s, make(chan struct{})}
+		acknowledge := make(chan struct{})
+		b := &subscribing{s, func(ctx context.Context, channel string, handler backend.Handler) (backend.Subscription, error) {
+			select {
+			case <-acknowledge:
+				return s.Subscribe(ctx, channel, handler)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}}
 		closes, stays := s.over(t, b, nil), s.over(t, b, nil)
 		open := func(ctx context.Context, c *primitives.Client) chan error {
 			done := make(chan error, 1)
@@ -148,7 +139,7 @@ func TestAdderOpensTogether(t *testing.T) {
 		require.ErrorIs(t, <-leaves, context.Canceled)
 		require.NoError(t, closes.Close(t.Context()))
 		require.ErrorIs(t, <-ends, primitives.ErrClosed)
-		close(b.acknowledge)
+		close(acknowledge)
 		for _, done := range all {
 			require.NoError(t, <-done)
 		}

@@ -246,19 +246,12 @@ func (s *server) gap() {
 	}
 }
 
-// unheard refuses subscriptions.
-type unheard struct{ *server }
-
-func (unheard) Subscribe(context.Context, string, backend.Handler) (backend.Subscription, error) {
-	return nil, &backend.ServerError{Code: "NOPERM", Message: "no channel"}
-}
-
 // TestWatchWithoutMessages has no right to subscribe: it says so once, and polls.
 func TestWatchWithoutMessages(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		w := &watched{}
 		s.hold("x", another, time.Hour)
-		w.begin(t, s.over(t, unheard{s}, nil))
+		w.begin(t, s.over(t, refusingSubscriber{s}, nil))
 		require.Equal(t, []string{"seen", "gap"}, w.after(tick))
 		require.Len(t, w.errors, 1)
 		require.ErrorIs(t, w.errors[0], primitives.ErrNoPermission)

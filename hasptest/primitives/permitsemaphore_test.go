@@ -3,14 +3,12 @@ package primitives_test
 import (
 	"context"
 	"encoding/json"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -25,26 +23,10 @@ func newPermits(t *testing.T) *server {
 // crash makes a client whose scripts are lost from now on, as those of a process that is gone.
 func crash(t *testing.T, s *server) (c *primitives.Client, gone func()) {
 	t.Helper()
-	link := &deadLink{server: s}
+	link := &cutLink{server: s}
 	c = must(primitives.New(link, nil))(t)
 	t.Cleanup(func() { _ = c.Close(t.Context()) }) // It has ended by then: Close waits for nothing.
-	return c, func() { link.dead.Store(true) }
-}
-
-// deadLink is a link that breaks for good.
-type deadLink struct {
-	*server
-	dead atomic.Bool
-}
-
-// Run implements backend.ScriptRunner.
-func (d *deadLink) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	if d.dead.Load() {
-		return backend.Reply{}, backend.ErrUnavailable
-	}
-	return d.server.Run(ctx, script, keys, args)
+	return c, func() { link.cut.Store(true) }
 }
 
 // TestPermitsOfACrashedHolderComeBack: when their leases end, and one who waits is woken then, without
