@@ -224,7 +224,7 @@ formatted:
 # Lines of the product, of all that proves it, of the suite's Go without its tests, and of the tests of its matrix. The
 # figures only sink: a change that makes one of them smaller lowers its figure.
 PRODUCT := 56600
-PROOF := 83528
+PROOF := 83487
 SUITE := 19013
 MATRIX := 8364
 # A declaration is a folder that says of a primitive what the suite must know; its cases are apart.
