@@ -279,9 +279,11 @@ func (m *machine) adds(words []parse.Expr, number parse.Expr) bool {
 	return m.c.shares(last, number) || v.constant() && w.constant() && v.least == w.least
 }
 
-// wasThere notes that a key may have been there before, and so has an expiry.
+// wasThere notes that a key may have been there before, and so has an expiry, if the script has not taken it away.
 func (m *machine) wasThere(key string) {
-	delete(m.state.fresh, key)
+	if made := m.state.fresh[key]; made != nil && !made.drops {
+		delete(m.state.fresh, key)
+	}
 	m.state.sure[exists+key] = true
 }
 
