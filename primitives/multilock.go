@@ -123,6 +123,18 @@ func (m *MultiLock) check() error {
 	return nil
 }
 
+// Validate returns the error of the locks together, or of one of them, with which every method fails, or nil. It sends
+// nothing.
+func (m *MultiLock) Validate() error {
+	err := m.invalid
+	for _, l := range m.locks {
+		if v, ok := l.(interface{ Validate() error }); ok && err == nil {
+			err = v.Validate()
+		}
+	}
+	return err
+}
+
 // multiPauses stop callers from refusing each other's locks again and again.
 var multiPauses = extend.Backoff{First: time.Millisecond, Most: 64 * time.Millisecond}
 

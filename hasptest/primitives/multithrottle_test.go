@@ -64,8 +64,7 @@ func TestMultiThrottleRefusesForAll(t *testing.T) {
 		require.Equal(t, []int{4, 6, 10}, []int{d.Each[0].Remaining, d.Each[1].Remaining, d.Each[2].Remaining})
 		before := x.states(t)
 		d = must(x.all(5, 7, 1).Allow(t.Context()))(t)
-		in := 333_334 * time.Microsecond
-		require.Equal(t, primitives.Decision{Remaining: 4, RetryAfter: in, NextAfter: in, ResetAfter: in}, d.Decision)
+		require.Equal(t, primitives.Decision{Remaining: 4, RetryAfter: 333_334_000, NextAfter: 333_334_000, ResetAfter: 333_334_000}, d.Decision)
 		require.Same(t, x.each[0], d.Throttle)
 		require.Equal(t, 142_858*time.Microsecond, d.Each[1].RetryAfter)
 		require.True(t, d.Each[2].Allowed)

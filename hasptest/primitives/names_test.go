@@ -185,6 +185,7 @@ func TestNamesWithoutAHashTag(t *testing.T) {
 		var wrong *primitives.FieldError
 		for _, name := range []string{"x}", "{}a", "{", "a{}{b}"} {
 			for kind, object := range objects(c, name) {
+				require.ErrorAs(t, object.(interface{ Validate() error }).Validate(), &wrong, kind)
 				called := callAll(ended, object)
 				require.GreaterOrEqual(t, len(called), 2, kind)
 				for method, err := range called {

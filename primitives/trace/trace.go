@@ -47,9 +47,9 @@ type Tracer struct {
 	JobCompleted func(data JobCompleted)
 
 	// Throttled is called for each decision about a request for permits of a
-	// [github.com/hasp-go/hasp/primitives.Throttle]: by Allow, Reserve or Wait. A MultiThrottle or an Admission is
-	// reported by its throttles; if it is refused, by those that refuse: an Admission that lacks only a slot, by none. A
-	// RateLimiter is reported if its option Policy is set. A call that its context ends has no decision.
+	// [github.com/hasp-go/hasp/primitives.Throttle] or RateLimiter: by Allow, AllowEstimate or Wait. A MultiThrottle or an
+	// Admission is reported by its throttles; if it is refused, by those that refuse: an Admission that lacks only a slot,
+	// by none. A call that its context ends has no decision.
 	Throttled func(data Throttled)
 }
 
