@@ -18,7 +18,7 @@ import (
 )
 
 // perUser and forAll are the policies of most tests. A request costs as much of the first as its field User is longer
-// than a character, and 1 of the second, or 4 if the field is +.
+// than a character, and 1 of the second, or 4 if the field has a +.
 var (
 	perUser = httplimit.Policy{
 		Name: "user", Limit: primitives.Limit{Permits: 2, Interval: time.Minute}, Key: byUser,
@@ -137,7 +137,7 @@ func TestCostsOfPolicies(t *testing.T) {
 		requireField(t, tooMuch, "Retry-After")
 		requireField(t, tooMuch, "RateLimit")
 		requireViolated(t, tooMuch, "user")
-		moreThanBurst := ask(t.Context(), h, "+")
+		moreThanBurst := ask(t.Context(), h, "a+")
 		requireField(t, moreThanBurst, "Retry-After")
 		requireViolated(t, moreThanBurst, "all")
 		requireViolated(t, ask(t.Context(), h, "+++++"), "user", "all")
