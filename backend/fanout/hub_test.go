@@ -47,6 +47,30 @@ func settle(d time.Duration) {
 	synctest.Wait()
 }
 
+// TestEndedSubscriptionForgetsItsQueue: a handler is busy when its subscription ends, and gets nothing of what waits.
+func TestEndedSubscriptionForgetsItsQueue(t *testing.T) {
+	for name, end := range map[string]func(hub *fanout.Hub, s backend.Subscription){
+		"Cancel": func(_ *fanout.Hub, s backend.Subscription) { s.Cancel() },
+		"End":    func(_ *fanout.Hub, s backend.Subscription) { s.(backend.Ender).End() },
+		"Close":  func(hub *fanout.Hub, _ backend.Subscription) { hub.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+				release := make(chan struct{})
+				var got log
+				s := subscribe(t, hub, "x", func(e backend.Event) { <-release; got.handle(e) })
+				n.publish("x")
+				n.publish("x")
+				settle(time.Second)
+				end(hub, s)
+				close(release)
+				settle(time.Second)
+				require.Equal(t, []string{"1"}, got.take())
+			})
+		})
+	}
+}
+
 func TestHandlersShareOneServerSubscription(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
 		var first, second, other log
