@@ -214,14 +214,17 @@ func TestFailuresAreForgottenOnceASubscriptionLasts(t *testing.T) {
 	}
 }
 
+// subscribeSlowly subscribes a handler to x that begins when release is closed.
+func subscribeSlowly(t *testing.T, hub *fanout.Hub) (s backend.Subscription, slow *log, release chan struct{}) {
+	t.Helper()
+	slow, release = &log{}, make(chan struct{})
+	return subscribe(t, hub, "x", func(e backend.Event) { <-release; slow.handle(e) }), slow, release
+}
+
 func TestSlowHandlerDelaysNobody(t *testing.T) {
 	bubble(t, &fanout.Options{Queue: 4}, func(t *testing.T, n *network, hub *fanout.Hub) {
-		release := make(chan struct{})
-		var slow, fast log
-		subscribe(t, hub, "x", func(e backend.Event) {
-			<-release
-			slow.handle(e)
-		})
+		_, slow, release := subscribeSlowly(t, hub)
+		var fast log
 		subscribe(t, hub, "x", fast.handle)
 		for range 9 {
 			n.publish("x")
@@ -239,12 +242,7 @@ func TestSlowHandlerDelaysNobody(t *testing.T) {
 
 func TestGapsOfASlowHandlerAreOne(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		release := make(chan struct{})
-		var slow log
-		subscribe(t, hub, "x", func(e backend.Event) {
-			<-release
-			slow.handle(e)
-		})
+		_, slow, release := subscribeSlowly(t, hub)
 		n.publish("x")
 		for range 5 {
 			settle(time.Second)

@@ -56,9 +56,7 @@ func TestEndedSubscriptionForgetsItsQueue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-				release := make(chan struct{})
-				var got log
-				s := subscribe(t, hub, "x", func(e backend.Event) { <-release; got.handle(e) })
+				s, got, release := subscribeSlowly(t, hub)
 				n.publish("x")
 				n.publish("x")
 				settle(time.Second)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"sync"
 	"testing"
 	"time"
 
@@ -72,25 +71,23 @@ func TestUsedUpPoolIsUnavailable(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(name, clustered), func(t *testing.T) {
 				t.Parallel()
-				ended := make(chan struct{})
-				release := sync.OnceFunc(func() { close(ended) })
+				ended, release := context.WithCancel(t.Context())
 				defer release()
 				s := node(t, func(words []string) string {
 					if words[0] == "x" {
-						<-ended
+						<-ended.Done()
 					}
 					return ":1\r\n"
 				})
-				var client redis.UniversalClient = redis.NewClient(&redis.Options{
-					Addr: s.addr, PoolSize: o.PoolSize, PoolTimeout: o.PoolTimeout, MaxActiveConns: o.MaxActiveConns, PipelinePoolSize: -1, ReadTimeout: time.Minute,
-				})
+				o := o
+				o.Addr, o.PipelinePoolSize, o.ReadTimeout = s.addr, -1, time.Minute
+				var client redis.UniversalClient = redis.NewClient(&o)
+				t.Cleanup(func() { _ = client.Close() })
 				if clustered {
-					_ = client.Close()
 					client = cluster(t, s.addr, s.addr, s.addr, redis.ClusterOptions{
 						PoolSize: o.PoolSize, PoolTimeout: o.PoolTimeout, MaxActiveConns: o.MaxActiveConns, PipelinePoolSize: -1, ReadTimeout: time.Minute,
 					})
 				}
-				t.Cleanup(func() { _ = client.Close() })
 				b := over(t, client)
 				application := make(chan error, 1)
 				go func() { application <- client.Process(t.Context(), redis.NewCmd(t.Context(), "x", "b")) }()

@@ -15,8 +15,6 @@ import (
 type number[T int64 | float64] interface {
 	Add(ctx context.Context, delta T) (T, error)
 	LoadAndAdd(ctx context.Context, delta T) (T, error)
-	Increment(ctx context.Context) (T, error)
-	Decrement(ctx context.Context) (T, error)
 	CompareAndSwap(ctx context.Context, old, value T) (bool, error)
 	StoreIfGreater(ctx context.Context, bound, value T) (bool, error)
 	StoreIfLess(ctx context.Context, bound, value T) (bool, error)
@@ -41,24 +39,21 @@ func keepExpiry[T int64 | float64](t *testing.T, n number[T], values ...T) {
 	for _, x := range values {
 		for name, c := range map[string]struct {
 			change func(ctx context.Context) error
-			keeps  bool
+			want   time.Duration
 		}{
-			"Add":            {func(ctx context.Context) error { return errOf(n.Add(ctx, 1)) }, true},
-			"LoadAndAdd":     {func(ctx context.Context) error { return errOf(n.LoadAndAdd(ctx, x)) }, true},
-			"Increment":      {func(ctx context.Context) error { return errOf(n.Increment(ctx)) }, true},
-			"Decrement":      {func(ctx context.Context) error { return errOf(n.Decrement(ctx)) }, true},
-			"CompareAndSwap": {func(ctx context.Context) error { return errOf(n.CompareAndSwap(ctx, x, 3)) }, true},
-			"StoreIfGreater": {func(ctx context.Context) error { return errOf(n.StoreIfGreater(ctx, x/2-1, 3)) }, true},
-			"StoreIfLess":    {func(ctx context.Context) error { return errOf(n.StoreIfLess(ctx, x/2+1, 3)) }, true},
-			"Swap":           {func(ctx context.Context) error { return errOf(n.Swap(ctx, 3)) }, false},
-			"Store":          {func(ctx context.Context) error { return n.Store(ctx, 3) }, false},
+			"Add":            {func(ctx context.Context) error { return errOf(n.Add(ctx, 1)) }, time.Hour},
+			"LoadAndAdd":     {func(ctx context.Context) error { return errOf(n.LoadAndAdd(ctx, x)) }, time.Hour},
+			"CompareAndSwap": {func(ctx context.Context) error { return errOf(n.CompareAndSwap(ctx, x, 3)) }, time.Hour},
+			"StoreIfGreater": {func(ctx context.Context) error { return errOf(n.StoreIfGreater(ctx, x/2-1, 3)) }, time.Hour},
+			"StoreIfLess":    {func(ctx context.Context) error { return errOf(n.StoreIfLess(ctx, x/2+1, 3)) }, time.Hour},
+			"Swap":           {func(ctx context.Context) error { return errOf(n.Swap(ctx, 3)) }, primitives.NoExpiry},
+			"Store":          {func(ctx context.Context) error { return n.Store(ctx, 3) }, primitives.NoExpiry},
 		} {
 			require.NoError(t, n.Store(t.Context(), x))
 			require.True(t, must(n.Expire(t.Context(), time.Hour))(t))
 			require.NoError(t, c.change(t.Context()), "%s of %v", name, x)
 			left := must(n.TTL(t.Context()))(t)
-			require.Equal(t, c.keeps, left == time.Hour, "%s of %v: %s", name, x, left)
-			require.Equal(t, !c.keeps, left == primitives.NoExpiry, "%s of %v: %s", name, x, left)
+			require.Equal(t, c.want, left, "%s of %v", name, x)
 		}
 	}
 }
