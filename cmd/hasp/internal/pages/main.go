@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// reference returns the page of all commands.
+// reference returns the page of all commands. Cobra's GenMarkdown repeats the flags of all under each: twice as long.
 func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(intro)
