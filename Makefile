@@ -223,7 +223,7 @@ formatted:
 
 # Lines of the product, of all that proves it, of the suite's Go without its tests, and of the tests of its matrix. The
 # figures only sink: a change that makes one of them smaller lowers its figure.
-PRODUCT := 56564
+PRODUCT := 56327
 PROOF := 83487
 SUITE := 19013
 MATRIX := 8364
