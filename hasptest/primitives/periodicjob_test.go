@@ -78,17 +78,13 @@ func withReplicas(
 func TestPeriodicJobRunsOnceInEachPeriod(t *testing.T) {
 	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, late, _ *primitives.PeriodicJob) {
 		const replicas = 5
+		slow := func(context.Context) error { time.Sleep(time.Minute); return nil }
 		for range 3 {
 			at := time.Now()
 			runs := make(chan jobRun)
 			for range replicas {
 				job := s.client(t, nil).NewPeriodicJob("x", time.Hour, nil)
-				go func() {
-					runs <- runJob(t.Context(), at, func(context.Context) error {
-						time.Sleep(time.Minute)
-						return nil
-					}, job.Do)
-				}()
+				go func() { runs <- runJob(t.Context(), at, slow, job.Do) }()
 			}
 			var ran int
 			for range replicas {
@@ -104,6 +100,10 @@ func TestPeriodicJobRunsOnceInEachPeriod(t *testing.T) {
 		}
 		require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, late.Do))
 		require.Equal(t, jobCompleted, runJob(t.Context(), time.Now().Add(-time.Hour), noWork, late.Do), "an older period")
+		old, at := s.client(t, nil).NewPeriodicJob("old", time.Hour, nil), time.Unix(-3*3600, 0)
+		require.Equal(t, jobDone, runJob(t.Context(), at, noWork, old.Do))
+		require.Equal(t, jobCompleted, runJob(t.Context(), at.Add(time.Hour-1), noWork, old.Do))
+		require.Equal(t, jobDone, runJob(t.Context(), at.Add(time.Hour), noWork, old.Do))
 	})
 }
 
