@@ -140,7 +140,7 @@ func TestSeedsFit(t *testing.T) {
 }
 
 // TestEveryCaseHasABug: of each case of the contract there is a bug that it must find. No adapter is without pub/sub:
-// conformance/matrix/mutants judges the case about that.
+// conformance/matrix/lacking judges the case about that.
 func TestEveryCaseHasABug(t *testing.T) {
 	t.Parallel()
 	named := map[string]bool{"SubscribeWithoutPubSubIsRefused": true}

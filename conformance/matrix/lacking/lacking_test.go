@@ -1,5 +1,5 @@
-// Package mutants has tests of backends and drivers that lack something.
-package mutants
+// Package lacking has tests of backends and drivers that lack something.
+package lacking
 
 import (
 	"context"
