@@ -21,40 +21,28 @@ const (
 // build compiles the peer of the other version, in a work tree of its own, and returns the program.
 func build(t *testing.T) (program string) {
 	t.Helper()
-	version := cmp.Or(os.Getenv(from), lastTag(), firstCommit)
+	tag, _ := exec.Command("git", "describe", "--tags", "--abbrev=0", "--match=v*").Output()
+	version, changed := cmp.Or(os.Getenv(from), strings.TrimSpace(string(tag)), firstCommit), "changed_test.go"
 	tree := filepath.Join(t.TempDir(), "tree")
 	run(t, ".", "git", "worktree", "add", "--quiet", "--detach", tree, version)
 	t.Cleanup(func() { run(t, ".", "git", "worktree", "remove", "--force", tree) })
 	folder := filepath.Join(tree, "conformance", "matrix", "upgradepeer")
 	require.NoError(t, os.Mkdir(folder, 0o700))
-	for _, file := range []string{"peer_test.go", "kinds_test.go"} {
-		copyFile(t, file, filepath.Join(folder, file))
+	run(t, ".", "cp", "peer_test.go", "kinds_test.go", folder)
+	if version == firstCommit {
+		changed = "testdata/changed_since_1fc0c1e.go"
 	}
+	run(t, ".", "cp", changed, filepath.Join(folder, "changed_test.go"))
 	program = filepath.Join(t.TempDir(), "peer")
 	run(t, folder, "go", "test", "-c", "-vet=off", "-o", program, ".")
 	t.Logf("mixed with %s", version)
 	return program
 }
 
-func lastTag() string {
-	out, err := exec.Command("git", "describe", "--tags", "--abbrev=0", "--match=v*").Output()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(out))
-}
-
 func run(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
-	cmd := exec.Command(name, args...) //nolint:gosec,noctx // Git and go.
+	cmd := exec.Command(name, args...) //nolint:gosec,noctx // Git, go and cp.
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s %s: %s", name, args, out)
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	text, err := os.ReadFile(from) //nolint:gosec // Ours.
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(to, text, 0o600))
 }

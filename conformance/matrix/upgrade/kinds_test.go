@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -154,16 +153,8 @@ var calls = map[string]func(ctx context.Context, c *primitives.Client, name stri
 		id, nextErr := ids.Next(ctx)
 		return said(fmt.Sprint(id), errors.Join(err, nextErr))
 	},
-	"rate.try": func(ctx context.Context, c *primitives.Client, name string) string {
-		l := c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
-		_, err := l.InitRate(ctx, primitives.Rate{Permits: 2, Interval: time.Hour})
-		d, allowErr := l.Allow(ctx, 1)
-		return said(map[bool]string{true: "granted", false: "refused"}[d.Allowed], errors.Join(err, allowErr))
-	},
-	"job.try": func(ctx context.Context, c *primitives.Client, name string) string {
-		ran, err := tryJob(ctx, c.NewPeriodicJob(name, time.Hour, nil).TryDo)
-		return said(fmt.Sprint(ran), err)
-	},
+	"rate.try": tryRate,
+	"job.try":  tryJob,
 	"read.hold": func(ctx context.Context, c *primitives.Client, name string) string {
 		_, err := c.NewReadWriteLock(name, nil).ReadLock().Lock(ctx)
 		return said("granted", err)
@@ -184,11 +175,4 @@ var calls = map[string]func(ctx context.Context, c *primitives.Client, name stri
 		sum, err := a.Sum(ctx)
 		return said(fmt.Sprint(sum), err)
 	},
-}
-
-// tryJob tries to run a job, whose work gets something else in each version.
-func tryJob[Run any](
-	ctx context.Context, try func(context.Context, time.Time, func(context.Context, Run) error) (bool, error),
-) (bool, error) {
-	return try(ctx, time.Now().Truncate(24*time.Hour), func(context.Context, Run) error { return nil })
 }
