@@ -11,7 +11,7 @@
 //	luagen version
 //
 // Each path is a .lua file or a folder of them (without vet: its own files, not those of folders inside); the
-// default is the current folder. With vet - is standard input. Luagen writes x.lua.go next to each x.lua, or into the folder of -o:
+// default is the current folder. With vet, - is standard input. Luagen writes x.lua.go next to each x.lua, or into the folder of -o:
 // the text that the server gets, its SHA-1, and a function with the parameters and results that the
 // annotations at the top of x.lua declare. A server's user_script:12 is line 12 of x.lua. If a script
 // has a fault, luagen prints all faults of the run as file:line:col: message [rule], and writes nothing.

@@ -91,7 +91,8 @@ var (
 	// free and the taken permits together.
 	ErrAboveTotal = errors.New("more permits than there are")
 
-	// ErrNoLatch means that a [PartsLatch] is not there: Init has not set it, it was deleted or has expired, or the server lost it. Whether its parts were counted is not known.
+	// ErrNoLatch means that a [PartsLatch] is not there: Init has not set it, it was deleted or has expired, or the
+	// server lost it. Whether its parts were counted is not known.
 	ErrNoLatch = errors.New("the latch is not there: not set by Init, deleted, expired, or lost by the server")
 
 	// ErrNoLeader means that an [Election] has no leader at present.

@@ -82,7 +82,7 @@ func deadBeforeATry(t *testing.T, s *server, n int) {
 	s.stays(t, 0, "EXISTS", "x", fairQueue, fairTimeouts, fairDeadlines)
 }
 
-// deadBeforeALeaver: the last in the queue leaves a free lock. It wakes the one that has not expired, and not itself.
+// deadBeforeALeaver: the last waiter of a free lock leaves. It wakes the first waiter that has not expired, and not itself.
 func deadBeforeALeaver(t *testing.T, s *server, n int) {
 	t.Helper()
 	s.hold("x", another, time.Hour)
@@ -109,7 +109,7 @@ func deadBeforeALeaver(t *testing.T, s *server, n int) {
 	s.stays(t, 0, "EXISTS", "x", fairQueue, fairTimeouts, fairDeadlines)
 }
 
-// scoresFall: all behind one that leaves wait for as much less as Redisson adds for each.
+// scoresFall: when a waiter leaves, the times of all waiters behind it fall by the time that Redisson adds for each waiter.
 func scoresFall(t *testing.T, s *server, n int) {
 	t.Helper()
 	l := s.client(t, nil).NewFairLock("x", nil)

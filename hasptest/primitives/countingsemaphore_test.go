@@ -150,8 +150,8 @@ func TestCountingSemaphoreRefreshFails(t *testing.T) {
 	})
 }
 
-// TestCountingSemaphoreRefreshCountsFromItsRequest: an answer that takes 4 s of a lease of 10 s leaves the rest. After one that
-// takes too long the lease is lost, whatever it says.
+// TestCountingSemaphoreRefreshCountsFromItsRequest: of a lease of 10 s, an answer after 4 s leaves 6 s. After an answer that
+// takes longer than the lease, the lease is lost, whatever the answer says.
 func TestCountingSemaphoreRefreshCountsFromItsRequest(t *testing.T) {
 	inBothOrders(t, func(t *testing.T, s *server, o primitives.CountingSemaphoreOptions) {
 		o.Lease = 10 * time.Second

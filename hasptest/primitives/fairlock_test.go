@@ -47,8 +47,8 @@ var queues = map[string]struct {
 	"FairLock": {"fair_acquire", (*server).waiting}, "CountingSemaphoreByArrival": {"arrival_acquire", (*server).queued},
 }
 
-// TestCancelledLeavesTheQueue cancels a waiter, at its first try or a later one, at each place where it can be. It leaves,
-// and whoever is behind it is served.
+// TestCancelledLeavesTheQueue cancels a waiter, at its first try or a later one, at each place where it can be. The waiter
+// leaves, and the waiter behind it is granted.
 func TestCancelledLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	for name, acquire := range map[string]fault{

@@ -252,10 +252,14 @@ func TestRateLimiterWaitFallsBack(t *testing.T) {
 			require.NoError(t, wait(primitives.LocalShare(0.5), 1))
 		}
 		require.InDelta(t, 24*time.Second, time.Since(began), float64(2*time.Second))
+		above := client.NewRateLimiter("above", tenAMinute, by(primitives.LocalShare(0.5))) // more than the share ever has
+		require.Equal(t, 12*time.Second, must(above.Allow(ctx, 6))(t).RetryAfter)
+		waitsAbove := beside(func() error { return above.Wait(ctx, 6) })
 		require.Empty(t, waits)
 		time.Sleep(time.Minute)
 		link.down.Store(false)
 		require.NoError(t, <-waits)
+		require.NoError(t, <-waitsAbove)
 	})
 }
 

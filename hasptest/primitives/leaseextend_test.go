@@ -11,7 +11,7 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// extendable has of each kind with leases one that such a lease excludes.
+// extendable has, for each kind with leases, a kind that waits for a lease of it.
 var extendable = map[string]string{
 	"Lock": "Lock", "SpinLock": "Lock", "FairLock": "Lock", "MultiLock": "Lock", "Mutex": "Mutex", "ReadLock": "WriteLock", "WriteLock": "WriteLock",
 	"CountingSemaphore": "CountingSemaphore", "PermitSemaphore": "PermitSemaphore",

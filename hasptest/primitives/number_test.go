@@ -14,7 +14,6 @@ import (
 // number is what both kinds of numbers offer to change one.
 type number[T int64 | float64] interface {
 	Add(ctx context.Context, delta T) (T, error)
-	LoadAndAdd(ctx context.Context, delta T) (T, error)
 	CompareAndSwap(ctx context.Context, old, value T) (bool, error)
 	StoreIfGreater(ctx context.Context, bound, value T) (bool, error)
 	StoreIfLess(ctx context.Context, bound, value T) (bool, error)
@@ -42,7 +41,6 @@ func keepExpiry[T int64 | float64](t *testing.T, n number[T], values ...T) {
 			want   time.Duration
 		}{
 			"Add":            {func(ctx context.Context) error { return errOf(n.Add(ctx, 1)) }, time.Hour},
-			"LoadAndAdd":     {func(ctx context.Context) error { return errOf(n.LoadAndAdd(ctx, x)) }, time.Hour},
 			"CompareAndSwap": {func(ctx context.Context) error { return errOf(n.CompareAndSwap(ctx, x, 3)) }, time.Hour},
 			"StoreIfGreater": {func(ctx context.Context) error { return errOf(n.StoreIfGreater(ctx, x/2-1, 3)) }, time.Hour},
 			"StoreIfLess":    {func(ctx context.Context) error { return errOf(n.StoreIfLess(ctx, x/2+1, 3)) }, time.Hour},

@@ -192,7 +192,8 @@ func (s *Leases) Acquire(ctx context.Context) (*lease.Lease, error) {
 	return s.acquire(ctx, s.config.Leasable, 0, false)
 }
 
-// Hold is Acquire as a [Call] of its own, with the operation "acquire".
+// Hold is Acquire as a [Call] of its own, with the operation "acquire". It has the Call's parts, since each caller of a
+// lock would have two frames more.
 func (s *Leases) Hold(ctx context.Context, invalid error) (l *lease.Lease, err error) {
 	if err = s.object.enter(ctx, invalid); err == nil {
 		defer s.object.core.work.leave()
@@ -203,13 +204,8 @@ func (s *Leases) Hold(ctx context.Context, invalid error) (l *lease.Lease, err e
 }
 
 // TryHold is TryAcquire as a [Call] of its own, with the operation "acquire".
-func (s *Leases) TryHold(ctx context.Context, invalid error) (l *lease.Lease, err error) {
-	if err = s.object.enter(ctx, invalid); err == nil {
-		defer s.object.core.work.leave()
-		l, err = s.acquire(ctx, s.config.Try, 0, true)
-		err = s.object.reason(ctx, err)
-	}
-	return l, s.object.describe("acquire", err)
+func (s *Leases) TryHold(ctx context.Context, invalid error) (*lease.Lease, error) {
+	return Call(ctx, s.object, invalid, "acquire", func() (*lease.Lease, error) { return s.TryAcquire(ctx) })
 }
 
 // AcquireUnits is Acquire for an owner that needs the given number of units, as in [WaitSpec.Need]: one

@@ -57,8 +57,7 @@ func TestJoin(t *testing.T) {
 	require.Equal(t, want, events)
 }
 
-// TestJoinOfParts joins three tracers, of which some have an AcquireStart: each AcquireEnd gets the context of its own, or
-// that of some tracer or the caller.
+// TestJoinOfParts joins three tracers, some with an AcquireStart: their AcquireEnd gets its context, and each gets one.
 func TestJoinOfParts(t *testing.T) {
 	t.Parallel()
 	type last struct{}

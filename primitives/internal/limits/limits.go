@@ -51,8 +51,10 @@ func (l *Local) Take(takes []Take, share float64) (longest time.Duration) {
 func (l *Local) ask(t *Take, share float64, now time.Time) time.Time {
 	pace, used := t.Pace.share(share), max(0, l.freeAt.Get(t.Of).Sub(now))
 	free := time.Duration(pace.burst-min(t.N, pace.burst)) * pace.each
-	if t.N > pace.burst || used > free {
-		t.RetryIn = max(used-free, 1)
+	if t.N > pace.burst { // So many are never free, but the server may decide the next try.
+		t.RetryIn = max(used, pace.each, 1)
+	} else if used > free {
+		t.RetryIn = used - free
 	}
 	return now.Add(used + time.Duration(t.N)*pace.each)
 }
