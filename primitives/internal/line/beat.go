@@ -13,6 +13,36 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/listen"
 )
 
+// Beater sends the server heartbeats of waiters.
+type Beater interface {
+	// Beat sends heartbeats of owners that wait: at most 100, in the order of their places.
+	// stamp is the number of this sending. A refusal by the server ends their waiting.
+	Beat(ctx context.Context, stamp int64, owners []string) (Beats, error)
+
+	// Stray releases an owner that was granted the object, but has no waiter any more. It does not
+	// block.
+	Stray(owner string)
+}
+
+// Beats is the answer to a beat.
+type Beats struct {
+	HeldFor time.Duration // by the present holder; negative: unknown, or forever
+	Nobody  bool          // holds the object: the server has found only expired waiters, and needs another beat
+	Rank    int64         // how many waiters are before the first of the owners that waits; -1: none of the owners waits
+	Token   int64         // of the owner that holds
+	Status  []BeatStatus
+}
+
+// BeatStatus is the status of an owner.
+type BeatStatus int64
+
+// The statuses of an owner.
+const (
+	NoPlace BeatStatus = 0 // it has neither a place nor the object
+	Waits   BeatStatus = 1
+	Holds   BeatStatus = 2 // for as long as a heartbeat counts, from the beat's sending on
+)
+
 // Acknowledged implements [listen.Listener]. An earlier grant may have been missed.
 func (l *line) Acknowledged() { l.beat(true) }
 
