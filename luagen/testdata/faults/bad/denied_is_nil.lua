@@ -1,0 +1,5 @@
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return true
+else
+  return false
+end

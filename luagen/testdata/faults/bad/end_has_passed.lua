@@ -1,0 +1,3 @@
+local left = math.max(0, ARGV[2] - ARGV[3])
+redis.call('PSETEX', KEYS[1], left, ARGV[1])
+return left

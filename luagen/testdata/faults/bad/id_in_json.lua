@@ -1,0 +1,3 @@
+local id = tonumber(ARGV[1])
+redis.call('SET', KEYS[1], cjson.encode({id = id, state = ARGV[2]}))
+return 1

@@ -1,0 +1,2 @@
+local all = redis.call('SUNION', unpack(KEYS), KEYS[1])
+return #all

@@ -1,0 +1,3 @@
+local names = redis.call('smembers', KEYS[1])
+local gone = redis.call('hdel', KEYS[2], unpack(names))
+return gone

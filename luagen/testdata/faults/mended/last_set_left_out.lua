@@ -1,0 +1,2 @@
+local all = redis.call('SUNION', KEYS[1], unpack(KEYS))
+return #all

@@ -1,0 +1,5 @@
+local busy = redis.call('EXISTS', KEYS[2])
+if busy == 0 and redis.call('EXISTS', KEYS[1]) == 1 then
+  redis.call('RENAME', KEYS[1], KEYS[2])
+end
+return redis.call('LRANGE', KEYS[2], 0, 99)
