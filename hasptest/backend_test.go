@@ -31,8 +31,7 @@ func runs(t *testing.T, s *hasptest.Server, key string) string {
 	if reply.IsNil() {
 		return ""
 	}
-	text := must(reply.Text())(t)
-	return text
+	return must(reply.Text())(t)
 }
 
 // TestBatch has calls of every fate in one batch. A call that was not sent can be withdrawn.

@@ -101,10 +101,8 @@ func TestFailAcquires(t *testing.T) {
 			require.ErrorIs(t, err, primitives.ErrUnavailable)
 			require.NotErrorIs(t, err, primitives.ErrIndeterminate)
 		}
-		keys := must(s.Embedded().Do("DBSIZE"))(t)
-		require.Equal(t, backend.IntegerReply(0), keys, "nothing was executed")
-		lease := must(get(t.Context()))(t)
-		require.NoError(t, lease.Release(t.Context()))
+		require.Equal(t, backend.IntegerReply(0), must(s.Embedded().Do("DBSIZE"))(t), "nothing was executed")
+		require.NoError(t, must(get(t.Context()))(t).Release(t.Context()))
 	})
 }
 
@@ -236,8 +234,7 @@ func TestLoseAnswersOfOthers(t *testing.T) {
 		start := time.Now()
 		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrIndeterminate)
 		require.ErrorIs(t, errOf(latch.CountDown(t.Context())), primitives.ErrIndeterminate)
-		left := must(latch.CountDown(t.Context()))(t)
-		require.EqualValues(t, 1, left)
+		require.EqualValues(t, 1, must(latch.CountDown(t.Context()))(t))
 		lease = must(get(t.Context()))(t)
 		require.NoError(t, lease.Release(t.Context()))
 		require.Less(t, time.Since(start), time.Second)
@@ -365,8 +362,7 @@ func TestFaultsOverASlowLink(t *testing.T) {
 			return err
 		}
 		value := func() int64 {
-			n := must(newUnaffected(t, s).NewAtomicLong("n").Load(t.Context()))(t)
-			return n
+			return must(newUnaffected(t, s).NewAtomicLong("n").Load(t.Context()))(t)
 		}
 		for want, at := range []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond} {
 			before, client := value(), s.Client(nil)

@@ -71,8 +71,7 @@ func TestCleanup(t *testing.T) {
 		inner.run()
 		require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
 		exists := must(s.Embedded().Do("EXISTS", "x"))(t)
-		n := must(exists.Int())(t)
-		require.Zero(t, n, "the lock was released")
+		require.Zero(t, must(exists.Int())(t), "the lock was released")
 		require.Zero(t, time.Since(start), "without waiting")
 	})
 }

@@ -48,8 +48,7 @@ func bothLimited() map[string]limited {
 			},
 			func(t *testing.T, c *primitives.Client) int {
 				t.Helper()
-				rate := must(c.NewRateLimiter("x", primitives.Rate{}, rateRefuse).Rate(t.Context()))(t)
-				return rate.Permits
+				return must(c.NewRateLimiter("x", primitives.Rate{}, rateRefuse).Rate(t.Context()))(t).Permits
 			},
 		},
 		"PermitSemaphore": {
@@ -64,8 +63,7 @@ func bothLimited() map[string]limited {
 			},
 			func(t *testing.T, c *primitives.Client) int {
 				t.Helper()
-				total := must(c.NewPermitSemaphore("x", nil).TotalPermits(t.Context()))(t)
-				return total
+				return must(c.NewPermitSemaphore("x", nil).TotalPermits(t.Context()))(t)
 			},
 		},
 	}

@@ -54,8 +54,7 @@ func TestRestartWithoutDataIsNoticed(t *testing.T) {
 					client := s.Client(nil)
 					var leases []*primitives.Lease
 					for i := range 5 {
-						lease := must(acquire(t.Context(), client, fmt.Sprint("x", i)))(t)
-						leases = append(leases, lease)
+						leases = append(leases, must(acquire(t.Context(), client, fmt.Sprint("x", i)))(t))
 						time.Sleep(1500 * time.Millisecond)
 					}
 					s.Away(time.Second)

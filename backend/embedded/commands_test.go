@@ -45,8 +45,7 @@ func TestCommandTable(t *testing.T) {
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	content := must(os.ReadFile(path))(t)
-	return string(content)
+	return string(must(os.ReadFile(path))(t))
 }
 
 var (
@@ -95,8 +94,7 @@ func missingGlobals(t *testing.T) []string {
 			"ARGV[2] ~= '' and type(_G[ARGV[1]][ARGV[2]]) == 'nil' and 1 or 0", "0",
 			strings.Split(name+".", ".")[0], strings.Split(name+".", ".")[1])
 		require.NoError(t, err, name)
-		n := must(reply.Int())(t)
-		return n == 1
+		return must(reply.Int())(t) == 1
 	}
 	var all []string
 	lib := ""

@@ -119,8 +119,7 @@ func TestNestedErrorIsNoErrorReply(t *testing.T) {
 	script := backend.NewScript("nested",
 		"redis.call('incr', KEYS[1]) return {redis.error_reply('NOSCRIPT x')}", 1, backend.RetryNever)
 	require.ErrorIs(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)), backend.ErrReply)
-	reply := must(b.Server().Do("GET", "k"))(t)
-	require.Equal(t, backend.StringReply("1"), reply, "ran once")
+	require.Equal(t, backend.StringReply("1"), must(b.Server().Do("GET", "k"))(t), "ran once")
 }
 
 func TestPlainCommandIsExactBeyondDoubles(t *testing.T) {

@@ -54,14 +54,12 @@ func FuzzReplies(f *testing.F) {
 		for _, want := range []backend.Reply{
 			{}, backend.IntegerReply(n), backend.StringReply(text), nested(n, text, levels),
 		} {
-			got := must(embedded.ReadReply([]byte(wire(want))))(t)
-			require.Equal(t, want, got)
+			require.Equal(t, want, must(embedded.ReadReply([]byte(wire(want))))(t))
 		}
 		if strings.ContainsAny(text, "\r\n") {
 			return
 		}
-		got := must(embedded.ReadReply([]byte("+" + text + "\r\n")))(t)
-		require.Equal(t, backend.StringReply(text), got)
+		require.Equal(t, backend.StringReply(text), must(embedded.ReadReply([]byte("+" + text + "\r\n")))(t))
 		_, err := embedded.ReadReply([]byte("-" + text + "\r\n"))
 		require.Equal(t, backend.ParseServerError(text), err)
 		require.ErrorIs(t, errOf(embedded.ReadReply([]byte("*1\r\n-"+text+"\r\n"))), backend.ErrReply)

@@ -194,8 +194,7 @@ func TestScriptThatFailsHarmsNoOther(t *testing.T) {
 		require.Error(t, errOf(eval(server, source)), source)
 		reply, err := eval(server, "return {KEYS[1], ARGV[2], redis.call('incr', 'n')}")
 		require.NoError(t, err, source)
-		items := must(reply.Items())(t)
-		require.Len(t, items, 3)
+		require.Len(t, must(reply.Items())(t), 3)
 	}
 }
 
@@ -227,8 +226,7 @@ func TestScriptsAreAtomic(t *testing.T) {
 		})
 	}
 	group.Wait()
-	total := must(server.Do("GET", "{n}b"))(t)
-	require.Equal(t, backend.StringReply("400"), total)
+	require.Equal(t, backend.StringReply("400"), must(server.Do("GET", "{n}b"))(t))
 }
 
 func equal(reply backend.Reply, want int64) bool {
@@ -244,8 +242,7 @@ func TestScriptsAreCheap(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
 	lock := client.NewLock("orders:42", nil)
 	allocations := testing.AllocsPerRun(100, func() {
-		lease := must(lock.Lock(context.Background()))(t)
-		require.NoError(t, lease.Release(context.Background()))
+		require.NoError(t, must(lock.Lock(context.Background()))(t).Release(context.Background()))
 	})
 	require.Less(t, allocations, 300.0, "of a Lock and a Release; they were 183")
 }

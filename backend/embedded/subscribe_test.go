@@ -26,8 +26,7 @@ func (i *inbox) waitFor(t *testing.T, want ...string) {
 func publish(t *testing.T, server *embedded.Server, channel, payload string) int64 {
 	t.Helper()
 	reply := must(server.Do("PUBLISH", channel, payload))(t)
-	n := must(reply.Int())(t)
-	return n
+	return must(reply.Int())(t)
 }
 
 func TestSubscribeDeliversInOrder(t *testing.T) {

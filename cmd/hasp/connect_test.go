@@ -29,8 +29,7 @@ func requireLocks(t *testing.T, s *servers.Server, url string, flags ...string) 
 	require.Contains(t, h.output.String(), "done")
 	require.NotContains(t, h.output.String(), secret, "all users of the machine see it")
 	require.NotContains(t, h.errors.String(), secret)
-	scripts := must(s.Info("commandstats"))(t)
-	require.Contains(t, scripts, "cmdstat_evalsha", "the lock was on another server")
+	require.Contains(t, must(s.Info("commandstats"))(t), "cmdstat_evalsha", "the lock was on another server")
 }
 
 // addUser adds a user to a server.

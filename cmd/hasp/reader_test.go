@@ -58,8 +58,7 @@ func TestReader(t *testing.T) {
 			}
 			for _, channel := range channels {
 				eventually(t, func() bool {
-					heard := must(server.Do("PUBSUB", "NUMSUB", channel))(t)
-					return must(must(heard.Items())(t)[1].Int())(t) > 0
+					return must(must(must(server.Do("PUBSUB", "NUMSUB", channel))(t).Items())(t)[1].Int())(t) > 0
 				})
 			}
 			watch.signal(t, syscall.SIGINT)

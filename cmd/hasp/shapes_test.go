@@ -142,8 +142,7 @@ func newProgram(t *testing.T) *program {
 	dir := public(t)
 	p := &program{filepath.Join(dir, "job"), filepath.Join(dir, "sudo"), shapes, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}}
 	for path, mode := range map[string]os.FileMode{p.path: 0o755, p.sudo: 0o755 | os.ModeSetuid} {
-		text := must(os.ReadFile(os.Args[0]))(t)
-		require.NoError(t, os.WriteFile(path, text, 0o700))
+		require.NoError(t, os.WriteFile(path, must(os.ReadFile(os.Args[0]))(t), 0o700))
 		require.NoError(t, os.Chmod(path, mode))
 	}
 	require.NoError(t, os.Symlink(p.path, filepath.Join(dir, "hasp")))

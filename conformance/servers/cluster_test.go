@@ -30,8 +30,7 @@ func TestClusterOwnsAllSlots(t *testing.T) {
 			require.NoError(t, errOf(node.Do("SCRIPT", "LOAD", "return 1")))
 		}
 		require.NoError(t, c.Restart(servers.DropData))
-		after := must(c.Owner(slot))(t)
-		require.Equal(t, from, after)
+		require.Equal(t, from, must(c.Owner(slot))(t))
 		requireCode(t, "NOSCRIPT", c.Nodes[from], "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0")
 	})
 }
@@ -123,6 +122,5 @@ func TestClusterIsolate(t *testing.T) {
 
 func owner(t *testing.T, c *servers.Cluster, slot int) *servers.Server {
 	t.Helper()
-	i := must(c.Owner(slot))(t)
-	return c.Nodes[i]
+	return c.Nodes[must(c.Owner(slot))(t)]
 }

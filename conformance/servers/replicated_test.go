@@ -19,8 +19,7 @@ func TestReplicatedPromotion(t *testing.T) {
 		set(t, primary, "unseen", "1")
 		requireCode(t, "READONLY", replica, "SET", "key", "value")
 
-		promoted := must(r.Promote())(t)
-		require.Same(t, replica, promoted)
+		require.Same(t, replica, must(r.Promote())(t))
 		set(t, replica, "key", "value")
 		require.Equal(t, "1", get(t, replica, "seen"))
 		require.Empty(t, get(t, replica, "unseen"))

@@ -65,6 +65,5 @@ func TestSentinelIsolate(t *testing.T) {
 
 func sentinelPrimary(t *testing.T, s *servers.Sentinel) *servers.Server {
 	t.Helper()
-	primary := must(s.Primary())(t)
-	return primary
+	return must(s.Primary())(t)
 }

@@ -27,12 +27,10 @@ func TestServerAnswers(t *testing.T) {
 		path, version, ok := servers.Find(kind)
 		require.True(t, ok)
 		require.FileExists(t, path)
-		info := must(s.Info("server"))(t)
-		require.Equal(t, version, info[strings.ToLower(kind.String())+"_version"])
+		require.Equal(t, version, must(s.Info("server"))(t)[strings.ToLower(kind.String())+"_version"])
 		for name, want := range map[string]string{"maxmemory": "52428800", "bind": "127.0.0.1"} {
 			reply := must(s.Do("CONFIG", "GET", name))(t)
-			pair := must(reply.Tuple(2))(t)
-			require.Equal(t, backend.StringReply(want), pair[1])
+			require.Equal(t, backend.StringReply(want), must(reply.Tuple(2))(t)[1])
 		}
 		requireCode(t, "NOSCRIPT", s, "EVALSHA", strings.Repeat("0", 40), "0")
 	})

@@ -19,16 +19,14 @@ import (
 // openAdder returns the adder called x of a client.
 func openAdder(t *testing.T, c *primitives.Client) *primitives.LongAdder {
 	t.Helper()
-	a := must(c.OpenLongAdder(t.Context(), "x"))(t)
-	return a
+	return must(c.OpenLongAdder(t.Context(), "x"))(t)
 }
 
 // requireSum asks for the sum.
 func requireSum(t *testing.T, want int64, a *primitives.LongAdder) {
 	t.Helper()
 	ctx := within(t, time.Minute)
-	got := must(a.Sum(ctx))(t)
-	require.Equal(t, want, got)
+	require.Equal(t, want, must(a.Sum(ctx))(t))
 }
 
 // TestAddersOfOneBackendAnswerOnce has adders of two clients over one backend, and of a third over another.

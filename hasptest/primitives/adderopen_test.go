@@ -185,7 +185,6 @@ func TestAdderRefusals(t *testing.T) {
 		require.ErrorContains(t, err, "an adder of the other kind")
 		require.Equal(t, 2, s.subscribed())
 		require.NoError(t, a.Close())
-		d := must(c.OpenDoubleAdder(t.Context(), "x"))(t)
-		require.NoError(t, d.Close())
+		require.NoError(t, must(c.OpenDoubleAdder(t.Context(), "x"))(t).Close())
 	})
 }

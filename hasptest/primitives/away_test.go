@@ -30,8 +30,7 @@ type dialing struct {
 
 func newDialing(t *testing.T, s *embedded.Server) *dialing {
 	t.Helper()
-	b := must(embedded.New(s, nil))(t)
-	return &dialing{Backend: b}
+	return &dialing{Backend: must(embedded.New(s, nil))(t)}
 }
 
 func (d *dialing) client(t *testing.T, opts *primitives.Options) *primitives.Client {
@@ -135,8 +134,7 @@ func TestShortOutageFailsNoLock(t *testing.T) {
 			link.down.Store(true)
 			time.AfterFunc(500*time.Millisecond, func() { link.down.Store(false) })
 			for range 20 {
-				lease := must(client.NewLock("x", nil).TryLock(t.Context()))(t)
-				require.NoError(t, lease.Release(t.Context()))
+				require.NoError(t, must(client.NewLock("x", nil).TryLock(t.Context()))(t).Release(t.Context()))
 				time.Sleep(13 * time.Millisecond)
 			}
 		}

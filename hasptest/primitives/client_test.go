@@ -188,8 +188,7 @@ func checkEnd(t *testing.T, lease *primitives.Lease, err error) {
 func TestClientKeyPrefix(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, &primitives.Options{KeyPrefix: "app:"})
-		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-		require.Equal(t, lease.Owner(), s.holder("app:x"))
+		require.Equal(t, must(client.NewLock("x", nil).Lock(t.Context()))(t).Owner(), s.holder("app:x"))
 		require.Empty(t, s.holder("x"))
 	})
 }

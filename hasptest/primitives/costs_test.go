@@ -43,8 +43,7 @@ func pairAllocations(t *testing.T, tracer *trace.Tracer) float64 {
 	for range 3 {
 		fewest = min(fewest, testing.AllocsPerRun(1, func() {
 			for range pairs {
-				lease := must(lock.Lock(ctx))(t)
-				require.NoError(t, lease.Release(ctx))
+				require.NoError(t, must(lock.Lock(ctx))(t).Release(ctx))
 			}
 		}))
 	}
@@ -157,8 +156,7 @@ func TestLockReachesTheBackendInFewFrames(t *testing.T) {
 		client := must(primitives.New(b, nil))(t)
 		ctx, lock := context.Background(), client.NewLock("x", nil)
 		for range 2 { // After an answer, a caller sends its call itself, unless another call is under way.
-			lease := must(lock.Lock(ctx))(t)
-			require.NoError(t, lease.Release(ctx))
+			require.NoError(t, must(lock.Lock(ctx))(t).Release(ctx))
 			synctest.Wait()
 		}
 		require.NoError(t, client.Close(ctx))

@@ -25,8 +25,7 @@ func (x *throttle) estimates(t *testing.T, n int) *primitives.Estimate {
 // owes returns the time until no permit is in use.
 func (x *throttle) owes(t *testing.T) time.Duration {
 	t.Helper()
-	state := must(x.State(t.Context()))(t)
-	return state.ResetAfter
+	return must(x.State(t.Context()))(t).ResetAfter
 }
 
 // TestEstimateIsSettled: at once it is as if only what was used had been taken; later what the rate has freed in

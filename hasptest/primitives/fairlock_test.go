@@ -178,8 +178,7 @@ func TestFairLockIsWokenOnItsNewChannel(t *testing.T) {
 		s.fault = func(script string) fault { return fault{broken: script == "fair_acquire" && tries == 2} }
 		granted := make(chan *primitives.Lease)
 		go func() {
-			lease := must(lock.Lock(t.Context()))(t)
-			granted <- lease
+			granted <- must(lock.Lock(t.Context()))(t)
 		}()
 		time.Sleep(time.Minute)
 		require.Len(t, s.waiting(), 1)

@@ -37,8 +37,7 @@ func namesOf(t *testing.T, prefix, name string) wireNames {
 	client := must(primitives.New(s, &primitives.Options{KeyPrefix: prefix}))(t)
 	lock := client.NewLock(name, nil)
 	require.Equal(t, name, lock.Name())
-	lease := must(lock.TryLock(t.Context()))(t)
-	require.NoError(t, lease.Release(t.Context()))
+	require.NoError(t, must(lock.TryLock(t.Context()))(t).Release(t.Context()))
 	require.NoError(t, client.Close(t.Context()))
 	require.Equal(t, names.key, released)
 	return names

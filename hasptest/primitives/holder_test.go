@@ -250,8 +250,7 @@ func TestHolderOfALockThatWasWaitedFor(t *testing.T) {
 		require.NoError(t, first.Release(t.Context()))
 		lease := <-waited
 		require.NotNil(t, lease)
-		holder := must(second.Holder(t.Context()))(t)
-		require.Equal(t, "second", holder.Metadata)
+		require.Equal(t, "second", must(second.Holder(t.Context()))(t).Metadata)
 		time.Sleep(time.Second)
 		s.set(func() { require.Equal(t, []string{first.Owner(), lease.Owner()}, grants) })
 		require.NoError(t, lease.Release(t.Context()))
@@ -284,8 +283,7 @@ func TestHolderIsExtended(t *testing.T) {
 		lease := must(lock.Lock(t.Context()))(t)
 		require.NoError(t, lease.Extend(t.Context(), time.Hour))
 		time.Sleep(30 * time.Minute)
-		holder := must(lock.Holder(t.Context()))(t)
-		require.Equal(t, "export", holder.Metadata)
+		require.Equal(t, "export", must(lock.Holder(t.Context()))(t).Metadata)
 		require.Equal(t, 1, s.called("holder_renew"))
 		require.NoError(t, lease.Release(t.Context()))
 	})
@@ -300,8 +298,7 @@ func TestHolderOfOtherTexts(t *testing.T) {
 			"", "other\n1\nhost\n1\ntext", "OWNER\nsoon\nhost\n1\ntext", "OWNER\n1\nhost\nmany\ntext", "OWNER\n1\nhost\n1",
 		} {
 			s.do("SET", "hasp_lock_holder:{x}", strings.Replace(text, "OWNER", lease.Owner(), 1))
-			holder := must(lock.Holder(t.Context()))(t)
-			require.Equal(t, primitives.Holder{Owner: lease.Owner()}, holder, text)
+			require.Equal(t, primitives.Holder{Owner: lease.Owner()}, must(lock.Holder(t.Context()))(t), text)
 		}
 		require.NoError(t, lease.Release(t.Context()))
 	})

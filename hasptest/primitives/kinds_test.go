@@ -344,8 +344,7 @@ func reading(t *testing.T, s *server) []string {
 // page returns a page of docs.
 func page(t *testing.T, name string) string {
 	t.Helper()
-	text := must(os.ReadFile("../../docs/" + name))(t)
-	return string(text)
+	return string(must(os.ReadFile("../../docs/" + name))(t))
 }
 
 // rows returns the cells of the table with this header.

@@ -16,8 +16,7 @@ func TestLatchCountsAPartOnce(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		l, ctx := s.client(t, nil).NewPartsLatch("x"), t.Context()
 		set := func(want bool) {
-			got := must(l.Init(ctx, 2, time.Minute))(t)
-			require.Equal(t, want, got)
+			require.Equal(t, want, must(l.Init(ctx, 2, time.Minute))(t))
 		}
 		count := func(id string, want int64) {
 			s.faults(fault{broken: true})

@@ -36,8 +36,7 @@ func TestLeaseExtend(t *testing.T) {
 			require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 			require.ErrorIs(t, lease.Extend(t.Context(), time.Minute), primitives.ErrLost)
 			time.Sleep(time.Second)
-			next := must(other(t.Context()))(t)
-			require.NoError(t, next.Release(t.Context()))
+			require.NoError(t, must(other(t.Context()))(t).Release(t.Context()))
 		})
 	}
 }

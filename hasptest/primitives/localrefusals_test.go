@@ -170,8 +170,7 @@ func TestMultiThrottleRefusesLocally(t *testing.T) {
 				x.each[i] = x.client.NewThrottle(one.Name(), tierLimits[i], refuseLocally)
 			}
 			allow := func(user, tenant, all int) primitives.MultiDecision {
-				d := must(x.all(user, tenant, all).Allow(t.Context()))(t)
-				return d
+				return must(x.all(user, tenant, all).Allow(t.Context()))(t)
 			}
 			require.True(t, allow(1, 7, 1).Allowed)
 			require.Same(t, x.each[1], allow(1, 1, 1).Throttle)

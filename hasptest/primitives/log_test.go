@@ -226,8 +226,7 @@ func TestSlog(t *testing.T) {
 				return fault{broken: script == "lock_release" || script == "lock_release_all"}
 			}
 		})
-		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-		require.Error(t, lease.Release(t.Context()))
+		require.Error(t, must(client.NewLock("x", nil).Lock(t.Context()))(t).Release(t.Context()))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Contains(t, out.String(), `level=WARN msg="gave up releasing"`)

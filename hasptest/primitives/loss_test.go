@@ -121,8 +121,7 @@ func TestTakenLocksTogether(t *testing.T) {
 		leases := map[string]*primitives.Lease{}
 		client := s.client(t, nil)
 		for _, name := range []string{"a", "kept", "b", "gone", "c"} {
-			lease := must(client.NewLock(name, nil).Lock(t.Context()))(t)
-			leases[name] = lease
+			leases[name] = must(client.NewLock(name, nil).Lock(t.Context()))(t)
 		}
 		s.lose("a", "b", "c", "gone")
 		for _, name := range []string{"a", "b", "c"} {

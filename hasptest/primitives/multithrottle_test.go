@@ -51,8 +51,7 @@ func (x *tiers) all(user, tenant, all int) *primitives.MultiThrottle {
 // states returns the throttles' states.
 func (x *tiers) states(t *testing.T) []primitives.Decision {
 	t.Helper()
-	states := must(x.client.ThrottleStates(t.Context(), x.each...))(t)
-	return states
+	return must(x.client.ThrottleStates(t.Context(), x.each...))(t)
 }
 
 // TestMultiThrottleRefusesForAll: the throttle with the longest wait is named, and nothing is taken.

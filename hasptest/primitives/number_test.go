@@ -50,8 +50,7 @@ func keepExpiry[T int64 | float64](t *testing.T, n number[T], values ...T) {
 			require.NoError(t, n.Store(t.Context(), x))
 			require.True(t, must(n.Expire(t.Context(), time.Hour))(t))
 			require.NoError(t, c.change(t.Context()), "%s of %v", name, x)
-			left := must(n.TTL(t.Context()))(t)
-			require.Equal(t, c.want, left, "%s of %v", name, x)
+			require.Equal(t, c.want, must(n.TTL(t.Context()))(t), "%s of %v", name, x)
 		}
 	}
 }

@@ -470,8 +470,7 @@ func TestPeriodicJobRemembers(t *testing.T) {
 func TestPeriodicJobLastCompleted(t *testing.T) {
 	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
 		completed := func() time.Time {
-			at := must(other.LastCompleted(t.Context()))(t)
-			return at
+			return must(other.LastCompleted(t.Context()))(t)
 		}
 		at := time.Now().Add(1234567 * time.Nanosecond)
 		require.Zero(t, completed())

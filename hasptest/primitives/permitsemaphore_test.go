@@ -86,8 +86,7 @@ func TestPermitWaiterIsWokenByARelease(t *testing.T) {
 		holders := s.client(t, nil).NewPermitSemaphore("x", nil)
 		var leases []*primitives.Lease
 		for range 3 {
-			lease := must(holders.Acquire(t.Context(), 1))(t)
-			leases = append(leases, lease)
+			leases = append(leases, must(holders.Acquire(t.Context(), 1))(t))
 		}
 		got := make(chan error, 1)
 		waiter := s.client(t, nil).NewPermitSemaphore("x", nil)
@@ -118,8 +117,7 @@ func TestPermitWaiterForManyHoldsUpNoneForFew(t *testing.T) {
 		many, few := make(chan *primitives.Lease, 1), make(chan *primitives.Lease, 1)
 		for n, got := range map[int]chan *primitives.Lease{3: many, 1: few} {
 			time.AfterFunc(time.Duration(4-n)*time.Second, func() {
-				lease := must(waiter.Acquire(t.Context(), n))(t)
-				got <- lease
+				got <- must(waiter.Acquire(t.Context(), n))(t)
 			})
 		}
 		time.Sleep(5 * time.Second)
@@ -221,8 +219,7 @@ func TestPermitIDsAreTexts(t *testing.T) {
 	t.Parallel()
 	id := primitives.PermitID{0: 0x86, 1: 0xb1, 15: 0x91}
 	require.Equal(t, "86b10000000000000000000000000091", id.String())
-	parsed := must(primitives.ParsePermitID(id.String()))(t)
-	require.Equal(t, id, parsed)
+	require.Equal(t, id, must(primitives.ParsePermitID(id.String()))(t))
 	text := must(json.Marshal(id))(t)
 	var read primitives.PermitID
 	require.NoError(t, json.Unmarshal(text, &read))

@@ -55,8 +55,7 @@ func TestReplicasAcknowledge(t *testing.T) {
 			lease := must(lock(t.Context()))(t)
 			require.Equal(t, i+1, s.called("WAIT"))
 
-			inner := must(l.Lock(lease.Reenter(t.Context())))(t)
-			require.NoError(t, inner.Release(t.Context()))
+			require.NoError(t, must(l.Lock(lease.Reenter(t.Context())))(t).Release(t.Context()))
 			require.NoError(t, lease.Release(t.Context()))
 			require.Equal(t, i+1, s.called("WAIT"), "re-entry sends nothing, and no release is waited for")
 			s.requireFree(t)

@@ -70,8 +70,7 @@ func requireShownRevoked(t *testing.T, l revocable) {
 	if l, is := l.(interface {
 		Holder(ctx context.Context) (primitives.Holder, error)
 	}); is {
-		h := must(l.Holder(t.Context()))(t)
-		require.Equal(t, primitives.Holder{Owner: revokedOwner, Revoked: true}, h)
+		require.Equal(t, primitives.Holder{Owner: revokedOwner, Revoked: true}, must(l.Holder(t.Context()))(t))
 	}
 }
 
@@ -79,8 +78,7 @@ const revokedOwner = "00000000-0000-0000-0000-000000000000:0"
 
 func requireRevoked(t *testing.T, l revocable, owner string, want time.Duration) {
 	t.Helper()
-	left := must(l.Revoke(t.Context(), owner))(t)
-	require.Equal(t, want, left)
+	require.Equal(t, want, must(l.Revoke(t.Context(), owner))(t))
 }
 
 // TestRevokeEndsAHoldWithoutAnExpiry: the lock is free after the client's WatchdogLease, or at once after ForceUnlock.
@@ -101,8 +99,7 @@ func TestRevokeEndsAHoldWithoutAnExpiry(t *testing.T) {
 			require.NoError(t, lease.Release(t.Context()))
 			s.do(alien...)
 			requireRevoked(t, l, "", 5*time.Second)
-			freed := must(l.ForceUnlock(t.Context()))(t)
-			require.True(t, freed)
+			require.True(t, must(l.ForceUnlock(t.Context()))(t))
 		})
 	}
 }
@@ -173,8 +170,7 @@ func readLease(t *testing.T, l *primitives.ReadWriteLock) *primitives.Lease {
 
 func requireReaders(t *testing.T, l *primitives.ReadWriteLock, want int) {
 	t.Helper()
-	readers := must(l.ReadLock().Holders(t.Context()))(t)
-	require.Equal(t, want, readers)
+	require.Equal(t, want, must(l.ReadLock().Holders(t.Context()))(t))
 }
 
 // TestRevokeLeavesReadWriteLocks: their holds have other keys.

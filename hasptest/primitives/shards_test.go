@@ -77,8 +77,7 @@ func TestStoppedReplicaCostsOtherShardsNothing(t *testing.T) {
 		var leases []*primitives.Lease
 		count := map[string]int{}
 		for i := range 600 {
-			lease := must(c.NewLock(fmt.Sprint(i), nil).Lock(t.Context()))(t)
-			leases = append(leases, lease)
+			leases = append(leases, must(c.NewLock(fmt.Sprint(i), nil).Lock(t.Context()))(t))
 			count[s.NodeOf(fmt.Sprint(i))]++
 		}
 		time.Sleep(9 * time.Second) // The next renewals are due in a second.

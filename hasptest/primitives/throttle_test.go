@@ -55,8 +55,7 @@ func (x *throttle) refuses(t *testing.T, n int) primitives.Decision {
 // ttl returns the TTL of the key.
 func (x *throttle) ttl(t *testing.T) time.Duration {
 	t.Helper()
-	n := must(strconv.ParseInt(x.do("PTTL", "x")[0], 10, 64))(t)
-	return time.Duration(n) * time.Millisecond
+	return time.Duration(must(strconv.ParseInt(x.do("PTTL", "x")[0], 10, 64))(t)) * time.Millisecond
 }
 
 // TestThrottleFreesOneAfterTheOther: a burst at once, then a permit at a time.
@@ -75,8 +74,7 @@ func TestThrottleFreesOneAfterTheOther(t *testing.T) {
 		time.Sleep(third)
 		x.allows(t, 1)
 		x.refuses(t, 1)
-		deleted := must(x.Delete(t.Context()))(t)
-		require.True(t, deleted)
+		require.True(t, must(x.Delete(t.Context()))(t))
 		x.allows(t, 5)
 	})
 }
@@ -167,8 +165,7 @@ func TestThrottleWithTheClockSet(t *testing.T) {
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
 		x.allows(t, 10)
 		x.embedded.Advance(-time.Hour)
-		state := must(x.State(t.Context()))(t)
-		require.Equal(t, time.Second, state.RetryAfter)
+		require.Equal(t, time.Second, must(x.State(t.Context()))(t).RetryAfter)
 		require.Equal(t, time.Second, x.refuses(t, 1).RetryAfter)
 		require.LessOrEqual(t, x.ttl(t), 10*time.Second+2*time.Millisecond)
 		time.Sleep(time.Second)
@@ -327,8 +324,7 @@ func TestThrottleWaiterThatLeaves(t *testing.T) {
 		cancel()
 		require.Equal(t, 2, <-granted)
 		require.Equal(t, time.Second, time.Since(begin))
-		state := must(x.State(t.Context()))(t)
-		require.Equal(t, 10*time.Second, state.ResetAfter)
+		require.Equal(t, 10*time.Second, must(x.State(t.Context()))(t).ResetAfter)
 	})
 }
 

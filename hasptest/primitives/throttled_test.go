@@ -170,19 +170,16 @@ func TestThrottleStates(t *testing.T) {
 			for i := range 12 {
 				one := x.client.NewThrottle(fmt.Sprintf("{%d}%d", i%4, i), primitives.Limit{Permits: 3 + i, Interval: time.Minute}, refuse)
 				if i > 0 {
-					d := must(one.Allow(t.Context(), i))(t)
-					require.True(t, d.Allowed)
+					require.True(t, must(one.Allow(t.Context(), i))(t).Allowed)
 				}
 				all = append(all, one)
 			}
 			for _, one := range all {
-				state := must(one.State(t.Context()))(t)
-				want = append(want, state)
+				want = append(want, must(one.State(t.Context()))(t))
 			}
 			x.faults(fault{after: time.Second})
 			before, began := x.called("throttle_state"), time.Now()
-			states := must(x.client.ThrottleStates(t.Context(), all...))(t)
-			require.Equal(t, want, states)
+			require.Equal(t, want, must(x.client.ThrottleStates(t.Context(), all...))(t))
 			require.Equal(t, c.calls, x.called("throttle_state")-before)
 			require.Equal(t, time.Second, time.Since(began))
 		})

@@ -68,8 +68,7 @@ func TestAcquires(t *testing.T) {
 		require.ErrorIs(t, errOf(lock.Lock(short)), context.DeadlineExceeded)
 
 		time.AfterFunc(2*time.Second, func() { _ = lease.Release(context.Background()) })
-		second := must(lock.Lock(t.Context()))(t)
-		require.NoError(t, second.Release(t.Context()))
+		require.NoError(t, must(lock.Lock(t.Context()))(t).Release(t.Context()))
 
 		s.FailAcquires(1)
 		require.Error(t, errOf(lock.TryLock(t.Context())))
@@ -163,8 +162,7 @@ func TestLosses(t *testing.T) {
 	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
 		lease := must(c.NewLock("orders", nil).Lock(t.Context()))(t)
-		n := must(testutil.GatherAndCount(r, "hasp_losses_total"))(t)
-		require.Len(t, primitives.LossReasons(), n)
+		require.Len(t, primitives.LossReasons(), must(testutil.GatherAndCount(r, "hasp_losses_total"))(t))
 		lost, _ := r.value(t, "hasp_losses_total", "lock", "gone")
 		require.Zero(t, lost)
 
@@ -237,8 +235,7 @@ func TestThrottles(t *testing.T) {
 			require.NoError(t, errOf(throttle(user).Allow(t.Context(), 1)))
 		}
 		allow("ann")
-		n := must(testutil.GatherAndCount(r, "hasp_throttle_decisions_total"))(t)
-		require.Equal(t, 6, n)
+		require.Equal(t, 6, must(testutil.GatherAndCount(r, "hasp_throttle_decisions_total"))(t))
 		allow("ann")
 		allow("bob")
 		s.Away(time.Minute)
@@ -263,8 +260,7 @@ func TestRegisteredOnce(t *testing.T) {
 	r = prometheus.NewRegistry()
 	r.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "hasp_renewal_failures_total", Help: "another"}))
 	require.Error(t, errOf(promhasp.NewTracer(r)))
-	n := must(testutil.GatherAndCount(r))(t)
-	require.Equal(t, 1, n)
+	require.Equal(t, 1, must(testutil.GatherAndCount(r))(t))
 }
 
 // TestLint: the names and units are as Prometheus recommends.
@@ -272,8 +268,7 @@ func TestLint(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
 	reportAll(t, reg)
-	problems := must(testutil.GatherAndLint(reg))(t)
-	require.Empty(t, problems)
+	require.Empty(t, must(testutil.GatherAndLint(reg))(t))
 }
 
 // reportAll reports to a new tracer one event of each that has a label.

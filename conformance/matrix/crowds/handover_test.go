@@ -168,8 +168,7 @@ func (h handOver) cost(t *testing.T, of size) float64 {
 		first = h.acquire
 	}
 	for range max(1, h.holds) {
-		one := cells.Got(first(ctx, clients[0]))(t)
-		held = append(held, one)
+		held = append(held, cells.Got(first(ctx, clients[0]))(t))
 	}
 	granted, again := make(chan giveBack), make(chan struct{})
 	var all sync.WaitGroup

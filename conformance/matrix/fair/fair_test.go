@@ -48,15 +48,13 @@ func start(t *testing.T) server {
 // do sends a command, and returns its reply.
 func (s server) do(t *testing.T, words ...string) backend.Reply {
 	t.Helper()
-	reply := cells.Got(s.Do(words...))(t)
-	return reply
+	return cells.Got(s.Do(words...))(t)
 }
 
 // score returns when a waiter's turn is, as the lock's timeouts have it.
 func (s server) score(t *testing.T, waiter string) float64 {
 	t.Helper()
-	score := cells.Got(strconv.ParseFloat(cells.Text(t, s, "ZSCORE", timeouts, waiter), 64))(t)
-	return score
+	return cells.Got(strconv.ParseFloat(cells.Text(t, s, "ZSCORE", timeouts, waiter), 64))(t)
 }
 
 // now returns the server's time in milliseconds.
@@ -165,6 +163,5 @@ func (c *crowd) serve(t *testing.T, n int) (order []int) {
 // hold takes the lock.
 func hold(t *testing.T, c *primitives.Client) *primitives.Lease {
 	t.Helper()
-	lease := cells.Got(c.NewFairLock(key, nil).Lock(t.Context()))(t)
-	return lease
+	return cells.Got(c.NewFairLock(key, nil).Lock(t.Context()))(t)
 }

@@ -264,8 +264,7 @@ func TestMutexTakesEachDriftThatALockTakes(t *testing.T) {
 			got := make(chan *primitives.Lease, 1)
 			next := mutex()
 			go func() {
-				lease := cells.Got(next.Lock(t.Context()))(t)
-				got <- lease
+				got <- cells.Got(next.Lock(t.Context()))(t)
 			}()
 			time.Sleep(min(held.Remaining()-100*time.Millisecond, 75*time.Second))
 			require.Equal(t, 1, cells.Number(t, server, "EXISTS", queue))

@@ -63,8 +63,7 @@ type side interface {
 // taken returns the lease of a side that must be free.
 func taken(ctx context.Context, t *testing.T, l side) *primitives.Lease {
 	t.Helper()
-	lease := cells.Got(l.TryLock(ctx))(t)
-	return lease
+	return cells.Got(l.TryLock(ctx))(t)
 }
 
 // refused requires that somebody keeps l out.

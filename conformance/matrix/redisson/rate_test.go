@@ -66,8 +66,7 @@ func shorten(t *testing.T, java *peer, key string) time.Duration {
 	const source = "local ttl = redis.call('pttl', KEYS[1]); redis.call('pexpire', KEYS[1], 60000); return ttl"
 	s := backend.NewScript("shorten", source, 1, backend.RetryNever)
 	reply := cells.Got(cells.Named("Rueidis").Backend(t, java.at).Run(t.Context(), s, []string{key}, nil))(t)
-	ttl := cells.Got(reply.Duration(time.Millisecond))(t)
-	return ttl
+	return cells.Got(reply.Duration(time.Millisecond))(t)
 }
 
 // testRateLimiterWindows: callers of both sides acquire for a while, and all are served. No window has more

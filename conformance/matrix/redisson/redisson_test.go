@@ -196,8 +196,7 @@ func testCountDownLatchSetLater(t *testing.T, ours *primitives.Client, java *pee
 	java.does("false", "latch.trySetCount", "later", 5)
 	theirs := java.begin("latch.await", "later")
 	java.does("counted", "latch.countDown", "later")
-	life := cells.Got(latch.TTL(ctx))(t)
-	require.Greater(t, life, time.Minute)
+	require.Greater(t, cells.Got(latch.TTL(ctx))(t), time.Minute)
 	java.waits(theirs)
 	cells.Want(t, int64(0))(latch.CountDown(ctx))
 	java.await(theirs, "open")
@@ -259,8 +258,7 @@ func testAtomicLong(t *testing.T, ours *primitives.Client, java *peer) {
 	java.does("-9223372036854775808", "long.getAndSet", "long", 5)
 	java.does("true", "long.expire", "long", 3_600_000)
 	cells.Want(t, int64(7))(long.Add(ctx, 2))
-	life := cells.Got(long.TTL(ctx))(t)
-	require.Greater(t, life, time.Minute)
+	require.Greater(t, cells.Got(long.TTL(ctx))(t), time.Minute)
 	cells.Want(t, int64(7))(long.Swap(ctx, 8))
 	java.does("-1", "long.remainTimeToLive", "long")
 	java.does("8", "long.getAndDelete", "long")
@@ -281,7 +279,6 @@ func testAtomicDouble(t *testing.T, ours *primitives.Client, java *peer) {
 		java.does("set", "double.set", "double", text)
 		cells.Want(t, true)(double.CompareAndSwap(ctx, value, 0.1))
 		java.does("0.3", "double.addAndGet", "double", 0.2)
-		sum := cells.Got(double.Load(ctx))(t)
-		require.InDelta(t, 0.3, sum, 0)
+		require.InDelta(t, 0.3, cells.Got(double.Load(ctx))(t), 0)
 	}
 }

@@ -47,8 +47,7 @@ func readingRueidis(t *testing.T, primary, replica string) backend.Backend {
 	})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	b := cells.Got(rueidisbackend.New(client, nil))(t)
-	return b
+	return cells.Got(rueidisbackend.New(client, nil))(t)
 }
 
 func readingValkey(t *testing.T, primary, replica string) backend.Backend {
@@ -60,8 +59,7 @@ func readingValkey(t *testing.T, primary, replica string) backend.Backend {
 	})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	b := cells.Got(valkeybackend.New(client, nil))(t)
-	return b
+	return cells.Got(valkeybackend.New(client, nil))(t)
 }
 
 // readFresh writes what the replica does not get, and reads it.

@@ -224,8 +224,7 @@ func TestSideKeyOfAnotherKindIsNamed(t *testing.T) {
 		cells.Text(t, server, "FLUSHALL")
 	}
 	cells.Text(t, server, "SET", token, "0") // A reader has the token of the writer before it.
-	lease := cells.Got(c.NewReadWriteLock("x", nil).ReadLock().Lock(t.Context()))(t)
-	require.Positive(t, lease.Token())
+	require.Positive(t, cells.Got(c.NewReadWriteLock("x", nil).ReadLock().Lock(t.Context()))(t).Token())
 }
 
 // unwilling is a backend whose server refuses renewals, as after a change of its access list.

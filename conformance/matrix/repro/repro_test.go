@@ -30,8 +30,7 @@ func inProcess(t *testing.T, opts *primitives.Options) (*embedded.Server, *primi
 
 func backendOf(t *testing.T, server *embedded.Server) backend.Backend {
 	t.Helper()
-	b := cells.Got(embedded.New(server, nil))(t)
-	return b
+	return cells.Got(embedded.New(server, nil))(t)
 }
 
 // runner is a good backend within the process until its Instead is another than Good.
@@ -52,6 +51,5 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 // lock takes a lock.
 func lock(t *testing.T, c *primitives.Client, name string) *primitives.Lease {
 	t.Helper()
-	lease := cells.Got(c.NewLock(name, nil).Lock(t.Context()))(t)
-	return lease
+	return cells.Got(c.NewLock(name, nil).Lock(t.Context()))(t)
 }

@@ -107,15 +107,13 @@ func inDatabase(t *testing.T, s *servers.Server, database int) *primitives.Clien
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: s.Addr(), DB: database})
 	t.Cleanup(func() { _ = c.Close() })
-	b := cells.Got(goredisbackend.New(c, nil))(t)
-	return cells.Over(t, b, nil)
+	return cells.Over(t, cells.Got(goredisbackend.New(c, nil))(t), nil)
 }
 
 // requireSums requires a sum of every other adder, and one of the rest.
 func requireSums(ctx context.Context, t *testing.T, adders []*primitives.LongAdder, sums ...int64) {
 	t.Helper()
 	for i, a := range adders {
-		sum := cells.Got(a.Sum(ctx))(t)
-		require.Equal(t, sums[i%2], sum, "adder %d", i)
+		require.Equal(t, sums[i%2], cells.Got(a.Sum(ctx))(t), "adder %d", i)
 	}
 }

@@ -96,8 +96,7 @@ func away(t *testing.T) (*servers, *dispatch.Dispatcher) {
 }
 
 func TestCallsToAnAwayNodeFailAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s, d := away(t)
 		for range 3 {
 			for _, script := range []*backend.Script{write, read} {
@@ -139,26 +138,22 @@ func TestWhatIsSentToAnAwayNode(t *testing.T) {
 			return err
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s, d := away(t)
-				began := time.Now()
-				require.ErrorIs(t, do(t.Context(), d), errRefused)
-				require.Equal(t, 3*time.Second, time.Since(began), "it is tried as always")
-				s.requireTakes(t, d, request(write, "a:1"), 0, false, errRefused)
-				s.down.Store(nil)
-				require.NoError(t, do(t.Context(), d))
-				s.requireTakes(t, d, request(write, "a:1"), 0, true, nil)
-			})
+		subtest(t, name, func(t *testing.T) {
+			s, d := away(t)
+			began := time.Now()
+			require.ErrorIs(t, do(t.Context(), d), errRefused)
+			require.Equal(t, 3*time.Second, time.Since(began), "it is tried as always")
+			s.requireTakes(t, d, request(write, "a:1"), 0, false, errRefused)
+			s.down.Store(nil)
+			require.NoError(t, do(t.Context(), d))
+			s.requireTakes(t, d, request(write, "a:1"), 0, true, nil)
 		})
 	}
 }
 
 // TestWhatMakesNoNodeAway: short outages, refusals of a server, callers that leave, calls that fail fast.
 func TestWhatMakesNoNodeAway(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &servers{}
 		d := open(t, s)
 		fast := *write
@@ -188,8 +183,7 @@ func hasty(key string) *dispatch.Request {
 
 // TestHastyCalls are tried once, and have an absence of their own: other calls are tried as always.
 func TestHastyCalls(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &servers{}
 		d := open(t, s)
 		s.stop(errRefused)
@@ -204,8 +198,7 @@ func TestHastyCalls(t *testing.T) {
 // TestHastyCallsWithoutAnAnswer: the server is silent, as after SIGSTOP. Only the first call waits for it, and one probe
 // at a time, beside the calls. Its answer ends the absence.
 func TestHastyCallsWithoutAnAnswer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &servers{}
 		d := open(t, s)
 		s.silent.Store(true)
@@ -233,8 +226,7 @@ func TestHastyCallsWithoutAnAnswer(t *testing.T) {
 
 // TestSilentNodeHoldsUpNobody: once the batches to a silent node are late, calls to other nodes are sent at once.
 func TestSilentNodeHoldsUpNobody(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		s := &servers{}
 		d := open(t, s)
 		s.silent.Store(true)

@@ -74,46 +74,43 @@ func TestCallerSends(t *testing.T) {
 		"WithoutDeadlines":  {hasty: true},
 		"HastyInACluster":   {hasty: true, deadlines: true, cluster: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &oneServer{cluster: c.cluster, deadlines: c.deadlines, link: &link{}}
-				var byCaller bool
-				s.do = func(_ context.Context, call backend.Call) (backend.Reply, error) {
-					switch call.Keys[0] {
-					case "lost":
-						return backend.Reply{}, backend.ErrIndeterminate
-					case "beside":
-						time.Sleep(time.Minute)
-					case "k":
-						byCaller = inCaller()
-					}
-					return backend.StringReply(call.Keys[0]), nil
+		subtest(t, name, func(t *testing.T) {
+			s := &oneServer{cluster: c.cluster, deadlines: c.deadlines, link: &link{}}
+			var byCaller bool
+			s.do = func(_ context.Context, call backend.Call) (backend.Reply, error) {
+				switch call.Keys[0] {
+				case "lost":
+					return backend.Reply{}, backend.ErrIndeterminate
+				case "beside":
+					time.Sleep(time.Minute)
+				case "k":
+					byCaller = inCaller()
 				}
-				d := answered(t, s)
-				if c.fails {
-					_, err := d.Run(context.Background(), write, []string{"lost"}, nil)
-					require.ErrorIs(t, err, backend.ErrIndeterminate)
-				}
-				if c.beside {
-					go func() { _, _ = d.Run(context.Background(), write, []string{"beside"}, nil) }()
-				}
-				synctest.Wait()
-				time.Sleep(c.idle)
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				if !c.ends {
-					ctx = context.WithoutCancel(ctx)
-				}
-				r := request(write, "k")
-				if r.Hasty = c.hasty; r.Hasty {
-					r.Limit = time.Second
-				}
-				reply, err := do(ctx, d, r)
-				requireEcho(t, "k", reply, err)
-				require.Equal(t, c.caller, byCaller)
-				time.Sleep(time.Minute)
-			})
+				return backend.StringReply(call.Keys[0]), nil
+			}
+			d := answered(t, s)
+			if c.fails {
+				_, err := d.Run(context.Background(), write, []string{"lost"}, nil)
+				require.ErrorIs(t, err, backend.ErrIndeterminate)
+			}
+			if c.beside {
+				go func() { _, _ = d.Run(context.Background(), write, []string{"beside"}, nil) }()
+			}
+			synctest.Wait()
+			time.Sleep(c.idle)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if !c.ends {
+				ctx = context.WithoutCancel(ctx)
+			}
+			r := request(write, "k")
+			if r.Hasty = c.hasty; r.Hasty {
+				r.Limit = time.Second
+			}
+			reply, err := do(ctx, d, r)
+			requireEcho(t, "k", reply, err)
+			require.Equal(t, c.caller, byCaller)
+			time.Sleep(time.Minute)
 		})
 	}
 }
@@ -123,35 +120,32 @@ func TestCallerSends(t *testing.T) {
 func TestStoppedServer(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string]bool{"Alone": false, "BesideACallerInTheDriver": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &oneServer{link: &link{}}
-				d := answered(t, s)
-				const stopped = 4 * time.Second
-				s.takes = stopped
-				start := time.Now()
-				var all sync.WaitGroup
-				if waits {
-					all.Go(func() {
-						reply, err := d.Run(context.Background(), write, []string{"waits"}, nil)
-						requireEcho(t, "waits", reply, err)
-						require.Equal(t, stopped, time.Since(start))
-					})
-					synctest.Wait()
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				h := newLateReceiver()
-				r := request(write, "k")
-				r.Late, r.Leavers = h, h
-				_, err := do(ctx, d, r)
-				require.Equal(t, 100*time.Millisecond, time.Since(start))
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.ErrorIs(t, err, backend.ErrIndeterminate)
-				requireEcho(t, "k", (<-h.late).Reply, nil)
-				all.Wait()
-			})
+		subtest(t, name, func(t *testing.T) {
+			s := &oneServer{link: &link{}}
+			d := answered(t, s)
+			const stopped = 4 * time.Second
+			s.takes = stopped
+			start := time.Now()
+			var all sync.WaitGroup
+			if waits {
+				all.Go(func() {
+					reply, err := d.Run(context.Background(), write, []string{"waits"}, nil)
+					requireEcho(t, "waits", reply, err)
+					require.Equal(t, stopped, time.Since(start))
+				})
+				synctest.Wait()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			h := newLateReceiver()
+			r := request(write, "k")
+			r.Late, r.Leavers = h, h
+			_, err := do(ctx, d, r)
+			require.Equal(t, 100*time.Millisecond, time.Since(start))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, backend.ErrIndeterminate)
+			requireEcho(t, "k", (<-h.late).Reply, nil)
+			all.Wait()
 		})
 	}
 }
@@ -168,35 +162,32 @@ func TestHastyCallerOfAStoppedServer(t *testing.T) {
 		"Deadline":           {deadline: 100 * time.Millisecond, takes: 100 * time.Millisecond, want: context.DeadlineExceeded},
 		"CancelledMeanwhile": {cancelled: 100 * time.Millisecond, takes: time.Second, want: context.Canceled},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &oneServer{link: &link{}, deadlines: true}
-				d := answered(t, s)
-				s.takes = time.Hour
-				ctx, cancel := context.WithCancel(t.Context())
+		subtest(t, name, func(t *testing.T) {
+			s := &oneServer{link: &link{}, deadlines: true}
+			d := answered(t, s)
+			s.takes = time.Hour
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.deadline > 0 {
+				ctx, cancel = context.WithTimeout(ctx, c.deadline)
 				defer cancel()
-				if c.deadline > 0 {
-					ctx, cancel = context.WithTimeout(ctx, c.deadline)
-					defer cancel()
-				}
-				if c.cancelled > 0 {
-					time.AfterFunc(c.cancelled, cancel)
-				}
-				start := time.Now()
-				hasty := &dispatch.Runner{Dispatcher: d, Hasty: true, Limit: time.Second}
-				_, err := hasty.Run(ctx, write, []string{"k"}, nil)
-				require.Equal(t, c.takes, time.Since(start))
-				require.ErrorIs(t, err, backend.ErrIndeterminate)
-				if c.want != nil {
-					require.ErrorIs(t, err, c.want)
-					return
-				}
-				_, err = hasty.Run(t.Context(), write, []string{"k"}, nil)
-				require.ErrorIs(t, err, backend.ErrUnavailable)
-				require.ErrorContains(t, err, "no answer within 1s")
-				require.Equal(t, c.takes, time.Since(start), "at once")
-			})
+			}
+			if c.cancelled > 0 {
+				time.AfterFunc(c.cancelled, cancel)
+			}
+			start := time.Now()
+			hasty := &dispatch.Runner{Dispatcher: d, Hasty: true, Limit: time.Second}
+			_, err := hasty.Run(ctx, write, []string{"k"}, nil)
+			require.Equal(t, c.takes, time.Since(start))
+			require.ErrorIs(t, err, backend.ErrIndeterminate)
+			if c.want != nil {
+				require.ErrorIs(t, err, c.want)
+				return
+			}
+			_, err = hasty.Run(t.Context(), write, []string{"k"}, nil)
+			require.ErrorIs(t, err, backend.ErrUnavailable)
+			require.ErrorContains(t, err, "no answer within 1s")
+			require.Equal(t, c.takes, time.Since(start), "at once")
 		})
 	}
 }
@@ -208,30 +199,27 @@ func TestCloseGivesUpACallerInTheDriver(t *testing.T) {
 		unsent bool
 		want   error
 	}{"Sent": {want: backend.ErrIndeterminate}, "Unsent": {unsent: true, want: backend.ErrUnavailable}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &oneServer{link: &link{}}
-				d := answered(t, s)
-				s.do = func(_ context.Context, call backend.Call) (backend.Reply, error) {
-					if c.unsent {
-						call.Claim.NotSent(nil)
-					}
-					time.Sleep(3 * time.Second)
-					require.Equal(t, !c.unsent, call.Claim.Begin())
-					return backend.StringReply("late"), nil
+		subtest(t, name, func(t *testing.T) {
+			s := &oneServer{link: &link{}}
+			d := answered(t, s)
+			s.do = func(_ context.Context, call backend.Call) (backend.Reply, error) {
+				if c.unsent {
+					call.Claim.NotSent(nil)
 				}
-				start := time.Now()
-				time.AfterFunc(time.Second, d.Close)
-				reply, err := d.Run(context.Background(), write, []string{"k"}, nil)
-				require.ErrorIs(t, err, c.want)
-				require.Equal(t, !c.unsent, backend.MayHaveRun(err))
-				require.Zero(t, reply)
-				require.Equal(t, 3*time.Second, time.Since(start), "the driver has returned")
-				_, err = d.Run(context.Background(), write, []string{"k"}, nil)
-				require.Equal(t, backend.ErrClosed, err)
-				require.Equal(t, [][]string{{"first"}, {"k"}}, s.sent())
-			})
+				time.Sleep(3 * time.Second)
+				require.Equal(t, !c.unsent, call.Claim.Begin())
+				return backend.StringReply("late"), nil
+			}
+			start := time.Now()
+			time.AfterFunc(time.Second, d.Close)
+			reply, err := d.Run(context.Background(), write, []string{"k"}, nil)
+			require.ErrorIs(t, err, c.want)
+			require.Equal(t, !c.unsent, backend.MayHaveRun(err))
+			require.Zero(t, reply)
+			require.Equal(t, 3*time.Second, time.Since(start), "the driver has returned")
+			_, err = d.Run(context.Background(), write, []string{"k"}, nil)
+			require.Equal(t, backend.ErrClosed, err)
+			require.Equal(t, [][]string{{"first"}, {"k"}}, s.sent())
 		})
 	}
 }
@@ -243,42 +231,39 @@ func TestCallsBehindACallerInTheDriver(t *testing.T) {
 	for name, end := range map[string]func(){
 		"Returns": func() {}, "Panics": func() { panic("hook") }, "EndsItsGoroutine": runtime.Goexit,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &oneServer{link: &link{}}
-				d := answered(t, s)
-				var byCaller bool
-				s.do = func(_ context.Context, call backend.Call) (backend.Reply, error) {
-					byCaller = inCaller()
-					switch time.Sleep(time.Millisecond); call.Keys[0] {
-					case "caller":
-						end()
-					case "beside":
-						time.Sleep(time.Minute)
-					}
-					return backend.StringReply(call.Keys[0]), nil
+		subtest(t, name, func(t *testing.T) {
+			s := &oneServer{link: &link{}}
+			d := answered(t, s)
+			var byCaller bool
+			s.do = func(_ context.Context, call backend.Call) (backend.Reply, error) {
+				byCaller = inCaller()
+				switch time.Sleep(time.Millisecond); call.Keys[0] {
+				case "caller":
+					end()
+				case "beside":
+					time.Sleep(time.Minute)
 				}
-				go func() {
-					defer func() { _ = recover() }()
-					_, _ = d.Run(context.Background(), write, []string{"caller"}, nil)
-				}()
+				return backend.StringReply(call.Keys[0]), nil
+			}
+			go func() {
+				defer func() { _ = recover() }()
+				_, _ = d.Run(context.Background(), write, []string{"caller"}, nil)
+			}()
+			synctest.Wait()
+			require.True(t, byCaller)
+			for _, key := range []string{"beside", "behind"} {
+				go func() { _, _ = d.Run(context.Background(), write, []string{key}, nil) }()
 				synctest.Wait()
-				require.True(t, byCaller)
-				for _, key := range []string{"beside", "behind"} {
-					go func() { _, _ = d.Run(context.Background(), write, []string{key}, nil) }()
-					synctest.Wait()
-				}
-				time.Sleep(1500 * time.Microsecond)
-				require.Equal(t, [][]string{{"first"}, {"caller"}, {"beside"}, {"behind"}}, s.sent())
-				time.Sleep(time.Hour)
-				for range 2 {
-					reply, err := d.Run(context.Background(), write, []string{"next"}, nil)
-					requireEcho(t, "next", reply, err)
-					synctest.Wait()
-				}
-				require.True(t, byCaller, "nobody counts as a sender any more")
-			})
+			}
+			time.Sleep(1500 * time.Microsecond)
+			require.Equal(t, [][]string{{"first"}, {"caller"}, {"beside"}, {"behind"}}, s.sent())
+			time.Sleep(time.Hour)
+			for range 2 {
+				reply, err := d.Run(context.Background(), write, []string{"next"}, nil)
+				requireEcho(t, "next", reply, err)
+				synctest.Wait()
+			}
+			require.True(t, byCaller, "nobody counts as a sender any more")
 		})
 	}
 }

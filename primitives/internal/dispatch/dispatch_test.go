@@ -17,8 +17,7 @@ import (
 
 // TestCallsGoTogether fills the senders with slow batches: what comes meanwhile is one batch.
 func TestCallsGoTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &link{takes: time.Millisecond}
 		d := open(t, l)
 		var all sync.WaitGroup
@@ -41,8 +40,7 @@ func TestCallsGoTogether(t *testing.T) {
 
 // TestSlowBatchHoldsUpNobody has batches that take for ever: a call that comes later is sent all the same.
 func TestSlowBatchHoldsUpNobody(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &link{takes: time.Hour}
 		d := open(t, l)
 		for i := range 20 {
@@ -56,8 +54,7 @@ func TestSlowBatchHoldsUpNobody(t *testing.T) {
 // TestMoreThanOneBatch queues more than a batch holds while a batch takes for ever: all are sent, and
 // no call comes after them to see to that.
 func TestMoreThanOneBatch(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &link{takes: time.Hour}
 		d := open(t, l)
 		occupy(t, d)
@@ -78,8 +75,7 @@ func TestMoreThanOneBatch(t *testing.T) {
 
 // TestWithoutBatches sends each call by itself, all side by side.
 func TestWithoutBatches(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &link{takes: time.Second}
 		d := open(t, struct{ backend.ScriptRunner }{l})
 		start := time.Now()
@@ -141,8 +137,7 @@ func (unanswered) Run(_ context.Context, _ *backend.Script, keys, _ []string) (b
 // TestUnknownOutcomeIsReported: a call without an answer is, whether its caller has left or not. A call whose caller
 // alone has left is not.
 func TestUnknownOutcomeIsReported(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		d := open(t, unanswered{})
 		reported := make(chan string, 10)
 		d.OnChange = func(key string) { reported <- key }
@@ -162,8 +157,7 @@ func TestUnknownOutcomeIsReported(t *testing.T) {
 // TestRefusalIsReported: a call that the server has refused is, even if the backend has repeated it. A call that had to
 // wait for a connection is not.
 func TestRefusalIsReported(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &link{do: func(_ context.Context, c backend.Call) (backend.Reply, error) {
 			why := errors.New("no connection")
 			if c.Keys[0] == "refused" {
@@ -177,8 +171,7 @@ func TestRefusalIsReported(t *testing.T) {
 		reported := make(chan string, 10)
 		d.OnChange = func(key string) { reported <- key }
 		for _, key := range []string{"waits", "refused", "waits"} {
-			_, err := d.Run(t.Context(), write, []string{key}, nil)
-			require.NoError(t, err)
+			require.NoError(t, errOf(d.Run(t.Context(), write, []string{key}, nil)))
 		}
 		require.Equal(t, "refused", <-reported)
 		require.Empty(t, reported)
@@ -187,8 +180,7 @@ func TestRefusalIsReported(t *testing.T) {
 
 // TestQueuedCallIsWithdrawn lets a caller leave before its call was sent.
 func TestQueuedCallIsWithdrawn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &link{takes: time.Millisecond}
 		d := open(t, l)
 		var busy sync.WaitGroup
@@ -254,8 +246,7 @@ func (s single) Run(ctx context.Context, _ *backend.Script, keys, _ []string) (b
 // TestUnsentCallFails has a backend that finds no connection: a call that it has not written by then
 // is not written any more.
 func TestUnsentCallFails(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		var taken atomic.Int32
 		l := &link{do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 			if c.Keys[0] == "unsent" {
@@ -292,31 +283,27 @@ func TestAbandonedBatchIsGivenUp(t *testing.T) {
 		"NotWhileOneStays": {takes: time.Hour, stays: true},
 		"NorAtCloseThen":   {takes: time.Hour, stays: true, closing: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				d := open(t, &link{takes: time.Hour})
-				h := newLateReceiver()
-				start := time.Now()
-				occupy(t, d)
-				if c.stays {
-					go func() { _, _ = d.Run(t.Context(), write, []string{"stays"}, nil) }()
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				r := request(write, "k")
-				r.Late, r.Leavers = h, h
-				if c.closing {
-					d.BeginClose(backend.ErrClosed)
-				}
-				_, err := do(ctx, d, r)
-				require.ErrorIs(t, err, backend.ErrIndeterminate)
-				outcome := <-h.late
-				if !c.stays {
-					require.ErrorIs(t, outcome.Err, backend.ErrIndeterminate)
-				}
-				require.InDelta(t, c.takes, time.Since(start), float64(10*time.Millisecond))
-			})
+		subtest(t, name, func(t *testing.T) {
+			d := open(t, &link{takes: time.Hour})
+			h := newLateReceiver()
+			start := time.Now()
+			occupy(t, d)
+			if c.stays {
+				go func() { _, _ = d.Run(t.Context(), write, []string{"stays"}, nil) }()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			r := request(write, "k")
+			r.Late, r.Leavers = h, h
+			if c.closing {
+				d.BeginClose(backend.ErrClosed)
+			}
+			require.ErrorIs(t, errOf(do(ctx, d, r)), backend.ErrIndeterminate)
+			outcome := <-h.late
+			if !c.stays {
+				require.ErrorIs(t, outcome.Err, backend.ErrIndeterminate)
+			}
+			require.InDelta(t, c.takes, time.Since(start), float64(10*time.Millisecond))
 		})
 	}
 }
@@ -324,8 +311,7 @@ func TestAbandonedBatchIsGivenUp(t *testing.T) {
 // TestAbandonedCallThatWasNotSent has a backend that claims a call just before it finds that it has no connection,
 // in the instant in which the batch is given up.
 func TestAbandonedCallThatWasNotSent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		d := open(t, &link{do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {
 			c.Claim.NotSent(nil)
 			time.Sleep(5*time.Second - time.Millisecond)
@@ -340,8 +326,7 @@ func TestAbandonedCallThatWasNotSent(t *testing.T) {
 		h := newLateReceiver()
 		r := request(write, "k")
 		r.AlwaysSend, r.Late, r.Leavers = true, h, h
-		_, err := do(ctx, d, r)
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.ErrorIs(t, errOf(do(ctx, d, r)), backend.ErrIndeterminate)
 		outcome := <-h.late
 		require.ErrorIs(t, outcome.Err, backend.ErrUnavailable)
 		require.False(t, backend.MayHaveRun(outcome.Err))
@@ -349,8 +334,7 @@ func TestAbandonedCallThatWasNotSent(t *testing.T) {
 }
 
 func TestCloseGivesUp(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		d := open(t, &link{takes: time.Hour})
 		start := time.Now()
 		time.AfterFunc(time.Second, d.Close)
@@ -365,8 +349,7 @@ func TestCloseGivesUp(t *testing.T) {
 
 // TestPanicIsRaisedInTheCallers lets a hook panic after one of three outcomes was reported.
 func TestPanicIsRaisedInTheCallers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &link{takes: time.Second, do: func(_ context.Context, c backend.Call) (backend.Reply, error) {
 			if c.Keys[0] == "hook" {
 				panic("hook")
@@ -398,8 +381,7 @@ func TestPanicIsRaisedInTheCallers(t *testing.T) {
 			defer cancel()
 			r := request(write, "left")
 			r.Late, r.Leavers = h, h
-			_, err := do(ctx, d, r)
-			require.ErrorIs(t, err, backend.ErrIndeterminate)
+			require.ErrorIs(t, errOf(do(ctx, d, r)), backend.ErrIndeterminate)
 		})
 		all.Wait()
 		outcome := <-h.late
@@ -414,8 +396,7 @@ type valueKey struct{}
 
 // TestValuesOfTheOnlyCaller shows a hook the values of a caller whose call is alone.
 func TestValuesOfTheOnlyCaller(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		var mu sync.Mutex
 		seen := map[string]any{}
 		l := &link{takes: time.Second, do: func(ctx context.Context, c backend.Call) (backend.Reply, error) {

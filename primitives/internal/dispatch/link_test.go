@@ -137,3 +137,19 @@ func occupy(t *testing.T, d *dispatch.Dispatcher) {
 	}
 	time.Sleep(5 * time.Millisecond) // Nothing is queued any more.
 }
+
+// virtual runs a test in virtual time, beside others.
+func virtual(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}
+
+// subtest is virtual for a test within another.
+func subtest(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { virtual(t, test) })
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }

@@ -54,8 +54,7 @@ func begin(ctx context.Context, d *dispatch.Dispatcher, kind string, n int, urge
 // TestOverloadWaitsHere has a server that answers a thousand times fewer calls than come: what it cannot answer
 // in time is not sent to it.
 func TestOverloadWaitsHere(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		d, l := busy(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		defer cancel()
@@ -67,8 +66,7 @@ func TestOverloadWaitsHere(t *testing.T) {
 
 // TestUrgentCallsGoFirst queues releases, and a renewal, behind more acquires than a batch holds.
 func TestUrgentCallsGoFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		d, l := busy(t)
 		begin(t.Context(), d, "acquire", most, false)
 		begin(t.Context(), d, "release", 3, true)
@@ -84,8 +82,7 @@ func TestUrgentCallsGoFirst(t *testing.T) {
 // TestCallsForNobodyGoLast queues calls whose callers leave before their answers can come in front of more others
 // than two batches hold. They are not sent at all: nobody waits any more when it is their turn.
 func TestCallsForNobodyGoLast(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		d, l := busy(t)
 		time.Sleep(time.Minute) // How long batches take is known.
 		begin(t.Context(), d, "before", 2*most, false)
@@ -104,8 +101,7 @@ func TestCallsForNobodyGoLast(t *testing.T) {
 
 // TestShortQueueKeepsItsOrder queues what one batch holds: a caller that leaves soon has its turn, too.
 func TestShortQueueKeepsItsOrder(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		d, l := busy(t)
 		soon, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
 		defer cancel()
@@ -157,8 +153,7 @@ func TestCrowdWaitsForConnections(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range batches * most {
 				all.Go(func() {
-					_, err := d.Run(t.Context(), write, []string{fmt.Sprint(i)}, nil)
-					require.NoError(t, err)
+					require.NoError(t, errOf(d.Run(t.Context(), write, []string{fmt.Sprint(i)}, nil)))
 				})
 			}
 			all.Wait()

@@ -57,8 +57,7 @@ func withReplicas(key string, n int) *dispatch.Request {
 }
 
 func TestReplicasAreCounted(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &replicated{}
 		d := open(t, l)
 		require.True(t, d.WaitsForReplicas())
@@ -96,8 +95,7 @@ func TestReplicasAreCounted(t *testing.T) {
 // TestReplicasHoldUpNobody has calls that wait for replicas for long: other calls go on, and of the former a
 // few at a time.
 func TestReplicasHoldUpNobody(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &replicated{waits: time.Second}
 		d := open(t, l)
 		start := time.Now()
@@ -121,8 +119,7 @@ func TestReplicasHoldUpNobody(t *testing.T) {
 
 // TestSilentConnectionsHoldUpNobody has eight calls without a deadline whose answers do not come.
 func TestSilentConnectionsHoldUpNobody(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &replicated{waits: time.Hour}
 		d := open(t, l)
 		start := time.Now()
@@ -142,8 +139,7 @@ func TestSilentConnectionsHoldUpNobody(t *testing.T) {
 // TestReplicasOutOfTurn lets callers leave before it is their turn, and has others wait for it for too
 // long: they are certainly not sent.
 func TestReplicasOutOfTurn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &replicated{waits: time.Hour}
 		d := open(t, l)
 		left, giveUp := context.WithCancel(t.Context())
@@ -177,24 +173,21 @@ func TestReplicasOutOfTurn(t *testing.T) {
 
 // TestReplicasCallerLeaves: the outcome comes late.
 func TestReplicasCallerLeaves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &replicated{waits: time.Second}
 		d := open(t, l)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		r, late := withReplicas("k", 2), newLateReceiver()
 		r.Late, r.Leavers = late, late
-		_, err := do(ctx, d, r)
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.ErrorIs(t, errOf(do(ctx, d, r)), backend.ErrIndeterminate)
 		outcome := <-late.late
 		requireEcho(t, "k", outcome.Reply, outcome.Err)
 	})
 }
 
 func TestReplicasAndClose(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &replicated{waits: time.Hour}
 		d := open(t, l)
 		time.AfterFunc(time.Second, d.Close)
@@ -207,8 +200,7 @@ func TestReplicasAndClose(t *testing.T) {
 }
 
 func TestReplicasAndPanic(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &replicated{}
 		l.do = func(context.Context, backend.Call) (backend.Reply, error) { panic("hook") }
 		d := open(t, l)

@@ -34,15 +34,13 @@ func (s stuck) RunBatch(
 // TestRequestIsUsedAgain makes a request once more after it certainly was not sent, in the same memory:
 // the first must not be sent with the claim of the second.
 func TestRequestIsUsedAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		sent := 0
 		d := dispatch.New(stuck{sent: func(*backend.Claim) { sent++ }})
 		r, script := &dispatch.Request{}, backend.NewScript("x", "", 1, backend.RetryNever)
 		for range 2 {
 			*r = dispatch.Request{Script: script, Keys: []string{"k"}}
-			_, err := do(t.Context(), d, r)
-			require.ErrorIs(t, err, backend.ErrUnavailable)
+			require.ErrorIs(t, errOf(do(t.Context(), d, r)), backend.ErrUnavailable)
 		}
 		time.Sleep(5 * time.Minute)
 		require.Zero(t, sent)

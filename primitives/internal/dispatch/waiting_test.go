@@ -57,8 +57,7 @@ func (r *renewals) send(t *testing.T, key string, left time.Duration, shortage e
 // TestRenewalsWaitTogether has 350 renewals on two nodes: while the first of a node waits, the others queue. Those whose
 // leases end first go first, at most 100 together, and each node has a queue of its own.
 func TestRenewalsWaitTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &cluster{link{takes: time.Second}, 1}
 		r, start := renewals{runner: &dispatch.Runner{Dispatcher: open(t, l), Contained: true}}, time.Now()
 		r.send(t, "a/first", time.Hour, nil)
@@ -91,8 +90,7 @@ func TestRenewalsWaitTogether(t *testing.T) {
 
 // TestRenewalsWithoutReplicas get a shortage beside the script's reply.
 func TestRenewalsWithoutReplicas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &cluster{}
 		r := renewals{runner: &dispatch.Runner{Dispatcher: open(t, l), Contained: true}}
 		r.send(t, "few", time.Hour, backend.ErrReplicas)
@@ -106,8 +104,7 @@ func TestRenewalsWithoutReplicas(t *testing.T) {
 // TestRenewalsPassASilentConnection: a renewal that queues behind one without an answer is sent on another connection,
 // after twice the timeout of the WAIT, on eight at most. Grants have their own.
 func TestRenewalsPassASilentConnection(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &cluster{link{takes: time.Hour}, 1}
 		d := open(t, l)
 		runner := &dispatch.Runner{Dispatcher: d, Contained: true}
@@ -134,8 +131,7 @@ func TestRenewalsPassASilentConnection(t *testing.T) {
 // TestRenewalsAndClose: those that are under way have no outcome, and those that queue are not sent, even if the driver
 // returns late.
 func TestRenewalsAndClose(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &cluster{link: link{do: func(context.Context, backend.Call) (backend.Reply, error) {
 			time.Sleep(time.Hour)
 			return backend.Reply{}, nil
@@ -164,8 +160,7 @@ func TestRenewalsAndClose(t *testing.T) {
 
 // TestRenewalsAndPanic: a panic of the driver is an error, and the next renewal is sent.
 func TestRenewalsAndPanic(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) {
 		l := &cluster{link{do: func(context.Context, backend.Call) (backend.Reply, error) { panic("hook") }}, 1}
 		runner := &dispatch.Runner{Dispatcher: open(t, l), Contained: true}
 		for range 2 {

@@ -1,6 +1,6 @@
 // Command gen writes the adapter of valkey-go, which is a fork of rueidis with other names, from
-// the adapter of rueidis: its source is ../../../rueidis, all but doc.go. Run it by go generate in
-// the folder of package valkeybackend.
+// the adapter of rueidis: its source is ../../../rueidis, all but doc.go and tests. Run it by go generate in
+// the folder of package valkeybackend. A test of this package runs rueidis's tests on the adapter.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 
 // write brings the generated files in folder to up to date with the sources in folder from.
 func write(from, to string) error {
-	files, err := generate(from)
+	files, err := generate(from, false)
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func write(from, to string) error {
 	return nil
 }
 
-// generate returns the files of the adapter by name.
-func generate(from string) (map[string][]byte, error) {
+// generate returns the files of the adapter by name: its tests, or all others.
+func generate(from string, tests bool) (map[string][]byte, error) {
 	sources, err := filepath.Glob(filepath.Join(from, "*.go"))
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func generate(from string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, path := range sources {
 		name := filepath.Base(path)
-		if name == "doc.go" {
+		if name == "doc.go" || strings.HasSuffix(name, "_test.go") != tests {
 			continue
 		}
 		source, err := os.ReadFile(path)
