@@ -1,10 +1,14 @@
+// Package contract judges a backend by the contract of package backend: it has cases for each of the
+// contract's clauses. Package conformance runs them.
 package contract
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -90,4 +94,16 @@ func recovers(ctx context.Context, e *harness.Env, b backend.Backend) {
 		return true
 	})
 	must.Return("the reply to the first call that succeeds", fmt.Sprint(tries))(reply.Text())
+}
+
+// clauses.txt repeats the contract, for the messages of failing cases; a test compares the two.
+//
+//go:embed clauses.txt
+var clauses string
+
+// Clause returns the text of a clause of package backend's contract, such as "R3"; "" if there is none.
+func Clause(number string) string {
+	_, text, _ := strings.Cut("\n\n"+clauses, "\n\n"+number+". ")
+	text, _, _ = strings.Cut(text, "\n\n")
+	return text
 }

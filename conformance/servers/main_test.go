@@ -1,9 +1,12 @@
 package servers_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -112,3 +115,68 @@ func must[T any](v T, err error) func(t testing.TB) T {
 
 // errOf returns the error alone that a call returned.
 func errOf[T any](_ T, err error) error { return err }
+
+// TestLuaResults: servers give scripts what the tests of the embedded server expect.
+func TestLuaResults(t *testing.T) {
+	file := must(os.ReadFile("../../backend/embedded/testdata/lua.txt"))(t)
+	show, lines, _ := strings.Cut(string(file), "\n\n")
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, nil)
+		for line := range strings.Lines(lines) {
+			code, results, found := strings.Cut(strings.TrimSpace(line), " --> ")
+			if !found {
+				continue
+			}
+			if !strings.Contains(code, "return ") {
+				code = "return " + code
+			}
+			require.NoError(t, errOf(s.Do("FLUSHALL")))
+			reply, err := s.Do("EVAL", show+"\nreturn shown(pcall(function() "+code+" end))",
+				"1", "k", "3", "1e3", "abc", "0x10", "010")
+			require.NoError(t, err, code)
+			got, err := reply.Text()
+			require.NoError(t, err, code)
+			results, _, _ = strings.Cut(results, " --- here ")
+			require.Contains(t, strings.Split(results, " or "), got, code)
+		}
+	})
+}
+
+// The recipes of the package's documentation.
+
+func TestServerRefusesWrites(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, nil)
+		for _, c := range []struct{ code, setting string }{
+			{"OOM", "maxmemory"},
+			{"NOREPLICAS", "min-replicas-to-write"},
+		} {
+			_, err := s.Do("CONFIG", "SET", c.setting, "1")
+			require.NoError(t, err)
+			requireCode(t, c.code, s, "SET", "key", "value")
+			_, err = s.Do("CONFIG", "SET", c.setting, "0")
+			require.NoError(t, err)
+			set(t, s, "key", "value")
+		}
+	})
+}
+
+func TestServerLoading(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind servers.Kind) {
+		s := servers.Start(t, kind, &servers.Options{Config: map[string]string{
+			"key-load-delay": "2000", "loading-process-events-interval-bytes": "1024",
+		}})
+		for i := range 200 {
+			set(t, s, fmt.Sprint("key", i), strings.Repeat("value", 20))
+		}
+		restarted := make(chan error, 1)
+		go func() { restarted <- s.Restart(servers.KeepData) }()
+		require.Eventually(t, func() bool {
+			_, err := s.Do("GET", "key0")
+			var server *backend.ServerError
+			return errors.As(err, &server) && server.Code == "LOADING"
+		}, 30*time.Second, 5*time.Millisecond, "it replies LOADING")
+		require.NoError(t, <-restarted)
+		require.Len(t, get(t, s, "key0"), 100)
+	})
+}
