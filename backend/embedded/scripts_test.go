@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -257,5 +258,34 @@ func TestSparseArraysInJSON(t *testing.T) {
 		_, err := s.Do("EVAL", "local t = {[tonumber(ARGV[2])] = 1} for i = 1, ARGV[1] - 1 do t[i] = 1 end return cjson.encode(t)", "0",
 			fmt.Sprint(filled[0]), fmt.Sprint(filled[1]))
 		require.Equal(t, fits, err == nil, "%v: %v", filled, err)
+	}
+}
+
+// TestLuaIsAServers: scripts get what they get on a server, except where testdata/lua.txt says otherwise.
+// The tests of conformance/servers compare that file with servers.
+func TestLuaIsAServers(t *testing.T) {
+	t.Parallel()
+	show, lines, _ := strings.Cut(readFile(t, "testdata/lua.txt"), "\n\n")
+	for line := range strings.Lines(lines) {
+		code, result, found := strings.Cut(strings.TrimSpace(line), " --> ")
+		if !found {
+			continue // a title
+		}
+		result, here, differs := strings.Cut(result, " --- here ")
+		if !strings.Contains(code, "return ") {
+			code = "return " + code
+		}
+		reply, err := embedded.NewServer().Do("EVAL", show+"\nreturn shown(pcall(function() "+code+" end))",
+			"1", "k", "3", "1e3", "abc", "0x10", "010")
+		require.NoError(t, err, code)
+		got, err := reply.Text()
+		require.NoError(t, err, code)
+		same := slices.Contains(strings.Split(result, " or "), got)
+		if differs {
+			require.Equal(t, here, got, code)
+			require.False(t, same, "no longer differs: %s", code)
+		} else {
+			require.True(t, same, "%s: %s instead of %s", code, got, result)
+		}
 	}
 }

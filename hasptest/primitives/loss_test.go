@@ -2,7 +2,9 @@ package primitives_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +13,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // TestReasonsOfALoss loses a lease in each way that a client can tell: the lease, its context, its release, the log and
@@ -134,5 +138,119 @@ func TestTakenLocksTogether(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			require.Equal(t, &primitives.LossError{Reason: primitives.LossTaken, Holder: "pod-" + name + "-" + another}, leases[name].Err())
 		}
+	})
+}
+
+// byLetter is a server in a cluster: each first letter of a name is on a node of its own.
+type byLetter struct{ *server }
+
+// NodeOf is as for [backend.Locator].
+func (byLetter) NodeOf(key string) string {
+	_, name, found := strings.Cut(key, "{")
+	if !found {
+		name = key
+	}
+	return name[:1]
+}
+
+// TestWatches: a client with leases that it renews has one subscription on each node of theirs, and none without.
+func TestWatches(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		client := s.over(t, byLetter{s}, nil)
+		hold := func(lease *primitives.Lease, err error) *primitives.Lease {
+			require.NoError(t, err)
+			return lease
+		}
+		for range 100 {
+			short := hold(client.NewLock("short", nil).Lock(t.Context()))
+			time.Sleep(90 * time.Millisecond)
+			require.NoError(t, short.Release(t.Context()))
+		}
+		others := []*primitives.Lease{
+			hold(client.NewLock("fixed", &primitives.LockOptions{Lease: time.Minute}).Lock(t.Context())),
+			hold(client.NewSpinLock("spins", nil).Lock(t.Context())),
+		}
+		time.Sleep(10 * time.Second)
+		require.Empty(t, s.watched())
+		var leases []*primitives.Lease
+		for _, node := range []string{"a", "b"} {
+			for i := range 10 {
+				leases = append(leases, hold(client.NewLock(fmt.Sprint(node, i), nil).Lock(t.Context())))
+			}
+		}
+		for range 20 {
+			time.Sleep(time.Second)
+			require.LessOrEqual(t, len(s.watched()), 2)
+		}
+		require.Len(t, s.watched(), 2)
+		for _, lease := range leases[:10] {
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		time.Sleep(2 * time.Second)
+		require.Len(t, s.watched(), 1)
+		require.Equal(t, "redisson_lock__channel:{b", s.watched()[0][:25])
+		for _, lease := range append(leases[10:], others...) {
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		time.Sleep(2 * time.Second)
+		require.Empty(t, s.watched())
+		hold(client.NewLock("a", nil).Lock(t.Context()))
+		time.Sleep(3 * time.Second)
+		require.Len(t, s.watched(), 1)
+		require.NoError(t, client.Close(t.Context()))
+		require.Empty(t, s.watched())
+	})
+}
+
+// TestWatchIsDenied: that is no failure of the leases. The client asks now and then, and logs the first refusal.
+func TestWatchIsDenied(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		var tries atomic.Int32
+		d := &subscribing{s, func(ctx context.Context, channel string, h backend.Handler) (backend.Subscription, error) {
+			if strings.HasSuffix(channel, ":watch") {
+				tries.Add(1)
+				return refusingSubscriber{}.Subscribe(ctx, channel, h)
+			}
+			return s.Subscribe(ctx, channel, h)
+		}}
+		core, logs := observer.New(zap.WarnLevel)
+		client := s.over(t, d, &primitives.Options{
+			Logger: zap.New(core),
+			Tracer: &trace.Tracer{SubscriptionGap: func(trace.SubscriptionGap) { t.Error("no message is missed") }},
+		})
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
+		time.Sleep(time.Minute)
+		require.NoError(t, lease.Release(t.Context()))
+		require.InDelta(t, 12, tries.Load(), 2)
+		require.Equal(t, 1, logs.Len())
+		require.InDelta(t, 6, s.called("lock_renew"), 1)
+	})
+}
+
+// promotes is a cluster of one primary, until its replica takes its place. The driver follows that by itself.
+type promotes struct {
+	*server
+	replica *atomic.Bool
+}
+
+// NodeOf is as for [backend.Locator].
+func (p promotes) NodeOf(string) string { return fmt.Sprint("replica: ", p.replica.Load()) }
+
+// TestMovedNodeRenewsAtOnce: without a call, and with a subscription that does not break, a holder learns that the
+// replica that took its server's place does not have its lock.
+func TestMovedNodeRenewsAtOnce(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		p := promotes{s, new(atomic.Bool)}
+		c := s.over(t, p, nil)
+		kept := must(c.NewLock("kept", nil).Lock(t.Context()))(t)
+		lost := must(c.NewLock("lost", nil).Lock(t.Context()))(t)
+		time.Sleep(5 * time.Second)
+		require.NoError(t, errOf(s.embedded.Do("DEL", "lost")))
+		require.Zero(t, s.called("lock_renew"))
+		p.replica.Store(true)
+		time.Sleep(1100 * time.Millisecond)
+		require.ErrorIs(t, lost.Err(), primitives.ErrLost)
+		require.NoError(t, kept.Err())
+		require.Equal(t, 1, s.called("lock_renew"))
 	})
 }

@@ -2,9 +2,11 @@ package primitives_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -77,4 +79,221 @@ func (c *endingContext) Err() error {
 		return context.Canceled
 	}
 	return nil
+}
+
+// newPermits returns a server with a permit semaphore called x, of 3 permits.
+func newPermits(t *testing.T) *server {
+	t.Helper()
+	s := newServer(t)
+	s.do("SET", "x", "3")
+	return s
+}
+
+// crash makes a client whose scripts are lost from now on, as those of a process that is gone.
+func crash(t *testing.T, s *server) (c *primitives.Client, gone func()) {
+	t.Helper()
+	link := &cutLink{server: s}
+	c = must(primitives.New(link, nil))(t)
+	t.Cleanup(func() { _ = c.Close(t.Context()) }) // It has ended by then: Close waits for nothing.
+	return c, func() { link.cut.Store(true) }
+}
+
+// TestPermitsOfACrashedHolderComeBack: when their leases end, and one who waits is woken then, without
+// asking in between.
+func TestPermitsOfACrashedHolderComeBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		dying, die := crash(t, s)
+		require.NoError(t, errOf(dying.NewPermitSemaphore("x", nil).Acquire(t.Context(), 3)))
+		die()
+		before, begin := s.called("permit_acquire"), time.Now()
+		waiting := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewPermitSemaphore("x", nil)
+		lease := must(waiting.Acquire(t.Context(), 2))(t)
+		require.InDelta(t, 30*time.Second, time.Since(begin), float64(2*time.Millisecond))
+		require.LessOrEqual(t, s.called("permit_acquire")-before, 4)
+		require.NoError(t, lease.Release(t.Context()))
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitsOfACrashedHolderAreLostByNoCall: whichever call is the first after their lease.
+func TestPermitsOfACrashedHolderAreLostByNoCall(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		call  func(ctx context.Context, s *primitives.PermitSemaphore) error
+		total int
+	}{
+		"AddPermits": {func(ctx context.Context, s *primitives.PermitSemaphore) error { return s.AddPermits(ctx, 2) }, 5},
+		"remove":     {func(ctx context.Context, s *primitives.PermitSemaphore) error { return s.AddPermits(ctx, -2) }, 1},
+		"SetPermits": {func(ctx context.Context, s *primitives.PermitSemaphore) error { return s.SetPermits(ctx, 7) }, 7},
+		"TryAcquire": {func(ctx context.Context, s *primitives.PermitSemaphore) error { return errOf(s.TryAcquire(ctx, 3)) }, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newPermits(t)
+				dying, die := crash(t, s)
+				require.NoError(t, errOf(dying.NewPermitSemaphore("x", nil).Acquire(t.Context(), 2)))
+				die()
+				time.Sleep(time.Minute)
+				x := s.client(t, nil).NewPermitSemaphore("x", nil)
+				require.NoError(t, c.call(t.Context(), x))
+				require.Equal(t, c.total, must(x.TotalPermits(t.Context()))(t))
+				require.Equal(t, c.total, must(x.AvailablePermits(t.Context()))(t)+must(x.AcquiredPermits(t.Context()))(t))
+			})
+		})
+	}
+}
+
+// TestPermitWaiterIsWokenByARelease, not by the end of a lease (Redisson's 4349); a waiter for two is woken
+// by two releases of one (6664, 6687).
+func TestPermitWaiterIsWokenByARelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		holders := s.client(t, nil).NewPermitSemaphore("x", nil)
+		var leases []*primitives.Lease
+		for range 3 {
+			leases = append(leases, must(holders.Acquire(t.Context(), 1))(t))
+		}
+		got := make(chan error, 1)
+		waiter := s.client(t, nil).NewPermitSemaphore("x", nil)
+		go func() {
+			_, err := waiter.Acquire(t.Context(), 2)
+			got <- err
+		}()
+		time.Sleep(time.Second)
+		for _, lease := range leases[:2] {
+			require.Empty(t, got)
+			require.NoError(t, lease.Release(t.Context()))
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.NoError(t, <-got)
+	})
+}
+
+// TestPermitWaiterForManyHoldsUpNoneForFew: of two who wait on one client the second gets what is too few for
+// the first.
+func TestPermitWaiterForManyHoldsUpNoneForFew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		holder := s.client(t, nil).NewPermitSemaphore("x", nil)
+		first := must(holder.Acquire(t.Context(), 1))(t)
+		rest := must(holder.Acquire(t.Context(), 2))(t)
+		waiter := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewPermitSemaphore("x", nil)
+		many, few := make(chan *primitives.Lease, 1), make(chan *primitives.Lease, 1)
+		for n, got := range map[int]chan *primitives.Lease{3: many, 1: few} {
+			time.AfterFunc(time.Duration(4-n)*time.Second, func() {
+				got <- must(waiter.Acquire(t.Context(), n))(t)
+			})
+		}
+		time.Sleep(5 * time.Second)
+		require.NoError(t, first.Release(t.Context()))
+		time.Sleep(10 * time.Millisecond)
+		require.Len(t, few, 1)
+		require.Empty(t, many)
+		require.NoError(t, (<-few).Release(t.Context()))
+		require.NoError(t, rest.Release(t.Context()))
+		time.Sleep(10 * time.Millisecond)
+		require.NoError(t, (<-many).Release(t.Context()))
+	})
+}
+
+// TestPermitGrantRacesWithContext: a caller whose context ends in the instant of the grant holds nothing.
+func TestPermitGrantRacesWithContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		ctx := &endingContext{Context: t.Context()}
+		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
+		require.ErrorIs(t, errOf(s.client(t, nil).NewPermitSemaphore("x", nil).Acquire(ctx, 2)), context.Canceled)
+		time.Sleep(time.Second)
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitAnswerIsLost: what was taken for nobody comes back at once, and not with the lease.
+func TestPermitAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		s.fault = func(script string) fault { return fault{broken: script == "permit_acquire"} }
+		semaphore := s.client(t, nil).NewPermitSemaphore("x", nil)
+		for range 3 { // Many go together.
+			require.ErrorIs(t, errOf(semaphore.TryAcquire(t.Context(), 1)), primitives.ErrIndeterminate)
+		}
+		time.Sleep(time.Second)
+		require.Zero(t, s.takenPermits())
+		require.Positive(t, s.called("permit_release_all"))
+	})
+}
+
+// TestPermitsReenter: no more permits than a lease has share it; more are a hold of their own.
+func TestPermitsReenter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		semaphore := s.client(t, nil).NewPermitSemaphore("x", nil)
+		outer := must(semaphore.Acquire(t.Context(), 1))(t)
+		inside := outer.Reenter(t.Context())
+		same := must(semaphore.TryAcquire(inside, 1))(t)
+		require.Equal(t, semaphore.IDs(outer), semaphore.IDs(same))
+		more := must(semaphore.TryAcquire(inside, 2))(t)
+		require.Equal(t, 3, s.takenPermits())
+		for _, lease := range []*primitives.Lease{outer, more, same} {
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitIsPassedOn: who forgets its lease leaves the permit to whom it gave the id, until its end.
+func TestPermitIsPassedOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		c := must(primitives.New(s, nil))(t)
+		semaphore := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Lease: time.Minute})
+		lease := must(semaphore.Acquire(t.Context(), 1))(t)
+		require.Empty(t, c.NewPermitSemaphore("y", nil).IDs(lease), "it is of another one")
+		id := semaphore.IDs(lease)[0]
+		lease.Forget()
+		require.ErrorIs(t, lease.Err(), primitives.ErrReleased)
+		require.NoError(t, c.Close(t.Context()))
+		require.Equal(t, 1, s.takenPermits())
+		require.NoError(t, s.client(t, nil).NewPermitSemaphore("x", nil).Release(t.Context(), id))
+		require.Zero(t, s.takenPermits())
+	})
+}
+
+// TestPermitsWaitForReplicas: a grant that no replica has is undone (Redisson's 4977, 4097).
+func TestPermitsWaitForReplicas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPermits(t)
+		s.acks = noneAcks
+		semaphore := s.client(t, nil).NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Replicas: 1})
+		require.ErrorIs(t, errOf(semaphore.TryAcquire(t.Context(), 2)), primitives.ErrReplicas)
+		require.Zero(t, s.takenPermits())
+		s.set(func() { s.acks = allAck })
+		lease := must(semaphore.TryAcquire(t.Context(), 2))(t)
+		require.Equal(t, 2, s.takenPermits())
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+func TestPermitIDsAreTexts(t *testing.T) {
+	t.Parallel()
+	id := primitives.PermitID{0: 0x86, 1: 0xb1, 15: 0x91}
+	require.Equal(t, "86b10000000000000000000000000091", id.String())
+	require.Equal(t, id, must(primitives.ParsePermitID(id.String()))(t))
+	text := must(json.Marshal(id))(t)
+	var read primitives.PermitID
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.Equal(t, id, read)
+	for _, bad := range []string{"", "86", "86b1000000000000000000000000009x", id.String() + "00"} {
+		require.ErrorAs(t, errOf(primitives.ParsePermitID(bad)), new(*primitives.FieldError), bad)
+	}
 }

@@ -295,3 +295,13 @@ func must[T any](v T, err error) func(t testing.TB) T {
 
 // errOf returns the error alone that a call returned.
 func errOf[T any](_ T, err error) error { return err }
+
+// TestAllocations: counting an acquire and its lease allocates nothing.
+func TestAllocations(t *testing.T) { //nolint:paralleltest // It counts allocations.
+	tracer := must(promhasp.NewTracer(prometheus.NewRegistry()))(t)
+	ctx, object := t.Context(), trace.Object{Kind: "lock", Name: "orders"}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		tracer.AcquireEnd(tracer.AcquireStart(ctx, trace.AcquireStart{Object: object}), trace.AcquireEnd{Object: object, Waited: time.Millisecond})
+		tracer.LeaseEnd(trace.LeaseEnd{Object: object, Held: time.Second})
+	}))
+}

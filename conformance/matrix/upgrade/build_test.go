@@ -2,13 +2,19 @@ package upgrade
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // from is the variable that names the other version, a commit. The default is the last tag; firstCommit before there
@@ -45,4 +51,17 @@ func run(t *testing.T, dir, name string, args ...string) {
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s %s: %s", name, args, out)
+}
+
+func tryRate(ctx context.Context, c *primitives.Client, name string) string {
+	l := c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	_, err := l.InitRate(ctx, primitives.Rate{Permits: 2, Interval: time.Hour})
+	d, allowErr := l.Allow(ctx, 1)
+	return said(map[bool]string{true: "granted", false: "refused"}[d.Allowed], errors.Join(err, allowErr))
+}
+
+func tryJob(ctx context.Context, c *primitives.Client, name string) string {
+	work := func(context.Context, primitives.JobRun) error { return nil }
+	ran, err := c.NewPeriodicJob(name, time.Hour, nil).TryDo(ctx, time.Now().Truncate(24*time.Hour), work)
+	return said(fmt.Sprint(ran), err)
 }

@@ -22,3 +22,22 @@ func TestShortGrace(t *testing.T) {
 		require.Equal(t, short, r.short, flags)
 	}
 }
+
+// TestDue: a report of 03:00 is made once a day, by whatever host comes first, and by one that was off until the next day.
+func TestDue(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	at := func(clock string) time.Time {
+		now, err := time.Parse("2006-01-2 15:04:05", "2026-11-"+clock)
+		require.NoError(t, err)
+		return due(now, day, 3*time.Hour).Truncate(day)
+	}
+	require.Equal(t, at("1 03:00:00"), at("1 02:59:40"), "a clock that is late")
+	require.Equal(t, at("1 03:00:00"), at("2 00:30:00"), "a host that was off catches up: another has run it")
+	require.NotEqual(t, at("2 00:30:00"), at("2 03:00:00"))
+	require.Equal(t, at("2 03:00:00"), at("3 02:59:00"))
+	now := time.Date(2026, 11, 29, 15, 20, 40, 5, time.UTC)
+	require.Equal(t, "2026-11-29T03:00:00Z", due(now, day, 3*time.Hour).Format(time.RFC3339Nano), "as hasp inspect shows the last run")
+	require.Equal(t, "2026-11-29T12:00:00Z", due(now, 7*time.Hour, 0).Format(time.RFC3339Nano), "71 268 periods of 7 hours after 1970")
+	require.Equal(t, "2026-11-29T15:21:00Z", due(now, time.Minute, 0).Format(time.RFC3339Nano))
+}
