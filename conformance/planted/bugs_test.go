@@ -3,6 +3,7 @@
 package planted_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -49,10 +50,11 @@ var seeds = sync.OnceValue(func() (all []seed) {
 	return all
 })
 
-// form is that of a bug after "# ": its name; its file, and what finds it; and the edits, as in a diff. finderForm is the
-// folder of a test that finds the bug, the test, and how often that is run at most.
+// form is that of a bug after "# ": its name, what finds it, and the edits, as in a diff. The file is that after the last
+// "## ", unless it has a line with its own before what finds it. finderForm is the folder of a test that finds the bug,
+// the test, and how often that is run at most.
 var (
-	form       = regexp.MustCompile(`(?s)^([^\n]+)\n(\S+): ([^\n]+)\n(.*)$`)
+	form       = regexp.MustCompile(`(?s)^ ([^\n:]+)(?:: |\n(\S+): )([^\n]+)\n(.*)$`)
 	finderForm = regexp.MustCompile(`^(\S+) (\S+)(?: x(\d+))?$`)
 )
 
@@ -62,13 +64,18 @@ func read(path string) (all []seed, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_, bugs, _ := strings.Cut(string(text), "\n# ")
-	for bug := range strings.SplitSeq(bugs, "\n# ") {
+	_, bugs, _ := strings.Cut(string(text), "\n#")
+	file := ""
+	for bug := range strings.SplitSeq(bugs, "\n#") {
+		if of, is := strings.CutPrefix(bug, "# "); is {
+			file = strings.TrimSpace(of)
+			continue
+		}
 		parts := form.FindStringSubmatch(bug)
 		if parts == nil {
 			return nil, fmt.Errorf("%s: not a bug: %q", path, bug)
 		}
-		s := seed{name: parts[1], file: parts[2], edits: editsOf(parts[4])}
+		s := seed{name: parts[1], file: cmp.Or(parts[2], file), edits: editsOf(parts[4])}
 		for text := range strings.SplitSeq(parts[3], " and ") {
 			found := finderForm.FindStringSubmatch(text)
 			if found == nil {
