@@ -116,9 +116,7 @@ func TestWhatIsNotSentUsesUpNothing(t *testing.T) {
 
 // TestGap publishes before, in and after an outage.
 func TestGap(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		b := s.Backend()
 		events, cancelled := make(chan backend.Event, 8), make(chan backend.Event, 8)
 		require.NoError(t, errOf(b.Subscribe(t.Context(), "news", func(e backend.Event) { events <- e })))
@@ -150,9 +148,7 @@ func TestGap(t *testing.T) {
 
 // TestSubscribeInAnOutage waits for its end, for that of the context, and for Close.
 func TestSubscribeInAnOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		b, closed := s.Backend(), s.Backend()
 		subscribe := func(ctx context.Context, b *hasptest.Backend) error {
 			_, err := b.Subscribe(ctx, "news", func(backend.Event) {})
@@ -174,9 +170,7 @@ func TestSubscribeInAnOutage(t *testing.T) {
 
 // TestCallerLeavesASlowLink: what was sent arrives, as it was when it was sent. What is sent later is not.
 func TestCallerLeavesASlowLink(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		s.SetLatency(2 * time.Second)
 		b, keys := s.Backend(), []string{"a"}
 		run := func(ctx context.Context, script *backend.Script) (unknown bool) {

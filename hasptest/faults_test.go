@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -45,9 +44,7 @@ func forAllLeased(t *testing.T, check func(t *testing.T, s *hasptest.Server, get
 	names := leased(hasptest.New(t).Client(nil))
 	for name := range names {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := hasptest.New(t)
+			virtual(t, func(t *testing.T, s *hasptest.Server) {
 				check(t, s, leased(s.Client(nil))[name])
 			})
 		})
@@ -170,9 +167,7 @@ func TestOutage(t *testing.T) {
 // TestWaiterInAnOutage shows that a gap has waiters look: the release that it missed came without a
 // message, and its next poll is an hour away.
 func TestWaiterInAnOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		unaffected := newUnaffected(t, s)
 		held := must(unaffected.NewLock("x", nil).Lock(t.Context()))(t)
 		waited := make(chan time.Time)
@@ -202,9 +197,7 @@ func newUnaffected(t *testing.T, s *hasptest.Server) *primitives.Client {
 
 // TestOthersAreNotAcquires spoils acquires alone: a lease is renewed and released, and a number counts.
 func TestOthersAreNotAcquires(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		client := s.Client(nil)
 		lease, err := client.NewLock("x", nil).Lock(t.Context())
 		require.NoError(t, err)
@@ -270,9 +263,7 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	for name := range leased(hasptest.New(t).Client(nil)) {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := hasptest.New(t)
+			virtual(t, func(t *testing.T, s *hasptest.Server) {
 				crashes := s.Client(nil)
 				lease := must(leased(crashes)[name](t.Context()))(t)
 				time.Sleep(5 * time.Minute) // It is renewed.
@@ -353,9 +344,7 @@ func TestLatency(t *testing.T) {
 
 // TestFaultsOverASlowLink: a request is lost on its way, its answer on the way back, and both at a crash.
 func TestFaultsOverASlowLink(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		s.SetLatency(2 * time.Second)
 		add := func(c *primitives.Client) error {
 			_, err := c.NewAtomicLong("n").Increment(t.Context())

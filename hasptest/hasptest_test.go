@@ -40,9 +40,7 @@ func TestLoseWhatNobodyHolds(t *testing.T) {
 // TestLostLockIsFree shows what the doc of Lose says of others: one who asks gets the lock at once, one
 // who waits by its next poll.
 func TestLostLockIsFree(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		first := must(s.Client(nil).NewLock("x", nil).Lock(t.Context()))(t)
 		s.Lose("x")
 		second := must(s.Client(nil).NewLock("x", nil).TryLock(t.Context()))(t)
@@ -165,9 +163,7 @@ func TestRestartWithoutDataIsNoticed(t *testing.T) {
 	for kind, acquire := range watchable {
 		for _, lost := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/%t", kind, lost), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					s := hasptest.New(t)
+				virtual(t, func(t *testing.T, s *hasptest.Server) {
 					client := s.Client(nil)
 					var leases []*primitives.Lease
 					for i := range 5 {
@@ -194,9 +190,7 @@ func TestRestartWithoutDataIsNoticed(t *testing.T) {
 
 // TestShortOutage: a server that is away for half a second, at any time, loses no lease of a second.
 func TestShortOutage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		client := s.Client(&primitives.Options{WatchdogLease: time.Second})
 		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		for range 100 {
@@ -302,4 +296,11 @@ func TestMismatchOfMoreThanThereAre(t *testing.T) {
 		require.Len(t, m.all, 1)
 		require.Equal(t, "fewer than 7 permits", m.all[0].Have)
 	})
+}
+
+// virtual runs a test in virtual time, on a server of its own.
+func virtual(t *testing.T, test func(t *testing.T, s *hasptest.Server)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, hasptest.New(t)) })
 }

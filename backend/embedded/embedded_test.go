@@ -163,9 +163,7 @@ func TestAdvance(t *testing.T) {
 }
 
 func TestVirtualTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := embedded.NewServer()
+	virtual(t, func(t *testing.T, server *embedded.Server) {
 		one, two := newBackend(t, server), newBackend(t, server)
 		var got inbox
 		sub := must(two.Subscribe(t.Context(), "c", got.handle))(t)
@@ -184,9 +182,7 @@ func TestVirtualTime(t *testing.T) {
 
 // A busy server's lock does not stop the bubble's clock for good, nor do blocked callers.
 func TestVirtualTimeManyCallers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := embedded.NewServer()
+	virtual(t, func(t *testing.T, server *embedded.Server) {
 		var got inbox
 		listener := newBackend(t, server)
 		require.NoError(t, errOf(listener.Subscribe(t.Context(), "c", got.handle)))
@@ -207,6 +203,13 @@ func TestVirtualTimeManyCallers(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, got.payloads(), 100)
 	})
+}
+
+// virtual runs a test in virtual time, with a server.
+func virtual(t *testing.T, test func(t *testing.T, server *embedded.Server)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, embedded.NewServer()) })
 }
 
 // must returns a function that returns what a call returned, and requires that it did not fail.

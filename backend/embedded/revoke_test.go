@@ -26,9 +26,7 @@ func newLock(
 }
 
 func TestRevoke(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := embedded.NewServer()
+	virtual(t, func(t *testing.T, server *embedded.Server) {
 		lease := must(newLock(t, server, nil).Lock(t.Context()))(t)
 		work, acquired := lease.Context(t.Context()), time.Now()
 		next := waitForLock(t, newLock(t, server, nil), lease)
@@ -47,9 +45,7 @@ func TestRevoke(t *testing.T) {
 
 // A lock with a fixed lease is not renewed: its holder finds out by the clock alone.
 func TestRevokeFixedLease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := embedded.NewServer()
+	virtual(t, func(t *testing.T, server *embedded.Server) {
 		opts := &primitives.LockOptions{Lease: time.Minute}
 		lease := must(newLock(t, server, opts).Lock(t.Context()))(t)
 		acquired := time.Now()
@@ -113,9 +109,7 @@ func TestRevokeWhatNobodyHolds(t *testing.T) {
 // TestRevokeIsAtomic revokes while holders come and go: each hold that was revoked says so, and no key
 // is left without an expiry.
 func TestRevokeIsAtomic(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := embedded.NewServer()
+	virtual(t, func(t *testing.T, server *embedded.Server) {
 		var lost int
 		var mu sync.Mutex
 		var holders sync.WaitGroup
@@ -150,9 +144,7 @@ func TestRevokeIsAtomic(t *testing.T) {
 
 // TestCloseLosesALock shows what the package's doc says of a backend that is closed.
 func TestCloseLosesALock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := embedded.NewServer()
+	virtual(t, func(t *testing.T, server *embedded.Server) {
 		b := newBackend(t, server)
 		client := must(primitives.New(b, nil))(t)
 		lease := must(client.NewLock("orders:42", nil).Lock(t.Context()))(t)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -119,9 +118,7 @@ func TestHandlersRunScripts(t *testing.T) {
 
 // The bubble fails the test if a goroutine is left.
 func TestNothingIsLeftAfterClose(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := embedded.NewServer()
+	virtual(t, func(t *testing.T, server *embedded.Server) {
 		var closing sync.WaitGroup
 		for i := range 20 {
 			b := must(embedded.New(server, nil))(t)

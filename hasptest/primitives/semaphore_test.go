@@ -6,7 +6,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -81,12 +80,13 @@ func (c *endingContext) Err() error {
 	return nil
 }
 
-// newPermits returns a server with a permit semaphore called x, of 3 permits.
-func newPermits(t *testing.T) *server {
+// withPermits is virtual with a permit semaphore called x, of 3 permits.
+func withPermits(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Helper()
-	s := newServer(t)
-	s.do("SET", "x", "3")
-	return s
+	virtual(t, func(t *testing.T, s *server) {
+		s.do("SET", "x", "3")
+		test(t, s)
+	})
 }
 
 // crash makes a client whose scripts are lost from now on, as those of a process that is gone.
@@ -101,9 +101,7 @@ func crash(t *testing.T, s *server) (c *primitives.Client, gone func()) {
 // TestPermitsOfACrashedHolderComeBack: when their leases end, and one who waits is woken then, without
 // asking in between.
 func TestPermitsOfACrashedHolderComeBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newPermits(t)
+	withPermits(t, func(t *testing.T, s *server) {
 		dying, die := crash(t, s)
 		require.NoError(t, errOf(dying.NewPermitSemaphore("x", nil).Acquire(t.Context(), 3)))
 		die()
@@ -130,9 +128,7 @@ func TestPermitsOfACrashedHolderAreLostByNoCall(t *testing.T) {
 		"TryAcquire": {func(ctx context.Context, s *primitives.PermitSemaphore) error { return errOf(s.TryAcquire(ctx, 3)) }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newPermits(t)
+			withPermits(t, func(t *testing.T, s *server) {
 				dying, die := crash(t, s)
 				require.NoError(t, errOf(dying.NewPermitSemaphore("x", nil).Acquire(t.Context(), 2)))
 				die()
@@ -149,9 +145,7 @@ func TestPermitsOfACrashedHolderAreLostByNoCall(t *testing.T) {
 // TestPermitWaiterIsWokenByARelease, not by the end of a lease (Redisson's 4349); a waiter for two is woken
 // by two releases of one (6664, 6687).
 func TestPermitWaiterIsWokenByARelease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newPermits(t)
+	withPermits(t, func(t *testing.T, s *server) {
 		holders := s.client(t, nil).NewPermitSemaphore("x", nil)
 		var leases []*primitives.Lease
 		for range 3 {
@@ -176,9 +170,7 @@ func TestPermitWaiterIsWokenByARelease(t *testing.T) {
 // TestPermitWaiterForManyHoldsUpNoneForFew: of two who wait on one client the second gets what is too few for
 // the first.
 func TestPermitWaiterForManyHoldsUpNoneForFew(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newPermits(t)
+	withPermits(t, func(t *testing.T, s *server) {
 		holder := s.client(t, nil).NewPermitSemaphore("x", nil)
 		first := must(holder.Acquire(t.Context(), 1))(t)
 		rest := must(holder.Acquire(t.Context(), 2))(t)
@@ -203,9 +195,7 @@ func TestPermitWaiterForManyHoldsUpNoneForFew(t *testing.T) {
 
 // TestPermitGrantRacesWithContext: a caller whose context ends in the instant of the grant holds nothing.
 func TestPermitGrantRacesWithContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newPermits(t)
+	withPermits(t, func(t *testing.T, s *server) {
 		ctx := &endingContext{Context: t.Context()}
 		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
 		require.ErrorIs(t, errOf(s.client(t, nil).NewPermitSemaphore("x", nil).Acquire(ctx, 2)), context.Canceled)
@@ -216,9 +206,7 @@ func TestPermitGrantRacesWithContext(t *testing.T) {
 
 // TestPermitAnswerIsLost: what was taken for nobody comes back at once, and not with the lease.
 func TestPermitAnswerIsLost(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newPermits(t)
+	withPermits(t, func(t *testing.T, s *server) {
 		s.fault = func(script string) fault { return fault{broken: script == "permit_acquire"} }
 		semaphore := s.client(t, nil).NewPermitSemaphore("x", nil)
 		for range 3 { // Many go together.
@@ -232,9 +220,7 @@ func TestPermitAnswerIsLost(t *testing.T) {
 
 // TestPermitsReenter: no more permits than a lease has share it; more are a hold of their own.
 func TestPermitsReenter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newPermits(t)
+	withPermits(t, func(t *testing.T, s *server) {
 		semaphore := s.client(t, nil).NewPermitSemaphore("x", nil)
 		outer := must(semaphore.Acquire(t.Context(), 1))(t)
 		inside := outer.Reenter(t.Context())
@@ -251,9 +237,7 @@ func TestPermitsReenter(t *testing.T) {
 
 // TestPermitIsPassedOn: who forgets its lease leaves the permit to whom it gave the id, until its end.
 func TestPermitIsPassedOn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newPermits(t)
+	withPermits(t, func(t *testing.T, s *server) {
 		c := must(primitives.New(s, nil))(t)
 		semaphore := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Lease: time.Minute})
 		lease := must(semaphore.Acquire(t.Context(), 1))(t)
@@ -270,9 +254,7 @@ func TestPermitIsPassedOn(t *testing.T) {
 
 // TestPermitsWaitForReplicas: a grant that no replica has is undone (Redisson's 4977, 4097).
 func TestPermitsWaitForReplicas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newPermits(t)
+	withPermits(t, func(t *testing.T, s *server) {
 		s.acks = noneAcks
 		semaphore := s.client(t, nil).NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Replicas: 1})
 		require.ErrorIs(t, errOf(semaphore.TryAcquire(t.Context(), 2)), primitives.ErrReplicas)

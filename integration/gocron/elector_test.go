@@ -40,8 +40,7 @@ func campaign(
 }
 
 func TestLeaderRunsAllJobs(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		all := make([]runs, 3)
 		for i := range all {
 			campaign(t, s, all[i].work(time.Second))
@@ -59,8 +58,7 @@ func TestLeaderRunsAllJobs(t *testing.T) {
 
 // TestLostLeadership loses the leadership during a job: the job ends, and fails, and another replica leads.
 func TestLostLeadership(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		var r runs
 		var f failures
 		one := campaign(t, s, r.work(time.Hour), f.listen())
@@ -81,8 +79,7 @@ func TestLostLeadership(t *testing.T) {
 
 // TestLeaderLeaves has the leader leave during a job that takes a while to end: another replica leads only then.
 func TestLeaderLeaves(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		one := campaign(t, s, func(ctx context.Context, _ gocronhasp.Run) error {
 			<-ctx.Done()
 			time.Sleep(10 * time.Second)
@@ -108,8 +105,7 @@ func TestLeaderLeaves(t *testing.T) {
 
 // TestJobThatIgnoresItsContext goes on after the loss of the leadership, and fails: the error is that of both.
 func TestJobThatIgnoresItsContext(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		var f failures
 		causes := make(chan error, 1)
 		campaign(t, s, func(ctx context.Context, _ gocronhasp.Run) error {

@@ -130,12 +130,17 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
+// onServer is bubble with a server.
+func onServer(t *testing.T, test func(t *testing.T, s *hasptest.Server)) {
+	t.Helper()
+	bubble(t, func(t *testing.T) { test(t, hasptest.New(t)) })
+}
+
 // lockerOf returns a Locker of a process of its own.
 func lockerOf(s *hasptest.Server) *gocronhasp.Locker { return gocronhasp.NewLocker(s.Client(nil), nil) }
 
 func TestOneOfThreeReplicasRuns(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		var r runs
 		for range 3 {
 			locker := lockerOf(s)
@@ -147,8 +152,7 @@ func TestOneOfThreeReplicasRuns(t *testing.T) {
 
 // TestLongJobKeepsItsLock has a job that is much longer than the lease and the period.
 func TestLongJobKeepsItsLock(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		var r runs
 		var f failures
 		for range 2 {
@@ -164,8 +168,7 @@ func TestLongJobKeepsItsLock(t *testing.T) {
 
 // TestLostLock loses the lock of a job: the job ends, and fails, and another run follows.
 func TestLostLock(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		var r runs
 		var f failures
 		locker := lockerOf(s)
@@ -184,8 +187,7 @@ func TestLostLock(t *testing.T) {
 
 // TestStoppedScheduler stops a scheduler while its job runs: the lock is released when the job has ended.
 func TestStoppedScheduler(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		var r runs
 		locker := lockerOf(s)
 		stop := replica(t, locker, r.work(time.Hour))
@@ -206,8 +208,7 @@ func requireFree(t *testing.T, s *hasptest.Server) {
 
 // TestJobWithoutTask runs a function that knows nothing of its lock.
 func TestJobWithoutTask(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		var r runs
 		work := r.work(570 * time.Second)
 		schedule(t, gocron.WithDistributedLocker(lockerOf(s)), func(ctx context.Context) error { return work(ctx, gocronhasp.Run{}) },
@@ -222,8 +223,7 @@ func TestJobWithoutTask(t *testing.T) {
 }
 
 func TestUnlockUnderAnEndedContext(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		ctx, cancel := context.WithCancel(t.Context())
 		held, err := lockerOf(s).Lock(ctx, job)
 		require.NoError(t, err)
@@ -235,8 +235,7 @@ func TestUnlockUnderAnEndedContext(t *testing.T) {
 }
 
 func TestLockReportsTheServersAbsence(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		locker := lockerOf(s)
 		s.FailAcquires(1)
 		_, err := locker.Lock(t.Context(), job)
@@ -274,8 +273,7 @@ func TestTaskNeedsTheLockOfItsJob(t *testing.T) {
 }
 
 func TestTaskReportsItsWork(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		locker := lockerOf(s)
 		failed := errors.New("no space")
 		held, err := locker.Lock(t.Context(), job)
@@ -294,8 +292,7 @@ func TestTaskReportsItsWork(t *testing.T) {
 }
 
 func TestPanicReleasesTheLock(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		locker := lockerOf(s)
 		held, err := locker.Lock(t.Context(), job)
 		require.NoError(t, err)

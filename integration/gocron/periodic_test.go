@@ -33,8 +33,7 @@ func everyMinute(t *testing.T, s *hasptest.Server) *gocronhasp.Locker {
 
 // TestReplicasThatStartAtOtherTimes has a job that ends before the next replica comes to it.
 func TestReplicasThatStartAtOtherTimes(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		var r runs
 		var f failures
 		for range 4 {
@@ -71,8 +70,7 @@ func TestWaitingReplicaTakesOver(t *testing.T) {
 		"WithoutTask": {none, nil, gocronhasp.ErrCompleted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				s := hasptest.New(t)
+			onServer(t, func(t *testing.T, s *hasptest.Server) {
 				one, other := everyMinute(t, s), everyMinute(t, s)
 				held, err := one.Lock(t.Context(), job)
 				require.NoError(t, err)
@@ -100,8 +98,7 @@ func hold(ctx context.Context, locker *gocronhasp.Locker) error {
 // TestReplicaThatCrashes has one of three replicas crash in a job every ten seconds: another one runs it when the lease has
 // ended, three periods later, for the same period, and once.
 func TestReplicaThatCrashes(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		began := time.Now()
 		ran, results := make(chan time.Time, 3), make(chan error, 3)
 		for range 3 {
@@ -215,8 +212,7 @@ func last(errs []error) error { return errs[len(errs)-1] }
 
 // TestByHandNearATime runs a job by hand half a minute before it is due, and after it: the run is that of the period.
 func TestByHandNearATime(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		midnight := time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		var p periods
 		one, _ := midnightly(t, s, p.work)

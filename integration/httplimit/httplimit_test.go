@@ -231,9 +231,7 @@ func TestNewRateLimiterRefuses(t *testing.T) {
 
 // TestAnyTextIsAKey: clients choose keys. No two keys share permits, and none makes a name that the server refuses.
 func TestAnyTextIsAKey(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		h := newHandler(t, s.Client(nil), httplimit.Options{})
 		long := strings.Repeat("x", 1<<16)
 		keys := []string{"", "ann", "{", "}a{", "{}", "a b", "a+b", "a%20b", "a:b", "é", long, long + "y"}
@@ -283,4 +281,11 @@ func TestRemoteIP(t *testing.T) {
 	for _, addr := range []string{"@", "", "/run/app.sock", "app:1234"} { // "@" is a socket of the file system.
 		require.Equal(t, addr, remote(addr))
 	}
+}
+
+// virtual runs a test in virtual time, on a server of its own.
+func virtual(t *testing.T, test func(t *testing.T, s *hasptest.Server)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, hasptest.New(t)) })
 }

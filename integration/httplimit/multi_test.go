@@ -147,9 +147,7 @@ func TestCostsOfPolicies(t *testing.T) {
 
 // TestSeveralWithoutServer: a local share takes of all or none, too, and only a refusal has a state.
 func TestSeveralWithoutServer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		h, refused := several(t, s.Client(nil), false, httplimit.Options{Unavailable: primitives.LocalShare(1)})
 		shadow, counted := several(t, s.Client(nil), false, httplimit.Options{Unavailable: primitives.LocalShare(1), Shadow: true})
 		s.Away(time.Hour)

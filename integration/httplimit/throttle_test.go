@@ -78,9 +78,7 @@ func TestThrottleOfAThird(t *testing.T) {
 
 // TestThrottleRefusesLocally: each request has a Throttle of its own, but for a second the server is not asked.
 func TestThrottleRefusesLocally(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		limit, err := httplimit.NewMultiThrottle(s.Client(nil), &httplimit.MultiThrottleOptions{
 			Options: httplimit.Options{Key: byUser, Unavailable: primitives.Refuse()}, RefuseLocally: true,
 		}, httplimit.Policy{Name: "api", Limit: burstOfThree})

@@ -22,9 +22,7 @@ type recorder struct{ errs []error }
 func (r *recorder) record(_ *http.Request, err error) { r.errs = append(r.errs, err) }
 
 func TestAdmitsWithoutServer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		var failures recorder
 		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: primitives.Admit(), OnError: failures.record})
 		s.Away(3 * time.Second)
@@ -50,9 +48,7 @@ func askAgain(t *testing.T, h http.Handler) {
 }
 
 func TestRefusesWithoutServer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		var failures recorder
 		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: primitives.Refuse(), OnError: failures.record})
 		s.Away(3 * time.Second)
@@ -70,9 +66,7 @@ func TestRefusesWithoutServer(t *testing.T) {
 }
 
 func TestLimitsLocallyWithoutServer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		h := newHandler(t, s.Client(nil), httplimit.Options{Unavailable: primitives.LocalShare(0.5)}) // one a minute
 		s.Away(time.Hour)
 		for range 3 {
@@ -91,9 +85,7 @@ func TestLimitsLocallyWithoutServer(t *testing.T) {
 
 // TestLostAnswerMayUseAPermit: the request was executed, and its answer is lost.
 func TestLostAnswerMayUseAPermit(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		var failures recorder
 		h := newHandler(t, s.Client(nil), httplimit.Options{OnError: failures.record})
 		s.LoseAnswers(1)
@@ -108,9 +100,7 @@ func TestLostAnswerMayUseAPermit(t *testing.T) {
 // TestLostLimiter loses the limiter, as if an operator deleted it: the next request makes it again, and the grants
 // still count.
 func TestLostLimiter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		h := newHandler(t, s.Client(nil), httplimit.Options{})
 		requireField(t, ask(t.Context(), h, "ann"), "RateLimit", `"api";r=1`)
 		s.Lose("api:ann")
@@ -164,9 +154,7 @@ func TestRequestThatHasEnded(t *testing.T) {
 }
 
 func TestReportsAConflict(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		_, err := s.Embedded().Do("SET", "api:ann", "another program's")
 		require.NoError(t, err)
 		var failures recorder

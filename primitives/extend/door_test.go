@@ -88,10 +88,7 @@ func TestPackageComment(t *testing.T) {
 
 // TestWaitIsWokenByAMessage has two waiters on one client, and another that gives up.
 func TestWaitIsWokenByAMessage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t)
+	virtual(t, func(t *testing.T, s *fakeServer, client *primitives.Client) {
 		door := NewDoor(client, "x")
 		got := make(chan error, 2)
 		for range 2 {

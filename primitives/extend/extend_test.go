@@ -43,6 +43,16 @@ func (s *fakeServer) client(t *testing.T) *primitives.Client {
 	return c
 }
 
+// virtual runs a test in virtual time, with a server and a client of it.
+func virtual(t *testing.T, test func(t *testing.T, s *fakeServer, client *primitives.Client)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeServer()
+		test(t, s, s.client(t))
+	})
+}
+
 func (s *fakeServer) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,10 +218,7 @@ func each(
 
 // TestForget ends leases that are renewed, without a release.
 func TestForget(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t)
+	virtual(t, func(t *testing.T, s *fakeServer, client *primitives.Client) {
 		held, err := newSeat(t, client).take(t.Context())
 		require.NoError(t, err)
 		require.EqualValues(t, 7, held.Token())
@@ -237,10 +244,7 @@ func TestForget(t *testing.T) {
 // TestManyOwners hold one object, and each gives back what is its own: by Release, by its end of waiting,
 // with the client.
 func TestManyOwners(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t)
+	virtual(t, func(t *testing.T, s *fakeServer, client *primitives.Client) {
 		seat := newSeat(t, client)
 		var leases []*lease.Lease
 		for range 3 {
@@ -268,10 +272,7 @@ func TestManyOwners(t *testing.T) {
 // TestNothingIsReleasedThatSurelyWasNotTaken gets an error after the caller has left which says that the
 // request was not executed.
 func TestNothingIsReleasedThatSurelyWasNotTaken(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t)
+	virtual(t, func(t *testing.T, s *fakeServer, client *primitives.Client) {
 		s.latency, s.err = 100*time.Millisecond, backend.ErrUnavailable
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
@@ -285,10 +286,7 @@ func TestNothingIsReleasedThatSurelyWasNotTaken(t *testing.T) {
 
 // TestRequestOfACallerWhoLeft goes to its LateHandler, which Close waits for.
 func TestRequestOfACallerWhoLeft(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t)
+	virtual(t, func(t *testing.T, s *fakeServer, client *primitives.Client) {
 		seat := newSeat(t, client)
 		s.holders["somebody:1"], s.latency = true, 500*time.Millisecond
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -306,10 +304,7 @@ func TestRequestOfACallerWhoLeft(t *testing.T) {
 
 // TestCallExplains what a server's reply means, and keeps what it does not know.
 func TestCallExplains(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t)
+	virtual(t, func(t *testing.T, s *fakeServer, client *primitives.Client) {
 		for want, c := range map[string]struct{ err, is error }{
 			"key is in use by something else: the key \"x\" of this seat holds a zset": {
 				&backend.ServerError{Code: "WRONGTYPE"}, extend.ErrConflict},

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives"
+"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
@@ -118,10 +119,7 @@ func (*countedPart) Describe(_ context.Context, _ string, err error) error { ret
 
 // TestHolder asks who holds an object by the context of its leases.
 func TestHolder(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newFakeServer()
-		client := s.client(t)
+	virtual(t, func(t *testing.T, s *fakeServer, client *primitives.Client) {
 		seat, other := newSeat(t, client), client.Core().NewObject("seat", "y", "hash")
 		outer, err := seat.take(t.Context())
 		require.NoError(t, err)

@@ -18,12 +18,21 @@ import (
 // worth is how long a heartbeat counts.
 const worth = 10 * time.Second
 
-func TestLineGrantedAtOnceDoesNotSubscribe(t *testing.T) {
+// inRow runs a test in virtual time, with a row that a client holds.
+func inRow(t *testing.T, test func(t *testing.T, r *row, c *lineClient, held *ticket)) {
+	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRow(1)
 		c := r.lineClient(t, "a")
-		require.NoError(t, c.wait(t.Context(), c.ticket()))
+		held := c.ticket()
+		require.NoError(t, c.wait(t.Context(), held))
+		test(t, r, c, held)
+	})
+}
+
+func TestLineGrantedAtOnceDoesNotSubscribe(t *testing.T) {
+	inRow(t, func(t *testing.T, r *row, c *lineClient, _ *ticket) {
 		require.Zero(t, r.Subscribes)
 		require.Empty(t, r.beats())
 	})
@@ -105,12 +114,7 @@ func TestLineFindsWhatNoMessageSaid(t *testing.T) {
 
 // Who has lost its place asks for the same one.
 func TestLineComesBackToItsPlace(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRow(1)
-		c := r.lineClient(t, "a")
-		held := c.ticket()
-		require.NoError(t, c.wait(t.Context(), held))
+	inRow(t, func(t *testing.T, r *row, c *lineClient, held *ticket) {
 		first, second := c.later(t), c.later(t)
 		before := r.places()
 		r.Set(func() { r.queue = nil })
@@ -126,12 +130,7 @@ func TestLineComesBackToItsPlace(t *testing.T) {
 
 // What comes for one that has given up is released, and nothing is left of it.
 func TestLineStray(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRow(1)
-		c := r.lineClient(t, "a")
-		held := c.ticket()
-		require.NoError(t, c.wait(t.Context(), held))
+	inRow(t, func(t *testing.T, r *row, c *lineClient, held *ticket) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		gone := c.ticket()
@@ -150,11 +149,7 @@ func TestLineStray(t *testing.T) {
 
 // A beat has a hundred owners at most, those that came first before the others.
 func TestLineBeatsForAHundred(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRow(1)
-		c := r.lineClient(t, "a")
-		require.NoError(t, c.wait(t.Context(), c.ticket()))
+	inRow(t, func(t *testing.T, r *row, c *lineClient, _ *ticket) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var waiting sync.WaitGroup
@@ -179,11 +174,7 @@ func TestLineBeatsForAHundred(t *testing.T) {
 
 // Over a slow link the beats of many waiters go out several at a time: the server takes none of them for dead.
 func TestLineKeepsManyPlacesOverASlowLink(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRow(1)
-		c := r.lineClient(t, "a")
-		require.NoError(t, c.wait(t.Context(), c.ticket()))
+	inRow(t, func(t *testing.T, r *row, c *lineClient, _ *ticket) {
 		r.Set(func() { r.Latency = time.Second })
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -205,11 +196,7 @@ func TestLineKeepsManyPlacesOverASlowLink(t *testing.T) {
 
 // A beat that the server refuses, which it would again, ends the waiting; one that gets no answer in time ends none.
 func TestLineRefusedBeatEndsWaiters(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRow(1)
-		c := r.lineClient(t, "a")
-		require.NoError(t, c.wait(t.Context(), c.ticket()))
+	inRow(t, func(t *testing.T, r *row, c *lineClient, _ *ticket) {
 		refused := make(chan error, 1)
 		go func() { refused <- c.wait(t.Context(), c.ticket()) }()
 		synctest.Wait()
@@ -228,11 +215,7 @@ func TestLineRefusedBeatEndsWaiters(t *testing.T) {
 }
 
 func TestLineClosedEndsWaiters(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRow(1)
-		c := r.lineClient(t, "a")
-		require.NoError(t, c.wait(t.Context(), c.ticket()))
+	inRow(t, func(t *testing.T, r *row, c *lineClient, _ *ticket) {
 		time.AfterFunc(time.Second, c.client.Close)
 		require.ErrorIs(t, c.wait(t.Context(), c.ticket()), backend.ErrClosed)
 		require.ErrorIs(t, c.wait(t.Context(), c.ticket()), backend.ErrClosed)

@@ -20,10 +20,7 @@ func pausing() wait.Want {
 
 // TestBackoffDoubles waits for long, without messages.
 func TestBackoffDoubles(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newServer(1)
-		s.held = true
-		w := s.client(t, hour)
+	onHeld(t, func(t *testing.T, s *server, w *wait.Waiters) {
 		time.AfterFunc(time.Minute, s.release)
 		start := time.Now()
 		require.NoError(t, w.Wait(t.Context(), pausing(), s.attempt()))

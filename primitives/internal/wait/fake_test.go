@@ -141,3 +141,13 @@ func virtual(t *testing.T, test func(t *testing.T)) {
 	t.Parallel()
 	synctest.Test(t, test)
 }
+
+// onHeld is virtual with a client of a server whose lock is held.
+func onHeld(t *testing.T, test func(t *testing.T, s *server, w *wait.Waiters)) {
+	t.Helper()
+	virtual(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held = true
+		test(t, s, s.client(t, hour))
+	})
+}

@@ -33,10 +33,7 @@ func TestWaitGrantedAtOnceDoesNotSubscribe(t *testing.T) {
 }
 
 func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newServer(1)
-		s.held = true
-		w := s.client(t, hour)
+	onHeld(t, func(t *testing.T, s *server, w *wait.Waiters) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
@@ -57,10 +54,7 @@ func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
 
 // TestWaitServesInTurn: the waiters of one client get the object in the order in which they came.
 func TestWaitServesInTurn(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newServer(1)
-		s.held = true
-		w := s.client(t, hour)
+	onHeld(t, func(t *testing.T, s *server, w *wait.Waiters) {
 		var served []int
 		var all sync.WaitGroup
 		for i := range 5 {
@@ -147,10 +141,7 @@ func (g *gate) Try(context.Context) (wait.Answer, error) {
 // TestWaitAgainIsNotPolled waits twice in a row: the second waiter finds the subscription of the
 // first, and not its timer.
 func TestWaitAgainIsNotPolled(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newServer(1)
-		s.held = true
-		w := s.client(t, hour)
+	onHeld(t, func(t *testing.T, s *server, w *wait.Waiters) {
 		time.AfterFunc(time.Second, s.release)
 		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 		time.Sleep(linger / 2)
@@ -211,10 +202,7 @@ func TestWaitLongestPoll(t *testing.T) {
 // TestWaitKnowsTheEndOfItsClientsOwnLease: the first of two waiters is granted a lease that expires without
 // a message.
 func TestWaitKnowsTheEndOfItsClientsOwnLease(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newServer(1)
-		s.held = true
-		w := s.client(t, hour)
+	onHeld(t, func(t *testing.T, s *server, w *wait.Waiters) {
 		for range 2 {
 			go func() { _ = w.Wait(t.Context(), wakeOne("o"), leasing{s}) }()
 		}
@@ -256,10 +244,7 @@ func TestWaitRetriesNotBeforeTheEnd(t *testing.T) {
 
 // TestWaitPrivateDoesNotLinger: nobody else needs the subscription.
 func TestWaitPrivateDoesNotLinger(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newServer(1)
-		s.held = true
-		w := s.client(t, hour)
+	onHeld(t, func(t *testing.T, s *server, w *wait.Waiters) {
 		want := wakeOne("o")
 		want.Private = true
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
