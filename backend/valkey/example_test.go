@@ -11,7 +11,7 @@ import (
 	valkeybackend "github.com/hasp-go/hasp/backend/valkey"
 )
 
-func ExampleNew() {
+func ExampleNew() { //nolint:testableexamples // A test of internal/gen runs that of rueidis, with a server.
 	client, err := valkey.NewClient(valkey.ClientOption{InitAddress: []string{"127.0.0.1:6379"}})
 	if err != nil {
 		log.Fatal(err)
