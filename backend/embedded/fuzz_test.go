@@ -59,7 +59,7 @@ func FuzzReplies(f *testing.F) {
 		if strings.ContainsAny(text, "\r\n") {
 			return
 		}
-		require.Equal(t, backend.StringReply(text), must(embedded.ReadReply([]byte("+" + text + "\r\n")))(t))
+		require.Equal(t, backend.StringReply(text), must(embedded.ReadReply([]byte("+"+text+"\r\n")))(t))
 		_, err := embedded.ReadReply([]byte("-" + text + "\r\n"))
 		require.Equal(t, backend.ParseServerError(text), err)
 		require.ErrorIs(t, errOf(embedded.ReadReply([]byte("*1\r\n-"+text+"\r\n"))), backend.ErrReply)
