@@ -72,7 +72,7 @@ func (m *machine) numeric(name string, e *parse.CallExpr, args []value) (value, 
 			return toNumber(args[0], e.P), true
 		}
 	case "math.floor", "math.ceil", "math.abs":
-		m.exact(args[0], e.Args[0].Pos())
+		m.uses(inArithmetic, e.Args[0], args[0])
 		n := args[0].number
 		n.low = n.low || name == "math.floor" && n.split && n.least < 1 && !m.ordered(e.Args[0])
 		if name != "math.abs" {
@@ -81,7 +81,7 @@ func (m *machine) numeric(name string, e *parse.CallExpr, args []value) (value, 
 		return value{is: isNumber, number: n}, true
 	case "math.max", "math.min":
 		for i, arg := range args {
-			m.exact(arg, e.Args[i].Pos())
+			m.uses(inArithmetic, e.Args[i], arg)
 			args[i].low = arg.low && (name == "math.min" || arg.size != maxLife) // a TTL is -1, and the other is larger
 		}
 		return extreme(args, name == "math.min"), true

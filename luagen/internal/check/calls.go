@@ -15,60 +15,8 @@ type commandCall struct {
 	open  bool         // the last word may stand for any number of words
 }
 
-// commands checks every call of a command.
-func (c *checker) commands() {
-	calls := c.calls()
-	writes, sure := false, len(calls) > 0 && c.escape() == nil
-	for _, inc := range c.s.Header.Includes {
-		sure = false
-		c.includedWrites(inc)
-	}
-	for _, call := range calls {
-		if len(call.names) == 0 {
-			sure = false
-		}
-		for _, name := range call.names {
-			for _, t := range c.targets {
-				if cmd := c.command(t, call, name); cmd != nil {
-					writes = writes || cmd.writes
-					c.undeclared(call, cmd)
-					c.readOnly(call, cmd)
-					c.arguments(call, cmd)
-				} else {
-					sure = false
-				}
-			}
-		}
-	}
-	h := c.s.Header
-	if sure && !writes && !c.s.Raw && !h.ReadOnly && !h.Library && !slices.Contains(h.Flags, "no-writes") {
-		c.find(calls[0].expr.P, ReadOnly,
-			"the script only reads: say ---@readonly, or ---@allow this if it is to stay as it is")
-	}
-}
-
-// calls finds the calls of commands, and reports those whose command is made at run time.
-func (c *checker) calls() []commandCall {
-	var all []commandCall
-	for _, e := range c.flow.calls {
-		call, ok := c.commandCall(e)
-		switch {
-		case !ok:
-			continue
-		case len(call.words) == 0:
-			c.find(e.P, Command, "a call without a command")
-			continue
-		case len(call.names) == 0 && (!c.s.Raw || c.nth(call.words[0], "ARGV") > 0 && len(call.words) > 1 && c.nth(call.words[1], "KEYS") > 0):
-			c.find(call.words[0].Pos(), Command,
-				"the command is made at run time: write it out, or declare it with ---@command")
-		}
-		all = append(all, call)
-	}
-	return all
-}
-
 // commandCall reads a call, if it is one of a command.
-func (c *checker) commandCall(e *parse.CallExpr) (commandCall, bool) {
+func (c *code) commandCall(e *parse.CallExpr) (commandCall, bool) {
 	words, ok := c.words(e)
 	call := commandCall{expr: e, words: words}
 	if len(words) > 0 {
@@ -80,7 +28,7 @@ func (c *checker) commandCall(e *parse.CallExpr) (commandCall, bool) {
 }
 
 // words returns the words of the command that a call sends, if it does.
-func (c *checker) words(e *parse.CallExpr) ([]parse.Expr, bool) {
+func (c *code) words(e *parse.CallExpr) ([]parse.Expr, bool) {
 	switch {
 	case e.Method != "":
 		return nil, false
@@ -95,7 +43,7 @@ func (c *checker) words(e *parse.CallExpr) ([]parse.Expr, bool) {
 }
 
 // sent returns the words of the call of a command whose reply an expression is, nil if it is none.
-func (c *checker) sent(e parse.Expr, name string) []parse.Expr {
+func (c *code) sent(e parse.Expr, name string) []parse.Expr {
 	call, _ := c.origin(e).(*parse.CallExpr)
 	if call == nil {
 		return nil
@@ -108,12 +56,12 @@ func (c *checker) sent(e parse.Expr, name string) []parse.Expr {
 }
 
 // isCommandFunction reports whether e certainly is redis.call or redis.pcall, by any local name.
-func (c *checker) isCommandFunction(e parse.Expr) bool { return c.isCommand(e, maxAliases) }
+func (c *code) isCommandFunction(e parse.Expr) bool { return c.isCommand(e, maxAliases) }
 
 // maxAliases is how often a name is followed that has several values.
 const maxAliases = 5
 
-func (c *checker) isCommand(e parse.Expr, left int) bool {
+func (c *code) isCommand(e parse.Expr, left int) bool {
 	switch e := c.origin(e).(type) {
 	case *parse.IndexExpr:
 		key, ok := e.Key.(*parse.StringExpr)
@@ -133,7 +81,7 @@ func (c *checker) isCommand(e parse.Expr, left int) bool {
 }
 
 // forwards reports whether a function passes all that it gets to redis.call or redis.pcall, and returns the reply.
-func (c *checker) forwards(f *parse.FuncExpr, left int) bool {
+func (c *code) forwards(f *parse.FuncExpr, left int) bool {
 	if len(c.flow.returned[f]) != 1 {
 		return false
 	}
@@ -147,16 +95,16 @@ func (c *checker) forwards(f *parse.FuncExpr, left int) bool {
 }
 
 // origin returns what e is, if e is a local name for it.
-func (c *checker) origin(e parse.Expr) parse.Expr { return c.flow.origin(e) }
+func (c *code) origin(e parse.Expr) parse.Expr { return c.flow.origin(e) }
 
 // isServer reports whether e is the library redis or server, by any local name.
-func (c *checker) isServer(e parse.Expr) bool {
+func (c *code) isServer(e parse.Expr) bool {
 	e = c.origin(e)
 	return isGlobal(e, "redis") || isGlobal(e, "server")
 }
 
 // commandNames returns the commands that the first word of a call may be, nil if that is unknown.
-func (c *checker) commandNames(e parse.Expr) []string {
+func (c *code) commandNames(e parse.Expr) []string {
 	switch e := e.(type) {
 	case *parse.ParenExpr:
 		return c.commandNames(e.X)
@@ -180,7 +128,7 @@ func (c *checker) commandNames(e parse.Expr) []string {
 }
 
 // eitherCommand returns the commands of "condition and 'x' or 'y'".
-func (c *checker) eitherCommand(e *parse.BinaryExpr) []string {
+func (c *code) eitherCommand(e *parse.BinaryExpr) []string {
 	switch e.Op {
 	case "and":
 		return c.commandNames(e.R)
@@ -191,44 +139,6 @@ func (c *checker) eitherCommand(e *parse.BinaryExpr) []string {
 		}
 	}
 	return nil
-}
-
-// command returns what a target knows of a command, nil if it does not know it or if what it knows
-// says nothing of this call.
-func (c *checker) command(t *table, call commandCall, name string) *command {
-	pos := call.words[0].Pos()
-	cmd := t.commands[name]
-	if cmd == nil {
-		c.unknown(t, pos, name)
-		return nil
-	}
-	if cmd.subs {
-		sub, ok := subcommand(call)
-		if !ok {
-			return nil
-		}
-		if t.commands[name+"|"+sub] == nil {
-			c.unknown(t, call.words[1].Pos(), name+"|"+sub)
-			return nil
-		}
-		cmd = t.commands[name+"|"+sub]
-	}
-	if cmd.noscript {
-		if c.elsewhere(cmd.name) {
-			return nil
-		}
-		c.find(pos, Command, "%s %s does not allow %s in scripts", title(t.server), t.version, shown(cmd.name))
-		return nil
-	}
-	if cmd.refuses(call) {
-		c.unproven = append(c.unproven, func() {
-			if !c.settled[call.words[len(call.words)-1]] { // a table, which was to be unpacked
-				c.find(pos, Command, "wrong number of arguments for %s: %d, it takes %s", shown(cmd.name), call.least()-1, takes(cmd))
-			}
-		})
-		return nil
-	}
-	return cmd
 }
 
 // least returns how many words a call has at least: the last may be none.
@@ -262,30 +172,8 @@ func subcommand(call commandCall) (string, bool) {
 	return strings.ToLower(text), ok
 }
 
-// unknown finds a command that a target does not know. A name with a dot is a module's.
-func (c *checker) unknown(t *table, pos parse.Pos, name string) {
-	if strings.Contains(name, ".") || c.elsewhere(name) {
-		return
-	}
-	by, known := c.knownBy(t.server, name)
-	near := parse.Nearest(name, t.names(name))
-	switch {
-	case by != "":
-		c.find(pos, Command, "%s %s does not know the command %s: %s does, for which say ---@since",
-			title(t.server), t.version, shown(name), by)
-	case known:
-		c.find(pos, Command, "%s %s does not know the command %s", title(t.server), t.version, shown(name))
-	case near != "" && parse.Distance(name, near) < 3:
-		c.find(pos, Command, "there is no command %s: did you mean %s?", shown(name),
-			strings.ReplaceAll(near, "|", " "))
-	default:
-		c.find(pos, Command, "%s %s does not know the command %s; if your server does, make a table of it "+
-			"with luagen commands", title(t.server), t.version, shown(name))
-	}
-}
-
 // knownBy returns the first version of a server that knows a command, and whether any server does.
-func (c *checker) knownBy(server, name string) (version string, known bool) {
+func (c *code) knownBy(server, name string) (version string, known bool) {
 	for _, t := range c.tables.all {
 		if t.commands[name] == nil {
 			continue
@@ -304,33 +192,4 @@ func title(server string) string {
 		return "Embedded miniredis"
 	}
 	return strings.ToUpper(server[:1]) + server[1:]
-}
-
-// readOnly finds writes in a script that says it has none.
-func (c *checker) readOnly(call commandCall, cmd *command) {
-	if c.s.Header.ReadOnly && cmd.writes {
-		c.find(call.words[0].Pos(), ReadOnly, "%s is not allowed in a read-only script", shown(cmd.name))
-	}
-}
-
-// includedWrites finds a file with a write that a read-only script includes.
-func (c *checker) includedWrites(inc *parse.Include) {
-	if !c.s.Header.ReadOnly || inc.Script == nil || inc.Script.Body == nil {
-		return
-	}
-	for _, inner := range inc.Script.Header.Includes {
-		c.includedWrites(&parse.Include{File: inner.File, Pos: inc.Pos, Script: inner.Script})
-	}
-	library := newChecker(inc.Script, c.tables)
-	for _, call := range library.calls() {
-		for _, name := range call.names {
-			for _, t := range c.targets {
-				cmd := library.command(t, call, name)
-				if cmd != nil && cmd.writes {
-					c.find(inc.Pos, ReadOnly, "%s calls %s, which is not allowed in a read-only script",
-						inc.File, strings.ToUpper(name))
-				}
-			}
-		}
-	}
 }

@@ -2,16 +2,18 @@
 // something is not known, nothing is found.
 //
 // The code is read twice. First values notes all expressions and calls, and what each name may hold at any time. From
-// that the checker knows which commands a call may be (calls.go), what the servers' tables say of them (table.go,
-// form.go), and which words certainly are declared keys (surely.go). Then the machine follows the statements in their
-// order. It has the state of the place where it is: the value of each name (value.go), what conditions have shown
-// (state.go, asked.go), and the keys that have no expiry yet (expire.go, path.go, touch.go). It evaluates each expression
-// (eval.go, arithmetic.go, function.go), and hands the values to the rules: compare.go, missing.go, precise.go,
-// result.go, unit.go and so on.
+// that code.go knows which commands a call may be (calls.go), what the servers' tables say of them (table.go, form.go),
+// and which words certainly are declared keys (surely.go). Then the machine follows the statements in their order. It has
+// the state of the place where it is: the value of each name (value.go), what conditions have shown (state.go, asked.go),
+// and the keys that have no expiry yet (expire.go, path.go). It evaluates each expression (eval.go, arithmetic.go,
+// function.go), and finds nothing: it passes on each use of a value as a sight (sight.go). The judge finds what is wrong
+// in a sight, by the table of judges below, and in the code as a whole: nil.go, compare.go, precision.go and so on.
 package check
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -52,87 +54,186 @@ var Rules = []string{
 // Script returns the findings of a script that parsed, those allowed left out. In a strict run they
 // are also of what is wrong only for users who may not call every command.
 func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
-	c := newChecker(s, tables)
-	c.names()
-	c.globals()
-	c.expressions()
-	c.commands()
-	c.hidden()
-	c.skipsElement("KEYS")
-	c.skipsElement("ARGV")
-	c.includedCalls()
-	c.follow()
-	for _, find := range c.unproven {
+	j := &judge{
+		machine: newCode(s, tables).machine(), found: map[string]bool{}, settled: map[parse.Expr]bool{},
+		timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
+	}
+	j.names()
+	j.globals()
+	j.expressions()
+	j.commands()
+	j.hidden()
+	j.skipsElement("KEYS")
+	j.skipsElement("ARGV")
+	j.includedCalls()
+	j.watch = j.sees
+	j.follow()
+	j.unending()
+	j.compareTouches()
+	j.microsAlone()
+	for _, find := range j.unproven {
 		find()
 	}
-	return c.allowed(strict)
+	return j.allowed(strict)
+}
+
+// judge finds what is wrong in what the machine sees, and in the code.
+type judge struct {
+	*machine
+	findings []parse.Finding
+	found    map[string]bool     // there is a finding of a rule in a place
+	settled  map[parse.Expr]bool // words that are equal to a declared key where they stand, or are tables
+	unproven []func()            // finds keys, or too few words, unless they are such words; and what all the code may show
+	keyFound bool                // a raw script has no further finding of rule key
+	noted    bool                // a script has one note
+	timed    map[string]unit     // the units of roots, as they were seen first
+	unpacks  map[*parse.Var]bool // names that unpack gets as they are
+}
+
+// judges have, by a use, what is found in it.
+var judges = map[use][]func(*judge, sight){
+	inArithmetic: {func(j *judge, s sight) { j.exact(s.v, s.e.Pos()) }},
+	inText: {func(j *judge, s sight) {
+		j.scalar(s.v, s.e.Pos(), "..", ": join its elements with table.concat")
+		j.shown(s.v, s.e.Pos())
+		j.rounded(s.e)
+	}},
+	chained: {(*judge).padded},
+	asWord: {func(j *judge, s sight) {
+		j.use(s.v)
+		j.settled[s.e] = j.scalar(s.v, s.e.Pos(), "a command", ": pass its elements, as unpack gives them") || j.settled[s.e]
+	}},
+	indexed: {func(j *judge, s sight) {
+		j.present(s.v, s.e.Pos())
+		j.fieldOf(s.v, s.f)
+		j.elementOf(s.v, s.w, s.f)
+	}},
+	measured: {func(j *judge, s sight) {
+		if j.present(s.v, s.e.Pos()); s.v.surely(isNumber) {
+			j.find(s.e.Pos(), Nil, "this fails: # takes a text or a table, and this is a number")
+		}
+	}},
+	ordered: {func(j *judge, s sight) {
+		j.present(s.v, s.e.Pos())
+		j.member(s.v, s.e.Pos())
+		j.failing(s.v, s.e.Pos())
+	}},
+	passed: {func(j *judge, s sight) { j.present(s.v, s.e.Pos()) }},
+	called: {func(j *judge, s sight) {
+		if name, ok := s.e.(*parse.NameExpr); ok && name.Var != nil && name.Var.Decl != nil {
+			j.find(name.P, Undeclared, "%s is declared, and no function here", name.Name)
+			return
+		}
+		j.present(s.v, s.e.Pos())
+	}},
+	asked: {func(j *judge, s sight) { j.condition(s.e) }},
+	equal: {func(j *judge, s sight) {
+		e := s.e.(*parse.BinaryExpr)
+		j.meet(e.P, s.v, s.w)
+		j.equality(e, s.v, s.w)
+	}},
+	less: {func(j *judge, s sight) {
+		e := s.e.(*parse.BinaryExpr)
+		j.meet(e.P, s.v, s.w)
+		j.inequality(e, s.v, s.w)
+	}},
+	sum: {func(j *judge, s sight) {
+		e := s.e.(*parse.BinaryExpr)
+		if e.Op == "+" || e.Op == "-" || e.Op == "/" && !s.w.constant() {
+			j.meet(e.P, s.v, s.w)
+		}
+		if e.Op == "/" && slices.Contains([]float64{1000, 60_000, 3_600_000}, s.w.size) && s.w.constant() {
+			j.unitOf(s.v.divided(), unit{per: 1000, line: e.P.Line})
+		}
+	}},
+	either:     {func(j *judge, s sight) { j.operand(s.e.(*parse.BinaryExpr)) }},
+	replaced:   {func(j *judge, s sight) { j.meet(s.e.(*parse.BinaryExpr).P, s.v, s.w) }},
+	used:       {func(j *judge, s sight) { j.use(s.v) }},
+	named:      {func(j *judge, s sight) { j.misnamed(s.name, s.w.unit, s.v, s.pos) }},
+	reassigned: {func(j *judge, s sight) { j.replaces(varOf(s.f), s.e, s.v) }},
+	stored:     {(*judge).stores},
+	inserted:   {(*judge).inserts},
+	listed: {func(j *judge, s sight) {
+		j.use(s.v)
+		if s.f == nil {
+			j.nested(s.v, s.e)
+		}
+	}},
+	given:     {func(j *judge, s sight) { j.gets(s.name, s.e.(*parse.CallExpr), s.args) }},
+	formatted: {(*judge).formatted},
+	taken: {func(j *judge, s sight) {
+		if j.unpacks[varOf(s.f)] {
+			j.unpacked([]parse.Expr{s.e}, s.v)
+		}
+	}},
+	proven: {func(j *judge, s sight) { j.settled[s.e] = true }},
+	sent:   {func(j *judge, s sight) { j.words(s.call, s.name) }},
+	refusable: {func(j *judge, s sight) {
+		j.find(s.call.expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
+			"before that line, too, call %s with NX, which changes no existing expiry", s.pos.Line, strings.ToUpper(s.name))
+	}},
+	dropped:  {func(j *judge, s sight) { j.dropped(s.e.(*parse.CallExpr), s.v) }},
+	returned: {func(j *judge, s sight) { j.returns(s.stmt.(*parse.ReturnStmt), s.v) }},
+	looped: {func(j *judge, s sight) {
+		if i := s.stmt.(*parse.GenForStmt).Vars[0]; s.v.pairs && !j.c.flow.compared[i] && len(i.Reads) > 0 {
+			j.find(s.e.Pos(), Nil, "the elements of this reply belong together by two, and this loop goes on by one: write for i = 1, #list, 2")
+		}
+	}},
+	entered:   {func(j *judge, s sight) { j.skips(s.in) }},
+	ended:     {func(j *judge, s sight) { j.nothing(s.stmt.Pos()) }},
+	unreached: {func(j *judge, s sight) { j.find(s.stmt.Pos(), Unreachable, "this is never reached") }},
+}
+
+// sees finds what is wrong in what the machine sees.
+func (j *judge) sees(s sight) {
+	for _, finds := range judges[s.use] {
+		finds(j, s)
+	}
+}
+
+// find notes a finding where the machine stands, one of each rule in a place.
+func (j *judge) find(pos parse.Pos, rule, format string, args ...any) {
+	if j.quiet > 0 || j.state.dead || j.way != nil && rule != Expire && rule != Refused {
+		return
+	}
+	if key := fmt.Sprint(pos, rule); !j.found[key] {
+		j.found[key] = true
+		j.report(pos, rule, format, args...)
+	}
+}
+
+// findAlways finds something also on a way that is followed alone.
+func (j *judge) findAlways(pos parse.Pos, rule, format string, args ...any) {
+	way := j.way
+	j.way = nil
+	j.find(pos, rule, format, args...)
+	j.way = way
+}
+
+func (j *judge) report(pos parse.Pos, rule, format string, args ...any) {
+	j.findings = append(j.findings,
+		parse.Finding{File: j.c.s.File, Pos: pos, Msg: fmt.Sprintf(format, args...), Rule: rule})
 }
 
 // expressions checks those that need nothing known of names.
-func (c *checker) expressions() {
-	for _, condition := range c.flow.conds {
-		c.ask(condition)
-	}
-	for _, e := range c.flow.exprs {
+func (j *judge) expressions() {
+	for _, e := range j.c.flow.exprs {
 		switch e := e.(type) {
 		case *parse.IndexExpr:
-			c.member(e)
+			j.memberOfLibrary(e)
 		case *parse.BinaryExpr:
-			if e.Op == "and" || e.Op == "or" {
-				c.ask(e.L)
-			}
-			c.never(e)
+			j.never(e)
 		}
 	}
 }
 
-type checker struct {
-	s        *parse.Script
-	tables   *Tables
-	findings []parse.Finding
-	flow     *values
-	asked    map[question]bool // the questions that the present one has led to
-	included map[string]included
-	bound    map[*parse.Var]argument // parameters of the included function that is looked at
-	depth    int                     // of calls of included functions
-	frames   *int                    // how many such calls were followed
-
-	settled    map[parse.Expr]bool     // words that are equal to a declared key where they stand, or are tables
-	unproven   []func()                // finds keys, or too few words, unless they are such words; and what all the code may show
-	commandsOf map[*parse.Var][]string // the commands that a name may hold
-	members    map[string]bool         // of libraries, and fields, that the script has asked for
-	said       map[string]string       // what comments say, by "ARGV[1]", by a name, by a line
-	keyed      map[int]bool            // the KEYS[n] that commands take for keys
-	units      map[*parse.Var]unit     // that names and comments say
-	compared   []comparison            // all of the script
-	formsOf    map[string][]form       // of commands, by their texts
-	keyFound   bool                    // a raw script has no further finding of rule key
-	noted      bool                    // a script has one note
-	targets    []*table                // of the servers that the script is meant for
-}
-
-func newChecker(s *parse.Script, tables *Tables) *checker {
-	c := &checker{
-		s: s, tables: tables, said: comments(s), units: map[*parse.Var]unit{}, flow: collect(s), frames: new(int),
-		commandsOf: map[*parse.Var][]string{}, members: map[string]bool{}, formsOf: map[string][]form{}, keyed: map[int]bool{},
-		settled: map[parse.Expr]bool{}, asked: map[question]bool{}, included: includedFunctions(s, map[string]included{}), targets: tables.targets(s.Header),
-	}
-	c.compared = c.comparisons()
-	return c
-}
-
-func (c *checker) find(pos parse.Pos, rule, format string, args ...any) {
-	c.findings = append(c.findings,
-		parse.Finding{File: c.s.File, Pos: pos, Msg: fmt.Sprintf(format, args...), Rule: rule})
-}
-
 // allowed drops the findings that are allowed on their lines, and reports what allows nothing.
-func (c *checker) allowed(strict bool) []parse.Finding {
+func (j *judge) allowed(strict bool) []parse.Finding {
 	var kept []parse.Finding
 	used := map[*parse.Allow]bool{}
-	for _, f := range c.findings {
+	for _, f := range j.findings {
 		allowed := !strict && f.Rule == Refused
-		for _, a := range c.s.Header.Allows {
+		for _, a := range j.c.s.Header.Allows {
 			if a.Rule == f.Rule && a.Line == f.Pos.Line {
 				used[a], allowed = true, true
 			}
@@ -141,10 +242,10 @@ func (c *checker) allowed(strict bool) []parse.Finding {
 			kept = append(kept, f)
 		}
 	}
-	for _, a := range c.s.Header.Allows {
+	for _, a := range j.c.s.Header.Allows {
 		if !used[a] && a.Reason != "" {
 			kept = append(kept, parse.Finding{
-				File: c.s.File, Pos: a.Pos, Rule: uselessRule,
+				File: j.c.s.File, Pos: a.Pos, Rule: uselessRule,
 				Msg: fmt.Sprintf("allow %s: line %d has no such finding", a.Rule, a.Line),
 			})
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // never finds an argument that is compared with a text which it never is.
-func (c *checker) never(e *parse.BinaryExpr) {
+func (j *judge) never(e *parse.BinaryExpr) {
 	if e.Op != "==" && e.Op != "~=" {
 		return
 	}
@@ -21,64 +21,63 @@ func (c *checker) never(e *parse.BinaryExpr) {
 		}
 		b := x.Decl
 		if text.Value == "" && b.Type.Optional {
-			c.find(e.P, Optional, "%s is nil if it is absent, never ''", b.Name)
+			j.report(e.P, Optional, "%s is nil if it is absent, never ''", b.Name)
 		}
 		if b.Kind == parse.Arg && b.Choices != nil && !slices.Contains(b.Choices, text.Value) {
-			c.find(e.P, Compare, "%s is never '%s': it is %s", b.Name, text.Value, strings.Join(b.Choices, "|"))
+			j.report(e.P, Compare, "%s is never '%s': it is %s", b.Name, text.Value, strings.Join(b.Choices, "|"))
 		}
 	}
 }
 
 // equality checks "l == r" and "l ~= r".
-func (m *machine) equality(e *parse.BinaryExpr, l, r value) {
-	m.compared(e, e.Op, l, r)
-	m.compared(e, mirrored[e.Op], r, l)
+func (j *judge) equality(e *parse.BinaryExpr, l, r value) {
+	j.compared(e, e.Op, l, r)
+	j.compared(e, mirrored[e.Op], r, l)
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
 	if l.is == isNumber && l.least >= 1 && r.is == isNumber && r.size == zeroSize {
-		m.find(e.P, Compare, "this is %s: the number is 1 or more", never)
+		j.find(e.P, Compare, "this is %s: the number is 1 or more", never)
 	}
-	if bound(e.R) == -2 && m.created(e.L) {
-		m.find(e.P, Compare, "this is %s: the script has written the key before, so its TTL is -1 if it has none", never)
+	if bound(e.R) == -2 && j.created(e.L) {
+		j.find(e.P, Compare, "this is %s: the script has written the key before, so its TTL is -1 if it has none", never)
 	}
 	mixed := l.surely(isText) && r.surely(isNumber) || l.surely(isNumber) && r.surely(isText)
-	if l.is&r.is != 0 && !mixed || m.covered[e] {
+	if l.is&r.is != 0 && !mixed || j.c.flow.careful[e] {
 		return
 	}
 	for _, pair := range [][2]value{{l, r}, {r, l}} {
 		v, constant := pair[0].is, pair[1].is
 		switch {
 		case constant == isNil && v&boolean == isFalseValue:
-			m.find(e.P, Compare, "this is %s: a nil reply is false in Lua, not nil", never)
-			m.there(pair[0]) // else that is one more finding of one mistake
+			j.find(e.P, Compare, "this is %s: a nil reply is false in Lua, not nil", never)
 			return
 		case constant == isNil, constant == isFalseValue && v != isNumber:
 			return // to be on the safe side is no mistake
 		}
 	}
-	m.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.is, r.is, advice(l, r))
+	j.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.is, r.is, advice(l, r))
 }
 
 // created reports whether an expression is the TTL of a key that the script certainly has, as it wrote it before, and removes none.
-func (m *machine) created(e parse.Expr) bool {
-	call, ok := m.c.origin(e).(*parse.CallExpr)
+func (j *judge) created(e parse.Expr) bool {
+	call, ok := j.c.origin(e).(*parse.CallExpr)
 	if !ok {
 		return false
 	}
-	command, _ := m.c.commandCall(call)
+	command, _ := j.c.commandCall(call)
 	if len(command.names) != 1 || command.names[0] != "ttl" && command.names[0] != "pttl" {
 		return false
 	}
-	key, wrote := m.keyText(command.words, 1), false
-	for _, other := range m.c.flow.calls {
-		c, _ := m.c.commandCall(other)
-		if len(c.names) != 1 || m.keyText(c.words, 1) != key && !slices.Contains(removing, c.names[0]) {
+	key, wrote := j.keyText(command.words, 1), false
+	for _, other := range j.c.flow.calls {
+		c, _ := j.c.commandCall(other)
+		if len(c.names) != 1 || j.keyText(c.words, 1) != key && !slices.Contains(removing, c.names[0]) {
 			continue
 		}
 		if slices.Contains(removing, c.names[0]) {
 			return false
 		}
-		wrote = wrote || slices.Contains(creating, c.names[0]) && other.P.Line < call.P.Line && m.creates(c, c.names[0]) &&
-			inside(m.c.flow.blocks[other], m.c.flow.blocks[call])
+		wrote = wrote || slices.Contains(creating, c.names[0]) && other.P.Line < call.P.Line && j.creates(c, c.names[0]) &&
+			inside(j.c.flow.blocks[other], j.c.flow.blocks[call])
 	}
 	return wrote && key != ""
 }
@@ -92,73 +91,95 @@ func advice(l, r value) string {
 }
 
 // inequality checks "l < r" and its like.
-func (m *machine) inequality(e *parse.BinaryExpr, l, r value) {
-	m.compared(e, e.Op, l, r)
-	m.compared(e, mirrored[e.Op], r, l)
-	m.present(l, e.L.Pos())
-	m.present(r, e.R.Pos())
-	m.member(l, e.L.Pos())
-	m.member(r, e.R.Pos())
-	m.failing(l, e.L.Pos())
-	m.failing(r, e.R.Pos())
+func (j *judge) inequality(e *parse.BinaryExpr, l, r value) {
+	j.compared(e, e.Op, l, r)
+	j.compared(e, mirrored[e.Op], r, l)
+	j.present(l, e.L.Pos())
+	j.present(r, e.R.Pos())
+	j.member(l, e.L.Pos())
+	j.member(r, e.R.Pos())
+	j.failing(l, e.L.Pos())
+	j.failing(r, e.R.Pos())
 	switch {
 	case l.surely(isText) && r.surely(isNumber), l.surely(isNumber) && r.surely(isText):
-		m.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")
-	case l.surely(isText) && r.surely(isText) && !l.named() && !r.named() && !m.c.isLetter(e.L) && !m.c.isLetter(e.R):
-		m.find(e.P, Compare, "texts are compared letter by letter: '10' comes before '9'")
+		j.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")
+	case l.surely(isText) && r.surely(isText) && !l.named() && !r.named() && !j.isLetter(e.L) && !j.isLetter(e.R):
+		j.find(e.P, Compare, "texts are compared letter by letter: '10' comes before '9'")
 	}
-}
-
-// named reports whether a text is a name, which need not be a number.
-func (v value) named() bool {
-	return v.free || v.role == aMember || v.role == aScored
 }
 
 // compared finds an int without bounds that is compared with a number which may be large. It also finds a length that a
 // reply cannot have: the reply has fewer elements, or two for each of its parts.
-func (m *machine) compared(e *parse.BinaryExpr, op string, v, other value) {
+func (j *judge) compared(e *parse.BinaryExpr, op string, v, other value) {
 	if v.lossy != nil && other.is&isNumber != 0 && !other.small() {
-		m.use(v)
+		j.use(v)
 	}
 	most := float64(v.most)
 	if v.is == isNumber && other.written() && (most > 0 && op[0] == '>' && !compares(most, op, other.least) ||
 		op == "==" && (most > 0 && other.least > most || v.pairs && math.Mod(other.least, 2) == 1)) {
-		m.find(e.P, Compare, "this is never true: the reply is shorter, or has two elements for each of its parts")
+		j.find(e.P, Compare, "this is never true: the reply is shorter, or has two elements for each of its parts")
 	}
 }
 
 // isLetter reports whether e is a literal text that is not meant to be a number, or the beginning of another text.
-func (c *checker) isLetter(e parse.Expr) bool {
-	if call, ok := c.origin(e).(*parse.CallExpr); ok {
-		return c.callee(call) == "string.sub" && len(call.Args) > 2 && bound(call.Args[1]) == 1 &&
-			!c.flow.within(call.Args[2], c.isPlace) // else it is the first part
+func (j *judge) isLetter(e parse.Expr) bool {
+	if call, ok := j.c.origin(e).(*parse.CallExpr); ok {
+		return j.c.callee(call) == "string.sub" && len(call.Args) > 2 && bound(call.Args[1]) == 1 &&
+			!j.c.flow.within(call.Args[2], j.isPlace) // else it is the first part
 	}
 	s, ok := unparen(e).(*parse.StringExpr)
 	return ok && (s.Value == "" || s.Value[0] < '0' || s.Value[0] > '9')
 }
 
 // isPlace reports whether an expression is the place of a separator in a text.
-func (c *checker) isPlace(e parse.Expr) bool {
+func (j *judge) isPlace(e parse.Expr) bool {
 	call, ok := e.(*parse.CallExpr)
-	return ok && (c.callee(call) == "string.find" || call.Method == "find")
+	return ok && (j.c.callee(call) == "string.find" || call.Method == "find")
 }
 
-var kindTexts = map[kinds]string{
-	isText: "a text", isNumber: "a number", isText | isNumber: "a text or a number", isTrueValue: "true or false",
-	isStatus: "a status reply (a table with the field ok)", isFailed: "an error", isOther: "a function",
-}
-
-// String says in words what a value may be, nil and false left out if there is more.
-func (k kinds) String() string {
-	switch rest := k &^ absent; {
-	case kindTexts[rest] != "":
-		return kindTexts[rest]
-	case k == isNil:
-		return "nil"
-	case rest == 0:
-		return "false"
-	case rest&^(isTable|isStatus|isFailed) == 0:
-		return "a table"
+// condition finds a number where a condition stands, which was evaluated: 0 is true in Lua. The left part of "and" and
+// "or", and what "not" is for, are found where they are evaluated.
+func (j *judge) condition(e parse.Expr) {
+	e = unparen(e)
+	switch x := e.(type) {
+	case *parse.BinaryExpr:
+		if x.Op == "and" || x.Op == "or" {
+			j.condition(x.R)
+			return
+		}
+	case *parse.NumberExpr: // while 1 do
+		return
 	}
-	return "a value of another kind"
+	origin := j.c.origin(e)
+	_, constant := origin.(*parse.NumberExpr)
+	call, isCall := origin.(*parse.CallExpr)
+	if constant || j.c.flow.careful[e] || j.passed(origin, "tonumber") != nil {
+		return
+	}
+	switch v := j.peek(e); {
+	case v.is&^isFailed == isNumber, isCall && j.c.flow.bodies[varOf(call.Fn)] != nil && v.is&^(isFailed|isFalseValue) == isNumber:
+		j.find(e.Pos(), Compare, "a number is true in Lua, 0 too: compare it, as in == 1 or > 0")
+	case v.is&(isFailed|isTable) == isFailed && v.is&absent != 0 && !j.looksAt(e):
+		j.find(e.Pos(), Compare, "this is true for an error, too, as redis.pcall returns it: ask for its err, or write redis.call")
+	case isCall && j.c.callee(call) == "" && v.surely(0):
+		j.find(e.Pos(), Compare, "this is never true: the function returns only nil or false")
+	}
+}
+
+// looksAt reports whether a script has the reply in a name, and asks somewhere what it is.
+func (j *judge) looksAt(e parse.Expr) bool {
+	x := varOf(e)
+	return x != nil && (len(j.c.flow.indices[x]) > 0 || slices.ContainsFunc(j.c.flow.calls, func(call *parse.CallExpr) bool {
+		return j.c.callee(call) == "type" && len(call.Args) == 1 && varOf(call.Args[0]) == x
+	}))
+}
+
+// operand checks the left part of "and" or "or". In "x and 1 or 2" the 1 is no condition, and "count or 0" is to be on
+// the safe side.
+func (j *judge) operand(e *parse.BinaryExpr) {
+	l, ok := unparen(e.L).(*parse.BinaryExpr)
+	if e.Op == "or" && (ok && l.Op == "and" || constantKind(e.R) != 0) {
+		return
+	}
+	j.condition(e.L)
 }

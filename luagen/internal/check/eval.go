@@ -12,7 +12,7 @@ import (
 // maxLevel is how deep expressions are followed: a sum of so many, say.
 const maxLevel = 300
 
-// eval returns what is known of the value of an expression, and checks what is in it.
+// eval returns what is known of the value of an expression, and passes on how what is in it is used.
 func (m *machine) eval(e parse.Expr) value {
 	if m.level == maxLevel {
 		return unknown()
@@ -72,10 +72,10 @@ func text(s string) value {
 // numberLetters are all that a text may have in it which is a number for Lua.
 const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPintyINTY"
 
-// index returns the value of an element of x, and checks what it is read from.
+// index returns the value of an element of x.
 func (m *machine) index(e *parse.IndexExpr, x, key value) value {
-	m.present(x, e.X.Pos())
-	m.fieldOf(x, e.Key)
+	m.see(sight{use: indexed, e: e.X, f: e.Key, v: x, w: key})
+	m.proves(x)
 	if x.elem == nil || !x.surely(isTable) {
 		name := m.c.nameOf(e)
 		v := unknown().in(said(name, inName))
@@ -84,18 +84,14 @@ func (m *machine) index(e *parse.IndexExpr, x, key value) value {
 		}
 		return v
 	}
-	m.element(e.Key, key)
-	i := 0
-	if key.constant() && key.whole {
-		i = int(min(key.size, maxExact))
-	}
-	v := *x.elem
+	i, v := key.place(), *x.elem
 	switch {
 	case x.most > 0 && i > x.most:
-		m.find(e.Key.Pos(), Nil, "this is always nil: the reply ends at element %d", x.most)
 		return unknown()
 	case x.pairs:
-		v = m.inTurn(x, e.Key)
+		if v = *x.elem; m.turnOf(e.Key) >= 0 {
+			v = x.items[m.turnOf(e.Key)]
+		}
 	case i > 0 && i <= len(x.items):
 		return x.items[i-1]
 	case i > 0 && i <= x.known:
@@ -111,23 +107,27 @@ func (m *machine) index(e *parse.IndexExpr, x, key value) value {
 	return v
 }
 
+// place returns the place in a list that an index is, 0 if it is not written out.
+func (v value) place() int {
+	if v.constant() && v.whole {
+		return int(min(v.size, maxExact))
+	}
+	return 0
+}
+
 func (m *machine) unary(e *parse.UnaryExpr) value {
 	v := m.eval(e.X)
 	switch e.Op {
 	case "not":
-		if m.quiet == 0 { // else a chain of them would take twice as long with each
-			m.condition(e.X)
-		}
+		m.see(sight{use: asked, e: e.X})
 		return value{is: boolean, of: v.of, mixed: true}
 	case "#":
-		if m.present(v, e.X.Pos()); v.surely(isNumber) {
-			m.find(e.X.Pos(), Nil, "this fails: # takes a text or a table, and this is a number")
-		}
+		m.uses(measured, e.X, v)
 		n := aCount()
 		n.of, n.made, n.most, n.pairs = v.of, v.made, v.most, v.pairs
 		return n
 	}
-	m.exact(v, e.X.Pos())
+	m.uses(inArithmetic, e.X, v)
 	n := v.number
 	n.low, n.unit, n.least, n.split = v.constant(), unit{}, 0, false
 	return value{is: isNumber, number: n}
@@ -139,7 +139,7 @@ func (m *machine) table(e *parse.TableExpr) value {
 	v := value{is: isTable, closed: true, elem: &element, hollow: len(e.Fields) == 0}
 	for i, f := range e.Fields {
 		if f.Key != nil {
-			m.use(m.eval(f.Key))
+			m.see(sight{use: used, e: f.Key, v: m.eval(f.Key)})
 			v.elem = nil
 			if isLiteral(f.Key, "ok") {
 				v.is |= isStatus
@@ -148,12 +148,9 @@ func (m *machine) table(e *parse.TableExpr) value {
 			}
 		}
 		item := m.eval(f.Value)
-		m.use(item)
+		m.see(sight{use: listed, e: f.Value, f: f.Key, v: item})
 		name, _ := constantText(f.Key)
 		m.insert(&v, item, f.Value, name)
-		if f.Key == nil {
-			m.nested(item, f.Value)
-		}
 		if f.Key != nil || i == len(e.Fields)-1 && parse.ManyValues(f.Value) && !m.c.single(f.Value) {
 			v.closed = false
 			continue
@@ -166,14 +163,6 @@ func (m *machine) table(e *parse.TableExpr) value {
 	return v
 }
 
-// nested finds an error that is put into a list, always or as the other of two values.
-func (m *machine) nested(item value, e parse.Expr) {
-	either, _ := m.c.origin(e).(*parse.BinaryExpr)
-	if item.is == isFailed || either != nil && m.passed(either.R, "redis.error_reply") != nil {
-		m.find(e.Pos(), Result, "an error in a table is no error of the script, but an element of its reply: return it alone")
-	}
-}
-
 func (m *machine) binary(e *parse.BinaryExpr) value {
 	switch e.Op {
 	case "..":
@@ -181,26 +170,24 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 	case "and", "or":
 		return m.either(e)
 	case "==", "~=":
-		if not, ok := unparen(e.L).(*parse.UnaryExpr); ok {
-			m.covered[unparen(not.X)] = true // "not n == 1" is one mistake
-		}
-		m.covered[e.L], m.covered[e.R] = true, true
 		l, r := m.eval(e.L), m.eval(e.R)
-		m.meet(e.P, l, r)
-		m.equality(e, l, r)
+		m.see(sight{use: equal, e: e, v: l, w: r})
+		if l.is&r.is == 0 && !m.c.flow.careful[e] {
+			m.mistaken(l, r)
+			m.mistaken(r, l)
+		}
 		return value{is: boolean, of: cmp.Or(l.of, r.of), mixed: true}
 	case "<", "<=", ">", ">=":
 		l, r := m.eval(e.L), m.eval(e.R)
-		m.meet(e.P, l, r)
-		m.inequality(e, l, r)
+		m.see(sight{use: less, e: e, v: l, w: r})
+		m.uses(ordered, e.L, l)
+		m.uses(ordered, e.R, r)
 		return value{is: boolean, of: cmp.Or(l.of, r.of), mixed: true}
 	}
 	l, r := m.eval(e.L), m.eval(e.R)
-	m.exact(l, e.L.Pos())
-	m.exact(r, e.R.Pos())
-	if e.Op == "+" || e.Op == "-" || e.Op == "/" && !r.constant() {
-		m.meet(e.P, l, r)
-	}
+	m.uses(inArithmetic, e.L, l)
+	m.uses(inArithmetic, e.R, r)
+	m.see(sight{use: sum, e: e, v: l, w: r})
 	v := arithmetic(e, l, r)
 	switch sum, _ := m.c.origin(e.L).(*parse.BinaryExpr); {
 	case e.Op != "-":
@@ -209,7 +196,7 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 	default: // The sum of a time and a duration is later than others.
 		v.low = len(m.touched(e.L)) > 0 && !(sum != nil && sum.Op == "+") && !m.ordered(e)
 	}
-	v.unit, v.roots = m.timeOf(e, l, r)
+	v.unit, v.roots = timeOf(e, l, r)
 	v.of, v.mixed = cmp.Or(l.of, r.of), true
 	v = v.in(unit{})
 	return v
@@ -217,9 +204,8 @@ func (m *machine) binary(e *parse.BinaryExpr) value {
 
 // either returns the value of "x and y" or "x or y".
 func (m *machine) either(e *parse.BinaryExpr) value {
-	m.cover(e)
 	l := m.eval(e.L)
-	m.operand(e)
+	m.see(sight{use: either, e: e})
 	before := m.state
 	m.state = before.clone()
 	m.assume(e.L, e.Op == "and")
@@ -236,7 +222,7 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 		return l
 	case e.Op == "or":
 		l.is, l.nilAt = l.is&^absent, 0
-		m.meet(e.P, l, r)
+		m.see(sight{use: replaced, e: e, v: l, w: r})
 		if constantKind(e.R) != 0 {
 			r.of = l.of
 		}
@@ -252,4 +238,54 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 		return l
 	}
 	return join(l.falsy(), r, 0)
+}
+
+// toNumber returns the value of tonumber(x), which stands at pos.
+func toNumber(v value, pos parse.Pos) value {
+	n := value{is: isNumber, number: v.number, role: v.role, wide: v.wide, lossy: v.lossy, made: v.made, of: v.of, mixed: v.mixed}
+	if v.wide != "" && v.lossy == nil {
+		n.lossy = &pos
+	}
+	if v.is != isNumber && v.size == 0 && !v.frac || v.is&absent != 0 {
+		n.is |= isNil
+	}
+	if v.is&absent != 0 {
+		n.missing = v.missing
+	}
+	return n
+}
+
+// concat evaluates "a .. b .. c".
+func (m *machine) concat(e *parse.BinaryExpr) value {
+	all, args := textValue(), []value{}
+	for _, operand := range operands(e) {
+		v := m.eval(operand)
+		m.uses(inText, operand, v)
+		args = append(args, v)
+		if isLiteral(m.c.origin(e.L), "(") { // the score behind it is left out of a range
+			all.unit, all.roots = v.unit, v.roots
+		}
+		all.word, all.role = all.word || v.word, v.role
+	}
+	m.see(sight{use: chained, e: e, args: args})
+	return all
+}
+
+// operands returns those of "a .. b .. c".
+func operands(e parse.Expr) (all []parse.Expr) {
+	for {
+		b, ok := e.(*parse.BinaryExpr)
+		if !ok || b.Op != ".." {
+			return append(all, e)
+		}
+		all, e = append(all, b.L), b.R
+	}
+}
+
+// passed returns the only argument of a call of a function of the server, nil if an expression is none.
+func (m *machine) passed(e parse.Expr, name string) parse.Expr {
+	if call, ok := m.c.origin(e).(*parse.CallExpr); ok && m.c.callee(call) == name && len(call.Args) == 1 {
+		return call.Args[0]
+	}
+	return nil
 }

@@ -46,7 +46,8 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	}
 	name := call.names[0]
 	if m.quiet == 0 && m.way == nil {
-		m.words(call, name)
+		m.see(sight{use: sent, call: call, name: name})
+		m.ending(call, name)
 		if slices.Contains(ending, name) || m.expires(call, name) {
 			m.gave, m.hints = true, m.hints+1
 		}
@@ -66,10 +67,24 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 // evalWords evaluates the words of a call.
 func (m *machine) evalWords(call commandCall) {
 	for i, word := range call.words {
-		m.c.settled[word] = m.c.settled[word] || m.way == nil && m.state.sure[declaredKey+m.keyText(call.words, i)]
-		v := m.eval(word)
-		if m.use(v); i > 0 && !(i == len(call.words)-1 && call.open) {
-			m.c.settled[word] = m.scalar(v, word.Pos(), "a command", ": pass its elements, as unpack gives them") || m.c.settled[word]
+		if m.state.sure[declaredKey+m.keyText(call.words, i)] {
+			m.see(sight{use: proven, e: word})
+		}
+		if v := m.eval(word); i > 0 && !(i == len(call.words)-1 && call.open) {
+			m.uses(asWord, word, v)
+		} else {
+			m.see(sight{use: used, e: word, v: v})
+		}
+	}
+}
+
+// ending notes that a key has an expiry, which a call gives it.
+func (m *machine) ending(call commandCall, name string) {
+	match := m.formOf(call, name)
+	for i, f := range match.as {
+		_, chosen := m.c.origin(match.words[max(i, 1)-1]).(*parse.StringExpr)
+		if (chosen || i > 0 && !match.as[i-1].isToken()) && match.cmd.writes && units[f.word].per != 0 {
+			m.state.sure[lives+m.keyText(match.words, 1)] = true
 		}
 	}
 }
@@ -201,8 +216,7 @@ func (m *machine) expires(call commandCall, name string) bool {
 func (m *machine) ends(call commandCall, name, key string) {
 	made, probe, gives := m.state.fresh[key], name+" "+key, m.expires(call, name)
 	if gives && made != nil && m.raises(call.expr) && !m.state.sure[probe] {
-		m.find(call.expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
-			"before that line, too, call %s with NX, which changes no existing expiry", made.pos.Line, strings.ToUpper(name))
+		m.see(sight{use: refusable, call: call, name: name, pos: made.pos})
 	}
 	if gives {
 		m.gives(call, key)

@@ -18,7 +18,7 @@ type Facts struct {
 
 // Learn returns the facts of a raw script that parsed.
 func Learn(s *parse.Script, tables *Tables) Facts {
-	c := newChecker(s, tables)
+	c := newCode(s, tables)
 	m := c.machine()
 	facts := Facts{Kinds: map[int]string{}, Types: map[int]string{}}
 	for _, e := range c.flow.calls {
@@ -46,7 +46,7 @@ func (f Facts) set(n int, as string) {
 }
 
 // nth returns n if an expression is element n of KEYS or ARGV, the number of one, or a local name for these; else 0.
-func (c *checker) nth(e parse.Expr, list string) int {
+func (c *code) nth(e parse.Expr, list string) int {
 	e = c.origin(e)
 	if call, ok := e.(*parse.CallExpr); ok && c.callee(call) == "tonumber" && len(call.Args) == 1 {
 		return c.nth(call.Args[0], list)
@@ -97,7 +97,7 @@ func (f Facts) kind(n int, kinds []string) {
 }
 
 // result returns the type of what a script returns on all its ways, "" if that is not certain.
-func (c *checker) result() string {
+func (c *code) result() string {
 	m := c.machine()
 	m.quiet = 1
 	m.block(c.s.Body)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -74,11 +75,11 @@ func (m *machine) resultOf(e *parse.CallExpr, args []value) value {
 	if !known {
 		return unknown()
 	}
-	return m.misnamed(name.Name, said(name.Name, inName), v, e.P)
+	return m.named(name.Name, said(name.Name, inName), v, e.P)
 }
 
 // single reports whether a call certainly has one value: that of a command has.
-func (c *checker) single(e parse.Expr) bool {
+func (c *code) single(e parse.Expr) bool {
 	call, ok := e.(*parse.CallExpr)
 	if !ok {
 		return false
@@ -100,7 +101,7 @@ var textFunctions = []string{
 }
 
 // callee returns the name of a function of the server that is called, such as "string.sub".
-func (c *checker) callee(call *parse.CallExpr) string {
+func (c *code) callee(call *parse.CallExpr) string {
 	if call.Method != "" {
 		return ""
 	}
@@ -126,9 +127,9 @@ func (m *machine) call(e *parse.CallExpr) value {
 		return v
 	}
 	if name, isName := e.Fn.(*parse.NameExpr); !isName || e.Method != "" {
-		m.present(m.eval(e.Fn).itself(), e.Fn.Pos())
+		m.uses(called, e.Fn, m.eval(e.Fn).itself())
 	} else if name.Var != nil && name.Var.Decl != nil {
-		m.find(e.P, Undeclared, "%s is declared, and no function here", name.Name)
+		m.see(sight{use: called, e: name})
 	}
 	name, args := m.c.callee(e), m.arguments(e)
 	if name == "" && m.quiet == 0 && m.numbered(e) < 0 {
@@ -142,7 +143,7 @@ func (m *machine) call(e *parse.CallExpr) value {
 	return v
 }
 
-// arguments evaluates what a function gets, and compares it with what a local function calls its parameters.
+// arguments evaluates what a function gets.
 func (m *machine) arguments(e *parse.CallExpr) []value {
 	args := make([]value, len(e.Args))
 	for i, arg := range e.Args {
@@ -150,23 +151,18 @@ func (m *machine) arguments(e *parse.CallExpr) []value {
 	}
 	if body := m.c.flow.bodies[varOf(e.Fn)]; body != nil {
 		for i := range min(len(args), len(body.Params)) {
-			m.misnamed(body.Params[i].Name, m.c.says(body.Params[i]), args[i], e.Args[i].Pos())
-			if m.unpacks[body.Params[i]] {
-				m.unpacked(e.Args[i:i+1], args[i])
-			}
+			m.named(body.Params[i].Name, m.c.says(body.Params[i]), args[i], e.Args[i].Pos())
+			m.see(sight{use: taken, e: e.Args[i], f: &parse.NameExpr{Var: body.Params[i]}, v: args[i]})
 		}
 	}
 	return args
 }
 
-// outcome checks what a function gets, and returns its result.
+// outcome returns the result of a function.
 func (m *machine) outcome(name string, e *parse.CallExpr, args []value) value {
 	if len(args) > 0 {
 		if v, ok := m.numeric(name, e, args); ok {
 			return v
-		}
-		for _, v := range args {
-			m.use(v)
 		}
 		m.given(name, e, args)
 	}
@@ -195,44 +191,46 @@ func (m *machine) outcome(name string, e *parse.CallExpr, args []value) value {
 	return m.resultOf(e, args)
 }
 
-// given checks what a function of the server gets.
+// given passes on what a function of the server gets.
 func (m *machine) given(name string, e *parse.CallExpr, args []value) {
+	m.see(sight{use: given, e: e, name: name, args: args})
 	if strings.HasPrefix(name, "string.") {
-		m.present(args[0].itself(), e.Args[0].Pos())
+		m.uses(passed, e.Args[0], args[0].itself())
 	}
-	switch name {
-	case "ipairs", "pairs", "table.concat":
-		m.present(args[0], e.Args[0].Pos())
-		if name == "table.concat" {
-			m.inText(args[0])
-		}
-		if v := args[0]; v.surely(isText) || v.surely(isNumber) || v.elem != nil && v.elem.is == isText|isTable {
-			m.find(e.Args[0].Pos(), Nil, "this is no list of texts: the reply of a scan is a cursor and a list, and that of others a text")
-		}
-	case "redis.error_reply":
-		m.errorReply(e)
-	case "tostring":
-		if number, ok := unparen(e.Args[0]).(*parse.CallExpr); ok && m.passed(number, "tonumber") != nil && !m.covered[e] {
-			m.find(e.P, Precision, "this keeps 14 digits of a text that may have more: leave it a text, or write string.format('%%.0f', ...)")
-		} else {
-			m.shown(args[0], e.Args[0].Pos())
-		}
+	switch last := len(args) - 1; name {
+	case "ipairs", "pairs", "table.concat", "cjson.decode", "cmsgpack.unpack":
+		m.uses(passed, e.Args[0], args[0])
 	case "string.format":
 		m.format(e, args)
 	case "unpack":
 		m.unpacked(e.Args, args[0])
 	case "table.insert":
-		last := len(args) - 1
-		m.nested(args[last], e.Args[last])
-		m.appended(e.Args[0], args[last], e.Args[last].Pos())
+		m.see(sight{use: inserted, e: e.Args[last], f: e.Args[0], v: args[last]})
 		m.put(e.Args[0], args[last], e.Args[last], "")
-	case "cjson.decode", "cmsgpack.unpack":
-		m.present(args[0], e.Args[0].Pos())
-	case "cjson.encode":
-		m.jsonOf(e.Args[0], args[0])
-		m.inText(args[0])
 	}
 }
+
+// format passes on what string.format gets.
+func (m *machine) format(e *parse.CallExpr, args []value) {
+	layout, _ := m.c.origin(e.Args[0]).(*parse.StringExpr)
+	if layout == nil {
+		return
+	}
+	for i, verb := range formatVerb.FindAllString(strings.ReplaceAll(layout.Value, "%%", ""), -1) {
+		if i+1 >= len(args) {
+			return
+		}
+		v, arg := args[i+1], e.Args[i+1]
+		m.see(sight{use: formatted, e: arg, v: v, name: verb})
+		if strings.HasSuffix(verb, "s") {
+			m.uses(passed, arg, v.itself())
+		} else {
+			m.uses(inArithmetic, arg, v)
+		}
+	}
+}
+
+var formatVerb = regexp.MustCompile(`%[-+ #0-9.]*[a-zA-Z]`)
 
 // asText returns what tostring makes of a value.
 func asText(v value) value {
@@ -240,4 +238,28 @@ func asText(v value) value {
 		return value{is: isText, number: number{unit: v.unit, roots: v.roots}}
 	}
 	return v
+}
+
+// returns evaluates a return statement.
+func (m *machine) returns(s *parse.ReturnStmt) {
+	first := value{is: isNil}
+	for i, e := range s.Values {
+		if v := m.eval(e); i == 0 {
+			first = v
+		}
+	}
+	if m.way != nil {
+		m.leaves(s.P, first)
+	}
+	m.see(sight{use: returned, stmt: s, v: first})
+	if m.depth == 0 {
+		m.returned = append(m.returned, first)
+		return
+	}
+	if len(s.Values) > 0 {
+		if first.hollow = m.mayBeEmpty(s.Values[0], first); first.hollow {
+			first.listed = cmp.Or(first.listed, anyReply)
+		}
+	}
+	m.yield(first)
 }

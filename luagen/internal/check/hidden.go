@@ -2,37 +2,15 @@ package check
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
-
-// undeclarable says of commands that reach keys which no script can declare what is wrong with them.
-var undeclarable = byName(map[string]string{
-	"%s names keys that are not passed to the script, of one node only: pass them": "keys randomkey scan",
-	"%s deletes keys that are not passed to the script: pass them, and call DEL":   "flushall flushdb",
-	"%s is for databases, of which a cluster has one: use other keys":              "move select swapdb",
-})
-
-// undeclared finds such a command.
-func (c *checker) undeclared(call commandCall, cmd *command) {
-	if text := undeclarable[cmd.name]; text != "" {
-		c.find(call.words[0].Pos(), Key, text, strings.ToUpper(cmd.name))
-	}
-}
-
-// hidden finds the first use of the server's functions that is not followed: what it reaches is not checked.
-func (c *checker) hidden() {
-	if e := c.escape(); e != nil && (!c.s.Raw || hasKeys(c.s)) {
-		c.find(e.Pos(), Key, "luagen cannot see which commands and keys this leads to: call redis.call directly")
-	}
-}
 
 // runners are globals by which a script reaches others without their names.
 var runners = []string{"_G", "load", "loadstring"}
 
 // escape returns the first use of redis.call, or of redis, that is no call whose command is followed.
-func (c *checker) escape() parse.Expr {
+func (c *code) escape() parse.Expr {
 	known := map[parse.Expr]bool{}
 	for _, e := range c.flow.calls {
 		known[e.Fn] = c.isCommandFunction(e.Fn)

@@ -16,7 +16,7 @@ type included struct {
 
 // argument is what a parameter holds during a call: an expression, and where it stands.
 type argument struct {
-	from *checker
+	from *code
 	expr parse.Expr // nil: nothing is passed
 }
 
@@ -37,8 +37,8 @@ func includedFunctions(s *parse.Script, all map[string]included) map[string]incl
 	return all
 }
 
-// enter returns a checker that looks at the body of an included function as this call makes it run.
-func (c *checker) enter(call *parse.CallExpr) (*checker, *parse.FuncExpr) {
+// enter returns a code that looks at the body of an included function as this call makes it run.
+func (c *code) enter(call *parse.CallExpr) (*code, *parse.FuncExpr) {
 	name, ok := call.Fn.(*parse.NameExpr)
 	if !ok || name.Var == nil || call.Method != "" || c.depth == maxCalls || *c.frames == maxFrame {
 		return c, nil
@@ -50,7 +50,7 @@ func (c *checker) enter(call *parse.CallExpr) (*checker, *parse.FuncExpr) {
 		return c, nil
 	}
 	*c.frames++
-	in := &checker{
+	in := &code{
 		s: f.script, tables: c.tables, flow: f.flow, included: c.included, frames: c.frames, depth: c.depth + 1,
 		asked: map[question]bool{}, commandsOf: map[*parse.Var][]string{},
 		bound: map[*parse.Var]argument{},
@@ -64,22 +64,10 @@ func (c *checker) enter(call *parse.CallExpr) (*checker, *parse.FuncExpr) {
 	return in, f.body
 }
 
-// includedCalls finds calls of included functions that use what they get as a key or channel, where
-// that is none.
-func (c *checker) includedCalls() {
-	for _, call := range c.flow.calls {
-		in, body := c.enter(call)
-		if body != nil && in.misuses(body) {
-			c.find(call.P, Key, "%s uses its argument as a key or channel, but luagen cannot prove "+
-				"that it is a declared one", call.Fn.(*parse.NameExpr).Name)
-		}
-	}
-}
-
 // misuses reports whether a function's body, with the arguments that are bound, has a key or channel
 // that is none. Code that is wrong with any arguments is found in the library.
-func (c *checker) misuses(body *parse.FuncExpr) bool {
-	library := &checker{s: c.s, tables: c.tables, flow: c.flow, included: c.included, frames: c.frames}
+func (c *code) misuses(body *parse.FuncExpr) bool {
+	library := &code{s: c.s, tables: c.tables, flow: c.flow, included: c.included, frames: c.frames}
 	inner := newValues()
 	inner.block(body.Body, body)
 	for _, e := range inner.calls {
@@ -100,11 +88,11 @@ func (c *checker) misuses(body *parse.FuncExpr) bool {
 }
 
 // allPlaces returns the places of a call on all servers.
-func (c *checker) allPlaces(call commandCall) []place {
+func (c *code) allPlaces(call commandCall) []place {
 	var all []place
 	for _, name := range call.names {
 		for _, t := range c.tables.all {
-			if cmd := c.command(t, call, name); cmd != nil {
+			if cmd := t.of(call, name); cmd != nil {
 				all = append(all, places(call, cmd)...)
 			}
 		}

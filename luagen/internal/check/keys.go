@@ -2,55 +2,57 @@ package check
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// place is a word of a call that must have a quality.
-type place struct {
-	word    int
-	quality quality
+// rawKey finds the first key of a raw script that certainly does not come from KEYS: it is an argument, or begins with a
+// text that is written out, or with each argument in turn. What one argument or a reply begins with may be the hash tag of the
+// script's keys, if it has any. Of a function's parameter it looks at what each call passes.
+func (j *judge) rawKey(e parse.Expr, cmd *command, left int) {
+	of, isParam := j.c.flow.params[varOf(unparen(e))]
+	for _, call := range j.c.flow.called[of.owner] {
+		if isParam && of.n < len(call.Args) && left > 0 {
+			j.rawKey(call.Args[of.n], cmd, left-1)
+		}
+	}
+	given := j.c.certainly(aForeign, e) && (j.c.certainly(aWritten, e) || j.eachOf(e))
+	if isParam || j.keyFound || !given && (hasKeys(j.c.s) || j.c.assembled() || j.c.flow.within(e, j.c.isParam)) {
+		return
+	}
+	j.keyFound = true
+	j.report(e.Pos(), Key, "%s takes a key here that does not come from KEYS: a cluster may have it on "+
+		"another node", shown(cmd.name))
 }
 
-// places returns the words of a call that must be keys, or channels. A channel that is written out
-// is one: it needs no declaration to be known.
-func places(call commandCall, cmd *command) []place {
-	var all []place
-	for _, s := range cmd.specs {
-		for _, i := range keyPlaces(call, s) {
-			all = append(all, place{i, aKey})
-		}
+// eachOf reports whether a key is an element of ARGV, or begins with each in turn.
+func (j *judge) eachOf(key parse.Expr) bool {
+	front := key
+	for b, ok := j.c.origin(front).(*parse.BinaryExpr); ok && b.Op == ".."; b, ok = j.c.origin(front).(*parse.BinaryExpr) {
+		front = b.L
 	}
-	if (cmd.name == "publish" || cmd.name == "spublish") && len(call.words) > 1 {
-		if _, literal := call.words[1].(*parse.StringExpr); !literal {
-			all = append(all, place{1, aChannel})
-		}
-	}
-	return all
+	return j.c.certainly(aGiven, front) && (front == key || j.c.nth(front, "ARGV") == 0)
 }
 
 // arguments checks the words of a call that must be keys or channels.
-func (c *checker) arguments(call commandCall, cmd *command) {
+func (j *judge) arguments(call commandCall, cmd *command) {
 	for _, p := range places(call, cmd) {
 		pos := call.words[p.word].Pos()
 		switch {
-		case c.s.Raw:
-			n := c.nth(call.words[p.word], "KEYS")
-			c.keyed[n] = n > 0
+		case j.c.s.Raw:
 			if p.quality == aKey {
-				c.rawKey(call.words[p.word], cmd, maxCallers)
+				j.rawKey(call.words[p.word], cmd, maxCallers)
 			}
-		case c.isAt(call, p):
-			c.keyKind(call, cmd, p)
+		case j.c.isAt(call, p):
+			j.keyKind(call, cmd, p)
 		case p.quality == aChannel:
-			c.find(pos, Channel, "%s takes a channel here, but luagen cannot prove that this is a declared one",
+			j.report(pos, Channel, "%s takes a channel here, but luagen cannot prove that this is a declared one",
 				shown(cmd.name))
 		default:
-			c.unproven = append(c.unproven, func() {
-				if !c.settled[call.words[p.word]] {
-					c.find(pos, Key, "%s takes a key here, but luagen cannot prove that this is a declared one", shown(cmd.name))
+			j.unproven = append(j.unproven, func() {
+				if !j.settled[call.words[p.word]] {
+					j.report(pos, Key, "%s takes a key here, but luagen cannot prove that this is a declared one", shown(cmd.name))
 				}
 			})
 		}
@@ -58,9 +60,9 @@ func (c *checker) arguments(call commandCall, cmd *command) {
 }
 
 // keyKind checks that a command is for the kind of its key.
-func (c *checker) keyKind(call commandCall, cmd *command, p place) {
+func (j *judge) keyKind(call commandCall, cmd *command, p place) {
 	e := call.words[p.word]
-	b := c.declaredKey(e)
+	b := j.c.declaredKey(e)
 	if b == nil || b.Kind != parse.Key {
 		return
 	}
@@ -72,111 +74,39 @@ func (c *checker) keyKind(call commandCall, cmd *command, p place) {
 	if b.KeyKind == "set" && slices.Contains(setAlgebra, cmd.name) && p.word > 1 {
 		return
 	}
-	c.find(e.Pos(), Kind, "%s is for a %s, and %s is declared a %s", shown(cmd.name),
+	j.report(e.Pos(), Kind, "%s is for a %s, and %s is declared a %s", shown(cmd.name),
 		strings.Join(cmd.kinds, " or "), b.Name, b.KeyKind)
 }
 
-var setAlgebra = []string{
-	"zunionstore", "zinterstore", "zdiffstore", "zunion", "zinter", "zdiff", "zintercard",
-}
-
-// maxCallers is how many functions a key is followed to where they are called.
-const maxCallers = 2
-
-// maxNames is how many names are followed from one to the next.
-const maxNames = 100
-
-// keyPlaces returns which words of a call are keys. A last word that stands for many values is
-// among them if every word from it on is a key.
-func keyPlaces(call commandCall, s spec) []int {
-	start := s.index
-	if s.keyword != "" {
-		start = findKeyword(call, s)
-	}
-	known := len(call.words)
-	if call.open {
-		known--
-	}
-	switch {
-	case start <= 0 || start > known || start == len(call.words):
-		return nil
-	case s.keynum:
-		return countedKeys(call, s, start, known)
-	case s.last >= 0:
-		return steps(start, min(start+s.last, len(call.words)-1), s.step)
-	case !call.open && s.limit > 1:
-		return steps(start, start+(known-start)/s.limit+s.last, s.step)
-	case !call.open:
-		return steps(start, known+s.last, s.step)
-	case s.limit > 1 || s.step > 1 || s.last < -1:
-		return nil // where the keys end is not known
-	}
-	return steps(start, len(call.words)-1, s.step)
-}
-
-// countedKeys returns the keys of a call that has their number as an argument.
-func countedKeys(call commandCall, s spec, start, known int) []int {
-	at, first := start+s.numAt, start+s.firstKey
-	if at >= known || first >= len(call.words) {
-		return nil
-	}
-	if text, ok := constantText(call.words[at]); ok {
-		n, err := strconv.Atoi(text)
-		if err != nil || n <= 0 {
-			return nil
-		}
-		return steps(first, min(first+(n-1)*s.step, known-1), s.step)
-	}
-	// There is one at least.
-	return []int{first}
-}
-
-func steps(from, to, step int) []int {
-	var all []int
-	for i := from; i <= to; i += max(step, 1) {
-		all = append(all, i)
-	}
-	return all
-}
-
-// findKeyword returns the place behind a literal keyword, 0 if there is none. It is searched from the end, which has a
-// negative place, for MIGRATE alone, which scripts cannot use well.
-func findKeyword(call commandCall, s spec) int {
-	for i := s.from; i >= 0 && i < len(call.words); i++ {
-		if isLiteral(call.words[i], s.keyword) {
-			return i + 1
+// includedCalls finds calls of included functions that use what they get as a key or channel, where
+// that is none.
+func (j *judge) includedCalls() {
+	for _, call := range j.c.flow.calls {
+		in, body := j.c.enter(call)
+		if body != nil && in.misuses(body) {
+			j.report(call.P, Key, "%s uses its argument as a key or channel, but luagen cannot prove "+
+				"that it is a declared one", call.Fn.(*parse.NameExpr).Name)
 		}
 	}
-	return 0
 }
 
-// declaredKey returns the binding that an expression certainly is, if it is one alone. It follows so
-// many names and no more, since names may be defined by each other.
-func (c *checker) declaredKey(e parse.Expr) *parse.Binding {
-	for range maxNames {
-		x := varOf(unparen(e))
-		if x != nil && len(c.flow.stores[x]) > 0 {
-			return nil
-		}
-		switch inner := c.origin(e).(type) {
-		case *parse.IndexExpr:
-			e = inner.X
-		case *parse.BinaryExpr:
-			if e = inner.L; inner.Op != ".." {
-				return nil
-			}
-		case *parse.NameExpr:
-			if inner.Var == nil {
-				return nil
-			}
-			sources := c.flow.sources[inner.Var]
-			if inner.Var.Decl != nil || len(sources) != 1 || sources[0].in == nil {
-				return inner.Var.Decl
-			}
-			e = sources[0].in
-		default:
-			return nil
-		}
+// hidden finds the first use of the server's functions that is not followed: what it reaches is not checked.
+func (j *judge) hidden() {
+	if e := j.c.escape(); e != nil && (!j.c.s.Raw || hasKeys(j.c.s)) {
+		j.report(e.Pos(), Key, "luagen cannot see which commands and keys this leads to: call redis.call directly")
 	}
-	return nil
+}
+
+// undeclarable says of commands that reach keys which no script can declare what is wrong with them.
+var undeclarable = byName(map[string]string{
+	"%s names keys that are not passed to the script, of one node only: pass them": "keys randomkey scan",
+	"%s deletes keys that are not passed to the script: pass them, and call DEL":   "flushall flushdb",
+	"%s is for databases, of which a cluster has one: use other keys":              "move select swapdb",
+})
+
+// undeclared finds such a command.
+func (j *judge) undeclared(call commandCall, cmd *command) {
+	if text := undeclarable[cmd.name]; text != "" {
+		j.report(call.words[0].Pos(), Key, text, strings.ToUpper(cmd.name))
+	}
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -12,7 +11,8 @@ import (
 
 // machine follows the code of a script with what is known of its values, each statement once.
 type machine struct {
-	c        *checker
+	c        *code
+	watch    func(sight) // gets what the machine sees
 	state    *state
 	volatile map[*parse.Var]bool // assigned in a function that is not the one of the name
 	branch   int                 // how many branches were taken
@@ -23,15 +23,11 @@ type machine struct {
 	plain    bool                // the script is sent as one command
 	resp3    bool                // replies may have other shapes
 	seeds    bool                // some name has a seed in it
-	found    map[string]bool
-	covered  map[parse.Expr]bool        // comparisons and tests to be on the safe side
-	chained  map[*parse.BinaryExpr]bool // parts of chains of or and and that were seen
-	lists    map[string]value           // KEYS and ARGV of a raw script
+	lists    map[string]value    // KEYS and ARGV of a raw script
 	forms    map[*parse.CallExpr]*matching
 	returned []value                   // what a raw script returns
 	gave     bool                      // a call gives a key an expiry
 	way      *walk                     // the one way that is followed alone, if one is
-	timed    map[string]unit           // the units of roots, as they were seen first
 	conds    []parse.Expr              // the conditions around the code
 	yields   *value                    // what the function that is followed returns
 	yielded  map[*parse.FuncExpr]value // what those that were followed return
@@ -40,31 +36,25 @@ type machine struct {
 	unclear  bool                      // an element of the reply may be nil on some ways
 	hints    int                       // calls that give an expiry, and what may be nil: a way alone may show more of these
 	hintless map[*parse.FuncExpr]bool  // functions that were followed and have none of these
-	unpacks  map[*parse.Var]bool       // names that unpack gets as they are
 	last     bool                      // the statement is the last one of its block
 }
 
 // maxRefine is how many parts of a condition are looked at.
 const maxRefine = 50
 
-// follow checks what a script does with its values.
-func (c *checker) follow() {
-	m := c.machine()
-	m.block(c.s.Body)
-	m.end()
-	m.unending()
-	m.compareTouches()
-	m.microsAlone()
+// follow goes through the script.
+func (m *machine) follow() {
+	m.block(m.c.s.Body)
+	if stmts := m.c.s.Body.Stmts; !m.state.dead && len(stmts) > 0 {
+		m.see(sight{use: ended, stmt: stmts[len(stmts)-1]})
+	}
 }
 
 // machine returns a machine that stands before the code.
-func (c *checker) machine() *machine {
+func (c *code) machine() *machine {
 	m := &machine{
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
-		plain: emit.Plain(c.s) != "", found: map[string]bool{},
-		covered: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{},
-		lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{},
-		timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
+		plain: emit.Plain(c.s) != "", lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{},
 		yields:  &value{},
 		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{}, hintless: map[*parse.FuncExpr]bool{},
 	}
@@ -93,24 +83,6 @@ func (m *machine) capture(f *parse.FuncExpr) {
 	}
 }
 
-func (m *machine) find(pos parse.Pos, rule, format string, args ...any) {
-	if m.quiet > 0 || m.state.dead || m.way != nil && rule != Expire && rule != Refused {
-		return
-	}
-	if key := fmt.Sprint(pos, rule); !m.found[key] {
-		m.found[key] = true
-		m.c.find(pos, rule, format, args...)
-	}
-}
-
-// findAlways finds something also on a way that is followed alone.
-func (m *machine) findAlways(pos parse.Pos, rule, format string, args ...any) {
-	way := m.way
-	m.way = nil
-	m.find(pos, rule, format, args...)
-	m.way = way
-}
-
 // peek returns the value of an expression that was evaluated before.
 func (m *machine) peek(e parse.Expr) value {
 	m.quiet++
@@ -127,12 +99,12 @@ func (m *machine) assume(cond parse.Expr, truth bool) {
 }
 
 func (m *machine) block(b *parse.Block) {
-	m.skips(b)
+	m.see(sight{use: entered, in: b})
 	for _, stmt := range b.Stmts {
 		if m.state.dead && m.quiet == 0 {
-			if m.way == nil {
-				m.c.find(stmt.Pos(), Unreachable, "this is never reached")
-			}
+			m.state.dead = false
+			m.see(sight{use: unreached, stmt: stmt})
+			m.state.dead = true
 			break
 		}
 		m.last = stmt == b.Stmts[len(b.Stmts)-1]
@@ -155,12 +127,12 @@ func (m *machine) statement(stmt parse.Stmt) {
 	switch s := stmt.(type) {
 	case *parse.LocalStmt:
 		for i, v := range m.values(s.Values, len(s.Vars)) {
-			m.bind(s.Vars[i], m.misnamed(s.Vars[i].Name, m.c.says(s.Vars[i]), v, s.Vars[i].Pos))
+			m.bind(s.Vars[i], m.named(s.Vars[i].Name, m.c.says(s.Vars[i]), v, s.Vars[i].Pos))
 		}
 	case *parse.AssignStmt:
 		m.assign(s)
 	case *parse.CallStmt:
-		m.dropped(s.Call, m.eval(s.Call))
+		m.see(sight{use: dropped, e: s.Call, v: m.eval(s.Call)})
 		m.state.dead = m.state.dead || isError(s.Call)
 		if isGlobal(s.Call.Fn, "assert") && len(s.Call.Args) > 0 {
 			m.assume(s.Call.Args[0], true)
@@ -203,6 +175,12 @@ func (m *machine) values(list []parse.Expr, n int) []value {
 	return all[:n]
 }
 
+// named returns a value that gets a name, with the unit that the name says, if none is known.
+func (m *machine) named(name string, says unit, v value, pos parse.Pos) value {
+	m.see(sight{use: named, name: name, v: v, w: value{number: number{unit: says}}, pos: pos})
+	return v.in(says)
+}
+
 // bind gives a name a value.
 func (m *machine) bind(x *parse.Var, v value) {
 	delete(m.state.vars, x)
@@ -228,8 +206,8 @@ func (m *machine) assign(s *parse.AssignStmt) {
 		switch t := target.(type) {
 		case *parse.NameExpr:
 			if t.Var != nil && t.Var.Decl == nil {
-				m.replaces(t.Var, s.Values[min(i, len(s.Values)-1)], all[i])
-				m.bind(t.Var, m.misnamed(t.Name, m.c.says(t.Var), all[i], t.P))
+				m.see(sight{use: reassigned, e: s.Values[min(i, len(s.Values)-1)], f: t, v: all[i]})
+				m.bind(t.Var, m.named(t.Name, m.c.says(t.Var), all[i], t.P))
 			}
 		case *parse.IndexExpr:
 			m.eval(t.X)
@@ -237,23 +215,15 @@ func (m *machine) assign(s *parse.AssignStmt) {
 			if v, _ := m.state.get(varOf(t.X)); v.decoded {
 				m.state.ask(proved, aField+m.c.nameOf(t))
 			}
-			m.use(all[i])
-			stored := s.Values[min(i, len(s.Values)-1)]
-			m.put(t.X, all[i], stored, m.c.nameOf(t))
-			m.gap(t, all[i], stored)
-			if !m.c.flow.isElement(t.Key) {
-				m.nested(all[i], stored)
-			}
-			if behindLast(t.Key, varOf(t.X)) {
-				m.appended(t.X, all[i], stored.Pos())
-			}
+			item := s.Values[min(i, len(s.Values)-1)]
+			m.see(sight{use: stored, e: item, f: t, v: all[i]})
+			m.put(t.X, all[i], item, m.c.nameOf(t))
 		}
 	}
 }
 
 // put notes that a value is put into the table of a name.
 func (m *machine) put(table parse.Expr, item value, e parse.Expr, field string) {
-	m.option(varOf(table), e)
 	if v, known := m.state.get(varOf(table)); known {
 		m.insert(&v, item, e, field)
 		m.state.set(varOf(table), v)
@@ -267,9 +237,8 @@ func (m *machine) ifs(s *parse.IfStmt) {
 	}
 	end, at := &state{dead: true}, m.state.at
 	for i, cond := range s.Conds {
-		m.defaults(cond, s.Blocks[i])
 		m.eval(cond)
-		m.condition(cond)
+		m.see(sight{use: asked, e: cond})
 		before := m.state.clone()
 		m.conds = append(m.conds, cond)
 		m.turn(cond, true)
@@ -357,10 +326,10 @@ func (m *machine) head(stmt parse.Stmt, body *parse.Block) {
 	}
 	for _, e := range parse.Exprs(stmt) {
 		if v := m.eval(e); counts {
-			m.present(v, e.Pos())
+			m.uses(passed, e, v)
 		}
 		if isWhile {
-			m.condition(e)
+			m.see(sight{use: asked, e: e})
 		}
 	}
 }
@@ -392,7 +361,7 @@ func (m *machine) repeat(s *parse.RepeatStmt, after *state) {
 	}
 	if !m.state.dead {
 		m.eval(s.Cond)
-		m.condition(s.Cond)
+		m.see(sight{use: asked, e: s.Cond})
 	}
 	// A body whose end control never reaches returns in its first turn.
 	after.dead = after.dead || !breaks(s.Body) && (m.state.dead || isBool(s.Cond, false))
@@ -404,9 +373,7 @@ func (m *machine) elements(s *parse.GenForStmt) {
 	if list.elem == nil {
 		return
 	}
-	if i := s.Vars[0]; list.pairs && !m.c.flow.compared[i] && len(i.Reads) > 0 {
-		m.find(s.Values[0].Pos(), Nil, "the elements of this reply belong together by two, and this loop goes on by one: write for i = 1, #list, 2")
-	}
+	m.see(sight{use: looped, e: s.Values[0], stmt: s, v: list})
 	m.bind(s.Vars[0], aCount())
 	if len(s.Vars) > 1 {
 		m.bind(s.Vars[1], *list.elem)

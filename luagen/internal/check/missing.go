@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // maybe notes in a reply what it is about, if it is nothing, or has no elements, where a key, a field or an element is missing.
@@ -70,67 +68,9 @@ func (v value) itself() value {
 	return v
 }
 
-// present finds a value that may be nil where nil fails.
-func (m *machine) present(v value, pos parse.Pos) {
-	miss := m.mayMiss(v)
-	if miss {
-		m.state.ask(proved, v.missing) // else it fails here
-	}
-	switch {
-	case miss && strings.HasPrefix(v.missing, anArgument):
-		m.find(pos, Nil, "this may be nil, as an argument may be absent, and then it fails: test it first")
-	case miss:
-		m.find(pos, Nil, "this may be nil, as its key, field or element may be missing, and then it fails: "+
-			"test it first, or write or 0 behind it")
-	case v.is == isNil && m.way == nil:
-		m.find(pos, Nil, "this is always nil, and then it fails")
-	case v.is == isNil && m.independent(v.nilAt):
-		m.findAlways(pos, Nil, "this is nil on one way that leads here, and then it fails: give it a value first, or test it")
-		m.state.dead = m.quiet == 0 || m.state.dead // It ends here.
-	case v.is&isNil != 0 && v.nilAt > 0:
-		m.unclear = true
-		m.hints++
-	}
-}
-
-// failing finds a reply of redis.pcall that may be an error where an error fails.
-func (m *machine) failing(v value, pos parse.Pos) {
-	if v.is&(isFailed|isTable) == isFailed && v.is != isFailed {
-		m.find(pos, Nil, "this may be the error of the command, as redis.pcall returns it, and then it fails: ask for its err first, or write redis.call")
-	}
-}
-
-// scalar finds a table, or the like, where a text or a number is taken, and reports whether there is one.
-func (m *machine) scalar(v value, pos parse.Pos, by, cure string) bool {
-	m.present(v, pos)
-	m.failing(v, pos)
-	if v.is == 0 || v.is&(isText|isNumber) != 0 {
-		return false
-	}
-	switch {
-	case v.is&(isStatus|isTable) == isStatus:
-		cure = ": write .ok behind it"
-	case v.is&(isTable|isStatus|isFailed) != 0:
-	case v.is&isTrueValue != 0:
-		cure = ": write (...) and 1 or 0"
-	default:
-		cure = ""
-	}
-	m.find(pos, Nil, "%s takes texts and numbers only, and this is %s%s", by, v.is, cure)
-	return true
-}
-
-// element checks the index of what certainly is a list.
-func (m *machine) element(e parse.Expr, key value) {
-	number, ok := unparen(e).(*parse.NumberExpr)
-	x := varOf(unparen(e))
-	switch {
-	case key.surely(isText):
-		m.find(e.Pos(), Nil, "this is always nil, as the table is a list without names: the reply of HGETALL, too, "+
-			"is field, value, field, value")
-	case ok && numeral(number.Text).size == zeroSize:
-		m.find(e.Pos(), Nil, "this is always nil: the first element of a list is 1")
-	case x != nil && key.low && slices.Equal(m.c.flow.sources[x], []source{{}}) && !m.mentioned(x):
-		m.find(e.Pos(), Nil, "this is nil at first, as the loop begins with 0: the first element of a list is 1")
+// mistaken notes that a reply is there if the script compares it with nil, for which it is false: what it does then is one mistake.
+func (m *machine) mistaken(v, w value) {
+	if w.is == isNil && v.is&boolean == isFalseValue {
+		m.there(v)
 	}
 }

@@ -38,37 +38,17 @@ type mark struct {
 // maxFollowed is how many statements are followed on all ways; then no more ways are.
 const maxFollowed = 5000
 
-// unending finds the keys that never expire on one way through the script, and do on another; or through a function, if no
-// other code gives keys an expiry.
-func (m *machine) unending() {
-	if !m.gave && !m.unclear {
-		return
-	}
-	var helping []*walk
-	start := m.c.machine()
-	start.found = m.found
-	for _, e := range m.c.flow.exprs {
-		if f, ok := e.(*parse.FuncExpr); ok && m.gave && !m.hintless[f] {
-			if w := start.ways(f.Body, 1, false); len(w.given) > 0 {
-				helping = append(helping, w)
-			}
-		}
-	}
-	main := start.ways(m.c.s.Body, 0, len(helping) > 0)
-	if m.judge(main); len(helping) == 1 && len(main.given) == 0 {
-		m.judge(helping[0])
-	}
-}
-
 // ways follows those through a body, each from the state in which the machine stands.
 func (m *machine) ways(body *parse.Block, depth int, helped bool) *walk {
 	w := &walk{helped: helped, given: map[string][]mark{}, left: map[string][]mark{}}
+	start := *m
 	for more := true; more && w.steps < maxFollowed; more = w.next() {
-		one := *m
-		one.state, one.way, one.depth = m.state.clone(), w, depth
-		one.block(body)
-		one.leaves(parse.Pos{}, value{})
+		*m = start
+		m.state, m.way, m.depth = start.state.clone(), w, depth
+		m.block(body)
+		m.leaves(parse.Pos{}, value{})
 	}
+	*m = start
 	return w
 }
 
@@ -219,65 +199,8 @@ func (m *machine) leaves(pos parse.Pos, returned value) {
 	}
 }
 
-// judge finds the keys that a way leaves without an expiry, if no caller has chosen that way. It is compared with the way
-// that gives one and parts last from it.
-func (m *machine) judge(w *walk) {
-	m.state = newState()
-	for key, all := range w.left {
-		for _, l := range all {
-			if len(w.given[key]) == 0 {
-				continue
-			}
-			g := slices.MaxFunc(w.given[key], func(a, b mark) int { return l.common(a) - l.common(b) })
-			how := "comes to its end"
-			if l.pos.Line > 0 {
-				how = "returns in line " + itoa(l.pos.Line)
-			}
-			if !m.optional(w, key, l, g) {
-				m.find(l.made.pos, Expire, "the key that this writes never expires if the script then %s: give it an expiry on "+
-					"that way, too, as in line %d", how, g.pos.Line)
-			}
-		}
-	}
-}
-
-// common returns how many turns the ways to two marks have in common.
-func (l mark) common(g mark) int {
-	n := 0
-	for n < min(len(l.turns), len(g.turns)) && l.turns[n] == g.turns[n] {
-		n++
-	}
-	return n
-}
-
-// optional reports whether a caller may have chosen that a key has no expiry: where the ways part, the script asks for the
-// expiry, or for an argument only. A key that gets its expiry together with another is there if that is.
-func (m *machine) optional(w *walk, key string, l, g mark) bool {
-	n := l.common(g)
-	if n == len(g.turns) || n == len(l.turns) {
-		return n < len(g.turns)
-	}
-	cond := l.turns[n].cond
-	if slices.ContainsFunc(g.words, func(word parse.Expr) bool {
-		return m.c.flow.within(cond, func(e parse.Expr) bool { return m.c.shares(word, e) })
-	}) {
-		return true
-	}
-	keys, unclear := m.asksOf(cond)
-	if b, ok := unparen(cond).(*parse.BinaryExpr); ok && strings.ContainsAny(b.Op, "<>") && l.made.name[0] == 'h' { // A hash may end so.
-		unclear = unclear || l.made.turn <= n && slices.Contains(keys, key)
-	}
-	states := strings.HasPrefix(g.made.value, "'") && strings.HasPrefix(l.made.value, "'") && g.made.value != l.made.value
-	decided := slices.ContainsFunc(keys, func(other string) bool { return other == key || len(w.given[other]) == 0 })
-	counts := anyOf(key) && slices.ContainsFunc(namesIn(cond), func(x *parse.Var) bool {
-		return slices.Equal(m.c.flow.sources[x], []source{{}})
-	})
-	same := g.made.name == l.made.name && l.made.turn > n && len(keys) == 0
-	return unclear || states && l.made.drops || !decided && !counts && !same
-}
-
 // shares reports whether two expressions have a name or an argument in common.
-func (c *checker) shares(a, b parse.Expr) bool {
+func (c *code) shares(a, b parse.Expr) bool {
 	return parse.Contains(a, func(e parse.Expr) bool {
 		n, x := c.nth(e, "ARGV"), varOf(e)
 		return parse.Contains(b, func(e parse.Expr) bool {
@@ -314,7 +237,7 @@ func (v *value) about(name string, args []value) {
 }
 
 // inCondition reports whether some condition is about the reply of a call.
-func (c *checker) inCondition(call *parse.CallExpr) bool {
+func (c *code) inCondition(call *parse.CallExpr) bool {
 	return len(c.flow.conds) > maxWithin || slices.ContainsFunc(c.flow.conds, func(cond parse.Expr) bool {
 		return c.flow.within(cond, func(e parse.Expr) bool { return e == parse.Expr(call) })
 	})

@@ -85,14 +85,14 @@ func unitIn(text string, in *regexp.Regexp) (says unit) {
 }
 
 // says returns the unit that the name of a local or a comment says it is in.
-func (c *checker) says(x *parse.Var) unit {
+func (c *code) says(x *parse.Var) unit {
 	return recalled(c.units, x, func() unit {
 		return said(x.Name, inName).or(said(c.said[itoa(x.Pos.Line)], inComment)).or(said(c.said[x.Name], inComment))
 	})
 }
 
 // argument returns the unit that a comment says ARGV[n] is in, by words or by a name that it gives it.
-func (c *checker) argument(list string, n int) unit {
+func (c *code) argument(list string, n int) unit {
 	text := c.said[list+"["+itoa(n)+"]"]
 	return said(text, inComment).or(said(text, inName))
 }
@@ -143,7 +143,7 @@ func (m *machine) called(e parse.Expr, kind *regexp.Regexp) bool {
 }
 
 // nameOf returns the local name or the field that an expression is, or what a comment says of it; "" for another.
-func (c *checker) nameOf(e parse.Expr) string {
+func (c *code) nameOf(e parse.Expr) string {
 	switch e := e.(type) {
 	case *parse.CallExpr:
 		if name := c.callee(e); len(e.Args) > 0 && (name == "tostring" || name == "tonumber") {

@@ -94,13 +94,6 @@ func (v value) atMost(call commandCall, name string) int {
 // byRank are the commands whose reply has the elements from one rank to another.
 var byRank = []string{"lrange", "zrange", "zrevrange"}
 
-// member finds a member where its score is meant.
-func (m *machine) member(v value, pos parse.Pos) {
-	if v.role == aScored {
-		m.find(pos, Compare, "this is a member, and no number: its score is the next element of the reply")
-	}
-}
-
 // turnOf returns for which of two elements that take turns an index is: 0 or 1, or -1 if that is not known.
 func (m *machine) turnOf(index parse.Expr) int {
 	i, k := added(index)
@@ -114,18 +107,6 @@ func (m *machine) turnOf(index parse.Expr) int {
 	return -1
 }
 
-// inTurn returns an element of two that take turns. It finds the second of them where a loop goes on by one.
-func (m *machine) inTurn(list value, index parse.Expr) value {
-	if turn := m.turnOf(index); turn >= 0 {
-		return list.items[turn]
-	}
-	i, k := added(index)
-	if loop := m.c.flow.loops[varOf(i)]; k != 0 && loop != nil && loop.Step == nil && !m.c.flow.compared[loop.Var] {
-		m.find(index.Pos(), Nil, "the elements of this reply belong together by two, and this loop goes on by one: write a step of 2")
-	}
-	return *list.elem
-}
-
 // added returns what an expression adds a number to, and the number.
 func added(e parse.Expr) (parse.Expr, float64) {
 	b, ok := unparen(e).(*parse.BinaryExpr)
@@ -136,17 +117,6 @@ func added(e parse.Expr) (parse.Expr, float64) {
 		return b.L, n
 	}
 	return e, 0
-}
-
-// fieldOf finds what has no such field: a text or a number has none, and a status reply has ok, or an error err.
-func (m *machine) fieldOf(x value, key parse.Expr) {
-	name, literal := m.c.origin(key).(*parse.StringExpr)
-	switch {
-	case x.surely(isText) && !literal, x.surely(isNumber):
-		m.find(key.Pos(), Nil, "this is an index into %s, which has no elements", x.is)
-	case x.role == aReply && literal && x.is&isTable == 0 && x.is&(isStatus|isFailed) != 0 && name.Value != "ok" && name.Value != "err":
-		m.find(key.Pos(), Nil, "this is always nil: the one field of a status reply is ok, that of an error err")
-	}
 }
 
 // unpackedItems returns the values that unpack gives of a list whose elements are known, or pcall of cjson.decode.

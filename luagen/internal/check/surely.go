@@ -43,7 +43,7 @@ type question struct {
 
 // isAt reports whether a word of a call certainly is what its place asks for, or certainly stands for
 // such values alone.
-func (c *checker) isAt(call commandCall, p place) bool {
+func (c *code) isAt(call commandCall, p place) bool {
 	e := call.words[p.word]
 	unpacked, ok := e.(*parse.CallExpr)
 	last := p.word == len(call.words)-1
@@ -54,7 +54,7 @@ func (c *checker) isAt(call commandCall, p place) bool {
 }
 
 // certainly asks a question about an expression that no other has led to.
-func (c *checker) certainly(q quality, e parse.Expr) bool {
+func (c *code) certainly(q quality, e parse.Expr) bool {
 	// An answer is yes only if that of every question on the way is: so a name that is asked for
 	// again, by itself or by another, may be taken for what is asked until something else is not.
 	c.asked = map[question]bool{}
@@ -62,7 +62,7 @@ func (c *checker) certainly(q quality, e parse.Expr) bool {
 }
 
 // is reports whether an expression certainly has a quality.
-func (c *checker) is(q quality, e parse.Expr) bool {
+func (c *code) is(q quality, e parse.Expr) bool {
 	switch e := e.(type) {
 	case *parse.ParenExpr:
 		return c.is(q, e.X)
@@ -95,7 +95,7 @@ func (c *checker) is(q quality, e parse.Expr) bool {
 }
 
 // nameIs reports whether all that a name may hold has a quality.
-func (c *checker) nameIs(q quality, e *parse.NameExpr) bool {
+func (c *code) nameIs(q quality, e *parse.NameExpr) bool {
 	x := e.Var
 	switch {
 	case x == nil:
@@ -135,7 +135,7 @@ func declaredAs(q quality, b *parse.Binding) bool {
 }
 
 // storesAre reports whether all that is put into a name's table are keys, if that is asked.
-func (c *checker) storesAre(q quality, x *parse.Var) bool {
+func (c *code) storesAre(q quality, x *parse.Var) bool {
 	element, ok := ofElements[q]
 	return !ok || !slices.ContainsFunc(c.flow.sameTable(x), func(x *parse.Var) bool {
 		return slices.ContainsFunc(c.flow.stores[x], func(e parse.Expr) bool { return e == nil || !c.is(element, e) })
@@ -143,7 +143,7 @@ func (c *checker) storesAre(q quality, x *parse.Var) bool {
 }
 
 // sourcesAre reports whether all that is assigned to a name, or passed to it, has a quality.
-func (c *checker) sourcesAre(q quality, x *parse.Var) bool {
+func (c *code) sourcesAre(q quality, x *parse.Var) bool {
 	p, isParam := c.flow.params[x]
 	if isParam && !c.everyCall(q, p) || !isParam && len(c.flow.sources[x]) == 0 {
 		return false
@@ -163,7 +163,7 @@ func (c *checker) sourcesAre(q quality, x *parse.Var) bool {
 
 // everyCall reports whether every call of a local function passes the value in question. The
 // arguments of a library's functions are checked where they are called.
-func (c *checker) everyCall(q quality, p param) bool {
+func (c *code) everyCall(q quality, p param) bool {
 	if c.s.Header.Library {
 		return true
 	}
@@ -178,7 +178,7 @@ func (c *checker) everyCall(q quality, p param) bool {
 
 // returns reports whether every return of a local or included function that is called has a
 // quality.
-func (c *checker) returns(q quality, call *parse.CallExpr) bool {
+func (c *code) returns(q quality, call *parse.CallExpr) bool {
 	if q == aWritten {
 		return c.callee(call) == "string.format" && len(call.Args) > 0 && c.is(q, call.Args[0])
 	} else if q == aForeign {

@@ -185,3 +185,46 @@ func bound(e parse.Expr) float64 {
 	}
 	return n
 }
+
+// inside reports whether a block is another, or in it.
+func inside(outer, b *parse.Block) bool {
+	return outer == b || slices.ContainsFunc(outer.Stmts, func(s parse.Stmt) bool {
+		return slices.ContainsFunc(parse.Blocks(s), func(inner *parse.Block) bool { return inside(inner, b) })
+	})
+}
+
+// constantTest reads a test of a name for a constant, "x == 0" or "x ~= nil", which is the comparison; or for nil and
+// false, "x" or "not x", which is the name.
+func constantTest(e parse.Expr) (x *parse.Var, kind kinds, test parse.Expr) {
+	switch e := unparen(e).(type) {
+	case *parse.NameExpr:
+		return e.Var, isFalseValue, e
+	case *parse.UnaryExpr:
+		if name, ok := unparen(e.X).(*parse.NameExpr); ok && e.Op == "not" {
+			return name.Var, isFalseValue, name
+		}
+	case *parse.BinaryExpr:
+		for _, pair := range [][2]parse.Expr{{e.L, e.R}, {e.R, e.L}} {
+			name, ok := unparen(pair[0]).(*parse.NameExpr)
+			if kind := constantKind(pair[1]); ok && kind != 0 && (e.Op == "==" || e.Op == "~=") {
+				return name.Var, kind, e
+			}
+		}
+	}
+	return nil, 0, nil
+}
+
+// constantKind returns the kind of a constant, 0 if an expression is none.
+func constantKind(e parse.Expr) kinds {
+	switch unparen(e).(type) {
+	case *parse.NilExpr:
+		return isNil
+	case *parse.BoolExpr:
+		return isFalseValue
+	case *parse.NumberExpr:
+		return isNumber
+	case *parse.StringExpr:
+		return isText
+	}
+	return 0
+}

@@ -7,8 +7,6 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// What the calls of commands on one key say of each other, wherever they stand, is found here.
-
 // touch is a call of a command on a key.
 type touch struct {
 	call      commandCall
@@ -19,72 +17,72 @@ type touch struct {
 }
 
 // compareTouches finds what these calls say of each other, unless there are too many to compare.
-func (m *machine) compareTouches() {
-	m.state = newState()
+func (j *judge) compareTouches() {
+	j.state = newState()
 	var all []touch
-	for _, e := range m.c.flow.calls {
-		call, ok := m.c.commandCall(e)
+	for _, e := range j.c.flow.calls {
+		call, ok := j.c.commandCall(e)
 		if !ok || len(call.names) != 1 || len(call.words) < 2 {
 			continue
 		}
-		t := touch{call: call, name: call.names[0], in: m.c.flow.blocks[e]}
+		t := touch{call: call, name: call.names[0], in: j.c.flow.blocks[e]}
 		for i := range call.words[1:] {
-			t.keys = append(t.keys, m.keyText(call.words, i+1))
+			t.keys = append(t.keys, j.keyText(call.words, i+1))
 		}
-		t.key, t.gives = t.keys[0], m.expires(call, t.name)
+		t.key, t.gives = t.keys[0], j.expires(call, t.name)
 		if all = append(all, t); len(all) > maxAsked {
 			return
 		}
 	}
-	m.wrongKeys(all)
-	m.madeUp(all)
-	if m.c.s.Raw {
-		m.wrongKinds(all)
+	j.wrongKeys(all)
+	j.madeUp(all)
+	if j.c.s.Raw {
+		j.wrongKinds(all)
 	}
 }
 
 // wrongKeys finds a key that the script writes and gives no expiry: an EXPIRE was meant for it, all others that the
 // script writes have an expiry, or the script asks when it ends.
-func (m *machine) wrongKeys(all []touch) {
+func (j *judge) wrongKeys(all []touch) {
 	given, marks, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, t := range all {
-		marks[t.key] = marks[t.key] || slices.Contains([]string{"exists", "get", "hget"}, t.name) && m.c.inCondition(t.call.expr)
+		marks[t.key] = marks[t.key] || slices.Contains([]string{"exists", "get", "hget"}, t.name) && j.c.inCondition(t.call.expr)
 		given[t.key] = given[t.key] || t.gives
 		given[""] = given[""] || t.gives && anyOf(t.key)
 	}
 	for i, t := range all {
-		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(creating, t.name) && m.creates(t.call, t.name)
-		if left && !seen[t.key] && !m.misdirected(all, i) {
-			seen[t.key] = m.unlike(t, all, given, marks)
+		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(creating, t.name) && j.creates(t.call, t.name)
+		if left && !seen[t.key] && !j.misdirected(all, i) {
+			seen[t.key] = j.unlike(t, all, given, marks)
 		}
-		if left && m.c.s.Raw && !strings.HasPrefix(t.name, "decr") { // which is for what is there
-			m.watched(t, all)
+		if left && j.c.s.Raw && !strings.HasPrefix(t.name, "decr") { // which is for what is there
+			j.watched(t, all)
 		}
 	}
 }
 
 // misdirected finds an EXPIRE behind the write of a key that never gets one, of another key that was not written before, and
 // that no condition is about, and reports whether it does. Several in a row make keys last that others have written.
-func (m *machine) misdirected(all []touch, i int) bool {
+func (j *judge) misdirected(all []touch, i int) bool {
 	ends := func(j int) bool { return j < len(all) && slices.Contains(ending, all[j].name) }
 	if !ends(i+1) || ends(i+2) {
 		return false
 	}
 	line, next := all[i].call.expr.P.Line, all[i+1]
 	if slices.ContainsFunc(all[:i], func(t touch) bool {
-		writes := m.writes(t.call.expr) && !slices.Contains(ending, t.name)
-		return writes && (anyOf(t.key) || slices.Contains(t.keys, next.key)) || t.key == next.key && m.c.inCondition(t.call.expr)
+		writes := j.writes(t.call.expr) && !slices.Contains(ending, t.name)
+		return writes && (anyOf(t.key) || slices.Contains(t.keys, next.key)) || t.key == next.key && j.c.inCondition(t.call.expr)
 	}) {
 		return false
 	}
-	m.find(next.call.expr.P, Expire, "this key was not written before, and the one that line %d writes never expires: name that one", line)
+	j.find(next.call.expr.P, Expire, "this key was not written before, and the one that line %d writes never expires: name that one", line)
 	return true
 }
 
 // unlike finds the write of a key that never expires where all others do that the script writes, and reports whether it does. A
 // mark, by which the script knows what was done, is no such other, nor is a word that is written out, which is a flag.
-func (m *machine) unlike(t touch, all []touch, given, marks map[string]bool) bool {
-	flag := t.name == "set" && len(t.call.words) == 3 && m.peek(t.call.words[2]).word
+func (j *judge) unlike(t touch, all []touch, given, marks map[string]bool) bool {
+	flag := t.name == "set" && len(t.call.words) == 3 && j.peek(t.call.words[2]).word
 	alike, only := false, strings.HasPrefix(t.key, "KEYS") && !marks[t.key] && !flag
 	for _, u := range all {
 		switch {
@@ -96,7 +94,7 @@ func (m *machine) unlike(t touch, all []touch, given, marks map[string]bool) boo
 		}
 	}
 	if alike && only {
-		m.find(t.call.expr.P, Expire, "this key never expires, and others that the script writes do: give it an expiry, too")
+		j.find(t.call.expr.P, Expire, "this key never expires, and others that the script writes do: give it an expiry, too")
 	}
 	return alike && only
 }
@@ -105,32 +103,32 @@ func (m *machine) unlike(t touch, all []touch, given, marks map[string]bool) boo
 var shared = strings.Fields("decr decrby lpush pttl rpush sadd ttl zadd")
 
 // watched finds a key that never expires, of which the script asks when it does.
-func (m *machine) watched(t touch, all []touch) {
+func (j *judge) watched(t touch, all []touch) {
 	for _, u := range all {
-		if u.key == t.key && units[shapes[u.name]].per != 0 && !m.gave {
-			m.find(t.call.expr.P, Expire, "this key never expires, and line %d asks when it does: give it an expiry", u.call.expr.P.Line)
+		if u.key == t.key && units[shapes[u.name]].per != 0 && !j.gave {
+			j.find(t.call.expr.P, Expire, "this key never expires, and line %d asks when it does: give it an expiry", u.call.expr.P.Line)
 		}
 	}
 }
 
 // madeUp finds the one key of a script that is made of an element and a text, where all others are elements of KEYS.
-func (m *machine) madeUp(all []touch) {
+func (j *judge) madeUp(all []touch) {
 	made := slices.DeleteFunc(slices.Clone(all), func(t touch) bool {
-		return m.c.nth(t.call.words[1], "KEYS") > 0 || strings.HasSuffix(t.name, "publish")
+		return j.c.nth(t.call.words[1], "KEYS") > 0 || strings.HasSuffix(t.name, "publish")
 	})
-	if len(made) != 1 || len(all) == 1 || m.c.keyFound {
+	if len(made) != 1 || len(all) == 1 || j.keyFound {
 		return
 	}
 	e := made[0].call.words[1]
-	b, ok := m.c.origin(e).(*parse.BinaryExpr)
-	if ok && b.Op == ".." && (constantKind(b.R) == isText && m.c.nth(b.L, "KEYS")+m.c.nth(b.L, "ARGV") > 0 || constantKind(b.L) == isText && m.c.nth(b.R, "KEYS") > 0) {
-		m.find(e.Pos(), Key, "this key is made up, and all others of the script come from KEYS: name the one that is meant, or pass it")
+	b, ok := j.c.origin(e).(*parse.BinaryExpr)
+	if ok && b.Op == ".." && (constantKind(b.R) == isText && j.c.nth(b.L, "KEYS")+j.c.nth(b.L, "ARGV") > 0 || constantKind(b.L) == isText && j.c.nth(b.R, "KEYS") > 0) {
+		j.find(e.Pos(), Key, "this key is made up, and all others of the script come from KEYS: name the one that is meant, or pass it")
 	}
 }
 
 // wrongKinds finds two commands on one key that are for different kinds of keys, of which the second fails. It finds none if
 // the script may replace or delete the key, or asks for its kind.
-func (m *machine) wrongKinds(all []touch) {
+func (j *judge) wrongKinds(all []touch) {
 	replaced := map[string]bool{"": true}
 	for _, t := range all {
 		if !slices.Contains(replacers, t.name) {
@@ -144,11 +142,11 @@ func (m *machine) wrongKinds(all []touch) {
 	}
 	for i, u := range all {
 		first := slices.IndexFunc(all[:i], func(t touch) bool {
-			return t.key == u.key && !replaced[u.key] && (inside(t.in, u.in) || inside(u.in, t.in)) && m.unlikeKinds(t, u)
+			return t.key == u.key && !replaced[u.key] && (inside(t.in, u.in) || inside(u.in, t.in)) && j.unlikeKinds(t, u)
 		})
 		if first >= 0 {
-			m.c.find(u.call.words[1].Pos(), Kind, "%s is for a %s, and line %d takes this key for a %s: name the key that is meant",
-				shown(u.name), m.kindOf(u), all[first].call.expr.P.Line, m.kindOf(all[first]))
+			j.report(u.call.words[1].Pos(), Kind, "%s is for a %s, and line %d takes this key for a %s: name the key that is meant",
+				shown(u.name), j.kindOf(u), all[first].call.expr.P.Line, j.kindOf(all[first]))
 			return
 		}
 	}
@@ -158,24 +156,17 @@ func (m *machine) wrongKinds(all []touch) {
 var replacers = strings.Fields("copy del flushall flushdb getdel getset move mset rename renamenx restore set setex psetex sort type unlink")
 
 // unlikeKinds reports whether two calls are for different kinds of keys, and end the script if they fail.
-func (m *machine) unlikeKinds(t, u touch) bool {
-	a, b := m.kindOf(t), m.kindOf(u)
-	return a != "" && b != "" && a != b && m.raises(t.call.expr) && m.raises(u.call.expr) &&
+func (j *judge) unlikeKinds(t, u touch) bool {
+	a, b := j.kindOf(t), j.kindOf(u)
+	return a != "" && b != "" && a != b && j.raises(t.call.expr) && j.raises(u.call.expr) &&
 		!strings.HasSuffix(t.name, "store") && !strings.HasSuffix(u.name, "store")
 }
 
 // kindOf returns the kind of key that a command is for, "" if there are several, or any will do.
-func (m *machine) kindOf(t touch) string {
-	cmd := m.c.targets[0].of(t.call, t.name)
+func (j *judge) kindOf(t touch) string {
+	cmd := j.c.targets[0].of(t.call, t.name)
 	if cmd == nil || len(cmd.kinds) != 1 || len(cmd.specs) == 0 || cmd.specs[0].index != 1 || slices.Contains(setAlgebra, t.name) {
 		return ""
 	}
 	return cmd.kinds[0]
-}
-
-// inside reports whether a block is another, or in it.
-func inside(outer, b *parse.Block) bool {
-	return outer == b || slices.ContainsFunc(outer.Stmts, func(s parse.Stmt) bool {
-		return slices.ContainsFunc(parse.Blocks(s), func(inner *parse.Block) bool { return inside(inner, b) })
-	})
 }

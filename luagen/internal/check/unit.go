@@ -77,14 +77,6 @@ func (v value) in(says unit) value {
 	return v
 }
 
-// misnamed finds what is in another unit than its name says, and returns it with that unit, if none is known.
-func (m *machine) misnamed(name string, says unit, v value, pos parse.Pos) value {
-	if is := m.unitOf(v, unit{per: says.per, line: pos.Line}); is.apart(says) {
-		m.find(pos, Time, "%s is in %s by its name or comment, and this is in %s: %s", name, unitNames[says.per], is, is.remedy(says))
-	}
-	return v.in(says)
-}
-
 // times returns the unit and the roots of a time that is multiplied by a number. A small one changes no unit.
 func (v value) times(by float64) (unit, []root) {
 	if by < 60 && by > 1.0/60 {
@@ -110,14 +102,14 @@ func (u unit) times(by float64) unit {
 
 // timeOf returns the unit and the roots of the result of an operation. A time by a rate is a count. A number that is written out
 // times 1000 is in milliseconds.
-func (m *machine) timeOf(e *parse.BinaryExpr, l, r value) (unit, []root) {
+func timeOf(e *parse.BinaryExpr, l, r value) (unit, []root) {
 	switch {
 	case e.Op == "+" || e.Op == "-":
 		return summed(e.Op, l, r), joined(l.roots, r.roots)
 	case e.Op == "*" && l.unit.as == aRate && r.unit.per != 0 && !r.constant():
 		return unit{r.unit.per / l.unit.per, aProduct, 0}, nil
 	case e.Op == "*" && r.unit.as == aRate && l.unit.as != aRate && !l.constant():
-		return m.timeOf(&parse.BinaryExpr{Op: "*", L: e.R, R: e.L}, r, l)
+		return timeOf(&parse.BinaryExpr{Op: "*", L: e.R, R: e.L}, r, l)
 	case e.Op == "/" && r.unit.as == aRate && l.unit.per == 0:
 		return unit{r.unit.per, aDuration, 0}, nil
 	case e.Op == "*" && l.constant() && r.constant() && (l.size == 1000 || r.size == 1000):
@@ -129,9 +121,6 @@ func (m *machine) timeOf(e *parse.BinaryExpr, l, r value) (unit, []root) {
 	case e.Op == "*" && r.constant():
 		return l.times(r.size)
 	case e.Op == "/" && r.constant():
-		if slices.Contains([]float64{1000, 60_000, 3_600_000}, r.size) {
-			m.unitOf(l.divided(), unit{per: 1000, line: e.P.Line})
-		}
 		return l.times(1 / r.size)
 	}
 	return unit{}, nil
@@ -167,100 +156,12 @@ func joined(a, b []root) []root {
 	return all[:min(len(all), 4)]
 }
 
-// unitOf returns the unit of a time, if need be that in which a line before has what it comes from. If none is known, it
-// notes that the time is used in one here. Of what a caller chooses, nothing is certain.
-func (m *machine) unitOf(v value, used unit) unit {
-	if v.unit.per != 0 || len(v.roots) == 0 || m.chosen() {
-		return v.unit
-	}
-	for _, r := range v.roots {
-		if seen, ok := m.timed[r.of]; ok {
-			return seen.times(r.by)
-		}
-	}
-	for _, r := range v.roots {
-		if r.by == 1000 && used.per == 1 {
-			return unit{per: 1000} // nobody has thousands of seconds
-		}
-		if used.per != 0 && m.quiet == 0 && r.of != "" {
-			m.timed[r.of] = used.times(1 / r.by)
-		}
-	}
-	return v.unit
-}
-
-// divided returns a value with the roots of what is divided by 1000: that is not in seconds, but in milliseconds at most.
-func (v value) divided() value {
-	v.roots = slices.Clone(v.roots)
-	for i := range v.roots {
-		v.roots[i].of = "/ " + v.roots[i].of
-	}
-	return v
-}
-
-// chosen reports whether a caller chooses by a condition what runs here: by an order it chooses no unit.
-func (m *machine) chosen() bool {
-	return slices.ContainsFunc(m.conds, func(cond parse.Expr) bool {
-		keys, _ := m.asksOf(cond)
-		return len(keys) == 0 && !parse.Contains(cond, func(e parse.Expr) bool {
-			b, ok := e.(*parse.BinaryExpr)
-			return ok && strings.ContainsAny(b.Op, "<>")
-		})
-	})
-}
-
-// meet finds times of different units that meet in a sum, a difference, a quotient or a comparison. Those that TIME replies
-// with may be added as a seed.
-func (m *machine) meet(pos parse.Pos, l, r value) {
-	for _, v := range []value{l, r} {
-		if v.unit.as == aProduct && v.unit.per != 1 && l.unit.per*r.unit.per == 0 {
-			m.find(pos, Time, "this counts with the product of a time and a rate in different units: bring both to one unit")
-		}
-	}
-	if max(l.unit.as, r.unit.as) > aTime {
-		return
-	}
-	u := m.unitOf(l, unit{})
-	w := m.unitOf(r, unit{per: u.per, line: pos.Line})
-	if u.per == 0 {
-		u = m.unitOf(l, unit{per: w.per, line: pos.Line})
-	}
-	if u.per > w.per {
-		u, w, r = w, u, l
-	}
-	if u.apart(w) && !(u.per == 1 && r.unit == units["microseconds"] && m.seeds) {
-		m.find(pos, Time, "this mixes %s with %s: multiply the %s by %.0f", unit{u.per, 0, u.line}, unit{w.per, 0, w.line},
-			unitNames[u.per], w.per/u.per)
-	}
-}
-
-// replaces finds a time that takes the place of another under a condition about that, and is in another unit.
-func (m *machine) replaces(x *parse.Var, e parse.Expr, v value) {
-	if n := len(m.conds); n > 0 && mentions(m.conds[n-1], x) && !mentions(e, x) {
-		was, _ := m.state.get(x)
-		m.meet(e.Pos(), was, v)
-	}
-}
-
 // scores returns the roots of the scores of a key.
 func (m *machine) scores(words []parse.Expr) []root {
 	if key := m.keyText(words, 1); key != "" {
 		return []root{{key, 1}}
 	}
 	return nil
-}
-
-// stores checks a time that a command gets to keep, or to look for.
-func (m *machine) stores(match *matching, i int) {
-	v, pos := m.peek(match.words[i]), match.words[i].Pos()
-	switch f := match.as[i]; {
-	case f.number && slices.Contains([]string{"score", "min", "max"}, f.word):
-		m.meet(pos, value{number: number{roots: m.scores(match.words)}}, v)
-	case f.word == "member" && match.as[i-1].word == "score":
-		m.asScore(match.words[i-1], match.words[i])
-	case f.word == "value" && match.as[i-1].word == "field":
-		m.misnamed("the field", m.ofField(match.words[1], match.words[i-1]), v, pos)
-	}
 }
 
 // loads returns a reply with what is known of the times in it.
@@ -337,32 +238,4 @@ func (m *machine) ordered(e parse.Expr) bool {
 func isRemainder(e parse.Expr) bool {
 	b, ok := unparen(e).(*parse.BinaryExpr)
 	return ok && b.Op == "%"
-}
-
-// microsAlone finds the second element of TIME, which begins at 0 again each second, in a script that never reads the first.
-// A seed, a remainder or a part of a text may be made of it.
-func (m *machine) microsAlone() {
-	var read, into []parse.Expr
-	for _, e := range m.c.flow.exprs {
-		switch e := e.(type) {
-		case *parse.IndexExpr:
-			if m.c.sent(e.X, "time") != nil {
-				read = append(read, e.Key)
-			}
-		case *parse.CallExpr:
-			if len(e.Args) > 0 && (m.c.sent(e.Args[0], "time") != nil || m.c.callee(e) == "math.randomseed") {
-				return
-			}
-		case *parse.BinaryExpr:
-			if e.Op == "%" || e.Op == ".." {
-				into = append(into, e)
-			}
-		}
-	}
-	other := func(e parse.Expr) bool { return bound(e) != 2 }
-	if len(read) > 0 && !slices.ContainsFunc(read, other) && len(into) <= maxWithin && !slices.ContainsFunc(into, func(e parse.Expr) bool {
-		return m.c.flow.within(e, func(e parse.Expr) bool { return slices.Contains(read, e) })
-	}) {
-		m.c.find(read[0].Pos(), Time, "the second element of TIME is the microseconds of the present second: the time is [1]")
-	}
 }

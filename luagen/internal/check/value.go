@@ -269,3 +269,28 @@ func bounded(t parse.Type, most float64) float64 {
 	}
 	return min(most, max(float64(t.Max), -float64(t.Min), 1))
 }
+
+// named reports whether a text is a name, which need not be a number.
+func (v value) named() bool {
+	return v.free || v.role == aMember || v.role == aScored
+}
+
+var kindTexts = map[kinds]string{
+	isText: "a text", isNumber: "a number", isText | isNumber: "a text or a number", isTrueValue: "true or false",
+	isStatus: "a status reply (a table with the field ok)", isFailed: "an error", isOther: "a function",
+}
+
+// String says in words what a value may be, nil and false left out if there is more.
+func (k kinds) String() string {
+	switch rest := k &^ absent; {
+	case kindTexts[rest] != "":
+		return kindTexts[rest]
+	case k == isNil:
+		return "nil"
+	case rest == 0:
+		return "false"
+	case rest&^(isTable|isStatus|isFailed) == 0:
+		return "a table"
+	}
+	return "a value of another kind"
+}

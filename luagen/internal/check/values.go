@@ -29,8 +29,10 @@ type values struct {
 	loops    map[*parse.Var]*parse.NumForStmt
 	compared map[*parse.Var]bool // a comparison, or a remainder, is of the name, or of it and a number
 	indices  map[*parse.Var][]*parse.IndexExpr
-	changed  map[string]bool // the globals that have an element which is assigned to
-	hasText  map[string]bool // [] and {}, if a literal text has these in it
+	changed  map[string]bool            // the globals that have an element which is assigned to
+	hasText  map[string]bool            // [] and {}, if a literal text has these in it
+	careful  map[parse.Expr]bool        // see careful.go
+	chained  map[*parse.BinaryExpr]bool // parts of chains of or and and that were seen
 }
 
 // maxWithin is how many expressions are looked at to find what is meant.
@@ -111,6 +113,7 @@ func newValues() *values {
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, hasText: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, along: map[*parse.Var][]*parse.Var{},
 		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{}, apart: map[*parse.Var]bool{},
+		careful: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{},
 		compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{},
 	}
 }
@@ -165,6 +168,12 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 			x, _ := added(side)
 			v.compared[varOf(x)] = v.compared[varOf(x)] || negated[e.Op] != "" || e.Op == "%"
 		}
+		switch e.Op {
+		case "and", "or":
+			v.cover(e)
+		case "==", "~=":
+			v.compares(e)
+		}
 	case *parse.FuncExpr:
 		v.block(e.Body, e)
 	case *parse.StringExpr:
@@ -217,6 +226,7 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 		v.loop(s)
 	case *parse.IfStmt:
 		v.conds = append(v.conds, s.Conds...)
+		v.defaults(s)
 	case *parse.NumForStmt:
 		v.sources[s.Var], v.loops[s.Var] = append(v.sources[s.Var], source{}), s
 	case *parse.LocalFuncStmt:
