@@ -223,6 +223,8 @@ func (j *judge) expressions() {
 			j.memberOfLibrary(e)
 		case *parse.BinaryExpr:
 			j.never(e)
+		case *parse.CallExpr:
+			j.magic(e)
 		}
 	}
 }

@@ -141,6 +141,7 @@ func (j *judge) isPlace(e parse.Expr) bool {
 // "or", and what "not" is for, are found where they are evaluated.
 func (j *judge) condition(e parse.Expr) {
 	e = unparen(e)
+	j.emptyIsTrue(e)
 	switch x := e.(type) {
 	case *parse.BinaryExpr:
 		if x.Op == "and" || x.Op == "or" {

@@ -23,7 +23,7 @@ func (j *judge) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 	case want.per == 0 || !cmd.writes:
 	case is.per >= 1 && is.apart(want), is.per == want.per && is.as+want.as == aTime+aDuration:
 		j.find(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, is, is.remedy(want))
-	case want.as == aTime && (written && v.size < 1e9*want.per || is.as == aDuration):
+	case want.as == aTime && (written && v.size < 1e9*want.per || is.as == aDuration || j.minutes(e)):
 		j.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is a duration, or long ago: add the time", shown)
 	case v.frac || v.split && !j.state.knows(someWhole):
 		j.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
@@ -113,4 +113,10 @@ func (j *judge) letsBy(e, cond parse.Expr) bool {
 func (j *judge) mayBeZero(e parse.Expr) bool {
 	says := j.c.said["ARGV["+itoa(j.c.nth(e, "ARGV"))+"]"] + j.c.said[j.c.nameOf(e)]
 	return zeroAllowed.MatchString(says) && len(j.c.comparedWith(e)) == 0
+}
+
+// minutes reports whether an expression is so many minutes, hours or days.
+func (j *judge) minutes(e parse.Expr) bool {
+	b, ok := j.c.origin(e).(*parse.BinaryExpr)
+	return ok && b.Op == "*" && (math.Mod(bound(b.L), 60) == 0 || math.Mod(bound(b.R), 60) == 0)
 }

@@ -26,7 +26,7 @@ func (m *machine) list(e *parse.NameExpr) value {
 }
 
 // readers are the functions that change no table which they get.
-var readers = strings.Fields(`ipairs next pairs select unpack table.concat table.getn table.maxn cjson.encode cmsgpack.pack redis.call redis.pcall server.call server.pcall`)
+var readers = strings.Fields(`next select ipairs pairs unpack table.concat table.getn table.maxn cjson.encode cmsgpack.pack redis.call redis.pcall server.call server.pcall`)
 
 // replaces reports whether a script assigns to the elements of KEYS or ARGV, or gives the whole to a function that may.
 func (c *code) replaces(list string) bool {

@@ -17,6 +17,9 @@ func (j *judge) rawReturn(v value, list []parse.Expr) {
 	if ok && !j.resp3 {
 		j.namesIn(table)
 	}
+	if !j.resp3 {
+		j.nameless(list[0])
+	}
 	if x := varOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
 		v = j.peek(table)
 	}

@@ -36,6 +36,7 @@ func (j *judge) compareTouches() {
 	}
 	j.wrongKeys(all)
 	j.madeUp(all)
+	j.habits(all)
 	if j.c.s.Raw {
 		j.wrongKinds(all)
 	}

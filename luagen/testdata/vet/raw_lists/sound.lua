@@ -23,15 +23,15 @@ local queue = cjson.decode(ARGV[4])
 table.insert(queue, ARGV[5])
 for _, entry in ipairs(queue) do redis.call('sadd', KEYS[4], entry) end
 redis.call('set', KEYS[3], cjson.encode(queue))
-redis.call('del', unpack(redis.call('lrange', KEYS[5], 0, 99)))
+local old = redis.call('lrange', KEYS[5], 0, 99) if #old > 0 then redis.call('del', unpack(old)) end
 local due = redis.call('zrangebyscore', KEYS[6], '-inf', ARGV[6], 'LIMIT', 0, 100)
-redis.call('zrem', KEYS[6], unpack(due))
+if #due > 0 then redis.call('zrem', KEYS[6], unpack(due)) end
 local members = redis.call('smembers', KEYS[4])
 for i = 1, #members, 1000 do
   redis.call('srem', KEYS[4], unpack(members, i, math.min(i + 999, #members)))
 end
 if redis.call('llen', KEYS[5]) > 5000 then return 'none' end
-redis.call('rpush', KEYS[7], unpack(redis.call('lrange', KEYS[5], 0, -1)))
+redis.call('rpush', KEYS[7], 0, unpack(redis.call('lrange', KEYS[5], 0, -1)))
 local left, taken = tonumber(ARGV[1]), {}
 for _, id in ipairs(members) do
   if left > 0 then

@@ -34,5 +34,5 @@ for i = 1, #members, limit do
   for j = i, math.min(i + limit - 1, #members) do part[#part + 1] = members[j] end
   flush(part)
 end
-redis.call('rpush', KEYS[4], unpack(redis.call('lrange', KEYS[5], 0, 99)))
+redis.call('rpush', KEYS[4], 0, unpack(redis.call('lrange', KEYS[5], 0, 99)))
 return 0

@@ -5,7 +5,7 @@ for i = 1, #reply, 2 do profile[reply[i]] = reply[i + 1] end
 local level, first = profile.level, ARGV[1]
 local popped = redis.call('lpop', KEYS[4])
 if popped then redis.call('rpush', KEYS[3], popped) end
-redis.call('hset', KEYS[5], unpack(redis.call('lrange', KEYS[6], 0, 9)))
+redis.call('hset', KEYS[5], 'n', 1, unpack(redis.call('lrange', KEYS[6], 0, 9)))
 redis.call('set', KEYS[7], n == 1 and 1 or 0)
 local score = redis.call('zscore', KEYS[9], ARGV[1])
 redis.call('zadd', KEYS[8], score and score + 1 or 1, ARGV[1])
@@ -28,7 +28,7 @@ assert(redis.call('hexists', KEYS[18], 'n') == 1)
 n = n + redis.call('hget', KEYS[18], 'n')
 local function log(text) redis.log(redis.LOG_NOTICE, text) end
 redis.call('set', KEYS[20], 1, log('set'))
-redis.call('rename', KEYS[21], KEYS[22])
+redis.call('persist', KEYS[21]) redis.call('rename', KEYS[21], KEYS[22])
 n = n + redis.call('get', KEYS[22])
 local function make() return {} end
 local made, ids = make(), redis.call('lrange', KEYS[19], 0, 9)

@@ -41,6 +41,6 @@ redis.call('zadd', KEYS[2], '1' .. ARGV[1], 'job:' .. ARGV[1])
 local jobId, expiry, now = ARGV[6], ARGV[4], ARGV[5]
 redis.call('zadd', KEYS[2], now, jobId)
 redis.call('zadd', KEYS[2], jobId, ARGV[1])
-redis.call('zadd', KEYS[2], now, now)
+redis.call('zadd', KEYS[9], now, now)
 redis.call('set', k, jobId, 'EX', expiry)
 redis.call('hset', KEYS[4], 'at', now)

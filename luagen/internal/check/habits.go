@@ -1,0 +1,188 @@
+package check
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// What one call shows by its words, or by the calls around it, wherever it stands, is found here.
+
+// habits finds it in each call of a command on a key.
+func (j *judge) habits(all []touch) {
+	for _, e := range j.c.flow.calls {
+		j.numberIsKey(e)
+	}
+	for i, t := range all {
+		switch words := t.call.words; {
+		case len(words) > 3 && ranges[t.name] != "":
+			j.turnedRound(t, ranges[t.name] == "high")
+		case t.name == "zadd" && len(words) == 4:
+			j.oneMember(t, all)
+		case t.name == "zadd" && len(words) == 3:
+			j.turnedPairs(words[2])
+		case strings.HasPrefix(t.name, "rename") && j.raises(t.call.expr):
+			j.mayLack(t, all[:i])
+		}
+		j.emptyUnpack(t)
+		j.fieldIsKey(t)
+	}
+}
+
+// ranges are the commands that take the ends of a range, by the end that comes first.
+var ranges = byName(map[string]string{
+	"low":  "zcount zlexcount zrangebylex zrangebyscore zremrangebylex zremrangebyscore",
+	"high": "zrevrangebylex zrevrangebyscore",
+})
+
+// turnedRound finds a range from its upper end to its lower one, which has nothing in it.
+func (j *judge) turnedRound(t touch, high bool) {
+	ends := []parse.Expr{t.call.words[2], t.call.words[3]}
+	if high {
+		slices.Reverse(ends)
+	}
+	is := func(e parse.Expr, texts ...string) bool {
+		text, _ := constantText(j.c.origin(e))
+		return slices.Contains(texts, strings.ToLower(text))
+	}
+	if is(ends[0], "+inf", "inf", "+") || is(ends[1], "-inf", "-") {
+		j.find(t.call.words[2].Pos(), Command, "%s takes the %s end first: of this range nothing is ever in it", shown(t.name),
+			map[bool]string{true: "higher", false: "lower"}[high])
+	}
+}
+
+// oneMember finds a member that is its score, in a set whose members are counted: what happens at one moment counts once.
+func (j *judge) oneMember(t touch, all []touch) {
+	score, member := t.call.words[2], t.call.words[3]
+	if j.c.spelling(score) == j.c.spelling(member) && constantKind(score) == 0 && slices.ContainsFunc(all, func(u touch) bool {
+		return u.key == t.key && (u.name == "zcard" || u.name == "zcount")
+	}) {
+		j.find(member.Pos(), Command, "the score is the member, too, so what comes at one moment counts once: put an id or a counter behind it")
+	}
+}
+
+// turnedPairs finds a list of members with their scores where ZADD takes scores with their members.
+func (j *judge) turnedPairs(e parse.Expr) {
+	list := j.passed(e, "unpack")
+	if list == nil {
+		return
+	}
+	source, _ := j.c.origin(list).(*parse.CallExpr)
+	if source == nil {
+		return
+	}
+	call, _ := j.c.commandCall(source)
+	scored := slices.ContainsFunc(call.words, func(e parse.Expr) bool { return isLiteral(e, "withscores") })
+	if len(call.names) == 1 && (scored || strings.HasPrefix(call.names[0], "zpop")) {
+		j.find(e.Pos(), Command, "ZADD takes a score before its member, and in this list it stands behind: turn them round")
+	}
+}
+
+// mayLack finds a RENAME of a key that no call before was about: it fails if there is none.
+func (j *judge) mayLack(t touch, before []touch) {
+	if t.key != "" && !slices.ContainsFunc(before, func(u touch) bool { return slices.Contains(u.keys, t.key) || anyOf(u.key) }) {
+		j.find(t.call.words[1].Pos(), Nil, "%s fails if this key is missing: ask for it with EXISTS first", shown(t.name))
+	}
+}
+
+// emptyUnpack finds a reply that is unpacked where a command needs a word, and of which no condition asks whether it is empty.
+func (j *judge) emptyUnpack(t touch) {
+	call := t.call
+	last := call.words[len(call.words)-1]
+	fn, _ := last.(*parse.CallExpr)
+	cmd := j.c.targets[0].commands[t.name]
+	if !call.open || fn == nil || j.c.callee(fn) != "unpack" || len(fn.Args) != 1 || cmd == nil || len(call.words)-1 >= max(cmd.arity, -cmd.arity) {
+		return
+	}
+	source, _ := j.c.origin(fn.Args[0]).(*parse.CallExpr)
+	if source == nil {
+		return
+	}
+	from, _ := j.c.commandCall(source)
+	if len(from.names) == 1 && slices.Contains(listShapes, shapes[from.names[0]]) && !j.c.sized(varOf(fn.Args[0])) {
+		j.find(fn.Args[0].Pos(), Command, "unpack gives nothing if this list is empty, and then %s fails: ask for # of it first", shown(t.name))
+	}
+}
+
+// sized reports whether a script looks at the length of a list, or at an element, or has a function of its own do so.
+func (c *code) sized(x *parse.Var) bool {
+	return x != nil && (len(c.flow.indices[x]) > 0 || slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
+		length, isUnary := e.(*parse.UnaryExpr)
+		call, isCall := e.(*parse.CallExpr)
+		return isUnary && length.Op == "#" && varOf(length.X) == x || isCall && !slices.Contains(readers[2:], c.callee(call)) &&
+			slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return varOf(arg) == x })
+	}))
+}
+
+// listShapes are the shapes of replies that are an empty list if a key is missing.
+var listShapes = []string{"members", "texts"}
+
+// fieldIsKey finds an element of KEYS that no command takes for a key, and this one for the name of a field.
+func (j *judge) fieldIsKey(t touch) {
+	if !j.c.s.Raw || !slices.Contains(parted, t.name) && !strings.HasPrefix(t.name, "h") {
+		return
+	}
+	for _, e := range t.call.words[2:min(3, len(t.call.words))] {
+		if n := j.c.nth(e, "KEYS"); n > 0 && !j.c.keyed[n] {
+			j.find(e.Pos(), Key, "KEYS[%d] is no key here, and a cluster sends the script to the node of all keys: pass it in ARGV", n)
+		}
+	}
+}
+
+// numberIsKey finds an element of KEYS that is made a number.
+func (j *judge) numberIsKey(e *parse.CallExpr) {
+	if n := j.c.nth(e, "KEYS"); j.c.s.Raw && j.c.callee(e) == "tonumber" && n > 0 && !j.c.keyed[n] {
+		j.find(e.Args[0].Pos(), Key, "KEYS[%d] is no key here, and a cluster sends the script to the node of all keys: pass it in ARGV", n)
+	}
+}
+
+// patterns are the functions of texts that take a pattern.
+var patterns = []string{"string.find", "string.match", "string.gmatch", "string.gsub"}
+
+// isPattern matches names of arguments that are meant for patterns.
+var isPattern = regexp.MustCompile(`pattern|regexp?|glob|match|filter|sep|delim`)
+
+// magic finds an argument that is taken for a pattern.
+func (j *judge) magic(e *parse.CallExpr) {
+	name, args := j.c.callee(e), e.Args
+	if e.Method != "" {
+		name, args = "string."+e.Method, append([]parse.Expr{nil}, e.Args...)
+	}
+	if !slices.Contains(patterns, name) || len(args) < 2 || len(args) > 3 && name == "string.find" {
+		return
+	}
+	if n := j.c.nth(args[1], "ARGV"); n > 0 && !isPattern.MatchString(spoken(j.c.nameOf(args[1])+" "+j.c.said["ARGV["+itoa(n)+"]"])) {
+		j.find(args[1].Pos(), Compare, "this is taken for a pattern, in which - . %% and others mean something else: write string.find(text, this, 1, true)")
+	}
+}
+
+// emptyIsTrue finds a condition on a reply that is a list, and so true without any element: no code asks for its length.
+func (j *judge) emptyIsTrue(cond parse.Expr) {
+	not, ok := unparen(cond).(*parse.UnaryExpr)
+	if !ok || not.Op != "not" {
+		return
+	}
+	v, x := j.peek(not.X), varOf(unparen(not.X))
+	if v.is != isTable || v.closed || v.elem == nil || v.known > 0 || x == nil || j.c.sized(x) {
+		return
+	}
+	j.find(not.X.Pos(), Compare, "this is never false: a reply without elements is an empty table, which is true; ask for # of it == 0")
+}
+
+// nameless finds a table whose fields have names alone, which the script returns: a reply has no names.
+func (j *judge) nameless(e parse.Expr) {
+	x := varOf(e)
+	source, ok := j.c.flow.only(x)
+	table, isTable := source.(*parse.TableExpr)
+	if !ok || !isTable || len(table.Fields) > 0 || len(j.c.flow.stores[x]) == 0 || j.c.flow.appends[x] > 0 || len(x.Reads) != len(j.c.flow.indices[x])+1 {
+		return
+	}
+	for _, index := range j.c.flow.indices[x] {
+		if name, literal := index.Key.(*parse.StringExpr); !literal || name.Value == "ok" || name.Value == "err" {
+			return
+		}
+	}
+	j.find(e.Pos(), Result, "a reply has no names, so all that is in this table is lost: return a list, or what cjson.encode makes of it")
+}
