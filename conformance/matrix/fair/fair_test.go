@@ -4,16 +4,20 @@ package fair
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
+	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -164,4 +168,229 @@ func (c *crowd) serve(t *testing.T, n int) (order []int) {
 func hold(t *testing.T, c *primitives.Client) *primitives.Lease {
 	t.Helper()
 	return cells.Got(c.NewFairLock(key, nil).Lock(t.Context()))(t)
+}
+
+// TestManyLeaveTogether closes a client with 300 waiters: a script takes out many, and reads the queue once.
+func TestManyLeaveTogether(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	clients := s.Clients(t, 3, noPoll)
+	holder := hold(t, clients[0])
+	lock := clients[1].NewFairLock(key, patient)
+	for range 300 {
+		go func() { _, _ = lock.Lock(t.Context()) }()
+	}
+	s.awaitQueue(t, 300)
+	c := s.waitInTurn(t, 1, clients[2:], patient)
+	s.Await(t, "all have tried since they listen", func() bool { return s.Calls(t, "zcard") >= 1+2*301 })
+	behind := cells.Texts(t, s, "LRANGE", queue, "-1", "-1")[0]
+	score, scripts, reads := s.score(t, behind), s.Calls(t, "evalsha"), s.Calls(t, "zrange")
+	require.NoError(t, clients[1].Close(t.Context()))
+	s.awaitQueue(t, 1)
+	require.LessOrEqual(t, s.Calls(t, "zrange")-reads, s.Calls(t, "evalsha")-scripts)
+	require.Equal(t, score-300*300000, s.score(t, behind)) // For each as long as Redisson waits.
+	require.NoError(t, holder.Release(t.Context()))
+	require.Equal(t, []int{0}, c.serve(t, 1))
+	s.requireNothingLeft(t)
+}
+
+// TestDeadLowerNoScoreByWhatHasPassed drops a dead peer whose share has passed: the score of the one behind stays.
+func TestDeadLowerNoScoreByWhatHasPassed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	score := s.now(t) + 200000
+	s.enqueue(t, peer, s.now(t)-1000, 0)
+	s.enqueue(t, peer+"1", score, 0)
+	_, err := s.Clients(t, 1, noPoll)[0].NewFairLock(key, nil).TryLock(t.Context())
+	require.ErrorIs(t, err, primitives.ErrNotAcquired)
+	require.Equal(t, []string{peer + "1"}, cells.Texts(t, s, "LRANGE", queue, "0", "-1"))
+	require.Equal(t, float64(score), s.score(t, peer+"1"))
+}
+
+// TestClockSetBack sets the server's clock back by an hour while two crashed waiters are the first: they lose their
+// places a timeout after the next try, and live waiters keep theirs.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	type locks = func(timeout time.Duration) *primitives.FairLock
+	for name, run := range map[string]func(t *testing.T, setBack func(), fair locks){
+		"OneWaits": func(t *testing.T, setBack func(), fair locks) {
+			setBack()
+			begin := time.Now()
+			require.NoError(t, cells.Err(fair(3*time.Second).Lock(t.Context())))
+			require.Equal(t, time.Second, time.Since(begin).Truncate(time.Second))
+		},
+		"OneTries": func(t *testing.T, setBack func(), fair locks) {
+			setBack()
+			for range 10 { // Only the first of them moves the deadlines.
+				require.ErrorIs(t, cells.Err(fair(time.Hour).TryLock(t.Context())), primitives.ErrNotAcquired)
+				time.Sleep(100 * time.Millisecond)
+			}
+			require.NoError(t, cells.Err(fair(time.Hour).TryLock(t.Context())))
+		},
+		"ManyWait": func(t *testing.T, setBack func(), fair locks) {
+			holder := cells.Got(fair(time.Hour).Lock(t.Context()))(t)
+			order := make(chan int, 4)
+			for i, timeout := range []time.Duration{10 * time.Second, time.Second, 10 * time.Hour, 2 * time.Second} {
+				go func() {
+					lease, err := fair(timeout).Lock(t.Context())
+					order <- i
+					if err == nil {
+						_ = lease.Release(t.Context())
+					}
+				}()
+				time.Sleep(10 * time.Millisecond)
+			}
+			setBack()
+			begin := time.Now()
+			require.NoError(t, holder.Release(t.Context()))
+			for i := range 4 {
+				require.Equal(t, i, <-order)
+			}
+			require.Less(t, time.Since(begin), 2*time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := embedded.NewServer()
+				c := cells.Over(t, must.Get(embedded.New(s, nil)), noPoll)
+				run(t, func() { setBack(t, s) }, func(timeout time.Duration) *primitives.FairLock {
+					return c.NewFairLock(key, &primitives.FairLockOptions{WaiterTimeout: timeout})
+				})
+				left := cells.Got(s.Do("EXISTS", queue, timeouts, deadlines))(t)
+				cells.Want(t, int64(0))(left.Int())
+			})
+		})
+	}
+}
+
+// setBack puts two crashed waiters with a timeout of a second each before the others, and makes all times of the
+// queue an hour later, as if the clock had been set back.
+func setBack(t *testing.T, s *embedded.Server) {
+	t.Helper()
+	_, err := s.Do("EVAL", `
+		for i = 1, 2 do
+			redis.call('lpush', KEYS[1], 'crashed' .. i)
+			redis.call('zadd', KEYS[2], ARGV[1] + 300000, 'crashed' .. i)
+			redis.call('hset', KEYS[3], 'crashed' .. i, ARGV[1] + 1000 .. ' 1000')
+		end
+		for _, waiter in ipairs(redis.call('lrange', KEYS[1], 0, -1)) do
+			local deadline, timeout = string.match(redis.call('hget', KEYS[3], waiter), '(%d+)( %d+)')
+			redis.call('zincrby', KEYS[2], 3600000, waiter)
+			redis.call('hset', KEYS[3], waiter, deadline + 3600000 .. timeout)
+		end`, "3", queue, timeouts, deadlines, strconv.FormatInt(time.Now().UnixMilli(), 10))
+	require.NoError(t, err)
+}
+
+// TestDeadWaitersOfOthers lets a live waiter come behind dead ones: one of ours, and one of Redisson's.
+func TestDeadWaitersOfOthers(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	clients := s.Clients(t, 2, nil)
+	now := s.now(t)
+	s.enqueue(t, "ours", now+300000, now+1000)
+	s.enqueue(t, "theirs", now+302500, 0)
+	c := s.waitInTurn(t, 2, clients, nil)
+	s.Await(t, "ours is dropped", func() bool { return cells.Number(t, s, "LLEN", queue) == 3 })
+	// It had 299 s left, which those behind it do not have to wait for any more.
+	require.Less(t, s.score(t, "theirs"), float64(now+100000))
+	require.Equal(t, []int{0, 1}, c.serve(t, 2))
+	s.requireNothingLeft(t)
+}
+
+// TestNoBusyLoopBehindADeadHead counts the scripts of ten waiters while the lock is free, and the first
+// in the queue is dead.
+func TestNoBusyLoopBehindADeadHead(t *testing.T) {
+	cells.Proof(t)
+	t.Parallel()
+	s := start(t)
+	clients := s.Clients(t, 5, nil)
+	now := s.now(t)
+	s.enqueue(t, "dead", now+300000, now+8000)
+	c := s.waitInTurn(t, 10, clients, nil)
+	s.awaitListening(t, 10)
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, c.serve(t, 10))
+	s.requireNothingLeft(t)
+	// A first try, one when it listens, one or two polls, one when the dead is dropped, the grant, and
+	// the release. On a busy machine subscriptions take longer, and meanwhile there are more polls.
+	require.Less(t, s.Calls(t, "evalsha"), 10*20)
+}
+
+// TestQueueHeals makes the list and the zset disagree, in each way, while two wait.
+func TestQueueHeals(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(t *testing.T, s server, first, second string){
+		"NoScores":        func(t *testing.T, s server, _, _ string) { s.do(t, "DEL", timeouts) },
+		"NoDeadlines":     func(t *testing.T, s server, _, _ string) { s.do(t, "DEL", deadlines) },
+		"OneScoreLost":    func(t *testing.T, s server, first, _ string) { s.do(t, "ZREM", timeouts, first) },
+		"StrayDeadline":   func(t *testing.T, s server, _, _ string) { s.do(t, "HSET", deadlines, "nobody", "9000000000000 1") },
+		"ScoreOfNobody":   func(t *testing.T, s server, _, _ string) { s.do(t, "ZADD", timeouts, "9e12", "nobody") },
+		"Twice":           func(t *testing.T, s server, first, _ string) { s.do(t, "RPUSH", queue, first) },
+		"DroppedFromList": func(t *testing.T, s server, first, _ string) { s.do(t, "LREM", queue, "0", first) },
+		"Scoreless":       func(t *testing.T, s server, _, _ string) { s.do(t, "LPUSH", queue, "nobody") },
+		"Exchanged": func(t *testing.T, s server, first, _ string) {
+			s.do(t, "ZREM", timeouts, first)
+			s.do(t, "ZADD", timeouts, fmt.Sprint(s.now(t)+300000), "nobody")
+			s.do(t, "LPUSH", queue, "other")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			clients := s.Clients(t, 3, &primitives.Options{PollInterval: 300 * time.Millisecond})
+			holder := hold(t, clients[0])
+			c := s.waitInTurn(t, 2, clients[1:], nil)
+			waiting := cells.Texts(t, s, "LRANGE", queue, "0", "-1")
+			harm(t, s, waiting[0], waiting[1])
+			s.Await(t, "they agree", func() bool { return agree(t, s, 2) })
+			healed := cells.Texts(t, s, "LRANGE", queue, "0", "-1")
+			require.ElementsMatch(t, waiting, healed)
+			if name == "Twice" {
+				require.Equal(t, waiting, healed, "the first place stays")
+			}
+			require.NoError(t, holder.Release(t.Context()))
+			require.ElementsMatch(t, []int{0, 1}, c.serve(t, 2))
+			s.requireNothingLeft(t)
+		})
+	}
+}
+
+// agree reports whether the list and the zsets have the same n waiters.
+func agree(t *testing.T, s server, n int) bool {
+	t.Helper()
+	listed := cells.Texts(t, s, "LRANGE", queue, "0", "-1")
+	for _, owner := range listed {
+		if s.do(t, "ZSCORE", timeouts, owner).IsNil() || s.do(t, "HGET", deadlines, owner).IsNil() {
+			return false
+		}
+	}
+	return len(listed) == n && cells.Number(t, s, "ZCARD", timeouts) == n &&
+		cells.Number(t, s, "HLEN", deadlines) == n
+}
+
+// TestOldScoresAreRenewed lets a first waiter have the lock, and 2500 others wait whose scores are old, as in a queue
+// that was never empty: they keep what they have added to each other's, from the end of its lease on.
+func TestOldScoresAreRenewed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	client := s.Clients(t, 1, noPoll)[0]
+	holder := hold(t, client)
+	c := s.waitInTurn(t, 1, []*primitives.Client{client}, patient)
+	s.Await(t, "it has tried since it listens", func() bool { return s.Calls(t, "zcard") == 3 })
+	now := s.now(t)
+	s.do(t, "ZADD", timeouts, fmt.Sprint(now+1000), cells.Text(t, s, "LINDEX", queue, "0"))
+	for i := range 2500 {
+		s.enqueue(t, "other:"+strconv.Itoa(i), now+4000+int64(i), 0)
+	}
+	before := s.Calls(t, "zadd")
+	require.NoError(t, holder.Release(t.Context()))
+	lease := c.next(t).lease
+	require.Equal(t, 3, s.Calls(t, "zadd")-before) // A thousand each.
+	next := s.score(t, "other:0")
+	require.GreaterOrEqual(t, next, float64(now+30000+3000))
+	require.LessOrEqual(t, next, float64(s.now(t)+30000+3000))
+	for i := range 2500 {
+		require.Equal(t, next+float64(i), s.score(t, "other:"+strconv.Itoa(i)))
+	}
+	require.NoError(t, lease.Release(t.Context()))
 }

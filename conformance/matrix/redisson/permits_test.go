@@ -1,6 +1,10 @@
 package redisson
 
 import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -8,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -119,4 +124,126 @@ func TestPermitVictim(t *testing.T) {
 	require.NoError(t, cells.Err(c.NewPermitSemaphore("lent-dead", nil).Acquire(t.Context(), 2)))
 	cells.Say("holds")
 	select {}
+}
+
+// testRateLimiter: each side counts what the other was granted, and sees the other's rate. What Go gives
+// back Java may take.
+func testRateLimiter(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	ctx := bounded(t)
+	for _, name := range []string{"rate", "a{rate}b"} {
+		l := ours.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+		java.does("true", "rate.trySetRate", name, 5, time.Hour.Milliseconds())
+		cells.Want(t, false)(l.InitRate(ctx, primitives.Rate{Permits: 9, Interval: time.Hour}))
+		java.does("true", "rate.tryAcquire", name, 2)
+		require.Equal(t, 3, cells.Got(l.State(ctx))(t).Remaining)
+		require.NoError(t, l.Wait(ctx, 2))
+		java.does("1", "rate.availablePermits", name)
+		java.does("false", "rate.tryAcquire", name, 2)
+		require.False(t, cells.Got(l.Allow(ctx, 2))(t).Allowed)
+		java.does("released", "rate.release", name, 3)
+		require.Equal(t, 1, cells.Got(l.State(ctx))(t).Remaining) // It leaves the grants, and they count.
+		require.NoError(t, l.Return(ctx, 4))
+		java.does("5", "rate.availablePermits", name)
+		java.does("true", "rate.tryAcquire", name, 4)
+		require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: 7, Interval: time.Hour}))
+		java.does("3", "rate.availablePermits", name)
+		require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: 3, Interval: time.Hour}))
+		java.does("-1", "rate.availablePermits", name)
+		java.does("false", "rate.tryAcquire", name, 1)
+		java.does("false", "rate.trySetRate", name, 5, 1000)
+		cells.Want(t, true)(l.Delete(ctx))
+		java.does("true", "rate.trySetRate", name, 5, 1000)
+		cells.Want(t, true)(l.Delete(ctx))
+		l = ours.NewRateLimiter(name, primitives.Rate{Permits: 5, Interval: time.Minute}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+		for range 2 { // Each side prolongs what Go has made.
+			require.NoError(t, l.Wait(ctx, 1))
+			require.InDelta(t, time.Hour, shorten(t, java, name), float64(time.Minute))
+			java.does("true", "rate.tryAcquire", name, 1)
+			if ttl := shorten(t, java, name); before(3, 38) {
+				t.Log("left out: before 3.38 Redisson does not prolong a limiter")
+			} else {
+				require.InDelta(t, time.Hour, ttl, float64(time.Minute))
+			}
+		}
+		java.does("1", "rate.availablePermits", name)
+		cells.Want(t, true)(l.Delete(ctx))
+	}
+}
+
+// shorten makes a key expire in a minute, and returns when it would have expired.
+func shorten(t *testing.T, java *peer, key string) time.Duration {
+	t.Helper()
+	const source = "local ttl = redis.call('pttl', KEYS[1]); redis.call('pexpire', KEYS[1], 60000); return ttl"
+	s := backend.NewScript("shorten", source, 1, backend.RetryNever)
+	reply := cells.Got(cells.Named("Rueidis").Backend(t, java.at).Run(t.Context(), s, []string{key}, nil))(t)
+	return cells.Got(reply.Duration(time.Millisecond))(t)
+}
+
+// testRateLimiterWindows: callers of both sides acquire for a while, and all are served. No window has more
+// grants than the rate, by the times that both have stored. A Java process stores when it began to ask, which
+// may be a while before the server looks: windows are shorter by that.
+func testRateLimiterWindows(t *testing.T, ours *primitives.Client, java *peer) {
+	t.Helper()
+	const name, permits, interval, aLook = "windows", 30, 500 * time.Millisecond, 100 * time.Millisecond
+	const long = 6 * time.Second
+	ctx := bounded(t)
+	l := ours.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: permits, Interval: interval}))
+	answers := map[string]<-chan string{}
+	for i := range 3 {
+		answers[fmt.Sprint("their ", i)] = java.begin("rate.acquire", name, long.Milliseconds())
+		mine := make(chan string, 1)
+		go func() { mine <- acquireFor(l, long) }()
+		answers[fmt.Sprint("our ", i)] = mine
+	}
+	grants, looks := map[string]int64{}, cells.Named("Rueidis").Backend(t, java.at)
+	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(interval / 10) {
+		look(t, looks, "{"+name+"}:permits", grants)
+	}
+	for who, answer := range answers {
+		var times int
+		got := cells.Within(t, patience, who, answer)
+		require.NoError(t, cells.Err(fmt.Sscanf(got, "acquired %d", &times)), "%s: %s", who, got)
+		require.Positive(t, times, who)
+		t.Logf("%s acquired %d permits", who, times)
+	}
+	most := int64(0)
+	for _, first := range grants {
+		within := int64(0)
+		for member, at := range grants {
+			if at >= first && at < first+(interval-aLook).Milliseconds() {
+				within += int64(binary.LittleEndian.Uint32([]byte(member[len(member)-4:])))
+			}
+		}
+		most = max(most, within)
+	}
+	t.Logf("%d grants, up to %d in %v; the rate is %d in %v", len(grants), most, interval-aLook, permits, interval)
+	require.LessOrEqual(t, most, int64(permits))
+}
+
+var readGrants = backend.NewScript("read_grants",
+	"return redis.call('zrange', KEYS[1], 0, -1, 'withscores')", 1, backend.RetryReadOnly)
+
+// look adds the grants that there are, with their times.
+func look(t *testing.T, b backend.Backend, key string, grants map[string]int64) {
+	t.Helper()
+	reply := cells.Got(b.Run(t.Context(), readGrants, []string{key}, nil))(t)
+	items := cells.Got(reply.Items())(t)
+	for i := 0; i < len(items); i += 2 {
+		member := cells.Got(items[i].Text())(t)
+		grants[member] = cells.Got(items[i+1].Int())(t)
+	}
+}
+
+// acquireFor acquires one permit after the other for a while, and returns how many.
+func acquireFor(l *primitives.RateLimiter, long time.Duration) string {
+	times := 0
+	for end := time.Now().Add(long); time.Now().Before(end); times++ {
+		if err := l.Wait(context.Background(), 1); err != nil {
+			return err.Error()
+		}
+		time.Sleep(rand.N(3 * time.Millisecond)) //nolint:gosec // A schedule.
+	}
+	return fmt.Sprint("acquired ", times)
 }
