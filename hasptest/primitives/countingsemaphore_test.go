@@ -32,32 +32,6 @@ func acquired(t *testing.T, s *primitives.CountingSemaphore) *primitives.Lease {
 	return must(s.Acquire(t.Context()))(t)
 }
 
-func TestCountingSemaphoreIsOneScriptEach(t *testing.T) {
-	inBothOrders(t, func(t *testing.T, s *server, o primitives.CountingSemaphoreOptions) {
-		sem := s.client(t, nil).NewCountingSemaphore("x", 2, &o)
-		require.Equal(t, "x", sem.Name())
-		one, two := acquired(t, sem), acquired(t, sem)
-		require.NotEqual(t, one.Owner(), two.Owner())
-		require.Positive(t, one.Token())
-		_, err := sem.TryAcquire(t.Context())
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
-		require.EqualError(t, err, `acquire counting semaphore "x": no slot is free`)
-		require.Empty(t, s.queued())
-		n := must(sem.Holders(t.Context()))(t)
-		require.Equal(t, 2, n)
-		require.NoError(t, one.Release(t.Context()))
-		require.NoError(t, two.Release(t.Context()))
-		require.ErrorIs(t, two.Release(t.Context()), primitives.ErrNotHeld)
-		require.Zero(t, s.holding())
-		time.Sleep(time.Hour)
-		sent := 0
-		for _, n := range s.calls {
-			sent += n
-		}
-		require.Equal(t, 6, sent, s.calls)
-	})
-}
-
 // TestCountingSemaphoreFollowsTheDead lets all holders crash: those who wait are in when the leases end, of
 // which no message tells, though they do not poll; and they have not tried again and again until then.
 func TestCountingSemaphoreFollowsTheDead(t *testing.T) {

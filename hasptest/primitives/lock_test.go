@@ -15,26 +15,6 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestLocksAreOneScriptEach: an acquire and a release, also one that is refused, which leaves nothing.
-func TestLocksAreOneScriptEach(t *testing.T) {
-	t.Parallel()
-	for kind, script := range map[string]string{"Lock": "lock", "FairLock": "fair"} {
-		subtest(t, kind, func(t *testing.T, s *server) {
-			lock := objects(s.client(t, nil), "x")[kind].(primitives.Locker)
-			lease := must(lock.Lock(t.Context()))(t)
-			require.Equal(t, lease.Owner(), s.holder("x"))
-			require.Positive(t, lease.Token())
-			require.NoError(t, lease.Err())
-			require.ErrorIs(t, errOf(lock.TryLock(t.Context())), primitives.ErrNotAcquired)
-			require.Empty(t, s.waiting())
-			require.NoError(t, lease.Release(t.Context()))
-			s.requireFree(t)
-			time.Sleep(time.Hour)
-			require.Equal(t, map[string]int{script + "_acquire": 2, script + "_release": 1}, s.calls)
-		})
-	}
-}
-
 // TestLeaseEndsWithSilentLink cuts a holder off: its belief must end before the server's lease.
 func TestLeaseEndsWithSilentLink(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {

@@ -1,6 +1,7 @@
 package primitives_test
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"regexp"
@@ -119,6 +120,43 @@ func acquirer(c *primitives.Client, kind, name string) lockFunc {
 		return o.Lock
 	}
 	panic(kind)
+}
+
+// TestKindsAreOneScriptEach: an acquire, also one that is refused, which leaves nothing, and a release; nothing follows.
+func TestKindsAreOneScriptEach(t *testing.T) {
+	t.Parallel()
+	for kind, refused := range map[string]string{
+		"Lock": `acquire lock "x": `, "FencedLock": `acquire fenced lock "x": `, "SpinLock": `acquire spin lock "x": `,
+		"FairLock": `acquire fair lock "x": `, "Mutex": `acquire mutex "x": `,
+		"ReadLock": `acquire write lock "x": `, "WriteLock": `acquire read lock "x": `,
+		"ByTime": `acquire counting semaphore "x": no slot is free`, "ByArrival": `acquire counting semaphore "x": no slot is free`,
+	} {
+		subtest(t, kind, func(t *testing.T, s *server) {
+			c, of, sides := s.client(t, nil), kind, map[string]string{"ReadLock": "WriteLock", "WriteLock": "ReadLock"}
+			with := settings{"Order": map[string]primitives.CountingOrder{"ByArrival": primitives.ByArrival}[kind]}
+			if strings.HasPrefix(kind, "By") {
+				of = "CountingSemaphore"
+			}
+			object, other := made(c, of, with), made(c, cmp.Or(sides[kind], of), with)
+			require.Equal(t, "x", object.(interface{ Name() string }).Name())
+			lease := must(tries(object, 1)(t.Context()))(t)
+			require.Positive(t, lease.Token())
+			require.NoError(t, lease.Err())
+			err := errOf(tries(other, 1)(t.Context()))
+			require.ErrorIs(t, err, primitives.ErrNotAcquired)
+			require.ErrorContains(t, err, refused)
+			require.Empty(t, append(s.waiting(), s.queued()...))
+			require.NoError(t, lease.Release(t.Context()))
+			require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
+			s.requireFree(t)
+			time.Sleep(time.Hour)
+			sent := 0
+			for _, n := range s.calls {
+				sent += n
+			}
+			require.Equal(t, 3, sent, s.calls)
+		})
+	}
 }
 
 // TestNamesOfKeys: a read lock's are Redisson's, a counting semaphore's those of docs/internals/design.md. The last is the

@@ -41,7 +41,7 @@ func TestEndOfContextSaysBusyOrDown(t *testing.T) {
 		outage  fault
 		is, not []error
 	}{
-		"Busy": {is: []error{primitives.ErrNotAcquired}, not: []error{primitives.ErrUnavailable}},
+		"Busy": {is: []error{primitives.ErrNotAcquired}, not: []error{primitives.ErrUnavailable, primitives.ErrIndeterminate}},
 		"Down": {
 			outage: down, is: []error{primitives.ErrUnavailable},
 			not: []error{primitives.ErrNotAcquired, primitives.ErrIndeterminate},
@@ -49,25 +49,19 @@ func TestEndOfContextSaysBusyOrDown(t *testing.T) {
 	} {
 		subtest(t, name, func(t *testing.T, s *server) {
 			client := s.client(t, nil)
-			_, err := client.NewLock("x", &primitives.LockOptions{Lease: time.Hour}).Lock(t.Context())
-			require.NoError(t, err)
-			time.AfterFunc(time.Second, func() { s.faults(c.outage) })
+			require.NoError(t, errOf(client.NewLock("x", &primitives.LockOptions{Lease: time.Hour}).Lock(t.Context())))
+			s.limit("l", 1, time.Hour)
+			limiter := client.NewRateLimiter("l", primitives.Rate{}, rateRefuse)
+			require.NoError(t, limiter.Wait(t.Context(), 1))
 			for _, acquire := range []func(ctx context.Context) error{
-				func(ctx context.Context) error {
-					_, err := client.NewLock("x", nil).Lock(ctx)
-					return err
-				},
+				func(ctx context.Context) error { return errOf(client.NewLock("x", nil).Lock(ctx)) },
 				func(ctx context.Context) error { return client.NewSemaphore("s", nil).Acquire(ctx, 1) },
+				func(ctx context.Context) error { return limiter.Wait(ctx, 1) },
 			} {
 				s.faults(fault{})
 				time.AfterFunc(time.Second, func() { s.faults(c.outage) })
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				err := acquire(ctx)
-				cancel()
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				for _, is := range c.is {
-					require.ErrorIs(t, err, is)
-				}
+				err := acquire(within(t, time.Minute))
+				wraps(t, err, append(c.is, context.DeadlineExceeded)...)
 				for _, not := range c.not {
 					require.NotErrorIs(t, err, not)
 				}

@@ -192,19 +192,6 @@ func TestRateLimiterWaiterLeaves(t *testing.T) {
 	})
 }
 
-// TestRateLimiterWaitsInVain: one whose context ends was refused.
-func TestRateLimiterWaitsInVain(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		s.limit("x", 1, time.Hour)
-		limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
-		require.NoError(t, limiter.Wait(t.Context(), 1))
-		ctx := within(t, time.Second)
-		err := limiter.Wait(ctx, 1)
-		wraps(t, err, context.DeadlineExceeded, primitives.ErrNotAcquired)
-		require.NotErrorIs(t, err, backend.ErrIndeterminate)
-	})
-}
-
 // TestRateLimiterErrors: what scripts report as codes has errors of its own. One who waits returns them, too.
 func TestRateLimiterErrors(t *testing.T) {
 	t.Parallel()

@@ -208,29 +208,6 @@ func TestFairLockTriesWithinItsTimeout(t *testing.T) {
 	})
 }
 
-func TestReadWriteLockIsOneScriptEach(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, nil).NewReadWriteLock("x", nil)
-		require.Equal(t, "x", lock.Name())
-		for range 2 {
-			writer := must(lock.WriteLock().Lock(t.Context()))(t)
-			_, err := lock.ReadLock().TryLock(t.Context())
-			require.ErrorIs(t, err, primitives.ErrNotAcquired)
-			require.ErrorContains(t, err, `acquire read lock "x"`)
-			require.NoError(t, writer.Release(t.Context()))
-			one := must(lock.ReadLock().Lock(t.Context()))(t)
-			two := must(lock.ReadLock().Lock(t.Context()))(t)
-			require.NotEqual(t, one.Owner(), two.Owner())
-			require.Equal(t, writer.Token(), two.Token())
-			require.NoError(t, one.Release(t.Context()))
-			require.NoError(t, two.Release(t.Context()))
-		}
-		require.Equal(t, map[string]int{
-			"read_acquire": 6, "read_release": 4, "write_acquire": 2, "write_release": 2,
-		}, s.calls)
-	})
-}
-
 // TestReadWriteLockWakesItsWaiters counts the tries: a message wakes the readers before the first writer,
 // or that writer alone.
 func TestReadWriteLockWakesItsWaiters(t *testing.T) {
