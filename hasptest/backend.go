@@ -175,7 +175,6 @@ func (b *Backend) Subscribe(
 	return s, nil
 }
 
-// waitOutage waits until the server can be reached.
 func (b *Backend) waitOutage(ctx context.Context) error {
 	for outage := b.server.currentOutage(); outage != nil; outage = b.server.currentOutage() {
 		select {
@@ -229,7 +228,6 @@ func (s *subscription) Cancel() {
 	s.inner.Cancel()
 }
 
-// end forgets the subscription.
 func (s *subscription) end() {
 	s.ended.Store(true)
 	s.backend.mu.Lock()

@@ -228,7 +228,6 @@ func keysOf(begin, id string) (counter, semaphore string) {
 	return begin + ":" + id + adderCounterKey, begin + ":" + id + adderSemaphoreKey
 }
 
-// answersChannel returns the channel on which each answer is published.
 func answersChannel(semaphore string) string { return extend.SideName(semaphoreChannel, semaphore) }
 
 // adderRequest is one request to all adders of a name.
@@ -243,7 +242,6 @@ type adderRequest struct {
 	sum        string
 }
 
-// newRequest returns a new request.
 func (a *adder) newRequest(what string) *adderRequest {
 	q := &adderRequest{adder: a, what: what, id: adders.NewID(), look: firstLook}
 	for _, begin := range a.begins {

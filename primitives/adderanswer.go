@@ -15,18 +15,15 @@ import (
 // adderMember is an adder, as its group sees it.
 type adderMember adder
 
-// Count implements [adders.Member].
 func (m *adderMember) Count() adders.Count {
 	return adders.Count{Long: m.long.Load(), Double: math.Float64frombits(m.doubles.Load())}
 }
 
-// Forget implements [adders.Member].
 func (m *adderMember) Forget() {
 	m.long.Store(0)
 	m.doubles.Store(0)
 }
 
-// Answers implements [adders.Member].
 func (m *adderMember) Answers() int { return len(m.begins) }
 
 // Answer implements [adders.Member]. Under a KeyPrefix it answers a request of Redisson's at both pairs of

@@ -101,7 +101,6 @@ func NewAdmission(slots *CountingSemaphore, takes ...Take) *Admission {
 	return a
 }
 
-// check returns the error of what cannot be acquired together.
 func (a *Admission) check() error {
 	switch {
 	case a.slots == nil:
@@ -140,7 +139,6 @@ func (a *Admission) Do(ctx context.Context, work func(ctx context.Context, lease
 	return lease.Do(ctx, a.Acquire, work)
 }
 
-// call is [extend.Call] on the semaphore.
 func (a *Admission) call(ctx context.Context, acquire func(context.Context) (*Lease, error)) (*Lease, error) {
 	if a.invalid != nil {
 		return nil, fmt.Errorf("acquire admission: %w", a.invalid)
@@ -175,7 +173,6 @@ func (a *Admission) report(ctx context.Context, l *Lease, err error) {
 // leasableAdmission acquires a slot and permits, and releases the slot.
 type leasableAdmission Admission
 
-// Acquire implements [extend.Leasable].
 func (a *leasableAdmission) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
@@ -183,7 +180,6 @@ func (a *leasableAdmission) Acquire(
 	return token, answer, err
 }
 
-// Release implements [extend.Leasable].
 func (a *leasableAdmission) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return (*leasableByTime)(a.slots).Release(ctx, r, owner)
 }

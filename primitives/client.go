@@ -86,7 +86,6 @@ type Options struct {
 	_ struct{}
 }
 
-// core returns the options that concern all primitives.
 func (o *Options) core() *extend.Options {
 	return &extend.Options{
 		KeyPrefix: o.KeyPrefix, IDPrefix: o.IDPrefix, WatchdogLease: o.WatchdogLease, MaxHold: o.MaxHold, ClockDrift: o.ClockDrift,

@@ -12,7 +12,6 @@ import (
 // leasableByTime is a counting semaphore for which waiters race.
 type leasableByTime CountingSemaphore
 
-// Acquire implements [extend.Leasable].
 func (s *leasableByTime) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
@@ -27,7 +26,6 @@ func (s *leasableByTime) Acquire(
 	}, err
 }
 
-// Release implements [extend.Leasable].
 func (s *leasableByTime) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
@@ -40,7 +38,6 @@ type leasableByArrival struct {
 	wait *time.Duration // the waiter timeout of an owner that queues if it is refused; nil: it does not queue
 }
 
-// Acquire implements [extend.Leasable].
 func (s leasableByArrival) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
@@ -55,7 +52,6 @@ func (s leasableByArrival) Acquire(
 	return result.Grant, answer, err
 }
 
-// Release implements [extend.Leasable].
 func (s leasableByArrival) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {

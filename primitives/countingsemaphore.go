@@ -145,7 +145,6 @@ func (s *CountingSemaphore) holdBy(c *Client, o CountingSemaphoreOptions) (exten
 	return extend.LeaseConfig{}, &FieldError{Field: "Order", Problem: fmt.Sprintf("%d is neither ByTime nor ByArrival", o.Order)}
 }
 
-// waitByTime returns how waiters wait that race.
 func (s *CountingSemaphore) waitByTime() extend.WaitSpec {
 	return extend.WaitSpec{
 		Channel: s.channel, FreeUnits: semaphoreFreeUnits,
@@ -153,7 +152,6 @@ func (s *CountingSemaphore) waitByTime() extend.WaitSpec {
 	}
 }
 
-// nameQueue names the keys of the queue.
 func (s *CountingSemaphore) nameQueue() {
 	s.queueKey = extend.Tagged(s.base.Key()) + countingQueueKey
 	s.base = s.base.WithTypedKey("queue", s.queueKey, "zset").WithSideKey("counter", s.counterKey()).

@@ -16,7 +16,6 @@ type exclusiveLock struct {
 	anonymous bool // grants store neither the host's name nor the process id; set before init
 }
 
-// init makes l the lock of the given kind called name.
 func (l *exclusiveLock) init(
 	c *Client, kind, name string, opts *LockOptions, tokenTTL *time.Duration,
 ) {

@@ -114,7 +114,6 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 // leastWaiterTimeout is the shortest WaiterTimeout. It leaves time for three tries.
 const leastWaiterTimeout = 100 * time.Millisecond
 
-// waiterTimeout returns the timeout that the option WaiterTimeout stands for.
 func (c *Client) waiterTimeout(option time.Duration) (time.Duration, error) {
 	if option == 0 {
 		option = c.core.WatchdogLease()
@@ -122,7 +121,6 @@ func (c *Client) waiterTimeout(option time.Duration) (time.Duration, error) {
 	return option.Truncate(time.Millisecond), extend.AtLeast("WaiterTimeout", option, leastWaiterTimeout)
 }
 
-// nameKeys names the channels, and the keys other than the lock's own.
 func (l *FairLock) nameKeys() {
 	key := l.base.Key()
 	l.queueKey = extend.SideName(fairQueueKey, key)
@@ -184,7 +182,6 @@ type leasableFairLock struct {
 	wait *time.Duration // the waiter timeout of an owner that queues if it is refused; nil: it does not queue
 }
 
-// Acquire implements [extend.Leasable].
 func (l leasableFairLock) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
@@ -203,7 +200,6 @@ func (l leasableFairLock) Acquire(
 	return result.Token, answer, err
 }
 
-// Release implements [extend.Leasable].
 func (l leasableFairLock) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {

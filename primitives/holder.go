@@ -28,7 +28,6 @@ type Holder struct {
 // maxMetadata is the most bytes of [LockOptions.Metadata].
 const maxMetadata = 1024
 
-// checkMetadata returns a [*FieldError] for a text that is too long.
 func checkMetadata(text string) error {
 	if len(text) > maxMetadata {
 		return &FieldError{Field: "Metadata", Problem: fmt.Sprintf("%d bytes are more than %d", len(text), maxMetadata)}
@@ -169,7 +168,6 @@ func (l *describedLock) Acquire(
 	return lockAnswer(answer, err)
 }
 
-// Release implements [extend.Leasable].
 func (l *describedLock) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
@@ -184,5 +182,4 @@ var describedScripts = &leaseScripts{
 	release: publishing(script.HolderReleaseAll),
 }
 
-// withHolder returns a lock's key, and the key that describes its holder.
 func withHolder(key, _ string) []string { return []string{key, extend.SideName(lockHolderKey, key)} }

@@ -43,7 +43,6 @@ type leaseScripts struct {
 	release func(ctx context.Context, r backend.ScriptRunner, k leaseKind, keys, owners, channels []string) ([]int64, error)
 }
 
-// Renew implements [extend.LeasableKind].
 func (k leaseKind) Renew(
 	ctx context.Context, r backend.ScriptRunner, keys, owners []string, lease time.Duration,
 ) ([]extend.Status, error) {
@@ -54,7 +53,6 @@ func (k leaseKind) Renew(
 	return statusesOf(statuses, others), nil
 }
 
-// ReleaseAll implements [extend.LeasableKind].
 func (k leaseKind) ReleaseAll(
 	ctx context.Context, r backend.ScriptRunner, keys, owners []string,
 ) ([]extend.Status, error) {
@@ -108,12 +106,10 @@ func publishing(
 	}
 }
 
-// sideNames returns what names the side of each object.
 func sideNames(side string) func(key string) string {
 	return func(key string) string { return extend.SideName(side, key) }
 }
 
-// leaseKeys returns the keys of all leases.
 func leaseKeys(keys, owners []string, one func(key, owner string) []string) []string {
 	if one == nil {
 		return keys

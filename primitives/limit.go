@@ -33,7 +33,6 @@ const (
 	maxThrottleTime     = 1095 * day // of a burst and a debt
 )
 
-// validate returns a [*FieldError] for a limit out of its bounds.
 func (l Limit) validate() error {
 	if err := within("Limit.Permits", l.Permits, 1, maxThrottlePermits); err != nil {
 		return err

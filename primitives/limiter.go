@@ -48,7 +48,6 @@ type limiter struct {
 	pace        limits.Pace          // of which a LocalShare is a part
 }
 
-// choose sets the options that all limits have.
 func (l *limiter) choose(unavailable Fallback, timeout time.Duration, policy string) {
 	l.unavailable, l.policy = unavailable, policy
 	l.reject(unavailable.validate(timeout))
@@ -70,7 +69,6 @@ func try(ctx context.Context, o *extend.Object, a extend.Attempt) error {
 	return err
 }
 
-// wait waits until an attempt is granted.
 func (l *limiter) wait(ctx context.Context, want extend.WaitSpec, a extend.Attempt, t *taking) error {
 	err := untilFree(ctx, &l.base, func() (time.Duration, error) {
 		return l.fallBack(ctx, t, l.base.Acquire(ctx, want, a))
@@ -101,12 +99,10 @@ func (l *limiter) fallBack(ctx context.Context, t *taking, err error) (retryIn t
 	return retryIn, err
 }
 
-// local returns how n permits are taken locally.
 func (l *limiter) local(n int) limits.Take {
 	return limits.Take{Of: l.base.ID().Object, Pace: l.pace, N: n}
 }
 
-// decidedLocally returns the decision of a Fallback.
 func decidedLocally(retryIn time.Duration) Decision {
 	return Decision{Allowed: retryIn == 0, RetryAfter: retryIn, NextAfter: retryIn, Local: true}
 }

@@ -105,7 +105,6 @@ func isNil(l Locker) bool {
 	return l == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// check returns a [*FieldError] for locks that cannot be held together.
 func (m *MultiLock) check() error {
 	if len(m.locks) == 0 {
 		return &FieldError{Field: "locks", Problem: "none"}

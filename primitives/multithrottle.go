@@ -108,7 +108,6 @@ func NewMultiThrottle(opts *MultiThrottleOptions, takes ...Take) *MultiThrottle 
 	return m
 }
 
-// check returns the error of takes that cannot be taken together.
 func (m *MultiThrottle) check() error {
 	if len(m.takes) == 0 {
 		return &FieldError{Field: "takes", Problem: "none"}
@@ -194,7 +193,6 @@ func (m *MultiThrottle) Wait(ctx context.Context) error {
 	})
 }
 
-// call is [extend.Call] on m.
 func (m *MultiThrottle) call(ctx context.Context, run func() error) error {
 	if m.invalid != nil {
 		return fmt.Errorf("acquire multi throttle: %w", m.invalid)
@@ -238,7 +236,6 @@ type multiThrottleAttempt struct {
 	repeated bool // the client has repeated a refusal
 }
 
-// Try implements [extend.Attempt].
 func (a *multiThrottleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	a.each = make([]Decision, len(a.takes))
 	grants := make([]int64, 0, len(a.steps))
@@ -260,7 +257,6 @@ func (a *multiThrottleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 // multiThrottleTry is a multiThrottleAttempt that does not wait: the client may repeat a refusal.
 type multiThrottleTry multiThrottleAttempt
 
-// Try implements [extend.Attempt].
 func (a *multiThrottleTry) Try(ctx context.Context) (extend.Answer, error) {
 	ask, first := (*multiThrottleAttempt)(a), a.takes[0].throttle
 	if !first.opts.RefuseLocally {
@@ -333,7 +329,6 @@ func (a *multiThrottleAttempt) giveBack(ctx context.Context, grants []int64) {
 	}
 }
 
-// decision returns the decision of all throttles.
 func (a *multiThrottleAttempt) decision() MultiDecision {
 	first := 0
 	for i, d := range a.each {

@@ -82,7 +82,6 @@ func (c *Client) NewMutex(name string, opts *MutexOptions) *Mutex {
 	return m
 }
 
-// leaseFor makes the leases of m.
 func (m *Mutex) leaseFor(c *Client, o MutexOptions) {
 	whole := cmp.Or(o.Lease, c.core.WatchdogLease())
 	// Of a grant by a release, the holder trusts what the clock drift leaves. It accepts each drift that a Lock does.
@@ -101,7 +100,6 @@ func (m *Mutex) leaseFor(c *Client, o MutexOptions) {
 	m.reject(err)
 }
 
-// newOwner returns the name of a new owner.
 func (m *Mutex) newOwner() string {
 	name := append(append(make([]byte, 0, 160), m.group...), ':')
 	return string(strconv.AppendInt(name, rand.Int64(), 10)) //nolint:gosec // A name.
@@ -221,7 +219,6 @@ func (l leasableMutex) Beat(
 	return beats, nil
 }
 
-// Acquire implements [extend.Leasable].
 func (l leasableMutex) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
@@ -250,7 +247,6 @@ func (l leasableMutex) Acquire(
 	return 0, queued, errors.Join(err, noNumber)
 }
 
-// Release implements [extend.Leasable].
 func (l leasableMutex) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {

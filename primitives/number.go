@@ -23,7 +23,6 @@ type number struct {
 // numberKind is the server's TYPE of numbers.
 const numberKind = "string"
 
-// newNumber returns the object called name, of a kind that is a number.
 func (c *Client) newNumber(kind, name string) number {
 	return number{object: c.newObject(kind, name, numberKind)}
 }
@@ -105,7 +104,6 @@ func (o *number) Exists(ctx context.Context) (bool, error) {
 	})
 }
 
-// remove deletes the object's key.
 func (o *number) remove(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &o.base, o.invalid, "delete", func() (bool, error) {
 		return script.ObjectDelete(ctx, o.base.Runner(), o.base.Key(), o.beside, numberKind)

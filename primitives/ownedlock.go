@@ -42,7 +42,6 @@ func (l *leasableLock) Acquire(
 	return lockAnswer(answer, err)
 }
 
-// Release implements [extend.Leasable].
 func (l *leasableLock) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {

@@ -207,7 +207,6 @@ func (j *PeriodicJob) acquire(
 	})
 }
 
-// validate returns the [*FieldError] of a job with invalid arguments, or of the zero time.
 func (j *PeriodicJob) validate(at time.Time) error {
 	invalid := j.invalid
 	if invalid == nil && at.IsZero() {
@@ -264,7 +263,6 @@ func errAhead(name string, at time.Time, ahead time.Duration) error {
 	return fmt.Errorf("%w: %s%s is %s ahead of it", ErrClockAhead, name, at.UTC().Format(time.RFC3339), ahead)
 }
 
-// Release implements [extend.Leasable].
 func (j *dueJob) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return (*leasableLock)(&j.lock.ownedLock).Release(ctx, r, owner)
 }

@@ -99,7 +99,6 @@ func (s *PermitSemaphore) held(
 // leasablePermits is a permit semaphore, for the leases of its permits' owners.
 type leasablePermits PermitSemaphore
 
-// Acquire implements [extend.Leasable].
 func (s *leasablePermits) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
@@ -118,7 +117,6 @@ func (s *leasablePermits) Acquire(
 	}, err
 }
 
-// Release implements [extend.Leasable].
 func (s *leasablePermits) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
@@ -132,5 +130,4 @@ var permitScripts = &leaseScripts{
 	renew: renewing(script.PermitRenew, onlyStatuses), release: publishing(script.PermitReleaseAll),
 }
 
-// withLeases returns a semaphore's key, and the key of its leases.
 func withLeases(key, _ string) []string { return []string{key, extend.Tagged(key) + permitLeasesKey} }

@@ -127,7 +127,6 @@ func (c *Client) NewPermitSemaphore(name string, opts *PermitSemaphoreOptions) *
 	return s
 }
 
-// nameKeys names the semaphore's second key, and its channel.
 func (s *PermitSemaphore) nameKeys() {
 	key := s.base.Key()
 	s.beside = []string{extend.Tagged(key) + permitLeasesKey}

@@ -158,7 +158,6 @@ func (c *Client) NewRateLimiter(name string, rate Rate, opts *RateLimiterOptions
 	return l
 }
 
-// validate returns a [*FieldError] for a rate that cannot be set.
 func (r Rate) validate() error {
 	if err := countWithin("Rate.Permits", r.Permits, 1); err != nil {
 		return err
@@ -298,7 +297,6 @@ func (l *RateLimiter) Delete(ctx context.Context) (bool, error) {
 	})
 }
 
-// validateCount returns the error of the limiter's arguments, or of a number of permits.
 func (l *RateLimiter) validateCount(n int) error {
 	if l.invalid != nil {
 		return l.invalid

@@ -38,14 +38,12 @@ func (l *leasableRead) Acquire(
 	return result.Token, answer, err
 }
 
-// Release implements [extend.Leasable].
 func (l *leasableRead) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
 	return l.read.release(ctx, r, owner)
 }
 
-// release ends a reader's hold.
 func (l *ReadLock) release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return script.ReadRelease(ctx, r, script.ReadReleaseParams{
 		Lock: l.base.Key(), Side: l.readers, Waiting: l.writers, Owner: owner,
@@ -85,14 +83,12 @@ func (l *leasableWrite) Acquire(
 	return result.Token, answer, err
 }
 
-// Release implements [extend.Leasable].
 func (l *leasableWrite) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {
 	return l.write.release(ctx, r, owner)
 }
 
-// release ends the writer's hold.
 func (l *WriteLock) release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return script.WriteRelease(ctx, r, l.base.Key(), l.readers, l.writers, owner, l.publish(), l.channel)
 }

@@ -128,7 +128,6 @@ func (c *Client) newReadWriteSide(kind, name string, preferWriters bool) readWri
 	return s
 }
 
-// newLeases makes the leases of one side.
 func (l *readWriteSide) newLeases(config extend.LeaseConfig) extend.Leases {
 	config.Wait.Channel, config.Wait.Refusal = l.channel, ErrNotAcquired
 	config.Wait.FreeUnits = readWriteFreeUnits

@@ -205,7 +205,6 @@ type redAttempt struct {
 	lease *Lease
 }
 
-// Try implements [extend.Attempt].
 func (a *redAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	parts, errs := a.askAll(ctx)
 	granted, refused := 0, 0

@@ -125,7 +125,6 @@ func (l *SpinLock) ForceUnlock(ctx context.Context) (bool, error) {
 // leasableSpinLock is a spin lock, for its owners' leases.
 type leasableSpinLock struct{ *leasableLock }
 
-// Release implements [extend.Leasable].
 func (l leasableSpinLock) Release(
 	ctx context.Context, r backend.ScriptRunner, owner string,
 ) (bool, error) {

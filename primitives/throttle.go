@@ -174,7 +174,6 @@ func (t *Throttle) Delete(ctx context.Context) (bool, error) {
 	})
 }
 
-// validateCount returns the error of the throttle's arguments, or of a number of permits.
 func (t *Throttle) validateCount(n int) error {
 	if t.invalid != nil {
 		return t.invalid
@@ -193,7 +192,6 @@ type throttleAttempt struct {
 	repeated bool  // the client has repeated a refusal
 }
 
-// Try implements [extend.Attempt].
 func (a *throttleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	l := a.limit
 	got, err := script.ThrottleTake(ctx, a.runner, a.base.Key(),
@@ -209,7 +207,6 @@ func (a *throttleAttempt) Try(ctx context.Context) (extend.Answer, error) {
 // throttleTry is a throttleAttempt that does not wait: the client may repeat a refusal.
 type throttleTry throttleAttempt
 
-// Try implements [extend.Attempt].
 func (a *throttleTry) Try(ctx context.Context) (extend.Answer, error) {
 	ask, refusals := (*throttleAttempt)(a), &a.client.localRefusals
 	if !a.opts.RefuseLocally {

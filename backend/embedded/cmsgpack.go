@@ -12,7 +12,6 @@ const packedLetters = "fdBHIlbhil     BHIHIHI"
 // packedDepth is how deep tables are packed; deeper ones become nil.
 const packedDepth = 16
 
-// openMessagePack makes the library cmsgpack.
 func (in *interpreter) openMessagePack() {
 	in.library("cmsgpack", map[string]lua.LGFunction{
 		"pack":         messagePack,

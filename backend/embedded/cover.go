@@ -144,7 +144,6 @@ func (c *coverage) profile(folder string) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
-// lines writes the lines of one script.
 func (c *coverage) lines(to *bytes.Buffer, path, text string) error {
 	sha := sha1Hex(text)
 	generated, _ := os.ReadFile(path + ".go") // There may be none.

@@ -92,12 +92,10 @@ func (d driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.O
 // Node implements [evalsha.Pipeline]. There is one node.
 func (d driver) Node(string) string { return "" }
 
-// Load implements [evalsha.Driver].
 func (d driver) Load(ctx context.Context, script *backend.Script, _ string) error {
 	return adapter.Load(ctx, d.Send, script)
 }
 
-// LoadAll implements [evalsha.Driver].
 func (d driver) LoadAll(ctx context.Context, script *backend.Script) error {
 	return d.Load(ctx, script, "")
 }
@@ -109,7 +107,6 @@ func (d driver) SendThenWait(
 	return d.SendAll(ctx, cmds)
 }
 
-// Nodes implements [adapter.Driver].
 func (d driver) Nodes(context.Context) ([]evalsha.Node, error) {
 	return []evalsha.Node{d.Send}, nil
 }

@@ -76,7 +76,6 @@ func convertArgument(l *lua.LState, i int, kind byte) {
 	}
 }
 
-// numberArgument returns an argument that must be a number.
 func numberArgument(l *lua.LState, i int) float64 {
 	n, ok := numberOf(l.Get(i))
 	if !ok {
@@ -85,7 +84,6 @@ func numberArgument(l *lua.LState, i int) float64 {
 	return n
 }
 
-// textArgument returns an argument that must be a text.
 func textArgument(l *lua.LState, i int) string {
 	s, ok := textOfValue(l.Get(i))
 	if !ok {

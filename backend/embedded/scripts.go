@@ -67,7 +67,6 @@ func compile(source string) *program {
 	return found.(*program)
 }
 
-// sha1Hex returns the name that Redis gives to a script.
 func sha1Hex(text string) string {
 	sum := sha1.Sum([]byte(text))
 	return hex.EncodeToString(sum[:])
@@ -146,7 +145,6 @@ func (s *scripts) manage(subcommand string, args []string) (backend.Reply, bool,
 	return backend.Reply{}, false, nil
 }
 
-// exist reports for each SHA-1 whether a program is known.
 func (s *scripts) exist(shas []string) backend.Reply {
 	found := make([]backend.Reply, len(shas))
 	for i, sha := range shas {

@@ -118,7 +118,6 @@ func (s *Server) tick() {
 	s.mini.SetTime(time.Now().Add(s.ahead).Round(0))
 }
 
-// readReply decodes a whole reply.
 func readReply(raw []byte) (backend.Reply, error) {
 	parsed, err := server.ParseReply(bufio.NewReader(bytes.NewReader(raw)))
 	switch {

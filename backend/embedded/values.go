@@ -36,7 +36,6 @@ func valueOf(l *lua.LState, reply any) lua.LValue {
 	return lua.LFalse
 }
 
-// tableOf returns a table with one field.
 func tableOf(l *lua.LState, name, text string) *lua.LTable {
 	table := l.CreateTable(0, 1)
 	table.RawSetString(name, lua.LString(text))

@@ -123,7 +123,6 @@ func (r *Runner) Run(
 	return r.again(ctx, script, keys[0], err, send)
 }
 
-// refuse returns the error of a call that must not be sent.
 func (r *Runner) refuse(ctx context.Context, script *backend.Script, keys []string) error {
 	switch {
 	case r.closed.Load():
@@ -156,7 +155,6 @@ func (r *Runner) callCommand(call backend.Call) Command {
 	return cmd
 }
 
-// unknownCommand reports whether the server refused a command because it does not know it.
 func unknownCommand(err error) bool {
 	var server *backend.ServerError
 	return errors.As(err, &server) && strings.HasPrefix(server.Message, "unknown command")

@@ -80,7 +80,6 @@ func (r *Runner) scanStep(ctx context.Context, node Node, cursor string, args []
 	return scanned(reply)
 }
 
-// scanned returns the keys in a reply, and the next cursor.
 func scanned(reply backend.Reply) (keys []string, next string, err error) {
 	parts, err := reply.Tuple(2)
 	if err != nil {

@@ -71,7 +71,6 @@ func (c *channel) acknowledge() {
 	}
 }
 
-// push gives messages to the handlers.
 func (c *channel) push(payloads ...string) {
 	for s := range c.subs {
 		for _, payload := range payloads {

@@ -40,7 +40,6 @@ type linkWorker struct {
 	takeover
 }
 
-// newWorker returns a worker for a link to node.
 func (h *Hub) newWorker(node string) *linkWorker {
 	w := &linkWorker{
 		hub: h, node: node,
@@ -336,7 +335,6 @@ func (w *linkWorker) Subscribed(name string) {
 	}
 }
 
-// Unsubscribed implements [Events].
 func (w *linkWorker) Unsubscribed(name string) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
@@ -347,7 +345,6 @@ func (w *linkWorker) Unsubscribed(name string) {
 	}
 }
 
-// Message implements [Events].
 func (w *linkWorker) Message(name, payload string) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
@@ -367,5 +364,4 @@ func (w *linkWorker) Message(name, payload string) {
 	c.push(payload)
 }
 
-// Lost implements [Events].
 func (w *linkWorker) Lost(err error) { w.cancel(fmt.Errorf("link lost: %w", err)) }

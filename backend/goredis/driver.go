@@ -115,7 +115,6 @@ func (d *driver) Node(key string) string {
 	return node.Options().Addr
 }
 
-// Load implements [evalsha.Driver].
 func (d *driver) Load(ctx context.Context, script *backend.Script, key string) error {
 	return promptError(ctx, func() error {
 		node, err := d.primary(ctx, key)
@@ -126,7 +125,6 @@ func (d *driver) Load(ctx context.Context, script *backend.Script, key string) e
 	})
 }
 
-// LoadAll implements [evalsha.Driver].
 func (d *driver) LoadAll(ctx context.Context, script *backend.Script) error {
 	return adapter.LoadAll(ctx, d.Nodes, script)
 }
@@ -159,7 +157,6 @@ func (d *driver) primaries(ctx context.Context) (nodes []*redis.Client, err erro
 	return found.nodes, nil
 }
 
-// Nodes implements [adapter.Driver].
 func (d *driver) Nodes(ctx context.Context) (nodes []evalsha.Node, err error) {
 	primaries, err := d.primaries(ctx)
 	for _, primary := range primaries {

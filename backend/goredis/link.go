@@ -64,7 +64,6 @@ func (l *link) ask(kind, channel string) question {
 	return q
 }
 
-// wait waits for the answer.
 func (l *link) wait(ctx context.Context, q question) error {
 	select {
 	case err := <-q.answer:
@@ -76,7 +75,6 @@ func (l *link) wait(ctx context.Context, q question) error {
 	}
 }
 
-// Subscribe implements [fanout.Link].
 func (l *link) Subscribe(ctx context.Context, channels []string) []error {
 	questions := make([]question, len(channels))
 	errs := make([]error, len(channels))
@@ -144,7 +142,6 @@ func (l *link) Left(ctx context.Context) error {
 	return nil
 }
 
-// Close implements [fanout.Link].
 func (l *link) Close() {
 	_ = l.pubsub.Close()
 	<-l.lost

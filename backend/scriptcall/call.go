@@ -42,7 +42,6 @@ func (c *Call) refuse(name string, cause error, problem string) string {
 	return ""
 }
 
-// refusef refuses an argument for what it is.
 func (c *Call) refusef(name, problem string, args ...any) string {
 	return c.refuse(name, backend.ErrArgument, ": "+fmt.Sprintf(problem, args...))
 }

@@ -234,7 +234,6 @@ func Fields(reply backend.Reply, names ...string) Tuple {
 	return t
 }
 
-// pairs returns the elements of an array, of which each two belong together.
 func pairs(reply backend.Reply) ([]backend.Reply, error) {
 	items, err := reply.Items()
 	if len(items)%2 != 0 {

@@ -92,5 +92,4 @@ func (c *cronTimes) day(t time.Time) bool {
 // anyValue is the bit of a field that is a star.
 const anyValue = 63
 
-// has reports whether a field of an expression has a value.
 func has(field uint64, value int) bool { return field&(1<<value) != 0 }

@@ -74,7 +74,6 @@ func (d *daily) Last(now time.Time) time.Time {
 	return due
 }
 
-// on returns the time of a day.
 func (d *daily) on(year int, month time.Month, day int) time.Time {
 	clock := time.Date(year, month, day, d.hour, d.minute, 0, 0, time.UTC)
 	before, after := offsets(time.Date(year, month, day, d.hour, d.minute, 0, 0, d.loc))

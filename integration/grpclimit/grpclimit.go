@@ -126,7 +126,6 @@ func NewMultiThrottle(client *primitives.Client, opts *MultiThrottleOptions, pol
 	return l, nil
 }
 
-// validate returns the error of a policy, or of the options.
 func (l *Limit) validate(p *Policy) error {
 	if p.Name == "" {
 		return &primitives.FieldError{Field: "name", Problem: "must not be empty"}
@@ -159,7 +158,6 @@ func (l *Limit) Stream(
 	return handler(srv, stream)
 }
 
-// throttle returns the throttle of a key.
 func (l *Limit) throttle(p *Policy, key string) *primitives.Throttle {
 	name := p.Name
 	if p.Key != nil {
@@ -178,7 +176,6 @@ type part struct {
 	n        int
 }
 
-// parts returns what a call takes.
 func (l *Limit) parts(ctx context.Context, method string) (parts []part) {
 	for i := range l.policies {
 		p, key, cost := &l.policies[i], "", 1
@@ -213,7 +210,6 @@ func (l *Limit) admit(ctx context.Context, method string) error {
 	return nil
 }
 
-// take takes the permits of all parts, or of none.
 func (l *Limit) take(ctx context.Context, parts []part) (primitives.MultiDecision, error) {
 	if len(parts) == 1 {
 		d, err := parts[0].throttle.Allow(ctx, parts[0].n)
@@ -226,7 +222,6 @@ func (l *Limit) take(ctx context.Context, parts []part) (primitives.MultiDecisio
 	return primitives.NewMultiThrottle(&primitives.MultiThrottleOptions{Steps: l.opts.Steps}, takes...).Allow(ctx)
 }
 
-// refusal returns the status of a call for which too few permits are free.
 func refusal(policy string, retryAfter time.Duration) error {
 	refused := status.New(codes.ResourceExhausted, fmt.Sprintf("limit %q: too few permits", policy))
 	detailed, err := refused.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)})

@@ -232,7 +232,6 @@ func (l *Limit) ask(r *http.Request) ([]part, error) {
 	return parts, nil
 }
 
-// parts returns what a request takes.
 func (l *Limit) parts(r *http.Request) []part {
 	parts := make([]part, 0, len(l.policies))
 	for i := range l.policies {

@@ -34,7 +34,6 @@ func RemoteIP(r *http.Request) string {
 // nat64 has the addresses of IPv4 clients behind a NAT64.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// limiterName returns the name of a key's limiter.
 func (p *policy) limiterName(key string) string {
 	if p.Key == nil {
 		return p.Name

@@ -21,7 +21,6 @@ type problem struct {
 	Violated []string `json:"violated-policies,omitempty"`
 }
 
-// quotaExceeded returns the body of a refusal.
 func quotaExceeded(refused []part) []byte {
 	names := make([]string, len(refused))
 	for i, p := range refused {
@@ -70,7 +69,6 @@ func addFields(h http.Header, policies []policy, parts []part) {
 	}
 }
 
-// policyParameters returns the parameters of a RateLimit-Policy item.
 func policyParameters(limit primitives.Limit) string {
 	parameters := ";q=" + strconv.Itoa(limit.Permits)
 	if limit.Interval%time.Second == 0 {

@@ -48,7 +48,6 @@ func (l *Limit) take(ctx context.Context, parts []part) (err error) {
 	return err
 }
 
-// takeAll takes of several throttles.
 func (l *Limit) takeAll(ctx context.Context, parts []part) ([]primitives.Decision, error) {
 	takes := make([]primitives.Take, len(parts))
 	for i, p := range parts {

@@ -60,7 +60,6 @@ func NewTracer(opts *Options) (*trace.Tracer, error) {
 	}, nil
 }
 
-// acquireStart returns a context with the span of the acquire.
 func (r *reporter) acquireStart(ctx context.Context, data trace.AcquireStart) context.Context {
 	r.begin(ctx, data)
 	r.inProgress.Add(ctx, 1, metric.WithAttributes(kind(data.Object)))
@@ -71,7 +70,6 @@ func (r *reporter) acquireStart(ctx context.Context, data trace.AcquireStart) co
 	return ctx
 }
 
-// acquireEnd ends the span of ctx.
 func (r *reporter) acquireEnd(ctx context.Context, data trace.AcquireEnd) {
 	result := outcome(ctx, data.Err)
 	contended := attribute.Bool("hasp.contended", data.Contended)
@@ -110,7 +108,6 @@ func (r *reporter) begin(ctx context.Context, data trace.AcquireStart) {
 	}
 }
 
-// outcome returns the attribute of an acquire with an error.
 func outcome(ctx context.Context, err error) string {
 	switch {
 	case err == nil:

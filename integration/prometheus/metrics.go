@@ -65,7 +65,6 @@ func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (m *metrics) Collect(collected chan<- prometheus.Metric) {
 	for _, c := range m.collectors() {
 		c.Collect(collected)

@@ -85,7 +85,6 @@ func (m *metrics) begin(data trace.AcquireStart) {
 	m.begun.Store(kind, true)
 }
 
-// outcome returns the label of an acquire with an error.
 func outcome(ctx context.Context, err error) string {
 	switch {
 	case err == nil:
@@ -106,7 +105,6 @@ func (m *metrics) leaseEnd(data trace.LeaseEnd) {
 	}
 }
 
-// reason returns the label of a loss.
 func reason(cause error) string {
 	loss := &primitives.LossError{}
 	_ = errors.As(cause, &loss)

@@ -215,7 +215,6 @@ func (c *Core) serverAway(key string, cause error) {
 	})
 }
 
-// serverBack logs that the node of a key has answered.
 func (c *Core) serverBack(key string) {
 	c.background(func(context.Context) { c.opts.Logger.Info("server back", zap.String("key", key)) })
 }

@@ -262,7 +262,6 @@ func (h *hold) HandleLoss(loss *lease.LossError) {
 	}
 }
 
-// lossCause returns the reason for the end of a hold that was not released.
 func (h *hold) lossCause() error {
 	if h.object.core.work.isClosed() {
 		return errClosed
@@ -270,14 +269,12 @@ func (h *hold) lossCause() error {
 	return h.object.core.keeper.Loss(&h.Entry)
 }
 
-// Forget implements [leases.Target].
 func (h *hold) Forget() {
 	if _, lost := h.Remaining(); lost == nil {
 		_ = h.end(context.Background(), byForget, leases.ReleaseWait{})
 	}
 }
 
-// Remaining implements [leases.Target].
 func (h *hold) Remaining() (time.Duration, error) {
 	left := h.object.core.keeper.Remaining(&h.Entry)
 	if left > 0 {
@@ -286,13 +283,10 @@ func (h *hold) Remaining() (time.Duration, error) {
 	return 0, h.lossCause()
 }
 
-// Identity implements [leases.Target].
 func (h *hold) Identity() (owner string, token int64) { return h.Owner, h.token }
 
-// Parts implements [leases.Target].
 func (h *hold) Parts() []*leases.Lease { return nil }
 
-// Is implements [leases.Target].
 func (h *hold) Is(id *leases.ID) bool { return h.object.id == *id }
 
 // Covers implements [leases.Target]. A lease that excludes owners of its own object also excludes those of any
@@ -302,7 +296,6 @@ func (h *hold) Covers(id *leases.ID) bool {
 	return h.Is(id) || own && h.object.id.Client == id.Client && h.object.id.Key == id.Key
 }
 
-// Describe implements [leases.Target].
 func (h *hold) Describe(ctx context.Context, operation string, err error) error {
 	if err == nil {
 		return nil
@@ -337,7 +330,6 @@ func (o *orphaned) ReleaseAlone(ctx context.Context, r backend.ScriptRunner) (St
 	return batch.Failed, err
 }
 
-// MayLast implements [orphan.Hold].
 func (o *orphaned) MayLast() time.Duration {
 	return max(o.object.core.keeper.MayLast(&o.Entry), o.source.config.QueueTTL)
 }

@@ -134,7 +134,6 @@ type Leases struct {
 // fixed reports whether the leases are not renewed.
 func (s *Leases) fixed() bool { return s.terms.Renewer == nil }
 
-// length describes the leases for an error.
 func (s *Leases) length() string {
 	if s.fixed() {
 		return s.terms.Lease.String()
@@ -258,7 +257,6 @@ func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try 
 	return l, err
 }
 
-// init makes h the hold of a new owner.
 func (s *Leases) init(h *hold, leasable Leasable, units int) *hold {
 	h.object, h.source, h.leasable = s.object, s, leasable
 	h.units = int32(min(units, math.MaxInt32)) //nolint:gosec // It fits.
@@ -267,7 +265,6 @@ func (s *Leases) init(h *hold, leasable Leasable, units int) *hold {
 	return h
 }
 
-// ownerOf returns the name of a new owner.
 func (s *Leases) ownerOf(units int) string {
 	if s.config.Owner != nil {
 		return s.config.Owner(units)

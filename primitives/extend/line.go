@@ -42,7 +42,6 @@ func (s *Leases) waitInLine(ctx context.Context, w *waiter) error {
 // Owner implements [line.Ticket].
 func (w *waiter) Owner() string { return w.current().Owner }
 
-// Enqueue implements [line.Ticket].
 func (w *waiter) Enqueue(ctx context.Context, place, stamp int64) (line.Enqueued, error) {
 	if w.undone > 0 && !shortageMayPass(w.outage) {
 		return line.Enqueued{}, w.outage
@@ -64,7 +63,6 @@ func (w *waiter) Enqueue(ctx context.Context, place, stamp int64) (line.Enqueued
 	}, err
 }
 
-// Granted implements [line.Ticket].
 func (w *waiter) Granted(
 	ctx context.Context, token int64, started time.Time, lasts time.Duration,
 ) bool {
@@ -160,7 +158,6 @@ func (b *beater) Beat(ctx context.Context, stamp int64, owners []string) (line.B
 	return b.line.Beat(ctx, b.object.core.backgroundCalls, stamp, owners)
 }
 
-// Stray implements [line.Beater].
 func (b *beater) Stray(owner string) {
 	s := (*Leases)(b)
 	h := s.init(&hold{}, s.config.Leasable, 0)

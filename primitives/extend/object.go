@@ -202,7 +202,6 @@ func (o *Object) enter(ctx context.Context, invalid error) error {
 	return o.core.work.enter()
 }
 
-// describe adds to err the operation and the object.
 func (o *Object) describe(operation string, err error) error {
 	if err == nil {
 		return nil

@@ -122,7 +122,6 @@ func AtLeast(field string, d, least time.Duration) error {
 	return nil
 }
 
-// driftFor returns the clock drift of a lease.
 func (o *Options) driftFor(lease time.Duration) time.Duration {
 	if o.ClockDrift > 0 {
 		return o.ClockDrift

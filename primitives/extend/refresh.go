@@ -30,7 +30,6 @@ func (s *Leases) Refresh(ctx context.Context, l *lease.Lease) error {
 	return h.extend(ctx, (*leases.Lease)(l), h.Lease, h.ClockDrift)
 }
 
-// CheckExtension implements [leases.Target].
 func (h *hold) CheckExtension(d time.Duration) error {
 	if !h.source.fixed() {
 		return &FieldError{"lease", "the watchdog renews it; only a lease of a fixed length can be extended"}
@@ -38,7 +37,6 @@ func (h *hold) CheckExtension(d time.Duration) error {
 	return h.object.core.opts.validateLease("d", d)
 }
 
-// Extend implements [leases.Target].
 func (h *hold) Extend(ctx context.Context, l *leases.Lease, d time.Duration) error {
 	_, err := Call(ctx, h.object, h.CheckExtension(d), "extend", func() (struct{}, error) {
 		d = d.Truncate(time.Millisecond)

@@ -50,7 +50,6 @@ func (o *leavers) CallerLeft() {
 	o.core.orphans.Note(o.id.Object, 1)
 }
 
-// LateHandled implements [dispatch.Leavers].
 func (o *leavers) LateHandled() {
 	o.core.orphans.Note(o.id.Object, -1)
 	o.core.work.leave()

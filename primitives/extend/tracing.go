@@ -79,7 +79,6 @@ func (o *Object) beginAcquire(ctx context.Context, try, leased bool) (context.Co
 	return ctx, q
 }
 
-// end reports the end of the acquire.
 func (q acquisition) end(ctx context.Context, t tries, err error) {
 	if q.tracer == nil || q.tracer.AcquireEnd == nil {
 		return

@@ -26,7 +26,6 @@ func (w *underWay) beginClose() bool {
 	return true
 }
 
-// isClosed reports whether beginClose was called.
 func (w *underWay) isClosed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -41,7 +41,6 @@ func newWaiter(w waiter) *waiter {
 	return unused
 }
 
-// free returns w to the waiters that are not used.
 func (w *waiter) free() {
 	*w = waiter{}
 	waiters.Put(w)
@@ -83,7 +82,6 @@ func (w *waiter) current() *hold {
 	return w.hold
 }
 
-// want returns the WaitSpec of owners.
 func (w *waiter) want() WaitSpec {
 	want := w.leases.config.Wait
 	if w.units > 0 {

@@ -138,7 +138,6 @@ func holding(o Object) []Holder {
 	return slices.DeleteFunc(slices.Clone(o.Holders), func(h Holder) bool { return h.Remaining != nil && *h.Remaining == 0 })
 }
 
-// without returns those of all that others do not have.
 func without(all, others []Holder) []Holder {
 	return slices.DeleteFunc(slices.Clone(all), func(h Holder) bool {
 		return slices.ContainsFunc(others, func(o Holder) bool { return o.Owner == h.Owner && o.Mode == h.Mode })

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// objects returns the objects that the values are of.
 func (r *reading) objects(ctx context.Context) (all []Object, err error) {
 	if m, is := r.mutex(); is {
 		all = append(all, m)
@@ -45,7 +44,6 @@ func (r *reading) withoutMain() (all []Object) {
 	return all
 }
 
-// hash appends the object of a hash.
 func (r *reading) hash(ctx context.Context, main value, all *[]Object) error {
 	_, moded := main.field("mode")
 	switch limit, is := rateOf(main); {
@@ -142,7 +140,6 @@ func (r *reading) fairQueue(queue, deadlines value) *Queue {
 	return q
 }
 
-// mutex returns the mutex, if there is one.
 func (r *reading) mutex() (Object, bool) {
 	key := r.side("hasp_mutex")
 	main, token := r.of(key, "string"), r.of(key+":token", "string")
@@ -244,7 +241,6 @@ func (r *reading) counting(main value) Object {
 	return o
 }
 
-// rateOf returns the rate in a limiter's hash.
 func rateOf(main value) (Rate, bool) {
 	permits, _ := main.field("rate")
 	interval, _ := main.field("interval")

@@ -82,10 +82,8 @@ func (r *reading) of(key, kind string) value {
 	return value{key: key, kind: "none", ttl: -1}
 }
 
-// is reports whether there is a value.
 func (v value) is() bool { return len(v.texts) > 0 }
 
-// text returns the text of a key.
 func (v value) text() string {
 	if v.is() {
 		return v.texts[0]
@@ -93,7 +91,6 @@ func (v value) text() string {
 	return ""
 }
 
-// number returns the whole number in a text.
 func (v value) number() *int64 { return number(v.text()) }
 
 // field returns the value of a field, if it was read.
@@ -106,7 +103,6 @@ func (v value) field(name string) (string, bool) {
 	return "", false
 }
 
-// pairs returns the fields and values, or the members and scores.
 func (v value) pairs() [][2]string {
 	all := make([][2]string, 0, len(v.texts)/2)
 	for i := 0; i+1 < len(v.texts); i += 2 {
@@ -115,7 +111,6 @@ func (v value) pairs() [][2]string {
 	return all
 }
 
-// expires returns when the key does.
 func (r *reading) expires(v value) *time.Time {
 	if v.ttl < 0 {
 		return nil
@@ -167,5 +162,4 @@ func milliseconds(score string) *time.Time {
 	return ref(time.UnixMilli(int64(ms)))
 }
 
-// ref returns a pointer to a copy of v.
 func ref[T any](v T) *T { return &v }

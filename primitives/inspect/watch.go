@@ -148,7 +148,6 @@ func (w *watch) read(ctx context.Context) bool {
 	return w.yieldRefusal(at)
 }
 
-// first returns the events of the present state.
 func (w *watch) first(all []Object, at time.Time) (events []Event) {
 	for _, o := range all {
 		events = append(events, Event{At: at, Kind: Seen, Object: o})

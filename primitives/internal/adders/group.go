@@ -155,7 +155,6 @@ func (r *registry) newGroup(key groupKey, double bool) *Group {
 	return g
 }
 
-// randomHex returns n random bytes as digits.
 func randomHex(n int) string {
 	digits := make([]byte, n)
 	_, _ = rand.Read(digits) // It never fails.

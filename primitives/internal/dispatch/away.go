@@ -96,7 +96,6 @@ func (d *Dispatcher) noteAway(keys []string, hasty bool, cause error, begins boo
 	}
 }
 
-// nodeOf returns the node of a call with these keys.
 func (d *Dispatcher) nodeOf(keys []string) string {
 	if d.locator == nil || len(keys) == 0 {
 		return ""

@@ -194,7 +194,6 @@ func (b *batch) sent() bool {
 	return slices.ContainsFunc(b.toSend, func(c backend.Call) bool { return c.Claim.Begun() })
 }
 
-// unanswered returns how many calls have no outcome.
 func (b *batch) unanswered() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -321,10 +320,8 @@ func (b *batch) clientCloses() {
 	}
 }
 
-// Deadline implements [context.Context].
 func (b *batch) Deadline() (deadline time.Time, ok bool) { return b.deadline, !b.deadline.IsZero() }
 
-// Done implements [context.Context].
 func (b *batch) Done() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -337,7 +334,6 @@ func (b *batch) Done() <-chan struct{} {
 	return b.done
 }
 
-// Err implements [context.Context].
 func (b *batch) Err() error {
 	if b.ended.Load() {
 		return context.Canceled
@@ -345,7 +341,6 @@ func (b *batch) Err() error {
 	return nil
 }
 
-// Value implements [context.Context].
 func (b *batch) Value(key any) any {
 	if b.values != nil {
 		return b.values.Value(key)

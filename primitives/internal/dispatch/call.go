@@ -177,7 +177,6 @@ func (d *Dispatcher) outcome(r *Request) (backend.Reply, error) {
 	return r.outcome.Reply, r.outcome.Err
 }
 
-// newSignal returns an empty channel that signals an outcome.
 func (d *Dispatcher) newSignal() chan struct{} {
 	if c, ok := d.signals.Get().(chan struct{}); ok {
 		return c
@@ -216,7 +215,6 @@ func (r *Request) await(ctx context.Context) error {
 // noAnswer returns the reason of a caller that has waited for r.Limit.
 func (r *Request) noAnswer() error { return fmt.Errorf("%w %s", errNoAnswer, r.Limit) }
 
-// waitFor reports whether the outcome comes within grace.
 func (r *Request) waitFor(grace time.Duration) bool {
 	if grace == 0 {
 		return false

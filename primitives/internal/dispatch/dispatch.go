@@ -171,7 +171,6 @@ func (d *Dispatcher) Close() {
 	}
 }
 
-// enqueue adds c to the queue.
 func (d *Dispatcher) enqueue(c *Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -336,7 +335,6 @@ func (d *Dispatcher) begin(calls []*Request) *batch {
 	return b
 }
 
-// mostInBatch returns how many calls may go into a batch.
 func (d *Dispatcher) mostInBatch() int {
 	if d.batcher == nil {
 		return 1

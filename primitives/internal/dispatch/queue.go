@@ -13,7 +13,6 @@ type queue struct {
 	taken []*Request // the result of take
 }
 
-// add adds r at the end.
 func (q *queue) add(r *Request) {
 	if r.AlwaysSend || r.Contained {
 		q.urgent = append(q.urgent, r)

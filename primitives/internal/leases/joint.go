@@ -168,7 +168,6 @@ func (j *joint) regainOnce(ctx context.Context, part int) error {
 	return nil
 }
 
-// Release implements [Target].
 func (j *joint) Release(ctx context.Context, l *Lease, wait ReleaseWait) error {
 	if _, err := j.EndLease(l); err != nil {
 		return err
@@ -197,7 +196,6 @@ func (j *joint) enough(all []*Lease, errs []error) error {
 	return worded.Join(errs...)
 }
 
-// CheckExtension implements [Target].
 func (j *joint) CheckExtension(d time.Duration) error {
 	for _, part := range j.Parts() {
 		if part != nil {
@@ -209,7 +207,6 @@ func (j *joint) CheckExtension(d time.Duration) error {
 	return nil
 }
 
-// Extend implements [Target].
 func (j *joint) Extend(ctx context.Context, l *Lease, d time.Duration) error {
 	err := cmp.Or(j.CheckExtension(d), ctx.Err())
 	if _, ended := l.Check(); err == nil && ended != nil {
@@ -237,7 +234,6 @@ func (j *joint) extendParts(ctx context.Context, d time.Duration) error {
 	}))
 }
 
-// Forget implements [Target].
 func (j *joint) Forget() {
 	if !j.EndAll(ErrReleased) {
 		return
@@ -249,10 +245,8 @@ func (j *joint) Forget() {
 	}
 }
 
-// Identity implements [Target].
 func (*joint) Identity() (owner string, token int64) { return "", 0 }
 
-// Parts implements [Target].
 func (j *joint) Parts() []*Lease {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -262,14 +256,12 @@ func (j *joint) Parts() []*Lease {
 // Is implements [Target]: each part is a hold of an object of its own.
 func (*joint) Is(*ID) bool { return false }
 
-// Covers implements [Target].
 func (j *joint) Covers(id *ID) bool {
 	return slices.ContainsFunc(j.Parts(), func(part *Lease) bool {
 		return part != nil && part.Target().Covers(id)
 	})
 }
 
-// Describe implements [Target].
 func (j *joint) Describe(ctx context.Context, operation string, err error) error {
 	if err == nil {
 		return nil

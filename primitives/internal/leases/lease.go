@@ -131,7 +131,6 @@ type contextEnd struct {
 	stopDetach func() bool // stops waiting for the parents' end
 }
 
-// Done implements [context.Context].
 func (c leaseContext) Done() <-chan struct{} { return c.ctx.Done() }
 
 // Err implements [context.Context]. It reads the clock before it returns nil.
@@ -175,7 +174,6 @@ func From(ctx context.Context) *Lease {
 // valueless has a value only for the private key of package context.
 var valueless, _ = context.WithCancel(context.Background())
 
-// contextEnd returns the contextEnd of parent's children.
 func (s *state) contextEnd(parent context.Context) *contextEnd {
 	done := parent.Done()
 	_, lost := s.group.target.Remaining()

@@ -82,7 +82,6 @@ func PaceOf(permits int, interval time.Duration, burst int) Pace {
 	return Pace{interval / time.Duration(max(1, permits)), burst}
 }
 
-// share returns a share of p.
 func (p Pace) share(share float64) Pace {
 	each := min(float64(p.each)/share, float64(math.MaxInt64/2))
 	return Pace{time.Duration(each), max(1, int(float64(p.burst)*share))}

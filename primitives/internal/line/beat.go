@@ -46,10 +46,8 @@ const (
 // Acknowledged implements [listen.Listener]. An earlier grant may have been missed.
 func (l *line) Acknowledged() { l.beat(true) }
 
-// Poll implements [listen.Listener].
 func (l *line) Poll() { l.beat(false) }
 
-// Drop implements [listen.Listener].
 func (l *line) Drop() (cancel func()) {
 	delete(l.lines.lines, l.key)
 	return l.channel.Drop()

@@ -116,7 +116,6 @@ func (c *Channel) subscribe() {
 	})
 }
 
-// handle takes an event.
 func (c *Channel) handle(event backend.Event) {
 	if event.Kind != backend.EventMessage {
 		c.reportGap(nil)

@@ -182,13 +182,10 @@ func (e *ear) stop() {
 // Handle implements [Listener].
 func (e *ear) Handle(event backend.Event) { e.heard(event, nil) }
 
-// Acknowledged implements [Listener].
 func (*ear) Acknowledged() {}
 
-// Poll implements [Listener].
 func (*ear) Poll() {}
 
-// Drop implements [Listener].
 func (e *ear) Drop() (cancel func()) {
 	delete(e.ears.all, e)
 	return e.channel.Drop()

@@ -76,17 +76,14 @@ func (w *Watches) begin(name string) {
 // Handle implements [Listener]. The channel has reported a gap.
 func (*watch) Handle(backend.Event) {}
 
-// Acknowledged implements [Listener].
 func (w *watch) Acknowledged() {
 	if time.Since(w.began) >= slowSubscription {
 		w.channel.reportChange(nil)
 	}
 }
 
-// Poll implements [Listener].
 func (*watch) Poll() {}
 
-// Drop implements [Listener].
 func (w *watch) Drop() (cancel func()) {
 	w.watches.logged = w.channel.failureLogged
 	delete(w.watches.all, w.name)

@@ -160,7 +160,6 @@ func (all *Orphans) arm(at time.Time) {
 	all.timer.Reset(time.Until(at))
 }
 
-// tick releases the orphans that are due.
 func (all *Orphans) tick() {
 	for _, group := range all.grouped(all.due(time.Now())) {
 		go all.release(group)

@@ -102,7 +102,6 @@ const (
 // span is the length of a grant, and how much earlier than on the server it ends for the holder.
 type span struct{ length, drift time.Duration }
 
-// present returns the span of the present lease.
 func (e *Entry) present() span {
 	if e.first != (span{}) {
 		return e.first

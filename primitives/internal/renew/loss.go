@@ -28,7 +28,6 @@ type lostEntry struct {
 	loss *lease.LossError
 }
 
-// reportLosses calls OnLost of each entry.
 func reportLosses(lost []lostEntry) {
 	for _, e := range lost {
 		e.OnLost.HandleLoss(e.loss)
@@ -108,7 +107,6 @@ func (k *Keeper) lag(entries []*Entry, now instant) (lag time.Duration) {
 	return lag
 }
 
-// report reports a renewal that has ended.
 func (k *Keeper) report(r report) {
 	if k.OnRenewal == nil {
 		return

@@ -71,14 +71,12 @@ func (k *Keeper) RenewNow(key string) {
 	}
 }
 
-// size returns how many entries are watched.
 func (k *Keeper) size() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.entries)
 }
 
-// nodeOf names the node of a key or a channel.
 func (k *Keeper) nodeOf(name string) string {
 	if k.NodeOf == nil {
 		return ""
@@ -243,7 +241,6 @@ func (k *Keeper) affected(node string, n *rounds, start time.Duration) (found []
 	return found, wait
 }
 
-// watched returns the watched entries of a node.
 func (k *Keeper) watched(node string) []*Entry {
 	return slices.DeleteFunc(k.list(), func(e *Entry) bool { return k.nodeOf(e.Key) != node })
 }

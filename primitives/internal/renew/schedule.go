@@ -30,20 +30,17 @@ func (s schedule) Less(i, j int) bool {
 	return s[i].renewAt < s[j].renewAt
 }
 
-// Swap implements [heap.Interface].
 func (s schedule) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
 	s[i].index, s[j].index = int32(i), int32(j) //nolint:gosec // There are far fewer leases.
 }
 
-// Push implements [heap.Interface].
 func (s *schedule) Push(x any) {
 	e := x.(*Entry)          //nolint:forcetypeassert // Only entries are pushed.
 	e.index = int32(len(*s)) //nolint:gosec // As above.
 	*s = append(*s, e)
 }
 
-// Pop implements [heap.Interface].
 func (s *schedule) Pop() any {
 	last := len(*s) - 1
 	e := (*s)[last]
@@ -186,10 +183,8 @@ type instant struct {
 // clock reads the clocks.
 type clock func() instant
 
-// systemClock reads the clocks of the machine.
 func systemClock() instant { return instantOf(time.Now()) }
 
-// instantOf returns t as a reading of the machine's clocks.
 func instantOf(t time.Time) instant {
 	return instant{at: t.Sub(epoch), wall: time.Duration(t.UnixNano())}
 }

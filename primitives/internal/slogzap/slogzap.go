@@ -21,12 +21,10 @@ func (c core) Enabled(level zapcore.Level) bool {
 	return c.to.Enabled(context.Background(), slog.Level(4*level))
 }
 
-// With implements [zapcore.Core].
 func (c core) With(fields []zapcore.Field) zapcore.Core {
 	return core{c.to.WithAttrs(attrs(fields))}
 }
 
-// Check implements [zapcore.Core].
 func (c core) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if c.Enabled(e.Level) {
 		return checked.AddCore(e, c)
@@ -34,7 +32,6 @@ func (c core) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.Che
 	return checked
 }
 
-// Write implements [zapcore.Core].
 func (c core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	r := slog.NewRecord(e.Time, slog.Level(4*e.Level), e.Message, 0)
 	r.AddAttrs(attrs(fields)...)
@@ -44,7 +41,6 @@ func (c core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 // Sync implements [zapcore.Core].
 func (core) Sync() error { return nil }
 
-// attrs returns fields of zap as attributes.
 func attrs(fields []zapcore.Field) (all []slog.Attr) {
 	for _, field := range fields {
 		values := zapcore.NewMapObjectEncoder()

@@ -320,7 +320,6 @@ func (q *queue) Drop() (cancel func()) {
 	return q.channel.Drop()
 }
 
-// Acknowledged implements [listen.Listener].
 func (q *queue) Acknowledged() { q.wakeOne() }
 
 // Handle implements [listen.Listener]. A message wakes the waiters that can use the free units. A gap

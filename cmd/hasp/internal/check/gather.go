@@ -60,7 +60,6 @@ func (n *Node) first(names ...string) string {
 	return n.Values[names[i]]
 }
 
-// number returns a value as a number, or 0.
 func (n *Node) number(name string) int64 {
 	value, _ := strconv.ParseInt(n.Values[name], 10, 64)
 	return value
@@ -115,7 +114,6 @@ func Gather(ctx context.Context, conn *connect.Conn, prefix, name string, kinds 
 	return f
 }
 
-// add adds a node, unless it is there.
 func (f *Facts) add(addr, role string) {
 	if !slices.ContainsFunc(f.Nodes, func(n Node) bool { return n.Addr == addr }) {
 		f.Nodes = append(f.Nodes, Node{Addr: addr, Role: role})
@@ -164,7 +162,6 @@ func (f *Facts) askCluster(ctx context.Context, conn *connect.Conn) (parts []par
 	return parts
 }
 
-// ask asks a node over a connection of its own.
 func (n *Node) ask(ctx context.Context, conn *connect.Conn) {
 	node, err := conn.Node(n.Addr, n.Role == Sentinel, askTimeout)
 	if err != nil {

@@ -147,7 +147,6 @@ func (r *running) wait(signals <-chan os.Signal) (Result, error) {
 	return r.result, nil
 }
 
-// see follows what the guard reports.
 func (r *running) see(e guard.Event) {
 	switch {
 	case e.Started > 0:
@@ -272,7 +271,6 @@ var reasons = map[syscall.Signal]string{
 	syscall.SIGTTOU: ": it is in the background, and writes to the terminal",
 }
 
-// codeOf returns the exit code for a status.
 func codeOf(status unix.WaitStatus) int {
 	if status.Signaled() {
 		return 128 + int(status.Signal())

@@ -29,7 +29,6 @@ func openTerminal() terminal {
 	return terminal(fd)
 }
 
-// foreground returns the group in the foreground.
 func (t terminal) foreground() (group int, known bool) {
 	group, err := unix.IoctlGetInt(int(t), unix.TIOCGPGRP)
 	return group, err == nil

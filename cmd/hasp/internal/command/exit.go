@@ -27,7 +27,6 @@ type exitError struct {
 	err  error
 }
 
-// Error implements error.
 func (e *exitError) Error() string {
 	if e.err == nil {
 		return ""
@@ -35,7 +34,6 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-// Unwrap returns the error.
 func (e *exitError) Unwrap() error { return e.err }
 
 // usage returns the error of a wrong flag or argument.
@@ -43,7 +41,6 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// codeOf returns the exit code for an error.
 func codeOf(err error) int {
 	var exit *exitError
 	var wrong *connect.UsageError

@@ -39,7 +39,6 @@ func (p *program) inspect() *cobra.Command {
 	return c
 }
 
-// addOutput adds the flag for the form of the output.
 func addOutput(c *cobra.Command) *string {
 	return choose(c, "output", "text, or json: one object a line", "text", "json")
 }

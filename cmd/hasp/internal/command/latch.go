@@ -136,7 +136,6 @@ func (w *latchWaiter) try(ctx context.Context) error {
 	return err
 }
 
-// wait waits as the flags say.
 func (w *latchWaiter) wait(ctx context.Context) error {
 	if w.untilSet {
 		return w.WaitUntilSet(ctx)

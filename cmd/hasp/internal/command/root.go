@@ -43,7 +43,6 @@ func Main(args []string) int {
 // Root returns the program's commands, for pages about them.
 func Root() *cobra.Command { return (&program{}).root() }
 
-// oneLine returns an error as one line.
 func oneLine(err error) string {
 	if err == nil {
 		return ""
@@ -51,7 +50,6 @@ func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// root returns the program's commands.
 func (p *program) root() *cobra.Command {
 	build, _ := debug.ReadBuildInfo()
 	root := group("hasp", "Locks, semaphores and rates of a Redis server, for the shell")
@@ -88,13 +86,10 @@ type value struct {
 	set        func(text string) error
 }
 
-// String implements pflag.Value.
 func (v *value) String() string { return v.text }
 
-// Type implements pflag.Value.
 func (v *value) Type() string { return v.kind }
 
-// Set implements pflag.Value.
 func (v *value) Set(text string) error {
 	v.text = text
 	return v.set(text)
@@ -150,7 +145,6 @@ func group(use, short string) *cobra.Command {
 	}
 }
 
-// open connects with the options.
 func (p *program) open(o primitives.Options) (*connect.Conn, error) {
 	o.KeyPrefix, o.IDPrefix, p.opened = p.prefix, idPrefix(os.Getpid()), true
 	if p.verbose {
@@ -185,7 +179,6 @@ func names(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// validNames returns the error of names that no command takes.
 func validNames(names ...string) error {
 	for _, name := range names {
 		switch {

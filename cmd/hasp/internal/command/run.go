@@ -112,7 +112,6 @@ func (r *runner) parse(dash int, args []string) error {
 	return r.find()
 }
 
-// find finds the command's program.
 func (r *runner) find() error {
 	switch {
 	case r.shell != "" && len(r.args) > 0:
@@ -292,7 +291,6 @@ func (r *runner) warn() {
 	}
 }
 
-// under runs the command under a lease.
 func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error {
 	r.warn()
 	c := child.Command{
@@ -329,7 +327,6 @@ func (r *runner) under(lease *primitives.Lease, signals <-chan os.Signal) error 
 	return nil
 }
 
-// lost returns the error of a lost lease.
 func (r *runner) lost(err error) error {
 	why := err.Error()
 	var loss *primitives.LossError

@@ -93,7 +93,6 @@ func publicURL(text string) (url.URL, error) {
 	return url.URL{Scheme: u.Scheme, Host: strings.ToLower(strings.TrimSuffix(u.Host, usual)), Path: path}, nil
 }
 
-// serve serves the page until a signal comes.
 func serve(c *cobra.Command, address *net.TCPAddr, source page.Source, o page.Options) error {
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -116,7 +115,6 @@ func serve(c *cobra.Command, address *net.TCPAddr, source page.Source, o page.Op
 	return nil
 }
 
-// sourceOf returns the source of a client's objects.
 func sourceOf(client *primitives.Client, plain bool) page.Source {
 	return page.Source{
 		List: func(ctx context.Context, text string, turn func(context.Context) error) iter.Seq2[inspect.Object, error] {

@@ -99,7 +99,6 @@ func (p *program) elect() *cobra.Command {
 	return c
 }
 
-// printLeaders prints leaders as they change, a line each.
 func printLeaders(ctx context.Context, c *cobra.Command, e *primitives.Election) error {
 	for leader, err := range e.Observe(ctx) {
 		switch {

@@ -90,7 +90,6 @@ func kindOf(err error) error {
 	return primitives.ErrUnavailable
 }
 
-// options returns the driver's options.
 func (f *Flags) options() (o rueidis.ClientOption, err error) {
 	u, err := f.url()
 	if err != nil {
@@ -143,7 +142,6 @@ func (f *Flags) url() (*url.URL, error) {
 	return u, nil
 }
 
-// authenticate sets the user and the password.
 func (f *Flags) authenticate(o *rueidis.ClientOption) error {
 	if f.User != "" {
 		o.Username = f.User

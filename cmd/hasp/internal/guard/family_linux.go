@@ -103,7 +103,6 @@ func scan(parent int) []int {
 	})
 }
 
-// numbersIn returns the names in a folder that are numbers.
 func numbersIn(path string) []int {
 	dir, err := os.Open(path) //nolint:gosec // Of the system.
 	if err != nil {
@@ -114,7 +113,6 @@ func numbersIn(path string) []int {
 	return numbers(names)
 }
 
-// numbers returns the words that are numbers.
 func numbers(words []string) (all []int) {
 	for _, word := range words {
 		if n, err := strconv.Atoi(word); err == nil {

@@ -67,7 +67,6 @@ func (f *family) kill(bool) []int {
 	return f.left(true)
 }
 
-// signal sends a signal to the group.
 func (f *family) signal(s syscall.Signal, _ bool) {
 	if f.first > 0 {
 		_ = unix.Kill(-f.first, s)

@@ -143,7 +143,6 @@ func (k *keeper) obey(o Order, now time.Duration) {
 	}
 }
 
-// act sends the signals that are due.
 func (k *keeper) act(now time.Duration) {
 	if now >= k.times.Term && !k.termed {
 		k.late, k.all = true, true

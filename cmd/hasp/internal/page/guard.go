@@ -161,7 +161,6 @@ func (s *server) metrics(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// count counts holders and waiters by kind.
 func (s *server) count(ctx context.Context) map[string]int64 {
 	values := map[string]int64{}
 	for o, err := range s.found(ctx, "") {
@@ -187,5 +186,4 @@ func (s *server) count(ctx context.Context) map[string]int64 {
 	return values
 }
 
-// labelled returns the name of a metric of a kind of objects.
 func labelled(name string, kind inspect.Kind) string { return fmt.Sprintf("%s{kind=%q}", name, kind) }

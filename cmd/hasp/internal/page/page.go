@@ -98,14 +98,12 @@ func (s *server) page(name string) http.HandlerFunc {
 	}
 }
 
-// render writes a template.
 func render(w http.ResponseWriter, code int, name string, data any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	_ = templates.ExecuteTemplate(w, name, data) //nolint:errcheck // The browser has left.
 }
 
-// release frees a lock.
 func (s *server) release(w http.ResponseWriter, r *http.Request) {
 	kind, name, owner := r.FormValue("kind"), r.FormValue("name"), r.FormValue("owner")
 	freed, err := s.source.Release(r.Context(), kind, name, owner)

@@ -110,7 +110,6 @@ func (s *server) watch(ctx context.Context, name string, w *watcher) {
 	}
 }
 
-// add adds an event.
 func (w *watcher) add(e event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -68,5 +68,4 @@ func section(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// block returns a text as a block of code.
 func block(text string) string { return "```text\n" + text + "```\n" }

@@ -68,7 +68,6 @@ func Of(o inspect.Object) (all []Row) {
 	return all
 }
 
-// holder returns the row of a holder.
 func holder(h inspect.Holder) Row {
 	r := Row{Name: "holder", Owner: Plain(h.Owner), Ages: since(", lease ", h.Remaining), Holder: &h}
 	if h.Revoked {
