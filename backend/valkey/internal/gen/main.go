@@ -1,6 +1,6 @@
 // Command gen writes the adapter of valkey-go, which is a fork of rueidis with other names, from
-// the adapter of rueidis: its source is ../../../rueidis, all but doc.go and tests. Run it by go generate in
-// the folder of package valkeybackend. A test of this package runs rueidis's tests on the adapter.
+// the adapter of rueidis: its source is ../../../rueidis, all but tests. Run it by go generate in the folder of package
+// valkeybackend. A test of this package runs rueidis's tests on the adapter.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// write brings the generated files in folder to up to date with the sources in folder from.
+// write replaces the generated files in folder to by those of the sources in folder from.
 func write(from, to string) error {
 	files, err := generate(from, false)
 	if err != nil {
@@ -43,10 +43,8 @@ func write(from, to string) error {
 		return err
 	}
 	for name := range old {
-		if _, ok := files[name]; !ok {
-			if err := os.Remove(filepath.Join(to, name)); err != nil {
-				return err
-			}
+		if err := os.Remove(filepath.Join(to, name)); err != nil {
+			return err
 		}
 	}
 	for name, content := range files {
@@ -66,7 +64,7 @@ func generate(from string, tests bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, path := range sources {
 		name := filepath.Base(path)
-		if name == "doc.go" || strings.HasSuffix(name, "_test.go") != tests {
+		if strings.HasSuffix(name, "_test.go") != tests {
 			continue
 		}
 		source, err := os.ReadFile(path)

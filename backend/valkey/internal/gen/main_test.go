@@ -74,10 +74,10 @@ func TestWriteReplacesAndRemoves(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	put(from, "a.go", "package rueidisbackend\nvar x rueidis.RedisError\n")
-	put(from, "doc.go", "package rueidisbackend\n")
-	put(from, "a_test.go", "package rueidisbackend\n")
+	put(from, "a_test.go", "package rueidisbackend
+")
 	put(to, "old.go", header+"package valkeybackend\n")
-	put(to, "doc.go", "package valkeybackend\n")
+	put(to, "own.go", "package valkeybackend\n")
 
 	require.NoError(t, write(from, to))
 
@@ -86,7 +86,7 @@ func TestWriteReplacesAndRemoves(t *testing.T) {
 	require.Equal(t, header+"package valkeybackend\n\nvar x valkey.ValkeyError\n", string(content))
 	require.NoFileExists(t, filepath.Join(to, "old.go"))
 	require.NoFileExists(t, filepath.Join(to, "a_test.go"))
-	content, err = os.ReadFile(filepath.Join(to, "doc.go"))
+	content, err = os.ReadFile(filepath.Join(to, "own.go"))
 	require.NoError(t, err)
 	require.Equal(t, "package valkeybackend\n", string(content))
 }
