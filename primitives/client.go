@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -132,10 +133,7 @@ func NewClosing(b backend.Backend, opts *Options) (*Client, error) {
 }
 
 func newClient(b backend.Backend, opts *Options, closes bool) (*Client, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(Options))
 	if o.TokenTTL == 0 {
 		o.TokenTTL = time.Hour
 	}

@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -103,10 +104,7 @@ type CountingSemaphore struct {
 func (c *Client) NewCountingSemaphore(
 	name string, limit int, opts *CountingSemaphoreOptions,
 ) *CountingSemaphore {
-	var o CountingSemaphoreOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(CountingSemaphoreOptions))
 	s := &CountingSemaphore{
 		object: c.newObject("counting semaphore", name, "zset"),
 		limit:  int64(limit), lease: o.Lease,

@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -90,10 +91,7 @@ type term struct {
 // for an empty name or an invalid option. In a cluster a name with braces must have its hash tag in
 // them.
 func (c *Client) NewElection(name string, opts *ElectionOptions) *Election {
-	var o ElectionOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(ElectionOptions))
 	e := &Election{}
 	identity, err := o.identity(c)
 	e.lock.anonymous = o.ID != ""

@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -29,10 +30,7 @@ func (l *exclusiveLock) init(
 func (l *exclusiveLock) configure(
 	c *Client, kind, name string, opts *LockOptions, tokenTTL *time.Duration,
 ) extend.LeaseConfig {
-	var o LockOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(LockOptions))
 	l.ownedLock.init(c, kind, name, tokenTTL)
 	l.channel = extend.SideName(lockChannel, l.base.Key())
 	var leasable extend.Leasable = (*leasableLock)(&l.ownedLock)

@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -89,10 +90,7 @@ type FairLock struct {
 // for an empty name or an invalid option. In a cluster a name with braces must have its hash tag in
 // them.
 func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
-	var o FairLockOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(FairLockOptions))
 	waiterTimeout, invalid := c.waiterTimeout(o.WaiterTimeout)
 	l := &FairLock{waiterTimeout: waiterTimeout}
 	l.init(c, "fair lock", name, &c.tokenTTL)

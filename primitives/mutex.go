@@ -69,10 +69,7 @@ type MutexOptions struct {
 // NewMutex returns the mutex called name. It sends nothing. The methods return a [*FieldError] for
 // an empty name or an invalid option. In a cluster a name with braces must have its hash tag in them.
 func (c *Client) NewMutex(name string, opts *MutexOptions) *Mutex {
-	var o MutexOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(MutexOptions))
 	m := &Mutex{object: c.newObject("mutex", name, "string"), tokenTTL: &c.tokenTTL}
 	key := extend.SideName(mutexKey, m.base.Key())
 	m.token, m.queue, m.signs, m.granted = key+mutexTokenKey, key+mutexQueueKey, key+mutexSignsKey, key+mutexChannel

@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,7 @@ type PeriodicJob struct {
 // that is no whole number of milliseconds or below 1 ms, or an invalid option. In a cluster a name with braces must have
 // its hash tag in them.
 func (c *Client) NewPeriodicJob(name string, period time.Duration, opts *PeriodicJobOptions) *PeriodicJob {
-	var o PeriodicJobOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(PeriodicJobOptions))
 	j := &PeriodicJob{object: c.newObject(periodicJobKind, name, numberKind), period: period, ttl: o.TTL, tracer: c.tracer}
 	j.leases = j.lock.configure(c, periodicJobKind, name, nil, &c.tokenTTL)
 	lockKey, record := j.base.Key(), extend.Tagged(j.base.Key())+jobRecordKey

@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,10 +107,7 @@ type PermitSemaphore struct {
 // [*FieldError] for an empty name or an invalid option. In a cluster a name with braces must have its hash
 // tag in them.
 func (c *Client) NewPermitSemaphore(name string, opts *PermitSemaphoreOptions) *PermitSemaphore {
-	var o PermitSemaphoreOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(PermitSemaphoreOptions))
 	s := &PermitSemaphore{number: c.newNumber("permit semaphore", name)}
 	s.nameKeys()
 	if o.Permits != 0 {

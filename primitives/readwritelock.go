@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -73,10 +74,7 @@ type ReadWriteLock struct {
 // [*FieldError] for an empty name, an invalid option, or a name whose braces have no hash tag in
 // them: each reader has a key of its own, which must be in the lock's slot.
 func (c *Client) NewReadWriteLock(name string, opts *ReadWriteLockOptions) *ReadWriteLock {
-	var o ReadWriteLockOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(ReadWriteLockOptions))
 	l := &ReadWriteLock{}
 	l.read.readWriteSide = c.newReadWriteSide("read lock", name, o.PreferWriters)
 	l.write.readWriteSide = c.newReadWriteSide("write lock", name, o.PreferWriters)

@@ -76,10 +76,7 @@ type RedLock struct {
 // that is nil or is given twice. Use an odd number of clients: with four nodes no more nodes may
 // fail than with three.
 func NewRedLock(clients []*Client, name string, opts *RedLockOptions) *RedLock {
-	var o RedLockOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(RedLockOptions))
 	l := &RedLock{
 		name: name, need: len(clients)/2 + 1, timeout: o.NodeTimeout, renewed: o.Lease == 0,
 		checked: checked{checkNodes(clients)},

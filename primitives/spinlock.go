@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -54,10 +55,7 @@ type SpinLock struct {
 // NewSpinLock returns the spin lock called name. It sends nothing. The methods return a [*FieldError] for
 // an empty name or an invalid option. In a cluster a name with braces must have its hash tag in them.
 func (c *Client) NewSpinLock(name string, opts *SpinLockOptions) *SpinLock {
-	var o SpinLockOptions
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(SpinLockOptions))
 	l := &SpinLock{}
 	l.init(c, "spin lock", name, &c.tokenTTL)
 	delay := o.backoff()

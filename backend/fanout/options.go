@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -35,10 +36,7 @@ type Options struct {
 }
 
 func (o *Options) withDefaults() Options {
-	var out Options
-	if o != nil {
-		out = *o
-	}
+	out := *cmp.Or(o, new(Options))
 	orDefault(&out.PingEvery, 4*time.Second)
 	orDefault(&out.AnswerWithin, 8*time.Second)
 	orDefault(&out.DialWithin, 5*time.Second)

@@ -1,6 +1,7 @@
 package otelhasp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -39,10 +40,7 @@ type reporter struct {
 // NewTracer returns a tracer that reports everything to OpenTelemetry. It returns the error of the MeterProvider if that
 // refuses an instrument. Nil options are the defaults.
 func NewTracer(opts *Options) (*trace.Tracer, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(Options))
 	if o.TracerProvider == nil {
 		o.TracerProvider = otel.GetTracerProvider()
 	}

@@ -1,6 +1,7 @@
 package extend
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"time"
@@ -55,10 +56,7 @@ type Options struct {
 }
 
 func (o *Options) withDefaults() Options {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, new(Options))
 	if opts.WatchdogLease == 0 {
 		opts.WatchdogLease = 30 * time.Second
 	}
