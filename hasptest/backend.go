@@ -63,9 +63,7 @@ func (b *Backend) fate(ctx context.Context, script *backend.Script) fate {
 }
 
 // Run implements [backend.ScriptRunner].
-func (b *Backend) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
+func (b *Backend) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
 	call := backend.Call{Script: script, Keys: keys, Args: args}
 	if b.server.currentLatency() > 0 && ctx.Err() == nil {
 		return b.runSlowly(ctx, call)

@@ -106,7 +106,7 @@ type Client struct {
 	tokenTTL       time.Duration
 	clockDrift     time.Duration
 	pendingPermits pendingPermits
-	idBlocks       idBlocks
+	idBlocks       sync.Map // the idBlocks of its generators, by key
 	adders         openAdders
 	localLimits    limits.Local
 	localRefusals  localRefusals
@@ -134,9 +134,7 @@ func NewClosing(b backend.Backend, opts *Options) (*Client, error) {
 
 func newClient(b backend.Backend, opts *Options, closes bool) (*Client, error) {
 	o := *cmp.Or(opts, new(Options))
-	if o.TokenTTL == 0 {
-		o.TokenTTL = time.Hour
-	}
+	o.TokenTTL = cmp.Or(o.TokenTTL, time.Hour)
 	if o.Slog != nil {
 		if o.Logger != nil {
 			return nil, &FieldError{Field: "Slog", Problem: "Logger is set, too"}

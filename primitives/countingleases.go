@@ -26,9 +26,7 @@ func (s *leasableByTime) Acquire(
 	}, err
 }
 
-func (s *leasableByTime) Release(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (bool, error) {
+func (s *leasableByTime) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return script.CountingRelease(ctx, r, s.base.Key(), owner, s.publish(), s.channel)
 }
 
@@ -52,9 +50,7 @@ func (s leasableByArrival) Acquire(
 	return result.Grant, answer, err
 }
 
-func (s leasableByArrival) Release(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (bool, error) {
+func (s leasableByArrival) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return script.ArrivalRelease(
 		ctx, r, s.base.Key(), s.queueKey, owner, s.limit, s.publish(), s.channel)
 }

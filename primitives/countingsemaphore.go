@@ -35,9 +35,8 @@ type CountingSemaphoreOptions struct {
 	// Zero means ByTime.
 	Order CountingOrder
 
-	// Lease is the length of a hold, which only Refresh and Lease.Extend change. Each holder has its own lease. It ends for
-	// the holder earlier by [Options].ClockDrift, one of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero
-	// means the client's WatchdogLease, which the watchdog renews until the lease is released.
+	// Lease is as in [LockOptions]. Each holder has its own lease. If that is not renewed, only Refresh and Lease.Extend
+	// change its length.
 	Lease time.Duration
 
 	// WaiterTimeout is how long a waiter may go without a try before it loses its place, with the
@@ -101,9 +100,7 @@ type CountingSemaphore struct {
 // NewCountingSemaphore returns the counting semaphore called name, with at most limit holders at a
 // time. It sends nothing. The methods return a [*FieldError] for an empty name, a limit under 1 or
 // an invalid option. In a cluster a name with braces must have its hash tag in them.
-func (c *Client) NewCountingSemaphore(
-	name string, limit int, opts *CountingSemaphoreOptions,
-) *CountingSemaphore {
+func (c *Client) NewCountingSemaphore(name string, limit int, opts *CountingSemaphoreOptions) *CountingSemaphore {
 	o := *cmp.Or(opts, new(CountingSemaphoreOptions))
 	s := &CountingSemaphore{
 		object: c.newObject("counting semaphore", name, "zset"),
@@ -165,14 +162,9 @@ func (s *CountingSemaphore) counterKey() string {
 // If a slot is free, and with ByArrival no other caller waits, it takes one round trip. Otherwise
 // it tries again when a message wakes it, when the first hold ends, and at each poll.
 //
-// If the first attempt reaches no server, Acquire returns [ErrUnavailable] within the bound of the
-// backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
-// ctx ends, even while no server can be reached. If the outcome of a later attempt is unknown, Acquire
-// continues as another owner, with ByArrival at the end of the queue, and the client releases a
-// possible grant to the first owner.
-//
-// After an error the caller holds nothing: the client releases a possible grant, and the place in
-// the queue, in the background. The errors are the same as for [Lock.Lock].
+// Outages and errors are as for [Lock.Lock]. If the outcome of a later attempt is unknown, Acquire continues as another
+// owner, with ByArrival at the end of the queue. After an error the caller holds nothing: the client releases a possible
+// grant, and the place in the queue, in the background.
 func (s *CountingSemaphore) Acquire(ctx context.Context) (*Lease, error) {
 	return s.leases.Hold(ctx, s.invalid)
 }

@@ -44,9 +44,7 @@ type ElectionOptions struct {
 	// client's WatchdogLease.
 	Lease time.Duration
 
-	// Replicas is how many replicas must acknowledge this candidate's election before it leads, and each
-	// renewal, and ReplicaTimeout is how long a try waits for them: see [LockOptions]. Zero means the
-	// client's Replicas, and 1 s, or a third of the lease if that is less.
+	// Replicas and ReplicaTimeout are as in [LockOptions], for this candidate's election and each renewal.
 	Replicas       int
 	ReplicaTimeout time.Duration
 
@@ -87,9 +85,7 @@ type term struct {
 	resign context.CancelCauseFunc
 }
 
-// NewElection returns the election called name. It sends nothing. Its methods return a [*FieldError]
-// for an empty name or an invalid option. In a cluster a name with braces must have its hash tag in
-// them.
+// NewElection returns the election called name, as [Client.NewLock] does.
 func (c *Client) NewElection(name string, opts *ElectionOptions) *Election {
 	o := *cmp.Or(opts, new(ElectionOptions))
 	e := &Election{}
@@ -100,8 +96,7 @@ func (c *Client) NewElection(name string, opts *ElectionOptions) *Election {
 	}, &c.tokenTTL)
 	e.lock.reject(err)
 	config.Renewed = true
-	e.lock.leases, err = e.lock.base.NewLeases(config)
-	e.lock.reject(err)
+	e.lock.newLeases(config)
 	key := e.lock.base.Key()
 	e.watched = e.lock.base.WithKey(extend.SideName(lockHolderKey, key))
 	e.elected = extend.SideName(lockHolderChannel, key)
@@ -143,9 +138,7 @@ func (e *Election) MissingRights(ctx context.Context) ([]string, error) {
 //     [ErrReplicas], a [*FieldError], or another error of [Lock.Lock].
 //
 // If lead panics, Run releases the leadership, and the panic continues.
-func (e *Election) Run(
-	ctx context.Context, lead func(ctx context.Context, lease *Lease) error,
-) error {
+func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, lease *Lease) error) error {
 	for failures := 0; ; {
 		led, again, err := e.campaign(ctx, lead)
 		if !led && stoppedBy(ctx, err) {

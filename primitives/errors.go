@@ -127,11 +127,9 @@ var (
 	ErrOverflow = backend.ErrOverflow
 )
 
-// ReleaseError is the error of Do, of any object that has one, if work was called and the release failed:
-// Work is the error of work, or nil, and Release that of the release. It matches both. A Do that could not
-// acquire has not called work, and returns no ReleaseError. So a caller may repeat a Do because of
-// [ErrIndeterminate] or [ErrUnavailable] only if errors.As finds no *ReleaseError. Errors that work
-// itself returns mean what work says.
+// ReleaseError is the error of Do, of any object that has one, if work was called and the release failed. It matches the
+// errors of both. A caller may repeat a Do because of [ErrIndeterminate] or [ErrUnavailable] only if errors.As finds no
+// *ReleaseError: see [lease.ReleaseError].
 type ReleaseError = lease.ReleaseError
 
 // LossError is the cause with which a lease ends when it is lost. It matches [ErrLost] and its reason, such as

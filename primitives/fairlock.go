@@ -8,14 +8,11 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // FairLockOptions configure a [FairLock]. The zero value of each field means its default.
 type FairLockOptions struct {
-	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
-	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
-	// watchdog renews until Release.
+	// Lease is as in [LockOptions].
 	Lease time.Duration
 
 	// WaiterTimeout is how long a waiter of this client may go without a try before the waiters
@@ -26,9 +23,7 @@ type FairLockOptions struct {
 	// locks, too.
 	WaiterTimeout time.Duration
 
-	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock returns it, and
-	// ReplicaTimeout is how long one try waits for them. Renewals wait, too: see [LockOptions]. Zero means
-	// the client's Replicas, and 1 s, or a third of the lease if that is less.
+	// Replicas and ReplicaTimeout are as in [LockOptions].
 	Replicas       int
 	ReplicaTimeout time.Duration
 
@@ -52,6 +47,11 @@ type FairLockOptions struct {
 //
 // If a holder's lease expires without a release, the first waiter notices at its next poll, or
 // earlier if the holder's client is still running, reaches a server and releases.
+//
+// A waiter that continues as another owner, because the outcome of its attempt is unknown, is at the end of the queue. If
+// too few replicas acknowledge a grant, the client releases it, which wakes the next waiter, and the caller goes to the
+// end of the queue, after a pause, as another owner. So a waiter that asks for replicas loses its place only when it was
+// its turn, and such waiters take turns.
 //
 // Each call of Lock or TryLock is an owner of its own. The lock is not reentrant, except under a
 // [Lease.Reenter] context. TryLock never passes a waiter. All waiters, Java's included, are in one
@@ -86,9 +86,7 @@ type FairLock struct {
 	waiterTimeout time.Duration
 }
 
-// NewFairLock returns the fair lock called name. It sends nothing. The methods return a [*FieldError]
-// for an empty name or an invalid option. In a cluster a name with braces must have its hash tag in
-// them.
+// NewFairLock returns the fair lock called name, as [Client.NewLock] does.
 func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 	o := *cmp.Or(opts, new(FairLockOptions))
 	waiterTimeout, invalid := c.waiterTimeout(o.WaiterTimeout)
@@ -96,7 +94,7 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 	l.init(c, "fair lock", name, &c.tokenTTL)
 	l.nameKeys()
 	l.reject(invalid)
-	leases, err := l.base.NewLeases(extend.LeaseConfig{
+	l.newLeases(extend.LeaseConfig{
 		Leasable: leasableFairLock{l, &l.waiterTimeout}, Try: leasableFairLock{l, nil},
 		Kind:       c.leaseKind(fairScripts),
 		Wait:       extend.WaitSpec{FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired},
@@ -104,8 +102,6 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 		QueueTTL:   l.waiterTimeout, Lease: o.Lease, ExcludedBy: &l.base,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 	})
-	l.leases = leases
-	l.reject(err)
 	return l
 }
 
@@ -113,9 +109,7 @@ func (c *Client) NewFairLock(name string, opts *FairLockOptions) *FairLock {
 const leastWaiterTimeout = 100 * time.Millisecond
 
 func (c *Client) waiterTimeout(option time.Duration) (time.Duration, error) {
-	if option == 0 {
-		option = c.core.WatchdogLease()
-	}
+	option = cmp.Or(option, c.core.WatchdogLease())
 	return option.Truncate(time.Millisecond), extend.AtLeast("WaiterTimeout", option, leastWaiterTimeout)
 }
 
@@ -130,43 +124,8 @@ func (l *FairLock) nameKeys() {
 		WithTypedKey("deadlines", l.deadlinesKey, "hash")
 }
 
-// Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. If the
-// lock is free and has no waiter, it takes one round trip. Otherwise Lock waits in the queue for
-// its turn.
-//
-// If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
-// backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
-// ctx ends, even while no server can be reached. If the outcome of a later attempt is unknown, Lock
-// continues as another owner, at the end of the queue. The server may still grant the lock to the
-// first owner: then the client releases that grant.
-//
-// If too few replicas acknowledge a grant ([FairLockOptions]), the client releases it. The release
-// wakes the next waiter, and Lock goes to the end of the queue, after a pause, as another owner. So
-// a waiter that asks for replicas loses its place only when it was its turn, and such waiters take
-// turns.
-//
-// After an error the caller holds nothing: the client releases a possible grant, and the place in
-// the queue, in the background. The errors are the same as for [Lock.Lock].
-func (l *FairLock) Lock(ctx context.Context) (*Lease, error) {
-	return l.leases.Hold(ctx, l.invalid)
-}
-
-// TryLock acquires the lock if it is free and has no waiter, and otherwise returns
-// [ErrNotAcquired]. It takes one round trip, and does not queue. It waits only for replicas, if the
-// options ask for them. Other errors are the same as for Lock's first attempt.
-func (l *FairLock) TryLock(ctx context.Context) (*Lease, error) {
-	return l.leases.TryHold(ctx, l.invalid)
-}
-
-// Do is [Lock.Do] for this kind of lock.
-func (l *FairLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return lease.Do(ctx, l.Lock, work)
-}
-
-// ForceUnlock frees the lock, whichever owner holds it, wakes the first waiter, and reports whether
-// the lock was held. The holder learns of the loss at its next renewal, up to a third of its lease
-// later, or at Release; with a fixed lease, at Release or at the end of the lease. Until then only
-// its fencing token protects the resource. Errors are the same as for Lock.
+// ForceUnlock is [Lock.ForceUnlock] for this kind of lock. It wakes the first waiter. The holder learns of the loss as
+// after [Lock.Revoke].
 func (l *FairLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.FairForceRelease(ctx, l.base.Runner(),
@@ -198,9 +157,7 @@ func (l leasableFairLock) Acquire(
 	return result.Token, answer, err
 }
 
-func (l leasableFairLock) Release(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (bool, error) {
+func (l leasableFairLock) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return script.FairRelease(ctx, r, script.FairReleaseParams{
 		Lock: l.base.Key(), Queue: l.queueKey, Timeouts: l.timeoutsKey, Deadlines: l.deadlinesKey,
 		Owner: owner, Publish: l.publish(), Turn: l.turn,

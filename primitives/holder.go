@@ -168,9 +168,7 @@ func (l *describedLock) Acquire(
 	return lockAnswer(answer, err)
 }
 
-func (l *describedLock) Release(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (bool, error) {
+func (l *describedLock) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	released, err := script.HolderRelease(ctx, r, l.base.Key(), l.holderKey, owner, l.publish(), l.channel)
 	return noteRelease(r, released, err)
 }

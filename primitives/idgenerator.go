@@ -38,7 +38,8 @@ func (c *Client) NewIDGenerator(name string) *IDGenerator {
 	g := &IDGenerator{object: c.newObject("id generator", name, numberKind)}
 	g.allocation = extend.Tagged(g.base.Key()) + idAllocationKey
 	g.base = g.base.WithTypedKey("allocation key", g.allocation, numberKind)
-	g.block = c.idBlocks.of(g.base.Key())
+	block, _ := c.idBlocks.LoadOrStore(g.base.Key(), new(idBlock))
+	g.block = block.(*idBlock) //nolint:forcetypeassert // Only blocks are stored.
 	return g
 }
 
@@ -92,24 +93,6 @@ func (g *IDGenerator) takeBlock(ctx context.Context) (first int64, err error) {
 		shared = err
 	}
 	return block.First, err
-}
-
-// idBlocks are the blocks of a client's generators.
-type idBlocks struct {
-	mu     sync.Mutex
-	blocks map[string]*idBlock // by key
-}
-
-func (b *idBlocks) of(key string) *idBlock {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.blocks == nil {
-		b.blocks = make(map[string]*idBlock)
-	}
-	if b.blocks[key] == nil {
-		b.blocks[key] = new(idBlock)
-	}
-	return b.blocks[key]
 }
 
 // idBlock is the rest of a client's last block.

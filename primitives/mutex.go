@@ -244,9 +244,7 @@ func (l leasableMutex) Acquire(
 	return 0, queued, errors.Join(err, noNumber)
 }
 
-func (l leasableMutex) Release(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (bool, error) {
+func (l leasableMutex) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	released, more, err := l.release(ctx, r, owner)
 	if more {
 		l.base.Go(func(ctx context.Context, r backend.ScriptRunner) {

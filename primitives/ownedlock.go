@@ -12,11 +12,10 @@ import (
 // ownedLock is embedded by all locks that one owner at a time holds, in a hash of owner and hold
 // count. The fencing token has a key of its own.
 type ownedLock struct {
-	object
+	leased
 	tokenKey string
 	tokenTTL *time.Duration // nil: the token key does not expire
 	channel  string         // of its releases; "": they publish nothing, or on another channel
-	leases   extend.Leases
 }
 
 // init makes l the lock of the given kind called name, without leases.
@@ -42,9 +41,7 @@ func (l *leasableLock) Acquire(
 	return lockAnswer(answer, err)
 }
 
-func (l *leasableLock) Release(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (bool, error) {
+func (l *leasableLock) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	released, err := script.LockRelease(ctx, r, l.base.Key(), owner, l.publish(), l.channel)
 	return noteRelease(r, released, err)
 }

@@ -88,15 +88,13 @@ type PeriodicJob struct {
 // its hash tag in them.
 func (c *Client) NewPeriodicJob(name string, period time.Duration, opts *PeriodicJobOptions) *PeriodicJob {
 	o := *cmp.Or(opts, new(PeriodicJobOptions))
-	j := &PeriodicJob{object: c.newObject(periodicJobKind, name, numberKind), period: period, ttl: o.TTL, tracer: c.tracer}
+	j := &PeriodicJob{object: c.newObject(periodicJobKind, name, numberKind), period: period, tracer: c.tracer}
+	j.ttl = cmp.Or(o.TTL, max(2*min(period, math.MaxInt64/2), minRemembered))
 	j.leases = j.lock.configure(c, periodicJobKind, name, nil, &c.tokenTTL)
 	lockKey, record := j.base.Key(), extend.Tagged(j.base.Key())+jobRecordKey
 	j.base = j.base.WithKey(record).WithTypedKey("lock key", lockKey, "hash")
 	j.lock.base = j.lock.base.WithTypedKey("key of the record", record, "string")
 	j.reject(wholeMilliseconds("period", period))
-	if j.ttl == 0 {
-		j.ttl = max(2*min(period, math.MaxInt64/2), minRemembered)
-	}
 	j.reject(extend.AtLeast("TTL", j.ttl, period))
 	return j
 }

@@ -80,9 +80,7 @@ func ownerOf(ids []PermitID) (owner string, err error) {
 }
 
 // held makes a call that returns [ErrNotHeld] if run reports false.
-func (s *PermitSemaphore) held(
-	ctx context.Context, operation string, invalid error, run func() (bool, error),
-) error {
+func (s *PermitSemaphore) held(ctx context.Context, operation string, invalid error, run func() (bool, error)) error {
 	if s.invalid != nil {
 		invalid = s.invalid
 	}
@@ -117,9 +115,7 @@ func (s *leasablePermits) Acquire(
 	}, err
 }
 
-func (s *leasablePermits) Release(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (bool, error) {
+func (s *leasablePermits) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return script.PermitRelease(ctx, r,
 		s.base.Key(), s.beside[0], owner, false, s.publish(), s.channel)
 }

@@ -36,9 +36,7 @@ func (p *permitAttempt) Try(ctx context.Context) (extend.Answer, error) {
 	return extend.Answer{Granted: result.Taken, Free: int(max(result.Left, 0))}, err
 }
 
-func (p *permitAttempt) run(
-	ctx context.Context, r backend.ScriptRunner,
-) (script.SemaphoreAcquireResult, error) {
+func (p *permitAttempt) run(ctx context.Context, r backend.ScriptRunner) (script.SemaphoreAcquireResult, error) {
 	if p.permits == 0 {
 		return script.SemaphoreAcquire(ctx, r, p.base.Key(), int64(p.n), p.publish(), p.want.Channel)
 	}
@@ -143,9 +141,7 @@ func (s *Semaphore) putBack(n int, create bool) {
 	})
 }
 
-func (s *Semaphore) addOnce(
-	ctx context.Context, r backend.ScriptRunner, n int, create bool,
-) error {
+func (s *Semaphore) addOnce(ctx context.Context, r backend.ScriptRunner, n int, create bool) error {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
 	_, err := (&addition{Semaphore: s, by: n, create: create}).run(ctx, r)

@@ -35,14 +35,10 @@ type PermitSemaphoreOptions struct {
 	// applies: the client logs a warning, and reports the mismatch to its tracer. SetPermits changes it.
 	Permits int
 
-	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
-	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
-	// watchdog renews until the permits are released.
+	// Lease is as in [LockOptions].
 	Lease time.Duration
 
-	// Replicas is how many replicas must acknowledge a grant before Acquire or TryAcquire returns
-	// it, and ReplicaTimeout is how long one try waits for them. Renewals wait, too: see [LockOptions].
-	// Zero means the client's Replicas, and 1 s, or a third of the lease if that is less.
+	// Replicas and ReplicaTimeout are as in [LockOptions].
 	Replicas       int
 	ReplicaTimeout time.Duration
 
@@ -80,10 +76,7 @@ type PermitSemaphoreOptions struct {
 //
 // # Waiting
 //
-// A release wakes as many waiters as can use the free permits, on every client. The waiters of one
-// client are woken in the order in which they came, but a waiter for many permits does not hold up
-// waiters for few: while other callers take permits as fast as they are released, it may wait
-// forever. When enough permits for it are free and no other caller takes them, it acquires them.
+// Waiters are woken as those of a [Semaphore].
 // When a lease ends, its permits become free without a message: each refusal says when the next
 // lease ends, and then one waiter of each client tries.
 //
@@ -103,9 +96,7 @@ type PermitSemaphore struct {
 	total   *int64 // of a semaphore that Acquire creates; nil: it creates none
 }
 
-// NewPermitSemaphore returns the permit semaphore called name. It sends nothing. The methods return a
-// [*FieldError] for an empty name or an invalid option. In a cluster a name with braces must have its hash
-// tag in them.
+// NewPermitSemaphore returns the permit semaphore called name, as [Client.NewLock] does.
 func (c *Client) NewPermitSemaphore(name string, opts *PermitSemaphoreOptions) *PermitSemaphore {
 	o := *cmp.Or(opts, new(PermitSemaphoreOptions))
 	s := &PermitSemaphore{number: c.newNumber("permit semaphore", name)}
@@ -182,13 +173,9 @@ func (s *PermitSemaphore) want() extend.WaitSpec {
 //   - the semaphore has a total of 0 or less,
 //   - the semaphore does not exist, and the option Permits is not set.
 //
-// If the first attempt reaches no server, Acquire returns [ErrUnavailable] within the bound of the
-// backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
-// ctx ends, even while no server can be reached.
-//
-// After an error the caller holds nothing: the client releases a possible grant in the background,
-// or it ends with its lease. The errors are the same as for [Lock.Lock]. If ctx ended while too few
-// permits were free, the error wraps [ErrNotAcquired].
+// Outages and errors are as for [Lock.Lock]. If ctx ended while too few permits were free, the error wraps
+// [ErrNotAcquired]. After an error the caller holds nothing: the client releases a possible grant in the background, or
+// it ends with its lease.
 func (s *PermitSemaphore) Acquire(ctx context.Context, n int) (*Lease, error) {
 	return s.acquire(ctx, n, s.leases.AcquireUnits)
 }

@@ -144,9 +144,7 @@ func (c *Client) NewRateLimiter(name string, rate Rate, opts *RateLimiterOptions
 		Channel: extend.SideName(rateChannel, l.base.Key()), FreeUnits: semaphoreFreeUnits,
 		Refusal: errTooFewPermits,
 	}
-	if opts == nil {
-		opts = &RateLimiterOptions{}
-	}
+	opts = cmp.Or(opts, new(RateLimiterOptions))
 	l.choose(opts.Unavailable, opts.Timeout, opts.Policy)
 	if rate != (Rate{}) {
 		l.reject(rate.validate())
@@ -159,10 +157,8 @@ func (c *Client) NewRateLimiter(name string, rate Rate, opts *RateLimiterOptions
 }
 
 func (r Rate) validate() error {
-	if err := countWithin("Rate.Permits", r.Permits, 1); err != nil {
-		return err
-	}
-	if err := wholeMilliseconds("Rate.Interval", r.Interval); err != nil {
+	err := cmp.Or(countWithin("Rate.Permits", r.Permits, 1), wholeMilliseconds("Rate.Interval", r.Interval))
+	if err != nil {
 		return err
 	}
 	if r.Mode != RateOverall && r.Mode != RatePerClient {
@@ -193,11 +189,7 @@ func (l *RateLimiter) UpdateRate(ctx context.Context, rate Rate) (bool, error) {
 }
 
 func (l *RateLimiter) setRate(ctx context.Context, rate Rate, create, change bool) (bool, error) {
-	invalid := l.invalid
-	if invalid == nil {
-		invalid = rate.validate()
-	}
-	return extend.Call(ctx, &l.base, invalid, "set the rate of", func() (bool, error) {
+	return extend.Call(ctx, &l.base, cmp.Or(l.invalid, rate.validate()), "set the rate of", func() (bool, error) {
 		l.warnOfMany(rate)
 		return script.RateSet(ctx, l.base.Runner(), script.RateSetParams{
 			Limiter: l.base.Key(), Value: l.keys.value, OwnValue: l.keys.ownValue,
@@ -298,8 +290,5 @@ func (l *RateLimiter) Delete(ctx context.Context) (bool, error) {
 }
 
 func (l *RateLimiter) validateCount(n int) error {
-	if l.invalid != nil {
-		return l.invalid
-	}
-	return countWithin("n", n, 1)
+	return cmp.Or(l.invalid, countWithin("n", n, 1))
 }

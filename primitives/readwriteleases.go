@@ -38,9 +38,7 @@ func (l *leasableRead) Acquire(
 	return result.Token, answer, err
 }
 
-func (l *leasableRead) Release(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (bool, error) {
+func (l *leasableRead) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return l.read.release(ctx, r, owner)
 }
 
@@ -83,9 +81,7 @@ func (l *leasableWrite) Acquire(
 	return result.Token, answer, err
 }
 
-func (l *leasableWrite) Release(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (bool, error) {
+func (l *leasableWrite) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return l.write.release(ctx, r, owner)
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // readWriteUnits is the number of units of a read-write lock: a reader needs one unit, a writer
@@ -18,9 +17,7 @@ const readWriteUnits = 1 << 30
 
 // ReadWriteLockOptions configure a [ReadWriteLock]. The zero value of each field means its default.
 type ReadWriteLockOptions struct {
-	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
-	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
-	// watchdog renews until Release.
+	// Lease is as in [LockOptions].
 	Lease time.Duration
 
 	// PreferWriters makes readers stand back while a writer waits in Lock: they do not join readers
@@ -33,9 +30,7 @@ type ReadWriteLockOptions struct {
 	// their leases has ended.
 	PreferWriters bool
 
-	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock of either side
-	// returns it, and ReplicaTimeout is how long one try waits for them. Renewals wait, too: see
-	// [LockOptions]. Zero means the client's Replicas, and 1 s, or a third of the lease if that is less.
+	// Replicas and ReplicaTimeout are as in [LockOptions], for grants of either side.
 	Replicas       int
 	ReplicaTimeout time.Duration
 
@@ -82,11 +77,11 @@ func (c *Client) NewReadWriteLock(name string, opts *ReadWriteLockOptions) *Read
 		Leasable: (*leasableRead)(l), Kind: c.leaseKind(readScripts), Lease: o.Lease,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout, ExcludedBy: &l.write.base,
 	}
-	l.read.leases = l.read.newLeases(reading)
+	l.read.leaseBy(reading)
 	writing := reading
 	writing.Leasable, writing.Try = &leasableWrite{l, true}, &leasableWrite{l, false}
 	writing.Kind, writing.Wait.Need = c.leaseKind(writeScripts), readWriteUnits
-	l.write.leases = l.write.newLeases(writing)
+	l.write.leaseBy(writing)
 	return l
 }
 
@@ -101,12 +96,11 @@ func (l *ReadWriteLock) WriteLock() *WriteLock { return &l.write }
 
 // readWriteSide is embedded by the two sides of a [ReadWriteLock].
 type readWriteSide struct {
-	object
+	leased
 	readers  string // the beginning of the readers' side keys
 	channel  string
 	tokenKey string
 	tokenTTL time.Duration
-	leases   extend.Leases
 
 	preferWriters bool
 	writers       string // the key of the waiting writers
@@ -114,7 +108,7 @@ type readWriteSide struct {
 
 func (c *Client) newReadWriteSide(kind, name string, preferWriters bool) readWriteSide {
 	s := readWriteSide{
-		object: c.newObject(kind, name, "hash"), tokenTTL: c.tokenTTL, preferWriters: preferWriters,
+		leased: leased{object: c.newObject(kind, name, "hash")}, tokenTTL: c.tokenTTL, preferWriters: preferWriters,
 	}
 	key := s.base.Key()
 	s.readers, s.channel = extend.Tagged(key), extend.SideName(readWriteChannel, key)
@@ -126,12 +120,10 @@ func (c *Client) newReadWriteSide(kind, name string, preferWriters bool) readWri
 	return s
 }
 
-func (l *readWriteSide) newLeases(config extend.LeaseConfig) extend.Leases {
+func (l *readWriteSide) leaseBy(config extend.LeaseConfig) {
 	config.Wait.Channel, config.Wait.Refusal = l.channel, ErrNotAcquired
 	config.Wait.FreeUnits = readWriteFreeUnits
-	leases, err := l.base.NewLeases(config)
-	l.reject(err)
-	return leases
+	l.newLeases(config)
 }
 
 // readWriteFreeUnits reads a message. After any other than forced the lock is free, or held by readers. A refused try
@@ -141,13 +133,6 @@ func readWriteFreeUnits(payload string) int {
 		return -extend.AllUnits
 	}
 	return readWriteUnits
-}
-
-// TryLock is Lock without waiting: it returns [ErrNotAcquired] if Lock would wait, and
-// [ErrReplicas] if Lock would try again for lack of replicas. It takes one round trip, and waits
-// only for replicas, if the options ask for them.
-func (l *readWriteSide) TryLock(ctx context.Context) (*Lease, error) {
-	return l.leases.TryHold(ctx, l.invalid)
 }
 
 // forceRelease ends all holds if the lock is in the given mode.
@@ -182,15 +167,8 @@ func (l *ReadLock) Lock(ctx context.Context) (*Lease, error) {
 	return l.leases.Hold(ctx, l.invalid)
 }
 
-// Do is [Lock.Do] for a reader.
-func (l *ReadLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return lease.Do(ctx, l.Lock, work)
-}
-
-// ForceUnlock ends the leases of all readers, and reports whether there was a reader. While a
-// writer holds the lock, it does nothing. Readers whose client has waiters for the lock learn of the loss
-// at once. The others learn at their next renewal, up to a third of their lease later, or at Release; with
-// a fixed lease, at Release or at the end of the lease. Errors are the same as for Lock.
+// ForceUnlock ends the leases of all readers, and reports whether there was a reader. While a writer holds the lock, it
+// does nothing. The readers learn of the loss as the holder after [Lock.ForceUnlock]. Errors are the same as for Lock.
 func (l *ReadLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return l.forceRelease(ctx, "read", "0")
 }
@@ -249,16 +227,8 @@ func (l *WriteLock) Lock(ctx context.Context) (*Lease, error) {
 	return l.leases.Hold(ctx, l.invalid)
 }
 
-// Do is [Lock.Do] for a writer.
-func (l *WriteLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return lease.Do(ctx, l.Lock, work)
-}
-
-// ForceUnlock ends the writer's lease, and the leases of its own readers, and reports whether there
-// was a writer. If the writer's client has waiters for the lock, the writer learns of the loss at once.
-// Otherwise it learns at its next renewal, up to a third of its lease later, or at Release; with a fixed
-// lease, at Release or at the end of the lease. Until then only its fencing token protects the resource.
-// Errors are the same as for Lock.
+// ForceUnlock ends the writer's lease, and the leases of its own readers, and reports whether there was a writer, which
+// learns of the loss as the holder after [Lock.ForceUnlock]. Errors are the same as for Lock.
 func (l *WriteLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return l.forceRelease(ctx, "write", "1")
 }

@@ -18,9 +18,8 @@ import (
 
 // RedLockOptions configure a [RedLock]. The zero value of each field means its default.
 type RedLockOptions struct {
-	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
-	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means each client's WatchdogLease, which the
-	// watchdogs renew until Release. Only with zero does the client ask a node again that was lost.
+	// Lease is as in [LockOptions], where zero means each client's WatchdogLease. Only with zero does the client ask a node
+	// again that was lost.
 	Lease time.Duration
 
 	// NodeTimeout is how long one node may take to answer: a silent node costs no more. It should
@@ -78,8 +77,7 @@ type RedLock struct {
 func NewRedLock(clients []*Client, name string, opts *RedLockOptions) *RedLock {
 	o := *cmp.Or(opts, new(RedLockOptions))
 	l := &RedLock{
-		name: name, need: len(clients)/2 + 1, timeout: o.NodeTimeout, renewed: o.Lease == 0,
-		checked: checked{checkNodes(clients)},
+		name: name, need: len(clients)/2 + 1, renewed: o.Lease == 0, checked: checked{checkNodes(clients)},
 	}
 	if l.invalid != nil {
 		return l
@@ -92,10 +90,7 @@ func NewRedLock(clients []*Client, name string, opts *RedLockOptions) *RedLock {
 			lease = max(lease, c.core.WatchdogLease())
 		}
 	}
-	if o.NodeTimeout == 0 {
-		l.timeout = min(lease/20, time.Second)
-	}
-	l.pause = lease / 3
+	l.timeout, l.pause = cmp.Or(o.NodeTimeout, min(lease/20, time.Second)), lease/3
 	l.invalid = cmp.Or(l.invalid, extend.AtLeast("NodeTimeout", l.timeout, time.Millisecond))
 	return l
 }

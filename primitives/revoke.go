@@ -63,9 +63,9 @@ func (o *object) revoke(ctx context.Context, by revoking, owner string) (time.Du
 
 // ReleaseOwner ends the hold of the owner: see [Lease.Owner]. It reports whether that owner held the lock, and changes
 // nothing if not. It is for a process that got the owner's text from the holder, which has called [Lease.Forget], and for
-// operators who have seen it in [Lock.Holder]. Without Forget the owner's client learns of the loss at its next renewal,
-// up to a third of its lease later, or at Release; with a fixed lease, at Release or at the end of the lease. Until then
-// only its fencing token protects the resource. ReleaseOwner takes one round trip. Errors are the same as for Lock.
+// operators who have seen it in [Lock.Holder]. Without Forget the owner's client learns of the loss as after
+// [Lock.Revoke], and until then only its fencing token protects the resource. ReleaseOwner takes one round trip. Errors
+// are the same as for Lock.
 func (l *exclusiveLock) ReleaseOwner(ctx context.Context, owner string) (bool, error) {
 	return l.releaseOwner(ctx, (*leasableLock)(&l.ownedLock).Release, owner)
 }

@@ -210,9 +210,7 @@ func within[T int | int64](field string, n, least, most T) error {
 }
 
 // add changes the number of free permits. It sends the request even if ctx ends.
-func (s *Semaphore) add(
-	ctx context.Context, operation string, invalid error, n int, create bool,
-) (bool, error) {
+func (s *Semaphore) add(ctx context.Context, operation string, invalid error, n int, create bool) (bool, error) {
 	return extend.Call(context.WithoutCancel(ctx), &s.base, invalid, operation, func() (bool, error) {
 		return (&addition{Semaphore: s, by: n, create: create}).send(ctx)
 	})

@@ -8,14 +8,11 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // SpinLockOptions configure a [SpinLock]. The zero value of each field means its default.
 type SpinLockOptions struct {
-	// Lease is the length of a lease that is not renewed. For its holder it ends earlier by [Options].ClockDrift, one
-	// of 24 h after 21 h 36 min. In whole milliseconds, at least 100 ms. Zero means the client's WatchdogLease, which the
-	// watchdog renews until Release.
+	// Lease is as in [LockOptions].
 	Lease time.Duration
 
 	// FirstDelay is a waiter's pause after its first refusal. The pause doubles with each refusal,
@@ -24,9 +21,7 @@ type SpinLockOptions struct {
 	// Redisson, or FirstDelay if that is longer.
 	FirstDelay, MaxDelay time.Duration
 
-	// Replicas is how many replicas must acknowledge a grant before Lock or TryLock returns it, and
-	// ReplicaTimeout is how long one try waits for them. Renewals wait, too: see [LockOptions]. Zero means
-	// the client's Replicas, and 1 s, or a third of the lease if that is less.
+	// Replicas and ReplicaTimeout are as in [LockOptions].
 	Replicas       int
 	ReplicaTimeout time.Duration
 
@@ -34,7 +29,7 @@ type SpinLockOptions struct {
 }
 
 // SpinLock is a [Lock] without messages: a release sends none, and waiters try again and again,
-// with pauses. It is for clusters of many nodes in which every node passes each message on to all
+// after pauses, and when the holder's lease ends. It is for clusters of many nodes in which every node passes each message on to all
 // others, and for locks that are held briefly and seldom waited for. With sharded pub/sub (Redis 7,
 // Valkey) a message costs only the nodes of one shard, and a Lock is the better choice.
 //
@@ -52,8 +47,7 @@ type SpinLock struct {
 	ownedLock
 }
 
-// NewSpinLock returns the spin lock called name. It sends nothing. The methods return a [*FieldError] for
-// an empty name or an invalid option. In a cluster a name with braces must have its hash tag in them.
+// NewSpinLock returns the spin lock called name, as [Client.NewLock] does.
 func (c *Client) NewSpinLock(name string, opts *SpinLockOptions) *SpinLock {
 	o := *cmp.Or(opts, new(SpinLockOptions))
 	l := &SpinLock{}
@@ -61,59 +55,22 @@ func (c *Client) NewSpinLock(name string, opts *SpinLockOptions) *SpinLock {
 	delay := o.backoff()
 	l.reject(extend.AtLeast("FirstDelay", delay.First, time.Millisecond))
 	l.reject(extend.AtLeast("MaxDelay", delay.Most, delay.First))
-	leases, err := l.base.NewLeases(extend.LeaseConfig{
+	l.newLeases(extend.LeaseConfig{
 		Leasable: leasableSpinLock{(*leasableLock)(&l.ownedLock)}, Kind: c.leaseKind(spinScripts), Lease: o.Lease,
 		ExcludedBy: &l.base,
 		Replicas:   o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Backoff: delay, Refusal: ErrNotAcquired},
 	})
-	l.leases = leases
-	l.reject(err)
 	return l
 }
 
 // backoff returns the delays with their defaults.
 func (o SpinLockOptions) backoff() extend.Backoff {
-	b := extend.Backoff{First: o.FirstDelay, Most: o.MaxDelay}
-	if b.First == 0 {
-		b.First = time.Millisecond
-	}
-	if b.Most == 0 {
-		b.Most = max(128*time.Millisecond, b.First)
-	}
-	return b
+	first := cmp.Or(o.FirstDelay, time.Millisecond)
+	return extend.Backoff{First: first, Most: cmp.Or(o.MaxDelay, max(128*time.Millisecond, first))}
 }
 
-// Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. If the
-// lock is free, it takes one round trip. Otherwise Lock tries again after each pause, and when the
-// holder's lease ends.
-//
-// If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
-// backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
-// ctx ends, even while no server can be reached.
-//
-// After an error the caller holds nothing: the client releases a possible grant in the background.
-// The errors are the same as for [Lock.Lock].
-func (l *SpinLock) Lock(ctx context.Context) (*Lease, error) {
-	return l.leases.Hold(ctx, l.invalid)
-}
-
-// TryLock acquires the lock if it is free, and returns [ErrNotAcquired] if it is held. It takes one
-// round trip, and waits only for replicas, if the options ask for them. Other errors are the same
-// as for Lock's first attempt.
-func (l *SpinLock) TryLock(ctx context.Context) (*Lease, error) {
-	return l.leases.TryHold(ctx, l.invalid)
-}
-
-// Do is [Lock.Do] for this kind of lock.
-func (l *SpinLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return lease.Do(ctx, l.Lock, work)
-}
-
-// ForceUnlock frees the lock, whichever owner holds it, and reports whether it was held. The holder
-// learns of the loss at its next renewal, up to a third of its lease later, or at Release; with a
-// fixed lease, at Release or at the end of the lease. Until then only its fencing token protects
-// the resource. Errors are the same as for Lock.
+// ForceUnlock is [Lock.ForceUnlock] for this kind of lock. The holder learns of the loss as after [Lock.Revoke].
 func (l *SpinLock) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
 		return script.SpinForceRelease(ctx, l.base.Runner(), l.base.Key())
@@ -123,9 +80,7 @@ func (l *SpinLock) ForceUnlock(ctx context.Context) (bool, error) {
 // leasableSpinLock is a spin lock, for its owners' leases.
 type leasableSpinLock struct{ *leasableLock }
 
-func (l leasableSpinLock) Release(
-	ctx context.Context, r backend.ScriptRunner, owner string,
-) (bool, error) {
+func (l leasableSpinLock) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
 	return script.SpinRelease(ctx, r, l.base.Key(), owner)
 }
 

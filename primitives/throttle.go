@@ -101,9 +101,7 @@ func (c *Client) NewThrottle(name string, limit Limit, opts *ThrottleOptions) *T
 	}
 	t := &Throttle{limiter: limiter{object: c.newKey(throttleKind, name, throttleType), client: c}, limit: limit}
 	t.reject(limit.validate())
-	if opts != nil {
-		t.opts = *opts
-	}
+	t.opts = *cmp.Or(opts, new(ThrottleOptions))
 	t.choose(t.opts.Unavailable, t.opts.Timeout, t.opts.Policy)
 	t.reject(within("Debt", t.opts.Debt, 0, maxThrottlePermits))
 	t.reject(limit.endsInTime("Debt", limit.Burst+t.opts.Debt))

@@ -64,8 +64,6 @@ func (b *Base) Run(ctx context.Context, script *backend.Script, keys, args []str
 }
 
 // Subscribe implements [backend.Subscriber].
-func (b *Base) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
+func (b *Base) Subscribe(ctx context.Context, channel string, handler backend.Handler) (backend.Subscription, error) {
 	return b.hub.Subscribe(ctx, channel, handler)
 }

@@ -40,9 +40,7 @@ func NewFull(driver Driver, dialer fanout.Dialer, opts *Options) (Full, error) {
 }
 
 // RunBatch implements [backend.Batcher]: one round trip to each node, side by side.
-func (f *Full) RunBatch(
-	ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome),
-) {
+func (f *Full) RunBatch(ctx context.Context, calls []backend.Call, report func(place int, outcome backend.Outcome)) {
 	f.runner.RunBatch(ctx, f.driver, calls, report)
 }
 

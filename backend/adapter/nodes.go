@@ -47,9 +47,7 @@ func Load(ctx context.Context, node evalsha.Node, script *backend.Script) error 
 
 // LoadAll loads script on all nodes, side by side, for the LoadAll of an [evalsha.Driver]. It fails if it could load
 // nowhere: a node that is down has no slot that matters.
-func LoadAll(
-	ctx context.Context, nodes func(context.Context) ([]evalsha.Node, error), script *backend.Script,
-) error {
+func LoadAll(ctx context.Context, nodes func(context.Context) ([]evalsha.Node, error), script *backend.Script) error {
 	return unlessAny(askAll(ctx, nodes, "SCRIPT", "LOAD", script.Source))
 }
 

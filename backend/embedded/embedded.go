@@ -101,9 +101,7 @@ func (d driver) LoadAll(ctx context.Context, script *backend.Script) error {
 }
 
 // SendThenWait implements [evalsha.WaitingPipeline].
-func (d driver) SendThenWait(
-	ctx context.Context, cmds []evalsha.Command, _ int, _ time.Duration,
-) []backend.Outcome {
+func (d driver) SendThenWait(ctx context.Context, cmds []evalsha.Command, _ int, _ time.Duration) []backend.Outcome {
 	return d.SendAll(ctx, cmds)
 }
 

@@ -85,9 +85,7 @@ setmetatable(_G, {
 })`
 
 // run runs a program from begin to end. After it, pristine must be called.
-func (in *interpreter) run(
-	p *program, keys, args []string, readOnly bool,
-) (backend.Reply, error) {
+func (in *interpreter) run(p *program, keys, args []string, readOnly bool) (backend.Reply, error) {
 	in.program, in.readOnly, in.state = p, readOnly, in.inside.newState()
 	in.failed = true
 	in.global.RawSetString("KEYS", in.list(keys))

@@ -101,9 +101,7 @@ func New(driver Driver, opts *Options) *Runner {
 func (r *Runner) Close() { r.closed.Store(true) }
 
 // Run implements [backend.ScriptRunner].
-func (r *Runner) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
+func (r *Runner) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
 	if err := r.refuse(ctx, script, keys); err != nil {
 		return backend.Reply{}, err
 	}

@@ -23,9 +23,7 @@ func (d contained) Node(ctx context.Context, channel string) (_ string, err erro
 	return d.Dialer.Node(ctx, channel)
 }
 
-func (d contained) Dial(
-	ctx context.Context, node string, events Events,
-) (_ containedLink, err error) {
+func (d contained) Dial(ctx context.Context, node string, events Events) (_ containedLink, err error) {
 	defer recovered(&err)
 	link, err := d.Dialer.Dial(ctx, node, events)
 	return containedLink{link}, err

@@ -46,9 +46,7 @@ func New(dialer Dialer, opts *Options) (*Hub, error) {
 // Subscribe implements [backend.Subscriber]. It blocks until the server has acknowledged the
 // subscription, or ctx ends, or the server refuses it, or Options.SubscribeTimeout is used up, or the hub
 // is closed ([backend.ErrClosed]). After an error no subscription is left.
-func (h *Hub) Subscribe(
-	ctx context.Context, name string, handler backend.Handler,
-) (backend.Subscription, error) {
+func (h *Hub) Subscribe(ctx context.Context, name string, handler backend.Handler) (backend.Subscription, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("subscribe %q: %w", name, err)
 	}

@@ -44,9 +44,7 @@ func (d *dialer) Node(ctx context.Context, channel string) (string, error) {
 }
 
 // Dial connects, outside the client's pool.
-func (d *dialer) Dial(
-	ctx context.Context, node string, events fanout.Events,
-) (fanout.Link, error) {
+func (d *dialer) Dial(ctx context.Context, node string, events fanout.Events) (fanout.Link, error) {
 	client, err := d.find(ctx, node)
 	if err != nil {
 		return nil, err

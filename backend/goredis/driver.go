@@ -215,9 +215,7 @@ func (d *driver) SendThenWait(
 
 // wait waits for replicas on the connection on which commands were sent, if one of them has a reply. If
 // the connection is broken, it does not let the driver get another one.
-func wait(
-	ctx context.Context, conn *redis.Conn, commands []*command, replicas int, timeout time.Duration,
-) (a acks) {
+func wait(ctx context.Context, conn *redis.Conn, commands []*command, replicas int, timeout time.Duration) (a acks) {
 	replied := false
 	for _, c := range commands {
 		err := c.Err()
@@ -234,9 +232,7 @@ func wait(
 }
 
 // withAcks adds the answer to WAIT to the outcomes of those commands that have replies.
-func withAcks(
-	ctx context.Context, outcomes []backend.Outcome, acked <-chan evalsha.Result[acks],
-) []backend.Outcome {
+func withAcks(ctx context.Context, outcomes []backend.Outcome, acked <-chan evalsha.Result[acks]) []backend.Outcome {
 	var a acks
 	select {
 	case result := <-acked:

@@ -177,9 +177,7 @@ func (d *driver) connect(ctx context.Context, key string) (*dedicated, error) {
 }
 
 // buildThenWait returns cmds and WAIT for a connection to the node of the first.
-func (d *driver) buildThenWait(
-	cmds []evalsha.Command, replicas int, timeout time.Duration,
-) []rueidis.Completed {
+func (d *driver) buildThenWait(cmds []evalsha.Command, replicas int, timeout time.Duration) []rueidis.Completed {
 	built := make([]rueidis.Completed, 0, len(cmds)+1)
 	for _, cmd := range cmds {
 		built = append(built, d.build(cmd).SetSlot(cmds[0].Keys[0])) // A connection takes one slot only.

@@ -154,9 +154,7 @@ func (s *slots) nodes(ctx context.Context) map[string]rueidis.Client {
 }
 
 // askFirst reads the list from the first of nodes that answers.
-func askFirst(
-	ctx context.Context, nodes map[string]rueidis.Client,
-) (ranges []slotRange, err error) {
+func askFirst(ctx context.Context, nodes map[string]rueidis.Client) (ranges []slotRange, err error) {
 	err = rueidis.ErrNoSlot
 	for address, node := range nodes {
 		if ranges, err = askNode(ctx, address, node); err == nil {

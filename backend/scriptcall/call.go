@@ -206,9 +206,7 @@ func List[T any](name string, list []T, word func(name string, v T) string) []st
 // Batch calls a function n times, with the numbers from 0, and returns its errors in this order. The calls are concurrent.
 // Each gets a runner of its own, and the first script that each runs goes to b in one batch, when every call has run one
 // or has returned. An error of one does not affect the others. ctx bounds the batch, as RunBatch says.
-func Batch(
-	ctx context.Context, b backend.Batcher, n int, call func(i int, r backend.ScriptRunner) error,
-) []error {
+func Batch(ctx context.Context, b backend.Batcher, n int, call func(i int, r backend.ScriptRunner) error) []error {
 	errs := make([]error, n)
 	runners := make([]batched, n)
 	var arrived, done sync.WaitGroup

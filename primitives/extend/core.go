@@ -132,22 +132,8 @@ func (c *Core) health(ctx context.Context) error {
 	return worded.WithCause(ctx, err)
 }
 
-// Close ends the client. Waiters get [backend.ErrClosed], the contexts of held leases end with that
-// cause, and Close releases these leases. With [Options.ClosesBackend] it then closes the backend, and
-// joins the backend's error. Otherwise the backend stays open.
-//
-// Close returns when all calls, releases and renewals are done, or when ctx ends. If ctx ends first,
-// Close gives up the unanswered requests, and its error wraps ctx's error: held leases expire on the
-// server, and permits without a lease that were being released may be lost. A call that Close gives
-// up returns at once, unless its context cannot end: then it may return only when the driver does.
-//
-// Only ctx limits Close. If ctx cannot end and the server does not answer, Close waits for each call
-// for as long as the backend does, and for the work of [Object.Go]. It repeats each release until the
-// lease has ended.
-//
-// If the backend or its driver was closed before, nothing can be released, and the error wraps
-// [backend.ErrClosed]. Each of these errors names one object that may still be held, and says how
-// many more there are. A second Close waits for the first, and returns the same error.
+// Close ends the client: see [github.com/hasp-go/hasp/primitives.Client.Close]. It also waits for the work of [Object.Go],
+// and closes the backend with [Options].ClosesBackend.
 func (c *Core) Close(ctx context.Context) error {
 	if !c.work.beginClose() {
 		select {

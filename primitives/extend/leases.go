@@ -99,27 +99,14 @@ type LeaseConfig struct {
 	// Zero means that there is no queue.
 	QueueTTL time.Duration
 
-	// Lease is the length of a lease that is not renewed, in whole milliseconds and at least 100 ms; it ends for its holder
-	// earlier by [Options].ClockDrift. Zero means the client's WatchdogLease, which the watchdog renews until Release.
+	// Lease is as in primitives.LockOptions, and so are MaxHold, Replicas and ReplicaTimeout.
 	Lease time.Duration
 
 	// Renewed says that the watchdog renews a lease of the length Lease, too.
 	Renewed bool
 
-	// MaxHold is the longest time for which the watchdog renews one lease. At least the lease's
-	// length, and only if the lease is renewed. Zero means the client's MaxHold.
-	MaxHold time.Duration
-
-	// Replicas is how many replicas must acknowledge a grant before Acquire and TryAcquire return
-	// it. If too few do, the client releases the owner, and Acquire tries again after a pause, as
-	// another owner. Such a request uses [backend.ReplicaWaiter], on a connection of its own, and
-	// is not sent together with others. A renewal also counts only if so many acknowledge it. Zero means
-	// the client's Replicas, and -1 that neither waits.
-	Replicas int
-
-	// ReplicaTimeout is how long one try waits for replicas, in whole milliseconds, and less than
-	// Lease. A renewal waits for a tenth of the lease at most. Zero means 1 s, or a third of Lease
-	// if that is less.
+	MaxHold        time.Duration
+	Replicas       int
 	ReplicaTimeout time.Duration
 }
 
@@ -144,9 +131,7 @@ func (s *Leases) length() string {
 // NewLeases returns the Leases of o, and keeps o. It returns a [*FieldError] for a lease that is
 // too short, and for replicas if the backend cannot wait for them. It sends nothing.
 func (o *Object) NewLeases(config LeaseConfig) (Leases, error) {
-	if config.Try == nil {
-		config.Try = config.Leasable
-	}
+	config.Try = cmp.Or(config.Try, config.Leasable)
 	s := Leases{object: o, config: config, terms: renew.Terms{Lease: config.Lease.Truncate(time.Millisecond)}}
 	field := "Lease"
 	if config.Lease == 0 {

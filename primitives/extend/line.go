@@ -63,9 +63,7 @@ func (w *waiter) Enqueue(ctx context.Context, place, stamp int64) (line.Enqueued
 	}, err
 }
 
-func (w *waiter) Granted(
-	ctx context.Context, token int64, started time.Time, lasts time.Duration,
-) bool {
+func (w *waiter) Granted(ctx context.Context, token int64, started time.Time, lasts time.Duration) bool {
 	h := w.hold
 	core := h.object.core
 	if !core.keeper.Adopt(&h.Entry, started, lasts, core.opts.driftFor(lasts)) {

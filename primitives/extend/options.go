@@ -17,37 +17,13 @@ const minLease = 100 * time.Millisecond
 // Options configure a [Core]. Users of primitives set primitives.Options instead, which describes
 // them in full. The zero value of each field means its default.
 type Options struct {
-	// KeyPrefix is prepended to every name. Zero means none.
-	KeyPrefix string
-
-	// IDPrefix begins the core's id. At most 64 letters, digits, dots, underscores and dashes of ASCII.
-	// Zero means none.
-	IDPrefix string
-
-	// WatchdogLease is the length of a lease whose configuration sets none. At least 100 ms, in
-	// whole milliseconds. Zero means 30 s.
-	WatchdogLease time.Duration
-
-	// MaxHold is the longest time for which the watchdog renews one lease. At least WatchdogLease.
-	// Zero means that there is no such bound.
-	MaxHold time.Duration
-
-	// Replicas is [LeaseConfig.Replicas] for each object whose configuration has zero. Zero means none.
-	Replicas int
-
-	// ClockDrift is how much earlier than on the server a lease ends for its holder. Less than half
-	// of any lease. Zero means a tenth of the lease, at least 2 ms.
-	ClockDrift time.Duration
-
-	// PollInterval is the longest time between two tries of the waiters for one object. At least 10
-	// ms. Zero means 5 s.
-	PollInterval time.Duration
-
-	// Logger receives failures that no call returns. Nil disables logging.
-	Logger *zap.Logger
-
-	// Tracer observes the client. Nil means none.
-	Tracer *trace.Tracer
+	KeyPrefix, IDPrefix    string
+	WatchdogLease, MaxHold time.Duration
+	Replicas               int
+	ClockDrift             time.Duration
+	PollInterval           time.Duration
+	Logger                 *zap.Logger
+	Tracer                 *trace.Tracer
 
 	// ClosesBackend says that Close closes the backend, after the releases.
 	ClosesBackend bool
@@ -57,17 +33,11 @@ type Options struct {
 
 func (o *Options) withDefaults() Options {
 	opts := *cmp.Or(o, new(Options))
-	if opts.WatchdogLease == 0 {
-		opts.WatchdogLease = 30 * time.Second
-	}
-	if opts.PollInterval == 0 {
-		opts.PollInterval = 5 * time.Second
-	}
+	opts.WatchdogLease = cmp.Or(opts.WatchdogLease, 30*time.Second)
+	opts.PollInterval = cmp.Or(opts.PollInterval, 5*time.Second)
+	opts.Tracer = cmp.Or(opts.Tracer, new(trace.Tracer))
 	if opts.Logger == nil {
 		opts.Logger = zap.NewNop()
-	}
-	if opts.Tracer == nil {
-		opts.Tracer = new(trace.Tracer)
 	}
 	return opts
 }
@@ -79,13 +49,11 @@ func (o *Options) validate() error {
 	if !idPrefix.MatchString(o.IDPrefix) {
 		return &FieldError{"IDPrefix", fmt.Sprintf("%q is not up to 64 letters, digits and . _ -", o.IDPrefix)}
 	}
-	if err := AtLeast("PollInterval", o.PollInterval, 10*time.Millisecond); err != nil {
-		return err
-	}
-	if err := validateMaxHold(o.MaxHold, "WatchdogLease", o.WatchdogLease); err != nil {
-		return err
-	}
-	return o.validateLease("WatchdogLease", o.WatchdogLease)
+	return cmp.Or(
+		AtLeast("PollInterval", o.PollInterval, 10*time.Millisecond),
+		validateMaxHold(o.MaxHold, "WatchdogLease", o.WatchdogLease),
+		o.validateLease("WatchdogLease", o.WatchdogLease),
+	)
 }
 
 // validateMaxHold checks a bound on the time for which the watchdog renews a lease. The given field has

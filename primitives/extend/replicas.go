@@ -33,10 +33,7 @@ func (c *Core) setReplicas(terms *renew.Terms, config LeaseConfig) error {
 	if terms.Replicas = cmp.Or(config.Replicas, c.opts.Replicas); config.Replicas == noReplicas {
 		terms.Replicas = 0
 	}
-	timeout := config.ReplicaTimeout
-	if timeout == 0 {
-		timeout = min(defaultReplicaTimeout, terms.Lease/3)
-	}
+	timeout := cmp.Or(config.ReplicaTimeout, min(defaultReplicaTimeout, terms.Lease/3))
 	terms.ReplicaTimeout = timeout.Truncate(time.Millisecond)
 	if err := c.checkReplicas(terms.Replicas); err != nil {
 		return err

@@ -33,9 +33,7 @@ type LateHandler interface {
 }
 
 // Run implements [backend.ScriptRunner].
-func (q *Request) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
+func (q *Request) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
 	q.call.Dispatcher, q.call.AlwaysSend = q.Object.core.calls, q.AlwaysSend
 	q.call.Late, q.call.Leavers = q.Late, (*leavers)(q.Object)
 	return q.call.Run(ctx, script, keys, args)

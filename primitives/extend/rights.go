@@ -40,16 +40,12 @@ func (o *Object) NoteRights(granted bool) {
 	}
 }
 
-// Rights returns the permissions that the server's user needs for the object, as rules of ACL SETUSER: +command,
-// ~pattern for keys and &pattern for channels. The patterns are for all names with the same beginning, up to the first
-// colon. For a name without a colon, patterns of its side keys and channels are for all names. The options Replicas and
-// Metadata, and the driver, need more: see docs/operate/acl.md. Rights sends nothing.
+// Rights returns the permissions that the server's user needs for the object, as
+// [github.com/hasp-go/hasp/primitives.Lock.Rights] does.
 func (o *Object) Rights() []string { return o.allRights().Rules() }
 
-// MissingRights asks the server which of [Object.Rights] its user lacks. It takes one round trip, or one more for each
-// key of the object that the user may not use. If the user may use none of these keys, or may not run scripts, it
-// returns only these permissions: grant them, and ask again. In a cluster it asks the node that has the object. A server
-// without redis.acl_check_cmd cannot be asked: the error wraps [backend.ErrNotSupported]. Use it within [Call].
+// MissingRights asks the server which of [Object.Rights] its user lacks, as
+// [github.com/hasp-go/hasp/primitives.Lock.MissingRights] does. Use it within [Call].
 func (o *Object) MissingRights(ctx context.Context) (rules []string, err error) {
 	return o.allRights().Missing(ctx, o.core.calls)
 }

@@ -133,9 +133,7 @@ const (
 // error that wraps ctx's error, and also [backend.ErrIndeterminate] if the call may be executed. After
 // r.Limit it returns such an error without ctx's. It raises a panic of the driver in the caller, unless
 // r is Contained. If no other call is under way, the caller itself may send the call: see [Dispatcher.sendDirectly].
-func (r *Request) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
+func (r *Request) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
 	d := r.Dispatcher
 	r.Script, r.Keys, r.Args = script, keys, args
 	if err := ctx.Err(); err != nil && !r.AlwaysSend {
@@ -294,9 +292,7 @@ func (r *Request) settle() bool {
 
 // Run implements [backend.ScriptRunner]. If the caller leaves before the call is sent, the call is
 // withdrawn.
-func (d *Dispatcher) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
+func (d *Dispatcher) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
 	return (&Request{Dispatcher: d}).Run(ctx, script, keys, args)
 }
 
@@ -308,9 +304,7 @@ type Runner struct {
 }
 
 // Run implements [backend.ScriptRunner], like [Dispatcher.Run].
-func (r *Runner) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
+func (r *Runner) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
 	q := &Request{
 		Dispatcher: r.Dispatcher, Insistent: r.Insistent, Contained: r.Contained, Hasty: r.Hasty, Limit: r.Limit,
 	}

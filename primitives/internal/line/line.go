@@ -276,9 +276,7 @@ func (all *Lines) lineOf(in Line) *line {
 
 // awaitGrant reports true when me was granted the object, with a grant that lasts for lasts, and
 // false if its place is lost.
-func (all *Lines) awaitGrant(
-	ctx context.Context, lasts time.Duration, me *placeholder,
-) (granted bool, err error) {
+func (all *Lines) awaitGrant(ctx context.Context, lasts time.Duration, me *placeholder) (granted bool, err error) {
 	for {
 		select {
 		case <-me.ready:

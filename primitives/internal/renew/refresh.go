@@ -20,9 +20,7 @@ type extension struct {
 }
 
 // Refresh renews the held entry e now, to a whole lease: see Extend.
-func (k *Keeper) Refresh(
-	ctx context.Context, r Runner, by Renewer, e *Entry,
-) (batch.Status, error) {
+func (k *Keeper) Refresh(ctx context.Context, r Runner, by Renewer, e *Entry) (batch.Status, error) {
 	return k.Extend(ctx, r, by, e, e.Lease, e.ClockDrift)
 }
 
