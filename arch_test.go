@@ -88,7 +88,7 @@ var rules = []rule{
 	{dir: "primitives/internal/dispatch", imports: []string{"backend", "primitives/internal/script"}},
 	{dir: "primitives/internal/batch"},
 	{dir: "primitives/internal/limits", imports: []string{"primitives/trace"}},
-	{dir: "primitives/internal/renew", imports: []string{"backend", "primitives/internal/batch", "primitives/lease", zap}},
+	{dir: "primitives/internal/renew", imports: []string{"backend", "primitives/internal/batch", "primitives/lease", "primitives/trace", zap}},
 	{dir: "primitives/internal/orphan", imports: []string{"backend", "primitives/internal/batch", "primitives/trace"}},
 	{dir: "primitives/internal/worded"},
 	{dir: "primitives/internal/slogzap", imports: []string{zap}},
@@ -202,12 +202,12 @@ var rules = []rule{
 	},
 	{
 		dir:     "integration/otel",
-		imports: []string{"primitives", "primitives/trace", otel},
+		imports: []string{"integration/internal/observed", "primitives", "primitives/trace", otel},
 		tests:   []string{"backend/embedded", "hasptest"},
 	},
 	{
 		dir:     "integration/prometheus",
-		imports: []string{"primitives", "primitives/trace", promclient},
+		imports: []string{"integration/internal/observed", "primitives", "primitives/trace", promclient},
 		tests:   []string{"backend/embedded", "hasptest"},
 	},
 	{
@@ -236,6 +236,7 @@ var rules = []rule{
 		tests: []string{"backend/embedded", "hasptest", "primitives/trace"},
 	},
 	{dir: "integration/internal/limited"},
+	{dir: "integration/internal/observed", imports: []string{"primitives"}},
 	{
 		dir:     "integration/gocron",
 		imports: []string{"primitives", gocron, "github.com/robfig/cron/v3"},

@@ -76,7 +76,7 @@ type PermitSemaphoreOptions struct {
 //
 // # Waiting
 //
-// Waiters are woken as those of a [Semaphore].
+// A release wakes waiters as for a [Semaphore].
 // When a lease ends, its permits become free without a message: each refusal says when the next
 // lease ends, and then one waiter of each client tries.
 //

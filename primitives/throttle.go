@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/internal/limits"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
@@ -273,16 +273,12 @@ func queryStates(ctx context.Context, throttles []*Throttle, takes []Take) ([]De
 
 // noteStates runs the steps at once, and notes the states.
 func noteStates(ctx context.Context, run backend.ScriptRunner, steps []throttleStep, each []Decision) error {
-	errs := make([]error, len(steps))
-	var running sync.WaitGroup
-	for i, s := range steps {
-		running.Go(func() {
-			found, err := script.ThrottleState(ctx, run, s.keys, s.permits, s.intervals, s.bursts)
-			if errs[i] = err; err == nil {
-				s.note(each, found.Remaining, found.Retry, found.Reset)
-			}
-		})
-	}
-	running.Wait()
-	return cmp.Or(errs...)
+	return cmp.Or(leases.Each(len(steps), func(i int) error {
+		s := steps[i]
+		found, err := script.ThrottleState(ctx, run, s.keys, s.permits, s.intervals, s.bursts)
+		if err == nil {
+			s.note(each, found.Remaining, found.Retry, found.Reset)
+		}
+		return err
+	})...)
 }

@@ -41,7 +41,6 @@ type driver struct {
 	turning atomic.Bool               // a detour was just looked for
 }
 
-// Send implements [evalsha.Driver].
 func (d *driver) Send(ctx context.Context, cmd evalsha.Command) (backend.Reply, error) {
 	return unlessClosed(ctx, cmd.Claim, func(s *sending) (backend.Reply, error) {
 		way := d.way()
@@ -67,10 +66,8 @@ func (d *driver) SendAll(ctx context.Context, cmds []evalsha.Command) []backend.
 	return outcomes
 }
 
-// Node implements [evalsha.Pipeline].
 func (d *driver) Node(key string) string { return d.slots.known(key) }
 
-// way returns what sends commands.
 func (d *driver) way() valkey.CoreClient {
 	if c := d.detour.Load(); c != nil {
 		return c
@@ -99,7 +96,6 @@ func (d *driver) leave(c *dedicated) {
 	}
 }
 
-// enter begins a detour.
 func (d *driver) enter() {
 	ctx, cancel := context.WithTimeout(context.Background(), loadWithin)
 	defer cancel()
@@ -160,7 +156,6 @@ func (d *driver) sendThenWait(
 	return outcomes
 }
 
-// connect returns a connection to the node that owns key.
 func (d *driver) connect(ctx context.Context, key string) (*dedicated, error) {
 	node, client := "", d.client
 	if d.slots == nil {
@@ -184,9 +179,7 @@ func (d *driver) connect(ctx context.Context, key string) (*dedicated, error) {
 }
 
 // buildThenWait returns cmds and WAIT for a connection to the node of the first.
-func (d *driver) buildThenWait(
-	cmds []evalsha.Command, replicas int, timeout time.Duration,
-) []valkey.Completed {
+func (d *driver) buildThenWait(cmds []evalsha.Command, replicas int, timeout time.Duration) []valkey.Completed {
 	built := make([]valkey.Completed, 0, len(cmds)+1)
 	for _, cmd := range cmds {
 		built = append(built, d.build(cmd).SetSlot(cmds[0].Keys[0])) // A connection takes one slot only.
@@ -195,7 +188,6 @@ func (d *driver) buildThenWait(
 	return append(built, d.client.B().Wait().Numreplicas(int64(replicas)).Timeout(ms).Build())
 }
 
-// acked returns the answer to WAIT.
 func (s *sending) acked(result valkey.ValkeyResult) (int, error) {
 	reply, err := s.outcome(result)
 	var n int64
@@ -218,7 +210,6 @@ func (d *driver) build(cmd evalsha.Command) valkey.Completed {
 	return words.Args(cmd.Keys...).Args(cmd.Args...).Build().SetSlot(cmd.Keys[0]).ToPipe()
 }
 
-// Load implements [evalsha.Driver].
 func (d *driver) Load(ctx context.Context, script *backend.Script, key string) error {
 	_, err := unlessClosed(ctx, nil, func(s *sending) (backend.Reply, error) {
 		cmd := d.client.B().ScriptLoad().Script(script.Source).Build().SetSlot(key).ToPipe()
@@ -246,7 +237,6 @@ func (d *driver) all(ctx context.Context) (nodes []evalsha.Node, err error) {
 	return nodes, err
 }
 
-// Nodes implements [adapter.Driver].
 func (d *driver) Nodes(ctx context.Context) ([]evalsha.Node, error) {
 	if d.slots == nil {
 		return []evalsha.Node{d.Send}, nil

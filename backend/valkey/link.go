@@ -34,9 +34,7 @@ func (d *dialer) Node(ctx context.Context, channel string) (string, error) {
 }
 
 // Dial takes a connection out of the client's pool for good.
-func (d *dialer) Dial(
-	ctx context.Context, node string, events fanout.Events,
-) (fanout.Link, error) {
+func (d *dialer) Dial(ctx context.Context, node string, events fanout.Events) (fanout.Link, error) {
 	client := d.client
 	if d.slots == nil {
 		node = onlyNode(client)

@@ -161,9 +161,7 @@ func (s *sending) outcome(result valkey.ValkeyResult) (backend.Reply, error) {
 // which comes before each writing. That may mean that only the connection was closed, because the
 // client has just left its node; it then has another one for a second try. If that fails with ErrClosing,
 // the client is closed.
-func unlessClosed[T any](
-	ctx context.Context, claim *backend.Claim, send func(s *sending) (T, error),
-) (T, error) {
+func unlessClosed[T any](ctx context.Context, claim *backend.Claim, send func(s *sending) (T, error)) (T, error) {
 	reply, err := send(one(ctx, claim))
 	if errors.Is(err, errUnwritten) {
 		reply, err = send(one(ctx, claim))

@@ -156,9 +156,7 @@ func (s *slots) nodes(ctx context.Context) map[string]valkey.Client {
 }
 
 // askFirst reads the list from the first of nodes that answers.
-func askFirst(
-	ctx context.Context, nodes map[string]valkey.Client,
-) (ranges []slotRange, err error) {
+func askFirst(ctx context.Context, nodes map[string]valkey.Client) (ranges []slotRange, err error) {
 	err = valkey.ErrNoSlot
 	for address, node := range nodes {
 		if ranges, err = askNode(ctx, address, node); err == nil {

@@ -175,7 +175,7 @@ func TestLockReachesTheBackendInFewFrames(t *testing.T) {
 			}
 		}
 		require.Equal(t, []int{13, 11, 7}, []int{len(b.frames), len(files), rooms}, "%+v", b.frames)
-		require.Contains(t, b.frames[len(b.frames)-1].Function, "exclusiveLock).Lock")
+		require.Contains(t, b.frames[len(b.frames)-1].Function, "leased).Lock")
 	})
 }
 

@@ -47,10 +47,6 @@ type Work = func(ctx context.Context, run Run) error
 // lock held skips this run of the job: Lock returns [primitives.ErrNotAcquired]. The watchdog renews the lock, unless
 // opts set a fixed Lease. Nil options are the defaults.
 func NewLocker(client *primitives.Client, opts *primitives.LockOptions) *Locker {
-	return newLocker(client, opts)
-}
-
-func newLocker(client *primitives.Client, opts *primitives.LockOptions) *Locker {
 	return &Locker{client: client, opts: opts, runs: map[string]*run{}, works: map[string]Work{}}
 }
 

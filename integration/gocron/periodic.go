@@ -1,6 +1,7 @@
 package gocronhasp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,19 +59,17 @@ const (
 // out or shows twice. So a run by hand takes the place of a scheduled one if it is within the tolerance, and otherwise
 // needs [Locker.RunNow]. LastCompleted of a PeriodicJob with the job's name returns the last completed period.
 func NewPeriodicLocker(client *primitives.Client, schedule Schedule, opts *PeriodicOptions) (*Locker, error) {
-	p := &periods{schedule: schedule, asked: map[string]time.Time{}}
-	if opts != nil {
-		p.tolerance = opts.Tolerance
+	p := &periods{
+		schedule: schedule, tolerance: cmp.Or(opts, new(PeriodicOptions)).Tolerance, asked: map[string]time.Time{},
 	}
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("make a periodic locker: %w", err)
 	}
-	if e, ok := schedule.(every); ok && p.tolerance == 0 {
-		p.tolerance = time.Duration(e) / 2
-	} else if p.tolerance == 0 {
-		p.tolerance = defaultTolerance
+	if e, ok := schedule.(every); ok {
+		p.tolerance = cmp.Or(p.tolerance, time.Duration(e)/2)
 	}
-	l := newLocker(client, nil)
+	p.tolerance = cmp.Or(p.tolerance, defaultTolerance)
+	l := NewLocker(client, nil)
 	l.periods = p
 	return l, nil
 }

@@ -1,6 +1,7 @@
 package grpclimit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,11 +87,8 @@ type Limit struct {
 //
 // NewThrottle returns a [*primitives.FieldError] if Unavailable is not set, or if another argument or option is invalid.
 func NewThrottle(client *primitives.Client, name string, limit primitives.Limit, opts *Options) (*Limit, error) {
-	var all MultiThrottleOptions
-	if opts != nil {
-		all.Options = *opts
-	}
-	return NewMultiThrottle(client, &all, Policy{Name: name, Limit: limit})
+	all := &MultiThrottleOptions{Options: *cmp.Or(opts, new(Options))}
+	return NewMultiThrottle(client, all, Policy{Name: name, Limit: limit})
 }
 
 // NewMultiThrottle is NewThrottle for several policies, such as one for a user and one for all, by a
@@ -100,10 +98,7 @@ func NewThrottle(client *primitives.Client, name string, limit primitives.Limit,
 //
 // In a cluster the throttles of a call must share a slot: give the names the same hash tag, such as {api}, or set Steps.
 func NewMultiThrottle(client *primitives.Client, opts *MultiThrottleOptions, policies ...Policy) (*Limit, error) {
-	l := &Limit{client: client}
-	if opts != nil {
-		l.opts = *opts
-	}
+	l := &Limit{client: client, opts: *cmp.Or(opts, new(MultiThrottleOptions))}
 	if len(policies) == 0 {
 		return nil, &primitives.FieldError{Field: "policies", Problem: "none"}
 	}

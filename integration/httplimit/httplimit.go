@@ -128,9 +128,7 @@ func NewThrottle(client *primitives.Client, name string, limit primitives.Limit,
 // In a cluster the throttles of a request must share a slot: give the names the same hash tag, such as {api}, or set
 // Steps.
 func NewMultiThrottle(client *primitives.Client, opts *MultiThrottleOptions, policies ...Policy) (*Limit, error) {
-	if opts == nil {
-		opts = &MultiThrottleOptions{}
-	}
+	opts = cmp.Or(opts, new(MultiThrottleOptions))
 	l, err := newThrottle(client, &opts.Options, opts.RefuseLocally, policies...)
 	if err == nil {
 		l.steps = opts.Steps
@@ -147,10 +145,7 @@ func newThrottle(client *primitives.Client, opts *Options, locally bool, policie
 }
 
 func newLimit(opts *Options, policies []Policy, by newLimiter) (*Limit, error) {
-	l := &Limit{limiter: by}
-	if opts != nil {
-		l.opts = *opts
-	}
+	l := &Limit{limiter: by, opts: *cmp.Or(opts, new(Options))}
 	for _, p := range policies {
 		if p.Key == nil {
 			p.Key = l.opts.Key

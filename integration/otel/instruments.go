@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/hasp-go/hasp/integration/internal/observed"
 )
 
 // instruments are the metrics.
@@ -14,18 +16,6 @@ type instruments struct {
 	inProgress, leases                           metric.Int64UpDownCounter
 	completed                                    metric.Float64Gauge
 }
-
-// Upper bounds of buckets, in seconds. The watchdog's default lease is 30 s: renewals that are late by two thirds of
-// it lose leases.
-var (
-	waitBuckets = []float64{
-		.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300,
-	}
-	heldBuckets = []float64{
-		.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14400,
-	}
-	lagBuckets = []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 20}
-)
 
 func newInstruments(meter metric.Meter) (instruments, error) {
 	var errs []error
@@ -50,9 +40,9 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 	errs = append(errs, err)
 	made := instruments{
 		completed:  completed,
-		wait:       seconds("hasp.acquires.wait", "Time from the start of an acquire to its end.", waitBuckets),
-		held:       seconds("hasp.leases.duration", "Time from a grant to the end of the lease.", heldBuckets),
-		lag:        seconds("hasp.renewal.lag", "How much later than planned the watchdog sent a renewal.", lagBuckets),
+		wait:       seconds("hasp.acquires.wait", "Time from the start of an acquire to its end.", observed.WaitBuckets),
+		held:       seconds("hasp.leases.duration", "Time from a grant to the end of the lease.", observed.HeldBuckets),
+		lag:        seconds("hasp.renewal.lag", "How much later than planned the watchdog sent a renewal.", observed.LagBuckets),
 		acquires:   counter("hasp.acquires", "Acquires that have ended.", "{acquire}"),
 		inProgress: gauge("hasp.acquires.in_progress", "Acquires that have not ended.", "{acquire}"),
 		leases:     gauge("hasp.leases.held", "Leases that are held.", "{lease}"),

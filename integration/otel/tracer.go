@@ -3,7 +3,6 @@ package otelhasp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"sync"
 
 	"go.opentelemetry.io/otel"
@@ -12,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
+	"github.com/hasp-go/hasp/integration/internal/observed"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
@@ -41,17 +41,11 @@ type reporter struct {
 // refuses an instrument. Nil options are the defaults.
 func NewTracer(opts *Options) (*trace.Tracer, error) {
 	o := *cmp.Or(opts, new(Options))
-	if o.TracerProvider == nil {
-		o.TracerProvider = otel.GetTracerProvider()
-	}
-	if o.MeterProvider == nil {
-		o.MeterProvider = otel.GetMeterProvider()
-	}
-	made, err := newInstruments(o.MeterProvider.Meter(scope))
+	made, err := newInstruments(cmp.Or(o.MeterProvider, otel.GetMeterProvider()).Meter(scope))
 	if err != nil {
 		return nil, err
 	}
-	r := &reporter{spans: o.TracerProvider.Tracer(scope), instruments: made}
+	r := &reporter{spans: cmp.Or(o.TracerProvider, otel.GetTracerProvider()).Tracer(scope), instruments: made}
 	return &trace.Tracer{
 		AcquireStart: r.acquireStart, AcquireEnd: r.acquireEnd, LeaseEnd: r.leaseEnd, Renewal: r.renewal,
 		SubscriptionGap: r.subscriptionGap, Mismatch: r.mismatch, JobCompleted: r.jobCompleted, Throttled: r.decide,
@@ -69,7 +63,7 @@ func (r *reporter) acquireStart(ctx context.Context, data trace.AcquireStart) co
 }
 
 func (r *reporter) acquireEnd(ctx context.Context, data trace.AcquireEnd) {
-	result := outcome(ctx, data.Err)
+	result := observed.Outcome(ctx, data.Err)
 	contended := attribute.Bool("hasp.contended", data.Contended)
 	ended := attribute.String("hasp.outcome", result)
 	labels := metric.WithAttributeSet(attribute.NewSet(kind(data.Object), contended, ended))
@@ -93,7 +87,7 @@ func (r *reporter) begin(ctx context.Context, data trace.AcquireStart) {
 	if _, begun := r.begun.LoadOrStore(data.Object.Kind, true); begun {
 		return
 	}
-	for _, result := range []string{"acquired", "refused", "ended", "failed"} {
+	for _, result := range observed.Acquires {
 		for _, contended := range []bool{false, true} {
 			r.acquires.Add(ctx, 0, metric.WithAttributes(kind(data.Object),
 				attribute.Bool("hasp.contended", contended), attribute.String("hasp.outcome", result)))
@@ -106,18 +100,6 @@ func (r *reporter) begin(ctx context.Context, data trace.AcquireStart) {
 	}
 }
 
-func outcome(ctx context.Context, err error) string {
-	switch {
-	case err == nil:
-		return "acquired"
-	case ctx.Err() != nil: // The error may match ErrNotAcquired, too.
-		return "ended"
-	case errors.Is(err, primitives.ErrNotAcquired):
-		return "refused"
-	}
-	return "failed"
-}
-
 func kind(object trace.Object) attribute.KeyValue {
 	return attribute.String("hasp.kind", object.Kind)
 }
@@ -126,10 +108,8 @@ func (r *reporter) leaseEnd(data trace.LeaseEnd) {
 	ctx, labels := context.Background(), metric.WithAttributes(kind(data.Object))
 	r.held.Record(ctx, data.Held.Seconds(), labels)
 	r.leases.Add(ctx, -1, labels)
-	if errors.Is(data.Cause, primitives.ErrLost) {
-		loss := &primitives.LossError{}
-		_ = errors.As(data.Cause, &loss)
-		r.losses.Add(ctx, 1, metric.WithAttributes(kind(data.Object), because(loss.Reason)))
+	if reason, lost := observed.Loss(data.Cause); lost {
+		r.losses.Add(ctx, 1, metric.WithAttributes(kind(data.Object), because(reason)))
 	}
 }
 
@@ -162,7 +142,7 @@ func (r *reporter) decide(data trace.Throttled) {
 			attribute.Bool("hasp.local", local), attribute.String("hasp.outcome", outcome)))
 	}
 	if _, begun := r.begun.LoadOrStore(policy(data.Policy), true); !begun {
-		for _, outcome := range []string{"allowed", "refused", "failed"} {
+		for _, outcome := range observed.Decisions {
 			count(0, false, outcome)
 			count(0, true, outcome)
 		}

@@ -2,12 +2,13 @@ package promhasp
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/hasp-go/hasp/integration/internal/observed"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
@@ -33,8 +34,9 @@ type metrics struct {
 // tracer does not block. If reg already has metrics of these names, such as another tracer's, nothing is registered,
 // and NewTracer returns the error of reg, a prometheus.AlreadyRegisteredError for another tracer.
 func NewTracer(reg prometheus.Registerer) (*trace.Tracer, error) {
-	m := newMetrics()
-	if err := reg.Register(m); err != nil {
+	all := prometheus.NewRegistry()
+	m := newMetrics(promauto.With(all))
+	if err := reg.Register(all); err != nil {
 		return nil, err
 	}
 	return &trace.Tracer{
@@ -55,7 +57,7 @@ func (m *metrics) acquireStart(ctx context.Context, data trace.AcquireStart) con
 }
 
 func (m *metrics) acquireEnd(ctx context.Context, data trace.AcquireEnd) {
-	kind, contended, result := data.Object.Kind, strconv.FormatBool(data.Contended), outcome(ctx, data.Err)
+	kind, contended, result := data.Object.Kind, strconv.FormatBool(data.Contended), observed.Outcome(ctx, data.Err)
 	m.acquires.WithLabelValues(kind, contended, result).Inc()
 	m.wait.WithLabelValues(kind, contended, result).Observe(data.Waited.Seconds())
 	m.inProgress.WithLabelValues(kind).Dec()
@@ -70,7 +72,7 @@ func (m *metrics) begin(data trace.AcquireStart) {
 	if _, begun := m.begun.Load(kind); begun {
 		return
 	}
-	for _, result := range []string{"acquired", "refused", "ended", "failed"} {
+	for _, result := range observed.Acquires {
 		for _, contended := range []string{"false", "true"} {
 			m.acquires.WithLabelValues(kind, contended, result)
 			m.wait.WithLabelValues(kind, contended, result)
@@ -85,30 +87,12 @@ func (m *metrics) begin(data trace.AcquireStart) {
 	m.begun.Store(kind, true)
 }
 
-func outcome(ctx context.Context, err error) string {
-	switch {
-	case err == nil:
-		return "acquired"
-	case ctx.Err() != nil: // The error may match ErrNotAcquired, too.
-		return "ended"
-	case errors.Is(err, primitives.ErrNotAcquired):
-		return "refused"
-	}
-	return "failed"
-}
-
 func (m *metrics) leaseEnd(data trace.LeaseEnd) {
 	m.leases.WithLabelValues(data.Object.Kind).Dec()
 	m.held.WithLabelValues(data.Object.Kind).Observe(data.Held.Seconds())
-	if errors.Is(data.Cause, primitives.ErrLost) {
-		m.losses.WithLabelValues(data.Object.Kind, reason(data.Cause)).Inc()
+	if reason, lost := observed.Loss(data.Cause); lost {
+		m.losses.WithLabelValues(data.Object.Kind, string(reason)).Inc()
 	}
-}
-
-func reason(cause error) string {
-	loss := &primitives.LossError{}
-	_ = errors.As(cause, &loss)
-	return string(loss.Reason)
 }
 
 // policy is the label of throttles.
@@ -117,7 +101,7 @@ type policy string
 // decide counts a decision of a throttle. The first one of a policy sets all its counters to 0.
 func (m *metrics) decide(data trace.Throttled) {
 	if _, begun := m.begun.LoadOrStore(policy(data.Policy), true); !begun {
-		for _, result := range []string{"allowed", "refused", "failed"} {
+		for _, result := range observed.Decisions {
 			m.throttled.WithLabelValues(data.Policy, "false", result)
 			m.throttled.WithLabelValues(data.Policy, "true", result)
 		}

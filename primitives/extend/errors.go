@@ -8,16 +8,11 @@ import (
 	"github.com/hasp-go/hasp/primitives/lease"
 )
 
-// The errors of all primitives, besides those of the packages backend and lease. Package primitives has
-// them under the same names.
+// The errors of all primitives, besides those of the packages backend and lease. Package primitives describes them under
+// the same names.
 var (
-	// ErrNotAcquired means that another owner holds the object, that other waiters come first, or that
-	// too few units are free. If a context ended the waiting, the error also wraps the context's error.
 	ErrNotAcquired = errors.New("held by another owner")
-
-	// ErrConflict means that the key holds something else: another kind of primitive, or another
-	// program's data. The key was not changed.
-	ErrConflict = errors.New("key is in use by something else")
+	ErrConflict    = errors.New("key is in use by something else")
 )
 
 // errGone is the reason of a loss that a release has found.

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 	"github.com/hasp-go/hasp/primitives/lease"
 	"github.com/hasp-go/hasp/primitives/trace"
@@ -17,9 +16,9 @@ import (
 // trace connects the client's tracer with the parts that report to it.
 func (c *Core) trace() {
 	if report := c.opts.Tracer.Renewal; report != nil {
-		c.keeper.OnRenewal = func(r renew.Renewal) {
+		c.keeper.OnRenewal = func(r trace.Renewal) {
 			r.Err = readable(r.Err)
-			report(trace.Renewal(r))
+			report(r)
 		}
 	}
 	if report := c.opts.Tracer.SubscriptionGap; report != nil {

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -120,11 +121,7 @@ func describe(
 	ctx context.Context, client *primitives.Client, name string, keys func(*reading) []string,
 ) (all []Object, now time.Time, err error) {
 	o := objectOf(client, name)
-	invalid := o.Validate()
-	if invalid == nil {
-		invalid = o.ValidateTag()
-	}
-	all, err = extend.Call(ctx, &o, invalid, "inspect", func() ([]Object, error) {
+	all, err = extend.Call(ctx, &o, cmp.Or(o.Validate(), o.ValidateTag()), "inspect", func() ([]Object, error) {
 		r := &reading{client: client.ID(), name: name, key: o.Key(), runner: o.Runner()}
 		if err := r.read(ctx, keys(r)...); err != nil {
 			return nil, err

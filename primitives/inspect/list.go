@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,10 +55,11 @@ type ListOptions struct {
 // The server's user needs the permissions of Describe, whose +@read has SCAN, on all keys that the pattern finds.
 func List(ctx context.Context, client *primitives.Client, pattern string, opts *ListOptions) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		if opts == nil {
-			opts = &ListOptions{}
+		nameless := objectOf(client, "")
+		l := &listing{
+			client: client, prefix: nameless.Key(), pattern: cmp.Or(pattern, "*"),
+			opts: cmp.Or(opts, new(ListOptions)), seed: maphash.MakeSeed(), listed: map[uint64]struct{}{},
 		}
-		l := newListing(client, pattern, opts)
 		if err := l.run(ctx, yield); err != nil {
 			yield(Object{}, fmt.Errorf("list objects %q: %w", pattern, err))
 		}
@@ -75,25 +77,11 @@ type listing struct {
 	listed  map[uint64]struct{} // the hashes of what was yielded
 }
 
-func newListing(client *primitives.Client, pattern string, opts *ListOptions) *listing {
-	if pattern == "" {
-		pattern = "*"
-	}
-	o := client.Core().NewObject("object", "", "")
-	return &listing{
-		client: client, prefix: o.Key(), pattern: pattern, opts: opts,
-		seed: maphash.MakeSeed(), listed: map[uint64]struct{}{},
-	}
-}
-
 // run yields the objects, and returns an error that ends the list.
 func (l *listing) run(ctx context.Context, yield func(Object, error) bool) error {
-	step := l.opts.Step
-	switch {
-	case step < 0:
+	step := cmp.Or(l.opts.Step, defaultStep)
+	if step < 0 {
 		return &primitives.FieldError{Field: "Step", Problem: fmt.Sprintf("%d is negative", step)}
-	case step == 0:
-		step = defaultStep
 	}
 	matches, err := glob(l.pattern)
 	if err != nil {
@@ -141,17 +129,10 @@ func (l *listing) read(ctx context.Context, part []candidate) ([]Object, error) 
 	found, errs := make([][]Object, len(part)), make([]error, len(part))
 	var reads sync.WaitGroup
 	for i, c := range part {
-		reads.Go(func() {
-			found[i], errs[i] = l.objects(ctx, c)
-		})
+		reads.Go(func() { found[i], errs[i] = l.objects(ctx, c) })
 	}
 	reads.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return slices.Concat(found...), nil
+	return slices.Concat(found...), cmp.Or(errs...)
 }
 
 // objects returns the objects of a candidate. A main key is read alone first: most are of other programs.

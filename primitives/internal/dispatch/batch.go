@@ -74,13 +74,16 @@ func (b *batch) run(d *Dispatcher) {
 	if b.waitingCallers.Load() == 0 {
 		b.abandon()
 	}
-	if d.batcher != nil {
+	switch {
+	case b.replicas > 0:
+		d.waiter.RunThenWait(b, b.toSend, b.replicas, b.replicaTimeout, b.report)
+	case d.batcher != nil:
 		d.batcher.RunBatch(b, b.toSend, b.report)
-		return
+	default:
+		only := b.toSend[0]
+		reply, err := d.runner.Run(backend.WithClaim(b, only.Claim), only.Script, only.Keys, only.Args)
+		b.report(0, backend.Outcome{Reply: reply, Err: err})
 	}
-	only := b.toSend[0]
-	reply, err := d.runner.Run(backend.WithClaim(b, only.Claim), only.Script, only.Keys, only.Args)
-	b.report(0, backend.Outcome{Reply: reply, Err: err})
 }
 
 // runThenWait sends the only call and waits for replicas. It starts when fewer than maxWaiting
@@ -99,27 +102,11 @@ func (b *batch) runThenWait(d *Dispatcher) {
 		return
 	}
 	if call.Claim.Begin() {
-		d.waiter.RunThenWait(b, b.toSend, b.replicas, b.replicaTimeout, b.reportAcked)
+		d.waiter.RunThenWait(b, b.toSend, b.replicas, b.replicaTimeout, b.report)
 	}
 }
 
-// reportAcked ends a call that waited for replicas.
-func (b *batch) reportAcked(place int, outcome backend.Outcome) {
-	script, shortage := b.split(outcome.Err, outcome.Acked)
-	outcome.Err = script
-	b.answer(place, outcome, shortage)
-}
-
-// runWaiting sends the calls together, and waits for replicas.
-func (b *batch) runWaiting(d *Dispatcher) {
-	defer b.finish(d)
-	if b.waitingCallers.Load() == 0 {
-		b.abandon()
-	}
-	d.waiter.RunThenWait(b, b.toSend, b.replicas, b.replicaTimeout, b.reportAcked)
-}
-
-// split splits the error of RunThenWait into the script's error and the shortage of replicas that
+// split splits the error of an outcome into the script's error and the shortage of replicas that
 // have acknowledged it.
 func (b *batch) split(err error, acked int) (script, shortage error) {
 	switch {
@@ -140,11 +127,10 @@ func (b *batch) refuse(d *Dispatcher) {
 	b.finish(d)
 }
 
-// report ends a call with its outcome.
-func (b *batch) report(place int, outcome backend.Outcome) { b.answer(place, outcome, nil) }
-
-// answer ends a call with its outcome, and the shortage of replicas.
-func (b *batch) answer(place int, outcome backend.Outcome, shortage error) {
+// report ends a call with its outcome, and the shortage of replicas.
+func (b *batch) report(place int, outcome backend.Outcome) {
+	script, shortage := b.split(outcome.Err, outcome.Acked)
+	outcome.Err = script
 	if outcome.Err == nil {
 		b.replied.Store(true)
 	}

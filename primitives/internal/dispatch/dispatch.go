@@ -278,10 +278,13 @@ func (d *Dispatcher) unsent() (n int) {
 
 // send sends batches until no call is queued. Before each batch it lets other goroutines run, such
 // as callers that just got their outcomes, so the batch includes their next calls.
-func (d *Dispatcher) send() {
+func (d *Dispatcher) send() { d.sendAll(d.take) }
+
+// sendAll is send for batches that take returns.
+func (d *Dispatcher) sendAll(take func() (b *batch, closed bool)) {
 	for {
 		runtime.Gosched()
-		b, closed := d.take()
+		b, closed := take()
 		switch {
 		case b == nil:
 			return

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
 	"time"
 
@@ -35,10 +34,7 @@ type waitQueue struct {
 	checked bool      // a timer will call checkWaiting
 }
 
-// Waiting returns a runner of one call of a renewal, which is sent together with others, and waits for replicas for up
-// to timeout. Calls for leases that end sooner are sent first: this one's ends in left. When the call has returned
-// without an error, shortage returns nil if enough replicas have acknowledged it, and otherwise an error that wraps
-// [backend.ErrReplicas].
+// Waiting implements renew.Runner. The WAIT of several calls is one.
 func (r *Runner) Waiting(
 	replicas int, timeout, left time.Duration,
 ) (runner backend.ScriptRunner, shortage func() error) {
@@ -74,7 +70,7 @@ func (d *Dispatcher) enqueueWaiting(r *Request) {
 func (d *Dispatcher) startWaiting(q *waitQueue) {
 	q.senders++
 	q.taken = time.Now()
-	go d.sendWaiting(q)
+	go d.sendAll(func() (*batch, bool) { return d.takeWaiting(q) })
 }
 
 // checkLater starts the timer that checks q. The caller holds mu.
@@ -95,22 +91,6 @@ func (d *Dispatcher) checkWaiting(q *waitQueue) {
 		d.startWaiting(q)
 	}
 	d.checkLater(q)
-}
-
-// sendWaiting sends batches of q until no call is queued. Before each batch it lets other goroutines queue their calls.
-func (d *Dispatcher) sendWaiting(q *waitQueue) {
-	for {
-		runtime.Gosched()
-		b, closed := d.takeWaiting(q)
-		switch {
-		case b == nil:
-			return
-		case closed:
-			b.refuse(d)
-		default:
-			b.runWaiting(d)
-		}
-	}
 }
 
 // takeWaiting returns a batch of the calls of q that were not withdrawn, those first whose leases end first. A nil batch

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 const (
@@ -52,7 +54,7 @@ type Keeper struct {
 
 	// OnRenewal is called after each renewal, without any mutex held. It must not block. It is set
 	// before the first Begin. Nil means that nobody wants to know.
-	OnRenewal func(Renewal)
+	OnRenewal func(trace.Renewal)
 
 	// NodeOf names the node that has a key or a channel. It is set before the first Begin. Nil means that there is one
 	// node.

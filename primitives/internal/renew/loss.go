@@ -5,6 +5,7 @@ import (
 
 	"github.com/hasp-go/hasp/primitives/internal/batch"
 	"github.com/hasp-go/hasp/primitives/lease"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // shortestPause is the shortest time between two runs of the keeper that counts as a pause of the process. It runs
@@ -73,18 +74,9 @@ func (k *Keeper) lossByClock(e *Entry, now instant) *lease.LossError {
 	return &lease.LossError{Reason: lease.LossOutage}
 }
 
-// Renewal is what [Keeper.OnRenewal] gets.
-type Renewal struct {
-	Leases int           // that were to be renewed
-	Lag    time.Duration // how much later than planned they were sent, at most
-	Took   time.Duration // from the sending to the last answer
-	Failed int           // how many were not renewed, and are not known to be lost
-	Err    error         // why; nil: Failed is 0, or the server gave no reason
-}
-
-// report is a Renewal that is under way.
+// report is a renewal that is under way.
 type report struct {
-	Renewal
+	trace.Renewal
 	sent instant
 }
 
@@ -94,7 +86,7 @@ func (k *Keeper) newReport(entries []*Entry) report {
 		return report{}
 	}
 	now := k.now()
-	return report{Renewal{Leases: len(entries), Lag: k.lag(entries, now)}, now}
+	return report{trace.Renewal{Leases: len(entries), Lag: k.lag(entries, now)}, now}
 }
 
 // lag returns how much later than planned the entry is renewed that has waited the longest.

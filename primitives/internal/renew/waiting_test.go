@@ -15,6 +15,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/batch"
 	"github.com/hasp-go/hasp/primitives/internal/renew"
 	"github.com/hasp-go/hasp/primitives/lease"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
 // replicas acknowledge renewals, or not.
@@ -200,16 +201,16 @@ func TestExtensionWaitsForReplicas(t *testing.T) {
 // renewals keeps what a keeper reports.
 type renewals struct {
 	mu  sync.Mutex
-	all []renew.Renewal
+	all []trace.Renewal
 }
 
-func (r *renewals) add(renewal renew.Renewal) {
+func (r *renewals) add(renewal trace.Renewal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = append(r.all, renewal)
 }
 
-func (r *renewals) list() []renew.Renewal {
+func (r *renewals) list() []trace.Renewal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.all
@@ -228,9 +229,9 @@ func TestKeeperReportsLag(t *testing.T) {
 		time.Sleep(length/3 + 5*time.Second)
 		require.Len(t, r.list(), 33)
 		for i, renewal := range r.list() {
-			want := renew.Renewal{Leases: 100, Took: time.Second}
+			want := trace.Renewal{Leases: 100, Took: time.Second}
 			if i == 32 {
-				want = renew.Renewal{Leases: 50, Lag: time.Second, Took: time.Second}
+				want = trace.Renewal{Leases: 50, Lag: time.Second, Took: time.Second}
 			}
 			require.Equal(t, want, renewal, i)
 		}

@@ -74,8 +74,7 @@ func TestWriteReplacesAndRemoves(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	put(from, "a.go", "package rueidisbackend\nvar x rueidis.RedisError\n")
-	put(from, "a_test.go", "package rueidisbackend
-")
+	put(from, "a_test.go", "package rueidisbackend\n")
 	put(to, "old.go", header+"package valkeybackend\n")
 	put(to, "own.go", "package valkeybackend\n")
 
