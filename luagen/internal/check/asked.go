@@ -22,6 +22,8 @@ const (
 	aboveZero  = "above "    // begins the text of an argument, or of a name, that is above 0
 	anArgument = "argument " // begins the text of an argument
 	aField     = "field "    // begins the text of a field of what came from JSON
+	aWhole     = "whole "    // begins the text of a key of which it is known that there is one
+	itsOwn     = "\x00"      // ends the text of a part that may be missing though its key is there
 )
 
 // later is the text of what is there for each command from now on.
@@ -58,13 +60,19 @@ func (s *state) knows(what any) bool {
 
 // answers returns what shows that a source is there.
 func answers(source string) []any {
+	source, apart := strings.CutSuffix(source, itsOwn)
 	key, _, _ := strings.Cut(source, "\n")
-	return append(likes(source), key, anyReply)
+	if all := append(likes(source), key, anyReply); apart {
+		return all
+	} else {
+		return append(all, aWhole+key)
+	}
 }
 
 // likes returns a source and what stands for its likes: if one field that is written out is there, others are. Elements
 // that the script chooses have none.
 func likes(source string) []any {
+	source = strings.TrimSuffix(source, itsOwn)
 	if key, part, _ := strings.Cut(source, "\n"); strings.HasPrefix(part, "'") {
 		return []any{source, key + "\n'"}
 	}
@@ -163,6 +171,12 @@ func (m *machine) replies(e *parse.CallExpr) (all []any) {
 		return nil
 	}
 	m.calls++
+	if !ok && m.straight(m.c.flow.bodies[varOf(e.Fn)]) { // It says something of what it gets alone.
+		for i := range e.Args {
+			all = append(all, cmp.Or(m.keyText(e.Args, i), anyReply))
+		}
+		return all
+	}
 	for _, s := range m.sources(call) {
 		all = append(all, likes(s)...)
 	}
@@ -184,7 +198,12 @@ func (m *machine) sources(call commandCall) (all []string) {
 	case name == "exists" || name == "mget":
 		for i := range rest {
 			all = append(all, cmp.Or(m.keyText(rest, i), anyReply))
+			if name == "exists" && all[i] != anyReply {
+				all[i] = aWhole + all[i]
+			}
 		}
+	case key != "" && (units[shapes[name]].per != 0 || name == "type"):
+		all = []string{aWhole + key}
 	default:
 		all = []string{cmp.Or(key, anyReply)}
 	}

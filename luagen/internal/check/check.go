@@ -57,6 +57,7 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	j := &judge{
 		machine: newCode(s, tables).machine(), found: map[string]bool{}, settled: map[parse.Expr]bool{},
 		timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
+		needs: map[*parse.Var]parse.Pos{}, encodes: map[*parse.Var]parse.Pos{},
 	}
 	j.names()
 	j.globals()
@@ -81,13 +82,15 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 type judge struct {
 	*machine
 	findings []parse.Finding
-	found    map[string]bool     // there is a finding of a rule in a place
-	settled  map[parse.Expr]bool // words that are equal to a declared key where they stand, or are tables
-	unproven []func()            // finds keys, or too few words, unless they are such words; and what all the code may show
-	keyFound bool                // a raw script has no further finding of rule key
-	noted    bool                // a script has one note
-	timed    map[string]unit     // the units of roots, as they were seen first
-	unpacks  map[*parse.Var]bool // names that unpack gets as they are
+	found    map[string]bool          // there is a finding of a rule in a place
+	settled  map[parse.Expr]bool      // words that are equal to a declared key where they stand, or are tables
+	unproven []func()                 // finds keys, or too few words, unless they are such words; and what all the code may show
+	keyFound bool                     // a raw script has no further finding of rule key
+	noted    bool                     // a script has one note
+	timed    map[string]unit          // the units of roots, as they were seen first
+	unpacks  map[*parse.Var]bool      // names that unpack gets as they are
+	needs    map[*parse.Var]parse.Pos // parameters for which nil fails, and where,
+	encodes  map[*parse.Var]parse.Pos // and that are made JSON
 }
 
 // judges have, by a use, what is found in it.
@@ -162,6 +165,7 @@ var judges = map[use][]func(*judge, sight){
 	given:     {func(j *judge, s sight) { j.gets(s.name, s.e.(*parse.CallExpr), s.args) }},
 	formatted: {(*judge).formatted},
 	taken: {func(j *judge, s sight) {
+		j.passes(varOf(s.f), s)
 		if j.unpacks[varOf(s.f)] {
 			j.unpacked([]parse.Expr{s.e}, s.v)
 		}

@@ -249,7 +249,7 @@ func toNumber(v value, pos parse.Pos) value {
 	if v.is != isNumber && v.size == 0 && !v.frac || v.is&absent != 0 {
 		n.is |= isNil
 	}
-	if v.is&absent != 0 {
+	if v.is&absent != 0 || v.is == isNumber {
 		n.missing = v.missing
 	}
 	return n

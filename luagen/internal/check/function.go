@@ -22,6 +22,12 @@ func (m *machine) function(f *parse.FuncExpr) {
 			m.state.vars[x] = v
 		}
 	}
+	for _, p := range f.Params {
+		if !m.volatile[p] && len(p.Writes) == 0 {
+			m.state.set(p, value{is: anything, missing: anArgument + p.Name})
+			m.params[anArgument+p.Name] = p
+		}
+	}
 	m.depth++
 	m.branch++
 	m.state.at = m.branch
@@ -29,6 +35,9 @@ func (m *machine) function(f *parse.FuncExpr) {
 	m.yield(value{is: isNil})
 	m.yielded[f], m.plainly[f], m.hintless[f] = m.yields.elsewhere(), m.calls == calls, m.hints == hints
 	m.depth--
+	for _, p := range f.Params {
+		delete(m.params, anArgument+p.Name)
+	}
 	m.state, m.yields = outer, yields
 }
 
@@ -41,12 +50,14 @@ func (m *machine) yield(v value) {
 
 // elsewhere returns what of a value still holds where another time or place may be.
 func (v value) elsewhere() value {
-	kept := value{is: v.is, number: v.number, word: v.word, known: v.known, most: v.most, pairs: v.pairs, role: v.role, endless: v.endless, listed: v.listed, hollow: v.hollow}
+	kept := value{is: v.is, number: v.number, word: v.word, known: v.known, most: v.most, pairs: v.pairs, role: v.role, endless: v.endless, listed: v.listed, hollow: v.hollow,
+		missing: v.missing, decoded: v.decoded}
 	kept.least, kept.low, kept.by = 0, false, nil
 	if v.closed {
 		kept.is |= isStatus | isFailed // The caller may put more into it.
 	} else if v.elem != nil {
 		element := v.elem.elsewhere()
+		element.missing = ""
 		kept.elem, kept.items = &element, v.items
 	}
 	return kept.orUnknown()
@@ -75,7 +86,26 @@ func (m *machine) resultOf(e *parse.CallExpr, args []value) value {
 	if !known {
 		return unknown()
 	}
+	v.missing = m.passedOn(v.missing, m.c.flow.bodies[name.Var], e)
 	return m.named(name.Name, said(name.Name, inName), v, e.P)
+}
+
+// passedOn returns what a value is a reply about that a function has returned, in the words of a call of the function.
+func (m *machine) passedOn(missing string, f *parse.FuncExpr, e *parse.CallExpr) string {
+	parts := strings.Split(missing, "\n")
+	for i, p := range f.Params[:min(len(f.Params), len(e.Args))] {
+		for j, part := range parts {
+			if part == fixed(&parse.NameExpr{Var: p}) {
+				parts[j] = m.keyText(e.Args, i)
+			}
+		}
+	}
+	missing = strings.Join(parts, "\n")
+	if !strings.HasPrefix(missing, "KEYS ") || slices.Contains(parts, "") || strings.Contains(missing, "@") ||
+		slices.ContainsFunc(answers(missing), func(what any) bool { return m.state.knows(later(what.(string))) }) {
+		return ""
+	}
+	return missing
 }
 
 // single reports whether a call certainly has one value: that of a command has.
@@ -133,7 +163,9 @@ func (m *machine) call(e *parse.CallExpr) value {
 	}
 	name, args := m.c.callee(e), m.arguments(e)
 	if name == "" && m.quiet == 0 && m.numbered(e) < 0 {
-		m.asks(m.state.at, e)
+		if !m.straight(m.c.flow.bodies[varOf(e.Fn)]) {
+			m.asks(m.state.at, e)
+		}
 		if m.way != nil && m.way.helped { // it may give keys an expiry
 			clear(m.state.fresh)
 		}
@@ -141,6 +173,23 @@ func (m *machine) call(e *parse.CallExpr) value {
 	v := m.outcome(name, e, args)
 	v.about(name, args)
 	return v
+}
+
+// straight reports whether a function has no condition, and so shows nothing about what it reads.
+func (m *machine) straight(f *parse.FuncExpr) bool {
+	return f != nil && !slices.ContainsFunc(statements(f.Body), func(s parse.Stmt) bool {
+		call, isCall := s.(*parse.CallStmt)
+		_, isReturn := s.(*parse.ReturnStmt)
+		return len(parse.Blocks(s)) > 0 || isCall && !m.isSent(call.Call) || !isReturn && !isCall && declaredBy(s) == nil
+	}) && !slices.ContainsFunc(m.c.flow.calls, func(e *parse.CallExpr) bool {
+		return m.c.flow.blocks[e] == f.Body && m.c.callee(e) == "" && !m.isSent(e)
+	})
+}
+
+// isSent reports whether a call is one of a command.
+func (m *machine) isSent(e *parse.CallExpr) bool {
+	_, ok := m.c.words(e)
+	return ok
 }
 
 // arguments evaluates what a function gets.

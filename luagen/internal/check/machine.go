@@ -31,6 +31,7 @@ type machine struct {
 	conds    []parse.Expr              // the conditions around the code
 	yields   *value                    // what the function that is followed returns
 	yielded  map[*parse.FuncExpr]value // what those that were followed return
+	params   map[string]*parse.Var     // parameters of the function that is followed, by the texts of arguments
 	plainly  map[*parse.FuncExpr]bool  // those that call no command, and nothing that is not known
 	calls    int                       // how many calls of commands, and of what is not known, were seen
 	unclear  bool                      // an element of the reply may be nil on some ways
@@ -56,7 +57,7 @@ func (c *code) machine() *machine {
 		c: c, state: newState(), volatile: map[*parse.Var]bool{}, branch: 1,
 		plain: emit.Plain(c.s) != "", lists: map[string]value{}, forms: map[*parse.CallExpr]*matching{},
 		yields:  &value{},
-		yielded: map[*parse.FuncExpr]value{}, plainly: map[*parse.FuncExpr]bool{}, hintless: map[*parse.FuncExpr]bool{},
+		yielded: map[*parse.FuncExpr]value{}, params: map[string]*parse.Var{}, plainly: map[*parse.FuncExpr]bool{}, hintless: map[*parse.FuncExpr]bool{},
 	}
 	for _, x := range c.s.Vars {
 		if x.Decl != nil && len(x.Writes) == 0 {

@@ -9,8 +9,12 @@ import (
 
 // present finds a value that may be nil where nil fails.
 func (j *judge) present(v value, pos parse.Pos) {
-	miss := j.mayMiss(v)
+	miss, param := j.mayMiss(v), j.params[v.missing]
 	switch {
+	case param != nil && v.is&absent != 0 && j.unproved(v):
+		if _, known := j.needs[param]; !known {
+			j.needs[param] = pos
+		}
 	case miss && strings.HasPrefix(v.missing, anArgument):
 		j.find(pos, Nil, "this may be nil, as an argument may be absent, and then it fails: test it first")
 	case miss:
@@ -24,6 +28,16 @@ func (j *judge) present(v value, pos parse.Pos) {
 	case v.is&isNil != 0 && v.nilAt > 0:
 		j.unclear = true
 		j.hints++
+	}
+}
+
+// passes finds what may be nil and is passed to a function that fails for it.
+func (j *judge) passes(param *parse.Var, s sight) {
+	if pos, needs := j.needs[param]; needs && j.mayMiss(s.v) {
+		j.find(pos, Nil, "this is nil if the key, field or element is missing that line %d passes, and then it fails: test it first", s.e.Pos().Line)
+	}
+	if pos, encodes := j.encodes[param]; encodes && s.v.decoded {
+		j.again(pos)
 	}
 }
 

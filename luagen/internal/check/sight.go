@@ -1,6 +1,10 @@
 package check
 
-import "github.com/hasp-go/hasp/luagen/internal/parse"
+import (
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
 
 // use is how the code uses an expression, or what it does.
 type use int
@@ -66,6 +70,9 @@ func (m *machine) see(s sight) {
 
 // uses passes on that an expression is used in a way for which nil fails: behind it the value is there.
 func (m *machine) uses(u use, e parse.Expr, v value) {
+	if u != inArithmetic && u != ordered { // A counter may be missing where the rest of a hash is there.
+		v.missing = strings.TrimSuffix(v.missing, itsOwn)
+	}
 	m.see(sight{use: u, e: e, v: v})
 	m.proves(v)
 }
