@@ -191,7 +191,7 @@ func everyObject(b *book) {
 	s := hasptest.New(b)
 	c, f := newFaulty(b, s)
 	for _, u := range uses(c, "") {
-		b.note(u.kind+", no name", u.call(b.Context()))
+		b.invalid(u.kind+", no name", u.call(b.Context()))
 	}
 	for _, fault := range []struct {
 		situation string

@@ -71,23 +71,7 @@ func TestDoTellsOfALoss(t *testing.T) {
 func TestDoTellsItsPhases(t *testing.T) {
 	t.Parallel()
 	type work = func(ctx context.Context, lease *primitives.Lease) error
-	for name, do := range map[string]func(context.Context, *primitives.Client, work) error{
-		"Lock": func(ctx context.Context, c *primitives.Client, w work) error { return c.NewLock("x", nil).Do(ctx, w) },
-		"FairLock": func(ctx context.Context, c *primitives.Client, w work) error {
-			return c.NewFairLock("x", nil).Do(ctx, w)
-		},
-		"MultiLock": func(ctx context.Context, c *primitives.Client, w work) error {
-			return primitives.NewMultiLock(c.NewLock("x", nil), c.NewLock("y", nil)).Do(ctx, w)
-		},
-		"RedLock": func(ctx context.Context, c *primitives.Client, w work) error {
-			return primitives.NewRedLock([]*primitives.Client{c}, "x", nil).Do(ctx, w)
-		},
-		"WriteLock": func(ctx context.Context, c *primitives.Client, w work) error {
-			return c.NewReadWriteLock("x", nil).WriteLock().Do(ctx, w)
-		},
-		"CountingSemaphore": func(ctx context.Context, c *primitives.Client, w work) error {
-			return c.NewCountingSemaphore("x", 1, nil).Do(ctx, w)
-		},
+	phases := map[string]func(context.Context, *primitives.Client, work) error{
 		"PermitSemaphore": func(ctx context.Context, c *primitives.Client, w work) error {
 			return c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 1}).Do(ctx, 1, w)
 		},
@@ -103,7 +87,15 @@ func TestDoTellsItsPhases(t *testing.T) {
 				func(ctx context.Context, run primitives.JobRun) error { return w(ctx, run.Lease) })
 			return err
 		},
-	} {
+	}
+	for _, kind := range strings.Fields("Lock FencedLock FairLock SpinLock Mutex ReadLock WriteLock MultiLock RedLock CountingSemaphore") {
+		phases[kind] = func(ctx context.Context, c *primitives.Client, w work) error {
+			return objects(c, "x")[kind].(interface {
+				Do(context.Context, work) error
+			}).Do(ctx, w)
+		}
+	}
+	for name, do := range phases {
 		subtest(t, name, func(t *testing.T, s *server) {
 			client, errWork := s.client(t, nil), errors.New("work")
 			for _, failing := range []string{"acquire", "release"} {

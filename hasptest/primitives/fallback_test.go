@@ -147,7 +147,7 @@ func TestLocalShare(t *testing.T) {
 	})
 }
 
-// TestFallbackKeepsErrors: of callers that leave, of data of another program, of options.
+// TestFallbackKeepsErrors: of callers that leave, and of data of another program.
 func TestFallbackKeepsErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -169,15 +169,6 @@ func TestFallbackKeepsErrors(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, state.Local)
 		require.Equal(t, 3*time.Second, took)
-
-		for _, opts := range []*primitives.RateLimiterOptions{
-			by(primitives.LocalShare(0)), by(primitives.LocalShare(-1)), by(primitives.LocalShare(1.5)),
-			nil, {Unavailable: primitives.Admit(), Timeout: -1},
-		} {
-			_, _, err := acquire(client, "y", opts)
-			require.ErrorAs(t, err, new(*primitives.FieldError))
-		}
-		require.ErrorAs(t, client.NewRateLimiter("y", primitives.Rate{}, by(primitives.LocalShare(1))).Validate(), new(*primitives.FieldError))
 	})
 }
 
@@ -304,19 +295,4 @@ func TestMultiThrottleFallsBack(t *testing.T) {
 			require.False(t, d.Local)
 		})
 	}
-}
-
-// TestThrottleNeedsAFallback: what it does while its server is away has no default.
-func TestThrottleNeedsAFallback(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
-		for field, opts := range map[string]*primitives.ThrottleOptions{
-			"Unavailable": nil, "Timeout": {Unavailable: primitives.Admit(), Timeout: -1},
-		} {
-			_, err := client.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, opts).Allow(t.Context(), 1)
-			var invalid *primitives.FieldError
-			require.ErrorAs(t, err, &invalid)
-			require.Equal(t, field, invalid.Field)
-		}
-	})
 }

@@ -284,14 +284,12 @@ func TestMultiThrottleErrors(t *testing.T) {
 	tiered(t, false, func(t *testing.T, x *tiers) {
 		user, other := x.each[0], x.server.client(t, nil)
 		for says, takes := range map[string][]primitives.Take{
-			"takes: none":                            nil,
 			"takes: the throttle of number 2 is nil": {user.Take(1), {}},
 			`takes: two have the key "user"`:         {user.Take(1), x.client.NewThrottle("user", tierLimits[1], refuse).Take(1)},
 			`takes: "x" is of another client`:        {user.Take(1), other.NewThrottle("x", tierLimits[0], refuse).Take(1)},
 			`takes: "x" has other options than the first`: {
 				user.Take(1), x.client.NewThrottle("x", tierLimits[0], &primitives.ThrottleOptions{Unavailable: primitives.Admit()}).Take(1),
 			},
-			`throttle "user": n: 0 is not in 1..2147483647`: {user.Take(0)},
 		} {
 			_, err := primitives.NewMultiThrottle(nil, takes...).Allow(t.Context())
 			require.EqualError(t, err, "acquire multi throttle: "+says)

@@ -523,26 +523,3 @@ func changes(at time.Time, before int) bool {
 	_, after := at.Add(48 * time.Hour).Zone()
 	return before != after
 }
-
-func TestPeriodicJobIsInvalid(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
-		now := time.Now()
-		for field, c := range map[string]struct {
-			job *primitives.PeriodicJob
-			at  time.Time
-		}{
-			"name":   {client.NewPeriodicJob("", time.Hour, nil), now},
-			"period": {client.NewPeriodicJob("x", time.Microsecond, nil), now},
-			"TTL":    {client.NewPeriodicJob("x", time.Hour, &primitives.PeriodicJobOptions{TTL: time.Minute}), now},
-			"at":     {client.NewPeriodicJob("x", time.Hour, nil), time.Time{}},
-		} {
-			r := runJob(t.Context(), c.at, noWork, c.job.Do)
-			var invalid *primitives.FieldError
-			require.ErrorAs(t, r.err, &invalid)
-			require.Equal(t, field, invalid.Field)
-			require.False(t, r.ran || r.worked)
-		}
-		require.Empty(t, s.calls)
-	})
-}

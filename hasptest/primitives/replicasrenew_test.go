@@ -101,8 +101,6 @@ func TestClientsReplicas(t *testing.T) {
 				require.NoError(t, lease.Release(t.Context()))
 			}
 			require.ErrorAs(t, errOf(primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})), new(*primitives.FieldError))
-			require.ErrorAs(t, errOf(primitives.New(s, &primitives.Options{Replicas: -1})), new(*primitives.FieldError))
-			require.ErrorAs(t, errOf(c.NewMutex("x", &primitives.MutexOptions{Replicas: -2}).Lock(t.Context())), new(*primitives.FieldError))
 		})
 	}
 }
