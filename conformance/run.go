@@ -28,7 +28,7 @@ import (
 // Primitives returns the declarations of all primitives but adders, which no declaration describes.
 func Primitives() []engine.Subject {
 	return []engine.Subject{
-		exclusive.Lock, exclusive.Fenced, exclusive.Spin, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
+		exclusive.Lock, exclusive.Fenced, exclusive.Spin, exclusive.Plain, fairlock.Primitive, readwrite.Primitive, semaphore.Primitive,
 		permits.Primitive, counting.Primitive, counting.ByArrival, mutex.Primitive,
 		latch.Primitive, number.Long, number.Double, idgenerator.Primitive, limiter.Primitive, throttle.Primitive,
 	}

@@ -148,6 +148,7 @@ func uses(c *primitives.Client, name string) []use {
 		{"fenced lock", leasing(c.NewFencedLock(name, nil).Lock)},
 		{"spin lock", leasing(c.NewSpinLock(name, nil).Lock)},
 		{"mutex", leasing(c.NewMutex(name, nil).Lock)},
+		{"plain lock", leasing(c.NewPlainLock(name, nil).Lock)},
 		{"read lock", leasing(rw.ReadLock().Lock)},
 		{"write lock", leasing(rw.WriteLock().Lock)},
 		{"multi lock", leasing(primitives.NewMultiLock(c.NewLock(name, nil)).Lock)},
@@ -265,7 +266,7 @@ func leaseErrors(b *book) {
 	s := hasptest.New(b)
 	c, other, ctx := s.Client(nil), s.Client(nil), b.Context()
 	holders := uses(other, "x")
-	for i, u := range uses(c, "x")[:9] {
+	for i, u := range uses(c, "x")[:10] {
 		holder := holders[i]
 		if u.kind == "read lock" {
 			holder = holders[i+1]

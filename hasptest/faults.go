@@ -55,12 +55,12 @@ const (
 var scripts = map[Requests][]string{
 	Acquires: {
 		"arrival_acquire", "counting_acquire", "counting_admit", "fair_acquire", "holder_acquire", "lock_acquire", "mutex_acquire",
-		"periodic_acquire", "permit_acquire", "rate_acquire", "read_acquire", "semaphore_acquire",
-		"semaphore_set_and_acquire", "write_acquire",
+		"periodic_acquire", "permit_acquire", "plain_acquire", "plain_adopt", "plain_set", "rate_acquire", "read_acquire",
+		"semaphore_acquire", "semaphore_set_and_acquire", "write_acquire",
 	},
 	Releases: {
 		"arrival_release", "counting_release", "fair_release", "holder_release", "lock_release", "mutex_release",
-		"permit_release", "rate_release", "read_release", "spin_release", "write_release",
+		"permit_release", "plain_release", "rate_release", "read_release", "spin_release", "write_release",
 	},
 	CountDowns: {"latch_count_down", "latch_parts_count_down"},
 }

@@ -94,17 +94,6 @@ func (l *WriteLock) Holder(ctx context.Context) (Holder, error) {
 	})
 }
 
-// Holder returns the Owner of the present holder of the mutex: see [Lock.Holder].
-func (m *Mutex) Holder(ctx context.Context) (Holder, error) {
-	return extend.Call(ctx, &m.base, m.invalid, "query", func() (Holder, error) {
-		owner, held, err := script.MutexHolder(ctx, m.base.Runner(), m.base.Key())
-		if err == nil && !held {
-			err = ErrNotHeld
-		}
-		return holderOf(owner, ""), err
-	})
-}
-
 // holderBy asks the server for the field of the owner that holds the lock. owner returns the owner of a field, or "".
 func (o *object) holderBy(ctx context.Context, owner func(field string) string) (Holder, error) {
 	return extend.Call(ctx, &o.base, o.invalid, "query", func() (Holder, error) {

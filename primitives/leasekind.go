@@ -95,6 +95,11 @@ var renewLocks = renewing(script.LockRenew, func(r script.LockRenewResult) ([]in
 	return r.Status, r.Others
 })
 
+// renewTexts is the renewal of locks in strings.
+var renewTexts = renewing(script.MutexRenew, func(r script.MutexRenewResult) ([]int64, []string) {
+	return r.Status, r.Others
+})
+
 // publishing returns the release by a script that gets keys, the command, owners and channels.
 func publishing(
 	release func(context.Context, backend.ScriptRunner, []string, string, []string, []string) ([]int64, error),

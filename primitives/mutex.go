@@ -45,7 +45,7 @@ const heartbeatWorth = 10 * time.Second
 //
 // Source: docs/internals/mutex.md. Redisson has none, and no Java process can use it: see [Lock] and [FairLock].
 type Mutex struct {
-	object
+	textLock
 	tokenTTL *time.Duration
 	group    string // of this client's owners; its channel has its name
 	worth    time.Duration
@@ -70,7 +70,7 @@ type MutexOptions struct {
 // an empty name or an invalid option. In a cluster a name with braces must have its hash tag in them.
 func (c *Client) NewMutex(name string, opts *MutexOptions) *Mutex {
 	o := *cmp.Or(opts, new(MutexOptions))
-	m := &Mutex{object: c.newObject("mutex", name, "string"), tokenTTL: &c.tokenTTL}
+	m := &Mutex{textLock: textLock{c.newObject("mutex", name, "string")}, tokenTTL: &c.tokenTTL}
 	key := extend.SideName(mutexKey, m.base.Key())
 	m.token, m.queue, m.signs, m.granted = key+mutexTokenKey, key+mutexQueueKey, key+mutexSignsKey, key+mutexChannel
 	m.base = m.base.WithKey(key).WithSideKey("token key", m.token).
@@ -151,24 +151,6 @@ func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
 			Holder: m.base.Key(), Token: m.token, Queue: m.queue, Signs: m.signs,
 			Tokenttl: m.tokenTTL, Publish: m.publish(), Granted: m.granted,
 		})
-	})
-}
-
-// IsLocked reports whether the mutex has a holder.
-func (m *Mutex) IsLocked(ctx context.Context) (bool, error) {
-	return m.isHeld(ctx, func(string) bool { return true })
-}
-
-// IsHeldBy reports whether owner holds the mutex: see [Lease.Owner].
-func (m *Mutex) IsHeldBy(ctx context.Context, owner string) (bool, error) {
-	return m.isHeld(ctx, func(holder string) bool { return holder == owner })
-}
-
-// isHeld reports whether there is a holder that by accepts.
-func (m *Mutex) isHeld(ctx context.Context, by func(holder string) bool) (bool, error) {
-	return extend.Call(ctx, &m.base, m.invalid, "query", func() (bool, error) {
-		holder, held, err := script.MutexHolder(ctx, m.base.Runner(), m.base.Key())
-		return held && by(holder), err
 	})
 }
 
@@ -271,7 +253,7 @@ func (l leasableMutex) release(
 // mutexScripts renew and release many mutexes of a client.
 var mutexScripts = &leaseScripts{
 	objects: "mutexes", channel: func(key string) string { return key + mutexChannel },
-	renew: renewing(script.MutexRenew, func(r script.MutexRenewResult) ([]int64, []string) { return r.Status, r.Others }),
+	renew: renewTexts,
 	freed: func(key, _ string) []string {
 		return []string{key, key + mutexTokenKey, key + mutexQueueKey, key + mutexSignsKey}
 	},

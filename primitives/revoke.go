@@ -27,11 +27,6 @@ func (l *ownedLock) Revoke(ctx context.Context, owner string) (time.Duration, er
 	return l.revoke(ctx, script.LockRevoke, owner)
 }
 
-// Revoke is [Lock.Revoke] for this kind of lock. Waiters keep their places.
-func (m *Mutex) Revoke(ctx context.Context, owner string) (time.Duration, error) {
-	return m.revoke(ctx, script.MutexRevoke, owner)
-}
-
 // Revoke is [Lock.Revoke] for a reader, or for all readers if owner is "". Other readers keep the lock. The readers that
 // were revoked are one reader whose lease ends with the longest of theirs, which [ReadLock.Holders] counts until then.
 // While a reader in Java renews its own lease, it renews those of all readers, also that one's.

@@ -28,7 +28,8 @@ var rights = map[string]*extend.Rights{
 			mutexKey + ":@" + mutexSignsKey,
 		Channels: mutexKey + ":@" + mutexChannel,
 	},
-	"semaphore": {Commands: numberCommands + " decrby incrby set", Keys: "$", Channels: semaphoreChannel + ":@"},
+	"plain lock": {Commands: "del get pexpire pttl set", Keys: "$", Channels: plainLockChannel + ":@"},
+	"semaphore":  {Commands: numberCommands + " decrby incrby set", Keys: "$", Channels: semaphoreChannel + ":@"},
 	"permit semaphore": {
 		Commands: numberCommands + " incrby pexpiretime set time zadd zcard zcount zrange zrem zremrangebyscore zscore",
 		Keys:     "$ @" + permitLeasesKey, Channels: semaphoreChannel + ":@",

@@ -103,7 +103,7 @@ func TestForceUnlock(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
 	for kind, line := range map[string]string{
-		"lock": "lock lock", "mutex": "lock mutex --kind mutex", "fair": "lock fair --kind fair", "read": "read read", "write": "write write",
+		"lock": "lock lock", "mutex": "lock mutex --kind mutex", "fair": "lock fair --kind fair", "plain": "lock plain --kind plain", "read": "read read", "write": "write write",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -238,7 +238,7 @@ func (p *Primitive[S, I, O]) wakes(ctx context.Context, e *harness.Env) {
 
 // over returns h as p sees it: if p has no messages, as if there were no pub/sub.
 func (p *Primitive[S, I, O]) over(h *harness.Harness) *harness.Harness {
-	if p.Retry == 0 {
+	if p.Channel != nil || p.Retry == 0 {
 		return h
 	}
 	silent := *h
@@ -251,7 +251,7 @@ func (p *Primitive[S, I, O]) over(h *harness.Harness) *harness.Harness {
 
 // needs returns needs as p has them: if p has no messages, what needs pub/sub is left out.
 func (p *Primitive[S, I, O]) needs(needs []harness.Need) []harness.Need {
-	if p.Retry == 0 {
+	if p.Channel != nil || p.Retry == 0 {
 		return needs
 	}
 	return append([]harness.Need{func(h *harness.Harness) string {

@@ -65,7 +65,8 @@ type Primitive[S, I, O comparable] struct {
 	Passes *Passes[I]
 
 	// Channel is where an object's messages go. Nil: it has none. A waiter then tries again by itself, after Retry
-	// at the latest, and at the time that a refusal says, unless another call has changed the object since.
+	// at the latest, and at the time that a refusal says, unless another call has changed the object since. With both,
+	// no refusal says a time.
 	Channel func(can backend.Capabilities, key string) string
 	Retry   time.Duration
 

@@ -238,7 +238,7 @@ func (m *machine[S, I, O]) pass(o *object[S], at time.Time) {
 		ended = before.Ends.Add(-m.ahead)
 	}
 	o.state = next
-	m.changed(o, ended, !o.misled && !m.stepped && m.of.Queue == nil)
+	m.changed(o, ended, !o.misled && !m.stepped && m.of.Queue == nil && (m.of.Retry == 0 || m.of.Channel == nil))
 }
 
 // happened takes what a script did to an object, which must be possible. The caller holds mu.

@@ -213,7 +213,7 @@ func (p *Primitive[S, I, O]) validateWaiting() {
 		return
 	}
 	needs(*p, "", "Blocks", "Frees", "Granted", "Peer")
-	must.Not((p.Channel == nil) != (p.Retry > 0), "Ready needs Channel or Retry, not both")
+	must.Not(p.Channel == nil && p.Retry == 0, "Ready needs Channel or Retry")
 	must.Not(!slices.ContainsFunc(p.Ops, func(op Op[S, I, O]) bool { return op.Waits }), "Ready needs an operation that Waits")
 	in, blocks := p.Blocks(State[S]{})
 	if p.hasLeases() {

@@ -166,7 +166,6 @@ func TestValidateRefuses(t *testing.T) {
 		{door, func(p *declaration) { p.Published = nil }, "Channel and Published"},
 		{door, func(p *declaration) { p.Channel = nil }, "Channel and Published"},
 		{door, func(p *declaration) { p.Channel, p.Published = nil, nil }, "Ready needs Channel or Retry"},
-		{door, func(p *declaration) { p.Retry = time.Second }, "Ready needs Channel or Retry"},
 		{door, func(p *declaration) { p.Unseen = func(int) []int { return nil } }, "Unseen needs Doubt"},
 		{lease, func(p *declaration) { p.Doubt = func(int, string, bool) int { return 0 } }, "Doubt is not for"},
 		{door, stores(nil, nil), "own key first"},

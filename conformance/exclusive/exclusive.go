@@ -1,4 +1,4 @@
-// Package exclusive declares primitives.Lock, FencedLock and SpinLock for the suite. Their model is in package lock.
+// Package exclusive declares primitives.Lock, FencedLock, SpinLock and PlainLock for the suite. Their model is in package lock.
 package exclusive
 
 import (

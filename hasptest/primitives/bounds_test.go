@@ -43,6 +43,7 @@ var bounds = map[string]bound{
 	"CountingSemaphoreOptions.Order": {least: 0, most: 1},
 	"LockOptions.MaxHold":            {least: int64(time.Second), also: []int64{0}},
 	"MutexOptions.MaxHold":           {least: int64(time.Second), also: []int64{0}},
+	"PlainLockOptions.MaxHold":       {least: int64(time.Second), also: []int64{0}},
 	"PeriodicJobOptions.TTL":         {least: int64(time.Second), also: []int64{0}},
 	"PermitSemaphoreOptions.Permits": {least: 0, most: math.MaxInt32},
 	"SemaphoreOptions.Permits":       {least: 0, most: math.MaxInt32},
@@ -79,6 +80,9 @@ func users(ctx context.Context, c *primitives.Client, s *server) map[string]func
 		"Options":      func(o any) error { return errOf(primitives.New(s, o.(*primitives.Options))) },
 		"LockOptions":  func(o any) error { return locks(c.NewLock("lock", o.(*primitives.LockOptions))) },
 		"MutexOptions": func(o any) error { return locks(c.NewMutex("mutex", o.(*primitives.MutexOptions))) },
+		"PlainLockOptions": func(o any) error {
+			return locks(c.NewPlainLock("plain", o.(*primitives.PlainLockOptions)))
+		},
 		"FairLockOptions": func(o any) error {
 			return locks(c.NewFairLock("fair", o.(*primitives.FairLockOptions)))
 		},
@@ -126,6 +130,7 @@ func valid() []any {
 	rate := primitives.Rate{Permits: 10, Interval: time.Second}
 	return []any{
 		&primitives.Options{WatchdogLease: time.Second}, &primitives.LockOptions{}, &primitives.MutexOptions{}, &primitives.FairLockOptions{},
+		&primitives.PlainLockOptions{},
 		&primitives.SpinLockOptions{}, &primitives.ReadWriteLockOptions{}, &primitives.RedLockOptions{},
 		&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}, &primitives.PermitSemaphoreOptions{Permits: 1},
 		&primitives.SemaphoreOptions{Permits: 1}, &primitives.ElectionOptions{}, &primitives.PeriodicJobOptions{},

@@ -18,7 +18,7 @@ var _ = []interface {
 }{
 	(*primitives.Lock)(nil), (*primitives.FencedLock)(nil), (*primitives.FairLock)(nil), (*primitives.SpinLock)(nil),
 	(*primitives.Mutex)(nil), (*primitives.ReadLock)(nil), (*primitives.WriteLock)(nil), (*primitives.MultiLock)(nil),
-	(*primitives.RedLock)(nil), (*primitives.CountingSemaphore)(nil),
+	(*primitives.RedLock)(nil), (*primitives.CountingSemaphore)(nil), (*primitives.PlainLock)(nil),
 }
 
 // doLock is Do of a lock, for work that needs no lease.

@@ -53,7 +53,7 @@ func TestHolder(t *testing.T) {
 func TestHolderOfOtherKinds(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		mine, asked := s.client(t, &primitives.Options{IDPrefix: "pod-1"}), s.client(t, nil)
-		for _, kind := range []string{"SpinLock", "FairLock", "Mutex", "PeriodicJob", "ReadWriteLock"} {
+		for _, kind := range []string{"SpinLock", "FairLock", "Mutex", "PlainLock", "PeriodicJob", "ReadWriteLock"} {
 			object, _ := construct(t, mine, kind, "")
 			other, _ := construct(t, asked, kind, "")
 			if lock, is := other.(*primitives.ReadWriteLock); is {

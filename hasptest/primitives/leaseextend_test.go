@@ -13,7 +13,7 @@ import (
 
 // extendable has, for each kind with leases, a kind that waits for a lease of it.
 var extendable = map[string]string{
-	"Lock": "Lock", "SpinLock": "Lock", "FairLock": "Lock", "MultiLock": "Lock", "Mutex": "Mutex", "ReadLock": "WriteLock", "WriteLock": "WriteLock",
+	"Lock": "Lock", "SpinLock": "Lock", "FairLock": "Lock", "MultiLock": "Lock", "Mutex": "Mutex", "PlainLock": "PlainLock", "ReadLock": "WriteLock", "WriteLock": "WriteLock",
 	"CountingSemaphore": "CountingSemaphore", "PermitSemaphore": "PermitSemaphore",
 }
 

@@ -95,7 +95,7 @@ func TestReasonsOfALoss(t *testing.T) {
 func TestTakenLocks(t *testing.T) {
 	t.Parallel()
 	for kind, several := range map[string]bool{
-		"Lock": false, "FencedLock": false, "SpinLock": false, "FairLock": false, "Mutex": false, "WriteLock": false, "Described": false,
+		"Lock": false, "FencedLock": false, "SpinLock": false, "FairLock": false, "Mutex": false, "PlainLock": false, "WriteLock": false, "Described": false,
 		"ReadLock": true, "CountingSemaphore": true, "PermitSemaphore": true,
 	} {
 		subtest(t, kind, func(t *testing.T, s *server) {

@@ -48,7 +48,7 @@ func objects(c *primitives.Client, name string) map[string]any {
 	rw := c.NewReadWriteLock(name, nil)
 	return map[string]any{
 		"Lock": c.NewLock(name, nil), "FairLock": c.NewFairLock(name, nil), "SpinLock": c.NewSpinLock(name, nil),
-		"FencedLock": c.NewFencedLock(name, nil), "Mutex": c.NewMutex(name, nil),
+		"FencedLock": c.NewFencedLock(name, nil), "Mutex": c.NewMutex(name, nil), "PlainLock": c.NewPlainLock(name, nil),
 		"ReadLock": rw.ReadLock(), "WriteLock": rw.WriteLock(),
 		"MultiLock":         primitives.NewMultiLock(c.NewLock(name, nil)),
 		"RedLock":           primitives.NewRedLock([]*primitives.Client{c}, name, nil),

@@ -44,7 +44,7 @@ func TestNothingIsUnknownAfterAQuery(t *testing.T) {
 		link := &silentLink{server: s}
 		c := link.over(t, link, nil)
 		lock, fair, mutex := c.NewLock("x", nil), c.NewFairLock("x", nil), c.NewMutex("x", nil)
-		both, spin := c.NewReadWriteLock("x", nil), c.NewSpinLock("x", nil)
+		both, spin, plain := c.NewReadWriteLock("x", nil), c.NewSpinLock("x", nil), c.NewPlainLock("x", nil)
 		slots, permits := c.NewCountingSemaphore("x", 1, nil), c.NewPermitSemaphore("x", nil)
 		long, double, latch := c.NewAtomicLong("x"), c.NewAtomicDouble("x"), c.NewCountDownLatch("x")
 		throttle, rates := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse), c.NewRateLimiter("x", primitives.Rate{}, rateRefuse)
@@ -61,6 +61,7 @@ func TestNothingIsUnknownAfterAQuery(t *testing.T) {
 			"SpinLock":         func(ctx context.Context) error { return errOf(spin.IsLocked(ctx)) },
 			"Mutex.IsLocked":   func(ctx context.Context) error { return errOf(mutex.IsLocked(ctx)) },
 			"Mutex.Remaining":  func(ctx context.Context) error { return errOf(mutex.Remaining(ctx)) },
+			"PlainLock":        func(ctx context.Context) error { return errOf(plain.Remaining(ctx)) },
 			"ReadLock":         func(ctx context.Context) error { return errOf(both.ReadLock().Remaining(ctx)) },
 			"WriteLock":        func(ctx context.Context) error { return errOf(both.WriteLock().Remaining(ctx)) },
 			"Holders":          func(ctx context.Context) error { return errOf(slots.Holders(ctx)) },

@@ -23,7 +23,7 @@ type locker interface {
 }
 
 // lockers are the kinds of locks.
-var lockers = strings.Fields("Lock FencedLock SpinLock FairLock ReadLock WriteLock Mutex")
+var lockers = strings.Fields("Lock FencedLock SpinLock FairLock ReadLock WriteLock Mutex PlainLock")
 
 // eachLocker runs test with a lock of each kind, which waits for one replica, on a server of its own.
 func eachLocker(t *testing.T, test func(t *testing.T, s *server, c *primitives.Client, l locker)) {

@@ -23,6 +23,7 @@ type revocable interface {
 var revocables = map[string][]string{
 	"ReadLock": nil, "WriteLock": {"HSET", "x", "mode", "write", alienOwner + ":write", "2"}, "Mutex": {"SET", "hasp_mutex:{x}", alienOwner},
 	"Lock": alienHash, "FencedLock": alienHash, "SpinLock": alienHash, "FairLock": alienHash,
+	"PlainLock": {"SET", "x", alienOwner},
 }
 
 const alienOwner = "5f0c2a9e-0000-4000-8000-00000000000a:77"

@@ -28,6 +28,7 @@ func TestSelfDeadlock(t *testing.T) {
 			"FairLock":   {c.NewFairLock("fair", nil).Lock, c.NewFairLock("fair", nil).Lock, primitives.ErrSelfDeadlock},
 			"FencedLock": {c.NewFencedLock("f", nil).Lock, c.NewFencedLock("f", nil).Lock, primitives.ErrSelfDeadlock},
 			"SpinLock":   {c.NewSpinLock("spin", nil).Lock, c.NewSpinLock("spin", nil).Lock, primitives.ErrSelfDeadlock},
+			"PlainLock":  {c.NewPlainLock("plain", nil).Lock, c.NewPlainLock("plain", nil).Lock, primitives.ErrSelfDeadlock},
 			"Writer":     {rw.WriteLock().Lock, rw.WriteLock().Lock, primitives.ErrSelfDeadlock},
 			"Reader":     {rw.WriteLock().Lock, rw.ReadLock().Lock, primitives.ErrSelfDeadlock},
 			"Upgrade":    {rw.ReadLock().Lock, rw.WriteLock().Lock, primitives.ErrUpgrade},

@@ -413,8 +413,11 @@ func (s *server) do(words ...string) (texts []string) {
 // first returns the first of texts, or "".
 func first(texts []string) string { return strings.Join(texts[:min(1, len(texts))], "") }
 
-// holder returns who holds the lock or the mutex of that key.
+// holder returns who holds the lock, the plain lock or the mutex of that key.
 func (s *server) holder(key string) string {
+	if first(s.do("TYPE", key)) == "string" {
+		return first(s.do("GET", key))
+	}
 	return first(append(s.do("GET", "hasp_mutex:{"+key+"}"), s.do("HKEYS", key)...))
 }
 

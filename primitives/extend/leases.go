@@ -211,6 +211,18 @@ func (s *Leases) TryAcquireUnits(ctx context.Context, units int) (*lease.Lease, 
 	return s.acquire(ctx, s.config.Try, units, true)
 }
 
+// TryAs is TryAcquire by another Leasable than that of the configuration, such as one that takes the object over from a
+// former owner. It re-enters no lease. If it is refused, it returns refusal.
+func (s *Leases) TryAs(ctx context.Context, leasable Leasable, refusal error) (*lease.Lease, error) {
+	ctx, q := s.object.beginAcquire(ctx, true, true)
+	w := newWaiter(waiter{leases: s, leasable: leasable, owns: true})
+	defer w.free()
+	tried, err := tryOnce(ctx, refusal, w.current())
+	l, err := w.lease(ctx, err)
+	q.end(ctx, tried, err)
+	return l, err
+}
+
 // acquire is AcquireUnits, or TryAcquireUnits if try is true. It reports to the client's tracer.
 func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try bool) (*lease.Lease, error) {
 	ctx, q := s.object.beginAcquire(ctx, try, true)

@@ -43,6 +43,8 @@ func familyOf(k Kind) string {
 	switch k {
 	case Mutex:
 		return "mutex"
+	case PlainLock:
+		return "plain lock"
 	case Lock, FairLock, ReadWriteLock, Election, PeriodicJob:
 		return "lock"
 	}
@@ -114,7 +116,7 @@ func (d *difference) freed(h Holder) bool {
 	switch familyOf(d.before.Kind) {
 	case "mutex":
 		return d.said[h.Owner]
-	case "lock":
+	case "lock", "plain lock":
 		return d.said["2"]
 	}
 	return false

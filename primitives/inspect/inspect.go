@@ -17,6 +17,7 @@ const (
 	Lock              Kind = "lock" // also a FencedLock and a SpinLock
 	FairLock          Kind = "fair lock"
 	Mutex             Kind = "mutex"
+	PlainLock         Kind = "plain lock"
 	ReadWriteLock     Kind = "read-write lock"
 	Election          Kind = "election"
 	PeriodicJob       Kind = "periodic job"

@@ -99,6 +99,7 @@ var channelsOf = map[Kind]string{
 	Lock:              "redisson_lock__channel",
 	PeriodicJob:       "redisson_lock__channel",
 	Election:          "redisson_lock__channel hasp_lock_holder_ch",
+	PlainLock:         "hasp_plain_lock",
 	ReadWriteLock:     "redisson_rwlock",
 	Semaphore:         "redisson_sc",
 	PermitSemaphore:   "redisson_sc",

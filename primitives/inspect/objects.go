@@ -274,6 +274,9 @@ func (r *reading) rateLimiter(main value, rate Rate) Object {
 // microseconds.
 var throttled = regexp.MustCompile(`^(\d{1,11}) (\d{1,6}) (\d{1,14})(?: \d+ \d+)?$`)
 
+// textOfOwner is the text of a plain lock's owner, of any program: their libraries make texts of 16 to 48 characters.
+var textOfOwner = regexp.MustCompile(`^[!-~]{8,128}$`)
+
 // text returns the object of a text. A number alone says little about its kind.
 func (r *reading) text(main value) Object {
 	leases, parts := r.of(r.behind(":timeout"), "zset"), r.of(r.side("hasp_latch_parts"), "hash")
@@ -295,6 +298,10 @@ func (r *reading) text(main value) Object {
 		return withValue(r.object(AtomicLong, main), main, AtomicLong, AtomicDouble, CountDownLatch, Semaphore, PermitSemaphore, Unknown)
 	case err == nil:
 		return withValue(r.object(AtomicDouble, main), main, AtomicDouble, Unknown)
+	case textOfOwner.MatchString(main.text()):
+		o := r.object(PlainLock, main)
+		o.Possible, o.Held, o.Holders = []Kind{PlainLock, Unknown}, ref(int64(1)), []Holder{r.holder(main.text(), r.expires(main))}
+		return o
 	}
 	return r.object(Unknown, main)
 }

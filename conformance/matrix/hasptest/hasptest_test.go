@@ -69,7 +69,7 @@ func TestHistories(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, spoil)
 	for _, p := range []engine.Subject{
-		exclusive.Lock, exclusive.Fenced, exclusive.Spin, fairlock.Primitive, readwrite.Primitive,
+		exclusive.Lock, exclusive.Fenced, exclusive.Spin, exclusive.Plain, fairlock.Primitive, readwrite.Primitive,
 		counting.Primitive, counting.ByArrival, mutex.Primitive, permits.Primitive,
 	} {
 		var reached engine.Coverage

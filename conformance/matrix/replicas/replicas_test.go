@@ -126,6 +126,7 @@ func lockers(c *primitives.Client, n int, timeout time.Duration) map[string]lock
 		"spin": c.NewSpinLock("spin", spin), "fair": c.NewFairLock("fair", fair),
 		"read":  c.NewReadWriteLock("read", readWrite).ReadLock(),
 		"write": c.NewReadWriteLock("write", readWrite).WriteLock(), "mutex": c.NewMutex("mutex", &primitives.MutexOptions{Replicas: n, ReplicaTimeout: timeout}),
+		"plain": c.NewPlainLock("plain", &primitives.PlainLockOptions{Replicas: n, ReplicaTimeout: timeout}),
 	}
 }
 

@@ -28,7 +28,7 @@ func leased(c *primitives.Client, name string) map[string]func(context.Context) 
 	return map[string]func(context.Context) (*primitives.Lease, error){
 		"Lock": c.NewLock(name, nil).Lock, "FencedLock": c.NewFencedLock(name, nil).Lock,
 		"SpinLock": c.NewSpinLock(name, nil).Lock, "FairLock": c.NewFairLock(name, nil).Lock,
-		"Mutex": c.NewMutex(name, nil).Lock, "ReadLock": rw.ReadLock().Lock, "WriteLock": rw.WriteLock().Lock,
+		"Mutex": c.NewMutex(name, nil).Lock, "PlainLock": c.NewPlainLock(name, nil).Lock, "ReadLock": rw.ReadLock().Lock, "WriteLock": rw.WriteLock().Lock,
 		"ByTime": c.NewCountingSemaphore(name, 1, nil).Acquire, "ByArrival": c.NewCountingSemaphore(name, 1, arrival).Acquire,
 		"Permits": func(ctx context.Context) (*primitives.Lease, error) { return permits.Acquire(ctx, 2) },
 	}

@@ -185,7 +185,7 @@ func TestJointReleaseIsTheSame(t *testing.T) {
 			joint[what.script.Name] = what.script.Source
 		}
 	}
-	require.Len(t, joint, 10)
+	require.Len(t, joint, 11)
 	server, compared := embedded.NewServer(), map[string]int{}
 	for _, what := range runs {
 		name := what.script.Name + "_all"

@@ -48,7 +48,8 @@ func lockers(c *primitives.Client, name string) map[string]object {
 	return map[string]object{
 		"lock": c.NewLock(name, nil), "described": c.NewLock(name, &primitives.LockOptions{Metadata: "text"}),
 		"spin": c.NewSpinLock(name, nil), "fair": c.NewFairLock(name, nil), "mutex": c.NewMutex(name, nil),
-		"read": rw.ReadLock(), "write": rw.WriteLock(), "time": c.NewCountingSemaphore(name, 1, nil),
+		"plain": c.NewPlainLock(name, nil),
+		"read":  rw.ReadLock(), "write": rw.WriteLock(), "time": c.NewCountingSemaphore(name, 1, nil),
 		"arrival": c.NewCountingSemaphore(name, 1, arrival),
 	}
 }
@@ -88,7 +89,7 @@ func TestACLIsDocumented(t *testing.T) {
 
 // users are the kinds of the objects that users of the primitives' scripts use.
 var users = [][]string{
-	{"lock", "described", "fenced", "spin", "election"}, {"fair"}, {"mutex"}, {"read", "write"}, {"semaphore"}, {"permits"},
+	{"lock", "described", "fenced", "spin", "election"}, {"fair"}, {"mutex"}, {"plain"}, {"read", "write"}, {"semaphore"}, {"permits"},
 	{"time", "arrival"}, {"latch"}, {"parts"}, {"long", "double"}, {"ids"}, {"rate"}, {"throttle", "time"}, {"long adder", "double adder"},
 	{"job"},
 }

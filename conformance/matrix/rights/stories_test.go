@@ -31,7 +31,7 @@ const (
 
 var stories = map[string]string{
 	"lock": locking + forcing, "described": locking + forcing, "fenced": locking + forcing, "spin": locking + forcing,
-	"fair": locking + forcing, "mutex": locking + forcing, "write": locking + forcing, "time": locking, "arrival": locking,
+	"plain": locking + forcing + "; Lock; Adopt; ask; release", "fair": locking + forcing, "mutex": locking + forcing, "write": locking + forcing, "time": locking, "arrival": locking,
 	"read":      "Lock; Lock; ask; ask nobody; wait 15s; release; Revoke ''; ForceUnlock; wait 15s; Lock; release",
 	"semaphore": fetched, "long": numbers + lived, "double": numbers + lived, "rate": rates,
 	"latch": "InitCountWithTTL 2 1h; ask; WaitUntilSet; CountDown; CountDown" + lived,

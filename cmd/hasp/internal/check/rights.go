@@ -21,6 +21,7 @@ type asks = func(ctx context.Context) ([]string, error)
 var kinds = map[string]func(c *client, name string) asks{
 	"lock":      func(c *client, name string) asks { return c.NewLock(name, nil).MissingRights },
 	"mutex":     func(c *client, name string) asks { return c.NewMutex(name, nil).MissingRights },
+	"plain":     func(c *client, name string) asks { return c.NewPlainLock(name, nil).MissingRights },
 	"fair":      func(c *client, name string) asks { return c.NewFairLock(name, nil).MissingRights },
 	"read":      func(c *client, name string) asks { return c.NewReadWriteLock(name, nil).ReadLock().MissingRights },
 	"write":     func(c *client, name string) asks { return c.NewReadWriteLock(name, nil).WriteLock().MissingRights },

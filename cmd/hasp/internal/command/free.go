@@ -21,7 +21,7 @@ func (p *program) forceUnlock() *cobra.Command {
 	c.Flags().StringVar(&owner, "if-owner", "", "only from this owner, as hasp inspect shows it")
 	c.Flags().BoolVar(&now, "now", false, "free it at once, while the holder's command may still run")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	kind := choose(c, "kind", "lock, mutex, fair, read or write", "lock", "mutex", "fair", "read", "write")
+	kind := choose(c, "kind", "lock, mutex, fair, read, write or plain", "lock", "mutex", "fair", "read", "write", "plain")
 	c.Args = func(c *cobra.Command, args []string) error {
 		if c.Flags().Changed("if-owner") && owner == "" {
 			return usage("--if-owner is empty")

@@ -34,5 +34,5 @@ func (p *program) list() *cobra.Command {
 
 // addPlain adds the flag for what looks like the data of other programs.
 func addPlain(c *cobra.Command, plain *bool) {
-	c.Flags().BoolVar(plain, "plain", false, "also texts that may be of other programs: numbers, latches without --parts, semaphores")
+	c.Flags().BoolVar(plain, "plain", false, "also texts that may be of other programs: numbers, plain locks, latches without --parts, semaphores")
 }

@@ -22,6 +22,7 @@ type locker interface {
 var lockers = map[string]func(client *primitives.Client, name string) locker{
 	"lock":  func(c *primitives.Client, name string) locker { return c.NewLock(name, nil) },
 	"mutex": func(c *primitives.Client, name string) locker { return c.NewMutex(name, nil) },
+	"plain": func(c *primitives.Client, name string) locker { return c.NewPlainLock(name, nil) },
 	"fair":  func(c *primitives.Client, name string) locker { return c.NewFairLock(name, nil) },
 	"read":  func(c *primitives.Client, name string) locker { return c.NewReadWriteLock(name, nil).ReadLock() },
 	"write": func(c *primitives.Client, name string) locker { return c.NewReadWriteLock(name, nil).WriteLock() },
@@ -35,7 +36,7 @@ func (p *program) lock(use, how string, kinds ...string) *cobra.Command {
 	r.shared = use == "read"
 	r.addWait(c, "n")
 	if len(kinds) > 1 {
-		kind = choose(c, "kind", "lock, mutex (in order, faster with many waiters) or fair (in order, shared with Redisson)", kinds...)
+		kind = choose(c, "kind", "lock, mutex (in order, faster with many waiters), fair (in order, shared with Redisson) or plain (shared with other languages, no token)", kinds...)
 		c.Flags().StringVar(&metadata, "metadata", "", "a text that others see: see hasp inspect")
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {

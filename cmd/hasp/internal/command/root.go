@@ -68,7 +68,7 @@ func (p *program) root() *cobra.Command {
 	f.StringVar(&p.prefix, "prefix", "", "what begins the key of each name")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "say what happens")
 	root.AddCommand(
-		p.lock("lock", "", "lock", "mutex", "fair"), p.lock("read", " with other readers", "read"),
+		p.lock("lock", "", "lock", "mutex", "fair", "plain"), p.lock("read", " with other readers", "read"),
 		p.lock("write", " without readers", "write"), p.slot(), p.once(),
 		p.elect(), p.check(), p.rate(), p.latch(), p.forceUnlock(), p.inspect(), p.list(), p.watch(), p.serve(),
 	)

@@ -1,0 +1,248 @@
+package primitives_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives"
+)
+
+// TestPlainLockIsAnotherProgramsLock: the key is the name behind the prefix, and nothing is stored beside it. An acquire is
+// one command, after a first one that asks for permissions.
+func TestPlainLockIsAnotherProgramsLock(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		var sent [][]string
+		s.seen = func(script string, keys, args []string) {
+			sent = append(sent, append([]string{script, keys[0]}, args...))
+		}
+		lock, owners := s.client(t, &primitives.Options{KeyPrefix: "app:"}).NewPlainLock("x", nil), map[string]bool{}
+		for range 3 {
+			lease := must(lock.Lock(t.Context()))(t)
+			owners[lease.Owner()] = true
+			require.Equal(t, []string{lease.Owner()}, s.do("GET", "app:x"))
+			require.Equal(t, []string{"30000"}, s.do("PTTL", "app:x"))
+			require.Equal(t, []string{"app:x"}, s.do("KEYS", "*"))
+			require.Zero(t, lease.Token())
+			require.ErrorIs(t, errOf(lock.TryLock(t.Context())), primitives.ErrNotAcquired)
+			require.NoError(t, lease.Release(t.Context()))
+			require.Empty(t, s.do("KEYS", "*"))
+		}
+		require.Len(t, owners, 3)
+		require.Equal(t, "plain_acquire", sent[0][0])
+		require.Equal(t, append([]string{"plain_set", "app:x", sent[1][2]}, "NX", "GET", "PX", "30000"), sent[1])
+		require.Equal(t, 9, len(sent))
+		require.Equal(t, 5, s.called("plain_set"))
+	})
+}
+
+// TestPlainLockPolls: another program's lock has no expiry, and ends without a message. A client's waiters share their
+// tries, of which there are about five in a second. Each wakes the next by its release.
+func TestPlainLockPolls(t *testing.T) {
+	t.Parallel()
+	for name, waiters := range map[string]int{"one": 1, "many": 100} {
+		subtest(t, name, func(t *testing.T, s *server) {
+			s.do("SET", "x", "their text")
+			lock, granted := s.client(t, nil).NewPlainLock("x", nil), make(chan time.Time, waiters)
+			for range waiters {
+				go func() {
+					_ = lock.Do(t.Context(), func(context.Context, *primitives.Lease) error {
+						granted <- time.Now()
+						return nil
+					})
+				}()
+			}
+			time.Sleep(time.Hour)
+			begin := s.called("plain_acquire")
+			time.Sleep(time.Minute)
+			require.InDelta(t, 6*60, s.called("plain_acquire")-begin, 2*60)
+			s.do("DEL", "x")
+			freed := time.Now()
+			require.LessOrEqual(t, (<-granted).Sub(freed), 250*time.Millisecond)
+			freed = time.Now()
+			for range waiters - 1 {
+				require.LessOrEqual(t, (<-granted).Sub(freed), 200*time.Millisecond)
+			}
+		})
+	}
+}
+
+// TestPlainLockTakenByAnotherProgram: the holder learns of its loss, and leaves alone what it has lost.
+func TestPlainLockTakenByAnotherProgram(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string][]string{
+		"text": {"SET", "x", "a", "PX", "3600000"}, "list": {"RPUSH", "x", "an item"},
+	} {
+		for _, renewed := range []bool{true, false} {
+			subtest(t, name, func(t *testing.T, s *server) {
+				client := s.client(t, nil)
+				lease := must(client.NewPlainLock("x", nil).Lock(t.Context()))(t)
+				s.lose("x")
+				s.do(command...)
+				if renewed {
+					<-lease.Done()
+					want := map[string]primitives.LossError{
+						"text": {Reason: primitives.LossTaken, Holder: "a"}, "list": {Reason: primitives.LossGone},
+					}[name]
+					require.Equal(t, &want, lease.Err())
+				}
+				wraps(t, lease.Release(t.Context()), primitives.ErrNotHeld, primitives.ErrLost)
+				require.NoError(t, client.Close(t.Context()))
+				require.Equal(t, []string{name}, []string{map[string]string{"string": "text", "list": "list"}[first(s.do("TYPE", "x"))]})
+			})
+		}
+	}
+}
+
+// TestPlainLockArrivesLate: an acquire whose caller has left is executed after its release.
+func TestPlainLockArrivesLate(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		lock := s.client(t, nil).NewPlainLock("x", nil)
+		require.NoError(t, must(lock.Lock(t.Context()))(t).Release(t.Context()))
+		granted := false
+		s.set(func() {
+			s.fault = func(script string) fault {
+				return map[string]fault{"plain_set": {before: 2 * time.Second, lost: true}}[script]
+			}
+			s.ran = func(script string, _, _ []string, reply backend.Reply) {
+				granted = granted || script == "plain_set" && reply.IsNil()
+			}
+		})
+		require.ErrorIs(t, errOf(lock.Lock(within(t, time.Second))), primitives.ErrIndeterminate)
+		time.Sleep(10 * time.Second)
+		require.True(t, granted)
+		require.Empty(t, s.holder("x"))
+	})
+}
+
+// TestAdopt hands a lock on to another client, and that again to a third. All that the former holders do later, or have
+// done, changes nothing.
+func TestAdopt(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		first, second := s.client(t, nil), s.client(t, nil)
+		former := must(first.NewPlainLock("x", nil).Lock(t.Context()))(t)
+		s.set(func() { // A renewal is under way until long after.
+			s.fault = func(script string) fault { return map[string]fault{"mutex_renew": {before: 25 * time.Second}}[script] }
+		})
+		time.Sleep(11 * time.Second)
+		former.Forget()
+		require.NoError(t, first.Close(t.Context()))
+		s.faults(fault{})
+		lease := must(second.NewPlainLock("x", nil).Adopt(t.Context(), former.Owner()))(t)
+		require.NotEqual(t, former.Owner(), lease.Owner())
+		require.Equal(t, []string{lease.Owner(), "30000"}, append(s.do("GET", "x"), s.do("PTTL", "x")...))
+		require.ErrorIs(t, errOf(second.NewPlainLock("x", nil).Adopt(t.Context(), former.Owner())), primitives.ErrNotHeld)
+		time.Sleep(time.Minute)
+		require.NoError(t, lease.Err())
+		require.ErrorIs(t, errOf(second.NewPlainLock("x", nil).TryLock(t.Context())), primitives.ErrNotAcquired)
+
+		lease.Forget()
+		fixed := second.NewPlainLock("x", &primitives.PlainLockOptions{Lease: time.Minute})
+		last := must(fixed.Adopt(t.Context(), lease.Owner()))(t)
+		require.NoError(t, last.Extend(t.Context(), time.Hour))
+		inner := must(fixed.Lock(last.Reenter(t.Context())))(t)
+		require.NoError(t, inner.Release(t.Context()))
+		require.NoError(t, last.Release(t.Context()))
+		require.Empty(t, s.holder("x"))
+		require.ErrorIs(t, errOf(fixed.Adopt(t.Context(), last.Owner())), primitives.ErrNotHeld)
+	})
+}
+
+// TestAdoptWithoutForget: the former holder learns of its loss at its next renewal.
+func TestAdoptWithoutForget(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		former := must(s.client(t, nil).NewPlainLock("x", nil).Lock(t.Context()))(t)
+		adopter := s.client(t, nil).NewPlainLock("x", nil)
+		time.Sleep(time.Second)
+		lease := must(adopter.Adopt(t.Context(), former.Owner()))(t)
+		require.NoError(t, former.Err(), "it does not know yet")
+		<-former.Done()
+		require.Equal(t, &primitives.LossError{Reason: primitives.LossTaken, Holder: lease.Owner()}, former.Err())
+		require.ErrorIs(t, former.Release(t.Context()), primitives.ErrNotHeld)
+		time.Sleep(time.Minute)
+		// Under a context that re-enters a lease, there is nothing to re-enter: the owner is another.
+		require.ErrorIs(t, errOf(adopter.Adopt(lease.Reenter(t.Context()), former.Owner())), primitives.ErrNotHeld)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestAdoptOnce: of many adopters of an owner one gets the lock.
+func TestAdoptOnce(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		former := must(s.client(t, nil).NewPlainLock("x", nil).Lock(t.Context()))(t)
+		former.Forget()
+		s.faults(fault{before: time.Millisecond, after: time.Millisecond})
+		adopted := make(chan *primitives.Lease, 10)
+		for range cap(adopted) {
+			lock := s.client(t, nil).NewPlainLock("x", nil)
+			go func() {
+				lease, err := lock.Adopt(t.Context(), former.Owner())
+				if err != nil {
+					require.ErrorIs(t, err, primitives.ErrNotHeld)
+				}
+				adopted <- lease
+			}()
+		}
+		var leases []*primitives.Lease
+		for range cap(adopted) {
+			if lease := <-adopted; lease != nil {
+				leases = append(leases, lease)
+			}
+		}
+		require.Len(t, leases, 1)
+		require.Equal(t, leases[0].Owner(), s.holder("x"))
+		require.NoError(t, leases[0].Release(t.Context()))
+	})
+}
+
+// TestAdoptNothing: nobody can adopt what nobody holds any more, what another holds, or what is no lock. Nothing is changed.
+func TestAdoptNothing(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		former := must(s.client(t, nil).NewPlainLock("x", nil).Lock(t.Context()))(t)
+		adopter := s.client(t, nil).NewPlainLock("x", nil)
+		former.Forget() // And its process crashes, or the message to the adopter is lost.
+		time.Sleep(time.Minute)
+		require.ErrorIs(t, errOf(adopter.Adopt(t.Context(), former.Owner())), primitives.ErrNotHeld)
+		require.Empty(t, s.holder("x"))
+		s.do("SET", "x", "their text")
+		require.ErrorIs(t, errOf(adopter.Adopt(t.Context(), former.Owner())), primitives.ErrNotHeld)
+		require.Equal(t, []string{"their text", "-1"}, append(s.do("GET", "x"), s.do("PTTL", "x")...))
+		for range 2 { // It may also be another program's. It then has an expiry.
+			lease := must(adopter.Adopt(t.Context(), "their text"))(t)
+			require.NoError(t, lease.Release(t.Context()))
+			s.do("SET", "x", "their text")
+		}
+		require.NoError(t, errOf(adopter.Revoke(t.Context(), "")))
+		for _, owner := range []string{"", revokedOwner} {
+			require.ErrorAs(t, errOf(adopter.Adopt(t.Context(), owner)), new(*primitives.FieldError))
+		}
+		s.lose("x")
+		s.do("RPUSH", "x", "an item")
+		require.ErrorIs(t, errOf(adopter.Adopt(t.Context(), former.Owner())), primitives.ErrConflict)
+		require.Equal(t, []string{"an item"}, s.do("LRANGE", "x", "0", "-1"))
+	})
+}
+
+// TestAdoptGivesBack: the client of an adopter that has left, or whose answer was lost, releases what it took over.
+func TestAdoptGivesBack(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{
+		"slow":   {before: 2 * time.Second},
+		"silent": {after: time.Hour},
+		"broken": {broken: true},
+		"early":  {early: true, before: 2 * time.Second},
+	} {
+		subtest(t, name, func(t *testing.T, s *server) {
+			former := must(s.client(t, nil).NewPlainLock("x", nil).Lock(t.Context()))(t)
+			former.Forget()
+			s.set(func() { s.fault = func(script string) fault { return map[string]fault{"plain_adopt": f}[script] } })
+			adopter := s.client(t, nil).NewPlainLock("x", nil)
+			require.ErrorIs(t, errOf(adopter.Adopt(within(t, time.Second), former.Owner())), primitives.ErrIndeterminate)
+			time.Sleep(10 * time.Second)
+			require.Empty(t, s.holder("x"))
+		})
+	}
+}

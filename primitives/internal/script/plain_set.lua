@@ -1,0 +1,11 @@
+--- Grants the lock to owner if it is free. Other programs' locks have the same key and value. Every owner is used for one
+--- hold: if owner is the holder, this script has run before.
+---
+---@key lock string       owner
+---@arg owner string
+---@arg nx string         NX
+---@arg get string        GET
+---@arg px string         PX
+---@arg lease milliseconds
+---@return string? holder  nil: granted
+return redis.call('set', lock, owner, nx, get, px, lease)
