@@ -77,6 +77,9 @@ type lockKey struct {
 	key  string
 }
 
+// self implements [redNode].
+func (o *object) self() *object { return o }
+
 // lockKeys implements [keyed].
 func (o *object) lockKeys() []lockKey { return []lockKey{{o.base.Core(), o.base.Key()}} }
 

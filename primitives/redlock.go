@@ -26,6 +26,10 @@ type RedLockOptions struct {
 	// be much less than the lease. Zero means a twentieth of the lease, at most 1 s.
 	NodeTimeout time.Duration
 
+	// Plain makes the lock of each node a [PlainLock] instead of a [Lock]: then redsync's mutex with a pool for each node
+	// and the RedLock exclude each other, and Redisson's does not.
+	Plain bool
+
 	_ struct{}
 }
 
@@ -62,12 +66,18 @@ type RedLockOptions struct {
 // RedissonRedLock, which uses the same key on each node, so the two exclude each other.
 type RedLock struct {
 	name    string
-	nodes   []*Lock
+	nodes   []redNode
 	need    int
 	timeout time.Duration // of one node
 	renewed bool          // the lease is
 	pause   time.Duration // before a node that does not hold the lock is asked again
 	checked
+}
+
+// redNode is the lock of one node.
+type redNode interface {
+	TryLock(ctx context.Context) (*Lease, error)
+	self() *object
 }
 
 // NewRedLock returns the lock called name on the servers of the given clients. It sends nothing.
@@ -84,8 +94,11 @@ func NewRedLock(clients []*Client, name string, opts *RedLockOptions) *RedLock {
 	}
 	lease := o.Lease
 	for _, c := range clients {
-		node := c.NewLock(name, &LockOptions{Lease: o.Lease})
-		l.nodes, l.invalid = append(l.nodes, node), cmp.Or(l.invalid, node.invalid)
+		var node redNode = c.NewLock(name, &LockOptions{Lease: o.Lease})
+		if o.Plain {
+			node = c.NewPlainLock(name, &PlainLockOptions{Lease: o.Lease})
+		}
+		l.nodes, l.invalid = append(l.nodes, node), cmp.Or(l.invalid, node.self().invalid)
 		if l.renewed {
 			lease = max(lease, c.core.WatchdogLease())
 		}
@@ -117,7 +130,7 @@ func (l *RedLock) Name() string { return l.name }
 // lockKeys implements [keyed].
 func (l *RedLock) lockKeys() (keys []lockKey) {
 	for _, n := range l.nodes {
-		keys = append(keys, n.lockKeys()...)
+		keys = append(keys, n.self().lockKeys()...)
 	}
 	return keys
 }
@@ -151,7 +164,7 @@ func (l *RedLock) Lock(ctx context.Context) (*Lease, error) {
 func (l *RedLock) checkSelfDeadlock(ctx context.Context) (err error) {
 	free := len(l.nodes)
 	for _, node := range l.nodes {
-		if kept := node.base.CheckSelfDeadlock(ctx); kept != nil {
+		if kept := node.self().base.CheckSelfDeadlock(ctx); kept != nil {
 			free, err = free-1, kept
 		}
 	}

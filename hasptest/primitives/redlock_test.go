@@ -243,3 +243,21 @@ func TestRedLockWaitsOn(t *testing.T) {
 		require.NoError(t, lease.Release(t.Context()))
 	})
 }
+
+// TestRedLockOfPlainLocks: with Plain its parts are strings, as redsync has one on each of its servers.
+func TestRedLockOfPlainLocks(t *testing.T) {
+	onNodes(t, 3, func(t *testing.T, all nodes) {
+		lock := primitives.NewRedLock(all.clients(t, nil), "x", &primitives.RedLockOptions{Plain: true})
+		for _, s := range all[:2] {
+			s.do("SET", "x", "of redsync", "PX", "60000")
+		}
+		require.ErrorIs(t, errOf(lock.TryLock(t.Context())), primitives.ErrNotAcquired)
+		require.Empty(t, all[2].holder("x"))
+		lease := must(lock.Lock(t.Context()))(t)
+		for i, s := range all {
+			require.Equal(t, []string{lease.Parts()[i].Owner()}, s.do("GET", "x"))
+		}
+		require.NoError(t, lease.Release(t.Context()))
+		require.Zero(t, all.held("x"))
+	})
+}
