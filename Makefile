@@ -20,7 +20,7 @@ LINT := $(CURDIR)/.bin/lint
 # For what runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in virtual time
 # (Go's issue 78156). For verify so that it compiles for the tests, too. It is fetched if the machine has another.
 verify lint portable generate generated tidy test raced plain prove cells waiting planted busy race soak conformance \
-redisson peers upgrade failovers hammer browser mutants: export GOTOOLCHAIN := go1.27.4
+redisson peers polyglot upgrade failovers hammer browser mutants: export GOTOOLCHAIN := go1.27.4
 
 # Random walks in virtual time are drawn from one seed, so CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
@@ -31,6 +31,7 @@ COUNT ?= 20
 FUZZTIME ?= 30s
 DURATION ?= 10m
 FAILOVERS ?= 84
+POLYGLOT ?= 2m
 HAMMER ?= 60s
 MUTANTS ?= 250
 
@@ -54,7 +55,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 
 .PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson peers spec upgrade failovers hammer bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted mutants busy release release-check release-freeze servers
-.PHONY: browser luacover test-newest test-oldest formatted sized portable generated tidy
+.PHONY: browser luacover polyglot test-newest test-oldest formatted sized portable generated tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +97,7 @@ cells: # In a package's folder go test prints as it goes.
 	$(PROVE) -race -short ./conformance/matrix
 waiting:
 	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownprimitive
+	cd bench/polyglot && HASP_POLYGLOT=20s $(PROVE) -v -run '^TestBesidePython$$' .
 	$(PROVE) -race -p 2 $(patsubst %,./%/...,$(filter backend/% cmd/% integration/%,$(filter-out $(RACED) $(UNRACED) $(HEAVY),$(MODULES))))
 planted:
 	cd conformance/planted && $(PROVE)
@@ -185,6 +187,11 @@ redisson: servers ## ours and a Redisson client on the same objects; takes Java 
 
 peers: servers ## redsync's, redislock's and other modules' own tests over hasp; writes their table into docs/migration.md
 	cd conformance/peers && HASP_PEERS=1 HASP_REQUIRE_SERVERS=1 go test -count=1 -timeout 1h -v -run '^TestPeers$$' .
+
+polyglot: servers ## hasp and locks of Python, Node and Go share one lock for POLYGLOT (2m); takes pip and npm; costs of a pair, on newest servers, too
+	cd bench/polyglot && HASP_POLYGLOT=$(POLYGLOT) HASP_POLYGLOT_COST=1 HASP_REQUIRE_SERVERS=1 \
+		go test -count=1 -timeout 1h -v -run '^(TestPolyglot|TestSeveralServers|TestPairCosts)$$' .
+	.ci/newest sh -c "cd bench/polyglot && HASP_POLYGLOT_COST=1 go test -count=1 -v -run '^TestPairCosts$$' ."
 
 browser: servers ## the page of hasp serve in Chromium, which is installed if missing; makes pictures in .bin/pictures
 	@command -v chromium >/dev/null || conformance/servers/install.sh chromium

@@ -21,6 +21,7 @@ var pages = []struct {
 	page, dir string
 	blocks    int
 }{
+	{"docs/other-languages.md", "bench/polyglot", 6},
 	{"docs/internals/adding-a-backend.md", "examples/ownbackend", 5},
 	{"docs/internals/adding-a-primitive.md", "examples/ownprimitive", 2},
 	{"docs/getting-started.md", "examples/start", 6},
@@ -33,7 +34,7 @@ var pages = []struct {
 }
 
 // codeBlock is a code block of a page that names the file that it is from.
-var codeBlock = regexp.MustCompile("(?ms)^```go ([^\n]+)\n(.*?)^```$")
+var codeBlock = regexp.MustCompile("(?ms)^```(?:go|python|js) ([^\n]+)\n(.*?)^```$")
 
 // TestPagesHaveTheCodeOfFiles holds the code of pages to files, which have tests.
 func TestPagesHaveTheCodeOfFiles(t *testing.T) {
@@ -48,10 +49,14 @@ func TestPagesHaveTheCodeOfFiles(t *testing.T) {
 	}
 }
 
-// TestPeersAreCurrent compares a page with the table of the last run of other libraries' tests.
+// TestPeersAreCurrent compares pages with the tables of the last runs of other libraries.
 func TestPeersAreCurrent(t *testing.T) {
 	t.Parallel()
 	require.Contains(t, read(t, "docs/migration.md"), read(t, "conformance/peers/testdata/peers.md"), "run make peers")
+	for _, table := range []string{"shares", "costs"} {
+		rows := read(t, "bench/polyglot/testdata/"+table+".md")
+		require.Contains(t, read(t, "docs/other-languages.md"), rows, "run make polyglot")
+	}
 }
 
 // TestPicturesAreCurrent compares the pictures with what their script draws.

@@ -45,6 +45,7 @@ type pair struct {
 func pairMakers() []pair {
 	return []pair{
 		{"lock_pair", lockPair, bareAndRedisson},
+		{"plain_pair", pairOf(func(c *primitives.Client, name string) locker { return c.NewPlainLock(name, nil) }), bareAndPeers},
 		{"mutex_pair", pairOf(func(c *primitives.Client, name string) locker { return c.NewMutex(name, nil) }), bareAndPeers},
 		{"fenced_pair", pairOf(func(c *primitives.Client, name string) locker { return c.NewFencedLock(name, nil) }), bareAlone},
 		{"fair_pair", pairOf(func(c *primitives.Client, name string) locker { return c.NewFairLock(name, nil) }), bareAlone},

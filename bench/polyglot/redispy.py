@@ -1,0 +1,3 @@
+def hold(server, name, work, **delay):
+    with server.lock(name, timeout=2, **delay):
+        work()
