@@ -292,23 +292,6 @@ func TestRefusedCommandIsSentAgain(t *testing.T) {
 	}
 }
 
-func TestRefusedForLong(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		down := errors.New("connection refused")
-		steps := make([]step, 1000)
-		for i := range steps {
-			steps[i].err = evalsha.NotSent(down)
-		}
-		began := time.Now()
-		f, _, err := run(t, t.Context(), write, steps...)
-		require.ErrorIs(t, err, down)
-		require.False(t, backend.MayHaveRun(err))
-		require.InDelta(t, 3*time.Second, time.Since(began), float64(time.Second))
-		require.Less(t, len(f.asked()), 30)
-	})
-}
-
 // TestFailsFast has one script that fails fast, and runners whose scripts all do: only a redirect and a missing script
 // are worth a second try.
 func TestFailsFast(t *testing.T) {
@@ -335,17 +318,6 @@ func TestFailsFast(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestRefusedFor sets how long a refused command is offered again.
-func TestRefusedFor(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f, began := &fake{steps: fails(slices.Repeat([]error{evalsha.NotSent(errEOF)}, 1000)...)}, time.Now()
-		_, err := evalsha.New(f, &evalsha.Options{RefusedFor: 20 * time.Second}).Run(t.Context(), write, []string{"k"}, nil)
-		require.ErrorIs(t, err, backend.ErrUnavailable)
-		require.InDelta(t, 20*time.Second, time.Since(began), float64(time.Second))
-	})
 }
 
 func TestContextEndsThePauses(t *testing.T) {
@@ -486,4 +458,20 @@ func TestClaimOfACall(t *testing.T) {
 		require.ErrorIs(t, <-done, context.Canceled)
 		require.Len(t, f.asked(), 1)
 	})
+}
+
+// TestRefusedFor: how long a refused command is offered again.
+func TestRefusedFor(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 20 * time.Second: 20 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			f, began := &fake{steps: fails(slices.Repeat([]error{evalsha.NotSent(errEOF)}, 1000)...)}, time.Now()
+			_, err := evalsha.New(f, &evalsha.Options{RefusedFor: set}).Run(t.Context(), write, []string{"k"}, nil)
+			require.ErrorIs(t, err, backend.ErrUnavailable)
+			require.ErrorIs(t, err, errEOF)
+			require.False(t, backend.MayHaveRun(err))
+			require.InDelta(t, want, time.Since(began), float64(time.Second))
+			require.Less(t, len(f.asked()), 10*int(want/time.Second))
+		})
+	}
 }

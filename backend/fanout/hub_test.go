@@ -264,35 +264,6 @@ func TestSubscribeTogetherWithAnEnd(t *testing.T) {
 	})
 }
 
-func TestSubscribeGivesUpOnAServerThatIsDown(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		n.down = true
-		start := time.Now()
-		_, err := hub.Subscribe(t.Context(), "x", func(backend.Event) {})
-		require.ErrorIs(t, err, errDown)
-		require.GreaterOrEqual(t, time.Since(start), 3*time.Second)
-		require.LessOrEqual(t, time.Since(start), 5*time.Second)
-		settle(time.Minute)
-		dials := n.dials
-		settle(time.Minute)
-		require.Equal(t, dials, n.dials, "nobody is left to dial for")
-	})
-}
-
-func TestIdleLinkLingers(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		subscribe(t, hub, "x", func(backend.Event) {}).Cancel()
-		settle(9 * time.Second)
-		subscribe(t, hub, "y", func(backend.Event) {}).Cancel()
-		require.Equal(t, 1, n.dials)
-		settle(time.Minute)
-		_, links := n.subscriptions()
-		require.Zero(t, links)
-		subscribe(t, hub, "x", func(backend.Event) {})
-		require.Equal(t, 2, n.dials)
-	})
-}
-
 func TestCloseEndsEverything(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
 		var got log
@@ -316,19 +287,4 @@ func TestCloseEndsEverything(t *testing.T) {
 		_, err := hub.Subscribe(t.Context(), "x", func(backend.Event) {})
 		require.ErrorIs(t, err, backend.ErrClosed)
 	})
-}
-
-func TestBadOptionsAreNamed(t *testing.T) {
-	t.Parallel()
-	for want, opts := range map[string]*fanout.Options{
-		"Options.Queue is 1, must be at least 2":                    {Queue: 1},
-		"Options.IdleTimeout is -1ns, must not be negative":         {IdleTimeout: -1},
-		"Options.PingEvery is -1s, must not be negative":            {PingEvery: -time.Second},
-		"Options.AnswerWithin is -2ns, must not be negative":        {AnswerWithin: -2},
-		"Options.DialWithin is -1ns, must not be negative":          {DialWithin: -1},
-		"Options.SubscribeTimeout is -1h0m0s, must not be negative": {SubscribeTimeout: -time.Hour},
-	} {
-		_, err := fanout.New(newNetwork(), opts)
-		require.ErrorContains(t, err, want)
-	}
 }

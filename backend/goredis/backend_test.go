@@ -3,6 +3,7 @@ package goredisbackend_test
 import (
 	"fmt"
 	"net"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/fanout"
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -128,4 +130,21 @@ func TestSubscriptionFollowsTheSentinel(t *testing.T) {
 		require.Fail(t, "no gap was reported", "the sentinel was asked %d times", sentinel.count("get-master"))
 	}
 	require.Positive(t, two.count("news"))
+}
+
+// TestOptions: each option is heeded.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	require.Len(t, reflect.VisibleFields(reflect.TypeFor[goredisbackend.Options]()), 4, "here each has its effect")
+	s := node(t, func([]string) string { return "-BUSY x\r\n" })
+	client := cluster(t, s.addr, s.addr, s.addr, redis.ClusterOptions{})
+	_, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, PubSub: &fanout.Options{Queue: 1}})
+	require.ErrorContains(t, err, "Options.PubSub: fanout: Options.Queue is 1")
+	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOn, RefusedFor: -1})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	require.True(t, b.Capabilities().Sharded)
+	_, err = b.Run(t.Context(), script, []string{"k"}, nil)
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.Equal(t, 1, s.count("EVALSHA"))
 }

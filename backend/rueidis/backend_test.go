@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,11 +27,30 @@ func TestNewRefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
 	_, err := rueidisbackend.New(nil, nil)
 	require.ErrorContains(t, err, "client is nil")
+}
 
-	f := &fakeServer{}
-	client := f.client(t)
-	_, err = rueidisbackend.New(client, &rueidisbackend.Options{PubSub: &fanout.Options{Queue: 1}})
+// TestOptions: each option is heeded.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	require.Len(t, reflect.VisibleFields(reflect.TypeFor[rueidisbackend.Options]()), 4, "here each has its effect")
+	f := &fakeServer{answer: func(words []string) string {
+		if words[0] == "CLUSTER" {
+			return runs(words)
+		}
+		return "-BUSY x\r\n"
+	}}
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}, DialCtxFn: f.dial, DisableCache: true})
+	require.NoError(t, err)
+	defer client.Close()
+	_, err = rueidisbackend.New(client, &rueidisbackend.Options{Sharded: backend.ShardedOff, PubSub: &fanout.Options{Queue: 1}})
 	require.ErrorContains(t, err, "Options.PubSub: fanout: Options.Queue is 1")
+	b, err := rueidisbackend.New(client, &rueidisbackend.Options{Sharded: backend.ShardedOn, RefusedFor: -1})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	require.True(t, b.Capabilities().Sharded)
+	_, err = b.Run(t.Context(), write, []string{"k"}, nil)
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.Equal(t, 1, strings.Count(strings.Join(f.commands(), "\n"), "EVALSHA"))
 }
 
 // wrapper is an application's client, which counts.

@@ -241,6 +241,29 @@ func TestNearestTime(t *testing.T) {
 	})
 }
 
+// TestTolerance: by default it is a minute, or half of what Every has.
+func TestTolerance(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		noon, client := time.Now().UTC().Truncate(24*time.Hour).Add(12*time.Hour), hasptest.New(t).Client(nil)
+		for _, c := range []struct {
+			schedule       gocronhasp.Schedule
+			set, tolerance time.Duration
+		}{
+			{gocronhasp.Daily(12, 0, time.UTC), 0, time.Minute}, {gocronhasp.Daily(12, 0, time.UTC), time.Second, time.Second},
+			{gocronhasp.Every(time.Hour), 0, 30 * time.Minute}, {gocronhasp.Every(time.Hour), time.Second, time.Second},
+		} {
+			noon = noon.AddDate(0, 0, 1)
+			locker, err := gocronhasp.NewPeriodicLocker(client, c.schedule, &gocronhasp.PeriodicOptions{Tolerance: c.set})
+			require.NoError(t, err)
+			time.Sleep(time.Until(noon.Add(-c.tolerance - 1)))
+			err = hold(t.Context(), locker)
+			require.Equal(t, c.tolerance < 30*time.Minute, errors.Is(err, gocronhasp.ErrNotDue), "%v", err) // Half an hour is always near.
+			time.Sleep(time.Nanosecond)
+			require.NotErrorIs(t, hold(t.Context(), locker), gocronhasp.ErrNotDue)
+		}
+	})
+}
+
 func TestPeriodicLockerChecksItsSchedule(t *testing.T) {
 	t.Parallel()
 	var noSchedule gocronhasp.Schedule

@@ -97,27 +97,6 @@ func TestCallsAndStreams(t *testing.T) {
 	})
 }
 
-// TestRefusesLocally: for a second the server is not asked.
-func TestRefusesLocally(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
-		l, err := grpclimit.NewMultiThrottle(s.Client(nil), &grpclimit.MultiThrottleOptions{
-			Options: grpclimit.Options{Unavailable: primitives.Refuse()}, RefuseLocally: true,
-		}, grpclimit.Policy{Name: "api", Limit: twoAMinute})
-		require.NoError(t, err)
-		require.NoError(t, call(t.Context(), l, "/s/m"))
-		require.NoError(t, call(t.Context(), l, "/s/m"))
-		requireRefused(t, call(t.Context(), l, "/s/m"), 30*time.Second)
-		_, err = s.Embedded().Do("FLUSHALL")
-		require.NoError(t, err)
-		time.Sleep(400 * time.Millisecond)
-		requireRefused(t, call(t.Context(), l, "/s/m"), 29_600*time.Millisecond)
-		time.Sleep(600 * time.Millisecond)
-		require.NoError(t, call(t.Context(), l, "/s/m"))
-	})
-}
-
 func TestCost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -283,21 +262,5 @@ func TestPoliciesThatShareAThrottle(t *testing.T) {
 		var invalid *primitives.FieldError
 		require.ErrorAs(t, err, &invalid)
 		require.Equal(t, map[bool]string{true: "policies", false: "name"}[policies == nil], invalid.Field)
-	}
-}
-
-// TestSteps: with Steps a call asks for each limit by itself, as a cluster needs it.
-func TestSteps(t *testing.T) {
-	t.Parallel()
-	for steps, requests := range map[bool]time.Duration{false: 1, true: 2} {
-		synctest.Test(t, func(t *testing.T) {
-			s := hasptest.New(t)
-			l, err := grpclimit.NewMultiThrottle(s.Client(nil), &grpclimit.MultiThrottleOptions{Options: grpclimit.Options{Unavailable: primitives.Refuse()}, Steps: steps}, perUser, forAll)
-			require.NoError(t, err)
-			s.SetLatency(time.Millisecond)
-			begin := time.Now()
-			require.NoError(t, call(context.WithValue(t.Context(), userKey{}, "ann"), l, "/s/m"))
-			require.Equal(t, requests*time.Millisecond, time.Since(begin))
-		})
 	}
 }

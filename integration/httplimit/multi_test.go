@@ -191,18 +191,3 @@ func requireInvalid(t *testing.T, c *primitives.Client, field string, policies [
 	require.Equal(t, field, invalid.Field)
 	require.Nil(t, limit)
 }
-
-// TestSteps: with Steps a request asks for each limit by itself, as a cluster needs it.
-func TestSteps(t *testing.T) {
-	t.Parallel()
-	for steps, requests := range map[bool]time.Duration{false: 1, true: 2} {
-		synctest.Test(t, func(t *testing.T) {
-			s := hasptest.New(t)
-			h, _ := several(t, s.Client(nil), steps, httplimit.Options{})
-			s.SetLatency(time.Millisecond)
-			begin := time.Now()
-			require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "abc").StatusCode)
-			require.Equal(t, requests*time.Millisecond, time.Since(begin))
-		})
-	}
-}

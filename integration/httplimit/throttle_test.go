@@ -1,7 +1,6 @@
 package httplimit_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -73,29 +72,6 @@ func TestThrottleOfAThird(t *testing.T) {
 		h := throttled(t, hasptest.New(t).Client(nil), limit, httplimit.Options{})
 		requireState(t, ask(t.Context(), h, ""), http.StatusNoContent, `"api";r=1`)
 		requireState(t, ask(t.Context(), h, ""), http.StatusNoContent, `"api";r=0;t=1`)
-	})
-}
-
-// TestThrottleRefusesLocally: each request has a Throttle of its own, but for a second the server is not asked.
-func TestThrottleRefusesLocally(t *testing.T) {
-	virtual(t, func(t *testing.T, s *hasptest.Server) {
-		limit, err := httplimit.NewMultiThrottle(s.Client(nil), &httplimit.MultiThrottleOptions{
-			Options: httplimit.Options{Key: byUser, Unavailable: primitives.Refuse()}, RefuseLocally: true,
-		}, httplimit.Policy{Name: "api", Limit: burstOfThree})
-		require.NoError(t, err)
-		h := limit.Handler(ok)
-		for range 3 {
-			ask(t.Context(), h, "ann")
-		}
-		requireState(t, ask(t.Context(), h, "ann"), http.StatusTooManyRequests, `"api";r=0;t=20`)
-		_, err = s.Embedded().Do("FLUSHALL")
-		require.NoError(t, err)
-		time.Sleep(999 * time.Millisecond)
-		refused := ask(t.Context(), h, "ann")
-		requireState(t, refused, http.StatusTooManyRequests, `"api";r=0;t=20`) // 19.001 s
-		requireField(t, refused, "Retry-After", "20")
-		time.Sleep(time.Millisecond)
-		requireState(t, ask(t.Context(), h, "ann"), http.StatusNoContent, `"api";r=2`)
 	})
 }
 
@@ -182,47 +158,6 @@ func TestKeyOfARoute(t *testing.T) {
 			statuses = append(statuses, w.Code)
 		}
 		require.Equal(t, []int{http.StatusNoContent, http.StatusTooManyRequests, http.StatusNoContent}, statuses)
-	})
-}
-
-func TestThrottleWithoutServer(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		fallback       primitives.Fallback
-		status, fourth int
-		failures       int
-	}{
-		{primitives.Refuse(), http.StatusServiceUnavailable, http.StatusServiceUnavailable, 4},
-		{primitives.Admit(), http.StatusNoContent, http.StatusNoContent, 0},
-		{primitives.LocalShare(1), http.StatusNoContent, http.StatusTooManyRequests, 0},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var failures recorder
-			s := hasptest.New(t)
-			h := throttled(t, s.Client(nil), burstOfThree,
-				httplimit.Options{Unavailable: c.fallback, OnError: failures.record})
-			s.Away(time.Hour)
-			begin := time.Now()
-			for range 3 {
-				requireState(t, ask(t.Context(), h, ""), c.status)
-			}
-			require.Equal(t, c.fourth, ask(t.Context(), h, "").StatusCode)
-			require.Len(t, failures.errs, c.failures)
-			require.Less(t, time.Since(begin), time.Second, "a refused connection fails at once, in virtual time")
-		})
-	}
-}
-
-func TestThrottleWaitsForTheServerNoLongerThanTimeout(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client, err := primitives.New(silent{hasptest.New(t).Backend()}, nil)
-		require.NoError(t, err)
-		defer func() { require.NoError(t, client.Close(context.Background())) }()
-		h := throttled(t, client, burstOfThree, httplimit.Options{Unavailable: primitives.Admit()})
-		began := time.Now()
-		require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "").StatusCode)
-		require.Equal(t, time.Second, time.Since(began))
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/hasptest"
 	"github.com/hasp-go/hasp/integration/httplimit"
 	"github.com/hasp-go/hasp/primitives"
@@ -110,35 +109,6 @@ func TestLostLimiter(t *testing.T) {
 		time.Sleep(time.Minute)
 		requireField(t, ask(t.Context(), h, "ann"), "RateLimit", `"api";r=1`)
 	})
-}
-
-// silent is a server that does not answer for a minute.
-type silent struct{ backend.Backend }
-
-func (silent) Run(ctx context.Context, _ *backend.Script, _, _ []string) (backend.Reply, error) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(time.Minute):
-	}
-	return backend.Reply{}, backend.Indeterminate(context.DeadlineExceeded)
-}
-
-func TestWaitsForTheServerNoLongerThanTimeout(t *testing.T) {
-	t.Parallel()
-	for set, want := range map[time.Duration]time.Duration{0: time.Second, 30 * time.Second: 30 * time.Second} {
-		t.Run(want.String(), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				client, err := primitives.New(silent{hasptest.New(t).Backend()}, nil)
-				require.NoError(t, err)
-				defer func() { require.NoError(t, client.Close(context.Background())) }()
-				h := newHandler(t, client, httplimit.Options{Unavailable: primitives.Admit(), Timeout: set})
-				began := time.Now()
-				require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "ann").StatusCode)
-				require.Equal(t, want, time.Since(began))
-			})
-		})
-	}
 }
 
 // TestRequestThatHasEnded: the client of the service has gone. Its request is neither served nor an error.

@@ -3,11 +3,13 @@ package otelhasp_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
@@ -27,15 +29,20 @@ type recorded struct {
 	spans  *tracetest.SpanRecorder
 	reader *sdkmetric.ManualReader
 	traces *sdktrace.TracerProvider
+	meters *sdkmetric.MeterProvider
+}
+
+func newRecorded() *recorded {
+	r := &recorded{spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
+	r.traces = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans))
+	r.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader))
+	return r
 }
 
 func newTracer(t *testing.T) (*trace.Tracer, *recorded) {
 	t.Helper()
-	r := &recorded{spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
-	r.traces = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans))
-	tracer, err := otelhasp.NewTracer(&otelhasp.Options{
-		TracerProvider: r.traces, MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.reader)),
-	})
+	r := newRecorded()
+	tracer, err := otelhasp.NewTracer(&otelhasp.Options{TracerProvider: r.traces, MeterProvider: r.meters})
 	require.NoError(t, err)
 	return tracer, r
 }
@@ -248,4 +255,22 @@ func TestMeterRefuses(t *testing.T) {
 	t.Parallel()
 	_, err := otelhasp.NewTracer(&otelhasp.Options{MeterProvider: refusing{sdkmetric.NewMeterProvider()}})
 	require.ErrorIs(t, err, errRefused)
+}
+
+// TestOptions: each provider is used alone, and OpenTelemetry's global one instead of the other.
+func TestOptions(t *testing.T) {
+	require.Len(t, reflect.VisibleFields(reflect.TypeFor[otelhasp.Options]()), 3, "here each has its effect")
+	synctest.Test(t, func(t *testing.T) {
+		set, global := newRecorded(), newRecorded()
+		otel.SetTracerProvider(global.traces)
+		otel.SetMeterProvider(global.meters)
+		for i, o := range []otelhasp.Options{{TracerProvider: set.traces}, {MeterProvider: set.meters}} {
+			tracer, err := otelhasp.NewTracer(&o)
+			require.NoError(t, err)
+			_, err = hasptest.New(t).Client(&primitives.Options{Tracer: tracer}).NewLock("x", nil).Lock(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []int{1, i}, []int{len(set.spans.Ended()), len(global.spans.Ended())})
+			require.Equal(t, []bool{i == 1, true}, []bool{set.metric(t, "hasp.acquires") != nil, global.metric(t, "hasp.acquires") != nil})
+		}
+	})
 }
