@@ -180,8 +180,7 @@ func hold(t *testing.T, object any, while func(*primitives.Lease)) {
 		_, _ = o.TryDo(t.Context(), time.Now(),
 			func(ctx context.Context, run primitives.JobRun) error { return work(ctx, run.Lease) })
 	case *primitives.Election:
-		ctx := within(t, time.Second)
-		_ = o.Run(ctx, work)
+		_ = o.Run(within(t, 5*time.Second), work)
 	}
 	if lease != nil && err == nil {
 		while(lease)

@@ -447,20 +447,12 @@ func TestPeriodicJobRemembers(t *testing.T) {
 			}
 		}
 		at := time.Date(2000, 1, 1, 0, 0, 59, 0, time.UTC)
-		for name, c := range map[string]struct{ period, ttl time.Duration }{
-			"minute": {time.Minute, 0}, "week": {7 * 24 * time.Hour, 0}, "option": {time.Minute, time.Hour},
-			"century": {200 * 365 * 24 * time.Hour, 0},
-		} {
-			job := client.NewPeriodicJob(name, c.period, &primitives.PeriodicJobOptions{TTL: c.ttl})
-			require.Equal(t, jobDone, runJob(t.Context(), at, noWork, job.Do))
-		}
+		job := client.NewPeriodicJob("option", time.Minute, &primitives.PeriodicJobOptions{TTL: time.Hour})
+		require.Equal(t, jobDone, runJob(t.Context(), at, noWork, job.Do))
 		before := time.Date(1960, 1, 1, 0, 0, 59, 0, time.UTC)
 		require.Equal(t, jobDone, runJob(t.Context(), before, noWork, client.NewPeriodicJob("before", time.Minute, nil).Do))
 		require.ElementsMatch(t, [][]string{
-			{"{minute}:completed", "946684859000", "86400000"},
-			{"{week}:completed", "946684859000", "1209600000"},
 			{"{option}:completed", "946684859000", "3600000"},
-			{"{century}:completed", "946684859000", "9223372036854"},
 			{"{before}:completed", "-315619141000", "86400000"},
 		}, recorded)
 	})

@@ -292,3 +292,17 @@ func TestSetRateWithoutKeepAlive(t *testing.T) {
 		})
 	}
 }
+
+// TestGrantsOfAnotherModeDoNotCount: also not of the mode that the limiter had before.
+func TestGrantsOfAnotherModeDoNotCount(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
+		for range 2 {
+			for _, mode := range []primitives.RateMode{primitives.RateOverall, primitives.RatePerClient} {
+				require.NoError(t, limiter.SetRate(t.Context(), primitives.Rate{Permits: 3, Interval: time.Hour, Mode: mode}))
+				require.Equal(t, 3, must(limiter.State(t.Context()))(t).Remaining)
+				require.NoError(t, allowed(limiter.Allow(t.Context(), 2)))
+			}
+		}
+	})
+}
