@@ -21,8 +21,8 @@ import (
 // world is a server in virtual time, and what its clients' links lose.
 type world struct {
 	*embedded.Server
-	deaf    bool // messages
-	halting bool // every other beat
+	deaf    bool                  // messages
+	halting func(beat int64) bool // which beats are not answered; nil: all are
 	beats   atomic.Int64
 	acquire atomic.Pointer[backend.Call]    // the last one
 	renewal func(ctx context.Context) error // what happens before each; with an error it is not sent
@@ -52,7 +52,7 @@ func (w *world) client(t *testing.T) *primitives.Client {
 		case "mutex_acquire":
 			w.acquire.Store(&c)
 		case "mutex_beat":
-			if n := w.beats.Add(1); w.halting && n%2 == 0 {
+			if n := w.beats.Add(1); w.halting != nil && w.halting(n) {
 				<-ctx.Done()
 				return backend.Reply{}, backend.ErrUnavailable
 			}
@@ -143,7 +143,7 @@ func keepOrder(t *testing.T, disturb func(w *world)) {
 func TestLostBeatCostsNoPlace(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
-		w.halting = true
+		w.halting = func(beat int64) bool { return beat%2 == 0 }
 		got := w.waits(t, other)
 		sign := time.Now()
 		for shown := int64(0); shown < 20; {
