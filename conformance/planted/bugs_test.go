@@ -133,12 +133,15 @@ func (s seed) apply() (path, bad string, err error) {
 	return path, bad, nil
 }
 
-// TestSeedsFit: the code still has what each bug replaces, and a switch can replace it, so it is not
+// TestSeedsFit: the code still has what each bug replaces, a switch can replace it, and the bug compiles, so it is not
 // "make prove" that says so.
 func TestSeedsFit(t *testing.T) {
 	t.Parallel()
-	_, err := plantAll(seeds())
+	files, err := plantAll(seeds())
 	require.NoError(t, err)
+	wrong, err := files.wrong()
+	require.NoError(t, err)
+	require.Empty(t, wrong, "they do not compile")
 	ids := map[string]bool{}
 	for _, s := range seeds() {
 		require.False(t, ids[s.id()], "two bugs are named %s", s.id())

@@ -115,7 +115,7 @@ func draw(n int, seed uint64, dir string) (drawn []mutant, files planter, err er
 		drawn = append(drawn, some.first(n*class.share/100*3/2+3, all, class.files, dir)...)
 	}
 	wrong, err := some.wrong()
-	drawn = slices.DeleteFunc(drawn, func(m mutant) bool { return wrong[m.id()] })
+	drawn = slices.DeleteFunc(drawn, func(m mutant) bool { return wrong[m.id()] != nil })
 	all, drawn, files = drawn, nil, planter{}
 	for _, class := range classes {
 		drawn = append(drawn, files.first((n*class.share+99)/100, all, class.files, "")...)
@@ -189,13 +189,13 @@ func (m *mutant) generate(dir, folder, bad string) error {
 	return err
 }
 
-// wrong returns the ids of mutants that do not compile.
-func (p planter) wrong() (map[string]bool, error) {
+// wrong returns the bugs that do not compile, by their ids.
+func (p planter) wrong() (map[string]error, error) {
 	exports, files, err := p.list()
 	if err != nil {
 		return nil, err
 	}
-	set, all := token.NewFileSet(), map[string]bool{}
+	set, all := token.NewFileSet(), map[string]error{}
 	imports := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	texts := p.texts()
 	for dir, names := range files {
@@ -206,7 +206,7 @@ func (p planter) wrong() (map[string]bool, error) {
 		}
 		note := func(found error) {
 			if id := variantAt(trees, found.(types.Error).Pos); id != "" { //nolint:errorlint,forcetypeassert // So it says.
-				all[id] = true
+				all[id] = found
 			} else {
 				err = errors.Join(err, found)
 			}
@@ -216,7 +216,7 @@ func (p planter) wrong() (map[string]bool, error) {
 	return all, err
 }
 
-// variantAt returns the mutant whose variant of a function has the place.
+// variantAt returns the bug whose variant of a function has the place.
 func variantAt(trees []*ast.File, at token.Pos) string {
 	for _, tree := range trees {
 		for _, d := range tree.Decls {

@@ -35,9 +35,9 @@ func TestSeededBugs(t *testing.T) {
 	t.Parallel()
 	number, err := drawn()
 	require.NoError(t, err)
-	texts, err := plantAll(seeds())
+	files, err := plantAll(seeds())
 	require.NoError(t, err)
-	all, err := newBuilds(t.TempDir(), texts)
+	all, err := newBuilds(t.TempDir(), files.texts())
 	require.NoError(t, err)
 	hunt := &hunt{builds: all, seed: number}
 	together(t, "None", finders(), finder.waits, hunt.passes)

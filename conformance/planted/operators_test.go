@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -152,7 +153,7 @@ var swaps = map[string][2]string{
 	"<": {"boundary", "<="}, "<=": {"boundary", "<"}, ">": {"boundary", ">="}, ">=": {"boundary", ">"},
 	"==": {"equal", "!="}, "!=": {"equal", "=="}, "&&": {"and-or", "||"}, "||": {"and-or", "&&"},
 	"+": {"arithmetic", "-"}, "-": {"arithmetic", "+"}, "*": {"arithmetic", "/"}, "/": {"arithmetic", "*"},
-	"true": {"bool", "false"}, "false": {"bool", "true"},
+	"true": {"bool", "false"}, "false": {"bool", "true"}, "max": {"extreme", "min"}, "min": {"extreme", "max"},
 }
 
 func (l *goLister) expression(n ast.Node, stack []ast.Node) {
@@ -170,6 +171,16 @@ func (l *goLister) expression(n ast.Node, stack []ast.Node) {
 	case *ast.Ident:
 		if swap, ok := swaps[n.Name]; ok {
 			l.put(swap[0], n.Pos(), n.End(), swap[1])
+		}
+	case *ast.CompositeLit:
+		end := n.Rbrace
+		for _, e := range slices.Backward(n.Elts) {
+			if pair, ok := e.(*ast.KeyValueExpr); ok {
+				if _, ok = pair.Key.(*ast.Ident); ok {
+					l.put("drop-field", e.Pos(), end, "")
+				}
+			}
+			end = e.Pos()
 		}
 	case *ast.BasicLit:
 		if v, err := strconv.Atoi(n.Value); err == nil {
@@ -233,12 +244,13 @@ func (l *lister) luaLine(at int, line string) {
 // TestMutantsOfALine: the edits of a function and of a script, and that their keys outlive what is added elsewhere.
 func TestMutantsOfALine(t *testing.T) {
 	t.Parallel()
-	function := "\nfunc (s *some) f(n int) error {\n\tdefer s.end()\n\tif n <= 2 && !s.ok {\n\t\treturn errBad\n\t}\n\treturn errs(`%w: %w`)\n}\n"
+	function := "\nfunc (s *some) f(n int) error {\n\tdefer s.end()\n\tif n <= 2 && !s.ok {\n\t\treturn errBad\n\t}\n\treturn errs(`%w: %w`, T{a: n, b: max(n, m)})\n}\n"
 	for _, c := range []struct{ file, text, more, want string }{
 		{
 			"x.go", function, "\nfunc g() { h() }\n", "drop s.end(): ; negate n <= 2 && !s.ok: !(n <= 2 && !s.ok); " +
 				"and-or &&: ||; boundary <=: <; constant 2: 3; not !s.ok: s.ok; drop-branch return errBad: ; nil-error errBad: nil; " +
-				"drop-branch return errs(`%w: %w`): ; nil-error errs(`%w: %w`): nil; unwrap `%w: %w`: `%v: %w`; unwrap `%w: %w`: `%w: %v`",
+				"drop-branch return errs(`%w: %w`, T{a: n, b: max(n, m)}): ; nil-error errs(`%w: %w`, T{a: n, b: max(n, m)}): nil; unwrap `%w: %w`: `%v: %w`; unwrap `%w: %w`: `%w: %v`; " +
+				"drop-field b: max(n, m): ; drop-field a: n, : ; extreme max: min",
 		},
 		{
 			"x.lua", "if a and b == 'and' then -- and\n  redis.call('del', key)\nend\n", "local c = nil\n",

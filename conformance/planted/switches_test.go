@@ -240,9 +240,9 @@ func (p planter) plant(bug, path, bad string) (err error) {
 	return p[path].plant(bug, bad)
 }
 
-// plantAll returns all files with bugs, by their paths, and those with the switches themselves.
-func plantAll(all []seed) (texts map[string]string, err error) {
-	files := planter{}
+// plantAll plants all bugs.
+func plantAll(all []seed) (files planter, err error) {
+	files = planter{}
 	for _, s := range all {
 		path, bad, err := s.apply()
 		if err != nil {
@@ -252,9 +252,10 @@ func plantAll(all []seed) (texts map[string]string, err error) {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	return files.texts(), nil
+	return files, nil
 }
 
+// texts returns all files with bugs, by their paths, and those with the switches themselves.
 func (p planter) texts() map[string]string {
 	texts, packages, scripts := map[string]string{}, map[string]string{}, map[string]string{}
 	for path, f := range p {
