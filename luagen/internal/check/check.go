@@ -86,7 +86,6 @@ type judge struct {
 	settled  map[parse.Expr]bool      // words that are equal to a declared key where they stand, or are tables
 	unproven []func()                 // finds keys, or too few words, unless they are such words; and what all the code may show
 	keyFound bool                     // a raw script has no further finding of rule key
-	noted    bool                     // a script has one note
 	timed    map[string]unit          // the units of roots, as they were seen first
 	unpacks  map[*parse.Var]bool      // names that unpack gets as they are
 	needs    map[*parse.Var]parse.Pos // parameters for which nil fails, and where,
@@ -217,6 +216,14 @@ func (j *judge) findAlways(pos parse.Pos, rule, format string, args ...any) {
 func (j *judge) report(pos parse.Pos, rule, format string, args ...any) {
 	j.findings = append(j.findings,
 		parse.Finding{File: j.c.s.File, Pos: pos, Msg: fmt.Sprintf(format, args...), Rule: rule})
+}
+
+// note notes what may be meant, once for a script.
+func (j *judge) note(pos parse.Pos, text string) {
+	if !j.found[text] {
+		j.found[text] = true
+		j.report(pos, Note, "%s", text)
+	}
 }
 
 // expressions checks those that need nothing known of names.

@@ -28,6 +28,36 @@ func (j *judge) habits(all []touch) {
 		}
 		j.emptyUnpack(t)
 		j.fieldIsKey(t)
+		j.overwritten(t, all)
+	}
+	j.twoTags(all)
+}
+
+// overwritten notes a SET of what a GET of the same key has given, changed by a number: it takes the key's expiry away.
+func (j *judge) overwritten(t touch, all []touch) {
+	if t.name != "set" || len(t.call.words) != 3 || t.key == "" || slices.ContainsFunc(all, func(u touch) bool {
+		return u.key == t.key && (u.gives || units[shapes[u.name]].per != 0)
+	}) {
+		return
+	}
+	sum, isSum := j.c.origin(t.call.words[2]).(*parse.BinaryExpr)
+	if isSum && (sum.Op == "+" || sum.Op == "-") && j.c.flow.within(sum, func(e parse.Expr) bool {
+		words := j.c.sent(e, "get")
+		return len(words) > 1 && j.keyText(words, 1) == t.key
+	}) {
+		j.note(t.call.expr.P, "SET takes an expiry away that this key may have: INCRBY keeps it, and SET with KEEPTTL")
+	}
+}
+
+// twoTags finds a key in braces beside one that is made of the same element and a text: a cluster has them on two nodes.
+func (j *judge) twoTags(all []touch) {
+	for _, t := range all {
+		text, ok := strings.CutPrefix(t.key, "'{'..KEYS ")
+		n, _, _ := strings.Cut(text, "..")
+		if other := slices.IndexFunc(all, func(u touch) bool { return strings.HasPrefix(u.key, "KEYS "+n+"..") }); ok && other >= 0 {
+			j.find(j.c.origin(all[other].call.words[1]).Pos(), Key, "KEYS[%s] has no braces around it here, and some in line %d: a cluster has "+
+				"the two on different nodes", n, j.c.origin(t.call.words[1]).Pos().Line)
+		}
 	}
 }
 
@@ -93,6 +123,9 @@ func (j *judge) emptyUnpack(t touch) {
 	last := call.words[len(call.words)-1]
 	fn, _ := last.(*parse.CallExpr)
 	cmd := j.c.targets[0].commands[t.name]
+	if call.open && fn != nil && j.c.callee(fn) == "unpack" && len(fn.Args) < 3 && j.c.isList(fn.Args[0], "ARGV") {
+		j.note(fn.Args[0].Pos(), "unpack fails from 8000 elements on: if callers may pass as many, go through ARGV in parts")
+	}
 	if !call.open || fn == nil || j.c.callee(fn) != "unpack" || len(fn.Args) != 1 || cmd == nil || len(call.words)-1 >= max(cmd.arity, -cmd.arity) {
 		return
 	}
@@ -106,12 +139,16 @@ func (j *judge) emptyUnpack(t touch) {
 	}
 }
 
-// sized reports whether a script looks at the length of a list, or at an element, or has a function of its own do so.
+// sized reports whether a script compares the length of a list, looks at an element, or has a function of its own do so.
 func (c *code) sized(x *parse.Var) bool {
-	return x != nil && (len(c.flow.indices[x]) > 0 || slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
+	is := func(e parse.Expr) bool {
 		length, isUnary := e.(*parse.UnaryExpr)
+		return isUnary && length.Op == "#" && varOf(length.X) == x
+	}
+	return x != nil && (len(c.flow.indices[x]) > 0 || slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
+		b, isBinary := e.(*parse.BinaryExpr)
 		call, isCall := e.(*parse.CallExpr)
-		return isUnary && length.Op == "#" && varOf(length.X) == x || isCall && !slices.Contains(readers[2:], c.callee(call)) &&
+		return isBinary && negated[b.Op] != "" && c.flow.within(b, is) || isCall && !slices.Contains(readers[2:], c.callee(call)) &&
 			slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return varOf(arg) == x })
 	}))
 }
