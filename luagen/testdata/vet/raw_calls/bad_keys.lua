@@ -13,4 +13,11 @@ for _, id in ipairs(redis.call('smembers', KEYS[6])) do redis.call('del', prefix
 local owner = redis.call('get', KEYS[7])
 if owner then redis.call('hincrby', owner, 'n', 1) end
 redis.call('sadd', KEYS[8], unpack(ARGV, 3))
+redis.call('zadd', KEYS[8], KEYS[9], 'x')
+local function read(key)
+  local out = {}
+  out.name, out.at = redis.call('get', key), 1
+  return out
+end
+if left > 5 then return read(KEYS[1]) end
 return left
