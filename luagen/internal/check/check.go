@@ -20,7 +20,7 @@ import (
 
 // The rules of this package, by the names that "---@allow" takes.
 const (
-	Unused      = "unused"      // a name that is never read, or an element of KEYS or ARGV
+	Unused      = "unused"      // a name that is never read
 	Undeclared  = "undeclared"  // a global that the server does not have
 	SetGlobal   = "global"      // an assignment to a global
 	Assign      = "assign"      // an assignment to a declared name
@@ -64,14 +64,11 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	j.expressions()
 	j.commands()
 	j.hidden()
-	j.skipsElement("KEYS")
-	j.skipsElement("ARGV")
 	j.includedCalls()
 	j.watch = j.sees
 	j.follow()
 	j.unending()
 	j.compareTouches()
-	j.microsAlone()
 	for _, find := range j.unproven {
 		find()
 	}

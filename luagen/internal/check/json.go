@@ -22,9 +22,6 @@ func (j *judge) jsonOf(e parse.Expr, v value) {
 	case j.c.flow.hasText["[]"] && j.c.flow.hasText["{}"]: // The script puts one in the place of the other.
 	case j.mayBeEmpty(e, v):
 		j.find(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
-	case x != nil && v.decoded && !j.mentioned(x) && j.c.flow.apart[x]:
-		j.find(e.Pos(), JSON, "a list in this may be empty, and then cjson makes {} of it, where [] was decoded: "+
-			"keep the list in a key of its own, or write '[]' if it has no elements")
 	}
 }
 
