@@ -53,7 +53,7 @@ func (j *judge) overwritten(t touch, all []touch) {
 	}
 }
 
-// twoTags finds a key in braces beside one that is made of the same element and a text: a cluster has them on two nodes.
+// twoTags finds a key in braces next to one that is made of the same element and a text: a cluster has them on two nodes.
 func (j *judge) twoTags(all []touch) {
 	for _, t := range all {
 		text, ok := strings.CutPrefix(t.key, "'{'..KEYS ")
