@@ -18,7 +18,7 @@ type difference struct {
 // differences returns the events of the objects of a name between two reads, of which d has the rest. Without keys an
 // object is empty.
 func differences(name string, before, after []Object, d difference) (events []Event) {
-	for _, family := range []string{"mutex", "lock", "other"} {
+	for _, family := range []string{"mutex", "plain lock", "lock", "other"} {
 		is := func(o Object) bool { return familyOf(o.Kind) == family }
 		old, now := slices.IndexFunc(before, is), slices.IndexFunc(after, is)
 		d := d
