@@ -5,6 +5,7 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -37,9 +38,7 @@ type Options struct {
 
 // New returns a Base for an adapter to embed. It sends nothing. It returns an error if an option is out of bounds.
 func New(driver evalsha.Driver, dialer fanout.Dialer, opts *Options) (Base, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
+	opts = cmp.Or(opts, new(Options))
 	hub, err := fanout.New(dialer, opts.PubSub)
 	if err != nil {
 		return Base{}, fmt.Errorf("Options.PubSub: %w", err)

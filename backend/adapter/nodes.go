@@ -82,3 +82,12 @@ func Sharded(option backend.Sharding, nodes func(context.Context) ([]evalsha.Nod
 	}
 	return true, nil
 }
+
+// Stale reports whether an outcome, on a connection of one node, says that the node may have been replaced, or a slot
+// moved.
+func Stale(outcomes []backend.Outcome) bool {
+	return slices.ContainsFunc(outcomes, func(o backend.Outcome) bool {
+		var server *backend.ServerError
+		return o.Err != nil && (!errors.As(o.Err, &server) || server.Code == "MOVED" || server.Code == "READONLY")
+	})
+}

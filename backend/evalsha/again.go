@@ -112,13 +112,11 @@ func (f *failures) load(ctx context.Context) bool {
 
 // rest waits before the next try, and reports whether ctx still lasts.
 func (f *failures) rest(ctx context.Context) bool {
-	timer := time.NewTimer(f.pause)
-	defer timer.Stop()
-	f.pause = min(2*f.pause, mostPause)
 	select {
-	case <-timer.C:
+	case <-time.After(f.pause):
 	case <-ctx.Done():
 	}
+	f.pause = min(2*f.pause, mostPause)
 	return ctx.Err() == nil
 }
 

@@ -91,9 +91,7 @@ type Options struct {
 
 // New returns a runner over driver.
 func New(driver Driver, opts *Options) *Runner {
-	if opts == nil {
-		opts = &Options{}
-	}
+	opts = cmp.Or(opts, new(Options))
 	return &Runner{driver: driver, cluster: opts.Cluster, refusedFor: cmp.Or(opts.RefusedFor, defaultRefusedFor)}
 }
 

@@ -37,20 +37,13 @@ type Options struct {
 
 func (o *Options) withDefaults() Options {
 	out := *cmp.Or(o, new(Options))
-	orDefault(&out.PingEvery, 4*time.Second)
-	orDefault(&out.AnswerWithin, 8*time.Second)
-	orDefault(&out.DialWithin, 5*time.Second)
-	orDefault(&out.SubscribeTimeout, 3*time.Second)
-	orDefault(&out.IdleTimeout, 10*time.Second)
-	orDefault(&out.Queue, 1024)
+	out.PingEvery = cmp.Or(out.PingEvery, 4*time.Second)
+	out.AnswerWithin = cmp.Or(out.AnswerWithin, 8*time.Second)
+	out.DialWithin = cmp.Or(out.DialWithin, 5*time.Second)
+	out.SubscribeTimeout = cmp.Or(out.SubscribeTimeout, 3*time.Second)
+	out.IdleTimeout = cmp.Or(out.IdleTimeout, 10*time.Second)
+	out.Queue = cmp.Or(out.Queue, 1024)
 	return out
-}
-
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func (o *Options) validate() error {

@@ -80,10 +80,8 @@ func (h *Hub) nextDue() (due []destination, wait time.Duration) {
 }
 
 func (h *Hub) pauseRouter(wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(wait):
 	case <-h.wakeRouter:
 	case <-h.ctx.Done():
 		return false

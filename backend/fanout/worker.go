@@ -269,14 +269,12 @@ func (w *linkWorker) awaitWork() error {
 	if empty {
 		wait = w.hub.opts.IdleTimeout
 	}
-	timer := time.NewTimer(min(wait, w.renewIn()))
-	defer timer.Stop()
 	select {
 	case <-w.wake:
 		return nil
 	case <-w.ctx.Done():
 		return context.Cause(w.ctx)
-	case <-timer.C:
+	case <-time.After(min(wait, w.renewIn())):
 	}
 	if empty {
 		return w.endIfEmpty()

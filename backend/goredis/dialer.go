@@ -53,6 +53,10 @@ func (d *dialer) Dial(ctx context.Context, node string, events fanout.Events) (f
 		dialer: d, events: events, pubsub: client.Subscribe(ctx), node: node,
 		lost: make(chan struct{}),
 	}
+	l.subscribe, l.unsubscribe = l.pubsub.Subscribe, l.pubsub.Unsubscribe
+	if d.sharded {
+		l.subscribe, l.unsubscribe = l.pubsub.SSubscribe, l.pubsub.SUnsubscribe
+	}
 	l.ask(pong, "") // the driver connects with the first command
 	err = promptError(ctx, func() (err error) {
 		// The address is read before the ping: if a failover comes in between, the next ping finds it.

@@ -254,14 +254,7 @@ func withAcks(ctx context.Context, outcomes []backend.Outcome, acked <-chan eval
 // reloadIfStale makes the client look at the cluster again if a node may have been replaced, or a slot
 // moved: on a connection of a node the client does not do that by itself.
 func (d *driver) reloadIfStale(outcomes []backend.Outcome) {
-	if d.cluster == nil {
-		return
-	}
-	for _, o := range outcomes {
-		var server *backend.ServerError
-		if o.Err != nil && (!errors.As(o.Err, &server) || server.Code == "MOVED" || server.Code == "READONLY") {
-			d.cluster.ReloadState(context.Background())
-			return
-		}
+	if d.cluster != nil && adapter.Stale(outcomes) {
+		d.cluster.ReloadState(context.Background())
 	}
 }

@@ -46,6 +46,8 @@ type link struct {
 	home   string        // of a client of Sentinel: the address that this leads to
 	lost   chan struct{} // closed when nothing more is received
 
+	subscribe, unsubscribe func(ctx context.Context, channels ...string) error // send the command of the channels' kind
+
 	mu    sync.Mutex
 	asked []question // those yet to be answered
 }
@@ -80,47 +82,28 @@ func (l *link) Subscribe(ctx context.Context, channels []string) []error {
 	errs := make([]error, len(channels))
 	for i, channel := range channels {
 		questions[i] = l.ask(subscribe, channel)
-		if err := l.sendSubscribe(channel); err != nil {
+		if err := l.subscribe(ended, channel); err != nil {
 			return slices.Repeat([]error{err}, len(channels))
 		}
 	}
 	for i, q := range questions {
 		errs[i] = l.wait(ctx, q)
-		l.noteMoved(errs[i])
+		if errors.Is(errs[i], backend.ScriptError("MOVED")) {
+			l.dialer.stale.Store(true)
+		}
 	}
 	return errs
-}
-
-func (l *link) sendSubscribe(channel string) error {
-	if l.dialer.sharded {
-		return l.pubsub.SSubscribe(ended, channel)
-	}
-	return l.pubsub.Subscribe(ended, channel)
-}
-
-func (l *link) noteMoved(err error) {
-	var server *backend.ServerError
-	if errors.As(err, &server) && server.Code == "MOVED" {
-		l.dialer.stale.Store(true)
-	}
 }
 
 // Unsubscribe implements [fanout.Link]. It does not wait for the answers.
 func (l *link) Unsubscribe(_ context.Context, channels []string) error {
 	for _, channel := range channels {
 		l.ask(unsubscribe, channel)
-		if err := l.sendUnsubscribe(channel); err != nil {
+		if err := l.unsubscribe(ended, channel); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (l *link) sendUnsubscribe(channel string) error {
-	if l.dialer.sharded {
-		return l.pubsub.SUnsubscribe(ended, channel)
-	}
-	return l.pubsub.Unsubscribe(ended, channel)
 }
 
 // Left implements [fanout.Follower]. What fails is not known.

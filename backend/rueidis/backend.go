@@ -1,6 +1,7 @@
 package rueidisbackend
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -21,9 +22,7 @@ type Options struct {
 	// PubSub adjusts pings, time-outs and queues of subscriptions. Nil means the defaults.
 	PubSub *fanout.Options
 
-	// RefusedFor is how long a command that the server or the network refuses is offered again, as it is while
-	// a server restarts, a replica is promoted or a slot moves. A shorter time lets calls fail in such moments.
-	// Zero means 3 s. Negative means one try.
+	// RefusedFor is as in [evalsha.Options].
 	RefusedFor time.Duration
 
 	_ struct{}
@@ -50,9 +49,7 @@ func New(client rueidis.Client, opts *Options) (*Backend, error) {
 	if client == nil {
 		return nil, errors.New("rueidisbackend: client is nil")
 	}
-	if opts == nil {
-		opts = &Options{}
-	}
+	opts = cmp.Or(opts, new(Options))
 	can := backend.Capabilities{PubSub: true, Cluster: client.Mode() == rueidis.ClientModeCluster}
 	d := &driver{client: client, pools: &pools{}}
 	if can.Cluster {
@@ -70,12 +67,9 @@ func New(client rueidis.Client, opts *Options) (*Backend, error) {
 	return &Backend{full: f, driver: d}, nil
 }
 
-// NewClient returns a client of primitives over conn. The client owns its backend, which has the
-// default options: Close of the client closes the backend, too. The caller keeps conn, and closes it
-// after the client. NewClient asks the servers as [New] does, and fails as New and [primitives.NewClosing]
-// do. After an error nothing is left open.
-//
-// For other options of the backend call New, and then [primitives.NewClosing].
+// NewClient returns a client of primitives over conn, which the caller keeps, and closes after the client. The client
+// owns its backend, which has the default options: for others call [New], and then [primitives.NewClosing]. NewClient
+// fails as these do, and leaves nothing open then.
 func NewClient(conn rueidis.Client, opts *primitives.Options) (*primitives.Client, error) {
 	b, err := New(conn, nil)
 	if err != nil {

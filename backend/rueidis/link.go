@@ -155,8 +155,7 @@ func (l *link) Left(ctx context.Context) error {
 func (l *link) Close() { l.conn.Close() }
 
 func (d *dialer) noteMoved(err error) {
-	var server *backend.ServerError
-	if d.slots != nil && errors.As(err, &server) && server.Code == "MOVED" {
+	if d.slots != nil && errors.Is(err, backend.ScriptError("MOVED")) {
 		d.slots.forget()
 	}
 }

@@ -1,8 +1,8 @@
 package rueidisbackend
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter"
 )
 
 const (
@@ -49,13 +50,8 @@ func (s *slots) forget() {
 // forgetIfStale makes the next question go to the servers if a node may have been replaced, or a slot
 // moved.
 func (s *slots) forgetIfStale(outcomes []backend.Outcome) {
-	for _, o := range outcomes {
-		var server *backend.ServerError
-		if s != nil && o.Err != nil &&
-			(!errors.As(o.Err, &server) || server.Code == "MOVED" || server.Code == "READONLY") {
-			s.forget()
-			return
-		}
+	if s != nil && adapter.Stale(outcomes) {
+		s.forget()
 	}
 }
 
@@ -209,13 +205,8 @@ func parseRange(entry backend.Reply, asked string) (r slotRange, err error) {
 	if host == "" {
 		host, _, _ = net.SplitHostPort(asked)
 	}
-	for _, e := range []error{err1, err2, err3} {
-		if e != nil {
-			return r, e
-		}
-	}
 	address := net.JoinHostPort(host, strconv.FormatInt(port, 10))
-	return slotRange{int(first), int(last), address}, nil
+	return slotRange{int(first), int(last), address}, cmp.Or(err1, err2, err3)
 }
 
 // send sends a command for the slot of key. If it fails, so does what needs the node, which is tried again.
