@@ -53,11 +53,9 @@ type FairLockOptions struct {
 // end of the queue, after a pause, as another owner. So a waiter that asks for replicas loses its place only when it was
 // its turn, and such waiters take turns.
 //
-// Each call of Lock or TryLock is an owner of its own. The lock is not reentrant, except under a
-// [Lease.Reenter] context. TryLock never passes a waiter. All waiters, Java's included, are in one
-// order, by the server's clock. A fair lock costs more than a Lock: a hand-over takes a constant
-// number of commands, and two of these read and write the scores of all waiters. Each waiter
-// subscribes to a channel of its own, and polls by itself.
+// TryLock never passes a waiter. All waiters, Java's included, are in one order, by the server's clock. A fair lock costs
+// more than a Lock: a hand-over takes a constant number of commands, and two of these read and write the scores of all
+// waiters. Each waiter subscribes to a channel of its own, and polls by itself.
 //
 // Places expire by the server's clock. If that clock is set back, the next try finds deadlines that
 // are too late, and corrects them: a crashed waiter keeps its place for its WaiterTimeout from then
@@ -65,8 +63,7 @@ type FairLockOptions struct {
 // all waiters may lose their places at once. They queue again at their next polls, in another
 // order.
 //
-// A FairLock is a name, not a resource, and safe for concurrent use. Do not use one name for a Lock and
-// a FairLock: the Lock's waiters do not queue, and are not woken.
+// Do not use one name for a Lock and a FairLock: the Lock's waiters do not queue, and are not woken.
 //
 // # Java
 //

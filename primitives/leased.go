@@ -22,7 +22,8 @@ func (l *leased) newLeases(config extend.LeaseConfig) {
 
 // Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. If nobody holds the lock, or
 // waits for a fair one, it takes one round trip. Otherwise Lock tries again after the holder's release, at the end of
-// the holder's lease, and at each poll: for a [FairLock] in its turn, and for a [SpinLock] after pauses instead.
+// the holder's lease, and at each poll: for a [FairLock] or a [Mutex] in its turn, and for a [SpinLock] after pauses
+// instead.
 //
 // If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
 // backend. If the server has once answered that another owner holds the lock, the caller is a waiter.
@@ -55,19 +56,9 @@ func (l *leased) TryLock(ctx context.Context) (*Lease, error) {
 	return l.leases.TryHold(ctx, l.invalid)
 }
 
-// Do acquires the lock like Lock, calls work, and releases the lock. work gets a context that ends
-// with the lease, and the lease itself, for its fencing token. work must not release the lease. If
-// work panics, Do releases the lock, and the panic continues.
-//
-// If Lock fails, Do returns its error and does not call work. If only work fails, Do returns its error.
-// If the release fails, Do returns a [*ReleaseError] with both errors: then work was called, and a
-// caller that repeats Do runs it again. Nil proves that the lock was held to the end, except after a
-// failover. If the lock was lost, the error wraps [ErrNotHeld] and [ErrLost], and the context of work
-// ended then.
-//
-// If ctx ends, Do waits for work to return, and for the answer to the release for up to a second. In any
-// case Do waits for that answer for a tenth of the lease at most, within 1 s and 3 s. Without an answer
-// the client repeats the release in the background.
+// Do acquires the lock like Lock, calls work, and releases the lock, as [Lease.Do] does. work gets a context that ends
+// with the lease, and the lease itself, for its fencing token. If Lock fails, Do returns its error and does not call
+// work. After a [*ReleaseError] work was called, and a caller that repeats Do runs it again.
 func (l *leased) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
 	return lease.Do(ctx, l.Lock, work)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/line"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // heartbeatWorth is the longest time for which a heartbeat of a waiter of a [Mutex] counts, unless the
@@ -35,13 +34,26 @@ const heartbeatWorth = 10 * time.Second
 // than 10 s, these times are two thirds of the lease, and the lease. A long [Options.ClockDrift] lengthens
 // them: to two and three times itself. If a waiter was silent because
 // it could reach no server, it returns to its place. If a holder crashes, the first waiter acquires
-// the mutex within 50 ms of the end of the holder's lease.
+// the mutex within 50 ms of the end of the holder's lease. A waiter keeps its place through outages. If the
+// server refuses a heartbeat for another reason, such as a missing permission, Lock returns that error. TryLock takes one
+// more round trip for each thousand crashed waiters.
 //
-// Each call of Lock or TryLock is an owner of its own. The mutex is not reentrant, except under a
-// [Lease.Reenter] context. TryLock does not pass a waiter.
+// # Grants by a release
 //
-// A Mutex is a name, not a resource, and safe for concurrent use. It has other keys than a Lock: a
-// Lock and a Mutex of the same name do not exclude each other.
+// If a release granted the mutex, the lease begins at the waiter's last heartbeat. The watchdog
+// renews such a lease within half a second, unless it is released before. A Lease of a fixed length
+// is renewed once, before Lock returns, if less than nine tenths of it are left. Lock waits for the
+// answer for half of what is left: without an answer the lease keeps the rest. If the server no
+// longer has the grant, the caller waits on, at its old place.
+//
+// With Replicas, of a grant by a release too, Lock renews the lease once before it returns, and waits for the
+// replicas as long as a renewal does. If too few replicas acknowledge the renewal, or no answer comes in time, the
+// client releases the grant, to the next waiter if there is one, and the caller waits on, at its old place.
+//
+// # Others
+//
+// TryLock does not pass a waiter. A Mutex has other keys than a Lock: a Lock and a Mutex of the same name do not exclude
+// each other.
 //
 // Source: docs/internals/mutex.md. Redisson has none, and no Java process can use it: see [Lock] and [FairLock].
 type Mutex struct {
@@ -49,7 +61,6 @@ type Mutex struct {
 	tokenTTL *time.Duration
 	group    string // of this client's owners; its channel has its name
 	worth    time.Duration
-	leases   extend.Leases
 
 	token, queue, signs string // its keys other than the holder's
 	granted             string // the prefix of the channels on which groups receive grants
@@ -66,11 +77,10 @@ type MutexOptions struct {
 	_ struct{}
 }
 
-// NewMutex returns the mutex called name. It sends nothing. The methods return a [*FieldError] for
-// an empty name or an invalid option. In a cluster a name with braces must have its hash tag in them.
+// NewMutex returns the mutex called name, as [Client.NewLock] does.
 func (c *Client) NewMutex(name string, opts *MutexOptions) *Mutex {
 	o := *cmp.Or(opts, new(MutexOptions))
-	m := &Mutex{textLock: textLock{c.newObject("mutex", name, "string")}, tokenTTL: &c.tokenTTL}
+	m := &Mutex{textLock: textLock{leased{object: c.newObject("mutex", name, "string")}}, tokenTTL: &c.tokenTTL}
 	key := extend.SideName(mutexKey, m.base.Key())
 	m.token, m.queue, m.signs, m.granted = key+mutexTokenKey, key+mutexQueueKey, key+mutexSignsKey, key+mutexChannel
 	m.base = m.base.WithKey(key).WithSideKey("token key", m.token).
@@ -86,15 +96,13 @@ func (m *Mutex) leaseFor(c *Client, o MutexOptions) {
 	m.group = c.core.ID() + "." + strconv.FormatInt(m.worth.Milliseconds(), 10)
 	m.channel = m.granted + ":" + m.group
 	end := int64(0)
-	leases, err := m.base.NewLeases(extend.LeaseConfig{
+	m.newLeases(extend.LeaseConfig{
 		Leasable: leasableMutex{Mutex: m, place: &end}, Try: leasableMutex{Mutex: m},
 		Kind: c.leaseKind(mutexScripts), Lease: o.Lease, MaxHold: o.MaxHold, QueueTTL: m.worth,
 		Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{Refusal: ErrNotAcquired}, ExcludedBy: &m.base,
 		Owner: func(int) string { return m.newOwner() },
 	})
-	m.leases = leases
-	m.reject(err)
 }
 
 func (m *Mutex) newOwner() string {
@@ -102,49 +110,8 @@ func (m *Mutex) newOwner() string {
 	return string(strconv.AppendInt(name, rand.Int64(), 10)) //nolint:gosec // A name.
 }
 
-// Lock waits until it holds the mutex, ctx ends, the client is closed or the backend fails. If the
-// mutex is free and has no waiter, it takes one round trip. Otherwise Lock waits in the queue for
-// its turn.
-//
-// If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
-// backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
-// ctx ends, even while no server can be reached, or while the server accepts no writes, and it keeps
-// its place. If the server refuses a heartbeat for another reason, such as a missing permission, Lock
-// returns that error.
-//
-// If a release granted the mutex, the lease begins at the waiter's last heartbeat. The watchdog
-// renews such a lease within half a second, unless it is released before. A Lease of a fixed length
-// is renewed once, before Lock returns, if less than nine tenths of it are left. Lock waits for the
-// answer for half of what is left: without an answer the lease keeps the rest. If the server no
-// longer has the grant, the caller waits on, at its old place.
-//
-// With Replicas, of a grant by a release too, Lock renews the lease once before it returns, and waits for the
-// replicas as long as a renewal does. If too few replicas acknowledge the renewal, or no answer comes in time, the
-// client releases the grant, to the next waiter if there is one, and the caller waits on, at its old place.
-//
-// After an error the caller holds nothing: the client releases a possible grant, and the place in
-// the queue, in the background. The errors are the same as for [Lock.Lock].
-func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
-	return m.leases.Hold(ctx, m.invalid)
-}
-
-// TryLock acquires the mutex if it is free and has no waiter, and otherwise returns
-// [ErrNotAcquired]. It takes one round trip, and does not queue. One more round trip removes each thousand
-// crashed waiters. Other errors are the same as for Lock's first attempt.
-func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
-	return m.leases.TryHold(ctx, m.invalid)
-}
-
-// Do is [Lock.Do] for this kind of lock.
-func (m *Mutex) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return lease.Do(ctx, m.Lock, work)
-}
-
-// ForceUnlock ends the hold, whichever owner has it, grants the mutex to the first waiter, and
-// reports whether the mutex was held. If the holder's client has waiters for the mutex, with the same lease,
-// the holder learns of the loss at once. Otherwise it learns at its next renewal, up to a third of its
-// lease later, or at Release; with a fixed lease, at Release or at the end of the lease. Until then only
-// its fencing token protects the resource. Errors are the same as for Lock.
+// ForceUnlock is [Lock.ForceUnlock] for this kind of lock. It grants the mutex to the first waiter. The holder learns of
+// the loss at once only if its client has waiters with the same lease.
 func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "force release of", func() (bool, error) {
 		return script.MutexForceRelease(ctx, m.base.Runner(), script.MutexForceReleaseParams{
@@ -154,8 +121,7 @@ func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
 	})
 }
 
-// Remaining returns how long the present holder's lease lasts by the server's clock: 0 if the mutex
-// is free, [NoExpiry] if its key has no expiry. A holder uses [Lease.Remaining] instead.
+// Remaining is [Lock.Remaining] for this kind of lock.
 func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
 	return extend.Call(ctx, &m.base, m.invalid, "query", func() (time.Duration, error) {
 		return remaining(script.ObjectRemaining(ctx, m.base.Runner(), m.base.Key()))

@@ -8,7 +8,6 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
-	"github.com/hasp-go/hasp/primitives/lease"
 )
 
 // PlainLockOptions configure a [PlainLock]. Each field is as in [LockOptions]. There is no Metadata: it needs a second
@@ -43,54 +42,24 @@ type PlainLockOptions struct {
 type PlainLock struct {
 	textLock
 	channel string // of releases by this package
-	leases  extend.Leases
 }
 
 // plainBackoff is the pause between two tries of a client, as long as no message comes.
 var plainBackoff = extend.Backoff{First: 100 * time.Millisecond, Most: 250 * time.Millisecond}
 
-// NewPlainLock returns the lock whose key is called name. It sends nothing. The methods return a [*FieldError] for an
-// empty name or an invalid option. In a cluster a name with braces must have its hash tag in them.
+// NewPlainLock returns the lock whose key is called name, as [Client.NewLock] does.
 func (c *Client) NewPlainLock(name string, opts *PlainLockOptions) *PlainLock {
 	o := *cmp.Or(opts, new(PlainLockOptions))
-	l := &PlainLock{textLock: textLock{c.newObject("plain lock", name, "string")}}
+	l := &PlainLock{textLock: textLock{leased{object: c.newObject("plain lock", name, "string")}}}
 	l.channel = extend.SideName(plainLockChannel, l.base.Key())
-	leases, err := l.base.NewLeases(extend.LeaseConfig{
+	l.newLeases(extend.LeaseConfig{
 		Leasable: (*leasablePlainLock)(l), Kind: c.leaseKind(plainScripts), Lease: o.Lease, MaxHold: o.MaxHold,
 		ExcludedBy: &l.base, Replicas: o.Replicas, ReplicaTimeout: o.ReplicaTimeout,
 		Wait: extend.WaitSpec{
 			Channel: l.channel, FreeUnits: lockFreeUnits, Refusal: ErrNotAcquired, Backoff: plainBackoff,
 		},
 	})
-	l.leases = leases
-	l.reject(err)
 	return l
-}
-
-// Lock waits until it holds the lock, ctx ends, the client is closed or the backend fails. If the
-// lock is free, it takes one round trip. Otherwise Lock tries again after the release of a holder of this package, and
-// at the latest 250 ms after the client's last try.
-//
-// If the first attempt reaches no server, Lock returns [ErrUnavailable] within the bound of the
-// backend. If the server has once refused it, the caller is a waiter, as in [Lock.Lock]: it waits until
-// ctx ends, even while no server can be reached.
-//
-// After an error the caller holds nothing: the client releases a possible grant in the background.
-// The errors are the same as for [Lock.Lock].
-func (l *PlainLock) Lock(ctx context.Context) (*Lease, error) {
-	return l.leases.Hold(ctx, l.invalid)
-}
-
-// TryLock acquires the lock if it is free, and returns [ErrNotAcquired] if it is held. It takes one
-// round trip, and waits only for replicas, if the options ask for them. Other errors are the same
-// as for Lock's first attempt.
-func (l *PlainLock) TryLock(ctx context.Context) (*Lease, error) {
-	return l.leases.TryHold(ctx, l.invalid)
-}
-
-// Do is [Lock.Do] for this kind of lock.
-func (l *PlainLock) Do(ctx context.Context, work func(ctx context.Context, lease *Lease) error) error {
-	return lease.Do(ctx, l.Lock, work)
 }
 
 // Adopt takes the lock over from its holder, such as another process that took it for a job and hands the job on.
@@ -130,8 +99,7 @@ func (l *PlainLock) ReleaseOwner(ctx context.Context, owner string) (bool, error
 	return l.releaseOwner(ctx, (*leasablePlainLock)(l).Release, owner)
 }
 
-// Remaining returns how long the present holder's lease lasts by the server's clock: 0 if the lock
-// is free, [NoExpiry] if its key has no expiry. A holder uses [Lease.Remaining] instead.
+// Remaining is [Lock.Remaining] for this kind of lock.
 func (l *PlainLock) Remaining(ctx context.Context) (time.Duration, error) {
 	return extend.Call(ctx, &l.base, l.invalid, "query", func() (time.Duration, error) {
 		return remaining(script.PlainRemaining(ctx, l.base.Runner(), l.base.Key()))

@@ -150,21 +150,11 @@ func (l *readWriteSide) forceRelease(ctx context.Context, mode, message string) 
 // and not notice it. A later writer then claims the resource with a higher token. After that
 // the resource refuses the reader's lower token. Before that, the resource still accepts the reader.
 // Java's writers do not count, since they make no tokens.
+//
+// A Lock waits only for a writer. One message wakes all readers of a client. Under a [Lease.Reenter] context of a read
+// lease, Lock returns another lease of the same hold; under one of the write lease, a lease with an owner of its own.
 type ReadLock struct {
 	readWriteSide
-}
-
-// Lock waits until it holds the read lock, ctx ends, the client is closed or the backend fails. If
-// no writer blocks it, it takes one round trip. Otherwise Lock tries again after the writer's
-// release, at the end of the writer's lease, and at each poll. One message wakes all readers of a
-// client.
-//
-// Under a [Lease.Reenter] context of a read lease, Lock returns another lease of the same hold.
-// Under a Reenter context of the write lease, it acquires a read lease with an owner of its own.
-//
-// Errors are the same as for [Lock.Lock].
-func (l *ReadLock) Lock(ctx context.Context) (*Lease, error) {
-	return l.leases.Hold(ctx, l.invalid)
 }
 
 // ForceUnlock ends the leases of all readers, and reports whether there was a reader. While a writer holds the lock, it
@@ -210,21 +200,11 @@ func (l *ReadLock) Remaining(ctx context.Context) (time.Duration, error) {
 	})
 }
 
-// WriteLock is the side of a [ReadWriteLock] that one writer holds alone. The tokens of its leases
-// rise, like the tokens of a [Lock].
+// WriteLock is the side of a [ReadWriteLock] that one writer holds alone. The tokens of its leases rise, like those of a
+// [Lock]. Under a [Lease.Reenter] context of the write lease, Lock returns another lease of the same hold, and under one
+// of a read lease [ErrUpgrade].
 type WriteLock struct {
 	readWriteSide
-}
-
-// Lock waits until it holds the write lock, ctx ends, the client is closed or the backend fails. If
-// the lock is free, it takes one round trip. Otherwise Lock tries again after a release, at the end
-// of the leases, and at each poll.
-//
-// Under a [Lease.Reenter] context of the write lease, Lock returns another lease of the same hold.
-// Under a context of a read lease, it returns [ErrUpgrade]. Other errors are the same as
-// for [Lock.Lock].
-func (l *WriteLock) Lock(ctx context.Context) (*Lease, error) {
-	return l.leases.Hold(ctx, l.invalid)
 }
 
 // ForceUnlock ends the writer's lease, and the leases of its own readers, and reports whether there was a writer, which

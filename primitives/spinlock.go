@@ -37,9 +37,7 @@ type SpinLockOptions struct {
 // server one command for each pause, however many of its goroutines wait. After a release each
 // client tries within MaxDelay. The first client that tries gets the lock.
 //
-// Each call of Lock or TryLock is an owner of its own. The lock is not reentrant, except under a
-// [Lease.Reenter] context. A SpinLock is a name, not a resource, and safe for concurrent use. A
-// Lock and a SpinLock of the same name exclude each other. But a SpinLock's release does not wake
+// A Lock and a SpinLock of the same name exclude each other. But a SpinLock's release does not wake
 // the Lock's waiters, which wait for their next poll.
 //
 // Source: Redisson's RSpinLock, by key and back-off.

@@ -9,7 +9,7 @@ import (
 )
 
 // textLock is embedded by the locks whose key is a string with the owner that holds them.
-type textLock struct{ object }
+type textLock struct{ leased }
 
 // IsLocked reports whether there is a holder.
 func (l *textLock) IsLocked(ctx context.Context) (bool, error) {

@@ -54,10 +54,9 @@ func Do(
 // returns its error. If the release failed, Do returns a [*ReleaseError] with both errors. If the lease
 // was lost, that error wraps [ErrNotHeld] and [ErrLost], and the context of work ended then.
 //
-// Do releases the lease in any case, even if work panics. It waits for the answer for a tenth of the
-// lease, but for at least 1 s and at most 3 s, and for no more than 1 s once ctx has ended. Without an
-// answer, the client repeats the release in the background, and the error wraps
-// [backend.ErrIndeterminate].
+// Do releases the lease in any case, even if work panics. If ctx ends, it waits for work to return. It waits for the
+// answer for a tenth of the lease, but for at least 1 s and at most 3 s, and for no more than 1 s once ctx has ended.
+// Without an answer, the client repeats the release in the background, and the error wraps [backend.ErrIndeterminate].
 func (l *Lease) Do(ctx context.Context, work func(ctx context.Context) error) (err error) {
 	defer func() {
 		if failed := l.of().Release(ctx, leases.WaitOfDo); failed != nil {
