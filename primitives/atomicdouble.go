@@ -21,8 +21,7 @@ type AtomicDouble struct {
 	number
 }
 
-// NewAtomicDouble returns the number called name. It sends nothing. The methods return a
-// [*FieldError] for an empty name.
+// NewAtomicDouble returns the number called name, as [Client.NewAtomicLong] does.
 func (c *Client) NewAtomicDouble(name string) *AtomicDouble {
 	return &AtomicDouble{number{object: c.newKey("atomic double", name, numberKind)}}
 }
@@ -65,8 +64,7 @@ func (a *AtomicDouble) LoadAndAdd(ctx context.Context, delta float64) (old float
 	return sum - delta, nil
 }
 
-// Swap sets the number, removes its expiry, and returns the number before, or 0 if it did not
-// exist.
+// Swap is [AtomicLong.Swap].
 func (a *AtomicDouble) Swap(ctx context.Context, value float64) (old float64, err error) {
 	return change(ctx, a, "swap", func() (float64, error) {
 		old, _, err := script.DoubleSwap(ctx, a.base.Runner(), a.base.Key(), value)
@@ -82,8 +80,7 @@ func (a *AtomicDouble) LoadAndDelete(ctx context.Context) (float64, error) {
 	})
 }
 
-// CompareAndSwap sets the number to value if it equals old, and reports whether it did. A number
-// that does not exist is 0.
+// CompareAndSwap is [AtomicLong.CompareAndSwap].
 func (a *AtomicDouble) CompareAndSwap(ctx context.Context, old, value float64) (bool, error) {
 	return change(ctx, a, "compare and swap", func() (bool, error) {
 		return script.DoubleCompareAndSet(ctx, a.base.Runner(), a.base.Key(), old, value)

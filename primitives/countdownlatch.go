@@ -42,9 +42,8 @@ type CountDownLatch struct {
 	set  extend.WaitSpec
 }
 
-// NewCountDownLatch returns the latch called name. It sends nothing. The methods return a
-// [*FieldError] for an empty name. In a cluster a name with braces must have its hash tag in them.
-// Java processes cannot use such a latch there.
+// NewCountDownLatch returns the latch called name, as [Client.NewLock] does. In a cluster Java processes cannot use a
+// latch whose name has braces.
 func (c *Client) NewCountDownLatch(name string) *CountDownLatch {
 	l := &CountDownLatch{number: c.newNumber("latch", name)}
 	l.set = latchSet(&l.object, "set")

@@ -39,10 +39,7 @@ type CountingSemaphoreOptions struct {
 	// change its length.
 	Lease time.Duration
 
-	// WaiterTimeout is how long a waiter may go without a try before it loses its place, with the
-	// Order ByArrival: see [FairLockOptions]. Waiters try at each poll, and at least three times
-	// within WaiterTimeout. In whole milliseconds, at least 100 ms. Zero means the client's
-	// WatchdogLease. With ByTime it has no meaning.
+	// WaiterTimeout is as in [FairLockOptions], with the Order ByArrival. With ByTime it has no meaning.
 	WaiterTimeout time.Duration
 
 	_ struct{}
@@ -97,9 +94,8 @@ type CountingSemaphore struct {
 	waiterTimeout time.Duration
 }
 
-// NewCountingSemaphore returns the counting semaphore called name, with at most limit holders at a
-// time. It sends nothing. The methods return a [*FieldError] for an empty name, a limit under 1 or
-// an invalid option. In a cluster a name with braces must have its hash tag in them.
+// NewCountingSemaphore returns the counting semaphore called name, with at most limit holders at a time, at least 1, as
+// [Client.NewLock] does.
 func (c *Client) NewCountingSemaphore(name string, limit int, opts *CountingSemaphoreOptions) *CountingSemaphore {
 	o := *cmp.Or(opts, new(CountingSemaphoreOptions))
 	s := &CountingSemaphore{
@@ -169,9 +165,8 @@ func (s *CountingSemaphore) Acquire(ctx context.Context) (*Lease, error) {
 	return s.leases.Hold(ctx, s.invalid)
 }
 
-// TryAcquire is Acquire without waiting: if Acquire would wait, it returns [ErrNotAcquired]. It
-// takes one round trip, and does not queue. Other errors are the same as for Acquire's first
-// attempt.
+// TryAcquire is Acquire without waiting: if Acquire would wait, it returns [ErrNotAcquired]. It takes one round trip, and
+// does not queue. Other errors are the same as for Acquire's first attempt.
 func (s *CountingSemaphore) TryAcquire(ctx context.Context) (*Lease, error) {
 	return s.leases.TryHold(ctx, s.invalid)
 }
@@ -181,16 +176,9 @@ func (s *CountingSemaphore) Do(ctx context.Context, work func(ctx context.Contex
 	return lease.Do(ctx, s.Acquire, work)
 }
 
-// Refresh extends a lease to its whole length, from now on. Nil means that the server has extended
-// it. Refresh takes one round trip. It is for leases of a fixed length, which the watchdog does not
-// renew. It renews other leases early. If lease is nil, or not a lease of this semaphore and this
-// client, the error is a [*FieldError].
-//
-// If the server no longer has the holder, Refresh ends the lease and returns an error that wraps
-// [ErrNotHeld] and [ErrLost], and also [ErrConflict] if another program has overwritten the key. If
-// the lease had ended before, Refresh sends nothing, and the error wraps ErrNotHeld and the reason
-// for that end. After any other error, such as [ErrUnavailable], the lease keeps its former end,
-// and Refresh may be called again.
+// Refresh is [Lease.Extend] to the lease's whole length. Leases that the watchdog renews it renews early. If lease is nil,
+// or not a lease of this semaphore and this client, the error is a [*FieldError]. The error of a lost lease also wraps
+// [ErrConflict] if another program has overwritten the key.
 func (s *CountingSemaphore) Refresh(ctx context.Context, lease *Lease) error {
 	_, err := extend.Call(ctx, &s.base, s.invalid, "refresh", func() (struct{}, error) {
 		return struct{}{}, s.leases.Refresh(ctx, lease)

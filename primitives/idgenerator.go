@@ -31,9 +31,8 @@ type IDGenerator struct {
 	block      *idBlock
 }
 
-// NewIDGenerator returns the generator called name. It sends nothing. The methods return a
-// [*FieldError] for an empty name. In a cluster a name with braces must have its hash tag in them.
-// For each name a client keeps some bytes, for the rest of the block.
+// NewIDGenerator returns the generator called name, as [Client.NewLock] does. For each name a client keeps some bytes,
+// for the rest of the block.
 func (c *Client) NewIDGenerator(name string) *IDGenerator {
 	g := &IDGenerator{object: c.newObject("id generator", name, numberKind)}
 	g.allocation = extend.Tagged(g.base.Key()) + idAllocationKey

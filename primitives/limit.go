@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -34,16 +35,12 @@ const (
 )
 
 func (l Limit) validate() error {
-	if err := within("Limit.Permits", l.Permits, 1, maxThrottlePermits); err != nil {
+	err := cmp.Or(within("Limit.Permits", l.Permits, 1, maxThrottlePermits),
+		within("Limit.Burst", l.Burst, 1, maxThrottlePermits), extend.AtLeast("Limit.Interval", l.Interval, time.Millisecond))
+	switch {
+	case err != nil:
 		return err
-	}
-	if err := within("Limit.Burst", l.Burst, 1, maxThrottlePermits); err != nil {
-		return err
-	}
-	if err := extend.AtLeast("Limit.Interval", l.Interval, time.Millisecond); err != nil {
-		return err
-	}
-	if l.Interval > maxThrottleInterval || l.Interval%time.Microsecond != 0 {
+	case l.Interval > maxThrottleInterval || l.Interval%time.Microsecond != 0:
 		return &FieldError{Field: "Limit.Interval", Problem: fmt.Sprintf(
 			"%s is no whole number of microseconds up to %s", l.Interval, maxThrottleInterval)}
 	}

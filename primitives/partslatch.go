@@ -29,8 +29,7 @@ type PartsLatch struct {
 	open  extend.WaitSpec // all parts counted, or no latch
 }
 
-// NewPartsLatch returns the latch of parts called name. It sends nothing. The methods return a
-// [*FieldError] for an empty name. In a cluster a name with braces must have its hash tag in them.
+// NewPartsLatch returns the latch of parts called name, as [Client.NewLock] does.
 func (c *Client) NewPartsLatch(name string) *PartsLatch {
 	l := &PartsLatch{object: c.newObject("parts latch", name, numberKind)}
 	l.parts = extend.SideName(latchPartsKey, l.base.Key())

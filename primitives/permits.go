@@ -55,57 +55,33 @@ func (p *permitAttempt) HandleLate(r backend.ScriptRunner) {
 	p.releaseUnclaimed(taken, err)
 }
 
-// addition is one change of the number of free permits.
-type addition struct {
-	*Semaphore
-	by      int
-	create  bool
-	request extend.Request
+// late handles a late answer.
+type late func(r backend.ScriptRunner)
+
+// HandleLate implements [extend.LateHandler].
+func (l late) HandleLate(r backend.ScriptRunner) { l(r) }
+
+// change changes the number of free permits.
+func (s *Semaphore) change(ctx context.Context, r backend.ScriptRunner, by int, create bool) (changed bool, err error) {
+	return script.SemaphoreAdd(ctx, r, s.base.Key(), int64(by), create, s.publish(), s.want.Channel)
 }
 
-// send sends the change, even if ctx has ended.
-func (a *addition) send(ctx context.Context) (added bool, err error) {
-	a.request = extend.Request{Object: &a.base, Late: a, AlwaysSend: true}
-	return a.run(ctx, &a.request)
-}
-
-func (a *addition) run(ctx context.Context, r backend.ScriptRunner) (added bool, err error) {
-	return script.SemaphoreAdd(ctx, r,
-		a.base.Key(), int64(a.by), a.create, a.publish(), a.want.Channel)
-}
-
-// HandleLate implements [extend.LateHandler]. If the request was certainly not executed, the client
+// handleLateChange handles the late answer to a change. If the request was certainly not executed, the client
 // sends it again: the caller's error said that it may yet be executed.
-func (a *addition) HandleLate(r backend.ScriptRunner) {
-	_, err := a.run(context.Background(), r)
+func (s *Semaphore) handleLateChange(r backend.ScriptRunner, by int, create bool) {
+	_, err := s.change(context.Background(), r, by, create)
 	switch {
 	case canResend(err):
-		a.putBack(a.by, a.create)
+		s.putBack(by, create)
 	case err != nil:
-		a.warnPermitsLost(err)
+		s.warnPermitsLost(err)
 	}
 }
 
 // drain takes all free permits.
-type drain struct {
-	*Semaphore
-	request extend.Request
-}
-
-func (d *drain) send(ctx context.Context) (int, error) {
-	d.request = extend.Request{Object: &d.base, Late: d}
-	return d.run(ctx, &d.request)
-}
-
-func (d *drain) run(ctx context.Context, r backend.ScriptRunner) (int, error) {
-	n, err := script.SemaphoreDrain(ctx, r, d.base.Key())
+func (s *Semaphore) drain(ctx context.Context, r backend.ScriptRunner) (int, error) {
+	n, err := script.SemaphoreDrain(ctx, r, s.base.Key())
 	return int(n), err
-}
-
-// HandleLate implements [extend.LateHandler].
-func (d *drain) HandleLate(r backend.ScriptRunner) {
-	n, err := d.run(context.Background(), r)
-	d.releaseUnclaimed(n, err)
 }
 
 // releaseUnclaimed releases the n permits that a request without a caller has taken. If the request
@@ -144,7 +120,7 @@ func (s *Semaphore) putBack(n int, create bool) {
 func (s *Semaphore) addOnce(ctx context.Context, r backend.ScriptRunner, n int, create bool) error {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
-	_, err := (&addition{Semaphore: s, by: n, create: create}).run(ctx, r)
+	_, err := s.change(ctx, r, n, create)
 	return err
 }
 
@@ -199,10 +175,8 @@ func (p *pendingPermits) take(key pendingKey) int {
 
 // sleep pauses for d, and reports false if ctx ended before.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

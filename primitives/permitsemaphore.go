@@ -21,10 +21,7 @@ const maxIDs = 1000
 
 // PermitSemaphoreOptions configure a [PermitSemaphore]. The zero value of each field means its default.
 type PermitSemaphoreOptions struct {
-	// Permits is the number of permits with which Acquire or TryAcquire creates a missing
-	// semaphore, in the same round trip. All processes that share a semaphore set the same number.
-	// Zero means that Acquire does not create the semaphore, as in Redisson, but waits until
-	// another process does.
+	// Permits is as in [SemaphoreOptions].
 	//
 	// The semaphore does not expire, even if no permit is taken: if a Java process took a permit while an
 	// expiry ran, the permit would end with the key, and the next Acquire would grant it a second time.

@@ -85,15 +85,11 @@ type RateLimiterOptions struct {
 // A waiter tries again when enough permits are free, at a time that the server reports. Then one
 // waiter of each client tries for all. If it is granted, two more try, and so on, so many
 // waiters cost hardly more commands for each grant than few. A Return, a change of the rate and a
-// Delete wake waiters earlier. Waiters are woken in the order in which they came, but a waiter for
-// many permits does not hold up waiters for few: while other callers take permits as fast as they
-// return, it may wait forever.
+// Delete wake waiters earlier. Their order is as for a [Semaphore].
 //
 // # Failures
 //
-// After an error no permit is acquired, with one exception: after [ErrIndeterminate] the permits
-// may be used, for one interval. No request is sent twice. What Allow and Wait do while the server is
-// away is a choice without a default: [RateLimiterOptions].Unavailable.
+// Failures are as for a [Throttle]: after [ErrIndeterminate] the permits may be used, for one interval.
 //
 // The server keeps an entry of about 120 bytes for each grant, so no more than one for each permit of the rate, whatever
 // the traffic. Of the first rate with more than 5 000 permits the client logs a warning: a [Throttle] keeps one short
@@ -220,9 +216,8 @@ func (l *RateLimiter) Rate(ctx context.Context) (Rate, error) {
 	})
 }
 
-// Allow takes n permits, at least 1, if they are free. It takes one round trip and does not wait. A refusal is no
-// error: it takes nothing, and the Decision says when to try again. Allow returns [ErrAboveRate] if the rate has fewer
-// than n permits, and [ErrNoRate] if there is no rate.
+// Allow is [Throttle.Allow]. It returns [ErrAboveRate] if the rate has fewer than n permits, and [ErrNoRate] if there is
+// no rate.
 func (l *RateLimiter) Allow(ctx context.Context, n int) (Decision, error) {
 	return extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (Decision, error) {
 		a := &rateAttempt{RateLimiter: l, taking: taking{n: n}, least: n, most: maxPermits}
@@ -232,9 +227,7 @@ func (l *RateLimiter) Allow(ctx context.Context, n int) (Decision, error) {
 	})
 }
 
-// Wait takes n permits, at least 1. If they are free, it takes one round trip. Otherwise it waits until they are, ctx
-// ends, the client is closed or the backend fails. If the server has once answered that too few permits are free, Wait
-// waits even while no server can be reached. It returns the errors of Allow.
+// Wait is [Throttle.Wait], with the errors of Allow. If n permits are free, it takes one round trip.
 func (l *RateLimiter) Wait(ctx context.Context, n int) error {
 	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
 		a, want := &rateAttempt{RateLimiter: l, taking: taking{n: n}}, l.want

@@ -83,9 +83,7 @@ type Semaphore struct {
 	ttl     *time.Duration
 }
 
-// NewSemaphore returns the semaphore called name. It sends nothing. The methods return a
-// [*FieldError] for an empty name or an invalid option. In a cluster a name with braces must have its
-// hash tag in them.
+// NewSemaphore returns the semaphore called name, as [Client.NewLock] does.
 func (c *Client) NewSemaphore(name string, opts *SemaphoreOptions) *Semaphore {
 	s := &Semaphore{number: c.newNumber("semaphore", name), client: c}
 	s.want = extend.WaitSpec{
@@ -180,7 +178,8 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 // the client releases these permits in the background.
 func (s *Semaphore) DrainPermits(ctx context.Context) (int, error) {
 	return extend.Call(ctx, &s.base, s.invalid, "drain", func() (int, error) {
-		return (&drain{Semaphore: s}).send(ctx)
+		handle := late(func(r backend.ScriptRunner) { s.releaseUnclaimed(s.drain(context.Background(), r)) })
+		return s.drain(ctx, &extend.Request{Object: &s.base, Late: handle})
 	})
 }
 
@@ -212,7 +211,8 @@ func within[T int | int64](field string, n, least, most T) error {
 // add changes the number of free permits. It sends the request even if ctx ends.
 func (s *Semaphore) add(ctx context.Context, operation string, invalid error, n int, create bool) (bool, error) {
 	return extend.Call(context.WithoutCancel(ctx), &s.base, invalid, operation, func() (bool, error) {
-		return (&addition{Semaphore: s, by: n, create: create}).send(ctx)
+		handle := late(func(r backend.ScriptRunner) { s.handleLateChange(r, n, create) })
+		return s.change(ctx, &extend.Request{Object: &s.base, Late: handle, AlwaysSend: true}, n, create)
 	})
 }
 

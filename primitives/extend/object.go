@@ -245,11 +245,6 @@ func (o *Object) Conflict(valueType string) error {
 // questionTimeout bounds a question that only makes an error clearer.
 const questionTimeout = time.Second
 
-// sideKeyConflict is the conflict of an object whose second key holds a value of the given type.
-func (o *Object) sideKeyConflict(valueType string) error {
-	return o.otherKeyConflict(o.sideKeyName, o.sideKey, valueType)
-}
-
 // otherKeyConflict is the conflict of an object one of whose further keys holds a value of the given
 // type.
 func (o *Object) otherKeyConflict(name, key, valueType string) error {
@@ -270,7 +265,7 @@ func (o *Object) kindConflict(ctx context.Context) error {
 	}
 	if o.sideKey != "" {
 		if found := o.storedType(ctx, o.sideKey); found != "string" && found != "none" {
-			return o.sideKeyConflict(found)
+			return o.otherKeyConflict(o.sideKeyName, o.sideKey, found)
 		}
 	}
 	if valueType == o.valueType {
@@ -283,7 +278,7 @@ func (o *Object) kindConflict(ctx context.Context) error {
 func (o *Object) notANumber() error {
 	const text = "text that is no such number"
 	if o.sideKey != "" {
-		return o.sideKeyConflict(text)
+		return o.otherKeyConflict(o.sideKeyName, o.sideKey, text)
 	}
 	return o.Conflict(text)
 }

@@ -14,10 +14,8 @@ import (
 // does not renew it. If l is nil, or not a lease of this object and this core, the error is a
 // [*FieldError].
 //
-// If the server answers that the owner holds nothing, l is lost, and the error wraps [lease.ErrNotHeld]
-// and [lease.ErrLost], and also [ErrConflict] if the key is of another kind. If l had ended before,
-// Refresh sends nothing, and the error wraps ErrNotHeld and the reason of that end. After any other
-// error l is unchanged, unless [lease.Lease.Extend] had made it longer. Use Refresh within [Call].
+// Errors are as for [lease.Lease.Extend]. That of a lost lease also wraps [ErrConflict] if the key is of another kind.
+// Use Refresh within [Call].
 func (s *Leases) Refresh(ctx context.Context, l *lease.Lease) error {
 	target := (*leases.Lease)(l).Target()
 	if target == nil {

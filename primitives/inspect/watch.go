@@ -257,10 +257,8 @@ func (w *watch) await(ctx context.Context) bool {
 
 // pause waits for some time, or for a value of ready, or for the end of ctx.
 func pause(ctx context.Context, d time.Duration, ready <-chan struct{}) (isReady, ended bool) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ready:
 		isReady = true
 	case <-ctx.Done():

@@ -217,12 +217,10 @@ func (r *Request) waitFor(grace time.Duration) bool {
 	if grace == 0 {
 		return false
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
 	select {
 	case <-r.answered:
 		return true
-	case <-timer.C:
+	case <-time.After(grace):
 		return false
 	}
 }

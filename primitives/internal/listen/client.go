@@ -84,10 +84,8 @@ func (c *Client) PollInterval(subscribed bool) time.Duration {
 
 // Pause returns nil after the given time. Before that, it returns ctx's error if ctx ends, or [ErrClosed].
 func (c *Client) Pause(ctx context.Context, length time.Duration) error {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(length):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

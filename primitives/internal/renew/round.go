@@ -142,10 +142,8 @@ func (k *Keeper) runRounds(node string, n *rounds) {
 
 // sleep reports false if the keeper is closed before the pause is over.
 func (k *Keeper) sleep(pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(pause):
 		return true
 	case <-k.ctx.Done():
 		return false

@@ -14,8 +14,7 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/worded"
 )
 
-// Needs are what one kind of objects needs. The words of each field are separated by spaces. In the names of keys and
-// channels, $ stands for the object's key, and @ for the key as a hash tag. Reads says that objects are only read.
+// Needs has the fields of an extend.Rights, which says what they mean.
 type Needs struct {
 	Commands, Keys, Channels string
 	Reads                    bool
@@ -98,9 +97,7 @@ func (all Rights) Rules() []string {
 	return slices.Compact(rules)
 }
 
-// Missing asks the server which of the permissions its user lacks. It asks by a script with one key, and takes one
-// round trip, or one more for each key that the user may not use. If the user may use no key, or may not run scripts,
-// it returns only these permissions.
+// Missing asks the server which of the permissions its user lacks, as a primitive's MissingRights says.
 func (all Rights) Missing(ctx context.Context, r backend.ScriptRunner) (rules []string, err error) {
 	asked := make([]string, len(all))
 	for i, one := range all {

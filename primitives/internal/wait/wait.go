@@ -36,14 +36,9 @@ type Answer struct {
 	Undone int
 	// Moved means that after the pause, of an Outage or of an undone grant, the waiter listens to
 	// another channel. Then Wait returns [ErrMoved].
-	Moved bool
-	// RetryIn is how long the object stays unavailable if no message comes before. After a grant:
-	// how long for other waiters. Negative: unknown.
-	RetryIn time.Duration
-	// Free is how many units of the object are free for other waiters. 0: none, or unknown. If a
-	// refusal says that enough units for the waiter are free, they are reserved for a waiter that
-	// needs more.
-	Free int
+	Moved   bool
+	RetryIn time.Duration // as in extend.Answer; negative: unknown
+	Free    int           // as in extend.Answer
 }
 
 // pauses reports whether the waiter tries again after a pause that no message ends.
@@ -69,9 +64,7 @@ type Spec struct {
 	Refusal   error                         // is for the caller of Wait
 }
 
-// Backoff is the pause of waiters after a refusal: First after the first refusal, and after each
-// further refusal twice as long as before, up to Most. Each pause is shortened at random, by up to
-// a half.
+// Backoff is what extend.Backoff is.
 type Backoff struct{ First, Most time.Duration }
 
 // undoneBackoff is the pause after a grant that was undone.

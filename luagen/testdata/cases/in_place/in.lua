@@ -7,9 +7,7 @@
 ---@include count.lua
 may('set', counter)
 local total, old = counted(counter, step)
-local twofold
-twofold = doubled(total)
 if label(old) == 'new' then
   return {total, 'new'}
 end
-return {twofold, label(old)}
+return {total, label(old)}

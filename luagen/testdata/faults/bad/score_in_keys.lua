@@ -1,1 +1,0 @@
-return redis.call('ZADD', KEYS[1], KEYS[2], ARGV[1])

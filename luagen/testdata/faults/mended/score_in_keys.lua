@@ -1,1 +1,0 @@
-return redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
