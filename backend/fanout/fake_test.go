@@ -355,3 +355,9 @@ func (l *log) take() []string {
 	l.events = nil
 	return events
 }
+
+// after is settle and take.
+func (l *log) after(d time.Duration) []string {
+	settle(d)
+	return l.take()
+}

@@ -25,20 +25,15 @@ func TestLossIsReportedAfterTheNewAcknowledgement(t *testing.T) {
 		n.killAll()
 		settle(99 * time.Millisecond)
 		n.publish("x") // to nobody
-		settle(100 * time.Millisecond)
-		require.Empty(t, got.take())
-		settle(2 * time.Millisecond)
-		require.Equal(t, []string{"gap"}, got.take())
+		require.Empty(t, got.after(100*time.Millisecond))
+		require.Equal(t, []string{"gap"}, got.after(2*time.Millisecond))
 		n.publish("x")
-		settle(time.Second)
-		require.Equal(t, []string{"2"}, got.take())
+		require.Equal(t, []string{"2"}, got.after(time.Second))
 	})
 }
 
 func TestSilentLinkIsAGap(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
+	heard(t, func(t *testing.T, n *network, got *log) {
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range 20 {
 			settle(time.Duration(rng.IntN(10_000)) * time.Millisecond)
@@ -47,27 +42,22 @@ func TestSilentLinkIsAGap(t *testing.T) {
 					l.mute = true
 				}
 			})
-			settle(15 * time.Second)
-			require.Equal(t, []string{"gap"}, got.take())
+			require.Equal(t, []string{"gap"}, got.after(15*time.Second))
 			seq := n.publish("x")
-			settle(time.Second)
-			require.Equal(t, []string{fmt.Sprint(seq)}, got.take())
+			require.Equal(t, []string{fmt.Sprint(seq)}, got.after(time.Second))
 		}
 	})
 }
 
 // A server that is busy with a script, or that takes a permission away, still answers.
 func TestRefusedPingIsAnAnswer(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
+	heard(t, func(t *testing.T, n *network, got *log) {
 		for _, code := range []string{"BUSY", "NOPERM", "MOVED"} { // MOVED: without a node.
 			n.set(func() { n.refuse["x"] = &backend.ServerError{Code: code} })
 			settle(time.Minute)
 		}
 		n.publish("x")
-		settle(time.Second)
-		require.Equal(t, []string{"1"}, got.take())
+		require.Equal(t, []string{"1"}, got.after(time.Second))
 		require.Equal(t, 1, n.did("dial a"))
 		require.Greater(t, n.did("subscribe 1"), 40)
 	})
@@ -75,73 +65,54 @@ func TestRefusedPingIsAnAnswer(t *testing.T) {
 
 // A proxy may answer by a text.
 func TestSubscriptionWithoutAnAcknowledgementIsTriedAgain(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
+	heard(t, func(t *testing.T, n *network, got *log) {
 		n.set(func() { n.mutes["x"] = true })
 		settle(time.Minute)
 		require.Equal(t, 1, n.did("dial a"), "pings are answered")
 		n.killAll()
-		settle(time.Minute)
-		require.Empty(t, got.take())
+		require.Empty(t, got.after(time.Minute))
 		n.set(func() { clear(n.mutes) })
-		settle(2 * time.Second)
-		require.Equal(t, []string{"gap"}, got.take())
+		require.Equal(t, []string{"gap"}, got.after(2*time.Second))
 	})
 }
 
 // The server should have said that the channel's slot has left it.
 func TestPingFindsThatTheChannelHasMoved(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
+	heard(t, func(t *testing.T, n *network, got *log) {
 		n.set(func() { n.owner["x"] = "b" })
-		settle(5 * time.Second)
-		require.Equal(t, []string{"gap"}, got.take())
+		require.Equal(t, []string{"gap"}, got.after(5*time.Second))
 		n.publish("x")
-		settle(time.Second)
-		require.Contains(t, got.take(), "1")
+		require.Contains(t, got.after(time.Second), "1")
 	})
 }
 
 func TestSilentNetworkHeals(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
+	heard(t, func(t *testing.T, n *network, got *log) {
 		n.set(func() { n.silent = true })
-		settle(5 * time.Minute)
-		require.Empty(t, got.take())
+		require.Empty(t, got.after(5*time.Minute))
 		n.set(func() { n.silent = false })
-		settle(12 * time.Second)
-		require.Equal(t, []string{"gap"}, got.take())
+		require.Equal(t, []string{"gap"}, got.after(12*time.Second))
 	})
 }
 
 func TestServerThatWasDownIsFoundAgain(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
+	heard(t, func(t *testing.T, n *network, got *log) {
 		n.set(func() { n.down = true })
 		n.killAll()
 		settle(time.Minute)
 		require.Less(t, n.dials, 60, "pauses grow")
 		n.set(func() { n.down = false })
-		settle(2100 * time.Millisecond)
-		require.Equal(t, []string{"gap"}, got.take())
+		require.Equal(t, []string{"gap"}, got.after(2100*time.Millisecond))
 	})
 }
 
 func TestRefusalOfARenewalPasses(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
+	heard(t, func(t *testing.T, n *network, got *log) {
 		n.set(func() { n.refuse["x"] = &backend.ServerError{Code: "NOPERM"} })
 		n.killAll()
-		settle(time.Minute)
-		require.Empty(t, got.take())
+		require.Empty(t, got.after(time.Minute))
 		n.set(func() { clear(n.refuse) })
-		settle(2100 * time.Millisecond)
-		require.Equal(t, []string{"gap"}, got.take())
+		require.Equal(t, []string{"gap"}, got.after(2100*time.Millisecond))
 	})
 }
 
@@ -156,12 +127,10 @@ func TestMovedIsFollowed(t *testing.T) {
 
 		n.migrate("x", "c")
 		n.migrate("y", "c")
-		settle(time.Second)
-		require.Equal(t, []string{"gap"}, got.take())
+		require.Equal(t, []string{"gap"}, got.after(time.Second))
 		require.Equal(t, []string{"gap"}, other.take())
 		n.publish("x")
-		settle(time.Second)
-		require.Equal(t, []string{"1"}, got.take())
+		require.Equal(t, []string{"1"}, got.after(time.Second))
 		settle(time.Minute)
 		subs, links := n.subscriptions()
 		require.Equal(t, []int{2, 1}, []int{subs, links}, "one link to c; the others have gone")
@@ -170,17 +139,14 @@ func TestMovedIsFollowed(t *testing.T) {
 
 // A server that does not know its own host names none.
 func TestMovedWithoutAHostIsLookedUp(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
+	heard(t, func(t *testing.T, n *network, got *log) {
 		n.set(func() { n.refuse["x"] = &backend.ServerError{Code: "MOVED", Message: "1 :7001"} })
 		n.killAll()
 		settle(time.Minute)
 		require.Zero(t, n.did("dial :7001"))
 		require.GreaterOrEqual(t, n.did("subscribe 1"), 3, "it is tried again")
 		n.set(func() { n.owner["x"] = "b"; clear(n.refuse) })
-		settle(2100 * time.Millisecond)
-		require.Equal(t, []string{"gap"}, got.take())
+		require.Equal(t, []string{"gap"}, got.after(2100*time.Millisecond))
 		require.Equal(t, 1, n.did("dial b"))
 	})
 }
@@ -250,8 +216,7 @@ func TestGapsOfASlowHandlerAreOne(t *testing.T) {
 		}
 		settle(time.Second)
 		close(release)
-		settle(time.Second)
-		require.Equal(t, []string{"1", "gap"}, slow.take())
+		require.Equal(t, []string{"1", "gap"}, slow.after(time.Second))
 	})
 }
 
@@ -276,15 +241,13 @@ func TestEventsOfAnOldLinkAreIgnored(t *testing.T) {
 		var got log
 		subscribe(t, hub, "x", got.handle)
 		e.killAll()
-		settle(time.Second)
-		require.Equal(t, []string{"gap"}, got.take())
+		require.Equal(t, []string{"gap"}, got.after(time.Second))
 		old := e.events[0]
 		old.Message("x", "late")
 		old.Unsubscribed("x")
 		old.Subscribed("x")
 		old.Lost(errKilled)
-		settle(time.Second)
-		require.Empty(t, got.take())
+		require.Empty(t, got.after(time.Second))
 		require.Equal(t, 2, e.dials)
 	})
 }

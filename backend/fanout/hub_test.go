@@ -32,6 +32,16 @@ func bubble(
 	})
 }
 
+// heard is bubble with what a handler of x gets.
+func heard(t *testing.T, check func(*testing.T, *network, *log)) {
+	t.Helper()
+	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
+		var got log
+		subscribe(t, hub, "x", got.handle)
+		check(t, n, &got)
+	})
+}
+
 func subscribe(
 	t *testing.T, hub *fanout.Hub, channel string, handler backend.Handler,
 ) backend.Subscription {
@@ -62,8 +72,7 @@ func TestEndedSubscriptionForgetsItsQueue(t *testing.T) {
 				settle(time.Second)
 				end(hub, s)
 				close(release)
-				settle(time.Second)
-				require.Equal(t, []string{"1"}, got.take())
+				require.Equal(t, []string{"1"}, got.after(time.Second))
 			})
 		})
 	}
@@ -83,8 +92,7 @@ func TestHandlersShareOneServerSubscription(t *testing.T) {
 		s1.Cancel()
 		s1.Cancel()
 		n.publish("x")
-		settle(time.Second)
-		require.Equal(t, []string{"1"}, first.take())
+		require.Equal(t, []string{"1"}, first.after(time.Second))
 		require.Equal(t, []string{"1", "2"}, second.take())
 		require.Empty(t, other.take())
 		require.Zero(t, n.did("unsubscribe 1"))
@@ -158,8 +166,7 @@ func TestCancelledSubscribeLeavesNothing(t *testing.T) {
 				subs, _ := n.subscriptions()
 				require.Zero(t, subs, "cancelled after %d ms", after)
 				n.publish("x")
-				settle(time.Second)
-				require.Empty(t, got.take())
+				require.Empty(t, got.after(time.Second))
 			}
 		}
 	})
@@ -175,8 +182,7 @@ func TestCancelledSubscribeDoesNotEndAnother(t *testing.T) {
 		subscribe(t, hub, "x", got.handle)
 		settle(time.Second)
 		n.publish("x")
-		settle(time.Second)
-		require.Equal(t, []string{"1"}, got.take())
+		require.Equal(t, []string{"1"}, got.after(time.Second))
 	})
 }
 
@@ -193,8 +199,7 @@ func TestSubscribeWhileTheLastOneEnds(t *testing.T) {
 					var got log
 					s := subscribe(t, hub, "x", got.handle)
 					seq := n.publish("x")
-					settle(time.Second)
-					require.Equal(t, []string{fmt.Sprint(seq)}, got.take(), "after %d ms", after)
+					require.Equal(t, []string{fmt.Sprint(seq)}, got.after(time.Second), "after %d ms", after)
 					s.Cancel()
 					settle(time.Second)
 				}
@@ -257,8 +262,7 @@ func TestSubscribeTogetherWithAnEnd(t *testing.T) {
 		whileBusy(t, n, hub, old.Cancel, func() { subscribe(t, hub, "new", got.handle) })
 		require.Equal(t, []int{1, 3}, []int{n.did("unsubscribe 1"), n.did("subscribe 1")})
 		n.publish("new")
-		settle(time.Second)
-		require.Equal(t, []string{"1"}, got.take())
+		require.Equal(t, []string{"1"}, got.after(time.Second))
 		subs, _ := n.subscriptions()
 		require.Equal(t, 2, subs)
 	})
@@ -282,8 +286,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		n.publish("x")
 		require.ErrorIs(t, <-waiting, backend.ErrClosed)
 		n.publish("x")
-		settle(time.Minute)
-		require.Equal(t, []string{"1"}, got.take())
+		require.Equal(t, []string{"1"}, got.after(time.Minute))
 		_, err := hub.Subscribe(t.Context(), "x", func(backend.Event) {})
 		require.ErrorIs(t, err, backend.ErrClosed)
 	})

@@ -40,8 +40,7 @@ func requireHeld(t *testing.T, n *network, want int) {
 func requireHears(t *testing.T, n *network, kept *log) {
 	t.Helper()
 	seq := n.publish("kept")
-	settle(time.Second)
-	require.Equal(t, []string{fmt.Sprint(seq)}, kept.take())
+	require.Equal(t, []string{fmt.Sprint(seq)}, kept.after(time.Second))
 }
 
 func TestLeftChannelsEndWithTheirLink(t *testing.T) {
@@ -72,8 +71,7 @@ func TestLeftChannelIsWantedAgain(t *testing.T) {
 		var got log
 		subscribe(t, hub, "x", got.handle)
 		n.publish("x")
-		settle(time.Minute)
-		require.Equal(t, []string{"2"}, got.take())
+		require.Equal(t, []string{"2"}, got.after(time.Minute))
 		require.Equal(t, 1, n.did("dial a"))
 		requireHears(t, n, kept)
 	})
@@ -148,8 +146,7 @@ func TestNextLinkLosesNoMessage(t *testing.T) {
 					want = append(want, fmt.Sprint(n.publish("x")))
 					settle(10 * time.Millisecond)
 				}
-				settle(time.Second)
-				require.Equal(t, want, slices.DeleteFunc(got.take(), func(text string) bool { return text == "gap" }))
+				require.Equal(t, want, slices.DeleteFunc(got.after(time.Second), func(text string) bool { return text == "gap" }))
 				require.Equal(t, 3, n.did("dial a"))
 			})
 		})
