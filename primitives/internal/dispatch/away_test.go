@@ -153,9 +153,7 @@ func TestWhatIsSentToAnAwayNode(t *testing.T) {
 
 // TestWhatMakesNoNodeAway: short outages, refusals of a server, callers that leave, calls that fail fast.
 func TestWhatMakesNoNodeAway(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &servers{}
-		d := open(t, s)
+	through(t, &servers{}, func(t *testing.T, s *servers, d *dispatch.Dispatcher) {
 		fast := *write
 		fast.FailFast = true
 		for _, code := range []string{"LOADING x", "READONLY x", "CLUSTERDOWN x", "MOVED 1 x"} {
@@ -183,9 +181,7 @@ func hasty(key string) *dispatch.Request {
 
 // TestHastyCalls are tried once, and have an absence of their own: other calls are tried as always.
 func TestHastyCalls(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &servers{}
-		d := open(t, s)
+	through(t, &servers{}, func(t *testing.T, s *servers, d *dispatch.Dispatcher) {
 		s.stop(errRefused)
 		s.requireTakes(t, d, hasty("a:1"), 0, true, errRefused)
 		s.requireTakes(t, d, hasty("a:1"), 0, false, errRefused)
@@ -198,9 +194,7 @@ func TestHastyCalls(t *testing.T) {
 // TestHastyCallsWithoutAnAnswer: the server is silent, as after SIGSTOP. Only the first call waits for it, and one probe
 // at a time, beside the calls. Its answer ends the absence.
 func TestHastyCallsWithoutAnAnswer(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &servers{}
-		d := open(t, s)
+	through(t, &servers{}, func(t *testing.T, s *servers, d *dispatch.Dispatcher) {
 		s.silent.Store(true)
 		call := func(takes time.Duration, target error) {
 			r := hasty("a:1")
@@ -226,9 +220,7 @@ func TestHastyCallsWithoutAnAnswer(t *testing.T) {
 
 // TestSilentNodeHoldsUpNobody: once the batches to a silent node are late, calls to other nodes are sent at once.
 func TestSilentNodeHoldsUpNobody(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &servers{}
-		d := open(t, s)
+	through(t, &servers{}, func(t *testing.T, s *servers, d *dispatch.Dispatcher) {
 		s.silent.Store(true)
 		for range 3 {
 			go func() { _, _ = do(t.Context(), d, request(write, "a:1")) }()

@@ -135,8 +135,7 @@ func TestStoppedServer(t *testing.T) {
 				})
 				synctest.Wait()
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
+			ctx := within(t, 100*time.Millisecond)
 			h := newLateReceiver()
 			r := request(write, "k")
 			r.Late, r.Leavers = h, h
@@ -217,8 +216,7 @@ func TestCloseGivesUpACallerInTheDriver(t *testing.T) {
 			require.Equal(t, !c.unsent, backend.MayHaveRun(err))
 			require.Zero(t, reply)
 			require.Equal(t, 3*time.Second, time.Since(start), "the driver has returned")
-			_, err = d.Run(context.Background(), write, []string{"k"}, nil)
-			require.Equal(t, backend.ErrClosed, err)
+			require.Equal(t, backend.ErrClosed, errOf(d.Run(context.Background(), write, []string{"k"}, nil)))
 			require.Equal(t, [][]string{{"first"}, {"k"}}, s.sent())
 		})
 	}

@@ -13,13 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 )
 
 // TestCallsGoTogether fills the senders with slow batches: what comes meanwhile is one batch.
 func TestCallsGoTogether(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &link{takes: time.Millisecond}
-		d := open(t, l)
+	through(t, &link{takes: time.Millisecond}, func(t *testing.T, l *link, d *dispatch.Dispatcher) {
 		var all sync.WaitGroup
 		for i := range 50 {
 			all.Go(func() {
@@ -40,9 +39,7 @@ func TestCallsGoTogether(t *testing.T) {
 
 // TestSlowBatchHoldsUpNobody has batches that take for ever: a call that comes later is sent all the same.
 func TestSlowBatchHoldsUpNobody(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &link{takes: time.Hour}
-		d := open(t, l)
+	through(t, &link{takes: time.Hour}, func(t *testing.T, l *link, d *dispatch.Dispatcher) {
 		for i := range 20 {
 			go func() { _, _ = d.Run(t.Context(), write, []string{fmt.Sprint(i)}, nil) }()
 			time.Sleep(10 * time.Millisecond)
@@ -54,9 +51,7 @@ func TestSlowBatchHoldsUpNobody(t *testing.T) {
 // TestMoreThanOneBatch queues more than a batch holds while a batch takes for ever: all are sent, and
 // no call comes after them to see to that.
 func TestMoreThanOneBatch(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &link{takes: time.Hour}
-		d := open(t, l)
+	through(t, &link{takes: time.Hour}, func(t *testing.T, l *link, d *dispatch.Dispatcher) {
 		occupy(t, d)
 		before := len(l.sent())
 		const calls = 2000
@@ -100,8 +95,7 @@ func TestCallerLeaves(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := &link{takes: time.Second}
 			d := open(t, l)
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
+			ctx := within(t, 100*time.Millisecond)
 			h := newLateReceiver()
 			r := request(script, "k")
 			r.Late, r.Leavers = h, h
@@ -116,8 +110,7 @@ func TestCallerLeaves(t *testing.T) {
 			requireEcho(t, "k", outcome.Reply, outcome.Err)
 			require.Zero(t, h.stays.Load())
 
-			_, err = do(ctx, d, request(script, "k"))
-			require.Equal(t, context.DeadlineExceeded, err, "nothing is sent")
+			require.Equal(t, context.DeadlineExceeded, errOf(do(ctx, d, request(script, "k"))), "nothing is sent")
 			require.Len(t, l.sent(), 1)
 		})
 	}
@@ -141,8 +134,7 @@ func TestUnknownOutcomeIsReported(t *testing.T) {
 		d := open(t, unanswered{})
 		reported := make(chan string, 10)
 		d.OnChange = func(key string) { reported <- key }
-		leaves, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
+		leaves := within(t, 100*time.Millisecond)
 		for _, ctx := range []context.Context{t.Context(), leaves} {
 			for _, key := range []string{"lost", "sound"} {
 				go func() { _, _ = d.Run(ctx, write, []string{key}, nil) }()
@@ -180,9 +172,7 @@ func TestRefusalIsReported(t *testing.T) {
 
 // TestQueuedCallIsWithdrawn lets a caller leave before its call was sent.
 func TestQueuedCallIsWithdrawn(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &link{takes: time.Millisecond}
-		d := open(t, l)
+	through(t, &link{takes: time.Millisecond}, func(t *testing.T, l *link, d *dispatch.Dispatcher) {
 		var busy sync.WaitGroup
 		for i := range 8 { // more than there are senders
 			busy.Go(func() { _, _ = d.Run(t.Context(), write, []string{fmt.Sprint(i)}, nil) })
@@ -224,8 +214,7 @@ func TestReturnedClaimIsWithdrawn(t *testing.T) {
 	for _, b := range []backend.ScriptRunner{l, single{l}} {
 		synctest.Test(t, func(t *testing.T) {
 			d := open(t, b)
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
+			ctx := within(t, 100*time.Millisecond)
 			_, err := do(ctx, d, request(write, "k"))
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.ErrorIs(t, err, backend.ErrUnavailable)
@@ -291,8 +280,7 @@ func TestAbandonedBatchIsGivenUp(t *testing.T) {
 			if c.stays {
 				go func() { _, _ = d.Run(t.Context(), write, []string{"stays"}, nil) }()
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
+			ctx := within(t, 100*time.Millisecond)
 			r := request(write, "k")
 			r.Late, r.Leavers = h, h
 			if c.closing {
@@ -338,11 +326,9 @@ func TestCloseGivesUp(t *testing.T) {
 		d := open(t, &link{takes: time.Hour})
 		start := time.Now()
 		time.AfterFunc(time.Second, d.Close)
-		_, err := d.Run(t.Context(), write, []string{"k"}, nil)
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
+		require.ErrorIs(t, errOf(d.Run(t.Context(), write, []string{"k"}, nil)), backend.ErrIndeterminate)
 		require.Equal(t, time.Second, time.Since(start))
-		_, err = d.Run(t.Context(), write, []string{"k"}, nil)
-		require.Equal(t, backend.ErrClosed, err)
+		require.Equal(t, backend.ErrClosed, errOf(d.Run(t.Context(), write, []string{"k"}, nil)))
 		require.Equal(t, time.Second, time.Since(start))
 	})
 }
@@ -377,8 +363,7 @@ func TestPanicIsRaisedInTheCallers(t *testing.T) {
 		})
 		h := newLateReceiver()
 		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
+			ctx := within(t, 100*time.Millisecond)
 			r := request(write, "left")
 			r.Late, r.Leavers = h, h
 			require.ErrorIs(t, errOf(do(ctx, d, r)), backend.ErrIndeterminate)
@@ -408,8 +393,7 @@ func TestValuesOfTheOnlyCaller(t *testing.T) {
 			return backend.Reply{}, nil
 		}}
 		d := open(t, l)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
+		ctx := within(t, time.Hour)
 		ctx = context.WithValue(ctx, valueKey{}, "caller's")
 		_, _ = d.Run(ctx, write, []string{"alone"}, nil)
 		occupy(t, d)

@@ -145,6 +145,20 @@ func virtual(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
+// through is virtual with a dispatcher of a backend.
+func through[B backend.ScriptRunner](t *testing.T, b B, test func(t *testing.T, b B, d *dispatch.Dispatcher)) {
+	t.Helper()
+	virtual(t, func(t *testing.T) { test(t, b, open(t, b)) })
+}
+
+// within returns a context that ends after d.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // subtest is virtual for a test within another.
 func subtest(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()

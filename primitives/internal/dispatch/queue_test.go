@@ -56,8 +56,7 @@ func begin(ctx context.Context, d *dispatch.Dispatcher, kind string, n int, urge
 func TestOverloadWaitsHere(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		d, l := busy(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		defer cancel()
+		ctx := within(t, 30*time.Millisecond)
 		begin(ctx, d, "late", 10*most, false)
 		time.Sleep(time.Minute)
 		require.Empty(t, queued(l))
@@ -87,10 +86,8 @@ func TestCallsForNobodyGoLast(t *testing.T) {
 		time.Sleep(time.Minute) // How long batches take is known.
 		begin(t.Context(), d, "before", 2*most, false)
 		time.Sleep(10 * time.Millisecond)
-		soon, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
-		defer cancel()
-		later, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
+		soon := within(t, 80*time.Millisecond)
+		later := within(t, time.Hour)
 		begin(soon, d, "leaves", 10, false)
 		begin(later, d, "stays", 2*most, false)
 		time.Sleep(time.Minute)
@@ -103,8 +100,7 @@ func TestCallsForNobodyGoLast(t *testing.T) {
 func TestShortQueueKeepsItsOrder(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		d, l := busy(t)
-		soon, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
-		defer cancel()
+		soon := within(t, 80*time.Millisecond)
 		begin(soon, d, "leaves", 1, false)
 		begin(t.Context(), d, "stays", 2, false)
 		time.Sleep(time.Minute)

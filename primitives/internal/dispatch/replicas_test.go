@@ -58,9 +58,7 @@ func withReplicas(key string, n int) *dispatch.Request {
 }
 
 func TestReplicasAreCounted(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &replicated{}
-		d := open(t, l)
+	through(t, &replicated{}, func(t *testing.T, l *replicated, d *dispatch.Dispatcher) {
 		require.True(t, d.WaitsForReplicas())
 		require.False(t, open(t, &l.link).WaitsForReplicas())
 
@@ -86,8 +84,7 @@ func TestReplicasAreCounted(t *testing.T) {
 		// The script failed.
 		l.err = broken
 		r = withReplicas("failed", 2)
-		_, err = do(t.Context(), d, r)
-		require.ErrorIs(t, err, broken)
+		require.ErrorIs(t, errOf(do(t.Context(), d, r)), broken)
 		require.NoError(t, r.Shortage)
 		require.Empty(t, l.sent(), "none of them goes with others")
 	})
@@ -96,9 +93,7 @@ func TestReplicasAreCounted(t *testing.T) {
 // TestReplicasHoldUpNobody has calls that wait for replicas for long: other calls go on, and of the former a
 // few at a time.
 func TestReplicasHoldUpNobody(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &replicated{waits: time.Second}
-		d := open(t, l)
+	through(t, &replicated{waits: time.Second}, func(t *testing.T, l *replicated, d *dispatch.Dispatcher) {
 		start := time.Now()
 		var all sync.WaitGroup
 		for i := range 20 {
@@ -120,9 +115,7 @@ func TestReplicasHoldUpNobody(t *testing.T) {
 
 // TestSilentConnectionsHoldUpNobody has eight calls without a deadline whose answers do not come.
 func TestSilentConnectionsHoldUpNobody(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &replicated{waits: time.Hour}
-		d := open(t, l)
+	through(t, &replicated{waits: time.Hour}, func(t *testing.T, l *replicated, d *dispatch.Dispatcher) {
 		start := time.Now()
 		for i := range 8 {
 			go func() { _, _ = do(context.WithoutCancel(t.Context()), d, withReplicas(fmt.Sprint(i), 1)) }()
@@ -140,9 +133,7 @@ func TestSilentConnectionsHoldUpNobody(t *testing.T) {
 // TestReplicasOutOfTurn lets callers leave before it is their turn, and has others wait for it for too
 // long: they are certainly not sent.
 func TestReplicasOutOfTurn(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &replicated{waits: time.Hour}
-		d := open(t, l)
+	through(t, &replicated{waits: time.Hour}, func(t *testing.T, l *replicated, d *dispatch.Dispatcher) {
 		left, giveUp := context.WithCancel(t.Context())
 		for range 8 {
 			slow := withReplicas("slow", 1)
@@ -150,12 +141,10 @@ func TestReplicasOutOfTurn(t *testing.T) {
 			go func() { _, _ = do(left, d, slow) }()
 		}
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, err := do(ctx, d, withReplicas("withdrawn", 1))
-		require.Equal(t, context.DeadlineExceeded, err)
+		ctx := within(t, 100*time.Millisecond)
+		require.Equal(t, context.DeadlineExceeded, errOf(do(ctx, d, withReplicas("withdrawn", 1))))
 		start := time.Now()
-		_, err = do(t.Context(), d, withReplicas("unsent", 1))
+		_, err := do(t.Context(), d, withReplicas("unsent", 1))
 		require.ErrorIs(t, err, backend.ErrUnavailable)
 		require.NotErrorIs(t, err, backend.ErrIndeterminate)
 		require.InDelta(t, 5.5, time.Since(start).Seconds(), 1)
@@ -174,11 +163,8 @@ func TestReplicasOutOfTurn(t *testing.T) {
 
 // TestReplicasCallerLeaves: the outcome comes late.
 func TestReplicasCallerLeaves(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &replicated{waits: time.Second}
-		d := open(t, l)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
+	through(t, &replicated{waits: time.Second}, func(t *testing.T, l *replicated, d *dispatch.Dispatcher) {
+		ctx := within(t, 100*time.Millisecond)
 		r, late := withReplicas("k", 2), newLateReceiver()
 		r.Late, r.Leavers = late, late
 		require.ErrorIs(t, errOf(do(ctx, d, r)), backend.ErrIndeterminate)
@@ -188,14 +174,10 @@ func TestReplicasCallerLeaves(t *testing.T) {
 }
 
 func TestReplicasAndClose(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &replicated{waits: time.Hour}
-		d := open(t, l)
+	through(t, &replicated{waits: time.Hour}, func(t *testing.T, l *replicated, d *dispatch.Dispatcher) {
 		time.AfterFunc(time.Second, d.Close)
-		_, err := do(t.Context(), d, withReplicas("k", 1))
-		require.ErrorIs(t, err, backend.ErrIndeterminate)
-		_, err = do(t.Context(), d, withReplicas("k", 1))
-		require.ErrorIs(t, err, backend.ErrClosed)
+		require.ErrorIs(t, errOf(do(t.Context(), d, withReplicas("k", 1))), backend.ErrIndeterminate)
+		require.ErrorIs(t, errOf(do(t.Context(), d, withReplicas("k", 1))), backend.ErrClosed)
 		require.Len(t, l.waited(), 1)
 	})
 }
@@ -300,9 +282,7 @@ func TestRenewalsWithoutReplicas(t *testing.T) {
 // TestRenewalsPassASilentConnection: a renewal that queues behind one without an answer is sent on another connection,
 // after twice the timeout of the WAIT, on eight at most. Grants have their own.
 func TestRenewalsPassASilentConnection(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &cluster{link{takes: time.Hour}, 1}
-		d := open(t, l)
+	through(t, &cluster{link{takes: time.Hour}, 1}, func(t *testing.T, l *cluster, d *dispatch.Dispatcher) {
 		runner := &dispatch.Runner{Dispatcher: d, Contained: true}
 		for i := range 12 {
 			waiting, _ := runner.Waiting(1, time.Second, time.Hour)

@@ -24,9 +24,7 @@ import (
 const length = 30 * time.Second
 
 func TestKeeperRenewsTenThousandInAHundredScripts(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{latency: 10 * time.Millisecond}
-		k := s.keeper(t)
+	kept(t, &server{latency: 10 * time.Millisecond}, func(t *testing.T, s *server, k *renew.Keeper) {
 		var entries []*testEntry
 		for i := range 10000 {
 			// They are taken over five seconds: rounds are to fill up all the same.
@@ -49,9 +47,8 @@ func TestKeeperRenewsTenThousandInAHundredScripts(t *testing.T) {
 // TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines has 4 000 leases that are due in one instant, and more than that
 // on a node that is silent: they do not hold up the others.
 func TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s, silent := &server{latency: 10 * time.Millisecond}, &server{silent: true}
-		k := s.keeper(t)
+	kept(t, &server{latency: 10 * time.Millisecond}, func(t *testing.T, s *server, k *renew.Keeper) {
+		silent := &server{silent: true}
 		k.NodeOf = func(key string) string { return key[:3] }
 		var entries []*testEntry
 		for i := range 4000 {
@@ -69,9 +66,7 @@ func TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines(t *testing.T) {
 }
 
 func TestKeeperOfIdleHoldsSendsNothing(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{}
-		k := s.keeper(t)
+	kept(t, &server{}, func(t *testing.T, s *server, k *renew.Keeper) {
 		e := s.acquire(t, k, "key")
 		require.True(t, k.End(&e.Entry))
 		time.Sleep(time.Hour)
@@ -101,9 +96,7 @@ func TestKeeperKeepsABatchThatIsRefusedWhole(t *testing.T) {
 }
 
 func TestKeeperFixedLeaseIsNotRenewed(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{}
-		k := s.keeper(t)
+	kept(t, &server{}, func(t *testing.T, s *server, k *renew.Keeper) {
 		e := s.newEntry("key")
 		e.Renewer = nil
 		k.Begin(&e.Entry)
@@ -118,9 +111,8 @@ func TestKeeperFixedLeaseIsNotRenewed(t *testing.T) {
 // TestKeeperOverdue has leases of a silent server that are one interval late, among others that are not: renewed, of a
 // fixed length, or not granted yet.
 func TestKeeperOverdue(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s, silent := &server{}, &server{silent: true}
-		k := s.keeper(t)
+	kept(t, &server{}, func(t *testing.T, s *server, k *renew.Keeper) {
+		silent := &server{silent: true}
 		s.acquire(t, k, "good")
 		fixed, pending := s.newEntry("fixed"), silent.newEntry("pending")
 		fixed.Renewer = nil
@@ -201,9 +193,7 @@ func TestKeeperRenewsBesideDeniedKeys(t *testing.T) {
 
 // TestKeeperRenewsAKeyThatIsDeniedNoMore keeps it apart from one that still is.
 func TestKeeperRenewsAKeyThatIsDeniedNoMore(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{forbidden: map[string]bool{"for now": true, "for good": true}}
-		k := s.keeper(t)
+	kept(t, &server{forbidden: map[string]bool{"for now": true, "for good": true}}, func(t *testing.T, s *server, k *renew.Keeper) {
 		forNow, forGood := s.acquire(t, k, "for now"), s.acquire(t, k, "for good")
 		time.Sleep(length/3 + time.Second)
 		require.Equal(t, 3, s.scripts())
@@ -243,9 +233,7 @@ func TestKeeperLogMayBlock(t *testing.T) {
 
 // TestKeeperLateRenewalDoesNotRevive answers a renewal after the lease that it was sent for.
 func TestKeeperLateRenewalDoesNotRevive(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{latency: 25 * time.Second, ignoresContext: true}
-		k := s.keeper(t)
+	kept(t, &server{latency: 25 * time.Second, ignoresContext: true}, func(t *testing.T, s *server, k *renew.Keeper) {
 		e := s.acquire(t, k, "key")
 		<-e.lost
 		time.Sleep(2 * length)
@@ -255,9 +243,7 @@ func TestKeeperLateRenewalDoesNotRevive(t *testing.T) {
 }
 
 func TestKeeperBatchesBySlotAndLease(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{cluster: true}
-		k := s.keeper(t)
+	kept(t, &server{cluster: true}, func(t *testing.T, s *server, k *renew.Keeper) {
 		for i := range 20 {
 			s.acquire(t, k, fmt.Sprintf("{a}%d", i))
 			s.acquire(t, k, fmt.Sprintf("{b}%d", i))
@@ -275,9 +261,7 @@ func TestKeeperBatchesBySlotAndLease(t *testing.T) {
 // TestKeeperLearnsThatSlotsMatter renews on a cluster behind one endpoint, which the backend takes for one server: the
 // first script is refused, and no other.
 func TestKeeperLearnsThatSlotsMatter(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{cluster: true, hidden: true, latency: time.Millisecond}
-		k := s.keeper(t)
+	kept(t, &server{cluster: true, hidden: true, latency: time.Millisecond}, func(t *testing.T, s *server, k *renew.Keeper) {
 		var entries []*testEntry
 		for i := range 8 {
 			entries = append(entries, s.acquire(t, k, fmt.Sprintf("{a}%d", i)), s.acquire(t, k, fmt.Sprintf("{b}%d", i)))
@@ -295,9 +279,7 @@ func TestKeeperLearnsThatSlotsMatter(t *testing.T) {
 }
 
 func TestKeeperCloseReturnsWhatIsHeld(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{silent: true}
-		k := s.keeper(t)
+	kept(t, &server{silent: true}, func(t *testing.T, s *server, k *renew.Keeper) {
 		e, ended, begun := s.acquire(t, k, "key"), s.acquire(t, k, "ended"), s.newEntry("begun")
 		k.End(&ended.Entry)
 		k.Begin(&begun.Entry)
@@ -453,4 +435,10 @@ func virtual(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, test)
+}
+
+// kept is virtual with a keeper of a server's leases.
+func kept(t *testing.T, s *server, test func(t *testing.T, s *server, k *renew.Keeper)) {
+	t.Helper()
+	virtual(t, func(t *testing.T) { test(t, s, s.keeper(t)) })
 }

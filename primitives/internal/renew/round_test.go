@@ -22,9 +22,8 @@ const soon = 100 * time.Millisecond
 
 // TestRoundRenewsAllLeasesOfTheNode signals a change of one of two nodes, which has lost the leases of the odd keys.
 func TestRoundRenewsAllLeasesOfTheNode(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s, other := &server{latency: time.Millisecond, statuses: map[string]batch.Status{}}, &server{}
-		k := s.keeper(t)
+	kept(t, &server{latency: time.Millisecond, statuses: map[string]batch.Status{}}, func(t *testing.T, s *server, k *renew.Keeper) {
+		other := &server{}
 		k.NodeOf = func(key string) string { return key[:3] }
 		k.Changed("key") // No lease is watched.
 		var entries []*testEntry
@@ -86,9 +85,7 @@ func TestRoundAfterAMove(t *testing.T) {
 // TestRoundStartsWithWhatEndsFirst: the first script goes alone. Without an answer no other follows, and the round goes
 // on from there.
 func TestRoundStartsWithWhatEndsFirst(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{latency: time.Millisecond}
-		k := s.keeper(t)
+	kept(t, &server{latency: time.Millisecond}, func(t *testing.T, s *server, k *renew.Keeper) {
 		for i := range 500 {
 			s.acquire(t, k, fmt.Sprint("key", i))
 			if i%100 == 99 {
@@ -122,9 +119,7 @@ func TestRoundStartsWithWhatEndsFirst(t *testing.T) {
 // TestRoundsKeepTheirDistance signals all the time. Leases of each length are renewed every sixth of it at most, and the
 // last signal is not forgotten.
 func TestRoundsKeepTheirDistance(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{latency: time.Millisecond}
-		k := s.keeper(t)
+	kept(t, &server{latency: time.Millisecond}, func(t *testing.T, s *server, k *renew.Keeper) {
 		lengths := []time.Duration{6 * time.Second, 60 * time.Second}
 		noting := &noting{s, map[string][]time.Time{}}
 		for _, length := range lengths {
@@ -242,9 +237,7 @@ func (l *lossy) Renew(
 // TestRoundRepeatsARenewalThatMayBeTooEarly signals while a renewal is under way: the server may have lost the lease
 // since.
 func TestRoundRepeatsARenewalThatMayBeTooEarly(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{latency: time.Second}
-		k := s.keeper(t)
+	kept(t, &server{latency: time.Second}, func(t *testing.T, s *server, k *renew.Keeper) {
 		s.acquire(t, k, "key")
 		time.Sleep(length/3 + soon)
 		require.Equal(t, 1, s.scripts())
@@ -258,9 +251,7 @@ func TestRoundRepeatsARenewalThatMayBeTooEarly(t *testing.T) {
 
 // TestRoundRenewsBesideDeniedKeys: the server refuses a script as a whole.
 func TestRoundRenewsBesideDeniedKeys(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{statuses: map[string]batch.Status{}, forbidden: map[string]bool{"key7": true}}
-		k := s.keeper(t)
+	kept(t, &server{statuses: map[string]batch.Status{}, forbidden: map[string]bool{"key7": true}}, func(t *testing.T, s *server, k *renew.Keeper) {
 		var entries []*testEntry
 		for i := range 250 {
 			entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))
@@ -280,9 +271,7 @@ func TestRoundRenewsBesideDeniedKeys(t *testing.T) {
 // TestRoundAfterAnOutage: the schedule's first renewal after an outage has an answer, and all other leases are renewed,
 // too.
 func TestRoundAfterAnOutage(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{}
-		k := s.keeper(t)
+	kept(t, &server{}, func(t *testing.T, s *server, k *renew.Keeper) {
 		early := s.acquire(t, k, "early")
 		time.Sleep(5 * time.Second)
 		late := s.acquire(t, k, "late")
@@ -301,9 +290,7 @@ func TestRoundAfterAnOutage(t *testing.T) {
 
 // TestRoundDoesNotPutOffTheSchedule: while a round gets no answers, all leases are renewed when they are due.
 func TestRoundDoesNotPutOffTheSchedule(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{}
-		k := s.keeper(t)
+	kept(t, &server{}, func(t *testing.T, s *server, k *renew.Keeper) {
 		noting := &noting{s, map[string][]time.Time{}}
 		for i := range 300 {
 			e := s.newEntry(fmt.Sprint("key", i))
@@ -328,9 +315,7 @@ func TestRoundDoesNotPutOffTheSchedule(t *testing.T) {
 
 // TestRoundEndsWithTheClient closes the keeper while a round gets no answers.
 func TestRoundEndsWithTheClient(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{silent: true}
-		k := s.keeper(t)
+	kept(t, &server{silent: true}, func(t *testing.T, s *server, k *renew.Keeper) {
 		s.acquire(t, k, "key")
 		k.Changed("")
 		time.Sleep(time.Second)

@@ -163,9 +163,7 @@ func TestKeeperHeedsALossWithoutReplicas(t *testing.T) {
 
 // TestKeeperWaitsForReplicasTogether renews leases that wait for the same number of replicas with one script.
 func TestKeeperWaitsForReplicasTogether(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{replicas: new(replicas)}
-		k := s.keeper(t)
+	kept(t, &server{replicas: new(replicas)}, func(t *testing.T, s *server, k *renew.Keeper) {
 		for i := range 90 {
 			s.acquireWaiting(t, k, fmt.Sprint("key", i), i%3)
 		}
