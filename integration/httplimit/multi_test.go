@@ -83,10 +83,9 @@ func TestSeveralPolicies(t *testing.T) {
 
 // TestDecisionsHaveThePolicy: metrics count by it, and not by the keys.
 func TestDecisionsHaveThePolicy(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		var decisions []string
-		c := hasptest.New(t).Client(&primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
+		c := s.Client(&primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
 			decisions = append(decisions, d.Policy+" "+d.Outcome())
 		}}})
 		h, _ := several(t, c, false, httplimit.Options{})
@@ -124,10 +123,9 @@ func TestBothRefuse(t *testing.T) {
 
 // TestCostsOfPolicies: a policy of which a request costs nothing is left out, and one of which it costs too much refuses.
 func TestCostsOfPolicies(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		var failures recorder
-		h, refused := several(t, hasptest.New(t).Client(nil), false, httplimit.Options{OnError: failures.record})
+		h, refused := several(t, s.Client(nil), false, httplimit.Options{OnError: failures.record})
 		free := ask(t.Context(), h, "a")
 		requireField(t, free, "RateLimit-Policy", `"user";q=2;w=60`, `"all";q=4;w=3600`)
 		requireState(t, free, http.StatusNoContent, `"all";r=2`)

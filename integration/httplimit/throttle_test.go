@@ -44,11 +44,10 @@ func requireState(t *testing.T, r *http.Response, status int, field ...string) {
 }
 
 func TestThrottle(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		limit := burstOfThree
 		limit.Burst = 2
-		h := throttled(t, hasptest.New(t).Client(nil), limit, httplimit.Options{Key: byUser})
+		h := throttled(t, s.Client(nil), limit, httplimit.Options{Key: byUser})
 		first := ask(t.Context(), h, "ann")
 		requireState(t, first, http.StatusNoContent, `"api";r=1`)
 		requireField(t, first, "RateLimit-Policy", `"api";q=3;w=60`)
@@ -66,10 +65,9 @@ func TestThrottle(t *testing.T) {
 
 // TestThrottleOfAThird: the server rounds a third of a second up, and the permit that is free has no t.
 func TestThrottleOfAThird(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		limit := primitives.Limit{Permits: 3, Interval: time.Second, Burst: 2}
-		h := throttled(t, hasptest.New(t).Client(nil), limit, httplimit.Options{})
+		h := throttled(t, s.Client(nil), limit, httplimit.Options{})
 		requireState(t, ask(t.Context(), h, ""), http.StatusNoContent, `"api";r=1`)
 		requireState(t, ask(t.Context(), h, ""), http.StatusNoContent, `"api";r=0;t=1`)
 	})
@@ -112,11 +110,9 @@ func TestCost(t *testing.T) {
 
 // TestShadow: requests are counted, and all are served, also while the server is away.
 func TestShadow(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		var failures recorder
 		var refused []time.Duration
-		s := hasptest.New(t)
 		h := throttled(t, s.Client(nil), burstOfThree, httplimit.Options{
 			Shadow: true, OnError: failures.record,
 			OnRefused: func(_ *http.Request, policy string, retryIn time.Duration) {
@@ -144,9 +140,8 @@ func TestShadow(t *testing.T) {
 
 // TestKeyOfARoute: the routes of a mux have permits of their own.
 func TestKeyOfARoute(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		h := throttled(t, hasptest.New(t).Client(nil), primitives.Limit{Permits: 1, Interval: time.Minute},
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
+		h := throttled(t, s.Client(nil), primitives.Limit{Permits: 1, Interval: time.Minute},
 			httplimit.Options{Key: func(r *http.Request) string { return r.Pattern }})
 		mux := http.NewServeMux()
 		mux.Handle("/users/{id}", h)

@@ -50,6 +50,7 @@ func newTracer(t *testing.T) (*trace.Tracer, *recorded) {
 // observed runs a test in virtual time with a client whose tracer is recorded.
 func observed(t *testing.T, test func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *recorded)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tracer, r := newTracer(t)
 		s := hasptest.New(t)
@@ -138,7 +139,6 @@ var ends = []struct {
 }
 
 func TestAcquires(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *recorded) {
 		acquires(t, s, c.NewLock("orders", nil))
 		for _, want := range ends {
@@ -158,7 +158,6 @@ func TestAcquires(t *testing.T) {
 }
 
 func TestSpans(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *recorded) {
 		acquires(t, s, c.NewLock("orders", nil))
 		spans := r.spans.Ended()
@@ -178,7 +177,6 @@ func TestSpans(t *testing.T) {
 
 // TestParent: the span of an acquire is a child of the caller's.
 func TestParent(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *recorded) {
 		ctx, parent := r.traces.Tracer("test").Start(t.Context(), "order")
 		lease, err := c.NewLock("orders", nil).Lock(ctx)
@@ -193,7 +191,6 @@ func TestParent(t *testing.T) {
 
 // TestLosses: the counter of a kind is there before its first loss.
 func TestLosses(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *recorded) {
 		lease, err := c.NewLock("orders", nil).Lock(t.Context())
 		require.NoError(t, err)
@@ -206,7 +203,6 @@ func TestLosses(t *testing.T) {
 }
 
 func TestOutage(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *recorded) {
 		lock := c.NewLock("orders", nil)
 		lease, err := lock.Lock(t.Context())

@@ -20,6 +20,7 @@ import (
 // observed runs a test in virtual time with a client whose tracer counts in a registry.
 func observed(t *testing.T, test func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := hasptest.New(t), &registry{prometheus.NewRegistry()}
 		tracer := must(promhasp.NewTracer(r))(t)
@@ -57,7 +58,6 @@ func (r *registry) waits(t *testing.T, kind, contended, outcome string) (count u
 }
 
 func TestAcquires(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
 		lock := c.NewLock("orders", nil)
 		lease := must(lock.Lock(t.Context()))(t)
@@ -93,7 +93,6 @@ func TestAcquires(t *testing.T) {
 
 // TestKinds: a rate limiter has no lease.
 func TestKinds(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *registry) {
 		limiter := c.NewRateLimiter("api", primitives.Rate{Permits: 1, Interval: time.Hour},
 			&primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
@@ -111,7 +110,6 @@ func TestKinds(t *testing.T) {
 
 // TestCountersBeginAtZero: the first acquire of a kind makes its counters of all outcomes, as rate() needs them.
 func TestCountersBeginAtZero(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *registry) {
 		lease := must(c.NewLock("orders", nil).Lock(t.Context()))(t)
 		n := must(testutil.GatherAndCount(r, "hasp_acquires_total"))(t)
@@ -128,7 +126,6 @@ func TestCountersBeginAtZero(t *testing.T) {
 
 // TestGauges counts leases and waiters, of which one re-enters a lease, and one loses its lease.
 func TestGauges(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
 		now := func() []float64 {
 			synctest.Wait()
@@ -159,7 +156,6 @@ func TestGauges(t *testing.T) {
 
 // TestLosses: the counter of a kind is there before its first loss, as increase() needs it.
 func TestLosses(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
 		lease := must(c.NewLock("orders", nil).Lock(t.Context()))(t)
 		require.Len(t, primitives.LossReasons(), must(testutil.GatherAndCount(r, "hasp_losses_total"))(t))
@@ -177,7 +173,6 @@ func TestLosses(t *testing.T) {
 }
 
 func TestOutage(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
 		lease := must(c.NewLock("orders", nil).Lock(t.Context()))(t)
 		time.Sleep(15 * time.Second) // A third of the lease is 10 s.
@@ -197,7 +192,6 @@ func TestOutage(t *testing.T) {
 }
 
 func TestGap(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
 		lock := c.NewLock("orders", nil)
 		require.NoError(t, errOf(lock.Lock(t.Context())))
@@ -212,7 +206,6 @@ func TestGap(t *testing.T) {
 
 // TestNameThatIsNoUTF8: a job's name may be any bytes. Prometheus refuses such a label, by a panic.
 func TestNameThatIsNoUTF8(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *registry) {
 		work := func(context.Context, primitives.JobRun) error { return nil }
 		ran, err := c.NewPeriodicJob("M\xfcnchen", time.Hour, nil).Do(t.Context(), time.Now(), work)
@@ -225,7 +218,6 @@ func TestNameThatIsNoUTF8(t *testing.T) {
 
 // TestThrottles: decisions are counted by the policy, from 0 on.
 func TestThrottles(t *testing.T) {
-	t.Parallel()
 	observed(t, func(t *testing.T, s *hasptest.Server, c *primitives.Client, r *registry) {
 		throttle := func(user string) *primitives.Throttle {
 			return c.NewThrottle(user, primitives.Limit{Permits: 1, Interval: time.Hour},
