@@ -43,6 +43,7 @@ func leased(c *primitives.Client) map[string]acquire {
 // forAllLeased has check judge each of them, on a server and a client of its own.
 func forAllLeased(t *testing.T, check func(t *testing.T, s *hasptest.Server, get acquire)) {
 	t.Helper()
+	t.Parallel()
 	names := leased(hasptest.New(t).Client(nil))
 	for name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -64,9 +65,7 @@ func waitUntilDone(t *testing.T, lease *primitives.Lease) {
 }
 
 func TestLose(t *testing.T) {
-	t.Parallel()
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
-		t.Helper()
 		lease := must(get(t.Context()))(t)
 		start := time.Now()
 		s.Lose("x")
@@ -81,9 +80,7 @@ func TestLose(t *testing.T) {
 }
 
 func TestLoseThenUnlock(t *testing.T) {
-	t.Parallel()
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
-		t.Helper()
 		lease := must(get(t.Context()))(t)
 		s.Lose("x")
 		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
@@ -91,9 +88,7 @@ func TestLoseThenUnlock(t *testing.T) {
 }
 
 func TestFailAcquires(t *testing.T) {
-	t.Parallel()
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
-		t.Helper()
 		s.FailAcquires(2)
 		for range 2 {
 			_, err := get(t.Context())
@@ -107,9 +102,7 @@ func TestFailAcquires(t *testing.T) {
 
 // TestLoseAnswers has the lock, or all permits, free again long before a lease is over.
 func TestLoseAnswers(t *testing.T) {
-	t.Parallel()
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
-		t.Helper()
 		s.LoseAnswers(1)
 		_, err := get(t.Context())
 		require.ErrorIs(t, err, primitives.ErrIndeterminate)
@@ -145,9 +138,7 @@ func TestFaultsWithoutLeases(t *testing.T) {
 
 // TestOutage keeps a lease over half its length without a server, and loses it over all of it.
 func TestOutage(t *testing.T) {
-	t.Parallel()
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
-		t.Helper()
 		lease := must(get(t.Context()))(t)
 		for range 50 {
 			s.Away(15 * time.Second)
@@ -201,14 +192,13 @@ func newUnaffected(t *testing.T, s *hasptest.Server) *primitives.Client {
 func TestOthersAreNotAcquires(t *testing.T) {
 	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		client := s.Client(nil)
-		lease, err := client.NewLock("x", nil).Lock(t.Context())
-		require.NoError(t, err)
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		s.LoseAnswers(1)
 		s.FailAcquires(1)
 		time.Sleep(time.Minute)
 		require.NoError(t, errOf(client.NewAtomicLong("n").Increment(t.Context())))
 		require.NoError(t, lease.Release(t.Context()))
-		_, err = client.NewLock("x", nil).TryLock(t.Context())
+		_, err := client.NewLock("x", nil).TryLock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrIndeterminate, "in the order of the calls")
 		require.ErrorIs(t, errOf(client.NewLock("y", nil).TryLock(t.Context())), primitives.ErrUnavailable)
 		require.NoError(t, errOf(client.NewLock("y", nil).TryLock(t.Context())))
@@ -217,9 +207,7 @@ func TestOthersAreNotAcquires(t *testing.T) {
 
 // TestLoseAnswersOfOthers loses the answers of releases and of CountDowns, which are executed.
 func TestLoseAnswersOfOthers(t *testing.T) {
-	t.Parallel()
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
-		t.Helper()
 		lease := must(get(t.Context()))(t)
 		latch := s.Client(nil).NewCountDownLatch("latch")
 		require.NoError(t, errOf(latch.InitCount(t.Context(), 3)))
@@ -271,8 +259,7 @@ func TestCrash(t *testing.T) {
 				time.Sleep(5 * time.Minute) // It is renewed.
 				s.Crash(crashes)
 				require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrClosed)
-				_, err := leased(crashes)[name](t.Context())
-				require.ErrorIs(t, err, primitives.ErrClosed)
+				require.ErrorIs(t, errOf(leased(crashes)[name](t.Context())), primitives.ErrClosed)
 
 				start, another := time.Now(), s.Client(nil)
 				if name == "Reader" {
@@ -281,8 +268,7 @@ func TestCrash(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				for range permitsOf(name) {
-					_, err = leased(another)[name](ctx)
-					require.NoError(t, err)
+					require.NoError(t, errOf(leased(another)[name](ctx)))
 				}
 				require.InDelta(t, 25*time.Second, time.Since(start), float64(6*time.Second), "the rest of its lease")
 			})
@@ -317,9 +303,7 @@ func (j *judgedTest) Fatalf(string, ...any) { j.fatal++ }
 
 // TestLatency: each request takes as long as the link, and a lease is renewed over it.
 func TestLatency(t *testing.T) {
-	t.Parallel()
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {
-		t.Helper()
 		const latency = 4 * time.Second
 		s.SetLatency(latency)
 		start := time.Now()

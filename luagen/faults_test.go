@@ -106,8 +106,7 @@ func (f fault) shows(t *testing.T, c *client, which string) string {
 		case word == "do":
 			words = words[1:]
 		case word == "ttl": // Its digits alone, of which none depends on the speed of a test.
-			ttl, err := c.do("PTTL", words[1])
-			require.NoError(t, err)
+			ttl := must(c.do("PTTL", words[1]))(t)
 			fmt.Fprintln(&seen, "ttl", ttl.(int64) > 0, len(fmt.Sprint(ttl.(int64)+1000)))
 			continue
 		case word == "bad" && which == "mended", word == "good" && which == "bad":

@@ -40,10 +40,8 @@ func whole(t *testing.T, path, src string) {
 	if len(findings) > 0 || s.Header.Library {
 		return
 	}
-	content, err := emit.File(s, emit.Source(s), "p")
-	require.NoError(t, err)
-	_, err = parser.ParseFile(token.NewFileSet(), "in.lua.go", content, parser.SkipObjectResolution)
-	require.NoError(t, err)
+	content := must(emit.File(s, emit.Source(s), "p"))(t)
+	require.NoError(t, errOf(parser.ParseFile(token.NewFileSet(), "in.lua.go", content, parser.SkipObjectResolution)))
 	text := emit.Source(s)
 	again, _ := parse.Parse("shipped.lua", []byte(strings.TrimPrefix(text, emit.Flags(s))), parse.Options{})
 	require.NotNil(t, again.Body, text)

@@ -26,8 +26,7 @@ func luagen(args ...string) (code int, stdout, stderr string) {
 
 func read(t *testing.T, path ...string) string {
 	t.Helper()
-	content := must(os.ReadFile(filepath.Join(path...)))(t)
-	return string(content)
+	return string(must(os.ReadFile(filepath.Join(path...)))(t))
 }
 
 func TestCheckTellsStaleMissingAndLeftOver(t *testing.T) {
@@ -93,8 +92,7 @@ func TestNothingIsWrittenIfAnyScriptIsBad(t *testing.T) {
 	require.Equal(t, bad+":1:9: k is declared and never used [unused]\n"+
 		bad+":2:8: x is not declared [undeclared]\n"+
 		worse+":3:1: unexpected the end of the file [syntax]\n", errs)
-	entries := must(os.ReadDir(dir))(t)
-	require.Len(t, entries, 3)
+	require.Len(t, must(os.ReadDir(dir))(t), 3)
 }
 
 // TestOutputDependsOnContentAlone: neither path nor time nor line endings show in the output.

@@ -16,8 +16,7 @@ func TestPipesAreRefused(t *testing.T) {
 	for _, name := range []string{"a.lua", "lib.lua", "b.lua.go", "c.go", "gone.lua.go"} {
 		dir := filepath.Join(t.TempDir(), "p")
 		write(t, dir, "b.lua", "---@include lib.lua\n"+goodScript)
-		pipe := filepath.Join(dir, name)
-		require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 		code, _, errs := luagen(dir)
 		require.Equal(t, 1, code, name)
 		require.NotEmpty(t, errs)

@@ -118,8 +118,7 @@ const before = emit.Header + "\n// before\n"
 // wholeOrOld requires that in.lua.go is Go, or what it was if there were findings.
 func wholeOrOld(t *testing.T, dir string, code int) {
 	t.Helper()
-	entries := must(os.ReadDir(dir))(t)
-	require.Len(t, entries, 2)
+	require.Len(t, must(os.ReadDir(dir))(t), 2)
 	text := read(t, dir, "in.lua.go")
 	if code == 1 {
 		require.Equal(t, before, text)
@@ -137,8 +136,7 @@ func TestNoHalfWrittenFile(t *testing.T) {
 	code, _, errs := luagen(dir)
 	require.Equal(t, 1, code)
 	require.NotEmpty(t, errs)
-	entries := must(os.ReadDir(dir))(t)
-	require.Len(t, entries, 2)
+	require.Len(t, must(os.ReadDir(dir))(t), 2)
 }
 
 // manyScripts makes a folder of n scripts.

@@ -60,8 +60,7 @@ func startServer(t *testing.T, name string, flags ...string) *client {
 // freePort returns a port that nobody listens on.
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())

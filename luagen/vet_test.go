@@ -32,8 +32,7 @@ func TestVet(t *testing.T) {
 	require.Empty(t, out)
 	require.Equal(t, given+":1:9: k is declared and never used [unused]\n"+
 		given+":2:8: x is not declared [undeclared]\n", errs)
-	entries := must(os.ReadDir(dir))(t)
-	require.Len(t, entries, 2)
+	require.Len(t, must(os.ReadDir(dir))(t), 2)
 	for _, args := range [][]string{{"-o", "x"}, {filepath.Join(dir, "missing")}} {
 		code, out, errs = luagen(append([]string{"vet"}, args...)...)
 		require.Equal(t, 2, code, args)

@@ -74,8 +74,7 @@ func TestBackendsShareTheServer(t *testing.T) {
 	server := embedded.NewServer()
 	one, two := newBackend(t, server), newBackend(t, server)
 	require.NoError(t, errOf(one.Run(t.Context(), setScript, []string{"k"}, []string{"v", "60000", "c"})))
-	reply := must(two.Run(context.Background(), getScript, []string{"k"}, nil))(t)
-	require.Equal(t, backend.StringReply("v"), reply)
+	require.Equal(t, backend.StringReply("v"), must(two.Run(context.Background(), getScript, []string{"k"}, nil))(t))
 	require.Equal(t, server, one.Server())
 }
 
@@ -184,8 +183,7 @@ func TestVirtualTime(t *testing.T) {
 func TestVirtualTimeManyCallers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *embedded.Server) {
 		var got inbox
-		listener := newBackend(t, server)
-		require.NoError(t, errOf(listener.Subscribe(t.Context(), "c", got.handle)))
+		require.NoError(t, errOf(newBackend(t, server).Subscribe(t.Context(), "c", got.handle)))
 		var group sync.WaitGroup
 		for i := range 20 {
 			group.Go(func() {

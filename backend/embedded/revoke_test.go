@@ -82,10 +82,9 @@ func waitForLock(
 func TestRevokeThenUnlock(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
-	lease, err := newLock(t, server, nil).Lock(t.Context())
-	require.NoError(t, err)
+	lease := must(newLock(t, server, nil).Lock(t.Context()))(t)
 	require.NoError(t, server.Revoke("orders:42"))
-	err = lease.Release(t.Context())
+	err := lease.Release(t.Context())
 	require.ErrorIs(t, err, primitives.ErrNotHeld)
 	require.ErrorIs(t, err, primitives.ErrLost)
 	_, err = newLock(t, server, nil).TryLock(t.Context())

@@ -25,19 +25,14 @@ func TestNewRefuses(t *testing.T) {
 	_, err := goredisbackend.New(ring, nil)
 	require.ErrorIs(t, err, backend.ErrNotSupported)
 	require.ErrorContains(t, err, "Ring")
-	_, err = goredisbackend.New(nil, nil)
-	require.ErrorContains(t, err, "client is nil")
-	_, err = goredisbackend.New((*redis.Client)(nil), nil)
-	require.ErrorContains(t, err, "client is nil")
-	_, err = goredisbackend.New((*redis.ClusterClient)(nil), nil)
-	require.ErrorContains(t, err, "client is nil")
+	require.ErrorContains(t, errOf(goredisbackend.New(nil, nil)), "client is nil")
+	require.ErrorContains(t, errOf(goredisbackend.New((*redis.Client)(nil), nil)), "client is nil")
+	require.ErrorContains(t, errOf(goredisbackend.New((*redis.ClusterClient)(nil), nil)), "client is nil")
 	_, err = goredisbackend.New(struct{ redis.UniversalClient }{ring}, nil)
 	require.ErrorIs(t, err, backend.ErrNotSupported)
 	require.ErrorContains(t, err, "without a method Unwrap() redis.UniversalClient")
-	_, err = goredisbackend.New(holder{holder{ring}}, nil)
-	require.ErrorContains(t, err, "Ring")
-	_, err = goredisbackend.New(holder{}, nil)
-	require.ErrorContains(t, err, "client is nil")
+	require.ErrorContains(t, errOf(goredisbackend.New(holder{holder{ring}}, nil)), "Ring")
+	require.ErrorContains(t, errOf(goredisbackend.New(holder{}, nil)), "client is nil")
 }
 
 // holder is an application's wrapper.
@@ -52,8 +47,7 @@ func TestWrappedClient(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	b := over(t, holder{holder{client}})
 	require.True(t, b.Capabilities().Deadlines, "those of the client in the wrapper")
-	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
-	require.NoError(t, err)
+	require.NoError(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)))
 }
 
 // TestDeadlinesOfTheDriver: by default the driver reads beyond them.
@@ -69,8 +63,7 @@ func TestDeadlinesOfTheDriver(t *testing.T) {
 // over returns a backend over client.
 func over(t *testing.T, client redis.UniversalClient) *goredisbackend.Backend {
 	t.Helper()
-	b, err := goredisbackend.New(client, nil)
-	require.NoError(t, err)
+	b := must(goredisbackend.New(client, nil))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
 }
@@ -82,13 +75,11 @@ func TestNewClientClosesItsBackend(t *testing.T) {
 	s := newFakeServer(t, func([]string) string { return "+OK\r\n" })
 	conn := redis.NewClient(&redis.Options{Addr: s.addr})
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	client, err := goredisbackend.NewClient(conn, nil)
-	require.NoError(t, err)
+	client := must(goredisbackend.NewClient(conn, nil))(t)
 	require.NoError(t, client.Close(t.Context()))
 	one := backend.NewScript("one", "return 1", 1, backend.RetryReadOnly)
-	_, err = client.Core().Backend().Run(t.Context(), one, []string{"x"}, nil)
-	require.ErrorIs(t, err, backend.ErrClosed)
-	_, err = goredisbackend.NewClient(conn, &primitives.Options{WatchdogLease: 1})
+	require.ErrorIs(t, errOf(client.Core().Backend().Run(t.Context(), one, []string{"x"}, nil)), backend.ErrClosed)
+	_, err := goredisbackend.NewClient(conn, &primitives.Options{WatchdogLease: 1})
 	require.ErrorAs(t, err, new(*primitives.FieldError))
 	require.NoError(t, conn.Ping(t.Context()).Err())
 }

@@ -66,8 +66,7 @@ func TestClusterRunsOnPrimaries(t *testing.T) {
 		{Script: script, Keys: []string{"b"}}, {Script: read, Keys: []string{"b"}},
 		{Script: pttl, Keys: []string{"b"}}, {Script: exists, Keys: []string{"b", "{b}2", "b"}},
 	} {
-		_, err := b.Run(t.Context(), call.Script, call.Keys, call.Args)
-		require.NoError(t, err)
+		require.NoError(t, errOf(b.Run(t.Context(), call.Script, call.Keys, call.Args)))
 		require.NoError(t, backend.RunAll(t.Context(), b, []backend.Call{call})[0].Err)
 	}
 	for _, command := range []string{
@@ -84,8 +83,7 @@ func TestClusterRefusesKeysOfDifferentSlots(t *testing.T) {
 	one, two := node(t, ok), node(t, ok)
 	b := over(t, cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{}))
 	both := backend.NewScript("both", "return 1", 2, backend.RetryNever)
-	_, err := b.Run(t.Context(), both, []string{"a", "b"}, nil)
-	require.ErrorIs(t, err, backend.ErrCrossSlot)
+	require.ErrorIs(t, errOf(b.Run(t.Context(), both, []string{"a", "b"}, nil)), backend.ErrCrossSlot)
 	require.Zero(t, one.count("EVALSHA")+two.count("EVALSHA"))
 }
 
@@ -95,8 +93,7 @@ func TestClusterFollowsRedirects(t *testing.T) {
 		two := node(t, ok)
 		one := node(t, func([]string) string { return "-" + redirect + " 1 " + two.addr + "\r\n" })
 		b := over(t, cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{}))
-		_, err := b.Run(t.Context(), script, []string{"b"}, nil)
-		require.NoError(t, err)
+		require.NoError(t, errOf(b.Run(t.Context(), script, []string{"b"}, nil)))
 		require.NoError(t, backend.RunAll(t.Context(), b, []backend.Call{{Script: script, Keys: []string{"b"}}})[0].Err)
 		require.Equal(t, 2, two.count("EVALSHA"))
 	}
@@ -142,8 +139,7 @@ func TestClusterWaitsOncePerNode(t *testing.T) {
 	t.Parallel()
 	one, two := node(t, ok), node(t, ok)
 	client := cluster(t, one.addr, one.addr, two.addr, redis.ClusterOptions{})
-	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff})
-	require.NoError(t, err)
+	b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff}))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	var calls []backend.Call
 	for i := range 20 {
@@ -162,8 +158,7 @@ func TestClusterLearnsItsNodes(t *testing.T) {
 	t.Parallel()
 	one, two := node(t, ok), node(t, ok)
 	client := cluster(t, one.addr, one.addr, two.addr, redis.ClusterOptions{})
-	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff})
-	require.NoError(t, err)
+	b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff}))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	require.Eventually(t, func() bool { return b.NodeOf("a") != "" }, time.Minute, time.Millisecond)
 	require.Equal(t, two.addr, "127.0.0.1"+b.NodeOf("a"))
@@ -190,15 +185,13 @@ func TestClusterDetectsShardedPubSub(t *testing.T) {
 		{refuses.addr, backend.ShardedAuto, true}, {"127.0.0.1:1", backend.ShardedAuto, true},
 	} {
 		client := cluster(t, knows.addr, knows.addr, c.two, redis.ClusterOptions{})
-		b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: c.option})
-		require.NoError(t, err)
+		b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: c.option}))(t)
 		require.Equal(t, backend.Capabilities{PubSub: true, Cluster: true, Sharded: c.sharded},
 			b.Capabilities())
 		require.NoError(t, b.Close())
 	}
 	client := cluster(t, refuses.addr, knows.addr, refuses.addr, redis.ClusterOptions{})
-	_, err := goredisbackend.New(client, nil)
-	require.ErrorContains(t, err, "NOPERM")
+	require.ErrorContains(t, errOf(goredisbackend.New(client, nil)), "NOPERM")
 }
 
 func TestClusterSubscribesWhereTheSlotIs(t *testing.T) {

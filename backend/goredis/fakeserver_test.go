@@ -35,8 +35,7 @@ type fakeServer struct {
 
 func newFakeServer(t *testing.T, answer func(words []string) string) *fakeServer {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := &fakeServer{addr: listener.Addr().String(), answer: answer}
 	var open sync.WaitGroup
 	open.Go(func() {
@@ -165,8 +164,19 @@ func connect(t *testing.T, s *fakeServer, opts redis.Options) *goredisbackend.Ba
 	opts.Addr = s.addr
 	client := redis.NewClient(&opts)
 	t.Cleanup(func() { _ = client.Close() })
-	b, err := goredisbackend.New(client, nil)
-	require.NoError(t, err)
+	b := must(goredisbackend.New(client, nil))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
 }
+
+// must returns a function that returns what a call returned, and requires that it did not fail.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }

@@ -80,10 +80,9 @@ func TestRefusedAfterRedirect(t *testing.T) {
 	one := node(t, func([]string) string { return "-MOVED 1 " + two.addr + "\r\n" })
 	one.change(func() { one.refuse = answers{"CLIENT": "+OK\r\n"}.to })
 	client := cluster(t, one.addr, one.addr, one.addr, redis.ClusterOptions{ClientName: "name"})
-	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, RefusedFor: -1})
-	require.NoError(t, err)
+	b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, RefusedFor: -1}))(t)
 	defer func() { require.NoError(t, b.Close()) }()
-	_, err = b.Run(t.Context(), read, []string{"b"}, nil)
+	_, err := b.Run(t.Context(), read, []string{"b"}, nil)
 	requireNotExecuted(t, err, "NOPERM no permissions")
 }
 
@@ -93,8 +92,7 @@ func TestRefusedConnectionSaysNothingOfSharding(t *testing.T) {
 	one := node(t, ok)
 	one.change(func() { one.refuse = answers{"CLIENT": "-ERR unknown subcommand\r\n"}.to })
 	client := cluster(t, one.addr, one.addr, one.addr, redis.ClusterOptions{ClientName: "name"})
-	_, err := goredisbackend.New(client, nil)
-	require.ErrorContains(t, err, "refused the connection: ERR unknown subcommand")
+	require.ErrorContains(t, errOf(goredisbackend.New(client, nil)), "refused the connection: ERR unknown subcommand")
 }
 
 // TestLoadOnRefusedConnection: pipelines have connections of their own, and the server refuses that of the loading.
@@ -143,8 +141,7 @@ func (reader) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 // requireRefused runs scripts, for which null is an answer, in each way.
 func requireRefused(t *testing.T, client redis.UniversalClient, text string) {
 	t.Helper()
-	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, RefusedFor: -1})
-	require.NoError(t, err)
+	b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, RefusedFor: -1}))(t)
 	defer func() { require.NoError(t, b.Close()) }()
 	bounded, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

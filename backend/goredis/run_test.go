@@ -22,8 +22,7 @@ func TestLostReplyIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	s := newFakeServer(t, func([]string) string { return hangup })
 	b := connect(t, s, redis.Options{MaxRetries: 5})
-	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
-	require.ErrorIs(t, err, backend.ErrIndeterminate)
+	require.ErrorIs(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)), backend.ErrIndeterminate)
 	require.Equal(t, 1, s.count("EVALSHA "))
 }
 
@@ -192,14 +191,11 @@ func TestCancelledWhileWaitingForTheirTurn(t *testing.T) {
 	<-began
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	_, err := b.Run(ctx, script, []string{"second"}, nil)
-	require.False(t, backend.MayHaveRun(err), "it never left")
-	outcomes := backend.RunAll(t.Context(), b, nil)
-	require.Empty(t, outcomes)
+	require.False(t, backend.MayHaveRun(errOf(b.Run(ctx, script, []string{"second"}, nil))), "it never left")
+	require.Empty(t, backend.RunAll(t.Context(), b, nil))
 	close(release)
 	require.NoError(t, <-first)
-	_, err = b.Run(t.Context(), script, []string{"third"}, nil)
-	require.NoError(t, err)
+	require.NoError(t, errOf(b.Run(t.Context(), script, []string{"third"}, nil)))
 	require.Zero(t, s.count("second"))
 }
 
@@ -212,8 +208,7 @@ func TestNothingThereIsNotSent(t *testing.T) {
 	b := over(t, client)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err := b.Run(ctx, script, []string{"k"}, nil)
-	require.False(t, backend.MayHaveRun(err))
+	require.False(t, backend.MayHaveRun(errOf(b.Run(ctx, script, []string{"k"}, nil))))
 }
 
 func TestClosedClient(t *testing.T) {
@@ -253,8 +248,7 @@ func TestRepliesOfRESP3(t *testing.T) {
 		require.Equal(t, want, reply, "%q", raw)
 	}
 	answer.Store("*1\r\n-WRONGTYPE x\r\n")
-	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
-	require.ErrorIs(t, err, backend.ErrReply)
+	require.ErrorIs(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)), backend.ErrReply)
 }
 
 func nested(items ...backend.Reply) backend.Reply { return backend.ArrayReply(items) }

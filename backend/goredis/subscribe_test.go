@@ -163,6 +163,5 @@ func TestSubscribeAfterClose(t *testing.T) {
 	require.NoError(t, b.Close())
 	_, err := b.Subscribe(t.Context(), "c", func(backend.Event) {})
 	require.ErrorIs(t, err, backend.ErrClosed)
-	_, err = b.Run(t.Context(), script, []string{"k"}, nil)
-	require.ErrorIs(t, err, backend.ErrClosed)
+	require.ErrorIs(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)), backend.ErrClosed)
 }

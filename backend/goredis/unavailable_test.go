@@ -20,8 +20,7 @@ import (
 // silent returns the address of a server that takes connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
 }

@@ -25,8 +25,7 @@ var write = backend.NewScript("write", "return 1", -1, backend.RetryNever)
 
 func TestNewRefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
-	_, err := rueidisbackend.New(nil, nil)
-	require.ErrorContains(t, err, "client is nil")
+	require.ErrorContains(t, errOf(rueidisbackend.New(nil, nil)), "client is nil")
 }
 
 // TestOptions: each option is heeded.
@@ -68,11 +67,9 @@ func TestWrappedClient(t *testing.T) {
 	t.Parallel()
 	f := &fakeServer{answer: func([]string) string { return ":1\r\n" }}
 	w := &wrapper{Client: f.client(t)}
-	b, err := rueidisbackend.New(w, nil)
-	require.NoError(t, err)
+	b := must(rueidisbackend.New(w, nil))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	_, err = b.Run(t.Context(), write, []string{"k"}, nil)
-	require.NoError(t, err)
+	require.NoError(t, errOf(b.Run(t.Context(), write, []string{"k"}, nil)))
 	require.Positive(t, w.calls.Load())
 }
 
@@ -102,9 +99,7 @@ func TestRepliesOfRESP3(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := &fakeServer{answer: func([]string) string { return test.raw }}
-			reply, err := f.connect(t).Run(t.Context(), write, []string{"k"}, nil)
-			require.NoError(t, err)
-			require.Equal(t, test.want, reply)
+			require.Equal(t, test.want, must(f.connect(t).Run(t.Context(), write, []string{"k"}, nil))(t))
 		})
 	}
 }
@@ -161,8 +156,7 @@ func TestLostReplyIsIndeterminateAndSentOnce(t *testing.T) {
 	t.Parallel()
 	f := &fakeServer{answer: func([]string) string { return hangUp }}
 	b := f.connect(t)
-	_, err := b.Run(t.Context(), write, []string{"k"}, nil)
-	require.ErrorIs(t, err, backend.ErrIndeterminate)
+	require.ErrorIs(t, errOf(b.Run(t.Context(), write, []string{"k"}, nil)), backend.ErrIndeterminate)
 	require.Len(t, f.commands(), 1)
 
 	outcomes := backend.RunAll(t.Context(), b, []backend.Call{{Script: write, Keys: []string{"k"}}})
@@ -238,8 +232,7 @@ func TestCancelledCallReturnsThoughItHasADeadline(t *testing.T) {
 	}}
 	b := f.connect(t)
 	// Connects, and leaves the client reading in the goroutine of each call.
-	_, err := b.Run(context.WithoutCancel(t.Context()), write, []string{"warm"}, nil)
-	require.NoError(t, err)
+	require.NoError(t, errOf(b.Run(context.WithoutCancel(t.Context()), write, []string{"warm"}, nil)))
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	go func() {
@@ -247,7 +240,7 @@ func TestCancelledCallReturnsThoughItHasADeadline(t *testing.T) {
 		cancel()
 	}()
 	start := time.Now()
-	_, err = b.Run(ctx, write, []string{"k"}, nil)
+	_, err := b.Run(ctx, write, []string{"k"}, nil)
 	require.Less(t, time.Since(start), patience/2)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, backend.ErrIndeterminate)
@@ -344,11 +337,10 @@ func TestClosedBackendSendsNothing(t *testing.T) {
 	b := f.connect(t)
 	require.NoError(t, b.Close())
 	call := backend.Call{Script: write, Keys: []string{"k"}}
-	_, err := b.Run(t.Context(), write, []string{"k"}, nil)
-	require.ErrorIs(t, err, backend.ErrClosed)
+	require.ErrorIs(t, errOf(b.Run(t.Context(), write, []string{"k"}, nil)), backend.ErrClosed)
 	require.ErrorIs(t, backend.RunAll(t.Context(), b, []backend.Call{call})[0].Err, backend.ErrClosed)
 	require.ErrorIs(t, runThenWait(t, b, 1, time.Second)[0].Err, backend.ErrClosed)
-	_, err = b.Subscribe(t.Context(), "x", func(backend.Event) {})
+	_, err := b.Subscribe(t.Context(), "x", func(backend.Event) {})
 	require.ErrorIs(t, err, backend.ErrClosed)
 	require.Empty(t, f.commands())
 }
@@ -396,8 +388,7 @@ func clusterBy(t *testing.T, dial func(context.Context, string, *net.Dialer, *tl
 	})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	b, err := rueidisbackend.New(client, &rueidisbackend.Options{Sharded: backend.ShardedOff})
-	require.NoError(t, err)
+	b := must(rueidisbackend.New(client, &rueidisbackend.Options{Sharded: backend.ShardedOff}))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	require.True(t, b.Capabilities().Cluster)
 	return b
@@ -497,9 +488,7 @@ func TestAfterAFailover(t *testing.T) {
 				require.Equal(t, backend.Outcome{Reply: want, Acked: now}, o)
 			}
 		case 2:
-			reply, err := b.Run(t.Context(), write, []string{"k"}, nil)
-			require.NoError(t, err)
-			require.Equal(t, want, reply)
+			require.Equal(t, want, must(b.Run(t.Context(), write, []string{"k"}, nil))(t))
 		}
 	}
 }

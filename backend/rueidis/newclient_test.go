@@ -16,13 +16,11 @@ func TestNewClientClosesItsBackend(t *testing.T) {
 	t.Parallel()
 	f := &fakeServer{answer: func([]string) string { return ok }}
 	conn := f.client(t)
-	client, err := rueidisbackend.NewClient(conn, nil)
-	require.NoError(t, err)
+	client := must(rueidisbackend.NewClient(conn, nil))(t)
 	require.NoError(t, client.Close(t.Context()))
 	one := backend.NewScript("one", "return 1", 1, backend.RetryReadOnly)
-	_, err = client.Core().Backend().Run(t.Context(), one, []string{"x"}, nil)
-	require.ErrorIs(t, err, backend.ErrClosed)
-	_, err = rueidisbackend.NewClient(conn, &primitives.Options{WatchdogLease: 1})
+	require.ErrorIs(t, errOf(client.Core().Backend().Run(t.Context(), one, []string{"x"}, nil)), backend.ErrClosed)
+	_, err := rueidisbackend.NewClient(conn, &primitives.Options{WatchdogLease: 1})
 	require.ErrorAs(t, err, new(*primitives.FieldError))
 	require.NoError(t, conn.Do(t.Context(), conn.B().Ping().Build()).Error())
 }

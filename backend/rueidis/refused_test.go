@@ -22,8 +22,7 @@ func (f *fakeServer) refusing(t *testing.T, refusal string, opts rueidis.ClientO
 	t.Helper()
 	opts.InitAddress, opts.DialCtxFn, opts.DisableCache = []string{"127.0.0.1:1"}, f.dial, true
 	opts.PipelineMultiplex = -1
-	client, err := rueidis.NewClient(opts)
-	require.NoError(t, err)
+	client := must(rueidis.NewClient(opts))(t)
 	t.Cleanup(client.Close)
 	require.Error(t, client.Do(t.Context(), client.B().Arbitrary("x").Keys("k").Build()).Error())
 	f.refusal.Store(refusal)
@@ -55,10 +54,9 @@ func TestRefusedConnection(t *testing.T) {
 				t.Parallel()
 				f := &fakeServer{answer: runs}
 				client := f.refusing(t, refusal, rueidis.ClientOption{AlwaysRESP2: resp2, ForceSingleClient: true})
-				b, err := rueidisbackend.New(client, &rueidisbackend.Options{RefusedFor: -1})
-				require.NoError(t, err)
+				b := must(rueidisbackend.New(client, &rueidisbackend.Options{RefusedFor: -1}))(t)
 				t.Cleanup(func() { require.NoError(t, b.Close()) })
-				_, err = b.Run(t.Context(), write, []string{"k"}, nil)
+				_, err := b.Run(t.Context(), write, []string{"k"}, nil)
 				requireNotExecuted(t, err, text)
 				call := backend.Call{Script: write, Keys: []string{"k"}}
 				for _, o := range backend.RunAll(t.Context(), b, []backend.Call{call, call}) {
@@ -141,8 +139,7 @@ func TestNodesAreForgotten(t *testing.T) {
 			client, b := f.clusterOf(t, &list)
 			require.Empty(t, client.Nodes())
 			list.Store(slotList())
-			_, err := b.Subscribe(t.Context(), "c", ignore)
-			require.NoError(t, err)
+			require.NoError(t, errOf(b.Subscribe(t.Context(), "c", ignore)))
 		})
 		t.Run("Link/"+name, func(t *testing.T) {
 			t.Parallel()
@@ -150,8 +147,7 @@ func TestNodesAreForgotten(t *testing.T) {
 			var list atomic.Value
 			list.Store(slotList())
 			client, b := f.clusterOf(t, &list)
-			_, err := b.Subscribe(t.Context(), "c", ignore)
-			require.NoError(t, err)
+			require.NoError(t, errOf(b.Subscribe(t.Context(), "c", ignore)))
 			list.Store(none)
 			require.ErrorIs(t, client.Do(t.Context(), client.B().Get().Key("other").Build()).Error(), rueidis.ErrNoSlot)
 			require.Empty(t, client.Nodes())

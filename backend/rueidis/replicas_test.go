@@ -41,8 +41,7 @@ func (a *movingAddress) connect(t *testing.T) *rueidisbackend.Backend {
 		client.Close()
 		time.Sleep(time.Minute) // The connections' timers end.
 	})
-	b, err := rueidisbackend.New(client, nil)
-	require.NoError(t, err)
+	b := must(rueidisbackend.New(client, nil))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
 }
@@ -129,8 +128,7 @@ func TestAddressMoves(t *testing.T) {
 		a := &movingAddress{servers: []*fakeServer{primary()}}
 		b := a.connect(t)
 		run := func() {
-			_, err := b.Run(t.Context(), write, []string{"k"}, nil)
-			require.NoError(t, err)
+			require.NoError(t, errOf(b.Run(t.Context(), write, []string{"k"}, nil)))
 		}
 		run()
 		a.servers[0].demote()

@@ -68,8 +68,7 @@ func (f *fakeServer) clientOf(t *testing.T, resp2 bool) rueidis.Client {
 // connect returns a backend on a client of the server. It is closed with the test.
 func (f *fakeServer) connect(t *testing.T) *rueidisbackend.Backend {
 	t.Helper()
-	b, err := rueidisbackend.New(f.client(t), nil)
-	require.NoError(t, err)
+	b := must(rueidisbackend.New(f.client(t), nil))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
 }
@@ -208,3 +207,15 @@ func readLength(in *bufio.Reader, kind byte) (int, error) {
 	}
 	return strconv.Atoi(strings.TrimSpace(line[1:]))
 }
+
+// must returns a function that returns what a call returned, and requires that it did not fail.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }

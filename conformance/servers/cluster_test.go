@@ -109,8 +109,7 @@ func TestClusterIsolate(t *testing.T) {
 			require.NotSame(t, old, next)
 			require.NotContains(t, c.Primaries(), old)
 			set(t, next, "{key}", "next")
-			role := must(old.Info("replication"))(t)
-			require.Equal(t, "master", role["role"])
+			require.Equal(t, "master", must(old.Info("replication"))(t)["role"])
 			require.NoError(t, errOf(listener.Do("PING")), "its clients' connections live on")
 
 			require.NoError(t, rejoin())

@@ -29,8 +29,7 @@ func TestServerAnswers(t *testing.T) {
 		require.FileExists(t, path)
 		require.Equal(t, version, must(s.Info("server"))(t)[strings.ToLower(kind.String())+"_version"])
 		for name, want := range map[string]string{"maxmemory": "52428800", "bind": "127.0.0.1"} {
-			reply := must(s.Do("CONFIG", "GET", name))(t)
-			require.Equal(t, backend.StringReply(want), must(reply.Tuple(2))(t)[1])
+			require.Equal(t, backend.StringReply(want), must(must(s.Do("CONFIG", "GET", name))(t).Tuple(2))(t)[1])
 		}
 		requireCode(t, "NOSCRIPT", s, "EVALSHA", strings.Repeat("0", 40), "0")
 	})

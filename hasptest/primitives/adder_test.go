@@ -25,8 +25,7 @@ func openAdder(t *testing.T, c *primitives.Client) *primitives.LongAdder {
 // requireSum asks for the sum.
 func requireSum(t *testing.T, want int64, a *primitives.LongAdder) {
 	t.Helper()
-	ctx := within(t, time.Minute)
-	require.Equal(t, want, must(a.Sum(ctx))(t))
+	require.Equal(t, want, must(a.Sum(within(t, time.Minute)))(t))
 }
 
 // TestAddersOfOneBackendAnswerOnce has adders of two clients over one backend, and of a third over another.
@@ -146,8 +145,7 @@ func TestAdderSaysHowManyHaveAnsweredBefore(t *testing.T) {
 			if bound == 1008*time.Millisecond {
 				s.faults(fault{before: 5 * time.Millisecond})
 			}
-			ctx := within(t, bound)
-			require.ErrorContains(t, errOf(a.Sum(ctx)), "2 of 3 have answered")
+			require.ErrorContains(t, errOf(a.Sum(within(t, bound))), "2 of 3 have answered")
 		}
 		require.Equal(t, 1+3+2, s.called("adder_ask"))
 	})

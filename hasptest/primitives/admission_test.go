@@ -251,8 +251,7 @@ func TestAdmissionOfACallerThatHasLeft(t *testing.T) {
 	entering(t, func(t *testing.T, s *server, e *entry) {
 		s.faultOf("counting_admit", fault{after: time.Second})
 		for _, acquire := range []func(context.Context) (*primitives.Lease, error){e.Acquire, e.TryAcquire} {
-			ctx := within(t, 100*time.Millisecond)
-			require.ErrorIs(t, errOf(acquire(ctx)), context.DeadlineExceeded)
+			require.ErrorIs(t, errOf(acquire(within(t, 100*time.Millisecond))), context.DeadlineExceeded)
 			require.Equal(t, 1, s.holding())
 			time.Sleep(2 * time.Second)
 			require.Zero(t, s.holding())

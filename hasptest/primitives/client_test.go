@@ -198,8 +198,7 @@ func TestLockGrantedAfterItsContextEnded(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		s.fault = func(string) fault { return fault{before: time.Second} }
 		client := must(primitives.New(ignoresContext{s}, nil))(t)
-		ctx := within(t, time.Millisecond)
-		require.ErrorIs(t, errOf(client.NewLock("x", nil).Lock(ctx)), context.DeadlineExceeded)
+		require.ErrorIs(t, errOf(client.NewLock("x", nil).Lock(within(t, time.Millisecond))), context.DeadlineExceeded)
 		time.Sleep(time.Minute)
 		require.Empty(t, s.holder("x"))
 		require.Equal(t, 1, s.called("lock_release"))
@@ -214,8 +213,7 @@ func TestClientCloseGivesUpWithItsContext(t *testing.T) {
 		require.NoError(t, errOf(client.NewLock("x", nil).Lock(t.Context())))
 		s.faults(fault{broken: true})
 		s.lose("x")
-		ctx := within(t, time.Second)
-		require.ErrorIs(t, client.Close(ctx), context.DeadlineExceeded)
+		require.ErrorIs(t, client.Close(within(t, time.Second)), context.DeadlineExceeded)
 		synctest.Wait()
 		releases := s.called("lock_release")
 		time.Sleep(time.Hour)

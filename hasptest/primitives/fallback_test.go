@@ -275,12 +275,10 @@ func TestMultiThrottleFallsBack(t *testing.T) {
 			require.Equal(t, []primitives.Decision{admitted, admitted}, d.Each)
 
 			began, half := time.Now(), primitives.LocalShare(0.5)
-			d, err := both(half, 1, 2).Allow(ctx)
-			require.NoError(t, err)
+			d = must(both(half, 1, 2).Allow(ctx))(t)
 			require.Equal(t, admitted, d.Decision)
 			for range 2 { // The first refusal takes nothing.
-				d, err = both(half, 4, 1).Allow(ctx)
-				require.NoError(t, err)
+				d = must(both(half, 4, 1).Allow(ctx))(t)
 				in := time.Until(began.Add(30 * time.Second))
 				refused := primitives.Decision{RetryAfter: in, NextAfter: in, Local: true}
 				require.Equal(t, []primitives.Decision{admitted, refused}, d.Each)

@@ -104,8 +104,7 @@ func TestWatchLock(t *testing.T) {
 		require.NoError(t, two.Release(t.Context()))
 		require.Equal(t, []string{"released " + two.Owner()}, w.after(soon))
 
-		three := locked(t, c.NewLock("x", nil).Lock)
-		require.NoError(t, three.Release(t.Context()))
+		require.NoError(t, locked(t, c.NewLock("x", nil).Lock).Release(t.Context()))
 		require.Equal(t, []string{"gap"}, w.after(soon)) // Its token shows it.
 		require.Empty(t, w.errors)
 	})
@@ -204,8 +203,7 @@ func TestWatchPermits(t *testing.T) {
 // TestWatchStorm: a thousand messages cost 20 reads a second, and hand-overs that come fast are followed by gaps.
 func TestWatchStorm(t *testing.T) {
 	watching(t, func(t *testing.T, s *server, c *primitives.Client, w *watched) {
-		one := locked(t, c.NewLock("x", nil).Lock)
-		require.Equal(t, []string{"gone", "acquired " + one.Owner()}, w.after(tick))
+		require.Equal(t, []string{"gone", "acquired " + locked(t, c.NewLock("x", nil).Lock).Owner()}, w.after(tick))
 		begin := s.called("inspect_keys")
 		for i := range 500 {
 			s.do("DEL", "x")
@@ -223,8 +221,7 @@ func TestWatchStorm(t *testing.T) {
 // TestWatchThroughOutage: the error of an outage comes once, and a gap of messages is said.
 func TestWatchThroughOutage(t *testing.T) {
 	watching(t, func(t *testing.T, s *server, c *primitives.Client, w *watched) {
-		one := locked(t, c.NewLock("x", nil).Lock)
-		require.Equal(t, []string{"gone", "acquired " + one.Owner()}, w.after(tick))
+		require.Equal(t, []string{"gone", "acquired " + locked(t, c.NewLock("x", nil).Lock).Owner()}, w.after(tick))
 		s.faults(down)
 		require.Equal(t, []string{"gap"}, w.after(10*time.Second))
 		require.Len(t, w.errors, 1)

@@ -107,8 +107,7 @@ func TestLocalRefusalEnds(t *testing.T) {
 	t.Parallel()
 	refusing(t, primitives.Limit{Permits: 3, Interval: time.Hour}, func(t *testing.T, x *throttle) {
 		x.allows(t, 3)
-		first := x.refuses(t, 2)
-		require.Equal(t, 40*time.Minute, first.RetryAfter)
+		require.Equal(t, 40*time.Minute, x.refuses(t, 2).RetryAfter)
 		x.do("DEL", "x")
 		time.Sleep(time.Second - 1)
 		in := 40*time.Minute - time.Second + 1

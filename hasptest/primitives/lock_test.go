@@ -225,8 +225,7 @@ func TestClientCloseAfterACancelledLock(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		client := s.client(t, nil)
 		s.faultOf("lock_acquire", fault{before: time.Minute, lost: true})
-		ctx := within(t, time.Second)
-		require.ErrorIs(t, errOf(client.NewLock("x", nil).Lock(ctx)), backend.ErrIndeterminate)
+		require.ErrorIs(t, errOf(client.NewLock("x", nil).Lock(within(t, time.Second))), backend.ErrIndeterminate)
 		start := time.Now()
 		require.NoError(t, client.Close(t.Context()))
 		require.Less(t, time.Since(start), 4*time.Second)

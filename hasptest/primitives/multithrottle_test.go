@@ -194,9 +194,8 @@ func TestMultiThrottleInSteps(t *testing.T) {
 		require.Equal(t, []int{3, 2}, []int{x.called("throttle_take_all"), x.called("throttle_return")})
 
 		x.faults(fault{after: 50 * time.Millisecond})
-		_, err := x.each[0].Allow(t.Context(), 1)
-		require.NoError(t, err)
-		d, err = x.all(3, 1, 100).Allow(t.Context()) // Its third answer comes 150 ms after the first grant.
+		require.NoError(t, errOf(x.each[0].Allow(t.Context(), 1)))
+		d, err := x.all(3, 1, 100).Allow(t.Context()) // Its third answer comes 150 ms after the first grant.
 		require.NoError(t, err)
 		require.False(t, d.Allowed)
 		x.faults(fault{})
@@ -212,10 +211,8 @@ func TestMultiThrottleInSteps(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Minute)
-		_, err = x.each[1].Allow(t.Context(), 7)
-		require.NoError(t, err)
-		d, err = x.all(2, 7, 1).Allow(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, errOf(x.each[1].Allow(t.Context(), 7)))
+		d = must(x.all(2, 7, 1).Allow(t.Context()))(t)
 		require.False(t, d.Allowed)
 		states := x.states(t)
 		require.Equal(t, []int{3, 0, 100}, []int{states[0].Remaining, states[1].Remaining, states[2].Remaining})
@@ -241,8 +238,7 @@ func TestMultiThrottleWithoutAnAnswer(t *testing.T) {
 					return failure
 				}
 			})
-			_, err := x.all(1, 1, 1).Allow(ctx)
-			require.Equal(t, failure.broken, errors.Is(err, primitives.ErrIndeterminate))
+			require.Equal(t, failure.broken, errors.Is(errOf(x.all(1, 1, 1).Allow(ctx)), primitives.ErrIndeterminate))
 			synctest.Wait() // What the server executes without an answer is executed.
 			states := x.states(t)
 			require.Equal(t, []any{5, failure.broken, 100}, []any{states[0].Remaining, states[1].Remaining == 6, states[2].Remaining})

@@ -57,8 +57,7 @@ func TestSemaphoreWarnsOfLostPermits(t *testing.T) {
 			core, logs := observer.New(zap.WarnLevel)
 			semaphore := s.client(t, &primitives.Options{Logger: zap.New(core)}).NewSemaphore("x", nil)
 			s.fault = func(string) fault { return c.fault }
-			ctx := within(t, time.Millisecond)
-			require.ErrorIs(t, semaphore.Acquire(ctx, 2), backend.ErrIndeterminate)
+			require.ErrorIs(t, semaphore.Acquire(within(t, time.Millisecond), 2), backend.ErrIndeterminate)
 			time.Sleep(6 * time.Second)
 			require.Equal(t, c.warnings, logs.Len())
 		})

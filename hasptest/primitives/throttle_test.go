@@ -200,8 +200,7 @@ func TestThrottleWithAnotherLimit(t *testing.T) {
 func TestThrottleErrors(t *testing.T) {
 	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second}, func(t *testing.T, x *throttle) {
-		_, err := x.Allow(t.Context(), 4)
-		require.ErrorIs(t, err, primitives.ErrAboveRate)
+		require.ErrorIs(t, errOf(x.Allow(t.Context(), 4)), primitives.ErrAboveRate)
 		require.ErrorIs(t, x.Wait(t.Context(), 4), primitives.ErrAboveRate)
 		for _, limit := range []primitives.Limit{
 			{Permits: 1, Interval: 365 * 24 * time.Hour, Burst: 4}, {Permits: 1, Interval: 366 * 24 * time.Hour, Burst: 10_000_000},

@@ -42,8 +42,7 @@ func TestThrottled(t *testing.T) {
 		allow(ann, 3)
 		requireEvents("a user ann allowed false", "a user ann refused false", "a user ann refused false")
 		require.NoError(t, ann.Wait(t.Context(), 1))
-		short := within(t, time.Second)
-		require.ErrorIs(t, ann.Wait(short, 1), context.DeadlineExceeded)
+		require.ErrorIs(t, ann.Wait(within(t, time.Second), 1), context.DeadlineExceeded)
 		requireEvents("a user ann allowed false")
 
 		both := func(n int) *primitives.MultiThrottle {
@@ -190,8 +189,7 @@ func TestThrottleStates(t *testing.T) {
 func TestThrottleStatesFails(t *testing.T) {
 	t.Parallel()
 	tiered(t, false, func(t *testing.T, x *tiers) {
-		states := must(x.client.ThrottleStates(t.Context()))(t)
-		require.Empty(t, states)
+		require.Empty(t, must(x.client.ThrottleStates(t.Context()))(t))
 		other := x.server.client(t, nil).NewThrottle("x", tierLimits[0], refuse)
 		for _, second := range []*primitives.Throttle{nil, other, x.client.NewThrottle("x", primitives.Limit{}, refuse)} {
 			require.ErrorAs(t, errOf(x.client.ThrottleStates(t.Context(), x.each[0], second)), new(*primitives.FieldError))

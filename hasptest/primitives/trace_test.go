@@ -152,8 +152,7 @@ func TestTracerOfRefusal(t *testing.T) {
 			Object: theLock, Try: true, Waited: roundTrip, Attempts: 1, Contended: true,
 		}, end)
 
-		ctx := within(t, time.Second)
-		require.ErrorIs(t, errOf(lock.Lock(ctx)), context.DeadlineExceeded)
+		require.ErrorIs(t, errOf(lock.Lock(within(t, time.Second))), context.DeadlineExceeded)
 		end = r.oneEnd(t)
 		wraps(t, end.Err, context.DeadlineExceeded, primitives.ErrNotAcquired)
 		require.True(t, end.Contended)
@@ -230,8 +229,7 @@ func TestTracerWithoutLeases(t *testing.T) {
 			require.ErrorIs(t, end.Err, primitives.ErrNotAcquired, name)
 			require.True(t, end.Try && end.Contended && end.Attempts == 1, name)
 
-			ctx := within(t, time.Second)
-			require.ErrorIs(t, o.acquire(ctx, 1), context.DeadlineExceeded, name)
+			require.ErrorIs(t, o.acquire(within(t, time.Second), 1), context.DeadlineExceeded, name)
 			end = r.oneEnd(t)
 			require.True(t, !end.Try && end.Contended && end.Waited == time.Second, name)
 		}

@@ -97,10 +97,9 @@ func schedule(
 	t *testing.T, coordination gocron.SchedulerOption, task any, options ...gocron.JobOption,
 ) (stop func() error) {
 	t.Helper()
-	scheduler, err := gocron.NewScheduler(coordination)
-	require.NoError(t, err)
+	scheduler := must(gocron.NewScheduler(coordination))(t)
 	t.Cleanup(func() { _ = scheduler.Shutdown() })
-	_, err = scheduler.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(task),
+	_, err := scheduler.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(task),
 		append([]gocron.JobOption{gocron.WithName(job)}, options...)...)
 	require.NoError(t, err)
 	scheduler.Start()
@@ -201,9 +200,7 @@ func TestStoppedScheduler(t *testing.T) {
 // requireFree looks at the lock of the job.
 func requireFree(t *testing.T, s *hasptest.Server) {
 	t.Helper()
-	locked, err := s.Client(nil).NewLock(job, nil).IsLocked(t.Context())
-	require.NoError(t, err)
-	require.False(t, locked)
+	require.False(t, must(s.Client(nil).NewLock(job, nil).IsLocked(t.Context()))(t))
 }
 
 // TestJobWithoutTask runs a function that knows nothing of its lock.
@@ -214,9 +211,7 @@ func TestJobWithoutTask(t *testing.T) {
 		schedule(t, gocron.WithDistributedLocker(lockerOf(s)), func(ctx context.Context) error { return work(ctx, gocronhasp.Run{}) },
 			gocron.WithSingletonMode(gocron.LimitModeReschedule))
 		require.Equal(t, 1, r.after(2*time.Minute).now)
-		locked, err := s.Client(nil).NewLock(job, nil).IsLocked(t.Context())
-		require.NoError(t, err)
-		require.True(t, locked)
+		require.True(t, must(s.Client(nil).NewLock(job, nil).IsLocked(t.Context()))(t))
 		require.Equal(t, counts{most: 1, ended: 1}, r.after(525*time.Second))
 		requireFree(t, s)
 	})
@@ -225,8 +220,7 @@ func TestJobWithoutTask(t *testing.T) {
 func TestUnlockUnderAnEndedContext(t *testing.T) {
 	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		ctx, cancel := context.WithCancel(t.Context())
-		held, err := lockerOf(s).Lock(ctx, job)
-		require.NoError(t, err)
+		held := must(lockerOf(s).Lock(ctx, job))(t)
 		cancel()
 		require.NoError(t, held.Unlock(ctx))
 		requireFree(t, s)
@@ -238,11 +232,8 @@ func TestLockReportsTheServersAbsence(t *testing.T) {
 	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		locker := lockerOf(s)
 		s.FailAcquires(1)
-		_, err := locker.Lock(t.Context(), job)
-		require.ErrorIs(t, err, primitives.ErrUnavailable)
-		held, err := locker.Lock(t.Context(), job)
-		require.NoError(t, err)
-		require.NoError(t, held.Unlock(t.Context()))
+		require.ErrorIs(t, errOf(locker.Lock(t.Context(), job)), primitives.ErrUnavailable)
+		require.NoError(t, must(locker.Lock(t.Context(), job))(t).Unlock(t.Context()))
 	})
 }
 
@@ -255,8 +246,7 @@ func TestTaskNeedsTheLockOfItsJob(t *testing.T) {
 		task := taskOf(locker, func(context.Context, gocronhasp.Run) error { called++; return nil })
 		require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
 		for _, name := range []string{"another", job} {
-			held, err := locker.Lock(t.Context(), name)
-			require.NoError(t, err)
+			held := must(locker.Lock(t.Context(), name))(t)
 			if name == job {
 				require.NoError(t, task(t.Context()))
 			}
@@ -264,9 +254,7 @@ func TestTaskNeedsTheLockOfItsJob(t *testing.T) {
 			require.NoError(t, held.Unlock(t.Context()))
 			require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
 		}
-		held, err := locker.Lock(t.Context(), job)
-		require.NoError(t, err)
-		require.NoError(t, held.Unlock(t.Context()))
+		require.NoError(t, must(locker.Lock(t.Context(), job))(t).Unlock(t.Context()))
 		require.ErrorIs(t, task(t.Context()), gocronhasp.ErrNotLocked)
 		require.Equal(t, 1, called)
 	})
@@ -276,10 +264,9 @@ func TestTaskReportsItsWork(t *testing.T) {
 	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		locker := lockerOf(s)
 		failed := errors.New("no space")
-		held, err := locker.Lock(t.Context(), job)
-		require.NoError(t, err)
+		held := must(locker.Lock(t.Context(), job))(t)
 		var token int64
-		err = taskOf(locker, func(_ context.Context, run gocronhasp.Run) error {
+		err := taskOf(locker, func(_ context.Context, run gocronhasp.Run) error {
 			token = run.Lease.Token()
 			require.Zero(t, run.Period)
 			return failed
@@ -294,8 +281,7 @@ func TestTaskReportsItsWork(t *testing.T) {
 func TestPanicReleasesTheLock(t *testing.T) {
 	onServer(t, func(t *testing.T, s *hasptest.Server) {
 		locker := lockerOf(s)
-		held, err := locker.Lock(t.Context(), job)
-		require.NoError(t, err)
+		held := must(locker.Lock(t.Context(), job))(t)
 		require.PanicsWithValue(t, "oops", func() {
 			_ = taskOf(locker, func(context.Context, gocronhasp.Run) error { panic("oops") })(t.Context())
 		})
@@ -303,3 +289,15 @@ func TestPanicReleasesTheLock(t *testing.T) {
 		require.Error(t, held.Unlock(t.Context()))
 	})
 }
+
+// must returns a function that returns what a call returned, and requires that it did not fail.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }

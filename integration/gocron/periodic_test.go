@@ -20,9 +20,7 @@ import (
 
 func periodicLocker(t *testing.T, client *primitives.Client, schedule gocronhasp.Schedule) *gocronhasp.Locker {
 	t.Helper()
-	locker, err := gocronhasp.NewPeriodicLocker(client, schedule, nil)
-	require.NoError(t, err)
-	return locker
+	return must(gocronhasp.NewPeriodicLocker(client, schedule, nil))(t)
 }
 
 // everyMinute returns a Locker of a process of its own.
@@ -72,8 +70,7 @@ func TestWaitingReplicaTakesOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onServer(t, func(t *testing.T, s *hasptest.Server) {
 				one, other := everyMinute(t, s), everyMinute(t, s)
-				held, err := one.Lock(t.Context(), job)
-				require.NoError(t, err)
+				held := must(one.Lock(t.Context(), job))(t)
 				waited := make(chan error, 1)
 				go func() { waited <- hold(t.Context(), other) }()
 				synctest.Wait()
@@ -199,8 +196,7 @@ func TestByHand(t *testing.T) {
 			synctest.Wait()
 			if now := time.Now().Truncate(24 * time.Hour); now != midnight {
 				require.Equal(t, []string{now.Format(time.DateTime)}, p.take())
-				completed, err := s.Client(nil).NewPeriodicJob(job, time.Hour, nil).LastCompleted(ctx)
-				require.NoError(t, err)
+				completed := must(s.Client(nil).NewPeriodicJob(job, time.Hour, nil).LastCompleted(ctx))(t)
 				require.WithinDuration(t, now, completed, 0)
 			}
 		}
@@ -242,8 +238,7 @@ func TestRunNow(t *testing.T) {
 			_, _ = locker.Job(job, work)
 			require.ErrorIs(t, locker.RunNow(ctx, job), failed)
 		}
-		held, err := one.Lock(ctx, job)
-		require.NoError(t, err)
+		held := must(one.Lock(ctx, job))(t)
 		require.ErrorIs(t, other.RunNow(ctx, job), primitives.ErrNotAcquired)
 		require.NoError(t, held.Unlock(ctx))
 	})

@@ -28,9 +28,7 @@ var clocks = [][2]int{{0, 30}, {2, 30}, {12, 0}, {23, 30}}
 
 func location(t *testing.T, zone string) *time.Location {
 	t.Helper()
-	loc, err := time.LoadLocation(zone)
-	require.NoError(t, err)
-	return loc
+	return must(time.LoadLocation(zone))(t)
 }
 
 // timesOf returns the next n times at which gocron runs a job.
@@ -38,14 +36,12 @@ func timesOf(
 	t *testing.T, n int, loc *time.Location, job gocron.JobDefinition, options ...gocron.JobOption,
 ) (times []time.Time) {
 	t.Helper()
-	scheduler, err := gocron.NewScheduler(gocron.WithLocation(loc))
-	require.NoError(t, err)
+	scheduler := must(gocron.NewScheduler(gocron.WithLocation(loc)))(t)
 	defer func() { require.NoError(t, scheduler.Shutdown()) }()
 	j, err := scheduler.NewJob(job, gocron.NewTask(func() {}), options...)
 	require.NoError(t, err)
 	scheduler.Start()
-	times, err = j.NextRuns(n)
-	require.NoError(t, err)
+	times = must(j.NextRuns(n))(t)
 	return times
 }
 
@@ -187,9 +183,7 @@ func TestCronLooksBack(t *testing.T) {
 func requireMissed(t *testing.T, expression string, at time.Time) {
 	t.Helper()
 	require.Equal(t, "Australia/Lord_Howe", at.Location().String(), "%s: %s", expression, at)
-	parsed, err := cron.ParseStandard(expression)
-	require.NoError(t, err)
-	require.Equal(t, at, parsed.Next(at.Add(-time.Second)), expression)
+	require.Equal(t, at, must(cron.ParseStandard(expression))(t).Next(at.Add(-time.Second)), expression)
 }
 
 func TestCronWithoutATime(t *testing.T) {
@@ -209,8 +203,7 @@ func TestDaily(t *testing.T) {
 		{"America/New_York", "2026-03-08T03:30:00-04:00", "2026-03-08T03:30:00-04:00"},
 		{"Australia/Lord_Howe", "2026-10-04T02:30:00+11:00", "2026-10-04T02:30:00+11:00"},
 	} {
-		now, err := time.Parse(time.RFC3339, c.now)
-		require.NoError(t, err)
+		now := must(time.Parse(time.RFC3339, c.now))(t)
 		require.Equal(t, c.want, gocronhasp.Daily(2, 30, location(t, c.zone)).Last(now).Format(time.RFC3339))
 	}
 	// The clock leaves out the first hour of a day.

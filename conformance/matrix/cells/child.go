@@ -96,8 +96,7 @@ func (c *Child) Signal(tb testing.TB, s os.Signal) {
 func (c *Child) Kill(tb testing.TB) {
 	tb.Helper()
 	c.Signal(tb, os.Kill)
-	state := Got(c.process.Wait())(tb)
-	require.Equal(tb, "signal: killed", state.String())
+	require.Equal(tb, "signal: killed", Got(c.process.Wait())(tb).String())
 }
 
 // AsChild returns the arguments of a child, and the lines that its parent sends. It skips tb in any other

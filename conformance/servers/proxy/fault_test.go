@@ -25,8 +25,7 @@ func two(t *testing.T) (p *proxy.Proxy, one, other *servers.Server) {
 // dialBy connects to a server through a proxy.
 func dialBy(t *testing.T, p *proxy.Proxy, s *servers.Server) *resp.Conn {
 	t.Helper()
-	c, err := p.DialContext(t.Context(), "tcp", s.Addr())
-	require.NoError(t, err)
+	c := must(p.DialContext(t.Context(), "tcp", s.Addr()))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return resp.New(c)
 }
@@ -165,8 +164,7 @@ func TestRefuse(t *testing.T) {
 		require.ErrorAs(t, err, &op)
 		require.Equal(t, "dial", op.Op)
 	}
-	_, err := resp.Dial(p.Addr())
-	require.Error(t, err)
+	require.Error(t, errOf(resp.Dial(p.Addr())))
 	p.Restore()
 	ping(t, dial(t, p.Addr()))
 	ping(t, dialBy(t, p, s))
@@ -181,8 +179,7 @@ func TestRefuseBreaksWhatIsBeingConnected(t *testing.T) {
 		c := dial(t, p.Addr())
 		time.Sleep(time.Duration(i) * time.Microsecond) // To meet each moment of it, in one round or another.
 		p.Refuse()
-		_, err := c.Do("PING")
-		require.Error(t, err)
+		require.Error(t, errOf(c.Do("PING")))
 		p.Restore()
 	}
 }
@@ -256,25 +253,20 @@ func TestFaultFindsItsReply(t *testing.T) {
 			t.Parallel()
 			p, s := proxied(t)
 			c := dial(t, p.Addr())
-			_, err := c.Do("HELLO", version)
-			require.NoError(t, err)
+			require.NoError(t, errOf(c.Do("HELLO", version)))
 			require.NoError(t, c.Send("SUBSCRIBE", "a", "b"))
 			require.NoError(t, c.Send("SSUBSCRIBE", "c"))
 			for range 3 {
-				_, err = c.Receive(patience)
-				require.NoError(t, err)
+				require.NoError(t, errOf(c.Receive(patience)))
 			}
 			for command, channel := range map[string]string{"PUBLISH": "a", "SPUBLISH": "c"} {
-				reply, err := s.Do(command, channel, "text")
-				require.NoError(t, err)
-				require.Equal(t, backend.IntegerReply(1), reply)
+				require.Equal(t, backend.IntegerReply(1), must(s.Do(command, channel, "text"))(t))
 			}
 			lost := p.CutReply(named("PING"))
 			require.NoError(t, c.Send("UNSUBSCRIBE", "b"))
 			require.NoError(t, c.Send("PING"))
 			for range 3 {
-				_, err = c.Receive(patience)
-				require.NoError(t, err, "two messages and a confirmation are not the reply")
+				require.NoError(t, errOf(c.Receive(patience)), "two messages and a confirmation are not the reply")
 			}
 			requireCut(t, c)
 			<-lost
@@ -299,8 +291,7 @@ func TestAnswer(t *testing.T) {
 	for _, run := range []bool{true, false} {
 		c := dial(t, p.Addr())
 		if run {
-			_, err := c.Do("HELLO", "3")
-			require.NoError(t, err)
+			require.NoError(t, errOf(c.Do("HELLO", "3")))
 		}
 		hit, stop := p.Answer(named("INCR"), run, func(reply string, resp3 bool) string { return fmt.Sprintf("+%.1s %t\r\n", reply, resp3) })
 		for range 2 {
@@ -310,8 +301,7 @@ func TestAnswer(t *testing.T) {
 			requireText(t, c, "before")
 			requireText(t, c, map[bool]string{true: ": true", false: "- false"}[run])
 			for range 2 {
-				_, err := c.Receive(patience)
-				require.NoError(t, err)
+				require.NoError(t, errOf(c.Receive(patience)))
 			}
 			requireText(t, c, "after")
 		}

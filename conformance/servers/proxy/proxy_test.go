@@ -51,31 +51,26 @@ func proxied(t *testing.T) (*proxy.Proxy, *servers.Server) {
 
 func dial(t *testing.T, addr string) *resp.Conn {
 	t.Helper()
-	c, err := resp.Dial(addr)
-	require.NoError(t, err)
+	c := must(resp.Dial(addr))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
 func ping(t *testing.T, c *resp.Conn) {
 	t.Helper()
-	reply, err := c.Do("PING")
-	require.NoError(t, err)
-	require.Equal(t, backend.StringReply("PONG"), reply)
+	require.Equal(t, backend.StringReply("PONG"), must(c.Do("PING"))(t))
 }
 
 func get(t *testing.T, s *servers.Server, key string) string {
 	t.Helper()
-	reply, err := s.Do("GET", key)
-	require.NoError(t, err)
+	reply := must(s.Do("GET", key))(t)
 	text, _ := reply.Text()
 	return text
 }
 
 func requireSilence(t *testing.T, c *resp.Conn) {
 	t.Helper()
-	_, err := c.Receive(brief)
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.ErrorIs(t, errOf(c.Receive(brief)), os.ErrDeadlineExceeded)
 }
 
 func requireCut(t *testing.T, c *resp.Conn) {
@@ -87,9 +82,7 @@ func requireCut(t *testing.T, c *resp.Conn) {
 
 func requireText(t *testing.T, c *resp.Conn, want string) {
 	t.Helper()
-	reply, err := c.Receive(patience)
-	require.NoError(t, err)
-	require.Equal(t, backend.StringReply(want), reply)
+	require.Equal(t, backend.StringReply(want), must(c.Receive(patience))(t))
 }
 
 func TestProxyForwards(t *testing.T) {
@@ -99,13 +92,9 @@ func TestProxyForwards(t *testing.T) {
 	ping(t, c)
 	stop := p.Record()
 	long := strings.Repeat("x\r\n\x00", 1<<18)
-	_, err := c.Do("set", "key", long)
-	require.NoError(t, err)
-	reply, err := c.Do("GET", "key")
-	require.NoError(t, err)
-	require.Equal(t, backend.StringReply(long), reply)
-	_, err = c.Do("LPUSH", "key", "1")
-	require.ErrorContains(t, err, "WRONGTYPE")
+	require.NoError(t, errOf(c.Do("set", "key", long)))
+	require.Equal(t, backend.StringReply(long), must(c.Do("GET", "key"))(t))
+	require.ErrorContains(t, errOf(c.Do("LPUSH", "key", "1")), "WRONGTYPE")
 	require.Equal(t, [][]string{{"set", "key", long}, {"GET", "key"}, {"LPUSH", "key", "1"}}, stop())
 	ping(t, c)
 	require.Len(t, stop(), 3)
@@ -131,8 +120,7 @@ func TestProxyLeadsElsewhere(t *testing.T) {
 	addr, other := p.Addr(), start(t)
 	require.NoError(t, p.Lead(other.Addr()))
 	require.Equal(t, addr, p.Addr())
-	_, err := dial(t, addr).Do("SET", "key", "other")
-	require.NoError(t, err)
+	require.NoError(t, errOf(dial(t, addr).Do("SET", "key", "other")))
 	require.Equal(t, "other", get(t, other, "key"))
 	require.Empty(t, get(t, s, "key"))
 	ping(t, old)
@@ -143,10 +131,8 @@ func TestProxyReportsBytesThatAreNotRESP(t *testing.T) {
 	p := proxy.New(nil)
 	require.NoError(t, p.Lead(start(t).Addr()))
 	ping(t, dial(t, p.Addr()))
-	raw, err := net.Dial("tcp", p.Addr())
-	require.NoError(t, err)
-	_, err = raw.Write([]byte("\x16\x03\x01\r\n"))
-	require.NoError(t, err)
+	raw := must(net.Dial("tcp", p.Addr()))(t)
+	require.NoError(t, errOf(raw.Write([]byte("\x16\x03\x01\r\n"))))
 	_, _ = io.Copy(io.Discard, raw)
 	require.ErrorContains(t, p.Close(), "from the client: malformed RESP")
 }
@@ -170,8 +156,7 @@ func TestProxyEndsWithTest(t *testing.T) {
 		requireCut(t, c)
 	}
 	require.NoError(t, p.Close(), "closing twice")
-	_, err := p.DialContext(t.Context(), "tcp", s.Addr())
-	require.ErrorIs(t, err, net.ErrClosed)
+	require.ErrorIs(t, errOf(p.DialContext(t.Context(), "tcp", s.Addr())), net.ErrClosed)
 }
 
 // TestProxyAcceptsWhileProcessesStart: a process that is being started holds copies of the open
@@ -179,8 +164,7 @@ func TestProxyEndsWithTest(t *testing.T) {
 func TestProxyAcceptsWhileProcessesStart(t *testing.T) {
 	t.Parallel()
 	p := proxy.Start(t, "127.0.0.1:1", nil)
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must(os.Executable())(t)
 	var starting sync.WaitGroup
 	for range 3 {
 		starting.Go(func() {
@@ -253,3 +237,15 @@ func burst(t *testing.T, p *proxy.Proxy, s *servers.Server) {
 		}
 	}
 }
+
+// must returns a function that returns what a call returned, and requires that it did not fail.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// errOf returns the error alone that a call returned.
+func errOf[T any](_ T, err error) error { return err }

@@ -176,8 +176,7 @@ func TestStringValues(t *testing.T) {
 	} {
 		s, findings := read("return " + strings.TrimSuffix(src, " --[["))
 		require.Empty(t, findings, src)
-		value := s.Body.Stmts[0].(*parse.ReturnStmt).Values[0].(*parse.StringExpr).Value
-		require.Equal(t, want, value, src)
+		require.Equal(t, want, s.Body.Stmts[0].(*parse.ReturnStmt).Values[0].(*parse.StringExpr).Value, src)
 	}
 }
 

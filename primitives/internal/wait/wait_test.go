@@ -25,8 +25,7 @@ const linger = 500 * time.Millisecond
 func TestWaitGrantedAtOnceDoesNotSubscribe(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newServer(1)
-		w := s.client(t, hour)
-		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
+		require.NoError(t, s.client(t, hour).Wait(t.Context(), wakeOne("o"), s.attempt()))
 		require.Zero(t, s.Subscribes)
 		require.Equal(t, 1, s.Tries)
 	})

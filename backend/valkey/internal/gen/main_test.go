@@ -70,8 +70,7 @@ func TestWriteReplacesAndRemoves(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
 	put := func(folder, name, content string) {
-		path := filepath.Join(folder, name)
-		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
 	put(from, "a.go", "package rueidisbackend\nvar x rueidis.RedisError\n")
 	put(from, "a_test.go", "package rueidisbackend\n")
