@@ -116,8 +116,7 @@
 //
 // A line may allow these rules, but not syntax, limit, header and name.
 //
-//	unused       a declared or local name that is never read; an element of KEYS or ARGV that is
-//	             never read, where a later one is
+//	unused       a declared or local name that is never read
 //	undeclared   a name that neither the script nor the server defines
 //	global       an assignment to a global name
 //	assign       an assignment to a declared name
@@ -125,22 +124,22 @@
 //	unreachable  code that never runs
 //	optional     an optional argument that is compared with an empty text
 //	command      a command that a server does not know or allow in scripts; words that it does not take; an
-//	             option by which a call does nothing, or NX left out; a computed name; unpack of a reply without a bound
+//	             option by which a call does nothing, or NX left out; a computed name; unpack of a reply without a bound,
+//	             or of one that may be empty; a range from its upper end; a member that is its score
 //	readonly     a write in a read-only script; a script that could be read-only
 //	key, channel a key or channel that may not be declared; luagen follows local names, functions and
-//	             tables, and says where it cannot; a key that is made up, where all others come from KEYS, or that is
-//	             each argument in turn; any key of a script without KEYS; a command
-//	             that reaches keys which no script declares: KEYS, SCAN
+//	             tables, and says where it cannot; a key that is each argument in turn; any key of a script without KEYS;
+//	             an element of KEYS that is a number or a field; a command that reaches keys which no script
+//	             declares: KEYS, SCAN. A key that an argument or a reply is made of is a note
 //	field        a field that a hash is declared without
 //	kind         a command for another kind of key than is declared, or than another command takes the key for
 //	precision    arithmetic on an int that may pass 2^53, where a Lua number is no longer exact; the sum with such an int, returned as an int; a number of more than 14
 //	             digits that becomes a text, or JSON; an id that becomes a number; a fraction that %d cuts
-//	time         seconds and microseconds of TIME joined as text: the leading zeros are missing; its microseconds
-//	             taken for the time; seconds in the place of milliseconds. Types of arguments, replies, names such
+//	time         seconds and microseconds of TIME joined as text: the leading zeros are missing; seconds in the place of milliseconds. Types of arguments, replies, names such
 //	             as ttl_ms, and comments such as "ARGV[2]: ttl in milliseconds" show units
 //	compare      a comparison that fails or is never true: a text with a number, texts by < or >, a nil
 //	             reply with nil, which is false in Lua; a number as a condition, which is true even if it is 0; a
-//	             member used as a score
+//	             member used as a score; a list, which is true if it is empty; an argument that is taken for a pattern
 //	nil          an element that is always nil: t[0], a list by name, such as the reply of HGETALL; a reply or
 //	             a field of JSON that may be missing, an absent argument, or a name without a value, where nil
 //	             fails; a table or a bool as a command's word, in a text or in arithmetic; an element beyond
@@ -149,9 +148,10 @@
 //	             encodes again is a note, and no finding
 //	result       a path without a result, or with a result of another kind; a number with a fraction, which is
 //	             cut, but for a quotient as an int; nil inside a table, which ends the table; a reply with missing elements as T[];
-//	             an error inside a table; names in a table that is returned; an error code without a message; a result or an error that goes nowhere
+//	             an error inside a table; names in a table that is returned; an error code without a message; a range or an error that goes nowhere
 //	expire       a key that gets an expiry on one way through the script, and none on another; a key that never gets
-//	             one, though all others that the script writes do; an EXPIRE of the wrong key; an expiry with a fraction, or of 0
+//	             one, though all others that the script writes do; an EXPIRE of the wrong key; an expiry with a fraction, or of 0.
+//	             A SET that may take an expiry away is a note
 //	refused      with -strict only: an EXPIRE of a key that was just created, without an EXPIRE before the
 //	             write. If a user may not call EXPIRE, the script fails after the write, and the key never
 //	             expires. Call it before, such as redis.call('pexpire', key, interval, 'NX'), which

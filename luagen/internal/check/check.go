@@ -20,7 +20,7 @@ import (
 
 // The rules of this package, by the names that "---@allow" takes.
 const (
-	Unused      = "unused"      // a name that is never read, or an element of KEYS or ARGV
+	Unused      = "unused"      // a name that is never read
 	Undeclared  = "undeclared"  // a global that the server does not have
 	SetGlobal   = "global"      // an assignment to a global
 	Assign      = "assign"      // an assignment to a declared name
@@ -64,14 +64,11 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	j.expressions()
 	j.commands()
 	j.hidden()
-	j.skipsElement("KEYS")
-	j.skipsElement("ARGV")
 	j.includedCalls()
 	j.watch = j.sees
 	j.follow()
 	j.unending()
 	j.compareTouches()
-	j.microsAlone()
 	for _, find := range j.unproven {
 		find()
 	}
@@ -86,7 +83,6 @@ type judge struct {
 	settled  map[parse.Expr]bool      // words that are equal to a declared key where they stand, or are tables
 	unproven []func()                 // finds keys, or too few words, unless they are such words; and what all the code may show
 	keyFound bool                     // a raw script has no further finding of rule key
-	noted    bool                     // a script has one note
 	timed    map[string]unit          // the units of roots, as they were seen first
 	unpacks  map[*parse.Var]bool      // names that unpack gets as they are
 	needs    map[*parse.Var]parse.Pos // parameters for which nil fails, and where,
@@ -217,6 +213,14 @@ func (j *judge) findAlways(pos parse.Pos, rule, format string, args ...any) {
 func (j *judge) report(pos parse.Pos, rule, format string, args ...any) {
 	j.findings = append(j.findings,
 		parse.Finding{File: j.c.s.File, Pos: pos, Msg: fmt.Sprintf(format, args...), Rule: rule})
+}
+
+// note notes what may be meant, once for a script.
+func (j *judge) note(pos parse.Pos, text string) {
+	if !j.found[text] {
+		j.found[text] = true
+		j.report(pos, Note, "%s", text)
+	}
 }
 
 // expressions checks those that need nothing known of names.

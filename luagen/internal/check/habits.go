@@ -13,7 +13,9 @@ import (
 // habits finds it in each call of a command on a key.
 func (j *judge) habits(all []touch) {
 	for _, e := range j.c.flow.calls {
-		j.numberIsKey(e)
+		if j.c.callee(e) == "tonumber" && len(e.Args) > 0 {
+			j.noKey(e.Args[0])
+		}
 	}
 	for i, t := range all {
 		switch words := t.call.words; {
@@ -26,8 +28,40 @@ func (j *judge) habits(all []touch) {
 		case strings.HasPrefix(t.name, "rename") && j.raises(t.call.expr):
 			j.mayLack(t, all[:i])
 		}
-		j.emptyUnpack(t)
+		j.emptyUnpack(t, all)
 		j.fieldIsKey(t)
+		j.overwritten(t, all)
+	}
+	j.twoTags(all)
+}
+
+// overwritten notes a SET of what a GET of the same key has given, changed by a number: it takes the key's expiry away.
+func (j *judge) overwritten(t touch, all []touch) {
+	if t.name != "set" || len(t.call.words) != 3 || t.key == "" || slices.ContainsFunc(all, func(u touch) bool {
+		return u.key == t.key && (u.gives || units[shapes[u.name]].per != 0)
+	}) {
+		return
+	}
+	if value := t.call.words[2]; j.c.flow.within(value, func(e parse.Expr) bool {
+		sum, ok := e.(*parse.BinaryExpr)
+		return ok && (sum.Op == "+" || sum.Op == "-")
+	}) && j.c.flow.within(value, func(e parse.Expr) bool {
+		words := j.c.sent(e, "get")
+		return len(words) > 1 && j.keyText(words, 1) == t.key
+	}) {
+		j.note(t.call.expr.P, "SET takes an expiry away that this key may have: INCRBY keeps it, and SET with KEEPTTL")
+	}
+}
+
+// twoTags finds a key in braces next to one that is made of the same element and a text: a cluster has them on two nodes.
+func (j *judge) twoTags(all []touch) {
+	for _, t := range all {
+		text, ok := strings.CutPrefix(t.key, "'{'..KEYS ")
+		n, _, _ := strings.Cut(text, "..")
+		if other := slices.IndexFunc(all, func(u touch) bool { return strings.HasPrefix(u.key, "KEYS "+n+"..") }); ok && other >= 0 {
+			j.find(j.c.origin(all[other].call.words[1]).Pos(), Key, "KEYS[%s] has no braces around it here, and some in line %d: a cluster has "+
+				"the two on different nodes", n, j.c.origin(t.call.words[1]).Pos().Line)
+		}
 	}
 }
 
@@ -88,11 +122,14 @@ func (j *judge) mayLack(t touch, before []touch) {
 }
 
 // emptyUnpack finds a reply that is unpacked where a command needs a word, and of which no condition asks whether it is empty.
-func (j *judge) emptyUnpack(t touch) {
+func (j *judge) emptyUnpack(t touch, all []touch) {
 	call := t.call
 	last := call.words[len(call.words)-1]
 	fn, _ := last.(*parse.CallExpr)
 	cmd := j.c.targets[0].commands[t.name]
+	if call.open && fn != nil && j.c.callee(fn) == "unpack" && len(fn.Args) < 3 && j.c.isList(fn.Args[0], "ARGV") {
+		j.note(fn.Args[0].Pos(), "unpack fails from 8000 elements on: if callers may pass as many, go through ARGV in parts")
+	}
 	if !call.open || fn == nil || j.c.callee(fn) != "unpack" || len(fn.Args) != 1 || cmd == nil || len(call.words)-1 >= max(cmd.arity, -cmd.arity) {
 		return
 	}
@@ -101,17 +138,24 @@ func (j *judge) emptyUnpack(t touch) {
 		return
 	}
 	from, _ := j.c.commandCall(source)
-	if len(from.names) == 1 && slices.Contains(listShapes, shapes[from.names[0]]) && !j.c.sized(varOf(fn.Args[0])) {
+	asked := j.c.sized(varOf(fn.Args[0])) || slices.ContainsFunc(all, func(u touch) bool {
+		return u.key == j.keyText(from.words, 1) && u.call.expr != source && j.c.inCondition(u.call.expr)
+	})
+	if len(from.names) == 1 && slices.Contains(listShapes, shapes[from.names[0]]) && !asked {
 		j.find(fn.Args[0].Pos(), Command, "unpack gives nothing if this list is empty, and then %s fails: ask for # of it first", shown(t.name))
 	}
 }
 
-// sized reports whether a script looks at the length of a list, or at an element, or has a function of its own do so.
+// sized reports whether a script compares the length of a list, looks at an element, or has a function of its own do so.
 func (c *code) sized(x *parse.Var) bool {
-	return x != nil && (len(c.flow.indices[x]) > 0 || slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
+	is := func(e parse.Expr) bool {
 		length, isUnary := e.(*parse.UnaryExpr)
+		return isUnary && length.Op == "#" && varOf(length.X) == x
+	}
+	return x != nil && (len(c.flow.indices[x]) > 0 || slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
+		b, isBinary := e.(*parse.BinaryExpr)
 		call, isCall := e.(*parse.CallExpr)
-		return isUnary && length.Op == "#" && varOf(length.X) == x || isCall && !slices.Contains(readers[2:], c.callee(call)) &&
+		return isBinary && negated[b.Op] != "" && c.flow.within(b, is) || isCall && !slices.Contains(readers[2:], c.callee(call)) &&
 			slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return varOf(arg) == x })
 	}))
 }
@@ -119,22 +163,21 @@ func (c *code) sized(x *parse.Var) bool {
 // listShapes are the shapes of replies that are an empty list if a key is missing.
 var listShapes = []string{"members", "texts"}
 
-// fieldIsKey finds an element of KEYS that no command takes for a key, and this one for the name of a field.
+// fieldIsKey finds an element of KEYS that no command takes for a key, and this one for a number or the name of a field.
 func (j *judge) fieldIsKey(t touch) {
-	if !j.c.s.Raw || !slices.Contains(parted, t.name) && !strings.HasPrefix(t.name, "h") {
-		return
-	}
-	for _, e := range t.call.words[2:min(3, len(t.call.words))] {
-		if n := j.c.nth(e, "KEYS"); n > 0 && !j.c.keyed[n] {
-			j.find(e.Pos(), Key, "KEYS[%d] is no key here, and a cluster sends the script to the node of all keys: pass it in ARGV", n)
+	match := j.formOf(t.call, t.name)
+	for i, f := range match.as {
+		if f.number || f.word == "field" {
+			j.noKey(match.words[i])
 		}
 	}
 }
 
-// numberIsKey finds an element of KEYS that is made a number.
-func (j *judge) numberIsKey(e *parse.CallExpr) {
-	if n := j.c.nth(e, "KEYS"); j.c.s.Raw && j.c.callee(e) == "tonumber" && n > 0 && !j.c.keyed[n] {
-		j.find(e.Args[0].Pos(), Key, "KEYS[%d] is no key here, and a cluster sends the script to the node of all keys: pass it in ARGV", n)
+// noKey finds an element of KEYS that no command takes for a key.
+func (j *judge) noKey(e parse.Expr) {
+	if n := j.c.nth(e, "KEYS"); j.c.s.Raw && n > 0 && !j.c.keyed[n] && !j.found["KEYS "+itoa(n)] {
+		j.found["KEYS "+itoa(n)] = true
+		j.find(e.Pos(), Key, "KEYS[%d] is no key here, and a cluster sends the script to the node of all keys: pass it in ARGV", n)
 	}
 }
 
@@ -171,8 +214,15 @@ func (j *judge) emptyIsTrue(cond parse.Expr) {
 	j.find(not.X.Pos(), Compare, "this is never false: a reply without elements is an empty table, which is true; ask for # of it == 0")
 }
 
-// nameless finds a table whose fields have names alone, which the script returns: a reply has no names.
-func (j *judge) nameless(e parse.Expr) {
+// nameless finds a table whose fields have names alone, which the script returns, or a function whose result it returns.
+func (j *judge) nameless(e parse.Expr, pos parse.Pos) {
+	if call, ok := e.(*parse.CallExpr); ok && j.c.flow.bodies[varOf(call.Fn)] != nil {
+		for _, inner := range j.c.flow.returned[j.c.flow.bodies[varOf(call.Fn)]] {
+			if varOf(inner) != nil {
+				j.nameless(inner, pos)
+			}
+		}
+	}
 	x := varOf(e)
 	source, ok := j.c.flow.only(x)
 	table, isTable := source.(*parse.TableExpr)
@@ -184,5 +234,5 @@ func (j *judge) nameless(e parse.Expr) {
 			return
 		}
 	}
-	j.find(e.Pos(), Result, "a reply has no names, so all that is in this table is lost: return a list, or what cjson.encode makes of it")
+	j.find(pos, Result, "a reply has no names, so all that is in this table is lost: return a list, or what cjson.encode makes of it")
 }

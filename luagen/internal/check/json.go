@@ -11,6 +11,7 @@ func (j *judge) jsonOf(e parse.Expr, v value) {
 		e, v = v.empty, j.peek(v.empty)
 	}
 	x := varOf(unparen(e))
+	j.mean(e)
 	if v.decoded {
 		j.again(e.Pos())
 	}
@@ -21,16 +22,26 @@ func (j *judge) jsonOf(e parse.Expr, v value) {
 	case j.c.flow.hasText["[]"] && j.c.flow.hasText["{}"]: // The script puts one in the place of the other.
 	case j.mayBeEmpty(e, v):
 		j.find(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
-	case x != nil && v.decoded && !j.mentioned(x) && j.c.flow.apart[x]:
-		j.find(e.Pos(), JSON, "a list in this may be empty, and then cjson makes {} of it, where [] was decoded: "+
-			"keep the list in a key of its own, or write '[]' if it has no elements")
 	}
 }
 
-// again notes once what JSON loses that is made JSON again.
+// again notes what JSON loses that is made JSON again.
 func (j *judge) again(pos parse.Pos) {
-	if !j.noted && !(j.c.flow.hasText["[]"] && j.c.flow.hasText["{}"]) {
-		j.noted = true
-		j.report(pos, Note, "this came from JSON and is made JSON again: an empty list in it becomes {}, and a number of more than 14 digits is rounded")
+	if !(j.c.flow.hasText["[]"] && j.c.flow.hasText["{}"]) {
+		j.note(pos, "this came from JSON and is made JSON again: an empty list in it becomes {}, and a number of more than 14 digits is rounded")
 	}
+}
+
+// mean finds what is divided by the length of a list that may be empty: it is no number, and cjson refuses it.
+func (j *judge) mean(e parse.Expr) {
+	j.c.flow.within(e, func(e parse.Expr) bool {
+		b, ok := e.(*parse.BinaryExpr)
+		if !ok || b.Op != "/" {
+			return false
+		}
+		if u, ok := b.R.(*parse.UnaryExpr); ok && u.Op == "#" && j.mayBeEmpty(u.X, j.peek(u.X)) {
+			j.find(u.X.Pos(), JSON, "this list may be empty, and cjson fails for what is divided by 0: ask for # of it first")
+		}
+		return false
+	})
 }

@@ -18,6 +18,9 @@ func (j *judge) rawKey(e parse.Expr, cmd *command, left int) {
 		}
 	}
 	given := j.c.certainly(aForeign, e) && (j.c.certainly(aWritten, e) || j.eachOf(e))
+	if !isParam && !given && hasKeys(j.c.s) && !j.c.assembled() && j.c.certainly(aForeign, e) && !j.c.flow.within(e, j.c.isParam) {
+		j.note(e.Pos(), "this key is made of an argument or a reply: a cluster has it on the node of the script's keys only if it begins with their hash tag")
+	}
 	if isParam || j.keyFound || !given && (hasKeys(j.c.s) || j.c.assembled() || j.c.flow.within(e, j.c.isParam)) {
 		return
 	}

@@ -37,7 +37,6 @@ type machine struct {
 	unclear  bool                      // an element of the reply may be nil on some ways
 	hints    int                       // calls that give an expiry, and what may be nil: a way alone may show more of these
 	hintless map[*parse.FuncExpr]bool  // functions that were followed and have none of these
-	last     bool                      // the statement is the last one of its block
 }
 
 // maxRefine is how many parts of a condition are looked at.
@@ -108,7 +107,6 @@ func (m *machine) block(b *parse.Block) {
 			m.state.dead = true
 			break
 		}
-		m.last = stmt == b.Stmts[len(b.Stmts)-1]
 		m.statement(stmt)
 	}
 	for _, stmt := range b.Stmts { // Its names end here: the state stays small.

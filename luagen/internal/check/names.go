@@ -135,26 +135,3 @@ func (j *judge) memberOfLibrary(e *parse.IndexExpr) {
 	}
 	j.report(name.P, Undeclared, "there is no %s.%s%s", lib.Name, strings.TrimSpace(name.Value), near)
 }
-
-// skipsElement finds an element of KEYS or ARGV that follows one which is left out, if all that the script uses are written out.
-func (j *judge) skipsElement(list string) {
-	at, whole := map[int]parse.Expr{}, 0
-	for _, e := range j.c.flow.exprs {
-		index, ok := e.(*parse.IndexExpr)
-		switch n := j.c.nth(e, list); {
-		case isGlobal(e, list):
-			whole++
-		case ok && n > 0 && isGlobal(index.X, list):
-			whole--
-			at[n] = e
-		}
-	}
-	for n := 1; whole == 0 && n <= len(at); n++ {
-		if e := at[n+1]; at[n] == nil && e != nil && (n > 1 || list == "KEYS") {
-			if !j.c.assembled() {
-				j.report(e.Pos(), Unused, "%s[%d] is used, and %s[%d] is not: is this number right?", list, n+1, list, n)
-			}
-			return
-		}
-	}
-}

@@ -65,14 +65,6 @@ func (j *judge) sum(v value, r *parse.Result) {
 	}
 }
 
-// asScore finds the text of a number as the member that has the number as its score: 14 digits do not keep all times apart.
-func (j *judge) asScore(score, member parse.Expr) {
-	x, v := varOf(score), j.peek(score)
-	if x != nil && varOf(j.passed(member, "tostring")) == x && v.surely(isNumber) && !v.whole && v.size == 0 && v.unit == (unit{as: aTime}) {
-		j.find(member.Pos(), Precision, "tostring keeps 14 digits, and times that differ behind them are one member: pass the number as it is")
-	}
-}
-
 // fraction reports whether a number may have a fraction that matters: it is no time in small units, and no result of math.max.
 func (j *judge) fraction(e parse.Expr, v value) bool {
 	_, made := unparen(e).(*parse.CallExpr)

@@ -18,7 +18,7 @@ func (j *judge) rawReturn(v value, list []parse.Expr) {
 		j.namesIn(table)
 	}
 	if !j.resp3 {
-		j.nameless(list[0])
+		j.nameless(list[0], list[0].Pos())
 	}
 	if x := varOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
 		v = j.peek(table)

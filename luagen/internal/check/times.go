@@ -60,11 +60,6 @@ func (j *judge) chosen() bool {
 // meet finds times of different units that meet in a sum, a difference, a quotient or a comparison. Those that TIME replies
 // with may be added as a seed.
 func (j *judge) meet(pos parse.Pos, l, r value) {
-	for _, v := range []value{l, r} {
-		if v.unit.as == aProduct && v.unit.per != 1 && l.unit.per*r.unit.per == 0 {
-			j.find(pos, Time, "this counts with the product of a time and a rate in different units: bring both to one unit")
-		}
-	}
 	if max(l.unit.as, r.unit.as) > aTime {
 		return
 	}
@@ -96,38 +91,8 @@ func (j *judge) keeps(match *matching, i int) {
 	switch f := match.as[i]; {
 	case f.number && slices.Contains([]string{"score", "min", "max"}, f.word):
 		j.meet(pos, value{number: number{roots: j.scores(match.words)}}, v)
-	case f.word == "member" && match.as[i-1].word == "score":
-		j.asScore(match.words[i-1], match.words[i])
 	case f.word == "value" && match.as[i-1].word == "field":
 		j.misnamed("the field", j.ofField(match.words[1], match.words[i-1]), v, pos)
-	}
-}
-
-// microsAlone finds the second element of TIME, which begins at 0 again each second, in a script that never reads the first.
-// A seed, a remainder or a part of a text may be made of it.
-func (j *judge) microsAlone() {
-	var read, into []parse.Expr
-	for _, e := range j.c.flow.exprs {
-		switch e := e.(type) {
-		case *parse.IndexExpr:
-			if j.c.sent(e.X, "time") != nil {
-				read = append(read, e.Key)
-			}
-		case *parse.CallExpr:
-			if len(e.Args) > 0 && (j.c.sent(e.Args[0], "time") != nil || j.c.callee(e) == "math.randomseed") {
-				return
-			}
-		case *parse.BinaryExpr:
-			if e.Op == "%" || e.Op == ".." {
-				into = append(into, e)
-			}
-		}
-	}
-	other := func(e parse.Expr) bool { return bound(e) != 2 }
-	if len(read) > 0 && !slices.ContainsFunc(read, other) && len(into) <= maxWithin && !slices.ContainsFunc(into, func(e parse.Expr) bool {
-		return j.c.flow.within(e, func(e parse.Expr) bool { return slices.Contains(read, e) })
-	}) {
-		j.report(read[0].Pos(), Time, "the second element of TIME is the microseconds of the present second: the time is [1]")
 	}
 }
 

@@ -35,7 +35,6 @@ func (j *judge) compareTouches() {
 		}
 	}
 	j.wrongKeys(all)
-	j.madeUp(all)
 	j.habits(all)
 	if j.c.s.Raw {
 		j.wrongKinds(all)
@@ -109,21 +108,6 @@ func (j *judge) watched(t touch, all []touch) {
 		if u.key == t.key && units[shapes[u.name]].per != 0 && !j.gave {
 			j.find(t.call.expr.P, Expire, "this key never expires, and line %d asks when it does: give it an expiry", u.call.expr.P.Line)
 		}
-	}
-}
-
-// madeUp finds the one key of a script that is made of an element and a text, where all others are elements of KEYS.
-func (j *judge) madeUp(all []touch) {
-	made := slices.DeleteFunc(slices.Clone(all), func(t touch) bool {
-		return j.c.nth(t.call.words[1], "KEYS") > 0 || strings.HasSuffix(t.name, "publish")
-	})
-	if len(made) != 1 || len(all) == 1 || j.keyFound {
-		return
-	}
-	e := made[0].call.words[1]
-	b, ok := j.c.origin(e).(*parse.BinaryExpr)
-	if ok && b.Op == ".." && (constantKind(b.R) == isText && j.c.nth(b.L, "KEYS")+j.c.nth(b.L, "ARGV") > 0 || constantKind(b.L) == isText && j.c.nth(b.R, "KEYS") > 0) {
-		j.find(e.Pos(), Key, "this key is made up, and all others of the script come from KEYS: name the one that is meant, or pass it")
 	}
 }
 

@@ -17,7 +17,6 @@ type values struct {
 	sources  map[*parse.Var][]source          // the values that a name may hold
 	stores   map[*parse.Var][]parse.Expr      // the values that are put into the table of a name
 	appends  map[*parse.Var]int               // how many of these are put behind the end, or at the index of a loop
-	apart    map[*parse.Var]bool              // the script goes through a name's table, or one in it, or removes elements, and adds none
 	along    map[*parse.Var][]*parse.Var      // names that count where a list grows
 	called   map[*parse.Var][]*parse.CallExpr
 	aliases  map[*parse.Var][]*parse.Var    // names and parameters that may hold the same
@@ -112,7 +111,7 @@ func newValues() *values {
 		params: map[*parse.Var]param{}, returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, hasText: map[string]bool{},
 		aliases: map[*parse.Var][]*parse.Var{}, along: map[*parse.Var][]*parse.Var{},
-		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{}, apart: map[*parse.Var]bool{},
+		loops: map[*parse.Var]*parse.NumForStmt{}, replied: map[*parse.Var]bool{},
 		careful: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{},
 		compared: map[*parse.Var]bool{}, indices: map[*parse.Var][]*parse.IndexExpr{},
 	}
@@ -189,18 +188,11 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 	}
 }
 
-// insert notes table.insert(t, x) and rawset(t, key, x), and what else is done with a list.
+// insert notes table.insert(t, x) and rawset(t, key, x).
 func (v *values) insert(e *parse.CallExpr) {
 	origin := v.origin(e.Fn)
 	fn, ok := origin.(*parse.IndexExpr)
 	inserts := ok && isGlobal(fn.X, "table") && isLiteral(fn.Key, "insert") || isGlobal(origin, "rawset")
-	reads := ok && isGlobal(fn.X, "table") && isLiteral(fn.Key, "remove") || isGlobal(origin, "ipairs")
-	if len(e.Args) > 0 && (inserts || reads) {
-		for _, x := range namesIn(e.Args[0]) {
-			was, known := v.apart[x]
-			v.apart[x] = reads && (was || !known)
-		}
-	}
 	if !inserts || len(e.Args) < 2 {
 		return
 	}

@@ -18,3 +18,11 @@ local function label(text)
   local known = {made = 'new', counted = 'old'}
   return known[text]
 end
+
+-- doubled has a function of its own.
+local function doubled(n)
+  local function twice(m)
+    return m * 2
+  end
+  return twice(n)
+end

@@ -7,7 +7,9 @@
 ---@include count.lua
 may('set', counter)
 local total, old = counted(counter, step)
+local twofold
+twofold = doubled(total)
 if label(old) == 'new' then
   return {total, 'new'}
 end
-return {total, label(old)}
+return {twofold, label(old)}

@@ -12,7 +12,7 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 1, Retry: backend.RetryNever,
-	SHA1: "fe8fd0701fb8406fa6c0e99c95b6cf376178c60c",
+	SHA1: "b1f6e19a75b4a70c0f64bb59bc97e1f84161dc39",
 	Source: "\n\n" + `local counter = KEYS[1]
 local step = ARGV[1]
 
@@ -20,10 +20,12 @@ local step = ARGV[1]
 
 if not redis.acl_check_cmd('set', counter) then error({err = 'NOPERM no ' .. 'set' .. ' ' .. counter}) end
 local total, old repeat if not redis.acl_check_cmd('incrby', counter) then error({err = 'NOPERM no ' .. 'incrby' .. ' ' .. counter}) end local old_ = redis.call('get', counter) if not old_ then redis.call('set', counter, step) total, old = step, 'made' break end local total_ = redis.call('incrby', counter, step) total, old = total_, 'counted' break until true
+local twofold
+do local function twice(m) return m * 2 end twofold = twice(total) end
 local function label(text) local known = {made = 'new', counted = 'old'} return known[text] end if label(old) == 'new' then
   return {total, 'new'}
 end
-return {total, label(old)}
+return {twofold, label(old)}
 `,
 }
 

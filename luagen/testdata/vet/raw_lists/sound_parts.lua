@@ -3,7 +3,7 @@ local first, second, due = {}, {}, redis.call('ZRANGEBYSCORE', KEYS[3], 0, ARGV[
 for i = 1, #due, 100 do
   redis.call('RPUSH', KEYS[5], unpack(due, i, math.min(i + 99, #due)))
 end
-redis.call('RPUSH', KEYS[4], unpack(due))
+if #due > 0 then redis.call('RPUSH', KEYS[4], unpack(due)) end
 first[1] = redis.call('GET', KEYS[1])
 first[2] = ''
 if first[1] == ARGV[1] then first[2] = redis.call('GET', KEYS[2]) end

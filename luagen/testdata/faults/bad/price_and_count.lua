@@ -1,0 +1,3 @@
+if redis.call('EXISTS', KEYS[1]) ~= 1 then return 0 end
+local item = redis.call('HMGET', KEYS[1], 'price', 'count')
+return item[1] * item[2]

@@ -1,0 +1,9 @@
+local function changed(raw)
+  local doc = cjson.decode(raw)
+  doc.at = tonumber(ARGV[1])
+  return (string.gsub(cjson.encode(doc), '"list":{}', '"list":[]'))
+end
+for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
+  redis.call('HSET', KEYS[1], name, changed(redis.call('HGET', KEYS[1], name)))
+end
+return 1

@@ -1,0 +1,23 @@
+-- Keys in braces and without, the mean of what may be empty, and what is noted once for a script.
+local front, state = '{' .. KEYS[1] .. '}', KEYS[1] .. ':state'
+redis.call('incr', front)
+redis.call('set', state, 1)
+local times, sum = redis.call('lrange', KEYS[2], 0, 99), 0
+for _, time in ipairs(times) do sum = sum + time end
+redis.call('set', KEYS[3], cjson.encode({mean = sum / #times}))
+local left = tonumber(redis.call('get', KEYS[4]) or '0') - ARGV[1]
+redis.call('set', KEYS[4], left)
+redis.call('set', KEYS[5], redis.call('get', KEYS[5]) + 1)
+local prefix = ARGV[2]
+for _, id in ipairs(redis.call('smembers', KEYS[6])) do redis.call('del', prefix .. id) end
+local owner = redis.call('get', KEYS[7])
+if owner then redis.call('hincrby', owner, 'n', 1) end
+redis.call('sadd', KEYS[8], unpack(ARGV, 3))
+redis.call('zadd', KEYS[8], KEYS[9], 'x')
+local function read(key)
+  local out = {}
+  out.name, out.at = redis.call('get', key), 1
+  return out
+end
+if left > 5 then return read(KEYS[1]) end
+return left
