@@ -21,7 +21,7 @@ func (m *machine) writes(e *parse.CallExpr) bool {
 }
 
 // collected returns the outer names that a loop's body appends to: lists, and texts.
-func (m *machine) collected(b *parse.Block) []*parse.Var {
+func (c *code) collected(b *parse.Block) []*parse.Var {
 	var all []*parse.Var
 	own := []*parse.Var{nil}
 	for _, stmt := range statements(b) {
@@ -30,7 +30,7 @@ func (m *machine) collected(b *parse.Block) []*parse.Var {
 		case *parse.AssignStmt:
 			all = append(all, appended(s)...)
 		case *parse.CallStmt:
-			if m.c.callee(s.Call) == "table.insert" && len(s.Call.Args) == 2 {
+			if c.callee(s.Call) == "table.insert" && len(s.Call.Args) == 2 {
 				all = append(all, varOf(s.Call.Args[0]))
 			}
 		}

@@ -127,17 +127,15 @@ func (m *machine) there(v value) {
 	}
 }
 
-// asks notes a part of a condition that shows something which is not followed. On a way that is followed alone no rule needs it.
+// asks notes a part of a condition that shows something which is not followed.
 func (m *machine) asks(at int, e parse.Expr) {
-	if m.way == nil {
-		m.state.ask(at, m.touched(e)...)
-	}
+	m.state.ask(at, m.touched(e)...)
 }
 
 // touched returns what an expression is about: the names and the replies in it, and in what the names hold.
 func (m *machine) touched(e parse.Expr) (all []any) {
 	if m.state.asked[everything] > 0 {
-		m.calls++ // there may have been one
+		m.frame.calls++ // there may have been one
 		return []any{everything}
 	}
 	if m.c.flow.within(e, func(e parse.Expr) bool {
@@ -167,10 +165,10 @@ func (m *machine) touched(e parse.Expr) (all []any) {
 func (m *machine) replies(e *parse.CallExpr) (all []any) {
 	call, ok := m.c.commandCall(e)
 	library, _, _ := strings.Cut(m.c.callee(e), ".")
-	if !ok && (parse.KnownGlobal(library) || e.Method != "" || m.plainly[m.c.flow.bodies[varOf(e.Fn)]]) {
+	if !ok && (parse.KnownGlobal(library) || e.Method != "" || m.plainly(m.c.flow.bodies[varOf(e.Fn)])) {
 		return nil
 	}
-	m.calls++
+	m.frame.calls++
 	if !ok && m.straight(m.c.flow.bodies[varOf(e.Fn)]) { // It says something of what it gets alone.
 		for i := range e.Args {
 			all = append(all, cmp.Or(m.keyText(e.Args, i), anyReply))

@@ -3,11 +3,13 @@
 //
 // The code is read twice. First values notes all expressions and calls, and what each name may hold at any time. From
 // that code.go knows which commands a call may be (calls.go), what the servers' tables say of them (table.go, form.go),
-// and which words certainly are declared keys (surely.go). Then the machine follows the statements in their order. It has
-// the state of the place where it is: the value of each name (value.go), what conditions have shown (state.go, asked.go),
-// and the keys that have no expiry yet (expire.go, path.go). It evaluates each expression (eval.go, arithmetic.go,
-// function.go), and finds nothing: it passes on each use of a value as a sight (sight.go). The judge finds what is wrong
-// in a sight, by the table of judges below, and in the code as a whole: nil.go, compare.go, precision.go and so on.
+// and which words certainly are declared keys (surely.go). Then the machine follows
+// the statements in their order, each in a set of states (states.go): ways part at a condition, and join when there are too
+// many. A state has the value of each name (value.go), what conditions have shown (state.go, asked.go), and the keys that
+// have no expiry yet (expire.go, path.go). The machine evaluates each expression (eval.go, arithmetic.go, function.go), and
+// finds nothing: it passes on each use of a value as a sight (sight.go). The judge finds what is wrong in a sight, by the
+// table of judges below, if all states that come there show it, or one does; and what is wrong in the code as a whole:
+// nil.go, compare.go, precision.go and so on.
 package check
 
 import (
@@ -55,9 +57,9 @@ var Rules = []string{
 // are also of what is wrong only for users who may not call every command.
 func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	j := &judge{
-		machine: newCode(s, tables).machine(), found: map[string]bool{}, settled: map[parse.Expr]bool{},
+		machine: newCode(s, tables).machine(), seen: map[useAt]int{}, verdicts: map[string]*verdict{}, settled: map[parse.Expr]int{}, words: map[parse.Expr]int{},
 		timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
-		needs: map[*parse.Var]parse.Pos{}, encodes: map[*parse.Var]parse.Pos{},
+		noted: map[string]bool{}, needs: map[*parse.Var]parse.Pos{}, encodes: map[*parse.Var]parse.Pos{},
 	}
 	j.names()
 	j.globals()
@@ -72,6 +74,7 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	for _, find := range j.unproven {
 		find()
 	}
+	j.settle()
 	return j.allowed(strict)
 }
 
@@ -79,10 +82,15 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 type judge struct {
 	*machine
 	findings []parse.Finding
-	found    map[string]bool          // there is a finding of a rule in a place
-	settled  map[parse.Expr]bool      // words that are equal to a declared key where they stand, or are tables
+	at       useAt         // the use that the machine sees
+	seen     map[useAt]int // in how many states uses were seen
+	verdicts map[string]*verdict
+	order    []*verdict
+	words    map[parse.Expr]int       // in how many states a word was seen, and in how many of these
+	settled  map[parse.Expr]int       // it is equal to a declared key, or a table
 	unproven []func()                 // finds keys, or too few words, unless they are such words; and what all the code may show
 	keyFound bool                     // a raw script has no further finding of rule key
+	noted    map[string]bool          // a script has one note of a text
 	timed    map[string]unit          // the units of roots, as they were seen first
 	unpacks  map[*parse.Var]bool      // names that unpack gets as they are
 	needs    map[*parse.Var]parse.Pos // parameters for which nil fails, and where,
@@ -100,7 +108,10 @@ var judges = map[use][]func(*judge, sight){
 	chained: {(*judge).padded},
 	asWord: {func(j *judge, s sight) {
 		j.use(s.v)
-		j.settled[s.e] = j.scalar(s.v, s.e.Pos(), "a command", ": pass its elements, as unpack gives them") || j.settled[s.e]
+		if j.scalar(s.v, s.e.Pos(), "a command", ": pass its elements, as unpack gives them") || j.state.sure[declaredKey+j.keyName(s.e, maxKeyParts)] {
+			j.settled[s.e]++
+		}
+		j.words[s.e]++
 	}},
 	indexed: {func(j *judge, s sight) {
 		j.present(s.v, s.e.Pos())
@@ -166,8 +177,7 @@ var judges = map[use][]func(*judge, sight){
 			j.unpacked([]parse.Expr{s.e}, s.v)
 		}
 	}},
-	proven: {func(j *judge, s sight) { j.settled[s.e] = true }},
-	sent:   {func(j *judge, s sight) { j.words(s.call, s.name) }},
+	sent: {func(j *judge, s sight) { j.checkWords(s.call, s.name) }},
 	refusable: {func(j *judge, s sight) {
 		j.find(s.call.expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
 			"before that line, too, call %s with NX, which changes no existing expiry", s.pos.Line, strings.ToUpper(s.name))
@@ -184,30 +194,62 @@ var judges = map[use][]func(*judge, sight){
 	unreached: {func(j *judge, s sight) { j.find(s.stmt.Pos(), Unreachable, "this is never reached") }},
 }
 
+// verdict is a finding in a place, as far as the states show it there.
+type verdict struct {
+	parse.Finding
+	at   useAt
+	hits int  // in how many states it is so
+	some bool // one is enough
+}
+
 // sees finds what is wrong in what the machine sees.
 func (j *judge) sees(s sight) {
+	j.at = s.place(j.state.never)
+	j.seen[j.at]++
 	for _, finds := range judges[s.use] {
 		finds(j, s)
 	}
+	j.at = useAt{}
 }
 
-// find notes a finding where the machine stands, one of each rule in a place.
+// find notes what is wrong if all states show it.
 func (j *judge) find(pos parse.Pos, rule, format string, args ...any) {
-	if j.quiet > 0 || j.state.dead || j.way != nil && rule != Expire && rule != Refused {
+	j.verdict(false, pos, rule, format, args...)
+}
+
+// may notes what is wrong if one state shows it.
+func (j *judge) may(pos parse.Pos, rule, format string, args ...any) {
+	j.verdict(true, pos, rule, format, args...)
+}
+
+func (j *judge) verdict(some bool, pos parse.Pos, rule, format string, args ...any) {
+	if j.quiet > 0 || j.state.dead {
 		return
 	}
-	if key := fmt.Sprint(pos, rule); !j.found[key] {
-		j.found[key] = true
-		j.report(pos, rule, format, args...)
+	key, msg := fmt.Sprint(j.at, pos, rule, format), fmt.Sprintf(format, args...)
+	v := j.verdicts[key]
+	if v == nil {
+		v = &verdict{Finding: parse.Finding{File: j.c.s.File, Pos: pos, Rule: rule}, at: j.at, some: some}
+		j.verdicts[key] = v
+		j.order = append(j.order, v)
+	}
+	if v.hits++; len(msg) > len(v.Msg) { // the one that says most
+		v.Msg = msg
 	}
 }
 
-// findAlways finds something also on a way that is followed alone.
-func (j *judge) findAlways(pos parse.Pos, rule, format string, args ...any) {
-	way := j.way
-	j.way = nil
-	j.find(pos, rule, format, args...)
-	j.way = way
+// settle makes findings of what enough states show, one of each rule in a place. States that never are count where no
+// other comes.
+func (j *judge) settle() {
+	found := map[string]bool{}
+	for _, v := range j.order {
+		key, at := fmt.Sprint(v.Pos, v.Rule), v.at
+		at.never = false
+		if (v.some || v.hits >= j.seen[v.at]) && !found[key] && !(v.at.never && j.seen[at] > 0) {
+			found[key] = true
+			j.findings = append(j.findings, v.Finding)
+		}
+	}
 }
 
 func (j *judge) report(pos parse.Pos, rule, format string, args ...any) {
@@ -217,8 +259,8 @@ func (j *judge) report(pos parse.Pos, rule, format string, args ...any) {
 
 // note notes what may be meant, once for a script.
 func (j *judge) note(pos parse.Pos, text string) {
-	if !j.found[text] {
-		j.found[text] = true
+	if !j.noted[text] {
+		j.noted[text] = true
 		j.report(pos, Note, "%s", text)
 	}
 }

@@ -133,7 +133,7 @@ func (j *judge) command(t *table, call commandCall, name string) *command {
 	}
 	if cmd.refuses(call) {
 		j.unproven = append(j.unproven, func() {
-			if !j.settled[call.words[len(call.words)-1]] { // a table, which was to be unpacked
+			if !j.isSettled(call.words[len(call.words)-1]) { // a table, which was to be unpacked
 				j.report(pos, Command, "wrong number of arguments for %s: %d, it takes %s", shown(cmd.name), call.least()-1, takes(cmd))
 			}
 		})

@@ -21,7 +21,7 @@ func (m *machine) eval(e parse.Expr) value {
 	defer func() { m.level-- }()
 	switch e := e.(type) {
 	case *parse.NilExpr:
-		return value{is: isNil, nilAt: m.state.at}
+		return m.nothing()
 	case *parse.BoolExpr:
 		if e.Value {
 			return value{is: isTrueValue}
@@ -229,7 +229,7 @@ func (m *machine) either(e *parse.BinaryExpr) value {
 		v := join(l, r, 0)
 		v.role, v.listed = l.role, l.listed
 		if _, isNil := unparen(e.R).(*parse.NilExpr); isNil {
-			v.nilAt = m.state.at
+			v.nilAt, v.since = m.state.at, m.state.trail.turns()
 		}
 		return v
 	case l.is&absent == 0:

@@ -38,20 +38,16 @@ var removing = strings.Fields("del getdel hdel lpop lrem persist rename rpop spo
 // command evaluates a call of a command.
 func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 	call, _ := m.c.commandCall(e)
-	m.calls++
+	m.frame.calls++
 	m.evalWords(call)
 	defer m.wrote(call)
-	if len(call.names) != 1 || m.resp3 || !slices.ContainsFunc(m.c.tables.all, func(t *table) bool { return t.of(call, call.names[0]) != nil }) {
+	if len(call.names) != 1 || m.c.resp3 || !slices.ContainsFunc(m.c.tables.all, func(t *table) bool { return t.of(call, call.names[0]) != nil }) {
 		return unknown()
 	}
 	name := call.names[0]
-	if m.quiet == 0 && m.way == nil {
+	if m.quiet == 0 {
 		m.see(sight{use: sent, call: call, name: name})
 		m.ending(call, name)
-		if slices.Contains(ending, name) || m.expires(call, name) {
-			m.gave, m.hints = true, m.hints+1
-		}
-	} else if m.quiet == 0 {
 		m.lifetime(call, name)
 	}
 	v := m.replyOf(call, name)
@@ -67,9 +63,6 @@ func (m *machine) command(e *parse.CallExpr, words []parse.Expr) value {
 // evalWords evaluates the words of a call.
 func (m *machine) evalWords(call commandCall) {
 	for i, word := range call.words {
-		if m.state.sure[declaredKey+m.keyText(call.words, i)] {
-			m.see(sight{use: proven, e: word})
-		}
 		if v := m.eval(word); i > 0 && !(i == len(call.words)-1 && call.open) {
 			m.uses(asWord, word, v)
 		} else {
@@ -98,7 +91,7 @@ func (m *machine) replyOf(call commandCall, name string) value {
 		v.from = call.expr
 	}
 	v = m.listing(name, words, v)
-	if name == "exists" && m.way != nil && m.state.sure[exists+m.keyText(words, 1)] {
+	if name == "exists" && m.state.sure[exists+m.keyText(words, 1)] {
 		v = numeral("1")
 	}
 	v.made, v.mixed = m.creator(call, name), name == "type"
@@ -196,7 +189,7 @@ func (m *machine) lifetime(call commandCall, name string) {
 	}
 	drops := slices.Contains(dropping, name) && !written.has("nx")
 	if m.state.fresh[key] == nil && (drops || !m.state.sure[exists+key]) && m.creates(call, name) {
-		m.state.fresh[key] = &creation{pos: call.expr.P, name: name, value: m.keyText(call.words, 2), drops: drops, tried: !m.raises(call.expr), turn: m.way.at}
+		m.state.fresh[key] = &creation{pos: call.expr.P, name: name, value: m.keyText(call.words, 2), drops: drops, tried: !m.raises(call.expr), turn: m.state.trail.turns()}
 	}
 	m.state.sure[exists+key] = true
 }
@@ -268,18 +261,12 @@ func (m *machine) counted(v value, op string, w value) {
 // to it, or not 0, was there before. It reports whether the comparison is with what was added.
 func (m *machine) first(e parse.Expr, op string, other parse.Expr) (added bool) {
 	whole := (op == "~=" || op == ">") && m.peek(other).size == zeroSize && m.peek(e).of == ""
-	m.c.flow.within(e, func(e parse.Expr) bool {
-		call, isCall := e.(*parse.CallExpr)
-		if !isCall {
-			return false
+	for _, call := range m.c.commandsIn(e) {
+		adds := m.adds(call.words, other)
+		if added = added || adds; whole || adds && op == "~=" {
+			m.wasThere(m.keyText(call.words, 1))
 		}
-		words, ok := m.c.words(call)
-		adds := len(words) > 0 && m.adds(words, other)
-		if added = added || adds; whole && ok || adds && op == "~=" {
-			m.wasThere(m.keyText(words, 1))
-		}
-		return false
-	})
+	}
 	return added
 }
 

@@ -22,15 +22,15 @@ func (j *judge) expiry(cmd *command, e parse.Expr, f form, last parse.Expr) {
 	switch {
 	case want.per == 0 || !cmd.writes:
 	case is.per >= 1 && is.apart(want), is.per == want.per && is.as+want.as == aTime+aDuration:
-		j.find(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, is, is.remedy(want))
+		j.may(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, is, is.remedy(want))
 	case want.as == aTime && (written && v.size < 1e9*want.per || is.as == aDuration || j.minutes(e)):
 		j.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is a duration, or long ago: add the time", shown)
 	case v.frac || v.split && !j.state.knows(someWhole):
-		j.find(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
+		j.may(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
 	case want.as == aDuration && (v.low || known && j.mayBeZero(j.c.factor(e))):
-		j.find(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
+		j.may(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
 	case want.as == aDuration && known && v.least == 0 && j.admitsZero(j.c.factor(e)):
-		j.find(e.Pos(), Expire, "%s %s if this is 0, which the condition lets by: ask for > 0", shown, fails)
+		j.may(e.Pos(), Expire, "%s %s if this is 0, which the condition lets by: ask for > 0", shown, fails)
 	}
 }
 

@@ -48,8 +48,12 @@ func (f Facts) set(n int, as string) {
 // nth returns n if an expression is element n of KEYS or ARGV, the number of one, or a local name for these; else 0.
 func (c *code) nth(e parse.Expr, list string) int {
 	e = c.origin(e)
-	if call, ok := e.(*parse.CallExpr); ok && c.callee(call) == "tonumber" && len(call.Args) == 1 {
-		return c.nth(call.Args[0], list)
+	for range maxNames { // A name may be a number of itself.
+		call, ok := e.(*parse.CallExpr)
+		if !ok || c.callee(call) != "tonumber" || len(call.Args) != 1 {
+			break
+		}
+		e = c.origin(call.Args[0])
 	}
 	index, ok := e.(*parse.IndexExpr)
 	if !ok || !c.isList(index.X, list) {
@@ -99,16 +103,14 @@ func (f Facts) kind(n int, kinds []string) {
 // result returns the type of what a script returns on all its ways, "" if that is not certain.
 func (c *code) result() string {
 	m := c.machine()
-	m.quiet = 1
-	m.block(c.s.Body)
-	v := value{}
-	for _, r := range m.returned {
+	ends, v := m.follow(), value{}
+	for _, r := range m.frame.returned {
 		if r.is != isFailed {
 			v = join(v, r, 0)
 		}
 	}
 	switch is := v.is &^ isFailed; {
-	case len(m.returned) == 0 || !m.state.dead:
+	case len(m.frame.returned) == 0 || ends:
 		return ""
 	case is == isNumber && v.whole:
 		return "int"

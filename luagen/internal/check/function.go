@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,42 +10,45 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// function follows the body of a function. When it runs, each variable that is assigned anywhere may have another
+// function follows the body of a function, once. When it runs, each variable that is assigned anywhere may have another
 // value.
 func (m *machine) function(f *parse.FuncExpr) {
-	if m.quiet > 0 || m.way != nil {
+	if m.quiet > 0 || m.frames[f] != nil {
 		return
 	}
-	outer, yields, calls, hints := m.state, m.yields, m.calls, m.hints
-	m.state, m.yields = newState(), &value{}
-	for x, v := range outer.vars {
+	outer, start := *m, newState()
+	for x, v := range joinAll(m.here, m.state.at).vars {
 		if len(x.Writes) == 0 {
-			m.state.vars[x] = v
+			start.vars[x] = v
 		}
 	}
-	for _, p := range f.Params {
-		if !m.volatile[p] && len(p.Writes) == 0 {
-			m.state.set(p, value{is: anything, missing: anArgument + p.Name})
-			m.params[anArgument+p.Name] = p
-		}
-	}
-	m.depth++
 	m.branch++
-	m.state.at = m.branch
-	m.block(f.Body)
-	m.yield(value{is: isNil})
-	m.yielded[f], m.plainly[f], m.hintless[f] = m.yields.elsewhere(), m.calls == calls, m.hints == hints
-	m.depth--
+	start.at = m.branch
+	m.frame, m.broken, m.depth = newFrame(), nil, m.depth+1
+	m.frames[f], m.frame.params = m.frame, maps.Clone(outer.frame.params)
 	for _, p := range f.Params {
-		delete(m.params, anArgument+p.Name)
+		if !m.c.volatile[p] && len(p.Writes) == 0 {
+			start.set(p, value{is: anything, missing: anArgument + p.Name})
+			m.frame.params[anArgument+p.Name] = p
+		}
 	}
-	m.state, m.yields = outer, yields
+	m.closes(m.block([]*state{start}, f.Body))
+	m.frame.yields = m.frame.yields.elsewhere()
+	outer.frame.calls += m.frame.calls
+	outer.branch, outer.helps = m.branch, m.helps || len(m.frame.given) > 0
+	*m = outer
+}
+
+// plainly reports whether a function calls no command, and nothing that is not known.
+func (m *machine) plainly(f *parse.FuncExpr) bool {
+	frame := m.frames[f]
+	return frame != nil && frame.calls == 0
 }
 
 // yield notes a value that the function that is followed returns, if control comes here.
 func (m *machine) yield(v value) {
 	if !m.state.dead {
-		*m.yields = join(*m.yields, v, 0)
+		m.frame.yields = join(m.frame.yields, v, 0)
 	}
 }
 
@@ -82,10 +86,11 @@ func (m *machine) resultOf(e *parse.CallExpr, args []value) value {
 	if i := m.numbered(e); i >= 0 {
 		return toNumber(args[i], e.P)
 	}
-	v, known := m.yielded[m.c.flow.bodies[name.Var]]
-	if !known {
+	f := m.frames[m.c.flow.bodies[name.Var]]
+	if f == nil || f == m.frame {
 		return unknown()
 	}
+	v := f.yields
 	v.missing = m.passedOn(v.missing, m.c.flow.bodies[name.Var], e)
 	return m.named(name.Name, said(name.Name, inName), v, e.P)
 }
@@ -166,7 +171,7 @@ func (m *machine) call(e *parse.CallExpr) value {
 		if !m.straight(m.c.flow.bodies[varOf(e.Fn)]) {
 			m.asks(m.state.at, e)
 		}
-		if m.way != nil && m.way.helped { // it may give keys an expiry
+		if m.helps { // it may give keys an expiry
 			clear(m.state.fresh)
 		}
 	}
@@ -291,18 +296,16 @@ func asText(v value) value {
 
 // returns evaluates a return statement.
 func (m *machine) returns(s *parse.ReturnStmt) {
-	first := value{is: isNil}
+	first := m.nothing()
 	for i, e := range s.Values {
 		if v := m.eval(e); i == 0 {
 			first = v
 		}
 	}
-	if m.way != nil {
-		m.leaves(s.P, first)
-	}
+	m.leaves(s.P, first)
 	m.see(sight{use: returned, stmt: s, v: first})
 	if m.depth == 0 {
-		m.returned = append(m.returned, first)
+		m.frame.returned = append(m.frame.returned, first)
 		return
 	}
 	if len(s.Values) > 0 {

@@ -146,20 +146,6 @@ func (j *judge) emptyUnpack(t touch, all []touch) {
 	}
 }
 
-// sized reports whether a script compares the length of a list, looks at an element, or has a function of its own do so.
-func (c *code) sized(x *parse.Var) bool {
-	is := func(e parse.Expr) bool {
-		length, isUnary := e.(*parse.UnaryExpr)
-		return isUnary && length.Op == "#" && varOf(length.X) == x
-	}
-	return x != nil && (len(c.flow.indices[x]) > 0 || slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
-		b, isBinary := e.(*parse.BinaryExpr)
-		call, isCall := e.(*parse.CallExpr)
-		return isBinary && negated[b.Op] != "" && c.flow.within(b, is) || isCall && !slices.Contains(readers[2:], c.callee(call)) &&
-			slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return varOf(arg) == x })
-	}))
-}
-
 // listShapes are the shapes of replies that are an empty list if a key is missing.
 var listShapes = []string{"members", "texts"}
 
@@ -175,8 +161,8 @@ func (j *judge) fieldIsKey(t touch) {
 
 // noKey finds an element of KEYS that no command takes for a key.
 func (j *judge) noKey(e parse.Expr) {
-	if n := j.c.nth(e, "KEYS"); j.c.s.Raw && n > 0 && !j.c.keyed[n] && !j.found["KEYS "+itoa(n)] {
-		j.found["KEYS "+itoa(n)] = true
+	if n := j.c.nth(e, "KEYS"); j.c.s.Raw && n > 0 && !j.c.keyed[n] && !j.noted["KEYS "+itoa(n)] {
+		j.noted["KEYS "+itoa(n)] = true
 		j.find(e.Pos(), Key, "KEYS[%d] is no key here, and a cluster sends the script to the node of all keys: pass it in ARGV", n)
 	}
 }

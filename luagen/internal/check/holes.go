@@ -62,23 +62,28 @@ func (j *judge) appended(list parse.Expr, item value, pos parse.Pos) {
 		j.hole(item.items[i], item.places[i])
 	}
 	if item.is&isNil != 0 && j.mayMiss(item) {
-		j.find(pos, Result, "this may be nil, and then nothing is inserted: insert false in its place")
+		j.may(pos, Result, "this may be nil, and then nothing is inserted: insert false in its place")
 	}
 }
 
 // hole finds an element of a reply that is nil, or certainly may be: what follows it is cut off.
 func (j *judge) hole(item value, pos parse.Pos) bool {
-	j.hints++
 	since := item.nilAt > 0 && item.nilAt == j.state.at
-	if item.is != isNil && (item.is&isNil == 0 || j.way != nil || !since && !j.mayMiss(item)) {
-		return false
+	switch {
+	case item.is == isNil:
+		j.find(pos, Result, "this is nil, which ends the array: put false in its place")
+		if since || j.independent(item.since) {
+			j.may(pos, Result, mayEnd)
+		}
+		return true
+	case item.is&isNil != 0 && (since || j.mayMiss(item)):
+		j.may(pos, Result, mayEnd)
+		return true
 	}
-	is := map[bool]string{true: "is nil", false: "may be nil"}[item.is == isNil && j.way == nil]
-	if j.way == nil || j.independent(item.nilAt) {
-		j.findAlways(pos, Result, "this %s, which ends the array: put false in its place", is)
-	}
-	return true
+	return false
 }
+
+const mayEnd = "this may be nil, which ends the array: put false in its place"
 
 // stores checks what is put into a table by an assignment.
 func (j *judge) stores(s sight) {

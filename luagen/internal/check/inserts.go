@@ -5,7 +5,7 @@ import "github.com/hasp-go/hasp/luagen/internal/parse"
 // added returns the value of the reply of a command that adds an int to what a key holds.
 func (m *machine) added(name string, e *parse.CallExpr, words []parse.Expr, v value) value {
 	at := map[string]int{"incrby": 2, "decrby": 2, "hincrby": 3}[name]
-	if at == 0 || at >= len(words) || m.plain {
+	if at == 0 || at >= len(words) || m.c.plain {
 		return v
 	}
 	if m.peek(words[at]).wide != "" {

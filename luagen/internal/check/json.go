@@ -15,13 +15,13 @@ func (j *judge) jsonOf(e parse.Expr, v value) {
 	if v.decoded {
 		j.again(e.Pos())
 	}
-	if p := j.params[anArgument+j.c.nameOf(e)]; p != nil && p == x {
+	if p := j.frame.params[anArgument+j.c.nameOf(e)]; p != nil && p == x {
 		j.encodes[p] = e.Pos()
 	}
 	switch {
 	case j.c.flow.hasText["[]"] && j.c.flow.hasText["{}"]: // The script puts one in the place of the other.
 	case j.mayBeEmpty(e, v):
-		j.find(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
+		j.may(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
 	}
 }
 
@@ -40,7 +40,7 @@ func (j *judge) mean(e parse.Expr) {
 			return false
 		}
 		if u, ok := b.R.(*parse.UnaryExpr); ok && u.Op == "#" && j.mayBeEmpty(u.X, j.peek(u.X)) {
-			j.find(u.X.Pos(), JSON, "this list may be empty, and cjson fails for what is divided by 0: ask for # of it first")
+			j.may(u.X.Pos(), JSON, "this list may be empty, and cjson fails for what is divided by 0: ask for # of it first")
 		}
 		return false
 	})

@@ -54,7 +54,7 @@ func (j *judge) arguments(call commandCall, cmd *command) {
 				shown(cmd.name))
 		default:
 			j.unproven = append(j.unproven, func() {
-				if !j.settled[call.words[p.word]] {
+				if !j.isSettled(call.words[p.word]) {
 					j.report(pos, Key, "%s takes a key here, but luagen cannot prove that this is a declared one", shown(cmd.name))
 				}
 			})
@@ -113,3 +113,6 @@ func (j *judge) undeclared(call commandCall, cmd *command) {
 		j.report(call.words[0].Pos(), Key, text, strings.ToUpper(cmd.name))
 	}
 }
+
+// isSettled reports whether a word is equal to a declared key in all states, or is a table.
+func (j *judge) isSettled(e parse.Expr) bool { return j.settled[e] > 0 && j.settled[e] == j.words[e] }

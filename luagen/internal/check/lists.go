@@ -72,7 +72,7 @@ func (m *machine) lengthOf(e parse.Expr) (list parse.Expr) {
 // bounds notes that a number of elements is less than a number that never changes, but 0 or 1.
 func (m *machine) bounds(e parse.Expr, limit parse.Expr) {
 	w := m.peek(limit)
-	if m.way != nil || m.peek(e).size != aCount().size || w.is == isNumber && w.size <= 1 && w.size > 0 ||
+	if m.peek(e).size != aCount().size || w.is == isNumber && w.size <= 1 && w.size > 0 ||
 		slices.ContainsFunc(namesIn(limit), func(x *parse.Var) bool { return len(x.Writes) > 0 }) {
 		return
 	}
@@ -96,7 +96,7 @@ func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 		if !over.endless && !m.anyNumber(stmt, e) || breaks(body) {
 			continue
 		}
-		all, changed := m.collected(body), assigned(body)
+		all, changed := m.c.collected(body), assigned(body)
 		for _, inner := range statements(body) {
 			put, _ := inner.(*parse.AssignStmt)
 			if put == nil {
@@ -136,4 +136,18 @@ func endless(name string, words []parse.Expr) bool {
 		return len(words) > 3 && bound(words[3]) == -1
 	}
 	return false
+}
+
+// sized reports whether a script compares the length of a list, looks at an element, or has a function of its own do so.
+func (c *code) sized(x *parse.Var) bool {
+	is := func(e parse.Expr) bool {
+		length, isUnary := e.(*parse.UnaryExpr)
+		return isUnary && length.Op == "#" && varOf(length.X) == x
+	}
+	return x != nil && (len(c.flow.indices[x]) > 0 || slices.ContainsFunc(c.flow.exprs, func(e parse.Expr) bool {
+		b, isBinary := e.(*parse.BinaryExpr)
+		call, isCall := e.(*parse.CallExpr)
+		return isBinary && negated[b.Op] != "" && c.flow.within(b, is) || isCall && !slices.Contains(readers[2:], c.callee(call)) &&
+			slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return varOf(arg) == x })
+	}))
 }

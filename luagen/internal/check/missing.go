@@ -13,7 +13,7 @@ import (
 func (m *machine) maybe(call commandCall, v value) value {
 	sources := m.sources(call)
 	// A member that was read with its score has an entry in the other keys, too.
-	if len(sources) == 0 || m.way != nil || len(call.words) > 2 && m.peek(call.words[2]).role == aScored {
+	if len(sources) == 0 || len(call.words) > 2 && m.peek(call.words[2]).role == aScored {
 		return v
 	}
 	for i, s := range sources {
@@ -63,7 +63,7 @@ func (m *machine) gets(read commandCall, word int) bool {
 // wrote notes a call that may write, as a call of a module may: what it writes is there for the next command.
 func (m *machine) wrote(call commandCall) {
 	known := len(call.names) > 0 && !strings.Contains(call.names[0], ".")
-	if m.quiet > 0 || m.way != nil || known && (!m.writes(call.expr) || slices.Contains(ending, call.names[0])) {
+	if m.quiet > 0 || known && (!m.writes(call.expr) || slices.Contains(ending, call.names[0])) {
 		return
 	}
 	for i := 1; i < len(call.words); i++ { // such as the second key of RENAME
@@ -75,7 +75,7 @@ func (m *machine) wrote(call commandCall) {
 
 // mayMiss reports whether a value certainly is nil or false in some cases: if its key, say, is missing.
 func (m *machine) mayMiss(v value) bool {
-	return v.is&absent != 0 && m.params[v.missing] == nil && m.unproved(v)
+	return v.is&absent != 0 && m.frame.params[v.missing] == nil && m.unproved(v)
 }
 
 // unproved reports whether a value is a reply or an argument of which the script has not asked whether it is there.

@@ -9,32 +9,29 @@ import (
 
 // present finds a value that may be nil where nil fails.
 func (j *judge) present(v value, pos parse.Pos) {
-	miss, param := j.mayMiss(v), j.params[v.missing]
+	miss, param := j.mayMiss(v), j.frame.params[v.missing]
 	switch {
 	case param != nil && v.is&absent != 0 && j.unproved(v):
 		if _, known := j.needs[param]; !known {
 			j.needs[param] = pos
 		}
 	case miss && strings.HasPrefix(v.missing, anArgument):
-		j.find(pos, Nil, "this may be nil, as an argument may be absent, and then it fails: test it first")
+		j.may(pos, Nil, "this may be nil, as an argument may be absent, and then it fails: test it first")
 	case miss:
-		j.find(pos, Nil, "this may be nil, as its key, field or element may be missing, and then it fails: "+
+		j.may(pos, Nil, "this may be nil, as its key, field or element may be missing, and then it fails: "+
 			"test it first, or write or 0 behind it")
-	case v.is == isNil && j.way == nil:
+	case v.is == isNil:
 		j.find(pos, Nil, "this is always nil, and then it fails")
-	case v.is == isNil && j.independent(v.nilAt):
-		j.findAlways(pos, Nil, "this is nil on one way that leads here, and then it fails: give it a value first, or test it")
-		j.state.dead = j.quiet == 0 || j.state.dead // It ends here.
-	case v.is&isNil != 0 && v.nilAt > 0:
-		j.unclear = true
-		j.hints++
+		if j.independent(v.since) {
+			j.may(pos, Nil, "this is nil on one way that leads here, and then it fails: give it a value first, or test it")
+		}
 	}
 }
 
 // passes finds what may be nil and is passed to a function that fails for it.
 func (j *judge) passes(param *parse.Var, s sight) {
 	if pos, needs := j.needs[param]; needs && j.mayMiss(s.v) {
-		j.find(pos, Nil, "this is nil if the key, field or element is missing that line %d passes, and then it fails: test it first", s.e.Pos().Line)
+		j.may(pos, Nil, "this is nil if the key, field or element is missing that line %d passes, and then it fails: test it first", s.e.Pos().Line)
 	}
 	if pos, encodes := j.encodes[param]; encodes && s.v.decoded {
 		j.again(pos)

@@ -8,104 +8,16 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// walk follows the ways through a body, one after the other. It notes which keys each leaves without an expiry, and where
-// others give them one.
-type walk struct {
-	turns  []branch          // of the present way, as far as they are known
-	rest   [][]branch        // how other ways begin
-	at     int               // how many of them were taken
-	steps  int               // statements of all ways
-	helped bool              // some function gives keys an expiry
-	given  map[string][]mark // by key: calls that give it an expiry,
-	left   map[string][]mark // and ends of ways that have written it and have given it none
-}
-
-// branch is a condition on a way, and whether it was true.
-type branch struct {
-	cond  parse.Expr
-	truth bool
-	at    int // where the machine is before it
-}
-
 // mark is a place on a way.
 type mark struct {
 	pos   parse.Pos
 	made  creation     // of the key
 	words []parse.Expr // that say when it ends
-	turns []branch     // on the way to it
-}
-
-// maxFollowed is how many statements are followed on all ways; then no more ways are.
-const maxFollowed = 5000
-
-// ways follows those through a body, each from the state in which the machine stands.
-func (m *machine) ways(body *parse.Block, depth int, helped bool) *walk {
-	w := &walk{helped: helped, given: map[string][]mark{}, left: map[string][]mark{}}
-	start := *m
-	for more := true; more && w.steps < maxFollowed; more = w.next() {
-		*m = start
-		m.state, m.way, m.depth = start.state.clone(), w, depth
-		m.block(body)
-		m.leaves(parse.Pos{}, value{})
-	}
-	*m = start
-	return w
-}
-
-// next turns to the next way, if there is one: those that part early from others come first.
-func (w *walk) next() bool {
-	if len(w.rest) == 0 {
-		return false
-	}
-	w.turns, w.at, w.rest = w.rest[0], 0, w.rest[1:]
-	return true
-}
-
-func (w *walk) taken() []branch { return slices.Clone(w.turns[:w.at]) }
-
-// fork follows the one branch of a condition that is on the way.
-func (m *machine) fork(s *parse.IfStmt) {
-	for i, cond := range s.Conds {
-		if m.takes(cond) {
-			m.block(s.Blocks[i])
-			return
-		}
-	}
-	if s.Else != nil {
-		m.block(s.Else)
-	}
-}
-
-// takes returns whether a condition is true on the way. Each part of it is a fork of its own.
-func (m *machine) takes(cond parse.Expr) bool {
-	not, isNot := unparen(cond).(*parse.UnaryExpr)
-	b, isBinary := unparen(cond).(*parse.BinaryExpr)
-	switch {
-	case isNot && not.Op == "not":
-		return !m.takes(not.X)
-	case isBinary && (b.Op == "and" || b.Op == "or"):
-		if l := m.takes(b.L); l == (b.Op == "or") {
-			return l
-		}
-		return m.takes(b.R)
-	}
-	if truth, decided := m.decided(cond); decided {
-		return truth
-	}
-	w := m.way
-	if w.at == len(w.turns) {
-		w.steps += w.at
-		w.rest = append(w.rest, append(slices.Clone(w.turns), branch{cond, false, m.branch}))
-		w.turns = append(w.turns, branch{cond, true, m.branch})
-	}
-	w.at++
-	m.turn(cond, w.turns[w.at-1].truth)
-	return w.turns[w.at-1].truth
+	way   *branch      // that leads to it
 }
 
 // decided evaluates a condition, and returns whether it is true, if the way so far decides that.
-func (m *machine) decided(cond parse.Expr) (truth, decided bool) {
-	v, taken := m.eval(cond), m.way.turns[:m.way.at]
+func (m *machine) decided(cond parse.Expr, v value) (truth, decided bool) {
 	if b, ok := unparen(cond).(*parse.BinaryExpr); ok {
 		if l, r := m.peek(b.L), m.peek(b.R); l.written() && r.written() {
 			return compares(l.least, b.Op, r.least), true
@@ -113,13 +25,21 @@ func (m *machine) decided(cond parse.Expr) (truth, decided bool) {
 		if text, isText := b.R.(*parse.StringExpr); isText && m.holds(b.L, text.Value) {
 			return b.Op == "==", true
 		}
+		x, k := typed(b.L, b.R)
+		if is, known := m.state.get(x); x != nil && known && (is.is&k == 0 || is.is&^k == 0) {
+			return (b.Op == "==") == (is.is&k != 0), true
+		}
 	}
 	if v.is&absent == 0 || v.is&^absent == 0 {
 		return v.is&absent == 0, true
 	}
 	x := varOf(cond)
-	i := slices.IndexFunc(taken, func(turn branch) bool { return x != nil && len(x.Writes) == 0 && varOf(turn.cond) == x })
-	return i >= 0 && taken[i].truth, i >= 0
+	for b := m.state.trail; x != nil && len(x.Writes) == 0 && b != nil && m.state.trail.n-b.n < maxNames; b = b.up {
+		if varOf(b.cond) == x {
+			return b.truth, true
+		}
+	}
+	return false, false
 }
 
 // holds reports whether a name certainly holds a text: it gets that or a reply, and now has no reply.
@@ -137,10 +57,16 @@ func (v value) written() bool { return v.constant() || v.is == isNumber && v.siz
 // independent reports whether no two turns since then are about one thing, but that it is not equal to something.
 func (m *machine) independent(since int) bool {
 	seen := map[any]bool{}
-	for _, turn := range m.way.taken() {
-		if turn.at < since {
-			continue
+	if m.state.trail.turns() < since { // Several ways have joined.
+		return false
+	}
+	var turns []*branch
+	for turn := m.state.trail; turn.turns() > since; turn = turn.up {
+		if turns = append(turns, turn); turn.cond == nil || len(turns) > maxNames {
+			return false
 		}
+	}
+	for _, turn := range slices.Backward(turns) {
 		b, equals := unparen(turn.cond).(*parse.BinaryExpr)
 		equals = equals && (b.Op == "==" || b.Op == "~=")
 		apart, about := equals && (b.Op == "~=") == turn.truth, m.touched(turn.cond)
@@ -170,7 +96,7 @@ func (m *machine) gives(call commandCall, key string) {
 	if delete(m.state.fresh, key); anyOf(key) {
 		clear(m.state.fresh)
 	}
-	marks := m.way.given[key]
+	marks := m.frame.given[key]
 	if made == nil {
 		made = &creation{name: call.names[0], value: m.keyText(call.words, 2)}
 	}
@@ -179,9 +105,9 @@ func (m *machine) gives(call commandCall, key string) {
 		if call.names[0] == "set" {
 			when = 3 // behind the value
 		}
-		marks = append(marks, mark{call.expr.P, *made, call.words[min(when, len(call.words)):], m.way.taken()})
+		marks = append(marks, mark{call.expr.P, *made, call.words[min(when, len(call.words)):], m.state.trail})
 	}
-	m.way.given[key] = marks
+	m.frame.given[key] = marks
 }
 
 // anyOf reports whether the text of a key may stand for any key: an element of a list, or an unknown one.
@@ -193,8 +119,8 @@ func anyOf(key string) bool {
 // error of a failed write.
 func (m *machine) leaves(pos parse.Pos, returned value) {
 	for key, made := range m.state.fresh {
-		if !m.state.dead && !(made.tried && returned.is == isFailed) && (made.drops || !m.state.sure[looked+key]) {
-			m.way.left[key] = append(m.way.left[key], mark{pos: pos, made: *made, turns: m.way.taken()})
+		if !m.state.dead && !m.state.never && !(made.tried && returned.is == isFailed) && (made.drops || !m.state.sure[looked+key]) {
+			m.frame.left[key] = append(m.frame.left[key], mark{pos: pos, made: *made, way: m.state.trail})
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (j *judge) exact(v value, pos parse.Pos) {
 	case v.lossy != nil:
 		j.use(v)
 	case v.wide != "" && v.is&isText != 0:
-		j.find(pos, Precision, tooWide, v.wide)
+		j.may(pos, Precision, tooWide, v.wide)
 	}
 }
 
@@ -25,7 +25,7 @@ func (j *judge) exact(v value, pos parse.Pos) {
 // a small number.
 func (j *judge) use(v value) {
 	if v.lossy != nil {
-		j.find(*v.lossy, Precision, tooWide, v.wide)
+		j.may(*v.lossy, Precision, tooWide, v.wide)
 	}
 }
 
@@ -39,11 +39,11 @@ func (j *judge) shown(v value, pos parse.Pos) {
 	switch {
 	case !v.surely(isNumber) || v.lossy != nil:
 	case v.large >= maxShown || v.frac && v.large >= now:
-		j.find(pos, Precision, rounds, shown)
+		j.may(pos, Precision, rounds, shown)
 	case v.unit == unit{as: aTime} && j.quiet == 0:
 		j.unproven = append(j.unproven, func() {
 			if j.state.dead = false; j.unitOf(v, unit{}).per >= 1e6 {
-				j.find(pos, Precision, rounds, shown)
+				j.may(pos, Precision, rounds, shown)
 			}
 		})
 	}
@@ -74,7 +74,7 @@ func (j *judge) fraction(e parse.Expr, v value) bool {
 // inText finds a number in a table that cjson.encode or table.concat rounds.
 func (j *judge) inText(table value) {
 	if table.digits != nil {
-		j.find(*table.digits, Precision, "a number of more than 14 digits is rounded in JSON, and in texts: write string.format('%%.0f', ...)")
+		j.may(*table.digits, Precision, "a number of more than 14 digits is rounded in JSON, and in texts: write string.format('%%.0f', ...)")
 	}
 }
 
@@ -84,6 +84,6 @@ func (j *judge) formatted(s sight) {
 	case strings.HasSuffix(s.name, "s"):
 		j.shown(s.v, s.e.Pos())
 	case strings.ContainsAny(s.name, "diu") && j.fraction(s.e, s.v):
-		j.find(s.e.Pos(), Precision, "%s cuts the fraction of this: write %%.17g", s.name)
+		j.may(s.e.Pos(), Precision, "%s cuts the fraction of this: write %%.17g", s.name)
 	}
 }

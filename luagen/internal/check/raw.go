@@ -17,7 +17,7 @@ func (m *machine) list(e *parse.NameExpr) value {
 	if !m.c.s.Raw || e.Name != "KEYS" && e.Name != "ARGV" {
 		return unknown()
 	}
-	return recalled(m.lists, e.Name, func() value {
+	return recalled(m.c.lists, e.Name, func() value {
 		if m.c.replaces(e.Name) {
 			return unknown()
 		}

@@ -14,10 +14,10 @@ func (j *judge) rawReturn(v value, list []parse.Expr) {
 		return
 	}
 	table, ok := j.c.origin(list[0]).(*parse.TableExpr)
-	if ok && !j.resp3 {
+	if ok && !j.c.resp3 {
 		j.namesIn(table)
 	}
-	if !j.resp3 {
+	if !j.c.resp3 {
 		j.nameless(list[0], list[0].Pos())
 	}
 	if x := varOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
@@ -47,10 +47,9 @@ func (j *judge) rawElements(fields []parse.Field, v value) {
 	for i, item := range v.items {
 		j.rawResult(len(v.items), i+1, item, fields[i].Value)
 		last := i+1 == len(v.items) || v.items[i+1].is == isNil
-		short := item.is == isNil|isNumber && j.inReturn(len(v.items), i+1, j.defaulted)
+		short := item.is&^isNumber == isNil && j.inReturn(len(v.items), i+1, j.defaulted)
 		if unset := j.unset(fields[i].Value); !last || i > 0 && (unset || short) {
-			found := j.hole(item, v.places[i])
-			j.unclear = j.unclear || unset && !found && item.is&isNil != 0
+			j.hole(item, v.places[i])
 		}
 	}
 }
@@ -61,7 +60,7 @@ func (j *judge) rawResult(of, i int, v value, e parse.Expr) {
 	j.meet(e.Pos(), value{number: number{roots: []root{place}}}, v)
 	j.rounded(e)
 	if v.surely(isNumber) && j.fraction(e, v) && !j.called(e, restName) {
-		j.find(e.Pos(), Result, lostFraction)
+		j.may(e.Pos(), Result, lostFraction)
 	}
 }
 
@@ -213,7 +212,7 @@ const lostFraction = "a number loses its fraction in a reply: return a text, as 
 // cut finds a number whose fraction does not arrive.
 func (j *judge) cut(r *parse.Result, v value, pos parse.Pos) {
 	if r.Type.Name == "float" && !v.whole || r.Type.Name != "bool" && v.frac {
-		j.find(pos, Result, lostFraction)
+		j.may(pos, Result, lostFraction)
 	}
 }
 

@@ -37,7 +37,6 @@ const (
 	inserted   // likewise, by table.insert
 	listed     // an item of a table that is written out
 	given      // a function of the server gets its arguments
-	proven     // it is equal to a declared key
 	sent       // a command gets its words
 	refusable  // a command gives an expiry to a key that was just created
 	dropped    // the result of a call that is a statement
@@ -75,6 +74,7 @@ func (m *machine) uses(u use, e parse.Expr, v value) {
 	}
 	m.see(sight{use: u, e: e, v: v})
 	m.proves(v)
+	m.state.fails = m.state.fails || m.quiet == 0 && v.is == isNil && m.independent(v.since) // It ends here.
 }
 
 // proves notes that a value is there: the script would fail here else.
@@ -82,4 +82,27 @@ func (m *machine) proves(v value) {
 	if m.mayMiss(v) {
 		m.state.ask(proved, v.missing)
 	}
+}
+
+// useAt is what identifies a use.
+type useAt struct {
+	use   use
+	of    any
+	pos   parse.Pos
+	never bool
+}
+
+func (s sight) place(never bool) useAt {
+	at := useAt{use: s.use, pos: s.pos, never: never}
+	switch {
+	case s.e != nil:
+		at.of = s.e
+	case s.stmt != nil:
+		at.of = s.stmt
+	case s.in != nil:
+		at.of = s.in
+	default:
+		at.of = s.call.expr
+	}
+	return at
 }

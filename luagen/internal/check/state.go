@@ -2,6 +2,7 @@ package check
 
 import (
 	"maps"
+	"reflect"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -13,7 +14,11 @@ type state struct {
 	sure  map[string]bool       // what certainly is so of keys: see the constants below
 	asked map[any]int           // what the script knows, or may know: see asked.go
 	at    int                   // the way behind the last condition of which only one way leads here
-	dead  bool                  // control never comes here
+	trail *branch               // the last condition on the way to here, as far as all ways have it
+	line  int                   // which of the states before the loop around the code it comes from, 0: several
+	dead  bool                  // control never comes here,
+	fails bool                  // as the script fails,
+	never bool                  // or comes here only if what is known is wrong
 }
 
 // What is sure of a key, by its text, but for "expire x", a command that it certainly got.
@@ -56,43 +61,44 @@ func merge(a, b *state, at int) *state {
 	if s.at = a.at; a.at != b.at {
 		s.at = at
 	}
+	s.line, s.never, s.trail = same(a.line, b.line), a.never && b.never, common(a.trail, b.trail)
 	s.asked = joinAsked(a.asked, b.asked, s.at)
 	for x, v := range a.vars {
-		if w := b.vars[x]; w == v {
+		if w := b.vars[x]; w == v || reflect.DeepEqual(w, v) {
 			s.vars[x] = v
 		} else if w != nil {
 			s.set(x, join(a.settled(*v), b.settled(*w), at))
 		}
 	}
-	s.sure = common(a.sure, b.sure)
+	s.sure = inBoth(a.sure, b.sure)
 	maps.Copy(s.fresh, a.fresh)
 	maps.Copy(s.fresh, b.fresh)
 	return s
 }
 
-// common returns the facts that are in both.
-func common(a, b map[string]bool) map[string]bool {
+// inBoth returns the facts that are in both.
+func inBoth(a, b map[string]bool) map[string]bool {
 	both := maps.Clone(a)
 	maps.DeleteFunc(both, func(fact string, _ bool) bool { return !b[fact] })
 	return both
 }
 
-// refine notes that a condition is true, or is not. Where that would take too long, all is
-// forgotten.
+// refine notes that a condition without parts is true, or is not.
 func (m *machine) refine(e parse.Expr, truth bool) {
-	m.budget--
-	if m.budget < 0 {
-		m.state.vars, m.state.sure = map[*parse.Var]*value{}, map[string]bool{}
-		m.state.ask(m.state.at, everything)
-		return
-	}
-	e = unparen(e)
-	if not, ok := e.(*parse.UnaryExpr); ok && not.Op == "not" {
-		m.refine(not.X, !truth)
-	} else if b, ok := e.(*parse.BinaryExpr); ok {
-		m.refineBinary(b, truth)
-	} else {
-		m.is(e, truth)
+	b, ok := unparen(e).(*parse.BinaryExpr)
+	switch {
+	case !ok || b.Op == "and" || b.Op == "or":
+		m.is(unparen(e), truth)
+	case negated[b.Op] == "":
+		m.asks(m.state.at, e)
+	default:
+		m.unsure(b)
+		op := b.Op
+		if !truth {
+			op = negated[op]
+		}
+		m.side(b.L, op, b.R)
+		m.side(b.R, mirrored[op], b.L)
 	}
 }
 
@@ -101,32 +107,6 @@ var (
 	negated  = map[string]string{"==": "~=", "~=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 	mirrored = map[string]string{"==": "==", "~=": "~=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 )
-
-func (m *machine) refineBinary(e *parse.BinaryExpr, truth bool) {
-	op := e.Op
-	switch {
-	case op == "and" && truth, op == "or" && !truth:
-		m.refine(e.L, truth)
-		m.refine(e.R, truth)
-	case op == "and", op == "or":
-		other := m.state.clone()
-		m.refine(e.L, truth)
-		first := m.state
-		m.state = other
-		m.refine(e.L, !truth)
-		m.refine(e.R, truth)
-		m.state = merge(first, m.state, 0)
-	case negated[op] == "":
-		m.asks(m.state.at, e)
-	default:
-		m.unsure(e)
-		if !truth {
-			op = negated[op]
-		}
-		m.side(e.L, op, e.R)
-		m.side(e.R, mirrored[op], e.L)
-	}
-}
 
 // is notes that an expression is true for a condition, or is not.
 func (m *machine) is(e parse.Expr, truth bool) {
@@ -150,7 +130,7 @@ func (m *machine) is(e parse.Expr, truth bool) {
 // side notes what a comparison with another expression shows of e.
 func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 	v, w := m.peek(e), m.peek(other)
-	if m.way != nil && !m.first(e, op, other) { // else no rule needs it
+	if !m.first(e, op, other) {
 		m.counted(v, op, w)
 	}
 	if op == "<" || op == "<=" {
@@ -168,7 +148,15 @@ func (m *machine) side(e parse.Expr, op string, other parse.Expr) {
 	if op == ">" || zero && op == "~=" || !zero && (op == "==" || op == ">=") {
 		m.state.ask(proved, above)
 	}
-	m.typed(e, op, other)
+	if x, k := typed(e, other); x != nil {
+		if op == "~=" {
+			k = anything &^ k
+		}
+		if v, known := m.state.get(x); known {
+			v.is &= k
+			m.state.set(x, v.orUnknown())
+		}
+	}
 	x := varOf(unparen(e))
 	if _, known := m.state.get(x); !known {
 		return
@@ -209,19 +197,12 @@ var typeKinds = map[string]kinds{
 	"table": isTable | isStatus | isFailed,
 }
 
-// typed notes what type(x) == 'name' shows.
-func (m *machine) typed(e parse.Expr, op string, other parse.Expr) {
+// typed reads a test of the type of a name, "type(x) == 'name'". It returns the kinds of that type.
+func typed(e, other parse.Expr) (x *parse.Var, k kinds) {
 	call, isCall := e.(*parse.CallExpr)
 	text, isString := other.(*parse.StringExpr)
 	if !isCall || !isString || !isGlobal(call.Fn, "type") || len(call.Args) != 1 {
-		return
+		return nil, 0
 	}
-	v, known := m.state.get(varOf(call.Args[0]))
-	k := typeKinds[text.Value]
-	if op == "~=" {
-		k = anything &^ k
-	}
-	if v.is &= k; known {
-		m.state.set(varOf(call.Args[0]), v.orUnknown())
-	}
+	return varOf(call.Args[0]), typeKinds[text.Value]
 }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,14 +9,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hasp-go/hasp/luagen/internal/check/commands"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
-
-// The tables are what "luagen commands" printed for each server; the test of the embedded server's
-// commands in backend/embedded wrote its table.
-//
-//go:embed commands/*.txt
-var tableFiles embed.FS
 
 // table is what one server knows.
 type table struct {
@@ -70,12 +64,12 @@ type Tables struct {
 // embedded server.
 var Builtin = sync.OnceValue(func() *Tables {
 	tables := &Tables{}
-	files, err := tableFiles.ReadDir("commands")
+	files, err := commands.Files.ReadDir(".")
 	if err != nil {
 		panic(err) // embedded: the build would have failed
 	}
 	for _, file := range files {
-		text, err := tableFiles.ReadFile("commands/" + file.Name())
+		text, err := commands.Files.ReadFile(file.Name())
 		if err != nil {
 			panic(err) // likewise
 		}

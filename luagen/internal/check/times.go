@@ -37,15 +37,6 @@ func (j *judge) unitOf(v value, used unit) unit {
 	return v.unit
 }
 
-// divided returns a value with the roots of what is divided by 1000: that is not in seconds, but in milliseconds at most.
-func (v value) divided() value {
-	v.roots = slices.Clone(v.roots)
-	for i := range v.roots {
-		v.roots[i].of = "/ " + v.roots[i].of
-	}
-	return v
-}
-
 // chosen reports whether a caller chooses by a condition what runs here: by an order it chooses no unit.
 func (j *judge) chosen() bool {
 	return slices.ContainsFunc(j.conds, func(cond parse.Expr) bool {
@@ -71,7 +62,7 @@ func (j *judge) meet(pos parse.Pos, l, r value) {
 	if u.per > w.per {
 		u, w, r = w, u, l
 	}
-	if u.apart(w) && !(u.per == 1 && r.unit == units["microseconds"] && j.seeds) {
+	if u.apart(w) && !(u.per == 1 && r.unit == units["microseconds"] && j.c.seeds) {
 		j.find(pos, Time, "this mixes %s with %s: multiply the %s by %.0f", unit{u.per, 0, u.line}, unit{w.per, 0, w.line},
 			unitNames[u.per], w.per/u.per)
 	}

@@ -105,7 +105,7 @@ var shared = strings.Fields("decr decrby lpush pttl rpush sadd ttl zadd")
 // watched finds a key that never expires, of which the script asks when it does.
 func (j *judge) watched(t touch, all []touch) {
 	for _, u := range all {
-		if u.key == t.key && units[shapes[u.name]].per != 0 && !j.gave {
+		if u.key == t.key && units[shapes[u.name]].per != 0 && !slices.ContainsFunc(all, func(t touch) bool { return t.gives || slices.Contains(ending, t.name) }) {
 			j.find(t.call.expr.P, Expire, "this key never expires, and line %d asks when it does: give it an expiry", u.call.expr.P.Line)
 		}
 	}

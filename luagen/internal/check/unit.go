@@ -239,3 +239,12 @@ func isRemainder(e parse.Expr) bool {
 	b, ok := unparen(e).(*parse.BinaryExpr)
 	return ok && b.Op == "%"
 }
+
+// divided returns a value with the roots of what is divided by 1000: that is not in seconds, but in milliseconds at most.
+func (v value) divided() value {
+	v.roots = slices.Clone(v.roots)
+	for i := range v.roots {
+		v.roots[i].of = "/ " + v.roots[i].of
+	}
+	return v
+}

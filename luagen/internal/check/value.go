@@ -41,6 +41,8 @@ type value struct {
 	is    kinds
 	nilAt int // if it certainly may be nil: the way on which that was so; 0: that is not certain
 
+	since int // and how many turns the way had taken then
+
 	missing string // what it is a reply about, or an argument: it is nil, false or 0 if that is missing
 
 	number
@@ -94,6 +96,11 @@ func countUpTo(size float64) value {
 // aCount returns a number of elements.
 func aCount() value { return countUpTo(1 << 40) }
 
+// nothing returns nil, as it is from here on.
+func (m *machine) nothing() value {
+	return value{is: isNil, nilAt: m.state.at, since: m.state.trail.turns()}
+}
+
 func unknown() value { return value{is: anything} }
 
 func textValue() value { return value{is: isText} }
@@ -124,7 +131,7 @@ func (v value) truthy() value {
 
 // falsy returns the part of a value that is false for a condition.
 func (v value) falsy() value {
-	return value{is: v.is & absent, nilAt: v.nilAt, missing: v.missing, of: v.of}
+	return value{is: v.is & absent, nilAt: v.nilAt, since: v.since, missing: v.missing, of: v.of}
 }
 
 // orUnknown is for what cannot be by what is known: then too little is.
@@ -145,7 +152,7 @@ func join(a, b value, at int) value {
 	if v.missing = b.missing; a.missing != "" && a.is&absent != 0 || b.is&absent == 0 {
 		v.missing = a.missing
 	}
-	v.nilAt = joinNil(a, b, at)
+	v.nilAt, v.since = joinNil(a, b, at), min(a.since, b.since)
 	a, b = neutral(a, b), neutral(b, a)
 	v.number = joinNumbers(a.number, b.number)
 	v.whole = whole

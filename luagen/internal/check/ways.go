@@ -10,36 +10,28 @@ import (
 // unending finds the keys that never expire on one way through the script, and do on another; or through a function, if no
 // other code gives keys an expiry.
 func (j *judge) unending() {
-	if !j.gave && !j.unclear {
-		return
-	}
-	var helping []*walk
-	start, main := j.c.machine(), j.machine
-	start.watch, j.machine = j.sees, start
-	for _, e := range j.c.flow.exprs {
-		if f, ok := e.(*parse.FuncExpr); ok && main.gave && !main.hintless[f] {
-			if w := start.ways(f.Body, 1, false); len(w.given) > 0 {
-				helping = append(helping, w)
-			}
+	j.state = newState()
+	j.compareWays(j.frame)
+	var helping []*frame
+	for _, f := range j.frames {
+		if len(f.given) > 0 {
+			helping = append(helping, f)
 		}
 	}
-	w := start.ways(j.c.s.Body, 0, len(helping) > 0)
-	j.machine = main
-	if j.judge(w); len(helping) == 1 && len(w.given) == 0 {
-		j.judge(helping[0])
+	if len(helping) == 1 && len(j.frame.given) == 0 {
+		j.compareWays(helping[0])
 	}
 }
 
-// judge finds the keys that a way leaves without an expiry, if no caller has chosen that way. It is compared with the way
-// that gives one and parts last from it.
-func (j *judge) judge(w *walk) {
-	j.state = newState()
+// compareWays finds the keys that a way leaves without an expiry, if no caller has chosen that way. It is compared with the
+// way that gives one and parts last from it.
+func (j *judge) compareWays(w *frame) {
 	for key, all := range w.left {
 		for _, l := range all {
 			if len(w.given[key]) == 0 {
 				continue
 			}
-			g := slices.MaxFunc(w.given[key], func(a, b mark) int { return l.common(a) - l.common(b) })
+			g := slices.MaxFunc(w.given[key], func(a, b mark) int { return common(l.way, a.way).turns() - common(l.way, b.way).turns() })
 			how := "comes to its end"
 			if l.pos.Line > 0 {
 				how = "returns in line " + itoa(l.pos.Line)
@@ -52,23 +44,21 @@ func (j *judge) judge(w *walk) {
 	}
 }
 
-// common returns how many turns the ways to two marks have in common.
-func (l mark) common(g mark) int {
-	n := 0
-	for n < min(len(l.turns), len(g.turns)) && l.turns[n] == g.turns[n] {
-		n++
-	}
-	return n
-}
-
 // optional reports whether a caller may have chosen that a key has no expiry: where the ways part, the script asks for the
 // expiry, or for an argument only. A key that gets its expiry together with another is there if that is.
-func (j *judge) optional(w *walk, key string, l, g mark) bool {
-	n := l.common(g)
-	if n == len(g.turns) || n == len(l.turns) {
-		return n < len(g.turns)
+func (j *judge) optional(w *frame, key string, l, g mark) bool {
+	last := common(l.way, g.way)
+	if last == g.way || last == l.way {
+		return last != g.way
 	}
-	cond := l.turns[n].cond
+	parts := l.way
+	for parts.up != last {
+		parts = parts.up
+	}
+	cond, n := parts.cond, last.turns()
+	if cond == nil {
+		return true
+	}
 	if slices.ContainsFunc(g.words, func(word parse.Expr) bool {
 		return j.c.flow.within(cond, func(e parse.Expr) bool { return j.c.shares(word, e) })
 	}) {

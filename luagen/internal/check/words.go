@@ -7,8 +7,8 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// words checks that a call has the form of its command.
-func (j *judge) words(call commandCall, name string) {
+// checkWords checks that a call has the form of its command.
+func (j *judge) checkWords(call commandCall, name string) {
 	for _, word := range call.words[:len(call.words)-1] {
 		if fn, ok := word.(*parse.CallExpr); ok && j.c.callee(fn) == "unpack" {
 			j.find(word.Pos(), Command, "unpack gives one value here, as it is not the last word: put all words into a table")
@@ -45,7 +45,7 @@ func (j *judge) places(match *matching) {
 		if v := j.peek(word); f.number {
 			j.member(v, word.Pos())
 			if slices.Contains(counting, cmd.name) && (v.frac || v.split && !j.state.knows(someWhole)) {
-				j.find(word.Pos(), Command, "%s fails if this has a fraction: write math.ceil", shown(cmd.name))
+				j.may(word.Pos(), Command, "%s fails if this has a fraction: write math.ceil", shown(cmd.name))
 			}
 		}
 		_, chosen := j.c.origin(match.words[max(i, 1)-1]).(*parse.StringExpr)
@@ -120,6 +120,6 @@ func (j *judge) unpacked(args []parse.Expr, v value) {
 		return
 	}
 	if j.unpacks[varOf(unparen(args[0]))] = true; v.long() {
-		j.find(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this list may have as many: go through it in parts")
+		j.may(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this list may have as many: go through it in parts")
 	}
 }
