@@ -99,6 +99,7 @@ func TestFuzzTargets(t *testing.T) {
 		"redis.call('set', k, '9223372036854775807', 'px', ttl)\nredis.call('incrby', k, by)\n")
 	code, _, errs := luagen("-fuzz", "-p", "user", dir)
 	require.Equal(t, 0, code, errs)
+	require.Contains(t, read(t, dir, "grow_fuzz_test.go"), "in.Int(1, 2147483647))*time.Millisecond")
 	code, out, errs := luagen("-fuzz", "-p", "user", "-check", dir)
 	require.Equal(t, 0, code, out+errs)
 	require.Empty(t, goTool(t, dir, "vet", "."))

@@ -34,11 +34,11 @@ func (j *judge) equality(e *parse.BinaryExpr, l, r value) {
 	j.compared(e, e.Op, l, r)
 	j.compared(e, mirrored[e.Op], r, l)
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
-	if l.is == isNumber && l.least >= 1 && r.is == isNumber && r.size == zeroSize {
-		j.find(e.P, Compare, "this is %s: the number is 1 or more", never)
-	}
 	if bound(e.R) == -2 && j.created(e.L) {
 		j.find(e.P, Compare, "this is %s: the script has written the key before, so its TTL is -1 if it has none", never)
+	}
+	if index, ok := j.c.origin(e.L).(*parse.IndexExpr); ok && r.is == isNil && j.peek(index.X).decoded && !j.c.flow.hasText["null"] {
+		j.note(e.P, "null in JSON is cjson.null, which is not nil: if it may be there, ask for that, too")
 	}
 	mixed := l.surely(isText) && r.surely(isNumber) || l.surely(isNumber) && r.surely(isText)
 	if l.is&r.is != 0 && !mixed || j.c.flow.careful[e] {
@@ -50,6 +50,9 @@ func (j *judge) equality(e *parse.BinaryExpr, l, r value) {
 		case constant == isNil && v&boolean == isFalseValue:
 			j.find(e.P, Compare, "this is %s: a nil reply is false in Lua, not nil", never)
 			return
+		case e.Op == "==" && constant == isNil && pair[0].low && pair[0].size == maxLife:
+			j.find(e.P, Time, "this is %s: the TTL of a key that has none is -1, and of a missing key -2", never)
+			return
 		case constant == isNil, constant == isFalseValue && v != isNumber:
 			return // to be on the safe side is no mistake
 		}
@@ -59,6 +62,10 @@ func (j *judge) equality(e *parse.BinaryExpr, l, r value) {
 
 // created reports whether an expression is the TTL of a key that the script certainly has, as it wrote it before, and removes none.
 func (j *judge) created(e parse.Expr) bool {
+	before := slices.DeleteFunc(slices.Clone(j.c.flow.sources[varOf(e)]), func(s source) bool { return s.expr == nil || s.expr.Pos().Offset > e.Pos().Offset })
+	if len(before) == 1 { // What the name gets behind the comparison is another.
+		e = before[0].expr
+	}
 	call, ok := j.c.origin(e).(*parse.CallExpr)
 	if !ok {
 		return false

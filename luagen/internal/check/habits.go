@@ -128,7 +128,7 @@ func (j *judge) emptyUnpack(t touch, all []touch) {
 	fn, _ := last.(*parse.CallExpr)
 	cmd := j.c.targets[0].commands[t.name]
 	if call.open && fn != nil && j.c.callee(fn) == "unpack" && len(fn.Args) < 3 && j.c.isList(fn.Args[0], "ARGV") {
-		j.note(fn.Args[0].Pos(), "unpack fails from 8000 elements on: if callers may pass as many, go through ARGV in parts")
+		j.note(fn.Args[0].Pos(), manyGiven)
 	}
 	if !call.open || fn == nil || j.c.callee(fn) != "unpack" || len(fn.Args) != 1 || cmd == nil || len(call.words)-1 >= max(cmd.arity, -cmd.arity) {
 		return

@@ -93,7 +93,8 @@ func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 			list = call.Args[0]
 		}
 		over := m.peek(list)
-		if !over.endless && !m.anyNumber(stmt, e) || breaks(body) {
+		given := list != nil && m.c.isList(list, "ARGV")
+		if !over.endless && !given && !m.anyNumber(stmt, e) || breaks(body) {
 			continue
 		}
 		all, changed := m.c.collected(body), assigned(body)
@@ -110,7 +111,7 @@ func (m *machine) grow(stmt parse.Stmt, body *parse.Block) {
 		}
 		for _, x := range all {
 			if v, known := m.state.get(x); known && !changed[x] {
-				v.endless, v.listed = true, over.listed
+				v.endless, v.given, v.listed = !given || v.endless, given || v.given, over.listed
 				m.state.set(x, v)
 			}
 		}

@@ -46,7 +46,7 @@ func (j *judge) compareTouches() {
 func (j *judge) wrongKeys(all []touch) {
 	given, marks, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, t := range all {
-		marks[t.key] = marks[t.key] || slices.Contains([]string{"exists", "get", "hget"}, t.name) && j.c.inCondition(t.call.expr)
+		marks[t.key] = marks[t.key] || slices.Contains([]string{"exists", "get", "hget"}, t.name) && j.c.asks(t.call.expr)
 		given[t.key] = given[t.key] || t.gives
 		given[""] = given[""] || t.gives && anyOf(t.key)
 	}
@@ -59,6 +59,13 @@ func (j *judge) wrongKeys(all []touch) {
 			j.watched(t, all)
 		}
 	}
+}
+
+// asks reports whether some condition is about the reply of a call itself, and no number that is made of it.
+func (c *code) asks(call *parse.CallExpr) bool {
+	return slices.ContainsFunc(c.flow.conds, func(cond parse.Expr) bool {
+		return parse.Contains(cond, func(e parse.Expr) bool { return c.origin(e) == parse.Expr(call) })
+	})
 }
 
 // misdirected finds an EXPIRE behind the write of a key that never gets one, of another key that was not written before, and

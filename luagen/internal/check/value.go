@@ -71,6 +71,7 @@ type value struct {
 	decoded bool       // it came from JSON,
 	doubted bool       // of which the script is not sure that it is any
 	endless bool       // it is a reply with any number of elements
+	given   bool       // likewise of arguments
 	digits  *parse.Pos // of a table: where a number of more than 14 digits stands that was put into it
 }
 
@@ -157,7 +158,7 @@ func join(a, b value, at int) value {
 	v.number = joinNumbers(a.number, b.number)
 	v.whole = whole
 	v.wide, v.lossy, v.digits, v.empty = cmp.Or(a.wide, b.wide), cmp.Or(a.lossy, b.lossy), cmp.Or(a.digits, b.digits), cmp.Or(a.empty, b.empty)
-	v.hollow, v.decoded, v.endless, v.doubted = a.hollow || b.hollow, a.decoded || b.decoded, a.endless || b.endless, a.doubted || b.doubted
+	v.hollow, v.decoded, v.endless, v.doubted, v.given = a.hollow || b.hollow, a.decoded || b.decoded, a.endless || b.endless, a.doubted || b.doubted, a.given || b.given
 	v.listed, v.role, v.made = same(a.listed, b.listed), same(a.role, b.role), same(a.made, b.made)
 	if a.of == b.of || v.is&^boolean == 0 {
 		v.of, v.mixed = cmp.Or(a.of, b.of), a.mixed || b.mixed

@@ -176,7 +176,7 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 	case *parse.FuncExpr:
 		v.block(e.Body, e)
 	case *parse.StringExpr:
-		for _, text := range []string{"[]", "{}"} {
+		for _, text := range []string{"[]", "{}", "null"} {
 			v.hasText[text] = v.hasText[text] || strings.Contains(e.Value, text)
 		}
 	case *parse.CallExpr:

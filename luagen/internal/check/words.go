@@ -114,10 +114,15 @@ func (j *judge) field(match *matching, e parse.Expr, f form) {
 	}
 }
 
+const manyGiven = "unpack fails from 8000 elements on: if callers may pass as many, go through ARGV in parts"
+
 // unpacked finds the first unpack of a reply that has no bound, or one above what unpack takes.
 func (j *judge) unpacked(args []parse.Expr, v value) {
 	if !j.whole(args, v) {
 		return
+	}
+	if v.given {
+		j.note(args[0].Pos(), manyGiven)
 	}
 	if j.unpacks[varOf(unparen(args[0]))] = true; v.long() {
 		j.may(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this list may have as many: go through it in parts")

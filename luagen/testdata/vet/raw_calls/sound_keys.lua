@@ -15,6 +15,13 @@ if redis.call('exists', KEYS[4]) == 1 then
   redis.call('rpush', KEYS[5], unpack(some))
 end
 redis.call('sadd', KEYS[5], KEYS[3]) -- a key as a member
+if redis.call('pttl', KEYS[4]) == -1 then redis.call('pexpire', KEYS[4], 1000) end
+local task = cjson.decode(ARGV[3])
+if task.at == nil or task.at == cjson.null then task.at = 0 end
+redis.call('zadd', KEYS[2], task.at, ARGV[3])
+local few = {}
+for i = 4, 9 do few[#few + 1] = ARGV[i] end
+if #few > 0 then redis.call('sadd', KEYS[5], unpack(few)) end
 local function read(key)
   local out = {}
   out.name, out.at = redis.call('get', key), 1
