@@ -29,14 +29,8 @@ func askAll(
 	if err != nil {
 		return []error{err}
 	}
-	asked := make([]<-chan evalsha.Result[error], len(all))
-	for i, node := range all {
-		asked[i] = evalsha.Async(func() error { return ask(ctx, node, name, sub, args...) })
-	}
 	errs := make([]error, len(all))
-	for i := range asked {
-		errs[i] = (<-asked[i]).Get()
-	}
+	evalsha.Together(len(all), func(i int) { errs[i] = ask(ctx, all[i], name, sub, args...) })
 	return errs
 }
 

@@ -61,9 +61,9 @@ func Promptly[T any](ctx context.Context, do func() T) (result T, ok bool) {
 	}
 }
 
-// together calls do with 0 to n-1, side by side, and returns when all calls have returned. A panic of
+// Together calls do with 0 to n-1, side by side, and returns when all calls have returned. A panic of
 // one of them is raised in the caller then.
-func together(n int, do func(int)) {
+func Together(n int, do func(int)) {
 	if n == 1 {
 		do(0)
 		return

@@ -88,7 +88,7 @@ type batch struct {
 
 func (b *batch) runAll(ctx context.Context) {
 	groups := b.groups(ctx)
-	together(len(groups), func(i int) { b.run(ctx, groups[i]) })
+	Together(len(groups), func(i int) { b.run(ctx, groups[i]) })
 }
 
 // runOnly runs the only call. It makes a batch only if the first try fails.
@@ -171,7 +171,7 @@ type failure struct {
 // run runs the calls at places, which are for one node.
 func (b *batch) run(ctx context.Context, places []int) {
 	missing, failed := b.try(ctx, places)
-	together(len(failed)+1, func(i int) {
+	Together(len(failed)+1, func(i int) {
 		if i == len(failed) {
 			b.reload(ctx, missing)
 			return
@@ -267,7 +267,7 @@ func (b *batch) reload(ctx context.Context, missing []failure) {
 		again, failed := b.try(ctx, b.claimed(missing))
 		missing = append(again, failed...)
 	}
-	together(len(missing), func(i int) { b.settle(ctx, missing[i]) })
+	Together(len(missing), func(i int) { b.settle(ctx, missing[i]) })
 }
 
 // claimed takes the claims of calls that failed, and returns their places. It reports those calls
@@ -325,7 +325,4 @@ func (b *batch) settle(ctx context.Context, f failure) {
 // errWithdrawn is the outcome of a call that was not sent again because its caller had left.
 var errWithdrawn = NotSent(fmt.Errorf("%w: the call was withdrawn", context.Canceled))
 
-func noScript(err error) bool {
-	var server *backend.ServerError
-	return errors.As(err, &server) && server.Code == "NOSCRIPT"
-}
+func noScript(err error) bool { return errors.Is(err, backend.ScriptError("NOSCRIPT")) }

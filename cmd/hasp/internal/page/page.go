@@ -1,3 +1,4 @@
+// Package page serves pages that show objects of a Redis server, and what happens to them.
 package page
 
 import (
