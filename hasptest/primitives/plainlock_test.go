@@ -1,6 +1,7 @@
 package primitives_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -39,6 +40,28 @@ func TestPlainLockIsAnotherProgramsLock(t *testing.T) {
 	})
 }
 
+// TestPlainLockSentTwice: a link sends each command again, before it has the answer.
+func TestPlainLockSentTwice(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		once := s.run
+		s.run = func(script *backend.Script, keys, args []string) (backend.Reply, error) {
+			if _, err := once(script, keys, args); err != nil || script.Name == "plain_release" {
+				return backend.IntegerReply(1), err
+			}
+			return once(script, keys, args)
+		}
+		lock := s.client(t, nil).NewPlainLock("x", nil)
+		for range 2 {
+			lease := must(lock.TryLock(t.Context()))(t)
+			require.ErrorIs(t, errOf(lock.TryLock(t.Context())), primitives.ErrNotAcquired)
+			lease.Forget()
+			lease = must(lock.Adopt(t.Context(), lease.Owner()))(t)
+			require.NoError(t, lease.Release(t.Context()))
+			require.Empty(t, s.holder("x"))
+		}
+	})
+}
+
 // TestPlainLockPolls: another program's lock has no expiry, and ends without a message. A client's waiters share their
 // tries, of which there are about five in a second. Each wakes the next by its release.
 func TestPlainLockPolls(t *testing.T) {
@@ -55,7 +78,7 @@ func TestPlainLockPolls(t *testing.T) {
 					})
 				}()
 			}
-			time.Sleep(time.Hour)
+			time.Sleep(time.Minute)
 			begin := s.called("plain_acquire")
 			time.Sleep(time.Minute)
 			require.InDelta(t, 6*60, s.called("plain_acquire")-begin, 2*60)
@@ -151,22 +174,28 @@ func TestAdopt(t *testing.T) {
 	})
 }
 
-// TestAdoptWithoutForget: the former holder learns of its loss at its next renewal.
+// TestAdoptWithoutForget: the former holder learns of its loss at its next renewal, which the adopter's client may send.
 func TestAdoptWithoutForget(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		former := must(s.client(t, nil).NewPlainLock("x", nil).Lock(t.Context()))(t)
-		adopter := s.client(t, nil).NewPlainLock("x", nil)
-		time.Sleep(time.Second)
-		lease := must(adopter.Adopt(t.Context(), former.Owner()))(t)
-		require.NoError(t, former.Err(), "it does not know yet")
-		<-former.Done()
-		require.Equal(t, &primitives.LossError{Reason: primitives.LossTaken, Holder: lease.Owner()}, former.Err())
-		require.ErrorIs(t, former.Release(t.Context()), primitives.ErrNotHeld)
-		time.Sleep(time.Minute)
-		// Under a context that re-enters a lease, there is nothing to re-enter: the owner is another.
-		require.ErrorIs(t, errOf(adopter.Adopt(lease.Reenter(t.Context()), former.Owner())), primitives.ErrNotHeld)
-		require.NoError(t, lease.Release(t.Context()))
-	})
+	t.Parallel()
+	subtest(t, "other", func(t *testing.T, s *server) { adoptWithoutForget(t, s, s.client(t, nil)) })
+	subtest(t, "own", func(t *testing.T, s *server) { adoptWithoutForget(t, s, nil) })
+}
+
+func adoptWithoutForget(t *testing.T, s *server, by *primitives.Client) {
+	t.Helper()
+	c := s.client(t, nil)
+	former := must(c.NewPlainLock("x", nil).Lock(t.Context()))(t)
+	adopter := cmp.Or(by, c).NewPlainLock("x", nil)
+	time.Sleep(time.Second)
+	lease := must(adopter.Adopt(t.Context(), former.Owner()))(t)
+	require.NoError(t, former.Err(), "it does not know yet")
+	<-former.Done()
+	require.Equal(t, &primitives.LossError{Reason: primitives.LossTaken, Holder: lease.Owner()}, former.Err())
+	require.ErrorIs(t, former.Release(t.Context()), primitives.ErrNotHeld)
+	time.Sleep(time.Minute)
+	// Under a context that re-enters a lease, there is nothing to re-enter: the owner is another.
+	require.ErrorIs(t, errOf(adopter.Adopt(lease.Reenter(t.Context()), former.Owner())), primitives.ErrNotHeld)
+	require.NoError(t, lease.Release(t.Context()))
 }
 
 // TestAdoptOnce: of many adopters of an owner one gets the lock.
@@ -245,4 +274,26 @@ func TestAdoptGivesBack(t *testing.T) {
 			require.Empty(t, s.holder("x"))
 		})
 	}
+}
+
+// TestAdoptGivesBackAtOnce: the adopter's context ends when the server grants the lock, perhaps before the answer comes.
+func TestAdoptGivesBackAtOnce(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		first, adopter := s.client(t, nil).NewPlainLock("x", nil), s.client(t, nil).NewPlainLock("x", nil)
+		for range 30 {
+			former := must(first.Lock(t.Context()))(t)
+			former.Forget()
+			ctx, cancel := context.WithCancel(t.Context())
+			s.set(func() {
+				s.ran = func(script string, _, _ []string, _ backend.Reply) {
+					if script == "plain_adopt" {
+						cancel()
+					}
+				}
+			})
+			require.ErrorIs(t, errOf(adopter.Adopt(ctx, former.Owner())), context.Canceled)
+			time.Sleep(10 * time.Second)
+			require.Empty(t, s.holder("x"))
+		}
+	})
 }
