@@ -45,9 +45,7 @@ type Report struct {
 
 // Reasons returns why cases were skipped, each reason once, sorted: a test asserts those that it
 // expects. A run of some cases only, by -run, has fewer.
-func (r Report) Reasons() []string {
-	return slices.Compact(slices.Sorted(maps.Values(r.Skipped)))
-}
+func (r Report) Reasons() []string { return slices.Compact(slices.Sorted(maps.Values(r.Skipped))) }
 
 // and returns r with what another run did, but not with what that left out.
 func (r Report) and(other Report) Report {

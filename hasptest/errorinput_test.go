@@ -99,9 +99,7 @@ func semaphoreOptions(b *book) {
 	permits := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: -1})
 	b.invalid("permit semaphore, Permits", last(permits.TryAcquire(ctx, 1)))
 	b.invalid("permit semaphore, release with bad Permits", permits.Release(ctx, primitives.PermitID{1}))
-	rate := func(r primitives.Rate) error {
-		return c.NewRateLimiter("x", r, rateRefuse).SetRate(ctx, r)
-	}
+	rate := func(r primitives.Rate) error { return c.NewRateLimiter("x", r, rateRefuse).SetRate(ctx, r) }
 	b.invalid("rate limiter, Permits", rate(primitives.Rate{Interval: time.Second}))
 	b.invalid("rate limiter, Interval", rate(primitives.Rate{Permits: 1}))
 	b.invalid("rate limiter, Interval with a fraction", rate(primitives.Rate{Permits: 1, Interval: 1500 * time.Microsecond}))

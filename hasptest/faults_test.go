@@ -47,9 +47,7 @@ func forAllLeased(t *testing.T, check func(t *testing.T, s *hasptest.Server, get
 	names := leased(hasptest.New(t).Client(nil))
 	for name := range names {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, s *hasptest.Server) {
-				check(t, s, leased(s.Client(nil))[name])
-			})
+			virtual(t, func(t *testing.T, s *hasptest.Server) { check(t, s, leased(s.Client(nil))[name]) })
 		})
 	}
 }
@@ -336,9 +334,7 @@ func TestFaultsOverASlowLink(t *testing.T) {
 			_, err := c.NewAtomicLong("n").Increment(t.Context())
 			return err
 		}
-		value := func() int64 {
-			return must(newUnaffected(t, s).NewAtomicLong("n").Load(t.Context()))(t)
-		}
+		value := func() int64 { return must(newUnaffected(t, s).NewAtomicLong("n").Load(t.Context()))(t) }
 		for want, at := range []time.Duration{500 * time.Millisecond, 1500 * time.Millisecond} {
 			before, client := value(), s.Client(nil)
 			time.AfterFunc(at, func() { s.Crash(client) })

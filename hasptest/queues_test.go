@@ -50,9 +50,7 @@ func eachQueue(t *testing.T, test func(q *queue, kind func(*primitives.Client) a
 	for name, kind := range queued {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				test(newQueue(t, kind), kind)
-			})
+			synctest.Test(t, func(t *testing.T) { test(newQueue(t, kind), kind) })
 		})
 	}
 }

@@ -410,9 +410,7 @@ func TestServerWithoutEvalshaRO(t *testing.T) {
 		}
 		r := evalsha.New(f, nil)
 		for range callers {
-			group.Go(func() {
-				require.NoError(t, errOf(r.Run(t.Context(), read, []string{"k"}, nil)))
-			})
+			group.Go(func() { require.NoError(t, errOf(r.Run(t.Context(), read, []string{"k"}, nil))) })
 		}
 		group.Wait()
 		require.Len(t, f.asked(), 2*callers)

@@ -139,9 +139,7 @@ func TestPromptlyLeaves(t *testing.T) {
 func TestPanicReachesTheCaller(t *testing.T) {
 	t.Parallel()
 	for _, ctx := range []context.Context{context.Background(), t.Context()} {
-		require.PanicsWithValue(t, "hook", func() {
-			evalsha.Promptly(ctx, func() int { panic("hook") })
-		})
+		require.PanicsWithValue(t, "hook", func() { evalsha.Promptly(ctx, func() int { panic("hook") }) })
 	}
 	caught := evalsha.Catch(func() int { panic("hook") })
 	require.PanicsWithValue(t, "hook", func() { caught.Get() })

@@ -133,9 +133,7 @@ func TestNextLinkLosesNoMessage(t *testing.T) {
 	for _, lags := range [][2]time.Duration{{}, {far, 0}, {0, far}, {far, far}} { // of the two links
 		t.Run(fmt.Sprint(lags), func(t *testing.T) {
 			leaving(t, func(t *testing.T, n *network, hub *fanout.Hub, _ *log) {
-				n.set(func() {
-					n.lag = func(dial int) time.Duration { return lags[dial-2] }
-				})
+				n.set(func() { n.lag = func(dial int) time.Duration { return lags[dial-2] } })
 				n.killAll()
 				settle(time.Second)
 				var got log

@@ -126,9 +126,7 @@ func TestPanicOfHook(t *testing.T) {
 	call := backend.Call{Script: script, Keys: []string{"k"}}
 	require.PanicsWithValue(t, "hook", func() { _, _ = b.Run(t.Context(), script, call.Keys, nil) })
 	require.PanicsWithValue(t, "hook", func() { _ = runUntil(t, b, time.Minute) })
-	require.PanicsWithValue(t, "hook", func() {
-		backend.RunAll(t.Context(), b, []backend.Call{call, call})
-	})
+	require.PanicsWithValue(t, "hook", func() { backend.RunAll(t.Context(), b, []backend.Call{call, call}) })
 	require.PanicsWithValue(t, "hook", func() {
 		b.RunThenWait(t.Context(), []backend.Call{call}, 1, time.Second, nil)
 	})

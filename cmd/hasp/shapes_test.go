@@ -42,9 +42,7 @@ WORK_SHAPE="bash -i" ` + workerVariable + `=terminal "$0" &
 WORK_SHAPE=plain
 eval "$W"`
 
-func init() {
-	workers["terminal"], workers["sudo"] = workAtTerminal, workAsRoot
-}
+func init() { workers["terminal"], workers["sudo"] = workAtTerminal, workAsRoot }
 
 // workAtTerminal has an interactive shell work at a terminal of its own.
 func workAtTerminal() {

@@ -57,9 +57,7 @@ func open(ctx context.Context, c *primitives.Client, name string) *primitives.Lo
 }
 
 // wants fails unless a sum is n.
-func wants(ctx context.Context, a *primitives.LongAdder, n int64) {
-	must.Return("Sum", n)(a.Sum(ctx))
-}
+func wants(ctx context.Context, a *primitives.LongAdder, n int64) { must.Return("Sum", n)(a.Sum(ctx)) }
 
 // sumsOverClients has two adders on each of three clients, one of which has a prefix. Each resets all of them.
 func sumsOverClients(ctx context.Context, e *harness.Env) {

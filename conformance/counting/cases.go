@@ -25,9 +25,7 @@ func (o order) cases(promises map[string]string, name string) []harness.Case {
 }
 
 // lasting asks for leases that are not renewed, and that last longer than any case.
-func lasting(limit int64) lock.In {
-	return lock.In{Op: lock.Acquire, Fixed: time.Hour, Limit: limit}
-}
+func lasting(limit int64) lock.In { return lock.In{Op: lock.Acquire, Fixed: time.Hour, Limit: limit} }
 
 // passesNobody tries while there is room, and another owner waits for it.
 func (o order) passesNobody(ctx context.Context, e *harness.Env) {

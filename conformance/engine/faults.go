@@ -195,9 +195,7 @@ func losing(lose loser, oneOfEach bool) injection {
 	return func(_ context.Context, s *scene) func(context.Context) {
 		stop := make(chan struct{})
 		var all sync.WaitGroup
-		s.each(func(l harness.Link) {
-			all.Go(func() { s.loseInTurn(l, lose, oneOfEach, stop) })
-		})
+		s.each(func(l harness.Link) { all.Go(func() { s.loseInTurn(l, lose, oneOfEach, stop) }) })
 		return func(context.Context) {
 			close(stop)
 			all.Wait()

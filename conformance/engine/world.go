@@ -273,9 +273,7 @@ func (w *world) soundSince(p *party) (since time.Time, ok bool) {
 }
 
 // trip is how long a script takes at most on a sound link.
-func (w *world) trip(p *party) time.Duration {
-	return p.usual.Held + p.usual.Before + p.usual.After
-}
+func (w *world) trip(p *party) time.Duration { return p.usual.Held + p.usual.Before + p.usual.After }
 
 func latest(times ...time.Time) (last time.Time) {
 	for _, t := range times {

@@ -236,9 +236,7 @@ func Stored(key string, s state, tokenLife time.Duration) []engine.Key {
 }
 
 // Holders returns the owner that holds a lock, if there is one.
-func Holders(s state) []string {
-	return strings.Fields(s.V.Owner)
-}
+func Holders(s state) []string { return strings.Fields(s.V.Owner) }
 
 // HoldOf returns what an input does to a hold, the owner of that hold, and the lease.
 func HoldOf(in In) (engine.HoldAct, string, time.Duration) {

@@ -50,9 +50,7 @@ func chosen() []cells.Cell {
 	case testing.Short():
 		names = few
 	}
-	return slices.DeleteFunc(cells.All(), func(c cells.Cell) bool {
-		return !slices.Contains(names, c.Name())
-	})
+	return slices.DeleteFunc(cells.All(), func(c cells.Cell) bool { return !slices.Contains(names, c.Name()) })
 }
 
 // lanes is how many cells are run side by side. Were they merely parallel tests, the servers of all

@@ -39,9 +39,7 @@ func keep(h Held) Held {
 	return h
 }
 
-func holders(s state) []string {
-	return strings.Fields(s.V.Owner)
-}
+func holders(s state) []string { return strings.Fields(s.V.Owner) }
 
 // ready reports whether an owner that asks gets the mutex.
 func ready(s state, in lock.In) bool {
@@ -93,9 +91,7 @@ func (w waiter) worth() int64 {
 }
 
 // age is how old a waiter's last heartbeat is, in milliseconds.
-func (w waiter) age(at time.Time) int64 {
-	return max(0, at.UnixMilli()-cmp.Or(w.sign, w.number/1000))
-}
+func (w waiter) age(at time.Time) int64 { return max(0, at.UnixMilli()-cmp.Or(w.sign, w.number/1000)) }
 
 // ages says which waiters count as crashed, and lets the queue's keys expire: heartbeats no later than the queue.
 func ages(h Held, at time.Time) Held {

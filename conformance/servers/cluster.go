@@ -58,9 +58,7 @@ func StartCluster(tb TB, kind Kind, masters int, opts *ClusterOptions) *Cluster 
 	if opts.Replicas > 0 {
 		c.bus = &bus{links: map[*busLink]struct{}{}}
 	}
-	begin(tb, kind, c, func() error {
-		return inTurn(func() error { return each(c.Nodes, c.launch) }, c.form)
-	})
+	begin(tb, kind, c, func() error { return inTurn(func() error { return each(c.Nodes, c.launch) }, c.form) })
 	return c
 }
 
@@ -159,9 +157,7 @@ func (c *Cluster) complete(node *Server) error {
 
 // await waits until check returns nil for every node.
 func (c *Cluster) await(check func(node *Server) error) error {
-	return each(c.Nodes, func(node *Server) error {
-		return await(nil, func() error { return check(node) })
-	})
+	return each(c.Nodes, func(node *Server) error { return await(nil, func() error { return check(node) }) })
 }
 
 // Owner returns the index of the node that owns slot, by the node's own account. Nodes that do not
@@ -270,9 +266,7 @@ func takeOver(replica *Server) error {
 	if err := replica.run("CLUSTER", "FAILOVER", "TAKEOVER"); err != nil {
 		return err
 	}
-	return replica.awaitInfo("replication", func(info map[string]string) bool {
-		return info["role"] == "master"
-	})
+	return replica.awaitInfo("replication", func(info map[string]string) bool { return info["role"] == "master" })
 }
 
 // awaitReplaced waits until all nodes know an owner of slot that is not node old, and all is complete.

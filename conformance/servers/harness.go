@@ -39,9 +39,7 @@ func Harness(tb TB, kind Kind, open Open) *harness.Harness {
 				return open(ctx, p.Addr())
 			})
 		},
-		Do: func(_ context.Context, _ string, args ...string) (backend.Reply, error) {
-			return server.Do(args...)
-		},
+		Do:           func(_ context.Context, _ string, args ...string) (backend.Reply, error) { return server.Do(args...) },
 		Capabilities: backend.Capabilities{PubSub: true},
 		ListsClients: true,
 		Faults:       true,
@@ -67,9 +65,7 @@ func InProcess[S interface {
 			b, err := open(server)
 			return &harness.Instance{Backend: b}, err
 		},
-		Do: func(_ context.Context, _ string, args ...string) (backend.Reply, error) {
-			return server.Do(args...)
-		},
+		Do:           func(_ context.Context, _ string, args ...string) (backend.Reply, error) { return server.Do(args...) },
 		Capabilities: backend.Capabilities{PubSub: true},
 		Batches:      true, WaitsForReplicas: true, Scans: true, NoClient: true,
 		Advance: server.Advance,

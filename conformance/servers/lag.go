@@ -34,9 +34,7 @@ func replicateAs(user string, replicas []*Server) error {
 // insist runs a command that may be repeated on all servers. Sentinels that make a server a replica end the
 // connections of its clients.
 func insist(all []*Server, words ...string) error {
-	return each(all, func(s *Server) error {
-		return await(nil, func() error { return s.run(words...) })
-	})
+	return each(all, func(s *Server) error { return await(nil, func() error { return s.run(words...) }) })
 }
 
 // followAll makes replicas follow primary, and waits until they have what it has. What they had of

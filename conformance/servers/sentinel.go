@@ -153,9 +153,7 @@ func (s *Sentinel) settle(primary *Server) error {
 	known := fmt.Sprintf("name=%s,status=ok,address=%s,slaves=%d,sentinels=%d",
 		MasterName, primary.Addr(), len(s.Nodes)-1, sentinels)
 	return each(s.Sentinels, func(one *Server) error {
-		return one.awaitInfo("sentinel", func(info map[string]string) bool {
-			return info["master0"] == known
-		})
+		return one.awaitInfo("sentinel", func(info map[string]string) bool { return info["master0"] == known })
 	})
 }
 

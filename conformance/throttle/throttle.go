@@ -116,9 +116,7 @@ func peer(d engine.Params[Debt]) (c engine.Change[Debt], ok bool) {
 }
 
 // life is how long a text exists: in milliseconds, and not too short.
-func (v Debt) life() time.Duration {
-	return time.Duration((v.Owed+999)/1000+1) * time.Millisecond
-}
+func (v Debt) life() time.Duration { return time.Duration((v.Owed+999)/1000+1) * time.Millisecond }
 
 // step is the model: there is one right answer. Without a time a season is as good as a little less.
 func step(s state, at time.Time, in In, out Out) (state, bool) {

@@ -194,9 +194,7 @@ func TestAdmissionWaitersGoOnByTheRate(t *testing.T) {
 		a, begin := primitives.NewAdmission(c.NewCountingSemaphore("wide", 100, nil), rate.Take(1)), time.Now()
 		var all sync.WaitGroup
 		for range 63 {
-			all.Go(func() {
-				require.NoError(t, errOf(a.Acquire(t.Context())))
-			})
+			all.Go(func() { require.NoError(t, errOf(a.Acquire(t.Context()))) })
 		}
 		all.Wait()
 		require.InDelta(t, 3*time.Second, time.Since(begin), float64(5*time.Millisecond))

@@ -15,9 +15,7 @@ import (
 )
 
 // slots returns how many hold a slot, up to their last millisecond.
-func (s *server) slots() int {
-	return len(s.do("ZRANGEBYSCORE", "x", endOf(time.Now(), 0), "+inf"))
-}
+func (s *server) slots() int { return len(s.do("ZRANGEBYSCORE", "x", endOf(time.Now(), 0), "+inf")) }
 
 // entryModel is an entry in whole numbers: its throttles, and when the holds end, by their owners.
 type entryModel struct {

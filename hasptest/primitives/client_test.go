@@ -74,9 +74,7 @@ func TestClientClosedIsForgotten(t *testing.T) {
 		waiting <- err
 	}
 	go wait()
-	tried := func(times int) func() bool {
-		return func() bool { return s.called("lock_acquire") == times }
-	}
+	tried := func(times int) func() bool { return func() bool { return s.called("lock_acquire") == times } }
 	require.Eventually(t, tried(3), time.Minute, time.Millisecond)
 	s.faults(fault{before: 100 * time.Millisecond})
 	go wait()

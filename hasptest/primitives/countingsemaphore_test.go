@@ -213,9 +213,7 @@ func TestCountingSemaphoreLeavesTogether(t *testing.T) {
 		defer cancel()
 		var all sync.WaitGroup
 		for range 150 {
-			all.Go(func() {
-				require.ErrorIs(t, errOf(sem.Acquire(ctx)), primitives.ErrNotAcquired)
-			})
+			all.Go(func() { require.ErrorIs(t, errOf(sem.Acquire(ctx)), primitives.ErrNotAcquired) })
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait() // Each waiter has its answer, and is parked.

@@ -125,9 +125,7 @@ func TestEstimateIsNeverLaxer(t *testing.T) {
 func TestEstimateIsSettledOnce(t *testing.T) {
 	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Hour, Burst: 10}, func(t *testing.T, x *throttle) {
-		answers := func(f fault) {
-			x.faults(f)
-		}
+		answers := func(f fault) { x.faults(f) }
 		r := x.estimates(t, 8)
 		var wrong *primitives.FieldError
 		require.ErrorAs(t, r.Settle(t.Context(), -1), &wrong)

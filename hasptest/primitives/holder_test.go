@@ -263,9 +263,7 @@ func TestDescribedLocksAreReleasedTogether(t *testing.T) {
 		c := s.client(t, nil)
 		s.faultOf("holder_acquire", fault{broken: true})
 		for _, name := range []string{"x", "y", "z"} {
-			go func() {
-				_, _ = c.NewLock(name, &primitives.LockOptions{Metadata: "lost"}).TryLock(t.Context())
-			}()
+			go func() { _, _ = c.NewLock(name, &primitives.LockOptions{Metadata: "lost"}).TryLock(t.Context()) }()
 		}
 		time.Sleep(time.Second)
 		for _, name := range []string{"x", "y", "z"} {

@@ -15,9 +15,7 @@ import (
 func TestLatchCountsAPartOnce(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		l, ctx := s.client(t, nil).NewPartsLatch("x"), t.Context()
-		set := func(want bool) {
-			require.Equal(t, want, must(l.Init(ctx, 2, time.Minute))(t))
-		}
+		set := func(want bool) { require.Equal(t, want, must(l.Init(ctx, 2, time.Minute))(t)) }
 		count := func(id string, want int64) {
 			s.faults(fault{broken: true})
 			require.ErrorIs(t, errOf(l.CountDown(ctx, id)), primitives.ErrIndeterminate)

@@ -164,9 +164,7 @@ func (s *leaseSpec) leave(c int) bool {
 }
 
 func (s *leaseSpec) released() bool {
-	trusted := func(c specClient) bool {
-		return c.g == s.p.owner && (c.st != specHeld || s.now < c.until)
-	}
+	trusted := func(c specClient) bool { return c.g == s.p.owner && (c.st != specHeld || s.now < c.until) }
 	if s.p.owner == 0 || slices.ContainsFunc(s.cl, trusted) {
 		return false
 	}

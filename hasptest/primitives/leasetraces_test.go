@@ -113,9 +113,7 @@ func (w *traces) newLife(replicas int) *life {
 
 // trusted reports whether the owner believes in its lease, and the server keeps that as it has promised: nobody deleted the
 // key, nor set the server's clock too far.
-func (o *owned) trusted() bool {
-	return o.life.spec.believes(o.c) && o.promised()
-}
+func (o *owned) trusted() bool { return o.life.spec.believes(o.c) && o.promised() }
 
 func (o *owned) promised() bool { return !o.deleted && o.gain <= o.life.spec.cl[o.c].drift }
 

@@ -35,9 +35,7 @@ func TestLogMayBlock(t *testing.T) {
 			loseByTimer(t, client)
 			loseByClock(t, client)
 			for _, broken := range []string{"lock_renew", ""} {
-				s.set(func() {
-					s.fault = func(script string) fault { return fault{broken: script == broken} }
-				})
+				s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
 				time.Sleep(10 * time.Second)
 			}
 		}

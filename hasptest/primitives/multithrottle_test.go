@@ -300,9 +300,7 @@ func TestMultiThrottleErrors(t *testing.T) {
 		require.Equal(t, []string{"0"}, x.do("EXISTS", "user"))
 	})
 	tiered(t, true, func(t *testing.T, x *tiers) {
-		x.set(func() {
-			x.fault = func(string) fault { return fault{err: backend.ErrCrossSlot} }
-		})
+		x.set(func() { x.fault = func(string) fault { return fault{err: backend.ErrCrossSlot} } })
 		_, err := primitives.NewMultiThrottle(nil, x.each[0].Take(1), x.each[1].Take(1)).Allow(t.Context())
 		require.ErrorIs(t, err, backend.ErrCrossSlot)
 		require.ErrorContains(t, err, fmt.Sprintf("%v: give the names one hash tag, or set MultiThrottleOptions.Steps", backend.ErrCrossSlot))

@@ -461,9 +461,7 @@ func TestPeriodicJobRemembers(t *testing.T) {
 // TestPeriodicJobLastCompleted asks before a run, during it, after one that failed, and when the record has expired.
 func TestPeriodicJobLastCompleted(t *testing.T) {
 	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
-		completed := func() time.Time {
-			return must(other.LastCompleted(t.Context()))(t)
-		}
+		completed := func() time.Time { return must(other.LastCompleted(t.Context()))(t) }
 		at := time.Now().Add(1234567 * time.Nanosecond)
 		require.Zero(t, completed())
 		_, err := one.Do(t.Context(), at, func(_ context.Context, run primitives.JobRun) error {

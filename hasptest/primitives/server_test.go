@@ -185,9 +185,7 @@ func (s *server) set(change func()) {
 }
 
 // faults gives all further calls the same fault.
-func (s *server) faults(f fault) {
-	s.set(func() { s.fault = func(string) fault { return f } })
-}
+func (s *server) faults(f fault) { s.set(func() { s.fault = func(string) fault { return f } }) }
 
 // called returns how often the script of that name was sent.
 func (s *server) called(script string) int {

@@ -124,9 +124,7 @@ func TestFairLockLeavesByOneRelease(t *testing.T) {
 		var all sync.WaitGroup
 		const waiters = 150
 		for range waiters {
-			all.Go(func() {
-				wraps(t, errOf(lock.Lock(ctx)), primitives.ErrNotAcquired, context.DeadlineExceeded)
-			})
+			all.Go(func() { wraps(t, errOf(lock.Lock(ctx)), primitives.ErrNotAcquired, context.DeadlineExceeded) })
 		}
 		all.Wait()
 		time.Sleep(time.Second)
@@ -178,9 +176,7 @@ func TestFairLockIsWokenOnItsNewChannel(t *testing.T) {
 		}
 		s.fault = func(script string) fault { return fault{broken: script == "fair_acquire" && tries == 2} }
 		granted := make(chan *primitives.Lease)
-		go func() {
-			granted <- must(lock.Lock(t.Context()))(t)
-		}()
+		go func() { granted <- must(lock.Lock(t.Context()))(t) }()
 		time.Sleep(time.Minute)
 		require.Len(t, s.waiting(), 1)
 		require.NotContains(t, s.waiting(), first)

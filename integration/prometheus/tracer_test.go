@@ -223,9 +223,7 @@ func TestThrottles(t *testing.T) {
 			return c.NewThrottle(user, primitives.Limit{Permits: 1, Interval: time.Hour},
 				&primitives.ThrottleOptions{Policy: "a user", Unavailable: primitives.LocalShare(1)})
 		}
-		allow := func(user string) {
-			require.NoError(t, errOf(throttle(user).Allow(t.Context(), 1)))
-		}
+		allow := func(user string) { require.NoError(t, errOf(throttle(user).Allow(t.Context(), 1))) }
 		allow("ann")
 		require.Equal(t, 6, must(testutil.GatherAndCount(r, "hasp_throttle_decisions_total"))(t))
 		allow("ann")

@@ -156,9 +156,7 @@ func newSeat(t *testing.T, client *primitives.Client) *seat {
 }
 
 func (s *seat) take(ctx context.Context) (*lease.Lease, error) {
-	return extend.Call(ctx, &s.object, nil, "take", func() (*lease.Lease, error) {
-		return s.leases.Acquire(ctx)
-	})
+	return extend.Call(ctx, &s.object, nil, "take", func() (*lease.Lease, error) { return s.leases.Acquire(ctx) })
 }
 
 func (s *seat) Acquire(

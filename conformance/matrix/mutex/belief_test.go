@@ -263,9 +263,7 @@ func TestMutexTakesEachDriftThatALockTakes(t *testing.T) {
 			held := cells.Got(mutex().Lock(t.Context()))(t)
 			got := make(chan *primitives.Lease, 1)
 			next := mutex()
-			go func() {
-				got <- cells.Got(next.Lock(t.Context()))(t)
-			}()
+			go func() { got <- cells.Got(next.Lock(t.Context()))(t) }()
 			time.Sleep(min(held.Remaining()-100*time.Millisecond, 75*time.Second))
 			require.Equal(t, 1, cells.Number(t, server, "EXISTS", queue))
 			require.NoError(t, held.Release(t.Context()))

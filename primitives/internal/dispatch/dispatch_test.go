@@ -351,15 +351,11 @@ func TestPanicIsRaisedInTheCallers(t *testing.T) {
 		})
 		synctest.Wait()
 		all.Go(func() {
-			require.PanicsWithValue(t, "hook", func() {
-				_, _ = d.Run(t.Context(), write, []string{"hook"}, nil)
-			})
+			require.PanicsWithValue(t, "hook", func() { _, _ = d.Run(t.Context(), write, []string{"hook"}, nil) })
 		})
 		synctest.Wait()
 		all.Go(func() {
-			require.PanicsWithValue(t, "hook", func() {
-				_, _ = d.Run(t.Context(), write, []string{"after"}, nil)
-			})
+			require.PanicsWithValue(t, "hook", func() { _, _ = d.Run(t.Context(), write, []string{"after"}, nil) })
 		})
 		h := newLateReceiver()
 		all.Go(func() {
