@@ -51,8 +51,7 @@ func TestAdderClosesDuringSum(t *testing.T) {
 // TestAdderSubscribesWhileOpen: the first adder subscribes, the last one ends that and leaves nothing, and the next
 // one begins again.
 func TestAdderSubscribesWhileOpen(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		for range 2 {
 			a, b := openAdder(t, c), openAdder(t, c)
 			require.Equal(t, 2, s.subscribed())

@@ -243,8 +243,7 @@ func TestQueuesWithTheClockSet(t *testing.T) {
 // TestRateLimiterCountsGrants: of however many grants, each counts once, whether the value is kept, lost or no count of
 // permits, and if the clock is set back to before some of them.
 func TestRateLimiterCountsGrants(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		for _, grants := range []int{0, 1, 1000, 1001, 2500} {
 			for _, value := range []string{"2", "", "x", "1.5", "2147483648"} {
 				for _, future := range []int{0, grants / 3, grants * 2 / 3} {

@@ -89,8 +89,7 @@ func TestHolderOfOtherKinds(t *testing.T) {
 
 // TestHoldersOfAReadWriteLock has readers, of which one crashes, and then a writer that reads, too.
 func TestHoldersOfAReadWriteLock(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		lock, plain := c.NewReadWriteLock("x", nil), c.NewLock("x", nil)
 		holders := func() (writer string, readers int) {
 			holder, err := lock.WriteLock().Holder(t.Context())
@@ -126,8 +125,7 @@ func TestHoldersOfAReadWriteLock(t *testing.T) {
 
 // TestHolderByFields has hashes whose fields come in another order than the writer, the readers and the mode.
 func TestHolderByFields(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		const pods = "pod-" + another
 		for _, h := range []struct {
 			fields        []string
@@ -212,8 +210,7 @@ func followed(t *testing.T, object any) error {
 // TestHolderWithoutMetadata has a holder that stores nothing, after another that lost the lock: nothing of the other
 // is shown, and nothing more than the lock is sent.
 func TestHolderWithoutMetadata(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		lost := must(c.NewLock("x", &primitives.LockOptions{Metadata: "first", Lease: time.Hour}).Lock(t.Context()))(t)
 		plain := c.NewLock("x", nil)
 		require.NoError(t, errOf(plain.ForceUnlock(t.Context())))
@@ -259,8 +256,7 @@ func TestHolderOfALockThatWasWaitedFor(t *testing.T) {
 
 // TestDescribedLocksAreReleasedTogether after their answers were lost.
 func TestDescribedLocksAreReleasedTogether(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		s.faultOf("holder_acquire", fault{broken: true})
 		for _, name := range []string{"x", "y", "z"} {
 			go func() { _, _ = c.NewLock(name, &primitives.LockOptions{Metadata: "lost"}).TryLock(t.Context()) }()
@@ -304,8 +300,7 @@ func TestHolderOfOtherTexts(t *testing.T) {
 
 // TestMetadataIsBounded to 1 KiB.
 func TestMetadataIsBounded(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
 		lease := must(c.NewLock("x", &primitives.LockOptions{Metadata: strings.Repeat("m", 1024)}).Lock(t.Context()))(t)
 		require.NoError(t, lease.Release(t.Context()))
 		_, err := c.NewLock("x", &primitives.LockOptions{Metadata: strings.Repeat("m", 1025)}).Lock(t.Context())

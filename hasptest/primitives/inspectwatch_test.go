@@ -271,8 +271,7 @@ func TestWatchWithoutMessages(t *testing.T) {
 
 // TestWatchEnds: nothing is left of a watch whose caller stops, or whose client is closed, or that cannot succeed.
 func TestWatchEnds(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		s.hold("x", another, time.Hour)
 		for e, err := range inspect.Watch(t.Context(), c, "x") {
 			require.NoError(t, err)

@@ -255,8 +255,7 @@ func TestLeaseCopyIsTheSameLease(t *testing.T) {
 }
 
 func TestLeaseReenterThroughOthers(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		a := must(client.NewLock("a", nil).Lock(t.Context()))(t)
 		b := must(client.NewLock("b", nil).Lock(a.Reenter(t.Context())))(t)
 		both := b.Reenter(a.Reenter(t.Context()))
@@ -313,8 +312,7 @@ func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
 }
 
 func TestUnlockAfterCloseTellsWhatEndedTheLease(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, client *primitives.Client) {
 		fixed := &primitives.LockOptions{Lease: time.Second}
 		lost := must(client.NewLock("lost", fixed).Lock(t.Context()))(t)
 		released := must(client.NewLock("released", nil).Lock(t.Context()))(t)
@@ -427,8 +425,7 @@ func TestMaxHoldLeavesOthers(t *testing.T) {
 
 // TestLeaseFrom finds the innermost lease of a context, and inside of Do that of Do.
 func TestLeaseFrom(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, client *primitives.Client) {
 		require.Nil(t, lease.From(t.Context()))
 		outer := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		outside, cancel := context.WithCancel(outer.Reenter(t.Context()))

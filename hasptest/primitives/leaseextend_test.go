@@ -43,8 +43,7 @@ func TestLeaseExtend(t *testing.T) {
 
 // TestLeaseExtendRefuses a lease that the watchdog renews, alone or as a part, and a length that is too short.
 func TestLeaseExtendRefuses(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		fixed := c.NewLock("fixed", &primitives.LockOptions{Lease: 10 * time.Second})
 		for _, lock := range []primitives.Locker{
 			c.NewLock("x", nil), primitives.NewMultiLock(fixed, c.NewLock("y", nil)),

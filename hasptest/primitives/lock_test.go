@@ -222,8 +222,7 @@ func TestClientCloseReleasesAndEndsAll(t *testing.T) {
 // TestClientCloseAfterACancelledLock lets an acquire be cancelled that never reaches the server:
 // nobody can know that, but Close does not wait for a lease to pass.
 func TestClientCloseAfterACancelledLock(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		s.faultOf("lock_acquire", fault{before: time.Minute, lost: true})
 		require.ErrorIs(t, errOf(client.NewLock("x", nil).Lock(within(t, time.Second))), backend.ErrIndeterminate)
 		start := time.Now()

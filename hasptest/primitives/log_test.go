@@ -235,8 +235,7 @@ func TestSlog(t *testing.T) {
 
 // TestHealthy asks whether a client is healthy, at rest, without a server, and while renewals are overdue.
 func TestHealthy(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		healthy := func() error {
 			ctx := within(t, time.Second)
 			return client.Healthy(ctx)

@@ -46,8 +46,7 @@ func TestMultiLockIsAllOrNothing(t *testing.T) {
 
 // TestMultiLockHasOneDeadline waits for one of its locks, and holds none meanwhile.
 func TestMultiLockHasOneDeadline(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		multi := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil))
 		others := must(c.NewLock("b", nil).Lock(t.Context()))(t)
 		ctx := within(t, 3*time.Second)
@@ -93,8 +92,7 @@ func TestMultiLocksWaitForTheSameLock(t *testing.T) {
 
 // TestMultiLockIsLostWithAPart releases the others then, at the latest when it is released itself.
 func TestMultiLockIsLostWithAPart(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		multi := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil))
 		lease := must(multi.Lock(t.Context()))(t)
 		work := lease.Context(t.Context())
@@ -225,8 +223,7 @@ func TestMultiLockReleasesWhatIsInDoubt(t *testing.T) {
 }
 
 func TestMultiLockReenters(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		a, b := c.NewLock("a", nil), c.NewLock("b", nil)
 		outer := must(primitives.NewMultiLock(a, b).Lock(t.Context()))(t)
 		inside := outer.Reenter(t.Context())
@@ -263,8 +260,7 @@ func TestMultiLockEndsWithAClient(t *testing.T) {
 }
 
 func TestMultiLockRefusesBadLocks(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
 		x, rw := c.NewLock("x", nil), c.NewReadWriteLock("rw", nil)
 		for problem, locks := range map[string][]primitives.Locker{
 			"locks: none":                  nil,

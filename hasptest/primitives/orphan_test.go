@@ -48,8 +48,7 @@ func TestGiveBackEndsWithAnAnswer(t *testing.T) {
 
 // TestGiveBackOfALongLeaseIsNoLoad looks for a grant that never comes for a whole day.
 func TestGiveBackOfALongLeaseIsNoLoad(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		s.fault = func(script string) fault {
 			return fault{broken: script == "lock_acquire", before: 20 * time.Millisecond}
 		}
@@ -66,8 +65,7 @@ func TestGiveBackOfALongLeaseIsNoLoad(t *testing.T) {
 // TestCloseGivesBackAtOnce closes a client when its server can be reached again after a long outage: what it
 // could not give back meanwhile is given back now, and not after a pause that has grown with the outage.
 func TestCloseGivesBackAtOnce(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		lease := must(client.NewLock("x", &primitives.LockOptions{Lease: 24 * time.Hour}).Lock(t.Context()))(t)
 		s.faults(down)
 		require.Error(t, lease.Release(t.Context()))
@@ -109,8 +107,7 @@ func TestManyLeaveByFewScripts(t *testing.T) {
 // TestCloseLooksForALateGrant closes a client whose last acquire arrives late: after a release that finds
 // nothing, but before the answer to that.
 func TestCloseLooksForALateGrant(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		start := time.Now()
 		s.fault = func(script string) fault {
 			age := time.Since(start)
@@ -172,8 +169,7 @@ func TestUnlockFailed(t *testing.T) {
 // TestGiveBackOfManyGoesTogether loses the replies of many acquires, of locks that others hold and of
 // free ones: one script releases up to a hundred owners, again and again.
 func TestGiveBackOfManyGoesTogether(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		s.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} }
 		const locks = 200
 		var all sync.WaitGroup
@@ -200,8 +196,7 @@ func TestGiveBackOfManyGoesTogether(t *testing.T) {
 // TestGiveBackBehindOneEndpoint gives back what was acquired on a cluster that the backend takes for one server:
 // one joint release of locks in several slots is refused, and those of each slot go together from then on.
 func TestGiveBackBehindOneEndpoint(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		var crossed bool
 		var refused int
 		s.seen = func(_ string, keys, _ []string) {

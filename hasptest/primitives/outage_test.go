@@ -22,8 +22,7 @@ func readerOnly(code string) fault {
 }
 
 func TestFirstAttemptReportsAnOutage(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		s.fault = func(string) fault { return down }
 		_, err := client.NewLock("x", nil).Lock(t.Context())
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
@@ -216,8 +215,7 @@ func TestCloseWaitsForPermits(t *testing.T) {
 // TestPanicInTheBackgroundIsContained has a hook panic in renewals and in releases that nobody waits
 // for: the process lives, and so does the lease until it ends by itself.
 func TestPanicInTheBackgroundIsContained(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		s.set(func() {
 			s.fault = func(script string) fault {

@@ -392,8 +392,7 @@ func TestPeriodicJobAheadOfTheServer(t *testing.T) {
 
 // TestPeriodicJobWithANewPeriod changes the period from hours to minutes and back, as a rollout does.
 func TestPeriodicJobWithANewPeriod(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, client *primitives.Client) {
 		hourly, often := client.NewPeriodicJob("x", time.Hour, nil), client.NewPeriodicJob("x", time.Minute, nil)
 		require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, hourly.Do))
 		time.Sleep(5*time.Minute + time.Second)
@@ -408,8 +407,7 @@ func TestPeriodicJobWithANewPeriod(t *testing.T) {
 // the job was completed, and none replaces the record, so the weekly callers run no second time. Without the record
 // the job runs.
 func TestPeriodicJobWithAShorterPeriod(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		const week, often = 7 * 24 * time.Hour, 5 * time.Minute
 		ask := func(period time.Duration) jobRun {
 			return runJob(t.Context(), time.Now().Round(period), noWork, client.NewPeriodicJob("x", period, nil).Do)
@@ -438,8 +436,7 @@ func TestPeriodicJobWithAShorterPeriod(t *testing.T) {
 
 // TestPeriodicJobRemembers looks at the record and its TTL.
 func TestPeriodicJobRemembers(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
 		var recorded [][]string
 		s.seen = func(script string, keys, args []string) {
 			if script == "periodic_complete" {
@@ -485,8 +482,7 @@ func TestPeriodicJobLastCompleted(t *testing.T) {
 // TestPeriodicJobByLocalTime has a daily job in zones with summer time, on the days around each change: with the nominal
 // times and a length of 23 h it runs once on each day.
 func TestPeriodicJobByLocalTime(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, client *primitives.Client) {
 		for _, zone := range []string{
 			"Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Australia/Sydney",
 			"Australia/Lord_Howe", "Pacific/Chatham",

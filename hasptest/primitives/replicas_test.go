@@ -301,8 +301,7 @@ func TestReplicasAreNotWaitedForByOthers(t *testing.T) {
 
 // TestFairLockWithTooFewReplicas: who has to give up its turn goes to the end of the queue.
 func TestFairLockWithTooFewReplicas(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		holder := must(c.NewFairLock("x", nil).Lock(t.Context()))(t)
 		var served []int
 		var all sync.WaitGroup
@@ -345,8 +344,7 @@ func TestCloseWhileReplicasAreWaitedFor(t *testing.T) {
 
 // TestMultiLockWithTooFewReplicas has a part whose replicas lag at first.
 func TestMultiLockWithTooFewReplicas(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		waits := 0
 		s.acks = func(int, time.Duration) acks {
 			waits++

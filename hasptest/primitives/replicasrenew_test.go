@@ -171,8 +171,7 @@ func TestMutexPassesAWaiterWithoutReplicas(t *testing.T) {
 
 // TestMutexOfAReleaseWhereWaitIsUnknown returns the error, and leaves nothing.
 func TestMutexOfAReleaseWhereWaitIsUnknown(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		first, err := c.NewMutex("x", nil).Lock(t.Context())
 		require.NoError(t, err)
 		s.acks = func(int, time.Duration) acks { return acks{err: backend.ErrNotSupported} }

@@ -107,8 +107,7 @@ func TestRevokeEndsAHoldWithoutAnExpiry(t *testing.T) {
 
 // TestRevokeReaders: other readers keep the lock, and a writer gets it after the last lease of those that were revoked.
 func TestRevokeReaders(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
 		l, short := c.NewReadWriteLock("x", nil), c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: 5 * time.Second})
 		first, second, other := readLease(t, l), readLease(t, short), readLease(t, l)
 		requireRevoked(t, l.ReadLock(), first.Owner(), 30*time.Second)
@@ -133,8 +132,7 @@ func TestRevokeReaders(t *testing.T) {
 
 // TestRevokeAllReaders: the writer waits for the reader whose lease ends last.
 func TestRevokeAllReaders(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
 		l := c.NewReadWriteLock("x", nil)
 		readLease(t, l)
 		readLease(t, c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: 5 * time.Second}))
@@ -149,8 +147,7 @@ func TestRevokeAllReaders(t *testing.T) {
 
 // TestRevokeWriter: its own reader, whose lease ends later, is lost with it, and excludes others until then.
 func TestRevokeWriter(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
 		l := c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: 5 * time.Second})
 		writer := must(l.WriteLock().Lock(t.Context()))(t)
 		reader := must(c.NewReadWriteLock("x", nil).ReadLock().TryLock(writer.Reenter(t.Context())))(t)
@@ -176,8 +173,7 @@ func requireReaders(t *testing.T, l *primitives.ReadWriteLock, want int) {
 
 // TestRevokeLeavesReadWriteLocks: their holds have other keys.
 func TestRevokeLeavesReadWriteLocks(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
 		lease := must(c.NewReadWriteLock("x", nil).WriteLock().TryLock(t.Context()))(t)
 		require.ErrorIs(t, errOf(c.NewLock("x", nil).Revoke(t.Context(), "")), primitives.ErrConflict)
 		require.NoError(t, lease.Release(t.Context()))
@@ -243,8 +239,7 @@ func TestTakenAtOnce(t *testing.T) {
 
 // TestReleaseOwnerLeavesOtherReaders: they hold the lock together.
 func TestReleaseOwnerLeavesOtherReaders(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		l := c.NewReadWriteLock("x", nil)
 		first := must(l.ReadLock().TryLock(t.Context()))(t)
 		second := must(l.ReadLock().TryLock(t.Context()))(t)

@@ -15,8 +15,7 @@ type lockFunc func(context.Context) (*primitives.Lease, error)
 
 // TestSelfDeadlock waits for locks under contexts of their own leases. It fails at once, and sends nothing.
 func TestSelfDeadlock(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		rw := c.NewReadWriteLock("rw", nil)
 		red := primitives.NewRedLock([]*primitives.Client{c, newServer(t).client(t, nil)}, "red", nil)
 		multi := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil))
@@ -81,8 +80,7 @@ func periodically(c *primitives.Client, name string) lockFunc {
 // TestSelfDeadlockOfAnotherKind calls an election, a job and a lock of one name under each other's contexts, which do not
 // re-enter either.
 func TestSelfDeadlockOfAnotherKind(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
 		under := func(ctx context.Context, lease *primitives.Lease, calls ...lockFunc) error {
 			for _, call := range calls {
 				for _, ctx := range []context.Context{ctx, lease.Reenter(ctx)} {
@@ -125,8 +123,7 @@ func contextsOf(t *testing.T, l *primitives.Lease) map[string]context.Context {
 
 // TestNoSelfDeadlock waits for what its own lease does not keep from it, or not for ever.
 func TestNoSelfDeadlock(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
 		lock, rw := c.NewLock("x", nil), c.NewReadWriteLock("rw", nil)
 		lease := must(lock.Lock(t.Context()))(t)
 		work := lease.Context(t.Context())

@@ -98,6 +98,12 @@ func virtual(t *testing.T, test func(t *testing.T, s *server)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newServer(t)) })
 }
 
+// served is virtual with a client of the server.
+func served(t *testing.T, test func(t *testing.T, s *server, c *primitives.Client)) {
+	t.Helper()
+	virtual(t, func(t *testing.T, s *server) { test(t, s, s.client(t, nil)) })
+}
+
 // subtest is virtual for a test within another.
 func subtest(t *testing.T, name string, test func(t *testing.T, s *server)) {
 	t.Helper()
