@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -13,9 +14,8 @@ import (
 )
 
 // testLongAdder has both count, ask each other, and forget.
-func testLongAdder(t *testing.T, ours *primitives.Client, java *peer) {
+func testLongAdder(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	for _, name := range []string{"adder", "an{adder}"} {
 		one := cells.Got(ours.OpenLongAdder(ctx, name))(t)
 		other := cells.Got(ours.OpenLongAdder(ctx, name))(t)
@@ -48,9 +48,8 @@ func testLongAdder(t *testing.T, ours *primitives.Client, java *peer) {
 
 // testLongAdderUnderAPrefix shares an adder under a prefix: with a client that has a NameMapper, and then with a client
 // that has the prefix in the name. No request leaves a key without an expiry.
-func testLongAdderUnderAPrefix(t *testing.T, _ *primitives.Client, java *peer) {
+func testLongAdderUnderAPrefix(ctx context.Context, t *testing.T, _ *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	ours := cells.Named("Rueidis").Primitives(t, java.at, &primitives.Options{KeyPrefix: "pre:"})
 	for name, open := range map[string]func(name string) bool{
 		"mapped":      func(name string) bool { return java.does("opened", "longAdder.openMapped", name, "pre:") },
@@ -82,12 +81,11 @@ func testLongAdderUnderAPrefix(t *testing.T, _ *primitives.Client, java *peer) {
 }
 
 // testLongAdderInAnotherDatabase has one of ours in another database, which says so on the channel whenever another asks.
-func testLongAdderInAnotherDatabase(t *testing.T, ours *primitives.Client, java *peer) {
+func testLongAdderInAnotherDatabase(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	if java.at.Cluster {
 		t.Skip("a cluster has one database")
 	}
-	ctx := bounded(t)
 	c := redis.NewClient(&redis.Options{Addr: java.at.Addrs[0], DB: 1})
 	t.Cleanup(func() { _ = c.Close() })
 	b := cells.Got(goredisbackend.New(c, nil))(t)
@@ -138,9 +136,8 @@ func addBeside(t *testing.T, java *peer, name string, adders ...*primitives.Long
 }
 
 // testDoubleAdder does the same for fractions.
-func testDoubleAdder(t *testing.T, ours *primitives.Client, java *peer) {
+func testDoubleAdder(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	mine := cells.Got(ours.OpenDoubleAdder(ctx, "fractions"))(t)
 	java.does("opened", "doubleAdder.open", "fractions")
 	for _, c := range []struct {

@@ -61,7 +61,7 @@ func readLock(c *primitives.Client, name string) locker {
 }
 
 // testLocks has both sides take turns at each kind.
-func testLocks(t *testing.T, ours *primitives.Client, java *peer) {
+func testLocks(_ context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	for kind, lockOf := range kinds {
 		for _, name := range []string{kind, "a{" + kind + "}b"} {
@@ -114,9 +114,8 @@ func beginLock(ctx context.Context, lock locker) (lease **primitives.Lease, ende
 }
 
 // testReadWriteLock: readers of both sides are in together, and keep writers of both sides out.
-func testReadWriteLock(t *testing.T, ours *primitives.Client, java *peer) {
+func testReadWriteLock(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	for _, name := range []string{"x", "a{x}b"} {
 		read, write := readLock(ours, name), writeLock(ours, name)
 		reader := cells.Got(read.Lock(ctx))(t)
@@ -150,7 +149,7 @@ const contention = 30 * time.Second
 
 // testContention: clients of both sides lock and unlock for a while, all get in, and nobody is in beside one
 // who is to be in alone.
-func testContention(t *testing.T, ours *primitives.Client, java *peer) {
+func testContention(_ context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	c := contest{java, ours, map[string][]<-chan string{}}
 	ctx, cancel := context.WithTimeout(t.Context(), contention+patience)
@@ -234,7 +233,7 @@ func enter(ctx context.Context, lock locker, weight int64, inside *primitives.At
 }
 
 // testRevoked has Java wait for locks that ours revokes: it enters when the lease has ended, and not before.
-func testRevoked(t *testing.T, _ *primitives.Client, java *peer) {
+func testRevoked(_ context.Context, t *testing.T, _ *primitives.Client, java *peer) {
 	t.Helper()
 	ours := cells.Named("Rueidis").Primitives(t, java.at, &primitives.Options{WatchdogLease: 3 * time.Second})
 	for kind, lockOf := range map[string]func(*primitives.Client, string) locker{

@@ -126,7 +126,7 @@ func waited(kind string) string     { return kind + "-waited" }
 
 // testKilled kills a process of each side, by kill -9, that holds locks of all kinds and waits for others.
 // The survivors of both sides get all of them: those that the dead read, too, to write.
-func testKilled(t *testing.T, ours *primitives.Client, java *peer) {
+func testKilled(_ context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	if before(3, 46) {
 		t.Skip("Redisson has no setting for how long a killed waiter keeps its place in a fair queue: it is five minutes")

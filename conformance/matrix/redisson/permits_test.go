@@ -30,9 +30,8 @@ func (p *peer) ids(answer <-chan string) []string {
 	return strings.Split(p.within("the ids", answer), ",")
 }
 
-func testPermits(t *testing.T, ours *primitives.Client, java *peer) {
+func testPermits(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	for _, name := range []string{"lent", "a{lent}b"} {
 		s := ours.NewPermitSemaphore(name, nil)
 		java.does("true", "permits.trySetPermits", name, 3)
@@ -78,9 +77,8 @@ func testPermits(t *testing.T, ours *primitives.Client, java *peer) {
 
 // testPermitsMadeByUs has Java wait for a semaphore that is not there until we acquire from it, and for the
 // end of a lease of ours; and us for the end of one of Java's.
-func testPermitsMadeByUs(t *testing.T, ours *primitives.Client, java *peer) {
+func testPermitsMadeByUs(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	theirs := java.begin("permits.acquire", "lent-new", 1, 0)
 	java.waits(theirs)
 	s := ours.NewPermitSemaphore("lent-new", &primitives.PermitSemaphoreOptions{Permits: 2, Lease: time.Second})
@@ -96,7 +94,7 @@ func testPermitsMadeByUs(t *testing.T, ours *primitives.Client, java *peer) {
 }
 
 // testPermitsOfTheDead kills a process of each side, by kill -9, that holds all permits.
-func testPermitsOfTheDead(t *testing.T, ours *primitives.Client, java *peer) {
+func testPermitsOfTheDead(_ context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	victim := startPeer(t, java.at) // A JVM takes a while, which the bound leaves out.
 	ctx := bounded(t)
@@ -128,9 +126,8 @@ func TestPermitVictim(t *testing.T) {
 
 // testRateLimiter: each side counts what the other was granted, and sees the other's rate. What Go gives
 // back Java may take.
-func testRateLimiter(t *testing.T, ours *primitives.Client, java *peer) {
+func testRateLimiter(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	for _, name := range []string{"rate", "a{rate}b"} {
 		l := ours.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 		java.does("true", "rate.trySetRate", name, 5, time.Hour.Milliseconds())
@@ -183,11 +180,10 @@ func shorten(t *testing.T, java *peer, key string) time.Duration {
 // testRateLimiterWindows: callers of both sides acquire for a while, and all are served. No window has more
 // grants than the rate, by the times that both have stored. A Java process stores when it began to ask, which
 // may be a while before the server looks: windows are shorter by that.
-func testRateLimiterWindows(t *testing.T, ours *primitives.Client, java *peer) {
+func testRateLimiterWindows(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	const name, permits, interval, aLook = "windows", 30, 500 * time.Millisecond, 100 * time.Millisecond
 	const long = 6 * time.Second
-	ctx := bounded(t)
 	l := ours.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
 	require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: permits, Interval: interval}))
 	answers := map[string]<-chan string{}

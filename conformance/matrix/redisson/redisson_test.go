@@ -21,7 +21,7 @@ const done = "<nil>"
 // tests are what is tested on each topology, by clients of both kinds.
 var tests = []struct {
 	name string
-	run  func(t *testing.T, ours *primitives.Client, java *peer)
+	run  func(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer)
 }{
 	{"Semaphore", testSemaphore},
 	{"CountDownLatch", testCountDownLatch},
@@ -68,7 +68,7 @@ func TestShared(t *testing.T) {
 						t.Skip("before 3.28 adders use PUBLISH in a cluster, which counts the receivers of one node")
 					}
 					java.t = t
-					test.run(t, ours, java)
+					test.run(bounded(t), t, ours, java)
 				})
 			}
 		})
@@ -106,9 +106,8 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-func testSemaphore(t *testing.T, ours *primitives.Client, java *peer) {
+func testSemaphore(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	for _, name := range []string{"permits", "a{permits}b"} {
 		s := ours.NewSemaphore(name, nil)
 		java.does("true", "semaphore.trySetPermits", name, 5)
@@ -141,9 +140,8 @@ func testSemaphore(t *testing.T, ours *primitives.Client, java *peer) {
 	}
 }
 
-func testCountDownLatch(t *testing.T, ours *primitives.Client, java *peer) {
+func testCountDownLatch(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	for _, name := range []string{"latch", "a{latch}b"} {
 		if java.at.Cluster && name != "latch" {
 			// Its channel has braces around the name, and is in another slot.
@@ -171,9 +169,8 @@ func testCountDownLatch(t *testing.T, ours *primitives.Client, java *peer) {
 }
 
 // testCountDownLatchDeletedByJava wakes us, though Redisson publishes a new count then, on which its own waiters sleep.
-func testCountDownLatchDeletedByJava(t *testing.T, ours *primitives.Client, java *peer) {
+func testCountDownLatchDeletedByJava(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	java.does("true", "latch.trySetCount", "deleted", 2)
 	mine := begin(func() error { return ours.NewCountDownLatch("deleted").Wait(ctx) })
 	java.waits(mine)
@@ -183,9 +180,8 @@ func testCountDownLatchDeletedByJava(t *testing.T, ours *primitives.Client, java
 
 // testCountDownLatchSetLater has us wait until Java has set a latch. Then Java waits for one that we have
 // set with a TTL.
-func testCountDownLatchSetLater(t *testing.T, ours *primitives.Client, java *peer) {
+func testCountDownLatchSetLater(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	latch := ours.NewCountDownLatch("later")
 	mine := begin(func() error { return latch.WaitUntilSet(ctx) })
 	java.waits(mine)
@@ -203,9 +199,8 @@ func testCountDownLatchSetLater(t *testing.T, ours *primitives.Client, java *pee
 }
 
 // testSemaphoreMadeByUs has Java wait for a semaphore that is not there until we acquire from it.
-func testSemaphoreMadeByUs(t *testing.T, ours *primitives.Client, java *peer) {
+func testSemaphoreMadeByUs(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	for _, name := range []string{"made", "a{made}b"} {
 		theirs := java.begin("semaphore.acquire", name, 2)
 		java.waits(theirs)
@@ -223,9 +218,8 @@ func testSemaphoreMadeByUs(t *testing.T, ours *primitives.Client, java *peer) {
 }
 
 // testIDGenerator has both draw from one generator, which either has initialized.
-func testIDGenerator(t *testing.T, ours *primitives.Client, java *peer) {
+func testIDGenerator(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	theirs, mine, plain := ours.NewIDGenerator("theirs"), ours.NewIDGenerator("a{mine}b"), ours.NewIDGenerator("plain")
 	java.does("true", "ids.tryInit", "theirs", 100, 3)
 	cells.Want(t, false)(theirs.Init(ctx, 1, 1))
@@ -247,9 +241,8 @@ func testIDGenerator(t *testing.T, ours *primitives.Client, java *peer) {
 	java.does("2", "ids.nextId", "plain")
 }
 
-func testAtomicLong(t *testing.T, ours *primitives.Client, java *peer) {
+func testAtomicLong(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	long := ours.NewAtomicLong("long")
 	java.does("0", "long.get", "long")
 	require.NoError(t, long.Store(ctx, math.MaxInt64-1))
@@ -266,9 +259,8 @@ func testAtomicLong(t *testing.T, ours *primitives.Client, java *peer) {
 	cells.Want(t, int64(4))(long.LoadAndDelete(ctx))
 }
 
-func testAtomicDouble(t *testing.T, ours *primitives.Client, java *peer) {
+func testAtomicDouble(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
-	ctx := bounded(t)
 	double := ours.NewAtomicDouble("double")
 	for text, value := range map[string]float64{
 		"0.1": 0.1, "-4.398046511104125E12": -4398046511104.125, "1.0E300": 1e300, "-1.0E-7": -1e-7,
