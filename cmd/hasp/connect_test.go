@@ -6,11 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 // secret is a password. Nobody else may see it.
@@ -145,4 +148,137 @@ func TestConnectToSentinel(t *testing.T) {
 		require.Regexp(t, `^hasp: [^\n]+\n$`, h.errors.String())
 		require.NotContains(t, h.errors.String(), secret)
 	}
+}
+
+// The leases of the tests: a short one, of a holder that loses it, and one that a busy machine renews in time, of a
+// holder that must not lose it by itself.
+const (
+	lease = "3s"
+	kept  = "9s"
+)
+
+// TestCommandEndsBeforeTheNextBegins: whatever becomes of a holder, its command has ended before that of the waiter begins.
+func TestCommandEndsBeforeTheNextBegins(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lease, kind, script string
+		fault               func(t *testing.T, s *situation)
+		code                int // of the holder; -1: it was killed
+	}{
+		"IgnoresSIGTERM": {"1h", "stubborn", "exec $0", terminated, 128 + int(syscall.SIGKILL)},
+		"EndsBySIGTERM":  {"1h", "plain", "exec $0", terminated, 128 + int(syscall.SIGTERM)},
+		"ParentLeaves":   {"1h", "stubborn", "$0 & while [ ! -s $WORK_FILE ]; do :; done", func(*testing.T, *situation) {}, 0},
+		"HaspKilled":     {lease, "stubborn", "$0 & wait", killed, -1},
+		"HaspStopped":    {lease, "stubborn", "$0 & wait", stopped, 79},
+		"SilentLink":     {lease, "stubborn", "$0 & wait", func(_ *testing.T, s *situation) { s.link.Blackhole() }, 79},
+		"ForcedAway":     {lease, "stubborn", "$0 & wait", forcedAway, 79},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSituation(t)
+			args := []string{"lock", "x", "--lease", c.lease, "--grace", "100ms", "--"}
+			holder := start(t, append(s.work.env(c.kind), onServer(s.link.Addr())), append(args, "sh", "-c", c.script, os.Args[0])...)
+			s.holder = holder
+			s.work.await(t, 1)
+			c.fault(t, s) // At once: a busy machine could not renew the lease for long.
+			waiter := start(t, append(s.work.env("plain"), onServer(s.server.Addr())), "lock", "x", "--lease", kept, "--", os.Args[0])
+			s.work.await(t, 2)
+			holder.resume(t)
+			require.Equal(t, c.code, holder.code(t), holder.errors)
+			waiter.signal(t, syscall.SIGTERM)
+			require.Equal(t, 128+int(syscall.SIGTERM), waiter.code(t), waiter.errors)
+			require.Len(t, s.work.owners(t), 2)
+		})
+	}
+}
+
+// situation is a holder, its server, and the link between them.
+type situation struct {
+	server *servers.Server
+	link   *proxy.Proxy
+	holder *hasp
+	work   shared
+}
+
+func newSituation(t *testing.T) *situation {
+	t.Helper()
+	server := startServer(t)
+	return &situation{server: server, link: proxy.Start(t, server.Addr(), nil), work: newShared(t)}
+}
+
+func terminated(t *testing.T, s *situation) { t.Helper(); s.holder.signal(t, syscall.SIGTERM) }
+func killed(t *testing.T, s *situation)     { t.Helper(); s.holder.signal(t, syscall.SIGKILL) }
+func stopped(t *testing.T, s *situation)    { t.Helper(); s.holder.signal(t, syscall.SIGSTOP) }
+
+// forcedAway takes the lock from its holder.
+func forcedAway(t *testing.T, s *situation)    { t.Helper(); forceUnlock(t, s) }
+func forcedAwayNow(t *testing.T, s *situation) { t.Helper(); forceUnlock(t, s, "--now") }
+
+func forceUnlock(t *testing.T, s *situation, flags ...string) {
+	t.Helper()
+	h := start(t, []string{onServer(s.server.Addr())}, append([]string{"force-unlock", "x", "--yes"}, flags...)...)
+	require.Zero(t, h.code(t), "%s", h.errors)
+}
+
+// resume continues a holder that was stopped.
+func (h *hasp) resume(t *testing.T) {
+	t.Helper()
+	_ = h.Process.Signal(syscall.SIGCONT)
+}
+
+// do sends a command to a server.
+func do(t *testing.T, s *servers.Server, words ...string) {
+	t.Helper()
+	_, err := s.Do(words...)
+	require.NoError(t, err)
+}
+
+// TestForceUnlock frees a lock of each kind from its holder. A revoked lock is held until its lease ends.
+func TestForceUnlock(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	for kind, line := range map[string]string{
+		"lock": "lock lock", "mutex": "lock mutex --kind mutex", "fair": "lock fair --kind fair", "plain": "lock plain --kind plain", "read": "read read", "write": "write write",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			run := func(args ...string) (code int, output string) {
+				h := start(t, []string{onServer(server.Addr())}, args...)
+				return h.code(t), h.output.String()
+			}
+			free := append([]string{"force-unlock", "--yes", kind}, strings.Fields("--kind "+kind)...)
+			holder, owner := holding(t, server, words(line))
+			for _, flags := range []string{"--now --if-owner " + owner, "--now"} {
+				code, _ := run(append(free, strings.Fields(flags)...)...)
+				require.Equal(t, []int{0, 79}, []int{code, holder.code(t)}, "%s", holder.errors)
+				code, _ = run(append(free, strings.Fields(flags)...)...)
+				require.Equal(t, 1, code)
+				holder, owner = holding(t, server, words(line))
+			}
+			began, left := time.Now(), time.Duration(0)
+			for _, flags := range []string{"--if-owner " + owner, "--if-owner " + owner, ""} {
+				code, output := run(append(free, strings.Fields(flags)...)...)
+				rest, err := time.ParseDuration(strings.TrimSpace(strings.TrimPrefix(output, "free in ")))
+				require.Equal(t, []any{0, nil}, []any{code, err})
+				left = rest
+			}
+			_, seen := run("inspect", kind)
+			code, _ := run(append(words(strings.Replace(line, "read ", "write ", 1)), "-n", "--", "true")...)
+			if time.Since(began) < left { // Else the lease may have ended before.
+				require.Regexp(t, `\n  holder    revoked, ((read|write), )?lease [0-9.]+m?s\n`, seen)
+				require.Equal(t, 75, code)
+			}
+			require.Equal(t, 79, holder.code(t), "%s", holder.errors)
+		})
+	}
+}
+
+// holding returns a process that holds a lock, and its owner.
+func holding(t *testing.T, s *servers.Server, args []string) (holder *hasp, owner string) {
+	t.Helper()
+	work := newShared(t)
+	args = append(args, "--lease", kept, "--", os.Args[0])
+	holder = start(t, append(work.env("plain"), onServer(s.Addr())), args...)
+	work.await(t, 1)
+	return holder, strings.Fields(work.owners(t)[0])[0]
 }
