@@ -99,6 +99,14 @@ func TestFindings(t *testing.T) {
 	expect(t, "testdata/findings.txt", []byte(strings.Join(lines, "")))
 }
 
+// TestFlowFindsNothing: the package that follows a script names no rule, and makes no finding.
+func TestFlowFindsNothing(t *testing.T) {
+	t.Parallel()
+	for _, path := range must(filepath.Glob("internal/check/flow/*.go"))(t) {
+		require.NotRegexp(t, `\bFinding\b|internal/check"`, read(t, path), path)
+	}
+}
+
 // expect compares got with a file, which must be missing if got is empty.
 func expect(t *testing.T, path string, got []byte) {
 	t.Helper()

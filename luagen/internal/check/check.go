@@ -17,7 +17,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// What a script is checked by, and what its code shows, as the flow of it knows them.
+type (
+	Tables = flow.Tables
+	Facts  = flow.Facts
+)
+
+// Builtin returns the committed tables, and Learn what the code of a raw script shows.
+var (
+	Builtin = flow.Builtin
+	Learn   = flow.Learn
 )
 
 // The rules of this package, by the names that "---@allow" takes.
@@ -55,10 +68,10 @@ var Rules = []string{
 
 // Script returns the findings of a script that parsed, those allowed left out. In a strict run they
 // are also of what is wrong only for users who may not call every command.
-func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
+func Script(s *parse.Script, tables *flow.Tables, strict bool) []parse.Finding {
 	j := &judge{
-		machine: newCode(s, tables).machine(), seen: map[useAt]int{}, verdicts: map[string]*verdict{}, settled: map[parse.Expr]int{}, words: map[parse.Expr]int{},
-		timed: map[string]unit{}, unpacks: map[*parse.Var]bool{},
+		Machine: flow.NewCode(s, tables).Machine(), seen: map[flow.UseAt]int{}, verdicts: map[string]*verdict{}, settled: map[parse.Expr]int{}, words: map[parse.Expr]int{},
+		timed: map[string]flow.Unit{}, unpacks: map[*parse.Var]bool{},
 		noted: map[string]bool{}, needs: map[*parse.Var]parse.Pos{}, encodes: map[*parse.Var]parse.Pos{},
 	}
 	j.names()
@@ -67,8 +80,8 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 	j.commands()
 	j.hidden()
 	j.includedCalls()
-	j.watch = j.sees
-	j.follow()
+	j.Watch = j.sees
+	j.Follow()
 	j.unending()
 	j.compareTouches()
 	for _, find := range j.unproven {
@@ -80,10 +93,10 @@ func Script(s *parse.Script, tables *Tables, strict bool) []parse.Finding {
 
 // judge finds what is wrong in what the machine sees, and in the code.
 type judge struct {
-	*machine
+	*flow.Machine
 	findings []parse.Finding
-	at       useAt         // the use that the machine sees
-	seen     map[useAt]int // in how many states uses were seen
+	at       flow.UseAt         // the use that the machine sees
+	seen     map[flow.UseAt]int // in how many states uses were seen
 	verdicts map[string]*verdict
 	order    []*verdict
 	words    map[parse.Expr]int       // in how many states a word was seen, and in how many of these
@@ -91,125 +104,125 @@ type judge struct {
 	unproven []func()                 // finds keys, or too few words, unless they are such words; and what all the code may show
 	keyFound bool                     // a raw script has no further finding of rule key
 	noted    map[string]bool          // a script has one note of a text
-	timed    map[string]unit          // the units of roots, as they were seen first
+	timed    map[string]flow.Unit     // the units of roots, as they were seen first
 	unpacks  map[*parse.Var]bool      // names that unpack gets as they are
 	needs    map[*parse.Var]parse.Pos // parameters for which nil fails, and where,
 	encodes  map[*parse.Var]parse.Pos // and that are made JSON
 }
 
 // judges have, by a use, what is found in it.
-var judges = map[use][]func(*judge, sight){
-	inArithmetic: {func(j *judge, s sight) { j.exact(s.v, s.e.Pos()) }},
-	inText: {func(j *judge, s sight) {
-		j.scalar(s.v, s.e.Pos(), "..", ": join its elements with table.concat")
-		j.shown(s.v, s.e.Pos())
-		j.rounded(s.e)
+var judges = map[flow.Use][]func(*judge, flow.Sight){
+	flow.InArithmetic: {func(j *judge, s flow.Sight) { j.exact(s.V, s.E.Pos()) }},
+	flow.InText: {func(j *judge, s flow.Sight) {
+		j.scalar(s.V, s.E.Pos(), "..", ": join its elements with table.concat")
+		j.shown(s.V, s.E.Pos())
+		j.rounded(s.E)
 	}},
-	chained: {(*judge).padded},
-	asWord: {func(j *judge, s sight) {
-		j.use(s.v)
-		if j.scalar(s.v, s.e.Pos(), "a command", ": pass its elements, as unpack gives them") || j.state.sure[declaredKey+j.keyName(s.e, maxKeyParts)] {
-			j.settled[s.e]++
+	flow.Chained: {(*judge).padded},
+	flow.AsWord: {func(j *judge, s flow.Sight) {
+		j.use(s.V)
+		if j.scalar(s.V, s.E.Pos(), "a command", ": pass its elements, as unpack gives them") || j.State.Sure[flow.DeclaredKey+j.KeyName(s.E, flow.MaxKeyParts)] {
+			j.settled[s.E]++
 		}
-		j.words[s.e]++
+		j.words[s.E]++
 	}},
-	indexed: {func(j *judge, s sight) {
-		j.present(s.v, s.e.Pos())
-		j.fieldOf(s.v, s.f)
-		j.elementOf(s.v, s.w, s.f)
+	flow.Indexed: {func(j *judge, s flow.Sight) {
+		j.present(s.V, s.E.Pos())
+		j.fieldOf(s.V, s.F)
+		j.elementOf(s.V, s.W, s.F)
 	}},
-	measured: {func(j *judge, s sight) {
-		if j.present(s.v, s.e.Pos()); s.v.surely(isNumber) {
-			j.find(s.e.Pos(), Nil, "this fails: # takes a text or a table, and this is a number")
+	flow.Measured: {func(j *judge, s flow.Sight) {
+		if j.present(s.V, s.E.Pos()); s.V.Surely(flow.IsNumber) {
+			j.find(s.E.Pos(), Nil, "this fails: # takes a text or a table, and this is a number")
 		}
 	}},
-	ordered: {func(j *judge, s sight) {
-		j.present(s.v, s.e.Pos())
-		j.member(s.v, s.e.Pos())
-		j.failing(s.v, s.e.Pos())
+	flow.Ordered: {func(j *judge, s flow.Sight) {
+		j.present(s.V, s.E.Pos())
+		j.member(s.V, s.E.Pos())
+		j.failing(s.V, s.E.Pos())
 	}},
-	passed: {func(j *judge, s sight) { j.present(s.v, s.e.Pos()) }},
-	called: {func(j *judge, s sight) {
-		if name, ok := s.e.(*parse.NameExpr); ok && name.Var != nil && name.Var.Decl != nil {
+	flow.Passed: {func(j *judge, s flow.Sight) { j.present(s.V, s.E.Pos()) }},
+	flow.Called: {func(j *judge, s flow.Sight) {
+		if name, ok := s.E.(*parse.NameExpr); ok && name.Var != nil && name.Var.Decl != nil {
 			j.find(name.P, Undeclared, "%s is declared, and no function here", name.Name)
 			return
 		}
-		j.present(s.v, s.e.Pos())
+		j.present(s.V, s.E.Pos())
 	}},
-	asked: {func(j *judge, s sight) { j.condition(s.e) }},
-	equal: {func(j *judge, s sight) {
-		e := s.e.(*parse.BinaryExpr)
-		j.meet(e.P, s.v, s.w)
-		j.equality(e, s.v, s.w)
+	flow.Asked: {func(j *judge, s flow.Sight) { j.condition(s.E) }},
+	flow.Equal: {func(j *judge, s flow.Sight) {
+		e := s.E.(*parse.BinaryExpr)
+		j.meet(e.P, s.V, s.W)
+		j.equality(e, s.V, s.W)
 	}},
-	less: {func(j *judge, s sight) {
-		e := s.e.(*parse.BinaryExpr)
-		j.meet(e.P, s.v, s.w)
-		j.inequality(e, s.v, s.w)
+	flow.Less: {func(j *judge, s flow.Sight) {
+		e := s.E.(*parse.BinaryExpr)
+		j.meet(e.P, s.V, s.W)
+		j.inequality(e, s.V, s.W)
 	}},
-	sum: {func(j *judge, s sight) {
-		e := s.e.(*parse.BinaryExpr)
-		if e.Op == "+" || e.Op == "-" || e.Op == "/" && !s.w.constant() {
-			j.meet(e.P, s.v, s.w)
+	flow.Sum: {func(j *judge, s flow.Sight) {
+		e := s.E.(*parse.BinaryExpr)
+		if e.Op == "+" || e.Op == "-" || e.Op == "/" && !s.W.Constant() {
+			j.meet(e.P, s.V, s.W)
 		}
-		if e.Op == "/" && slices.Contains([]float64{1000, 60_000, 3_600_000}, s.w.size) && s.w.constant() {
-			j.unitOf(s.v.divided(), unit{per: 1000, line: e.P.Line})
-		}
-	}},
-	either:     {func(j *judge, s sight) { j.operand(s.e.(*parse.BinaryExpr)) }},
-	replaced:   {func(j *judge, s sight) { j.meet(s.e.(*parse.BinaryExpr).P, s.v, s.w) }},
-	used:       {func(j *judge, s sight) { j.use(s.v) }},
-	named:      {func(j *judge, s sight) { j.misnamed(s.name, s.w.unit, s.v, s.pos) }},
-	reassigned: {func(j *judge, s sight) { j.replaces(varOf(s.f), s.e, s.v) }},
-	stored:     {(*judge).stores},
-	inserted:   {(*judge).inserts},
-	listed: {func(j *judge, s sight) {
-		j.use(s.v)
-		if s.f == nil {
-			j.nested(s.v, s.e)
+		if e.Op == "/" && slices.Contains([]float64{1000, 60_000, 3_600_000}, s.W.Size) && s.W.Constant() {
+			j.unitOf(s.V.Divided(), flow.Unit{Per: 1000, Line: e.P.Line})
 		}
 	}},
-	given:     {func(j *judge, s sight) { j.gets(s.name, s.e.(*parse.CallExpr), s.args) }},
-	formatted: {(*judge).formatted},
-	taken: {func(j *judge, s sight) {
-		j.passes(varOf(s.f), s)
-		if j.unpacks[varOf(s.f)] {
-			j.unpacked([]parse.Expr{s.e}, s.v)
+	flow.Either:     {func(j *judge, s flow.Sight) { j.operand(s.E.(*parse.BinaryExpr)) }},
+	flow.Replaced:   {func(j *judge, s flow.Sight) { j.meet(s.E.(*parse.BinaryExpr).P, s.V, s.W) }},
+	flow.Used:       {func(j *judge, s flow.Sight) { j.use(s.V) }},
+	flow.Named:      {func(j *judge, s flow.Sight) { j.misnamed(s.Name, s.W.Unit, s.V, s.Pos) }},
+	flow.Reassigned: {func(j *judge, s flow.Sight) { j.replaces(flow.VarOf(s.F), s.E, s.V) }},
+	flow.Stored:     {(*judge).stores},
+	flow.Inserted:   {(*judge).inserts},
+	flow.Listed: {func(j *judge, s flow.Sight) {
+		j.use(s.V)
+		if s.F == nil {
+			j.nested(s.V, s.E)
 		}
 	}},
-	sent: {func(j *judge, s sight) { j.checkWords(s.call, s.name) }},
-	refusable: {func(j *judge, s sight) {
-		j.find(s.call.expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
-			"before that line, too, call %s with NX, which changes no existing expiry", s.pos.Line, strings.ToUpper(s.name))
-	}},
-	dropped:  {func(j *judge, s sight) { j.dropped(s.e.(*parse.CallExpr), s.v) }},
-	returned: {func(j *judge, s sight) { j.returns(s.stmt.(*parse.ReturnStmt), s.v) }},
-	looped: {func(j *judge, s sight) {
-		if i := s.stmt.(*parse.GenForStmt).Vars[0]; s.v.pairs && !j.c.flow.compared[i] && len(i.Reads) > 0 {
-			j.find(s.e.Pos(), Nil, "the elements of this reply belong together by two, and this loop goes on by one: write for i = 1, #list, 2")
+	flow.Given:     {func(j *judge, s flow.Sight) { j.gets(s.Name, s.E.(*parse.CallExpr), s.Args) }},
+	flow.Formatted: {(*judge).formatted},
+	flow.Taken: {func(j *judge, s flow.Sight) {
+		j.passes(flow.VarOf(s.F), s)
+		if j.unpacks[flow.VarOf(s.F)] {
+			j.unpacked([]parse.Expr{s.E}, s.V)
 		}
 	}},
-	entered:   {func(j *judge, s sight) { j.skips(s.in) }},
-	ended:     {func(j *judge, s sight) { j.nothing(s.stmt.Pos()) }},
-	unreached: {func(j *judge, s sight) { j.find(s.stmt.Pos(), Unreachable, "this is never reached") }},
+	flow.Sent: {func(j *judge, s flow.Sight) { j.checkWords(s.Call, s.Name) }},
+	flow.Refusable: {func(j *judge, s flow.Sight) {
+		j.find(s.Call.Expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
+			"before that line, too, call %s with NX, which changes no existing expiry", s.Pos.Line, strings.ToUpper(s.Name))
+	}},
+	flow.Dropped:  {func(j *judge, s flow.Sight) { j.dropped(s.E.(*parse.CallExpr), s.V) }},
+	flow.Returned: {func(j *judge, s flow.Sight) { j.returns(s.Stmt.(*parse.ReturnStmt), s.V) }},
+	flow.Looped: {func(j *judge, s flow.Sight) {
+		if i := s.Stmt.(*parse.GenForStmt).Vars[0]; s.V.Pairs && !j.C.Flow.Compared[i] && len(i.Reads) > 0 {
+			j.find(s.E.Pos(), Nil, "the elements of this reply belong together by two, and this loop goes on by one: write for i = 1, #list, 2")
+		}
+	}},
+	flow.Entered:   {func(j *judge, s flow.Sight) { j.skips(s.In) }},
+	flow.Ended:     {func(j *judge, s flow.Sight) { j.nothing(s.Stmt.Pos()) }},
+	flow.Unreached: {func(j *judge, s flow.Sight) { j.find(s.Stmt.Pos(), Unreachable, "this is never reached") }},
 }
 
 // verdict is a finding in a place, as far as the states show it there.
 type verdict struct {
 	parse.Finding
-	at   useAt
+	at   flow.UseAt
 	hits int  // in how many states it is so
 	some bool // one is enough
 }
 
 // sees finds what is wrong in what the machine sees.
-func (j *judge) sees(s sight) {
-	j.at = s.place(j.state.never)
+func (j *judge) sees(s flow.Sight) {
+	j.at = s.Place(j.State.Never)
 	j.seen[j.at]++
-	for _, finds := range judges[s.use] {
+	for _, finds := range judges[s.Use] {
 		finds(j, s)
 	}
-	j.at = useAt{}
+	j.at = flow.UseAt{}
 }
 
 // find notes what is wrong if all states show it.
@@ -223,13 +236,13 @@ func (j *judge) may(pos parse.Pos, rule, format string, args ...any) {
 }
 
 func (j *judge) verdict(some bool, pos parse.Pos, rule, format string, args ...any) {
-	if j.quiet > 0 || j.state.dead {
+	if j.Quiet > 0 || j.State.Dead {
 		return
 	}
 	key, msg := fmt.Sprint(j.at, pos, rule, format), fmt.Sprintf(format, args...)
 	v := j.verdicts[key]
 	if v == nil {
-		v = &verdict{Finding: parse.Finding{File: j.c.s.File, Pos: pos, Rule: rule}, at: j.at, some: some}
+		v = &verdict{Finding: parse.Finding{File: j.C.S.File, Pos: pos, Rule: rule}, at: j.at, some: some}
 		j.verdicts[key] = v
 		j.order = append(j.order, v)
 	}
@@ -244,8 +257,8 @@ func (j *judge) settle() {
 	found := map[string]bool{}
 	for _, v := range j.order {
 		key, at := fmt.Sprint(v.Pos, v.Rule), v.at
-		at.never = false
-		if (v.some || v.hits >= j.seen[v.at]) && !found[key] && !(v.at.never && j.seen[at] > 0) {
+		at.Never = false
+		if (v.some || v.hits >= j.seen[v.at]) && !found[key] && !(v.at.Never && j.seen[at] > 0) {
 			found[key] = true
 			j.findings = append(j.findings, v.Finding)
 		}
@@ -254,7 +267,7 @@ func (j *judge) settle() {
 
 func (j *judge) report(pos parse.Pos, rule, format string, args ...any) {
 	j.findings = append(j.findings,
-		parse.Finding{File: j.c.s.File, Pos: pos, Msg: fmt.Sprintf(format, args...), Rule: rule})
+		parse.Finding{File: j.C.S.File, Pos: pos, Msg: fmt.Sprintf(format, args...), Rule: rule})
 }
 
 // note notes what may be meant, once for a script.
@@ -267,7 +280,7 @@ func (j *judge) note(pos parse.Pos, text string) {
 
 // expressions checks those that need nothing known of names.
 func (j *judge) expressions() {
-	for _, e := range j.c.flow.exprs {
+	for _, e := range j.C.Flow.Exprs {
 		switch e := e.(type) {
 		case *parse.IndexExpr:
 			j.memberOfLibrary(e)
@@ -285,7 +298,7 @@ func (j *judge) allowed(strict bool) []parse.Finding {
 	used := map[*parse.Allow]bool{}
 	for _, f := range j.findings {
 		allowed := !strict && f.Rule == Refused
-		for _, a := range j.c.s.Header.Allows {
+		for _, a := range j.C.S.Header.Allows {
 			if a.Rule == f.Rule && a.Line == f.Pos.Line {
 				used[a], allowed = true, true
 			}
@@ -294,10 +307,10 @@ func (j *judge) allowed(strict bool) []parse.Finding {
 			kept = append(kept, f)
 		}
 	}
-	for _, a := range j.c.s.Header.Allows {
+	for _, a := range j.C.S.Header.Allows {
 		if !used[a] && a.Reason != "" {
 			kept = append(kept, parse.Finding{
-				File: j.c.s.File, Pos: a.Pos, Rule: uselessRule,
+				File: j.C.S.File, Pos: a.Pos, Rule: uselessRule,
 				Msg: fmt.Sprintf("allow %s: line %d has no such finding", a.Rule, a.Line),
 			})
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
@@ -12,20 +13,20 @@ import (
 
 // habits finds it in each call of a command on a key.
 func (j *judge) habits(all []touch) {
-	for _, e := range j.c.flow.calls {
-		if j.c.callee(e) == "tonumber" && len(e.Args) > 0 {
+	for _, e := range j.C.Flow.Calls {
+		if j.C.Callee(e) == "tonumber" && len(e.Args) > 0 {
 			j.noKey(e.Args[0])
 		}
 	}
 	for i, t := range all {
-		switch words := t.call.words; {
+		switch words := t.call.Words; {
 		case len(words) > 3 && ranges[t.name] != "":
 			j.turnedRound(t, ranges[t.name] == "high")
 		case t.name == "zadd" && len(words) == 4:
 			j.oneMember(t, all)
 		case t.name == "zadd" && len(words) == 3:
 			j.turnedPairs(words[2])
-		case strings.HasPrefix(t.name, "rename") && j.raises(t.call.expr):
+		case strings.HasPrefix(t.name, "rename") && j.Raises(t.call.Expr):
 			j.mayLack(t, all[:i])
 		}
 		j.emptyUnpack(t, all)
@@ -37,19 +38,19 @@ func (j *judge) habits(all []touch) {
 
 // overwritten notes a SET of what a GET of the same key has given, changed by a number: it takes the key's expiry away.
 func (j *judge) overwritten(t touch, all []touch) {
-	if t.name != "set" || len(t.call.words) != 3 || t.key == "" || slices.ContainsFunc(all, func(u touch) bool {
-		return u.key == t.key && (u.gives || units[shapes[u.name]].per != 0)
+	if t.name != "set" || len(t.call.Words) != 3 || t.key == "" || slices.ContainsFunc(all, func(u touch) bool {
+		return u.key == t.key && (u.gives || flow.Units[flow.Shapes[u.name]].Per != 0)
 	}) {
 		return
 	}
-	if value := t.call.words[2]; j.c.flow.within(value, func(e parse.Expr) bool {
+	if value := t.call.Words[2]; j.C.Flow.Within(value, func(e parse.Expr) bool {
 		sum, ok := e.(*parse.BinaryExpr)
 		return ok && (sum.Op == "+" || sum.Op == "-")
-	}) && j.c.flow.within(value, func(e parse.Expr) bool {
-		words := j.c.sent(e, "get")
-		return len(words) > 1 && j.keyText(words, 1) == t.key
+	}) && j.C.Flow.Within(value, func(e parse.Expr) bool {
+		words := j.C.Sent(e, "get")
+		return len(words) > 1 && j.KeyText(words, 1) == t.key
 	}) {
-		j.note(t.call.expr.P, "SET takes an expiry away that this key may have: INCRBY keeps it, and SET with KEEPTTL")
+		j.note(t.call.Expr.P, "SET takes an expiry away that this key may have: INCRBY keeps it, and SET with KEEPTTL")
 	}
 }
 
@@ -59,38 +60,38 @@ func (j *judge) twoTags(all []touch) {
 		text, ok := strings.CutPrefix(t.key, "'{'..KEYS ")
 		n, _, _ := strings.Cut(text, "..")
 		if other := slices.IndexFunc(all, func(u touch) bool { return strings.HasPrefix(u.key, "KEYS "+n+"..") }); ok && other >= 0 {
-			j.find(j.c.origin(all[other].call.words[1]).Pos(), Key, "KEYS[%s] has no braces around it here, and some in line %d: a cluster has "+
-				"the two on different nodes", n, j.c.origin(t.call.words[1]).Pos().Line)
+			j.find(j.C.Origin(all[other].call.Words[1]).Pos(), Key, "KEYS[%s] has no braces around it here, and some in line %d: a cluster has "+
+				"the two on different nodes", n, j.C.Origin(t.call.Words[1]).Pos().Line)
 		}
 	}
 }
 
 // ranges are the commands that take the ends of a range, by the end that comes first.
-var ranges = byName(map[string]string{
+var ranges = flow.ByName(map[string]string{
 	"low":  "zcount zlexcount zrangebylex zrangebyscore zremrangebylex zremrangebyscore",
 	"high": "zrevrangebylex zrevrangebyscore",
 })
 
 // turnedRound finds a range from its upper end to its lower one, which has nothing in it.
 func (j *judge) turnedRound(t touch, high bool) {
-	ends := []parse.Expr{t.call.words[2], t.call.words[3]}
+	ends := []parse.Expr{t.call.Words[2], t.call.Words[3]}
 	if high {
 		slices.Reverse(ends)
 	}
 	is := func(e parse.Expr, texts ...string) bool {
-		text, _ := constantText(j.c.origin(e))
+		text, _ := flow.ConstantText(j.C.Origin(e))
 		return slices.Contains(texts, strings.ToLower(text))
 	}
 	if is(ends[0], "+inf", "inf", "+") || is(ends[1], "-inf", "-") {
-		j.find(t.call.words[2].Pos(), Command, "%s takes the %s end first: of this range nothing is ever in it", shown(t.name),
+		j.find(t.call.Words[2].Pos(), Command, "%s takes the %s end first: of this range nothing is ever in it", flow.Shown(t.name),
 			map[bool]string{true: "higher", false: "lower"}[high])
 	}
 }
 
 // oneMember finds a member that is its score, in a set whose members are counted: what happens at one moment counts once.
 func (j *judge) oneMember(t touch, all []touch) {
-	score, member := t.call.words[2], t.call.words[3]
-	if j.c.spelling(score) == j.c.spelling(member) && constantKind(score) == 0 && slices.ContainsFunc(all, func(u touch) bool {
+	score, member := t.call.Words[2], t.call.Words[3]
+	if j.C.Spelling(score) == j.C.Spelling(member) && flow.ConstantKind(score) == 0 && slices.ContainsFunc(all, func(u touch) bool {
 		return u.key == t.key && (u.name == "zcard" || u.name == "zcount")
 	}) {
 		j.find(member.Pos(), Command, "the score is the member, too, so what comes at one moment counts once: put an id or a counter behind it")
@@ -99,50 +100,50 @@ func (j *judge) oneMember(t touch, all []touch) {
 
 // turnedPairs finds a list of members with their scores where ZADD takes scores with their members.
 func (j *judge) turnedPairs(e parse.Expr) {
-	list := j.passed(e, "unpack")
+	list := j.Passed(e, "unpack")
 	if list == nil {
 		return
 	}
-	source, _ := j.c.origin(list).(*parse.CallExpr)
+	source, _ := j.C.Origin(list).(*parse.CallExpr)
 	if source == nil {
 		return
 	}
-	call, _ := j.c.commandCall(source)
-	scored := slices.ContainsFunc(call.words, func(e parse.Expr) bool { return isLiteral(e, "withscores") })
-	if len(call.names) == 1 && (scored || strings.HasPrefix(call.names[0], "zpop")) {
+	call, _ := j.C.CommandCall(source)
+	scored := slices.ContainsFunc(call.Words, func(e parse.Expr) bool { return flow.IsLiteral(e, "withscores") })
+	if len(call.Names) == 1 && (scored || strings.HasPrefix(call.Names[0], "zpop")) {
 		j.find(e.Pos(), Command, "ZADD takes a score before its member, and in this list it stands behind: turn them round")
 	}
 }
 
 // mayLack finds a RENAME of a key that no call before was about: it fails if there is none.
 func (j *judge) mayLack(t touch, before []touch) {
-	if t.key != "" && !slices.ContainsFunc(before, func(u touch) bool { return slices.Contains(u.keys, t.key) || anyOf(u.key) }) {
-		j.find(t.call.words[1].Pos(), Nil, "%s fails if this key is missing: ask for it with EXISTS first", shown(t.name))
+	if t.key != "" && !slices.ContainsFunc(before, func(u touch) bool { return slices.Contains(u.keys, t.key) || flow.AnyOf(u.key) }) {
+		j.find(t.call.Words[1].Pos(), Nil, "%s fails if this key is missing: ask for it with EXISTS first", flow.Shown(t.name))
 	}
 }
 
 // emptyUnpack finds a reply that is unpacked where a command needs a word, and of which no condition asks whether it is empty.
 func (j *judge) emptyUnpack(t touch, all []touch) {
 	call := t.call
-	last := call.words[len(call.words)-1]
+	last := call.Words[len(call.Words)-1]
 	fn, _ := last.(*parse.CallExpr)
-	cmd := j.c.targets[0].commands[t.name]
-	if call.open && fn != nil && j.c.callee(fn) == "unpack" && len(fn.Args) < 3 && j.c.isList(fn.Args[0], "ARGV") {
+	cmd := j.C.Targets[0].Commands[t.name]
+	if call.Open && fn != nil && j.C.Callee(fn) == "unpack" && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
 		j.note(fn.Args[0].Pos(), manyGiven)
 	}
-	if !call.open || fn == nil || j.c.callee(fn) != "unpack" || len(fn.Args) != 1 || cmd == nil || len(call.words)-1 >= max(cmd.arity, -cmd.arity) {
+	if !call.Open || fn == nil || j.C.Callee(fn) != "unpack" || len(fn.Args) != 1 || cmd == nil || len(call.Words)-1 >= max(cmd.Arity, -cmd.Arity) {
 		return
 	}
-	source, _ := j.c.origin(fn.Args[0]).(*parse.CallExpr)
+	source, _ := j.C.Origin(fn.Args[0]).(*parse.CallExpr)
 	if source == nil {
 		return
 	}
-	from, _ := j.c.commandCall(source)
-	asked := j.c.sized(varOf(fn.Args[0])) || slices.ContainsFunc(all, func(u touch) bool {
-		return u.key == j.keyText(from.words, 1) && u.call.expr != source && j.c.inCondition(u.call.expr)
+	from, _ := j.C.CommandCall(source)
+	asked := j.C.Sized(flow.VarOf(fn.Args[0])) || slices.ContainsFunc(all, func(u touch) bool {
+		return u.key == j.KeyText(from.Words, 1) && u.call.Expr != source && j.C.InCondition(u.call.Expr)
 	})
-	if len(from.names) == 1 && slices.Contains(listShapes, shapes[from.names[0]]) && !asked {
-		j.find(fn.Args[0].Pos(), Command, "unpack gives nothing if this list is empty, and then %s fails: ask for # of it first", shown(t.name))
+	if len(from.Names) == 1 && slices.Contains(listShapes, flow.Shapes[from.Names[0]]) && !asked {
+		j.find(fn.Args[0].Pos(), Command, "unpack gives nothing if this list is empty, and then %s fails: ask for # of it first", flow.Shown(t.name))
 	}
 }
 
@@ -151,18 +152,18 @@ var listShapes = []string{"members", "texts"}
 
 // fieldIsKey finds an element of KEYS that no command takes for a key, and this one for a number or the name of a field.
 func (j *judge) fieldIsKey(t touch) {
-	match := j.formOf(t.call, t.name)
-	for i, f := range match.as {
-		if f.number || f.word == "field" {
-			j.noKey(match.words[i])
+	match := j.FormOf(t.call, t.name)
+	for i, f := range match.As {
+		if f.Number || f.Word == "field" {
+			j.noKey(match.Words[i])
 		}
 	}
 }
 
 // noKey finds an element of KEYS that no command takes for a key.
 func (j *judge) noKey(e parse.Expr) {
-	if n := j.c.nth(e, "KEYS"); j.c.s.Raw && n > 0 && !j.c.keyed[n] && !j.noted["KEYS "+itoa(n)] {
-		j.noted["KEYS "+itoa(n)] = true
+	if n := j.C.Nth(e, "KEYS"); j.C.S.Raw && n > 0 && !j.C.Keyed[n] && !j.noted["KEYS "+flow.Itoa(n)] {
+		j.noted["KEYS "+flow.Itoa(n)] = true
 		j.find(e.Pos(), Key, "KEYS[%d] is no key here, and a cluster sends the script to the node of all keys: pass it in ARGV", n)
 	}
 }
@@ -175,26 +176,26 @@ var isPattern = regexp.MustCompile(`pattern|regexp?|glob|match|filter|sep|delim`
 
 // magic finds an argument that is taken for a pattern.
 func (j *judge) magic(e *parse.CallExpr) {
-	name, args := j.c.callee(e), e.Args
+	name, args := j.C.Callee(e), e.Args
 	if e.Method != "" {
 		name, args = "string."+e.Method, append([]parse.Expr{nil}, e.Args...)
 	}
 	if !slices.Contains(patterns, name) || len(args) < 2 || len(args) > 3 && name == "string.find" {
 		return
 	}
-	if n := j.c.nth(args[1], "ARGV"); n > 0 && !isPattern.MatchString(spoken(j.c.nameOf(args[1])+" "+j.c.said["ARGV["+itoa(n)+"]"])) {
+	if n := j.C.Nth(args[1], "ARGV"); n > 0 && !isPattern.MatchString(flow.Spoken(j.C.NameOf(args[1])+" "+j.C.Said["ARGV["+flow.Itoa(n)+"]"])) {
 		j.find(args[1].Pos(), Compare, "this is taken for a pattern, in which - . %% and others mean something else: write string.find(text, this, 1, true)")
 	}
 }
 
 // emptyIsTrue finds a condition on a reply that is a list, and so true without any element: no code asks for its length.
 func (j *judge) emptyIsTrue(cond parse.Expr) {
-	not, ok := unparen(cond).(*parse.UnaryExpr)
+	not, ok := flow.Unparen(cond).(*parse.UnaryExpr)
 	if !ok || not.Op != "not" {
 		return
 	}
-	v, x := j.peek(not.X), varOf(unparen(not.X))
-	if v.is != isTable || v.closed || v.elem == nil || v.known > 0 || x == nil || j.c.sized(x) {
+	v, x := j.Peek(not.X), flow.VarOf(flow.Unparen(not.X))
+	if v.Is != flow.IsTable || v.Closed || v.Elem == nil || v.Known > 0 || x == nil || j.C.Sized(x) {
 		return
 	}
 	j.find(not.X.Pos(), Compare, "this is never false: a reply without elements is an empty table, which is true; ask for # of it == 0")
@@ -202,20 +203,20 @@ func (j *judge) emptyIsTrue(cond parse.Expr) {
 
 // nameless finds a table whose fields have names alone, which the script returns, or a function whose result it returns.
 func (j *judge) nameless(e parse.Expr, pos parse.Pos) {
-	if call, ok := e.(*parse.CallExpr); ok && j.c.flow.bodies[varOf(call.Fn)] != nil {
-		for _, inner := range j.c.flow.returned[j.c.flow.bodies[varOf(call.Fn)]] {
-			if varOf(inner) != nil {
+	if call, ok := e.(*parse.CallExpr); ok && j.C.Flow.Bodies[flow.VarOf(call.Fn)] != nil {
+		for _, inner := range j.C.Flow.Returned[j.C.Flow.Bodies[flow.VarOf(call.Fn)]] {
+			if flow.VarOf(inner) != nil {
 				j.nameless(inner, pos)
 			}
 		}
 	}
-	x := varOf(e)
-	source, ok := j.c.flow.only(x)
+	x := flow.VarOf(e)
+	source, ok := j.C.Flow.Only(x)
 	table, isTable := source.(*parse.TableExpr)
-	if !ok || !isTable || len(table.Fields) > 0 || len(j.c.flow.stores[x]) == 0 || j.c.flow.appends[x] > 0 || len(x.Reads) != len(j.c.flow.indices[x])+1 {
+	if !ok || !isTable || len(table.Fields) > 0 || len(j.C.Flow.Stores[x]) == 0 || j.C.Flow.Appends[x] > 0 || len(x.Reads) != len(j.C.Flow.Indices[x])+1 {
 		return
 	}
-	for _, index := range j.c.flow.indices[x] {
+	for _, index := range j.C.Flow.Indices[x] {
 		if name, literal := index.Key.(*parse.StringExpr); !literal || name.Value == "ok" || name.Value == "err" {
 			return
 		}

@@ -4,19 +4,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // hash finds a reply that is not what a result with the fields of a hash is read from.
-func (j *judge) hash(r *parse.Result, v value, pos parse.Pos) {
+func (j *judge) hash(r *parse.Result, v flow.Value, pos parse.Pos) {
 	h := r.Type.Hash
-	call, _ := j.c.commandCall(v.from)
-	shown := strings.ToUpper(call.names[0])
+	call, _ := j.C.CommandCall(v.From)
+	shown := strings.ToUpper(call.Names[0])
 	want := "HGETALL"
 	if h.Listed {
 		want = "HMGET"
 	}
-	switch key := j.c.declaredKey(call.words[1]); {
+	switch key := j.C.DeclaredKey(call.Words[1]); {
 	case r.Type.List:
 		j.find(pos, Result, "this is one hash, and %s", declares(r))
 	case shown != want:
@@ -30,12 +31,12 @@ func (j *judge) hash(r *parse.Result, v value, pos parse.Pos) {
 }
 
 // otherFields reports whether HMGET certainly replies with other fields than those.
-func (j *judge) otherFields(call commandCall, names []string) bool {
-	if len(call.words)-2 != len(names) {
-		return !call.open
+func (j *judge) otherFields(call flow.CommandCall, names []string) bool {
+	if len(call.Words)-2 != len(names) {
+		return !call.Open
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
-		literal, ok := j.c.origin(call.words[2+slices.Index(names, name)]).(*parse.StringExpr)
+		literal, ok := j.C.Origin(call.Words[2+slices.Index(names, name)]).(*parse.StringExpr)
 		return ok && literal.Value != name && slices.Contains(names, literal.Value)
 	})
 }

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // names checks how local and declared names are used.
 func (j *judge) names() {
-	assembled, last := j.c.assembled(), j.lastRead()
-	for _, v := range j.c.s.Vars {
+	assembled, last := j.C.Assembled(), j.lastRead()
+	for _, v := range j.C.S.Vars {
 		switch v.Kind {
 		case parse.DeclaredVar:
 			if len(v.Reads) == 0 {
@@ -20,8 +21,8 @@ func (j *judge) names() {
 				j.report(w.P, Assign, "assignment to the declared name %s", v.Name)
 			}
 		case parse.LocalVar, parse.FuncVar:
-			shared := v.Kind == parse.FuncVar && (j.c.s.Header.Library || j.c.s.Raw) || assembled
-			before := slices.ContainsFunc(j.c.flow.sources[v], func(s source) bool { return s.nth < last[s.expr] })
+			shared := v.Kind == parse.FuncVar && (j.C.S.Header.Library || j.C.S.Raw) || assembled
+			before := slices.ContainsFunc(j.C.Flow.Sources[v], func(s flow.Source) bool { return s.Nth < last[s.Expr] })
 			if len(v.Reads) == 0 && v.Name != "_" && !shared && !before {
 				j.report(v.Pos, Unused, "%s is never used", v.Name)
 			}
@@ -33,10 +34,10 @@ func (j *judge) names() {
 // names, too.
 func (j *judge) lastRead() map[parse.Expr]int {
 	last := map[parse.Expr]int{}
-	for x, all := range j.c.flow.sources {
+	for x, all := range j.C.Flow.Sources {
 		for _, s := range all {
-			if s.expr != nil && len(x.Reads) > 0 {
-				last[s.expr] = max(last[s.expr], s.nth)
+			if s.Expr != nil && len(x.Reads) > 0 {
+				last[s.Expr] = max(last[s.Expr], s.Nth)
 			}
 		}
 	}
@@ -45,22 +46,22 @@ func (j *judge) lastRead() map[parse.Expr]int {
 
 // globals checks every use of a name that is not local. A name without a declaration is one fault.
 func (j *judge) globals() {
-	assembled, found := j.c.assembled(), j.assigned()
-	unread := slices.ContainsFunc(j.c.s.Header.Includes, func(i *parse.Include) bool { return i.Unread })
-	for _, g := range j.c.s.Globals {
+	assembled, found := j.C.Assembled(), j.assigned()
+	unread := slices.ContainsFunc(j.C.S.Header.Includes, func(i *parse.Include) bool { return i.Unread })
+	for _, g := range j.C.S.Globals {
 		switch {
-		case j.c.s.Raw && (g.Name == "KEYS" || g.Name == "ARGV" || g.Name == "server"):
+		case j.C.S.Raw && (g.Name == "KEYS" || g.Name == "ARGV" || g.Name == "server"):
 		case assembled && !parse.KnownGlobal(g.Name):
 		case g.Name == "KEYS" || g.Name == "ARGV":
 			j.report(g.P, Index, "%s by index: declare a name with %s", g.Name,
 				map[string]string{"KEYS": "---@key", "ARGV": "---@arg"}[g.Name])
-		case slices.Contains(j.c.s.Header.Tried, g.Name): // its declaration has a finding
-		case g.Name == "server" && !j.c.s.Header.Targets("redis"):
+		case slices.Contains(j.C.S.Header.Tried, g.Name): // its declaration has a finding
+		case g.Name == "server" && !j.C.S.Header.Targets("redis"):
 		case found[g.Name] || unread && !parse.KnownGlobal(g.Name):
 		case !parse.KnownGlobal(g.Name):
 			found[g.Name] = true
 			near := ""
-			if len(found) <= maxNames {
+			if len(found) <= flow.MaxNames {
 				near = j.near(g.Name)
 			}
 			j.report(g.P, Undeclared, "%s is not declared%s", g.Name, near)
@@ -73,7 +74,7 @@ func (j *judge) globals() {
 // assigned finds the global names that the script assigns to.
 func (j *judge) assigned() map[string]bool {
 	found := map[string]bool{}
-	for _, g := range j.c.s.Globals {
+	for _, g := range j.C.S.Globals {
 		if g.Set && !found[g.Name] {
 			found[g.Name] = true
 			j.report(g.P, SetGlobal, "assignment to the global %s: write local", g.Name)
@@ -85,12 +86,12 @@ func (j *judge) assigned() map[string]bool {
 // lacking finds a name that a server of the script does not have, and others do.
 // What a raw script is meant for is not known.
 func (j *judge) lacking(pos parse.Pos, name string) {
-	if j.c.s.Raw {
+	if j.C.S.Raw {
 		return
 	}
-	for _, t := range j.c.targets {
-		if slices.Contains(t.lacks, name) {
-			j.report(pos, Undeclared, "%s %s has no %s", title(t.server), t.version, name)
+	for _, t := range j.C.Targets {
+		if slices.Contains(t.Lacks, name) {
+			j.report(pos, Undeclared, "%s %s has no %s", flow.Title(t.Server), t.Version, name)
 		}
 	}
 }
@@ -101,7 +102,7 @@ func (j *judge) near(name string) string {
 		return ": only Valkey has it; write redis"
 	}
 	var names []string
-	for _, v := range j.c.s.Vars {
+	for _, v := range j.C.S.Vars {
 		names = append(names, v.Name)
 	}
 	names = append(names, parse.GlobalNames()...)
@@ -117,13 +118,13 @@ func (j *judge) near(name string) string {
 
 // member checks a use of X.name where X is a library of the server.
 func (j *judge) memberOfLibrary(e *parse.IndexExpr) {
-	lib, name := memberOf(e)
+	lib, name := flow.MemberOf(e)
 	if lib == nil {
 		return
 	}
 	members := parse.Members(lib.Name)
 	switch {
-	case members == nil, j.c.members[lib.Name+"."+name.Value]:
+	case members == nil, j.C.Members[lib.Name+"."+name.Value]:
 		return
 	case slices.Contains(members, name.Value):
 		j.lacking(name.P, lib.Name+"."+name.Value)

@@ -5,27 +5,28 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // rawReturn checks what a raw script returns: only a nil before a value in a table is certainly wrong.
-func (j *judge) rawReturn(v value, list []parse.Expr) {
+func (j *judge) rawReturn(v flow.Value, list []parse.Expr) {
 	if len(list) == 0 {
 		return
 	}
-	table, ok := j.c.origin(list[0]).(*parse.TableExpr)
-	if ok && !j.c.resp3 {
+	table, ok := j.C.Origin(list[0]).(*parse.TableExpr)
+	if ok && !j.C.Resp3 {
 		j.namesIn(table)
 	}
-	if !j.c.resp3 {
+	if !j.C.Resp3 {
 		j.nameless(list[0], list[0].Pos())
 	}
-	if x := varOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
-		v = j.peek(table)
+	if x := flow.VarOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
+		v = j.Peek(table)
 	}
-	if !v.closed && len(list) == 1 {
+	if !v.Closed && len(list) == 1 {
 		j.rawResult(1, 1, v, list[0])
-	} else if v.closed && ok {
+	} else if v.Closed && ok {
 		j.rawElements(table.Fields, v)
 	}
 }
@@ -43,23 +44,23 @@ func (j *judge) namesIn(table *parse.TableExpr) {
 }
 
 // rawElements checks the elements of a table that a raw script returns.
-func (j *judge) rawElements(fields []parse.Field, v value) {
-	for i, item := range v.items {
-		j.rawResult(len(v.items), i+1, item, fields[i].Value)
-		last := i+1 == len(v.items) || v.items[i+1].is == isNil
-		short := item.is&^isNumber == isNil && j.inReturn(len(v.items), i+1, j.defaulted)
+func (j *judge) rawElements(fields []parse.Field, v flow.Value) {
+	for i, item := range v.Items {
+		j.rawResult(len(v.Items), i+1, item, fields[i].Value)
+		last := i+1 == len(v.Items) || v.Items[i+1].Is == flow.IsNil
+		short := item.Is&^flow.IsNumber == flow.IsNil && j.inReturn(len(v.Items), i+1, j.defaulted)
 		if unset := j.unset(fields[i].Value); !last || i > 0 && (unset || short) {
-			j.hole(item, v.places[i])
+			j.hole(item, v.Places[i])
 		}
 	}
 }
 
 // rawResult checks one of the results of a raw script, of which another return may have the text, or in another unit.
-func (j *judge) rawResult(of, i int, v value, e parse.Expr) {
-	place := root{"result " + itoa(i) + " of " + itoa(of), 1}
-	j.meet(e.Pos(), value{number: number{roots: []root{place}}}, v)
+func (j *judge) rawResult(of, i int, v flow.Value, e parse.Expr) {
+	place := flow.Root{Of: "result " + flow.Itoa(i) + " of " + flow.Itoa(of), By: 1}
+	j.meet(e.Pos(), flow.Value{Number: flow.Number{Roots: []flow.Root{place}}}, v)
 	j.rounded(e)
-	if v.surely(isNumber) && j.fraction(e, v) && !j.called(e, restName) {
+	if v.Surely(flow.IsNumber) && j.fraction(e, v) && !j.Called(e, restName) {
 		j.may(e.Pos(), Result, lostFraction)
 	}
 }
@@ -69,15 +70,15 @@ var restName = regexp.MustCompile(`\b(?:remaining|tokens?|count|cost|bucket|slot
 
 // defaulted reports whether an expression is a constant, or has a constant in the place of what is missing.
 func (j *judge) defaulted(e parse.Expr) bool {
-	return constantKind(e) == isNumber || j.c.flow.within(e, func(e parse.Expr) bool {
+	return flow.ConstantKind(e) == flow.IsNumber || j.C.Flow.Within(e, func(e parse.Expr) bool {
 		b, ok := e.(*parse.BinaryExpr)
-		return ok && b.Op == "or" && constantKind(b.R)&(isNumber|isText) != 0
+		return ok && b.Op == "or" && flow.ConstantKind(b.R)&(flow.IsNumber|flow.IsText) != 0
 	})
 }
 
 // inReturn reports whether something is so of the i-th of as many elements that a script returns.
 func (j *judge) inReturn(of, i int, is func(parse.Expr) bool) bool {
-	returned := j.c.flow.returned[nil]
+	returned := j.C.Flow.Returned[nil]
 	return slices.ContainsFunc(returned[:min(len(returned), 50)], func(e parse.Expr) bool {
 		table, ok := e.(*parse.TableExpr)
 		return ok && len(table.Fields) == of && is(table.Fields[i-1].Value)
@@ -86,17 +87,17 @@ func (j *judge) inReturn(of, i int, is func(parse.Expr) bool) bool {
 
 // unset reports whether an expression is a name that is made without a value, and never set to nil: that it is nil is not meant.
 func (j *judge) unset(e parse.Expr) bool {
-	x := varOf(e)
-	return x != nil && x.Decl == nil && len(x.Writes) > 0 && len(x.Writes) == len(j.c.flow.sources[x]) && !slices.ContainsFunc(j.c.flow.sources[x], func(s source) bool {
-		return s.expr == nil || isFalsy(s.expr)
+	x := flow.VarOf(e)
+	return x != nil && x.Decl == nil && len(x.Writes) > 0 && len(x.Writes) == len(j.C.Flow.Sources[x]) && !slices.ContainsFunc(j.C.Flow.Sources[x], func(s flow.Source) bool {
+		return s.Expr == nil || flow.IsFalsy(s.Expr)
 	})
 }
 
 // nothing finds a path that returns nothing.
 func (j *judge) nothing(pos parse.Pos) {
-	results := j.c.s.Header.Returns
+	results := j.C.S.Header.Returns
 	switch {
-	case len(results) == 0, j.c.s.Header.None != nil:
+	case len(results) == 0, j.C.S.Header.None != nil:
 	case len(results) > 1:
 		j.find(pos, Result, "a path ends here without the results %s and so on", results[0].Name)
 	case !mayBeNil(results[0].Type):
@@ -117,92 +118,92 @@ func typeText(t parse.Type) string {
 func declares(r *parse.Result) string { return r.Name + " is declared " + typeText(r.Type) }
 
 // tuple checks the value of a script that returns several results.
-func (j *judge) tuple(results []*parse.Result, v value, pos parse.Pos) {
+func (j *judge) tuple(results []*parse.Result, v flow.Value, pos parse.Pos) {
 	switch {
-	case v.is == isFailed, v.is&^absent == 0 && j.c.s.Header.None != nil:
+	case v.Is == flow.IsFailed, v.Is&^flow.Absent == 0 && j.C.S.Header.None != nil:
 		return
-	case v.is&(isTable|isFailed) == 0:
-		j.find(pos, Result, "this is %s, and %d results are a table", v.is, len(results))
+	case v.Is&(flow.IsTable|flow.IsFailed) == 0:
+		j.find(pos, Result, "this is %s, and %d results are a table", v.Is, len(results))
 		return
-	case v.is != isTable || !v.closed:
+	case v.Is != flow.IsTable || !v.Closed:
 		return
-	case len(v.items) != len(results):
-		j.find(pos, Result, "this is a table of %d, and there are %d results", len(v.items),
+	case len(v.Items) != len(results):
+		j.find(pos, Result, "this is a table of %d, and there are %d results", len(v.Items),
 			len(results))
 		return
 	}
-	for i, item := range v.items {
-		if !j.hole(item, v.places[i]) {
-			j.result(results[i], item, v.places[i])
+	for i, item := range v.Items {
+		if !j.hole(item, v.Places[i]) {
+			j.result(results[i], item, v.Places[i])
 		}
 	}
 }
 
 // accepted has, by the name of a type, the kinds of replies from which the wrapper reads a result.
-var accepted = map[string]kinds{
-	"string": isText | isNumber | isTrueValue | isStatus,
-	"bytes":  isText | isNumber | isTrueValue | isStatus,
-	"bool":   isNumber | boolean | isNil,
-	"scores": isTable,
+var accepted = map[string]flow.Kinds{
+	"string": flow.IsText | flow.IsNumber | flow.IsTrueValue | flow.IsStatus,
+	"bytes":  flow.IsText | flow.IsNumber | flow.IsTrueValue | flow.IsStatus,
+	"bool":   flow.IsNumber | flow.Boolean | flow.IsNil,
+	"scores": flow.IsTable,
 }
 
-func accepts(t parse.Type) kinds {
+func accepts(t parse.Type) flow.Kinds {
 	if t.List || t.Hash != nil {
-		return isTable
+		return flow.IsTable
 	}
 	if k, ok := accepted[t.Name]; ok {
 		return k
 	}
-	return isText | isNumber | isTrueValue
+	return flow.IsText | flow.IsNumber | flow.IsTrueValue
 }
 
 // result checks one result of a script.
-func (j *judge) result(r *parse.Result, v value, pos parse.Pos) {
-	rest := v.is &^ (absent | isFailed)
-	j.meet(pos, value{number: number{unit: units[r.Type.Name]}}, v)
+func (j *judge) result(r *parse.Result, v flow.Value, pos parse.Pos) {
+	rest := v.Is &^ (flow.Absent | flow.IsFailed)
+	j.meet(pos, flow.Value{Number: flow.Number{Unit: flow.Units[r.Type.Name]}}, v)
 	switch {
-	case v.is&^absent == 0 && !mayBeNil(r.Type):
+	case v.Is&^flow.Absent == 0 && !mayBeNil(r.Type):
 		j.find(pos, Result, "this is nil for the wrapper, and %s", declares(r))
 	case rest != 0 && rest&accepts(r.Type) == 0:
 		j.find(pos, Result, "this is %s, and %s%s", rest, declares(r), remedy(rest, r.Type))
-	case v.is&^isFailed == boolean && !mayBeNil(r.Type):
+	case v.Is&^flow.IsFailed == flow.Boolean && !mayBeNil(r.Type):
 		j.find(pos, Result, "false arrives as nil, and %s: write (...) and 1 or 0", declares(r))
-	case rest == isText && (v.word && numeric(r.Type) || v.frac && numeric(r.Type) && r.Type.Name != "float"):
+	case rest == flow.IsText && (v.Word && numeric(r.Type) || v.Frac && numeric(r.Type) && r.Type.Name != "float"):
 		j.find(pos, Result, "this text is no whole number, and %s", declares(r))
-	case r.Type.Name == "scores" && v.elem != nil && v.elem.role == aMember:
+	case r.Type.Name == "scores" && v.Elem != nil && v.Elem.Role == flow.AMember:
 		j.find(pos, Result, "these are members without their scores, and %s: write WITHSCORES", declares(r))
-	case r.Type.Hash != nil && v.from != nil:
+	case r.Type.Hash != nil && v.From != nil:
 		j.hash(r, v, pos)
-	case r.Type.List && v.is == isTable:
+	case r.Type.List && v.Is == flow.IsTable:
 		j.elementsOf(r, v, pos)
-	case rest == isNumber:
+	case rest == flow.IsNumber:
 		j.sum(v, r)
 		j.cut(r, v, pos)
 	}
 }
 
 // remedy says what to write for a status reply that is declared a bool.
-func remedy(k kinds, t parse.Type) string {
-	if k == isStatus && t.Name == "bool" {
+func remedy(k flow.Kinds, t parse.Type) string {
+	if k == flow.IsStatus && t.Name == "bool" {
 		return "; write (...) and 1 or 0"
 	}
 	return ""
 }
 
 // numeric reports whether a wrapper reads a number.
-func numeric(t parse.Type) bool { return accepts(t) == isText|isNumber|isTrueValue }
+func numeric(t parse.Type) bool { return accepts(t) == flow.IsText|flow.IsNumber|flow.IsTrueValue }
 
 // elementsOf checks the elements of a list that is returned.
-func (j *judge) elementsOf(r *parse.Result, v value, pos parse.Pos) {
+func (j *judge) elementsOf(r *parse.Result, v flow.Value, pos parse.Pos) {
 	element := *r
 	element.Type.List = false
-	if v.elem != nil && v.elem.is == isText|isFalseValue && !mayBeNil(element.Type) {
+	if v.Elem != nil && v.Elem.Is == flow.IsText|flow.IsFalseValue && !mayBeNil(element.Type) {
 		j.find(pos, Result, "an element of this is nil if there is none, and %s: write %s?[]",
 			declares(r), element.Type)
 	}
-	for i, item := range v.items {
-		if i < len(v.places) && !j.hole(item, v.places[i]) {
-			j.result(&element, item, v.places[i])
+	for i, item := range v.Items {
+		if i < len(v.Places) && !j.hole(item, v.Places[i]) {
+			j.result(&element, item, v.Places[i])
 		}
 	}
 }
@@ -210,15 +211,15 @@ func (j *judge) elementsOf(r *parse.Result, v value, pos parse.Pos) {
 const lostFraction = "a number loses its fraction in a reply: return a text, as string.format('%%.17g', ...) makes it"
 
 // cut finds a number whose fraction does not arrive.
-func (j *judge) cut(r *parse.Result, v value, pos parse.Pos) {
-	if r.Type.Name == "float" && !v.whole || r.Type.Name != "bool" && v.frac {
+func (j *judge) cut(r *parse.Result, v flow.Value, pos parse.Pos) {
+	if r.Type.Name == "float" && !v.Whole || r.Type.Name != "bool" && v.Frac {
 		j.may(pos, Result, lostFraction)
 	}
 }
 
 // errorReply finds redis.error_reply('CODE'): without a message behind it that is no code.
 func (j *judge) errorReply(e *parse.CallExpr) {
-	s, ok := j.c.origin(e.Args[0]).(*parse.StringExpr)
+	s, ok := j.C.Origin(e.Args[0]).(*parse.StringExpr)
 	if ok && errorCode.MatchString(s.Value) {
 		j.find(e.Args[0].Pos(), Result, "a code without a message arrives as ERR %s: "+
 			"write a message behind it", strings.TrimPrefix(s.Value, "-"))
@@ -228,11 +229,11 @@ func (j *judge) errorReply(e *parse.CallExpr) {
 var errorCode = regexp.MustCompile(`^-?[A-Z][A-Z0-9_]*$`)
 
 // returns checks a return statement.
-func (j *judge) returns(s *parse.ReturnStmt, first value) {
-	results := j.c.s.Header.Returns
+func (j *judge) returns(s *parse.ReturnStmt, first flow.Value) {
+	results := j.C.S.Header.Returns
 	switch {
-	case j.depth > 0:
-	case j.c.s.Raw:
+	case j.Depth > 0:
+	case j.C.S.Raw:
 		j.rawReturn(first, s.Values)
 	case len(results) == 0:
 	case len(s.Values) == 0:
@@ -246,7 +247,7 @@ func (j *judge) returns(s *parse.ReturnStmt, first value) {
 }
 
 // gets checks what a function of the server gets.
-func (j *judge) gets(name string, e *parse.CallExpr, args []value) {
+func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 	for _, v := range args {
 		j.use(v)
 	}
@@ -255,13 +256,13 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []value) {
 		if name == "table.concat" {
 			j.inText(v)
 		}
-		if v.surely(isText) || v.surely(isNumber) || v.elem != nil && v.elem.is == isText|isTable {
+		if v.Surely(flow.IsText) || v.Surely(flow.IsNumber) || v.Elem != nil && v.Elem.Is == flow.IsText|flow.IsTable {
 			j.find(e.Args[0].Pos(), Nil, "this is no list of texts: the reply of a scan is a cursor and a list, and that of others a text")
 		}
 	case "redis.error_reply":
 		j.errorReply(e)
 	case "tostring":
-		if number, ok := unparen(e.Args[0]).(*parse.CallExpr); ok && j.passed(number, "tonumber") != nil && !j.c.flow.careful[e] {
+		if number, ok := flow.Unparen(e.Args[0]).(*parse.CallExpr); ok && j.Passed(number, "tonumber") != nil && !j.C.Flow.Careful[e] {
 			j.find(e.P, Precision, "this keeps 14 digits of a text that may have more: leave it a text, or write string.format('%%.0f', ...)")
 		} else {
 			j.shown(v, e.Args[0].Pos())

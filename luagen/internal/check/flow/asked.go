@@ -1,0 +1,209 @@
+package flow
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// By what a script has asked and written on its way, it may know that a key, a field or an argument is there. That
+// stands in state.asked, by names and by the texts of keys, of their parts and of arguments. The number is proved if a
+// reply or a write has shown it, else the way behind the condition that may have shown it. Where two ways join that know
+// different things, it is negative: there the script knows nothing, but behind another condition it may, as that may be
+// about what one of the ways did.
+const (
+	proved     = math.MaxInt
+	everything = ""          // what is too much to follow may have shown all
+	anyReply   = "call"      // what is not known may reply with, or write
+	SomeWhole  = "whole"     // that something has no fraction
+	aboveZero  = "above "    // begins the text of an argument, or of a name, that is above 0
+	AnArgument = "argument " // begins the text of an argument
+	aField     = "field "    // begins the text of a field of what came from JSON
+	aWhole     = "whole "    // begins the text of a key of which it is known that there is one
+	itsOwn     = "\x00"      // ends the text of a part that may be missing though its key is there
+)
+
+// later is the text of what is there for each command from now on.
+type later string
+
+// MaxAsked is after how much the script is taken to know everything.
+const MaxAsked = 200
+
+// ask notes what the script knows, or may know, which is all for ever if it is too much.
+func (s *state) ask(at int, all ...any) {
+	if s.asked[everything] > 0 {
+		return
+	}
+	for _, what := range all {
+		if text, ok := what.(string); ok {
+			s.ask(at, later(text))
+		}
+		if s.asked[what] <= 0 || at == proved {
+			s.asked[what] = at
+		}
+	}
+	if s.asked[everything] > 0 || len(s.asked) > MaxAsked {
+		s.asked = map[any]int{everything: proved}
+	}
+}
+
+// Holds reports whether a condition that has led here is about something.
+func (s *state) Holds(what any) bool { return s.asked[what] > 0 || s.asked[everything] > 0 }
+
+// Knows reports whether the script may know something.
+func (s *state) Knows(what any) bool {
+	return s.Holds(what) || s.asked[what] < 0 && s.asked[what] != -s.At
+}
+
+// answers returns what shows that a source is there.
+func answers(source string) []any {
+	source, apart := strings.CutSuffix(source, itsOwn)
+	key, _, _ := strings.Cut(source, "\n")
+	if all := append(likes(source), key, anyReply); apart {
+		return all
+	} else {
+		return append(all, aWhole+key)
+	}
+}
+
+// likes returns a source and what stands for its likes: if one field that is written out is there, others are. Elements
+// that the script chooses have none.
+func likes(source string) []any {
+	source = strings.TrimSuffix(source, itsOwn)
+	if key, part, _ := strings.Cut(source, "\n"); strings.HasPrefix(part, "'") {
+		return []any{source, key + "\n'"}
+	}
+	return []any{source}
+}
+
+// settled returns a value that is certainly there if that has been shown here.
+func (s *state) settled(v Value) Value {
+	if v.Missing != "" && slices.ContainsFunc(answers(v.Missing), func(what any) bool { return s.asked[what] == proved }) {
+		v.Missing = ""
+	}
+	if v.Elem != nil {
+		element := s.settled(*v.Elem)
+		v.Elem = &element
+	}
+	return v
+}
+
+// joinAsked returns what is known where control comes from two ways.
+func joinAsked(a, b map[any]int, at int) map[any]int {
+	all := map[any]int{}
+	for _, one := range []map[any]int{a, b} {
+		if one[everything] > 0 {
+			return one
+		}
+		for what := range one {
+			if all[what] = min(a[what], b[what]); all[what] <= 0 || a[what] != b[what] && max(a[what], b[what]) < proved {
+				all[what] = -at
+			}
+		}
+	}
+	return all
+}
+
+// says notes what a part of a condition shows, of which the value was v and is of some kinds on this way.
+func (m *Machine) says(e parse.Expr, v Value, left Kinds) {
+	switch {
+	case v.Is&Absent == 0 || v.Missing == "", strings.HasPrefix(v.Missing, AnArgument) && left&^Absent != 0:
+		m.asks(m.State.At, e)
+	case left&Absent == 0:
+		m.there(v)
+	}
+}
+
+// there notes that what a value is a reply about is there.
+func (m *Machine) there(v Value) {
+	if v.Missing != "" {
+		m.State.ask(proved, likes(v.Missing)...)
+		if strings.HasPrefix(v.Missing, anyReply) { // whose key is not known
+			m.State.ask(m.State.At, anyReply)
+		}
+	}
+}
+
+// asks notes a part of a condition that shows something which is not followed.
+func (m *Machine) asks(at int, e parse.Expr) {
+	m.State.ask(at, m.touched(e)...)
+}
+
+// touched returns what an expression is about: the names and the replies in it, and in what the names hold.
+func (m *Machine) touched(e parse.Expr) (all []any) {
+	if m.State.asked[everything] > 0 {
+		m.Frame.calls++ // there may have been one
+		return []any{everything}
+	}
+	if m.C.Flow.Within(e, func(e parse.Expr) bool {
+		switch e := e.(type) {
+		case *parse.NameExpr:
+			if e.Var != nil {
+				all = append(all, e.Var, AnArgument+e.Name)
+			}
+		case *parse.IndexExpr:
+			if n := m.C.Nth(e, "ARGV"); n > 0 {
+				all = append(all, AnArgument+Itoa(n))
+			}
+			if v, _ := m.State.Get(VarOf(e.X)); v.Decoded {
+				all = append(all, aField+m.C.NameOf(e))
+			}
+		case *parse.CallExpr:
+			all = append(all, m.replies(e)...)
+		}
+		return false
+	}) {
+		return []any{everything}
+	}
+	return all
+}
+
+// replies returns what a call may say something about.
+func (m *Machine) replies(e *parse.CallExpr) (all []any) {
+	call, ok := m.C.CommandCall(e)
+	library, _, _ := strings.Cut(m.C.Callee(e), ".")
+	if !ok && (parse.KnownGlobal(library) || e.Method != "" || m.plainly(m.C.Flow.Bodies[VarOf(e.Fn)])) {
+		return nil
+	}
+	m.Frame.calls++
+	if !ok && m.straight(m.C.Flow.Bodies[VarOf(e.Fn)]) { // It says something of what it gets alone.
+		for i := range e.Args {
+			all = append(all, cmp.Or(m.KeyText(e.Args, i), anyReply))
+		}
+		return all
+	}
+	for _, s := range m.sources(call) {
+		all = append(all, likes(s)...)
+	}
+	return all
+}
+
+// parted are the commands that read parts of a key.
+var parted = strings.Fields("hexists hget hmget hstrlen sismember zrank zrevrank zscore")
+
+// sources returns a text for each thing that a command reads: for keys, or for parts of one. Between a key and its part
+// is a line's end.
+func (m *Machine) sources(call CommandCall) (all []string) {
+	key, rest := m.KeyText(call.Words, 1), call.Words[min(1, len(call.Words)):]
+	switch name := strings.Join(call.Names, " "); {
+	case key != "" && slices.Contains(parted, name):
+		for i := 1; i < len(rest); i++ {
+			all = append(all, strings.TrimSuffix(key+"\n"+m.KeyText(rest, i), "\n"))
+		}
+	case name == "exists" || name == "mget":
+		for i := range rest {
+			all = append(all, cmp.Or(m.KeyText(rest, i), anyReply))
+			if name == "exists" && all[i] != anyReply {
+				all[i] = aWhole + all[i]
+			}
+		}
+	case key != "" && (Units[Shapes[name]].Per != 0 || name == "type"):
+		all = []string{aWhole + key}
+	default:
+		all = []string{cmp.Or(key, anyReply)}
+	}
+	return all
+}

@@ -1,0 +1,117 @@
+package flow
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hasp-go/hasp/luagen/internal/emit"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// code is what is known of a script's code before it is followed.
+type code struct {
+	S        *parse.Script
+	Tables   *Tables
+	Flow     *values
+	asked    map[question]bool // the questions that the present one has led to
+	included map[string]included
+	bound    map[*parse.Var]argument // parameters of the included function that is looked at
+	depth    int                     // of calls of included functions
+	frames   *int                    // how many such calls were followed
+
+	commandsOf map[*parse.Var][]string      // the commands that a name may hold
+	Members    map[string]bool              // of libraries, and fields, that the script has asked for
+	Said       map[string]string            // what comments say, by "ARGV[1]", by a name, by a line
+	Keyed      map[int]bool                 // the KEYS[n] that commands take for keys
+	units      map[*parse.Var]Unit          // that names and comments say
+	Compared   []comparison                 // all of the script
+	formsOf    map[string][]Form            // of commands, by their texts
+	Targets    []*Table                     // of the servers that the script is meant for
+	within     map[parse.Expr][]CommandCall // the calls of commands in an expression, and in what its names hold
+	lists      map[string]Value             // KEYS and ARGV of a raw script
+	volatile   map[*parse.Var]bool          // assigned in a function that is not the one of the name
+	plain      bool                         // the script is sent as one command
+	Resp3      bool                         // replies may have other shapes
+	Seeds      bool                         // some name has a seed in it
+}
+
+// NewCode reads the code of a script.
+func NewCode(s *parse.Script, tables *Tables) *code {
+	c := &code{
+		S: s, Tables: tables, Said: comments(s), units: map[*parse.Var]Unit{}, Flow: collect(s), frames: new(int),
+		commandsOf: map[*parse.Var][]string{}, Members: map[string]bool{}, formsOf: map[string][]Form{}, Keyed: map[int]bool{},
+		lists: map[string]Value{}, within: map[parse.Expr][]CommandCall{}, volatile: map[*parse.Var]bool{}, plain: emit.Plain(s) != "",
+		asked: map[question]bool{}, included: includedFunctions(s, map[string]included{}), Targets: tables.targets(s.Header),
+	}
+	c.Compared = c.comparisons()
+	for _, condition := range c.Flow.Conds {
+		c.ask(condition)
+	}
+	for _, e := range c.Flow.Exprs {
+		if b, ok := e.(*parse.BinaryExpr); ok && (b.Op == "and" || b.Op == "or") {
+			c.ask(b.L)
+		}
+	}
+	for _, e := range c.Flow.Calls {
+		c.takesKeys(e)
+	}
+	for _, e := range c.Flow.Exprs {
+		if f, ok := e.(*parse.FuncExpr); ok {
+			c.capture(f)
+		}
+		index, ok := e.(*parse.IndexExpr)
+		c.Resp3 = c.Resp3 || ok && IsLiteral(index.Key, "setresp")
+		c.Seeds = c.Seeds || ok && IsLiteral(index.Key, "randomseed")
+	}
+	return c
+}
+
+// capture notes the outer names that a function assigns to, or whose lists it appends to.
+func (c *code) capture(f *parse.FuncExpr) {
+	for _, x := range slices.AppendSeq(c.collected(f.Body), maps.Keys(assigned(f.Body))) {
+		if !slices.Contains(f.Params, x) {
+			c.volatile[x] = true
+		}
+	}
+}
+
+// takesKeys notes the elements of KEYS that a call's command takes for keys.
+func (c *code) takesKeys(e *parse.CallExpr) {
+	call, _ := c.CommandCall(e)
+	for _, name := range call.Names {
+		for _, t := range c.Targets {
+			if cmd := t.Of(call, name); cmd != nil && c.S.Raw {
+				for _, p := range Places(call, cmd) {
+					n := c.Nth(call.Words[p.Word], "KEYS")
+					c.Keyed[n] = n > 0
+				}
+			}
+		}
+	}
+}
+
+// Calls returns the calls of commands that have words.
+func (c *code) Calls() []CommandCall {
+	var all []CommandCall
+	for _, e := range c.Flow.Calls {
+		if call, ok := c.CommandCall(e); ok && len(call.Words) > 0 {
+			all = append(all, call)
+		}
+	}
+	return all
+}
+
+// commandsIn returns the calls of commands in an expression, and in what the names in it may hold.
+func (c *code) commandsIn(e parse.Expr) []CommandCall {
+	return recalled(c.within, e, func() (all []CommandCall) {
+		c.Flow.Within(e, func(e parse.Expr) bool {
+			if call, isCall := e.(*parse.CallExpr); isCall {
+				if command, ok := c.CommandCall(call); ok && len(command.Words) > 0 {
+					all = append(all, command)
+				}
+			}
+			return false
+		})
+		return all
+	})
+}

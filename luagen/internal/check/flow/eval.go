@@ -1,0 +1,291 @@
+package flow
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// maxLevel is how deep expressions are followed: a sum of so many, say.
+const maxLevel = 300
+
+// eval returns what is known of the value of an expression, and passes on how what is in it is used.
+func (m *Machine) eval(e parse.Expr) Value {
+	if m.level == maxLevel {
+		return unknown()
+	}
+	m.level++
+	defer func() { m.level-- }()
+	switch e := e.(type) {
+	case *parse.NilExpr:
+		return m.nothing()
+	case *parse.BoolExpr:
+		if e.Value {
+			return Value{Is: IsTrueValue}
+		}
+		return Value{Is: IsFalseValue}
+	case *parse.StringExpr:
+		return text(e.Value)
+	case *parse.NumberExpr:
+		return Numeral(e.Text)
+	case *parse.FuncExpr:
+		m.function(e)
+		return Value{Is: isOther}
+	case *parse.NameExpr:
+		if e.Var == nil {
+			return m.list(e)
+		}
+		v, _ := m.State.Get(e.Var)
+		return v.In(m.C.says(e.Var))
+	case *parse.IndexExpr:
+		x, key := m.eval(e.X), m.eval(e.Key)
+		v := m.index(e, x, key)
+		v.of, v.mixed, v.made = x.of, x.mixed, x.made
+		return v
+	case *parse.CallExpr:
+		return m.call(e)
+	case *parse.BinaryExpr:
+		return m.binary(e)
+	case *parse.UnaryExpr:
+		return m.unary(e)
+	case *parse.TableExpr:
+		return m.table(e)
+	case *parse.ParenExpr:
+		return m.eval(e.X)
+	}
+	return unknown()
+}
+
+// text returns the value of a literal text.
+func text(s string) Value {
+	v := textValue()
+	v.Word = strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(numberLetters, r) })
+	if !v.Word && isNumeral(s) {
+		v.Number = Numeral(s).Number
+	}
+	return v
+}
+
+// numberLetters are all that a text may have in it which is a number for Lua.
+const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPintyINTY"
+
+// index returns the value of an element of x.
+func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
+	m.see(Sight{Use: Indexed, E: e.X, F: e.Key, V: x, W: key})
+	m.proves(x)
+	if x.Elem == nil || !x.Surely(IsTable) {
+		name := m.C.NameOf(e)
+		v := unknown().In(Said(name, inName))
+		if name != "" && x.Decoded && (x.doubted || x.hollow && x.listed == "" || m.C.Members[name]) {
+			v.Missing = aField + name
+		}
+		return v
+	}
+	i, v := key.Place(), *x.Elem
+	switch {
+	case x.Most > 0 && i > x.Most:
+		return unknown()
+	case x.Pairs:
+		if v = *x.Elem; m.TurnOf(e.Key) >= 0 {
+			v = x.Items[m.TurnOf(e.Key)]
+		}
+	case i > 0 && i <= len(x.Items):
+		return x.Items[i-1]
+	case i > 0 && i <= x.Known:
+		return v
+	}
+	v.Is, v.NilAt, v.Missing = v.Is|IsNil, 0, cmp.Or(v.Missing, x.Missing)
+	for _, list := range []string{"ARGV", "KEYS"} {
+		if n := m.C.Nth(e, list); n > 0 {
+			v.Roots = []Root{{list + " " + Itoa(n), 1}}
+			v = v.In(m.C.argument(list, n))
+		}
+	}
+	return v
+}
+
+// Place returns the place in a list that an index is, 0 if it is not written out.
+func (v Value) Place() int {
+	if v.Constant() && v.Whole {
+		return int(min(v.Size, MaxExact))
+	}
+	return 0
+}
+
+func (m *Machine) unary(e *parse.UnaryExpr) Value {
+	v := m.eval(e.X)
+	switch e.Op {
+	case "not":
+		m.see(Sight{Use: Asked, E: e.X})
+		return Value{Is: Boolean, of: v.of, mixed: true}
+	case "#":
+		m.uses(Measured, e.X, v)
+		n := aCount()
+		n.of, n.made, n.Most, n.Pairs = v.of, v.made, v.Most, v.Pairs
+		return n
+	}
+	m.uses(InArithmetic, e.X, v)
+	n := v.Number
+	n.Low, n.Unit, n.Least, n.Split = v.Constant(), Unit{}, 0, false
+	return Value{Is: IsNumber, Number: n}
+}
+
+// table evaluates a table constructor.
+func (m *Machine) table(e *parse.TableExpr) Value {
+	element := unknown()
+	v := Value{Is: IsTable, Closed: true, Elem: &element, hollow: len(e.Fields) == 0}
+	for i, f := range e.Fields {
+		if f.Key != nil {
+			m.see(Sight{Use: Used, E: f.Key, V: m.eval(f.Key)})
+			v.Elem = nil
+			if IsLiteral(f.Key, "ok") {
+				v.Is |= IsStatus
+			} else if IsLiteral(f.Key, "err") {
+				v.Is |= IsFailed
+			}
+		}
+		item := m.eval(f.Value)
+		m.see(Sight{Use: Listed, E: f.Value, F: f.Key, V: item})
+		name, _ := ConstantText(f.Key)
+		m.insert(&v, item, f.Value, name)
+		if f.Key != nil || i == len(e.Fields)-1 && parse.ManyValues(f.Value) && !m.C.single(f.Value) {
+			v.Closed = false
+			continue
+		}
+		v.Items, v.Places = append(v.Items, item), append(v.Places, f.Value.Pos())
+	}
+	if v.Is&(IsStatus|IsFailed) != 0 {
+		return Value{Is: v.Is &^ IsTable}
+	}
+	return v
+}
+
+func (m *Machine) binary(e *parse.BinaryExpr) Value {
+	switch e.Op {
+	case "..":
+		return m.concat(e)
+	case "and", "or":
+		return m.either(e)
+	case "==", "~=":
+		l, r := m.eval(e.L), m.eval(e.R)
+		m.see(Sight{Use: Equal, E: e, V: l, W: r})
+		if l.Is&r.Is == 0 && !m.C.Flow.Careful[e] {
+			m.mistaken(l, r)
+			m.mistaken(r, l)
+		}
+		return Value{Is: Boolean, of: cmp.Or(l.of, r.of), mixed: true}
+	case "<", "<=", ">", ">=":
+		l, r := m.eval(e.L), m.eval(e.R)
+		m.see(Sight{Use: Less, E: e, V: l, W: r})
+		m.uses(Ordered, e.L, l)
+		m.uses(Ordered, e.R, r)
+		return Value{Is: Boolean, of: cmp.Or(l.of, r.of), mixed: true}
+	}
+	l, r := m.eval(e.L), m.eval(e.R)
+	m.uses(InArithmetic, e.L, l)
+	m.uses(InArithmetic, e.R, r)
+	m.see(Sight{Use: Sum, E: e, V: l, W: r})
+	v := arithmetic(e, l, r)
+	switch sum, _ := m.C.Origin(e.L).(*parse.BinaryExpr); {
+	case e.Op != "-":
+	case l.Large > 0 && r.Large > 0: // Their bounds are declared.
+		v.Low = r.Large >= l.Least && !slices.ContainsFunc(NamesIn(e), m.Mentioned)
+	default: // The sum of a time and a duration is later than others.
+		v.Low = len(m.touched(e.L)) > 0 && !(sum != nil && sum.Op == "+") && !m.ordered(e)
+	}
+	v.Unit, v.Roots = timeOf(e, l, r)
+	v.of, v.mixed = cmp.Or(l.of, r.of), true
+	v = v.In(Unit{})
+	return v
+}
+
+// either returns the value of "x and y" or "x or y".
+func (m *Machine) either(e *parse.BinaryExpr) Value {
+	l := m.eval(e.L)
+	m.see(Sight{Use: Either, E: e})
+	before := m.State
+	m.State = before.clone()
+	m.assume(e.L, e.Op == "and")
+	assumed := maps.Clone(m.State.fresh)
+	m.Conds = append(m.Conds, e.L)
+	r := m.eval(e.R)
+	m.Conds = m.Conds[:len(m.Conds)-1]
+	if fresh := m.State.fresh; !maps.Equal(assumed, fresh) {
+		before.fresh = fresh
+	}
+	m.State = before
+	switch {
+	case e.Op == "or" && l.Is&Absent == 0:
+		return l
+	case e.Op == "or":
+		l.Is, l.NilAt = l.Is&^Absent, 0
+		m.see(Sight{Use: Replaced, E: e, V: l, W: r})
+		if ConstantKind(e.R) != 0 {
+			r.of = l.of
+		}
+		v := join(l, r, 0)
+		v.Role, v.listed = l.Role, l.listed
+		if _, isNil := Unparen(e.R).(*parse.NilExpr); isNil {
+			v.NilAt, v.Since = m.State.At, m.State.trail.Turns()
+		}
+		return v
+	case l.Is&Absent == 0:
+		return r
+	case l.Is&^Absent == 0:
+		return l
+	}
+	return join(l.falsy(), r, 0)
+}
+
+// toNumber returns the value of tonumber(x), which stands at pos.
+func toNumber(v Value, pos parse.Pos) Value {
+	n := Value{Is: IsNumber, Number: v.Number, Role: v.Role, Wide: v.Wide, Lossy: v.Lossy, made: v.made, of: v.of, mixed: v.mixed}
+	if v.Wide != "" && v.Lossy == nil {
+		n.Lossy = &pos
+	}
+	if v.Is != IsNumber && v.Size == 0 && !v.Frac || v.Is&Absent != 0 {
+		n.Is |= IsNil
+	}
+	if v.Is&Absent != 0 || v.Is == IsNumber {
+		n.Missing = v.Missing
+	}
+	return n
+}
+
+// concat evaluates "a .. b .. c".
+func (m *Machine) concat(e *parse.BinaryExpr) Value {
+	all, args := textValue(), []Value{}
+	for _, operand := range Operands(e) {
+		v := m.eval(operand)
+		m.uses(InText, operand, v)
+		args = append(args, v)
+		if IsLiteral(m.C.Origin(e.L), "(") { // the score behind it is left out of a range
+			all.Unit, all.Roots = v.Unit, v.Roots
+		}
+		all.Word, all.Role = all.Word || v.Word, v.Role
+	}
+	m.see(Sight{Use: Chained, E: e, Args: args})
+	return all
+}
+
+// Operands returns those of "a .. b .. c".
+func Operands(e parse.Expr) (all []parse.Expr) {
+	for {
+		b, ok := e.(*parse.BinaryExpr)
+		if !ok || b.Op != ".." {
+			return append(all, e)
+		}
+		all, e = append(all, b.L), b.R
+	}
+}
+
+// Passed returns the only argument of a call of a function of the server, nil if an expression is none.
+func (m *Machine) Passed(e parse.Expr, name string) parse.Expr {
+	if call, ok := m.C.Origin(e).(*parse.CallExpr); ok && m.C.Callee(call) == name && len(call.Args) == 1 {
+		return call.Args[0]
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package flow
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// Form is a part of the form of a command's arguments.
+type Form struct {
+	Word   string   // a token in capital letters, or the name of a value; "" for a group
+	Number bool     // the value is one
+	alts   [][]Form // of a group: its choices
+
+	optional, many bool
+}
+
+var formParts = regexp.MustCompile(`\.\.\.|[][()|,]|[^][()|,.]+`)
+
+// readForm reads the choices of a form as a table has it: key,value,[NX|XX],[EX,seconds#|PX,milliseconds#].
+func readForm(parts []string) (alts [][]Form, rest []string) {
+	alts = [][]Form{nil}
+	for len(parts) > 0 {
+		var f Form
+		part, last := parts[0], &alts[len(alts)-1]
+		parts = parts[1:]
+		switch part {
+		case "]", ")":
+			return alts, parts
+		case "|":
+			alts = append(alts, nil)
+			continue
+		case "...":
+			if len(*last) > 0 {
+				(*last)[len(*last)-1].many = true
+			}
+			continue
+		case ",":
+			continue
+		case "[", "(":
+			f.optional = part == "["
+			f.alts, parts = readForm(parts)
+		default:
+			f.Word, f.Number = strings.CutSuffix(part, "#")
+		}
+		*last = append(*last, f)
+	}
+	return alts, nil
+}
+
+// IsToken reports whether a word of a form stands in a call as it is.
+func (f Form) IsToken() bool { return f.Word != "" && strings.ToUpper(f.Word) == f.Word }
+
+// movable reports whether a part may stand in any order with its like: all of its choices begin with a token.
+func (f Form) movable() bool {
+	for _, alt := range f.alts {
+		if len(alt) == 0 || !alt[0].IsToken() && !alt[0].movable() {
+			return false
+		}
+	}
+	return len(f.alts) > 0
+}
+
+// Matching finds out whether the words of a call have a form, which is given by its parts.
+type Matching struct {
+	Cmd      *Command
+	Words    []parse.Expr
+	fits     func(i int, f Form) bool // whether a word may stand in a place
+	As       []Form                   // the places that the words have, if they match
+	Furthest int                      // the first word that fits nowhere
+	steps    int
+}
+
+// maxSteps is how long a match is looked for; then there may be one.
+const maxSteps = 20_000
+
+func (m *Matching) sequence(s []Form, i int, next func(int) bool) bool {
+	if len(s) == 0 {
+		return next(i)
+	}
+	moved := 0
+	for moved < len(s) && s[moved].movable() {
+		moved++
+	}
+	for k := range moved {
+		rest := append(append([]Form{}, s[:k]...), s[k+1:]...)
+		if m.part(s[k], i, func(j int) bool { return j > i && m.sequence(rest, j, next) }) {
+			return true
+		}
+	}
+	if moved == 0 {
+		return m.part(s[0], i, func(j int) bool { return m.sequence(s[1:], j, next) })
+	}
+	for _, f := range s[:moved] {
+		if !f.optional {
+			return false
+		}
+	}
+	return m.sequence(s[moved:], i, next)
+}
+
+// part matches one part from a word on, and goes on with next.
+func (m *Matching) part(f Form, i int, next func(int) bool) bool {
+	m.steps++
+	again := next
+	if f.many {
+		more := f
+		more.optional = false
+		again = func(j int) bool { return j > i && m.part(more, j, next) || next(j) }
+	}
+	switch {
+	case m.steps > maxSteps:
+		return true
+	case f.alts == nil:
+		return m.word(f, i) && again(i+1)
+	}
+	for _, alt := range f.alts {
+		if m.sequence(alt, i, again) {
+			return true
+		}
+	}
+	return f.optional && next(i)
+}
+
+func (m *Matching) word(f Form, i int) bool {
+	if i < len(m.Words) && m.fits(i, f) {
+		m.As[i] = f
+		return true
+	}
+	m.Furthest = max(m.Furthest, i)
+	return false
+}
+
+// match reports whether all words from a place on have a form, which is given by its parts.
+func (m *Matching) match(parts []Form, from int) bool {
+	m.As = make([]Form, len(m.Words))
+	return m.sequence(parts, from, func(i int) bool {
+		m.Furthest = max(m.Furthest, i)
+		return i == len(m.Words)
+	})
+}
+
+// tokens are words of a call that stand in the form of its command.
+type tokens []string
+
+func (t tokens) Has(some ...string) bool {
+	return slices.ContainsFunc(some, func(token string) bool { return slices.Contains(t, token) })
+}
+
+// Options returns the tokens of a call, in small letters. It is false if one of them is not written out, or if the words
+// do not match.
+func (m *Matching) Options() (all tokens, written bool) {
+	written = m.As != nil
+	for i, f := range m.As {
+		switch token, literal := m.Words[i].(*parse.StringExpr); {
+		case f.IsToken() && literal:
+			all = append(all, strings.ToLower(token.Value))
+		case f.IsToken():
+			written = false
+		}
+	}
+	return all, written
+}
+
+// isNumeral reports whether the server may take a text for a number, or for the bound of a range.
+func isNumeral(text string) bool {
+	_, err := strconv.ParseFloat(strings.TrimLeft(text, "(#"), 64)
+	return err == nil
+}

@@ -1,0 +1,317 @@
+package flow
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// function follows the body of a function, once. When it runs, each variable that is assigned anywhere may have another
+// value.
+func (m *Machine) function(f *parse.FuncExpr) {
+	if m.Quiet > 0 || m.Frames[f] != nil {
+		return
+	}
+	outer, start := *m, NewState()
+	for x, v := range joinAll(m.here, m.State.At).vars {
+		if len(x.Writes) == 0 {
+			start.vars[x] = v
+		}
+	}
+	m.branch++
+	start.At = m.branch
+	m.Frame, m.broken, m.Depth = newFrame(), nil, m.Depth+1
+	m.Frames[f], m.Frame.Params = m.Frame, maps.Clone(outer.Frame.Params)
+	for _, p := range f.Params {
+		if !m.C.volatile[p] && len(p.Writes) == 0 {
+			start.set(p, Value{Is: anything, Missing: AnArgument + p.Name})
+			m.Frame.Params[AnArgument+p.Name] = p
+		}
+	}
+	m.closes(m.block([]*state{start}, f.Body))
+	m.Frame.yields = m.Frame.yields.elsewhere()
+	outer.Frame.calls += m.Frame.calls
+	outer.branch, outer.helps = m.branch, m.helps || len(m.Frame.Given) > 0
+	*m = outer
+}
+
+// plainly reports whether a function calls no command, and nothing that is not known.
+func (m *Machine) plainly(f *parse.FuncExpr) bool {
+	frame := m.Frames[f]
+	return frame != nil && frame.calls == 0
+}
+
+// yield notes a value that the function that is followed returns, if control comes here.
+func (m *Machine) yield(v Value) {
+	if !m.State.Dead {
+		m.Frame.yields = join(m.Frame.yields, v, 0)
+	}
+}
+
+// elsewhere returns what of a value still holds where another time or place may be.
+func (v Value) elsewhere() Value {
+	kept := Value{Is: v.Is, Number: v.Number, Word: v.Word, Known: v.Known, Most: v.Most, Pairs: v.Pairs, Role: v.Role, endless: v.endless, listed: v.listed, hollow: v.hollow,
+		Missing: v.Missing, Decoded: v.Decoded}
+	kept.Least, kept.Low, kept.By = 0, false, nil
+	if v.Closed {
+		kept.Is |= IsStatus | IsFailed // The caller may put more into it.
+	} else if v.Elem != nil {
+		element := v.Elem.elsewhere()
+		element.Missing = ""
+		kept.Elem, kept.Items = &element, v.Items
+	}
+	return kept.orUnknown()
+}
+
+// numbered returns which argument of a call a local function makes a number, if it does nothing else, or -1.
+func (m *Machine) numbered(e *parse.CallExpr) int {
+	body := m.C.Flow.Bodies[VarOf(e.Fn)]
+	if body == nil || len(body.Body.Stmts) != 1 || len(m.C.Flow.Returned[body]) != 1 || m.C.Flow.Returned[body][0] == nil {
+		return -1
+	}
+	x := VarOf(m.Passed(m.C.Flow.Returned[body][0], "tonumber"))
+	return slices.IndexFunc(body.Params[:min(len(body.Params), len(e.Args))], func(p *parse.Var) bool { return p == x })
+}
+
+// resultOf returns what is known of the result of a local function, unknown if it was not followed yet.
+func (m *Machine) resultOf(e *parse.CallExpr, args []Value) Value {
+	name, ok := e.Fn.(*parse.NameExpr)
+	if !ok || e.Method != "" {
+		return unknown()
+	}
+	if i := m.numbered(e); i >= 0 {
+		return toNumber(args[i], e.P)
+	}
+	f := m.Frames[m.C.Flow.Bodies[name.Var]]
+	if f == nil || f == m.Frame {
+		return unknown()
+	}
+	v := f.yields
+	v.Missing = m.passedOn(v.Missing, m.C.Flow.Bodies[name.Var], e)
+	return m.named(name.Name, Said(name.Name, inName), v, e.P)
+}
+
+// passedOn returns what a value is a reply about that a function has returned, in the words of a call of the function.
+func (m *Machine) passedOn(missing string, f *parse.FuncExpr, e *parse.CallExpr) string {
+	parts := strings.Split(missing, "\n")
+	for i, p := range f.Params[:min(len(f.Params), len(e.Args))] {
+		for j, part := range parts {
+			if part == fixed(&parse.NameExpr{Var: p}) {
+				parts[j] = m.KeyText(e.Args, i)
+			}
+		}
+	}
+	missing = strings.Join(parts, "\n")
+	if !strings.HasPrefix(missing, "KEYS ") || slices.Contains(parts, "") || strings.Contains(missing, "@") ||
+		slices.ContainsFunc(answers(missing), func(what any) bool { return m.State.Knows(later(what.(string))) }) {
+		return ""
+	}
+	return missing
+}
+
+// single reports whether a call certainly has one value: that of a command has.
+func (c *code) single(e parse.Expr) bool {
+	call, ok := e.(*parse.CallExpr)
+	if !ok {
+		return false
+	}
+	_, isCommand := c.words(call)
+	name := c.Callee(call)
+	return isCommand && name != "pcall" || name != "string.gsub" && slices.Contains(textFunctions, name) ||
+		slices.Contains([]string{"cjson.decode", "math.abs", "math.ceil", "math.floor", "math.max", "math.min", "tonumber"}, name)
+}
+
+// ofDigits is a pattern whose first capture is a number.
+var ofDigits = regexp.MustCompile(`^[^(]*\(%d\+\)|^\^?%d\+\$?$`)
+
+// textFunctions return a text.
+var textFunctions = []string{
+	"string.char", "string.format", "string.gsub", "string.lower", "string.rep", "string.reverse",
+	"string.sub", "string.upper", "table.concat", "cjson.encode", "cmsgpack.pack", "struct.pack",
+	"redis.sha1hex", "type", "tostring",
+}
+
+// Callee returns the name of a function of the server that is called, such as "string.sub".
+func (c *code) Callee(call *parse.CallExpr) string {
+	if call.Method != "" {
+		return ""
+	}
+	switch fn := c.Origin(call.Fn).(type) {
+	case *parse.NameExpr:
+		if fn.Var == nil {
+			return fn.Name
+		}
+	case *parse.IndexExpr:
+		lib, isName := c.Origin(fn.X).(*parse.NameExpr)
+		key, isString := fn.Key.(*parse.StringExpr)
+		if isName && isString && lib.Var == nil {
+			return lib.Name + "." + key.Value
+		}
+	}
+	return ""
+}
+
+func (m *Machine) call(e *parse.CallExpr) Value {
+	if words, ok := m.C.words(e); ok {
+		v := m.command(e, words)
+		v.of = m.KeyText(words, 1)
+		return v
+	}
+	if name, isName := e.Fn.(*parse.NameExpr); !isName || e.Method != "" {
+		m.uses(Called, e.Fn, m.eval(e.Fn).itself())
+	} else if name.Var != nil && name.Var.Decl != nil {
+		m.see(Sight{Use: Called, E: name})
+	}
+	name, args := m.C.Callee(e), m.arguments(e)
+	if name == "" && m.Quiet == 0 && m.numbered(e) < 0 {
+		if !m.straight(m.C.Flow.Bodies[VarOf(e.Fn)]) {
+			m.asks(m.State.At, e)
+		}
+		if m.helps { // it may give keys an expiry
+			clear(m.State.fresh)
+		}
+	}
+	v := m.outcome(name, e, args)
+	v.about(name, args)
+	return v
+}
+
+// straight reports whether a function has no condition, and so shows nothing about what it reads.
+func (m *Machine) straight(f *parse.FuncExpr) bool {
+	return f != nil && !slices.ContainsFunc(statements(f.Body), func(s parse.Stmt) bool {
+		call, isCall := s.(*parse.CallStmt)
+		_, isReturn := s.(*parse.ReturnStmt)
+		return len(parse.Blocks(s)) > 0 || isCall && !m.isSent(call.Call) || !isReturn && !isCall && declaredBy(s) == nil
+	}) && !slices.ContainsFunc(m.C.Flow.Calls, func(e *parse.CallExpr) bool {
+		return m.C.Flow.Blocks[e] == f.Body && m.C.Callee(e) == "" && !m.isSent(e)
+	})
+}
+
+// isSent reports whether a call is one of a command.
+func (m *Machine) isSent(e *parse.CallExpr) bool {
+	_, ok := m.C.words(e)
+	return ok
+}
+
+// arguments evaluates what a function gets.
+func (m *Machine) arguments(e *parse.CallExpr) []Value {
+	args := make([]Value, len(e.Args))
+	for i, arg := range e.Args {
+		args[i] = m.eval(arg)
+	}
+	if body := m.C.Flow.Bodies[VarOf(e.Fn)]; body != nil {
+		for i := range min(len(args), len(body.Params)) {
+			m.named(body.Params[i].Name, m.C.says(body.Params[i]), args[i], e.Args[i].Pos())
+			m.see(Sight{Use: Taken, E: e.Args[i], F: &parse.NameExpr{Var: body.Params[i]}, V: args[i]})
+		}
+	}
+	return args
+}
+
+// outcome returns the result of a function.
+func (m *Machine) outcome(name string, e *parse.CallExpr, args []Value) Value {
+	if len(args) > 0 {
+		if v, ok := m.numeric(name, e, args); ok {
+			return v
+		}
+		m.given(name, e, args)
+	}
+	switch {
+	case name == "math.random":
+		return Value{Is: IsNumber, Number: Number{Frac: len(args) == 0, Whole: len(args) > 0}}
+	case name == "redis.error_reply":
+		return Value{Is: IsFailed}
+	case name == "redis.status_reply":
+		return Value{Is: IsStatus}
+	case name == "tostring" && len(args) > 0:
+		return asText(args[0])
+	case name == "cjson.decode" && len(args) > 0:
+		v := Value{Is: anything, Decoded: true}
+		if b, ok := m.C.Origin(e.Args[0]).(*parse.BinaryExpr); ok && IsLiteral(b.R, "[]") {
+			v.hollow, v.listed = true, anyReply
+		}
+		return v
+	case name == "string.match" && len(args) == 2:
+		if pattern, ok := ConstantText(m.C.Origin(e.Args[1])); ok && !strings.Contains(pattern, "()") { // which is a place
+			return Value{Is: IsText | IsNil, free: !ofDigits.MatchString(pattern)}
+		}
+	case slices.Contains(textFunctions, name):
+		return textValue()
+	}
+	return m.resultOf(e, args)
+}
+
+// given passes on what a function of the server gets.
+func (m *Machine) given(name string, e *parse.CallExpr, args []Value) {
+	m.see(Sight{Use: Given, E: e, Name: name, Args: args})
+	if strings.HasPrefix(name, "string.") {
+		m.uses(Passed, e.Args[0], args[0].itself())
+	}
+	switch last := len(args) - 1; name {
+	case "ipairs", "pairs", "table.concat", "cjson.decode", "cmsgpack.unpack":
+		m.uses(Passed, e.Args[0], args[0])
+	case "string.format":
+		m.format(e, args)
+	case "unpack":
+		m.unpacked(e.Args, args[0])
+	case "table.insert":
+		m.see(Sight{Use: Inserted, E: e.Args[last], F: e.Args[0], V: args[last]})
+		m.put(e.Args[0], args[last], e.Args[last], "")
+	}
+}
+
+// format passes on what string.format gets.
+func (m *Machine) format(e *parse.CallExpr, args []Value) {
+	layout, _ := m.C.Origin(e.Args[0]).(*parse.StringExpr)
+	if layout == nil {
+		return
+	}
+	for i, verb := range formatVerb.FindAllString(strings.ReplaceAll(layout.Value, "%%", ""), -1) {
+		if i+1 >= len(args) {
+			return
+		}
+		v, arg := args[i+1], e.Args[i+1]
+		m.see(Sight{Use: Formatted, E: arg, V: v, Name: verb})
+		if strings.HasSuffix(verb, "s") {
+			m.uses(Passed, arg, v.itself())
+		} else {
+			m.uses(InArithmetic, arg, v)
+		}
+	}
+}
+
+var formatVerb = regexp.MustCompile(`%[-+ #0-9.]*[a-zA-Z]`)
+
+// asText returns what tostring makes of a value.
+func asText(v Value) Value {
+	if v.Is != IsText {
+		return Value{Is: IsText, Number: Number{Unit: v.Unit, Roots: v.Roots}}
+	}
+	return v
+}
+
+// returns evaluates a return statement.
+func (m *Machine) returns(s *parse.ReturnStmt) {
+	first := m.nothing()
+	for i, e := range s.Values {
+		if v := m.eval(e); i == 0 {
+			first = v
+		}
+	}
+	m.leaves(s.P, first)
+	m.see(Sight{Use: Returned, Stmt: s, V: first})
+	if m.Depth == 0 {
+		m.Frame.returned = append(m.Frame.returned, first)
+		return
+	}
+	if len(s.Values) > 0 {
+		if first.hollow = m.MayBeEmpty(s.Values[0], first); first.hollow {
+			first.listed = cmp.Or(first.listed, anyReply)
+		}
+	}
+	m.yield(first)
+}

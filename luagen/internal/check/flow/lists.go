@@ -1,0 +1,154 @@
+package flow
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// MayBeEmpty reports whether a value is a list that is empty in some cases, and no condition that has led here is about it.
+func (m *Machine) MayBeEmpty(e parse.Expr, v Value) bool {
+	x := VarOf(Unparen(e))
+	return v.hollow && (v.listed != "" || x != nil && m.C.Flow.isList(x)) && !(x != nil && m.Mentioned(x)) &&
+		(v.listed == "" || v.listed == anyReply || !slices.ContainsFunc(answers(v.listed), m.State.Holds))
+}
+
+// Mentioned reports whether a condition that has led here is about a name.
+func (m *Machine) Mentioned(x *parse.Var) bool {
+	return slices.ContainsFunc(append(slices.Clone(m.C.Flow.along[x]), x), func(x *parse.Var) bool { return m.State.Holds(x) })
+}
+
+// listing notes the key of which a reply has the elements, and whether there may be none.
+func (m *Machine) listing(name string, words []parse.Expr, v Value) Value {
+	key := m.KeyText(words, 1)
+	if v.endless = endless(name, words); m.Depth > 0 || key == "" || v.Elem == nil || v.Known > 0 {
+		return v
+	}
+	v.listed, v.hollow = key, !m.State.Knows(later(key)) || strings.Contains(name, "by")
+	return v
+}
+
+// unpacked notes that unpack has taken all of a list.
+func (m *Machine) unpacked(args []parse.Expr, v Value) {
+	if x := VarOf(Unparen(args[0])); x != nil && m.Quiet == 0 && m.Whole(args, v) && v.Long() {
+		m.State.ask(proved, limited{x}) // else it fails here
+	}
+}
+
+// Whole reports whether unpack gets a list to its end, of which the script has not asked how long it is.
+func (m *Machine) Whole(args []parse.Expr, v Value) bool {
+	x := VarOf(Unparen(args[0]))
+	whole := len(args) < 3 || x != nil && VarOf(m.lengthOf(args[2])) == x
+	return whole && !m.State.Knows(limited{x}) && !m.State.Knows(limited{v.listed})
+}
+
+// Long reports whether a list may have more elements than unpack takes.
+func (v Value) Long() bool { return v.endless || v.Most >= maxUnpack }
+
+const maxUnpack = 8000
+
+// lengthOf returns the list of which an expression is the length, or the least of it and of what is no smaller, or too large.
+func (m *Machine) lengthOf(e parse.Expr) (list parse.Expr) {
+	length := func(e parse.Expr) bool {
+		u, ok := e.(*parse.UnaryExpr)
+		if ok = ok && u.Op == "#"; ok {
+			list = u.X
+		}
+		return ok || Bound(e) >= maxUnpack-1
+	}
+	call, isCall := m.C.Origin(e).(*parse.CallExpr)
+	switch {
+	case isCall && m.C.Callee(call) == "table.getn" && len(call.Args) > 0:
+		return call.Args[0]
+	case !isCall:
+		length(m.C.Origin(e))
+	case m.C.Callee(call) != "math.min", slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return !m.C.Flow.Within(arg, length) }):
+		return nil
+	}
+	return list
+}
+
+// bounds notes that a number of elements is less than a number that never changes, but 0 or 1.
+func (m *Machine) bounds(e parse.Expr, limit parse.Expr) {
+	w := m.Peek(limit)
+	if m.Peek(e).Size != aCount().Size || w.Is == IsNumber && w.Size <= 1 && w.Size > 0 ||
+		slices.ContainsFunc(NamesIn(limit), func(x *parse.Var) bool { return len(x.Writes) > 0 }) {
+		return
+	}
+	for _, what := range m.touched(e) {
+		m.State.ask(proved, limited{what})
+	}
+}
+
+// limited is asked of a list, or of the key that it lists.
+type limited struct{ what any }
+
+// grow notes that the lists which a loop over an endless one, or up to an argument, appends to are endless, too.
+func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
+	for _, e := range parse.Exprs(stmt) {
+		length, _ := Added(e)
+		list := m.lengthOf(length)
+		if call, ok := e.(*parse.CallExpr); ok && m.C.Callee(call) == "ipairs" && len(call.Args) > 0 {
+			list = call.Args[0]
+		}
+		over := m.Peek(list)
+		given := list != nil && m.C.IsList(list, "ARGV")
+		if !over.endless && !given && !m.anyNumber(stmt, e) || breaks(body) {
+			continue
+		}
+		all, changed := m.C.collected(body), assigned(body)
+		for _, inner := range statements(body) {
+			put, _ := inner.(*parse.AssignStmt)
+			if put == nil {
+				continue
+			}
+			if t, ok := put.Targets[0].(*parse.IndexExpr); ok {
+				if i, _ := Added(t.Key); slices.Contains(declaredBy(stmt), VarOf(i)) {
+					all = append(all, VarOf(t.X))
+				}
+			}
+		}
+		for _, x := range all {
+			if v, known := m.State.Get(x); known && !changed[x] {
+				v.endless, v.Given, v.listed = !given || v.endless, given || v.Given, over.listed
+				m.State.set(x, v)
+			}
+		}
+	}
+}
+
+// anyNumber reports whether a loop counts up to an argument that the script compares with no number that is written out.
+func (m *Machine) anyNumber(stmt parse.Stmt, e parse.Expr) bool {
+	counts, ok := stmt.(*parse.NumForStmt)
+	return ok && e == counts.To && m.C.Nth(e, "ARGV") > 0 && !slices.ContainsFunc(m.C.ComparedWith(e), func(by comparison) bool {
+		return Bound(by.With) > 1
+	})
+}
+
+// endless reports whether the reply of a command may have any number of elements.
+func endless(name string, words []parse.Expr) bool {
+	switch name {
+	case "smembers", "sinter", "sunion", "sdiff", "keys", "hgetall", "hkeys", "hvals":
+		return true
+	case "zrangebyscore", "zrevrangebyscore", "zrangebylex", "zrevrangebylex":
+		return !slices.ContainsFunc(words, func(e parse.Expr) bool { return IsLiteral(e, "limit") })
+	case "lrange", "zrange", "zrevrange":
+		return len(words) > 3 && Bound(words[3]) == -1
+	}
+	return false
+}
+
+// Sized reports whether a script compares the length of a list, looks at an element, or has a function of its own do so.
+func (c *code) Sized(x *parse.Var) bool {
+	is := func(e parse.Expr) bool {
+		length, isUnary := e.(*parse.UnaryExpr)
+		return isUnary && length.Op == "#" && VarOf(length.X) == x
+	}
+	return x != nil && (len(c.Flow.Indices[x]) > 0 || slices.ContainsFunc(c.Flow.Exprs, func(e parse.Expr) bool {
+		b, isBinary := e.(*parse.BinaryExpr)
+		call, isCall := e.(*parse.CallExpr)
+		return isBinary && negated[b.Op] != "" && c.Flow.Within(b, is) || isCall && !slices.Contains(readers[2:], c.Callee(call)) &&
+			slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return VarOf(arg) == x })
+	}))
+}

@@ -1,0 +1,284 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// Machine follows the code of a script with what is known of its values, each statement once in each of a set of states.
+type Machine struct {
+	C      *code
+	Watch  func(Sight) // gets what the machine sees
+	State  *state      // in which it stands
+	here   []*state    // those in which the present statement is followed
+	broken []*state    // those that have left the loop around the code
+	Frame  *Frame      // of the function that is followed, or of the script
+	Frames map[*parse.FuncExpr]*Frame
+	branch int // how many sides of conditions were taken
+	Depth  int // how many functions are around the code
+	Quiet  int // if it is positive, nothing is passed on, and nothing is done
+	level  int // how many expressions are around this one
+	forms  map[*parse.CallExpr]*Matching
+	Conds  []parse.Expr // the conditions around the code
+	helps  bool         // some function gives keys an expiry
+}
+
+// Frame is what is seen of a function, or of the script.
+type Frame struct {
+	yields   Value                 // what it returns,
+	returned []Value               // and in each return statement
+	Params   map[string]*parse.Var // its parameters, by the texts of arguments
+	calls    int                   // how many calls of commands, and of what is not known, it has
+	Given    map[string][]Mark     // by key: calls that give it an expiry,
+	Left     map[string][]Mark     // and ends of ways that have written it and have given it none
+}
+
+func newFrame() *Frame {
+	return &Frame{Params: map[string]*parse.Var{}, Given: map[string][]Mark{}, Left: map[string][]Mark{}}
+}
+
+// Follow goes through the script, and reports whether control may come to its end.
+func (m *Machine) Follow() bool {
+	all := m.block([]*state{m.State}, m.C.S.Body)
+	m.closes(all)
+	if stmts := m.C.S.Body.Stmts; len(all) > 0 && len(stmts) > 0 {
+		m.see(Sight{Use: Ended, Stmt: stmts[len(stmts)-1]})
+	}
+	return len(all) > 0
+}
+
+// closes notes what is left at the end of a body.
+func (m *Machine) closes(all []*state) {
+	for _, s := range all {
+		m.State = s
+		m.leaves(parse.Pos{}, Value{})
+		m.yield(Value{Is: IsNil})
+	}
+}
+
+// Machine returns a machine that stands before the code.
+func (c *code) Machine() *Machine {
+	m := &Machine{C: c, State: NewState(), Frame: newFrame(), Frames: map[*parse.FuncExpr]*Frame{}, branch: 1, forms: map[*parse.CallExpr]*Matching{}}
+	for _, x := range c.S.Vars {
+		if x.Decl != nil && len(x.Writes) == 0 {
+			m.State.set(x, declared(x.Decl))
+		}
+	}
+	return m
+}
+
+// Peek returns the value of an expression that was evaluated before.
+func (m *Machine) Peek(e parse.Expr) Value {
+	m.Quiet++
+	defer func() { m.Quiet-- }()
+	return m.eval(e)
+}
+
+// block follows a block in each state.
+func (m *Machine) block(all []*state, b *parse.Block) []*state {
+	if len(all) == 0 {
+		return nil
+	}
+	m.State = all[0]
+	m.see(Sight{Use: Entered, In: b})
+	all = m.statements(all, b)
+	for _, stmt := range b.Stmts { // Its names end here: the state stays small.
+		if s, ok := stmt.(*parse.LocalStmt); ok {
+			for _, x := range s.Vars {
+				for _, s := range all {
+					delete(s.vars, x)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (m *Machine) statements(all []*state, b *parse.Block) []*state {
+	for _, stmt := range b.Stmts {
+		if len(all) == 0 {
+			m.State.Dead = false
+			m.see(Sight{Use: Unreached, Stmt: stmt})
+			return nil
+		}
+		all = m.statement(all, stmt)
+	}
+	return all
+}
+
+func (m *Machine) statement(all []*state, stmt parse.Stmt) []*state {
+	switch s := stmt.(type) {
+	case *parse.DoStmt:
+		return m.block(all, s.Body)
+	case *parse.IfStmt:
+		return m.ifs(all, s)
+	case *parse.BreakStmt:
+		m.broken = append(m.broken, all...)
+		return nil
+	case *parse.WhileStmt, *parse.RepeatStmt, *parse.NumForStmt, *parse.GenForStmt:
+		return m.loop(all, stmt)
+	}
+	return m.each(all, func() { m.simple(stmt) })
+}
+
+// simple follows a statement without a block in the present state.
+func (m *Machine) simple(stmt parse.Stmt) {
+	switch s := stmt.(type) {
+	case *parse.LocalStmt:
+		for i, v := range m.values(s.Values, len(s.Vars)) {
+			m.bind(s.Vars[i], m.named(s.Vars[i].Name, m.C.says(s.Vars[i]), v, s.Vars[i].Pos))
+		}
+	case *parse.AssignStmt:
+		m.assign(s)
+	case *parse.CallStmt:
+		m.see(Sight{Use: Dropped, E: s.Call, V: m.eval(s.Call)})
+		m.State.Dead = m.State.Dead || isError(s.Call)
+		if isGlobal(s.Call.Fn, "assert") && len(s.Call.Args) > 0 {
+			m.assume(s.Call.Args[0], true)
+		}
+	case *parse.FuncStmt:
+		m.function(s.Func)
+	case *parse.LocalFuncStmt:
+		m.function(s.Func)
+	case *parse.ReturnStmt:
+		m.returns(s)
+		m.State.Dead = true
+	}
+}
+
+// values evaluates a list for n names. A name beyond the list is nil, unless the last expression
+// may stand for many values.
+func (m *Machine) values(list []parse.Expr, n int) []Value {
+	all := make([]Value, 0, max(n, len(list)))
+	for _, e := range list {
+		all = append(all, m.eval(e))
+	}
+	missing := m.nothing()
+	if len(list) > 0 && parse.ManyValues(list[len(list)-1]) {
+		missing = unknown()
+		if items := m.unpackedItems(list[len(list)-1]); items != nil {
+			all = append(all[:len(list)-1], items...)
+		}
+	}
+	for len(all) < n {
+		all = append(all, missing)
+	}
+	return all[:n]
+}
+
+// named returns a value that gets a name, with the unit that the name says, if none is known.
+func (m *Machine) named(name string, says Unit, v Value, pos parse.Pos) Value {
+	m.see(Sight{Use: Named, Name: name, V: v, W: Value{Number: Number{Unit: says}}, Pos: pos})
+	return v.In(says)
+}
+
+// bind gives a name a value.
+func (m *Machine) bind(x *parse.Var, v Value) {
+	delete(m.State.vars, x)
+	if m.C.volatile[x] {
+		return
+	}
+	stored := len(m.C.Flow.Stores[x]) > 0
+	if v.Is&IsTable != 0 && (stored || v.Closed || v.Elem == nil) {
+		// Values that are put into it, here or by a function that gets it, are not followed.
+		kept := Value{Is: v.Is | IsStatus | IsFailed, Missing: v.Missing, Digits: v.Digits, hollow: v.hollow,
+			Decoded: v.Decoded, doubted: v.doubted, Empty: v.Empty, of: v.of, mixed: v.mixed}
+		if !stored {
+			kept.Elem, kept.listed = v.Elem, v.listed
+		}
+		v = kept
+	}
+	m.State.set(x, v)
+}
+
+func (m *Machine) assign(s *parse.AssignStmt) {
+	all := m.values(s.Values, len(s.Targets))
+	for i, target := range s.Targets {
+		switch t := target.(type) {
+		case *parse.NameExpr:
+			if t.Var != nil && t.Var.Decl == nil {
+				m.see(Sight{Use: Reassigned, E: s.Values[min(i, len(s.Values)-1)], F: t, V: all[i]})
+				m.bind(t.Var, m.named(t.Name, m.C.says(t.Var), all[i], t.P))
+			}
+		case *parse.IndexExpr:
+			m.eval(t.X)
+			m.eval(t.Key)
+			if v, _ := m.State.Get(VarOf(t.X)); v.Decoded {
+				m.State.ask(proved, aField+m.C.NameOf(t))
+			}
+			item := s.Values[min(i, len(s.Values)-1)]
+			m.see(Sight{Use: Stored, E: item, F: t, V: all[i]})
+			m.put(t.X, all[i], item, m.C.NameOf(t))
+		}
+	}
+}
+
+// put notes that a value is put into the table of a name.
+func (m *Machine) put(table parse.Expr, item Value, e parse.Expr, field string) {
+	if v, known := m.State.Get(VarOf(table)); known {
+		m.insert(&v, item, e, field)
+		m.State.set(VarOf(table), v)
+	}
+}
+
+// overAll reports whether a loop goes through all elements of a reply in which some may be missing: that says nothing of them.
+func (m *Machine) overAll(stmt parse.Stmt) bool {
+	s, ok := stmt.(*parse.GenForStmt)
+	if !ok {
+		return false
+	}
+	list := m.Peek(m.C.Flow.Sources[s.Vars[0]][0].in)
+	return list.Elem != nil && list.Elem.Is == IsText|IsFalseValue
+}
+
+// counter binds the name of a loop that counts. What it goes through in parts may have any number of elements.
+func (m *Machine) counter(s *parse.NumForStmt) {
+	m.bind(s.Var, Value{Is: IsNumber, Number: Number{Low: m.Peek(s.From).Low}})
+	list := VarOf(m.lengthOf(s.To))
+	if v, known := m.State.Get(list); known && Bound(s.Step) > 2 {
+		v.endless = true
+		m.State.set(list, v)
+	}
+}
+
+// head evaluates what stands at the head of a loop.
+func (m *Machine) head(stmt parse.Stmt) {
+	_, counts := stmt.(*parse.NumForStmt)
+	for _, e := range parse.Exprs(stmt) {
+		if v := m.eval(e); counts {
+			m.uses(Passed, e, v)
+		}
+	}
+}
+
+// elements binds the names of a loop over ipairs(list) or pairs(list).
+func (m *Machine) elements(s *parse.GenForStmt) {
+	list := m.Peek(m.C.Flow.Sources[s.Vars[0]][0].in)
+	if list.Elem == nil {
+		return
+	}
+	m.see(Sight{Use: Looped, E: s.Values[0], Stmt: s, V: list})
+	m.bind(s.Vars[0], aCount())
+	if len(s.Vars) > 1 {
+		m.bind(s.Vars[1], *list.Elem)
+	}
+}
+
+// forget drops what is known of the names that a block assigns to. At the head of a loop some have no value in its first turn.
+func (m *Machine) forget(b *parse.Block, head bool) {
+	for x := range assigned(b) {
+		if !head || !m.unmade(x) {
+			delete(m.State.vars, x)
+		}
+	}
+}
+
+// unmade reports whether a name has no value, and gets only sums, and so on, of its own.
+func (m *Machine) unmade(x *parse.Var) bool {
+	v, _ := m.State.Get(x)
+	return v.Is == IsNil && !slices.ContainsFunc(m.C.Flow.Sources[x], func(s Source) bool {
+		b, ok := s.Expr.(*parse.BinaryExpr)
+		return !ok || b.Op == "and" || b.Op == "or" || !Mentions(b, x)
+	})
+}

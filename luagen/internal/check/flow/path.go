@@ -1,0 +1,170 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// Mark is a place on a way.
+type Mark struct {
+	Pos   parse.Pos
+	Made  creation     // of the key
+	Words []parse.Expr // that say when it ends
+	Way   *branch      // that leads to it
+}
+
+// decided evaluates a condition, and returns whether it is true, if the way so far decides that.
+func (m *Machine) decided(cond parse.Expr, v Value) (truth, decided bool) {
+	if b, ok := Unparen(cond).(*parse.BinaryExpr); ok {
+		if l, r := m.Peek(b.L), m.Peek(b.R); l.Written() && r.Written() {
+			return Compares(l.Least, b.Op, r.Least), true
+		}
+		if text, isText := b.R.(*parse.StringExpr); isText && m.holds(b.L, text.Value) {
+			return b.Op == "==", true
+		}
+		x, k := typed(b.L, b.R)
+		if is, known := m.State.Get(x); x != nil && known && (is.Is&k == 0 || is.Is&^k == 0) {
+			return (b.Op == "==") == (is.Is&k != 0), true
+		}
+	}
+	if v.Is&Absent == 0 || v.Is&^Absent == 0 {
+		return v.Is&Absent == 0, true
+	}
+	x := VarOf(cond)
+	for b := m.State.trail; x != nil && len(x.Writes) == 0 && b != nil && m.State.trail.n-b.n < MaxNames; b = b.Up {
+		if VarOf(b.Cond) == x {
+			return b.truth, true
+		}
+	}
+	return false, false
+}
+
+// holds reports whether a name certainly holds a text: it gets that or a reply, and now has no reply.
+func (m *Machine) holds(e parse.Expr, text string) bool {
+	sources := m.C.Flow.Sources[VarOf(e)]
+	return m.Peek(e).Word && !slices.ContainsFunc(sources, func(s Source) bool {
+		literal, isLiteral := ConstantText(s.Expr)
+		return (!isLiteral || literal != text) && !m.C.single(s.Expr)
+	})
+}
+
+// Written reports whether a value is a number that is written out.
+func (v Value) Written() bool { return v.Constant() || v.Is == IsNumber && v.Size == ZeroSize }
+
+// Independent reports whether no two turns since then are about one thing, but that it is not equal to something.
+func (m *Machine) Independent(since int) bool {
+	seen := map[any]bool{}
+	if m.State.trail.Turns() < since { // Several ways have joined.
+		return false
+	}
+	var turns []*branch
+	for turn := m.State.trail; turn.Turns() > since; turn = turn.Up {
+		if turns = append(turns, turn); turn.Cond == nil || len(turns) > MaxNames {
+			return false
+		}
+	}
+	for _, turn := range slices.Backward(turns) {
+		b, equals := Unparen(turn.Cond).(*parse.BinaryExpr)
+		equals = equals && (b.Op == "==" || b.Op == "~=")
+		apart, about := equals && (b.Op == "~=") == turn.truth, m.touched(turn.Cond)
+		if slices.ContainsFunc(about, func(what any) bool {
+			return seen[what] || equals && !apart && seen[limited{what}]
+		}) {
+			return false
+		}
+		for _, what := range about {
+			if apart {
+				what = limited{what}
+			}
+			seen[what] = true
+		}
+	}
+	return true
+}
+
+// Compares reports whether a comparison is true. It is false for another operator.
+func Compares(a float64, op string, b float64) bool {
+	return slices.Contains([][]string{{"<", "<=", "~="}, {"==", "<=", ">="}, {">", ">=", "~="}}[cmp.Compare(a, b)+1], op)
+}
+
+// gives notes a call that gives a key an expiry.
+func (m *Machine) gives(call CommandCall, key string) {
+	made := m.State.fresh[key]
+	if delete(m.State.fresh, key); AnyOf(key) {
+		clear(m.State.fresh)
+	}
+	marks := m.Frame.Given[key]
+	if made == nil {
+		made = &creation{Name: call.Names[0], Value: m.KeyText(call.Words, 2)}
+	}
+	if made.Name != call.Names[0] || len(call.Words) == 3 || !slices.Contains(Ending, made.Name) { // With NX, it may do nothing.
+		when := 2
+		if call.Names[0] == "set" {
+			when = 3 // behind the value
+		}
+		marks = append(marks, Mark{call.Expr.P, *made, call.Words[min(when, len(call.Words)):], m.State.trail})
+	}
+	m.Frame.Given[key] = marks
+}
+
+// AnyOf reports whether the text of a key may stand for any key: an element of a list, or an unknown one.
+func AnyOf(key string) bool {
+	return key == "" || strings.Contains(key, "@") && !strings.Contains(key, "..")
+}
+
+// leaves notes the keys that a way has written and left without an expiry at its end. It notes none on a way that returns the
+// error of a failed write.
+func (m *Machine) leaves(pos parse.Pos, returned Value) {
+	for key, made := range m.State.fresh {
+		if !m.State.Dead && !m.State.Never && !(made.tried && returned.Is == IsFailed) && (made.Drops || !m.State.Sure[looked+key]) {
+			m.Frame.Left[key] = append(m.Frame.Left[key], Mark{Pos: pos, Made: *made, Way: m.State.trail})
+		}
+	}
+}
+
+// Shares reports whether two expressions have a name or an argument in common.
+func (c *code) Shares(a, b parse.Expr) bool {
+	return parse.Contains(a, func(e parse.Expr) bool {
+		n, x := c.Nth(e, "ARGV"), VarOf(e)
+		return parse.Contains(b, func(e parse.Expr) bool {
+			return n > 0 && c.Nth(e, "ARGV") == n || x != nil && VarOf(e) == x
+		})
+	})
+}
+
+// AsksOf returns the keys of the commands whose replies are in a condition: then no caller chooses that it is true. It is
+// unclear if there is the result of a function in it.
+func (m *Machine) AsksOf(cond parse.Expr) (keys []string, unclear bool) {
+	m.C.Flow.Within(cond, func(e parse.Expr) bool {
+		call, isCall := e.(*parse.CallExpr)
+		if !isCall {
+			return false
+		}
+		if words, ok := m.C.words(call); ok {
+			keys = append(keys, m.KeyText(words, 1))
+		} else {
+			unclear = unclear || m.C.Callee(call) == ""
+		}
+		return false
+	})
+	return keys, unclear
+}
+
+// about notes that a value is the result of a function that got others.
+func (v *Value) about(name string, args []Value) {
+	for _, arg := range args {
+		if v.of == "" && arg.of != "" {
+			v.of, v.mixed = arg.of, arg.mixed || name != "tonumber" && name != "tostring"
+		}
+	}
+}
+
+// InCondition reports whether some condition is about the reply of a call.
+func (c *code) InCondition(call *parse.CallExpr) bool {
+	return len(c.Flow.Conds) > MaxWithin || slices.ContainsFunc(c.Flow.Conds, func(cond parse.Expr) bool {
+		return c.Flow.Within(cond, func(e parse.Expr) bool { return e == parse.Expr(call) })
+	})
+}

@@ -1,0 +1,122 @@
+package flow
+
+import (
+	"slices"
+	"strings"
+)
+
+// Shapes are the replies of commands as scripts get them in RESP2. A command that is not here, or
+// that takes words which change its reply, has an unknown one.
+var Shapes = ByName(map[string]string{
+	"count": `append bitcount del exists expire expireat geoadd getbit hdel hexists hlen hset hsetnx
+		hstrlen linsert llen lpush lpushx lrem msetnx persist pexpire pexpireat pfadd pfcount
+		publish rpush rpushx sadd scard sdiffstore setbit setnx setrange sinterstore
+		sismember smove spublish srem strlen sunionstore touch unlink xack xdel xlen xtrim
+		zcard zcount zdiffstore zinterstore zlexcount zrangestore zrem zremrangebylex
+		zremrangebyrank zremrangebyscore zunionstore`,
+	"seconds":      "ttl",
+	"milliseconds": "pttl",
+	"integer":      "decr decrby hincrby incr incrby",
+	"text":         "getrange hincrbyfloat incrbyfloat zincrby",
+	"maybe":        "get getdel getset hget lindex lmove rpoplpush zscore",
+	"rank":         "zrank zrevrank",
+	"status":       "hmset lset ltrim mset pfmerge psetex setex type",
+	"texts":        "hgetall hvals lrange",
+	"members": `hkeys sdiff sinter smembers sunion zrange zrangebylex zrangebyscore zrevrange
+		zrevrangebylex zrevrangebyscore`,
+	"maybes": "hmget mget",
+
+	"unix-time-seconds": "expiretime", "unix-time-milliseconds": "pexpiretime",
+})
+
+// ByName turns a map of texts to names around.
+func ByName(text map[string]string) map[string]string {
+	all := map[string]string{}
+	for shape, names := range text {
+		for _, name := range strings.Fields(names) {
+			all[name] = shape
+		}
+	}
+	return all
+}
+
+// reply returns what is known of the reply of a command; known is how many words there are certainly.
+func (m *Machine) reply(call CommandCall, name string, known int) Value {
+	if v, ok := lists[name]; ok {
+		return v
+	}
+	switch Shapes[name] {
+	case "count":
+		return aCount()
+	case "seconds", "milliseconds", "unix-time-seconds", "unix-time-milliseconds":
+		v := countUpTo(MaxLife)
+		v.Low = strings.HasSuffix(name, "ttl") && !m.State.Sure[lives+m.KeyText(call.Words, 1)]
+		v.Unit = Units[Shapes[name]]
+		return v
+	case "integer":
+		return countUpTo(0)
+	case "text":
+		v := textValue()
+		v.Frac = strings.HasSuffix(name, "incrbyfloat")
+		return v
+	case "maybe":
+		return Value{Is: IsText | IsFalseValue}
+	case "rank":
+		if known == len(call.Words) && known == 3 {
+			return Value{Is: IsNumber | IsFalseValue, Number: aCount().Number}
+		}
+	case "status":
+		return Value{Is: IsStatus}
+	case "texts":
+		return listOf(textValue(), 0)
+	case "members":
+		options, _ := m.FormOf(call, name).Options()
+		if options.Has("withscores") {
+			return scores
+		}
+		return listOf(Value{Is: IsText, Role: AMember}, 0)
+	case "maybes":
+		v := listOf(Value{Is: IsText | IsFalseValue}, manyReplies(name, known))
+		v.Items = slices.Repeat([]Value{*v.Elem}, max(v.Known, 0))
+		return v
+	}
+	return m.optionReply(call, name, known)
+}
+
+// manyReplies returns how many elements the reply of MGET or HMGET has at least.
+func manyReplies(name string, known int) int {
+	if name == "hmget" {
+		return known - 2
+	}
+	return known - 1
+}
+
+// optionReply returns the reply of commands that have another with some options.
+func (m *Machine) optionReply(call CommandCall, name string, known int) Value {
+	options, ok := m.FormOf(call, name).Options()
+	switch has := options.Has; {
+	case known < len(call.Words) || !ok && name != "zadd":
+		return unknown()
+	case name == "zadd" && has("incr") && has("gt", "lt", "nx", "xx"), name == "set" && has("get"):
+		return Value{Is: IsText | IsFalseValue}
+	case name == "zadd" && has("incr"):
+		return textValue()
+	case name == "zadd":
+		return aCount()
+	case name == "set" && has("ifeq", "nx", "xx"):
+		return Value{Is: IsStatus | IsFalseValue}
+	case name == "set":
+		return Value{Is: IsStatus}
+	case known == 2 && slices.Contains(popping, name):
+		return Value{Is: IsText | IsFalseValue}
+	case known == 3 && slices.Contains(popping[1:3], name):
+		return orNone(listOf(textValue(), 0))
+	}
+	return unknown()
+}
+
+// popping are the commands that reply with one element, or with a list if an argument says how many.
+var popping = []string{"hrandfield", "lpop", "rpop", "spop", "srandmember"}
+
+// expiring are the options by which SET gives its key an end.
+var expiring = []string{"ex", "px", "exat", "pxat"}

@@ -1,0 +1,394 @@
+package flow
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// maxStates is how many states go through the code at most. Of all scripts of testdata, and 300 public ones, 8 find no more.
+const maxStates = 4
+
+// branch is a condition on the way to a state, and whether it was true.
+type branch struct {
+	Cond  parse.Expr // nil: several ways have joined
+	truth bool
+	Up    *branch // the one before
+	n     int     // how many there are
+}
+
+// Turns returns how many conditions lead to a branch, itself counted.
+func (b *branch) Turns() int {
+	if b == nil {
+		return 0
+	}
+	return b.n
+}
+
+// each does something in each state, and returns those from which control goes on.
+func (m *Machine) each(all []*state, do func()) []*state {
+	m.here = all
+	for _, s := range all {
+		m.State = s
+		do()
+	}
+	return real(slices.DeleteFunc(all, func(s *state) bool { return s.Dead }))
+}
+
+// limit joins states until there are no more than may be: first those that leave the same keys without an expiry.
+func limit(all []*state) []*state {
+	all = real(all)
+	for len(all) > maxStates {
+		i := len(all) - 2
+		for k := range i {
+			if maps.Equal(all[k].fresh, all[k+1].fresh) {
+				i = k
+				break
+			}
+		}
+		s := merge(all[i], all[i+1], all[i].At)
+		s.trail = &branch{Up: s.trail, n: s.trail.Turns() + 1}
+		all = slices.Replace(all, i, i+2, s)
+	}
+	return all
+}
+
+// joinAll returns one state for all.
+func joinAll(all []*state, at int) *state {
+	s := all[0].clone()
+	for _, other := range all[1:] {
+		s = merge(s, other, at)
+	}
+	return s
+}
+
+// together returns the states of ways that join. What conditions were about does not count behind them, and what some know, and
+// others do not, those may know behind another condition.
+func together(sides [][]*state, at int) []*state {
+	all := real(slices.Concat(sides...))
+	sides = slices.DeleteFunc(sides, func(side []*state) bool {
+		return !slices.ContainsFunc(side, func(s *state) bool { return slices.Contains(all, s) })
+	})
+	if len(sides) < 2 {
+		return limit(all)
+	}
+	stamp(all, at)
+	for _, s := range all {
+		for x, v := range s.vars {
+			if v.Is == IsNil && v.NilAt > 0 && slices.ContainsFunc(all, func(s *state) bool { return s.vars[x] != nil && s.vars[x].Is != IsNil }) {
+				w := *v
+				w.NilAt = at
+				s.vars[x] = &w
+			}
+		}
+	}
+	for i := len(all) - 2; i >= 0; i-- {
+		if a, b := all[i], all[i+1]; maps.Equal(a.vars, b.vars) && maps.Equal(a.fresh, b.fresh) && maps.Equal(a.Sure, b.Sure) {
+			all = slices.Replace(all, i, i+2, merge(a, b, a.At))
+		}
+	}
+	return limit(all)
+}
+
+// stamp notes, in states that differ, what may be known of what others know.
+func stamp(all []*state, at int) {
+	if len(all) < 2 {
+		return
+	}
+	known := map[any]int{}
+	for i, s := range all {
+		for what, at := range s.asked {
+			if was, ok := known[what]; i > 0 && !(ok && was == at) {
+				at = 0
+			}
+			known[what] = at
+		}
+	}
+	for _, s := range all {
+		for what := range known {
+			if s.asked[what] != known[what] || known[what] <= 0 {
+				known[what] = 0
+			}
+		}
+	}
+	for _, s := range all {
+		s.At = at
+		for what, same := range known {
+			if same == 0 && s.asked[what] != proved && s.asked[everything] <= 0 {
+				s.asked[what] = -at
+			}
+		}
+	}
+}
+
+// real returns the states that may be, and in which the script does not fail, or all if there are no such.
+func real(all []*state) []*state {
+	all = others(all, func(s *state) bool { return s.Never })
+	all = others(all, func(s *state) bool { return s.fails })
+	for _, s := range all {
+		s.fails = false
+	}
+	return all
+}
+
+// others returns the states that are not what is meant, or all of them if there are no others.
+func others(all []*state, meant func(*state) bool) []*state {
+	if slices.ContainsFunc(all, meant) {
+		if kept := slices.DeleteFunc(slices.Clone(all), meant); len(kept) > 0 {
+			return kept
+		}
+	}
+	return all
+}
+
+func (m *Machine) ifs(all []*state, s *parse.IfStmt) []*state {
+	at, sides := all[0].At, [][]*state{}
+	for i, cond := range s.Conds {
+		yes, no := m.part(all, cond)
+		m.Conds = append(m.Conds, cond)
+		sides, all = append(sides, m.block(yes, s.Blocks[i])), no
+	}
+	if s.Else != nil {
+		all = m.block(all, s.Else)
+	}
+	m.Conds = m.Conds[:len(m.Conds)-len(s.Conds)]
+	return together(append(sides, all), at)
+}
+
+// part evaluates a condition, and returns the states in which it is true, and those in which it is not.
+func (m *Machine) part(all []*state, cond parse.Expr) (yes, no []*state) {
+	start := m.branch
+	for _, s := range all {
+		m.here, m.State = all, s
+		y, n := m.ways(s, cond, maxParts)
+		yes, no = append(yes, y...), append(no, n...)
+	}
+	for _, side := range []*[]*state{&yes, &no} {
+		m.branch++
+		*side = limit(*side)
+		renumber(*side, start, m.branch)
+	}
+	return yes, no
+}
+
+// maxParts is how deep a condition is looked into.
+const maxParts = 50
+
+// ways evaluates a condition in a state, and returns the states in which it is true, and in which it is not.
+func (m *Machine) ways(s *state, cond parse.Expr, left int) (yes, no []*state) {
+	m.State = s
+	m.see(Sight{Use: Asked, E: cond})
+	switch e := Unparen(cond).(type) {
+	case *parse.UnaryExpr:
+		if e.Op == "not" && left > 0 {
+			no, yes = m.ways(s, e.X, left-1)
+			return yes, no
+		}
+	case *parse.BinaryExpr:
+		if (e.Op == "and" || e.Op == "or") && left > 0 {
+			return m.parts(s, e, left)
+		}
+	}
+	return m.turn(s, cond, left)
+}
+
+// parts returns the states in which "x and y" or "x or y" is true, and in which it is not.
+func (m *Machine) parts(s *state, e *parse.BinaryExpr, left int) (yes, no []*state) {
+	m.see(Sight{Use: Either, E: e})
+	start := m.branch
+	yes, no = m.ways(s, e.L, left-1)
+	more := &yes
+	if e.Op == "or" {
+		more = &no
+	}
+	all := real(*more)
+	*more = nil
+	for _, s := range all {
+		y, n := m.ways(s, e.R, left-1)
+		yes, no = append(yes, y...), append(no, n...)
+	}
+	for _, side := range []*[]*state{&yes, &no} {
+		m.branch++
+		*side = limit(*side)
+		renumber(*side, start, m.branch)
+		stamp(*side, m.branch)
+	}
+	return yes, no
+}
+
+// renumber has one number for all that parts of a condition have shown: those from start on.
+func renumber(all []*state, start, to int) {
+	for _, s := range all {
+		s.At = to
+		for what, at := range s.asked {
+			if at > start && at < proved {
+				s.asked[what] = to
+			} else if at < -start {
+				s.asked[what] = -to
+			}
+		}
+	}
+}
+
+// turn parts two ways at a condition that has no parts. That which the state has decided otherwise never is, but its code is seen.
+func (m *Machine) turn(s *state, cond parse.Expr, left int) (yes, no []*state) {
+	v := m.eval(cond)
+	m.Quiet++
+	defer func() { m.Quiet-- }()
+	truth, decided := m.decided(cond, v)
+	if s.Dead {
+		return nil, nil
+	}
+	follow := func(to bool) []*state {
+		if decided && to == truth {
+			return []*state{s}
+		}
+		m.branch++
+		w := s.clone()
+		w.At, w.Never = m.branch, w.Never || decided
+		w.trail = &branch{cond, to, w.trail, w.trail.Turns() + 1}
+		if m.State = w; left > 0 {
+			m.refine(cond, to)
+		} else { // too much to follow
+			w.vars, w.Sure = map[*parse.Var]*Value{}, map[string]bool{}
+			w.ask(w.At, everything)
+		}
+		return []*state{w}
+	}
+	return follow(true), follow(false)
+}
+
+// assume notes that a condition that was evaluated is true, or is not: where it is by several ways, they join.
+func (m *Machine) assume(cond parse.Expr, truth bool) {
+	m.Quiet++
+	defer func() { m.Quiet-- }()
+	s, start := m.State, m.branch
+	yes, no := m.ways(s, cond, maxParts)
+	if !truth {
+		yes = no
+	}
+	yes = real(yes)
+	if m.State = s; len(yes) == 0 {
+		return
+	}
+	renumber(yes, start, s.At)
+	trail := s.trail
+	*s = *joinAll(yes, 0)
+	s.trail = trail
+}
+
+// loop follows a loop's body once, with nothing known of the names that it assigns to.
+func (m *Machine) loop(all []*state, stmt parse.Stmt) []*state {
+	body, at, outer := parse.Blocks(stmt)[0], all[0].At, m.broken
+	repeat, isRepeat := stmt.(*parse.RepeatStmt)
+	while, isWhile := stmt.(*parse.WhileStmt)
+	m.broken = nil
+	head := m.branch + 1
+	m.branch += 2
+	var before []*state
+	m.each(all, func() {
+		if !isRepeat && !isWhile {
+			m.head(stmt)
+		}
+		m.forget(body, true)
+		m.grow(stmt, body)
+		before = append(before, m.State.clone())
+		for _, e := range parse.Exprs(stmt) {
+			if !m.overAll(stmt) {
+				m.asks(head, e)
+			}
+		}
+		m.State.line, m.State.At = len(before), m.branch
+	})
+	all = m.turns(stmt, all, body)
+	if isRepeat {
+		all = m.each(all, func() {
+			m.eval(repeat.Cond)
+			m.see(Sight{Use: Asked, E: repeat.Cond})
+		})
+	}
+	endless := isRepeat && isBool(repeat.Cond, false)
+	if isWhile {
+		endless = isBool(while.Cond, true)
+	}
+	switch {
+	case endless && !breaks(body):
+		all = nil
+	case len(all)+len(m.broken) == 0 && !isRepeat: // It returns in its first turn, if it has one.
+		all = before
+	default:
+		all = m.leave(real(append(all, m.broken...)), before, head, stmt)
+	}
+	m.broken = outer
+	return limit(m.each(all, func() {
+		m.forget(body, false)
+		m.State.At = at
+	}))
+}
+
+// turns follows the body of a loop.
+func (m *Machine) turns(stmt parse.Stmt, all []*state, body *parse.Block) []*state {
+	switch s := stmt.(type) {
+	case *parse.WhileStmt:
+		all, _ = m.part(all, s.Cond)
+	case *parse.RepeatStmt:
+		return m.statements(all, s.Body)
+	case *parse.NumForStmt:
+		m.each(all, func() { m.counter(s) })
+	case *parse.GenForStmt:
+		m.each(all, func() { m.elements(s) })
+	}
+	return m.block(all, body)
+}
+
+// leave returns the states behind a loop: of names they have what was known before it, as it may have no turn. What its head
+// asked says nothing there.
+func (m *Machine) leave(ends, before []*state, head int, stmt parse.Stmt) []*state {
+	counts, _ := stmt.(*parse.NumForStmt)
+	turns := counts != nil && Bound(counts.From) <= Bound(counts.To)
+	var all *state
+	for i, end := range ends {
+		if end.line == 0 && all == nil {
+			all = joinAll(before, before[0].At)
+		}
+		from := all
+		if end.line > 0 {
+			from = before[end.line-1]
+		}
+		after := from.clone()
+		for what, at := range end.asked {
+			if at != head {
+				after.ask(at, what)
+			}
+		}
+		for x, v := range after.vars {
+			if w := end.vars[x]; w != nil {
+				table := *v
+				table.Digits, table.hollow = cmp.Or(v.Digits, w.Digits), v.hollow && (w.hollow || !turns)
+				after.vars[x] = &table
+			}
+		}
+		after.fresh, after.Sure, after.trail, after.Never = end.fresh, end.Sure, end.trail, end.Never
+		maps.DeleteFunc(after.Sure, func(fact string, _ bool) bool { return strings.HasPrefix(fact, DeclaredKey) && !from.Sure[fact] })
+		ends[i] = after
+	}
+	return ends
+}
+
+// Common returns the last branch that two ways have in common, none if that is too far away.
+func Common(a, b *branch) *branch {
+	for left := 4 * MaxNames; a != b; left-- {
+		if left == 0 {
+			return nil
+		}
+		if a.Turns() >= b.Turns() {
+			a = a.Up
+		} else {
+			b = b.Up
+		}
+	}
+	return a
+}

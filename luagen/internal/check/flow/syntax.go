@@ -1,0 +1,231 @@
+package flow
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// isGlobal reports whether an expression is a global of this name.
+func isGlobal(e parse.Expr, name string) bool {
+	n, ok := e.(*parse.NameExpr)
+	return ok && n.Var == nil && n.Name == name
+}
+
+// IsLiteral reports whether an expression is this text, in small letters or capitals.
+func IsLiteral(e parse.Expr, text string) bool {
+	s, ok := e.(*parse.StringExpr)
+	return ok && strings.EqualFold(s.Value, text)
+}
+
+// ConstantText returns the text of a literal text or number.
+func ConstantText(e parse.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *parse.StringExpr:
+		return e.Value, true
+	case *parse.NumberExpr:
+		return e.Text, true
+	}
+	return "", false
+}
+
+func isBool(e parse.Expr, want bool) bool {
+	b, ok := e.(*parse.BoolExpr)
+	return ok && b.Value == want
+}
+
+// IsFalsy reports whether e is nil or false.
+func IsFalsy(e parse.Expr) bool {
+	_, isNil := e.(*parse.NilExpr)
+	return isNil || isBool(e, false)
+}
+
+// isError reports whether a call is error(...), which does not come back.
+func isError(call *parse.CallExpr) bool { return isGlobal(call.Fn, "error") && call.Method == "" }
+
+// VarOf returns the local or declared name that an expression is, or nil.
+func VarOf(e parse.Expr) *parse.Var {
+	if name, ok := e.(*parse.NameExpr); ok {
+		return name.Var
+	}
+	return nil
+}
+
+// Unparen returns an expression without the parentheses around it.
+func Unparen(e parse.Expr) parse.Expr {
+	for {
+		paren, ok := e.(*parse.ParenExpr)
+		if !ok {
+			return e
+		}
+		e = paren.X
+	}
+}
+
+// Mentions reports whether an expression has one of some names in it.
+func Mentions(e parse.Expr, names ...*parse.Var) bool {
+	return parse.Contains(e, func(e parse.Expr) bool { return VarOf(e) != nil && slices.Contains(names, VarOf(e)) })
+}
+
+// NamesIn returns the local and declared names in an expression.
+func NamesIn(e parse.Expr) []*parse.Var {
+	var all []*parse.Var
+	parse.Walk(e, func(e parse.Expr) {
+		if x := VarOf(e); x != nil {
+			all = append(all, x)
+		}
+	})
+	return all
+}
+
+// BehindLast reports whether e is #x + 1.
+func BehindLast(e parse.Expr, x *parse.Var) bool {
+	b, ok := e.(*parse.BinaryExpr)
+	if !ok || b.Op != "+" {
+		return false
+	}
+	length, ok := b.L.(*parse.UnaryExpr)
+	return ok && length.Op == "#" && Mentions(length.X, x)
+}
+
+// statements returns those of a block, and of the blocks in it; those of functions are left out.
+func statements(b *parse.Block) []parse.Stmt {
+	var all []parse.Stmt
+	for _, stmt := range b.Stmts {
+		all = append(all, stmt)
+		for _, inner := range parse.Blocks(stmt) {
+			all = append(all, statements(inner)...)
+		}
+	}
+	return all
+}
+
+// declaredBy returns the variables that a statement makes.
+func declaredBy(stmt parse.Stmt) []*parse.Var {
+	switch s := stmt.(type) {
+	case *parse.LocalStmt:
+		return s.Vars
+	case *parse.NumForStmt:
+		return []*parse.Var{s.Var}
+	case *parse.GenForStmt:
+		return s.Vars
+	}
+	return nil
+}
+
+// assigned returns the names from outside that a block assigns to, but for its functions.
+func assigned(b *parse.Block) map[*parse.Var]bool {
+	all, own := map[*parse.Var]bool{}, []*parse.Var{nil}
+	for _, stmt := range statements(b) {
+		own = append(own, declaredBy(stmt)...)
+		if s, ok := stmt.(*parse.AssignStmt); ok {
+			for _, target := range s.Targets {
+				all[VarOf(target)] = true
+			}
+		}
+	}
+	for _, x := range own {
+		delete(all, x)
+	}
+	return all
+}
+
+// breaks reports whether a break leaves the loop of which b is the body.
+func breaks(b *parse.Block) bool {
+	return slices.ContainsFunc(b.Stmts, func(stmt parse.Stmt) bool {
+		switch stmt.(type) {
+		case *parse.BreakStmt:
+			return true
+		case *parse.DoStmt, *parse.IfStmt:
+			return slices.ContainsFunc(parse.Blocks(stmt), breaks)
+		}
+		return false
+	})
+}
+
+// Spelt returns a text that is the same for expressions which are written alike.
+func Spelt(e parse.Expr) string {
+	var text strings.Builder
+	parse.Walk(e, func(e parse.Expr) {
+		word, _ := ConstantText(e)
+		switch e := e.(type) {
+		case *parse.NameExpr:
+			word = e.Name
+		case *parse.BinaryExpr:
+			word = e.Op
+		case *parse.UnaryExpr:
+			word = e.Op
+		case *parse.CallExpr:
+			word = e.Method + Itoa(len(e.Args))
+		case *parse.BoolExpr:
+			word = fmt.Sprint(e.Value)
+		}
+		fmt.Fprintf(&text, "%T %q ", e, word)
+	})
+	return text.String()
+}
+
+func negative(e parse.Expr) bool {
+	minus, ok := Unparen(e).(*parse.UnaryExpr)
+	return ok && minus.Op == "-"
+}
+
+// Bound returns the end of a range that is written out, NaN if it is not.
+func Bound(e parse.Expr) float64 {
+	text, _ := ConstantText(e)
+	if minus, isUnary := e.(*parse.UnaryExpr); isUnary && minus.Op == "-" {
+		return -Bound(minus.X)
+	}
+	n, err := strconv.ParseFloat(strings.TrimPrefix(text, "("), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return n
+}
+
+// Inside reports whether a block is another, or in it.
+func Inside(outer, b *parse.Block) bool {
+	return outer == b || slices.ContainsFunc(outer.Stmts, func(s parse.Stmt) bool {
+		return slices.ContainsFunc(parse.Blocks(s), func(inner *parse.Block) bool { return Inside(inner, b) })
+	})
+}
+
+// constantTest reads a test of a name for a constant, "x == 0" or "x ~= nil", which is the comparison; or for nil and
+// false, "x" or "not x", which is the name.
+func constantTest(e parse.Expr) (x *parse.Var, kind Kinds, test parse.Expr) {
+	switch e := Unparen(e).(type) {
+	case *parse.NameExpr:
+		return e.Var, IsFalseValue, e
+	case *parse.UnaryExpr:
+		if name, ok := Unparen(e.X).(*parse.NameExpr); ok && e.Op == "not" {
+			return name.Var, IsFalseValue, name
+		}
+	case *parse.BinaryExpr:
+		for _, pair := range [][2]parse.Expr{{e.L, e.R}, {e.R, e.L}} {
+			name, ok := Unparen(pair[0]).(*parse.NameExpr)
+			if kind := ConstantKind(pair[1]); ok && kind != 0 && (e.Op == "==" || e.Op == "~=") {
+				return name.Var, kind, e
+			}
+		}
+	}
+	return nil, 0, nil
+}
+
+// ConstantKind returns the kind of a constant, 0 if an expression is none.
+func ConstantKind(e parse.Expr) Kinds {
+	switch Unparen(e).(type) {
+	case *parse.NilExpr:
+		return IsNil
+	case *parse.BoolExpr:
+		return IsFalseValue
+	case *parse.NumberExpr:
+		return IsNumber
+	case *parse.StringExpr:
+		return IsText
+	}
+	return 0
+}

@@ -1,0 +1,251 @@
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// Unit is in what a time is measured. Its zero is unknown.
+type Unit struct {
+	Per  float64 // second
+	As   span
+	Line int // where that was seen, if that is elsewhere
+}
+
+// span is how long something takes, or a time since 1970.
+type span int
+
+const (
+	ADuration span = iota + 1 // how long something takes
+	ATime                     // since 1970
+	aRate                     // per second, say
+	aProduct                  // a time by a rate: per is by how much it is too large
+)
+
+// Units has them by the names of declared types, and of the places that commands have for them.
+var Units = map[string]Unit{
+	"seconds": {1, ADuration, 0}, "milliseconds": {1000, ADuration, 0}, "unixmilli": {1000, ATime, 0},
+	"microseconds": {1e6, ADuration, 0}, "unix-time-seconds": {1, ATime, 0}, "unix-time-milliseconds": {1000, ATime, 0},
+}
+
+// UnitNames are those of units, by how many of them are a second. Nobody means the last two: something was multiplied wrongly.
+var UnitNames = map[float64]string{1: "seconds", 1e3: "milliseconds", 1e6: "microseconds", 1e9: "nanoseconds", 1e-3: "thousands of seconds", 1e12: "picoseconds"}
+
+// String says a unit in words.
+func (u Unit) String() string {
+	text := UnitNames[u.Per]
+	if u.As == ATime {
+		text += " since 1970"
+	}
+	if u.Line > 0 {
+		text += " (see line " + Itoa(u.Line) + ")"
+	}
+	return text
+}
+
+// Remedy says how to get one unit from another.
+func (u Unit) Remedy(want Unit) string {
+	switch by := want.Per / u.Per; {
+	case by == 1:
+		return "add or subtract the time"
+	case by > 1:
+		return fmt.Sprintf("multiply it by %.0f", by)
+	default:
+		return fmt.Sprintf("divide it by %.0f, with math.ceil", 1/by)
+	}
+}
+
+// Apart reports whether two times certainly are of different units.
+func (u Unit) Apart(w Unit) bool {
+	return max(u.As, w.As) <= ATime && UnitNames[u.Per] != "" && UnitNames[w.Per] != "" && u.Per != w.Per
+}
+
+// Or returns a unit, or another as far as it is not known.
+func (u Unit) Or(w Unit) Unit {
+	return Unit{cmp.Or(u.Per, w.Per), cmp.Or(u.As, w.As), cmp.Or(u.Line, w.Line)}
+}
+
+// In returns a value with a unit, if none is known.
+func (v Value) In(says Unit) Value {
+	if v.Unit = v.Unit.Or(says); v.Unit.As == ATime {
+		v.Large = cmp.Or(v.Large, Now*v.Unit.Per)
+	}
+	return v
+}
+
+// times returns the unit and the roots of a time that is multiplied by a number. A small one changes no unit.
+func (v Value) times(by float64) (Unit, []Root) {
+	if by < 60 && by > 1.0/60 {
+		return v.Unit, v.Roots
+	}
+	roots := slices.Clone(v.Roots)
+	for i := range roots {
+		roots[i].By *= by
+	}
+	if len(roots) == 0 {
+		roots = []Root{{"", by}}
+	}
+	return v.Unit.Times(by), roots
+}
+
+// Times returns the unit of what is multiplied by a number.
+func (u Unit) Times(by float64) Unit {
+	if u.As == aRate {
+		by = 1 / by
+	}
+	return Unit{math.Round(u.Per*by*1e9) / 1e9, u.As, u.Line}
+}
+
+// timeOf returns the unit and the roots of the result of an operation. A time by a rate is a count. A number that is written out
+// times 1000 is in milliseconds.
+func timeOf(e *parse.BinaryExpr, l, r Value) (Unit, []Root) {
+	switch {
+	case e.Op == "+" || e.Op == "-":
+		return summed(e.Op, l, r), Joined(l.Roots, r.Roots)
+	case e.Op == "*" && l.Unit.As == aRate && r.Unit.Per != 0 && !r.Constant():
+		return Unit{r.Unit.Per / l.Unit.Per, aProduct, 0}, nil
+	case e.Op == "*" && r.Unit.As == aRate && l.Unit.As != aRate && !l.Constant():
+		return timeOf(&parse.BinaryExpr{Op: "*", L: e.R, R: e.L}, r, l)
+	case e.Op == "/" && r.Unit.As == aRate && l.Unit.Per == 0:
+		return Unit{r.Unit.Per, ADuration, 0}, nil
+	case e.Op == "*" && l.Constant() && r.Constant() && (l.Size == 1000 || r.Size == 1000):
+		return Unit{Per: 1000}, nil
+	case e.Op == "*" && l.Constant():
+		return r.times(l.Size)
+	case e.Op == "*" && r.isPower() && r.Size >= 4096 && l.Unit == (Unit{As: ATime}):
+		return Unit{1000 * r.Size, ATime, 0}, nil // It makes room for a counter. Most timestamps are in milliseconds.
+	case e.Op == "*" && r.Constant():
+		return l.times(r.Size)
+	case e.Op == "/" && r.Constant():
+		return l.times(1 / r.Size)
+	}
+	return Unit{}, nil
+}
+
+// summed returns the unit of the sum or the difference of two times. That of a time and one which is not known may be a
+// duration.
+func summed(op string, l, r Value) Unit {
+	u, w := l.Unit, r.Unit
+	sum := Unit{Per: cmp.Or(u.Per, w.Per)}
+	switch times := u.As == ATime || w.As == ATime; {
+	case r.Constant():
+		return u
+	case u.Per != w.Per && u.Per*w.Per != 0, max(u.As, w.As) > ATime:
+		return Unit{}
+	case u.As == w.As && u.As != 0:
+		sum.As = ADuration
+	case times && (op == "+" || w.As == ADuration):
+		sum.As = ATime
+	}
+	return sum
+}
+
+// Root is from where a time comes, an argument or the scores of a key, say, and by how much it was multiplied.
+type Root struct {
+	Of string
+	By float64
+}
+
+// Joined returns the first roots of two values.
+func Joined(a, b []Root) []Root {
+	all := slices.Concat(a, b)
+	return all[:min(len(all), 4)]
+}
+
+// Scores returns the roots of the scores of a key.
+func (m *Machine) Scores(words []parse.Expr) []Root {
+	if key := m.KeyText(words, 1); key != "" {
+		return []Root{{key, 1}}
+	}
+	return nil
+}
+
+// loads returns a reply with what is known of the times in it.
+func (m *Machine) loads(name string, words []parse.Expr, v Value) Value {
+	switch {
+	case name == "zscore":
+		v.Roots = m.Scores(words)
+	case name == "hget" && len(words) > 2:
+		return v.In(m.OfField(words[1], words[2]))
+	case name == "hmget" && len(words)-2 == v.Known:
+		for i, word := range words[2:] {
+			v.Items[i] = v.Items[i].In(m.OfField(words[1], word))
+		}
+	case Shapes[name] == "members" && v.Elem != nil:
+		v.Elem.Roots = m.Scores(words)
+	}
+	return v
+}
+
+// OfField returns the unit of a field of a hash, as its declaration or its name says.
+func (m *Machine) OfField(key, e parse.Expr) Unit {
+	name, _ := ConstantText(m.C.Origin(e))
+	if b := m.C.DeclaredKey(key); b != nil && b.Fields != nil {
+		if f, _ := b.Field(name); f != nil && Units[f.Type.Name].Per > 0 {
+			return Units[f.Type.Name]
+		}
+	}
+	return Said(name, inName)
+}
+
+// unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of. How
+// large something is says nothing of a fraction.
+func (m *Machine) unsure(cond *parse.BinaryExpr) {
+	names := NamesIn(cond)
+	if parse.Contains(cond, isRemainder) {
+		m.State.ask(m.State.At, SomeWhole)
+	}
+	if len(names) == 2 && strings.ContainsAny(cond.Op, "<>") {
+		m.State.ask(m.State.At, [2]*parse.Var(names))
+	}
+	for x, v := range m.State.vars {
+		if !v.Low && !v.Split || !m.compares(x, names) {
+			continue
+		}
+		w := *v
+		lets := v.Size == MaxLife && m.Peek(cond.R).Size == ZeroSize && !strings.ContainsAny(cond.Op, "<>") // a TTL of -1
+		w.Low = v.Low && (lets || IsFalsy(cond.R))
+		w.Split = v.Split && (strings.ContainsAny(cond.Op, "<>") || ConstantKind(cond.L) != 0 || ConstantKind(cond.R) != 0)
+		m.State.set(x, w)
+	}
+}
+
+// compares reports whether a comparison of some names is about one, or only about what it is made of.
+func (m *Machine) compares(x *parse.Var, names []*parse.Var) bool {
+	sources := m.C.Flow.Sources[x]
+	return slices.Contains(names, x) || len(sources) > MaxNames || slices.ContainsFunc(sources, func(s Source) bool {
+		return s.Expr != nil && len(names) > 0 && !slices.ContainsFunc(names, func(y *parse.Var) bool { return !Mentions(s.Expr, y) })
+	})
+}
+
+// ordered reports whether a comparison is about two names that an expression is made of.
+func (m *Machine) ordered(e parse.Expr) bool {
+	all := m.touched(e)
+	for what := range m.State.asked {
+		pair, ok := what.([2]*parse.Var)
+		if ok && m.State.Knows(pair) && slices.Contains(all, any(pair[0])) && slices.Contains(all, any(pair[1])) {
+			return true
+		}
+	}
+	return m.State.Holds(everything)
+}
+
+// isRemainder reports whether an expression is the rest of a division.
+func isRemainder(e parse.Expr) bool {
+	b, ok := Unparen(e).(*parse.BinaryExpr)
+	return ok && b.Op == "%"
+}
+
+// Divided returns a value with the roots of what is divided by 1000: that is not in seconds, but in milliseconds at most.
+func (v Value) Divided() Value {
+	v.Roots = slices.Clone(v.Roots)
+	for i := range v.Roots {
+		v.Roots[i].Of = "/ " + v.Roots[i].Of
+	}
+	return v
+}
