@@ -86,7 +86,7 @@ func generated(content []byte) bool { return bytes.HasPrefix(content, []byte(emi
 // unified returns the difference of two texts in the unified format, in one hunk: from the first line that differs to the
 // last. A file that is not current mostly differs in one place, or in its whole script.
 func unified(oldName, newName string, oldText, newText []byte) string {
-	a, b := lines(oldText), lines(newText)
+	a, b := slices.Collect(strings.Lines(string(oldText))), slices.Collect(strings.Lines(string(newText)))
 	head, tail := 0, 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
@@ -97,20 +97,13 @@ func unified(oldName, newName string, oldText, newText []byte) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%s +%s @@\n", oldName, newName, span(head, len(a)-tail), span(head, len(b)-tail))
 	for _, line := range a[head : len(a)-tail] {
-		out.WriteString("-" + line + "\n")
+		out.WriteString("-" + strings.TrimSuffix(line, "\n") + "\n")
 	}
 	for _, line := range b[head : len(b)-tail] {
-		out.WriteString("+" + line + "\n")
+		out.WriteString("+" + strings.TrimSuffix(line, "\n") + "\n")
 	}
 	return out.String()
 }
 
 // span writes the lines that a hunk has of one text. An empty range is written with the line before it.
 func span(from, to int) string { return fmt.Sprintf("%d,%d", from+min(to-from, 1), to-from) }
-
-func lines(text []byte) []string {
-	if len(text) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-}

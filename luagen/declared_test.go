@@ -37,7 +37,7 @@ func TestCommandFlags(t *testing.T) {
 	t.Parallel()
 	all := flagsByCommand()
 	for name, flags := range all {
-		usage := regexp.MustCompile(`(?m)^//\t(` + name + ` \[.*)$`).FindString(documentation)
+		usage := regexp.MustCompile(`(?m)^    (` + name + ` \[.*)$`).FindString(manual)
 		for other := range all {
 			for _, f := range all[other] {
 				args := append(strings.Fields(name)[1:], "-"+f.Name)
@@ -62,7 +62,7 @@ func TestCommandFlags(t *testing.T) {
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	for name := range flagsByCommand() {
-		if name == "luagen commands" { // It reads none: TestCommandsWithoutServer.
+		if name == "luagen commands" || name == "luagen rules" { // They read none: TestCommandsWithoutServer, TestRules.
 			continue
 		}
 		dir := filepath.Join(t.TempDir(), "p")
@@ -117,7 +117,7 @@ func TestWrongUsage(t *testing.T) {
 // it takes none.
 func TestAnnotations(t *testing.T) {
 	t.Parallel()
-	documented := regexp.MustCompile(`---@([a-z]+)`).FindAllStringSubmatch(documentation, -1)
+	documented := regexp.MustCompile(`---@([a-z]+)`).FindAllStringSubmatch(manual, -1)
 	known := regexp.MustCompile(`(?s)var annotations = \[\]string\{(.*?)\}`).FindStringSubmatch(read(t, "internal", "parse", "annotation.go"))
 	cases := ""
 	for _, path := range must(filepath.Glob("testdata/cases/*/*.lua"))(t) {
@@ -148,8 +148,34 @@ func TestRulesHaveCases(t *testing.T) {
 	}
 	for _, rule := range check.Rules {
 		require.True(t, strings.Contains(found, " ["+rule+"]\n"), rule)
-		require.Regexp(t, `(?m)^//\t([a-z]+, )?`+rule+`(,| )`, documentation)
+		require.Contains(t, manual, "\n### "+rule+"\n")
 	}
+}
+
+// TestRules: luagen rules has each rule, and an example that has such a finding, but for two rules of which none is short.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	code, list, errs := luagen("rules")
+	require.Equal(t, []any{0, ""}, []any{code, errs})
+	without := []string{"limit", "generated"}
+	for _, name := range append(append([]string{"syntax", "header", "name", "allow"}, without...), check.Rules...) {
+		require.Regexp(t, `(?m)^`+name+` +\S.{10,200}[^.]$`, list)
+		code, text, _ := luagen("rules", name)
+		require.Equal(t, 0, code, name)
+		if slices.Contains(without, name) {
+			continue
+		}
+		_, example, _ := strings.Cut(text, "\n\n")
+		path := filepath.Join(t.TempDir(), "a.lua")
+		write(t, filepath.Dir(path), "a.lua", regexp.MustCompile(`(?m)^    `).ReplaceAllString(example, ""))
+		_, _, errs := luagen("vet", "-strict", path)
+		require.Contains(t, errs, " ["+name+"]\n", "%s: %s", name, example)
+		require.Equal(t, strings.Count(errs, "\n"), strings.Count(errs, " ["+name+"]\n"), "%s", errs)
+	}
+	require.Equal(t, strings.Count(list, "\n"), len(rules()))
+	code, _, errs = luagen("rules", "none")
+	require.Equal(t, 2, code)
+	require.Contains(t, errs, "there is no rule none")
 }
 
 // TestNumbersThatAreNever0: of an argument from 1 on, each kind of arithmetic is compared with 0. That is found where it is

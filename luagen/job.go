@@ -157,7 +157,7 @@ func (j *job) file(s *parse.Script, shipped string) error {
 func (j *job) make(target string, content []byte) error {
 	have, err := existing(target)
 	if have != nil && !generated(have) {
-		j.findings = append(j.findings, outdated(target, "luagen did not write this file: rename it, or the script"))
+		j.findings = append(j.findings, atTop(target, "generated", "luagen did not write this file: rename it, or the script"))
 	}
 	j.made = append(j.made, file{target, content})
 	return err
@@ -233,9 +233,7 @@ func (j *job) libraries(s *parse.Script) {
 func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string, findings []parse.Finding) {
 	s, findings = parse.Parse(path, src, j.options())
 	if why := badFileName(s.Name); why != "" && !j.vetOnly {
-		findings = append(findings, parse.Finding{
-			File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: why, Rule: parse.RuleName,
-		})
+		findings = append(findings, atTop(path, parse.RuleName, why))
 	}
 	if s.Raw {
 		s.Tokens = nil // Nothing is shipped: a long script leaves this memory to its check.
@@ -299,10 +297,8 @@ func (j *job) clash(s *parse.Script) {
 	for _, name := range emit.Identifiers(s) {
 		id := filepath.Dir(j.target(s.File)) + " " + name
 		if first, ok := j.declared[id]; ok {
-			j.findings = append(j.findings, parse.Finding{
-				File: s.File, Pos: parse.Pos{Line: 1, Col: 1}, Rule: parse.RuleName,
-				Msg: fmt.Sprintf("%s declares %s in Go too", filepath.Base(first), name),
-			})
+			msg := fmt.Sprintf("%s declares %s in Go too", filepath.Base(first), name)
+			j.findings = append(j.findings, atTop(s.File, parse.RuleName, msg))
 			return
 		}
 		j.declared[id] = s.File

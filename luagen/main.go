@@ -2,27 +2,19 @@ package main
 
 import (
 	"bytes"
-	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
-
-// documentation has the package comment, which "luagen help" prints up to its annotations.
-//
-//go:embed doc.go
-var documentation string
-
-var slashes = regexp.MustCompile(`(?m)^// ?`)
 
 func main() {
 	debug.SetGCPercent(400)         // Most runs need little memory: rare collections save a quarter of their time.
@@ -38,7 +30,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // subcommands are what luagen does, by name. Each declares its flags, and returns what runs when they are read.
 var subcommands = map[string]func(j *job) func() error{
-	"commands": commands, "doc": doc, "import": importDrafts, "vet": vet,
+	"commands": commands, "doc": doc, "import": importDrafts, "rules": listRules, "vet": vet,
 }
 
 // run is the command. It returns the exit code.
@@ -65,8 +57,9 @@ func (j *job) run(stderr io.Writer, prepare func(j *job) func() error, args []st
 	j.flags.SetOutput(io.Discard)
 	switch err := j.flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		usage, _, _ := strings.Cut(slashes.ReplaceAllString(documentation, ""), "# Annotations")
-		fmt.Fprintf(j.stdout, "%sFlags of %s:\n", usage, j.flags.Name())
+		_, text, _ := strings.Cut(manual, "## Commands\n\n")
+		text, _, _ = strings.Cut(text, "## ")
+		fmt.Fprintf(j.stdout, "%sFlags of %s:\n", text, j.flags.Name())
 		j.flags.SetOutput(j.stdout)
 		j.flags.PrintDefaults()
 		return 0
@@ -145,10 +138,13 @@ func (j *job) addTable(path string) error {
 	return nil
 }
 
-// version returns which luagen this is, and of which Go.
+// version returns which luagen this is, of which Go, and for which platform.
 func version() string {
-	info, _ := debug.ReadBuildInfo()
-	return "luagen " + info.Main.Version + " " + info.GoVersion
+	text := "luagen"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		text += " " + info.Main.Version + " " + info.GoVersion
+	}
+	return text + " " + runtime.GOOS + "/" + runtime.GOARCH
 }
 
 // write writes the Go files. What is left over it only names: the folder of -o may have files of other runs.

@@ -3,7 +3,12 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -56,4 +61,37 @@ func TestUnreadFilesAreNamed(t *testing.T) {
 	write(t, dir, "a.lua", goodScript)
 	code, _, errs = luagen(dir)
 	require.Equal(t, 0, code, errs)
+}
+
+// TestElsewhere: what the hook of pre-commit and the action of GitHub run finds a fault, and exits with 1. GitHub reads where
+// from the line.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "p")
+	write(t, dir, "a.lua", badScript)
+	path := filepath.Join(dir, "a.lua")
+	hooks, action := read(t, "..", ".pre-commit-hooks.yaml"), read(t, "action.yml")
+	require.YAMLEq(t, hooks, hooks)
+	require.YAMLEq(t, action, action)
+	entry := strings.Fields(regexp.MustCompile(`(?m)^  entry: (.*)$`).FindStringSubmatch(hooks)[1])
+	require.Equal(t, "luagen", entry[0])
+	code, _, want := luagen(append(entry[1:], path)...)
+	require.Equal(t, 1, code)
+
+	temp := t.TempDir()
+	_, script, _ := strings.Cut(action, "run: |\n")
+	run := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
+	run.Env = append(os.Environ(), "GOWORK=off", "FLAGS=-strict", "PATHS="+dir, "RUNNER_TEMP="+temp, "GITHUB_ACTION_PATH="+must(os.Getwd())(t))
+	var errs strings.Builder
+	run.Stderr = &errs
+	out, _ := run.Output()
+	require.Equal(t, 1, run.ProcessState.ExitCode())
+	require.Equal(t, want, errs.String())
+	require.Contains(t, string(out), "::add-matcher::")
+	var matcher struct {
+		ProblemMatcher []struct{ Pattern []struct{ Regexp string } }
+	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, "matcher.json")), &matcher))
+	line := regexp.MustCompile(matcher.ProblemMatcher[0].Pattern[0].Regexp).FindStringSubmatch(strings.SplitN(want, "\n", 2)[0])
+	require.Equal(t, []string{path, "1", "9", "k is declared and never used", "unused"}, line[1:])
 }

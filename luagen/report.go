@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/hasp-go/hasp/luagen/internal/check"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
@@ -78,12 +77,12 @@ func (j *job) differ(path, state, diff string) {
 		fmt.Fprint(j.stdout, diff)
 		return
 	}
-	j.findings = append(j.findings, outdated(path, "the file is "+state))
+	j.findings = append(j.findings, atTop(path, "generated", "the file is "+state))
 }
 
-// outdated returns the finding of a Go file that is not as it should be.
-func outdated(path, msg string) parse.Finding {
-	return parse.Finding{File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: msg, Rule: "generated"}
+// atTop returns a finding of a whole file.
+func atTop(path, rule, msg string) parse.Finding {
+	return parse.Finding{File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: msg, Rule: rule}
 }
 
 // object is an object of JSON.
@@ -91,9 +90,10 @@ type object map[string]any
 
 // asSARIF returns what -sarif prints: the part of SARIF 2.1.0 that a viewer of findings needs.
 func (j *job) asSARIF() object {
-	rules, results, notices := []object{}, []object{}, []object{}
-	for _, rule := range check.Rules {
-		rules = append(rules, object{"id": rule})
+	known, results, notices := []object{}, []object{}, []object{}
+	for _, r := range rules() {
+		text := object{"text": r.help}
+		known = append(known, object{"id": r.name, "shortDescription": object{"text": r.line}, "fullDescription": text, "help": text})
 	}
 	for _, f := range j.findings {
 		place := object{
@@ -115,7 +115,7 @@ func (j *job) asSARIF() object {
 		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
 		"runs": []object{{
 			"tool": object{"driver": object{
-				"name": "luagen", "informationUri": "https://pkg.go.dev/github.com/hasp-go/hasp/luagen", "rules": rules,
+				"name": "luagen", "informationUri": "https://pkg.go.dev/github.com/hasp-go/hasp/luagen", "rules": known,
 			}},
 			"invocations": []object{{"executionSuccessful": j.failure == nil, "toolExecutionNotifications": notices}},
 			"results":     results,

@@ -220,6 +220,13 @@ func TestSARIF(t *testing.T) {
 	quoted := must(json.Marshal(filepath.ToSlash(filepath.Join(dir, "a.lua"))))(t)
 	log := sarifOf(t, out)
 	require.Equal(t, "2.1.0", log.Version)
+	known := log.Runs[0].Tool.Driver.Rules
+	require.Len(t, known, len(rules()))
+	for _, r := range known {
+		require.Greater(t, len(r.ShortDescription.Text), 10, r.ID)
+		require.Equal(t, r.Help.Text, r.FullDescription.Text)
+		require.Contains(t, r.Help.Text, r.ShortDescription.Text[:10])
+	}
 	require.Len(t, log.Runs[0].Results, 2)
 	require.JSONEq(t, `{"ruleId":"undeclared","level":"warning","message":{"text":"x is not declared"},
 		"locations":[{"physicalLocation":{"artifactLocation":{"uri":`+string(quoted)+`},
@@ -237,6 +244,14 @@ func TestSARIF(t *testing.T) {
 type sarif struct {
 	Version string
 	Runs    []struct {
+		Tool struct {
+			Driver struct {
+				Rules []struct {
+					ID                                      string
+					ShortDescription, FullDescription, Help struct{ Text string }
+				}
+			}
+		}
 		Results     []json.RawMessage
 		Invocations []struct {
 			Successful    bool              `json:"executionSuccessful"`

@@ -48,7 +48,7 @@ func words(s *parse.Script, c *scriptcall.Call, given map[string][]string) (word
 		for _, value := range given[b.Name] {
 			word, err := word(c, b, value)
 			if err != nil {
-				return nil, 0, badf("%s=%s is no %s", b.Name, value, b.Type)
+				return nil, 0, badf("%s=%s is no %s%s", b.Name, value, b.Type, example[b.Type.Name])
 			}
 			words = append(words, word)
 		}
@@ -62,6 +62,12 @@ func words(s *parse.Script, c *scriptcall.Call, given map[string][]string) (word
 		}
 	}
 	return words, keys, err
+}
+
+// example says how to write a time.
+var example = map[string]string{
+	"milliseconds": ": write its unit, as in 500ms, 30s or 1h30m", "seconds": ": write its unit, as in 30s or 1h30m",
+	"unixmilli": ": write it as in 2026-01-31T12:00:00Z",
 }
 
 // word returns a value as the script gets it. If it is no such value, it returns an error; c has one if it is out of bounds.
