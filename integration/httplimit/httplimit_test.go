@@ -3,7 +3,6 @@ package httplimit_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -179,36 +178,46 @@ func TestNameIsEscapedInFields(t *testing.T) {
 	})
 }
 
-func TestNewRateLimiterRefuses(t *testing.T) {
+// TestConstructorsRefuse: what is wrong of a rate and of a limit, and by both constructors of the rest.
+func TestConstructorsRefuse(t *testing.T) {
 	t.Parallel()
-	client := hasptest.New(t).Client(nil)
-	refuse := &httplimit.Options{Unavailable: primitives.Refuse(), Key: byUser}
+	client, none := hasptest.New(t).Client(nil), primitives.Rate{Permits: -1}
+	refuse := httplimit.Options{Unavailable: primitives.Refuse(), Key: byUser}
 	for _, c := range []struct {
 		field, name string
-		rate        primitives.Rate
-		opts        *httplimit.Options
+		rate        primitives.Rate // none: the constructor is not called
+		limit       primitives.Limit
+		opts        httplimit.Options
 	}{
-		{"Unavailable", "api", twoAMinute, nil},
-		{"Unavailable", "api", twoAMinute, &httplimit.Options{Key: byUser}},
-		{"Unavailable", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.LocalShare(3)}},
-		{"Timeout", "api", twoAMinute, &httplimit.Options{Unavailable: primitives.Admit(), Timeout: -1}},
-		{"name", "", twoAMinute, refuse},
-		{"name", "café", twoAMinute, refuse},
-		{"name", "a\nb", twoAMinute, refuse},
-		{"Rate", "api", primitives.Rate{}, refuse},
-		{"Rate.Permits", "api", primitives.Rate{Interval: time.Minute}, refuse},
-		{"Rate.Interval", "api", primitives.Rate{Permits: 1}, refuse},
-		{"Rate.KeepAlive", "api", primitives.Rate{Permits: 1, Interval: time.Minute, KeepAlive: time.Second}, refuse},
+		{"Unavailable", "api", twoAMinute, burstOfThree, httplimit.Options{Key: byUser}},
+		{"Unavailable", "api", twoAMinute, burstOfThree, httplimit.Options{Unavailable: primitives.LocalShare(3)}},
+		{"Timeout", "api", twoAMinute, burstOfThree, httplimit.Options{Unavailable: primitives.Admit(), Timeout: -1}},
+		{"name", "", twoAMinute, burstOfThree, refuse},
+		{"name", "café", twoAMinute, burstOfThree, refuse},
+		{"name", "a\nb", twoAMinute, burstOfThree, refuse},
+		{"Rate", "api", primitives.Rate{}, primitives.Limit{}, refuse},
+		{"Rate.Permits", "api", primitives.Rate{Interval: time.Minute}, primitives.Limit{}, refuse},
+		{"Rate.Interval", "api", primitives.Rate{Permits: 1}, primitives.Limit{}, refuse},
+		{"Rate.KeepAlive", "api", primitives.Rate{Permits: 1, Interval: time.Minute, KeepAlive: time.Second}, primitives.Limit{}, refuse},
+		{"Limit.Permits", "api", none, primitives.Limit{Interval: time.Minute}, refuse},
+		{"Limit.Interval", "api", none, primitives.Limit{Permits: 1}, refuse},
+		{"Limit.Burst", "api", none, primitives.Limit{Permits: 1, Interval: time.Minute, Burst: -1}, refuse},
 	} {
-		t.Run(fmt.Sprintf("%s of %q", c.field, c.name), func(t *testing.T) {
-			t.Parallel()
-			limit, err := httplimit.NewRateLimiter(client, c.name, c.rate, c.opts)
-			var invalid *primitives.FieldError
+		invalid := new(primitives.FieldError)
+		if c.rate != none {
+			_, err := httplimit.NewRateLimiter(client, c.name, c.rate, &c.opts)
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, c.field, invalid.Field)
+		}
+		if c.limit != (primitives.Limit{}) {
+			limit, err := httplimit.NewThrottle(client, c.name, c.limit, &c.opts)
 			require.ErrorAs(t, err, &invalid)
 			require.Equal(t, c.field, invalid.Field)
 			require.Nil(t, limit)
-		})
+		}
 	}
+	_, err := httplimit.NewThrottle(client, "api", burstOfThree, nil)
+	require.ErrorContains(t, err, "Unavailable")
 }
 
 // TestAnyTextIsAKey: clients choose keys. No two keys share permits, and none makes a name that the server refuses.

@@ -1,7 +1,6 @@
 package httplimit_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -154,32 +153,4 @@ func TestKeyOfARoute(t *testing.T) {
 		}
 		require.Equal(t, []int{http.StatusNoContent, http.StatusTooManyRequests, http.StatusNoContent}, statuses)
 	})
-}
-
-func TestNewThrottleRefuses(t *testing.T) {
-	t.Parallel()
-	client := hasptest.New(t).Client(nil)
-	refuse := &httplimit.Options{Unavailable: primitives.Refuse()}
-	for _, c := range []struct {
-		field, name string
-		limit       primitives.Limit
-		opts        *httplimit.Options
-	}{
-		{"Unavailable", "api", burstOfThree, nil},
-		{"Unavailable", "api", burstOfThree, &httplimit.Options{Unavailable: primitives.LocalShare(2)}},
-		{"Timeout", "api", burstOfThree, &httplimit.Options{Unavailable: primitives.Admit(), Timeout: -1}},
-		{"name", "", burstOfThree, refuse},
-		{"Limit.Permits", "api", primitives.Limit{Interval: time.Minute}, refuse},
-		{"Limit.Interval", "api", primitives.Limit{Permits: 1}, refuse},
-		{"Limit.Burst", "api", primitives.Limit{Permits: 1, Interval: time.Minute, Burst: -1}, refuse},
-	} {
-		t.Run(fmt.Sprintf("%s of %q", c.field, c.name), func(t *testing.T) {
-			t.Parallel()
-			limit, err := httplimit.NewThrottle(client, c.name, c.limit, c.opts)
-			var invalid *primitives.FieldError
-			require.ErrorAs(t, err, &invalid)
-			require.Equal(t, c.field, invalid.Field)
-			require.Nil(t, limit)
-		})
-	}
 }
