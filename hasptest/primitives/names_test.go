@@ -3,6 +3,7 @@ package primitives_test
 import (
 	"cmp"
 	"context"
+	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -155,6 +156,33 @@ func TestKindsAreOneScriptEach(t *testing.T) {
 				sent += n
 			}
 			require.Equal(t, 3, sent, s.calls)
+		})
+	}
+}
+
+// TestPermissionsAreCheckedOnce: by the first acquire of a kind, also those of its release.
+func TestPermissionsAreCheckedOnce(t *testing.T) {
+	t.Parallel()
+	for _, kind := range append(lockers, "CountingSemaphore", "PermitSemaphore", "PeriodicJob", "Election") {
+		subtest(t, kind, func(t *testing.T, s *server) {
+			asked := ""
+			s.seen = func(script string, _, args []string) {
+				text := must(os.ReadFile("../../primitives/internal/script/" + script + ".lua"))(t)
+				for i, name := range regexp.MustCompile(`(?m)^---@(?:arg|command|channel) (\w+)`).FindAllSubmatch(text, -1) {
+					if string(name[1]) == "asks" {
+						asked += args[i]
+					}
+				}
+			}
+			c := s.client(t, nil)
+			object, _ := construct(t, c, cmp.Or(map[string]string{"ReadLock": "ReadWriteLock", "WriteLock": "ReadWriteLock"}[kind], kind), "")
+			if lock, isLock := object.(*primitives.ReadWriteLock); isLock {
+				object = map[string]any{"ReadLock": lock.ReadLock(), "WriteLock": lock.WriteLock()}[kind]
+			}
+			for range 2 {
+				hold(t, object, func(*primitives.Lease) {})
+			}
+			require.Regexp(t, map[bool]string{true: "^10+$", false: "^$"}[kind != "PlainLock"], asked)
 		})
 	}
 }

@@ -306,3 +306,33 @@ func TestGrantsOfAnotherModeDoNotCount(t *testing.T) {
 		}
 	})
 }
+
+// TestRateIsSet: by InitRate if there is none, by UpdateRate if there is one, and by SetRate always.
+func TestRateIsSet(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		limiter, ctx := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse), t.Context()
+		rate := func(permits int) primitives.Rate { return primitives.Rate{Permits: permits, Interval: time.Hour} }
+		require.False(t, must(limiter.UpdateRate(ctx, rate(1)))(t))
+		require.ErrorIs(t, errOf(limiter.Rate(ctx)), primitives.ErrNoRate)
+		require.Equal(t, []bool{true, false}, []bool{must(limiter.InitRate(ctx, rate(2)))(t), must(limiter.InitRate(ctx, rate(3)))(t)})
+		require.Equal(t, 2, must(limiter.Rate(ctx))(t).Permits)
+		require.True(t, must(limiter.UpdateRate(ctx, rate(4)))(t))
+		require.Equal(t, 4, must(limiter.Rate(ctx))(t).Permits)
+		require.NoError(t, limiter.SetRate(ctx, rate(5)))
+		require.Equal(t, 5, must(limiter.Rate(ctx))(t).Permits)
+	})
+}
+
+// TestRateLimiterOverOtherNumbers: a hash whose times are no numbers as they can be is another program's.
+func TestRateLimiterOverOtherNumbers(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
+		for _, field := range []string{"interval", "keepAliveTime"} {
+			for _, wrong := range []string{"text", "-1", "1.5", "9223372036855"} {
+				s.do("HSET", "x", "rate", "1", "interval", "1000", "keepAliveTime", "1000", "type", "0")
+				s.do("HSET", "x", field, wrong)
+				require.ErrorIs(t, errOf(limiter.Allow(t.Context(), 1)), primitives.ErrConflict, "%s %s", field, wrong)
+			}
+		}
+	})
+}

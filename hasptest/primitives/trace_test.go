@@ -308,3 +308,21 @@ func TestTracerGetsUTF8(t *testing.T) {
 		}
 	})
 }
+
+// TestTracerOfOneFunction: the start and the end of an acquire are reported without the other, too.
+func TestTracerOfOneFunction(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		var told []string
+		for _, tracer := range []trace.Tracer{
+			{AcquireStart: func(ctx context.Context, _ trace.AcquireStart) context.Context {
+				told = append(told, "start")
+				return ctx
+			}},
+			{AcquireEnd: func(context.Context, trace.AcquireEnd) { told = append(told, "end") }},
+		} {
+			lease := must(s.client(t, &primitives.Options{Tracer: &tracer}).NewLock("x", nil).Lock(t.Context()))(t)
+			require.NoError(t, lease.Release(t.Context()))
+		}
+		require.Equal(t, []string{"start", "end"}, told)
+	})
+}

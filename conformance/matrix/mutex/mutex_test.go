@@ -98,6 +98,23 @@ func passDead(t *testing.T, dead int, end func(*testing.T, *primitives.Lease, *p
 	require.Zero(t, cells.Number(t, w.Server, "EXISTS", key, queue, signs))
 }
 
+// TestWaiterThatComesBackIsAlive: a waiter whose place was lost returns to it, and the next release passes it at once, although
+// it came long ago.
+func TestWaiterThatComesBackIsAlive(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+		got := w.waits(t, other)
+		time.Sleep(20 * time.Second)
+		cells.Number(t, w, "DEL", queue, signs)
+		for cells.Number(t, w, "ZCARD", queue) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		require.NoError(t, held.Release(t.Context()))
+		require.Equal(t, 1, cells.Number(t, w, "EXISTS", key), "it was granted")
+		require.NoError(t, got().Release(t.Context()))
+	})
+}
+
 // TestGrantOfALostCallerIsGivenBack: a grant for one of the client's owners that nobody waits with is released
 // as soon as its message comes.
 func TestGrantOfALostCallerIsGivenBack(t *testing.T) {
