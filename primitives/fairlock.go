@@ -57,11 +57,7 @@ type FairLockOptions struct {
 // more than a Lock: a hand-over takes a constant number of commands, and two of these read and write the scores of all
 // waiters. Each waiter subscribes to a channel of its own, and polls by itself.
 //
-// Places expire by the server's clock. If that clock is set back, the next try finds deadlines that
-// are too late, and corrects them: a crashed waiter keeps its place for its WaiterTimeout from then
-// on, and other waiters keep their places. If the clock is set forward by more than WaiterTimeout,
-// all waiters may lose their places at once. They queue again at their next polls, in another
-// order.
+// Places expire by the server's clock: docs/internals/design.md has what happens when that is set.
 //
 // Do not use one name for a Lock and a FairLock: the Lock's waiters do not queue, and are not woken.
 //

@@ -69,11 +69,9 @@ type RateLimiterOptions struct {
 // In any window of one interval, whenever it begins, no more permits are granted than the rate has,
 // not counting permits that were returned as unused, and while nobody deletes the limiter or changes
 // its rate. Times are by the server's clock, in whole milliseconds. They are rounded so that a
-// permit returns up to a millisecond late, and never early. If the server's clock is set back, a
-// permit stays used for one more interval at most, counted from the next call. If it is set
-// forward, permits return that much early. Java processes use their own clocks: if such a clock is
-// behind, the permits that the process takes return that much early. A crash of a process changes
-// nothing. A server that loses data, for example in a failover, may grant permits again.
+// permit returns up to a millisecond late, and never early: docs/operate/deploy.md has what happens when the clock is
+// set. Java processes use their own clocks: if such a clock is behind, the permits that the process takes return that
+// much early. A server that loses data, for example in a failover, may grant permits again.
 //
 // A change of the rate keeps the earlier grants, even if they are more than the new rate allows.
 // With RatePerClient, all clients get the new rate at once, whichever client sets it. The server

@@ -29,11 +29,8 @@ import (
 // The limit is each caller's, and the server does not store it. Callers of one name should have the same limit. After a
 // change of the limit, permits stay in use for as long as the rate of their grant needs to free them.
 //
-// # The server's clock
-//
-// If the server's clock is set back, permits in use stay in use, from the next call on, for as long as the rate needs
-// to free them: at most the time of one burst. If the clock is set forward, at most one burst is free early. A server
-// that loses data, for example in a failover, grants at most one burst more.
+// docs/operate/deploy.md has what happens when the server's clock is set. A server that loses data, for example in a
+// failover, grants at most one burst more.
 //
 // # Waiting
 //

@@ -33,15 +33,6 @@
 //     a periodic job.
 //   - hasp.throttle.decisions {hasp.policy,hasp.local,hasp.outcome}: decisions of throttles and rate limiters.
 //
-// The attributes of metrics have few values. Only of a periodic job is the name an attribute of a metric, and of spans
-// that of each object:
-//
-//   - hasp.kind: the kind of the object as in errors, such as "lock" or "rate limiter";
-//   - hasp.contended: whether the server refused at least one attempt, because others held the object;
-//   - hasp.reason: of a loss, see primitives.LossError: "taken", "gone", "outage", "paused", "max hold" or "expired";
-//   - hasp.policy: the option Policy, or the name of a limit of httplimit or grpclimit. It must be a constant;
-//   - hasp.local: whether the server has not decided, and the option Unavailable has;
-//   - hasp.outcome of a decision: "allowed", "refused", or "failed" if there was no decision;
-//   - hasp.outcome of an acquire: "acquired"; "refused" by a TryLock or TryAcquire that did not wait; "ended" if the caller's
-//     context ended first; "failed" for any other error.
+// The attributes of metrics have few values, and mean what the labels in docs/operate/monitoring.md mean. Only of a
+// periodic job is the name an attribute of a metric, and of spans that of each object.
 package otelhasp
