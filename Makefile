@@ -188,7 +188,9 @@ redisson: servers ## ours and a Redisson client on the same objects; takes Java 
 peers: servers ## redsync's, redislock's and other modules' own tests over hasp; writes their table into docs/migration.md
 	cd conformance/peers && HASP_PEERS=1 HASP_REQUIRE_SERVERS=1 go test -count=1 -timeout 1h -v -run '^TestPeers$$' .
 
-polyglot: servers ## hasp and locks of Python, Node and Go share one lock for POLYGLOT (2m); takes pip and npm; costs of a pair, on newest servers, too
+polyglot: servers ## hasp and locks of Python, Node, PHP and Go share one lock for POLYGLOT (2m); takes pip and npm; costs of a pair, on newest servers, too
+	@php -r 'require "Illuminate/Redis/autoload.php";' 2>/dev/null || \
+		conformance/servers/install.sh php-cli php-redis php-illuminate-cache php-illuminate-redis || true
 	cd bench/polyglot && HASP_POLYGLOT=$(POLYGLOT) HASP_POLYGLOT_COST=1 HASP_REQUIRE_SERVERS=1 \
 		go test -count=1 -timeout 1h -v -run '^(TestPolyglot|TestSeveralServers|TestPairCosts)$$' .
 	.ci/newest sh -c "cd bench/polyglot && HASP_POLYGLOT_COST=1 go test -count=1 -v -run '^TestPairCosts$$' ."

@@ -21,7 +21,7 @@ var pages = []struct {
 	page, dir string
 	blocks    int
 }{
-	{"docs/other-languages.md", "bench/polyglot", 6},
+	{"docs/other-languages.md", "bench/polyglot", 7},
 	{"docs/internals/adding-a-backend.md", "examples/ownbackend", 5},
 	{"docs/internals/adding-a-primitive.md", "examples/ownprimitive", 2},
 	{"docs/getting-started.md", "examples/start", 6},
@@ -34,7 +34,7 @@ var pages = []struct {
 }
 
 // codeBlock is a code block of a page that names the file that it is from.
-var codeBlock = regexp.MustCompile("(?ms)^```(?:go|python|js) ([^\n]+)\n(.*?)^```$")
+var codeBlock = regexp.MustCompile("(?ms)^```(?:go|python|js|php) ([^\n]+)\n(.*?)^```$")
 
 // TestPagesHaveTheCodeOfFiles holds the code of pages to files, which have tests.
 func TestPagesHaveTheCodeOfFiles(t *testing.T) {

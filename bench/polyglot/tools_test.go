@@ -34,9 +34,6 @@ func installed(language string, tools []string, install func(folder string) []st
 	}
 	part := folder + ".part" // An install that fails leaves nothing that looks whole.
 	words := install(part)
-	if _, err = exec.LookPath(words[0]); err != nil {
-		return "", err
-	}
 	_ = os.RemoveAll(part)
 	if err = os.MkdirAll(part, 0o750); err != nil {
 		return "", err
@@ -49,33 +46,50 @@ func installed(language string, tools []string, install func(folder string) []st
 
 var pythonTools = sync.OnceValues(func() (string, error) {
 	return installed("python", python, func(folder string) []string {
-		return []string{"python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", folder}
+		return []string{"python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries=1", "--target", folder}
 	})
 })
 
 var nodeTools = sync.OnceValues(func() (string, error) {
 	return installed("node", node, func(folder string) []string {
-		return []string{"npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder}
+		return []string{"npm", "install", "--silent", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix", folder}
 	})
+})
+
+// laravel returns the version of Laravel's cache, which Debian has as php-illuminate-cache, with php-illuminate-redis and
+// php-redis.
+var laravel = sync.OnceValues(func() (string, error) {
+	check := exec.Command("php", "-r", `class_exists("Redis") && require "Illuminate/Redis/autoload.php";`)
+	if out, err := check.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("Laravel's cache for Redis: %w\n%s", err, out)
+	}
+	version, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", "php-illuminate-cache").Output()
+	short, _, _ := strings.Cut(string(version), "+")
+	return "Laravel " + short, err
 })
 
 // program returns how a library's program is started, before its arguments, or why it cannot be.
 func program(t *testing.T, library string) (words, env []string, missing error) {
 	t.Helper()
-	switch library {
-	case "redis-py":
-		folder, missing := pythonTools()
-		return []string{"python3", "holder.py"}, []string{"PYTHONPATH=" + folder, "PYTHONDONTWRITEBYTECODE=1"}, missing
-	case "node-redlock", "redis-semaphore":
-		folder, missing := nodeTools()
-		if missing == nil {
-			_, missing = exec.LookPath("node")
-		}
-		return []string{"node", "holder.js"}, []string{"NODE_PATH=" + folder + "/node_modules"}, missing
-	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return []string{self}, []string{"HASP_POLYGLOT_HOLDER=1"}, nil
+	words, env = []string{self}, []string{"HASP_POLYGLOT_HOLDER=1"}
+	folder := ""
+	switch library {
+	case "redis-py":
+		folder, missing = pythonTools()
+		words, env = []string{"python3", "holder.py"}, []string{"PYTHONPATH=" + folder, "PYTHONDONTWRITEBYTECODE=1"}
+	case "Laravel":
+		_, missing = laravel()
+		words, env = []string{"php", "holder.php"}, nil
+	case "node-redlock", "redis-semaphore":
+		folder, missing = nodeTools()
+		words, env = []string{"node", "holder.js"}, []string{"NODE_PATH=" + folder + "/node_modules"}
+	}
+	if _, err := exec.LookPath(words[0]); err != nil {
+		missing = err
+	}
+	return words, env, missing
 }
 
 // versioned returns a library's name with the version that runs.
@@ -87,6 +101,11 @@ func versioned(t *testing.T, library string) string {
 		if strings.HasPrefix(tool, library+" ") {
 			return tool
 		}
+	}
+	if library == "Laravel" {
+		version, err := laravel()
+		require.NoError(t, err)
+		return version
 	}
 	info, ok := debug.ReadBuildInfo()
 	require.True(t, ok)
