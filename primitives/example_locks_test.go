@@ -132,6 +132,39 @@ func ExampleSpinLock() {
 	// Output: refilling the cache
 }
 
+// A Python process that takes the lock "refill" by redis-py's Lock, with a timeout, excludes this work, and is excluded.
+func ExamplePlainLock() {
+	err := client.NewPlainLock("refill", nil).Do(context.Background(), func(context.Context, *primitives.Lease) error {
+		fmt.Println("refilling the cache")
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: refilling the cache
+}
+
+// One process takes the lock of a job, and sends the job with the owner to a worker, which holds the lock from then on.
+func ExamplePlainLock_Adopt() {
+	ctx := context.Background()
+	taken, err := client.NewPlainLock("job:7", nil).TryLock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	owner := taken.Owner()
+	taken.Forget() // before the owner is sent: two adopters do not both work, but this process would
+
+	lease, err := client.NewPlainLock("job:7", nil).Adopt(ctx, owner) // in the worker
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("working:", lease.Err() == nil)
+	if err := lease.Release(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output: working: true
+}
+
 // A writer becomes a reader of what it has written, and no other process writes in between.
 func ExampleReadWriteLock() {
 	ctx := context.Background()

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,6 +43,8 @@ var kinds = map[string]acquire{
 	"permits":  permits,
 	"election": election,
 }
+
+func init() { maps.Copy(kinds, later) }
 
 // ordered are the kinds that are granted in the order of their waiters.
 var ordered = []string{"fair", "mutex", "arrival"}
@@ -206,6 +208,7 @@ func build(t *testing.T) (program string) {
 	run(t, ".", "cp", "peer_test.go", "kinds_test.go", folder)
 	if version == firstCommit {
 		changed = "testdata/changed_since_1fc0c1e.go"
+		maps.DeleteFunc(kinds, func(kind string, _ acquire) bool { return later[kind] != nil })
 	}
 	run(t, ".", "cp", changed, filepath.Join(folder, "changed_test.go"))
 	program = filepath.Join(t.TempDir(), "peer")
@@ -220,17 +223,4 @@ func run(t *testing.T, dir, name string, args ...string) {
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s %s: %s", name, args, out)
-}
-
-func tryRate(ctx context.Context, c *primitives.Client, name string) string {
-	l := c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
-	_, err := l.InitRate(ctx, primitives.Rate{Permits: 2, Interval: time.Hour})
-	d, allowErr := l.Allow(ctx, 1)
-	return said(map[bool]string{true: "granted", false: "refused"}[d.Allowed], errors.Join(err, allowErr))
-}
-
-func tryJob(ctx context.Context, c *primitives.Client, name string) string {
-	work := func(context.Context, primitives.JobRun) error { return nil }
-	ran, err := c.NewPeriodicJob(name, time.Hour, nil).TryDo(ctx, time.Now().Truncate(24*time.Hour), work)
-	return said(fmt.Sprint(ran), err)
 }

@@ -65,7 +65,7 @@ func (p *peer) note(c backend.Call) {
 	switch name := c.Script.Name; {
 	case strings.Contains(name, "renew"):
 		verb = "renew "
-	case strings.Contains(name, "acquire"), strings.Contains(name, "beat"):
+	case strings.Contains(name, "acquire"), strings.Contains(name, "beat"), name == "plain_set":
 		verb = "acquire "
 	}
 	p.mu.Lock()

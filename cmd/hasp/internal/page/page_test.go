@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,6 +39,7 @@ type fake struct {
 	mu       sync.Mutex
 	reads    int
 	released []string
+	kind     inspect.Kind // of all objects; "": Lock
 	log      strings.Builder
 	watches  atomic.Int32
 	refused  int32 // how many watches end by an error
@@ -66,7 +68,7 @@ func (f *fake) Describe(_ context.Context, name string) ([]inspect.Object, error
 	f.read()
 	left := time.Second
 	h := inspect.Holder{Owner: markup, Host: markup, Metadata: markup, Remaining: &left}
-	return []inspect.Object{{Name: name, Kind: inspect.Lock, Holders: []inspect.Holder{h, {Owner: "0000", Revoked: true, Remaining: &left}}, Value: markup}}, nil
+	return []inspect.Object{{Name: name, Kind: cmp.Or(f.kind, inspect.Lock), Holders: []inspect.Holder{h, {Owner: "0000", Revoked: true, Remaining: &left}}, Value: markup}}, nil
 }
 
 func (f *fake) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
@@ -385,21 +387,41 @@ func TestLogin(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 }
 
+// TestNoButtonForAnybodysText: a text that may be another program's cannot be released by mistake.
+func TestNoButtonForAnybodysText(t *testing.T) {
+	t.Parallel()
+	for kind, has := range map[inspect.Kind]bool{inspect.Mutex: true, inspect.PlainLock: false} {
+		html := cardOf(t, &fake{kind: kind}, "name=n")
+		require.Contains(t, html, string(kind))
+		require.Equal(t, has, strings.Contains(html, "<button"), kind)
+	}
+}
+
 // TestEscapes: names and what others have stored are text, and no markup.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/object", nil)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/object", nil)
 	r.URL.RawQuery = "name=" + strings.NewReplacer(`"`, "%22", "<", "%3C", ">", "%3E").Replace(markup)
 	w := answer(t, &fake{}, page.Options{}, r)
 	require.Contains(t, w.Body.String(), "alert(")
 	require.NotContains(t, w.Body.String(), "<script>")
 
-	server := httptest.NewServer(serve(ctx, &fake{}, page.Options{Reads: 1000, AllowRelease: true}))
+	html := cardOf(t, &fake{}, r.URL.RawQuery)
+	for _, field := range []string{"held by", "Remaining lease of", "data-owner", "revoked"} {
+		require.Contains(t, html, field)
+	}
+	require.NotContains(t, html, "0000", "an owner that no client has")
+	require.NotContains(t, html, "<script>")
+}
+
+// cardOf returns what the page shows of the object that a query asks for.
+func cardOf(t *testing.T, f *fake, query string) (html string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(serve(ctx, f, page.Options{Reads: 1000, AllowRelease: true}))
 	defer server.Close()
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/live?"+r.URL.RawQuery, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/live?"+query, nil)
 	require.NoError(t, err)
 	answer, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
@@ -414,11 +436,7 @@ func TestEscapes(t *testing.T) {
 	_, object, _ := strings.Cut(string(text), "event: object\ndata: ")
 	var card struct{ HTML string }
 	require.NoError(t, json.NewDecoder(strings.NewReader(object)).Decode(&card))
-	for _, field := range []string{"held by", "Remaining lease of", "data-owner", "revoked"} {
-		require.Contains(t, card.HTML, field)
-	}
-	require.NotContains(t, card.HTML, "0000", "an owner that no client has")
-	require.NotContains(t, card.HTML, "<script>")
+	return card.HTML
 }
 
 // TestReads: however many pages and names there are, no more names are read than the bound says.

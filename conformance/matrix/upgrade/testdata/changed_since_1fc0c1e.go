@@ -9,6 +9,8 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
+var later map[string]acquire
+
 func tryRate(ctx context.Context, c *primitives.Client, name string) string {
 	l := c.NewRateLimiter(name, nil)
 	_, err := l.InitRate(ctx, primitives.Rate{Permits: 2, Interval: time.Hour})
