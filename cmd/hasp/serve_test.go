@@ -52,6 +52,10 @@ func TestServe(t *testing.T) {
 		`[^\n]*"`+b+`"[^\n]*freed: true[^\n]*\n$`, serve.errors.String())
 	freed = must(release(t, address, url.Values{"kind": {"mutex"}, "name": {"another"}, "owner": {b}}))(t)
 	require.Equal(t, http.StatusNotFound, freed, "it was not named")
+
+	second := start(t, []string{onServer(server.Addr())}, "serve", "m", "--listen", must(url.Parse(address))(t).Host)
+	require.Equal(t, 70, second.code(t))
+	require.Contains(t, second.errors.String(), "address already in use")
 }
 
 // TestServeFindsAll: without names the page has all objects, those that come later, too; with --plain also a latch, which
