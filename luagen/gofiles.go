@@ -1,13 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/golua"
 )
@@ -15,36 +13,39 @@ import (
 // goFile adds a Go file: the scripts in it are meant, and the constants of its folder.
 func (j *job) goFile(path string) {
 	dir := filepath.Dir(path)
-	if named, ok := j.goFolders[dir]; !ok || named != nil {
-		j.goFolders[dir] = append(named, filepath.Clean(path))
+	if meant, ok := j.goFolders[dir]; !ok || meant != nil {
+		j.goFolders[dir] = append(meant, filepath.Clean(path))
 	}
 }
 
-// goFiles checks the scripts in Go files.
-func (j *job) goFiles() error {
+// others checks the scripts in files that are no Lua.
+func (j *job) others(folders string) error {
+	if len(j.sources)+len(j.goFolders) == 0 {
+		j.note([]string{"nothing to check: no .lua file and no .go file in " + folders})
+	}
 	for _, dir := range slices.Sorted(maps.Keys(j.goFolders)) {
 		paths, err := filepath.Glob(filepath.Join(dir, "[^._]*.go"))
-		if err != nil {
-			return err
+		if err == nil {
+			err = j.scripts(golua.Read(paths), j.goFolders[dir])
 		}
-		paths = slices.DeleteFunc(paths, func(path string) bool { return strings.HasSuffix(path, ".lua"+suffix) })
-		folder := golua.Read(paths)
-		if err := j.goFolder(folder, j.goFolders[dir]); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// goFolder checks the scripts of a folder's Go files, or of those that are meant.
-func (j *job) goFolder(folder *golua.Folder, meant []string) error {
-	isMeant := func(path string) bool { return meant == nil || slices.Contains(meant, filepath.Clean(path)) }
+// scripts checks the scripts in a folder's Go files, or in those that are meant.
+func (j *job) scripts(folder *golua.Folder, meant []string) error {
+	isMeant := func(paths []string) bool {
+		return meant == nil || slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(meant, filepath.Clean(path)) })
+	}
 	for _, err := range folder.Unread {
 		j.notRead(err)
 	}
-	for _, at := range folder.Unseen {
-		if isMeant(at.Filename) {
-			j.note([]string{fmt.Sprintf("%s: not seen: the script is no constant text of this package", at)})
+	for _, u := range folder.Unseen {
+		if isMeant(u.In) {
+			j.notSeen(u)
 		}
 	}
 	for _, path := range folder.Files {
@@ -54,10 +55,12 @@ func (j *job) goFolder(folder *golua.Folder, meant []string) error {
 		for _, path := range s.Of {
 			j.parts[path] = true
 		}
-		if !isMeant(s.Call.Filename) {
+		id := s.At.String() + string(s.Text)
+		if j.given[id] || !isMeant(s.In) { // A package that uses the constant has found it, too.
 			continue
 		}
-		if err := j.goScript(s); err != nil {
+		j.given[id] = true
+		if err := j.script(s); err != nil {
 			return err
 		}
 	}
@@ -66,13 +69,13 @@ func (j *job) goFolder(folder *golua.Folder, meant []string) error {
 
 var lineOfScript = regexp.MustCompile(`\bline (\d+)`)
 
-// vetGo checks one script. Findings are at the places that the Go files have.
-func (j *job) vetGo(s *golua.Script) error {
+// vetScript checks one script. Findings are at the places that the file has.
+func (j *job) vetScript(s *golua.Script) error {
 	j.readOnly = s.ReadOnly
-	_, _, findings := j.examine(s.Call.Filename, s.Text)
+	_, _, findings := j.examine(s.At.Filename, s.Text)
 	j.readOnly = false
 	for _, f := range findings {
-		if f.File == s.Call.Filename {
+		if f.File == s.At.Filename {
 			at := s.Position(f.Pos.Offset)
 			f.File, f.Pos.Offset, f.Pos.Line, f.Pos.Col = at.Filename, at.Offset, at.Line, at.Column
 			f.Msg = lineOfScript.ReplaceAllStringFunc(f.Msg, func(text string) string {

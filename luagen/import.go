@@ -19,11 +19,10 @@ import (
 func importDrafts(j *job) func() error {
 	j.scriptFlags()
 	j.jsonFlag()
-	j.vetOnly = true
-	j.goScript = func(s *golua.Script) error {
-		path := filepath.Join(filepath.Dir(s.Call.Filename), scriptName(s.Name)+".lua")
-		return j.draft(path, s.Call.String(), s.Text, s.Doc)
-	}
+	j.vetter = newVetter(func(s *golua.Script) error {
+		path := filepath.Join(filepath.Dir(s.At.Filename), scriptName(s.Name)+".lua")
+		return j.draft(path, s.At.String(), s.Text, s.Doc)
+	})
 	return func() error {
 		return j.each(func(path string, src []byte) error {
 			base := strings.TrimSuffix(filepath.Base(path), ".lua")
@@ -44,7 +43,7 @@ func (j *job) draft(path, from string, src []byte, comment string) error {
 	}
 	facts := check.Learn(s, j.tables)
 	if facts.Part {
-		j.unseen["parts of scripts"] = append(j.unseen["parts of scripts"], from)
+		j.leftOut["parts of scripts"] = append(j.leftOut["parts of scripts"], from)
 		return nil
 	}
 	text := draft.Of(s, comment, facts)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
 	"github.com/hasp-go/hasp/luagen/internal/emit"
-	"github.com/hasp-go/hasp/luagen/internal/golua"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
@@ -27,40 +26,39 @@ const suffix = ".go"
 // fuzzSuffix is what its name has in the place of ".lua" for its fuzz target: x_fuzz_test.go.
 const fuzzSuffix = "_fuzz_test.go"
 
-// job is one run of the command.
+// job is one run of the command: what it reads, and what it finds.
 type job struct {
-	stdout  io.Writer
-	flags   *flag.FlagSet
-	fuzz    bool   // write fuzz targets, too
-	out     string // folder to write to; "": that of each script
-	pkg     string // package of the files; "": found out
-	json    bool   // findings are reported as JSON
-	vetOnly bool   // no Go files are meant
-	sarif   bool   // findings are reported as SARIF
-	strict  bool   // also find faults that only users with few permissions meet
-	tables  *check.Tables
-	paths   []string
+	stdout io.Writer
+	flags  *flag.FlagSet
+	json   bool // findings are reported as JSON
+	sarif  bool // findings are reported as SARIF
+	strict bool // also find faults that only users with few permissions meet
+	tables *check.Tables
+	paths  []string
+	shared []string // folders of -I
 
-	folders []string // that were given whole
-	shared  []string // folders of -I
+	folders  []string        // that were given whole
+	sources  []string        // the files, in the order given, each once
+	given    map[string]bool // whether a file is one of sources, or a script in one is known
+	examined map[string]bool // files whose findings are known
 
-	goFolders map[string][]string         // where vet reads Go files; those that are meant, if not all are
-	goScript  func(s *golua.Script) error // takes each script in them
-	readOnly  bool                        // it is sent by a call that refuses writes
+	*generator // of Go files
+	*vetter    // of vet and import, else nil
 
-	sources  []string            // the files, in the order given, each once
-	given    map[string]bool     // whether a file is one of sources
-	examined map[string]bool     // files whose findings are known
-	walked   map[string]bool     // those that vet found in a folder
-	unseen   map[string][]string // those that vet leaves out, by the reason
-	parts    map[string]bool     // those that Go code joins to a script, which is checked whole
-	made     []file              // the Go files of scripts without findings
-	declared map[string]string   // in Go: folder and name, and the script of it
-	packages map[string]string   // by folder
 	findings []parse.Finding
 	notes    []string // remarks for the user, each once
 	differs  bool     // a file is not current
 	failure  error    // what ended the run
+}
+
+// generator is what luagen needs to write Go files.
+type generator struct {
+	fuzz     bool              // write fuzz targets, too
+	out      string            // folder to write to; "": that of each script
+	pkg      string            // package of the files; "": found out
+	made     []file            // the Go files of scripts without findings
+	declared map[string]string // in Go: folder and name, and the script of it
+	packages map[string]string // by folder
 }
 
 // file is one Go file as it should be.
@@ -99,9 +97,6 @@ func (j *job) each(script func(path string, src []byte) error) error {
 		return err
 	}
 	for _, path := range j.sources {
-		if j.parts[path] {
-			continue
-		}
 		src, err := j.open(path)
 		if src != nil {
 			err = script(path, src)
@@ -110,7 +105,9 @@ func (j *job) each(script func(path string, src []byte) error) error {
 			return err
 		}
 	}
-	j.noteUnseen()
+	if j.vetter != nil {
+		j.noteUnseen()
+	}
 	j.findings = slices.DeleteFunc(parse.Sort(j.findings), func(f parse.Finding) bool {
 		if f.Rule == check.Note {
 			j.note([]string{fmt.Sprintf("%s:%d:%d: %s", f.File, f.Pos.Line, f.Pos.Col, f.Msg)})
@@ -128,13 +125,12 @@ func (j *job) gather() error {
 		}
 	}
 	switch folders := strings.Join(j.folders, ", "); {
-	case len(j.sources)+len(j.goFolders) > 0:
-	case j.vetOnly:
-		j.note([]string{"nothing to check: no .lua file and no .go file in " + folders})
-	default:
+	case j.vetter != nil:
+		return j.others(folders)
+	case len(j.sources) == 0:
 		return usagef("no .lua file in %s", folders)
 	}
-	return j.goFiles()
+	return nil
 }
 
 // file makes the Go file of a script.
@@ -165,10 +161,10 @@ func (j *job) make(target string, content []byte) error {
 
 // add adds a file, or the scripts of a folder.
 func (j *job) add(path string) error {
-	if j.vetOnly {
+	if j.vetter != nil {
 		path = strings.TrimSuffix(path, "/...") // Folders below a folder are seen in any case.
 	}
-	if path == "-" && j.vetOnly {
+	if path == "-" && j.vetter != nil {
 		j.source(path)
 		return nil
 	}
@@ -180,7 +176,7 @@ func (j *job) add(path string) error {
 		return usagef("there is no command, file or folder %s; \"luagen help\" has the commands", path)
 	case err != nil:
 		return usageError{err}
-	case !info.IsDir() && filepath.Ext(path) == ".go" && j.vetOnly:
+	case !info.IsDir() && filepath.Ext(path) == ".go" && j.vetter != nil:
 		j.goFile(path)
 		return nil
 	case !info.IsDir() && filepath.Ext(path) != ".lua":
@@ -204,7 +200,7 @@ func (j *job) source(path string) {
 func (j *job) read(path string, src []byte) (s *parse.Script, shipped string) {
 	s, shipped, findings := j.examine(path, src)
 	j.findings = append(j.findings, findings...)
-	if !s.Header.Library && !j.vetOnly {
+	if !s.Header.Library && j.vetter == nil {
 		j.clash(s)
 	}
 	j.examined[path] = true
@@ -232,7 +228,7 @@ func (j *job) libraries(s *parse.Script) {
 // script is no library.
 func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string, findings []parse.Finding) {
 	s, findings = parse.Parse(path, src, j.options())
-	if why := badFileName(s.Name); why != "" && !j.vetOnly {
+	if why := badFileName(s.Name); why != "" && j.vetter == nil {
 		findings = append(findings, atTop(path, parse.RuleName, why))
 	}
 	if s.Raw {
@@ -240,7 +236,7 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 	}
 	if s.Body != nil {
 		findings = append(findings, slices.DeleteFunc(check.Script(s, j.tables, j.strict), func(f parse.Finding) bool {
-			return f.Rule == check.Note && !j.vetOnly
+			return f.Rule == check.Note && j.vetter == nil
 		})...)
 		j.note(j.tables.Behind(s.Header))
 	}
@@ -258,7 +254,7 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 
 // options says how scripts are read.
 func (j *job) options() parse.Options {
-	return parse.Options{Folders: j.shared, Rules: check.Rules, Raw: j.vetOnly, ReadOnly: j.readOnly}
+	return parse.Options{Folders: j.shared, Rules: check.Rules, Raw: j.vetter != nil, ReadOnly: j.vetter != nil && j.readOnly}
 }
 
 // note keeps what the run says once.

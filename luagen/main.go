@@ -100,10 +100,8 @@ func generate(j *job) func() error {
 // newJob returns a job without flags.
 func newJob(stdout io.Writer, name string) *job {
 	return &job{
-		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError),
-		tables: check.Builtin(), declared: map[string]string{}, packages: map[string]string{}, walked: map[string]bool{}, given: map[string]bool{},
-		examined: map[string]bool{},
-		parts:    map[string]bool{}, unseen: map[string][]string{}, goFolders: map[string][]string{},
+		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError), tables: check.Builtin(), given: map[string]bool{},
+		examined: map[string]bool{}, generator: &generator{declared: map[string]string{}, packages: map[string]string{}},
 	}
 }
 

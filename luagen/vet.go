@@ -2,24 +2,50 @@ package main
 
 import (
 	"fmt"
+	"go/token"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/hasp-go/hasp/luagen/internal/golua"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
+
+// vetter is what vet and import need to read what others wrote.
+type vetter struct {
+	unseen bool // a script that is not seen is a finding
+
+	script    func(s *golua.Script) error // takes each script in files that are no Lua
+	readOnly  bool                        // it is sent by a call that refuses writes
+	goFolders map[string][]string         // where Go files are read; those that are meant, if not all are
+	walked    map[string]bool             // the files that were found in a folder
+	leftOut   map[string][]string         // those that are left out, by the reason
+	parts     map[string]bool             // those that Go code joins to a script, which is checked whole
+}
+
+func newVetter(script func(s *golua.Script) error) *vetter {
+	return &vetter{
+		script: script, goFolders: map[string][]string{}, walked: map[string]bool{},
+		leftOut: map[string][]string{}, parts: map[string]bool{},
+	}
+}
 
 // vet is "luagen vet": it checks scripts, and leaves out what matters for their Go files only.
 func vet(j *job) func() error {
 	j.scriptFlags()
 	j.jsonFlag()
+	j.vetter = newVetter(j.vetScript)
 	j.flags.BoolVar(&j.sarif, "sarif", false, "print findings as SARIF 2.1.0, to standard output")
-	j.vetOnly, j.goScript = true, j.vetGo
+	j.flags.Func("unseen", "with `fail` a script for a client that vet cannot read is a finding: rule unseen", func(value string) error {
+		if j.unseen = value == "fail"; !j.unseen {
+			return usagef("it takes the word fail")
+		}
+		return nil
+	})
 	return func() error {
 		if j.json && j.sarif {
 			j.json, j.sarif = false, false
@@ -29,20 +55,22 @@ func vet(j *job) func() error {
 	}
 }
 
-// walk adds the scripts of a folder. Vet also reads Go files, and the folders below it, but for those that the go command
-// leaves out.
+// walk adds the scripts of a folder. Vet also reads files that are no Lua, and the folders below it, but for those that the
+// go command leaves out.
 func (j *job) walk(root string) error {
 	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			j.notRead(err)
-		case e.IsDir() && path != root && (!j.vetOnly || leftOut(e.Name())):
+		case e.IsDir() && path != root && (j.vetter == nil || leftOut(e.Name())):
 			return fs.SkipDir
 		case e.IsDir(), e.Name()[0] == '.': // such as the link that an editor makes for a file
-		case filepath.Ext(path) == ".go" && j.vetOnly:
+		case filepath.Ext(path) == ".go" && j.vetter != nil:
 			j.goFolders[filepath.Dir(path)] = nil
 		case filepath.Ext(path) == ".lua" && !j.given[filepath.Clean(path)]:
-			j.walked[path] = j.vetOnly
+			if j.vetter != nil {
+				j.walked[path] = true
+			}
 			j.source(path)
 		}
 		return nil
@@ -52,19 +80,26 @@ func (j *job) walk(root string) error {
 // notRead says that a file in a folder cannot be read. The others can.
 func (j *job) notRead(err error) { j.note([]string{"not seen: " + err.Error()}) }
 
-// noteUnseen says once for each reason which files vet has left out.
+// notSeen says that a script cannot be read.
+func (j *job) notSeen(u golua.Unseen) {
+	if j.unseen && u.Sent {
+		at := parse.Pos{Offset: u.At.Offset, Line: u.At.Line, Col: u.At.Column}
+		j.findings = append(j.findings, parse.Finding{File: u.At.Filename, Pos: at, Msg: "not seen: " + u.Why, Rule: "unseen"})
+		return
+	}
+	j.note([]string{fmt.Sprintf("%s: not seen: %s", u.At, u.Why)})
+}
+
+// noteUnseen says once for each reason which files vet has left out, three of them by name.
 func (j *job) noteUnseen() {
-	for _, why := range slices.Sorted(maps.Keys(j.unseen)) {
-		paths, more := j.unseen[why], ""
-		if len(paths) > maxNamed {
-			paths, more = paths[:maxNamed], fmt.Sprintf(" and %d more", len(paths)-maxNamed)
+	for _, why := range slices.Sorted(maps.Keys(j.leftOut)) {
+		paths, more := j.leftOut[why], ""
+		if n := len(paths) - 3; n > 0 {
+			paths, more = paths[:3], fmt.Sprintf(" and %d more", n)
 		}
 		j.note([]string{fmt.Sprintf("not seen: %s: %s%s", why, strings.Join(paths, ", "), more)})
 	}
 }
-
-// maxNamed is how many of such files are named.
-const maxNamed = 3
 
 // leftOut reports whether a folder of this name holds code of others, or data of tests.
 func leftOut(name string) bool {
@@ -72,32 +107,32 @@ func leftOut(name string) bool {
 		slices.Contains([]string{"node_modules", "testdata", "vendor"}, name)
 }
 
-// open reads a file; src is nil if vet leaves it out.
+// open reads a file; src is nil if vet leaves it out. A folder may have Lua for other programs.
 func (j *job) open(path string) (src []byte, err error) {
-	if path == "-" {
+	switch {
+	case path == "-":
 		return io.ReadAll(os.Stdin)
+	case j.vetter == nil:
+		return parse.ReadFile(path)
+	case j.parts[path]:
+		return nil, nil
 	}
 	src, err = parse.ReadFile(path)
-	if err != nil && j.walked[path] {
+	switch {
+	case err != nil && j.walked[path]:
 		j.notRead(err)
 		return nil, nil
-	}
-	if why := j.notSeen(path, src); why != "" {
-		j.unseen[why] = append(j.unseen[why], path)
-		return nil, nil
-	}
-	return src, err
-}
-
-var libraryHead = regexp.MustCompile(`^#!lua .*\bname=`)
-
-// notSeen says why vet leaves a file out, or returns "". A folder may have Lua for other programs.
-func (j *job) notSeen(path string, src []byte) string {
-	switch {
-	case j.vetOnly && libraryHead.Match(src):
-		return "libraries for FUNCTION LOAD"
+	case err != nil || golua.Library.Match(src) && golua.Accepted.Match(src):
+	case golua.Library.Match(src) && j.unseen:
+		j.notSeen(golua.Unseen{At: token.Position{Filename: path, Line: 1, Column: 1}, Why: golua.Libraries, Sent: true})
+	case golua.Library.Match(src):
+		j.leftOut[golua.Libraries] = append(j.leftOut[golua.Libraries], path)
 	case j.walked[path] && !parse.ForServer(src):
-		return "Lua without a call of a command"
+		j.leftOut[noCommand] = append(j.leftOut[noCommand], path)
+	default:
+		return src, nil
 	}
-	return ""
+	return nil, err
 }
+
+const noCommand = "Lua without a call of a command"

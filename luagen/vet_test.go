@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -39,6 +41,31 @@ func TestVet(t *testing.T) {
 		require.Empty(t, out)
 		require.NotEmpty(t, errs)
 	}
+}
+
+// TestUnseen: with -unseen=fail a script for a client that vet cannot read is a finding, but not what only may be a script,
+// nor one that a comment accepts.
+func TestUnseen(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "p")
+	const head = "package p\n\nimport \"github.com/redis/go-redis/v9\"\n\n"
+	write(t, dir, "a.go", head+"func a(c redis.Cmdable, text string) {\n\tc.Eval(ctx, text, nil)\n}\n")
+	write(t, dir, "help.go", "package p\n\nconst help = `Write redis.call('get', KEYS[1]).\nIt gets.`\n")
+	write(t, dir, "lib.lua", "#!lua name=lib\nredis.register_function('f', f)\n")
+	write(t, dir, "other.lua", "print(1)\n")
+	code, _, errs := luagen("vet", dir)
+	require.Equal(t, 0, code)
+	require.Equal(t, 4, strings.Count(errs, "not seen: "), errs)
+	code, _, errs = luagen("vet", "-unseen=fail", dir)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, filepath.Join(dir, "a.go")+":6:14: not seen: the script is no constant text [unseen]\n"+
+		filepath.Join(dir, "lib.lua")+":1:1: not seen: libraries for FUNCTION LOAD [unseen]\n")
+	require.Equal(t, 2, strings.Count(errs, "[unseen]"), errs)
+	write(t, dir, "a.go", head+"func a(c redis.Cmdable, text string) {\n\tc.Eval(ctx, text, nil) //luagen:unseen the tests have it\n}\n")
+	write(t, dir, "lib.lua", "#!lua name=lib\n-- luagen:unseen the tests load it\nredis.register_function('f', f)\n")
+	code, _, errs = luagen("vet", "-unseen=fail", dir)
+	require.Equal(t, 0, code, errs)
+	require.Equal(t, 2, strings.Count(errs, "not seen: "), errs)
 }
 
 // TestVetNothing: a project without scripts has no fault. It sets os.Stdin, so it is not parallel.
@@ -296,6 +323,45 @@ func TestVetCases(t *testing.T) {
 		})
 	}
 }
+
+// TestWhereScriptsStand: a script is read wherever it stands in Go. A line that calls EXISTS in one has a finding there, unless a
+// comment says that the script is named, or is none. Other texts are not mentioned.
+func TestWhereScriptsStand(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("testdata", "vet", "go_forms")
+	_, _, errs := luagen("vet", dir)
+	forms := 0
+	for _, pattern := range []string{"*.go", "other/*.go"} {
+		for _, path := range must(filepath.Glob(filepath.Join(dir, pattern)))(t) {
+			forms += requireForms(t, path, errs)
+		}
+	}
+	require.Greater(t, forms, 60)
+}
+
+// requireForms returns how many scripts a file has of which the findings, or remarks, are as its comments say.
+func requireForms(t *testing.T, path, errs string) (forms int) {
+	t.Helper()
+	for i, line := range strings.Split(read(t, path), "\n") {
+		at, mark := fmt.Sprintf("%s:%d:", path, i+1), named.FindStringSubmatch(line)
+		want := []bool{mark != nil && mark[1] == "", mark == nil && exists.MatchString(line) && !notRead.MatchString(line)}
+		got := []bool{strings.Contains(errs, "luagen: "+at), strings.Contains(errs, "\n"+at)}
+		if mark != nil && mark[1] != "" {
+			require.Contains(t, errs, fmt.Sprintf("luagen: %s:%d:", path, i))
+		}
+		if !strings.Contains(line, "const help") {
+			require.Equal(t, want, got, "%s %s", at, line)
+			forms += strings.Count(line, "'exists'")
+		}
+	}
+	return forms
+}
+
+var (
+	named   = regexp.MustCompile(`(?://|#) named( one line above)?`)
+	exists  = regexp.MustCompile(`call\('exists'`)
+	notRead = regexp.MustCompile(`no script|luagen:unseen`)
+)
 
 // requireSound fails if a file that is named to be sound has a finding. What a case expects can be written anew in a
 // hurry; this cannot.

@@ -7,43 +7,42 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // Functions that get a script, by name: what they belong to is not known without types.
 var (
 	makers = []string{
 		"NewScript", "NewScriptReadOnly", "NewLuaScript", "NewLuaScriptReadOnly", "NewLuaScriptNoSha",
-		"NewLuaScriptReadOnlyNoSha", "NewLuaScriptRetryable",
+		"NewLuaScriptReadOnlyNoSha", "NewLuaScriptRetryable", "NewEvalScript",
 	}
 	evals   = []string{"Eval", "EvalCtx", "EvalContext", "EvalRO", "ScriptLoad", "ScriptLoadCtx"}
-	senders = []string{"Do", "DoContext", "DoCtx", "Send"}
+	senders = []string{"Do", "DoContext", "DoCtx", "Send", "NewCmd", "Cmd", "FlatCmd", "Arbitrary"}
+
+	builders = []string{"Eval", "EvalRo", "ScriptLoad"} // as in client.B().Eval().Script(...)
 )
 
-var readOnly = regexp.MustCompile(`ReadOnly|(?i:\beval_?ro\b)`)
+var (
+	readOnly = regexp.MustCompile(`ReadOnly|(?i:\beval_?ro\b)`)
+	client   = regexp.MustCompile(`(?i)redis|valkey|rueidis|radix`)
+)
 
-// scan finds the scripts of a package.
-func (p *pack) scan(folder *Folder) {
-	for _, f := range p.files {
-		imports := slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return relevant.MatchString(i.Path.Value) })
-		for _, d := range f.Decls {
-			p.within = d
-			ast.Inspect(d, func(n ast.Node) bool {
-				p.label(n)
-				if call, ok := n.(*ast.CallExpr); ok {
-					p.call(folder, call, imports)
-				}
-				return true
-			})
-		}
+// calls notes which texts of a file are passed to a client.
+func (r *reader) calls(f *ast.File) {
+	imports := slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return client.MatchString(i.Path.Value) })
+	for _, d := range f.Decls {
+		ast.Inspect(d, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				r.call(call, !imports || r.others(call, d))
+			}
+			return true
+		})
 	}
 }
 
 // others reports whether a call is of a function of a package that is no client, or forwards what its function gets: the
 // callers of that pass the script.
-func (p *pack) others(call *ast.CallExpr) bool {
-	fn, ok := p.within.(*ast.FuncDecl)
+func (r *reader) others(call *ast.CallExpr, within ast.Decl) bool {
+	fn, ok := within.(*ast.FuncDecl)
 	if ok && (slices.Contains(makers, fn.Name.Name) || slices.Contains(evals, fn.Name.Name)) {
 		return true
 	}
@@ -52,95 +51,64 @@ func (p *pack) others(call *ast.CallExpr) bool {
 		return false
 	}
 	name, _ := method.X.(*ast.Ident)
-	imported, ok := p.info.Uses[name].(*types.PkgName)
-	return ok && !relevant.MatchString(imported.Imported().Path())
+	imported, ok := r.Uses[name].(*types.PkgName)
+	return ok && !client.MatchString(imported.Imported().Path())
 }
 
-// call notes the script that a call passes. Only in a file that imports a client every call is meant.
-func (p *pack) call(folder *Folder, call *ast.CallExpr, imports bool) {
+// call notes the script that a call passes. Only in a file that imports a client every call is meant: in others seen is
+// true.
+func (r *reader) call(call *ast.CallExpr, seen bool) {
 	passed := scripts(call)
-	if len(passed) == 0 {
-		return
-	}
-	p.resolve()
-	seen := !imports || p.others(call)
 	var unknown ast.Expr
 	eval := slices.Contains(evals, lastName(call.Fun))
 	for i, e := range passed {
-		t, known := p.text(e)
+		origins := r.origins(e)
+		lua, known := false, false
+		for _, origin := range origins {
+			t, ok := r.text(origin)
+			known, lua = known || ok, lua || isLua(t.bytes)
+		}
 		switch _, literal := e.(*ast.BasicLit); {
-		case known && p.script(folder, call, e, t):
+		case lua:
+			r.send(call, e, origins, seen)
 			return
 		case known:
 			seen = true
-		case !literal && p.looksLikeText(e, unknown == nil && (!eval || i == len(passed)-1 && !p.isScript(call.Fun))):
+		case !literal && r.looksLikeText(e, unknown == nil && (!eval || i == len(passed)-1 && !r.isScript(call.Fun))):
 			unknown = e
 		}
 	}
-	if !seen && unknown != nil {
-		folder.Unseen = append(folder.Unseen, p.set.PositionFor(unknown.Pos(), false))
+	if unknown != nil {
+		r.send(call, unknown, r.origins(unknown), seen)
 	}
 }
 
-// script adds a text, if it is a script.
-func (p *pack) script(folder *Folder, call *ast.CallExpr, e ast.Expr, t text) bool {
-	if t.parts == 1 && len(t.of) == 1 {
-		folder.Files = append(folder.Files, t.of[0])
-		return true
-	}
-	if !parse.ForServer(t.bytes) {
-		return false
-	}
-	name, from, to := p.nameOf(call, e), p.set.PositionFor(call.Pos(), false), p.set.PositionFor(e.Pos(), false)
-	script := &Script{
-		Call: to, Name: name, Doc: p.docs[name], Of: t.of, set: p.set,
-		ReadOnly: readOnly.Match(p.sources[to.Filename][from.Offset:to.Offset]),
-	}
-	src, at := parse.Ends(t.bytes)
-	script.Text = src
-	for _, i := range at {
-		script.at = append(script.at, t.at[i])
-	}
-	folder.Scripts = append(folder.Scripts, script)
-	return true
-}
-
-// label notes what the values of a statement are called.
-func (p *pack) label(n ast.Node) {
-	switch n := n.(type) {
-	case *ast.ValueSpec:
-		for i, v := range n.Values {
-			p.labels[v] = n.Names[min(i, len(n.Names)-1)].Name
+// send notes that a client gets the texts which an expression may be.
+func (r *reader) send(call *ast.CallExpr, e ast.Expr, origins []ast.Expr, seen bool) {
+	for _, origin := range origins {
+		c := r.of[origin]
+		t, known := r.text(origin)
+		if !known && !isLua(t.bytes) && seen {
+			continue
 		}
-	case *ast.AssignStmt:
-		for i, v := range n.Rhs {
-			p.labels[v] = lastName(n.Lhs[min(i, len(n.Lhs)-1)])
+		if c == nil {
+			c = r.add(origin, t)
 		}
-	case *ast.KeyValueExpr:
-		p.labels[n.Value] = lastName(n.Key)
+		from, to := r.position(call.Pos()), r.position(e.Pos())
+		c.sent, c.in = true, append(c.in, to.Filename)
+		c.readOnly = c.readOnly || readOnly.Match(r.sources[to.Filename][from.Offset:to.Offset])
 	}
-}
-
-// nameOf returns what a script may be called.
-func (p *pack) nameOf(call *ast.CallExpr, script ast.Expr) string {
-	fn, _ := p.within.(*ast.FuncDecl)
-	switch name := lastName(script); {
-	case name != "":
-		return name
-	case p.labels[call] != "" && p.labels[call] != "_":
-		return p.labels[call]
-	case fn != nil:
-		return fn.Name.Name
-	}
-	return "script"
 }
 
 // scripts returns the arguments of a call that may be a script.
 func scripts(call *ast.CallExpr) []ast.Expr {
-	name := lastName(call.Fun)
+	name, before := lastName(call.Fun), ""
+	if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+		before = lastName(method.X)
+	}
 	switch {
 	case len(call.Args) == 0:
-	case slices.Contains(makers, name), name == "Script" && builds(call.Fun):
+	case slices.Contains(makers, name), name == "Script" && slices.Contains(builders, before):
 		return call.Args // redigo's has the number of keys before it
 	case slices.Contains(evals, name):
 		return call.Args[:min(len(call.Args), 2)] // Before it there may be a context.
@@ -150,13 +118,15 @@ func scripts(call *ast.CallExpr) []ast.Expr {
 	return nil
 }
 
-// lastName returns the name that an expression is, or ends in; else "".
+// lastName returns the name that an expression is, or ends in, or what it calls; else "".
 func lastName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
 		return e.Name
 	case *ast.SelectorExpr:
 		return e.Sel.Name
+	case *ast.CallExpr:
+		return lastName(e.Fun)
 	}
 	return ""
 }
@@ -165,8 +135,8 @@ var scriptName = regexp.MustCompile(`(?i)script|lua|src`)
 
 // looksLikeText reports whether an expression without a known value may be a text. Of packages that are not read the types
 // are not known.
-func (p *pack) looksLikeText(e ast.Expr, place bool) bool {
-	if t := p.info.TypeOf(e); t != nil && t != types.Typ[types.Invalid] {
+func (r *reader) looksLikeText(e ast.Expr, place bool) bool {
+	if t := r.TypeOf(e); t != nil && t != types.Typ[types.Invalid] {
 		basic, ok := t.Underlying().(*types.Basic)
 		return ok && basic.Info()&types.IsString != 0
 	}
@@ -174,16 +144,13 @@ func (p *pack) looksLikeText(e ast.Expr, place bool) bool {
 }
 
 // isScript reports whether a method is one of a script, which gets a client where others get the script.
-func (p *pack) isScript(fn ast.Expr) bool {
+func (r *reader) isScript(fn ast.Expr) bool {
 	method, _ := fn.(*ast.SelectorExpr)
 	if method == nil || scriptName.MatchString(lastName(method.X)) {
 		return method != nil
 	}
-	name, _ := method.X.(*ast.Ident)
-	return name != nil && slices.ContainsFunc(p.values[p.info.ObjectOf(name)], func(e ast.Expr) bool {
-		call, ok := e.(*ast.CallExpr)
-		return ok && slices.Contains(makers, lastName(call.Fun))
-	})
+	given, _ := r.given(method.X)
+	return slices.ContainsFunc(given, func(e ast.Expr) bool { return slices.Contains(makers, lastName(e)) })
 }
 
 // behindEval returns the argument behind "EVAL", or "SCRIPT", "LOAD".
@@ -203,12 +170,24 @@ func behindEval(args []ast.Expr) []ast.Expr {
 	return nil
 }
 
-// builds reports whether a method is one of the builder of a command: client.B().Eval().Script(...).
-func builds(fn ast.Expr) bool {
-	method, ok := fn.(*ast.SelectorExpr)
-	if !ok {
+// generated are the files that luagen wrote: their scripts have files of their own.
+var generated = regexp.MustCompile(`^// Code generated by luagen\b`)
+
+// take adds a text that calls commands. It reports whether all of it is known.
+func (r *reader) take(n ast.Node) bool {
+	switch e := n.(type) {
+	case *ast.BasicLit:
+		if !strings.Contains(e.Value, "call") && !strings.Contains(e.Value, "register") {
+			return true // as nearly all
+		}
+	case *ast.BinaryExpr, *ast.CallExpr:
+	default:
 		return false
 	}
-	before, ok := method.X.(*ast.CallExpr)
-	return ok && slices.Contains([]string{"Eval", "EvalRo", "ScriptLoad"}, lastName(before.Fun))
+	e := n.(ast.Expr)
+	t, known := r.text(e)
+	if calling.Match(t.bytes) {
+		r.add(e, t)
+	}
+	return known
 }

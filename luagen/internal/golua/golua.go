@@ -1,4 +1,5 @@
-// Package golua finds the scripts in the Go files of a folder: constant texts that are passed to functions which take Lua.
+// Package golua finds the scripts in files of other languages: constant texts that call commands of a server, wherever
+// they stand, and those that are passed to functions which take Lua.
 package golua
 
 import (
@@ -6,24 +7,33 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"maps"
-	"regexp"
 	"slices"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// Folder is what the Go files of a folder say about scripts.
+// Folder is what files say about scripts.
 type Folder struct {
 	Scripts []*Script
-	Files   []string         // that are scripts, and embedded
-	Unseen  []token.Position // scripts of which the text is not known
-	Unread  []error          // why files cannot be read
+	Files   []string // that are scripts, and embedded
+	Unseen  []Unseen
+	Unread  []error // why files cannot be read
 }
 
-// Script is one script that a function gets.
+// Unseen is a script of which the text is not known, or a text that may be one.
+type Unseen struct {
+	At   token.Position
+	In   []string // the files where it stands, or where a function gets it
+	Why  string
+	Sent bool // a client gets it
+}
+
+// Script is one script.
 type Script struct {
-	Call     token.Position // where it gets it
+	At       token.Position // where it begins
+	In       []string       // the files where it stands, or where a function gets it
 	Name     string         // what the script, its text or the function around is called
 	Doc      string         // the comment on that name
 	Text     []byte         // every end of line is "\n"
@@ -40,46 +50,79 @@ func (s *Script) Position(offset int) token.Position {
 
 // Line returns the line of the file that has a line of the script.
 func (s *Script) Line(n int) int {
-	offset := 0
-	for ; n > 1; n-- {
-		offset += bytes.IndexByte(s.Text[offset:], '\n') + 1
-	}
-	return s.Position(offset).Line
+	lines := bytes.SplitN(s.Text, []byte("\n"), n)
+	return s.Position(len(s.Text) - len(lines[len(lines)-1])).Line
 }
 
-// relevant are the files without which a folder has no scripts.
-var relevant = regexp.MustCompile(`(?i)redis|valkey|rueidis`)
+// reader reads the files of one folder.
+type reader struct {
+	Folder
+	types.Info // which constant or variable each name is, and types
+	set        *token.FileSet
+	sources    map[string][]byte               // by path, also of other folders
+	found      []*candidate                    // in the order of their places
+	of         map[ast.Expr]*candidate         // the same by where they stand
+	values     map[types.Object][]ast.Expr     // all that each name, field, parameter or function is given; nil for what is not known
+	grown      map[types.Object]bool           // names to which the code adds texts
+	embeds     map[types.Object]*ast.ValueSpec // those of go:embed
+	asked      map[types.Object]bool           // those whose value is looked for
+}
+
+func newReader() *reader {
+	return &reader{
+		Info: types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}},
+		set:  token.NewFileSet(), sources: map[string][]byte{}, of: map[ast.Expr]*candidate{},
+		values: map[types.Object][]ast.Expr{}, grown: map[types.Object]bool{}, embeds: map[types.Object]*ast.ValueSpec{},
+		asked: map[types.Object]bool{},
+	}
+}
 
 // Read reads Go files of one folder. Those that are no Go are left out: other tools say so.
 func Read(paths []string) *Folder {
-	folder, sources, found := &Folder{}, map[string][]byte{}, false
+	r := newReader()
+	for _, files := range r.parse(paths) {
+		r.resolve(files)
+		for _, f := range files {
+			ast.Inspect(f, func(n ast.Node) bool { return !r.take(n) })
+		}
+		for _, f := range files {
+			r.calls(f)
+		}
+	}
+	r.decide()
+	return &r.Folder
+}
+
+// marks are the words without which a file neither has scripts nor passes them.
+var marks = []string{"redis.", "server.call", "server.pcall", "Eval", "EVAL", "NewScript", "LuaScript", "ScriptLoad"}
+
+// parse reads the packages of Go files, if one of the files may have scripts.
+func (r *reader) parse(paths []string) (all [][]*ast.File) {
+	found, packages := false, map[string][]*ast.File{}
 	for _, path := range paths {
 		src, err := parse.ReadFile(path)
 		if err != nil {
-			folder.Unread = append(folder.Unread, err)
-			continue
+			r.Unread = append(r.Unread, err)
 		}
-		sources[path] = src
-		found = found || relevant.Match(src)
+		r.sources[path] = src
+		found = found || slices.ContainsFunc(marks, func(word string) bool { return bytes.Contains(src, []byte(word)) })
 	}
-	if !found {
-		return folder
-	}
-	set, packages := token.NewFileSet(), map[string]*pack{}
 	for _, path := range paths {
-		f, err := parser.ParseFile(set, path, sources[path], parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			continue
+		if !found {
+			break
 		}
-		p := packages[f.Name.Name]
-		if p == nil {
-			p = &pack{set: set, sources: sources, labels: map[ast.Expr]string{}}
-			packages[f.Name.Name] = p
+		if f, err := parser.ParseFile(r.set, path, r.sources[path], parser.ParseComments|parser.SkipObjectResolution); err == nil {
+			packages[f.Name.Name] = append(packages[f.Name.Name], f)
 		}
-		p.files = append(p.files, f)
 	}
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
-		packages[name].scan(folder)
+		all = append(all, packages[name])
 	}
-	return folder
+	return all
 }
+
+// position returns a place as users know it.
+func (r *reader) position(at token.Pos) token.Position { return r.set.PositionFor(at, false) }
+
+// file returns the path of the file that has a place.
+func (r *reader) file(at token.Pos) string { return r.position(at).Filename }

@@ -1,126 +1,205 @@
 package golua
 
 import (
-	"errors"
 	"go/ast"
 	"go/token"
 	"go/types"
-	"path/filepath"
-	"regexp"
 	"strings"
 )
 
-// pack is one package of a folder.
-type pack struct {
-	set     *token.FileSet
-	files   []*ast.File
-	sources map[string][]byte   // by path, also of other packages
-	within  ast.Node            // the declaration that is looked at
-	labels  map[ast.Expr]string // what calls are assigned to
-
-	// What resolve finds.
-	info   types.Info                  // which constant or variable each name is, and types
-	values map[types.Object][]ast.Expr // all that each is given, nil for what is not one expression
-	embeds map[types.Object]string     // the file that go:embed names
-	docs   map[string]string           // comments on the names of the package
-	asked  map[types.Object]bool       // those whose value is looked for
-}
-
-// unread imports packages of which only the names are known.
-type unread struct{}
-
-func (unread) Import(path string) (*types.Package, error) {
-	name := version.ReplaceAllString(path, "")
-	return types.NewPackage(path, name[strings.LastIndexByte(name, '/')+1:]), errors.New("not read")
-}
-
-var version = regexp.MustCompile(`[/.]v[0-9]+$`)
-
-// resolve finds out, once, what names are, and what they are given. Faults of types do not matter: imports are not read.
-func (p *pack) resolve() {
-	if p.values != nil {
-		return
-	}
-	p.info = types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}}
-	p.values, p.embeds, p.asked = map[types.Object][]ast.Expr{}, map[types.Object]string{}, map[types.Object]bool{}
-	p.docs = map[string]string{}
-	config := types.Config{Importer: unread{}, FakeImportC: true, Error: func(error) {}}
-	_, _ = config.Check("", p.set, p.files, &p.info)
-	for _, f := range p.files {
-		ast.Inspect(f, p.note)
-		for _, d := range f.Decls {
-			if decl, ok := d.(*ast.GenDecl); ok {
-				p.declaration(decl)
-			}
-		}
+// resolve finds out what names are, and what they are given. Faults of types do not matter: imports are not read.
+func (r *reader) resolve(files []*ast.File) {
+	config := types.Config{FakeImportC: true, Error: func(error) {}}
+	_, _ = config.Check("", r.set, files, &r.Info)
+	for _, f := range files {
+		ast.Inspect(f, r.note)
 	}
 }
 
-// note notes what a statement, a declaration or a list of parameters gives to names.
-func (p *pack) note(n ast.Node) bool {
-	give := func(target, value ast.Expr) {
-		if name, ok := target.(*ast.Ident); ok {
-			object := p.info.ObjectOf(name)
-			p.values[object] = append(p.values[object], value)
-		}
+func (r *reader) give(target, value ast.Expr) {
+	if object := r.own(target); object != nil {
+		r.values[object] = append(r.values[object], value)
 	}
+}
+
+// note notes what a statement, a declaration or a call gives to names, fields, parameters, and as results.
+func (r *reader) note(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
 		for i, target := range n.Lhs {
-			give(target, nth(n.Rhs, i, len(n.Lhs)))
+			r.give(target, nth(n.Rhs, i, len(n.Lhs)))
+			if n.Tok == token.ADD_ASSIGN {
+				r.grown[r.own(target)] = true
+			}
 		}
 	case *ast.ValueSpec:
 		for i, name := range n.Names {
-			give(name, nth(n.Values, i, len(n.Names)))
+			if len(n.Values) > 0 {
+				r.give(name, nth(n.Values, i, len(n.Names)))
+			}
 		}
-	case *ast.Field:
-		for _, name := range n.Names {
-			give(name, nil)
+	case *ast.GenDecl:
+		for _, s := range n.Specs {
+			spec, ok := s.(*ast.ValueSpec)
+			if ok && len(n.Specs) == 1 && spec.Doc == nil {
+				spec.Doc = n.Doc
+			}
+			if ok && embedded(spec.Doc) != "" {
+				r.embeds[r.own(spec.Names[0])] = spec
+			}
 		}
+	case *ast.CallExpr:
+		if fn, ok := r.own(n.Fun).(*types.Func); ok {
+			r.arguments(fn.Signature().Params(), n.Args)
+		}
+	case *ast.KeyValueExpr:
+		if field, ok := r.own(n.Key).(*types.Var); ok && field.IsField() {
+			r.give(n.Key, n.Value)
+		}
+	case *ast.FuncDecl:
+		r.returns(n)
 	case *ast.RangeStmt:
-		give(n.Key, nil)
-		give(n.Value, nil)
+		r.give(n.Key, nil)
+		r.give(n.Value, nil)
 	}
 	return true
 }
 
-// declaration notes the comments on constants and variables of the package, and embedded files.
-func (p *pack) declaration(decl *ast.GenDecl) {
-	dir := filepath.Dir(p.set.PositionFor(decl.Pos(), false).Filename)
-	for _, s := range decl.Specs {
-		spec, ok := s.(*ast.ValueSpec)
-		if !ok {
-			continue
+// returns notes what a function returns as its first result.
+func (r *reader) returns(fn *ast.FuncDecl) {
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if s, ok := n.(*ast.ReturnStmt); ok && len(s.Results) > 0 {
+			r.give(fn.Name, s.Results[0])
 		}
-		for _, name := range spec.Names {
-			p.docs[name.Name] = decl.Doc.Text() + spec.Doc.Text()
-			if path := embedded(dir, decl.Doc, spec.Doc); path != "" {
-				p.embeds[p.info.ObjectOf(name)] = path
-			}
-		}
+		_, inner := n.(*ast.FuncLit)
+		return !inner
+	})
+}
+
+// arguments notes what the parameters of a function of the package get.
+func (r *reader) arguments(parameters *types.Tuple, args []ast.Expr) {
+	for i := range min(parameters.Len(), len(args)) {
+		r.values[parameters.At(i)] = append(r.values[parameters.At(i)], args[i])
 	}
 }
 
-// embedded returns the one file that a go:embed directive names, or "".
-func embedded(dir string, docs ...*ast.CommentGroup) string {
-	for _, doc := range docs {
-		if doc == nil {
-			continue
+// own returns what a name of the package stands for, or a field or a method.
+func (r *reader) own(e ast.Expr) types.Object {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return r.ObjectOf(e)
+	case *ast.SelectorExpr:
+		return r.ObjectOf(e.Sel)
+	case *ast.IndexExpr: // of a function with type parameters
+		if fn, ok := r.own(e.X).(*types.Func); ok {
+			return fn
 		}
+	}
+	return nil
+}
+
+// embedded returns the pattern of a go:embed directive, or "".
+func embedded(doc *ast.CommentGroup) string {
+	if doc != nil {
 		for _, c := range doc.List {
-			pattern, ok := strings.CutPrefix(c.Text, "//go:embed ")
-			if pattern = strings.TrimSpace(pattern); ok && !strings.ContainsAny(pattern, " *?[\"`") {
-				return filepath.Join(dir, filepath.FromSlash(pattern))
+			if pattern, ok := strings.CutPrefix(c.Text, "//go:embed "); ok {
+				return strings.TrimSpace(pattern)
 			}
 		}
 	}
 	return ""
 }
 
-// nth returns the i-th of n values, nil if they come from one call.
+// nth returns the i-th of n values. If they come from one call, it returns that for the first, and nil for the others.
 func nth(values []ast.Expr, i, n int) ast.Expr {
-	if len(values) != n {
+	if len(values) == n || i == 0 {
+		return values[i]
+	}
+	return nil
+}
+
+// origins returns the expressions from which a value may come: texts that are known, and what is not followed further.
+func (r *reader) origins(e ast.Expr) []ast.Expr { return r.follow(e, map[types.Object]bool{}) }
+
+// follow returns the origins of a value that do not come by way of names which are done.
+func (r *reader) follow(e ast.Expr, done map[types.Object]bool) (all []ast.Expr) {
+	e = ast.Unparen(e)
+	given, object := r.given(e)
+	if given == nil {
+		return []ast.Expr{e}
+	}
+	if object != nil && done[object] {
 		return nil
 	}
-	return values[i]
+	done[object] = true
+	for _, value := range given {
+		if value == nil {
+			all = append(all, e)
+		} else {
+			all = append(all, r.follow(value, done)...)
+		}
+	}
+	return all
+}
+
+// given returns what an expression stands for, nil if that is not known, and the name of it if there is one.
+func (r *reader) given(e ast.Expr) ([]ast.Expr, types.Object) {
+	switch e := e.(type) {
+	case *ast.Ident, *ast.SelectorExpr:
+		object := r.own(e)
+		if spec := r.embeds[object]; spec != nil && spec.Names[0] != e {
+			return []ast.Expr{spec.Names[0]}, nil
+		}
+		if _, ok := object.(*types.Func); ok || object == nil || r.grown[object] {
+			return nil, nil
+		}
+		return r.values[object], object
+	case *ast.IndexExpr:
+		return r.elements(e.X), nil
+	case *ast.CallExpr:
+		if fn, ok := r.own(e.Fun).(*types.Func); ok && r.values[fn] != nil {
+			return r.values[fn], fn
+		}
+		return r.result(e), nil
+	}
+	return nil, nil
+}
+
+// elements returns the elements of a map or a list that a name is given, if that is written out.
+func (r *reader) elements(of ast.Expr) (all []ast.Expr) {
+	given, _ := r.given(of)
+	for _, e := range given {
+		list, _ := e.(*ast.CompositeLit)
+		if list == nil {
+			return nil
+		}
+		for _, e := range list.Elts {
+			if pair, ok := e.(*ast.KeyValueExpr); ok {
+				e = pair.Value
+			}
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// result returns the texts that a function of others gets, which may change its form, or what is converted.
+func (r *reader) result(call *ast.CallExpr) (all []ast.Expr) {
+	if t, known := r.text(call); known || t.holes {
+		return nil
+	}
+	if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+		if r.embeds[r.own(method.X)] != nil { // a file of several, which are seen by themselves
+			return []ast.Expr{}
+		}
+		if inner, ok := method.X.(*ast.CallExpr); ok { // redis.Args{}.Add(script).Add(1)
+			all = r.result(inner)
+		}
+	}
+	for _, e := range call.Args {
+		if t, known := r.text(e); r.conversion(call) || known && calling.Match(t.bytes) {
+			all = append(all, e)
+		}
+	}
+	return all
 }

@@ -2,8 +2,8 @@ package scripts
 
 import "github.com/redis/go-redis/v9"
 
-// twice has two values, of which no one knows which it is.
-var twice = "return redis.cal('get', KEYS[1])"
+// twice has two values: of one the text is known, the other is named.
+var twice = "return redis.call('get', KEYS[1])"
 
 var soundOne = redis.NewScript(head + `return n`)
 
@@ -15,7 +15,7 @@ func init() {
 	redis.NewScript(twice)
 	script := soundTwo.Hash()
 	if twice != "" {
-		script = "return redis.cal('get', KEYS[1])"
+		script = "return redis.call('get', KEYS[1])"
 	}
 	redis.NewScript(script)
 	sum{}.Eval(0, 1+2)
