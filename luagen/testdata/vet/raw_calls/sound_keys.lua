@@ -19,6 +19,9 @@ if redis.call('pttl', KEYS[4]) == -1 then redis.call('pexpire', KEYS[4], 1000) e
 local task = cjson.decode(ARGV[3])
 if task.at == nil or task.at == cjson.null then task.at = 0 end
 redis.call('zadd', KEYS[2], task.at, ARGV[3])
+local reply = redis.pcall('get', KEYS[4])
+local kind = type(reply)
+if reply and kind == 'string' then redis.call('sadd', KEYS[5], kind) end
 local few = {}
 for i = 4, 9 do few[#few + 1] = ARGV[i] end
 if #few > 0 then redis.call('sadd', KEYS[5], unpack(few)) end
