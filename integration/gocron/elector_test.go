@@ -80,7 +80,8 @@ func TestLostLeadership(t *testing.T) {
 // TestLeaderLeaves has the leader leave during a job that takes a while to end: another replica leads only then.
 func TestLeaderLeaves(t *testing.T) {
 	onServer(t, func(t *testing.T, s *hasptest.Server) {
-		one := campaign(t, s, func(ctx context.Context, _ gocronhasp.Run) error {
+		one := campaign(t, s, func(ctx context.Context, run gocronhasp.Run) error {
+			require.NoError(t, run.Lease.Err())
 			<-ctx.Done()
 			time.Sleep(10 * time.Second)
 			return context.Cause(ctx)

@@ -283,5 +283,6 @@ func TestPeriodicLockerChecksItsSchedule(t *testing.T) {
 		var invalid *primitives.FieldError
 		require.ErrorAs(t, err, &invalid)
 		require.Equal(t, c.field, invalid.Field, err)
+		require.NotEmpty(t, invalid.Problem)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/hasptest"
+	buckets "github.com/hasp-go/hasp/integration/internal/observed"
 	promhasp "github.com/hasp-go/hasp/integration/prometheus"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/trace"
@@ -294,4 +295,22 @@ func TestAllocations(t *testing.T) { //nolint:paralleltest // It counts allocati
 		tracer.AcquireEnd(tracer.AcquireStart(ctx, trace.AcquireStart{Object: object}), trace.AcquireEnd{Object: object, Waited: time.Millisecond})
 		tracer.LeaseEnd(trace.LeaseEnd{Object: object, Held: time.Second})
 	}))
+}
+
+// TestBuckets: each histogram has its own, and not Prometheus's.
+func TestBuckets(t *testing.T) {
+	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *registry) {
+		lease := must(c.NewLock("x", nil).Lock(t.Context()))(t)
+		require.NoError(t, lease.Release(t.Context()))
+		bounds := map[string][]float64{}
+		for _, family := range must(r.Gather())(t) {
+			for _, b := range family.GetMetric()[0].GetHistogram().GetBucket() {
+				bounds[family.GetName()] = append(bounds[family.GetName()], b.GetUpperBound())
+			}
+		}
+		require.Equal(t, map[string][]float64{
+			"hasp_acquire_wait_seconds": buckets.WaitBuckets, "hasp_held_seconds": buckets.HeldBuckets,
+			"hasp_renewal_lag_seconds": buckets.LagBuckets,
+		}, bounds)
+	})
 }
