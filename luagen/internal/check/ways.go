@@ -61,7 +61,8 @@ func (j *judge) optional(w *flow.Frame, key string, l, g flow.Mark) bool {
 		return true
 	}
 	if slices.ContainsFunc(g.Words, func(word parse.Expr) bool {
-		return j.C.Flow.Within(cond, func(e parse.Expr) bool { return j.C.Shares(word, e) })
+		return j.C.Flow.Within(cond, func(e parse.Expr) bool { return j.C.Shares(word, e) }) ||
+			j.C.Flow.Within(word, func(e parse.Expr) bool { return j.C.Nth(e, "ARGV") > 0 && j.C.Shares(e, cond) })
 	}) {
 		return true
 	}

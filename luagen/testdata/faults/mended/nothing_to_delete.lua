@@ -1,3 +1,3 @@
-local names = redis.call('smembers', KEYS[1])
-local gone = #names > 0 and redis.call('hdel', KEYS[2], unpack(names)) or 0
+local names, gone = redis.call('smembers', KEYS[1]), 0
+for _, name in ipairs(names) do gone = gone + redis.call('hdel', KEYS[2], name) end
 return gone
