@@ -40,7 +40,7 @@ func run(stdout, stderr io.Writer, args []string) int {
 		switch args[0] {
 		case "help":
 			return run(stdout, stderr, append(args[1:len(args):len(args)], "-h"))
-		case "version":
+		case "version", "-version", "--version":
 			fmt.Fprintln(stdout, version())
 			return 0
 		}
@@ -136,13 +136,16 @@ func (j *job) addTable(path string) error {
 	return nil
 }
 
-// version returns which luagen this is, of which Go, and for which platform.
+// version returns which luagen this is, of which Go, for which platform and, if it is built in a checkout, of which commit.
 func version() string {
-	text := "luagen"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		text += " " + info.Main.Version + " " + info.GoVersion
+	build, _ := debug.ReadBuildInfo()
+	text := fmt.Sprintf("luagen %s %s %s/%s", build.Main.Version, build.GoVersion, runtime.GOOS, runtime.GOARCH)
+	for _, s := range build.Settings {
+		if s.Key == "vcs.revision" {
+			text += " commit " + s.Value
+		}
 	}
-	return text + " " + runtime.GOOS + "/" + runtime.GOARCH
+	return text
 }
 
 // write writes the Go files. What is left over it only names: the folder of -o may have files of other runs.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -52,9 +53,9 @@ func oneLine(err error) string {
 }
 
 func (p *program) root() *cobra.Command {
-	build, _ := debug.ReadBuildInfo()
 	root := group("hasp", "Locks, semaphores and rates of a Redis server, for the shell")
-	root.SilenceUsage, root.SilenceErrors, root.Version = true, true, build.Main.Version
+	root.SilenceUsage, root.SilenceErrors, root.Version = true, true, version()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%w: see %s --help", err, c.CommandPath())
 	})
@@ -71,9 +72,24 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(
 		p.lock("lock", "", "lock", "mutex", "fair", "plain"), p.lock("read", " with other readers", "read"),
 		p.lock("write", " without readers", "write"), p.slot(), p.once(),
-		p.elect(), p.check(), p.rate(), p.latch(), p.forceUnlock(), p.inspect(), p.list(), p.watch(), p.serve(),
+		p.elect(), p.check(), p.rate(), p.latch(), p.forceUnlock(), p.inspect(), p.list(), p.watch(), p.serve(), &cobra.Command{
+			Use: "version", Short: "Print the version, its Go and its platform", Args: cobra.NoArgs,
+			Run: func(*cobra.Command, []string) { fmt.Println(root.Version) },
+		},
 	)
 	return root
+}
+
+// version returns which hasp this is, of which Go, for which platform and, if it is built in a checkout, of which commit.
+func version() string {
+	build, _ := debug.ReadBuildInfo()
+	text := fmt.Sprintf("hasp %s %s %s/%s", build.Main.Version, build.GoVersion, runtime.GOOS, runtime.GOARCH)
+	for _, s := range build.Settings {
+		if s.Key == "vcs.revision" {
+			text += " commit " + s.Value
+		}
+	}
+	return text
 }
 
 // online returns what runs a command that needs no more than a connection.

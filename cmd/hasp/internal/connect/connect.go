@@ -22,16 +22,9 @@ import (
 // URLVariable is the environment variable of the server's URL, if no flag has it.
 const URLVariable = "HASP_URL"
 
-// defaultURL is the URL without a flag and without the variable.
-const defaultURL = "redis://127.0.0.1:6379"
-
 // Flags say which server, and as which user.
 type Flags struct {
-	URL          string
-	User         string
-	PasswordFile string
-	CACert       string
-	Cert, Key    string
+	URL, User, PasswordFile, CACert, Cert, Key string
 }
 
 // Conn is an open connection.
@@ -117,7 +110,7 @@ var form = regexp.MustCompile(`^(\w+)://([^/?#]*@)?([^/?#,]*)([^/?#]*)(.*)$`)
 // url returns the URL of the flag or the variable as the driver has it: of several hosts the others, and the name of
 // Sentinel's master, are parameters there. Others may read a flag, so it has no password.
 func (f *Flags) url() (*url.URL, error) {
-	text := cmp.Or(f.URL, os.Getenv(URLVariable), defaultURL)
+	text := cmp.Or(f.URL, os.Getenv(URLVariable), "redis://127.0.0.1:6379")
 	parts := form.FindStringSubmatch(text)
 	switch {
 	case parts == nil:
@@ -144,9 +137,7 @@ func (f *Flags) url() (*url.URL, error) {
 }
 
 func (f *Flags) authenticate(o *rueidis.ClientOption) error {
-	if f.User != "" {
-		o.Username = f.User
-	}
+	o.Username = cmp.Or(f.User, o.Username)
 	if f.PasswordFile == "" {
 		return nil
 	}
