@@ -274,3 +274,50 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 		j.inText(v)
 	}
 }
+
+// dropped finds an error or a status that nobody gets, a range that is only read, or a table that the script returns elsewhere.
+func (j *judge) dropped(call *parse.CallExpr, v flow.Value) {
+	again := func(e parse.Expr) bool { return e != nil && flow.Spelt(e) == flow.Spelt(call) }
+	command, _ := j.C.CommandCall(call)
+	switch name := j.C.Callee(call); {
+	case name == "redis.error_reply" || name == "redis.status_reply":
+		j.find(call.P, Result, "this %s goes nowhere, and the script goes on: return it", name[len("redis."):len(name)-len("_reply")])
+	case len(command.Names) == 1 && strings.Contains(command.Names[0], "range") && !j.Writes(call):
+		j.find(call.P, Result, "this result goes nowhere: return it, or leave it out")
+	case j.Depth == 0 && v.Is&flow.IsTable != 0 && v.Is&^(flow.IsTable|flow.IsStatus|flow.IsFailed) == 0 && slices.ContainsFunc(j.C.Flow.Returned[nil], again):
+		j.find(call.P, Result, "this result goes nowhere, and the script goes on, though it returns it in another place: return it")
+	}
+}
+
+// hash finds a reply that is not what a result with the fields of a hash is read from.
+func (j *judge) hash(r *parse.Result, v flow.Value, pos parse.Pos) {
+	h := r.Type.Hash
+	call, _ := j.C.CommandCall(v.From)
+	shown := strings.ToUpper(call.Names[0])
+	want := "HGETALL"
+	if h.Listed {
+		want = "HMGET"
+	}
+	switch key := j.C.DeclaredKey(call.Words[1]); {
+	case r.Type.List:
+		j.find(pos, Result, "this is one hash, and %s", declares(r))
+	case shown != want:
+		j.find(pos, Result, "this is the reply of %s, and %s: write %s for HGETALL, and %s(a,b) for HMGET",
+			shown, declares(r), h.Key.Name, h.Key.Name)
+	case key != nil && key != h.Key:
+		j.find(pos, Result, "this is the hash %s, and %s", key.Name, declares(r))
+	case h.Listed && j.otherFields(call, h.Names()):
+		j.find(pos, Result, "these are other fields, or in another order, than %s is declared: %s", r.Name, typeText(r.Type))
+	}
+}
+
+// otherFields reports whether HMGET certainly replies with other fields than those.
+func (j *judge) otherFields(call flow.CommandCall, names []string) bool {
+	if len(call.Words)-2 != len(names) {
+		return !call.Open
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		literal, ok := j.C.Origin(call.Words[2+slices.Index(names, name)]).(*parse.StringExpr)
+		return ok && literal.Value != name && slices.Contains(names, literal.Value)
+	})
+}

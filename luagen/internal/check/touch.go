@@ -108,7 +108,7 @@ func (j *judge) unlike(t touch, all []touch, given, marks map[string]bool) bool 
 }
 
 // shared are the commands of stocks, queues and lists of all, which have no expiry, or get one elsewhere.
-var shared = strings.Fields("decr decrby lpush pttl rpush sadd ttl zadd")
+var shared = flow.Words("shared")
 
 // watched finds a key that never expires, of which the script asks when it does.
 func (j *judge) watched(t touch, all []touch) {
@@ -146,7 +146,7 @@ func (j *judge) wrongKinds(all []touch) {
 }
 
 // replacers are the commands behind which a key may be of another kind, or by which a script knows its kind.
-var replacers = strings.Fields("copy del flushall flushdb getdel getset move mset rename renamenx restore set setex psetex sort type unlink")
+var replacers = flow.Words("replacing kinds")
 
 // unlikeKinds reports whether two calls are for different kinds of keys, and end the script if they fail.
 func (j *judge) unlikeKinds(t, u touch) bool {

@@ -182,7 +182,7 @@ func (m *Machine) replies(e *parse.CallExpr) (all []any) {
 }
 
 // parted are the commands that read parts of a key.
-var parted = strings.Fields("hexists hget hmget hstrlen sismember zrank zrevrank zscore")
+var parted = Words("parts")
 
 // sources returns a text for each thing that a command reads: for keys, or for parts of one. Between a key and its part
 // is a line's end.

@@ -19,21 +19,19 @@ type creation struct {
 }
 
 // Creating are the commands that create a key without an expiry.
-var Creating = strings.Fields(`append bitfield decr decrby geoadd getset hincrby hincrbyfloat hmset hset
-	hsetnx incr incrby incrbyfloat lpush pfadd rpush sadd set setbit setnx setrange xadd zadd
-	zincrby`)
+var Creating = Words("creating")
 
 // Ending are the commands that give a key an expiry.
-var Ending = []string{"expire", "expireat", "pexpire", "pexpireat"}
+var Ending = Words("ending")
 
 // Replacing are the commands that give a key an expiry with its value.
-var Replacing = []string{"getex", "psetex", "set", "setex"}
+var Replacing = Words("with expiry")
 
 // dropping are the commands that take away the expiry of their key.
-var dropping = []string{"getset", "set"}
+var dropping = Words("dropping")
 
 // Removing are the commands that may delete their key, with its last element, or mean it to stay.
-var Removing = strings.Fields("del getdel hdel lpop lrem persist rename rpop spop srem unlink zpopmax zpopmin zrem")
+var Removing = Words("removing")
 
 // command evaluates a call of a command.
 func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
@@ -290,7 +288,7 @@ func (m *Machine) wasThere(key string) {
 }
 
 // showing are the commands whose reply shows whether they have created their key.
-var showing = []string{"hincrby", "hset", "hsetnx", "incr", "lpush", "pfadd", "rpush", "sadd", "setnx", "zadd"}
+var showing = Words("showing")
 
 // afterwards stands for a key that was written before the call that replies about it, lifetime for one if the reply says when
 // it ends.

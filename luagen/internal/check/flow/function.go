@@ -129,11 +129,7 @@ func (c *code) single(e parse.Expr) bool {
 var ofDigits = regexp.MustCompile(`^[^(]*\(%d\+\)|^\^?%d\+\$?$`)
 
 // textFunctions return a text.
-var textFunctions = []string{
-	"string.char", "string.format", "string.gsub", "string.lower", "string.rep", "string.reverse",
-	"string.sub", "string.upper", "table.concat", "cjson.encode", "cmsgpack.pack", "struct.pack",
-	"redis.sha1hex", "type", "tostring",
-}
+var textFunctions = Words("functions of texts")
 
 // Callee returns the name of a function of the server that is called, such as "string.sub".
 func (c *code) Callee(call *parse.CallExpr) string {

@@ -30,9 +30,7 @@ func Places(call CommandCall, cmd *Command) []Place {
 }
 
 // SetAlgebra are the commands of sorted sets that take sets, too.
-var SetAlgebra = []string{
-	"zunionstore", "zinterstore", "zdiffstore", "zunion", "zinter", "zdiff", "zintercard",
-}
+var SetAlgebra = Words("set algebra")
 
 // MaxCallers is how many functions a key is followed to where they are called.
 const MaxCallers = 2

@@ -26,7 +26,7 @@ func (m *Machine) list(e *parse.NameExpr) Value {
 }
 
 // readers are the functions that change no table which they get.
-var readers = strings.Fields(`next select ipairs pairs unpack table.concat table.getn table.maxn cjson.encode cmsgpack.pack redis.call redis.pcall server.call server.pcall`)
+var readers = Words("readers")
 
 // replaces reports whether a script assigns to the elements of KEYS or ARGV, or gives the whole to a function that may.
 func (c *code) replaces(list string) bool {
@@ -54,7 +54,7 @@ func (c *code) IsParam(e parse.Expr) bool {
 }
 
 // passing are the functions whose result is made of their arguments alone.
-var passing = strings.Fields(`tostring tonumber cjson.decode cjson.encode string.format string.lower string.sub string.upper`)
+var passing = Words("passing")
 
 // Elsewhere reports whether another server or version than those that are asked for takes a command in scripts. What a
 // raw script is meant for is not known.

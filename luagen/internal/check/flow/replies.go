@@ -1,33 +1,43 @@
 package flow
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
+	"sync"
 )
+
+//go:embed words.txt
+var wordsText string
+
+// words returns the lists of words.txt by their names.
+var words = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
+	for line := range strings.Lines(wordsText) {
+		if name, list, ok := strings.Cut(line, ": "); ok && line[0] != '#' {
+			all[name] = strings.Fields(list)
+		}
+	}
+	return all
+})
+
+// Words returns a list of words.txt.
+func Words(name string) []string { return words()[name] }
 
 // Shapes are the replies of commands as scripts get them in RESP2. A command that is not here, or
 // that takes words which change its reply, has an unknown one.
-var Shapes = ByName(map[string]string{
-	"count": `append bitcount del exists expire expireat geoadd getbit hdel hexists hlen hset hsetnx
-		hstrlen linsert llen lpush lpushx lrem msetnx persist pexpire pexpireat pfadd pfcount
-		publish rpush rpushx sadd scard sdiffstore setbit setnx setrange sinterstore
-		sismember smove spublish srem strlen sunionstore touch unlink xack xdel xlen xtrim
-		zcard zcount zdiffstore zinterstore zlexcount zrangestore zrem zremrangebylex
-		zremrangebyrank zremrangebyscore zunionstore`,
-	"seconds":      "ttl",
-	"milliseconds": "pttl",
-	"integer":      "decr decrby hincrby incr incrby",
-	"text":         "getrange hincrbyfloat incrbyfloat zincrby",
-	"maybe":        "get getdel getset hget lindex lmove rpoplpush zscore",
-	"rank":         "zrank zrevrank",
-	"status":       "hmset lset ltrim mset pfmerge psetex setex type",
-	"texts":        "hgetall hvals lrange",
-	"members": `hkeys sdiff sinter smembers sunion zrange zrangebylex zrangebyscore zrevrange
-		zrevrangebylex zrevrangebyscore`,
-	"maybes": "hmget mget",
+var Shapes = byShape()
 
-	"unix-time-seconds": "expiretime", "unix-time-milliseconds": "pexpiretime",
-})
+// byShape returns the shapes of words.txt by the names of commands.
+func byShape() map[string]string {
+	all := map[string]string{}
+	for name, words := range words() {
+		if shape, ok := strings.CutPrefix(name, "shape "); ok {
+			all[shape] = strings.Join(words, " ")
+		}
+	}
+	return ByName(all)
+}
 
 // ByName turns a map of texts to names around.
 func ByName(text map[string]string) map[string]string {
@@ -116,7 +126,7 @@ func (m *Machine) optionReply(call CommandCall, name string, known int) Value {
 }
 
 // popping are the commands that reply with one element, or with a list if an argument says how many.
-var popping = []string{"hrandfield", "lpop", "rpop", "spop", "srandmember"}
+var popping = Words("popping")
 
 // expiring are the options by which SET gives its key an end.
 var expiring = []string{"ex", "px", "exat", "pxat"}

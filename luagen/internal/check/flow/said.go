@@ -13,9 +13,9 @@ import (
 
 // What names and comments say of units and ids is read here; what they say of the places of words, in exchange.go.
 
-const (
-	aUnit   = `(?:(?:milli|micro|nano)?seconds?|millis?|micros|nanos|[mun]?secs?|[mun]?s|[毫微纳]?秒)`
-	aLength = `(?:ttl|timeout|window|interval|period|lease|delay|duration|lifetime)`
+var (
+	aUnit   = "(?:" + strings.Join(Words("units"), "|") + ")"
+	aLength = "(?:" + strings.Join(Words("lengths"), "|") + ")"
 	aSpan   = `(?:` + aLength + `|expiry|expiration)` // which may be the time when it ends
 	aMoment = `(?:now|timestamp|epoch|unix time|current time| at|时间戳|当前时间)`
 	aClock  = `(?:` + aSpan + `|time|expire|` + aMoment + `)`
