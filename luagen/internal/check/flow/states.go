@@ -98,27 +98,16 @@ func stamp(all []*state, at int) {
 	if len(all) < 2 {
 		return
 	}
-	known := map[any]int{}
-	for i, s := range all {
-		for what, at := range s.asked {
-			if was, ok := known[what]; i > 0 && !(ok && was == at) {
-				at = 0
-			}
-			known[what] = at
-		}
-	}
-	for _, s := range all {
-		for what := range known {
-			if s.asked[what] != known[what] || known[what] <= 0 {
-				known[what] = 0
-			}
-		}
-	}
 	for _, s := range all {
 		s.At = at
-		for what, same := range known {
-			if same == 0 && s.asked[what] != proved && s.asked[everything] <= 0 {
-				s.asked[what] = -at
+		for what, was := range s.asked {
+			if was > 0 && !slices.ContainsFunc(all, func(t *state) bool { return t.asked[what] != was }) {
+				continue
+			}
+			for _, t := range all {
+				if t.asked[what] != proved && t.asked[everything] <= 0 {
+					t.asked[what] = -at
+				}
 			}
 		}
 	}
@@ -247,7 +236,10 @@ func (m *Machine) turn(s *state, cond parse.Expr, left int) (yes, no []*state) {
 			return []*state{s}
 		}
 		m.branch++
-		w := s.clone()
+		w := s
+		if to || decided {
+			w = s.clone()
+		}
 		w.At, w.Never = m.branch, w.Never || decided
 		w.trail = &branch{cond, to, w.trail, w.trail.Turns() + 1}
 		if m.State = w; left > 0 {
@@ -262,11 +254,31 @@ func (m *Machine) turn(s *state, cond parse.Expr, left int) (yes, no []*state) {
 }
 
 // assume notes that a condition that was evaluated is true, or is not: where it is by several ways, they join.
-func (m *Machine) assume(cond parse.Expr, truth bool) {
+func (m *Machine) assume(cond parse.Expr, truth bool, left int) {
 	m.Quiet++
 	defer func() { m.Quiet-- }()
+	b, isBinary := Unparen(cond).(*parse.BinaryExpr)
+	not, isNot := Unparen(cond).(*parse.UnaryExpr)
+	switch {
+	case isNot && not.Op == "not" && left > 0:
+		m.assume(not.X, !truth, left-1)
+	case isBinary && (b.Op == "and" && truth || b.Op == "or" && !truth) && left > 0:
+		m.assume(b.L, truth, left-1)
+		m.assume(b.R, truth, left-1)
+	case isBinary && (b.Op == "and" || b.Op == "or"):
+		m.byEither(cond, truth)
+	default:
+		is, decided := m.decided(cond, m.eval(cond))
+		if m.State.Never = m.State.Never || decided && is != truth; !decided || is != truth {
+			m.refine(cond, truth)
+		}
+	}
+}
+
+// byEither does that for a condition that is true, or is not, by one of two ways.
+func (m *Machine) byEither(cond parse.Expr, truth bool) {
 	s, start := m.State, m.branch
-	yes, no := m.ways(s, cond, maxParts)
+	yes, no := m.ways(s.clone(), cond, maxParts)
 	if !truth {
 		yes = no
 	}
