@@ -31,3 +31,10 @@ func passed(ctx context.Context, c redis.Cmdable, t kept, m map[string]string, g
 	drop.Eval(ctx, c, []string{"k"})
 	drop.Eval(ctx, redis.NewClient(nil), []string{"k"})
 }
+
+func fault(ctx context.Context, c redis.Cmdable) {
+	c.Eval(ctx, `
+if redis.call('get', KEYS[1]) then
+	return 1
+`, nil)
+}
