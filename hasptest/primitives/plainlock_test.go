@@ -297,3 +297,27 @@ func TestAdoptGivesBackAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestPlainLockCountsListeners: a release says how many clients hear it, so that not all of a crowd try at once.
+func TestPlainLockCountsListeners(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		lease := must(s.client(t, nil).NewPlainLock("x", nil).Lock(t.Context()))(t)
+		answers := make(chan backend.Reply, 3)
+		s.set(func() {
+			s.ran = func(script string, _, _ []string, reply backend.Reply) {
+				if script == "plain_release" {
+					answers <- reply
+				}
+			}
+		})
+		for range 2 {
+			waiter := s.over(t, s.newOwnLink(t), nil).NewPlainLock("x", nil)
+			go func() { _ = waiter.Do(t.Context(), func(context.Context, *primitives.Lease) error { return nil }) }()
+		}
+		time.Sleep(time.Second)
+		require.NoError(t, lease.Release(t.Context()))
+		require.EqualValues(t, 1+2, must((<-answers).Int())(t))
+		<-answers
+		<-answers
+	})
+}
