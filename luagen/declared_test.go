@@ -179,30 +179,6 @@ func TestRules(t *testing.T) {
 	require.Contains(t, errs, "there is no rule none")
 }
 
-// TestNumbersThatAreNever0: of an argument from 1 on, each kind of arithmetic is compared with 0. That is found where it is
-// never true, which is tried here, and only there.
-func TestNumbersThatAreNever0(t *testing.T) {
-	t.Parallel()
-	for code, value := range map[string]func(n float64) float64{
-		"n": func(n float64) float64 { return n }, "n + 1": func(n float64) float64 { return n + 1 },
-		"n + n": func(n float64) float64 { return 2 * n }, "n - 1": func(n float64) float64 { return n - 1 },
-		"2 * n": func(n float64) float64 { return 2 * n }, "n * n": func(n float64) float64 { return n * n },
-		"n * (n - 1)": func(n float64) float64 { return n * (n - 1) }, "0 * n": func(float64) float64 { return 0 },
-		"4 * n / 2": func(n float64) float64 { return 2 * n }, "n % 2": func(n float64) float64 { return float64(int(n) % 2) },
-		"math.max(n, 1)": func(n float64) float64 { return n }, "math.min(n, 0)": func(float64) float64 { return 0 },
-		"math.floor(n / 2)": func(n float64) float64 { return float64(int(n) / 2) }, "(n + 1) - 2": func(n float64) float64 { return n - 1 },
-	} {
-		never := true
-		for n := range 9 {
-			never = never && value(float64(n+1)) != 0
-		}
-		src := "---@arg text int(1..9)\n---@key k any\n---@return int v\nlocal n = tonumber(text)\nredis.call('incr', k)\n" +
-			"if " + code + " == 0 then return 1 end\nreturn 0\n"
-		_, found := examine("in.lua", []byte(src))
-		require.Equal(t, never, slices.ContainsFunc(found, func(f parse.Finding) bool { return f.Rule == check.Compare }), "%s: %v", code, found)
-	}
-}
-
 // TestFirstWrites: a script that asks by the reply of a write whether it was the first, by each comparison, there or by a
 // name, may give the key an expiry then. One that asks something else may not.
 func TestFirstWrites(t *testing.T) {
