@@ -20,7 +20,7 @@ LINT := $(CURDIR)/.bin/lint
 # For what runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in virtual time
 # (Go's issue 78156). For verify so that it compiles for the tests, too. It is fetched if the machine has another.
 verify lint portable generate generated tidy test raced plain prove cells waiting planted busy race soak conformance \
-redisson peers polyglot upgrade failovers hammer browser mutants: export GOTOOLCHAIN := go1.27.4
+redisson peers polyglot upgrade failovers hammer browser mutants packages: export GOTOOLCHAIN := go1.27.4
 
 # Random walks in virtual time are drawn from one seed, so CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
@@ -54,7 +54,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 	sed 's|/[^/]*:func |:|' | LC_ALL=C sort
 
 .PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson peers spec upgrade failovers hammer bench
-.PHONY: bench-smoke bench-full raced plain cells waiting planted mutants busy release release-check release-freeze servers
+.PHONY: bench-smoke bench-full raced plain cells waiting planted mutants busy release release-check release-freeze packages servers
 .PHONY: browser luacover polyglot test-newest test-oldest formatted sized portable generated tidy
 
 help: ## list the targets
@@ -220,6 +220,9 @@ release: $(LINT) ## check all, set VERSION (v1.2.3) in all modules, commit and t
 
 release-check: $(LINT) ## strangers' programs, on the modules as a release of HEAD would tag them; names and wire formats
 	PUBLISHED='$(PUBLISHED)' LINT=$(LINT) .ci/release check
+
+packages: $(LINT) ## deb, rpm, apk, archives and images of the commands, of VERSION (v1.2.3), into a new folder OUT; publishes nothing
+	PUBLISHED='$(PUBLISHED)' LINT=$(LINT) .ci/release packages '$(VERSION)' '$(OUT)'
 
 release-freeze: $(LINT) ## accept that names and wire formats differ from the last release: write .ci/frozen.txt
 	PUBLISHED='$(PUBLISHED)' LINT=$(LINT) .ci/release freeze

@@ -80,14 +80,17 @@ func TestElsewhere(t *testing.T) {
 
 	temp := t.TempDir()
 	_, script, _ := strings.Cut(action, "run: |\n")
-	run := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
-	run.Env = append(os.Environ(), "GOWORK=off", "FLAGS=-strict", "PATHS="+dir, "RUNNER_TEMP="+temp, "GITHUB_ACTION_PATH="+must(os.Getwd())(t))
-	var errs strings.Builder
-	run.Stderr = &errs
-	out, _ := run.Output()
-	require.Equal(t, 1, run.ProcessState.ExitCode())
-	require.Equal(t, want, errs.String())
-	require.Contains(t, string(out), "::add-matcher::")
+	for _, built := range []string{"", filepath.Join(temp, "luagen")} { // The second is what the first has built.
+		run := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
+		run.Env = append(os.Environ(), "GOWORK=off", "LUAGEN="+built, "FLAGS=-strict", "PATHS="+dir, "RUNNER_TEMP="+temp+built,
+			"GITHUB_ACTION_PATH="+must(os.Getwd())(t))
+		var errs strings.Builder
+		run.Stderr = &errs
+		out, _ := run.Output()
+		require.Equal(t, 1, run.ProcessState.ExitCode())
+		require.Equal(t, want, errs.String())
+		require.Contains(t, string(out), "::add-matcher::")
+	}
 	var matcher struct {
 		ProblemMatcher []struct{ Pattern []struct{ Regexp string } }
 	}
