@@ -26,9 +26,10 @@ import (
 // of its own, by a script and by an interactive shell; and another user's, which only the program that started it can end.
 var shapes = []string{"plain", "setsid", "double fork", "set -m", "bash -i", "sudo"}
 
-// ticks works like a worker, in a shell; stubborn ignores what asks it to end.
+// ticks works like a worker, in a shell, for two minutes at most: a test that is killed leaves the file, and ends nobody.
+// stubborn ignores what asks it to end.
 const (
-	ticks    = `while [ -e "$WORK_FILE" ]; do echo "$HASP_OWNER $$ $WORK_SHAPE" >>"$WORK_FILE"; sleep 0.02; done`
+	ticks    = `n=0; while [ -e "$WORK_FILE" ] && [ $((n += 1)) -lt 5000 ]; do echo "$HASP_OWNER $$ $WORK_SHAPE" >>"$WORK_FILE"; sleep 0.02; done`
 	stubborn = `trap "" TERM INT HUP; ` + ticks
 )
 
