@@ -268,12 +268,6 @@ func (j *job) note(texts []string) {
 
 var scriptShape = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
-// platforms are those by which Go's tools leave a file out if its name ends in one of them.
-var platforms = strings.Fields(`aix android darwin dragonfly freebsd hurd illumos ios js linux nacl
-	netbsd openbsd plan9 solaris wasip1 windows zos 386 amd64 amd64p32 arm armbe arm64 arm64be
-	loong64 mips mipsle mips64 mips64le mips64p32 mips64p32le ppc ppc64 ppc64le riscv riscv64 s390
-	s390x sparc sparc64 wasm`)
-
 // badFileName says why a script of this name cannot have a Go file, or returns "".
 func badFileName(name string) string {
 	if !scriptShape.MatchString(name) {
@@ -281,7 +275,7 @@ func badFileName(name string) string {
 			"lock_acquire.lua"
 	}
 	last := name[strings.LastIndexByte(name, '_')+1:]
-	if last != name && slices.Contains(platforms, last) {
+	if last != name && slices.Contains(parse.Words("platforms"), last) {
 		return "Go would build " + name + ".lua.go on " + last + " only: choose another name"
 	}
 	return ""

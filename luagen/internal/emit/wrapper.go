@@ -11,17 +11,13 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// taken are the identifiers that a wrapper's body needs for itself.
-var taken = map[string]bool{
-	"ctx": true, "r": true, "p": true, "c": true, "words": true, "lastKey": true, "out": true, "result": true, "err": true, "ok": true,
-	"backend": true, "context": true, "math": true, "scriptcall": true, "slices": true, "time": true,
-	"bool": true, "byte": true, "error": true, "float64": true, "int64": true, "len": true, "nil": true, "string": true,
-}
+// taken reports whether a wrapper's body needs an identifier for itself.
+func taken(name string) bool { return slices.Contains(parse.Words("taken"), name) }
 
 // local returns the Go name of a parameter. Declared names have no "_" in Go.
 func local(name string) string {
 	name = parse.GoName(name, false)
-	if taken[name] || token.IsKeyword(name) {
+	if taken(name) || token.IsKeyword(name) {
 		name += "_"
 	}
 	return name
@@ -167,7 +163,7 @@ func (g *generator) results() string {
 	}
 	name := parse.GoName(returns[0].Name, false)
 	kind := g.goType(returns[0].Type, false)
-	hidden := taken[name] || slices.ContainsFunc(g.s.Header.Bindings, func(b *parse.Binding) bool {
+	hidden := taken(name) || slices.ContainsFunc(g.s.Header.Bindings, func(b *parse.Binding) bool {
 		return parse.GoName(b.Name, false) == name
 	})
 	all := []string{name + " " + kind, "ok bool", "err error"}

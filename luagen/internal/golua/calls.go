@@ -7,19 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// Functions that get a script, by name: what they belong to is not known without types.
-var (
-	makers = []string{
-		"NewScript", "NewScriptReadOnly", "NewLuaScript", "NewLuaScriptReadOnly", "NewLuaScriptNoSha",
-		"NewLuaScriptReadOnlyNoSha", "NewLuaScriptRetryable", "NewEvalScript",
-	}
-	evals   = []string{"Eval", "EvalCtx", "EvalContext", "EvalRO", "ScriptLoad", "ScriptLoadCtx"}
-	senders = []string{"Do", "DoContext", "DoCtx", "Send", "NewCmd", "Cmd", "FlatCmd", "Arbitrary"}
-
-	builders = []string{"Eval", "EvalRo", "ScriptLoad"} // as in client.B().Eval().Script(...)
-)
+// Functions that get a script, by name: what they belong to is not known without types. Builders are as in
+// client.B().Eval().Script(...).
+var makers, evals, senders, builders = parse.Words("makers"), parse.Words("evals"), parse.Words("senders"), parse.Words("builders")
 
 var (
 	readOnly = regexp.MustCompile(`ReadOnly|(?i:\beval_?ro\b)`)

@@ -19,34 +19,27 @@ type Block struct {
 
 // The expressions.
 type (
-	// NilExpr is nil.
-	NilExpr struct{ at }
-	// BoolExpr is true or false.
+	NilExpr  struct{ at }
 	BoolExpr struct {
 		at
 		Value bool
 	}
-	// NumberExpr is a numeral.
 	NumberExpr struct {
 		at
 		Text string
 	}
-	// StringExpr is a literal text.
 	StringExpr struct {
 		at
 		Value string
 	}
-	// VarargExpr is "...".
 	VarargExpr struct{ at }
-	// FuncExpr is a function's parameters and body.
-	FuncExpr struct {
+	FuncExpr   struct {
 		at
 		Params []*Var // "self" of a method included
 		Vararg bool
 		Body   *Block
 		Last   Pos // of the last token
 	}
-	// NameExpr is a use of a name.
 	NameExpr struct {
 		at
 		Name string
@@ -66,24 +59,20 @@ type (
 		Args   []Expr
 		Last   Pos // of the last token
 	}
-	// BinaryExpr is L Op R.
 	BinaryExpr struct {
 		at
 		Op   string
 		L, R Expr
 	}
-	// UnaryExpr is Op X.
 	UnaryExpr struct {
 		at
 		Op string
 		X  Expr
 	}
-	// TableExpr is a table constructor.
 	TableExpr struct {
 		at
 		Fields []Field
 	}
-	// ParenExpr is (X).
 	ParenExpr struct {
 		at
 		X Expr
@@ -99,29 +88,24 @@ type Field struct {
 
 // The statements.
 type (
-	// LocalStmt is "local Vars = Values".
 	LocalStmt struct {
 		at
 		Vars   []*Var
 		Values []Expr
 	}
-	// AssignStmt is "Targets = Values".
 	AssignStmt struct {
 		at
 		Targets []Expr
 		Values  []Expr
 	}
-	// CallStmt is a call for its effect.
 	CallStmt struct {
 		at
 		Call *CallExpr
 	}
-	// DoStmt is "do ... end".
 	DoStmt struct {
 		at
 		Body *Block
 	}
-	// WhileStmt is "while Cond do ... end".
 	WhileStmt struct {
 		at
 		Cond Expr
@@ -147,7 +131,6 @@ type (
 		From, To, Step Expr
 		Body           *Block
 	}
-	// GenForStmt is "for Vars in Values do".
 	GenForStmt struct {
 		at
 		Vars   []*Var
@@ -161,7 +144,6 @@ type (
 		Method string
 		Func   *FuncExpr
 	}
-	// LocalFuncStmt is "local function Var() ... end".
 	LocalFuncStmt struct {
 		at
 		Var  *Var

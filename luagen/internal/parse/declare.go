@@ -136,16 +136,9 @@ func (h *headerReader) result(w *words) {
 
 var codeShape = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
-// serverCodes begin errors that the server or the backend speaks itself.
-var serverCodes = []string{
-	"ERR", "WRONGTYPE", "NOSCRIPT", "MOVED", "ASK", "TRYAGAIN", "LOADING", "BUSY", "CLUSTERDOWN",
-	"MASTERDOWN", "READONLY", "CROSSSLOT", "NOPERM", "NOAUTH", "OOM", "MISCONF", "NOREPLICAS",
-	"EXECABORT", "UNKILLABLE", "NOPROTO",
-}
-
 // IsErrorCode reports whether a script may have an error code of its own of this name.
 func IsErrorCode(code string) bool {
-	return codeShape.MatchString(code) && !slices.Contains(serverCodes, code)
+	return codeShape.MatchString(code) && !slices.Contains(Words("server codes"), code)
 }
 
 func (h *headerReader) errorCode(w *words) {
@@ -153,7 +146,7 @@ func (h *headerReader) errorCode(w *words) {
 	switch {
 	case !codeShape.MatchString(code):
 		h.find(pos, "an error code is one word in capitals, such as NOTOWNER")
-	case slices.Contains(serverCodes, code):
+	case slices.Contains(Words("server codes"), code):
 		h.find(pos, "%s is the server's own: a script's errors need a code of their own", code)
 	case h.once("error "+code, pos):
 		h.header.Errors = append(h.header.Errors, &ErrorCode{code, pos, w.rest()})

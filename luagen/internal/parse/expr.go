@@ -68,7 +68,7 @@ func (p *parser) simple() Expr {
 		return &BoolExpr{at{pos}, false}
 	case p.tok.is("..."):
 		if !p.fn.vararg {
-			p.fail(pos, "... outside a function that takes it")
+			fail(pos, "... outside a function that takes it")
 		}
 		p.next()
 		return &VarargExpr{at{pos}}
@@ -91,7 +91,7 @@ func (p *parser) primary() Expr {
 		e = &ParenExpr{at{pos}, p.expr()}
 		p.expectEnd(")", "(", pos)
 	default:
-		p.fail(pos, "unexpected %s", p.found())
+		fail(pos, "unexpected %s", p.found())
 	}
 	for n := 0; ; n++ {
 		p.chain(n)
@@ -128,9 +128,9 @@ func (p *parser) arguments() []Expr {
 	case open.is("{"):
 		return []Expr{p.table()}
 	case !open.is("("):
-		p.fail(open.Pos, "expected arguments, found %s", p.found())
+		fail(open.Pos, "expected arguments, found %s", p.found())
 	case p.tokens[p.ahead].endLine != p.lastLine:
-		p.fail(open.Pos, "ambiguous: a call of the line above, or a new statement?")
+		fail(open.Pos, "ambiguous: a call of the line above, or a new statement?")
 	}
 	p.next()
 	if p.accept(")") {

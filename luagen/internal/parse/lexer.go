@@ -104,22 +104,22 @@ func caught(recovered any) *syntaxError {
 	return err
 }
 
-func (l *lexer) fail(pos Pos, format string, args ...any) {
+func fail(pos Pos, format string, args ...any) {
 	panic(&syntaxError{pos, fmt.Sprintf(format, args...), RuleSyntax})
 }
 
 // refuseBytes refuses what a text may not hold anywhere, or not begin with.
 func (l *lexer) refuseBytes() {
 	if bytes.HasPrefix(l.src, []byte("\xef\xbb\xbf")) {
-		l.fail(l.pos(), "byte order mark: the server refuses it; save the file without")
+		fail(l.pos(), "byte order mark: the server refuses it; save the file without")
 	}
 	if bytes.HasPrefix(l.src, []byte("#!")) {
-		l.fail(l.pos(), "a script with annotations has no shebang line: write ---@flag")
+		fail(l.pos(), "a script with annotations has no shebang line: write ---@flag")
 	}
 	if i := bytes.IndexByte(l.src, 0); i >= 0 {
 		start := bytes.LastIndexByte(l.src[:i], '\n') + 1
 		line := 1 + bytes.Count(l.src[:i], []byte("\n"))
-		l.fail(Pos{i, line, i - start + 1}, "NUL byte")
+		fail(Pos{i, line, i - start + 1}, "NUL byte")
 	}
 }
 
@@ -211,7 +211,7 @@ func (l *lexer) longLevel() int {
 func (l *lexer) long(pos Pos, what string) string {
 	level := l.longLevel()
 	if level < 0 {
-		l.fail(pos, "malformed long string: the server expects [[ or [=[")
+		fail(pos, "malformed long string: the server expects [[ or [=[")
 	}
 	l.skip(2 + level)
 	if l.peek(0) == '\n' {
@@ -221,12 +221,12 @@ func (l *lexer) long(pos Pos, what string) string {
 	closing := "]" + strings.Repeat("=", level) + "]"
 	length := bytes.Index(l.src[start:], []byte(closing))
 	if length < 0 {
-		l.fail(pos, "unfinished long %s", what)
+		fail(pos, "unfinished long %s", what)
 	}
 	content := l.src[start : start+length]
 	if i := bytes.Index(content, []byte("[[")); level == 0 && i >= 0 {
 		l.skip(i)
-		l.fail(l.pos(), "[[ inside [[ ]]: some servers refuse it; write [=[ ]=] around")
+		fail(l.pos(), "[[ inside [[ ]]: some servers refuse it; write [=[ ]=] around")
 	}
 	l.skip(length + len(closing))
 	return string(content)
@@ -246,7 +246,7 @@ func (l *lexer) word(pos Pos) {
 func (l *lexer) number(pos Pos) {
 	text := collected.FindString(l.text[l.at:])
 	if !numeral.MatchString(text) {
-		l.fail(pos, "malformed number %s", text)
+		fail(pos, "malformed number %s", text)
 	}
 	l.skip(len(text))
 	l.emit(Number, pos, "")
@@ -258,7 +258,7 @@ func (l *lexer) quoted(pos Pos, quote byte) {
 	for l.peek(0) != quote {
 		switch c := l.peek(0); {
 		case l.at == len(l.src), c == '\n':
-			l.fail(pos, "unfinished string")
+			fail(pos, "unfinished string")
 		case c == '\\':
 			value = append(value, l.escape(pos))
 		default:
@@ -281,12 +281,12 @@ func (l *lexer) escape(start Pos) byte {
 	pos := l.pos()
 	l.skip(1)
 	if l.at == len(l.src) {
-		l.fail(start, "unfinished string")
+		fail(start, "unfinished string")
 	}
 	if digits := decimal.FindString(l.text[l.at:]); digits != "" {
 		n, _ := strconv.Atoi(digits)
 		if n > 255 {
-			l.fail(pos, `escape \%d is larger than 255`, n)
+			fail(pos, `escape \%d is larger than 255`, n)
 		}
 		l.skip(len(digits))
 		return byte(n)
@@ -309,9 +309,9 @@ func (l *lexer) operator(pos Pos) {
 		}
 	}
 	if c >= ' ' && c < 0x7f {
-		l.fail(pos, "unexpected %q", rune(c))
+		fail(pos, "unexpected %q", rune(c))
 	}
-	l.fail(pos, "unexpected byte 0x%02x", c)
+	fail(pos, "unexpected byte 0x%02x", c)
 }
 
 func isLetter(c byte) bool {

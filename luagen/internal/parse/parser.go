@@ -48,13 +48,9 @@ func (p *parser) main(declared []*Binding, functions []string) (body *Block, err
 	}
 	body = p.chunk()
 	if p.tok.Kind != EOF {
-		p.fail(p.tok.Pos, "unexpected %s", p.found())
+		fail(p.tok.Pos, "unexpected %s", p.found())
 	}
 	return body, nil
-}
-
-func (p *parser) fail(pos Pos, format string, args ...any) {
-	panic(&syntaxError{pos, fmt.Sprintf(format, args...), RuleSyntax})
 }
 
 func (p *parser) limit(pos Pos, format string, args ...any) {
@@ -102,7 +98,7 @@ func (p *parser) accept(text string) bool {
 
 func (p *parser) expect(text string) Token {
 	if !p.tok.is(text) {
-		p.fail(p.tok.Pos, "expected %s, found %s", text, p.found())
+		fail(p.tok.Pos, "expected %s, found %s", text, p.found())
 	}
 	return p.next()
 }
@@ -110,7 +106,7 @@ func (p *parser) expect(text string) Token {
 // expectEnd expects the word that closes what was opened at open.
 func (p *parser) expectEnd(text, what string, open Pos) {
 	if !p.tok.is(text) {
-		p.fail(p.tok.Pos, "expected %s to close %s of line %d, found %s",
+		fail(p.tok.Pos, "expected %s to close %s of line %d, found %s",
 			text, what, open.Line, p.found())
 	}
 	p.next()
@@ -118,7 +114,7 @@ func (p *parser) expectEnd(text, what string, open Pos) {
 
 func (p *parser) name() Token {
 	if p.tok.Kind != Name {
-		p.fail(p.tok.Pos, "expected a name, found %s", p.found())
+		fail(p.tok.Pos, "expected a name, found %s", p.found())
 	}
 	return p.next()
 }
@@ -207,11 +203,11 @@ func (p *parser) statement() (stmt Stmt, last bool) {
 	case "break":
 		p.next()
 		if !p.inLoop() {
-			p.fail(pos, "break outside a loop")
+			fail(pos, "break outside a loop")
 		}
 		return &BreakStmt{at{pos}}, true
 	}
-	p.fail(pos, "unexpected %s", p.tok.Text)
+	fail(pos, "unexpected %s", p.tok.Text)
 	return nil, false
 }
 
@@ -243,7 +239,7 @@ func (p *parser) forStatement() Stmt {
 	case p.tok.is(","), p.tok.is("in"):
 		stmt = p.genericFor(pos, first)
 	default:
-		p.fail(p.tok.Pos, "expected = or in, found %s", p.found())
+		fail(p.tok.Pos, "expected = or in, found %s", p.found())
 	}
 	p.expectEnd("end", "for", pos)
 	return stmt
@@ -269,7 +265,7 @@ func (p *parser) genericFor(pos Pos, first Token) Stmt {
 	}
 	p.expect("in")
 	if stmt.Values = p.exprList(); len(stmt.Values) > iterator {
-		p.fail(stmt.Values[iterator].Pos(),
+		fail(stmt.Values[iterator].Pos(),
 			"more than %d values after in: the server gives the loop's local names wrong values", iterator)
 	}
 	stmt.Body = p.forBody(stmt.Vars...)
@@ -370,6 +366,6 @@ func (p *parser) target(e Expr) Expr {
 	case *NameExpr, *IndexExpr:
 		return e
 	}
-	p.fail(e.Pos(), "expected a call or an assignment before %s", p.found())
+	fail(e.Pos(), "expected a call or an assignment before %s", p.found())
 	return nil
 }

@@ -132,13 +132,9 @@ func (s *Script) annotated() bool {
 			return false
 		}
 		word := annotationWords(c).peek()
-		return word != "allow" && !slices.Contains(languageServer, word)
+		return word != "allow" && !slices.Contains(Words("language server"), word)
 	})
 }
-
-// languageServer are the annotations of the Lua language server.
-var languageServer = strings.Fields(`alias as async cast class deprecated diagnostic enum field generic meta module
-	nodiscard operator overload package param private protected return see source type vararg version`)
 
 // include reads one included file, unless it was joined before.
 func (r *reader) include(s *Script, inc *Include) {

@@ -4,34 +4,44 @@ import "slices"
 
 // Exprs returns the expressions that stand directly in a statement, not those in its blocks.
 func Exprs(stmt Stmt) []Expr {
+	exprs, _ := parts(stmt)
+	return exprs
+}
+
+// Blocks returns the blocks of a statement, those of functions in its expressions left out.
+func Blocks(stmt Stmt) []*Block {
+	_, blocks := parts(stmt)
+	return blocks
+}
+
+func parts(stmt Stmt) ([]Expr, []*Block) {
 	switch s := stmt.(type) {
 	case *LocalStmt:
-		return s.Values
+		return s.Values, nil
 	case *AssignStmt:
-		return slices.Concat(s.Targets, s.Values)
+		return slices.Concat(s.Targets, s.Values), nil
 	case *CallStmt:
-		return []Expr{s.Call}
+		return []Expr{s.Call}, nil
+	case *DoStmt:
+		return nil, []*Block{s.Body}
 	case *WhileStmt:
-		return []Expr{s.Cond}
+		return []Expr{s.Cond}, []*Block{s.Body}
 	case *RepeatStmt:
-		return []Expr{s.Cond}
+		return []Expr{s.Cond}, []*Block{s.Body}
 	case *IfStmt:
-		return s.Conds
+		return s.Conds, slices.DeleteFunc(append(slices.Clone(s.Blocks), s.Else), func(b *Block) bool { return b == nil })
 	case *NumForStmt:
-		if s.Step == nil {
-			return []Expr{s.From, s.To}
-		}
-		return []Expr{s.From, s.To, s.Step}
+		return slices.DeleteFunc([]Expr{s.From, s.To, s.Step}, func(e Expr) bool { return e == nil }), []*Block{s.Body}
 	case *GenForStmt:
-		return s.Values
+		return s.Values, []*Block{s.Body}
 	case *FuncStmt:
-		return []Expr{s.Target, s.Func}
+		return []Expr{s.Target, s.Func}, nil
 	case *LocalFuncStmt:
-		return []Expr{s.Func}
+		return []Expr{s.Func}, nil
 	case *ReturnStmt:
-		return s.Values
+		return s.Values, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // Walk calls visit for e and every expression in it, but for those in the bodies of functions.
@@ -70,28 +80,6 @@ func ManyValues(e Expr) bool {
 		return true
 	}
 	return false
-}
-
-// Blocks returns the blocks of a statement, those of functions in its expressions left out.
-func Blocks(stmt Stmt) []*Block {
-	switch s := stmt.(type) {
-	case *DoStmt:
-		return []*Block{s.Body}
-	case *WhileStmt:
-		return []*Block{s.Body}
-	case *RepeatStmt:
-		return []*Block{s.Body}
-	case *IfStmt:
-		if s.Else == nil {
-			return s.Blocks
-		}
-		return append(slices.Clone(s.Blocks), s.Else)
-	case *NumForStmt:
-		return []*Block{s.Body}
-	case *GenForStmt:
-		return []*Block{s.Body}
-	}
-	return nil
 }
 
 // EachStmt calls visit for every statement of a block, those of functions in expressions included.

@@ -5,21 +5,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 //go:embed words.txt
 var wordsText string
 
 // words returns the lists of words.txt by their names.
-var words = sync.OnceValue(func() map[string][]string {
-	all := map[string][]string{}
-	for line := range strings.Lines(wordsText) {
-		if name, list, ok := strings.Cut(line, ": "); ok && line[0] != '#' {
-			all[name] = strings.Fields(list)
-		}
-	}
-	return all
-})
+var words = sync.OnceValue(func() map[string][]string { return parse.Lists(wordsText) })
 
 // Words returns a list of words.txt.
 func Words(name string) []string { return words()[name] }
