@@ -218,6 +218,22 @@ func TestMemoryIsFlat(t *testing.T) {
 	require.Less(t, kept, parsed)
 }
 
+// TestStatesAreSmall: states that part and join at each of 60 conditions, which ask for as many keys, allocate little. Not
+// parallel: it measures the process.
+func TestStatesAreSmall(t *testing.T) {
+	var script strings.Builder
+	for i := 1; i <= 60; i++ {
+		fmt.Fprintf(&script, "local v%d = redis.call('get', KEYS[%[1]d]) if v%[1]d == ARGV[%[1]d] then redis.call('del', KEYS[%[1]d]) end\n", i)
+	}
+	dir := t.TempDir()
+	write(t, dir, "conditions.lua", script.String())
+	luagen("vet", dir) // what is made once
+	_, before := memory()
+	luagen("vet", dir)
+	_, after := memory()
+	require.Less(t, after-before, uint64(60*64_000), "bytes")
+}
+
 // TestHostileScripts: scripts whose names are defined by each other in every way are checked at all: a check
 // that follows each way by itself would take 2^190 steps.
 func TestHostileScripts(t *testing.T) {

@@ -122,10 +122,10 @@ func (j *job) open(path string) (src []byte, err error) {
 	case err != nil && j.walked[path]:
 		j.notRead(err)
 		return nil, nil
-	case err != nil || golua.Library.Match(src) && golua.Accepted.Match(src):
-	case golua.Library.Match(src) && j.unseen:
+	case err != nil || golua.Library(src) && golua.Accepted.Match(src):
+	case golua.Library(src) && j.unseen:
 		j.notSeen(golua.Unseen{At: token.Position{Filename: path, Line: 1, Column: 1}, Why: golua.Libraries, Sent: true})
-	case golua.Library.Match(src):
+	case golua.Library(src):
 		j.leftOut[golua.Libraries] = append(j.leftOut[golua.Libraries], path)
 	case j.walked[path] && !parse.ForServer(src):
 		j.leftOut[noCommand] = append(j.leftOut[noCommand], path)

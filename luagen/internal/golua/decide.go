@@ -26,13 +26,17 @@ type candidate struct {
 // calling is found in what calls commands.
 var calling = regexp.MustCompile(`(?:^|[^.\w])(?:redis|server)\s*\.\s*(?:p?call|register_function)\b`)
 
-// Library is found in the text that FUNCTION LOAD takes.
-var Library = regexp.MustCompile(`\A\s*#!lua .*\bname\s*=|\b(?:redis|server)\s*\.\s*register_function\b`)
+// Library reports whether a text is one that FUNCTION LOAD takes. Without two words it is none, which is found sooner.
+func Library(src []byte) bool {
+	return (bytes.Contains(src, []byte("register_function")) || bytes.Contains(src, []byte("#!lua"))) && library.Match(src)
+}
+
+var library = regexp.MustCompile(`\A\s*#!lua .*\bname\s*=|\b(?:redis|server)\s*\.\s*register_function\b`)
 
 // Libraries is why a library is not seen.
 const Libraries = "libraries for FUNCTION LOAD"
 
-func isLua(src []byte) bool { return parse.ForServer(src) || Library.Match(src) }
+func isLua(src []byte) bool { return parse.ForServer(src) || Library(src) }
 
 // Accepted is a comment that accepts a script which is not seen, with a reason.
 var Accepted = regexp.MustCompile(`(?://|--|#)\s*luagen:unseen[ \t]+[^\s*]`)
@@ -76,7 +80,7 @@ func (c *candidate) judge(r *reader) {
 	case c.sent && unknown:
 		c.why = noConstant
 	case !isLua(c.bytes), !c.sent && (r.isPart(c.expr) || strings.HasSuffix(c.in[0], "_test.go")), generated.Match(r.sources[r.file(c.at[0])]):
-	case Library.Match(c.bytes) && (c.sent || parses):
+	case Library(c.bytes) && (c.sent || parses):
 		c.why, c.sent = Libraries, true
 	case !unknown && (c.sent || parses):
 		c.script = true

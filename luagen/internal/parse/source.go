@@ -118,8 +118,17 @@ func ReadFile(path string) ([]byte, error) {
 
 var serverWord = regexp.MustCompile(`\b(redis|server)\s*\.\s*p?call\b|\bKEYS\b|\bARGV\b|---@(key|arg|include|library)\b`)
 
-// ownRedis is a library, or a table for tests, in the place of the server's.
-var ownRedis = regexp.MustCompile(`\blocal\s+redis\s*=\s*(require\b|\{)`)
+// ownRedis is a library, or a table for tests, in the place of the server's. It begins with a text that is found fast.
+var ownRedis = regexp.MustCompile(`local\s+redis\s*=\s*(require\b|\{)`)
 
-// ForServer reports whether Lua is meant for a server: other programs have Lua, too.
-func ForServer(src []byte) bool { return serverWord.Match(src) && !ownRedis.Match(src) }
+// ForServer reports whether Lua is meant for a server: other programs have Lua, too. It searches from the first text on with
+// which a match of serverWord may begin.
+func ForServer(src []byte) bool {
+	first := len(src)
+	for _, begin := range []string{"redis", "server", "KEYS", "ARGV", "---@"} {
+		if i := bytes.Index(src, []byte(begin)); i >= 0 {
+			first = min(first, i)
+		}
+	}
+	return serverWord.Match(src[max(first-1, 0):]) && !ownRedis.Match(src)
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // By what a script has asked and written on its way, it may know that a key, a field or an argument is there. That
-// stands in state.asked, by names and by the texts of keys, of their parts and of arguments. The number is proved if a
+// stands in state.asked, by the numbers of names and of the texts of keys, of their parts and of arguments. It is proved if a
 // reply or a write has shown it, else the way behind the condition that may have shown it. Where two ways join that know
 // different things, it is negative: there the script knows nothing, but behind another condition it may, as that may be
 // about what one of the ways did.
@@ -32,30 +32,80 @@ type later string
 // MaxAsked is after how much the script is taken to know everything.
 const MaxAsked = 200
 
+// facts numbers all that a script has asked in one function. The first is everything.
+type facts struct {
+	ids   map[any]int
+	all   []any
+	later []int // the number of the later of a text, else 0
+}
+
+func newFacts() *facts {
+	return &facts{map[any]int{everything: 0}, []any{everything}, []int{0}}
+}
+
+func (f *facts) id(what any) int {
+	id, ok := f.ids[what]
+	if !ok {
+		id = len(f.all)
+		f.ids[what], f.all, f.later = id, append(f.all, what), append(f.later, 0)
+		if text, isText := what.(string); isText {
+			f.later[id] = f.id(later(text))
+		}
+	}
+	return id
+}
+
 // ask notes what the script knows, or may know, which is all for ever if it is too much.
 func (s *state) ask(at int, all ...any) {
-	if s.asked[everything] > 0 {
+	if s.knowsAll() {
 		return
 	}
 	for _, what := range all {
-		if text, ok := what.(string); ok {
-			s.ask(at, later(text))
-		}
-		if s.asked[what] <= 0 || at == proved {
-			s.asked[what] = at
+		id := s.facts.id(what)
+		s.learn(at, id)
+		if more := s.facts.later[id]; more > 0 {
+			s.learn(at, more)
 		}
 	}
-	if s.asked[everything] > 0 || len(s.asked) > MaxAsked {
-		s.asked = map[any]int{everything: proved}
+	known := 0
+	for _, at := range s.asked {
+		known += min(1, max(at, -at))
+	}
+	if s.knowsAll() || known > MaxAsked {
+		s.asked = []int{proved}
 	}
 }
 
+func (s *state) learn(at, id int) {
+	s.asked = long(s.asked, id+1)
+	if s.asked[id] <= 0 || at == proved {
+		s.asked[id] = at
+	}
+}
+
+// long returns a list with zeros up to a length.
+func long(list []int, n int) []int {
+	return append(list, make([]int, max(0, n-len(list)))...)
+}
+
+// about returns what the script knows of something: 0 is nothing.
+func (s *state) about(what any) int {
+	if id, ok := s.facts.ids[what]; ok && id < len(s.asked) {
+		return s.asked[id]
+	}
+	return 0
+}
+
+// knowsAll reports whether the script is taken to know everything.
+func (s *state) knowsAll() bool { return s.asked[0] > 0 }
+
 // Holds reports whether a condition that has led here is about something.
-func (s *state) Holds(what any) bool { return s.asked[what] > 0 || s.asked[everything] > 0 }
+func (s *state) Holds(what any) bool { return s.knowsAll() || s.about(what) > 0 }
 
 // Knows reports whether the script may know something.
 func (s *state) Knows(what any) bool {
-	return s.Holds(what) || s.asked[what] < 0 && s.asked[what] != -s.At
+	at := s.about(what)
+	return s.knowsAll() || at > 0 || at < 0 && at != -s.At
 }
 
 // answers returns what shows that a source is there.
@@ -81,7 +131,7 @@ func likes(source string) []any {
 
 // settled returns a value that is certainly there if that has been shown here.
 func (s *state) settled(v Value) Value {
-	if v.Missing != "" && slices.ContainsFunc(answers(v.Missing), func(what any) bool { return s.asked[what] == proved }) {
+	if v.Missing != "" && slices.ContainsFunc(answers(v.Missing), func(what any) bool { return s.about(what) == proved }) {
 		v.Missing = ""
 	}
 	if v.Elem != nil {
@@ -92,16 +142,18 @@ func (s *state) settled(v Value) Value {
 }
 
 // joinAsked returns what is known where control comes from two ways.
-func joinAsked(a, b map[any]int, at int) map[any]int {
-	all := map[any]int{}
-	for _, one := range []map[any]int{a, b} {
-		if one[everything] > 0 {
-			return one
-		}
-		for what := range one {
-			if all[what] = min(a[what], b[what]); all[what] <= 0 || a[what] != b[what] && max(a[what], b[what]) < proved {
-				all[what] = -at
-			}
+func joinAsked(a, b *state, at int) []int {
+	switch {
+	case a.knowsAll():
+		return a.asked
+	case b.knowsAll():
+		return b.asked
+	}
+	all, other := long(slices.Clone(a.asked), len(b.asked)), long(b.asked, len(a.asked))
+	for id, x := range all {
+		y := other[id]
+		if all[id] = min(x, y); (x != 0 || y != 0) && (all[id] <= 0 || x != y && max(x, y) < proved) {
+			all[id] = -at
 		}
 	}
 	return all
@@ -133,11 +185,12 @@ func (m *Machine) asks(at int, e parse.Expr) {
 }
 
 // touched returns what an expression is about: the names and the replies in it, and in what the names hold.
-func (m *Machine) touched(e parse.Expr) (all []any) {
-	if m.State.asked[everything] > 0 {
+func (m *Machine) touched(e parse.Expr) []any {
+	if m.State.knowsAll() {
 		m.Frame.calls++ // there may have been one
 		return []any{everything}
 	}
+	all := make([]any, 0, 16)
 	if m.C.Flow.Within(e, func(e parse.Expr) bool {
 		switch e := e.(type) {
 		case *parse.NameExpr:

@@ -3,6 +3,7 @@ package flow
 import (
 	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -12,7 +13,8 @@ type state struct {
 	vars  map[*parse.Var]*Value // of what is not here nothing is known
 	fresh map[string]*creation  // keys that were written and have no expiry yet
 	Sure  map[string]bool       // what certainly is so of keys: see the constants below
-	asked map[any]int           // what the script knows, or may know: see asked.go
+	facts *facts                // of the function, and by their numbers
+	asked []int                 // what the script knows, or may know: see asked.go
 	At    int                   // the way behind the last condition of which only one way leads here
 	trail *branch               // the last condition on the way to here, as far as all ways have it
 	line  int                   // which of the states before the loop around the code it comes from, 0: several
@@ -30,13 +32,15 @@ const (
 )
 
 // NewState returns a state in which nothing is known.
-func NewState() *state {
-	return &state{vars: map[*parse.Var]*Value{}, fresh: map[string]*creation{}, Sure: map[string]bool{}, asked: map[any]int{}, At: 1}
+func NewState() *state { return newState(newFacts()) }
+
+func newState(f *facts) *state {
+	return &state{vars: map[*parse.Var]*Value{}, fresh: map[string]*creation{}, Sure: map[string]bool{}, facts: f, asked: []int{0}, At: 1}
 }
 
 func (s *state) clone() *state {
 	c := *s
-	c.vars, c.fresh, c.Sure, c.asked = maps.Clone(s.vars), maps.Clone(s.fresh), maps.Clone(s.Sure), maps.Clone(s.asked)
+	c.vars, c.fresh, c.Sure, c.asked = maps.Clone(s.vars), maps.Clone(s.fresh), maps.Clone(s.Sure), slices.Clone(s.asked)
 	return &c
 }
 
@@ -58,12 +62,12 @@ func merge(a, b *state, at int) *state {
 	case b.Dead:
 		return a
 	}
-	s := NewState()
+	s := newState(a.facts)
 	if s.At = a.At; a.At != b.At {
 		s.At = at
 	}
 	s.line, s.Never, s.trail = same(a.line, b.line), a.Never && b.Never, Common(a.trail, b.trail)
-	s.asked = joinAsked(a.asked, b.asked, s.At)
+	s.asked = joinAsked(a, b, s.At)
 	for x, v := range a.vars {
 		if w := b.vars[x]; w == v || reflect.DeepEqual(w, v) {
 			s.vars[x] = v
@@ -166,7 +170,7 @@ func (m *Machine) side(e parse.Expr, op string, other parse.Expr) {
 		m.State.Sure[DeclaredKey+key] = true
 	}
 	if v.Is != IsTable { // always is true, and never nil
-		positive := above != aboveZero && m.State.asked[above] == proved
+		positive := above != aboveZero && m.State.about(above) == proved
 		v.Is, v.Low = left, v.Low || zero && op == "<=" && !positive // for the script says that it may be so
 		m.State.set(x, v.orUnknown())
 	}

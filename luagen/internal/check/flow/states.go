@@ -98,16 +98,22 @@ func stamp(all []*state, at int) {
 	if len(all) < 2 {
 		return
 	}
+	most := 0
 	for _, s := range all {
 		s.At = at
-		for what, was := range s.asked {
-			if was > 0 && !slices.ContainsFunc(all, func(t *state) bool { return t.asked[what] != was }) {
-				continue
-			}
-			for _, t := range all {
-				if t.asked[what] != proved && t.asked[everything] <= 0 {
-					t.asked[what] = -at
-				}
+		most = max(most, len(s.asked))
+	}
+	for _, s := range all {
+		s.asked = long(s.asked, most)
+	}
+	for id := range most {
+		was := all[0].asked[id]
+		if was >= 0 && !slices.ContainsFunc(all, func(s *state) bool { return s.asked[id] != was }) {
+			continue
+		}
+		for _, s := range all {
+			if s.asked[id] != proved && !s.knowsAll() {
+				s.asked[id] = -at
 			}
 		}
 	}
@@ -212,11 +218,11 @@ func (m *Machine) parts(s *state, e *parse.BinaryExpr, left int) (yes, no []*sta
 func renumber(all []*state, start, to int) {
 	for _, s := range all {
 		s.At = to
-		for what, at := range s.asked {
+		for id, at := range s.asked {
 			if at > start && at < proved {
-				s.asked[what] = to
+				s.asked[id] = to
 			} else if at < -start {
-				s.asked[what] = -to
+				s.asked[id] = -to
 			}
 		}
 	}
@@ -371,9 +377,9 @@ func (m *Machine) leave(ends, before []*state, head int, stmt parse.Stmt) []*sta
 			from = before[end.line-1]
 		}
 		after := from.clone()
-		for what, at := range end.asked {
-			if at != head {
-				after.ask(at, what)
+		for id, at := range end.asked {
+			if at != 0 && at != head {
+				after.ask(at, end.facts.all[id])
 			}
 		}
 		for x, v := range after.vars {

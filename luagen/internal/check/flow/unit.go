@@ -226,7 +226,7 @@ func (m *Machine) compares(x *parse.Var, names []*parse.Var) bool {
 // ordered reports whether a comparison is about two names that an expression is made of.
 func (m *Machine) ordered(e parse.Expr) bool {
 	all := m.touched(e)
-	for what := range m.State.asked {
+	for _, what := range m.State.facts.all {
 		pair, ok := what.([2]*parse.Var)
 		if ok && m.State.Knows(pair) && slices.Contains(all, any(pair[0])) && slices.Contains(all, any(pair[1])) {
 			return true
