@@ -36,16 +36,9 @@ func Fuzz(s *parse.Script, pkg string) ([]byte, error) {
 	return g.file(pkg, "hasptest")
 }
 
-// drawn are expressions for arguments by their types; % stands for bounds.
-var drawn = map[string]string{
-	"string": "in.Text()", "bytes": "[]byte(in.Text())", "bool": "in.Bool()", "int": "in.Int(%)",
-	"float": "float64(in.Int(%)) / 2", "unixmilli": "time.UnixMilli(in.Int(0, 1<<42))",
-	"milliseconds": "time.Duration(in.Int(%)) * time.Millisecond", "seconds": "time.Duration(in.Int(%)) * time.Second",
-}
-
 // draw returns the expression for a key or argument of a fuzz target.
 func (g *generator) draw(b *parse.Binding) string {
-	t, one := b.Type, drawn[b.Type.Name]
+	t, one := b.Type, types[b.Type.Name].drawn
 	switch {
 	case b.Choices != nil:
 		one = `in.OneOf("` + strings.Join(b.Choices, `", "`) + `")`

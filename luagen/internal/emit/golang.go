@@ -176,15 +176,23 @@ func (g *generator) ordered() []*parse.Binding {
 	return append(g.s.Header.Keys(), g.s.Header.Args()...)
 }
 
-var goTypes = map[string]string{
-	"string": "string", "bytes": "[]byte", "int": "int64", "float": "float64", "bool": "bool",
-	"milliseconds": "time.Duration", "seconds": "time.Duration", "unixmilli": "time.Time",
-	"scores": "[]scriptcall.Scored",
+// types are the declared types: in Go, as package scriptcall, and backend.Reply, name them in methods, and as fuzz targets draw
+// arguments, where % stands for bounds.
+var types = map[string]struct{ inGo, method, drawn string }{
+	"string":       {"string", "", "in.Text()"},
+	"bytes":        {"[]byte", "Bytes", "[]byte(in.Text())"},
+	"int":          {"int64", "Int", "in.Int(%)"},
+	"float":        {"float64", "Float", "float64(in.Int(%)) / 2"},
+	"bool":         {"bool", "Bool", "in.Bool()"},
+	"milliseconds": {"time.Duration", "Milliseconds", "time.Duration(in.Int(%)) * time.Millisecond"},
+	"seconds":      {"time.Duration", "Seconds", "time.Duration(in.Int(%)) * time.Second"},
+	"unixmilli":    {"time.Time", "UnixMilli", "time.UnixMilli(in.Int(0, 1<<42))"},
+	"scores":       {"[]scriptcall.Scored", "Scores", ""},
 }
 
 // goType returns the Go type for a declared one.
 func (g *generator) goType(t parse.Type, argument bool) string {
-	name := goTypes[t.Name]
+	name := types[t.Name].inGo
 	if t.Hash != nil {
 		name = g.hashName(t, true)
 	}

@@ -9,12 +9,6 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// types are the types as package scriptcall, and backend.Reply, name them in methods.
-var types = map[string]string{
-	"bytes": "Bytes", "int": "Int", "float": "Float", "bool": "Bool",
-	"scores": "Scores", "milliseconds": "Milliseconds", "seconds": "Seconds", "unixmilli": "UnixMilli",
-}
-
 // words writes the building of all keys and arguments as one slice, and returns the expression for the number of keys.
 func (g *generator) words() (keys string) {
 	var parts, row, counts []string
@@ -116,7 +110,7 @@ func (g *generator) channel(b *parse.Binding) string {
 // encoder returns the Go expression for what makes the word of one value.
 func (g *generator) encoder(t parse.Type) string {
 	if t.Bounded {
-		return "c.In(" + g.bounds(t) + ")." + types[t.Name]
+		return "c.In(" + g.bounds(t) + ")." + types[t.Name].method
 	}
-	return "c." + types[t.Name]
+	return "c." + types[t.Name].method
 }

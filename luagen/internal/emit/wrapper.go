@@ -93,15 +93,15 @@ func (g *generator) decoder(t parse.Type) string {
 		return g.hashName(t, false)
 	}
 	if t.Bounded {
-		return "scriptcall.In(" + g.bounds(t) + ")." + types[t.Name]
+		return "scriptcall.In(" + g.bounds(t) + ")." + types[t.Name].method
 	}
 	switch t.Name {
 	case "string":
 		return "backend.Reply.Text"
 	case "bytes", "milliseconds", "seconds", "scores":
-		return "scriptcall." + types[t.Name]
+		return "scriptcall." + types[t.Name].method
 	}
-	return "backend.Reply." + types[t.Name]
+	return "backend.Reply." + types[t.Name].method
 }
 
 // bounds returns the bounds of a type as Go expressions.
