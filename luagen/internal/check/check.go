@@ -14,7 +14,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
@@ -71,8 +70,8 @@ var Rules = []string{
 func Script(s *parse.Script, tables *flow.Tables, strict bool) []parse.Finding {
 	j := &judge{
 		Machine: flow.NewCode(s, tables).Machine(), seen: map[flow.UseAt]int{}, verdicts: map[string]*verdict{}, settled: map[parse.Expr]int{}, words: map[parse.Expr]int{},
-		timed: map[string]flow.Unit{}, unpacks: map[*parse.Var]bool{},
-		noted: map[string]bool{}, needs: map[*parse.Var]parse.Pos{}, encodes: map[*parse.Var]parse.Pos{},
+		unpacks: map[*parse.Var]bool{},
+		noted:   map[string]bool{}, needs: map[*parse.Var]parse.Pos{}, encodes: map[*parse.Var]parse.Pos{},
 	}
 	j.names()
 	j.globals()
@@ -104,7 +103,6 @@ type judge struct {
 	unproven []func()                 // finds keys, or too few words, unless they are such words; and what all the code may show
 	keyFound bool                     // a raw script has no further finding of rule key
 	noted    map[string]bool          // a script has one note of a text
-	timed    map[string]flow.Unit     // the units of roots, as they were seen first
 	unpacks  map[*parse.Var]bool      // names that unpack gets as they are
 	needs    map[*parse.Var]parse.Pos // parameters for which nil fails, and where,
 	encodes  map[*parse.Var]parse.Pos // and that are made JSON
@@ -116,7 +114,6 @@ var judges = map[flow.Use][]func(*judge, flow.Sight){
 	flow.InText: {func(j *judge, s flow.Sight) {
 		j.scalar(s.V, s.E.Pos(), "..", ": join its elements with table.concat")
 		j.shown(s.V, s.E.Pos())
-		j.rounded(s.E)
 	}},
 	flow.Chained: {(*judge).padded},
 	flow.AsWord: {func(j *judge, s flow.Sight) {
@@ -128,17 +125,11 @@ var judges = map[flow.Use][]func(*judge, flow.Sight){
 	}},
 	flow.Indexed: {func(j *judge, s flow.Sight) {
 		j.present(s.V, s.E.Pos())
-		j.fieldOf(s.V, s.F)
 		j.elementOf(s.V, s.W, s.F)
 	}},
-	flow.Measured: {func(j *judge, s flow.Sight) {
-		if j.present(s.V, s.E.Pos()); s.V.Surely(flow.IsNumber) {
-			j.find(s.E.Pos(), Nil, "this fails: # takes a text or a table, and this is a number")
-		}
-	}},
+	flow.Measured: {func(j *judge, s flow.Sight) { j.present(s.V, s.E.Pos()) }},
 	flow.Ordered: {func(j *judge, s flow.Sight) {
 		j.present(s.V, s.E.Pos())
-		j.member(s.V, s.E.Pos())
 		j.failing(s.V, s.E.Pos())
 	}},
 	flow.Passed: {func(j *judge, s flow.Sight) { j.present(s.V, s.E.Pos()) }},
@@ -165,23 +156,13 @@ var judges = map[flow.Use][]func(*judge, flow.Sight){
 		if e.Op == "+" || e.Op == "-" || e.Op == "/" && !s.W.Constant() {
 			j.meet(e.P, s.V, s.W)
 		}
-		if e.Op == "/" && slices.Contains([]float64{1000, 60_000, 3_600_000}, s.W.Size) && s.W.Constant() {
-			j.unitOf(s.V.Divided(), flow.Unit{Per: 1000, Line: e.P.Line})
-		}
 	}},
-	flow.Either:     {func(j *judge, s flow.Sight) { j.operand(s.E.(*parse.BinaryExpr)) }},
-	flow.Replaced:   {func(j *judge, s flow.Sight) { j.meet(s.E.(*parse.BinaryExpr).P, s.V, s.W) }},
-	flow.Used:       {func(j *judge, s flow.Sight) { j.use(s.V) }},
-	flow.Named:      {func(j *judge, s flow.Sight) { j.misnamed(s.Name, s.W.Unit, s.V, s.Pos) }},
-	flow.Reassigned: {func(j *judge, s flow.Sight) { j.replaces(flow.VarOf(s.F), s.E, s.V) }},
-	flow.Stored:     {(*judge).stores},
-	flow.Inserted:   {(*judge).inserts},
-	flow.Listed: {func(j *judge, s flow.Sight) {
-		j.use(s.V)
-		if s.F == nil {
-			j.nested(s.V, s.E)
-		}
-	}},
+	flow.Either:    {func(j *judge, s flow.Sight) { j.operand(s.E.(*parse.BinaryExpr)) }},
+	flow.Used:      {func(j *judge, s flow.Sight) { j.use(s.V) }},
+	flow.Named:     {func(j *judge, s flow.Sight) { j.misnamed(s.Name, s.W.Unit, s.V, s.Pos) }},
+	flow.Stored:    {(*judge).stores},
+	flow.Inserted:  {(*judge).inserts},
+	flow.Listed:    {func(j *judge, s flow.Sight) { j.use(s.V) }},
 	flow.Given:     {func(j *judge, s flow.Sight) { j.gets(s.Name, s.E.(*parse.CallExpr), s.Args) }},
 	flow.Formatted: {(*judge).formatted},
 	flow.Taken: {func(j *judge, s flow.Sight) {
@@ -195,13 +176,8 @@ var judges = map[flow.Use][]func(*judge, flow.Sight){
 		j.find(s.Call.Expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
 			"before that line, too, call %s with NX, which changes no existing expiry", s.Pos.Line, strings.ToUpper(s.Name))
 	}},
-	flow.Dropped:  {func(j *judge, s flow.Sight) { j.dropped(s.E.(*parse.CallExpr), s.V) }},
-	flow.Returned: {func(j *judge, s flow.Sight) { j.returns(s.Stmt.(*parse.ReturnStmt), s.V) }},
-	flow.Looped: {func(j *judge, s flow.Sight) {
-		if i := s.Stmt.(*parse.GenForStmt).Vars[0]; s.V.Pairs && !j.C.Flow.Compared[i] && len(i.Reads) > 0 {
-			j.find(s.E.Pos(), Nil, "the elements of this reply belong together by two, and this loop goes on by one: write for i = 1, #list, 2")
-		}
-	}},
+	flow.Dropped:   {func(j *judge, s flow.Sight) { j.dropped(s.E.(*parse.CallExpr)) }},
+	flow.Returned:  {func(j *judge, s flow.Sight) { j.returns(s.Stmt.(*parse.ReturnStmt), s.V) }},
 	flow.Entered:   {func(j *judge, s flow.Sight) { j.skips(s.In) }},
 	flow.Ended:     {func(j *judge, s flow.Sight) { j.nothing(s.Stmt.Pos()) }},
 	flow.Unreached: {func(j *judge, s flow.Sight) { j.find(s.Stmt.Pos(), Unreachable, "this is never reached") }},

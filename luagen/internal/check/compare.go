@@ -1,7 +1,6 @@
 package check
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -32,14 +31,11 @@ func (j *judge) never(e *parse.BinaryExpr) {
 
 // equality checks "l == r" and "l ~= r".
 func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
-	j.compared(e, e.Op, l, r)
-	j.compared(e, flow.Mirrored[e.Op], r, l)
+	j.compared(l, r)
+	j.compared(r, l)
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
 	if flow.Bound(e.R) == -2 && j.created(e.L) {
 		j.find(e.P, Compare, "this is %s: the script has written the key before, so its TTL is -1 if it has none", never)
-	}
-	if index, ok := j.C.Origin(e.L).(*parse.IndexExpr); ok && r.Is == flow.IsNil && j.Peek(index.X).Decoded && !j.C.Flow.HasText["null"] {
-		j.note(e.P, "null in JSON is cjson.null, which is not nil: if it may be there, ask for that, too")
 	}
 	mixed := l.Surely(flow.IsText) && r.Surely(flow.IsNumber) || l.Surely(flow.IsNumber) && r.Surely(flow.IsText)
 	if l.Is&r.Is != 0 && !mixed || j.C.Flow.Careful[e] {
@@ -50,9 +46,6 @@ func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 		switch {
 		case constant == flow.IsNil && v&flow.Boolean == flow.IsFalseValue:
 			j.find(e.P, Compare, "this is %s: a nil reply is false in Lua, not nil", never)
-			return
-		case e.Op == "==" && constant == flow.IsNil && pair[0].Low && pair[0].Size == flow.MaxLife:
-			j.find(e.P, Time, "this is %s: the TTL of a key that has none is -1, and of a missing key -2", never)
 			return
 		case constant == flow.IsNil, constant == flow.IsFalseValue && v != flow.IsNumber:
 			return // to be on the safe side is no mistake
@@ -100,12 +93,10 @@ func advice(l, r flow.Value) string {
 
 // inequality checks "l < r" and its like.
 func (j *judge) inequality(e *parse.BinaryExpr, l, r flow.Value) {
-	j.compared(e, e.Op, l, r)
-	j.compared(e, flow.Mirrored[e.Op], r, l)
+	j.compared(l, r)
+	j.compared(r, l)
 	j.present(l, e.L.Pos())
 	j.present(r, e.R.Pos())
-	j.member(l, e.L.Pos())
-	j.member(r, e.R.Pos())
 	j.failing(l, e.L.Pos())
 	j.failing(r, e.R.Pos())
 	switch {
@@ -116,16 +107,10 @@ func (j *judge) inequality(e *parse.BinaryExpr, l, r flow.Value) {
 	}
 }
 
-// compared finds an int without bounds that is compared with a number which may be large. It also finds a length that a
-// reply cannot have: the reply has fewer elements, or two for each of its parts.
-func (j *judge) compared(e *parse.BinaryExpr, op string, v, other flow.Value) {
+// compared finds an int without bounds that is compared with a number which may be large.
+func (j *judge) compared(v, other flow.Value) {
 	if v.Lossy != nil && other.Is&flow.IsNumber != 0 && !other.Small() {
 		j.use(v)
-	}
-	most := float64(v.Most)
-	if v.Is == flow.IsNumber && other.Written() && (most > 0 && op[0] == '>' && !flow.Compares(most, op, other.Least) ||
-		op == "==" && (most > 0 && other.Least > most || v.Pairs && math.Mod(other.Least, 2) == 1)) {
-		j.find(e.P, Compare, "this is never true: the reply is shorter, or has two elements for each of its parts")
 	}
 }
 
@@ -170,8 +155,6 @@ func (j *judge) condition(e parse.Expr) {
 		j.find(e.Pos(), Compare, "a number is true in Lua, 0 too: compare it, as in == 1 or > 0")
 	case v.Is&(flow.IsFailed|flow.IsTable) == flow.IsFailed && v.Is&flow.Absent != 0 && !j.looksAt(e):
 		j.find(e.Pos(), Compare, "this is true for an error, too, as redis.pcall returns it: ask for its err, or write redis.call")
-	case isCall && j.C.Callee(call) == "" && v.Surely(0):
-		j.find(e.Pos(), Compare, "this is never true: the function returns only nil or false")
 	}
 }
 

@@ -29,7 +29,7 @@ func (j *judge) habits(all []touch) {
 		case strings.HasPrefix(t.name, "rename") && j.Raises(t.call.Expr):
 			j.mayLack(t, all[:i])
 		}
-		j.emptyUnpack(t, all)
+		j.allGiven(t.call)
 		j.fieldIsKey(t)
 		j.overwritten(t, all)
 	}
@@ -122,33 +122,13 @@ func (j *judge) mayLack(t touch, before []touch) {
 	}
 }
 
-// emptyUnpack finds a reply that is unpacked where a command needs a word, and of which no condition asks whether it is empty.
-func (j *judge) emptyUnpack(t touch, all []touch) {
-	call := t.call
-	last := call.Words[len(call.Words)-1]
-	fn, _ := last.(*parse.CallExpr)
-	cmd := j.C.Targets[0].Commands[t.name]
+// allGiven notes that a command gets all arguments.
+func (j *judge) allGiven(call flow.CommandCall) {
+	fn, _ := call.Words[len(call.Words)-1].(*parse.CallExpr)
 	if call.Open && fn != nil && j.C.Callee(fn) == "unpack" && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
 		j.note(fn.Args[0].Pos(), manyGiven)
 	}
-	if !call.Open || fn == nil || j.C.Callee(fn) != "unpack" || len(fn.Args) != 1 || cmd == nil || len(call.Words)-1 >= max(cmd.Arity, -cmd.Arity) {
-		return
-	}
-	source, _ := j.C.Origin(fn.Args[0]).(*parse.CallExpr)
-	if source == nil {
-		return
-	}
-	from, _ := j.C.CommandCall(source)
-	asked := j.C.Sized(flow.VarOf(fn.Args[0])) || slices.ContainsFunc(all, func(u touch) bool {
-		return u.key == j.KeyText(from.Words, 1) && u.call.Expr != source && j.C.InCondition(u.call.Expr)
-	})
-	if len(from.Names) == 1 && slices.Contains(listShapes, flow.Shapes[from.Names[0]]) && !asked {
-		j.find(fn.Args[0].Pos(), Command, "unpack gives nothing if this list is empty, and then %s fails: ask for # of it first", flow.Shown(t.name))
-	}
 }
-
-// listShapes are the shapes of replies that are an empty list if a key is missing.
-var listShapes = []string{"members", "texts"}
 
 // fieldIsKey finds an element of KEYS that no command takes for a key, and this one for a number or the name of a field.
 func (j *judge) fieldIsKey(t touch) {

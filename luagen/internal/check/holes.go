@@ -57,13 +57,10 @@ func (j *judge) skipped(target parse.Expr, conds []parse.Expr) {
 	}
 }
 
-// appended finds a nil that is appended to a list, or that ends a list inside the reply.
-func (j *judge) appended(list parse.Expr, item flow.Value, pos parse.Pos) {
+// appended finds a nil that ends a list inside the reply.
+func (j *judge) appended(list parse.Expr, item flow.Value) {
 	for i := 0; i+1 < len(item.Places) && j.C.Flow.Replied[flow.VarOf(list)]; i++ {
 		j.hole(item.Items[i], item.Places[i])
-	}
-	if item.Is&flow.IsNil != 0 && j.MayMiss(item) {
-		j.may(pos, Result, "this may be nil, and then nothing is inserted: insert false in its place")
 	}
 }
 
@@ -90,27 +87,13 @@ const mayEnd = "this may be nil, which ends the array: put false in its place"
 func (j *judge) stores(s flow.Sight) {
 	t := s.F.(*parse.IndexExpr)
 	j.use(s.V)
-	j.option(flow.VarOf(t.X), s.E)
 	j.gap(t, s.V, s.E)
-	if !j.C.Flow.IsElement(t.Key) {
-		j.nested(s.V, s.E)
-	}
 	if flow.BehindLast(t.Key, flow.VarOf(t.X)) {
-		j.appended(t.X, s.V, s.E.Pos())
+		j.appended(t.X, s.V)
 	}
 }
 
 // inserts checks what table.insert puts into a list.
 func (j *judge) inserts(s flow.Sight) {
-	j.nested(s.V, s.E)
-	j.appended(s.F, s.V, s.E.Pos())
-	j.option(flow.VarOf(s.F), s.E)
-}
-
-// nested finds an error that is put into a list, always or as the other of two values.
-func (j *judge) nested(item flow.Value, e parse.Expr) {
-	either, _ := j.C.Origin(e).(*parse.BinaryExpr)
-	if item.Is == flow.IsFailed || either != nil && j.Passed(either.R, "redis.error_reply") != nil {
-		j.find(e.Pos(), Result, "an error in a table is no error of the script, but an element of its reply: return it alone")
-	}
+	j.appended(s.F, s.V)
 }

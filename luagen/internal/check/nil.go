@@ -1,7 +1,6 @@
 package check
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
@@ -66,51 +65,16 @@ func (j *judge) scalar(v flow.Value, pos parse.Pos, by, cure string) bool {
 	return true
 }
 
-// elementOf checks the index of a list, and finds what a loop that goes on by one takes of elements that belong together.
+// elementOf checks the index of what certainly is a list.
 func (j *judge) elementOf(x, key flow.Value, e parse.Expr) {
 	if x.Elem == nil || !x.Surely(flow.IsTable) {
 		return
 	}
-	j.element(e, key)
-	i, k := flow.Added(e)
-	loop := j.C.Flow.Loops[flow.VarOf(i)]
-	switch {
-	case x.Most > 0 && key.Place() > x.Most:
-		j.find(e.Pos(), Nil, "this is always nil: the reply ends at element %d", x.Most)
-	case x.Pairs && j.TurnOf(e) < 0 && k != 0 && loop != nil && loop.Step == nil && !j.C.Flow.Compared[loop.Var]:
-		j.find(e.Pos(), Nil, "the elements of this reply belong together by two, and this loop goes on by one: write a step of 2")
-	}
-}
-
-// element checks the index of what certainly is a list.
-func (j *judge) element(e parse.Expr, key flow.Value) {
-	number, ok := flow.Unparen(e).(*parse.NumberExpr)
-	x := flow.VarOf(flow.Unparen(e))
 	switch {
 	case key.Surely(flow.IsText):
 		j.find(e.Pos(), Nil, "this is always nil, as the table is a list without names: the reply of HGETALL, too, "+
 			"is field, value, field, value")
-	case ok && flow.Numeral(number.Text).Size == flow.ZeroSize:
-		j.find(e.Pos(), Nil, "this is always nil: the first element of a list is 1")
-	case x != nil && key.Low && slices.Equal(j.C.Flow.Sources[x], []flow.Source{{}}) && !j.Mentioned(x):
-		j.find(e.Pos(), Nil, "this is nil at first, as the loop begins with 0: the first element of a list is 1")
-	}
-}
-
-// member finds a member where its score is meant.
-func (j *judge) member(v flow.Value, pos parse.Pos) {
-	if v.Role == flow.AScored {
-		j.find(pos, Compare, "this is a member, and no number: its score is the next element of the reply")
-	}
-}
-
-// fieldOf finds what has no such field: a text or a number has none, and a status reply has ok, or an error err.
-func (j *judge) fieldOf(x flow.Value, key parse.Expr) {
-	name, literal := j.C.Origin(key).(*parse.StringExpr)
-	switch {
-	case x.Surely(flow.IsText) && !literal, x.Surely(flow.IsNumber):
-		j.find(key.Pos(), Nil, "this is an index into %s, which has no elements", x.Is)
-	case x.Role == flow.AReply && literal && x.Is&flow.IsTable == 0 && x.Is&(flow.IsStatus|flow.IsFailed) != 0 && name.Value != "ok" && name.Value != "err":
-		j.find(key.Pos(), Nil, "this is always nil: the one field of a status reply is ok, that of an error err")
+	case x.Most > 0 && key.Place() > x.Most:
+		j.find(e.Pos(), Nil, "this is always nil: the reply ends at element %d", x.Most)
 	}
 }

@@ -13,7 +13,6 @@ const tooWide = "%s may pass 2^53, and a Lua number is exact no further: give it
 // exact finds a number of which the last digits are lost in arithmetic, and what may be no number.
 func (j *judge) exact(v flow.Value, pos parse.Pos) {
 	j.scalar(v, pos, "arithmetic", ": take its elements, or their number")
-	j.member(v, pos)
 	switch {
 	case v.Lossy != nil:
 		j.use(v)
@@ -33,7 +32,7 @@ func (j *judge) use(v flow.Value) {
 const rounds = "a number of more than 14 digits is rounded when it is made a text: " +
 	"write string.format('%s', ...), or use the text that a command gives"
 
-// shown finds a number that is made a text by the server's 14 digits. Code behind it may show that a time has 16.
+// shown finds a number that is made a text by the server's 14 digits.
 func (j *judge) shown(v flow.Value, pos parse.Pos) {
 	j.use(v)
 	shown := map[bool]string{true: "%.6f", false: "%.0f"}[v.Frac]
@@ -41,19 +40,6 @@ func (j *judge) shown(v flow.Value, pos parse.Pos) {
 	case !v.Surely(flow.IsNumber) || v.Lossy != nil:
 	case v.Large >= flow.MaxShown || v.Frac && v.Large >= flow.Now:
 		j.may(pos, Precision, rounds, shown)
-	case v.Unit == flow.Unit{As: flow.ATime} && j.Quiet == 0:
-		j.unproven = append(j.unproven, func() {
-			if j.State.Dead = false; j.unitOf(v, flow.Unit{}).Per >= 1e6 {
-				j.may(pos, Precision, rounds, shown)
-			}
-		})
-	}
-}
-
-// rounded finds an id that is made a number, and a text again.
-func (j *judge) rounded(e parse.Expr) {
-	if j.Identifies(e, "") {
-		j.find(j.C.Origin(e).Pos(), Precision, "an id may have more than the 15 digits that a Lua number holds: leave it a text")
 	}
 }
 
@@ -81,11 +67,8 @@ func (j *judge) inText(table flow.Value) {
 
 // formatted checks a value that a verb of string.format gets.
 func (j *judge) formatted(s flow.Sight) {
-	switch {
-	case strings.HasSuffix(s.Name, "s"):
+	if strings.HasSuffix(s.Name, "s") {
 		j.shown(s.V, s.E.Pos())
-	case strings.ContainsAny(s.Name, "diu") && j.fraction(s.E, s.V):
-		j.may(s.E.Pos(), Precision, "%s cuts the fraction of this: write %%.17g", s.Name)
 	}
 }
 

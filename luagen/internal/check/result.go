@@ -25,7 +25,7 @@ func (j *judge) rawReturn(v flow.Value, list []parse.Expr) {
 		v = j.Peek(table)
 	}
 	if !v.Closed && len(list) == 1 {
-		j.rawResult(1, 1, v, list[0])
+		j.rawResult(v, list[0])
 	} else if v.Closed && ok {
 		j.rawElements(table.Fields, v)
 	}
@@ -46,7 +46,7 @@ func (j *judge) namesIn(table *parse.TableExpr) {
 // rawElements checks the elements of a table that a raw script returns.
 func (j *judge) rawElements(fields []parse.Field, v flow.Value) {
 	for i, item := range v.Items {
-		j.rawResult(len(v.Items), i+1, item, fields[i].Value)
+		j.rawResult(item, fields[i].Value)
 		last := i+1 == len(v.Items) || v.Items[i+1].Is == flow.IsNil
 		short := item.Is&^flow.IsNumber == flow.IsNil && j.inReturn(len(v.Items), i+1, j.defaulted)
 		if unset := j.unset(fields[i].Value); !last || i > 0 && (unset || short) {
@@ -55,11 +55,8 @@ func (j *judge) rawElements(fields []parse.Field, v flow.Value) {
 	}
 }
 
-// rawResult checks one of the results of a raw script, of which another return may have the text, or in another unit.
-func (j *judge) rawResult(of, i int, v flow.Value, e parse.Expr) {
-	place := flow.Root{Of: "result " + flow.Itoa(i) + " of " + flow.Itoa(of), By: 1}
-	j.meet(e.Pos(), flow.Value{Number: flow.Number{Roots: []flow.Root{place}}}, v)
-	j.rounded(e)
+// rawResult checks one of the results of a raw script.
+func (j *judge) rawResult(v flow.Value, e parse.Expr) {
 	if v.Surely(flow.IsNumber) && j.fraction(e, v) && !j.Called(e, restName) {
 		j.may(e.Pos(), Result, lostFraction)
 	}
@@ -252,21 +249,12 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 		j.use(v)
 	}
 	switch v := args[0]; name {
-	case "ipairs", "pairs", "table.concat":
-		if name == "table.concat" {
-			j.inText(v)
-		}
-		if v.Surely(flow.IsText) || v.Surely(flow.IsNumber) || v.Elem != nil && v.Elem.Is == flow.IsText|flow.IsTable {
-			j.find(e.Args[0].Pos(), Nil, "this is no list of texts: the reply of a scan is a cursor and a list, and that of others a text")
-		}
+	case "table.concat":
+		j.inText(v)
 	case "redis.error_reply":
 		j.errorReply(e)
 	case "tostring":
-		if number, ok := flow.Unparen(e.Args[0]).(*parse.CallExpr); ok && j.Passed(number, "tonumber") != nil && !j.C.Flow.Careful[e] {
-			j.find(e.P, Precision, "this keeps 14 digits of a text that may have more: leave it a text, or write string.format('%%.0f', ...)")
-		} else {
-			j.shown(v, e.Args[0].Pos())
-		}
+		j.shown(v, e.Args[0].Pos())
 	case "unpack":
 		j.unpacked(e.Args, v)
 	case "cjson.encode":
@@ -275,17 +263,11 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 	}
 }
 
-// dropped finds an error or a status that nobody gets, a range that is only read, or a table that the script returns elsewhere.
-func (j *judge) dropped(call *parse.CallExpr, v flow.Value) {
-	again := func(e parse.Expr) bool { return e != nil && flow.Spelt(e) == flow.Spelt(call) }
+// dropped finds a range that is only read.
+func (j *judge) dropped(call *parse.CallExpr) {
 	command, _ := j.C.CommandCall(call)
-	switch name := j.C.Callee(call); {
-	case name == "redis.error_reply" || name == "redis.status_reply":
-		j.find(call.P, Result, "this %s goes nowhere, and the script goes on: return it", name[len("redis."):len(name)-len("_reply")])
-	case len(command.Names) == 1 && strings.Contains(command.Names[0], "range") && !j.Writes(call):
+	if len(command.Names) == 1 && strings.Contains(command.Names[0], "range") && !j.Writes(call) {
 		j.find(call.P, Result, "this result goes nowhere: return it, or leave it out")
-	case j.Depth == 0 && v.Is&flow.IsTable != 0 && v.Is&^(flow.IsTable|flow.IsStatus|flow.IsFailed) == 0 && slices.ContainsFunc(j.C.Flow.Returned[nil], again):
-		j.find(call.P, Result, "this result goes nowhere, and the script goes on, though it returns it in another place: return it")
 	}
 }
 

@@ -42,9 +42,7 @@ func (j *judge) places(match *flow.Matching) {
 	for i, f := range match.As {
 		word := match.Words[i]
 		j.field(match, word, f)
-		j.pattern(cmd, word, f)
 		if v := j.Peek(word); f.Number {
-			j.member(v, word.Pos())
 			if slices.Contains(counting, cmd.Name) && (v.Frac || v.Split && !j.State.Knows(flow.SomeWhole)) {
 				j.may(word.Pos(), Command, "%s fails if this has a fraction: write math.ceil", flow.Shown(cmd.Name))
 			}
@@ -54,9 +52,6 @@ func (j *judge) places(match *flow.Matching) {
 			j.expiry(cmd, word, f, match.Words[len(match.Words)-1])
 		}
 		j.keeps(match, i)
-		if !f.Number {
-			j.rounded(word)
-		}
 	}
 }
 
@@ -90,16 +85,6 @@ func (j *judge) follows(call flow.CommandCall, begin, key string) bool {
 		c, _ := j.C.CommandCall(e)
 		return len(c.Names) > 0 && strings.HasPrefix(c.Names[0], begin) && j.KeyText(c.Words, 1) == key
 	})
-}
-
-// pattern finds a word of SORT that makes it read keys which are not declared.
-func (j *judge) pattern(cmd *flow.Command, e parse.Expr, f flow.Form) {
-	text, literal := j.C.Origin(e).(*parse.StringExpr)
-	reads := literal && strings.Contains(text.Value, "*") || !literal && !j.C.S.Raw
-	if reads && strings.HasPrefix(cmd.Name, "sort") && strings.HasSuffix(f.Word, "pattern") {
-		j.find(e.Pos(), Key, "%s reads keys by this pattern that luagen cannot check: read them by their names",
-			strings.ToUpper(cmd.Name))
-	}
 }
 
 // field finds a field that the key of a call is declared without.

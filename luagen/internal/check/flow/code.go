@@ -24,7 +24,6 @@ type code struct {
 	Said       map[string]string            // what comments say, by "ARGV[1]", by a name, by a line
 	Keyed      map[int]bool                 // the KEYS[n] that commands take for keys
 	units      map[*parse.Var]Unit          // that names and comments say
-	Compared   []comparison                 // all of the script
 	formsOf    map[string][]Form            // of commands, by their texts
 	Targets    []*Table                     // of the servers that the script is meant for
 	within     map[parse.Expr][]CommandCall // the calls of commands in an expression, and in what its names hold
@@ -43,7 +42,6 @@ func NewCode(s *parse.Script, tables *Tables) *code {
 		lists: map[string]Value{}, within: map[parse.Expr][]CommandCall{}, volatile: map[*parse.Var]bool{}, plain: emit.Plain(s) != "",
 		asked: map[question]bool{}, included: includedFunctions(s, map[string]included{}), Targets: tables.targets(s.Header),
 	}
-	c.Compared = c.comparisons()
 	for _, condition := range c.Flow.Conds {
 		c.ask(condition)
 	}

@@ -100,7 +100,6 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 	v.Is, v.NilAt, v.Missing = v.Is|IsNil, 0, cmp.Or(v.Missing, x.Missing)
 	for _, list := range []string{"ARGV", "KEYS"} {
 		if n := m.C.Nth(e, list); n > 0 {
-			v.Roots = []Root{{list + " " + Itoa(n), 1}}
 			v = v.In(m.C.argument(list, n))
 		}
 	}
@@ -124,7 +123,7 @@ func (m *Machine) unary(e *parse.UnaryExpr) Value {
 	case "#":
 		m.uses(Measured, e.X, v)
 		n := aCount()
-		n.of, n.made, n.Most, n.Pairs = v.of, v.made, v.Most, v.Pairs
+		n.of, n.made = v.of, v.made
 		return n
 	}
 	m.uses(InArithmetic, e.X, v)
@@ -196,7 +195,7 @@ func (m *Machine) binary(e *parse.BinaryExpr) Value {
 	default: // The sum of a time and a duration is later than others.
 		v.Low = len(m.touched(e.L)) > 0 && !(sum != nil && sum.Op == "+") && !m.ordered(e)
 	}
-	v.Unit, v.Roots = timeOf(e, l, r)
+	v.Unit = timeOf(e, l, r)
 	v.of, v.mixed = cmp.Or(l.of, r.of), true
 	v = v.In(Unit{})
 	return v
@@ -222,7 +221,6 @@ func (m *Machine) either(e *parse.BinaryExpr) Value {
 		return l
 	case e.Op == "or":
 		l.Is, l.NilAt = l.Is&^Absent, 0
-		m.see(Sight{Use: Replaced, E: e, V: l, W: r})
 		if ConstantKind(e.R) != 0 {
 			r.of = l.of
 		}
@@ -263,7 +261,7 @@ func (m *Machine) concat(e *parse.BinaryExpr) Value {
 		m.uses(InText, operand, v)
 		args = append(args, v)
 		if IsLiteral(m.C.Origin(e.L), "(") { // the score behind it is left out of a range
-			all.Unit, all.Roots = v.Unit, v.Roots
+			all.Unit = v.Unit
 		}
 		all.Word, all.Role = all.Word || v.Word, v.Role
 	}

@@ -285,7 +285,7 @@ var formatVerb = regexp.MustCompile(`%[-+ #0-9.]*[a-zA-Z]`)
 // asText returns what tostring makes of a value.
 func asText(v Value) Value {
 	if v.Is != IsText {
-		return Value{Is: IsText, Number: Number{Unit: v.Unit, Roots: v.Roots}}
+		return Value{Is: IsText, Number: Number{Unit: v.Unit}}
 	}
 	return v
 }

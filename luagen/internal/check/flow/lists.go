@@ -121,8 +121,10 @@ func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
 // anyNumber reports whether a loop counts up to an argument that the script compares with no number that is written out.
 func (m *Machine) anyNumber(stmt parse.Stmt, e parse.Expr) bool {
 	counts, ok := stmt.(*parse.NumForStmt)
-	return ok && e == counts.To && m.C.Nth(e, "ARGV") > 0 && !slices.ContainsFunc(m.C.ComparedWith(e), func(by comparison) bool {
-		return Bound(by.With) > 1
+	n := m.C.Nth(e, "ARGV")
+	return ok && e == counts.To && n > 0 && !slices.ContainsFunc(m.C.Flow.Exprs, func(e parse.Expr) bool {
+		b, ok := e.(*parse.BinaryExpr)
+		return ok && negated[b.Op] != "" && (m.C.Nth(b.L, "ARGV") == n && Bound(b.R) > 1 || m.C.Nth(b.R, "ARGV") == n && Bound(b.L) > 1)
 	})
 }
 
@@ -169,7 +171,7 @@ func (m *Machine) added(name string, e *parse.CallExpr, words []parse.Expr, v Va
 func (m *Machine) insert(v *Value, item Value, e parse.Expr, field string) {
 	v.hollow = false
 	switch pos := e.Pos(); {
-	case item.Surely(IsNumber) && (item.In(Said(field, inName)).Large >= MaxShown || m.Identifies(e, field)), m.converted(e):
+	case item.Surely(IsNumber) && (item.In(Said(field, inName)).Large >= MaxShown || m.identifies(e, field)):
 		v.Digits = &pos
 	case item.Digits != nil:
 		v.Digits = item.Digits
@@ -179,16 +181,6 @@ func (m *Machine) insert(v *Value, item Value, e parse.Expr, field string) {
 	} else if m.MayBeEmpty(e, item) {
 		v.Empty = e
 	}
-}
-
-// converted reports whether an expression is a number for each value of a hash that is one: tonumber(x) or x.
-func (m *Machine) converted(e parse.Expr) bool {
-	b, ok := Unparen(e).(*parse.BinaryExpr)
-	if !ok || b.Op != "or" {
-		return false
-	}
-	number, ok := m.Passed(b.L, "tonumber").(*parse.IndexExpr)
-	return ok && m.Peek(number.X).Pairs && Mentions(b.R, VarOf(number.X))
 }
 
 // Writes reports whether a call is one of a command that writes, or publishes.

@@ -200,7 +200,6 @@ func (m *Machine) assign(s *parse.AssignStmt) {
 		switch t := target.(type) {
 		case *parse.NameExpr:
 			if t.Var != nil && t.Var.Decl == nil {
-				m.see(Sight{Use: Reassigned, E: s.Values[min(i, len(s.Values)-1)], F: t, V: all[i]})
 				m.bind(t.Var, m.named(t.Name, m.C.says(t.Var), all[i], t.P))
 			}
 		case *parse.IndexExpr:
@@ -260,7 +259,6 @@ func (m *Machine) elements(s *parse.GenForStmt) {
 	if list.Elem == nil {
 		return
 	}
-	m.see(Sight{Use: Looped, E: s.Values[0], Stmt: s, V: list})
 	m.bind(s.Vars[0], aCount())
 	if len(s.Vars) > 1 {
 		m.bind(s.Vars[1], *list.Elem)

@@ -29,7 +29,6 @@ var (
 	InComment = regexp.MustCompile(`(?:\bin |单位|(?:^|\W|` + aClock + `)[(（]|^|\b` + aClock + ` )` + aUnit + `(?:[^\w/]|$)`)
 	ofUnits   = regexp.MustCompile(`(\b(?:milli\w*|msecs?|ms)\b|毫秒)|(\b(?:micro\w*|usecs?|us)\b|微秒)|(\b(?:nano\w*|nsecs?|ns)\b|纳秒)|` +
 		`(\b(?:seconds?|secs?|s)\b|秒)`)
-	inRate   = regexp.MustCompile(` per ` + aUnit + `\b`)
 	spanAt   = regexp.MustCompile(`\b` + aLength + `\W*(?:in)?\W*$`)
 	momentAt = regexp.MustCompile(aMoment + `\W*(?:in)?\W*$`)
 )
@@ -59,9 +58,6 @@ func Said(text string, in *regexp.Regexp) Unit {
 // unitIn reads what said returns.
 func unitIn(text string, in *regexp.Regexp) (says Unit) {
 	text, _, _ = strings.Cut(Spoken(text), "argv")
-	if rate := inRate.FindString(text); rate != "" {
-		return Unit{Per: unitIn(rate[strings.LastIndexAny(rate, " 每")+1:], InComment).Per, As: aRate}
-	}
 	before := text
 	if in.MatchString(text) {
 		for _, word := range ofUnits.FindAllStringSubmatch(text, -1) {
@@ -125,15 +121,13 @@ func comments(s *parse.Script) map[string]string {
 }
 
 var (
-	// ZeroAllowed is of comments that say what 0 means.
-	ZeroAllowed = regexp.MustCompile(`(?i)\b0\W* (?:to|=|means|for|if|is|disables?|none|no|never)\b|\b0 \(no\b`)
-	isID        = regexp.MustCompile(`\b(?:(?:id|u?uid|gid|guid|jid|identifier|token|snowflake|64-?bit)\b|(?:member|message|msg|owner|payload|user) *$)`)
-	isSmall     = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
+	isID    = regexp.MustCompile(`\b(?:(?:id|u?uid|gid|guid|jid|identifier|token|snowflake|64-?bit)\b|(?:member|message|msg|owner|payload|user) *$)`)
+	isSmall = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
 )
 
-// Identifies reports whether a name, its own or that of its field, or a comment says of a text that is made a number that
+// identifies reports whether a name, its own or that of its field, or a comment says of a text that is made a number that
 // it is an id, of which there may be many.
-func (m *Machine) Identifies(e parse.Expr, field string) bool {
+func (m *Machine) identifies(e parse.Expr, field string) bool {
 	made := m.Passed(e, "tonumber")
 	text := Spoken(field + " " + m.C.NameOf(e) + " " + m.C.Said["ARGV["+Itoa(m.C.Nth(e, "ARGV"))+"]"])
 	return made != nil && isID.MatchString(text) && !isSmall.MatchString(text) && !m.Peek(made).Surely(IsNumber)

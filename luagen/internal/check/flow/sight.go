@@ -27,24 +27,21 @@ const (
 	Either    // l and r, l or r: of the left one only
 	Taken     // by the parameter of a local function
 	Formatted // by a verb of string.format
-	Replaced  // l or r
 	Chained   // all operands of a chain of ..
 
-	Used       // for anything but a comparison
-	Named      // it gets a name, of which the unit is the second value's
-	Reassigned // to a name that had another value
-	Stored     // into a table
-	Inserted   // likewise, by table.insert
-	Listed     // an item of a table that is written out
-	Given      // a function of the server gets its arguments
-	Sent       // a command gets its words
-	Refusable  // a command gives an expiry to a key that was just created
-	Dropped    // the result of a call that is a statement
-	Returned   // by a return statement
-	Looped     // over its elements
-	Entered    // a block
-	Ended      // the script, without a return statement
-	Unreached  // a statement that never runs
+	Used      // for anything but a comparison
+	Named     // it gets a name, of which the unit is the second value's
+	Stored    // into a table
+	Inserted  // likewise, by table.insert
+	Listed    // an item of a table that is written out
+	Given     // a function of the server gets its arguments
+	Sent      // a command gets its words
+	Refusable // a command gives an expiry to a key that was just created
+	Dropped   // the result of a call that is a statement
+	Returned  // by a return statement
+	Entered   // a block
+	Ended     // the script, without a return statement
+	Unreached // a statement that never runs
 )
 
 // Sight is what the machine sees of one use, in the state in which it stands.

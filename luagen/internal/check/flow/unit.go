@@ -12,9 +12,8 @@ import (
 
 // Unit is in what a time is measured. Its zero is unknown.
 type Unit struct {
-	Per  float64 // second
-	As   span
-	Line int // where that was seen, if that is elsewhere
+	Per float64 // second
+	As  span
 }
 
 // span is how long something takes, or a time since 1970.
@@ -23,14 +22,12 @@ type span int
 const (
 	ADuration span = iota + 1 // how long something takes
 	ATime                     // since 1970
-	aRate                     // per second, say
-	aProduct                  // a time by a rate: per is by how much it is too large
 )
 
 // Units has them by the names of declared types, and of the places that commands have for them.
 var Units = map[string]Unit{
-	"seconds": {1, ADuration, 0}, "milliseconds": {1000, ADuration, 0}, "unixmilli": {1000, ATime, 0},
-	"microseconds": {1e6, ADuration, 0}, "unix-time-seconds": {1, ATime, 0}, "unix-time-milliseconds": {1000, ATime, 0},
+	"seconds": {1, ADuration}, "milliseconds": {1000, ADuration}, "unixmilli": {1000, ATime},
+	"microseconds": {1e6, ADuration}, "unix-time-seconds": {1, ATime}, "unix-time-milliseconds": {1000, ATime},
 }
 
 // UnitNames are those of units, by how many of them are a second. Nobody means the last two: something was multiplied wrongly.
@@ -41,9 +38,6 @@ func (u Unit) String() string {
 	text := UnitNames[u.Per]
 	if u.As == ATime {
 		text += " since 1970"
-	}
-	if u.Line > 0 {
-		text += " (see line " + Itoa(u.Line) + ")"
 	}
 	return text
 }
@@ -62,12 +56,12 @@ func (u Unit) Remedy(want Unit) string {
 
 // Apart reports whether two times certainly are of different units.
 func (u Unit) Apart(w Unit) bool {
-	return max(u.As, w.As) <= ATime && UnitNames[u.Per] != "" && UnitNames[w.Per] != "" && u.Per != w.Per
+	return UnitNames[u.Per] != "" && UnitNames[w.Per] != "" && u.Per != w.Per
 }
 
 // Or returns a unit, or another as far as it is not known.
 func (u Unit) Or(w Unit) Unit {
-	return Unit{cmp.Or(u.Per, w.Per), cmp.Or(u.As, w.As), cmp.Or(u.Line, w.Line)}
+	return Unit{cmp.Or(u.Per, w.Per), cmp.Or(u.As, w.As)}
 }
 
 // In returns a value with a unit, if none is known.
@@ -78,53 +72,31 @@ func (v Value) In(says Unit) Value {
 	return v
 }
 
-// times returns the unit and the roots of a time that is multiplied by a number. A small one changes no unit.
-func (v Value) times(by float64) (Unit, []Root) {
+// times returns the unit of a time that is multiplied by a number. A small one changes no unit.
+func (v Value) times(by float64) Unit {
 	if by < 60 && by > 1.0/60 {
-		return v.Unit, v.Roots
+		return v.Unit
 	}
-	roots := slices.Clone(v.Roots)
-	for i := range roots {
-		roots[i].By *= by
-	}
-	if len(roots) == 0 {
-		roots = []Root{{"", by}}
-	}
-	return v.Unit.Times(by), roots
+	return Unit{math.Round(v.Unit.Per*by*1e9) / 1e9, v.Unit.As}
 }
 
-// Times returns the unit of what is multiplied by a number.
-func (u Unit) Times(by float64) Unit {
-	if u.As == aRate {
-		by = 1 / by
-	}
-	return Unit{math.Round(u.Per*by*1e9) / 1e9, u.As, u.Line}
-}
-
-// timeOf returns the unit and the roots of the result of an operation. A time by a rate is a count. A number that is written out
-// times 1000 is in milliseconds.
-func timeOf(e *parse.BinaryExpr, l, r Value) (Unit, []Root) {
+// timeOf returns the unit of the result of an operation. A number that is written out times 1000 is in milliseconds.
+func timeOf(e *parse.BinaryExpr, l, r Value) Unit {
 	switch {
 	case e.Op == "+" || e.Op == "-":
-		return summed(e.Op, l, r), Joined(l.Roots, r.Roots)
-	case e.Op == "*" && l.Unit.As == aRate && r.Unit.Per != 0 && !r.Constant():
-		return Unit{r.Unit.Per / l.Unit.Per, aProduct, 0}, nil
-	case e.Op == "*" && r.Unit.As == aRate && l.Unit.As != aRate && !l.Constant():
-		return timeOf(&parse.BinaryExpr{Op: "*", L: e.R, R: e.L}, r, l)
-	case e.Op == "/" && r.Unit.As == aRate && l.Unit.Per == 0:
-		return Unit{r.Unit.Per, ADuration, 0}, nil
+		return summed(e.Op, l, r)
 	case e.Op == "*" && l.Constant() && r.Constant() && (l.Size == 1000 || r.Size == 1000):
-		return Unit{Per: 1000}, nil
+		return Unit{Per: 1000}
 	case e.Op == "*" && l.Constant():
 		return r.times(l.Size)
 	case e.Op == "*" && r.isPower() && r.Size >= 4096 && l.Unit == (Unit{As: ATime}):
-		return Unit{1000 * r.Size, ATime, 0}, nil // It makes room for a counter. Most timestamps are in milliseconds.
+		return Unit{1000 * r.Size, ATime} // It makes room for a counter. Most timestamps are in milliseconds.
 	case e.Op == "*" && r.Constant():
 		return l.times(r.Size)
 	case e.Op == "/" && r.Constant():
 		return l.times(1 / r.Size)
 	}
-	return Unit{}, nil
+	return Unit{}
 }
 
 // summed returns the unit of the sum or the difference of two times. That of a time and one which is not known may be a
@@ -135,7 +107,7 @@ func summed(op string, l, r Value) Unit {
 	switch times := u.As == ATime || w.As == ATime; {
 	case r.Constant():
 		return u
-	case u.Per != w.Per && u.Per*w.Per != 0, max(u.As, w.As) > ATime:
+	case u.Per != w.Per && u.Per*w.Per != 0:
 		return Unit{}
 	case u.As == w.As && u.As != 0:
 		sum.As = ADuration
@@ -145,39 +117,15 @@ func summed(op string, l, r Value) Unit {
 	return sum
 }
 
-// Root is from where a time comes, an argument or the scores of a key, say, and by how much it was multiplied.
-type Root struct {
-	Of string
-	By float64
-}
-
-// Joined returns the first roots of two values.
-func Joined(a, b []Root) []Root {
-	all := slices.Concat(a, b)
-	return all[:min(len(all), 4)]
-}
-
-// Scores returns the roots of the scores of a key.
-func (m *Machine) Scores(words []parse.Expr) []Root {
-	if key := m.KeyText(words, 1); key != "" {
-		return []Root{{key, 1}}
-	}
-	return nil
-}
-
 // loads returns a reply with what is known of the times in it.
 func (m *Machine) loads(name string, words []parse.Expr, v Value) Value {
 	switch {
-	case name == "zscore":
-		v.Roots = m.Scores(words)
 	case name == "hget" && len(words) > 2:
 		return v.In(m.OfField(words[1], words[2]))
 	case name == "hmget" && len(words)-2 == v.Known:
 		for i, word := range words[2:] {
 			v.Items[i] = v.Items[i].In(m.OfField(words[1], word))
 		}
-	case Shapes[name] == "members" && v.Elem != nil:
-		v.Elem.Roots = m.Scores(words)
 	}
 	return v
 }
@@ -239,13 +187,4 @@ func (m *Machine) ordered(e parse.Expr) bool {
 func isRemainder(e parse.Expr) bool {
 	b, ok := Unparen(e).(*parse.BinaryExpr)
 	return ok && b.Op == "%"
-}
-
-// Divided returns a value with the roots of what is divided by 1000: that is not in seconds, but in milliseconds at most.
-func (v Value) Divided() Value {
-	v.Roots = slices.Clone(v.Roots)
-	for i := range v.Roots {
-		v.Roots[i].Of = "/ " + v.Roots[i].Of
-	}
-	return v
 }

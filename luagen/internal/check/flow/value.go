@@ -85,7 +85,6 @@ type Number struct {
 	Split bool       // it is divided by a number that is written out, and may well have a fraction then
 	Low   bool       // it may well be 0 or less
 	Unit  Unit       // of a time,
-	Roots []Root     // from where it comes
 	By    *parse.Pos // the call that added an int of any size, of which it is the reply
 }
 
@@ -173,7 +172,7 @@ func join(a, b Value, at int) Value {
 func joinNumbers(a, b Number) Number {
 	n := Number{
 		Large: max(a.Large, b.Large), Least: min(a.Least, b.Least), Whole: a.Whole && b.Whole, Frac: a.Frac || b.Frac,
-		Split: a.Split || b.Split, Low: a.Low || b.Low, By: cmp.Or(a.By, b.By), Roots: Joined(a.Roots, b.Roots),
+		Split: a.Split || b.Split, Low: a.Low || b.Low, By: cmp.Or(a.By, b.By),
 	}
 	if a.Size > 0 && b.Size > 0 {
 		n.Size = max(a.Size, b.Size)
@@ -189,7 +188,7 @@ func joinNumbers(a, b Number) Number {
 
 // timeless reports whether a number is written out.
 func (n Number) timeless() bool {
-	return n.Unit.Per == 0 && n.Size > 0 && n.Whole && len(n.Roots) == 0
+	return n.Unit.Per == 0 && n.Size > 0 && n.Whole
 }
 
 // same returns what two have in common, nothing if they differ.

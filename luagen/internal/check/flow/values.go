@@ -26,7 +26,6 @@ type values struct {
 	Replied  map[*parse.Var]bool              // what is returned, alone or in a table
 	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
 	Loops    map[*parse.Var]*parse.NumForStmt
-	Compared map[*parse.Var]bool // a comparison, or a remainder, is of the name, or of it and a number
 	Indices  map[*parse.Var][]*parse.IndexExpr
 	changed  map[string]bool            // the globals that have an element which is assigned to
 	HasText  map[string]bool            // [] and {}, if a literal text has these in it
@@ -114,7 +113,7 @@ func newValues() *values {
 		aliases: map[*parse.Var][]*parse.Var{}, along: map[*parse.Var][]*parse.Var{},
 		Loops: map[*parse.Var]*parse.NumForStmt{}, Replied: map[*parse.Var]bool{},
 		Careful: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{},
-		Compared: map[*parse.Var]bool{}, Indices: map[*parse.Var][]*parse.IndexExpr{},
+		Indices: map[*parse.Var][]*parse.IndexExpr{},
 	}
 }
 
@@ -164,10 +163,6 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 	case *parse.IndexExpr:
 		v.Indices[VarOf(e.X)] = append(v.Indices[VarOf(e.X)], e)
 	case *parse.BinaryExpr:
-		for _, side := range []parse.Expr{e.L, e.R} {
-			x, _ := Added(side)
-			v.Compared[VarOf(x)] = v.Compared[VarOf(x)] || negated[e.Op] != "" || e.Op == "%"
-		}
 		switch e.Op {
 		case "and", "or":
 			v.cover(e)
@@ -177,7 +172,7 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 	case *parse.FuncExpr:
 		v.block(e.Body, e)
 	case *parse.StringExpr:
-		for _, text := range []string{"[]", "{}", "null"} {
+		for _, text := range []string{"[]", "{}"} {
 			v.HasText[text] = v.HasText[text] || strings.Contains(e.Value, text)
 		}
 	case *parse.CallExpr:
@@ -322,19 +317,6 @@ func (v *values) Only(x *parse.Var) (parse.Expr, bool) {
 	}
 	from := v.Sources[x][0]
 	return from.Expr, from.Expr != nil && from.Nth == 0
-}
-
-// IsElement reports whether a key is a text or an element of a table, and so no index that counts.
-func (v *values) IsElement(key parse.Expr) bool {
-	switch e := v.origin(key).(type) {
-	case *parse.StringExpr, *parse.IndexExpr:
-		return true
-	case *parse.BinaryExpr:
-		return e.Op == ".."
-	case *parse.NameExpr:
-		return slices.ContainsFunc(v.Sources[e.Var], func(s Source) bool { return s.in != nil && !s.index })
-	}
-	return false
 }
 
 // IsIndex reports whether a key is the index of a loop over a list, or from 1 on.

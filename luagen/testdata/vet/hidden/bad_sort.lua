@@ -1,2 +1,0 @@
----@key lock list
-redis.call('sort', lock, 'by', 'w_*', 'get', 'o_*')
