@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/golua"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // goFile adds a Go file: the scripts in it are meant, and the constants of its folder.
@@ -20,8 +22,9 @@ func (j *job) goFile(path string) {
 
 // others checks the scripts in files that are no Lua.
 func (j *job) others(folders string) error {
-	if len(j.sources)+len(j.goFolders) == 0 {
-		j.note([]string{"nothing to check: no .lua file and no .go file in " + folders})
+	if len(j.sources)+len(j.goFolders)+len(j.texts) == 0 {
+		j.note([]string{"nothing to check: no .lua file and no .go file in " + folders +
+			"; -text reads TypeScript, JavaScript, Python, Ruby and PHP, too"})
 	}
 	for _, dir := range slices.Sorted(maps.Keys(j.goFolders)) {
 		paths, err := filepath.Glob(filepath.Join(dir, "[^._]*.go"))
@@ -29,6 +32,14 @@ func (j *job) others(folders string) error {
 			err = j.scripts(golua.Read(paths), j.goFolders[dir])
 		}
 		if err != nil {
+			return err
+		}
+	}
+	for _, path := range slices.Sorted(maps.Values(j.texts)) {
+		src, err := parse.ReadFile(path)
+		if err != nil {
+			j.notRead(err)
+		} else if err := j.scripts(golua.ReadText(path, src), nil); err != nil {
 			return err
 		}
 	}
@@ -75,6 +86,9 @@ func (j *job) vetScript(s *golua.Script) error {
 	_, _, findings := j.examine(s.At.Filename, s.Text)
 	j.readOnly = false
 	for _, f := range findings {
+		if strings.Contains(f.Msg, golua.Hole) {
+			continue
+		}
 		if f.File == s.At.Filename {
 			at := s.Position(f.Pos.Offset)
 			f.File, f.Pos.Offset, f.Pos.Line, f.Pos.Col = at.Filename, at.Offset, at.Line, at.Column

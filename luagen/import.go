@@ -20,6 +20,10 @@ func importDrafts(j *job) func() error {
 	j.scriptFlags()
 	j.jsonFlag()
 	j.vetter = newVetter(func(s *golua.Script) error {
+		if bytes.Contains(s.Text, []byte(golua.Hole)) {
+			j.leftOut["parts of scripts"] = append(j.leftOut["parts of scripts"], s.At.String())
+			return nil
+		}
 		path := filepath.Join(filepath.Dir(s.At.Filename), scriptName(s.Name)+".lua")
 		return j.draft(path, s.At.String(), s.Text, s.Doc)
 	})

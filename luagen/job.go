@@ -17,6 +17,7 @@ import (
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
 	"github.com/hasp-go/hasp/luagen/internal/emit"
+	"github.com/hasp-go/hasp/luagen/internal/golua"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
@@ -178,6 +179,11 @@ func (j *job) add(path string) error {
 		return usageError{err}
 	case !info.IsDir() && filepath.Ext(path) == ".go" && j.vetter != nil:
 		j.goFile(path)
+		return nil
+	case !info.IsDir() && j.vetter != nil && golua.IsText(path) && !j.text:
+		return usagef("%s is read with -text only", path)
+	case !info.IsDir() && j.vetter != nil && golua.IsText(path):
+		j.texts[filepath.Clean(path)] = path
 		return nil
 	case !info.IsDir() && filepath.Ext(path) != ".lua":
 		return usagef("%s is no .lua file", path)

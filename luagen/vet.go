@@ -17,11 +17,13 @@ import (
 
 // vetter is what vet and import need to read what others wrote.
 type vetter struct {
+	text   bool // read the texts of other languages than Go
 	unseen bool // a script that is not seen is a finding
 
 	script    func(s *golua.Script) error // takes each script in files that are no Lua
 	readOnly  bool                        // it is sent by a call that refuses writes
 	goFolders map[string][]string         // where Go files are read; those that are meant, if not all are
+	texts     map[string]string           // files of other languages
 	walked    map[string]bool             // the files that were found in a folder
 	leftOut   map[string][]string         // those that are left out, by the reason
 	parts     map[string]bool             // those that Go code joins to a script, which is checked whole
@@ -29,7 +31,7 @@ type vetter struct {
 
 func newVetter(script func(s *golua.Script) error) *vetter {
 	return &vetter{
-		script: script, goFolders: map[string][]string{}, walked: map[string]bool{},
+		script: script, goFolders: map[string][]string{}, texts: map[string]string{}, walked: map[string]bool{},
 		leftOut: map[string][]string{}, parts: map[string]bool{},
 	}
 }
@@ -40,6 +42,7 @@ func vet(j *job) func() error {
 	j.jsonFlag()
 	j.vetter = newVetter(j.vetScript)
 	j.flags.BoolVar(&j.sarif, "sarif", false, "print findings as SARIF 2.1.0, to standard output")
+	j.flags.BoolVar(&j.text, "text", false, "read also the texts of TypeScript, JavaScript, Python, Ruby and PHP")
 	j.flags.Func("unseen", "with `fail` a script for a client that vet cannot read is a finding: rule unseen", func(value string) error {
 		if j.unseen = value == "fail"; !j.unseen {
 			return usagef("it takes the word fail")
@@ -67,6 +70,8 @@ func (j *job) walk(root string) error {
 		case e.IsDir(), e.Name()[0] == '.': // such as the link that an editor makes for a file
 		case filepath.Ext(path) == ".go" && j.vetter != nil:
 			j.goFolders[filepath.Dir(path)] = nil
+		case j.vetter != nil && j.text && golua.IsText(path):
+			j.texts[filepath.Clean(path)] = path
 		case filepath.Ext(path) == ".lua" && !j.given[filepath.Clean(path)]:
 			if j.vetter != nil {
 				j.walked[path] = true

@@ -68,12 +68,40 @@ func TestUnseen(t *testing.T) {
 	require.Equal(t, 2, strings.Count(errs, "not seen: "), errs)
 }
 
+// TestTextFiles: files of other languages are read with -text only, by name or in a folder, and exit codes are those of vet.
+func TestTextFiles(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "p")
+	path, bad := filepath.Join(dir, "a.ts"), filepath.Join(dir, "b.py")
+	write(t, dir, "a.ts", "const a = `return redis.call('incr', KEYS[1])`;\n")
+	write(t, dir, "b.py", "B = \"return redis.call('incr')\"\n")
+	write(t, dir, "node_modules/c.js", "const c = `return redis.call('incr')`;\n")
+	for want, args := range map[string][]string{
+		"0 ":                   {"-text", path},
+		"1 " + bad + ":1:24: ": {"-text", dir},
+		"1 " + bad + ":1:24:":  {"-text", path, bad},
+		"2 luagen: " + path + " is read with -text only\n":    {path},
+		"0 luagen: nothing to check: no .lua file and no .go": {dir},
+		"2 luagen: " + bad + "x is no .lua file":              {"-text", bad + "x"},
+	} {
+		write(t, dir, "b.pyx", "")
+		code, _, errs := luagen(append([]string{"vet"}, args...)...)
+		require.True(t, strings.HasPrefix(fmt.Sprint(code, " ", errs), want), "%s: %d %s", want, code, errs)
+	}
+	code, _, _ := luagen("vet", "-unseen=fail", "-text", path)
+	require.Equal(t, 0, code)
+	write(t, dir, "a.ts", "const a = `return redis.call('incr', ${key})`;\n")
+	code, _, errs := luagen("vet", "-unseen=fail", "-text", path)
+	require.Equal(t, 1, code)
+	require.Equal(t, path+":1:12: not seen: the script is no constant text [unseen]\n", errs)
+}
+
 // TestVetNothing: a project without scripts has no fault. It sets os.Stdin, so it is not parallel.
 func TestVetNothing(t *testing.T) {
 	dir := t.TempDir()
 	code, _, errs := luagen("vet", dir)
 	require.Equal(t, 0, code)
-	require.Equal(t, "luagen: nothing to check: no .lua file and no .go file in "+dir+"\n", errs)
+	require.Equal(t, "luagen: nothing to check: no .lua file and no .go file in "+dir+"; -text reads TypeScript, JavaScript, Python, Ruby and PHP, too\n", errs)
 	write(t, dir, "in", badScript)
 	before := os.Stdin
 	os.Stdin = must(os.Open(filepath.Join(dir, "in")))(t)
@@ -324,24 +352,31 @@ func TestVetCases(t *testing.T) {
 	}
 }
 
-// TestWhereScriptsStand: a script is read wherever it stands in Go. A line that calls EXISTS in one has a finding there, unless a
-// comment says that the script is named, or is none. Other texts are not mentioned.
+// TestWhereScriptsStand: a script is read wherever it stands, in Go and in the texts of other languages. A line that calls EXISTS in one has
+// a finding there, unless a comment says that the script is named, or is none. Other texts are not mentioned.
 func TestWhereScriptsStand(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("testdata", "vet", "go_forms")
-	_, _, errs := luagen("vet", dir)
-	forms := 0
-	for _, pattern := range []string{"*.go", "other/*.go"} {
-		for _, path := range must(filepath.Glob(filepath.Join(dir, pattern)))(t) {
+	for dir, flags := range map[string][]string{"vet/go_forms": nil, "text": {"-text"}} {
+		dir = filepath.Join("testdata", filepath.FromSlash(dir))
+		_, _, errs := luagen(append(append([]string{"vet"}, flags...), dir)...)
+		expect(t, filepath.Join(dir, "want.txt"), []byte(strings.ReplaceAll(errs, dir+string(filepath.Separator), "")))
+		forms := 0
+		for _, path := range must(filepath.Glob(filepath.Join(dir, "*")))(t) {
 			forms += requireForms(t, path, errs)
 		}
+		for _, path := range must(filepath.Glob(filepath.Join(dir, "*", "*")))(t) {
+			forms += requireForms(t, path, errs)
+		}
+		require.Greater(t, forms, 30)
 	}
-	require.Greater(t, forms, 60)
 }
 
 // requireForms returns how many scripts a file has of which the findings, or remarks, are as its comments say.
 func requireForms(t *testing.T, path, errs string) (forms int) {
 	t.Helper()
+	if info := must(os.Stat(path))(t); info.IsDir() || filepath.Ext(path) == ".txt" {
+		return 0
+	}
 	for i, line := range strings.Split(read(t, path), "\n") {
 		at, mark := fmt.Sprintf("%s:%d:", path, i+1), named.FindStringSubmatch(line)
 		want := []bool{mark != nil && mark[1] == "", mark == nil && exists.MatchString(line) && !notRead.MatchString(line)}
@@ -349,9 +384,9 @@ func requireForms(t *testing.T, path, errs string) (forms int) {
 		if mark != nil && mark[1] != "" {
 			require.Contains(t, errs, fmt.Sprintf("luagen: %s:%d:", path, i))
 		}
-		if !strings.Contains(line, "const help") {
+		if !strings.Contains(line, "redis.register_function") && !strings.Contains(line, "#!lua name") && !strings.Contains(line, "const help") {
 			require.Equal(t, want, got, "%s %s", at, line)
-			forms += strings.Count(line, "'exists'")
+			forms++
 		}
 	}
 	return forms
@@ -359,8 +394,8 @@ func requireForms(t *testing.T, path, errs string) (forms int) {
 
 var (
 	named   = regexp.MustCompile(`(?://|#) named( one line above)?`)
-	exists  = regexp.MustCompile(`call\('exists'`)
-	notRead = regexp.MustCompile(`no script|luagen:unseen`)
+	exists  = regexp.MustCompile(`(call|pcall)\(\\?['"]exists\\?['"]`)
+	notRead = regexp.MustCompile(`no script|luagen:unseen|^\s*(//|/\*|#|""")|redis.call\('exists', KEYS\[1\]\)$|ValueError|It isn't`)
 )
 
 // requireSound fails if a file that is named to be sound has a finding. What a case expects can be written anew in a

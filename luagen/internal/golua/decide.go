@@ -74,7 +74,7 @@ func (r *reader) decide() {
 func (c *candidate) judge(r *reader) {
 	parsed, found := parse.Parse("", c.bytes, parse.Options{Raw: true})
 	parses, calls := parsed.Body != nil, calling.FindIndex(c.bytes)
-	unknown := len(c.pieces) == 0 || c.holes
+	unknown := len(c.pieces) == 0 || c.changed || c.holes && !harmless(parsed)
 	const noConstant = "the script is no constant text"
 	switch {
 	case c.sent && unknown:
@@ -85,7 +85,7 @@ func (c *candidate) judge(r *reader) {
 	case !unknown && (c.sent || parses):
 		c.script = true
 	case c.expr != nil && (c.expr.Pos() > c.at[calls[0]] || c.at[calls[0]] >= c.expr.End()): // An error may have a script in it.
-	case parses:
+	case parses, c.changed:
 		c.why = noConstant
 	case bytes.Contains(bytes.TrimSpace(c.bytes), []byte("\n")):
 		c.why = "this text calls a command, and is no Lua: " + found[0].Msg
@@ -100,6 +100,13 @@ func (r *reader) isPart(e ast.Expr) bool {
 		}
 	}
 	return false
+}
+
+// harmless reports whether what is not known stands in comments and within longer texts only.
+func harmless(s *parse.Script) bool {
+	return s.Body != nil && !slices.ContainsFunc(s.Tokens, func(t parse.Token) bool {
+		return strings.Contains(t.Text+t.Value, Hole) && len(t.Value) <= len(Hole)
+	})
 }
 
 // isPieceOf reports whether another text has all pieces of this one, and more, or makes something of it.

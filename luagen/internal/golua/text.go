@@ -22,6 +22,8 @@ type text struct {
 	of     []string    // embedded files
 	pieces []token.Pos // where its literals and files begin
 	holes  bool        // a piece is not known
+
+	changed bool // it becomes another text, which is not known
 }
 
 func (t *text) add(piece string, at token.Pos, step int) {
@@ -76,10 +78,13 @@ func (r *reader) piece(e ast.Expr) text {
 	return t
 }
 
+// Hole stands in a script for a piece that is known at run time only.
+const Hole = "_at_run_time_"
+
 // hole stands for a piece that is known at run time only.
 func hole(at token.Pos) text {
 	t := text{holes: true}
-	t.add("nil", at, 0)
+	t.add(Hole, at, 0)
 	return t
 }
 

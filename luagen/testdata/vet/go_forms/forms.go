@@ -90,7 +90,7 @@ func wrappers(ctx context.Context, q *queue, c redis.Cmdable, k kind, own string
 		"return 'joined' end",
 		"return 0",
 	}, "\n"), nil)
-	c.Eval(ctx, "if redis.call('exists', KEYS[1]) then return 'for "+own+"' end return 0", nil) // named
+	c.Eval(ctx, "if redis.call('exists', KEYS[1]) then return 'for "+own+"' end return 0", nil)
 	c.Eval(ctx, cmp.Or(field.src, `if redis.call('exists', KEYS[1]) then return 'or' end return 0`), nil)
 	for _, s := range slices.Values(list) {
 		q.eval(ctx, s.src, nil)
