@@ -63,15 +63,11 @@ func (j *judge) useless(call flow.CommandCall, match *flow.Matching) {
 	options, written := match.Options()
 	has, last, key, says := options.Has, match.Words[len(match.Words)-1], j.KeyText(match.Words, 1), ""
 	set, zadd := match.Cmd.Name == "set", match.Cmd.Name == "zadd"
-	switch first, tested := set && !j.follows(call, "", key), (set || zadd) && j.C.InCondition(call.Expr); {
-	case first && has("xx"):
-		says = "with XX stores nothing if the key is missing, and no call before asks for it: NX is for a key that is missing"
-	case first && tested && written && !call.Open && j.Raises(call.Expr) && !has("nx") && !has("get") && !has("ifeq"):
+	switch first := set && !j.follows(call, "", key); {
+	case first && j.C.InCondition(call.Expr) && written && !call.Open && j.Raises(call.Expr) && !has("nx", "xx", "get", "ifeq"):
 		says = "without NX always stores, so its reply is always true: write NX"
 	case zadd && key != "" && has("nx") && j.C.Nth(last, "ARGV") == 0 && j.follows(call, "zr", key):
 		says = "with NX changes no member that is there, and this one was read from the same key: write XX"
-	case zadd && tested && has("xx") && !has("ch") && !has("incr"):
-		says = "with XX always replies 0, as it counts new members: write CH, too"
 	default:
 		return
 	}
