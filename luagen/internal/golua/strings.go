@@ -82,13 +82,13 @@ func ReadText(path string, src []byte) *Folder {
 	return &r.Folder
 }
 
-// text reads a text as it is written. A comment has no pieces.
+// text reads a text as it is written. A comment has no pieces, nor has the page around PHP, which may begin as a text does.
 func (l *language) text(written string, at token.Pos) (t text) {
-	m := opening.FindStringSubmatchIndex(written)
-	if m == nil {
+	m, ends := opening.FindStringSubmatchIndex(written), closing.FindStringIndex(written)
+	if m == nil || ends == nil {
 		return t
 	}
-	open, end := written[:m[1]], closing.FindStringIndex(written)[0]
+	open, end := written[:m[1]], ends[0]
 	single := strings.HasSuffix(open, "'") || m[2] >= 0 && written[m[2]:m[3]] == "'"
 	plain := strings.ContainsAny(open[:1], l.plain) || single && strings.Contains(l.plain, "'")
 	holey := !plain && strings.ContainsAny(open, l.holey)
