@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -27,6 +28,20 @@ func TestTruncatedFiles(t *testing.T) {
 		src := read(t, path)
 		for end := i % 37; end < len(src); end += 37 {
 			whole(t, filepath.Join(dir, "in.lua"), src[:end])
+		}
+	}
+}
+
+// TestScriptsWithoutAWord: of every script, one word less is checked, too.
+func TestScriptsWithoutAWord(t *testing.T) {
+	t.Parallel()
+	words := regexp.MustCompile(`\w+`)
+	for i, path := range must(filepath.Glob("testdata/[fv]*/*/*.lua"))(t) {
+		src := read(t, path)
+		for k, at := range words.FindAllStringIndex(src, -1) {
+			if k%4 == i%4 {
+				require.NotPanics(t, func() { examine(path, []byte(src[:at[0]]+src[at[1]:])) }, "%s:%d", path, at[0])
+			}
 		}
 	}
 }

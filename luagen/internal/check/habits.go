@@ -125,7 +125,7 @@ func (j *judge) mayLack(t touch, before []touch) {
 // allGiven notes that a command gets all arguments.
 func (j *judge) allGiven(call flow.CommandCall) {
 	fn, _ := call.Words[len(call.Words)-1].(*parse.CallExpr)
-	if call.Open && fn != nil && j.C.Callee(fn) == "unpack" && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
+	if call.Open && fn != nil && j.C.Callee(fn) == "unpack" && len(fn.Args) > 0 && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
 		j.note(fn.Args[0].Pos(), manyGiven)
 	}
 }
