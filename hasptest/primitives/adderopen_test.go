@@ -24,9 +24,8 @@ func TestAdderClosesDuringSum(t *testing.T) {
 			a, stays := openAdder(t, c), openAdder(t, s.client(t, nil))
 			mute := s.newOwnLink(t)
 			silent := must(mute.Subscribe(t.Context(), "{x}:adder-topic", func(backend.Event) {}))(t)
-			failed := make(chan error, 1)
 			bounded := within(t, time.Hour)
-			go func() { _, err := a.Sum(bounded); failed <- err }()
+			failed := beside(func() error { return errOf(a.Sum(bounded)) })
 			time.Sleep(time.Second)
 			start := time.Now()
 			if client {
@@ -123,15 +122,14 @@ func TestAdderOpensTogether(t *testing.T) {
 			}
 		}}
 		closes, stays := s.over(t, b, nil), s.over(t, b, nil)
-		open := func(ctx context.Context, c *primitives.Client) chan error {
-			done := make(chan error, 1)
-			go func() { _, err := c.OpenLongAdder(ctx, "x"); done <- err }()
+		open := func(ctx context.Context, c *primitives.Client) <-chan error {
+			done := beside(func() error { return errOf(c.OpenLongAdder(ctx, "x")) })
 			synctest.Wait()
 			return done
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		leaves, ends := open(ctx, stays), open(t.Context(), closes)
-		var all []chan error
+		var all []<-chan error
 		for range 3 {
 			all = append(all, open(t.Context(), stays))
 		}

@@ -342,15 +342,12 @@ func TestElectionEndsInAnOutageWhenItsClientCloses(t *testing.T) {
 	holdElections(t, func(t *testing.T, p *polity) {
 		p.fault = func(string) fault { return down }
 		client := p.client(t, nil)
-		left, observed := make(chan error, 1), make(chan error, 1)
-		go func() { left <- client.NewElection("x", nil).Run(t.Context(), nil) }()
-		go func() {
-			var last error
-			for _, err := range client.NewElection("x", nil).Observe(t.Context()) {
-				last = err
+		left := beside(func() error { return client.NewElection("x", nil).Run(t.Context(), nil) })
+		observed := beside(func() (last error) {
+			for _, last = range client.NewElection("x", nil).Observe(t.Context()) {
 			}
-			observed <- last
-		}()
+			return last
+		})
 		time.Sleep(time.Minute)
 		began := time.Now()
 		require.NoError(t, client.Close(t.Context()))
@@ -364,13 +361,12 @@ func TestElectionEndsInAnOutageWhenItsClientCloses(t *testing.T) {
 func TestElectionWithItsClientClosed(t *testing.T) {
 	holdElections(t, func(t *testing.T, p *polity) {
 		client := p.client(t, nil)
-		left := make(chan error)
-		go func() {
-			left <- client.NewElection("x", nil).Run(t.Context(), func(ctx context.Context, _ *primitives.Lease) error {
+		left := beside(func() error {
+			return client.NewElection("x", nil).Run(t.Context(), func(ctx context.Context, _ *primitives.Lease) error {
 				<-ctx.Done()
 				return context.Cause(ctx)
 			})
-		}()
+		})
 		synctest.Wait()
 		require.NoError(t, client.Close(t.Context()))
 		require.ErrorIs(t, <-left, primitives.ErrClosed)

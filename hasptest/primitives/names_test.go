@@ -22,14 +22,10 @@ func TestNamesThatShareAChannelWakeEachTheirOwn(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		holder := s.client(t, &primitives.Options{WatchdogLease: time.Hour})
 		waiter := s.client(t, &primitives.Options{PollInterval: time.Hour})
-		leases, got := map[string]*primitives.Lease{}, map[string]chan error{}
+		leases, got := map[string]*primitives.Lease{}, map[string]<-chan error{}
 		for _, name := range []string{"a", "{a}"} {
 			lease := must(holder.NewLock(name, nil).Lock(t.Context()))(t)
-			leases[name], got[name] = lease, make(chan error, 1)
-			go func() {
-				_, err := waiter.NewLock(name, nil).Lock(t.Context())
-				got[name] <- err
-			}()
+			leases[name], got[name] = lease, beside(func() error { return errOf(waiter.NewLock(name, nil).Lock(t.Context())) })
 			time.Sleep(time.Second)
 		}
 		for _, name := range []string{"{a}", "a"} {

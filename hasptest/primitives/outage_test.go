@@ -352,11 +352,7 @@ func TestLocksWhileTheServerIsAway(t *testing.T) {
 		client := link.client(t, nil)
 		held := must(client.NewLock("held", nil).Lock(t.Context()))(t)
 		busy := must(other.NewLock("busy", nil).Lock(t.Context()))(t)
-		granted := make(chan error)
-		go func() {
-			_, err := client.NewLock("busy", nil).Lock(t.Context())
-			granted <- err
-		}()
+		granted := beside(func() error { return errOf(client.NewLock("busy", nil).Lock(t.Context())) })
 		synctest.Wait()
 
 		link.down.Store(true)

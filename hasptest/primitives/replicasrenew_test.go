@@ -189,13 +189,12 @@ func TestElectionWaitsForReplicas(t *testing.T) {
 		s.acks = noneAcks
 		e := s.client(t, nil).NewElection("x", &primitives.ElectionOptions{Replicas: 1, Lease: 10 * time.Second})
 		ctx, stop := context.WithCancel(t.Context())
-		ran := make(chan error)
-		go func() {
-			ran <- e.Run(ctx, func(ctx context.Context, _ *primitives.Lease) error {
+		ran := beside(func() error {
+			return e.Run(ctx, func(ctx context.Context, _ *primitives.Lease) error {
 				<-ctx.Done()
 				return ctx.Err()
 			})
-		}()
+		})
 		time.Sleep(time.Minute)
 		require.False(t, e.IsLeader())
 		s.set(func() { s.acks = allAck })
