@@ -82,7 +82,7 @@ func newReferee(t *testing.T, libraries []string) *referee {
 	return r
 }
 
-// follow answers a loop until it ends. One that ends inside holds the lock until its expiry.
+// follow answers a loop until the loop ends. A loop that ends inside holds the lock until the expiry.
 func (r *referee) follow(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	lines, l := bufio.NewReader(conn), &loop{}
