@@ -3,6 +3,8 @@ package primitives_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,6 +83,9 @@ func TestMultiLocksWaitForTheSameLock(t *testing.T) {
 		one := beside(func() error { return pair(c, "a", "b").Do(t.Context(), hold) })
 		two := beside(func() error { return pair(d, "b", "a").Do(t.Context(), hold) })
 		time.Sleep(time.Second)
+		s.set(func() {
+			require.NotContains(t, slices.Collect(maps.Values(s.handlers)), "redisson_lock__channel:{b}", "both wait for the first lock")
+		})
 		tries, releases := s.called("lock_acquire"), s.called("lock_release")
 		require.NoError(t, held.Release(t.Context()))
 		require.NoError(t, <-one)
