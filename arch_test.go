@@ -284,7 +284,7 @@ func adapter(dir string, imports ...string) rule {
 // waiting is a rule of a way to wait.
 func waiting(dir string) rule {
 	const listen = "primitives/internal/listen"
-	return rule{dir: dir, imports: []string{"backend", listen}, tests: []string{listen + "/listentest", zap}}
+	return rule{dir: dir, imports: []string{"backend", listen}, tests: []string{listen + "/testdata/listentest", zap}}
 }
 
 // engine is a rule of what derives cases from declarations, or declares.

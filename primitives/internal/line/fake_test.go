@@ -15,7 +15,7 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/line"
 	"github.com/hasp-go/hasp/primitives/internal/listen"
-	"github.com/hasp-go/hasp/primitives/internal/listen/listentest"
+	"github.com/hasp-go/hasp/primitives/internal/listen/testdata/listentest"
 )
 
 // row is an object on a server whose releases grant it to the next in its queue.

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/primitives/internal/listen"
-	"github.com/hasp-go/hasp/primitives/internal/listen/listentest"
+	"github.com/hasp-go/hasp/primitives/internal/listen/testdata/listentest"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
