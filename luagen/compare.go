@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,13 +54,7 @@ func (j *job) leftOver() (left []file, err error) {
 	}
 	var paths []string
 	for _, dir := range folders {
-		for _, end := range []string{".lua" + suffix, fuzzSuffix} {
-			found, err := filepath.Glob(filepath.Join(dir, "*"+end))
-			if err != nil {
-				return nil, err
-			}
-			paths = append(paths, found...)
-		}
+		paths = append(append(paths, glob(dir, "*.lua"+suffix)...), glob(dir, "*"+fuzzSuffix)...)
 	}
 	for _, path := range paths {
 		have, err := existing(path)
@@ -70,6 +66,15 @@ func (j *job) leftOver() (left []file, err error) {
 		}
 	}
 	return left, nil
+}
+
+// glob returns the files of a folder whose names match. What the folder is called is no pattern.
+func glob(dir, pattern string) (paths []string) {
+	names, _ := fs.Glob(os.DirFS(dir), pattern)
+	for _, name := range names {
+		paths = append(paths, filepath.Join(dir, name))
+	}
+	return paths
 }
 
 // makes reports whether a file belongs to a script of this run. A fuzz target does without -fuzz, too.

@@ -27,11 +27,7 @@ func (j *job) others(folders string) error {
 			"; -text reads TypeScript, JavaScript, Python, Ruby and PHP, too"})
 	}
 	for _, dir := range slices.Sorted(maps.Keys(j.goFolders)) {
-		paths, err := filepath.Glob(filepath.Join(dir, "[^._]*.go"))
-		if err == nil {
-			err = j.scripts(golua.Read(paths), j.goFolders[dir])
-		}
-		if err != nil {
+		if err := j.scripts(golua.Read(glob(dir, "[^._]*.go")), j.goFolders[dir]); err != nil {
 			return err
 		}
 	}

@@ -322,11 +322,7 @@ func (j *job) packageFor(dir string) (name string, err error) {
 // packageOf returns the package of the Go files in a folder that are not generated here, else the folder's name. Next to
 // another package, main is a program that go generate runs, and documentation is ignored as by the go command.
 func packageOf(dir string) (name string, err error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return "", err
-	}
-	for _, path := range paths {
+	for _, path := range glob(dir, "*.go") {
 		if strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".lua"+suffix) {
 			continue
 		}

@@ -31,7 +31,7 @@ func read(t *testing.T, path ...string) string {
 
 func TestCheckTellsStaleMissingAndLeftOver(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "a[b]") // What the folder is called is no pattern.
 	write(t, dir, "a.lua", goodScript)
 	write(t, dir, "b.lua", goodScript)
 	write(t, dir, "doc.go", "package scripts\n")

@@ -47,7 +47,7 @@ func TestVet(t *testing.T) {
 // nor one that a comment accepts.
 func TestUnseen(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "p")
+	dir := filepath.Join(t.TempDir(), "[p]")
 	const head = "package p\n\nimport \"github.com/redis/go-redis/v9\"\n\n"
 	write(t, dir, "a.go", head+"func a(c redis.Cmdable, text string) {\n\tc.Eval(ctx, text, nil)\n}\n")
 	write(t, dir, "help.go", "package p\n\nconst help = `Write redis.call('get', KEYS[1]).\nIt gets.`\n")
@@ -71,7 +71,7 @@ func TestUnseen(t *testing.T) {
 // TestTextFiles: files of other languages are read with -text only, by name or in a folder, and exit codes are those of vet.
 func TestTextFiles(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "p")
+	dir := filepath.Join(t.TempDir(), "[p]")
 	path, bad := filepath.Join(dir, "a.ts"), filepath.Join(dir, "b.py")
 	write(t, dir, "a.ts", "const a = `return redis.call('incr', KEYS[1])`;\n")
 	write(t, dir, "b.py", "B = \"return redis.call('incr')\"\n")
