@@ -155,8 +155,11 @@ func (s *serverConn) receive() (any, error) {
 
 // head returns the table's first line, "# valkey 8.0.1", or "# redis 7.0.15 without os" with the libraries that it lacks.
 func (s *serverConn) head() (string, error) {
-	head, err := s.version()
-	lacks := []string{"without"}
+	info, err := s.do("INFO", "server")
+	head, lacks := "#", []string{"without"}
+	for _, found := range versionLine.FindAllStringSubmatch(fmt.Sprint(info), -1) { // Valkey's own stands behind that of Redis
+		head = "# " + found[1] + " " + found[2]
+	}
 	for _, name := range parse.GlobalNames() {
 		if parse.Members(name) != nil && err == nil {
 			_, err = s.do("EVAL", "return type("+name+")", "0")
@@ -167,16 +170,6 @@ func (s *serverConn) head() (string, error) {
 	}
 	if slices.Sort(lacks[1:]); len(lacks) > 1 {
 		head += " " + strings.Join(lacks, " ")
-	}
-	return head, err
-}
-
-// version returns a server's name and version as they begin a table.
-func (s *serverConn) version() (string, error) {
-	reply, err := s.do("INFO", "server")
-	head := "#"
-	for _, found := range versionLine.FindAllStringSubmatch(fmt.Sprint(reply), -1) { // Valkey's own stands behind that of Redis
-		head = "# " + found[1] + " " + found[2]
 	}
 	return head, err
 }

@@ -12,8 +12,7 @@ import (
 // older than Redis 7.0 has none.
 func (s *serverConn) forms() (map[string]string, error) {
 	reply, err := s.do("COMMAND", "DOCS")
-	var refused replyError
-	if errors.As(err, &refused) {
+	if errors.As(err, new(replyError)) {
 		return nil, nil
 	}
 	all := map[string]string{}

@@ -18,13 +18,16 @@ type draft struct {
 	s     *parse.Script
 	facts check.Facts
 	said  map[string]string // by "KEYS[1]": what comments say of it
-	lists map[string]*list  // KEYS and ARGV
+	lists []*list           // KEYS and ARGV
 	uses  map[int]*use      // by their offsets
 	edits []edit
 }
 
 // list is what a script uses of KEYS or ARGV.
 type list struct {
+	name  string
+	of    string         // what begins the annotation of an element
+	many  string         // the type of all of them
 	count int            // the highest index
 	uses  map[int]int    // how often each index stands in the code
 	whole bool           // it is used without a literal index
@@ -39,10 +42,10 @@ type edit struct {
 
 // Of returns the annotated form of a raw script that parsed. comment is what stands above it in a Go file.
 func Of(s *parse.Script, comment string, facts check.Facts) []byte {
-	d := &draft{s: s, facts: facts, said: map[string]string{}, lists: map[string]*list{}, uses: map[int]*use{}}
-	for _, name := range []string{"KEYS", "ARGV"} {
-		d.lists[name] = &list{uses: map[int]int{}, names: map[int]string{}}
-	}
+	d := &draft{s: s, facts: facts, said: map[string]string{}, uses: map[int]*use{}, lists: []*list{
+		{name: "KEYS", of: "key", many: "any...", uses: map[int]int{}, names: map[int]string{}},
+		{name: "ARGV", of: "arg", many: "string...", uses: map[int]int{}, names: map[int]string{}},
+	}}
 	parse.Said(d.said, comment)
 	for _, c := range s.Comments {
 		parse.Said(d.said, further.ReplaceAllString(c.Text, "\n$1"))
@@ -99,18 +102,17 @@ func (d *draft) header(prose []string) string {
 		fmt.Fprintf(&b, "--- %s\n", line)
 	}
 	b.WriteString("---\n")
-	keys, args := d.lists["KEYS"], d.lists["ARGV"]
-	for n := 1; n <= keys.count; n++ {
-		fmt.Fprintf(&b, "---@key %s %s%s\n", keys.names[n], cmp.Or(d.facts.Kinds[n], "any"), d.text("KEYS", n))
-	}
-	if keys.whole {
-		fmt.Fprintf(&b, "---@key %s any...%s\n", keys.names[0], todo(keys, "KEYS"))
-	}
-	for n := 1; n <= args.count; n++ {
-		b.WriteString(d.argument(args.names[n], n))
-	}
-	if args.whole {
-		fmt.Fprintf(&b, "---@arg %s string...%s\n", args.names[0], todo(args, "ARGV"))
+	for _, l := range d.lists {
+		for n := 1; n <= l.count; n++ {
+			fmt.Fprintf(&b, "---@%s\n", d.element(l, n))
+		}
+		if l.whole {
+			left := ""
+			if l.count > 0 { // It is left to do by hand where a list is used whole and by index.
+				left = fmt.Sprintf("  TODO: these are %s from %d on", l.name, l.count+1)
+			}
+			fmt.Fprintf(&b, "---@%s %s %s%s\n", l.of, l.names[0], l.many, left)
+		}
 	}
 	if d.facts.Result != "" {
 		fmt.Fprintf(&b, "---@return %s result  TODO: its name\n", d.facts.Result)
@@ -123,39 +125,29 @@ func (d *draft) header(prose []string) string {
 	return b.String()
 }
 
-// todo says what is left to do by hand where a list is used whole and by index.
-func todo(l *list, name string) string {
-	if l.count == 0 {
-		return ""
-	}
-	return fmt.Sprintf("  TODO: these are %s from %d on", name, l.count+1)
-}
-
 // number is the type of what the script takes for a number: its sums are exact in Lua.
 const number = "int(-4000000000000000..4000000000000000)"
 
-// argument returns the annotation of ARGV[n].
-func (d *draft) argument(name string, n int) string {
-	t, left := cmp.Or(d.facts.Types[n], "string"), ""
+// element returns the annotation of an element. Its description is what comments say.
+func (d *draft) element(l *list, n int) string {
+	text, left := d.said[place(l.name, n)], ""
+	switch {
+	case text != "":
+		text = "  " + text
+	case l.uses[n] == 0:
+		text = "  TODO: the script does not use it"
+	}
+	t := cmp.Or(d.facts.Kinds[n], "any")
+	if l.name == "ARGV" {
+		t = cmp.Or(d.facts.Types[n], "string")
+	}
 	switch t {
 	case "channel":
-		return fmt.Sprintf("---@channel %s%s\n", name, d.text("ARGV", n))
+		return "channel " + l.names[n] + text
 	case "number":
 		t, left = number, "  TODO: its bounds, such as int(1..1000); or float, or a time"
 	}
-	return fmt.Sprintf("---@arg %s %s%s%s\n", name, t, d.text("ARGV", n), left)
-}
-
-// text returns the description of an element, as comments give it.
-func (d *draft) text(list string, n int) string {
-	said := d.said[place(list, n)]
-	switch {
-	case said != "":
-		return "  " + said
-	case d.lists[list].uses[n] == 0:
-		return "  TODO: the script does not use it"
-	}
-	return ""
+	return fmt.Sprintf("%s %s %s%s%s", l.of, l.names[n], t, text, left)
 }
 
 func place(list string, n int) string { return fmt.Sprintf("%s[%d]", list, n) }

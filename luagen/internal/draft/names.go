@@ -23,10 +23,11 @@ type use struct {
 // count notes what the code uses.
 func (d *draft) count() {
 	for _, g := range d.s.Globals {
-		l := d.lists[g.Name]
-		if l == nil {
+		at := slices.IndexFunc(d.lists, func(l *list) bool { return l.name == g.Name })
+		if at < 0 {
 			continue
 		}
+		l := d.lists[at]
 		i, _ := slices.BinarySearchFunc(d.s.Tokens, g.P.Offset, func(t parse.Token, offset int) int { return t.Pos.Offset - offset })
 		u := &use{list: l, from: g.P.Offset, to: d.s.Tokens[i].End}
 		d.uses[u.from] = u
@@ -57,7 +58,7 @@ func (d *draft) locals() {
 		if !ok || len(local.Vars) != len(local.Values) {
 			return
 		}
-		if elements := d.elements(local.Values, d.element); elements != nil && d.name(local.Vars, elements) {
+		if elements := d.elements(local.Values, d.direct); elements != nil && d.name(local.Vars, elements) {
 			d.behind(local.P.Line, elements[0].element)
 			d.remove(local.P.Offset, elements[len(elements)-1].to)
 		}
@@ -79,14 +80,14 @@ func (d *draft) elements(values []parse.Expr, find func(parse.Expr) *use) (all [
 	return all
 }
 
-// element returns the element that an expression is, or nil.
-func (d *draft) element(e parse.Expr) *use {
+// direct returns the element that an expression is, or nil.
+func (d *draft) direct(e parse.Expr) *use {
 	index, ok := e.(*parse.IndexExpr)
 	if !ok {
 		return nil
 	}
-	_, direct := index.X.(*parse.NameExpr)
-	if u := d.uses[index.P.Offset]; direct && u != nil && u.n > 0 {
+	_, named := index.X.(*parse.NameExpr)
+	if u := d.uses[index.P.Offset]; named && u != nil && u.n > 0 {
 		return u
 	}
 	return nil
@@ -103,7 +104,7 @@ func (d *draft) number(e parse.Expr) *use {
 		return nil
 	}
 	fn, _ := call.Fn.(*parse.NameExpr)
-	if u := d.element(call.Args[0]); fn != nil && fn.Name == "tonumber" && u != nil && u.list.uses[u.n] == 1 {
+	if u := d.direct(call.Args[0]); fn != nil && fn.Name == "tonumber" && u != nil && u.list.uses[u.n] == 1 {
 		return u
 	}
 	return nil
@@ -169,16 +170,15 @@ func (d *draft) remove(from, to int) {
 
 // rest names the other elements: by their comments, else by their number.
 func (d *draft) rest() {
-	for _, list := range []string{"KEYS", "ARGV"} {
-		l, short := d.lists[list], map[string]string{"KEYS": "key", "ARGV": "arg"}[list]
+	for _, l := range d.lists {
 		for n := 1; n <= l.count; n++ {
 			if l.names[n] == "" {
-				said := slug(d.said[place(list, n)])
-				l.names[n] = d.free(said, d.free(said+"_"+short, short+"_"+strconv.Itoa(n)))
+				said := slug(d.said[place(l.name, n)])
+				l.names[n] = d.free(said, d.free(said+"_"+l.of, l.of+"_"+strconv.Itoa(n)))
 			}
 		}
 		if l.whole {
-			l.names[0] = d.free(short+"s", "all_"+short+"s")
+			l.names[0] = d.free(l.of+"s", "all_"+l.of+"s")
 		}
 	}
 }

@@ -8,11 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// annotations are the words that may follow "---@".
-var annotations = []string{
-	"key", "arg", "command", "channel", "return", "error", "readonly", "flag", "retry", "failfast",
-	"include", "library", "since", "allow",
-}
+var annotations = Words("annotations")
 
 // headerReader collects a header and its findings.
 type headerReader struct {
@@ -36,6 +32,8 @@ func (h *headerReader) once(what string, pos Pos) bool {
 	return true
 }
 
+var wordShape = regexp.MustCompile(`^[ \t]*([^ \t]*)`)
+
 // words reads an annotation word by word.
 type words struct {
 	text string
@@ -44,14 +42,9 @@ type words struct {
 
 // next returns the next word and its place; at the end "" and the place behind the text.
 func (w *words) next() (string, Pos) {
-	n := len(w.text) - len(strings.TrimLeft(w.text, " \t"))
-	w.text, w.pos = w.text[n:], w.pos.Add(n)
-	end := strings.IndexAny(w.text, " \t")
-	if end < 0 {
-		end = len(w.text)
-	}
-	word, pos := w.text[:end], w.pos
-	w.text, w.pos = w.text[end:], w.pos.Add(end)
+	m := wordShape.FindStringSubmatchIndex(w.text)
+	word, pos := w.text[m[2]:m[3]], w.pos.Add(m[2])
+	w.text, w.pos = w.text[m[3]:], w.pos.Add(m[3])
 	return word, pos
 }
 
@@ -185,14 +178,12 @@ func (h *headerReader) annotation(c Comment) {
 		h.since(w, pos)
 	case "retry":
 		h.retryClass(w, pos)
-	case "readonly":
-		h.header.ReadOnly = h.flag(word, w, pos)
 	case "flag":
 		h.scriptFlag(w)
-	case "failfast":
-		h.header.FailFast = h.flag(word, w, pos)
-	case "library":
-		h.header.Library = h.flag(word, w, pos)
+	case "readonly", "failfast", "library":
+		h.end(w, word+" takes nothing")
+		h.once(word, pos)
+		*map[string]*bool{"readonly": &h.header.ReadOnly, "failfast": &h.header.FailFast, "library": &h.header.Library}[word] = true
 	default:
 		h.find(pos, "unknown annotation %s%s", word, suggest(word, annotations, "there are"))
 		h.tried(c)
@@ -211,13 +202,6 @@ func (h *headerReader) end(w *words, msg string) {
 	if extra, at := w.next(); extra != "" {
 		h.find(at, "%s", msg)
 	}
-}
-
-// flag reads an annotation that takes nothing.
-func (h *headerReader) flag(word string, w *words, pos Pos) bool {
-	h.end(w, word+" takes nothing")
-	h.once(word, pos)
-	return true
 }
 
 func (h *headerReader) retryClass(w *words, pos Pos) {

@@ -47,7 +47,7 @@ func (p *parser) binary(limit int) Expr {
 // chains of any length.
 func (p *parser) chain(n int) {
 	if n > maxChain {
-		p.limit(p.tok.Pos, "more than %d operators or calls in a row", maxChain)
+		refuse(RuleLimit, p.tok.Pos, "more than %d operators or calls in a row", maxChain)
 	}
 }
 

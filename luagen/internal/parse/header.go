@@ -1,6 +1,9 @@
 package parse
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Header is what the annotations of a script declare.
 type Header struct {
@@ -80,6 +83,9 @@ type Target struct {
 	Server  string // redis, valkey, embedded
 	Version string // "" for embedded
 }
+
+// String returns the target as the header writes it.
+func (t Target) String() string { return strings.TrimSpace(t.Server + " " + t.Version) }
 
 // Include is one "---@include".
 type Include struct {

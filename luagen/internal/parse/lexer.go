@@ -46,18 +46,7 @@ type Comment struct {
 	Long bool // of the form --[[ ]]
 }
 
-var keywords = map[string]bool{
-	"and": true, "break": true, "do": true, "else": true, "elseif": true, "end": true,
-	"false": true, "for": true, "function": true, "if": true, "in": true, "local": true,
-	"nil": true, "not": true, "or": true, "repeat": true, "return": true, "then": true,
-	"true": true, "until": true, "while": true,
-}
-
-// operators, the longer ones first.
-var operators = []string{
-	"...", "..", "==", "~=", "<=", ">=", "+", "-", "*", "/", "%", "^", "#", "<", ">", "=",
-	"(", ")", "{", "}", "[", "]", ";", ":", ",", ".",
-}
+var keywords, operators = Words("keywords"), Words("operators")
 
 // collected are the characters that Lua collects for a numeral.
 var collected = regexp.MustCompile(`^[0-9.]+(?:[eE][+-]?)?\w*`)
@@ -66,14 +55,7 @@ var collected = regexp.MustCompile(`^[0-9.]+(?:[eE][+-]?)?\w*`)
 var numeral = regexp.MustCompile(
 	`^(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F]+(?:[pP][0-9]+)?)$`)
 
-// syntaxError is the first fault of a text; nothing after it was looked at.
-type syntaxError struct {
-	pos  Pos
-	msg  string
-	rule string
-}
-
-// lexer splits a normalized text. It fails by panicking with a *syntaxError, which [lex] and the
+// lexer splits a normalized text. It fails by panicking with a *Finding, the first fault of a text, which [lex] and the
 // parser catch.
 type lexer struct {
 	src       []byte
@@ -86,7 +68,7 @@ type lexer struct {
 }
 
 // lex returns the tokens of src, the last of them EOF, and its comments.
-func lex(src []byte) (tokens []Token, comments []Comment, err *syntaxError) {
+func lex(src []byte) (tokens []Token, comments []Comment, err *Finding) {
 	l := &lexer{src: src, text: string(src), line: 1}
 	defer func() { tokens, comments, err = l.tokens, l.comments, caught(recover()) }()
 	l.refuseBytes()
@@ -95,17 +77,19 @@ func lex(src []byte) (tokens []Token, comments []Comment, err *syntaxError) {
 	return
 }
 
-// caught returns the error of a panic, nil if there was none. Of anything else the panic goes on.
-func caught(recovered any) *syntaxError {
-	err, ok := recovered.(*syntaxError)
+// caught returns the fault of a panic, nil if there was none. Of anything else the panic goes on.
+func caught(recovered any) *Finding {
+	err, ok := recovered.(*Finding)
 	if recovered != nil && !ok {
 		panic(recovered)
 	}
 	return err
 }
 
-func fail(pos Pos, format string, args ...any) {
-	panic(&syntaxError{pos, fmt.Sprintf(format, args...), RuleSyntax})
+func fail(pos Pos, format string, args ...any) { refuse(RuleSyntax, pos, format, args...) }
+
+func refuse(rule string, pos Pos, format string, args ...any) {
+	panic(&Finding{"", pos, fmt.Sprintf(format, args...), rule})
 }
 
 // refuseBytes refuses what a text may not hold anywhere, or not begin with.
@@ -237,7 +221,7 @@ func (l *lexer) word(pos Pos) {
 		l.at++
 	}
 	kind := Name
-	if keywords[l.text[pos.Offset:l.at]] {
+	if slices.Contains(keywords, l.text[pos.Offset:l.at]) {
 		kind = Keyword
 	}
 	l.emit(kind, pos, "")

@@ -3,6 +3,7 @@ package parse
 import (
 	"go/token"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ func badName(name string, result bool) string {
 	case result && token.IsKeyword(name):
 		return "is a word of Go"
 	case result:
-	case keywords[name]:
+	case slices.Contains(keywords, name):
 		return "is a word of Lua"
 	case KnownGlobal(name) && !hidable(name):
 		return "is a name of the server's own"

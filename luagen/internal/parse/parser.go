@@ -1,14 +1,12 @@
 package parse
 
-import "fmt"
-
 // parser turns tokens into a tree, along the lines of Lua 5.1's own parser, so it accepts and
-// refuses the same texts. It fails by panicking with a *syntaxError.
+// refuses the same texts. It fails by panicking with a *Finding.
 type parser struct {
 	tokens []Token
-	lexErr *syntaxError // stands behind the last token, if set
-	at     int          // the current token
-	ahead  int          // the last token that Lua's lexer has seen: at, or one more
+	lexErr *Finding // stands behind the last token, if set
+	at     int      // the current token
+	ahead  int      // the last token that Lua's lexer has seen: at, or one more
 	tok    Token
 
 	lastLine int // the line on which the last consumed token ended, as Lua sees it
@@ -29,12 +27,12 @@ const (
 	maxChain = 1000 // our own
 )
 
-func newParser(tokens []Token, lexErr *syntaxError) *parser {
+func newParser(tokens []Token, lexErr *Finding) *parser {
 	return &parser{tokens: tokens, lexErr: lexErr, sets: map[*NameExpr]bool{}}
 }
 
 // main parses a whole file in which the given names are declared.
-func (p *parser) main(declared []*Binding, functions []string) (body *Block, err *syntaxError) {
+func (p *parser) main(declared []*Binding, functions []string) (body *Block, err *Finding) {
 	defer func() { err = caught(recover()) }()
 	p.load(0)
 	p.openFunc(true)
@@ -51,10 +49,6 @@ func (p *parser) main(declared []*Binding, functions []string) (body *Block, err
 		fail(p.tok.Pos, "unexpected %s", p.found())
 	}
 	return body, nil
-}
-
-func (p *parser) limit(pos Pos, format string, args ...any) {
-	panic(&syntaxError{pos, fmt.Sprintf(format, args...), RuleLimit})
 }
 
 // load makes token i the current one.
@@ -133,7 +127,7 @@ func (p *parser) found() string {
 
 func (p *parser) enter() {
 	if p.depth++; p.depth > maxDepth {
-		p.limit(p.tok.Pos, "nested more than %d deep: the server refuses it", maxDepth)
+		refuse(RuleLimit, p.tok.Pos, "nested more than %d deep: the server refuses it", maxDepth)
 	}
 }
 
@@ -347,7 +341,7 @@ func (p *parser) exprStatement() Stmt {
 	for p.accept(",") {
 		stmt.Targets = append(stmt.Targets, p.target(p.primary()))
 		if len(stmt.Targets)-1 > maxDepth-p.depth {
-			p.limit(p.tok.Pos, "too many variables in one assignment: the server refuses it")
+			refuse(RuleLimit, p.tok.Pos, "too many variables in one assignment: the server refuses it")
 		}
 	}
 	p.expect("=")

@@ -49,7 +49,7 @@ func (p *parser) declare(name Token, kind VarKind) *Var {
 func (p *parser) hidden(n int, pos Pos) {
 	p.fn.pending += n
 	if len(p.fn.active)+p.fn.pending > maxLocals {
-		p.limit(pos, "more than %d local names in one function: the server refuses it", maxLocals)
+		refuse(RuleLimit, pos, "more than %d local names in one function: the server refuses it", maxLocals)
 	}
 }
 
@@ -82,7 +82,7 @@ func (p *parser) capture(n *NameExpr) {
 	for fn := p.fn; fn != n.Var.owner; fn = fn.outer {
 		fn.upvalues[n.Var] = true
 		if len(fn.upvalues) > maxUpvalues {
-			p.limit(n.P, "more than %d outer names in one function: the server refuses it", maxUpvalues)
+			refuse(RuleLimit, n.P, "more than %d outer names in one function: the server refuses it", maxUpvalues)
 		}
 	}
 }

@@ -56,13 +56,9 @@ func Parse(file string, src []byte, opts Options) (*Script, []Finding) {
 
 // Check returns the first reason why src is not Lua 5.1, or nil. Nothing is declared in it.
 func Check(src []byte) *Finding {
-	src = Normalize(src)
-	tokens, _, err := lex(src)
-	p := newParser(tokens, err)
-	if _, err = p.main(nil, nil); err != nil {
-		return &Finding{"", err.pos, err.msg, err.rule}
-	}
-	return nil
+	tokens, _, err := lex(Normalize(src))
+	_, err = newParser(tokens, err).main(nil, nil)
+	return err
 }
 
 // reader reads a script and what it includes.
@@ -103,7 +99,7 @@ func (r *reader) read(file string, src []byte) *Script {
 var noWrites = regexp.MustCompile(`^#!lua .*\bno-writes\b`)
 
 // lex reads the tokens and comments of a script. A raw one may begin with a line for the server, "#!lua".
-func (r *reader) lex(s *Script) (err *syntaxError) {
+func (r *reader) lex(s *Script) (err *Finding) {
 	head, _, _ := bytes.Cut(s.Source, []byte("\n"))
 	if r.opts.Raw && bytes.HasPrefix(head, []byte("#!lua")) {
 		blank := bytes.Repeat([]byte(" "), len(head))
@@ -202,7 +198,7 @@ func (r *reader) function(s *Script, inc *Include, name string) {
 func (r *reader) parse(s *Script, p *parser) {
 	body, err := p.main(s.Header.Bindings, r.functions)
 	if err != nil {
-		r.find(s.File, err.pos, err.msg, err.rule)
+		r.find(s.File, err.Pos, err.Msg, err.Rule)
 		return
 	}
 	s.Body, s.Vars = body, p.vars
@@ -287,7 +283,7 @@ func (h *headerReader) checkFlags() {
 	for _, t := range h.header.Since {
 		major, _, _ := strings.Cut(t.Version, ".")
 		if n, _ := strconv.Atoi(major); n < 7 {
-			h.find(at, "%s takes no flags", strings.TrimSpace(t.Server+" "+t.Version))
+			h.find(at, "%s takes no flags", t)
 		}
 	}
 }

@@ -52,9 +52,7 @@ func (t Type) MayBeNone() bool { return t.Optional && !t.List }
 func (t Type) IsTime() bool { return t.Name == "milliseconds" || t.Name == "seconds" }
 
 var (
-	typeNames = []string{
-		"string", "bytes", "int", "float", "bool", "milliseconds", "seconds", "unixmilli", "scores",
-	}
+	typeNames = Words("types")
 	keyKinds  = []string{"string", "list", "set", "zset", "hash", "stream", "any"}
 	typeShape = regexp.MustCompile(`^([A-Za-z0-9_]+)(\(([^()]*)\))?(\?)?(\[\]|\.\.\.)?(.*)$`)
 )
