@@ -16,12 +16,12 @@ func doc(j *job) func() error {
 		if *checkOnly && *out == "" {
 			return usagef("-check compares with the file of -o")
 		}
-		reference := emit.NewReference(*title)
+		f := file{*out, []byte(emit.Title(*title))}
 		err := j.load(func(s *parse.Script, _ string) error {
-			reference.Add(s)
-			return nil
+			section, err := emit.Describe(s)
+			f.content = append(f.content, section...)
+			return err
 		})
-		f := file{*out, reference.Bytes()}
 		switch {
 		case err != nil || len(j.findings) > 0:
 		case *out == "":

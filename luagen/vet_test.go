@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -416,7 +417,6 @@ func examine(path string, src []byte) (*parse.Script, []parse.Finding) {
 
 // reference returns the reference of one script.
 func reference(s *parse.Script) string {
-	r := emit.NewReference("Scripts")
-	r.Add(s)
-	return string(r.Bytes())
+	section, err := emit.Describe(s)
+	return emit.Title("Scripts") + cmp.Or(section, fmt.Sprint(err))
 }

@@ -37,49 +37,49 @@ func wrappedList(list []string, width int) string {
 	return wrapped(words, "", "", width)
 }
 
-// comment writes a text as one.
-func (g *generator) comment(text string) {
-	g.printf("%s\n", wrapped(strings.Fields(text), "//", "//", columns))
+// comment returns a text as one.
+func comment(text string) string { return wrapped(strings.Fields(text), "//", "//", columns) + "\n" }
+
+// Doc returns the wrapper's doc comment.
+func (g *generator) Doc() string {
+	prose := paragraphs(g.Header.Prose)
+	if len(prose) == 0 {
+		prose = []string{"runs the script " + g.Name + "."}
+	}
+	prose[0] = g.Func + " " + lowerFirst(prose[0])
+	var blocks []string
+	for _, paragraph := range prose {
+		blocks = append(blocks, comment(paragraph))
+	}
+	if items := strings.Join(g.items(), ""); items != "" {
+		blocks = append(blocks, items)
+	}
+	if h := g.Header; h.ReadOnly || h.Repeat || h.FailFast || len(h.Flags) > 0 || Plain(g.Script) != "" {
+		blocks = append(blocks, comment(classText(g.Script)))
+	}
+	return strings.Join(blocks, "//\n")
 }
 
-// doc writes the wrapper's doc comment.
-func (g *generator) doc() {
-	prose := paragraphs(g.s.Header.Prose)
-	if len(prose) == 0 {
-		prose = []string{"runs the script " + g.s.Name + "."}
+// items returns what the doc comment lists.
+func (g *generator) items() (all []string) {
+	add := func(name, text string) {
+		all = append(all, wrapped(strings.Fields(joined(": ", name, text)), "//   -", "//    ", columns)+"\n")
 	}
-	g.comment(g.fn + " " + lowerFirst(prose[0]))
-	for _, paragraph := range prose[1:] {
-		g.printf("//\n")
-		g.comment(paragraph)
-	}
-	var items []string
-	if !g.structured() {
-		for _, b := range g.ordered() {
-			if text := describe(b); text != "" {
-				items = append(items, joined(": ", b.Name, text))
-			}
+	for _, b := range g.Ordered() {
+		if text := describe(b); text != "" && !g.Structured() {
+			add(b.Name, text)
 		}
 	}
-	if returns := g.s.Header.Returns; len(returns) == 1 && describeResult(returns[0]) != "" {
-		items = append(items, joined(": ", "returns "+returns[0].Name, describeResult(returns[0])))
+	if returns := g.Header.Returns; len(returns) == 1 && describeResult(returns[0]) != "" {
+		add("returns "+returns[0].Name, describeResult(returns[0]))
 	}
-	if none := g.s.Header.None; none != nil {
-		items = append(items, joined(": ", "ok is false if there is no result", none.Text))
+	if none := g.Header.None; none != nil {
+		add("ok is false if there is no result", none.Text)
 	}
-	for _, e := range g.s.Header.Errors {
-		items = append(items, joined(": ", "[backend.ScriptError] "+e.Code, e.Text))
+	for _, e := range g.Header.Errors {
+		add("[backend.ScriptError] "+e.Code, e.Text)
 	}
-	if len(items) > 0 {
-		g.printf("//\n")
-	}
-	for _, text := range items {
-		g.printf("%s\n", wrapped(strings.Fields(text), "//   -", "//    ", columns))
-	}
-	if h := g.s.Header; h.ReadOnly || h.Repeat || h.FailFast || len(h.Flags) > 0 || Plain(g.s) != "" {
-		g.printf("//\n")
-		g.comment(classText(g.s))
-	}
+	return all
 }
 
 // joined joins the texts that are not empty.
@@ -88,7 +88,7 @@ func joined(by string, texts ...string) string {
 }
 
 // retry says whether a script is sent again: the constant of package backend, the word of the header, and a sentence.
-type retry struct{ constant, name, text string }
+type retry struct{ Constant, Name, text string }
 
 func retryOf(h *parse.Header) retry {
 	switch {

@@ -1,14 +1,15 @@
 package emit
 
 import (
-	"bytes"
 	"crypto/sha1" //nolint:gosec // The server's name for a script, not a defence.
-	"encoding/hex"
+	"embed"
 	"fmt"
 	"go/format"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -21,32 +22,35 @@ const module = "github.com/hasp-go/hasp/"
 // structFrom is the number of keys and arguments from which on they travel in a struct.
 const structFrom = 7
 
+//go:embed *.tmpl
+var texts embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"cell": cell, "classText": classText, "declaredType": declaredType, "describe": describe, "describeResult": describeResult,
+	"exported": func(name string) string { return parse.GoName(name, true) }, "field": field,
+	"filled": func(text string) string { return wrapped(strings.Fields(text), "", "", columns) }, "form": form, "join": strings.Join,
+	"meaning": meaning, "paragraphs": paragraphs, "plain": Plain, "retry": retryOf,
+}).ParseFS(texts, "*.tmpl"))
+
 // File returns the Go file for a script without findings. source is its shipped text.
 func File(s *parse.Script, source, pkg string) ([]byte, error) {
 	g := newGenerator(s)
-	g.script(source)
-	g.paramsType()
-	g.hashTypes()
-	g.resultType()
-	g.wrapper()
-	return g.file(pkg, "backend/scriptcall")
+	g.source = source
+	return g.file("script", pkg, "backend/scriptcall")
 }
 
-// file returns what is written, as a file that imports the given package of ours, too.
-func (g *generator) file(pkg, imported string) ([]byte, error) {
-	body := g.b.Bytes()
-	g.b = bytes.Buffer{}
-	g.printf("%s\n// source: %s.lua\n\npackage %s\n\nimport (\n", Header, g.s.Name, pkg)
-	for _, name := range []string{"context", "math", "slices", "testing", "time"} {
-		if g.imports[name] {
-			g.printf("%q\n", name)
-		}
+// file returns what a template writes, as a file that imports the given package of ours, too.
+func (g *generator) file(name, pkg, imported string) ([]byte, error) {
+	var body strings.Builder
+	if err := templates.ExecuteTemplate(&body, name, g); err != nil {
+		return nil, err
 	}
-	g.printf("\n%q\n%q\n)\n\n", module+"backend", module+imported)
-	g.b.Write(body)
-	out, err := format.Source(g.b.Bytes())
+	imports := slices.Sorted(maps.Keys(g.imports)) // The template has noted them.
+	text := fmt.Appendf(nil, "%s\n// source: %s.lua\n\npackage %s\n\nimport (\n\"%s\"\n\n%q\n%q\n)\n\n%s", Header, g.Name, pkg,
+		strings.Join(imports, "\"\n\""), module+"backend", module+imported, body.String())
+	out, err := format.Source(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s.lua: generated code: %w\n%s", g.s.Name, err, g.b.Bytes())
+		return nil, fmt.Errorf("%s.lua: generated code: %w\n%s", g.Name, err, text)
 	}
 	return out, nil
 }
@@ -57,57 +61,40 @@ func FuncName(s *parse.Script) string { return parse.GoName(s.Name, true) }
 // Identifiers returns the package-level names that a script's Go file declares.
 func Identifiers(s *parse.Script) []string {
 	g := newGenerator(s)
-	names := []string{g.fn, g.low + "Script"}
-	if len(s.Header.Returns) > 1 {
-		names = append(names, g.fn+"Result")
+	names := []string{g.Func, g.Low + "Script"}
+	for _, structure := range g.Structs() {
+		names = append(names, structure.Name, structure.Decoder)
 	}
-	for _, r := range s.Header.Returns {
-		if r.Type.Hash != nil {
-			names = append(names, g.hashName(r.Type, true), g.hashName(r.Type, false))
-		}
+	if g.Structured() {
+		names = append(names, g.Func+"Params")
 	}
-	if g.structured() {
-		names = append(names, g.fn+"Params")
-	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// generator writes one file.
+// generator knows what the templates ask for.
 type generator struct {
-	b       bytes.Buffer
-	s       *parse.Script
-	fn      string // LockAcquire
-	low     string // lockAcquire
+	*parse.Script
+	Func    string // LockAcquire
+	Low     string // lockAcquire
+	source  string
 	imports map[string]bool
 }
 
 func newGenerator(s *parse.Script) *generator {
-	return &generator{
-		s: s, fn: FuncName(s), low: parse.GoName(s.Name, false), imports: map[string]bool{"context": true},
-	}
+	return &generator{Script: s, Func: FuncName(s), Low: parse.GoName(s.Name, false), imports: map[string]bool{"context": true}}
 }
 
-func (g *generator) printf(text string, args ...any) { fmt.Fprintf(&g.b, text, args...) }
+// Structured reports whether keys and arguments travel in a struct.
+func (g *generator) Structured() bool { return len(g.Header.Bindings) >= structFrom }
 
-func (g *generator) structured() bool { return len(g.s.Header.Bindings) >= structFrom }
-
-// script writes the variable that has the shipped text.
-func (g *generator) script(source string) {
-	sum := sha1.Sum([]byte(source)) //nolint:gosec // See the import.
-	g.printf("var %sScript = backend.Script{\nName: %q, Keys: %d, Retry: backend.%s,",
-		g.low, g.s.Name, g.keyCount(), retryOf(g.s.Header).constant)
-	if g.s.Header.FailFast {
-		g.printf(" FailFast: true,")
-	}
-	g.printf("\n")
-	if command := Plain(g.s); command != "" {
-		g.printf("Command: %q,\n", command)
-	}
-	g.printf("SHA1: %q,\nSource: %s,\n}\n\n", hex.EncodeToString(sum[:]), quote(source))
+// SHA1 returns the server's name for the script.
+func (g *generator) SHA1() string {
+	return fmt.Sprintf("%x", sha1.Sum([]byte(g.source))) //nolint:gosec // See the import.
 }
 
-// quote returns a Go constant for the text, raw if Go allows that, but for the empty lines that it begins with.
-func quote(text string) string {
+// Quoted returns a Go constant for the shipped text, raw if Go allows that, but for the empty lines that it begins with.
+func (g *generator) Quoted() string {
+	text := g.source
 	if strconv.CanBackquote(strings.ReplaceAll(text, "\n", "")) {
 		code := strings.TrimLeft(text, "\n") // The header's lines are empty.
 		return strconv.Quote(text[:len(text)-len(code)]) + " + `" + code + "`"
@@ -119,62 +106,59 @@ func quote(text string) string {
 	return strings.Join(lines, " +\n")
 }
 
-// keyCount is the number of keys as backend.Script wants it.
-func (g *generator) keyCount() int {
-	keys := g.s.Header.Keys()
+// KeyCount returns the number of keys as backend.Script wants it.
+func (g *generator) KeyCount() int {
+	keys := g.Header.Keys()
 	if slices.ContainsFunc(keys, func(b *parse.Binding) bool { return b.Type.List || b.Type.Optional }) {
 		return -1
 	}
 	return len(keys)
 }
 
-func (g *generator) paramsType() {
-	if !g.structured() {
-		return
-	}
-	g.printf("// %sParams holds the keys and arguments of [%s].\ntype %sParams struct {\n", g.fn, g.fn, g.fn)
-	for _, b := range g.ordered() {
-		g.field(parse.GoName(b.Name, true), g.goType(b.Type, true), describe(b))
-	}
-	g.printf("}\n\n")
+// structure is a struct that is returned. Decoder is the function that decodes it from a result of the type Of, a hash; ""
+// if it has all results.
+type structure struct {
+	*generator
+	Name, Is string
+	Fields   []*parse.Result
+	Decoder  string
+	Of       parse.Type
 }
 
-func (g *generator) resultType() {
-	if len(g.s.Header.Returns) < 2 {
-		return
-	}
-	g.resultStruct(g.fn+"Result", "is what ["+g.fn+"] returns", g.s.Header.Returns)
-}
-
-// resultStruct writes a struct that is returned.
-func (g *generator) resultStruct(name, is string, fields []*parse.Result) {
-	g.printf("// %s %s.\ntype %s struct {\n", name, is, name)
-	for _, r := range fields {
-		name := parse.GoName(r.Name, true)
-		g.field(name, g.goType(r.Type, false), describeResult(r))
-		if r.Type.MayBeNone() {
-			g.printf("%sOK bool // whether there is one\n", name)
+// Structs returns those of a script.
+func (g *generator) Structs() (all []structure) {
+	for _, r := range g.Header.Returns {
+		if r.Type.Hash != nil {
+			all = append(all, structure{
+				g, g.hashName(r.Type, true), "has fields of the hash " + r.Type.Name, r.Type.Hash.Fields, g.hashName(r.Type, false), r.Type,
+			})
 		}
 	}
-	g.printf("}\n\n")
+	if len(g.Header.Returns) > 1 {
+		all = append(all, g.Result())
+	}
+	return all
 }
 
-// field writes a field of a struct, with its comment behind it, or above it if that is long.
-func (g *generator) field(name, kind, text string) {
-	if len(text) > columns-40 {
-		g.comment(text)
-		text = ""
-	}
-	if text != "" {
-		text = " // " + text
-	}
-	g.printf("%s %s%s\n", name, kind, text)
+// Result returns the struct of all results.
+func (g *generator) Result() structure {
+	return structure{generator: g, Name: g.Func + "Result", Is: "is what [" + g.Func + "] returns", Fields: g.Header.Returns}
 }
 
-// ordered returns keys, then arguments.
-func (g *generator) ordered() []*parse.Binding {
-	return append(g.s.Header.Keys(), g.s.Header.Args()...)
+// field returns a field of a struct, with its comment behind it, or above it if that is long.
+func field(name, kind, text string) string {
+	line := name + " " + kind
+	switch {
+	case len(text) > columns-40:
+		line = comment(text) + line
+	case text != "":
+		line += " // " + text
+	}
+	return line + "\n"
 }
+
+// Ordered returns keys, then arguments.
+func (g *generator) Ordered() []*parse.Binding { return append(g.Header.Keys(), g.Header.Args()...) }
 
 // types are the declared types: in Go, as package scriptcall, and backend.Reply, name them in methods, and as fuzz targets draw
 // arguments, where % stands for bounds.
@@ -190,8 +174,8 @@ var types = map[string]struct{ inGo, method, drawn string }{
 	"scores":       {"[]scriptcall.Scored", "Scores", ""},
 }
 
-// goType returns the Go type for a declared one.
-func (g *generator) goType(t parse.Type, argument bool) string {
+// Type returns the Go type for a declared one.
+func (g *generator) Type(t parse.Type, argument bool) string {
 	name := types[t.Name].inGo
 	if t.Hash != nil {
 		name = g.hashName(t, true)
@@ -210,5 +194,5 @@ func (g *generator) goType(t parse.Type, argument bool) string {
 
 // GoType returns the type of a script's result in Go, without what says whether there is one.
 func GoType(s *parse.Script, t parse.Type) string {
-	return newGenerator(s).goType(t, false)
+	return newGenerator(s).Type(t, false)
 }

@@ -9,41 +9,43 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// words writes the building of all keys and arguments as one slice, and returns the expression for the number of keys.
-func (g *generator) words() (keys string) {
+// words is what a wrapper's body begins with: checks, and the building of all keys and arguments as one slice; and the
+// expression for the number of keys.
+type words struct{ Lines, Keys string }
+
+// Words returns those of a script.
+func (g *generator) Words() words {
 	var parts, row, counts []string
-	fixed := 0
-	for _, b := range g.ordered() {
-		many := b.Type.List || b.Kind == parse.Key && b.Type.Optional
-		if b.Kind == parse.Key && !many {
-			fixed++
-		}
-		if !many {
+	lines, fixed := "", 0
+	for _, b := range g.Ordered() {
+		if !b.Type.List && (b.Kind != parse.Key || !b.Type.Optional) {
 			row = append(row, g.word(b))
+			if b.Kind == parse.Key {
+				fixed++
+			}
 			continue
 		}
-		parts, row = append(parts, texts(row)...), nil
-		list := g.list(b)
-		parts = append(parts, list)
+		checks, list := g.list(b)
+		lines += checks
+		parts, row = append(append(parts, slice(row)...), list), nil
 		if b.Kind == parse.Key {
 			counts = append(counts, "len("+list+")")
 		}
 	}
-	parts = append(parts, texts(row)...)
+	parts = append(parts, slice(row)...)
 	all := parts[0]
 	if len(parts) > 1 {
 		g.imports["slices"] = true
 		all = "slices.Concat(" + strings.Join(parts, ", ") + ")"
 	}
-	g.printf("words := %s\n", all)
 	if fixed > 0 || len(counts) == 0 {
 		counts = append([]string{strconv.Itoa(fixed)}, counts...)
 	}
-	return strings.Join(counts, "+")
+	return words{lines + "words := " + all + "\n", strings.Join(counts, "+")}
 }
 
-// texts returns a slice of the words, on several lines if one is too long; none of no words.
-func texts(row []string) []string {
+// slice returns a slice of the words, on several lines if one is too long; none of no words.
+func slice(row []string) []string {
 	one := "[]string{" + strings.Join(row, ", ") + "}"
 	switch {
 	case len(row) == 0:
@@ -54,24 +56,23 @@ func texts(row []string) []string {
 	return []string{"[]string{\n" + wrappedList(row, columns-15) + "\n}"}
 }
 
-// list writes the checks of a list's length, and returns the expression for its words.
-func (g *generator) list(b *parse.Binding) string {
+// list returns the checks of a list's length, and the expression for its words.
+func (g *generator) list(b *parse.Binding) (checks, list string) {
 	v := g.value(b)
 	if b.Kind == parse.Key && b.Type.Optional {
-		g.printf("lastKey := scriptcall.OptionalKey(%s)\n", v)
-		return "lastKey"
+		return fmt.Sprintf("lastKey := scriptcall.OptionalKey(%s)\n", v), "lastKey"
 	}
-	if b == g.s.Header.Keys()[0] {
-		g.printf("c.NotEmpty(%q, len(%s))\n", b.Name, v)
+	if b == g.Header.Keys()[0] {
+		checks = fmt.Sprintf("c.NotEmpty(%q, len(%s))\n", b.Name, v)
 	}
 	if b.Per != "" {
-		per := slices.IndexFunc(g.s.Header.Bindings, func(other *parse.Binding) bool { return other.Name == b.Per })
-		g.printf("c.SameLength(%q, len(%s), %q, len(%s))\n", b.Name, v, b.Per, g.value(g.s.Header.Bindings[per]))
+		per := slices.IndexFunc(g.Header.Bindings, func(other *parse.Binding) bool { return other.Name == b.Per })
+		checks += fmt.Sprintf("c.SameLength(%q, len(%s), %q, len(%s))\n", b.Name, v, b.Per, g.value(g.Header.Bindings[per]))
 	}
 	if b.Type.Name == "string" {
-		return v
+		return checks, v
 	}
-	return fmt.Sprintf("scriptcall.List(%q, %s, %s)", b.Name, v, g.encoder(b.Type))
+	return checks, fmt.Sprintf("scriptcall.List(%q, %s, %s)", b.Name, v, g.encoder(b.Type))
 }
 
 // word returns the expression for the word of a key or argument that is no list.
@@ -100,8 +101,8 @@ func (g *generator) channel(b *parse.Binding) string {
 	if b.Prefix {
 		method = "ChannelPrefix"
 	}
-	key := g.value(g.s.Header.Keys()[0])
-	if g.s.Header.Keys()[0].Type.List {
+	key := g.value(g.Header.Keys()[0])
+	if g.Header.Keys()[0].Type.List {
 		key += "..."
 	}
 	return fmt.Sprintf("c.%s(%q, %s, %s, %s)", method, b.Name, g.value(b), g.sharded(), key)
