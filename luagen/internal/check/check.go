@@ -108,79 +108,74 @@ type judge struct {
 	encodes  map[*parse.Var]parse.Pos // and that are made JSON
 }
 
-// judges have, by a use, what is found in it.
-var judges = map[flow.Use][]func(*judge, flow.Sight){
-	flow.InArithmetic: {func(j *judge, s flow.Sight) { j.exact(s.V, s.E.Pos()) }},
-	flow.InText: {func(j *judge, s flow.Sight) {
+// judge finds what is wrong in a use: each rule about uses is called here.
+func (j *judge) judge(s flow.Sight) {
+	if s.Use <= flow.Called { // for which nil fails
+		j.present(s.V, s.E.Pos())
+	}
+	switch s.Use {
+	case flow.InArithmetic:
+		j.exact(s.V, s.E.Pos())
+	case flow.InText:
 		j.scalar(s.V, s.E.Pos(), "..", ": join its elements with table.concat")
 		j.shown(s.V, s.E.Pos())
-	}},
-	flow.Chained: {(*judge).padded},
-	flow.AsWord: {func(j *judge, s flow.Sight) {
-		j.use(s.V)
-		if j.scalar(s.V, s.E.Pos(), "a command", ": pass its elements, as unpack gives them") || j.State.Sure[flow.DeclaredKey+j.KeyName(s.E, flow.MaxKeyParts)] {
-			j.settled[s.E]++
-		}
-		j.words[s.E]++
-	}},
-	flow.Indexed: {func(j *judge, s flow.Sight) {
-		j.present(s.V, s.E.Pos())
+	case flow.AsWord:
+		j.word(s)
+	case flow.Indexed:
 		j.elementOf(s.V, s.W, s.F)
-	}},
-	flow.Measured: {func(j *judge, s flow.Sight) { j.present(s.V, s.E.Pos()) }},
-	flow.Ordered: {func(j *judge, s flow.Sight) {
-		j.present(s.V, s.E.Pos())
+	case flow.Ordered:
 		j.failing(s.V, s.E.Pos())
-	}},
-	flow.Passed: {func(j *judge, s flow.Sight) { j.present(s.V, s.E.Pos()) }},
-	flow.Called: {func(j *judge, s flow.Sight) {
+	case flow.Called:
 		if name, ok := s.E.(*parse.NameExpr); ok && name.Var != nil && name.Var.Decl != nil {
 			j.find(name.P, Undeclared, "%s is declared, and no function here", name.Name)
-			return
 		}
-		j.present(s.V, s.E.Pos())
-	}},
-	flow.Asked: {func(j *judge, s flow.Sight) { j.condition(s.E) }},
-	flow.Equal: {func(j *judge, s flow.Sight) {
-		e := s.E.(*parse.BinaryExpr)
-		j.meet(e.P, s.V, s.W)
-		j.equality(e, s.V, s.W)
-	}},
-	flow.Less: {func(j *judge, s flow.Sight) {
-		e := s.E.(*parse.BinaryExpr)
-		j.meet(e.P, s.V, s.W)
-		j.inequality(e, s.V, s.W)
-	}},
-	flow.Sum: {func(j *judge, s flow.Sight) {
-		e := s.E.(*parse.BinaryExpr)
-		if e.Op == "+" || e.Op == "-" || e.Op == "/" && !s.W.Constant() {
-			j.meet(e.P, s.V, s.W)
-		}
-	}},
-	flow.Either:    {func(j *judge, s flow.Sight) { j.operand(s.E.(*parse.BinaryExpr)) }},
-	flow.Used:      {func(j *judge, s flow.Sight) { j.use(s.V) }},
-	flow.Named:     {func(j *judge, s flow.Sight) { j.misnamed(s.Name, s.W.Unit, s.V, s.Pos) }},
-	flow.Stored:    {(*judge).stores},
-	flow.Inserted:  {(*judge).inserts},
-	flow.Listed:    {func(j *judge, s flow.Sight) { j.use(s.V) }},
-	flow.Given:     {func(j *judge, s flow.Sight) { j.gets(s.Name, s.E.(*parse.CallExpr), s.Args) }},
-	flow.Formatted: {(*judge).formatted},
-	flow.Taken: {func(j *judge, s flow.Sight) {
+	case flow.Asked:
+		j.condition(s.E)
+	case flow.Either:
+		j.operand(s.E.(*parse.BinaryExpr))
+	case flow.Equal, flow.Less, flow.Sum:
+		j.pair(s.Use, s.E.(*parse.BinaryExpr), s.V, s.W)
+	case flow.Chained:
+		j.padded(s)
+	case flow.Used, flow.Listed:
+		j.use(s.V)
+	case flow.Named:
+		j.misnamed(s.Name, s.W.Unit, s.V, s.Pos)
+	case flow.Stored:
+		j.stores(s)
+	case flow.Inserted:
+		j.appended(s.F, s.V)
+	case flow.Given:
+		j.gets(s.Name, s.E.(*parse.CallExpr), s.Args)
+	case flow.Formatted:
+		j.formatted(s)
+	case flow.Taken:
 		j.passes(flow.VarOf(s.F), s)
-		if j.unpacks[flow.VarOf(s.F)] {
-			j.unpacked([]parse.Expr{s.E}, s.V)
-		}
-	}},
-	flow.Sent: {func(j *judge, s flow.Sight) { j.checkWords(s.Call, s.Name) }},
-	flow.Refusable: {func(j *judge, s flow.Sight) {
+	case flow.Sent:
+		j.checkWords(s.Call, s.Name)
+	case flow.Refusable:
 		j.find(s.Call.Expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
 			"before that line, too, call %s with NX, which changes no existing expiry", s.Pos.Line, strings.ToUpper(s.Name))
-	}},
-	flow.Dropped:   {func(j *judge, s flow.Sight) { j.dropped(s.E.(*parse.CallExpr)) }},
-	flow.Returned:  {func(j *judge, s flow.Sight) { j.returns(s.Stmt.(*parse.ReturnStmt), s.V) }},
-	flow.Entered:   {func(j *judge, s flow.Sight) { j.skips(s.In) }},
-	flow.Ended:     {func(j *judge, s flow.Sight) { j.nothing(s.Stmt.Pos()) }},
-	flow.Unreached: {func(j *judge, s flow.Sight) { j.find(s.Stmt.Pos(), Unreachable, "this is never reached") }},
+	case flow.Dropped:
+		j.dropped(s.E.(*parse.CallExpr))
+	case flow.Returned:
+		j.returns(s.Stmt.(*parse.ReturnStmt), s.V)
+	case flow.Entered:
+		j.skips(s.In)
+	case flow.Ended:
+		j.nothing(s.Stmt.Pos())
+	case flow.Unreached:
+		j.find(s.Stmt.Pos(), Unreachable, "this is never reached")
+	}
+}
+
+// word notes in which of the states a word of a command certainly is a declared key, or no word.
+func (j *judge) word(s flow.Sight) {
+	j.use(s.V)
+	if j.scalar(s.V, s.E.Pos(), "a command", ": pass its elements, as unpack gives them") || j.State.Sure[flow.DeclaredKey+j.KeyName(s.E, flow.MaxKeyParts)] {
+		j.settled[s.E]++
+	}
+	j.words[s.E]++
 }
 
 // verdict is a finding in a place, as far as the states show it there.
@@ -195,9 +190,7 @@ type verdict struct {
 func (j *judge) sees(s flow.Sight) {
 	j.at = s.Place(j.State.Never)
 	j.seen[j.at]++
-	for _, finds := range judges[s.Use] {
-		finds(j, s)
-	}
+	j.judge(s)
 	j.at = flow.UseAt{}
 }
 

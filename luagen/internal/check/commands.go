@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,7 +29,9 @@ func (j *judge) commands() {
 				if cmd := j.command(t, call, name); cmd != nil {
 					writes = writes || cmd.Writes
 					j.undeclared(call, cmd)
-					j.readOnly(call, cmd)
+					if j.C.S.Header.ReadOnly && cmd.Writes {
+						j.report(call.Words[0].Pos(), ReadOnly, "%s is not allowed in a read-only script", flow.Shown(cmd.Name))
+					}
 					j.arguments(call, cmd)
 				} else {
 					sure = false
@@ -61,27 +64,17 @@ func (j *judge) unknown(t *flow.Table, pos parse.Pos, name string) {
 		return
 	}
 	by, known := j.C.KnownBy(t.Server, name)
-	near := parse.Nearest(name, t.Names(name))
-	switch {
+	says := fmt.Sprintf("%s %s does not know the command %s", flow.Title(t.Server), t.Version, flow.Shown(name))
+	switch near := parse.Nearest(name, t.Names(name)); {
 	case by != "":
-		j.report(pos, Command, "%s %s does not know the command %s: %s does, for which say ---@since",
-			flow.Title(t.Server), t.Version, flow.Shown(name), by)
+		says += ": " + by + " does, for which say ---@since"
 	case known:
-		j.report(pos, Command, "%s %s does not know the command %s", flow.Title(t.Server), t.Version, flow.Shown(name))
 	case near != "" && parse.Distance(name, near) < 3:
-		j.report(pos, Command, "there is no command %s: did you mean %s?", flow.Shown(name),
-			strings.ReplaceAll(near, "|", " "))
+		says = fmt.Sprintf("there is no command %s: did you mean %s?", flow.Shown(name), strings.ReplaceAll(near, "|", " "))
 	default:
-		j.report(pos, Command, "%s %s does not know the command %s; if your server does, make a table of it "+
-			"with luagen commands", flow.Title(t.Server), t.Version, flow.Shown(name))
+		says += "; if your server does, make a table of it with luagen commands"
 	}
-}
-
-// readOnly finds writes in a script that says it has none.
-func (j *judge) readOnly(call flow.CommandCall, cmd *flow.Command) {
-	if j.C.S.Header.ReadOnly && cmd.Writes {
-		j.report(call.Words[0].Pos(), ReadOnly, "%s is not allowed in a read-only script", flow.Shown(cmd.Name))
-	}
+	j.report(pos, Command, "%s", says)
 }
 
 // includedWrites finds a file with a write that a read-only script includes.
@@ -94,13 +87,8 @@ func (j *judge) includedWrites(inc *parse.Include) {
 	}
 	library := flow.NewCode(inc.Script, j.C.Tables)
 	for _, call := range library.Calls() {
-		for _, name := range call.Names {
-			for _, t := range j.C.Targets {
-				if cmd := t.Of(call, name); cmd != nil && cmd.Writes {
-					j.report(inc.Pos, ReadOnly, "%s calls %s, which is not allowed in a read-only script",
-						inc.File, strings.ToUpper(name))
-				}
-			}
+		if library.Writes(call.Expr) {
+			j.report(inc.Pos, ReadOnly, "%s calls %s, which is not allowed in a read-only script", inc.File, strings.ToUpper(call.Names[0]))
 		}
 	}
 }

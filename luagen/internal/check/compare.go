@@ -29,10 +29,25 @@ func (j *judge) never(e *parse.BinaryExpr) {
 	}
 }
 
-// equality checks "l == r" and "l ~= r".
-func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
+// pair checks two operands.
+func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
+	if use != flow.Sum || e.Op == "+" || e.Op == "-" || e.Op == "/" && !r.Constant() {
+		j.meet(e.P, l, r)
+	}
+	if use == flow.Sum {
+		return
+	}
 	j.compared(l, r)
 	j.compared(r, l)
+	if use == flow.Less {
+		j.inequality(e, l, r)
+	} else {
+		j.equality(e, l, r)
+	}
+}
+
+// equality checks "l == r" and "l ~= r".
+func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
 	if flow.Bound(e.R) == -2 && j.created(e.L) {
 		j.find(e.P, Compare, "this is %s: the script has written the key before, so its TTL is -1 if it has none", never)
@@ -51,7 +66,11 @@ func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 			return // to be on the safe side is no mistake
 		}
 	}
-	j.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.Is, r.Is, advice(l, r))
+	advice := ""
+	if (l.Is|r.Is)&^flow.Absent == flow.IsText|flow.IsNumber {
+		advice = "; write tonumber, or compare texts"
+	}
+	j.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.Is, r.Is, advice)
 }
 
 // created reports whether an expression is the TTL of a key that the script certainly has, as it wrote it before, and removes none.
@@ -83,22 +102,8 @@ func (j *judge) created(e parse.Expr) bool {
 	return wrote && key != ""
 }
 
-// advice says how to compare a text with a number.
-func advice(l, r flow.Value) string {
-	if (l.Is|r.Is)&^flow.Absent == flow.IsText|flow.IsNumber {
-		return "; write tonumber, or compare texts"
-	}
-	return ""
-}
-
 // inequality checks "l < r" and its like.
 func (j *judge) inequality(e *parse.BinaryExpr, l, r flow.Value) {
-	j.compared(l, r)
-	j.compared(r, l)
-	j.present(l, e.L.Pos())
-	j.present(r, e.R.Pos())
-	j.failing(l, e.L.Pos())
-	j.failing(r, e.R.Pos())
 	switch {
 	case l.Surely(flow.IsText) && r.Surely(flow.IsNumber), l.Surely(flow.IsNumber) && r.Surely(flow.IsText):
 		j.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")
@@ -118,16 +123,13 @@ func (j *judge) compared(v, other flow.Value) {
 func (j *judge) isLetter(e parse.Expr) bool {
 	if call, ok := j.C.Origin(e).(*parse.CallExpr); ok {
 		return j.C.Callee(call) == "string.sub" && len(call.Args) > 2 && flow.Bound(call.Args[1]) == 1 &&
-			!j.C.Flow.Within(call.Args[2], j.isPlace) // else it is the first part
+			!j.C.Flow.Within(call.Args[2], func(e parse.Expr) bool { // the place of a separator: else it is the first part
+				call, ok := e.(*parse.CallExpr)
+				return ok && (j.C.Callee(call) == "string.find" || call.Method == "find")
+			})
 	}
 	s, ok := flow.Unparen(e).(*parse.StringExpr)
 	return ok && (s.Value == "" || s.Value[0] < '0' || s.Value[0] > '9')
-}
-
-// isPlace reports whether an expression is the place of a separator in a text.
-func (j *judge) isPlace(e parse.Expr) bool {
-	call, ok := e.(*parse.CallExpr)
-	return ok && (j.C.Callee(call) == "string.find" || call.Method == "find")
 }
 
 // condition finds a number where a condition stands, which was evaluated: 0 is true in Lua. The left part of "and" and
@@ -153,17 +155,9 @@ func (j *judge) condition(e parse.Expr) {
 	switch v := j.Peek(e); {
 	case v.Is&^flow.IsFailed == flow.IsNumber, isCall && j.C.Flow.Bodies[flow.VarOf(call.Fn)] != nil && v.Is&^(flow.IsFailed|flow.IsFalseValue) == flow.IsNumber:
 		j.find(e.Pos(), Compare, "a number is true in Lua, 0 too: compare it, as in == 1 or > 0")
-	case v.Is&(flow.IsFailed|flow.IsTable) == flow.IsFailed && v.Is&flow.Absent != 0 && !j.looksAt(e):
+	case v.Is&(flow.IsFailed|flow.IsTable) == flow.IsFailed && v.Is&flow.Absent != 0 && !j.C.Sized(flow.VarOf(e)):
 		j.find(e.Pos(), Compare, "this is true for an error, too, as redis.pcall returns it: ask for its err, or write redis.call")
 	}
-}
-
-// looksAt reports whether a script has the reply in a name, and asks somewhere what it is.
-func (j *judge) looksAt(e parse.Expr) bool {
-	x := flow.VarOf(e)
-	return x != nil && (len(j.C.Flow.Indices[x]) > 0 || slices.ContainsFunc(j.C.Flow.Calls, func(call *parse.CallExpr) bool {
-		return j.C.Callee(call) == "type" && len(call.Args) == 1 && flow.VarOf(call.Args[0]) == x
-	}))
 }
 
 // operand checks the left part of "and" or "or". In "x and 1 or 2" the 1 is no condition, and "count or 0" is to be on

@@ -92,8 +92,3 @@ func (j *judge) stores(s flow.Sight) {
 		j.appended(t.X, s.V)
 	}
 }
-
-// inserts checks what table.insert puts into a list.
-func (j *judge) inserts(s flow.Sight) {
-	j.appended(s.F, s.V)
-}

@@ -36,6 +36,9 @@ func (j *judge) passes(param *parse.Var, s flow.Sight) {
 	if pos, encodes := j.encodes[param]; encodes && s.V.Decoded {
 		j.again(pos)
 	}
+	if j.unpacks[param] {
+		j.unpacked([]parse.Expr{s.E}, s.V)
+	}
 }
 
 // failing finds a reply of redis.pcall that may be an error where an error fails.
@@ -47,7 +50,6 @@ func (j *judge) failing(v flow.Value, pos parse.Pos) {
 
 // scalar finds a table, or the like, where a text or a number is taken, and reports whether there is one.
 func (j *judge) scalar(v flow.Value, pos parse.Pos, by, cure string) bool {
-	j.present(v, pos)
 	j.failing(v, pos)
 	if v.Is == 0 || v.Is&(flow.IsText|flow.IsNumber) != 0 {
 		return false

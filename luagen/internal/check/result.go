@@ -266,7 +266,7 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 // dropped finds a range that is only read.
 func (j *judge) dropped(call *parse.CallExpr) {
 	command, _ := j.C.CommandCall(call)
-	if len(command.Names) == 1 && strings.Contains(command.Names[0], "range") && !j.Writes(call) {
+	if len(command.Names) == 1 && strings.Contains(command.Names[0], "range") && !j.C.Writes(call) {
 		j.find(call.P, Result, "this result goes nowhere: return it, or leave it out")
 	}
 }

@@ -124,9 +124,3 @@ func extent(op string, l, r float64) float64 {
 	}
 	return 0
 }
-
-// isPower reports whether a value is a power of two that is written out.
-func (v Value) isPower() bool {
-	fraction, _ := math.Frexp(v.Size)
-	return v.Constant() && fraction == 0.5
-}

@@ -224,7 +224,10 @@ func (m *Machine) outcome(name string, e *parse.CallExpr, args []Value) Value {
 	case name == "redis.status_reply":
 		return Value{Is: IsStatus}
 	case name == "tostring" && len(args) > 0:
-		return asText(args[0])
+		if args[0].Is == IsText {
+			return args[0]
+		}
+		return Value{Is: IsText, Number: Number{Unit: args[0].Unit}}
 	case name == "cjson.decode" && len(args) > 0:
 		v := Value{Is: anything, Decoded: true}
 		if b, ok := m.C.Origin(e.Args[0]).(*parse.BinaryExpr); ok && IsLiteral(b.R, "[]") {
@@ -281,14 +284,6 @@ func (m *Machine) format(e *parse.CallExpr, args []Value) {
 }
 
 var formatVerb = regexp.MustCompile(`%[-+ #0-9.]*[a-zA-Z]`)
-
-// asText returns what tostring makes of a value.
-func asText(v Value) Value {
-	if v.Is != IsText {
-		return Value{Is: IsText, Number: Number{Unit: v.Unit}}
-	}
-	return v
-}
 
 // returns evaluates a return statement.
 func (m *Machine) returns(s *parse.ReturnStmt) {

@@ -10,7 +10,8 @@ import (
 // MayBeEmpty reports whether a value is a list that is empty in some cases, and no condition that has led here is about it.
 func (m *Machine) MayBeEmpty(e parse.Expr, v Value) bool {
 	x := VarOf(Unparen(e))
-	return v.hollow && (v.listed != "" || x != nil && m.C.Flow.isList(x)) && !(x != nil && m.Mentioned(x)) &&
+	isList := x != nil && len(m.C.Flow.Stores[x]) > 0 && m.C.Flow.Appends[x] == len(m.C.Flow.Stores[x]) // All is put behind its end, or at an index.
+	return v.hollow && (v.listed != "" || isList) && !(x != nil && m.Mentioned(x)) &&
 		(v.listed == "" || v.listed == anyReply || !slices.ContainsFunc(answers(v.listed), m.State.Holds))
 }
 
@@ -184,14 +185,11 @@ func (m *Machine) insert(v *Value, item Value, e parse.Expr, field string) {
 }
 
 // Writes reports whether a call is one of a command that writes, or publishes.
-func (m *Machine) Writes(e *parse.CallExpr) bool {
-	call, ok := m.C.CommandCall(e)
-	if !ok {
-		return false
-	}
+func (c *code) Writes(e *parse.CallExpr) bool {
+	call, _ := c.CommandCall(e)
 	return slices.ContainsFunc(call.Names, func(name string) bool {
-		return slices.ContainsFunc(m.C.Targets, func(t *Table) bool {
-			cmd := t.Commands[name]
+		return slices.ContainsFunc(c.Targets, func(t *Table) bool {
+			cmd := t.Of(call, name)
 			return cmd != nil && cmd.Writes
 		})
 	})

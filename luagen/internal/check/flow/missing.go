@@ -63,7 +63,7 @@ func (m *Machine) gets(read CommandCall, word int) bool {
 // wrote notes a call that may write, as a call of a module may: what it writes is there for the next command.
 func (m *Machine) wrote(call CommandCall) {
 	known := len(call.Names) > 0 && !strings.Contains(call.Names[0], ".")
-	if m.Quiet > 0 || known && (!m.Writes(call.Expr) || slices.Contains(Ending, call.Names[0])) {
+	if m.Quiet > 0 || known && (!m.C.Writes(call.Expr) || slices.Contains(Ending, call.Names[0])) {
 		return
 	}
 	for i := 1; i < len(call.Words); i++ { // such as the second key of RENAME

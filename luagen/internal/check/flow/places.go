@@ -42,8 +42,11 @@ const MaxNames = 100
 // among them if every word from it on is a key.
 func keyPlaces(call CommandCall, s spec) []int {
 	start := s.Index
-	if s.keyword != "" {
-		start = findKeyword(call, s)
+	// From the end, which has a negative place, it is searched for MIGRATE alone, which scripts cannot use well.
+	for i := s.from; s.keyword != "" && start == 0 && i >= 0 && i < len(call.Words); i++ {
+		if IsLiteral(call.Words[i], s.keyword) {
+			start = i + 1
+		}
 	}
 	known := len(call.Words)
 	if call.Open {
@@ -89,17 +92,6 @@ func steps(from, to, step int) []int {
 		all = append(all, i)
 	}
 	return all
-}
-
-// findKeyword returns the place behind a literal keyword, 0 if there is none. It is searched from the end, which has a
-// negative place, for MIGRATE alone, which scripts cannot use well.
-func findKeyword(call CommandCall, s spec) int {
-	for i := s.from; i >= 0 && i < len(call.Words); i++ {
-		if IsLiteral(call.Words[i], s.keyword) {
-			return i + 1
-		}
-	}
-	return 0
 }
 
 // DeclaredKey returns the binding that an expression certainly is, if it is one alone. It follows so

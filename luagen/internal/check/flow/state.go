@@ -75,17 +75,11 @@ func merge(a, b *state, at int) *state {
 			s.set(x, join(a.settled(*v), b.settled(*w), at))
 		}
 	}
-	s.Sure = inBoth(a.Sure, b.Sure)
+	maps.Copy(s.Sure, a.Sure)
+	maps.DeleteFunc(s.Sure, func(fact string, _ bool) bool { return !b.Sure[fact] })
 	maps.Copy(s.fresh, a.fresh)
 	maps.Copy(s.fresh, b.fresh)
 	return s
-}
-
-// inBoth returns the facts that are in both.
-func inBoth(a, b map[string]bool) map[string]bool {
-	both := maps.Clone(a)
-	maps.DeleteFunc(both, func(fact string, _ bool) bool { return !b[fact] })
-	return both
 }
 
 // refine notes that a condition without parts is true, or is not.

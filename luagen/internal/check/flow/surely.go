@@ -168,10 +168,8 @@ func (c *code) everyCall(q quality, p param) bool {
 		return true
 	}
 	calls := c.Flow.Called[p.Owner]
-	if len(calls) == 0 || !c.Flow.onlyCalled(p.Owner) {
-		return false
-	}
-	return !slices.ContainsFunc(calls, func(call *parse.CallExpr) bool {
+	unknown := slices.ContainsFunc(p.Owner.Reads, func(n *parse.NameExpr) bool { return !c.Flow.uses[n] }) // some are
+	return len(calls) > 0 && !unknown && !slices.ContainsFunc(calls, func(call *parse.CallExpr) bool {
 		return p.N >= len(call.Args) || !c.is(q, call.Args[p.N])
 	})
 }

@@ -44,9 +44,6 @@ func IsFalsy(e parse.Expr) bool {
 	return isNil || isBool(e, false)
 }
 
-// isError reports whether a call is error(...), which does not come back.
-func isError(call *parse.CallExpr) bool { return isGlobal(call.Fn, "error") && call.Method == "" }
-
 // VarOf returns the local or declared name that an expression is, or nil.
 func VarOf(e parse.Expr) *parse.Var {
 	if name, ok := e.(*parse.NameExpr); ok {

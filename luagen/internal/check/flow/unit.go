@@ -82,6 +82,7 @@ func (v Value) times(by float64) Unit {
 
 // timeOf returns the unit of the result of an operation. A number that is written out times 1000 is in milliseconds.
 func timeOf(e *parse.BinaryExpr, l, r Value) Unit {
+	fraction, _ := math.Frexp(r.Size)
 	switch {
 	case e.Op == "+" || e.Op == "-":
 		return summed(e.Op, l, r)
@@ -89,7 +90,7 @@ func timeOf(e *parse.BinaryExpr, l, r Value) Unit {
 		return Unit{Per: 1000}
 	case e.Op == "*" && l.Constant():
 		return r.times(l.Size)
-	case e.Op == "*" && r.isPower() && r.Size >= 4096 && l.Unit == (Unit{As: ATime}):
+	case e.Op == "*" && fraction == 0.5 && r.Constant() && r.Size >= 4096 && l.Unit == (Unit{As: ATime}):
 		return Unit{1000 * r.Size, ATime} // It makes room for a counter. Most timestamps are in milliseconds.
 	case e.Op == "*" && r.Constant():
 		return l.times(r.Size)

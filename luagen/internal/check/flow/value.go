@@ -242,7 +242,9 @@ func scalar(b *parse.Binding) Value {
 		v.Least = 1
 	}
 	if most := largest[t.Name]; most > 0 {
-		v.Whole, v.Size = true, bounded(t, most)
+		if v.Whole, v.Size = true, most; t.Bounded {
+			v.Size = min(most, max(float64(t.Max), -float64(t.Min), 1))
+		}
 	}
 	switch t.Name {
 	case "string":
@@ -268,14 +270,6 @@ func scalar(b *parse.Binding) Value {
 
 // largest are how large whole numbers of a type may be: a time.Duration, and a time up to the year 4000.
 var largest = map[string]float64{"int": maxInt64, "milliseconds": MaxLife, "seconds": MaxLife / 1000, "unixmilli": 6.5e13}
-
-// bounded returns how large a number of a type may be: most, or less by its bounds.
-func bounded(t parse.Type, most float64) float64 {
-	if !t.Bounded {
-		return most
-	}
-	return min(most, max(float64(t.Max), -float64(t.Min), 1))
-}
 
 // Named reports whether a text is a name, which need not be a number.
 func (v Value) Named() bool {

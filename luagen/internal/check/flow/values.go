@@ -327,13 +327,3 @@ func (v *values) IsIndex(key parse.Expr) bool {
 	}
 	return slices.ContainsFunc(v.Sources[VarOf(key)], func(s Source) bool { return s.index })
 }
-
-// isList reports whether all that is put into a table of a name is put behind its end, or at an index.
-func (v *values) isList(x *parse.Var) bool {
-	return len(v.Stores[x]) > 0 && v.Appends[x] == len(v.Stores[x])
-}
-
-// onlyCalled reports whether a function's name is used for calls alone, so all are known.
-func (v *values) onlyCalled(x *parse.Var) bool {
-	return !slices.ContainsFunc(x.Reads, func(n *parse.NameExpr) bool { return !v.uses[n] })
-}
