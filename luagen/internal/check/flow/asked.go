@@ -218,7 +218,8 @@ func (m *Machine) touched(e parse.Expr) []any {
 func (m *Machine) replies(e *parse.CallExpr) (all []any) {
 	call, ok := m.C.CommandCall(e)
 	library, _, _ := strings.Cut(m.C.Callee(e), ".")
-	if !ok && (parse.KnownGlobal(library) || e.Method != "" || m.plainly(m.C.Flow.Bodies[VarOf(e.Fn)])) {
+	frame := m.Frames[m.C.Flow.Bodies[VarOf(e.Fn)]]
+	if !ok && (parse.KnownGlobal(library) || e.Method != "" || frame != nil && frame.calls == 0) { // It calls no command, and nothing that is not known.
 		return nil
 	}
 	m.Frame.calls++

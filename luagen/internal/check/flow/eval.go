@@ -207,7 +207,7 @@ func (m *Machine) either(e *parse.BinaryExpr) Value {
 	m.see(Sight{Use: Either, E: e})
 	before := m.State
 	m.State = before.clone()
-	m.assume(e.L, e.Op == "and", maxParts)
+	m.assume(e.L, e.Op == "and")
 	assumed := maps.Clone(m.State.fresh)
 	m.Conds = append(m.Conds, e.L)
 	r := m.eval(e.R)

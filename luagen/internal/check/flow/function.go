@@ -39,12 +39,6 @@ func (m *Machine) function(f *parse.FuncExpr) {
 	*m = outer
 }
 
-// plainly reports whether a function calls no command, and nothing that is not known.
-func (m *Machine) plainly(f *parse.FuncExpr) bool {
-	frame := m.Frames[f]
-	return frame != nil && frame.calls == 0
-}
-
 // yield notes a value that the function that is followed returns, if control comes here.
 func (m *Machine) yield(v Value) {
 	if !m.State.Dead {

@@ -137,7 +137,7 @@ func (m *Machine) simple(stmt parse.Stmt) {
 		m.see(Sight{Use: Dropped, E: s.Call, V: m.eval(s.Call)})
 		m.State.Dead = m.State.Dead || isGlobal(s.Call.Fn, "error") && s.Call.Method == "" // which does not come back
 		if isGlobal(s.Call.Fn, "assert") && len(s.Call.Args) > 0 {
-			m.assume(s.Call.Args[0], true, maxParts)
+			m.assume(s.Call.Args[0], true)
 		}
 	case *parse.FuncStmt:
 		m.function(s.Func)

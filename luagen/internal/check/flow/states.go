@@ -260,38 +260,18 @@ func (m *Machine) turn(s *state, cond parse.Expr, left int) (yes, no []*state) {
 }
 
 // assume notes that a condition that was evaluated is true, or is not: where it is by several ways, they join.
-func (m *Machine) assume(cond parse.Expr, truth bool, left int) {
+func (m *Machine) assume(cond parse.Expr, truth bool) {
 	m.Quiet++
 	defer func() { m.Quiet-- }()
-	b, isBinary := Unparen(cond).(*parse.BinaryExpr)
-	not, isNot := Unparen(cond).(*parse.UnaryExpr)
-	switch {
-	case isNot && not.Op == "not" && left > 0:
-		m.assume(not.X, !truth, left-1)
-	case isBinary && (b.Op == "and" && truth || b.Op == "or" && !truth) && left > 0:
-		m.assume(b.L, truth, left-1)
-		m.assume(b.R, truth, left-1)
-	case isBinary && (b.Op == "and" || b.Op == "or"):
-		m.byEither(cond, truth)
-	default:
-		is, decided := m.decided(cond, m.eval(cond))
-		if m.State.Never = m.State.Never || decided && is != truth; !decided || is != truth {
-			m.refine(cond, truth)
-		}
-	}
-}
-
-// byEither does that for a condition that is true, or is not, by one of two ways.
-func (m *Machine) byEither(cond parse.Expr, truth bool) {
 	s, start := m.State, m.branch
 	yes, no := m.ways(s.clone(), cond, maxParts)
 	if !truth {
 		yes = no
 	}
-	yes = real(yes)
 	if m.State = s; len(yes) == 0 {
 		return
 	}
+	yes = real(yes)
 	renumber(yes, start, s.At)
 	trail := s.trail
 	*s = *joinAll(yes, 0)

@@ -248,43 +248,26 @@ func parseCommand(fields []string) (*Command, error) {
 		fields[3] += ";keyword,STORE,2:range,0,1,0"
 	}
 	for text := range strings.SplitSeq(fields[3], ";") {
-		if !specShape.MatchString(text) {
+		at := specShape.FindStringSubmatch(text)
+		if at == nil {
 			return nil, fmt.Errorf("malformed key place %q", text)
 		}
-		if s, ok := parseSpec(text); ok {
-			c.Specs = append(c.Specs, s)
+		number := func(i int) int {
+			n, _ := strconv.Atoi(at[i])
+			return n
+		}
+		if begins, finds := at[1]+at[2] != "", at[4]+at[7] != ""; begins && finds { // else the server cannot name these keys
+			c.Specs = append(c.Specs, spec{
+				Index: number(1), keyword: at[2], from: number(3), last: number(4), step: number(5) + number(9), limit: number(6),
+				keynum: at[7] != "", numAt: number(7), firstKey: number(8),
+			})
 		}
 	}
 	return c, nil
 }
 
-var specShape = regexp.MustCompile(`^(unknown|index,-?\d+|keyword,[^,:;]+,-?\d+):` +
-	`(unknown|(range|keynum),-?\d+,-?\d+,-?\d+)$`)
-
-// parseSpec reads one specification; it is false for keys that the server cannot name.
-func parseSpec(text string) (s spec, ok bool) {
-	begin, find, _ := strings.Cut(text, ":")
-	b, f := strings.Split(begin, ","), strings.Split(find, ",")
-	if b[0] == "unknown" || f[0] == "unknown" {
-		return s, false
-	}
-	number := func(text string) int {
-		n, _ := strconv.Atoi(text)
-		return n
-	}
-	if b[0] == "index" {
-		s.Index = number(b[1])
-	} else {
-		s.keyword, s.from = b[1], number(b[2])
-	}
-	s.step = number(f[2])
-	if f[0] == "keynum" {
-		s.keynum, s.numAt, s.firstKey, s.step = true, number(f[1]), number(f[2]), number(f[3])
-	} else {
-		s.last, s.limit = number(f[1]), number(f[3])
-	}
-	return s, true
-}
+var specShape = regexp.MustCompile(`^(?:unknown|index,(-?\d+)|keyword,([^,:;]+),(-?\d+)):` +
+	`(?:unknown|range,(-?\d+),(-?\d+),(-?\d+)|keynum,(-?\d+),(-?\d+),(-?\d+))$`)
 
 // Names returns what a name may be a misspelling of: the commands, or the subcommands if it is one.
 func (t *Table) Names(like string) []string {
