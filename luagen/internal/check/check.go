@@ -137,14 +137,8 @@ func (j *judge) judge(s flow.Sight) {
 		j.pair(s.Use, s.E.(*parse.BinaryExpr), s.V, s.W)
 	case flow.Chained:
 		j.padded(s)
-	case flow.Used, flow.Listed:
+	case flow.Used:
 		j.use(s.V)
-	case flow.Named:
-		j.misnamed(s.Name, s.W.Unit, s.V, s.Pos)
-	case flow.Stored:
-		j.stores(s)
-	case flow.Inserted:
-		j.appended(s.F, s.V)
 	case flow.Given:
 		j.gets(s.Name, s.E.(*parse.CallExpr), s.Args)
 	case flow.Formatted:

@@ -7,20 +7,6 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// gap finds a nil, or what may be nil, that a loop over the places of a list puts into a list that the script returns.
-func (j *judge) gap(t *parse.IndexExpr, item flow.Value, e parse.Expr) {
-	_, bare := e.(*parse.NilExpr)
-	if j.Depth == 0 && j.inReply(t) && (!bare || len(j.Conds) > 0) {
-		j.hole(item, e.Pos())
-	}
-}
-
-// inReply reports whether an expression is an element of a list that the script returns, alone or in a table, at the
-// index of a loop over a list, or from 1 on.
-func (j *judge) inReply(t *parse.IndexExpr) bool {
-	return j.C.Flow.IsIndex(t.Key) && j.C.Flow.Replied[flow.VarOf(t.X)]
-}
-
 // skips finds "if x then list[i] = y end" in a list that the script returns, where nothing else is put into the list.
 func (j *judge) skips(b *parse.Block) {
 	for _, stmt := range b.Stmts {
@@ -50,17 +36,10 @@ func (j *judge) skipped(target parse.Expr, conds []parse.Expr) {
 		at[flow.Bound(e.Key)]++
 	}
 	n := flow.Bound(t.Key)
-	loops := j.inReply(t) && len(j.C.Flow.Stores[flow.VarOf(t.X)]) == 1 && !slices.ContainsFunc(conds, about)
+	loops := j.C.Flow.IsIndex(t.Key) && len(j.C.Flow.Stores[flow.VarOf(t.X)]) == 1 && !slices.ContainsFunc(conds, about)
 	made, ok := j.C.Origin(t.X).(*parse.TableExpr)
 	if ok && len(made.Fields) == 0 && (loops || at[n] == 1 && at[n+1]+at[n+2] > 0) {
 		j.find(t.Pos(), Result, "nothing is put here if the condition is false, which ends the array: put false in its place")
-	}
-}
-
-// appended finds a nil that ends a list inside the reply.
-func (j *judge) appended(list parse.Expr, item flow.Value) {
-	for i := 0; i+1 < len(item.Places) && j.C.Flow.Replied[flow.VarOf(list)]; i++ {
-		j.hole(item.Items[i], item.Places[i])
 	}
 }
 
@@ -82,13 +61,3 @@ func (j *judge) hole(item flow.Value, pos parse.Pos) bool {
 }
 
 const mayEnd = "this may be nil, which ends the array: put false in its place"
-
-// stores checks what is put into a table by an assignment.
-func (j *judge) stores(s flow.Sight) {
-	t := s.F.(*parse.IndexExpr)
-	j.use(s.V)
-	j.gap(t, s.V, s.E)
-	if flow.BehindLast(t.Key, flow.VarOf(t.X)) {
-		j.appended(t.X, s.V)
-	}
-}

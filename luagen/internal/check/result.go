@@ -47,9 +47,7 @@ func (j *judge) namesIn(table *parse.TableExpr) {
 func (j *judge) rawElements(fields []parse.Field, v flow.Value) {
 	for i, item := range v.Items {
 		j.rawResult(item, fields[i].Value)
-		last := i+1 == len(v.Items) || v.Items[i+1].Is == flow.IsNil
-		short := item.Is&^flow.IsNumber == flow.IsNil && j.inReturn(len(v.Items), i+1, j.defaulted)
-		if unset := j.unset(fields[i].Value); !last || i > 0 && (unset || short) {
+		if i+1 < len(v.Items) && v.Items[i+1].Is != flow.IsNil {
 			j.hole(item, v.Places[i])
 		}
 	}
@@ -64,31 +62,6 @@ func (j *judge) rawResult(v flow.Value, e parse.Expr) {
 
 // restName is of numbers of which a script returns the whole part.
 var restName = regexp.MustCompile(`\b(?:remaining|tokens?|count|cost|bucket|slots?)$`)
-
-// defaulted reports whether an expression is a constant, or has a constant in the place of what is missing.
-func (j *judge) defaulted(e parse.Expr) bool {
-	return flow.ConstantKind(e) == flow.IsNumber || j.C.Flow.Within(e, func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
-		return ok && b.Op == "or" && flow.ConstantKind(b.R)&(flow.IsNumber|flow.IsText) != 0
-	})
-}
-
-// inReturn reports whether something is so of the i-th of as many elements that a script returns.
-func (j *judge) inReturn(of, i int, is func(parse.Expr) bool) bool {
-	returned := j.C.Flow.Returned[nil]
-	return slices.ContainsFunc(returned[:min(len(returned), 50)], func(e parse.Expr) bool {
-		table, ok := e.(*parse.TableExpr)
-		return ok && len(table.Fields) == of && is(table.Fields[i-1].Value)
-	})
-}
-
-// unset reports whether an expression is a name that is made without a value, and never set to nil: that it is nil is not meant.
-func (j *judge) unset(e parse.Expr) bool {
-	x := flow.VarOf(e)
-	return x != nil && x.Decl == nil && len(x.Writes) > 0 && len(x.Writes) == len(j.C.Flow.Sources[x]) && !slices.ContainsFunc(j.C.Flow.Sources[x], func(s flow.Source) bool {
-		return s.Expr == nil || flow.IsFalsy(s.Expr)
-	})
-}
 
 // nothing finds a path that returns nothing.
 func (j *judge) nothing(pos parse.Pos) {

@@ -51,7 +51,6 @@ func (j *judge) places(match *flow.Matching) {
 		if chosen || i > 0 && !match.As[i-1].IsToken() { // else the caller chooses the unit
 			j.expiry(cmd, word, f, match.Words[len(match.Words)-1])
 		}
-		j.keeps(match, i)
 	}
 }
 

@@ -147,7 +147,7 @@ func (m *Machine) table(e *parse.TableExpr) Value {
 			}
 		}
 		item := m.eval(f.Value)
-		m.see(Sight{Use: Listed, E: f.Value, F: f.Key, V: item})
+		m.see(Sight{Use: Used, E: f.Value, V: item})
 		name, _ := ConstantText(f.Key)
 		m.insert(&v, item, f.Value, name)
 		if f.Key != nil || i == len(e.Fields)-1 && parse.ManyValues(f.Value) && !m.C.single(f.Value) {

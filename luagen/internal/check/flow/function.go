@@ -86,7 +86,7 @@ func (m *Machine) resultOf(e *parse.CallExpr, args []Value) Value {
 	}
 	v := f.yields
 	v.Missing = m.passedOn(v.Missing, m.C.Flow.Bodies[name.Var], e)
-	return m.named(name.Name, Said(name.Name, inName), v, e.P)
+	return v.In(Said(name.Name, inName))
 }
 
 // passedOn returns what a value is a reply about that a function has returned, in the words of a call of the function.
@@ -195,7 +195,6 @@ func (m *Machine) arguments(e *parse.CallExpr) []Value {
 	}
 	if body := m.C.Flow.Bodies[VarOf(e.Fn)]; body != nil {
 		for i := range min(len(args), len(body.Params)) {
-			m.named(body.Params[i].Name, m.C.says(body.Params[i]), args[i], e.Args[i].Pos())
 			m.see(Sight{Use: Taken, E: e.Args[i], F: &parse.NameExpr{Var: body.Params[i]}, V: args[i]})
 		}
 	}
@@ -252,7 +251,6 @@ func (m *Machine) given(name string, e *parse.CallExpr, args []Value) {
 	case "unpack":
 		m.unpacked(e.Args, args[0])
 	case "table.insert":
-		m.see(Sight{Use: Inserted, E: e.Args[last], F: e.Args[0], V: args[last]})
 		m.put(e.Args[0], args[last], e.Args[last], "")
 	}
 }

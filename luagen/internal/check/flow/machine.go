@@ -129,7 +129,7 @@ func (m *Machine) simple(stmt parse.Stmt) {
 	switch s := stmt.(type) {
 	case *parse.LocalStmt:
 		for i, v := range m.values(s.Values, len(s.Vars)) {
-			m.bind(s.Vars[i], m.named(s.Vars[i].Name, m.C.says(s.Vars[i]), v, s.Vars[i].Pos))
+			m.bind(s.Vars[i], v.In(m.C.says(s.Vars[i])))
 		}
 	case *parse.AssignStmt:
 		m.assign(s)
@@ -169,12 +169,6 @@ func (m *Machine) values(list []parse.Expr, n int) []Value {
 	return all[:n]
 }
 
-// named returns a value that gets a name, with the unit that the name says, if none is known.
-func (m *Machine) named(name string, says Unit, v Value, pos parse.Pos) Value {
-	m.see(Sight{Use: Named, Name: name, V: v, W: Value{Number: Number{Unit: says}}, Pos: pos})
-	return v.In(says)
-}
-
 // bind gives a name a value.
 func (m *Machine) bind(x *parse.Var, v Value) {
 	delete(m.State.vars, x)
@@ -200,7 +194,7 @@ func (m *Machine) assign(s *parse.AssignStmt) {
 		switch t := target.(type) {
 		case *parse.NameExpr:
 			if t.Var != nil && t.Var.Decl == nil {
-				m.bind(t.Var, m.named(t.Name, m.C.says(t.Var), all[i], t.P))
+				m.bind(t.Var, all[i].In(m.C.says(t.Var)))
 			}
 		case *parse.IndexExpr:
 			m.eval(t.X)
@@ -209,7 +203,7 @@ func (m *Machine) assign(s *parse.AssignStmt) {
 				m.State.ask(proved, aField+m.C.NameOf(t))
 			}
 			item := s.Values[min(i, len(s.Values)-1)]
-			m.see(Sight{Use: Stored, E: item, F: t, V: all[i]})
+			m.see(Sight{Use: Used, E: item, V: all[i]})
 			m.put(t.X, all[i], item, m.C.NameOf(t))
 		}
 	}

@@ -30,10 +30,6 @@ const (
 	Chained   // all operands of a chain of ..
 
 	Used      // for anything but a comparison
-	Named     // it gets a name, of which the unit is the second value's
-	Stored    // into a table
-	Inserted  // likewise, by table.insert
-	Listed    // an item of a table that is written out
 	Given     // a function of the server gets its arguments
 	Sent      // a command gets its words
 	Refusable // a command gives an expiry to a key that was just created
