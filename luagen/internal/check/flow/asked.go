@@ -129,18 +129,6 @@ func likes(source string) []any {
 	return []any{source}
 }
 
-// settled returns a value that is certainly there if that has been shown here.
-func (s *state) settled(v Value) Value {
-	if v.Missing != "" && slices.ContainsFunc(answers(v.Missing), func(what any) bool { return s.about(what) == proved }) {
-		v.Missing = ""
-	}
-	if v.Elem != nil {
-		element := s.settled(*v.Elem)
-		v.Elem = &element
-	}
-	return v
-}
-
 // joinAsked returns what is known where control comes from two ways.
 func joinAsked(a, b *state, at int) []int {
 	switch {

@@ -72,7 +72,7 @@ func merge(a, b *state, at int) *state {
 		if w := b.vars[x]; w == v || reflect.DeepEqual(w, v) {
 			s.vars[x] = v
 		} else if w != nil {
-			s.set(x, join(a.settled(*v), b.settled(*w), at))
+			s.set(x, join(*v, *w, at))
 		}
 	}
 	maps.Copy(s.Sure, a.Sure)
