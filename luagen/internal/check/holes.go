@@ -45,19 +45,14 @@ func (j *judge) skipped(target parse.Expr, conds []parse.Expr) {
 
 // hole finds an element of a reply that is nil, or certainly may be: what follows it is cut off.
 func (j *judge) hole(item flow.Value, pos parse.Pos) bool {
-	since := item.NilAt > 0 && item.NilAt == j.State.At
 	switch {
 	case item.Is == flow.IsNil:
-		j.find(pos, Result, "this is nil, which ends the array: put false in its place")
-		if since || j.Independent(item.Since) {
-			j.may(pos, Result, mayEnd)
-		}
+		// Behind a second condition, which may be about the first, it may never be.
+		j.verdict(len(j.Conds) == 0 && j.State.Turns() == 1, pos, Result, "this is nil, which ends the array: put false in its place")
 		return true
-	case item.Is&flow.IsNil != 0 && (since || j.MayMiss(item)):
-		j.may(pos, Result, mayEnd)
+	case item.Is&flow.IsNil != 0 && j.MayMiss(item):
+		j.may(pos, Result, "this may be nil, which ends the array: put false in its place")
 		return true
 	}
 	return false
 }
-
-const mayEnd = "this may be nil, which ends the array: put false in its place"

@@ -22,9 +22,6 @@ func (j *judge) present(v flow.Value, pos parse.Pos) {
 			"test it first, or write or 0 behind it")
 	case v.Is == flow.IsNil:
 		j.find(pos, Nil, "this is always nil, and then it fails")
-		if j.Independent(v.Since) {
-			j.may(pos, Nil, "this is nil on one way that leads here, and then it fails: give it a value first, or test it")
-		}
 	}
 }
 

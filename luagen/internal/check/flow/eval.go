@@ -21,7 +21,7 @@ func (m *Machine) eval(e parse.Expr) Value {
 	defer func() { m.level-- }()
 	switch e := e.(type) {
 	case *parse.NilExpr:
-		return m.nothing()
+		return Value{Is: IsNil}
 	case *parse.BoolExpr:
 		if e.Value {
 			return Value{Is: IsTrueValue}
@@ -97,7 +97,7 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 	case i > 0 && i <= x.Known:
 		return v
 	}
-	v.Is, v.NilAt, v.Missing = v.Is|IsNil, 0, cmp.Or(v.Missing, x.Missing)
+	v.Is, v.Missing = v.Is|IsNil, cmp.Or(v.Missing, x.Missing)
 	for _, list := range []string{"ARGV", "KEYS"} {
 		if n := m.C.Nth(e, list); n > 0 {
 			v = v.In(m.C.argument(list, n))
@@ -220,22 +220,19 @@ func (m *Machine) either(e *parse.BinaryExpr) Value {
 	case e.Op == "or" && l.Is&Absent == 0:
 		return l
 	case e.Op == "or":
-		l.Is, l.NilAt = l.Is&^Absent, 0
+		l.Is &^= Absent
 		if ConstantKind(e.R) != 0 {
 			r.of = l.of
 		}
-		v := join(l, r, 0)
+		v := join(l, r)
 		v.Role, v.listed = l.Role, l.listed
-		if _, isNil := Unparen(e.R).(*parse.NilExpr); isNil {
-			v.NilAt, v.Since = m.State.At, m.State.trail.Turns()
-		}
 		return v
 	case l.Is&Absent == 0:
 		return r
 	case l.Is&^Absent == 0:
 		return l
 	}
-	return join(l.falsy(), r, 0)
+	return join(l.falsy(), r)
 }
 
 // toNumber returns the value of tonumber(x), which stands at pos.

@@ -106,7 +106,7 @@ func (c *code) result() string {
 	ends, v := m.Follow(), Value{}
 	for _, r := range m.Frame.returned {
 		if r.Is != IsFailed {
-			v = join(v, r, 0)
+			v = join(v, r)
 		}
 	}
 	switch is := v.Is &^ IsFailed; {

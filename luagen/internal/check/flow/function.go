@@ -42,7 +42,7 @@ func (m *Machine) function(f *parse.FuncExpr) {
 // yield notes a value that the function that is followed returns, if control comes here.
 func (m *Machine) yield(v Value) {
 	if !m.State.Dead {
-		m.Frame.yields = join(m.Frame.yields, v, 0)
+		m.Frame.yields = join(m.Frame.yields, v)
 	}
 }
 
@@ -279,7 +279,7 @@ var formatVerb = regexp.MustCompile(`%[-+ #0-9.]*[a-zA-Z]`)
 
 // returns evaluates a return statement.
 func (m *Machine) returns(s *parse.ReturnStmt) {
-	first := m.nothing()
+	first := Value{Is: IsNil}
 	for i, e := range s.Values {
 		if v := m.eval(e); i == 0 {
 			first = v

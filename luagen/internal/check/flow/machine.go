@@ -156,7 +156,7 @@ func (m *Machine) values(list []parse.Expr, n int) []Value {
 	for _, e := range list {
 		all = append(all, m.eval(e))
 	}
-	missing := m.nothing()
+	missing := Value{Is: IsNil}
 	if len(list) > 0 && parse.ManyValues(list[len(list)-1]) {
 		missing = unknown()
 		if items := m.unpackedItems(list[len(list)-1]); items != nil {

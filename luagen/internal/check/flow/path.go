@@ -54,37 +54,6 @@ func (m *Machine) holds(e parse.Expr, text string) bool {
 // Written reports whether a value is a number that is written out.
 func (v Value) Written() bool { return v.Constant() || v.Is == IsNumber && v.Size == ZeroSize }
 
-// Independent reports whether no two turns since then are about one thing, but that it is not equal to something.
-func (m *Machine) Independent(since int) bool {
-	seen := map[any]bool{}
-	if m.State.trail.Turns() < since { // Several ways have joined.
-		return false
-	}
-	var turns []*branch
-	for turn := m.State.trail; turn.Turns() > since; turn = turn.Up {
-		if turns = append(turns, turn); turn.Cond == nil || len(turns) > MaxNames {
-			return false
-		}
-	}
-	for _, turn := range slices.Backward(turns) {
-		b, equals := Unparen(turn.Cond).(*parse.BinaryExpr)
-		equals = equals && (b.Op == "==" || b.Op == "~=")
-		apart, about := equals && (b.Op == "~=") == turn.truth, m.touched(turn.Cond)
-		if slices.ContainsFunc(about, func(what any) bool {
-			return seen[what] || equals && !apart && seen[limited{what}]
-		}) {
-			return false
-		}
-		for _, what := range about {
-			if apart {
-				what = limited{what}
-			}
-			seen[what] = true
-		}
-	}
-	return true
-}
-
 // Compares reports whether a comparison is true. It is false for another operator.
 func Compares(a float64, op string, b float64) bool {
 	return slices.Contains([][]string{{"<", "<=", "~="}, {"==", "<=", ">="}, {">", ">=", "~="}}[cmp.Compare(a, b)+1], op)

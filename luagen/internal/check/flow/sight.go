@@ -67,7 +67,6 @@ func (m *Machine) uses(u Use, e parse.Expr, v Value) {
 	}
 	m.see(Sight{Use: u, E: e, V: v})
 	m.proves(v)
-	m.State.fails = m.State.fails || m.Quiet == 0 && v.Is == IsNil && m.Independent(v.Since) // It ends here.
 }
 
 // proves notes that a value is there: the script would fail here else.

@@ -19,7 +19,6 @@ type state struct {
 	trail *branch               // the last condition on the way to here, as far as all ways have it
 	line  int                   // which of the states before the loop around the code it comes from, 0: several
 	Dead  bool                  // control never comes here,
-	fails bool                  // as the script fails,
 	Never bool                  // or comes here only if what is known is wrong
 }
 
@@ -72,7 +71,7 @@ func merge(a, b *state, at int) *state {
 		if w := b.vars[x]; w == v || reflect.DeepEqual(w, v) {
 			s.vars[x] = v
 		} else if w != nil {
-			s.set(x, join(*v, *w, at))
+			s.set(x, join(*v, *w))
 		}
 	}
 	maps.Copy(s.Sure, a.Sure)

@@ -28,6 +28,9 @@ func (b *branch) Turns() int {
 	return b.n
 }
 
+// Turns returns how many conditions have led to a state.
+func (s *state) Turns() int { return s.trail.Turns() }
+
 // each does something in each state, and returns those from which control goes on.
 func (m *Machine) each(all []*state, do func()) []*state {
 	m.here = all
@@ -76,15 +79,6 @@ func together(sides [][]*state, at int) []*state {
 		return limit(all)
 	}
 	stamp(all, at)
-	for _, s := range all {
-		for x, v := range s.vars {
-			if v.Is == IsNil && v.NilAt > 0 && slices.ContainsFunc(all, func(s *state) bool { return s.vars[x] != nil && s.vars[x].Is != IsNil }) {
-				w := *v
-				w.NilAt = at
-				s.vars[x] = &w
-			}
-		}
-	}
 	for i := len(all) - 2; i >= 0; i-- {
 		if a, b := all[i], all[i+1]; maps.Equal(a.vars, b.vars) && maps.Equal(a.fresh, b.fresh) && maps.Equal(a.Sure, b.Sure) {
 			all = slices.Replace(all, i, i+2, merge(a, b, a.At))
@@ -122,10 +116,6 @@ func stamp(all []*state, at int) {
 // real returns the states that may be, and in which the script does not fail, or all if there are no such.
 func real(all []*state) []*state {
 	all = others(all, func(s *state) bool { return s.Never })
-	all = others(all, func(s *state) bool { return s.fails })
-	for _, s := range all {
-		s.fails = false
-	}
 	return all
 }
 

@@ -38,11 +38,7 @@ const (
 
 // Value is what is known of what an expression stands for. Its zero but for is says nothing more.
 type Value struct {
-	Is    Kinds
-	NilAt int // if it certainly may be nil: the way on which that was so; 0: that is not certain
-
-	Since int // and how many turns the way had taken then
-
+	Is      Kinds
 	Missing string // what it is a reply about, or an argument: it is nil, false or 0 if that is missing
 
 	Number
@@ -96,11 +92,6 @@ func countUpTo(size float64) Value {
 // aCount returns a number of elements.
 func aCount() Value { return countUpTo(1 << 40) }
 
-// nothing returns nil, as it is from here on.
-func (m *Machine) nothing() Value {
-	return Value{Is: IsNil, NilAt: m.State.At, Since: m.State.trail.Turns()}
-}
-
 func unknown() Value { return Value{Is: anything} }
 
 func textValue() Value { return Value{Is: IsText} }
@@ -131,7 +122,7 @@ func (v Value) truthy() Value {
 
 // falsy returns the part of a value that is false for a condition.
 func (v Value) falsy() Value {
-	return Value{Is: v.Is & Absent, NilAt: v.NilAt, Since: v.Since, Missing: v.Missing, of: v.of}
+	return Value{Is: v.Is & Absent, Missing: v.Missing, of: v.of}
 }
 
 // orUnknown is for what cannot be by what is known: then too little is.
@@ -142,8 +133,8 @@ func (v Value) orUnknown() Value {
 	return v
 }
 
-// join returns what is known of a value that is a or b; at is when that is decided.
-func join(a, b Value, at int) Value {
+// join returns what is known of a value that is a or b.
+func join(a, b Value) Value {
 	if a.Is == 0 {
 		return b
 	}
@@ -152,7 +143,6 @@ func join(a, b Value, at int) Value {
 	if v.Missing = b.Missing; a.Missing != "" && a.Is&Absent != 0 || b.Is&Absent == 0 {
 		v.Missing = a.Missing
 	}
-	v.NilAt, v.Since = joinNil(a, b, at), min(a.Since, b.Since)
 	a, b = neutral(a, b), neutral(b, a)
 	v.Number = joinNumbers(a.Number, b.Number)
 	v.Whole = whole
@@ -163,7 +153,7 @@ func join(a, b Value, at int) Value {
 		v.of, v.mixed = cmp.Or(a.of, b.of), a.mixed || b.mixed
 	}
 	if a.Elem != nil && b.Elem != nil {
-		element := join(*a.Elem, *b.Elem, 0)
+		element := join(*a.Elem, *b.Elem)
 		v.Elem, v.Known = &element, min(a.Known, b.Known)
 	}
 	return v
@@ -205,21 +195,6 @@ func neutral(a, b Value) Value {
 		return b
 	}
 	return a
-}
-
-// joinNil returns since when the join of two values may be nil.
-func joinNil(a, b Value, at int) int {
-	switch {
-	case a.Is == IsNil && a.NilAt > 0 || b.Is == IsNil && b.NilAt > 0:
-		return at
-	case a.Is&IsNil != 0 && b.Is&IsNil != 0:
-		return min(a.NilAt, b.NilAt)
-	case a.Is == IsNil || b.Is == IsNil:
-		return at
-	case a.Is&IsNil != 0:
-		return a.NilAt
-	}
-	return b.NilAt
 }
 
 // declared returns what is known of a declared name.
