@@ -141,8 +141,6 @@ func (j *judge) judge(s flow.Sight) {
 		j.use(s.V)
 	case flow.Given:
 		j.gets(s.Name, s.E.(*parse.CallExpr), s.Args)
-	case flow.Formatted:
-		j.formatted(s)
 	case flow.Taken:
 		j.passes(flow.VarOf(s.F), s)
 	case flow.Sent:

@@ -65,10 +65,15 @@ func (j *judge) inText(table flow.Value) {
 	}
 }
 
-// formatted checks a value that a verb of string.format gets.
-func (j *judge) formatted(s flow.Sight) {
-	if strings.HasSuffix(s.Name, "s") {
-		j.shown(s.V, s.E.Pos())
+// formatted checks what string.format gets for verbs that all are %s, or all others.
+func (j *judge) formatted(e *parse.CallExpr, args []flow.Value) {
+	layout, _ := flow.ConstantText(j.C.Origin(e.Args[0]))
+	for i := 1; i < len(args); i++ {
+		if strings.Count(layout, "%s") == strings.Count(layout, "%") {
+			j.shown(args[i], e.Args[i].Pos())
+		} else if !strings.Contains(layout, "%s") {
+			j.exact(args[i], e.Args[i].Pos())
+		}
 	}
 }
 

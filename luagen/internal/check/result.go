@@ -228,6 +228,8 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 		j.errorReply(e)
 	case "tostring":
 		j.shown(v, e.Args[0].Pos())
+	case "string.format":
+		j.formatted(e, args)
 	case "unpack":
 		j.unpacked(e.Args, v)
 	case "cjson.encode":
@@ -261,18 +263,10 @@ func (j *judge) hash(r *parse.Result, v flow.Value, pos parse.Pos) {
 			shown, declares(r), h.Key.Name, h.Key.Name)
 	case key != nil && key != h.Key:
 		j.find(pos, Result, "this is the hash %s, and %s", key.Name, declares(r))
-	case h.Listed && j.otherFields(call, h.Names()):
+	case h.Listed && !call.Open && !slices.EqualFunc(call.Words[2:], h.Names(), func(word parse.Expr, name string) bool {
+		literal, ok := j.C.Origin(word).(*parse.StringExpr)
+		return !ok || literal.Value == name || !slices.Contains(h.Names(), literal.Value)
+	}):
 		j.find(pos, Result, "these are other fields, or in another order, than %s is declared: %s", r.Name, typeText(r.Type))
 	}
-}
-
-// otherFields reports whether HMGET certainly replies with other fields than those.
-func (j *judge) otherFields(call flow.CommandCall, names []string) bool {
-	if len(call.Words)-2 != len(names) {
-		return !call.Open
-	}
-	return slices.ContainsFunc(names, func(name string) bool {
-		literal, ok := j.C.Origin(call.Words[2+slices.Index(names, name)]).(*parse.StringExpr)
-		return ok && literal.Value != name && slices.Contains(names, literal.Value)
-	})
 }

@@ -172,19 +172,7 @@ func (m *Machine) call(e *parse.CallExpr) Value {
 
 // straight reports whether a function has no condition, and so shows nothing about what it reads.
 func (m *Machine) straight(f *parse.FuncExpr) bool {
-	return f != nil && !slices.ContainsFunc(statements(f.Body), func(s parse.Stmt) bool {
-		call, isCall := s.(*parse.CallStmt)
-		_, isReturn := s.(*parse.ReturnStmt)
-		return len(parse.Blocks(s)) > 0 || isCall && !m.isSent(call.Call) || !isReturn && !isCall && declaredBy(s) == nil
-	}) && !slices.ContainsFunc(m.C.Flow.Calls, func(e *parse.CallExpr) bool {
-		return m.C.Flow.Blocks[e] == f.Body && m.C.Callee(e) == "" && !m.isSent(e)
-	})
-}
-
-// isSent reports whether a call is one of a command.
-func (m *Machine) isSent(e *parse.CallExpr) bool {
-	_, ok := m.C.words(e)
-	return ok
+	return f != nil && !slices.ContainsFunc(f.Body.Stmts, func(s parse.Stmt) bool { return len(parse.Blocks(s)) > 0 })
 }
 
 // arguments evaluates what a function gets.
@@ -247,35 +235,13 @@ func (m *Machine) given(name string, e *parse.CallExpr, args []Value) {
 	case "ipairs", "pairs", "table.concat", "cjson.decode", "cmsgpack.unpack":
 		m.uses(Passed, e.Args[0], args[0])
 	case "string.format":
-		m.format(e, args)
-	case "unpack":
-		m.unpacked(e.Args, args[0])
+		for i, v := range args[1:] {
+			m.uses(Passed, e.Args[i+1], v.itself())
+		}
 	case "table.insert":
 		m.put(e.Args[0], args[last], e.Args[last], "")
 	}
 }
-
-// format passes on what string.format gets.
-func (m *Machine) format(e *parse.CallExpr, args []Value) {
-	layout, _ := m.C.Origin(e.Args[0]).(*parse.StringExpr)
-	if layout == nil {
-		return
-	}
-	for i, verb := range formatVerb.FindAllString(strings.ReplaceAll(layout.Value, "%%", ""), -1) {
-		if i+1 >= len(args) {
-			return
-		}
-		v, arg := args[i+1], e.Args[i+1]
-		m.see(Sight{Use: Formatted, E: arg, V: v, Name: verb})
-		if strings.HasSuffix(verb, "s") {
-			m.uses(Passed, arg, v.itself())
-		} else {
-			m.uses(InArithmetic, arg, v)
-		}
-	}
-}
-
-var formatVerb = regexp.MustCompile(`%[-+ #0-9.]*[a-zA-Z]`)
 
 // returns evaluates a return statement.
 func (m *Machine) returns(s *parse.ReturnStmt) {

@@ -30,13 +30,6 @@ func (m *Machine) listing(name string, words []parse.Expr, v Value) Value {
 	return v
 }
 
-// unpacked notes that unpack has taken all of a list.
-func (m *Machine) unpacked(args []parse.Expr, v Value) {
-	if x := VarOf(Unparen(args[0])); x != nil && m.Quiet == 0 && m.Whole(args, v) && v.Long() {
-		m.State.ask(proved, limited{x}) // else it fails here
-	}
-}
-
 // Whole reports whether unpack gets a list to its end, of which the script has not asked how long it is.
 func (m *Machine) Whole(args []parse.Expr, v Value) bool {
 	x := VarOf(Unparen(args[0]))
@@ -195,7 +188,7 @@ func (c *code) Writes(e *parse.CallExpr) bool {
 	})
 }
 
-// collected returns the outer names that a loop's body appends to: lists, and texts.
+// collected returns the outer names that a loop's body appends to.
 func (c *code) collected(b *parse.Block) []*parse.Var {
 	var all []*parse.Var
 	own := []*parse.Var{nil}
@@ -213,28 +206,15 @@ func (c *code) collected(b *parse.Block) []*parse.Var {
 	return slices.DeleteFunc(all, func(x *parse.Var) bool { return slices.Contains(own, x) })
 }
 
-// appended returns the names to which an assignment appends: "t[#t + 1] = x" and "s = s .. x".
+// appended returns the names to which an assignment appends: "t[#t + 1] = x".
 func appended(s *parse.AssignStmt) []*parse.Var {
 	var all []*parse.Var
-	for i, target := range s.Targets {
-		switch t := target.(type) {
-		case *parse.NameExpr:
-			if i < len(s.Values) && joins(s.Values[i], t.Var) {
-				all = append(all, t.Var)
-			}
-		case *parse.IndexExpr:
-			if x := VarOf(t.X); x != nil && BehindLast(t.Key, x) {
-				all = append(all, x)
-			}
+	for _, target := range s.Targets {
+		if t, ok := target.(*parse.IndexExpr); ok && VarOf(t.X) != nil && BehindLast(t.Key, VarOf(t.X)) {
+			all = append(all, VarOf(t.X))
 		}
 	}
 	return all
-}
-
-// joins reports whether e is a text that x is a part of.
-func joins(e parse.Expr, x *parse.Var) bool {
-	b, ok := e.(*parse.BinaryExpr)
-	return ok && x != nil && b.Op == ".." && Mentions(b, x)
 }
 
 // recalled returns what is known by a key. It finds it if need be.

@@ -227,14 +227,9 @@ func (m *Machine) overAll(stmt parse.Stmt) bool {
 	return list.Elem != nil && list.Elem.Is == IsText|IsFalseValue
 }
 
-// counter binds the name of a loop that counts. What it goes through in parts may have any number of elements.
+// counter binds the name of a loop that counts.
 func (m *Machine) counter(s *parse.NumForStmt) {
 	m.bind(s.Var, Value{Is: IsNumber, Number: Number{Low: m.Peek(s.From).Low}})
-	list := VarOf(m.lengthOf(s.To))
-	if v, known := m.State.Get(list); known && Bound(s.Step) > 2 {
-		v.endless = true
-		m.State.set(list, v)
-	}
 }
 
 // head evaluates what stands at the head of a loop.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // maybe notes in a reply what it is about, if it is nothing, or has no elements, where a key, a field or an element is missing.
@@ -20,7 +18,7 @@ func (m *Machine) maybe(call CommandCall, v Value) Value {
 		if s == anyReply { // A condition about this reply, or about an unknown one, may show that it is there.
 			sources[i] = anyReply + fmt.Sprint(call.Expr.P)
 		}
-		if _, field, _ := strings.Cut(s, "\n"); call.Names[0][0] == 'h' && field != "" && (field[0] == '\'' || field[0] == 'A') && !m.gets(call, i+2) {
+		if _, field, _ := strings.Cut(s, "\n"); call.Names[0][0] == 'h' && field != "" && (field[0] == '\'' || field[0] == 'A') {
 			sources[i] += itsOwn
 		}
 		if slices.ContainsFunc(answers(sources[i]), func(what any) bool { return m.State.Knows(later(what.(string))) }) {
@@ -39,25 +37,6 @@ func (m *Machine) maybe(call CommandCall, v Value) Value {
 		}
 	}
 	return v
-}
-
-// gets reports whether the script gives a hash the field that a word of a call names, before the call or on a way without
-// it. Then a hash that is there may be taken to have the field.
-func (m *Machine) gets(read CommandCall, word int) bool {
-	key, field := m.KeyText(read.Words, 1), m.KeyText(read.Words, word)
-	return slices.ContainsFunc(m.C.Flow.Calls, func(e *parse.CallExpr) bool {
-		call, _ := m.C.CommandCall(e)
-		if len(call.Names) != 1 || !slices.Contains(Creating, call.Names[0]) || call.Names[0][0] != 'h' || m.KeyText(call.Words, 1) != key ||
-			e.P.Offset > read.Expr.P.Offset && Inside(m.C.Flow.Blocks[read.Expr], m.C.Flow.Blocks[e]) {
-			return false
-		}
-		for i := 2; i < len(call.Words); i += 2 {
-			if text := m.KeyText(call.Words, i); text == field || text == "" {
-				return true
-			}
-		}
-		return call.Open
-	})
 }
 
 // wrote notes a call that may write, as a call of a module may: what it writes is there for the next command.

@@ -20,14 +20,13 @@ const (
 	Passed           // to a function, or to a loop that counts
 	Called           // as a function
 
-	Asked     // a condition
-	Equal     // l == r
-	Less      // l < r
-	Sum       // l + r, l - r and l / r
-	Either    // l and r, l or r: of the left one only
-	Taken     // by the parameter of a local function
-	Formatted // by a verb of string.format
-	Chained   // all operands of a chain of ..
+	Asked   // a condition
+	Equal   // l == r
+	Less    // l < r
+	Sum     // l + r, l - r and l / r
+	Either  // l and r, l or r: of the left one only
+	Taken   // by the parameter of a local function
+	Chained // all operands of a chain of ..
 
 	Used      // for anything but a comparison
 	Given     // a function of the server gets its arguments
