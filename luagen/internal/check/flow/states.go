@@ -145,18 +145,12 @@ func (m *Machine) ifs(all []*state, s *parse.IfStmt) []*state {
 
 // part evaluates a condition, and returns the states in which it is true, and those in which it is not.
 func (m *Machine) part(all []*state, cond parse.Expr) (yes, no []*state) {
-	start := m.branch
 	for _, s := range all {
 		m.here, m.State = all, s
 		y, n := m.ways(s, cond, maxParts)
 		yes, no = append(yes, y...), append(no, n...)
 	}
-	for _, side := range []*[]*state{&yes, &no} {
-		m.branch++
-		*side = limit(*side)
-		renumber(*side, start, m.branch)
-	}
-	return yes, no
+	return limit(yes), limit(no)
 }
 
 // maxParts is how deep a condition is looked into.
@@ -183,7 +177,6 @@ func (m *Machine) ways(s *state, cond parse.Expr, left int) (yes, no []*state) {
 // parts returns the states in which "x and y" or "x or y" is true, and in which it is not.
 func (m *Machine) parts(s *state, e *parse.BinaryExpr, left int) (yes, no []*state) {
 	m.see(Sight{Use: Either, E: e})
-	start := m.branch
 	yes, no = m.ways(s, e.L, left-1)
 	more := &yes
 	if e.Op == "or" {
@@ -198,24 +191,9 @@ func (m *Machine) parts(s *state, e *parse.BinaryExpr, left int) (yes, no []*sta
 	for _, side := range []*[]*state{&yes, &no} {
 		m.branch++
 		*side = limit(*side)
-		renumber(*side, start, m.branch)
 		stamp(*side, m.branch)
 	}
 	return yes, no
-}
-
-// renumber has one number for all that parts of a condition have shown: those from start on.
-func renumber(all []*state, start, to int) {
-	for _, s := range all {
-		s.At = to
-		for id, at := range s.asked {
-			if at > start && at < proved {
-				s.asked[id] = to
-			} else if at < -start {
-				s.asked[id] = -to
-			}
-		}
-	}
 }
 
 // turn parts two ways at a condition that has no parts. That which the state has decided otherwise never is, but its code is seen.
@@ -253,7 +231,7 @@ func (m *Machine) turn(s *state, cond parse.Expr, left int) (yes, no []*state) {
 func (m *Machine) assume(cond parse.Expr, truth bool) {
 	m.Quiet++
 	defer func() { m.Quiet-- }()
-	s, start := m.State, m.branch
+	s := m.State
 	yes, no := m.ways(s.clone(), cond, maxParts)
 	if !truth {
 		yes = no
@@ -262,7 +240,6 @@ func (m *Machine) assume(cond parse.Expr, truth bool) {
 		return
 	}
 	yes = real(yes)
-	renumber(yes, start, s.At)
 	trail := s.trail
 	*s = *joinAll(yes, 0)
 	s.trail = trail
