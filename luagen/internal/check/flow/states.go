@@ -78,39 +78,15 @@ func together(sides [][]*state, at int) []*state {
 	if len(sides) < 2 {
 		return limit(all)
 	}
-	stamp(all, at)
+	for _, s := range all {
+		s.At = at
+	}
 	for i := len(all) - 2; i >= 0; i-- {
 		if a, b := all[i], all[i+1]; maps.Equal(a.vars, b.vars) && maps.Equal(a.fresh, b.fresh) && maps.Equal(a.Sure, b.Sure) {
 			all = slices.Replace(all, i, i+2, merge(a, b, a.At))
 		}
 	}
 	return limit(all)
-}
-
-// stamp notes, in states that differ, what may be known of what others know.
-func stamp(all []*state, at int) {
-	if len(all) < 2 {
-		return
-	}
-	most := 0
-	for _, s := range all {
-		s.At = at
-		most = max(most, len(s.asked))
-	}
-	for _, s := range all {
-		s.asked = long(s.asked, most)
-	}
-	for id := range most {
-		was := all[0].asked[id]
-		if was >= 0 && !slices.ContainsFunc(all, func(s *state) bool { return s.asked[id] != was }) {
-			continue
-		}
-		for _, s := range all {
-			if s.asked[id] != proved && !s.knowsAll() {
-				s.asked[id] = -at
-			}
-		}
-	}
 }
 
 // real returns the states that may be, and in which the script does not fail, or all if there are no such.
@@ -188,12 +164,7 @@ func (m *Machine) parts(s *state, e *parse.BinaryExpr, left int) (yes, no []*sta
 		y, n := m.ways(s, e.R, left-1)
 		yes, no = append(yes, y...), append(no, n...)
 	}
-	for _, side := range []*[]*state{&yes, &no} {
-		m.branch++
-		*side = limit(*side)
-		stamp(*side, m.branch)
-	}
-	return yes, no
+	return limit(yes), limit(no)
 }
 
 // turn parts two ways at a condition that has no parts. That which the state has decided otherwise never is, but its code is seen.
