@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // touch is a call of a command on a key.
@@ -40,15 +41,16 @@ func (j *judge) compareTouches() {
 // wrongKeys finds a key that the script writes and gives no expiry: all others that the script writes have one, or the
 // script asks when it ends.
 func (j *judge) wrongKeys(all []touch) {
-	given, seen := map[string]bool{}, map[string]bool{}
+	given, marks, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, t := range all {
+		marks[t.key] = marks[t.key] || slices.Contains([]string{"exists", "get", "hget"}, t.name) && j.asked(t.call.Expr)
 		given[t.key] = given[t.key] || t.gives
 		given[""] = given[""] || t.gives && flow.AnyOf(t.key)
 	}
 	for _, t := range all {
 		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(flow.Creating, t.name) && j.Creates(t.call, t.name)
 		if left && !seen[t.key] {
-			seen[t.key] = j.unlike(t, all, given)
+			seen[t.key] = j.unlike(t, all, given, marks)
 		}
 		if left && j.C.S.Raw && !strings.HasPrefix(t.name, "decr") { // which is for what is there
 			j.watched(t, all)
@@ -56,18 +58,25 @@ func (j *judge) wrongKeys(all []touch) {
 	}
 }
 
+// asked reports whether some condition is about the reply of a call itself, and no number that is made of it.
+func (j *judge) asked(call *parse.CallExpr) bool {
+	return slices.ContainsFunc(j.C.Flow.Conds, func(cond parse.Expr) bool {
+		return parse.Contains(cond, func(e parse.Expr) bool { return j.C.Origin(e) == parse.Expr(call) })
+	})
+}
+
 // unlike finds the write of a key that never expires where all others do that the script writes, and reports whether it does. A
-// word that is written out is a flag.
-func (j *judge) unlike(t touch, all []touch, given map[string]bool) bool {
+// mark, by which the script knows what was done, is no such other, nor is a word that is written out, which is a flag.
+func (j *judge) unlike(t touch, all []touch, given, marks map[string]bool) bool {
 	flag := t.name == "set" && len(t.call.Words) == 3 && j.Peek(t.call.Words[2]).Word
-	alike, only := false, strings.HasPrefix(t.key, "KEYS") && !flag
+	alike, only := false, strings.HasPrefix(t.key, "KEYS") && !marks[t.key] && !flag
 	for _, u := range all {
 		switch {
 		case u.key == t.key:
 			only = only && !slices.Contains(shared, u.name)
 		case slices.Contains(flow.Creating, u.name) || slices.Contains(flow.Replacing, u.name):
 			only = only && given[u.key]
-			alike = alike || (!u.gives || t.name == "set" && slices.Contains(flow.Replacing, u.name))
+			alike = alike || !marks[u.key] && (!u.gives || t.name == "set" && slices.Contains(flow.Replacing, u.name))
 		}
 	}
 	if alike && only {

@@ -27,7 +27,6 @@ type code struct {
 	formsOf    map[string][]Form            // of commands, by their texts
 	Targets    []*Table                     // of the servers that the script is meant for
 	within     map[parse.Expr][]CommandCall // the calls of commands in an expression, and in what its names hold
-	lists      map[string]Value             // KEYS and ARGV of a raw script
 	volatile   map[*parse.Var]bool          // assigned in a function that is not the one of the name
 	plain      bool                         // the script is sent as one command
 	Resp3      bool                         // replies may have other shapes
@@ -39,7 +38,7 @@ func NewCode(s *parse.Script, tables *Tables) *code {
 	c := &code{
 		S: s, Tables: tables, Said: comments(s), units: map[*parse.Var]Unit{}, Flow: collect(s), frames: new(int),
 		commandsOf: map[*parse.Var][]string{}, Members: map[string]bool{}, formsOf: map[string][]Form{}, Keyed: map[int]bool{},
-		lists: map[string]Value{}, within: map[parse.Expr][]CommandCall{}, volatile: map[*parse.Var]bool{}, plain: emit.Plain(s) != "",
+		within: map[parse.Expr][]CommandCall{}, volatile: map[*parse.Var]bool{}, plain: emit.Plain(s) != "",
 		asked: map[question]bool{}, included: includedFunctions(s, map[string]included{}), Targets: tables.targets(s.Header),
 	}
 	for _, condition := range c.Flow.Conds {

@@ -88,10 +88,6 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 	switch {
 	case x.Most > 0 && i > x.Most:
 		return unknown()
-	case x.Pairs:
-		if v = *x.Elem; m.TurnOf(e.Key) >= 0 {
-			v = x.Items[m.TurnOf(e.Key)]
-		}
 	case i > 0 && i <= len(x.Items):
 		return x.Items[i-1]
 	case i > 0 && i <= x.Known:

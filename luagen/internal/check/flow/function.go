@@ -238,6 +238,8 @@ func (m *Machine) given(name string, e *parse.CallExpr, args []Value) {
 		for i, v := range args[1:] {
 			m.uses(Passed, e.Args[i+1], v.itself())
 		}
+	case "unpack":
+		m.unpacked(e.Args, args[0])
 	case "table.insert":
 		m.put(e.Args[0], args[last], e.Args[last], "")
 	}

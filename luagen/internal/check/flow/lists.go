@@ -30,6 +30,13 @@ func (m *Machine) listing(name string, words []parse.Expr, v Value) Value {
 	return v
 }
 
+// unpacked notes that unpack has taken all of a list.
+func (m *Machine) unpacked(args []parse.Expr, v Value) {
+	if x := VarOf(Unparen(args[0])); x != nil && m.Quiet == 0 && m.Whole(args, v) && v.Long() {
+		m.State.ask(proved, limited{x}) // else it fails here
+	}
+}
+
 // Whole reports whether unpack gets a list to its end, of which the script has not asked how long it is.
 func (m *Machine) Whole(args []parse.Expr, v Value) bool {
 	x := VarOf(Unparen(args[0]))

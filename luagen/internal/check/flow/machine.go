@@ -159,8 +159,9 @@ func (m *Machine) values(list []parse.Expr, n int) []Value {
 	missing := Value{Is: IsNil}
 	if len(list) > 0 && parse.ManyValues(list[len(list)-1]) {
 		missing = unknown()
-		if items := m.unpackedItems(list[len(list)-1]); items != nil {
-			all = append(all[:len(list)-1], items...)
+		call, ok := list[len(list)-1].(*parse.CallExpr)
+		if ok && len(call.Args) == 2 && m.C.Callee(call) == "pcall" && m.C.Callee(&parse.CallExpr{Fn: call.Args[0]}) == "cjson.decode" {
+			all = append(all[:len(list)-1], Value{Is: Boolean}, Value{Is: anything, Decoded: true, doubted: true})
 		}
 	}
 	for len(all) < n {

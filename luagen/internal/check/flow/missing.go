@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // maybe notes in a reply what it is about, if it is nothing, or has no elements, where a key, a field or an element is missing.
@@ -18,7 +20,7 @@ func (m *Machine) maybe(call CommandCall, v Value) Value {
 		if s == anyReply { // A condition about this reply, or about an unknown one, may show that it is there.
 			sources[i] = anyReply + fmt.Sprint(call.Expr.P)
 		}
-		if _, field, _ := strings.Cut(s, "\n"); call.Names[0][0] == 'h' && field != "" && (field[0] == '\'' || field[0] == 'A') {
+		if _, field, _ := strings.Cut(s, "\n"); call.Names[0][0] == 'h' && field != "" && (field[0] == '\'' || field[0] == 'A') && !m.gets(call, i+2) {
 			sources[i] += itsOwn
 		}
 		if slices.ContainsFunc(answers(sources[i]), func(what any) bool { return m.State.Knows(later(what.(string))) }) {
@@ -37,6 +39,17 @@ func (m *Machine) maybe(call CommandCall, v Value) Value {
 		}
 	}
 	return v
+}
+
+// gets reports whether the script gives a hash the field that a word of a call names, before the call or on a way without
+// it. Then a hash that is there may be taken to have the field.
+func (m *Machine) gets(read CommandCall, word int) bool {
+	return slices.ContainsFunc(m.C.Flow.Calls, func(e *parse.CallExpr) bool {
+		call, _ := m.C.CommandCall(e)
+		gives := len(call.Names) == 1 && slices.Contains(Creating, call.Names[0]) && call.Names[0][0] == 'h' && m.KeyText(call.Words, 1) == m.KeyText(read.Words, 1)
+		return gives && (e.P.Offset < read.Expr.P.Offset || !Inside(m.C.Flow.Blocks[read.Expr], m.C.Flow.Blocks[e])) &&
+			(call.Open || slices.ContainsFunc(call.Words[2:], func(e parse.Expr) bool { return m.KeyName(e, MaxKeyParts) == m.KeyText(read.Words, word) }))
+	})
 }
 
 // wrote notes a call that may write, as a call of a module may: what it writes is there for the next command.

@@ -14,28 +14,14 @@ func (c *code) IsList(e parse.Expr, name string) bool {
 
 // list returns what is known of KEYS and ARGV: texts, unless the script itself puts something in their place.
 func (m *Machine) list(e *parse.NameExpr) Value {
-	if !m.C.S.Raw || e.Name != "KEYS" && e.Name != "ARGV" {
+	if !m.C.S.Raw || m.C.Flow.changed[e.Name] || e.Name != "KEYS" && e.Name != "ARGV" {
 		return unknown()
 	}
-	return recalled(m.C.lists, e.Name, func() Value {
-		if m.C.replaces(e.Name) {
-			return unknown()
-		}
-		return listOf(textValue(), 0)
-	})
+	return listOf(textValue(), 0)
 }
 
 // readers are the functions that change no table which they get.
 var readers = Words("readers")
-
-// replaces reports whether a script assigns to the elements of KEYS or ARGV, or gives the whole to a function that may.
-func (c *code) replaces(list string) bool {
-	return c.Flow.changed[list] || slices.ContainsFunc(c.Flow.Calls, func(call *parse.CallExpr) bool {
-		return !slices.Contains(readers, c.Callee(call)) && slices.ContainsFunc(call.Args, func(e parse.Expr) bool {
-			return c.IsList(e, list)
-		})
-	})
-}
 
 // HasKeys reports whether a raw script has keys at all.
 func HasKeys(s *parse.Script) bool {

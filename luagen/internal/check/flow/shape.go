@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"math"
 	"slices"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -49,7 +48,7 @@ func tuple(items ...Value) Value {
 // paired returns a list in which two elements take turns.
 func paired(first, second Value) Value {
 	v := tuple(first, second)
-	v.Known, v.Most, v.Pairs = 0, 0, true
+	v.Known, v.Most, v.Items, v.Pairs = 0, 0, nil, true
 	return v
 }
 
@@ -94,19 +93,6 @@ func (v Value) atMost(call CommandCall, name string) int {
 // byRank are the commands whose reply has the elements from one rank to another.
 var byRank = []string{"lrange", "zrange", "zrevrange"}
 
-// TurnOf returns for which of two elements that take turns an index is: 0 or 1, or -1 if that is not known.
-func (m *Machine) TurnOf(index parse.Expr) int {
-	i, k := Added(index)
-	from := Bound(i)
-	if loop := m.C.Flow.Loops[VarOf(i)]; loop != nil && loop.Step != nil && math.Mod(Bound(loop.Step), 2) == 0 {
-		from = Bound(loop.From)
-	}
-	if from+k > 0 {
-		return int(math.Mod(from+k+1, 2))
-	}
-	return -1
-}
-
 // Added returns what an expression adds a number to, and the number.
 func Added(e parse.Expr) (parse.Expr, float64) {
 	b, ok := Unparen(e).(*parse.BinaryExpr)
@@ -117,16 +103,4 @@ func Added(e parse.Expr) (parse.Expr, float64) {
 		return b.L, n
 	}
 	return e, 0
-}
-
-// unpackedItems returns the values that unpack gives of a list whose elements are known, or pcall of cjson.decode.
-func (m *Machine) unpackedItems(e parse.Expr) []Value {
-	call, ok := e.(*parse.CallExpr)
-	if ok && len(call.Args) == 2 && m.C.Callee(call) == "pcall" && m.C.Callee(&parse.CallExpr{Fn: call.Args[0]}) == "cjson.decode" {
-		return []Value{{Is: Boolean}, {Is: anything, Decoded: true, doubted: true}}
-	}
-	if !ok || m.C.Callee(call) != "unpack" || len(call.Args) != 1 {
-		return nil
-	}
-	return m.Peek(call.Args[0]).Items
 }

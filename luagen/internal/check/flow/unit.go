@@ -72,50 +72,32 @@ func (v Value) In(says Unit) Value {
 	return v
 }
 
-// times returns the unit of a time that is multiplied by a number. A small one changes no unit.
-func (v Value) times(by float64) Unit {
-	if by < 60 && by > 1.0/60 {
-		return v.Unit
-	}
-	return Unit{math.Round(v.Unit.Per*by*1e9) / 1e9, v.Unit.As}
-}
-
-// timeOf returns the unit of the result of an operation. A number that is written out times 1000 is in milliseconds.
+// timeOf returns the unit of a sum or a difference of times, or of a time that a number which is written out makes another of.
 func timeOf(e *parse.BinaryExpr, l, r Value) Unit {
-	fraction, _ := math.Frexp(r.Size)
+	u, w, by := l.Unit, r.Unit, r.Size
 	switch {
-	case e.Op == "+" || e.Op == "-":
-		return summed(e.Op, l, r)
-	case e.Op == "*" && l.Constant() && r.Constant() && (l.Size == 1000 || r.Size == 1000):
-		return Unit{Per: 1000}
+	case (e.Op == "+" || e.Op == "-") && !u.Apart(w):
+		sum := Unit{Per: cmp.Or(u.Per, w.Per)}
+		switch { // That of a time and one which is not known may be a duration.
+		case r.Constant():
+			return u
+		case u.As == w.As && u.As != 0:
+			sum.As = ADuration
+		case e.Op == "+" || w.As == ADuration:
+			sum.As = max(u.As, w.As)
+		}
+		return sum
 	case e.Op == "*" && l.Constant():
-		return r.times(l.Size)
-	case e.Op == "*" && fraction == 0.5 && r.Constant() && r.Size >= 4096 && l.Unit == (Unit{As: ATime}):
-		return Unit{1000 * r.Size, ATime} // It makes room for a counter. Most timestamps are in milliseconds.
-	case e.Op == "*" && r.Constant():
-		return l.times(r.Size)
+		u, by = w, l.Size
 	case e.Op == "/" && r.Constant():
-		return l.times(1 / r.Size)
-	}
-	return Unit{}
-}
-
-// summed returns the unit of the sum or the difference of two times. That of a time and one which is not known may be a
-// duration.
-func summed(op string, l, r Value) Unit {
-	u, w := l.Unit, r.Unit
-	sum := Unit{Per: cmp.Or(u.Per, w.Per)}
-	switch times := u.As == ATime || w.As == ATime; {
-	case r.Constant():
-		return u
-	case u.Per != w.Per && u.Per*w.Per != 0:
+		by = 1 / r.Size
+	case e.Op != "*" || !r.Constant():
 		return Unit{}
-	case u.As == w.As && u.As != 0:
-		sum.As = ADuration
-	case times && (op == "+" || w.As == ADuration):
-		sum.As = ATime
 	}
-	return sum
+	if by >= 60 || by <= 1.0/60 { // A small one changes no unit.
+		u.Per = math.Round(u.Per*by*1e9) / 1e9
+	}
+	return u
 }
 
 // loads returns a reply with what is known of the times in it.

@@ -180,6 +180,11 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 		if name, ok := e.Fn.(*parse.NameExpr); ok && name.Var != nil && e.Method == "" {
 			v.Called[name.Var] = append(v.Called[name.Var], e)
 			v.uses[name] = true
+			for _, arg := range e.Args { // A function of the script may change what it gets.
+				if global, ok := arg.(*parse.NameExpr); ok && global.Var == nil {
+					v.changed[global.Name] = true
+				}
+			}
 		}
 	}
 }
@@ -271,10 +276,10 @@ func (v *values) assignment(s *parse.AssignStmt) {
 			}
 		case *parse.IndexExpr:
 			x := VarOf(t.X)
+			if name, ok := t.X.(*parse.NameExpr); ok && x == nil {
+				v.changed[name.Name] = true
+			}
 			if x == nil {
-				if name, ok := t.X.(*parse.NameExpr); ok {
-					v.changed[name.Name] = true
-				}
 				continue
 			}
 			stored := parse.Expr(nil)
