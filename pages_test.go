@@ -28,7 +28,7 @@ var pages = []struct {
 	{"docs/integrations.md", "examples", 2},
 	{"docs/migration.md", "examples/recipes", 1},
 	{"docs/operate/monitoring.md", "examples", 1},
-	{"docs/recipes.md", "examples/recipes", 9},
+	{"docs/recipes.md", "examples/recipes", 10},
 	{"docs/redisson.md", "examples/recipes", 1},
 	{"docs/testing-your-code.md", "hasptest", 3},
 }

@@ -2,6 +2,7 @@ package hasptest_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -151,6 +152,12 @@ func argumentErrors(b *book) {
 	b.invalid("periodic job, period with a fraction", runs(c.NewPeriodicJob("x", 1500*time.Microsecond, nil), time.Now()))
 	b.invalid("periodic job, TTL", runs(c.NewPeriodicJob("x", time.Hour, &primitives.PeriodicJobOptions{TTL: 1}), time.Now()))
 	b.invalid("periodic job, no time", runs(c.NewPeriodicJob("x", time.Hour, nil), time.Time{}))
+	memo := primitives.NewMemo[string](c, "x", nil)
+	b.invalid("memo, Keep", remember(ctx, primitives.NewMemo[string](c, "x", &primitives.MemoOptions{Keep: 1}), nil))
+	b.invalid("memo, MaxBytes", remember(ctx, primitives.NewMemo[string](c, "x", &primitives.MemoOptions{MaxBytes: -1}), nil))
+	b.invalid("memo, Marshal alone", remember(ctx, primitives.NewMemo[string](c, "x", &primitives.MemoOptions{Marshal: json.Marshal}), nil))
+	b.invalid("memo, long fingerprint", remember(ctx, memo.With(&primitives.MemoCall{Fingerprint: strings.Repeat("f", 1020)}), nil))
+	b.invalid("memo, no key", last(memo.Forget(ctx, "")))
 	leader := func(o primitives.ElectionOptions) error { return last(c.NewElection("x", &o).Leader(ctx)) }
 	b.invalid("election, ID of two lines", leader(primitives.ElectionOptions{ID: "a\nb"}))
 	b.invalid("election, short Lease", leader(primitives.ElectionOptions{Lease: time.Millisecond}))

@@ -38,7 +38,7 @@ func TestErrorTexts(t *testing.T) {
 	b := &book{}
 	for _, write := range []func(*book){
 		clientOptions, lockOptions, semaphoreOptions, argumentErrors, everyObject, leaseErrors, deadlockErrors,
-		severalServers, permitErrors, numberErrors, electionErrors, adderErrors, clientErrors,
+		severalServers, permitErrors, numberErrors, electionErrors, memoErrors, adderErrors, clientErrors,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b.T = t
@@ -173,6 +173,9 @@ func uses(c *primitives.Client, name string) []use {
 			work := func(context.Context, primitives.JobRun) error { return nil }
 			return last(c.NewPeriodicJob(name, time.Hour, nil).Do(ctx, time.Now(), work))
 		}},
+		{"memo", func(ctx context.Context) error {
+			return remember(ctx, primitives.NewMemo[string](c, name, nil), func(primitives.MemoRun) {})
+		}},
 		{"election", func(ctx context.Context) error { return last(c.NewElection(name, nil).Leader(ctx)) }},
 		{"long adder", func(ctx context.Context) error {
 			a, err := c.OpenLongAdder(ctx, name)
@@ -239,6 +242,7 @@ func everyObject(b *book) {
 func otherKinds(b *book, s *hasptest.Server, c *primitives.Client) {
 	b.do(s, "RPUSH", "x", "a")
 	b.do(s, "RPUSH", "hasp_mutex:{x}", "a")
+	b.do(s, "RPUSH", "x:k", "a")
 	for _, u := range uses(c, "x") {
 		if u.kind != "long adder" { // It has no key of its own.
 			b.note(u.kind+", key holds a list", u.call(b.Context()))
@@ -439,6 +443,48 @@ func electionErrors(b *book) {
 	b.note("periodic job, record of another program", during(nil))
 	b.do(s, "RPUSH", "{list}:completed", "1")
 	b.note("periodic job, record of another kind", last(c.NewPeriodicJob("list", time.Hour, nil).Do(ctx, time.Now(), nil)))
+}
+
+// remember runs work once for the key k, and returns the error alone.
+func remember(ctx context.Context, m *primitives.Memo[string], work func(primitives.MemoRun)) error {
+	_, _, err := m.Do(ctx, "k", func(_ context.Context, run primitives.MemoRun) (string, error) {
+		work(run)
+		return "result", nil
+	})
+	return err
+}
+
+// memoErrors has memos whose results are not kept, or are others'.
+func memoErrors(b *book) {
+	s := hasptest.New(b)
+	c, f := newFaulty(b, s)
+	ctx, small := b.Context(), primitives.NewMemo[string](c, "small", &primitives.MemoOptions{MaxBytes: 5})
+	m, nothing := primitives.NewMemo[string](c, "memo", nil), func(primitives.MemoRun) {}
+	b.note("memo, lock lost", remember(ctx, m, func(run primitives.MemoRun) {
+		_, _, err := m.TryDo(ctx, "k", nil)
+		b.note("memo, tried while running", err)
+		b.noteUntil("memo, waiting", func(ctx context.Context) error { return remember(ctx, m, nothing) })
+		b.note("memo, in its own work", remember(run.Lease.Context(ctx), m, nothing))
+		b.note("memo, another fingerprint", remember(ctx, m.With(&primitives.MemoCall{Fingerprint: "f"}), nothing))
+		s.Lose("memo:k")
+	}))
+	b.note("memo, lock lost before KeepNothing", remember(ctx, m, func(run primitives.MemoRun) {
+		s.Lose("memo:k")
+		b.note("memo, KeepNothing after the loss", run.KeepNothing(ctx))
+	}))
+	b.note("memo, no server at the end", remember(ctx, m, func(primitives.MemoRun) { f.fail(backend.ErrUnavailable) }))
+	f.fail(nil)
+	b.note("memo, a large result", remember(ctx, small, nothing))
+	b.note("memo, a result that is not kept", remember(ctx, small, nothing))
+	chans := primitives.NewMemo[chan int](c, "chan", nil)
+	_, _, err := chans.Do(ctx, "k", func(context.Context, primitives.MemoRun) (chan int, error) { return make(chan int), nil })
+	b.note("memo, a result that cannot be encoded", err)
+	time.Sleep(time.Minute)
+	require.NoError(b, remember(ctx, m, nothing))
+	_, _, err = primitives.NewMemo[int](c, "memo", nil).Do(ctx, "k", nil)
+	b.note("memo, a result of another type", err)
+	b.do(s, "SET", "{other:k}:memo", "1")
+	b.note("memo, record of another kind", remember(ctx, primitives.NewMemo[string](c, "other", nil), nothing))
 }
 
 // adderErrors has adders that do not go together, and some that do not answer.

@@ -54,7 +54,7 @@ const (
 // scripts have the names of a sort's scripts. An author's script is of no sort, whatever its name ends in.
 var scripts = map[Requests][]string{
 	Acquires: {
-		"arrival_acquire", "counting_acquire", "counting_admit", "fair_acquire", "holder_acquire", "lock_acquire", "mutex_acquire",
+		"arrival_acquire", "counting_acquire", "counting_admit", "fair_acquire", "holder_acquire", "lock_acquire", "memo_acquire", "mutex_acquire",
 		"periodic_acquire", "permit_acquire", "plain_acquire", "plain_adopt", "plain_set", "rate_acquire", "read_acquire",
 		"semaphore_acquire", "semaphore_set_and_acquire", "write_acquire",
 	},

@@ -113,6 +113,7 @@ type Client struct {
 	tracer         *trace.Tracer // nil: none
 	kinds          sync.Map      // the leaseKinds of its objects, by their scripts
 	warned         sync.Once     // of a RateLimiter with many permits
+	memoFlights    *flights
 }
 
 // New returns a client over b. It sends nothing. It returns a [*FieldError] if b is nil or an
@@ -150,7 +151,7 @@ func newClient(b backend.Backend, opts *Options, closes bool) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	return &Client{core: core, tokenTTL: o.TokenTTL, clockDrift: o.ClockDrift, tracer: o.Tracer}, nil
+	return &Client{core: core, tokenTTL: o.TokenTTL, clockDrift: o.ClockDrift, tracer: o.Tracer, memoFlights: newFlights()}, nil
 }
 
 // Close ends the client. Waiters get [ErrClosed], the contexts of held leases end with that cause,
@@ -173,6 +174,7 @@ func newClient(b backend.Backend, opts *Options, closes bool) (*Client, error) {
 // there are. A second Close waits for the first, and returns the same error.
 func (c *Client) Close(ctx context.Context) error {
 	c.adders.close()
+	c.memoFlights.close()
 	return c.core.Close(ctx)
 }
 

@@ -40,6 +40,29 @@ func (l *exclusiveLock) configure(
 	}
 }
 
+// acquireBy acquires the lock for a caller whose leasable looks at a record first.
+func (l *exclusiveLock) acquireBy(
+	ctx context.Context, leasable extend.Leasable, config extend.LeaseConfig,
+	acquire func(*extend.Leases, context.Context) (*Lease, error),
+) (*Lease, error) {
+	return extend.Call(ctx, &l.base, nil, "acquire", func() (*Lease, error) {
+		config.Leasable = leasable
+		leases, err := l.base.NewLeases(config)
+		if err := cmp.Or(l.notReentered(ctx), err); err != nil {
+			return nil, err
+		}
+		return acquire(&leases, ctx)
+	})
+}
+
+// notReentered returns [ErrSelfDeadlock] if ctx re-enters the lock: a re-entry would not look at the record.
+func (l *exclusiveLock) notReentered(ctx context.Context) error {
+	if l.base.Holder(ctx) != "" {
+		return ErrSelfDeadlock
+	}
+	return nil
+}
+
 // ForceUnlock frees the lock, whichever owner holds it, and reports whether it was held. If the holder's
 // client has waiters for the lock, the holder learns of the loss at once. Otherwise it learns at its next
 // renewal, up to a third of its lease later, or at Release; with a fixed lease, at Release or at the end of

@@ -54,6 +54,9 @@ const (
 // jobRecordKey is where a [PeriodicJob] records its last completed period. Redisson has no such jobs.
 const jobRecordKey = ":completed" // behind the name
 
+// memoRecordKey is where a [Memo] keeps the result of a key. Redisson has no memos.
+const memoRecordKey = ":memo" // behind the name
+
 // plainLockChannel is the channel of a [PlainLock]. Other programs' locks have no channel.
 const plainLockChannel = "hasp_plain_lock"
 

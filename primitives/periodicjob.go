@@ -159,7 +159,9 @@ func (j *PeriodicJob) do(
 	if err := j.validate(at); err != nil {
 		return false, err
 	}
-	lock := func(ctx context.Context) (*Lease, error) { return j.acquire(ctx, at, acquire) }
+	lock := func(ctx context.Context) (*Lease, error) {
+		return j.lock.acquireBy(ctx, &dueJob{j, at}, j.leases, acquire)
+	}
 	err = lease.Do(ctx, lock, func(ctx context.Context, lease *Lease) error {
 		ran = true
 		if err := work(ctx, JobRun{at, lease}); err != nil {
@@ -183,24 +185,6 @@ func notRun(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ErrNotRun, err)
 	}
 	return err
-}
-
-// acquire acquires the lock, unless the period of at is completed: then it returns errCompleted.
-func (j *PeriodicJob) acquire(
-	ctx context.Context, at time.Time, acquire func(*extend.Leases, context.Context) (*Lease, error),
-) (*Lease, error) {
-	return extend.Call(ctx, &j.lock.base, nil, "acquire", func() (*Lease, error) {
-		if j.lock.base.Holder(ctx) != "" {
-			return nil, ErrSelfDeadlock // A re-entry would not read the record.
-		}
-		config := j.leases
-		config.Leasable = &dueJob{j, at}
-		leases, err := j.lock.base.NewLeases(config)
-		if err != nil {
-			return nil, err
-		}
-		return acquire(&leases, ctx)
-	})
 }
 
 func (j *PeriodicJob) validate(at time.Time) error {

@@ -15,6 +15,10 @@ var rights = map[string]*extend.Rights{
 	periodicJobKind: {
 		Commands: lockRights.Commands, Keys: lockRights.Keys + " @" + jobRecordKey, Channels: lockRights.Channels,
 	},
+	memoKind: {
+		Commands: lockRights.Commands + " hmget", Keys: lockRights.Keys + " " + lockHolderKey + ":@ @" + memoRecordKey,
+		Channels: lockRights.Channels,
+	},
 	"fair lock": {
 		Commands: lockRights.Commands + " exists hdel hmget lindex llen lpos lrange lrem rpush zadd zcard zmscore zrange zrem zscore",
 		Keys:     lockRights.Keys + " " + fairQueueKey + ":@ " + fairTimeoutsKey + ":@ " + fairDeadlinesKey + ":@",

@@ -45,6 +45,8 @@ var bounds = map[string]bound{
 	"MutexOptions.MaxHold":           {least: int64(time.Second), also: []int64{0}},
 	"PlainLockOptions.MaxHold":       {least: int64(time.Second), also: []int64{0}},
 	"PeriodicJobOptions.TTL":         {least: int64(time.Second), also: []int64{0}},
+	"MemoOptions.Keep":               {least: int64(time.Millisecond), also: []int64{0}},
+	"MemoOptions.MaxBytes":           {least: 1, also: []int64{0}},
 	"PermitSemaphoreOptions.Permits": {least: 0, most: math.MaxInt32},
 	"SemaphoreOptions.Permits":       {least: 0, most: math.MaxInt32},
 	"SemaphoreOptions.TTL":           {least: int64(time.Millisecond), also: []int64{0}},
@@ -112,6 +114,9 @@ func users(ctx context.Context, c *primitives.Client, s *server) map[string]func
 		"PeriodicJobOptions": func(o any) error {
 			return errOf(c.NewPeriodicJob("job", time.Second, o.(*primitives.PeriodicJobOptions)).LastCompleted(ctx))
 		},
+		"MemoOptions": func(o any) error {
+			return errOf(primitives.NewMemo[int](c, "memo", o.(*primitives.MemoOptions)).Forget(ctx, "k"))
+		},
 		"RateLimiterOptions": func(o any) error {
 			return errOf(c.NewRateLimiter("rate", tenAMinute, o.(*primitives.RateLimiterOptions)).Allow(ctx, 1))
 		},
@@ -133,7 +138,7 @@ func valid() []any {
 		&primitives.PlainLockOptions{},
 		&primitives.SpinLockOptions{}, &primitives.ReadWriteLockOptions{}, &primitives.RedLockOptions{},
 		&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}, &primitives.PermitSemaphoreOptions{Permits: 1},
-		&primitives.SemaphoreOptions{Permits: 1}, &primitives.ElectionOptions{}, &primitives.PeriodicJobOptions{},
+		&primitives.SemaphoreOptions{Permits: 1}, &primitives.ElectionOptions{}, &primitives.PeriodicJobOptions{}, &primitives.MemoOptions{},
 		&primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}, &rate, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()},
 		&primitives.Limit{Permits: 10_000_000, Interval: time.Second}, &primitives.MultiThrottleOptions{},
 	}

@@ -100,6 +100,16 @@ var scenes = map[string]map[string]func(a stage){
 			must(a.c.NewPeriodicJob("x", time.Hour, nil).TryDo(a.Context(), time.Now().Add(-time.Minute), done))(a.T)
 		},
 	},
+	"Memo": {
+		"runs": func(a stage) {
+			go primitives.NewMemo[string](a.c, "x", nil).Do(a.Context(), "k", making("r", 2*time.Second))
+			synctest.Wait()
+		},
+		"is kept": func(a stage) {
+			_, _, err := primitives.NewMemo[string](a.c, "x", nil).Do(a.Context(), "k", making("r", 0))
+			require.NoError(a, err)
+		},
+	},
 	"Semaphore": {"2 of 3 free": func(a stage) {
 		require.NoError(a, a.c.NewSemaphore("x", &primitives.SemaphoreOptions{Permits: 3}).TryAcquire(a.Context(), 1))
 	}},
@@ -194,9 +204,10 @@ func TestInspect(t *testing.T) {
 			s, begin := newServer(t), time.Now()
 			c, asks := s.client(t, nil), s.client(t, nil)
 			scene(stage{t, s, c})
-			shown := shows(t, asks, c.ID(), asks.ID(), begin)
+			name := map[bool]string{true: "x:k", false: "x"}[kind == "Memo"]
+			shown := shows(t, asks, name, c.ID(), asks.ID(), begin)
 			mine := regexp.MustCompile(`("owner":"C[^"]*","mine":)false`).ReplaceAllString(shown, "${1}true")
-			require.Equal(t, mine, shows(t, c, c.ID(), asks.ID(), begin), "%s %s", kind, state)
+			require.Equal(t, mine, shows(t, c, name, c.ID(), asks.ID(), begin), "%s %s", kind, state)
 			if strings.Contains(state, "12") || strings.Contains(state, "long") { // They beat at times that are drawn.
 				shown = regexp.MustCompile(`"silent_ns":(?:0|\d+ms|\d(?:\.\d+)?s)`).ReplaceAllString(shown, `"silent_ns":SHORT`)
 			}
@@ -232,9 +243,9 @@ func TestInspect(t *testing.T) {
 }
 
 // shows returns what Describe shows.
-func shows(t *testing.T, by *primitives.Client, c, asks string, begin time.Time) string {
+func shows(t *testing.T, by *primitives.Client, name, c, asks string, begin time.Time) string {
 	t.Helper()
-	text := string(must(json.Marshal(must(inspect.Describe(t.Context(), by, "x"))(t)))(t))
+	text := string(must(json.Marshal(must(inspect.Describe(t.Context(), by, name))(t)))(t))
 	host := string(must(json.Marshal(must(os.Hostname())(t)))(t))
 	text = strings.NewReplacer(c, "C", asks, "ASKS", fmt.Sprintf(`"host":%s,"pid":%d`, host, os.Getpid()), `"host":"HOST","pid":PID`).Replace(text)
 	text = regexp.MustCompile(`:\d{10,}"|[0-9a-f]{32}"`).ReplaceAllString(text, `:N"`) // the end of an owner, and a permit
@@ -283,12 +294,13 @@ func TestInspectListYieldsEachObjectOnce(t *testing.T) {
 			}
 		}
 		require.NoError(t, errOf(c.NewMutex("a", nil).Lock(t.Context())))
+		require.NoError(t, errOf2(primitives.NewMemo[string](c, "memo", nil).Do(t.Context(), "a key", making("r", 0))))
 		require.NoError(t, errOf(c.NewReadWriteLock("rw", nil).ReadLock().Lock(t.Context())))
 		require.NoError(t, errOf(c.NewAtomicLong("n").Add(t.Context(), 5)))
 		for range 2 {
 			require.NoError(t, errOf(c.NewCountingSemaphore("slots", 2, nil).Acquire(t.Context())))
 		}
-		want := []string{"a lock", "a mutex", "b{tag} lock", "free lock", "rw read-write lock", "slots counting semaphore"}
+		want := []string{"a lock", "a mutex", "b{tag} lock", "free lock", "memo:a+key memo", "rw read-write lock", "slots counting semaphore"}
 		require.Equal(t, want, listedBy(t, asks, "", nil))
 		require.Equal(t, want, listedBy(t, asks, "", &inspect.ListOptions{Step: 1}))
 		require.Equal(t, want[:2], listedBy(t, asks, "[a]", nil))

@@ -102,6 +102,9 @@ func returns(f *ast.FuncDecl, name string) bool {
 	if !isPointer {
 		return false
 	}
+	if generic, is := pointer.X.(*ast.IndexExpr); is {
+		pointer.X = generic.X
+	}
 	of, isName := pointer.X.(*ast.Ident)
 	return isName && of.Name == name
 }
@@ -117,6 +120,8 @@ func construct(t *testing.T, c *primitives.Client, kind, option string) (object 
 		return primitives.NewAdmission(c.NewCountingSemaphore("app:slots", 9, nil), one.Take(1)), false
 	case "MultiThrottle":
 		return primitives.NewMultiThrottle(nil, c.NewThrottle("app:multi", primitives.Limit{Permits: 1, Interval: time.Hour}, refuse).Take(1)), false
+	case "Memo":
+		return primitives.NewMemo[int](c, "app:memo", nil), false
 	case "RedLock":
 		return primitives.NewRedLock([]*primitives.Client{c}, "app:red", nil), false
 	}
@@ -179,6 +184,10 @@ func hold(t *testing.T, object any, while func(*primitives.Lease)) {
 	case *primitives.PeriodicJob:
 		_, _ = o.TryDo(t.Context(), time.Now(),
 			func(ctx context.Context, run primitives.JobRun) error { return work(ctx, run.Lease) })
+	case *primitives.Memo[int]:
+		_ = errOf(o.Forget(t.Context(), "k"))
+		_, _, _ = o.TryDo(t.Context(), "k",
+			func(ctx context.Context, run primitives.MemoRun) (int, error) { return 0, work(ctx, run.Lease) })
 	case *primitives.Election:
 		_ = o.Run(within(t, 5*time.Second), work)
 	}

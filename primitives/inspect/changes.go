@@ -45,7 +45,7 @@ func familyOf(k Kind) string {
 		return "mutex"
 	case PlainLock:
 		return "plain lock"
-	case Lock, FairLock, ReadWriteLock, Election, PeriodicJob:
+	case Lock, FairLock, ReadWriteLock, Election, PeriodicJob, Memo:
 		return "lock"
 	}
 	return "other"

@@ -25,6 +25,7 @@ const (
 	ReadWriteLock     Kind = "read-write lock"
 	Election          Kind = "election"
 	PeriodicJob       Kind = "periodic job"
+	Memo              Kind = "memo" // one key of it, called NAME:KEY
 	Semaphore         Kind = "semaphore"
 	PermitSemaphore   Kind = "permit semaphore"
 	CountingSemaphore Kind = "counting semaphore"
@@ -66,8 +67,9 @@ type Object struct {
 	// OwedUntil is when all permits of a Throttle are free, if nobody takes any until then. How many are free now depends
 	// on its Limit, which the server does not store.
 	OwedUntil *time.Time `json:"owed_until,omitempty"`
-	LastRun   *time.Time `json:"last_run,omitempty"` // for which a PeriodicJob was last completed
-	Expires   *time.Time `json:"expires,omitempty"`  // the main key, by the server's clock; nil: it has no expiry
+	LastRun   *time.Time `json:"last_run,omitempty"`   // for which a PeriodicJob was last completed
+	KeptUntil *time.Time `json:"kept_until,omitempty"` // the result of a Memo's key
+	Expires   *time.Time `json:"expires,omitempty"`    // the main key, by the server's clock; nil: it has no expiry
 }
 
 // Holder is an owner that holds an object.

@@ -15,7 +15,7 @@ var (
 		"redisson_lock_token", "hasp_lock_holder", "redisson_lock_queue", "redisson_lock_timeout", "hasp_lock_deadline",
 		"hasp_rwlock_writer", "hasp_latch_parts", "hasp_mutex",
 	}
-	suffixes = []string{":completed", ":timeout", ":owner", ":counter", ":value", ":permits", ":allocation"}
+	suffixes = []string{":completed", ":memo", ":timeout", ":owner", ":counter", ":value", ":permits", ":allocation"}
 
 	// mutexSuffixes end the names of keys of a mutex.
 	mutexSuffixes = []string{":token", ":queue", ":signs"}
@@ -98,6 +98,7 @@ var globPart = regexp.MustCompile(`(?s)\A(?:\[[^\]]+\]|\\.|.)`)
 var channelsOf = map[Kind]string{
 	Lock:              "redisson_lock__channel",
 	PeriodicJob:       "redisson_lock__channel",
+	Memo:              "redisson_lock__channel",
 	Election:          "redisson_lock__channel hasp_lock_holder_ch",
 	PlainLock:         "hasp_plain_lock",
 	ReadWriteLock:     "redisson_rwlock",

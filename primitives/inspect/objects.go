@@ -66,15 +66,18 @@ func (r *reading) lock() Object {
 	main, token := r.of(r.key, "hash"), r.of(r.side("redisson_lock_token"), "string")
 	stored, completed := r.of(r.side("hasp_lock_holder"), "string"), r.of(r.behind(":completed"), "string")
 	queue, timeouts := r.of(r.side("redisson_lock_queue"), "list"), r.of(r.side("redisson_lock_timeout"), "zset")
-	deadlines := r.of(r.side("hasp_lock_deadline"), "hash")
-	o := r.object(Lock, main, token, stored, completed, queue, timeouts, deadlines)
+	deadlines, kept := r.of(r.side("hasp_lock_deadline"), "hash"), r.of(r.behind(":memo"), "hash")
+	o := r.object(Lock, main, token, stored, completed, kept, queue, timeouts, deadlines)
 	o.Token, o.Held = token.number(), ref(int64(0))
-	elected := false
+	elected, runs := false, false
 	if main.is() {
 		*o.Held, o.Holders = 1, []Holder{r.holder(main.texts[0], r.expires(main))}
 		elected = o.Holders[0].describe(stored.text())
+		o.Holders[0].Metadata, runs = strings.CutPrefix(o.Holders[0].Metadata, "memo\n")
 	}
 	switch {
+	case runs, kept.is():
+		o.Kind, o.KeptUntil = Memo, r.expires(kept)
 	case completed.is():
 		o.Kind, o.LastRun = PeriodicJob, milliseconds(completed.text())
 	case queue.is():

@@ -33,7 +33,7 @@ type object interface {
 func objects(ctx context.Context, c *primitives.Client, name string) map[string]object {
 	all := lockers(c, name)
 	maps.Copy(all, map[string]object{
-		"fenced": c.NewFencedLock(name, nil), "election": c.NewElection(name, nil), "job": c.NewPeriodicJob(name, time.Hour, nil),
+		"fenced": c.NewFencedLock(name, nil), "election": c.NewElection(name, nil), "job": c.NewPeriodicJob(name, time.Hour, nil), "memo": primitives.NewMemo[int](c, name, nil),
 		"semaphore": c.NewSemaphore(name, nil), "permits": c.NewPermitSemaphore(name, nil), "latch": c.NewCountDownLatch(name),
 		"parts": c.NewPartsLatch(name), "long": c.NewAtomicLong(name), "double": c.NewAtomicDouble(name), "ids": c.NewIDGenerator(name),
 		"rate": c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}), "throttle": c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}),
@@ -91,7 +91,7 @@ func TestACLIsDocumented(t *testing.T) {
 var users = [][]string{
 	{"lock", "described", "fenced", "spin", "election"}, {"fair"}, {"mutex"}, {"plain"}, {"read", "write"}, {"semaphore"}, {"permits"},
 	{"time", "arrival"}, {"latch"}, {"parts"}, {"long", "double"}, {"ids"}, {"rate"}, {"throttle", "time"}, {"long adder", "double adder"},
-	{"job"},
+	{"job"}, {"memo"},
 }
 
 // TestRightsAreThoseOfTheScripts runs the scripts of each kind. The permissions of the kind have each command that they

@@ -42,7 +42,7 @@ var stories = map[string]string{
 // acts are short stories that no other caller can refuse. Those of adders send nothing: a sum waits for the answers of
 // others, whom the server may refuse.
 var acts = map[string]string{
-	"permits": "InitPermits 1; TryAcquire 1; release", "semaphore": "InitPermits 1", "election": "Run", "job": "TryDo",
+	"permits": "InitPermits 1; TryAcquire 1; release", "semaphore": "InitPermits 1", "election": "Run", "job": "TryDo", "memo": "TryDo k",
 	"latch": "InitCount 1", "parts": "Init 1 1h", "long": "Add 1", "double": "Add 1", "ids": "Init 1 1", "rate": "InitRate", "throttle": "Allow 1",
 	"long adder": "Name", "double adder": "Name",
 }
@@ -135,7 +135,12 @@ func (p *player) argument(ctx context.Context, t reflect.Type, word string) refl
 	case t.Kind() == reflect.Interface:
 		return reflect.ValueOf(ctx)
 	case t.Kind() == reflect.Func:
-		return reflect.MakeFunc(t, func([]reflect.Value) []reflect.Value { return []reflect.Value{reflect.Zero(t.Out(0))} })
+		return reflect.MakeFunc(t, func([]reflect.Value) (zeros []reflect.Value) {
+			for i := range t.NumOut() {
+				zeros = append(zeros, reflect.Zero(t.Out(i)))
+			}
+			return zeros
+		})
 	case t.Kind() == reflect.String && word == "" && p.lease != nil:
 		return reflect.ValueOf(p.lease.Owner())
 	case t.Kind() == reflect.String:
@@ -156,7 +161,7 @@ func (p *player) argument(ctx context.Context, t reflect.Type, word string) refl
 // further are what kinds need besides their stories.
 var further = map[string]func(context.Context, *primitives.Client){
 	"mutex": useMutex, "write": useReadWriteLock, "semaphore": useSemaphores, "permits": usePermits, "time": useHolders,
-	"rate": useRates, "ids": useDefaults, "throttle": useThrottle, "long adder": useAdders, "job": usePeriodicJob,
+	"rate": useRates, "ids": useDefaults, "throttle": useThrottle, "long adder": useAdders, "job": usePeriodicJob, "memo": useMemo,
 }
 
 // use makes the client run each script of some kinds, also after grants whose replies are lost.
@@ -290,6 +295,28 @@ func usePeriodicJob(ctx context.Context, c *primitives.Client) {
 		must.Return("Do", true)(job.Do(ctx, at, work))
 		must.Return("TryDo", false)(job.TryDo(ctx, at, work))
 		must.Get(job.LastCompleted(ctx))
+	}
+}
+
+// useMemo has work fail, run for so long that its lease is renewed, give up its result and lose its lock, while others ask.
+func useMemo(ctx context.Context, c *primitives.Client) {
+	m, failed := primitives.NewMemo[int](c, "declared:memo", nil), errors.New("failed")
+	for key, end := range map[string]func(context.Context, primitives.MemoRun) error{
+		"kept": func(context.Context, primitives.MemoRun) error { return nil }, "failed": func(context.Context, primitives.MemoRun) error { return failed },
+		"lost": func(ctx context.Context, _ primitives.MemoRun) error {
+			_, err := c.NewLock("declared:memo:lost", nil).ForceUnlock(ctx)
+			return err
+		},
+		"not kept": func(ctx context.Context, run primitives.MemoRun) error { return run.KeepNothing(ctx) },
+	} {
+		work := func(ctx context.Context, run primitives.MemoRun) (int, error) {
+			_, _, _ = m.TryDo(ctx, key, nil)
+			time.Sleep(15 * time.Second) // Virtual: the watchdog renews.
+			return 1, end(ctx, run)
+		}
+		_, _, _ = m.Do(ctx, key, work)
+		_, _, _ = m.Do(ctx, key, work)
+		must.Get(m.Forget(ctx, key))
 	}
 }
 

@@ -27,6 +27,7 @@ var kinds = map[string]func(c *client, name string) asks{
 	"write":     func(c *client, name string) asks { return c.NewReadWriteLock(name, nil).WriteLock().MissingRights },
 	"slot":      func(c *client, name string) asks { return c.NewCountingSemaphore(name, 1, nil).MissingRights },
 	"once":      func(c *client, name string) asks { return c.NewPeriodicJob(name, time.Hour, nil).MissingRights },
+	"memo":      func(c *client, name string) asks { return primitives.NewMemo[int](c, name, nil).MissingRights },
 	"elect":     func(c *client, name string) asks { return c.NewElection(name, nil).MissingRights },
 	"semaphore": func(c *client, name string) asks { return c.NewSemaphore(name, nil).MissingRights },
 	"permits":   func(c *client, name string) asks { return c.NewPermitSemaphore(name, nil).MissingRights },

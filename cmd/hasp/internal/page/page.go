@@ -119,7 +119,7 @@ func (s *server) release(w http.ResponseWriter, r *http.Request) {
 
 // modes are the kinds of locks by which the one holder of an object is released.
 var modes = map[inspect.Kind]string{
-	inspect.Lock: "lock", inspect.Election: "lock", inspect.PeriodicJob: "lock", inspect.FairLock: "fair", inspect.Mutex: "mutex",
+	inspect.Lock: "lock", inspect.Election: "lock", inspect.PeriodicJob: "lock", inspect.Memo: "lock", inspect.FairLock: "fair", inspect.Mutex: "mutex",
 }
 
 // mode returns the kind of lock by which a holder is released, or "" if it cannot be.

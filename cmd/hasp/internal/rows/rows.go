@@ -62,6 +62,9 @@ func Of(o inspect.Object) (all []Row) {
 	if o.OwedUntil != nil {
 		add("all free", "%s", o.OwedUntil.UTC().Format(time.RFC3339Nano))
 	}
+	if o.KeptUntil != nil {
+		add("kept until", "%s", o.KeptUntil.UTC().Format(time.RFC3339Nano))
+	}
 	if o.LastRun != nil {
 		add("last run", "%s", o.LastRun.UTC().Format(time.RFC3339))
 	}
