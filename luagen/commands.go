@@ -188,16 +188,15 @@ func describe(entry any) []string {
 	}
 	name := strings.ToLower(fmt.Sprint(fields[0])) // a module's may be large
 	flags := texts(fields[2])
-	var marks []string
-	for _, flag := range []string{"write", "noscript", "module"} {
-		if slices.Contains(flags, flag) {
-			marks = append(marks, flag)
-		}
-	}
+	marks := slices.DeleteFunc([]string{"write", "noscript", "module"}, func(flag string) bool { return !slices.Contains(flags, flag) })
 	if slices.Contains(hidden, name) && len(fields) >= 10 {
 		marks = append(marks, "replicated")
 	}
-	marks = append(marks, kinds(texts(fields[6]))...)
+	for _, category := range texts(fields[6]) {
+		if kind := kindOf[category]; kind != "" && !slices.Contains(marks, kind) {
+			marks = append(marks, kind)
+		}
+	}
 	head := fmt.Sprint(name, " ", fields[1], " ", cmp.Or(strings.Join(marks, ","), "-"))
 	if len(fields) < 10 { // Redis 6
 		return []string{head + " " + oldSpec(fields[3:6])}
@@ -233,17 +232,7 @@ func texts(reply any) []string {
 	return all
 }
 
-// kinds returns the kinds of keys that a command's categories speak of.
-func kinds(categories []string) []string {
-	var found []string
-	for _, c := range categories {
-		if kind := kindOf[c]; kind != "" && !slices.Contains(found, kind) {
-			found = append(found, kind)
-		}
-	}
-	return found
-}
-
+// kindOf has the kinds of keys that a command's categories speak of.
 var kindOf = map[string]string{
 	"@string": "string", "@bitmap": "string", "@hyperloglog": "string", "@list": "list", "@set": "set",
 	"@sortedset": "zset", "@geo": "zset", "@hash": "hash", "@stream": "stream",

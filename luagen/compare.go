@@ -101,11 +101,10 @@ func unified(oldName, newName string, oldText, newText []byte) string {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%s +%s @@\n", oldName, newName, span(head, len(a)-tail), span(head, len(b)-tail))
-	for _, line := range a[head : len(a)-tail] {
-		out.WriteString("-" + strings.TrimSuffix(line, "\n") + "\n")
-	}
-	for _, line := range b[head : len(b)-tail] {
-		out.WriteString("+" + strings.TrimSuffix(line, "\n") + "\n")
+	for i, lines := range [][]string{a[head : len(a)-tail], b[head : len(b)-tail]} {
+		for _, line := range lines {
+			fmt.Fprintf(&out, "%c%s\n", "-+"[i], strings.TrimSuffix(line, "\n"))
+		}
 	}
 	return out.String()
 }

@@ -165,34 +165,31 @@ func (j *job) add(path string) error {
 	if j.vetter != nil {
 		path = strings.TrimSuffix(path, "/...") // Folders below a folder are seen in any case.
 	}
-	if path == "-" && j.vetter != nil {
-		j.source(path)
-		return nil
-	}
 	info, err := os.Stat(path)
-	switch {
+	switch text := j.vetter != nil && golua.IsText(path); {
+	case path == "-" && j.vetter != nil:
+		j.source(path)
 	case err != nil && path == "run":
 		return usagef("luagen runs no script: go run github.com/hasp-go/hasp/luagen/luarun@latest does")
 	case err != nil && !strings.ContainsAny(path, "./"+string(filepath.Separator)):
 		return usagef("there is no command, file or folder %s; \"luagen help\" has the commands", path)
 	case err != nil:
 		return usageError{err}
-	case !info.IsDir() && filepath.Ext(path) == ".go" && j.vetter != nil:
+	case info.IsDir():
+		j.folders = append(j.folders, path)
+		return j.walk(path)
+	case filepath.Ext(path) == ".go" && j.vetter != nil:
 		j.goFile(path)
-		return nil
-	case !info.IsDir() && j.vetter != nil && golua.IsText(path) && !j.text:
+	case text && !j.text:
 		return usagef("%s is read with -text only", path)
-	case !info.IsDir() && j.vetter != nil && golua.IsText(path):
+	case text:
 		j.texts[filepath.Clean(path)] = path
-		return nil
-	case !info.IsDir() && filepath.Ext(path) != ".lua":
+	case filepath.Ext(path) != ".lua":
 		return usagef("%s is no .lua file", path)
-	case !info.IsDir():
+	default:
 		j.source(path)
-		return nil
 	}
-	j.folders = append(j.folders, path)
-	return j.walk(path)
+	return nil
 }
 
 func (j *job) source(path string) {

@@ -250,7 +250,7 @@ func (l *Limit) admit(w http.ResponseWriter, r *http.Request, parts []part, err 
 	addFields(w.Header(), l.policies, parts)
 	if refused := violated(parts); len(refused) > 0 {
 		// The draft wants Retry-After not to be earlier than the end of the window t.
-		write(w, http.StatusTooManyRequests, seconds(refused[0].decision.RetryAfter), quotaExceeded(refused))
+		quotaExceeded(refused).write(w, seconds(refused[0].decision.RetryAfter))
 		return false
 	}
 	return err == nil || l.fallBack(w, r)
@@ -262,6 +262,7 @@ func (l *Limit) fallBack(w http.ResponseWriter, r *http.Request) bool {
 	if l.opts.Unavailable == primitives.Admit() && waiting {
 		return true
 	}
-	write(w, http.StatusServiceUnavailable, 1, unavailableBody)
+	const status = http.StatusServiceUnavailable
+	problem{Type: "about:blank", Title: http.StatusText(status), Status: status}.write(w, 1)
 	return false
 }

@@ -21,37 +21,23 @@ type problem struct {
 	Violated []string `json:"violated-policies,omitempty"`
 }
 
-func quotaExceeded(refused []part) []byte {
-	names := make([]string, len(refused))
-	for i, p := range refused {
-		names[i] = p.policy.Name
+func quotaExceeded(refused []part) problem {
+	p := problem{Type: quotaType, Title: "Request cannot be satisfied as assigned quota has been exceeded", Status: http.StatusTooManyRequests}
+	for _, one := range refused {
+		p.Violated = append(p.Violated, one.policy.Name)
 	}
-	return encode(problem{
-		quotaType, "Request cannot be satisfied as assigned quota has been exceeded",
-		http.StatusTooManyRequests, names,
-	})
-}
-
-var unavailableBody = encode(problem{
-	Type: "about:blank", Title: http.StatusText(http.StatusServiceUnavailable), Status: http.StatusServiceUnavailable,
-})
-
-func encode(p problem) []byte {
-	body, err := json.Marshal(p)
-	if err != nil {
-		panic("httplimit: " + err.Error()) // Texts and numbers can always be encoded.
-	}
-	return body
+	return p
 }
 
 // write writes the response to a request that is not served. Zero means no Retry-After.
-func write(w http.ResponseWriter, status int, retryAfter int64, body []byte) {
+func (p problem) write(w http.ResponseWriter, retryAfter int64) {
 	if retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(retryAfter, 10))
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // The client of the service may be gone.
+	w.WriteHeader(p.Status)
+	body, _ := json.Marshal(p) // Texts and numbers can always be encoded.
+	_, _ = w.Write(body)       // The client of the service may be gone.
 }
 
 // seconds returns d in seconds, rounded up.

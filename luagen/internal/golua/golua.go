@@ -80,7 +80,9 @@ func newReader() *reader {
 // Read reads Go files of one folder. Those that are no Go are left out: other tools say so.
 func Read(paths []string) *Folder {
 	r := newReader()
-	for _, files := range r.parse(paths) {
+	packages := r.parse(paths)
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		files := packages[name]
 		r.resolve(files)
 		for _, f := range files {
 			ast.Inspect(f, func(n ast.Node) bool { return !r.take(n) })
@@ -97,7 +99,7 @@ func Read(paths []string) *Folder {
 var marks = []string{"redis.", "server.call", "server.pcall", "Eval", "EVAL", "NewScript", "LuaScript", "ScriptLoad"}
 
 // parse reads the packages of Go files, if one of the files may have scripts.
-func (r *reader) parse(paths []string) (all [][]*ast.File) {
+func (r *reader) parse(paths []string) map[string][]*ast.File {
 	found, packages := false, map[string][]*ast.File{}
 	for _, path := range paths {
 		src, err := parse.ReadFile(path)
@@ -115,10 +117,7 @@ func (r *reader) parse(paths []string) (all [][]*ast.File) {
 			packages[f.Name.Name] = append(packages[f.Name.Name], f)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(packages)) {
-		all = append(all, packages[name])
-	}
-	return all
+	return packages
 }
 
 // position returns a place as users know it.

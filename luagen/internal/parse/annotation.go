@@ -159,31 +159,26 @@ func (h *headerReader) outside(c Comment) {
 func (h *headerReader) annotation(c Comment) {
 	w := annotationWords(c)
 	word, pos := w.next()
-	switch word {
-	case "key":
-		h.binding(w, word, Key, h.key)
-	case "arg":
-		h.binding(w, word, Arg, h.arg)
-	case "command":
-		h.binding(w, word, Command, h.command)
-	case "channel":
-		h.binding(w, word, Channel, h.channel)
-	case "return":
-		h.result(w)
-	case "error":
-		h.errorCode(w)
-	case "include":
-		h.include(w)
-	case "since":
-		h.since(w, pos)
-	case "retry":
-		h.retryClass(w, pos)
-	case "flag":
-		h.scriptFlag(w)
-	case "readonly", "failfast", "library":
+	flags := map[string]*bool{"readonly": &h.header.ReadOnly, "failfast": &h.header.FailFast, "library": &h.header.Library}
+	read := map[string]func(){
+		"key":     func() { h.binding(w, word, Key, h.key) },
+		"arg":     func() { h.binding(w, word, Arg, h.arg) },
+		"command": func() { h.binding(w, word, Command, h.command) },
+		"channel": func() { h.binding(w, word, Channel, h.channel) },
+		"return":  func() { h.result(w) },
+		"error":   func() { h.errorCode(w) },
+		"include": func() { h.include(w) },
+		"since":   func() { h.since(w, pos) },
+		"retry":   func() { h.retryClass(w, pos) },
+		"flag":    func() { h.scriptFlag(w) },
+	}[word]
+	switch flag := flags[word]; {
+	case read != nil:
+		read()
+	case flag != nil:
+		*flag = true
 		h.end(w, word+" takes nothing")
 		h.once(word, pos)
-		*map[string]*bool{"readonly": &h.header.ReadOnly, "failfast": &h.header.FailFast, "library": &h.header.Library}[word] = true
 	default:
 		h.find(pos, "unknown annotation %s%s", word, suggest(word, annotations, "there are"))
 		h.tried(c)
