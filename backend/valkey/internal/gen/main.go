@@ -5,8 +5,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/format"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,46 +41,40 @@ func write(from, to string) error {
 		return err
 	}
 	old, err := generated(to)
-	if err != nil {
-		return err
-	}
 	for name := range old {
-		if err := os.Remove(filepath.Join(to, name)); err != nil {
-			return err
-		}
+		err = errors.Join(err, os.Remove(filepath.Join(to, name)))
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(to, name), content, 0o644); err != nil {
-			return err
-		}
+		err = errors.Join(err, os.WriteFile(filepath.Join(to, name), content, 0o644))
 	}
-	return nil
+	return err
+}
+
+// read returns the Go files in a folder by name.
+func read(folder string) (files map[string][]byte, err error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	files = map[string][]byte{}
+	for _, path := range paths {
+		content, failed := os.ReadFile(path)
+		files[filepath.Base(path)], err = content, errors.Join(err, failed)
+	}
+	return files, err
 }
 
 // generate returns the files of the adapter by name: its tests, or all others.
 func generate(from string, tests bool) (map[string][]byte, error) {
-	sources, err := filepath.Glob(filepath.Join(from, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{}
-	for _, path := range sources {
-		name := filepath.Base(path)
-		if strings.HasSuffix(name, "_test.go") != tests {
-			continue
-		}
-		source, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		if files[name], err = convert(source); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+	files, err := read(from)
+	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go") != tests })
+	for name, source := range files {
+		var failed error
+		if files[name], failed = convert(source); failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", filepath.Join(from, name), failed))
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("no sources in %s", from)
+		err = errors.Join(err, fmt.Errorf("no sources in %s", from))
 	}
-	return files, nil
+	return files, err
 }
 
 func convert(source []byte) ([]byte, error) {
@@ -92,19 +88,7 @@ func convert(source []byte) ([]byte, error) {
 
 // generated returns the files in folder that bear the header.
 func generated(folder string) (map[string][]byte, error) {
-	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{}
-	for _, path := range paths {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		if bytes.HasPrefix(content, []byte(header)) {
-			files[filepath.Base(path)] = content
-		}
-	}
-	return files, nil
+	files, err := read(folder)
+	maps.DeleteFunc(files, func(_ string, content []byte) bool { return !bytes.HasPrefix(content, []byte(header)) })
+	return files, err
 }
