@@ -91,7 +91,8 @@ func (j *judge) turnedRound(t touch, high bool) {
 // oneMember finds a member that is its score, in a set whose members are counted: what happens at one moment counts once.
 func (j *judge) oneMember(t touch, all []touch) {
 	score, member := t.call.Words[2], t.call.Words[3]
-	if j.C.Spelling(score) == j.C.Spelling(member) && flow.ConstantKind(score) == 0 && slices.ContainsFunc(all, func(u touch) bool {
+	x, n := flow.VarOf(score), j.C.Nth(score, "ARGV")
+	if (x != nil && x == flow.VarOf(member) || n > 0 && n == j.C.Nth(member, "ARGV")) && slices.ContainsFunc(all, func(u touch) bool {
 		return u.key == t.key && (u.name == "zcard" || u.name == "zcount")
 	}) {
 		j.find(member.Pos(), Command, "the score is the member, too, so what comes at one moment counts once: put an id or a counter behind it")

@@ -51,39 +51,3 @@ func (c *code) Escape() parse.Expr {
 	}
 	return c.Flow.Exprs[i]
 }
-
-// sameTable returns a name, its aliases, and the parameters of local functions that get its table.
-func (v *values) sameTable(x *parse.Var) []*parse.Var {
-	all := []*parse.Var{x}
-	for i := 0; i < len(all); i++ {
-		for _, y := range v.aliases[all[i]] {
-			if !slices.Contains(all, y) {
-				all = append(all, y)
-			}
-		}
-	}
-	return all
-}
-
-// alias notes that a name or a parameter gets what an expression is.
-func (v *values) alias(e parse.Expr, y *parse.Var) {
-	if x := VarOf(e); x != nil {
-		v.aliases[x] = append(v.aliases[x], y)
-	}
-}
-
-// link notes the aliases of all names.
-func (v *values) link() {
-	for y, sources := range v.Sources {
-		for _, s := range sources {
-			v.alias(s.Expr, y)
-		}
-	}
-	for p, of := range v.Params {
-		for _, call := range v.Called[of.Owner] {
-			if of.N < len(call.Args) {
-				v.alias(call.Args[of.N], p)
-			}
-		}
-	}
-}

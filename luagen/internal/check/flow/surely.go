@@ -137,9 +137,7 @@ func declaredAs(q quality, b *parse.Binding) bool {
 // storesAre reports whether all that is put into a name's table are keys, if that is asked.
 func (c *code) storesAre(q quality, x *parse.Var) bool {
 	element, ok := ofElements[q]
-	return !ok || !slices.ContainsFunc(c.Flow.sameTable(x), func(x *parse.Var) bool {
-		return slices.ContainsFunc(c.Flow.Stores[x], func(e parse.Expr) bool { return e == nil || !c.is(element, e) })
-	})
+	return !ok || !slices.ContainsFunc(c.Flow.Stores[x], func(e parse.Expr) bool { return e == nil || !c.is(element, e) })
 }
 
 // sourcesAre reports whether all that is assigned to a name, or passed to it, has a quality.
@@ -204,15 +202,4 @@ func (c *code) returns(q quality, call *parse.CallExpr) bool {
 	return !slices.ContainsFunc(in.Flow.Returned[body], func(e parse.Expr) bool {
 		return e == nil || !in.is(q, e)
 	})
-}
-
-// Spelling returns a text for an argument, or for an expression as it is spelt, without tonumber and tostring.
-func (c *code) Spelling(e parse.Expr) string {
-	call, ok := Unparen(e).(*parse.CallExpr)
-	if n := c.Nth(e, "ARGV"); n > 0 {
-		return "ARGV " + Itoa(n)
-	} else if ok && len(call.Args) == 1 && (c.Callee(call) == "tonumber" || c.Callee(call) == "tostring") {
-		return c.Spelling(call.Args[0])
-	}
-	return Spelt(Unparen(e))
 }

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -142,28 +141,6 @@ func breaks(b *parse.Block) bool {
 		}
 		return false
 	})
-}
-
-// Spelt returns a text that is the same for expressions which are written alike.
-func Spelt(e parse.Expr) string {
-	var text strings.Builder
-	parse.Walk(e, func(e parse.Expr) {
-		word, _ := ConstantText(e)
-		switch e := e.(type) {
-		case *parse.NameExpr:
-			word = e.Name
-		case *parse.BinaryExpr:
-			word = e.Op
-		case *parse.UnaryExpr:
-			word = e.Op
-		case *parse.CallExpr:
-			word = e.Method + Itoa(len(e.Args))
-		case *parse.BoolExpr:
-			word = fmt.Sprint(e.Value)
-		}
-		fmt.Fprintf(&text, "%T %q ", e, word)
-	})
-	return text.String()
 }
 
 func negative(e parse.Expr) bool {

@@ -19,7 +19,6 @@ type values struct {
 	Appends  map[*parse.Var]int               // how many of these are put behind the end, or at the index of a loop
 	along    map[*parse.Var][]*parse.Var      // names that count where a list grows
 	Called   map[*parse.Var][]*parse.CallExpr
-	aliases  map[*parse.Var][]*parse.Var    // names and parameters that may hold the same
 	Bodies   map[*parse.Var]*parse.FuncExpr // of local functions that are never replaced
 	Params   map[*parse.Var]param
 	Returned map[*parse.FuncExpr][]parse.Expr // the first value of each return
@@ -80,7 +79,6 @@ func collect(s *parse.Script) *values {
 	for _, e := range v.Calls {
 		v.insert(e)
 	}
-	v.link()
 	return v
 }
 
@@ -110,7 +108,7 @@ func newValues() *values {
 		Called: map[*parse.Var][]*parse.CallExpr{}, Bodies: map[*parse.Var]*parse.FuncExpr{},
 		Params: map[*parse.Var]param{}, Returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, HasText: map[string]bool{},
-		aliases: map[*parse.Var][]*parse.Var{}, along: map[*parse.Var][]*parse.Var{},
+		along: map[*parse.Var][]*parse.Var{},
 		Loops: map[*parse.Var]*parse.NumForStmt{}, Replied: map[*parse.Var]bool{},
 		Careful: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{},
 		Indices: map[*parse.Var][]*parse.IndexExpr{},
