@@ -249,7 +249,7 @@ func toNumber(v Value, pos parse.Pos) Value {
 // concat evaluates "a .. b .. c".
 func (m *Machine) concat(e *parse.BinaryExpr) Value {
 	all, args := textValue(), []Value{}
-	for _, operand := range Operands(e) {
+	for _, operand := range Operands(e, "..") {
 		v := m.eval(operand)
 		m.uses(InText, operand, v)
 		args = append(args, v)
@@ -262,15 +262,18 @@ func (m *Machine) concat(e *parse.BinaryExpr) Value {
 	return all
 }
 
-// Operands returns those of "a .. b .. c".
-func Operands(e parse.Expr) (all []parse.Expr) {
-	for {
-		b, ok := e.(*parse.BinaryExpr)
-		if !ok || b.Op != ".." {
-			return append(all, e)
+// Operands returns those of a chain of one operator, such as "a .. b .. c".
+func Operands(e parse.Expr, op string) (all []parse.Expr) {
+	for rest := []parse.Expr{e}; len(rest) > 0; {
+		last := Unparen(rest[len(rest)-1])
+		rest = rest[:len(rest)-1]
+		if b, ok := last.(*parse.BinaryExpr); ok && b.Op == op {
+			rest = append(rest, b.R, b.L)
+		} else {
+			all = append(all, last)
 		}
-		all, e = append(all, b.L), b.R
 	}
+	return all
 }
 
 // Passed returns the only argument of a call of a function of the server, nil if an expression is none.

@@ -175,6 +175,12 @@ func (m *Machine) straight(f *parse.FuncExpr) bool {
 	return f != nil && !slices.ContainsFunc(f.Body.Stmts, func(s parse.Stmt) bool { return len(parse.Blocks(s)) > 0 })
 }
 
+// isSent reports whether a call is one of a command.
+func (m *Machine) isSent(e *parse.CallExpr) bool {
+	_, ok := m.C.words(e)
+	return ok
+}
+
 // arguments evaluates what a function gets.
 func (m *Machine) arguments(e *parse.CallExpr) []Value {
 	args := make([]Value, len(e.Args))

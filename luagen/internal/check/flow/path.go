@@ -107,19 +107,13 @@ func (c *code) Shares(a, b parse.Expr) bool {
 // AsksOf returns the keys of the commands whose replies are in a condition: then no caller chooses that it is true. It is
 // unclear if there is the result of a function in it.
 func (m *Machine) AsksOf(cond parse.Expr) (keys []string, unclear bool) {
-	m.C.Flow.Within(cond, func(e parse.Expr) bool {
+	for _, call := range m.C.commandsIn(cond) {
+		keys = append(keys, m.KeyText(call.Words, 1))
+	}
+	return keys, m.C.Flow.Within(cond, func(e parse.Expr) bool {
 		call, isCall := e.(*parse.CallExpr)
-		if !isCall {
-			return false
-		}
-		if words, ok := m.C.words(call); ok {
-			keys = append(keys, m.KeyText(words, 1))
-		} else {
-			unclear = unclear || m.C.Callee(call) == ""
-		}
-		return false
+		return isCall && !m.isSent(call) && m.C.Callee(call) == ""
 	})
-	return keys, unclear
 }
 
 // about notes that a value is the result of a function that got others.

@@ -44,43 +44,33 @@ func ByName(text map[string]string) map[string]string {
 	return all
 }
 
+// replies are those of some shapes.
+var replies = map[string]Value{
+	"count": aCount(), "integer": countUpTo(0), "text": textValue(), "maybe": {Is: IsText | IsFalseValue},
+	"status": {Is: IsStatus}, "texts": listOf(textValue(), 0), "members": listOf(Value{Is: IsText, Role: AMember}, 0),
+}
+
 // reply returns what is known of the reply of a command; known is how many words there are certainly.
 func (m *Machine) reply(call CommandCall, name string, known int) Value {
-	if v, ok := lists[name]; ok {
-		return v
+	options, _ := m.FormOf(call, name).Options()
+	v, found := lists[name]
+	shape := Shapes[name]
+	if !found {
+		v, found = replies[shape]
 	}
-	switch Shapes[name] {
-	case "count":
-		return aCount()
-	case "seconds", "milliseconds", "unix-time-seconds", "unix-time-milliseconds":
-		v := countUpTo(MaxLife)
-		v.Low = strings.HasSuffix(name, "ttl") && !m.State.Sure[lives+m.KeyText(call.Words, 1)]
-		v.Unit = Units[Shapes[name]]
+	switch {
+	case shape == "members" && options.Has("withscores"):
+		return scores
+	case found:
 		return v
-	case "integer":
-		return countUpTo(0)
-	case "text":
-		v := textValue()
-		v.Frac = strings.HasSuffix(name, "incrbyfloat")
+	case Units[shape].Per != 0:
+		v = countUpTo(MaxLife)
+		v.Low, v.Unit = strings.HasSuffix(name, "ttl") && !m.State.Sure[lives+m.KeyText(call.Words, 1)], Units[shape]
 		return v
-	case "maybe":
-		return Value{Is: IsText | IsFalseValue}
-	case "rank":
-		if known == len(call.Words) && known == 3 {
-			return Value{Is: IsNumber | IsFalseValue, Number: aCount().Number}
-		}
-	case "status":
-		return Value{Is: IsStatus}
-	case "texts":
-		return listOf(textValue(), 0)
-	case "members":
-		options, _ := m.FormOf(call, name).Options()
-		if options.Has("withscores") {
-			return scores
-		}
-		return listOf(Value{Is: IsText, Role: AMember}, 0)
-	case "maybes":
-		v := listOf(Value{Is: IsText | IsFalseValue}, manyReplies(name, known))
+	case shape == "rank" && known == len(call.Words) && known == 3:
+		return Value{Is: IsNumber | IsFalseValue, Number: aCount().Number}
+	case shape == "maybes":
+		v = listOf(Value{Is: IsText | IsFalseValue}, manyReplies(name, known))
 		v.Items = slices.Repeat([]Value{*v.Elem}, max(v.Known, 0))
 		return v
 	}

@@ -24,12 +24,14 @@ var lists = map[string]Value{
 		Value{Is: IsText, Role: ASecond, Number: Number{Whole: true, Size: 1 << 32, Large: Now, Unit: Units["unix-time-seconds"]}},
 		Value{Is: IsText, Role: AMicro, Number: Number{Whole: true, Size: 999_999, Large: 999_999, Unit: Units["microseconds"]}},
 	),
+	"incrbyfloat": decimal, "hincrbyfloat": decimal,
 	"hgetall": pairs, "zpopmax": scores, "zpopmin": scores,
 	"scan": page(listOf(textValue(), 0)), "sscan": page(listOf(textValue(), 0)), "hscan": page(pairs), "zscan": page(scores),
 	"xrange": entries, "xrevrange": entries, "xread": orNone(listOf(tuple(textValue(), entries), 0)),
 }
 
 var (
+	decimal = Value{Is: IsText, Number: Number{Frac: true}}
 	pairs   = paired(textValue(), textValue())
 	scores  = paired(Value{Is: IsText, Role: AScored}, Value{Is: IsText, Role: aScore})
 	entries = listOf(tuple(textValue(), pairs), 0) // each an ID, and fields with their values

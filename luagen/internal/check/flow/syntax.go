@@ -227,7 +227,7 @@ func (v *values) compares(e *parse.BinaryExpr) {
 // "x == nil or x == false or x == 0", and the test of a name that another part is about, as in "x and x > 0".
 func (v *values) cover(e *parse.BinaryExpr) {
 	kinds, mentioned := map[*parse.Var]Kinds{}, map[*parse.Var]int{}
-	operands := v.chain(e)
+	operands := Operands(e, e.Op)
 	for _, operand := range operands {
 		if x, kind, _ := constantTest(operand); x != nil {
 			kinds[x] |= kind
@@ -244,23 +244,4 @@ func (v *values) cover(e *parse.BinaryExpr) {
 			v.Careful[test] = true
 		}
 	}
-}
-
-// chain returns the operands of a chain of "or", or of "and"; none for a part of a chain that was seen before.
-func (v *values) chain(e *parse.BinaryExpr) (operands []parse.Expr) {
-	if v.chained[e] {
-		return nil
-	}
-	rest := []parse.Expr{e}
-	for len(rest) > 0 {
-		last := Unparen(rest[len(rest)-1])
-		rest = rest[:len(rest)-1]
-		if b, ok := last.(*parse.BinaryExpr); ok && b.Op == e.Op {
-			v.chained[b] = true
-			rest = append(rest, b.L, b.R)
-		} else {
-			operands = append(operands, last)
-		}
-	}
-	return operands
 }

@@ -163,7 +163,13 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 	case *parse.BinaryExpr:
 		switch e.Op {
 		case "and", "or":
-			v.cover(e)
+			if !v.chained[e] {
+				v.cover(e)
+			}
+			for _, side := range []parse.Expr{e.L, e.R} {
+				b, ok := Unparen(side).(*parse.BinaryExpr)
+				v.chained[b] = ok && b.Op == e.Op
+			}
 		case "==", "~=":
 			v.compares(e)
 		}
