@@ -16,31 +16,25 @@ func (j *judge) skips(b *parse.Block) {
 		}
 		for _, block := range s.Blocks {
 			for _, stmt := range block.Stmts {
-				if put, ok := stmt.(*parse.AssignStmt); ok {
-					j.skipped(put.Targets[0], s.Conds)
+				put, _ := stmt.(*parse.AssignStmt)
+				if put == nil {
+					continue
+				}
+				if t, ok := put.Targets[0].(*parse.IndexExpr); ok && j.C.Flow.Replied[flow.VarOf(t.X)] && j.skipped(t, s.Conds) {
+					j.find(t.Pos(), Result, "nothing is put here if the condition is false, which ends the array: put false in its place")
 				}
 			}
 		}
 	}
 }
 
-func (j *judge) skipped(target parse.Expr, conds []parse.Expr) {
-	t, ok := target.(*parse.IndexExpr)
-	if !ok || !j.C.Flow.Replied[flow.VarOf(t.X)] || len(j.C.Flow.Indices[flow.VarOf(t.X)]) > flow.MaxAsked {
-		return
-	}
+// skipped reports whether an element of a list may be left out, by a condition that is not about its index.
+func (j *judge) skipped(t *parse.IndexExpr, conds []parse.Expr) bool {
+	x := flow.VarOf(t.X)
 	i, _ := flow.Added(t.Key)
-	about := func(e parse.Expr) bool { return flow.Mentions(e, flow.VarOf(i)) }
-	at := map[float64]int{}
-	for _, e := range j.C.Flow.Indices[flow.VarOf(t.X)] {
-		at[flow.Bound(e.Key)]++
-	}
-	n := flow.Bound(t.Key)
-	loops := j.C.Flow.IsIndex(t.Key) && len(j.C.Flow.Stores[flow.VarOf(t.X)]) == 1 && !slices.ContainsFunc(conds, about)
 	made, ok := j.C.Origin(t.X).(*parse.TableExpr)
-	if ok && len(made.Fields) == 0 && (loops || at[n] == 1 && at[n+1]+at[n+2] > 0) {
-		j.find(t.Pos(), Result, "nothing is put here if the condition is false, which ends the array: put false in its place")
-	}
+	return ok && len(made.Fields) == 0 && j.C.Flow.IsIndex(t.Key) && len(j.C.Flow.Stores[x]) == 1 &&
+		!slices.ContainsFunc(conds, func(e parse.Expr) bool { return flow.Mentions(e, flow.VarOf(i)) })
 }
 
 // hole finds an element of a reply that is nil, or certainly may be: what follows it is cut off.

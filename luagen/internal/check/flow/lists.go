@@ -17,7 +17,7 @@ func (m *Machine) MayBeEmpty(e parse.Expr, v Value) bool {
 
 // Mentioned reports whether a condition that has led here is about a name.
 func (m *Machine) Mentioned(x *parse.Var) bool {
-	return slices.ContainsFunc(append(slices.Clone(m.C.Flow.along[x]), x), func(x *parse.Var) bool { return m.State.Holds(x) })
+	return m.State.Holds(x) || slices.ContainsFunc(m.C.Flow.along[x], func(x *parse.Var) bool { return x != nil && m.State.Holds(x) })
 }
 
 // listing notes the key of which a reply has the elements, and whether there may be none.

@@ -108,8 +108,7 @@ func newValues() *values {
 		Called: map[*parse.Var][]*parse.CallExpr{}, Bodies: map[*parse.Var]*parse.FuncExpr{},
 		Params: map[*parse.Var]param{}, Returned: map[*parse.FuncExpr][]parse.Expr{},
 		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, HasText: map[string]bool{},
-		along: map[*parse.Var][]*parse.Var{},
-		Loops: map[*parse.Var]*parse.NumForStmt{}, Replied: map[*parse.Var]bool{},
+		along: map[*parse.Var][]*parse.Var{}, Loops: map[*parse.Var]*parse.NumForStmt{}, Replied: map[*parse.Var]bool{},
 		Careful: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{},
 		Indices: map[*parse.Var][]*parse.IndexExpr{},
 	}
@@ -131,26 +130,18 @@ func (v *values) block(b *parse.Block, fn *parse.FuncExpr) {
 // counting notes the names that get another value where a list grows: by them a script may know whether it is empty.
 func (v *values) counting(b *parse.Block) {
 	var lists, names []*parse.Var
-	for _, stmt := range statements(b) {
+	for _, stmt := range b.Stmts[:min(len(b.Stmts), MaxAsked)] {
 		switch s := stmt.(type) {
 		case *parse.AssignStmt:
-			lists = append(lists, appended(s)...)
+			lists, names = append(lists, appended(s)...), append(names, VarOf(s.Targets[0]))
 		case *parse.CallStmt:
-			fn, isIndex := s.Call.Fn.(*parse.IndexExpr)
-			if isIndex && IsLiteral(fn.Key, "insert") && len(s.Call.Args) > 1 {
-				lists = append(lists, NamesIn(s.Call.Args[0])...)
+			if len(s.Call.Args) > 1 {
+				lists = append(lists, VarOf(s.Call.Args[0]))
 			}
 		}
 	}
-	for _, stmt := range b.Stmts {
-		if s, ok := stmt.(*parse.AssignStmt); ok && VarOf(s.Targets[0]) != nil && len(names) < MaxAsked {
-			names = append(names, VarOf(s.Targets[0]))
-		}
-	}
 	for _, list := range lists {
-		if len(v.along[list]) < MaxAsked {
-			v.along[list] = append(v.along[list], names...)
-		}
+		v.along[list] = append(v.along[list], names...)
 	}
 }
 
