@@ -57,29 +57,19 @@ func (j *judge) places(match *flow.Matching) {
 // counting are the commands that add whole numbers only.
 var counting = []string{"decrby", "hincrby", "incrby"}
 
-// useless finds a call that does nothing, or whose reply is always the same, as it lacks an option or has another one.
+// useless finds a SET whose reply is always the same, as it lacks an option: of a key that no call before is about.
 func (j *judge) useless(call flow.CommandCall, match *flow.Matching) {
 	options, written := match.Options()
-	has, last, key, says := options.Has, match.Words[len(match.Words)-1], j.KeyText(match.Words, 1), ""
-	set, zadd := match.Cmd.Name == "set", match.Cmd.Name == "zadd"
-	switch first := set && !j.follows(call, "", key); {
-	case first && j.C.InCondition(call.Expr) && written && !call.Open && j.Raises(call.Expr) && !has("nx", "xx", "get", "ifeq"):
-		says = "without NX always stores, so its reply is always true: write NX"
-	case zadd && key != "" && has("nx") && j.C.Nth(last, "ARGV") == 0 && j.follows(call, "zr", key):
-		says = "with NX changes no member that is there, and this one was read from the same key: write XX"
-	default:
+	if match.Cmd.Name != "set" || !written || call.Open || !j.Raises(call.Expr) || options.Has("nx", "xx", "get", "ifeq") || !j.C.InCondition(call.Expr) {
 		return
 	}
-	j.find(match.Words[0].Pos(), Command, "%s %s", flow.Shown(match.Cmd.Name), says)
-}
-
-// follows reports whether a call before this one is on the same key, of a command that begins so; in a long script one may.
-func (j *judge) follows(call flow.CommandCall, begin, key string) bool {
 	all := j.C.Flow.Calls
-	return len(all) > flow.MaxWithin && begin == "" || slices.ContainsFunc(all[:min(flow.MaxWithin, slices.Index(all, call.Expr))], func(e *parse.CallExpr) bool {
+	if len(all) < flow.MaxWithin && !slices.ContainsFunc(all[:slices.Index(all, call.Expr)], func(e *parse.CallExpr) bool {
 		c, _ := j.C.CommandCall(e)
-		return len(c.Names) > 0 && strings.HasPrefix(c.Names[0], begin) && j.KeyText(c.Words, 1) == key
-	})
+		return len(c.Names) > 0 && j.KeyText(c.Words, 1) == j.KeyText(match.Words, 1)
+	}) {
+		j.find(match.Words[0].Pos(), Command, "SET without NX always stores, so its reply is always true: write NX")
+	}
 }
 
 // field finds a field that the key of a call is declared without.

@@ -45,7 +45,6 @@ func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
 	name := call.Names[0]
 	if m.Quiet == 0 {
 		m.see(Sight{Use: Sent, Call: call, Name: name})
-		m.ending(call, name)
 		m.lifetime(call, name)
 	}
 	v := m.replyOf(call, name)
@@ -65,17 +64,6 @@ func (m *Machine) evalWords(call CommandCall) {
 			m.uses(AsWord, word, v)
 		} else {
 			m.see(Sight{Use: Used, E: word, V: v})
-		}
-	}
-}
-
-// ending notes that a key has an expiry, which a call gives it.
-func (m *Machine) ending(call CommandCall, name string) {
-	match := m.FormOf(call, name)
-	for i, f := range match.As {
-		_, chosen := m.C.Origin(match.Words[max(i, 1)-1]).(*parse.StringExpr)
-		if (chosen || i > 0 && !match.As[i-1].IsToken()) && match.Cmd.Writes && Units[f.Word].Per != 0 {
-			m.State.Sure[lives+m.KeyText(match.Words, 1)] = true
 		}
 	}
 }

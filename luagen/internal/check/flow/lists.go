@@ -49,25 +49,19 @@ func (v Value) Long() bool { return v.endless || v.Most >= maxUnpack }
 
 const maxUnpack = 8000
 
-// lengthOf returns the list of which an expression is the length, or the least of it and of what is no smaller, or too large.
-func (m *Machine) lengthOf(e parse.Expr) (list parse.Expr) {
-	length := func(e parse.Expr) bool {
-		u, ok := e.(*parse.UnaryExpr)
-		if ok = ok && u.Op == "#"; ok {
-			list = u.X
+// lengthOf returns the list of which an expression is the length.
+func (m *Machine) lengthOf(e parse.Expr) parse.Expr {
+	switch e := m.C.Origin(e).(type) {
+	case *parse.UnaryExpr:
+		if e.Op == "#" {
+			return e.X
 		}
-		return ok || Bound(e) >= maxUnpack-1
+	case *parse.CallExpr:
+		if m.C.Callee(e) == "table.getn" && len(e.Args) > 0 {
+			return e.Args[0]
+		}
 	}
-	call, isCall := m.C.Origin(e).(*parse.CallExpr)
-	switch {
-	case isCall && m.C.Callee(call) == "table.getn" && len(call.Args) > 0:
-		return call.Args[0]
-	case !isCall:
-		length(m.C.Origin(e))
-	case m.C.Callee(call) != "math.min", slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return !m.C.Flow.Within(arg, length) }):
-		return nil
-	}
-	return list
+	return nil
 }
 
 // bounds notes that a number of elements is less than a number that never changes, but 0 or 1.
@@ -131,15 +125,8 @@ func (m *Machine) anyNumber(stmt parse.Stmt, e parse.Expr) bool {
 
 // endless reports whether the reply of a command may have any number of elements.
 func endless(name string, words []parse.Expr) bool {
-	switch name {
-	case "smembers", "sinter", "sunion", "sdiff", "keys", "hgetall", "hkeys", "hvals":
-		return true
-	case "zrangebyscore", "zrevrangebyscore", "zrangebylex", "zrevrangebylex":
-		return !slices.ContainsFunc(words, func(e parse.Expr) bool { return IsLiteral(e, "limit") })
-	case "lrange", "zrange", "zrevrange":
-		return len(words) > 3 && Bound(words[3]) == -1
-	}
-	return false
+	part := strings.Contains(name, "by") && slices.ContainsFunc(words, func(e parse.Expr) bool { return IsLiteral(e, "limit") })
+	return slices.Contains(Words("endless"), name) && !part || slices.Contains(byRank, name) && len(words) > 3 && Bound(words[3]) == -1
 }
 
 // Sized reports whether a script compares the length of a list, looks at an element, or has a function of its own do so.

@@ -62,6 +62,7 @@ func Compares(a float64, op string, b float64) bool {
 // gives notes a call that gives a key an expiry.
 func (m *Machine) gives(call CommandCall, key string) {
 	made := m.State.fresh[key]
+	m.State.Sure[lives+key] = true
 	if delete(m.State.fresh, key); AnyOf(key) {
 		clear(m.State.fresh)
 	}

@@ -104,7 +104,7 @@ func (m *Machine) optionReply(call CommandCall, name string, known int) Value {
 	case known == 2 && slices.Contains(popping, name):
 		return Value{Is: IsText | IsFalseValue}
 	case known == 3 && slices.Contains(popping[1:3], name):
-		return orNone(listOf(textValue(), 0))
+		return listOf(textValue(), 0).or(IsFalseValue)
 	}
 	return unknown()
 }

@@ -27,7 +27,7 @@ var lists = map[string]Value{
 	"incrbyfloat": decimal, "hincrbyfloat": decimal,
 	"hgetall": pairs, "zpopmax": scores, "zpopmin": scores,
 	"scan": page(listOf(textValue(), 0)), "sscan": page(listOf(textValue(), 0)), "hscan": page(pairs), "zscan": page(scores),
-	"xrange": entries, "xrevrange": entries, "xread": orNone(listOf(tuple(textValue(), entries), 0)),
+	"xrange": entries, "xrevrange": entries, "xread": listOf(tuple(textValue(), entries), 0).or(IsFalseValue),
 }
 
 var (
@@ -52,12 +52,6 @@ func paired(first, second Value) Value {
 	v := tuple(first, second)
 	v.Known, v.Most, v.Items, v.Pairs = 0, 0, nil, true
 	return v
-}
-
-// orNone returns a reply that is nil instead of an empty list.
-func orNone(list Value) Value {
-	list.Is |= IsFalseValue
-	return list
 }
 
 // page returns the reply of a scan.

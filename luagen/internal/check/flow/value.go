@@ -100,6 +100,12 @@ func listOf(elem Value, known int) Value {
 	return Value{Is: IsTable, Elem: &elem, Known: known}
 }
 
+// or returns a value that may be of other kinds, too.
+func (v Value) or(k Kinds) Value {
+	v.Is |= k
+	return v
+}
+
 // Surely reports whether a value is of a kind, if it is not nil or false.
 func (v Value) Surely(k Kinds) bool { return v.Is&^Absent == k }
 
