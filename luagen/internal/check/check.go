@@ -6,10 +6,10 @@
 // and which words certainly are declared keys (surely.go). Then the machine follows
 // the statements in their order, each in a set of states (states.go): ways part at a condition, and join when there are too
 // many. A state has the value of each name (value.go), what conditions have shown (state.go, asked.go), and the keys that
-// have no expiry yet (expire.go, path.go). The machine evaluates each expression (eval.go, arithmetic.go, function.go), and
-// finds nothing: it passes on each use of a value as a sight (sight.go). The judge finds what is wrong in a sight, by the
-// table of judges below, if all states that come there show it, or one does; and what is wrong in the code as a whole:
-// nil.go, compare.go, precision.go and so on.
+// have no expiry yet (expire.go, path.go). The machine evaluates each expression (eval.go, function.go), and finds
+// nothing: it passes on each use of a value as a sight. The judge finds what is wrong in a sight, by the rules that judge
+// calls below, if all states that come there show it, or one does; and what is wrong in the code as a whole: nil.go,
+// compare.go, precision.go and so on.
 package check
 
 import (

@@ -1,6 +1,10 @@
 package check
 
 import (
+	"math"
+	"slices"
+	"strings"
+
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -30,4 +34,47 @@ func (j *judge) padded(s flow.Sight) {
 			previous = s.Args[i].Role
 		}
 	}
+}
+
+// expiry checks the time that a command gets.
+func (j *judge) expiry(cmd *flow.Command, e parse.Expr, f flow.Form, last parse.Expr) {
+	want, v, shown, fails := flow.Units[f.Word], j.Peek(e), strings.ToUpper(cmd.Name), "fails"
+	if slices.Contains(flow.Ending, cmd.Name) {
+		fails = "deletes the key"
+	}
+	is := v.Unit.Or(flow.Said(j.C.Said[flow.Itoa(e.Pos().Line-1)], flow.InComment))
+	written := v.Least > 0 && v.Least == v.Size // the text of a number, too
+	if written && !flow.IsLiteral(last, "gt") { // which makes no life shorter
+		is = is.Or(meant(v.Size, want))
+	}
+	switch {
+	case want.Per == 0 || !cmd.Writes:
+	case is.Per >= 1 && is.Apart(want), is.Per == want.Per && is.As+want.As == flow.ATime+flow.ADuration:
+		j.may(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, is, is.Remedy(want))
+	case want.As == flow.ATime && (written && v.Size < 1e9*want.Per || is.As == flow.ADuration || j.minutes(e)):
+		j.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is a duration, or long ago: add the time", shown)
+	case v.Frac || v.Split && !j.State.Knows(flow.SomeWhole):
+		j.may(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
+	case want.As == flow.ADuration && v.Low:
+		j.may(e.Pos(), Expire, "%s %s if this is 0 or less: write math.max(1, ...)", shown, fails)
+	}
+}
+
+// meant returns the unit in which a number that is written out is meant: whole minutes of the other unit, or so few
+// milliseconds that nobody means them.
+func meant(n float64, want flow.Unit) flow.Unit {
+	whole := func(of float64) bool { return math.Mod(n, of) == 0 }
+	switch {
+	case want == flow.Units["seconds"] && whole(60_000) && (!whole(3600) || whole(3_600_000)):
+		return flow.Unit{Per: 1000}
+	case want == flow.Units["milliseconds"] && (n < 100 || n >= 1800 && whole(60) && !whole(1000)):
+		return flow.Unit{Per: 1}
+	}
+	return flow.Unit{}
+}
+
+// minutes reports whether an expression is so many minutes, hours or days.
+func (j *judge) minutes(e parse.Expr) bool {
+	b, ok := j.C.Origin(e).(*parse.BinaryExpr)
+	return ok && b.Op == "*" && (math.Mod(flow.Bound(b.L), 60) == 0 || math.Mod(flow.Bound(b.R), 60) == 0)
 }

@@ -28,7 +28,7 @@ type values struct {
 	Indices  map[*parse.Var][]*parse.IndexExpr
 	changed  map[string]bool            // the globals that have an element which is assigned to
 	HasText  map[string]bool            // [] and {}, if a literal text has these in it
-	Careful  map[parse.Expr]bool        // see careful.go
+	Careful  map[parse.Expr]bool        // what stands there to be on the safe side: see syntax.go
 	chained  map[*parse.BinaryExpr]bool // parts of chains of or and and that were seen
 }
 
