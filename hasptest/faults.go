@@ -60,7 +60,8 @@ var scripts = map[Requests][]string{
 	},
 	Releases: {
 		"arrival_release", "counting_release", "fair_release", "holder_release", "lock_release", "mutex_release",
-		"permit_release", "plain_release", "rate_release", "read_release", "spin_release", "write_release",
+		"permit_release", "plain_release", "rate_release", "read_release", "spin_release", "tagged_release",
+		"write_release",
 	},
 	CountDowns: {"latch_count_down", "latch_parts_count_down"},
 }

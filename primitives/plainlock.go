@@ -3,6 +3,7 @@ package primitives
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -127,7 +128,12 @@ func (l *leasablePlainLock) Acquire(
 
 // Release implements [extend.Leasable].
 func (l *leasablePlainLock) Release(ctx context.Context, r backend.ScriptRunner, owner string) (bool, error) {
-	released, err := script.PlainRelease(ctx, r, l.base.Key(), owner, l.publish(), l.channel)
+	key, publish := l.base.Key(), l.publish()
+	if publish != "PUBLISH" || strings.Contains(key, "{") {
+		released, err := script.TaggedRelease(ctx, r, key, owner, publish, l.channel)
+		return noteRelease(r, released, err)
+	}
+	released, err := script.PlainRelease(ctx, r, key, owner)
 	return noteRelease(r, released, err)
 }
 

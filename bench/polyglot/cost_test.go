@@ -48,7 +48,7 @@ func TestPairCosts(t *testing.T) {
 			row := fmt.Sprintf("|%v %s|%.1f|%.2f|%.2f|%.2f|\n", kind, version, plain,
 				plain/cost["redsync"], plain/cost["redislock"], plain/cost["Lock"])
 			rewrite(t, "costs", withRow(t, row))
-			require.LessOrEqual(t, plain/cost["redsync"], 1.5) // redsync publishes nothing
+			require.LessOrEqual(t, plain/cost["redsync"], 1.3) // redsync publishes nothing
 			require.LessOrEqual(t, plain/cost["redislock"], 0.9)
 		})
 	}

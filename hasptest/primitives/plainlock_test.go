@@ -141,6 +141,28 @@ func TestPlainLockArrivesLate(t *testing.T) {
 	})
 }
 
+// TestLateGrantProvesNoRights: it is of an acquire that did not ask for permissions. Since then the client was refused a call,
+// and so the next acquire asks.
+func TestLateGrantProvesNoRights(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		lock := s.client(t, nil).NewPlainLock("x", nil)
+		require.NoError(t, must(lock.Lock(t.Context()))(t).Release(t.Context()))
+		s.set(func() {
+			s.fault = func(script string) fault {
+				return map[string]fault{
+					"plain_set":       {before: 2 * time.Second},
+					"plain_remaining": {err: &backend.ServerError{Code: "NOPERM", Message: "NOPERM no"}},
+				}[script]
+			}
+		})
+		require.ErrorIs(t, errOf(lock.Lock(within(t, time.Second))), primitives.ErrIndeterminate)
+		require.ErrorIs(t, errOf(lock.Remaining(t.Context())), primitives.ErrNoPermission)
+		time.Sleep(10 * time.Second)
+		require.NoError(t, must(lock.Lock(t.Context()))(t).Release(t.Context()))
+		require.Equal(t, []int{2, 1}, []int{s.called("plain_acquire"), s.called("plain_set")})
+	})
+}
+
 // TestAdopt hands a lock on to another client, and that again to a third. All that the former holders do later, or have
 // done, changes nothing.
 func TestAdopt(t *testing.T) {
@@ -300,24 +322,27 @@ func TestAdoptGivesBackAtOnce(t *testing.T) {
 
 // TestPlainLockCountsListeners: a release says how many clients hear it, so that not all of a crowd try at once.
 func TestPlainLockCountsListeners(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lease := must(s.client(t, nil).NewPlainLock("x", nil).Lock(t.Context()))(t)
-		answers := make(chan backend.Reply, 3)
-		s.set(func() {
-			s.ran = func(script string, _, _ []string, reply backend.Reply) {
-				if script == "plain_release" {
-					answers <- reply
+	t.Parallel()
+	for name, release := range map[string]string{"x": "plain_release", "{x}": "tagged_release"} {
+		subtest(t, release, func(t *testing.T, s *server) {
+			lease := must(s.client(t, nil).NewPlainLock(name, nil).Lock(t.Context()))(t)
+			answers := make(chan backend.Reply, 3)
+			s.set(func() {
+				s.ran = func(script string, _, _ []string, reply backend.Reply) {
+					if script == release {
+						answers <- reply
+					}
 				}
+			})
+			for range cap(answers) - 1 {
+				waiter := s.over(t, s.newOwnLink(t), nil).NewPlainLock(name, nil)
+				go func() { _ = waiter.Do(t.Context(), func(context.Context, *primitives.Lease) error { return nil }) }()
 			}
+			time.Sleep(time.Second)
+			require.NoError(t, lease.Release(t.Context()))
+			require.EqualValues(t, cap(answers), must((<-answers).Int())(t))
+			<-answers
+			<-answers
 		})
-		for range 2 {
-			waiter := s.over(t, s.newOwnLink(t), nil).NewPlainLock("x", nil)
-			go func() { _ = waiter.Do(t.Context(), func(context.Context, *primitives.Lease) error { return nil }) }()
-		}
-		time.Sleep(time.Second)
-		require.NoError(t, lease.Release(t.Context()))
-		require.EqualValues(t, 1+2, must((<-answers).Int())(t))
-		<-answers
-		<-answers
-	})
+	}
 }

@@ -323,15 +323,20 @@ func TestRateIsSet(t *testing.T) {
 	})
 }
 
-// TestRateLimiterOverOtherNumbers: a hash whose times are no numbers as they can be is another program's.
+// TestRateLimiterOverOtherNumbers: a hash whose rate and times are no numbers as they can be is another program's.
 func TestRateLimiterOverOtherNumbers(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
-		for _, field := range []string{"interval", "keepAliveTime"} {
+		for _, field := range []string{"rate", "interval", "keepAliveTime"} {
 			for _, wrong := range []string{"text", "-1", "1.5", "9223372036855"} {
 				s.do("HSET", "x", "rate", "1", "interval", "1000", "keepAliveTime", "1000", "type", "0")
 				s.do("HSET", "x", field, wrong)
-				require.ErrorIs(t, errOf(limiter.Allow(t.Context(), 1)), primitives.ErrConflict, "%s %s", field, wrong)
+				for _, err := range []error{errOf(limiter.Allow(t.Context(), 1)), errOf(limiter.State(t.Context())), limiter.Return(t.Context(), 1)} {
+					require.ErrorIs(t, err, primitives.ErrConflict, "%s %s", field, wrong)
+				}
+				if wrong != "9223372036855" || field == "rate" { // A longer time is read as the longest.
+					require.ErrorIs(t, errOf(limiter.Rate(t.Context())), primitives.ErrConflict, "%s %s", field, wrong)
+				}
 			}
 		}
 	})

@@ -117,6 +117,9 @@ type lateAcquire hold
 func (a *lateAcquire) HandleLate(r backend.ScriptRunner) {
 	h := (*hold)(a)
 	_, answer, err := h.leasable.Acquire(context.Background(), r, h.Owner, h.Lease)
+	if answer.Granted {
+		h.object.forgetRights() // It may be of a script that did not check them, sent before the client forgot them.
+	}
 	took := err == nil && (answer.Granted || answer.Queued)
 	h.releaseUnwanted(took || h.queued, err) // This also releases its place in the queue.
 }

@@ -40,6 +40,9 @@ func (o *Object) NoteRights(granted bool) {
 	}
 }
 
+// forgetRights has the next acquire check the permissions again.
+func (o *Object) forgetRights() { o.core.rights.Delete(o.rights) }
+
 // Rights returns the permissions that the server's user needs for the object, as
 // [github.com/hasp-go/hasp/primitives.Lock.Rights] does.
 func (o *Object) Rights() []string { return o.allRights().Rules() }
@@ -61,7 +64,7 @@ func (o *Object) allRights() rights.Rights {
 // lackOfRight explains err, whose cause is the server's refusal. The client forgets that an
 // acquire has checked the permissions of its release ([Object.NoteRights]).
 func (o *Object) lackOfRight(ctx context.Context, refusal *backend.ServerError, err error) error {
-	o.core.rights.Delete(o.rights)
+	o.forgetRights()
 	ctx, cancel := context.WithTimeout(ctx, questionTimeout)
 	defer cancel()
 	return o.allRights().Explain(ctx, o.core.calls, refusal, err)

@@ -249,7 +249,7 @@ func rateOf(main value) (Rate, bool) {
 	interval, _ := main.field("interval")
 	kind, typed := main.field("type")
 	n, ms := number(permits), number(interval)
-	if n == nil || ms == nil || !typed || *ms < 0 || *ms > math.MaxInt64/int64(time.Millisecond) {
+	if n == nil || ms == nil || !typed || *n < 0 || *ms < 0 || *ms > math.MaxInt64/int64(time.Millisecond) {
 		return Rate{}, false
 	}
 	return Rate{Permits: *n, Interval: time.Duration(*ms) * time.Millisecond, PerClient: kind == "1"}, true

@@ -185,6 +185,7 @@ func use(ctx context.Context, c *primitives.Client, kinds ...string) {
 // useAll makes the client run each of its scripts.
 func useAll(ctx context.Context, c *primitives.Client) {
 	use(ctx, c, uniq(slices.Concat(users...))...)
+	must.Do(must.Get(c.NewPlainLock("declared:{tagged}", nil).Lock(ctx)).Release(ctx))
 	fair := c.NewFairLock("declared:inspected", nil)
 	must.Get(fair.Lock(ctx))
 	waiting, cancel := context.WithTimeout(ctx, 2*time.Second)

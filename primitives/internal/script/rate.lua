@@ -23,12 +23,12 @@ local function span(text)
   return nil
 end
 
--- limit_in returns the limit in the fields of a limiter's hash, or nil if a text there is no number.
+-- limit_in returns the limit in the fields of a limiter's hash, or nil if a text there is no number that it can be.
 local function limit_in(fields)
   local limit = {
     rate = count(fields[1]), interval = span(fields[2]), own = fields[3] == '1', alive = span(fields[4] or '0'),
   }
-  return limit.rate and limit.interval and limit.alive and limit or nil
+  return limit.rate and limit.rate >= 0 and limit.interval and limit.alive and limit or nil
 end
 
 -- limit_of returns the limit in a limiter's hash, or nil if there is no hash. If the hash is another program's, or a

@@ -13,7 +13,7 @@ import (
 
 var rateAvailableScript = backend.Script{
 	Name: "rate_available", Keys: 5, Retry: backend.RetryRepeatable,
-	SHA1: "fd2b8b4984a30b8ce79a386bb4d7ff187247a345",
+	SHA1: "033822471bec709ca5e2bcba83b2e1f0981463ea",
 	Source: "\n\n" + `local limiter = KEYS[1]
 local value = KEYS[2]
 local own_value = KEYS[3]
@@ -26,7 +26,7 @@ local own_permits = KEYS[5]
 
 
 
-local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function span(text) local n = tonumber(text) if n and n >= 0 and n <= 9223372036854 and n == math.floor(n) then return n end return nil end local function limit_in(fields) local limit = { rate = count(fields[1]), interval = span(fields[2]), own = fields[3] == '1', alive = span(fields[4] or '0'), } return limit.rate and limit.interval and limit.alive and limit or nil end local limit, bad repeat local fields, strange repeat local fields_ = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if fields_[1] and fields_[2] and fields_[3] then fields, strange = fields_, nil break elseif redis.call('hlen', limiter) == 0 then fields, strange = nil, nil break end fields, strange = nil, redis.error_reply('OTHERKIND the key holds a hash that is no rate limiter') break until true local limit_ = fields and limit_in(fields) if fields and not limit_ then limit, bad = nil, redis.error_reply('NOTANUMBER the limiter has a text in the place of a number') break end limit, bad = limit_, strange break until true
+local function count(text) local n = tonumber(text) if n and n >= -2147483648 and n <= 2147483647 and n == math.floor(n) then return n end return nil end local function span(text) local n = tonumber(text) if n and n >= 0 and n <= 9223372036854 and n == math.floor(n) then return n end return nil end local function limit_in(fields) local limit = { rate = count(fields[1]), interval = span(fields[2]), own = fields[3] == '1', alive = span(fields[4] or '0'), } return limit.rate and limit.rate >= 0 and limit.interval and limit.alive and limit or nil end local limit, bad repeat local fields, strange repeat local fields_ = redis.call('hmget', limiter, 'rate', 'interval', 'type', 'keepAliveTime') if fields_[1] and fields_[2] and fields_[3] then fields, strange = fields_, nil break elseif redis.call('hlen', limiter) == 0 then fields, strange = nil, nil break end fields, strange = nil, redis.error_reply('OTHERKIND the key holds a hash that is no rate limiter') break until true local limit_ = fields and limit_in(fields) if fields and not limit_ then limit, bad = nil, redis.error_reply('NOTANUMBER the limiter has a text in the place of a number') break end limit, bad = limit_, strange break until true
 if bad then
   return bad
 end

@@ -5,6 +5,7 @@ package script
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -28,13 +29,13 @@ return strange or fields or {false, false, false, false}
 
 // RateConfigResult is what [RateConfig] returns.
 type RateConfigResult struct {
-	Rate       int64         // int?; permits in an interval
+	Rate       int64         // int(0..2147483647)?; permits in an interval
 	RateOK     bool          // whether there is one
-	Interval   time.Duration // milliseconds?
+	Interval   time.Duration // milliseconds(0..)?
 	IntervalOK bool          // whether there is one
 	Kind       string        // string?; 1: each client has its own permits
 	KindOK     bool          // whether there is one
-	// milliseconds?; how long the limiter exists without use; 0: forever
+	// milliseconds(0..)?; how long the limiter exists without use; 0: forever
 	Alive   time.Duration
 	AliveOK bool // whether there is one
 }
@@ -52,9 +53,9 @@ func RateConfig(
 	words := []string{limiter}
 	out := c.Run(ctx, r, 1, words).Tuple(4)
 	var result RateConfigResult
-	result.Rate, result.RateOK = scriptcall.NextOK(&out, "rate", backend.Reply.Int)
-	result.Interval, result.IntervalOK = scriptcall.NextOK(&out, "interval", scriptcall.Milliseconds)
+	result.Rate, result.RateOK = scriptcall.NextOK(&out, "rate", scriptcall.In(0, 2147483647).Int)
+	result.Interval, result.IntervalOK = scriptcall.NextOK(&out, "interval", scriptcall.In(0, math.MaxInt64).Milliseconds)
 	result.Kind, result.KindOK = scriptcall.NextOK(&out, "kind", backend.Reply.Text)
-	result.Alive, result.AliveOK = scriptcall.NextOK(&out, "alive", scriptcall.Milliseconds)
+	result.Alive, result.AliveOK = scriptcall.NextOK(&out, "alive", scriptcall.In(0, math.MaxInt64).Milliseconds)
 	return scriptcall.All(result, out)
 }
