@@ -166,7 +166,7 @@ func tryLease(t *testing.T, object any) *primitives.Lease {
 // leaseless are the kinds of which no lease is tried for here: an Admission has that of its semaphore, and an Election and
 // a PeriodicJob that of a lock.
 var leaseless = strings.Fields(`Admission AtomicDouble AtomicLong CountDownLatch DoubleAdder Election IDGenerator LongAdder
-	MultiThrottle PartsLatch PeriodicJob RateLimiter Semaphore Throttle`)
+	Memo MultiThrottle PartsLatch PeriodicJob RateLimiter Semaphore Throttle`)
 
 // TestLeasesWithTheClockSet: the server's clock is set while a crashed process holds all of an object. Set back by d, its
 // lease ends at most d later, and no earlier. Set forward, it ends at most d earlier. Tokens rise.

@@ -290,6 +290,9 @@ func await(ctx context.Context, t *testing.T, c *primitives.Client, kind string)
 		return o.Wait(ctx)
 	case *primitives.PeriodicJob:
 		return errOf(o.Do(ctx, time.Now(), func(ctx context.Context, _ primitives.JobRun) error { return ended(ctx) }))
+	case *primitives.Memo[int]:
+		_, _, err := o.Do(ctx, "k", func(ctx context.Context, _ primitives.MemoRun) (int, error) { return 0, ended(ctx) })
+		return err
 	case *primitives.Election:
 		return o.Run(ctx, func(ctx context.Context, _ *primitives.Lease) error { return ended(ctx) })
 	}
