@@ -238,7 +238,7 @@ formatted:
 PRODUCT := 57900
 PROOF := 83500
 SUITE := 19850
-MATRIX := 8420
+MATRIX := 8600
 # A declaration is a folder that says of a primitive what the suite must know; its cases are apart.
 DECLARATIONS := adder counting exclusive fairlock idgenerator latch limiter lock mutex number permits readwrite semaphore throttle
 DECLARATION := 450
