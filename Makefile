@@ -3,16 +3,16 @@
 # The list of modules. go.work has the same; modules_test.go holds the two together.
 MODULES := . backend/embedded backend/goredis backend/rueidis backend/valkey bench bench/peers cmd/hasp cmd/hasp/browser \
 	conformance conformance/matrix examples examples/fencing examples/gocron examples/ownbackend examples/ownbench examples/ownprimitive \
-	examples/programs hasptest hasptest/propertytest integration/gocron integration/grpclimit integration/httplimit \
-	integration/otel integration/prometheus integration/prometheus/alerts luagen luagen/luarun
+	examples/programs hasptest hasptest/propertytest integration/gocron integration/grpclimit integration/httpidem \
+	integration/httplimit integration/otel integration/prometheus integration/prometheus/alerts luagen luagen/luarun
 
 # Those that users import or run, and that a release therefore tags.
 PUBLISHED := . backend/embedded backend/goredis backend/rueidis backend/valkey bench cmd/hasp conformance hasptest \
-	hasptest/propertytest integration/gocron integration/grpclimit integration/httplimit integration/otel \
-	integration/prometheus luagen luagen/luarun
+	hasptest/propertytest integration/gocron integration/grpclimit integration/httpidem integration/httplimit \
+	integration/otel integration/prometheus luagen luagen/luarun
 
-# Modules whose imports (etcd, gRPC, a browser's protocol) take a minute to compile, and that "make test" leaves out: "make
-# prove" lints them.
+# Modules whose imports (etcd, gRPC, routers, a browser's protocol) take a minute to compile, and that "make test" leaves
+# out: "make prove" lints them.
 HEAVY := bench/peers cmd/hasp/browser
 
 LINT := $(CURDIR)/.bin/lint
@@ -98,6 +98,7 @@ cells: # In a package's folder go test prints as it goes.
 waiting:
 	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownprimitive
 	cd bench/polyglot && HASP_POLYGLOT=20s $(PROVE) -v -run '^TestBesidePython$$' .
+	$(PROVE) ./bench/peers/idempotency
 	$(PROVE) -race -p 2 $(patsubst %,./%/...,$(filter backend/% cmd/% integration/%,$(filter-out $(RACED) $(UNRACED) $(HEAVY),$(MODULES))))
 planted:
 	cd conformance/planted && $(PROVE)

@@ -224,8 +224,13 @@ var rules = []rule{
 	{
 		// A driver is the program's choice.
 		dir:     "integration/httplimit",
-		imports: []string{"integration/internal/limited", "primitives"},
+		imports: []string{"integration/internal/limited", "integration/internal/problem", "primitives"},
 		tests:   []string{"backend", "backend/embedded", "hasptest", "primitives/trace"},
+	},
+	{
+		dir:     "integration/httpidem",
+		imports: []string{"integration/internal/limited", "integration/internal/problem", "primitives"},
+		tests:   []string{"backend/embedded", "hasptest"},
 	},
 	{
 		dir: "integration/grpclimit",
@@ -236,6 +241,7 @@ var rules = []rule{
 		tests: []string{"backend/embedded", "hasptest", "primitives/trace"},
 	},
 	{dir: "integration/internal/limited"},
+	{dir: "integration/internal/problem"},
 	{dir: "integration/internal/observed", imports: []string{"primitives"}},
 	{
 		dir:     "integration/gocron",
@@ -245,6 +251,11 @@ var rules = []rule{
 	{
 		dir:     "examples/gocron",
 		imports: []string{"backend/goredis", "integration/gocron", "primitives", gocron, goredis},
+		tests:   []string{"conformance/servers", "hasptest"},
+	},
+	{
+		dir:     "examples/httpidem",
+		imports: []string{"backend/goredis", "integration/httpidem", "primitives", goredis},
 		tests:   []string{"conformance/servers", "hasptest"},
 	},
 	{

@@ -25,10 +25,10 @@ var pages = []struct {
 	{"docs/internals/adding-a-backend.md", "examples/ownbackend", 5},
 	{"docs/internals/adding-a-primitive.md", "examples/ownprimitive", 2},
 	{"docs/getting-started.md", "examples/start", 6},
-	{"docs/integrations.md", "examples", 2},
+	{"docs/integrations.md", "examples", 3},
 	{"docs/migration.md", "examples/recipes", 1},
 	{"docs/operate/monitoring.md", "examples", 1},
-	{"docs/recipes.md", "examples/recipes", 10},
+	{"docs/recipes.md", "examples/recipes", 11},
 	{"docs/redisson.md", "examples/recipes", 1},
 	{"docs/testing-your-code.md", "hasptest", 3},
 }
@@ -53,6 +53,7 @@ func TestPagesHaveTheCodeOfFiles(t *testing.T) {
 func TestPeersAreCurrent(t *testing.T) {
 	t.Parallel()
 	require.Contains(t, read(t, "docs/migration.md"), read(t, "conformance/peers/testdata/peers.md"), "run make peers")
+	require.Contains(t, read(t, "docs/comparison.md"), read(t, "bench/peers/idempotency/testdata/table.md"))
 	for _, table := range []string{"shares", "costs"} {
 		rows := read(t, "bench/polyglot/testdata/"+table+".md")
 		require.Contains(t, read(t, "docs/other-languages.md"), rows, "run make polyglot")

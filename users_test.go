@@ -66,6 +66,7 @@ func TestUsersModulesRequire(t *testing.T) {
 	want["integration/prometheus"] = append(want["hasptest"], module+"/hasptest", "github.com/prometheus/client_golang")
 	// Only their tests have a server.
 	want["integration/httplimit"] = append(want["hasptest"], module+"/hasptest")
+	want["integration/httpidem"] = want["integration/httplimit"]
 	want["integration/grpclimit"] = slices.Concat(want["integration/httplimit"], []string{
 		"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc", "google.golang.org/protobuf",
 	})

@@ -12,6 +12,7 @@ require (
 	github.com/hasp-go/hasp/backend/valkey v0.0.0
 	github.com/hasp-go/hasp/conformance v0.0.0
 	github.com/hasp-go/hasp/hasptest v0.0.0
+	github.com/hasp-go/hasp/integration/httpidem v0.0.0
 	github.com/hasp-go/hasp/integration/httplimit v0.0.0
 	github.com/hasp-go/hasp/integration/prometheus v0.0.0
 	github.com/prometheus/client_golang v1.25.0
@@ -46,6 +47,7 @@ replace (
 	github.com/hasp-go/hasp/backend/valkey => ../backend/valkey
 	github.com/hasp-go/hasp/conformance => ../conformance
 	github.com/hasp-go/hasp/hasptest => ../hasptest
+	github.com/hasp-go/hasp/integration/httpidem => ../integration/httpidem
 	github.com/hasp-go/hasp/integration/httplimit => ../integration/httplimit
 	github.com/hasp-go/hasp/integration/prometheus => ../integration/prometheus
 	github.com/hasp-go/hasp/luagen => ../luagen

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/integration/internal/limited"
+	"github.com/hasp-go/hasp/integration/internal/problem"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -250,7 +251,7 @@ func (l *Limit) admit(w http.ResponseWriter, r *http.Request, parts []part, err 
 	addFields(w.Header(), l.policies, parts)
 	if refused := violated(parts); len(refused) > 0 {
 		// The draft wants Retry-After not to be earlier than the end of the window t.
-		quotaExceeded(refused).write(w, seconds(refused[0].decision.RetryAfter))
+		quotaExceeded(refused).Write(w, seconds(refused[0].decision.RetryAfter))
 		return false
 	}
 	return err == nil || l.fallBack(w, r)
@@ -262,7 +263,6 @@ func (l *Limit) fallBack(w http.ResponseWriter, r *http.Request) bool {
 	if l.opts.Unavailable == primitives.Admit() && waiting {
 		return true
 	}
-	const status = http.StatusServiceUnavailable
-	problem{Type: "about:blank", Title: http.StatusText(status), Status: status}.write(w, 1)
+	problem.Of(http.StatusServiceUnavailable, "").Write(w, 1)
 	return false
 }

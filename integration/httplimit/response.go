@@ -1,43 +1,24 @@
 package httplimit
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/hasp-go/hasp/integration/internal/problem"
 	"github.com/hasp-go/hasp/primitives"
 )
 
 // quotaType is the problem type of a refusal, by the draft.
 const quotaType = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 
-// problem is the body of a response that the handler itself writes, by RFC 9457.
-type problem struct {
-	Type     string   `json:"type"`
-	Title    string   `json:"title"`
-	Status   int      `json:"status"`
-	Violated []string `json:"violated-policies,omitempty"`
-}
-
-func quotaExceeded(refused []part) problem {
-	p := problem{Type: quotaType, Title: "Request cannot be satisfied as assigned quota has been exceeded", Status: http.StatusTooManyRequests}
+func quotaExceeded(refused []part) *problem.Problem {
+	p := &problem.Problem{Type: quotaType, Title: "Request cannot be satisfied as assigned quota has been exceeded", Status: http.StatusTooManyRequests}
 	for _, one := range refused {
 		p.Violated = append(p.Violated, one.policy.Name)
 	}
 	return p
-}
-
-// write writes the response to a request that is not served. Zero means no Retry-After.
-func (p problem) write(w http.ResponseWriter, retryAfter int64) {
-	if retryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(retryAfter, 10))
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(p.Status)
-	body, _ := json.Marshal(p) // Texts and numbers can always be encoded.
-	_, _ = w.Write(body)       // The client of the service may be gone.
 }
 
 // seconds returns d in seconds, rounded up.

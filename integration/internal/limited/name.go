@@ -1,5 +1,5 @@
-// Package limited has what the limits of HTTP requests and of gRPC calls share: the names of keys, which the clients of a
-// service may choose.
+// Package limited has what the limits of HTTP requests and of gRPC calls share, and httpidem: the names of keys, which the
+// clients of a service may choose.
 package limited
 
 import (
@@ -19,13 +19,16 @@ func Share(name string, keyed bool, other string, otherKeyed bool) bool {
 		(keyed && strings.HasPrefix(other, name+":") || otherKeyed && strings.HasPrefix(name, other+":"))
 }
 
-// Name returns the name of the limiter of a key. An escaped key has no braces, which could be a hash tag, and no #, so it
-// is never the hash of another key.
-func Name(name, key string) string {
+// Name returns the name of the limiter of a key.
+func Name(name, key string) string { return name + ":" + Escape(key) }
+
+// Escape returns a key as a part of a name. An escaped key has no braces, which could be a hash tag, and no #, so it is
+// never the hash of another key.
+func Escape(key string) string {
 	escaped := url.QueryEscape(key)
 	if len(escaped) > maxKey {
 		sum := sha256.Sum256([]byte(key))
-		escaped = "#" + hex.EncodeToString(sum[:])
+		return "#" + hex.EncodeToString(sum[:])
 	}
-	return name + ":" + escaped
+	return escaped
 }
