@@ -41,7 +41,7 @@ type lister struct {
 func (l *lister) add(operator string, from, to int, is string) {
 	start := strings.LastIndexByte(l.text[:from], '\n') + 1
 	line, _, _ := strings.Cut(l.text[start:], "\n")
-	if operator == "constant" && spans.MatchString(line) {
+	if operator == "constant" && spans.MatchString(line) || strings.HasSuffix(l.text[from:to], ".Helper()") {
 		return
 	}
 	was, before := l.text[from:to], strings.TrimLeft(l.text[start:from], " \t")

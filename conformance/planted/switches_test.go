@@ -133,19 +133,20 @@ func (s *switched) change(bug string, was, is ast.Decl, changed *source) error {
 	return fmt.Errorf("no switch can change %.80q: only functions and scripts", s.between(was.Pos(), was.End()))
 }
 
-// vary adds a function's variant, and the switch that calls it.
+// vary adds a function's variant, and the switch that calls it. Its name is none that tests find which call all methods.
 func (s *switched) vary(bug string, good, bad *ast.FuncDecl, changed *source) error {
 	if s.between(good.Pos(), good.Body.Lbrace) != changed.between(bad.Pos(), bad.Body.Lbrace) {
 		return fmt.Errorf("no switch can change what %s takes and returns", good.Name.Name)
 	}
 	s.switches[good.Body.Lbrace] += fmt.Sprintf(" if planted(%q) { %s };", bug, s.callOf(good, "_"+bug))
-	s.variants += "\n" + changed.between(bad.Pos(), bad.Name.End()) + "_" + bug + changed.between(bad.Name.End(), bad.End()) + "\n"
+	s.variants += "\n" + changed.between(bad.Pos(), bad.Name.Pos()) + "planted" + bad.Name.Name + "_" + bug +
+		changed.between(bad.Name.End(), bad.End()) + "\n"
 	return nil
 }
 
 // callOf returns statements that call f's variant with what f was called with, and return what that returns.
 func (s *switched) callOf(f *ast.FuncDecl, suffix string) string {
-	name := f.Name.Name + suffix
+	name := "planted" + f.Name.Name + suffix
 	if receiver := s.namesOf(f.Recv); receiver != "" {
 		name = receiver + "." + name
 	}
