@@ -129,14 +129,14 @@ func TestImport(t *testing.T) {
 func TestImportJSON(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	path := filepath.Join(dir, "a.lua")
-	write(t, dir, "a.lua", "redis.call('setex', KEYS[1], 10) return ARGV[99999999999999999999]\n")
+	path := filepath.Join(dir, "A b-2.lua")
+	write(t, dir, "A b-2.lua", "redis.call('setex', KEYS[1], 10) return ARGV[99999999999999999999]\n")
 	code, out, errs := luagen("import", "-json", path)
 	require.Equal(t, 1, code)
 	require.Empty(t, errs)
 	var report jsonReport
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
-	draft := filepath.Join(dir, "a_typed.lua")
+	draft := filepath.Join(dir, "a_b_typed.lua")
 	require.Equal(t, []string{draft + ": from " + path}, report.Notes)
 	require.Len(t, report.Findings, 1)
 	require.Equal(t, draft, report.Findings[0].File)

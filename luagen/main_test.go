@@ -190,6 +190,7 @@ func TestOneFaultOneFinding(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
 		"---@kee k string\nreturn redis.call('incr', k)\n":                              ":1:5: unknown annotation kee",
+		"---@kee k\nreturn redis.call('incr', k)\n":                                     ":1:5: unknown annotation kee",
 		"--@key k string\n---@failfast\nreturn redis.call('incr', k)\n":                 ":1:1: this is a plain comment",
 		"---@key k strng\nreturn redis.call('incr', k)\n":                               ":1:11: unknown kind of key",
 		"---@key k any\nredis.call('incr', k)\n---@arg n int\nreturn n\n":               ":3:5: misplaced annotation",

@@ -257,7 +257,7 @@ func TestErrorReplyIsFinal(t *testing.T) {
 		f, _, err := run(t, t.Context(), script, fails(wrong)...)
 		require.ErrorIs(t, err, wrong)
 		require.NotErrorIs(t, err, backend.ErrIndeterminate)
-		require.ErrorContains(t, err, "script "+script.Name)
+		require.ErrorContains(t, err, "script "+script.Name+": WRONGTYPE")
 		require.Len(t, f.asked(), 1)
 	}
 }

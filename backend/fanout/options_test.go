@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,7 +37,10 @@ func options(t *testing.T, n *network, opts *fanout.Options) map[string]func() i
 		},
 		"AnswerWithin": func() int {
 			n.silent = true
-			return seconds(func() bool { _, err := hub.Subscribe(t.Context(), "x", ignore); return err != nil })
+			return seconds(func() bool {
+				_, err := hub.Subscribe(t.Context(), "x", ignore)
+				return err != nil && strings.Contains(err.Error(), "link silent for ")
+			})
 		},
 		"DialWithin": func() int {
 			hub := open(t, hanging{n}, opts)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,61 +184,43 @@ func (l *silentLink) Run(
 	return backend.Reply{}, fmt.Errorf("%w: %w", backend.ErrUnavailable, errReset) // As adapters do.
 }
 
+// queries are the names of methods that only ask.
+var queries = regexp.MustCompile(`^(Available|Count$|Exists|Hold|IsHeld|IsLocked|Last|Leader$|Left|Load$|Rate$|Remaining|State|Total|TTL)`)
+
 // TestNothingIsUnknownAfterAQuery loses the answer to each query, or ends its context: the error does not say that
 // something may have been changed.
 func TestNothingIsUnknownAfterAQuery(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		link := &silentLink{server: s}
+		link, asked := &silentLink{server: s}, 0
 		c := link.over(t, link, nil)
-		lock, fair, mutex := c.NewLock("x", nil), c.NewFairLock("x", nil), c.NewMutex("x", nil)
-		both, spin, plain := c.NewReadWriteLock("x", nil), c.NewSpinLock("x", nil), c.NewPlainLock("x", nil)
-		slots, permits := c.NewCountingSemaphore("x", 1, nil), c.NewPermitSemaphore("x", nil)
-		long, double, latch := c.NewAtomicLong("x"), c.NewAtomicDouble("x"), c.NewCountDownLatch("x")
-		throttle, rates := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse), c.NewRateLimiter("x", primitives.Rate{}, rateRefuse)
-		for name, query := range map[string]func(ctx context.Context) error{
-			"Lock.IsLocked":    func(ctx context.Context) error { return errOf(lock.IsLocked(ctx)) },
-			"Lock.IsHeldBy":    func(ctx context.Context) error { return errOf(lock.IsHeldBy(ctx, "a:1")) },
-			"Lock.Remaining":   func(ctx context.Context) error { return errOf(lock.Remaining(ctx)) },
-			"Lock.Holder":      func(ctx context.Context) error { return errOf(lock.Holder(ctx)) },
-			"FairLock.Holder":  func(ctx context.Context) error { return errOf(fair.Holder(ctx)) },
-			"Mutex.Holder":     func(ctx context.Context) error { return errOf(mutex.Holder(ctx)) },
-			"WriteLock.Holder": func(ctx context.Context) error { return errOf(both.WriteLock().Holder(ctx)) },
-			"ReadLock.Holders": func(ctx context.Context) error { return errOf(both.ReadLock().Holders(ctx)) },
-			"FairLock":         func(ctx context.Context) error { return errOf(fair.IsLocked(ctx)) },
-			"SpinLock":         func(ctx context.Context) error { return errOf(spin.IsLocked(ctx)) },
-			"Mutex.IsLocked":   func(ctx context.Context) error { return errOf(mutex.IsLocked(ctx)) },
-			"Mutex.Remaining":  func(ctx context.Context) error { return errOf(mutex.Remaining(ctx)) },
-			"PlainLock":        func(ctx context.Context) error { return errOf(plain.Remaining(ctx)) },
-			"ReadLock":         func(ctx context.Context) error { return errOf(both.ReadLock().Remaining(ctx)) },
-			"WriteLock":        func(ctx context.Context) error { return errOf(both.WriteLock().Remaining(ctx)) },
-			"Holders":          func(ctx context.Context) error { return errOf(slots.Holders(ctx)) },
-			"AvailablePermits": func(ctx context.Context) error { return errOf(permits.AvailablePermits(ctx)) },
-			"TotalPermits":     func(ctx context.Context) error { return errOf(permits.TotalPermits(ctx)) },
-			"Remaining":        func(ctx context.Context) error { return errOf(permits.Remaining(ctx, primitives.PermitID{})) },
-			"Semaphore":        func(ctx context.Context) error { return errOf(c.NewSemaphore("x", nil).AvailablePermits(ctx)) },
-			"RateLimiter":      func(ctx context.Context) error { return errOf(rates.State(ctx)) },
-			"RateLimiter.Rate": func(ctx context.Context) error { return errOf(rates.Rate(ctx)) },
-			"Throttle":         func(ctx context.Context) error { return errOf(throttle.State(ctx)) },
-			"AtomicLong":       func(ctx context.Context) error { return errOf(long.Load(ctx)) },
-			"AtomicDouble":     func(ctx context.Context) error { return errOf(double.Load(ctx)) },
-			"Exists":           func(ctx context.Context) error { return errOf(long.Exists(ctx)) },
-			"TTL":              func(ctx context.Context) error { return errOf(long.TTL(ctx)) },
-			"Latch.Count":      func(ctx context.Context) error { return errOf(latch.Count(ctx)) },
-			"Latch.Wait":       latch.Wait,
-			"PartsLatch.Wait":  c.NewPartsLatch("x").Wait,
-			"Election":         func(ctx context.Context) error { return errOf(c.NewElection("x", nil).Leader(ctx)) },
-		} {
-			link.hangs = false
-			err := query(t.Context())
-			require.ErrorIs(t, err, primitives.ErrUnavailable, name)
-			require.NotErrorIs(t, err, primitives.ErrIndeterminate, name)
-			require.NotContains(t, err.Error(), "outcome unknown", name)
-			link.hangs = true
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			err = query(ctx)
-			cancel()
-			require.ErrorIs(t, err, context.DeadlineExceeded, name)
-			require.NotErrorIs(t, err, primitives.ErrIndeterminate, name)
+		all := objects(c, "x")
+		all["AtomicLong"], all["AtomicDouble"], all["Election"] = c.NewAtomicLong("x"), c.NewAtomicDouble("x"), c.NewElection("x", nil)
+		all["PeriodicJob"] = c.NewPeriodicJob("x", time.Hour, nil)
+		all["Throttle"] = c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse)
+		for kind, object := range all {
+			for _, method := range methods(object) {
+				if !queries.MatchString(method) && (method != "Wait" || !strings.HasSuffix(kind, "Latch")) {
+					continue
+				}
+				asked++
+				link.hangs = false
+				err := callAll(t.Context(), object, method)[method]
+				require.ErrorIs(t, err, primitives.ErrUnavailable, "%s.%s", kind, method)
+				require.NotErrorIs(t, err, primitives.ErrIndeterminate, "%s.%s", kind, method)
+				require.NotContains(t, err.Error(), "outcome unknown", "%s.%s", kind, method)
+				link.hangs = true
+				err = callAll(within(t, time.Second), object, method)[method]
+				require.ErrorIs(t, err, context.DeadlineExceeded, "%s.%s", kind, method)
+				require.NotErrorIs(t, err, primitives.ErrIndeterminate, "%s.%s", kind, method)
+			}
+		}
+		require.Greater(t, asked, 40)
+		ended, end := context.WithCancel(t.Context())
+		end()
+		for kind, object := range all {
+			for method, err := range callAll(ended, object) {
+				require.False(t, err != nil && strings.HasPrefix(err.Error(), "it fails"), "%s.%s: %v", kind, method, err)
+			}
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -97,6 +98,26 @@ func TestLeaseExtendFindsNoHold(t *testing.T) {
 		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
 		<-work.Done()
 		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
+	})
+}
+
+// TestLeaseExtendIsDenied by a server that refuses the command for this key: the lease is as before.
+func TestLeaseExtendIsDenied(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		lease := fixedLease(t, s)
+		run := s.run
+		s.set(func() {
+			s.run = func(script *backend.Script, keys, args []string) (backend.Reply, error) {
+				if script.Name == "lock_renew" {
+					denied := backend.ArrayReply([]backend.Reply{backend.IntegerReply(-2)})
+					return backend.ArrayReply([]backend.Reply{denied, backend.ArrayReply(nil)}), nil
+				}
+				return run(script, keys, args)
+			}
+		})
+		require.ErrorIs(t, lease.Extend(t.Context(), time.Minute), backend.ErrNoPermission)
+		require.Equal(t, 9*time.Second, lease.Remaining())
+		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 

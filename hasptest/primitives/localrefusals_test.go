@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/trace"
@@ -194,6 +195,9 @@ func TestMultiThrottleRefusesLocally(t *testing.T) {
 			sent = x.called("throttle_take")
 			require.Same(t, x.each[0], allow(5, 2, 1).Throttle)
 			require.Equal(t, sent, x.called("throttle_take"))
+			time.Sleep(time.Minute)
+			x.faults(fault{err: backend.ErrUnavailable})
+			require.ErrorIs(t, errOf(x.all(1, 1, 1).Allow(t.Context())), primitives.ErrUnavailable)
 		})
 	}
 }

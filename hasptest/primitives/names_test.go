@@ -3,9 +3,11 @@ package primitives_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -210,14 +212,14 @@ func TestNamesOfKeys(t *testing.T) {
 	}
 }
 
-// callAll calls each method of an object that takes a context and returns an error, with some argument of each type,
-// and returns the errors by the methods' names.
-func callAll(ctx context.Context, object any) map[string]error {
+// callAll calls each method of an object, or the only ones, that takes a context and returns an error, with some argument
+// of each type, and returns the errors by the methods' names. A method that fails returns nothing else.
+func callAll(ctx context.Context, object any, only ...string) map[string]error {
 	errs, v := map[string]error{}, reflect.ValueOf(object)
 	for i := range v.NumMethod() {
-		method := v.Method(i)
+		method, name := v.Method(i), v.Type().Method(i).Name
 		of := method.Type()
-		if of.NumIn() == 0 || of.In(0) != reflect.TypeFor[context.Context]() || of.IsVariadic() {
+		if of.NumIn() == 0 || of.In(0) != reflect.TypeFor[context.Context]() || of.IsVariadic() || only != nil && !slices.Contains(only, name) {
 			continue
 		}
 		args := []reflect.Value{reflect.ValueOf(ctx)}
@@ -225,12 +227,16 @@ func callAll(ctx context.Context, object any) map[string]error {
 			arg := reflect.New(of.In(j)).Elem()
 			if arg.CanInt() {
 				arg.SetInt(int64(time.Hour))
+			} else if arg.Kind() == reflect.String {
+				arg.SetString(another)
 			}
 			args = append(args, arg)
 		}
 		results := method.Call(args)
 		err, _ := results[len(results)-1].Interface().(error)
-		errs[v.Type().Method(i).Name] = err
+		if errs[name] = err; err != nil && !results[0].IsZero() && len(results) > 1 {
+			errs[name] = fmt.Errorf("it fails with %v, and returns %v", err, results[0])
+		}
 	}
 	return errs
 }

@@ -47,24 +47,43 @@ func TestSemaphoreGrantRacesWithContext(t *testing.T) {
 func TestSemaphoreWarnsOfLostPermits(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		fault    fault
-		warnings int
+		fault, back fault // of the acquire, and of the release of what it took
+		warnings    int
 	}{
-		"NotSent":   {fault{before: time.Second, err: errors.New("no connection")}, 0},
-		"Broken":    {fault{before: time.Second, broken: true}, 1},
-		"Delivered": {fault{before: time.Second}, 0},
-		"Silent":    {fault{lost: true}, 1},
+		"NotSent":   {fault{before: time.Second, err: errors.New("no connection")}, fault{}, 0},
+		"Broken":    {fault{before: time.Second, broken: true}, fault{}, 1},
+		"Delivered": {fault{before: time.Second}, fault{}, 0},
+		"Silent":    {fault{lost: true}, fault{}, 1},
+		"NotBack":   {fault{before: time.Second}, fault{broken: true}, 1},
 	} {
 		subtest(t, name, func(t *testing.T, s *server) {
 			s.do("SET", "x", "3")
 			core, logs := observer.New(zap.WarnLevel)
 			semaphore := s.client(t, &primitives.Options{Logger: zap.New(core)}).NewSemaphore("x", nil)
-			s.fault = func(string) fault { return c.fault }
+			s.fault = func(script string) fault {
+				return map[bool]fault{false: c.fault, true: c.back}[script == "semaphore_add"]
+			}
 			require.ErrorIs(t, semaphore.Acquire(within(t, time.Millisecond), 2), backend.ErrIndeterminate)
 			time.Sleep(6 * time.Second)
 			require.Equal(t, c.warnings, logs.Len())
 		})
 	}
+}
+
+// TestSemaphoreHasNoMoreTryThanFit: a permit that is released is for one of the waiters, and another is not sent for it.
+func TestSemaphoreHasNoMoreTryThanFit(t *testing.T) {
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
+		s.do("SET", "x", "0")
+		semaphore := c.NewSemaphore("x", nil)
+		for range 3 {
+			go func() { _ = semaphore.Acquire(t.Context(), 1) }()
+		}
+		time.Sleep(time.Second) // They have subscribed.
+		before := s.called("semaphore_acquire")
+		require.NoError(t, semaphore.Release(t.Context(), 1))
+		time.Sleep(time.Second)
+		require.Equal(t, before+1, s.called("semaphore_acquire"))
+	})
 }
 
 // endingContext ends after so many more calls of Err, but its Done is never closed.

@@ -222,6 +222,19 @@ func TestOutage(t *testing.T) {
 	})
 }
 
+// TestJobs: the gauge of a job has the period that was completed last.
+func TestJobs(t *testing.T) {
+	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *recorded) {
+		due := time.Now()
+		_, err := c.NewPeriodicJob("report", time.Hour, nil).Do(t.Context(), due, func(context.Context, primitives.JobRun) error { return nil })
+		require.NoError(t, err)
+		completed, _ := r.metric(t, "hasp.job.last_completed").(metricdata.Gauge[float64])
+		require.Len(t, completed.DataPoints, 1)
+		require.InDelta(t, due.Unix(), completed.DataPoints[0].Value, 1)
+		require.Equal(t, attribute.NewSet(attribute.String("hasp.name", "report")), completed.DataPoints[0].Attributes)
+	})
+}
+
 // TestGlobalProviders: without options a tracer works, and does nothing until providers are set.
 func TestGlobalProviders(t *testing.T) {
 	t.Parallel()

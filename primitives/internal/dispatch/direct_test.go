@@ -22,6 +22,7 @@ type oneServer struct {
 	backend.Backend
 	*link
 	cluster, deadlines bool
+	returns            time.Duration // how long after its answers it does
 }
 
 func (s *oneServer) Capabilities() backend.Capabilities {
@@ -40,6 +41,7 @@ func (s *oneServer) RunBatch(ctx context.Context, calls []backend.Call, report f
 		defer cancel()
 	}
 	s.link.RunBatch(ctx, calls, report)
+	time.Sleep(s.returns)
 }
 
 // answered returns a dispatcher that has just had an answer.
@@ -189,6 +191,18 @@ func TestHastyCallerOfAStoppedServer(t *testing.T) {
 			require.Equal(t, c.takes, time.Since(start), "at once")
 		})
 	}
+}
+
+// TestHastyCallerWhoseDriverReturnsLate has its answer all the same.
+func TestHastyCallerWhoseDriverReturnsLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &oneServer{link: &link{}, deadlines: true}
+		d := answered(t, s)
+		s.returns = time.Minute
+		reply, err := (&dispatch.Runner{Dispatcher: d, Hasty: true, Limit: time.Second}).Run(t.Context(), write, []string{"k"}, nil)
+		requireEcho(t, "k", reply, err)
+	})
 }
 
 // TestCloseGivesUpACallerInTheDriver has answers come after Close, and none: nothing is sent again, nor anything more.

@@ -317,6 +317,7 @@ type ticket struct {
 	client        *lineClient
 	owner         string
 	started, ends time.Time // of what it believes
+	late          bool      // its first grant comes when its lease is over
 }
 
 func (c *lineClient) ticket() *ticket { return &ticket{client: c, owner: c.newOwner()} }
@@ -346,6 +347,10 @@ func (t *ticket) Enqueue(ctx context.Context, place, stamp int64) (line.Enqueued
 }
 
 func (t *ticket) Granted(_ context.Context, _ int64, started time.Time, lasts time.Duration) bool {
+	if t.late {
+		t.late = false
+		return false
+	}
 	t.started, t.ends = started, started.Add(lasts)
 	return time.Now().Before(t.ends)
 }

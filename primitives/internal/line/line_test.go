@@ -112,6 +112,18 @@ func TestLineFindsWhatNoMessageSaid(t *testing.T) {
 	})
 }
 
+// Who is granted it too late asks for what the server has.
+func TestLineAsksAfterALateGrant(t *testing.T) {
+	inRow(t, func(t *testing.T, r *row, c *lineClient, held *ticket) {
+		me := c.ticket()
+		me.late = true
+		time.AfterFunc(time.Second, func() { r.release(held.owner) })
+		require.NoError(t, c.wait(t.Context(), me))
+		require.Equal(t, me.owner, r.held())
+		require.NotEmpty(t, r.beats())
+	})
+}
+
 // Who has lost its place asks for the same one.
 func TestLineComesBackToItsPlace(t *testing.T) {
 	inRow(t, func(t *testing.T, r *row, c *lineClient, held *ticket) {

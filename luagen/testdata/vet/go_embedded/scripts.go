@@ -14,9 +14,12 @@ var (
 	tools string
 	//go:embed part/main.lua
 	main string
+	//go:embed part/gone.lua
+	gone string
 )
 
 var (
 	first  = redis.NewScript(whole)
 	second = redis.NewScript(tools + main)
+	third  = redis.NewScript(gone)
 )

@@ -156,6 +156,8 @@ func named(ctx context.Context, c redis.Cmdable, given string) {
 	other.Run(fmt.Sprintf("if redis.call('exists', '%s') then return 1 end return 0", given))                                  // named
 	c.FunctionLoad(ctx, "#!lua name=l\nredis.register_function('f', function(keys) return redis.call('exists', keys[1]) end)") // named
 	c.Eval(ctx, "if redis.call('exists', KEYS[1]) then "+given, nil)                                                           //luagen:unseen given comes from a file that is read here
+	head, tail := "local n = 1 ", "if redis.call('exists', KEYS[1]) then return n end return 0"
+	c.Eval(ctx, head+tail, nil)
 	//luagen:unseen the tests have the text
 	c.Eval(ctx, given, nil)
 	//luagen:unseen
