@@ -49,8 +49,11 @@ func NewCode(s *parse.Script, tables *Tables) *code {
 			c.ask(b.L)
 		}
 	}
-	for _, e := range c.Flow.Calls {
-		c.takesKeys(e)
+	for _, call := range c.Calls() {
+		for _, p := range c.allPlaces(call) {
+			n := c.Nth(call.Words[p.Word], "KEYS")
+			c.Keyed[n] = n > 0
+		}
 	}
 	for _, e := range c.Flow.Exprs {
 		if f, ok := e.(*parse.FuncExpr); ok {
@@ -68,21 +71,6 @@ func (c *code) capture(f *parse.FuncExpr) {
 	for _, x := range slices.AppendSeq(c.collected(f.Body), maps.Keys(assigned(f.Body))) {
 		if !slices.Contains(f.Params, x) {
 			c.volatile[x] = true
-		}
-	}
-}
-
-// takesKeys notes the elements of KEYS that a call's command takes for keys.
-func (c *code) takesKeys(e *parse.CallExpr) {
-	call, _ := c.CommandCall(e)
-	for _, name := range call.Names {
-		for _, t := range c.Targets {
-			if cmd := t.Of(call, name); cmd != nil && c.S.Raw {
-				for _, p := range Places(call, cmd) {
-					n := c.Nth(call.Words[p.Word], "KEYS")
-					c.Keyed[n] = n > 0
-				}
-			}
 		}
 	}
 }
@@ -185,14 +173,9 @@ func (c *code) Misuses(body *parse.FuncExpr) bool {
 		if in, deeper := c.Enter(e); deeper != nil && in.Misuses(deeper) {
 			return true
 		}
-		call, ok := c.CommandCall(e)
-		if !ok {
-			continue
-		}
-		for _, p := range c.allPlaces(call) {
-			if !c.IsAt(call, p) && library.IsAt(call, p) {
-				return true
-			}
+		call, _ := c.CommandCall(e)
+		if slices.ContainsFunc(c.allPlaces(call), func(p Place) bool { return !c.IsAt(call, p) && library.IsAt(call, p) }) {
+			return true
 		}
 	}
 	return false
