@@ -166,7 +166,7 @@ func (j *judge) places(match *flow.Matching) {
 		word := match.Words[i]
 		j.field(match, word, f)
 		if v := j.Peek(word); f.Number {
-			if slices.Contains(counting, cmd.Name) && (v.Frac || v.Split && !j.State.Knows(flow.SomeWhole)) {
+			if flow.Is(cmd.Name, "counting") && (v.Frac || v.Split && !j.State.Knows(flow.SomeWhole)) {
 				j.may(word.Pos(), Command, "%s fails if this has a fraction: write math.ceil", flow.Shown(cmd.Name))
 			}
 		}
@@ -176,9 +176,6 @@ func (j *judge) places(match *flow.Matching) {
 		}
 	}
 }
-
-// counting are the commands that add whole numbers only.
-var counting = []string{"decrby", "hincrby", "incrby"}
 
 // useless finds a SET whose reply is always the same, as it lacks an option: of a key that no call before is about.
 func (j *judge) useless(call flow.CommandCall, match *flow.Matching) {

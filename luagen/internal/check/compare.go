@@ -90,13 +90,13 @@ func (j *judge) created(e parse.Expr) bool {
 	key, wrote := j.KeyText(command.Words, 1), false
 	for _, other := range j.C.Flow.Calls {
 		c, _ := j.C.CommandCall(other)
-		if len(c.Names) != 1 || j.KeyText(c.Words, 1) != key && !slices.Contains(flow.Removing, c.Names[0]) {
+		if len(c.Names) != 1 || j.KeyText(c.Words, 1) != key && !flow.Is(c.Names[0], "removing") {
 			continue
 		}
-		if slices.Contains(flow.Removing, c.Names[0]) {
+		if flow.Is(c.Names[0], "removing") {
 			return false
 		}
-		wrote = wrote || slices.Contains(flow.Creating, c.Names[0]) && other.P.Line < call.P.Line && j.Creates(c, c.Names[0]) &&
+		wrote = wrote || flow.Is(c.Names[0], "creating") && other.P.Line < call.P.Line && j.Creates(c, c.Names[0]) &&
 			flow.Inside(j.C.Flow.Blocks[other], j.C.Flow.Blocks[call])
 	}
 	return wrote && key != ""

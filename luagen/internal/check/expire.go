@@ -119,7 +119,7 @@ func (j *judge) wrongKeys(all []touch) {
 		given[""] = given[""] || t.gives && flow.AnyOf(t.key)
 	}
 	for _, t := range all {
-		left := t.key != "" && !given[t.key] && !given[""] && slices.Contains(flow.Creating, t.name) && j.Creates(t.call, t.name)
+		left := t.key != "" && !given[t.key] && !given[""] && flow.Is(t.name, "creating") && j.Creates(t.call, t.name)
 		if left && !seen[t.key] {
 			seen[t.key] = j.unlike(t, all, given, marks)
 		}
@@ -144,10 +144,10 @@ func (j *judge) unlike(t touch, all []touch, given, marks map[string]bool) bool 
 	for _, u := range all {
 		switch {
 		case u.key == t.key:
-			only = only && !slices.Contains(shared, u.name)
-		case slices.Contains(flow.Creating, u.name) || slices.Contains(flow.Replacing, u.name):
+			only = only && !flow.Is(u.name, "shared")
+		case flow.Is(u.name, "creating") || flow.Is(u.name, "with expiry"):
 			only = only && given[u.key]
-			alike = alike || !marks[u.key] && (!u.gives || t.name == "set" && slices.Contains(flow.Replacing, u.name))
+			alike = alike || !marks[u.key] && (!u.gives || t.name == "set" && flow.Is(u.name, "with expiry"))
 		}
 	}
 	if alike && only {
@@ -156,13 +156,10 @@ func (j *judge) unlike(t touch, all []touch, given, marks map[string]bool) bool 
 	return alike && only
 }
 
-// shared are the commands of stocks, queues and lists of all, which have no expiry, or get one elsewhere.
-var shared = flow.Words("shared")
-
 // watched finds a key that never expires, of which the script asks when it does.
 func (j *judge) watched(t touch, all []touch) {
 	for _, u := range all {
-		if u.key == t.key && flow.Units[flow.Shapes[u.name]].Per != 0 && !slices.ContainsFunc(all, func(t touch) bool { return t.gives || slices.Contains(flow.Ending, t.name) }) {
+		if u.key == t.key && flow.Units[flow.Shapes[u.name]].Per != 0 && !slices.ContainsFunc(all, func(t touch) bool { return t.gives || flow.Is(t.name, "ending") }) {
 			j.find(t.call.Expr.P, Expire, "this key never expires, and line %d asks when it does: give it an expiry", u.call.Expr.P.Line)
 		}
 	}

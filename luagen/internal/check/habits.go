@@ -149,9 +149,6 @@ func (j *judge) noKey(e parse.Expr) {
 	}
 }
 
-// patterns are the functions of texts that take a pattern.
-var patterns = []string{"string.find", "string.match", "string.gmatch", "string.gsub"}
-
 // isPattern matches names of arguments that are meant for patterns.
 var isPattern = regexp.MustCompile(`pattern|regexp?|glob|match|filter|sep|delim`)
 
@@ -161,7 +158,7 @@ func (j *judge) magic(e *parse.CallExpr) {
 	if e.Method != "" {
 		name, args = "string."+e.Method, append([]parse.Expr{nil}, e.Args...)
 	}
-	if !slices.Contains(patterns, name) || len(args) < 2 || len(args) > 3 && name == "string.find" {
+	if !flow.Is(name, "patterns") || len(args) < 2 || len(args) > 3 && name == "string.find" {
 		return
 	}
 	if n := j.C.Nth(args[1], "ARGV"); n > 0 && !isPattern.MatchString(flow.Spoken(j.C.NameOf(args[1])+" "+j.C.Said["ARGV["+flow.Itoa(n)+"]"])) {

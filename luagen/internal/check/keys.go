@@ -75,7 +75,7 @@ func (j *judge) keyKind(call flow.CommandCall, cmd *flow.Command, p flow.Place) 
 		return
 	}
 	// Sorted-set algebra takes sets too.
-	if b.KeyKind == "set" && slices.Contains(flow.SetAlgebra, cmd.Name) && p.Word > 1 {
+	if b.KeyKind == "set" && flow.Is(cmd.Name, "set algebra") && p.Word > 1 {
 		return
 	}
 	j.report(e.Pos(), Kind, "%s is for a %s, and %s is declared a %s", flow.Shown(cmd.Name),

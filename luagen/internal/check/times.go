@@ -2,7 +2,6 @@ package check
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
@@ -39,7 +38,7 @@ func (j *judge) padded(s flow.Sight) {
 // expiry checks the time that a command gets.
 func (j *judge) expiry(cmd *flow.Command, e parse.Expr, f flow.Form, last parse.Expr) {
 	want, v, shown, fails := flow.Units[f.Word], j.Peek(e), strings.ToUpper(cmd.Name), "fails"
-	if slices.Contains(flow.Ending, cmd.Name) {
+	if flow.Is(cmd.Name, "ending") {
 		fails = "deletes the key"
 	}
 	is := v.Unit.Or(flow.Said(j.C.Said[flow.Itoa(e.Pos().Line-1)], flow.InComment))

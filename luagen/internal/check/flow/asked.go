@@ -224,15 +224,12 @@ func (m *Machine) replies(e *parse.CallExpr) (all []any) {
 	return all
 }
 
-// parted are the commands that read parts of a key.
-var parted = Words("parts")
-
 // sources returns a text for each thing that a command reads: for keys, or for parts of one. Between a key and its part
 // is a line's end.
 func (m *Machine) sources(call CommandCall) (all []string) {
 	key, rest := m.KeyText(call.Words, 1), call.Words[min(1, len(call.Words)):]
 	switch name := strings.Join(call.Names, " "); {
-	case key != "" && slices.Contains(parted, name):
+	case key != "" && Is(name, "parts"):
 		for i := 1; i < len(rest); i++ {
 			all = append(all, strings.TrimSuffix(key+"\n"+m.KeyText(rest, i), "\n"))
 		}
@@ -288,7 +285,7 @@ func (m *Machine) maybe(call CommandCall, v Value) Value {
 func (m *Machine) gets(read CommandCall, word int) bool {
 	return slices.ContainsFunc(m.C.Flow.Calls, func(e *parse.CallExpr) bool {
 		call, _ := m.C.CommandCall(e)
-		gives := len(call.Names) == 1 && slices.Contains(Creating, call.Names[0]) && call.Names[0][0] == 'h' && m.KeyText(call.Words, 1) == m.KeyText(read.Words, 1)
+		gives := len(call.Names) == 1 && Is(call.Names[0], "creating") && call.Names[0][0] == 'h' && m.KeyText(call.Words, 1) == m.KeyText(read.Words, 1)
 		return gives && (e.P.Offset < read.Expr.P.Offset || !Inside(m.C.Flow.Blocks[read.Expr], m.C.Flow.Blocks[e])) &&
 			(call.Open || slices.ContainsFunc(call.Words[2:], func(e parse.Expr) bool { return m.KeyName(e, MaxKeyParts) == m.KeyText(read.Words, word) }))
 	})
@@ -297,7 +294,7 @@ func (m *Machine) gets(read CommandCall, word int) bool {
 // wrote notes a call that may write, as a call of a module may: what it writes is there for the next command.
 func (m *Machine) wrote(call CommandCall) {
 	known := len(call.Names) > 0 && !strings.Contains(call.Names[0], ".")
-	if m.Quiet > 0 || known && (!m.C.Writes(call.Expr) || slices.Contains(Ending, call.Names[0])) {
+	if m.Quiet > 0 || known && (!m.C.Writes(call.Expr) || Is(call.Names[0], "ending")) {
 		return
 	}
 	for i := 1; i < len(call.Words); i++ { // such as the second key of RENAME

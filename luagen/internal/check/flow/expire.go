@@ -18,21 +18,6 @@ type creation struct {
 	Turn  int    // how many turns the way had taken before
 }
 
-// Creating are the commands that create a key without an expiry.
-var Creating = Words("creating")
-
-// Ending are the commands that give a key an expiry.
-var Ending = Words("ending")
-
-// Replacing are the commands that give a key an expiry with its value.
-var Replacing = Words("with expiry")
-
-// dropping are the commands that take away the expiry of their key.
-var dropping = Words("dropping")
-
-// Removing are the commands that may delete their key, with its last element, or mean it to stay.
-var Removing = Words("removing")
-
 // command evaluates a call of a command.
 func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
 	call, _ := m.C.CommandCall(e)
@@ -158,23 +143,23 @@ func (m *Machine) lifetime(call CommandCall, name string) {
 	key := m.KeyText(call.Words, 1)
 	written, _ := m.FormOf(call, name).Options()
 	switch {
-	case slices.Contains(Ending, name):
+	case Is(name, "ending"):
 		m.ends(call, name, key)
 	case m.Expires(call, name):
 		m.gives(call, key)
 	case Units[Shapes[name]].Per != 0 && m.C.InCondition(call.Expr): // the script itself looks
 		m.State.Sure[looked+key] = true
-	case slices.Contains(Removing, name):
+	case Is(name, "removing"):
 		for i := range call.Words {
 			delete(m.State.fresh, m.KeyText(call.Words, i))
 			delete(m.State.Sure, exists+m.KeyText(call.Words, i))
 			delete(m.State.Sure, looked+m.KeyText(call.Words, i))
 		}
 	}
-	if key == "" || !slices.Contains(Creating, name) {
+	if key == "" || !Is(name, "creating") {
 		return
 	}
-	drops := slices.Contains(dropping, name) && !written.Has("nx")
+	drops := Is(name, "dropping") && !written.Has("nx")
 	if m.State.fresh[key] == nil && (drops || !m.State.Sure[exists+key]) && m.Creates(call, name) {
 		m.State.fresh[key] = &creation{Pos: call.Expr.P, Name: name, Value: m.KeyText(call.Words, 2), Drops: drops, tried: !m.Raises(call.Expr), Turn: m.State.trail.Turns()}
 	}
@@ -185,10 +170,10 @@ func (m *Machine) lifetime(call CommandCall, name string) {
 // has none.
 func (m *Machine) Expires(call CommandCall, name string) bool {
 	written, ok := m.FormOf(call, name).Options()
-	if slices.Contains(Ending, name) {
+	if Is(name, "ending") {
 		return !written.Has("gt", "xx")
 	}
-	return slices.Contains(Replacing, name) && (strings.HasSuffix(name, "setex") || !ok || written.Has(expiring...))
+	return Is(name, "with expiry") && (strings.HasSuffix(name, "setex") || !ok || written.Has(expiring...))
 }
 
 // ends follows a call that gives a key an expiry. A server may refuse it, by its ACL or because the
@@ -275,9 +260,6 @@ func (m *Machine) wasThere(key string) {
 	m.State.Sure[exists+key] = true
 }
 
-// showing are the commands whose reply shows whether they have created their key.
-var showing = Words("showing")
-
 // afterwards stands for a key that was written before the call that replies about it, lifetime for one if the reply says when
 // it ends.
 const (
@@ -289,11 +271,11 @@ const (
 func (m *Machine) creator(call CommandCall, name string) string {
 	words := call.Words
 	one := name == "incrby" && m.Peek(words[len(words)-1]).Size == 1
-	if slices.Contains(showing, name) && len(words) <= 4 || one || name == "set" && m.Creates(call, name) {
+	if Is(name, "showing") && len(words) <= 4 || one || name == "set" && m.Creates(call, name) {
 		return m.KeyText(words, 1)
 	}
 	switch {
-	case m.State.fresh[m.KeyText(words, 1)] == nil || slices.Contains(Creating, name):
+	case m.State.fresh[m.KeyText(words, 1)] == nil || Is(name, "creating"):
 		return ""
 	case Units[Shapes[name]].Per != 0:
 		return lifetime

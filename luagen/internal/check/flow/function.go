@@ -115,15 +115,12 @@ func (c *code) single(e parse.Expr) bool {
 	}
 	_, isCommand := c.words(call)
 	name := c.Callee(call)
-	return isCommand && name != "pcall" || name != "string.gsub" && slices.Contains(textFunctions, name) ||
+	return isCommand && name != "pcall" || name != "string.gsub" && Is(name, "functions of texts") ||
 		slices.Contains([]string{"cjson.decode", "math.abs", "math.ceil", "math.floor", "math.max", "math.min", "tonumber"}, name)
 }
 
 // ofDigits is a pattern whose first capture is a number.
 var ofDigits = regexp.MustCompile(`^[^(]*\(%d\+\)|^\^?%d\+\$?$`)
-
-// textFunctions return a text.
-var textFunctions = Words("functions of texts")
 
 // Callee returns the name of a function of the server that is called, such as "string.sub".
 func (c *code) Callee(call *parse.CallExpr) string {
@@ -225,7 +222,7 @@ func (m *Machine) outcome(name string, e *parse.CallExpr, args []Value) Value {
 		if pattern, ok := ConstantText(m.C.Origin(e.Args[1])); ok && !strings.Contains(pattern, "()") { // which is a place
 			return Value{Is: IsText | IsNil, free: !ofDigits.MatchString(pattern)}
 		}
-	case slices.Contains(textFunctions, name):
+	case Is(name, "functions of texts"):
 		return textValue()
 	}
 	return m.resultOf(e, args)

@@ -126,7 +126,7 @@ func (m *Machine) anyNumber(stmt parse.Stmt, e parse.Expr) bool {
 // endless reports whether the reply of a command may have any number of elements.
 func endless(name string, words []parse.Expr) bool {
 	part := strings.Contains(name, "by") && slices.ContainsFunc(words, func(e parse.Expr) bool { return IsLiteral(e, "limit") })
-	return slices.Contains(Words("endless"), name) && !part || slices.Contains(byRank, name) && len(words) > 3 && Bound(words[3]) == -1
+	return slices.Contains(Words("endless"), name) && !part || Is(name, "by rank") && len(words) > 3 && Bound(words[3]) == -1
 }
 
 // Sized reports whether a script compares the length of a list, looks at an element, or has a function of its own do so.
@@ -138,7 +138,7 @@ func (c *code) Sized(x *parse.Var) bool {
 	return x != nil && (len(c.Flow.Indices[x]) > 0 || slices.ContainsFunc(c.Flow.Exprs, func(e parse.Expr) bool {
 		b, isBinary := e.(*parse.BinaryExpr)
 		call, isCall := e.(*parse.CallExpr)
-		return isBinary && negated[b.Op] != "" && c.Flow.Within(b, is) || isCall && !slices.Contains(readers[2:], c.Callee(call)) &&
+		return isBinary && negated[b.Op] != "" && c.Flow.Within(b, is) || isCall && !Is(c.Callee(call), "readers") &&
 			slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return VarOf(arg) == x })
 	}))
 }

@@ -70,7 +70,7 @@ func (m *Machine) gives(call CommandCall, key string) {
 	if made == nil {
 		made = &creation{Name: call.Names[0], Value: m.KeyText(call.Words, 2)}
 	}
-	if made.Name != call.Names[0] || len(call.Words) == 3 || !slices.Contains(Ending, made.Name) { // With NX, it may do nothing.
+	if made.Name != call.Names[0] || len(call.Words) == 3 || !Is(made.Name, "ending") { // With NX, it may do nothing.
 		when := 2
 		if call.Names[0] == "set" {
 			when = 3 // behind the value

@@ -29,9 +29,6 @@ func Places(call CommandCall, cmd *Command) []Place {
 	return all
 }
 
-// SetAlgebra are the commands of sorted sets that take sets, too.
-var SetAlgebra = Words("set algebra")
-
 // MaxCallers is how many functions a key is followed to where they are called.
 const MaxCallers = 2
 

@@ -20,9 +20,6 @@ func (m *Machine) list(e *parse.NameExpr) Value {
 	return listOf(textValue(), 0)
 }
 
-// readers are the functions that change no table which they get.
-var readers = Words("readers")
-
 // HasKeys reports whether a raw script has keys at all.
 func HasKeys(s *parse.Script) bool {
 	return slices.ContainsFunc(s.Globals, func(g parse.Global) bool { return g.Name == "KEYS" })
@@ -38,9 +35,6 @@ func (c *code) IsParam(e parse.Expr) bool {
 	_, known := c.Flow.Params[name.Var]
 	return known || len(c.Flow.Sources[name.Var]) == 0
 }
-
-// passing are the functions whose result is made of their arguments alone.
-var passing = Words("passing")
 
 // Elsewhere reports whether another server or version than those that are asked for takes a command in scripts. What a
 // raw script is meant for is not known.

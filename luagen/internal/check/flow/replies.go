@@ -18,6 +18,9 @@ var words = sync.OnceValue(func() map[string][]string { return parse.Lists(words
 // Words returns a list of words.txt.
 func Words(name string) []string { return words()[name] }
 
+// Is reports whether a command or a function is in a list of words.txt.
+func Is(name, list string) bool { return slices.Contains(words()[list], name) }
+
 // Shapes are the replies of commands as scripts get them in RESP2. A command that is not here, or
 // that takes words which change its reply, has an unknown one.
 var Shapes = byShape()
@@ -101,16 +104,13 @@ func (m *Machine) optionReply(call CommandCall, name string, known int) Value {
 		return Value{Is: IsStatus | IsFalseValue}
 	case name == "set":
 		return Value{Is: IsStatus}
-	case known == 2 && slices.Contains(popping, name):
+	case known == 2 && Is(name, "popping"):
 		return Value{Is: IsText | IsFalseValue}
-	case known == 3 && slices.Contains(popping[1:3], name):
+	case known == 3 && (name == "lpop" || name == "rpop"):
 		return listOf(textValue(), 0).or(IsFalseValue)
 	}
 	return unknown()
 }
-
-// popping are the commands that reply with one element, or with a list if an argument says how many.
-var popping = Words("popping")
 
 // expiring are the options by which SET gives its key an end.
 var expiring = []string{"ex", "px", "exat", "pxat"}
@@ -181,7 +181,7 @@ func (v Value) atMost(call CommandCall, name string) int {
 		if n = 1; len(words) > 2 {
 			n = Bound(words[2])
 		}
-	case slices.Contains(byRank, name) && (len(words) == 4 || IsLiteral(words[4], "withscores")):
+	case Is(name, "by rank") && (len(words) == 4 || IsLiteral(words[4], "withscores")):
 		if from, to := Bound(words[2]), Bound(words[3]); from*to >= 0 {
 			n = to - from + 1
 		}
@@ -194,9 +194,6 @@ func (v Value) atMost(call CommandCall, name string) int {
 	}
 	return 0
 }
-
-// byRank are the commands whose reply has the elements from one rank to another.
-var byRank = []string{"lrange", "zrange", "zrevrange"}
 
 // Added returns what an expression adds a number to, and the number.
 func Added(e parse.Expr) (parse.Expr, float64) {

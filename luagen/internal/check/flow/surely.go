@@ -179,7 +179,7 @@ func (c *code) returns(q quality, call *parse.CallExpr) bool {
 		return c.Callee(call) == "string.format" && len(call.Args) > 0 && c.is(q, call.Args[0])
 	} else if q == AForeign {
 		_, replied := c.words(call)
-		made := slices.Contains(passing, c.Callee(call)) && !slices.ContainsFunc(call.Args, func(e parse.Expr) bool { return !c.is(q, e) })
+		made := Is(c.Callee(call), "passing") && !slices.ContainsFunc(call.Args, func(e parse.Expr) bool { return !c.is(q, e) })
 		if replied || made {
 			return true
 		}
