@@ -28,7 +28,9 @@ func (j *judge) commands() {
 			for _, t := range j.C.Targets {
 				if cmd := j.command(t, call, name); cmd != nil {
 					writes = writes || cmd.Writes
-					j.undeclared(call, cmd)
+					if text := undeclarable[cmd.Name]; text != "" {
+						j.report(call.Words[0].Pos(), Key, text, strings.ToUpper(cmd.Name))
+					}
 					if j.C.S.Header.ReadOnly && cmd.Writes {
 						j.report(call.Words[0].Pos(), ReadOnly, "%s is not allowed in a read-only script", flow.Shown(cmd.Name))
 					}

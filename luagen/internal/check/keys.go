@@ -67,15 +67,8 @@ func (j *judge) arguments(call flow.CommandCall, cmd *flow.Command) {
 func (j *judge) keyKind(call flow.CommandCall, cmd *flow.Command, p flow.Place) {
 	e := call.Words[p.Word]
 	b := j.C.DeclaredKey(e)
-	if b == nil || b.Kind != parse.Key {
-		return
-	}
-	if b.KeyKind == "any" || len(cmd.Kinds) == 0 ||
-		slices.Contains(cmd.Kinds, b.KeyKind) {
-		return
-	}
-	// Sorted-set algebra takes sets too.
-	if b.KeyKind == "set" && flow.Is(cmd.Name, "set algebra") && p.Word > 1 {
+	if b == nil || b.Kind != parse.Key || b.KeyKind == "any" || len(cmd.Kinds) == 0 || slices.Contains(cmd.Kinds, b.KeyKind) ||
+		b.KeyKind == "set" && flow.Is(cmd.Name, "set algebra") && p.Word > 1 { // which takes sets too
 		return
 	}
 	j.report(e.Pos(), Kind, "%s is for a %s, and %s is declared a %s", flow.Shown(cmd.Name),
@@ -107,13 +100,6 @@ var undeclarable = flow.ByName(map[string]string{
 	"%s deletes keys that are not passed to the script: pass them, and call DEL":   "flushall flushdb",
 	"%s is for databases, of which a cluster has one: use other keys":              "move select swapdb",
 })
-
-// undeclared finds such a command.
-func (j *judge) undeclared(call flow.CommandCall, cmd *flow.Command) {
-	if text := undeclarable[cmd.Name]; text != "" {
-		j.report(call.Words[0].Pos(), Key, text, strings.ToUpper(cmd.Name))
-	}
-}
 
 // isSettled reports whether a word is equal to a declared key in all states, or is a table.
 func (j *judge) isSettled(e parse.Expr) bool { return j.settled[e] > 0 && j.settled[e] == j.words[e] }

@@ -77,15 +77,10 @@ func (j *judge) nothing(pos parse.Pos) {
 
 func mayBeNil(t parse.Type) bool { return (t.Optional || t.Name == "bool") && !t.List }
 
-func typeText(t parse.Type) string {
-	if t.List {
-		return t.String() + "[]"
-	}
-	return t.String()
-}
-
 // declares says of which type a result is.
-func declares(r *parse.Result) string { return r.Name + " is declared " + typeText(r.Type) }
+func declares(r *parse.Result) string {
+	return r.Name + " is declared " + r.Type.String() + map[bool]string{true: "[]"}[r.Type.List]
+}
 
 // tuple checks the value of a script that returns several results.
 func (j *judge) tuple(results []*parse.Result, v flow.Value, pos parse.Pos) {
@@ -135,10 +130,11 @@ func (j *judge) result(r *parse.Result, v flow.Value, pos parse.Pos) {
 	case v.Is&^flow.Absent == 0 && !mayBeNil(r.Type):
 		j.find(pos, Result, "this is nil for the wrapper, and %s", declares(r))
 	case rest != 0 && rest&accepts(r.Type) == 0:
-		j.find(pos, Result, "this is %s, and %s%s", rest, declares(r), remedy(rest, r.Type))
+		remedy := map[bool]string{true: "; write (...) and 1 or 0"}[rest == flow.IsStatus && r.Type.Name == "bool"]
+		j.find(pos, Result, "this is %s, and %s%s", rest, declares(r), remedy)
 	case v.Is&^flow.IsFailed == flow.Boolean && !mayBeNil(r.Type):
 		j.find(pos, Result, "false arrives as nil, and %s: write (...) and 1 or 0", declares(r))
-	case rest == flow.IsText && (v.Word && numeric(r.Type) || v.Frac && numeric(r.Type) && r.Type.Name != "float"):
+	case rest == flow.IsText && accepts(r.Type) == flow.IsText|flow.IsNumber|flow.IsTrueValue && (v.Word || v.Frac && r.Type.Name != "float"):
 		j.find(pos, Result, "this text is no whole number, and %s", declares(r))
 	case r.Type.Name == "scores" && v.Elem != nil && v.Elem.Role == flow.AMember:
 		j.find(pos, Result, "these are members without their scores, and %s: write WITHSCORES", declares(r))
@@ -148,20 +144,11 @@ func (j *judge) result(r *parse.Result, v flow.Value, pos parse.Pos) {
 		j.elementsOf(r, v, pos)
 	case rest == flow.IsNumber:
 		j.sum(v, r)
-		j.cut(r, v, pos)
+		if r.Type.Name == "float" && !v.Whole || r.Type.Name != "bool" && v.Frac {
+			j.may(pos, Result, lostFraction)
+		}
 	}
 }
-
-// remedy says what to write for a status reply that is declared a bool.
-func remedy(k flow.Kinds, t parse.Type) string {
-	if k == flow.IsStatus && t.Name == "bool" {
-		return "; write (...) and 1 or 0"
-	}
-	return ""
-}
-
-// numeric reports whether a wrapper reads a number.
-func numeric(t parse.Type) bool { return accepts(t) == flow.IsText|flow.IsNumber|flow.IsTrueValue }
 
 // elementsOf checks the elements of a list that is returned.
 func (j *judge) elementsOf(r *parse.Result, v flow.Value, pos parse.Pos) {
@@ -179,13 +166,6 @@ func (j *judge) elementsOf(r *parse.Result, v flow.Value, pos parse.Pos) {
 }
 
 const lostFraction = "a number loses its fraction in a reply: return a text, as string.format('%%.17g', ...) makes it"
-
-// cut finds a number whose fraction does not arrive.
-func (j *judge) cut(r *parse.Result, v flow.Value, pos parse.Pos) {
-	if r.Type.Name == "float" && !v.Whole || r.Type.Name != "bool" && v.Frac {
-		j.may(pos, Result, lostFraction)
-	}
-}
 
 // errorReply finds redis.error_reply('CODE'): without a message behind it that is no code.
 func (j *judge) errorReply(e *parse.CallExpr) {
@@ -250,11 +230,7 @@ func (j *judge) dropped(call *parse.CallExpr) {
 func (j *judge) hash(r *parse.Result, v flow.Value, pos parse.Pos) {
 	h := r.Type.Hash
 	call, _ := j.C.CommandCall(v.From)
-	shown := strings.ToUpper(call.Names[0])
-	want := "HGETALL"
-	if h.Listed {
-		want = "HMGET"
-	}
+	shown, want := strings.ToUpper(call.Names[0]), map[bool]string{true: "HMGET", false: "HGETALL"}[h.Listed]
 	switch key := j.C.DeclaredKey(call.Words[1]); {
 	case r.Type.List:
 		j.find(pos, Result, "this is one hash, and %s", declares(r))
@@ -267,7 +243,7 @@ func (j *judge) hash(r *parse.Result, v flow.Value, pos parse.Pos) {
 		literal, ok := j.C.Origin(word).(*parse.StringExpr)
 		return !ok || literal.Value == name || !slices.Contains(h.Names(), literal.Value)
 	}):
-		j.find(pos, Result, "these are other fields, or in another order, than %s is declared: %s", r.Name, typeText(r.Type))
+		j.find(pos, Result, "these are other fields, or in another order, than %s is declared: %s", r.Name, strings.TrimPrefix(declares(r), r.Name+" is declared "))
 	}
 }
 

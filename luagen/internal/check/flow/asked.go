@@ -324,10 +324,3 @@ func (v Value) itself() Value {
 	}
 	return v
 }
-
-// mistaken notes that a reply is there if the script compares it with nil, for which it is false: what it does then is one mistake.
-func (m *Machine) mistaken(v, w Value) {
-	if w.Is == IsNil && v.Is&Boolean == IsFalseValue {
-		m.there(v)
-	}
-}

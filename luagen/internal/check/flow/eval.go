@@ -169,9 +169,10 @@ func (m *Machine) binary(e *parse.BinaryExpr) Value {
 	case "==", "~=":
 		l, r := m.eval(e.L), m.eval(e.R)
 		m.see(Sight{Use: Equal, E: e, V: l, W: r})
-		if l.Is&r.Is == 0 && !m.C.Flow.Careful[e] {
-			m.mistaken(l, r)
-			m.mistaken(r, l)
+		for _, pair := range [][2]Value{{l, r}, {r, l}} { // What the script does for a nil reply, which is false, is one mistake.
+			if pair[1].Is == IsNil && pair[0].Is&Boolean == IsFalseValue && !m.C.Flow.Careful[e] {
+				m.there(pair[0])
+			}
 		}
 		return Value{Is: Boolean, of: cmp.Or(l.of, r.of), mixed: true}
 	case "<", "<=", ">", ">=":

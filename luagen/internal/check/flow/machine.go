@@ -229,11 +229,6 @@ func (m *Machine) overAll(stmt parse.Stmt) bool {
 	return list.Elem != nil && list.Elem.Is == IsText|IsFalseValue
 }
 
-// counter binds the name of a loop that counts.
-func (m *Machine) counter(s *parse.NumForStmt) {
-	m.bind(s.Var, Value{Is: IsNumber, Number: Number{Low: m.Peek(s.From).Low}})
-}
-
 // head evaluates what stands at the head of a loop.
 func (m *Machine) head(stmt parse.Stmt) {
 	_, counts := stmt.(*parse.NumForStmt)
@@ -256,22 +251,17 @@ func (m *Machine) elements(s *parse.GenForStmt) {
 	}
 }
 
-// forget drops what is known of the names that a block assigns to. At the head of a loop some have no value in its first turn.
+// forget drops what is known of the names that a block assigns to. At the head of a loop some have no value in its first
+// turn: those that get only sums, and so on, of their own.
 func (m *Machine) forget(b *parse.Block, head bool) {
 	for x := range assigned(b) {
-		if !head || !m.unmade(x) {
+		if v, _ := m.State.Get(x); !head || v.Is != IsNil || slices.ContainsFunc(m.C.Flow.Sources[x], func(s Source) bool {
+			b, ok := s.Expr.(*parse.BinaryExpr)
+			return !ok || b.Op == "and" || b.Op == "or" || !Mentions(b, x)
+		}) {
 			delete(m.State.vars, x)
 		}
 	}
-}
-
-// unmade reports whether a name has no value, and gets only sums, and so on, of its own.
-func (m *Machine) unmade(x *parse.Var) bool {
-	v, _ := m.State.Get(x)
-	return v.Is == IsNil && !slices.ContainsFunc(m.C.Flow.Sources[x], func(s Source) bool {
-		b, ok := s.Expr.(*parse.BinaryExpr)
-		return !ok || b.Op == "and" || b.Op == "or" || !Mentions(b, x)
-	})
 }
 
 // Use is how the code uses an expression, or what it does.

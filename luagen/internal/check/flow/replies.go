@@ -23,10 +23,7 @@ func Is(name, list string) bool { return slices.Contains(words()[list], name) }
 
 // Shapes are the replies of commands as scripts get them in RESP2. A command that is not here, or
 // that takes words which change its reply, has an unknown one.
-var Shapes = byShape()
-
-// byShape returns the shapes of words.txt by the names of commands.
-func byShape() map[string]string {
+var Shapes = func() map[string]string {
 	all := map[string]string{}
 	for name, words := range words() {
 		if shape, ok := strings.CutPrefix(name, "shape "); ok {
@@ -34,7 +31,7 @@ func byShape() map[string]string {
 		}
 	}
 	return ByName(all)
-}
+}()
 
 // ByName turns a map of texts to names around.
 func ByName(text map[string]string) map[string]string {

@@ -273,7 +273,7 @@ func (m *Machine) turns(stmt parse.Stmt, all []*state, body *parse.Block) []*sta
 	case *parse.RepeatStmt:
 		return m.statements(all, s.Body)
 	case *parse.NumForStmt:
-		m.each(all, func() { m.counter(s) })
+		m.each(all, func() { m.bind(s.Var, Value{Is: IsNumber, Number: Number{Low: m.Peek(s.From).Low}}) })
 	case *parse.GenForStmt:
 		m.each(all, func() { m.elements(s) })
 	}
