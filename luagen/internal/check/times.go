@@ -41,7 +41,7 @@ func (j *judge) expiry(cmd *flow.Command, e parse.Expr, f flow.Form, last parse.
 	if flow.Is(cmd.Name, "ending") {
 		fails = "deletes the key"
 	}
-	is := v.Unit.Or(flow.Said(j.C.Said[flow.Itoa(e.Pos().Line-1)], flow.InComment))
+	is := v.Unit.Or(j.C.Hears(j.C.Said[flow.Itoa(e.Pos().Line-1)], flow.InComment))
 	written := v.Least > 0 && v.Least == v.Size // the text of a number, too
 	if written && !flow.IsLiteral(last, "gt") { // which makes no life shorter
 		is = is.Or(meant(v.Size, want))

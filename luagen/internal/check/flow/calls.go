@@ -177,25 +177,15 @@ func Title(server string) string {
 	return strings.ToUpper(server[:1]) + server[1:]
 }
 
-// ask notes what a condition asks for: members of libraries, as in (table.unpack or unpack)(list), and fields, as in
-// "not job.at".
+// ask notes the members of libraries for which a condition asks, as in (table.unpack or unpack)(list).
 func (c *code) ask(condition parse.Expr) {
-	switch e := Unparen(condition).(type) {
-	case *parse.BinaryExpr:
-		if e.Op == "and" || e.Op == "or" {
-			c.ask(e.L)
-			c.ask(e.R)
+	parse.Walk(condition, func(e parse.Expr) {
+		if index, ok := e.(*parse.IndexExpr); ok {
+			if lib, name := MemberOf(index); lib != nil {
+				c.Members[lib.Name+"."+name.Value] = true
+			}
 		}
-	case *parse.IndexExpr:
-		if lib, name := MemberOf(e); lib != nil {
-			c.Members[lib.Name+"."+name.Value] = true
-		}
-		c.Members[c.NameOf(e)] = true
-	case *parse.CallExpr:
-		c.Members[c.NameOf(e)] = true
-	case *parse.UnaryExpr:
-		c.ask(e.X)
-	}
+	})
 }
 
 // MemberOf returns X and name of X.name, if X is a global name.

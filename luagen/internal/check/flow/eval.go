@@ -80,8 +80,8 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 	m.proves(x)
 	if x.Elem == nil || !x.Surely(IsTable) {
 		name := m.C.NameOf(e)
-		v := unknown().In(Said(name, inName))
-		if name != "" && x.Decoded && (x.doubted || x.hollow && x.listed == "" || m.C.Members[name]) {
+		v := unknown().In(m.C.Hears(name, inName))
+		if name != "" && x.Decoded && (x.doubted || x.hollow && x.listed == "") {
 			v.Missing = aField + name
 		}
 		return v

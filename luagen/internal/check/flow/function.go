@@ -86,7 +86,7 @@ func (m *Machine) resultOf(e *parse.CallExpr, args []Value) Value {
 	}
 	v := f.yields
 	v.Missing = m.passedOn(v.Missing, m.C.Flow.Bodies[name.Var], e)
-	return v.In(Said(name.Name, inName))
+	return v.In(m.C.Hears(name.Name, inName))
 }
 
 // passedOn returns what a value is a reply about that a function has returned, in the words of a call of the function.

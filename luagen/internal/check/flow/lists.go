@@ -159,7 +159,7 @@ func (m *Machine) added(name string, e *parse.CallExpr, words []parse.Expr, v Va
 func (m *Machine) insert(v *Value, item Value, e parse.Expr, field string) {
 	v.hollow = false
 	switch pos := e.Pos(); {
-	case item.Surely(IsNumber) && (item.In(Said(field, inName)).Large >= MaxShown || m.identifies(e, field)):
+	case item.Surely(IsNumber) && (item.In(m.C.Hears(field, inName)).Large >= MaxShown || m.identifies(e, field)):
 		v.Digits = &pos
 	case item.Digits != nil:
 		v.Digits = item.Digits

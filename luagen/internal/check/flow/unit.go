@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -123,7 +122,7 @@ func (m *Machine) OfField(key, e parse.Expr) Unit {
 			return Units[f.Type.Name]
 		}
 	}
-	return Said(name, inName)
+	return m.C.Hears(name, inName)
 }
 
 // unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of. How
@@ -199,24 +198,12 @@ func Spoken(text string) string {
 	return strings.ToLower(strings.ReplaceAll(humps.ReplaceAllString(text, "$1 $2"), "_", " "))
 }
 
-// heard has what said has returned, by its arguments: scripts repeat their names, and regular expressions are slow.
-var heard sync.Map
-
-// Said returns the unit that a name or a comment certainly says a time is in: window_ms, "heartbeat TTL (milliseconds)".
-func Said(text string, in *regexp.Regexp) Unit {
-	type saying struct {
-		text string
-		in   *regexp.Regexp
-	}
-	says, known := heard.Load(saying{text, in})
-	if !known {
-		says = unitIn(text, in)
-		heard.Store(saying{strings.Clone(text), in}, says)
-	}
-	return says.(Unit)
+// Hears returns the unit that a name or a comment certainly says a time is in: window_ms, "heartbeat TTL (milliseconds)".
+func (c *code) Hears(text string, in *regexp.Regexp) Unit {
+	return recalled(c.heard, in.String()+text, func() Unit { return unitIn(text, in) })
 }
 
-// unitIn reads what said returns.
+// unitIn reads what Hears returns.
 func unitIn(text string, in *regexp.Regexp) (says Unit) {
 	text, _, _ = strings.Cut(Spoken(text), "argv")
 	before := text
@@ -245,14 +232,14 @@ func unitIn(text string, in *regexp.Regexp) (says Unit) {
 // says returns the unit that the name of a local or a comment says it is in.
 func (c *code) says(x *parse.Var) Unit {
 	return recalled(c.units, x, func() Unit {
-		return Said(x.Name, inName).Or(Said(c.Said[Itoa(x.Pos.Line)], InComment)).Or(Said(c.Said[x.Name], InComment))
+		return c.Hears(x.Name, inName).Or(c.Hears(c.Said[Itoa(x.Pos.Line)], InComment)).Or(c.Hears(c.Said[x.Name], InComment))
 	})
 }
 
 // argument returns the unit that a comment says ARGV[n] is in, by words or by a name that it gives it.
 func (c *code) argument(list string, n int) Unit {
 	text := c.Said[list+"["+Itoa(n)+"]"]
-	return Said(text, InComment).Or(Said(text, inName))
+	return c.Hears(text, InComment).Or(c.Hears(text, inName))
 }
 
 var (
