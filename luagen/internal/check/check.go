@@ -212,8 +212,7 @@ func (j *judge) verdict(some bool, pos parse.Pos, rule, format string, args ...a
 	}
 }
 
-// settle makes findings of what enough states show, one of each rule in a place. States that never are count where no
-// other comes.
+// settle makes findings of what enough states show, one of each rule in a place. States that never are count where no other comes.
 func (j *judge) settle() {
 	found := map[string]bool{}
 	for _, v := range j.order {

@@ -95,8 +95,7 @@ func (j *judge) includedWrites(inc *parse.Include) {
 	}
 }
 
-// command returns what a target knows of a command, nil if it does not know it or if what it knows
-// says nothing of this call.
+// command returns what a target knows of a command, nil if it knows nothing of this call.
 func (j *judge) command(t *flow.Table, call flow.CommandCall, name string) *flow.Command {
 	pos := call.Words[0].Pos()
 	cmd := t.Commands[name]

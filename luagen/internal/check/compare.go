@@ -49,9 +49,6 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 // equality checks "l == r" and "l ~= r".
 func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
-	if flow.Bound(e.R) == -2 && j.created(e.L) {
-		j.find(e.P, Compare, "this is %s: the script has written the key before, so its TTL is -1 if it has none", never)
-	}
 	mixed := l.Surely(flow.IsText) && r.Surely(flow.IsNumber) || l.Surely(flow.IsNumber) && r.Surely(flow.IsText)
 	if l.Is&r.Is != 0 && !mixed || j.C.Flow.Careful[e] {
 		return
@@ -71,35 +68,6 @@ func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 		advice = "; write tonumber, or compare texts"
 	}
 	j.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.Is, r.Is, advice)
-}
-
-// created reports whether an expression is the TTL of a key that the script certainly has, as it wrote it before, and removes none.
-func (j *judge) created(e parse.Expr) bool {
-	before := slices.DeleteFunc(slices.Clone(j.C.Flow.Sources[flow.VarOf(e)]), func(s flow.Source) bool { return s.Expr == nil || s.Expr.Pos().Offset > e.Pos().Offset })
-	if len(before) == 1 { // What the name gets behind the comparison is another.
-		e = before[0].Expr
-	}
-	call, ok := j.C.Origin(e).(*parse.CallExpr)
-	if !ok {
-		return false
-	}
-	command, _ := j.C.CommandCall(call)
-	if len(command.Names) != 1 || command.Names[0] != "ttl" && command.Names[0] != "pttl" {
-		return false
-	}
-	key, wrote := j.KeyText(command.Words, 1), false
-	for _, other := range j.C.Flow.Calls {
-		c, _ := j.C.CommandCall(other)
-		if len(c.Names) != 1 || j.KeyText(c.Words, 1) != key && !flow.Is(c.Names[0], "removing") {
-			continue
-		}
-		if flow.Is(c.Names[0], "removing") {
-			return false
-		}
-		wrote = wrote || flow.Is(c.Names[0], "creating") && other.P.Line < call.P.Line && j.Creates(c, c.Names[0]) &&
-			flow.Inside(j.C.Flow.Blocks[other], j.C.Flow.Blocks[call])
-	}
-	return wrote && key != ""
 }
 
 // inequality checks "l < r" and its like.
@@ -132,8 +100,7 @@ func (j *judge) isLetter(e parse.Expr) bool {
 	return ok && (s.Value == "" || s.Value[0] < '0' || s.Value[0] > '9')
 }
 
-// condition finds a number where a condition stands, which was evaluated: 0 is true in Lua. The left part of "and" and
-// "or", and what "not" is for, are found where they are evaluated.
+// condition finds a number where a condition stands: 0 is true in Lua. Parts but the last are found where they are evaluated.
 func (j *judge) condition(e parse.Expr) {
 	e = flow.Unparen(e)
 	j.emptyIsTrue(e)
@@ -160,8 +127,7 @@ func (j *judge) condition(e parse.Expr) {
 	}
 }
 
-// operand checks the left part of "and" or "or". In "x and 1 or 2" the 1 is no condition, and "count or 0" is to be on
-// the safe side.
+// operand checks the left part of "and" or "or". In "x and 1 or 2" the 1 is no condition, and "count or 0" is careful.
 func (j *judge) operand(e *parse.BinaryExpr) {
 	l, ok := flow.Unparen(e.L).(*parse.BinaryExpr)
 	if e.Op == "or" && (ok && l.Op == "and" || flow.ConstantKind(e.R) != 0) {

@@ -8,8 +8,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// unending finds the keys that never expire on one way through the script, and do on another; or through a function, if no
-// other code gives keys an expiry.
+// unending finds the keys that never expire on one way through the script, or through the function that alone gives expiries.
 func (j *judge) unending() {
 	j.State = flow.NewState()
 	j.compareWays(j.Frame)
@@ -24,8 +23,7 @@ func (j *judge) unending() {
 	}
 }
 
-// compareWays finds the keys that a way leaves without an expiry, if no caller has chosen that way. It is compared with the
-// way that gives one and parts last from it.
+// compareWays compares a way that leaves a key without an expiry with the way that gives one and parts last from it.
 func (j *judge) compareWays(w *flow.Frame) {
 	for key, all := range w.Left {
 		for _, l := range all {
@@ -109,8 +107,7 @@ func (j *judge) compareTouches() {
 	j.habits(all)
 }
 
-// wrongKeys finds a key that the script writes and gives no expiry: all others that the script writes have one, or the
-// script asks when it ends.
+// wrongKeys finds a key without an expiry where all others that the script writes have one, or the script asks when it ends.
 func (j *judge) wrongKeys(all []touch) {
 	given, marks, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, t := range all {

@@ -75,8 +75,7 @@ func (j *judge) keyKind(call flow.CommandCall, cmd *flow.Command, p flow.Place) 
 		strings.Join(cmd.Kinds, " or "), b.Name, b.KeyKind)
 }
 
-// includedCalls finds calls of included functions that use what they get as a key or channel, where
-// that is none.
+// includedCalls finds calls of included functions that use what they get as a key or channel, where that is none.
 func (j *judge) includedCalls() {
 	for _, call := range j.C.Flow.Calls {
 		in, body := j.C.Enter(call)

@@ -30,8 +30,7 @@ func (j *judge) names() {
 	}
 }
 
-// lastRead returns the last place among the values of an expression that a name which is read gets. Those before it need
-// names, too.
+// lastRead returns the last place among an expression's values that a name which is read gets: those before it need names, too.
 func (j *judge) lastRead() map[parse.Expr]int {
 	last := map[parse.Expr]int{}
 	for x, all := range j.C.Flow.Sources {
@@ -83,8 +82,7 @@ func (j *judge) assigned() map[string]bool {
 	return found
 }
 
-// lacking finds a name that a server of the script does not have, and others do.
-// What a raw script is meant for is not known.
+// lacking finds a name that a server of the script does not have. What a raw script is meant for is not known.
 func (j *judge) lacking(pos parse.Pos, name string) {
 	if j.C.S.Raw {
 		return

@@ -21,8 +21,7 @@ func (j *judge) exact(v flow.Value, pos parse.Pos) {
 	}
 }
 
-// use finds the number of an int without bounds, where it is used for anything but a comparison with
-// a small number.
+// use finds the number of an int without bounds, where it is used for anything but a comparison with a small number.
 func (j *judge) use(v flow.Value) {
 	if v.Lossy != nil {
 		j.may(*v.Lossy, Precision, tooWide, v.Wide)

@@ -8,8 +8,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// meet finds times of different units that meet in a sum, a difference, a quotient or a comparison. Those that TIME replies
-// with may be added as a seed.
+// meet finds times of different units in one operation. Those that TIME replies with may be added as a seed.
 func (j *judge) meet(pos parse.Pos, l, r flow.Value) {
 	u, w := l.Unit, r.Unit
 	if u.Per > w.Per {
@@ -59,8 +58,7 @@ func (j *judge) expiry(cmd *flow.Command, e parse.Expr, f flow.Form, last parse.
 	}
 }
 
-// meant returns the unit in which a number that is written out is meant: whole minutes of the other unit, or so few
-// milliseconds that nobody means them.
+// meant returns the unit that a number must mean: whole minutes of the other, or so few milliseconds that nobody means them.
 func meant(n float64, want flow.Unit) flow.Unit {
 	whole := func(of float64) bool { return math.Mod(n, of) == 0 }
 	switch {

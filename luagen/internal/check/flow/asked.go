@@ -120,8 +120,7 @@ func answers(source string) []any {
 	}
 }
 
-// likes returns a source and what stands for its likes: if one field that is written out is there, others are. Elements
-// that the script chooses have none.
+// likes returns a source and what stands for its likes: if one field that is written out is there, others are.
 func likes(source string) []any {
 	source = strings.TrimSuffix(source, itsOwn)
 	if key, part, _ := strings.Cut(source, "\n"); strings.HasPrefix(part, "'") {
@@ -187,9 +186,6 @@ func (m *Machine) touched(e parse.Expr) []any {
 				all = append(all, e.Var, AnArgument+e.Name)
 			}
 		case *parse.IndexExpr:
-			if n := m.C.Nth(e, "ARGV"); n > 0 {
-				all = append(all, AnArgument+Itoa(n))
-			}
 			if v, _ := m.State.Get(VarOf(e.X)); v.Decoded {
 				all = append(all, aField+m.C.NameOf(e))
 			}
@@ -224,8 +220,7 @@ func (m *Machine) replies(e *parse.CallExpr) (all []any) {
 	return all
 }
 
-// sources returns a text for each thing that a command reads: for keys, or for parts of one. Between a key and its part
-// is a line's end.
+// sources returns a text for each key that a command reads, or for each part of one, behind a line's end.
 func (m *Machine) sources(call CommandCall) (all []string) {
 	key, rest := m.KeyText(call.Words, 1), call.Words[min(1, len(call.Words)):]
 	switch name := strings.Join(call.Names, " "); {
@@ -280,8 +275,7 @@ func (m *Machine) maybe(call CommandCall, v Value) Value {
 	return v
 }
 
-// gets reports whether the script gives a hash the field that a word of a call names, before the call or on a way without
-// it. Then a hash that is there may be taken to have the field.
+// gets reports whether the script gives a hash the field that a call reads, before it or on a way without it: then a hash has it.
 func (m *Machine) gets(read CommandCall, word int) bool {
 	return slices.ContainsFunc(m.C.Flow.Calls, func(e *parse.CallExpr) bool {
 		call, _ := m.C.CommandCall(e)

@@ -384,8 +384,7 @@ func extreme(args []Value, least bool) Value {
 	return Value{Is: IsNumber, Number: n}
 }
 
-// extent returns how large the result of an operation is, by that of its operands. Of two operands that are near their
-// bounds the sum is: what is added to one may be small.
+// extent returns how large the result of an operation is. A sum is, if both are near their bounds: what is added may be small.
 func extent(op string, l, r float64) float64 {
 	switch {
 	case op == "+" && min(l, r) > MaxExact/2:

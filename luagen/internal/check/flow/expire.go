@@ -75,8 +75,7 @@ func (m *Machine) Raises(e *parse.CallExpr) bool {
 	return ok && IsLiteral(index.Key, "call")
 }
 
-// KeyText returns a text by which a key is known: that of its names and literals, "" if there is
-// more to it.
+// KeyText returns a text by which a key is known: that of its names and literals, "" if there is more to it.
 func (m *Machine) KeyText(words []parse.Expr, i int) string {
 	if i >= len(words) {
 		return ""
@@ -166,8 +165,7 @@ func (m *Machine) lifetime(call CommandCall, name string) {
 	m.State.Sure[exists+key] = true
 }
 
-// Expires reports whether a call gives its key an expiry, as far as that is known. With XX or GT it gives none to a key that
-// has none.
+// Expires reports whether a call gives its key an expiry. With XX or GT it gives none to a key that has none.
 func (m *Machine) Expires(call CommandCall, name string) bool {
 	written, ok := m.FormOf(call, name).Options()
 	if Is(name, "ending") {
@@ -189,8 +187,7 @@ func (m *Machine) ends(call CommandCall, name, key string) {
 	m.State.Sure[probe] = m.State.Sure[probe] || m.Raises(call.Expr)
 }
 
-// Creates reports whether a call of a creating command certainly may create a key without an expiry: a
-// step down is for what is there.
+// Creates reports whether a call certainly may create a key without an expiry: a step down is for what is there.
 func (m *Machine) Creates(call CommandCall, name string) bool {
 	written, ok := m.FormOf(call, name).Options()
 	if !ok && name == "set" || written.Has(expiring...) || written.Has("ifeq", "keepttl", "nomkstream", "xx") ||
@@ -260,8 +257,7 @@ func (m *Machine) wasThere(key string) {
 	m.State.Sure[exists+key] = true
 }
 
-// afterwards stands for a key that was written before the call that replies about it, lifetime for one if the reply says when
-// it ends.
+// afterwards stands for a key that was written before the call that replies about it, lifetime for one whose end it says.
 const (
 	afterwards = "afterwards"
 	lifetime   = "lifetime"

@@ -150,8 +150,7 @@ func (t tokens) Has(some ...string) bool {
 	return slices.ContainsFunc(some, func(token string) bool { return slices.Contains(t, token) })
 }
 
-// Options returns the tokens of a call, in small letters. It is false if one of them is not written out, or if the words
-// do not match.
+// Options returns the tokens of a call, in small letters, and whether the words match and all tokens are written out.
 func (m *Matching) Options() (all tokens, written bool) {
 	written = m.As != nil
 	for i, f := range m.As {
@@ -171,8 +170,7 @@ func isNumeral(text string) bool {
 	return err == nil
 }
 
-// FormOf matches the words of a call with the form of its command: it has that of one server, for a raw script, or of
-// all that are meant.
+// FormOf matches the words of a call with the form of its command on one server, for a raw script, or on all that are meant.
 func (m *Machine) FormOf(call CommandCall, name string) *Matching {
 	if known := m.forms[call.Expr]; known != nil {
 		return known
@@ -237,8 +235,7 @@ func (m *Machine) matched(call CommandCall, cmd *Command) *Matching {
 	return best
 }
 
-// fits reports whether a word of a call may stand in a place. Only a word that is not known to be a number may be a
-// token at run time, and only if there is no such token before it: the caller chooses all of them.
+// fits reports whether a word of a call may stand in a place. What is not known to be a number may be a token at run time.
 func (m *Machine) fits(match *Matching, i int, f Form) bool {
 	if f.Number && m.C.Keyed[m.C.Nth(match.Words[i], "KEYS")] {
 		return false

@@ -10,8 +10,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// function follows the body of a function, once. When it runs, each variable that is assigned anywhere may have another
-// value.
+// function follows the body of a function, once. When it runs, each variable that is assigned anywhere may have another value.
 func (m *Machine) function(f *parse.FuncExpr) {
 	if m.Quiet > 0 || m.Frames[f] != nil {
 		return

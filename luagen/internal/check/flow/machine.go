@@ -150,8 +150,7 @@ func (m *Machine) simple(stmt parse.Stmt) {
 	}
 }
 
-// values evaluates a list for n names. A name beyond the list is nil, unless the last expression
-// may stand for many values.
+// values evaluates a list for n names. A name beyond it is nil, unless the last expression may stand for many values.
 func (m *Machine) values(list []parse.Expr, n int) []Value {
 	all := make([]Value, 0, max(n, len(list)))
 	for _, e := range list {

@@ -85,8 +85,7 @@ func AnyOf(key string) bool {
 	return key == "" || strings.Contains(key, "@") && !strings.Contains(key, "..")
 }
 
-// leaves notes the keys that a way has written and left without an expiry at its end. It notes none on a way that returns the
-// error of a failed write.
+// leaves notes the keys that a way leaves without an expiry at its end, if it does not return the error of a failed write.
 func (m *Machine) leaves(pos parse.Pos, returned Value) {
 	for key, made := range m.State.fresh {
 		if !m.State.Dead && !m.State.Never && !(made.tried && returned.Is == IsFailed) && (made.Drops || !m.State.Sure[looked+key]) {
@@ -105,8 +104,7 @@ func (c *code) Shares(a, b parse.Expr) bool {
 	})
 }
 
-// AsksOf returns the keys of the commands whose replies are in a condition: then no caller chooses that it is true. It is
-// unclear if there is the result of a function in it.
+// AsksOf returns the keys of the commands whose replies are in a condition. It is unclear if a function's result is in it.
 func (m *Machine) AsksOf(cond parse.Expr) (keys []string, unclear bool) {
 	for _, call := range m.C.commandsIn(cond) {
 		keys = append(keys, m.KeyText(call.Words, 1))

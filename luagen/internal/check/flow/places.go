@@ -12,8 +12,7 @@ type Place struct {
 	Quality quality
 }
 
-// Places returns the words of a call that must be keys, or channels. A channel that is written out
-// is one: it needs no declaration to be known.
+// Places returns the words of a call that must be keys, or channels that are not written out.
 func Places(call CommandCall, cmd *Command) []Place {
 	var all []Place
 	for _, s := range cmd.Specs {
@@ -35,8 +34,7 @@ const MaxCallers = 2
 // MaxNames is how many names are followed from one to the next.
 const MaxNames = 100
 
-// keyPlaces returns which words of a call are keys. A last word that stands for many values is
-// among them if every word from it on is a key.
+// keyPlaces returns which words of a call are keys, among them a last one that stands for many values if all these are keys.
 func keyPlaces(call CommandCall, s spec) []int {
 	start := s.Index
 	// From the end, which has a negative place, it is searched for MIGRATE alone, which scripts cannot use well.
@@ -91,8 +89,7 @@ func steps(from, to, step int) []int {
 	return all
 }
 
-// DeclaredKey returns the binding that an expression certainly is, if it is one alone. It follows so
-// many names and no more, since names may be defined by each other.
+// DeclaredKey returns the binding that an expression certainly is, if it is one alone. Names may be defined by each other.
 func (c *code) DeclaredKey(e parse.Expr) *parse.Binding {
 	for range MaxNames {
 		x := VarOf(Unparen(e))

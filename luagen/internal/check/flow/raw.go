@@ -25,8 +25,7 @@ func HasKeys(s *parse.Script) bool {
 	return slices.ContainsFunc(s.Globals, func(g parse.Global) bool { return g.Name == "KEYS" })
 }
 
-// IsParam reports whether an expression is the parameter of a function, of which a library of functions gets its keys, or
-// a global that another part of the script may make.
+// IsParam reports whether an expression is the parameter of a function, or a global that another part of the script may make.
 func (c *code) IsParam(e parse.Expr) bool {
 	name, ok := e.(*parse.NameExpr)
 	if !ok || name.Var == nil {
@@ -36,8 +35,7 @@ func (c *code) IsParam(e parse.Expr) bool {
 	return known || len(c.Flow.Sources[name.Var]) == 0
 }
 
-// Elsewhere reports whether another server or version than those that are asked for takes a command in scripts. What a
-// raw script is meant for is not known.
+// Elsewhere reports whether any server takes a command in scripts: what a raw script is meant for is not known.
 func (c *code) Elsewhere(name string) bool {
 	return c.S.Raw && slices.ContainsFunc(c.Tables.all, func(t *Table) bool {
 		cmd := t.Commands[name]
@@ -45,8 +43,7 @@ func (c *code) Elsewhere(name string) bool {
 	})
 }
 
-// Assembled reports whether a raw script is a part: it names files that a program of its own puts in before it is sent,
-// or it has functions alone.
+// Assembled reports whether a raw script is a part: it names files that a program of its own puts in, or has functions alone.
 func (c *code) Assembled() bool {
 	return c.S.Raw && (slices.ContainsFunc(c.S.Comments, func(m parse.Comment) bool {
 		return strings.Contains(m.Text, "@include") || strings.Contains(m.Text, "$include")

@@ -21,8 +21,7 @@ func Words(name string) []string { return words()[name] }
 // Is reports whether a command or a function is in a list of words.txt.
 func Is(name, list string) bool { return slices.Contains(words()[list], name) }
 
-// Shapes are the replies of commands as scripts get them in RESP2. A command that is not here, or
-// that takes words which change its reply, has an unknown one.
+// Shapes are the replies of commands as scripts get them in RESP2, if no word of a call changes them.
 var Shapes = func() map[string]string {
 	all := map[string]string{}
 	for name, words := range words() {

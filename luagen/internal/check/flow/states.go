@@ -68,8 +68,7 @@ func joinAll(all []*state, at int) *state {
 	return s
 }
 
-// together returns the states of ways that join. What conditions were about does not count behind them, and what some know, and
-// others do not, those may know behind another condition.
+// together returns the states of ways that join.
 func together(sides [][]*state, at int) []*state {
 	all := real(slices.Concat(sides...))
 	sides = slices.DeleteFunc(sides, func(side []*state) bool {
@@ -280,8 +279,7 @@ func (m *Machine) turns(stmt parse.Stmt, all []*state, body *parse.Block) []*sta
 	return m.block(all, body)
 }
 
-// leave returns the states behind a loop: of names they have what was known before it, as it may have no turn. What its head
-// asked says nothing there.
+// leave returns the states behind a loop, with what was known of names before it. What its head asked says nothing there.
 func (m *Machine) leave(ends, before []*state, head int, stmt parse.Stmt) []*state {
 	counts, _ := stmt.(*parse.NumForStmt)
 	turns := counts != nil && Bound(counts.From) <= Bound(counts.To)

@@ -41,8 +41,7 @@ type question struct {
 	of      *parse.Var
 }
 
-// IsAt reports whether a word of a call certainly is what its place asks for, or certainly stands for
-// such values alone.
+// IsAt reports whether a word of a call certainly is what its place asks for, or certainly stands for such values alone.
 func (c *code) IsAt(call CommandCall, p Place) bool {
 	e := call.Words[p.Word]
 	unpacked, ok := e.(*parse.CallExpr)
@@ -159,8 +158,7 @@ func (c *code) sourcesAre(q quality, x *parse.Var) bool {
 	})
 }
 
-// everyCall reports whether every call of a local function passes the value in question. The
-// arguments of a library's functions are checked where they are called.
+// everyCall reports whether every call of a local function passes what is asked for. A library's are checked where they are.
 func (c *code) everyCall(q quality, p param) bool {
 	if c.S.Header.Library {
 		return true
@@ -172,8 +170,7 @@ func (c *code) everyCall(q quality, p param) bool {
 	})
 }
 
-// returns reports whether every return of a local or included function that is called has a
-// quality.
+// returns reports whether every return of a local or included function that is called has a quality.
 func (c *code) returns(q quality, call *parse.CallExpr) bool {
 	if q == AWritten {
 		return c.Callee(call) == "string.format" && len(call.Args) > 0 && c.is(q, call.Args[0])

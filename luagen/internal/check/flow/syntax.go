@@ -168,8 +168,7 @@ func Inside(outer, b *parse.Block) bool {
 	})
 }
 
-// constantTest reads a test of a name for a constant, "x == 0" or "x ~= nil", which is the comparison; or for nil and
-// false, "x" or "not x", which is the name.
+// constantTest reads a test of a name for a constant, "x == 0" or "x ~= nil"; or for nil and false, "x" or "not x".
 func constantTest(e parse.Expr) (x *parse.Var, kind Kinds, test parse.Expr) {
 	switch e := Unparen(e).(type) {
 	case *parse.NameExpr:

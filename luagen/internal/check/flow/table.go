@@ -60,8 +60,7 @@ type Tables struct {
 	given []string // the servers of the user's own tables
 }
 
-// Builtin returns the committed tables: of Redis and Valkey, some versions of each, and of the
-// embedded server.
+// Builtin returns the committed tables: of Redis and Valkey, some versions of each, and of the embedded server.
 var Builtin = sync.OnceValue(func() *Tables {
 	tables := &Tables{}
 	files, err := commands.Files.ReadDir(".")
@@ -105,8 +104,7 @@ func (ts *Tables) With(text string) (*Tables, error) {
 	return &Tables{all: append(others, t), given: append(slices.Clone(ts.given), t.Server)}, nil
 }
 
-// targets returns the tables of the servers that a script is meant for: of each server the oldest
-// that is not older than the script wants, or the newest that there is.
+// targets returns the tables of a script's servers: of each the oldest that is not older than it wants, or the newest.
 func (ts *Tables) targets(h *parse.Header) []*Table {
 	if len(h.Since) == 0 {
 		return ts.Usual()
@@ -123,8 +121,7 @@ func (ts *Tables) targets(h *parse.Header) []*Table {
 // usualRedis is the version of Redis that is meant where none is named.
 const usualRedis = "7.0"
 
-// Usual returns the tables of a script that names no server: the oldest of Redis, from 7.0 on, and of Valkey, or those
-// that were given.
+// Usual returns the tables of a script that names no server: the oldest of Redis, from 7.0 on, and of Valkey, or those given.
 func (ts *Tables) Usual() []*Table {
 	var all []*Table
 	for _, t := range ts.all {
@@ -150,8 +147,7 @@ func (ts *Tables) of(target parse.Target) *Table {
 	return found
 }
 
-// before reports whether a table is of an older version than a target's. Versions that differ in
-// their third number alone have the same commands.
+// before reports whether a table is of an older version than a target's, but for the third number.
 func (t *Table) before(target parse.Target) bool {
 	return target.Version != "" && older(minor(t.Version), minor(target.Version))
 }

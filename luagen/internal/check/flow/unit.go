@@ -125,8 +125,7 @@ func (m *Machine) OfField(key, e parse.Expr) Unit {
 	return m.C.Hears(name, inName)
 }
 
-// unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of. How
-// large something is says nothing of a fraction.
+// unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of.
 func (m *Machine) unsure(cond *parse.BinaryExpr) {
 	names := NamesIn(cond)
 	if parse.Contains(cond, isRemainder) {
@@ -273,8 +272,7 @@ var (
 	isSmall = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
 )
 
-// identifies reports whether a name, its own or that of its field, or a comment says of a text that is made a number that
-// it is an id, of which there may be many.
+// identifies reports whether a name, that of its field, or a comment says of a text that is made a number that it is an id.
 func (m *Machine) identifies(e parse.Expr, field string) bool {
 	made := m.Passed(e, "tonumber")
 	text := Spoken(field + " " + m.C.NameOf(e) + " " + m.C.Said["ARGV["+Itoa(m.C.Nth(e, "ARGV"))+"]"])
