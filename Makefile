@@ -202,7 +202,7 @@ browser: servers ## the page of hasp serve in Chromium, which is installed if mi
 	cd cmd/hasp/browser && HASP_BROWSER=$$(command -v chromium) HASP_PICTURES=$(CURDIR)/.bin/pictures HASP_REQUIRE_SERVERS=1 \
 		go test -count=1 -v .
 
-spec: ## docs/spec: what a model checker finds of the promises of leases, Mutex and RedLock; takes Java 11 and Maven
+spec: ## docs/spec: what a model checker finds of the promises of leases, Adopt, Mutex and RedLock; takes Java 11 and Maven
 	@nice .ci/spec
 
 bench: servers ## drivers, primitives and other libraries side by side: the most, in about 20 minutes
