@@ -15,12 +15,10 @@ type leasableByTime CountingSemaphore
 func (s *leasableByTime) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	asks := s.base.AsksRights()
 	result, err := script.CountingAcquire(ctx, r, script.CountingAcquireParams{
 		Semaphore: s.base.Key(), Owner: owner, Limit: s.limit, Lease: lease, Publish: s.publish(), Released: s.channel,
-		Asks: asks,
+		Asks: s.base.AsksRights(),
 	})
-	s.base.NoteRights(asks && result.GrantOK)
 	return result.Grant, extend.Answer{
 		Granted: result.GrantOK, RetryIn: atLeastSome(result.Wait), Free: int(result.Free),
 	}, err

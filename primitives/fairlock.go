@@ -135,13 +135,11 @@ type leasableFairLock struct {
 func (l leasableFairLock) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	asks := l.base.AsksRights()
 	result, err := script.FairAcquire(ctx, r, script.FairAcquireParams{
 		Lock: l.base.Key(), Queue: l.queueKey, Timeouts: l.timeoutsKey, Deadlines: l.deadlinesKey,
 		Token: l.tokenKey, Owner: owner, Lease: lease, Tokenttl: l.tokenTTL, WaiterTimeout: l.wait,
-		Publish: l.publish(), Turn: l.turn, Asks: asks,
+		Publish: l.publish(), Turn: l.turn, Asks: l.base.AsksRights(),
 	})
-	l.base.NoteRights(asks && result.TokenOK)
 	answer := extend.Answer{Granted: result.TokenOK}
 	if err == nil && !answer.Granted {
 		answer.RetryIn, answer.Queued = retryWithin(l.waiterTimeout, result.Wait), l.wait != nil

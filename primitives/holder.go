@@ -147,13 +147,11 @@ func (l *exclusiveLock) described(metadata string) *describedLock {
 func (l *describedLock) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	asks := l.base.AsksRights()
 	answer, err := script.HolderAcquire(ctx, r, script.HolderAcquireParams{
 		Lock: l.base.Key(), Token: l.tokenKey, Holder: l.holderKey, Owner: owner, Lease: lease,
 		Tokenttl: l.tokenTTL, Description: l.description,
-		Publish: l.publish(), Released: l.channel, Granted: l.granted, Asks: asks,
+		Publish: l.publish(), Released: l.channel, Granted: l.granted, Asks: l.base.AsksRights(),
 	})
-	l.base.NoteRights(asks && err == nil && answer > 0)
 	return lockAnswer(answer, err)
 }
 

@@ -58,13 +58,11 @@ func (k *memoKey) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
 	k.asking()
-	asks := k.base.AsksRights()
 	found, err := script.MemoAcquire(ctx, r, script.MemoAcquireParams{
 		Lock: k.base.Key(), Token: k.tokenKey, Holder: k.holderKey, Record: k.record.Key(), Owner: owner, Lease: lease,
 		Tokenttl: k.tokenTTL, Description: k.description, Fingerprint: k.memo.call.Fingerprint,
-		Publish: k.publish(), Released: k.channel, Asks: asks,
+		Publish: k.publish(), Released: k.channel, Asks: k.base.AsksRights(),
 	})
-	k.base.NoteRights(asks && err == nil && found.Answer > 0)
 	switch {
 	case err != nil || found.Answer != 0:
 		return lockAnswer(found.Answer, err)

@@ -167,17 +167,15 @@ func (l leasableMutex) Beat(
 func (l leasableMutex) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	asks := l.base.AsksRights()
 	answer, err := script.MutexAcquire(ctx, r, script.MutexAcquireParams{
 		Holder: l.base.Key(), Token: l.token, Queue: l.queue, Signs: l.signs,
 		Owner: owner, Lease: lease, Tokenttl: l.tokenTTL, Number: l.place, Stamp: l.stamp,
-		Publish: l.publish(), Granted: l.granted, Asks: asks,
+		Publish: l.publish(), Granted: l.granted, Asks: l.base.AsksRights(),
 	})
 	if err != nil {
 		return 0, extend.Answer{}, err
 	}
 	left, place, refused := strings.Cut(answer, " ")
-	l.base.NoteRights(asks && !refused)
 	if !refused {
 		token, err := backend.StringReply(answer).Int()
 		return token, extend.Answer{Granted: true}, err

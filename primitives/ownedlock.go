@@ -32,12 +32,10 @@ type leasableLock ownedLock
 func (l *leasableLock) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	asks := l.base.AsksRights()
 	answer, err := script.LockAcquire(ctx, r, script.LockAcquireParams{
 		Lock: l.base.Key(), Token: l.tokenKey, Owner: owner, Lease: lease, Tokenttl: l.tokenTTL,
-		Publish: l.publish(), Released: l.channel, Asks: asks,
+		Publish: l.publish(), Released: l.channel, Asks: l.base.AsksRights(),
 	})
-	l.base.NoteRights(asks && err == nil && answer > 0)
 	return lockAnswer(answer, err)
 }
 

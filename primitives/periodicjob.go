@@ -210,13 +210,11 @@ func (j *dueJob) Acquire(
 ) (int64, extend.Answer, error) {
 	l := &j.lock
 	at := j.at.Truncate(time.Millisecond)
-	asks := j.base.AsksRights()
 	result, err := script.PeriodicAcquire(ctx, r, script.PeriodicAcquireParams{
 		Lock: l.base.Key(), Token: l.tokenKey, Completed: j.base.Key(), Owner: owner, Lease: lease,
 		Tokenttl: l.tokenTTL, Start: j.start(at), Earliest: at.Add(-j.period), Publish: l.publish(), Released: l.channel,
-		Asks: asks,
+		Asks: j.base.AsksRights(),
 	})
-	j.base.NoteRights(asks && result.Answer > 0)
 	ahead, record := at.Sub(result.Now), time.UnixMilli(result.Last)
 	switch {
 	case errors.Is(err, backend.ScriptError("NOTANUMBER")):

@@ -100,12 +100,10 @@ type leasablePermits PermitSemaphore
 func (s *leasablePermits) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (int64, extend.Answer, error) {
-	asks := s.base.AsksRights()
 	result, err := script.PermitAcquire(ctx, r, script.PermitAcquireParams{
 		Permits: s.base.Key(), Leases: s.beside[0], Twin: s.twin, Owner: owner, Lease: lease, Total: s.total,
-		Publish: s.publish(), Released: s.channel, Asks: asks,
+		Publish: s.publish(), Released: s.channel, Asks: s.base.AsksRights(),
 	})
-	s.base.NoteRights(asks && result.Taken)
 	if result.OtherOK {
 		(*PermitSemaphore)(s).reportMismatch(result.Other)
 	}

@@ -115,14 +115,13 @@ func (l *leasablePlainLock) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (_ int64, answer extend.Answer, err error) {
 	var holder string
-	held, asks := false, l.base.AsksRights()
-	if asks {
+	held := false
+	if l.base.AsksRights() {
 		holder, held, err = script.PlainAcquire(ctx, r, l.base.Key(), owner, lease, l.publish(), l.channel)
 	} else {
 		holder, held, err = script.PlainSet(ctx, r, l.base.Key(), owner, "NX", "GET", "PX", lease)
 	}
 	answer.Granted = err == nil && (!held || holder == owner)
-	l.base.NoteRights(asks && answer.Granted)
 	return 0, answer, err
 }
 
@@ -147,12 +146,10 @@ type adoptedPlainLock struct {
 func (l *adoptedPlainLock) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, lease time.Duration,
 ) (_ int64, answer extend.Answer, err error) {
-	asks := l.base.AsksRights()
 	answer.Granted, err = script.PlainAdopt(ctx, r, script.PlainAdoptParams{
 		Lock: l.base.Key(), Owner: owner, Former: l.former, Lease: lease,
-		Publish: l.publish(), Released: l.channel, Asks: asks,
+		Publish: l.publish(), Released: l.channel, Asks: l.base.AsksRights(),
 	})
-	l.base.NoteRights(asks && answer.Granted)
 	return 0, answer, err
 }
 

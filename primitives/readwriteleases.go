@@ -20,14 +20,12 @@ type leasableRead ReadWriteLock
 func (l *leasableRead) Acquire(
 	ctx context.Context, r backend.ScriptRunner, owner string, length time.Duration,
 ) (int64, extend.Answer, error) {
-	asks := l.read.base.AsksRights()
 	result, err := script.ReadAcquire(ctx, r, script.ReadAcquireParams{
 		Lock: l.read.base.Key(), Side: l.read.readers, Token: l.read.tokenKey, Waiting: l.read.writers,
 		Owner: owner, Writer: l.write.base.Holder(ctx), Lease: length, Tokenttl: &l.read.tokenTTL,
 		Standback: l.read.preferWriters, Publish: l.read.publish(), Released: l.read.channel,
-		Asks: asks,
+		Asks: l.read.base.AsksRights(),
 	})
-	l.read.base.NoteRights(asks && result.TokenOK)
 	answer := extend.Answer{Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait)}
 	switch {
 	case answer.Granted:
@@ -64,14 +62,12 @@ func (l *leasableWrite) Acquire(
 		return 0, extend.Answer{}, ErrUpgrade
 	}
 	s := &l.write
-	asks := s.base.AsksRights()
 	result, err := script.WriteAcquire(ctx, r, script.WriteAcquireParams{
 		Lock: s.base.Key(), Side: s.readers, Token: s.tokenKey, Waiting: s.writers,
 		Owner: owner, Lease: length, Tokenttl: &s.tokenTTL,
 		Prefer: s.preferWriters, Queue: s.preferWriters && l.waits,
-		Publish: s.publish(), Released: s.channel, Asks: asks,
+		Publish: s.publish(), Released: s.channel, Asks: s.base.AsksRights(),
 	})
-	s.base.NoteRights(asks && result.TokenOK)
 	answer := extend.Answer{
 		Granted: result.TokenOK, RetryIn: atLeastSome(result.Wait), Queued: s.preferWriters && l.waits,
 	}

@@ -45,7 +45,7 @@ type Core struct {
 	bySlot          atomic.Bool // one script's keys must share a slot
 	orphans         *orphan.Orphans
 	mismatches      mismatches
-	rights          sync.Map // the *Rights of objects that [Object.NoteRights] has noted
+	rights          sync.Map // the *Rights of objects of which an acquire has proved the permissions
 
 	ctx    context.Context //nolint:containedctx // Close ends it, and with it the work in the background.
 	cancel context.CancelFunc

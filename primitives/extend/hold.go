@@ -55,12 +55,14 @@ func (h *hold) Try(ctx context.Context) (Answer, error) {
 	if h.Replicas > 0 {
 		q.Replicas, q.ReplicaTimeout = h.Replicas, h.replicaTimeout(ctx)
 	}
+	asks := h.object.AsksRights()
 	token, answer, err := h.leasable.Acquire(ctx, q, h.Owner, h.Lease)
 	panicked = false
 	shortage := h.settle(q, answer, err)
 	if err != nil || !answer.Granted {
 		return answer, err
 	}
+	h.object.noteRights(asks)
 	if shortage != nil {
 		keeper.End(&h.Entry)
 		h.undo(ctx)
@@ -117,9 +119,6 @@ type lateAcquire hold
 func (a *lateAcquire) HandleLate(r backend.ScriptRunner) {
 	h := (*hold)(a)
 	_, answer, err := h.leasable.Acquire(context.Background(), r, h.Owner, h.Lease)
-	if answer.Granted {
-		h.object.forgetRights() // It may be of a script that did not check them, sent before the client forgot them.
-	}
 	took := err == nil && (answer.Granted || answer.Queued)
 	h.releaseUnwanted(took || h.queued, err) // This also releases its place in the queue.
 }

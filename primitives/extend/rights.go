@@ -24,24 +24,21 @@ func (o Object) WithRights(r *Rights) Object {
 	return o
 }
 
-// AsksRights reports whether an acquire of o must also check the permissions of its release. Pass the answer to
-// [Object.NoteRights]. It is false once a client has noted them for one object with the same [Rights]: commands are the
-// same for all names.
+// AsksRights reports whether [Leasable.Acquire] must also check the permissions of the release. It is false once a client
+// has had a grant of one object with the same [Rights]: commands are the same for all names. It is true again when the
+// server refuses a call on such an object because the client's user lacks a permission.
 func (o *Object) AsksRights() bool {
 	_, noted := o.core.rights.Load(o.rights)
 	return !noted
 }
 
-// NoteRights notes, if granted, that an acquire has checked the permissions of its release, and was granted. The client
-// forgets this when the server refuses a call on an object with the same [Rights] because its user lacks a permission.
-func (o *Object) NoteRights(granted bool) {
-	if granted && o.rights != nil {
+// noteRights notes a grant. asks says whether its acquire has checked the permissions of its release. A grant that comes late
+// proves nothing: the client may have forgotten them since it was sent.
+func (o *Object) noteRights(asks bool) {
+	if asks && o.rights != nil {
 		o.core.rights.Store(o.rights, nil)
 	}
 }
-
-// forgetRights has the next acquire check the permissions again.
-func (o *Object) forgetRights() { o.core.rights.Delete(o.rights) }
 
 // Rights returns the permissions that the server's user needs for the object, as
 // [github.com/hasp-go/hasp/primitives.Lock.Rights] does.
@@ -62,9 +59,9 @@ func (o *Object) allRights() rights.Rights {
 }
 
 // lackOfRight explains err, whose cause is the server's refusal. The client forgets that an
-// acquire has checked the permissions of its release ([Object.NoteRights]).
+// acquire has checked the permissions of its release.
 func (o *Object) lackOfRight(ctx context.Context, refusal *backend.ServerError, err error) error {
-	o.forgetRights()
+	o.core.rights.Delete(o.rights)
 	ctx, cancel := context.WithTimeout(ctx, questionTimeout)
 	defer cancel()
 	return o.allRights().Explain(ctx, o.core.calls, refusal, err)

@@ -36,6 +36,7 @@ local granted = again or room > 0 and longest == 0
 local wait = 0
 if granted then
   ask(semaphore)
+  may('zscore', semaphore)
   may(publish, released)
   wait = room == 1 and full_for(semaphore, at, held, lease) or 0
 elseif room <= 0 then

@@ -14,7 +14,7 @@ import (
 
 var countingAdmitScript = backend.Script{
 	Name: "counting_admit", Keys: -1, Retry: backend.RetryNever,
-	SHA1: "975a35e6c38cfb3294c4cf1e34e13299394f90fd",
+	SHA1: "f185b9459933d5949728c97826c4d44259748c76",
 	Source: "\n\n\n\n" + `local semaphore = KEYS[1]
 local throttles = {} for i = 1, #KEYS - 1 do throttles[i] = KEYS[1 + i] end
 local owner = ARGV[1]
@@ -49,6 +49,7 @@ local granted = again or room > 0 and longest == 0
 local wait = 0
 if granted then
   do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zadd', semaphore) then error({err = 'NOPERM the user may not ' .. 'zadd' .. ' ' .. semaphore}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zrem', semaphore) then error({err = 'NOPERM the user may not ' .. 'zrem' .. ' ' .. semaphore}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zremrangebyscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zremrangebyscore' .. ' ' .. semaphore}) end end do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpireat', semaphore) then error({err = 'NOPERM the user may not ' .. 'pexpireat' .. ' ' .. semaphore}) end end
+  do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('zscore', semaphore) then error({err = 'NOPERM the user may not ' .. 'zscore' .. ' ' .. semaphore}) end end
   do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end end
   wait = room == 1 and (held > 0 and math.max(1, math.min((redis.call('zrangebyscore', semaphore, at, '+inf', 'withscores', 'limit', 0, 1)[2] - at), lease)) or tonumber(lease)) or 0
 elseif room <= 0 then
