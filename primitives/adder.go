@@ -86,10 +86,7 @@ func (a *adder) open(ctx context.Context, c *Client, kind, name string) error {
 	a.topics = adders.Topics{Now: a.begins[0] + adderTopic, Former: a.begins[0] + formerAdderTopic}
 	a.life, a.end = context.WithCancel(context.Background())
 	a.reject(adderSupport(c.core.Capabilities()))
-	_, err := extend.Call(ctx, &a.base, a.invalid, "open", func() (struct{}, error) {
-		return struct{}{}, a.join(ctx)
-	})
-	return err
+	return a.do(ctx, a.invalid, "open", func() error { return a.join(ctx) })
 }
 
 // beginsOf returns the beginnings of the keys of answers, for adders with this prefix and this

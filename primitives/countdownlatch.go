@@ -124,10 +124,7 @@ func (l *CountDownLatch) WaitUntilSet(ctx context.Context) error {
 }
 
 func (l *CountDownLatch) wait(ctx context.Context, spec extend.WaitSpec, ask latchAttempt) error {
-	_, err := extend.Call(ctx, &l.base, l.invalid, "wait for", func() (struct{}, error) {
-		return struct{}{}, l.base.Wait(ctx, spec, ask)
-	})
-	return err
+	return l.do(ctx, l.invalid, "wait for", func() error { return l.base.Wait(ctx, spec, ask) })
 }
 
 // Delete deletes the latch, and reports whether there was one. All waiters continue. It also deletes a [PartsLatch]

@@ -180,10 +180,7 @@ func (s *CountingSemaphore) Do(ctx context.Context, work func(ctx context.Contex
 // or not a lease of this semaphore and this client, the error is a [*FieldError]. The error of a lost lease also wraps
 // [ErrConflict] if another program has overwritten the key.
 func (s *CountingSemaphore) Refresh(ctx context.Context, lease *Lease) error {
-	_, err := extend.Call(ctx, &s.base, s.invalid, "refresh", func() (struct{}, error) {
-		return struct{}{}, s.leases.Refresh(ctx, lease)
-	})
-	return err
+	return s.do(ctx, s.invalid, "refresh", func() error { return s.leases.Refresh(ctx, lease) })
 }
 
 // Holders returns the number of holders by the server's clock, whatever their limits.

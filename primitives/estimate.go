@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
@@ -43,17 +42,16 @@ func (t *Throttle) AllowEstimate(ctx context.Context, n int) (*Estimate, Decisio
 // called again.
 func (e *Estimate) Settle(ctx context.Context, actual int) error {
 	t := e.throttle
-	_, err := extend.Call(ctx, &t.base, within("actual", actual, 0, maxThrottlePermits), "settle", func() (struct{}, error) {
+	return t.do(ctx, within("actual", actual, 0, maxThrottlePermits), "settle", func() error {
 		if !e.settled.CompareAndSwap(false, true) {
-			return struct{}{}, ErrSettled
+			return ErrSettled
 		}
 		err := e.settle(ctx, actual)
 		if err != nil && !errors.Is(err, ErrIndeterminate) {
 			e.settled.Store(false)
 		}
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 // settle gives back or charges the difference.

@@ -47,10 +47,9 @@ func (m *memo) key(name string) *memoKey {
 
 // check returns the error of a call that must not begin: it would wait for its own run, for example.
 func (k *memoKey) check(ctx context.Context) error {
-	_, err := extend.Call(ctx, &k.base, k.invalid, "acquire", func() (struct{}, error) {
-		return struct{}{}, cmp.Or(k.notReentered(ctx), k.base.CheckSelfDeadlock(ctx))
+	return k.do(ctx, k.invalid, "acquire", func() error {
+		return cmp.Or(k.notReentered(ctx), k.base.CheckSelfDeadlock(ctx))
 	})
-	return err
 }
 
 // Acquire implements [extend.Leasable]. So each try of a waiter looks whether there is an answer.

@@ -123,9 +123,7 @@ func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
 
 // Remaining is [Lock.Remaining] for this kind of lock.
 func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
-	return extend.Call(ctx, &m.base, m.invalid, "query", func() (time.Duration, error) {
-		return remaining(script.ObjectRemaining(ctx, m.base.Runner(), m.base.Key()))
-	})
+	return remaining(ask(ctx, &m.object, "query", script.ObjectRemaining))
 }
 
 // nobody is PTTL's answer if there is no key.

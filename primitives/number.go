@@ -53,9 +53,7 @@ func (o *number) Persist(ctx context.Context) (bool, error) {
 // TTL returns the time until the object expires, by the server's clock: 0 if it does not exist,
 // [NoExpiry] if it has no expiry.
 func (o *number) TTL(ctx context.Context) (time.Duration, error) {
-	return extend.Call(ctx, &o.base, o.invalid, "query", func() (time.Duration, error) {
-		return remaining(script.ObjectRemaining(ctx, o.base.Runner(), o.base.Key()))
-	})
+	return remaining(ask(ctx, &o.object, "query", script.ObjectRemaining))
 }
 
 // remaining turns a server's PTTL into a duration. It is NoExpiry only for a key without an expiry.

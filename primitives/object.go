@@ -2,9 +2,11 @@ package primitives
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"time"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/extend"
 )
 
@@ -50,6 +52,20 @@ func (o *object) reject(err error) {
 // validateNumber returns the error of the object's arguments, or of a number of permits.
 func (o *object) validateNumber(n, least, most int) error {
 	return cmp.Or(o.invalid, within("n", n, least, most))
+}
+
+// do is [extend.Call] of a call that returns an error alone.
+func (o *object) do(ctx context.Context, invalid error, operation string, run func() error) error {
+	_, err := extend.Call(ctx, &o.base, invalid, operation, func() (struct{}, error) { return struct{}{}, run() })
+	return err
+}
+
+// ask is [extend.Call] of a script that gets the object's key alone.
+func ask[T any](
+	ctx context.Context, o *object, operation string,
+	script func(ctx context.Context, r backend.ScriptRunner, key string) (T, error),
+) (T, error) {
+	return extend.Call(ctx, &o.base, o.invalid, operation, func() (T, error) { return script(ctx, o.base.Runner(), o.base.Key()) })
 }
 
 // publish returns the command with which scripts publish.

@@ -75,9 +75,7 @@ func atLeastSome(left time.Duration) time.Duration {
 
 // IsLocked reports whether the lock has a holder.
 func (l *ownedLock) IsLocked(ctx context.Context) (bool, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (bool, error) {
-		return script.LockExists(ctx, l.base.Runner(), l.base.Key())
-	})
+	return ask(ctx, &l.object, "query", script.LockExists)
 }
 
 // IsHeldBy reports whether owner holds the lock: see [Lease.Owner].
@@ -99,7 +97,5 @@ func (l *ownedLock) HoldCount(ctx context.Context, owner string) (int64, error) 
 // Remaining returns how long the present holder's lease lasts by the server's clock: 0 if the lock
 // is free, [NoExpiry] if its key has no expiry. A holder uses [Lease.Remaining] instead.
 func (l *ownedLock) Remaining(ctx context.Context) (time.Duration, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (time.Duration, error) {
-		return remaining(script.LockRemaining(ctx, l.base.Runner(), l.base.Key()))
-	})
+	return remaining(ask(ctx, &l.object, "query", script.LockRemaining))
 }

@@ -90,7 +90,7 @@ func (l *PartsLatch) WaitUntilSet(ctx context.Context) error {
 }
 
 func (l *PartsLatch) wait(ctx context.Context, spec extend.WaitSpec, enough func(left int64, set bool) bool) error {
-	_, err := extend.Call(ctx, &l.base, l.invalid, "wait for", func() (struct{}, error) {
+	return l.do(ctx, l.invalid, "wait for", func() error {
 		set := false
 		err := l.base.Wait(ctx, spec, latchAttempt(func(ctx context.Context) (bool, error) {
 			left, found, err := script.LatchPartsLeft(ctx, l.base.Runner(), l.base.Key(), l.parts)
@@ -98,9 +98,8 @@ func (l *PartsLatch) wait(ctx context.Context, spec extend.WaitSpec, enough func
 			return enough(left, found), err
 		}))
 		_, err = latchLeft(0, set, err)
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 // Delete deletes the latch, and reports whether there was one, or the server remembered that it was

@@ -102,9 +102,7 @@ func (l *PlainLock) ReleaseOwner(ctx context.Context, owner string) (bool, error
 
 // Remaining is [Lock.Remaining] for this kind of lock.
 func (l *PlainLock) Remaining(ctx context.Context) (time.Duration, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (time.Duration, error) {
-		return remaining(script.PlainRemaining(ctx, l.base.Runner(), l.base.Key()))
-	})
+	return remaining(ask(ctx, &l.object, "query", script.PlainRemaining))
 }
 
 // leasablePlainLock is a plain lock, for its owners' leases.

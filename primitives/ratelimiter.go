@@ -227,12 +227,11 @@ func (l *RateLimiter) Allow(ctx context.Context, n int) (Decision, error) {
 
 // Wait is [Throttle.Wait], with the errors of Allow. If n permits are free, it takes one round trip.
 func (l *RateLimiter) Wait(ctx context.Context, n int) error {
-	_, err := extend.Call(ctx, &l.base, l.validateCount(n), "acquire", func() (struct{}, error) {
+	return l.do(ctx, l.validateCount(n), "acquire", func() error {
 		a, want := &rateAttempt{RateLimiter: l, taking: taking{n: n}}, l.want
 		want.Need, want.Others = n, a.others
-		return struct{}{}, l.wait(ctx, want, a, &a.taking)
+		return l.wait(ctx, want, a, &a.taking)
 	})
-	return err
 }
 
 // State returns how many permits are free, and when more are. It takes none. It returns [ErrNoRate] if there is no rate.

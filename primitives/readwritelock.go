@@ -239,7 +239,5 @@ func (l *WriteLock) HoldCount(ctx context.Context, owner string) (int64, error) 
 // no writer, [NoExpiry] if its key has no expiry. If the writer is also a reader with a longer
 // lease, Remaining returns the rest of that lease. A holder uses [Lease.Remaining] instead.
 func (l *WriteLock) Remaining(ctx context.Context) (time.Duration, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "query", func() (time.Duration, error) {
-		return remaining(script.WriteRemaining(ctx, l.base.Runner(), l.base.Key()))
-	})
+	return remaining(ask(ctx, &l.object, "query", script.WriteRemaining))
 }

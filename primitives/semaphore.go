@@ -133,7 +133,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 }
 
 func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permitAttempt) error) error {
-	_, err := extend.Call(ctx, &s.base, s.validateNumber(n, 1, maxPermits), "acquire", func() (struct{}, error) {
+	return s.do(ctx, s.validateNumber(n, 1, maxPermits), "acquire", func() error {
 		p := &permitAttempt{Semaphore: s, n: n}
 		err := take(p)
 		if err == nil && ctx.Err() != nil {
@@ -141,9 +141,8 @@ func (s *Semaphore) acquire(ctx context.Context, n int, take func(*permitAttempt
 			s.putBack(n, false)
 			err = backend.Indeterminate(ctx.Err())
 		}
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 // Release adds n permits, at least 1, and wakes waiters. If the semaphore does not exist, Release

@@ -70,9 +70,7 @@ func (o SpinLockOptions) backoff() extend.Backoff {
 
 // ForceUnlock is [Lock.ForceUnlock] for this kind of lock. The holder learns of the loss as after [Lock.Revoke].
 func (l *SpinLock) ForceUnlock(ctx context.Context) (bool, error) {
-	return extend.Call(ctx, &l.base, l.invalid, "force release of", func() (bool, error) {
-		return script.SpinForceRelease(ctx, l.base.Runner(), l.base.Key())
-	})
+	return ask(ctx, &l.object, "force release of", script.SpinForceRelease)
 }
 
 // leasableSpinLock is a spin lock, for its owners' leases.

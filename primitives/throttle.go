@@ -140,12 +140,11 @@ func (t *Throttle) allow(ctx context.Context, n int) (throttleAttempt, error) {
 // server has once answered that too few permits are free, Wait waits even while no server can be reached. It returns
 // [ErrAboveRate] if n is more than the burst.
 func (t *Throttle) Wait(ctx context.Context, n int) error {
-	_, err := extend.Call(ctx, &t.base, t.validateCount(n), "acquire", func() (struct{}, error) {
+	return t.do(ctx, t.validateCount(n), "acquire", func() error {
 		a, want := &throttleAttempt{Throttle: t, taking: taking{n: n}}, t.want
 		want.Need, want.InOrder = n, a.freeIn
-		return struct{}{}, t.wait(ctx, want, a, &a.taking)
+		return t.wait(ctx, want, a, &a.taking)
 	})
-	return err
 }
 
 // State returns how many permits are free, and when more are. It takes none.
