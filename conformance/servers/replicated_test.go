@@ -113,17 +113,6 @@ func TestSentinelFailOver(t *testing.T) {
 	})
 }
 
-func TestSentinelRestart(t *testing.T) {
-	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		s := servers.StartSentinel(t, kind, 2, nil)
-		set(t, s.Nodes[0], "key", "value")
-		require.NoError(t, s.Restart(servers.KeepData))
-		require.Equal(t, "value", get(t, sentinelPrimary(t, s), "key"))
-		require.NoError(t, s.Restart(servers.DropData))
-		require.Empty(t, get(t, sentinelPrimary(t, s), "key"))
-	})
-}
-
 func TestSentinelIsolate(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		s := servers.StartSentinel(t, kind, 2, nil)

@@ -208,15 +208,6 @@ func TestServerTLS(t *testing.T) {
 	})
 }
 
-func TestServerTLSOfAnother(t *testing.T) {
-	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		s := servers.Start(t, kind, &servers.Options{TLS: true})
-		other := servers.Start(t, kind, &servers.Options{TLS: true})
-		require.ErrorContains(t, errOf(tls.Dial("tcp", s.TLSAddr(), other.TLSConfig())), "certificate")
-		require.Nil(t, servers.Start(t, kind, nil).TLSConfig())
-	})
-}
-
 // pingTLS returns what the server says to PING; "" if it refuses the connection.
 func pingTLS(t *testing.T, addr string, config *tls.Config) string {
 	t.Helper()

@@ -50,22 +50,6 @@ func TestAddersOfOneBackendAnswerOnce(t *testing.T) {
 	})
 }
 
-// TestAdderResetsAll: all of them forget, and count on.
-func TestAdderResetsAll(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		one, two := openAdder(t, s.client(t, nil)), openAdder(t, s.over(t, s.newOwnLink(t), nil))
-		one.Add(3)
-		two.Add(4)
-		require.NoError(t, one.Reset(t.Context()))
-		requireSum(t, 0, two)
-		one.Increment()
-		two.Decrement()
-		two.Decrement()
-		requireSum(t, -1, two)
-		require.Empty(t, s.requests())
-	})
-}
-
 // TestAdderCountsItselfWithoutALink: who asks while its link is being restored is not asked itself. Its own
 // adders count all the same, and others that are left out do not.
 func TestAdderCountsItselfWithoutALink(t *testing.T) {

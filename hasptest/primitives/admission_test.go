@@ -3,7 +3,6 @@ package primitives_test
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -424,51 +423,5 @@ func TestAdmissionIsExact(t *testing.T) {
 		t.Log(entered, refused)
 		require.Greater(t, entered, 300)
 		require.Greater(t, refused, 300)
-	})
-}
-
-// TestAdmissionKeepsBothLimits: many goroutines of several clients enter, work and leave, and some crash. At most two
-// hold at a time, and in no window more permits are granted than the rate and a burst.
-func TestAdmissionKeepsBothLimits(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		begin := time.Now()
-		var mu sync.Mutex
-		var grants []time.Time
-		s.ran = func(script string, _, _ []string, _ backend.Reply) {
-			mu.Lock()
-			defer mu.Unlock()
-			require.LessOrEqual(t, s.slots(), 2, script)
-		}
-		var all sync.WaitGroup
-		for p := range 4 {
-			e := entryOf(s.client(t, nil))
-			for g := range 5 {
-				r := rand.New(rand.NewPCG(uint64(p), uint64(g))) //nolint:gosec // It is no secret.
-				all.Go(func() {
-					for range 20 {
-						lease := must(e.Acquire(t.Context()))(t)
-						mu.Lock()
-						grants = append(grants, time.UnixMicro(lease.Token()))
-						mu.Unlock()
-						time.Sleep(time.Duration(r.IntN(900)) * time.Millisecond)
-						if r.IntN(40) == 0 {
-							lease.Forget()
-						} else {
-							require.NoError(t, lease.Release(t.Context()))
-						}
-					}
-				})
-			}
-		}
-		all.Wait()
-		require.Len(t, grants, 400)
-		slices.SortFunc(grants, time.Time.Compare)
-		for i := range grants {
-			for j := i; j < len(grants); j++ {
-				window := grants[j].Sub(grants[i])
-				require.LessOrEqual(t, float64(j-i+1), window.Seconds()*3+4+1e-6, "in %s", window)
-			}
-		}
-		t.Log(time.Since(begin))
 	})
 }

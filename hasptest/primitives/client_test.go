@@ -183,42 +183,6 @@ func checkEnd(t *testing.T, lease *primitives.Lease, err error) {
 	}
 }
 
-func TestClientKeyPrefix(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, &primitives.Options{KeyPrefix: "app:"})
-		require.Equal(t, must(client.NewLock("x", nil).Lock(t.Context()))(t).Owner(), s.holder("app:x"))
-		require.Empty(t, s.holder("x"))
-	})
-}
-
-// TestLockGrantedAfterItsContextEnded gives back a grant that nobody waits for any more.
-func TestLockGrantedAfterItsContextEnded(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		s.fault = func(string) fault { return fault{before: time.Second} }
-		client := must(primitives.New(ignoresContext{s}, nil))(t)
-		require.ErrorIs(t, errOf(client.NewLock("x", nil).Lock(within(t, time.Millisecond))), context.DeadlineExceeded)
-		time.Sleep(time.Minute)
-		require.Empty(t, s.holder("x"))
-		require.Equal(t, 1, s.called("lock_release"))
-		require.Zero(t, s.called("lock_renew"))
-		require.NoError(t, client.Close(t.Context()))
-	})
-}
-
-func TestClientCloseGivesUpWithItsContext(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := must(primitives.New(s, nil))(t)
-		require.NoError(t, errOf(client.NewLock("x", nil).Lock(t.Context())))
-		s.faults(fault{broken: true})
-		s.lose("x")
-		require.ErrorIs(t, client.Close(within(t, time.Second)), context.DeadlineExceeded)
-		synctest.Wait()
-		releases := s.called("lock_release")
-		time.Sleep(time.Hour)
-		require.Equal(t, releases, s.called("lock_release"))
-	})
-}
-
 // closableServer notes who held the lock x when it was closed. Its Close takes a second, and fails.
 type closableServer struct {
 	*server

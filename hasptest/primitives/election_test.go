@@ -1,7 +1,6 @@
 package primitives_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,26 +94,6 @@ func (p *polity) next() *leading {
 	return term
 }
 
-// TestElectionsFollowEachOther has each of three leaders leave the election.
-func TestElectionsFollowEachOther(t *testing.T) {
-	holdElections(t, func(t *testing.T, p *polity) {
-		all := []*candidate{p.stand(nil), p.stand(nil), p.stand(nil)}
-		var last int64
-		for range all {
-			term := p.next()
-			require.Greater(t, term.token, last)
-			last = term.token
-			time.Sleep(time.Hour)
-			require.Empty(t, p.terms, "the others wait")
-			term.by.leave()
-			require.NoError(t, <-term.by.left)
-			require.ErrorIs(t, <-term.ended, context.Canceled)
-			require.False(t, term.by.IsLeader())
-		}
-		require.Empty(t, p.holder("x"))
-	})
-}
-
 // TestElectionAfterACut cuts the leader off: another leads when its lease has ended, and not before the leader's context.
 // When the link is whole again, the former leader waits, and leads after the other.
 func TestElectionAfterACut(t *testing.T) {
@@ -140,37 +119,6 @@ func TestElectionAfterACut(t *testing.T) {
 		require.Empty(t, p.terms)
 		other.leave()
 		require.Equal(t, one, p.next().by)
-	})
-}
-
-// TestElectionTakesOverWithinALease cuts leaders with leases of different lengths off, at different times after a renewal.
-// A leader stops a tenth of its lease before the next one leads, which is when the lease has ended.
-func TestElectionTakesOverWithinALease(t *testing.T) {
-	holdElections(t, func(t *testing.T, p *polity) {
-		for _, lease := range []time.Duration{0, 5 * time.Second, 500 * time.Millisecond} {
-			opts := &primitives.ElectionOptions{Lease: lease}
-			lasts := cmp.Or(lease, 30*time.Second)
-			for late := range time.Duration(4) { // in twelfths of a lease after a renewal
-				first := p.standFor(nil, opts)
-				leading := p.next()
-				other := p.stand(nil) // Another length of its own does not matter.
-				time.Sleep(lasts + late*lasts/12 - time.Millisecond)
-				first.link.cut.Store(true)
-				cut := time.Now()
-				require.ErrorIs(t, <-leading.ended, primitives.ErrLost)
-				ended := time.Now()
-				next := p.next()
-				require.Equal(t, other, next.by)
-				require.InDelta(t, (lasts / 10).Seconds(), next.began.Sub(ended).Seconds(), 0.01)
-				require.Greater(t, next.began.Sub(cut), lasts*2/3-10*time.Millisecond)
-				require.Less(t, next.began.Sub(cut), lasts+10*time.Millisecond)
-				first.leave()
-				other.leave()
-				require.NoError(t, <-other.left)
-				first.link.cut.Store(false)
-				time.Sleep(time.Hour)
-			}
-		}
 	})
 }
 
@@ -354,23 +302,6 @@ func TestElectionEndsInAnOutageWhenItsClientCloses(t *testing.T) {
 		require.ErrorIs(t, <-left, primitives.ErrClosed)
 		require.ErrorIs(t, <-observed, primitives.ErrClosed)
 		require.Less(t, time.Since(began), 10*time.Millisecond)
-	})
-}
-
-// TestElectionWithItsClientClosed closes the client of the leader.
-func TestElectionWithItsClientClosed(t *testing.T) {
-	holdElections(t, func(t *testing.T, p *polity) {
-		client := p.client(t, nil)
-		left := beside(func() error {
-			return client.NewElection("x", nil).Run(t.Context(), func(ctx context.Context, _ *primitives.Lease) error {
-				<-ctx.Done()
-				return context.Cause(ctx)
-			})
-		})
-		synctest.Wait()
-		require.NoError(t, client.Close(t.Context()))
-		require.ErrorIs(t, <-left, primitives.ErrClosed)
-		require.Empty(t, p.holder("x"))
 	})
 }
 

@@ -110,15 +110,6 @@ func TestWatchLock(t *testing.T) {
 	})
 }
 
-func TestWatchPlainLock(t *testing.T) {
-	watching(t, func(t *testing.T, _ *server, c *primitives.Client, w *watched) {
-		one := locked(t, c.NewPlainLock("x", nil).Lock)
-		require.Equal(t, []string{"gone", "acquired " + one.Owner()}, w.after(tick))
-		require.NoError(t, one.Release(t.Context()))
-		require.Equal(t, []string{"released " + one.Owner(), "gone"}, w.after(soon))
-	})
-}
-
 // TestWatchLease: the end of a lease shows as lost, a release as released.
 func TestWatchLease(t *testing.T) {
 	watching(t, func(t *testing.T, s *server, _ *primitives.Client, w *watched) {

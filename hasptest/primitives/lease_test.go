@@ -270,21 +270,6 @@ func TestLeaseReenterThroughOthers(t *testing.T) {
 	})
 }
 
-func TestLeaseContextEndsWithItsParent(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		work := lease.Context(ctx)
-		cancel()
-		require.ErrorIs(t, work.Err(), context.Canceled)
-		require.NotErrorIs(t, context.Cause(work), primitives.ErrReleased)
-		synctest.Wait()
-		require.NoError(t, lease.Err())
-		require.ErrorIs(t, lease.Context(ctx).Err(), context.Canceled)
-		require.NoError(t, lease.Release(t.Context()))
-	})
-}
-
 // TestLeaseLossIsSeenBeforeItIsTold looks at leases and contexts while the goroutine that found the
 // loss is held up while it reports it. It looks at two locks: one of them is not reported at all then, as after a
 // pause of the process.
@@ -308,24 +293,6 @@ func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
 		require.Zero(t, first.Remaining())
 		require.ErrorIs(t, second.Release(t.Context()), primitives.ErrLost)
 		require.ErrorIs(t, errOf(lock.Lock(reentry)), primitives.ErrLost)
-	})
-}
-
-func TestUnlockAfterCloseTellsWhatEndedTheLease(t *testing.T) {
-	served(t, func(t *testing.T, _ *server, client *primitives.Client) {
-		fixed := &primitives.LockOptions{Lease: time.Second}
-		lost := must(client.NewLock("lost", fixed).Lock(t.Context()))(t)
-		released := must(client.NewLock("released", nil).Lock(t.Context()))(t)
-		require.NoError(t, released.Release(t.Context()))
-		held := must(client.NewLock("held", nil).Lock(t.Context()))(t)
-		time.Sleep(time.Second)
-		require.NoError(t, client.Close(t.Context()))
-		for lease, end := range map[*primitives.Lease]error{
-			lost: primitives.ErrLost, released: primitives.ErrReleased, held: primitives.ErrClosed,
-		} {
-			wraps(t, lease.Release(t.Context()), primitives.ErrNotHeld, end)
-			require.ErrorIs(t, lease.Err(), end)
-		}
 	})
 }
 
@@ -390,22 +357,6 @@ func TestLeaseLength(t *testing.T) {
 			require.Equal(t, c.want, lease.Remaining())
 		})
 	}
-}
-
-// TestMaxHoldEndsALease has a holder that hangs: another gets the lock when MaxHold has passed, and not before.
-func TestMaxHoldEndsALease(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		opts := &primitives.Options{WatchdogLease: 3 * time.Second, MaxHold: 10 * time.Second}
-		start := time.Now()
-		lease := must(s.client(t, opts).NewLock("x", nil).Lock(t.Context()))(t)
-		ctx := within(t, time.Minute)
-		next := must(s.client(t, nil).NewLock("x", nil).Lock(ctx))(t)
-		require.GreaterOrEqual(t, time.Since(start), 10*time.Second)
-		require.Less(t, time.Since(start), 10*time.Second+10*time.Millisecond)
-		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrLost)
-		require.NoError(t, next.Release(t.Context()))
-	})
 }
 
 // TestMaxHoldLeavesOthers has leases that it does not concern: one that is released before, and one that nobody

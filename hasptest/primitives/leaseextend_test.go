@@ -187,18 +187,6 @@ func TestExtendedLeaseIsReleasedAfterAnOutage(t *testing.T) {
 	})
 }
 
-// TestRefreshAfterExtend makes a lease of a counting semaphore as long as it was.
-func TestRefreshAfterExtend(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		sem := s.client(t, nil).NewCountingSemaphore("x", 1, &primitives.CountingSemaphoreOptions{Lease: 10 * time.Second})
-		lease := must(sem.TryAcquire(t.Context()))(t)
-		require.NoError(t, lease.Extend(t.Context(), time.Minute))
-		require.NoError(t, sem.Refresh(t.Context(), lease))
-		require.Equal(t, 9*time.Second, lease.Remaining())
-		require.NoError(t, lease.Release(t.Context()))
-	})
-}
-
 // TestRedLockExtend needs a majority of the nodes.
 func TestRedLockExtend(t *testing.T) {
 	onNodes(t, 5, func(t *testing.T, all nodes) {

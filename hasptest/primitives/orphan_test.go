@@ -3,9 +3,7 @@ package primitives_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,33 +162,6 @@ func TestUnlockFailed(t *testing.T) {
 			require.Equal(t, c.releases, s.called("lock_release"))
 		})
 	}
-}
-
-// TestGiveBackOfManyGoesTogether loses the replies of many acquires, of locks that others hold and of
-// free ones: one script releases up to a hundred owners, again and again.
-func TestGiveBackOfManyGoesTogether(t *testing.T) {
-	served(t, func(t *testing.T, s *server, client *primitives.Client) {
-		s.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} }
-		const locks = 200
-		var all sync.WaitGroup
-		for i := 0; i < locks; i += 2 {
-			s.hold(fmt.Sprint(i), another, time.Hour)
-		}
-		for i := range locks {
-			all.Go(func() {
-				require.ErrorIs(t, errOf(client.NewLock(fmt.Sprint(i), nil).TryLock(t.Context())), backend.ErrIndeterminate)
-			})
-		}
-		all.Wait()
-		time.Sleep(time.Second)
-		for i := 1; i < locks; i += 2 {
-			require.Empty(t, s.holder(fmt.Sprint(i)))
-		}
-		require.Less(t, s.called("lock_release")+s.called("lock_release_all"), 40)
-		time.Sleep(time.Minute)
-		require.Less(t, s.called("lock_release")+s.called("lock_release_all"), 300)
-		require.Equal(t, another, s.holder("0"))
-	})
 }
 
 // TestGiveBackBehindOneEndpoint gives back what was acquired on a cluster that the backend takes for one server:

@@ -26,18 +26,6 @@ func readerOnly(code string) fault {
 	return fault{err: &backend.ServerError{Code: code, Message: "for now"}}
 }
 
-func TestFirstAttemptReportsAnOutage(t *testing.T) {
-	served(t, func(t *testing.T, s *server, client *primitives.Client) {
-		s.fault = func(string) fault { return down }
-		_, err := client.NewLock("x", nil).Lock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrUnavailable)
-		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
-		require.ErrorIs(t, client.NewSemaphore("x", nil).Acquire(t.Context(), 1), primitives.ErrUnavailable)
-		time.Sleep(time.Minute)
-		require.Zero(t, s.called("lock_release"), "nothing was taken")
-	})
-}
-
 // TestEndOfContextSaysBusyOrDown ends contexts while another holds, and while nobody answers.
 func TestEndOfContextSaysBusyOrDown(t *testing.T) {
 	t.Parallel()

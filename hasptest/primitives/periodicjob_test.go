@@ -143,22 +143,6 @@ func TestPeriodicJobAsksOnceForEachWake(t *testing.T) {
 	})
 }
 
-// TestPeriodicJobThatFailedRunsAgain has a replica wait while another fails.
-func TestPeriodicJobThatFailedRunsAgain(t *testing.T) {
-	withReplicas(t, func(t *testing.T, _ *server, _ *cutLink, one, other *primitives.PeriodicJob) {
-		at, failed, next := time.Now(), errors.New("no space"), make(chan jobRun)
-		first := runJob(t.Context(), at, func(context.Context) error {
-			go func() { next <- runJob(t.Context(), at, noWork, other.Do) }()
-			time.Sleep(time.Minute)
-			return failed
-		}, one.Do)
-		require.ErrorIs(t, first.err, failed)
-		require.True(t, first.ran)
-		require.Equal(t, jobDone, <-next)
-		require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, one.Do))
-	})
-}
-
 // TestPeriodicJobOfALostReplicaRunsAgain cuts a replica off while it runs the job. Its context ends before the other
 // replica begins, which is at the end of the lease. It returns nil all the same, and records nothing.
 func TestPeriodicJobOfALostReplicaRunsAgain(t *testing.T) {
@@ -320,47 +304,6 @@ func TestPeriodicJobTried(t *testing.T) {
 	})
 }
 
-// TestPeriodicJobWithDifferentClocks has two replicas without a schedule, each of which asks every hour by its own
-// clock and rounds. Less than half a period apart, they mean the same period.
-func TestPeriodicJobWithDifferentClocks(t *testing.T) {
-	for name, c := range map[string]struct {
-		one, other time.Duration // by how much the clocks are ahead of the server's
-		runs       int           // in three periods
-	}{
-		"Equal":          {0, 0, 3},
-		"OneBehind":      {-29 * time.Minute, 0, 3},
-		"OtherAhead":     {0, 29 * time.Minute, 3},
-		"NearlyAnHour":   {-29 * time.Minute, 29 * time.Minute, 3},
-		"PeriodsApart":   {-3 * time.Hour, 0, 3},
-		"ThreeHoursFast": {3 * time.Hour, 0, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			withReplicas(t, func(t *testing.T, _ *server, _ *cutLink, one, other *primitives.PeriodicJob) {
-				first := time.Now()
-				var runs, refused int
-				ask := func(job *primitives.PeriodicJob, ahead time.Duration) {
-					r := runJob(t.Context(), time.Now().Add(ahead).Round(time.Hour), noWork, job.Do)
-					if errors.Is(r.err, primitives.ErrClockAhead) {
-						refused++
-					} else {
-						require.NoError(t, r.err)
-					}
-					if r.ran {
-						runs++
-					}
-				}
-				for hour := range 3 {
-					time.Sleep(time.Until(first.Add(time.Duration(hour) * time.Hour)))
-					ask(other, c.other)
-					ask(one, c.one)
-				}
-				require.Equal(t, c.runs, runs)
-				require.Equal(t, c.one > time.Hour, refused == 3)
-			})
-		})
-	}
-}
-
 // TestPeriodicJobAheadOfTheServer has clocks that would stop the job for a year or for one period more, a clock at the
 // limit, and one with which a caller that rounds still means the present period. More than that is logged.
 func TestPeriodicJobAheadOfTheServer(t *testing.T) {
@@ -387,19 +330,6 @@ func TestPeriodicJobAheadOfTheServer(t *testing.T) {
 			time.Sleep(2 * period)
 			require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, job.Do))
 		}
-	})
-}
-
-// TestPeriodicJobWithANewPeriod changes the period from hours to minutes and back, as a rollout does.
-func TestPeriodicJobWithANewPeriod(t *testing.T) {
-	served(t, func(t *testing.T, _ *server, client *primitives.Client) {
-		hourly, often := client.NewPeriodicJob("x", time.Hour, nil), client.NewPeriodicJob("x", time.Minute, nil)
-		require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, hourly.Do))
-		time.Sleep(5*time.Minute + time.Second)
-		require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, often.Do))
-		require.Equal(t, jobCompleted, runJob(t.Context(), time.Now(), noWork, hourly.Do))
-		time.Sleep(time.Hour)
-		require.Equal(t, jobDone, runJob(t.Context(), time.Now(), noWork, hourly.Do))
 	})
 }
 

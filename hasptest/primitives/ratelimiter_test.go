@@ -172,26 +172,6 @@ func TestRateLimiterDecides(t *testing.T) {
 	}
 }
 
-// TestRateLimiterWaiterLeaves: one who gives up while it asks passes its turn on. What it was granted in that
-// instant is used up for one interval.
-func TestRateLimiterWaiterLeaves(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		s.limit("x", 1, time.Second)
-		c := s.client(t, &primitives.Options{PollInterval: time.Hour})
-		limiter := c.NewRateLimiter("x", primitives.Rate{}, rateRefuse)
-		require.NoError(t, limiter.Wait(t.Context(), 1))
-		ctx := within(t, 1005*time.Millisecond)
-		left := beside(func() error { return limiter.Wait(ctx, 1) })
-		time.Sleep(10 * time.Millisecond)
-		stays := acquireRate(t.Context(), c, 1)
-		time.Sleep(10 * time.Millisecond)
-		s.faults(fault{before: 20 * time.Millisecond})
-		err := <-left
-		wraps(t, err, context.DeadlineExceeded, backend.ErrIndeterminate)
-		require.Less(t, <-stays, 2200*time.Millisecond)
-	})
-}
-
 // TestRateLimiterErrors: what scripts report as codes has errors of its own. One who waits returns them, too.
 func TestRateLimiterErrors(t *testing.T) {
 	t.Parallel()

@@ -201,18 +201,6 @@ func TestCancelledWhileReplicasAreWaitedFor(t *testing.T) {
 	})
 }
 
-// TestCancelledAfterAShortage says what had kept the lock before the last try, whose outcome is unknown.
-func TestCancelledAfterAShortage(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
-		s.acks = noneAcks
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(1500*time.Millisecond, cancel) // After a second the first has failed.
-		wraps(t, errOf(l.Lock(ctx)), context.Canceled, primitives.ErrIndeterminate, primitives.ErrReplicas)
-		time.Sleep(time.Second)
-		s.requireFree(t)
-	})
-}
-
 // TestLockWaitsOnAfterAShortage: an outage that follows does not end the waiting, as after a refusal.
 func TestLockWaitsOnAfterAShortage(t *testing.T) {
 	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {

@@ -40,40 +40,6 @@ func TestRenewalsWaitForReplicas(t *testing.T) {
 	})
 }
 
-// TestRenewalsSurviveALag: replicas that acknowledge again in time cost no lease.
-func TestRenewalsSurviveALag(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
-		lease := must(l.Lock(t.Context()))(t)
-		s.set(func() { s.acks = noneAcks })
-		time.Sleep(22 * time.Second)
-		s.set(func() { s.acks = allAck })
-		time.Sleep(time.Hour)
-		require.NoError(t, lease.Err())
-		require.NoError(t, lease.Release(t.Context()))
-	})
-}
-
-// TestRenewalsTakeNoTurnOfGrants has renewals that wait for replicas which lag, and then acquires that wait for them.
-func TestRenewalsTakeNoTurnOfGrants(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, &primitives.Options{Replicas: 1, WatchdogLease: 10 * time.Second})
-		for _, name := range []string{"a", "b", "c"} {
-			require.NoError(t, errOf(c.NewLock(name, nil).Lock(t.Context())))
-		}
-		s.set(func() { s.acks = noneAcks })
-		time.Sleep(10*time.Second/3 + time.Millisecond)
-		synctest.Wait()
-		before := s.called("WAIT")
-		var all sync.WaitGroup
-		for _, name := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"} {
-			all.Go(func() { _, _ = c.NewLock(name, nil).TryLock(t.Context()) })
-		}
-		synctest.Wait()
-		require.Equal(t, before+8, s.called("WAIT"))
-		all.Wait()
-	})
-}
-
 // TestClientsReplicas: the client's option is the default of each object, and -1 means none.
 func TestClientsReplicas(t *testing.T) {
 	t.Parallel()

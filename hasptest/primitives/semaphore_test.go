@@ -163,31 +163,6 @@ func TestPermitsOfACrashedHolderAreLostByNoCall(t *testing.T) {
 	}
 }
 
-// TestPermitWaiterIsWokenByARelease, not by the end of a lease (Redisson's 4349); a waiter for two is woken
-// by two releases of one (6664, 6687).
-func TestPermitWaiterIsWokenByARelease(t *testing.T) {
-	withPermits(t, func(t *testing.T, s *server) {
-		holders := s.client(t, nil).NewPermitSemaphore("x", nil)
-		var leases []*primitives.Lease
-		for range 3 {
-			leases = append(leases, must(holders.Acquire(t.Context(), 1))(t))
-		}
-		got := make(chan error, 1)
-		waiter := s.client(t, nil).NewPermitSemaphore("x", nil)
-		go func() {
-			_, err := waiter.Acquire(t.Context(), 2)
-			got <- err
-		}()
-		time.Sleep(time.Second)
-		for _, lease := range leases[:2] {
-			require.Empty(t, got)
-			require.NoError(t, lease.Release(t.Context()))
-			time.Sleep(10 * time.Millisecond)
-		}
-		require.NoError(t, <-got)
-	})
-}
-
 // TestPermitWaiterForManyHoldsUpNoneForFew: of two who wait on one client the second gets what is too few for
 // the first.
 func TestPermitWaiterForManyHoldsUpNoneForFew(t *testing.T) {
@@ -211,17 +186,6 @@ func TestPermitWaiterForManyHoldsUpNoneForFew(t *testing.T) {
 		require.NoError(t, rest.Release(t.Context()))
 		time.Sleep(10 * time.Millisecond)
 		require.NoError(t, (<-many).Release(t.Context()))
-	})
-}
-
-// TestPermitGrantRacesWithContext: a caller whose context ends in the instant of the grant holds nothing.
-func TestPermitGrantRacesWithContext(t *testing.T) {
-	withPermits(t, func(t *testing.T, s *server) {
-		ctx := &endingContext{Context: t.Context()}
-		s.seen = func(string, []string, []string) { ctx.ending.Store(true) }
-		require.ErrorIs(t, errOf(s.client(t, nil).NewPermitSemaphore("x", nil).Acquire(ctx, 2)), context.Canceled)
-		time.Sleep(time.Second)
-		require.Zero(t, s.takenPermits())
 	})
 }
 
@@ -428,38 +392,6 @@ func TestCountingSemaphoreRefreshCountsFromItsRequest(t *testing.T) {
 		s.faults(fault{})
 		time.Sleep(time.Second)
 		require.Zero(t, s.holding(), "it was released")
-	})
-}
-
-// TestCountingSemaphoreServesInTurn ByArrival: each release wakes the next waiter alone.
-func TestCountingSemaphoreServesInTurn(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		sem := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).NewCountingSemaphore("x", 2,
-			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival, Lease: time.Hour, WaiterTimeout: 1000 * time.Hour})
-		one, two := acquired(t, sem), acquired(t, sem)
-		var mu sync.Mutex
-		var served []int
-		var all sync.WaitGroup
-		for i := range 6 {
-			all.Go(func() {
-				lease := acquired(t, sem)
-				mu.Lock()
-				served = append(served, i)
-				mu.Unlock()
-				time.Sleep(time.Duration(i+1) * time.Minute)
-				require.NoError(t, lease.Release(t.Context()))
-			})
-			time.Sleep(time.Second)
-		}
-		require.Len(t, s.queued(), 6)
-		require.Equal(t, 6, s.subscribed())
-		tries := s.called("arrival_acquire")
-		require.NoError(t, one.Release(t.Context()))
-		require.NoError(t, two.Release(t.Context()))
-		all.Wait()
-		require.Equal(t, []int{0, 1, 2, 3, 4, 5}, served)
-		require.LessOrEqual(t, s.called("arrival_acquire"), tries+2*6, "one that succeeds, one to learn when a hold ends")
-		require.Zero(t, s.subscribed())
 	})
 }
 

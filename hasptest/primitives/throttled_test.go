@@ -278,16 +278,6 @@ func TestTracerOfLeaseEnds(t *testing.T) {
 	}
 }
 
-// TestTracerOfNoLease: nobody had the lease of an acquire that failed.
-func TestTracerOfNoLease(t *testing.T) {
-	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
-		s.set(func() { s.fault = func(script string) fault { return fault{broken: script == "lock_acquire"} } })
-		require.ErrorIs(t, errOf(c.NewLock("x", nil).Lock(t.Context())), primitives.ErrIndeterminate)
-		time.Sleep(time.Hour)
-		require.Empty(t, taken(r, &r.leases))
-	})
-}
-
 // TestTracerOfRenewals: what is renewed, how long it takes, and what fails.
 func TestTracerOfRenewals(t *testing.T) {
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {

@@ -195,16 +195,6 @@ func TestTracerOfNothing(t *testing.T) {
 	})
 }
 
-// TestTracerOfOtherKind: the error matches that of the call, without a question of the tracer's own.
-func TestTracerOfOtherKind(t *testing.T) {
-	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
-		s.do("RPUSH", "x", "1")
-		require.ErrorIs(t, errOf(c.NewLock("x", nil).Lock(t.Context())), primitives.ErrConflict)
-		require.ErrorIs(t, r.oneEnd(t).Err, primitives.ErrConflict)
-		require.Equal(t, 1, s.called("object_kind"))
-	})
-}
-
 // TestTracerWithoutLeases: semaphores and rate limiters.
 func TestTracerWithoutLeases(t *testing.T) {
 	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {

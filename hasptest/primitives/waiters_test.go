@@ -2,7 +2,6 @@ package primitives_test
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,32 +12,6 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 )
-
-// TestFairLockServesInTurn: a message wakes the next waiter alone, and its subscription does not linger.
-func TestFairLockServesInTurn(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).
-			NewFairLock("x", &primitives.FairLockOptions{WaiterTimeout: 1000 * time.Hour})
-		holder := must(lock.Lock(t.Context()))(t)
-		var served []int
-		var all sync.WaitGroup
-		for i := range 5 {
-			all.Go(func() {
-				lease := must(lock.Lock(t.Context()))(t)
-				served = append(served, i) // One has the lock at a time.
-				synctest.Wait()
-				require.Equal(t, 4-i, s.subscribed())
-				require.NoError(t, lease.Release(t.Context()))
-			})
-			time.Sleep(time.Second)
-		}
-		tries := s.called("fair_acquire")
-		require.NoError(t, holder.Release(t.Context()))
-		all.Wait()
-		require.Equal(t, []int{0, 1, 2, 3, 4}, served)
-		require.Equal(t, tries+5, s.called("fair_acquire"))
-	})
-}
 
 // queues are kinds with a queue: the script of a try, and what lists those who wait for x.
 var queues = map[string]struct {
@@ -107,32 +80,6 @@ func cancelInQueue(t *testing.T, s *server, kind string, acquire fault, at int) 
 	require.Empty(t, q.waiting(s))
 	require.Zero(t, s.subscribed())
 	require.Empty(t, s.holder("x"))
-}
-
-// TestFairLockLeavesByOneRelease cancels many waiters at once: each is released once, many together.
-func TestFairLockLeavesByOneRelease(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, nil).NewFairLock("x", nil)
-		require.NoError(t, errOf(lock.Lock(t.Context())))
-		released := 0
-		s.seen = func(script string, keys, _ []string) {
-			if script == "fair_release" || script == "fair_release_all" {
-				released += len(keys) / 4
-			}
-		}
-		ctx := within(t, time.Minute)
-		var all sync.WaitGroup
-		const waiters = 150
-		for range waiters {
-			all.Go(func() { wraps(t, errOf(lock.Lock(ctx)), primitives.ErrNotAcquired, context.DeadlineExceeded) })
-		}
-		all.Wait()
-		time.Sleep(time.Second)
-		require.Empty(t, s.waiting())
-		require.Zero(t, s.subscribed())
-		time.Sleep(time.Hour)
-		require.Equal(t, waiters, released)
-	})
 }
 
 // TestFairLockLeavesAfterAnOutage cancels a waiter while no server can be reached; in a long one for far longer than the
@@ -245,34 +192,6 @@ func TestReadWriteLockWakesItsWaiters(t *testing.T) {
 		}
 		require.NoError(t, (<-entered).Release(t.Context()))
 		require.Equal(t, writes+2, s.called("write_acquire"))
-	})
-}
-
-// TestReadWriteLockManyWritersComeAtOnce while a reader is in: each tries about once.
-func TestReadWriteLockManyWritersComeAtOnce(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		const writers = 50
-		lock := s.client(t, nil).NewReadWriteLock("x", nil)
-		reader := must(lock.ReadLock().Lock(t.Context()))(t)
-		rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // A test's schedule.
-		some := func() time.Duration { return time.Duration(rng.Int64N(int64(time.Millisecond))) }
-		s.faults(fault{before: some(), after: some()})
-		entered := make(chan error, writers)
-		for range writers {
-			go func() {
-				lease, err := lock.WriteLock().Lock(t.Context())
-				if err == nil {
-					err = lease.Release(t.Context())
-				}
-				entered <- err
-			}()
-		}
-		time.Sleep(time.Second)
-		require.Less(t, s.called("write_acquire"), 3*writers)
-		require.NoError(t, reader.Release(t.Context()))
-		for range writers {
-			require.NoError(t, <-entered)
-		}
 	})
 }
 

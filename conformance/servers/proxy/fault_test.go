@@ -230,21 +230,6 @@ func TestFaultHitsAServerDialedLater(t *testing.T) {
 	require.Equal(t, "1", get(t, other, "n"))
 }
 
-func TestFaultHitsOnce(t *testing.T) {
-	t.Parallel()
-	p, one, other := two(t)
-	for range 10 {
-		lost := p.CutReply(named("ECHO"))
-		first, second := dialBy(t, p, one), dialBy(t, p, other)
-		require.NoError(t, first.Send("ECHO", "text"))
-		require.NoError(t, second.Send("ECHO", "text"))
-		<-lost
-		_, ofFirst := first.Receive(patience)
-		_, ofSecond := second.Receive(patience)
-		require.NotEqual(t, ofFirst == nil, ofSecond == nil, "one of them is cut")
-	}
-}
-
 // TestFaultFindsItsReply aims at a reply on a connection that subscriptions deliver to.
 func TestFaultFindsItsReply(t *testing.T) {
 	t.Parallel()

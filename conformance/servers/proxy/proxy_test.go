@@ -5,9 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -157,85 +155,6 @@ func TestProxyEndsWithTest(t *testing.T) {
 	}
 	require.NoError(t, p.Close(), "closing twice")
 	require.ErrorIs(t, errOf(p.DialContext(t.Context(), "tcp", s.Addr())), net.ErrClosed)
-}
-
-// TestProxyAcceptsWhileProcessesStart: a process that is being started holds copies of the open
-// files, the closed listener among them, and one such copy once kept a proxy from listening again.
-func TestProxyAcceptsWhileProcessesStart(t *testing.T) {
-	t.Parallel()
-	p := proxy.Start(t, "127.0.0.1:1", nil)
-	self := must(os.Executable())(t)
-	var starting sync.WaitGroup
-	for range 3 {
-		starting.Go(func() {
-			for t.Context().Err() == nil {
-				_ = exec.CommandContext(t.Context(), self, "-test.list", "^$").Run()
-			}
-		})
-	}
-	t.Cleanup(starting.Wait)
-	for range 500 {
-		p.Refuse()
-		p.Restore()
-	}
-	dial(t, p.Addr())
-	require.NoError(t, p.Close())
-}
-
-// TestProxyUnderLoad has many clients and all faults at once, for the race detector.
-func TestProxyUnderLoad(t *testing.T) {
-	t.Parallel()
-	p, s := proxied(t)
-	stop := make(chan struct{})
-	var work sync.WaitGroup
-	for range 8 {
-		work.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					burst(t, p, s)
-				}
-			}
-		})
-	}
-	any := func([]string) bool { return true }
-	disturb := []func(){
-		p.Cut, p.Silence, p.Blackhole, p.BlackholeRequests, p.BlackholeReplies, p.Refuse, p.Restore,
-		func() { p.Delay(time.Millisecond) },
-		func() { p.CutReply(any) },
-		func() { p.LoseReply(any) },
-	}
-	for i := range 200 {
-		disturb[i%len(disturb)]()
-		disturb[i*7/len(disturb)%len(disturb)]()
-		time.Sleep(time.Millisecond)
-	}
-	close(stop)
-	require.NoError(t, p.Close())
-	work.Wait()
-}
-
-// burst runs a few commands on one connection, while it lasts.
-func burst(t *testing.T, p *proxy.Proxy, s *servers.Server) {
-	t.Helper()
-	way, err := p.DialContext(t.Context(), "tcp", s.Addr())
-	if err != nil {
-		return
-	}
-	c := resp.New(way)
-	defer func() { _ = c.Close() }()
-	for range 20 {
-		if c.Send("PING") != nil {
-			return
-		}
-	}
-	for range 20 {
-		if _, err := c.Receive(20 * time.Millisecond); err != nil {
-			return
-		}
-	}
 }
 
 // must returns a function that returns what a call returned, and requires that it did not fail.
