@@ -124,7 +124,9 @@ func (s *CountingSemaphore) holdBy(c *Client, o CountingSemaphoreOptions) (exten
 		kind.limit = s.limit
 		var err error
 		s.waiterTimeout, err = c.waiterTimeout(o.WaiterTimeout)
-		s.nameQueue()
+		s.queueKey = extend.Tagged(s.base.Key()) + countingQueueKey
+		s.base = s.base.WithTypedKey("queue", s.queueKey, "zset").WithSideKey("counter", s.counterKey()).
+			WithRights(&arrivalRights)
 		return extend.LeaseConfig{
 			Leasable: leasableByArrival{s, &s.waiterTimeout}, Try: leasableByArrival{s, nil},
 			Kind:       kind,
@@ -141,12 +143,6 @@ func (s *CountingSemaphore) waitByTime() extend.WaitSpec {
 		Channel: s.channel, FreeUnits: semaphoreFreeUnits,
 		Condition: "fewer than " + strconv.FormatInt(s.limit, 10), // Other callers may have another limit.
 	}
-}
-
-func (s *CountingSemaphore) nameQueue() {
-	s.queueKey = extend.Tagged(s.base.Key()) + countingQueueKey
-	s.base = s.base.WithTypedKey("queue", s.queueKey, "zset").WithSideKey("counter", s.counterKey()).
-		WithRights(&arrivalRights)
 }
 
 // counterKey returns the key of the last number that a waiter got.

@@ -50,7 +50,8 @@ func (c *Client) NewSpinLock(name string, opts *SpinLockOptions) *SpinLock {
 	o := *cmp.Or(opts, new(SpinLockOptions))
 	l := &SpinLock{}
 	l.init(c, "spin lock", name, &c.tokenTTL)
-	delay := o.backoff()
+	first := cmp.Or(o.FirstDelay, time.Millisecond)
+	delay := extend.Backoff{First: first, Most: cmp.Or(o.MaxDelay, max(128*time.Millisecond, first))}
 	l.reject(extend.AtLeast("FirstDelay", delay.First, time.Millisecond))
 	l.reject(extend.AtLeast("MaxDelay", delay.Most, delay.First))
 	l.newLeases(extend.LeaseConfig{
@@ -60,12 +61,6 @@ func (c *Client) NewSpinLock(name string, opts *SpinLockOptions) *SpinLock {
 		Wait: extend.WaitSpec{Backoff: delay, Refusal: ErrNotAcquired},
 	})
 	return l
-}
-
-// backoff returns the delays with their defaults.
-func (o SpinLockOptions) backoff() extend.Backoff {
-	first := cmp.Or(o.FirstDelay, time.Millisecond)
-	return extend.Backoff{First: first, Most: cmp.Or(o.MaxDelay, max(128*time.Millisecond, first))}
 }
 
 // ForceUnlock is [Lock.ForceUnlock] for this kind of lock. The holder learns of the loss as after [Lock.Revoke].

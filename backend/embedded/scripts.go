@@ -27,10 +27,6 @@ type scripts struct {
 	spare *interpreter        // nil before the first script, and after one that it cannot survive
 }
 
-func newScripts(mini *miniredis.Miniredis, inside *inside) *scripts {
-	return &scripts{mini: mini, inside: inside, known: map[string]*program{}}
-}
-
 // program is a script that has been compiled.
 type program struct {
 	sha      string

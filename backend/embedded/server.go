@@ -29,7 +29,7 @@ type Server struct {
 func NewServer() *Server {
 	mini := newMini()
 	mini.ClockTTL(true)
-	return &Server{mini: mini, scripts: newScripts(mini, insideScripts())}
+	return &Server{mini: mini, scripts: &scripts{mini: mini, inside: insideScripts(), known: map[string]*program{}}}
 }
 
 // Do runs one command, such as Do("GET", "key"), as a client that is on no backend: for looking at

@@ -188,21 +188,18 @@ func (c *Core) watchServers() {
 	}
 	c.calls.OnChange, c.listen.OnChange = c.keeper.Changed, c.keeper.Changed
 	c.waiters.OnForced, c.lines.OnForced = c.keeper.RenewNow, c.keeper.RenewNow
-	c.calls.OnAway, c.calls.OnBack = c.serverAway, c.serverBack
+	log := c.opts.Logger
+	c.calls.OnAway = func(key string, cause error) { // The logger may block.
+		c.background(func(context.Context) {
+			log.Warn("server away: calls fail at once", zap.String("key", key), zap.Error(cause))
+		})
+	}
+	c.calls.OnBack = func(key string) {
+		c.background(func(context.Context) { log.Info("server back", zap.String("key", key)) })
+	}
 	if c.can.PubSub {
 		c.keeper.ChannelOf, c.keeper.OnNodes = watchChannel, listen.NewWatches(c.listen, nodeOf).Keep
 	}
-}
-
-// serverAway logs that the node of a key is away. The logger may block.
-func (c *Core) serverAway(key string, cause error) {
-	c.background(func(context.Context) {
-		c.opts.Logger.Warn("server away: calls fail at once", zap.String("key", key), zap.Error(cause))
-	})
-}
-
-func (c *Core) serverBack(key string) {
-	c.background(func(context.Context) { c.opts.Logger.Info("server back", zap.String("key", key)) })
 }
 
 // watchChannel returns the channel by which the client watches the server with a lease: one on which nobody publishes,

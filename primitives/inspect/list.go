@@ -88,7 +88,7 @@ func (l *listing) run(ctx context.Context, yield func(Object, error) bool) error
 		return &primitives.FieldError{Field: "pattern", Problem: err.Error()}
 	}
 	l.matches = matches
-	for keys, err := range l.client.Core().Scan(ctx, "*"+escape(l.prefix)+l.pattern+"*", step) {
+	for keys, err := range l.client.Core().Scan(ctx, "*"+globbed.ReplaceAllString(l.prefix, `\$0`)+l.pattern+"*", step) {
 		if err == nil && l.opts.Turn != nil {
 			err = l.opts.Turn(ctx)
 		}

@@ -66,10 +66,8 @@ func untagged(tagged string) string {
 	return tagged
 }
 
-// escape returns a pattern that matches text alone.
-func escape(text string) string {
-	return regexp.MustCompile(`[*?\[\]\\^-]`).ReplaceAllString(text, `\$0`)
-}
+// globbed finds what a pattern must escape.
+var globbed = regexp.MustCompile(`[*?\[\]\\^-]`)
 
 // glob returns the expression of a pattern as of the command KEYS.
 func glob(pattern string) (*regexp.Regexp, error) {

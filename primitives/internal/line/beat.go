@@ -65,14 +65,11 @@ func (l *line) beat(all bool) {
 		l.again = true
 	default:
 		l.beating = true
-		l.lines.client.Go(l.beatOn)
-	}
-}
-
-// beatOn beats until no beat must follow at once.
-func (l *line) beatOn() {
-	for more := true; more; {
-		more = l.endBeat(l.beatForAll(l.batches()))
+		l.lines.client.Go(func() {
+			for more := true; more; {
+				more = l.endBeat(l.beatForAll(l.batches()))
+			}
+		})
 	}
 }
 
@@ -104,7 +101,7 @@ func (l *line) batches() [][]*placeholder {
 	defer l.lines.mu.Unlock()
 	l.again = false
 	now := time.Now()
-	l.forget(now)
+	l.sent = slices.DeleteFunc(l.sent, func(s sending) bool { return now.Sub(s.at) > l.Wait }) // Too old for a grant.
 	all := slices.Clone(l.queued)
 	slices.SortFunc(all, func(a, b *placeholder) int { return cmp.Compare(a.place, b.place) })
 	if first := min(len(all), ownersPerBeat); first < len(all) && now.Before(l.fullAt) {
@@ -113,11 +110,6 @@ func (l *line) batches() [][]*placeholder {
 		l.fullAt = now.Add(listen.Jittered(l.fullInterval()))
 	}
 	return slices.Collect(slices.Chunk(all, ownersPerBeat))
-}
-
-// forget forgets the sendings that are too old for a grant.
-func (l *line) forget(now time.Time) {
-	l.sent = slices.DeleteFunc(l.sent, func(s sending) bool { return now.Sub(s.at) > l.Wait })
 }
 
 // beatFor sends heartbeats of a batch, and passes each waiter its status.

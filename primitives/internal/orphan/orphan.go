@@ -154,16 +154,14 @@ func (all *Orphans) arm(at time.Time) {
 	}
 	all.timerAt = at
 	if all.timer == nil {
-		all.timer = time.AfterFunc(time.Until(at), all.tick)
+		all.timer = time.AfterFunc(time.Until(at), func() {
+			for _, group := range all.grouped(all.due(time.Now())) {
+				go all.release(group)
+			}
+		})
 		return
 	}
 	all.timer.Reset(time.Until(at))
-}
-
-func (all *Orphans) tick() {
-	for _, group := range all.grouped(all.due(time.Now())) {
-		go all.release(group)
-	}
 }
 
 // due takes the orphans whose next release is due. It also takes orphans whose release is due soon,

@@ -216,7 +216,8 @@ type roundLease struct {
 // wait, it returns after what time to look again: a signal may come meanwhile that concerns shorter leases.
 func (k *Keeper) affected(node string, n *rounds, start time.Duration) (found []roundLease, wait time.Duration) {
 	next := never
-	for part := range slices.Chunk(k.watched(node), checksAtOnce) {
+	watched := slices.DeleteFunc(k.list(), func(e *Entry) bool { return k.nodeOf(e.Key) != node })
+	for part := range slices.Chunk(watched, checksAtOnce) {
 		k.mu.Lock()
 		for _, e := range part {
 			e.node = n.number
@@ -237,10 +238,6 @@ func (k *Keeper) affected(node string, n *rounds, start time.Duration) (found []
 	}
 	slices.SortFunc(found, func(a, b roundLease) int { return cmp.Compare(a.end, b.end) })
 	return found, wait
-}
-
-func (k *Keeper) watched(node string) []*Entry {
-	return slices.DeleteFunc(k.list(), func(e *Entry) bool { return k.nodeOf(e.Key) != node })
 }
 
 // list returns the watched entries. To get memory for very many takes longer than to copy them: it gets that before it
