@@ -151,13 +151,12 @@ func (j *judge) checkWords(call flow.CommandCall, name string) {
 
 // misses finds a call that does not have the form of its command.
 func (j *judge) misses(call flow.CommandCall, match *flow.Matching) {
-	cmd := match.Cmd
-	form := flow.Shown(cmd.Name) + " " + strings.NewReplacer(",", " ", "#", "").Replace(cmd.Form)
-	if match.Furthest >= len(call.Words) {
-		j.find(call.Words[len(call.Words)-1].Pos(), Command, "%s lacks a word behind this: its form is %s", flow.Shown(cmd.Name), form)
-		return
+	name, says, at := flow.Shown(match.Cmd.Name), "does not take this word here", match.Furthest
+	if at >= len(call.Words) {
+		says, at = "lacks a word behind this", len(call.Words)-1
 	}
-	j.find(call.Words[match.Furthest].Pos(), Command, "%s does not take this word here: its form is %s", flow.Shown(cmd.Name), form)
+	form := strings.NewReplacer(",", " ", "#", "").Replace(match.Cmd.Form)
+	j.find(call.Words[at].Pos(), Command, "%s %s: its form is %s %s", name, says, name, form)
 }
 
 // places checks the values of a call whose words have these places.

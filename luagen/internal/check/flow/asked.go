@@ -175,7 +175,6 @@ func (m *Machine) asks(at int, e parse.Expr) {
 // touched returns what an expression is about: the names and the replies in it, and in what the names hold.
 func (m *Machine) touched(e parse.Expr) []any {
 	if m.State.knowsAll() {
-		m.Frame.calls++ // there may have been one
 		return []any{everything}
 	}
 	all := make([]any, 0, 16)
@@ -246,8 +245,7 @@ func (m *Machine) sources(call CommandCall) (all []string) {
 // maybe notes in a reply what it is about, if it is nothing, or has no elements, where a key, a field or an element is missing.
 func (m *Machine) maybe(call CommandCall, v Value) Value {
 	sources := m.sources(call)
-	// A member that was read with its score has an entry in the other keys, too.
-	if len(sources) == 0 || len(call.Words) > 2 && m.Peek(call.Words[2]).Role == AScored {
+	if len(sources) == 0 {
 		return v
 	}
 	for i, s := range sources {

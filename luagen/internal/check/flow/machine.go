@@ -335,23 +335,12 @@ func (m *Machine) proves(v Value) {
 // UseAt is what identifies a use.
 type UseAt struct {
 	use   Use
-	of    any
+	of    [4]any
 	pos   parse.Pos
 	Never bool
 }
 
 // Place returns what identifies the use.
 func (s Sight) Place(never bool) UseAt {
-	at := UseAt{use: s.Use, pos: s.Pos, Never: never}
-	switch {
-	case s.E != nil:
-		at.of = s.E
-	case s.Stmt != nil:
-		at.of = s.Stmt
-	case s.In != nil:
-		at.of = s.In
-	default:
-		at.of = s.Call.Expr
-	}
-	return at
+	return UseAt{s.Use, [4]any{s.E, s.Stmt, s.In, s.Call.Expr}, s.Pos, never}
 }

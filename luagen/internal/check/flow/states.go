@@ -88,20 +88,13 @@ func together(sides [][]*state, at int) []*state {
 	return limit(all)
 }
 
-// real returns the states that may be, and in which the script does not fail, or all if there are no such.
+// real returns the states that may be, or all if there are no such.
 func real(all []*state) []*state {
-	all = others(all, func(s *state) bool { return s.Never })
-	return all
-}
-
-// others returns the states that are not what is meant, or all of them if there are no others.
-func others(all []*state, meant func(*state) bool) []*state {
-	if slices.ContainsFunc(all, meant) {
-		if kept := slices.DeleteFunc(slices.Clone(all), meant); len(kept) > 0 {
-			return kept
-		}
+	kept := slices.DeleteFunc(slices.Clone(all), func(s *state) bool { return s.Never })
+	if len(kept) == 0 {
+		return all
 	}
-	return all
+	return kept
 }
 
 func (m *Machine) ifs(all []*state, s *parse.IfStmt) []*state {

@@ -164,8 +164,7 @@ func (c *code) everyCall(q quality, p param) bool {
 		return true
 	}
 	calls := c.Flow.Called[p.Owner]
-	unknown := slices.ContainsFunc(p.Owner.Reads, func(n *parse.NameExpr) bool { return !c.Flow.uses[n] }) // some are
-	return len(calls) > 0 && !unknown && !slices.ContainsFunc(calls, func(call *parse.CallExpr) bool {
+	return len(calls) > 0 && len(calls) == len(p.Owner.Reads) && !slices.ContainsFunc(calls, func(call *parse.CallExpr) bool {
 		return p.N >= len(call.Args) || !c.is(q, call.Args[p.N])
 	})
 }

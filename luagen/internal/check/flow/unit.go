@@ -101,28 +101,21 @@ func timeOf(e *parse.BinaryExpr, l, r Value) Unit {
 	return u
 }
 
-// loads returns a reply with what is known of the times in it.
+// loads returns a reply with what the names of fields say of the times in it.
 func (m *Machine) loads(name string, words []parse.Expr, v Value) Value {
+	says := func(e parse.Expr) Unit {
+		name, _ := ConstantText(m.C.Origin(e))
+		return m.C.Hears(name, inName)
+	}
 	switch {
 	case name == "hget" && len(words) > 2:
-		return v.In(m.OfField(words[1], words[2]))
+		return v.In(says(words[2]))
 	case name == "hmget" && len(words)-2 == v.Known:
 		for i, word := range words[2:] {
-			v.Items[i] = v.Items[i].In(m.OfField(words[1], word))
+			v.Items[i] = v.Items[i].In(says(word))
 		}
 	}
 	return v
-}
-
-// OfField returns the unit of a field of a hash, as its declaration or its name says.
-func (m *Machine) OfField(key, e parse.Expr) Unit {
-	name, _ := ConstantText(m.C.Origin(e))
-	if b := m.C.DeclaredKey(key); b != nil && b.Fields != nil {
-		if f, _ := b.Field(name); f != nil && Units[f.Type.Name].Per > 0 {
-			return Units[f.Type.Name]
-		}
-	}
-	return m.C.Hears(name, inName)
 }
 
 // unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of.

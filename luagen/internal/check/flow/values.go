@@ -23,7 +23,6 @@ type values struct {
 	Params   map[*parse.Var]param
 	Returned map[*parse.FuncExpr][]parse.Expr // the first value of each return
 	Replied  map[*parse.Var]bool              // what is returned, alone or in a table
-	uses     map[*parse.NameExpr]bool         // uses of a name that calls it
 	Loops    map[*parse.Var]*parse.NumForStmt
 	Indices  map[*parse.Var][]*parse.IndexExpr
 	changed  map[string]bool            // the globals that have an element which is assigned to
@@ -106,7 +105,7 @@ func newValues() *values {
 		Sources: map[*parse.Var][]Source{}, Stores: map[*parse.Var][]parse.Expr{}, Appends: map[*parse.Var]int{},
 		Called: map[*parse.Var][]*parse.CallExpr{}, Bodies: map[*parse.Var]*parse.FuncExpr{},
 		Params: map[*parse.Var]param{}, Returned: map[*parse.FuncExpr][]parse.Expr{},
-		uses: map[*parse.NameExpr]bool{}, changed: map[string]bool{}, HasText: map[string]bool{},
+		changed: map[string]bool{}, HasText: map[string]bool{},
 		along: map[*parse.Var][]*parse.Var{}, Loops: map[*parse.Var]*parse.NumForStmt{}, Replied: map[*parse.Var]bool{},
 		Careful: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{},
 		Indices: map[*parse.Var][]*parse.IndexExpr{},
@@ -173,7 +172,6 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 		v.Calls, v.Blocks[e] = append(v.Calls, e), in
 		if name, ok := e.Fn.(*parse.NameExpr); ok && name.Var != nil && e.Method == "" {
 			v.Called[name.Var] = append(v.Called[name.Var], e)
-			v.uses[name] = true
 			for _, arg := range e.Args { // A function of the script may change what it gets.
 				if global, ok := arg.(*parse.NameExpr); ok && global.Var == nil {
 					v.changed[global.Name] = true
