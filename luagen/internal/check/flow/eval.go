@@ -166,23 +166,24 @@ func (m *Machine) binary(e *parse.BinaryExpr) Value {
 		return m.concat(e)
 	case "and", "or":
 		return m.either(e)
-	case "==", "~=":
-		l, r := m.eval(e.L), m.eval(e.R)
+	}
+	l, r := m.eval(e.L), m.eval(e.R)
+	truth := Value{Is: Boolean, of: cmp.Or(l.of, r.of), mixed: true}
+	switch {
+	case e.Op == "==" || e.Op == "~=":
 		m.see(Sight{Use: Equal, E: e, V: l, W: r})
 		for _, pair := range [][2]Value{{l, r}, {r, l}} { // What the script does for a nil reply, which is false, is one mistake.
 			if pair[1].Is == IsNil && pair[0].Is&Boolean == IsFalseValue && !m.C.Flow.Careful[e] {
 				m.there(pair[0])
 			}
 		}
-		return Value{Is: Boolean, of: cmp.Or(l.of, r.of), mixed: true}
-	case "<", "<=", ">", ">=":
-		l, r := m.eval(e.L), m.eval(e.R)
+		return truth
+	case negated[e.Op] != "":
 		m.see(Sight{Use: Less, E: e, V: l, W: r})
 		m.uses(Ordered, e.L, l)
 		m.uses(Ordered, e.R, r)
-		return Value{Is: Boolean, of: cmp.Or(l.of, r.of), mixed: true}
+		return truth
 	}
-	l, r := m.eval(e.L), m.eval(e.R)
 	m.uses(InArithmetic, e.L, l)
 	m.uses(InArithmetic, e.R, r)
 	m.see(Sight{Use: Sum, E: e, V: l, W: r})
@@ -195,9 +196,8 @@ func (m *Machine) binary(e *parse.BinaryExpr) Value {
 		v.Low = len(m.touched(e.L)) > 0 && !(sum != nil && sum.Op == "+") && !m.ordered(e)
 	}
 	v.Unit = timeOf(e, l, r)
-	v.of, v.mixed = cmp.Or(l.of, r.of), true
-	v = v.In(Unit{})
-	return v
+	v.of, v.mixed = truth.of, true
+	return v.In(Unit{})
 }
 
 // either returns the value of "x and y" or "x or y".

@@ -16,7 +16,7 @@ func (m *Machine) function(f *parse.FuncExpr) {
 		return
 	}
 	outer, start := *m, NewState()
-	for x, v := range joinAll(m.here, m.State.At).vars {
+	for x, v := range joinAll(m.here).vars {
 		if len(x.Writes) == 0 {
 			start.vars[x] = v
 		}

@@ -54,18 +54,9 @@ func (s *state) Get(x *parse.Var) (Value, bool) {
 func (s *state) set(x *parse.Var, v Value) { s.vars[x] = &v }
 
 // merge returns what is known where control comes from a or b.
-func merge(a, b *state, at int) *state {
-	switch {
-	case a.Dead:
-		return b
-	case b.Dead:
-		return a
-	}
+func merge(a, b *state) *state {
 	s := newState(a.facts)
-	if s.At = a.At; a.At != b.At {
-		s.At = at
-	}
-	s.line, s.Never, s.trail = same(a.line, b.line), a.Never && b.Never, Common(a.trail, b.trail)
+	s.At, s.line, s.Never, s.trail = a.At, same(a.line, b.line), a.Never && b.Never, Common(a.trail, b.trail)
 	s.asked = joinAsked(a, b, s.At)
 	for x, v := range a.vars {
 		if w := b.vars[x]; w == v || reflect.DeepEqual(w, v) {

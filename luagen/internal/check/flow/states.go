@@ -52,7 +52,7 @@ func limit(all []*state) []*state {
 				break
 			}
 		}
-		s := merge(all[i], all[i+1], all[i].At)
+		s := merge(all[i], all[i+1])
 		s.trail = &branch{Up: s.trail, n: s.trail.Turns() + 1}
 		all = slices.Replace(all, i, i+2, s)
 	}
@@ -60,10 +60,10 @@ func limit(all []*state) []*state {
 }
 
 // joinAll returns one state for all.
-func joinAll(all []*state, at int) *state {
+func joinAll(all []*state) *state {
 	s := all[0].clone()
 	for _, other := range all[1:] {
-		s = merge(s, other, at)
+		s = merge(s, other)
 	}
 	return s
 }
@@ -82,7 +82,7 @@ func together(sides [][]*state, at int) []*state {
 	}
 	for i := len(all) - 2; i >= 0; i-- {
 		if a, b := all[i], all[i+1]; maps.Equal(a.vars, b.vars) && maps.Equal(a.fresh, b.fresh) && maps.Equal(a.Sure, b.Sure) {
-			all = slices.Replace(all, i, i+2, merge(a, b, a.At))
+			all = slices.Replace(all, i, i+2, merge(a, b))
 		}
 	}
 	return limit(all)
@@ -203,9 +203,9 @@ func (m *Machine) assume(cond parse.Expr, truth bool) {
 		return
 	}
 	yes = real(yes)
-	trail := s.trail
-	*s = *joinAll(yes, 0)
-	s.trail = trail
+	trail, at := s.trail, s.At
+	*s = *joinAll(yes)
+	s.trail, s.At = trail, at
 }
 
 // loop follows a loop's body once, with nothing known of the names that it assigns to.
@@ -279,7 +279,7 @@ func (m *Machine) leave(ends, before []*state, head int, stmt parse.Stmt) []*sta
 	var all *state
 	for i, end := range ends {
 		if end.line == 0 && all == nil {
-			all = joinAll(before, before[0].At)
+			all = joinAll(before)
 		}
 		from := all
 		if end.line > 0 {
