@@ -77,7 +77,6 @@ func Script(s *parse.Script, tables *flow.Tables, strict bool) []parse.Finding {
 	j.globals()
 	j.expressions()
 	j.commands()
-	j.hidden()
 	j.includedCalls()
 	j.Watch = j.sees
 	j.Follow()

@@ -15,7 +15,11 @@ func (j *judge) commands() {
 	for _, e := range j.C.Flow.Calls {
 		j.unwritten(e)
 	}
-	writes, sure := false, len(calls) > 0 && j.C.Escape() == nil
+	escape := j.C.Escape() // What it reaches is not checked.
+	if escape != nil && (!j.C.S.Raw || flow.HasKeys(j.C.S)) {
+		j.report(escape.Pos(), Key, "luagen cannot see which commands and keys this leads to: call redis.call directly")
+	}
+	writes, sure := false, len(calls) > 0 && escape == nil
 	for _, inc := range j.C.S.Header.Includes {
 		sure = false
 		j.includedWrites(inc)

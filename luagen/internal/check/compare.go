@@ -82,7 +82,7 @@ func (j *judge) inequality(e *parse.BinaryExpr, l, r flow.Value) {
 
 // compared finds an int without bounds that is compared with a number which may be large.
 func (j *judge) compared(v, other flow.Value) {
-	if v.Lossy != nil && other.Is&flow.IsNumber != 0 && !other.Small() {
+	if v.Lossy != nil && other.Is&flow.IsNumber != 0 && (other.Size == 0 || other.Size > flow.MaxExact || other.Wide != "") {
 		j.use(v)
 	}
 }

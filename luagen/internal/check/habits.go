@@ -26,8 +26,10 @@ func (j *judge) habits(all []touch) {
 			j.oneMember(t, all)
 		case t.name == "zadd" && len(words) == 3:
 			j.turnedPairs(words[2])
-		case strings.HasPrefix(t.name, "rename") && j.Raises(t.call.Expr):
-			j.mayLack(t, all[:i])
+		case strings.HasPrefix(t.name, "rename") && j.Raises(t.call.Expr) && t.key != "" && !slices.ContainsFunc(all[:i], func(u touch) bool {
+			return slices.Contains(u.keys, t.key) || flow.AnyOf(u.key)
+		}):
+			j.find(words[1].Pos(), Nil, "%s fails if this key is missing: ask for it with EXISTS first", flow.Shown(t.name))
 		}
 		j.allGiven(t.call)
 		j.fieldIsKey(t)
@@ -113,13 +115,6 @@ func (j *judge) turnedPairs(e parse.Expr) {
 	scored := slices.ContainsFunc(call.Words, func(e parse.Expr) bool { return flow.IsLiteral(e, "withscores") })
 	if len(call.Names) == 1 && (scored || strings.HasPrefix(call.Names[0], "zpop")) {
 		j.find(e.Pos(), Command, "ZADD takes a score before its member, and in this list it stands behind: turn them round")
-	}
-}
-
-// mayLack finds a RENAME of a key that no call before was about: it fails if there is none.
-func (j *judge) mayLack(t touch, before []touch) {
-	if t.key != "" && !slices.ContainsFunc(before, func(u touch) bool { return slices.Contains(u.keys, t.key) || flow.AnyOf(u.key) }) {
-		j.find(t.call.Words[1].Pos(), Nil, "%s fails if this key is missing: ask for it with EXISTS first", flow.Shown(t.name))
 	}
 }
 

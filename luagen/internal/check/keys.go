@@ -86,13 +86,6 @@ func (j *judge) includedCalls() {
 	}
 }
 
-// hidden finds the first use of the server's functions that is not followed: what it reaches is not checked.
-func (j *judge) hidden() {
-	if e := j.C.Escape(); e != nil && (!j.C.S.Raw || flow.HasKeys(j.C.S)) {
-		j.report(e.Pos(), Key, "luagen cannot see which commands and keys this leads to: call redis.call directly")
-	}
-}
-
 // undeclarable says of commands that reach keys which no script can declare what is wrong with them.
 var undeclarable = flow.ByName(map[string]string{
 	"%s names keys that are not passed to the script, of one node only: pass them": "keys randomkey scan",

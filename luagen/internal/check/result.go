@@ -167,15 +167,6 @@ func (j *judge) elementsOf(r *parse.Result, v flow.Value, pos parse.Pos) {
 
 const lostFraction = "a number loses its fraction in a reply: return a text, as string.format('%%.17g', ...) makes it"
 
-// errorReply finds redis.error_reply('CODE'): without a message behind it that is no code.
-func (j *judge) errorReply(e *parse.CallExpr) {
-	s, ok := j.C.Origin(e.Args[0]).(*parse.StringExpr)
-	if ok && errorCode.MatchString(s.Value) {
-		j.find(e.Args[0].Pos(), Result, "a code without a message arrives as ERR %s: "+
-			"write a message behind it", strings.TrimPrefix(s.Value, "-"))
-	}
-}
-
 var errorCode = regexp.MustCompile(`^-?[A-Z][A-Z0-9_]*$`)
 
 // returns checks a return statement.
@@ -204,8 +195,10 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 	switch v := args[0]; name {
 	case "table.concat":
 		j.inText(v)
-	case "redis.error_reply":
-		j.errorReply(e)
+	case "redis.error_reply": // Without a message behind it that is no code.
+		if s, ok := j.C.Origin(e.Args[0]).(*parse.StringExpr); ok && errorCode.MatchString(s.Value) {
+			j.find(e.Args[0].Pos(), Result, "a code without a message arrives as ERR %s: write a message behind it", strings.TrimPrefix(s.Value, "-"))
+		}
 	case "tostring":
 		j.shown(v, e.Args[0].Pos())
 	case "string.format":

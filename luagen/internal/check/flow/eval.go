@@ -98,7 +98,8 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 	v.Is, v.Missing = v.Is|IsNil, cmp.Or(v.Missing, x.Missing)
 	for _, list := range []string{"ARGV", "KEYS"} {
 		if n := m.C.Nth(e, list); n > 0 {
-			v = v.In(m.C.argument(list, n))
+			text := m.C.Said[list+"["+Itoa(n)+"]"]
+			v = v.In(m.C.Hears(text, InComment).Or(m.C.Hears(text, inName)))
 		}
 	}
 	return v

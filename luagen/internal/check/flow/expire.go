@@ -196,7 +196,8 @@ func (m *Machine) Creates(call CommandCall, name string) bool {
 	}
 	last := call.Words[len(call.Words)-1]
 	text, _ := ConstantText(last)
-	return !strings.Contains(name, "incr") || !negative(last) && !strings.HasPrefix(text, "-")
+	minus, negative := Unparen(last).(*parse.UnaryExpr)
+	return !strings.Contains(name, "incr") || !(negative && minus.Op == "-") && !strings.HasPrefix(text, "-")
 }
 
 // counted notes what a comparison of a value shows of the key about which it is: that the key was there before, unless

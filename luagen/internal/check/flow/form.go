@@ -257,7 +257,9 @@ func (m *Machine) fits(match *Matching, i int, f Form) bool {
 		}
 	}
 	_, behind := m.C.Origin(match.Words[i-1]).(*parse.StringExpr)
-	return !f.IsToken() || !m.Peek(match.Words[i]).numeric() && !(behind && match.As[i-1].IsToken())
+	v := m.Peek(match.Words[i])
+	number := v.Surely(IsNumber) || v.Surely(IsText) && (v.Whole || v.Frac)
+	return !f.IsToken() || !number && !(behind && match.As[i-1].IsToken())
 }
 
 // worded reports whether texts are joined that are no number, as one of them has other letters.

@@ -143,11 +143,6 @@ func breaks(b *parse.Block) bool {
 	})
 }
 
-func negative(e parse.Expr) bool {
-	minus, ok := Unparen(e).(*parse.UnaryExpr)
-	return ok && minus.Op == "-"
-}
-
 // Bound returns the end of a range that is written out, NaN if it is not.
 func Bound(e parse.Expr) float64 {
 	text, _ := ConstantText(e)

@@ -228,12 +228,6 @@ func (c *code) says(x *parse.Var) Unit {
 	})
 }
 
-// argument returns the unit that a comment says ARGV[n] is in, by words or by a name that it gives it.
-func (c *code) argument(list string, n int) Unit {
-	text := c.Said[list+"["+Itoa(n)+"]"]
-	return c.Hears(text, InComment).Or(c.Hears(text, inName))
-}
-
 var (
 	aLine = regexp.MustCompile(`(?m)^[\s*-]*(?:@param +)?([A-Za-z_]\w*)\W+(\S.*)$`)
 	aList = regexp.MustCompile(`\bARGV *[=:] *(?:\{([^}]*)\}|([^\n{]*,.*))`)

@@ -109,16 +109,8 @@ func (v Value) or(k Kinds) Value {
 // Surely reports whether a value is of a kind, if it is not nil or false.
 func (v Value) Surely(k Kinds) bool { return v.Is&^Absent == k }
 
-// numeric reports whether a value, if there is any, certainly is a number or the text of one.
-func (v Value) numeric() bool {
-	return v.Surely(IsNumber) || v.Surely(IsText) && (v.Whole || v.Frac)
-}
-
 // Constant reports whether a value is a number that is written out.
 func (v Value) Constant() bool { return v.Is == IsNumber && v.Least > 0 && v.Least == v.Size }
-
-// Small reports whether a value is a number that Lua certainly holds exactly.
-func (v Value) Small() bool { return v.Size > 0 && v.Size <= MaxExact && v.Wide == "" }
 
 // truthy returns the part of a value that is true for a condition.
 func (v Value) truthy() Value {
