@@ -3,7 +3,6 @@ package embedded_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,23 +27,6 @@ func publish(t *testing.T, server *embedded.Server, channel, payload string) int
 	return must(reply.Int())(t)
 }
 
-func TestSubscribeDeliversInOrder(t *testing.T) {
-	t.Parallel()
-	server := embedded.NewServer()
-	b := newBackend(t, server)
-	var got inbox
-	sub := must(b.Subscribe(t.Context(), "c", got.handle))(t)
-	var want []string
-	for i := range 500 {
-		payload := fmt.Sprint(i, "\r\n\x00", strings.Repeat("x", 17*i)) // past any buffer
-		want = append(want, payload)
-		require.EqualValues(t, 1, publish(t, server, "c", payload))
-		require.Zero(t, publish(t, server, "other", "x"))
-	}
-	got.waitFor(t, want...)
-	sub.Cancel()
-}
-
 func TestEachBackendIsAClient(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
@@ -62,19 +44,6 @@ func TestEachBackendIsAClient(t *testing.T) {
 	require.EqualValues(t, 1, publish(t, server, "c", "y"))
 	second.waitFor(t, "x", "x", "y", "y")
 	require.Equal(t, []string{"x", "x"}, first.payloads())
-}
-
-func TestCancelReleasesTheSubscription(t *testing.T) {
-	t.Parallel()
-	server := embedded.NewServer()
-	b := newBackend(t, server)
-	for range 50 { // the connection ends and is made anew
-		sub := must(b.Subscribe(t.Context(), "c", func(backend.Event) {}))(t)
-		require.EqualValues(t, 1, publish(t, server, "c", "x"))
-		sub.Cancel()
-		require.Eventually(t, func() bool { return publish(t, server, "c", "x") == 0 },
-			10*time.Second, time.Millisecond)
-	}
 }
 
 // A handler that blocks holds up neither the server nor other subscriptions.

@@ -35,24 +35,6 @@ func collect(t *testing.T, b backend.Subscriber, channel string) (
 	return sub, events
 }
 
-func TestSubscribeDelivers(t *testing.T) {
-	t.Parallel()
-	s := newFakeServer(t, func(words []string) string {
-		if words[0] == "subscribe" {
-			return ack(words) + message(words[1], "a\r\n\x00") + message("other", "x") +
-				message(words[1], "")
-		}
-		return ack(words)
-	})
-	b := connect(t, s, redis.Options{})
-	sub, events := collect(t, b, "c")
-	require.Equal(t, backend.Event{Payload: "a\r\n\x00"}, <-events)
-	require.Equal(t, backend.Event{}, <-events)
-	sub.Cancel()
-	require.Eventually(t, func() bool { return s.count("unsubscribe c\n") == 1 },
-		10*time.Second, time.Millisecond)
-}
-
 // The driver's own way to replace a lost connection would subscribe at once, without a report.
 func TestLostConnectionIsAGap(t *testing.T) {
 	t.Parallel()

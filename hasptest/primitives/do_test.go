@@ -124,21 +124,6 @@ func TestDoTellsItsPhases(t *testing.T) {
 	}
 }
 
-// TestDoOfALease has work done under a lease that TryLock has got.
-func TestDoOfALease(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lease := must(s.client(t, nil).NewLock("x", nil).TryLock(t.Context()))(t)
-		err := lease.Do(t.Context(), func(ctx context.Context) error {
-			require.Equal(t, lease.Owner(), s.holder("x"))
-			s.lose("x")
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-		require.ErrorIs(t, err, primitives.ErrNotHeld)
-		require.ErrorIs(t, lease.Do(t.Context(), func(ctx context.Context) error { return ctx.Err() }), context.Canceled)
-	})
-}
-
 // TestDoWithoutTheLock does no work.
 func TestDoWithoutTheLock(t *testing.T) {
 	doing(t, func(t *testing.T, s *server, do doLock) {

@@ -13,37 +13,6 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// TestLeaseEndsWithSilentLink cuts a holder off: its belief must end before the server's lease.
-func TestLeaseEndsWithSilentLink(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
-		work, reentry := lease.Context(t.Context()), lease.Reenter(t.Context())
-		s.faults(fault{before: time.Hour, lost: true})
-		start := time.Now()
-		<-work.Done()
-		require.Equal(t, 27*time.Second, time.Since(start))
-		require.Equal(t, lease.Owner(), s.holder("x"))
-		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
-		require.ErrorIs(t, context.Cause(reentry), primitives.ErrLost)
-		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-		require.Zero(t, lease.Remaining())
-		<-lease.Done()
-		wraps(t, lease.Release(t.Context()), primitives.ErrNotHeld, primitives.ErrLost)
-	})
-}
-
-func TestLeaseFixedEndsByItself(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 10 * time.Second})
-		lease := must(lock.Lock(t.Context()))(t)
-		time.Sleep(9*time.Second + time.Millisecond)
-		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-		require.Zero(t, s.called("lock_renew"))
-		synctest.Wait()
-		require.Equal(t, 1, s.called("lock_release"))
-	})
-}
-
 // TestLockCancelledLeavesNothing cancels an acquire in flight, whose script runs after that or
 // whose reply never comes, while other releases come through.
 func TestLockCancelledLeavesNothing(t *testing.T) {
@@ -89,21 +58,6 @@ func TestLockCancelledLeavesNothing(t *testing.T) {
 			require.NoError(t, next.Release(t.Context()))
 		})
 	}
-}
-
-func TestLockCancelledWhileParkedSendsNothing(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, nil).NewLock("x", nil)
-		held := must(lock.Lock(t.Context()))(t)
-		ctx := within(t, time.Second)
-		_, err := lock.Lock(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.NotErrorIs(t, err, backend.ErrIndeterminate)
-		time.Sleep(time.Second)
-		require.Zero(t, s.called("lock_release"))
-		require.Zero(t, s.subscribed())
-		require.NoError(t, held.Release(t.Context()))
-	})
 }
 
 func TestLockGrantedTooLateIsGivenBack(t *testing.T) {

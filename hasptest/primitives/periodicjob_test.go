@@ -143,34 +143,6 @@ func TestPeriodicJobAsksOnceForEachWake(t *testing.T) {
 	})
 }
 
-// TestPeriodicJobOfALostReplicaRunsAgain cuts a replica off while it runs the job. Its context ends before the other
-// replica begins, which is at the end of the lease. It returns nil all the same, and records nothing.
-func TestPeriodicJobOfALostReplicaRunsAgain(t *testing.T) {
-	withReplicas(t, func(t *testing.T, _ *server, link *cutLink, one, other *primitives.PeriodicJob) {
-		began := time.Now()
-		var ended, taken time.Time
-		next := make(chan jobRun)
-		first := runJob(t.Context(), began, func(ctx context.Context) error {
-			go func() {
-				next <- runJob(t.Context(), began, func(context.Context) error { taken = time.Now(); return nil }, other.Do)
-			}()
-			synctest.Wait()
-			link.cut.Store(true)
-			<-ctx.Done()
-			ended = time.Now()
-			require.ErrorIs(t, context.Cause(ctx), primitives.ErrLost)
-			return nil
-		}, one.Do)
-		require.True(t, first.ran)
-		require.ErrorIs(t, first.err, primitives.ErrLost)
-		require.Equal(t, jobDone, <-next)
-		link.cut.Store(false)
-		require.True(t, ended.Before(taken))
-		require.InDelta(t, 30, taken.Sub(began).Seconds(), 0.1)
-		require.Equal(t, jobCompleted, runJob(t.Context(), began, noWork, one.Do))
-	})
-}
-
 // TestPeriodicJobIsNotCompleted by a run that returns nil, after its lease was lost, which the server does not know, or the
 // lock, which no renewal has found out, or without the record of the period. Only an answer to that may be lost.
 func TestPeriodicJobIsNotCompleted(t *testing.T) {

@@ -118,24 +118,6 @@ func TestTracerOfFreeLock(t *testing.T) {
 	})
 }
 
-// TestTracerOfWaiter waits for a holder.
-func TestTracerOfWaiter(t *testing.T) {
-	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
-		lock := c.NewLock("x", nil)
-		held := must(lock.Lock(t.Context()))(t)
-		r.oneEnd(t)
-		time.AfterFunc(time.Second, func() { _ = held.Release(context.Background()) })
-		lease := must(lock.Lock(t.Context()))(t)
-		end := r.oneEnd(t)
-		require.True(t, end.Contended)
-		require.GreaterOrEqual(t, end.Attempts, 2)
-		require.GreaterOrEqual(t, end.Waited, time.Second)
-		require.Less(t, end.Waited, 2*time.Second)
-		require.NoError(t, end.Err)
-		require.NoError(t, lease.Release(t.Context()))
-	})
-}
-
 // TestTracerOfRefusal gives up: at once, and when its context ends.
 func TestTracerOfRefusal(t *testing.T) {
 	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {

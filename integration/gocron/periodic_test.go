@@ -29,24 +29,6 @@ func everyMinute(t *testing.T, s *hasptest.Server) *gocronhasp.Locker {
 	return periodicLocker(t, s.Client(nil), gocronhasp.Every(time.Minute))
 }
 
-// TestReplicasThatStartAtOtherTimes has a job that ends before the next replica comes to it.
-func TestReplicasThatStartAtOtherTimes(t *testing.T) {
-	onServer(t, func(t *testing.T, s *hasptest.Server) {
-		var r runs
-		var f failures
-		for range 4 {
-			locker := everyMinute(t, s)
-			replica(t, locker, r.work(time.Second), f.listen())
-			time.Sleep(13 * time.Second) // The last comes to it 39 s after the first.
-		}
-		require.Equal(t, counts{most: 1, ended: 11}, r.after(10*time.Minute))
-		require.Empty(t, f.runs.all())
-		for _, err := range f.locks.all() {
-			require.ErrorIs(t, err, gocronhasp.ErrCompleted)
-		}
-	})
-}
-
 // TestWaitingReplicaTakesOver has a replica wait for another one whose run ends in each way.
 func TestWaitingReplicaTakesOver(t *testing.T) {
 	t.Parallel()

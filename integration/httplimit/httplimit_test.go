@@ -97,27 +97,6 @@ func TestRefusalHasTheProblemOfTheDraft(t *testing.T) {
 	})
 }
 
-// TestProcessesShareTheQuota sends many requests at once to three processes.
-func TestProcessesShareTheQuota(t *testing.T) {
-	virtual(t, func(t *testing.T, s *hasptest.Server) {
-		const processes, requests, permits = 3, 20, 17
-		statuses := make(chan int, processes*requests)
-		for range processes {
-			h := limited(t, s.Client(nil), "api", primitives.Rate{Permits: permits, Interval: time.Hour}, ok)
-			for range requests {
-				go func() { statuses <- ask(t.Context(), h, "").StatusCode }()
-			}
-		}
-		count := map[int]int{}
-		for range processes * requests {
-			count[<-statuses]++
-		}
-		require.Equal(t, map[int]int{
-			http.StatusNoContent: permits, http.StatusTooManyRequests: processes*requests - permits,
-		}, count)
-	})
-}
-
 func TestNestedLimits(t *testing.T) {
 	virtual(t, func(t *testing.T, s *hasptest.Server) {
 		client := s.Client(nil)
@@ -131,33 +110,6 @@ func TestNestedLimits(t *testing.T) {
 		requireState(t, refused, http.StatusTooManyRequests, `"burst";r=7`, `"day";r=0;t=86400`)
 		requireViolated(t, refused, "day")
 	})
-}
-
-// TestOrderOfNestedLimits has a client hammer two nested limits for five seconds: it gets the whole of the long one only
-// if the short one is outside.
-func TestOrderOfNestedLimits(t *testing.T) {
-	t.Parallel()
-	short := primitives.Rate{Permits: 4, Interval: time.Second}
-	long := primitives.Rate{Permits: 8, Interval: 6 * time.Second}
-	for name, c := range map[string]struct {
-		outside, inside primitives.Rate
-		want            int
-	}{"ShortOutside": {short, long, 8}, "LongOutside": {long, short, 4}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				client, admitted := hasptest.New(t).Client(nil), 0
-				h := limited(t, client, "outside", c.outside, limited(t, client, "inside", c.inside, ok))
-				for range 100 {
-					if ask(t.Context(), h, "").StatusCode == http.StatusNoContent {
-						admitted++
-					}
-					time.Sleep(50 * time.Millisecond)
-				}
-				require.Equal(t, c.want, admitted)
-			})
-		})
-	}
 }
 
 // limited returns a handler that has one limit for all requests.

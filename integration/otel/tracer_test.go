@@ -222,6 +222,19 @@ func TestOutage(t *testing.T) {
 	})
 }
 
+// TestThrottles: the first decision of a policy adds 0 to the counters of the others.
+func TestThrottles(t *testing.T) {
+	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *recorded) {
+		o := &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Policy: "users"}
+		_, err := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Hour}, o).Allow(t.Context(), 1)
+		require.NoError(t, err)
+		for i, outcome := range []string{"allowed", "refused", "failed"} {
+			count := r.counter(t, "hasp.throttle.decisions", attribute.String("hasp.policy", "users"), attribute.Bool("hasp.local", false), attribute.String("hasp.outcome", outcome))
+			require.Equal(t, []int64{1, 0, 0}[i], count)
+		}
+	})
+}
+
 // TestJobs: the gauge of a job has the period that was completed last.
 func TestJobs(t *testing.T) {
 	observed(t, func(t *testing.T, _ *hasptest.Server, c *primitives.Client, r *recorded) {

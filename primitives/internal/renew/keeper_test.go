@@ -12,8 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-	"go.uber.org/zap/zaptest"
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives/internal/batch"
@@ -95,46 +93,6 @@ func TestKeeperKeepsABatchThatIsRefusedWhole(t *testing.T) {
 	}
 }
 
-func TestKeeperFixedLeaseIsNotRenewed(t *testing.T) {
-	kept(t, &server{}, func(t *testing.T, s *server, k *renew.Keeper) {
-		e := s.newEntry("key")
-		e.Renewer = nil
-		k.Begin(&e.Entry)
-		require.True(t, k.Confirm(&e.Entry))
-		start := time.Now()
-		<-e.lost
-		require.Equal(t, 27*time.Second, time.Since(start))
-		require.Zero(t, s.scripts())
-	})
-}
-
-// TestKeeperOverdue has leases of a silent server that are one interval late, among others that are not: renewed, of a
-// fixed length, or not granted yet.
-func TestKeeperOverdue(t *testing.T) {
-	kept(t, &server{}, func(t *testing.T, s *server, k *renew.Keeper) {
-		silent := &server{silent: true}
-		s.acquire(t, k, "good")
-		fixed, pending := s.newEntry("fixed"), silent.newEntry("pending")
-		fixed.Renewer = nil
-		k.Begin(&fixed.Entry)
-		require.True(t, k.Confirm(&fixed.Entry))
-		k.Begin(&pending.Entry)
-		silent.acquire(t, k, "second")
-		time.Sleep(time.Second)
-		silent.acquire(t, k, "third")
-		overdue := func(after time.Duration) []any {
-			time.Sleep(after)
-			leases, left := k.Overdue()
-			return []any{leases, left}
-		}
-		require.Equal(t, []any{0, time.Duration(0)}, overdue(19*time.Second))
-		require.Equal(t, []any{1, 7*time.Second - 1}, overdue(1))
-		require.Equal(t, []any{2, 6*time.Second - 2}, overdue(time.Second+1))
-		require.Equal(t, []any{1, time.Second - 2}, overdue(6*time.Second))
-		require.Equal(t, []any{0, time.Duration(0)}, overdue(time.Second))
-	})
-}
-
 func TestKeeperLosesOnlyWhatIsNotHeld(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := &server{statuses: map[string]batch.Status{
@@ -201,33 +159,6 @@ func TestKeeperRenewsAKeyThatIsDeniedNoMore(t *testing.T) {
 		time.Sleep(2 * length)
 		require.Zero(t, forNow.losses())
 		require.Equal(t, 1, forGood.losses())
-	})
-}
-
-// TestKeeperLogMayBlock loses some leases and keeps others while nothing can be logged.
-func TestKeeperLogMayBlock(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := &server{
-			forbidden: map[string]bool{"denied": true}, statuses: map[string]batch.Status{},
-		}
-		unblock := make(chan struct{})
-		defer close(unblock)
-		var blocked atomic.Int64
-		s.log = zap.New(zapcore.RegisterHooks(zaptest.NewLogger(t).Core(), func(zapcore.Entry) error {
-			blocked.Add(1)
-			<-unblock
-			return nil
-		}))
-		k := s.keeper(t)
-		good, denied, gone := s.acquire(t, k, "good"), s.acquire(t, k, "denied"), s.acquire(t, k, "gone")
-		time.Sleep(11 * time.Second)
-		require.Positive(t, blocked.Load())
-		s.set(func() { s.statuses["gone"] = batch.NotHeld })
-		<-gone.lost
-		<-denied.lost
-		time.Sleep(2 * length)
-		require.Zero(t, good.losses())
-		require.Positive(t, k.Remaining(&good.Entry))
 	})
 }
 
