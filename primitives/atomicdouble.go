@@ -1,6 +1,7 @@
 package primitives
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -35,17 +36,17 @@ func (a *AtomicDouble) Load(ctx context.Context) (float64, error) {
 
 // Store sets the number, and removes its expiry.
 func (a *AtomicDouble) Store(ctx context.Context, value float64) error {
-	_, err := change(ctx, a, "store", func() (string, error) {
+	_, err := extend.Call(ctx, &a.base, cmp.Or(a.invalid, finite("value", value)), "store", func() (string, error) {
 		return script.DoubleSet(ctx, a.base.Runner(), a.base.Key(), value)
-	}, argument{"value", value})
+	})
 	return err
 }
 
 // Add adds delta, and returns the sum.
 func (a *AtomicDouble) Add(ctx context.Context, delta float64) (sum float64, err error) {
-	return change(ctx, a, "add to", func() (float64, error) {
+	return extend.Call(ctx, &a.base, cmp.Or(a.invalid, finite("delta", delta)), "add to", func() (float64, error) {
 		return script.DoubleAdd(ctx, a.base.Runner(), a.base.Key(), delta)
-	}, argument{"delta", delta})
+	})
 }
 
 // Increment adds 1, and returns the sum.
@@ -66,10 +67,10 @@ func (a *AtomicDouble) LoadAndAdd(ctx context.Context, delta float64) (old float
 
 // Swap is [AtomicLong.Swap].
 func (a *AtomicDouble) Swap(ctx context.Context, value float64) (old float64, err error) {
-	return change(ctx, a, "swap", func() (float64, error) {
+	return extend.Call(ctx, &a.base, cmp.Or(a.invalid, finite("value", value)), "swap", func() (float64, error) {
 		old, _, err := script.DoubleSwap(ctx, a.base.Runner(), a.base.Key(), value)
 		return old, err
-	}, argument{"value", value})
+	})
 }
 
 // LoadAndDelete deletes the number, and returns the number before, or 0 if it did not exist.
@@ -82,44 +83,35 @@ func (a *AtomicDouble) LoadAndDelete(ctx context.Context) (float64, error) {
 
 // CompareAndSwap is [AtomicLong.CompareAndSwap].
 func (a *AtomicDouble) CompareAndSwap(ctx context.Context, old, value float64) (bool, error) {
-	return change(ctx, a, "compare and swap", func() (bool, error) {
+	invalid := cmp.Or(a.invalid, finite("old", old), finite("value", value))
+	return extend.Call(ctx, &a.base, invalid, "compare and swap", func() (bool, error) {
 		return script.DoubleCompareAndSet(ctx, a.base.Runner(), a.base.Key(), old, value)
-	}, argument{"old", old}, argument{"value", value})
+	})
 }
 
 // StoreIfLess sets the number to value if it is less than bound, and reports whether it was.
 func (a *AtomicDouble) StoreIfLess(ctx context.Context, bound, value float64) (bool, error) {
-	return change(ctx, a, "compare and store", func() (bool, error) {
+	invalid := cmp.Or(a.invalid, finite("bound", bound), finite("value", value))
+	return extend.Call(ctx, &a.base, invalid, "compare and store", func() (bool, error) {
 		return script.DoubleSetIfLess(ctx, a.base.Runner(), a.base.Key(), bound, value)
-	}, argument{"bound", bound}, argument{"value", value})
+	})
 }
 
 // StoreIfGreater sets the number to value if it is greater than bound, and reports whether it was.
 func (a *AtomicDouble) StoreIfGreater(ctx context.Context, bound, value float64) (bool, error) {
-	return change(ctx, a, "compare and store", func() (bool, error) {
+	invalid := cmp.Or(a.invalid, finite("bound", bound), finite("value", value))
+	return extend.Call(ctx, &a.base, invalid, "compare and store", func() (bool, error) {
 		return script.DoubleSetIfGreater(ctx, a.base.Runner(), a.base.Key(), bound, value)
-	}, argument{"bound", bound}, argument{"value", value})
+	})
 }
 
 // Delete deletes the number, or any other text at its key, and reports whether the key existed.
 func (a *AtomicDouble) Delete(ctx context.Context) (bool, error) { return a.remove(ctx) }
 
-// argument is a number that a caller has passed, and its name.
-type argument struct {
-	name  string
-	value float64
-}
-
-// change makes one call with numbers that must be finite.
-func change[T any](
-	ctx context.Context, a *AtomicDouble, operation string, run func() (T, error),
-	numbers ...argument,
-) (T, error) {
-	invalid := a.invalid
-	for _, n := range numbers {
-		if invalid == nil && (math.IsNaN(n.value) || math.IsInf(n.value, 0)) {
-			invalid = &FieldError{Field: n.name, Problem: fmt.Sprintf("%v is not finite", n.value)}
-		}
+// finite returns a [*FieldError] if x, the argument of the given name, is infinite or NaN.
+func finite(name string, x float64) error {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return &FieldError{Field: name, Problem: fmt.Sprintf("%v is not finite", x)}
 	}
-	return extend.Call(ctx, &a.base, invalid, operation, run)
+	return nil
 }
