@@ -482,6 +482,7 @@ func memoErrors(b *book) {
 	time.Sleep(time.Minute)
 	require.NoError(b, remember(ctx, m, nothing))
 	_, _, err = primitives.NewMemo[int](c, "memo", nil).Do(ctx, "k", nil)
+	require.ErrorIs(b, err, primitives.ErrUndecodable)
 	b.note("memo, a result of another type", err)
 	b.do(s, "SET", "{other:k}:memo", "1")
 	b.note("memo, record of another kind", remember(ctx, primitives.NewMemo[string](c, "other", nil), nothing))

@@ -113,17 +113,16 @@ var (
 	// [ErrNotAcquired].
 	ErrNotRun = errors.New("the job was not run")
 
-	// ErrNotKept means that work of a [Memo] has run, and that its result was not kept: it was too large, it could not be
-	// encoded, or [MemoRun.KeepNothing] was called. No caller runs work for that key again until Keep has passed, or
-	// [Memo.Forget].
+	// ErrNotKept means that work of a [Memo] has run, and that its result was not kept: it was too large or could not be
+	// encoded, or KeepNothing was called. No caller runs work for that key again until Keep has passed, or [Memo.Forget].
 	ErrNotKept = errors.New("work has run, and its result was not kept")
 
-	// ErrOtherFingerprint means that the key of a [Memo] is in use with another [MemoCall].Fingerprint: by a run that is
-	// under way, or by a result that is kept. The caller has not run work.
+	// ErrOtherFingerprint means that a run, or a result that is kept, for the key of a [Memo] has another
+	// [MemoCall].Fingerprint. The caller has not run work.
 	ErrOtherFingerprint = errors.New("the key is in use with another fingerprint")
 
-	// ErrUndecodable means that the result that is kept for the key of a [Memo] cannot be decoded as the type of this
-	// Memo. The caller has not run work.
+	// ErrUndecodable means that the result that is kept for a key cannot be decoded as the type of a [Memo]. The caller has
+	// not run work.
 	ErrUndecodable = errors.New("the kept result cannot be decoded")
 
 	// ErrNoPermission means that the server's access list (ACL) denies the user a command, a key or

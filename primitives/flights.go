@@ -19,7 +19,6 @@ type flights struct {
 type flight struct {
 	callers int           // that wait, or lead
 	joined  int           // callers so far
-	asked   int           // joined, when the leader last asked
 	turn    chan struct{} // has an element while there is no leader
 	done    chan struct{} // closed when there is an answer
 	answer  memoAnswer    // for the callers up to number covers: the others came after the question
@@ -45,7 +44,7 @@ func (f *flights) do(
 		case leads:
 			return f.lead(name, one, ask), nil
 		case err != nil:
-			f.leave(name, one)
+			f.leave(name, one, false)
 			return memoAnswer{}, err
 		case number <= one.covers:
 			return one.answer, nil
@@ -85,32 +84,31 @@ func (f *flights) wait(ctx context.Context, one *flight) (leads bool, err error)
 func (f *flights) lead(
 	name string, one *flight, ask func(asking func()) (memoAnswer, bool),
 ) (answer memoAnswer) {
-	shared := false
+	asked, shared := 0, false // asked: how many had come when it last asked
 	defer func() {
-		defer f.leave(name, one)
-		if !shared {
-			one.turn <- struct{}{}
-			return
-		}
 		f.mu.Lock()
-		defer f.mu.Unlock()
-		one.answer, one.covers = answer, one.asked
-		delete(f.all, name)
-		close(one.done)
+		one.answer, one.covers = answer, asked
+		f.mu.Unlock()
+		f.leave(name, one, shared)
+		if shared {
+			close(one.done)
+		} else {
+			one.turn <- struct{}{}
+		}
 	}()
 	answer, shared = ask(func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		one.asked = one.joined
+		asked = one.joined
 	})
 	return answer
 }
 
-// leave removes a caller, and the flight with its last one.
-func (f *flights) leave(name string, one *flight) {
+// leave removes a caller, and the flight with its last one, or once it has an answer.
+func (f *flights) leave(name string, one *flight, answered bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if one.callers--; one.callers == 0 && f.all[name] == one {
+	if one.callers--; (one.callers == 0 || answered) && f.all[name] == one {
 		delete(f.all, name)
 	}
 }

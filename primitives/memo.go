@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hasp-go/hasp/primitives/extend"
+	"github.com/hasp-go/hasp/primitives/internal/script"
 )
 
 // memoKind names a [Memo] in errors.
@@ -43,8 +44,6 @@ type MemoCall struct {
 
 // Memo runs work once for each key, over all processes, and all callers get its result: for a request that comes twice,
 // or for a cache that a thousand callers miss at the same instant.
-//
-// # Guarantees
 //
 // At most one caller at a time runs work for a key, like the holder of a [Lock]. The others wait, and get the result
 // that the server keeps. After [MemoOptions].Keep, or [Memo.Forget], the next caller runs work again. Of all runs for a
@@ -140,9 +139,9 @@ func (m *Memo[T]) do(
 		return result, false, err
 	}
 	var own T
-	r := &memoRun{key: k, work: func(ctx context.Context, run MemoRun) (made memoResult, err error) {
+	r := &memoRun{key: k, work: func(ctx context.Context, run MemoRun) (made memoAnswer, err error) {
 		if own, err = work(ctx, run); err == nil {
-			made = m.encode(own)
+			made = k.encode(own)
 		}
 		return made, err
 	}}
@@ -157,16 +156,16 @@ func (m *Memo[T]) do(
 	}
 }
 
-// encode encodes a result.
-func (m *memo) encode(result any) memoResult {
-	encoded, err := m.opts.Marshal(result)
-	switch {
-	case err != nil:
-		return memoResult{unkept: fmt.Errorf("%w: %w", ErrNotKept, err)}
-	case len(encoded) > m.opts.MaxBytes:
-		return memoResult{unkept: fmt.Errorf("%w: %d bytes are more than %d", ErrNotKept, len(encoded), m.opts.MaxBytes)}
+// encode encodes the result of work.
+func (k *memoKey) encode(result any) memoAnswer {
+	encoded, err := k.memo.opts.Marshal(result)
+	if most := k.memo.opts.MaxBytes; err == nil && len(encoded) > most {
+		err = fmt.Errorf("%d bytes are more than %d", len(encoded), most)
 	}
-	return memoResult{encoded: string(encoded)}
+	if err != nil {
+		return memoAnswer{own: true, err: k.described("keep the result of", fmt.Errorf("%w: %w", ErrNotKept, err))}
+	}
+	return memoAnswer{own: true, encoded: string(encoded)}
 }
 
 // decoded returns the result of k that is kept.
@@ -181,7 +180,10 @@ func decoded[T any](k *memoKey, encoded string) (result T, err error) {
 // Forget deletes the result that is kept for key, so the next caller runs work again, and reports whether there was one. A
 // run that is under way stores its result. Forget takes one round trip. Errors are the same as for [AtomicLong.Load].
 func (m *Memo[T]) Forget(ctx context.Context, key string) (bool, error) {
-	return m.key(key).forget(ctx)
+	k := m.key(key)
+	return extend.Call(ctx, &k.record, k.invalid, "forget the result of", func() (bool, error) {
+		return script.ObjectDelete(ctx, k.record.Runner(), k.record.Key(), nil, "hash")
+	})
 }
 
 // Detached returns a context for the rest of work that must not end with the context of Do: for example, to write down
@@ -195,7 +197,19 @@ func (r MemoRun) Detached(d time.Duration) (ctx context.Context, cancel context.
 // out already. From then on callers for the key get [ErrNotKept], also after a crash of this process, until Keep has
 // passed, or Forget. Work goes on under its lease, and Do returns its result together with ErrNotKept. KeepNothing takes
 // one round trip. It waits for up to 10 s, even if ctx has ended, and its errors are those of the store: see [Memo.Do].
-func (r MemoRun) KeepNothing(ctx context.Context) error { return r.now.keepNothing(ctx) }
+func (r MemoRun) KeepNothing(ctx context.Context) error {
+	k, err := r.now.key, r.Lease.Err()
+	if err == nil {
+		var result script.MemoStoreResult
+		result, err = k.store(ctx, r.Lease, memoAnswer{err: ErrNotKept}, false)
+		if err != nil || result.Stored {
+			r.now.nothing.Store(err == nil || r.now.nothing.Load())
+			return err
+		}
+		err = ErrLost
+	}
+	return k.described("store the result of", err)
+}
 
 // memo is a Memo of any type.
 type memo struct {

@@ -76,20 +76,12 @@ func (k *memoKey) Acquire(
 // keptResult is the error of an acquire that was not granted, since the server keeps the result.
 type keptResult struct{ encoded string }
 
-// Error says so.
 func (*keptResult) Error() string { return "the result is kept" }
-
-// forget is [Memo.Forget].
-func (k *memoKey) forget(ctx context.Context) (bool, error) {
-	return extend.Call(ctx, &k.record, k.invalid, "forget the result of", func() (bool, error) {
-		return script.ObjectDelete(ctx, k.record.Runner(), k.record.Key(), nil, "hash")
-	})
-}
 
 // store stores what the run of l has made, or that it is not kept, unless the run has lost its lock: then it returns
 // the result of another run, if there is one.
 func (k *memoKey) store(
-	ctx context.Context, l *Lease, made memoResult, ends bool,
+	ctx context.Context, l *Lease, made memoAnswer, ends bool,
 ) (script.MemoStoreResult, error) {
 	stored, err := k.storeOnce(ctx, l, made, ends)
 	if err == nil || !backend.MayHaveRun(err) {
@@ -104,7 +96,7 @@ func (k *memoKey) store(
 
 // storeOnce is store with one request. The run is done, even if ctx has ended.
 func (k *memoKey) storeOnce(
-	ctx context.Context, l *Lease, made memoResult, ends bool,
+	ctx context.Context, l *Lease, made memoAnswer, ends bool,
 ) (script.MemoStoreResult, error) {
 	k.asking()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeTimeout)
@@ -112,7 +104,7 @@ func (k *memoKey) storeOnce(
 	return extend.Call(ctx, &k.record, nil, "store the result of", func() (script.MemoStoreResult, error) {
 		return script.MemoStore(ctx, k.record.Insistent(), script.MemoStoreParams{
 			Lock: k.base.Key(), Holder: k.holderKey, Record: k.record.Key(), Owner: l.Owner(),
-			Fingerprint: k.memo.call.Fingerprint, Kept: made.unkept == nil, Result: made.encoded, Keep: k.memo.opts.Keep, Ends: ends,
+			Fingerprint: k.memo.call.Fingerprint, Kept: made.err == nil, Result: made.encoded, Keep: k.memo.opts.Keep, Ends: ends,
 			Publish: k.publish(), Released: k.channel,
 		})
 	})
@@ -120,8 +112,5 @@ func (k *memoKey) storeOnce(
 
 // described returns err with the operation, as [extend.Call] does, for what sends nothing.
 func (k *memoKey) described(operation string, err error) error {
-	if err == nil {
-		return nil
-	}
 	return fmt.Errorf("%s %s %q: %w", operation, memoKind, k.Name(), err)
 }

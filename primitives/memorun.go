@@ -10,26 +10,17 @@ import (
 	"github.com/hasp-go/hasp/primitives/lease"
 )
 
-// memoWork runs the work of a memo's caller, and encodes its result.
-type memoWork func(ctx context.Context, run MemoRun) (memoResult, error)
-
-// memoResult is what work has made, encoded.
-type memoResult struct {
-	encoded string
-	unkept  error // why it is not kept: it is too large, or cannot be encoded
-}
-
-// memoAnswer is what a call of Do has found out about a key: a result or an error.
+// memoAnswer is what a call of Do has found out about a key: an encoded result, or an error.
 type memoAnswer struct {
 	encoded string
 	err     error
-	own     bool // it is the result of this call's work, of which err says whether it is kept
+	own     bool // the result is of this call's work, and err says why it is not kept
 }
 
 // memoRun is one caller of a memo, and its run if it has one.
 type memoRun struct {
 	key  *memoKey
-	work memoWork
+	work func(ctx context.Context, run MemoRun) (memoAnswer, error)
 
 	ctx     context.Context //nolint:containedctx // That of work, for MemoRun.Detached.
 	lease   *Lease          // nil: work was not called
@@ -97,31 +88,13 @@ func (r *memoRun) run(ctx context.Context, l *Lease) error {
 		return nil
 	}
 	result, err := r.key.store(ctx, l, made, true)
-	r.shares = result.Stored || result.OtherOK
+	r.answer, r.shares = &memoAnswer{encoded: result.Other, err: err}, result.Stored || result.OtherOK
 	switch {
 	case result.Stored:
 		l.Forget()
-		r.answer = &memoAnswer{own: true, encoded: made.encoded, err: r.key.described("keep the result of", made.unkept)}
-	case result.OtherOK:
-		r.answer = &memoAnswer{encoded: result.Other}
-	case err == nil:
-		err = r.key.described("store the result of", ErrLost)
-		fallthrough
-	default:
-		r.answer = &memoAnswer{err: err}
+		*r.answer = made
+	case err == nil && !result.OtherOK:
+		r.answer.err = r.key.described("store the result of", ErrLost)
 	}
 	return nil
-}
-
-// keepNothing is [MemoRun.KeepNothing].
-func (r *memoRun) keepNothing(ctx context.Context) error {
-	if err := r.lease.Err(); err != nil {
-		return r.key.described("store the result of", err)
-	}
-	result, err := r.key.store(ctx, r.lease, memoResult{unkept: ErrNotKept}, false)
-	if err == nil && !result.Stored {
-		return r.key.described("store the result of", ErrLost)
-	}
-	r.nothing.Store(err == nil || r.nothing.Load())
-	return err
 }

@@ -243,18 +243,6 @@ func TestPeriodicJobStopped(t *testing.T) {
 	})
 }
 
-// TestPeriodicJobDoneBefore loses the answer to the release of a replica that has only found the period completed.
-func TestPeriodicJobDoneBefore(t *testing.T) {
-	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
-		at := time.Now()
-		require.Equal(t, jobDone, runJob(t.Context(), at, noWork, one.Do))
-		s.fault = func(script string) fault {
-			return fault{after: time.Millisecond, broken: script == "lock_release"}
-		}
-		require.Equal(t, jobCompleted, runJob(t.Context(), at, noWork, other.Do))
-	})
-}
-
 // TestPeriodicJobTried asks while another replica runs the job, after it, and while a replica has the lock only to
 // find the period completed.
 func TestPeriodicJobTried(t *testing.T) {

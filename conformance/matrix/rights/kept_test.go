@@ -47,6 +47,9 @@ func TestClientKeepsNothing(t *testing.T) {
 				if adder, isAdder := o.(*primitives.LongAdder); isAdder {
 					must.Get(adder.Sum(t.Context()))
 				}
+				if memo, isMemo := o.(*primitives.Memo[int]); isMemo {
+					endWithout(t, memo)
+				}
 				if l, isLocker := lockerOf(o); isLocker {
 					contend(t, l, func(fails bool) { lost = fails })
 				}
@@ -62,6 +65,18 @@ func TestClientKeepsNothing(t *testing.T) {
 		require.Equal(t, unused, kept(c, all))
 		require.Positive(t, unused["map[*primitives.adder]struct {}"], "%v", unused)
 	})
+}
+
+// endWithout has work end without an answer that others could have.
+func endWithout(t *testing.T, memo *primitives.Memo[int]) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	_, ran, err := memo.Do(ctx, "left", func(context.Context, primitives.MemoRun) (int, error) {
+		cancel()
+		return 0, ctx.Err()
+	})
+	require.True(t, ran)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // lockerOf returns the object as a lock, if it has leases for which callers wait.

@@ -42,7 +42,7 @@ var stories = map[string]string{
 // acts are short stories that no other caller can refuse. Those of adders send nothing: a sum waits for the answers of
 // others, whom the server may refuse.
 var acts = map[string]string{
-	"permits": "InitPermits 1; TryAcquire 1; release", "semaphore": "InitPermits 1", "election": "Run", "job": "TryDo", "memo": "TryDo k",
+	"permits": "InitPermits 1; TryAcquire 1; release", "semaphore": "InitPermits 1", "election": "Run", "job": "TryDo", "memo": "Do k",
 	"latch": "InitCount 1", "parts": "Init 1 1h", "long": "Add 1", "double": "Add 1", "ids": "Init 1 1", "rate": "InitRate", "throttle": "Allow 1",
 	"long adder": "Name", "double adder": "Name",
 }
@@ -310,10 +310,11 @@ func useMemo(ctx context.Context, c *primitives.Client) {
 		},
 		"not kept": func(ctx context.Context, run primitives.MemoRun) error { return run.KeepNothing(ctx) },
 	} {
-		work := func(ctx context.Context, run primitives.MemoRun) (int, error) {
+		work := func(held context.Context, run primitives.MemoRun) (int, error) {
 			_, _, _ = m.TryDo(ctx, key, nil)
+			_, _, _ = m.With(&primitives.MemoCall{Fingerprint: "another"}).TryDo(ctx, key, nil)
 			time.Sleep(15 * time.Second) // Virtual: the watchdog renews.
-			return 1, end(ctx, run)
+			return 1, end(held, run)
 		}
 		_, _, _ = m.Do(ctx, key, work)
 		_, _, _ = m.Do(ctx, key, work)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hasp-go/hasp/primitives"
@@ -15,6 +16,23 @@ import (
 // later are kinds that the first commit lacks.
 var later = map[string]acquire{
 	"plain": locker(func(c *primitives.Client, name string) primitives.Locker { return c.NewPlainLock(name, nil) }),
+	"memo":  memo,
+}
+
+// memo runs work for the key behind the name's colon. It stores nothing.
+func memo(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
+	of, key, _ := strings.Cut(name, ":")
+	m := primitives.NewMemo[int](c, of, nil)
+	do := m.Do
+	if try {
+		do = m.TryDo
+	}
+	return working(ctx, func(ctx context.Context, until func(context.Context, int64) error) error {
+		_, _, err := do(ctx, key, func(ctx context.Context, run primitives.MemoRun) (int, error) {
+			return 0, until(ctx, run.Lease.Token())
+		})
+		return err
+	})
 }
 
 func tryRate(ctx context.Context, c *primitives.Client, name string) string {

@@ -119,21 +119,30 @@ func election(ctx context.Context, c *primitives.Client, name string, try bool) 
 			return hold{}, primitives.ErrNotAcquired
 		}
 	}
+	return working(ctx, func(ctx context.Context, until func(context.Context, int64) error) error {
+		return e.Run(ctx, func(ctx context.Context, lease *primitives.Lease) error { return until(ctx, lease.Token()) })
+	})
+}
+
+// working returns the hold of work under a lease, which calls until. The release ends its context.
+func working(
+	ctx context.Context, work func(ctx context.Context, until func(ctx context.Context, token int64) error) error,
+) (hold, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	leads, over := make(chan int64, 1), make(chan error, 1)
+	begun, over := make(chan int64, 1), make(chan error, 1)
 	go func() {
-		over <- e.Run(ctx, func(ctx context.Context, lease *primitives.Lease) error {
-			leads <- lease.Token()
+		over <- work(ctx, func(ctx context.Context, token int64) error {
+			begun <- token
 			<-ctx.Done()
-			return nil
+			return ctx.Err()
 		})
 	}()
 	select {
-	case token := <-leads:
+	case token := <-begun:
 		return hold{token, func(context.Context) error { cancel(); <-over; return nil }}, nil
 	case err := <-over:
 		cancel()
-		return hold{}, errors.Join(errors.New("the election ended"), err)
+		return hold{}, errors.Join(errors.New("the work has ended"), err)
 	}
 }
 

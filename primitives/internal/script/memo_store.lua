@@ -26,10 +26,9 @@ end
 may('pexpire', record)
 may('del', lock)
 may(publish, released)
+redis.call('hset', record, 'owner', owner, 'fingerprint', fingerprint)
 if kept then
-  redis.call('hset', record, 'owner', owner, 'fingerprint', fingerprint, 'result', result)
-else
-  redis.call('hset', record, 'owner', owner, 'fingerprint', fingerprint)
+  redis.call('hset', record, 'result', result)
 end
 redis.call('pexpire', record, keep) ---@allow refused the user may
 redis.call(publish, released, '1')

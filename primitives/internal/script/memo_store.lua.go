@@ -13,7 +13,7 @@ import (
 
 var memoStoreScript = backend.Script{
 	Name: "memo_store", Keys: 3, Retry: backend.RetryRepeatable,
-	SHA1: "310afaf2ecaba6576c8def760251ed0f705f1e2c",
+	SHA1: "4d7aed54af925d1043174fc01266afbc8fb49852",
 	Source: "\n\n\n" + `local lock = KEYS[1]
 local holder = KEYS[2]
 local record = KEYS[3]
@@ -39,10 +39,9 @@ end
 do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('pexpire', record) then error({err = 'NOPERM the user may not ' .. 'pexpire' .. ' ' .. record}) end end
 do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows('del', lock) then error({err = 'NOPERM the user may not ' .. 'del' .. ' ' .. lock}) end end
 do local allows = redis.acl_check_cmd if not allows then redis.call('pexpiretime', KEYS[1]) elseif not allows(publish, released) then error({err = 'NOPERM the user may not ' .. publish .. ' ' .. released}) end end
+redis.call('hset', record, 'owner', owner, 'fingerprint', fingerprint)
 if kept then
-  redis.call('hset', record, 'owner', owner, 'fingerprint', fingerprint, 'result', result)
-else
-  redis.call('hset', record, 'owner', owner, 'fingerprint', fingerprint)
+  redis.call('hset', record, 'result', result)
 end
 redis.call('pexpire', record, keep)
 redis.call(publish, released, '1')
