@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -118,7 +119,9 @@ func TestAwayInMidRun(t *testing.T) {
 func TestWait(t *testing.T) {
 	virtual(t, httpidem.Options{Wait: 4 * time.Second}, func(t *testing.T, _ *hasptest.Server, one, other http.Handler) {
 		first, begin := asks(t.Context(), one), time.Now()
-		requireProblem(t, ask(t.Context(), other, ""), http.StatusConflict, "1", "is running")
+		for _, waiter := range []<-chan reply{asks(t.Context(), other), asks(t.Context(), other)} {
+			requireProblem(t, <-waiter, http.StatusConflict, "1", "is running")
+		}
 		require.Equal(t, 4*time.Second, time.Since(begin))
 		require.Equal(t, http.StatusUnprocessableEntity, ask(t.Context(), one, "2").StatusCode)
 		time.Sleep(takes - 6*time.Second)
@@ -130,25 +133,43 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestWaitersOfAFailure: those of the process get the first one's failure. A waiter of another process runs.
+// TestWaitersOfAFailure: the first asks at once, the second waits and runs, and the third waits for the second: it gets its
+// failure, or 409 if that has left before its end.
 func TestWaitersOfAFailure(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, ran := hasptest.New(t), 0
-		fail := func(w http.ResponseWriter, _ *http.Request) {
-			ran++
-			time.Sleep(time.Second)
-			http.Error(w, "sorry", http.StatusInternalServerError)
-		}
-		h := guarded(t, s, httpidem.Options{Wait: time.Minute}, fail)
-		var all []<-chan reply
-		for range 3 {
-			all = append(all, asks(t.Context(), h))
-		}
-		for _, one := range all {
-			require.Equal(t, "sorry\n", (<-one).body)
-		}
-		require.Equal(t, 2, ran)
+	for bound, last := range map[int]int{0: http.StatusInternalServerError, 3: http.StatusConflict} {
+		synctest.Test(t, func(t *testing.T) {
+			ran, all := 0, [3]<-chan reply{}
+			h := guarded(t, hasptest.New(t), httpidem.Options{Wait: time.Minute, MaxResponse: bound}, func(w http.ResponseWriter, _ *http.Request) {
+				ran++
+				time.Sleep(time.Second)
+				http.Error(w, "sorry", http.StatusInternalServerError)
+			})
+			for i := range all {
+				all[i] = asks(t.Context(), h)
+			}
+			require.Equal(t, "sorry\n", (<-all[0]).body)
+			require.Equal(t, "sorry\n", (<-all[1]).body)
+			require.Equal(t, last, (<-all[2]).StatusCode)
+			require.Equal(t, 2, ran)
+		})
+	}
+}
+
+// TestUnreadable: an answer that is kept, and that cannot be decoded, is no reason to run; nor is a body that does not come.
+func TestUnreadable(t *testing.T) {
+	failures := new(recorder)
+	virtual(t, httpidem.Options{RunUnavailable: true, OnError: failures.record}, func(t *testing.T, s *hasptest.Server, one, _ http.Handler) {
+		ask(t.Context(), one, "")
+		_, err := s.Embedded().Do("HSET", "{api:ann+a}:memo", "result", "text")
+		require.NoError(t, err)
+		requireProblem(t, ask(t.Context(), one, ""), http.StatusServiceUnavailable, "1", "")
+		require.ErrorIs(t, failures.errs[0], primitives.ErrUndecodable)
+
+		r, w := request(t.Context(), "/", "", key, "b"), httptest.NewRecorder()
+		r.Body = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))
+		one.ServeHTTP(w, r)
+		requireProblem(t, reply{w.Result(), w.Body.String()}, http.StatusBadRequest, "", "cannot be read")
 	})
 }
 

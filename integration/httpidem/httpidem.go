@@ -25,7 +25,7 @@ type Options struct {
 	Required func(r *http.Request) bool
 
 	// Keep says whether an answer with such a status is kept. After one that is not, the next request with the key runs.
-	// Nil means all but 5xx and 429.
+	// Nil means all but 5xx and 429. Authentication belongs outside of the middleware: otherwise its 401 is kept.
 	Keep func(status int) bool
 
 	// TTL is how long an answer is kept, in whole milliseconds. Zero means 24 h.

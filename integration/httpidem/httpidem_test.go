@@ -39,7 +39,11 @@ func start(t *testing.T, opts httpidem.Options, h http.HandlerFunc) (s *hasptest
 	s = hasptest.New(t)
 	urls := make([]string, 2)
 	for i := range urls {
-		process := httptest.NewServer(guarded(t, s, opts, h))
+		idem := guarded(t, s, opts, h)
+		process := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header()["X-Outer"], w.Header()["X-Deleted"] = []string{"outer"}, []string{"outer"}
+			idem.ServeHTTP(w, r)
+		}))
 		t.Cleanup(process.Close)
 		urls[i] = process.URL
 	}
@@ -109,11 +113,14 @@ func requireProblem(t *testing.T, r reply, status int, retryAfter, detail string
 	require.Contains(t, r.body, detail)
 }
 
-// TestSameAnswer: the first process answers, and the other repeats the status, the body and the listed fields.
+// TestSameAnswer: the first process answers, and the other repeats the status, the body and the listed fields. A 500 is
+// kept, too, as Stripe does.
 func TestSameAnswer(t *testing.T) {
 	ran := atomic.Int32{}
-	_, one, other := start(t, httpidem.Options{Headers: []string{"x-listed"}}, func(w http.ResponseWriter, r *http.Request) {
+	opts := httpidem.Options{Headers: []string{"x-listed"}, Keep: func(int) bool { return true }}
+	_, one, other := start(t, opts, func(w http.ResponseWriter, r *http.Request) {
 		ran.Add(1)
+		w.Header().Del("X-Deleted")
 		for _, name := range []string{"Location", "X-Listed", "X-Unlisted", "Set-Cookie"} {
 			w.Header().Set(name, "/"+strings.ToLower(name))
 		}
@@ -127,6 +134,8 @@ func TestSameAnswer(t *testing.T) {
 			_, _ = w.Write(body)
 		case "/empty":
 			w.WriteHeader(http.StatusNoContent)
+		case "/failed":
+			w.WriteHeader(http.StatusInternalServerError)
 		case "/json":
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, "{}\n\n")
@@ -139,12 +148,13 @@ func TestSameAnswer(t *testing.T) {
 		status           int
 	}{
 		{"/created", "12\n3", "text/plain; charset=utf-8", http.StatusCreated}, {"/nothing", "", "", http.StatusOK},
-		{"/empty", "", "", http.StatusNoContent}, {"/json", "{}\n\n\x00", "application/json", http.StatusOK},
+		{"/empty", "", "", http.StatusNoContent}, {"/failed", "", "", http.StatusInternalServerError}, {"/json", "{}\n\n\x00", "application/json", http.StatusOK},
 	} {
 		first := post(t, one+c.path, "12\n3", key, c.path)
 		require.Equal(t, c.status, first.StatusCode)
 		require.Equal(t, c.body, first.body)
-		require.Equal(t, []string{"", "/x-unlisted", "/set-cookie"}, fields(first, "Idempotent-Replayed", "X-Unlisted", "Set-Cookie"))
+		require.Equal(t, []string{"", "/x-unlisted", "/set-cookie", "outer", ""},
+			fields(first, "Idempotent-Replayed", "X-Unlisted", "Set-Cookie", "X-Outer", "X-Deleted"))
 
 		again := post(t, other+c.path, "12\n3", key, `"`+c.path+`"`)
 		requireReplay(t, again, c.status, c.body)
@@ -228,30 +238,24 @@ func TestOtherRequest(t *testing.T) {
 	requireReplay(t, post(t, other+"/a?b", "1", key, "a"), http.StatusOK, "")
 }
 
-// TestWhatIsNotKept: after such a status, and after a panic, the next request runs.
+// TestWhatIsNotKept: after such a status, even of an answer that is too large, and after a panic, the next request runs.
 func TestWhatIsNotKept(t *testing.T) {
-	ran := atomic.Int32{}
-	run := func(w http.ResponseWriter, r *http.Request) {
-		status := []int{http.StatusInternalServerError, http.StatusTooManyRequests, -1, 1000, http.StatusNotFound}[ran.Add(1)-1]
+	statuses, ran := []int{http.StatusInternalServerError, http.StatusTooManyRequests, -1, 1000, http.StatusNotFound}, atomic.Int32{}
+	_, one, other := start(t, httpidem.Options{MaxResponse: 3}, func(w http.ResponseWriter, _ *http.Request) {
+		status := statuses[ran.Add(1)-1]
 		if status < 0 {
 			panic(http.ErrAbortHandler)
 		}
 		w.WriteHeader(status)
-	}
-	_, one, other := start(t, httpidem.Options{}, run)
-	for _, status := range []int{http.StatusInternalServerError, http.StatusTooManyRequests, 0, 0, http.StatusNotFound} {
+		if status == http.StatusInternalServerError {
+			_, _ = io.WriteString(w, "too large")
+		}
+	})
+	for _, status := range []int{http.StatusInternalServerError, http.StatusTooManyRequests, 0, 0} {
 		require.Equal(t, status, post(t, one, "1", key, "a").StatusCode)
 	}
-	requireReplay(t, post(t, other, "1", key, "a"), http.StatusNotFound, "")
-}
-
-// TestKeep keeps what Stripe keeps: a 500, too.
-func TestKeep(t *testing.T) {
-	_, one, other := start(t, httpidem.Options{Keep: func(int) bool { return true }}, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusInternalServerError)
-	})
-	require.Equal(t, http.StatusInternalServerError, post(t, one, "1", key, "a").StatusCode)
-	requireReplay(t, post(t, other, "1", key, "a"), http.StatusInternalServerError, "")
+	require.Equal(t, http.StatusNotFound, post(t, other, "1", key, "a").StatusCode)
+	require.EqualValues(t, len(statuses), ran.Load())
 }
 
 // TestCutConnection: the handler goes on, and the client's next request gets its answer.
@@ -293,25 +297,16 @@ func TestLargeAnswer(t *testing.T) {
 	defer first.Body.Close()
 	requireProblem(t, post(t, other, "1", key, "a"), http.StatusConflict, "", "too large")
 	g.write(half)
-	close(g.pieces)
-	body, err := io.ReadAll(first.Body)
+	g.write("y")
+	body := make([]byte, 4*len(half)+1)
+	_, err := io.ReadFull(first.Body, body) // by Flush
 	require.NoError(t, err)
-	require.Equal(t, strings.Repeat(half, 4), string(body))
+	require.Equal(t, strings.Repeat(half, 4)+"y", string(body))
+	close(g.pieces)
+	_, err = first.Body.Read(body)
+	require.ErrorIs(t, err, io.EOF)
 	requireProblem(t, post(t, one, "1", key, "a"), http.StatusConflict, "", "too large")
 	require.ErrorIs(t, <-missed, primitives.ErrNotKept)
-}
-
-// TestLargeFailure: an answer that is not to be kept may run again, whatever its size.
-func TestLargeFailure(t *testing.T) {
-	ran := atomic.Int32{}
-	_, one, other := start(t, httpidem.Options{MaxResponse: 3}, func(w http.ResponseWriter, _ *http.Request) {
-		ran.Add(1)
-		http.Error(w, "sorry", http.StatusInternalServerError)
-	})
-	for i, url := range []string{one, other, one} {
-		require.Equal(t, "sorry\n", post(t, url, "1", key, "a").body)
-		require.EqualValues(t, i+1, ran.Load())
-	}
 }
 
 // TestKeys: a key of either form, of each caller; requests that have none, or need none.
@@ -357,10 +352,11 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestBodyIsBounded: it is read before the handler runs.
-func TestBodyIsBounded(t *testing.T) {
-	_, one, _ := start(t, httpidem.Options{MaxRequest: 3}, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+// TestBodiesAreBounded: that of a request is read before the handler runs.
+func TestBodiesAreBounded(t *testing.T) {
+	_, one, other := start(t, httpidem.Options{MaxRequest: 3, MaxResponse: 3}, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 	require.Equal(t, "123", post(t, one, "123", key, "a").body)
+	requireReplay(t, post(t, other, "123", key, "a"), http.StatusOK, "123")
 	requireProblem(t, post(t, one, "1234", key, "b"), http.StatusRequestEntityTooLarge, "", "Too Large")
 	require.Equal(t, "1234", post(t, one, "1234").body)
 }

@@ -34,8 +34,7 @@ func (m *Middleware) key(r *http.Request) (string, *problem.Problem) {
 	case tenant:
 		return "", problem.Of(http.StatusForbidden, "The caller is not known.")
 	}
-	// Escaped texts have no space.
-	return limited.Escape(tenant) + " " + limited.Escape(key), nil
+	return tenant + " " + limited.Escape(key), nil // An escaped key has no space.
 }
 
 // field is a string of a structured field (RFC 9651), or a text without what ends one in a list.
