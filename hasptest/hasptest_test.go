@@ -187,20 +187,6 @@ func TestRestartWithoutDataIsNoticed(t *testing.T) {
 	}
 }
 
-// TestShortOutage: a server that is away for half a second, at any time, loses no lease of a second.
-func TestShortOutage(t *testing.T) {
-	virtual(t, func(t *testing.T, s *hasptest.Server) {
-		client := s.Client(&primitives.Options{WatchdogLease: time.Second})
-		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-		for range 100 {
-			time.Sleep(1017 * time.Millisecond) // a third of the lease, and a bit: so each outage begins a bit later
-			s.Away(500 * time.Millisecond)
-			time.Sleep(500 * time.Millisecond)
-		}
-		require.NoError(t, lease.Err())
-	})
-}
-
 // mismatches keeps the mismatches of one client, whose calls come one after the other.
 type mismatches struct{ all []trace.Mismatch }
 

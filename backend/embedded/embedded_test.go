@@ -2,7 +2,6 @@ package embedded_test
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -176,30 +175,6 @@ func TestVirtualTime(t *testing.T) {
 		reply = must(two.Run(t.Context(), getScript, []string{"k"}, nil))(t)
 		require.True(t, reply.IsNil())
 		sub.Cancel()
-	})
-}
-
-// A busy server's lock does not stop the bubble's clock for good, nor do blocked callers.
-func TestVirtualTimeManyCallers(t *testing.T) {
-	virtual(t, func(t *testing.T, server *embedded.Server) {
-		var got inbox
-		require.NoError(t, errOf(newBackend(t, server).Subscribe(t.Context(), "c", got.handle)))
-		var group sync.WaitGroup
-		for i := range 20 {
-			group.Go(func() {
-				b := newBackend(t, server)
-				for range 5 {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					_, err := b.Run(ctx, setScript, []string{fmt.Sprint(i)}, []string{"v", "100", "c"})
-					cancel()
-					require.NoError(t, err)
-					time.Sleep(time.Second)
-				}
-			})
-		}
-		group.Wait()
-		synctest.Wait()
-		require.Len(t, got.payloads(), 100)
 	})
 }
 

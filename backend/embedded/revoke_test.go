@@ -79,18 +79,6 @@ func waitForLock(
 	return granted
 }
 
-func TestRevokeThenUnlock(t *testing.T) {
-	t.Parallel()
-	server := embedded.NewServer()
-	lease := must(newLock(t, server, nil).Lock(t.Context()))(t)
-	require.NoError(t, server.Revoke("orders:42"))
-	err := lease.Release(t.Context())
-	require.ErrorIs(t, err, primitives.ErrNotHeld)
-	require.ErrorIs(t, err, primitives.ErrLost)
-	_, err = newLock(t, server, nil).TryLock(t.Context())
-	require.ErrorIs(t, err, primitives.ErrNotAcquired, "until the lease has ended")
-}
-
 func TestRevokeWhatNobodyHolds(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()

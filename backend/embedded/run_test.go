@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -95,23 +94,6 @@ func TestCancelReturnsBeforeTheScript(t *testing.T) {
 	reply, err := b.Server().Do("GET", "n") // waits for the script
 	require.NoError(t, err)
 	require.Equal(t, backend.StringReply("1"), reply, "it goes on")
-}
-
-func TestBatchAndReplicas(t *testing.T) {
-	t.Parallel()
-	b := newBackend(t, embedded.NewServer())
-	incr := backend.NewScript("incr", "return redis.call('incr', KEYS[1])", 1, backend.RetryNever)
-	outcomes := backend.RunAll(t.Context(), b, []backend.Call{
-		{Script: incr, Keys: []string{"a"}}, {Script: incr}, {Script: incr, Keys: []string{"a"}},
-	})
-	require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(1)}, outcomes[0])
-	require.Error(t, outcomes[1].Err)
-	require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(2)}, outcomes[2])
-
-	call := backend.Call{Script: incr, Keys: []string{"a"}}
-	b.RunThenWait(t.Context(), []backend.Call{call}, 2, time.Hour, func(_ int, o backend.Outcome) {
-		require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(3)}, o)
-	})
 }
 
 func TestDo(t *testing.T) {

@@ -31,26 +31,6 @@ func TestWaitGrantedAtOnceDoesNotSubscribe(t *testing.T) {
 	})
 }
 
-func TestWaitOneSubscriptionForAllWaiters(t *testing.T) {
-	onHeld(t, func(t *testing.T, s *server, w *wait.Waiters) {
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				if err := w.Wait(t.Context(), wakeOne("o"), s.attempt()); err == nil {
-					s.release()
-				}
-			})
-		}
-		time.Sleep(time.Second)
-		tries := s.Tried()
-		s.release()
-		all.Wait()
-		require.Equal(t, 1, s.Subscribes)
-		// One wake-up, one try: however many wait, passing the lock on costs a script or two.
-		require.LessOrEqual(t, s.Tried()-tries, 2*50)
-	})
-}
-
 // TestWaitServesInTurn: the waiters of one client get the object in the order in which they came.
 func TestWaitServesInTurn(t *testing.T) {
 	onHeld(t, func(t *testing.T, s *server, w *wait.Waiters) {
@@ -257,22 +237,6 @@ func TestWaitPrivateDoesNotLinger(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		require.Zero(t, s.Subscribed())
 		require.Equal(t, 2, s.Subscribes)
-	})
-}
-
-// TestWaitMoves pauses after an attempt without an answer, and then lets the caller wait elsewhere.
-func TestWaitMoves(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		w := newServer(1).client(t, hour)
-		start := time.Now()
-		tries := 0
-		err := w.Wait(t.Context(), wakeOne("o"), tryFunc(func() (wait.Answer, error) {
-			tries++
-			return wait.Answer{Outage: tries > 1, Moved: tries > 1, RetryIn: -1}, nil
-		}))
-		require.ErrorIs(t, err, wait.ErrMoved)
-		require.Equal(t, 2, tries)
-		require.GreaterOrEqual(t, time.Since(start), time.Second)
 	})
 }
 
