@@ -9,7 +9,6 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// commands checks every call of a command.
 func (j *judge) commands() {
 	calls := j.C.Calls()
 	for _, e := range j.C.Flow.Calls {
@@ -153,7 +152,6 @@ func (j *judge) checkWords(call flow.CommandCall, name string) {
 	}
 }
 
-// misses finds a call that does not have the form of its command.
 func (j *judge) misses(call flow.CommandCall, match *flow.Matching) {
 	name, says, at := flow.Shown(match.Cmd.Name), "does not take this word here", match.Furthest
 	if at >= len(call.Words) {

@@ -29,7 +29,6 @@ func (j *judge) never(e *parse.BinaryExpr) {
 	}
 }
 
-// pair checks two operands.
 func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 	if use != flow.Sum || e.Op == "+" || e.Op == "-" || e.Op == "/" && !r.Constant() {
 		j.meet(e.P, l, r)
@@ -46,7 +45,6 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 	}
 }
 
-// equality checks "l == r" and "l ~= r".
 func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
 	mixed := l.Surely(flow.IsText) && r.Surely(flow.IsNumber) || l.Surely(flow.IsNumber) && r.Surely(flow.IsText)
@@ -70,7 +68,6 @@ func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 	j.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.Is, r.Is, advice)
 }
 
-// inequality checks "l < r" and its like.
 func (j *judge) inequality(e *parse.BinaryExpr, l, r flow.Value) {
 	switch {
 	case l.Surely(flow.IsText) && r.Surely(flow.IsNumber), l.Surely(flow.IsNumber) && r.Surely(flow.IsText):

@@ -63,7 +63,6 @@ func (j *judge) arguments(call flow.CommandCall, cmd *flow.Command) {
 	}
 }
 
-// keyKind checks that a command is for the kind of its key.
 func (j *judge) keyKind(call flow.CommandCall, cmd *flow.Command, p flow.Place) {
 	e := call.Words[p.Word]
 	b := j.C.DeclaredKey(e)

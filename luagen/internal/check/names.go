@@ -8,7 +8,6 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// names checks how local and declared names are used.
 func (j *judge) names() {
 	assembled, last := j.C.Assembled(), j.lastRead()
 	for _, v := range j.C.S.Vars {
@@ -48,16 +47,12 @@ func (j *judge) globals() {
 	assembled, found := j.C.Assembled(), j.assigned()
 	unread := slices.ContainsFunc(j.C.S.Header.Includes, func(i *parse.Include) bool { return i.Unread })
 	for _, g := range j.C.S.Globals {
-		switch {
-		case j.C.S.Raw && (g.Name == "KEYS" || g.Name == "ARGV" || g.Name == "server"):
-		case assembled && !parse.KnownGlobal(g.Name):
-		case g.Name == "KEYS" || g.Name == "ARGV":
-			j.report(g.P, Index, "%s by index: declare a name with %s", g.Name,
-				map[string]string{"KEYS": "---@key", "ARGV": "---@arg"}[g.Name])
-		case slices.Contains(j.C.S.Header.Tried, g.Name): // its declaration has a finding
-		case g.Name == "server" && !j.C.S.Header.Targets("redis"):
-		case found[g.Name] || unread && !parse.KnownGlobal(g.Name):
-		case !parse.KnownGlobal(g.Name):
+		switch known, list := parse.KnownGlobal(g.Name), map[string]string{"KEYS": "---@key", "ARGV": "---@arg"}[g.Name]; {
+		case j.C.S.Raw && (list != "" || g.Name == "server"), !known && assembled:
+		case list != "":
+			j.report(g.P, Index, "%s by index: declare a name with %s", g.Name, list)
+		case slices.Contains(j.C.S.Header.Tried, g.Name), g.Name == "server" && !j.C.S.Header.Targets("redis"), found[g.Name], unread && !known:
+		case !known:
 			found[g.Name] = true
 			near := ""
 			if len(found) <= flow.MaxNames {

@@ -43,7 +43,6 @@ func (j *judge) namesIn(table *parse.TableExpr) {
 	}
 }
 
-// rawElements checks the elements of a table that a raw script returns.
 func (j *judge) rawElements(fields []parse.Field, v flow.Value) {
 	for i, item := range v.Items {
 		j.rawResult(item, fields[i].Value)
@@ -53,7 +52,6 @@ func (j *judge) rawElements(fields []parse.Field, v flow.Value) {
 	}
 }
 
-// rawResult checks one of the results of a raw script.
 func (j *judge) rawResult(v flow.Value, e parse.Expr) {
 	if v.Surely(flow.IsNumber) && j.fraction(e, v) && !j.Called(e, restName) {
 		j.may(e.Pos(), Result, lostFraction)
@@ -63,7 +61,6 @@ func (j *judge) rawResult(v flow.Value, e parse.Expr) {
 // restName is of numbers of which a script returns the whole part.
 var restName = regexp.MustCompile(`\b(?:remaining|tokens?|count|cost|bucket|slots?)$`)
 
-// nothing finds a path that returns nothing.
 func (j *judge) nothing(pos parse.Pos) {
 	results := j.C.S.Header.Returns
 	switch {
@@ -77,7 +74,6 @@ func (j *judge) nothing(pos parse.Pos) {
 
 func mayBeNil(t parse.Type) bool { return (t.Optional || t.Name == "bool") && !t.List }
 
-// declares says of which type a result is.
 func declares(r *parse.Result) string {
 	return r.Name + " is declared " + r.Type.String() + map[bool]string{true: "[]"}[r.Type.List]
 }
@@ -122,7 +118,6 @@ func accepts(t parse.Type) flow.Kinds {
 	return flow.IsText | flow.IsNumber | flow.IsTrueValue
 }
 
-// result checks one result of a script.
 func (j *judge) result(r *parse.Result, v flow.Value, pos parse.Pos) {
 	rest := v.Is &^ (flow.Absent | flow.IsFailed)
 	j.meet(pos, flow.Value{Number: flow.Number{Unit: flow.Units[r.Type.Name]}}, v)
@@ -150,7 +145,6 @@ func (j *judge) result(r *parse.Result, v flow.Value, pos parse.Pos) {
 	}
 }
 
-// elementsOf checks the elements of a list that is returned.
 func (j *judge) elementsOf(r *parse.Result, v flow.Value, pos parse.Pos) {
 	element := *r
 	element.Type.List = false
@@ -169,7 +163,6 @@ const lostFraction = "a number loses its fraction in a reply: return a text, as 
 
 var errorCode = regexp.MustCompile(`^-?[A-Z][A-Z0-9_]*$`)
 
-// returns checks a return statement.
 func (j *judge) returns(s *parse.ReturnStmt, first flow.Value) {
 	results := j.C.S.Header.Returns
 	switch {
@@ -187,7 +180,6 @@ func (j *judge) returns(s *parse.ReturnStmt, first flow.Value) {
 	}
 }
 
-// gets checks what a function of the server gets.
 func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 	for _, v := range args {
 		j.use(v)

@@ -34,7 +34,6 @@ func (j *judge) padded(s flow.Sight) {
 	}
 }
 
-// expiry checks the time that a command gets.
 func (j *judge) expiry(cmd *flow.Command, e parse.Expr, f flow.Form, last parse.Expr) {
 	want, v, shown, fails := flow.Units[f.Word], j.Peek(e), strings.ToUpper(cmd.Name), "fails"
 	if flow.Is(cmd.Name, "ending") {

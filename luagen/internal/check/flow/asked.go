@@ -97,7 +97,6 @@ func (s *state) about(what any) int {
 	return 0
 }
 
-// knowsAll reports whether the script is taken to know everything.
 func (s *state) knowsAll() bool { return s.asked[0] > 0 }
 
 // Holds reports whether a condition that has led here is about something.

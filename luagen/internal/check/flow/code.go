@@ -58,22 +58,15 @@ func NewCode(s *parse.Script, tables *Tables) *code {
 	}
 	for _, e := range c.Flow.Exprs {
 		if f, ok := e.(*parse.FuncExpr); ok {
-			c.capture(f)
+			for _, x := range slices.AppendSeq(c.collected(f.Body), maps.Keys(assigned(f.Body))) {
+				c.volatile[x] = c.volatile[x] || !slices.Contains(f.Params, x)
+			}
 		}
 		index, ok := e.(*parse.IndexExpr)
 		c.Resp3 = c.Resp3 || ok && IsLiteral(index.Key, "setresp")
 		c.Seeds = c.Seeds || ok && IsLiteral(index.Key, "randomseed")
 	}
 	return c
-}
-
-// capture notes the outer names that a function assigns to, or whose lists it appends to.
-func (c *code) capture(f *parse.FuncExpr) {
-	for _, x := range slices.AppendSeq(c.collected(f.Body), maps.Keys(assigned(f.Body))) {
-		if !slices.Contains(f.Params, x) {
-			c.volatile[x] = true
-		}
-	}
 }
 
 // Calls returns the calls of commands that have words.
@@ -182,7 +175,6 @@ func (c *code) Misuses(body *parse.FuncExpr) bool {
 	return false
 }
 
-// allPlaces returns the places of a call on all servers.
 func (c *code) allPlaces(call CommandCall) []Place {
 	var all []Place
 	for _, name := range call.Names {

@@ -61,7 +61,6 @@ func (m *Machine) eval(e parse.Expr) Value {
 	return unknown()
 }
 
-// text returns the value of a literal text.
 func text(s string) Value {
 	v := textValue()
 	v.Word = strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune(numberLetters, r) })
@@ -74,7 +73,6 @@ func text(s string) Value {
 // numberLetters are all that a text may have in it which is a number for Lua.
 const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPintyINTY"
 
-// index returns the value of an element of x.
 func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 	m.see(Sight{Use: Indexed, E: e.X, F: e.Key, V: x, W: key})
 	m.proves(x)
@@ -131,7 +129,6 @@ func (m *Machine) unary(e *parse.UnaryExpr) Value {
 	return Value{Is: IsNumber, Number: n}
 }
 
-// table evaluates a table constructor.
 func (m *Machine) table(e *parse.TableExpr) Value {
 	element := unknown()
 	v := Value{Is: IsTable, Closed: true, Elem: &element, hollow: len(e.Fields) == 0}
@@ -201,7 +198,6 @@ func (m *Machine) binary(e *parse.BinaryExpr) Value {
 	return v.In(Unit{})
 }
 
-// either returns the value of "x and y" or "x or y".
 func (m *Machine) either(e *parse.BinaryExpr) Value {
 	l := m.eval(e.L)
 	m.see(Sight{Use: Either, E: e})
@@ -250,7 +246,6 @@ func toNumber(v Value, pos parse.Pos) Value {
 	return n
 }
 
-// concat evaluates "a .. b .. c".
 func (m *Machine) concat(e *parse.BinaryExpr) Value {
 	all, args := textValue(), []Value{}
 	for _, operand := range Operands(e, "..") {
@@ -306,7 +301,6 @@ func Numeral(s string) Value {
 	}}
 }
 
-// arithmetic returns the value of a sum, a difference, and so on.
 func arithmetic(e *parse.BinaryExpr, l, r Value) Value {
 	v := Value{Is: IsNumber, Number: Number{
 		Whole: l.Whole && r.Whole && e.Op != "^" && e.Op != "/", Frac: l.Frac || r.Frac, Split: l.Split || r.Split,

@@ -18,7 +18,6 @@ type creation struct {
 	Turn  int    // how many turns the way had taken before
 }
 
-// command evaluates a call of a command.
 func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
 	call, _ := m.C.CommandCall(e)
 	m.Frame.calls++
@@ -42,7 +41,6 @@ func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
 	return v
 }
 
-// evalWords evaluates the words of a call.
 func (m *Machine) evalWords(call CommandCall) {
 	for i, word := range call.Words {
 		if v := m.eval(word); i > 0 && !(i == len(call.Words)-1 && call.Open) {
@@ -53,7 +51,6 @@ func (m *Machine) evalWords(call CommandCall) {
 	}
 }
 
-// replyOf returns the reply to a command.
 func (m *Machine) replyOf(call CommandCall, name string) Value {
 	words, known := call.Words, call.Least()
 	v := m.loads(name, words, m.added(name, call.Expr, words, m.maybe(call, m.reply(call, name, known))))

@@ -73,7 +73,6 @@ var placeTypes = map[string]string{
 	"increment": "number", "decrement": "number", "score": "number", "channel": "channel", "shardchannel": "channel",
 }
 
-// learn notes what a call of a command shows.
 func (m *Machine) learn(facts Facts, call CommandCall, cmd *Command) {
 	if cmd == nil {
 		return
@@ -89,7 +88,6 @@ func (m *Machine) learn(facts Facts, call CommandCall, cmd *Command) {
 	}
 }
 
-// kind notes the kinds of a command that has a key.
 func (f Facts) kind(n int, kinds []string) {
 	switch known := f.Kinds[n]; {
 	case len(kinds) == 0 || slices.Contains(kinds, known):

@@ -114,8 +114,12 @@ func (m *Matching) part(f Form, i int, next func(int) bool) bool {
 	switch {
 	case m.steps > maxSteps:
 		return true
+	case f.alts == nil && i < len(m.Words) && m.fits(i, f):
+		m.As[i] = f
+		return again(i + 1)
 	case f.alts == nil:
-		return m.word(f, i) && again(i+1)
+		m.Furthest = max(m.Furthest, i)
+		return false
 	}
 	for _, alt := range f.alts {
 		if m.sequence(alt, i, again) {
@@ -123,24 +127,6 @@ func (m *Matching) part(f Form, i int, next func(int) bool) bool {
 		}
 	}
 	return f.optional && next(i)
-}
-
-func (m *Matching) word(f Form, i int) bool {
-	if i < len(m.Words) && m.fits(i, f) {
-		m.As[i] = f
-		return true
-	}
-	m.Furthest = max(m.Furthest, i)
-	return false
-}
-
-// match reports whether all words from a place on have a form, which is given by its parts.
-func (m *Matching) match(parts []Form, from int) bool {
-	m.As = make([]Form, len(m.Words))
-	return m.sequence(parts, from, func(i int) bool {
-		m.Furthest = max(m.Furthest, i)
-		return i == len(m.Words)
-	})
 }
 
 // tokens are words of a call that stand in the form of its command.
@@ -222,9 +208,12 @@ func (m *Machine) matched(call CommandCall, cmd *Command) *Matching {
 	})
 	best := &Matching{Cmd: cmd}
 	for n := range last + 1 {
-		match := &Matching{Cmd: cmd, Words: words}
+		match := &Matching{Cmd: cmd, Words: words, As: make([]Form, len(words))}
 		match.fits = func(i int, f Form) bool { return m.fits(match, i, f) }
-		if match.match(parts, from) {
+		if match.sequence(parts, from, func(i int) bool {
+			match.Furthest = max(match.Furthest, i)
+			return i == len(words)
+		}) {
 			return match
 		}
 		best.Furthest = max(best.Furthest, match.Furthest)

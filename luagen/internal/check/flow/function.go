@@ -171,13 +171,11 @@ func (m *Machine) straight(f *parse.FuncExpr) bool {
 	return f != nil && !slices.ContainsFunc(f.Body.Stmts, func(s parse.Stmt) bool { return len(parse.Blocks(s)) > 0 })
 }
 
-// isSent reports whether a call is one of a command.
 func (m *Machine) isSent(e *parse.CallExpr) bool {
 	_, ok := m.C.words(e)
 	return ok
 }
 
-// arguments evaluates what a function gets.
 func (m *Machine) arguments(e *parse.CallExpr) []Value {
 	args := make([]Value, len(e.Args))
 	for i, arg := range e.Args {
@@ -191,7 +189,6 @@ func (m *Machine) arguments(e *parse.CallExpr) []Value {
 	return args
 }
 
-// outcome returns the result of a function.
 func (m *Machine) outcome(name string, e *parse.CallExpr, args []Value) Value {
 	if len(args) > 0 {
 		if v, ok := m.numeric(name, e, args); ok {
@@ -247,7 +244,6 @@ func (m *Machine) given(name string, e *parse.CallExpr, args []Value) {
 	}
 }
 
-// returns evaluates a return statement.
 func (m *Machine) returns(s *parse.ReturnStmt) {
 	first := Value{Is: IsNil}
 	for i, e := range s.Values {

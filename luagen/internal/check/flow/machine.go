@@ -78,7 +78,6 @@ func (m *Machine) Peek(e parse.Expr) Value {
 	return m.eval(e)
 }
 
-// block follows a block in each state.
 func (m *Machine) block(all []*state, b *parse.Block) []*state {
 	if len(all) == 0 {
 		return nil
@@ -170,7 +169,6 @@ func (m *Machine) values(list []parse.Expr, n int) []Value {
 	return all[:n]
 }
 
-// bind gives a name a value.
 func (m *Machine) bind(x *parse.Var, v Value) {
 	delete(m.State.vars, x)
 	if m.C.volatile[x] {
@@ -228,7 +226,6 @@ func (m *Machine) overAll(stmt parse.Stmt) bool {
 	return list.Elem != nil && list.Elem.Is == IsText|IsFalseValue
 }
 
-// head evaluates what stands at the head of a loop.
 func (m *Machine) head(stmt parse.Stmt) {
 	_, counts := stmt.(*parse.NumForStmt)
 	for _, e := range parse.Exprs(stmt) {

@@ -159,7 +159,6 @@ func paired(first, second Value) Value {
 	return v
 }
 
-// page returns the reply of a scan.
 func page(list Value) Value {
 	return tuple(Value{Is: IsText, Number: Number{Whole: true}}, list)
 }

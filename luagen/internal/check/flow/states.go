@@ -59,7 +59,6 @@ func limit(all []*state) []*state {
 	return all
 }
 
-// joinAll returns one state for all.
 func joinAll(all []*state) *state {
 	s := all[0].clone()
 	for _, other := range all[1:] {
@@ -257,7 +256,6 @@ func (m *Machine) loop(all []*state, stmt parse.Stmt) []*state {
 	}))
 }
 
-// turns follows the body of a loop.
 func (m *Machine) turns(stmt parse.Stmt, all []*state, body *parse.Block) []*state {
 	switch s := stmt.(type) {
 	case *parse.WhileStmt:

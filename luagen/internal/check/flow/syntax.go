@@ -9,7 +9,6 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// isGlobal reports whether an expression is a global of this name.
 func isGlobal(e parse.Expr, name string) bool {
 	n, ok := e.(*parse.NameExpr)
 	return ok && n.Var == nil && n.Name == name
@@ -100,7 +99,6 @@ func statements(b *parse.Block) []parse.Stmt {
 	return all
 }
 
-// declaredBy returns the variables that a statement makes.
 func declaredBy(stmt parse.Stmt) []*parse.Var {
 	switch s := stmt.(type) {
 	case *parse.LocalStmt:

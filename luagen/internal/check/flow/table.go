@@ -279,7 +279,6 @@ func (t *Table) Names(like string) []string {
 	return all
 }
 
-// older reports whether version a is older than b.
 func older(a, b string) bool { return slices.Compare(numbers(a), numbers(b)) < 0 }
 
 func numbers(version string) (all []int) {

@@ -84,12 +84,10 @@ type Number struct {
 	By    *parse.Pos // the call that added an int of any size, of which it is the reply
 }
 
-// countUpTo returns a whole number.
 func countUpTo(size float64) Value {
 	return Value{Is: IsNumber, Number: Number{Whole: true, Size: size}}
 }
 
-// aCount returns a number of elements.
 func aCount() Value { return countUpTo(1 << 40) }
 
 func unknown() Value { return Value{Is: anything} }

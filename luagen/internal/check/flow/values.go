@@ -70,7 +70,6 @@ type param struct {
 // Itoa returns the text of a number.
 func Itoa(n int) string { return strconv.Itoa(n) }
 
-// collect reads the whole tree of a script.
 func collect(s *parse.Script) *values {
 	v := newValues()
 	v.block(s.Body, nil)
