@@ -125,9 +125,13 @@ func (j *judge) command(t *flow.Table, call flow.CommandCall, name string) *flow
 		return nil
 	}
 	if cmd.Refuses(call) {
+		takes := flow.Itoa(cmd.Arity - 1)
+		if cmd.Arity < 0 {
+			takes = "at least " + flow.Itoa(-cmd.Arity-1)
+		}
 		j.unproven = append(j.unproven, func() {
 			if !j.isSettled(call.Words[len(call.Words)-1]) { // a table, which was to be unpacked
-				j.report(pos, Command, "wrong number of arguments for %s: %d, it takes %s", flow.Shown(cmd.Name), call.Least()-1, flow.Takes(cmd))
+				j.report(pos, Command, "wrong number of arguments for %s: %d, it takes %s", flow.Shown(cmd.Name), call.Least()-1, takes)
 			}
 		})
 		return nil

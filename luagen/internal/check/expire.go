@@ -81,8 +81,7 @@ func (j *judge) optional(w *flow.Frame, key string, l, g flow.Mark) bool {
 type touch struct {
 	call      flow.CommandCall
 	name, key string
-	keys      []string // the texts of all its words but the command: more than the first may be keys
-	gives     bool     // the key an expiry
+	gives     bool // the key an expiry
 }
 
 // compareTouches finds what these calls say of each other, unless there are too many to compare.
@@ -94,12 +93,8 @@ func (j *judge) compareTouches() {
 		if !ok || len(call.Names) != 1 || len(call.Words) < 2 {
 			continue
 		}
-		t := touch{call: call, name: call.Names[0]}
-		for i := range call.Words[1:] {
-			t.keys = append(t.keys, j.KeyText(call.Words, i+1))
-		}
-		t.key, t.gives = t.keys[0], j.Expires(call, t.name)
-		if all = append(all, t); len(all) > flow.MaxAsked {
+		name := call.Names[0]
+		if all = append(all, touch{call, name, j.KeyText(call.Words, 1), j.Expires(call, name)}); len(all) > flow.MaxAsked {
 			return
 		}
 	}

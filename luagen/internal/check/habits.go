@@ -27,7 +27,7 @@ func (j *judge) habits(all []touch) {
 		case t.name == "zadd" && len(words) == 3:
 			j.turnedPairs(words[2])
 		case strings.HasPrefix(t.name, "rename") && j.Raises(t.call.Expr) && t.key != "" && !slices.ContainsFunc(all[:i], func(u touch) bool {
-			return slices.Contains(u.keys, t.key) || flow.AnyOf(u.key)
+			return flow.AnyOf(u.key) || slices.ContainsFunc(u.call.Words[1:], func(e parse.Expr) bool { return j.KeyName(e, flow.MaxKeyParts) == t.key })
 		}):
 			j.find(words[1].Pos(), Nil, "%s fails if this key is missing: ask for it with EXISTS first", flow.Shown(t.name))
 		}

@@ -30,9 +30,6 @@ const (
 // later is the text of what is there for each command from now on.
 type later string
 
-// MaxAsked is after how much the script is taken to know everything.
-const MaxAsked = 200
-
 // facts numbers all that a script has asked in one function. The first is everything.
 type facts struct {
 	ids   map[any]int

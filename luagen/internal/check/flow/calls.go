@@ -58,9 +58,6 @@ func (c *code) Sent(e parse.Expr, name string) []parse.Expr {
 // isCommandFunction reports whether e certainly is redis.call or redis.pcall, by any local name.
 func (c *code) isCommandFunction(e parse.Expr) bool { return c.isCommand(e, maxAliases) }
 
-// maxAliases is how often a name is followed that has several values.
-const maxAliases = 5
-
 func (c *code) isCommand(e parse.Expr, left int) bool {
 	switch e := c.Origin(e).(type) {
 	case *parse.IndexExpr:
@@ -94,7 +91,12 @@ func (c *code) commandNames(e parse.Expr) []string {
 	case *parse.StringExpr:
 		return []string{strings.ToLower(e.Value)}
 	case *parse.BinaryExpr:
-		return c.eitherCommand(e)
+		left, right := c.commandNames(e.L), c.commandNames(e.R)
+		if e.Op == "and" {
+			return right
+		} else if e.Op == "or" && len(left) > 0 && len(right) > 0 {
+			return slices.Compact(slices.Sorted(slices.Values(slices.Concat(left, right))))
+		}
 	case *parse.NameExpr:
 		if e.Var != nil && e.Var.Decl != nil && e.Var.Decl.Kind == parse.Command {
 			return e.Var.Decl.Choices
@@ -106,20 +108,6 @@ func (c *code) commandNames(e parse.Expr) []string {
 			c.commandsOf[e.Var] = names
 		}
 		return names
-	}
-	return nil
-}
-
-// eitherCommand returns the commands of "condition and 'x' or 'y'".
-func (c *code) eitherCommand(e *parse.BinaryExpr) []string {
-	switch e.Op {
-	case "and":
-		return c.commandNames(e.R)
-	case "or":
-		left, right := c.commandNames(e.L), c.commandNames(e.R)
-		if len(left) > 0 && len(right) > 0 {
-			return slices.Compact(slices.Sorted(slices.Values(slices.Concat(left, right))))
-		}
 	}
 	return nil
 }
@@ -136,14 +124,6 @@ func (call CommandCall) Least() int {
 func (cmd *Command) Refuses(call CommandCall) bool {
 	n := call.Least()
 	return cmd.Arity >= 0 && n > cmd.Arity || n < max(cmd.Arity, -cmd.Arity) && !call.Open
-}
-
-// Takes says how many arguments a command takes, itself not counted.
-func Takes(cmd *Command) string {
-	if cmd.Arity < 0 {
-		return "at least " + Itoa(-cmd.Arity-1)
-	}
-	return Itoa(cmd.Arity - 1)
 }
 
 // Subcommand returns the literal subcommand of a call.

@@ -95,11 +95,6 @@ func (c *code) commandsIn(e parse.Expr) []CommandCall {
 	})
 }
 
-const (
-	maxCalls = 8      // how deep calls of included functions are followed into each other
-	maxFrame = 10_000 // how many are followed in all
-)
-
 // included is a function of an included file.
 type included struct {
 	script *parse.Script

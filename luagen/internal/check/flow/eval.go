@@ -11,9 +11,6 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// maxLevel is how deep expressions are followed: a sum of so many, say.
-const maxLevel = 300
-
 // eval returns what is known of the value of an expression, and passes on how what is in it is used.
 func (m *Machine) eval(e parse.Expr) Value {
 	if m.level == maxLevel {

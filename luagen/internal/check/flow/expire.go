@@ -80,9 +80,6 @@ func (m *Machine) KeyText(words []parse.Expr, i int) string {
 	return m.KeyName(words[i], MaxKeyParts)
 }
 
-// MaxKeyParts is how deep the text of a key is looked into.
-const MaxKeyParts = 20
-
 // KeyName returns what KeyText does, of one expression, as far as there is something left.
 func (m *Machine) KeyName(e parse.Expr, left int) string {
 	if left == 0 {

@@ -74,9 +74,6 @@ type Matching struct {
 	steps    int
 }
 
-// maxSteps is how long a match is looked for; then there may be one.
-const maxSteps = 20_000
-
 func (m *Matching) sequence(s []Form, i int, next func(int) bool) bool {
 	if len(s) == 0 {
 		return next(i)
@@ -191,9 +188,6 @@ func (t *Table) Of(call CommandCall, name string) *Command {
 	}
 	return cmd
 }
-
-// maxOpen is the most words that are tried in the place of an expression with any number of values.
-const maxOpen = 8
 
 // matched looks for a match of a call's words, which has none if it finds none.
 func (m *Machine) matched(call CommandCall, cmd *Command) *Matching {

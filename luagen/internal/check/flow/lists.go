@@ -47,8 +47,6 @@ func (m *Machine) Whole(args []parse.Expr, v Value) bool {
 // Long reports whether a list may have more elements than unpack takes.
 func (v Value) Long() bool { return v.endless || v.Most >= maxUnpack }
 
-const maxUnpack = 8000
-
 // lengthOf returns the list of which an expression is the length.
 func (m *Machine) lengthOf(e parse.Expr) parse.Expr {
 	switch e := m.C.Origin(e).(type) {

@@ -28,12 +28,6 @@ func Places(call CommandCall, cmd *Command) []Place {
 	return all
 }
 
-// MaxCallers is how many functions a key is followed to where they are called.
-const MaxCallers = 2
-
-// MaxNames is how many names are followed from one to the next.
-const MaxNames = 100
-
 // keyPlaces returns which words of a call are keys, among them a last one that stands for many values if all these are keys.
 func keyPlaces(call CommandCall, s spec) []int {
 	start := s.Index

@@ -9,9 +9,6 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// maxStates is how many states go through the code at most. Of all scripts of testdata, and 300 public ones, 8 find no more.
-const maxStates = 4
-
 // branch is a condition on the way to a state, and whether it was true.
 type branch struct {
 	Cond  parse.Expr // nil: several ways have joined
@@ -119,9 +116,6 @@ func (m *Machine) part(all []*state, cond parse.Expr) (yes, no []*state) {
 	}
 	return limit(yes), limit(no)
 }
-
-// maxParts is how deep a condition is looked into.
-const maxParts = 50
 
 // ways evaluates a condition in a state, and returns the states in which it is true, and in which it is not.
 func (m *Machine) ways(s *state, cond parse.Expr, left int) (yes, no []*state) {

@@ -31,9 +31,6 @@ type values struct {
 	chained  map[*parse.BinaryExpr]bool // parts of chains of or and and that were seen
 }
 
-// MaxWithin is how many expressions are looked at to find what is meant.
-const MaxWithin = 1000
-
 // Within reports whether an expression, or what the names in it may hold, has in it what is meant, or too much to look at.
 func (v *values) Within(e parse.Expr, meant func(parse.Expr) bool) bool {
 	seen, left := map[*parse.Var]bool{nil: true}, MaxWithin
