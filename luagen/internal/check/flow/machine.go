@@ -14,7 +14,7 @@ const (
 	maxStates   = 4      // states that go through the code. Of all scripts of testdata, and 300 public ones, 8 find no more
 	maxLevel    = 300    // expressions in each other: a sum of so many, say
 	maxParts    = 50     // parts of a condition in each other
-	MaxAsked    = 200    // what conditions are about: after so much the script is taken to know everything
+	MaxAsked    = 200    // what conditions are about: beyond that the script is taken to know everything
 	MaxWithin   = 1000   // expressions that are looked at to find what is meant
 	MaxNames    = 100    // names that are followed from one to the next
 	MaxCallers  = 2      // functions from which a key is followed to where they are called
