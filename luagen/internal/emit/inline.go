@@ -150,13 +150,11 @@ func (u *unit) block(b *parse.Block, f *function, loop bool) {
 }
 
 func (u *unit) expr(e parse.Expr) {
-	switch e := e.(type) {
-	case *parse.CallExpr:
-		if _, ok := e.Fn.(*parse.NameExpr); ok && e.Method == "" {
-			u.calls[e.P.Offset] = e
-		}
-	case *parse.FuncExpr:
-		u.block(e.Body, nil, false)
+	if call := namedCall(e); call != nil {
+		u.calls[call.P.Offset] = call
+	}
+	if f, ok := e.(*parse.FuncExpr); ok {
+		u.block(f.Body, nil, false)
 	}
 }
 
@@ -171,14 +169,9 @@ func loops(stmt parse.Stmt) bool {
 // soleCall returns the call of a name that is the only value of a statement, or nil. The statement is a call, a
 // return, a local, or an assignment to local names.
 func soleCall(stmt parse.Stmt) *parse.CallExpr {
-	var values []parse.Expr
+	values := parse.Exprs(stmt)
 	switch s := stmt.(type) {
-	case *parse.CallStmt:
-		values = []parse.Expr{s.Call}
-	case *parse.LocalStmt:
-		values = s.Values
-	case *parse.ReturnStmt:
-		values = s.Values
+	case *parse.CallStmt, *parse.LocalStmt, *parse.ReturnStmt:
 	case *parse.AssignStmt:
 		values = s.Values
 		for _, target := range s.Targets {
@@ -186,11 +179,18 @@ func soleCall(stmt parse.Stmt) *parse.CallExpr {
 				return nil
 			}
 		}
+	default:
+		return nil
 	}
 	if len(values) != 1 {
 		return nil
 	}
-	call, ok := values[0].(*parse.CallExpr)
+	return namedCall(values[0])
+}
+
+// namedCall returns the call of a name that an expression is, or nil.
+func namedCall(e parse.Expr) *parse.CallExpr {
+	call, ok := e.(*parse.CallExpr)
 	if !ok || call.Method != "" {
 		return nil
 	}

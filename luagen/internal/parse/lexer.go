@@ -101,9 +101,8 @@ func (l *lexer) refuseBytes() {
 		fail(l.pos(), "a script with annotations has no shebang line: write ---@flag")
 	}
 	if i := bytes.IndexByte(l.src, 0); i >= 0 {
-		start := bytes.LastIndexByte(l.src[:i], '\n') + 1
-		line := 1 + bytes.Count(l.src[:i], []byte("\n"))
-		fail(Pos{i, line, i - start + 1}, "NUL byte")
+		l.skip(i)
+		fail(l.pos(), "NUL byte")
 	}
 }
 

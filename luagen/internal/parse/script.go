@@ -180,18 +180,15 @@ func (r *reader) open(dir, file string) (path string, src []byte, err error) {
 
 // function makes a function of an included file known.
 func (r *reader) function(s *Script, inc *Include, name string) {
-	for _, b := range s.Header.Bindings {
-		if b.Name == name {
-			r.find(s.File, b.Pos, name+" is a function of "+inc.File+" too", RuleName)
-			return
-		}
+	i := slices.IndexFunc(s.Header.Bindings, func(b *Binding) bool { return b.Name == name })
+	switch {
+	case i >= 0:
+		r.find(s.File, s.Header.Bindings[i].Pos, name+" is a function of "+inc.File+" too", RuleName)
+	case slices.Contains(r.functions, name):
+		r.find(s.File, inc.Pos, "function "+name+" of "+inc.File+" is in another included file too", RuleName)
+	default:
+		r.functions = append(r.functions, name)
 	}
-	if slices.Contains(r.functions, name) {
-		r.find(s.File, inc.Pos,
-			"function "+name+" of "+inc.File+" is in another included file too", RuleName)
-		return
-	}
-	r.functions = append(r.functions, name)
 }
 
 // parse parses the code of s with the declared and included names in scope.

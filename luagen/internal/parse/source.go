@@ -39,13 +39,8 @@ func (f Finding) String() string {
 // Sort sorts findings by file, place and text, drops repetitions, and joins what two servers refuse.
 func Sort(findings []Finding) []Finding {
 	slices.SortFunc(findings, func(a, b Finding) int {
-		return cmp.Or(
-			cmp.Compare(a.File, b.File),
-			cmp.Compare(a.Pos.Line, b.Pos.Line),
-			cmp.Compare(a.Pos.Col, b.Pos.Col),
-			cmp.Compare(a.Rule, b.Rule),
-			cmp.Compare(a.Msg, b.Msg),
-		)
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col),
+			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Msg, b.Msg))
 	})
 	findings = slices.Compact(findings)
 	kept := findings[:0]
