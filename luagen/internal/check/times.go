@@ -40,6 +40,8 @@ func (j *judge) expiry(cmd *flow.Command, e parse.Expr, f flow.Form, last parse.
 		fails = "deletes the key"
 	}
 	is := v.Unit.Or(j.C.Hears(j.C.Said[flow.Itoa(e.Pos().Line-1)], flow.InComment))
+	b, ok := j.C.Origin(e).(*parse.BinaryExpr) // so many minutes, hours or days
+	minutes := ok && b.Op == "*" && (math.Mod(flow.Bound(b.L), 60) == 0 || math.Mod(flow.Bound(b.R), 60) == 0)
 	written := v.Least > 0 && v.Least == v.Size // the text of a number, too
 	if written && !flow.IsLiteral(last, "gt") { // which makes no life shorter
 		is = is.Or(meant(v.Size, want))
@@ -48,7 +50,7 @@ func (j *judge) expiry(cmd *flow.Command, e parse.Expr, f flow.Form, last parse.
 	case want.Per == 0 || !cmd.Writes:
 	case is.Per >= 1 && is.Apart(want), is.Per == want.Per && is.As+want.As == flow.ATime+flow.ADuration:
 		j.may(e.Pos(), Time, "%s takes %s here, and this is in %s: %s", shown, want, is, is.Remedy(want))
-	case want.As == flow.ATime && (written && v.Size < 1e9*want.Per || is.As == flow.ADuration || j.minutes(e)):
+	case want.As == flow.ATime && (written && v.Size < 1e9*want.Per || is.As == flow.ADuration || minutes):
 		j.find(e.Pos(), Time, "%s takes the time since 1970 here, and this is a duration, or long ago: add the time", shown)
 	case v.Frac || v.Split && !j.State.Knows(flow.SomeWhole):
 		j.may(e.Pos(), Expire, "%s fails if this has a fraction: write math.ceil", shown)
@@ -67,10 +69,4 @@ func meant(n float64, want flow.Unit) flow.Unit {
 		return flow.Unit{Per: 1}
 	}
 	return flow.Unit{}
-}
-
-// minutes reports whether an expression is so many minutes, hours or days.
-func (j *judge) minutes(e parse.Expr) bool {
-	b, ok := j.C.Origin(e).(*parse.BinaryExpr)
-	return ok && b.Op == "*" && (math.Mod(flow.Bound(b.L), 60) == 0 || math.Mod(flow.Bound(b.R), 60) == 0)
 }

@@ -83,18 +83,14 @@ func (m *Machine) learn(facts Facts, call CommandCall, cmd *Command) {
 	}
 	for _, p := range Places(call, cmd) {
 		if n := m.C.Nth(call.Words[p.Word], "KEYS"); n > 0 && p.Quality == AKey {
-			facts.kind(n, cmd.Kinds)
+			switch known := facts.Kinds[n]; {
+			case len(cmd.Kinds) == 0 || slices.Contains(cmd.Kinds, known):
+			case len(cmd.Kinds) > 1 || known != "":
+				facts.Kinds[n] = "any"
+			default:
+				facts.Kinds[n] = cmd.Kinds[0]
+			}
 		}
-	}
-}
-
-func (f Facts) kind(n int, kinds []string) {
-	switch known := f.Kinds[n]; {
-	case len(kinds) == 0 || slices.Contains(kinds, known):
-	case len(kinds) > 1 || known != "":
-		f.Kinds[n] = "any"
-	default:
-		f.Kinds[n] = kinds[0]
 	}
 }
 

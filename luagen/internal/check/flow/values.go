@@ -249,7 +249,10 @@ func (v *values) assign(x *parse.Var, list []parse.Expr, i int) {
 		from.Expr, from.Nth = list[len(list)-1], i-len(list)+1
 	}
 	if f, ok := from.Expr.(*parse.FuncExpr); ok && len(x.Writes) == 0 {
-		v.function(x, f)
+		v.Bodies[x] = f
+		for i, p := range f.Params {
+			v.Params[p] = param{x, i}
+		}
 		return
 	}
 	v.Sources[x] = append(v.Sources[x], from)
@@ -293,13 +296,6 @@ func (v *values) loop(s *parse.GenForStmt) {
 	}
 	for i, x := range s.Vars {
 		v.Sources[x] = append(v.Sources[x], Source{in: in, index: list && i == 0})
-	}
-}
-
-func (v *values) function(x *parse.Var, f *parse.FuncExpr) {
-	v.Bodies[x] = f
-	for i, p := range f.Params {
-		v.Params[p] = param{x, i}
 	}
 }
 
