@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -128,9 +127,9 @@ func (s *shop) strike(t *testing.T, fault string) {
 		s.replicas = s.replicas[1:]
 		s.open(t, 0)
 	case "stopped":
-		r.Signal(t, syscall.SIGSTOP)
+		require.NoError(t, r.Pause())
 		time.Sleep(2 * childLease)
-		r.Signal(t, syscall.SIGCONT)
+		require.NoError(t, r.Resume())
 	case "cut off":
 		r.link.Blackhole()
 		time.Sleep(2 * childLease)

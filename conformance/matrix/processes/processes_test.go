@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -162,8 +161,8 @@ func (p *polity) begin(t *testing.T, leader *polityCandidate, fault string) (rec
 		p.stand(t, leader.adapter)
 		return func() {}
 	case "stopped":
-		leader.Signal(t, syscall.SIGSTOP)
-		return func() { leader.Signal(t, syscall.SIGCONT) }
+		require.NoError(t, leader.Pause())
+		return func() { require.NoError(t, leader.Resume()) }
 	default:
 		leader.link.Blackhole()
 		return func() {
