@@ -96,7 +96,7 @@ cells: # In a package's folder go test prints as it goes.
 	cd conformance/matrix && $(PROVE)
 	$(PROVE) -race -short ./conformance/matrix
 waiting:
-	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/servers ./examples/ownprimitive
+	$(PROVE) -p 2 $(WAITING:%=./conformance/matrix/%) ./conformance/anylock ./conformance/servers ./examples/ownprimitive ./examples/ownlock
 	cd bench/polyglot && HASP_POLYGLOT=20s $(PROVE) -v -run '^TestBesidePython$$' .
 	$(PROVE) ./bench/peers/idempotency
 	$(PROVE) -race -p 2 $(patsubst %,./%/...,$(filter backend/% cmd/% integration/%,$(filter-out $(RACED) $(UNRACED) $(HEAVY),$(MODULES))))

@@ -131,6 +131,7 @@ var rules = []rule{
 	{dir: "conformance/harness", imports: []string{"backend", "conformance/must"}},
 	{dir: "conformance/contract", imports: []string{"backend", "conformance/must", "conformance/harness"}},
 	{dir: "conformance/servers/...", imports: []string{"backend", "conformance/servers/...", "conformance/harness"}},
+	{dir: "conformance/anylock", testing: true, imports: []string{"conformance/servers", "conformance/servers/proxy"}},
 	engine("conformance/engine"),
 	engine("conformance/lock", "conformance/engine"),
 	engine("conformance/exclusive", "conformance/engine", "conformance/lock"),
@@ -270,6 +271,12 @@ var rules = []rule{
 			"primitives", "github.com/gomodule/redigo/redis",
 		},
 		tests: []string{"conformance/servers"},
+	},
+	{
+		dir: "examples/ownlock",
+		tests: []string{
+			"backend/embedded", "backend/goredis", "conformance/anylock", "conformance/servers", "primitives", goredis,
+		},
 	},
 	{
 		dir:     "examples/...",

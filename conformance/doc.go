@@ -36,6 +36,8 @@
 //	|-- servers        real servers for tests: alone, with TLS, replicas, Sentinel, clusters
 //	|   '-- proxy      the faults of a network, between a client and a server
 //	|
+//	|-- anylock        judges any lock, of whomever, by what people expect of one
+//	|
 //	'-- matrix         every adapter on every server: a module of its own, since it imports them
 //
 // None but the matrix imports the door. arch_test.go in the root of the repository has the rules;

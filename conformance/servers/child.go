@@ -85,7 +85,7 @@ func (c *Child) Order(line string) error {
 	return err
 }
 
-// Pause stops the child where it is, as that of a [Server] does: it fails on Windows.
+// Pause stops the child where it is, as [Server.Pause] does: it fails on Windows.
 func (c *Child) Pause() error { return c.process.Signal(pauseSignal) }
 
 // Resume lets a paused child go on.
