@@ -1,6 +1,6 @@
 // Package primitives synchronizes processes through a Redis-protocol server, over the application's
 // own driver. A [Client] makes locks, semaphores, rate limiters, latches, elections, periodic jobs,
-// numbers and id generators. NewClient of an adapter's package (backend/rueidis, backend/valkey,
+// memos, numbers and id generators. NewClient of an adapter's package (backend/rueidis, backend/valkey,
 // backend/goredis) makes a Client over the driver's client. [New] makes a Client over any
 // [backend.Backend].
 //

@@ -3,6 +3,7 @@ package primitives
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/hasp-go/hasp/primitives/extend"
@@ -32,7 +33,8 @@ type memoRun struct {
 // share is the way of Do: calls of one client for the same key and fingerprint share an answer.
 func (r *memoRun) share(ctx context.Context) memoAnswer {
 	k := r.key
-	answer, err := k.memo.client.memoFlights.do(ctx, k.base.Key()+"\n"+k.memo.call.Fingerprint, func(asking func()) (memoAnswer, bool) {
+	name := strconv.Quote(k.base.Key()) + k.memo.call.Fingerprint // No two are one.
+	answer, err := k.memo.client.memoFlights.do(ctx, name, func(asking func()) (memoAnswer, bool) {
 		k.asking = asking
 		return r.ask(ctx, (*extend.Leases).Acquire)
 	})
