@@ -20,7 +20,7 @@ LINT := $(CURDIR)/.bin/lint
 # For what runs tests with the race detector: that of Go 1.26.8 to 1.26.11, at least, dies of many timers in virtual time
 # (Go's issue 78156). For verify so that it compiles for the tests, too. It is fetched if the machine has another.
 verify lint portable generate generated tidy test raced plain prove cells waiting planted busy race soak conformance \
-redisson peers polyglot upgrade failovers hammer browser mutants packages: export GOTOOLCHAIN := go1.27.4
+redisson peers polyglot locks upgrade failovers hammer browser mutants packages: export GOTOOLCHAIN := go1.27.4
 
 # Random walks in virtual time are drawn from one seed, so CI is decided by the code alone. Another HASP_SEED
 # draws other walks, and so does "make race". Planted bugs draw a new seed each time, and print it.
@@ -55,7 +55,7 @@ fuzz_targets = grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | \
 
 .PHONY: help demo test prove verify lint prose generate race fuzz soak conformance redisson peers spec upgrade failovers hammer bench
 .PHONY: bench-smoke bench-full raced plain cells waiting planted mutants busy release release-check release-freeze packages servers
-.PHONY: browser luacover polyglot test-newest test-oldest formatted sized portable generated tidy
+.PHONY: browser locks luacover polyglot test-newest test-oldest formatted sized portable generated tidy
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -196,6 +196,11 @@ polyglot: servers ## hasp and locks of Python, Node, PHP and Go share one lock f
 		go test -count=1 -timeout 1h -v -run '^(TestPolyglot|TestSeveralServers|TestPairCosts)$$' .
 	.ci/newest sh -c "cd bench/polyglot && HASP_POLYGLOT_COST=1 go test -count=1 -v -run '^TestPairCosts$$' ."
 
+locks: servers ## judges hasp's locks, redsync's, etcd's, PostgreSQL's and others; writes their table into docs/comparison.md
+	@command -v etcd >/dev/null || conformance/servers/install.sh etcd-server || true
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || conformance/servers/install.sh postgresql || true
+	cd bench/peers && HASP_LOCKS=1 HASP_REQUIRE_SERVERS=1 go test -count=1 -timeout 1h -parallel 2 -v ./locks
+
 browser: servers ## the page of hasp serve in Chromium, which is installed if missing; makes pictures in .bin/pictures
 	@command -v chromium >/dev/null || conformance/servers/install.sh chromium
 	@mkdir -p .bin/pictures
@@ -219,7 +224,7 @@ bench-full: servers ## everything, as long as it takes
 release: $(LINT) ## check all, set VERSION (v1.2.3) in all modules, commit and tag; pushes nothing
 	PUBLISHED='$(PUBLISHED)' LINT=$(LINT) .ci/release '$(VERSION)'
 
-release-check: $(LINT) ## strangers' programs, on the modules as a release of HEAD would tag them; names and wire formats
+release-check: $(LINT) servers ## strangers' programs, on the modules as a release of HEAD would tag them; names and wire formats
 	PUBLISHED='$(PUBLISHED)' LINT=$(LINT) .ci/release check
 
 packages: $(LINT) ## deb, rpm, apk, archives and images of the commands, of VERSION (v1.2.3), into a new folder OUT; publishes nothing

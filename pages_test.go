@@ -26,6 +26,7 @@ var pages = []struct {
 	{"docs/internals/adding-a-primitive.md", "examples/ownprimitive", 2},
 	{"docs/getting-started.md", "examples/start", 6},
 	{"docs/integrations.md", "examples", 3},
+	{"docs/judge-your-own-lock.md", "bench/peers/locks", 1},
 	{"docs/migration.md", "examples/recipes", 1},
 	{"docs/operate/monitoring.md", "examples", 1},
 	{"docs/recipes.md", "examples/recipes", 11},
@@ -54,6 +55,7 @@ func TestPeersAreCurrent(t *testing.T) {
 	t.Parallel()
 	require.Contains(t, read(t, "docs/migration.md"), read(t, "conformance/peers/testdata/peers.md"), "run make peers")
 	require.Contains(t, read(t, "docs/comparison.md"), read(t, "bench/peers/idempotency/testdata/table.md"))
+	require.Contains(t, read(t, "docs/comparison.md"), read(t, "bench/peers/locks/testdata/locks.md"), "run make locks")
 	for _, table := range []string{"shares", "costs"} {
 		rows := read(t, "bench/polyglot/testdata/"+table+".md")
 		require.Contains(t, read(t, "docs/other-languages.md"), rows, "run make polyglot")
@@ -250,7 +252,7 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 	declared := map[string][]string{}
 	for _, dir := range []string{
 		"backend", "backend/embedded", "backend/evalsha", "backend/fanout", "conformance", "conformance/engine",
-		"conformance/harness", "conformance/servers", "hasptest", "primitives", "primitives/extend", "primitives/trace",
+		"conformance/anylock", "conformance/harness", "conformance/servers", "hasptest", "primitives", "primitives/extend", "primitives/trace",
 	} {
 		declared[path.Base(dir)] = exported(t, dir)
 	}

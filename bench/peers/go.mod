@@ -3,19 +3,25 @@ module github.com/hasp-go/hasp/bench/peers
 go 1.26.0
 
 require (
+	github.com/bsm/redislock v0.10.0
 	github.com/gin-gonic/gin v1.12.0
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/gofiber/fiber/v3 v3.1.0
 	github.com/gofiber/storage/redis/v3 v3.4.3
+	github.com/hasp-go/hasp v0.0.0
 	github.com/hasp-go/hasp/backend/goredis v0.0.0
+	github.com/hasp-go/hasp/backend/rueidis v0.0.0
+	github.com/hasp-go/hasp/backend/valkey v0.0.0
 	github.com/hasp-go/hasp/conformance v0.0.0
 	github.com/hasp-go/hasp/hasptest v0.0.0
 	github.com/hasp-go/hasp/integration/httpidem v0.0.0
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/labstack/echo/v4 v4.16.4
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
 	github.com/stretchr/testify v1.12.1
+	github.com/valkey-io/valkey-go v1.0.79
 	go.etcd.io/etcd/client/v3 v3.7.3
 	modernc.org/sqlite v1.62.0
 )
@@ -43,8 +49,10 @@ require (
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect
-	github.com/hasp-go/hasp v0.0.0 // indirect
 	github.com/hasp-go/hasp/backend/embedded v0.0.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.18.4 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
@@ -77,6 +85,7 @@ require (
 	golang.org/x/arch v0.22.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.61.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260803160001-6ac0973c030d // indirect
@@ -92,6 +101,8 @@ replace (
 	github.com/hasp-go/hasp => ../..
 	github.com/hasp-go/hasp/backend/embedded => ../../backend/embedded
 	github.com/hasp-go/hasp/backend/goredis => ../../backend/goredis
+	github.com/hasp-go/hasp/backend/rueidis => ../../backend/rueidis
+	github.com/hasp-go/hasp/backend/valkey => ../../backend/valkey
 	github.com/hasp-go/hasp/conformance => ../../conformance
 	github.com/hasp-go/hasp/hasptest => ../../hasptest
 	github.com/hasp-go/hasp/integration/httpidem => ../../integration/httpidem
