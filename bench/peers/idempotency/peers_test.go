@@ -39,7 +39,10 @@ var peers = map[string]func(addr string, charge http.HandlerFunc) (http.Handler,
 		if err != nil {
 			return nil, err
 		}
-		idem, err := httpidem.New(client, "api", &httpidem.Options{Tenant: func(r *http.Request) string { return r.Header.Get("User") }})
+		idem, err := httpidem.New(client, "api", &httpidem.Options{
+			Tenant:  func(r *http.Request) string { return r.Header.Get("User") },
+			Timeout: time.Minute, // The machine may be busy.
+		})
 		if err != nil {
 			return nil, err
 		}
