@@ -34,7 +34,6 @@ func draw(random *rand.Rand) time.Duration {
 	return time.Duration(random.Int64N(int64(3 * time.Millisecond)))
 }
 
-// turn takes the lock, now and then by TryLock, and frees it. It reports whether the try goes on.
 func (m *member) turn(verb string, random *rand.Rand) bool {
 	if verb == "Lock" && m.subject.TryLock != nil && random.IntN(6) == 0 {
 		verb = "TryLock"

@@ -41,7 +41,7 @@ type stage struct {
 	found   *Result
 }
 
-// broken ends the try with the history of it, or the last screen of that.
+// broken ends the try with its history.
 func (st *stage) broken(why string, args ...any) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -141,7 +141,7 @@ func (c *call) told() string {
 	switch {
 	case c.err != nil:
 		return c.Verb + " returns an error: " + strings.ReplaceAll(c.err.Error(), "\n", "; ")
-	case c.of != c || c.Verb == "UnlockName":
+	case c.of != c || c.Verb == "UnlockName" || c.Verb == "nothing":
 		return c.Verb + " returns"
 	}
 	return "is inside" + strings.TrimSuffix(fmt.Sprintf(", token %d", c.Token), ", token 0")
@@ -171,7 +171,7 @@ func (c *call) lasts(until time.Time) bool { return until.Before(c.began.Add(c.l
 
 func (m *member) enter() *call {
 	c, begin := m.asks("Lock", nil, patience), time.Now()
-	for !c.in(patience+later) && time.Since(begin) < later {
+	for !c.in(patience+later) && time.Since(begin) < patience/4 {
 		time.Sleep(later / 100)
 		c = m.asks("Lock", nil, patience)
 	}
@@ -221,6 +221,7 @@ func (st *stage) getsIn(waiter *call, d time.Duration, why string) *call {
 			return waiter
 		}
 	}
+	st.needs(other.asks("nothing", nil, 0).in(later/8), NotTried, "the machine is too slow")
 	st.broken("nobody is inside %s", why)
 	return nil
 }
