@@ -64,7 +64,7 @@ func (m *machine[S, I, O]) fits(c *call[S, I, O]) bool {
 			errors.Is(c.err, primitives.ErrLost) && (last.late || m.mayHaveLapsed(m.claimOf(c), c.began))
 	case errors.Is(c.err, primitives.ErrClosed):
 		m.reach("closed")
-		return m.parties[c.party].closed && (m.of.hasLeases() || !unknown && !m.stray(c))
+		return m.parties[c.party].closed && (m.of.hasLeases() || !unknown && !m.stray(c) || unknown && m.leftRightly(c, unknown))
 	case errors.Is(c.err, primitives.ErrNotAcquired):
 		m.reach("refusal")
 		return m.refusedRightly(c, over, unknown)

@@ -56,6 +56,19 @@ func making(result string, takes time.Duration) memoJob {
 	}
 }
 
+// storedUnheard is a store whose answer is lost.
+var storedUnheard = fault{after: time.Millisecond, broken: true}
+
+// loseAStore loses the answer to the next store.
+func loseAStore(s *server) {
+	s.faultOf("memo_store", storedUnheard)
+	s.ran = func(script string, _, _ []string, _ backend.Reply) {
+		if script == "memo_store" {
+			s.fault = nil
+		}
+	}
+}
+
 // unasked is work that nobody may run.
 func unasked(t *testing.T) memoJob {
 	t.Helper()
@@ -221,11 +234,18 @@ func TestMemoWaiterLeaves(t *testing.T) {
 			require.Equal(t, `acquire memo "m:k": held by another owner: context deadline exceeded`, r.err.Error(), i)
 		}
 		closed := memoizing(t.Context(), other, unasked(t))
+		busy := primitives.NewMemo[string](client, "busy", nil)
+		deaf := memoizing(t.Context(), busy, making("r", time.Hour))
+		synctest.Wait()
+		itsWaiter := memoizing(t.Context(), busy, unasked(t))
 		synctest.Wait()
 		require.NoError(t, client.Close(t.Context()))
-		for _, r := range []memoized{<-last, <-closed} {
+		began := time.Now()
+		for _, r := range []memoized{<-last, <-closed, <-itsWaiter} {
 			require.ErrorIs(t, r.err, primitives.ErrClosed)
 		}
+		require.Less(t, time.Since(began), time.Second, "nobody waits for work")
+		require.ErrorIs(t, (<-deaf).err, primitives.ErrClosed)
 		require.Equal(t, memoized{"r", true, nil}, <-first)
 	})
 }
@@ -286,22 +306,14 @@ func TestMemoOfALostProcess(t *testing.T) {
 // TestMemoStored goes through the ends of a store: the caller gets a stored result, or an error that says whether one is
 // stored. Of an outcome that is unknown it asks once.
 func TestMemoStored(t *testing.T) {
-	lost := fault{after: time.Millisecond, broken: true}
 	for name, c := range map[string]struct {
 		spoil func(ctx context.Context, s *server, link *cutLink)
 		want  memoized
 		next  memoized
 		sent  int
 	}{
-		"AnswerLost": {func(_ context.Context, s *server, _ *cutLink) {
-			s.faultOf("memo_store", lost)
-			s.ran = func(script string, _, _ []string, _ backend.Reply) {
-				if script == "memo_store" {
-					s.fault = nil
-				}
-			}
-		}, memoized{"own", true, nil}, memoized{"own", false, nil}, 2},
-		"AnswersLost": {func(_ context.Context, s *server, _ *cutLink) { s.faultOf("memo_store", lost) },
+		"AnswerLost": {func(_ context.Context, s *server, _ *cutLink) { loseAStore(s) }, memoized{"own", true, nil}, memoized{"own", false, nil}, 2},
+		"AnswersLost": {func(_ context.Context, s *server, _ *cutLink) { s.faultOf("memo_store", storedUnheard) },
 			memoized{"", true, primitives.ErrIndeterminate}, memoized{"own", false, nil}, 2},
 		"NeverArrives": {func(_ context.Context, s *server, _ *cutLink) { s.faultOf("memo_store", fault{before: time.Hour}) },
 			memoized{"", true, primitives.ErrIndeterminate}, memoized{"next", true, nil}, 2},
@@ -399,7 +411,7 @@ func TestMemoWithAnotherFingerprint(t *testing.T) {
 			t.Helper()
 			began := time.Now()
 			for _, m := range []*memoText{one, other} {
-				r := memoize(t.Context(), with(m, fingerprint), unasked(t))
+				r := memoize(within(t, time.Second), with(m, fingerprint), unasked(t))
 				require.ErrorIs(t, r.err, primitives.ErrOtherFingerprint)
 				require.Equal(t, memoized{"", false, r.err}, r)
 			}
@@ -472,6 +484,7 @@ func TestMemoKeepsNothing(t *testing.T) {
 						time.Sleep(time.Minute)
 						require.NoError(t, ctx.Err())
 					}
+					loseAStore(s)
 					return "large", nil
 				})
 				wraps(t, r.err, primitives.ErrNotKept, c.is)
