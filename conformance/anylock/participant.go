@@ -28,10 +28,9 @@ type (
 
 type participant struct {
 	subject *Subject
-	env     Env // without a name
-
-	mu    sync.Mutex
-	calls map[int]*taking
+	env     Env        // without a name
+	mu      sync.Mutex // for calls
+	calls   map[int]*taking
 }
 
 // taking is a call that takes the lock, and what it has got. Its context goes on until the lock is unlocked.
@@ -78,8 +77,9 @@ func (p *participant) Obey(o order, a *answer) (err error) {
 		err = s.UnlockName(ctx, env)
 	case "Context.Err":
 		err = of.hold.look(time.Now().Add(o.Bound))
-	case "cancel":
+	case "cancel": // The call goes on meanwhile, so what it has got is not read.
 		of.cancel()
+		return nil
 	}
 	*a = answer{of.hold.Token, of.hold.Context != nil, of.hold.Extend != nil}
 	return err

@@ -62,11 +62,13 @@ var storedUnheard = fault{after: time.Millisecond, broken: true}
 // loseAStore loses the answer to the next store.
 func loseAStore(s *server) {
 	s.faultOf("memo_store", storedUnheard)
-	s.ran = func(script string, _, _ []string, _ backend.Reply) {
-		if script == "memo_store" {
-			s.fault = nil
+	s.set(func() {
+		s.ran = func(script string, _, _ []string, _ backend.Reply) {
+			if script == "memo_store" {
+				s.fault = nil
+			}
 		}
-	}
+	})
 }
 
 // unasked is work that nobody may run.
