@@ -25,7 +25,7 @@ type memoRun struct {
 
 	ctx     context.Context //nolint:containedctx // That of work, for MemoRun.Detached.
 	lease   *Lease          // nil: work was not called
-	nothing atomic.Bool     // keepNothing has stored that
+	nothing atomic.Bool     // KeepNothing has stored that the result is not kept
 	answer  *memoAnswer     // of a run that has one; nil: the error of work or of the release
 	shares  bool            // others may have the answer
 }

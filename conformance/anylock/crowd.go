@@ -58,7 +58,7 @@ func (c *call) comes() {
 	defer c.mu.Unlock()
 	for other := range c.inside {
 		if (c.Verb != "RLock" || other.Verb != "RLock") && other.lasts(c.ended) {
-			history := c.line(other.ended, "%v %s", other, other.told()) + c.line(c.ended, "%v %s", c, c.told())
+			history := c.line(other.ended, "%v %s", other, other.outcome()) + c.line(c.ended, "%v %s", c, c.outcome())
 			c.found = &Result{Outcome: Broken, Why: fmt.Sprintf("%v is inside with %v", c, other), History: history}
 		}
 	}

@@ -128,7 +128,7 @@ func (m *member) asks(verb string, of *call, bound time.Duration) *call {
 	go func() {
 		c.err = m.obey(c.order, &c.answer)
 		c.ended = time.Now()
-		m.note("%v %s", m, c.told())
+		m.note("%v %s", m, c.outcome())
 		if m.child != nil && c.err != nil && !errors.As(c.err, new(rpc.ServerError)) && !m.killed.Load() {
 			m.gone.Store(true)
 		}
@@ -137,7 +137,7 @@ func (m *member) asks(verb string, of *call, bound time.Duration) *call {
 	return c
 }
 
-func (c *call) told() string {
+func (c *call) outcome() string {
 	switch {
 	case c.err != nil:
 		return c.Verb + " returns an error: " + strings.ReplaceAll(c.err.Error(), "\n", "; ")

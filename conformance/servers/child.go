@@ -91,7 +91,7 @@ func (c *Child) Pause() error { return c.process.Signal(pauseSignal) }
 // Resume lets a paused child go on.
 func (c *Child) Resume() error { return c.process.Signal(resumeSignal) }
 
-// Kill kills the child as kill -9 does, also one that is paused, and returns when it has ended.
+// Kill kills the child as kill -9 does, even if it is paused. It returns when the child has ended.
 func (c *Child) Kill(tb TB) {
 	tb.Helper()
 	err := c.process.Kill()

@@ -83,6 +83,8 @@ type answer struct {
 
 // post asks until the server of the keys has answered in time: the machine may be busy.
 func post(ctx context.Context, url, cents string) (a answer) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // Then there is no status.
+	defer cancel()
 	for a.status = http.StatusServiceUnavailable; a.status == http.StatusServiceUnavailable; a = postOnce(ctx, url, cents) {
 	}
 	return a

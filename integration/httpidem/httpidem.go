@@ -24,7 +24,7 @@ type Options struct {
 	// Required says of a request without a key whether it gets status 400. Nil means that none does.
 	Required func(r *http.Request) bool
 
-	// Keep says whether an answer with such a status is kept. After one that is not, the next request with the key runs.
+	// Keep reports whether an answer with a status is kept. If it is not, the next request with the key runs.
 	// Nil means all but 5xx and 429. Authentication belongs outside of the middleware: otherwise its 401 is kept.
 	Keep func(status int) bool
 

@@ -136,7 +136,9 @@ func declaredAs(q quality, b *parse.Binding) bool {
 // storesAre reports whether all that is put into a name's table are keys, if that is asked.
 func (c *code) storesAre(q quality, x *parse.Var) bool {
 	element, ok := ofElements[q]
-	return !ok || !slices.ContainsFunc(c.Flow.Stores[x], func(e parse.Expr) bool { return e == nil || !c.is(element, e) })
+	return !ok || !slices.ContainsFunc(c.Flow.sameTable(x), func(x *parse.Var) bool {
+		return slices.ContainsFunc(c.Flow.Stores[x], func(e parse.Expr) bool { return e == nil || !c.is(element, e) })
+	})
 }
 
 // sourcesAre reports whether all that is assigned to a name, or passed to it, has a quality.

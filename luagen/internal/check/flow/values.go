@@ -18,6 +18,7 @@ type values struct {
 	Stores   map[*parse.Var][]parse.Expr      // the values that are put into the table of a name
 	Appends  map[*parse.Var]int               // how many of these are put behind the end, or at the index of a loop
 	along    map[*parse.Var][]*parse.Var      // names that count where a list grows
+	aliases  map[*parse.Var][]*parse.Var      // names and parameters that may hold the same
 	Called   map[*parse.Var][]*parse.CallExpr
 	Bodies   map[*parse.Var]*parse.FuncExpr // of local functions that are never replaced
 	Params   map[*parse.Var]param
@@ -73,7 +74,42 @@ func collect(s *parse.Script) *values {
 	for _, e := range v.Calls {
 		v.insert(e)
 	}
+	v.link()
 	return v
+}
+
+// link notes which names and parameters get what another name is.
+func (v *values) link() {
+	alias := func(e parse.Expr, y *parse.Var) {
+		if x := VarOf(e); x != nil {
+			v.aliases[x] = append(v.aliases[x], y)
+		}
+	}
+	for y, sources := range v.Sources {
+		for _, s := range sources {
+			alias(s.Expr, y)
+		}
+	}
+	for p, of := range v.Params {
+		for _, call := range v.Called[of.Owner] {
+			if of.N < len(call.Args) {
+				alias(call.Args[of.N], p)
+			}
+		}
+	}
+}
+
+// sameTable returns a name, and the names and parameters of local functions that may get its table.
+func (v *values) sameTable(x *parse.Var) []*parse.Var {
+	all := []*parse.Var{x}
+	for i := 0; i < len(all); i++ {
+		for _, y := range v.aliases[all[i]] {
+			if !slices.Contains(all, y) {
+				all = append(all, y)
+			}
+		}
+	}
+	return all
 }
 
 // origin returns what e is, if e is a local name for it.
@@ -102,7 +138,7 @@ func newValues() *values {
 		Called: map[*parse.Var][]*parse.CallExpr{}, Bodies: map[*parse.Var]*parse.FuncExpr{},
 		Params: map[*parse.Var]param{}, Returned: map[*parse.FuncExpr][]parse.Expr{},
 		changed: map[string]bool{}, HasText: map[string]bool{},
-		along: map[*parse.Var][]*parse.Var{}, Loops: map[*parse.Var]*parse.NumForStmt{}, Replied: map[*parse.Var]bool{},
+		along: map[*parse.Var][]*parse.Var{}, aliases: map[*parse.Var][]*parse.Var{}, Loops: map[*parse.Var]*parse.NumForStmt{}, Replied: map[*parse.Var]bool{},
 		Careful: map[parse.Expr]bool{}, chained: map[*parse.BinaryExpr]bool{},
 		Indices: map[*parse.Var][]*parse.IndexExpr{},
 	}
