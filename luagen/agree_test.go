@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -88,12 +86,9 @@ func mayDiffer(text, server, finding string) bool {
 // scripts of all cases.
 func corpus(t *testing.T) []string {
 	t.Helper()
-	data := must(os.ReadFile("testdata/lua51.txt"))(t)
-	texts := strings.Split(string(data), "\n-----\n")
-	scripts := must(filepath.Glob("testdata/cases/*/*.lua"))(t)
-	for _, path := range scripts {
-		data := must(os.ReadFile(path))(t)
-		texts = append(texts, string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
+	texts := strings.Split(read(t, "testdata/lua51.txt"), "\n-----\n")
+	for _, path := range must(filepath.Glob("testdata/cases/*/*.lua"))(t) {
+		texts = append(texts, strings.TrimPrefix(read(t, path), "\xef\xbb\xbf"))
 	}
 	require.Greater(t, len(texts), 200)
 	return append(texts, limits()...)

@@ -136,21 +136,6 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// TestRulesHaveCases: each rule has a finding in the cases, and documentation where a user looks.
-func TestRulesHaveCases(t *testing.T) {
-	t.Parallel()
-	found := ""
-	for _, glob := range []string{"testdata/cases/*/stderr.txt", "testdata/vet/*/want.txt"} {
-		for _, path := range must(filepath.Glob(glob))(t) {
-			found += read(t, path)
-		}
-	}
-	for _, rule := range check.Rules {
-		require.True(t, strings.Contains(found, " ["+rule+"]\n"), rule)
-		require.Contains(t, manual, "\n### "+rule+"\n")
-	}
-}
-
 // TestRules: luagen rules has each rule, and an example that has such a finding, but for three rules of which none is short.
 func TestRules(t *testing.T) {
 	t.Parallel()

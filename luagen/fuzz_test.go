@@ -18,10 +18,8 @@ import (
 // FuzzTool runs all of luagen on a script: it has findings, or becomes Go code that parses, and the
 // shipped text has the script's own words on their own lines.
 func FuzzTool(f *testing.F) {
-	scripts := must(filepath.Glob("testdata/*/*/*.lua"))(f)
-	for _, path := range scripts {
-		src := must(os.ReadFile(path))(f)
-		f.Add(string(src))
+	for _, path := range must(filepath.Glob("testdata/*/*/*.lua"))(f) {
+		f.Add(string(must(os.ReadFile(path))(f)))
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, src string) { whole(t, filepath.Join(dir, "in.lua"), src) })

@@ -4,7 +4,6 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -250,8 +249,7 @@ end
 func TestFunctionsAreMadeLate(t *testing.T) {
 	t.Parallel()
 	const path = "testdata/cases/made_late/in.lua"
-	src := must(os.ReadFile(path))(t)
-	text := shipped(t, filepath.Dir(path), string(src))
+	text := shipped(t, filepath.Dir(path), read(t, path))
 	onServers(t, func(t *testing.T, c *client) {
 		for kind, want := range map[string]string{
 			"usual": "none", "early": "early", "a": "a!", "loop": "3", "body": "8", "b": "stringown",
@@ -339,12 +337,10 @@ func TestFlags(t *testing.T) {
 // hash that stands beside it.
 func TestServersTakeEveryWantedFile(t *testing.T) {
 	t.Parallel()
-	scripts := must(filepath.Glob("testdata/cases/*/want.go"))(t)
 	onServers(t, func(t *testing.T, c *client) {
-		for _, path := range scripts {
+		for _, path := range must(filepath.Glob("testdata/cases/*/want.go"))(t) {
 			in := filepath.Join(filepath.Dir(path), "in.lua")
-			src := must(os.ReadFile(in))(t)
-			s, findings := examine(in, src)
+			s, findings := examine(in, []byte(read(t, in)))
 			require.Empty(t, findings)
 			text := emit.Source(s)
 			require.Equal(t, strings.Count(string(parse.Normalize(s.Source)), "\n"),
@@ -353,7 +349,7 @@ func TestServersTakeEveryWantedFile(t *testing.T) {
 			reply, err := c.do("SCRIPT", "LOAD", text)
 			require.NoError(t, err, in)
 			require.Equal(t, hex.EncodeToString(sum[:]), reply)
-			require.Contains(t, string(must(os.ReadFile(path))(t)), reply)
+			require.Contains(t, read(t, path), reply)
 		}
 	})
 }

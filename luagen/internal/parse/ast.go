@@ -45,11 +45,10 @@ type (
 		Name string
 		Var  *Var // nil: a global
 	}
-	// IndexExpr is X[Key], or X.Key if Dot is set.
+	// IndexExpr is X[Key], or X.Key.
 	IndexExpr struct {
 		at
 		X, Key Expr
-		Dot    bool
 	}
 	// CallExpr is Fn(Args), or Fn:Method(Args).
 	CallExpr struct {
@@ -82,7 +81,6 @@ type (
 // Field is one field of a table constructor; Key is nil in the list part.
 type Field struct {
 	Key   Expr
-	Named bool // written name = value
 	Value Expr
 }
 
@@ -137,11 +135,10 @@ type (
 		Values []Expr
 		Body   *Block
 	}
-	// FuncStmt is "function Target() ... end"; Target is a name or an index by dots.
+	// FuncStmt is "function Target() ... end", or "function Target:name() ... end"; Target is a name or an index by dots.
 	FuncStmt struct {
 		at
 		Target Expr
-		Method string
 		Func   *FuncExpr
 	}
 	LocalFuncStmt struct {

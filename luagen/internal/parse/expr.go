@@ -99,7 +99,7 @@ func (p *parser) primary() Expr {
 		case p.accept("."):
 			e = p.field(e)
 		case p.accept("["):
-			e = &IndexExpr{at{pos}, e, p.expr(), false}
+			e = &IndexExpr{at{pos}, e, p.expr()}
 			p.expect("]")
 		case p.accept(":"):
 			method := p.name().Text
@@ -115,7 +115,7 @@ func (p *parser) primary() Expr {
 // field parses the name after a dot.
 func (p *parser) field(x Expr) Expr {
 	name := p.name()
-	return &IndexExpr{at{x.Pos()}, x, &StringExpr{at{name.Pos}, name.Text}, true}
+	return &IndexExpr{at{x.Pos()}, x, &StringExpr{at{name.Pos}, name.Text}}
 }
 
 // arguments parses what a function is called with.
@@ -159,12 +159,12 @@ func (p *parser) tableField() Field {
 	case p.tok.Kind == Name && p.lookahead().is("="):
 		name := p.next()
 		p.next()
-		return Field{&StringExpr{at{name.Pos}, name.Text}, true, p.expr()}
+		return Field{&StringExpr{at{name.Pos}, name.Text}, p.expr()}
 	case p.accept("["):
 		key := p.expr()
 		p.expect("]")
 		p.expect("=")
-		return Field{key, false, p.expr()}
+		return Field{key, p.expr()}
 	}
 	return Field{Value: p.expr()}
 }

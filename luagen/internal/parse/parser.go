@@ -294,13 +294,13 @@ func (p *parser) funcStatement() Stmt {
 		target = p.field(target)
 	}
 	stmt.Target = target
-	if p.accept(":") {
-		stmt.Method = p.name().Text
-	}
-	if n, ok := target.(*NameExpr); ok && stmt.Method == "" {
+	method := p.accept(":")
+	if method {
+		p.name()
+	} else if n, ok := target.(*NameExpr); ok {
 		p.assigned(n)
 	}
-	stmt.Func = p.function(stmt.P, stmt.Method != "")
+	stmt.Func = p.function(stmt.P, method)
 	return stmt
 }
 
