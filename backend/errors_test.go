@@ -12,13 +12,6 @@ import (
 	"github.com/hasp-go/hasp/backend"
 )
 
-func TestIndeterminateWrapsItsCause(t *testing.T) {
-	t.Parallel()
-	err := fmt.Errorf("lock x: %w", backend.Indeterminate(context.Canceled))
-	require.ErrorIs(t, err, backend.ErrIndeterminate)
-	require.ErrorIs(t, err, context.Canceled)
-}
-
 func TestMayHaveRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -56,20 +49,6 @@ func TestNotExecuted(t *testing.T) {
 	for _, code := range []string{"", "ERR", "WRONGTYPE", "OOM", "NOREPLICAS", "MISCONF", "noscript"} {
 		require.False(t, backend.NotExecuted(code), code)
 	}
-}
-
-func TestCapabilitiesPublish(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "PUBLISH", backend.Capabilities{Cluster: true, PubSub: true}.Publish())
-	require.Equal(t, "SPUBLISH", backend.Capabilities{Sharded: true}.Publish())
-}
-
-func TestShardingString(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "auto", backend.Sharding(0).String())
-	require.Equal(t, "on", backend.ShardedOn.String())
-	require.Equal(t, "off", backend.ShardedOff.String())
-	require.Equal(t, "unknown", backend.Sharding(9).String())
 }
 
 const (
@@ -158,11 +137,6 @@ func TestParseServerError(t *testing.T) {
 	} {
 		require.Equal(t, &c.want, backend.ParseServerError(c.text), c.text)
 	}
-}
-
-func TestServerErrorText(t *testing.T) {
-	t.Parallel()
-	require.EqualError(t, backend.ParseServerError("-BUSY x y"), "BUSY x y")
 }
 
 // TestScriptErrorIsACode: an error of a script is matched by its code alone, also where it is wrapped.

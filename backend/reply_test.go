@@ -1,9 +1,8 @@
 package backend_test
 
 import (
-	"math"
+	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,86 +16,47 @@ var (
 	array    = backend.ArrayReply([]backend.Reply{one, text})
 )
 
-func TestReplyKinds(t *testing.T) {
+// TestNames: what has a name that is shown has one for values that it does not know, too.
+func TestNames(t *testing.T) {
 	t.Parallel()
-	for name, reply := range map[string]backend.Reply{
-		"nil": nilReply, "integer": one, "string": text, "array": array,
+	for name, values := range map[string][]fmt.Stringer{
+		"nil": {nilReply.Kind()}, "integer": {one.Kind()}, "string": {text.Kind()}, "array": {array.Kind()},
+		"never": {backend.RetryNever}, "safe": {backend.RetryRepeatable}, "readonly": {backend.RetryReadOnly},
+		"auto": {backend.Sharding(0)}, "on": {backend.ShardedOn}, "off": {backend.ShardedOff},
+		"unknown": {backend.Kind(99), backend.Retry(9), backend.Sharding(9)},
 	} {
-		require.Equal(t, name, reply.Kind().String())
-		require.Equal(t, name == "nil", reply.IsNil())
-	}
-	require.Equal(t, "unknown", backend.Kind(99).String())
-}
-
-// decoded is what a decoding method returns; want of nil stands for ErrReply.
-func requireDecodes[T any](t *testing.T, decode func(backend.Reply) (T, error),
-	want map[string]any, replies map[string]backend.Reply,
-) {
-	t.Helper()
-	for name, reply := range replies {
-		got, err := decode(reply)
-		if expected, ok := want[name]; ok {
-			require.NoError(t, err, name)
-			require.Equal(t, expected, any(got), name)
-			continue
+		for _, value := range values {
+			require.Equal(t, name, value.String())
 		}
-		require.ErrorIs(t, err, backend.ErrReply, name)
-		require.Zero(t, got, name)
 	}
 }
 
-func TestReplyDecoding(t *testing.T) {
-	t.Parallel()
-	replies := map[string]backend.Reply{
-		"nil": nilReply, "1": one, "0": backend.IntegerReply(0), "2": backend.IntegerReply(2),
-		"min": backend.IntegerReply(math.MinInt64), "text": text, "array": array,
-		"'max'": backend.StringReply("9223372036854775807"),
-		"'big'": backend.StringReply("9223372036854775808"),
-		"'1.5'": backend.StringReply("1.5"), "''": backend.StringReply(""),
-		"' 1'": backend.StringReply(" 1"), "'inf'": backend.StringReply("inf"),
-		"'1e400'": backend.StringReply("1e400"),
-	}
-	requireDecodes(t, backend.Reply.Text, map[string]any{
-		"1": "1", "0": "0", "2": "2", "min": "-9223372036854775808", "text": "a\x00\xff",
-		"'max'": "9223372036854775807", "'big'": "9223372036854775808", "'1.5'": "1.5", "''": "",
-		"' 1'": " 1", "'inf'": "inf", "'1e400'": "1e400",
-	}, replies)
-	requireDecodes(t, backend.Reply.Int, map[string]any{
-		"1": int64(1), "0": int64(0), "2": int64(2), "min": int64(math.MinInt64),
-		"'max'": int64(math.MaxInt64),
-	}, replies)
-	requireDecodes(t, backend.Reply.Float, map[string]any{
-		"1": 1.0, "0": 0.0, "2": 2.0, "min": float64(math.MinInt64), "'1.5'": 1.5,
-		"'max'": float64(1 << 63), "'big'": float64(1 << 63), "'inf'": math.Inf(1),
-	}, replies)
-	requireDecodes(t, backend.Reply.Bool, map[string]any{
-		"1": true, "0": false, "nil": false,
-	}, replies)
-	requireDecodes(t, backend.Reply.UnixMilli, map[string]any{
-		"1": time.UnixMilli(1), "0": time.UnixMilli(0), "2": time.UnixMilli(2),
-		"min": time.UnixMilli(math.MinInt64), "'max'": time.UnixMilli(math.MaxInt64),
-	}, replies)
-	requireDecodes(t, backend.Reply.Items, map[string]any{
-		"array": []backend.Reply{one, text},
-	}, replies)
+// decoder is a decoding method of any type.
+func decoder[T any](decode func(backend.Reply) (T, error)) func(backend.Reply) (any, error) {
+	return func(r backend.Reply) (any, error) { return decode(r) }
 }
 
-func TestReplyDuration(t *testing.T) {
+// TestReplyOfAnotherKind: but for nil, which is false, no method makes a value of what is none. Fuzz tests have numbers.
+func TestReplyOfAnotherKind(t *testing.T) {
 	t.Parallel()
-	d, err := backend.IntegerReply(-1500).Duration(time.Millisecond)
-	require.NoError(t, err)
-	require.Equal(t, -1500*time.Millisecond, d)
-	const most, least = math.MaxInt64 / 1_000_000, math.MinInt64 / 1_000_000
-	for n, want := range map[int64]time.Duration{
-		most: most * time.Millisecond, most + 1: math.MaxInt64, math.MaxInt64: math.MaxInt64,
-		least: least * time.Millisecond, least - 1: math.MinInt64, math.MinInt64: math.MinInt64,
-	} {
-		d, err = backend.IntegerReply(n).Duration(time.Millisecond)
-		require.NoError(t, err)
-		require.Equal(t, want, d, n)
+	decoders := map[string]func(backend.Reply) (any, error){
+		"text": decoder(backend.Reply.Text), "int": decoder(backend.Reply.Int), "float": decoder(backend.Reply.Float),
+		"bool": decoder(backend.Reply.Bool), "stamp": decoder(backend.Reply.UnixMilli), "items": decoder(backend.Reply.Items),
 	}
-	_, err = text.Duration(time.Second)
-	require.ErrorIs(t, err, backend.ErrReply)
+	want := map[string]any{"bool of nil": false, "text of string": "a\x00\xff", "items of array": []backend.Reply{one, text}}
+	for name, decode := range decoders {
+		for _, reply := range []backend.Reply{nilReply, text, array} {
+			name := fmt.Sprint(name, " of ", reply.Kind())
+			got, err := decode(reply)
+			if expected, ok := want[name]; ok {
+				require.NoError(t, err, name)
+				require.Equal(t, expected, got)
+				continue
+			}
+			require.ErrorIs(t, err, backend.ErrReply, name)
+			require.Zero(t, got, name)
+		}
+	}
 }
 
 func TestReplyTuple(t *testing.T) {
@@ -115,22 +75,12 @@ func TestReplyTuple(t *testing.T) {
 
 func TestNewScript(t *testing.T) {
 	t.Parallel()
+	require.Zero(t, backend.RetryNever, "the careful class is the zero value")
 	s := backend.NewScript("one", "return 1", 2, backend.RetryRepeatable)
 	require.Equal(t, &backend.Script{
 		Name: "one", Source: "return 1", Keys: 2, Retry: backend.RetryRepeatable,
 		SHA1: "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", // as SCRIPT LOAD answers
 	}, s)
-}
-
-func TestRetry(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, backend.RetryNever, (&backend.Script{}).Retry, "the careful class is the zero value")
-	for class, name := range map[backend.Retry]string{
-		backend.RetryNever: "never", backend.RetryRepeatable: "safe", backend.RetryReadOnly: "readonly", 9: "unknown",
-	} {
-		require.Equal(t, name, class.String())
-		require.Equal(t, class != backend.RetryReadOnly, class.Writes())
-	}
 }
 
 // The slots are CLUSTER KEYSLOT's answers.

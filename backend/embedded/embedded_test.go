@@ -77,68 +77,6 @@ func TestBackendsShareTheServer(t *testing.T) {
 	require.Equal(t, server, one.Server())
 }
 
-func TestScriptFlush(t *testing.T) {
-	t.Parallel()
-	b := newBackend(t, embedded.NewServer())
-	for range 3 {
-		require.NoError(t, errOf(b.Run(t.Context(), getScript, []string{"k"}, nil)))
-		require.NoError(t, errOf(b.Server().Do("SCRIPT", "FLUSH")))
-	}
-}
-
-func TestReplies(t *testing.T) {
-	t.Parallel()
-	b := newBackend(t, embedded.NewServer())
-	for source, want := range map[string]backend.Reply{
-		"return nil":                           {},
-		"return false":                         {},
-		"return true":                          backend.IntegerReply(1),
-		"return 9007199254740992":              backend.IntegerReply(1 << 53),
-		"return -3.7":                          backend.IntegerReply(-3),
-		"return 'a\\r\\n\\0b'":                 backend.StringReply("a\r\n\x00b"),
-		"return ''":                            backend.StringReply(""),
-		"return redis.status_reply('DONE')":    backend.StringReply("DONE"),
-		"return redis.call('set', 'x', ''..1)": backend.StringReply("OK"),
-		"return {}":                            backend.ArrayReply([]backend.Reply{}),
-		"return {1, false, {'x'}}": backend.ArrayReply([]backend.Reply{
-			backend.IntegerReply(1), {}, backend.ArrayReply([]backend.Reply{backend.StringReply("x")}),
-		}),
-	} {
-		script := backend.NewScript("reply", source, 1, backend.RetryNever)
-		reply, err := b.Run(t.Context(), script, []string{"k"}, nil)
-		require.NoError(t, err, source)
-		require.Equal(t, want, reply, source)
-	}
-}
-
-func TestNestedErrorIsNoErrorReply(t *testing.T) {
-	t.Parallel()
-	b := newBackend(t, embedded.NewServer())
-	script := backend.NewScript("nested",
-		"redis.call('incr', KEYS[1]) return {redis.error_reply('NOSCRIPT x')}", 1, backend.RetryNever)
-	require.ErrorIs(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)), backend.ErrReply)
-	require.Equal(t, backend.StringReply("1"), must(b.Server().Do("GET", "k"))(t), "ran once")
-}
-
-func TestPlainCommandIsExactBeyondDoubles(t *testing.T) {
-	t.Parallel()
-	b := newBackend(t, embedded.NewServer())
-	incr := backend.NewScript("incr", "return redis.call('incrby', KEYS[1], ARGV[1])", 1, backend.RetryNever)
-	incr.Command = "INCRBY"
-	reply := must(b.Run(t.Context(), incr, []string{"n"}, []string{"9223372036854775807"}))(t)
-	require.Equal(t, backend.IntegerReply(1<<63-1), reply)
-}
-
-func TestTimePasses(t *testing.T) {
-	t.Parallel()
-	b := newBackend(t, embedded.NewServer())
-	require.NoError(t, errOf(b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "30", "c"})))
-	require.Eventually(t, func() bool {
-		reply, err := b.Run(t.Context(), getScript, []string{"k"}, nil)
-		return err == nil && reply.IsNil()
-	}, 10*time.Second, time.Millisecond)
-}
-
 func TestAdvance(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()

@@ -43,21 +43,6 @@ func TestRevoke(t *testing.T) {
 	})
 }
 
-// A lock with a fixed lease is not renewed: its holder finds out by the clock alone.
-func TestRevokeFixedLease(t *testing.T) {
-	virtual(t, func(t *testing.T, server *embedded.Server) {
-		opts := &primitives.LockOptions{Lease: time.Minute}
-		lease := must(newLock(t, server, opts).Lock(t.Context()))(t)
-		acquired := time.Now()
-		next := waitForLock(t, newLock(t, server, nil), lease)
-		require.NoError(t, server.Revoke("orders:42"))
-		<-lease.Done()
-		require.Equal(t, 54*time.Second, time.Since(acquired), "the lease, less the clock drift")
-		require.NoError(t, (<-next).Release(t.Context()))
-		require.GreaterOrEqual(t, time.Since(acquired), time.Minute)
-	})
-}
-
 // waitForLock begins to wait for a lock that another lease holds. When it is granted that lease has
 // ended.
 func waitForLock(

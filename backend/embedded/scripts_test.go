@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -182,57 +181,6 @@ func TestOnlyScriptsStateIsTaken(t *testing.T) {
 	t.Parallel()
 	require.True(t, embedded.PassesForScript(true))
 	require.False(t, embedded.PassesForScript(false))
-}
-
-func TestScriptThatFailsHarmsNoOther(t *testing.T) {
-	t.Parallel()
-	server := embedded.NewServer()
-	for _, source := range []string{
-		"error('x')", "return redis.call('nosuch')", "local function f() return f() + 1 end return f()",
-		"return unpack({}, 1, 1e7)", "coroutine.wrap(function() error('x') end)()", "coroutine.yield(1)",
-		"local x = nil; return x.y", "return redis.call('command')",
-	} {
-		require.Error(t, errOf(eval(server, source)), source)
-		reply, err := eval(server, "return {KEYS[1], ARGV[2], redis.call('incr', 'n')}")
-		require.NoError(t, err, source)
-		require.Len(t, must(reply.Items())(t), 3)
-	}
-}
-
-// Neither scripts nor single commands see another script half done.
-func TestScriptsAreAtomic(t *testing.T) {
-	t.Parallel()
-	server := embedded.NewServer()
-	steps := backend.NewScript("steps", `
-		local a = redis.call('incr', KEYS[1])
-		for i = 1, 20 do redis.call('get', KEYS[1]) end
-		return a - redis.call('incr', KEYS[2])`, 2, backend.RetryNever)
-	var group sync.WaitGroup
-	for i := range 8 {
-		b := newBackend(t, server)
-		group.Go(func() {
-			for range 50 {
-				reply, err := b.Run(context.Background(), steps, []string{"{n}a", "{n}b"}, nil)
-				if err != nil || !equal(reply, 0) {
-					t.Errorf("among scripts: %v, %v", reply, err)
-				}
-				if i%2 == 0 {
-					_, _ = eval(server, "string.left = 1") // a new interpreter
-				}
-				pair, err := server.Do("MGET", "{n}a", "{n}b")
-				if items, _ := pair.Items(); err != nil || fmt.Sprint(items[0]) != fmt.Sprint(items[1]) {
-					t.Errorf("among commands: %v, %v", pair, err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	require.Equal(t, backend.StringReply("400"), must(server.Do("GET", "{n}b"))(t))
-}
-
-func equal(reply backend.Reply, want int64) bool {
-	got, err := reply.Int()
-	return err == nil && got == want
 }
 
 // TestScriptsAreCheap fails if scripts do not share an interpreter: a new one takes more than 500

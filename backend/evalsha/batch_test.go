@@ -125,19 +125,6 @@ func TestBatchByNode(t *testing.T) {
 	require.Empty(t, p.asked())
 }
 
-func TestBatchLoadsOnce(t *testing.T) {
-	t.Parallel()
-	missing := serverError("NOSCRIPT x")
-	p := &pipeline{fake: &fake{}, rounds: [][]error{{missing, missing, nil, missing}}}
-	outcomes := runBatch(t.Context(), p, false,
-		call(write, "a"), call(write, "b"), call(read, "c"), call(repeat, "d"))
-	for i, want := range []string{"a", "b", "c", "d"} {
-		require.Equal(t, backend.Outcome{Reply: backend.StringReply(want)}, outcomes[i])
-	}
-	require.Equal(t, [][]string{{"a", "b", "c", "d"}, {"a", "b", "d"}}, p.sent)
-	require.Equal(t, []string{"load write a", "load repeat d"}, p.asked())
-}
-
 // Where a script is missing again after it was loaded, each call goes on as if it were alone.
 func TestBatchLoadsInVain(t *testing.T) {
 	t.Parallel()
@@ -205,49 +192,6 @@ func TestBatchOutcomesAreTheirOwn(t *testing.T) {
 			require.NoError(t, again.Err)
 		}
 		require.ElementsMatch(t, []string{"EVALSHA", "EVALSHA_RO", "EVALSHA", "EVALSHA"}, p.asked())
-	})
-}
-
-// A server that is down costs a batch the patience of one call, not of each, and a call that is
-// refused holds up no other.
-func TestBatchSettlesSideBySide(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		down := make([]error, 50)
-		calls := make([]backend.Call, len(down)+1)
-		p := &pipeline{fake: &fake{}}
-		for i := range down {
-			down[i] = evalsha.NotSent(errors.New("refused"))
-			calls[i] = call(write, fmt.Sprint(i))
-		}
-		calls[len(down)] = call(write, "good")
-		for range 10_000 {
-			p.steps = append(p.steps, step{err: down[0]})
-		}
-		p.rounds = [][]error{append(down, nil)}
-		began := time.Now()
-		evalsha.New(p, nil).RunBatch(t.Context(), p, calls, func(place int, o backend.Outcome) {
-			if place == len(down) {
-				require.NoError(t, o.Err)
-				require.Equal(t, began, time.Now())
-				return
-			}
-			require.ErrorContains(t, o.Err, "refused")
-		})
-		require.Less(t, time.Since(began), 5*time.Second)
-	})
-}
-
-// A hook of the driver may panic. The panic is raised in the caller, no matter in which goroutine it
-// happened.
-func TestBatchPanicsInItsCaller(t *testing.T) {
-	t.Parallel()
-	p := &pipeline{
-		fake:   &fake{steps: []step{{during: func() { panic("hook") }}}},
-		rounds: [][]error{{evalsha.NotSent(errEOF), evalsha.NotSent(errEOF)}},
-	}
-	require.PanicsWithValue(t, "hook", func() {
-		runBatch(t.Context(), p, false, call(write, "a"), call(write, "b"))
 	})
 }
 
@@ -447,25 +391,4 @@ func TestRunThenWaitIsWithdrawn(t *testing.T) {
 		}
 		require.Less(t, len(w.sent), 30, "a call was sent again after it had been withdrawn")
 	})
-}
-
-func TestRunnerIsSafeForConcurrentUse(t *testing.T) {
-	t.Parallel()
-	f := &fake{}
-	r := evalsha.New(f, &evalsha.Options{Cluster: true})
-	var failed atomic.Int32
-	var group sync.WaitGroup
-	for i := range 50 {
-		group.Go(func() {
-			for range 20 {
-				_, err := r.Run(t.Context(), read, []string{fmt.Sprint(i)}, nil)
-				if err != nil && !errors.Is(err, backend.ErrClosed) {
-					failed.Add(1)
-				}
-			}
-			r.Close()
-		})
-	}
-	group.Wait()
-	require.Zero(t, failed.Load())
 }

@@ -25,17 +25,6 @@ func TestCommandWords(t *testing.T) {
 	require.Equal(t, []string{"PTTL", "k1", "k2", "a"}, cmd.Words())
 }
 
-func TestCommandByClass(t *testing.T) {
-	t.Parallel()
-	for script, want := range map[*backend.Script]string{
-		write: "EVALSHA", repeat: "EVALSHA", read: "EVALSHA_RO", plain: "PTTL",
-	} {
-		f, reply, err := run(t, t.Context(), script)
-		requireDone(t, script, reply, err)
-		require.Equal(t, []string{want}, f.asked())
-	}
-}
-
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
@@ -181,7 +170,11 @@ func TestUnavailable(t *testing.T) {
 		serverError("MASTERDOWN x"), serverError("READONLY x"), serverError("NOAUTH x"), evalsha.NotSent(errEOF),
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			_, _, err := run(t, t.Context(), write, forLong(refusal)...)
+			f, reply, err := run(t, t.Context(), write, fails(refusal, refusal)...)
+			requireDone(t, write, reply, err)
+			require.Len(t, f.asked(), 3)
+
+			_, _, err = run(t, t.Context(), write, forLong(refusal)...)
 			require.ErrorIs(t, err, backend.ErrUnavailable)
 			require.ErrorIs(t, err, refusal)
 			require.False(t, backend.MayHaveRun(err))
@@ -191,9 +184,11 @@ func TestUnavailable(t *testing.T) {
 
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
+			began := time.Now()
 			_, _, err = run(t, ctx, write, forLong(refusal)...)
 			require.ErrorIs(t, err, backend.ErrUnavailable)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, 100*time.Millisecond, time.Since(began))
 		})
 	}
 }
@@ -206,10 +201,13 @@ func TestNotUnavailable(t *testing.T) {
 	} {
 		for _, script := range []*backend.Script{write, repeat, read} {
 			synctest.Test(t, func(t *testing.T) {
-				_, _, got := run(t, t.Context(), script, forLong(err)...)
+				f, _, got := run(t, t.Context(), script, forLong(err)...)
 				require.ErrorIs(t, got, err)
-				lost := err == errEOF && script == read //nolint:errorlint // The very value.
-				require.Equal(t, lost, errors.Is(got, backend.ErrUnavailable))
+				require.ErrorContains(t, got, "script "+script.Name+": ")
+				lost := err == errEOF //nolint:errorlint // The very value.
+				require.Equal(t, lost && script == read, errors.Is(got, backend.ErrUnavailable))
+				require.Equal(t, lost && script != read, errors.Is(got, backend.ErrIndeterminate))
+				require.Equal(t, lost && script != write, len(f.asked()) > 1, "the others are final")
 			})
 		}
 	}
@@ -217,6 +215,8 @@ func TestNotUnavailable(t *testing.T) {
 	_, _, err := run(t, ctx, write, step{err: evalsha.NotSent(context.Canceled), during: cancel})
 	require.ErrorIs(t, err, context.Canceled)
 	require.NotErrorIs(t, err, backend.ErrUnavailable, "nothing was tried")
+	_, _, err = run(t, t.Context(), write, fails(serverError("NOTOWNER x script: on @user_script:12."))...)
+	require.EqualError(t, err, "script write.lua:12: NOTOWNER x")
 }
 
 func TestUnavailableForLoading(t *testing.T) {
@@ -250,42 +250,6 @@ func TestLoadingIsRefused(t *testing.T) {
 	}
 }
 
-func TestErrorReplyIsFinal(t *testing.T) {
-	t.Parallel()
-	for _, script := range []*backend.Script{write, repeat, read} {
-		wrong := serverError("WRONGTYPE x")
-		f, _, err := run(t, t.Context(), script, fails(wrong)...)
-		require.ErrorIs(t, err, wrong)
-		require.NotErrorIs(t, err, backend.ErrIndeterminate)
-		require.ErrorContains(t, err, "script "+script.Name+": WRONGTYPE")
-		require.Len(t, f.asked(), 1)
-	}
-}
-
-func TestUnreadableReplyIsFinal(t *testing.T) {
-	t.Parallel()
-	unreadable := fmt.Errorf("%w: x", backend.ErrReply)
-	f, _, err := run(t, t.Context(), repeat, fails(unreadable)...)
-	require.ErrorIs(t, err, backend.ErrReply)
-	require.NotErrorIs(t, err, backend.ErrIndeterminate)
-	require.Len(t, f.asked(), 1)
-}
-
-func TestRefusedCommandIsSentAgain(t *testing.T) {
-	t.Parallel()
-	for _, refusal := range []error{
-		serverError("MOVED 1 a:1"), serverError("ASK 1 a:1"), serverError("TRYAGAIN x"),
-		serverError("LOADING x"), serverError("BUSY x"), serverError("CLUSTERDOWN x"),
-		serverError("MASTERDOWN x"), serverError("READONLY x"), serverError("NOAUTH x"), evalsha.NotSent(errEOF),
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			f, reply, err := run(t, t.Context(), write, fails(refusal, refusal)...)
-			requireDone(t, write, reply, err)
-			require.Len(t, f.asked(), 3)
-		})
-	}
-}
-
 // TestFailsFast has one script that fails fast, and runners whose scripts all do: only a redirect and a missing script
 // are worth a second try.
 func TestFailsFast(t *testing.T) {
@@ -314,45 +278,6 @@ func TestFailsFast(t *testing.T) {
 	}
 }
 
-func TestContextEndsThePauses(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		steps := make([]step, 1000)
-		for i := range steps {
-			steps[i].err = serverError("LOADING x")
-		}
-		began := time.Now()
-		_, _, err := run(t, ctx, write, steps...)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorAs(t, err, new(*backend.ServerError))
-		require.False(t, backend.MayHaveRun(err))
-		require.Equal(t, 100*time.Millisecond, time.Since(began))
-	})
-}
-
-func TestCancelledInFlight(t *testing.T) {
-	t.Parallel()
-	for _, script := range []*backend.Script{write, repeat, read} {
-		ctx, cancel := context.WithCancel(t.Context())
-		f, _, err := run(t, ctx, script, step{err: context.Canceled, during: cancel})
-		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, script.Retry.Writes(), errors.Is(err, backend.ErrIndeterminate))
-		require.Len(t, f.asked(), 1, "nothing is sent once ctx has ended")
-	}
-}
-
-func TestCancelledWhileLoading(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	missing := serverError("NOSCRIPT x")
-	f, _, err := run(t, ctx, write, step{err: missing, during: cancel})
-	require.ErrorIs(t, err, context.Canceled)
-	require.False(t, backend.MayHaveRun(err))
-	require.Equal(t, []string{"EVALSHA", "load write k"}, f.asked())
-}
-
 func TestClosedEndsTheTries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -362,15 +287,6 @@ func TestClosedEndsTheTries(t *testing.T) {
 		require.ErrorContains(t, errOf(r.Run(t.Context(), write, []string{"k"}, nil)), "LOADING")
 		require.Len(t, f.asked(), 1)
 	})
-}
-
-func TestClosedClientIsNotAskedAgain(t *testing.T) {
-	t.Parallel()
-	closed := evalsha.NotSent(fmt.Errorf("%w: client", backend.ErrClosed))
-	f, _, err := run(t, t.Context(), write, fails(closed)...)
-	require.ErrorIs(t, err, backend.ErrClosed)
-	require.False(t, backend.MayHaveRun(err))
-	require.Len(t, f.asked(), 1)
 }
 
 func TestServerWithoutEvalshaRO(t *testing.T) {

@@ -147,11 +147,6 @@ func ack(words []string) string {
 		len(words[0]), words[0], len(words[1]), words[1])
 }
 
-func message(channel, payload string) string {
-	return fmt.Sprintf(">3\r\n$7\r\nmessage\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n",
-		len(channel), channel, len(payload), payload)
-}
-
 // collect subscribes with a handler that sends its events to a channel.
 func collect(t *testing.T, b backend.Subscriber, channel string) (
 	backend.Subscription, <-chan backend.Event,
@@ -161,39 +156,6 @@ func collect(t *testing.T, b backend.Subscriber, channel string) (
 	sub, err := b.Subscribe(t.Context(), channel, func(e backend.Event) { events <- e })
 	require.NoError(t, err)
 	return sub, events
-}
-
-// The driver's own way to replace a lost connection would subscribe at once, without a report.
-func TestLostConnectionIsAGap(t *testing.T) {
-	t.Parallel()
-	var subscribed atomic.Int32
-	release := make(chan struct{})
-	cut := make(chan struct{})
-	s := newFakeServer(t, func(words []string) string {
-		switch subscribed.Add(1) {
-		case 1:
-			return ack(words)
-		case 2: // by another test step: the cut
-			close(cut)
-			return hangup
-		default:
-			<-release
-			return ack(words) + message(words[1], "after")
-		}
-	})
-	var connected atomic.Int32
-	s.change(func() { s.hello = func() { connected.Add(1) } })
-	b := connect(t, s, redis.Options{})
-	_, events := collect(t, b, "c")
-	go func() { _, _ = b.Subscribe(t.Context(), "cut", func(backend.Event) {}) }()
-	<-cut
-	require.Eventually(t, func() bool { return subscribed.Load() > 2 },
-		10*time.Second, time.Millisecond)
-	require.Empty(t, events, "not before the server has acknowledged")
-	close(release)
-	require.Equal(t, backend.Event{Kind: backend.EventResubscribed}, <-events)
-	require.Equal(t, backend.Event{Payload: "after"}, <-events)
-	require.EqualValues(t, 2, connected.Load(), "a third is the driver's doing")
 }
 
 // Errors name no channel, so they go by the order.
@@ -256,22 +218,4 @@ func TestMalformedAnswerIsAGap(t *testing.T) {
 	b := connect(t, s, redis.Options{})
 	_, events := collect(t, b, "c")
 	require.Equal(t, backend.Event{Kind: backend.EventResubscribed}, <-events)
-}
-
-func TestSubscribeEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	s := newFakeServer(t, func([]string) string { cancel(); return none })
-	b := connect(t, s, redis.Options{ReadTimeout: time.Minute})
-	_, err := b.Subscribe(ctx, "c", func(backend.Event) {})
-	require.ErrorIs(t, err, context.Canceled)
-}
-
-func TestSubscribeAfterClose(t *testing.T) {
-	t.Parallel()
-	b := over(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}))
-	require.NoError(t, b.Close())
-	_, err := b.Subscribe(t.Context(), "c", func(backend.Event) {})
-	require.ErrorIs(t, err, backend.ErrClosed)
-	require.ErrorIs(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)), backend.ErrClosed)
 }

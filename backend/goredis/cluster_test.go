@@ -78,27 +78,6 @@ func TestClusterRunsOnPrimaries(t *testing.T) {
 	}
 }
 
-func TestClusterRefusesKeysOfDifferentSlots(t *testing.T) {
-	t.Parallel()
-	one, two := node(t, ok), node(t, ok)
-	b := over(t, cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{}))
-	both := backend.NewScript("both", "return 1", 2, backend.RetryNever)
-	require.ErrorIs(t, errOf(b.Run(t.Context(), both, []string{"a", "b"}, nil)), backend.ErrCrossSlot)
-	require.Zero(t, one.count("EVALSHA")+two.count("EVALSHA"))
-}
-
-func TestClusterFollowsRedirects(t *testing.T) {
-	t.Parallel()
-	for _, redirect := range []string{"MOVED", "ASK"} {
-		two := node(t, ok)
-		one := node(t, func([]string) string { return "-" + redirect + " 1 " + two.addr + "\r\n" })
-		b := over(t, cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{}))
-		require.NoError(t, errOf(b.Run(t.Context(), script, []string{"b"}, nil)))
-		require.NoError(t, backend.RunAll(t.Context(), b, []backend.Call{{Script: script, Keys: []string{"b"}}})[0].Err)
-		require.Equal(t, 2, two.count("EVALSHA"))
-	}
-}
-
 // A batch that is redirected, sent there and then lost must not look merely redirected.
 func TestClusterBatchLostAfterRedirect(t *testing.T) {
 	t.Parallel()
@@ -116,53 +95,6 @@ func TestClusterBatchLostAfterRedirect(t *testing.T) {
 	require.ErrorIs(t, outcomes[0].Err, backend.ErrIndeterminate)
 	require.Equal(t, 1, two.count(" 1 b\n"))
 	require.Equal(t, 1, two.count(" 1 {b}2\n"))
-}
-
-func TestClusterNodeThatIsDown(t *testing.T) {
-	t.Parallel()
-	one := node(t, ok)
-	dead := "127.0.0.1:1"
-	b := over(t, cluster(t, one.addr, one.addr, dead, redis.ClusterOptions{DialerRetries: 1}))
-	calls := []backend.Call{
-		{Script: script, Keys: []string{"b"}}, {Script: script, Keys: []string{"a"}},
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	outcomes := backend.RunAll(ctx, b, calls)
-	require.NoError(t, outcomes[0].Err)
-	require.Error(t, outcomes[1].Err)
-	require.False(t, backend.MayHaveRun(outcomes[1].Err), "dialing failed")
-}
-
-// TestClusterWaitsOncePerNode has calls over many slots wait before the client knows the nodes.
-func TestClusterWaitsOncePerNode(t *testing.T) {
-	t.Parallel()
-	one, two := node(t, ok), node(t, ok)
-	client := cluster(t, one.addr, one.addr, two.addr, redis.ClusterOptions{})
-	b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff}))(t)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	var calls []backend.Call
-	for i := range 20 {
-		calls = append(calls, backend.Call{Script: script, Keys: []string{fmt.Sprint("k", i)}})
-	}
-	b.RunThenWait(t.Context(), calls, 1, time.Second, func(_ int, o backend.Outcome) {
-		require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(1), Acked: 1}, o)
-	})
-	for _, s := range []*fakeServer{one, two} {
-		require.Equal(t, 1, s.count("wait 1 1000"))
-	}
-}
-
-// TestClusterLearnsItsNodes has a client that nothing has used yet: a first answer is empty, and a later one is not.
-func TestClusterLearnsItsNodes(t *testing.T) {
-	t.Parallel()
-	one, two := node(t, ok), node(t, ok)
-	client := cluster(t, one.addr, one.addr, two.addr, redis.ClusterOptions{})
-	b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff}))(t)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	require.Eventually(t, func() bool { return b.NodeOf("a") != "" }, time.Minute, time.Millisecond)
-	require.Equal(t, two.addr, "127.0.0.1"+b.NodeOf("a"))
-	require.Equal(t, one.addr, "127.0.0.1"+b.NodeOf("b"))
 }
 
 func TestClusterDetectsShardedPubSub(t *testing.T) {
@@ -192,20 +124,6 @@ func TestClusterDetectsShardedPubSub(t *testing.T) {
 	}
 	client := cluster(t, refuses.addr, knows.addr, refuses.addr, redis.ClusterOptions{})
 	require.ErrorContains(t, errOf(goredisbackend.New(client, nil)), "NOPERM")
-}
-
-func TestClusterSubscribesWhereTheSlotIs(t *testing.T) {
-	t.Parallel()
-	one, two := node(t, ack), node(t, ack)
-	client := cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{})
-	b := over(t, client)
-	for _, channel := range []string{"a", "b", "{b}2"} {
-		_, _ = collect(t, b, channel)
-	}
-	require.Equal(t, 1, one.count("ssubscribe b\n"))
-	require.Equal(t, 1, one.count("ssubscribe {b}2\n"))
-	require.Equal(t, 1, two.count("ssubscribe a\n"))
-	require.Equal(t, 1, one.count("ping"), "one connection per node")
 }
 
 // What the client knows of the cluster is out of date: it asks again, or it would never find the new node.

@@ -26,49 +26,6 @@ func TestLostReplyIsNotSentAgain(t *testing.T) {
 	require.Equal(t, 1, s.count("EVALSHA "))
 }
 
-func TestLostRepliesOfBatchAreNotSentAgain(t *testing.T) {
-	t.Parallel()
-	s := newFakeServer(t, func(words []string) string {
-		if words[3] == "a" {
-			return ":1\r\n"
-		}
-		return hangup
-	})
-	b := connect(t, s, redis.Options{MaxRetries: 5})
-	var calls []backend.Call
-	for _, key := range []string{"a", "b", "c"} {
-		calls = append(calls, backend.Call{Script: script, Keys: []string{key}})
-	}
-	for _, outcome := range backend.RunAll(t.Context(), b, calls)[1:] {
-		require.ErrorIs(t, outcome.Err, backend.ErrIndeterminate)
-	}
-	require.Equal(t, 1, s.count(" 1 a"))
-	require.Equal(t, 1, s.count(" 1 b"))
-	require.LessOrEqual(t, s.count(" 1 c"), 1)
-}
-
-func TestReadIsSentAgainInBounds(t *testing.T) {
-	t.Parallel()
-	s := newFakeServer(t, func([]string) string { return hangup })
-	b := connect(t, s, redis.Options{})
-	_, err := b.Run(t.Context(), read, []string{"k"}, nil)
-	require.Error(t, err)
-	require.NotErrorIs(t, err, backend.ErrIndeterminate)
-	require.Equal(t, 3, s.count("EVALSHA_RO "))
-}
-
-func TestCancelReturnsBeforeTheReply(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	s := newFakeServer(t, func([]string) string { cancel(); return none })
-	b := connect(t, s, redis.Options{ReadTimeout: time.Minute})
-	began := time.Now()
-	_, err := b.Run(ctx, script, []string{"k"}, nil)
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, err, backend.ErrIndeterminate)
-	require.Less(t, time.Since(began), 30*time.Second)
-}
-
 // early is a context whose timer comes late.
 type early struct {
 	context.Context
@@ -197,28 +154,6 @@ func TestCancelledWhileWaitingForTheirTurn(t *testing.T) {
 	require.NoError(t, <-first)
 	require.NoError(t, errOf(b.Run(t.Context(), script, []string{"third"}, nil)))
 	require.Zero(t, s.count("second"))
-}
-
-func TestNothingThereIsNotSent(t *testing.T) {
-	t.Parallel()
-	client := redis.NewClient(&redis.Options{
-		Addr: "127.0.0.1:1", DialerRetries: 1, MaxRetries: -1,
-	})
-	defer func() { _ = client.Close() }()
-	b := over(t, client)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	require.False(t, backend.MayHaveRun(errOf(b.Run(ctx, script, []string{"k"}, nil))))
-}
-
-func TestClosedClient(t *testing.T) {
-	t.Parallel()
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	b := over(t, client)
-	require.NoError(t, client.Close())
-	_, err := b.Run(t.Context(), script, []string{"k"}, nil)
-	require.ErrorIs(t, err, backend.ErrClosed)
-	require.False(t, backend.MayHaveRun(err))
 }
 
 func TestRepliesOfRESP3(t *testing.T) {

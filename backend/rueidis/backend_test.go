@@ -122,52 +122,6 @@ func TestErrorReplies(t *testing.T) {
 	}
 }
 
-func TestCommandsAsTheServerGetsThem(t *testing.T) {
-	t.Parallel()
-	f := &fakeServer{answer: func(words []string) string {
-		if words[0] == "EVALSHA" && words[3] == "missing" {
-			return "-NOSCRIPT no\r\n"
-		}
-		return ":1\r\n"
-	}}
-	b := f.connect(t)
-	run := func(s *backend.Script, keys, args []string) error {
-		_, err := b.Run(t.Context(), s, keys, args)
-		return err
-	}
-	read := backend.NewScript("read", "return 2", 1, backend.RetryReadOnly)
-	require.NoError(t, run(write, []string{"a", "b"}, []string{"x"}))
-	require.NoError(t, run(read, []string{"a"}, nil))
-	plain := &backend.Script{Name: "pttl", Keys: 1, Command: "PTTL"}
-	require.NoError(t, run(plain, []string{"a"}, nil))
-	require.ErrorContains(t, run(write, []string{"missing"}, nil), "NOSCRIPT")
-	require.Equal(t, []string{
-		"EVALSHA " + write.SHA1 + " 2 a b x",
-		"EVALSHA_RO " + read.SHA1 + " 1 a",
-		"PTTL a",
-		"EVALSHA " + write.SHA1 + " 1 missing",
-		"SCRIPT LOAD return 1",
-		"EVALSHA " + write.SHA1 + " 1 missing",
-		"SCRIPT LOAD return 1",
-		"EVALSHA " + write.SHA1 + " 1 missing",
-	}, f.commands())
-}
-
-func TestLostReplyIsIndeterminateAndSentOnce(t *testing.T) {
-	t.Parallel()
-	f := &fakeServer{answer: func([]string) string { return hangUp }}
-	b := f.connect(t)
-	require.ErrorIs(t, errOf(b.Run(t.Context(), write, []string{"k"}, nil)), backend.ErrIndeterminate)
-	require.Len(t, f.commands(), 1)
-
-	outcomes := backend.RunAll(t.Context(), b, []backend.Call{{Script: write, Keys: []string{"k"}}})
-	require.ErrorIs(t, outcomes[0].Err, backend.ErrIndeterminate)
-	require.Len(t, f.commands(), 2)
-
-	require.ErrorIs(t, runThenWait(t, b, 1, 0)[0].Err, backend.ErrIndeterminate)
-	require.Len(t, f.commands(), 3)
-}
-
 // TestCallIsWithdrawnWhileTheClientDials has calls withdrawn while a dial takes its time, as to a host
 // that is gone.
 func TestCallIsWithdrawnWhileTheClientDials(t *testing.T) {
@@ -221,32 +175,6 @@ func withdrawable(n int) []backend.Call {
 	return batch
 }
 
-func TestCancelledCallReturnsThoughItHasADeadline(t *testing.T) {
-	t.Parallel()
-	sent := make(chan struct{})
-	f := &fakeServer{answer: func(words []string) string {
-		if words[3] == "warm" {
-			return ok
-		}
-		close(sent)
-		return silent
-	}}
-	b := f.connect(t)
-	// Connects, and leaves the client reading in the goroutine of each call.
-	require.NoError(t, errOf(b.Run(context.WithoutCancel(t.Context()), write, []string{"warm"}, nil)))
-
-	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-	go func() {
-		<-sent
-		cancel()
-	}()
-	start := time.Now()
-	_, err := b.Run(ctx, write, []string{"k"}, nil)
-	require.Less(t, time.Since(start), patience/2)
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, err, backend.ErrIndeterminate)
-}
-
 // runThenWait runs two calls and has each wait for replicas.
 func runThenWait(
 	t *testing.T, b *rueidisbackend.Backend, replicas int, timeout time.Duration,
@@ -282,28 +210,6 @@ func TestRunThenWait(t *testing.T) {
 	require.Len(t, f.commands(), 9, "one WAIT for both calls")
 }
 
-func TestSubscriptionHasOneConnectionAndOneCommandEach(t *testing.T) {
-	t.Parallel()
-	f := &fakeServer{}
-	b := f.connect(t)
-	for _, channel := range []string{"x", "y", "x"} {
-		s, err := b.Subscribe(t.Context(), channel, func(backend.Event) {})
-		require.NoError(t, err)
-		defer s.Cancel()
-	}
-	require.Equal(t, []string{"SUBSCRIBE x", "SUBSCRIBE y"}, f.commands())
-}
-
-// The client takes a text for an acknowledgement.
-func TestSubscriptionWithoutAnAcknowledgementIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	f := &fakeServer{}
-	f.texts.Store(2)
-	_, err := f.connect(t).Subscribe(t.Context(), "c", func(backend.Event) {})
-	require.NoError(t, err)
-	require.Len(t, f.commands(), 3)
-}
-
 // The client takes an error reply to UNSUBSCRIBE for the reply to the PING that it writes after each, and then panics, in a
 // goroutine of its own.
 func TestServerThatRefusesLosesNoLink(t *testing.T) {
@@ -330,20 +236,6 @@ func TestServerThatRefusesLosesNoLink(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestClosedBackendSendsNothing(t *testing.T) {
-	t.Parallel()
-	f := &fakeServer{}
-	b := f.connect(t)
-	require.NoError(t, b.Close())
-	call := backend.Call{Script: write, Keys: []string{"k"}}
-	require.ErrorIs(t, errOf(b.Run(t.Context(), write, []string{"k"}, nil)), backend.ErrClosed)
-	require.ErrorIs(t, backend.RunAll(t.Context(), b, []backend.Call{call})[0].Err, backend.ErrClosed)
-	require.ErrorIs(t, runThenWait(t, b, 1, time.Second)[0].Err, backend.ErrClosed)
-	_, err := b.Subscribe(t.Context(), "x", func(backend.Event) {})
-	require.ErrorIs(t, err, backend.ErrClosed)
-	require.Empty(t, f.commands())
 }
 
 func TestErrorInsideAnArrayIsNotAnAnswer(t *testing.T) {
@@ -428,30 +320,6 @@ func TestNodeThatRedirectsToItself(t *testing.T) {
 			require.Less(t, asked.Load(), int32(200))
 		})
 	}
-}
-
-// TestClusterWaitsOncePerNode has calls over many slots wait before the backend knows the nodes.
-func TestClusterWaitsOncePerNode(t *testing.T) {
-	t.Parallel()
-	f := &fakeServer{answer: func(words []string) string {
-		switch words[0] {
-		case "CLUSTER":
-			host := "*2\r\n" + bulk("127.0.0.1")
-			return fmt.Sprintf("*2\r\n*3\r\n:0\r\n:8191\r\n%s:1\r\n*3\r\n:8192\r\n:16383\r\n%s:2\r\n", host, host)
-		case "WAIT":
-			return ":1\r\n"
-		}
-		return ok
-	}}
-	b := f.cluster(t)
-	var calls []backend.Call
-	for i := range 20 {
-		calls = append(calls, backend.Call{Script: write, Keys: []string{fmt.Sprint("k", i)}})
-	}
-	b.RunThenWait(t.Context(), calls, 1, time.Second, func(place int, o backend.Outcome) {
-		require.Equal(t, backend.Outcome{Reply: backend.StringReply("OK"), Acked: 1}, o, calls[place].Keys)
-	})
-	require.Equal(t, 2, strings.Count(strings.Join(f.commands(), "\n"), "WAIT 1 1000"))
 }
 
 // TestAfterAFailover: a primary of all slots and its replica change places before each call. It goes to the new primary.

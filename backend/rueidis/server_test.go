@@ -24,7 +24,6 @@ import (
 
 const (
 	ok     = "+OK\r\n"
-	silent = "" // no answer at all
 	hangUp = "hang up"
 
 	patience = time.Minute // of the client with a server that is silent
@@ -37,7 +36,6 @@ type fakeServer struct {
 
 	refusal atomic.Value // a string that answers all commands, once it is set
 	refused atomic.Int32 // how many
-	texts   atomic.Int32 // so many SUBSCRIBEs are answered by a text
 
 	mu    sync.Mutex
 	calls []string
@@ -140,9 +138,6 @@ func (f *fakeServer) reply(words []string) string {
 		return "+PONG\r\n"
 	case "SUBSCRIBE":
 		f.note(words)
-		if f.texts.Add(-1) >= 0 {
-			return ok
-		}
 		return ">3\r\n" + bulk(strings.ToLower(words[0])) + bulk(words[1]) + ":1\r\n"
 	}
 	f.note(words)
