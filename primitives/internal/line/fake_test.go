@@ -26,11 +26,12 @@ type row struct {
 	token   int64
 	number  int64
 	queue   []queuing
-	shown   [][]string // by beats
-	refuses error      // what beats get, if any
-	late    bool       // that is, when their time is over
-	believe string     // who believes to hold it
-	ends    time.Time  // of that belief
+	shown   [][]string              // by beats
+	refuses error                   // what beats get, if any
+	late    bool                    // that is, when their time is over
+	believe string                  // who believes to hold it
+	ends    time.Time               // of that belief
+	meets   func(*line.Beats) error // gets the answer of each beat
 }
 
 // queuing is one in the queue, with its last heartbeat.
@@ -292,9 +293,21 @@ func (c *lineClient) Beat(ctx context.Context, stamp int64, owners []string) (li
 	if err := c.refusal(ctx); err != nil {
 		return line.Beats{}, err
 	}
-	return listentest.Send(ctx, c.Server, func() (beats line.Beats, granted bool) {
+	beats, err := listentest.Send(ctx, c.Server, func() (beats line.Beats, granted bool) {
 		return c.beat(stamp, owners), false
 	}, nil)
+	if c.meets != nil && err == nil {
+		err = c.meets(&beats)
+	}
+	return beats, err
+}
+
+// gap says that messages may have been missed.
+func (r *row) gap() error {
+	for _, h := range r.Handlers() {
+		h(backend.Event{Kind: backend.EventResubscribed})
+	}
+	return nil
 }
 
 // refusal returns what beats get, if any.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/primitives/internal/line"
 )
 
 // worth is how long a heartbeat counts.
@@ -31,13 +32,6 @@ func inRow(t *testing.T, test func(t *testing.T, r *row, c *lineClient, held *ti
 	})
 }
 
-func TestLineGrantedAtOnceDoesNotSubscribe(t *testing.T) {
-	inRow(t, func(t *testing.T, r *row, c *lineClient, _ *ticket) {
-		require.Zero(t, r.Subscribes)
-		require.Empty(t, r.beats())
-	})
-}
-
 func TestLineServesInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,6 +39,7 @@ func TestLineServesInOrder(t *testing.T) {
 		clients := []*lineClient{r.lineClient(t, "a"), r.lineClient(t, "b"), r.lineClient(t, "c")}
 		first := clients[0].ticket()
 		require.NoError(t, clients[0].wait(t.Context(), first))
+		require.Zero(t, r.Subscribes, "granted at once")
 		var served []int
 		var all sync.WaitGroup
 		for i := range 30 {
@@ -124,6 +119,70 @@ func TestLineAsksAfterALateGrant(t *testing.T) {
 	})
 }
 
+// What the second beat learns, or what happens meanwhile, says after what time the third one comes.
+func TestLineBeatsAgain(t *testing.T) {
+	t.Parallel()
+	still := func(*row) error { return nil }
+	for name, c := range map[string]struct {
+		learns      line.Beats
+		meanwhile   func(r *row) error
+		least, most time.Duration // ms
+	}{
+		"Near":       {line.Beats{HeldFor: time.Second, Rank: 7}, still, 1009, 1009},
+		"Far":        {line.Beats{HeldFor: time.Second, Rank: 8}, still, 1012, 1048},
+		"Over":       {line.Beats{Rank: -1}, still, 12, 48},
+		"Long":       {line.Beats{HeldFor: worth}, still, 2250, 2750},
+		"Unknown":    {line.Beats{HeldFor: -1}, still, 2250, 2750},
+		"Dead":       {line.Beats{HeldFor: -1, Nobody: true}, still, 0, 0},
+		"OthersDead": {line.Beats{HeldFor: -1, Nobody: true, Rank: -1}, still, 2250, 2750},
+		"Gap":        {line.Beats{HeldFor: -1}, (*row).gap, 0, 0},
+		"NoAnswer":   {line.Beats{}, func(*row) error { return backend.ErrUnavailable }, 112, 138},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRow(t, func(t *testing.T, r *row, client *lineClient, held *ticket) {
+				var at []time.Time
+				r.meets = func(beats *line.Beats) error {
+					if r.Set(func() { at = append(at, time.Now()) }); len(at) != 2 {
+						return nil
+					}
+					beats.HeldFor, beats.Nobody, beats.Rank = c.learns.HeldFor, c.learns.Nobody, c.learns.Rank
+					return c.meanwhile(r)
+				}
+				got := client.later(t)
+				time.Sleep(worth)
+				r.release(held.owner)
+				<-got
+				var after time.Duration
+				r.Set(func() { after = at[2].Sub(at[1]) })
+				require.GreaterOrEqual(t, after, c.least*time.Millisecond)
+				require.LessOrEqual(t, after, c.most*time.Millisecond)
+			})
+		})
+	}
+}
+
+// A message whose heartbeat is unknown, or counts for hardly longer, grants nothing: the next beat does.
+func TestLineLeavesAnOldGrantToABeat(t *testing.T) {
+	t.Parallel()
+	for name, stamp := range map[string]int64{"Unknown": 99, "Old": 0} {
+		t.Run(name, func(t *testing.T) {
+			inRow(t, func(t *testing.T, r *row, c *lineClient, _ *ticket) {
+				r.Set(func() { r.refuses = backend.ErrUnavailable })
+				got := c.later(t)
+				time.Sleep(worth * 9 / 10)
+				me := r.places()[0].owner
+				r.Set(func() { r.holder, r.until = me, time.Now().Add(worth) })
+				r.Publish(fmt.Sprint(c.group, "|", me, " 2 ", stamp))
+				synctest.Wait()
+				require.Empty(t, got)
+				r.Set(func() { r.refuses = nil })
+				begun := time.Now()
+				require.False(t, (<-got).started.Before(begun))
+			})
+		})
+	}
+}
+
 // Who has lost its place asks for the same one.
 func TestLineComesBackToItsPlace(t *testing.T) {
 	inRow(t, func(t *testing.T, r *row, c *lineClient, held *ticket) {
@@ -162,6 +221,7 @@ func TestLineStray(t *testing.T) {
 // A beat has a hundred owners at most, those that came first before the others.
 func TestLineBeatsForAHundred(t *testing.T) {
 	inRow(t, func(t *testing.T, r *row, c *lineClient, _ *ticket) {
+		r.AckAfter = time.Second
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var waiting sync.WaitGroup
@@ -169,16 +229,24 @@ func TestLineBeatsForAHundred(t *testing.T) {
 			waiting.Go(func() { _ = c.wait(ctx, c.ticket()) })
 			synctest.Wait()
 		}
-		before, all := len(r.beats()), owners(r.places())
-		time.Sleep(worth / 2) // Nobody is silent for longer.
-		shown := map[string]bool{}
-		for _, batch := range r.beats()[before:] {
-			require.Contains(t, slices.Collect(slices.Chunk(all, 100)), batch)
-			for _, owner := range batch {
-				shown[owner] = true
+		time.Sleep(time.Second - time.Millisecond)
+		all := owners(r.places())
+		for _, passes := range []func(){
+			func() { time.Sleep(time.Millisecond) }, // The subscription: what came before was missed.
+			func() { _ = r.gap() },
+			func() { time.Sleep(worth / 2) }, // Nobody is silent for longer.
+		} {
+			before, shown := len(r.beats()), map[string]bool{}
+			passes()
+			synctest.Wait()
+			for _, batch := range r.beats()[before:] {
+				require.Contains(t, slices.Collect(slices.Chunk(all, 100)), batch)
+				for _, owner := range batch {
+					shown[owner] = true
+				}
 			}
+			require.Len(t, shown, len(all))
 		}
-		require.Len(t, shown, len(all))
 		cancel()
 		waiting.Wait()
 	})
@@ -226,11 +294,23 @@ func TestLineRefusedBeatEndsWaiters(t *testing.T) {
 	})
 }
 
+// Those that have lost their places and wait to ask end at once, too; eight are asking.
 func TestLineClosedEndsWaiters(t *testing.T) {
 	inRow(t, func(t *testing.T, r *row, c *lineClient, _ *ticket) {
-		time.AfterFunc(time.Second, c.client.Close)
+		ended := make(chan error, 20)
+		for range cap(ended) {
+			go func() { ended <- c.lines.Wait(t.Context(), c.line(), c.ticket()) }()
+		}
+		synctest.Wait()
+		r.Set(func() { r.queue, r.Latency = nil, time.Second })
+		require.NoError(t, r.gap())
+		time.Sleep(2500 * time.Millisecond)
+		c.client.Close()
+		synctest.Wait()
+		require.Len(t, ended, cap(ended)-8)
+		require.ErrorIs(t, <-ended, backend.ErrClosed)
 		require.ErrorIs(t, c.wait(t.Context(), c.ticket()), backend.ErrClosed)
-		require.ErrorIs(t, c.wait(t.Context(), c.ticket()), backend.ErrClosed)
+		time.Sleep(worth)
 		require.Zero(t, r.Subscribed())
 	})
 }

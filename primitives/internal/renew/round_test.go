@@ -82,15 +82,50 @@ func TestRoundAfterAMove(t *testing.T) {
 	})
 }
 
+// TestSurvey: about every second the keeper says which nodes have leases that were held for that long; of very many, it
+// looks at some at a time.
+func TestSurvey(t *testing.T) {
+	kept(t, &server{}, func(t *testing.T, s *server, k *renew.Keeper) {
+		k.NodeOf, k.ChannelOf = func(key string) string { return key[:3] }, func(e *renew.Entry) string { return e.Key[3:] }
+		nodes, whole := map[string]int{}, map[bool]int{}
+		k.OnNodes = func(channels map[string]string, all bool) {
+			s.set(func() {
+				nodes[fmt.Sprint(channels)]++
+				whole[all]++
+			})
+		}
+		often := s.newEntry("a: x")
+		often.Terms = &renew.Terms{Lease: 90 * time.Millisecond, Renewer: s} // So the keeper looks often.
+		k.Begin(&often.Entry)
+		require.True(t, k.Confirm(&often.Entry))
+		time.Sleep(10500 * time.Millisecond)
+		s.set(func() { require.Equal(t, map[string]int{"map[]": 1, "map[a: :x]": 10}, nodes) })
+		for i := range 2500 {
+			s.acquire(t, k, fmt.Sprint(i%2, ": y"))
+		}
+		time.Sleep(5 * time.Second)
+		s.set(func() {
+			require.Equal(t, 4, nodes["map[0: :y 1: :y]"]+nodes["map[0: :y 1: :y a: :x]"], nodes)
+			require.Equal(t, 11, whole[true])
+		})
+	})
+}
+
 // TestRoundStartsWithWhatEndsFirst: the first script goes alone. Without an answer no other follows, and the round goes
 // on from there.
 func TestRoundStartsWithWhatEndsFirst(t *testing.T) {
 	kept(t, &server{latency: time.Millisecond}, func(t *testing.T, s *server, k *renew.Keeper) {
-		for i := range 500 {
-			s.acquire(t, k, fmt.Sprint("key", i))
+		var gone []*testEntry
+		for i := range 600 {
+			if e := s.acquire(t, k, fmt.Sprint("key", i-100)); i < 100 {
+				gone = append(gone, e)
+			}
 			if i%100 == 99 {
 				time.Sleep(10 * time.Millisecond)
 			}
+		}
+		for _, e := range gone { // In the keeper's list the last ones take their places.
+			k.End(&e.Entry)
 		}
 		s.set(func() { s.silent = true })
 		k.Changed("")
@@ -110,8 +145,8 @@ func TestRoundStartsWithWhatEndsFirst(t *testing.T) {
 			require.GreaterOrEqual(t, len(rest), 5)
 			rest = rest[len(rest)-5:]
 			require.Contains(t, rest[0], "key0")
-			require.ElementsMatch(t, []string{"key100", "key200", "key300", "key400"},
-				[]string{rest[1][0], rest[2][0], rest[3][0], rest[4][0]})
+			require.ElementsMatch(t, []string{"key1", "key2", "key3", "key4"},
+				[]string{rest[1][0][:4], rest[2][0][:4], rest[3][0][:4], rest[4][0][:4]})
 		})
 	})
 }

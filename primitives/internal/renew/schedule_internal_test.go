@@ -47,6 +47,17 @@ func TestKeeperChecksWhatIsDue(t *testing.T) {
 	})
 }
 
+// TestRoundsForgetLengths: of leases of ever other lengths nothing is left.
+func TestRoundsForgetLengths(t *testing.T) {
+	t.Parallel()
+	k := NewKeeper(nil, new(atomic.Bool), zap.NewNop())
+	n := k.roundsOf("")
+	for i := range time.Duration(1000) {
+		k.limit(n, []roundScript{{group: groupKey{lease: time.Second + i}}}, i*time.Second, false)
+	}
+	require.Len(t, n.next, 1)
+}
+
 // TestKeeperFollowsTheWallClock suspends the machine, which the monotonic clock does not see, and the timers follow: the
 // loss is reported within a second after the end.
 func TestKeeperFollowsTheWallClock(t *testing.T) {
