@@ -1,6 +1,7 @@
 package planted_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -67,6 +69,7 @@ func (f finder) run(ctx context.Context, r run) (string, error) {
 	cmd.Env = append(os.Environ(), plantedVariable+"="+r.bug, seedVariable+"="+strconv.FormatUint(r.seed, 10),
 		"HASP_TRACES="+strconv.Itoa(tracesPerWalk*r.walks))
 	cmd.Dir = filepath.Join(root, f.dir)
+	defer mark(cmd)()
 	text, err := cmd.CombinedOutput()
 	out := string(text)
 	if err == nil && !regexp.MustCompile("--- PASS: "+f.test+" ").MatchString(out) &&
@@ -74,6 +77,28 @@ func (f finder) run(ctx context.Context, r run) (string, error) {
 		err = errors.New("there is no test " + f.test)
 	}
 	return out, err
+}
+
+// marks counts the runs that are marked.
+var marks atomic.Int64
+
+// mark names a run in the environment of its processes. What it returns ends those that are left: a guard with a bug has a
+// session of its own, and may spin for ever.
+func mark(cmd *exec.Cmd) (end func()) {
+	is := fmt.Sprintf("HASP_RUN=%d.%d", os.Getpid(), marks.Add(1))
+	cmd.Env = append(cmd.Env, is)
+	return func() {
+		for range 3 { // One may start another meanwhile.
+			all, _ := filepath.Glob("/proc/[0-9]*/environ")
+			for _, path := range all {
+				env, _ := os.ReadFile(path) //nolint:gosec // Of a process.
+				if id, _ := strconv.Atoi(strings.Split(path, "/")[2]); bytes.Contains(env, []byte(is+"\x00")) {
+					p, _ := os.FindProcess(id)
+					_ = p.Kill()
+				}
+			}
+		}
+	}
 }
 
 func (f finder) args(walks int) []string {

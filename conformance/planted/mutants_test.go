@@ -234,7 +234,11 @@ func (t *trial) run(s *suite, bug, log, tests string, cpu, wall time.Duration) (
 	cmd.Dir = filepath.Join(root, s.dir)
 	cmd.Env = append(os.Environ(), plantedVariable+"="+bug, reachedVariable+"="+log, seedVariable+"=20261125") // As in CI.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	end := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	endMarked := mark(cmd)
+	end := func() error {
+		defer endMarked()
+		return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
 	cmd.Cancel = end
 	out, err := cmd.StdoutPipe()
 	cmd.Stderr = cmd.Stdout
