@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/extend"
 	"github.com/hasp-go/hasp/primitives/internal/leases"
 	"github.com/hasp-go/hasp/primitives/lease"
@@ -116,35 +115,6 @@ func (p *countedPart) Release(_ context.Context, l *leases.Lease, _ leases.Relea
 }
 
 func (*countedPart) Describe(_ context.Context, _ string, err error) error { return err }
-
-// TestHolder asks who holds an object by the context of its leases.
-func TestHolder(t *testing.T) {
-	virtual(t, func(t *testing.T, s *fakeServer, client *primitives.Client) {
-		seat, other := newSeat(t, client), client.Core().NewObject("seat", "y", "hash")
-		outer, err := seat.take(t.Context())
-		require.NoError(t, err)
-		inner, err := seat.take(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, seat.object.Holder(t.Context()))
-		require.Empty(t, seat.object.Holder(outer.Context(t.Context())))
-		ctx := context.WithoutCancel(inner.Reenter(outer.Reenter(t.Context())))
-		require.Equal(t, inner.Owner(), seat.object.Holder(ctx))
-		require.Empty(t, other.Holder(ctx))
-		require.NoError(t, inner.Release(t.Context()))
-		require.Equal(t, outer.Owner(), seat.object.Holder(ctx))
-		outer.Forget()
-		require.Empty(t, seat.object.Holder(ctx))
-	})
-}
-
-// TestTagged are the forms of Redisson's side keys.
-func TestTagged(t *testing.T) {
-	t.Parallel()
-	for key, tagged := range map[string]string{"a": "{a}", "a:b c": "{a:b c}", "x{a}y": "x{a}y", "{a": "{a"} {
-		require.Equal(t, tagged, extend.Tagged(key))
-		require.Equal(t, "p:"+tagged, extend.SideName("p", key))
-	}
-}
 
 func newJoint(config leases.JointConfig) (*lease.Lease, error) {
 	joint, err := leases.NewJoint(config)
