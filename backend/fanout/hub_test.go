@@ -78,33 +78,6 @@ func TestEndedSubscriptionForgetsItsQueue(t *testing.T) {
 	}
 }
 
-func TestHandlersShareOneServerSubscription(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		var first, second, other log
-		s1 := subscribe(t, hub, "x", first.handle)
-		s2 := subscribe(t, hub, "x", second.handle)
-		subscribe(t, hub, "y", other.handle)
-		subs, links := n.subscriptions()
-		require.Equal(t, []int{2, 1}, []int{subs, links})
-
-		n.publish("x")
-		settle(time.Second)
-		s1.Cancel()
-		s1.Cancel()
-		n.publish("x")
-		require.Equal(t, []string{"1"}, first.after(time.Second))
-		require.Equal(t, []string{"1", "2"}, second.take())
-		require.Empty(t, other.take())
-		require.Zero(t, n.did("unsubscribe 1"))
-
-		s2.Cancel()
-		settle(time.Second)
-		require.Equal(t, 1, n.did("unsubscribe 1"))
-		subs, _ = n.subscriptions()
-		require.Equal(t, 1, subs)
-	})
-}
-
 func TestSubscribeReturnsAfterTheAcknowledgement(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
 		n.delay = time.Second

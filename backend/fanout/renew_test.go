@@ -71,39 +71,12 @@ func TestLeftChannelsEndWithTheirLink(t *testing.T) {
 	})
 }
 
-func TestLeftChannelIsWantedAgain(t *testing.T) {
-	leaving(t, func(t *testing.T, n *network, hub *fanout.Hub, kept *log) {
-		leave(t, hub, "x")
-		n.publish("x")
-		settle(time.Second)
-		var got log
-		subscribe(t, hub, "x", got.handle)
-		n.publish("x")
-		require.Equal(t, []string{"2"}, got.after(time.Minute))
-		require.Equal(t, 1, n.did("dial a"))
-		requireHears(t, n, kept)
-	})
-}
-
 func TestEndIsAtOnce(t *testing.T) {
 	leaving(t, func(t *testing.T, n *network, hub *fanout.Hub, kept *log) {
 		subscribe(t, hub, "x", func(backend.Event) {}).(backend.Ender).End()
 		settle(100 * time.Millisecond)
 		requireHeld(t, n, 1)
 		requireHears(t, n, kept)
-	})
-}
-
-// A link to which only left channels remain ends as any other that is idle.
-func TestIdleLinkEndsWithWhatIsLeft(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		n.leaves = true
-		leave(t, hub, "x")
-		settle(9 * time.Second)
-		requireHeld(t, n, 1)
-		settle(2 * time.Second)
-		subs, links := n.subscriptions()
-		require.Zero(t, subs+links)
 	})
 }
 

@@ -65,32 +65,3 @@ func TestTestsOfRueidis(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "ok  \tgithub.com/hasp-go/hasp/backend/valkey\t")
 }
-
-func TestWriteReplacesAndRemoves(t *testing.T) {
-	t.Parallel()
-	from, to := t.TempDir(), t.TempDir()
-	put := func(folder, name, content string) {
-		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
-	}
-	put(from, "a.go", "package rueidisbackend\nvar x rueidis.RedisError\n")
-	put(from, "a_test.go", "package rueidisbackend\n")
-	put(to, "old.go", header+"package valkeybackend\n")
-	put(to, "own.go", "package valkeybackend\n")
-
-	require.NoError(t, write(from, to))
-
-	content, err := os.ReadFile(filepath.Join(to, "a.go"))
-	require.NoError(t, err)
-	require.Equal(t, header+"package valkeybackend\n\nvar x valkey.ValkeyError\n", string(content))
-	require.NoFileExists(t, filepath.Join(to, "old.go"))
-	require.NoFileExists(t, filepath.Join(to, "a_test.go"))
-	content, err = os.ReadFile(filepath.Join(to, "own.go"))
-	require.NoError(t, err)
-	require.Equal(t, "package valkeybackend\n", string(content))
-}
-
-func TestConvertRefusesOtherUses(t *testing.T) {
-	t.Parallel()
-	_, err := convert([]byte("package x\n// of rueidis\n"))
-	require.ErrorContains(t, err, "line 2")
-}
