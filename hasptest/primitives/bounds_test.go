@@ -63,125 +63,89 @@ var bounds = map[string]bound{
 	"Rate.KeepAlive":                 {least: int64(time.Second), also: []int64{0}},
 }
 
-// users are calls that use options; each is given a pointer to a value of its own.
-func users(ctx context.Context, c *primitives.Client, s *server) map[string]func(options any) error {
-	locks := func(l primitives.Locker) error {
-		lease, err := l.TryLock(ctx)
-		if err == nil {
-			err = lease.Release(ctx)
-		}
-		return err
+// use calls an object of a kind with options once.
+func use(ctx context.Context, object any) error {
+	switch o := object.(type) {
+	case *primitives.ReadWriteLock:
+		return errors.Join(use(ctx, o.ReadLock()), use(ctx, o.WriteLock()))
+	case *primitives.Semaphore:
+		return o.TryAcquire(ctx, 1)
+	case *primitives.Election:
+		return errOf(o.Leader(ctx))
+	case *primitives.PeriodicJob:
+		return errOf(o.LastCompleted(ctx))
+	case *primitives.Memo[int]:
+		return errOf(o.Forget(ctx, "k"))
+	case *primitives.RateLimiter:
+		return errOf(o.Allow(ctx, 1))
+	case *primitives.Throttle:
+		return errOf(o.State(ctx))
 	}
-	permits := func(lease *primitives.Lease, err error) error {
-		if err == nil {
-			err = lease.Release(ctx)
-		}
-		return err
+	lease, err := tries(object, 1)(ctx)
+	if err == nil {
+		err = lease.Release(ctx)
 	}
-	return map[string]func(any) error{
-		"Options":      func(o any) error { return errOf(primitives.New(s, o.(*primitives.Options))) },
-		"LockOptions":  func(o any) error { return locks(c.NewLock("lock", o.(*primitives.LockOptions))) },
-		"MutexOptions": func(o any) error { return locks(c.NewMutex("mutex", o.(*primitives.MutexOptions))) },
-		"PlainLockOptions": func(o any) error {
-			return locks(c.NewPlainLock("plain", o.(*primitives.PlainLockOptions)))
-		},
-		"FairLockOptions": func(o any) error {
-			return locks(c.NewFairLock("fair", o.(*primitives.FairLockOptions)))
-		},
-		"SpinLockOptions": func(o any) error {
-			return locks(c.NewSpinLock("spin", o.(*primitives.SpinLockOptions)))
-		},
-		"ReadWriteLockOptions": func(o any) error {
-			rw := c.NewReadWriteLock("rw", o.(*primitives.ReadWriteLockOptions))
-			return errors.Join(locks(rw.ReadLock()), locks(rw.WriteLock()))
-		},
-		"RedLockOptions": func(o any) error {
-			return locks(primitives.NewRedLock([]*primitives.Client{c}, "red", o.(*primitives.RedLockOptions)))
-		},
-		"CountingSemaphoreOptions": func(o any) error {
-			return permits(c.NewCountingSemaphore("slots", 1, o.(*primitives.CountingSemaphoreOptions)).TryAcquire(ctx))
-		},
-		"PermitSemaphoreOptions": func(o any) error {
-			sem := c.NewPermitSemaphore("permits", o.(*primitives.PermitSemaphoreOptions))
-			defer s.lose("permits")
-			return permits(sem.TryAcquire(ctx, 1))
-		},
-		"SemaphoreOptions": func(o any) error {
-			defer s.lose("sem")
-			return c.NewSemaphore("sem", o.(*primitives.SemaphoreOptions)).TryAcquire(ctx, 1)
-		},
-		"ElectionOptions": func(o any) error { return errOf(c.NewElection("leader", o.(*primitives.ElectionOptions)).Leader(ctx)) },
-		"PeriodicJobOptions": func(o any) error {
-			return errOf(c.NewPeriodicJob("job", time.Second, o.(*primitives.PeriodicJobOptions)).LastCompleted(ctx))
-		},
-		"MemoOptions": func(o any) error {
-			return errOf(primitives.NewMemo[int](c, "memo", o.(*primitives.MemoOptions)).Forget(ctx, "k"))
-		},
-		"RateLimiterOptions": func(o any) error {
-			return errOf(c.NewRateLimiter("rate", tenAMinute, o.(*primitives.RateLimiterOptions)).Allow(ctx, 1))
-		},
-		"Rate": func(o any) error {
-			return c.NewRateLimiter("rate", primitives.Rate{}, rateRefuse).SetRate(ctx, *o.(*primitives.Rate))
-		},
-		"ThrottleOptions": func(o any) error {
-			return errOf(c.NewThrottle("throttle", primitives.Limit{Permits: 1000, Interval: time.Second}, o.(*primitives.ThrottleOptions)).State(ctx))
-		},
-		"Limit": func(o any) error { return errOf(c.NewThrottle("throttle", *o.(*primitives.Limit), refuse).State(ctx)) },
-	}
-}
-
-// valid are options to which a test gives one number.
-func valid() []any {
-	rate := primitives.Rate{Permits: 10, Interval: time.Second}
-	return []any{
-		&primitives.Options{WatchdogLease: time.Second}, &primitives.LockOptions{}, &primitives.MutexOptions{}, &primitives.FairLockOptions{},
-		&primitives.PlainLockOptions{},
-		&primitives.SpinLockOptions{}, &primitives.ReadWriteLockOptions{}, &primitives.RedLockOptions{},
-		&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival}, &primitives.PermitSemaphoreOptions{Permits: 1},
-		&primitives.SemaphoreOptions{Permits: 1}, &primitives.ElectionOptions{}, &primitives.PeriodicJobOptions{}, &primitives.MemoOptions{},
-		&primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}, &rate, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()},
-		&primitives.Limit{Permits: 10_000_000, Interval: time.Second}, &primitives.MultiThrottleOptions{},
-	}
+	return err
 }
 
 // TestBounds tries the least and the most of each number, what is beyond, and what is not whole.
 func TestBounds(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		tries, fields, used := users(t.Context(), s.client(t, &primitives.Options{WatchdogLease: time.Second}), s), 0, map[string]bool{}
-		for _, options := range valid() {
-			kind := reflect.TypeOf(options).Elem()
-			for i := range kind.NumField() {
-				if field := kind.Field(i); field.Type.Kind() == reflect.Int || field.Type.Kind() == reflect.Int64 {
-					name := "*." + field.Name
-					if _, own := bounds[kind.Name()+"."+field.Name]; own {
-						name = kind.Name() + "." + field.Name
-					}
-					fields++
-					used[name] = true
-					requireBound(t, options, i, bounds[name], tries[kind.Name()])
+		client := func(v int64, field string) error {
+			o := &primitives.Options{WatchdogLease: time.Second}
+			reflect.ValueOf(o).Elem().FieldByName(field).SetInt(v)
+			return errOf(primitives.New(s, o))
+		}
+		c, used := s.client(t, &primitives.Options{WatchdogLease: time.Second}), map[string]bool{}
+		fields := requireBounds(t, reflect.TypeFor[primitives.Options](), used, client)
+		for kind := range constructed(t) {
+			constructor := constructorOf(c, kind)
+			for i := 0; constructor.IsValid() && i < constructor.Type().NumIn(); i++ {
+				of := constructor.Type().In(i)
+				if of.Kind() == reflect.Pointer {
+					of = of.Elem()
 				}
+				fields += requireBounds(t, of, used, func(v int64, field string) error {
+					s.do("FLUSHALL")
+					with := settings{"Permits": 10_000_000, "Interval": time.Second, "Order": primitives.ByArrival, "period": time.Second}
+					with[field] = v
+					return use(t.Context(), construct(t, c, kind, "x", with))
+				})
 			}
 		}
-		require.Len(t, used, len(bounds))
+		for bound := range bounds {
+			require.True(t, used[bound], bound)
+		}
 		require.Equal(t, declared(t), fields)
 	})
 }
 
+// requireBounds gives numbers within and beyond the bounds to each field of a type, unless the type is used already, and
+// returns how many there are.
+func requireBounds(t *testing.T, of reflect.Type, used map[string]bool, use func(v int64, field string) error) (fields int) {
+	t.Helper()
+	if used[of.Name()] || of.Kind() != reflect.Struct {
+		return 0
+	}
+	used[of.Name()] = true
+	for i := range of.NumField() {
+		field := of.Field(i)
+		if field.Type.Kind() != reflect.Int && field.Type.Kind() != reflect.Int64 {
+			continue
+		}
+		name := of.Name() + "." + field.Name
+		if _, own := bounds[name]; !own {
+			name = "*." + field.Name
+		}
+		fields++
+		used[name] = true
+		requireNumbers(t, of.Name()+"."+field.Name, field.Name, bounds[name], func(v int64) error { return use(v, field.Name) })
+	}
+	return fields
+}
+
 // inBounds are errors of numbers within the bounds.
 var inBounds = []error{primitives.ErrNotAcquired, primitives.ErrNoLeader, primitives.ErrAboveTotal, primitives.ErrAboveRate}
-
-// requireBound gives numbers within and beyond the bounds to field i of the options.
-func requireBound(t *testing.T, options any, i int, b bound, use func(any) error) {
-	t.Helper()
-	kind := reflect.TypeOf(options).Elem()
-	field := kind.Field(i).Name
-	requireNumbers(t, kind.Name()+"."+field, field, b, func(v int64) error {
-		one := reflect.New(kind)
-		one.Elem().Set(reflect.ValueOf(options).Elem())
-		one.Elem().Field(i).SetInt(v)
-		return use(one.Interface())
-	})
-}
 
 // requireNumbers gives numbers within and beyond the bounds to a call, which names the field if it refuses one.
 func requireNumbers(t *testing.T, name, field string, b bound, use func(v int64) error) {
@@ -248,6 +212,9 @@ func TestBoundsOfArguments(t *testing.T) {
 			{"NewCountingSemaphore", "limit", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
 				return errOf(c.NewCountingSemaphore("slots", int(v), nil).Holders(ctx))
 			}},
+			{"RateLimiter.SetRate", "Permits", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
+				return rates.SetRate(ctx, primitives.Rate{Permits: int(v), Interval: time.Second})
+			}},
 			{"RateLimiter.Allow", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return errOf(rates.Allow(ctx, int(v))) }},
 			{"RateLimiter.Return", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return rates.Return(ctx, int(v)) }},
 			{"Throttle.Allow", "n", bound{least: 1}, func(v int64) error { return errOf(throttle.Allow(ctx, int(v))) }},
@@ -298,16 +265,17 @@ func declared(t *testing.T) (n int) {
 // TestBoundsOfFallback tries which shares a LocalShare may be.
 func TestBoundsOfFallback(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		tries := users(t.Context(), s.client(t, nil), s)
+		c := s.client(t, nil)
 		for v, accepted := range map[float64]bool{
 			1: true, math.SmallestNonzeroFloat64: true,
 			0: false, -1: false, -2: false, -0.5: false, math.Nextafter(1, 2): false, math.Inf(1): false, math.Inf(-1): false, math.NaN(): false,
 		} {
-			invalid, of := new(primitives.FieldError), primitives.LocalShare(v)
-			require.Equal(t, !accepted, errors.As(tries["ThrottleOptions"](&primitives.ThrottleOptions{Unavailable: of}), &invalid), v)
-			require.Equal(t, !accepted, errors.As(tries["RateLimiterOptions"](by(of)), &invalid), v)
+			for _, kind := range []string{"Throttle", "RateLimiter"} {
+				err := use(t.Context(), construct(t, c, kind, kind, settings{"Unavailable": primitives.LocalShare(v)}))
+				require.Equal(t, !accepted, errors.As(err, new(*primitives.FieldError)), v)
+			}
 		}
-		invalid := new(primitives.FieldError)
-		require.ErrorAs(t, tries["ThrottleOptions"](new(primitives.ThrottleOptions)), &invalid, "it has no default")
+		none := c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Hour}, nil)
+		require.ErrorAs(t, use(t.Context(), none), new(*primitives.FieldError), "it has no default")
 	})
 }

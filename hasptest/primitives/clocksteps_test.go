@@ -179,7 +179,7 @@ func TestLeasesWithTheClockSet(t *testing.T) {
 		for _, step := range clockSteps {
 			subtest(t, fmt.Sprint(name, step), func(t *testing.T, s *server) {
 				made := func() any {
-					o, _ := construct(t, s.client(t, nil), name, "")
+					o := construct(t, s.client(t, nil), name, "x", nil)
 					if lock, sides := o.(*primitives.ReadWriteLock); sides {
 						return lock.WriteLock()
 					} else if permits, counts := o.(*primitives.PermitSemaphore); counts {
@@ -216,10 +216,10 @@ func TestQueuesWithTheClockSet(t *testing.T) {
 	for _, kind := range []string{"FairLock", "Mutex", "CountingSemaphoreByArrival"} {
 		for _, step := range clockSteps {
 			subtest(t, fmt.Sprint(kind, step), func(t *testing.T, s *server) {
-				held := must(acquirer(s.client(t, nil), kind, "x")(t.Context()))(t)
+				held := must(acquirer(t, s.client(t, nil), kind, "x")(t.Context()))(t)
 				served := make(chan int, 3)
 				for i := range 3 {
-					acquire := acquirer(s.client(t, nil), kind, "x")
+					acquire := acquirer(t, s.client(t, nil), kind, "x")
 					go func() {
 						if lease, err := acquire(t.Context()); err == nil {
 							served <- i

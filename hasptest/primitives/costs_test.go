@@ -255,7 +255,7 @@ func TestRepeatableScripts(t *testing.T) {
 		s.run = r.run
 		c := s.client(t, nil)
 		for _, kind := range slices.Sorted(maps.Keys(constructed(t))) {
-			object, _ := construct(t, c, kind, "")
+			object := construct(t, c, kind, "app:"+kind, nil)
 			ask(t, object)
 			hold(t, object, func(*primitives.Lease) {
 				time.Sleep(25 * time.Second) // two renewals

@@ -29,12 +29,12 @@ type pairs = map[time.Duration]time.Duration
 // dependents are all in package primitives. Those of "*" hold for each field of that name.
 var dependents = map[string]dependent{
 	"*.Lease": {func(t *testing.T, s *server, kind string, other time.Duration) (left time.Duration) {
-		hold(t, made(s.client(t, &primitives.Options{WatchdogLease: other}), kind, nil), func(l *primitives.Lease) { left = l.Remaining() })
+		hold(t, construct(t, s.client(t, &primitives.Options{WatchdogLease: other}), kind, "x", nil), func(l *primitives.Lease) { left = l.Remaining() })
 		return left
 	}, pairs{time.Second: 900 * time.Millisecond, time.Minute: 54 * time.Second}},
 	"*.MaxHold": {func(t *testing.T, s *server, kind string, other time.Duration) time.Duration {
 		begin := time.Now()
-		<-must(tries(made(s.client(t, &primitives.Options{MaxHold: other}), kind, nil), 1)(t.Context()))(t).Done()
+		<-must(tries(construct(t, s.client(t, &primitives.Options{MaxHold: other}), kind, "x", nil), 1)(t.Context()))(t).Done()
 		return time.Since(begin)
 	}, pairs{30 * time.Second: 30 * time.Second, time.Minute: time.Minute}},
 	"*.Replicas": {func(t *testing.T, s *server, kind string, other time.Duration) time.Duration {
@@ -52,7 +52,7 @@ var dependents = map[string]dependent{
 			}
 		}
 		kind = strings.ReplaceAll(kind, "Semaphore", "SemaphoreByArrival")
-		must(acquirer(s.client(t, &primitives.Options{WatchdogLease: other}), kind, "x")(t.Context()))(t)
+		must(acquirer(t, s.client(t, &primitives.Options{WatchdogLease: other}), kind, "x")(t.Context()))(t)
 		return timeout
 	}, pairs{time.Second: time.Second, time.Minute: time.Minute}},
 
@@ -109,7 +109,7 @@ func awaited(t *testing.T, s *server, kind string, o primitives.Options) (replic
 		replicas, timeout = n, within
 		return acks{n: n}
 	}
-	hold(t, made(s.client(t, &o), kind, nil), func(*primitives.Lease) {})
+	hold(t, construct(t, s.client(t, &o), kind, "x", nil), func(*primitives.Lease) {})
 	return replicas, timeout
 }
 
@@ -168,8 +168,8 @@ func TestWaiterTimeout(t *testing.T) {
 		subtest(t, kind, func(t *testing.T, s *server) {
 			link, with := &cutLink{server: s}, settings{"Order": primitives.ByArrival, "Lease": time.Hour, "WaiterTimeout": 5 * time.Minute}
 			c := s.client(t, nil)
-			must(tries(made(c, kind, with), 1)(t.Context()))(t)
-			waiter, ctx := made(s.over(t, link, nil), kind, with), within(t, 10*time.Minute)
+			must(tries(construct(t, c, kind, "x", with), 1)(t.Context()))(t)
+			waiter, ctx := construct(t, s.over(t, link, nil), kind, "x", with), within(t, 10*time.Minute)
 			go func() {
 				if lock, isLock := waiter.(locker); isLock {
 					_, _ = lock.Lock(ctx)
@@ -180,7 +180,7 @@ func TestWaiterTimeout(t *testing.T) {
 			time.Sleep(time.Second)
 			link.cut.Store(true)
 			for minute := range 7 {
-				require.ErrorIs(t, errOf(tries(made(c, kind, with), 1)(t.Context())), primitives.ErrNotAcquired)
+				require.ErrorIs(t, errOf(tries(construct(t, c, kind, "x", with), 1)(t.Context())), primitives.ErrNotAcquired)
 				require.Equal(t, minute < 5, len(s.waiting())+len(s.queued()) == 1, "after %d minutes", minute)
 				time.Sleep(time.Minute)
 			}

@@ -90,7 +90,7 @@ func TestDoTellsItsPhases(t *testing.T) {
 	}
 	for _, kind := range strings.Fields("Lock FencedLock FairLock SpinLock Mutex ReadLock WriteLock MultiLock RedLock CountingSemaphore") {
 		phases[kind] = func(ctx context.Context, c *primitives.Client, w work) error {
-			return objects(c, "x")[kind].(interface {
+			return construct(t, c, kind, "x", nil).(interface {
 				Do(context.Context, work) error
 			}).Do(ctx, w)
 		}

@@ -193,10 +193,10 @@ func TestNothingIsUnknownAfterAQuery(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		link, asked := &silentLink{server: s}, 0
 		c := link.over(t, link, nil)
-		all := objects(c, "x")
-		all["AtomicLong"], all["AtomicDouble"], all["Election"] = c.NewAtomicLong("x"), c.NewAtomicDouble("x"), c.NewElection("x", nil)
-		all["PeriodicJob"] = c.NewPeriodicJob("x", time.Hour, nil)
-		all["Throttle"] = c.NewThrottle("x", primitives.Limit{Permits: 1, Interval: time.Second}, refuse)
+		all := map[string]any{}
+		for _, kind := range append(severalKeys, "AtomicLong", "AtomicDouble", "Election", "PeriodicJob", "Throttle") {
+			all[kind] = construct(t, c, kind, "x", nil)
+		}
 		for kind, object := range all {
 			for _, method := range methods(object) {
 				if !queries.MatchString(method) && (method != "Wait" || !strings.HasSuffix(kind, "Latch")) {

@@ -30,7 +30,7 @@ func TestHolder(t *testing.T) {
 		subtest(t, kind, func(t *testing.T, s *server) {
 			o, c := &primitives.LockOptions{Metadata: "nightly\nexport"}, s.client(t, nil)
 			mine := map[string]exclusive{"Lock": c.NewLock("x", o), "FencedLock": c.NewFencedLock("x", o)}[kind]
-			asked := objects(s.client(t, nil), "x")[kind].(exclusive)
+			asked := construct(t, s.client(t, nil), kind, "x", nil).(exclusive)
 			require.ErrorIs(t, errOf(asked.Holder(t.Context())), primitives.ErrNotHeld)
 			lease := must(mine.Lock(t.Context()))(t)
 			want := primitives.Holder{
@@ -54,8 +54,7 @@ func TestHolderOfOtherKinds(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		mine, asked := s.client(t, &primitives.Options{IDPrefix: "pod-1"}), s.client(t, nil)
 		for _, kind := range []string{"SpinLock", "FairLock", "Mutex", "PlainLock", "PeriodicJob", "ReadWriteLock"} {
-			object, _ := construct(t, mine, kind, "")
-			other, _ := construct(t, asked, kind, "")
+			object, other := construct(t, mine, kind, "app:"+kind, nil), construct(t, asked, kind, "app:"+kind, nil)
 			if lock, is := other.(*primitives.ReadWriteLock); is {
 				other = lock.WriteLock()
 			}
@@ -159,8 +158,7 @@ func TestIDPrefix(t *testing.T) {
 		require.NotEqual(t, mine.ID(), other.ID())
 		owners := map[string]string{}
 		for kind := range constructed(t) {
-			object, _ := construct(t, mine, kind, "")
-			waits, _ := construct(t, other, kind, "")
+			object, waits := construct(t, mine, kind, "app:"+kind, nil), construct(t, other, kind, "app:"+kind, nil)
 			waited := make(chan error, 1)
 			hold(t, object, func(lease *primitives.Lease) {
 				owners[kind] = lease.Owner()

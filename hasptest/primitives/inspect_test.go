@@ -219,7 +219,7 @@ func TestInspect(t *testing.T) {
 			if kind == "ReadLock" && strings.Contains(state, "wait") {
 				continue // Readers do not.
 			}
-			play(kind, state, func(a stage) { scene(a, objects(a.c, "x")[kind].(revocable), alien) })
+			play(kind, state, func(a stage) { scene(a, construct(a.T, a.c, kind, "x", nil).(revocable), alien) })
 		}
 	}
 	for kind, of := range scenes {

@@ -131,13 +131,13 @@ func TestWatchQueues(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			watching(t, func(t *testing.T, s *server, c *primitives.Client, w *watched) {
 				s.slow("inspect_keys")
-				one := locked(t, acquirer(c, kind, "x"))
+				one := locked(t, acquirer(t, c, kind, "x"))
 				require.Equal(t, []string{"gone", "acquired " + one.Owner()}, w.after(tick))
 				second := make(chan *primitives.Lease, 1)
-				go func() { second <- locked(t, acquirer(c, kind, "x")) }()
+				go func() { second <- locked(t, acquirer(t, c, kind, "x")) }()
 				came := w.after(tick)
 				ctx, leave := context.WithCancel(t.Context())
-				go acquirer(c, kind, "x")(ctx) //nolint:errcheck // It leaves.
+				go acquirer(t, c, kind, "x")(ctx) //nolint:errcheck // It leaves.
 				came = append(came, w.after(tick)...)
 				require.Len(t, came, 2)
 				leave()

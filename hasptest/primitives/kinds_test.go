@@ -1,6 +1,7 @@
 package primitives_test
 
 import (
+	"cmp"
 	"context"
 	"go/ast"
 	"go/parser"
@@ -40,7 +41,7 @@ func kinds(t *testing.T, s *server) map[string]*kind {
 	for name, doc := range constructed(t) {
 		k := &kind{java: regexp.MustCompile(`(?s)\nSource: .*Redisson's\s`).MatchString(doc)}
 		all[name] = k
-		o, _ := construct(t, c, name, "")
+		o := construct(t, c, name, "app:"+name, settings{"limit": 2})
 		if lock, isLock := o.(*primitives.ReadWriteLock); isLock {
 			o, k.methods = lock.WriteLock(), methods(lock.ReadLock())
 		}
@@ -52,13 +53,13 @@ func kinds(t *testing.T, s *server) map[string]*kind {
 			k.lease, k.fence = true, lease.Token() > 0
 			hold(t, o, func(*primitives.Lease) { k.fence = false })
 		})
-		if o, has := construct(t, c, name, "Replicas"); has {
-			hold(t, o, func(*primitives.Lease) { k.replicas = true })
+		for has, o := range map[*bool]any{
+			&k.replicas: construct(t, c, name, "app:"+name, settings{"Replicas": 1}), &k.clients: construct(t, waits, name, "app:"+name, nil),
+		} {
+			s.set(func() { s.acks = func(int, time.Duration) acks { *has = true; return acks{n: 1} } })
+			hold(t, o, func(*primitives.Lease) {})
+			s.set(func() { s.acks = allAck })
 		}
-		s.set(func() { s.acks = func(int, time.Duration) acks { k.clients = true; return acks{n: 1} } })
-		o, _ = construct(t, waits, name, "")
-		hold(t, o, func(*primitives.Lease) {})
-		s.set(func() { s.acks = allAck })
 	}
 	return all
 }
@@ -109,58 +110,87 @@ func returns(f *ast.FuncDecl, name string) bool {
 	return isName && of.Name == name
 }
 
-// construct returns an object of the kind, and whether it has the option, which it then is given.
-func construct(t *testing.T, c *primitives.Client, kind, option string) (object any, has bool) {
+// settings are fields of options and of limits, by their names, a CountingSemaphore's limit and a job's period.
+type settings map[string]any
+
+// construct returns an object of the kind, or a side of one, called name. It has those settings that it can have.
+func construct(t *testing.T, c *primitives.Client, kind, name string, with settings) any {
 	t.Helper()
+	take := func(permits int) primitives.Take {
+		return c.NewThrottle(name+":rate", primitives.Limit{Permits: permits, Interval: time.Hour}, refuse).Take(1)
+	}
 	switch kind {
 	case "MultiLock":
-		return primitives.NewMultiLock(c.NewLock("app:multi", nil)), false
+		lease, _ := with["Lease"].(time.Duration)
+		return primitives.NewMultiLock(c.NewLock(name, &primitives.LockOptions{Lease: lease}),
+			c.NewFairLock(name+":fair", &primitives.FairLockOptions{Lease: lease}))
 	case "Admission":
-		one := c.NewThrottle("app:admission", primitives.Limit{Permits: 9, Interval: time.Hour}, refuse)
-		return primitives.NewAdmission(c.NewCountingSemaphore("app:slots", 9, nil), one.Take(1)), false
+		return primitives.NewAdmission(c.NewCountingSemaphore(name, 9, nil), take(9))
 	case "MultiThrottle":
-		return primitives.NewMultiThrottle(nil, c.NewThrottle("app:multi", primitives.Limit{Permits: 1, Interval: time.Hour}, refuse).Take(1)), false
-	case "Memo":
-		return primitives.NewMemo[int](c, "app:memo", nil), false
-	case "RedLock":
-		return primitives.NewRedLock([]*primitives.Client{c}, "app:red", nil), false
+		return primitives.NewMultiThrottle(nil, take(1))
+	case "ReadLock":
+		return construct(t, c, "ReadWriteLock", name, with).(*primitives.ReadWriteLock).ReadLock()
+	case "WriteLock":
+		return construct(t, c, "ReadWriteLock", name, with).(*primitives.ReadWriteLock).WriteLock()
+	case "CountingSemaphoreByArrival":
+		with = maps.Collect(maps.All(with))
+		with["Order"], kind = primitives.ByArrival, "CountingSemaphore"
 	}
-	constructor := reflect.ValueOf(c).MethodByName("New" + kind)
-	if !constructor.IsValid() {
-		constructor = reflect.ValueOf(c).MethodByName("Open" + kind)
-	}
+	constructor := constructorOf(c, kind)
 	var args []reflect.Value
 	for i := range constructor.Type().NumIn() {
-		arg := reflect.New(constructor.Type().In(i)).Elem()
-		switch arg.Interface().(type) {
-		case context.Context, nil:
-			arg.Set(reflect.ValueOf(t.Context()))
-		case string:
-			arg.SetString("app:" + kind)
-		case time.Duration:
-			arg.SetInt(int64(time.Hour))
-		case int:
-			arg.SetInt(2)
-		case primitives.Limit:
-			arg.Set(reflect.ValueOf(primitives.Limit{Permits: 2, Interval: time.Hour}))
-		case primitives.Rate:
-			arg.Set(reflect.ValueOf(primitives.Rate{Permits: 2, Interval: time.Hour}))
-		default:
-			arg.Set(reflect.New(arg.Type().Elem()))
-			if away := arg.Elem().FieldByName("Unavailable"); away.IsValid() {
-				away.Set(reflect.ValueOf(primitives.Refuse()))
-				arg.Elem().FieldByName("Timeout").SetInt(int64(time.Minute))
-			}
-			field := arg.Elem().FieldByName(option)
-			if has = field.IsValid(); has && field.CanInt() {
-				field.SetInt(1)
-			} else if has {
-				field.SetString("text")
+		args = append(args, argument(t, constructor.Type().In(i), name, with))
+	}
+	return constructor.Call(args)[0].Interface()
+}
+
+// constructorOf returns what makes objects of the kind.
+func constructorOf(c *primitives.Client, kind string) reflect.Value {
+	switch kind {
+	case "Memo":
+		return reflect.ValueOf(func(name string, o *primitives.MemoOptions) *primitives.Memo[int] {
+			return primitives.NewMemo[int](c, name, o)
+		})
+	case "RedLock":
+		return reflect.ValueOf(func(name string, o *primitives.RedLockOptions) *primitives.RedLock {
+			return primitives.NewRedLock([]*primitives.Client{c}, name, o)
+		})
+	case "LongAdder", "DoubleAdder":
+		return reflect.ValueOf(c).MethodByName("Open" + kind)
+	}
+	return reflect.ValueOf(c).MethodByName("New" + kind)
+}
+
+// argument returns one of a constructor.
+func argument(t *testing.T, of reflect.Type, name string, with settings) reflect.Value {
+	t.Helper()
+	arg := reflect.New(of).Elem()
+	fields := arg
+	switch arg.Interface().(type) {
+	case nil:
+		return reflect.ValueOf(t.Context())
+	case string:
+		return reflect.ValueOf(name)
+	case time.Duration:
+		period, _ := with["period"].(time.Duration)
+		return reflect.ValueOf(cmp.Or(period, time.Hour))
+	case int:
+		limit, _ := with["limit"].(int)
+		return reflect.ValueOf(max(limit, 1))
+	case primitives.Limit, primitives.Rate:
+		fields.FieldByName("Permits").SetInt(2)
+	default:
+		arg.Set(reflect.New(of.Elem()))
+		fields = arg.Elem()
+	}
+	for _, some := range []settings{{"Interval": time.Hour, "Unavailable": primitives.Refuse(), "Timeout": time.Minute}, with} {
+		for name, value := range some {
+			if field := fields.FieldByName(name); field.IsValid() {
+				field.Set(reflect.ValueOf(value).Convert(field.Type()))
 			}
 		}
-		args = append(args, arg)
 	}
-	return constructor.Call(args)[0].Interface(), has
+	return arg
 }
 
 // hold calls while with a lease of the object, unless that has none, or another has it.

@@ -29,7 +29,8 @@ func (w *traces) run(t *testing.T) {
 		}
 		l := w.newLife(replicas)
 		for range 1 + w.rng.IntN(4) {
-			lock := lockOf(clients[w.rng.IntN(len(clients))], kind, l.key, fixed, replicas)
+			lock := construct(t, clients[w.rng.IntN(len(clients))], []string{"Lock", "SpinLock", "FairLock"}[kind], l.key,
+				settings{"Lease": fixed, "MaxDelay": 100 * time.Millisecond, "Replicas": replicas}).(locker)
 			c := &caller{life: l, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 3)), lock: lock} //nolint:gosec // A test's schedule.
 			callers = append(callers, c)
 		}
@@ -79,17 +80,6 @@ func spanOf(rng *rand.Rand, lease time.Duration) time.Duration {
 	near := time.Duration(rng.IntN(41)-20) * time.Millisecond
 	return []time.Duration{lease/3 + near, lease - lease/10 + near, lease + near, 2*lease + near, 0}[rng.IntN(5)] +
 		time.Duration(rng.IntN(60))*time.Millisecond + 7*time.Microsecond
-}
-
-// lockOf returns a lock of some kind.
-func lockOf(c *primitives.Client, kind int, name string, fixed time.Duration, replicas int) locker {
-	switch kind {
-	case 1:
-		return c.NewSpinLock(name, &primitives.SpinLockOptions{Lease: fixed, MaxDelay: 100 * time.Millisecond, Replicas: replicas})
-	case 2:
-		return c.NewFairLock(name, &primitives.FairLockOptions{Lease: fixed, Replicas: replicas})
-	}
-	return c.NewLock(name, &primitives.LockOptions{Lease: fixed, Replicas: replicas})
 }
 
 // caller uses a lock again and again.

@@ -23,9 +23,9 @@ func TestLeaseExtend(t *testing.T) {
 	t.Parallel()
 	for kind, excluded := range extendable {
 		subtest(t, kind, func(t *testing.T, s *server) {
-			mine := made(s.client(t, nil), kind, settings{"Lease": 10 * time.Second, "Permits": 3})
+			mine := construct(t, s.client(t, nil), kind, "x", settings{"Lease": 10 * time.Second, "Permits": 3})
 			lease := must(tries(mine, 2)(t.Context()))(t)
-			other := tries(made(s.client(t, nil), excluded, settings{"Permits": 3}), 2)
+			other := tries(construct(t, s.client(t, nil), excluded, "x", settings{"Permits": 3}), 2)
 			time.Sleep(8 * time.Second)
 			require.NoError(t, lease.Extend(t.Context(), 20*time.Second))
 			require.Equal(t, 18*time.Second, lease.Remaining())

@@ -93,7 +93,7 @@ func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"Lock", "MultiLock", "RedLock"} {
 		subtest(t, name, func(t *testing.T, s *server) {
-			lock := objects(s.client(t, nil), "x")[name].(primitives.Locker)
+			lock := construct(t, s.client(t, nil), name, "x", nil).(primitives.Locker)
 			lease := must(lock.Lock(t.Context()))(t)
 			ctx := lease.Context(t.Context())
 			s.faults(fault{after: 50 * time.Millisecond})
@@ -152,9 +152,9 @@ func TestClientCloseReleasesAndEndsAll(t *testing.T) {
 	for _, kind := range []string{"Lock", "FairLock"} {
 		subtest(t, kind, func(t *testing.T, s *server) {
 			client := s.client(t, nil)
-			lease := must(objects(client, "mine")[kind].(primitives.Locker).Lock(t.Context()))(t)
+			lease := must(construct(t, client, kind, "mine", nil).(primitives.Locker).Lock(t.Context()))(t)
 			s.hold("x", another, time.Hour)
-			lock := objects(client, "x")[kind].(primitives.Locker)
+			lock := construct(t, client, kind, "x", nil).(primitives.Locker)
 			waiting := beside(func() error { return errOf(lock.Lock(t.Context())) })
 			time.Sleep(time.Second)
 			require.Equal(t, kind == "FairLock", len(s.waiting()) == 1)

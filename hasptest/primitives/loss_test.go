@@ -104,7 +104,7 @@ func TestTakenLocks(t *testing.T) {
 				if kind == "Described" {
 					with["Metadata"] = "report"
 				}
-				return must(tries(made(s.client(t, nil), strings.Replace(kind, "Described", "Lock", 1), with), 1)(t.Context()))(t)
+				return must(tries(construct(t, s.client(t, nil), strings.Replace(kind, "Described", "Lock", 1), "x", with), 1)(t.Context()))(t)
 			}
 			lost := take()
 			s.do("FLUSHALL")

@@ -42,56 +42,9 @@ func TestNamesThatShareAChannelWakeEachTheirOwn(t *testing.T) {
 	})
 }
 
-// objects are all that a client can make under a name, and that has more than one key, or a channel.
-func objects(c *primitives.Client, name string) map[string]any {
-	rw := c.NewReadWriteLock(name, nil)
-	return map[string]any{
-		"Lock": c.NewLock(name, nil), "FairLock": c.NewFairLock(name, nil), "SpinLock": c.NewSpinLock(name, nil),
-		"FencedLock": c.NewFencedLock(name, nil), "Mutex": c.NewMutex(name, nil), "PlainLock": c.NewPlainLock(name, nil),
-		"ReadLock": rw.ReadLock(), "WriteLock": rw.WriteLock(),
-		"MultiLock":         primitives.NewMultiLock(c.NewLock(name, nil)),
-		"RedLock":           primitives.NewRedLock([]*primitives.Client{c}, name, nil),
-		"Semaphore":         c.NewSemaphore(name, nil),
-		"PermitSemaphore":   c.NewPermitSemaphore(name, nil),
-		"CountingSemaphore": c.NewCountingSemaphore(name, 1, nil),
-		"CountingSemaphoreByArrival": c.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{
-			Order: primitives.ByArrival,
-		}),
-		"CountDownLatch": c.NewCountDownLatch(name), "PartsLatch": c.NewPartsLatch(name), "IDGenerator": c.NewIDGenerator(name),
-		"RateLimiter": c.NewRateLimiter(name, primitives.Rate{}, rateRefuse),
-	}
-}
-
-// settings are fields of options, by their names.
-type settings map[string]any
-
-// made returns an object of the kind called x, whose options have those settings that they can have.
-func made(c *primitives.Client, kind string, with settings) any {
-	if lease, _ := with["Lease"].(time.Duration); kind == "MultiLock" {
-		return primitives.NewMultiLock(made(c, "Lock", with).(primitives.Locker), c.NewFairLock("y", &primitives.FairLockOptions{Lease: lease}))
-	}
-	constructor := reflect.ValueOf(c).MethodByName("New" + regexp.MustCompile(`^(Read|Write)Lock`).ReplaceAllString(kind, "ReadWriteLock"))
-	args := []reflect.Value{reflect.ValueOf("x")}
-	for i := 1; i < constructor.Type().NumIn(); i++ {
-		arg := reflect.New(constructor.Type().In(i)).Elem()
-		args = append(args, arg)
-		if arg.CanInt() {
-			arg.SetInt(1)
-			continue
-		}
-		arg.Set(reflect.New(arg.Type().Elem()))
-		for name, value := range with {
-			if field := arg.Elem().FieldByName(name); field.IsValid() {
-				field.Set(reflect.ValueOf(value))
-			}
-		}
-	}
-	object := constructor.Call(args)[0].Interface()
-	if lock, sides := object.(*primitives.ReadWriteLock); sides {
-		return map[string]any{"ReadLock": lock.ReadLock(), "WriteLock": lock.WriteLock()}[kind]
-	}
-	return object
-}
+// severalKeys are the kinds that have more than one key, or a channel.
+var severalKeys = strings.Fields(`Lock FairLock SpinLock FencedLock Mutex PlainLock ReadLock WriteLock MultiLock RedLock Semaphore
+	PermitSemaphore CountingSemaphore CountingSemaphoreByArrival CountDownLatch PartsLatch IDGenerator RateLimiter`)
 
 // tries returns the call that acquires an object, or so many permits of it, without waiting; nil if it has none.
 func tries(object any, permits int) lockFunc {
@@ -111,8 +64,9 @@ func tries(object any, permits int) lockFunc {
 }
 
 // acquirer returns the call that acquires an object of a kind and name, and waits for it.
-func acquirer(c *primitives.Client, kind, name string) lockFunc {
-	switch o := objects(c, name)[kind].(type) {
+func acquirer(t *testing.T, c *primitives.Client, kind, name string) lockFunc {
+	t.Helper()
+	switch o := construct(t, c, kind, name, nil).(type) {
 	case *primitives.CountingSemaphore:
 		return o.Acquire
 	case primitives.Locker:
@@ -128,15 +82,11 @@ func TestKindsAreOneScriptEach(t *testing.T) {
 		"Lock": `acquire lock "x": `, "FencedLock": `acquire fenced lock "x": `, "SpinLock": `acquire spin lock "x": `,
 		"FairLock": `acquire fair lock "x": `, "Mutex": `acquire mutex "x": `,
 		"ReadLock": `acquire write lock "x": `, "WriteLock": `acquire read lock "x": `,
-		"ByTime": `acquire counting semaphore "x": no slot is free`, "ByArrival": `acquire counting semaphore "x": no slot is free`,
+		"CountingSemaphore": `acquire counting semaphore "x": no slot is free`, "CountingSemaphoreByArrival": `acquire counting semaphore "x": no slot is free`,
 	} {
 		subtest(t, kind, func(t *testing.T, s *server) {
-			c, of, sides := s.client(t, nil), kind, map[string]string{"ReadLock": "WriteLock", "WriteLock": "ReadLock"}
-			with := settings{"Order": map[string]primitives.CountingOrder{"ByArrival": primitives.ByArrival}[kind]}
-			if strings.HasPrefix(kind, "By") {
-				of = "CountingSemaphore"
-			}
-			object, other := made(c, of, with), made(c, cmp.Or(sides[kind], of), with)
+			c, sides := s.client(t, nil), map[string]string{"ReadLock": "WriteLock", "WriteLock": "ReadLock"}
+			object, other := construct(t, c, kind, "x", nil), construct(t, c, cmp.Or(sides[kind], kind), "x", nil)
 			require.Equal(t, "x", object.(interface{ Name() string }).Name())
 			lease := must(tries(object, 1)(t.Context()))(t)
 			require.Positive(t, lease.Token())
@@ -173,10 +123,7 @@ func TestPermissionsAreCheckedOnce(t *testing.T) {
 				}
 			}
 			c := s.client(t, nil)
-			object, _ := construct(t, c, cmp.Or(map[string]string{"ReadLock": "ReadWriteLock", "WriteLock": "ReadWriteLock"}[kind], kind), "")
-			if lock, isLock := object.(*primitives.ReadWriteLock); isLock {
-				object = map[string]any{"ReadLock": lock.ReadLock(), "WriteLock": lock.WriteLock()}[kind]
-			}
+			object := construct(t, c, kind, "app:x", nil)
 			for range 2 {
 				hold(t, object, func(*primitives.Lease) {})
 			}
@@ -204,7 +151,7 @@ func TestNamesOfKeys(t *testing.T) {
 				channels = append(channels, args...)
 			}
 			kind, name, _ := strings.Cut(name, " ")
-			lease := must(acquirer(s.client(t, &primitives.Options{KeyPrefix: "p:"}), kind, name)(t.Context()))(t)
+			lease := must(acquirer(t, s.client(t, &primitives.Options{KeyPrefix: "p:"}), kind, name)(t.Context()))(t)
 			require.NoError(t, lease.Release(t.Context()))
 			require.Equal(t, want[:3], keys[:3])
 			require.Contains(t, channels, want[3])
@@ -252,7 +199,8 @@ func TestNamesWithoutAHashTag(t *testing.T) {
 		end()
 		var wrong *primitives.FieldError
 		for _, name := range []string{"x}", "{}a", "{", "a{}{b}"} {
-			for kind, object := range objects(c, name) {
+			for _, kind := range severalKeys {
+				object := construct(t, c, kind, name, nil)
 				require.ErrorAs(t, object.(interface{ Validate() error }).Validate(), &wrong, kind)
 				called := callAll(ended, object)
 				require.GreaterOrEqual(t, len(called), 2, kind)

@@ -230,8 +230,7 @@ var withoutWaiters = []string{"AtomicLong", "AtomicDouble", "IDGenerator", "Long
 // await waits for an object of a kind, or takes it and returns, or keeps it until ctx ends.
 func await(ctx context.Context, t *testing.T, c *primitives.Client, kind string) error {
 	t.Helper()
-	object, _ := construct(t, c, kind, "")
-	switch o := object.(type) {
+	switch o := construct(t, c, kind, "app:x", nil).(type) {
 	case *primitives.ReadWriteLock:
 		return errOf(o.WriteLock().Lock(ctx))
 	case interface {

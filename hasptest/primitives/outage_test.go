@@ -86,7 +86,7 @@ func TestLockWaitsThroughAnOutage(t *testing.T) {
 			time.AfterFunc(time.Second, func() { s.faults(c.outage) })
 			time.AfterFunc(time.Minute, func() { s.faults(fault{}) })
 			start := time.Now()
-			lease := must(acquirer(s.client(t, nil), c.kind, "x")(t.Context()))(t)
+			lease := must(acquirer(t, s.client(t, nil), c.kind, "x")(t.Context()))(t)
 			require.Greater(t, time.Since(start), 59*time.Second)
 			require.Less(t, time.Since(start), 2*time.Minute)
 			require.Equal(t, lease.Owner(), s.holder("x"))

@@ -32,7 +32,7 @@ func eachLocker(t *testing.T, test func(t *testing.T, s *server, c *primitives.C
 	for _, kind := range lockers {
 		subtest(t, kind, func(t *testing.T, s *server) {
 			c := s.client(t, nil)
-			test(t, s, c, made(c, kind, settings{"Replicas": 1}).(locker))
+			test(t, s, c, construct(t, c, kind, "x", settings{"Replicas": 1}).(locker))
 		})
 	}
 }

@@ -60,7 +60,7 @@ func TestClientsReplicas(t *testing.T) {
 			})
 			require.NoError(t, err)
 			for _, kind := range lockers {
-				lease, err := made(c, kind, settings{"Replicas": n}).(locker).Lock(t.Context())
+				lease, err := construct(t, c, kind, "x", settings{"Replicas": n}).(locker).Lock(t.Context())
 				require.NoError(t, err, kind)
 				time.Sleep(20 * time.Second)
 				s.set(func() { require.Equal(t, waits, asked, kind) })

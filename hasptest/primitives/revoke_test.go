@@ -36,7 +36,7 @@ func TestRevoke(t *testing.T) {
 	t.Parallel()
 	for kind := range revocables {
 		subtest(t, kind, func(t *testing.T, s *server) {
-			of := func(kind string) revocable { return objects(s.client(t, nil), "x")[kind].(revocable) }
+			of := func(kind string) revocable { return construct(t, s.client(t, nil), kind, "x", nil).(revocable) }
 			holder, waiter, by := of(kind), of(strings.Replace(kind, "Read", "Write", 1)), of(kind)
 			requireRevoked(t, by, "", 0)
 			lost := must(holder.Lock(t.Context()))(t)
@@ -90,7 +90,7 @@ func TestRevokeEndsAHoldWithoutAnExpiry(t *testing.T) {
 			continue
 		}
 		subtest(t, kind, func(t *testing.T, s *server) {
-			l := objects(s.client(t, &primitives.Options{WatchdogLease: 5 * time.Second}), "x")[kind].(revocable)
+			l := construct(t, s.client(t, &primitives.Options{WatchdogLease: 5 * time.Second}), kind, "x", nil).(revocable)
 			s.do(alien...)
 			requireRevoked(t, l, alienOwner, 5*time.Second)
 			begin := time.Now()
@@ -195,7 +195,7 @@ func TestTakenAtOnce(t *testing.T) {
 				if own {
 					other = c
 				}
-				of := func(c *primitives.Client, kind string) revocable { return objects(c, "x")[kind].(revocable) }
+				of := func(c *primitives.Client, kind string) revocable { return construct(t, c, kind, "x", nil).(revocable) }
 				holder, waiter, l := of(c, name), of(other, strings.Replace(name, "Read", "Write", 1)), of(s.client(t, nil), name)
 				takes := func(want bool, owner string) {
 					t.Helper()

@@ -45,7 +45,7 @@ func TestCancelledLeavesTheQueue(t *testing.T) {
 func cancelInQueue(t *testing.T, s *server, kind string, acquire fault, at int) {
 	t.Helper()
 	q, get := queues[kind], func(ctx context.Context) (*primitives.Lease, error) {
-		return acquirer(s.client(t, nil), kind, "x")(ctx)
+		return acquirer(t, s.client(t, nil), kind, "x")(ctx)
 	}
 	holder := must(get(t.Context()))(t)
 	ctx, cancel := context.WithCancel(t.Context())
