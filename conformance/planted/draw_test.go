@@ -26,7 +26,7 @@ import (
 // product matches the folders whose code is mutated, but for those that notProduct matches: of generators "make verify" judges.
 var (
 	product    = regexp.MustCompile(`^(backend|primitives|hasptest|integration|cmd/hasp|luagen)(/|$)`)
-	notProduct = regexp.MustCompile(`(^|/)(testdata|browser|alerts|gen|pages)(/|$)`)
+	notProduct = regexp.MustCompile(`(^|/)(testdata|browser|gen|pages)(/|$)`)
 	generated  = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 )
 
