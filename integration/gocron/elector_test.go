@@ -39,23 +39,6 @@ func campaign(
 	return c
 }
 
-func TestLeaderRunsAllJobs(t *testing.T) {
-	onServer(t, func(t *testing.T, s *hasptest.Server) {
-		all := make([]runs, 3)
-		for i := range all {
-			campaign(t, s, all[i].work(time.Second))
-		}
-		ended := 0
-		for i := range all {
-			if n := all[i].after(10 * time.Minute / 3).ended; n > 0 {
-				require.Zero(t, ended, "another replica ran the job")
-				ended = n
-			}
-		}
-		require.Positive(t, ended)
-	})
-}
-
 // TestLostLeadership loses the leadership during a job: the job ends, and fails, and another replica leads.
 func TestLostLeadership(t *testing.T) {
 	onServer(t, func(t *testing.T, s *hasptest.Server) {

@@ -74,40 +74,6 @@ func hold(ctx context.Context, locker *gocronhasp.Locker) error {
 	return held.Unlock(ctx)
 }
 
-// TestReplicaThatCrashes has one of three replicas crash in a job every ten seconds: another one runs it when the lease has
-// ended, three periods later, for the same period, and once.
-func TestReplicaThatCrashes(t *testing.T) {
-	onServer(t, func(t *testing.T, s *hasptest.Server) {
-		began := time.Now()
-		ran, results := make(chan time.Time, 3), make(chan error, 3)
-		for range 3 {
-			client := s.Client(nil)
-			locker := periodicLocker(t, client, gocronhasp.Every(10*time.Second))
-			task := taskOf(locker, func(ctx context.Context, run gocronhasp.Run) error {
-				ran <- run.Period
-				if len(ran) > 1 {
-					return nil
-				}
-				s.Crash(client)
-				return sleep(ctx, time.Hour)
-			})
-			go func() {
-				held, err := locker.Lock(t.Context(), job)
-				if err == nil {
-					err = errors.Join(task(t.Context()), held.Unlock(t.Context()))
-				}
-				results <- err
-			}()
-		}
-		err := errors.Join(<-results, <-results, <-results)
-		require.ErrorIs(t, err, gocronhasp.ErrCompleted)
-		require.ErrorIs(t, err, primitives.ErrLost, "of the crashed one")
-		require.InDelta(t, 30*time.Second, time.Since(began), float64(time.Second))
-		require.Len(t, ran, 2)
-		require.Equal(t, []time.Time{began, began}, []time.Time{(<-ran).In(began.Location()), (<-ran).In(began.Location())})
-	})
-}
-
 // periods are those for which a job ran.
 type periods struct {
 	mu  sync.Mutex
