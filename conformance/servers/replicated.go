@@ -58,30 +58,16 @@ func (r *Replicated) Lag() error { return cutOff(r.Primary(), r.Replicas()...) }
 // Sync waits until the replicas have all that the primary had written before the call.
 func (r *Replicated) Sync() error { return caughtUp(r.Primary(), r.Replicas()...) }
 
-// Promote makes the first replica a primary with what it has, and returns it. Nothing else learns
-// of it: the primary goes on, and Addr leads to it.
-func (r *Replicated) Promote() (*Server, error) {
-	replicas := r.Replicas()
-	if len(replicas) == 0 {
-		return nil, errors.New("promoting: no replica")
-	}
-	return replicas[0], replicas[0].run("REPLICAOF", "NO", "ONE")
-}
-
-// FailOver makes the first replica the primary, and the others, the old primary too, its replicas; then it breaks all
-// connections through Addr, which leads to the new primary. What the primary had written before the call is kept. What
-// unseen, if it is not nil, writes meanwhile is lost, and so may be what others write.
+// FailOver makes the first replica, of which there must be one, the primary, and the others, the old primary too, its
+// replicas; then it breaks all connections through Addr, which leads to the new primary. What the primary had written
+// before the call is kept. What unseen, if it is not nil, writes meanwhile is lost, and so may be what others write.
 func (r *Replicated) FailOver(unseen func() error) error {
-	err := replace(r.Primary(), r.Replicas(), unseen, func() error {
-		_, err := r.Promote()
-		return err
-	})
-	if err != nil {
+	next := r.Replicas()[0]
+	if err := replace(r.Primary(), r.Replicas(), unseen, func() error { return next.run("REPLICAOF", "NO", "ONE") }); err != nil {
 		return err
 	}
-	next := r.Replicas()[0]
 	r.primary.Store(next)
-	err = errors.Join(r.entry.Lead(next.Addr()), r.follow())
+	err := errors.Join(r.entry.Lead(next.Addr()), r.follow())
 	r.entry.Cut()
 	return err
 }

@@ -1,7 +1,6 @@
 package servers_test
 
 import (
-	"bufio"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -15,25 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
-
-func TestServerAnswers(t *testing.T) {
-	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		s := servers.Start(t, kind, &servers.Options{Config: map[string]string{"maxmemory": "50mb"}})
-		path, version, ok := servers.Find(kind)
-		require.True(t, ok)
-		require.FileExists(t, path)
-		require.Equal(t, version, must(s.Info("server"))(t)[strings.ToLower(kind.String())+"_version"])
-		for name, want := range map[string]string{"maxmemory": "52428800", "bind": "127.0.0.1"} {
-			require.Equal(t, backend.StringReply(want), must(must(s.Do("CONFIG", "GET", name))(t).Tuple(2))(t)[1])
-		}
-		requireCode(t, "NOSCRIPT", s, "EVALSHA", strings.Repeat("0", 40), "0")
-	})
-}
 
 func TestServerRestart(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
@@ -78,28 +62,20 @@ func pause(t *testing.T, s *servers.Server) {
 	require.NoError(t, err)
 }
 
+// TestServerEndsWithTest: a stopped process, too, and its log is shown if the test fails.
 func TestServerEndsWithTest(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		tb := &fakeTB{T: t}
-		var s *servers.Server
-		require.False(t, tb.run(func() {
-			s = servers.Start(tb, kind, nil)
-			_ = s.Pause() // A stopped process must end, too.
-		}))
-		require.Error(t, errOf(net.Dial("tcp", s.Addr())))
-		require.ErrorIs(t, s.Restart(servers.DropData), servers.ErrNotRunning)
-		require.Empty(t, tb.log)
-	})
-}
-
-func TestServerLogIsShownOnFailure(t *testing.T) {
-	eachKind(t, func(t *testing.T, kind servers.Kind) {
-		tb := &fakeTB{T: t}
-		tb.run(func() {
-			servers.Start(tb, kind, nil)
-			tb.Errorf("broken")
-		})
-		require.Contains(t, tb.log, "Ready to accept connections")
+		for _, fails := range []bool{false, true} {
+			tb := &fakeTB{T: t, failed: fails}
+			var s *servers.Server
+			require.False(t, tb.run(func() {
+				s = servers.Start(tb, kind, nil)
+				_ = s.Pause()
+			}))
+			require.Error(t, errOf(net.Dial("tcp", s.Addr())))
+			require.ErrorIs(t, s.Restart(servers.DropData), servers.ErrNotRunning)
+			require.Equal(t, fails, strings.Contains(tb.log, "Ready to accept connections"), tb.log)
+		}
 	})
 }
 
@@ -129,11 +105,12 @@ func TestServerMeetsTakenPort(t *testing.T) {
 	})
 }
 
-// TestServerDiesWithProcess runs this test binary as a child which starts a server and is killed.
+// TestServerDiesWithProcess kills a process that has started a server.
 func TestServerDiesWithProcess(t *testing.T) {
-	if os.Getenv("HASP_TEST_CHILD") == "1" {
-		s := servers.Start(t, servers.Redis, nil)
-		_, _ = os.Stdout.WriteString("addr " + s.Addr() + "\n")
+	if servers.IsChild() {
+		folder, _ := servers.AsChild(t)
+		require.NoError(t, os.Setenv("TMPDIR", folder[0])) // Nobody else removes what it leaves.
+		servers.Say(servers.Start(t, servers.Redis, nil).Addr())
 		select {}
 	}
 	t.Parallel()
@@ -141,17 +118,10 @@ func TestServerDiesWithProcess(t *testing.T) {
 		t.Skip("only Linux ties a server's life to its parent's")
 	}
 	servers.Need(t, servers.Redis)
-	child := exec.Command(os.Args[0], "-test.run=^TestServerDiesWithProcess$", "-test.count=1")
-	child.Env = append(os.Environ(), "HASP_TEST_CHILD=1", "TMPDIR="+t.TempDir())
-	out := must(child.StdoutPipe())(t)
-	require.NoError(t, child.Start())
-	var addr string
-	for lines := bufio.NewScanner(out); addr == "" && lines.Scan(); {
-		addr, _ = strings.CutPrefix(lines.Text(), "addr ")
-	}
+	child := servers.StartChild(t, os.Args[0], t.Name(), t.TempDir())
+	addr := child.Next(t)
 	dial(t, addr, "PING")
-	require.NoError(t, child.Process.Kill())
-	_ = child.Wait()
+	child.Kill(t)
 	require.Eventually(t, func() bool {
 		_, err := net.Dial("tcp", addr)
 		return err != nil
