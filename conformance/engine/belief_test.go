@@ -67,17 +67,3 @@ func TestBelief(t *testing.T) {
 		})
 	}
 }
-
-// TestBeliefRenewedBeforeItsGrant: a renewal may come through while the grant's answer is late.
-func TestBeliefRenewedBeforeItsGrant(t *testing.T) {
-	t.Parallel()
-	b := engine.NewBelief(second, 100*ms, after(0))
-	b.Renewed(engine.Renewal{Sent: after(333), Answered: after(340), Held: true})
-	require.False(t, b.Granted(after(1000)))
-	require.NoError(t, b.Look(after(1232), ms))
-	require.Error(t, b.Look(after(1233), ms))
-
-	late := engine.NewBelief(second, 100*ms, after(0))
-	late.Renewed(engine.Renewal{Sent: after(333), Answered: after(340)})
-	require.True(t, late.Granted(after(900)))
-}
