@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,76 +27,65 @@ func register() porcupine.Model {
 	}
 }
 
-func TestCheckFollowsTheOrder(t *testing.T) {
+// TestCheck: what was dropped has no effect, what returned has its effect in between, and what is unknown may have it
+// at any time from its call on, or never.
+func TestCheck(t *testing.T) {
 	t.Parallel()
+	order := func(seen int) func(log *history.Log) {
+		return func(log *history.Log) {
+			writer, reader := log.Process(), log.Process()
+			writer.Call(1).Return(nil)
+			writer.Call(2).Return(nil)
+			reader.Call("read").Return(seen)
+		}
+	}
+	unknown := func(before int, after ...int) func(log *history.Log) {
+		return func(log *history.Log) {
+			writer, reader := log.Process(), log.Process()
+			reader.Call("read").Return(before)
+			writer.Call(1).Unknown(nil)
+			writer.Call("read").Return(0) // the process goes on
+			for _, seen := range after {
+				reader.Call("read").Return(seen)
+			}
+		}
+	}
 	for name, c := range map[string]struct {
-		seen int
-		ok   bool
+		record func(log *history.Log)
+		len    int
+		ok     bool
 	}{
-		"New": {seen: 2, ok: true}, "Old": {seen: 1}, "Never": {seen: 3},
+		"New": {order(2), 3, true}, "Old": {order(1), 3, false}, "Never": {order(3), 3, false},
+		"Unknown": {unknown(0), 3, true}, "NeverSeen": {unknown(0, 0, 0), 5, true}, "SeenLater": {unknown(0, 0, 1), 5, true},
+		"SeenBefore": {unknown(1, 1), 4, false}, "SeenAndGone": {unknown(0, 1, 0), 5, false},
+		"Dropped": {func(log *history.Log) {
+			p := log.Process()
+			p.Call(1).Drop()
+			p.Call("read").Return(0)
+		}, 1, true},
+		"Since": {func(log *history.Log) {
+			p := log.Process()
+			p.Call("read").Return(0)
+			second := p.Call("read")
+			second.Return(7)
+			log.Since(second.Time(), 7, nil)
+		}, 3, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			log := history.New()
-			writer, reader := log.Process(), log.Process()
-			writer.Call(1).Return(nil)
-			writer.Call(2).Return(nil)
-			reader.Call("read").Return(c.seen)
+			c.record(log)
+			require.Equal(t, c.len, log.Len())
 			err := log.Check(register(), nil)
 			if c.ok {
 				require.NoError(t, err)
 				return
 			}
-			var violation *history.Violation
-			require.ErrorAs(t, err, &violation)
-			require.ErrorContains(t, err, "the history of 3 operations")
+			require.ErrorAs(t, err, new(*history.Violation))
+			require.ErrorContains(t, err, fmt.Sprintf("the history of %d operations", c.len))
 			require.Regexp(t, "(?s)but not to all of.*read -> ", err.Error())
 		})
 	}
-}
-
-// TestUnknownTakesEffectAtAnyTime writes without an answer: it may count from then on, later, or
-// never, but not before.
-func TestUnknownTakesEffectAtAnyTime(t *testing.T) {
-	t.Parallel()
-	record := func(before int, after ...int) error {
-		log := history.New()
-		writer, reader := log.Process(), log.Process()
-		reader.Call("read").Return(before)
-		writer.Call(1).Unknown(nil)
-		writer.Call("read").Return(0) // the process goes on
-		for _, seen := range after {
-			reader.Call("read").Return(seen)
-		}
-		return log.Check(register(), nil)
-	}
-	require.NoError(t, record(0))
-	require.NoError(t, record(0, 0, 0))
-	require.NoError(t, record(0, 0, 1))
-	require.Error(t, record(1, 1))
-	require.Error(t, record(0, 1, 0))
-}
-
-func TestSince(t *testing.T) {
-	t.Parallel()
-	log := history.New()
-	p := log.Process()
-	p.Call("read").Return(0)
-	second := p.Call("read")
-	second.Return(7)
-	log.Since(second.Time(), 7, nil)
-	require.NoError(t, log.Check(register(), nil))
-	require.Equal(t, 3, log.Len())
-}
-
-func TestDroppedCallsDoNotCount(t *testing.T) {
-	t.Parallel()
-	log := history.New()
-	p := log.Process()
-	p.Call(1).Drop()
-	p.Call("read").Return(0)
-	require.NoError(t, log.Check(register(), nil))
-	require.Equal(t, 1, log.Len())
 }
 
 func TestMalformedHistoriesAreRejected(t *testing.T) {
