@@ -275,8 +275,8 @@ func (t *trial) actor(ctx context.Context, i int) {
 		for again := true; again; again = s.UntilEnded && !isClosed(t.ended) || s.Insists && !granted {
 			now, granted = t.drawn(s), false
 			time.Sleep(now.Pause)
-			must.In(fmt.Sprintf("actor %d: %v", i, now), func() { take(ctx, now) })
-			must.Not(ctx.Err() != nil, "actor %d: %v: %w", i, now, context.Cause(ctx))
+			must.In(fmt.Sprintf("actor %d: %+v", i, now), func() { take(ctx, now) })
+			must.Not(ctx.Err() != nil, "actor %d: %+v: %w", i, now, context.Cause(ctx))
 		}
 	}
 }

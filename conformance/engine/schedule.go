@@ -176,7 +176,7 @@ func (c crowd) describe(object int) string {
 	for i, steps := range c.Objects[object].Actors {
 		fmt.Fprintf(&text, "actor %d of client %d:\n", i, i%c.Clients)
 		for _, step := range steps {
-			fmt.Fprintf(&text, "    %v\n", step)
+			fmt.Fprintf(&text, "    %+v\n", step)
 		}
 	}
 	return text.String()
@@ -233,23 +233,6 @@ type Step struct {
 	UntilEnded bool // it is repeated until the crowd's fault has ended
 	Insists    bool // it is repeated until it is granted the object
 	Strikes    bool // its first grant lets the crowd's fault strike
-}
-
-// String returns a step in a form that can be read in the report of a failure.
-func (s Step) String() string {
-	var text strings.Builder
-	if s.UntilEnded || s.Insists || s.Strikes {
-		fmt.Fprintf(&text, "(until the fault has ended: %v, until granted: %v, strikes: %v) ",
-			s.UntilEnded, s.Insists, s.Strikes)
-	}
-	fmt.Fprintf(&text, "after %v %s %d %v", s.Pause, s.Op, s.N, s.Flag)
-	if s.Hold > 0 {
-		fmt.Fprintf(&text, " for %v", s.Hold)
-	}
-	if s.Patience > 0 {
-		fmt.Fprintf(&text, " within %v", s.Patience)
-	}
-	return text.String()
 }
 
 // Histories implements [Subject].

@@ -51,24 +51,28 @@ const sideBySide = 4
 // together calls each for every one of all, so many at once, by a test of that name.
 func together[T any](t *testing.T, name string, all []T, waits func(one T) bool, each func(t *testing.T, one T)) {
 	t.Helper()
-	left := map[bool]chan T{true: make(chan T, len(all)), false: make(chan T, len(all))}
-	for _, one := range all {
-		left[waits(one)] <- one
-	}
 	t.Run(name, func(t *testing.T) {
-		var workers sync.WaitGroup
-		for _, some := range left {
-			close(some)
-			for range sideBySide {
-				workers.Go(func() {
-					for one := range some {
-						each(t, one)
-					}
-				})
-			}
+		var both sync.WaitGroup
+		for _, waiting := range []bool{true, false} {
+			some := slices.DeleteFunc(slices.Clone(all), func(one T) bool { return waits(one) != waiting })
+			both.Go(func() { atOnce(sideBySide, some, func(one T) { each(t, one) }) })
 		}
-		workers.Wait()
+		both.Wait()
 	})
+}
+
+// atOnce calls f for each of all, so many at once.
+func atOnce[T any](n int, all []T, f func(T)) {
+	var workers sync.WaitGroup
+	turns := make(chan bool, n)
+	for _, one := range all {
+		turns <- true
+		workers.Go(func() {
+			f(one)
+			<-turns
+		})
+	}
+	workers.Wait()
 }
 
 // finders returns the tests that find bugs, each once.

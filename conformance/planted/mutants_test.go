@@ -159,20 +159,6 @@ func (t *trial) baseline(s *suite) (err error) {
 	return err
 }
 
-// atOnce calls f for each of all, so many at once.
-func atOnce[T any](n int, all []T, f func(T)) {
-	var workers sync.WaitGroup
-	turns := make(chan bool, n)
-	for _, one := range all {
-		turns <- true
-		workers.Go(func() {
-			f(one)
-			<-turns
-		})
-	}
-	workers.Wait()
-}
-
 // hunt runs the cheapest tests that reach each mutant, so many mutants at once, and returns those with which the tests
 // did not end in time.
 func (t *trial) hunt(s *suite, mutants []mutant, n int) (late []mutant) {

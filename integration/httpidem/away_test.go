@@ -185,25 +185,6 @@ func TestGrace(t *testing.T) {
 	})
 }
 
-// TestCrash: when the lease of a process that crashed has ended, the next request runs.
-func TestCrash(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := hasptest.New(t)
-		client := s.Client(nil)
-		idem, err := httpidem.New(client, "api", &httpidem.Options{Tenant: byUser})
-		require.NoError(t, err)
-		first := asks(t.Context(), idem.Handler(http.HandlerFunc(slow)))
-		s.Crash(client)
-		other := guarded(t, s, httpidem.Options{}, slow)
-		require.Equal(t, http.StatusConflict, ask(t.Context(), other, "").StatusCode)
-		<-first
-		time.Sleep(time.Minute)
-		require.Equal(t, "done", ask(t.Context(), other, "").body)
-		requireReplay(t, ask(t.Context(), other, ""), http.StatusOK, "done")
-	})
-}
-
 // TestLoss: the handler's context ends with the lease, and the answer of the run that was granted next is kept.
 func TestLoss(t *testing.T) {
 	failures := new(recorder)
