@@ -300,11 +300,10 @@ func (b *tab) shoot(t *testing.T, folder, name, condition string) {
 	}
 }
 
-// TestManyObjects: with 10 000 locks the page shows those that are seen, and reads no more than --reads says.
+// TestManyObjects: with 10 000 locks the page shows those that are seen.
 func TestManyObjects(t *testing.T) {
 	t.Parallel()
 	hasp, server := build(t)
-	const reads = 20
 	fill := func(name string) {
 		_, err := server.Do("EVAL", `redis.call("FLUSHALL")
 			for i = 0, 9999 do
@@ -315,9 +314,8 @@ func TestManyObjects(t *testing.T) {
 		require.NoError(t, err)
 	}
 	fill("former")
-	address, serve := hasp.serve(t, anyPort, "--reads", fmt.Sprint(reads))
+	address, _ := hasp.serve(t, anyPort, "--reads", "20")
 	b := open(t, address)
-	before, begin := readsOf(t, address), time.Now()
 	b.run(t, emulation.SetDeviceMetricsOverride(1280, 800, 1, false), chromedp.Navigate(address))
 	b.sees(t, "the first lock", `document.querySelector(".holder") !== null`)
 	b.sees(t, "the list", `document.getElementById("state").textContent.startsWith("Live: 500 names. There are more")`)
@@ -331,33 +329,8 @@ func TestManyObjects(t *testing.T) {
 	b.sees(t, "all that is on the screen", shown)
 	b.run(t, chromedp.Evaluate(`scrollTo(0, document.body.scrollHeight)`, nil))
 	b.sees(t, "the last ones", shown)
-	t.Logf("elements: %d, of them cards that were read: %d", read[int](t, b, `document.querySelectorAll("*").length`),
-		read[int](t, b, `document.querySelectorAll(".holder").length`))
 	fill("job")
 	b.sees(t, "others in their place", `(all => all.length === 500 && all.every(e => e.dataset.name.startsWith("job:")))([...document.querySelectorAll("#objects li")])`)
 	b.run(t, chromedp.Navigate(address+"?q="+url.QueryEscape("job:987")))
 	b.sees(t, "ten that were searched", `document.querySelectorAll("#objects li").length === 10 && `+shown)
-	n, passed := readsOf(t, address)-before, time.Since(begin)
-	require.LessOrEqual(t, float64(n), reads*passed.Seconds()+1)
-	t.Logf("%.1f reads a second in %s", float64(n)/passed.Seconds(), passed.Round(time.Millisecond))
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", serve.Process.Pid))
-	if err == nil {
-		t.Logf("hasp: %s", regexp.MustCompile(`VmHWM:\s+(\d+ kB)`).FindString(string(status)))
-	}
-}
-
-// readsOf returns how many reads the page has made.
-func readsOf(t *testing.T, address string) (n int) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"metrics", nil)
-	require.NoError(t, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	_, after, _ := strings.Cut(string(text), "\nhasp_page_reads_total ")
-	_, err = fmt.Sscan(after, &n)
-	require.NoError(t, err)
-	return n
 }
