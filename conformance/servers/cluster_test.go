@@ -8,6 +8,7 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/internal/try"
 )
 
 // shard is a primary with replicas, as each kind of servers that belong together has it.
@@ -42,7 +43,7 @@ func eachShard(t *testing.T, test func(t *testing.T, s shard)) {
 			},
 			"Sentinel": func(t *testing.T) shard {
 				s := servers.StartSentinel(t, kind, 2, nil)
-				primary := func(t *testing.T) *servers.Server { return must(s.Primary())(t) }
+				primary := func(t *testing.T) *servers.Server { return try.Must(s.Primary())(t) }
 				return shard{primary: primary, failOver: s.FailOver, isolate: s.Isolate, restart: s.Restart, refuses: "READONLY"}
 			},
 		} {
@@ -56,7 +57,7 @@ func eachShard(t *testing.T, test func(t *testing.T, s shard)) {
 
 func owner(t *testing.T, c *servers.Cluster, slot int) *servers.Server {
 	t.Helper()
-	return c.Nodes[must(c.Owner(slot))(t)]
+	return c.Nodes[try.Must(c.Owner(slot))(t)]
 }
 
 // TestFailOver: a replica has what its primary had, but for what was written meanwhile, and the old primary follows it.
@@ -71,13 +72,13 @@ func TestFailOver(t *testing.T) {
 			} else {
 				client := dial(t, s.entry, "PING")
 				require.NoError(t, s.failOver(unseen))
-				require.Error(t, errOf(client.Do("PING")), "connections to the old primary end")
+				require.Error(t, try.Err(client.Do("PING")), "connections to the old primary end")
 				dial(t, s.entry, "SET", "new", "1")
 			}
 			next := s.primary(t)
 			require.NotSame(t, old, next)
-			require.Equal(t, fmt.Sprint(i), get(t, next, "key"))
-			require.Empty(t, get(t, next, "{key}unseen"))
+			require.Equal(t, fmt.Sprint(i), try.Get(t, next, "key"))
+			require.Empty(t, try.Get(t, next, "{key}unseen"))
 			requireCode(t, s.refuses, old, "SET", "{key}unseen", "1")
 		}
 		require.NoError(t, s.failOver(nil)) // soon after each other
@@ -94,12 +95,12 @@ func TestIsolate(t *testing.T) {
 		for range 2 {
 			old := s.primary(t)
 			listener := dial(t, old.Addr(), "SUBSCRIBE", "news")
-			rejoin := must(s.isolate())(t)
+			rejoin := try.Must(s.isolate())(t)
 			next := s.primary(t)
 			require.NotSame(t, old, next)
 			set(t, next, "key", "next")
-			require.Equal(t, "master", must(old.Info("replication"))(t)["role"])
-			require.NoError(t, errOf(listener.Do("PING")), "its clients' connections live on")
+			require.Equal(t, "master", try.Must(old.Info("replication"))(t)["role"])
+			require.NoError(t, try.Err(listener.Do("PING")), "its clients' connections live on")
 
 			require.NoError(t, rejoin())
 			require.Same(t, next, s.primary(t))
@@ -112,9 +113,9 @@ func TestRestart(t *testing.T) {
 	eachShard(t, func(t *testing.T, s shard) {
 		set(t, s.primary(t), "key", "value")
 		require.NoError(t, s.restart(servers.KeepData))
-		require.Equal(t, "value", get(t, s.primary(t), "key"))
+		require.Equal(t, "value", try.Get(t, s.primary(t), "key"))
 		require.NoError(t, s.restart(servers.DropData))
-		require.Empty(t, get(t, s.primary(t), "key"))
+		require.Empty(t, try.Get(t, s.primary(t), "key"))
 	})
 }
 
@@ -127,25 +128,25 @@ func TestClusterMovesASlot(t *testing.T) {
 			set(t, owner(t, c, backend.Slot(key)), key, "value")
 		}
 		slot := backend.Slot("key")
-		from := must(c.Owner(slot))(t)
+		from := try.Must(c.Owner(slot))(t)
 		to := (from + 1) % 3
-		require.ErrorContains(t, errOf(c.BeginMigration(slot, 3)), "to: want 0 to 2, got 3")
-		require.ErrorContains(t, errOf(c.BeginMigration(slot, from)), fmt.Sprintf("owns slot %d already", slot))
+		require.ErrorContains(t, try.Err(c.BeginMigration(slot, 3)), "to: want 0 to 2, got 3")
+		require.ErrorContains(t, try.Err(c.BeginMigration(slot, from)), fmt.Sprintf("owns slot %d already", slot))
 		set(t, c.Nodes[from], "key", "value")
 
-		m := must(c.BeginMigration(slot, to))(t)
-		require.Equal(t, "value", get(t, c.Nodes[from], "key"))
+		m := try.Must(c.BeginMigration(slot, to))(t)
+		require.Equal(t, "value", try.Get(t, c.Nodes[from], "key"))
 		requireCode(t, "ASK", c.Nodes[from], "GET", "{key}absent")
 		requireCode(t, "MOVED", c.Nodes[to], "GET", "{key}absent")
 		require.NoError(t, m.MoveKeys())
 		requireCode(t, "ASK", c.Nodes[from], "GET", "key")
 		require.NoError(t, m.Finish())
-		require.Equal(t, "value", get(t, c.Nodes[to], "key"))
+		require.Equal(t, "value", try.Get(t, c.Nodes[to], "key"))
 		requireCode(t, "MOVED", c.Nodes[from], "GET", "key")
 
-		require.NoError(t, errOf(c.Nodes[to].Do("SCRIPT", "LOAD", "return 1")))
+		require.NoError(t, try.Err(c.Nodes[to].Do("SCRIPT", "LOAD", "return 1")))
 		require.NoError(t, c.Restart(servers.DropData))
-		require.Equal(t, to, must(c.Owner(slot))(t))
+		require.Equal(t, to, try.Must(c.Owner(slot))(t))
 		requireCode(t, "NOSCRIPT", c.Nodes[to], "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0")
 	})
 }

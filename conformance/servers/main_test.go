@@ -14,6 +14,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/conformance/servers/internal/leak"
 	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
+	"github.com/hasp-go/hasp/conformance/servers/internal/try"
 )
 
 func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
@@ -39,15 +40,7 @@ func eachKind(t *testing.T, test func(t *testing.T, kind servers.Kind)) {
 
 func set(t *testing.T, s *servers.Server, key, value string) {
 	t.Helper()
-	require.NoError(t, errOf(s.Do("SET", key, value)))
-}
-
-// get returns the value of key, "" if there is none.
-func get(t *testing.T, s *servers.Server, key string) string {
-	t.Helper()
-	reply := must(s.Do("GET", key))(t)
-	text, _ := reply.Text()
-	return text
+	require.NoError(t, try.Err(s.Do("SET", key, value)))
 }
 
 func requireCode(t *testing.T, code string, s *servers.Server, words ...string) {
@@ -61,9 +54,8 @@ func requireCode(t *testing.T, code string, s *servers.Server, words ...string) 
 // dial returns a connection on which a command has been run.
 func dial(t *testing.T, addr string, words ...string) *resp.Conn {
 	t.Helper()
-	c := must(resp.Dial(addr))(t)
-	t.Cleanup(func() { _ = c.Close() })
-	require.NoError(t, errOf(c.Do(words...)))
+	c := try.Dial(t, addr)
+	require.NoError(t, try.Err(c.Do(words...)))
 	return c
 }
 
@@ -104,21 +96,9 @@ func (f *fakeTB) run(test func()) (ended bool) {
 	return false
 }
 
-// must returns a function that returns what a call returned, and requires that it did not fail.
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
-}
-
-// errOf returns the error alone that a call returned.
-func errOf[T any](_ T, err error) error { return err }
-
 // TestLuaResults: servers give scripts what the tests of the embedded server expect.
 func TestLuaResults(t *testing.T) {
-	file := must(os.ReadFile("../../backend/embedded/testdata/lua.txt"))(t)
+	file := try.Must(os.ReadFile("../../backend/embedded/testdata/lua.txt"))(t)
 	show, lines, _ := strings.Cut(string(file), "\n\n")
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		s := servers.Start(t, kind, nil)
@@ -130,7 +110,7 @@ func TestLuaResults(t *testing.T) {
 			if !strings.Contains(code, "return ") {
 				code = "return " + code
 			}
-			require.NoError(t, errOf(s.Do("FLUSHALL")))
+			require.NoError(t, try.Err(s.Do("FLUSHALL")))
 			reply, err := s.Do("EVAL", show+"\nreturn shown(pcall(function() "+code+" end))",
 				"1", "k", "3", "1e3", "abc", "0x10", "010")
 			require.NoError(t, err, code)
@@ -177,6 +157,6 @@ func TestServerLoading(t *testing.T) {
 			return errors.As(err, &server) && server.Code == "LOADING"
 		}, 30*time.Second, 5*time.Millisecond, "it replies LOADING")
 		require.NoError(t, <-restarted)
-		require.Len(t, get(t, s, "key0"), 100)
+		require.Len(t, try.Get(t, s, "key0"), 100)
 	})
 }

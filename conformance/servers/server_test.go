@@ -16,6 +16,7 @@ import (
 
 	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/servers"
+	"github.com/hasp-go/hasp/conformance/servers/internal/try"
 	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
@@ -26,17 +27,17 @@ func TestServerRestart(t *testing.T) {
 		set(t, s, "key", "value")
 		require.NoError(t, s.Restart(servers.KeepData))
 		require.Equal(t, addr, s.Addr())
-		require.Equal(t, "value", get(t, s, "key"))
+		require.Equal(t, "value", try.Get(t, s, "key"))
 		require.NoError(t, s.Restart(servers.DropData))
-		require.Empty(t, get(t, s, "key"))
+		require.Empty(t, try.Get(t, s, "key"))
 
 		set(t, s, "key", "value")
 		s.Kill()
 		s.Kill()
-		require.Error(t, errOf(s.Do("PING")))
+		require.Error(t, try.Err(s.Do("PING")))
 		require.Error(t, s.Pause())
 		require.NoError(t, s.Restart(servers.KeepData))
-		require.Empty(t, get(t, s, "key"), "nothing had been saved")
+		require.Empty(t, try.Get(t, s, "key"), "nothing had been saved")
 	})
 }
 
@@ -46,9 +47,9 @@ func TestServerPause(t *testing.T) {
 		c := dial(t, s.Addr(), "PING")
 		pause(t, s)
 		require.NoError(t, c.Send("PING"))
-		require.ErrorIs(t, errOf(c.Receive(100*time.Millisecond)), os.ErrDeadlineExceeded)
+		require.ErrorIs(t, try.Err(c.Receive(100*time.Millisecond)), os.ErrDeadlineExceeded)
 		require.NoError(t, s.Resume())
-		require.NoError(t, errOf(c.Receive(30*time.Second)))
+		require.NoError(t, try.Err(c.Receive(30*time.Second)))
 	})
 }
 
@@ -72,7 +73,7 @@ func TestServerEndsWithTest(t *testing.T) {
 				s = servers.Start(tb, kind, nil)
 				_ = s.Pause()
 			}))
-			require.Error(t, errOf(net.Dial("tcp", s.Addr())))
+			require.Error(t, try.Err(net.Dial("tcp", s.Addr())))
 			require.ErrorIs(t, s.Restart(servers.DropData), servers.ErrNotRunning)
 			require.Equal(t, fails, strings.Contains(tb.log, "Ready to accept connections"), tb.log)
 		}
@@ -94,10 +95,10 @@ func TestServerThatCannotStart(t *testing.T) {
 func TestServerMeetsTakenPort(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind servers.Kind) {
 		other := servers.Start(t, kind, nil)
-		addr := must(net.ResolveTCPAddr("tcp", other.Addr()))(t)
+		addr := try.Must(net.ResolveTCPAddr("tcp", other.Addr()))(t)
 		require.ErrorIs(t, servers.MoveTo(kind, addr.Port, nil), servers.ErrPortTaken)
 
-		listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+		listener := try.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 		defer func() { require.NoError(t, listener.Close()) }()
 		bus := listener.Addr().(*net.TCPAddr).Port
 		config := map[string]string{"cluster-enabled": "yes"}
@@ -145,10 +146,10 @@ func TestRestartKeepsWhatWasAnswered(t *testing.T) {
 					last, _ = reply.Int()
 				}
 			}()
-			require.Eventually(t, func() bool { return get(t, s, "n") != "" }, 30*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return try.Get(t, s, "n") != "" }, 30*time.Second, time.Millisecond)
 			require.NoError(t, s.Restart(servers.KeepData))
-			require.Equal(t, strconv.FormatInt(<-answered, 10), get(t, s, "n"))
-			require.NoError(t, errOf(s.Do("DEL", "n")))
+			require.Equal(t, strconv.FormatInt(<-answered, 10), try.Get(t, s, "n"))
+			require.NoError(t, try.Err(s.Do("DEL", "n")))
 		}
 	})
 }
@@ -181,7 +182,7 @@ func TestServerTLS(t *testing.T) {
 // pingTLS returns what the server says to PING; "" if it refuses the connection.
 func pingTLS(t *testing.T, addr string, config *tls.Config) string {
 	t.Helper()
-	c := must(tls.Dial("tcp", addr, config))(t)
+	c := try.Must(tls.Dial("tcp", addr, config))(t)
 	defer func() { _ = c.Close() }()
 	_, _ = c.Write([]byte("*1\r\n$4\r\nPING\r\n"))
 	answer := make([]byte, len("+PONG\r\n"))

@@ -10,13 +10,14 @@ import (
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
+	"github.com/hasp-go/hasp/conformance/servers/internal/try"
 	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
 // dialBy connects to a server through a proxy.
 func dialBy(t *testing.T, p *proxy.Proxy, s *servers.Server) *resp.Conn {
 	t.Helper()
-	c := must(p.DialContext(t.Context(), "tcp", s.Addr()))(t)
+	c := try.Must(p.DialContext(t.Context(), "tcp", s.Addr()))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return resp.New(c)
 }
@@ -74,24 +75,24 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, s := proxied(t)
-			old, idle := dial(t, p.Addr()), dialBy(t, p, s)
+			old, idle := try.Dial(t, p.Addr()), dialBy(t, p, s)
 			ping(t, old)
 			ping(t, idle)
 			c.begin(p)
 			_ = old.Send("INCR", "n")
 			c.old(t, old)
-			require.Eventually(t, func() bool { return get(t, s, "n") == c.executed }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return try.Get(t, s, "n") == c.executed }, patience, time.Millisecond)
 			if c.fresh == nil {
-				require.Error(t, errOf(resp.Dial(p.Addr())))
-				require.ErrorAs(t, errOf(p.DialContext(t.Context(), "tcp", s.Addr())), new(*net.OpError))
+				require.Error(t, try.Err(resp.Dial(p.Addr())))
+				require.ErrorAs(t, try.Err(p.DialContext(t.Context(), "tcp", s.Addr())), new(*net.OpError))
 			} else {
-				for _, fresh := range []*resp.Conn{dial(t, p.Addr()), dialBy(t, p, s)} {
+				for _, fresh := range []*resp.Conn{try.Dial(t, p.Addr()), dialBy(t, p, s)} {
 					_ = fresh.Send("PING")
 					c.fresh(t, fresh)
 				}
 			}
 			p.Restore()
-			ping(t, dial(t, p.Addr()))
+			ping(t, try.Dial(t, p.Addr()))
 			ping(t, dialBy(t, p, s))
 		})
 	}
@@ -100,7 +101,7 @@ func TestFaults(t *testing.T) {
 func TestBlackholeHidesTheEnd(t *testing.T) {
 	t.Parallel()
 	p, s := proxied(t)
-	c := dial(t, p.Addr())
+	c := try.Dial(t, p.Addr())
 	ping(t, c)
 	p.Blackhole()
 	s.Kill()
@@ -115,10 +116,10 @@ func TestRefuseBreaksWhatIsBeingConnected(t *testing.T) {
 	t.Parallel()
 	p, _ := proxied(t)
 	for i := range 200 {
-		c := dial(t, p.Addr())
+		c := try.Dial(t, p.Addr())
 		time.Sleep(time.Duration(i) * time.Microsecond) // To meet each moment of it, in one round or another.
 		p.Refuse()
-		require.Error(t, errOf(c.Do("PING")))
+		require.Error(t, try.Err(c.Do("PING")))
 		p.Restore()
 	}
 }
@@ -130,21 +131,21 @@ func TestFaultFindsItsReply(t *testing.T) {
 		t.Run("RESP"+version, func(t *testing.T) {
 			t.Parallel()
 			p, s := proxied(t)
-			c := dial(t, p.Addr())
-			require.NoError(t, errOf(c.Do("HELLO", version)))
+			c := try.Dial(t, p.Addr())
+			require.NoError(t, try.Err(c.Do("HELLO", version)))
 			require.NoError(t, c.Send("SUBSCRIBE", "a", "b"))
 			require.NoError(t, c.Send("SSUBSCRIBE", "c"))
 			for range 3 {
-				require.NoError(t, errOf(c.Receive(patience)))
+				require.NoError(t, try.Err(c.Receive(patience)))
 			}
 			for command, channel := range map[string]string{"PUBLISH": "a", "SPUBLISH": "c"} {
-				require.Equal(t, backend.IntegerReply(1), must(s.Do(command, channel, "text"))(t))
+				require.Equal(t, backend.IntegerReply(1), try.Must(s.Do(command, channel, "text"))(t))
 			}
 			lost := p.CutReply(named("PING"))
 			require.NoError(t, c.Send("UNSUBSCRIBE", "b"))
 			require.NoError(t, c.Send("PING"))
 			for range 3 {
-				require.NoError(t, errOf(c.Receive(patience)), "two messages and a confirmation are not the reply")
+				require.NoError(t, try.Err(c.Receive(patience)), "two messages and a confirmation are not the reply")
 			}
 			requireCut(t, c)
 			<-lost

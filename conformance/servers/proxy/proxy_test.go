@@ -15,6 +15,7 @@ import (
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/conformance/servers/internal/leak"
 	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
+	"github.com/hasp-go/hasp/conformance/servers/internal/try"
 	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
@@ -41,28 +42,14 @@ func proxied(t *testing.T) (*proxy.Proxy, *servers.Server) {
 	return proxy.Start(t, s.Addr(), nil), s
 }
 
-func dial(t *testing.T, addr string) *resp.Conn {
-	t.Helper()
-	c := must(resp.Dial(addr))(t)
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
 func ping(t *testing.T, c *resp.Conn) {
 	t.Helper()
-	require.Equal(t, backend.StringReply("PONG"), must(c.Do("PING"))(t))
-}
-
-func get(t *testing.T, s *servers.Server, key string) string {
-	t.Helper()
-	reply := must(s.Do("GET", key))(t)
-	text, _ := reply.Text()
-	return text
+	require.Equal(t, backend.StringReply("PONG"), try.Must(c.Do("PING"))(t))
 }
 
 func requireSilence(t *testing.T, c *resp.Conn) {
 	t.Helper()
-	require.ErrorIs(t, errOf(c.Receive(brief)), os.ErrDeadlineExceeded)
+	require.ErrorIs(t, try.Err(c.Receive(brief)), os.ErrDeadlineExceeded)
 }
 
 func requireCut(t *testing.T, c *resp.Conn) {
@@ -74,19 +61,19 @@ func requireCut(t *testing.T, c *resp.Conn) {
 
 func requireText(t *testing.T, c *resp.Conn, want string) {
 	t.Helper()
-	require.Equal(t, backend.StringReply(want), must(c.Receive(patience))(t))
+	require.Equal(t, backend.StringReply(want), try.Must(c.Receive(patience))(t))
 }
 
 func TestProxyForwards(t *testing.T) {
 	t.Parallel()
 	p, _ := proxied(t)
-	c := dial(t, p.Addr())
+	c := try.Dial(t, p.Addr())
 	ping(t, c)
 	stop := p.Record()
 	long := strings.Repeat("x\r\n\x00", 1<<18)
-	require.NoError(t, errOf(c.Do("set", "key", long)))
-	require.Equal(t, backend.StringReply(long), must(c.Do("GET", "key"))(t))
-	require.ErrorContains(t, errOf(c.Do("LPUSH", "key", "1")), "WRONGTYPE")
+	require.NoError(t, try.Err(c.Do("set", "key", long)))
+	require.Equal(t, backend.StringReply(long), try.Must(c.Do("GET", "key"))(t))
+	require.ErrorContains(t, try.Err(c.Do("LPUSH", "key", "1")), "WRONGTYPE")
 	require.Equal(t, [][]string{{"set", "key", long}, {"GET", "key"}, {"LPUSH", "key", "1"}}, stop())
 	ping(t, c)
 	require.Len(t, stop(), 3)
@@ -96,9 +83,9 @@ func TestProxyReportsBytesThatAreNotRESP(t *testing.T) {
 	t.Parallel()
 	p := proxy.New(nil)
 	require.NoError(t, p.Lead(start(t).Addr()))
-	ping(t, dial(t, p.Addr()))
-	raw := must(net.Dial("tcp", p.Addr()))(t)
-	require.NoError(t, errOf(raw.Write([]byte("\x16\x03\x01\r\n"))))
+	ping(t, try.Dial(t, p.Addr()))
+	raw := try.Must(net.Dial("tcp", p.Addr()))(t)
+	require.NoError(t, try.Err(raw.Write([]byte("\x16\x03\x01\r\n"))))
 	_, _ = io.Copy(io.Discard, raw)
 	require.ErrorContains(t, p.Close(), "from the client: malformed RESP")
 }
@@ -110,7 +97,7 @@ func TestProxyEndsWithTest(t *testing.T) {
 	var p *proxy.Proxy
 	t.Run("Test", func(st *testing.T) { //nolint:paralleltest // The rest comes after it.
 		p = proxy.Start(st, s.Addr(), nil)
-		cs = append(cs, dial(t, p.Addr()), dialBy(t, p, s))
+		cs = append(cs, try.Dial(t, p.Addr()), dialBy(t, p, s))
 		p.Silence()
 		cs = append(cs, dialBy(t, p, s))
 		p.Blackhole()
@@ -122,17 +109,5 @@ func TestProxyEndsWithTest(t *testing.T) {
 		requireCut(t, c)
 	}
 	require.NoError(t, p.Close(), "closing twice")
-	require.ErrorIs(t, errOf(p.DialContext(t.Context(), "tcp", s.Addr())), net.ErrClosed)
+	require.ErrorIs(t, try.Err(p.DialContext(t.Context(), "tcp", s.Addr())), net.ErrClosed)
 }
-
-// must returns a function that returns what a call returned, and requires that it did not fail.
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
-}
-
-// errOf returns the error alone that a call returned.
-func errOf[T any](_ T, err error) error { return err }

@@ -1,4 +1,4 @@
-package engine_test
+package conformance_test
 
 import (
 	"context"
