@@ -29,10 +29,10 @@ being restored counts itself.`,
 // Cases are those of adders. TestAdderStress of hasptest/primitives judges sums that overlap with other calls.
 func Cases() []harness.Case {
 	return []harness.Case{
-		newCase("SumsOverClients", "Sum", sumsOverClients, counts),
-		newCase("SumOverflows", "Sum", overflows, counts),
-		newCase("AnswersAPeer", "Wire", answersAPeer, counts),
-		newCase("AsksAPeer", "Wire", asksAPeer, counts),
+		newCase("SumsOverClients", "Sum", sumsOverClients, counts...),
+		newCase("SumOverflows", "Sum", overflows, counts...),
+		newCase("AnswersAPeer", "Wire", answersAPeer, counts...),
+		newCase("AsksAPeer", "Wire", asksAPeer, counts...),
 		newCase("NeedsMessagesThatAreCounted", "Answers", needsMessages),
 	}
 }
@@ -41,13 +41,10 @@ func newCase(name, clause string, run func(context.Context, *harness.Env), needs
 	return harness.NewCase(Promises, "Adder"+name, "Adder."+clause, needs, run)
 }
 
-// counts is the need of messages whose receivers the server counts, all of them.
-func counts(h *harness.Harness) string {
-	if h.Capabilities.Cluster {
-		return harness.Sharded(h)
-	}
-	return harness.PubSub(h)
-}
+// counts are the needs of messages whose receivers the server counts, all of them.
+var counts = []harness.Need{{Reason: harness.Sharded.Reason, Has: func(h *harness.Harness) bool {
+	return !h.Capabilities.Cluster || harness.Sharded.Has(h)
+}}, harness.PubSub}
 
 // names are a name in braces and a plain one.
 func names(e *harness.Env) []string { return []string{e.Key("adder"), e.Tag + "-plain"} }
@@ -176,7 +173,7 @@ func asksAPeer(ctx context.Context, e *harness.Env) {
 func needsMessages(ctx context.Context, e *harness.Env) {
 	c, _ := engine.NewClient(ctx, e, nil)
 	_, err := c.OpenLongAdder(ctx, e.Key("adder"))
-	if counts(e.Harness) == "" {
+	if harness.Lacks(e.Harness, counts) == "" {
 		must.Do(err)
 	} else {
 		must.Wrap(err, backend.ErrNotSupported)

@@ -254,10 +254,7 @@ func (p *Primitive[S, I, O]) needs(needs []harness.Need) []harness.Need {
 	if p.Channel != nil || p.Retry == 0 {
 		return needs
 	}
-	return append([]harness.Need{func(h *harness.Harness) string {
-		if harness.Lacks(h, needs) == "" && harness.Lacks(p.over(h), needs) != "" {
-			return harness.SkipNoMessages
-		}
-		return ""
-	}}, needs...)
+	return append([]harness.Need{{Reason: harness.SkipNoMessages, Has: func(h *harness.Harness) bool {
+		return harness.Lacks(h, needs) != "" || harness.Lacks(p.over(h), needs) == ""
+	}}}, needs...)
 }

@@ -48,7 +48,7 @@ func (c Case) Skip(h *Harness) string { return Lacks(h, c.Needs) }
 // Lacks returns why h lacks one of needs; "" if it has all.
 func Lacks(h *Harness, needs []Need) string {
 	for _, missing := range needs {
-		if reason := missing(h); reason != "" {
+		if reason := missing.Lacks(h); reason != "" {
 			return reason
 		}
 	}
@@ -67,66 +67,49 @@ func (c Case) Check(ctx context.Context, h *Harness) error {
 	return nil
 }
 
-// Why a case cannot run with a harness. A test asserts those that it expects.
+// Why a case is left out that needs nothing more.
 const (
-	SkipNoPubSub        = "the backend has no pub/sub"
-	SkipNoMessages      = "the primitive has no messages"
-	SkipPubSub          = "the backend has pub/sub"
-	SkipUnsharded       = "channels do not move with slots"
-	SkipNoCluster       = "the server is not a cluster"
-	SkipCluster         = "the server is a cluster"
-	SkipNoBatches       = "the backend does not batch"
-	SkipNoReplicaWaiter = "the backend does not wait for replicas"
-	SkipNoScanner       = "the backend does not list keys"
-	SkipNoClient        = "the backend has no client below it"
-	SkipNoClientList    = "the server does not list its clients"
-	SkipNoDebug         = "the server does not allow DEBUG"
-	SkipFixedRoles      = "the roles of servers are not the suite's to change"
-	SkipNoFaults        = "the harness cannot disturb connections"
-	SkipNoRestart       = "the harness cannot restart the server"
-	SkipNoPause         = "the harness cannot stop the server"
-	SkipNoFailOver      = "the harness cannot fail over"
-	SkipNoIsolate       = "the harness cannot isolate a primary"
-	SkipNoMigrate       = "the harness cannot migrate a slot"
-	SkipNoAdvance       = "the harness cannot move the server's clock"
-	SkipRandom          = "-short leaves out what runs at random in real time"
-	SkipShared          = "-short leaves it to the first primitive that shares what it judges"
+	SkipNoMessages = "the primitive has no messages"
+	SkipRandom     = "-short leaves out what runs at random in real time"
+	SkipShared     = "-short leaves it to the first primitive that shares what it judges"
 )
 
-// Need returns why h lacks something; "" if it has it.
-type Need func(h *Harness) string
+// Need is something that a harness must have: without it a case cannot run. A test asserts the reasons that it expects.
+type Need struct {
+	Reason string
+	Has    func(h *Harness) bool
+}
+
+// Lacks returns the reason if h lacks it; "" if h has it.
+func (n Need) Lacks(h *Harness) string {
+	if n.Has(h) {
+		return ""
+	}
+	return n.Reason
+}
 
 // What cases need.
 var (
-	PubSub        = needs(SkipNoPubSub, func(h *Harness) bool { return h.Capabilities.PubSub })
-	NoPubSub      = needs(SkipPubSub, func(h *Harness) bool { return !h.Capabilities.PubSub })
-	Sharded       = needs(SkipUnsharded, func(h *Harness) bool { return h.Capabilities.PubSub && h.Capabilities.Sharded })
-	Cluster       = needs(SkipNoCluster, func(h *Harness) bool { return h.Capabilities.Cluster })
-	OneNode       = needs(SkipCluster, func(h *Harness) bool { return !h.Capabilities.Cluster && !h.OneEndpoint })
-	Batches       = needs(SkipNoBatches, func(h *Harness) bool { return h.Batches })
-	ReplicaWaiter = needs(SkipNoReplicaWaiter, func(h *Harness) bool { return h.WaitsForReplicas })
-	Scans         = needs(SkipNoScanner, func(h *Harness) bool { return h.Scans })
-	ClientList    = needs(SkipNoClientList, func(h *Harness) bool { return h.ListsClients })
-	Debug         = needs(SkipNoDebug, func(h *Harness) bool {
+	PubSub        = Need{"the backend has no pub/sub", func(h *Harness) bool { return h.Capabilities.PubSub }}
+	NoPubSub      = Need{"the backend has pub/sub", func(h *Harness) bool { return !h.Capabilities.PubSub }}
+	Sharded       = Need{"channels do not move with slots", func(h *Harness) bool { return h.Capabilities.PubSub && h.Capabilities.Sharded }}
+	Cluster       = Need{"the server is not a cluster", func(h *Harness) bool { return h.Capabilities.Cluster }}
+	OneNode       = Need{"the server is a cluster", func(h *Harness) bool { return !h.Capabilities.Cluster && !h.OneEndpoint }}
+	Batches       = Need{"the backend does not batch", func(h *Harness) bool { return h.Batches }}
+	ReplicaWaiter = Need{"the backend does not wait for replicas", func(h *Harness) bool { return h.WaitsForReplicas }}
+	Scans         = Need{"the backend does not list keys", func(h *Harness) bool { return h.Scans }}
+	ClientList    = Need{"the server does not list its clients", func(h *Harness) bool { return h.ListsClients }}
+	Debug         = Need{"the server does not allow DEBUG", func(h *Harness) bool {
 		_, err := h.Do(context.Background(), "", "DEBUG", "HELP")
 		return err == nil
-	})
-	Restart    = needs(SkipNoRestart, func(h *Harness) bool { return h.Restart != nil })
-	Pause      = needs(SkipNoPause, func(h *Harness) bool { return h.Pause != nil })
-	FailOver   = needs(SkipNoFailOver, func(h *Harness) bool { return h.FailOver != nil })
-	FixedRoles = needs(SkipFixedRoles, func(h *Harness) bool { return h.FailOver == nil })
-	Isolate    = needs(SkipNoIsolate, func(h *Harness) bool { return h.Isolate != nil })
-	Migrate    = needs(SkipNoMigrate, func(h *Harness) bool { return h.Migrate != nil })
-	Advance    = needs(SkipNoAdvance, func(h *Harness) bool { return h.Advance != nil })
-	Faults     = needs(SkipNoFaults, func(h *Harness) bool { return h.Faults })
-	HasClient  = needs(SkipNoClient, func(h *Harness) bool { return !h.NoClient })
+	}}
+	Restart    = Need{"the harness cannot restart the server", func(h *Harness) bool { return h.Restart != nil }}
+	Pause      = Need{"the harness cannot stop the server", func(h *Harness) bool { return h.Pause != nil }}
+	FailOver   = Need{"the harness cannot fail over", func(h *Harness) bool { return h.FailOver != nil }}
+	FixedRoles = Need{"the roles of servers are not the suite's to change", func(h *Harness) bool { return h.FailOver == nil }}
+	Isolate    = Need{"the harness cannot isolate a primary", func(h *Harness) bool { return h.Isolate != nil }}
+	Migrate    = Need{"the harness cannot migrate a slot", func(h *Harness) bool { return h.Migrate != nil }}
+	Advance    = Need{"the harness cannot move the server's clock", func(h *Harness) bool { return h.Advance != nil }}
+	Faults     = Need{"the harness cannot disturb connections", func(h *Harness) bool { return h.Faults }}
+	HasClient  = Need{"the backend has no client below it", func(h *Harness) bool { return !h.NoClient }}
 )
-
-func needs(reason string, has func(h *Harness) bool) Need {
-	return func(h *Harness) string {
-		if has(h) {
-			return ""
-		}
-		return reason
-	}
-}

@@ -104,16 +104,16 @@ func requireSkips(t *testing.T, report conformance.Report, h *conformance.Harnes
 		return
 	}
 	cluster, failsOver := h.Capabilities.Cluster, h.FailOver != nil
-	expected := []string{harness.SkipPubSub, harness.SkipNoMessages, harness.SkipNoAdvance}
+	expected := []string{harness.NoPubSub.Reason, harness.SkipNoMessages, harness.Advance.Reason}
 	for reason, expect := range map[string]bool{
-		harness.SkipNoFailOver: !failsOver,
-		harness.SkipFixedRoles: failsOver && !cluster,
-		harness.SkipNoIsolate:  h.Isolate == nil,
-		harness.SkipUnsharded:  !h.Capabilities.Sharded,
-		harness.SkipCluster:    cluster || h.OneEndpoint,
-		harness.SkipNoCluster:  !cluster,
-		harness.SkipNoMigrate:  !cluster,
-		harness.SkipShared:     testing.Short(),
+		harness.FailOver.Reason:   !failsOver,
+		harness.FixedRoles.Reason: failsOver && !cluster,
+		harness.Isolate.Reason:    h.Isolate == nil,
+		harness.Sharded.Reason:    !h.Capabilities.Sharded,
+		harness.OneNode.Reason:    cluster || h.OneEndpoint,
+		harness.Cluster.Reason:    !cluster,
+		harness.Migrate.Reason:    !cluster,
+		harness.SkipShared:        testing.Short(),
 	} {
 		if expect {
 			expected = append(expected, reason)

@@ -78,14 +78,14 @@ func InProcess[S interface {
 // expects the reasons of its report to be among these loses no case for another reason.
 func Skips(h *harness.Harness) []string {
 	reasons := []string{
-		harness.SkipUnsharded, harness.SkipNoCluster, harness.SkipNoMigrate, harness.SkipNoFailOver,
-		harness.SkipNoIsolate, harness.SkipNoAdvance, harness.SkipRandom, harness.SkipShared,
+		harness.Sharded.Reason, harness.Cluster.Reason, harness.Migrate.Reason, harness.FailOver.Reason,
+		harness.Isolate.Reason, harness.Advance.Reason, harness.SkipRandom, harness.SkipShared,
 		harness.SkipNoMessages,
 	}
 	for _, need := range []harness.Need{
 		harness.PubSub, harness.NoPubSub, harness.Batches, harness.ReplicaWaiter, harness.Scans, harness.HasClient, harness.Pause,
 	} {
-		reasons = append(reasons, need(h)) // "": nothing is missing
+		reasons = append(reasons, need.Lacks(h)) // "": nothing is missing
 	}
 	return reasons
 }

@@ -58,7 +58,7 @@ func pause(t *testing.T, s *servers.Server) {
 	t.Helper()
 	err := s.Pause()
 	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skip(harness.SkipNoPause)
+		t.Skip(harness.Pause.Reason)
 	}
 	require.NoError(t, err)
 }

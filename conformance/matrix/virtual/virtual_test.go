@@ -47,9 +47,9 @@ func TestEmbedded(t *testing.T) { //nolint:paralleltest // See above.
 		return // By -run.
 	}
 	want := []string{
-		harness.SkipUnsharded, harness.SkipNoClient, harness.SkipNoMessages, harness.SkipPubSub, harness.SkipNoFaults,
-		harness.SkipNoFailOver, harness.SkipNoIsolate, harness.SkipNoMigrate, harness.SkipNoRestart, harness.SkipNoPause,
-		harness.SkipNoClientList, harness.SkipNoCluster,
+		harness.Sharded.Reason, harness.HasClient.Reason, harness.SkipNoMessages, harness.NoPubSub.Reason, harness.Faults.Reason,
+		harness.FailOver.Reason, harness.Isolate.Reason, harness.Migrate.Reason, harness.Restart.Reason, harness.Pause.Reason,
+		harness.ClientList.Reason, harness.Cluster.Reason,
 	}
 	if testing.Short() {
 		want = append(want, harness.SkipShared)
