@@ -1,14 +1,12 @@
 package httplimit_test
 
 import (
-	"context"
 	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,78 +14,21 @@ import (
 	"github.com/hasp-go/hasp/hasptest"
 	"github.com/hasp-go/hasp/integration/httplimit"
 	"github.com/hasp-go/hasp/primitives"
+	"github.com/hasp-go/hasp/primitives/trace"
 )
 
-// twoAMinute is the rate of most tests.
-var twoAMinute = primitives.Rate{Permits: 2, Interval: time.Minute}
-
-// byUser is a Key.
-func byUser(r *http.Request) string { return r.Header.Get("User") }
-
-// ok is the handler that is limited.
-var ok = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-
-// newHandler returns a limit of two requests a minute for each user, before ok. Without options it refuses requests
-// while the server is away.
-func newHandler(t *testing.T, client *primitives.Client, opts httplimit.Options) http.Handler {
-	t.Helper()
-	opts.Key = byUser
-	if opts.Unavailable == (primitives.Fallback{}) {
-		opts.Unavailable = primitives.Refuse()
-	}
-	limit, err := httplimit.NewRateLimiter(client, "api", twoAMinute, &opts)
-	require.NoError(t, err)
-	return limit.Handler(ok)
-}
-
-// ask returns the response to a request of a user.
-func ask(ctx context.Context, h http.Handler, user string) *http.Response {
-	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
-	r.Header.Set("User", user)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w.Result()
-}
-
-// requireField compares all values of a header field.
-func requireField(t *testing.T, r *http.Response, name string, want ...string) {
-	t.Helper()
-	require.Equal(t, want, r.Header.Values(name), name)
-}
-
-func TestAdmitsAndRefuses(t *testing.T) {
-	virtual(t, func(t *testing.T, s *hasptest.Server) {
-		h := newHandler(t, s.Client(nil), httplimit.Options{})
-		first := ask(t.Context(), h, "ann")
-		requireState(t, first, http.StatusNoContent, `"api";r=1`)
-		requireField(t, first, "RateLimit-Policy", `"api";q=2;w=60`)
-		requireField(t, first, "Retry-After")
-
-		time.Sleep(9500 * time.Millisecond)
-		requireState(t, ask(t.Context(), h, "ann"), http.StatusNoContent, `"api";r=0;t=51`)
-
-		time.Sleep(500 * time.Millisecond)
-		refused := ask(t.Context(), h, "ann")
-		requireState(t, refused, http.StatusTooManyRequests, `"api";r=0;t=50`)
-		requireField(t, refused, "RateLimit-Policy", `"api";q=2;w=60`)
-		requireField(t, refused, "Retry-After", "50")
-		require.Equal(t, http.StatusNoContent, ask(t.Context(), h, "bob").StatusCode, "he has permits of his own")
-
-		time.Sleep(50 * time.Second) // as Retry-After says
-		requireState(t, ask(t.Context(), h, "ann"), http.StatusNoContent, `"api";r=0;t=10`)
-	})
-}
+// twoAMinute is the rate of most tests, and burstOfThree frees a permit every 20 s.
+var (
+	twoAMinute   = primitives.Rate{Permits: 2, Interval: time.Minute}
+	burstOfThree = primitives.Limit{Permits: 3, Interval: time.Minute}
+)
 
 func TestRefusalHasTheProblemOfTheDraft(t *testing.T) {
-	virtual(t, func(t *testing.T, s *hasptest.Server) {
-		h := newHandler(t, s.Client(nil), httplimit.Options{})
-		for range twoAMinute.Permits {
-			ask(t.Context(), h, "ann")
-		}
-		refused := ask(t.Context(), h, "ann")
-		requireField(t, refused, "Content-Type", "application/problem+json")
+	telling(t, func(t *teller) {
+		h := t.limit(rated(1), httplimit.Options{}, ok)
+		ask(t.Context(), h, "ann")
 		var body map[string]any
-		require.NoError(t, json.NewDecoder(refused.Body).Decode(&body))
+		require.NoError(t, json.NewDecoder(ask(t.Context(), h, "ann").Body).Decode(&body))
 		require.Equal(t, map[string]any{
 			"type":              "https://iana.org/assignments/http-problem-types#quota-exceeded",
 			"title":             "Request cannot be satisfied as assigned quota has been exceeded",
@@ -97,36 +38,36 @@ func TestRefusalHasTheProblemOfTheDraft(t *testing.T) {
 	})
 }
 
-func TestNestedLimits(t *testing.T) {
-	virtual(t, func(t *testing.T, s *hasptest.Server) {
-		client := s.Client(nil)
-		day := primitives.Rate{Permits: 1, Interval: 24 * time.Hour}
-		burst := primitives.Rate{Permits: 9, Interval: 1500 * time.Millisecond}
-		h := limited(t, client, "burst", burst, limited(t, client, "day", day, ok))
-		admitted := ask(t.Context(), h, "")
-		requireState(t, admitted, http.StatusNoContent, `"burst";r=8`, `"day";r=0;t=86400`)
-		requireField(t, admitted, "RateLimit-Policy", `"burst";q=9`, `"day";q=1;w=86400`)
-		refused := ask(t.Context(), h, "")
-		requireState(t, refused, http.StatusTooManyRequests, `"burst";r=7`, `"day";r=0;t=86400`)
-		requireViolated(t, refused, "day")
+// TestDecisionsHaveThePolicy: metrics count by it, and not by the keys.
+func TestDecisionsHaveThePolicy(t *testing.T) {
+	telling(t, func(t *teller) {
+		var decisions []string
+		t.client = t.Client(&primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
+			decisions = append(decisions, d.Policy+" "+d.Outcome())
+		}}})
+		h := t.limit(several(false), httplimit.Options{}, ok)
+		for _, user := range []string{"abc", "abc", "a"} {
+			ask(t.Context(), h, user)
+		}
+		ask(t.Context(), t.limit(rated(2), httplimit.Options{Key: byUser}, ok), "abc")
+		require.Equal(t, []string{"user allowed", "all allowed", "user refused", "all allowed", "api allowed"}, decisions)
 	})
 }
 
-// limited returns a handler that has one limit for all requests.
-func limited(
-	t *testing.T, client *primitives.Client, name string, rate primitives.Rate, next http.Handler,
-) http.Handler {
-	t.Helper()
-	limit, err := httplimit.NewRateLimiter(client, name, rate, &httplimit.Options{Unavailable: primitives.Refuse()})
-	require.NoError(t, err)
-	return limit.Handler(next)
-}
-
-func TestNameIsEscapedInFields(t *testing.T) {
-	virtual(t, func(t *testing.T, s *hasptest.Server) {
-		r := ask(t.Context(), limited(t, s.Client(nil), `a "b" \c`, twoAMinute, ok), "")
-		requireField(t, r, "RateLimit-Policy", `"a \"b\" \\c";q=2;w=60`)
-		requireField(t, r, "RateLimit", `"a \"b\" \\c";r=1`)
+// TestKeyOfARoute: the routes of a mux have permits of their own.
+func TestKeyOfARoute(t *testing.T) {
+	telling(t, func(t *teller) {
+		h := t.limit(rated(1), httplimit.Options{Key: func(r *http.Request) string { return r.Pattern }}, ok)
+		mux := http.NewServeMux()
+		mux.Handle("/users/{id}", h)
+		mux.Handle("/tenants/{id}", h)
+		var statuses []int
+		for _, path := range []string{"/users/1", "/users/2", "/tenants/1"} {
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+			statuses = append(statuses, w.Code)
+		}
+		require.Equal(t, []int{http.StatusNoContent, http.StatusTooManyRequests, http.StatusNoContent}, statuses)
 	})
 }
 
@@ -172,18 +113,43 @@ func TestConstructorsRefuse(t *testing.T) {
 	require.ErrorContains(t, err, "Unavailable")
 }
 
+func TestNewMultiThrottleRefuses(t *testing.T) {
+	t.Parallel()
+	client := hasptest.New(t).Client(nil)
+	opts := &httplimit.MultiThrottleOptions{Options: httplimit.Options{Unavailable: primitives.Refuse()}}
+	of := func(name string) httplimit.Policy { return httplimit.Policy{Name: name, Limit: forAll.Limit} }
+	for _, c := range []struct {
+		field    string
+		policies []httplimit.Policy
+	}{
+		{"policies", nil},
+		{"name", []httplimit.Policy{perUser, of("é")}},
+		{"Limit.Permits", []httplimit.Policy{perUser, {Name: "all"}}},
+		{"name", []httplimit.Policy{perUser, forAll, perUser}},
+		{"name", []httplimit.Policy{perUser, of("user:all")}}, // A client that calls itself all would share its permits.
+	} {
+		limit, err := httplimit.NewMultiThrottle(client, opts, c.policies...)
+		var invalid *primitives.FieldError
+		require.ErrorAs(t, err, &invalid)
+		require.Equal(t, c.field, invalid.Field)
+		require.Nil(t, limit)
+	}
+	ofAKey := of("all:user:a")
+	ofAKey.Key = byUser
+	_, err := httplimit.NewMultiThrottle(client, opts, forAll, of("all:user"), ofAKey)
+	require.NoError(t, err)
+}
+
 // TestAnyTextIsAKey: clients choose keys. No two keys share permits, and none makes a name that the server refuses.
 func TestAnyTextIsAKey(t *testing.T) {
-	virtual(t, func(t *testing.T, s *hasptest.Server) {
-		h := newHandler(t, s.Client(nil), httplimit.Options{})
+	telling(t, func(t *teller) {
+		h := t.limit(rated(2), httplimit.Options{Key: byUser}, ok)
 		long := strings.Repeat("x", 1<<16)
 		keys := []string{"", "ann", "{", "}a{", "{}", "a b", "a+b", "a%20b", "a:b", "é", long, long + "y"}
 		for _, key := range keys {
-			r := ask(t.Context(), h, key)
-			require.Equal(t, http.StatusNoContent, r.StatusCode, "%.20q", key)
-			requireField(t, r, "RateLimit", `"api";r=1`)
+			require.Equal(t, `"api";r=1`, ask(t.Context(), h, key).Header.Get("RateLimit"), "%.20q", key)
 		}
-		reply, err := s.Embedded().Do("KEYS", "api:*")
+		reply, err := t.Embedded().Do("KEYS", "api:*")
 		require.NoError(t, err)
 		names, err := reply.Items()
 		require.NoError(t, err)
@@ -224,11 +190,4 @@ func TestRemoteIP(t *testing.T) {
 	for _, addr := range []string{"@", "", "/run/app.sock", "app:1234"} { // "@" is a socket of the file system.
 		require.Equal(t, addr, remote(addr))
 	}
-}
-
-// virtual runs a test in virtual time, on a server of its own.
-func virtual(t *testing.T, test func(t *testing.T, s *hasptest.Server)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { test(t, hasptest.New(t)) })
 }
