@@ -87,7 +87,7 @@ WAITING := lacking processes permits upgrade replicas repro crowds fair counting
 prove: servers ## judges the tests: planted bugs, mutants, crowds, soak; before an issue ends
 	@.ci/prove $(MAKE) --no-print-directory --jobs=4 cells waiting planted busy test-oldest
 
-PROVE = HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_SOAK_SEED=$(HASP_SEED) HASP_KILLING=1m \
+PROVE = HASP_REQUIRE_SERVERS=1 HASP_SOAK=1m HASP_SOAK_SEED=$(HASP_SEED) \
 	go test -vet=off -count=1 -timeout 80m
 # The race detector is where drivers and ours meet, on one cell for each adapter; "make test" and "make conformance" have
 # it elsewhere. With it all this takes three times the processor time, and Prometheus' engine ten times: UNRACED.

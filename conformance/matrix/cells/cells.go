@@ -16,6 +16,16 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
+// Child is [servers.Child]: tests are compiled in the checkout of the last release, too, with these names.
+type Child = servers.Child
+
+// StartChild, AsChild and Say are those of package servers.
+var (
+	StartChild = servers.StartChild
+	AsChild    = servers.AsChild
+	Say        = servers.Say
+)
+
 // Cell is one place of the matrix.
 type Cell struct {
 	Adapter  Adapter

@@ -4,190 +4,67 @@ package processes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/conformance"
+	"github.com/hasp-go/hasp/conformance/anylock"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
-	"github.com/hasp-go/hasp/conformance/servers/proxy"
 	"github.com/hasp-go/hasp/primitives"
 )
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 
-// childLease is how long the lease of a leader outlives it.
+// childLease is how long the lease of a process outlives it.
 const childLease = time.Second
 
-// TestElectionUnderFaults has three candidates, over the three drivers, and kills the leader (SIGKILL), stops it
-// (SIGSTOP) or cuts it off, again and again. A term begins with the grant, by the server's clock, which a token is. It
-// ends with the last moment at which the leader found, by its own clock, that its context had not ended. No term may
-// begin before the one before has ended, or before the lease of a killed leader has, by the server's clock. The
-// processes and the server share the machine's clock. How long nobody led is logged.
+// TestElectionUnderFaults judges an election as a lock, whose holder leads: its candidates, over the three drivers, are
+// killed, stopped and cut off.
 func TestElectionUnderFaults(t *testing.T) {
-	cells.Proof(t)
-	t.Parallel()
-	s := servers.Start(t, servers.Redis, nil)
-	p := &polity{
-		server: s, heard: make(chan remark, 1000),
-		leaders: map[int64]*polityCandidate{}, ends: map[int64]int64{}, longest: map[string]time.Duration{},
+	if !servers.IsChild() {
+		cells.Proof(t)
 	}
-	for i := range cells.Adapters() {
-		p.stand(t, i)
+	report := anylock.Run(t, anylock.Subject{Lock: lead})
+	for _, property := range []string{"mutual exclusion", "killed holder", "silent link", "stopped holder", "token"} {
+		require.NotEqual(t, anylock.NotOffered, report.Of(property).Outcome, property)
 	}
-	p.hear(t)
-	cells.Killing(t, func() {
-		for _, fault := range []string{"killed", "stopped", "cut off"} {
-			// Others have asked, and wait. The last renewal was at another time in each round.
-			time.Sleep(childLease/2 + childLease/20*time.Duration(len(p.leaders)%7))
-			p.strike(t, fault)
+}
+
+// lead runs for election, and returns when it leads. A term that has ended is its only one.
+func lead(ctx context.Context, env anylock.Env) (hold anylock.Hold, err error) {
+	client := anylock.Open(env, func() (*primitives.Client, error) {
+		a := cells.Adapters()[env.Index%len(cells.Adapters())]
+		in, err := a.Open(context.Background(), cells.At(env.Addr))
+		if err != nil {
+			return nil, err
 		}
+		return primitives.New(in.Backend, &primitives.Options{WatchdogLease: env.Lease})
 	})
-	overlaps := 0
-	tokens := slices.Sorted(maps.Keys(p.leaders))
-	for i, token := range tokens[1:] {
-		if p.ends[tokens[i]] >= token {
-			overlaps++
-		}
-	}
-	t.Logf("%d elections, %d overlaps; at most without a leader, with a lease of %v: %v", len(tokens), overlaps,
-		childLease, p.longest)
-	require.Zero(t, overlaps)
-	require.Greater(t, len(tokens), 3)
-}
-
-// polity has the candidates, and what they have said of terms, by their tokens.
-type polity struct {
-	server  *servers.Server
-	heard   chan remark
-	leaders map[int64]*polityCandidate
-	ends    map[int64]int64          // of the terms that have ended, in microseconds
-	longest map[string]time.Duration // without a leader, by the fault
-}
-
-// polityCandidate is a process with a link of its own.
-type polityCandidate struct {
-	*cells.Child
-	adapter int
-	link    *proxy.Proxy
-}
-
-// remark is a line that a candidate says: "leads", or "led", the term's token, and when it ended in microseconds.
-type remark struct {
-	by    *polityCandidate
-	verb  string
-	token int64
-	end   int64
-}
-
-// stand starts a candidate over one of the drivers.
-func (p *polity) stand(t *testing.T, adapter int) {
-	t.Helper()
-	link := proxy.Start(t, p.server.Addr(), nil)
-	c := &polityCandidate{
-		Child:   cells.StartChild(t, os.Args[0], "TestCandidate", link.Addr(), cells.Adapters()[adapter].Name),
-		adapter: adapter, link: link,
-	}
+	ctx, resign := context.WithCancel(ctx)
+	leads, ended := make(chan anylock.Hold, 1), make(chan struct{})
+	unlock := func(context.Context) error { resign(); <-ended; return nil }
 	go func() {
-		for line := range c.Lines {
-			r := remark{by: c}
-			if _, err := fmt.Sscan(line, &r.verb, &r.token, &r.end); err == nil {
-				p.heard <- r
-			}
-		}
+		defer close(ended)
+		err = client.NewElection(env.Name, nil).Run(ctx, func(term context.Context, lease *primitives.Lease) error {
+			leads <- anylock.Hold{Unlock: unlock, Token: lease.Token(), Context: term}
+			<-term.Done()
+			return errors.New("this candidate leads once")
+		})
 	}()
-}
-
-// hear waits for what a candidate says next.
-func (p *polity) hear(t *testing.T) {
-	t.Helper()
-	r := cells.Within(t, conformance.Patience, "the next term, or its end", p.heard)
-	if r.verb == "led" {
-		p.ends[r.token] = r.end
-		return
+	select {
+	case hold = <-leads:
+		return hold, nil
+	case <-ended:
+		resign()
+		return hold, errors.Join(err, errors.New("not elected"))
 	}
-	require.NotContains(t, p.leaders, r.token, "two terms have one token")
-	p.leaders[r.token] = r.by
-}
-
-// last returns the token of the last term.
-func (p *polity) last() int64 { return slices.Max(slices.Collect(maps.Keys(p.leaders))) }
-
-// strike makes a fault of the leader, and waits until another leads, and until the former leader has learned that it
-// leads no more.
-func (p *polity) strike(t *testing.T, fault string) {
-	t.Helper()
-	token, began := p.last(), time.Now()
-	undo := p.begin(t, p.leaders[token], fault)
-	end := p.endOfLease(t, token)
-	for p.last() == token {
-		p.hear(t)
-	}
-	undo()
-	for p.ends[token] == 0 && fault != "killed" {
-		p.hear(t)
-	}
-	next := slices.Min(slices.DeleteFunc(slices.Collect(maps.Keys(p.leaders)), func(t int64) bool { return t <= token }))
-	if vacancy := time.UnixMicro(next).Sub(began); vacancy > 0 { // Else it had lost its lease before.
-		p.longest[fault] = max(p.longest[fault], vacancy.Round(time.Millisecond))
-		require.GreaterOrEqual(t, next, end, "the lease had not ended")
-	}
-}
-
-// endOfLease returns when the lease of a term ends by the server's clock, in microseconds; 0 if it has ended.
-func (p *polity) endOfLease(t *testing.T, token int64) int64 {
-	t.Helper()
-	end := cells.Number(t, p.server, "PEXPIRETIME", "election")
-	if int64(cells.Number(t, p.server, "GET", "redisson_lock_token:{election}")) != token { // It is the lease of another term.
-		return 0
-	}
-	return 1000 * int64(end)
-}
-
-// begin makes a fault of a leader, and returns what ends it.
-func (p *polity) begin(t *testing.T, leader *polityCandidate, fault string) (recover func()) {
-	t.Helper()
-	switch fault {
-	case "killed":
-		leader.Kill(t)
-		p.stand(t, leader.adapter)
-		return func() {}
-	case "stopped":
-		require.NoError(t, leader.Pause())
-		return func() { require.NoError(t, leader.Resume()) }
-	default:
-		leader.link.Blackhole()
-		return func() {
-			leader.link.Restore()
-			leader.link.Cut() // What was lost on its connections is lost.
-		}
-	}
-}
-
-// TestCandidate is the process of a candidate.
-func TestCandidate(t *testing.T) {
-	args, _ := cells.AsChild(t)
-	client := cells.Named(args[1]).Primitives(t, cells.At(args[0]), &primitives.Options{WatchdogLease: childLease})
-	e := client.NewElection("election", &primitives.ElectionOptions{ID: args[1]})
-	err := e.Run(t.Context(), func(ctx context.Context, lease *primitives.Lease) error {
-		cells.Say("leads", lease.Token(), 0)
-		var last time.Time
-		for now := time.Now(); ctx.Err() == nil; now = time.Now() {
-			last = now // It led then: its context had not ended after that.
-			time.Sleep(time.Millisecond)
-		}
-		cells.Say("led", lease.Token(), last.UnixMicro())
-		return ctx.Err()
-	})
-	cells.Say("failed:", strings.ReplaceAll(err.Error(), "\n", " "))
 }
 
 // perSecond is the rate of the throttle that processes hammer. It is far below what they ask for on any machine, and
