@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hasp-go/hasp/backend"
@@ -180,7 +181,7 @@ func Topologies() []Topology {
 		{"ACL", withACL},
 		{"Replicated", replicated},
 		{"Sentinel", Sentinel},
-		{"Cluster", Cluster},
+		{"Cluster", clusterWithACL},
 		{"ClusterWithReplicas", clusterWithReplicas},
 		{"OneEndpoint", func(tb testing.TB, kind servers.Kind) *Target { // as a cluster behind a proxy
 			tb.Helper()
@@ -211,6 +212,15 @@ func withTLS(tb testing.TB, kind servers.Kind) *Target {
 func withACL(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
 	return One(servers.Start(tb, kind, &servers.Options{Config: User(suiteRules())}), Client{User: "hasp", Password: "secret"})
+}
+
+// clusterWithACL starts a cluster whose clients are such a user.
+func clusterWithACL(tb testing.TB, kind servers.Kind) *Target {
+	tb.Helper()
+	_, more, _ := ACLCommands()
+	_, more, _ = strings.Cut(more, " app ")
+	c := servers.StartCluster(tb, kind, 3, &servers.ClusterOptions{Config: User(suiteRules() + " " + more)})
+	return &Target{nodes: c.Nodes, cluster: c, restart: c.Restart, client: Client{User: "hasp", Password: "secret"}}
 }
 
 // replicated starts a primary with two replicas behind an address that leads to the primary.

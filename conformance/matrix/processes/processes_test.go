@@ -22,48 +22,71 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 
-// childLease is how long the lease of a process outlives it.
-const childLease = time.Second
+// works are the kinds that have work done under a lease.
+var works = map[string]func(ctx context.Context, c *primitives.Client, name string, work func(ctx context.Context, token int64) error) error{
+	"Election": func(ctx context.Context, c *primitives.Client, name string, work func(context.Context, int64) error) error {
+		return c.NewElection(name, nil).Run(ctx, func(ctx context.Context, lease *primitives.Lease) error {
+			return work(ctx, lease.Token())
+		})
+	},
+	"Memo": func(ctx context.Context, c *primitives.Client, name string, work func(context.Context, int64) error) error {
+		m := primitives.NewMemo[int](c, name, nil)
+		_, _, err := m.Do(ctx, "key", func(ctx context.Context, run primitives.MemoRun) (int, error) {
+			return 0, work(ctx, run.Lease.Token())
+		})
+		return err
+	},
+}
 
-// TestElectionUnderFaults judges an election as a lock, whose holder leads: its candidates, over the three drivers, are
-// killed, stopped and cut off.
-func TestElectionUnderFaults(t *testing.T) {
+// TestWorkUnderFaults judges each of them as a lock, whose holder works: processes, over the three drivers, are killed,
+// stopped and cut off.
+func TestWorkUnderFaults(t *testing.T) {
 	if !servers.IsChild() {
 		cells.Proof(t)
 	}
-	report := anylock.Run(t, anylock.Subject{Lock: lead})
-	for _, property := range []string{"mutual exclusion", "killed holder", "silent link", "stopped holder", "token"} {
-		require.NotEqual(t, anylock.NotOffered, report.Of(property).Outcome, property)
+	for name, run := range works {
+		t.Run(name, func(t *testing.T) {
+			report := anylock.Run(t, anylock.Subject{Lock: func(ctx context.Context, env anylock.Env) (anylock.Hold, error) {
+				client := anylock.Open(env, func() (*primitives.Client, error) {
+					a := cells.Adapters()[env.Index%len(cells.Adapters())]
+					in, err := a.Open(context.Background(), cells.At(env.Addr))
+					if err != nil {
+						return nil, err
+					}
+					return primitives.New(in.Backend, &primitives.Options{WatchdogLease: env.Lease})
+				})
+				return begin(ctx, func(ctx context.Context, work func(context.Context, int64) error) error {
+					return run(ctx, client, env.Name, work)
+				})
+			}})
+			for _, property := range []string{"mutual exclusion", "killed holder", "silent link", "stopped holder", "token"} {
+				require.NotEqual(t, anylock.NotOffered, report.Of(property).Outcome, property)
+			}
+		})
 	}
 }
 
-// lead runs for election, and returns when it leads. A term that has ended is its only one.
-func lead(ctx context.Context, env anylock.Env) (hold anylock.Hold, err error) {
-	client := anylock.Open(env, func() (*primitives.Client, error) {
-		a := cells.Adapters()[env.Index%len(cells.Adapters())]
-		in, err := a.Open(context.Background(), cells.At(env.Addr))
-		if err != nil {
-			return nil, err
-		}
-		return primitives.New(in.Backend, &primitives.Options{WatchdogLease: env.Lease})
-	})
-	ctx, resign := context.WithCancel(ctx)
-	leads, ended := make(chan anylock.Hold, 1), make(chan struct{})
-	unlock := func(context.Context) error { resign(); <-ended; return nil }
+// begin returns when work has begun, which goes on until it is unlocked, or loses its lease.
+func begin(
+	ctx context.Context, run func(ctx context.Context, work func(ctx context.Context, token int64) error) error,
+) (anylock.Hold, error) {
+	ctx, end := context.WithCancel(ctx)
+	begun, ended, err := make(chan anylock.Hold, 1), make(chan struct{}), error(nil)
+	unlock := func(context.Context) error { end(); <-ended; return nil }
 	go func() {
 		defer close(ended)
-		err = client.NewElection(env.Name, nil).Run(ctx, func(term context.Context, lease *primitives.Lease) error {
-			leads <- anylock.Hold{Unlock: unlock, Token: lease.Token(), Context: term}
-			<-term.Done()
-			return errors.New("this candidate leads once")
+		err = run(ctx, func(held context.Context, token int64) error {
+			begun <- anylock.Hold{Unlock: unlock, Token: token, Context: held}
+			<-held.Done()
+			return errors.New("it works once")
 		})
 	}()
 	select {
-	case hold = <-leads:
+	case hold := <-begun:
 		return hold, nil
 	case <-ended:
-		resign()
-		return hold, errors.Join(err, errors.New("not elected"))
+		end()
+		return anylock.Hold{}, errors.Join(err, errors.New("it did not work"))
 	}
 }
 

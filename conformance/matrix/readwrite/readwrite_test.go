@@ -112,17 +112,18 @@ func unlock(t *testing.T, leases ...*primitives.Lease) {
 }
 
 // TestWritersLeaveInTheBackground has the releases of two writers fail: the one of both in the background ends their
-// holds, and leaves a lock to the writer's own reader.
+// holds, and leaves a lock to the writer's own reader, for as long as that one's lease.
 func TestWritersLeaveInTheBackground(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		c := leavingTogether(t, s, "write_release")
-		lock := c.NewReadWriteLock("x", nil)
+		lock := leased(c, "x", time.Hour)
 		writer, other := taken(t.Context(), t, lock.WriteLock()), taken(t.Context(), t, c.NewReadWriteLock("y", nil).WriteLock())
-		reader := taken(writer.Reenter(t.Context()), t, lock.ReadLock())
+		reader := taken(writer.Reenter(t.Context()), t, leased(c, "x", time.Minute).ReadLock())
 		leaveTogether(t, writer, other)
 		require.Equal(t, "0", cells.Text(t, s, "EXISTS", "y"))
 		cells.Want(t, false)(lock.WriteLock().IsLocked(t.Context()))
 		cells.Want(t, true)(lock.ReadLock().IsLocked(t.Context()))
+		require.LessOrEqual(t, left(t, s, "x"), time.Minute)
 		unlock(t, reader)
 	})
 }

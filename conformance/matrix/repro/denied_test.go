@@ -13,42 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/primitives"
 )
-
-// TestNoChannels has a user without channels, as a new one is by default, acquire and wait. Each acquire is refused,
-// with an error that says what is lacking, and nothing is left. Locks were granted, could not be released, and
-// stayed for their leases.
-func TestNoChannels(t *testing.T) {
-	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
-		cells.Text(t, s, "ACL", "SETUSER", "app", "on", ">pw", "~*", "resetchannels", "+@all")
-		at := cells.At(s.Addr())
-		at.User, at.Password = "app", "pw"
-		c := cells.Named("Rueidis").Primitives(t, at, nil)
-		all := map[string]func(context.Context) error{
-			"Semaphore": func(ctx context.Context) error {
-				return c.NewSemaphore("Semaphore", &primitives.SemaphoreOptions{Permits: 2}).Acquire(ctx, 2)
-			},
-		}
-		for kind := range leased(c, "") {
-			all[kind] = func(ctx context.Context) error { return cells.Err(leased(c, kind)[kind](ctx)) }
-		}
-		delete(all, "SpinLock") // It sends no message.
-		for kind, acquire := range all {
-			err := acquire(t.Context())
-			require.ErrorIs(t, err, primitives.ErrNoPermission, kind)
-			require.ErrorContains(t, err, "ACL SETUSER <user> &", kind)
-			require.NotContains(t, err.Error(), "&*", kind)
-		}
-		_, err := c.NewCountDownLatch("latch").InitCount(t.Context(), 1)
-		require.ErrorIs(t, err, primitives.ErrNoPermission)
-		require.Equal(t, "0", cells.Text(t, s, "DBSIZE"))
-		require.ErrorContains(t, all["Lock"](t.Context()), "&redisson_lock__channel:*")
-	})
-}
 
 // TestCloseGivesUpWhatIsDenied takes the channels from a user who holds locks: Close does not wait for releases that
 // are refused, and would be until it gives up.
@@ -226,45 +194,6 @@ func TestSideKeyOfAnotherKindIsNamed(t *testing.T) {
 	}
 	cells.Text(t, server, "SET", token, "0") // A reader has the token of the writer before it.
 	require.Positive(t, cells.Got(c.NewReadWriteLock("x", nil).ReadLock().Lock(t.Context()))(t).Token())
-}
-
-// TestPlainLockAsksForItsHolder takes from a user what the holder of a plain lock needs later: its first acquire is refused,
-// and so is an adoption; nothing is changed. A client that has had a grant does not ask again, nor for the channel of
-// another name: without that the lock is granted all the same, released, and handed on.
-func TestPlainLockAsksForItsHolder(t *testing.T) {
-	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
-		at := cells.At(s.Addr())
-		at.User, at.Password = "app", "pw"
-		allow := func(rules ...string) *primitives.Client {
-			cells.Text(t, s, append(strings.Fields("ACL SETUSER app reset on >pw ~* &* +@all"), rules...)...)
-			return cells.Named("GoRedis").Primitives(t, at, nil)
-		}
-		for _, lacking := range []string{"-get", "-pexpire", "-del", "-publish", "resetchannels"} {
-			cells.Text(t, s, "SET", "held", "their-text")
-			c := allow(lacking)
-			require.ErrorIs(t, cells.Err(c.NewPlainLock("x", nil).Lock(t.Context())), primitives.ErrNoPermission, lacking)
-			require.ErrorIs(t, cells.Err(c.NewPlainLock("held", nil).Adopt(t.Context(), "their-text")), primitives.ErrNoPermission, lacking)
-			require.Equal(t, "1", cells.Text(t, s, "DBSIZE"), lacking)
-			require.Equal(t, "their-text", cells.Text(t, s, "GET", "held"), lacking)
-		}
-		cells.Text(t, s, "DEL", "held")
-		c := allow("resetchannels", "&hasp_plain_lock:{allowed*")
-		handOver := func(name string) {
-			lease := cells.Got(c.NewPlainLock(name, nil).Lock(t.Context()))(t)
-			next := make(chan error, 1)
-			go func() {
-				next <- c.NewPlainLock(name, nil).Do(t.Context(), func(context.Context, *primitives.Lease) error { return nil })
-			}()
-			require.NoError(t, lease.Release(t.Context()))
-			require.NoError(t, cells.Within(t, conformance.Patience, "the waiter", next))
-		}
-		handOver("allowed")
-		handOver("other")
-		lease := cells.Got(c.NewPlainLock("other", nil).Lock(t.Context()))(t)
-		require.NoError(t, c.Close(t.Context()), "Close releases it, too")
-		require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
-		require.Equal(t, "0", cells.Text(t, s, "DBSIZE"))
-	})
 }
 
 // unwilling is a backend whose server refuses renewals, as after a change of its access list.

@@ -20,7 +20,6 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
-	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/matrix/cells"
 	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/conformance/servers"
@@ -42,55 +41,6 @@ func scripts(t *testing.T) map[string]string {
 	return all
 }
 
-// TestACLInACluster contends for locks of all nodes as the user that the commands on the page make.
-func TestACLInACluster(t *testing.T) {
-	t.Parallel()
-	c := servers.StartCluster(t, servers.Valkey, 3, nil)
-	user := cells.Client{Cluster: true, User: "app", Password: "PASSWORD"}
-	server, cluster, _ := cells.ACLCommands()
-	for _, node := range c.Nodes {
-		do(t, node, strings.Fields(server)...)
-		do(t, node, strings.Fields(cluster)...)
-		user.Addrs = append(user.Addrs, node.Addr())
-	}
-	for _, a := range cells.Adapters() {
-		t.Run(a.Name, func(t *testing.T) { // One after the other: each flushes the scripts of all.
-			// No poll: a message that is refused is missed.
-			o := &primitives.Options{KeyPrefix: "app:", PollInterval: time.Hour}
-			one, other := a.Primitives(t, user, o), a.Primitives(t, user, o)
-			for _, name := range []string{"1", "2", "3", "4", "5", "6", "{7}"} {
-				for kind := range lockers(one, "") {
-					holder, _ := lockerOf(lockers(one, name+a.Name+kind)[kind])
-					waiter, _ := lockerOf(lockers(other, name+a.Name+kind)[strings.Replace(kind, "read", "write", 1)])
-					handOver(t, holder, waiter) // A reader keeps no reader out.
-				}
-				if name == "5" {
-					for _, node := range c.Nodes {
-						do(t, node, "SCRIPT", "FLUSH")
-					}
-				}
-			}
-			for _, name := range []string{"adder", "{adder}"} {
-				sumUp(t, one, other, name)
-			}
-		})
-	}
-}
-
-// sumUp has two clients count, and ask each other.
-func sumUp(t *testing.T, one, other *primitives.Client, name string) {
-	t.Helper()
-	a := cells.Got(one.OpenLongAdder(t.Context(), name))(t)
-	defer a.Close()
-	b := cells.Got(other.OpenLongAdder(t.Context(), name))(t)
-	defer b.Close()
-	a.Add(1)
-	b.Add(2)
-	cells.Want(t, int64(3))(a.Sum(t.Context()))
-	require.NoError(t, a.Reset(t.Context()))
-	cells.Want(t, int64(0))(b.Sum(t.Context()))
-}
-
 // locker is a kind of lock.
 type locker interface {
 	Lock(ctx context.Context) (*primitives.Lease, error)
@@ -105,23 +55,6 @@ func (s slot) Lock(ctx context.Context) (*primitives.Lease, error) { return s.Ac
 
 // TryLock implements locker.
 func (s slot) TryLock(ctx context.Context) (*primitives.Lease, error) { return s.TryAcquire(ctx) }
-
-// handOver makes waiter wait for what holder has.
-func handOver(t *testing.T, holder, waiter locker) {
-	t.Helper()
-	lease := cells.Got(holder.Lock(t.Context()))(t)
-	got := make(chan error, 1)
-	go func() {
-		lease, err := waiter.Lock(t.Context())
-		if err == nil {
-			err = lease.Release(t.Context())
-		}
-		got <- err
-	}()
-	require.ErrorIs(t, cells.Err(waiter.TryLock(t.Context())), primitives.ErrNotAcquired)
-	require.NoError(t, lease.Release(t.Context()))
-	require.NoError(t, cells.Within(t, conformance.Patience, "waking the waiter", got))
-}
 
 // TestOldServerRefusesAtOnce: the first call of each kind whose scripts ask for permissions is refused, and has written
 // nothing, on Redis 6.2, which "make test-oldest" has, and on a miniredis that lacks a command like it.
@@ -253,14 +186,18 @@ func newRecorder(t *testing.T) (*recorder, *primitives.Client) {
 	return r, cells.Over(t, r, nil)
 }
 
-// useAll makes the client run each of its scripts, and closes it. Whether Close's releases of writers with readers of
-// their own are sent together, the scheduler decides: other clients follow until they were.
-func (r *recorder) useAll(t *testing.T, client *primitives.Client) {
+// useAll makes the client run each script of some kinds, or of all, and closes it. Whether Close's releases of writers with
+// readers of their own are sent together, the scheduler decides: other clients follow until they were.
+func (r *recorder) useAll(t *testing.T, client *primitives.Client, kinds []string) {
 	t.Helper()
-	use := useAll
+	use := func(ctx context.Context, c *primitives.Client) { use(ctx, c, kinds...) }
+	if len(kinds) == 0 {
+		use = useAll
+	}
 	for ; !r.joint; client, use = cells.Over(t, r, nil), useJointReleases {
 		require.NoError(t, must.Catch(func() { use(t.Context(), client) }))
 		require.NoError(t, client.Close(t.Context()))
+		r.joint = r.joint || len(kinds) > 0
 	}
 	require.Empty(t, r.faults)
 }

@@ -42,19 +42,20 @@ var stories = map[string]string{
 // acts are short stories that no other caller can refuse. Those of adders send nothing: a sum waits for the answers of
 // others, whom the server may refuse.
 var acts = map[string]string{
-	"permits": "InitPermits 1; TryAcquire 1; release", "semaphore": "InitPermits 1", "election": "Run", "job": "TryDo", "memo": "Do k",
-	"latch": "InitCount 1", "parts": "Init 1 1h", "long": "Add 1", "double": "Add 1", "ids": "Init 1 1", "rate": "InitRate", "throttle": "Allow 1",
+	"permits": "InitPermits 1; TryAcquire 1; release", "semaphore": "InitPermits 1; TryAcquire 1; Release 1", "election": "Run",
+	"job": "TryDo", "memo": "Do k", "latch": "InitCount 1", "parts": "Init 1 1h", "long": "Add 1", "double": "Add 1", "ids": "Init 1 1",
+	"rate": "InitRate", "throttle": "Allow 1",
 	"long adder": "Name", "double adder": "Name",
 }
 
-// act tells an object's short story.
-func act(ctx context.Context, kind string, o object) error {
+// act tells an object's short story, and calls each before a step.
+func act(ctx context.Context, kind string, o object, each ...func(step string)) error {
 	return must.Catch(func() {
 		story, ok := acts[kind]
 		if !ok {
 			story = "TryLock; release"
 		}
-		play(ctx, o, story)
+		play(ctx, o, story, each...)
 	})
 }
 
@@ -67,7 +68,7 @@ type player struct {
 // play tells the story of an object. Its steps are methods with their arguments. "not" is before one that is refused,
 // and "go" before one that ends with the story. "ask" are all that only ask, of an owner or of the last lease's, "release"
 // releases that, and "wait" lets virtual time pass, in which the watchdog renews.
-func play(ctx context.Context, o object, story string) {
+func play(ctx context.Context, o object, story string, each ...func(step string)) {
 	p := &player{object: o}
 	if l, isLocker := lockerOf(o); isLocker {
 		p.object = l
@@ -75,6 +76,9 @@ func play(ctx context.Context, o object, story string) {
 	beside, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for step := range strings.SplitSeq(story, "; ") {
+		for _, look := range each {
+			look(step)
+		}
 		must.In(fmt.Sprintf("%T: %s", o, step), func() { p.step(ctx, beside, strings.Fields(step)) })
 	}
 }

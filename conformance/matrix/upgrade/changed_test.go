@@ -15,7 +15,7 @@ import (
 
 // later are kinds that the first commit lacks.
 var later = map[string]acquire{
-	"plain": locker(func(c *primitives.Client, name string) primitives.Locker { return c.NewPlainLock(name, nil) }),
+	"plain": locker(func(c *primitives.Client, name string) takes { return c.NewPlainLock(name, nil) }),
 	"memo":  memo,
 }
 

@@ -28,13 +28,13 @@ type acquire func(ctx context.Context, c *primitives.Client, name string, try bo
 
 // kinds are the objects that one holder has at a time.
 var kinds = map[string]acquire{
-	"lock":   locker(func(c *primitives.Client, name string) primitives.Locker { return c.NewLock(name, nil) }),
-	"fenced": locker(func(c *primitives.Client, name string) primitives.Locker { return c.NewFencedLock(name, nil) }),
-	"spin":   locker(func(c *primitives.Client, name string) primitives.Locker { return c.NewSpinLock(name, nil) }),
-	"fair":   locker(func(c *primitives.Client, name string) primitives.Locker { return c.NewFairLock(name, nil) }),
-	"write":  locker(writeLock),
-	"mutex":  mutex,
-	"multi": locker(func(c *primitives.Client, name string) primitives.Locker {
+	"lock":   locker(func(c *primitives.Client, name string) takes { return c.NewLock(name, nil) }),
+	"fenced": locker(func(c *primitives.Client, name string) takes { return c.NewFencedLock(name, nil) }),
+	"spin":   locker(func(c *primitives.Client, name string) takes { return c.NewSpinLock(name, nil) }),
+	"fair":   locker(func(c *primitives.Client, name string) takes { return c.NewFairLock(name, nil) }),
+	"write":  locker(func(c *primitives.Client, name string) takes { return c.NewReadWriteLock(name, nil).WriteLock() }),
+	"mutex":  locker(func(c *primitives.Client, name string) takes { return c.NewMutex(name, nil) }),
+	"multi": locker(func(c *primitives.Client, name string) takes {
 		return primitives.NewMultiLock(c.NewLock(name+"a", nil), c.NewLock(name+"b", nil))
 	}),
 	"counting": counting(primitives.ByTime),
@@ -49,8 +49,19 @@ func init() { maps.Copy(kinds, later) }
 // ordered are the kinds that are granted in the order of their waiters.
 var ordered = []string{"fair", "mutex", "arrival"}
 
-func writeLock(c *primitives.Client, name string) primitives.Locker {
-	return c.NewReadWriteLock(name, nil).WriteLock()
+// takes is a lock.
+type takes interface {
+	Lock(ctx context.Context) (*primitives.Lease, error)
+	TryLock(ctx context.Context) (*primitives.Lease, error)
+}
+
+func locker(of func(c *primitives.Client, name string) takes) acquire {
+	return func(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
+		if try {
+			return leased(of(c, name).TryLock(ctx))
+		}
+		return leased(of(c, name).Lock(ctx))
+	}
 }
 
 // leased returns the hold of a lease.
@@ -61,30 +72,16 @@ func leased(lease *primitives.Lease, err error) (hold, error) {
 	return hold{lease.Token(), lease.Release}, nil
 }
 
-func locker(make func(c *primitives.Client, name string) primitives.Locker) acquire {
-	return func(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
-		if try {
-			return leased(make(c, name).TryLock(ctx))
-		}
-		return leased(make(c, name).Lock(ctx))
-	}
-}
+// slot is a counting semaphore with one slot, as a lock.
+type slot struct{ *primitives.CountingSemaphore }
 
-func mutex(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
-	if try {
-		return leased(c.NewMutex(name, nil).TryLock(ctx))
-	}
-	return leased(c.NewMutex(name, nil).Lock(ctx))
-}
+func (s slot) Lock(ctx context.Context) (*primitives.Lease, error)    { return s.Acquire(ctx) }
+func (s slot) TryLock(ctx context.Context) (*primitives.Lease, error) { return s.TryAcquire(ctx) }
 
 func counting(order primitives.CountingOrder) acquire {
-	return func(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
-		s := c.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{Order: order})
-		if try {
-			return leased(s.TryAcquire(ctx))
-		}
-		return leased(s.Acquire(ctx))
-	}
+	return locker(func(c *primitives.Client, name string) takes {
+		return slot{c.NewCountingSemaphore(name, 1, &primitives.CountingSemaphoreOptions{Order: order})}
+	})
 }
 
 func permits(ctx context.Context, c *primitives.Client, name string, try bool) (hold, error) {
@@ -149,29 +146,23 @@ func working(
 // calls are the methods of objects that several processes share. Each returns its result as text.
 var calls = map[string]func(ctx context.Context, c *primitives.Client, name string) string{
 	"latch.init": func(ctx context.Context, c *primitives.Client, name string) string {
-		_, err := c.NewCountDownLatch(name).InitCount(ctx, 2)
-		return said("done", err)
+		return result(c.NewCountDownLatch(name).InitCount(ctx, 2))
 	},
 	"latch.count": func(ctx context.Context, c *primitives.Client, name string) string {
-		left, err := c.NewCountDownLatch(name).CountDown(ctx)
-		return said(fmt.Sprint(left), err)
+		return result(c.NewCountDownLatch(name).CountDown(ctx))
 	},
 	"latch.wait": func(ctx context.Context, c *primitives.Client, name string) string {
-		return said("done", c.NewCountDownLatch(name).Wait(ctx))
+		return said("open", c.NewCountDownLatch(name).Wait(ctx))
 	},
 	"long.add": func(ctx context.Context, c *primitives.Client, name string) string {
-		sum, err := c.NewAtomicLong(name).Increment(ctx)
-		return said(fmt.Sprint(sum), err)
+		return result(c.NewAtomicLong(name).Increment(ctx))
 	},
 	"double.add": func(ctx context.Context, c *primitives.Client, name string) string {
-		sum, err := c.NewAtomicDouble(name).Add(ctx, 0.5)
-		return said(fmt.Sprint(sum), err)
+		return result(c.NewAtomicDouble(name).Add(ctx, 0.5))
 	},
 	"id.next": func(ctx context.Context, c *primitives.Client, name string) string {
-		ids := c.NewIDGenerator(name)
-		_, err := ids.Init(ctx, 1, 10)
-		id, nextErr := ids.Next(ctx)
-		return said(fmt.Sprint(id), errors.Join(err, nextErr))
+		_, _ = c.NewIDGenerator(name).Init(ctx, 1, 10)
+		return result(c.NewIDGenerator(name).Next(ctx))
 	},
 	"rate.try": tryRate,
 	"job.try":  tryJob,
@@ -192,10 +183,11 @@ var calls = map[string]func(ctx context.Context, c *primitives.Client, name stri
 			return said("", err)
 		}
 		defer func() { _ = a.Close() }()
-		sum, err := a.Sum(ctx)
-		return said(fmt.Sprint(sum), err)
+		return result(a.Sum(ctx))
 	},
 }
+
+func result(v any, err error) string { return said(fmt.Sprint(v), err) }
 
 // from is the variable that names the other version, a commit. The default is the last tag; firstCommit before there
 // is one.

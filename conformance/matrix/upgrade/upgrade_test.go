@@ -275,9 +275,9 @@ func share(t *testing.T, two pair) {
 		require.Equal(t, step.next, two.second.do(t, step.call, "-", name), step.call)
 	}
 	require.Equal(t, "refused", two.second.do(t, "try", "write", "read"))
-	require.Equal(t, "done", two.first.do(t, "latch.init", "-", "latch"))
+	require.Equal(t, "true", two.first.do(t, "latch.init", "-", "latch"))
 	opened := two.second.begin(t, "latch.wait", "-", "latch")
 	require.Equal(t, "1", two.first.do(t, "latch.count", "-", "latch"))
 	require.Equal(t, "0", two.first.do(t, "latch.count", "-", "latch"))
-	require.Equal(t, "done", cells.Within(t, conformance.Patience, "the latch opens", opened))
+	require.Equal(t, "open", cells.Within(t, conformance.Patience, "the latch opens", opened))
 }
