@@ -1,7 +1,6 @@
 package repro
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,52 +25,52 @@ func TestCloseGivesUpWhatIsDenied(t *testing.T) {
 		"Denied":    "NOPERM User has no permissions to access one of the channels",
 		"OldServer": "ERR Unknown Redis command called from Lua script",
 	} {
-		t.Run(name, func(t *testing.T) { closesAtOnce(t, refusal) })
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				u := newUnwilling(t)
+				u.hold(t, 3)
+				u.refuse(func([]string) string { return refusal })
+				began := time.Now()
+				_ = u.Close(context.Background())
+				require.Less(t, time.Since(began), time.Second)
+				require.Positive(t, u.refused.Load())
+			})
+		})
 	}
 }
 
-func closesAtOnce(t *testing.T, refusal string) {
-	t.Helper()
-	bubble(t, func(t *testing.T) {
-		u := newUnwilling(t, nil)
-		u.name = "release"
-		u.hold(t, 3)
-		u.refuse(func([]string) string { return refusal })
-		began := time.Now()
-		_ = u.client.Close(context.Background())
-		require.Less(t, time.Since(began), time.Second)
-		require.Positive(t, u.refused.Load())
-		require.NoError(t, u.Close())
-		time.Sleep(time.Minute) // What is under way arrives.
-	})
-}
-
-// TestAcquireWithoutMemory: a full server refuses an acquire, and nothing is left. It would not, if the script's first
-// write were the PEXPIRE of a lock that is not there.
-func TestAcquireWithoutMemory(t *testing.T) {
-	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
-		c := client(t, s.Addr())
-		limiter := c.NewRateLimiter("rate", primitives.Rate{Permits: 1, Interval: time.Hour}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
-		cells.Text(t, s, "CONFIG", "SET", "maxmemory", "1")
-		require.ErrorContains(t, cells.Err(c.NewLock("x", nil).TryLock(t.Context())), "OOM")
-		require.ErrorContains(t, limiter.Wait(t.Context(), 1), "OOM")
-		require.Equal(t, "0", cells.Text(t, s, "DBSIZE"))
-	})
-}
-
-// TestRenewalsWithoutMemory holds an object of each kind on a server that is full: its lease is renewed all the same.
-func TestRenewalsWithoutMemory(t *testing.T) {
+// TestFullServer fills a server while an object of each kind is held. An acquire is refused, and nothing is left: it would not
+// be, if the script's first write were the PEXPIRE of a lock that is not there. Leases are renewed and released all the same.
+// A Mutex for which somebody waits could not be released, nor could permits of a Semaphore: the next one has it at once.
+func TestFullServer(t *testing.T) {
 	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
 		opts := &primitives.Options{WatchdogLease: 15 * time.Second}
-		c := cells.Named("GoRedis").Primitives(t, cells.At(s.Addr()), opts)
-		end := func(lease *primitives.Lease) time.Time { return time.Now().Add(lease.Remaining()) }
+		c, other := cells.Named("GoRedis").Primitives(t, cells.At(s.Addr()), opts), client(t, s.Addr())
+		sem, latch, parts := c.NewSemaphore("semaphore", nil), c.NewCountDownLatch("latch"), c.NewPartsLatch("parts")
+		hourly := primitives.Rate{Permits: 1, Interval: time.Hour}
+		limiter := c.NewRateLimiter("rate", hourly, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+		cells.Want(t, true)(sem.InitPermits(t.Context(), 2))
+		cells.Want(t, true)(latch.InitCount(t.Context(), 2))
+		cells.Want(t, true)(parts.Init(t.Context(), 2, time.Hour))
+		require.NoError(t, sem.Acquire(t.Context(), 2))
 		leases, ends := map[string]*primitives.Lease{}, map[string]time.Time{}
 		for kind := range leased(c, "") {
 			lease, err := leased(c, kind)[kind](t.Context())
 			require.NoError(t, err, kind)
 			leases[kind] = lease
 		}
+		got := make(chan *primitives.Lease, 1)
+		go func() {
+			lease, _ := other.NewMutex("Mutex", nil).Lock(t.Context())
+			got <- lease
+		}()
+		require.Eventually(t, func() bool { return cells.Text(t, s, "ZCARD", "hasp_mutex:{Mutex}:queue") == "1" },
+			30*time.Second, time.Millisecond)
 		cells.Text(t, s, "CONFIG", "SET", "maxmemory", "1")
+		require.ErrorContains(t, cells.Err(c.NewLock("x", nil).TryLock(t.Context())), "OOM")
+		require.ErrorContains(t, limiter.Wait(t.Context(), 1), "OOM")
+		require.Equal(t, "0", cells.Text(t, s, "EXISTS", "x", "redisson_lock_token:{x}", "rate", "{rate}:value", "{rate}:permits"))
+		end := func(lease *primitives.Lease) time.Time { return time.Now().Add(lease.Remaining()) }
 		for kind, lease := range leases {
 			ends[kind] = end(lease)
 		}
@@ -81,33 +80,6 @@ func TestRenewalsWithoutMemory(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}
-	})
-}
-
-// TestReleasesWithoutMemory releases an object of each kind on a server that is full, while another client waits for
-// it. A Mutex that had a waiter could not be released, nor could permits of a Semaphore. The next one has a Mutex at
-// once, although the server is still full.
-func TestReleasesWithoutMemory(t *testing.T) {
-	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
-		c, other := client(t, s.Addr()), client(t, s.Addr())
-		sem, latch, parts := c.NewSemaphore("semaphore", nil), c.NewCountDownLatch("latch"), c.NewPartsLatch("parts")
-		cells.Want(t, true)(sem.InitPermits(t.Context(), 2))
-		cells.Want(t, true)(latch.InitCount(t.Context(), 2))
-		cells.Want(t, true)(parts.Init(t.Context(), 2, time.Hour))
-		require.NoError(t, sem.Acquire(t.Context(), 2))
-		leases, got := map[string]*primitives.Lease{}, make(chan *primitives.Lease, 1)
-		for kind := range leased(c, "") {
-			lease, err := leased(c, kind)[kind](t.Context())
-			require.NoError(t, err, kind)
-			leases[kind] = lease
-		}
-		go func() {
-			lease, _ := other.NewMutex("Mutex", nil).Lock(t.Context())
-			got <- lease
-		}()
-		require.Eventually(t, func() bool { return cells.Text(t, s, "ZCARD", "hasp_mutex:{Mutex}:queue") == "1" },
-			30*time.Second, time.Millisecond)
-		cells.Text(t, s, "CONFIG", "SET", "maxmemory", "1")
 		for kind, lease := range leases {
 			require.NoError(t, lease.Release(t.Context()), kind)
 		}
@@ -127,14 +99,13 @@ func TestReleasesWithoutMemory(t *testing.T) {
 // releases them together: all others are free well before their leases end.
 func TestReleasesDeniedForOneKeyKeepOneLock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		u := newUnwilling(t, nil)
-		u.name = "release"
+		u := newUnwilling(t)
 		leases := u.hold(t, 200)
 		u.refuse(func([]string) string { return "LOADING the dataset" })
 		for _, lease := range leases {
 			require.Error(t, lease.Release(t.Context()))
 		}
-		u.halved.Store(0)
+		u.together.Store(0)
 		u.refuse(func(keys []string) string {
 			if slices.Contains(keys, "42") {
 				return "NOPERM No permissions to access a key"
@@ -143,10 +114,9 @@ func TestReleasesDeniedForOneKeyKeepOneLock(t *testing.T) {
 		})
 		time.Sleep(5 * time.Second)
 		for i := range leases {
-			cells.Want(t, i == 42)(u.client.NewLock(fmt.Sprint(i), nil).IsLocked(t.Context()))
+			cells.Want(t, i == 42)(u.NewLock(fmt.Sprint(i), nil).IsLocked(t.Context()))
 		}
-		require.Positive(t, u.halved.Load(), "some were released together")
-		u.close(t)
+		require.Positive(t, u.together.Load(), "some were released together")
 	})
 }
 
@@ -196,38 +166,31 @@ func TestSideKeyOfAnotherKindIsNamed(t *testing.T) {
 	require.Positive(t, cells.Got(c.NewReadWriteLock("x", nil).ReadLock().Lock(t.Context()))(t).Token())
 }
 
-// unwilling is a backend whose server refuses renewals, as after a change of its access list.
+// unwilling is a client whose server refuses releases, as after a change of its access list.
 type unwilling struct {
-	*cells.Runner
-	client          *primitives.Client
-	name            string       // of the scripts that are refused; "": renewals
-	refused, halved atomic.Int64 // such scripts, and those of more than one key
+	*primitives.Client
+	refused, together atomic.Int64 // such scripts, and those of more than one key
 
-	// refusal returns why the renewal of some keys is refused; "": it is not.
+	// refusal returns why the release of some keys is refused; "": it is not.
 	refusal atomic.Pointer[func(keys []string) string]
 }
 
-func newUnwilling(t *testing.T, opts *primitives.Options) *unwilling {
+func newUnwilling(t *testing.T) *unwilling {
 	t.Helper()
-	u := &unwilling{Runner: runner(t)}
+	u, r := &unwilling{}, runner(t)
 	u.refuse(func([]string) string { return "" })
-	u.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
-		refusal := ""
-		if strings.Contains(c.Script.Name, cmp.Or(u.name, "renew")) {
-			refusal = (*u.refusal.Load())(c.Keys)
-		}
-		if refusal == "" {
-			return u.Good(ctx, c)
+	r.Instead = func(ctx context.Context, c backend.Call) (backend.Reply, error) {
+		refusal := (*u.refusal.Load())(c.Keys)
+		if !strings.Contains(c.Script.Name, "release") || refusal == "" {
+			return r.Good(ctx, c)
 		}
 		u.refused.Add(1)
 		if len(c.Keys) > 1 {
-			u.halved.Add(1)
+			u.together.Add(1)
 		}
 		return backend.Reply{}, backend.ParseServerError(refusal)
 	}
-	var err error
-	u.client, err = primitives.New(u, opts)
-	require.NoError(t, err)
+	u.Client = cells.Over(t, r, nil)
 	return u
 }
 
@@ -237,16 +200,7 @@ func (u *unwilling) refuse(refusal func(keys []string) string) { u.refusal.Store
 func (u *unwilling) hold(t *testing.T, n int) (leases []*primitives.Lease) {
 	t.Helper()
 	for i := range n {
-		leases = append(leases, lock(t, u.client, fmt.Sprint(i)))
+		leases = append(leases, lock(t, u.Client, fmt.Sprint(i)))
 	}
 	return leases
-}
-
-// close ends the client and its backend within the test's bubble.
-func (u *unwilling) close(t *testing.T) {
-	t.Helper()
-	u.refuse(func([]string) string { return "" })
-	require.NoError(t, u.client.Close(context.Background()))
-	require.NoError(t, u.Close())
-	time.Sleep(time.Minute) // What is under way arrives.
 }
