@@ -311,7 +311,7 @@ func requireMethods(t *testing.T, all map[string]*kind) {
 // requireCluster compares the command for a cluster with the rights that sharded messages need, and the adapters' own.
 func requireCluster(t *testing.T, s *server) {
 	t.Helper()
-	rules := []string{"+cluster|slots", "+cluster|shards", "+pubsub|shardnumsub"}
+	rules := []string{"+cluster|slots", "+cluster|shards", "+asking", "+pubsub|shardnumsub"}
 	one := s.client(t, nil).NewLock("app:x", nil).Rights()
 	can := backend.Capabilities{Cluster: true, PubSub: true, Sharded: true}
 	for _, rule := range s.over(t, &limited{server: s, can: can}, nil).NewLock("app:x", nil).Rights() {
