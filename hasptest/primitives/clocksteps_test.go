@@ -209,37 +209,6 @@ func TestLeasesWithTheClockSet(t *testing.T) {
 	}
 }
 
-// TestQueuesWithTheClockSet: the server's clock is set while waiters queue. All are served, and in their order if the clock is
-// set back, or forward by less than a waiter's tries are apart.
-func TestQueuesWithTheClockSet(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{"FairLock", "Mutex", "CountingSemaphoreByArrival"} {
-		for _, step := range clockSteps {
-			subtest(t, fmt.Sprint(kind, step), func(t *testing.T, s *server) {
-				held := must(acquirer(t, s.client(t, nil), kind, "x")(t.Context()))(t)
-				served := make(chan int, 3)
-				for i := range 3 {
-					acquire := acquirer(t, s.client(t, nil), kind, "x")
-					go func() {
-						if lease, err := acquire(t.Context()); err == nil {
-							served <- i
-							_ = lease.Release(t.Context())
-						}
-					}()
-					time.Sleep(time.Second)
-				}
-				s.embedded.Advance(step)
-				_ = held.Release(t.Context()) // It may be lost.
-				time.Sleep(time.Minute)
-				require.Len(t, served, 3)
-				if order := []int{<-served, <-served, <-served}; step < time.Second {
-					require.Equal(t, []int{0, 1, 2}, order)
-				}
-			})
-		}
-	}
-}
-
 // TestRateLimiterCountsGrants: of however many grants, each counts once, whether the value is kept, lost or no count of
 // permits, and if the clock is set back to before some of them.
 func TestRateLimiterCountsGrants(t *testing.T) {

@@ -12,13 +12,14 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// Whatever returns a lease has a Do.
-var _ = []interface {
-	Do(ctx context.Context, work func(ctx context.Context, lease *primitives.Lease) error) error
-}{
-	(*primitives.Lock)(nil), (*primitives.FencedLock)(nil), (*primitives.FairLock)(nil), (*primitives.SpinLock)(nil),
-	(*primitives.Mutex)(nil), (*primitives.ReadLock)(nil), (*primitives.WriteLock)(nil), (*primitives.MultiLock)(nil),
-	(*primitives.RedLock)(nil), (*primitives.CountingSemaphore)(nil), (*primitives.PlainLock)(nil),
+// work is what Do calls.
+type work = func(ctx context.Context, lease *primitives.Lease) error
+
+// doOf returns the Do of an object, which whatever returns a lease has.
+func doOf(object any) func(context.Context, work) error {
+	return object.(interface {
+		Do(context.Context, work) error
+	}).Do
 }
 
 // doLock is Do of a lock, for work that needs no lease.
@@ -40,12 +41,31 @@ func doing(t *testing.T, test func(t *testing.T, s *server, do doLock)) {
 	})
 }
 
-func TestDoJoinsErrors(t *testing.T) {
-	errWork := errors.New("work")
+// TestDo returns what the work returns, passes its panic on, and releases, also when the context of Do has ended. It does
+// no work without the lock.
+func TestDo(t *testing.T) {
 	doing(t, func(t *testing.T, s *server, do doLock) {
+		failed := errors.New("work")
 		require.NoError(t, do(t.Context(), func(context.Context) error { return nil }))
-		require.Equal(t, errWork, do(t.Context(), func(context.Context) error { return errWork }))
-		require.Equal(t, 2, s.called("lock_release"))
+		require.Equal(t, failed, do(t.Context(), func(context.Context) error { return failed }))
+		require.PanicsWithValue(t, "work", func() {
+			_ = do(t.Context(), func(context.Context) error { panic("work") })
+		})
+		require.Equal(t, 3, s.called("lock_release"))
+		s.faults(fault{after: 500 * time.Millisecond})
+		ctx, cancel := context.WithCancel(t.Context())
+		err := do(ctx, func(ctx context.Context) error {
+			cancel()
+			return ctx.Err()
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
+		require.Empty(t, s.holder("x"))
+		s.faults(fault{})
+		s.hold("x", another, time.Hour)
+		err = do(within(t, time.Minute), func(context.Context) error { panic("it works") })
+		wraps(t, err, primitives.ErrNotAcquired, context.DeadlineExceeded)
+		s.lose("x")
 	})
 }
 
@@ -70,7 +90,6 @@ func TestDoTellsOfALoss(t *testing.T) {
 // are ErrIndeterminate, and only that of the release, which says that work was called, is a ReleaseError.
 func TestDoTellsItsPhases(t *testing.T) {
 	t.Parallel()
-	type work = func(ctx context.Context, lease *primitives.Lease) error
 	phases := map[string]func(context.Context, *primitives.Client, work) error{
 		"PermitSemaphore": func(ctx context.Context, c *primitives.Client, w work) error {
 			return c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 1}).Do(ctx, 1, w)
@@ -88,11 +107,9 @@ func TestDoTellsItsPhases(t *testing.T) {
 			return err
 		},
 	}
-	for _, kind := range strings.Fields("Lock FencedLock FairLock SpinLock Mutex ReadLock WriteLock MultiLock RedLock CountingSemaphore") {
+	for _, kind := range strings.Fields("Lock FencedLock FairLock SpinLock Mutex PlainLock ReadLock WriteLock MultiLock RedLock CountingSemaphore") {
 		phases[kind] = func(ctx context.Context, c *primitives.Client, w work) error {
-			return construct(t, c, kind, "x", nil).(interface {
-				Do(context.Context, work) error
-			}).Do(ctx, w)
+			return doOf(construct(t, c, kind, "x", nil))(ctx, w)
 		}
 	}
 	for name, do := range phases {
@@ -124,75 +141,28 @@ func TestDoTellsItsPhases(t *testing.T) {
 	}
 }
 
-// TestDoWithoutTheLock does no work.
-func TestDoWithoutTheLock(t *testing.T) {
-	doing(t, func(t *testing.T, s *server, do doLock) {
-		s.hold("x", another, time.Hour)
-		ctx := within(t, time.Minute)
-		err := do(ctx, func(context.Context) error { panic("it works") })
-		wraps(t, err, primitives.ErrNotAcquired, context.DeadlineExceeded)
-		s.lose("x")
-	})
-}
-
-// TestDoReleasesAfterItsContext ends the context of Do during the work: the release is answered all the same.
-func TestDoReleasesAfterItsContext(t *testing.T) {
-	doing(t, func(t *testing.T, s *server, do doLock) {
-		s.fault = func(string) fault { return fault{after: 500 * time.Millisecond} }
-		ctx, cancel := context.WithCancel(t.Context())
-		err := do(ctx, func(ctx context.Context) error {
-			cancel()
-			return ctx.Err()
-		})
-		require.ErrorIs(t, err, context.Canceled)
-		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
-		require.Empty(t, s.holder("x"))
-	})
-}
-
-// TestDoReleasesAfterAPanic lets the panic go on.
-func TestDoReleasesAfterAPanic(t *testing.T) {
-	doing(t, func(t *testing.T, s *server, do doLock) {
-		require.PanicsWithValue(t, "work", func() {
-			_ = do(t.Context(), func(context.Context) error { panic("work") })
-		})
-		require.Equal(t, 1, s.called("lock_release"))
-	})
-}
-
 // TestDoWaitsForItsRelease on a link that hangs for a while: a tenth of the lease, within 1 s and 3 s. The release
 // continues in the background.
 func TestDoWaitsForItsRelease(t *testing.T) {
 	t.Parallel()
-	lock := func(opts *primitives.LockOptions) func(*primitives.Client) doLock {
-		return func(c *primitives.Client) doLock {
-			return func(ctx context.Context, work func(context.Context) error) error {
-				return c.NewLock("x", opts).Do(ctx, func(ctx context.Context, _ *primitives.Lease) error { return work(ctx) })
-			}
-		}
-	}
 	for name, c := range map[string]struct {
-		do    func(*primitives.Client) doLock
-		waits time.Duration
+		kind         string
+		lease, waits time.Duration
 	}{
-		"Watchdog": {lock(nil), 3 * time.Second},
-		"Long":     {lock(&primitives.LockOptions{Lease: time.Hour}), 3 * time.Second},
-		"Medium":   {lock(&primitives.LockOptions{Lease: 15 * time.Second}), 1500 * time.Millisecond},
-		"Short":    {lock(&primitives.LockOptions{Lease: 2 * time.Second}), time.Second},
-		"MultiLock": {func(c *primitives.Client) doLock {
-			return func(ctx context.Context, work func(context.Context) error) error {
-				m := primitives.NewMultiLock(c.NewLock("x", nil), c.NewLock("y", nil))
-				return m.Do(ctx, func(ctx context.Context, _ *primitives.Lease) error { return work(ctx) })
-			}
-		}, 3 * time.Second},
+		"Watchdog":  {"Lock", 0, 3 * time.Second},
+		"Long":      {"Lock", time.Hour, 3 * time.Second},
+		"Medium":    {"Lock", 15 * time.Second, 1500 * time.Millisecond},
+		"Short":     {"Lock", 2 * time.Second, time.Second},
+		"MultiLock": {"MultiLock", 0, 3 * time.Second},
 	} {
 		subtest(t, name, func(t *testing.T, s *server) {
 			var ended time.Time
-			err := c.do(s.client(t, nil))(context.Background(), func(context.Context) error {
-				s.faults(fault{before: time.Minute})
-				ended = time.Now()
-				return nil
-			})
+			err := doOf(construct(t, s.client(t, nil), c.kind, "x", settings{"Lease": c.lease}))(context.Background(),
+				func(context.Context, *primitives.Lease) error {
+					s.faults(fault{before: time.Minute})
+					ended = time.Now()
+					return nil
+				})
 			require.Equal(t, c.waits, time.Since(ended))
 			require.ErrorAs(t, err, new(*primitives.ReleaseError))
 			require.ErrorIs(t, err, primitives.ErrIndeterminate)

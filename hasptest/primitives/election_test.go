@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -282,66 +281,5 @@ func TestElectionEnds(t *testing.T) {
 		require.ErrorIs(t, client.NewElection("x", nil).Run(t.Context(), never), primitives.ErrClosed)
 		one.leave()
 		require.NoError(t, <-one.left)
-	})
-}
-
-// TestElectionEndsInAnOutageWhenItsClientCloses: a candidate and an observer that pause return at once.
-func TestElectionEndsInAnOutageWhenItsClientCloses(t *testing.T) {
-	holdElections(t, func(t *testing.T, p *polity) {
-		p.fault = func(string) fault { return down }
-		client := p.client(t, nil)
-		left := beside(func() error { return client.NewElection("x", nil).Run(t.Context(), nil) })
-		observed := beside(func() (last error) {
-			for _, last = range client.NewElection("x", nil).Observe(t.Context()) {
-			}
-			return last
-		})
-		time.Sleep(time.Minute)
-		began := time.Now()
-		require.NoError(t, client.Close(t.Context()))
-		require.ErrorIs(t, <-left, primitives.ErrClosed)
-		require.ErrorIs(t, <-observed, primitives.ErrClosed)
-		require.Less(t, time.Since(began), 10*time.Millisecond)
-	})
-}
-
-// TestElectionsUnderFaults cuts leaders off, has them crash, leave, resign, or lose their lock, for a day. Two never lead
-// at once, and with a candidate that waits, nobody leads for at most a lease.
-func TestElectionsUnderFaults(t *testing.T) {
-	holdElections(t, func(t *testing.T, p *polity) {
-		const elections = 50
-		draw := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // A test's schedule.
-		within := func(d time.Duration) time.Duration { return time.Duration(1 + draw.Int64N(int64(d))) }
-		p.stand(nil)
-		p.stand(nil)
-		p.stand(nil)
-		var longest time.Duration
-		term := p.next()
-		for range elections {
-			time.Sleep(2*time.Minute + within(3*time.Minute)) // The other candidates wait.
-			synctest.Wait()
-			fault, link := time.Now(), term.by.link
-			switch draw.IntN(5) {
-			case 0:
-				link.cut.Store(true)
-				time.AfterFunc(time.Minute+within(time.Minute), func() { link.cut.Store(false) })
-			case 1: // Its process crashes. Another one is started.
-				link.cut.Store(true)
-				time.AfterFunc(time.Minute, term.by.leave)
-				p.stand(nil)
-			case 2:
-				term.by.leave()
-				p.stand(nil)
-			case 3:
-				term.by.Resign()
-			case 4:
-				p.steal("x")
-			}
-			next := p.next()
-			require.Greater(t, next.token, term.token)
-			longest, term = max(longest, next.began.Sub(fault)), next
-		}
-		t.Logf("%d elections, 0 overlaps, at most %v without a leader", elections, longest)
-		require.LessOrEqual(t, longest, 30*time.Second+100*time.Millisecond)
 	})
 }

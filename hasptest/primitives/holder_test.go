@@ -236,11 +236,7 @@ func TestHolderOfALockThatWasWaitedFor(t *testing.T) {
 		o := &primitives.Options{PollInterval: time.Hour}
 		first := must(s.client(t, o).NewLock("x", &primitives.LockOptions{Metadata: "first"}).Lock(t.Context()))(t)
 		second := s.client(t, o).NewLock("x", &primitives.LockOptions{Metadata: "second"})
-		waited := make(chan *primitives.Lease, 1)
-		go func() {
-			lease, _ := second.Lock(t.Context())
-			waited <- lease
-		}()
+		waited := leased(t.Context(), second.Lock)
 		time.Sleep(time.Second)
 		require.NoError(t, first.Release(t.Context()))
 		lease := <-waited
@@ -265,19 +261,6 @@ func TestDescribedLocksAreReleasedTogether(t *testing.T) {
 			require.Empty(t, s.do("GET", "hasp_lock_holder:{"+name+"}"))
 		}
 		require.Equal(t, 1, s.called("holder_release_all"))
-	})
-}
-
-// TestHolderIsExtended with a lease of a fixed length.
-func TestHolderIsExtended(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Metadata: "export", Lease: 10 * time.Second})
-		lease := must(lock.Lock(t.Context()))(t)
-		require.NoError(t, lease.Extend(t.Context(), time.Hour))
-		time.Sleep(30 * time.Minute)
-		require.Equal(t, "export", must(lock.Holder(t.Context()))(t).Metadata)
-		require.Equal(t, 1, s.called("holder_renew"))
-		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 

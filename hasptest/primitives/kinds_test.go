@@ -116,18 +116,14 @@ type settings map[string]any
 // construct returns an object of the kind, or a side of one, called name. It has those settings that it can have.
 func construct(t *testing.T, c *primitives.Client, kind, name string, with settings) any {
 	t.Helper()
-	take := func(permits int) primitives.Take {
-		return c.NewThrottle(name+":rate", primitives.Limit{Permits: permits, Interval: time.Hour}, refuse).Take(1)
-	}
 	switch kind {
 	case "MultiLock":
 		lease, _ := with["Lease"].(time.Duration)
 		return primitives.NewMultiLock(c.NewLock(name, &primitives.LockOptions{Lease: lease}),
 			c.NewFairLock(name+":fair", &primitives.FairLockOptions{Lease: lease}))
 	case "Admission":
-		return primitives.NewAdmission(c.NewCountingSemaphore(name, 9, nil), take(9))
-	case "MultiThrottle":
-		return primitives.NewMultiThrottle(nil, take(1))
+		limit := primitives.Limit{Permits: 9, Interval: time.Hour}
+		return primitives.NewAdmission(c.NewCountingSemaphore(name, 9, nil), c.NewThrottle(name+":rate", limit, refuse).Take(1))
 	case "ReadLock":
 		return construct(t, c, "ReadWriteLock", name, with).(*primitives.ReadWriteLock).ReadLock()
 	case "WriteLock":
@@ -150,6 +146,11 @@ func constructorOf(c *primitives.Client, kind string) reflect.Value {
 	case "Memo":
 		return reflect.ValueOf(func(name string, o *primitives.MemoOptions) *primitives.Memo[int] {
 			return primitives.NewMemo[int](c, name, o)
+		})
+	case "MultiThrottle":
+		limit := primitives.Limit{Permits: 1, Interval: time.Hour}
+		return reflect.ValueOf(func(name string, o *primitives.MultiThrottleOptions) *primitives.MultiThrottle {
+			return primitives.NewMultiThrottle(o, c.NewThrottle(name, limit, refuse).Take(1))
 		})
 	case "RedLock":
 		return reflect.ValueOf(func(name string, o *primitives.RedLockOptions) *primitives.RedLock {

@@ -76,17 +76,11 @@ func TestLeaderOfAnElection(t *testing.T) {
 		leader = must(e.Leader(t.Context()))(t)
 		require.Equal(t, primitives.Leader{Owner: lease.Owner()}, leader)
 		require.NoError(t, lease.Release(t.Context()))
-	})
-}
 
-func TestLeaderHasAnIDByDefault(t *testing.T) {
-	holdElections(t, func(t *testing.T, p *polity) {
 		client := p.client(t, nil)
-		e := client.NewElection("x", nil)
-		defer p.leads(e)()
-		leader := must(e.Leader(t.Context()))(t)
-		host := must(os.Hostname())(t)
-		require.Equal(t, fmt.Sprintf("%s:%d:%s", host, os.Getpid(), client.Core().ID()), leader.ID)
+		defer p.leads(client.NewElection("x", nil))()
+		leader = must(e.Leader(t.Context()))(t)
+		require.Equal(t, fmt.Sprintf("%s:%d:%s", must(os.Hostname())(t), os.Getpid(), client.Core().ID()), leader.ID)
 		require.Empty(t, leader.Value)
 	})
 }
@@ -162,7 +156,7 @@ func TestObserveThroughAnOutage(t *testing.T) {
 	})
 }
 
-// TestObserveEnds when the caller has seen enough, and with a closed client.
+// TestObserveEnds when the caller has seen enough, and at once when its client closes in an outage, in which it pauses.
 func TestObserveEnds(t *testing.T) {
 	holdElections(t, func(t *testing.T, p *polity) {
 		client := p.client(t, nil)
@@ -173,8 +167,15 @@ func TestObserveEnds(t *testing.T) {
 		}
 		seen := watch(t.Context(), e)
 		require.Equal(t, "none", <-seen)
+		p.faults(down)
+		time.Sleep(time.Minute)
+		for len(seen) > 0 {
+			require.Contains(t, <-seen, "no server available")
+		}
+		began := time.Now()
 		require.NoError(t, client.Close(t.Context()))
 		require.Contains(t, <-seen, "client closed")
+		require.Less(t, time.Since(began), 10*time.Millisecond)
 		_, more := <-seen
 		require.False(t, more)
 	})

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/lease"
 )
@@ -25,9 +24,13 @@ type parent struct {
 	children atomic.Int64
 	slow     time.Duration
 	hook     func(children int64) // called for each new child
+	asked    int                  // for a value
 }
 
-func (p *parent) Value(any) any { return nil }
+func (p *parent) Value(any) any {
+	p.asked++
+	return nil
+}
 
 // AfterFunc is how package context registers children of contexts that are not its own.
 func (p *parent) AfterFunc(f func()) (stop func() bool) {
@@ -43,6 +46,7 @@ func (p *parent) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
+// TestLeaseContextLeavesNothingAtItsParent, also if the lease is released within Context.
 func TestLeaseContextLeavesNothingAtItsParent(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", nil)
@@ -52,21 +56,13 @@ func TestLeaseContextLeavesNothingAtItsParent(t *testing.T) {
 			work, reentry := lease.Context(service), lease.Reenter(service)
 			require.Positive(t, service.children.Load())
 			require.NoError(t, lease.Release(t.Context()))
-			require.ErrorIs(t, context.Cause(work), primitives.ErrReleased)
-			require.ErrorIs(t, context.Cause(reentry), primitives.ErrReleased)
-			late := lease.Context(service)
-			<-late.Done()
-			require.ErrorIs(t, context.Cause(late), primitives.ErrReleased)
+			for _, ctx := range []context.Context{work, reentry, lease.Context(service)} {
+				<-ctx.Done()
+				require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
+			}
 		}
 		require.Zero(t, service.children.Load())
-	})
-}
-
-// TestLeaseContextOfALeaseThatJustEnds releases the lease within Context.
-func TestLeaseContextOfALeaseThatJustEnds(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
-		service := &parent{Context: t.Context()}
+		lease := must(lock.Lock(t.Context()))(t)
 		service.hook = func(children int64) {
 			if children == 1 {
 				require.NoError(t, lease.Release(t.Context()))
@@ -75,19 +71,6 @@ func TestLeaseContextOfALeaseThatJustEnds(t *testing.T) {
 		<-lease.Context(service).Done()
 		require.Zero(t, service.children.Load())
 	})
-}
-
-// TestLeaseForgetsContextsWhoseParentsEnded makes a context under a lease that outlives it.
-func TestLeaseForgetsContextsWhoseParentsEnded(t *testing.T) {
-	t.Parallel()
-	client := must(primitives.New(newServer(t), nil))(t)
-	lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	request := &parent{Context: ctx}
-	lease.Context(request)
-	cancel()
-	requireForgotten(t, weak.Make(request))
-	require.NoError(t, lease.Release(t.Context()))
 }
 
 // requireForgotten waits until nothing has the context.
@@ -127,12 +110,17 @@ func TestLeaseContextOfTheSameParentIsTheSame(t *testing.T) {
 	})
 }
 
-// TestLeaseContextKeepsNoneOfItsParents makes contexts under parents that end no sooner than the
-// lease, since they only add values to a context of the whole process.
+// TestLeaseContextKeepsNoneOfItsParents makes contexts under a parent that ends before the lease, and under parents that end
+// no sooner, since they only add values to a context of the whole process.
 func TestLeaseContextKeepsNoneOfItsParents(t *testing.T) {
 	t.Parallel()
 	client := must(primitives.New(newServer(t), nil))(t)
 	lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	request := &parent{Context: ctx}
+	lease.Context(request)
+	cancel()
+	requireForgotten(t, weak.Make(request))
 	for _, process := range []context.Context{context.Background(), t.Context()} {
 		first, second := lease.Context(process), &parent{Context: process}
 		require.Equal(t, first.Done(), lease.Context(listed{Context: second}).Done())
@@ -180,28 +168,17 @@ func TestLeaseContextIsAChildOfItsOwnParent(t *testing.T) {
 func TestLeaseReenterDeeply(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		lease := must(s.client(t, nil).NewLock("x", nil).Lock(t.Context()))(t)
-		asked := &asked{Context: t.Context()}
-		ctx := context.Context(asked)
+		base := &parent{Context: t.Context()}
+		ctx := context.Context(base)
 		for range 20 {
 			ctx = lease.Reenter(ctx)
 		}
-		asked.count = 0
-		require.Nil(t, ctx.Value(asked))
-		require.Equal(t, 1, asked.count)
+		base.asked = 0
+		require.Nil(t, ctx.Value(base))
+		require.Equal(t, 1, base.asked)
 		require.NoError(t, lease.Release(t.Context()))
 		require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
 	})
-}
-
-// asked counts how often it is asked for a value.
-type asked struct {
-	context.Context
-	count int
-}
-
-func (a *asked) Value(key any) any {
-	a.count++
-	return a.Context.Value(key)
 }
 
 // TestLeaseContextConcurrently makes contexts while their parents and their lease end.
@@ -300,12 +277,12 @@ func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
 func TestUnlockWhileClosing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &slowToCancel{server: newServer(t)}
+		s := newServer(t)
 		client := must(primitives.New(s, nil))(t)
 		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		go func() { _, _ = client.NewLock("x", nil).Lock(context.Background()) }()
 		time.Sleep(time.Second)
-		s.cancelled = func() {
+		s.cancels = func() {
 			wraps(t, lease.Release(t.Context()), primitives.ErrNotHeld, primitives.ErrClosed)
 			require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
 		}
@@ -314,29 +291,6 @@ func TestUnlockWhileClosing(t *testing.T) {
 		require.Empty(t, s.holder("x"))
 		require.Equal(t, 1, s.called("lock_release"))
 	})
-}
-
-// slowToCancel calls cancelled when a subscription is cancelled.
-type slowToCancel struct {
-	*server
-	cancelled func()
-}
-
-func (s *slowToCancel) Subscribe(
-	ctx context.Context, channel string, handler backend.Handler,
-) (backend.Subscription, error) {
-	sub, err := s.server.Subscribe(ctx, channel, handler)
-	return &slowSubscription{sub, s}, err
-}
-
-type slowSubscription struct {
-	backend.Subscription
-	server *slowToCancel
-}
-
-func (sub *slowSubscription) Cancel() {
-	sub.server.cancelled()
-	sub.Subscription.Cancel()
 }
 
 // TestLeaseLength counts a lease in whole milliseconds, as the server does, less the clock drift.
@@ -357,21 +311,6 @@ func TestLeaseLength(t *testing.T) {
 			require.Equal(t, c.want, lease.Remaining())
 		})
 	}
-}
-
-// TestMaxHoldLeavesOthers has leases that it does not concern: one that is released before, and one that nobody
-// renews.
-func TestMaxHoldLeavesOthers(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := s.client(t, &primitives.Options{WatchdogLease: 3 * time.Second, MaxHold: 10 * time.Second})
-		fixed := must(client.NewLock("fixed", &primitives.LockOptions{Lease: time.Minute}).Lock(t.Context()))(t)
-		renewed := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-		time.Sleep(9 * time.Second)
-		require.Equal(t, time.Second, renewed.Remaining())
-		require.NoError(t, renewed.Release(t.Context()))
-		time.Sleep(9 * time.Second)
-		require.NoError(t, fixed.Release(t.Context()))
-	})
 }
 
 // TestLeaseFrom finds the innermost lease of a context, and inside of Do that of Do.

@@ -88,19 +88,6 @@ func (s *server) faultOf(name string, f fault) {
 	})
 }
 
-// TestLeaseExtendFindsNoHold: the lease is lost.
-func TestLeaseExtendFindsNoHold(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lease := fixedLease(t, s)
-		work := lease.Context(t.Context())
-		s.lose("x")
-		wraps(t, lease.Extend(t.Context(), time.Minute), primitives.ErrNotHeld, primitives.ErrLost)
-		require.ErrorIs(t, lease.Err(), primitives.ErrLost)
-		<-work.Done()
-		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
-	})
-}
-
 // TestLeaseExtendIsDenied by a server that refuses the command for this key: the lease is as before.
 func TestLeaseExtendIsDenied(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
@@ -161,7 +148,7 @@ func TestLeaseExtendOvertaken(t *testing.T) {
 	})
 }
 
-// TestLeaseExtendAnsweredLate: a lease counts from the request that extended it.
+// TestLeaseExtendAnsweredLate: a lease counts from the request that extended it. It is lost if the server does not have it.
 func TestLeaseExtendAnsweredLate(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		lease := fixedLease(t, s)
@@ -169,6 +156,12 @@ func TestLeaseExtendAnsweredLate(t *testing.T) {
 		require.NoError(t, lease.Extend(t.Context(), 20*time.Second))
 		require.Equal(t, 15*time.Second, lease.Remaining())
 		wraps(t, lease.Extend(t.Context(), time.Second), primitives.ErrNotHeld, primitives.ErrLost)
+		lease = fixedLease(t, s)
+		work := lease.Context(t.Context())
+		s.lose("x")
+		wraps(t, lease.Extend(t.Context(), time.Minute), primitives.ErrNotHeld, primitives.ErrLost)
+		<-work.Done()
+		require.ErrorIs(t, context.Cause(work), primitives.ErrLost)
 	})
 }
 
@@ -232,6 +225,12 @@ func TestLockMaxHold(t *testing.T) {
 				require.ErrorAs(t, err, new(*primitives.FieldError))
 				require.ErrorContains(t, err, "MaxHold: ")
 			}
+			renewed := must(lock(c, primitives.MutexOptions{}).TryLock(t.Context()))(t)
+			time.Sleep(time.Hour)
+			require.ErrorIs(t, renewed.Err(), primitives.ErrLost)
+			fixed := must(lock(c, primitives.MutexOptions{Lease: 3 * time.Hour}).TryLock(t.Context()))(t)
+			time.Sleep(2 * time.Hour) // The client's MaxHold is not for what nobody renews.
+			require.NoError(t, fixed.Release(t.Context()))
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package primitives_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -349,49 +348,31 @@ func (c *specConfig) nextOf(s *leaseSpec, client int, try func(step func(next *l
 	}
 }
 
-// specKey is equal for states that are equal, but for the order of the clients.
-type specKey [3]clientKey
-
-// clientKey has the numbers of a client, or of the rest of a state, all of which are small.
-type clientKey [19]byte
-
-func keyOf(numbers ...int64) (key clientKey) {
-	for i, n := range numbers {
-		key[i] = byte(n)
-	}
-	return key
-}
-
-func flags(all ...bool) (n int64) {
-	for i, flag := range all {
-		if flag {
-			n |= 1 << i
+// key is equal for states that are equal, but for the order of the clients. All of its numbers are small.
+func (s *leaseSpec) key() string {
+	of := func(numbers ...int64) string {
+		var key []byte
+		for _, n := range numbers {
+			key = append(key, byte(n))
 		}
+		return string(key)
 	}
-	return n
-}
-
-func (s *leaseSpec) key() (key specKey) {
-	for i, c := range s.cl {
-		var r specRenewal
-		if len(c.renewals) > 0 {
-			r = c.renewals[0]
-		}
-		key[i] = keyOf(int64(c.st), int64(c.work), c.sent, c.until, c.tok, int64(c.g), int64(len(c.renewals)), r.sent, r.exp, flags(r.former))
+	is, clients := map[bool]int64{true: 1}, []string(nil)
+	for _, c := range s.cl {
+		r := append(slices.Clip(c.renewals), specRenewal{})[0]
+		clients = append(clients, of(int64(c.st), int64(c.work), c.sent, c.until, c.tok, int64(c.g), int64(len(c.renewals)), r.sent, r.exp, is[r.former]))
 	}
-	if bytes.Compare(key[0][:], key[1][:]) > 0 {
-		key[0], key[1] = key[1], key[0]
-	}
-	key[2] = keyOf(int64(s.p.owner), s.p.exp, s.p.last, s.p.off, int64(s.r.owner), s.r.exp, s.r.last, s.r.off,
+	slices.Sort(clients)
+	rest := of(int64(s.p.owner), s.p.exp, s.p.last, s.p.off, int64(s.r.owner), s.r.exp, s.r.last, s.r.off,
 		int64(s.z.owner), s.z.exp, s.z.last, s.z.off, s.now, s.res.fence, int64(s.res.g), int64(s.fails), int64(s.grants), s.top,
-		flags(s.rises, s.res.stale, s.res.refused))
-	return key
+		is[s.rises], is[s.res.stale], is[s.res.refused])
+	return strings.Join(append(clients, rest), "")
 }
 
 // explore goes through all states, and returns what it finds in the form of a configuration's result. The number of
 // states before a violation depends on their order: it is left out.
 func (c *specConfig) explore() string {
-	seen, level := map[specKey]bool{}, c.initial()
+	seen, level := map[string]bool{}, c.initial()
 	for _, s := range level {
 		seen[s.key()] = true
 	}

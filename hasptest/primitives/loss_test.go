@@ -22,7 +22,7 @@ import (
 // the tracer have the same reason. TestLossByClock has the pause of a process.
 func TestReasonsOfALoss(t *testing.T) {
 	t.Parallel()
-	fixed := &primitives.LockOptions{Lease: 10 * time.Second}
+	none := func(*server) {}
 	for name, c := range map[string]struct {
 		opts *primitives.LockOptions
 		lose func(s *server)
@@ -30,35 +30,24 @@ func TestReasonsOfALoss(t *testing.T) {
 		text string
 	}{
 		"Taken": {
-			lose: func(s *server) { s.steal("x") },
-			want: primitives.LossError{Reason: primitives.LossTaken, Holder: another},
-			text: "lease lost: held by " + another,
-		},
-		"Described": {
-			opts: &primitives.LockOptions{Metadata: "report"},
-			lose: func(s *server) { s.steal("x") },
-			want: primitives.LossError{Reason: primitives.LossTaken, Holder: another},
-			text: "lease lost: held by " + another,
+			nil, func(s *server) { s.steal("x") },
+			primitives.LossError{Reason: primitives.LossTaken, Holder: another}, "held by " + another,
 		},
 		"Gone": {
-			lose: func(s *server) { s.lose("x") },
-			want: primitives.LossError{Reason: primitives.LossGone},
-			text: "lease lost: the server no longer has it",
+			nil, func(s *server) { s.lose("x") },
+			primitives.LossError{Reason: primitives.LossGone}, "the server no longer has it",
 		},
 		"Outage": {
-			lose: func(s *server) { s.faultOf("lock_renew", fault{lost: true}) },
-			want: primitives.LossError{Reason: primitives.LossOutage},
-			text: "lease lost: not renewed in time",
+			nil, func(s *server) { s.faultOf("lock_renew", fault{lost: true}) },
+			primitives.LossError{Reason: primitives.LossOutage}, "not renewed in time",
 		},
 		"MaxHold": {
-			opts: &primitives.LockOptions{MaxHold: time.Minute}, lose: func(*server) {},
-			want: primitives.LossError{Reason: primitives.LossMaxHold},
-			text: "lease lost: MaxHold has passed",
+			&primitives.LockOptions{MaxHold: time.Minute}, none,
+			primitives.LossError{Reason: primitives.LossMaxHold}, "MaxHold has passed",
 		},
 		"Expired": {
-			opts: fixed, lose: func(*server) {},
-			want: primitives.LossError{Reason: primitives.LossExpired},
-			text: "lease lost: its length has passed",
+			&primitives.LockOptions{Lease: 10 * time.Second}, none,
+			primitives.LossError{Reason: primitives.LossExpired}, "its length has passed",
 		},
 	} {
 		subtest(t, name, func(t *testing.T, s *server) {
@@ -76,13 +65,13 @@ func TestReasonsOfALoss(t *testing.T) {
 				require.ErrorAs(t, err, &loss)
 				require.Equal(t, &c.want, loss)
 				wraps(t, err, primitives.ErrLost, c.want.Reason)
-				require.Contains(t, err.Error(), c.text)
+				require.ErrorContains(t, err, "lease lost: "+c.text)
 			}
 			entries := logged.FilterMessage("lease lost").All()
 			require.Len(t, entries, 1)
 			fields := entries[0].ContextMap()
 			require.Equal(t, string(c.want.Reason), fields["reason"])
-			require.Equal(t, c.text, fields["error"])
+			require.Equal(t, "lease lost: "+c.text, fields["error"])
 			require.Equal(t, lease.Token(), fields["token"])
 			require.Equal(t, lease.Owner(), fields["owner"])
 			require.LessOrEqual(t, fields["unrenewed"], fields["held"])

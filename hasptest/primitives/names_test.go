@@ -1,7 +1,6 @@
 package primitives_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -63,49 +62,18 @@ func tries(object any, permits int) lockFunc {
 	return nil
 }
 
+// waits returns the call that acquires an object, and waits for it.
+func waits(object any) lockFunc {
+	if semaphore, is := object.(*primitives.CountingSemaphore); is {
+		return semaphore.Acquire
+	}
+	return object.(primitives.Locker).Lock
+}
+
 // acquirer returns the call that acquires an object of a kind and name, and waits for it.
 func acquirer(t *testing.T, c *primitives.Client, kind, name string) lockFunc {
 	t.Helper()
-	switch o := construct(t, c, kind, name, nil).(type) {
-	case *primitives.CountingSemaphore:
-		return o.Acquire
-	case primitives.Locker:
-		return o.Lock
-	}
-	panic(kind)
-}
-
-// TestKindsAreOneScriptEach: an acquire, also one that is refused, which leaves nothing, and a release; nothing follows.
-func TestKindsAreOneScriptEach(t *testing.T) {
-	t.Parallel()
-	for kind, refused := range map[string]string{
-		"Lock": `acquire lock "x": `, "FencedLock": `acquire fenced lock "x": `, "SpinLock": `acquire spin lock "x": `,
-		"FairLock": `acquire fair lock "x": `, "Mutex": `acquire mutex "x": `,
-		"ReadLock": `acquire write lock "x": `, "WriteLock": `acquire read lock "x": `,
-		"CountingSemaphore": `acquire counting semaphore "x": no slot is free`, "CountingSemaphoreByArrival": `acquire counting semaphore "x": no slot is free`,
-	} {
-		subtest(t, kind, func(t *testing.T, s *server) {
-			c, sides := s.client(t, nil), map[string]string{"ReadLock": "WriteLock", "WriteLock": "ReadLock"}
-			object, other := construct(t, c, kind, "x", nil), construct(t, c, cmp.Or(sides[kind], kind), "x", nil)
-			require.Equal(t, "x", object.(interface{ Name() string }).Name())
-			lease := must(tries(object, 1)(t.Context()))(t)
-			require.Positive(t, lease.Token())
-			require.NoError(t, lease.Err())
-			err := errOf(tries(other, 1)(t.Context()))
-			require.ErrorIs(t, err, primitives.ErrNotAcquired)
-			require.ErrorContains(t, err, refused)
-			require.Empty(t, append(s.waiting(), s.queued()...))
-			require.NoError(t, lease.Release(t.Context()))
-			require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
-			s.requireFree(t)
-			time.Sleep(time.Hour)
-			sent := 0
-			for _, n := range s.calls {
-				sent += n
-			}
-			require.Equal(t, 3, sent, s.calls)
-		})
-	}
+	return waits(construct(t, c, kind, name, nil))
 }
 
 // TestPermissionsAreCheckedOnce: by the first acquire of a kind, also those of its release.

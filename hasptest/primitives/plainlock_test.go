@@ -120,27 +120,6 @@ func TestPlainLockTakenByAnotherProgram(t *testing.T) {
 	}
 }
 
-// TestPlainLockArrivesLate: an acquire whose caller has left is executed after its release.
-func TestPlainLockArrivesLate(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, nil).NewPlainLock("x", nil)
-		require.NoError(t, must(lock.Lock(t.Context()))(t).Release(t.Context()))
-		granted := false
-		s.set(func() {
-			s.fault = func(script string) fault {
-				return map[string]fault{"plain_set": {before: 2 * time.Second, lost: true}}[script]
-			}
-			s.ran = func(script string, _, _ []string, reply backend.Reply) {
-				granted = granted || script == "plain_set" && reply.IsNil()
-			}
-		})
-		require.ErrorIs(t, errOf(lock.Lock(within(t, time.Second))), primitives.ErrIndeterminate)
-		time.Sleep(10 * time.Second)
-		s.set(func() { require.True(t, granted) })
-		require.Empty(t, s.holder("x"))
-	})
-}
-
 // TestLateGrantProvesNoRights: it is of an acquire that did not ask for permissions. Since then the client was refused a call,
 // and so the next acquire asks.
 func TestLateGrantProvesNoRights(t *testing.T) {
@@ -226,20 +205,20 @@ func TestAdoptOnce(t *testing.T) {
 		former := must(s.client(t, nil).NewPlainLock("x", nil).Lock(t.Context()))(t)
 		former.Forget()
 		s.faults(fault{before: time.Millisecond, after: time.Millisecond})
-		adopted := make(chan *primitives.Lease, 10)
-		for range cap(adopted) {
+		var adopted []<-chan *primitives.Lease
+		for range 10 {
 			lock := s.client(t, nil).NewPlainLock("x", nil)
-			go func() {
-				lease, err := lock.Adopt(t.Context(), former.Owner())
+			adopted = append(adopted, leased(t.Context(), func(ctx context.Context) (*primitives.Lease, error) {
+				lease, err := lock.Adopt(ctx, former.Owner())
 				if err != nil {
 					require.ErrorIs(t, err, primitives.ErrNotHeld)
 				}
-				adopted <- lease
-			}()
+				return lease, err
+			}))
 		}
 		var leases []*primitives.Lease
-		for range cap(adopted) {
-			if lease := <-adopted; lease != nil {
+		for _, one := range adopted {
+			if lease := <-one; lease != nil {
 				leases = append(leases, lease)
 			}
 		}

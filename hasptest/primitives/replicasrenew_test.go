@@ -1,7 +1,7 @@
 package primitives_test
 
 import (
-	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -40,35 +40,16 @@ func TestRenewalsWaitForReplicas(t *testing.T) {
 	})
 }
 
-// TestClientsReplicas: the client's option is the default of each object, and -1 means none.
+// TestClientsReplicas: -1 means none, whatever the client's option, and a backend that cannot wait is refused.
 func TestClientsReplicas(t *testing.T) {
-	t.Parallel()
-	for n, waits := range map[int]int{0: 1, 3: 3, -1: 0} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newServer(t)
-			c, asked := s.client(t, &primitives.Options{Replicas: 1}), 0
-			s.acks = func(replicas int, _ time.Duration) acks {
-				asked = replicas
-				return acks{n: replicas}
-			}
-			slot := must(c.NewCountingSemaphore("slots", 1, nil).Acquire(t.Context()))(t)
-			s.set(func() { require.Equal(t, 1, asked); asked = 0 })
-			require.NoError(t, slot.Release(t.Context()))
-			_, err := c.NewPeriodicJob("job", time.Hour, nil).Do(t.Context(), time.Now(), func(context.Context, primitives.JobRun) error {
-				s.set(func() { require.Equal(t, 1, asked); asked = 0 })
-				return nil
-			})
-			require.NoError(t, err)
-			for _, kind := range lockers {
-				lease, err := construct(t, c, kind, "x", settings{"Replicas": n}).(locker).Lock(t.Context())
-				require.NoError(t, err, kind)
-				time.Sleep(20 * time.Second)
-				s.set(func() { require.Equal(t, waits, asked, kind) })
-				require.NoError(t, lease.Release(t.Context()))
-			}
-			require.ErrorAs(t, errOf(primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})), new(*primitives.FieldError))
-		})
-	}
+	virtual(t, func(t *testing.T, s *server) {
+		c := s.client(t, &primitives.Options{Replicas: 1})
+		for _, kind := range lockers {
+			hold(t, construct(t, c, kind, kind, settings{"Replicas": -1}), func(*primitives.Lease) { time.Sleep(20 * time.Second) })
+		}
+		require.Zero(t, s.called("WAIT"))
+		require.ErrorAs(t, errOf(primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})), new(*primitives.FieldError))
+	})
 }
 
 // TestMutexOfAReleaseWaitsForReplicas has a mutex that a release grants: Lock returns it only after the replica has
@@ -135,58 +116,30 @@ func TestMutexPassesAWaiterWithoutReplicas(t *testing.T) {
 	})
 }
 
-// TestMutexOfAReleaseWhereWaitIsUnknown returns the error, and leaves nothing.
-func TestMutexOfAReleaseWhereWaitIsUnknown(t *testing.T) {
-	served(t, func(t *testing.T, s *server, c *primitives.Client) {
-		first, err := c.NewMutex("x", nil).Lock(t.Context())
-		require.NoError(t, err)
-		s.acks = func(int, time.Duration) acks { return acks{err: backend.ErrNotSupported} }
-		time.AfterFunc(time.Second, func() { require.NoError(t, first.Release(t.Context())) })
-		wraps(t, errOf(c.NewMutex("x", &primitives.MutexOptions{Replicas: 1}).Lock(t.Context())), primitives.ErrReplicas, backend.ErrNotSupported)
-		time.Sleep(time.Second)
-		s.requireFree(t)
-	})
-}
-
-// TestElectionWaitsForReplicas leads only after a replica has acknowledged the election, and not after renewals that
-// none has.
-func TestElectionWaitsForReplicas(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		s.acks = noneAcks
-		e := s.client(t, nil).NewElection("x", &primitives.ElectionOptions{Replicas: 1, Lease: 10 * time.Second})
-		ctx, stop := context.WithCancel(t.Context())
-		ran := beside(func() error {
-			return e.Run(ctx, func(ctx context.Context, _ *primitives.Lease) error {
-				<-ctx.Done()
-				return ctx.Err()
+// TestMutexOfAReleaseThatCannotBeRenewed has a server that does not know WAIT, and a driver that panics, while Lock renews a
+// mutex that a release has granted: the client releases the mutex.
+func TestMutexOfAReleaseThatCannotBeRenewed(t *testing.T) {
+	t.Parallel()
+	for _, panics := range []bool{false, true} {
+		subtest(t, fmt.Sprint("panics ", panics), func(t *testing.T, s *server) {
+			c := s.client(t, nil)
+			m, first := c.NewMutex("x", &primitives.MutexOptions{Replicas: 1}), must(c.NewMutex("x", nil).Lock(t.Context()))(t)
+			time.AfterFunc(time.Second, func() {
+				if panics {
+					s.faultOf("mutex_renew", fault{panics: true})
+				} else {
+					s.set(func() { s.acks = func(int, time.Duration) acks { return acks{err: backend.ErrNotSupported} } })
+				}
+				require.NoError(t, first.Release(t.Context()))
 			})
+			if panics {
+				require.PanicsWithValue(t, "hook", func() { _, _ = m.Lock(t.Context()) })
+			} else {
+				wraps(t, errOf(m.Lock(t.Context())), primitives.ErrReplicas, backend.ErrNotSupported)
+			}
+			s.faults(fault{})
+			time.Sleep(time.Second)
+			s.requireFree(t)
 		})
-		time.Sleep(time.Minute)
-		require.False(t, e.IsLeader())
-		s.set(func() { s.acks = allAck })
-		time.Sleep(time.Minute)
-		require.True(t, e.IsLeader())
-		s.set(func() { s.acks = noneAcks })
-		time.Sleep(13 * time.Second)
-		require.False(t, e.IsLeader())
-		stop()
-		require.NoError(t, <-ran)
-	})
-}
-
-// TestPanicOfAMutexOfARelease has a driver that panics while Lock renews a mutex that a release has granted: the client
-// releases the mutex.
-func TestPanicOfAMutexOfARelease(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		m := s.client(t, nil).NewMutex("x", &primitives.MutexOptions{Replicas: 1})
-		first := must(m.Lock(t.Context()))(t)
-		time.AfterFunc(5*time.Second, func() {
-			s.set(func() { s.fault = func(script string) fault { return fault{panics: script == "mutex_renew"} } })
-			require.NoError(t, first.Release(t.Context()))
-		})
-		require.PanicsWithValue(t, "hook", func() { _, _ = m.Lock(t.Context()) })
-		s.faults(fault{})
-		time.Sleep(time.Second)
-		require.False(t, must(m.IsLocked(t.Context()))(t))
-	})
+	}
 }

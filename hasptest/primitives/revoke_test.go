@@ -210,8 +210,8 @@ func TestTakenAtOnce(t *testing.T) {
 					require.Equal(t, want, must(take(t.Context(), owner))(t))
 				}
 				takes(false, another)
-				lost, next := must(holder.Lock(t.Context()))(t), make(chan *primitives.Lease, 1)
-				go func() { next <- must(waiter.Lock(t.Context()))(t) }()
+				lost := must(holder.Lock(t.Context()))(t)
+				next := leased(t.Context(), waiter.Lock)
 				time.Sleep(4 * time.Second)
 				takes(true, lost.Owner())
 				begin := time.Now()

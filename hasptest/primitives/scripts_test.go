@@ -332,17 +332,10 @@ func deadBeforeATry(t *testing.T, s *server, n int) {
 func deadBeforeALeaver(t *testing.T, s *server, n int) {
 	t.Helper()
 	s.hold("x", another, time.Hour)
-	waits := func(ctx context.Context) <-chan *primitives.Lease {
-		leases, l := make(chan *primitives.Lease, 1), s.client(t, nil).NewFairLock("x", nil)
-		go func() {
-			lease, _ := l.Lock(ctx)
-			leases <- lease
-		}()
-		synctest.Wait()
-		return leases
-	}
 	ctx, leave := context.WithCancel(t.Context())
-	first, last := waits(t.Context()), waits(ctx)
+	first := leased(t.Context(), s.client(t, nil).NewFairLock("x", nil).Lock)
+	synctest.Wait()
+	last := leased(ctx, s.client(t, nil).NewFairLock("x", nil).Lock)
 	time.Sleep(time.Second)
 	s.fill(n, strings.Replace(addDead, "rpush", "lpush", 1), fairQueue, fairTimeouts)
 	s.lose("x")

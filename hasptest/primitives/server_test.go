@@ -41,6 +41,9 @@ type server struct {
 	// seen is shown every call, and ran every script that has run, if they are not nil.
 	seen func(script string, keys, args []string)
 	ran  func(script string, keys, args []string, reply backend.Reply)
+
+	// cancels is called before a subscription is cancelled, if it is not nil.
+	cancels func()
 }
 
 // fault is what a link does to one call.
@@ -135,6 +138,16 @@ func beside(call func() error) <-chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- call() }()
 	return ended
+}
+
+// leased starts an acquire, and returns what receives its lease; nil if it fails.
+func leased(ctx context.Context, acquire lockFunc) <-chan *primitives.Lease {
+	leases := make(chan *primitives.Lease, 1)
+	go func() {
+		lease, _ := acquire(ctx)
+		leases <- lease
+	}()
+	return leases
 }
 
 // within returns a context that ends after some time, or with the test.
@@ -347,6 +360,9 @@ func (s *server) subscribe(
 
 // Cancel implements backend.Subscription.
 func (sub *subscription) Cancel() {
+	if sub.server.cancels != nil {
+		sub.server.cancels()
+	}
 	sub.Subscription.Cancel()
 	sub.server.set(func() { delete(sub.server.handlers, sub) })
 }

@@ -9,78 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 )
-
-// queues are kinds with a queue: the script of a try, and what lists those who wait for x.
-var queues = map[string]struct {
-	try     string
-	waiting func(*server) []string
-}{
-	"FairLock": {"fair_acquire", (*server).waiting}, "CountingSemaphoreByArrival": {"arrival_acquire", (*server).queued},
-}
-
-// TestCancelledLeavesTheQueue cancels a waiter, at its first try or a later one, at each place where it can be. The waiter
-// leaves, and the waiter behind it is granted.
-func TestCancelledLeavesTheQueue(t *testing.T) {
-	t.Parallel()
-	for name, acquire := range map[string]fault{
-		"Parked":    {},
-		"RunsLater": {before: 3 * time.Second},
-		"NoReply":   {before: 50 * time.Millisecond, lost: true},
-		"LateReply": {before: 50 * time.Millisecond, after: 3 * time.Second},
-		"Broken":    {before: 50 * time.Millisecond, broken: true},
-		"Down":      {before: 50 * time.Millisecond, err: backend.ErrUnavailable},
-		"Error":     {before: 50 * time.Millisecond, err: &backend.ServerError{Code: "ERR"}},
-	} {
-		for try, tries := range map[string]int{"First": 1, "Second": 2, "Later": 3} {
-			for kind := range queues {
-				subtest(t, kind+name+try, func(t *testing.T, s *server) { cancelInQueue(t, s, kind, acquire, tries) })
-			}
-		}
-	}
-}
-
-func cancelInQueue(t *testing.T, s *server, kind string, acquire fault, at int) {
-	t.Helper()
-	q, get := queues[kind], func(ctx context.Context) (*primitives.Lease, error) {
-		return acquirer(t, s.client(t, nil), kind, "x")(ctx)
-	}
-	holder := must(get(t.Context()))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	tries := 0
-	s.set(func() {
-		s.fault = func(script string) fault {
-			if script != q.try {
-				return fault{}
-			}
-			if tries++; tries == at {
-				time.AfterFunc(100*time.Millisecond, cancel)
-				return acquire
-			}
-			return fault{}
-		}
-	})
-	require.Error(t, errOf(get(ctx)))
-	s.faults(fault{})
-	behind := beside(func() error {
-		lease, err := get(t.Context())
-		if err == nil {
-			err = lease.Release(t.Context())
-		}
-		return err
-	})
-	time.Sleep(6 * time.Second) // By then a reply that never came is given up.
-	require.Len(t, q.waiting(s), 1)
-	require.NoError(t, holder.Release(t.Context()))
-	require.NoError(t, <-behind)
-	synctest.Wait()
-	require.Empty(t, q.waiting(s))
-	require.Zero(t, s.subscribed())
-	require.Empty(t, s.holder("x"))
-}
 
 // TestFairLockLeavesAfterAnOutage cancels a waiter while no server can be reached; in a long one for far longer than the
 // lease that it asks for: its place lasts longer.
@@ -122,8 +52,7 @@ func TestFairLockIsWokenOnItsNewChannel(t *testing.T) {
 			}
 		}
 		s.fault = func(script string) fault { return fault{broken: script == "fair_acquire" && tries == 2} }
-		granted := make(chan *primitives.Lease)
-		go func() { granted <- must(lock.Lock(t.Context()))(t) }()
+		granted := leased(t.Context(), lock.Lock)
 		time.Sleep(time.Minute)
 		require.Len(t, s.waiting(), 1)
 		require.NotContains(t, s.waiting(), first)
@@ -157,40 +86,32 @@ func TestReadWriteLockWakesItsWaiters(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewReadWriteLock("x", nil)
 		holder := must(lock.WriteLock().Lock(t.Context()))(t)
-		entered := make(chan *primitives.Lease, 10)
-		wait := func(lock func(context.Context) (*primitives.Lease, error)) {
-			go func() {
-				lease, err := lock(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
-				entered <- lease
-			}()
+		var writers, readers []<-chan *primitives.Lease
+		wait := func(all *[]<-chan *primitives.Lease, acquire lockFunc) {
+			*all = append(*all, leased(t.Context(), acquire))
 			time.Sleep(time.Second) // The order is that of coming.
 		}
-		wait(lock.WriteLock().Lock)
+		wait(&writers, lock.WriteLock().Lock)
 		for range 3 {
-			wait(lock.ReadLock().Lock)
+			wait(&readers, lock.ReadLock().Lock)
 		}
-		wait(lock.WriteLock().Lock)
+		wait(&writers, lock.WriteLock().Lock)
 		reads, writes := s.called("read_acquire"), s.called("write_acquire")
 
 		require.NoError(t, holder.Release(t.Context()))
-		writer := <-entered
+		writer := <-writers[0]
 		time.Sleep(time.Second)
-		require.Empty(t, entered)
 		require.Equal(t, reads, s.called("read_acquire"), "the writer alone has tried")
 		require.Equal(t, writes+1, s.called("write_acquire"))
 
 		require.NoError(t, writer.Release(t.Context()))
 		time.Sleep(time.Second)
-		require.Len(t, entered, 3)
 		require.Equal(t, reads+3, s.called("read_acquire"))
 		require.Equal(t, writes+1, s.called("write_acquire"), "the readers alone have tried")
-		for range 3 {
-			require.NoError(t, (<-entered).Release(t.Context()))
+		for _, reader := range readers {
+			require.NoError(t, (<-reader).Release(t.Context()))
 		}
-		require.NoError(t, (<-entered).Release(t.Context()))
+		require.NoError(t, (<-writers[1]).Release(t.Context()))
 		require.Equal(t, writes+2, s.called("write_acquire"))
 	})
 }
