@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,31 +61,6 @@ func FuzzReplies(f *testing.F) {
 		require.Equal(t, backend.StringReply(text), must(embedded.ReadReply([]byte("+"+text+"\r\n")))(t))
 		require.Equal(t, backend.ParseServerError(text), errOf(embedded.ReadReply([]byte("-"+text+"\r\n"))))
 		require.ErrorIs(t, errOf(embedded.ReadReply([]byte("*1\r\n-"+text+"\r\n"))), backend.ErrReply)
-	})
-}
-
-// FuzzEcho sends bytes through the server, as an argument, a key and a message, and gets them back.
-func FuzzEcho(f *testing.F) {
-	f.Add("", "")
-	f.Add("a\r\n\x00\xff", "{a}")
-	f.Add("-NOSCRIPT x", "$-1\r\n")
-	echo := backend.NewScript("echo", "redis.call('set', KEYS[1], ARGV[1])\n"+
-		"return {ARGV[1], KEYS[1], redis.call('get', KEYS[1]), #ARGV[1], {ARGV[1]}}", 1, backend.RetryNever)
-	f.Fuzz(func(t *testing.T, text, key string) {
-		b := newBackend(t, embedded.NewServer())
-		reply := must(b.Run(t.Context(), echo, []string{key}, []string{text}))(t)
-		s := backend.StringReply(text)
-		require.Equal(t, backend.ArrayReply([]backend.Reply{
-			s, backend.StringReply(key), s, backend.IntegerReply(int64(len(text))),
-			backend.ArrayReply([]backend.Reply{s}),
-		}), reply)
-		var got inbox
-		sub := must(b.Subscribe(t.Context(), key, got.handle))(t)
-		require.NoError(t, errOf(b.Server().Do("PUBLISH", key, text)))
-		require.Eventually(t, func() bool { return len(got.payloads()) > 0 },
-			time.Minute, time.Millisecond)
-		require.Equal(t, []string{text}, got.payloads())
-		sub.Cancel()
 	})
 }
 

@@ -3,7 +3,6 @@ package embedded_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,42 +75,6 @@ func TestRevokeWhatNobodyHolds(t *testing.T) {
 	var refused *backend.ServerError
 	require.ErrorAs(t, server.Revoke("text"), &refused)
 	require.Equal(t, "WRONGTYPE", refused.Code)
-}
-
-// TestRevokeIsAtomic revokes while holders come and go: each hold that was revoked says so, and no key
-// is left without an expiry.
-func TestRevokeIsAtomic(t *testing.T) {
-	virtual(t, func(t *testing.T, server *embedded.Server) {
-		var lost int
-		var mu sync.Mutex
-		var holders sync.WaitGroup
-		for range 4 {
-			lock := newLock(t, server, &primitives.LockOptions{Lease: time.Second})
-			holders.Go(func() {
-				for range 50 {
-					lease := must(lock.Lock(t.Context()))(t)
-					time.Sleep(time.Millisecond)
-					if err := lease.Release(t.Context()); err != nil {
-						require.ErrorIs(t, err, primitives.ErrLost)
-						mu.Lock()
-						lost++
-						mu.Unlock()
-					}
-				}
-			})
-		}
-		revoked := 0
-		for range 50 {
-			time.Sleep(1300 * time.Microsecond)
-			if server.Revoke("orders:42") == nil {
-				revoked++
-				time.Sleep(time.Second) // The revoked lease ends.
-			}
-		}
-		holders.Wait()
-		require.Positive(t, revoked)
-		require.Equal(t, revoked, lost)
-	})
 }
 
 // TestCloseLosesALock shows what the package's doc says of a backend that is closed.

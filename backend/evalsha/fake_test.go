@@ -122,20 +122,6 @@ func TestPromptlyReturnsTheResult(t *testing.T) {
 	}
 }
 
-func TestPromptlyLeaves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		release, ended := make(chan struct{}), false
-		go func() { synctest.Wait(); cancel() }()
-		_, ok := evalsha.Promptly(ctx, func() int { <-release; ended = true; return 7 })
-		require.False(t, ok)
-		close(release)
-		synctest.Wait()
-		require.True(t, ended, "what was left goes on by itself")
-	})
-}
-
 func TestPanicReachesTheCaller(t *testing.T) {
 	t.Parallel()
 	for _, ctx := range []context.Context{context.Background(), t.Context()} {

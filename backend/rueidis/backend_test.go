@@ -207,34 +207,6 @@ func TestRunThenWait(t *testing.T) {
 	}
 }
 
-// The client takes an error reply to UNSUBSCRIBE for the reply to the PING that it writes after each, and then panics, in a
-// goroutine of its own.
-func TestServerThatRefusesLosesNoLink(t *testing.T) {
-	t.Parallel()
-	for _, refusal := range []string{
-		"-BUSY running a script\r\n", "-LOADING the dataset\r\n", "-MISCONF cannot save\r\n",
-		"-MASTERDOWN no link\r\n", "-NOPERM no right for 'ping'\r\n", "+TEXT\r\n",
-	} {
-		for _, resp2 := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%.7s,RESP2=%t", refusal[1:], resp2), func(t *testing.T) {
-				t.Parallel()
-				f := &fakeServer{}
-				b, err := rueidisbackend.New(f.clientOf(t, resp2), &rueidisbackend.Options{
-					PubSub: &fanout.Options{PingEvery: time.Millisecond, AnswerWithin: time.Minute},
-				})
-				require.NoError(t, err)
-				defer func() { require.NoError(t, b.Close()) }()
-				events := make(chan backend.Event, 100)
-				_, err = b.Subscribe(t.Context(), "c", func(e backend.Event) { events <- e })
-				require.NoError(t, err)
-				f.refusal.Store(refusal)
-				require.Eventually(t, func() bool { return f.refused.Load() >= 5 }, time.Minute, time.Millisecond)
-				require.Empty(t, events)
-			})
-		}
-	}
-}
-
 func TestErrorInsideAnArrayIsNotAnAnswer(t *testing.T) {
 	t.Parallel()
 	f := &fakeServer{answer: func([]string) string { return "*1\r\n-NOSCRIPT x\r\n" }}

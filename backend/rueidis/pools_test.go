@@ -86,28 +86,6 @@ func TestConnectionThatNobodyWantsIsClosed(t *testing.T) {
 	})
 }
 
-// Callers leave in the instant in which the pool yields: each connection is taken or closed.
-func TestNoConnectionIsLost(t *testing.T) {
-	t.Parallel()
-	c, p := &poolClient{yield: make(chan struct{})}, &pools{}
-	taken := 0
-	for range 1000 {
-		ctx, cancel := context.WithCancel(t.Context())
-		go cancel()
-		go func() { c.yield <- struct{}{} }()
-		if _, err := p.take(ctx, "a", c); err == nil {
-			taken++
-		}
-		require.Eventually(t, func() bool {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			return len(p.queue) == 0
-		}, 10*time.Second, time.Microsecond*50)
-	}
-	require.Eventually(t, func() bool { return taken+int(c.closed.Load()) == 1000 },
-		10*time.Second, time.Millisecond)
-}
-
 func TestPanicOfAPool(t *testing.T) {
 	t.Parallel()
 	c, p := &poolClient{yield: make(chan struct{}, 1), panics: true}, &pools{}

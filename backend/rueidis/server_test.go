@@ -35,7 +35,6 @@ type fakeServer struct {
 	before func() // called by each dial; nil: nothing
 
 	refusal atomic.Value // a string that answers all commands, once it is set
-	refused atomic.Int32 // how many
 
 	mu    sync.Mutex
 	calls []string
@@ -126,7 +125,6 @@ func (f *fakeServer) serve(conn net.Conn) {
 
 func (f *fakeServer) reply(words []string) string {
 	if refusal, ok := f.refusal.Load().(string); ok {
-		f.refused.Add(1)
 		return refusal
 	}
 	switch words[0] {
