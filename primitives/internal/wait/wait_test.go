@@ -19,18 +19,6 @@ import (
 // hour is a poll that no test waits for: what wakes a waiter must be a message.
 const hour = time.Hour
 
-// linger is how long a subscription outlives its last waiter.
-const linger = 500 * time.Millisecond
-
-func TestWaitGrantedAtOnceDoesNotSubscribe(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newServer(1)
-		require.NoError(t, s.client(t, hour).Wait(t.Context(), wakeOne("o"), s.attempt()))
-		require.Zero(t, s.Subscribes)
-		require.Equal(t, 1, s.Tries)
-	})
-}
-
 // TestWaitServesInTurn: the waiters of one client get the object in the order in which they came.
 func TestWaitServesInTurn(t *testing.T) {
 	onHeld(t, func(t *testing.T, s *server, w *wait.Waiters) {
@@ -79,35 +67,6 @@ func TestWaitOneTriesForEachMessage(t *testing.T) {
 	})
 }
 
-// TestWaitAllAreWoken opens a gate for all while some are parked and some have just seen it shut.
-func TestWaitAllAreWoken(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s, g := newServer(1), &gate{}
-		w := s.client(t, hour)
-		var all sync.WaitGroup
-		through := func() {
-			gateFor := wakeOne("o")
-			gateFor.FreeUnits = func(string) int { return wait.AllUnits }
-			if err := w.Wait(t.Context(), gateFor, g); err != nil {
-				t.Error(err)
-			}
-		}
-		for range 3 {
-			all.Go(through)
-		}
-		time.Sleep(time.Minute)
-		for range 3 {
-			all.Go(through)
-		}
-		time.Sleep(time.Millisecond)
-		g.open.Store(true)
-		s.Publish("0")
-		start := time.Now()
-		all.Wait()
-		require.Less(t, time.Since(start), 3*time.Second)
-	})
-}
-
 // gate grants every attempt once it is open. Each answer takes a second.
 type gate struct{ open atomic.Bool }
 
@@ -115,21 +74,6 @@ type gate struct{ open atomic.Bool }
 func (g *gate) Try(context.Context) (wait.Answer, error) {
 	defer time.Sleep(time.Second)
 	return wait.Answer{Granted: g.open.Load(), RetryIn: -1}, nil
-}
-
-// TestWaitAgainIsNotPolled waits twice in a row: the second waiter finds the subscription of the
-// first, and not its timer.
-func TestWaitAgainIsNotPolled(t *testing.T) {
-	onHeld(t, func(t *testing.T, s *server, w *wait.Waiters) {
-		time.AfterFunc(time.Second, s.release)
-		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
-		time.Sleep(linger / 2)
-		time.AfterFunc(time.Minute, s.release)
-		tries := s.Tried()
-		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
-		require.Equal(t, 2, s.Tried()-tries)
-		require.Equal(t, 1, s.Subscribes)
-	})
 }
 
 func TestWaitPollsWithoutPubSub(t *testing.T) {
@@ -164,20 +108,6 @@ func TestWaitConditionsPollEachByItself(t *testing.T) {
 	})
 }
 
-func TestWaitLongestPoll(t *testing.T) {
-	t.Parallel()
-	for range 20 {
-		synctest.Test(t, func(t *testing.T) {
-			s := newServer(1)
-			s.held = true
-			w := s.client(t, math.MaxInt64)
-			time.AfterFunc(time.Minute, s.release)
-			require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
-			require.Equal(t, 3, s.Tries)
-		})
-	}
-}
-
 // TestWaitKnowsTheEndOfItsClientsOwnLease: the first of two waiters is granted a lease that expires without
 // a message.
 func TestWaitKnowsTheEndOfItsClientsOwnLease(t *testing.T) {
@@ -208,17 +138,21 @@ func (l leasing) Try(ctx context.Context) (wait.Answer, error) {
 	return answer, err
 }
 
-// TestWaitRetriesNotBeforeTheEnd waits for a holder whose lease is as long as a Duration can say.
-func TestWaitRetriesNotBeforeTheEnd(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newServer(1)
-		s.held, s.expires = true, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-		require.Equal(t, time.Duration(math.MaxInt64), time.Until(s.expires))
-		w := s.client(t, hour)
-		time.AfterFunc(time.Minute, s.release)
-		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
-		require.Equal(t, 3, s.Tries)
-	})
+// TestWaitLongestTimes: a poll, or the rest of the holder's lease, is as long as a Duration can say.
+func TestWaitLongestTimes(t *testing.T) {
+	t.Parallel()
+	end := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	for poll, expires := range map[time.Duration]time.Time{math.MaxInt64: {}, hour: end} {
+		synctest.Test(t, func(t *testing.T) {
+			require.Equal(t, time.Duration(math.MaxInt64), time.Until(end))
+			s := newServer(1)
+			s.held, s.expires = true, expires
+			w := s.client(t, poll)
+			time.AfterFunc(time.Minute, s.release)
+			require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
+			require.Equal(t, 3, s.Tries)
+		})
+	}
 }
 
 // TestWaitPrivateDoesNotLinger: nobody else needs the subscription.
@@ -286,49 +220,6 @@ func TestWaitGivesUpSubscribing(t *testing.T) {
 		client.Close()
 		client.AwaitEnd()
 		require.Zero(t, s.Subscribing())
-	})
-}
-
-// TestWaitSubscribesAgainWhateverThePoll fails to subscribe twice, with polls an hour apart: the
-// message of the release arrives all the same.
-func TestWaitSubscribesAgainWhateverThePoll(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newServer(1)
-		s.held, s.Refusals = true, 2
-		w := s.client(t, hour)
-		done := make(chan error, 1)
-		go func() { done <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
-		time.Sleep(5 * time.Second)
-		s.Set(func() { require.Equal(t, 3, s.Subscribes) })
-		tries := s.Tried()
-		time.Sleep(time.Minute)
-		require.Equal(t, tries, s.Tried(), "subscribed, it does not poll")
-		start := time.Now()
-		s.release()
-		require.NoError(t, <-done)
-		require.Less(t, time.Since(start), time.Second)
-	})
-}
-
-// TestWaitWakesAsManyAsFit gives five units to five waiters at once: they do not take turns.
-func TestWaitWakesAsManyAsFit(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		p := &pool{server: newServer(1)}
-		w := p.client(t, hour)
-		var all sync.WaitGroup
-		for range 5 {
-			all.Go(func() {
-				if err := w.Wait(t.Context(), p.wants(1), units{p, 1}); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		time.Sleep(time.Minute)
-		p.Set(func() { p.Latency = time.Second })
-		start := time.Now()
-		p.give(5)
-		all.Wait()
-		require.Equal(t, 3*time.Second, time.Since(start), "one message, one try")
 	})
 }
 

@@ -22,7 +22,6 @@ type Server struct {
 	AckAfter   time.Duration // each subscription is acknowledged
 	Tries      int
 	Subscribes int
-	Refusals   int                  // subscriptions that fail
 	Lossy      bool                 // messages are lost
 	Mute       bool                 // no pub/sub
 	Silent     bool                 // subscriptions are not acknowledged
@@ -199,8 +198,7 @@ func (s *Server) Subscribe(ctx context.Context, _ string, h backend.Handler) (ba
 	s.Lock()
 	defer s.Unlock()
 	s.Subscribes++
-	if refused || s.Refusals > 0 {
-		s.Refusals = max(0, s.Refusals-1)
+	if refused {
 		return nil, errors.New("refused")
 	}
 	sub := &subscription{s}
