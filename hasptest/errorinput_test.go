@@ -25,6 +25,7 @@ func clientOptions(b *book) {
 	b.invalid("client, WatchdogLease short", fresh(primitives.Options{WatchdogLease: time.Millisecond}))
 	b.invalid("client, MaxHold short", fresh(primitives.Options{MaxHold: time.Second}))
 	b.invalid("client, ClockDrift large", fresh(primitives.Options{ClockDrift: time.Minute}))
+	b.invalid("client, ClockDrift of half the whole milliseconds", fresh(primitives.Options{WatchdogLease: 200900 * time.Microsecond, ClockDrift: 100200 * time.Microsecond}))
 	b.invalid("client, PollInterval short", fresh(primitives.Options{PollInterval: time.Microsecond}))
 	b.invalid("client, TokenTTL short", fresh(primitives.Options{TokenTTL: time.Millisecond}))
 	b.invalid("client, Replicas negative", fresh(primitives.Options{Replicas: -1}))

@@ -3,6 +3,7 @@ package hasptest_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -127,46 +128,21 @@ func TestWaiterBehindACrashedWaiter(t *testing.T) {
 	})
 }
 
-// watchable acquires an object of each kind with a channel and leases.
-var watchable = map[string]func(ctx context.Context, c *primitives.Client, name string) (*primitives.Lease, error){
-	"Lock": func(ctx context.Context, c *primitives.Client, name string) (*primitives.Lease, error) {
-		return c.NewLock(name, nil).Lock(ctx)
-	},
-	"FencedLock": func(ctx context.Context, c *primitives.Client, name string) (*primitives.Lease, error) {
-		return c.NewFencedLock(name, nil).Lock(ctx)
-	},
-	"FairLock": func(ctx context.Context, c *primitives.Client, name string) (*primitives.Lease, error) {
-		return c.NewFairLock(name, nil).Lock(ctx)
-	},
-	"Mutex": func(ctx context.Context, c *primitives.Client, name string) (*primitives.Lease, error) {
-		return c.NewMutex(name, nil).Lock(ctx)
-	},
-	"ReadLock": func(ctx context.Context, c *primitives.Client, name string) (*primitives.Lease, error) {
-		return c.NewReadWriteLock(name, nil).ReadLock().Lock(ctx)
-	},
-	"WriteLock": func(ctx context.Context, c *primitives.Client, name string) (*primitives.Lease, error) {
-		return c.NewReadWriteLock(name, nil).WriteLock().Lock(ctx)
-	},
-	"PermitSemaphore": func(ctx context.Context, c *primitives.Client, name string) (*primitives.Lease, error) {
-		return c.NewPermitSemaphore(name, &primitives.PermitSemaphoreOptions{Permits: 1}).Acquire(ctx, 1)
-	},
-	"CountingSemaphore": func(ctx context.Context, c *primitives.Client, name string) (*primitives.Lease, error) {
-		return c.NewCountingSemaphore(name, 1, nil).Acquire(ctx)
-	},
-}
-
 // TestRestartWithoutDataIsNoticed: a client that only holds leases learns that its server has lost them as soon as the
 // server is back. A client whose leases the server still has goes on.
 func TestRestartWithoutDataIsNoticed(t *testing.T) {
 	t.Parallel()
-	for kind, acquire := range watchable {
+	for kind := range leased(hasptest.New(t).Client(nil), "x") {
+		if slices.Contains([]string{"SpinLock", "PlainLock"}, kind) {
+			continue // They have no channel.
+		}
 		for _, lost := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/%t", kind, lost), func(t *testing.T) {
 				virtual(t, func(t *testing.T, s *hasptest.Server) {
 					client := s.Client(nil)
 					var leases []*primitives.Lease
 					for i := range 5 {
-						leases = append(leases, must(acquire(t.Context(), client, fmt.Sprint("x", i)))(t))
+						leases = append(leases, must(leased(client, fmt.Sprint("x", i))[kind](t.Context()))(t))
 						time.Sleep(1500 * time.Millisecond)
 					}
 					s.Away(time.Second)
@@ -194,76 +170,47 @@ func (m *mismatches) tracer() *trace.Tracer {
 	return &trace.Tracer{Mismatch: func(data trace.Mismatch) { m.all = append(m.all, data) }}
 }
 
-// limited are two deployments of a limiter or semaphore, of which the second has more permits.
-type limited struct {
-	kind, option, less, more string
+// deployments are those of a limiter or a semaphore with so many permits, by its kind.
+var deployments = map[string]struct {
+	mismatch trace.Mismatch // that of 9 permits where there are 5
 
-	// acquire acquires n permits of "x" without waiting, with the option of a deployment.
-	acquire func(t *testing.T, c *primitives.Client, more bool) (try func(n int) error)
-
-	// total returns how many permits the server has.
-	total func(t *testing.T, c *primitives.Client) int
-}
-
-func bothLimited() map[string]limited {
-	sizes := map[bool]int{false: 5, true: 9}
-	return map[string]limited{
-		"RateLimiter": {
-			"rate limiter", "Rate", "5 in 1h0m0s", "9 in 1h0m0s",
-			func(t *testing.T, c *primitives.Client, more bool) func(int) error {
-				t.Helper()
-				l := c.NewRateLimiter("x", primitives.Rate{Permits: sizes[more], Interval: time.Hour}, rateRefuse)
-				return func(n int) error {
-					d, err := l.Allow(t.Context(), n)
-					if err == nil && !d.Allowed {
-						err = primitives.ErrNotAcquired
-					}
-					return err
-				}
-			},
-			func(t *testing.T, c *primitives.Client) int {
-				t.Helper()
-				return must(c.NewRateLimiter("x", primitives.Rate{}, rateRefuse).Rate(t.Context()))(t).Permits
-			},
+	// try acquires n permits of x without waiting, by an option of so many.
+	try func(ctx context.Context, c *primitives.Client, permits, n int) error
+}{
+	"RateLimiter": {
+		trace.Mismatch{Object: trace.Object{Kind: "rate limiter", Name: "x"}, Option: "Rate", Want: "9 in 1h0m0s", Have: "5 in 1h0m0s"},
+		func(ctx context.Context, c *primitives.Client, permits, n int) error {
+			d, err := c.NewRateLimiter("x", primitives.Rate{Permits: permits, Interval: time.Hour}, rateRefuse).Allow(ctx, n)
+			if err == nil && !d.Allowed {
+				err = primitives.ErrNotAcquired
+			}
+			return err
 		},
-		"PermitSemaphore": {
-			"permit semaphore", "Permits", "5", "9",
-			func(t *testing.T, c *primitives.Client, more bool) func(int) error {
-				t.Helper()
-				s := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: sizes[more]})
-				return func(n int) error {
-					_, err := s.TryAcquire(t.Context(), n)
-					return err
-				}
-			},
-			func(t *testing.T, c *primitives.Client) int {
-				t.Helper()
-				return must(c.NewPermitSemaphore("x", nil).TotalPermits(t.Context()))(t)
-			},
+	},
+	"PermitSemaphore": {
+		trace.Mismatch{Object: trace.Object{Kind: "permit semaphore", Name: "x"}, Option: "Permits", Want: "9", Have: "5"},
+		func(ctx context.Context, c *primitives.Client, permits, n int) error {
+			return errOf(c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: permits}).TryAcquire(ctx, n))
 		},
-	}
+	},
 }
 
 // TestMismatch deploys another number of permits: the server's applies, and the mismatch is reported, once.
 func TestMismatch(t *testing.T) {
 	t.Parallel()
-	for name, l := range bothLimited() {
+	for name, l := range deployments {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s, m := hasptest.New(t), &mismatches{}
+			virtual(t, func(t *testing.T, s *hasptest.Server) {
+				m := &mismatches{}
 				old, deployed := s.Client(nil), s.Client(&primitives.Options{Tracer: m.tracer()})
-				require.NoError(t, l.acquire(t, deployed, false)(1))
+				require.NoError(t, l.try(t.Context(), deployed, 5, 1))
 				require.Empty(t, m.all, "it has made what the option says")
-				require.NoError(t, l.acquire(t, old, false)(1))
-				try := l.acquire(t, deployed, true)
-				require.NoError(t, try(1))
-				require.NoError(t, try(1))
-				require.ErrorIs(t, try(3), primitives.ErrNotAcquired)
-				require.Equal(t, []trace.Mismatch{{
-					Object: trace.Object{Kind: l.kind, Name: "x"}, Option: l.option, Want: l.more, Have: l.less,
-				}}, m.all)
-				require.Equal(t, 5, l.total(t, old))
+				require.NoError(t, l.try(t.Context(), old, 5, 1))
+				for range 3 {
+					require.NoError(t, l.try(t.Context(), deployed, 9, 1))
+				}
+				require.ErrorIs(t, l.try(t.Context(), deployed, 9, 1), primitives.ErrNotAcquired)
+				require.Equal(t, []trace.Mismatch{l.mismatch}, m.all)
 			})
 		})
 	}
@@ -271,12 +218,10 @@ func TestMismatch(t *testing.T) {
 
 // TestMismatchOfMoreThanThereAre: the rate has fewer permits than a caller needs, whose option has them.
 func TestMismatchOfMoreThanThereAre(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, m := hasptest.New(t), &mismatches{}
-		l := bothLimited()["RateLimiter"]
-		require.NoError(t, l.acquire(t, s.Client(nil), false)(1))
-		err := l.acquire(t, s.Client(&primitives.Options{Tracer: m.tracer()}), true)(7)
+	virtual(t, func(t *testing.T, s *hasptest.Server) {
+		m, try := &mismatches{}, deployments["RateLimiter"].try
+		require.NoError(t, try(t.Context(), s.Client(nil), 5, 1))
+		err := try(t.Context(), s.Client(&primitives.Options{Tracer: m.tracer()}), 9, 7)
 		require.ErrorIs(t, err, primitives.ErrAboveRate)
 		require.Len(t, m.all, 1)
 		require.Equal(t, "fewer than 7 permits", m.all[0].Have)

@@ -278,21 +278,6 @@ func TestAdderUnderAPrefix(t *testing.T) {
 	})
 }
 
-// TestAdderMindsItsOwnMessages: other messages on the channel are none of its business.
-func TestAdderMindsItsOwnMessages(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		a := openAdder(t, s.client(t, nil))
-		a.Add(1)
-		for _, payload := range []string{"", "1", "2:id", ":", "01:id", "reset"} {
-			s.do("PUBLISH", "{x}:adder-topic", payload)
-		}
-		time.Sleep(time.Second)
-		require.Zero(t, s.called("adder_answer"))
-		requireSum(t, 1, a)
-		require.Equal(t, 2, s.called("adder_answer"))
-	})
-}
-
 // TestAdderIsAskedOnOneTopicOnly: the link is not subscribed to one of the topics at the moment of the request. What
 // it has counted is in the sum once.
 func TestAdderIsAskedOnOneTopicOnly(t *testing.T) {

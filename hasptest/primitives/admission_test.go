@@ -97,6 +97,10 @@ func TestAdmissionTakesAllOrNone(t *testing.T) {
 		_, err := e.TryAcquire(t.Context())
 		require.EqualError(t, err, `acquire counting semaphore "x": too few permits of throttle "user" for another 293.334ms`)
 		require.Equal(t, 8, s.called("counting_admit"))
+		_, err = e.Acquire(within(t, 100*time.Millisecond))
+		require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		require.EqualError(t, err, `acquire counting semaphore "x": no slot is free, or too few permits are: context deadline exceeded`)
+		require.Equal(t, 1, s.holding())
 	})
 }
 
@@ -200,21 +204,6 @@ func TestAdmissionWaitersGoOnByTheRate(t *testing.T) {
 		all.Wait()
 		require.InDelta(t, 3*time.Second, time.Since(begin), float64(5*time.Millisecond))
 		require.LessOrEqual(t, s.called("counting_admit"), 63+63+60)
-	})
-}
-
-// TestAdmissionWaiterThatLeaves: it has taken nothing, and its error is the refusal, too.
-func TestAdmissionWaiterThatLeaves(t *testing.T) {
-	entering(t, func(t *testing.T, s *server, e *entry) {
-		one := e.admitted(t)
-		e.admitted(t)
-		ctx := within(t, time.Second)
-		_, err := e.Acquire(ctx)
-		require.ErrorIs(t, err, primitives.ErrNotAcquired)
-		require.EqualError(t, err, `acquire counting semaphore "x": no slot is free, or too few permits are: context deadline exceeded`)
-		require.NoError(t, one.Release(t.Context()))
-		require.Equal(t, 1, s.holding())
-		require.Equal(t, []int{4, 10}, e.remaining(t))
 	})
 }
 

@@ -158,39 +158,6 @@ func TestWatchQueues(t *testing.T) {
 	}
 }
 
-// TestWatchMany watches what several owners hold at a time.
-func TestWatchMany(t *testing.T) {
-	watching(t, func(t *testing.T, _ *server, c *primitives.Client, w *watched) {
-		require.Equal(t, []string{"gone"}, w.after(0))
-		l := c.NewReadWriteLock("x", nil)
-		one, two := locked(t, l.ReadLock().Lock), locked(t, l.ReadLock().Lock)
-		require.ElementsMatch(t, []string{"acquired " + one.Owner(), "acquired " + two.Owner()}, w.after(tick))
-		require.NoError(t, one.Release(t.Context()))
-		require.Equal(t, []string{"released " + one.Owner()}, w.after(tick))
-		writer := make(chan *primitives.Lease, 1)
-		go func() { writer <- locked(t, l.WriteLock().Lock) }()
-		time.Sleep(tick)
-		require.NoError(t, two.Release(t.Context()))
-		three := <-writer
-		require.Equal(t, []string{"released " + two.Owner(), "acquired " + three.Owner()}, w.after(soon))
-	})
-}
-
-func TestWatchPermits(t *testing.T) {
-	watching(t, func(t *testing.T, s *server, c *primitives.Client, w *watched) {
-		sem := c.NewSemaphore("x", nil)
-		require.NoError(t, errOf(sem.InitPermits(t.Context(), 3)))
-		require.Equal(t, []string{"gone", "seen"}, w.after(tick))
-		require.NoError(t, sem.Acquire(t.Context(), 2))
-		require.Equal(t, []string{"changed"}, w.after(tick))
-		require.NoError(t, sem.Release(t.Context(), 1))
-		require.Equal(t, []string{"changed"}, w.after(soon))
-		require.Equal(t, "2", w.last.Object.Value)
-		s.do("DEL", "x")
-		require.Equal(t, []string{"gone"}, w.after(tick))
-	})
-}
-
 // TestWatchStorm: a thousand messages cost 20 reads a second, and hand-overs that come fast are followed by gaps.
 func TestWatchStorm(t *testing.T) {
 	watching(t, func(t *testing.T, s *server, c *primitives.Client, w *watched) {

@@ -3,11 +3,9 @@ package primitives_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,54 +24,35 @@ import (
 // that a goroutine which logs has locked the test itself would hang, since virtual time stands still.
 func TestLogMayBlock(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		sink := newStuckSink()
-		defer sink.release()
-		b := refusingSubscriber{s}
-		client := must(primitives.New(b, &primitives.Options{Logger: sink.logger()}))(t)
+		core, logged := observer.New(zap.DebugLevel)
+		released, release := context.WithCancel(context.Background())
+		defer release()
+		stuck := zapcore.RegisterHooks(core, func(zapcore.Entry) error { <-released.Done(); return nil })
+		client := must(primitives.New(refusingSubscriber{s}, &primitives.Options{Logger: zap.New(stuck)}))(t)
 		renewed := must(client.NewLock("renewed", nil).Lock(t.Context()))(t)
+		short := client.NewLock("lost", &primitives.LockOptions{Lease: time.Second})
 		for range 3 {
-			loseByTimer(t, client)
-			loseByClock(t, client)
+			byTimer := must(short.Lock(t.Context()))(t)
+			next := must(client.NewLock("lost", nil).Lock(t.Context()))(t) // It waits until the lease has ended.
+			require.ErrorIs(t, byTimer.Err(), primitives.ErrLost)
+			require.NoError(t, next.Release(t.Context()))
+			byClock := must(short.Lock(t.Context()))(t)
+			time.Sleep(900 * time.Millisecond)
+			require.ErrorIs(t, byClock.Err(), primitives.ErrLost)
 			for _, broken := range []string{"lock_renew", ""} {
-				s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
+				s.faultOf(broken, fault{broken: true})
 				time.Sleep(10 * time.Second)
 			}
 		}
 		require.Positive(t, renewed.Remaining())
 		require.NoError(t, renewed.Release(t.Context()))
 		for _, message := range []string{"subscribing failed", "leases not renewed", "lease lost"} {
-			require.Contains(t, sink.stuck(), message)
+			require.NotZero(t, logged.FilterMessage(message).Len(), message)
 		}
-		sink.release()
+		release()
 		require.NoError(t, client.Close(t.Context()))
 		time.Sleep(time.Minute) // What is under way arrives.
 	})
-}
-
-// loseByTimer loses a lease to another caller that waits for the lock.
-func loseByTimer(t *testing.T, client *primitives.Client) {
-	t.Helper()
-	fixed := &primitives.LockOptions{Lease: time.Second}
-	lost := must(client.NewLock("lost", fixed).Lock(t.Context()))(t)
-	waited := make(chan error, 1)
-	go func() {
-		next, err := client.NewLock("lost", nil).Lock(t.Context())
-		if err == nil {
-			err = next.Release(t.Context())
-		}
-		waited <- err
-	}()
-	<-lost.Done()
-	require.NoError(t, <-waited)
-}
-
-// loseByClock finds the loss of a lease by asking for it.
-func loseByClock(t *testing.T, client *primitives.Client) {
-	t.Helper()
-	fixed := &primitives.LockOptions{Lease: time.Second}
-	lost := must(client.NewLock("lost", fixed).Lock(t.Context()))(t)
-	time.Sleep(900 * time.Millisecond)
-	require.ErrorIs(t, lost.Err(), primitives.ErrLost)
 }
 
 // refusingSubscriber has an access list without the channels.
@@ -83,39 +62,6 @@ func (refusingSubscriber) Subscribe(
 	context.Context, string, backend.Handler,
 ) (backend.Subscription, error) {
 	return nil, backend.ParseServerError("NOPERM No permissions to access a channel")
-}
-
-// stuckSink takes no entry until it is released.
-type stuckSink struct {
-	released context.Context
-	release  context.CancelFunc
-	mu       sync.Mutex
-	messages []string
-}
-
-func newStuckSink() *stuckSink {
-	s := &stuckSink{}
-	s.released, s.release = context.WithCancel(context.Background())
-	return s
-}
-
-func (s *stuckSink) logger() *zap.Logger {
-	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
-		zapcore.AddSync(io.Discard), zap.DebugLevel)
-	return zap.New(zapcore.RegisterHooks(core, func(entry zapcore.Entry) error {
-		s.mu.Lock()
-		s.messages = append(s.messages, entry.Message)
-		s.mu.Unlock()
-		<-s.released.Done()
-		return nil
-	}))
-}
-
-// stuck returns the messages of the entries that wait.
-func (s *stuckSink) stuck() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.messages
 }
 
 // TestCloseNamesWhatIsUnanswered closes a client whose server answers nothing: Close names the locks that it releases,
@@ -294,7 +240,7 @@ func TestMismatchIsReportedOnce(t *testing.T) {
 		}
 		other := want
 		other.Have = "6 in 1s"
-		require.Equal(t, []trace.Mismatch{want, other}, taken(r, &r.mismatches))
+		require.Equal(t, []trace.Mismatch{want, other}, taken[trace.Mismatch](r))
 		require.Equal(t, 2, logged.Len())
 		require.Equal(t, map[string]any{
 			"kind": "rate limiter", "name": "x", "option": "Rate", "want": "9 in 1s", "have": "5 in 1s",
@@ -304,6 +250,6 @@ func TestMismatchIsReportedOnce(t *testing.T) {
 			user := client.Core().NewObject("rate limiter", fmt.Sprint("user", i), "hash")
 			user.ReportMismatch("Rate", "9 in 1s", "5 in 1s")
 		}
-		require.Len(t, taken(r, &r.mismatches), 1000-2)
+		require.Len(t, taken[trace.Mismatch](r), 1000-2)
 	})
 }

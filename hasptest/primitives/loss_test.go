@@ -60,7 +60,7 @@ func TestReasonsOfALoss(t *testing.T) {
 			<-ctx.Done()
 			synctest.Wait()
 
-			for _, err := range []error{context.Cause(ctx), lease.Err(), lease.Release(t.Context()), taken(r, &r.leases)[0].Cause} {
+			for _, err := range []error{context.Cause(ctx), lease.Err(), lease.Release(t.Context()), taken[trace.LeaseEnd](r)[0].Cause} {
 				var loss *primitives.LossError
 				require.ErrorAs(t, err, &loss)
 				require.Equal(t, &c.want, loss)

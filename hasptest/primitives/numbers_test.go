@@ -15,50 +15,6 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// number is what both kinds of numbers offer to change one.
-type number[T int64 | float64] interface {
-	Add(ctx context.Context, delta T) (T, error)
-	CompareAndSwap(ctx context.Context, old, value T) (bool, error)
-	StoreIfGreater(ctx context.Context, bound, value T) (bool, error)
-	StoreIfLess(ctx context.Context, bound, value T) (bool, error)
-	Swap(ctx context.Context, value T) (T, error)
-	Store(ctx context.Context, value T) error
-	Expire(ctx context.Context, d time.Duration) (bool, error)
-	TTL(ctx context.Context) (time.Duration, error)
-}
-
-// TestNumbersKeepTheirExpiry: changes that depend on the value do, whatever the value; the others remove it.
-func TestNumbersKeepTheirExpiry(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newServer(t).client(t, nil)
-		keepExpiry[int64](t, c.NewAtomicLong("long"), 0, -7, 1<<60, -1<<62)
-		keepExpiry[float64](t, c.NewAtomicDouble("double"), 0, -1.5, 0.1, 1e21, -1e299, 1e300, -5e307)
-	})
-}
-
-func keepExpiry[T int64 | float64](t *testing.T, n number[T], values ...T) {
-	t.Helper()
-	for _, x := range values {
-		for name, c := range map[string]struct {
-			change func(ctx context.Context) error
-			want   time.Duration
-		}{
-			"Add":            {func(ctx context.Context) error { return errOf(n.Add(ctx, 1)) }, time.Hour},
-			"CompareAndSwap": {func(ctx context.Context) error { return errOf(n.CompareAndSwap(ctx, x, 3)) }, time.Hour},
-			"StoreIfGreater": {func(ctx context.Context) error { return errOf(n.StoreIfGreater(ctx, x/2-1, 3)) }, time.Hour},
-			"StoreIfLess":    {func(ctx context.Context) error { return errOf(n.StoreIfLess(ctx, x/2+1, 3)) }, time.Hour},
-			"Swap":           {func(ctx context.Context) error { return errOf(n.Swap(ctx, 3)) }, primitives.NoExpiry},
-			"Store":          {func(ctx context.Context) error { return n.Store(ctx, 3) }, primitives.NoExpiry},
-		} {
-			require.NoError(t, n.Store(t.Context(), x))
-			require.True(t, must(n.Expire(t.Context(), time.Hour))(t))
-			require.NoError(t, c.change(t.Context()), "%s of %v", name, x)
-			require.Equal(t, c.want, must(n.TTL(t.Context()))(t), "%s of %v", name, x)
-		}
-	}
-}
-
 // blockSize is that of generators that were not initialized.
 const blockSize = 5000
 
@@ -98,18 +54,6 @@ func idsFrom(first int64, n int) (all []int64) {
 		all = append(all, first+i)
 	}
 	return all
-}
-
-// TestIDGeneratorSharesRequests: those who need a block at the same time ask once for it.
-func TestIDGeneratorSharesRequests(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		s.fault = func(string) fault { return fault{before: time.Second, after: time.Second} }
-		c := s.client(t, nil)
-		require.Equal(t, idsFrom(1, 2*blockSize), sortedIDs(t, drawIDs(t.Context(), c, 2*blockSize), 2*blockSize))
-		require.Equal(t, 2, s.called("id_block"))
-		require.Equal(t, []int64{2*blockSize + 1}, sortedIDs(t, drawIDs(t.Context(), s.client(t, nil), 1), 1))
-		require.Equal(t, []int64{3*blockSize + 1}, sortedIDs(t, drawIDs(t.Context(), c, 1), 1))
-	})
 }
 
 // TestIDGeneratorCallerLeaves: a caller that waits for a block leaves while it is requested, and then the caller that
@@ -184,42 +128,6 @@ func TestIDGeneratorAfterAPanic(t *testing.T) {
 	})
 }
 
-// TestLatchCountsAPartOnce though answers are lost and its parts are done again, until the server has forgotten it.
-func TestLatchCountsAPartOnce(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		l, ctx := s.client(t, nil).NewPartsLatch("x"), t.Context()
-		set := func(want bool) { require.Equal(t, want, must(l.Init(ctx, 2, time.Minute))(t)) }
-		count := func(id string, want int64) {
-			s.faults(fault{broken: true})
-			require.ErrorIs(t, errOf(l.CountDown(ctx, id)), primitives.ErrIndeterminate)
-			s.faults(fault{})
-			require.Equal(t, want, must(l.CountDown(ctx, id))(t))
-			require.Equal(t, want, must(l.Left(ctx))(t))
-		}
-		set(true)
-		count("a", 1)
-		set(false)
-		require.Equal(t, []string{"1"}, s.do("GET", "x"), "Redisson's count")
-		time.Sleep(59 * time.Second)
-		opened := beside(func() error { return l.Wait(ctx) })
-		synctest.Wait()
-		require.Empty(t, opened)
-		began := time.Now()
-		count("b", 0)
-		require.NoError(t, <-opened)
-		require.Less(t, time.Since(began), 100*time.Millisecond, "a message wakes it")
-		time.Sleep(59 * time.Second)
-		count("a", 0)
-		count("c", 0)
-		require.NoError(t, l.Wait(ctx))
-		set(false)
-		time.Sleep(time.Second)
-		require.ErrorIs(t, l.Wait(ctx), primitives.ErrNoLatch)
-		set(true)
-		count("a", 1)
-	})
-}
-
 // TestLostLatchIsNotOpen: the server loses a latch for which callers of two clients wait.
 func TestLostLatchIsNotOpen(t *testing.T) {
 	t.Parallel()
@@ -245,36 +153,6 @@ func TestLostLatchIsNotOpen(t *testing.T) {
 			require.False(t, errors.Is(err, primitives.ErrIndeterminate))
 		})
 	}
-}
-
-// TestLatchesOfOneName: what a CountDownLatch does to the PartsLatch of its name, and the other way round.
-func TestLatchesOfOneName(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		c, ctx := s.client(t, nil), t.Context()
-		count, parts := c.NewCountDownLatch("x"), c.NewPartsLatch("x")
-		require.True(t, must(parts.Init(ctx, 3, time.Hour))(t))
-		require.False(t, must(count.InitCount(ctx, 5))(t), "it is set")
-		require.Equal(t, int64(3), must(count.Count(ctx))(t))
-		opened := beside(func() error { return count.Wait(ctx) })
-		require.Equal(t, int64(2), must(count.CountDown(ctx))(t))
-		require.Equal(t, int64(1), must(parts.CountDown(ctx, "a"))(t))
-		require.Equal(t, int64(0), must(parts.CountDown(ctx, "b"))(t), "too early by the part that nobody has done")
-		require.NoError(t, <-opened)
-		require.NoError(t, parts.Wait(ctx))
-		require.True(t, must(count.Delete(ctx))(t), "also what was remembered")
-
-		require.True(t, must(parts.Init(ctx, 1, time.Hour))(t))
-		require.Equal(t, int64(0), must(count.CountDown(ctx))(t))
-		require.ErrorIs(t, parts.Wait(ctx), primitives.ErrNoLatch, "the CountDownLatch was open, and is gone")
-
-		require.True(t, must(parts.Delete(ctx))(t), "what is left of it")
-		require.True(t, must(count.InitCount(ctx, 2))(t))
-		require.False(t, must(parts.Init(ctx, 2, time.Hour))(t))
-		require.ErrorIs(t, errOf(parts.CountDown(ctx, "a")), primitives.ErrNoLatch)
-		require.ErrorIs(t, errOf(parts.Left(ctx)), primitives.ErrNoLatch)
-		require.ErrorIs(t, parts.Wait(ctx), primitives.ErrNoLatch)
-		require.Equal(t, int64(2), must(count.Count(ctx))(t))
-	})
 }
 
 // TestWaitUntilPartsAreSet, not until a CountDownLatch is: by a message, or before.

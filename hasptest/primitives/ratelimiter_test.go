@@ -14,7 +14,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -112,37 +111,6 @@ func TestRateLimiterServesMixedNeeds(t *testing.T) {
 	})
 }
 
-// TestRateLimiterReleaseWakes: permits that come back early are heard of by a message.
-func TestRateLimiterReleaseWakes(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		s.limit("x", 3, time.Hour)
-		c := s.client(t, &primitives.Options{PollInterval: time.Hour})
-		limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
-		require.NoError(t, limiter.Wait(t.Context(), 3))
-		took := acquireRate(t.Context(), c, 1, 1, 1)
-		time.Sleep(time.Minute)
-		for i := range 3 {
-			require.Empty(t, took)
-			require.NoError(t, limiter.Return(t.Context(), 1))
-			require.Less(t, <-took, time.Minute+time.Duration(i+1)*time.Second)
-		}
-	})
-}
-
-// TestRateLimiterTellsWhen: a refusal says how long it takes until there are enough.
-func TestRateLimiterTellsWhen(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		s.limit("x", 3, time.Second)
-		limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
-		require.NoError(t, allowed(limiter.Allow(t.Context(), 1)))
-		time.Sleep(300 * time.Millisecond)
-		require.NoError(t, allowed(limiter.Allow(t.Context(), 2)))
-		for n, want := range map[int]time.Duration{1: 700 * time.Millisecond, 2: time.Second, 3: time.Second} {
-			require.Equal(t, want, must(limiter.Allow(t.Context(), n))(t).RetryAfter)
-		}
-	})
-}
-
 // TestRateLimiterDecides: an answer says what is free, when as much is free again, and when all are, at most. A limiter
 // without a rate of its own does not know the interval, but State asks for it.
 func TestRateLimiterDecides(t *testing.T) {
@@ -168,33 +136,6 @@ func TestRateLimiterDecides(t *testing.T) {
 			require.Equal(t, primitives.Decision{Allowed: true, Remaining: 1, ResetAfter: time.Second}, state())
 			require.Equal(t, primitives.Decision{Allowed: true, NextAfter: in}, allow(1))
 			require.Equal(t, primitives.Decision{RetryAfter: in, NextAfter: in, ResetAfter: time.Second}, state())
-		})
-	}
-}
-
-// TestRateLimiterErrors: what scripts report as codes has errors of its own. One who waits returns them, too.
-func TestRateLimiterErrors(t *testing.T) {
-	t.Parallel()
-	for code, is := range map[string]error{
-		"NORATE": primitives.ErrNoRate, "TOOMANY": primitives.ErrAboveRate, "NOTANUMBER": primitives.ErrConflict,
-	} {
-		subtest(t, code, func(t *testing.T, s *server) {
-			s.limit("x", 1, time.Second)
-			limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
-			require.NoError(t, limiter.Wait(t.Context(), 1))
-			refused := make(chan error, 3)
-			for range 3 {
-				go func() { refused <- limiter.Wait(t.Context(), 1) }()
-			}
-			time.Sleep(100 * time.Millisecond)
-			s.set(func() {
-				s.fault = func(string) fault { return fault{err: &backend.ServerError{Code: code, Message: code + " x"}} }
-			})
-			for range 3 {
-				require.ErrorIs(t, <-refused, is)
-			}
-			require.ErrorIs(t, errOf(limiter.Allow(t.Context(), 1)), is)
-			require.ErrorIs(t, limiter.Return(t.Context(), 1), is)
 		})
 	}
 }
@@ -254,23 +195,6 @@ func TestRatesPicture(t *testing.T) {
 	}
 	text := must(os.ReadFile(file))(t)
 	require.Equal(t, drawn.String(), string(text), "run go test -run TestRatesPicture -update . and docs/pictures/draw all")
-}
-
-// TestSetRateWithoutKeepAlive: a limiter that expired before lasts from then on, with what was granted.
-func TestSetRateWithoutKeepAlive(t *testing.T) {
-	for _, mode := range []primitives.RateMode{primitives.RateOverall, primitives.RatePerClient} {
-		subtest(t, fmt.Sprint(mode), func(t *testing.T, s *server) {
-			limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
-			require.NoError(t, limiter.SetRate(t.Context(), primitives.Rate{Permits: 3, Interval: time.Minute, KeepAlive: time.Minute, Mode: mode}))
-			require.NoError(t, allowed(limiter.Allow(t.Context(), 2)))
-			require.NoError(t, limiter.SetRate(t.Context(), primitives.Rate{Permits: 3, Interval: time.Hour, Mode: mode}))
-			time.Sleep(30 * time.Minute)
-			require.Equal(t, 1, must(limiter.State(t.Context()))(t).Remaining, "two were granted within the hour")
-			require.NoError(t, allowed(limiter.Allow(t.Context(), 1)))
-			time.Sleep(31 * time.Minute)
-			require.Equal(t, 2, must(limiter.State(t.Context()))(t).Remaining, "one was")
-		})
-	}
 }
 
 // TestGrantsOfAnotherModeDoNotCount: also not of the mode that the limiter had before.

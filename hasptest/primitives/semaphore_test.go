@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -70,22 +69,6 @@ func TestSemaphoreWarnsOfLostPermits(t *testing.T) {
 	}
 }
 
-// TestSemaphoreHasNoMoreTryThanFit: a permit that is released is for one of the waiters, and another is not sent for it.
-func TestSemaphoreHasNoMoreTryThanFit(t *testing.T) {
-	served(t, func(t *testing.T, s *server, c *primitives.Client) {
-		s.do("SET", "x", "0")
-		semaphore := c.NewSemaphore("x", nil)
-		for range 3 {
-			go func() { _ = semaphore.Acquire(t.Context(), 1) }()
-		}
-		time.Sleep(time.Second) // They have subscribed.
-		before := s.called("semaphore_acquire")
-		require.NoError(t, semaphore.Release(t.Context(), 1))
-		time.Sleep(time.Second)
-		require.Equal(t, before+1, s.called("semaphore_acquire"))
-	})
-}
-
 // endingContext ends after so many more calls of Err, but its Done is never closed.
 type endingContext struct {
 	context.Context //nolint:containedctx // It is one.
@@ -108,59 +91,6 @@ func withPermits(t *testing.T, test func(t *testing.T, s *server)) {
 		s.do("SET", "x", "3")
 		test(t, s)
 	})
-}
-
-// crash makes a client whose scripts are lost from now on, as those of a process that is gone.
-func crash(t *testing.T, s *server) (c *primitives.Client, gone func()) {
-	t.Helper()
-	link := &cutLink{server: s}
-	c = must(primitives.New(link, nil))(t)
-	t.Cleanup(func() { _ = c.Close(t.Context()) }) // It has ended by then: Close waits for nothing.
-	return c, func() { link.cut.Store(true) }
-}
-
-// TestPermitsOfACrashedHolderComeBack: when their leases end, and one who waits is woken then, without
-// asking in between.
-func TestPermitsOfACrashedHolderComeBack(t *testing.T) {
-	withPermits(t, func(t *testing.T, s *server) {
-		dying, die := crash(t, s)
-		require.NoError(t, errOf(dying.NewPermitSemaphore("x", nil).Acquire(t.Context(), 3)))
-		die()
-		before, begin := s.called("permit_acquire"), time.Now()
-		waiting := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewPermitSemaphore("x", nil)
-		lease := must(waiting.Acquire(t.Context(), 2))(t)
-		require.InDelta(t, 30*time.Second, time.Since(begin), float64(2*time.Millisecond))
-		require.LessOrEqual(t, s.called("permit_acquire")-before, 4)
-		require.NoError(t, lease.Release(t.Context()))
-		require.Zero(t, s.takenPermits())
-	})
-}
-
-// TestPermitsOfACrashedHolderAreLostByNoCall: whichever call is the first after their lease.
-func TestPermitsOfACrashedHolderAreLostByNoCall(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		call  func(ctx context.Context, s *primitives.PermitSemaphore) error
-		total int
-	}{
-		"AddPermits": {func(ctx context.Context, s *primitives.PermitSemaphore) error { return s.AddPermits(ctx, 2) }, 5},
-		"remove":     {func(ctx context.Context, s *primitives.PermitSemaphore) error { return s.AddPermits(ctx, -2) }, 1},
-		"SetPermits": {func(ctx context.Context, s *primitives.PermitSemaphore) error { return s.SetPermits(ctx, 7) }, 7},
-		"TryAcquire": {func(ctx context.Context, s *primitives.PermitSemaphore) error { return errOf(s.TryAcquire(ctx, 3)) }, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			withPermits(t, func(t *testing.T, s *server) {
-				dying, die := crash(t, s)
-				require.NoError(t, errOf(dying.NewPermitSemaphore("x", nil).Acquire(t.Context(), 2)))
-				die()
-				time.Sleep(time.Minute)
-				x := s.client(t, nil).NewPermitSemaphore("x", nil)
-				require.NoError(t, c.call(t.Context(), x))
-				require.Equal(t, c.total, must(x.TotalPermits(t.Context()))(t))
-				require.Equal(t, c.total, must(x.AvailablePermits(t.Context()))(t)+must(x.AcquiredPermits(t.Context()))(t))
-			})
-		})
-	}
 }
 
 // TestPermitWaiterForManyHoldsUpNoneForFew: of two who wait on one client the second gets what is too few for
@@ -186,20 +116,6 @@ func TestPermitWaiterForManyHoldsUpNoneForFew(t *testing.T) {
 		require.NoError(t, rest.Release(t.Context()))
 		time.Sleep(10 * time.Millisecond)
 		require.NoError(t, (<-many).Release(t.Context()))
-	})
-}
-
-// TestPermitAnswerIsLost: what was taken for nobody comes back at once, and not with the lease.
-func TestPermitAnswerIsLost(t *testing.T) {
-	withPermits(t, func(t *testing.T, s *server) {
-		s.fault = func(script string) fault { return fault{broken: script == "permit_acquire"} }
-		semaphore := s.client(t, nil).NewPermitSemaphore("x", nil)
-		for range 3 { // Many go together.
-			require.ErrorIs(t, errOf(semaphore.TryAcquire(t.Context(), 1)), primitives.ErrIndeterminate)
-		}
-		time.Sleep(time.Second)
-		require.Zero(t, s.takenPermits())
-		require.Positive(t, s.called("permit_release_all"))
 	})
 }
 
@@ -237,28 +153,13 @@ func TestPermitIsPassedOn(t *testing.T) {
 	})
 }
 
-// TestPermitsWaitForReplicas: a grant that no replica has is undone (Redisson's 4977, 4097).
-func TestPermitsWaitForReplicas(t *testing.T) {
-	withPermits(t, func(t *testing.T, s *server) {
-		s.acks = noneAcks
-		semaphore := s.client(t, nil).NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Replicas: 1})
-		require.ErrorIs(t, errOf(semaphore.TryAcquire(t.Context(), 2)), primitives.ErrReplicas)
-		require.Zero(t, s.takenPermits())
-		s.set(func() { s.acks = allAck })
-		lease := must(semaphore.TryAcquire(t.Context(), 2))(t)
-		require.Equal(t, 2, s.takenPermits())
-		require.NoError(t, lease.Release(t.Context()))
-	})
-}
-
 func TestPermitIDsAreTexts(t *testing.T) {
 	t.Parallel()
 	id := primitives.PermitID{0: 0x86, 1: 0xb1, 15: 0x91}
 	require.Equal(t, "86b10000000000000000000000000091", id.String())
 	require.Equal(t, id, must(primitives.ParsePermitID(id.String()))(t))
-	text := must(json.Marshal(id))(t)
 	var read primitives.PermitID
-	require.NoError(t, json.Unmarshal(text, &read))
+	require.NoError(t, json.Unmarshal(must(json.Marshal(id))(t), &read))
 	require.Equal(t, id, read)
 	for _, bad := range []string{"", "86", "86b1000000000000000000000000009x", id.String() + "00"} {
 		require.ErrorAs(t, errOf(primitives.ParsePermitID(bad)), new(*primitives.FieldError), bad)
@@ -415,39 +316,5 @@ func TestCountingSemaphoreWakesTheNextWhileThereIsRoom(t *testing.T) {
 		<-in
 		<-in
 		require.Less(t, time.Since(began), time.Minute)
-	})
-}
-
-// TestCountingSemaphoreLeavesTogether cancels many waiters at once, of which none has a try under way, and loses
-// the replies to their releases: two scripts repeat these, of at most 100 waiters each.
-func TestCountingSemaphoreLeavesTogether(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lost := true
-		s.fault = func(script string) fault {
-			return fault{lost: lost && strings.HasPrefix(script, "arrival_release")}
-		}
-		sem := s.client(t, nil).NewCountingSemaphore("x", 1,
-			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival})
-		acquired(t, sem)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var all sync.WaitGroup
-		for range 150 {
-			all.Go(func() { require.ErrorIs(t, errOf(sem.Acquire(ctx)), primitives.ErrNotAcquired) })
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait() // Each waiter has its answer, and is parked.
-		tries := s.called("arrival_acquire")
-		cancel()
-		all.Wait()
-		require.Equal(t, tries, s.called("arrival_acquire"), "no waiter was trying")
-		time.Sleep(time.Second)
-		sent := func() int { return s.called("arrival_release") + s.called("arrival_release_all") }
-		before := sent()
-		require.Positive(t, before)
-		s.set(func() { lost = false })
-		time.Sleep(10 * time.Second)
-		require.Empty(t, s.queued())
-		require.Equal(t, 2, sent()-before)
 	})
 }

@@ -179,41 +179,6 @@ func TestThrottleWithTheClockSet(t *testing.T) {
 	})
 }
 
-// TestThrottleWithAnotherLimit: permits in use stay in use for the time that they had. A part of a microsecond counts as
-// a whole one.
-func TestThrottleWithAnotherLimit(t *testing.T) {
-	t.Parallel()
-	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
-		x.allows(t, 10)
-		slower := x.client.NewThrottle("x", primitives.Limit{Permits: 7, Interval: 10 * time.Second, Burst: 2}, refuse)
-		d := must(slower.Allow(t.Context(), 2))(t)
-		in := 3_333_334 * time.Microsecond
-		require.Equal(t, primitives.Decision{RetryAfter: in, NextAfter: in, ResetAfter: in}, d)
-		require.Equal(t, 333_334*time.Microsecond, x.refuses(t, 1).RetryAfter, "a refusal writes nothing")
-		time.Sleep(d.RetryAfter)
-		d = must(slower.Allow(t.Context(), 2))(t)
-		require.True(t, d.Allowed)
-	})
-}
-
-// TestThrottleErrors: arguments out of bounds send nothing, and a key of another program is left alone.
-func TestThrottleErrors(t *testing.T) {
-	t.Parallel()
-	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second}, func(t *testing.T, x *throttle) {
-		require.ErrorIs(t, errOf(x.Allow(t.Context(), 4)), primitives.ErrAboveRate)
-		require.ErrorIs(t, x.Wait(t.Context(), 4), primitives.ErrAboveRate)
-		for _, limit := range []primitives.Limit{
-			{Permits: 1, Interval: 365 * 24 * time.Hour, Burst: 4}, {Permits: 1, Interval: 366 * 24 * time.Hour, Burst: 10_000_000},
-		} {
-			require.ErrorAs(t, errOf(x.client.NewThrottle("x", limit, refuse).State(t.Context())), new(*primitives.FieldError), "%+v", limit)
-		}
-		require.Zero(t, x.called("throttle_take")+x.called("throttle_state"))
-		x.do("HSET", "x", "a", "b")
-		require.ErrorIs(t, x.Wait(t.Context(), 1), primitives.ErrConflict)
-		require.ErrorIs(t, errOf(x.Delete(t.Context())), primitives.ErrConflict)
-	})
-}
-
 // noThrottles are texts of other programs, for throttles of three permits.
 var noThrottles = []string{
 	"", " ", "7", "1 2", "x", "1 2 x", "1 2 3 x", "1 2 3 4", "1 2 3 0", "1 2 3 3 3", "1 2 3 4 3", "1 2 3 0 0", "1 2 3 1 3 1",

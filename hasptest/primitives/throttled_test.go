@@ -2,7 +2,6 @@ package primitives_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -14,21 +13,21 @@ import (
 	"github.com/hasp-go/hasp/primitives/trace"
 )
 
+// requireThrottled requires that the decisions of throttles are these, and forgets what was recorded.
+func (r *recorder) requireThrottled(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	for _, data := range taken[trace.Throttled](r) {
+		got = append(got, textOf(data))
+	}
+	require.Equal(t, want, got)
+}
+
 // TestThrottled: a tracer gets each decision by its throttle's policy.
 func TestThrottled(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		var events []string
-		var last error
-		c := s.client(t, &primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
-			events = append(events, fmt.Sprint(d.Policy, " ", d.Object.Name, " ", d.Outcome(), " ", d.Local))
-			last = d.Err
-			require.Equal(t, d.Outcome() == "failed", d.Err != nil)
-		}}})
-		requireEvents := func(want ...string) {
-			t.Helper()
-			require.Equal(t, want, events)
-			events = nil
-		}
+		r := &recorder{}
+		c := s.client(t, &primitives.Options{Tracer: r.tracer()})
 		throttle := func(name, policy string, burst int, away primitives.Fallback) *primitives.Throttle {
 			return c.NewThrottle(name, primitives.Limit{Permits: 1, Interval: time.Minute, Burst: burst},
 				&primitives.ThrottleOptions{Unavailable: away, Policy: policy})
@@ -40,10 +39,10 @@ func TestThrottled(t *testing.T) {
 		allow(ann, 1)
 		_, _, _ = ann.AllowEstimate(t.Context(), 2)
 		allow(ann, 3)
-		requireEvents("a user ann allowed false", "a user ann refused false", "a user ann refused false")
+		r.requireThrottled(t, "a user ann allowed", "a user ann refused", "a user ann refused")
 		require.NoError(t, ann.Wait(t.Context(), 1))
 		require.ErrorIs(t, ann.Wait(within(t, time.Second), 1), context.DeadlineExceeded)
-		requireEvents("a user ann allowed false")
+		r.requireThrottled(t, "a user ann allowed")
 
 		both := func(n int) *primitives.MultiThrottle {
 			return primitives.NewMultiThrottle(nil, ann.Take(1), all.Take(n))
@@ -51,17 +50,16 @@ func TestThrottled(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		_, _ = both(1).Allow(t.Context())
 		_, _ = both(3).Allow(t.Context())
-		requireEvents("a user ann allowed false", "all users all allowed false", "all users all refused false")
+		r.requireThrottled(t, "a user ann allowed", "all users all allowed", "all users all refused")
 		require.NoError(t, both(3).Wait(t.Context()))
 		_, _ = both(3).Allow(t.Context())
 		_, _ = both(1).Allow(t.Context())
-		requireEvents("a user ann allowed false", "all users all allowed false",
-			"all users all refused false", "all users all refused false")
+		r.requireThrottled(t, "a user ann allowed", "all users all allowed",
+			"all users all refused", "all users all refused")
 
 		s.do("SET", "text", "another program's")
 		allow(throttle("text", "", 1, primitives.Admit()), 1)
-		requireEvents(" text failed false")
-		require.ErrorIs(t, last, primitives.ErrConflict)
+		r.requireThrottled(t, " text failed Conflict")
 
 		s.faults(fault{err: primitives.ErrUnavailable})
 		local := throttle("bob", "a user", 1, primitives.LocalShare(1))
@@ -70,58 +68,47 @@ func TestThrottled(t *testing.T) {
 		require.NoError(t, local.Wait(t.Context(), 1))
 		allow(ann, 1)
 		_, _ = both(1).Allow(t.Context())
-		requireEvents("a user bob allowed true", "a user bob refused true", "a user bob allowed true",
-			"a user ann failed false", "a user ann failed false", "all users all failed false")
-		require.ErrorIs(t, last, primitives.ErrUnavailable)
+		r.requireThrottled(t, "a user bob allowed locally", "a user bob refused locally", "a user bob allowed locally",
+			"a user ann failed Unavailable", "a user ann failed Unavailable", "all users all failed Unavailable")
 	})
 }
 
 // TestThrottledByAdmission: a tracer gets the decisions of an Admission's throttles. A caller that waits has one.
 func TestThrottledByAdmission(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		var events []string
-		o := &primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
-			events = append(events, d.Object.Name+" "+d.Outcome())
-		}}}
+		r := &recorder{}
+		o := &primitives.Options{Tracer: r.tracer()}
 		e := entryOf(s.client(t, o))
-		requireEvents := func(want ...string) {
-			t.Helper()
-			require.Equal(t, want, events)
-			events = nil
-		}
 		first, second := e.admitted(t), e.admitted(t)
-		requireEvents("user allowed", "all allowed", "user allowed", "all allowed")
+		r.requireThrottled(t, " user allowed", " all allowed", " user allowed", " all allowed")
 		require.True(t, e.refused(t).Full)
 		again := must(e.Acquire(first.Reenter(t.Context())))(t)
-		requireEvents()
+		r.requireThrottled(t)
 		require.NoError(t, errOf(e.rates[0].Allow(t.Context(), 2)))
-		events = nil
+		taken[any](r)
 		require.NotNil(t, e.refused(t).Throttle)
-		requireEvents("user refused")
+		r.requireThrottled(t, " user refused")
 		for _, lease := range []*primitives.Lease{again, first, second} {
 			require.NoError(t, lease.Release(t.Context()))
 		}
 		time.Sleep(350 * time.Millisecond) // One permit is free, and none is for the repeat.
 		repeated, err := entryOf(s.over(t, repeating{s}, o)).Acquire(t.Context())
 		require.NoError(t, err)
-		requireEvents("user allowed", "all allowed")
+		r.requireThrottled(t, " user allowed", " all allowed")
 		require.NoError(t, repeated.Release(t.Context()))
 		s.faults(fault{err: primitives.ErrUnavailable})
 		_, err = e.TryAcquire(t.Context())
 		s.set(func() { s.fault = nil }) // The client releases a possible grant until it succeeds.
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
-		requireEvents("user failed", "all failed")
+		r.requireThrottled(t, " user failed Unavailable", " all failed Unavailable")
 	})
 }
 
 // TestThrottledByRateLimiter: a tracer gets each decision of a rate limiter.
 func TestThrottledByRateLimiter(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		var events []string
-		c := s.client(t, &primitives.Options{Tracer: &trace.Tracer{Throttled: func(d trace.Throttled) {
-			events = append(events, fmt.Sprint(d.Policy, " ", d.Object.Name, " ", d.Outcome(), " ", d.Local))
-			require.Equal(t, d.Outcome() == "failed", d.Err != nil)
-		}}})
+		r := &recorder{}
+		c := s.client(t, &primitives.Options{Tracer: r.tracer()})
 		rate := primitives.Rate{Permits: 2, Interval: time.Minute}
 		limiter := func(name, policy string) *primitives.RateLimiter {
 			return c.NewRateLimiter(name, rate, &primitives.RateLimiterOptions{Unavailable: primitives.LocalShare(1), Policy: policy})
@@ -136,10 +123,8 @@ func TestThrottledByRateLimiter(t *testing.T) {
 		s.faults(fault{err: primitives.ErrUnavailable})
 		require.NoError(t, allowed(limiter("y", "a").Allow(t.Context(), 2)))
 		require.ErrorIs(t, allowed(limiter("y", "a").Allow(t.Context(), 1)), primitives.ErrNotAcquired)
-		require.Equal(t, []string{
-			"all x allowed false", "all x refused false", "all x allowed false",
-			"a text failed false", "a y allowed true", "a y refused true",
-		}, events)
+		r.requireThrottled(t, "all x allowed", "all x refused", "all x allowed",
+			"a text failed Conflict", "a y allowed locally", "a y refused locally")
 	})
 }
 
@@ -206,129 +191,5 @@ func TestThrottleStatesFails(t *testing.T) {
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
 		require.ErrorContains(t, err, `query throttles "user and 2 others"`)
 		require.Nil(t, states)
-	})
-}
-
-// TestTracerOfLeaseEnds ends leases in all ways, each once.
-func TestTracerOfLeaseEnds(t *testing.T) {
-	t.Parallel()
-	type ending = func(t *testing.T, s *server, c *primitives.Client, lease *primitives.Lease)
-	for name, c := range map[string]struct {
-		end   ending
-		held  time.Duration
-		cause error
-		err   error
-	}{
-		"Release": {func(t *testing.T, _ *server, _ *primitives.Client, lease *primitives.Lease) {
-			t.Helper()
-			time.Sleep(time.Minute)
-			require.NoError(t, lease.Release(t.Context()))
-			require.Error(t, lease.Release(t.Context()))
-			lease.Forget()
-		}, time.Minute, primitives.ErrReleased, nil},
-		"Forget": {func(_ *testing.T, _ *server, _ *primitives.Client, lease *primitives.Lease) {
-			time.Sleep(time.Second)
-			lease.Forget()
-			lease.Forget()
-		}, time.Second, primitives.ErrReleased, nil},
-		"Close": {func(t *testing.T, _ *server, c *primitives.Client, lease *primitives.Lease) {
-			t.Helper()
-			time.Sleep(time.Second)
-			require.NoError(t, c.Close(t.Context()))
-			require.Error(t, lease.Release(t.Context()))
-		}, time.Second, primitives.ErrClosed, nil},
-		"LostByTheClock": {func(t *testing.T, s *server, _ *primitives.Client, lease *primitives.Lease) {
-			t.Helper()
-			s.set(func() { s.fault = func(script string) fault { return fault{lost: script == "lock_renew"} } })
-			<-lease.Done()
-			require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrLost)
-		}, 27*time.Second - roundTrip, primitives.ErrLost, nil},
-		"LostOnTheServer": {func(t *testing.T, s *server, _ *primitives.Client, lease *primitives.Lease) {
-			t.Helper()
-			s.lose("x")
-			<-lease.Done()
-			require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrLost)
-		}, 10 * time.Second, primitives.ErrLost, nil},
-		"LostAtRelease": {func(t *testing.T, s *server, _ *primitives.Client, lease *primitives.Lease) {
-			t.Helper()
-			time.Sleep(time.Second)
-			s.lose("x")
-			require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrLost)
-		}, time.Second, primitives.ErrLost, primitives.ErrNotHeld},
-		"Unanswered": {func(t *testing.T, s *server, _ *primitives.Client, lease *primitives.Lease) {
-			t.Helper()
-			time.Sleep(time.Second)
-			s.set(func() { s.fault = func(script string) fault { return fault{broken: script == "lock_release"} } })
-			require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrIndeterminate)
-		}, time.Second, primitives.ErrReleased, primitives.ErrIndeterminate},
-	} {
-		t.Run(name, func(t *testing.T) {
-			traced(t, func(t *testing.T, s *server, client *primitives.Client, r *recorder) {
-				lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-				c.end(t, s, client, lease)
-				time.Sleep(time.Hour)
-				ends := taken(r, &r.leases)
-				require.Len(t, ends, 1)
-				require.Equal(t, theLock, ends[0].Object)
-				require.InDelta(t, c.held, ends[0].Held, float64(time.Second), "renewals are a little early")
-				require.ErrorIs(t, ends[0].Cause, c.cause)
-				require.ErrorIs(t, ends[0].Err, c.err)
-			})
-		})
-	}
-}
-
-// TestTracerOfRenewals: what is renewed, how long it takes, and what fails.
-func TestTracerOfRenewals(t *testing.T) {
-	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
-		for _, name := range []string{"x", "y"} {
-			require.NoError(t, errOf(c.NewLock(name, nil).Lock(t.Context())))
-		}
-		time.Sleep(11 * time.Second)
-		require.Equal(t, []trace.Renewal{{Leases: 2, Took: roundTrip}}, taken(r, &r.renewals))
-
-		down := errors.New("down")
-		s.faults(fault{err: down})
-		time.Sleep(10 * time.Second)
-		s.faults(fault{})
-		renewals := taken(r, &r.renewals)
-		require.NotEmpty(t, renewals)
-		require.Equal(t, 2, renewals[0].Failed)
-		require.ErrorIs(t, renewals[0].Err, down)
-
-		time.Sleep(5 * time.Second)
-		renewals = taken(r, &r.renewals)
-		require.NotEmpty(t, renewals)
-		require.Zero(t, renewals[0].Failed)
-		require.NoError(t, renewals[0].Err)
-		require.Empty(t, taken(r, &r.leases))
-	})
-}
-
-// TestTracerOfGaps: a link that broke, and subscriptions that are refused.
-func TestTracerOfGaps(t *testing.T) {
-	const channel = "redisson_lock__channel:{x}"
-	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
-		require.NoError(t, errOf(c.NewLock("x", nil).Lock(t.Context())))
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go func() { _, _ = c.NewLock("x", nil).Lock(ctx) }()
-		time.Sleep(time.Second)
-		require.Empty(t, taken(r, &r.gaps))
-		s.set(func() {
-			for subscription := range s.handlers {
-				go subscription.handler(backend.Event{Kind: backend.EventResubscribed})
-			}
-		})
-		time.Sleep(time.Second)
-		require.Equal(t, []trace.SubscriptionGap{{Channel: channel}}, taken(r, &r.gaps))
-
-		refused := s.over(t, refusingSubscriber{s}, &primitives.Options{Tracer: r.tracer()})
-		go func() { _, _ = refused.NewLock("x", nil).Lock(ctx) }()
-		time.Sleep(10 * time.Second)
-		gaps := taken(r, &r.gaps)
-		require.NotEmpty(t, gaps)
-		require.Equal(t, channel, gaps[0].Channel)
-		require.ErrorIs(t, gaps[0].Err, backend.ErrNoPermission)
 	})
 }

@@ -2,8 +2,11 @@ package primitives_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,282 +22,311 @@ import (
 
 // recorder is a tracer that keeps all that it gets.
 type recorder struct {
-	mu         sync.Mutex
-	starts     []trace.AcquireStart
-	ends       []trace.AcquireEnd
-	leases     []trace.LeaseEnd
-	renewals   []trace.Renewal
-	gaps       []trace.SubscriptionGap
-	mismatches []trace.Mismatch
-	jobs       []trace.JobCompleted
-	strangers  int // ends without the context of their start
+	mu     sync.Mutex
+	events []any
 }
 
 type tracedKey struct{}
 
-// tracer returns the tracer of all events.
+// tracer returns the tracer of all events. An acquire ends in the context of its start.
 func (r *recorder) tracer() *trace.Tracer {
 	return &trace.Tracer{
-		AcquireStart: r.acquireStart, AcquireEnd: r.acquireEnd,
-		LeaseEnd:        func(data trace.LeaseEnd) { record(r, &r.leases, data) },
-		Renewal:         func(data trace.Renewal) { record(r, &r.renewals, data) },
-		SubscriptionGap: func(data trace.SubscriptionGap) { record(r, &r.gaps, data) },
-		Mismatch:        func(data trace.Mismatch) { record(r, &r.mismatches, data) },
-		JobCompleted:    func(data trace.JobCompleted) { record(r, &r.jobs, data) },
+		AcquireStart: func(ctx context.Context, data trace.AcquireStart) context.Context {
+			r.note(data)
+			return context.WithValue(ctx, tracedKey{}, data.Object)
+		},
+		AcquireEnd: func(ctx context.Context, data trace.AcquireEnd) {
+			r.note(data)
+			if ctx.Value(tracedKey{}) != data.Object {
+				r.note("in another context")
+			}
+		},
+		LeaseEnd:        func(data trace.LeaseEnd) { r.note(data) },
+		Renewal:         func(data trace.Renewal) { r.note(data) },
+		SubscriptionGap: func(data trace.SubscriptionGap) { r.note(data) },
+		Mismatch:        func(data trace.Mismatch) { r.note(data) },
+		JobCompleted:    func(data trace.JobCompleted) { r.note(data) },
+		Throttled:       func(data trace.Throttled) { r.note(data) },
 	}
 }
 
-func (r *recorder) acquireStart(ctx context.Context, data trace.AcquireStart) context.Context {
-	record(r, &r.starts, data)
-	return context.WithValue(ctx, tracedKey{}, data.Object)
-}
-
-func (r *recorder) acquireEnd(ctx context.Context, data trace.AcquireEnd) {
-	record(r, &r.ends, data)
+func (r *recorder) note(data any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ctx.Value(tracedKey{}) != data.Object {
-		r.strangers++
+	r.events = append(r.events, data)
+}
+
+// taken returns what was recorded of a type, and forgets all.
+func taken[T any](r *recorder) (all []T) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, event := range r.events {
+		if data, is := event.(T); is {
+			all = append(all, data)
+		}
 	}
-}
-
-func record[T any](r *recorder, to *[]T, data T) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	*to = append(*to, data)
-}
-
-// taken returns what was recorded, and forgets it.
-func taken[T any](r *recorder, from *[]T) []T {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all := *from
-	*from = nil
+	r.events = nil
 	return all
 }
 
-// oneEnd returns the end of the only acquire since the last call.
-func (r *recorder) oneEnd(t *testing.T) trace.AcquireEnd {
-	t.Helper()
-	starts, ends := taken(r, &r.starts), taken(r, &r.ends)
-	require.Len(t, ends, 1)
-	require.Equal(t, []trace.AcquireStart{{Object: ends[0].Object, Try: ends[0].Try, Leased: ends[0].Leased}}, starts)
-	require.Zero(t, r.strangers)
-	return ends[0]
-}
-
-// traced calls test in virtual time, with a server that takes 10 ms for a round trip, and a client that is traced.
-func traced(t *testing.T, test func(t *testing.T, s *server, c *primitives.Client, r *recorder)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, r := newServer(t), &recorder{}
-		s.fault = func(string) fault { return fault{before: 4 * time.Millisecond, after: 6 * time.Millisecond} }
-		test(t, s, s.client(t, &primitives.Options{Tracer: r.tracer()}), r)
-	})
-}
-
-const roundTrip = 10 * time.Millisecond
-
-// theLock is the object of most of these tests.
-var theLock = trace.Object{Kind: "lock", Name: "x"}
-
-// TestTracerOfFreeLock: one attempt, and no waiting but the round trip.
-func TestTracerOfFreeLock(t *testing.T) {
-	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
-		lock := c.NewLock("x", nil)
-		for _, try := range []bool{false, true} {
-			acquire := lock.Lock
-			if try {
-				acquire = lock.TryLock
+// texts returns what was recorded, but for the starts of acquires, and forgets it. Each end of an acquire has its start.
+func (r *recorder) texts() (all []string) {
+	started := map[trace.AcquireStart]int{}
+	for _, event := range taken[any](r) {
+		switch e := event.(type) {
+		case trace.AcquireStart:
+			started[e]++
+			continue
+		case trace.AcquireEnd:
+			start := trace.AcquireStart{Object: e.Object, Try: e.Try, Leased: e.Leased}
+			if started[start]--; started[start] < 0 {
+				all = append(all, "not started")
 			}
-			lease := must(acquire(t.Context()))(t)
-			require.Equal(t, trace.AcquireEnd{
-				Leased: true,
-				Object: theLock, Try: try, Waited: roundTrip, Attempts: 1,
-			}, r.oneEnd(t))
-			require.NoError(t, lease.Release(t.Context()))
 		}
-	})
+		all = append(all, textOf(event))
+	}
+	return all
 }
 
-// TestTracerOfRefusal gives up: at once, and when its context ends.
-func TestTracerOfRefusal(t *testing.T) {
-	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
-		lock := c.NewLock("x", nil)
-		require.NoError(t, errOf(lock.Lock(t.Context())))
-		r.oneEnd(t)
-
-		require.ErrorIs(t, errOf(lock.TryLock(t.Context())), primitives.ErrNotAcquired)
-		end := r.oneEnd(t)
-		require.ErrorIs(t, end.Err, primitives.ErrNotAcquired)
-		end.Err = nil
-		require.Equal(t, trace.AcquireEnd{
-			Leased: true,
-			Object: theLock, Try: true, Waited: roundTrip, Attempts: 1, Contended: true,
-		}, end)
-
-		require.ErrorIs(t, errOf(lock.Lock(within(t, time.Second))), context.DeadlineExceeded)
-		end = r.oneEnd(t)
-		wraps(t, end.Err, context.DeadlineExceeded, primitives.ErrNotAcquired)
-		require.True(t, end.Contended)
-		require.Equal(t, time.Second, end.Waited)
-	})
-}
-
-// TestTracerOfReentry: the server is not asked.
-func TestTracerOfReentry(t *testing.T) {
-	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
-		lock := c.NewLock("x", nil)
-		lease := must(lock.Lock(t.Context()))(t)
-		r.oneEnd(t)
-		inner := must(lock.Lock(lease.Reenter(t.Context())))(t)
-		require.Equal(t, trace.AcquireEnd{Object: theLock, Leased: true}, r.oneEnd(t))
-
-		require.ErrorIs(t, errOf(lock.Lock(lease.Context(t.Context()))), primitives.ErrSelfDeadlock)
-		end := r.oneEnd(t)
-		require.ErrorIs(t, end.Err, primitives.ErrSelfDeadlock)
-		require.Zero(t, end.Attempts)
-
-		require.NoError(t, lease.Release(t.Context()))
-		require.Empty(t, taken(r, &r.leases), "the inner lease holds the lock")
-		require.NoError(t, inner.Release(t.Context()))
-		require.Len(t, taken(r, &r.leases), 1)
-	})
-}
-
-// TestTracerOfNothing: calls that begin nothing are not reported.
-func TestTracerOfNothing(t *testing.T) {
-	traced(t, func(t *testing.T, _ *server, c *primitives.Client, r *recorder) {
-		require.Error(t, errOf(c.NewLock("", nil).Lock(t.Context())))
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.ErrorIs(t, errOf(c.NewLock("x", nil).Lock(ended)), context.Canceled)
-		require.NoError(t, c.Close(t.Context()))
-		require.ErrorIs(t, errOf(c.NewLock("x", nil).Lock(t.Context())), primitives.ErrClosed)
-		require.Empty(t, taken(r, &r.starts))
-		require.Empty(t, taken(r, &r.ends))
-	})
-}
-
-// TestTracerWithoutLeases: semaphores and rate limiters.
-func TestTracerWithoutLeases(t *testing.T) {
-	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
-		s.do("SET", "s", "1")
-		s.limit("l", 1, time.Minute)
-		semaphore, limiter := c.NewSemaphore("s", nil), c.NewRateLimiter("l", primitives.Rate{}, rateRefuse)
-		for name, o := range map[string]struct {
-			object  trace.Object
-			acquire func(context.Context, int) error
-			try     func(context.Context, int) error
-		}{
-			"Semaphore": {trace.Object{Kind: "semaphore", Name: "s"}, semaphore.Acquire, semaphore.TryAcquire},
-			"RateLimiter": {trace.Object{Kind: "rate limiter", Name: "l"}, limiter.Wait, func(ctx context.Context, n int) error {
-				return allowed(limiter.Allow(ctx, n))
-			}},
-		} {
-			require.NoError(t, o.acquire(t.Context(), 1), name)
-			require.Equal(t, trace.AcquireEnd{Object: o.object, Waited: roundTrip, Attempts: 1}, r.oneEnd(t))
-
-			require.ErrorIs(t, o.try(t.Context(), 1), primitives.ErrNotAcquired, name)
-			end := r.oneEnd(t)
-			require.ErrorIs(t, end.Err, primitives.ErrNotAcquired, name)
-			require.True(t, end.Try && end.Contended && end.Attempts == 1, name)
-
-			require.ErrorIs(t, o.acquire(within(t, time.Second), 1), context.DeadlineExceeded, name)
-			end = r.oneEnd(t)
-			require.True(t, !end.Try && end.Contended && end.Waited == time.Second, name)
+// textOf returns an event in words. A time of more than five seconds is rounded, since renewals are a little early.
+func textOf(event any) string {
+	switch e := event.(type) {
+	case trace.AcquireEnd:
+		return fmt.Sprint(e.Object.Kind, " ", e.Object.Name, when(e.Try, " try"), when(e.Leased, " leased"), " ", e.Waited,
+			" by ", e.Attempts, when(e.Contended, " contended"), wrapped(e.Err))
+	case trace.LeaseEnd:
+		if e.Held > 5*time.Second {
+			e.Held = e.Held.Round(5 * time.Second)
 		}
-	})
+		return fmt.Sprint("end of ", e.Object.Kind, " ", e.Object.Name, " after ", e.Held, wrapped(e.Cause), when(e.Err != nil, " by"), wrapped(e.Err))
+	case trace.Renewal:
+		return fmt.Sprint("renewal of ", e.Leases, " in ", e.Took, when(e.Failed > 0, fmt.Sprint(" failed ", e.Failed)), wrapped(e.Err))
+	case trace.SubscriptionGap:
+		return fmt.Sprint("gap of ", e.Channel, wrapped(e.Err))
+	case trace.Throttled:
+		return fmt.Sprint(e.Policy, " ", e.Object.Name, " ", e.Outcome(), when(e.Local, " locally"), wrapped(e.Err))
+	}
+	return fmt.Sprint(event)
 }
 
-// TestTracerOfAJob: the tracer gets an event for the run that completes a period. It gets none if the run fails, if the
-// period was completed before, if another has the job's lock, or if the record of the run has no answer.
-func TestTracerOfAJob(t *testing.T) {
-	traced(t, func(t *testing.T, s *server, c *primitives.Client, r *recorder) {
-		job := c.NewPeriodicJob("report", time.Hour, nil)
-		run := func(at time.Time, work jobWork) []trace.JobCompleted {
-			runJob(t.Context(), at, work, job.Do)
-			return taken(r, &r.jobs)
+func when(is bool, text string) string { return map[bool]string{true: text}[is] }
+
+// wrapped returns the names of what an error wraps.
+func wrapped(err error) (names string) {
+	for _, e := range []struct {
+		name string
+		is   error
+	}{
+		{" NotAcquired", primitives.ErrNotAcquired}, {" Lost", primitives.ErrLost}, {" NotHeld", primitives.ErrNotHeld},
+		{" Released", primitives.ErrReleased}, {" Closed", primitives.ErrClosed}, {" Indeterminate", primitives.ErrIndeterminate},
+		{" SelfDeadlock", primitives.ErrSelfDeadlock}, {" Unavailable", primitives.ErrUnavailable}, {" Conflict", primitives.ErrConflict},
+		{" NoPermission", primitives.ErrNoPermission}, {" DeadlineExceeded", context.DeadlineExceeded}, {" reset", errReset},
+	} {
+		if errors.Is(err, e.is) {
+			names += e.name
 		}
-		due := time.Now()
-		require.Empty(t, run(due, func(context.Context) error { return context.Canceled }))
-		want := trace.JobCompleted{Object: trace.Object{Kind: "periodic job", Name: "report"}, Period: due}
-		require.Equal(t, []trace.JobCompleted{want}, run(due, noWork))
-		require.Empty(t, run(due, noWork))
+	}
+	if err != nil && names == "" {
+		names = " " + err.Error()
+	}
+	return names
+}
+
+// tracedLock is a client with a tracer, which holds the lock x by the lease.
+type tracedLock struct {
+	*testing.T
+	*server
+	c     *primitives.Client
+	r     *recorder
+	lease *primitives.Lease
+}
+
+// tracedCalls have what a tracer gets of a call, and of what follows.
+var tracedCalls = map[string]struct {
+	call func(l tracedLock)
+	want []string
+}{
+	"Free": {func(l tracedLock) {
+		require.NoError(l, errOf(l.c.NewLock("y", nil).Lock(l.Context())))
+		require.NoError(l, errOf(l.c.NewLock("z", nil).TryLock(l.Context())))
+	}, []string{"lock y leased 10ms by 1", "lock z try leased 10ms by 1"}},
+	"Refused": {func(l tracedLock) {
+		require.Error(l, errOf(l.c.NewLock("x", nil).TryLock(l.Context())))
+	}, []string{"lock x try leased 10ms by 1 contended NotAcquired"}},
+	"Waited": {func(l tracedLock) {
+		require.Error(l, errOf(l.c.NewLock("x", nil).Lock(within(l.T, time.Second))))
+	}, []string{"lock x leased 1s by 3 contended NotAcquired DeadlineExceeded"}},
+	"Reentered": {func(l tracedLock) {
+		inner := must(l.c.NewLock("x", nil).Lock(l.lease.Reenter(l.Context())))(l)
+		require.NoError(l, l.lease.Release(l.Context())) // The inner lease holds the lock.
+		time.Sleep(time.Second)
+		require.NoError(l, inner.Release(l.Context()))
+	}, []string{"lock x leased 0s by 0", "end of lock x after 1s Released"}},
+	"SelfDeadlock": {func(l tracedLock) {
+		require.Error(l, errOf(l.c.NewLock("x", nil).Lock(l.lease.Context(l.Context()))))
+	}, []string{"lock x leased 0s by 0 SelfDeadlock"}},
+	"NothingBegins": {func(l tracedLock) {
+		require.Error(l, errOf(l.c.NewLock("", nil).Lock(l.Context())))
+		require.Error(l, errOf(l.c.NewLock("x", nil).Lock(within(l.T, 0))))
+	}, nil},
+	"Closed": {func(l tracedLock) {
+		time.Sleep(time.Second)
+		require.NoError(l, l.c.Close(l.Context()))
+		require.Error(l, l.lease.Release(l.Context()))
+		require.Error(l, errOf(l.c.NewLock("x", nil).Lock(l.Context())))
+	}, []string{"end of lock x after 1s Closed"}},
+	"Semaphore": {func(l tracedLock) {
+		l.do("SET", "s", "1")
+		semaphore := l.c.NewSemaphore("s", nil)
+		l.acquires(semaphore.Acquire, semaphore.TryAcquire)
+	}, []string{"semaphore s 10ms by 1", "semaphore s try 10ms by 1 contended NotAcquired", "semaphore s 1s by 3 contended NotAcquired DeadlineExceeded"}},
+	"RateLimiter": {func(l tracedLock) {
+		l.limit("l", 1, time.Minute)
+		limiter := l.c.NewRateLimiter("l", primitives.Rate{}, rateRefuse)
+		l.acquires(limiter.Wait, func(ctx context.Context, n int) error { return allowed(limiter.Allow(ctx, n)) })
+	}, []string{
+		"rate limiter l 10ms by 1", " l allowed", "rate limiter l try 10ms by 1 contended NotAcquired", " l refused",
+		"rate limiter l 1s by 3 contended NotAcquired DeadlineExceeded",
+	}},
+	"Released": {func(l tracedLock) {
+		time.Sleep(time.Minute)
+		require.NoError(l, l.lease.Release(l.Context()))
+		require.Error(l, l.lease.Release(l.Context()))
+		l.lease.Forget()
+	}, []string{"end of lock x after 1m0s Released"}},
+	"Forgotten": {func(l tracedLock) {
+		time.Sleep(time.Second)
+		l.lease.Forget()
+		l.lease.Forget()
+	}, []string{"end of lock x after 1s Released"}},
+	"LostByTheClock": {func(l tracedLock) {
+		l.faultOf("lock_renew", fault{lost: true})
+		<-l.lease.Done()
+		require.ErrorIs(l, l.lease.Release(l.Context()), primitives.ErrLost)
+	}, []string{"end of lock x after 25s Lost"}},
+	"LostOnTheServer": {func(l tracedLock) {
+		l.lose("x")
+		<-l.lease.Done()
+		require.ErrorIs(l, l.lease.Release(l.Context()), primitives.ErrLost)
+	}, []string{"end of lock x after 10s Lost"}},
+	"LostAtRelease": {func(l tracedLock) {
+		time.Sleep(time.Second)
+		l.lose("x")
+		require.ErrorIs(l, l.lease.Release(l.Context()), primitives.ErrLost)
+	}, []string{"end of lock x after 1s Lost by Lost NotHeld"}},
+	"Unanswered": {func(l tracedLock) {
+		time.Sleep(time.Second)
+		l.faultOf("lock_release", fault{broken: true})
+		require.ErrorIs(l, l.lease.Release(l.Context()), primitives.ErrIndeterminate)
+	}, []string{"end of lock x after 1s Released by Indeterminate"}},
+	"Gap": {func(l tracedLock) {
+		go l.c.NewLock("x", nil).Lock(l.Context())
+		time.Sleep(time.Second)
+		l.gap()
+	}, []string{"gap of redisson_lock__channel:{x}"}},
+	"RefusedSubscription": {func(l tracedLock) {
+		refused := l.over(l.T, refusingSubscriber{l.server}, &primitives.Options{Tracer: l.r.tracer()})
+		go refused.NewLock("x", nil).Lock(l.Context())
+		time.Sleep(100 * time.Millisecond)
+	}, []string{"gap of redisson_lock__channel:{x} NoPermission"}},
+	"Renewals": {func(l tracedLock) {
+		require.NoError(l, errOf(l.c.NewLock("y", nil).Lock(l.Context())))
+		time.Sleep(11 * time.Second)
+		l.faults(fault{err: errReset})
+		time.Sleep(10 * time.Second)
+		l.faults(fault{})
+		time.Sleep(5 * time.Second)
+	}, []string{"lock y leased 10ms by 1", "renewal of 2 in 10ms", "renewal of 2 in 0s failed 2 reset", "renewal of 2 in 0s"}},
+	"PeriodicJob": {func(l tracedLock) {
+		job, due := l.c.NewPeriodicJob("job", time.Hour, nil), time.Now()
+		runJob(l.Context(), due, func(context.Context) error { return errReset }, job.Do)
+		runJob(l.Context(), due, noWork, job.Do)
+		runJob(l.Context(), due, noWork, job.Do)
+		require.Equal(l, []trace.JobCompleted{{Object: trace.Object{Kind: "periodic job", Name: "job"}, Period: due}}, taken[trace.JobCompleted](l.r))
 		time.Sleep(time.Hour)
-		require.Empty(t, run(due.Add(time.Hour), func(context.Context) error { s.steal("report"); return nil }))
-		s.lose("report")
-		s.faultOf("periodic_complete", fault{broken: true})
-		require.Empty(t, run(due.Add(time.Hour), noWork))
-	})
+		runJob(l.Context(), due.Add(time.Hour), func(context.Context) error { l.steal("job"); return nil }, job.Do)
+		l.lose("job")
+		l.faultOf("periodic_complete", fault{broken: true})
+		runJob(l.Context(), due.Add(time.Hour), noWork, job.Do)
+		require.Empty(l, taken[trace.JobCompleted](l.r))
+	}, nil},
+}
+
+// acquires acquires the only permit, and then tries and waits in vain.
+func (l tracedLock) acquires(acquire, try func(ctx context.Context, n int) error) {
+	l.Helper()
+	require.NoError(l, acquire(l.Context(), 1))
+	require.Error(l, try(l.Context(), 1))
+	require.Error(l, acquire(within(l.T, time.Second), 1))
+}
+
+// TestTracer compares what a tracer gets. Each acquire ends once, and so does each lease.
+func TestTracer(t *testing.T) {
+	t.Parallel()
+	for name, c := range tracedCalls {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, s *server) {
+				l := tracedLock{T: t, server: s, r: &recorder{}}
+				s.faults(fault{before: 4 * time.Millisecond, after: 6 * time.Millisecond})
+				l.c = s.client(t, &primitives.Options{Tracer: l.r.tracer()})
+				l.lease = must(l.c.NewLock("x", nil).Lock(t.Context()))(t)
+				l.r.texts()
+				c.call(l)
+				synctest.Wait()
+				got := l.r.texts()
+				if l.lease.Err() != nil {
+					time.Sleep(time.Hour)
+					got = append(got, l.r.texts()...)
+				}
+				if name == "Renewals" { // Those that fail are repeated.
+					got = slices.Compact(got)
+				} else {
+					got = slices.DeleteFunc(got, func(text string) bool { return strings.HasPrefix(text, "renewal") })
+				}
+				require.Equal(t, c.want, got)
+			})
+		})
+	}
 }
 
 // TestTracerGetsUTF8: names, policies and the texts of servers may be any bytes, but what tracers write is UTF-8. So all
 // that a tracer of any event gets is.
 func TestTracerGetsUTF8(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, seen := newServer(t), sync.Map{}
-		note := func(data any) {
-			kind := reflect.TypeOf(data).Name()
-			if before, loaded := seen.LoadOrStore(kind, fmt.Sprintf("%+v", data)); loaded {
-				seen.Store(kind, fmt.Sprintf("%s %+v", before, data))
-			}
-		}
-		c := s.client(t, &primitives.Options{Tracer: &trace.Tracer{
-			AcquireStart: func(ctx context.Context, data trace.AcquireStart) context.Context {
-				note(data)
-				return ctx
-			},
-			AcquireEnd: func(_ context.Context, data trace.AcquireEnd) { note(data) },
-			LeaseEnd:   func(data trace.LeaseEnd) { note(data) }, Renewal: func(data trace.Renewal) { note(data) },
-			SubscriptionGap: func(data trace.SubscriptionGap) { note(data) }, Mismatch: func(data trace.Mismatch) { note(data) },
-			JobCompleted: func(data trace.JobCompleted) { note(data) }, Throttled: func(data trace.Throttled) { note(data) },
-		}})
+	virtual(t, func(t *testing.T, s *server) {
+		r := &recorder{}
+		c := s.client(t, &primitives.Options{Tracer: r.tracer()})
 		runJob(t.Context(), time.Now(), noWork, c.NewPeriodicJob("j\xff", time.Hour, nil).Do)
 		policy := &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Policy: "p\xff"}
 		require.NoError(t, errOf(c.NewThrottle("t\xff", primitives.Limit{Permits: 1, Interval: time.Hour}, policy).Allow(t.Context(), 1)))
 		object := c.Core().NewObject("rate limiter", "r\xff", "hash")
 		object.ReportMismatch("Rate", "w\xff", "h\xff")
-		lease, err := c.NewLock("l\xff", nil).Lock(t.Context())
-		require.NoError(t, err)
-		go func() { _, _ = c.NewLock("l\xff", nil).Lock(t.Context()) }()
+		lease := must(c.NewLock("l\xff", nil).Lock(t.Context()))(t)
+		go c.NewLock("l\xff", nil).Lock(t.Context())
 		synctest.Wait()
-		s.set(func() {
-			for subscription := range s.handlers {
-				go subscription.handler(backend.Event{Kind: backend.EventResubscribed})
-			}
-			s.fault = func(string) fault { return fault{err: &backend.ServerError{Code: "ERR", Message: "m\xff"}} }
-		})
+		s.gap()
+		s.faults(fault{err: &backend.ServerError{Code: "ERR", Message: "m\xff"}})
 		time.Sleep(11 * time.Second)
 		require.ErrorContains(t, errOf(c.NewLock("l\xff", nil).TryLock(t.Context())), "m\xff", "the caller gets what the server says")
 		require.Error(t, lease.Release(t.Context()))
-		s.set(func() { s.fault = nil })
-		for _, kind := range []string{
-			"AcquireStart", "AcquireEnd", "LeaseEnd", "Renewal", "SubscriptionGap", "Mismatch", "JobCompleted", "Throttled",
-		} {
-			text, _ := seen.Load(kind)
+		s.faults(fault{})
+		seen := map[string]string{}
+		for _, event := range taken[any](r) {
+			seen[reflect.TypeOf(event).Name()] += fmt.Sprintf("%+v ", event)
+		}
+		require.Len(t, seen, reflect.TypeFor[trace.Tracer]().NumField())
+		for kind, text := range seen {
 			require.Contains(t, text, "\uFFFD", kind)
-			require.True(t, utf8.ValidString(text.(string)), "%s: %q", kind, text)
+			require.True(t, utf8.ValidString(text), "%s: %q", kind, text)
 		}
 	})
 }
 
-// TestTracerOfOneFunction: the start and the end of an acquire are reported without the other, too.
+// TestTracerOfOneFunction: the start of an acquire is reported without its end, too.
 func TestTracerOfOneFunction(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		var told []string
-		for _, tracer := range []trace.Tracer{
-			{AcquireStart: func(ctx context.Context, _ trace.AcquireStart) context.Context {
-				told = append(told, "start")
-				return ctx
-			}},
-			{AcquireEnd: func(context.Context, trace.AcquireEnd) { told = append(told, "end") }},
-		} {
-			lease := must(s.client(t, &primitives.Options{Tracer: &tracer}).NewLock("x", nil).Lock(t.Context()))(t)
-			require.NoError(t, lease.Release(t.Context()))
-		}
-		require.Equal(t, []string{"start", "end"}, told)
+		begun := 0
+		tracer := trace.Tracer{AcquireStart: func(ctx context.Context, _ trace.AcquireStart) context.Context { begun++; return ctx }}
+		require.NoError(t, errOf(s.client(t, &primitives.Options{Tracer: &tracer}).NewLock("x", nil).Lock(t.Context())))
+		require.Equal(t, 1, begun)
 	})
 }
