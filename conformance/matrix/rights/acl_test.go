@@ -193,6 +193,7 @@ func (r *recorder) useAll(t *testing.T, client *primitives.Client, kinds []strin
 	use := func(ctx context.Context, c *primitives.Client) { use(ctx, c, kinds...) }
 	if len(kinds) == 0 {
 		use = useAll
+		require.NoError(t, must.Catch(func() { useAdopt(t.Context(), cells.Over(t, r, nil)) }))
 	}
 	for ; !r.joint; client, use = cells.Over(t, r, nil), useJointReleases {
 		require.NoError(t, must.Catch(func() { use(t.Context(), client) }))

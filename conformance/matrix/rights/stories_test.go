@@ -63,11 +63,15 @@ func act(ctx context.Context, kind string, o object, each ...func(step string)) 
 type player struct {
 	object any
 	lease  *primitives.Lease // the last
+	result string            // of the last call: a token, or the permits that are left, if it says more
 }
+
+// faults are the errors that stories name.
+var faults = map[string]error{"overflow": primitives.ErrOverflow, "conflict": primitives.ErrConflict}
 
 // play tells the story of an object. Its steps are methods with their arguments. "not" is before one that is refused,
 // and "go" before one that ends with the story. "ask" are all that only ask, of an owner or of the last lease's, "release"
-// releases that, and "wait" lets virtual time pass, in which the watchdog renews.
+// releases that, and "wait" lets virtual time pass, in which the watchdog renews. "=" is before a result, "!" before a fault.
 func play(ctx context.Context, o object, story string, each ...func(step string)) {
 	p := &player{object: o}
 	if l, isLocker := lockerOf(o); isLocker {
@@ -91,11 +95,8 @@ func (p *player) step(ctx, beside context.Context, words []string) {
 	case "not":
 		must.Wrap(p.call(ctx, more), primitives.ErrNotAcquired)
 	case "ask":
-		for i := range reflect.TypeOf(p.object).NumMethod() {
-			m := reflect.TypeOf(p.object).Method(i)
-			if !asking.MatchString(m.Name) {
-				continue
-			} else if err := p.call(ctx, append([]string{m.Name}, more...)); !errors.Is(err, primitives.ErrNotHeld) {
+		for _, method := range p.methods(asking) {
+			if err := p.call(ctx, append([]string{method}, more...)); !errors.Is(err, primitives.ErrNotHeld) {
 				must.Do(err)
 			}
 		}
@@ -104,8 +105,28 @@ func (p *player) step(ctx, beside context.Context, words []string) {
 	case "wait":
 		time.Sleep(must.Get(time.ParseDuration(more[0])))
 	default:
-		must.Do(p.call(ctx, words))
+		want := ""
+		if i := len(words) - 2; i > 0 && strings.Contains("=!", words[i]) {
+			words, want = words[:i], words[i]+words[i+1]
+		}
+		err := p.call(ctx, words)
+		if fault, refused := strings.CutPrefix(want, "!"); refused {
+			must.Wrap(err, faults[fault])
+			return
+		}
+		must.Do(err)
+		must.Not(want != "" && want != "="+p.result, "%s returned %s", words, p.result)
 	}
+}
+
+// methods returns the names of the object's methods that match.
+func (p *player) methods(match *regexp.Regexp) (names []string) {
+	for of, i := reflect.TypeOf(p.object), 0; i < of.NumMethod(); i++ {
+		if match.MatchString(of.Method(i).Name) {
+			names = append(names, of.Method(i).Name)
+		}
+	}
+	return names
 }
 
 // asking are the names of methods that only ask.
@@ -126,8 +147,15 @@ func (p *player) call(ctx context.Context, words []string) error {
 		args = append(args, p.argument(ctx, t, word))
 	}
 	results := method.Call(args)
-	if lease, ok := results[0].Interface().(*primitives.Lease); ok && lease != nil {
-		p.lease = lease
+	switch first := results[0].Interface().(type) {
+	case *primitives.Lease:
+		if first != nil {
+			p.lease, p.result = first, fmt.Sprint(first.Token())
+		}
+	case primitives.Decision:
+		p.result = fmt.Sprint(first.Remaining)
+	default:
+		p.result = fmt.Sprint(first)
 	}
 	err, _ := results[len(results)-1].Interface().(error)
 	return err
@@ -151,13 +179,21 @@ func (p *player) argument(ctx context.Context, t reflect.Type, word string) refl
 		return reflect.ValueOf(strings.Trim(word, "'"))
 	case t == reflect.TypeFor[primitives.PermitID]():
 		return reflect.ValueOf(p.object.(*primitives.PermitSemaphore).IDs(p.lease)[0])
+	case t == reflect.TypeFor[primitives.Rate]() && word == "most":
+		return reflect.ValueOf(primitives.Rate{Permits: math.MaxInt32, Interval: primitives.NoExpiry / 1e6 * 1e6})
 	case t == reflect.TypeFor[primitives.Rate]():
 		return reflect.ValueOf(primitives.Rate{Permits: 2, Interval: time.Second, KeepAlive: time.Hour})
 	case t == reflect.TypeFor[time.Time]():
 		after, _ := time.ParseDuration(word)
+		if day, err := time.Parse(time.DateOnly, word); err == nil {
+			return reflect.ValueOf(day)
+		}
 		return reflect.ValueOf(time.Now().Add(after))
 	case t == reflect.TypeFor[time.Duration]():
 		return reflect.ValueOf(must.Get(time.ParseDuration(word)))
+	}
+	if whole, err := strconv.ParseInt(word, 10, 64); err == nil {
+		return reflect.ValueOf(whole).Convert(t)
 	}
 	return reflect.ValueOf(must.Get(strconv.ParseFloat(word, 64))).Convert(t)
 }
@@ -198,6 +234,12 @@ func useAll(ctx context.Context, c *primitives.Client) {
 	time.Sleep(time.Second) // Virtual: it waits.
 	must.Get(inspect.Describe(ctx, c, fair.Name()))
 	time.Sleep(2 * time.Second) // Virtual: it has given up.
+}
+
+// useAdopt has a client adopt that has had no grant, so it asks for permissions.
+func useAdopt(ctx context.Context, c *primitives.Client) {
+	must.Do(c.NewAtomicLong("declared:adopted").Store(ctx, 7))
+	play(ctx, c.NewPlainLock("declared:adopted", nil), "Adopt 7; release")
 }
 
 func useMutex(ctx context.Context, c *primitives.Client) {
