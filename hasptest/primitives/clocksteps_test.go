@@ -178,15 +178,7 @@ func TestLeasesWithTheClockSet(t *testing.T) {
 	for _, name := range kinds {
 		for _, step := range clockSteps {
 			subtest(t, fmt.Sprint(name, step), func(t *testing.T, s *server) {
-				made := func() any {
-					o := construct(t, s.client(t, nil), name, "x", nil)
-					if lock, sides := o.(*primitives.ReadWriteLock); sides {
-						return lock.WriteLock()
-					} else if permits, counts := o.(*primitives.PermitSemaphore); counts {
-						require.NoError(t, errOf(permits.InitPermits(t.Context(), 2)))
-					}
-					return o
-				}
+				made := func() any { return construct(t, s.client(t, nil), name, "x", settings{"Permits": 2}) }
 				token, crashed := int64(-1), made()
 				for held := tryLease(t, crashed); held != nil; held = tryLease(t, crashed) {
 					token = held.Token()

@@ -170,7 +170,7 @@ func TestWaiterTimeout(t *testing.T) {
 			c := s.client(t, nil)
 			must(tries(construct(t, c, kind, "x", with), 1)(t.Context()))(t)
 			waiter, ctx := construct(t, s.over(t, link, nil), kind, "x", with), within(t, 10*time.Minute)
-			leased(ctx, waits(waiter))
+			leased(ctx, waits(t, waiter))
 			time.Sleep(time.Second)
 			link.cut.Store(true)
 			for minute := range 7 {

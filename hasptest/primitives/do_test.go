@@ -41,8 +41,8 @@ func doing(t *testing.T, test func(t *testing.T, s *server, do doLock)) {
 	})
 }
 
-// TestDo returns what the work returns, passes its panic on, and releases, also when the context of Do has ended. It does
-// no work without the lock.
+// TestDo returns what the work returns, passes its panic on, and releases, also when the context of Do has ended. It ends
+// the work's context when the lock is lost, and says why. It does no work without the lock.
 func TestDo(t *testing.T) {
 	doing(t, func(t *testing.T, s *server, do doLock) {
 		failed := errors.New("work")
@@ -52,9 +52,20 @@ func TestDo(t *testing.T) {
 			_ = do(t.Context(), func(context.Context) error { panic("work") })
 		})
 		require.Equal(t, 3, s.called("lock_release"))
+		err := do(t.Context(), func(ctx context.Context) error {
+			s.lose("x")
+			<-ctx.Done()
+			require.ErrorIs(t, context.Cause(ctx), primitives.ErrLost)
+			return ctx.Err()
+		})
+		wraps(t, err, primitives.ErrLost, primitives.ErrNotHeld, context.Canceled)
+		released := new(primitives.ReleaseError)
+		require.ErrorAs(t, err, &released)
+		require.Equal(t, context.Canceled, released.Work)
+		require.EqualError(t, err, `context canceled; release lock "x": not held: lease lost: the server no longer has it`)
 		s.faults(fault{after: 500 * time.Millisecond})
 		ctx, cancel := context.WithCancel(t.Context())
-		err := do(ctx, func(ctx context.Context) error {
+		err = do(ctx, func(ctx context.Context) error {
 			cancel()
 			return ctx.Err()
 		})
@@ -66,23 +77,6 @@ func TestDo(t *testing.T) {
 		err = do(within(t, time.Minute), func(context.Context) error { panic("it works") })
 		wraps(t, err, primitives.ErrNotAcquired, context.DeadlineExceeded)
 		s.lose("x")
-	})
-}
-
-// TestDoTellsOfALoss takes the lock away: the work's context ends, and Do says why.
-func TestDoTellsOfALoss(t *testing.T) {
-	doing(t, func(t *testing.T, s *server, do doLock) {
-		err := do(t.Context(), func(ctx context.Context) error {
-			s.lose("x")
-			<-ctx.Done()
-			require.ErrorIs(t, context.Cause(ctx), primitives.ErrLost)
-			return ctx.Err()
-		})
-		wraps(t, err, primitives.ErrLost, primitives.ErrNotHeld, context.Canceled)
-		var failed *primitives.ReleaseError
-		require.ErrorAs(t, err, &failed)
-		require.Equal(t, context.Canceled, failed.Work)
-		require.EqualError(t, err, `context canceled; release lock "x": not held: lease lost: the server no longer has it`)
 	})
 }
 

@@ -210,8 +210,6 @@ func hold(t *testing.T, object any, while func(*primitives.Lease)) {
 		lease, err = try(t.Context())
 	}
 	switch o := object.(type) {
-	case *primitives.ReadWriteLock:
-		hold(t, o.WriteLock(), while)
 	case *primitives.PeriodicJob:
 		_, _ = o.TryDo(t.Context(), time.Now(),
 			func(ctx context.Context, run primitives.JobRun) error { return work(ctx, run.Lease) })

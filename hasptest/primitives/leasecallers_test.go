@@ -30,7 +30,7 @@ func (w *traces) run(t *testing.T) {
 		l := w.newLife(replicas)
 		for range 1 + w.rng.IntN(4) {
 			lock := construct(t, clients[w.rng.IntN(len(clients))], []string{"Lock", "SpinLock", "FairLock"}[kind], l.key,
-				settings{"Lease": fixed, "MaxDelay": 100 * time.Millisecond, "Replicas": replicas}).(locker)
+				settings{"Lease": fixed, "MaxDelay": 100 * time.Millisecond, "Replicas": replicas}).(primitives.Locker)
 			c := &caller{life: l, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 3)), lock: lock} //nolint:gosec // A test's schedule.
 			callers = append(callers, c)
 		}
@@ -86,7 +86,7 @@ func spanOf(rng *rand.Rand, lease time.Duration) time.Duration {
 type caller struct {
 	*life
 	rng  *rand.Rand
-	lock locker
+	lock primitives.Locker
 }
 
 func (c *caller) run(ctx context.Context) {

@@ -168,9 +168,7 @@ func TestMultiLockInOutages(t *testing.T) {
 	} {
 		for _, refused := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, refused), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					all, result := newNodes(t, 2), make(chan error, 1)
+				onNodes(t, 2, func(t *testing.T, all nodes) {
 					clients := all.clients(t, nil)
 					a, b := clients[0].NewLock("a", nil), clients[1].NewLock("b", nil)
 					held := must(a.Lock(t.Context()))(t)
@@ -178,9 +176,9 @@ func TestMultiLockInOutages(t *testing.T) {
 						require.NoError(t, held.Release(t.Context()))
 						all[1:].fault(c.fault)
 					}
-					go func() {
-						result <- primitives.NewMultiLock(a, b).Do(t.Context(), func(context.Context, *primitives.Lease) error { return nil })
-					}()
+					result := beside(func() error {
+						return primitives.NewMultiLock(a, b).Do(t.Context(), func(context.Context, *primitives.Lease) error { return nil })
+					})
 					synctest.Wait()
 					if refused {
 						all[1:].fault(c.fault)

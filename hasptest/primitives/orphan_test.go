@@ -3,6 +3,7 @@ package primitives_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -224,56 +225,59 @@ func TestReleasesPerCancelledAcquire(t *testing.T) {
 	}
 }
 
-// withoutWaiters are the kinds that nobody waits for, and the adders, whose Sum has tests of its own.
-var withoutWaiters = []string{"AtomicLong", "AtomicDouble", "IDGenerator", "LongAdder", "DoubleAdder"}
-
-// await waits for an object of a kind, or takes it and returns, or keeps it until ctx ends.
-func await(ctx context.Context, t *testing.T, c *primitives.Client, kind string) error {
+// waits returns the call that waits for an object, and takes it, or keeps it until ctx ends if only work can have it; nil if
+// nobody waits for the object.
+func waits(t *testing.T, object any) lockFunc {
 	t.Helper()
-	switch o := construct(t, c, kind, "app:x", nil).(type) {
+	ended := func(ctx context.Context) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	var call func(ctx context.Context) error
+	switch o := object.(type) {
 	case *primitives.ReadWriteLock:
-		return errOf(o.WriteLock().Lock(ctx))
-	case interface {
-		Lock(ctx context.Context) (*primitives.Lease, error)
-	}:
-		return errOf(o.Lock(ctx))
+		return o.WriteLock().Lock
+	case primitives.Locker:
+		return o.Lock
 	case interface {
 		Acquire(ctx context.Context) (*primitives.Lease, error)
 	}:
-		return errOf(o.Acquire(ctx))
+		return o.Acquire
 	case *primitives.PermitSemaphore:
-		_, _ = o.InitPermits(ctx, 2)
-		return errOf(o.Acquire(ctx, 2))
+		_, _ = o.InitPermits(t.Context(), 2)
+		return func(ctx context.Context) (*primitives.Lease, error) { return o.Acquire(ctx, 2) }
 	case *primitives.Semaphore:
-		return o.Acquire(ctx, 1)
+		call = func(ctx context.Context) error { return o.Acquire(ctx, 1) }
 	case *primitives.CountDownLatch:
-		_, _ = o.InitCount(ctx, 1)
-		return o.Wait(ctx)
+		_, _ = o.InitCount(t.Context(), 1)
+		call = o.Wait
 	case *primitives.PartsLatch:
-		_, _ = o.Init(ctx, 1, time.Hour)
-		return o.Wait(ctx)
+		_, _ = o.Init(t.Context(), 1, time.Hour)
+		call = o.Wait
 	case interface {
 		Wait(ctx context.Context, n int) error
 	}:
-		return o.Wait(ctx, 2)
+		call = func(ctx context.Context) error { return o.Wait(ctx, 2) }
 	case *primitives.MultiThrottle:
-		return o.Wait(ctx)
+		call = o.Wait
 	case *primitives.PeriodicJob:
-		return errOf(o.Do(ctx, time.Now(), func(ctx context.Context, _ primitives.JobRun) error { return ended(ctx) }))
+		call = func(ctx context.Context) error {
+			return errOf(o.Do(ctx, time.Now(), func(ctx context.Context, _ primitives.JobRun) error { return ended(ctx) }))
+		}
 	case *primitives.Memo[int]:
-		_, _, err := o.Do(ctx, "k", func(ctx context.Context, _ primitives.MemoRun) (int, error) { return 0, ended(ctx) })
-		return err
+		call = func(ctx context.Context) error {
+			_, _, err := o.Do(ctx, "k", func(ctx context.Context, _ primitives.MemoRun) (int, error) { return 0, ended(ctx) })
+			return err
+		}
 	case *primitives.Election:
-		return o.Run(ctx, func(ctx context.Context, _ *primitives.Lease) error { return ended(ctx) })
+		call = func(ctx context.Context) error {
+			return o.Run(ctx, func(ctx context.Context, _ *primitives.Lease) error { return ended(ctx) })
+		}
+	default: // The Sum of an adder has tests of its own.
+		require.Contains(t, []string{"AtomicLong", "AtomicDouble", "IDGenerator", "LongAdder", "DoubleAdder"}, reflect.TypeOf(object).Elem().Name())
+		return nil
 	}
-	require.Contains(t, withoutWaiters, kind, "how does a caller wait for it?")
-	return primitives.ErrClosed
-}
-
-// ended returns the cause of ctx's end.
-func ended(ctx context.Context) error {
-	<-ctx.Done()
-	return context.Cause(ctx)
+	return func(ctx context.Context) (*primitives.Lease, error) { return nil, call(ctx) }
 }
 
 // TestCloseEndsWaitingInAnOutage closes the client while a waiter of each kind pauses between its tries, or has a try
@@ -282,23 +286,22 @@ func TestCloseEndsWaitingInAnOutage(t *testing.T) {
 	t.Parallel()
 	for kind := range constructed(t) {
 		for outage, f := range map[string]fault{"Down": down, "Silent": {before: time.Hour, err: backend.ErrUnavailable}} {
-			t.Run(kind+outage, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { closeInAnOutage(t, kind, f) })
-			})
+			subtest(t, kind+outage, func(t *testing.T, s *server) { closeInAnOutage(t, s, kind, f) })
 		}
 	}
 }
 
-func closeInAnOutage(t *testing.T, kind string, f fault) {
+func closeInAnOutage(t *testing.T, s *server, kind string, f fault) {
 	t.Helper()
-	s := newServer(t)
 	holder, waiter := s.client(t, nil), s.client(t, nil)
+	if waits(t, construct(t, holder, kind, "app:x", nil)) == nil {
+		return
+	}
 	for range 9 {
-		go func() { _ = await(t.Context(), t, holder, kind) }()
+		leased(t.Context(), acquirer(t, holder, kind, "app:x"))
 		synctest.Wait()
 	}
-	failed := beside(func() error { return await(t.Context(), t, waiter, kind) })
+	failed := beside(func() error { return errOf(acquirer(t, waiter, kind, "app:x")(t.Context())) })
 	synctest.Wait()
 	s.faults(f)
 	time.Sleep(10 * time.Second)

@@ -89,11 +89,8 @@ func TestLockWaitsThroughLateGrants(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", &primitives.LockOptions{Lease: 5 * time.Second})
 		require.NoError(t, errOf(lock.Lock(t.Context())))
-		late := func(by time.Duration) func() {
-			return func() { s.set(func() { s.fault = func(string) fault { return fault{after: by} } }) }
-		}
-		time.AfterFunc(time.Second, late(6*time.Second))
-		time.AfterFunc(time.Minute, late(0))
+		time.AfterFunc(time.Second, func() { s.faults(fault{after: 6 * time.Second}) })
+		time.AfterFunc(time.Minute, func() { s.faults(fault{}) })
 		start := time.Now()
 		lease := must(lock.Lock(t.Context()))(t)
 		require.Greater(t, time.Since(start), 50*time.Second)

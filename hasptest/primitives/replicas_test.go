@@ -16,23 +16,17 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 )
 
-// locker is a lock of any kind.
-type locker interface {
-	Lock(ctx context.Context) (*primitives.Lease, error)
-	TryLock(ctx context.Context) (*primitives.Lease, error)
-}
-
 // lockers are the kinds of locks.
 var lockers = strings.Fields("Lock FencedLock SpinLock FairLock ReadLock WriteLock Mutex PlainLock")
 
 // eachLocker runs test with a lock of each kind, which waits for one replica, on a server of its own.
-func eachLocker(t *testing.T, test func(t *testing.T, s *server, c *primitives.Client, l locker)) {
+func eachLocker(t *testing.T, test func(t *testing.T, s *server, c *primitives.Client, l primitives.Locker)) {
 	t.Helper()
 	t.Parallel()
 	for _, kind := range lockers {
 		subtest(t, kind, func(t *testing.T, s *server) {
 			c := s.client(t, nil)
-			test(t, s, c, construct(t, c, kind, "x", settings{"Replicas": 1}).(locker))
+			test(t, s, c, construct(t, c, kind, "x", settings{"Replicas": 1}).(primitives.Locker))
 		})
 	}
 }
@@ -45,7 +39,7 @@ func (s *server) requireFree(t *testing.T) {
 }
 
 func TestReplicasAcknowledge(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l primitives.Locker) {
 		s.acks = func(replicas int, timeout time.Duration) acks {
 			require.Equal(t, 1, replicas)
 			require.Equal(t, time.Second, timeout)
@@ -64,7 +58,7 @@ func TestReplicasAcknowledge(t *testing.T) {
 }
 
 func TestTryLockWithTooFewReplicas(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l primitives.Locker) {
 		s.acks = noneAcks
 		start := time.Now()
 		_, err := l.TryLock(t.Context())
@@ -82,7 +76,7 @@ func TestTryLockWithTooFewReplicas(t *testing.T) {
 
 // TestLockWithTooFewReplicas tries again and again, with pauses, until its context ends, or the replica is back.
 func TestLockWithTooFewReplicas(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l primitives.Locker) {
 		s.acks = func(int, time.Duration) acks { return acks{} } // At once: only pauses take time.
 		s.fault = func(string) fault { return fault{before: time.Millisecond} }
 		start := time.Now()
@@ -105,7 +99,7 @@ func TestLockWithTooFewReplicas(t *testing.T) {
 
 // TestShortDeadlineLeavesTimeForReplicas has a context that ends before the timeout of replicas.
 func TestShortDeadlineLeavesTimeForReplicas(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l primitives.Locker) {
 		s.acks = noneAcks
 		s.fault = func(string) fault { return fault{before: 10 * time.Millisecond} }
 		ctx := within(t, 400*time.Millisecond)
@@ -139,7 +133,7 @@ func TestWaitFails(t *testing.T) {
 		"Denied":          {&backend.ServerError{Code: "NOPERM"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+			eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l primitives.Locker) {
 				fail := func(int, time.Duration) acks {
 					s.acks = allAck
 					return acks{err: c.err}
@@ -164,7 +158,7 @@ func TestWaitFails(t *testing.T) {
 
 // TestLeavesWhileReplicasAreWaitedFor, at once. What was granted is released once, when WAIT has ended.
 func TestLeavesWhileReplicasAreWaitedFor(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l locker) {
+	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l primitives.Locker) {
 		s.acks = func(_ int, timeout time.Duration) acks { return acks{n: 1, after: timeout / 2} }
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
@@ -183,7 +177,7 @@ func TestLeavesWhileReplicasAreWaitedFor(t *testing.T) {
 
 // TestLockWaitsOnAfterAShortage: an outage that follows does not end the waiting, as after a refusal.
 func TestLockWaitsOnAfterAShortage(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l locker) {
+	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l primitives.Locker) {
 		s.acks = func(int, time.Duration) acks {
 			s.fault = func(string) fault { return down }
 			s.acks = allAck

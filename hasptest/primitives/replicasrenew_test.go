@@ -17,7 +17,7 @@ import (
 // TestRenewalsWaitForReplicas has replicas that stop after the grant: the holder loses its lock in time, although its
 // primary renews it, and a lease that does not wait stays.
 func TestRenewalsWaitForReplicas(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l locker) {
+	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l primitives.Locker) {
 		other := must(c.NewLock("other", nil).Lock(t.Context()))(t)
 		start := time.Now()
 		lease := must(l.Lock(t.Context()))(t)
@@ -27,10 +27,7 @@ func TestRenewalsWaitForReplicas(t *testing.T) {
 				return acks{after: timeout}
 			}
 		})
-		select {
-		case <-lease.Done():
-		case <-time.After(time.Minute):
-		}
+		awaitEnd(t, lease.Done())
 		require.Equal(t, 27*time.Second, time.Since(start))
 		require.ErrorIs(t, lease.Err(), primitives.LossOutage)
 		time.Sleep(time.Second)

@@ -1,7 +1,9 @@
 package primitives_test
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,82 +18,49 @@ type lockFunc func(context.Context) (*primitives.Lease, error)
 // TestSelfDeadlock waits for locks under contexts of their own leases. It fails at once, and sends nothing.
 func TestSelfDeadlock(t *testing.T) {
 	served(t, func(t *testing.T, s *server, c *primitives.Client) {
-		rw := c.NewReadWriteLock("rw", nil)
-		red := primitives.NewRedLock([]*primitives.Client{c, newServer(t).client(t, nil)}, "red", nil)
-		multi := primitives.NewMultiLock(c.NewLock("a", nil), c.NewLock("b", nil))
-		for name, test := range map[string]struct {
-			outer, inner lockFunc
-			is           error
-		}{
-			"Lock":       {c.NewLock("x", nil).Lock, c.NewLock("x", nil).Lock, primitives.ErrSelfDeadlock},
-			"FairLock":   {c.NewFairLock("fair", nil).Lock, c.NewFairLock("fair", nil).Lock, primitives.ErrSelfDeadlock},
-			"FencedLock": {c.NewFencedLock("f", nil).Lock, c.NewFencedLock("f", nil).Lock, primitives.ErrSelfDeadlock},
-			"SpinLock":   {c.NewSpinLock("spin", nil).Lock, c.NewSpinLock("spin", nil).Lock, primitives.ErrSelfDeadlock},
-			"PlainLock":  {c.NewPlainLock("plain", nil).Lock, c.NewPlainLock("plain", nil).Lock, primitives.ErrSelfDeadlock},
-			"Writer":     {rw.WriteLock().Lock, rw.WriteLock().Lock, primitives.ErrSelfDeadlock},
-			"Reader":     {rw.WriteLock().Lock, rw.ReadLock().Lock, primitives.ErrSelfDeadlock},
-			"Upgrade":    {rw.ReadLock().Lock, rw.WriteLock().Lock, primitives.ErrUpgrade},
-			"RedLock":    {red.Lock, red.Lock, primitives.ErrSelfDeadlock},
-			"Node":       {red.Lock, c.NewLock("red", nil).Lock, primitives.ErrSelfDeadlock},
-			"Part":       {multi.Lock, c.NewLock("b", nil).Lock, primitives.ErrSelfDeadlock},
-			"MultiLock":  {multi.Lock, multi.Lock, primitives.ErrSelfDeadlock},
-			"Election":   {c.NewLock("x", nil).Lock, electing(c, "x"), primitives.ErrSelfDeadlock},
-			"Job":        {c.NewLock("x", nil).Lock, periodically(c, "x"), primitives.ErrSelfDeadlock},
-			"LockOfSpin": {c.NewSpinLock("spin", nil).Lock, c.NewLock("spin", nil).Lock, primitives.ErrSelfDeadlock},
-			"PartJob":    {multi.Lock, periodically(c, "b"), primitives.ErrSelfDeadlock},
+		for pair, is := range map[string]error{
+			"Lock Lock": nil, "FairLock FairLock": nil, "FencedLock FencedLock": nil, "SpinLock SpinLock": nil, "PlainLock PlainLock": nil,
+			"WriteLock WriteLock": nil, "WriteLock ReadLock": nil, "ReadLock WriteLock": primitives.ErrUpgrade,
+			"RedLock RedLock": nil, "RedLock Lock": nil, "MultiLock Lock": nil, "MultiLock MultiLock": nil,
+			"Lock Election": nil, "Lock PeriodicJob": nil, "SpinLock Lock": nil, "MultiLock PeriodicJob": nil,
 		} {
-			lease, err := test.outer(t.Context())
-			require.NoError(t, err, name)
+			outer, inner, _ := strings.Cut(pair, " ")
+			lease, err := acquirer(t, c, outer, "x")(t.Context())
+			require.NoError(t, err, pair)
 			for of, ctx := range contextsOf(t, lease) {
 				var sent []string
 				s.set(func() { s.seen = func(script string, _, _ []string) { sent = append(sent, script) } })
 				start := time.Now()
 				ctx, end := context.WithTimeout(ctx, time.Minute)
-				_, err := test.inner(ctx)
+				_, err := acquirer(t, c, inner, "x")(ctx)
 				end()
-				require.ErrorIs(t, err, test.is, "%s: %s", name, of)
-				if name != "MultiLock" { // It asks for all of its locks before it waits.
-					require.Empty(t, sent, "%s: %s", name, of)
-					require.Zero(t, time.Since(start), "%s: %s", name, of)
+				require.ErrorIs(t, err, cmp.Or(is, primitives.ErrSelfDeadlock), "%s: %s", pair, of)
+				if inner != "MultiLock" { // It asks for all of its locks before it waits.
+					require.Empty(t, sent, "%s: %s", pair, of)
+					require.Zero(t, time.Since(start), "%s: %s", pair, of)
 				}
 				s.set(func() { s.seen = nil })
 			}
-			require.NoError(t, lease.Err(), name)
-			require.NoError(t, lease.Release(t.Context()), name)
+			require.NoError(t, lease.Err(), pair)
+			require.NoError(t, lease.Release(t.Context()), pair)
 		}
 	})
-}
-
-// electing takes part in the election called name.
-func electing(c *primitives.Client, name string) lockFunc {
-	return func(ctx context.Context) (*primitives.Lease, error) {
-		return nil, c.NewElection(name, nil).Run(ctx, nil)
-	}
-}
-
-// periodically runs the job called name.
-func periodically(c *primitives.Client, name string) lockFunc {
-	return func(ctx context.Context) (*primitives.Lease, error) {
-		_, err := c.NewPeriodicJob(name, time.Hour, nil).Do(ctx, time.Now(), nil)
-		return nil, err
-	}
 }
 
 // TestSelfDeadlockOfAnotherKind calls an election, a job and a lock of one name under each other's contexts, which do not
 // re-enter either.
 func TestSelfDeadlockOfAnotherKind(t *testing.T) {
 	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
-		calls := map[string]lockFunc{"Lock": c.NewLock("x", nil).Lock, "Election": electing(c, "x"), "PeriodicJob": periodically(c, "x")}
-		tried := 0
-		for outer := range calls {
+		kinds, tried := []string{"Lock", "Election", "PeriodicJob"}, 0
+		for _, outer := range kinds {
 			hold(t, construct(t, c, outer, "x", nil), func(lease *primitives.Lease) {
-				for inner, call := range calls {
+				for _, inner := range kinds {
 					for _, ctx := range []context.Context{lease.Context(t.Context()), lease.Reenter(t.Context())} {
 						if inner == outer && inner != "PeriodicJob" {
 							continue // A lock re-enters, and an election never calls itself.
 						}
 						ctx, end := context.WithTimeout(ctx, time.Minute)
-						_, err := call(ctx)
+						_, err := acquirer(t, c, inner, "x")(ctx)
 						end()
 						require.ErrorIs(t, err, primitives.ErrSelfDeadlock, "%s in %s", inner, outer)
 						tried++
