@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +32,7 @@ func (r *runner) start(ctx context.Context, c crowd, e *harness.Env) *running {
 	one := &running{Env: e, runner: r, crowd: c}
 	for i, s := range c.Objects {
 		object := e.Apart(fmt.Sprintf("%s%d.", s.work, i)) // No name is part of another.
-		one.trials = append(one.trials, newTrial(one, s, i, object))
+		one.trials = append(one.trials, newTrial(one, s, object))
 	}
 	o := &primitives.Options{WatchdogLease: c.Lease, PollInterval: c.Poll}
 	for i := range c.Clients {
@@ -178,11 +176,10 @@ func (w *workload) siege(where string, keeper int, hold time.Duration) siege {
 
 // besiege runs the sieges of a fault, one after the other. It also fails if a lease was lost that need not be.
 func (f fault) besiege(ctx context.Context, h *harness.Harness, w *workload) {
-	for i, s := range f.sieges(w) {
+	for _, s := range f.sieges(w) {
 		r := &runner{h: h, reached: new(Coverage)}
 		c := crowd{
 			Clients: 2, Lease: f.lease, Poll: longPoll, Batches: true, Objects: []schedule{s.schedule}, Fault: &f,
-			Picture: filepath.Join(os.TempDir(), fmt.Sprintf("hasp-%v%s-%d-%d", w, f.name, os.Getpid(), i)),
 		}
 		if !h.Capabilities.PubSub {
 			c.Poll = time.Second
@@ -200,7 +197,6 @@ func (f fault) besiege(ctx context.Context, h *harness.Harness, w *workload) {
 type trial struct {
 	*running
 	schedule
-	number int
 	object string
 	ways   []*troubled // of the clients
 	log    *history.Log
@@ -213,9 +209,9 @@ type trial struct {
 	unanswered atomic.Bool // a script that may have run got no answer
 }
 
-func newTrial(r *running, s schedule, number int, object string) *trial {
+func newTrial(r *running, s schedule, object string) *trial {
 	return &trial{
-		running: r, schedule: s, number: number, object: object, log: history.New(),
+		running: r, schedule: s, object: object, log: history.New(),
 		kept: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
@@ -232,8 +228,7 @@ func (t *trial) run(ctx context.Context) {
 	})
 	t.work.look(ctx, t.Env, t.object, t.log)
 	t.reached.addN("checked operations", t.log.Len())
-	picture := fmt.Sprintf("%s-%d.html", t.Picture, t.number)
-	found := t.log.Check(t.work.model(t.forgetful.Load()), &history.CheckOptions{Picture: picture})
+	found := t.log.Check(t.work.model(t.forgetful.Load()), 0)
 	must.Do(errors.Join(err, t.judge(found)))
 }
 

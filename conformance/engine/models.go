@@ -31,7 +31,7 @@ type outcome[O comparable] struct {
 	left    bool // its caller did not wait for the answer
 }
 
-// String describes an event in a picture.
+// String describes an event in the report of a failure.
 func (e event[I]) String() string {
 	if e.what != "" {
 		return fmt.Sprintf("%s: %s", e.what, e.owner)
@@ -39,7 +39,7 @@ func (e event[I]) String() string {
 	return fmt.Sprintf("%+v", e.in)
 }
 
-// String describes an outcome in a picture.
+// String describes an outcome in the report of a failure.
 func (o outcome[O]) String() string {
 	if o.unknown {
 		return "no answer"
@@ -72,7 +72,6 @@ func (p *Primitive[S, I, O]) model(forgetful bool) porcupine.Model {
 			return next
 		},
 		DescribeOperation: describe,
-		DescribeState:     func(state any) string { return fmt.Sprint(state) },
 	}
 	return m.ToModel()
 }
@@ -124,7 +123,6 @@ func (p *Primitive[S, I, O]) ordered(
 			return ok, next
 		},
 		DescribeOperation: describe,
-		DescribeState:     func(state any) string { return fmt.Sprint(state) },
 	}
 }
 

@@ -31,7 +31,6 @@ type crowd struct {
 	Batches bool // the links take batches
 	Objects []schedule
 	Fault   *fault // strikes when the first object is kept, at the link of the first client; nil: none
-	Picture string // where the pictures of histories that fail go, without their numbers
 }
 
 // schedule is what a crowd does on one object, which has its own troubles on the clients' links.
@@ -240,11 +239,7 @@ func (p *Primitive[S, I, O]) Histories(t *testing.T, h *harness.Harness, reached
 	t.Helper()
 	h = p.over(h)
 	w := p.workload()
-	draw := func(r *rapid.T) crowd {
-		c := drawCrowd(r, []*workload{w}, []int{1, 2, 3}, []int{1})
-		c.Picture = picture(t)
-		return c
-	}
+	draw := func(r *rapid.T) crowd { return drawCrowd(r, []*workload{w}, []int{1, 2, 3}, []int{1}) }
 	if h.Bubble == nil {
 		realHistories(t, &runner{h: h, reached: reached}, draw)
 	} else {

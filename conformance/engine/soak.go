@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -63,7 +61,7 @@ const shortestTurn = 5 * time.Second
 
 // RunSoak runs crowds of clients at random for a long time: on a cell drawn from cells for a turn, then on another. It
 // draws which objects a crowd uses, how, and what goes wrong meanwhile, and checks each object's history. A failure
-// prints the seed, the cell, the schedule and the picture of the history. In the end it prints how often it got into
+// prints the seed, the cell, the schedule and the end of the history. In the end it prints how often it got into
 // which situation, and fails if it has checked no history. It returns those counts.
 func RunSoak(t *testing.T, subjects []Subject, cells []SoakCell, o *SoakOptions) map[string]int {
 	t.Helper()
@@ -212,7 +210,6 @@ func (g *ground) draw(number int64) crowd {
 	c := rapid.Custom(func(t *rapid.T) crowd {
 		return drawCrowd(t, g.works, []int{1, 2, 3, 8}, []int{1, 2, 4, 8, 16, 32})
 	}).Example(own)
-	c.Picture = filepath.Join(os.TempDir(), fmt.Sprintf("hasp-soak-%d-%d", g.Seed, number))
 	if g.short { // What a server forgets ends without a message, too.
 		c.Lease, c.Poll = workLease, shortPoll
 	}

@@ -3,8 +3,6 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,13 +36,6 @@ type Subject interface {
 	FaultCases() []harness.Case
 
 	workload() *workload
-}
-
-// picture returns where the pictures of failing histories go, without their numbers: they outlive the test.
-func picture(t *testing.T) string {
-	t.Helper()
-	name := strings.NewReplacer("/", "-", " ", "_").Replace(t.Name())
-	return filepath.Join(os.TempDir(), "hasp-"+name)
 }
 
 // Coverage counts what tests got into. It is safe for concurrent use.

@@ -46,7 +46,6 @@ func TestWaitsForTooLong(t *testing.T) {
 func TestUndecidedHistories(t *testing.T) {
 	t.Parallel()
 	undecided := fmt.Errorf("%w: 9 operations", history.ErrUndecided)
-	violation := &history.Violation{}
 	var reached Coverage
 	property := &runner{reached: &reached}
 	soak := &runner{reached: &reached, soaks: true}
@@ -54,7 +53,7 @@ func TestUndecidedHistories(t *testing.T) {
 	require.Empty(t, reached.copy())
 	require.NoError(t, soak.judge(undecided))
 	require.NoError(t, soak.judge(nil))
-	require.Equal(t, error(violation), soak.judge(violation))
+	require.Equal(t, history.ErrViolation, soak.judge(history.ErrViolation))
 	require.Equal(t, map[string]int{undecidedHistories: 1, checkedHistories: 1}, reached.copy())
 }
 

@@ -14,7 +14,7 @@
 //		op.Drop() // it has certainly had none
 //	}
 //	...
-//	err := log.Check(model, nil)
+//	err := log.Check(model, 0)
 //
 // Time is a counter that grows by one with each call and return, so the order of operations is
 // exact, in virtual time too.
@@ -146,45 +146,25 @@ func (c *Call) end(record func(l *Log)) {
 // know more of its outcomes. A soak, whose histories are drawn, fails of too many.
 var ErrUndecided = errors.New("undecided history")
 
-// Violation is the error of a history that no order of its operations explains.
-type Violation struct {
-	text string // how far the model follows the history
-}
+// ErrViolation means that no order of a history's operations explains it.
+var ErrViolation = errors.New("no order explains the history")
 
-// Error reports how far the model follows the history, and the path of its picture.
-func (v *Violation) Error() string { return v.text }
-
-// CheckOptions configure [Log.Check]. Nil means the defaults.
-type CheckOptions struct {
-	// Patience bounds the search. Zero means three minutes, since machines are shared.
-	Patience time.Duration
-
-	// Picture is the path of the HTML page that shows a history that failed: which client called what when,
-	// and how far the model follows. Empty means none.
-	Picture string
-
-	_ struct{}
-}
-
-// Check returns nil if model explains the history. Else the error is a [*Violation], or wraps
-// [ErrUndecided], or names a call without an outcome. All processes must have ended.
-func (l *Log) Check(model porcupine.Model, opts *CheckOptions) error {
-	o := CheckOptions{}
-	if opts != nil {
-		o = *opts
-	}
-	o.Patience = cmp.Or(o.Patience, 3*time.Minute)
+// Check returns nil if model explains the history. Else the error wraps [ErrViolation], and says how far the model
+// follows; or it wraps [ErrUndecided], or names a call without an outcome. All processes must have ended. Patience bounds
+// the search; zero means three minutes, since machines are shared.
+func (l *Log) Check(model porcupine.Model, patience time.Duration) error {
+	patience = cmp.Or(patience, 3*time.Minute)
 	operations, err := l.operations()
 	if err != nil {
 		return err
 	}
-	switch porcupine.CheckOperationsTimeout(model, operations, o.Patience) {
+	switch porcupine.CheckOperationsTimeout(model, operations, patience) {
 	case porcupine.Ok:
 		return nil
 	case porcupine.Unknown:
-		return fmt.Errorf("%w: %d operations in %v", ErrUndecided, len(operations), o.Patience)
+		return fmt.Errorf("%w: %d operations in %v", ErrUndecided, len(operations), patience)
 	}
-	return explain(model, operations, o)
+	return explain(model, operations, patience)
 }
 
 // operations returns the history in the order of its calls, with what is open ending after all else.
@@ -205,9 +185,9 @@ func (l *Log) operations() ([]porcupine.Operation, error) {
 	return all, nil
 }
 
-// explain searches again, for the longest order, and draws it.
-func explain(model porcupine.Model, operations []porcupine.Operation, o CheckOptions) error {
-	_, info := porcupine.CheckOperationsVerbose(model, operations, o.Patience)
+// explain searches again, for the longest order.
+func explain(model porcupine.Model, operations []porcupine.Operation, patience time.Duration) error {
+	_, info := porcupine.CheckOperationsVerbose(model, operations, patience)
 	var longest []porcupine.Operation
 	for _, partition := range info.PartialLinearizationsOperations() {
 		for _, partial := range partition {
@@ -216,17 +196,8 @@ func explain(model porcupine.Model, operations []porcupine.Operation, o CheckOpt
 			}
 		}
 	}
-	v := &Violation{fmt.Sprintf("no order explains the history of %d operations.\n"+
-		"The model can follow it up to%s\nbut not to all of%s", len(operations),
-		describe(model, longest[max(0, len(longest)-tail):]), describe(model, left(operations, longest)))}
-	if o.Picture == "" {
-		return v
-	}
-	if err := porcupine.VisualizePath(model, info, o.Picture); err != nil {
-		return errors.Join(v, fmt.Errorf("drawing the history: %w", err))
-	}
-	v.text += "\npicture: " + o.Picture
-	return v
+	return fmt.Errorf("%w of %d operations.\nThe model can follow it up to%s\nbut not to all of%s", ErrViolation, len(operations),
+		describe(model, longest[max(0, len(longest)-tail):]), describe(model, left(operations, longest)))
 }
 
 // tail is how many operations an error shows.
