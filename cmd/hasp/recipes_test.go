@@ -3,10 +3,10 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,39 +16,39 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestRecipes runs the command lines of the recipes as they are written, and compares their times. Their files have the
-// settings that are named here; the manifest for Kubernetes has no others, and no password.
+// TestRecipes runs the command lines of the recipes as they are written, and compares their times.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
-	const pod = ".spec.jobTemplate.spec.template.spec."
-	for name, c := range map[string]struct{ files, line, ends, has string }{
-		"Kubernetes": {
-			"cronjob.yaml", pod + "containers.0.command", pod + "terminationGracePeriodSeconds",
-			".apiVersion=batch/v1 .kind=CronJob .metadata.name .spec.schedule .spec.jobTemplate.spec.backoffLimit " +
-				pod + "containers.0.command " + pod + "containers.0.env.0.name=HASP_URL " +
-				pod + "containers.0.env.0.valueFrom.secretKeyRef.key " + pod + "containers.0.env.0.valueFrom.secretKeyRef.name " +
-				pod + "containers.0.image " + pod + "containers.0.name " + pod + "restartPolicy=Never " + pod + "terminationGracePeriodSeconds",
-		},
-		"Systemd": {
-			"report.service report.timer", "[Service].ExecStart", "[Service].TimeoutStopSec",
-			"[Service].KillMode=mixed [Service].ExecStart=/usr/bin/hasp [Service].WorkingDirectory=/ [Timer].OnCalendar",
-		},
-	} {
+	read := func(file string) string { return string(must(os.ReadFile("../../docs/command/" + file))(t)) }
+	var manifest struct {
+		Kind string
+		Spec struct {
+			JobTemplate struct {
+				Spec struct {
+					Template struct {
+						Spec struct {
+							RestartPolicy string `yaml:"restartPolicy"`
+							Ends          string `yaml:"terminationGracePeriodSeconds"`
+							Containers    []struct{ Command []string }
+						}
+					}
+				}
+			} `yaml:"jobTemplate"`
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read("cronjob.yaml")), &manifest))
+	pod := manifest.Spec.JobTemplate.Spec.Template.Spec
+	require.Equal(t, []string{"CronJob", "Never"}, []string{manifest.Kind, pod.RestartPolicy})
+	unit := regexp.MustCompile(`(?s)ExecStart=/usr/bin/(.*?)\n.*KillMode=mixed\nTimeoutStopSec=(\d+)`).FindStringSubmatch(read("report.service"))
+	for name, c := range map[string]struct {
+		words []string
+		ends  string // in seconds
+	}{"Kubernetes": {pod.Containers[0].Command, pod.Ends}, "Systemd": {strings.Fields(unit[1]), unit[2]}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			settings := map[string]string{}
-			for file := range strings.FieldsSeq(c.files) {
-				read(t, settings, string(must(os.ReadFile("../../docs/command/"+file))(t)))
-			}
-			for setting := range strings.FieldsSeq(c.has) {
-				key, value, _ := strings.Cut(setting, "=")
-				require.NotEmpty(t, settings[key], key)
-				require.True(t, strings.HasPrefix(settings[key], value), key)
-			}
-			require.True(t, name == "Systemd" || len(settings) == len(strings.Fields(c.has)), settings)
-			words, ends := strings.Fields(settings[c.line]), must(time.ParseDuration(settings[c.ends]+"s"))(t)
-			require.Greater(t, ends, must(time.ParseDuration(words[slices.Index(words, "--grace")+1]))(t))
-			requireRunsOnce(t, words)
+			grace := must(time.ParseDuration(c.words[slices.Index(c.words, "--grace")+1]))(t)
+			require.Greater(t, must(time.ParseDuration(c.ends+"s"))(t), grace)
+			requireRunsOnce(t, c.words)
 		})
 	}
 }
@@ -66,43 +66,4 @@ func requireRunsOnce(t *testing.T, words []string) {
 	}
 	require.NotEmpty(t, work.owners(t))
 	require.EqualValues(t, 1, exist(t, server, "{report}:completed"))
-}
-
-// read reads a manifest, or a unit, whose settings begin with their section.
-func read(t *testing.T, settings map[string]string, text string) {
-	t.Helper()
-	if manifest := any(nil); !strings.HasPrefix(text, "[") {
-		require.NoError(t, yaml.Unmarshal([]byte(text), &manifest))
-		flatten(settings, "", manifest)
-		return
-	}
-	section := ""
-	for line := range strings.Lines(text) {
-		key, value, set := strings.Cut(strings.TrimSpace(line), "=")
-		if set && key[0] != '#' {
-			settings[section+"."+key] = value
-		} else if strings.HasPrefix(key, "[") {
-			section = key
-		}
-	}
-}
-
-// flatten adds the values below a path. A list of words is one value.
-func flatten(settings map[string]string, path string, value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		for key, below := range value {
-			flatten(settings, path+"."+key, below)
-		}
-	case []any:
-		if _, words := value[0].(string); words {
-			settings[path] = strings.Trim(fmt.Sprint(value), "[]")
-			return
-		}
-		for i, below := range value {
-			flatten(settings, fmt.Sprint(path, ".", i), below)
-		}
-	default:
-		settings[path] = fmt.Sprint(value)
-	}
 }
