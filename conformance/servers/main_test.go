@@ -59,43 +59,6 @@ func dial(t *testing.T, addr string, words ...string) *resp.Conn {
 	return c
 }
 
-// fakeTB records what a test would see, and runs its cleanups on demand.
-type fakeTB struct {
-	*testing.T
-	failed   bool
-	log      string
-	cleanups []func()
-}
-
-type fatal struct{}
-
-func (f *fakeTB) Failed() bool      { return f.failed }
-func (f *fakeTB) Cleanup(fn func()) { f.cleanups = append(f.cleanups, fn) }
-
-func (f *fakeTB) Logf(format string, args ...any) { f.log += fmt.Sprintf(format, args...) + "\n" }
-
-func (f *fakeTB) Errorf(format string, args ...any) {
-	f.Logf(format, args...)
-	f.failed = true
-}
-
-func (f *fakeTB) Fatalf(format string, args ...any) {
-	f.Errorf(format, args...)
-	panic(fatal{})
-}
-
-// run runs test and its cleanups, and reports whether Fatalf has ended it.
-func (f *fakeTB) run(test func()) (ended bool) {
-	defer func() {
-		for i := range f.cleanups {
-			f.cleanups[len(f.cleanups)-1-i]()
-		}
-		_, ended = recover().(fatal)
-	}()
-	test()
-	return false
-}
-
 // TestLuaResults: servers give scripts what the tests of the embedded server expect.
 func TestLuaResults(t *testing.T) {
 	file := try.Must(os.ReadFile("../../backend/embedded/testdata/lua.txt"))(t)
