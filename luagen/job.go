@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/emit"
 	"github.com/hasp-go/hasp/luagen/internal/golua"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -34,7 +35,7 @@ type job struct {
 	json   bool // findings are reported as JSON
 	sarif  bool // findings are reported as SARIF
 	strict bool // also find faults that only users with few permissions meet
-	tables *check.Tables
+	tables *flow.Tables
 	paths  []string
 	shared []string // folders of -I
 

@@ -12,7 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
@@ -100,7 +100,7 @@ func generate(j *job) func() error {
 // newJob returns a job without flags.
 func newJob(stdout io.Writer, name string) *job {
 	return &job{
-		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError), tables: check.Builtin(), given: map[string]bool{},
+		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError), tables: flow.Builtin(), given: map[string]bool{},
 		examined: map[string]bool{}, generator: &generator{declared: map[string]string{}, packages: map[string]string{}},
 	}
 }

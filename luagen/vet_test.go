@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/emit"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -404,7 +404,7 @@ func requireSound(t *testing.T, got string) {
 
 // examine parses and checks one script with the committed tables.
 func examine(path string, src []byte) (*parse.Script, []parse.Finding) {
-	s, _, findings := (&job{tables: check.Builtin()}).examine(path, src)
+	s, _, findings := (&job{tables: flow.Builtin()}).examine(path, src)
 	return s, findings
 }
 

@@ -8,8 +8,8 @@
 // many. A state has the value of each name (value.go), what conditions have shown (state.go, asked.go), and the keys that
 // have no expiry yet (expire.go, path.go). The machine evaluates each expression (eval.go, function.go), and finds
 // nothing: it passes on each use of a value as a sight. The judge finds what is wrong in a sight, by the rules that judge
-// calls below, if all states that come there show it, or one does; and what is wrong in the code as a whole: nil.go,
-// compare.go, precision.go and so on.
+// calls below, if all states that come there show it, or one does; and what is wrong in the code as a whole: compare.go,
+// precision.go and so on.
 package check
 
 import (
@@ -18,18 +18,6 @@ import (
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
-)
-
-// What a script is checked by, and what its code shows, as the flow of it knows them.
-type (
-	Tables = flow.Tables
-	Facts  = flow.Facts
-)
-
-// Builtin returns the committed tables, and Learn what the code of a raw script shows.
-var (
-	Builtin = flow.Builtin
-	Learn   = flow.Learn
 )
 
 // The rules of this package, by the names that "---@allow" takes.
@@ -69,7 +57,7 @@ var Rules = []string{
 // are also of what is wrong only for users who may not call every command.
 func Script(s *parse.Script, tables *flow.Tables, strict bool) []parse.Finding {
 	j := &judge{
-		Machine: flow.NewCode(s, tables).Machine(), seen: map[flow.UseAt]int{}, verdicts: map[string]*verdict{}, settled: map[parse.Expr]int{}, words: map[parse.Expr]int{},
+		Machine: flow.NewCode(s, tables).Machine(), seen: map[flow.UseAt]int{}, verdicts: map[string]*verdict{}, settled: map[parse.Expr]bool{},
 		unpacks: map[*parse.Var]bool{},
 		noted:   map[string]bool{}, needs: map[*parse.Var]parse.Pos{}, encodes: map[*parse.Var]parse.Pos{},
 	}
@@ -97,8 +85,7 @@ type judge struct {
 	seen     map[flow.UseAt]int // in how many states uses were seen
 	verdicts map[string]*verdict
 	order    []*verdict
-	words    map[parse.Expr]int       // in how many states a word was seen, and in how many of these
-	settled  map[parse.Expr]int       // it is equal to a declared key, or a table
+	settled  map[parse.Expr]bool      // words of commands: whether each is equal to a declared key in all states, or a table
 	unproven []func()                 // finds keys, or too few words, unless they are such words; and what all the code may show
 	keyFound bool                     // a raw script has no further finding of rule key
 	noted    map[string]bool          // a script has one note of a text
@@ -163,10 +150,9 @@ func (j *judge) judge(s flow.Sight) {
 // word notes in which of the states a word of a command certainly is a declared key, or no word.
 func (j *judge) word(s flow.Sight) {
 	j.use(s.V)
-	if j.scalar(s.V, s.E.Pos(), "a command", ": pass its elements, as unpack gives them") || j.State.Sure[flow.DeclaredKey+j.KeyName(s.E, flow.MaxKeyParts)] {
-		j.settled[s.E]++
-	}
-	j.words[s.E]++
+	before, seen := j.settled[s.E]
+	is := j.scalar(s.V, s.E.Pos(), "a command", ": pass its elements, as unpack gives them") || j.State.Sure[flow.DeclaredKey+j.KeyName(s.E, flow.MaxKeyParts)]
+	j.settled[s.E] = is && (before || !seen)
 }
 
 // verdict is a finding in a place, as far as the states show it there.
@@ -196,9 +182,6 @@ func (j *judge) may(pos parse.Pos, rule, format string, args ...any) {
 }
 
 func (j *judge) verdict(some bool, pos parse.Pos, rule, format string, args ...any) {
-	if j.Quiet > 0 || j.State.Dead {
-		return
-	}
 	key, msg := fmt.Sprint(j.at, pos, rule, format), fmt.Sprintf(format, args...)
 	v := j.verdicts[key]
 	if v == nil {
@@ -246,7 +229,11 @@ func (j *judge) expressions() {
 		case *parse.BinaryExpr:
 			j.never(e)
 		case *parse.CallExpr:
+			if j.C.Callee(e) == "tonumber" && len(e.Args) > 0 {
+				j.noKey(e.Args[0])
+			}
 			j.magic(e)
+			j.second(e)
 		}
 	}
 }

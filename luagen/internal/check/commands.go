@@ -18,15 +18,12 @@ func (j *judge) commands() {
 	if escape != nil && (!j.C.S.Raw || flow.HasKeys(j.C.S)) {
 		j.report(escape.Pos(), Key, "luagen cannot see which commands and keys this leads to: call redis.call directly")
 	}
-	writes, sure := false, len(calls) > 0 && escape == nil
+	writes, sure := false, len(calls) > 0 && escape == nil && len(j.C.S.Header.Includes) == 0
 	for _, inc := range j.C.S.Header.Includes {
-		sure = false
 		j.includedWrites(inc)
 	}
 	for _, call := range calls {
-		if len(call.Names) == 0 {
-			sure = false
-		}
+		sure = sure && len(call.Names) > 0
 		for _, name := range call.Names {
 			for _, t := range j.C.Targets {
 				if cmd := j.command(t, call, name); cmd != nil {
@@ -130,7 +127,7 @@ func (j *judge) command(t *flow.Table, call flow.CommandCall, name string) *flow
 			takes = "at least " + flow.Itoa(-cmd.Arity-1)
 		}
 		j.unproven = append(j.unproven, func() {
-			if !j.isSettled(call.Words[len(call.Words)-1]) { // a table, which was to be unpacked
+			if !j.settled[call.Words[len(call.Words)-1]] { // a table, which was to be unpacked
 				j.report(pos, Command, "wrong number of arguments for %s: %d, it takes %s", flow.Shown(cmd.Name), call.Least()-1, takes)
 			}
 		})
@@ -171,10 +168,10 @@ func (j *judge) places(match *flow.Matching) {
 	for i, f := range match.As {
 		word := match.Words[i]
 		j.field(match, word, f)
-		if v := j.Peek(word); f.Number {
-			if flow.Is(cmd.Name, "counting") && (v.Frac || v.Split && !j.State.Knows(flow.SomeWhole)) {
-				j.may(word.Pos(), Command, "%s fails if this has a fraction: write math.ceil", flow.Shown(cmd.Name))
-			}
+		if v := j.Peek(word); f.Number && flow.Is(cmd.Name, "counting") && (v.Frac || v.Split && !j.State.Knows(flow.SomeWhole)) {
+			j.may(word.Pos(), Command, "%s fails if this has a fraction: write math.ceil", flow.Shown(cmd.Name))
+		} else if f.Word == "offset" && v.Constant() && flow.IsLiteral(match.Words[i-1], "limit") && !j.Peek(match.Words[min(i+1, len(match.Words)-1)]).Written() {
+			j.find(word.Pos(), Command, "LIMIT counts from 0, so this leaves the first out: write 0")
 		}
 		_, chosen := j.C.Origin(match.Words[max(i, 1)-1]).(*parse.StringExpr)
 		if chosen || i > 0 && !match.As[i-1].IsToken() { // else the caller chooses the unit

@@ -106,7 +106,9 @@ func (j *judge) compareTouches() {
 func (j *judge) wrongKeys(all []touch) {
 	given, marks, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, t := range all {
-		marks[t.key] = marks[t.key] || slices.Contains([]string{"exists", "get", "hget"}, t.name) && j.asked(t.call.Expr)
+		marks[t.key] = marks[t.key] || slices.Contains([]string{"exists", "get", "hget"}, t.name) && slices.ContainsFunc(j.C.Flow.Conds, func(cond parse.Expr) bool {
+			return parse.Contains(cond, func(e parse.Expr) bool { return j.C.Origin(e) == parse.Expr(t.call.Expr) }) // not a number that is made of it
+		})
 		given[t.key] = given[t.key] || t.gives
 		given[""] = given[""] || t.gives && flow.AnyOf(t.key)
 	}
@@ -115,17 +117,10 @@ func (j *judge) wrongKeys(all []touch) {
 		if left && !seen[t.key] {
 			seen[t.key] = j.unlike(t, all, given, marks)
 		}
-		if left && j.C.S.Raw && !strings.HasPrefix(t.name, "decr") { // which is for what is there
+		if left && !strings.HasPrefix(t.name, "decr") { // which is for what is there
 			j.watched(t, all)
 		}
 	}
-}
-
-// asked reports whether some condition is about the reply of a call itself, and no number that is made of it.
-func (j *judge) asked(call *parse.CallExpr) bool {
-	return slices.ContainsFunc(j.C.Flow.Conds, func(cond parse.Expr) bool {
-		return parse.Contains(cond, func(e parse.Expr) bool { return j.C.Origin(e) == parse.Expr(call) })
-	})
 }
 
 // unlike finds the write of a key that never expires where all others do that the script writes, and reports whether it does. A
@@ -148,10 +143,14 @@ func (j *judge) unlike(t touch, all []touch, given, marks map[string]bool) bool 
 	return alike && only
 }
 
-// watched finds a key that never expires, of which the script asks when it does.
+// watched finds a key that never expires, of which the script asks when it does, or which it gives an expiry with GT.
 func (j *judge) watched(t touch, all []touch) {
 	for _, u := range all {
-		if u.key == t.key && flow.Units[flow.Shapes[u.name]].Per != 0 && !slices.ContainsFunc(all, func(t touch) bool { return t.gives || flow.Is(t.name, "ending") }) {
+		switch {
+		case u.key != t.key:
+		case u.call.Expr.P.Offset > t.call.Expr.P.Offset && flow.Is(u.name, "ending") && slices.ContainsFunc(u.call.Words, func(e parse.Expr) bool { return flow.IsLiteral(e, "gt") }):
+			j.find(u.call.Expr.P, Command, "with GT this gives no expiry to a key that has none, such as what line %d creates", t.call.Expr.P.Line)
+		case j.C.S.Raw && flow.Units[flow.Shapes[u.name]].Per != 0 && !slices.ContainsFunc(all, func(t touch) bool { return t.gives || flow.Is(t.name, "ending") }):
 			j.find(t.call.Expr.P, Expire, "this key never expires, and line %d asks when it does: give it an expiry", u.call.Expr.P.Line)
 		}
 	}

@@ -13,46 +13,62 @@ import (
 
 // habits finds it in each call of a command on a key.
 func (j *judge) habits(all []touch) {
-	for _, e := range j.C.Flow.Calls {
-		if j.C.Callee(e) == "tonumber" && len(e.Args) > 0 {
-			j.noKey(e.Args[0])
-		}
-	}
 	for i, t := range all {
 		switch words := t.call.Words; {
-		case len(words) > 3 && ranges[t.name] != "":
-			j.turnedRound(t, ranges[t.name] == "high")
+		case len(words) > 3 && flow.Is(t.name, "ranges"):
+			j.turnedRound(t, strings.Contains(t.name, "rev"))
+		case t.gives && flow.Is(t.name, "ending") && len(words) == 3 && slices.ContainsFunc(all[:i], func(u touch) bool {
+			return strings.HasPrefix(u.name, "incr") && u.key == t.key && j.C.Flow.Blocks[u.call.Expr] == j.C.Flow.Blocks[t.call.Expr] &&
+				(j.C.InCondition(u.call.Expr) || slices.ContainsFunc(j.C.Flow.Returned[nil], func(e parse.Expr) bool { return j.C.Origin(e) == parse.Expr(u.call.Expr) }))
+		}):
+			j.note(t.call.Expr.P, "each call begins this expiry again, so what is called often has none: ask whether the count is 1, or write NX")
 		case t.name == "zadd" && len(words) == 4:
 			j.oneMember(t, all)
-		case t.name == "zadd" && len(words) == 3:
-			j.turnedPairs(words[2])
+		case t.name == "zremrangebyrank" && len(words) == 4 && flow.Bound(words[2]) == 0:
+			if minus, ok := words[3].(*parse.UnaryExpr); ok && flow.ConstantKind(minus.X) == 0 && !j.C.Flow.Within(minus.X, func(e parse.Expr) bool {
+				_, sum := e.(*parse.BinaryExpr)
+				return sum
+			}) {
+				j.find(minus.P, Command, "from 0 to -n, n - 1 members are left: write -n - 1")
+			}
+		case t.name == "zadd" && len(words) == 3 && j.Peek(j.C.Origin(j.Passed(words[2], "unpack"))).Pairs:
+			j.find(words[2].Pos(), Command, "ZADD takes a score before its member, and in this list it stands behind: turn them round")
 		case strings.HasPrefix(t.name, "rename") && j.Raises(t.call.Expr) && t.key != "" && !slices.ContainsFunc(all[:i], func(u touch) bool {
 			return flow.AnyOf(u.key) || slices.ContainsFunc(u.call.Words[1:], func(e parse.Expr) bool { return j.KeyName(e, flow.MaxKeyParts) == t.key })
 		}):
 			j.find(words[1].Pos(), Nil, "%s fails if this key is missing: ask for it with EXISTS first", flow.Shown(t.name))
 		}
-		j.allGiven(t.call)
-		j.fieldIsKey(t)
+		fn, _ := t.call.Words[len(t.call.Words)-1].(*parse.CallExpr)
+		if t.call.Open && fn != nil && j.C.Callee(fn) == "unpack" && len(fn.Args) > 0 && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
+			j.note(fn.Args[0].Pos(), manyGiven)
+		}
+		match := j.FormOf(t.call, t.name)
+		for i, f := range match.As {
+			if f.Number || f.Word == "field" {
+				j.noKey(match.Words[i])
+			}
+		}
 		j.overwritten(t, all)
 	}
 	j.twoTags(all)
 }
 
-// overwritten notes a SET of what a GET of the same key has given, changed by a number: it takes the key's expiry away.
+// overwritten notes a SET of what a GET of the same key has given, changed by a number or in JSON, and a GETSET of a key of
+// which the script asks whether it is there: it takes the key's expiry away.
 func (j *judge) overwritten(t touch, all []touch) {
-	if t.name != "set" || len(t.call.Words) != 3 || t.key == "" || slices.ContainsFunc(all, func(u touch) bool {
+	if !flow.Is(t.name, "dropping") || len(t.call.Words) != 3 || t.key == "" || slices.ContainsFunc(all, func(u touch) bool {
 		return u.key == t.key && (u.gives || flow.Units[flow.Shapes[u.name]].Per != 0)
 	}) {
 		return
 	}
 	if value := t.call.Words[2]; j.C.Flow.Within(value, func(e parse.Expr) bool {
 		sum, ok := e.(*parse.BinaryExpr)
-		return ok && (sum.Op == "+" || sum.Op == "-")
+		return ok && (sum.Op == "+" || sum.Op == "-") || j.Passed(e, "cjson.encode") != nil
 	}) && j.C.Flow.Within(value, func(e parse.Expr) bool {
 		words := j.C.Sent(e, "get")
 		return len(words) > 1 && j.KeyText(words, 1) == t.key
-	}) {
-		j.note(t.call.Expr.P, "SET takes an expiry away that this key may have: INCRBY keeps it, and SET with KEEPTTL")
+	}) || t.name == "getset" && slices.ContainsFunc(all, func(u touch) bool { return u.key == t.key && u.name == "exists" }) {
+		j.note(t.call.Expr.P, "SET and GETSET take an expiry away that this key may have: INCRBY keeps it, and SET with KEEPTTL")
 	}
 }
 
@@ -67,12 +83,6 @@ func (j *judge) twoTags(all []touch) {
 		}
 	}
 }
-
-// ranges are the commands that take the ends of a range, by the end that comes first.
-var ranges = flow.ByName(map[string]string{
-	"low":  "zcount zlexcount zrangebylex zrangebyscore zremrangebylex zremrangebyscore",
-	"high": "zrevrangebylex zrevrangebyscore",
-})
 
 // turnedRound finds a range from its upper end to its lower one, which has nothing in it.
 func (j *judge) turnedRound(t touch, high bool) {
@@ -94,45 +104,12 @@ func (j *judge) turnedRound(t touch, high bool) {
 func (j *judge) oneMember(t touch, all []touch) {
 	score, member := t.call.Words[2], t.call.Words[3]
 	x, n := flow.VarOf(score), j.C.Nth(score, "ARGV")
-	if (x != nil && x == flow.VarOf(member) || n > 0 && n == j.C.Nth(member, "ARGV")) && slices.ContainsFunc(all, func(u touch) bool {
+	if j.C.Sent(score, "incr") != nil && j.Passed(member, "tonumber") != nil {
+		j.find(score.Pos(), Command, "ZADD takes a score before its member, and this counter is no score: turn them round")
+	} else if (x != nil && x == flow.VarOf(member) || n > 0 && n == j.C.Nth(member, "ARGV")) && slices.ContainsFunc(all, func(u touch) bool {
 		return u.key == t.key && (u.name == "zcard" || u.name == "zcount")
 	}) {
 		j.find(member.Pos(), Command, "the score is the member, too, so what comes at one moment counts once: put an id or a counter behind it")
-	}
-}
-
-// turnedPairs finds a list of members with their scores where ZADD takes scores with their members.
-func (j *judge) turnedPairs(e parse.Expr) {
-	list := j.Passed(e, "unpack")
-	if list == nil {
-		return
-	}
-	source, _ := j.C.Origin(list).(*parse.CallExpr)
-	if source == nil {
-		return
-	}
-	call, _ := j.C.CommandCall(source)
-	scored := slices.ContainsFunc(call.Words, func(e parse.Expr) bool { return flow.IsLiteral(e, "withscores") })
-	if len(call.Names) == 1 && (scored || strings.HasPrefix(call.Names[0], "zpop")) {
-		j.find(e.Pos(), Command, "ZADD takes a score before its member, and in this list it stands behind: turn them round")
-	}
-}
-
-// allGiven notes that a command gets all arguments.
-func (j *judge) allGiven(call flow.CommandCall) {
-	fn, _ := call.Words[len(call.Words)-1].(*parse.CallExpr)
-	if call.Open && fn != nil && j.C.Callee(fn) == "unpack" && len(fn.Args) > 0 && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
-		j.note(fn.Args[0].Pos(), manyGiven)
-	}
-}
-
-// fieldIsKey finds an element of KEYS that no command takes for a key, and this one for a number or the name of a field.
-func (j *judge) fieldIsKey(t touch) {
-	match := j.FormOf(t.call, t.name)
-	for i, f := range match.As {
-		if f.Number || f.Word == "field" {
-			j.noKey(match.Words[i])
-		}
 	}
 }
 
@@ -158,6 +135,18 @@ func (j *judge) magic(e *parse.CallExpr) {
 	}
 	if n := j.C.Nth(args[1], "ARGV"); n > 0 && !isPattern.MatchString(flow.Spoken(j.C.NameOf(args[1])+" "+j.C.Said["ARGV["+flow.Itoa(n)+"]"])) {
 		j.find(args[1].Pos(), Compare, "this is taken for a pattern, in which - . %% and others mean something else: write string.find(text, this, 1, true)")
+	}
+}
+
+// second finds a second value of string.gsub, which says how often it has replaced, where that is an argument, too.
+func (j *judge) second(e *parse.CallExpr) {
+	_, sent := j.C.CommandCall(e)
+	if !sent && !slices.Contains([]string{"cjson.decode", "cjson.encode", "table.insert", "tonumber"}, j.C.Callee(e)) || len(e.Args) == 0 {
+		return
+	}
+	last, ok := e.Args[len(e.Args)-1].(*parse.CallExpr)
+	if ok && (last.Method == "gsub" || j.C.Callee(last) == "string.gsub") {
+		j.report(last.P, Command, "gsub gives a second value, how often it has replaced, which is an argument here: put (...) around it")
 	}
 }
 

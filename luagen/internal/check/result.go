@@ -11,8 +11,8 @@ import (
 
 // rawReturn checks what a raw script returns: only a nil before a value in a table is certainly wrong.
 func (j *judge) rawReturn(v flow.Value, list []parse.Expr) {
-	if len(list) == 0 {
-		return
+	if flow.IsBool(list[0], false) && slices.ContainsFunc(j.C.Flow.Returned[nil], func(e parse.Expr) bool { return flow.IsBool(e, true) }) {
+		j.note(list[0].Pos(), "true arrives as 1 here, and false as nil, not 0: clients may take that for an error")
 	}
 	table, ok := j.C.Origin(list[0]).(*parse.TableExpr)
 	if ok && !j.C.Resp3 {
@@ -53,7 +53,8 @@ func (j *judge) rawElements(fields []parse.Field, v flow.Value) {
 }
 
 func (j *judge) rawResult(v flow.Value, e parse.Expr) {
-	if v.Surely(flow.IsNumber) && j.fraction(e, v) && !j.Called(e, restName) {
+	_, made := flow.Unparen(e).(*parse.CallExpr) // such as the result of math.max
+	if v.Surely(flow.IsNumber) && (v.Frac || v.Split) && v.Unit.Per < 1000 && !made && !restName.MatchString(flow.Spoken(j.C.NameOf(e))) {
 		j.may(e.Pos(), Result, lostFraction)
 	}
 }
@@ -100,20 +101,15 @@ func (j *judge) tuple(results []*parse.Result, v flow.Value, pos parse.Pos) {
 	}
 }
 
-// accepted has, by the name of a type, the kinds of replies from which the wrapper reads a result.
-var accepted = map[string]flow.Kinds{
-	"string": flow.IsText | flow.IsNumber | flow.IsTrueValue | flow.IsStatus,
-	"bytes":  flow.IsText | flow.IsNumber | flow.IsTrueValue | flow.IsStatus,
-	"bool":   flow.IsNumber | flow.Boolean | flow.IsNil,
-	"scores": flow.IsTable,
-}
-
+// accepts returns the kinds of replies from which the wrapper reads a result.
 func accepts(t parse.Type) flow.Kinds {
-	if t.List || t.Hash != nil {
+	switch {
+	case t.List, t.Hash != nil, t.Name == "scores":
 		return flow.IsTable
-	}
-	if k, ok := accepted[t.Name]; ok {
-		return k
+	case t.Name == "bool":
+		return flow.IsNumber | flow.Boolean | flow.IsNil
+	case t.Name == "string", t.Name == "bytes":
+		return flow.IsText | flow.IsNumber | flow.IsTrueValue | flow.IsStatus
 	}
 	return flow.IsText | flow.IsNumber | flow.IsTrueValue
 }
@@ -166,7 +162,7 @@ var errorCode = regexp.MustCompile(`^-?[A-Z][A-Z0-9_]*$`)
 func (j *judge) returns(s *parse.ReturnStmt, first flow.Value) {
 	results := j.C.S.Header.Returns
 	switch {
-	case j.Depth > 0:
+	case j.Depth > 0, j.C.S.Raw && len(s.Values) == 0:
 	case j.C.S.Raw:
 		j.rawReturn(first, s.Values)
 	case len(results) == 0:

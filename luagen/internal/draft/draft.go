@@ -9,14 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
 // draft is a script on its way.
 type draft struct {
 	s     *parse.Script
-	facts check.Facts
+	facts flow.Facts
 	said  map[string]string // by "KEYS[1]": what comments say of it
 	lists []*list           // KEYS and ARGV
 	uses  map[int]*use      // by their offsets
@@ -41,7 +41,7 @@ type edit struct {
 }
 
 // Of returns the annotated form of a raw script that parsed. comment is what stands above it in a Go file.
-func Of(s *parse.Script, comment string, facts check.Facts) []byte {
+func Of(s *parse.Script, comment string, facts flow.Facts) []byte {
 	d := &draft{s: s, facts: facts, said: map[string]string{}, uses: map[int]*use{}, lists: []*list{
 		{name: "KEYS", of: "key", many: "any...", uses: map[int]int{}, names: map[int]string{}},
 		{name: "ARGV", of: "arg", many: "string...", uses: map[int]int{}, names: map[int]string{}},

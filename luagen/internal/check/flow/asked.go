@@ -37,10 +37,6 @@ type facts struct {
 	later []int // the number of the later of a text, else 0
 }
 
-func newFacts() *facts {
-	return &facts{map[any]int{everything: 0}, []any{everything}, []int{0}}
-}
-
 func (f *facts) id(what any) int {
 	id, ok := f.ids[what]
 	if !ok {
@@ -127,11 +123,8 @@ func likes(source string) []any {
 
 // joinAsked returns what is known where control comes from two ways.
 func joinAsked(a, b *state, at int) []int {
-	switch {
-	case a.knowsAll():
-		return a.asked
-	case b.knowsAll():
-		return b.asked
+	if a.knowsAll() || b.knowsAll() {
+		return []int{proved}
 	}
 	all, other := long(slices.Clone(a.asked), len(b.asked)), long(b.asked, len(a.asked))
 	for id, x := range all {

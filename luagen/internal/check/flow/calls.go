@@ -102,9 +102,7 @@ func (c *code) isServer(e parse.Expr) bool {
 
 // commandNames returns the commands that the first word of a call may be, nil if that is unknown.
 func (c *code) commandNames(e parse.Expr) []string {
-	switch e := e.(type) {
-	case *parse.ParenExpr:
-		return c.commandNames(e.X)
+	switch e := Unparen(e).(type) {
 	case *parse.StringExpr:
 		return []string{strings.ToLower(e.Value)}
 	case *parse.BinaryExpr:

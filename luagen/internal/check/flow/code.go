@@ -45,11 +45,6 @@ func NewCode(s *parse.Script, tables *Tables) *code {
 	for _, condition := range c.Flow.Conds {
 		c.ask(condition)
 	}
-	for _, e := range c.Flow.Exprs {
-		if b, ok := e.(*parse.BinaryExpr); ok && (b.Op == "and" || b.Op == "or") {
-			c.ask(b.L)
-		}
-	}
 	for _, call := range c.Calls() {
 		for _, p := range c.allPlaces(call) {
 			n := c.Nth(call.Words[p.Word], "KEYS")
@@ -61,6 +56,9 @@ func NewCode(s *parse.Script, tables *Tables) *code {
 			for _, x := range slices.AppendSeq(c.collected(f.Body), maps.Keys(assigned(f.Body))) {
 				c.volatile[x] = c.volatile[x] || !slices.Contains(f.Params, x)
 			}
+		}
+		if b, ok := e.(*parse.BinaryExpr); ok && (b.Op == "and" || b.Op == "or") {
+			c.ask(b.L)
 		}
 		index, ok := e.(*parse.IndexExpr)
 		c.Resp3 = c.Resp3 || ok && IsLiteral(index.Key, "setresp")

@@ -18,14 +18,11 @@ func (m *Machine) eval(e parse.Expr) Value {
 	}
 	m.level++
 	defer func() { m.level-- }()
-	switch e := e.(type) {
+	switch e := Unparen(e).(type) {
 	case *parse.NilExpr:
 		return Value{Is: IsNil}
 	case *parse.BoolExpr:
-		if e.Value {
-			return Value{Is: IsTrueValue}
-		}
-		return Value{Is: IsFalseValue}
+		return Value{Is: map[bool]Kinds{true: IsTrueValue, false: IsFalseValue}[e.Value]}
 	case *parse.StringExpr:
 		return text(e.Value)
 	case *parse.NumberExpr:
@@ -52,8 +49,6 @@ func (m *Machine) eval(e parse.Expr) Value {
 		return m.unary(e)
 	case *parse.TableExpr:
 		return m.table(e)
-	case *parse.ParenExpr:
-		return m.eval(e.X)
 	}
 	return unknown()
 }
@@ -87,8 +82,6 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 		return unknown()
 	case i > 0 && i <= len(x.Items):
 		return x.Items[i-1]
-	case i > 0 && i <= x.Known:
-		return v
 	}
 	v.Is, v.Missing = v.Is|IsNil, cmp.Or(v.Missing, x.Missing)
 	for _, list := range []string{"ARGV", "KEYS"} {
@@ -249,9 +242,6 @@ func (m *Machine) concat(e *parse.BinaryExpr) Value {
 		v := m.eval(operand)
 		m.uses(InText, operand, v)
 		args = append(args, v)
-		if IsLiteral(m.C.Origin(e.L), "(") { // the score behind it is left out of a range
-			all.Unit = v.Unit
-		}
 		all.Word, all.Role = all.Word || v.Word, v.Role
 	}
 	m.see(Sight{Use: Chained, E: e, Args: args})
@@ -259,17 +249,11 @@ func (m *Machine) concat(e *parse.BinaryExpr) Value {
 }
 
 // Operands returns those of a chain of one operator, such as "a .. b .. c".
-func Operands(e parse.Expr, op string) (all []parse.Expr) {
-	for rest := []parse.Expr{e}; len(rest) > 0; {
-		last := Unparen(rest[len(rest)-1])
-		rest = rest[:len(rest)-1]
-		if b, ok := last.(*parse.BinaryExpr); ok && b.Op == op {
-			rest = append(rest, b.R, b.L)
-		} else {
-			all = append(all, last)
-		}
+func Operands(e parse.Expr, op string) []parse.Expr {
+	if b, ok := Unparen(e).(*parse.BinaryExpr); ok && b.Op == op {
+		return append(Operands(b.L, op), Operands(b.R, op)...)
 	}
-	return all
+	return []parse.Expr{Unparen(e)}
 }
 
 // Passed returns the only argument of a call of a function of the server, nil if an expression is none.
@@ -286,9 +270,6 @@ const ZeroSize = 0.5
 // Numeral returns the value of a number that is written out.
 func Numeral(s string) Value {
 	n, err := strconv.ParseFloat(s, 64)
-	if i, intErr := strconv.ParseInt(s, 0, 64); err != nil && intErr == nil {
-		n, err = float64(i), nil
-	}
 	if err != nil {
 		return Value{Is: IsNumber}
 	}

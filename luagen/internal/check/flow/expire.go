@@ -21,7 +21,13 @@ type creation struct {
 func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
 	call, _ := m.C.CommandCall(e)
 	m.Frame.calls++
-	m.evalWords(call)
+	for i, word := range words {
+		if v := m.eval(word); i > 0 && !(i == len(words)-1 && call.Open) {
+			m.uses(AsWord, word, v)
+		} else {
+			m.see(Sight{Use: Used, E: word, V: v})
+		}
+	}
 	defer m.wrote(call)
 	if len(call.Names) != 1 || m.C.Resp3 || !slices.ContainsFunc(m.C.Tables.all, func(t *Table) bool { return t.Of(call, call.Names[0]) != nil }) {
 		return unknown()
@@ -39,16 +45,6 @@ func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
 		v.Is |= IsFailed
 	}
 	return v
-}
-
-func (m *Machine) evalWords(call CommandCall) {
-	for i, word := range call.Words {
-		if v := m.eval(word); i > 0 && !(i == len(call.Words)-1 && call.Open) {
-			m.uses(AsWord, word, v)
-		} else {
-			m.see(Sight{Use: Used, E: word, V: v})
-		}
-	}
 }
 
 func (m *Machine) replyOf(call CommandCall, name string) Value {
@@ -257,6 +253,9 @@ const (
 	afterwards = "afterwards"
 	lifetime   = "lifetime"
 )
+
+// Lasts reports whether a value is the TTL of a key that was just created.
+func (v Value) Lasts() bool { return v.made == lifetime }
 
 // creator returns the key that a call of a command has created if its reply is 1, or true.
 func (m *Machine) creator(call CommandCall, name string) string {

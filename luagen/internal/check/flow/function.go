@@ -162,18 +162,17 @@ func (m *Machine) call(e *parse.CallExpr) Value {
 		}
 	}
 	v := m.outcome(name, e, args)
-	v.about(name, args)
+	for _, arg := range args { // It is about what the function got.
+		if v.of == "" && arg.of != "" {
+			v.of, v.mixed = arg.of, arg.mixed || name != "tonumber" && name != "tostring"
+		}
+	}
 	return v
 }
 
 // straight reports whether a function has no condition, and so shows nothing about what it reads.
 func (m *Machine) straight(f *parse.FuncExpr) bool {
 	return f != nil && !slices.ContainsFunc(f.Body.Stmts, func(s parse.Stmt) bool { return len(parse.Blocks(s)) > 0 })
-}
-
-func (m *Machine) isSent(e *parse.CallExpr) bool {
-	_, ok := m.C.words(e)
-	return ok
 }
 
 func (m *Machine) arguments(e *parse.CallExpr) []Value {

@@ -49,15 +49,8 @@ func (v Value) Long() bool { return v.endless || v.Most >= maxUnpack }
 
 // lengthOf returns the list of which an expression is the length.
 func (m *Machine) lengthOf(e parse.Expr) parse.Expr {
-	switch e := m.C.Origin(e).(type) {
-	case *parse.UnaryExpr:
-		if e.Op == "#" {
-			return e.X
-		}
-	case *parse.CallExpr:
-		if m.C.Callee(e) == "table.getn" && len(e.Args) > 0 {
-			return e.Args[0]
-		}
+	if length, ok := m.C.Origin(e).(*parse.UnaryExpr); ok && length.Op == "#" {
+		return length.X
 	}
 	return nil
 }

@@ -111,17 +111,12 @@ func (m *Machine) AsksOf(cond parse.Expr) (keys []string, unclear bool) {
 	}
 	return keys, m.C.Flow.Within(cond, func(e parse.Expr) bool {
 		call, isCall := e.(*parse.CallExpr)
-		return isCall && !m.isSent(call) && m.C.Callee(call) == ""
-	})
-}
-
-// about notes that a value is the result of a function that got others.
-func (v *Value) about(name string, args []Value) {
-	for _, arg := range args {
-		if v.of == "" && arg.of != "" {
-			v.of, v.mixed = arg.of, arg.mixed || name != "tonumber" && name != "tostring"
+		if !isCall {
+			return false
 		}
-	}
+		_, sent := m.C.words(call)
+		return !sent && m.C.Callee(call) == ""
+	})
 }
 
 // InCondition reports whether some condition is about the reply of a call.

@@ -31,7 +31,9 @@ const (
 )
 
 // NewState returns a state in which nothing is known.
-func NewState() *state { return newState(newFacts()) }
+func NewState() *state {
+	return newState(&facts{map[any]int{everything: 0}, []any{everything}, []int{0}})
+}
 
 func newState(f *facts) *state {
 	return &state{vars: map[*parse.Var]*Value{}, fresh: map[string]*creation{}, Sure: map[string]bool{}, facts: f, asked: []int{0}, At: 1}
@@ -105,7 +107,8 @@ func (m *Machine) is(e parse.Expr, truth bool) {
 	v := m.Peek(e)
 	left := v.falsy()
 	if truth {
-		left = v.truthy()
+		left = v
+		left.Is &^= Absent
 	}
 	if v.Is&Absent != 0 {
 		m.says(e, v, left.Is)

@@ -158,9 +158,6 @@ func (m *Machine) turn(s *state, cond parse.Expr, left int) (yes, no []*state) {
 	m.Quiet++
 	defer func() { m.Quiet-- }()
 	truth, decided := m.decided(cond, v)
-	if s.Dead {
-		return nil, nil
-	}
 	follow := func(to bool) []*state {
 		if decided && to == truth {
 			return []*state{s}
@@ -192,13 +189,9 @@ func (m *Machine) assume(cond parse.Expr, truth bool) {
 	if !truth {
 		yes = no
 	}
-	if m.State = s; len(yes) == 0 {
-		return
-	}
-	yes = real(yes)
 	trail, at := s.trail, s.At
-	*s = *joinAll(yes)
-	s.trail, s.At = trail, at
+	*s = *joinAll(real(yes))
+	m.State, s.trail, s.At = s, trail, at
 }
 
 // loop follows a loop's body once, with nothing known of the names that it assigns to.
@@ -231,9 +224,9 @@ func (m *Machine) loop(all []*state, stmt parse.Stmt) []*state {
 			m.see(Sight{Use: Asked, E: repeat.Cond})
 		})
 	}
-	endless := isRepeat && isBool(repeat.Cond, false)
+	endless := isRepeat && IsBool(repeat.Cond, false)
 	if isWhile {
-		endless = isBool(while.Cond, true)
+		endless = IsBool(while.Cond, true)
 	}
 	switch {
 	case endless && !breaks(body):

@@ -31,7 +31,8 @@ func ConstantText(e parse.Expr) (string, bool) {
 	return "", false
 }
 
-func isBool(e parse.Expr, want bool) bool {
+// IsBool reports whether an expression is true, or false, as it stands.
+func IsBool(e parse.Expr, want bool) bool {
 	b, ok := e.(*parse.BoolExpr)
 	return ok && b.Value == want
 }
@@ -39,7 +40,7 @@ func isBool(e parse.Expr, want bool) bool {
 // IsFalsy reports whether e is nil or false.
 func IsFalsy(e parse.Expr) bool {
 	_, isNil := e.(*parse.NilExpr)
-	return isNil || isBool(e, false)
+	return isNil || IsBool(e, false)
 }
 
 // VarOf returns the local or declared name that an expression is, or nil.
@@ -79,12 +80,9 @@ func NamesIn(e parse.Expr) []*parse.Var {
 
 // BehindLast reports whether e is #x + 1.
 func BehindLast(e parse.Expr, x *parse.Var) bool {
-	b, ok := e.(*parse.BinaryExpr)
-	if !ok || b.Op != "+" {
-		return false
-	}
-	length, ok := b.L.(*parse.UnaryExpr)
-	return ok && length.Op == "#" && Mentions(length.X, x)
+	i, more := Added(e)
+	length, ok := i.(*parse.UnaryExpr)
+	return ok && more == 1 && length.Op == "#" && Mentions(length.X, x)
 }
 
 // statements returns those of a block, and of the blocks in it; those of functions are left out.

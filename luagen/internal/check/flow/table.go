@@ -63,18 +63,12 @@ type Tables struct {
 // Builtin returns the committed tables: of Redis and Valkey, some versions of each, and of the embedded server.
 var Builtin = sync.OnceValue(func() *Tables {
 	tables := &Tables{}
-	files, err := commands.Files.ReadDir(".")
-	if err != nil {
-		panic(err) // embedded: the build would have failed
-	}
+	files, unread := commands.Files.ReadDir(".")
 	for _, file := range files {
 		text, err := commands.Files.ReadFile(file.Name())
-		if err != nil {
-			panic(err) // likewise
-		}
-		t, err := parseTable(string(text))
-		if err != nil {
-			panic(err) // likewise, its test
+		t, wrong := parseTable(string(text))
+		if err = errors.Join(unread, err, wrong); err != nil {
+			panic(err) // They are embedded: the build, or a test, would have failed.
 		}
 		tables.all = append(tables.all, t)
 	}

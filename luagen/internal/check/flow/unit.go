@@ -80,7 +80,7 @@ func timeOf(e *parse.BinaryExpr, l, r Value) Unit {
 	case (e.Op == "+" || e.Op == "-") && !u.Apart(w):
 		sum := Unit{Per: cmp.Or(u.Per, w.Per)}
 		switch { // That of a time and one which is not known may be a duration.
-		case r.Constant():
+		case r.Constant() || isRemainder(e.R):
 			return u
 		case u.As == w.As && u.As != 0:
 			sum.As = ADuration
@@ -264,11 +264,6 @@ func (m *Machine) identifies(e parse.Expr, field string) bool {
 	made := m.Passed(e, "tonumber")
 	text := Spoken(field + " " + m.C.NameOf(e) + " " + m.C.Said["ARGV["+Itoa(m.C.Nth(e, "ARGV"))+"]"])
 	return made != nil && isID.MatchString(text) && !isSmall.MatchString(text) && !m.Peek(made).Surely(IsNumber)
-}
-
-// Called reports whether an expression has a name of some kind, or a comment says so.
-func (m *Machine) Called(e parse.Expr, kind *regexp.Regexp) bool {
-	return kind.MatchString(Spoken(m.C.NameOf(e)))
 }
 
 // NameOf returns the local name or the field that an expression is, or what a comment says of it; "" for another.

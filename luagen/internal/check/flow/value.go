@@ -110,12 +110,6 @@ func (v Value) Surely(k Kinds) bool { return v.Is&^Absent == k }
 // Constant reports whether a value is a number that is written out.
 func (v Value) Constant() bool { return v.Is == IsNumber && v.Least > 0 && v.Least == v.Size }
 
-// truthy returns the part of a value that is true for a condition.
-func (v Value) truthy() Value {
-	v.Is &^= Absent
-	return v.orUnknown()
-}
-
 // falsy returns the part of a value that is false for a condition.
 func (v Value) falsy() Value {
 	return Value{Is: v.Is & Absent, Missing: v.Missing, of: v.of}

@@ -251,8 +251,6 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 	case *parse.FuncStmt:
 		if x := VarOf(s.Target); x != nil {
 			v.Sources[x] = append(v.Sources[x], Source{})
-		} else if field, ok := s.Target.(*parse.IndexExpr); ok {
-			v.Stores[VarOf(field.X)] = append(v.Stores[VarOf(field.X)], nil)
 		}
 	case *parse.ReturnStmt:
 		first := parse.Expr(nil)
