@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,40 +112,6 @@ func TestCallerSends(t *testing.T) {
 			requireEcho(t, "k", reply, err)
 			require.Equal(t, c.caller, byCaller)
 			time.Sleep(time.Minute)
-		})
-	}
-}
-
-// TestStoppedServer stops a server right after an answer. Whoever has a context that ends leaves at once, beside a
-// caller that waits in the driver; and what is late or lost is had by nobody else.
-func TestStoppedServer(t *testing.T) {
-	t.Parallel()
-	for name, waits := range map[string]bool{"Alone": false, "BesideACallerInTheDriver": true} {
-		subtest(t, name, func(t *testing.T) {
-			s := &oneServer{link: &link{}}
-			d := answered(t, s)
-			const stopped = 4 * time.Second
-			s.takes = stopped
-			start := time.Now()
-			var all sync.WaitGroup
-			if waits {
-				all.Go(func() {
-					reply, err := d.Run(context.Background(), write, []string{"waits"}, nil)
-					requireEcho(t, "waits", reply, err)
-					require.Equal(t, stopped, time.Since(start))
-				})
-				synctest.Wait()
-			}
-			ctx := within(t, 100*time.Millisecond)
-			h := newLateReceiver()
-			r := request(write, "k")
-			r.Late, r.Leavers = h, h
-			_, err := do(ctx, d, r)
-			require.Equal(t, 100*time.Millisecond, time.Since(start))
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorIs(t, err, backend.ErrIndeterminate)
-			requireEcho(t, "k", (<-h.late).Reply, nil)
-			all.Wait()
 		})
 	}
 }

@@ -16,38 +16,6 @@ import (
 	"github.com/hasp-go/hasp/primitives/internal/dispatch"
 )
 
-// TestCallsGoTogether fills the senders with slow batches: what comes meanwhile is one batch.
-func TestCallsGoTogether(t *testing.T) {
-	through(t, &link{takes: time.Millisecond}, func(t *testing.T, l *link, d *dispatch.Dispatcher) {
-		var all sync.WaitGroup
-		for i := range 50 {
-			all.Go(func() {
-				key := fmt.Sprint(i)
-				reply, err := d.Run(t.Context(), write, []string{key}, nil)
-				requireEcho(t, key, reply, err)
-			})
-		}
-		all.Wait()
-		calls := 0
-		for _, batch := range l.sent() {
-			calls += len(batch)
-		}
-		require.Equal(t, 50, calls)
-		require.Less(t, len(l.sent()), 6)
-	})
-}
-
-// TestSlowBatchHoldsUpNobody has batches that take for ever: a call that comes later is sent all the same.
-func TestSlowBatchHoldsUpNobody(t *testing.T) {
-	through(t, &link{takes: time.Hour}, func(t *testing.T, l *link, d *dispatch.Dispatcher) {
-		for i := range 20 {
-			go func() { _, _ = d.Run(t.Context(), write, []string{fmt.Sprint(i)}, nil) }()
-			time.Sleep(10 * time.Millisecond)
-			require.Len(t, l.sent(), i+1)
-		}
-	})
-}
-
 // TestMoreThanOneBatch queues more than a batch holds while a batch takes for ever: all are sent, and
 // no call comes after them to see to that.
 func TestMoreThanOneBatch(t *testing.T) {
@@ -65,26 +33,6 @@ func TestMoreThanOneBatch(t *testing.T) {
 			sent += len(batch)
 		}
 		require.Equal(t, calls, sent)
-	})
-}
-
-// TestWithoutBatches sends each call by itself, all side by side.
-func TestWithoutBatches(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &link{takes: time.Second}
-		d := open(t, struct{ backend.ScriptRunner }{l})
-		start := time.Now()
-		var all sync.WaitGroup
-		for i := range 50 {
-			all.Go(func() {
-				key := fmt.Sprint(i)
-				reply, err := d.Run(t.Context(), write, []string{key}, nil)
-				requireEcho(t, key, reply, err)
-			})
-		}
-		all.Wait()
-		require.Equal(t, time.Second, time.Since(start))
-		require.Len(t, l.sent(), 50)
 	})
 }
 
@@ -318,18 +266,6 @@ func TestAbandonedCallThatWasNotSent(t *testing.T) {
 		outcome := <-h.late
 		require.ErrorIs(t, outcome.Err, backend.ErrUnavailable)
 		require.False(t, backend.MayHaveRun(outcome.Err))
-	})
-}
-
-func TestCloseGivesUp(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		d := open(t, &link{takes: time.Hour})
-		start := time.Now()
-		time.AfterFunc(time.Second, d.Close)
-		require.ErrorIs(t, errOf(d.Run(t.Context(), write, []string{"k"}, nil)), backend.ErrIndeterminate)
-		require.Equal(t, time.Second, time.Since(start))
-		require.Equal(t, backend.ErrClosed, errOf(d.Run(t.Context(), write, []string{"k"}, nil)))
-		require.Equal(t, time.Second, time.Since(start))
 	})
 }
 

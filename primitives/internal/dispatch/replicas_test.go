@@ -161,27 +161,6 @@ func TestReplicasOutOfTurn(t *testing.T) {
 	})
 }
 
-// TestReplicasCallerLeaves: the outcome comes late.
-func TestReplicasCallerLeaves(t *testing.T) {
-	through(t, &replicated{waits: time.Second}, func(t *testing.T, l *replicated, d *dispatch.Dispatcher) {
-		ctx := within(t, 100*time.Millisecond)
-		r, late := withReplicas("k", 2), newLateReceiver()
-		r.Late, r.Leavers = late, late
-		require.ErrorIs(t, errOf(do(ctx, d, r)), backend.ErrIndeterminate)
-		outcome := <-late.late
-		requireEcho(t, "k", outcome.Reply, outcome.Err)
-	})
-}
-
-func TestReplicasAndClose(t *testing.T) {
-	through(t, &replicated{waits: time.Hour}, func(t *testing.T, l *replicated, d *dispatch.Dispatcher) {
-		time.AfterFunc(time.Second, d.Close)
-		require.ErrorIs(t, errOf(do(t.Context(), d, withReplicas("k", 1))), backend.ErrIndeterminate)
-		require.ErrorIs(t, errOf(do(t.Context(), d, withReplicas("k", 1))), backend.ErrClosed)
-		require.Len(t, l.waited(), 1)
-	})
-}
-
 func TestReplicasAndPanic(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		l := &replicated{}
@@ -263,19 +242,6 @@ func TestRenewalsWaitTogether(t *testing.T) {
 		}
 		require.Equal(t, "a/249", sent["a"][1][0])
 		require.Equal(t, "a/000", sent["a"][3][49])
-	})
-}
-
-// TestRenewalsWithoutReplicas get a shortage beside the script's reply.
-func TestRenewalsWithoutReplicas(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		l := &cluster{}
-		r := renewals{runner: &dispatch.Runner{Dispatcher: open(t, l), Contained: true}}
-		r.send(t, "few", time.Hour, backend.ErrReplicas)
-		r.Wait()
-		l.acked = 2
-		r.send(t, "enough", time.Hour, nil)
-		r.Wait()
 	})
 }
 
