@@ -60,7 +60,7 @@ const (
 )
 
 // The texts were taken from Redis 7.0.15, Valkey 8.0.1 and miniredis 2.40.0, those of Redis 6 from
-// its source.
+// its source. FuzzServerErrorRoundTrip has the forms in which each words all errors; here are the others.
 func TestParseServerError(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -80,43 +80,23 @@ func TestParseServerError(t *testing.T) {
 			backend.ServerError{Code: "NOTOWNER", Message: "held by line:3( of user_script:4:"}},
 
 		// Redis 7 and Valkey 8.
-		{"WRONGTYPE " + wrongKind + " script: " + hash + ", on @user_script:3.",
-			backend.ServerError{Code: "WRONGTYPE", Message: wrongKind, Line: 3}},
-		{"ERR user_script:1: plain text script: " + hash + ", on @user_script:1.",
-			backend.ServerError{Code: "ERR", Message: "plain text", Line: 1}},
-		{"NOTOWNER x script: " + hash + ", on @user_script:12.",
-			backend.ServerError{Code: "NOTOWNER", Message: "x", Line: 12}},
 		{"ERR NOTOWNER x script: " + hash + ", on @user_script:1.",
 			backend.ServerError{Code: "ERR", Message: "NOTOWNER x", Line: 1}},
 		{compiling + "user_script:3: '<eof>' expected near '1'", backend.ServerError{Code: "ERR", Line: 3,
 			Message: compiling[4:] + "user_script:3: '<eof>' expected near '1'"}},
 
 		// Valkey 9.1.
-		{"WRONGTYPE " + wrongKind + " script: on @user_script:3.",
-			backend.ServerError{Code: "WRONGTYPE", Message: wrongKind, Line: 3}},
-		{"ERR user_script:2: plain text script: on @user_script:2.",
-			backend.ServerError{Code: "ERR", Message: "plain text", Line: 2}},
 		{"NOTOWNER the script: on script: on @user_script:12.",
 			backend.ServerError{Code: "NOTOWNER", Message: "the script: on", Line: 12}},
 
 		// Redis 6.
-		{"ERR Error running script (call to f_" + hash + "): @user_script:3: WRONGTYPE " + wrongKind,
-			backend.ServerError{Code: "WRONGTYPE", Message: wrongKind, Line: 3}},
-		{"ERR Error running script (call to f_" + hash + "): @user_script:3: user_script:3: plain text",
-			backend.ServerError{Code: "ERR", Message: "plain text", Line: 3}},
 		{"ERR Error running script (call to f_" + hash + "): @user_script:3: @user_script: 3: " +
 			"Unknown Redis command called from Lua script", backend.ServerError{Code: "ERR", Line: 3,
 			Message: "Unknown Redis command called from Lua script"}},
 
 		// Miniredis.
-		{compiling + ":3: WRONGTYPE " + wrongKind + callFrame,
-			backend.ServerError{Code: "WRONGTYPE", Message: wrongKind, Line: 3}},
 		{compiling + "<string>:3: WRONGTYPE " + wrongKind + callFrame,
 			backend.ServerError{Code: "WRONGTYPE", Message: wrongKind, Line: 3}},
-		{compiling + ":3: ERR value is not an integer or out of range" + callFrame,
-			backend.ServerError{Code: "ERR", Message: "value is not an integer or out of range", Line: 3}},
-		{compiling + ":1: NOTOWNER x" + errFrame,
-			backend.ServerError{Code: "ERR", Message: "NOTOWNER x", Line: 1}},
 		{compiling + "NOTOWNER x" + errFrame, backend.ServerError{Code: "ERR", Message: "NOTOWNER x"}},
 		{compiling + ":3: cannot perform concat operation between nil and string" +
 			" stack traceback:  :3: in main chunk  [G]: ?", backend.ServerError{Code: "ERR", Line: 3,
