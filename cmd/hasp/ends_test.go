@@ -48,8 +48,9 @@ func begun(t *testing.T, server *servers.Server, line string) (h *hasp, file str
 // ending are the signals that end a command, or the wait for it.
 var ending = []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
 
-// TestSignalsEndTheWait: whatever waits ends by each signal, with its code, and has run nothing.
-func TestSignalsEndTheWait(t *testing.T) {
+// TestEndsOfRunners: each signal ends whatever waits, which has run nothing, and the command, whose code it is. Nothing
+// tells of a loss before the command has ended by itself.
+func TestEndsOfRunners(t *testing.T) {
 	t.Parallel()
 	for kind, line := range runners {
 		t.Run(kind, func(t *testing.T) {
@@ -66,33 +67,12 @@ func TestSignalsEndTheWait(t *testing.T) {
 				require.Equal(t, 128+int(ending[i]), h.code(t), "%s", h.errors)
 				require.Empty(t, h.output.String())
 			}
-		})
-	}
-}
-
-// TestSignalsEndTheCommand: each signal ends the command, and the code is the command's.
-func TestSignalsEndTheCommand(t *testing.T) {
-	t.Parallel()
-	for kind, line := range runners {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			server := startServer(t)
 			for _, signal := range ending {
+				do(t, server, "FLUSHALL")
 				h, _ := begun(t, server, line)
 				h.signal(t, signal)
 				require.Equal(t, 128+int(signal), h.code(t), "%s", h.errors)
 			}
-		})
-	}
-}
-
-// TestLostAtTheRelease: nothing tells of the loss before the command has ended by itself.
-func TestLostAtTheRelease(t *testing.T) {
-	t.Parallel()
-	for kind, line := range runners {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			server := startServer(t)
 			h, file := begun(t, server, line)
 			do(t, server, "FLUSHALL")
 			require.NoError(t, os.Remove(file))

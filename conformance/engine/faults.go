@@ -138,7 +138,6 @@ func serverFaults() []fault {
 			name: "ReadOnlyServer", needs: []harness.Need{admin, oneNode, harness.FixedRoles}, lasts: briefly,
 			inject: demote,
 		},
-		{name: "LoadingServer", needs: []harness.Need{admin, oneNode, harness.Debug}, inject: reload},
 		{
 			name: "StoppedServer", needs: []harness.Need{harness.Pause}, lease: workLease, lasts: beyondLease,
 			loses: true, inject: stopServer,
@@ -242,25 +241,6 @@ func exhaust(ctx context.Context, s *scene) func(context.Context) {
 func demote(ctx context.Context, s *scene) func(context.Context) {
 	must.Get(s.Do(ctx, "", "REPLICAOF", "127.0.0.1", "1"))
 	return func(ctx context.Context) { must.Get(s.Do(ctx, "", "REPLICAOF", "NO", "ONE")) }
-}
-
-// reload makes the server load its data for a while, as after a restart: it has much, and reads it slowly.
-func reload(ctx context.Context, s *scene) func(context.Context) {
-	const keys, delay = "300", "1000" // microseconds for each
-	for _, words := range [][]string{
-		{"DEBUG", "POPULATE", keys, "ballast", "100"},
-		{"CONFIG", "SET", "key-load-delay", delay},
-		{"CONFIG", "SET", "loading-process-events-interval-bytes", "1024"},
-		{"DEBUG", "RELOAD"},
-		{"CONFIG", "SET", "key-load-delay", "0"},
-		{
-			"EVAL", "for i = 0, ARGV[1] - 1 do redis.call('del', 'ballast:' .. i) end",
-			"0", keys,
-		},
-	} {
-		must.In(words[0]+" "+words[1], func() { must.Get(s.Do(ctx, "", words...)) })
-	}
-	return nil
 }
 
 func stopServer(ctx context.Context, s *scene) func(context.Context) {

@@ -99,17 +99,13 @@ var (
 	ReplicaWaiter = Need{"the backend does not wait for replicas", func(h *Harness) bool { return h.WaitsForReplicas }}
 	Scans         = Need{"the backend does not list keys", func(h *Harness) bool { return h.Scans }}
 	ClientList    = Need{"the server does not list its clients", func(h *Harness) bool { return h.ListsClients }}
-	Debug         = Need{"the server does not allow DEBUG", func(h *Harness) bool {
-		_, err := h.Do(context.Background(), "", "DEBUG", "HELP")
-		return err == nil
-	}}
-	Restart    = Need{"the harness cannot restart the server", func(h *Harness) bool { return h.Restart != nil }}
-	Pause      = Need{"the harness cannot stop the server", func(h *Harness) bool { return h.Pause != nil }}
-	FailOver   = Need{"the harness cannot fail over", func(h *Harness) bool { return h.FailOver != nil }}
-	FixedRoles = Need{"the roles of servers are not the suite's to change", func(h *Harness) bool { return h.FailOver == nil }}
-	Isolate    = Need{"the harness cannot isolate a primary", func(h *Harness) bool { return h.Isolate != nil }}
-	Migrate    = Need{"the harness cannot migrate a slot", func(h *Harness) bool { return h.Migrate != nil }}
-	Advance    = Need{"the harness cannot move the server's clock", func(h *Harness) bool { return h.Advance != nil }}
-	Faults     = Need{"the harness cannot disturb connections", func(h *Harness) bool { return h.Faults }}
-	HasClient  = Need{"the backend has no client below it", func(h *Harness) bool { return !h.NoClient }}
+	Restart       = Need{"the harness cannot restart the server", func(h *Harness) bool { return h.Restart != nil }}
+	Pause         = Need{"the harness cannot stop the server", func(h *Harness) bool { return h.Pause != nil }}
+	FailOver      = Need{"the harness cannot fail over", func(h *Harness) bool { return h.FailOver != nil }}
+	FixedRoles    = Need{"the roles of servers are not the suite's to change", func(h *Harness) bool { return h.FailOver == nil }}
+	Isolate       = Need{"the harness cannot isolate a primary", func(h *Harness) bool { return h.Isolate != nil }}
+	Migrate       = Need{"the harness cannot migrate a slot", func(h *Harness) bool { return h.Migrate != nil }}
+	Advance       = Need{"the harness cannot move the server's clock", func(h *Harness) bool { return h.Advance != nil }}
+	Faults        = Need{"the harness cannot disturb connections", func(h *Harness) bool { return h.Faults }}
+	HasClient     = Need{"the backend has no client below it", func(h *Harness) bool { return !h.NoClient }}
 )
