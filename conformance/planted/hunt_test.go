@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,7 +130,7 @@ func (h *hunt) finds(t *testing.T, f finder, s seed) {
 	require.Error(t, err, "%s did not find that it %s: %s\n%s", f.test, s.name, h.again(t), out)
 	require.Contains(t, out, "--- FAIL: ", "not a test's failure: %s", h.again(t))
 	require.NotContains(t, out, "panic: runtime error", "not a test's failure: %s", h.again(t))
-	t.Logf("%s: run %d in %s: %s", f.test, runs, time.Since(start).Round(time.Millisecond), verdict(out))
+	t.Logf("%s: run %d in %s", f.test, runs, time.Since(start).Round(time.Millisecond))
 }
 
 // again returns the command that repeats a test of ours.
@@ -159,16 +158,4 @@ func (h *hunt) String() string {
 		report += "; not found: " + strings.Join(h.missed, ", ")
 	}
 	return report
-}
-
-// verdict returns the line that reports the failure: the first one of the test's that is not
-// about a test that was skipped.
-func verdict(out string) string {
-	reported := regexp.MustCompile(`(?m)^\s*(?:Error:|\w+\.go:\d+:)[ \t]+(\S.*)$`)
-	for _, line := range reported.FindAllStringSubmatch(out, -1) {
-		if !strings.HasPrefix(line[1], "the harness cannot") {
-			return line[1]
-		}
-	}
-	return ""
 }

@@ -39,13 +39,6 @@ func tool(t *testing.T, dir, name, script string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700)) //nolint:gosec // It runs.
 }
 
-func TestVersion(t *testing.T) {
-	t.Setenv("HASP_REDISSON", "1")
-	require.Regexp(t, `^\d+\.\d+\.\d+$`, redisson.Version())
-	t.Setenv("HASP_REDISSON", "3.17.6")
-	require.Equal(t, "3.17.6", redisson.Version())
-}
-
 // TestMeasure runs contests of both kinds, and kills the client.
 func TestMeasure(t *testing.T) {
 	if os.Getenv("HASP_REDISSON") == "" {
