@@ -22,29 +22,17 @@ func doOf(object any) func(context.Context, work) error {
 	}).Do
 }
 
-// doLock is Do of a lock, for work that needs no lease.
-type doLock func(ctx context.Context, work func(context.Context) error) error
-
-// doing runs a test of Do, whose work finds the lock held.
-func doing(t *testing.T, test func(t *testing.T, s *server, do doLock)) {
-	t.Helper()
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, nil).NewLock("x", nil)
-		test(t, s, func(ctx context.Context, work func(context.Context) error) error {
-			return lock.Do(ctx, func(ctx context.Context, lease *primitives.Lease) error {
+// TestDo returns what the work returns, passes its panic on, and releases, also when the context of Do has ended. It ends
+// the work's context when the lock is lost, and says why. It does no work without the lock.
+func TestDo(t *testing.T) {
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
+		do := func(ctx context.Context, work func(context.Context) error) error {
+			return c.NewLock("x", nil).Do(ctx, func(ctx context.Context, lease *primitives.Lease) error {
 				require.Equal(t, s.holder("x"), lease.Owner())
 				require.NoError(t, lease.Err())
 				return work(ctx)
 			})
-		})
-		require.Empty(t, s.holder("x"))
-	})
-}
-
-// TestDo returns what the work returns, passes its panic on, and releases, also when the context of Do has ended. It ends
-// the work's context when the lock is lost, and says why. It does no work without the lock.
-func TestDo(t *testing.T) {
-	doing(t, func(t *testing.T, s *server, do doLock) {
+		}
 		failed := errors.New("work")
 		require.NoError(t, do(t.Context(), func(context.Context) error { return nil }))
 		require.Equal(t, failed, do(t.Context(), func(context.Context) error { return failed }))
@@ -76,7 +64,7 @@ func TestDo(t *testing.T) {
 		s.hold("x", another, time.Hour)
 		err = do(within(t, time.Minute), func(context.Context) error { panic("it works") })
 		wraps(t, err, primitives.ErrNotAcquired, context.DeadlineExceeded)
-		s.lose("x")
+		require.Equal(t, another, s.holder("x"))
 	})
 }
 

@@ -114,31 +114,6 @@ func TestLockTellsTheCauseWhileParked(t *testing.T) {
 	})
 }
 
-// TestClientCloseReleasesAndEndsAll: a client that closes leaves nothing, and nobody waits behind a waiter that is gone.
-func TestClientCloseReleasesAndEndsAll(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{"Lock", "FairLock"} {
-		subtest(t, kind, func(t *testing.T, s *server) {
-			client := s.client(t, nil)
-			lease := must(construct(t, client, kind, "mine", nil).(primitives.Locker).Lock(t.Context()))(t)
-			s.hold("x", another, time.Hour)
-			lock := construct(t, client, kind, "x", nil).(primitives.Locker)
-			waiting := beside(func() error { return errOf(lock.Lock(t.Context())) })
-			time.Sleep(time.Second)
-			require.Equal(t, kind == "FairLock", len(s.waiting()) == 1)
-			require.NoError(t, client.Close(t.Context()))
-			require.ErrorIs(t, <-waiting, primitives.ErrClosed)
-			require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
-			require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrClosed)
-			require.Empty(t, s.holder("mine"))
-			require.Empty(t, s.waiting())
-			require.Zero(t, s.subscribed())
-			require.ErrorIs(t, errOf(lock.Lock(t.Context())), primitives.ErrClosed)
-			require.NoError(t, client.Close(t.Context()))
-		})
-	}
-}
-
 // TestClientCloseAfterACancelledLock lets an acquire be cancelled that never reaches the server:
 // nobody can know that, but Close does not wait for a lease to pass.
 func TestClientCloseAfterACancelledLock(t *testing.T) {

@@ -215,31 +215,3 @@ func TestWatchIsDenied(t *testing.T) {
 		require.InDelta(t, 6, s.called("lock_renew"), 1)
 	})
 }
-
-// promotes is a cluster of one primary, until its replica takes its place. The driver follows that by itself.
-type promotes struct {
-	*server
-	replica *atomic.Bool
-}
-
-// NodeOf is as for [backend.Locator].
-func (p promotes) NodeOf(string) string { return fmt.Sprint("replica: ", p.replica.Load()) }
-
-// TestMovedNodeRenewsAtOnce: without a call, and with a subscription that does not break, a holder learns that the
-// replica that took its server's place does not have its lock.
-func TestMovedNodeRenewsAtOnce(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		p := promotes{s, new(atomic.Bool)}
-		c := s.over(t, p, nil)
-		kept := must(c.NewLock("kept", nil).Lock(t.Context()))(t)
-		lost := must(c.NewLock("lost", nil).Lock(t.Context()))(t)
-		time.Sleep(5 * time.Second)
-		require.NoError(t, errOf(s.embedded.Do("DEL", "lost")))
-		require.Zero(t, s.called("lock_renew"))
-		p.replica.Store(true)
-		time.Sleep(1100 * time.Millisecond)
-		require.ErrorIs(t, lost.Err(), primitives.ErrLost)
-		require.NoError(t, kept.Err())
-		require.Equal(t, 1, s.called("lock_renew"))
-	})
-}

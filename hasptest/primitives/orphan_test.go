@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,31 +74,6 @@ func TestCloseGivesBackAtOnce(t *testing.T) {
 		require.NoError(t, client.Close(t.Context()))
 		require.Less(t, time.Since(start), time.Second)
 		require.Empty(t, s.holder("x"))
-	})
-}
-
-// TestManyLeaveByFewScripts closes a client with 300 waiters, which leave by hundreds.
-func TestManyLeaveByFewScripts(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		require.NoError(t, errOf(s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())))
-		client, releases := s.client(t, nil), 0
-		lock := client.NewFairLock("x", nil)
-		for range 300 {
-			go func() { _, _ = lock.Lock(t.Context()) }()
-		}
-		synctest.Wait()
-		require.Len(t, s.waiting(), 300)
-		s.set(func() {
-			s.fault = func(script string) fault {
-				if strings.HasPrefix(script, "fair_release") {
-					releases++
-				}
-				return fault{}
-			}
-		})
-		require.NoError(t, client.Close(t.Context()))
-		require.Empty(t, s.waiting())
-		require.LessOrEqual(t, releases, 4)
 	})
 }
 

@@ -110,7 +110,7 @@ func TestCloseWithoutABound(t *testing.T) {
 		permits, least time.Duration
 	}{
 		"Down": {down, 0, lease}, "RepliesLost": {fault{broken: true}, 0, lease}, "Silent": {fault{lost: true}, 0, lease},
-		"Permits": {down, 5 * time.Minute, 5 * time.Minute},
+		"Permits": {fault{err: backend.ErrUnavailable, before: time.Millisecond}, 5 * time.Minute, 5 * time.Minute},
 	} {
 		subtest(t, name, func(t *testing.T, s *server) {
 			client := must(primitives.New(s, nil))(t)

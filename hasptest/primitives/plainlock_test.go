@@ -1,8 +1,8 @@
 package primitives_test
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -178,25 +178,26 @@ func TestAdopt(t *testing.T) {
 // TestAdoptWithoutForget: the former holder learns of its loss at its next renewal, which the adopter's client may send.
 func TestAdoptWithoutForget(t *testing.T) {
 	t.Parallel()
-	subtest(t, "other", func(t *testing.T, s *server) { adoptWithoutForget(t, s, s.client(t, nil)) })
-	subtest(t, "own", func(t *testing.T, s *server) { adoptWithoutForget(t, s, nil) })
-}
-
-func adoptWithoutForget(t *testing.T, s *server, by *primitives.Client) {
-	t.Helper()
-	c := s.client(t, nil)
-	former := must(c.NewPlainLock("x", nil).Lock(t.Context()))(t)
-	adopter := cmp.Or(by, c).NewPlainLock("x", nil)
-	time.Sleep(time.Second)
-	lease := must(adopter.Adopt(t.Context(), former.Owner()))(t)
-	require.NoError(t, former.Err(), "it does not know yet")
-	<-former.Done()
-	require.Equal(t, &primitives.LossError{Reason: primitives.LossTaken, Holder: lease.Owner()}, former.Err())
-	require.ErrorIs(t, former.Release(t.Context()), primitives.ErrNotHeld)
-	time.Sleep(time.Minute)
-	// Under a context that re-enters a lease, there is nothing to re-enter: the owner is another.
-	require.ErrorIs(t, errOf(adopter.Adopt(lease.Reenter(t.Context()), former.Owner())), primitives.ErrNotHeld)
-	require.NoError(t, lease.Release(t.Context()))
+	for _, own := range []bool{false, true} {
+		subtest(t, fmt.Sprint("own ", own), func(t *testing.T, s *server) {
+			c := s.client(t, nil)
+			adopter := c.NewPlainLock("x", nil)
+			if !own {
+				adopter = s.client(t, nil).NewPlainLock("x", nil)
+			}
+			former := must(c.NewPlainLock("x", nil).Lock(t.Context()))(t)
+			time.Sleep(time.Second)
+			lease := must(adopter.Adopt(t.Context(), former.Owner()))(t)
+			require.NoError(t, former.Err(), "it does not know yet")
+			<-former.Done()
+			require.Equal(t, &primitives.LossError{Reason: primitives.LossTaken, Holder: lease.Owner()}, former.Err())
+			require.ErrorIs(t, former.Release(t.Context()), primitives.ErrNotHeld)
+			time.Sleep(time.Minute)
+			// Under a context that re-enters a lease, there is nothing to re-enter: the owner is another.
+			require.ErrorIs(t, errOf(adopter.Adopt(lease.Reenter(t.Context()), former.Owner())), primitives.ErrNotHeld)
+			require.NoError(t, lease.Release(t.Context()))
+		})
+	}
 }
 
 // TestAdoptOnce: of many adopters of an owner one gets the lock.

@@ -214,53 +214,6 @@ func TestUndoneGrantIsSearchedFor(t *testing.T) {
 	})
 }
 
-// TestReplicasTakeOfTheLease: the time of WAIT counts. A lease that the watchdog renews is renewed
-// meanwhile.
-func TestReplicasTakeOfTheLease(t *testing.T) {
-	t.Parallel()
-	for _, fixed := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newServer(t)
-			s.acks = func(_ int, timeout time.Duration) acks { return acks{n: 1, after: timeout} }
-			o := &primitives.LockOptions{Replicas: 1, ReplicaTimeout: 950 * time.Millisecond}
-			if fixed {
-				o.Lease = time.Second
-			}
-			c := s.client(t, &primitives.Options{WatchdogLease: time.Second})
-			lease, err := c.NewLock("x", o).Lock(t.Context())
-			if !fixed {
-				require.NoError(t, err)
-				require.NoError(t, lease.Err())
-				return
-			}
-			require.ErrorIs(t, err, primitives.ErrLost)
-			time.Sleep(time.Millisecond)
-			require.Empty(t, s.holder("x"))
-		})
-	}
-}
-
-// TestReplicasAreNotWaitedForByOthers has a lock whose replicas lag, beside others of the same client.
-func TestReplicasAreNotWaitedForByOthers(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		s.acks = noneAcks
-		c := s.client(t, nil)
-		var all sync.WaitGroup
-		for i := range 20 {
-			all.Go(func() {
-				require.ErrorIs(t, errOf(c.NewLock(fmt.Sprint(i), &primitives.LockOptions{Replicas: 1}).TryLock(t.Context())), primitives.ErrReplicas)
-			})
-		}
-		synctest.Wait()
-		require.Equal(t, 8, s.called("WAIT"), "more would take all connections of a pool")
-		start := time.Now()
-		require.NoError(t, errOf(c.NewLock("other", nil).TryLock(t.Context())))
-		require.Zero(t, time.Since(start))
-		all.Wait()
-		require.Equal(t, 3*time.Second, time.Since(start))
-	})
-}
-
 // TestFairLockWithTooFewReplicas: who has to give up its turn goes to the end of the queue.
 func TestFairLockWithTooFewReplicas(t *testing.T) {
 	served(t, func(t *testing.T, s *server, c *primitives.Client) {
@@ -290,25 +243,5 @@ func TestFairLockWithTooFewReplicas(t *testing.T) {
 		all.Wait()
 		require.Equal(t, []int{1, 2, 0}, served)
 		s.requireFree(t)
-	})
-}
-
-// TestMultiLockWithTooFewReplicas has a part whose replicas lag at first.
-func TestMultiLockWithTooFewReplicas(t *testing.T) {
-	served(t, func(t *testing.T, s *server, c *primitives.Client) {
-		waits := 0
-		s.acks = func(int, time.Duration) acks {
-			waits++
-			return acks{n: waits / 3}
-		}
-		both := primitives.NewMultiLock(
-			c.NewLock("x", &primitives.LockOptions{Replicas: 1}), c.NewLock("y", nil))
-		require.ErrorIs(t, errOf(both.TryLock(t.Context())), primitives.ErrReplicas)
-		time.Sleep(time.Second)
-		require.Empty(t, s.holder("x"))
-		require.Empty(t, s.holder("y"))
-		lease := must(both.Lock(t.Context()))(t)
-		require.Equal(t, 3, waits)
-		require.NoError(t, lease.Release(t.Context()))
 	})
 }

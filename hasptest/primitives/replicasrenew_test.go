@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,29 +12,6 @@ import (
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
-
-// TestRenewalsWaitForReplicas has replicas that stop after the grant: the holder loses its lock in time, although its
-// primary renews it, and a lease that does not wait stays.
-func TestRenewalsWaitForReplicas(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, c *primitives.Client, l primitives.Locker) {
-		other := must(c.NewLock("other", nil).Lock(t.Context()))(t)
-		start := time.Now()
-		lease := must(l.Lock(t.Context()))(t)
-		s.set(func() {
-			s.acks = func(_ int, timeout time.Duration) acks {
-				require.Equal(t, time.Second, timeout)
-				return acks{after: timeout}
-			}
-		})
-		awaitEnd(t, lease.Done())
-		require.Equal(t, 27*time.Second, time.Since(start))
-		require.ErrorIs(t, lease.Err(), primitives.LossOutage)
-		time.Sleep(time.Second)
-		s.requireFree(t)
-		time.Sleep(time.Hour)
-		require.NoError(t, other.Err())
-	})
-}
 
 // TestClientsReplicas: -1 means none, whatever the client's option, and a backend that cannot wait is refused.
 func TestClientsReplicas(t *testing.T) {
@@ -47,34 +23,6 @@ func TestClientsReplicas(t *testing.T) {
 		require.Zero(t, s.called("WAIT"))
 		require.ErrorAs(t, errOf(primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})), new(*primitives.FieldError))
 	})
-}
-
-// TestMutexOfAReleaseWaitsForReplicas has a mutex that a release grants: Lock returns it only after the replica has
-// acknowledged a renewal. Without Replicas no request is sent more.
-func TestMutexOfAReleaseWaitsForReplicas(t *testing.T) {
-	t.Parallel()
-	for _, fixed := range []time.Duration{0, 20 * time.Second} {
-		for replicas := range 2 {
-			synctest.Test(t, func(t *testing.T) {
-				s := newServer(t)
-				m := s.client(t, nil).NewMutex("x", &primitives.MutexOptions{Replicas: replicas, Lease: fixed})
-				first := must(m.Lock(t.Context()))(t)
-				waits := s.called("WAIT")
-				time.AfterFunc(5*time.Second, func() { require.NoError(t, first.Release(t.Context())) })
-				second := must(m.Lock(t.Context()))(t)
-				renewed := replicas
-				if fixed > 0 {
-					renewed = 1 // To its whole length.
-				}
-				require.Equal(t, renewed, s.called("mutex_renew"))
-				require.Equal(t, waits+2*replicas, s.called("WAIT"), "of the refused try, too")
-				if replicas > 0 {
-					require.Greater(t, second.Remaining(), 17*time.Second)
-				}
-				require.NoError(t, second.Release(t.Context()))
-			})
-		}
-	}
 }
 
 // TestMutexPassesAWaiterWithoutReplicas grants a mutex, by releases, to a caller whose replicas do not acknowledge it: that

@@ -38,32 +38,6 @@ func TestFairLockLeavesAfterAnOutage(t *testing.T) {
 	}
 }
 
-// TestFairLockIsWokenOnItsNewChannel loses one reply to a waiter that does not poll, which goes on with
-// another owner.
-func TestFairLockIsWokenOnItsNewChannel(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, &primitives.Options{PollInterval: 100 * time.Hour}).
-			NewFairLock("x", &primitives.FairLockOptions{WaiterTimeout: 1000 * time.Hour})
-		holder := must(lock.Lock(t.Context()))(t)
-		tries, first := 0, ""
-		s.seen = func(script string, _, args []string) {
-			if tries++; script == "fair_acquire" && tries == 1 {
-				first = args[0]
-			}
-		}
-		s.fault = func(script string) fault { return fault{broken: script == "fair_acquire" && tries == 2} }
-		granted := leased(t.Context(), lock.Lock)
-		time.Sleep(time.Minute)
-		require.Len(t, s.waiting(), 1)
-		require.NotContains(t, s.waiting(), first)
-		start := time.Now()
-		require.NoError(t, holder.Release(t.Context()))
-		lease := <-granted
-		require.Less(t, time.Since(start), time.Second)
-		require.NoError(t, lease.Release(t.Context()))
-	})
-}
-
 // TestFairLockTriesWithinItsTimeout does not poll, and yet is not taken for dead.
 func TestFairLockTriesWithinItsTimeout(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {

@@ -103,11 +103,12 @@ func TestReplicasHoldUpNobody(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		require.Len(t, l.waited(), 8)
+		waiting := len(l.waited())
 		reply, err := d.Run(t.Context(), write, []string{"k"}, nil)
 		requireEcho(t, "k", reply, err)
 		require.Zero(t, time.Since(start))
 		all.Wait()
+		require.Equal(t, 8, waiting)
 		require.Equal(t, 3*time.Second, time.Since(start))
 		require.Equal(t, [][]string{{"k"}}, l.sent())
 	})
