@@ -6,7 +6,6 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/engine"
-	"github.com/hasp-go/hasp/conformance/harness"
 	"github.com/hasp-go/hasp/conformance/lock"
 	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
@@ -40,7 +39,6 @@ programs' locks do. Nothing else is stored. The message 0 is published at the re
 	p.Ops[3].Generate = func(d engine.Params[lock.Held]) lock.In {
 		return lock.In{Op: []lock.Op{lock.IsLocked, lock.Remaining}[d.Which%2]}
 	}
-	p.Special = []harness.Case{harness.NewCase(p.Promises, "PlainLockIsHandedOver", p.Limit, nil, handsOver)}
 	return p
 }
 
@@ -87,18 +85,4 @@ func plainPeer(d engine.Params[lock.Held]) (c engine.Change[lock.Held], ok bool)
 		return engine.Change[lock.Held]{Next: d.Now.Gone(nil)}, d.Now.V.Owner == "their-text"
 	}
 	return c, ok
-}
-
-// handsOver has a client adopt what another holds.
-func handsOver(ctx context.Context, e *harness.Env) {
-	first, _ := engine.NewClient(ctx, e, nil)
-	second, _ := engine.NewClient(ctx, e, nil)
-	for _, name := range e.Slots() {
-		former, adopter := must.Get(first.NewPlainLock(name, nil).Lock(ctx)), second.NewPlainLock(name, nil)
-		former.Forget()
-		lease := must.Get(adopter.Adopt(ctx, former.Owner()))
-		must.Refuse[*primitives.Lease]("Adopt", primitives.ErrNotHeld)(adopter.Adopt(ctx, former.Owner()))
-		must.Return("IsHeldBy", true)(adopter.IsHeldBy(ctx, lease.Owner()))
-		must.Do(lease.Release(ctx))
-	}
 }

@@ -244,37 +244,8 @@ func counting(order primitives.CountingOrder) slots {
 	}
 }
 
-// ends are when the leases of a crashed client end that has all slots, and how long the live client's last.
-var (
-	ends  = []time.Duration{time.Second, 1300 * time.Millisecond, 1600 * time.Millisecond, 4200 * time.Millisecond}
-	lives = time.Minute
-)
-
-// afterACrash has one client take all slots and crash, but for the last of them: its leases end, and no message tells
-// so. Then it has play go on with the client that is left, in virtual time.
-func afterACrash(t *testing.T, play func(t *testing.T, acquire slots, last *primitives.Lease, c *primitives.Client)) {
-	t.Helper()
-	for name, acquire := range semaphores {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				server := embedded.NewServer()
-				var clients [2]*primitives.Client
-				for i := range clients {
-					clients[i] = cells.Over(t, must.Get(embedded.New(server, nil)), nil)
-				}
-				var last *primitives.Lease
-				for i, lease := range ends {
-					l := cells.Got(acquire(t.Context(), clients[0], len(ends), lease))(t)
-					if last = l; i < len(ends)-1 {
-						l.Forget()
-					}
-				}
-				play(t, acquire, last, clients[1])
-			})
-		})
-	}
-}
+// ends are when the leases of a crashed client end that has all slots.
+var ends = []time.Duration{time.Second, 1300 * time.Millisecond, 1600 * time.Millisecond, 4200 * time.Millisecond}
 
 // waiters has n callers of a client wait one after the other, and returns when each was granted. What they are granted
 // ends with its lease.
@@ -295,49 +266,49 @@ func waiters(ctx context.Context, acquire slots, c *primitives.Client, n int, le
 // late is how much later than a lease's end a waiter may be granted.
 const late = 5 * time.Millisecond
 
-// requireAt requires that the next waiter is granted at a time.
-func requireAt(t *testing.T, want time.Duration, granted <-chan time.Duration) {
-	t.Helper()
-	require.InDelta(t, want+late/2, <-granted, float64(late/2+time.Millisecond))
-}
-
-// TestWaitersBehindACrashAreInAtEachEnd: a crashed client's leases end one after the other, and a live client has as
-// many waiters: each is in when the next lease ends, not at the next poll.
-func TestWaitersBehindACrashAreInAtEachEnd(t *testing.T) {
+// TestWaitersBehindACrash: one client takes all slots and crashes: its leases end one after the other, and no message tells
+// so. Waiters of a live client are in when the next lease ends, and not at their poll.
+func TestWaitersBehindACrash(t *testing.T) {
 	t.Parallel()
-	afterACrash(t, func(t *testing.T, acquire slots, last *primitives.Lease, c *primitives.Client) {
-		last.Forget()
-		granted := waiters(t.Context(), acquire, c, len(ends), lives)
-		for _, at := range ends {
-			requireAt(t, at, granted)
+	ms := func(all ...time.Duration) (at []time.Duration) {
+		for _, n := range all {
+			at = append(at, n*time.Millisecond)
 		}
-	})
-}
-
-// TestWaitersBehindAGrantAreInAtItsEnd crashes the next holder, whose lease is short: the waiters behind it acquire when
-// that lease ends, and not at their poll.
-func TestWaitersBehindAGrantAreInAtItsEnd(t *testing.T) {
-	t.Parallel()
-	afterACrash(t, func(t *testing.T, acquire slots, last *primitives.Lease, c *primitives.Client) {
-		last.Forget()
-		granted := waiters(t.Context(), acquire, c, 6, 200*time.Millisecond)
-		for _, at := range []time.Duration{1000, 1200, 1300, 1400, 1500, 1600} {
-			requireAt(t, at*time.Millisecond, granted)
+		return at
+	}
+	for title, c := range map[string]struct {
+		waiters  int
+		lease    time.Duration // of what they are granted
+		releases bool          // the last slot, before the first lease ends
+		granted  []time.Duration
+	}{
+		"AtEachEnd":      {waiters: len(ends), lease: time.Minute, granted: ends},
+		"AtEndsOfGrants": {waiters: 6, lease: 200 * time.Millisecond, granted: ms(1000, 1200, 1300, 1400, 1500, 1600)},
+		"AtARelease":     {waiters: len(ends), lease: time.Minute, releases: true, granted: ms(500, 1000, 1300, 1600)},
+	} {
+		for name, acquire := range semaphores {
+			t.Run(title+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					server, last := embedded.NewServer(), (*primitives.Lease)(nil)
+					client := func() *primitives.Client { return cells.Over(t, must.Get(embedded.New(server, nil)), nil) }
+					crashing := client()
+					for i, lease := range ends {
+						last = cells.Got(acquire(t.Context(), crashing, len(ends), lease))(t)
+						if i < len(ends)-1 || !c.releases {
+							last.Forget()
+						}
+					}
+					granted := waiters(t.Context(), acquire, client(), c.waiters, c.lease)
+					if c.releases {
+						time.Sleep(500 * time.Millisecond)
+						require.NoError(t, last.Release(t.Context()))
+					}
+					for _, want := range c.granted {
+						require.InDelta(t, want+late/2, <-granted, float64(late/2+time.Millisecond))
+					}
+				})
+			})
 		}
-	})
-}
-
-// TestWaitersBehindARelease: a slot is released before the first lease ends, and the first waiter is in by that. The
-// next is in when that lease ends.
-func TestWaitersBehindARelease(t *testing.T) {
-	t.Parallel()
-	afterACrash(t, func(t *testing.T, acquire slots, last *primitives.Lease, c *primitives.Client) {
-		granted := waiters(t.Context(), acquire, c, len(ends), lives)
-		time.Sleep(500 * time.Millisecond)
-		require.NoError(t, last.Release(t.Context()))
-		requireAt(t, 500*time.Millisecond, granted)
-		for _, at := range ends[:3] {
-			requireAt(t, at, granted)
-		}
-	})
+	}
 }

@@ -83,32 +83,6 @@ func readFresh(t *testing.T, b backend.Backend, r *servers.Replicated) {
 // patience bounds what has to happen at all.
 const patience = time.Minute
 
-// deployment is a primary with replicas, and an adapter to reach it by.
-type deployment struct {
-	*servers.Replicated
-	adapter cells.Adapter
-}
-
-// onEach runs test by each adapter, on each kind of server, with so many replicas. The tests go one after the
-// other: the servers of all of them at once would keep a small machine too busy.
-func onEach(t *testing.T, replicas int, opts *servers.Options, test func(t *testing.T, d deployment)) {
-	t.Helper()
-	for _, a := range cells.Adapters() {
-		for _, kind := range servers.Kinds() {
-			t.Run(a.Name+"On"+kind.String(), func(t *testing.T) {
-				t.Parallel()
-				test(t, deployment{servers.StartReplicated(t, kind, replicas, opts), a})
-			})
-		}
-	}
-}
-
-// client returns a client of s.
-func (d deployment) client(t *testing.T, s *servers.Server) *primitives.Client {
-	t.Helper()
-	return d.adapter.Primitives(t, cells.At(s.Addr()), nil)
-}
-
 // locker is a lock of any kind.
 type locker interface {
 	Lock(ctx context.Context) (*primitives.Lease, error)
@@ -130,66 +104,10 @@ func lockers(c *primitives.Client, n int, timeout time.Duration) map[string]lock
 	}
 }
 
-// left returns the keys that are left of locks, but for those of their tokens.
-func left(t *testing.T, s *servers.Server) []string {
-	t.Helper()
-	return slices.DeleteFunc(cells.Texts(t, s, "KEYS", "*"), func(name string) bool {
-		return strings.HasPrefix(name, "redisson_lock_token:") || strings.HasSuffix(name, ":token")
-	})
-}
-
 // eventually requires that check succeeds soon.
 func eventually(t *testing.T, check func() bool) {
 	t.Helper()
 	require.Eventually(t, check, patience, 5*time.Millisecond)
-}
-
-// TestTooFewReplicas stops one of two replicas, for a while.
-func TestTooFewReplicas(t *testing.T) {
-	cells.Proof(t)
-	onEach(t, 2, nil, func(t *testing.T, d deployment) {
-		c := d.client(t, d.Primary())
-		requireAll(t, lockers(c, 2, patience/4))
-		stopped := d.Replicas()[0]
-		require.NoError(t, stopped.Pause())
-		// One of two is enough for who asks for one.
-		requireAll(t, lockers(c, 1, patience/4))
-
-		for name, l := range lockers(c, 2, 50*time.Millisecond) {
-			_, err := l.TryLock(t.Context())
-			require.ErrorIs(t, err, primitives.ErrReplicas, name)
-			require.ErrorContains(t, err, " of 2 acknowledged within 50ms") // 1, but on a busy machine.
-			require.Empty(t, left(t, d.Primary()))
-
-			ctx, cancel := context.WithCancel(t.Context())
-			before := cells.Server{Server: d.Primary()}.Calls(t, "wait")
-			go func() {
-				defer cancel()
-				eventually(t, func() bool { return cells.Server{Server: d.Primary()}.Calls(t, "wait") > before+2 })
-			}()
-			_, err = l.Lock(ctx)
-			require.ErrorIs(t, err, primitives.ErrReplicas, name)
-			require.ErrorIs(t, err, context.Canceled)
-			eventually(t, func() bool { return len(left(t, d.Primary())) == 0 }) // A try may be under way.
-		}
-		requireAll(t, lockers(d.client(t, d.Primary()), 1, patience/4)) // The lock is everybody's.
-
-		time.AfterFunc(500*time.Millisecond, func() { _ = stopped.Resume() })
-		requireAll(t, lockers(c, 2, 200*time.Millisecond))
-		require.Empty(t, left(t, d.Primary()))
-	})
-}
-
-// requireAll requires that all of locks can be locked.
-func requireAll(t *testing.T, locks map[string]locker) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for name, l := range locks {
-		lease, err := l.Lock(ctx)
-		require.NoError(t, err, name)
-		require.NoError(t, lease.Release(ctx), name)
-	}
 }
 
 func run(s *servers.Server, words ...string) error {
@@ -197,51 +115,37 @@ func run(s *servers.Server, words ...string) error {
 	return err
 }
 
-// TestWaitIsRefused has a server that does not know WAIT, as some services have it, or a user without the permission:
-// Lock fails at once, and nothing stays behind.
-func TestWaitIsRefused(t *testing.T) {
-	for _, is := range []struct {
-		config map[string]string
-		client cells.Client
-		err    error
-	}{
-		{map[string]string{"rename-command": `WAIT ""`}, cells.Client{}, backend.ErrNotSupported},
-		{cells.User("~* &* +@all -wait"), cells.Client{User: "hasp", Password: "secret"}, backend.ErrNoPermission},
-	} {
-		onEach(t, 1, &servers.Options{Config: is.config}, func(t *testing.T, d deployment) {
-			at := is.client
-			at.Addrs = []string{d.Primary().Addr()}
-			for name, l := range lockers(d.adapter.Primitives(t, at, nil), 1, 0) {
-				_, err := l.Lock(t.Context())
-				require.ErrorIs(t, err, primitives.ErrReplicas, name)
-				require.ErrorIs(t, err, is.err, name)
-				require.Empty(t, left(t, d.Primary()))
-			}
-		})
+// TestPrimaryIsDemoted makes the primary a replica while somebody waits for replicas there, and then the primary again.
+func TestPrimaryIsDemoted(t *testing.T) {
+	for _, a := range cells.Adapters() {
+		for _, kind := range servers.Kinds() {
+			t.Run(a.Name+"On"+kind.String(), func(t *testing.T) {
+				t.Parallel()
+				demote(t, a, servers.StartReplicated(t, kind, 1, nil))
+			})
+		}
 	}
 }
 
-// TestPrimaryIsDemoted makes the primary a replica while somebody waits for replicas there, and then the primary again.
-func TestPrimaryIsDemoted(t *testing.T) {
-	onEach(t, 1, nil, func(t *testing.T, d deployment) {
-		primary, replica := d.Primary(), d.Replicas()[0]
-		l := d.client(t, primary).NewLock("x",
-			&primitives.LockOptions{Replicas: 1, ReplicaTimeout: patience / 4, Lease: patience})
-		require.NoError(t, replica.Pause())
-		locked := make(chan error, 1)
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		go func() { locked <- cells.LockUnlock(ctx, l) }()
-		blocked := func() string { info, _ := primary.Info("clients"); return info["blocked_clients"] }
-		eventually(t, func() bool { return blocked() == "1" })
-		host, port, _ := strings.Cut(replica.Addr(), ":")
-		require.NoError(t, run(primary, "REPLICAOF", host, port))
-		eventually(t, func() bool { return blocked() == "0" })
-		require.NoError(t, run(primary, "REPLICAOF", "NO", "ONE"))
-		require.NoError(t, replica.Resume())
-		require.NoError(t, cells.Within(t, patience, "Lock", locked))
-		eventually(t, func() bool { return len(left(t, primary)) == 0 })
-	})
+func demote(t *testing.T, a cells.Adapter, r *servers.Replicated) {
+	t.Helper()
+	primary, replica := r.Primary(), r.Replicas()[0]
+	l := a.Primitives(t, cells.At(primary.Addr()), nil).NewLock("x",
+		&primitives.LockOptions{Replicas: 1, ReplicaTimeout: patience / 4, Lease: patience})
+	require.NoError(t, replica.Pause())
+	locked := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	go func() { locked <- cells.LockUnlock(ctx, l) }()
+	blocked := func() string { info, _ := primary.Info("clients"); return info["blocked_clients"] }
+	eventually(t, func() bool { return blocked() == "1" })
+	host, port, _ := strings.Cut(replica.Addr(), ":")
+	require.NoError(t, run(primary, "REPLICAOF", host, port))
+	eventually(t, func() bool { return blocked() == "0" })
+	require.NoError(t, run(primary, "REPLICAOF", "NO", "ONE"))
+	require.NoError(t, replica.Resume())
+	require.NoError(t, cells.Within(t, patience, "Lock", locked))
+	eventually(t, func() bool { return cells.Text(t, primary, "EXISTS", "x") == "0" })
 }
 
 // TestSlotMoves moves a lock's slot to another node while somebody waits for it. A call that waits for replicas follows
