@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -96,6 +97,13 @@ func Within[T any](tb testing.TB, bound time.Duration, what string, got <-chan T
 		require.FailNow(tb, what, "not within %v", bound)
 	}
 	return v
+}
+
+// Bubble runs a test in virtual time, beside others.
+func Bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
 }
 
 // LockUnlock takes a lock and releases it.

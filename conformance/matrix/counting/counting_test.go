@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -49,8 +48,7 @@ func linked(t *testing.T, s *embedded.Server, o *primitives.Options) *primitives
 // TestEndedHoldIsNotRenewed has a holder ask for a whole lease again whose hold has ended by the server's clock,
 // though not by its own: it is refused, also if nobody has taken the slot since.
 func TestEndedHoldIsNotRenewed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	cells.Bubble(t, func(t *testing.T) {
 		s := embedded.NewServer()
 		c := linked(t, s, nil)
 		long := c.NewCountingSemaphore(name, 2, &primitives.CountingSemaphoreOptions{Lease: time.Hour})
@@ -65,8 +63,7 @@ func TestEndedHoldIsNotRenewed(t *testing.T) {
 // TestClockSetBack sets the server's clock back by an hour while two crashed waiters are the first: they lose their
 // places a waiter timeout, but at least 30 s, after the next try, and live waiters keep theirs.
 func TestClockSetBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	cells.Bubble(t, func(t *testing.T) {
 		s := embedded.NewServer()
 		of := func(c *primitives.Client, timeout time.Duration) *primitives.CountingSemaphore {
 			return c.NewCountingSemaphore(name, 1,
@@ -129,8 +126,7 @@ func TestHoldLastsItsLastMillisecond(t *testing.T) {
 	for title, order := range orders {
 		for what, holds := range map[string]int{"Release": 1, "ReleaseAll": 2, "Refresh": 0} {
 			t.Run(title+what, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
+				cells.Bubble(t, func(t *testing.T) {
 					s := embedded.NewServer()
 					l := &lastMoment{t: t, server: s, sound: time.Now()}
 					if holds > 1 { // Lost releases are repeated together.

@@ -288,8 +288,7 @@ func TestWaitersBehindACrash(t *testing.T) {
 	} {
 		for name, acquire := range semaphores {
 			t.Run(title+name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
+				cells.Bubble(t, func(t *testing.T) {
 					server, last := embedded.NewServer(), (*primitives.Lease)(nil)
 					client := func() *primitives.Client { return cells.Over(t, must.Get(embedded.New(server, nil)), nil) }
 					crashing := client()

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -250,8 +249,7 @@ func TestClockSetBack(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			cells.Bubble(t, func(t *testing.T) {
 				s := embedded.NewServer()
 				c := cells.Over(t, must.Get(embedded.New(s, nil)), noPoll)
 				run(t, func() { setBack(t, s) }, func(timeout time.Duration) *primitives.FairLock {

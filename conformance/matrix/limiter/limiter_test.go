@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -23,8 +22,7 @@ func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 // TestTimesAreRounded: a permit does not come back before one interval has passed, at whichever part of a
 // millisecond it was taken, and comes back when a refusal says.
 func TestTimesAreRounded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	cells.Bubble(t, func(t *testing.T) {
 		const interval, early = 10 * time.Millisecond, 50 * time.Microsecond
 		l := cells.Over(t, must.Get(embedded.New(embedded.NewServer(), nil)), nil).NewRateLimiter("x", primitives.Rate{Permits: 1, Interval: interval}, opts)
 		for range 50 {
@@ -46,8 +44,7 @@ func TestMadeOnDemandEnds(t *testing.T) {
 	for _, interval := range []time.Duration{time.Second, time.Hour, 3 * time.Hour} {
 		for _, mode := range []primitives.RateMode{primitives.RateOverall, primitives.RatePerClient} {
 			t.Run(fmt.Sprint(interval, mode), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { endsUnused(t, primitives.Rate{Permits: 2, Interval: interval, Mode: mode}) })
+				cells.Bubble(t, func(t *testing.T) { endsUnused(t, primitives.Rate{Permits: 2, Interval: interval, Mode: mode}) })
 			})
 		}
 	}
@@ -121,8 +118,7 @@ func TestAnotherClientChangesOwnRates(t *testing.T) {
 		"lengthened and lower": {own(5, time.Second), own(3, time.Minute), 5, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			cells.Bubble(t, func(t *testing.T) {
 				one, other := twoClients(t, embedded.NewServer())
 				require.NoError(t, one.SetRate(t.Context(), c.before))
 				require.NoError(t, other.Wait(t.Context(), c.taken))
@@ -143,8 +139,7 @@ func TestRetryInOfManyGrants(t *testing.T) {
 	t.Parallel()
 	for _, each := range []int{1, 2} {
 		t.Run(fmt.Sprint(each), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			cells.Bubble(t, func(t *testing.T) {
 				const grants, interval = 1500, time.Minute
 				l, _ := twoClients(t, embedded.NewServer())
 				require.NoError(t, l.SetRate(t.Context(), primitives.Rate{Permits: each * grants, Interval: interval}))
@@ -171,8 +166,7 @@ func TestClockSetBackOfManyGrants(t *testing.T) {
 	t.Parallel()
 	for _, each := range []int{1, 3} {
 		t.Run(fmt.Sprint(each), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			cells.Bubble(t, func(t *testing.T) {
 				const grants, interval = 5000, 2 * time.Second
 				server := embedded.NewServer()
 				l, _ := twoClients(t, server)

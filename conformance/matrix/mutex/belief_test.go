@@ -105,8 +105,7 @@ func TestWaitersKeepTheirOrder(t *testing.T) {
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { keepOrder(t, disturb) })
+			cells.Bubble(t, func(t *testing.T) { keepOrder(t, disturb) })
 		})
 	}
 }
@@ -141,7 +140,6 @@ func keepOrder(t *testing.T, disturb func(w *world)) {
 
 // TestLostBeatCostsNoPlace: the server never takes a waiter for dead although every second beat is lost.
 func TestLostBeatCostsNoPlace(t *testing.T) {
-	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
 		w.halting = func(beat int64) bool { return beat%2 == 0 }
 		got := w.waits(t, other)
@@ -176,7 +174,6 @@ func TestLockReturnsNoLostLease(t *testing.T) {
 		}},
 	} {
 		t.Run(title, func(t *testing.T) {
-			t.Parallel()
 			inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, _ *primitives.Mutex) {
 				var first sync.Once
 				w.renewal = func(ctx context.Context) (err error) {
@@ -200,7 +197,6 @@ func TestLockReturnsNoLostLease(t *testing.T) {
 // TestGrantByAReleaseIsRenewedEarly: half a second after a grant by a release, an outage of 13 s costs nothing,
 // as for a lock. A hold that ends before is not renewed.
 func TestGrantByAReleaseIsRenewedEarly(t *testing.T) {
-	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
 		var away atomic.Bool
 		var renewals atomic.Int64
@@ -232,7 +228,6 @@ func TestGrantByAReleaseIsRenewedEarly(t *testing.T) {
 // TestFixedLeaseIsWhole: a lease of a fixed length that a release granted, long after the waiter's last heartbeat, has
 // its whole length when Lock returns, and nobody renews it then.
 func TestFixedLeaseIsWhole(t *testing.T) {
-	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, _ *primitives.Mutex) {
 		const length, believed = 20 * time.Second, 18 * time.Second // less the clock drift
 		next := w.waits(t, w.client(t).NewMutex(name, &primitives.MutexOptions{Lease: length}))

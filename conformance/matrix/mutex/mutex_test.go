@@ -35,7 +35,7 @@ func numeral(n int64) string { return strconv.FormatInt(n, 10) }
 // inWorld runs a test in virtual time, with a mutex of one client that holds it, and one of another client.
 func inWorld(t *testing.T, run func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	cells.Bubble(t, func(t *testing.T) {
 		w := &world{Server: embedded.NewServer()}
 		held := cells.Got(w.client(t).NewMutex(name, nil).Lock(t.Context()))(t)
 		run(t, w, held, w.client(t).NewMutex(name, nil))
@@ -101,7 +101,6 @@ func passDead(t *testing.T, dead int, end func(*testing.T, *primitives.Lease, *p
 // TestWaiterThatComesBackIsAlive: a waiter whose place was lost returns to it, and the next release passes it at once, although
 // it came long ago.
 func TestWaiterThatComesBackIsAlive(t *testing.T) {
-	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
 		got := w.waits(t, other)
 		time.Sleep(20 * time.Second)
@@ -118,7 +117,6 @@ func TestWaiterThatComesBackIsAlive(t *testing.T) {
 // TestGrantOfALostCallerIsGivenBack: a grant for one of the client's owners that nobody waits with is released
 // as soon as its message comes.
 func TestGrantOfALostCallerIsGivenBack(t *testing.T) {
-	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
 		first := w.waits(t, other)
 		group, _, _ := strings.Cut(cells.Texts(t, w, "ZRANGE", queue, "0", "-1")[0], ":")
@@ -135,7 +133,6 @@ func TestGrantOfALostCallerIsGivenBack(t *testing.T) {
 
 // TestSecondMessageIsIgnored: a message that comes twice releases nothing.
 func TestSecondMessageIsIgnored(t *testing.T) {
-	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
 		got := w.waits(t, other)
 		require.NoError(t, held.Release(t.Context()))
@@ -151,7 +148,6 @@ func TestSecondMessageIsIgnored(t *testing.T) {
 // TestLostMessageIsFound: a waiter whose message is lost has the mutex by its next beat. After two of these it
 // beats twenty times as often.
 func TestLostMessageIsFound(t *testing.T) {
-	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
 		w.deaf = true
 		var waiting []func() *primitives.Lease
@@ -175,10 +171,9 @@ func TestLostMessageIsFound(t *testing.T) {
 // TestLostTokenIsReplaced: a waiter that was granted the mutex, and whose message and token are lost, has a token all
 // the same, higher than the one before: from its next beat, and from its acquire, if that comes late.
 func TestLostTokenIsReplaced(t *testing.T) {
-	t.Parallel()
-	for _, lost := range [][]string{{"DEL", tokenKey}, {"SET", tokenKey, "0"}} {
-		inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
-			w.deaf = true
+	inWorld(t, func(t *testing.T, w *world, held *primitives.Lease, other *primitives.Mutex) {
+		w.deaf = true
+		for _, lost := range [][]string{{"DEL", tokenKey}, {"SET", tokenKey, "0"}} {
 			got := w.waits(t, other)
 			acquire := *w.acquire.Load()
 			require.NoError(t, held.Release(t.Context()))
@@ -190,15 +185,15 @@ func TestLostTokenIsReplaced(t *testing.T) {
 			b := must.Get(embedded.New(w.Server, nil))
 			late := must.Get(b.Run(t.Context(), acquire.Script, acquire.Keys, acquire.Args))
 			require.Greater(t, must.Get(late.Int()), lease.Token())
-			require.NoError(t, lease.Release(t.Context()))
-		})
-	}
+			held = lease
+		}
+		require.NoError(t, held.Release(t.Context()))
+	})
 }
 
 // TestDeadHolderIsFollowed: when the holder's lease ends on the server without a release, the next one is in
 // within 50 ms.
 func TestDeadHolderIsFollowed(t *testing.T) {
-	t.Parallel()
 	inWorld(t, func(t *testing.T, w *world, _ *primitives.Lease, other *primitives.Mutex) {
 		cells.Text(t, w, "SET", key, "gone.10000:1", "PX", "4321")
 		start := time.Now()

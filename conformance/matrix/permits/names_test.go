@@ -56,8 +56,7 @@ func TestNamesInBracesTakeNoLeases(t *testing.T) {
 // TestMorePermitsThanThereAre: to acquire more permits than a semaphore has is an error, and for who waits already,
 // when its number is made smaller. It waits for as many as the option says, and where there are none at all.
 func TestMorePermitsThanThereAre(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	cells.Bubble(t, func(t *testing.T) {
 		c := client(t)
 		plain, of3 := c.NewPermitSemaphore("x", nil), c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 3})
 		_, err := of3.TryAcquire(t.Context(), 4)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -25,8 +24,7 @@ func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 // bubble runs a test in virtual time, with a server within the process.
 func bubble(t *testing.T, test func(t *testing.T, s *embedded.Server)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { test(t, embedded.NewServer()) })
+	cells.Bubble(t, func(t *testing.T) { test(t, embedded.NewServer()) })
 }
 
 // inside returns a client of a server within the process, which never polls, and what cuts it off for

@@ -26,7 +26,7 @@ func TestCloseGivesUpWhatIsDenied(t *testing.T) {
 		"OldServer": "ERR Unknown Redis command called from Lua script",
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			cells.Bubble(t, func(t *testing.T) {
 				u := newUnwilling(t)
 				u.hold(t, 3)
 				u.refuse(func([]string) string { return refusal })
@@ -98,7 +98,7 @@ func TestFullServer(t *testing.T) {
 // TestReleasesDeniedForOneKeyKeepOneLock denies one key of 200 whose releases were lost, so the background
 // releases them together: all others are free well before their leases end.
 func TestReleasesDeniedForOneKeyKeepOneLock(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	cells.Bubble(t, func(t *testing.T) {
 		u := newUnwilling(t)
 		leases := u.hold(t, 200)
 		u.refuse(func([]string) string { return "LOADING the dataset" })

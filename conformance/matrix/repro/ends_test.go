@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -45,8 +44,7 @@ func TestNoScriptShortensAnotherCallsHold(t *testing.T) {
 	t.Parallel()
 	for kind := range shareable(cells.Over(t, backendOf(t, embedded.NewServer()), nil), "x") {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { shortensNothing(t, kind) })
+			cells.Bubble(t, func(t *testing.T) { shortensNothing(t, kind) })
 		})
 	}
 }

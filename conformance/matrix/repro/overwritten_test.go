@@ -39,8 +39,7 @@ func eachLeased(t *testing.T, test func(t *testing.T, kind string)) {
 	t.Parallel()
 	for kind := range leased(cells.Over(t, backendOf(t, embedded.NewServer()), nil), "") {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { test(t, kind) })
+			cells.Bubble(t, func(t *testing.T) { test(t, kind) })
 		})
 	}
 }

@@ -50,13 +50,6 @@ func runner(t *testing.T) *cells.Runner {
 	return r
 }
 
-// bubble runs a test in virtual time.
-func bubble(t *testing.T, test func(t *testing.T)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, test)
-}
-
 // lock takes a lock.
 func lock(t *testing.T, c *primitives.Client, name string) *primitives.Lease {
 	t.Helper()
@@ -117,7 +110,7 @@ func TestRecoveredPanicLeavesARenewedLock(t *testing.T) {
 // TestTokenOutlivesAClockSetBack has a token that is ahead of the server's clock, as after a step
 // back: it is kept until the clock has passed it by TokenTTL. Else tokens would fall.
 func TestTokenOutlivesAClockSetBack(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	cells.Bubble(t, func(t *testing.T) {
 		const key, back = "redisson_lock_token:{x}", 5 * time.Hour
 		server, c := inProcess(t, &primitives.Options{TokenTTL: time.Minute})
 		before := time.Now().Add(back).UnixMicro()

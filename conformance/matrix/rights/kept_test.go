@@ -23,8 +23,7 @@ import (
 // what it waits for or gives up, and with leases that are forgotten, and releases that fail at first. When all calls and
 // leases have ended, the client's maps, queues and lists have what they had before the first use.
 func TestClientKeepsNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	cells.Bubble(t, func(t *testing.T) {
 		server := embedded.NewServer()
 		b := must.Get(embedded.New(server, nil))
 		r, lost := &cells.Runner{Backend: b}, false
