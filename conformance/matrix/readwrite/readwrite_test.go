@@ -5,7 +5,7 @@ package readwrite
 import (
 	"context"
 	"os"
-	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -69,31 +69,6 @@ func taken(ctx context.Context, t *testing.T, l side) *primitives.Lease {
 func refused(t *testing.T, l side) {
 	t.Helper()
 	require.ErrorIs(t, cells.Err(l.TryLock(t.Context())), primitives.ErrNotAcquired)
-}
-
-// outcome is what a call of Lock returned.
-type outcome struct {
-	lease *primitives.Lease
-	err   error
-}
-
-// waiting begins to wait for l.
-func waiting(t *testing.T, l side) <-chan outcome {
-	t.Helper()
-	got := make(chan outcome, 1)
-	go func() {
-		lease, err := l.Lock(t.Context())
-		got <- outcome{lease, err}
-	}()
-	return got
-}
-
-// in returns the lease of a waiter who must get it.
-func in(t *testing.T, got <-chan outcome) *primitives.Lease {
-	t.Helper()
-	o := cells.Within(t, time.Minute, "a waiter is in", got)
-	require.NoError(t, o.err)
-	return o.lease
 }
 
 // left returns how long a key still has, by the server.
@@ -231,162 +206,140 @@ func TestJavaReaderThatHoldsTwice(t *testing.T) {
 	})
 }
 
-const mark = "hasp_rwlock_writer:{x}"
-
-// preferring returns the lock x of a client, whose readers stand back.
-func preferring(c *primitives.Client) *primitives.ReadWriteLock {
-	return c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{PreferWriters: true})
-}
-
-// TestPreferWritersAfterAWriterLeft lets readers who stood back join at once when the writer for whom they did
-// has given up, or its client was closed.
-func TestPreferWritersAfterAWriterLeft(t *testing.T) {
-	for _, closes := range []bool{false, true} {
-		t.Run(strconv.FormatBool(closes), func(t *testing.T) {
-			bubble(t, func(t *testing.T, s *embedded.Server) {
-				c, _ := inside(t, s)
-				leaving, _ := inside(t, s)
-				reader := taken(t.Context(), t, preferring(c).ReadLock())
-				ctx, cancel := context.WithCancel(t.Context())
-				left := make(chan error, 1)
-				go func() {
-					_, err := preferring(leaving).WriteLock().Lock(ctx)
-					left <- err
-				}()
-				time.Sleep(time.Second)
-				joining := waiting(t, preferring(c).ReadLock())
-				time.Sleep(time.Second)
-				began := time.Now()
-				if closes {
-					require.NoError(t, leaving.Close(t.Context()))
-				}
-				cancel()
-				require.Error(t, <-left)
-				unlock(t, in(t, joining), reader)
-				require.Less(t, time.Since(began), 10*time.Millisecond)
-				require.Equal(t, "0", cells.Text(t, s, "EXISTS", mark))
-			})
-		})
-	}
-}
-
-// TestPreferWritersWhileAnotherWaits keeps readers out when one of two writers gives up, in the same client or in
-// another.
-func TestPreferWritersWhileAnotherWaits(t *testing.T) {
-	for _, same := range []bool{false, true} {
-		t.Run(strconv.FormatBool(same), func(t *testing.T) {
-			bubble(t, func(t *testing.T, s *embedded.Server) {
-				c, _ := inside(t, s)
-				other, _ := inside(t, s)
-				if same {
-					other = c
-				}
-				reader := taken(t.Context(), t, preferring(c).ReadLock())
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				leaving := make(chan error, 1)
-				go func() {
-					_, err := preferring(other).WriteLock().Lock(ctx)
-					leaving <- err
-				}()
-				time.Sleep(time.Millisecond)
-				writer := waiting(t, preferring(c).WriteLock())
-				require.ErrorIs(t, <-leaving, primitives.ErrNotAcquired)
-				for range 60 { // longer than a lease
-					time.Sleep(time.Second)
-					refused(t, preferring(c).ReadLock())
-				}
-				unlock(t, reader)
-				unlock(t, in(t, writer))
-			})
-		})
-	}
-}
-
-// TestPreferWritersWithAShorterLease has a second writer come, and give up, while a reader with a short lease is in:
-// the first writer keeps its place for as long as before.
-func TestPreferWritersWithAShorterLease(t *testing.T) {
-	bubble(t, func(t *testing.T, s *embedded.Server) {
-		c, _ := inside(t, s)
-		other, _ := inside(t, s)
-		reader := taken(t.Context(), t, preferring(c).ReadLock())
-		writer := waiting(t, preferring(c).WriteLock())
-		time.Sleep(time.Second)
-		short := taken(t.Context(), t, leased(c, "x", time.Second).ReadLock())
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		require.ErrorIs(t, cells.Err(preferring(other).WriteLock().Lock(ctx)), primitives.ErrNotAcquired)
-		unlock(t, short)
-		time.Sleep(5 * time.Second)
-		refused(t, preferring(c).ReadLock())
-		unlock(t, reader)
-		unlock(t, in(t, writer))
-	})
-}
-
-// TestPreferWritersBehindAReaderThatWaits has a reader wait before a writer in one client: when the lock is free, it
-// stands back, and the writer is in at once. It was so by its poll alone, and after 200 ms the reader was.
-func TestPreferWritersBehindAReaderThatWaits(t *testing.T) {
-	bubble(t, func(t *testing.T, s *embedded.Server) {
-		c, _ := inside(t, s)
-		other, _ := inside(t, s)
-		reader := taken(t.Context(), t, preferring(other).ReadLock())
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = preferring(c).WriteLock().Lock(ctx) }()
-		time.Sleep(time.Second)
-		standing := waiting(t, preferring(c).ReadLock())
-		time.Sleep(time.Second)
-		writer := waiting(t, preferring(c).WriteLock())
-		time.Sleep(time.Second)
-		cancel()
-		time.Sleep(time.Second)
-		began := time.Now()
-		unlock(t, reader)
-		unlock(t, in(t, writer))
-		require.Less(t, time.Since(began), 100*time.Millisecond)
-		unlock(t, in(t, standing))
-	})
-}
-
-// TestPreferWritersAfterAWriterCrashed lets readers in when the reader that was in has left.
-func TestPreferWritersAfterAWriterCrashed(t *testing.T) {
-	bubble(t, func(t *testing.T, s *embedded.Server) {
-		c, _ := inside(t, s)
-		reader := taken(t.Context(), t, preferring(c).ReadLock())
-		joining := behindACrashedWriter(t, s)
-		began := time.Now()
-		unlock(t, reader)
-		unlock(t, in(t, joining))
-		require.Less(t, time.Since(began), 250*time.Millisecond)
-		cells.Want(t, false)(preferring(c).ReadLock().IsLocked(t.Context()))
-	})
-}
-
-// TestPreferWritersAfterReadersLeftTogether is the same where the reader leaves together with that of another lock.
-func TestPreferWritersAfterReadersLeftTogether(t *testing.T) {
-	bubble(t, func(t *testing.T, s *embedded.Server) {
-		c := leavingTogether(t, s, "read_release")
-		reader, other := taken(t.Context(), t, preferring(c).ReadLock()), taken(t.Context(), t, leased(c, "y", 0).ReadLock())
-		joining := behindACrashedWriter(t, s)
-		leaveTogether(t, reader, other)
-		began := time.Now()
-		in(t, joining)
-		require.Less(t, time.Since(began), 250*time.Millisecond)
-	})
+// preferences are stories of readers of x that stand back for writers. A hold or a waiter has a name, and the clients are a
+// and b: see [teller.tell].
+var preferences = map[string]string{
+	// Readers who stood back join at once when the writer has given up, or its client was closed.
+	"AfterAWriterLeft": "reader read a; leaver waits write b; 1s; joiner waits read a; 1s; leaver leaves; " +
+		"joiner in 10ms; joiner unlocks; reader unlocks; x unmarked",
+	"AfterAWriterClosed": "reader read a; leaver waits write b; 1s; joiner waits read a; 1s; b closes; leaver leaves; " +
+		"joiner in 10ms; joiner unlocks; reader unlocks; x unmarked",
+	// Readers are kept out when one of two writers gives up, for longer than a lease.
+	"WhileAnotherWaits": "reader read a; leaver waits write b; 1ms; writer waits write a; 1s; leaver leaves; " +
+		"a refused 60s; reader unlocks; writer in 1m; writer unlocks",
+	"WhileAnotherOfTheClientWaits": "reader read a; leaver waits write a; 1ms; writer waits write a; 1s; leaver leaves; " +
+		"a refused 60s; reader unlocks; writer in 1m; writer unlocks",
+	// A writer comes, and gives up, while a reader with a short lease is in: the first keeps its place for as long as before.
+	"WithAShorterLease": "reader read a; writer waits write a; 1s; short read a 1s; leaver waits write b; 100ms; " +
+		"leaver leaves; short unlocks; 4s; a refused 1s; reader unlocks; writer in 1m; writer unlocks",
+	// A reader waits before a writer in one client: when the lock is free, it stands back, and the writer is in at once.
+	// It was so by its poll alone, and after 200 ms the reader was.
+	"BehindAReaderThatWaits": "reader read b; leaver waits write a; 1s; standing waits read a; 1s; writer waits write a; " +
+		"1s; leaver leaves; 1s; reader unlocks; writer in 100ms; writer unlocks; standing in 1m; standing unlocks",
+	// Readers are in when the reader that was in has left.
+	"AfterAWriterCrashed": "reader read a; " + behindACrashedWriter + "; reader unlocks; joiner in 250ms; joiner unlocks",
 }
 
 // behindACrashedWriter has a writer crash that waits for the readers of x, and a reader wait behind that writer.
-func behindACrashedWriter(t *testing.T, s *embedded.Server) (joining <-chan outcome) {
+const behindACrashedWriter = "crashing waits write b; 1s; b crashes; crashing leaves; a refused 1s; joiner waits read a; 1s"
+
+// TestPreferWriters tells each of them.
+func TestPreferWriters(t *testing.T) {
+	t.Parallel()
+	for name, story := range preferences {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *embedded.Server) {
+				p := newTeller(t, s)
+				p.tell(t, story)
+				cells.Want(t, false)(p.clients["a"].NewReadWriteLock("x", nil).ReadLock().IsLocked(t.Context()))
+			})
+		})
+	}
+}
+
+// TestPreferWritersAfterReadersLeftTogether is as AfterAWriterCrashed where the reader leaves with that of another lock.
+func TestPreferWritersAfterReadersLeftTogether(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		c, p := leavingTogether(t, s, "read_release"), newTeller(t, s)
+		lock := c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{PreferWriters: true})
+		reader, other := taken(t.Context(), t, lock.ReadLock()), taken(t.Context(), t, leased(c, "y", 0).ReadLock())
+		p.tell(t, behindACrashedWriter)
+		leaveTogether(t, reader, other)
+		p.tell(t, "joiner in 250ms")
+	})
+}
+
+// teller tells stories of x.
+type teller struct {
+	server  *embedded.Server
+	clients map[string]*primitives.Client
+	crash   map[string]func()
+	leases  map[string]*primitives.Lease
+	leave   map[string]func() error // what waits
+	in      map[string]chan *primitives.Lease
+}
+
+func newTeller(t *testing.T, s *embedded.Server) *teller {
 	t.Helper()
-	crashing, crash := inside(t, s)
+	p := &teller{
+		s, map[string]*primitives.Client{}, map[string]func(){}, map[string]*primitives.Lease{},
+		map[string]func() error{}, map[string]chan *primitives.Lease{},
+	}
+	for _, name := range []string{"a", "b"} {
+		p.clients[name], p.crash[name] = inside(t, s)
+	}
+	return p
+}
+
+// side returns the side of x that words say, of a client that prefers writers, or one that has a lease.
+func (p *teller) side(of, client, lease string) side {
+	l := p.clients[client].NewReadWriteLock("x", &primitives.ReadWriteLockOptions{PreferWriters: true})
+	if lease != "" {
+		l = leased(p.clients[client], "x", must.Get(time.ParseDuration(lease)))
+	}
+	if of == "read" {
+		return l.ReadLock()
+	}
+	return l.WriteLock()
+}
+
+// tell tells a story. A hold of a side is had at once, or waited for. A waiter leaves, or is in within a time. A client
+// closes, crashes, or has a reader refused each second for a time.
+func (p *teller) tell(t *testing.T, story string) {
+	t.Helper()
+	for step := range strings.SplitSeq(story, "; ") {
+		words := append(strings.Fields(step), "", "", "")
+		switch who, what := words[0], words[2]; words[1] {
+		case "": // A time passes.
+			time.Sleep(must.Get(time.ParseDuration(who)))
+		case "waits":
+			p.wait(t, who, p.side(what, words[3], ""))
+		case "leaves":
+			require.Error(t, p.leave[who](), step)
+		case "in":
+			began := time.Now()
+			p.leases[who] = cells.Within(t, time.Minute, step, p.in[who])
+			require.Less(t, time.Since(began), must.Get(time.ParseDuration(what)), step)
+		case "unlocks":
+			unlock(t, p.leases[who])
+		case "closes":
+			require.NoError(t, p.clients[who].Close(t.Context()))
+		case "crashes":
+			p.crash[who]()
+		case "refused":
+			for range must.Get(time.ParseDuration(what)) / time.Second {
+				time.Sleep(time.Second)
+				refused(t, p.side("read", who, ""))
+			}
+		case "unmarked":
+			require.Equal(t, "0", cells.Text(t, p.server, "EXISTS", "hasp_rwlock_writer:{x}"))
+		default:
+			p.leases[who] = taken(t.Context(), t, p.side(words[1], what, words[3]))
+		}
+	}
+}
+
+// wait begins to wait.
+func (p *teller) wait(t *testing.T, who string, l side) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { _, _ = preferring(crashing).WriteLock().Lock(ctx) }()
-	time.Sleep(time.Second)
-	crash()
-	cancel()
-	c, _ := inside(t, s)
-	refused(t, preferring(c).ReadLock())
-	joining = waiting(t, preferring(c).ReadLock())
-	time.Sleep(time.Second)
-	return joining
+	in, left := make(chan *primitives.Lease, 1), make(chan error, 1)
+	p.in[who], p.leave[who] = in, func() error { cancel(); return <-left }
+	go func() {
+		lease, err := l.Lock(ctx)
+		if err == nil {
+			in <- lease
+		}
+		left <- err
+	}()
 }
