@@ -242,9 +242,9 @@ formatted:
 # Lines of the product, of all that proves it, of the suite's Go without its tests, and of the tests of its matrix. The
 # figures only sink: a change that makes one of them smaller lowers its figure.
 PRODUCT := 55938
-PROOF := 77266
-SUITE := 19850
-MATRIX := 7705
+PROOF := 76952
+SUITE := 19785
+MATRIX := 7424
 # A declaration is a folder that says of a primitive what the suite must know; its cases are apart.
 DECLARATIONS := adder counting exclusive fairlock idgenerator latch limiter lock mutex number permits readwrite semaphore throttle
 DECLARATION := 450

@@ -169,30 +169,6 @@ func hold(t *testing.T, c *primitives.Client) *primitives.Lease {
 	return cells.Got(c.NewFairLock(key, nil).Lock(t.Context()))(t)
 }
 
-// TestManyLeaveTogether closes a client with 300 waiters: a script takes out many, and reads the queue once.
-func TestManyLeaveTogether(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	clients := s.Clients(t, 3, noPoll)
-	holder := hold(t, clients[0])
-	lock := clients[1].NewFairLock(key, patient)
-	for range 300 {
-		go func() { _, _ = lock.Lock(t.Context()) }()
-	}
-	s.awaitQueue(t, 300)
-	c := s.waitInTurn(t, 1, clients[2:], patient)
-	s.Await(t, "all have tried since they listen", func() bool { return s.Calls(t, "zcard") >= 1+2*301 })
-	behind := cells.Texts(t, s, "LRANGE", queue, "-1", "-1")[0]
-	score, scripts, reads := s.score(t, behind), s.Calls(t, "evalsha"), s.Calls(t, "zrange")
-	require.NoError(t, clients[1].Close(t.Context()))
-	s.awaitQueue(t, 1)
-	require.LessOrEqual(t, s.Calls(t, "zrange")-reads, s.Calls(t, "evalsha")-scripts)
-	require.Equal(t, score-300*300000, s.score(t, behind)) // For each as long as Redisson waits.
-	require.NoError(t, holder.Release(t.Context()))
-	require.Equal(t, []int{0}, c.serve(t, 1))
-	s.requireNothingLeft(t)
-}
-
 // TestDeadLowerNoScoreByWhatHasPassed drops a dead peer whose share has passed: the score of the one behind stays.
 func TestDeadLowerNoScoreByWhatHasPassed(t *testing.T) {
 	t.Parallel()
