@@ -99,7 +99,7 @@ func Within[T any](tb testing.TB, bound time.Duration, what string, got <-chan T
 	return v
 }
 
-// Bubble runs a test in virtual time, beside others.
+// Bubble runs a parallel test in virtual time.
 func Bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
