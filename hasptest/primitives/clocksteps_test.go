@@ -33,10 +33,7 @@ var limiters = map[string]func(c *primitives.Client) limiter{
 	"RateLimiter per client": func(c *primitives.Client) limiter { return rateLimiter(c, primitives.RatePerClient) },
 	"Throttle": func(c *primitives.Client) limiter {
 		l := c.NewThrottle("throttle", tenASecond, refuse)
-		return limiter{take: func(ctx context.Context, n int) bool {
-			d, err := l.Allow(ctx, n)
-			return err == nil && d.Allowed
-		}}
+		return limiter{take: func(ctx context.Context, n int) bool { return allowed(l.Allow(ctx, n)) == nil }}
 	},
 	"Throttle estimated": func(c *primitives.Client) limiter {
 		l, last := c.NewThrottle("throttle", tenASecond, refuse), (*primitives.Estimate)(nil)
@@ -58,13 +55,7 @@ var limiters = map[string]func(c *primitives.Client) limiter{
 	},
 	"Admission": func(c *primitives.Client) limiter {
 		l := primitives.NewAdmission(c.NewCountingSemaphore("slots", 1000, nil), c.NewThrottle("throttle", tenASecond, refuse).Take(1))
-		return limiter{take: func(ctx context.Context, n int) bool {
-			if n > 1 {
-				return false
-			}
-			lease, err := l.TryAcquire(ctx)
-			return err == nil && lease.Release(ctx) == nil
-		}}
+		return limiter{take: func(ctx context.Context, n int) bool { return n == 1 && use(ctx, l) == nil }}
 	},
 }
 

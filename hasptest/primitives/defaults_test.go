@@ -160,24 +160,3 @@ func requireDependent(t *testing.T, row, of string) {
 		}
 	}
 }
-
-// TestWaiterTimeout: a waiter whose process is cut off keeps its place for that long, and no longer.
-func TestWaiterTimeout(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{"FairLock", "CountingSemaphore"} {
-		subtest(t, kind, func(t *testing.T, s *server) {
-			link, with := &cutLink{server: s}, settings{"Order": primitives.ByArrival, "Lease": time.Hour, "WaiterTimeout": 5 * time.Minute}
-			c := s.client(t, nil)
-			must(tries(construct(t, c, kind, "x", with), 1)(t.Context()))(t)
-			waiter, ctx := construct(t, s.over(t, link, nil), kind, "x", with), within(t, 10*time.Minute)
-			leased(ctx, waits(t, waiter))
-			time.Sleep(time.Second)
-			link.cut.Store(true)
-			for minute := range 7 {
-				require.ErrorIs(t, errOf(tries(construct(t, c, kind, "x", with), 1)(t.Context())), primitives.ErrNotAcquired)
-				require.Equal(t, minute < 5, len(s.waiting())+len(s.queued()) == 1, "after %d minutes", minute)
-				time.Sleep(time.Minute)
-			}
-		})
-	}
-}

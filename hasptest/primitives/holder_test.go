@@ -19,6 +19,7 @@ import (
 // with metadata more.
 func TestHolder(t *testing.T) {
 	t.Parallel()
+	text := "nightly\n" + strings.Repeat("m", 1016) // It is as long as it may be.
 	for _, kind := range strings.Fields("Lock FencedLock SpinLock FairLock Mutex PlainLock WriteLock PeriodicJob") {
 		subtest(t, kind, func(t *testing.T, s *server) {
 			mine, described, held := s.client(t, &primitives.Options{IDPrefix: "pod-1"}), kind == "Lock" || kind == "FencedLock", false
@@ -26,10 +27,10 @@ func TestHolder(t *testing.T) {
 				Holder(ctx context.Context) (primitives.Holder, error)
 			})
 			require.ErrorIs(t, errOf(asked.Holder(t.Context())), primitives.ErrNotHeld)
-			hold(t, construct(t, mine, kind, "x", settings{"Metadata": "nightly\nexport"}), func(lease *primitives.Lease) {
+			hold(t, construct(t, mine, kind, "x", settings{"Metadata": text}), func(lease *primitives.Lease) {
 				want := primitives.Holder{Owner: lease.Owner()}
 				if described {
-					want.Host, want.PID, want.Metadata, want.Since = must(os.Hostname())(t), os.Getpid(), "nightly\nexport", time.Now()
+					want.Host, want.PID, want.Metadata, want.Since = must(os.Hostname())(t), os.Getpid(), text, time.Now()
 				}
 				time.Sleep(10 * time.Minute)
 				got := must(asked.Holder(t.Context()))(t)
@@ -201,15 +202,5 @@ func TestHolderOfOtherTexts(t *testing.T) {
 			require.Equal(t, primitives.Holder{Owner: lease.Owner()}, must(lock.Holder(t.Context()))(t), text)
 		}
 		require.NoError(t, lease.Release(t.Context()))
-	})
-}
-
-// TestMetadataIsBounded to 1 KiB.
-func TestMetadataIsBounded(t *testing.T) {
-	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
-		lease := must(c.NewLock("x", &primitives.LockOptions{Metadata: strings.Repeat("m", 1024)}).Lock(t.Context()))(t)
-		require.NoError(t, lease.Release(t.Context()))
-		_, err := c.NewLock("x", &primitives.LockOptions{Metadata: strings.Repeat("m", 1025)}).Lock(t.Context())
-		require.ErrorAs(t, err, new(*primitives.FieldError))
 	})
 }

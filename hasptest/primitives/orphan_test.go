@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +78,31 @@ func TestCloseGivesBackAtOnce(t *testing.T) {
 	})
 }
 
+// TestManyLeaveByFewScripts closes a client with 300 waiters, which leave by hundreds.
+func TestManyLeaveByFewScripts(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		require.NoError(t, errOf(s.client(t, nil).NewFairLock("x", nil).Lock(t.Context())))
+		client, releases := s.client(t, nil), 0
+		lock := client.NewFairLock("x", nil)
+		for range 300 {
+			go func() { _, _ = lock.Lock(t.Context()) }()
+		}
+		synctest.Wait()
+		require.Len(t, s.waiting(), 300)
+		s.set(func() {
+			s.fault = func(script string) fault {
+				if strings.HasPrefix(script, "fair_release") {
+					releases++
+				}
+				return fault{}
+			}
+		})
+		require.NoError(t, client.Close(t.Context()))
+		require.Empty(t, s.waiting())
+		require.LessOrEqual(t, releases, 4)
+	})
+}
+
 // TestCloseLooksForALateGrant closes a client whose last acquire arrives late: after a release that finds
 // nothing, but before the answer to that.
 func TestCloseLooksForALateGrant(t *testing.T) {
@@ -97,46 +123,6 @@ func TestCloseLooksForALateGrant(t *testing.T) {
 		require.NotEmpty(t, s.do("GET", "redisson_lock_token:{x}"), "granted")
 		require.Empty(t, s.holder("x"))
 	})
-}
-
-// TestUnlockFailed looks at what a Release without an answer leaves.
-func TestUnlockFailed(t *testing.T) {
-	t.Parallel()
-	unknown := []error{backend.ErrIndeterminate}
-	lost := []error{primitives.ErrNotHeld, primitives.ErrLost, primitives.ErrConflict}
-	for name, c := range map[string]struct {
-		cause    error
-		releases int
-		is, not  []error
-	}{
-		"NotSent":       {errors.New("dial"), 2, unknown, lost},
-		"Unknown":       {backend.Indeterminate(errors.New("EOF")), 2, unknown, lost},
-		"Refused":       {&backend.ServerError{Code: "NOPERM"}, 2, nil, append(unknown, lost...)},
-		"OtherKind":     {&backend.ServerError{Code: "WRONGTYPE"}, 1, lost, unknown},
-		"BackendClosed": {backend.ErrClosed, 1, nil, append(unknown, lost...)},
-	} {
-		subtest(t, name, func(t *testing.T, s *server) {
-			lease, err := s.client(t, nil).NewLock("x", nil).Lock(t.Context())
-			require.NoError(t, err)
-			cause := c.cause
-			s.fault = func(string) fault {
-				defer func() { cause = nil }()
-				return fault{err: cause}
-			}
-			err = lease.Release(context.Background())
-			if name != "OtherKind" { // Its text says what the key holds.
-				require.ErrorContains(t, err, c.cause.Error())
-			}
-			for _, is := range c.is {
-				require.ErrorIs(t, err, is)
-			}
-			for _, not := range c.not {
-				require.NotErrorIs(t, err, not)
-			}
-			time.Sleep(time.Minute)
-			require.Equal(t, c.releases, s.called("lock_release"))
-		})
-	}
 }
 
 // TestGiveBackBehindOneEndpoint gives back what was acquired on a cluster that the backend takes for one server:

@@ -464,9 +464,6 @@ func (s *server) permits(key string) string { return first(s.do("GET", key)) }
 // waiting returns who waits for the fair lock called x.
 func (s *server) waiting() []string { return s.do("LRANGE", "redisson_lock_queue:{x}", "0", "-1") }
 
-// queued returns who waits for the counting semaphore called x.
-func (s *server) queued() []string { return s.do("ZRANGE", "{x}:owner", "0", "-1") }
-
 // holding returns how many hold the counting semaphore called x.
 func (s *server) holding() int { return s.running("x") }
 
