@@ -2,6 +2,7 @@ package golua
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
@@ -27,6 +28,7 @@ func (r *reader) calls(f *ast.File) {
 		ast.Inspect(d, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok {
 				r.call(call, !imports || r.others(call, d))
+				r.keys(call)
 			}
 			return true
 		})
@@ -93,6 +95,45 @@ func (r *reader) send(call *ast.CallExpr, e ast.Expr, origins []ast.Expr, seen b
 		c.readOnly = c.readOnly || readOnly.Match(r.sources[to.Filename][from.Offset:to.Offset])
 	}
 }
+
+// Call is a call that passes a script keys and arguments.
+type Call struct {
+	At    token.Position
+	Keys  int              // how many
+	Times []token.Position // arguments that are a time.Duration
+}
+
+// keys notes what a call passes to scripts: to the one that stands before the keys, or to those whose method it calls.
+func (r *reader) keys(call *ast.CallExpr) {
+	i := slices.IndexFunc(call.Args, func(e ast.Expr) bool {
+		lit, _ := e.(*ast.CompositeLit)
+		return lit != nil && types.ExprString(lit.Type) == "[]string"
+	})
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if i < 1 || !ok {
+		return
+	}
+	made, _ := r.given(method.X)
+	passes := Call{At: r.position(call.Pos()), Keys: len(call.Args[i].(*ast.CompositeLit).Elts)}
+	for _, e := range call.Args[i+1:] {
+		if duration.MatchString(types.ExprString(e)) {
+			passes.Times = append(passes.Times, r.position(e.Pos()))
+		}
+	}
+	for _, e := range slices.Concat(made, call.Args[i-1:i]) {
+		if maker, ok := e.(*ast.CallExpr); ok && slices.Contains(makers, lastName(e)) && len(maker.Args) > 0 {
+			e = maker.Args[0]
+		}
+		for _, origin := range r.origins(e) {
+			if c := r.of[origin]; c != nil {
+				c.calls = append(c.calls, passes)
+			}
+		}
+	}
+}
+
+// duration is time.Minute or the like, or so many of them.
+var duration = regexp.MustCompile(`^(?:\w+ \* )?time\.(?:\w*second|Second|Minute|Hour)(?: \* \w+)?$`)
 
 // scripts returns the arguments of a call that may be a script.
 func scripts(call *ast.CallExpr) []ast.Expr {

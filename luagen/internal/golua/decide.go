@@ -19,6 +19,7 @@ type candidate struct {
 	in       []string // files
 	sent     bool     // a client gets it
 	readOnly bool
+	calls    []Call
 	why      string // it is not seen
 	script   bool
 }
@@ -126,7 +127,7 @@ func (r *reader) script(c *candidate) {
 		r.Files = append(r.Files, c.of[0])
 		return
 	}
-	s := &Script{At: r.position(c.at[0]), In: c.in, ReadOnly: c.readOnly, Of: c.of, set: r.set}
+	s := &Script{At: r.position(c.at[0]), In: c.in, ReadOnly: c.readOnly, Calls: c.calls, Of: c.of, set: r.set}
 	s.Name, s.Doc = r.label(c.begin)
 	var places []int
 	s.Text, places = parse.Ends(c.bytes)

@@ -38,6 +38,7 @@ type Script struct {
 	Doc      string         // the comment on that name
 	Text     []byte         // every end of line is "\n"
 	ReadOnly bool           // it is sent by EVAL_RO or the like
+	Calls    []Call         // those of which the keys are written out
 	Of       []string       // the embedded files that are a part of it
 	at       []token.Pos    // the place of each byte
 	set      *token.FileSet

@@ -1,0 +1,31 @@
+package calls
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var leave = redis.NewScript(`
+if KEYS[2] then
+  redis.call('del', KEYS[2])
+end
+return redis.call('decr', KEYS[1])
+`)
+
+// The second key may be left out.
+const renew = `local other = KEYS[2] -- (KEYS[2])
+if other then redis.call('del', other) end
+return redis.call('pexpire', KEYS[1], ARGV[1])`
+
+func leaves(ctx context.Context, c redis.Scripter, left string) (int, error) {
+	return leave.Run(ctx, c, []string{left}).Int()
+}
+
+func renews(ctx context.Context, c *redis.Client, keys []string) error {
+	if err := c.Eval(ctx, renew, keys, time.Minute.Milliseconds()).Err(); err != nil {
+		return err
+	}
+	return c.Eval(ctx, renew, []string{"lock"}, 5*time.Second/time.Millisecond).Err()
+}
