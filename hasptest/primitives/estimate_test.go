@@ -37,7 +37,6 @@ func (x *throttle) owes(t *testing.T) time.Duration {
 // TestEstimateIsSettled: at once it is as if only what was used had been taken; later what the rate has freed in
 // between stays in use.
 func TestEstimateIsSettled(t *testing.T) {
-	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
 		require.NoError(t, x.estimates(t, 8).Settle(t.Context(), 1))
 		require.Equal(t, 333_334*time.Microsecond, x.owes(t))
@@ -59,7 +58,6 @@ func TestEstimateIsSettled(t *testing.T) {
 
 // TestEstimateGoesIntoDebt: to the bound, and a caller with a smaller one does not reduce what is owed.
 func TestEstimateGoesIntoDebt(t *testing.T) {
-	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
 		without := *x
 		x.Throttle = x.client.NewThrottle("x", x.limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Debt: 5})
@@ -90,7 +88,6 @@ func TestEstimateGoesIntoDebt(t *testing.T) {
 
 // TestEstimateIsNeverLaxer: callers who settle later never owe less than if they had taken at once what they used.
 func TestEstimateIsNeverLaxer(t *testing.T) {
-	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 7, Interval: time.Second, Burst: 20}, func(t *testing.T, x *throttle) {
 		type open struct {
 			*primitives.Estimate
@@ -129,7 +126,6 @@ func TestEstimateIsNeverLaxer(t *testing.T) {
 
 // TestEstimateIsSettledOnce: but again after an error by which nothing was sent.
 func TestEstimateIsSettledOnce(t *testing.T) {
-	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Hour, Burst: 10}, func(t *testing.T, x *throttle) {
 		answers := func(f fault) { x.faults(f) }
 		r := x.estimates(t, 8)

@@ -57,7 +57,6 @@ func TestLocalRefusalsCostNoCommands(t *testing.T) {
 // TestLocalRefusalsAreTheServers: of one client, which draws permits, limits, settlements and deletions, each decision is
 // the one that the server would make, whoever makes it.
 func TestLocalRefusalsAreTheServers(t *testing.T) {
-	t.Parallel()
 	const burst = 6
 	refusing(t, primitives.Limit{Permits: 4, Interval: time.Second, Burst: burst}, func(t *testing.T, x *throttle) {
 		var open []func()
@@ -105,7 +104,6 @@ func TestLocalRefusalsAreTheServers(t *testing.T) {
 // TestLocalRefusalEnds: another process's deletion is seen after a second; this client's own at once, even by a call
 // whose refusal comes later.
 func TestLocalRefusalEnds(t *testing.T) {
-	t.Parallel()
 	refusing(t, primitives.Limit{Permits: 3, Interval: time.Hour}, func(t *testing.T, x *throttle) {
 		x.allows(t, 3)
 		require.Equal(t, 40*time.Minute, x.refuses(t, 2).RetryAfter)
@@ -143,7 +141,6 @@ func TestLocalRefusalEnds(t *testing.T) {
 
 // TestLocalRefusalsAreBounded: a client remembers some thousand names.
 func TestLocalRefusalsAreBounded(t *testing.T) {
-	t.Parallel()
 	refusing(t, primitives.Limit{Permits: 1, Interval: time.Hour}, func(t *testing.T, x *throttle) {
 		x.allows(t, 1)
 		x.refuses(t, 1)

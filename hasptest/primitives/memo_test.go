@@ -185,30 +185,28 @@ func TestMemoGoesOnWithoutItsLeader(t *testing.T) {
 			return "lost", nil
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, s *server) {
-				m := memoOf(t, s, nil)
-				ctx, stop := context.WithCancel(t.Context())
-				defer stop()
-				ended := make(chan any)
-				go func() {
-					defer func() { ended <- recover() }()
-					r := memoize(ctx, m, func(ctx context.Context, _ primitives.MemoRun) (string, error) {
-						time.Sleep(time.Second)
-						return lead(ctx, stop, s)
-					})
-					require.Error(t, r.err)
-					require.True(t, r.ran)
-					require.Empty(t, r.result)
-				}()
-				synctest.Wait()
-				beside := memoizing(t.Context(), m, making("next", time.Minute))
-				third := memoizing(t.Context(), m, making("next", time.Minute))
-				require.Equal(t, name == "Panicked", <-ended != nil)
-				a, b := <-beside, <-third
-				require.NotEqual(t, a.ran, b.ran)
-				require.Equal(t, [2]memoized{{"next", a.ran, nil}, {"next", b.ran, nil}}, [2]memoized{a, b})
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			m := memoOf(t, s, nil)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			ended := make(chan any)
+			go func() {
+				defer func() { ended <- recover() }()
+				r := memoize(ctx, m, func(ctx context.Context, _ primitives.MemoRun) (string, error) {
+					time.Sleep(time.Second)
+					return lead(ctx, stop, s)
+				})
+				require.Error(t, r.err)
+				require.True(t, r.ran)
+				require.Empty(t, r.result)
+			}()
+			synctest.Wait()
+			beside := memoizing(t.Context(), m, making("next", time.Minute))
+			third := memoizing(t.Context(), m, making("next", time.Minute))
+			require.Equal(t, name == "Panicked", <-ended != nil)
+			a, b := <-beside, <-third
+			require.NotEqual(t, a.ran, b.ran)
+			require.Equal(t, [2]memoized{{"next", a.ran, nil}, {"next", b.ran, nil}}, [2]memoized{a, b})
 		})
 	}
 }
@@ -284,26 +282,24 @@ func TestMemoStored(t *testing.T) {
 			s.do("HSET", memoRecord, "owner", another, "fingerprint", "f", "result", `"other's"`)
 		}, memoized{"", true, primitives.ErrLost}, memoized{"", false, primitives.ErrOtherFingerprint}, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, s *server) {
-				link := &cutLink{server: s}
-				one, other := primitives.NewMemo[string](s.over(t, link, nil), "m", nil), memoOf(t, s, nil)
-				equal := func(want, r memoized) {
-					t.Helper()
-					require.ErrorIs(t, r.err, want.err)
-					require.Equal(t, memoized{want.result, want.ran, r.err}, r)
-				}
-				equal(c.want, memoize(t.Context(), one, func(ctx context.Context, _ primitives.MemoRun) (string, error) {
-					time.Sleep(time.Second)
-					c.spoil(ctx, s, link)
-					return "own", nil
-				}))
-				require.Equal(t, c.sent, s.called("memo_store"))
-				s.faults(fault{})
-				time.Sleep(time.Minute)
-				equal(c.next, memoize(t.Context(), other, making("next", time.Second)))
-				require.Equal(t, []string{"0"}, s.do("EXISTS", memoLock, memoHolder))
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			link := &cutLink{server: s}
+			one, other := primitives.NewMemo[string](s.over(t, link, nil), "m", nil), memoOf(t, s, nil)
+			equal := func(want, r memoized) {
+				t.Helper()
+				require.ErrorIs(t, r.err, want.err)
+				require.Equal(t, memoized{want.result, want.ran, r.err}, r)
+			}
+			equal(c.want, memoize(t.Context(), one, func(ctx context.Context, _ primitives.MemoRun) (string, error) {
+				time.Sleep(time.Second)
+				c.spoil(ctx, s, link)
+				return "own", nil
+			}))
+			require.Equal(t, c.sent, s.called("memo_store"))
+			s.faults(fault{})
+			time.Sleep(time.Minute)
+			equal(c.next, memoize(t.Context(), other, making("next", time.Second)))
+			require.Equal(t, []string{"0"}, s.do("EXISTS", memoLock, memoHolder))
 		})
 	}
 }
@@ -408,39 +404,37 @@ func TestMemoKeepsNothing(t *testing.T) {
 		}, false, never},
 		"Said": {primitives.MemoOptions{}, true, primitives.ErrNotKept},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, s *server) {
-				c.opts.Keep = time.Hour
-				one, other := memoOf(t, s, &c.opts), memoOf(t, s, &c.opts)
-				nothing := func() {
-					for _, m := range []*memoText{one, other} {
-						r := memoize(t.Context(), m, unasked(t))
-						require.ErrorIs(t, r.err, primitives.ErrNotKept)
-						require.Equal(t, memoized{"", false, r.err}, r)
-					}
+		subtest(t, name, func(t *testing.T, s *server) {
+			c.opts.Keep = time.Hour
+			one, other := memoOf(t, s, &c.opts), memoOf(t, s, &c.opts)
+			nothing := func() {
+				for _, m := range []*memoText{one, other} {
+					r := memoize(t.Context(), m, unasked(t))
+					require.ErrorIs(t, r.err, primitives.ErrNotKept)
+					require.Equal(t, memoized{"", false, r.err}, r)
 				}
-				var beside <-chan memoized
-				r := memoize(t.Context(), one, func(ctx context.Context, run primitives.MemoRun) (string, error) {
-					beside = memoizing(t.Context(), one, unasked(t))
-					synctest.Wait()
-					if c.keep {
-						require.NoError(t, run.KeepNothing(ctx))
-						require.ErrorIs(t, errOf2(other.TryDo(ctx, "k", unasked(t))), primitives.ErrNotKept)
-						time.Sleep(time.Minute)
-						require.NoError(t, ctx.Err())
-					}
-					loseAStore(s)
-					return "large", nil
-				})
-				wraps(t, r.err, primitives.ErrNotKept, c.is)
-				require.Equal(t, memoized{"large", true, r.err}, r)
-				require.ErrorIs(t, (<-beside).err, primitives.ErrNotKept)
-				time.Sleep(time.Hour - 2*time.Minute)
-				nothing()
-				require.True(t, must(one.Forget(t.Context(), "k"))(t))
-				require.True(t, memoize(t.Context(), other, making("large", 0)).ran)
-				require.Equal(t, []string{"0"}, s.do("EXISTS", memoLock, memoHolder))
+			}
+			var beside <-chan memoized
+			r := memoize(t.Context(), one, func(ctx context.Context, run primitives.MemoRun) (string, error) {
+				beside = memoizing(t.Context(), one, unasked(t))
+				synctest.Wait()
+				if c.keep {
+					require.NoError(t, run.KeepNothing(ctx))
+					require.ErrorIs(t, errOf2(other.TryDo(ctx, "k", unasked(t))), primitives.ErrNotKept)
+					time.Sleep(time.Minute)
+					require.NoError(t, ctx.Err())
+				}
+				loseAStore(s)
+				return "large", nil
 			})
+			wraps(t, r.err, primitives.ErrNotKept, c.is)
+			require.Equal(t, memoized{"large", true, r.err}, r)
+			require.ErrorIs(t, (<-beside).err, primitives.ErrNotKept)
+			time.Sleep(time.Hour - 2*time.Minute)
+			nothing()
+			require.True(t, must(one.Forget(t.Context(), "k"))(t))
+			require.True(t, memoize(t.Context(), other, making("large", 0)).ran)
+			require.Equal(t, []string{"0"}, s.do("EXISTS", memoLock, memoHolder))
 		})
 	}
 	virtual(t, func(t *testing.T, s *server) {

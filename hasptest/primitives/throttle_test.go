@@ -27,9 +27,7 @@ type throttle struct {
 // throttled runs a test of a throttle in virtual time.
 func throttled(t *testing.T, limit primitives.Limit, run func(t *testing.T, x *throttle)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
-		c := s.client(t, nil)
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		run(t, &throttle{s, c.NewThrottle("x", limit, refuse), c, limit})
 	})
 }
@@ -60,7 +58,6 @@ func (x *throttle) ttl(t *testing.T) time.Duration {
 
 // TestThrottleFreesOneAfterTheOther: a burst at once, then a permit at a time.
 func TestThrottleFreesOneAfterTheOther(t *testing.T) {
-	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second, Burst: 5}, func(t *testing.T, x *throttle) {
 		state := must(x.State(t.Context()))(t)
 		require.Equal(t, primitives.Decision{Allowed: true, Remaining: 5}, state)
@@ -95,7 +92,6 @@ func TestThrottleAtTheEndsOfNumbers(t *testing.T) {
 		{Permits: 600_000, Interval: time.Second, Burst: 11},
 	} {
 		t.Run(fmt.Sprint(limit.Permits, " in ", limit.Interval, ", ", limit.Burst), func(t *testing.T) {
-			t.Parallel()
 			throttled(t, limit, func(t *testing.T, x *throttle) {
 				full := x.allows(t, limit.Burst)
 				require.Zero(t, full.Remaining)
@@ -161,7 +157,6 @@ func (x *throttle) takesAll(t *testing.T, r *rand.Rand, window time.Duration) in
 
 // TestThrottleWithTheClockSet: the server's clock costs at most the time of a burst, and gives at most one burst.
 func TestThrottleWithTheClockSet(t *testing.T) {
-	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
 		x.allows(t, 10)
 		x.embedded.Advance(-time.Hour)
@@ -193,7 +188,6 @@ var nines = strings.Repeat("9", 400)
 
 // TestThrottleOverAnotherText: a text of another program is a conflict for each method, and stays.
 func TestThrottleOverAnotherText(t *testing.T) {
-	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 3, Interval: time.Second}, func(t *testing.T, x *throttle) {
 		other := x.client.NewThrottle("y", primitives.Limit{Permits: 5, Interval: time.Second}, refuse)
 		both := primitives.NewMultiThrottle(nil, other.Take(1), x.Take(1))
@@ -228,7 +222,6 @@ func (x *throttle) waits(ctx context.Context, granted chan<- int, number, n int)
 
 // TestThrottleWaitersGoOnInOrder: each at its time, by one command, whatever it needs; a newcomer stands behind them.
 func TestThrottleWaitersGoOnInOrder(t *testing.T) {
-	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 10, Interval: time.Second, Burst: 5}, func(t *testing.T, x *throttle) {
 		begin, granted, needs := time.Now(), make(chan int, 200), 0
 		x.allows(t, 5)
@@ -253,7 +246,6 @@ func TestThrottleWaitersGoOnInOrder(t *testing.T) {
 
 // TestThrottleWaitersOfALongBurst: permits that are free at once wake as many waiters at once.
 func TestThrottleWaitersOfALongBurst(t *testing.T) {
-	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 10, Interval: time.Second, Burst: 50}, func(t *testing.T, x *throttle) {
 		x.allows(t, 50)
 		begin, granted := time.Now(), make(chan int, 100)
@@ -272,7 +264,6 @@ func TestThrottleWaitersOfALongBurst(t *testing.T) {
 
 // TestThrottleWaiterThatLeaves: it has taken nothing, and holds up nobody.
 func TestThrottleWaiterThatLeaves(t *testing.T) {
-	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second, Burst: 10}, func(t *testing.T, x *throttle) {
 		begin, granted := time.Now(), make(chan int, 2)
 		x.allows(t, 10)
@@ -289,7 +280,6 @@ func TestThrottleWaiterThatLeaves(t *testing.T) {
 
 // TestThrottleWaiterWithoutAnAnswer: a waiter that leaves while it asks, and one whose call fails, let the next go on.
 func TestThrottleWaiterWithoutAnAnswer(t *testing.T) {
-	t.Parallel()
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second}, func(t *testing.T, x *throttle) {
 		granted := make(chan int, 2)
 		x.allows(t, 1)

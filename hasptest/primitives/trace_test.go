@@ -264,27 +264,25 @@ func (l tracedLock) acquires(acquire, try func(ctx context.Context, n int) error
 func TestTracer(t *testing.T) {
 	t.Parallel()
 	for name, c := range tracedCalls {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, s *server) {
-				l := tracedLock{T: t, server: s, r: &recorder{}}
-				s.faults(fault{before: 4 * time.Millisecond, after: 6 * time.Millisecond})
-				l.c = s.client(t, &primitives.Options{Tracer: l.r.tracer()})
-				l.lease = must(l.c.NewLock("x", nil).Lock(t.Context()))(t)
-				l.r.texts()
-				c.call(l)
-				synctest.Wait()
-				got := l.r.texts()
-				if l.lease.Err() != nil {
-					time.Sleep(time.Hour)
-					got = append(got, l.r.texts()...)
-				}
-				if name == "Renewals" { // Those that fail are repeated.
-					got = slices.Compact(got)
-				} else {
-					got = slices.DeleteFunc(got, func(text string) bool { return strings.HasPrefix(text, "renewal") })
-				}
-				require.Equal(t, c.want, got)
-			})
+		subtest(t, name, func(t *testing.T, s *server) {
+			l := tracedLock{T: t, server: s, r: &recorder{}}
+			s.faults(fault{before: 4 * time.Millisecond, after: 6 * time.Millisecond})
+			l.c = s.client(t, &primitives.Options{Tracer: l.r.tracer()})
+			l.lease = must(l.c.NewLock("x", nil).Lock(t.Context()))(t)
+			l.r.texts()
+			c.call(l)
+			synctest.Wait()
+			got := l.r.texts()
+			if l.lease.Err() != nil {
+				time.Sleep(time.Hour)
+				got = append(got, l.r.texts()...)
+			}
+			if name == "Renewals" { // Those that fail are repeated.
+				got = slices.Compact(got)
+			} else {
+				got = slices.DeleteFunc(got, func(text string) bool { return strings.HasPrefix(text, "renewal") })
+			}
+			require.Equal(t, c.want, got)
 		})
 	}
 }
