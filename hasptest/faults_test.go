@@ -178,23 +178,6 @@ func newUnaffected(t *testing.T, s *hasptest.Server) *primitives.Client {
 	return client
 }
 
-// TestOthersAreNotAcquires spoils acquires alone: a lease is renewed and released, and a number counts.
-func TestOthersAreNotAcquires(t *testing.T) {
-	virtual(t, func(t *testing.T, s *hasptest.Server) {
-		client := s.Client(nil)
-		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-		s.LoseAnswers(1)
-		s.FailAcquires(1)
-		time.Sleep(time.Minute)
-		require.NoError(t, errOf(client.NewAtomicLong("n").Increment(t.Context())))
-		require.NoError(t, lease.Release(t.Context()))
-		_, err := client.NewLock("x", nil).TryLock(t.Context())
-		require.ErrorIs(t, err, primitives.ErrIndeterminate, "in the order of the calls")
-		require.ErrorIs(t, errOf(client.NewLock("y", nil).TryLock(t.Context())), primitives.ErrUnavailable)
-		require.NoError(t, errOf(client.NewLock("y", nil).TryLock(t.Context())))
-	})
-}
-
 // TestLoseAnswersOfOthers loses the answers of releases and of CountDowns, which are executed.
 func TestLoseAnswersOfOthers(t *testing.T) {
 	forAllLeased(t, func(t *testing.T, s *hasptest.Server, get acquire) {

@@ -38,28 +38,6 @@ func TestLoseWhatNobodyHolds(t *testing.T) {
 	require.Len(t, test.failures, 1)
 }
 
-// TestLostLockIsFree shows what the doc of Lose says of others: one who asks gets the lock at once, one
-// who waits by its next poll.
-func TestLostLockIsFree(t *testing.T) {
-	virtual(t, func(t *testing.T, s *hasptest.Server) {
-		first := must(s.Client(nil).NewLock("x", nil).Lock(t.Context()))(t)
-		s.Lose("x")
-		second := must(s.Client(nil).NewLock("x", nil).TryLock(t.Context()))(t)
-		require.NoError(t, first.Err(), "the holder does not know yet")
-		lock := s.Client(nil).NewLock("x", nil)
-		waited := make(chan time.Duration)
-		go func() {
-			start := time.Now()
-			require.NoError(t, errOf(lock.Lock(t.Context())))
-			waited <- time.Since(start)
-		}()
-		synctest.Wait()
-		s.Lose("x")
-		require.LessOrEqual(t, <-waited, 5500*time.Millisecond)
-		require.ErrorIs(t, second.Release(t.Context()), primitives.ErrNotHeld)
-	})
-}
-
 // TestCleanup ends a test in an outage, with a lock held: the lock is free after.
 func TestCleanup(t *testing.T) {
 	t.Parallel()

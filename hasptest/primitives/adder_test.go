@@ -203,24 +203,6 @@ func TestAdderGivesUpAnAnswer(t *testing.T) {
 	})
 }
 
-// TestAdderMayAskAgain: after an error that leaves open what has happened, nothing has changed.
-func TestAdderMayAskAgain(t *testing.T) {
-	t.Parallel()
-	for _, broken := range []string{"adder_ask", "adder_take"} {
-		subtest(t, broken, func(t *testing.T, s *server) {
-			a := openAdder(t, s.client(t, nil))
-			a.Add(5)
-			s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
-			require.ErrorIs(t, errOf(a.Sum(t.Context())), primitives.ErrUnavailable, "a sum changes nothing")
-			s.faults(fault{})
-			requireSum(t, 5, a)
-			s.set(func() { s.fault = func(script string) fault { return fault{broken: script == broken} } })
-			require.ErrorIs(t, a.Reset(t.Context()), primitives.ErrIndeterminate)
-			s.faults(fault{})
-		})
-	}
-}
-
 // TestAdderStress opens, adds, asks and closes side by side. A sum that is taken meanwhile has what was added before the
 // call, and no more than was added in all. At the end the sum is that of the adder which stays.
 func TestAdderStress(t *testing.T) {

@@ -167,30 +167,6 @@ func TestAdmissionIsRepeated(t *testing.T) {
 	})
 }
 
-// TestAdmissionWaits: a release wakes a waiter if there are permits, and otherwise the time does, when they are free,
-// or when the lease of a crashed holder ends. Nobody polls.
-func TestAdmissionWaits(t *testing.T) {
-	entering(t, func(t *testing.T, s *server, e *entry) {
-		begin := time.Now()
-		wait := func(min time.Duration) *primitives.Lease {
-			lease := must(e.Acquire(t.Context()))(t)
-			require.GreaterOrEqual(t, time.Since(begin), min)
-			require.LessOrEqual(t, time.Since(begin), min+4*time.Millisecond)
-			return lease
-		}
-		wait(0).Forget()
-		second := wait(0)
-		time.AfterFunc(time.Second, func() { require.NoError(t, second.Release(context.Background())) })
-		third := wait(time.Second) // By the release.
-		require.NoError(t, errOf(e.rates[0].Allow(t.Context(), 3)))
-		require.NoError(t, third.Release(t.Context()))
-		wait(4 * time.Second / 3).Forget() // By the rate: 5 permits of the 4 were taken.
-		wait(5 * time.Second)              // By the end of the first lease.
-		require.Equal(t, 2, s.holding())
-		require.LessOrEqual(t, s.called("counting_admit"), 5+3+3)
-	})
-}
-
 // TestAdmissionWaitersGoOnByTheRate: the waiters of a client are admitted as fast as the rate allows, with few tries.
 func TestAdmissionWaitersGoOnByTheRate(t *testing.T) {
 	entering(t, func(t *testing.T, s *server, _ *entry) {

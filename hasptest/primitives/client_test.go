@@ -68,20 +68,16 @@ func TestClientClosedIsForgotten(t *testing.T) {
 	})
 	require.NoError(t, err)
 	lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-	waiting := make(chan error, 2)
-	wait := func() {
-		_, err := client.NewLock("x", nil).Lock(t.Context())
-		waiting <- err
-	}
-	go wait()
+	wait := func() error { return errOf(client.NewLock("x", nil).Lock(t.Context())) }
+	parked := beside(wait)
 	tried := func(times int) func() bool { return func() bool { return s.called("lock_acquire") == times } }
 	require.Eventually(t, tried(3), time.Minute, time.Millisecond)
 	s.faults(fault{before: 100 * time.Millisecond})
-	go wait()
+	trying := beside(wait)
 	require.Eventually(t, tried(4), time.Minute, time.Millisecond)
 	require.NoError(t, client.Close(t.Context()))
-	require.ErrorIs(t, <-waiting, primitives.ErrClosed)
-	require.ErrorIs(t, <-waiting, primitives.ErrClosed)
+	require.ErrorIs(t, <-parked, primitives.ErrClosed)
+	require.ErrorIs(t, <-trying, primitives.ErrClosed)
 	require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrClosed)
 	forgotten := weak.Make(s) // All of a client knows its backend.
 	require.Eventually(t, func() bool {
@@ -211,9 +207,8 @@ func TestClientClosesItsOwnBackend(t *testing.T) {
 		"GivenUp": {owns: true, down: true, want: []error{errBackendClose, context.DeadlineExceeded}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &closableServer{server: newServer(t)}
+			virtual(t, func(t *testing.T, of *server) {
+				s := &closableServer{server: of}
 				news := map[bool]func(backend.Backend, *primitives.Options) (*primitives.Client, error){
 					false: primitives.New, true: primitives.NewClosing,
 				}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -83,44 +82,6 @@ func TestEstimateGoesIntoDebt(t *testing.T) {
 			require.ErrorAs(t, err, &invalid)
 			require.Equal(t, "Debt", invalid.Field)
 		}
-	})
-}
-
-// TestEstimateIsNeverLaxer: callers who settle later never owe less than if they had taken at once what they used.
-func TestEstimateIsNeverLaxer(t *testing.T) {
-	throttled(t, primitives.Limit{Permits: 7, Interval: time.Second, Burst: 20}, func(t *testing.T, x *throttle) {
-		type open struct {
-			*primitives.Estimate
-			n, actual int
-		}
-		r, at := rand.New(rand.NewPCG(46, 3)), time.Now() //nolint:gosec // It is no secret.
-		atOnce, reserved, gaveBack, charged := &exactThrottle{limit: x.limit, at: at}, []open(nil), 0, 0
-		for range 5000 {
-			time.Sleep(time.Duration(r.IntN(700_000)) * time.Microsecond)
-			state := must(x.State(t.Context()))(t)
-			if n := 1 + r.IntN(10); r.IntN(2) == 0 && n <= state.Remaining {
-				o := open{x.estimates(t, n), n, r.IntN(15)}
-				reserved = append(reserved, o)
-				atOnce.take(o.actual)
-			} else if len(reserved) > 0 {
-				i := r.IntN(len(reserved))
-				o := reserved[i]
-				if o.actual-o.n <= state.Remaining { // What exceeds the burst is not charged.
-					require.NoError(t, o.Settle(t.Context(), o.actual))
-					reserved[i] = reserved[len(reserved)-1]
-					reserved = reserved[:len(reserved)-1]
-					gaveBack, charged = gaveBack+max(0, o.n-o.actual), charged+max(0, o.actual-o.n)
-				}
-			}
-			missing := 0
-			for _, o := range reserved {
-				missing += max(0, o.actual-o.n)
-			}
-			owed, _ := atOnce.after(-missing)
-			least := time.Duration(owed/int64(x.limit.Permits)) * time.Microsecond
-			require.GreaterOrEqual(t, x.owes(t), least, "%d open", len(reserved))
-		}
-		require.Greater(t, min(gaveBack, charged), 500)
 	})
 }
 

@@ -94,8 +94,7 @@ func TestWatchLock(t *testing.T) {
 		one := locked(t, c.NewLock("x", nil).Lock)
 		require.Equal(t, []string{"acquired " + one.Owner()}, w.after(tick))
 		require.Equal(t, 1, s.subscribed())
-		second := make(chan *primitives.Lease, 1)
-		go func() { second <- locked(t, c.NewLock("x", nil).Lock) }()
+		second := leased(t.Context(), c.NewLock("x", nil).Lock)
 		time.Sleep(10 * time.Second) // The server does not know the waiter.
 		s.slow("lock_acquire")
 		require.NoError(t, one.Release(t.Context()))
@@ -133,8 +132,7 @@ func TestWatchQueues(t *testing.T) {
 				s.slow("inspect_keys")
 				one := locked(t, acquirer(t, c, kind, "x"))
 				require.Equal(t, []string{"gone", "acquired " + one.Owner()}, w.after(tick))
-				second := make(chan *primitives.Lease, 1)
-				go func() { second <- locked(t, acquirer(t, c, kind, "x")) }()
+				second := leased(t.Context(), acquirer(t, c, kind, "x"))
 				came := w.after(tick)
 				ctx, leave := context.WithCancel(t.Context())
 				go acquirer(t, c, kind, "x")(ctx) //nolint:errcheck // It leaves.
@@ -270,8 +268,7 @@ func TestWatchFreed(t *testing.T) {
 				l := lock(c)
 				one := locked(t, l.Lock)
 				require.Equal(t, []string{"gone", "acquired " + one.Owner()}, w.after(tick))
-				second := make(chan *primitives.Lease, 1)
-				go func() { second <- locked(t, l.Lock) }()
+				second := leased(t.Context(), l.Lock)
 				w.after(tick)
 				require.True(t, must(l.ForceUnlock(t.Context()))(t))
 				two := <-second

@@ -2,7 +2,6 @@ package primitives_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -136,24 +135,6 @@ func TestLocalRefusalEnds(t *testing.T) {
 		require.NoError(t, errOf(x.Delete(t.Context())))
 		require.False(t, <-late)
 		x.allows(t, 1)
-	})
-}
-
-// TestLocalRefusalsAreBounded: a client remembers some thousand names.
-func TestLocalRefusalsAreBounded(t *testing.T) {
-	refusing(t, primitives.Limit{Permits: 1, Interval: time.Hour}, func(t *testing.T, x *throttle) {
-		x.allows(t, 1)
-		x.refuses(t, 1)
-		x.refuses(t, 1)
-		require.Equal(t, 2, x.called("throttle_take"))
-		for i := range 4100 {
-			one := x.client.NewThrottle(fmt.Sprint(i), x.limit, refuseLocally)
-			for range 2 {
-				require.NoError(t, errOf(one.Allow(t.Context(), 1)))
-			}
-		}
-		x.refuses(t, 1)
-		require.Equal(t, 8203, x.called("throttle_take"))
 	})
 }
 

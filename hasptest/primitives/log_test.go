@@ -223,11 +223,10 @@ func TestHealthy(t *testing.T) {
 // TestMismatchIsReportedOnce: by a warning, and to the tracer; another value is another mismatch; and a client reports a
 // thousand at most.
 func TestMismatchIsReportedOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
 		log, logged := observer.New(zap.WarnLevel)
 		r := &recorder{}
-		client := newServer(t).client(t, &primitives.Options{Logger: zap.New(log), Tracer: r.tracer()})
+		client := s.client(t, &primitives.Options{Logger: zap.New(log), Tracer: r.tracer()})
 		object := client.Core().NewObject("rate limiter", "x", "hash")
 		for range 3 {
 			object.ReportMismatch("Rate", "9 in 1s", "5 in 1s")

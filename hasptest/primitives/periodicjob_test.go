@@ -267,10 +267,9 @@ func TestPeriodicJobTried(t *testing.T) {
 // TestPeriodicJobAheadOfTheServer has clocks that would stop the job for a year or for one period more, a clock at the
 // limit, and one with which a caller that rounds still means the present period. More than that is logged.
 func TestPeriodicJobAheadOfTheServer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
 		core, logs := observer.New(zap.WarnLevel)
-		client := newServer(t).client(t, &primitives.Options{Logger: zap.New(core)})
+		client := s.client(t, &primitives.Options{Logger: zap.New(core)})
 		for _, period := range []time.Duration{time.Second, 10 * time.Second, time.Hour} {
 			job := client.NewPeriodicJob(period.String(), period, nil)
 			for _, ahead := range []time.Duration{365 * 24 * time.Hour, period + time.Millisecond} {

@@ -142,10 +142,9 @@ func TestRateLimiterDecides(t *testing.T) {
 
 // TestRateLimiterOfManyPermits: a client warns of the first rate with more than 5 000 permits.
 func TestRateLimiterOfManyPermits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
 		log, logged := observer.New(zap.WarnLevel)
-		c := newServer(t).client(t, &primitives.Options{Logger: zap.New(log)})
+		c := s.client(t, &primitives.Options{Logger: zap.New(log)})
 		for i, permits := range []int{5000, 5001, 6000, 7000} {
 			rate := primitives.Rate{Permits: permits, Interval: time.Hour}
 			l := c.NewRateLimiter(fmt.Sprint(i), rate, rateRefuse)
@@ -224,24 +223,5 @@ func TestRateIsSet(t *testing.T) {
 		require.Equal(t, 4, must(limiter.Rate(ctx))(t).Permits)
 		require.NoError(t, limiter.SetRate(ctx, rate(5)))
 		require.Equal(t, 5, must(limiter.Rate(ctx))(t).Permits)
-	})
-}
-
-// TestRateLimiterOverOtherNumbers: a hash whose rate and times are no numbers as they can be is another program's.
-func TestRateLimiterOverOtherNumbers(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		limiter := s.client(t, nil).NewRateLimiter("x", primitives.Rate{}, rateRefuse)
-		for _, field := range []string{"rate", "interval", "keepAliveTime"} {
-			for _, wrong := range []string{"text", "-1", "1.5", "9223372036855"} {
-				s.do("HSET", "x", "rate", "1", "interval", "1000", "keepAliveTime", "1000", "type", "0")
-				s.do("HSET", "x", field, wrong)
-				for _, err := range []error{errOf(limiter.Allow(t.Context(), 1)), errOf(limiter.State(t.Context())), limiter.Return(t.Context(), 1)} {
-					require.ErrorIs(t, err, primitives.ErrConflict, "%s %s", field, wrong)
-				}
-				if wrong != "9223372036855" || field == "rate" { // A longer time is read as the longest.
-					require.ErrorIs(t, errOf(limiter.Rate(t.Context())), primitives.ErrConflict, "%s %s", field, wrong)
-				}
-			}
-		}
 	})
 }

@@ -161,14 +161,11 @@ func TestNewThrottleRefuses(t *testing.T) {
 		{"name", "", twoAMinute, refuse},
 		{"Limit.Permits", "api", primitives.Limit{Interval: time.Minute}, refuse},
 	} {
-		t.Run(fmt.Sprintf("%s %+v", c.field, c.opts), func(t *testing.T) {
-			t.Parallel()
-			limit, err := grpclimit.NewThrottle(client, c.name, c.limit, c.opts)
-			var invalid *primitives.FieldError
-			require.ErrorAs(t, err, &invalid)
-			require.Equal(t, c.field, invalid.Field)
-			require.Nil(t, limit)
-		})
+		limit, err := grpclimit.NewThrottle(client, c.name, c.limit, c.opts)
+		var invalid *primitives.FieldError
+		require.ErrorAs(t, err, &invalid)
+		require.Equal(t, c.field, invalid.Field)
+		require.Nil(t, limit)
 	}
 }
 
