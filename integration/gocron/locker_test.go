@@ -206,15 +206,6 @@ func TestJobWithoutTask(t *testing.T) {
 	})
 }
 
-func TestLockReportsTheServersAbsence(t *testing.T) {
-	onServer(t, func(t *testing.T, s *hasptest.Server) {
-		locker := lockerOf(s)
-		s.FailAcquires(1)
-		require.ErrorIs(t, errOf(locker.Lock(t.Context(), job)), primitives.ErrUnavailable)
-		require.NoError(t, must(locker.Lock(t.Context(), job))(t).Unlock(t.Context()))
-	})
-}
-
 // TestTaskNeedsTheLockOfItsJob calls a task without a lock, under the lock of another job, twice under one lock, and
 // after an unlock without a task.
 func TestTaskNeedsTheLockOfItsJob(t *testing.T) {

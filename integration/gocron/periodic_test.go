@@ -193,7 +193,8 @@ func TestRunNow(t *testing.T) {
 }
 
 // TestNotRunIsLogged has jobs that never run, and one that gocron runs more often than its Locker expects: no listener
-// receives that, and the log of the process shows it. (It is not parallel: the log is one for all tests.)
+// receives that, and the log of the process shows it. What another replica does is no fault, nor is a scheduler that
+// stops. (It is not parallel: the log is one for all tests.)
 func TestNotRunIsLogged(t *testing.T) {
 	var logged bytes.Buffer
 	before := slog.Default()
@@ -220,5 +221,23 @@ func TestNotRunIsLogged(t *testing.T) {
 			synctest.Wait()
 			require.Contains(t, logged.String(), text)
 		}
+		s = hasptest.New(t)
+		ended, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		requireLogged := func(is bool, locker *gocronhasp.Locker, ctx context.Context, want error) {
+			logged.Reset()
+			require.ErrorIs(t, errOf(locker.Lock(ctx, job)), want)
+			require.Equal(t, is, logged.Len() > 0, want)
+		}
+		s.FailAcquires(1)
+		requireLogged(true, lockerOf(s), t.Context(), primitives.ErrUnavailable)
+		held := must(everyMinute(t, s).Lock(t.Context(), job))(t)
+		requireLogged(false, lockerOf(s), t.Context(), primitives.ErrNotAcquired)
+		requireLogged(false, everyMinute(t, s), ended, primitives.ErrNotRun)
+		require.NoError(t, held.Unlock(t.Context()))
+		requireLogged(false, everyMinute(t, s), t.Context(), gocronhasp.ErrCompleted)
+		ended, end = context.WithCancel(t.Context())
+		end()
+		requireLogged(false, lockerOf(s), ended, context.Canceled)
 	})
 }
