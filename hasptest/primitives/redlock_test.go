@@ -141,7 +141,7 @@ func TestRedLockIsRepaired(t *testing.T) {
 		require.NotContains(t, lease.Parts(), (*primitives.Lease)(nil))
 		all[0].lose("x")
 		all[0].hold("x", another, time.Hour)
-		all[:1].fault(fault{after: time.Millisecond})
+		all[:1].fault(fault{after: 100 * time.Millisecond})
 		before := all[0].called("lock_acquire")
 		time.Sleep(time.Minute)
 		require.InDelta(t, 6, all[0].called("lock_acquire")-before, 2, "every third of the lease")
