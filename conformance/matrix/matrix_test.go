@@ -208,24 +208,20 @@ func TestSoak(t *testing.T) {
 // soakOptions reads the environment: HASP_SOAK_ONLY has names of primitives.
 func soakOptions(t *testing.T) *engine.SoakOptions {
 	t.Helper()
-	o := &engine.SoakOptions{}
-	for name, read := range map[string]func(text string) error{
-		"HASP_SOAK": func(text string) (err error) {
-			o.Duration, err = time.ParseDuration(text)
-			return err
-		},
-		"HASP_SOAK_SEED": func(text string) (err error) {
-			o.Seed, err = strconv.ParseUint(text, 10, 64)
-			return err
-		},
-		"HASP_SOAK_CROWDS": func(text string) (err error) { o.Crowds, err = strconv.Atoi(text); return err },
-		"HASP_SOAK_ONLY":   func(text string) error { o.Only = strings.Fields(text); return nil },
-	} {
-		if text := os.Getenv(name); text != "" {
-			require.NoError(t, read(text), name)
-		}
+	seed := func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
+	return &engine.SoakOptions{
+		Duration: setting(t, "HASP_SOAK", time.ParseDuration), Seed: setting(t, "HASP_SOAK_SEED", seed),
+		Crowds: setting(t, "HASP_SOAK_CROWDS", strconv.Atoi), Only: strings.Fields(os.Getenv("HASP_SOAK_ONLY")),
 	}
-	return o
+}
+
+// setting reads a variable; zero if it is not set.
+func setting[T any](t *testing.T, name string, read func(text string) (T, error)) (v T) {
+	t.Helper()
+	if text := os.Getenv(name); text != "" {
+		v = cells.Got(read(text))(t)
+	}
+	return v
 }
 
 // soakCells are all cells of the matrix, and the embedded backend for every fourth turn: virtual time

@@ -264,17 +264,19 @@ type teller struct {
 	server  *embedded.Server
 	clients map[string]*primitives.Client
 	crash   map[string]func()
-	leases  map[string]*primitives.Lease
-	leave   map[string]func() error // what waits
-	in      map[string]chan *primitives.Lease
+	actors  map[string]*actor // by name
+}
+
+// actor is a hold, or what waits for one.
+type actor struct {
+	lease *primitives.Lease
+	in    chan *primitives.Lease
+	leave func() error
 }
 
 func newTeller(t *testing.T, s *embedded.Server) *teller {
 	t.Helper()
-	p := &teller{
-		s, map[string]*primitives.Client{}, map[string]func(){}, map[string]*primitives.Lease{},
-		map[string]func() error{}, map[string]chan *primitives.Lease{},
-	}
+	p := &teller{s, map[string]*primitives.Client{}, map[string]func(){}, map[string]*actor{}}
 	for _, name := range []string{"a", "b"} {
 		p.clients[name], p.crash[name] = inside(t, s)
 	}
@@ -303,15 +305,15 @@ func (p *teller) tell(t *testing.T, story string) {
 		case "": // A time passes.
 			time.Sleep(must.Get(time.ParseDuration(who)))
 		case "waits":
-			p.wait(t, who, p.side(what, words[3], ""))
+			p.actors[who] = waits(t, p.side(what, words[3], ""))
 		case "leaves":
-			require.Error(t, p.leave[who](), step)
+			require.Error(t, p.actors[who].leave(), step)
 		case "in":
 			began := time.Now()
-			p.leases[who] = cells.Within(t, time.Minute, step, p.in[who])
+			p.actors[who].lease = cells.Within(t, time.Minute, step, p.actors[who].in)
 			require.Less(t, time.Since(began), must.Get(time.ParseDuration(what)), step)
 		case "unlocks":
-			unlock(t, p.leases[who])
+			unlock(t, p.actors[who].lease)
 		case "closes":
 			require.NoError(t, p.clients[who].Close(t.Context()))
 		case "crashes":
@@ -324,17 +326,16 @@ func (p *teller) tell(t *testing.T, story string) {
 		case "unmarked":
 			require.Equal(t, "0", cells.Text(t, p.server, "EXISTS", "hasp_rwlock_writer:{x}"))
 		default:
-			p.leases[who] = taken(t.Context(), t, p.side(words[1], what, words[3]))
+			p.actors[who] = &actor{lease: taken(t.Context(), t, p.side(words[1], what, words[3]))}
 		}
 	}
 }
 
-// wait begins to wait.
-func (p *teller) wait(t *testing.T, who string, l side) {
+// waits begins to wait.
+func waits(t *testing.T, l side) *actor {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	in, left := make(chan *primitives.Lease, 1), make(chan error, 1)
-	p.in[who], p.leave[who] = in, func() error { cancel(); return <-left }
 	go func() {
 		lease, err := l.Lock(ctx)
 		if err == nil {
@@ -342,4 +343,5 @@ func (p *teller) wait(t *testing.T, who string, l side) {
 		}
 		left <- err
 	}()
+	return &actor{in: in, leave: func() error { cancel(); return <-left }}
 }
