@@ -244,7 +244,7 @@ formatted:
 PRODUCT := 55938
 PROOF := 76669
 SUITE := 19785
-MATRIX := 7424
+MATRIX := 7392
 # A declaration is a folder that says of a primitive what the suite must know; its cases are apart.
 DECLARATIONS := adder counting exclusive fairlock idgenerator latch limiter lock mutex number permits readwrite semaphore throttle
 DECLARATION := 450

@@ -200,7 +200,7 @@ func (p *player) argument(ctx context.Context, t reflect.Type, word string) refl
 
 // further are what kinds need besides their stories.
 var further = map[string]func(context.Context, *primitives.Client){
-	"mutex": useMutex, "write": useReadWriteLock, "semaphore": useSemaphores, "permits": usePermits, "time": useHolders,
+	"mutex": useMutex, "write": useReadWriteLock, "semaphore": useSemaphores, "permits": usePermits,
 	"rate": useRates, "ids": useDefaults, "throttle": useThrottle, "long adder": useAdders, "job": usePeriodicJob, "memo": useMemo,
 }
 
@@ -298,10 +298,8 @@ func useJointReleases(ctx context.Context, c *primitives.Client) {
 
 func useSemaphores(ctx context.Context, c *primitives.Client) {
 	for _, life := range []time.Duration{0, time.Hour} {
-		made := c.NewSemaphore("declared:semaphore", &primitives.SemaphoreOptions{Permits: 3, TTL: life})
-		must.Do(made.Acquire(ctx, 1))
-		must.Do(made.Acquire(ctx, 2))
-		must.Get(made.Delete(ctx))
+		made := &primitives.SemaphoreOptions{Permits: 3, TTL: life}
+		play(ctx, c.NewSemaphore("declared:semaphore", made), "Acquire 1; Acquire 2; Delete")
 	}
 }
 
@@ -318,12 +316,6 @@ func usePermits(ctx context.Context, c *primitives.Client) {
 		go func() { _, _ = s.TryAcquire(ctx, 1) }()
 	}
 	time.Sleep(time.Second) // Virtual: both are given back together.
-}
-
-// useHolders refreshes the lease of one that has a slot.
-func useHolders(ctx context.Context, c *primitives.Client) {
-	s := c.NewCountingSemaphore("declared:counting", 1, nil)
-	must.Do(s.Refresh(ctx, must.Get(s.TryAcquire(ctx))))
 }
 
 func useDefaults(ctx context.Context, c *primitives.Client) {
