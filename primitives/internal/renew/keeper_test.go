@@ -63,16 +63,6 @@ func TestKeeperRenewsWhatIsDueAtOnceByFewGoroutines(t *testing.T) {
 	})
 }
 
-func TestKeeperOfIdleHoldsSendsNothing(t *testing.T) {
-	kept(t, &server{}, func(t *testing.T, s *server, k *renew.Keeper) {
-		e := s.acquire(t, k, "key")
-		require.True(t, k.End(&e.Entry))
-		time.Sleep(time.Hour)
-		require.Zero(t, s.scripts())
-		require.Zero(t, e.losses())
-	})
-}
-
 // TestKeeperKeepsABatchThatIsRefusedWhole does not search for a key what has nothing to do with one.
 func TestKeeperKeepsABatchThatIsRefusedWhole(t *testing.T) {
 	t.Parallel()

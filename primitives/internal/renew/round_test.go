@@ -284,25 +284,6 @@ func TestRoundRepeatsARenewalThatMayBeTooEarly(t *testing.T) {
 	})
 }
 
-// TestRoundRenewsBesideDeniedKeys: the server refuses a script as a whole.
-func TestRoundRenewsBesideDeniedKeys(t *testing.T) {
-	kept(t, &server{statuses: map[string]batch.Status{}, forbidden: map[string]bool{"key7": true}}, func(t *testing.T, s *server, k *renew.Keeper) {
-		var entries []*testEntry
-		for i := range 250 {
-			entries = append(entries, s.acquire(t, k, fmt.Sprint("key", i)))
-		}
-		time.Sleep(time.Second)
-		for i := range entries {
-			s.statuses[fmt.Sprint("key", i)] = batch.NotHeld
-		}
-		k.Changed("")
-		time.Sleep(soon)
-		for i, e := range entries {
-			require.Equal(t, i != 7, e.losses() == 1, i)
-		}
-	})
-}
-
 // TestRoundAfterAnOutage: the schedule's first renewal after an outage has an answer, and all other leases are renewed,
 // too.
 func TestRoundAfterAnOutage(t *testing.T) {

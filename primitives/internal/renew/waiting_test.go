@@ -112,20 +112,6 @@ func TestKeeperLosesWhatReplicasDoNotAcknowledge(t *testing.T) {
 	})
 }
 
-// TestKeeperKeepsWhatReplicasAcknowledgeInTime has replicas that come back shortly before the lease ends.
-func TestKeeperKeepsWhatReplicasAcknowledgeInTime(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s, k, e := waitingServer(t)
-		s.replicas.stop(true)
-		time.Sleep(8 * length / 10)
-		require.Equal(t, length/10, k.Remaining(&e.Entry), "no renewal has moved the end")
-		s.replicas.stop(false)
-		time.Sleep(10 * length)
-		require.Zero(t, e.losses())
-		require.Greater(t, k.Remaining(&e.Entry), length/2)
-	})
-}
-
 // TestRoundWaitsForReplicas: a renewal at once waits for replicas as each does.
 func TestRoundWaitsForReplicas(t *testing.T) {
 	virtual(t, func(t *testing.T) {
