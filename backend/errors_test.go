@@ -51,6 +51,12 @@ func TestNotExecuted(t *testing.T) {
 	}
 }
 
+func TestCapabilitiesPublish(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "PUBLISH", backend.Capabilities{Cluster: true, PubSub: true}.Publish())
+	require.Equal(t, "SPUBLISH", backend.Capabilities{Sharded: true}.Publish())
+}
+
 const (
 	hash      = "bf8a99b421d41865be49a826af1fe31df2de6e9c"
 	wrongKind = "Operation against a key holding the wrong kind of value"
