@@ -243,7 +243,7 @@ formatted:
 # figures only sink: a change that makes one of them smaller lowers its figure.
 PRODUCT := 55938
 PROOF := 76669
-SUITE := 19785
+SUITE := 19719
 MATRIX := 7392
 # A declaration is a folder that says of a primitive what the suite must know; its cases are apart.
 DECLARATIONS := adder counting exclusive fairlock idgenerator latch limiter lock mutex number permits readwrite semaphore throttle

@@ -25,7 +25,9 @@ var ends = map[string][2]string{
 		"Add -9e291 = 1.7976931348623157e+308; Swap -1.7976931348623157e+308 = 1.7976931348623157e+308; " +
 		"Add -9e291 = -1.7976931348623157e+308; Add 1.7976931348623157e+308 = 0; " +
 		"Add 1e-17 = 1e-17; " + // The server keeps as many digits.
-		"Store 5e-324; Load = 5e-324"},
+		"Store 5e-324; Load = 5e-324; Store 0.1; Load = 0.1; CompareAndSwap 0.1 1e+21 = true; Swap -1.5e-07 = 1e+21; " +
+		"LoadAndDelete = -1.5e-07; LoadAndAdd 0.5 = 0; Store 3.141592653589793; StoreIfLess 3.141592653589793 0 = false; " +
+		"StoreIfGreater 3.141592653589793 0 = false; LoadAndDelete = 3.141592653589793"},
 	"CountDownLatch": {"latch", "InitCount 9223372036854775807 = true; CountDown = 9223372036854775806; " +
 		"Count = 9223372036854775806; Delete = true; InitCount 9007199254740994 = true; CountDown = 9007199254740993; " +
 		"SET CountDownLatch -9223372036854775808; " + // Redisson's trySetCount may do so.
