@@ -69,6 +69,16 @@ func TestTryLockWithTooFewReplicas(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(start))
 		s.requireFree(t)
 
+		s.set(func() { s.fault = func(string) fault { return fault{before: 10 * time.Millisecond} } })
+		ctx := within(t, 400*time.Millisecond) // It ends before the timeout of replicas.
+		err = errOf(l.TryLock(ctx))
+		require.ErrorIs(t, err, primitives.ErrReplicas)
+		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
+		require.NoError(t, ctx.Err())
+		s.requireFree(t)
+		wraps(t, errOf(l.Lock(within(t, 400*time.Millisecond))), primitives.ErrReplicas, context.DeadlineExceeded)
+		time.Sleep(time.Second) // A second try may have been under way.
+		s.requireFree(t)
 		s.set(func() { s.acks = allAck })
 		require.NoError(t, errOf(l.TryLock(t.Context())))
 	})
@@ -94,25 +104,6 @@ func TestLockWithTooFewReplicas(t *testing.T) {
 		require.Less(t, s.called("WAIT"), 280)
 		time.AfterFunc(time.Second, func() { s.set(func() { s.acks = allAck }) })
 		require.NoError(t, must(l.Lock(t.Context()))(t).Release(t.Context()))
-	})
-}
-
-// TestShortDeadlineLeavesTimeForReplicas has a context that ends before the timeout of replicas.
-func TestShortDeadlineLeavesTimeForReplicas(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l primitives.Locker) {
-		s.acks = noneAcks
-		s.fault = func(string) fault { return fault{before: 10 * time.Millisecond} }
-		ctx := within(t, 400*time.Millisecond)
-		_, err := l.TryLock(ctx)
-		require.ErrorIs(t, err, primitives.ErrReplicas)
-		require.NotErrorIs(t, err, primitives.ErrIndeterminate)
-		require.NoError(t, ctx.Err())
-		s.requireFree(t)
-
-		ctx = within(t, 400*time.Millisecond)
-		wraps(t, errOf(l.Lock(ctx)), primitives.ErrReplicas, context.DeadlineExceeded)
-		time.Sleep(time.Second) // A second try may have been under way.
-		s.requireFree(t)
 	})
 }
 
