@@ -88,11 +88,13 @@ func TestNoRight(t *testing.T) {
 	server := startServer(t)
 	do(t, server, "ACL", "SETUSER", "alice", "on", ">secret", "~y", "+@all")
 	do(t, server, "ACL", "SETUSER", "mute", "on", ">secret", "-@all")
+	do(t, server, "ACL", "SETUSER", "first", "on", ">secret", "~*", "+@all", "-select")
 	do(t, server, "CONFIG", "SET", "requirepass", "secret")
 	for user, refusal := range map[string]string{
 		"": "NOAUTH", ":wrong@": "WRONGPASS", "nobody:secret@": "WRONGPASS", "alice:secret@": "no permission", "mute:secret@": "NOPERM",
+		"first:secret@": "'select'",
 	} {
-		h := start(t, []string{"HASP_URL=redis://" + user + server.Addr()}, "lock", "x", "--", "true")
+		h := start(t, []string{"HASP_URL=redis://" + user + server.Addr() + "/1"}, "lock", "x", "--", "true")
 		require.Equal(t, 77, h.code(t), "%s: %s", user, h.errors)
 		require.Contains(t, h.errors.String(), refusal)
 	}

@@ -258,32 +258,37 @@ func TestWatchEnds(t *testing.T) {
 
 // TestWatchFreed: a hold that ForceUnlock has ended was not released by its owner, if a message can say so.
 func TestWatchFreed(t *testing.T) {
-	for name, lock := range map[string]func(*primitives.Client) freeable{
-		"Lock":  func(c *primitives.Client) freeable { return c.NewLock("x", nil) },
-		"Mutex": func(c *primitives.Client) freeable { return c.NewMutex("x", nil) },
-		"Write": func(c *primitives.Client) freeable { return c.NewReadWriteLock("x", nil).WriteLock() },
+	for kind, says := range map[string]string{
+		"Lock": "freed", "FencedLock": "freed", "PlainLock": "freed", "ReadLock": "freed", "WriteLock": "freed", "Mutex": "freed",
+		"FairLock": "released", "SpinLock": "released",
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(kind, func(t *testing.T) {
 			watching(t, func(t *testing.T, _ *server, c *primitives.Client, w *watched) {
-				l := lock(c)
+				l := construct(t, c, kind, "x", nil).(interface {
+					primitives.Locker
+					ForceUnlock(ctx context.Context) (bool, error)
+				})
 				one := locked(t, l.Lock)
 				require.Equal(t, []string{"gone", "acquired " + one.Owner()}, w.after(tick))
-				second := leased(t.Context(), l.Lock)
+				second, waits := make(chan *primitives.Lease, 1), map[string]bool{"Lock": true, "Mutex": true, "WriteLock": true}[kind]
+				if waits {
+					go func() { second <- locked(t, l.Lock) }()
+				}
 				w.after(tick)
 				require.True(t, must(l.ForceUnlock(t.Context()))(t))
+				events := w.after(tick)
+				require.Equal(t, says+" "+one.Owner(), events[0])
+				if !waits {
+					second <- locked(t, l.Lock)
+					events = w.after(tick)
+				}
 				two := <-second
-				require.Equal(t, []string{"freed " + one.Owner(), "acquired " + two.Owner()}, w.after(tick))
+				require.Equal(t, "acquired "+two.Owner(), events[len(events)-1])
 				require.NoError(t, two.Release(t.Context()))
 				require.Equal(t, "released "+two.Owner(), w.after(tick)[0])
 			})
 		})
 	}
-}
-
-// freeable is a lock that an operator can free.
-type freeable interface {
-	Lock(ctx context.Context) (*primitives.Lease, error)
-	ForceUnlock(ctx context.Context) (bool, error)
 }
 
 // TestWatchRevoked: the owner is revoked, and its lock is gone at the end of its lease.
