@@ -64,17 +64,17 @@ func waitForLock(
 }
 
 func TestRevokeWhatNobodyHolds(t *testing.T) {
-	t.Parallel()
-	server := embedded.NewServer()
-	require.EqualError(t, server.Revoke("x"), `embedded: revoke lock "x": nobody holds it`)
-	require.NoError(t, errOf(newLock(t, server, nil).Lock(t.Context())))
-	require.NoError(t, server.Revoke("orders:42"))
-	require.NoError(t, server.Revoke("orders:42"), "again")
+	virtual(t, func(t *testing.T, server *embedded.Server) {
+		require.EqualError(t, server.Revoke("x"), `embedded: revoke lock "x": nobody holds it`)
+		require.NoError(t, errOf(newLock(t, server, nil).Lock(t.Context())))
+		require.NoError(t, server.Revoke("orders:42"))
+		require.NoError(t, server.Revoke("orders:42"), "again")
 
-	require.NoError(t, errOf(server.Do("SET", "text", "x", "PX", "60000")))
-	var refused *backend.ServerError
-	require.ErrorAs(t, server.Revoke("text"), &refused)
-	require.Equal(t, "WRONGTYPE", refused.Code)
+		require.NoError(t, errOf(server.Do("SET", "text", "x", "PX", "60000")))
+		var refused *backend.ServerError
+		require.ErrorAs(t, server.Revoke("text"), &refused)
+		require.Equal(t, "WRONGTYPE", refused.Code)
+	})
 }
 
 // TestCloseLosesALock shows what the package's doc says of a backend that is closed.
