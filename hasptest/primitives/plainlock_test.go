@@ -93,33 +93,6 @@ func TestPlainLockPolls(t *testing.T) {
 	}
 }
 
-// TestPlainLockTakenByAnotherProgram: the holder learns of its loss, and leaves alone what it has lost.
-func TestPlainLockTakenByAnotherProgram(t *testing.T) {
-	t.Parallel()
-	for name, command := range map[string][]string{
-		"text": {"SET", "x", "a", "PX", "3600000"}, "list": {"RPUSH", "x", "an item"},
-	} {
-		for _, renewed := range []bool{true, false} {
-			subtest(t, name, func(t *testing.T, s *server) {
-				client := s.client(t, nil)
-				lease := must(client.NewPlainLock("x", nil).Lock(t.Context()))(t)
-				s.lose("x")
-				s.do(command...)
-				if renewed {
-					<-lease.Done()
-					want := map[string]primitives.LossError{
-						"text": {Reason: primitives.LossTaken, Holder: "a"}, "list": {Reason: primitives.LossGone},
-					}[name]
-					require.Equal(t, &want, lease.Err())
-				}
-				wraps(t, lease.Release(t.Context()), primitives.ErrNotHeld, primitives.ErrLost)
-				require.NoError(t, client.Close(t.Context()))
-				require.Equal(t, []string{name}, []string{map[string]string{"string": "text", "list": "list"}[first(s.do("TYPE", "x"))]})
-			})
-		}
-	}
-}
-
 // TestLateGrantProvesNoRights: it is of an acquire that did not ask for permissions. Since then the client was refused a call,
 // and so the next acquire asks.
 func TestLateGrantProvesNoRights(t *testing.T) {

@@ -82,29 +82,6 @@ func requireRevoked(t *testing.T, l revocable, owner string, want time.Duration)
 	require.Equal(t, want, must(l.Revoke(t.Context(), owner))(t))
 }
 
-// TestRevokeEndsAHoldWithoutAnExpiry: the lock is free after the client's WatchdogLease, or at once after ForceUnlock.
-func TestRevokeEndsAHoldWithoutAnExpiry(t *testing.T) {
-	t.Parallel()
-	for kind, alien := range revocables {
-		if alien == nil {
-			continue
-		}
-		subtest(t, kind, func(t *testing.T, s *server) {
-			l := construct(t, s.client(t, &primitives.Options{WatchdogLease: 5 * time.Second}), kind, "x", nil).(revocable)
-			s.do(alien...)
-			requireRevoked(t, l, alienOwner, 5*time.Second)
-			begin := time.Now()
-			ctx := within(t, time.Minute)
-			lease := must(l.Lock(ctx))(t)
-			require.WithinRange(t, time.Now(), begin.Add(5*time.Second), begin.Add(6*time.Second))
-			require.NoError(t, lease.Release(t.Context()))
-			s.do(alien...)
-			requireRevoked(t, l, "", 5*time.Second)
-			require.True(t, must(l.ForceUnlock(t.Context()))(t))
-		})
-	}
-}
-
 // TestRevokeReaders: other readers keep the lock, and a writer gets it after the last lease of those that were revoked.
 func TestRevokeReaders(t *testing.T) {
 	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
