@@ -3,6 +3,10 @@ package primitives_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -243,6 +247,25 @@ func TestMemoWaiterLeaves(t *testing.T) {
 		require.Less(t, time.Since(began), time.Second, "nobody waits for work")
 		require.ErrorIs(t, (<-deaf).err, primitives.ErrClosed)
 		require.Equal(t, memoized{"r", true, nil}, <-first)
+	})
+}
+
+// TestMemoTried asks without waiting: during the run, and after it.
+func TestMemoTried(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		one, other := memoOf(t, s, nil), memoOf(t, s, nil)
+		first := memoizing(t.Context(), one, making("r", time.Minute))
+		synctest.Wait()
+		for _, m := range []*memoText{one, other} {
+			result, ran, err := m.TryDo(t.Context(), "k", unasked(t))
+			require.Equal(t, memoized{"", false, err}, memoized{result, ran, err})
+			require.ErrorIs(t, err, primitives.ErrNotAcquired)
+		}
+		<-first
+		result, ran, err := other.TryDo(t.Context(), "k", unasked(t))
+		require.Equal(t, memoized{"r", false, nil}, memoized{result, ran, err})
+		result, ran, err = other.TryDo(t.Context(), "another", making("own", 0))
+		require.Equal(t, memoized{"own", true, nil}, memoized{result, ran, err})
 	})
 }
 
@@ -513,4 +536,119 @@ func TestMemoKeysAreApart(t *testing.T) {
 			require.Regexp(t, `^(\{[^{}]*\}|\{t\}a:[^{}]*):memo$`, key)
 		}
 	})
+}
+
+// memoWalk is a random schedule: processes whose links are slow, lose answers and are cut ask for the same keys, with work
+// that takes up to two leases, fails or leaves. Nobody deletes keys.
+type memoWalk struct {
+	*testing.T
+	mu     sync.Mutex
+	random *rand.Rand
+	runs   map[string][]primitives.MemoRun // by key, in the order in which they began
+	stored map[string][]string             // by key, the owners that stored
+}
+
+func (w *memoWalk) draw(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.random.IntN(n)
+}
+
+// work begins while no other run of the key trusts its lease, with a higher token than all before.
+func (w *memoWalk) work(key string, called **primitives.MemoRun) memoJob {
+	return func(ctx context.Context, run primitives.MemoRun) (string, error) {
+		*called = &run
+		w.mu.Lock()
+		for _, former := range w.runs[key] {
+			if former.Lease.Err() == nil || former.Lease.Token() >= run.Lease.Token() {
+				w.Errorf("two trust their leases, or their tokens do not rise")
+			}
+		}
+		w.runs[key] = append(w.runs[key], run)
+		w.mu.Unlock()
+		time.Sleep(time.Duration(w.draw(60_000)) * time.Millisecond)
+		if w.draw(3) == 0 {
+			return "", errors.New("failed")
+		}
+		return run.Lease.Owner(), nil
+	}
+}
+
+// call calls Do, and requires that its error says whether work ran. A result is that of the one run that has stored.
+func (w *memoWalk) call(m *memoText, key string) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Duration(1+w.draw(120_000))*time.Millisecond)
+	defer stop()
+	var run *primitives.MemoRun
+	result, ran, err := m.Do(ctx, key, w.work(key, &run))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	stored := w.stored[key]
+	switch {
+	case ran != (run != nil):
+		w.Errorf("it says that it has run: %t", ran)
+	case err == nil && !slices.Equal(stored, []string{result}):
+		w.Errorf("%q of %q", result, stored)
+	case err != nil && ran && !errors.Is(err, primitives.ErrIndeterminate) && slices.Contains(stored, run.Lease.Owner()):
+		w.Errorf("its result is stored: %v", err)
+	}
+}
+
+// faults are slow answers, and few that are lost or late.
+func (w *memoWalk) fault(string) fault {
+	f := fault{before: time.Duration(w.draw(200)) * time.Millisecond, after: time.Duration(w.draw(200)) * time.Millisecond}
+	switch w.draw(20) {
+	case 0:
+		f.broken = true
+	case 1:
+		f.before = time.Duration(w.draw(10_000)) * time.Millisecond
+	}
+	return f
+}
+
+// TestMemoWalks has at most one run of each key store its result, in random schedules.
+func TestMemoWalks(t *testing.T) {
+	for seed := range uint64(30) {
+		subtest(t, strconv.FormatUint(seed, 10), func(t *testing.T, s *server) {
+			w := &memoWalk{T: t, random: rand.New(rand.NewPCG(seed, 0)), runs: map[string][]primitives.MemoRun{}, stored: map[string][]string{}}
+			s.fault = w.fault
+			s.ran = func(script string, keys, args []string, reply backend.Reply) {
+				parts, _ := reply.Items()
+				if script != "memo_store" || !must(parts[0].Bool())(t) {
+					return
+				}
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if owners := w.stored[keys[0][2:]]; len(owners) == 0 || owners[len(owners)-1] != args[0] {
+					w.stored[keys[0][2:]] = append(owners, args[0])
+				}
+			}
+			var callers sync.WaitGroup
+			for range 3 {
+				link := &cutLink{server: s}
+				m := primitives.NewMemo[string](s.over(t, link, nil), "m", nil)
+				for i := range 12 {
+					callers.Go(func() {
+						time.Sleep(time.Duration(w.draw(60_000)) * time.Millisecond)
+						w.call(m, string(rune('a'+i%3)))
+					})
+				}
+				callers.Go(func() {
+					time.Sleep(time.Duration(w.draw(60_000)) * time.Millisecond)
+					link.cut.Store(true)
+					time.Sleep(time.Duration(w.draw(60_000)) * time.Millisecond)
+					link.cut.Store(false)
+				})
+			}
+			callers.Wait()
+			s.faults(fault{})
+			time.Sleep(time.Minute)
+			last := memoOf(t, s, nil)
+			for key, owners := range w.stored {
+				result, ran, err := last.Do(t.Context(), key, unasked(t))
+				require.Equal(t, memoized{owners[0], false, nil}, memoized{result, ran, err})
+				require.Len(t, owners, 1)
+			}
+			require.NotEmpty(t, w.runs)
+		})
+	}
 }

@@ -134,6 +134,39 @@ func TestDecisionsHaveThePolicy(t *testing.T) {
 	})
 }
 
+// TestWithoutServer has what three calls get, by each Fallback.
+func TestWithoutServer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fallback primitives.Fallback
+		third    codes.Code
+		failures int
+	}{
+		{primitives.Refuse(), codes.Unavailable, 3},
+		{primitives.Admit(), codes.OK, 0},
+		{primitives.LocalShare(1), codes.ResourceExhausted, 0},
+	} {
+		t.Run(fmt.Sprint(c.third), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, failures := hasptest.New(t), 0
+				l := newLimit(t, s, grpclimit.Options{
+					Unavailable: c.fallback,
+					OnError: func(_ context.Context, _ string, err error) {
+						require.ErrorIs(t, err, primitives.ErrUnavailable)
+						failures++
+					},
+				})
+				s.Away(time.Hour)
+				_ = call(t.Context(), l, "/s/m")
+				_ = call(t.Context(), l, "/s/m")
+				require.Equal(t, c.third, status.Code(call(t.Context(), l, "/s/m")))
+				require.Equal(t, c.failures, failures)
+			})
+		})
+	}
+}
+
 // TestCancelledCall ends with the context's code, and is no failure of the limit.
 func TestCancelledCall(t *testing.T) {
 	t.Parallel()
