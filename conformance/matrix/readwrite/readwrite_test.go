@@ -101,6 +101,18 @@ func TestWritersLeaveInTheBackground(t *testing.T) {
 	})
 }
 
+// TestReadersLeaveInTheBackground is the same for readers: they leave a lock for as long as the lease of one that stays.
+func TestReadersLeaveInTheBackground(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		c, stays := leavingTogether(t, s, "read_release"), cells.Over(t, must.Get(embedded.New(s, nil)), nil)
+		reader := taken(t.Context(), t, leased(stays, "x", time.Minute).ReadLock())
+		long, other := taken(t.Context(), t, leased(c, "x", time.Hour).ReadLock()), taken(t.Context(), t, leased(c, "y", 0).ReadLock())
+		leaveTogether(t, long, other)
+		require.LessOrEqual(t, left(t, s, "x"), time.Minute)
+		unlock(t, reader)
+	})
+}
+
 // leavingTogether returns a client whose releases of one hold, by that script, fail: it repeats them in the background,
 // those of several holds as one.
 func leavingTogether(t *testing.T, s *embedded.Server, script string) *primitives.Client {

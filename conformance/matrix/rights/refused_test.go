@@ -311,6 +311,9 @@ func (r *refusing) refuse(t *testing.T, what run, lacking string, allowed result
 	if got.reply == allowed.reply && got.after == allowed.after {
 		return false
 	}
+	if got.reply == allowed.reply { // It is not asked again.
+		t.Errorf("%s without %s returned %s, and has not changed the keys", what.script.Name, lacking, got.reply)
+	}
 	if got.before != got.after {
 		t.Errorf("%s without %s returned %s, and has changed the keys\nfrom: %s\nto:   %s\nargs: %q", what.script.Name, lacking,
 			got.reply, got.before, got.after, what.args)
