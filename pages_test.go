@@ -271,6 +271,27 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 	require.Greater(t, found, 100)
 }
 
+// TestPagesNameTestsThatThereAre finds tests that pages for maintainers name, and that no file declares.
+func TestPagesNameTestsThatThereAre(t *testing.T) {
+	t.Parallel()
+	var code strings.Builder
+	named := map[string]string{}
+	walk(t, func(name string) {
+		switch text := read(t, name); {
+		case strings.HasSuffix(name, "_test.go"):
+			code.WriteString(text)
+		case strings.HasPrefix(name, "docs/internals/"):
+			for _, test := range regexp.MustCompile("`(Test[A-Z0-9]\\w*)`").FindAllStringSubmatch(text, -1) {
+				named[test[1]] = name
+			}
+		}
+	})
+	for test, page := range named {
+		require.True(t, test == "TestOnBorrow" || strings.Contains(code.String(), "func "+test+"("), "%s: %s", page, test)
+	}
+	require.Greater(t, len(named), 20)
+}
+
 // exported returns the names that a package declares, and maybe exports.
 func exported(t *testing.T, dir string) (names []string) {
 	t.Helper()

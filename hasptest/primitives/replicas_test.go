@@ -236,3 +236,23 @@ func TestFairLockWithTooFewReplicas(t *testing.T) {
 		s.requireFree(t)
 	})
 }
+
+// TestMultiLockWithTooFewReplicas has a part whose replicas lag at first.
+func TestMultiLockWithTooFewReplicas(t *testing.T) {
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
+		waits := 0
+		s.acks = func(int, time.Duration) acks {
+			waits++
+			return acks{n: waits / 3}
+		}
+		both := primitives.NewMultiLock(
+			c.NewLock("x", &primitives.LockOptions{Replicas: 1}), c.NewLock("y", nil))
+		require.ErrorIs(t, errOf(both.TryLock(t.Context())), primitives.ErrReplicas)
+		time.Sleep(time.Second)
+		require.Empty(t, s.holder("x"))
+		require.Empty(t, s.holder("y"))
+		lease := must(both.Lock(t.Context()))(t)
+		require.Equal(t, 3, waits)
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}

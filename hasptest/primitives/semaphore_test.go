@@ -318,3 +318,17 @@ func TestCountingSemaphoreWakesTheNextWhileThereIsRoom(t *testing.T) {
 		require.Less(t, time.Since(began), time.Minute)
 	})
 }
+
+// TestPermitsWaitForReplicas: a grant that no replica has is undone (Redisson's 4977, 4097).
+func TestPermitsWaitForReplicas(t *testing.T) {
+	withPermits(t, func(t *testing.T, s *server) {
+		s.acks = noneAcks
+		semaphore := s.client(t, nil).NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Replicas: 1})
+		require.ErrorIs(t, errOf(semaphore.TryAcquire(t.Context(), 2)), primitives.ErrReplicas)
+		require.Zero(t, s.takenPermits())
+		s.set(func() { s.acks = allAck })
+		lease := must(semaphore.TryAcquire(t.Context(), 2))(t)
+		require.Equal(t, 2, s.takenPermits())
+		require.NoError(t, lease.Release(t.Context()))
+	})
+}

@@ -223,6 +223,27 @@ func TestWaitGivesUpSubscribing(t *testing.T) {
 	})
 }
 
+// TestWaitSubscribesAgainWhateverThePoll fails to subscribe twice, with polls an hour apart: the
+// message of the release arrives all the same.
+func TestWaitSubscribesAgainWhateverThePoll(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newServer(1)
+		s.held, s.Refusals = true, 2
+		w := s.client(t, hour)
+		done := make(chan error, 1)
+		go func() { done <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
+		time.Sleep(5 * time.Second)
+		s.Set(func() { require.Equal(t, 3, s.Subscribes) })
+		tries := s.Tried()
+		time.Sleep(time.Minute)
+		require.Equal(t, tries, s.Tried(), "subscribed, it does not poll")
+		start := time.Now()
+		s.release()
+		require.NoError(t, <-done)
+		require.Less(t, time.Since(start), time.Second)
+	})
+}
+
 // TestWaitListensAfterTheMessage: a message comes between the refusal of a waiter's first try and its joining of a queue,
 // in which by then somebody waits for more.
 func TestWaitListensAfterTheMessage(t *testing.T) {

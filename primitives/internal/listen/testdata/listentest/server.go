@@ -22,6 +22,7 @@ type Server struct {
 	AckAfter   time.Duration // each subscription is acknowledged
 	Tries      int
 	Subscribes int
+	Refusals   int                  // subscriptions that fail
 	Lossy      bool                 // messages are lost
 	Mute       bool                 // no pub/sub
 	Silent     bool                 // subscriptions are not acknowledged
@@ -198,7 +199,8 @@ func (s *Server) Subscribe(ctx context.Context, _ string, h backend.Handler) (ba
 	s.Lock()
 	defer s.Unlock()
 	s.Subscribes++
-	if refused {
+	if refused || s.Refusals > 0 {
+		s.Refusals = max(0, s.Refusals-1)
 		return nil, errors.New("refused")
 	}
 	sub := &subscription{s}
