@@ -235,7 +235,7 @@ func (j *job) vetScript(s *golua.Script) error {
 // oneKey is one of KEYS as an argument, or what asks how many there are.
 var oneKey = regexp.MustCompile(`--[^\n]*|[,(]\s*KEYS\[(\d+)\]\s*[,)]|#KEYS|KEYS\[\d+\]\s*(?:or|and|then|==|~=)`)
 
-// passed finds keys that a call does not pass, unless the script asks for them, and arguments in nanoseconds.
+// passed finds keys that no call passes, unless the script asks for them, and arguments in nanoseconds.
 func (j *job) passed(s *golua.Script) {
 	find := func(at token.Position, rule, format string, args ...any) {
 		pos := parse.Pos{Offset: at.Offset, Line: at.Line, Col: at.Column}
@@ -243,12 +243,16 @@ func (j *job) passed(s *golua.Script) {
 	}
 	uses := oneKey.FindAllSubmatchIndex(s.Text, -1)
 	asks := slices.ContainsFunc(uses, func(m []int) bool { return m[2] < 0 && s.Text[m[0]] != '-' })
+	most := 0 // Another call may leave out keys, and say so by an argument.
+	for _, call := range s.Calls {
+		most = max(most, call.Keys)
+	}
 	for _, call := range s.Calls {
 		for _, at := range call.Times {
 			find(at, check.Time, "a time.Duration arrives in nanoseconds: write .Milliseconds(), or so many seconds")
 		}
 		for _, m := range uses {
-			if n, _ := strconv.Atoi(string(s.Text[max(m[2], 0):max(m[3], 0)])); n > call.Keys && !asks {
+			if n, _ := strconv.Atoi(string(s.Text[max(m[2], 0):max(m[3], 0)])); n > most && !asks {
 				find(s.Position(m[2]-len("KEYS[")), check.Nil, "KEYS[%d] is nil: %s:%d passes %d", n, filepath.Base(call.At.Filename), call.At.Line, call.Keys)
 				break
 			}

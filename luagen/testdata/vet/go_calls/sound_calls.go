@@ -19,6 +19,20 @@ const renew = `local other = KEYS[2] -- (KEYS[2])
 if other then redis.call('del', other) end
 return redis.call('pexpire', KEYS[1], ARGV[1])`
 
+// The mode says whether there is a second key.
+const drop = `
+if ARGV[1] == 'both' then
+  redis.call('del', KEYS[2])
+end
+return redis.call('del', KEYS[1])`
+
+func drops(ctx context.Context, c *redis.Client) error {
+	if err := c.Eval(ctx, drop, []string{"{a}1"}, "one").Err(); err != nil {
+		return err
+	}
+	return c.Eval(ctx, drop, []string{"{a}1", "{a}2"}, "both").Err()
+}
+
 func leaves(ctx context.Context, c redis.Scripter, left string) (int, error) {
 	return leave.Run(ctx, c, []string{left}).Int()
 }
