@@ -89,11 +89,11 @@ func newSoak(t *testing.T, subjects []Subject, o *SoakOptions) *soak {
 	s.Seed = cmp.Or(s.Seed, rand.Uint64())
 	s.random = rand.New(rand.NewPCG(s.Seed, 0)) //nolint:gosec // It is repeatable on purpose.
 	for _, p := range subjects {
-		if s.Only == nil || slices.Contains(s.Only, p.String()) {
+		if len(s.Only) == 0 || slices.Contains(s.Only, p.String()) {
 			s.works = append(s.works, p.workload())
 		}
 	}
-	if s.Only != nil && len(s.works) != len(s.Only) {
+	if len(s.Only) > 0 && len(s.works) != len(s.Only) {
 		t.Fatalf("Only has what is no primitive's name: %q", s.Only)
 	}
 	return s
