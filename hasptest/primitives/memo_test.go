@@ -185,7 +185,7 @@ func TestMemoGoesOnWithoutItsLeader(t *testing.T) {
 		},
 		"StoreUnavailable": func(_ context.Context, _ func(), s *server) (string, error) {
 			s.faultOf("memo_store", down)
-			time.AfterFunc(time.Minute, func() { s.faults(fault{}) })
+			time.AfterFunc(time.Second, func() { s.faults(fault{}) })
 			return "lost", nil
 		},
 	} {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,10 +114,14 @@ func subtest(t *testing.T, name string, test func(t *testing.T, s *server)) {
 	t.Run(name, func(t *testing.T) { virtual(t, test) })
 }
 
-// must returns a function that returns what a call returned, and requires that it did not fail.
+// must returns a function that returns what a call returned, and requires that it did not fail. In a test that has failed
+// it ends its goroutine: a call in the background fails then, as its context ends, and the test may be over.
 func must[T any](v T, err error) func(t testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
+		if err != nil && t.Failed() {
+			runtime.Goexit()
+		}
 		require.NoError(t, err)
 		return v
 	}
