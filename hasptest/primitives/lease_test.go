@@ -24,11 +24,11 @@ type parent struct {
 	children atomic.Int64
 	slow     time.Duration
 	hook     func(children int64) // called for each new child
-	asked    int                  // for a value
+	asked    atomic.Int64         // for a value
 }
 
 func (p *parent) Value(any) any {
-	p.asked++
+	p.asked.Add(1)
 	return nil
 }
 
@@ -173,9 +173,9 @@ func TestLeaseReenterDeeply(t *testing.T) {
 		for range 20 {
 			ctx = lease.Reenter(ctx)
 		}
-		base.asked = 0
+		base.asked.Store(0)
 		require.Nil(t, ctx.Value(base))
-		require.Equal(t, 1, base.asked)
+		require.EqualValues(t, 1, base.asked.Load())
 		require.NoError(t, lease.Release(t.Context()))
 		require.ErrorIs(t, context.Cause(ctx), primitives.ErrReleased)
 	})

@@ -368,13 +368,18 @@ func TestSeenNames(t *testing.T) {
 	})
 }
 
-// TestNoButtonForAnybodysText: a text that may be another program's cannot be released by mistake.
-func TestNoButtonForAnybodysText(t *testing.T) {
+// TestButtonOfEachKind frees an object of a kind as a lock of a kind. A text that may be another program's has no button, so
+// that nobody releases it by mistake.
+func TestButtonOfEachKind(t *testing.T) {
 	t.Parallel()
-	for kind, has := range map[inspect.Kind]bool{inspect.Mutex: true, inspect.PlainLock: false} {
+	for kind, lock := range map[inspect.Kind]string{
+		inspect.Lock: "lock", inspect.FairLock: "fair", inspect.Mutex: "mutex", inspect.Election: "lock", inspect.PeriodicJob: "lock", inspect.Memo: "lock",
+		inspect.PlainLock: "", inspect.Semaphore: "", inspect.RateLimiter: "", inspect.CountDownLatch: "", inspect.AtomicLong: "", inspect.Unknown: "",
+	} {
 		html := cardOf(t, &fake{kind: kind}, "name=n")
 		require.Contains(t, html, string(kind))
-		require.Equal(t, has, strings.Contains(html, "<button"), kind)
+		require.Equal(t, lock != "", strings.Contains(html, "<button"), kind)
+		require.Equal(t, lock != "", strings.Contains(html, `data-kind="`+lock+`"`), kind)
 	}
 }
 

@@ -11,4 +11,8 @@ end
 local t = redis.call('time')
 local number = (t[1] * 1000 + math.floor(t[2] / 1000)) * 4194304
 redis.call('hset', KEYS[5], 'id', string.format('%.0f', number + id), 'at', number * 2)
-return #due + price
+local parts = {}
+table.insert(parts, ARGV[7]:gsub(' ', ''))
+local read = cjson.decode(string.gsub(ARGV[8], "'", '"'))
+redis.call('set', KEYS[6], cjson.encode(ARGV[9]:gsub(' ', '')), 'EX', 60)
+return #due + price + #parts + #read
