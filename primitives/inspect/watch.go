@@ -21,7 +21,7 @@ const (
 	apart = 50 * time.Millisecond
 
 	// settle is the time between a message and the read after it, for the others of the same script.
-	settle = time.Millisecond
+	settle = 2 * time.Millisecond
 )
 
 // Event is what has become of an object between two reads.
