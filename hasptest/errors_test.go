@@ -2,6 +2,7 @@ package hasptest_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -484,6 +485,12 @@ func memoErrors(b *book) {
 	_, _, err = primitives.NewMemo[int](c, "memo", nil).Do(ctx, "k", nil)
 	require.ErrorIs(b, err, primitives.ErrUndecodable)
 	b.note("memo, a result of another type", err)
+	half, ran, err := primitives.NewMemo[string](c, "memo", &primitives.MemoOptions{Marshal: json.Marshal, Unmarshal: func(_ []byte, result any) error {
+		*result.(*string) = "half"
+		return errors.New("cut off")
+	}}).Do(ctx, "k", nil)
+	require.ErrorIs(b, err, primitives.ErrUndecodable)
+	require.False(b, half != "" || ran, "half of a result is none")
 	b.do(s, "SET", "{other:k}:memo", "1")
 	b.note("memo, record of another kind", remember(ctx, primitives.NewMemo[string](c, "other", nil), nothing))
 }

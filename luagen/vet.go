@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/golua"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -212,7 +213,7 @@ var lineOfScript = regexp.MustCompile(`\bline (\d+)`)
 // vetScript checks one script. Findings are at the places that the file has.
 func (j *job) vetScript(s *golua.Script) error {
 	j.readOnly = s.ReadOnly
-	_, _, findings := j.examine(s.At.Filename, s.Text)
+	script, _, findings := j.examine(s.At.Filename, s.Text)
 	j.readOnly = false
 	for _, f := range findings {
 		if strings.Contains(f.Msg, golua.Hole) {
@@ -228,34 +229,57 @@ func (j *job) vetScript(s *golua.Script) error {
 		}
 		j.findings = append(j.findings, f)
 	}
-	j.passed(s)
+	j.passed(s, script)
 	return nil
 }
 
-// oneKey is one of KEYS as an argument, or what asks how many there are.
-var oneKey = regexp.MustCompile(`--[^\n]*|[,(]\s*KEYS\[(\d+)\]\s*[,)]|#KEYS|KEYS\[\d+\]\s*(?:or|and|then|==|~=)`)
-
-// passed finds keys that no call passes, unless the script asks for them, and arguments in nanoseconds.
-func (j *job) passed(s *golua.Script) {
+// passed finds keys that no call passes to a script, unless it asks for them, and arguments in nanoseconds.
+func (j *job) passed(s *golua.Script, script *parse.Script) {
 	find := func(at token.Position, rule, format string, args ...any) {
 		pos := parse.Pos{Offset: at.Offset, Line: at.Line, Col: at.Column}
 		j.findings = append(j.findings, parse.Finding{File: at.Filename, Pos: pos, Msg: fmt.Sprintf(format, args...), Rule: rule})
-	}
-	uses := oneKey.FindAllSubmatchIndex(s.Text, -1)
-	asks := slices.ContainsFunc(uses, func(m []int) bool { return m[2] < 0 && s.Text[m[0]] != '-' })
-	most := 0 // Another call may leave out keys, and say so by an argument.
-	for _, call := range s.Calls {
-		most = max(most, call.Keys)
 	}
 	for _, call := range s.Calls {
 		for _, at := range call.Times {
 			find(at, check.Time, "a time.Duration arrives in nanoseconds: write .Milliseconds(), or so many seconds")
 		}
-		for _, m := range uses {
-			if n, _ := strconv.Atoi(string(s.Text[max(m[2], 0):max(m[3], 0)])); n > most && !asks {
-				find(s.Position(m[2]-len("KEYS[")), check.Nil, "KEYS[%d] is nil: %s:%d passes %d", n, filepath.Base(call.At.Filename), call.At.Line, call.Keys)
-				break
+	}
+	if len(s.Calls) == 0 || script.Body == nil {
+		return
+	}
+	// Another call may leave out keys, and say so by an argument.
+	most := slices.MaxFunc(s.Calls, func(a, b golua.Call) int { return a.Keys - b.Keys })
+	needs := j.passesOn(script)
+	for _, n := range slices.Sorted(maps.Keys(needs)) {
+		if n > most.Keys {
+			find(s.Position(needs[n]), check.Nil, "KEYS[%d] is nil: %s:%d passes %d", n, filepath.Base(most.At.Filename), most.At.Line, most.Keys)
+			return
+		}
+	}
+}
+
+// passesOn returns the elements of KEYS with which the code does nothing but pass them to calls, and where it does. It returns
+// none if the code uses KEYS as a whole, such as for its length.
+func (j *job) passesOn(script *parse.Script) map[int]int {
+	code := flow.NewCode(script, j.tables)
+	places, others, whole := map[int]int{}, map[int]int{}, 0
+	for _, e := range code.Flow.Exprs {
+		if code.IsList(e, "KEYS") {
+			whole++
+		} else if n := code.Nth(e, "KEYS"); n > 0 {
+			others[n]++
+			if _, written := e.(*parse.IndexExpr); written { // and no name for it
+				whole--
 			}
 		}
 	}
+	for _, call := range code.Flow.Calls {
+		for _, e := range call.Args {
+			if n := code.Nth(e, "KEYS"); n > 0 {
+				places[n], others[n] = e.Pos().Offset, others[n]-1
+			}
+		}
+	}
+	maps.DeleteFunc(places, func(n, _ int) bool { return others[n] > 0 || whole > 0 })
+	return places
 }

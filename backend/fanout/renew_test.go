@@ -219,6 +219,9 @@ func TestOptions(t *testing.T) {
 		byDefault, _ := strconv.Atoi(string(said[1]))
 		_, err = fanout.New(newNetwork(), with(field, -1))
 		require.ErrorContains(t, err, "fanout: Options."+field.Name+" is -1")
+		if _, err = fanout.New(newNetwork(), with(field, 1)); field.Name == "Queue" {
+			require.EqualError(t, err, "fanout: Options.Queue is 1, must be at least 2")
+		}
 		for set, want := range map[int]int{0: byDefault, 20: 20} {
 			t.Run(fmt.Sprint(field.Name, set), func(t *testing.T) {
 				t.Parallel()

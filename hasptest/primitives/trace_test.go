@@ -252,7 +252,7 @@ var tracedCalls = map[string]struct {
 	}, nil},
 }
 
-// acquires acquires the only permit, and then tries and waits in vain.
+// acquires takes the only permit. Then it tries once, and waits for a second, and gets none.
 func (l tracedLock) acquires(acquire, try func(ctx context.Context, n int) error) {
 	l.Helper()
 	require.NoError(l, acquire(l.Context(), 1))

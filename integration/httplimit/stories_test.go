@@ -125,7 +125,7 @@ func (t *teller) limit(limit newLimit, o httplimit.Options, next http.Handler) h
 // it is another one than before.
 func (t *teller) requireStory(h http.Handler, want string) {
 	t.Helper()
-	var told []string
+	var played []string
 	for line := range strings.Lines(strings.TrimSpace(want)) {
 		step, _, isRequest := strings.Cut(strings.TrimSpace(line), ": ")
 		if isRequest {
@@ -134,9 +134,9 @@ func (t *teller) requireStory(h http.Handler, want string) {
 			t.do(strings.Fields(step))
 		}
 		synctest.Wait()
-		told = append(told, step)
+		played = append(played, step)
 	}
-	require.Equal(t, strings.TrimSpace(want), strings.Join(told, "\n"))
+	require.Equal(t, strings.TrimSpace(want), strings.Join(played, "\n"))
 }
 
 func (t *teller) do(words []string) {

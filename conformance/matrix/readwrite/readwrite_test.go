@@ -101,7 +101,8 @@ func TestWritersLeaveInTheBackground(t *testing.T) {
 	})
 }
 
-// TestReadersLeaveInTheBackground is the same for readers: they leave a lock for as long as the lease of one that stays.
+// TestReadersLeaveInTheBackground: a reader with a long lease leaves in the background, and the lock then ends with the
+// lease of the reader that stays.
 func TestReadersLeaveInTheBackground(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		c, stays := leavingTogether(t, s, "read_release"), cells.Over(t, must.Get(embedded.New(s, nil)), nil)
@@ -295,7 +296,7 @@ func newTeller(t *testing.T, s *embedded.Server) *teller {
 	return p
 }
 
-// side returns the side of x that words say, of a client that prefers writers, or one that has a lease.
+// side returns the read or the write side of lock x at a client: with a lease, or else of a lock that prefers writers.
 func (p *teller) side(of, client, lease string) side {
 	l := p.clients[client].NewReadWriteLock("x", &primitives.ReadWriteLockOptions{PreferWriters: true})
 	if lease != "" {

@@ -64,7 +64,10 @@ func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 			return // to be on the safe side is no mistake
 		}
 	}
-	advice := map[bool]string{true: "; write tonumber, or compare texts"}[(l.Is|r.Is)&^flow.Absent == flow.IsText|flow.IsNumber]
+	advice := ""
+	if (l.Is|r.Is)&^flow.Absent == flow.IsText|flow.IsNumber {
+		advice = "; write tonumber, or compare texts"
+	}
 	j.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.Is, r.Is, advice)
 }
 

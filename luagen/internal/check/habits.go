@@ -9,28 +9,16 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// What one call shows by its words, or by the calls around it, wherever it stands, is found here.
-
-// habits finds it in each call of a command on a key.
+// habits finds what a call of a command on a key shows by its words, or by the calls around it, wherever it stands.
 func (j *judge) habits(all []touch) {
 	for i, t := range all {
 		switch words := t.call.Words; {
 		case len(words) > 3 && flow.Is(t.name, "ranges"):
 			j.turnedRound(t, strings.Contains(t.name, "rev"))
-		case t.gives && flow.Is(t.name, "ending") && len(words) == 3 && slices.ContainsFunc(all[:i], func(u touch) bool {
-			return strings.HasPrefix(u.name, "incr") && u.key == t.key && j.C.Flow.Blocks[u.call.Expr] == j.C.Flow.Blocks[t.call.Expr] &&
-				(j.C.InCondition(u.call.Expr) || slices.ContainsFunc(j.C.Flow.Returned[nil], func(e parse.Expr) bool { return j.C.Origin(e) == parse.Expr(u.call.Expr) }))
-		}):
-			j.note(t.call.Expr.P, "each call begins this expiry again, so what is called often has none: ask whether the count is 1, or write NX")
 		case t.name == "zadd" && len(words) == 4:
 			j.oneMember(t, all)
 		case t.name == "zremrangebyrank" && len(words) == 4 && flow.Bound(words[2]) == 0:
-			if minus, ok := words[3].(*parse.UnaryExpr); ok && flow.ConstantKind(minus.X) == 0 && !j.C.Flow.Within(minus.X, func(e parse.Expr) bool {
-				_, sum := e.(*parse.BinaryExpr)
-				return sum
-			}) {
-				j.find(minus.P, Command, "from 0 to -n, n - 1 members are left: write -n - 1")
-			}
+			j.fewer(words[3])
 		case t.name == "zadd" && len(words) == 3 && j.Peek(j.C.Origin(j.Passed(words[2], "unpack"))).Pairs:
 			j.find(words[2].Pos(), Command, "ZADD takes a score before its member, and in this list it stands behind: turn them round")
 		case strings.HasPrefix(t.name, "rename") && j.Raises(t.call.Expr) && t.key != "" && !slices.ContainsFunc(all[:i], func(u touch) bool {
@@ -38,19 +26,32 @@ func (j *judge) habits(all []touch) {
 		}):
 			j.find(words[1].Pos(), Nil, "%s fails if this key is missing: ask for it with EXISTS first", flow.Shown(t.name))
 		}
-		fn, _ := t.call.Words[len(t.call.Words)-1].(*parse.CallExpr)
-		if t.call.Open && fn != nil && j.C.Callee(fn) == "unpack" && len(fn.Args) > 0 && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
-			j.note(fn.Args[0].Pos(), manyGiven)
-		}
-		match := j.FormOf(t.call, t.name)
-		for i, f := range match.As {
-			if f.Number || f.Word == "field" {
-				j.noKey(match.Words[i])
-			}
-		}
+		j.words(t)
 		j.overwritten(t, all)
 	}
 	j.twoTags(all)
+}
+
+// words finds what a call shows by its words alone.
+func (j *judge) words(t touch) {
+	fn, _ := t.call.Words[len(t.call.Words)-1].(*parse.CallExpr)
+	if t.call.Open && fn != nil && j.C.Callee(fn) == "unpack" && len(fn.Args) > 0 && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
+		j.note(fn.Args[0].Pos(), manyGiven)
+	}
+	match := j.FormOf(t.call, t.name)
+	for i, f := range match.As {
+		if f.Number || f.Word == "field" {
+			j.noKey(match.Words[i])
+		}
+	}
+}
+
+// fewer finds a last rank -n, where n is no sum: that of the last member is -1.
+func (j *judge) fewer(last parse.Expr) {
+	isSum := func(e parse.Expr) bool { _, sum := e.(*parse.BinaryExpr); return sum }
+	if minus, ok := last.(*parse.UnaryExpr); ok && flow.ConstantKind(minus.X) == 0 && !j.C.Flow.Within(minus.X, isSum) {
+		j.find(minus.P, Command, "from 0 to -n, n - 1 members are left: write -n - 1")
+	}
 }
 
 // overwritten notes a SET of what a GET of the same key has given, changed by a number or in JSON, and a GETSET of a key of

@@ -63,14 +63,15 @@ type Tables struct {
 // Builtin returns the committed tables: of Redis and Valkey, some versions of each, and of the embedded server.
 var Builtin = sync.OnceValue(func() *Tables {
 	tables := &Tables{}
-	files, unread := commands.Files.ReadDir(".")
+	files, err := commands.Files.ReadDir(".")
 	for _, file := range files {
-		text, err := commands.Files.ReadFile(file.Name())
+		text, unread := commands.Files.ReadFile(file.Name())
 		t, wrong := parseTable(string(text))
-		if err = errors.Join(unread, err, wrong); err != nil {
-			panic(err) // They are embedded: the build, or a test, would have failed.
-		}
+		err = errors.Join(err, unread, wrong)
 		tables.all = append(tables.all, t)
+	}
+	if err != nil {
+		panic(err) // They are embedded: the build, or a test, would have failed.
 	}
 	slices.SortStableFunc(tables.all, func(a, b *Table) int {
 		if a.Server == b.Server && older(a.Version, b.Version) {

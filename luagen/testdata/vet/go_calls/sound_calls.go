@@ -33,6 +33,24 @@ func drops(ctx context.Context, c *redis.Client) error {
 	return c.Eval(ctx, drop, []string{"{a}1", "{a}2"}, "both").Err()
 }
 
+// A comment and a text name a second key, and the length of KEYS is asked by another name.
+const touch = `--[[
+redis.call('del', KEYS[2])
+]]
+redis.call('set', KEYS[1], "(KEYS[2])", 'EX', 9)`
+
+const sweep = `local keys = KEYS
+local first = KEYS[1]
+if #keys > 1 then redis.call('del', KEYS[2]) end
+return redis.call('del', first)`
+
+func touches(ctx context.Context, c *redis.Client) error {
+	if err := c.Eval(ctx, sweep, []string{"a"}).Err(); err != nil {
+		return err
+	}
+	return c.Eval(ctx, touch, []string{"a"}).Err()
+}
+
 func leaves(ctx context.Context, c redis.Scripter, left string) (int, error) {
 	return leave.Run(ctx, c, []string{left}).Int()
 }
