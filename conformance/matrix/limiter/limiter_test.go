@@ -3,9 +3,11 @@
 package limiter
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -226,4 +228,29 @@ func TestManyGrantsAreNotAllRead(t *testing.T) {
 			})
 		}
 	}
+}
+
+// doubled runs each script twice, as a driver does that sends again what the server has run.
+type doubled struct{ backend.Backend }
+
+func (d doubled) Run(ctx context.Context, s *backend.Script, keys, args []string) (backend.Reply, error) {
+	if reply, err := d.Backend.Run(ctx, s, keys, args); err != nil {
+		return reply, err
+	}
+	return d.Backend.Run(ctx, s, keys, args)
+}
+
+// TestRepeatedGrantEnds: a script that stores the same grant again, while another call waits, does not look for ever
+// for a grant that it has not added.
+func TestRepeatedGrantEnds(t *testing.T) {
+	cells.Bubble(t, func(t *testing.T) {
+		l := cells.Over(t, doubled{must.Get(embedded.New(embedded.NewServer(), nil))}, nil).NewRateLimiter("x", primitives.Rate{}, opts)
+		require.NoError(t, l.SetRate(t.Context(), primitives.Rate{Permits: 10, Interval: time.Minute}))
+		require.True(t, cells.Got(l.Allow(t.Context(), 1))(t).Allowed)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = l.Wait(ctx, 9) }()
+		synctest.Wait()
+		require.NoError(t, l.Wait(t.Context(), 3))
+	})
 }

@@ -84,7 +84,7 @@ end
 keep(limiter, valued, grants, limit, limit.rate - left)
 local wait = 0
 if left < tonumber(least) then
-  number = number + 1 - old
+  number = redis.call('zcard', grants)
   local steps = walk(grants, limit.rate - left, number, 0, number, tonumber(least) - left)
   local _, at = grant_at(grants, steps - 1)
   wait = math.max(1, at + limit.interval - early)

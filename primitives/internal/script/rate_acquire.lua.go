@@ -14,7 +14,7 @@ import (
 
 var rateAcquireScript = backend.Script{
 	Name: "rate_acquire", Keys: 5, Retry: backend.RetryNever,
-	SHA1: "2f32f87cb0788119b147afe06f11face3e6cba31",
+	SHA1: "ba577ef6e6b870c466777042b06153eaaa720dee",
 	Source: "\n\n\n\n\n" + `local limiter = KEYS[1]
 local value = KEYS[2]
 local own_value = KEYS[3]
@@ -96,7 +96,7 @@ end
 keep(limiter, valued, grants, limit, limit.rate - left)
 local wait = 0
 if left < tonumber(least) then
-  number = number + 1 - old
+  number = redis.call('zcard', grants)
   local steps repeat local grants, held, number, past, missing = grants, limit.rate - left, number, number, tonumber(least) - left if held == number then local walked = math.max(0, math.min(missing, past - 0)) steps = walked, walked break end local at, permits, size = 0, 0, 8 while permits < missing and at < past do size = math.min(size * 2, 1000) for _, grant in ipairs(redis.call('zrange', grants, at, math.min(past, at + size) - 1)) do if permits < missing then at, permits = at + 1, permits + permits_of(grant) end end end steps = at - 0, permits break until true
   local _, at do local grants, rank = grants, steps - 1 local found = redis.call('zrange', grants, rank, rank, 'withscores') _, at = found[1], tonumber(found[2]) end
   wait = math.max(1, at + limit.interval - early)
