@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -55,17 +56,11 @@ func TestNewNeedsServer(t *testing.T) {
 	require.ErrorContains(t, errOf(embedded.New(nil, nil)), "server is nil")
 }
 
-// TestNewClientClosesItsBackend closes a client: its backend is closed, and the server can still be used. So it can after
-// a bad option.
 func TestNewClientClosesItsBackend(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
-	client := must(embedded.NewClient(server, nil))(t)
-	require.NoError(t, client.Close(t.Context()))
-	require.ErrorIs(t, errOf(client.Core().Backend().Run(t.Context(), getScript, []string{"x"}, nil)), backend.ErrClosed)
-	_, err := embedded.NewClient(server, &primitives.Options{WatchdogLease: 1})
-	require.ErrorAs(t, err, new(*primitives.FieldError))
-	require.NoError(t, errOf(server.Do("PING")))
+	adaptertest.ClientCloses(t, func(o *primitives.Options) (*primitives.Client, error) { return embedded.NewClient(server, o) },
+		func() error { return errOf(server.Do("PING")) })
 }
 
 func TestBackendsShareTheServer(t *testing.T) {

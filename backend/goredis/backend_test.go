@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	"github.com/hasp-go/hasp/backend/fanout"
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 	"github.com/hasp-go/hasp/primitives"
@@ -44,7 +45,7 @@ func (h holder) Unwrap() redis.UniversalClient { return h.UniversalClient }
 func TestWrappedClient(t *testing.T) {
 	t.Parallel()
 	s := newFakeServer(t, func([]string) string { return ":1\r\n" })
-	client := redis.NewClient(&redis.Options{Addr: s.addr, ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
 	b := over(t, holder{holder{client}})
 	require.True(t, b.Capabilities().Deadlines, "those of the client in the wrapper")
@@ -69,59 +70,45 @@ func over(t *testing.T, client redis.UniversalClient) *goredisbackend.Backend {
 	return b
 }
 
-// TestNewClientClosesItsBackend closes a client: its backend is closed, and the driver's client can still be used. So it
-// can after a bad option.
 func TestNewClientClosesItsBackend(t *testing.T) {
 	t.Parallel()
-	s := newFakeServer(t, func([]string) string { return "+OK\r\n" })
-	conn := redis.NewClient(&redis.Options{Addr: s.addr})
+	s := newFakeServer(t, func([]string) string { return adaptertest.OK })
+	conn := redis.NewClient(&redis.Options{Addr: s.Addr})
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	client := must(goredisbackend.NewClient(conn, nil))(t)
-	require.NoError(t, client.Close(t.Context()))
-	one := backend.NewScript("one", "return 1", 1, backend.RetryReadOnly)
-	require.ErrorIs(t, errOf(client.Core().Backend().Run(t.Context(), one, []string{"x"}, nil)), backend.ErrClosed)
-	_, err := goredisbackend.NewClient(conn, &primitives.Options{WatchdogLease: 1})
-	require.ErrorAs(t, err, new(*primitives.FieldError))
-	require.NoError(t, conn.Ping(t.Context()).Err())
+	adaptertest.ClientCloses(t, func(o *primitives.Options) (*primitives.Client, error) { return goredisbackend.NewClient(conn, o) },
+		func() error { return conn.Ping(t.Context()).Err() })
 }
 
 // TestSubscriptionFollowsTheSentinel has a failover that no message announces. The old primary goes on, and answers.
 func TestSubscriptionFollowsTheSentinel(t *testing.T) {
 	t.Parallel()
-	texts := func(kind string, words ...string) string {
-		for i, word := range words {
-			words[i] = fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
-		}
-		return kind + strings.Join(words, "")
-	}
-	subscribed := func(words []string) string { return texts(">3\r\n", "subscribe", words[1]) + ":1\r\n" }
-	one, two := newFakeServer(t, subscribed), newFakeServer(t, subscribed)
-	var primary atomic.Pointer[fakeServer]
+	one, two := newFakeServer(t, adaptertest.Ack), newFakeServer(t, adaptertest.Ack)
+	var primary atomic.Pointer[adaptertest.Server]
 	primary.Store(one)
 	sentinel := newFakeServer(t, func(words []string) string {
 		switch {
 		case strings.EqualFold(words[0], "SUBSCRIBE"):
-			return subscribed(words)
+			return adaptertest.Ack(words)
 		case strings.EqualFold(words[1], "get-master-addr-by-name"):
-			host, port, _ := net.SplitHostPort(primary.Load().addr)
-			return texts("*2\r\n", host, port)
+			host, port, _ := net.SplitHostPort(primary.Load().Addr)
+			return "*2\r\n" + adaptertest.Bulk(host) + adaptertest.Bulk(port)
 		}
 		return "*0\r\n"
 	})
-	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "hasp", SentinelAddrs: []string{sentinel.addr}})
+	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "hasp", SentinelAddrs: []string{sentinel.Addr}})
 	t.Cleanup(func() { _ = client.Close() })
 	events := make(chan backend.Event, 10)
 	_, err := over(t, client).Subscribe(t.Context(), "news", func(e backend.Event) { events <- e })
 	require.NoError(t, err)
-	require.Zero(t, two.count("news"))
+	require.Zero(t, two.Count("news"))
 	primary.Store(two)
 	select {
 	case e := <-events:
 		require.Equal(t, backend.EventResubscribed, e.Kind)
 	case <-time.After(20 * time.Second): // 15 s, and something for a slow machine
-		require.Fail(t, "no gap was reported", "the sentinel was asked %d times", sentinel.count("get-master"))
+		require.Fail(t, "no gap was reported", "the sentinel was asked %d times", sentinel.Count("get-master"))
 	}
-	require.Positive(t, two.count("news"))
+	require.Positive(t, two.Count("news"))
 }
 
 // TestOptions: each option is heeded.
@@ -129,7 +116,7 @@ func TestOptions(t *testing.T) {
 	t.Parallel()
 	require.Len(t, reflect.VisibleFields(reflect.TypeFor[goredisbackend.Options]()), 4, "here each has its effect")
 	s := node(t, func([]string) string { return "-BUSY x\r\n" })
-	client := cluster(t, s.addr, s.addr, s.addr, redis.ClusterOptions{})
+	client := cluster(t, s.Addr, s.Addr, s.Addr, redis.ClusterOptions{})
 	_, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, PubSub: &fanout.Options{Queue: 1}})
 	require.ErrorContains(t, err, "Options.PubSub: fanout: Options.Queue is 1")
 	b, err := goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOn, RefusedFor: -1})
@@ -138,13 +125,7 @@ func TestOptions(t *testing.T) {
 	require.True(t, b.Capabilities().Sharded)
 	_, err = b.Run(t.Context(), script, []string{"k"}, nil)
 	require.ErrorIs(t, err, backend.ErrUnavailable)
-	require.Equal(t, 1, s.count("EVALSHA"))
-}
-
-// ack is the server's answer to a SUBSCRIBE or UNSUBSCRIBE.
-func ack(words []string) string {
-	return fmt.Sprintf(">3\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n:1\r\n",
-		len(words[0]), words[0], len(words[1]), words[1])
+	require.Equal(t, 1, s.Count("EVALSHA"))
 }
 
 // collect subscribes with a handler that sends its events to a channel.
@@ -165,7 +146,7 @@ func TestRefusalGoesToItsChannel(t *testing.T) {
 		if words[1] == "secret" {
 			return "-NOPERM no access to channel\r\n"
 		}
-		return ack(words)
+		return adaptertest.Ack(words)
 	})
 	b := connect(t, s, redis.Options{})
 	results := make(chan error, 60)
@@ -195,9 +176,9 @@ func TestOutOfStepIsAGap(t *testing.T) {
 	var subscribed atomic.Int32
 	s := newFakeServer(t, func(words []string) string {
 		if subscribed.Add(1) == 1 {
-			return ack(words) + "+PONG\r\n"
+			return adaptertest.Ack(words) + "+PONG\r\n"
 		}
-		return ack(words)
+		return adaptertest.Ack(words)
 	})
 	b := connect(t, s, redis.Options{})
 	_, events := collect(t, b, "c")
@@ -211,9 +192,9 @@ func TestMalformedAnswerIsAGap(t *testing.T) {
 	var subscribed atomic.Int32
 	s := newFakeServer(t, func(words []string) string {
 		if subscribed.Add(1) == 1 {
-			return ack(words) + ">3\r\n$9\r\nsubscribe\r\n:1\r\n$1\r\n1\r\n"
+			return adaptertest.Ack(words) + ">3\r\n$9\r\nsubscribe\r\n:1\r\n$1\r\n1\r\n"
 		}
-		return ack(words)
+		return adaptertest.Ack(words)
 	})
 	b := connect(t, s, redis.Options{})
 	_, events := collect(t, b, "c")

@@ -2,7 +2,6 @@ package goredisbackend_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	"github.com/hasp-go/hasp/backend/fanout"
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 )
@@ -24,9 +24,13 @@ const commandInfo = "*4\r\n" +
 	"*6\r\n$6\r\nexists\r\n:-2\r\n~1\r\n+readonly\r\n:1\r\n:-1\r\n:1\r\n"
 
 // node is a fake node of a cluster: it answers what concerns the cluster, and the test the rest.
-func node(t *testing.T, answer func(words []string) string) *fakeServer {
+func node(t *testing.T, answer func(words []string) string) *adaptertest.Server {
 	t.Helper()
-	return newFakeServer(t, func(words []string) string {
+	return newFakeServer(t, ofNode(answer))
+}
+
+func ofNode(answer func(words []string) string) func(words []string) string {
+	return func(words []string) string {
 		switch strings.ToLower(words[0]) {
 		case "command":
 			return commandInfo
@@ -34,7 +38,7 @@ func node(t *testing.T, answer func(words []string) string) *fakeServer {
 			return "*0\r\n"
 		}
 		return answer(words)
-	})
+	}
 }
 
 // cluster returns a client of a cluster whose lower half of slots is one's, with a replica, and
@@ -59,7 +63,7 @@ func ok([]string) string { return ":1\r\n" }
 func TestClusterRunsOnPrimaries(t *testing.T) {
 	t.Parallel()
 	one, replica, two := node(t, ok), node(t, ok), node(t, ok)
-	b := over(t, cluster(t, one.addr, replica.addr, two.addr, redis.ClusterOptions{ReadOnly: true}))
+	b := over(t, cluster(t, one.Addr, replica.Addr, two.Addr, redis.ClusterOptions{ReadOnly: true}))
 	pttl := &backend.Script{Name: "pttl", Command: "PTTL", Keys: 1, Retry: backend.RetryReadOnly}
 	exists := &backend.Script{Name: "exists", Command: "EXISTS", Keys: -1, Retry: backend.RetryReadOnly}
 	for _, call := range []backend.Call{
@@ -73,8 +77,8 @@ func TestClusterRunsOnPrimaries(t *testing.T) {
 		"EVALSHA " + script.SHA1 + " 1 b\n", "EVALSHA_RO " + read.SHA1 + " 1 b\n", "PTTL b\n",
 		"EXISTS b {b}2 b\n",
 	} {
-		require.Equal(t, 2, one.count(command), command)
-		require.Zero(t, replica.count(command)+two.count(command), command)
+		require.Equal(t, 2, one.Count(command), command)
+		require.Zero(t, replica.Count(command)+two.Count(command), command)
 	}
 }
 
@@ -83,18 +87,18 @@ func TestClusterBatchLostAfterRedirect(t *testing.T) {
 	t.Parallel()
 	two := node(t, func(words []string) string {
 		if words[3] == "b" {
-			return hangup
+			return adaptertest.HangUp
 		}
 		return ":1\r\n"
 	})
-	one := node(t, func([]string) string { return "-MOVED 1 " + two.addr + "\r\n" })
-	b := over(t, cluster(t, one.addr, two.addr, two.addr, redis.ClusterOptions{}))
+	one := node(t, func([]string) string { return "-MOVED 1 " + two.Addr + "\r\n" })
+	b := over(t, cluster(t, one.Addr, two.Addr, two.Addr, redis.ClusterOptions{}))
 	outcomes := backend.RunAll(t.Context(), b, []backend.Call{
 		{Script: script, Keys: []string{"b"}}, {Script: script, Keys: []string{"{b}2"}},
 	})
 	require.ErrorIs(t, outcomes[0].Err, backend.ErrIndeterminate)
-	require.Equal(t, 1, two.count(" 1 b\n"))
-	require.Equal(t, 1, two.count(" 1 {b}2\n"))
+	require.Equal(t, 1, two.Count(" 1 b\n"))
+	require.Equal(t, 1, two.Count(" 1 {b}2\n"))
 }
 
 func TestClusterDetectsShardedPubSub(t *testing.T) {
@@ -112,17 +116,17 @@ func TestClusterDetectsShardedPubSub(t *testing.T) {
 		option  backend.Sharding
 		sharded bool
 	}{
-		{knows.addr, backend.ShardedAuto, true}, {lacks.addr, backend.ShardedAuto, false},
-		{knows.addr, backend.ShardedOff, false}, {lacks.addr, backend.ShardedOn, true},
-		{refuses.addr, backend.ShardedAuto, true}, {"127.0.0.1:1", backend.ShardedAuto, true},
+		{knows.Addr, backend.ShardedAuto, true}, {lacks.Addr, backend.ShardedAuto, false},
+		{knows.Addr, backend.ShardedOff, false}, {lacks.Addr, backend.ShardedOn, true},
+		{refuses.Addr, backend.ShardedAuto, true}, {"127.0.0.1:1", backend.ShardedAuto, true},
 	} {
-		client := cluster(t, knows.addr, knows.addr, c.two, redis.ClusterOptions{})
+		client := cluster(t, knows.Addr, knows.Addr, c.two, redis.ClusterOptions{})
 		b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: c.option}))(t)
 		require.Equal(t, backend.Capabilities{PubSub: true, Cluster: true, Sharded: c.sharded},
 			b.Capabilities())
 		require.NoError(t, b.Close())
 	}
-	client := cluster(t, refuses.addr, knows.addr, refuses.addr, redis.ClusterOptions{})
+	client := cluster(t, refuses.Addr, knows.Addr, refuses.Addr, redis.ClusterOptions{})
 	require.ErrorContains(t, errOf(goredisbackend.New(client, nil)), "NOPERM")
 }
 
@@ -130,15 +134,15 @@ func TestClusterDetectsShardedPubSub(t *testing.T) {
 func TestClusterIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	for name, old := range map[string]string{
-		"AfterALoss":             node(t, func([]string) string { return hangup }).addr,
-		"AfterAMoveWithoutAHost": node(t, func([]string) string { return "-MOVED 1 :7001\r\n" }).addr,
+		"AfterALoss":             node(t, func([]string) string { return adaptertest.HangUp }).Addr,
+		"AfterAMoveWithoutAHost": node(t, func([]string) string { return "-MOVED 1 :7001\r\n" }).Addr,
 		"AfterAFailedDial":       "127.0.0.1:1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var owner atomic.Value // as the cluster says: first the old one
 			owner.Store(old)
-			found := node(t, ack).addr
+			found := node(t, adaptertest.Ack).Addr
 			client := redis.NewClusterClient(&redis.ClusterOptions{
 				ClusterStateReloadInterval: time.Hour,
 				ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
@@ -158,45 +162,22 @@ func TestClusterIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestClusterAfterAFailover: a primary of all slots and its replica change places before each call. It goes to the new
-// primary.
 func TestClusterAfterAFailover(t *testing.T) {
 	t.Parallel()
-	var nodes [2]*fakeServer
-	var primary atomic.Int32
-	for i := range nodes {
-		nodes[i] = node(t, func(words []string) string {
-			switch now := int(primary.Load()); {
-			case strings.EqualFold(words[0], "scan"): // A replica has keys, too, some of them too late.
-				return fmt.Sprintf("*2\r\n+0\r\n*1\r\n:%d\r\n", i)
-			case !strings.EqualFold(words[0], "script") && i != now:
-				return "-MOVED 1 " + nodes[now].addr + "\r\n"
-			}
-			return fmt.Sprintf(":%d\r\n", i)
+	adaptertest.Failover(t, func(nodes [2]*adaptertest.Server, primary *atomic.Int32) adaptertest.Adapter {
+		for _, n := range nodes {
+			n.Answer = ofNode(n.Answer)
+			n.Listen(t)
+		}
+		client := redis.NewClusterClient(&redis.ClusterOptions{
+			ClusterStateReloadInterval: time.Hour,
+			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+				now := primary.Load()
+				both := []redis.ClusterNode{{Addr: nodes[now].Addr}, {Addr: nodes[1-now].Addr}}
+				return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: both}}, nil
+			},
 		})
-	}
-	client := redis.NewClusterClient(&redis.ClusterOptions{
-		ClusterStateReloadInterval: time.Hour,
-		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
-			now := primary.Load()
-			both := []redis.ClusterNode{{Addr: nodes[now].addr}, {Addr: nodes[1-now].addr}}
-			return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: both}}, nil
-		},
+		t.Cleanup(func() { _ = client.Close() })
+		return over(t, client)
 	})
-	t.Cleanup(func() { _ = client.Close() })
-	b := over(t, client)
-	for i := range 5 {
-		now := i % 2
-		primary.Store(int32(now))
-		if now == 1 {
-			var got backend.Outcome
-			b.RunThenWait(t.Context(), []backend.Call{{Script: script, Keys: []string{"k"}}}, 1, time.Second, func(_ int, o backend.Outcome) { got = o })
-			require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(1), Acked: 1}, got)
-			continue
-		}
-		for keys, err := range b.Scan(t.Context(), "*", 10) {
-			require.NoError(t, err)
-			require.Equal(t, []string{"0"}, keys)
-		}
-	}
 }

@@ -4,26 +4,17 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"strconv"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 )
 
 // address is the address of a server, such as "127.0.0.1:6379".
-var address = newFakeServer(new(testing.T), double).addr
-
-// double is the server's answer to the example's script.
-func double(words []string) string {
-	n, err := strconv.Atoi(words[len(words)-1])
-	if err != nil {
-		return "-ERR " + err.Error() + "\r\n"
-	}
-	return fmt.Sprintf(":%d\r\n", 2*n)
-}
+var address = newFakeServer(new(testing.T), adaptertest.Double).Addr
 
 func ExampleNew() {
 	client := redis.NewClient(&redis.Options{Addr: address})

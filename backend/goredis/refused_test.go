@@ -2,15 +2,14 @@ package goredisbackend_test
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 )
 
@@ -45,16 +44,14 @@ func TestRefusedConnection(t *testing.T) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				s := newFakeServer(t, ok)
-				s.change(func() { s.refuse = refused.answers.to })
-				options.Addr, options.Password, options.DB, options.ClientName = s.addr, "one", 1, "name"
+				s.SetUp(refused.answers.to)
+				options.Addr, options.Password, options.DB, options.ClientName = s.Addr, "one", 1, "name"
 				client := redis.NewClient(&options)
 				t.Cleanup(func() { _ = client.Close() })
 				if kind == "hook" {
 					client.AddHook(reader{})
 				}
-				requireRefused(t, client, refused.text)
-				require.Zero(t, s.count("EVALSHA"))
-				require.Zero(t, s.count("wait"))
+				adaptertest.Refused(t, refusedOver(t, client), s, refused.text)
 			})
 		}
 	}
@@ -65,10 +62,9 @@ func TestRefusedConnectionOfCluster(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"AUTH", "AUTH of null", "CLIENT"} {
 		one := node(t, ok)
-		one.change(func() { one.refuse = refusals[name].answers.to })
-		client := cluster(t, one.addr, one.addr, one.addr, redis.ClusterOptions{Password: "one", ClientName: "name"})
-		requireRefused(t, client, refusals[name].text)
-		require.Zero(t, one.count("EVALSHA"))
+		one.SetUp(refusals[name].answers.to)
+		client := cluster(t, one.Addr, one.Addr, one.Addr, redis.ClusterOptions{Password: "one", ClientName: "name"})
+		adaptertest.Refused(t, refusedOver(t, client), one, refusals[name].text)
 	}
 }
 
@@ -76,22 +72,20 @@ func TestRefusedConnectionOfCluster(t *testing.T) {
 func TestRefusedAfterRedirect(t *testing.T) {
 	t.Parallel()
 	two := node(t, ok)
-	two.change(func() { two.refuse = refusals["CLIENT"].answers.to })
-	one := node(t, func([]string) string { return "-MOVED 1 " + two.addr + "\r\n" })
-	one.change(func() { one.refuse = answers{"CLIENT": "+OK\r\n"}.to })
-	client := cluster(t, one.addr, one.addr, one.addr, redis.ClusterOptions{ClientName: "name"})
-	b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, RefusedFor: -1}))(t)
-	defer func() { require.NoError(t, b.Close()) }()
-	_, err := b.Run(t.Context(), read, []string{"b"}, nil)
-	requireNotExecuted(t, err, "NOPERM no permissions")
+	two.SetUp(refusals["CLIENT"].answers.to)
+	one := node(t, func([]string) string { return "-MOVED 1 " + two.Addr + "\r\n" })
+	one.SetUp(answers{"CLIENT": "+OK\r\n"}.to)
+	client := cluster(t, one.Addr, one.Addr, one.Addr, redis.ClusterOptions{ClientName: "name"})
+	_, err := refusedOver(t, client).Run(t.Context(), read, []string{"b"}, nil)
+	adaptertest.NotExecuted(t, err, "NOPERM no permissions")
 }
 
 // TestRefusedConnectionSaysNothingOfSharding: its code is that of a server that does not know the subcommand.
 func TestRefusedConnectionSaysNothingOfSharding(t *testing.T) {
 	t.Parallel()
 	one := node(t, ok)
-	one.change(func() { one.refuse = answers{"CLIENT": "-ERR unknown subcommand\r\n"}.to })
-	client := cluster(t, one.addr, one.addr, one.addr, redis.ClusterOptions{ClientName: "name"})
+	one.SetUp(answers{"CLIENT": "-ERR unknown subcommand\r\n"}.to)
+	client := cluster(t, one.Addr, one.Addr, one.Addr, redis.ClusterOptions{ClientName: "name"})
 	require.ErrorContains(t, errOf(goredisbackend.New(client, nil)), "refused the connection: ERR unknown subcommand")
 }
 
@@ -109,8 +103,8 @@ func TestLoadOnRefusedConnection(t *testing.T) {
 		}
 		return "-ERR DB index is out of range\r\n"
 	}
-	s.change(func() { s.refuse = refuse })
-	client := redis.NewClient(&redis.Options{Addr: s.addr, DB: 1, PipelineReadBufferSize: 4096}) // before 9.23 it takes this
+	s.SetUp(refuse)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr, DB: 1, PipelineReadBufferSize: 4096}) // before 9.23 it takes this
 	t.Cleanup(func() { _ = client.Close() })
 	call := backend.Call{Script: script, Keys: []string{"b"}}
 	for _, o := range backend.RunAll(t.Context(), over(t, client), []backend.Call{call, call}) {
@@ -138,37 +132,10 @@ func (reader) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	}
 }
 
-// requireRefused runs scripts, for which null is an answer, in each way.
-func requireRefused(t *testing.T, client redis.UniversalClient, text string) {
+// refusedOver returns a backend that sends what was refused not again.
+func refusedOver(t *testing.T, client redis.UniversalClient) *goredisbackend.Backend {
 	t.Helper()
 	b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, RefusedFor: -1}))(t)
-	defer func() { require.NoError(t, b.Close()) }()
-	bounded, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	call := backend.Call{Script: script, Keys: []string{"b"}}
-	for _, ctx := range []context.Context{context.Background(), bounded} {
-		for _, s := range []*backend.Script{script, read} {
-			_, err := b.Run(ctx, s, call.Keys, nil)
-			requireNotExecuted(t, err, text)
-		}
-		for _, calls := range [][]backend.Call{{call}, {call, call, call}} {
-			outcomes := make([]backend.Outcome, 2*len(calls))
-			b.RunBatch(ctx, calls, func(place int, o backend.Outcome) { outcomes[2*place] = o })
-			b.RunThenWait(ctx, calls, 1, time.Second, func(place int, o backend.Outcome) { outcomes[2*place+1] = o })
-			for _, o := range outcomes {
-				requireNotExecuted(t, o.Err, text)
-			}
-		}
-	}
-	for _, err := range b.Scan(t.Context(), "*", 10) {
-		require.ErrorIs(t, err, backend.ErrUnavailable)
-	}
-}
-
-func requireNotExecuted(t *testing.T, err error, text string) {
-	t.Helper()
-	require.ErrorIs(t, err, backend.ErrUnavailable)
-	require.ErrorContains(t, err, text)
-	require.False(t, backend.MayHaveRun(err))
-	require.False(t, errors.As(err, new(*backend.ServerError)), "no server has answered the script")
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	return b
 }

@@ -2,7 +2,6 @@ package goredisbackend_test
 
 import (
 	"context"
-	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 )
 
 var (
@@ -20,10 +20,10 @@ var (
 
 func TestLostReplyIsNotSentAgain(t *testing.T) {
 	t.Parallel()
-	s := newFakeServer(t, func([]string) string { return hangup })
+	s := newFakeServer(t, func([]string) string { return adaptertest.HangUp })
 	b := connect(t, s, redis.Options{MaxRetries: 5})
 	require.ErrorIs(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)), backend.ErrIndeterminate)
-	require.Equal(t, 1, s.count("EVALSHA "))
+	require.Equal(t, 1, s.Count("EVALSHA "))
 }
 
 // early is a context whose timer comes late.
@@ -47,8 +47,8 @@ func TestDriverEndsBeforeItsContext(t *testing.T) {
 }
 
 // untilSent calls run with a time-out that doubles until the server gets the script, which a busy machine sends late.
-func untilSent(s *fakeServer, run func(timeout time.Duration) error) (err error) {
-	for timeout := 50 * time.Millisecond; timeout < time.Minute && s.count("EVALSHA") == 0; timeout *= 2 {
+func untilSent(s *adaptertest.Server, run func(timeout time.Duration) error) (err error) {
+	for timeout := 50 * time.Millisecond; timeout < time.Minute && s.Count("EVALSHA") == 0; timeout *= 2 {
 		err = run(timeout)
 	}
 	return err
@@ -73,7 +73,7 @@ func TestBatchEndsAtItsDeadline(t *testing.T) {
 				}
 				return none
 			})
-			c.options.Addr, c.options.PoolSize, c.options.PipelinePoolSize = s.addr, 1, -1
+			c.options.Addr, c.options.PoolSize, c.options.PipelinePoolSize = s.Addr, 1, -1
 			c.options.ContextTimeoutEnabled = true
 			client := redis.NewClient(&c.options)
 			t.Cleanup(func() { _ = client.Close() })
@@ -119,14 +119,24 @@ func TestCancelledWhileConnecting(t *testing.T) {
 	b := connect(t, s, redis.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	release := make(chan struct{})
-	s.change(func() { s.hello = func() { cancel(); <-release } })
+	var pings atomic.Int32
+	s.SetUp(func(name string) string {
+		switch name {
+		case "HELLO":
+			cancel()
+			<-release
+		case "PING":
+			pings.Add(1)
+		}
+		return ""
+	})
 	_, err := b.Run(ctx, script, []string{"k"}, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.False(t, backend.MayHaveRun(err))
 	close(release)
-	require.Eventually(t, func() bool { return s.count("ping") == 1 },
+	require.Eventually(t, func() bool { return pings.Load() == 1 },
 		10*time.Second, time.Millisecond, "written in place of the script")
-	require.Zero(t, s.count("EVALSHA"))
+	require.Zero(t, s.Count("EVALSHA"))
 }
 
 func TestCancelledWhileWaitingForTheirTurn(t *testing.T) {
@@ -153,75 +163,20 @@ func TestCancelledWhileWaitingForTheirTurn(t *testing.T) {
 	close(release)
 	require.NoError(t, <-first)
 	require.NoError(t, errOf(b.Run(t.Context(), script, []string{"third"}, nil)))
-	require.Zero(t, s.count("second"))
+	require.Zero(t, s.Count("second"))
 }
 
-func TestRepliesOfRESP3(t *testing.T) {
+func TestReplies(t *testing.T) {
 	t.Parallel()
-	var answer atomic.Value
-	s := newFakeServer(t, func([]string) string { return answer.Load().(string) })
-	b := connect(t, s, redis.Options{})
-	str := backend.StringReply
-	for raw, want := range map[string]backend.Reply{
-		"_\r\n":                           {},
-		"#t\r\n":                          backend.IntegerReply(1),
-		"#f\r\n":                          backend.IntegerReply(0),
-		":9223372036854775807\r\n":        backend.IntegerReply(math.MaxInt64),
-		",1.5\r\n":                        str("1.5"),
-		"(12345678901234567890\r\n":       str("12345678901234567890"),
-		"=5\r\ntxt:a\r\n":                 str("a"),
-		"$3\r\n\x00\r\n\r\n":              str("\x00\r\n"),
-		"+OK\r\n":                         str("OK"),
-		"%1\r\n$1\r\na\r\n:2\r\n":         backend.ArrayReply([]backend.Reply{str("a"), backend.IntegerReply(2)}),
-		"~2\r\n_\r\n$1\r\nb\r\n":          backend.ArrayReply([]backend.Reply{{}, str("b")}),
-		"*2\r\n*0\r\n*1\r\n$-1\r\n":       nested(backend.ArrayReply([]backend.Reply{}), nested(backend.Reply{})),
-		"*2\r\n+a\r\n*2\r\n:1\r\n+OK\r\n": nested(str("a"), nested(backend.IntegerReply(1), str("OK"))),
-	} {
-		answer.Store(raw)
-		reply, err := b.Run(t.Context(), script, []string{"k"}, nil)
-		require.NoError(t, err, "%q", raw)
-		require.Equal(t, want, reply, "%q", raw)
-	}
-	answer.Store("*1\r\n-WRONGTYPE x\r\n")
-	require.ErrorIs(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)), backend.ErrReply)
+	adaptertest.Replies(t, connectOne)
 }
-
-func nested(items ...backend.Reply) backend.Reply { return backend.ArrayReply(items) }
 
 func TestServerErrors(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]backend.ServerError{
-		"ERR DB index is out of range":                        {Code: "ERR", Message: "DB index is out of range"},
-		"OOM no memory":                                       {Code: "OOM", Message: "no memory"},
-		"WRONGTYPE x script: 3f78, on @user_script:3.":        {Code: "WRONGTYPE", Message: "x", Line: 3},
-		"EXECABORT Transaction discarded":                     {Code: "EXECABORT", Message: "Transaction discarded"},
-		"NOREPLICAS Not enough good replicas to write.":       {Code: "NOREPLICAS", Message: "Not enough good replicas to write."},
-		"ERR max number of clients reached":                   {Code: "ERR", Message: "max number of clients reached"},
-		"UNKILLABLE Sorry the script already executed writes": {Code: "UNKILLABLE", Message: "Sorry the script already executed writes"},
-	} {
-		s := newFakeServer(t, func([]string) string { return "-" + text + "\r\n" })
-		b := connect(t, s, redis.Options{})
-		_, err := b.Run(t.Context(), script, []string{"k"}, nil)
-		var server *backend.ServerError
-		require.ErrorAs(t, err, &server, text)
-		require.Equal(t, want, *server)
-		require.Equal(t, 1, s.count("EVALSHA"), text)
-	}
+	adaptertest.Errors(t, connectOne)
 }
 
-// TestRunThenWait has one connection, and waits for less than the shortest time that a server knows: 0 is for ever.
 func TestRunThenWait(t *testing.T) {
 	t.Parallel()
-	s := newFakeServer(t, func(words []string) string {
-		if words[0] == "wait" {
-			return ":2\r\n"
-		}
-		return ":7\r\n"
-	})
-	b := connect(t, s, redis.Options{PoolSize: 1})
-	call := backend.Call{Script: script, Keys: []string{"k"}}
-	b.RunThenWait(t.Context(), []backend.Call{call, call, call}, 3, time.Microsecond, func(_ int, o backend.Outcome) {
-		require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(7), Acked: 2}, o)
-	})
-	require.Equal(t, 1, s.count("wait 3 1\n"))
+	adaptertest.Waits(t, connectOne)
 }

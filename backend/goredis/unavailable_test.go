@@ -82,20 +82,20 @@ func TestUsedUpPoolIsUnavailable(t *testing.T) {
 					return ":1\r\n"
 				})
 				o := o
-				o.Addr, o.PipelinePoolSize, o.ReadTimeout = s.addr, -1, time.Minute
+				o.Addr, o.PipelinePoolSize, o.ReadTimeout = s.Addr, -1, time.Minute
 				var client redis.UniversalClient = redis.NewClient(&o)
 				t.Cleanup(func() { _ = client.Close() })
 				if clustered {
-					client = cluster(t, s.addr, s.addr, s.addr, redis.ClusterOptions{
+					client = cluster(t, s.Addr, s.Addr, s.Addr, redis.ClusterOptions{
 						PoolSize: o.PoolSize, PoolTimeout: o.PoolTimeout, MaxActiveConns: o.MaxActiveConns, PipelinePoolSize: -1, ReadTimeout: time.Minute,
 					})
 				}
 				b := over(t, client)
 				application := make(chan error, 1)
 				go func() { application <- client.Process(t.Context(), redis.NewCmd(t.Context(), "x", "b")) }()
-				require.Eventually(t, func() bool { return s.count("x b") == 1 }, time.Minute, time.Millisecond)
+				require.Eventually(t, func() bool { return s.Count("x b") == 1 }, time.Minute, time.Millisecond)
 				requireUnavailable(t, b)
-				require.Zero(t, s.count("EVALSHA"))
+				require.Zero(t, s.Count("EVALSHA"))
 				release()
 				require.NoError(t, <-application)
 			})
@@ -119,7 +119,7 @@ func (hook) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipeline
 func TestPanicOfHook(t *testing.T) {
 	t.Parallel()
 	s := newFakeServer(t, func([]string) string { return ":1\r\n" })
-	client := redis.NewClient(&redis.Options{Addr: s.addr, ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
 	client.AddHook(hook{})
 	b := over(t, client)
@@ -207,7 +207,7 @@ func TestBrokenLink(t *testing.T) {
 				armed.Store(true)
 				require.ErrorIs(t, call(b), backend.ErrIndeterminate)
 				require.False(t, armed.Load(), "the link has broken")
-				require.LessOrEqual(t, s.count("EVALSHA"), 2, "each call is sent once at most")
+				require.LessOrEqual(t, s.Count("EVALSHA"), 2, "each call is sent once at most")
 			})
 		}
 	}

@@ -4,30 +4,17 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"strconv"
+	"testing"
 
 	"github.com/redis/rueidis"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 )
 
 // address is the address of a server, such as "127.0.0.1:6379".
-var address = (&fakeServer{answer: func(words []string) string {
-	if words[0] == "CLUSTER" {
-		return "-ERR This instance has cluster support disabled\r\n"
-	}
-	return double(words)
-}}).listen()
-
-// double is the server's answer to the example's script.
-func double(words []string) string {
-	n, err := strconv.Atoi(words[len(words)-1])
-	if err != nil {
-		return "-ERR " + err.Error() + "\r\n"
-	}
-	return fmt.Sprintf(":%d\r\n", 2*n)
-}
+var address = (&adaptertest.Server{Answer: adaptertest.Double}).Listen(new(testing.T)).Addr
 
 func ExampleNew() {
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address}})

@@ -1,9 +1,7 @@
 package rueidisbackend_test
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	"github.com/hasp-go/hasp/backend/fanout"
 	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 )
@@ -25,7 +24,7 @@ func (f *fakeServer) refusing(t *testing.T, refusal string, opts rueidis.ClientO
 	client := must(rueidis.NewClient(opts))(t)
 	t.Cleanup(client.Close)
 	require.Error(t, client.Do(t.Context(), client.B().Arbitrary("x").Keys("k").Build()).Error())
-	f.refusal.Store(refusal)
+	f.SetUp(func(string) string { return refusal })
 	return client
 }
 
@@ -33,9 +32,9 @@ func (f *fakeServer) refusing(t *testing.T, refusal string, opts rueidis.ClientO
 func runs(words []string) string {
 	switch words[0] {
 	case "x":
-		return hangUp
+		return adaptertest.HangUp
 	case "CLUSTER":
-		return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n" + bulk("127.0.0.1") + ":1\r\n"
+		return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n" + adaptertest.Bulk("127.0.0.1") + ":1\r\n"
 	}
 	return ":1\r\n"
 }
@@ -52,37 +51,20 @@ func TestRefusedConnection(t *testing.T) {
 		for name, resp2 := range map[string]bool{" RESP2": true, " RESP3": false} {
 			t.Run(text+name, func(t *testing.T) {
 				t.Parallel()
-				f := &fakeServer{answer: runs}
+				f := answering(runs)
 				client := f.refusing(t, refusal, rueidis.ClientOption{AlwaysRESP2: resp2, ForceSingleClient: true})
 				b := must(rueidisbackend.New(client, &rueidisbackend.Options{RefusedFor: -1}))(t)
 				t.Cleanup(func() { require.NoError(t, b.Close()) })
-				_, err := b.Run(t.Context(), write, []string{"k"}, nil)
-				requireNotExecuted(t, err, text)
-				call := backend.Call{Script: write, Keys: []string{"k"}}
-				for _, o := range backend.RunAll(t.Context(), b, []backend.Call{call, call}) {
-					requireNotExecuted(t, o.Err, text)
-				}
-				for _, o := range runThenWait(t, b, 1, time.Second) {
-					requireNotExecuted(t, o.Err, text)
-				}
-				require.NotContains(t, strings.Join(f.commands(), "\n"), "EVALSHA")
+				adaptertest.Refused(t, b, f.Server, text)
 			})
 		}
 	}
 }
 
-func requireNotExecuted(t *testing.T, err error, text string) {
-	t.Helper()
-	require.ErrorIs(t, err, backend.ErrUnavailable)
-	require.ErrorContains(t, err, text)
-	require.False(t, backend.MayHaveRun(err))
-	require.False(t, errors.As(err, new(*backend.ServerError)), "no server has answered the script")
-}
-
 // TestRefusedConnectionSaysNothingOfSharding: its code is that of a server that does not know the subcommand.
 func TestRefusedConnectionSaysNothingOfSharding(t *testing.T) {
 	t.Parallel()
-	f := &fakeServer{answer: runs}
+	f := answering(runs)
 	client := f.refusing(t, "-ERR max number of clients reached\r\n", rueidis.ClientOption{})
 	_, err := rueidisbackend.New(client, nil)
 	require.ErrorContains(t, err, "refused the connection: max number of clients reached")
@@ -91,9 +73,12 @@ func TestRefusedConnectionSaysNothingOfSharding(t *testing.T) {
 // clusterOf returns a client of a cluster of one node whose list of slots is what list says then.
 func (f *fakeServer) clusterOf(t *testing.T, list *atomic.Value) (rueidis.Client, *rueidisbackend.Backend) {
 	t.Helper()
-	f.answer = func(words []string) string {
-		if words[0] == "CLUSTER" {
+	f.Answer = func(words []string) string {
+		switch words[0] {
+		case "CLUSTER":
 			return list.Load().(string) //nolint:forcetypeassert // It has nothing else.
+		case "SUBSCRIBE":
+			return adaptertest.Ack(words)
 		}
 		return ":1\r\n"
 	}
@@ -110,16 +95,6 @@ func (f *fakeServer) clusterOf(t *testing.T, list *atomic.Value) (rueidis.Client
 	return client, b
 }
 
-// pings returns how often c was subscribed: a link pings by that.
-func (f *fakeServer) pings() (n int) {
-	for _, command := range f.commands() {
-		if command == "SUBSCRIBE c" {
-			n++
-		}
-	}
-	return n
-}
-
 // slotList is a list of the slot of the channel c alone.
 func slotList() string {
 	return fmt.Sprintf("*1\r\n*3\r\n:%[1]d\r\n:%[1]d\r\n*2\r\n$9\r\n127.0.0.1\r\n:1\r\n", backend.Slot("c"))
@@ -130,10 +105,10 @@ func slotList() string {
 func TestNodesAreForgotten(t *testing.T) {
 	t.Parallel()
 	ignore := func(backend.Event) {}
-	for name, none := range map[string]string{"a text": ok, "a number": ":12345678\r\n", "no items": "*0\r\n"} {
+	for name, none := range map[string]string{"a text": adaptertest.OK, "a number": ":12345678\r\n", "no items": "*0\r\n"} {
 		t.Run("Subscribe/"+name, func(t *testing.T) {
 			t.Parallel()
-			var f fakeServer
+			f := answering(nil)
 			var list atomic.Value
 			list.Store(none)
 			client, b := f.clusterOf(t, &list)
@@ -143,7 +118,7 @@ func TestNodesAreForgotten(t *testing.T) {
 		})
 		t.Run("Link/"+name, func(t *testing.T) {
 			t.Parallel()
-			var f fakeServer
+			f := answering(nil)
 			var list atomic.Value
 			list.Store(slotList())
 			client, b := f.clusterOf(t, &list)
@@ -151,8 +126,8 @@ func TestNodesAreForgotten(t *testing.T) {
 			list.Store(none)
 			require.ErrorIs(t, client.Do(t.Context(), client.B().Get().Key("other").Build()).Error(), rueidis.ErrNoSlot)
 			require.Empty(t, client.Nodes())
-			before := f.pings()
-			require.Eventually(t, func() bool { return f.pings() > before+50 }, 10*time.Second, time.Millisecond)
+			before := f.Count("SUBSCRIBE c\n")
+			require.Eventually(t, func() bool { return f.Count("SUBSCRIBE c\n") > before+50 }, 10*time.Second, time.Millisecond)
 		})
 	}
 }

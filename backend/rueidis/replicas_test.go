@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	rueidisbackend "github.com/hasp-go/hasp/backend/rueidis"
 )
 
@@ -48,24 +49,24 @@ func (a *movingAddress) connect(t *testing.T) *rueidisbackend.Backend {
 
 // primary is a server with a replica.
 func primary() *fakeServer {
-	return &fakeServer{answer: func(words []string) string {
+	return answering(func(words []string) string {
 		if words[0] == "WAIT" {
 			return ":1\r\n"
 		}
-		return ok
-	}}
+		return adaptertest.OK
+	})
 }
 
 // demote makes the server a replica that has no script. Its connections stay open.
 func (f *fakeServer) demote() {
 	loaded := false
-	f.answer = func(words []string) string {
+	f.Answer = func(words []string) string {
 		switch {
 		case words[0] == "WAIT":
 			return "-ERR WAIT cannot be used with replica instances.\r\n"
 		case words[0] == "SCRIPT":
 			loaded = true
-			return ok
+			return adaptertest.OK
 		case loaded:
 			return "-READONLY You can't write against a read only replica.\r\n"
 		}
@@ -91,7 +92,7 @@ func TestConnectionOfReplicasIsKept(t *testing.T) {
 			requireAcked(t, b)
 			time.Sleep(900 * time.Millisecond)
 		}
-		for _, command := range a.servers[0].commands() {
+		for _, command := range a.servers[0].Commands() {
 			require.True(t, strings.HasPrefix(command, "EVALSHA ") || strings.HasPrefix(command, "WAIT "), command)
 		}
 		require.EqualValues(t, 2, a.dials.Load(), "one is the client's own")
@@ -100,7 +101,7 @@ func TestConnectionOfReplicasIsKept(t *testing.T) {
 		require.EqualValues(t, 3, a.dials.Load(), "an old one is not used any more")
 		require.NoError(t, b.Close())
 		synctest.Wait()
-		require.Len(t, a.servers[0].open(), 1)
+		require.Len(t, a.servers[0].Open(), 1)
 	})
 }
 
@@ -111,7 +112,7 @@ func TestConnectionOfReplicasBreaks(t *testing.T) {
 		a := &movingAddress{servers: []*fakeServer{primary()}}
 		b := a.connect(t)
 		requireAcked(t, b)
-		a.servers[0].hangUp(a.servers[0].open()...)
+		a.servers[0].HangUp(a.servers[0].Open()...)
 		synctest.Wait()
 		requireAcked(t, b)
 		a.servers[0].demote()
@@ -132,12 +133,12 @@ func TestAddressMoves(t *testing.T) {
 		a.servers[0].demote()
 		next := primary()
 		loaded := false
-		next.answer = func(words []string) string {
+		next.Answer = func(words []string) string {
 			loaded = loaded || words[0] == "SCRIPT"
 			if words[0] == "EVALSHA" && !loaded {
 				return noScript
 			}
-			return ok
+			return adaptertest.OK
 		}
 		a.servers = append(a.servers, next)
 		start := time.Now()
@@ -147,14 +148,14 @@ func TestAddressMoves(t *testing.T) {
 		for _, o := range backend.RunAll(t.Context(), b, []backend.Call{call, call}) {
 			require.NoError(t, o.Err)
 		}
-		refused := len(a.servers[0].commands())
+		refused := len(a.servers[0].Commands())
 		require.Less(t, refused, 10)
 
-		next.hangUp(next.open()...) // The detour breaks. The client's own connection is asked again.
+		next.HangUp(next.Open()...) // The detour breaks. The client's own connection is asked again.
 		synctest.Wait()
 		run()
 		time.Sleep(11 * time.Second) // Likewise after some time.
 		run()
-		require.LessOrEqual(t, len(a.servers[0].commands()), refused+10)
+		require.LessOrEqual(t, len(a.servers[0].Commands()), refused+10)
 	})
 }
