@@ -60,6 +60,7 @@ var rules = []rule{
 		imports: []string{
 			"backend", "backend/adapter", "backend/fanout", "backend/evalsha", "primitives", miniredis, gopherlua,
 		},
+		tests: []string{adaptertest},
 	},
 	{
 		// For users' tests, which get no other test library of ours by it.
@@ -294,9 +295,14 @@ var rules = []rule{
 	},
 }
 
+const adaptertest = "backend/adapter/testdata/adaptertest"
+
 // adapter is a rule of an adapter. Ours import package primitives, too, for NewClient.
 func adapter(dir string, imports ...string) rule {
-	return rule{dir: dir, imports: append(imports, "backend", "backend/adapter", "backend/fanout", "backend/evalsha")}
+	return rule{
+		dir: dir, imports: append(imports, "backend", "backend/adapter", "backend/fanout", "backend/evalsha"),
+		tests: []string{adaptertest},
+	}
 }
 
 // waiting is a rule of a way to wait.
@@ -406,28 +412,18 @@ func TestImportRules(t *testing.T) {
 		{dir: "backend", imported: "github.com/stretchr/testify/assert", test: true},
 		{dir: "backend", imported: "testing"},
 		{dir: "backend", imported: "testing/synctest", test: true, allowed: true},
-		{dir: "backend/valkey", imported: module + "/backend/rueidis"},
-		{dir: "backend/valkey", imported: rueidis, test: true},
 		{dir: "backend/rueidis", imported: rueidis, allowed: true},
 		{dir: "backend/rueidis", imported: rueidis + "/rueidislock"},
 		{dir: "backend/goredis", imported: "github.com/redis/go-redis/v9", allowed: true},
 		{dir: "backend/postgres", imported: "fmt"},
 		{dir: "primitives", imported: "os/user"},
 		{dir: "primitives", imported: "os", test: true, allowed: true},
-		{dir: "primitives", imported: module + "/primitives/extend", allowed: true},
 		{dir: "primitives", imported: "time", luagen: true, allowed: true},
 		{dir: "primitives", imported: "go.uber.org/zap", luagen: true},
 		{dir: "primitives/extend", imported: module + "/primitives"},
 		{dir: "primitives/extend", imported: module + "/primitives/internal/wait", allowed: true},
 		{dir: "primitives/extend", imported: module + "/primitives", test: true, allowed: true},
-		{dir: "primitives/internal/line", imported: module + "/primitives/internal/wait", test: true},
-		{dir: "conformance", imported: module + "/backend/embedded"},
 		{dir: "conformance", imported: "testing", allowed: true},
-		{dir: "conformance/lock", imported: module + "/conformance/engine", allowed: true},
-		{dir: "conformance/engine", imported: module + "/conformance/lock"},
-		{dir: "examples/ownprimitive", imported: module + "/conformance/engine"},
-		{dir: "examples/ownprimitive", imported: module + "/conformance/engine", test: true, allowed: true},
-		{dir: "bench", imported: "github.com/go-redsync/redsync/v4", allowed: true},
 	} {
 		f := file{dir: c.dir, imports: []string{c.imported}, test: c.test, byLuagen: c.luagen}
 		require.Equal(t, c.allowed, len(faults(f)) == 0, "%+v", c)

@@ -48,46 +48,6 @@ func TestUsersGetOneDriver(t *testing.T) {
 	}
 }
 
-// TestUsersModulesRequire looks at what we ask for ourselves. (A go.sum also names goleak, gomega
-// and the like: the tests of zap and of the drivers need them.)
-func TestUsersModulesRequire(t *testing.T) {
-	t.Parallel()
-	want := map[string][]string{".": {"go.uber.org/zap", "github.com/stretchr/testify"}}
-	for adapter, driver := range drivers {
-		want[adapter] = []string{driver, "github.com/stretchr/testify", module}
-	}
-	// It comes with miniredis in any case.
-	want["backend/embedded"] = append(want["backend/embedded"], "github.com/yuin/gopher-lua")
-	want["hasptest"] = []string{"github.com/stretchr/testify", module, module + "/backend/embedded", "go.uber.org/zap"}
-	want["hasptest/propertytest"] = append(want["hasptest"], module+"/hasptest", "pgregory.net/rapid")
-	want["integration/otel"] = append(want["hasptest"], module+"/hasptest", "go.opentelemetry.io/otel",
-		"go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
-		"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric") // In its tests.
-	want["integration/prometheus"] = append(want["hasptest"], module+"/hasptest", "github.com/prometheus/client_golang")
-	// Only their tests have a server.
-	want["integration/httplimit"] = append(want["hasptest"], module+"/hasptest")
-	want["integration/httpidem"] = want["integration/httplimit"]
-	want["integration/grpclimit"] = slices.Concat(want["integration/httplimit"], []string{
-		"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc", "google.golang.org/protobuf",
-	})
-	want["integration/gocron"] = append(want["integration/httplimit"], gocron, "github.com/google/uuid",
-		"github.com/robfig/cron/v3") // It comes with gocron in any case.
-	for dir, allowed := range want {
-		for _, line := range strings.Split(read(t, filepath.Join(dir, "go.mod")), "\n") {
-			if name, found := required(line); found {
-				require.Contains(t, allowed, name, "go.mod of %s", dir)
-			}
-		}
-	}
-}
-
-// required returns the module of a line of go.mod that requires one directly.
-func required(line string) (string, bool) {
-	words := strings.Fields(strings.TrimPrefix(line, "require "))
-	direct := len(words) == 2 && strings.HasPrefix(words[1], "v")
-	return strings.Join(words[:min(1, len(words))], ""), direct
-}
-
 // userModules loads a user's program and returns the modules that its go.sum names.
 func userModules(t *testing.T, adapter string) []string {
 	t.Helper()

@@ -92,8 +92,6 @@ func TestWrongUsage(t *testing.T) {
 		"luagen: stat " + in("missing") + ": no such file or directory":                                            {in("missing")},
 		"luagen: " + in("notes.txt") + " is no .lua file":                                                          {in("notes.txt")},
 		"luagen: no .lua file in " + dir:                                                                           {dir},
-		"luagen vet: flag provided but not defined: -o; \"luagen help\" has the flags":                             {"vet", "-o", "x"},
-		"luagen commands: flag provided but not defined: -n; \"luagen help\" has the flags":                        {"commands", "-n"},
 		"luagen: commands takes no argument extra":                                                                 {"commands", "extra"},
 		"luagen vet: invalid value \"no\" for flag -unseen: it takes the word fail; \"luagen help\" has the flags": {"vet", "-unseen=no", dir},
 		"luagen: choose -json or -sarif":                                                                           {"vet", "-json", "-sarif", dir},

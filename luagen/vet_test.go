@@ -40,12 +40,6 @@ func TestVet(t *testing.T) {
 	_, _, all := luagen("vet", dir)
 	require.Equal(t, all, one)
 	require.Len(t, must(os.ReadDir(dir))(t), 3)
-	for _, args := range [][]string{{"-o", "x"}, {filepath.Join(dir, "missing")}} {
-		code, out, errs = luagen(append([]string{"vet"}, args...)...)
-		require.Equal(t, 2, code, args)
-		require.Empty(t, out)
-		require.NotEmpty(t, errs)
-	}
 }
 
 // TestUnseen: with -unseen=fail a script for a client that vet cannot read is a finding, but not what only may be a script,

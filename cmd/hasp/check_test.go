@@ -110,18 +110,6 @@ func TestCheckReadsVersionAndClock(t *testing.T) {
 	require.Regexp(t, `(?m)^FAIL +clock +-\d+.*NTP`, late)
 }
 
-// TestCheckOfTLS: a certificate of an unknown authority is no server.
-func TestCheckOfTLS(t *testing.T) {
-	t.Parallel()
-	servers.Need(t, servers.Redis)
-	server := servers.Start(t, servers.Redis, &servers.Options{TLS: true})
-	h := start(t, []string{"HASP_URL=rediss://" + server.TLSAddr()}, "check")
-	require.Equal(t, 69, h.code(t))
-	require.Contains(t, h.errors.String(), "x509")
-	crt, key := certificate(t, server)
-	checked(t, 0, "HASP_URL=rediss://"+server.TLSAddr(), "--cacert", crt, "--cert", crt, "--key", key)
-}
-
 // TestCheckOfReplicas: a primary names its replicas, and a replica is no primary.
 func TestCheckOfReplicas(t *testing.T) {
 	t.Parallel()

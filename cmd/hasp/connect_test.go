@@ -70,6 +70,7 @@ func TestConnectByTLS(t *testing.T) {
 	stranger, _ := certificate(t, other)
 	url := "rediss://" + s.TLSAddr()
 	requireLocks(t, s, url, "--cacert", cert, "--cert", cert, "--key", key)
+	checked(t, 0, "HASP_URL="+url, "--cacert", cert, "--cert", cert, "--key", key)
 	_, port, _ := strings.Cut(s.TLSAddr(), ":")
 	for name, c := range map[string]struct {
 		url   string
@@ -85,10 +86,12 @@ func TestConnectByTLS(t *testing.T) {
 		"KeyOnly":        {url, []string{"--cacert", cert, "--key", key}, 64, "--cert and --key need each other"},
 		"NoKey":          {url, []string{"--cacert", key}, 64, "has no certificate"},
 	} {
-		h := start(t, []string{"HASP_URL=" + c.url}, append(c.flags, "lock", "x", "--", "true")...)
-		require.Equal(t, c.code, h.code(t), "%s: %s", name, h.errors)
-		require.Regexp(t, `^hasp: [^\n]+\n$`, h.errors.String(), name)
-		require.Contains(t, h.errors.String(), c.error, name)
+		for _, command := range []string{"lock x -- true", "check"} {
+			h := start(t, []string{"HASP_URL=" + c.url}, append(c.flags, words(command)...)...)
+			require.Equal(t, c.code, h.code(t), "%s: %s", name, h.errors)
+			require.Regexp(t, `^hasp: [^\n]+\n$`, h.errors.String(), name)
+			require.Contains(t, h.errors.String(), c.error, name)
+		}
 	}
 }
 
