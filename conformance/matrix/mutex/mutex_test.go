@@ -3,6 +3,7 @@
 package mutex
 
 import (
+	"context"
 	"os"
 	"strconv"
 	"strings"
@@ -60,6 +61,10 @@ func TestDeadWaitersArePassed(t *testing.T) {
 			cells.Want(t, true)(holder.NewMutex(name, nil).ForceUnlock(t.Context()))
 		},
 		"Close": func(t *testing.T, _ *primitives.Lease, holder *primitives.Client) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			require.ErrorIs(t, cells.Err(holder.NewMutex(name, nil).Lock(ctx)), context.DeadlineExceeded)
+			time.Sleep(time.Millisecond) // It has been given back: what follows within 2 ms waits, to go together.
 			require.NoError(t, holder.Close(t.Context()))
 		},
 	}
