@@ -2,6 +2,7 @@ package primitives_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -256,20 +257,38 @@ func TestWatchEnds(t *testing.T) {
 	})
 }
 
+// shownAs has what the key of a Lock is stored beside where it shows as another kind, by owner.
+var shownAs = map[string]func(owner string) []string{
+	"Election": func(owner string) []string {
+		client := owner[:strings.LastIndexByte(owner, ':')]
+		return []string{"SET", "hasp_lock_holder:{x}", owner + "\n5\nhost\n7\nhost:7:" + client + "\nvalue"}
+	},
+	"PeriodicJob": func(string) []string { return []string{"SET", "{x}:completed", "1"} },
+	"Memo":        func(string) []string { return []string{"HSET", "{x}:memo", "owner", "o"} },
+}
+
 // TestWatchFreed: a hold that ForceUnlock has ended was not released by its owner, if a message can say so.
 func TestWatchFreed(t *testing.T) {
 	for kind, says := range map[string]string{
 		"Lock": "freed", "FencedLock": "freed", "PlainLock": "freed", "ReadLock": "freed", "WriteLock": "freed", "Mutex": "freed",
-		"FairLock": "released", "SpinLock": "released",
+		"FairLock": "released", "SpinLock": "released", "Election": "freed", "PeriodicJob": "freed", "Memo": "freed",
 	} {
 		t.Run(kind, func(t *testing.T) {
-			watching(t, func(t *testing.T, _ *server, c *primitives.Client, w *watched) {
-				l := construct(t, c, kind, "x", nil).(interface {
+			watching(t, func(t *testing.T, s *server, c *primitives.Client, w *watched) {
+				locks := kind
+				if shownAs[kind] != nil {
+					locks = "Lock"
+				}
+				l := construct(t, c, locks, "x", nil).(interface {
 					primitives.Locker
 					ForceUnlock(ctx context.Context) (bool, error)
 				})
 				one := locked(t, l.Lock)
 				require.Equal(t, []string{"gone", "acquired " + one.Owner()}, w.after(tick))
+				if shownAs[kind] != nil {
+					s.do(shownAs[kind](one.Owner())...)
+					require.Equal(t, []string{"changed"}, w.after(tick), "it stays in its family")
+				}
 				second, waits := make(chan *primitives.Lease, 1), map[string]bool{"Lock": true, "Mutex": true, "WriteLock": true}[kind]
 				if waits {
 					go func() { second <- locked(t, l.Lock) }()
