@@ -5,12 +5,14 @@ package rights
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -110,19 +112,16 @@ const spy = `local real = redis; local redis = {}; for k, v in pairs(real) do re
 // lostReply begins the names of locks whose acquires get no reply.
 const lostReply = "lost reply "
 
-// recorder sees which keys each script touches on the embedded server.
+// recorder sees what each script does on the embedded server.
 type recorder struct {
 	cells.Runner
 	server *embedded.Server
 
 	mu     sync.Mutex
-	joint  bool // a writer was released together with others, with a reader of its own
+	runs   []run // that differ in the script, or in what it called
+	seen   map[string]bool
 	faults []string
-	names  map[string]bool // the keys as ~key, and the channels as &channel
-
-	// before, unless it is nil, is called before a script. What it returns is called after it, with the commands
-	// that the script called.
-	before func(c backend.Call) (after func(calls []string))
+	names  map[string]bool // of what was touched: keys as ~key, and channels as &channel
 }
 
 // run runs the script with the spy, and alone among all.
@@ -132,73 +131,70 @@ func (r *recorder) run(ctx context.Context, c backend.Call) (backend.Reply, erro
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	script := c.Script
-	c.Script = backend.NewScript(script.Name, spy+script.Source, script.Keys, script.Retry)
-	if script.Retry == backend.RetryReadOnly {
-		c.Script.Retry = backend.RetryNever // the spy itself writes
-	}
-	after := func([]string) {}
-	if r.before != nil {
-		after = r.before(backend.Call{Script: script, Keys: c.Keys, Args: c.Args})
-	}
+	now := run{Call: c, before: stateOf(r.server), clock: texts(r.server, "TIME")}
+	c.Script = backend.NewScript(c.Script.Name, spy+c.Script.Source, c.Script.Keys, backend.RetryNever) // The spy writes.
 	reply, err := r.Good(ctx, c)
-	if spyErr := must.Catch(func() { after(r.note(script, c.Keys)) }); spyErr != nil {
-		r.faults = append(r.faults, spyErr.Error())
+	for pair := range slices.Chunk(texts(r.server, "LRANGE", "luagen-spy", "0", "-1"), 2) {
+		now.calls = append(now.calls, pair[0])
+		r.touched(now, pair[0], pair[1])
 	}
-	if strings.HasSuffix(script.Name, "_acquire") && strings.HasPrefix(c.Keys[0], lostReply) {
+	must.Get(r.server.Do("DEL", "luagen-spy"))
+	if once := fmt.Sprint(c.Script.Name, now.calls); !r.seen[once] {
+		r.seen[once], r.runs = true, append(r.runs, now)
+	}
+	if strings.HasSuffix(c.Script.Name, "_acquire") && strings.HasPrefix(c.Keys[0], lostReply) {
 		return backend.Reply{}, backend.Indeterminate(errors.New("EOF"))
 	}
 	return reply, err
 }
 
-// note notes what was touched, and a fault if it is no key that was given, and returns which commands were called. The first
-// argument of a command is a key, but for TIME and PUBLISH.
-func (r *recorder) note(script *backend.Script, keys []string) (calls []string) {
-	words := must.Get(must.Get(r.server.Do("LRANGE", "luagen-spy", "0", "-1")).Items())
-	must.Get(r.server.Do("DEL", "luagen-spy"))
-	for pair := range slices.Chunk(words, 2) {
-		name, key := must.Get(pair[0].Text()), must.Get(pair[1].Text())
-		calls = append(calls, name)
-		given := func(declared string) bool { // What begins with a key may be declared, too.
-			return key == declared || strings.HasPrefix(key, declared+":")
-		}
-		switch {
-		case strings.HasSuffix(name, "publish"):
-			r.names["&"+key] = true
-		case name == "time":
-		case !slices.ContainsFunc(keys, given):
-			r.faults = append(r.faults, script.Name+": "+name+" of "+key)
-		default:
-			r.names["~"+key] = true
-			r.joint = r.joint || script.Name == "write_release_all" && strings.HasPrefix(key, keys[1])
-		}
+// touched notes what a command of a run touches, and a fault if it is no key that was given. The first argument is a key,
+// but for TIME and PUBLISH.
+func (r *recorder) touched(now run, command, key string) {
+	given := func(declared string) bool { // What begins with a key may be declared, too.
+		return key == declared || strings.HasPrefix(key, declared+":")
 	}
-	return calls
+	switch {
+	case strings.HasSuffix(command, "publish"):
+		r.names["&"+key] = true
+	case command == "time":
+	case !slices.ContainsFunc(now.Keys, given):
+		r.faults = append(r.faults, now.Script.Name+": "+command+" of "+key)
+	default:
+		r.names["~"+key] = true
+	}
 }
 
-// newRecorder returns a client on an embedded server, and what sees its scripts.
-func newRecorder(t *testing.T) (*recorder, *primitives.Client) {
+// record has a client do something in virtual time, and close, and returns what it ran and touched.
+func record(t *testing.T, do func(ctx context.Context, c *primitives.Client)) (runs []run, names map[string]bool) {
 	t.Helper()
-	server := embedded.NewServer()
-	b := must.Get(embedded.New(server, nil))
-	r := &recorder{server: server, names: map[string]bool{}}
-	r.Backend, r.Instead = b, r.run
-	return r, cells.Over(t, r, nil)
+	later := time.Now().Add(time.Hour)
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(later)) // Virtual. Times of the bubble are still to come for real servers.
+		r := &recorder{server: embedded.NewServer(), seen: map[string]bool{}, names: map[string]bool{}}
+		r.Backend, r.Instead = must.Get(embedded.New(r.server, nil)), r.run
+		c := cells.Over(t, r, nil)
+		require.NoError(t, must.Catch(func() { do(t.Context(), c) }))
+		require.NoError(t, c.Close(t.Context()))
+		require.Empty(t, r.faults)
+		runs, names = r.runs, r.names
+	})
+	return runs, names
 }
 
-// useAll makes the client run each script of some kinds, or of all, and closes it. Whether Close's releases of writers with
-// readers of their own are sent together, the scheduler decides: other clients follow until they were.
-func (r *recorder) useAll(t *testing.T, client *primitives.Client, kinds []string) {
+// recordAll has clients run each script, through all of its branches that touch a key. Whether Close sends the releases of
+// writers with readers of their own together, the scheduler decides: clients close until it has.
+func recordAll(t *testing.T) (all []run) {
 	t.Helper()
-	use := func(ctx context.Context, c *primitives.Client) { use(ctx, c, kinds...) }
-	if len(kinds) == 0 {
-		use = useAll
-		require.NoError(t, must.Catch(func() { useAdopt(t.Context(), cells.Over(t, r, nil)) }))
+	all, _ = record(t, useOthers)
+	for _, kinds := range users {
+		runs, _ := record(t, func(ctx context.Context, c *primitives.Client) { use(ctx, c, kinds...) })
+		all = append(all, runs...)
 	}
-	for ; !r.joint; client, use = cells.Over(t, r, nil), useJointReleases {
-		require.NoError(t, must.Catch(func() { use(t.Context(), client) }))
-		require.NoError(t, client.Close(t.Context()))
-		r.joint = r.joint || len(kinds) > 0
+	joint := func(r run) bool { return r.Script.Name == "write_release_all" && slices.Contains(r.calls, "hset") }
+	for !slices.ContainsFunc(all, joint) {
+		runs, _ := record(t, useJointReleases)
+		all = append(all, runs...)
 	}
-	require.Empty(t, r.faults)
+	return all
 }

@@ -110,13 +110,13 @@ func TestRightsAreThoseOfTheScripts(t *testing.T) {
 	for _, kinds := range users {
 		t.Run(strings.Join(kinds, ","), func(t *testing.T) {
 			t.Parallel()
-			runs, names := recordRuns(t, kinds...)
+			runs, names := record(t, func(ctx context.Context, c *primitives.Client) { use(ctx, c, kinds...) })
 			rights, texts := []string{}, ""
 			for _, name := range []string{"declared", lostReply} {
 				rights = append(rights, rightsOf(objects(t.Context(), c, name), kinds...)...)
 			}
 			for _, what := range runs {
-				texts += what.script.Source
+				texts += what.Script.Source
 				for _, call := range what.calls {
 					require.Contains(t, rights, "+"+call)
 				}
@@ -178,30 +178,27 @@ func (u *user) may(rules ...string) {
 	must.Get(u.Do(slices.Concat(words, base, rules)...))
 }
 
-// stored returns what the server has.
-func (u *user) stored() state {
-	return parseState(must.Get(must.Get(u.Do("EVAL", readState, "0")).Text()))
-}
-
 // try tells an object's short story, and returns the step that is refused for a lack of the rule; "": none is. It has
 // changed nothing, and its error says the rule, unless that took too long to find out. What is held has an end.
 func (u *user) try(kind string, o object, rule string) (step string) {
 	u.t.Helper()
 	_, leased := lockerOf(o)
-	what, begin, was := fmt.Sprintf("%s without %s: ", kind, rule), time.Now(), state{}
+	what, begin, was := fmt.Sprintf("%s without %s: ", kind, rule), time.Now(), state(nil)
 	err := act(u.t.Context(), kind, o, func(next string) {
-		step, was = next, u.stored()
-		for key, words := range was {
-			ends := step != "release" || !leased || kind == "fenced" && strings.Contains(key, "token") || words[1] != "-1"
-			require.True(u.t, ends, "%s%s has no expiry", what, key)
+		step, was = next, stateOf(u)
+		stays := map[string]bool{}
+		for _, command := range was.commands() {
+			key := command[1]
+			stays[key] = command[0] != "PEXPIRE" && step == "release" && leased && !(kind == "fenced" && strings.Contains(key, "token"))
 		}
+		require.NotContains(u.t, slices.Collect(maps.Values(stays)), true, "%shas no expiry: %v", what, stays)
 	})
 	if err == nil {
 		return ""
 	}
 	require.ErrorIs(u.t, err, primitives.ErrNoPermission, what+step)
 	if !slices.Contains([]string{"job", "memo", "election"}, kind) { // They call several scripts.
-		require.Equal(u.t, was.comparable(), u.stored().comparable(), what+step)
+		require.Equal(u.t, was.comparable(), stateOf(u).comparable(), what+step)
 	}
 	if time.Since(begin) < time.Second { // For so long a client asks what to name.
 		require.ErrorContains(u.t, err, "ACL SETUSER <user> "+rule, what+step)

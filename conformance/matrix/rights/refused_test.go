@@ -2,18 +2,13 @@ package rights
 
 import (
 	"cmp"
-	"encoding/hex"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
@@ -24,52 +19,67 @@ import (
 
 // run is one run of a script on the embedded server.
 type run struct {
-	script *backend.Script
-	keys   []string
-	args   []string
+	backend.Call
 	before state
-	sec    int // the server's time, which it read
-	usec   string
-
-	calls []string // the commands that it called, each once
+	clock  []string // the server's time before it: seconds, and microseconds
+	calls  []string // the commands that it called
 }
 
-// state is what keys hold. A key's words are its type, its milliseconds or -1, and what it holds.
-type state map[string][]string
+// state is what keys hold: the commands that make it, each behind the number of its words. What lets keys expire is last.
+type state []string
 
-// readState is a script that returns a state: a line for each key, of words in hexadecimal.
-const readState = `
-local function hex(word)
-  return (string.gsub(word, '.', function(c) return string.format('%02x', string.byte(c)) end))
+// readState is a script that returns a state, and makeState makes one.
+const (
+	readState = `
+local made, ends = {}, {}
+local function add(to, ...)
+  to[#to + 1] = tostring(select('#', ...))
+  for _, word in ipairs({...}) do to[#to + 1] = word end
 end
-local lines = {}
 for _, key in ipairs(redis.call('keys', '*')) do
-  local kind, found = redis.call('type', key).ok, {}
+  local kind, fields, scores = redis.call('type', key).ok, {}, {}
   if kind == 'string' then
-    found = {redis.call('get', key)}
-  elseif kind == 'hash' then
-    found = redis.call('hgetall', key)
+    add(made, 'SET', key, redis.call('get', key))
   elseif kind == 'list' then
-    found = redis.call('lrange', key, 0, -1)
-  elseif kind == 'zset' then
-    found = redis.call('zrange', key, 0, -1, 'withscores')
+    add(made, 'RPUSH', key, unpack(redis.call('lrange', key, 0, -1)))
+  elseif kind == 'hash' then
+    fields = redis.call('hgetall', key)
+  else
+    scores = redis.call('zrange', key, 0, -1, 'withscores')
   end
-  local line = hex(key) .. ' ' .. hex(kind) .. ' ' .. hex(string.format('%.0f', redis.call('pttl', key)))
-  for _, word in ipairs(found) do
-    line = line .. ' ' .. hex(word)
-  end
-  lines[#lines + 1] = line
+  for i = 1, #fields, 2 do add(made, 'HSET', key, fields[i], fields[i + 1]) end
+  for i = 1, #scores, 2 do add(made, 'ZADD', key, scores[i + 1], scores[i]) end
+  local rest = redis.call('pttl', key)
+  if rest >= 0 then add(ends, 'PEXPIRE', key, string.format('%.0f', rest)) end
 end
-return table.concat(lines, '\n')`
+for _, word in ipairs(ends) do made[#made + 1] = word end
+return made`
+	makeState = `
+redis.call('flushall')
+local i = 1
+while ARGV[i] do
+  redis.call(unpack(ARGV, i + 1, i + ARGV[i]))
+  i = i + ARGV[i] + 1
+end
+return {}`
+)
 
-func parseState(text string) state {
-	all := state{}
-	for line := range strings.Lines(text) {
-		words := []string{}
-		for _, word := range strings.Split(strings.TrimSuffix(line, "\n"), " ") {
-			words = append(words, string(must.Get(hex.DecodeString(word))))
-		}
-		all[words[0]] = words[1:]
+// stateOf returns what a server has.
+func stateOf(s cells.Doer) state { return texts(s, "EVAL", readState, "0") }
+
+// texts sends a command, and returns the texts that the server replies.
+func texts(s cells.Doer, words ...string) (all []string) {
+	for _, item := range must.Get(must.Get(s.Do(words...)).Items()) {
+		all = append(all, must.Get(item.Text()))
+	}
+	return all
+}
+
+// commands returns the commands that make s.
+func (s state) commands() (all [][]string) {
+	for len(s) > 0 {
+		end := 1 + must.Get(strconv.Atoi(s[0]))
+		all, s = append(all, s[1:end]), s[end:]
 	}
 	return all
 }
@@ -78,88 +88,14 @@ func parseState(text string) state {
 // there is one.
 func (s state) comparable() string {
 	lines := []string{}
-	for key, words := range s {
-		pairs, content := map[string]string{}, any(words[2:])
-		if words[0] == "hash" {
-			for pair := range slices.Chunk(words[2:], 2) {
-				pairs[pair[0]] = pair[1]
-			}
-			content = pairs
+	for _, command := range s.commands() {
+		if command[0] == "PEXPIRE" {
+			command = command[:2]
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s %q, ends: %t", key, words[0], content, words[1] != "-1"))
+		lines = append(lines, fmt.Sprintf("%q", command))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
-}
-
-// restore returns the commands that make the state.
-func (s state) restore(do func(words ...any)) {
-	for key, words := range s {
-		content := words[2:]
-		switch words[0] {
-		case "string":
-			do("SET", key, content[0])
-		case "hash":
-			do(anyOf("HSET", key, content)...)
-		case "list":
-			do(anyOf("RPUSH", key, content)...)
-		case "zset":
-			scored := []string{}
-			for pair := range slices.Chunk(content, 2) {
-				scored = append(scored, pair[1], pair[0])
-			}
-			do(anyOf("ZADD", key, scored)...)
-		}
-		if words[1] != "-1" {
-			do("PEXPIRE", key, words[1])
-		}
-	}
-}
-
-func anyOf(name, key string, more []string) []any {
-	words := []any{name, key}
-	for _, word := range more {
-		words = append(words, word)
-	}
-	return words
-}
-
-// of returns the part of s that a script with these keys can reach.
-func (s state) of(keys []string) state {
-	s = maps.Clone(s)
-	maps.DeleteFunc(s, func(key string, _ []string) bool {
-		return !slices.ContainsFunc(keys, func(declared string) bool {
-			return key == declared || strings.HasPrefix(key, declared+":")
-		})
-	})
-	return s
-}
-
-// recordRuns has a client run each script of some kinds of objects, or of all, and returns the runs that differ in what they
-// call, and the names of keys and channels.
-func recordRuns(t *testing.T, kinds ...string) (all []run, names map[string]bool) {
-	t.Helper()
-	now := time.Now()
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(now.Add(time.Hour))) // Virtual. Times of the bubble are still to come for real servers.
-		seen := map[string]bool{}
-		r, client := newRecorder(t)
-		r.before = func(c backend.Call) func(calls []string) {
-			before := parseState(must.Get(must.Get(r.server.Do("EVAL", readState, "0")).Text()))
-			clock := must.Get(must.Get(r.server.Do("TIME")).Items())
-			sec, usec := must.Get(strconv.Atoi(must.Get(clock[0].Text()))), must.Get(clock[1].Text())
-			return func(calls []string) {
-				once := fmt.Sprint(c.Script.Name, calls)
-				if calls = uniq(calls); !seen[once] {
-					seen[once] = true
-					all = append(all, run{c.Script, c.Keys, c.Args, before.of(c.Keys), sec, usec, calls})
-				}
-			}
-		}
-		r.useAll(t, client, kinds)
-		names = r.names
-	})
-	return all, names
 }
 
 func uniq(words []string) []string {
@@ -171,45 +107,26 @@ func uniq(words []string) []string {
 // frozen is put before a script: its clock stands at a given time. It stays on the first line.
 const frozen = `local real = redis; local redis = {}; for k, v in pairs(real) do redis[k] = v end; ` +
 	`redis.call = function(name, ...) local reply = real.call(name, ...); ` +
-	`if name == 'time' then return {'%d', '%s'} end; return reply end; `
-
-// refusing runs recorded runs on a real server, as a user who lacks something.
-type refusing struct{ admin, user *redis.Client }
-
-func newRefusing(s *servers.Server) *refusing {
-	admin := &redis.Options{Addr: s.Addr(), Protocol: 2, MaxRetries: -1}
-	user := *admin
-	user.Username, user.Password = "without", "none"
-	return &refusing{redis.NewClient(admin), redis.NewClient(&user)}
-}
+	`if name == 'time' then return {'%s', '%s'} end; return reply end; `
 
 // times finds numbers that may be milliseconds, which pass.
 var times = regexp.MustCompile(`\b([3-9]|\d{2,})\b`)
 
-// result is what a run returned, and what the keys held before and after it.
-type result struct{ reply, before, after string }
+// result is what a run returned, and what the keys hold then.
+type result struct {
+	reply string
+	after state
+}
 
-// run repeats a run as a user who lacks a command; all channels, "channels"; or nothing, "".
-func (r *refusing) run(t *testing.T, what run, lacking string) result {
-	t.Helper()
-	rule := cmp.Or(map[string]string{"": "+@all", "channels": "resetchannels"}[lacking], "-"+lacking)
-	pipe := r.admin.Pipeline()
-	pipe.Do(t.Context(), "ACL", "SETUSER", "without", "on", "nopass", "~*", "&*", "+@all", rule)
-	pipe.Do(t.Context(), "FLUSHALL")
-	what.before.restore(func(words ...any) { pipe.Do(t.Context(), words...) })
-	was := pipe.Do(t.Context(), "EVAL", readState, "0")
-	must.Get(pipe.Exec(t.Context()))
-	words := []any{"EVAL", fmt.Sprintf(frozen, what.sec, what.usec) + what.script.Source, len(what.keys)}
-	for _, word := range slices.Concat(what.keys, what.args) {
-		words = append(words, word)
-	}
-	reply, err := r.user.Do(t.Context(), words...).Result()
-	if err != nil && err != redis.Nil { //nolint:errorlint // it is returned as it is
-		reply = err
-	}
-	is := must.Get(r.admin.Eval(t.Context(), readState, nil).Text())
-	text, _ := was.Text()
-	return result{times.ReplaceAllString(fmt.Sprintf("%T %v", reply, reply), "n"), parseState(text).comparable(), parseState(is).comparable()}
+// run repeats a run on a real server as a user who lacks a command; all channels, "channels"; or nothing, "".
+func (u *user) run(what run, lacking string) result {
+	u.t.Helper()
+	u.may("+@all", "~*", "&*", cmp.Or(map[string]string{"": "+@all", "channels": "resetchannels"}[lacking], "-"+lacking))
+	texts(u, slices.Concat([]string{"EVAL", makeState, "0"}, what.before)...)
+	source := fmt.Sprintf(frozen, what.clock[0], what.clock[1]) + what.Script.Source
+	script := backend.NewScript(what.Script.Name, source, what.Script.Keys, backend.RetryNever)
+	reply, err := u.b.Run(u.t.Context(), script, what.Keys, what.Args)
+	return result{times.ReplaceAllString(fmt.Sprint(reply, err), "n"), stateOf(u)}
 }
 
 // releasing returns, by kind, the commands that the releases of grants were seen to call, and PEXPIRE, by which a plain lock
@@ -229,41 +146,33 @@ func releasing(runs []run) map[string][]string {
 
 // kind returns the kind whose script runs, if its name matches; else "".
 func (what run) kind(pattern string) string {
-	parts := append(regexp.MustCompile(pattern).FindStringSubmatch(what.script.Name), "", "")
+	parts := append(regexp.MustCompile(pattern).FindStringSubmatch(what.Script.Name), "", "")
 	return cmp.Or(map[string]string{"spin": "lock", "tagged": "plain"}[parts[1]], parts[1])
 }
 
-// parameters returns the names of a script's arguments. A channel is called channel.
-func parameters(text string) (names []string) {
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		switch {
-		case len(words) < 2:
-		case words[0] == "---@channel":
-			names = append(names, "channel")
-		case words[0] == "---@arg" || words[0] == "---@command":
-			names = append(names, words[1])
+// parameter finds the names of a script's arguments.
+var parameter = regexp.MustCompile(`(?m)^---@(?:arg|command|channel) (\w+)`)
+
+// asks reports whether a run of a script with this text also checks the permissions of its release, as the first ones of a
+// client do.
+func (what run) asks(text string) bool {
+	for i, found := range parameter.FindAllStringSubmatch(text, -1) {
+		if found[1] == "asks" {
+			return what.Args[i] == "1"
 		}
 	}
-	return names
-}
-
-// asks reports whether a run also checks the permissions of its release, as the first ones of a client do.
-func (what run) asks(texts map[string]string) bool {
-	at := slices.Index(parameters(texts[what.script.Name]), "asks")
-	return at < 0 || what.args[at] == "1"
+	return true
 }
 
 // grants reports whether a run has made its first argument, an owner, hold its object or wait for it.
 func (what run) grants(got result) bool {
-	owner := strings.Trim(strconv.Quote(what.args[0]), `"`)
-	has := func(state string) bool {
-		return slices.ContainsFunc(strings.Split(state, "\n"), func(line string) bool {
-			key, content, _ := strings.Cut(line, ": ")
-			return slices.Contains(what.keys[:min(2, len(what.keys))], key) && strings.Contains(content, owner)
+	has := func(s state) bool {
+		return slices.ContainsFunc(s.commands(), func(command []string) bool {
+			return slices.Contains(what.Keys[:min(2, len(what.Keys))], command[1]) &&
+				strings.Contains(strings.Join(command[2:], " "), what.Args[0])
 		})
 	}
-	return has(got.after) && !has(got.before)
+	return has(got.after) && !has(what.before)
 }
 
 // TestRefusedCommandChangesNothing runs each script of the primitives, on the keys that it was seen with and on none,
@@ -271,29 +180,28 @@ func (what run) grants(got result) bool {
 // the script then, and all keys are as they were; or the script says so itself, in its reply; or it did not need
 // the command. An acquire that asks for it needs what its release calls, too.
 func TestRefusedCommandChangesNothing(t *testing.T) {
-	runs, _ := recordRuns(t)
-	texts := scripts(t)
+	runs, all := recordAll(t), scripts(t)
 	cells.OnBoth(t, func(t *testing.T, s *servers.Server) {
-		r := newRefusing(s)
-		refused := map[string]bool{} // scripts and commands
+		u, refused := newUser(t, s), map[string]bool{} // scripts and commands
 		trials, releases := 0, releasing(runs)
 		for _, what := range runs {
 			later, earlier, none := what, what, what
-			later.sec += 86400
-			earlier.sec -= 600 // The server's clock was set back.
+			now := must.Get(strconv.Atoi(what.clock[0]))
+			later.clock = []string{strconv.Itoa(now + 86400), what.clock[1]}
+			earlier.clock = []string{strconv.Itoa(now - 600), what.clock[1]} // The server's clock was set back.
 			none.before = nil
 			for _, what := range []run{what, later, earlier, none} {
-				allowed := r.run(t, what, "")
+				allowed := u.run(what, "")
 				for _, lacking := range releases[what.kind(`^([a-z]+)_(acquire|adopt)$`)] {
 					trials++
-					if what.asks(texts) && what.grants(allowed) && what.grants(r.run(t, what, lacking)) {
-						t.Errorf("%s without %s grants what cannot be released", what.script.Name, lacking)
+					if what.asks(all[what.Script.Name]) && what.grants(allowed) && what.grants(u.run(what, lacking)) {
+						t.Errorf("%s without %s grants what cannot be released", what.Script.Name, lacking)
 					}
 				}
-				for _, lacking := range append([]string{"channels"}, what.calls...) {
+				for _, lacking := range append([]string{"channels"}, uniq(what.calls)...) {
 					trials++
-					if r.refuse(t, what, lacking, allowed) {
-						refused[what.script.Name+" "+lacking] = true
+					if u.refuse(what, lacking, allowed) {
+						refused[what.Script.Name+" "+lacking] = true
 						refused["library "+lacking] = true
 					}
 				}
@@ -305,18 +213,19 @@ func TestRefusedCommandChangesNothing(t *testing.T) {
 }
 
 // refuse repeats a run without what is lacking, and reports whether that made a difference.
-func (r *refusing) refuse(t *testing.T, what run, lacking string, allowed result) bool {
-	t.Helper()
-	got := r.run(t, what, lacking)
-	if got.reply == allowed.reply && got.after == allowed.after {
+func (u *user) refuse(what run, lacking string, allowed result) bool {
+	u.t.Helper()
+	got := u.run(what, lacking)
+	was, is := what.before.comparable(), got.after.comparable()
+	if got.reply == allowed.reply && is == allowed.after.comparable() {
 		return false
 	}
 	if got.reply == allowed.reply { // It is not asked again.
-		t.Errorf("%s without %s returned %s, and has not changed the keys", what.script.Name, lacking, got.reply)
+		u.t.Errorf("%s without %s returned %s, and has not changed the keys", what.Script.Name, lacking, got.reply)
 	}
-	if got.before != got.after {
-		t.Errorf("%s without %s returned %s, and has changed the keys\nfrom: %s\nto:   %s\nargs: %q", what.script.Name, lacking,
-			got.reply, got.before, got.after, what.args)
+	if was != is {
+		u.t.Errorf("%s without %s returned %s, and has changed the keys\nfrom: %s\nto:   %s\nargs: %q", what.Script.Name, lacking,
+			got.reply, was, is, what.Args)
 	}
 	return true
 }

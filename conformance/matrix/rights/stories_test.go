@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -222,10 +221,11 @@ func use(ctx context.Context, c *primitives.Client, kinds ...string) {
 	}
 }
 
-// useAll makes the client run each of its scripts.
-func useAll(ctx context.Context, c *primitives.Client) {
-	use(ctx, c, uniq(slices.Concat(users...))...)
-	must.Do(must.Get(c.NewPlainLock("declared:{tagged}", nil).Lock(ctx)).Release(ctx))
+// useOthers uses objects whose scripts also run otherwise: a client that has had no grant asks for permissions.
+func useOthers(ctx context.Context, c *primitives.Client) {
+	must.Do(c.NewAtomicLong("declared:adopted").Store(ctx, 7))
+	play(ctx, c.NewPlainLock("declared:adopted", nil), "Adopt 7; release")
+	play(ctx, c.NewPlainLock("declared:{tagged}", nil), "Lock; release")
 	fair := c.NewFairLock("declared:inspected", nil)
 	must.Get(fair.Lock(ctx))
 	waiting, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -234,12 +234,6 @@ func useAll(ctx context.Context, c *primitives.Client) {
 	time.Sleep(time.Second) // Virtual: it waits.
 	must.Get(inspect.Describe(ctx, c, fair.Name()))
 	time.Sleep(2 * time.Second) // Virtual: it has given up.
-}
-
-// useAdopt has a client adopt that has had no grant, so it asks for permissions.
-func useAdopt(ctx context.Context, c *primitives.Client) {
-	must.Do(c.NewAtomicLong("declared:adopted").Store(ctx, 7))
-	play(ctx, c.NewPlainLock("declared:adopted", nil), "Adopt 7; release")
 }
 
 func useMutex(ctx context.Context, c *primitives.Client) {
