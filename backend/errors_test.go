@@ -38,19 +38,6 @@ func TestMayHaveRun(t *testing.T) {
 	}
 }
 
-func TestNotExecuted(t *testing.T) {
-	t.Parallel()
-	for _, code := range []string{
-		"NOSCRIPT", "MOVED", "ASK", "TRYAGAIN", "LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN",
-		"READONLY", "NOAUTH",
-	} {
-		require.True(t, backend.NotExecuted(code), code)
-	}
-	for _, code := range []string{"", "ERR", "WRONGTYPE", "OOM", "NOREPLICAS", "MISCONF", "noscript"} {
-		require.False(t, backend.NotExecuted(code), code)
-	}
-}
-
 func TestCapabilitiesPublish(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "PUBLISH", backend.Capabilities{Cluster: true, PubSub: true}.Publish())

@@ -93,24 +93,6 @@ func TestAdvance(t *testing.T) {
 	require.Greater(t, left, time.Hour+50*time.Minute, "the clock is set back")
 }
 
-func TestVirtualTime(t *testing.T) {
-	virtual(t, func(t *testing.T, server *embedded.Server) {
-		one, two := newBackend(t, server), newBackend(t, server)
-		var got inbox
-		sub := must(two.Subscribe(t.Context(), "c", got.handle))(t)
-		require.NoError(t, errOf(one.Run(t.Context(), setScript, []string{"k"}, []string{"v", "30000", "c"})))
-		synctest.Wait()
-		require.Equal(t, []string{"v"}, got.payloads())
-		time.Sleep(30*time.Second - time.Nanosecond)
-		reply := must(two.Run(t.Context(), getScript, []string{"k"}, nil))(t)
-		require.Equal(t, backend.StringReply("v"), reply)
-		time.Sleep(time.Nanosecond)
-		reply = must(two.Run(t.Context(), getScript, []string{"k"}, nil))(t)
-		require.True(t, reply.IsNil())
-		sub.Cancel()
-	})
-}
-
 // virtual runs a test in virtual time, with a server.
 func virtual(t *testing.T, test func(t *testing.T, server *embedded.Server)) {
 	t.Helper()

@@ -136,43 +136,33 @@ func TestBatchLoadsInVain(t *testing.T) {
 	require.Equal(t, []string{"load write a", "load write a", "EVALSHA"}, p.asked())
 }
 
-// TestBatchWithdrawnWhileLoading has all callers leave while the script is loaded: nothing is sent.
-func TestBatchWithdrawnWhileLoading(t *testing.T) {
-	t.Parallel()
-	missing := serverError("NOSCRIPT x")
-	p := &pipeline{fake: &fake{}, rounds: [][]error{{missing, missing}}}
-	calls := []backend.Call{call(write, "a"), call(write, "b")}
-	for i := range calls {
-		calls[i].Claim = new(backend.Claim)
-		require.True(t, calls[i].Claim.Begin())
-	}
-	p.loading = func() {
-		for _, c := range calls {
-			require.True(t, c.Claim.Cancel())
-		}
-	}
-	reported := 0
-	evalsha.New(p, nil).RunBatch(t.Context(), p, calls, func(_ int, o backend.Outcome) {
-		reported++
-		require.Error(t, o.Err)
-		require.False(t, backend.MayHaveRun(o.Err))
-	})
-	require.Equal(t, 2, reported)
-	require.Equal(t, [][]string{{"a", "b"}}, p.sent)
-}
-
-// TestCallWithdrawnWhileLoading is that for a call by itself.
+// TestCallWithdrawnWhileLoading has all callers leave while the script is loaded, of a call by itself and of two: nothing is
+// sent again.
 func TestCallWithdrawnWhileLoading(t *testing.T) {
 	t.Parallel()
-	p := &pipeline{fake: &fake{steps: fails(serverError("NOSCRIPT x"))}}
-	c := call(write, "a")
-	c.Claim = new(backend.Claim)
-	require.True(t, c.Claim.Begin())
-	p.loading = func() { require.True(t, c.Claim.Cancel()) }
-	outcome := runBatch(t.Context(), p, false, c)[0]
-	require.ErrorIs(t, outcome.Err, context.Canceled)
-	require.False(t, backend.MayHaveRun(outcome.Err))
-	require.Equal(t, []string{"EVALSHA", "load write a"}, p.asked())
+	missing := serverError("NOSCRIPT x")
+	for n, asked := range map[int][]string{1: {"EVALSHA", "load write a"}, 2: {"load write a"}} {
+		p := &pipeline{fake: &fake{}, rounds: [][]error{{missing, missing}}}
+		if n == 1 {
+			p.steps = fails(missing)
+		}
+		calls := []backend.Call{call(write, "a"), call(write, "b")}[:n]
+		for i := range calls {
+			calls[i].Claim = new(backend.Claim)
+			require.True(t, calls[i].Claim.Begin())
+		}
+		p.loading = func() {
+			for _, c := range calls {
+				require.True(t, c.Claim.Cancel())
+			}
+		}
+		for _, outcome := range runBatch(t.Context(), p, false, calls...) {
+			require.Error(t, outcome.Err)
+			require.False(t, backend.MayHaveRun(outcome.Err))
+		}
+		require.Equal(t, asked, p.asked())
+		require.Len(t, p.sent, n-1)
+	}
 }
 
 func TestBatchOutcomesAreTheirOwn(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -48,62 +49,57 @@ func TestRefused(t *testing.T) {
 	require.Len(t, f.asked(), 1)
 }
 
+// TestLoadsMissingScript: a missing script is loaded where it was sent, then everywhere, and then given up; a plain command
+// never. A load that is refused for good ends that.
 func TestLoadsMissingScript(t *testing.T) {
 	t.Parallel()
 	missing := serverError("NOSCRIPT No matching script.")
-	for _, script := range []*backend.Script{write, repeat, read} {
-		name := "EVALSHA"
-		if script == read {
-			name = "EVALSHA_RO"
+	compiling, acl := serverError("ERR Error compiling script"), serverError("NOPERM User u has no permissions to run the 'script|load' command")
+	renamed := serverError("ERR unknown command 'SCRIPT', with args beginning with: 'LOAD' ") // As behind some proxies.
+	for name, c := range map[string]struct {
+		missing int     // how often it is
+		loads   []error // of each load; nil: it succeeds
+		asked   string  // E: EVALSHA
+		is      error   // nil: none
+		away    bool    // it is ErrUnavailable
+	}{
+		"Once":        {missing: 1, asked: "E load E"},
+		"Twice":       {missing: 2, asked: "E load E all E"},
+		"InVain":      {missing: 3, asked: "E load E all E", is: missing, away: true},
+		"LostLoad":    {missing: 2, loads: []error{errEOF}, asked: "E load E all E"},
+		"LostLoads":   {missing: 9, loads: []error{errEOF, errEOF}, is: missing, away: true},
+		"LOADING":     {missing: 9, loads: []error{serverError("LOADING x"), serverError("LOADING x")}, is: missing, away: true},
+		"LoadMissing": {missing: 9, loads: []error{missing, missing}, is: missing, away: true},
+		"Compiling":   {missing: 9, loads: []error{compiling}, asked: "E load", is: missing},
+		"NOPERM":      {missing: 9, loads: []error{acl}, asked: "E load", is: backend.ErrNoPermission},
+		"Renamed":     {missing: 9, loads: []error{renamed}, asked: "E load", is: backend.ErrNotSupported},
+		"Closed":      {missing: 9, loads: []error{backend.ErrClosed, backend.ErrClosed}, is: missing},
+	} {
+		for script, command := range map[*backend.Script]string{write: "EVALSHA", repeat: "EVALSHA", read: "EVALSHA_RO", plain: "PTTL"} {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{steps: fails(slices.Repeat([]error{missing}, c.missing)...), loadErr: c.loads}
+				reply, err := evalsha.New(f, nil).Run(t.Context(), script, []string{"k"}, nil)
+				if script == plain {
+					require.NotContains(t, fmt.Sprint(f.asked()), "load", name)
+					return
+				}
+				if c.asked != "" {
+					asked := strings.NewReplacer("E", command, "load", "load "+script.Name+" k", "all", "load all "+script.Name).Replace(c.asked)
+					require.Equal(t, asked, strings.Join(f.asked(), " "), name)
+				}
+				if c.is == nil {
+					requireDone(t, script, reply, err)
+					return
+				}
+				require.ErrorIs(t, err, c.is, name)
+				if c.loads != nil {
+					require.ErrorContains(t, err, c.loads[0].Error(), "the cause")
+				}
+				require.Equal(t, c.away, errors.Is(err, backend.ErrUnavailable), name)
+				require.False(t, backend.MayHaveRun(err), name)
+			})
 		}
-		load, loadAll := "load "+script.Name+" k", "load all "+script.Name
-
-		f, reply, err := run(t, t.Context(), script, fails(missing)...)
-		requireDone(t, script, reply, err)
-		require.Equal(t, []string{name, load, name}, f.asked())
-
-		f, reply, err = run(t, t.Context(), script, fails(missing, missing)...)
-		requireDone(t, script, reply, err)
-		require.Equal(t, []string{name, load, name, loadAll, name}, f.asked())
-
-		f, _, err = run(t, t.Context(), script, fails(missing, missing, missing)...)
-		require.ErrorIs(t, err, missing)
-		require.ErrorIs(t, err, backend.ErrUnavailable)
-		require.False(t, backend.MayHaveRun(err))
-		require.Equal(t, []string{name, load, name, loadAll, name}, f.asked())
 	}
-}
-
-func TestLoadingFails(t *testing.T) {
-	t.Parallel()
-	missing := serverError("NOSCRIPT No matching script.")
-
-	t.Run("ForGood", func(t *testing.T) {
-		t.Parallel()
-		f := &fake{steps: fails(missing), loadErr: []error{serverError("ERR Error compiling script")}}
-		_, err := evalsha.New(f, nil).Run(t.Context(), write, []string{"k"}, nil)
-		require.ErrorIs(t, err, missing)
-		require.ErrorContains(t, err, "compiling")
-		require.False(t, backend.MayHaveRun(err))
-		require.Len(t, f.asked(), 2)
-	})
-	t.Run("ForNow", func(t *testing.T) {
-		t.Parallel()
-		f := &fake{steps: fails(missing, missing), loadErr: []error{errEOF}}
-		reply, err := evalsha.New(f, nil).Run(t.Context(), write, []string{"k"}, nil)
-		requireDone(t, write, reply, err)
-		require.Equal(t, []string{"EVALSHA", "load write k", "EVALSHA", "load all write", "EVALSHA"},
-			f.asked())
-	})
-}
-
-func TestPlainCommandIsNotLoaded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f, reply, err := run(t, t.Context(), plain, fails(serverError("NOSCRIPT x"))...)
-		requireDone(t, plain, reply, err)
-		require.Equal(t, []string{"PTTL", "PTTL"}, f.asked())
-	})
 }
 
 func TestUnknownOutcome(t *testing.T) {
@@ -217,37 +213,6 @@ func TestNotUnavailable(t *testing.T) {
 	require.NotErrorIs(t, err, backend.ErrUnavailable, "nothing was tried")
 	_, _, err = run(t, t.Context(), write, fails(serverError("NOTOWNER x script: on @user_script:12."))...)
 	require.EqualError(t, err, "script write.lua:12: NOTOWNER x")
-}
-
-func TestUnavailableForLoading(t *testing.T) {
-	t.Parallel()
-	missing := serverError("NOSCRIPT x")
-	for load, want := range map[error]bool{
-		errEOF: true, serverError("LOADING x"): true, serverError("NOPERM x"): false,
-		backend.ErrClosed: false, missing: true,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &fake{steps: forLong(missing), loadErr: []error{load, load}}
-			_, err := evalsha.New(f, nil).Run(t.Context(), write, []string{"k"}, nil)
-			require.ErrorIs(t, err, missing)
-			require.Equal(t, want, errors.Is(err, backend.ErrUnavailable), "%v", load)
-			require.False(t, backend.MayHaveRun(err))
-		})
-	}
-}
-
-// TestLoadingIsRefused where SCRIPT was renamed away, as behind some proxies, and to a user who may not load.
-func TestLoadingIsRefused(t *testing.T) {
-	t.Parallel()
-	for load, want := range map[error]error{
-		serverError("ERR unknown command 'SCRIPT', with args beginning with: 'LOAD' "):   backend.ErrNotSupported,
-		serverError("NOPERM User u has no permissions to run the 'script|load' command"): backend.ErrNoPermission,
-	} {
-		f := &fake{steps: fails(serverError("NOSCRIPT x")), loadErr: []error{load}}
-		_, err := evalsha.New(f, nil).Run(t.Context(), write, []string{"k"}, nil)
-		require.ErrorIs(t, err, want)
-		require.False(t, backend.MayHaveRun(err))
-	}
 }
 
 // TestFailsFast has one script that fails fast, and runners whose scripts all do: only a redirect and a missing script

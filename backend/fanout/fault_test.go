@@ -63,19 +63,6 @@ func TestRefusedPingIsAnAnswer(t *testing.T) {
 	})
 }
 
-// A proxy may answer by a text.
-func TestSubscriptionWithoutAnAcknowledgementIsTriedAgain(t *testing.T) {
-	heard(t, func(t *testing.T, n *network, got *log) {
-		n.set(func() { n.mutes["x"] = true })
-		settle(time.Minute)
-		require.Equal(t, 1, n.did("dial a"), "pings are answered")
-		n.killAll()
-		require.Empty(t, got.after(time.Minute))
-		n.set(func() { clear(n.mutes) })
-		require.Equal(t, []string{"gap"}, got.after(2*time.Second))
-	})
-}
-
 // The server should have said that the channel's slot has left it.
 func TestPingFindsThatTheChannelHasMoved(t *testing.T) {
 	heard(t, func(t *testing.T, n *network, got *log) {
@@ -86,34 +73,36 @@ func TestPingFindsThatTheChannelHasMoved(t *testing.T) {
 	})
 }
 
-func TestSilentNetworkHeals(t *testing.T) {
-	heard(t, func(t *testing.T, n *network, got *log) {
-		n.set(func() { n.silent = true })
-		require.Empty(t, got.after(5*time.Minute))
-		n.set(func() { n.silent = false })
-		require.Equal(t, []string{"gap"}, got.after(12*time.Second))
-	})
-}
-
-func TestServerThatWasDownIsFoundAgain(t *testing.T) {
-	heard(t, func(t *testing.T, n *network, got *log) {
-		n.set(func() { n.down = true })
-		n.killAll()
-		settle(time.Minute)
-		require.Less(t, n.dials, 60, "pauses grow")
-		n.set(func() { n.down = false })
-		require.Equal(t, []string{"gap"}, got.after(2100*time.Millisecond))
-	})
-}
-
-func TestRefusalOfARenewalPasses(t *testing.T) {
-	heard(t, func(t *testing.T, n *network, got *log) {
-		n.set(func() { n.refuse["x"] = &backend.ServerError{Code: "NOPERM"} })
-		n.killAll()
-		require.Empty(t, got.after(time.Minute))
-		n.set(func() { clear(n.refuse) })
-		require.Equal(t, []string{"gap"}, got.after(2100*time.Millisecond))
-	})
+// TestFaultsPass: the link ends, and a fault keeps another one away for a while. Once it has passed, there is a gap.
+func TestFaultsPass(t *testing.T) {
+	for name, fault := range map[string]struct {
+		set, pass func(n *network)
+		gap       time.Duration // the longest after that
+	}{
+		"SilentNetwork": {func(n *network) { n.silent = true }, func(n *network) { n.silent = false }, 12 * time.Second},
+		"ServerDown":    {func(n *network) { n.down = true }, func(n *network) { n.down = false }, 2100 * time.Millisecond},
+		"Refusal": {func(n *network) { n.refuse["x"] = &backend.ServerError{Code: "NOPERM"} },
+			func(n *network) { clear(n.refuse) }, 2100 * time.Millisecond},
+		// A proxy may answer by a text.
+		"WithoutAnAcknowledgement": {func(n *network) { n.mutes["x"] = true }, func(n *network) { clear(n.mutes) }, 2 * time.Second},
+		// A server that does not know its own host names none: it is looked up.
+		"MovedWithoutAHost": {func(n *network) { n.refuse["x"] = &backend.ServerError{Code: "MOVED", Message: "1 :7001"} },
+			func(n *network) { n.owner["x"] = "b"; clear(n.refuse) }, 2100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			heard(t, func(t *testing.T, n *network, got *log) {
+				n.set(func() { fault.set(n) })
+				settle(time.Minute)
+				require.True(t, name == "SilentNetwork" || n.dials == 1, "pings are answered")
+				n.killAll()
+				require.Empty(t, got.after(time.Minute))
+				require.True(t, name == "WithoutAnAcknowledgement" || n.dials < 60, "pauses grow")
+				require.Zero(t, n.did("dial :7001"))
+				n.set(func() { fault.pass(n) })
+				require.Equal(t, []string{"gap"}, got.after(fault.gap))
+			})
+		})
+	}
 }
 
 func TestMovedIsFollowed(t *testing.T) {
@@ -134,20 +123,6 @@ func TestMovedIsFollowed(t *testing.T) {
 		settle(time.Minute)
 		subs, links := n.subscriptions()
 		require.Equal(t, []int{2, 1}, []int{subs, links}, "one link to c; the others have gone")
-	})
-}
-
-// A server that does not know its own host names none.
-func TestMovedWithoutAHostIsLookedUp(t *testing.T) {
-	heard(t, func(t *testing.T, n *network, got *log) {
-		n.set(func() { n.refuse["x"] = &backend.ServerError{Code: "MOVED", Message: "1 :7001"} })
-		n.killAll()
-		settle(time.Minute)
-		require.Zero(t, n.did("dial :7001"))
-		require.GreaterOrEqual(t, n.did("subscribe 1"), 3, "it is tried again")
-		n.set(func() { n.owner["x"] = "b"; clear(n.refuse) })
-		require.Equal(t, []string{"gap"}, got.after(2100*time.Millisecond))
-		require.Equal(t, 1, n.did("dial b"))
 	})
 }
 

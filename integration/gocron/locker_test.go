@@ -173,19 +173,6 @@ func TestLostLock(t *testing.T) {
 	})
 }
 
-// TestStoppedScheduler stops a scheduler while its job runs: the lock is released when the job has ended.
-func TestStoppedScheduler(t *testing.T) {
-	onServer(t, func(t *testing.T, s *hasptest.Server) {
-		var r runs
-		locker := lockerOf(s)
-		stop := replica(t, locker, r.work(time.Hour))
-		require.Equal(t, 1, r.after(time.Minute+time.Second).now)
-		require.NoError(t, stop())
-		require.Equal(t, 0, r.after(0).now)
-		requireFree(t, s)
-	})
-}
-
 // requireFree looks at the lock of the job.
 func requireFree(t *testing.T, s *hasptest.Server) {
 	t.Helper()

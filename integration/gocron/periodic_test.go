@@ -154,25 +154,6 @@ func TestByHand(t *testing.T) {
 
 func last(errs []error) error { return errs[len(errs)-1] }
 
-// TestByHandNearATime runs a job by hand half a minute before it is due, and after it: the run is that of the period.
-func TestByHandNearATime(t *testing.T) {
-	onServer(t, func(t *testing.T, s *hasptest.Server) {
-		midnight := time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
-		var p periods
-		one, _ := midnightly(t, s, p.work)
-		for _, at := range []time.Duration{-30 * time.Second, 30 * time.Second} {
-			time.Sleep(time.Until(midnight.Add(at)))
-			require.NoError(t, one.job.RunNow())
-			synctest.Wait()
-		}
-		require.Equal(t, []string{midnight.Format(time.DateTime)}, p.take())
-		locks := one.f.locks.all()
-		require.Len(t, locks, 2)
-		require.ErrorIs(t, locks[0], gocronhasp.ErrCompleted, "at midnight")
-		require.ErrorIs(t, locks[1], gocronhasp.ErrCompleted, "by hand")
-	})
-}
-
 // TestRunNow runs a job while it runs, a job that is unknown, and one without a schedule.
 func TestRunNow(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -208,22 +208,6 @@ func (g *gate) write(piece string) {
 	<-g.entered
 }
 
-// TestTwoAtOnce: while a request runs, others with its key get 409, in both processes, and one that is not the same 422.
-func TestTwoAtOnce(t *testing.T) {
-	g := newGate(t)
-	_, one, other := start(t, httpidem.Options{}, g.serve)
-	first := later(request(t.Context(), one, "1", key, "a"))
-	<-g.entered
-	for _, url := range []string{one, other} {
-		requireProblem(t, post(t, url, "1", key, "a"), http.StatusConflict, "1", "is running")
-		requireProblem(t, post(t, url, "2", key, "a"), http.StatusUnprocessableEntity, "", "Another request")
-	}
-	g.write("done")
-	close(g.pieces)
-	require.Equal(t, "done", (<-first).body)
-	requireReplay(t, post(t, other, "1", key, "a"), http.StatusOK, "done")
-}
-
 // TestOtherRequest: another method, path, query or body is another request.
 func TestOtherRequest(t *testing.T) {
 	_, one, other := start(t, httpidem.Options{}, func(http.ResponseWriter, *http.Request) {})
@@ -267,7 +251,10 @@ func TestCutConnection(t *testing.T) {
 	r := <-g.entered
 	cut()
 	require.Zero(t, (<-first).StatusCode)
-	requireProblem(t, post(t, other, "1", key, "a"), http.StatusConflict, "1", "is running")
+	for _, url := range []string{one, other} {
+		requireProblem(t, post(t, url, "1", key, "a"), http.StatusConflict, "1", "is running")
+		requireProblem(t, post(t, url, "2", key, "a"), http.StatusUnprocessableEntity, "", "Another request")
+	}
 	require.NoError(t, r.Context().Err())
 	g.write("done")
 	close(g.pieces)

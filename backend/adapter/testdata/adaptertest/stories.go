@@ -82,6 +82,7 @@ func Errors(t *testing.T, connect Connect) {
 		"-ERR max number of clients reached":                   {Code: "ERR", Message: "max number of clients reached"},
 		"-UNKILLABLE Sorry the script already executed writes": {Code: "UNKILLABLE", Message: "Sorry the script already executed writes"},
 		"-ERR WAIT is not for you":                             {Code: "ERR", Message: "WAIT is not for you"},
+		"-MISCONF Redis is configured to save":                 {Code: "MISCONF", Message: "Redis is configured to save"},
 		"-lower case":                                          {Code: "ERR", Message: "lower case"},
 		"!9\r\nNOPE long":                                      {Code: "NOPE", Message: "long"},
 	} {
