@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -61,9 +60,8 @@ func program(t *testing.T, folder string) (dir string) {
 	for _, path := range must(filepath.Glob(filepath.Join(folder, "*")))(t) {
 		write(t, dir, strings.TrimSuffix(filepath.Base(path), ".txt"), read(t, path))
 	}
-	var stdout, stderr bytes.Buffer
-	require.Equal(t, 0, run(&stdout, &stderr, []string{dir}), stderr.String())
-	require.Empty(t, stdout.String())
+	out, _ := exits(t, 0, dir)
+	require.Empty(t, out)
 	require.Empty(t, goTool(t, dir, "vet", "."))
 	return dir
 }
@@ -91,8 +89,7 @@ func TestImport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/import")))
-	code, out, errs := luagen("import", dir)
-	require.Equal(t, 1, code)
+	out, errs := exits(t, 1, "import", dir)
 	got := out + errs
 	for path := range strings.Lines(out) {
 		path, _, _ = strings.Cut(path, ": from ")
@@ -115,8 +112,7 @@ func TestImportJSON(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "A b-2.lua")
 	write(t, dir, "A b-2.lua", "redis.call('setex', KEYS[1], 10) return ARGV[99999999999999999999]\n")
-	code, out, errs := luagen("import", "-json", path)
-	require.Equal(t, 1, code)
+	out, errs := exits(t, 1, "import", "-json", path)
 	require.Empty(t, errs)
 	var report jsonReport
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
@@ -134,10 +130,8 @@ func TestImportedDraftsGenerate(t *testing.T) {
 	for _, name := range []string{"take.lua", "mget.lua"} {
 		write(t, dir, name, read(t, "testdata/import", name))
 	}
-	code, _, errs := luagen("import", dir)
-	require.Equal(t, 0, code, errs)
+	exits(t, 0, "import", dir)
 	drafts := must(filepath.Glob(filepath.Join(dir, "*_typed.lua")))(t)
 	require.Len(t, drafts, 2)
-	code, _, errs = luagen(slices.Concat([]string{"-p", "scripts"}, drafts)...)
-	require.Equal(t, 0, code, errs)
+	exits(t, 0, slices.Concat([]string{"-p", "scripts"}, drafts)...)
 }

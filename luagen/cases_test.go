@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -35,12 +34,11 @@ func TestCases(t *testing.T) {
 func runCase(t *testing.T, dir string) {
 	t.Helper()
 	out := t.TempDir()
-	var stdout, stderr bytes.Buffer
 	args := append([]string{"-o", out, "-p", "cases"}, flagsOf(t, dir)...)
-	code := run(&stdout, &stderr, append(args, filepath.Join(dir, "in.lua")))
-	require.Empty(t, stdout.String())
+	code, stdout, stderr := luagen(append(args, filepath.Join(dir, "in.lua"))...)
+	require.Empty(t, stdout)
 	generated, err := os.ReadFile(filepath.Join(out, "in.lua.go"))
-	findings := strings.ReplaceAll(stderr.String(), dir+string(filepath.Separator), "")
+	findings := strings.ReplaceAll(stderr, dir+string(filepath.Separator), "")
 	if code == 0 {
 		require.NoError(t, err)
 		require.Empty(t, findings)

@@ -75,8 +75,7 @@ func TestExitCodes(t *testing.T) {
 			files = []string{"raw.lua", "wrong.lua", "gone.lua"}
 		}
 		for want, file := range files {
-			code, _, errs := luagen(append(strings.Fields(name)[1:], filepath.Join(dir, file))...)
-			require.Equal(t, want, code, "%s %s: %s", name, file, errs)
+			exits(t, want, append(strings.Fields(name)[1:], filepath.Join(dir, file))...)
 		}
 	}
 }
@@ -142,8 +141,7 @@ func TestRules(t *testing.T) {
 	without := []string{"limit", "generated", "unseen"}
 	for _, name := range append(append([]string{"syntax", "header", "name", "allow"}, without...), check.Rules...) {
 		require.Regexp(t, `(?m)^`+name+` +\S.{10,200}[^.]$`, list)
-		code, text, _ := luagen("rules", name)
-		require.Equal(t, 0, code, name)
+		text, _ := exits(t, 0, "rules", name)
 		if slices.Contains(without, name) {
 			continue
 		}
@@ -155,8 +153,7 @@ func TestRules(t *testing.T) {
 		require.Equal(t, strings.Count(errs, "\n"), strings.Count(errs, " ["+name+"]\n"), "%s", errs)
 	}
 	require.Equal(t, strings.Count(list, "\n"), len(rules()))
-	code, _, errs = luagen("rules", "none")
-	require.Equal(t, 2, code)
+	_, errs = exits(t, 2, "rules", "none")
 	require.Contains(t, errs, "there is no rule none")
 }
 

@@ -95,11 +95,9 @@ func TestFuzzTargets(t *testing.T) {
 	}
 	write(t, dir, "grow.lua", "---@key k string\n---@arg ttl milliseconds\n---@arg by int\n"+
 		"redis.call('set', k, '9223372036854775807', 'px', ttl)\nredis.call('incrby', k, by)\n")
-	code, _, errs := luagen("-fuzz", "-p", "user", dir)
-	require.Equal(t, 0, code, errs)
+	exits(t, 0, "-fuzz", "-p", "user", dir)
 	require.Contains(t, read(t, dir, "grow_fuzz_test.go"), "in.Int(1, 2147483647))*time.Millisecond")
-	code, out, errs := luagen("-fuzz", "-p", "user", "-check", dir)
-	require.Equal(t, 0, code, out+errs)
+	exits(t, 0, "-fuzz", "-p", "user", "-check", dir)
 	require.Empty(t, goTool(t, dir, "vet", "."))
 	goTool(t, dir, "test", "-skip", "Early|Late", ".")
 	for name, want := range map[string]string{
@@ -113,7 +111,6 @@ func TestFuzzTargets(t *testing.T) {
 		require.Regexp(t, `keys \["\{fuzz\}:bucket:[abc]"\], arguments \["1?\d+`, string(found))
 	}
 	write(t, dir, "take_fuzz_test.go", "package user\n")
-	code, _, errs = luagen("-fuzz", "-p", "user", filepath.Join(dir, "take.lua"))
-	require.Equal(t, 1, code)
+	_, errs := exits(t, 1, "-fuzz", "-p", "user", filepath.Join(dir, "take.lua"))
 	require.Contains(t, errs, "luagen did not write this file")
 }

@@ -24,6 +24,14 @@ func luagen(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
+// exits runs the command, which must exit with a code, and returns its outputs.
+func exits(t *testing.T, want int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := luagen(args...)
+	require.Equal(t, want, code, "%q: %s%s", args, stdout, stderr)
+	return stdout, stderr
+}
+
 func read(t *testing.T, path ...string) string {
 	t.Helper()
 	return string(must(os.ReadFile(filepath.Join(path...)))(t))
@@ -35,11 +43,9 @@ func TestCheckTellsStaleMissingAndLeftOver(t *testing.T) {
 	write(t, dir, "a.lua", goodScript)
 	write(t, dir, "b.lua", goodScript)
 	write(t, dir, "doc.go", "package scripts\n")
-	code, _, errs := luagen(dir)
-	require.Equal(t, 0, code, errs)
+	exits(t, 0, dir)
 	require.Contains(t, read(t, dir, "a.lua.go"), "\npackage scripts\n")
-	code, out, errs := luagen("-check", dir)
-	require.Equal(t, 0, code)
+	out, errs := exits(t, 0, "-check", dir)
 	require.Empty(t, out+errs)
 
 	write(t, dir, "a.lua", strings.Replace(goodScript, "Gets.", "Reads.", 1))
@@ -49,8 +55,7 @@ func TestCheckTellsStaleMissingAndLeftOver(t *testing.T) {
 		write(t, dir, name, gone)
 	}
 	write(t, dir, "mine.lua.go", "package scripts\n")
-	code, out, errs = luagen("-check", dir)
-	require.Equal(t, 1, code)
+	out, errs = exits(t, 1, "-check", dir)
 	require.Empty(t, errs)
 	require.Contains(t, out, "-// A gets.\n+// A reads.\n")
 	require.Contains(t, out, "--- /dev/null\n+++ "+filepath.Join(dir, "b.lua.go")+" (missing)\n@@ -0,0 +1,")
@@ -61,22 +66,18 @@ func TestCheckTellsStaleMissingAndLeftOver(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "gone_fuzz_test.go")))
 	require.Equal(t, gone, read(t, dir, "a.lua.go"), "-check wrote")
 
-	code, _, errs = luagen(dir)
-	require.Equal(t, 0, code)
+	_, errs = exits(t, 0, dir)
 	require.Equal(t, "luagen: "+filepath.Join(dir, "gone.lua.go")+": left over: its script is gone; delete it\n", errs)
 	crlf := strings.ReplaceAll(read(t, dir, "a.lua.go"), "\n", "\r\n") // of a checkout on Windows
 	write(t, dir, "a.lua.go", crlf)
 	for _, args := range [][]string{{"-check"}, {"-check", "-o", dir}} { // Single scripts say nothing about others.
-		code, out, errs = luagen(append(args, filepath.Join(dir, "a.lua"))...)
-		require.Equal(t, 0, code, out)
+		_, errs = exits(t, 0, append(args, filepath.Join(dir, "a.lua"))...)
 		require.Empty(t, errs)
 	}
-	code, _, _ = luagen(dir)
-	require.Equal(t, 0, code)
+	exits(t, 0, dir)
 	require.Equal(t, crlf, read(t, dir, "a.lua.go"))
 	require.NoError(t, os.Remove(filepath.Join(dir, "gone.lua.go")))
-	code, out, _ = luagen("-check", dir)
-	require.Equal(t, 0, code, out)
+	exits(t, 0, "-check", dir)
 }
 
 func TestNothingIsWrittenIfAnyScriptIsBad(t *testing.T) {
@@ -85,8 +86,7 @@ func TestNothingIsWrittenIfAnyScriptIsBad(t *testing.T) {
 	write(t, dir, "bad.lua", "---@key k string\nreturn x\n")
 	write(t, dir, "good.lua", goodScript)
 	write(t, dir, "worse.lua", "---@key k string\nreturn (\n")
-	code, out, errs := luagen(dir)
-	require.Equal(t, 1, code)
+	out, errs := exits(t, 1, dir)
 	require.Empty(t, out)
 	bad, worse := filepath.Join(dir, "bad.lua"), filepath.Join(dir, "worse.lua")
 	require.Equal(t, bad+":1:9: k is declared and never used [unused]\n"+
@@ -103,13 +103,10 @@ func TestOutputDependsOnContentAlone(t *testing.T) {
 	write(t, two, "a.lua", strings.ReplaceAll(goodScript, "\n", "\r\n"))
 	write(t, one, "x.go", "package p\n")
 	write(t, one, "x_test.go", "package p_test\n")
-	code, _, errs := luagen(one)
-	require.Equal(t, 0, code, errs)
-	code, _, errs = luagen("-p", "p", "-o", out, two)
-	require.Equal(t, 0, code, errs)
+	exits(t, 0, one)
+	exits(t, 0, "-p", "p", "-o", out, two)
 	require.Equal(t, read(t, one, "a.lua.go"), read(t, out, "a.lua.go"))
-	code, diff, _ := luagen("-check", "-p", "p", "-o", out, two)
-	require.Equal(t, 0, code, diff)
+	exits(t, 0, "-check", "-p", "p", "-o", out, two)
 }
 
 // TestFolderNamesThePackage: a script's Go file is in the package of the Go files beside it, of whatever system; but neither of
@@ -138,15 +135,13 @@ func TestFolderNamesThePackage(t *testing.T) {
 			for name, text := range folder {
 				write(t, dir, name, text)
 			}
-			code, _, errs := luagen(dir)
-			require.Equal(t, 0, code, errs)
+			exits(t, 0, dir)
 			require.Contains(t, read(t, dir, "a.lua.go"), "\npackage "+want+"\n", "%q", folder)
 		}
 	}
 	odd := filepath.Join(t.TempDir(), "my-scripts")
 	write(t, odd, "a.lua", goodScript)
-	code, _, errs := luagen(odd)
-	require.Equal(t, 2, code)
+	_, errs := exits(t, 2, odd)
 	require.Contains(t, errs, `"my-scripts" is no package name: give one with -p`)
 }
 
@@ -158,8 +153,7 @@ func TestHandWrittenFilesStay(t *testing.T) {
 	write(t, dir, "b.lua", goodScript)
 	write(t, dir, "b.lua.go", "package p\n")
 	for _, args := range [][]string{{dir}, {"-check", dir}} {
-		code, out, errs := luagen(args...)
-		require.Equal(t, 1, code)
+		out, errs := exits(t, 1, args...)
 		require.Empty(t, out)
 		require.Equal(t, filepath.Join(dir, "b.lua.go")+
 			":1:1: luagen did not write this file: rename it, or the script [generated]\n", errs)
@@ -171,8 +165,7 @@ func TestHandWrittenFilesStay(t *testing.T) {
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-h"}, {"help"}, {"help", "vet"}, {"vet", "-h"}, {"help", "commands"}, {"version"}, {"--version"}} {
-		code, out, errs := luagen(args...)
-		require.Equal(t, 0, code)
+		out, errs := exits(t, 0, args...)
 		require.Empty(t, errs)
 		switch {
 		case strings.HasSuffix(args[0], "version"):
@@ -241,8 +234,7 @@ func TestNamesThatClashInGo(t *testing.T) {
 	write(t, dir, "lock.lua", "---@key k string\n---@return int a\n---@return int b\n"+
 		"return {redis.call('incr', k), 1}\n")
 	write(t, dir, "lock_result.lua", goodScript)
-	code, _, errs := luagen(dir)
-	require.Equal(t, 1, code)
+	_, errs := exits(t, 1, dir)
 	require.Equal(t, filepath.Join(dir, "lock_result.lua")+
 		":1:1: lock.lua declares LockResult in Go too [name]\n", errs)
 
@@ -250,12 +242,10 @@ func TestNamesThatClashInGo(t *testing.T) {
 	other := t.TempDir()
 	write(t, other, "get.lua", goodScript)
 	write(t, dir, "get.lua", goodScript)
-	code, _, errs = luagen("-o", t.TempDir(), filepath.Join(dir, "get.lua"), other)
-	require.Equal(t, 1, code)
+	_, errs = exits(t, 1, "-o", t.TempDir(), filepath.Join(dir, "get.lua"), other)
 	require.Contains(t, errs, "get.lua declares Get in Go too")
 	// The same script twice is one.
-	code, _, errs = luagen("-p", "p", other, filepath.Join(other, "get.lua"))
-	require.Equal(t, 0, code, errs)
+	exits(t, 0, "-p", "p", other, filepath.Join(other, "get.lua"))
 }
 
 // TestLibraries: a file of functions gets no Go file, and its faults are reported once.
@@ -266,19 +256,15 @@ func TestLibraries(t *testing.T) {
 	for _, name := range []string{"a.lua", "b.lua"} {
 		write(t, dir, name, "---@key k string\n---@include text.lua\nreturn redis.call('set', k, f(k))\n")
 	}
-	code, _, errs := luagen(dir)
-	require.Equal(t, 1, code)
+	_, errs := exits(t, 1, dir)
 	require.Equal(t, filepath.Join(dir, "text.lua")+":2:33: y is not declared [undeclared]\n", errs)
 	write(t, dir, "text.lua", "---@library\nlocal function f(x) return x end\n")
-	code, _, errs = luagen(dir)
-	require.Equal(t, 0, code, errs)
+	exits(t, 0, dir)
 	require.FileExists(t, filepath.Join(dir, "a.lua.go"))
 	require.NoFileExists(t, filepath.Join(dir, "text.lua.go"))
-	code, out, _ := luagen("-check", dir)
-	require.Equal(t, 0, code, out)
+	exits(t, 0, "-check", dir)
 	write(t, dir, "text.lua", "---@library\nlocal function f(x) return (x) end\n")
-	code, _, _ = luagen("-check", dir)
-	require.Equal(t, 1, code, "the included file changed")
+	exits(t, 1, "-check", dir) // The included file changed.
 }
 
 // TestSharedFolder: included files are in the script's folder, else in those of -I, in order; so are files that these
@@ -291,20 +277,15 @@ func TestSharedFolder(t *testing.T) {
 	write(t, one, "f.lua", "---@library\n---@include g.lua\nlocal function f(x) return g(x) end\n")
 	write(t, two, "f.lua", "this is not Lua")
 	write(t, two, "g.lua", "---@library\nlocal function g(x) y(x) return x end\n")
-	code, _, errs := luagen("-I", one, p)
-	require.Equal(t, 1, code)
+	_, errs := exits(t, 1, "-I", one, p)
 	require.Contains(t, errs, filepath.Join(one, "f.lua")+":2:13: cannot read g.lua [header]\n")
-	code, _, errs = luagen("-I", one, "-I", two, p)
-	require.Equal(t, 1, code)
+	_, errs = exits(t, 1, "-I", one, "-I", two, p)
 	require.Equal(t, filepath.Join(two, "g.lua")+":2:21: y is not declared [undeclared]\n", errs)
 	write(t, two, "g.lua", "---@library\nlocal function g(x) return x end\n")
-	code, _, errs = luagen("-I", one, "-I", two, p)
-	require.Equal(t, 0, code, errs)
+	exits(t, 0, "-I", one, "-I", two, p)
 	write(t, p, "f.lua", "---@library\nlocal function f(x) return (x) end\n")
-	code, _, _ = luagen("-check", "-I", one, "-I", two, p)
-	require.Equal(t, 1, code, "that of the folder comes first")
-	code, _, errs = luagen("-I", filepath.Join(dir, "gone"), p)
-	require.Equal(t, 2, code)
+	exits(t, 1, "-check", "-I", one, "-I", two, p) // That of the folder comes first.
+	_, errs = exits(t, 2, "-I", filepath.Join(dir, "gone"), p)
 	require.Contains(t, errs, `for flag -I: open `)
 }
 

@@ -22,16 +22,13 @@ func TestPipesAreRefused(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "p")
 		write(t, dir, "b.lua", "---@include lib.lua\n"+goodScript)
 		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
-		code, _, errs := luagen(dir)
-		require.Equal(t, 1, code, name)
+		_, errs := exits(t, 1, dir)
 		require.NotEmpty(t, errs)
-		code, _, _ = luagen("vet", dir)
-		require.Equal(t, 1, code, name)
+		exits(t, 1, "vet", dir)
 	}
 	device := filepath.Join(t.TempDir(), "zero.lua")
 	require.NoError(t, syscall.Symlink("/dev/zero", device))
-	code, _, errs := luagen("vet", device)
-	require.Equal(t, 1, code)
+	_, errs := exits(t, 1, "vet", device)
 	require.Equal(t, "luagen: "+device+" is no regular file\n", errs)
 }
 
@@ -40,8 +37,7 @@ func TestUnreadFilesAreNamed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "p")
 	write(t, dir, "a.lua", badScript)
-	code, _, want := luagen("vet", dir)
-	require.Equal(t, 1, code)
+	_, want := exits(t, 1, "vet", dir)
 	require.NoError(t, syscall.Symlink("user@host.17", filepath.Join(dir, ".#a.lua")))
 	_, _, errs := luagen("vet", dir)
 	require.Equal(t, want, errs)
@@ -51,16 +47,13 @@ func TestUnreadFilesAreNamed(t *testing.T) {
 	_, _, errs = luagen("vet", dir)
 	require.Equal(t, "luagen: not seen: "+pipe+" is no regular file\n"+
 		"luagen: not seen: stat "+link+": no such file or directory\n"+want, errs)
-	code, _, errs = luagen("import", dir)
-	require.Equal(t, 0, code, errs)
+	_, errs = exits(t, 0, "import", dir)
 	require.Contains(t, errs, link)
-	code, _, errs = luagen("vet", "-commands", pipe, dir)
-	require.Equal(t, 2, code)
+	_, errs = exits(t, 2, "vet", "-commands", pipe, dir)
 	require.Contains(t, errs, "is no regular file")
 	require.NoError(t, syscall.Unlink(link))
 	write(t, dir, "a.lua", goodScript)
-	code, _, errs = luagen(dir)
-	require.Equal(t, 0, code, errs)
+	exits(t, 0, dir)
 }
 
 // TestElsewhere: what the hook of pre-commit and the action of GitHub run finds a fault, and exits with 1. GitHub reads where
@@ -75,8 +68,7 @@ func TestElsewhere(t *testing.T) {
 	require.YAMLEq(t, action, action)
 	entry := strings.Fields(regexp.MustCompile(`(?m)^  entry: (.*)$`).FindStringSubmatch(hooks)[1])
 	require.Equal(t, "luagen", entry[0])
-	code, _, want := luagen(append(entry[1:], path)...)
-	require.Equal(t, 1, code)
+	_, want := exits(t, 1, append(entry[1:], path)...)
 
 	temp := t.TempDir()
 	_, script, _ := strings.Cut(action, "run: |\n")

@@ -148,8 +148,7 @@ func TestNoHalfWrittenFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "p")
 	write(t, dir, "a.lua", goodScript)
 	write(t, dir, "a.lua.go/in_the_way", "")
-	code, _, errs := luagen(dir)
-	require.Equal(t, 1, code)
+	_, errs := exits(t, 1, dir)
 	require.NotEmpty(t, errs)
 	require.Len(t, must(os.ReadDir(dir))(t), 2)
 }
@@ -198,8 +197,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	loaded(t, few) // what is made once
 	perScript := func(dir string, n uint64) uint64 {
 		_, before := memory()
-		code, _, errs := luagen(dir)
-		require.Equal(t, 0, code, errs)
+		exits(t, 0, dir)
 		_, after := memory()
 		return (after - before) / n
 	}

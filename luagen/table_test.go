@@ -20,8 +20,7 @@ import (
 func TestTablesAreOfServers(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, c *client) {
-		code, table, errs := luagen("commands", "-url", "redis://"+c.addr)
-		require.Equal(t, 0, code, errs)
+		table, _ := exits(t, 0, "commands", "-url", "redis://"+c.addr)
 		first, _, _ := strings.Cut(table, "\n")
 		server, version := strings.Fields(first)[1], strings.Split(strings.Fields(first)[2], ".")
 		committed := read(t, "internal", "check", "commands",
@@ -36,8 +35,7 @@ func TestTablesAreOfServers(t *testing.T) {
 
 func TestCommandsWithoutServer(t *testing.T) {
 	t.Parallel()
-	code, out, errs := luagen("commands", "-url", "redis://127.0.0.1:1")
-	require.Equal(t, 1, code)
+	out, errs := exits(t, 1, "commands", "-url", "redis://127.0.0.1:1")
 	require.Empty(t, out)
 	require.Contains(t, errs, "luagen: dial tcp 127.0.0.1:1")
 }
@@ -48,8 +46,7 @@ func TestCommandsAsUser(t *testing.T) {
 	require.NoError(t, errOf(c.do("ACL", "SETUSER", "reader", "on", ">a/b", "+command", "+info", "+eval")))
 	require.NoError(t, errOf(c.do("ACL", "SETUSER", "default", "-@all")))
 	t.Setenv(serverurl.Variable, "redis://reader:a%2Fb@"+c.addr)
-	code, out, errs := luagen("commands")
-	require.Equal(t, 0, code, errs)
+	out, _ := exits(t, 0, "commands")
 	require.Contains(t, out, "\nget 2 string index,1:range,0,1,0 ")
 	require.NotContains(t, out, "cjson")
 	for text, want := range map[string]string{
@@ -57,8 +54,7 @@ func TestCommandsAsUser(t *testing.T) {
 		"redis://" + c.addr:              "luagen: NOPERM ",
 	} {
 		t.Setenv(serverurl.Variable, text)
-		code, _, errs = luagen("commands")
-		require.Equal(t, 1, code)
+		_, errs := exits(t, 1, "commands")
 		require.Contains(t, errs, want)
 	}
 }
@@ -77,8 +73,7 @@ func TestCommandsEncrypted(t *testing.T) {
 		}
 		done <- err
 	}()
-	code, _, _ := luagen("commands", "-url", "rediss://"+listener.Addr().String())
-	require.Equal(t, 1, code)
+	exits(t, 1, "commands", "-url", "rediss://"+listener.Addr().String())
 	require.NoError(t, <-done)
 	require.Equal(t, []byte{22}, first)
 }

@@ -25,13 +25,11 @@ func TestVet(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "no-package")
 	write(t, dir, "get-it.lua", goodScript)
-	code, out, errs := luagen("vet", dir)
-	require.Equal(t, 0, code, errs)
+	out, errs := exits(t, 0, "vet", dir)
 	require.Empty(t, out+errs)
 	write(t, dir, "bad.lua", badScript)
 	given := dir + "/../no-package/bad.lua"
-	code, out, errs = luagen("vet", given, filepath.Join(dir, "get-it.lua"))
-	require.Equal(t, 1, code)
+	out, errs = exits(t, 1, "vet", given, filepath.Join(dir, "get-it.lua"))
 	require.Empty(t, out)
 	require.Equal(t, given+":1:9: k is declared and never used [unused]\n"+
 		given+":2:8: x is not declared [undeclared]\n", errs)
@@ -52,18 +50,15 @@ func TestUnseen(t *testing.T) {
 	write(t, dir, "help.go", "package p\n\nconst help = `Write redis.call('get', KEYS[1]).\nIt gets.`\n")
 	write(t, dir, "lib.lua", "#!lua name=lib\nredis.register_function('f', f)\n")
 	write(t, dir, "other.lua", "print(1)\n")
-	code, _, errs := luagen("vet", dir)
-	require.Equal(t, 0, code)
+	_, errs := exits(t, 0, "vet", dir)
 	require.Equal(t, 4, strings.Count(errs, "not seen: "), errs)
-	code, _, errs = luagen("vet", "-unseen=fail", dir)
-	require.Equal(t, 1, code)
+	_, errs = exits(t, 1, "vet", "-unseen=fail", dir)
 	require.Contains(t, errs, filepath.Join(dir, "a.go")+":6:14: not seen: the script is no constant text [unseen]\n"+
 		filepath.Join(dir, "lib.lua")+":1:1: not seen: libraries for FUNCTION LOAD [unseen]\n")
 	require.Equal(t, 2, strings.Count(errs, "[unseen]"), errs)
 	write(t, dir, "a.go", head+"func a(c redis.Cmdable, text string) {\n\tc.Eval(ctx, text, nil) //luagen:unseen the tests have it\n}\n")
 	write(t, dir, "lib.lua", "#!lua name=lib\n-- luagen:unseen the tests load it\nredis.register_function('f', f)\n")
-	code, _, errs = luagen("vet", "-unseen=fail", dir)
-	require.Equal(t, 0, code, errs)
+	_, errs = exits(t, 0, "vet", "-unseen=fail", dir)
 	require.Equal(t, 2, strings.Count(errs, "not seen: "), errs)
 }
 
@@ -87,26 +82,22 @@ func TestTextFiles(t *testing.T) {
 		code, _, errs := luagen(append([]string{"vet"}, args...)...)
 		require.True(t, strings.HasPrefix(fmt.Sprint(code, " ", errs), want), "%s: %d %s", want, code, errs)
 	}
-	code, _, _ := luagen("vet", "-unseen=fail", "-text", path)
-	require.Equal(t, 0, code)
+	exits(t, 0, "vet", "-unseen=fail", "-text", path)
 	write(t, dir, "a.ts", "const a = `return redis.call('incr', ${key})`;\n")
-	code, _, errs := luagen("vet", "-unseen=fail", "-text", path)
-	require.Equal(t, 1, code)
+	_, errs := exits(t, 1, "vet", "-unseen=fail", "-text", path)
 	require.Equal(t, path+":1:12: not seen: the script is no constant text [unseen]\n", errs)
 }
 
 // TestVetNothing: a project without scripts has no fault. It sets os.Stdin, so it is not parallel.
 func TestVetNothing(t *testing.T) {
 	dir := t.TempDir()
-	code, _, errs := luagen("vet", dir)
-	require.Equal(t, 0, code)
+	_, errs := exits(t, 0, "vet", dir)
 	require.Equal(t, "luagen: nothing to check: no .lua file and no .go file in "+dir+"; -text reads TypeScript, JavaScript, Python, Ruby and PHP, too\n", errs)
 	write(t, dir, "in", badScript)
 	before := os.Stdin
 	os.Stdin = must(os.Open(filepath.Join(dir, "in")))(t)
 	t.Cleanup(func() { os.Stdin = before })
-	code, _, errs = luagen("vet", "-")
-	require.Equal(t, 1, code)
+	_, errs = exits(t, 1, "vet", "-")
 	require.Contains(t, errs, "-:2:8: x is not declared [undeclared]\n")
 }
 
@@ -123,21 +114,17 @@ func TestJSON(t *testing.T) {
 		`{"file":` + string(quoted) + `,"line":2,"column":8,"rule":"undeclared",` +
 		`"message":"x is not declared"}]}` + "\n"
 	for _, args := range [][]string{{"-json", dir}, {"vet", "-json", dir}, {"-check", "-json", dir}} {
-		code, out, errs := luagen(args...)
-		require.Equal(t, 1, code)
+		out, errs := exits(t, 1, args...)
 		require.Equal(t, want, out)
 		require.Empty(t, errs)
 	}
 	write(t, dir, "a.lua", goodScript)
-	code, out, errs := luagen("vet", "-json", dir)
-	require.Equal(t, 0, code)
+	out, errs := exits(t, 0, "vet", "-json", dir)
 	require.Equal(t, `{"findings":[]}`+"\n", out+errs)
-	code, out, errs = luagen("-check", "-json", dir)
-	require.Equal(t, 1, code)
+	out, errs = exits(t, 1, "-check", "-json", dir)
 	require.Equal(t, `{"findings":[{"file":`+strings.Replace(string(quoted), "a.lua", "a.lua.go", 1)+
 		`,"line":1,"column":1,"rule":"generated","message":"the file is missing"}]}`+"\n", out+errs)
-	code, out, _ = luagen("vet", "-json", filepath.Join(dir, "missing"))
-	require.Equal(t, 2, code)
+	out, _ = exits(t, 2, "vet", "-json", filepath.Join(dir, "missing"))
 	var report jsonReport
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
 	require.Contains(t, report.Error, "missing")
@@ -174,20 +161,16 @@ func TestNewerServer(t *testing.T) {
 	write(t, dir, "b.lua", head+"return redis.call('hincrby', k, 'f', 1)\n")
 	const note = "---@since redis 99.1 is checked by the commands of Redis 8.2.3, the newest that luagen " +
 		"knows; -commands takes those of a newer server"
-	code, _, errs := luagen("vet", dir)
-	require.Equal(t, 1, code)
+	_, errs := exits(t, 1, "vet", dir)
 	require.Equal(t, "luagen: "+note+"\n"+filepath.Join(dir, "a.lua")+
 		":3:12: there is no command HSETT: did you mean hset? [command]\n", errs)
-	code, _, errs = luagen("vet", filepath.Join(dir, "b.lua"))
-	require.Equal(t, 0, code)
+	_, errs = exits(t, 0, "vet", filepath.Join(dir, "b.lua"))
 	require.Equal(t, "luagen: "+note+"\n", errs)
-	code, out, errs := luagen("vet", "-json", filepath.Join(dir, "b.lua"))
-	require.Equal(t, 0, code, errs)
+	out, _ := exits(t, 0, "vet", "-json", filepath.Join(dir, "b.lua"))
 	require.Equal(t, `{"findings":[],"notes":["`+note+`"]}`+"\n", out)
 	// A table of that server is not behind it.
 	write(t, dir, "mine.txt", "# redis 99.1.7\nhincrby 4 write,hash index,1:range,0,1,0\n")
-	code, _, errs = luagen("vet", "-commands", filepath.Join(dir, "mine.txt"), filepath.Join(dir, "b.lua"))
-	require.Equal(t, 0, code)
+	_, errs = exits(t, 0, "vet", "-commands", filepath.Join(dir, "mine.txt"), filepath.Join(dir, "b.lua"))
 	require.Empty(t, errs)
 }
 
@@ -208,20 +191,15 @@ func TestOwnTable(t *testing.T) {
 	write(t, dir, "new.lua", "---@key k hash\nreturn redis.call('hgetdel', k, 'fields', 1, 'f')\n")
 	write(t, dir, "json.lua", "---@key k string\nredis.call('json.set', k)\n")
 	path := filepath.Join(dir, "new.lua")
-	code, _, errs := luagen("vet", path)
-	require.Equal(t, 1, code)
+	_, errs := exits(t, 1, "vet", path)
 	require.Contains(t, errs, ":2:19: ")
-	code, _, errs = luagen("vet", "-commands", table, path)
-	require.Equal(t, 0, code, errs)
-	code, _, errs = luagen("-p", "p", "-o", t.TempDir(), "-commands", table, path)
-	require.Equal(t, 0, code, errs)
-	code, _, errs = luagen("vet", "-commands", table, filepath.Join(dir, "json.lua"))
-	require.Equal(t, 1, code)
+	exits(t, 0, "vet", "-commands", table, path)
+	exits(t, 0, "-p", "p", "-o", t.TempDir(), "-commands", table, path)
+	_, errs = exits(t, 1, "vet", "-commands", table, filepath.Join(dir, "json.lua"))
 	require.Contains(t, errs, ":2:12: wrong number of arguments for JSON.SET: 1, it takes at least 3")
 	// What is required of Valkey holds where Valkey is named.
 	write(t, dir, "new.lua", "---@since redis 7.0, valkey 8.0\n"+read(t, path))
-	code, _, errs = luagen("vet", "-commands", table, path)
-	require.Equal(t, 1, code)
+	_, errs = exits(t, 1, "vet", "-commands", table, path)
 	require.Contains(t, errs, "Valkey 8.0.1 does not know the command HGETDEL")
 }
 
@@ -239,17 +217,14 @@ func TestOwnTableThatIsNone(t *testing.T) {
 		"# redis 8.0\nget 99999999999999999999 - -": "line 2: strconv.Atoi",
 	} {
 		write(t, dir, "table.txt", text)
-		code, _, errs := luagen("vet", "-commands", filepath.Join(dir, "table.txt"), dir)
-		require.Equal(t, 2, code, text)
+		_, errs := exits(t, 2, "vet", "-commands", filepath.Join(dir, "table.txt"), dir)
 		require.Contains(t, errs, want)
 	}
 	write(t, dir, "table.txt", ownTable)
 	table := filepath.Join(dir, "table.txt")
-	code, _, errs := luagen("vet", "-commands", table, "-commands", table, dir)
-	require.Equal(t, 2, code)
+	_, errs := exits(t, 2, "vet", "-commands", table, "-commands", table, dir)
 	require.Contains(t, errs, "a second table of redis")
-	code, _, _ = luagen("vet", "-commands", filepath.Join(dir, "missing.txt"), dir)
-	require.Equal(t, 2, code)
+	exits(t, 2, "vet", "-commands", filepath.Join(dir, "missing.txt"), dir)
 }
 
 // TestSARIF: what code scanners read has the findings of JSON, and the remarks.
@@ -257,8 +232,7 @@ func TestSARIF(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "a.lua", "---@since redis 99.1\n"+badScript)
-	code, out, errs := luagen("vet", "-sarif", dir)
-	require.Equal(t, 1, code)
+	out, errs := exits(t, 1, "vet", "-sarif", dir)
 	require.Empty(t, errs)
 	quoted := must(json.Marshal(filepath.ToSlash(filepath.Join(dir, "a.lua"))))(t)
 	log := sarifOf(t, out)
@@ -277,8 +251,7 @@ func TestSARIF(t *testing.T) {
 	invocation := log.Runs[0].Invocations[0]
 	require.True(t, invocation.Successful)
 	require.Contains(t, string(invocation.Notifications[0]), "redis 99.1")
-	code, out, _ = luagen("vet", "-sarif", filepath.Join(dir, "missing"))
-	require.Equal(t, 2, code)
+	out, _ = exits(t, 2, "vet", "-sarif", filepath.Join(dir, "missing"))
 	invocation = sarifOf(t, out).Runs[0].Invocations[0]
 	require.False(t, invocation.Successful)
 	require.Contains(t, string(invocation.Notifications[0]), "missing")
