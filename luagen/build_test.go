@@ -30,6 +30,16 @@ func write(t *testing.T, dir, name, content string) {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 }
 
+// folder returns a folder called p with files: the name and the text of each.
+func folder(t *testing.T, files ...string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "p")
+	for i := 0; i < len(files); i += 2 {
+		write(t, dir, files[i], files[i+1])
+	}
+	return dir
+}
+
 // goTool runs the go command in a user's module and returns what it prints.
 func goTool(t *testing.T, dir string, args ...string) string {
 	t.Helper()

@@ -65,9 +65,7 @@ func TestExitCodes(t *testing.T) {
 		if name == "luagen commands" || name == "luagen rules" { // They read none: TestCommandsWithoutServer, TestRules.
 			continue
 		}
-		dir := filepath.Join(t.TempDir(), "p")
-		write(t, dir, "good.lua", goodScript)
-		write(t, dir, "bad.lua", badScript)
+		dir := folder(t, "good.lua", goodScript, "bad.lua", badScript)
 		write(t, dir, "raw.lua", "return redis.call('incr', KEYS[1])\n")
 		write(t, dir, "wrong.lua", "return redis.call('incrr', KEYS[1])\n")
 		files := []string{"good.lua", "bad.lua", "gone.lua"}
@@ -83,8 +81,7 @@ func TestExitCodes(t *testing.T) {
 // TestWrongUsage: each mistake of a caller has an exit code, and an error of one line that names it.
 func TestWrongUsage(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, "notes.txt", "")
+	dir := folder(t, "notes.txt", "")
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for text, args := range map[string][]string{
 		"luagen: flag provided but not defined: -nonsense; \"luagen help\" has the flags":                          {"-nonsense"},

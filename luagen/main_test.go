@@ -82,9 +82,7 @@ func TestCheckTellsStaleMissingAndLeftOver(t *testing.T) {
 
 func TestNothingIsWrittenIfAnyScriptIsBad(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, "bad.lua", "---@key k string\nreturn x\n")
-	write(t, dir, "good.lua", goodScript)
+	dir := folder(t, "bad.lua", "---@key k string\nreturn x\n", "good.lua", goodScript)
 	write(t, dir, "worse.lua", "---@key k string\nreturn (\n")
 	out, errs := exits(t, 1, dir)
 	require.Empty(t, out)
@@ -148,10 +146,7 @@ func TestFolderNamesThePackage(t *testing.T) {
 // TestHandWrittenFilesStay: nothing is written where a file of the user would be lost.
 func TestHandWrittenFilesStay(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "p")
-	write(t, dir, "a.lua", goodScript)
-	write(t, dir, "b.lua", goodScript)
-	write(t, dir, "b.lua.go", "package p\n")
+	dir := folder(t, "a.lua", goodScript, "b.lua", goodScript, "b.lua.go", "package p\n")
 	for _, args := range [][]string{{dir}, {"-check", dir}} {
 		out, errs := exits(t, 1, args...)
 		require.Empty(t, out)
@@ -191,8 +186,7 @@ func TestOneFaultOneFinding(t *testing.T) {
 		"---@key k any\nx = redis.call('incr', k)\nx = x + 1\nreturn x\n":               ":2:1: assignment to the global x",
 		"---@key k any\nredis.call('incr', k)\nreturn x + x\n":                          ":3:8: x is not declared",
 	} {
-		dir := t.TempDir()
-		write(t, dir, "a.lua", src)
+		dir := folder(t, "a.lua", src)
 		_, _, errs := luagen("vet", filepath.Join(dir, "a.lua"), dir+"/../"+filepath.Base(dir)+"/a.lua")
 		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
 		require.Contains(t, errs, want)
@@ -215,8 +209,7 @@ func TestFileNames(t *testing.T) {
 		"init.lua":          "",
 		"lock_test.lua":     "",
 	} {
-		dir := filepath.Join(t.TempDir(), "p")
-		write(t, dir, name, goodScript)
+		dir := folder(t, name, goodScript)
 		code, _, errs := luagen(dir)
 		if want == "" {
 			require.Equal(t, 0, code, errs)
@@ -239,8 +232,7 @@ func TestNamesThatClashInGo(t *testing.T) {
 		":1:1: lock.lua declares LockResult in Go too [name]\n", errs)
 
 	// Two folders in one.
-	other := t.TempDir()
-	write(t, other, "get.lua", goodScript)
+	other := folder(t, "get.lua", goodScript)
 	write(t, dir, "get.lua", goodScript)
 	_, errs = exits(t, 1, "-o", t.TempDir(), filepath.Join(dir, "get.lua"), other)
 	require.Contains(t, errs, "get.lua declares Get in Go too")
@@ -251,8 +243,7 @@ func TestNamesThatClashInGo(t *testing.T) {
 // TestLibraries: a file of functions gets no Go file, and its faults are reported once.
 func TestLibraries(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "p")
-	write(t, dir, "text.lua", "---@library\nlocal function f(x) return x .. y end\n")
+	dir := folder(t, "text.lua", "---@library\nlocal function f(x) return x .. y end\n")
 	for _, name := range []string{"a.lua", "b.lua"} {
 		write(t, dir, name, "---@key k string\n---@include text.lua\nreturn redis.call('set', k, f(k))\n")
 	}

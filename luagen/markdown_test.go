@@ -35,9 +35,7 @@ func TestReference(t *testing.T) {
 
 func TestDocCommand(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, "a.lua", goodScript)
-	write(t, dir, "lib.lua", "---@library\nlocal function f(x) return x end\n")
+	dir := folder(t, "a.lua", goodScript, "lib.lua", "---@library\nlocal function f(x) return x end\n")
 	out := filepath.Join(dir, "docs", "scripts.md")
 	text, _ := exits(t, 0, "doc", dir)
 	require.Contains(t, text, "\n# Scripts\n\n## a\n\nGets.\n")

@@ -19,8 +19,7 @@ import (
 func TestPipesAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a.lua", "lib.lua", "b.lua.go", "c.go", "gone.lua.go"} {
-		dir := filepath.Join(t.TempDir(), "p")
-		write(t, dir, "b.lua", "---@include lib.lua\n"+goodScript)
+		dir := folder(t, "b.lua", "---@include lib.lua\n"+goodScript)
 		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 		_, errs := exits(t, 1, dir)
 		require.NotEmpty(t, errs)
@@ -35,8 +34,7 @@ func TestPipesAreRefused(t *testing.T) {
 // TestUnreadFilesAreNamed: what cannot be read in a folder ends no run.
 func TestUnreadFilesAreNamed(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "p")
-	write(t, dir, "a.lua", badScript)
+	dir := folder(t, "a.lua", badScript)
 	_, want := exits(t, 1, "vet", dir)
 	require.NoError(t, syscall.Symlink("user@host.17", filepath.Join(dir, ".#a.lua")))
 	_, _, errs := luagen("vet", dir)
@@ -60,8 +58,7 @@ func TestUnreadFilesAreNamed(t *testing.T) {
 // from the line.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "p")
-	write(t, dir, "a.lua", badScript)
+	dir := folder(t, "a.lua", badScript)
 	path := filepath.Join(dir, "a.lua")
 	hooks, action := read(t, "..", ".pre-commit-hooks.yaml"), read(t, "action.yml")
 	require.YAMLEq(t, hooks, hooks)

@@ -110,9 +110,7 @@ func TestOddScripts(t *testing.T) {
 	for name, c := range oddScripts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "p")
-			write(t, dir, "in.lua", c.src)
-			write(t, dir, "in.lua.go", before)
+			dir := folder(t, "in.lua", c.src, "in.lua.go", before)
 			code, out, errs := luagen(dir)
 			require.Empty(t, out)
 			require.Less(t, code, 2)
@@ -145,9 +143,7 @@ func wholeOrOld(t *testing.T, dir string, code int) {
 // TestNoHalfWrittenFile: where a file cannot take its place, nothing is left behind.
 func TestNoHalfWrittenFile(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "p")
-	write(t, dir, "a.lua", goodScript)
-	write(t, dir, "a.lua.go/in_the_way", "")
+	dir := folder(t, "a.lua", goodScript, "a.lua.go/in_the_way", "")
 	_, errs := exits(t, 1, dir)
 	require.NotEmpty(t, errs)
 	require.Len(t, must(os.ReadDir(dir))(t), 2)
@@ -238,8 +234,7 @@ func TestStatesAreSmall(t *testing.T) {
 	for i := 1; i <= 60; i++ {
 		fmt.Fprintf(&script, "local v%d = redis.call('get', KEYS[%[1]d]) if v%[1]d == ARGV[%[1]d] then redis.call('del', KEYS[%[1]d]) end\n", i)
 	}
-	dir := t.TempDir()
-	write(t, dir, "conditions.lua", script.String())
+	dir := folder(t, "conditions.lua", script.String())
 	luagen("vet", dir) // what is made once
 	_, before := memory()
 	luagen("vet", dir)

@@ -223,8 +223,7 @@ local function outer2(text) return inner2(text) end
 // TestShippedTextBindsNames runs what is shipped on real servers.
 func TestShippedTextBindsNames(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, "text.lua", "---@library\nlocal function twice(s)\n  return s .. s .. [[\n'\\\ny]]\nend")
+	dir := folder(t, "text.lua", "---@library\nlocal function twice(s)\n  return s .. s .. [[\n'\\\ny]]\nend")
 	write(t, dir, "more.lua", `---@library
 ---@include text.lua
 local function double(s) return twice(s) .. twice(s) end

@@ -104,8 +104,7 @@ func TestVetNothing(t *testing.T) {
 // TestJSON: the shape that editors read is one for all commands and outcomes.
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "p")
-	write(t, dir, "a.lua", badScript)
+	dir := folder(t, "a.lua", badScript)
 	path := filepath.Join(dir, "a.lua")
 	quoted := must(json.Marshal(path))(t)
 	want := `{"findings":[` +
@@ -205,8 +204,7 @@ func TestOwnTable(t *testing.T) {
 
 func TestOwnTableThatIsNone(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, "a.lua", goodScript)
+	dir := folder(t, "a.lua", goodScript)
 	for text, want := range map[string]string{
 		"":                             "line 1: a table begins with a server",
 		"{}":                           "line 1: a table begins with a server",
@@ -230,8 +228,7 @@ func TestOwnTableThatIsNone(t *testing.T) {
 // TestSARIF: what code scanners read has the findings of JSON, and the remarks.
 func TestSARIF(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, "a.lua", "---@since redis 99.1\n"+badScript)
+	dir := folder(t, "a.lua", "---@since redis 99.1\n"+badScript)
 	out, errs := exits(t, 1, "vet", "-sarif", dir)
 	require.Empty(t, errs)
 	quoted := must(json.Marshal(filepath.ToSlash(filepath.Join(dir, "a.lua"))))(t)

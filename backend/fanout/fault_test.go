@@ -19,8 +19,7 @@ import (
 func TestLossIsReportedAfterTheNewAcknowledgement(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
 		n.delay = 100 * time.Millisecond
-		var got log
-		subscribe(t, hub, "x", got.handle)
+		got := hear(t, hub, "x")
 		settle(10 * time.Second)
 		n.killAll()
 		settle(99 * time.Millisecond)
@@ -165,8 +164,7 @@ func subscribeSlowly(t *testing.T, hub *fanout.Hub) (s backend.Subscription, slo
 func TestSlowHandlerDelaysNobody(t *testing.T) {
 	bubble(t, &fanout.Options{Queue: 4}, func(t *testing.T, n *network, hub *fanout.Hub) {
 		_, slow, release := subscribeSlowly(t, hub)
-		var fast log
-		subscribe(t, hub, "x", fast.handle)
+		fast := hear(t, hub, "x")
 		for range 9 {
 			n.publish("x")
 			settle(time.Second)
@@ -213,8 +211,7 @@ func TestEventsOfAnOldLinkAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &eavesdropper{network: newNetwork()}
 		hub := open(t, e, nil)
-		var got log
-		subscribe(t, hub, "x", got.handle)
+		got := hear(t, hub, "x")
 		e.killAll()
 		require.Equal(t, []string{"gap"}, got.after(time.Second))
 		old := e.events[0]

@@ -61,8 +61,7 @@ func TestLinkOfANodeThatTheClientLeftIsLost(t *testing.T) {
 		}
 		return nil
 	}, func(t *testing.T, f *followed, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
+		got := hear(t, hub, "x")
 		require.Empty(t, got.after(time.Minute))
 		require.InDelta(t, 60/4, f.asked.Load(), 1, "at the pace of pings")
 		left.Store(true)
@@ -91,8 +90,7 @@ func TestSlowAnswerDelaysNobody(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	}, func(t *testing.T, f *followed, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
+		got := hear(t, hub, "x")
 		for range 30 {
 			settle(time.Second)
 			began := time.Now()
@@ -114,8 +112,7 @@ func TestPanicOfTheQuestion(t *testing.T) {
 		}
 		return nil
 	}, func(t *testing.T, _ *followed, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
+		got := hear(t, hub, "x")
 		require.Equal(t, []string{"gap"}, got.after(time.Minute))
 	})
 }
@@ -192,8 +189,7 @@ func TestPanicInTheDriver(t *testing.T) {
 				p := &panicky{network: newNetwork()}
 				p.in.Store("")
 				hub := open(t, p, nil)
-				var got log
-				subscribe(t, hub, "x", got.handle)
+				got := hear(t, hub, "x")
 				subscribe(t, hub, "y", func(backend.Event) {}).Cancel()
 				p.in.Store(call)
 				p.killAll()

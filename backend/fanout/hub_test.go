@@ -36,9 +36,7 @@ func bubble(
 func heard(t *testing.T, check func(*testing.T, *network, *log)) {
 	t.Helper()
 	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		var got log
-		subscribe(t, hub, "x", got.handle)
-		check(t, n, &got)
+		check(t, n, hear(t, hub, "x"))
 	})
 }
 
@@ -49,6 +47,14 @@ func subscribe(
 	s, err := hub.Subscribe(t.Context(), channel, handler)
 	require.NoError(t, err)
 	return s
+}
+
+// hear subscribes to a channel, and returns what a handler gets.
+func hear(t *testing.T, hub *fanout.Hub, channel string) *log {
+	t.Helper()
+	got := new(log)
+	subscribe(t, hub, channel, got.handle)
+	return got
 }
 
 // settle lets d pass and everything that follows from it happen.
@@ -151,8 +157,7 @@ func TestCancelledSubscribeDoesNotEndAnother(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 		defer cancel()
 		go func() { _, _ = hub.Subscribe(ctx, "x", func(backend.Event) {}) }()
-		var got log
-		subscribe(t, hub, "x", got.handle)
+		got := hear(t, hub, "x")
 		settle(time.Second)
 		n.publish("x")
 		require.Equal(t, []string{"1"}, got.after(time.Second))

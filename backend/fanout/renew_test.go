@@ -25,9 +25,7 @@ func leaving(t *testing.T, check func(t *testing.T, n *network, hub *fanout.Hub,
 	t.Helper()
 	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
 		n.leaves = true
-		var kept log
-		subscribe(t, hub, "kept", kept.handle)
-		check(t, n, hub, &kept)
+		check(t, n, hub, hear(t, hub, "kept"))
 	})
 }
 
@@ -117,8 +115,7 @@ func TestNextLinkLosesNoMessage(t *testing.T) {
 				n.set(func() { n.lag = func(dial int) time.Duration { return lags[dial-2] } })
 				n.killAll()
 				settle(time.Second)
-				var got log
-				subscribe(t, hub, "x", got.handle)
+				got := hear(t, hub, "x")
 				leave(t, hub, "left")
 				var want []string
 				for range 2000 {

@@ -45,8 +45,7 @@ func (h holder) Unwrap() redis.UniversalClient { return h.UniversalClient }
 func TestWrappedClient(t *testing.T) {
 	t.Parallel()
 	s := newFakeServer(t, func([]string) string { return ":1\r\n" })
-	client := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = client.Close() })
+	client := closing(t, redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true}))
 	b := over(t, holder{holder{client}})
 	require.True(t, b.Capabilities().Deadlines, "those of the client in the wrapper")
 	require.NoError(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)))
@@ -56,8 +55,7 @@ func TestWrappedClient(t *testing.T) {
 func TestDeadlinesOfTheDriver(t *testing.T) {
 	t.Parallel()
 	for _, heeded := range []bool{false, true} {
-		client := redis.NewClient(&redis.Options{ContextTimeoutEnabled: heeded})
-		t.Cleanup(func() { _ = client.Close() })
+		client := closing(t, redis.NewClient(&redis.Options{ContextTimeoutEnabled: heeded}))
 		require.Equal(t, heeded, over(t, client).Capabilities().Deadlines)
 	}
 }
@@ -95,8 +93,7 @@ func TestSubscriptionFollowsTheSentinel(t *testing.T) {
 		}
 		return "*0\r\n"
 	})
-	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "hasp", SentinelAddrs: []string{sentinel.Addr}})
-	t.Cleanup(func() { _ = client.Close() })
+	client := closing(t, redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "hasp", SentinelAddrs: []string{sentinel.Addr}}))
 	events := make(chan backend.Event, 10)
 	_, err := over(t, client).Subscribe(t.Context(), "news", func(e backend.Event) { events <- e })
 	require.NoError(t, err)

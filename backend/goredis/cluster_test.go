@@ -53,9 +53,7 @@ func cluster(
 			{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: two}}},
 		}, ctx.Err()
 	}
-	client := redis.NewClusterClient(&opts)
-	t.Cleanup(func() { _ = client.Close() })
-	return client
+	return closing(t, redis.NewClusterClient(&opts))
 }
 
 func ok([]string) string { return ":1\r\n" }
@@ -143,14 +141,13 @@ func TestClusterIsAskedAgain(t *testing.T) {
 			var owner atomic.Value // as the cluster says: first the old one
 			owner.Store(old)
 			found := node(t, adaptertest.Ack).Addr
-			client := redis.NewClusterClient(&redis.ClusterOptions{
+			client := closing(t, redis.NewClusterClient(&redis.ClusterOptions{
 				ClusterStateReloadInterval: time.Hour,
 				ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
 					nodes := []redis.ClusterNode{{Addr: owner.Swap(found).(string)}}
 					return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: nodes}}, nil
 				},
-			})
-			t.Cleanup(func() { _ = client.Close() })
+			}))
 			b, err := goredisbackend.New(client, &goredisbackend.Options{
 				Sharded: backend.ShardedOn, // With a question or a ping, the client asks, too.
 				PubSub:  &fanout.Options{PingEvery: time.Hour, SubscribeTimeout: time.Minute},
@@ -169,15 +166,14 @@ func TestClusterAfterAFailover(t *testing.T) {
 			n.Answer = ofNode(n.Answer)
 			n.Listen(t)
 		}
-		client := redis.NewClusterClient(&redis.ClusterOptions{
+		client := closing(t, redis.NewClusterClient(&redis.ClusterOptions{
 			ClusterStateReloadInterval: time.Hour,
 			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
 				now := primary.Load()
 				both := []redis.ClusterNode{{Addr: nodes[now].Addr}, {Addr: nodes[1-now].Addr}}
 				return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: both}}, nil
 			},
-		})
-		t.Cleanup(func() { _ = client.Close() })
+		}))
 		return over(t, client)
 	})
 }

@@ -18,13 +18,18 @@ func newFakeServer(t *testing.T, answer func(words []string) string) *adaptertes
 	return (&adaptertest.Server{Answer: answer}).Listen(t)
 }
 
+// closing returns a client, which closes with the test.
+func closing[C redis.UniversalClient](t *testing.T, client C) C {
+	t.Helper()
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
 // connect returns a backend over a client of s.
 func connect(t *testing.T, s *adaptertest.Server, opts redis.Options) *goredisbackend.Backend {
 	t.Helper()
 	opts.Addr = s.Addr
-	client := redis.NewClient(&opts)
-	t.Cleanup(func() { _ = client.Close() })
-	return over(t, client)
+	return over(t, closing(t, redis.NewClient(&opts)))
 }
 
 // connectOne returns one with a single connection to a server, which listens from now on.

@@ -46,8 +46,7 @@ func TestRefusedConnection(t *testing.T) {
 				s := newFakeServer(t, ok)
 				s.SetUp(refused.answers.to)
 				options.Addr, options.Password, options.DB, options.ClientName = s.Addr, "one", 1, "name"
-				client := redis.NewClient(&options)
-				t.Cleanup(func() { _ = client.Close() })
+				client := closing(t, redis.NewClient(&options))
 				if kind == "hook" {
 					client.AddHook(reader{})
 				}
@@ -104,8 +103,7 @@ func TestLoadOnRefusedConnection(t *testing.T) {
 		return "-ERR DB index is out of range\r\n"
 	}
 	s.SetUp(refuse)
-	client := redis.NewClient(&redis.Options{Addr: s.Addr, DB: 1, PipelineReadBufferSize: 4096}) // before 9.23 it takes this
-	t.Cleanup(func() { _ = client.Close() })
+	client := closing(t, redis.NewClient(&redis.Options{Addr: s.Addr, DB: 1, PipelineReadBufferSize: 4096})) // before 9.23 it takes this
 	call := backend.Call{Script: script, Keys: []string{"b"}}
 	for _, o := range backend.RunAll(t.Context(), over(t, client), []backend.Call{call, call}) {
 		require.ErrorIs(t, o.Err, backend.ErrUnavailable)

@@ -75,8 +75,7 @@ func TestBatchEndsAtItsDeadline(t *testing.T) {
 			})
 			c.options.Addr, c.options.PoolSize, c.options.PipelinePoolSize = s.Addr, 1, -1
 			c.options.ContextTimeoutEnabled = true
-			client := redis.NewClient(&c.options)
-			t.Cleanup(func() { _ = client.Close() })
+			client := closing(t, redis.NewClient(&c.options))
 			b := over(t, client)
 			require.True(t, b.Capabilities().Deadlines)
 			application := client.Conn()

@@ -43,20 +43,19 @@ func requireUnavailable(t *testing.T, b backend.Backend) {
 	require.Less(t, time.Since(began), 40*time.Second, "two tries of 5 s each")
 }
 
-func TestSilentServerIsUnavailable(t *testing.T) {
+func TestSilentServersAreUnavailable(t *testing.T) {
 	t.Parallel()
-	client := redis.NewClient(&redis.Options{Addr: silent(t), ReadTimeout: time.Minute})
-	t.Cleanup(func() { _ = client.Close() })
-	requireUnavailable(t, over(t, client))
-}
-
-func TestSilentSentinelsAreUnavailable(t *testing.T) {
-	t.Parallel()
-	client := redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: "hasp", SentinelAddrs: []string{silent(t), silent(t)},
-	})
-	t.Cleanup(func() { _ = client.Close() })
-	requireUnavailable(t, over(t, client))
+	for name, client := range map[string]redis.UniversalClient{
+		"Server": redis.NewClient(&redis.Options{Addr: silent(t), ReadTimeout: time.Minute}),
+		"Sentinels": redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: "hasp", SentinelAddrs: []string{silent(t), silent(t)},
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireUnavailable(t, over(t, closing(t, client)))
+		})
+	}
 }
 
 // All connections of the pool are the application's, for longer than the driver or the backend waits for one, if they wait.
@@ -83,8 +82,7 @@ func TestUsedUpPoolIsUnavailable(t *testing.T) {
 				})
 				o := o
 				o.Addr, o.PipelinePoolSize, o.ReadTimeout = s.Addr, -1, time.Minute
-				var client redis.UniversalClient = redis.NewClient(&o)
-				t.Cleanup(func() { _ = client.Close() })
+				var client redis.UniversalClient = closing(t, redis.NewClient(&o))
 				if clustered {
 					client = cluster(t, s.Addr, s.Addr, s.Addr, redis.ClusterOptions{
 						PoolSize: o.PoolSize, PoolTimeout: o.PoolTimeout, MaxActiveConns: o.MaxActiveConns, PipelinePoolSize: -1, ReadTimeout: time.Minute,
@@ -119,8 +117,7 @@ func (hook) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipeline
 func TestPanicOfHook(t *testing.T) {
 	t.Parallel()
 	s := newFakeServer(t, func([]string) string { return ":1\r\n" })
-	client := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = client.Close() })
+	client := closing(t, redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true}))
 	client.AddHook(hook{})
 	b := over(t, client)
 	call := backend.Call{Script: script, Keys: []string{"k"}}
@@ -136,8 +133,7 @@ func TestPanicOfHook(t *testing.T) {
 // servers support.
 func TestNoPrimaryIsReached(t *testing.T) {
 	t.Parallel()
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
-	t.Cleanup(func() { _ = client.Close() })
+	client := closing(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}))
 	_, err := goredisbackend.New(client, nil)
 	require.ErrorIs(t, err, backend.ErrUnavailable)
 	require.NotErrorIs(t, err, backend.ErrNotSupported)

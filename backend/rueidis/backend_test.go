@@ -38,14 +38,10 @@ func TestOptions(t *testing.T) {
 		}
 		return "-BUSY x\r\n"
 	})
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}, DialCtxFn: f.dial, DisableCache: true})
-	require.NoError(t, err)
-	defer client.Close()
-	_, err = rueidisbackend.New(client, &rueidisbackend.Options{Sharded: backend.ShardedOff, PubSub: &fanout.Options{Queue: 1}})
+	client := newClient(t, f.dial, rueidis.ClientOption{})
+	_, err := rueidisbackend.New(client, &rueidisbackend.Options{Sharded: backend.ShardedOff, PubSub: &fanout.Options{Queue: 1}})
 	require.ErrorContains(t, err, "Options.PubSub: fanout: Options.Queue is 1")
-	b, err := rueidisbackend.New(client, &rueidisbackend.Options{Sharded: backend.ShardedOn, RefusedFor: -1})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, b.Close()) }()
+	b := over(t, client, &rueidisbackend.Options{Sharded: backend.ShardedOn, RefusedFor: -1})
 	require.True(t, b.Capabilities().Sharded)
 	_, err = b.Run(t.Context(), write, []string{"k"}, nil)
 	require.ErrorIs(t, err, backend.ErrUnavailable)
@@ -67,9 +63,7 @@ func TestWrappedClient(t *testing.T) {
 	t.Parallel()
 	f := answering(func([]string) string { return ":1\r\n" })
 	w := &wrapper{Client: f.client(t)}
-	b := must(rueidisbackend.New(w, nil))(t)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	require.NoError(t, errOf(b.Run(t.Context(), write, []string{"k"}, nil)))
+	require.NoError(t, errOf(over(t, w, nil).Run(t.Context(), write, []string{"k"}, nil)))
 	require.Positive(t, w.calls.Load())
 }
 
@@ -161,15 +155,10 @@ func (f *fakeServer) cluster(t *testing.T) *rueidisbackend.Backend {
 	return clusterBy(t, f.dial)
 }
 
-func clusterBy(t *testing.T, dial func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)) *rueidisbackend.Backend {
+func clusterBy(t *testing.T, dial dialer) *rueidisbackend.Backend {
 	t.Helper()
-	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: []string{"127.0.0.1:1"}, DisableCache: true, ConnWriteTimeout: patience, DialCtxFn: dial,
-	})
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	b := must(rueidisbackend.New(client, &rueidisbackend.Options{Sharded: backend.ShardedOff}))(t)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	client := newClient(t, dial, rueidis.ClientOption{ConnWriteTimeout: patience})
+	b := over(t, client, &rueidisbackend.Options{Sharded: backend.ShardedOff})
 	require.True(t, b.Capabilities().Cluster)
 	return b
 }

@@ -19,10 +19,8 @@ import (
 // refusal.
 func (f *fakeServer) refusing(t *testing.T, refusal string, opts rueidis.ClientOption) rueidis.Client {
 	t.Helper()
-	opts.InitAddress, opts.DialCtxFn, opts.DisableCache = []string{"127.0.0.1:1"}, f.dial, true
 	opts.PipelineMultiplex = -1
-	client := must(rueidis.NewClient(opts))(t)
-	t.Cleanup(client.Close)
+	client := newClient(t, f.dial, opts)
 	require.Error(t, client.Do(t.Context(), client.B().Arbitrary("x").Keys("k").Build()).Error())
 	f.SetUp(func(string) string { return refusal })
 	return client
@@ -53,9 +51,7 @@ func TestRefusedConnection(t *testing.T) {
 				t.Parallel()
 				f := answering(runs)
 				client := f.refusing(t, refusal, rueidis.ClientOption{AlwaysRESP2: resp2, ForceSingleClient: true})
-				b := must(rueidisbackend.New(client, &rueidisbackend.Options{RefusedFor: -1}))(t)
-				t.Cleanup(func() { require.NoError(t, b.Close()) })
-				adaptertest.Refused(t, b, f.Server, text)
+				adaptertest.Refused(t, over(t, client, &rueidisbackend.Options{RefusedFor: -1}), f.Server, text)
 			})
 		}
 	}
@@ -82,17 +78,10 @@ func (f *fakeServer) clusterOf(t *testing.T, list *atomic.Value) (rueidis.Client
 		}
 		return ":1\r\n"
 	}
-	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: []string{"127.0.0.1:1"}, DialCtxFn: f.dial, DisableCache: true, PipelineMultiplex: -1,
-	})
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	b, err := rueidisbackend.New(client, &rueidisbackend.Options{
+	client := newClient(t, f.dial, rueidis.ClientOption{PipelineMultiplex: -1})
+	return client, over(t, client, &rueidisbackend.Options{
 		Sharded: backend.ShardedOff, PubSub: &fanout.Options{PingEvery: time.Millisecond},
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return client, b
 }
 
 // slotList is a list of the slot of the channel c alone.

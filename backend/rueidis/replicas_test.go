@@ -29,22 +29,12 @@ type movingAddress struct {
 // connect returns a backend on a client of the address, which closes with the bubble.
 func (a *movingAddress) connect(t *testing.T) *rueidisbackend.Backend {
 	t.Helper()
-	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: []string{"127.0.0.1:1"}, ForceSingleClient: true, DisableCache: true, ConnWriteTimeout: patience,
-		PipelineMultiplex: -1,
-		DialCtxFn: func(ctx context.Context, to string, d *net.Dialer, c *tls.Config) (net.Conn, error) {
-			a.dials.Add(1)
-			return a.servers[len(a.servers)-1].dial(ctx, to, d, c)
-		},
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		client.Close()
-		time.Sleep(time.Minute) // The connections' timers end.
-	})
-	b := must(rueidisbackend.New(client, nil))(t)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return b
+	t.Cleanup(func() { time.Sleep(time.Minute) }) // The connections' timers end.
+	client := newClient(t, func(ctx context.Context, to string, d *net.Dialer, c *tls.Config) (net.Conn, error) {
+		a.dials.Add(1)
+		return a.servers[len(a.servers)-1].dial(ctx, to, d, c)
+	}, rueidis.ClientOption{ForceSingleClient: true, ConnWriteTimeout: patience, PipelineMultiplex: -1})
+	return over(t, client, nil)
 }
 
 // primary is a server with a replica.

@@ -28,25 +28,33 @@ func answering(answer func(words []string) string) *fakeServer {
 	return &fakeServer{Server: &adaptertest.Server{Answer: answer}}
 }
 
-// client returns a client whose connections lead to the server. It is closed with the test.
+// client returns a client whose connections lead to the server.
 func (f *fakeServer) client(t *testing.T) rueidis.Client {
 	t.Helper()
-	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress:       []string{"127.0.0.1:1"},
-		ForceSingleClient: true,
-		DisableCache:      true,
-		ConnWriteTimeout:  patience,
-		DialCtxFn:         f.dial,
-	})
-	require.NoError(t, err)
+	return newClient(t, f.dial, rueidis.ClientOption{ForceSingleClient: true, ConnWriteTimeout: patience})
+}
+
+// newClient returns a client of an address, which is dialed by a function. It is closed with the test.
+func newClient(t *testing.T, dial dialer, opts rueidis.ClientOption) rueidis.Client {
+	t.Helper()
+	opts.InitAddress, opts.DialCtxFn, opts.DisableCache = []string{"127.0.0.1:1"}, dial, true
+	client := must(rueidis.NewClient(opts))(t)
 	t.Cleanup(client.Close)
 	return client
 }
 
-// connect returns a backend on a client of the server. It is closed with the test.
+type dialer = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
+
+// connect returns a backend on a client of the server.
 func (f *fakeServer) connect(t *testing.T) *rueidisbackend.Backend {
 	t.Helper()
-	b := must(rueidisbackend.New(f.client(t), nil))(t)
+	return over(t, f.client(t), nil)
+}
+
+// over returns a backend on a client. It is closed with the test.
+func over(t *testing.T, client rueidis.Client, opts *rueidisbackend.Options) *rueidisbackend.Backend {
+	t.Helper()
+	b := must(rueidisbackend.New(client, opts))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
 }
