@@ -25,10 +25,10 @@ func TestBackoffDoubles(t *testing.T) {
 		start := time.Now()
 		require.NoError(t, w.Wait(t.Context(), pausing(), s.attempt()))
 		require.LessOrEqual(t, time.Since(start), time.Minute+130*time.Millisecond)
-		require.Zero(t, s.Subscribes)
+		require.Zero(t, s.subscribes)
 		// 1, 2, 4 ... 64 ms come first, and each pause is at least half as long as it may be.
-		require.Greater(t, s.Tries, 60_000/130)
-		require.Less(t, s.Tries, 60_000/64+20)
+		require.Greater(t, s.tries, 60_000/130)
+		require.Less(t, s.tries, 60_000/64+20)
 	})
 }
 
@@ -36,7 +36,7 @@ func TestBackoffDoubles(t *testing.T) {
 func TestBackoffOneTriesForAll(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newServer(1)
-		s.held, s.Latency = true, 400*time.Millisecond
+		s.held, s.latency = true, 400*time.Millisecond
 		w := s.client(t, hour)
 		var all sync.WaitGroup
 		for range crowd {
@@ -47,7 +47,7 @@ func TestBackoffOneTriesForAll(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Minute)
-		require.Less(t, s.Tried(), 2*crowd+60_000/400)
+		require.Less(t, s.tried(), 2*crowd+60_000/400)
 		s.release()
 		all.Wait()
 	})
@@ -118,7 +118,7 @@ func TestBackoffAfterUndoneGrants(t *testing.T) {
 			undo := tryFunc(func() (wait.Answer, error) {
 				tries = append(tries, time.Now())
 				undone++
-				s.Publish("0")
+				s.publish("0")
 				return wait.Answer{Undone: undone, Granted: undone > 12, RetryIn: -1}, nil
 			})
 			err := wait.ErrMoved
@@ -156,10 +156,10 @@ func TestWaitLooksAtTooFew(t *testing.T) {
 				}()
 			}
 			time.Sleep(time.Second)
-			before := p.Tried()
+			before := p.tried()
 			p.give(1)
 			time.Sleep(time.Second)
-			require.Equal(t, tries, p.Tried()-before, "returns: %v", returns)
+			require.Equal(t, tries, p.tried()-before, "returns: %v", returns)
 		})
 	}
 }

@@ -48,12 +48,12 @@ func (s *server) waitAsOneOf(t *testing.T, crowd int) {
 func (s *server) triesAfter(d time.Duration, before int) int {
 	time.Sleep(d)
 	synctest.Wait()
-	return s.Tried() - before
+	return s.tried() - before
 }
 
 // deliver gives an event to all who have subscribed.
 func (s *server) deliver(event backend.Event) {
-	for _, h := range s.Handlers() {
+	for _, h := range s.subscribers() {
 		h(event)
 	}
 }
@@ -61,8 +61,8 @@ func (s *server) deliver(event backend.Event) {
 func TestCrowdOfADozenTriesAtOnce(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := waitTogether(t, 12)
-		before := s.Tried()
-		s.Publish("0")
+		before := s.tried()
+		s.publish("0")
 		require.Equal(t, 12, s.triesAfter(0, before))
 		require.Equal(t, 12, s.triesAfter(time.Second, before))
 	})
@@ -76,8 +76,8 @@ func TestCrowdTriesLittleByLittle(t *testing.T) {
 		s := waitTogether(t, crowd)
 		atOnce := 0
 		for range rounds {
-			before := s.Tried()
-			s.Publish("0")
+			before := s.tried()
+			s.publish("0")
 			first := s.triesAfter(0, before)
 			require.Equal(t, first, s.triesAfter(2*time.Millisecond-1, before))
 			require.InDelta(t, crowd/2, s.triesAfter(latest(crowd)/2, before), 25, "they are spread over the time")
@@ -96,7 +96,7 @@ func TestCrowdIsBounded(t *testing.T) {
 		s.held = true
 		s.waitAsOneOf(t, math.MaxInt)
 		time.Sleep(time.Second)
-		before := s.Tried()
+		before := s.tried()
 		s.deliver(backend.Event{Kind: backend.EventMessage, Payload: "0"})
 		require.Positive(t, s.triesAfter(latest(10_000), before))
 	})
@@ -108,10 +108,10 @@ func TestCrowdDrawsAnewForTheNextMessage(t *testing.T) {
 		const crowd = 100
 		s := waitTogether(t, crowd)
 		for range 20 {
-			before := s.Tried()
-			s.Publish("0")
+			before := s.tried()
+			s.publish("0")
 			atOnce := s.triesAfter(time.Millisecond, before)
-			s.Publish("0")
+			s.publish("0")
 			require.Equal(t, crowd+atOnce, s.triesAfter(time.Second, before))
 		}
 	})
@@ -128,9 +128,9 @@ func TestCrowdTriesTheSoonerTheMoreItHasPassed(t *testing.T) {
 			s.held = true
 			s.waitAsOneOf(t, crowd)
 			time.Sleep(time.Second)
-			tried, before, passed := 0, s.Tried(), 0
+			tried, before, passed := 0, s.tried(), 0
 			for range messages {
-				s.Publish("0")
+				s.publish("0")
 				passed++
 				if now := s.triesAfter(time.Millisecond, before); now > tried {
 					tried, passed = now, 0
@@ -166,7 +166,7 @@ func TestCrowdTriesAtOnce(t *testing.T) {
 			go func() { _ = w.Wait(t.Context(), p.wants(1), units{p, 1}) }()
 			time.Sleep(time.Second)
 			c.meanwhile(w)
-			before := p.Tried()
+			before := p.tried()
 			p.deliver(c.event)
 			require.Equal(t, 1, p.triesAfter(0, before), name)
 		})
@@ -210,12 +210,12 @@ func TestCrowdEndsWithTheClient(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 		synctest.Wait()
-		require.Equal(t, 2, s.Tried())
+		require.Equal(t, 2, s.tried())
 		s.deliver(backend.Event{Payload: "0"})
 		client.Close()
 		client.AwaitEnd()
 		require.ErrorIs(t, <-ended, backend.ErrClosed)
-		forgotten := weak.Make(s.Server)
+		forgotten := weak.Make(s.link)
 		for range 100 {
 			time.Sleep(time.Nanosecond) // The runtime forgets timers that were stopped.
 			if runtime.GC(); forgotten.Value() == nil {

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/hasp-go/hasp/primitives/internal/listen"
-	"github.com/hasp-go/hasp/primitives/internal/listen/testdata/listentest"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
@@ -21,14 +20,14 @@ func wakeOne(object string) wait.Want {
 
 // server has a lock.
 type server struct {
-	*listentest.Server
+	*link
 	held      bool
 	expires   time.Time // of the holder's lease; zero: no end
 	freeSince time.Time
 	idle      time.Duration // how long the lock was free before the last grant
 }
 
-func newServer(seed uint64) *server { return &server{Server: listentest.New(seed)} }
+func newServer(seed uint64) *server { return &server{link: newLink(seed)} }
 
 func (s *server) client(t *testing.T, poll time.Duration) *wait.Waiters {
 	t.Helper()
@@ -47,27 +46,27 @@ func (s *server) attempt() wait.Attempt { return attempt{s} }
 
 // Try implements wait.Attempt.
 func (a attempt) Try(ctx context.Context) (wait.Answer, error) {
-	return listentest.Send(ctx, a.s.Server, a.s.run, a.s.release)
+	return a.s.send(ctx, a.s.run, a.s.release)
 }
 
-func (s *server) run() (answer wait.Answer, granted bool) {
+func (s *server) run() wait.Answer {
 	s.Lock()
 	defer s.Unlock()
-	s.Tries++
+	s.tries++
 	now := time.Now()
 	if s.held && (s.expires.IsZero() || now.Before(s.expires)) {
 		left := time.Duration(-1)
 		if !s.expires.IsZero() {
 			left = s.expires.Sub(now)
 		}
-		return wait.Answer{RetryIn: left}, false
+		return wait.Answer{RetryIn: left}
 	}
 	if s.held {
 		s.freeSince = s.expires
 	}
 	s.held, s.expires = true, time.Time{}
 	s.idle = now.Sub(s.freeSince)
-	return wait.Answer{Granted: true}, true
+	return wait.Answer{Granted: true}
 }
 
 // checkIdle fails if the lock was free for long before the last grant, to one who waited since.
@@ -82,8 +81,8 @@ func (s *server) checkIdle(t *testing.T, began time.Time) {
 
 // release frees the lock and publishes, over links that may have a gap.
 func (s *server) release() {
-	s.Set(func() { s.held, s.freeSince = false, time.Now() })
-	s.Publish("0")
+	s.set(func() { s.held, s.freeSince = false, time.Now() })
+	s.publish("0")
 }
 
 // pool is a number of units on a server with latency, seen by several clients: each release
@@ -110,7 +109,7 @@ func (p *pool) give(n int) {
 	p.free += n
 	payload := strconv.Itoa(p.free)
 	p.Unlock()
-	p.Publish(payload)
+	p.publish(payload)
 }
 
 // units is an attempt to take n units. It gives back what comes too late.
@@ -121,18 +120,18 @@ type units struct {
 
 // Try implements wait.Attempt.
 func (u units) Try(ctx context.Context) (wait.Answer, error) {
-	return listentest.Send(ctx, u.Server, u.take, func() { u.give(u.n) })
+	return u.send(ctx, u.take, func() { u.give(u.n) })
 }
 
-func (u units) take() (answer wait.Answer, granted bool) {
+func (u units) take() wait.Answer {
 	u.Lock()
 	defer u.Unlock()
-	u.Tries++
+	u.tries++
 	if u.free < u.n {
-		return wait.Answer{RetryIn: -1, Free: u.free}, false
+		return wait.Answer{RetryIn: -1, Free: u.free}
 	}
 	u.free -= u.n
-	return wait.Answer{Granted: true, Free: u.free}, true
+	return wait.Answer{Granted: true, Free: u.free}
 }
 
 // virtual runs a test in virtual time, beside other tests.

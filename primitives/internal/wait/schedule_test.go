@@ -39,10 +39,10 @@ func eachSeed(t *testing.T, run func(t *testing.T, seed uint64)) {
 func runSchedule(t *testing.T, seed uint64) {
 	t.Helper()
 	s := newServer(seed)
-	s.Random, s.Lossy = true, seed%4 == 2
+	s.random, s.lossy = true, seed%4 == 2
 	rng := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // A test's schedule.
 	poll := hour
-	if s.Lossy {
+	if s.lossy {
 		poll = 100 * time.Millisecond
 	}
 	if seed%4 == 3 {
@@ -93,7 +93,7 @@ func (who randomWaiter) begin(
 ) (context.Context, context.CancelFunc) {
 	time.Sleep(who.after)
 	ctx, cancel := context.WithTimeout(ctx, who.timeout)
-	s.Set(func() { s.Leavers = append(s.Leavers, cancel) })
+	s.set(func() { s.leavers = append(s.leavers, cancel) })
 	return ctx, cancel
 }
 
@@ -109,7 +109,7 @@ func TestWaitNeverLeavesFreeUnits(t *testing.T) {
 func runUnits(t *testing.T, seed uint64) {
 	t.Helper()
 	p := &pool{server: newServer(seed), free: 5}
-	p.Random = true
+	p.random = true
 	rng := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // A test's schedule.
 	lots := seed%2 == 1
 	if lots {

@@ -44,7 +44,7 @@ func TestWaitServesInTurn(t *testing.T) {
 func TestWaitOneTriesForEachMessage(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newServer(1)
-		s.held, s.Latency = true, 25*time.Millisecond
+		s.held, s.latency = true, 25*time.Millisecond
 		w := s.client(t, hour)
 		var all sync.WaitGroup
 		for range 50 {
@@ -55,13 +55,13 @@ func TestWaitOneTriesForEachMessage(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Second)
-		tries := s.Tried()
+		tries := s.tried()
 		for range 200 {
-			s.Publish("0")
+			s.publish("0")
 			time.Sleep(5 * time.Millisecond)
 		}
 		time.Sleep(time.Second)
-		require.InDelta(t, 200, s.Tried()-tries, 20)
+		require.InDelta(t, 200, s.tried()-tries, 20)
 		s.release()
 		all.Wait()
 	})
@@ -79,13 +79,13 @@ func (g *gate) Try(context.Context) (wait.Answer, error) {
 func TestWaitPollsWithoutPubSub(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newServer(1)
-		s.Mute, s.held = true, true
+		s.mute, s.held = true, true
 		w := s.client(t, 2*time.Second)
 		time.AfterFunc(10*time.Second, s.release)
 		start := time.Now()
 		require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
 		require.Less(t, time.Since(start), 12500*time.Millisecond)
-		require.Zero(t, s.Subscribes)
+		require.Zero(t, s.subscribes)
 	})
 }
 
@@ -118,11 +118,11 @@ func TestWaitKnowsTheEndOfItsClientsOwnLease(t *testing.T) {
 		time.Sleep(time.Second)
 		s.release()
 		time.Sleep(time.Second)
-		before := s.Tried()
+		before := s.tried()
 		require.Greater(t, before, 2, "the first is granted")
 		time.Sleep(3 * time.Second)
-		require.Greater(t, s.Tried(), before)
-		s.Set(func() { s.held = false })
+		require.Greater(t, s.tried(), before)
+		s.set(func() { s.held = false })
 	})
 }
 
@@ -150,7 +150,7 @@ func TestWaitLongestTimes(t *testing.T) {
 			w := s.client(t, poll)
 			time.AfterFunc(time.Minute, s.release)
 			require.NoError(t, w.Wait(t.Context(), wakeOne("o"), s.attempt()))
-			require.Equal(t, 3, s.Tries)
+			require.Equal(t, 3, s.tries)
 		})
 	}
 }
@@ -163,14 +163,14 @@ func TestWaitPrivateDoesNotLinger(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, w.Wait(ctx, want, s.attempt()), context.DeadlineExceeded)
-		require.Zero(t, s.Subscribed())
-		s.AckAfter = time.Hour
+		require.Zero(t, s.subscribed())
+		s.ackAfter = time.Hour
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, w.Wait(ctx, want, s.attempt()), context.DeadlineExceeded)
 		time.Sleep(2 * time.Hour)
-		require.Zero(t, s.Subscribed())
-		require.Equal(t, 2, s.Subscribes)
+		require.Zero(t, s.subscribed())
+		require.Equal(t, 2, s.subscribes)
 	})
 }
 
@@ -192,7 +192,7 @@ func TestWaitMovesAtOnce(t *testing.T) {
 			return wait.Answer{Outage: true, Moved: true, RetryIn: -1}, nil
 		}))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Zero(t, s.Subscribes)
+		require.Zero(t, s.subscribes)
 	})
 }
 
@@ -204,22 +204,22 @@ func (f tryFunc) Try(context.Context) (wait.Answer, error) { return f() }
 func TestWaitGivesUpSubscribing(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newServer(1)
-		s.held, s.Silent = true, true
+		s.held, s.silent = true, true
 		client := listen.New(s, hour, zap.NewNop())
 		w := wait.NewWaiters(client)
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			require.ErrorIs(t, w.Wait(ctx, wakeOne("o"), s.attempt()), context.DeadlineExceeded)
 			cancel()
-			require.Equal(t, 1, s.Subscribing())
+			require.Equal(t, 1, s.subscribing())
 			time.Sleep(time.Second)
-			require.Zero(t, s.Subscribing())
+			require.Zero(t, s.subscribing())
 		}
 		go func() { _ = w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 		time.Sleep(time.Second)
 		client.Close()
 		client.AwaitEnd()
-		require.Zero(t, s.Subscribing())
+		require.Zero(t, s.subscribing())
 	})
 }
 
@@ -228,15 +228,15 @@ func TestWaitGivesUpSubscribing(t *testing.T) {
 func TestWaitSubscribesAgainWhateverThePoll(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := newServer(1)
-		s.held, s.Refusals = true, 2
+		s.held, s.refusals = true, 2
 		w := s.client(t, hour)
 		done := make(chan error, 1)
 		go func() { done <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
 		time.Sleep(5 * time.Second)
-		s.Set(func() { require.Equal(t, 3, s.Subscribes) })
-		tries := s.Tried()
+		s.set(func() { require.Equal(t, 3, s.subscribes) })
+		tries := s.tried()
 		time.Sleep(time.Minute)
-		require.Equal(t, tries, s.Tried(), "subscribed, it does not poll")
+		require.Equal(t, tries, s.tried(), "subscribed, it does not poll")
 		start := time.Now()
 		s.release()
 		require.NoError(t, <-done)
