@@ -202,11 +202,11 @@ func ExampleMultiThrottle() {
 	// bob false tenant:acme 20m0s
 }
 
-// A service allows 2 requests at a time, and 3 a minute. The slot is free again after the request, the permit is not.
+// A service allows 2 requests at a time, and 3 an hour. The slot is free again after the request, the permit is not.
 func ExampleAdmission() {
 	ctx := context.Background()
 	slots := client.NewCountingSemaphore("{geocoder}:slots", 2, nil)
-	rate := client.NewThrottle("{geocoder}:rate", primitives.Limit{Permits: 3, Interval: time.Minute}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()})
+	rate := client.NewThrottle("{geocoder}:rate", primitives.Limit{Permits: 3, Interval: time.Hour}, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()})
 	requests := primitives.NewAdmission(slots, rate.Take(1))
 	for i := range 3 {
 		err := requests.Do(ctx, func(context.Context, *primitives.Lease) error {
@@ -220,13 +220,13 @@ func ExampleAdmission() {
 	_, err := requests.TryAcquire(ctx)
 	var refused *primitives.AdmissionError
 	if errors.As(err, &refused) {
-		fmt.Println("full:", refused.Full, "try again in", refused.RetryIn.Round(time.Second))
+		fmt.Println("full:", refused.Full, "try again in", refused.RetryIn.Round(time.Minute))
 	}
 	// Output:
 	// request 0
 	// request 1
 	// request 2
-	// full: false try again in 20s
+	// full: false try again in 20m0s
 }
 
 // A job writes 100 rows in a second, and no more than 10 at once. It waits for its turn.

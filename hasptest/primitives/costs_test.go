@@ -154,53 +154,6 @@ func lockWithValue(t *testing.T, s *server, lock *primitives.Lock) (
 	return lease, weak.Make(large), sent
 }
 
-// TestLockReachesTheBackendInFewFrames: a reader who asks how a free lock is acquired reads each of them, in so many
-// files, and goes from one package to another so often.
-func TestLockReachesTheBackendInFewFrames(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := &stacks{}
-		client := must(primitives.New(b, nil))(t)
-		ctx, lock := context.Background(), client.NewLock("x", nil)
-		for range 2 { // After an answer, a caller sends its call itself, unless another call is under way.
-			require.NoError(t, must(lock.Lock(ctx))(t).Release(ctx))
-			synctest.Wait()
-		}
-		require.NoError(t, client.Close(ctx))
-		files, rooms := map[string]bool{}, 0
-		for i, frame := range b.frames {
-			files[frame.File] = true
-			if i > 0 && filepath.Dir(frame.File) != filepath.Dir(b.frames[i-1].File) {
-				rooms++
-			}
-		}
-		require.Equal(t, []int{13, 11, 7}, []int{len(b.frames), len(files), rooms}, "%+v", b.frames)
-		require.Contains(t, b.frames[len(b.frames)-1].Function, "leased).Lock")
-	})
-}
-
-// stacks is freeLocks that notes the frames of hasp from the last call of Lock to here.
-type stacks struct {
-	freeLocks
-	frames []runtime.Frame
-}
-
-func (s *stacks) Run(
-	ctx context.Context, script *backend.Script, keys, args []string,
-) (backend.Reply, error) {
-	if script.Name == "lock_acquire" {
-		var pcs [64]uintptr
-		frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-		s.frames = nil
-		for frame, more := frames.Next(); more && !strings.HasPrefix(frame.Function, "testing."); frame, more = frames.Next() {
-			if !strings.Contains(frame.Function, "primitives_test.") {
-				s.frames = append(s.frames, frame)
-			}
-		}
-	}
-	return s.freeLocks.Run(ctx, script, keys, args)
-}
-
 // repeater runs scripts that are declared as safe to repeat twice, and looks at what those change that only read.
 type repeater struct {
 	*server
