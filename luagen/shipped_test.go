@@ -244,22 +244,6 @@ end
 	})
 }
 
-// TestFunctionsAreMadeLate runs a script whose functions are made in its branches, before a loop, or at the top.
-func TestFunctionsAreMadeLate(t *testing.T) {
-	t.Parallel()
-	const path = "testdata/cases/made_late/in.lua"
-	text := shipped(t, filepath.Dir(path), read(t, path))
-	onServers(t, func(t *testing.T, c *client) {
-		for kind, want := range map[string]string{
-			"usual": "none", "early": "early", "a": "a!", "loop": "3", "body": "8", "b": "stringown",
-		} {
-			reply, err := c.do("EVAL", text, "1", "made late", kind)
-			require.NoError(t, err, kind)
-			require.Equal(t, want, reply, kind)
-		}
-	})
-}
-
 // TestManyElements: lists are longer than what unpack takes.
 func TestManyElements(t *testing.T) {
 	t.Parallel()

@@ -113,15 +113,6 @@ func requireDone(t *testing.T, script *backend.Script, reply backend.Reply, err 
 	require.Equal(t, backend.StringReply(script.Name), reply)
 }
 
-func TestPromptlyReturnsTheResult(t *testing.T) {
-	t.Parallel()
-	for _, ctx := range []context.Context{context.Background(), t.Context()} {
-		n, ok := evalsha.Promptly(ctx, func() int { return 7 })
-		require.True(t, ok)
-		require.Equal(t, 7, n)
-	}
-}
-
 func TestPanicReachesTheCaller(t *testing.T) {
 	t.Parallel()
 	for _, ctx := range []context.Context{context.Background(), t.Context()} {

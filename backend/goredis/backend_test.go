@@ -167,33 +167,20 @@ func TestRefusalGoesToItsChannel(t *testing.T) {
 	}
 }
 
-// An answer that nobody asked for means that commands and answers no longer match.
-func TestOutOfStepIsAGap(t *testing.T) {
+// TestWrongAnswerIsAGap: an answer that nobody asked for means that commands and answers no longer match. The driver panics
+// at an acknowledgement without a channel.
+func TestWrongAnswerIsAGap(t *testing.T) {
 	t.Parallel()
-	var subscribed atomic.Int32
-	s := newFakeServer(t, func(words []string) string {
-		if subscribed.Add(1) == 1 {
-			return adaptertest.Ack(words) + "+PONG\r\n"
-		}
-		return adaptertest.Ack(words)
-	})
-	b := connect(t, s, redis.Options{})
-	_, events := collect(t, b, "c")
-	require.Equal(t, backend.Event{Kind: backend.EventResubscribed}, <-events)
-	require.EqualValues(t, 2, subscribed.Load())
-}
-
-// The driver panics at an acknowledgement without a channel.
-func TestMalformedAnswerIsAGap(t *testing.T) {
-	t.Parallel()
-	var subscribed atomic.Int32
-	s := newFakeServer(t, func(words []string) string {
-		if subscribed.Add(1) == 1 {
-			return adaptertest.Ack(words) + ">3\r\n$9\r\nsubscribe\r\n:1\r\n$1\r\n1\r\n"
-		}
-		return adaptertest.Ack(words)
-	})
-	b := connect(t, s, redis.Options{})
-	_, events := collect(t, b, "c")
-	require.Equal(t, backend.Event{Kind: backend.EventResubscribed}, <-events)
+	for _, wrong := range []string{"+PONG\r\n", ">3\r\n$9\r\nsubscribe\r\n:1\r\n$1\r\n1\r\n"} {
+		var subscribed atomic.Int32
+		s := newFakeServer(t, func(words []string) string {
+			if subscribed.Add(1) == 1 {
+				return adaptertest.Ack(words) + wrong
+			}
+			return adaptertest.Ack(words)
+		})
+		_, events := collect(t, connect(t, s, redis.Options{}), "c")
+		require.Equal(t, backend.Event{Kind: backend.EventResubscribed}, <-events)
+		require.EqualValues(t, 2, subscribed.Load())
+	}
 }

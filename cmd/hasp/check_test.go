@@ -61,11 +61,10 @@ func TestCheckFindsSpoiledServers(t *testing.T) {
 			do(t, server, append(strings.Fields("ACL SETUSER app reset on >secret"), strings.Fields(c.user)...)...)
 			url = secret
 		}
-		h := start(t, []string{url}, append([]string{"check"}, words(c.args)...)...)
-		require.Equal(t, c.code, h.code(t), "%+v: %s%s", c, h.output, h.errors)
-		spoiled := regexp.MustCompile(`(?m)^(FAIL|warn|unknown).*\n`).FindAllString(h.output.String(), -1)
+		output := checked(t, c.code, url, words(c.args)...)
+		spoiled := regexp.MustCompile(`(?m)^(FAIL|warn|unknown).*\n`).FindAllString(output, -1)
 		spoiled = slices.DeleteFunc(spoiled, slow.MatchString)
-		require.Equal(t, c.line != "", len(spoiled) > 0, "%+v: %s", c, h.output)
+		require.Equal(t, c.line != "", len(spoiled) > 0, "%+v: %s", c, output)
 		for _, line := range spoiled {
 			require.Regexp(t, "^"+c.line, line)
 		}
@@ -88,9 +87,7 @@ func set(t *testing.T, s *servers.Server, config string) {
 // checked runs a check, and returns its output.
 func checked(t *testing.T, code int, env string, args ...string) string {
 	t.Helper()
-	h := start(t, []string{env}, append([]string{"check"}, args...)...)
-	require.Equal(t, code, h.code(t), "%s%s", h.output, h.errors)
-	return h.output.String()
+	return ended(t, code, env, append([]string{"check"}, args...)...).output.String()
 }
 
 // TestCheckReadsVersionAndClock: a link gives a server another version, and another time.

@@ -27,8 +27,7 @@ func requireLocks(t *testing.T, s *servers.Server, url string, flags ...string) 
 	t.Helper()
 	do(t, s, "CONFIG", "RESETSTAT")
 	args := append(flags, "-v", "lock", "x", "-c", processes)
-	h := start(t, []string{"HASP_URL=" + url}, args...)
-	require.Zero(t, h.code(t), "%s", h.errors)
+	h := ended(t, 0, "HASP_URL="+url, args...)
 	require.Contains(t, h.output.String(), "done")
 	require.NotContains(t, h.output.String(), secret, "all users of the machine see it")
 	require.NotContains(t, h.errors.String(), secret)
@@ -57,8 +56,7 @@ func TestConnectAsUser(t *testing.T) {
 	requireLocks(t, s, "redis://alice:"+secret+"@"+s.Addr(), "--prefix", "app:")
 	requireLocks(t, s, "redis://alice@"+s.Addr(), "--password-file", passwordFile(t), "--prefix", "app:")
 	// The user has no right to a key without the prefix.
-	h := start(t, []string{"HASP_URL=redis://alice:" + secret + "@" + s.Addr()}, "-v", "lock", "x", "--", "true")
-	require.Equal(t, 77, h.code(t))
+	h := ended(t, 77, "HASP_URL=redis://alice:"+secret+"@"+s.Addr(), "-v", "lock", "x", "--", "true")
 	require.NotContains(t, h.errors.String(), secret)
 }
 
@@ -87,8 +85,7 @@ func TestConnectByTLS(t *testing.T) {
 		"NoKey":          {url, []string{"--cacert", key}, 64, "has no certificate"},
 	} {
 		for _, command := range []string{"lock x -- true", "check"} {
-			h := start(t, []string{"HASP_URL=" + c.url}, append(c.flags, words(command)...)...)
-			require.Equal(t, c.code, h.code(t), "%s: %s", name, h.errors)
+			h := ended(t, c.code, "HASP_URL="+c.url, append(c.flags, words(command)...)...)
 			require.Regexp(t, `^hasp: [^\n]+\n$`, h.errors.String(), name)
 			require.Contains(t, h.errors.String(), c.error, name)
 		}
@@ -146,8 +143,7 @@ func TestConnectToSentinel(t *testing.T) {
 	for end, code := range map[string]int{
 		"another": 69, servers.MasterName + "&sentinel_user=watcher&sentinel_password=" + secret: 77,
 	} {
-		h := start(t, []string{"HASP_URL=" + url + end}, "-v", "lock", "x", "--", "true")
-		require.Equal(t, code, h.code(t), "%s", h.errors)
+		h := ended(t, code, "HASP_URL="+url+end, "-v", "lock", "x", "--", "true")
 		require.Regexp(t, `^hasp: [^\n]+\n$`, h.errors.String())
 		require.NotContains(t, h.errors.String(), secret)
 	}
@@ -219,8 +215,7 @@ func forcedAwayNow(t *testing.T, s *situation) { t.Helper(); forceUnlock(t, s, "
 
 func forceUnlock(t *testing.T, s *situation, flags ...string) {
 	t.Helper()
-	h := start(t, []string{onServer(s.server.Addr())}, append([]string{"force-unlock", "x", "--yes"}, flags...)...)
-	require.Zero(t, h.code(t), "%s", h.errors)
+	ended(t, 0, onServer(s.server.Addr()), append([]string{"force-unlock", "x", "--yes"}, flags...)...)
 }
 
 // resume continues a holder that was stopped.

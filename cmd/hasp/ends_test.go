@@ -94,8 +94,7 @@ func TestNoRight(t *testing.T) {
 		"": "NOAUTH", ":wrong@": "WRONGPASS", "nobody:secret@": "WRONGPASS", "alice:secret@": "no permission", "mute:secret@": "NOPERM",
 		"first:secret@": "'select'",
 	} {
-		h := start(t, []string{"HASP_URL=redis://" + user + server.Addr() + "/1"}, "lock", "x", "--", "true")
-		require.Equal(t, 77, h.code(t), "%s: %s", user, h.errors)
+		h := ended(t, 77, "HASP_URL=redis://"+user+server.Addr()+"/1", "lock", "x", "--", "true")
 		require.Contains(t, h.errors.String(), refusal)
 	}
 }

@@ -175,6 +175,14 @@ func start(tb testing.TB, env []string, args ...string) *hasp {
 	return begin(tb, c)
 }
 
+// ended runs the program to its end, with such a code.
+func ended(tb testing.TB, code int, env string, args ...string) *hasp {
+	tb.Helper()
+	h := start(tb, []string{env}, args...)
+	require.Equal(tb, code, h.code(tb), "%s: %s%s", args, h.output, h.errors)
+	return h
+}
+
 // begin starts a command, which ends with the test.
 func begin(tb testing.TB, c *exec.Cmd) *hasp {
 	tb.Helper()

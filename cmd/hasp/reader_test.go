@@ -41,16 +41,14 @@ func TestReader(t *testing.T) {
 			server := servers.Start(t, kind, nil)
 			paste(t, server, "app:", 1)
 			names, channels := furnish(t, server)
-			reads := []string{"HASP_URL=redis://reader:PASSWORD@" + server.Addr()}
-			listed := start(t, reads, "list", "--plain", "app:*")
-			require.Zero(t, listed.code(t), listed.errors)
+			reads := "HASP_URL=redis://reader:PASSWORD@" + server.Addr()
+			listed := ended(t, 0, reads, "list", "--plain", "app:*")
 			for _, name := range names {
 				require.Contains(t, listed.output.String(), name)
 			}
-			inspected := start(t, reads, append([]string{"inspect"}, names...)...)
-			require.Zero(t, inspected.code(t), inspected.errors)
-			watch := start(t, reads, append([]string{"watch"}, names...)...)
-			served := start(t, reads, "serve", "--listen", "127.0.0.1:0")
+			ended(t, 0, reads, append([]string{"inspect"}, names...)...)
+			watch := start(t, []string{reads}, append([]string{"watch"}, names...)...)
+			served := start(t, []string{reads}, "serve", "--listen", "127.0.0.1:0")
 			eventually(t, func() bool { return strings.HasSuffix(served.output.String(), "/\n") })
 			lines := stream(t, strings.TrimSpace(served.output.String())+"live")
 			for !strings.HasPrefix(lines.Text(), `data: "app:`) {
@@ -106,8 +104,7 @@ func TestCheckOfAReader(t *testing.T) {
 		require.Equal(t, 1, strings.Count(text, "FAIL"), text)
 	}
 	do(t, server, append(strings.Fields("ACL SETUSER reader reset on >PASSWORD"), append(rules, "-pttl")...)...)
-	h := start(t, []string{env}, "inspect", "app:x")
-	require.Equal(t, 77, h.code(t))
+	h := ended(t, 77, env, "inspect", "app:x")
 	require.Contains(t, h.errors.String(), "grant it by ACL SETUSER <user> +pttl\n")
 }
 

@@ -38,8 +38,7 @@ func TestServe(t *testing.T) {
 	require.Regexp(t, `^20\d\d/\S+ \S+ hasp: release of the mutex "m", held by "another", for 127.0.0.1: freed: false, error: <nil>\n`+
 		`[^\n]*"`+owner+`"[^\n]*freed: true[^\n]*\n$`, serve.errors.String())
 
-	second := start(t, []string{onServer(server.Addr())}, "serve", "m", "--listen", must(url.Parse(address))(t).Host)
-	require.Equal(t, 70, second.code(t))
+	second := ended(t, 70, onServer(server.Addr()), "serve", "m", "--listen", must(url.Parse(address))(t).Host)
 	require.Contains(t, second.errors.String(), "address already in use")
 }
 

@@ -1,7 +1,6 @@
 package httplimit_test
 
 import (
-	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,21 +21,6 @@ var (
 	twoAMinute   = primitives.Rate{Permits: 2, Interval: time.Minute}
 	burstOfThree = primitives.Limit{Permits: 3, Interval: time.Minute}
 )
-
-func TestRefusalHasTheProblemOfTheDraft(t *testing.T) {
-	telling(t, func(t *teller) {
-		h := t.limit(rated(1), httplimit.Options{}, ok)
-		ask(t.Context(), h, "ann")
-		var body map[string]any
-		require.NoError(t, json.NewDecoder(ask(t.Context(), h, "ann").Body).Decode(&body))
-		require.Equal(t, map[string]any{
-			"type":              "https://iana.org/assignments/http-problem-types#quota-exceeded",
-			"title":             "Request cannot be satisfied as assigned quota has been exceeded",
-			"status":            float64(http.StatusTooManyRequests),
-			"violated-policies": []any{"api"},
-		}, body)
-	})
-}
 
 // TestDecisionsHaveThePolicy: metrics count by it, and not by the keys.
 func TestDecisionsHaveThePolicy(t *testing.T) {

@@ -171,9 +171,16 @@ func (t *teller) seen(r *http.Response) string {
 	if r.StatusCode >= http.StatusBadRequest {
 		require.Equal(t, "application/problem+json", r.Header.Get("Content-Type"))
 		var body struct {
-			Violated []string `json:"violated-policies"`
+			Type, Title string
+			Status      int
+			Violated    []string `json:"violated-policies"`
 		}
 		require.NoError(t, json.NewDecoder(r.Body).Decode(&body))
+		require.Equal(t, r.StatusCode, body.Status)
+		if r.StatusCode == http.StatusTooManyRequests { // As the draft has it.
+			require.Equal(t, "https://iana.org/assignments/http-problem-types#quota-exceeded", body.Type)
+			require.Equal(t, "Request cannot be satisfied as assigned quota has been exceeded", body.Title)
+		}
 		add(" by ", body.Violated...)
 	}
 	add(" noted ", t.notes...)

@@ -123,13 +123,6 @@ func place(src []byte, offset int) parse.Pos {
 	}
 }
 
-func TestPlaces(t *testing.T) {
-	t.Parallel()
-	for _, src := range corpus(t) {
-		places(t, src)
-	}
-}
-
 func TestStringValues(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
@@ -234,18 +227,4 @@ function b:c() return self, arg end
 		"2:x/2/0", "3:f/2/0", "3:x/1/0", "4:f/1/0", "5:x/1/1", "6:x/0/1", "7:x/0/0", "7:y/1/0",
 		"7:y/0/0", "8:z/1/0", "10:a/0/0", "10:b/3/0", "11:arg/1/0", "12:self/1/0",
 	}, vars)
-}
-
-// TestTruncated: every beginning of a script is read or refused.
-func TestTruncated(t *testing.T) {
-	t.Parallel()
-	whole := strings.Join(corpus(t), "\n")
-	for i := range min(len(whole), 2500) {
-		read(whole[:i])
-	}
-	header, err := os.ReadFile("../../testdata/cases/bad_annotations/in.lua")
-	require.NoError(t, err)
-	for i := range header {
-		read(string(header[:i]))
-	}
 }

@@ -40,6 +40,10 @@ type fake struct {
 	reads    int
 	released []string
 	kind     inspect.Kind // of all objects; "": Lock
+	held     *int64
+	queue    *inspect.Queue
+	err      error               // of each read
+	events   []inspect.EventKind // that a watch sees; nil: Acquired
 	log      strings.Builder
 	watches  atomic.Int32
 	refused  int32 // how many watches end by an error
@@ -51,7 +55,7 @@ func (f *fake) List(ctx context.Context, _ string, turn func(context.Context) er
 			if turn(ctx) != nil {
 				return
 			}
-			if f.read(); !yield(inspect.Object{Name: name}, nil) {
+			if all, err := f.Describe(ctx, name); !yield(all[0], err) {
 				return
 			}
 		}
@@ -68,7 +72,10 @@ func (f *fake) Describe(_ context.Context, name string) ([]inspect.Object, error
 	f.read()
 	left := time.Second
 	h := inspect.Holder{Owner: markup, Host: markup, Metadata: markup, Remaining: &left}
-	return []inspect.Object{{Name: name, Kind: cmp.Or(f.kind, inspect.Lock), Holders: []inspect.Holder{h, {Owner: "0000", Revoked: true, Remaining: &left}}, Value: markup}}, nil
+	return []inspect.Object{{
+		Name: name, Kind: cmp.Or(f.kind, inspect.Lock), Held: f.held, Queue: f.queue, Value: markup,
+		Holders: []inspect.Holder{h, {Owner: "0000", Revoked: true, Remaining: &left}},
+	}}, f.err
 }
 
 func (f *fake) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
@@ -77,7 +84,13 @@ func (f *fake) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, 
 			yield(inspect.Event{Kind: inspect.Gap}, primitives.ErrNoPermission)
 			return
 		}
-		yield(inspect.Event{Kind: inspect.Acquired, Owner: markup, Object: inspect.Object{Name: name}}, nil)
+		kinds := f.events
+		if kinds == nil {
+			kinds = []inspect.EventKind{inspect.Acquired}
+		}
+		for _, kind := range kinds {
+			yield(inspect.Event{Kind: kind, Owner: markup, Object: inspect.Object{Name: name, Kind: inspect.Lock}}, nil)
+		}
 		<-ctx.Done()
 	}
 }
@@ -260,6 +273,18 @@ func serve(ctx context.Context, f *fake, o page.Options) http.Handler {
 	return page.New(ctx, page.Source{List: f.List, Describe: f.Describe, Watch: f.Watch, Release: f.Release, Healthy: f.Healthy}, o)
 }
 
+// virtual runs a test of the pages in virtual time. All streams end with it.
+func virtual(t *testing.T, f *fake, o page.Options, test func(ctx context.Context, t *testing.T, h http.Handler)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		test(ctx, t, serve(ctx, f, o))
+		cancel()
+		synctest.Wait()
+	})
+}
+
 // TestBehindProxies: a proxy passes on the path or cuts it, and the host or not. A login opens the page that was asked
 // for, and the same after a restart.
 func TestBehindProxies(t *testing.T) {
@@ -321,10 +346,7 @@ func TestBehindProxies(t *testing.T) {
 
 // TestStreamsOfOneAddress: an address cannot take the streams of others.
 func TestStreamsOfOneAddress(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		h := serve(ctx, &fake{}, page.Options{Public: public})
+	virtual(t, &fake{}, page.Options{Public: public}, func(ctx context.Context, t *testing.T, h http.Handler) {
 		open := func(i int, from, by string) (code int) {
 			w := httptest.NewRecorder()
 			r := httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint("http://localhost/live?name=", i), nil)
@@ -342,17 +364,13 @@ func TestStreamsOfOneAddress(t *testing.T) {
 		require.Equal(t, 503, open(16, "[2001:db8::ffff]:1", ""))
 		require.Equal(t, 200, open(17, "[2001:db8:0:1::]:1", ""))
 		require.Equal(t, 200, open(18, "[2001:db8::1]:1", "192.0.2.1"))
-		cancel()
-		synctest.Wait()
 	})
 }
 
 // TestSeenNames: a page that was opened for some names reads no others.
 func TestSeenNames(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		h, s := serve(ctx, &fake{}, page.Options{Reads: 100, Names: []string{"mine"}}), &sink{header: http.Header{}}
+	virtual(t, &fake{}, page.Options{Reads: 100, Names: []string{"mine"}}, func(ctx context.Context, t *testing.T, h http.Handler) {
+		s := &sink{header: http.Header{}}
 		go h.ServeHTTP(s, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/live", nil))
 		synctest.Wait()
 		_, id, _ := strings.Cut(s.String(), `data: "`)
@@ -363,8 +381,6 @@ func TestSeenNames(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Contains(t, s.String(), `{"name":"mine"`)
 		require.NotContains(t, s.String(), "other")
-		cancel()
-		synctest.Wait()
 	})
 }
 
@@ -427,15 +443,11 @@ func cardOf(t *testing.T, f *fake, query string) (html string) {
 
 // TestReads: however many pages and names there are, no more names are read than the bound says.
 func TestReads(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		source := &fake{names: strings.Fields(strings.Repeat("name ", 2000))}
-		ctx, cancel := context.WithCancel(t.Context())
-		h := serve(ctx, source, page.Options{Reads: 20})
-		var streams sync.WaitGroup
+	source := &fake{names: strings.Fields(strings.Repeat("name ", 2000))}
+	virtual(t, source, page.Options{Reads: 20}, func(ctx context.Context, t *testing.T, h http.Handler) {
 		for _, query := range []string{"", "?q=x", "?name=a", "?name=b", "?name=c"} {
 			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/live"+query, nil)
-			streams.Go(func() { h.ServeHTTP(&sink{header: http.Header{}}, r) })
+			go h.ServeHTTP(&sink{header: http.Header{}}, r)
 		}
 		time.Sleep(10*time.Second - time.Millisecond)
 		source.mu.Lock()
@@ -445,19 +457,14 @@ func TestReads(t *testing.T) {
 		begin := time.Now()
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/healthz", nil))
 		require.Zero(t, time.Since(begin), "health waits for no turn")
-		cancel()
-		streams.Wait()
 	})
 }
 
 // TestWatchAfterAnError: a page that is opened after an error that stayed watches again, and others share that watch. It
 // ends ten minutes after the last of them.
 func TestWatchAfterAnError(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		source := &fake{refused: 1}
-		ctx, cancel := context.WithCancel(t.Context())
-		h := serve(ctx, source, page.Options{Reads: 1000})
+	source := &fake{refused: 1}
+	virtual(t, source, page.Options{Reads: 1000}, func(ctx context.Context, t *testing.T, h http.Handler) {
 		open := func() (seen func() string, leave func()) {
 			ctx, cancel := context.WithCancel(ctx)
 			s := &sink{header: http.Header{}}
@@ -484,8 +491,6 @@ func TestWatchAfterAnError(t *testing.T) {
 		open()
 		synctest.Wait()
 		require.EqualValues(t, 3, source.watches.Load())
-		cancel()
-		synctest.Wait()
 	})
 }
 
@@ -507,36 +512,6 @@ func (s *sink) Write(p []byte) (int, error) { s.mu.Lock(); defer s.mu.Unlock(); 
 func (s *sink) WriteHeader(int)             {}
 func (s *sink) Flush()                      {}
 
-// counted is a source of some objects. The watch of a name sees two leases that are lost.
-type counted struct {
-	fake
-	err error
-}
-
-func (c *counted) List(ctx context.Context, _ string, turn func(context.Context) error) iter.Seq2[inspect.Object, error] {
-	return func(yield func(inspect.Object, error) bool) {
-		for _, name := range []string{"x", "y"} {
-			if all, err := c.Describe(ctx, name); turn(ctx) != nil || !yield(all[0], err) {
-				return
-			}
-		}
-	}
-}
-
-func (c *counted) Describe(_ context.Context, name string) ([]inspect.Object, error) {
-	held := int64(2)
-	return []inspect.Object{{Name: name, Kind: inspect.Mutex, Held: &held, Queue: &inspect.Queue{Length: 3}}}, c.err
-}
-
-func (c *counted) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, error] {
-	return func(yield func(inspect.Event, error) bool) {
-		for _, kind := range []inspect.EventKind{inspect.Lost, inspect.Released, inspect.Lost} {
-			yield(inspect.Event{Kind: kind, Object: inspect.Object{Name: name, Kind: inspect.Lock}}, nil)
-		}
-		<-ctx.Done()
-	}
-}
-
 // TestMetrics: holders, waiters and lost leases by kind, of all objects or of those that the page is for.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
@@ -555,9 +530,11 @@ func TestMetrics(t *testing.T) {
 		{names: []string{"x"}, err: primitives.ErrUnavailable, want: "hasp_page_read_failures_total 2|"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &counted{err: c.err}
-			source := page.Source{List: f.List, Describe: f.Describe, Watch: f.Watch}
-			handler := page.New(t.Context(), source, page.Options{Names: c.names, Reads: 1000})
+			held := int64(2)
+			handler := serve(t.Context(), &fake{
+				names: []string{"x", "y"}, kind: inspect.Mutex, held: &held, queue: &inspect.Queue{Length: 3}, err: c.err,
+				events: []inspect.EventKind{inspect.Lost, inspect.Released, inspect.Lost},
+			}, page.Options{Names: c.names, Reads: 1000})
 			text := ""
 			for range 2 { // The second time the watchers have seen what they see.
 				w := httptest.NewRecorder()
