@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -59,7 +60,7 @@ func (c tableCommand) calls() []string {
 	for _, form := range forms {
 		call, keys := strings.ReplaceAll(c.name, "|", " "), 0
 		for i, name := range form {
-			word := wordFor(c.name, name)
+			word := cmp.Or(words[c.name+" "+name], words[name], strings.ToLower(strings.TrimSuffix(name, "#")))
 			switch counted, ok := strings.CutPrefix(strings.TrimRight(name, "s#"), "num"); {
 			case slices.Contains(keyNames, name):
 				word, keys = string(rune('k'+keys)), keys+1
@@ -140,16 +141,6 @@ func choices(sequence [][][]string) (all [][]string) {
 
 // keyNames are the names of keys in forms.
 var keyNames = strings.Fields("key key1 key2 source destination destkey newkey src dst sourcekey storekey storedistkey")
-
-// wordFor returns a word for a name in the form of a command, or for a token.
-func wordFor(command, name string) string {
-	for _, of := range []string{command + " " + name, name} {
-		if word := words[of]; word != "" {
-			return word
-		}
-	}
-	return strings.ToLower(strings.TrimSuffix(name, "#"))
-}
 
 // words are those for names in forms, or for those of one command.
 var words = map[string]string{

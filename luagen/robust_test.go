@@ -120,25 +120,19 @@ func TestOddScripts(t *testing.T) {
 			} else {
 				require.Equal(t, 1, code)
 			}
-			wholeOrOld(t, dir, code)
+			require.Len(t, must(os.ReadDir(dir))(t), 2)
+			text := read(t, dir, "in.lua.go")
+			if code == 1 {
+				require.Equal(t, before, text)
+			} else if text != before { // a library has no file
+				require.NoError(t, errOf(parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)))
+			}
 		})
 	}
 }
 
 // before is a file that luagen wrote earlier.
 const before = emit.Header + "\n// before\n"
-
-// wholeOrOld requires that in.lua.go is Go, or what it was if there were findings.
-func wholeOrOld(t *testing.T, dir string, code int) {
-	t.Helper()
-	require.Len(t, must(os.ReadDir(dir))(t), 2)
-	text := read(t, dir, "in.lua.go")
-	if code == 1 {
-		require.Equal(t, before, text)
-	} else if text != before { // a library has no file
-		require.NoError(t, errOf(parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)))
-	}
-}
 
 // TestNoHalfWrittenFile: where a file cannot take its place, nothing is left behind.
 func TestNoHalfWrittenFile(t *testing.T) {

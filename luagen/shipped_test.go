@@ -29,15 +29,6 @@ var boundCases = []struct {
 	keys, args []string
 	want       string
 }{{
-	name: "Fixed",
-	src: `---@key a string
----@arg x string
----@key b string
----@arg y int
-return {a, b, x, y}`,
-	keys: []string{"k1", "k2"}, args: []string{"v1", "9007199254740993"},
-	want: "[k1 k2 v1 9007199254740993]",
-}, {
 	name: "Bool",
 	src: `---@key a string
 ---@arg yes bool
@@ -53,14 +44,6 @@ return {a, type(yes), tostring(yes), tostring(no)}`,
 return {a, type(absent), present}`,
 	keys: []string{"k"}, args: []string{"", "5"},
 	want: "[k nil 5]",
-}, {
-	name: "ListOfKeys",
-	src: `---@key a string
----@key more hash...
----@arg owners string... per more
-return {a, more, owners}`,
-	keys: []string{"k", "l1", "l2"}, args: []string{"o1", "o2"},
-	want: "[k [l1 l2] [o1 o2]]",
 }, {
 	name: "EmptyLists",
 	src: `---@key a string

@@ -86,7 +86,11 @@ func TestCallIsWithdrawnWhileTheClientDials(t *testing.T) {
 			b := f.connect(t)
 			hold.Store(true)
 			for len(dialing) == 0 { // Each call before breaks the connection that it is sent on.
-				batch, outcomes := withdrawable(calls), make(chan backend.Outcome, calls)
+				batch, outcomes := make([]backend.Call, calls), make(chan backend.Outcome, calls)
+				for i := range batch {
+					batch[i] = backend.Call{Script: write, Keys: []string{"k"}, Claim: new(backend.Claim)}
+					batch[i].Claim.Begin()
+				}
 				go b.RunBatch(t.Context(), batch, func(_ int, o backend.Outcome) { outcomes <- o })
 				sent := len(f.Commands())
 				select {
@@ -106,27 +110,6 @@ func TestCallIsWithdrawnWhileTheClientDials(t *testing.T) {
 			}
 		})
 	}
-}
-
-// withdrawable returns a batch of n calls.
-func withdrawable(n int) []backend.Call {
-	batch := make([]backend.Call, n)
-	for i := range batch {
-		batch[i] = backend.Call{Script: write, Keys: []string{"k"}, Claim: new(backend.Claim)}
-		batch[i].Claim.Begin()
-	}
-	return batch
-}
-
-// runThenWait runs two calls and has each wait for replicas.
-func runThenWait(
-	t *testing.T, b *rueidisbackend.Backend, replicas int, timeout time.Duration,
-) (outcomes [2]backend.Outcome) {
-	t.Helper()
-	call := backend.Call{Script: write, Keys: []string{"k"}}
-	b.RunThenWait(t.Context(), []backend.Call{call, call}, replicas, timeout,
-		func(place int, o backend.Outcome) { outcomes[place] = o })
-	return outcomes
 }
 
 // A list of slots that lacks a slot, as in the middle of a move or before a cluster is whole, is not used again.

@@ -66,9 +66,10 @@ func (f *fakeServer) demote() {
 
 func requireAcked(t *testing.T, b *rueidisbackend.Backend) {
 	t.Helper()
-	for _, o := range runThenWait(t, b, 1, time.Second) {
+	call := backend.Call{Script: write, Keys: []string{"k"}}
+	b.RunThenWait(t.Context(), []backend.Call{call, call}, 1, time.Second, func(_ int, o backend.Outcome) {
 		require.Equal(t, backend.Outcome{Reply: backend.StringReply("OK"), Acked: 1}, o)
-	}
+	})
 }
 
 // TestConnectionOfReplicasIsKept has calls wait for replicas one after the other: they share a connection, which never

@@ -63,15 +63,6 @@ func TestSendingShowsANearDeadlineWhileConnecting(t *testing.T) {
 	}
 }
 
-// classify returns what a runner makes of err on a script that may write. The test is in virtual time.
-func classify(ctx context.Context, refused bool, err error) error {
-	s := &sending{Context: ctx}
-	s.refused.Store(refused)
-	s.Done()
-	_, err = s.outcome(errorResult(err))
-	return evalshaClass(ctx, err)
-}
-
 // errorResult returns what a client returns with err. rueidis.NewErrorResult is newer than the oldest client.
 func errorResult(err error) (result rueidis.RedisResult) {
 	field := reflect.ValueOf(&result).Elem().FieldByName("err")
@@ -97,15 +88,6 @@ func evalshaClass(ctx context.Context, err error) error {
 	return err
 }
 
-// send is a sending to a client that answers all with err, once it has asked ctx for Done or not.
-func send(s *sending, asks bool, err error) (backend.Reply, error) {
-	_ = s.Err()
-	if asks {
-		s.Done()
-	}
-	return s.outcome(errorResult(err))
-}
-
 func TestClosedClientIsNotTheSameAsAClosedConnection(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -123,7 +105,11 @@ func TestClosedClientIsNotTheSameAsAClosedConnection(t *testing.T) {
 				sent := 0
 				_, err := unlessClosed(t.Context(), nil, func(s *sending) (backend.Reply, error) {
 					sent++
-					return send(s, test.asks[sent-1], rueidis.ErrClosing)
+					_ = s.Err()
+					if test.asks[sent-1] {
+						s.Done()
+					}
+					return s.outcome(errorResult(rueidis.ErrClosing))
 				})
 				require.Len(t, test.asks, sent)
 				require.ErrorIs(t, err, rueidis.ErrClosing)
@@ -162,7 +148,11 @@ func TestWhatProvesThatNothingWasSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				err := classify(test.ctx, test.refused, test.err)
+				s := &sending{Context: test.ctx}
+				s.refused.Store(test.refused)
+				s.Done()
+				_, err := s.outcome(errorResult(test.err))
+				err = evalshaClass(test.ctx, err)
 				require.ErrorIs(t, err, test.err)
 				require.Equal(t, !test.unsent, errors.Is(err, backend.ErrIndeterminate))
 			})

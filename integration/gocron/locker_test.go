@@ -250,6 +250,3 @@ func must[T any](v T, err error) func(t testing.TB) T {
 		return v
 	}
 }
-
-// errOf returns the error alone that a call returned.
-func errOf[T any](_ T, err error) error { return err }

@@ -205,12 +205,11 @@ func TestNewThrottleRefuses(t *testing.T) {
 // perUser and forAll are two limits of which a Report costs nothing for all, and a user is known by a context.
 var (
 	perUser = grpclimit.Policy{Name: "user", Limit: twoAMinute, Key: byUser}
-	forAll  = grpclimit.Policy{Name: "all", Limit: primitives.Limit{Permits: 3, Interval: time.Hour}, Cost: costOfAll}
+	forAll  = grpclimit.Policy{
+		Name: "all", Limit: primitives.Limit{Permits: 3, Interval: time.Hour},
+		Cost: func(_ context.Context, method string) int { return map[string]int{"/s/m": 1, "/s/Many": 4}[method] },
+	}
 )
-
-func costOfAll(_ context.Context, method string) int {
-	return map[string]int{"/s/m": 1, "/s/Many": 4}[method]
-}
 
 // TestSeveralLimits: a refusal takes nothing from any, and names the policy that refuses for the longest time.
 func TestSeveralLimits(t *testing.T) {

@@ -89,13 +89,6 @@ func post(t *testing.T, url, body string, fields ...string) reply {
 	return send(request(t.Context(), url, body, fields...))
 }
 
-// later sends a request, and does not wait.
-func later(r *http.Request) <-chan reply {
-	done := make(chan reply, 1)
-	go func() { done <- send(r) }()
-	return done
-}
-
 // requireReplay expects an answer that was kept.
 func requireReplay(t *testing.T, r reply, status int, body string) {
 	t.Helper()
@@ -247,7 +240,8 @@ func TestCutConnection(t *testing.T) {
 	g := newGate(t)
 	_, one, other := start(t, httpidem.Options{}, g.serve)
 	ctx, cut := context.WithCancel(t.Context())
-	first := later(request(ctx, one, "1", key, "a"))
+	first := make(chan reply, 1)
+	go func() { first <- send(request(ctx, one, "1", key, "a")) }()
 	r := <-g.entered
 	cut()
 	require.Zero(t, (<-first).StatusCode)

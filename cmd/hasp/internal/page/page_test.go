@@ -62,14 +62,10 @@ func (f *fake) List(ctx context.Context, _ string, turn func(context.Context) er
 	}
 }
 
-func (f *fake) read() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.reads++
-}
-
 func (f *fake) Describe(_ context.Context, name string) ([]inspect.Object, error) {
-	f.read()
+	f.mu.Lock()
+	f.reads++
+	f.mu.Unlock()
 	left := time.Second
 	h := inspect.Holder{Owner: markup, Host: markup, Metadata: markup, Remaining: &left}
 	return []inspect.Object{{
