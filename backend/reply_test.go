@@ -21,7 +21,7 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string][]fmt.Stringer{
 		"nil": {nilReply.Kind()}, "integer": {one.Kind()}, "string": {text.Kind()}, "array": {array.Kind()},
-		"never": {backend.RetryNever}, "safe": {backend.RetryRepeatable}, "readonly": {backend.RetryReadOnly},
+		"never": {backend.Retry(0)}, "safe": {backend.RetryRepeatable}, "readonly": {backend.RetryReadOnly},
 		"auto": {backend.Sharding(0)}, "on": {backend.ShardedOn}, "off": {backend.ShardedOff},
 		"unknown": {backend.Kind(99), backend.Retry(9), backend.Sharding(9)},
 	} {
@@ -57,30 +57,6 @@ func TestReplyOfAnotherKind(t *testing.T) {
 			require.Zero(t, got, name)
 		}
 	}
-}
-
-func TestReplyTuple(t *testing.T) {
-	t.Parallel()
-	items, err := array.Tuple(2)
-	require.NoError(t, err)
-	require.Equal(t, []backend.Reply{one, text}, items)
-	_, err = array.Tuple(3)
-	require.ErrorIs(t, err, backend.ErrReply)
-	_, err = one.Tuple(1)
-	require.ErrorIs(t, err, backend.ErrReply)
-	items, err = backend.ArrayReply(nil).Tuple(0)
-	require.NoError(t, err)
-	require.Empty(t, items)
-}
-
-func TestNewScript(t *testing.T) {
-	t.Parallel()
-	require.Zero(t, backend.RetryNever, "the careful class is the zero value")
-	s := backend.NewScript("one", "return 1", 2, backend.RetryRepeatable)
-	require.Equal(t, &backend.Script{
-		Name: "one", Source: "return 1", Keys: 2, Retry: backend.RetryRepeatable,
-		SHA1: "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", // as SCRIPT LOAD answers
-	}, s)
 }
 
 // The slots are CLUSTER KEYSLOT's answers.

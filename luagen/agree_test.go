@@ -48,7 +48,10 @@ func agree(t *testing.T, c *client, texts []string,
 	require.NoError(t, c.w.Flush())
 	for _, text := range texts {
 		_, err := c.receive()
-		finding := ours(text)
+		finding := ""
+		if f := parse.Check([]byte(text)); f != nil {
+			finding = f.String()
+		}
 		switch {
 		case err == nil && finding == "":
 			accepted++
@@ -59,14 +62,6 @@ func agree(t *testing.T, c *client, texts []string,
 		}
 	}
 	return accepted
-}
-
-// ours reports whether the parser takes a text, and why not.
-func ours(text string) string {
-	if f := parse.Check([]byte(text)); f != nil {
-		return f.String()
-	}
-	return ""
 }
 
 var nestedLong = regexp.MustCompile(`\[\[(?s:.*)\[\[`)

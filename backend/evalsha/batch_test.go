@@ -269,15 +269,12 @@ func TestRunThenWait(t *testing.T) {
 			want: []backend.Outcome{{Reply: reply("a"), Acked: 2}, {Reply: reply("b"), Acked: 1}},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			calls := make([]backend.Call, len(c.calls))
-			for i, key := range c.calls {
-				calls[i] = call(write, key)
-			}
-			require.Equal(t, c.want, runThenWait(t, &c.waiting, false, calls...))
-			require.Equal(t, c.sent, c.waiting.sent)
-		})
+		calls := make([]backend.Call, len(c.calls))
+		for i, key := range c.calls {
+			calls[i] = call(write, key)
+		}
+		require.Equal(t, c.want, runThenWait(t, &c.waiting, false, calls...), name)
+		require.Equal(t, c.sent, c.waiting.sent, name)
 	}
 }
 
@@ -343,19 +340,16 @@ func TestRunThenWaitOnASilentConnection(t *testing.T) {
 			rounds: [][]error{{evalsha.NotSent(context.DeadlineExceeded)}, {evalsha.NotSent(errEOF)}},
 		}}, backend.ErrUnavailable},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c.silence, c.nodes = make(chan struct{}), map[string]string{"a": "silent"}
-				c.acked = nil
-				start := time.Now()
-				o := runThenWait(t, &c.waiting, false, call(write, "a"))[0]
-				require.ErrorIs(t, o.Err, c.is)
-				require.NotErrorIs(t, o.Err, context.DeadlineExceeded, "the caller's context has not ended")
-				if name != "NotSent" { // That is offered again.
-					require.Equal(t, 4*time.Second, time.Since(start))
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			c.silence, c.nodes = make(chan struct{}), map[string]string{"a": "silent"}
+			c.acked = nil
+			start := time.Now()
+			o := runThenWait(t, &c.waiting, false, call(write, "a"))[0]
+			require.ErrorIs(t, o.Err, c.is, name)
+			require.NotErrorIs(t, o.Err, context.DeadlineExceeded, "the caller's context has not ended")
+			if name != "NotSent" { // That is offered again.
+				require.Equal(t, 4*time.Second, time.Since(start))
+			}
 		})
 	}
 }

@@ -17,15 +17,6 @@ import (
 	"github.com/hasp-go/hasp/backend/evalsha"
 )
 
-func TestCommandWords(t *testing.T) {
-	t.Parallel()
-	keys, args := []string{"k1", "k2"}, []string{"a"}
-	cmd := evalsha.Command{Name: "EVALSHA", Script: write, Keys: keys, Args: args}
-	require.Equal(t, []string{"EVALSHA", write.SHA1, "2", "k1", "k2", "a"}, cmd.Words())
-	cmd = evalsha.Command{Name: "PTTL", Script: plain, Keys: keys, Args: args}
-	require.Equal(t, []string{"PTTL", "k1", "k2", "a"}, cmd.Words())
-}
-
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
@@ -118,23 +109,20 @@ func TestUnknownOutcome(t *testing.T) {
 		{read, 3, 3, false},
 		{plain, 2, 3, true},
 	} {
-		t.Run(fmt.Sprint(c.script.Name, c.lost), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				lost := make([]error, c.lost)
-				for i := range lost {
-					lost[i] = errEOF
-				}
-				f, reply, err := run(t, t.Context(), c.script, fails(lost...)...)
-				require.Len(t, f.asked(), c.sent)
-				if c.ok {
-					requireDone(t, c.script, reply, err)
-					return
-				}
-				require.ErrorIs(t, err, errEOF)
-				require.Equal(t, c.script.Retry.Writes(), errors.Is(err, backend.ErrIndeterminate))
-				require.Equal(t, c.script.Retry.Writes(), backend.MayHaveRun(err))
-			})
+		synctest.Test(t, func(t *testing.T) {
+			lost := make([]error, c.lost)
+			for i := range lost {
+				lost[i] = errEOF
+			}
+			f, reply, err := run(t, t.Context(), c.script, fails(lost...)...)
+			require.Len(t, f.asked(), c.sent, "%s, of which %d are lost", c.script.Name, c.lost)
+			if c.ok {
+				requireDone(t, c.script, reply, err)
+				return
+			}
+			require.ErrorIs(t, err, errEOF)
+			require.Equal(t, c.script.Retry.Writes(), errors.Is(err, backend.ErrIndeterminate))
+			require.Equal(t, c.script.Retry.Writes(), backend.MayHaveRun(err))
 		})
 	}
 }

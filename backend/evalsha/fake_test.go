@@ -39,20 +39,14 @@ type fake struct {
 	calls   []string
 }
 
-func (f *fake) note(call string) step {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls = append(f.calls, call)
-	if len(f.steps) == 0 {
-		return step{}
-	}
-	next := f.steps[0]
-	f.steps = f.steps[1:]
-	return next
-}
-
 func (f *fake) Send(_ context.Context, cmd evalsha.Command) (backend.Reply, error) {
-	next := f.note(cmd.Name)
+	f.mu.Lock()
+	f.calls = append(f.calls, cmd.Name)
+	next := step{}
+	if len(f.steps) > 0 {
+		next, f.steps = f.steps[0], f.steps[1:]
+	}
+	f.mu.Unlock()
 	if next.during != nil {
 		next.during()
 	}

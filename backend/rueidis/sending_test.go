@@ -45,20 +45,17 @@ func TestSendingShowsANearDeadlineWhileConnecting(t *testing.T) {
 		"Far":        {time.Hour, true, [3]bool{false, false, false}},
 		"FarNoDial":  {time.Hour, false, [3]bool{false, false, false}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
-				defer cancel()
-				s := &sending{Context: ctx}
-				for asked, want := range test.shown {
-					if asked > 0 || test.dials {
-						_, shown := s.Deadline()
-						require.Equal(t, want, shown, "asked %d times", asked)
-					}
-					require.NoError(t, s.Err())
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
+			defer cancel()
+			s := &sending{Context: ctx}
+			for asked, want := range test.shown {
+				if asked > 0 || test.dials {
+					_, shown := s.Deadline()
+					require.Equal(t, want, shown, "%s: asked %d times", name, asked)
 				}
-			})
+				require.NoError(t, s.Err())
+			}
 		})
 	}
 }
@@ -99,24 +96,21 @@ func TestClosedClientIsNotTheSameAsAClosedConnection(t *testing.T) {
 		"InFlight":          {[]bool{true}, false, true},
 		"InFlightTheSecond": {[]bool{false, true}, false, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				sent := 0
-				_, err := unlessClosed(t.Context(), nil, func(s *sending) (backend.Reply, error) {
-					sent++
-					_ = s.Err()
-					if test.asks[sent-1] {
-						s.Done()
-					}
-					return s.outcome(errorResult(rueidis.ErrClosing))
-				})
-				require.Len(t, test.asks, sent)
-				require.ErrorIs(t, err, rueidis.ErrClosing)
-				require.Equal(t, test.closed, errors.Is(err, backend.ErrClosed))
-				require.Equal(t, test.unknown, errors.Is(
-					evalshaClass(t.Context(), err), backend.ErrIndeterminate))
+		synctest.Test(t, func(t *testing.T) {
+			sent := 0
+			_, err := unlessClosed(t.Context(), nil, func(s *sending) (backend.Reply, error) {
+				sent++
+				_ = s.Err()
+				if test.asks[sent-1] {
+					s.Done()
+				}
+				return s.outcome(errorResult(rueidis.ErrClosing))
 			})
+			require.Len(t, test.asks, sent)
+			require.ErrorIs(t, err, rueidis.ErrClosing)
+			require.Equal(t, test.closed, errors.Is(err, backend.ErrClosed), name)
+			require.Equal(t, test.unknown, errors.Is(
+				evalshaClass(t.Context(), err), backend.ErrIndeterminate))
 		})
 	}
 }
@@ -145,17 +139,14 @@ func TestWhatProvesThatNothingWasSent(t *testing.T) {
 		"Write":                {live, false, &net.OpError{Op: "write", Err: io.ErrClosedPipe}, false},
 		"Closing":              {live, false, rueidis.ErrClosing, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &sending{Context: test.ctx}
-				s.refused.Store(test.refused)
-				s.Done()
-				_, err := s.outcome(errorResult(test.err))
-				err = evalshaClass(test.ctx, err)
-				require.ErrorIs(t, err, test.err)
-				require.Equal(t, !test.unsent, errors.Is(err, backend.ErrIndeterminate))
-			})
+		synctest.Test(t, func(t *testing.T) {
+			s := &sending{Context: test.ctx}
+			s.refused.Store(test.refused)
+			s.Done()
+			_, err := s.outcome(errorResult(test.err))
+			err = evalshaClass(test.ctx, err)
+			require.ErrorIs(t, err, test.err)
+			require.Equal(t, !test.unsent, errors.Is(err, backend.ErrIndeterminate), name)
 		})
 	}
 }

@@ -288,13 +288,6 @@ func TestScores(t *testing.T) {
 	}
 }
 
-func TestOptionalKey(t *testing.T) {
-	t.Parallel()
-	key := ""
-	require.Empty(t, scriptcall.OptionalKey(nil))
-	require.Equal(t, []string{""}, scriptcall.OptionalKey(&key))
-}
-
 // batches keeps the keys of each batch, and replies with the last argument.
 type batches [][]string
 

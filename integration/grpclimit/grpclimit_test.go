@@ -97,28 +97,6 @@ func TestCallsAndStreams(t *testing.T) {
 	})
 }
 
-func TestCost(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		costs := map[string]int{"/s/Health": 0, "/s/Two": 2, "/s/Three": 3}
-		var failure error
-		l := newLimit(t, hasptest.New(t), grpclimit.Options{
-			Cost:        func(_ context.Context, method string) int { return costs[method] },
-			Unavailable: primitives.Admit(),
-			OnError:     func(_ context.Context, _ string, err error) { failure = err },
-		})
-		require.NoError(t, call(t.Context(), l, "/s/Two"))
-		requireRefused(t, call(t.Context(), l, "/s/Two"), time.Minute)
-		require.NoError(t, call(t.Context(), l, "/s/Health"))
-		require.NoError(t, failure)
-
-		err := call(t.Context(), l, "/s/Three")
-		require.Equal(t, codes.ResourceExhausted, status.Code(err))
-		require.Empty(t, status.Convert(err).Details())
-		require.ErrorIs(t, failure, primitives.ErrAboveRate)
-	})
-}
-
 // TestDecisionsHaveThePolicy: metrics count by it, and not by the keys.
 func TestDecisionsHaveThePolicy(t *testing.T) {
 	t.Parallel()
@@ -243,6 +221,7 @@ func TestSeveralLimits(t *testing.T) {
 			err = as("eve", "/s/Many")
 			require.Equal(t, codes.ResourceExhausted, status.Code(err))
 			require.Equal(t, `limit "user, all": the call costs more than the burst`, status.Convert(err).Message())
+			require.Empty(t, status.Convert(err).Details(), "no time would do")
 			require.ErrorIs(t, failed, primitives.ErrAboveRate)
 		})
 	}
