@@ -88,6 +88,11 @@ var scenes = map[string]map[string]func(a stage){
 			go l.WriteLock().Lock(a.Context())
 			synctest.Wait()
 		},
+		"free, for a writer that waits": func(a stage) {
+			lease := readLease(a.T, a.c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{PreferWriters: true}))
+			a.s.do("HSET", "hasp_rwlock_writer:{x}", alienOwner, "1")
+			require.NoError(a, lease.Release(a.Context()))
+		},
 		"a writer, with a later token": func(a stage) {
 			token := a.hold(a.c.NewReadWriteLock("x", nil).WriteLock().Lock, 0).Token() + time.Hour.Microseconds()
 			a.s.do("SET", "redisson_lock_token:{x}", strconv.FormatInt(token, 10))
