@@ -163,6 +163,13 @@ func TestScriptsAtTheEndsOfNumbers(t *testing.T) {
 					}
 					rows[d.Name+" "+name+" "+edge] = row
 				}
+				for _, sum := range []string{"-1 -2147483647", "-2 -2147483647", "0 2147483647", "1 2147483647"} {
+					if text, more, _ := strings.Cut(sum, " "); strings.HasPrefix(arg, "delta int(-2147483647") {
+						s.do("FLUSHALL")
+						s.do("SET", nthKey(0), text)
+						rows[d.Name+" sum "+sum] = s.replies(t, d, 1, i, more)
+					}
+				}
 			}
 			for i, kind := range d.keys {
 				for _, text := range corrupt[kind] {
