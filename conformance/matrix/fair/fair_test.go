@@ -239,20 +239,26 @@ func TestClockSetBack(t *testing.T) {
 }
 
 // setBack puts two crashed waiters with a timeout of a second each before the others, and makes all times of the
-// queue an hour later, as if the clock had been set back.
+// queue an hour later, as if the clock had been set back. A third, behind them,
+// has come and crashed since.
 func setBack(t *testing.T, s *embedded.Server) {
 	t.Helper()
 	_, err := s.Do("EVAL", `
+		local function crash(waiter)
+			redis.call('zadd', KEYS[2], ARGV[1] + 300000, waiter)
+			redis.call('hset', KEYS[3], waiter, ARGV[1] + 1000 .. ' 1000')
+		end
 		for i = 1, 2 do
 			redis.call('lpush', KEYS[1], 'crashed' .. i)
-			redis.call('zadd', KEYS[2], ARGV[1] + 300000, 'crashed' .. i)
-			redis.call('hset', KEYS[3], 'crashed' .. i, ARGV[1] + 1000 .. ' 1000')
+			crash('crashed' .. i)
 		end
 		for _, waiter in ipairs(redis.call('lrange', KEYS[1], 0, -1)) do
 			local deadline, timeout = string.match(redis.call('hget', KEYS[3], waiter), '(%d+)( %d+)')
 			redis.call('zincrby', KEYS[2], 3600000, waiter)
 			redis.call('hset', KEYS[3], waiter, deadline + 3600000 .. timeout)
-		end`, "3", queue, timeouts, deadlines, strconv.FormatInt(time.Now().UnixMilli(), 10))
+		end
+		redis.call('linsert', KEYS[1], 'after', 'crashed1', 'crashed3')
+		crash('crashed3')`, "3", queue, timeouts, deadlines, strconv.FormatInt(time.Now().UnixMilli(), 10))
 	require.NoError(t, err)
 }
 
