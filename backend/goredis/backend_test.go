@@ -167,6 +167,36 @@ func TestRefusalGoesToItsChannel(t *testing.T) {
 	}
 }
 
+// TestRefusedUnsubscribe: the refusal is of no subscription that was asked for behind it.
+func TestRefusedUnsubscribe(t *testing.T) {
+	t.Parallel()
+	s := newFakeServer(t, func(words []string) string {
+		switch {
+		case words[0] == "unsubscribe":
+			return none
+		case words[1] == "next":
+			return "-NOPERM x\r\n"
+		}
+		return adaptertest.Ack(words)
+	})
+	b := connect(t, s, redis.Options{})
+	sub, _ := collect(t, b, "c")
+	_, _ = collect(t, b, "other")
+	sub.Cancel()
+	require.Eventually(t, func() bool { return s.Count("unsubscribe c\n") == 1 }, 20*time.Second, time.Millisecond)
+	next := make(chan error, 1)
+	go func() { next <- errOf(b.Subscribe(t.Context(), "next", func(backend.Event) {})) }()
+	select {
+	case err := <-next:
+		require.Fail(t, "the refusal is its own", err)
+	case <-time.After(200 * time.Millisecond): // It waits for its answer.
+	}
+	for _, conn := range s.Open() {
+		_, _ = conn.Write([]byte(adaptertest.Ack([]string{"subscribe", "next"})))
+	}
+	require.NoError(t, <-next)
+}
+
 // TestWrongAnswerIsAGap: an answer that nobody asked for means that commands and answers no longer match. The driver panics
 // at an acknowledgement without a channel.
 func TestWrongAnswerIsAGap(t *testing.T) {

@@ -120,3 +120,31 @@ func TestNodesAreForgotten(t *testing.T) {
 		})
 	}
 }
+
+// elsewhere is a client whose only node is another by now, as that of Sentinel after a failover.
+type elsewhere struct {
+	rueidis.Client
+	moved atomic.Bool
+}
+
+func (e *elsewhere) Nodes() map[string]rueidis.Client {
+	return map[string]rueidis.Client{map[bool]string{false: "127.0.0.1:1", true: "127.0.0.1:2"}[e.moved.Load()]: e.Client}
+}
+
+// TestLinkLeavesANodeThatTheClientHasLeft: though its connection is sound.
+func TestLinkLeavesANodeThatTheClientHasLeft(t *testing.T) {
+	t.Parallel()
+	f := answering(func(words []string) string {
+		if words[0] == "SUBSCRIBE" {
+			return adaptertest.Ack(words)
+		}
+		return ":1\r\n"
+	})
+	client := &elsewhere{Client: f.client(t)}
+	b := must(rueidisbackend.New(client, &rueidisbackend.Options{PubSub: &fanout.Options{PingEvery: 10 * time.Millisecond}}))(t)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	events := make(chan backend.Event, 100)
+	require.NoError(t, errOf(b.Subscribe(t.Context(), "c", func(e backend.Event) { events <- e })))
+	client.moved.Store(true)
+	require.Eventually(t, func() bool { return len(events) > 0 }, 20*time.Second, time.Millisecond)
+}

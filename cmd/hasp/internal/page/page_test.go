@@ -46,7 +46,8 @@ type fake struct {
 	events   []inspect.EventKind // that a watch sees; nil: Acquired
 	log      strings.Builder
 	watches  atomic.Int32
-	refused  int32 // how many watches end by an error
+	ended    atomic.Int32 // of these
+	refused  int32        // how many watches end by an error
 }
 
 func (f *fake) List(ctx context.Context, _ string, turn func(context.Context) error) iter.Seq2[inspect.Object, error] {
@@ -88,6 +89,7 @@ func (f *fake) Watch(ctx context.Context, name string) iter.Seq2[inspect.Event, 
 			yield(inspect.Event{Kind: kind, Owner: markup, Object: inspect.Object{Name: name, Kind: inspect.Lock}}, nil)
 		}
 		<-ctx.Done()
+		f.ended.Add(1)
 	}
 }
 
@@ -487,6 +489,27 @@ func TestWatchAfterAnError(t *testing.T) {
 		open()
 		synctest.Wait()
 		require.EqualValues(t, 3, source.watches.Load())
+	})
+}
+
+// TestWatchesMakeRoom: as many names as there may be streams are watched; then one without viewers ends.
+func TestWatchesMakeRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &fake{}
+		ctx, cancel := context.WithCancel(t.Context())
+		h := serve(ctx, source, page.Options{Reads: 1000})
+		for i := range 65 {
+			require.Zero(t, source.ended.Load())
+			ctx, leave := context.WithCancel(ctx)
+			go h.ServeHTTP(&sink{header: http.Header{}}, httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint("http://localhost/live?name=", i), nil))
+			synctest.Wait()
+			leave()
+			synctest.Wait()
+		}
+		require.EqualValues(t, 1, source.ended.Load())
+		cancel()
+		synctest.Wait()
 	})
 }
 
