@@ -45,8 +45,8 @@ func TestClientKeepsNothing(t *testing.T) {
 				if memo, isMemo := o.(*primitives.Memo[int]); isMemo {
 					endWithout(t, memo)
 				}
-				if l, isLocker := lockerOf(o); isLocker {
-					contend(t, l, func(fails bool) { lost = fails })
+				if _, isLocker := lockerOf(o); isLocker {
+					play(t.Context(), o, contended, func(step string) { lost = step == "unheard release" })
 				}
 			}
 			must.Get(c.OpenLongAdder(t.Context(), "closed")).Close()
@@ -83,39 +83,9 @@ func lockerOf(o object) (locker, bool) {
 	return l, ok
 }
 
-// contend has a caller wait for what another holds: it gets it, and releases or forgets it; or it gives up.
-func contend(t *testing.T, l locker, lose func(fails bool)) {
-	t.Helper()
-	for _, leave := range []func(lease *primitives.Lease) error{
-		func(lease *primitives.Lease) error { return lease.Release(t.Context()) },
-		func(lease *primitives.Lease) error { lease.Forget(); return nil },
-	} {
-		holder := cells.Got(l.Lock(t.Context()))(t)
-		holder.Context(t.Context())
-		got := make(chan error)
-		for _, patience := range []time.Duration{time.Second, time.Hour} {
-			go func() {
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				defer cancel()
-				lease, err := l.Lock(ctx)
-				if err == nil {
-					err = leave(lease)
-				}
-				got <- err
-			}()
-		}
-		time.Sleep(15 * time.Second) // Virtual: one has given up, if it had to wait, and the holder's lease was renewed.
-		<-got
-		require.NoError(t, holder.Release(t.Context()))
-		require.NoError(t, <-got)
-		time.Sleep(time.Minute) // Virtual: a forgotten lease has ended.
-	}
-	lease := cells.Got(l.Lock(t.Context()))(t)
-	lose(true)
-	require.Error(t, lease.Release(t.Context()))
-	lose(false)
-	time.Sleep(time.Minute) // Virtual: it is repeated.
-}
+// contended is a story of a lock for which one waits that gives up, and one that gets it; of a lease that is forgotten, and
+// of one whose release is repeated.
+const contended = "Lock; hurry Do; go Do; wait 15s; release; wait 1s; Lock; forget; wait 1m; Lock; unheard release; wait 1m"
 
 // kept counts what can be reached from the values: per type the values behind pointers, the entries of maps, and the
 // elements of slices up to their capacity. It looks into the types of primitives and its packages, and into contexts.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/must"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/inspect"
@@ -68,9 +69,10 @@ type player struct {
 // faults are the errors that stories name.
 var faults = map[string]error{"overflow": primitives.ErrOverflow, "conflict": primitives.ErrConflict}
 
-// play tells the story of an object. Its steps are methods with their arguments. "not" is before one that is refused,
-// and "go" before one that ends with the story. "ask" are all that only ask, of an owner or of the last lease's, "release"
-// releases that, and "wait" lets virtual time pass, in which the watchdog renews. "=" is before a result, "!" before a fault.
+// play tells the story of an object. Its steps are methods with their arguments. "not" is before one that is refused, "go"
+// before one that ends with the story, and "hurry" before one that gives up after a second. "ask" are all that only ask, of
+// an owner or of the last lease's, "release" releases that, "unheard release" gets no answer, and "wait" lets virtual time
+// pass, in which the watchdog renews. "=" is before a result, "!" before a fault.
 func play(ctx context.Context, o object, story string, each ...func(step string)) {
 	p := &player{object: o}
 	if l, isLocker := lockerOf(o); isLocker {
@@ -88,9 +90,13 @@ func play(ctx context.Context, o object, story string, each ...func(step string)
 
 func (p *player) step(ctx, beside context.Context, words []string) {
 	switch first, more := words[0], words[1:]; first {
-	case "go":
-		other := *p
-		go func() { _ = other.call(beside, more) }()
+	case "go", "hurry":
+		other, patience := *p, map[string]time.Duration{"go": time.Hour, "hurry": time.Second}[first]
+		go func() {
+			ctx, cancel := context.WithTimeout(beside, patience)
+			defer cancel()
+			_ = other.call(ctx, more)
+		}()
 	case "not":
 		must.Wrap(p.call(ctx, more), primitives.ErrNotAcquired)
 	case "ask":
@@ -101,6 +107,10 @@ func (p *player) step(ctx, beside context.Context, words []string) {
 		}
 	case "release":
 		must.Do(p.lease.Release(ctx))
+	case "unheard":
+		must.Wrap(p.lease.Release(ctx), backend.ErrIndeterminate)
+	case "forget":
+		p.lease.Forget()
 	case "wait":
 		time.Sleep(must.Get(time.ParseDuration(more[0])))
 	default:
