@@ -183,7 +183,6 @@ upgrade: servers ## processes of this checkout and of the last release share eac
 redisson: servers ## ours and a Redisson client on the same objects; takes Java 17 and Maven. REDISSON=3.17.6 is an older one
 	export HASP_REDISSON=$(or $(REDISSON),1) HASP_REQUIRE_SERVERS=1 && \
 		(cd conformance/matrix && go test -race -count=1 -timeout 10m -v ./redisson) && \
-		(cd conformance && go test -race -count=1 -timeout 10m ./servers/redisson) && \
 		(cd bench && go test -race -count=1 -timeout 10m -run '^TestRedisson$$' .)
 
 peers: servers ## redsync's, redislock's and other modules' own tests over hasp; writes their table into docs/migration.md
