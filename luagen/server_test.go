@@ -1,15 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
-	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -47,14 +42,14 @@ func startServer(t *testing.T, name string, flags ...string) *client {
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
 	})
-	var conn net.Conn
+	c := &client{addr: "127.0.0.1:" + port}
 	require.Eventually(t, func() bool {
-		conn, err = net.Dial("tcp", "127.0.0.1:"+port)
+		c.serverConn, err = dial(&url.URL{Host: c.addr})
 		return err == nil
 	}, 20*time.Second, 10*time.Millisecond)
-	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	return &client{t: t, addr: conn.RemoteAddr().String(), w: bufio.NewWriter(conn),
-		r: bufio.NewReader(conn)}
+	require.NoError(t, c.SetDeadline(time.Time{}))
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
 }
 
 // freePort returns a port that nobody listens on.
@@ -67,58 +62,8 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// client speaks RESP2.
+// client is luagen's own, of a server at an address.
 type client struct {
-	t    *testing.T
+	*serverConn
 	addr string
-	w    *bufio.Writer
-	r    *bufio.Reader
-}
-
-// do sends one command and returns its reply: nil, int64, string or []any; an error reply is err.
-func (c *client) do(words ...string) (any, error) {
-	c.t.Helper()
-	c.send(words...)
-	require.NoError(c.t, c.w.Flush())
-	return c.receive()
-}
-
-// send puts one command into the buffer.
-func (c *client) send(words ...string) {
-	fmt.Fprintf(c.w, "*%d\r\n", len(words))
-	for _, word := range words {
-		fmt.Fprintf(c.w, "$%d\r\n%s\r\n", len(word), word)
-	}
-}
-
-func (c *client) receive() (any, error) {
-	c.t.Helper()
-	line, err := c.r.ReadString('\n')
-	require.NoError(c.t, err)
-	text := strings.TrimSuffix(line[1:], "\r\n")
-	switch line[0] {
-	case '-':
-		return nil, errors.New(text)
-	case '+':
-		return text, nil
-	case ':':
-		return strconv.ParseInt(text, 10, 64)
-	}
-	n, err := strconv.Atoi(text)
-	require.NoError(c.t, err)
-	switch {
-	case n < 0:
-		return nil, nil
-	case line[0] == '$':
-		data := make([]byte, n+2)
-		_, err := io.ReadFull(c.r, data)
-		require.NoError(c.t, err)
-		return string(data[:n]), nil
-	}
-	items := make([]any, n)
-	for i := range items {
-		items[i], err = c.receive()
-		require.NoError(c.t, err)
-	}
-	return items, nil
 }
