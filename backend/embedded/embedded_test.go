@@ -2,7 +2,6 @@ package embedded_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,28 +26,6 @@ func newBackend(t *testing.T, server *embedded.Server) *embedded.Backend {
 	b := must(embedded.New(server, nil))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
-}
-
-// inbox collects the events of a subscription.
-type inbox struct {
-	mu     sync.Mutex
-	events []backend.Event
-}
-
-func (i *inbox) handle(e backend.Event) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.events = append(i.events, e)
-}
-
-func (i *inbox) payloads() []string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	texts := make([]string, len(i.events))
-	for n, e := range i.events {
-		texts[n] = e.Payload
-	}
-	return texts
 }
 
 func TestNewNeedsServer(t *testing.T) {

@@ -2,20 +2,12 @@ package embedded_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/backend/embedded"
 )
-
-// waitFor waits until as many payloads as wanted have come, and compares them.
-func (i *inbox) waitFor(t *testing.T, want ...string) {
-	t.Helper()
-	require.Eventually(t, func() bool { return len(i.payloads()) >= len(want) },
-		10*time.Second, time.Millisecond)
-	require.Equal(t, want, i.payloads())
-}
 
 func publish(t *testing.T, server *embedded.Server, channel, payload string) int64 {
 	t.Helper()
@@ -27,17 +19,18 @@ func TestEachBackendIsAClient(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
 	one, two := newBackend(t, server), newBackend(t, server)
-	var first, second inbox
-	for b, i := range map[*embedded.Backend]*inbox{one: &first, two: &second} {
+	got := map[*embedded.Backend]chan string{one: make(chan string, 9), two: make(chan string, 9)}
+	for b, payloads := range got {
 		for range 2 { // share the client's subscription
-			require.NoError(t, errOf(b.Subscribe(t.Context(), "c", i.handle)))
+			require.NoError(t, errOf(b.Subscribe(t.Context(), "c", func(e backend.Event) { payloads <- e.Payload })))
 		}
 	}
 	require.EqualValues(t, 2, publish(t, server, "c", "x"))
-	first.waitFor(t, "x", "x")
-	second.waitFor(t, "x", "x")
+	for _, payloads := range got {
+		require.Equal(t, []string{"x", "x"}, []string{<-payloads, <-payloads})
+	}
 	require.NoError(t, one.Close())
 	require.EqualValues(t, 1, publish(t, server, "c", "y"))
-	second.waitFor(t, "x", "x", "y", "y")
-	require.Equal(t, []string{"x", "x"}, first.payloads())
+	require.Equal(t, []string{"y", "y"}, []string{<-got[two], <-got[two]})
+	require.Empty(t, got[one])
 }
