@@ -26,28 +26,23 @@ func TestCases(t *testing.T) {
 		dir := filepath.Dir(in)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
-			runCase(t, dir)
+			out := t.TempDir()
+			args := append([]string{"-o", out, "-p", "cases"}, flagsOf(t, dir)...)
+			code, stdout, stderr := luagen(append(args, filepath.Join(dir, "in.lua"))...)
+			require.Empty(t, stdout)
+			generated, err := os.ReadFile(filepath.Join(out, "in.lua.go"))
+			findings := strings.ReplaceAll(stderr, dir+string(filepath.Separator), "")
+			if code == 0 {
+				require.NoError(t, err)
+				require.Empty(t, findings)
+			} else {
+				require.Equal(t, 1, code, findings)
+				require.Error(t, err, "written in spite of findings")
+			}
+			expect(t, filepath.Join(dir, "want.go"), generated)
+			expect(t, filepath.Join(dir, "stderr.txt"), []byte(findings))
 		})
 	}
-}
-
-func runCase(t *testing.T, dir string) {
-	t.Helper()
-	out := t.TempDir()
-	args := append([]string{"-o", out, "-p", "cases"}, flagsOf(t, dir)...)
-	code, stdout, stderr := luagen(append(args, filepath.Join(dir, "in.lua"))...)
-	require.Empty(t, stdout)
-	generated, err := os.ReadFile(filepath.Join(out, "in.lua.go"))
-	findings := strings.ReplaceAll(stderr, dir+string(filepath.Separator), "")
-	if code == 0 {
-		require.NoError(t, err)
-		require.Empty(t, findings)
-	} else {
-		require.Equal(t, 1, code, findings)
-		require.Error(t, err, "written in spite of findings")
-	}
-	expect(t, filepath.Join(dir, "want.go"), generated)
-	expect(t, filepath.Join(dir, "stderr.txt"), []byte(findings))
 }
 
 // flagsOf returns the flags of a case, which stand in its flags.txt.

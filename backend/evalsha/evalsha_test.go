@@ -213,21 +213,18 @@ func TestFailsFast(t *testing.T) {
 		script *backend.Script
 		opts   *evalsha.Options
 	}{"Script": {&fast, patient}, "Runner": {write, &evalsha.Options{RefusedFor: -1}}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for refusal, commands := range map[error]int{
-				evalsha.NotSent(errEOF): 1, serverError("LOADING x"): 1, serverError("READONLY x"): 1,
-				serverError("MOVED 1 x"): 2, serverError("ASK 1 x"): 2, serverError("NOSCRIPT x"): 5,
-			} {
-				synctest.Test(t, func(t *testing.T) {
-					f, began := &fake{steps: fails(refusal, refusal, refusal)}, time.Now()
-					_, err := evalsha.New(f, c.opts).Run(t.Context(), c.script, []string{"k"}, nil)
-					require.ErrorIs(t, err, backend.ErrUnavailable)
-					require.Len(t, f.asked(), commands, refusal)
-					require.Less(t, time.Since(began), 100*time.Millisecond)
-				})
-			}
-		})
+		for refusal, commands := range map[error]int{
+			evalsha.NotSent(errEOF): 1, serverError("LOADING x"): 1, serverError("READONLY x"): 1,
+			serverError("MOVED 1 x"): 2, serverError("ASK 1 x"): 2, serverError("NOSCRIPT x"): 5,
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				f, began := &fake{steps: fails(refusal, refusal, refusal)}, time.Now()
+				_, err := evalsha.New(f, c.opts).Run(t.Context(), c.script, []string{"k"}, nil)
+				require.ErrorIs(t, err, backend.ErrUnavailable)
+				require.Len(t, f.asked(), commands, "%s: %v", name, refusal)
+				require.Less(t, time.Since(began), 100*time.Millisecond)
+			})
+		}
 	}
 }
 

@@ -183,22 +183,19 @@ func end(hub *fanout.Hub) {
 func TestPanicInTheDriver(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"Node", "Dial", "Subscribe", "Unsubscribe", "Close"} {
-		t.Run(call, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := &panicky{network: newNetwork()}
-				p.in.Store("")
-				hub := open(t, p, nil)
-				got := hear(t, hub, "x")
-				subscribe(t, hub, "y", func(backend.Event) {}).Cancel()
-				p.in.Store(call)
-				p.killAll()
-				settle(10 * time.Second)
-				p.in.Store("")
-				require.Contains(t, got.after(time.Minute), "gap")
-				p.publish("x")
-				require.Equal(t, []string{"1"}, got.after(time.Second))
-			})
+		synctest.Test(t, func(t *testing.T) {
+			p := &panicky{network: newNetwork()}
+			p.in.Store("")
+			hub := open(t, p, nil)
+			got := hear(t, hub, "x")
+			subscribe(t, hub, "y", func(backend.Event) {}).Cancel()
+			p.in.Store(call)
+			p.killAll()
+			settle(10 * time.Second)
+			p.in.Store("")
+			require.Contains(t, got.after(time.Minute), "gap", call)
+			p.publish("x")
+			require.Equal(t, []string{"1"}, got.after(time.Second))
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestRecipes runs the command lines of the recipes as they are written, and compares their times.
+// TestRecipes runs the command lines of the recipes as they are written, on two hosts each, and compares their times.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
 	read := func(file string) string { return string(must(os.ReadFile("../../docs/command/" + file))(t)) }
@@ -48,22 +48,16 @@ func TestRecipes(t *testing.T) {
 			t.Parallel()
 			grace := must(time.ParseDuration(c.words[slices.Index(c.words, "--grace")+1]))(t)
 			require.Greater(t, must(time.ParseDuration(c.ends+"s"))(t), grace)
-			requireRunsOnce(t, c.words)
+			server, work, dir := startServer(t), newShared(t), t.TempDir()
+			require.Equal(t, "hasp", filepath.Base(c.words[0]))
+			require.NoError(t, os.Symlink(must(os.Executable())(t), filepath.Join(dir, c.words[len(c.words)-1])))
+			for range 2 {
+				cmd := exec.CommandContext(t.Context(), binary, c.words[1:]...)
+				cmd.Dir, cmd.Env = dir, append(append(os.Environ(), work.env("brief")...), onServer(server.Addr()))
+				require.Empty(t, string(must(cmd.CombinedOutput())(t)))
+			}
+			require.NotEmpty(t, work.owners(t))
+			require.EqualValues(t, 1, exist(t, server, "{report}:completed"))
 		})
 	}
-}
-
-// requireRunsOnce runs a command line on two hosts.
-func requireRunsOnce(t *testing.T, words []string) {
-	t.Helper()
-	server, work, dir := startServer(t), newShared(t), t.TempDir()
-	require.Equal(t, "hasp", filepath.Base(words[0]))
-	require.NoError(t, os.Symlink(must(os.Executable())(t), filepath.Join(dir, words[len(words)-1])))
-	for range 2 {
-		c := exec.CommandContext(t.Context(), binary, words[1:]...)
-		c.Dir, c.Env = dir, append(append(os.Environ(), work.env("brief")...), onServer(server.Addr()))
-		require.Empty(t, string(must(c.CombinedOutput())(t)))
-	}
-	require.NotEmpty(t, work.owners(t))
-	require.EqualValues(t, 1, exist(t, server, "{report}:completed"))
 }

@@ -30,7 +30,13 @@ func TestCommands(t *testing.T) {
 		t := e.T().(testing.TB) //nolint:forcetypeassert // testscript.Run says so.
 		s := &story{TB: t, server: startServer(t), all: map[string]*hasp{}}
 		e.Values["story"] = s
-		e.Defer(s.tell)
+		e.Defer(func() { // It tells what the processes have written, if the script has failed.
+			for name, h := range s.all {
+				if s.Failed() {
+					s.Logf("%s: %s%s", name, h.output, h.errors)
+				}
+			}
+		})
 		ours := slices.DeleteFunc(os.Environ(), func(v string) bool { return !strings.HasPrefix(v, "HASP_") })
 		e.Vars = slices.Concat(ours, e.Vars, []string{onServer(s.server.Addr()), "ADDR=" + s.server.Addr(), "NL=\n"})
 		return nil
@@ -42,15 +48,6 @@ type story struct {
 	testing.TB
 	server *servers.Server
 	all    map[string]*hasp
-}
-
-// tell prints what the processes have written, if the script has failed.
-func (s *story) tell() {
-	for name, h := range s.all {
-		if s.Failed() {
-			s.Logf("%s: %s%s", name, h.output, h.errors)
-		}
-	}
 }
 
 // commands are those of the scripts. NAMES are names of processes, with commas between them.

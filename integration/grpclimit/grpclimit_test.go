@@ -124,23 +124,20 @@ func TestWithoutServer(t *testing.T) {
 		{primitives.Admit(), codes.OK, 0},
 		{primitives.LocalShare(1), codes.ResourceExhausted, 0},
 	} {
-		t.Run(fmt.Sprint(c.third), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s, failures := hasptest.New(t), 0
-				l := newLimit(t, s, grpclimit.Options{
-					Unavailable: c.fallback,
-					OnError: func(_ context.Context, _ string, err error) {
-						require.ErrorIs(t, err, primitives.ErrUnavailable)
-						failures++
-					},
-				})
-				s.Away(time.Hour)
-				_ = call(t.Context(), l, "/s/m")
-				_ = call(t.Context(), l, "/s/m")
-				require.Equal(t, c.third, status.Code(call(t.Context(), l, "/s/m")))
-				require.Equal(t, c.failures, failures)
+		synctest.Test(t, func(t *testing.T) {
+			s, failures := hasptest.New(t), 0
+			l := newLimit(t, s, grpclimit.Options{
+				Unavailable: c.fallback,
+				OnError: func(_ context.Context, _ string, err error) {
+					require.ErrorIs(t, err, primitives.ErrUnavailable)
+					failures++
+				},
 			})
+			s.Away(time.Hour)
+			_ = call(t.Context(), l, "/s/m")
+			_ = call(t.Context(), l, "/s/m")
+			require.Equal(t, c.third, status.Code(call(t.Context(), l, "/s/m")))
+			require.Equal(t, c.failures, failures)
 		})
 	}
 }

@@ -38,7 +38,16 @@ func TestDashboardNamesTheMetrics(t *testing.T) {
 			require.Equal(t, strings.Count(target.Expr, "hasp_"), strings.Count(target.Expr, `job=~"$job"`), target.Expr)
 		}
 	}
-	metrics := gathered(t)
+	reg := prometheus.NewRegistry()
+	reportAll(t, reg)
+	metrics := map[string][]string{} // the names of their labels, in order
+	for _, family := range must(reg.Gather())(t) {
+		var labels []string
+		for _, label := range family.GetMetric()[0].GetLabel() {
+			labels = append(labels, label.GetName())
+		}
+		metrics[family.GetName()] = labels
+	}
 	require.Len(t, queried, len(metrics))
 	requirePage(t, metrics)
 	for name := range queried {
@@ -69,21 +78,4 @@ func requirePage(t *testing.T, metrics map[string][]string) {
 			require.Contains(t, labels, alert[2], alert[0])
 		}
 	}
-}
-
-// gathered returns the tracer's metrics, and the names of their labels, in order.
-func gathered(t *testing.T) map[string][]string {
-	t.Helper()
-	reg := prometheus.NewRegistry()
-	reportAll(t, reg)
-	families := must(reg.Gather())(t)
-	names := map[string][]string{}
-	for _, family := range families {
-		var labels []string
-		for _, label := range family.GetMetric()[0].GetLabel() {
-			labels = append(labels, label.GetName())
-		}
-		names[family.GetName()] = labels
-	}
-	return names
 }

@@ -142,30 +142,27 @@ func TestRequests(t *testing.T) {
 		{name: "ReleaseOfOthersByTwoNames", options: page.Options{AllowRelease: true, Names: []string{"m"}}, request: "POST /release?name=m", header: header{"Origin": own}, form: "kind=lock&name=n&owner=o", code: 404},
 		{name: "NoSuchAsset", request: "GET /assets/none.js", code: 404},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			source := &fake{}
-			method, path, _ := strings.Cut(c.request, " ")
-			r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(c.form))
-			if r.Host = c.host; c.host == "" {
-				r.Host = "localhost:8377"
-			}
-			if !strings.HasPrefix(c.form, "[") { // The page's script sends names as a text.
-				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			}
-			for key, value := range c.header {
-				r.Header.Set(key, value)
-			}
-			w := answer(t, source, c.options, r)
-			require.Equal(t, c.code, w.Code, "%s", w.Body)
-			require.Equal(t, strings.HasPrefix(c.name, "Release") && c.code != 403 && c.code < 404 || c.code == 409, len(source.released) > 0)
-			if strings.HasPrefix(c.name, "Release") && (c.code == 200 || c.code == 409) {
-				require.Equal(t, fmt.Sprintf("release of the lock \"n\", held by %q, for 192.0.2.1: freed: %t, error: <nil>\n", c.form[len(c.form)-1:], c.code == 200), source.log.String())
-			}
-			require.NotContains(t, w.Header().Get("Content-Security-Policy"), "unsafe")
-			require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; ")
-			require.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
-		})
+		source := &fake{}
+		method, path, _ := strings.Cut(c.request, " ")
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(c.form))
+		if r.Host = c.host; c.host == "" {
+			r.Host = "localhost:8377"
+		}
+		if !strings.HasPrefix(c.form, "[") { // The page's script sends names as a text.
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		for key, value := range c.header {
+			r.Header.Set(key, value)
+		}
+		w := answer(t, source, c.options, r)
+		require.Equal(t, c.code, w.Code, "%s: %s", c.name, w.Body)
+		require.Equal(t, strings.HasPrefix(c.name, "Release") && c.code != 403 && c.code < 404 || c.code == 409, len(source.released) > 0)
+		if strings.HasPrefix(c.name, "Release") && (c.code == 200 || c.code == 409) {
+			require.Equal(t, fmt.Sprintf("release of the lock \"n\", held by %q, for 192.0.2.1: freed: %t, error: <nil>\n", c.form[len(c.form)-1:], c.code == 200), source.log.String())
+		}
+		require.NotContains(t, w.Header().Get("Content-Security-Policy"), "unsafe")
+		require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; ")
+		require.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
 	}
 }
 
