@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hasp-go/hasp/luagen/internal/check"
-	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/golua"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -231,55 +229,4 @@ func (j *job) vetScript(s *golua.Script) error {
 	}
 	j.passed(s, script)
 	return nil
-}
-
-// passed finds keys that no call passes to a script, unless it asks for them, and arguments in nanoseconds.
-func (j *job) passed(s *golua.Script, script *parse.Script) {
-	find := func(at token.Position, rule, format string, args ...any) {
-		pos := parse.Pos{Offset: at.Offset, Line: at.Line, Col: at.Column}
-		j.findings = append(j.findings, parse.Finding{File: at.Filename, Pos: pos, Msg: fmt.Sprintf(format, args...), Rule: rule})
-	}
-	for _, call := range s.Calls {
-		for _, at := range call.Times {
-			find(at, check.Time, "a time.Duration arrives in nanoseconds: write .Milliseconds(), or so many seconds")
-		}
-	}
-	if len(s.Calls) == 0 || script.Body == nil {
-		return
-	}
-	// Another call may leave out keys, and say so by an argument.
-	most := slices.MaxFunc(s.Calls, func(a, b golua.Call) int { return a.Keys - b.Keys })
-	needs := j.passesOn(script)
-	for _, n := range slices.Sorted(maps.Keys(needs)) {
-		if n > most.Keys {
-			find(s.Position(needs[n]), check.Nil, "KEYS[%d] is nil: %s:%d passes %d", n, filepath.Base(most.At.Filename), most.At.Line, most.Keys)
-			return
-		}
-	}
-}
-
-// passesOn returns the elements of KEYS with which the code does nothing but pass them to calls, and where it does. It returns
-// none if the code uses KEYS as a whole, such as for its length.
-func (j *job) passesOn(script *parse.Script) map[int]int {
-	code := flow.NewCode(script, j.tables)
-	places, others, whole := map[int]int{}, map[int]int{}, 0
-	for _, e := range code.Flow.Exprs {
-		if code.IsList(e, "KEYS") {
-			whole++
-		} else if n := code.Nth(e, "KEYS"); n > 0 {
-			others[n]++
-			if _, written := e.(*parse.IndexExpr); written { // and no name for it
-				whole--
-			}
-		}
-	}
-	for _, call := range code.Flow.Calls {
-		for _, e := range call.Args {
-			if n := code.Nth(e, "KEYS"); n > 0 {
-				places[n], others[n] = e.Pos().Offset, others[n]-1
-			}
-		}
-	}
-	maps.DeleteFunc(places, func(n, _ int) bool { return others[n] > 0 || whole > 0 })
-	return places
 }

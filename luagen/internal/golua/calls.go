@@ -2,7 +2,6 @@ package golua
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
@@ -26,9 +25,9 @@ func (r *reader) calls(f *ast.File) {
 	imports := slices.ContainsFunc(f.Imports, func(i *ast.ImportSpec) bool { return client.MatchString(i.Path.Value) })
 	for _, d := range f.Decls {
 		ast.Inspect(d, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok {
+			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 {
 				r.call(call, !imports || r.others(call, d))
-				r.keys(call)
+				r.passes(call)
 			}
 			return true
 		})
@@ -70,7 +69,7 @@ func (r *reader) call(call *ast.CallExpr, seen bool) {
 			return
 		case known:
 			seen = true
-		case !literal && r.looksLikeText(e, unknown == nil && (!eval || i == len(passed)-1 && !r.isScript(call.Fun))):
+		case !literal && r.looksLikeText(e, unknown == nil && (!eval || i == len(passed)-1)):
 			unknown = e
 		}
 	}
@@ -96,45 +95,6 @@ func (r *reader) send(call *ast.CallExpr, e ast.Expr, origins []ast.Expr, seen b
 	}
 }
 
-// Call is a call that passes a script keys and arguments.
-type Call struct {
-	At    token.Position
-	Keys  int              // how many
-	Times []token.Position // arguments that are a time.Duration
-}
-
-// keys notes what a call passes to scripts: to the one that stands before the keys, or to those whose method it calls.
-func (r *reader) keys(call *ast.CallExpr) {
-	i := slices.IndexFunc(call.Args, func(e ast.Expr) bool {
-		lit, _ := e.(*ast.CompositeLit)
-		return lit != nil && types.ExprString(lit.Type) == "[]string"
-	})
-	method, ok := call.Fun.(*ast.SelectorExpr)
-	if i < 1 || !ok {
-		return
-	}
-	made, _ := r.given(method.X)
-	passes := Call{At: r.position(call.Pos()), Keys: len(call.Args[i].(*ast.CompositeLit).Elts)}
-	for _, e := range call.Args[i+1:] {
-		if duration.MatchString(types.ExprString(e)) {
-			passes.Times = append(passes.Times, r.position(e.Pos()))
-		}
-	}
-	for _, e := range slices.Concat(made, call.Args[i-1:i]) {
-		if maker, ok := e.(*ast.CallExpr); ok && slices.Contains(makers, lastName(e)) && len(maker.Args) > 0 {
-			e = maker.Args[0]
-		}
-		for _, origin := range r.origins(e) {
-			if c := r.of[origin]; c != nil {
-				c.calls = append(c.calls, passes)
-			}
-		}
-	}
-}
-
-// duration is time.Minute or the like, or so many of them.
-var duration = regexp.MustCompile(`^(?:\w+ \* )?time\.(?:\w*second|Second|Minute|Hour)(?: \* \w+)?$`)
-
 // scripts returns the arguments of a call that may be a script.
 func scripts(call *ast.CallExpr) []ast.Expr {
 	name, before := lastName(call.Fun), ""
@@ -142,7 +102,6 @@ func scripts(call *ast.CallExpr) []ast.Expr {
 		before = lastName(method.X)
 	}
 	switch {
-	case len(call.Args) == 0:
 	case slices.Contains(makers, name), name == "Script" && slices.Contains(builders, before):
 		return call.Args // redigo's has the number of keys before it
 	case slices.Contains(evals, name):
@@ -176,16 +135,6 @@ func (r *reader) looksLikeText(e ast.Expr, place bool) bool {
 		return ok && basic.Info()&types.IsString != 0
 	}
 	return place || scriptName.MatchString(lastName(e))
-}
-
-// isScript reports whether a method is one of a script, which gets a client where others get the script.
-func (r *reader) isScript(fn ast.Expr) bool {
-	method, _ := fn.(*ast.SelectorExpr)
-	if method == nil || scriptName.MatchString(lastName(method.X)) {
-		return method != nil
-	}
-	given, _ := r.given(method.X)
-	return slices.ContainsFunc(given, func(e ast.Expr) bool { return slices.Contains(makers, lastName(e)) })
 }
 
 // behindEval returns the argument behind "EVAL", or "SCRIPT", "LOAD".

@@ -1,15 +1,46 @@
 package golua
 
 import (
+	"cmp"
+	_ "embed"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
+	"path"
 	"strings"
+	"sync"
 )
 
-// resolve finds out what names are, and what they are given. Faults of types do not matter: imports are not read.
+// packageFile has what is needed of packages that callers of scripts import: their own files need not be there.
+//
+//go:embed packages.txt
+var packageFile string
+
+// imports are those packages.
+type imports map[string]*types.Package
+
+// known returns them.
+var known = sync.OnceValue(func() imports {
+	all, set := imports{}, token.NewFileSet()
+	config := types.Config{Importer: all, Error: func(error) {}}
+	for part := range strings.SplitSeq(strings.TrimPrefix(packageFile, "== "), "\n== ") {
+		head, src, _ := strings.Cut(part, "\n")
+		for of := range strings.FieldsSeq(head) {
+			at, name, _ := strings.Cut(of, "=")
+			f, _ := parser.ParseFile(set, "", "package "+cmp.Or(name, path.Base(at))+"\n"+src, parser.SkipObjectResolution)
+			all[at], _ = config.Check(at, set, []*ast.File{f}, nil)
+		}
+	}
+	return all
+})
+
+// Import returns one of them.
+func (i imports) Import(path string) (*types.Package, error) { return i[path], nil }
+
+// resolve finds out what names are, and what they are given. Faults of types do not matter: few imports are known.
 func (r *reader) resolve(files []*ast.File) {
-	config := types.Config{FakeImportC: true, Error: func(error) {}}
+	config := types.Config{FakeImportC: true, Importer: known(), Error: func(error) {}}
 	_, _ = config.Check("", r.set, files, &r.Info)
 	for _, f := range files {
 		ast.Inspect(f, r.note)
