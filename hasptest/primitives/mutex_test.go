@@ -289,7 +289,8 @@ func TestMutexWithRefusedBeats(t *testing.T) {
 		refused := beside(func() error { return errOf(r.client.NewMutex("x", nil).Lock(t.Context())) })
 		synctest.Wait()
 		loading := fmt.Errorf("%w: %w", backend.ErrUnavailable, backend.ParseServerError("LOADING the data"))
-		for _, passing := range []error{backend.ErrIndeterminate, readerOnly("OOM").err, loading} {
+		full, alone, unsaved := readerOnly("OOM").err, readerOnly("NOREPLICAS").err, readerOnly("MISCONF").err
+		for _, passing := range []error{backend.ErrIndeterminate, full, alone, unsaved, loading} {
 			r.faultOf("mutex_beat", fault{err: passing})
 			time.Sleep(worth)
 			require.Empty(t, refused)

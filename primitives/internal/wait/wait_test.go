@@ -2,6 +2,7 @@ package wait_test
 
 import (
 	"context"
+	"io"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -194,6 +195,40 @@ func TestWaitMovesAtOnce(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Zero(t, s.subscribes)
 	})
+}
+
+// TestWaitPassesOnItsWakeUp: a woken waiter that leaves without an answer wakes the next, wherever it leaves.
+func TestWaitPassesOnItsWakeUp(t *testing.T) {
+	t.Parallel()
+	for name, leaves := range map[string]tryFunc{
+		"by an error": func() (wait.Answer, error) { return wait.Answer{}, io.EOF },
+		"in a pause":  func() (wait.Answer, error) { return wait.Answer{Outage: true, RetryIn: -1}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				s := newServer(1)
+				w, free, next := s.client(t, hour), atomic.Bool{}, make(chan error, 1)
+				first := tryFunc(func() (wait.Answer, error) {
+					if free.Load() {
+						return leaves()
+					}
+					return wait.Answer{RetryIn: -1}, nil
+				})
+				second := tryFunc(func() (wait.Answer, error) { return wait.Answer{Granted: free.Load(), RetryIn: -1}, nil })
+				ctx, leave := context.WithCancel(t.Context())
+				go func() { _ = w.Wait(ctx, wakeOne("o"), first) }()
+				time.Sleep(time.Second)
+				go func() { next <- w.Wait(t.Context(), wakeOne("o"), second) }()
+				time.Sleep(time.Second)
+				free.Store(true)
+				s.publish("0")
+				time.Sleep(50 * time.Millisecond)
+				leave()
+				time.Sleep(time.Second)
+				require.Len(t, next, 1)
+			})
+		})
+	}
 }
 
 type tryFunc func() (wait.Answer, error)
