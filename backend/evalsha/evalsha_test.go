@@ -334,3 +334,26 @@ func TestRefusedFor(t *testing.T) {
 
 // errOf returns the error alone that a call returned.
 func errOf[T any](_ T, err error) error { return err }
+
+// TestScanSendsACursorOnce: to another server a cursor means something else. The first step has none.
+func TestScanSendsACursorOnce(t *testing.T) {
+	t.Parallel()
+	for fails, sent := range map[string][]string{"0": {"0", "0", "7"}, "7": {"0", "7"}} {
+		synctest.Test(t, func(t *testing.T) {
+			var cursors []string
+			node := func(_ context.Context, cmd evalsha.Command) (backend.Reply, error) {
+				cursor, next := cmd.Keys[0], map[string]string{"0": "7", "7": "0"}
+				if cursors = append(cursors, cursor); cursor == fails && !slices.Contains(cursors[:len(cursors)-1], fails) {
+					return backend.Reply{}, errEOF
+				}
+				return backend.ArrayReply([]backend.Reply{backend.StringReply(next[cursor]), backend.ArrayReply(nil)}), nil
+			}
+			var err error
+			nodes := func(context.Context) ([]evalsha.Node, error) { return []evalsha.Node{node}, nil }
+			for _, err = range evalsha.New(&fake{}, nil).Scan(t.Context(), nodes, "*", 10) {
+			}
+			require.Equal(t, fails == "7", errors.Is(err, errEOF))
+			require.Equal(t, sent, cursors)
+		})
+	}
+}

@@ -104,6 +104,9 @@ func TestLeaseExtendIsDenied(t *testing.T) {
 		})
 		require.ErrorIs(t, lease.Extend(t.Context(), time.Minute), backend.ErrNoPermission)
 		require.Equal(t, 9*time.Second, lease.Remaining())
+		s.set(func() { s.run = run })
+		require.NoError(t, lease.Extend(t.Context(), 2*time.Minute))
+		require.Equal(t, 108*time.Second, lease.Remaining(), "the first request was answered")
 		require.NoError(t, lease.Release(t.Context()))
 	})
 }
