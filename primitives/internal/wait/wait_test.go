@@ -231,6 +231,37 @@ func TestWaitPassesOnItsWakeUp(t *testing.T) {
 	}
 }
 
+// TestWaitForgetsTheWakeUpOfALeaver: what a message had for one that has left makes nobody try for whom the next message has too little.
+func TestWaitForgetsTheWakeUpOfALeaver(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		s := newServer(1)
+		w, want, tries := s.client(t, hour), wakeOne("o"), atomic.Int32{}
+		want.FreeUnits = func(free string) int { return len(free) }
+		during := func(message string, granted bool) tryFunc {
+			return func() (wait.Answer, error) {
+				tries.Add(1)
+				time.Sleep(time.Second)
+				s.publish(message)
+				time.Sleep(time.Second)
+				return wait.Answer{Granted: granted, RetryIn: -1}, nil
+			}
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		other := want
+		other.Need = 6 // It stays in the queue.
+		go func() {
+			_ = w.Wait(ctx, other, tryFunc(func() (wait.Answer, error) { return wait.Answer{RetryIn: -1}, nil }))
+		}()
+		time.Sleep(time.Second)
+		require.NoError(t, w.Wait(ctx, want, during("12345", true)))
+		want.Need = 5
+		go func() { _ = w.Wait(ctx, want, during("1", false)) }()
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 2, tries.Load())
+	})
+}
+
 type tryFunc func() (wait.Answer, error)
 
 func (f tryFunc) Try(context.Context) (wait.Answer, error) { return f() }
