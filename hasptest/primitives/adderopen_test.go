@@ -144,6 +144,25 @@ func TestAdderOpensTogether(t *testing.T) {
 	})
 }
 
+// TestAdderIsClosedWhileItOpens: what the server acknowledges later is of nobody.
+func TestAdderIsClosedWhileItOpens(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		acknowledge := make(chan struct{})
+		c := s.over(t, &subscribing{s, func(ctx context.Context, channel string, handler backend.Handler) (backend.Subscription, error) {
+			<-acknowledge
+			return s.Subscribe(context.WithoutCancel(ctx), channel, handler)
+		}}, nil)
+		opened := beside(func() error { return errOf(c.OpenLongAdder(t.Context(), "x")) })
+		synctest.Wait()
+		closed := beside(func() error { return c.Close(t.Context()) })
+		synctest.Wait()
+		close(acknowledge)
+		require.ErrorIs(t, <-opened, primitives.ErrClosed)
+		require.NoError(t, <-closed)
+		require.Zero(t, s.subscribed())
+	})
+}
+
 // limited is a backend that can do less than others, or cannot be compared.
 type limited struct {
 	*server
