@@ -293,6 +293,26 @@ func TestUnlockWhileClosing(t *testing.T) {
 	})
 }
 
+// TestLeaseForget ends a lease that is renewed, without a release.
+func TestLeaseForget(t *testing.T) {
+	served(t, func(t *testing.T, s *server, client *primitives.Client) {
+		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
+		time.Sleep(time.Minute)
+		synctest.Wait() // A renewal is due at that instant.
+		renewals, work := s.called("lock_renew"), lease.Context(t.Context())
+		require.Positive(t, renewals)
+		lease.Forget()
+		lease.Forget()
+		require.Equal(t, primitives.ErrReleased, context.Cause(work))
+		require.Equal(t, primitives.ErrReleased, lease.Err())
+		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
+		time.Sleep(time.Minute)
+		require.Equal(t, renewals, s.called("lock_renew"))
+		require.NoError(t, client.Close(t.Context()))
+		require.Zero(t, s.called("lock_release"))
+	})
+}
+
 // TestLeaseLength counts a lease in whole milliseconds, as the server does, less the clock drift.
 func TestLeaseLength(t *testing.T) {
 	t.Parallel()

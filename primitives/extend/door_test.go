@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +69,11 @@ func DoorIsOpen(ctx context.Context, r backend.ScriptRunner, door string) (bool,
 	return isOne(reply), err
 }
 
+func isOne(reply backend.Reply) bool {
+	n, err := reply.Int()
+	return err == nil && n == 1
+}
+
 // TestPackageComment: its example is the code above.
 func TestPackageComment(t *testing.T) {
 	t.Parallel()
@@ -86,17 +92,58 @@ func TestPackageComment(t *testing.T) {
 	require.Contains(t, string(code), strings.TrimSpace(example.String()))
 }
 
-// TestWaitIsWokenByAMessage has two waiters on one client, and another that gives up.
-func TestWaitIsWokenByAMessage(t *testing.T) {
-	virtual(t, func(t *testing.T, s *fakeServer, client *primitives.Client) {
-		door := NewDoor(client, "x")
-		got := make(chan error, 2)
-		for range 2 {
-			go func() { got <- door.Wait(t.Context()) }()
+// fakeServer does in Go what the scripts of a door do.
+type fakeServer struct {
+	mu       sync.Mutex
+	open     bool
+	handlers []backend.Handler
+}
+
+// Run implements [backend.ScriptRunner].
+func (s *fakeServer) Run(_ context.Context, script *backend.Script, _, _ []string) (backend.Reply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case script == doorOpen:
+		s.open = true
+		for _, handler := range s.handlers {
+			handler(backend.Event{Kind: backend.EventMessage, Payload: "open"})
 		}
+	case !s.open:
+		return backend.IntegerReply(0), nil
+	}
+	return backend.IntegerReply(1), nil
+}
+
+// Subscribe implements [backend.Subscriber].
+func (s *fakeServer) Subscribe(_ context.Context, _ string, handler backend.Handler) (backend.Subscription, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handlers = append(s.handlers, handler)
+	return forever{}, nil
+}
+
+func (*fakeServer) Capabilities() backend.Capabilities { return backend.Capabilities{PubSub: true} }
+
+func (*fakeServer) Close() error { return nil }
+
+type forever struct{}
+
+func (forever) Cancel() {}
+
+// TestDoor has two waiters on one client, and another that gives up. A waiter without a message waits for an hour.
+func TestDoor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, err := primitives.New(&fakeServer{}, &primitives.Options{PollInterval: time.Hour})
+		require.NoError(t, err)
+		door, got := NewDoor(client, "x"), make(chan error, 2)
+		wait := func() { got <- door.Wait(t.Context()) }
+		go wait()
+		go wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := door.Wait(ctx)
+		err = door.Wait(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.EqualError(t, err, `wait for door "x": context deadline exceeded`)
 		require.Empty(t, got)
@@ -105,19 +152,21 @@ func TestWaitIsWokenByAMessage(t *testing.T) {
 		require.NoError(t, <-got)
 		require.NoError(t, <-got)
 		require.Less(t, time.Since(start), time.Second)
+		require.NoError(t, client.Close(t.Context()))
+		require.ErrorIs(t, door.Open(t.Context()), backend.ErrClosed)
 	})
 }
 
-// TestWaitEndsWithTheClient closes a client with a waiter, and tries afterwards.
+// TestWaitEndsWithTheClient closes a client with a waiter.
 func TestWaitEndsWithTheClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client := newFakeServer().client(t)
-		door, got := NewDoor(client, "x"), make(chan error, 1)
-		go func() { got <- door.Wait(t.Context()) }()
+		client, err := primitives.New(&fakeServer{}, nil)
+		require.NoError(t, err)
+		got := make(chan error, 1)
+		go func() { got <- NewDoor(client, "x").Wait(t.Context()) }()
 		time.Sleep(time.Second)
 		require.NoError(t, client.Close(t.Context()))
 		require.ErrorIs(t, <-got, backend.ErrClosed)
-		require.ErrorIs(t, door.Open(t.Context()), backend.ErrClosed)
 	})
 }
