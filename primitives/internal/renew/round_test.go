@@ -3,11 +3,9 @@ package renew_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -208,65 +206,6 @@ func (n *noting) Renew(
 		}
 	})
 	return n.server.Renew(ctx, r, keys, owners, length)
-}
-
-// TestRoundsOverALossyLink loses one of a hundred answers, each of which is a signal. In a minute there are no more than
-// twice the renewals of a sound link, and no lease is lost.
-func TestRoundsOverALossyLink(t *testing.T) {
-	t.Parallel()
-	for _, leases := range []int{1000, 10_000} {
-		t.Run(fmt.Sprint(leases), func(t *testing.T) {
-			t.Parallel()
-			renewals := map[bool]int{}
-			for _, loses := range []bool{false, true} {
-				synctest.Test(t, func(t *testing.T) {
-					l := &lossy{loses: loses, rng: rand.New(rand.NewPCG(1, 1))} //nolint:gosec // A test's schedule.
-					k := l.keeper(t)
-					l.changed = k.Changed
-					var entries []*testEntry
-					for i := range leases {
-						e := l.newEntry(fmt.Sprint("key", i))
-						e.Terms = &renew.Terms{Lease: length, ClockDrift: length / 10, Renewer: l}
-						k.Begin(&e.Entry)
-						require.True(t, k.Confirm(&e.Entry))
-						entries = append(entries, e)
-						if i%100 == 0 {
-							time.Sleep(100 * length / time.Duration(3*leases))
-						}
-					}
-					before := l.renewed()
-					time.Sleep(time.Minute)
-					renewals[loses] = l.renewed() - before
-					for _, e := range entries {
-						require.Zero(t, e.losses())
-					}
-				})
-			}
-			require.LessOrEqual(t, renewals[true], 2*renewals[false])
-			require.Greater(t, renewals[true], renewals[false])
-		})
-	}
-}
-
-// lossy loses one of a hundred answers.
-type lossy struct {
-	server
-	loses   bool
-	rng     *rand.Rand
-	changed func(key string)
-}
-
-func (l *lossy) Renew(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string, length time.Duration,
-) ([]batch.Status, error) {
-	statuses, err := l.server.Renew(ctx, r, keys, owners, length)
-	lost := false
-	l.set(func() { lost = l.loses && l.rng.IntN(100) == 0 })
-	if lost {
-		l.changed(keys[0])
-		return nil, backend.ErrIndeterminate
-	}
-	return statuses, err
 }
 
 // TestRoundRepeatsARenewalThatMayBeTooEarly signals while a renewal is under way: the server may have lost the lease

@@ -68,22 +68,12 @@ func TestKeeperFollowsTheWallClock(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := NewKeeper(nil, new(atomic.Bool), zap.NewNop())
 				defer k.Close()
-				var suspended atomic.Int64
-				k.now = func() instant {
-					now := systemClock()
-					now.wall += time.Duration(suspended.Load())
-					return now
-				}
-				lost := make(chan time.Time, 1)
-				e := &Entry{
-					Key: "x", Terms: &Terms{Lease: 30 * time.Second, ClockDrift: 3 * time.Second, Renewer: unanswered{}},
-					OnLost: lossFunc(func() { lost <- time.Now() }),
-				}
+				suspended, lost := suspendable(k), make(chan time.Time, 1)
+				e := hold(t, k, "x", 30*time.Second)
+				e.OnLost = lossFunc(func(*lease.LossError) { lost <- time.Now() })
 				if fixed {
 					e.Renewer = nil
 				}
-				k.Begin(e)
-				require.True(t, k.Confirm(e))
 				began := time.Now()
 				time.Sleep(2500 * time.Millisecond)
 				suspended.Store(int64(20 * time.Second))
@@ -100,20 +90,31 @@ func TestKeeperFollowsTheWallClock(t *testing.T) {
 	}
 }
 
+// suspendable returns for how long the machine was suspended, by the keeper's wall clock.
+func suspendable(k *Keeper) *atomic.Int64 {
+	var suspended atomic.Int64
+	k.now = func() instant {
+		now := systemClock()
+		now.wall += time.Duration(suspended.Load())
+		return now
+	}
+	return &suspended
+}
+
 // hold returns an entry of the keeper that is held.
-func hold(t *testing.T, k *Keeper, key string, lease time.Duration) *Entry {
+func hold(t *testing.T, k *Keeper, key string, length time.Duration) *Entry {
 	t.Helper()
 	e := &Entry{
-		Key: key, Terms: &Terms{Lease: lease, ClockDrift: lease / 10, Renewer: unanswered{}}, OnLost: lossFunc(func() {}),
+		Key: key, Terms: &Terms{Lease: length, ClockDrift: length / 10, Renewer: unanswered{}}, OnLost: lossFunc(func(*lease.LossError) {}),
 	}
 	k.Begin(e)
 	require.True(t, k.Confirm(e))
 	return e
 }
 
-type lossFunc func()
+type lossFunc func(*lease.LossError)
 
-func (f lossFunc) HandleLoss(*lease.LossError) { f() }
+func (f lossFunc) HandleLoss(loss *lease.LossError) { f(loss) }
 
 // unanswered is a renewer whose renewals are never answered.
 type unanswered struct{}
@@ -148,20 +149,14 @@ func TestLossByClock(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					var skipped atomic.Int64 // by the wall clock: what a suspended machine misses
 					k := NewKeeper(nil, new(atomic.Bool), zap.NewNop())
-					k.now = func() instant {
-						now := systemClock()
-						now.wall += time.Duration(skipped.Load())
-						return now
-					}
 					defer k.Close()
-					losses := make(chan *lease.LossError, 1)
-					e := &Entry{Terms: &c.terms, Key: "key", OnLost: lossChannel(losses)}
+					suspended, losses := suspendable(k), make(chan *lease.LossError, 1)
+					e := &Entry{Terms: &c.terms, Key: "key", OnLost: lossFunc(func(loss *lease.LossError) { losses <- loss })}
 					k.Begin(e)
 					require.True(t, k.Confirm(e))
 					time.Sleep(c.run)
-					skipped.Store(int64(c.pause))
+					suspended.Store(int64(c.pause))
 					if asked {
 						k.Remaining(e)
 					}
@@ -177,17 +172,14 @@ func TestLossByClock(t *testing.T) {
 	}
 }
 
-type lossChannel chan *lease.LossError
-
-func (c lossChannel) HandleLoss(loss *lease.LossError) { c <- loss }
-
 // TestKeeperRemainingReadsTheClock stops the timer, as a pause of the process does. Remaining
 // reports the loss all the same, to the holder once.
 func TestKeeperRemainingReadsTheClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var losses counter
-		k, e := heldEntry(t, &losses)
+		k, e := heldEntry(t)
+		losses := 0
+		e.OnLost = lossFunc(func(*lease.LossError) { losses++ })
 		k.timer.Stop()
 		time.Sleep(899 * time.Millisecond)
 		require.Equal(t, time.Millisecond, k.Remaining(e))
@@ -195,19 +187,18 @@ func TestKeeperRemainingReadsTheClock(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		for range 2 {
 			require.Zero(t, k.Remaining(e))
-			require.EqualValues(t, 1, losses)
+			require.Equal(t, 1, losses)
 		}
 		require.False(t, k.End(e))
 	})
 }
 
 // heldEntry returns a keeper of one lease, of a second less 100 ms, which it has just confirmed.
-func heldEntry(t *testing.T, losses *counter) (*Keeper, *Entry) {
+func heldEntry(t *testing.T) (*Keeper, *Entry) {
 	t.Helper()
 	k := NewKeeper(nil, new(atomic.Bool), zap.NewNop())
-	e := &Entry{Terms: &Terms{Lease: time.Second, ClockDrift: 100 * time.Millisecond}, OnLost: losses}
-	k.Begin(e)
-	require.True(t, k.Confirm(e))
+	e := hold(t, k, "x", time.Second)
+	e.Renewer = nil
 	return k, e
 }
 
@@ -224,14 +215,9 @@ func TestKeeperMindsBothClocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var losses counter
-				k, e := heldEntry(t, &losses)
+				k, e := heldEntry(t)
 				k.timer.Stop()
-				k.now = func() instant {
-					now := systemClock()
-					now.wall += c.step
-					return now
-				}
+				suspendable(k).Store(int64(c.step))
 				time.Sleep(c.pass)
 				require.Equal(t, c.left, k.Remaining(e))
 				require.Equal(t, c.left > 0, k.End(e))
@@ -239,7 +225,3 @@ func TestKeeperMindsBothClocks(t *testing.T) {
 		})
 	}
 }
-
-type counter int
-
-func (c *counter) HandleLoss(*lease.LossError) { *c++ }
