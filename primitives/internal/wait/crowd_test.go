@@ -1,7 +1,6 @@
 package wait_test
 
 import (
-	"context"
 	"math"
 	"runtime"
 	"strconv"
@@ -171,31 +170,6 @@ func TestCrowdTriesAtOnce(t *testing.T) {
 			require.Equal(t, 1, p.triesAfter(0, before), name)
 		})
 	}
-}
-
-// TestCrowdPassesOnWhatIsPutOff: of two waiters of a client the first leaves before it tries, and the second
-// gets the object.
-func TestCrowdPassesOnWhatIsPutOff(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		const crowd = 1_000_000
-		s := newServer(1)
-		s.held = true
-		w := s.client(t, hour)
-		w.NoteCrowd("c", crowd)
-		ctx, cancel := context.WithCancel(t.Context())
-		first, second := make(chan error, 1), make(chan error, 1)
-		go func() { first <- w.Wait(ctx, wakeOne("o"), s.attempt()) }()
-		time.Sleep(time.Second)
-		go func() { second <- w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
-		time.Sleep(time.Second)
-		s.release()
-		time.Sleep(time.Millisecond)
-		cancel()
-		require.ErrorIs(t, <-first, context.Canceled)
-		start := time.Now()
-		require.NoError(t, <-second)
-		require.Less(t, time.Since(start), latest(crowd))
-	})
 }
 
 // TestCrowdEndsWithTheClient closes a client that has put off a message, and looks for the timer, whose time

@@ -24,8 +24,6 @@ type link struct {
 	refusals   int                  // subscriptions that fail
 	lossy      bool                 // messages are lost
 	mute       bool                 // no pub/sub
-	silent     bool                 // subscriptions are not acknowledged
-	waiting    int                  // subscriptions that wait for that
 	leavers    []context.CancelFunc // of waiters that may give up in the instant of a message
 	handlers   map[*subscription]backend.Handler
 }
@@ -57,13 +55,6 @@ func (s *link) subscribed() int {
 	s.Lock()
 	defer s.Unlock()
 	return len(s.handlers)
-}
-
-// subscribing returns the number of subscriptions that a silent server has not acknowledged.
-func (s *link) subscribing() int {
-	s.Lock()
-	defer s.Unlock()
-	return s.waiting
 }
 
 func (s *link) delay() {
@@ -181,13 +172,7 @@ func (sub *subscription) Cancel() {
 }
 
 // Subscribe implements [backend.Subscriber].
-func (s *link) Subscribe(ctx context.Context, _ string, h backend.Handler) (backend.Subscription, error) {
-	if s.silent {
-		s.set(func() { s.waiting++ })
-		<-ctx.Done()
-		s.set(func() { s.waiting-- })
-		return nil, ctx.Err()
-	}
+func (s *link) Subscribe(_ context.Context, _ string, h backend.Handler) (backend.Subscription, error) {
 	time.Sleep(s.ackAfter)
 	s.delay()
 	refused := s.chance(6)

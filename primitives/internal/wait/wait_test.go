@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
 
-	"github.com/hasp-go/hasp/primitives/internal/listen"
 	"github.com/hasp-go/hasp/primitives/internal/wait"
 )
 
@@ -37,34 +35,6 @@ func TestWaitServesInTurn(t *testing.T) {
 		s.release()
 		all.Wait()
 		require.Equal(t, []int{0, 1, 2, 3, 4}, served)
-	})
-}
-
-// TestWaitOneTriesForEachMessage announces releases faster than a try takes, while others are always
-// quicker: those that are trying must not all try again for each.
-func TestWaitOneTriesForEachMessage(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newServer(1)
-		s.held, s.latency = true, 25*time.Millisecond
-		w := s.client(t, hour)
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				if err := w.Wait(t.Context(), wakeOne("o"), s.attempt()); err == nil {
-					s.release()
-				}
-			})
-		}
-		time.Sleep(time.Second)
-		tries := s.tried()
-		for range 200 {
-			s.publish("0")
-			time.Sleep(5 * time.Millisecond)
-		}
-		time.Sleep(time.Second)
-		require.InDelta(t, 200, s.tried()-tries, 20)
-		s.release()
-		all.Wait()
 	})
 }
 
@@ -265,29 +235,6 @@ func TestWaitForgetsTheWakeUpOfALeaver(t *testing.T) {
 type tryFunc func() (wait.Answer, error)
 
 func (f tryFunc) Try(context.Context) (wait.Answer, error) { return f() }
-
-// TestWaitGivesUpSubscribing leaves queues whose subscriptions are never acknowledged.
-func TestWaitGivesUpSubscribing(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := newServer(1)
-		s.held, s.silent = true, true
-		client := listen.New(s, hour, zap.NewNop())
-		w := wait.NewWaiters(client)
-		for range 3 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			require.ErrorIs(t, w.Wait(ctx, wakeOne("o"), s.attempt()), context.DeadlineExceeded)
-			cancel()
-			require.Equal(t, 1, s.subscribing())
-			time.Sleep(time.Second)
-			require.Zero(t, s.subscribing())
-		}
-		go func() { _ = w.Wait(t.Context(), wakeOne("o"), s.attempt()) }()
-		time.Sleep(time.Second)
-		client.Close()
-		client.AwaitEnd()
-		require.Zero(t, s.subscribing())
-	})
-}
 
 // TestWaitSubscribesAgainWhateverThePoll fails to subscribe twice, with polls an hour apart: the
 // message of the release arrives all the same.
