@@ -3,7 +3,6 @@
 package planted_test
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -51,10 +50,9 @@ var seeds = sync.OnceValue(func() (all []seed) {
 })
 
 // form is that of a bug after "# ": its name, what finds it, and the edits, as in a diff. The file is that after the last
-// "## ", unless it has a line with its own before what finds it. finderForm is the folder of a test that finds the bug,
-// the test, and how often that is run at most.
+// "## ". finderForm is the folder of a test that finds the bug, the test, and how often that is run at most.
 var (
-	form       = regexp.MustCompile(`(?s)^ ([^\n:]+)(?:: |\n(\S+): )([^\n]+)\n(.*)$`)
+	form       = regexp.MustCompile(`(?s)^ ([^\n:]+): ([^\n]+)\n(.*)$`)
 	finderForm = regexp.MustCompile(`^(\S+) (\S+)(?: x(\d+))?$`)
 )
 
@@ -75,8 +73,8 @@ func read(path string) (all []seed, err error) {
 		if parts == nil {
 			return nil, fmt.Errorf("%s: not a bug: %q", path, bug)
 		}
-		s := seed{name: parts[1], file: cmp.Or(parts[2], file), edits: editsOf(parts[4])}
-		for text := range strings.SplitSeq(parts[3], " and ") {
+		s := seed{name: parts[1], file: file, edits: editsOf(parts[3])}
+		for text := range strings.SplitSeq(parts[2], " and ") {
 			found := finderForm.FindStringSubmatch(text)
 			if found == nil {
 				return nil, fmt.Errorf("%s: not a test: %q", path, text)
