@@ -239,62 +239,49 @@ func TestClosedEndsTheTries(t *testing.T) {
 	})
 }
 
+// TestServerWithoutEvalshaRO: a script that only reads falls back to EVALSHA once where the server does not know
+// EVALSHA_RO, or takes the clock for a write. Others have nothing to fall back to.
 func TestServerWithoutEvalshaRO(t *testing.T) {
 	t.Parallel()
 	unknown := serverError("ERR unknown command `EVALSHA_RO`, with args beginning with: `x`, ")
+	refused := serverError("ERR Write commands are not allowed in read-only scripts")
+	clock := backend.NewScript("clock", "return redis.call('time')", 1, backend.RetryReadOnly)
+	for _, c := range []struct {
+		script *backend.Script
+		steps  []step
+		asked  string
+		err    error
+	}{
+		{read, fails(unknown), "EVALSHA_RO EVALSHA", nil},
+		{read, fails(unknown, unknown), "EVALSHA_RO EVALSHA", unknown},
+		{read, fails(refused), "EVALSHA_RO", refused},
+		{clock, fails(refused), "EVALSHA_RO EVALSHA", nil},
+		{write, fails(unknown), "EVALSHA", unknown},
+		{repeat, fails(unknown), "EVALSHA", unknown},
+		{plain, fails(unknown), "PTTL", unknown},
+	} {
+		f, _, err := run(t, t.Context(), c.script, c.steps...)
+		require.ErrorIs(t, err, c.err)
+		require.Equal(t, c.asked, strings.Join(f.asked(), " "))
+	}
 
-	t.Run("FallsBackForGood", func(t *testing.T) {
-		t.Parallel()
-		f := &fake{steps: fails(unknown)}
-		r := evalsha.New(f, nil)
-		for range 2 {
-			reply, err := r.Run(t.Context(), read, []string{"k"}, nil)
-			requireDone(t, read, reply, err)
-		}
-		require.Equal(t, []string{"EVALSHA_RO", "EVALSHA", "EVALSHA"}, f.asked())
-	})
-	t.Run("TakesTheClockForAWrite", func(t *testing.T) {
-		t.Parallel()
-		refused := serverError("ERR Write commands are not allowed in read-only scripts")
-		clock := backend.NewScript("clock", "return redis.call('time')", 1, backend.RetryReadOnly)
-		for script, asked := range map[*backend.Script][]string{read: {"EVALSHA_RO"}, clock: {"EVALSHA_RO", "EVALSHA"}} {
-			f, _, err := run(t, t.Context(), script, fails(refused)...)
-			require.Equal(t, asked, f.asked())
-			require.Equal(t, script == read, err != nil)
-		}
-	})
-	t.Run("Concurrently", func(t *testing.T) {
-		t.Parallel()
-		const callers = 20
-		all := make(chan struct{})
-		var arrived, group sync.WaitGroup
-		arrived.Add(callers)
-		go func() { arrived.Wait(); close(all) }()
-		f := &fake{}
-		for range callers {
-			f.steps = append(f.steps, step{unknown, func() { arrived.Done(); <-all }})
-		}
-		r := evalsha.New(f, nil)
-		for range callers {
-			group.Go(func() { require.NoError(t, errOf(r.Run(t.Context(), read, []string{"k"}, nil))) })
-		}
-		group.Wait()
-		require.Len(t, f.asked(), 2*callers)
-	})
-	t.Run("NotTwice", func(t *testing.T) {
-		t.Parallel()
-		f, _, err := run(t, t.Context(), read, fails(unknown, unknown)...)
-		require.ErrorIs(t, err, unknown)
-		require.Len(t, f.asked(), 2)
-	})
-	t.Run("OfNoConcernToOthers", func(t *testing.T) {
-		t.Parallel()
-		for _, script := range []*backend.Script{write, repeat, plain} {
-			f, _, err := run(t, t.Context(), script, fails(unknown)...)
-			require.ErrorIs(t, err, unknown)
-			require.Len(t, f.asked(), 1)
-		}
-	})
+	const callers = 20 // Each learns it at the same time; after that it is known for good.
+	all := make(chan struct{})
+	var arrived, group sync.WaitGroup
+	arrived.Add(callers)
+	go func() { arrived.Wait(); close(all) }()
+	f := &fake{}
+	for range callers {
+		f.steps = append(f.steps, step{unknown, func() { arrived.Done(); <-all }})
+	}
+	r := evalsha.New(f, nil)
+	for range callers {
+		group.Go(func() { require.NoError(t, errOf(r.Run(t.Context(), read, []string{"k"}, nil))) })
+	}
+	group.Wait()
+	require.Len(t, f.asked(), 2*callers)
+	require.NoError(t, errOf(r.Run(t.Context(), read, []string{"k"}, nil)))
+	require.Equal(t, "EVALSHA", f.asked()[2*callers])
 }
 
 // TestClaimOfACall has the caller leave after a refusal.

@@ -1,7 +1,7 @@
 package goredisbackend_test
 
 import (
-	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 
@@ -48,7 +48,7 @@ func TestRefusedConnection(t *testing.T) {
 				options.Addr, options.Password, options.DB, options.ClientName = s.Addr, "one", 1, "name"
 				client := closing(t, redis.NewClient(&options))
 				if kind == "hook" {
-					client.AddHook(reader{})
+					client.AddHook(hook(func(cmd redis.Cmder) { _ = fmt.Sprint(cmd, cmd.Args()) })) // As those for tracing do.
 				}
 				adaptertest.Refused(t, refusedOver(t, client), s, refused.text)
 			})
@@ -109,24 +109,6 @@ func TestLoadOnRefusedConnection(t *testing.T) {
 		require.ErrorIs(t, o.Err, backend.ErrUnavailable)
 		require.ErrorContains(t, o.Err, "DB index is out of range")
 		require.False(t, backend.MayHaveRun(o.Err))
-	}
-}
-
-// reader is a hook that reads a command's words before the driver writes them, as those for tracing do.
-type reader struct{ redis.Hook }
-
-func (reader) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (reader) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error { _ = cmd.String(); return next(ctx, cmd) }
-}
-
-func (reader) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		for _, cmd := range cmds {
-			_ = cmd.Args()
-		}
-		return next(ctx, cmds)
 	}
 }
 

@@ -101,24 +101,29 @@ func TestUsedUpPoolIsUnavailable(t *testing.T) {
 	}
 }
 
-// hook is an application's, which panics.
-type hook struct{ redis.Hook }
+// hook is an application's, which gets each command before the driver writes it.
+type hook func(cmd redis.Cmder)
 
 func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (hook) ProcessHook(redis.ProcessHook) redis.ProcessHook {
-	return func(context.Context, redis.Cmder) error { panic("hook") }
+func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { h(cmd); return next(ctx, cmd) }
 }
 
-func (hook) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(context.Context, []redis.Cmder) error { panic("hook") }
+func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			h(cmd)
+		}
+		return next(ctx, cmds)
+	}
 }
 
 func TestPanicOfHook(t *testing.T) {
 	t.Parallel()
 	s := newFakeServer(t, func([]string) string { return ":1\r\n" })
 	client := closing(t, redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true}))
-	client.AddHook(hook{})
+	client.AddHook(hook(func(redis.Cmder) { panic("hook") }))
 	b := over(t, client)
 	call := backend.Call{Script: script, Keys: []string{"k"}}
 	require.PanicsWithValue(t, "hook", func() { _, _ = b.Run(t.Context(), script, call.Keys, nil) })
