@@ -93,43 +93,28 @@ var programs = []string{
 // peers are the libraries with which bench/peers has the same programs.
 var peers = []string{"redsync", "rueidislock", "etcd"}
 
-// TestProgramsAreShort counts all lines of the programs' files.
-func TestProgramsAreShort(t *testing.T) {
+// TestProgramsLengths counts all lines of the programs' files, and compares the table of lengths in docs/comparison.md with
+// them and with those of other libraries. There are no others of those.
+func TestProgramsLengths(t *testing.T) {
 	t.Parallel()
+	page, listed := read(t, "docs/comparison.md"), 0
 	for _, program := range programs {
 		require.LessOrEqual(t, lines(t, program), 40, program)
 		files, err := filepath.Glob(program + "/*.go")
 		require.NoError(t, err)
 		require.Len(t, files, 2, "a program is one file, and its test another")
-	}
-}
-
-// TestProgramsLengths compares the table of lengths in docs/comparison.md with the files.
-func TestProgramsLengths(t *testing.T) {
-	t.Parallel()
-	page := read(t, "docs/comparison.md")
-	for _, program := range programs {
 		row := "](../" + program + "/main.go) | " + strconv.Itoa(lines(t, program)) + " |"
 		for _, peer := range peers {
-			row += " " + length(t, path.Join("bench/peers", path.Base(program), peer)) + " |"
-		}
-		require.Contains(t, page, row)
-	}
-}
-
-// TestPeersAreListed finds a program of another library that the table does not count.
-func TestPeersAreListed(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("bench/peers/*/*/main.go")
-	require.NoError(t, err)
-	listed := 0
-	for _, program := range programs {
-		for _, peer := range peers {
-			if length(t, path.Join("bench/peers", path.Base(program), peer)) != "none" {
+			count := length(t, path.Join("bench/peers", path.Base(program), peer))
+			row += " " + count + " |"
+			if count != "none" {
 				listed++
 			}
 		}
+		require.Contains(t, page, row)
 	}
+	files, err := filepath.Glob("bench/peers/*/*/main.go")
+	require.NoError(t, err)
 	require.Len(t, files, listed)
 }
 

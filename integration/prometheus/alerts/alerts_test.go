@@ -157,7 +157,7 @@ func run(
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t)
-		scraped = newStorage(t)
+		scraped = &storage{t: t, index: map[uint64]int{}, engine: promql.NewEngine(promql.EngineOpts{MaxSamples: 1e7, Timeout: time.Hour})}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go func() {
@@ -259,13 +259,6 @@ type storage struct {
 	series      []promql.Series
 	index       map[uint64]int // of series, by the hash of their labels
 	first, last time.Time
-}
-
-func newStorage(t *testing.T) *storage {
-	t.Helper()
-	return &storage{t: t, index: map[uint64]int{}, engine: promql.NewEngine(promql.EngineOpts{
-		MaxSamples: 1e7, Timeout: time.Hour,
-	})}
 }
 
 // scrape adds a sample of each metric.
