@@ -166,7 +166,10 @@ var rules = []rule{
 		},
 		testing: true,
 	},
-	ownAdapter("examples/ownbackend", redigo),
+	{
+		dir: "examples/ownbackend", imports: []string{"backend", "backend/adapter", "backend/fanout", "backend/evalsha", redigo},
+		tests: []string{"conformance/..."},
+	},
 	{
 		// Somebody else's primitive, too, has nothing but the extension API.
 		dir: "examples/ownprimitive/...",
@@ -315,13 +318,6 @@ func waiting(dir string) rule {
 func engine(dir string, imports ...string) rule {
 	return rule{dir: dir, testing: true, imports: append(imports, "backend", "primitives",
 		"conformance/must", "conformance/harness", "conformance/history", rapid, porcupine)}
-}
-
-// ownAdapter is that of somebody else's adapter, who tests it by the suite.
-func ownAdapter(dir, driver string) rule {
-	r := adapter(dir, driver)
-	r.tests = []string{"conformance/..."}
-	return r
 }
 
 func TestImports(t *testing.T) {

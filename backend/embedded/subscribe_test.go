@@ -9,12 +9,6 @@ import (
 	"github.com/hasp-go/hasp/backend/embedded"
 )
 
-func publish(t *testing.T, server *embedded.Server, channel, payload string) int64 {
-	t.Helper()
-	reply := must(server.Do("PUBLISH", channel, payload))(t)
-	return must(reply.Int())(t)
-}
-
 func TestEachBackendIsAClient(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
@@ -25,12 +19,12 @@ func TestEachBackendIsAClient(t *testing.T) {
 			require.NoError(t, errOf(b.Subscribe(t.Context(), "c", func(e backend.Event) { payloads <- e.Payload })))
 		}
 	}
-	require.EqualValues(t, 2, publish(t, server, "c", "x"))
+	require.Equal(t, backend.IntegerReply(2), must(server.Do("PUBLISH", "c", "x"))(t))
 	for _, payloads := range got {
 		require.Equal(t, []string{"x", "x"}, []string{<-payloads, <-payloads})
 	}
 	require.NoError(t, one.Close())
-	require.EqualValues(t, 1, publish(t, server, "c", "y"))
+	require.Equal(t, backend.IntegerReply(1), must(server.Do("PUBLISH", "c", "y"))(t))
 	require.Equal(t, []string{"y", "y"}, []string{<-got[two], <-got[two]})
 	require.Empty(t, got[one])
 }

@@ -185,8 +185,11 @@ func TestPanicInTheDriver(t *testing.T) {
 	for _, call := range []string{"Node", "Dial", "Subscribe", "Unsubscribe", "Close"} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &panicky{network: newNetwork()}
-			p.in.Store("")
 			hub := open(t, p, nil)
+			p.in.Store("Dial")
+			_, err := hub.Subscribe(t.Context(), "z", func(backend.Event) {})
+			require.ErrorContains(t, err, "panic in the driver: hook")
+			p.in.Store("")
 			got := hear(t, hub, "x")
 			subscribe(t, hub, "y", func(backend.Event) {}).Cancel()
 			p.in.Store(call)
@@ -198,14 +201,4 @@ func TestPanicInTheDriver(t *testing.T) {
 			require.Equal(t, []string{"1"}, got.after(time.Second))
 		})
 	}
-}
-
-func TestPanicInTheDriverIsReported(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := &panicky{network: newNetwork()}
-		p.in.Store("Dial")
-		_, err := open(t, p, nil).Subscribe(t.Context(), "x", func(backend.Event) {})
-		require.ErrorContains(t, err, "panic in the driver: hook")
-	})
 }

@@ -68,20 +68,14 @@ func TestOneGoroutineWaitsForAPool(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, c.inside.Load())
 		require.Zero(t, c.closed.Load())
-	})
-}
 
-func TestConnectionThatNobodyWantsIsClosed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c, p := &poolClient{yield: make(chan struct{})}, &pools{}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := p.take(ctx, "a", c)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		c.yield <- struct{}{}
 		synctest.Wait()
-		require.Equal(t, int32(1), c.closed.Load())
+		require.Equal(t, int32(1), c.closed.Load(), "nobody wants it any more")
 		require.Empty(t, p.queue)
 	})
 }

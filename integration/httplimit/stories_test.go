@@ -57,13 +57,8 @@ var (
 	}
 )
 
-// byUser is a Key, and byUsersField a Cost.
+// byUser is a Key.
 func byUser(r *http.Request) string { return r.Header.Get("User") }
-
-func byUsersField(r *http.Request) int {
-	cost, _ := strconv.Atoi(r.Header.Get("User"))
-	return cost
-}
 
 // ok is the handler that is limited.
 var ok = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -221,7 +216,10 @@ func TestStories(t *testing.T) {
 	twoOfThree := primitives.Limit{Permits: 3, Interval: time.Minute, Burst: 2}
 	twoOfASecond := primitives.Limit{Permits: 3, Interval: time.Second, Burst: 2}
 	share := httplimit.Options{Unavailable: primitives.LocalShare(1)}
-	counted := httplimit.Options{Cost: byUsersField, Unavailable: primitives.Admit()}
+	counted := httplimit.Options{Unavailable: primitives.Admit(), Cost: func(r *http.Request) int {
+		cost, _ := strconv.Atoi(byUser(r))
+		return cost
+	}}
 	for name, c := range map[string]struct {
 		limit newLimit
 		opts  httplimit.Options

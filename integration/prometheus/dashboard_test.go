@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 )
 
@@ -40,6 +41,7 @@ func TestDashboardNamesTheMetrics(t *testing.T) {
 	}
 	reg := prometheus.NewRegistry()
 	reportAll(t, reg)
+	require.Empty(t, must(testutil.GatherAndLint(reg))(t), "names and units are as Prometheus recommends")
 	metrics := map[string][]string{} // the names of their labels, in order
 	for _, family := range must(reg.Gather())(t) {
 		var labels []string

@@ -57,14 +57,6 @@ func TestRegisteredOnce(t *testing.T) {
 	require.Equal(t, 1, must(testutil.GatherAndCount(r))(t))
 }
 
-// TestLint: the names and units are as Prometheus recommends.
-func TestLint(t *testing.T) {
-	t.Parallel()
-	reg := prometheus.NewRegistry()
-	reportAll(t, reg)
-	require.Empty(t, must(testutil.GatherAndLint(reg))(t))
-}
-
 // reportAll reports to a new tracer one event of each that has a label.
 func reportAll(t *testing.T, reg *prometheus.Registry) {
 	t.Helper()
