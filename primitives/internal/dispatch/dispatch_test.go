@@ -64,22 +64,14 @@ func TestCallerLeaves(t *testing.T) {
 	}
 }
 
-// unanswered answers calls late, and calls of the key "lost" not at all.
-type unanswered struct{}
-
-func (unanswered) Run(_ context.Context, _ *backend.Script, keys, _ []string) (backend.Reply, error) {
-	time.Sleep(time.Second)
-	if keys[0] == "lost" {
-		return backend.Reply{}, backend.Indeterminate(errors.New("link lost"))
-	}
-	return backend.Reply{}, nil
-}
-
 // TestUnknownOutcomeIsReported: a call without an answer is, whether its caller has left or not. A call whose caller
 // alone has left is not.
 func TestUnknownOutcomeIsReported(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		d := open(t, unanswered{})
+		d := open(t, single{&link{do: func(_ context.Context, c backend.Call) (backend.Reply, error) {
+			time.Sleep(time.Second)
+			return backend.Reply{}, map[string]error{"lost": backend.Indeterminate(errors.New("link lost"))}[c.Keys[0]]
+		}}})
 		reported := make(chan string, 10)
 		d.OnChange = func(key string) { reported <- key }
 		leaves := within(t, 100*time.Millisecond)

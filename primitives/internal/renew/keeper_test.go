@@ -226,6 +226,7 @@ type server struct {
 	log            *zap.Logger
 	statuses       map[string]batch.Status
 	sent           [][]string
+	at             []time.Time // when each was sent
 	underWay       int
 	goroutines     int // renewals under way at once, at most
 }
@@ -249,6 +250,18 @@ func (s *server) renewed() (n int) {
 		n += len(keys)
 	}
 	return n
+}
+
+// times returns when renewals of a key were sent.
+func (s *server) times(key string) (all []time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, keys := range s.sent {
+		if slices.Contains(keys, key) {
+			all = append(all, s.at[i])
+		}
+	}
+	return all
 }
 
 func (s *server) keeper(t *testing.T) *renew.Keeper {
@@ -293,7 +306,7 @@ func (s *server) Renew(
 				statuses[i] = status
 			}
 		}
-		s.sent = append(s.sent, keys)
+		s.sent, s.at = append(s.sent, keys), append(s.at, time.Now())
 	})
 	defer s.set(func() { s.underWay-- })
 	if err := s.answer(ctx, keys); err != nil {

@@ -1,7 +1,6 @@
 package renew_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -154,10 +153,9 @@ func TestRoundStartsWithWhatEndsFirst(t *testing.T) {
 func TestRoundsKeepTheirDistance(t *testing.T) {
 	kept(t, &server{latency: time.Millisecond}, func(t *testing.T, s *server, k *renew.Keeper) {
 		lengths := []time.Duration{6 * time.Second, 60 * time.Second}
-		noting := &noting{s, map[string][]time.Time{}}
 		for _, length := range lengths {
 			e := s.newEntry(length.String())
-			e.Terms = &renew.Terms{Lease: length, Renewer: noting}
+			e.Terms = &renew.Terms{Lease: length, Renewer: s}
 			k.Begin(&e.Entry)
 			require.True(t, k.Confirm(&e.Entry))
 		}
@@ -169,7 +167,7 @@ func TestRoundsKeepTheirDistance(t *testing.T) {
 		last := time.Now()
 		time.Sleep(time.Minute)
 		for _, length := range lengths {
-			times := noting.times(length.String())
+			times := s.times(length.String())
 			require.True(t, slices.ContainsFunc(times, func(at time.Time) bool {
 				return at.After(last.Add(-time.Millisecond)) && !at.After(last.Add(length/6+soon))
 			}), "after the last signal")
@@ -184,28 +182,6 @@ func TestRoundsKeepTheirDistance(t *testing.T) {
 			require.InDelta(t, float64(6*time.Minute/length), rounds, 2)
 		}
 	})
-}
-
-// noting notes when keys are renewed.
-type noting struct {
-	*server
-	sent map[string][]time.Time
-}
-
-func (n *noting) times(key string) (times []time.Time) {
-	n.set(func() { times = slices.Clone(n.sent[key]) })
-	return times
-}
-
-func (n *noting) Renew(
-	ctx context.Context, r backend.ScriptRunner, keys, owners []string, length time.Duration,
-) ([]batch.Status, error) {
-	n.set(func() {
-		for _, key := range keys {
-			n.sent[key] = append(n.sent[key], time.Now())
-		}
-	})
-	return n.server.Renew(ctx, r, keys, owners, length)
 }
 
 // TestRoundRepeatsARenewalThatMayBeTooEarly signals while a renewal is under way: the server may have lost the lease
@@ -246,12 +222,8 @@ func TestRoundAfterAnOutage(t *testing.T) {
 // TestRoundDoesNotPutOffTheSchedule: while a round gets no answers, all leases are renewed when they are due.
 func TestRoundDoesNotPutOffTheSchedule(t *testing.T) {
 	kept(t, &server{}, func(t *testing.T, s *server, k *renew.Keeper) {
-		noting := &noting{s, map[string][]time.Time{}}
 		for i := range 300 {
-			e := s.newEntry(fmt.Sprint("key", i))
-			e.Terms = &renew.Terms{Lease: length, Renewer: noting}
-			k.Begin(&e.Entry)
-			require.True(t, k.Confirm(&e.Entry))
+			s.acquire(t, k, fmt.Sprint("key", i))
 		}
 		granted := time.Now()
 		time.Sleep(time.Second)
@@ -259,7 +231,7 @@ func TestRoundDoesNotPutOffTheSchedule(t *testing.T) {
 		k.Changed("")
 		time.Sleep(2 * length / 3)
 		for i := range 300 {
-			times := noting.times(fmt.Sprint("key", i))
+			times := s.times(fmt.Sprint("key", i))
 			require.True(t, slices.ContainsFunc(times, func(at time.Time) bool {
 				after := at.Sub(granted)
 				return after > length/3-length/30-soon && after <= length/3
