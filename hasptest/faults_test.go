@@ -240,21 +240,13 @@ func TestCrash(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
-				for range permitsOf(name) {
+				for range max(1, map[string]int{"Counting": 2, "ByArrival": 2}[name]) {
 					require.NoError(t, errOf(leased(another, "x")[name](ctx)))
 				}
 				require.InDelta(t, 25*time.Second, time.Since(start), float64(6*time.Second), "the rest of its lease")
 			})
 		})
 	}
-}
-
-// permitsOf returns how many hold what leased returns.
-func permitsOf(name string) int {
-	if name == "Counting" || name == "ByArrival" {
-		return 2
-	}
-	return 1
 }
 
 // TestCrashOfAnother fails the test.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,12 +147,7 @@ func TestAdderAnswersAtMostOnce(t *testing.T) {
 		subtest(t, name, func(t *testing.T, s *server) {
 			a := openAdder(t, s.client(t, nil))
 			a.Add(5)
-			s.fault = func(script string) (f fault) {
-				if script == "adder_answer" && s.calls[script] == 1 {
-					return c.fault
-				}
-				return fault{}
-			}
+			s.once("adder_answer", c.fault)
 			requireSum(t, 5, a)
 			time.Sleep(time.Hour)
 			require.Equal(t, 1, s.called("adder_ask"), "nobody had to ask anew")
@@ -167,12 +161,7 @@ func TestAdderAnswersAtMostOnce(t *testing.T) {
 func TestAdderResetsNoLaterCount(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		a := openAdder(t, s.client(t, nil))
-		s.fault = func(script string) (f fault) {
-			if script == "adder_here" && s.calls[script] == 1 {
-				f.after = 10 * time.Second
-			}
-			return f
-		}
+		s.once("adder_here", fault{after: 10 * time.Second})
 		a.Add(5)
 		require.NoError(t, a.Reset(t.Context()))
 		require.Equal(t, 2, s.called("adder_ask"))
@@ -186,12 +175,7 @@ func TestAdderResetsNoLaterCount(t *testing.T) {
 func TestAdderGivesUpAnAnswer(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		a := openAdder(t, s.client(t, nil))
-		s.fault = func(script string) (f fault) {
-			if script == "adder_answer" {
-				f.err = backend.ErrUnavailable
-			}
-			return f
-		}
+		s.faultOf("adder_answer", down)
 		ctx := within(t, time.Hour)
 		start := time.Now()
 		require.EqualError(t, errOf(a.Sum(ctx)), `sum long adder "x": 0 of 2 have answered within a minute`)
@@ -200,37 +184,6 @@ func TestAdderGivesUpAnAnswer(t *testing.T) {
 		tries := s.called("adder_answer")
 		time.Sleep(time.Hour)
 		require.Equal(t, tries, s.called("adder_answer"))
-	})
-}
-
-// TestAdderStress opens, adds, asks and closes side by side. A sum that is taken meanwhile has what was added before the
-// call, and no more than was added in all. At the end the sum is that of the adder which stays.
-func TestAdderStress(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		clients := []*primitives.Client{
-			s.client(t, nil), s.client(t, nil), s.over(t, s.newOwnLink(t), nil),
-		}
-		stays := openAdder(t, clients[0])
-		var all sync.WaitGroup
-		for i := range 30 {
-			all.Go(func() {
-				for range 10 {
-					a := openAdder(t, clients[i%len(clients)])
-					a.Add(1000)
-					stays.Increment()
-					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-					if sum, err := a.Sum(ctx); err == nil { // Others close while they are asked.
-						require.GreaterOrEqual(t, sum, int64(1001))
-						require.LessOrEqual(t, sum, int64(30*1000+300))
-					}
-					cancel()
-					require.NoError(t, a.Close())
-				}
-			})
-		}
-		all.Wait()
-		requireSum(t, 300, stays)
-		require.Equal(t, 2, s.subscribed())
 	})
 }
 

@@ -206,36 +206,34 @@ func TestClientClosesItsOwnBackend(t *testing.T) {
 		"Owned":   {owns: true, want: []error{errBackendClose}},
 		"GivenUp": {owns: true, down: true, want: []error{errBackendClose, context.DeadlineExceeded}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, of *server) {
-				s := &closableServer{server: of}
-				news := map[bool]func(backend.Backend, *primitives.Options) (*primitives.Client, error){
-					false: primitives.New, true: primitives.NewClosing,
-				}
-				client := must(news[c.owns](s, nil))(t)
-				lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-				if c.down {
-					s.faults(down)
-				}
-				ctx := within(t, 5*time.Second)
-				first := beside(func() error { return client.Close(ctx) })
-				synctest.Wait()
-				err := client.Close(context.Background())
-				require.Equal(t, err, <-first)
-				time.Sleep(time.Minute) // What is under way arrives.
-				require.Equal(t, c.want == nil, err == nil, "%v", err)
-				for _, want := range c.want {
-					require.ErrorIs(t, err, want)
-				}
-				var closes []string
-				switch {
-				case c.down:
-					closes = []string{lease.Owner()}
-				case c.owns:
-					closes = []string{""}
-				}
-				require.Equal(t, closes, s.closes)
-			})
+		subtest(t, name, func(t *testing.T, of *server) {
+			s := &closableServer{server: of}
+			news := map[bool]func(backend.Backend, *primitives.Options) (*primitives.Client, error){
+				false: primitives.New, true: primitives.NewClosing,
+			}
+			client := must(news[c.owns](s, nil))(t)
+			lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
+			if c.down {
+				s.faults(down)
+			}
+			ctx := within(t, 5*time.Second)
+			first := beside(func() error { return client.Close(ctx) })
+			synctest.Wait()
+			err := client.Close(context.Background())
+			require.Equal(t, err, <-first)
+			time.Sleep(time.Minute) // What is under way arrives.
+			require.Equal(t, c.want == nil, err == nil, "%v", err)
+			for _, want := range c.want {
+				require.ErrorIs(t, err, want)
+			}
+			var closes []string
+			switch {
+			case c.down:
+				closes = []string{lease.Owner()}
+			case c.owns:
+				closes = []string{""}
+			}
+			require.Equal(t, closes, s.closes)
 		})
 	}
 }

@@ -88,22 +88,21 @@ func TestEstimateGoesIntoDebt(t *testing.T) {
 // TestEstimateIsSettledOnce: but again after an error by which nothing was sent.
 func TestEstimateIsSettledOnce(t *testing.T) {
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Hour, Burst: 10}, func(t *testing.T, x *throttle) {
-		answers := func(f fault) { x.faults(f) }
 		r := x.estimates(t, 8)
 		var wrong *primitives.FieldError
 		require.ErrorAs(t, r.Settle(t.Context(), -1), &wrong)
 		require.ErrorAs(t, r.Settle(t.Context(), 10_000_001), &wrong)
-		answers(fault{err: backend.ErrUnavailable})
+		x.faults(fault{err: backend.ErrUnavailable})
 		require.ErrorIs(t, r.Settle(t.Context(), 3), primitives.ErrUnavailable)
-		answers(fault{})
+		x.faults(fault{})
 		require.NoError(t, r.Settle(t.Context(), 3))
 		require.EqualError(t, r.Settle(t.Context(), 3), `settle throttle "x": the estimate is settled`)
 		require.Equal(t, 3*time.Hour, x.owes(t))
 
 		r = x.estimates(t, 4)
-		answers(fault{broken: true})
+		x.faults(fault{broken: true})
 		require.ErrorIs(t, r.Settle(t.Context(), 1), primitives.ErrIndeterminate)
-		answers(fault{})
+		x.faults(fault{})
 		synctest.Wait() // Now the server has executed it.
 		require.ErrorIs(t, r.Settle(t.Context(), 1), primitives.ErrSettled)
 		require.Equal(t, 4*time.Hour, x.owes(t))
@@ -226,15 +225,7 @@ func TestRefusalRenewsAtOnce(t *testing.T) {
 			kept := must(c.NewLock("kept", nil).Lock(t.Context()))(t)
 			lost := must(c.NewLock("lost", nil).Lock(t.Context()))(t)
 			time.Sleep(time.Second)
-			refused := false
-			s.set(func() {
-				s.fault = func(string) (f fault) {
-					if !refused {
-						refused, f.err = true, backend.ParseServerError(refusal)
-					}
-					return f
-				}
-			})
+			s.once("", fault{err: backend.ParseServerError(refusal)})
 			require.NoError(t, errOf(s.embedded.Do("DEL", "lost")))
 			require.NoError(t, lost.Err())
 			require.NoError(t, errOf(c.NewLock("another", nil).TryLock(t.Context())))

@@ -73,36 +73,33 @@ func TestFallbacks(t *testing.T) {
 		"LocalRefused":  {primitives.LocalShare(0.5), false, 0, nil, nil},
 		"LocalSilent":   {primitives.LocalShare(0.5), true, time.Second, nil, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				link := newDialing(t, embedded.NewServer())
-				client, opts := link.client(t, nil), by(c.fall)
-				state, _, err := acquire(client, "x", opts)
-				require.NoError(t, err)
-				require.Equal(t, primitives.Decision{Allowed: true, Remaining: 9, ResetAfter: time.Minute}, state)
+		subtest(t, name, func(t *testing.T, s *server) {
+			link := newDialing(t, s.embedded)
+			client, opts := link.client(t, nil), by(c.fall)
+			state, _, err := acquire(client, "x", opts)
+			require.NoError(t, err)
+			require.Equal(t, primitives.Decision{Allowed: true, Remaining: 9, ResetAfter: time.Minute}, state)
 
-				link.down.Store(!c.silent)
-				link.silent.Store(c.silent)
-				state, took, err := acquire(client, "x", opts)
-				require.ErrorIs(t, err, c.target)
-				require.Equal(t, c.first, took)
+			link.down.Store(!c.silent)
+			link.silent.Store(c.silent)
+			state, took, err := acquire(client, "x", opts)
+			require.ErrorIs(t, err, c.target)
+			require.Equal(t, c.first, took)
+			require.Equal(t, err == nil, state.Local)
+			next := func() {
+				state, took, err = acquire(client, "x", opts)
+				require.ErrorIs(t, err, c.next)
+				require.Zero(t, took)
 				require.Equal(t, err == nil, state.Local)
-				next := func() {
-					state, took, err = acquire(client, "x", opts)
-					require.ErrorIs(t, err, c.next)
-					require.Zero(t, took)
-					require.Equal(t, err == nil, state.Local)
-				}
-				for range 3 {
-					next()
-					time.Sleep(75 * time.Millisecond)
-				}
-				link.back(next)
-				state, _, err = acquire(client, "x", opts)
-				require.NoError(t, err)
-				require.False(t, state.Local)
-			})
+			}
+			for range 3 {
+				next()
+				time.Sleep(75 * time.Millisecond)
+			}
+			link.back(next)
+			state, _, err = acquire(client, "x", opts)
+			require.NoError(t, err)
+			require.False(t, state.Local)
 		})
 	}
 }
@@ -110,9 +107,8 @@ func TestFallbacks(t *testing.T) {
 // TestLocalShare has 5 permits a minute: a burst of 5, and then one in 12 seconds. The server's answer ends the local
 // limit.
 func TestLocalShare(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		link := newDialing(t, embedded.NewServer())
+	virtual(t, func(t *testing.T, s *server) {
+		link := newDialing(t, s.embedded)
 		client, opts := link.client(t, nil), by(primitives.LocalShare(0.5))
 		limiter := client.NewRateLimiter("x", tenAMinute, opts)
 		requireRetryIn := func(n int, want time.Duration) {
@@ -149,12 +145,10 @@ func TestLocalShare(t *testing.T) {
 
 // TestFallbackKeepsErrors: of callers that leave, and of data of another program.
 func TestFallbackKeepsErrors(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := embedded.NewServer()
-		link := newDialing(t, s)
+	virtual(t, func(t *testing.T, s *server) {
+		link := newDialing(t, s.embedded)
 		client := link.client(t, nil)
-		require.NoError(t, errOf(s.Do("SET", "x", "text")))
+		s.do("SET", "x", "text")
 		_, _, err := acquire(client, "x", by(primitives.Admit()))
 		require.ErrorIs(t, err, primitives.ErrConflict)
 
@@ -222,9 +216,8 @@ func TestThrottleFallsBack(t *testing.T) {
 // TestRateLimiterWaitFallsBack: a share has Wait wait until it frees permits, and only the server's refusal has it wait
 // through an outage.
 func TestRateLimiterWaitFallsBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		link := newDialing(t, embedded.NewServer())
+	virtual(t, func(t *testing.T, s *server) {
+		link := newDialing(t, s.embedded)
 		client, ctx := link.client(t, nil), t.Context()
 		wait := func(unavailable primitives.Fallback, n int) error {
 			return client.NewRateLimiter("x", tenAMinute, by(unavailable)).Wait(ctx, n)

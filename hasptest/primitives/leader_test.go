@@ -132,21 +132,20 @@ func TestObserve(t *testing.T) {
 // TestObserveThroughAnOutage begins in one, and has another later, in which a leader is lost.
 func TestObserveThroughAnOutage(t *testing.T) {
 	holdElections(t, func(t *testing.T, p *polity) {
-		outage := func(f fault) { p.set(func() { p.fault = func(string) fault { return f } }) }
-		outage(down)
+		p.faults(down)
 		seen := watch(t.Context(), p.named("o"))
 		require.Contains(t, <-seen, "no server available")
-		outage(fault{})
+		p.faults(fault{})
 		require.Equal(t, "none", <-seen)
 		a := p.named("a")
 		p.leads(a)
 		require.Equal(t, "a", <-seen)
 		time.Sleep(time.Minute)
-		outage(down)
+		p.faults(down)
 		time.Sleep(time.Minute)
 		require.False(t, a.IsLeader())
 		require.Empty(t, seen)
-		outage(fault{})
+		p.faults(fault{})
 		for next := range seen { // There may be none in between.
 			if next == "a" {
 				break

@@ -275,9 +275,7 @@ func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
 
 // TestUnlockWhileClosing asks while Close is under way, and has not come to the lease yet.
 func TestUnlockWhileClosing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t)
+	virtual(t, func(t *testing.T, s *server) {
 		client := must(primitives.New(s, nil))(t)
 		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
 		go func() { _, _ = client.NewLock("x", nil).Lock(context.Background()) }()

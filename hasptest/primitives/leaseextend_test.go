@@ -88,6 +88,18 @@ func (s *server) faultOf(name string, f fault) {
 	})
 }
 
+// once gives the next call of one script a fault, or for "" that of any.
+func (s *server) once(name string, f fault) {
+	s.set(func() {
+		s.fault = func(script string) (given fault) {
+			if name == "" || script == name {
+				s.fault, given = nil, f
+			}
+			return given
+		}
+	})
+}
+
 // TestLeaseExtendIsDenied by a server that refuses the command for this key: the lease is as before.
 func TestLeaseExtendIsDenied(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {

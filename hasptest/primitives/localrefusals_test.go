@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
-	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/primitives"
 	"github.com/hasp-go/hasp/primitives/trace"
 )
@@ -118,14 +117,7 @@ func TestLocalRefusalEnds(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		x.allows(t, 2)
 
-		x.set(func() {
-			x.fault = func(script string) (f fault) {
-				if script == "throttle_take" {
-					f.after = time.Millisecond
-				}
-				return f
-			}
-		})
+		x.faultOf("throttle_take", fault{after: time.Millisecond})
 		late := make(chan bool)
 		go func() {
 			d, err := x.Allow(t.Context(), 1)
@@ -206,9 +198,8 @@ func TestMultiThrottleGivesBackLocally(t *testing.T) {
 
 // TestLocalRefusalKeepsTheLocalShare: it is no answer of the server.
 func TestLocalRefusalKeepsTheLocalShare(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		link := newDialing(t, embedded.NewServer())
+	virtual(t, func(t *testing.T, s *server) {
+		link := newDialing(t, s.embedded)
 		x := link.client(t, nil).NewThrottle("x", primitives.Limit{Permits: 10, Interval: time.Minute, Burst: 4},
 			&primitives.ThrottleOptions{Unavailable: primitives.LocalShare(0.25), RefuseLocally: true})
 		allow := func(n int, allowed, local bool) {

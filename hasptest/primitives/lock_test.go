@@ -26,14 +26,7 @@ func TestLockCancelledLeavesNothing(t *testing.T) {
 	} {
 		subtest(t, name, func(t *testing.T, s *server) {
 			client := s.client(t, nil)
-			first := true
-			s.fault = func(script string) fault {
-				if script == "lock_acquire" && first {
-					first = false
-					return acquire
-				}
-				return fault{}
-			}
+			s.once("lock_acquire", acquire)
 			ctx := within(t, 100*time.Millisecond)
 			start := time.Now()
 			wraps(t, errOf(client.NewLock("x", nil).Lock(ctx)), context.DeadlineExceeded, backend.ErrIndeterminate)

@@ -202,14 +202,7 @@ func TestMultiThrottleInSteps(t *testing.T) {
 		// The 150 ms that the rate has freed until the return stay in use, with a permit of 333 ms, and 250 ms have passed.
 		require.Equal(t, 183_334*time.Microsecond, x.states(t)[0].ResetAfter)
 
-		x.set(func() {
-			x.fault = func(script string) fault {
-				if script == "throttle_return" {
-					return fault{err: backend.ErrUnavailable}
-				}
-				return fault{}
-			}
-		})
+		x.faultOf("throttle_return", down)
 		time.Sleep(time.Minute)
 		require.NoError(t, errOf(x.each[1].Allow(t.Context(), 7)))
 		d = must(x.all(2, 7, 1).Allow(t.Context()))(t)
@@ -300,7 +293,7 @@ func TestMultiThrottleErrors(t *testing.T) {
 		require.Equal(t, []string{"0"}, x.do("EXISTS", "user"))
 	})
 	tiered(t, true, func(t *testing.T, x *tiers) {
-		x.set(func() { x.fault = func(string) fault { return fault{err: backend.ErrCrossSlot} } })
+		x.faults(fault{err: backend.ErrCrossSlot})
 		_, err := primitives.NewMultiThrottle(nil, x.each[0].Take(1), x.each[1].Take(1)).Allow(t.Context())
 		require.ErrorIs(t, err, backend.ErrCrossSlot)
 		require.ErrorContains(t, err, fmt.Sprintf("%v: give the names one hash tag, or set MultiThrottleOptions.Steps", backend.ErrCrossSlot))

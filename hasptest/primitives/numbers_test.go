@@ -48,14 +48,6 @@ func sortedIDs(t *testing.T, all <-chan drawnID, n int) (sorted []int64) {
 	return sorted
 }
 
-// idsFrom returns n ids from the first on.
-func idsFrom(first int64, n int) (all []int64) {
-	for i := range int64(n) {
-		all = append(all, first+i)
-	}
-	return all
-}
-
 // TestIDGeneratorCallerLeaves: a caller that waits for a block leaves while it is requested, and then the caller that
 // requests it leaves. The others request another.
 func TestIDGeneratorCallerLeaves(t *testing.T) {
@@ -79,7 +71,7 @@ func TestIDGeneratorCallerLeaves(t *testing.T) {
 		stopAsking(reason)
 		left = <-asks
 		wraps(t, left.err, backend.ErrIndeterminate, reason)
-		require.Equal(t, idsFrom(blockSize+1, 3), sortedIDs(t, stay, 3)) // The first block is skipped.
+		require.Equal(t, []int64{blockSize + 1, blockSize + 2, blockSize + 3}, sortedIDs(t, stay, 3)) // The first block is skipped.
 		require.Equal(t, 2, s.called("id_block"))
 	})
 }
@@ -116,11 +108,7 @@ func TestIDGeneratorSharesErrors(t *testing.T) {
 // again.
 func TestIDGeneratorAfterAPanic(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		once := true
-		s.fault = func(string) fault {
-			defer func() { once = false }()
-			return fault{panics: once}
-		}
+		s.once("", fault{panics: true})
 		c := s.client(t, nil)
 		g := c.NewIDGenerator("x")
 		require.PanicsWithValue(t, "hook", func() { _, _ = g.Next(t.Context()) })

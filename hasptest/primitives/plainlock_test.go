@@ -121,9 +121,7 @@ func TestAdopt(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		first, second := s.client(t, nil), s.client(t, nil)
 		former := must(first.NewPlainLock("x", nil).Lock(t.Context()))(t)
-		s.set(func() { // A renewal is under way until long after.
-			s.fault = func(script string) fault { return map[string]fault{"mutex_renew": {before: 25 * time.Second}}[script] }
-		})
+		s.faultOf("mutex_renew", fault{before: 25 * time.Second}) // One is under way until long after.
 		time.Sleep(11 * time.Second)
 		former.Forget()
 		require.NoError(t, first.Close(t.Context()))

@@ -63,28 +63,24 @@ func TestRateLimiterServesAll(t *testing.T) {
 func TestRateLimiterWakesFewAtOnce(t *testing.T) {
 	t.Parallel()
 	for clients, tries := range map[int]int{1: 2, 10: 4} {
-		t.Run(fmt.Sprint(clients), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				const waiters, rounds = 500, 5
-				s := newServer(t)
-				s.fault = func(string) fault { return fault{after: 2 * time.Millisecond} } // They overlap.
-				l := s.limit("x", waiters/rounds, time.Minute)
-				var took []<-chan time.Duration
-				for range clients {
-					took = append(took, acquireRate(t.Context(), s.client(t, nil), ones(waiters/clients)...))
-				}
-				time.Sleep(time.Second) // The first are in, the others wait.
-				before := s.called("rate_acquire")
-				for i := range waiters {
-					require.Less(t, <-took[i%clients], rounds*time.Minute)
-				}
-				require.Equal(t, waiters/rounds, l.most())
-				again := s.called("rate_acquire") - before
-				polls := clients * rounds * 15
-				t.Logf("%d waiters of %d clients: %d tries again", waiters, clients, again)
-				require.LessOrEqual(t, again, tries*waiters+polls)
-			})
+		subtest(t, fmt.Sprint(clients), func(t *testing.T, s *server) {
+			const waiters, rounds = 500, 5
+			s.fault = func(string) fault { return fault{after: 2 * time.Millisecond} } // They overlap.
+			l := s.limit("x", waiters/rounds, time.Minute)
+			var took []<-chan time.Duration
+			for range clients {
+				took = append(took, acquireRate(t.Context(), s.client(t, nil), ones(waiters/clients)...))
+			}
+			time.Sleep(time.Second) // The first are in, the others wait.
+			before := s.called("rate_acquire")
+			for i := range waiters {
+				require.Less(t, <-took[i%clients], rounds*time.Minute)
+			}
+			require.Equal(t, waiters/rounds, l.most())
+			again := s.called("rate_acquire") - before
+			polls := clients * rounds * 15
+			t.Logf("%d waiters of %d clients: %d tries again", waiters, clients, again)
+			require.LessOrEqual(t, again, tries*waiters+polls)
 		})
 	}
 }

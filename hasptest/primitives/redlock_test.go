@@ -17,19 +17,17 @@ import (
 // nodes are the servers of a red lock.
 type nodes []*server
 
-func newNodes(t *testing.T, n int) (all nodes) {
-	t.Helper()
-	for range n {
-		all = append(all, newServer(t))
-	}
-	return all
-}
-
 // onNodes runs a test in virtual time, with so many servers of its own.
 func onNodes(t *testing.T, n int, test func(t *testing.T, all nodes)) {
 	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { test(t, newNodes(t, n)) })
+	synctest.Test(t, func(t *testing.T) {
+		var all nodes
+		for range n {
+			all = append(all, newServer(t))
+		}
+		test(t, all)
+	})
 }
 
 // clients returns a client of each node.

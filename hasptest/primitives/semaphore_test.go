@@ -243,13 +243,11 @@ func TestCountingSemaphoreRefreshFails(t *testing.T) {
 		client := s.client(t, nil)
 		sem := client.NewCountingSemaphore("x", 1, &o)
 		lease := acquired(t, sem)
-		answers := func(f fault) { s.set(func() { s.fault = func(string) fault { return f } }) }
-
-		answers(down)
+		s.faults(down)
 		require.ErrorIs(t, sem.Refresh(t.Context(), lease), primitives.ErrUnavailable)
-		answers(fault{broken: true})
+		s.faults(fault{broken: true})
 		require.Error(t, sem.Refresh(t.Context(), lease))
-		answers(fault{})
+		s.faults(fault{})
 		require.NoError(t, lease.Err(), "it is as it was")
 		require.Equal(t, 9*time.Second, lease.Remaining())
 

@@ -296,12 +296,7 @@ func TestThrottleWaiterWithoutAnAnswer(t *testing.T) {
 		left = beside(func() error { return x.Wait(t.Context(), 1) })
 		synctest.Wait()
 		x.waits(t.Context(), granted, 2, 1)
-		x.set(func() {
-			x.fault = func(string) fault { // Of the next call only.
-				x.fault = func(string) fault { return fault{} }
-				return fault{err: failed}
-			}
-		})
+		x.once("", fault{err: failed})
 		require.ErrorIs(t, <-left, failed)
 		require.Equal(t, 2, <-granted)
 	})
