@@ -110,6 +110,15 @@ return looped(t, 'b')`,
 	keys: []string{"k"},
 	want: "2",
 }, {
+	name: "ReturnFromALoop", // In place it would leave the loop alone.
+	src: `---@key a string
+---@include place.lua
+local t = {a, 'b'}
+local at = looped(t, 'b')
+return at`,
+	keys: []string{"k"},
+	want: "2",
+}, {
 	name: "InPlaceChain",
 	src: `---@key a string
 ---@include place.lua
