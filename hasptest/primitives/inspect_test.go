@@ -323,6 +323,18 @@ func TestInspectListYieldsEachObjectOnce(t *testing.T) {
 	})
 }
 
+// TestInspectListBehindAPrefix: what is a pattern in a name of keys is none in the prefix.
+func TestInspectListBehindAPrefix(t *testing.T) {
+	t.Parallel()
+	s := embedded.NewServer()
+	for _, prefix := range []string{"p[1]:", `*p?\:`, "[^p]-:", "p:"} {
+		c := must(embedded.NewClient(s, &primitives.Options{KeyPrefix: prefix}))(t)
+		must(c.NewLock("of "+prefix, nil).Lock(t.Context()))(t)
+		require.Equal(t, []string{"of " + prefix + " lock"}, listedBy(t, c, "of *", nil))
+		require.NoError(t, c.Close(t.Context()))
+	}
+}
+
 func TestInspectListRefuses(t *testing.T) {
 	listing(t, func(c, asks *primitives.Client) {
 		for _, err := range inspect.List(t.Context(), asks, "", &inspect.ListOptions{Step: -1}) {
