@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
-	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/draft"
 	"github.com/hasp-go/hasp/luagen/internal/golua"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -46,7 +45,7 @@ func (j *job) draft(path, from string, src []byte, comment string) error {
 		j.findings = append(j.findings, findings...)
 		return nil
 	}
-	facts := flow.Learn(s, j.tables)
+	facts := draft.Learn(s, j.tables)
 	if facts.Part {
 		j.leftOut["parts of scripts"] = append(j.leftOut["parts of scripts"], from)
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
+	"github.com/hasp-go/hasp/luagen/internal/draft"
 	"github.com/hasp-go/hasp/luagen/internal/golua"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -19,7 +20,7 @@ type handed struct {
 	*job
 	s     *golua.Script
 	code  *parse.Script
-	facts flow.Facts
+	facts draft.Facts
 }
 
 func (h *handed) find(at token.Position, rule, format string, args ...any) {
@@ -32,7 +33,7 @@ func (j *job) passed(s *golua.Script, script *parse.Script) {
 	if len(s.Calls) == 0 || script.Body == nil {
 		return
 	}
-	h := &handed{j, s, script, flow.Learn(script, j.tables)}
+	h := &handed{j, s, script, draft.Learn(script, j.tables)}
 	for _, call := range s.Calls {
 		for i, arg := range call.Args {
 			h.argument(i+1, arg)

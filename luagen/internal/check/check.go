@@ -1,15 +1,10 @@
 // Package check finds what a script can get wrong beyond its syntax and its header. A finding needs certainty: where
 // something is not known, nothing is found.
 //
-// The code is read twice. First values notes all expressions and calls, and what each name may hold at any time. From
-// that code.go knows which commands a call may be (calls.go), what the servers' tables say of them (table.go, form.go),
-// and which words certainly are declared keys (surely.go). Then the machine follows
-// the statements in their order, each in a set of states (states.go): ways part at a condition, and join when there are too
-// many. A state has the value of each name (value.go), what conditions have shown (state.go, asked.go), and the keys that
-// have no expiry yet (expire.go, path.go). The machine evaluates each expression (eval.go, function.go), and finds
-// nothing: it passes on each use of a value as a sight. The judge finds what is wrong in a sight, by the rules that judge
-// calls below, if all states that come there show it, or one does; and what is wrong in the code as a whole: compare.go,
-// precision.go and so on.
+// Package flow reads the code twice: what each name may hold at any time, and then, statement by statement, in each of a set of
+// states (states.go). It finds nothing: it passes on each use of a value as a sight. The judge finds what is wrong in a sight, by
+// the rules that judge calls below, if all states that come there show it, or one does; and what is wrong in the code as a
+// whole: compare.go, precision.go and so on. habits.txt has what calls of one key say of each other.
 package check
 
 import (
@@ -58,8 +53,7 @@ var Rules = []string{
 func Script(s *parse.Script, tables *flow.Tables, strict bool) []parse.Finding {
 	j := &judge{
 		Machine: flow.NewCode(s, tables).Machine(), seen: map[flow.UseAt]int{}, verdicts: map[string]*verdict{}, settled: map[parse.Expr]bool{},
-		unpacks: map[*parse.Var]bool{},
-		noted:   map[string]bool{}, needs: map[*parse.Var]parse.Pos{}, encodes: map[*parse.Var]parse.Pos{},
+		unpacks: map[*parse.Var]bool{}, noted: map[string]bool{}, needs: map[*parse.Var]parse.Pos{}, encodes: map[*parse.Var]parse.Pos{},
 	}
 	j.names()
 	j.globals()

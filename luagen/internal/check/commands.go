@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -65,18 +64,7 @@ func (j *judge) unknown(t *flow.Table, pos parse.Pos, name string) {
 	if strings.Contains(name, ".") || j.C.Elsewhere(name) {
 		return
 	}
-	by, known := j.C.KnownBy(t.Server, name)
-	says := fmt.Sprintf("%s %s does not know the command %s", flow.Title(t.Server), t.Version, flow.Shown(name))
-	switch near := parse.Nearest(name, t.Names(name)); {
-	case by != "":
-		says += ": " + by + " does, for which say ---@since"
-	case known:
-	case near != "" && parse.Distance(name, near) < 3:
-		says = fmt.Sprintf("there is no command %s: did you mean %s?", flow.Shown(name), strings.ReplaceAll(near, "|", " "))
-	default:
-		says += "; if your server does, make a table of it with luagen commands"
-	}
-	j.report(pos, Command, "%s", says)
+	j.report(pos, Command, "%s %s does not know the command %s", flow.Title(t.Server), t.Version, flow.Shown(name))
 }
 
 // includedWrites finds a file with a write that a read-only script includes.
@@ -143,23 +131,21 @@ func (j *judge) checkWords(call flow.CommandCall, name string) {
 			j.find(word.Pos(), Command, "unpack gives one value here, as it is not the last word: put all words into a table")
 		}
 	}
-	switch match := j.FormOf(call, name); {
-	case match.Cmd == nil:
-	case match.As == nil:
-		j.misses(call, match)
-	default:
-		j.places(match)
-		j.useless(call, match)
+	match, last := j.FormOf(call, name), call.Words[len(call.Words)-1]
+	list := j.Passed(last, "unpack")
+	if _, reply := j.C.Origin(list).(*parse.CallExpr); reply && match.Cmd != nil && -match.Cmd.Arity > call.Least() && j.MayBeEmpty(list, j.Peek(list)) {
+		j.may(list.Pos(), Command, "this list may be empty, and %s fails without a word from it: ask for # of it first", flow.Shown(name))
 	}
-}
-
-func (j *judge) misses(call flow.CommandCall, match *flow.Matching) {
-	name, says, at := flow.Shown(match.Cmd.Name), "does not take this word here", match.Furthest
+	if match.Cmd == nil || match.As != nil {
+		j.places(match)
+		return
+	}
+	shown, says, at := flow.Shown(match.Cmd.Name), "does not take this word here", match.Furthest
 	if at >= len(call.Words) {
 		says, at = "lacks a word behind this", len(call.Words)-1
 	}
 	form := strings.NewReplacer(",", " ", "#", "").Replace(match.Cmd.Form)
-	j.find(call.Words[at].Pos(), Command, "%s %s: its form is %s %s", name, says, name, form)
+	j.find(call.Words[at].Pos(), Command, "%s %s: its form is %s %s", shown, says, shown, form)
 }
 
 // places checks the values of a call whose words have these places.
@@ -177,21 +163,6 @@ func (j *judge) places(match *flow.Matching) {
 		if chosen || i > 0 && !match.As[i-1].IsToken() { // else the caller chooses the unit
 			j.expiry(cmd, word, f, match.Words[len(match.Words)-1])
 		}
-	}
-}
-
-// useless finds a SET whose reply is always the same, as it lacks an option: of a key that no call before is about.
-func (j *judge) useless(call flow.CommandCall, match *flow.Matching) {
-	options, written := match.Options()
-	if match.Cmd.Name != "set" || !written || call.Open || !j.Raises(call.Expr) || options.Has("nx", "xx", "get", "ifeq") || !j.C.InCondition(call.Expr) {
-		return
-	}
-	all := j.C.Flow.Calls
-	if len(all) < flow.MaxWithin && !slices.ContainsFunc(all[:slices.Index(all, call.Expr)], func(e *parse.CallExpr) bool {
-		c, _ := j.C.CommandCall(e)
-		return len(c.Names) > 0 && j.KeyText(c.Words, 1) == j.KeyText(match.Words, 1)
-	}) {
-		j.find(match.Words[0].Pos(), Command, "SET without NX always stores, so its reply is always true: write NX")
 	}
 }
 

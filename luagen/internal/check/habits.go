@@ -13,44 +13,40 @@ import (
 func (j *judge) habits(all []touch) {
 	for i, t := range all {
 		switch words := t.call.Words; {
-		case len(words) > 3 && flow.Is(t.name, "ranges"):
-			j.turnedRound(t, strings.Contains(t.name, "rev"))
 		case t.name == "zadd" && len(words) == 4:
 			j.oneMember(t, all)
-		case t.name == "zremrangebyrank" && len(words) == 4 && flow.Bound(words[2]) == 0:
-			j.fewer(words[3])
 		case t.name == "zadd" && len(words) == 3 && j.Peek(j.C.Origin(j.Passed(words[2], "unpack"))).Pairs:
 			j.find(words[2].Pos(), Command, "ZADD takes a score before its member, and in this list it stands behind: turn them round")
-		case strings.HasPrefix(t.name, "rename") && j.Raises(t.call.Expr) && t.key != "" && !slices.ContainsFunc(all[:i], func(u touch) bool {
-			return flow.AnyOf(u.key) || slices.ContainsFunc(u.call.Words[1:], func(e parse.Expr) bool { return j.KeyName(e, flow.MaxKeyParts) == t.key })
-		}):
-			j.find(words[1].Pos(), Nil, "%s fails if this key is missing: ask for it with EXISTS first", flow.Shown(t.name))
 		}
 		j.words(t)
+		j.rows(all, i)
 		j.overwritten(t, all)
 	}
 	j.twoTags(all)
 }
 
+// mentions reports whether a key is among the words of a call.
+func (j *judge) mentions(t touch, key string) bool {
+	return slices.ContainsFunc(t.call.Words, func(e parse.Expr) bool { return j.KeyName(e, flow.MaxKeyParts) == key })
+}
+
 // words finds what a call shows by its words alone.
 func (j *judge) words(t touch) {
-	fn, _ := t.call.Words[len(t.call.Words)-1].(*parse.CallExpr)
+	last := t.call.Words[len(t.call.Words)-1]
+	fn, _ := last.(*parse.CallExpr)
 	if t.call.Open && fn != nil && j.C.Callee(fn) == "unpack" && len(fn.Args) > 0 && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
 		j.note(fn.Args[0].Pos(), manyGiven)
+	}
+	if list := j.Passed(last, "unpack"); flow.Is(t.name, "pairs of keys") && len(t.call.Words) == 2 && list != nil && j.C.IsList(list, "KEYS") {
+		j.find(last.Pos(), Command, "%s takes a value behind each key, and these are keys alone: put both into a table", flow.Shown(t.name))
+	} else if j.C.S.Header.Repeat && flow.Is(t.name, "adding") && j.block(t) == j.C.S.Body {
+		j.find(t.call.Expr.P, Command, "%s does more if it runs twice, so this script is not safe to retry: leave ---@retry out", flow.Shown(t.name))
 	}
 	match := j.FormOf(t.call, t.name)
 	for i, f := range match.As {
 		if f.Number || f.Word == "field" {
 			j.noKey(match.Words[i])
 		}
-	}
-}
-
-// fewer finds a last rank -n, where n is no sum: that of the last member is -1.
-func (j *judge) fewer(last parse.Expr) {
-	isSum := func(e parse.Expr) bool { _, sum := e.(*parse.BinaryExpr); return sum }
-	if minus, ok := last.(*parse.UnaryExpr); ok && flow.ConstantKind(minus.X) == 0 && !j.C.Flow.Within(minus.X, isSum) {
-		j.find(minus.P, Command, "from 0 to -n, n - 1 members are left: write -n - 1")
 	}
 }
 
@@ -82,22 +78,6 @@ func (j *judge) twoTags(all []touch) {
 			j.find(j.C.Origin(all[other].call.Words[1]).Pos(), Key, "KEYS[%s] has no braces around it here, and some in line %d: a cluster has "+
 				"the two on different nodes", n, j.C.Origin(t.call.Words[1]).Pos().Line)
 		}
-	}
-}
-
-// turnedRound finds a range from its upper end to its lower one, which has nothing in it.
-func (j *judge) turnedRound(t touch, high bool) {
-	ends := []parse.Expr{t.call.Words[2], t.call.Words[3]}
-	if high {
-		slices.Reverse(ends)
-	}
-	is := func(e parse.Expr, texts ...string) bool {
-		text, _ := flow.ConstantText(j.C.Origin(e))
-		return slices.Contains(texts, strings.ToLower(text))
-	}
-	if is(ends[0], "+inf", "inf", "+") || is(ends[1], "-inf", "-") {
-		j.find(t.call.Words[2].Pos(), Command, "%s takes the %s end first: of this range nothing is ever in it", flow.Shown(t.name),
-			map[bool]string{true: "higher", false: "lower"}[high])
 	}
 }
 
@@ -134,7 +114,11 @@ func (j *judge) magic(e *parse.CallExpr) {
 	if !flow.Is(name, "patterns") || len(args) < 2 || len(args) > 3 && name == "string.find" {
 		return
 	}
-	if n := j.C.Nth(args[1], "ARGV"); n > 0 && !isPattern.MatchString(flow.Spoken(j.C.NameOf(args[1])+" "+j.C.Said["ARGV["+flow.Itoa(n)+"]"])) {
+	for _, e := range flow.Operands(j.C.Origin(args[1]), "..") {
+		n := j.C.Nth(e, "ARGV")
+		if n == 0 || isPattern.MatchString(flow.Spoken(j.C.NameOf(args[1])+" "+j.C.NameOf(e)+" "+j.C.Said["ARGV["+flow.Itoa(n)+"]"])) {
+			continue
+		}
 		j.find(args[1].Pos(), Compare, "this is taken for a pattern, in which - . %% and others mean something else: write string.find(text, this, 1, true)")
 	}
 }

@@ -54,11 +54,7 @@ func (j *judge) globals() {
 		case slices.Contains(j.C.S.Header.Tried, g.Name), g.Name == "server" && !j.C.S.Header.Targets("redis"), found[g.Name], unread && !known:
 		case !known:
 			found[g.Name] = true
-			near := ""
-			if len(found) <= flow.MaxNames {
-				near = j.near(g.Name)
-			}
-			j.report(g.P, Undeclared, "%s is not declared%s", g.Name, near)
+			j.report(g.P, Undeclared, "%s is not declared%s", g.Name, map[bool]string{true: ": only Valkey has it; write redis"}[g.Name == "server"])
 		default:
 			j.lacking(g.P, g.Name)
 		}
@@ -89,26 +85,6 @@ func (j *judge) lacking(pos parse.Pos, name string) {
 	}
 }
 
-// near returns a suggestion for a name that is not known.
-func (j *judge) near(name string) string {
-	if name == "server" {
-		return ": only Valkey has it; write redis"
-	}
-	var names []string
-	for _, v := range j.C.S.Vars {
-		names = append(names, v.Name)
-	}
-	names = append(names, parse.GlobalNames()...)
-	slices.Sort(names)
-	if near := parse.Nearest(name, names); near != "" && near != name {
-		return ": did you mean " + near + "?"
-	}
-	if slices.Contains(names, name) {
-		return " here: the name of that spelling is not visible"
-	}
-	return ""
-}
-
 // member checks a use of X.name where X is a library of the server.
 func (j *judge) memberOfLibrary(e *parse.IndexExpr) {
 	lib, name := flow.MemberOf(e)
@@ -123,11 +99,7 @@ func (j *judge) memberOfLibrary(e *parse.IndexExpr) {
 		j.lacking(name.P, lib.Name+"."+name.Value)
 		return
 	}
-	near := parse.Nearest(name.Value, members)
-	if near != "" {
-		near = ": did you mean " + lib.Name + "." + near + "?"
-	}
-	j.report(name.P, Undeclared, "there is no %s.%s%s", lib.Name, strings.TrimSpace(name.Value), near)
+	j.report(name.P, Undeclared, "there is no %s.%s", lib.Name, strings.TrimSpace(name.Value))
 }
 
 // rawKey finds the first key of a raw script that certainly does not come from KEYS: it is an argument, or begins with a

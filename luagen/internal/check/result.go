@@ -26,8 +26,12 @@ func (j *judge) rawReturn(v flow.Value, list []parse.Expr) {
 	}
 	if !v.Closed && len(list) == 1 {
 		j.rawResult(v, list[0])
-	} else if v.Closed && ok {
-		j.rawElements(table.Fields, v)
+	}
+	for i := 0; v.Closed && ok && i < len(v.Items); i++ {
+		j.rawResult(v.Items[i], table.Fields[i].Value)
+		if i+1 < len(v.Items) && v.Items[i+1].Is != flow.IsNil {
+			j.hole(v.Items[i], v.Places[i])
+		}
 	}
 }
 
@@ -43,17 +47,9 @@ func (j *judge) namesIn(table *parse.TableExpr) {
 	}
 }
 
-func (j *judge) rawElements(fields []parse.Field, v flow.Value) {
-	for i, item := range v.Items {
-		j.rawResult(item, fields[i].Value)
-		if i+1 < len(v.Items) && v.Items[i+1].Is != flow.IsNil {
-			j.hole(item, v.Places[i])
-		}
-	}
-}
-
 func (j *judge) rawResult(v flow.Value, e parse.Expr) {
-	_, made := flow.Unparen(e).(*parse.CallExpr) // such as the result of math.max
+	call, made := flow.Unparen(e).(*parse.CallExpr) // such as the result of a function
+	made = made && !strings.HasPrefix(j.C.Callee(call), "math.m")
 	if v.Surely(flow.IsNumber) && (v.Frac || v.Split) && v.Unit.Per < 1000 && !made && !restName.MatchString(flow.Spoken(j.C.NameOf(e))) {
 		j.may(e.Pos(), Result, lostFraction)
 	}

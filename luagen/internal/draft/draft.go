@@ -16,7 +16,7 @@ import (
 // draft is a script on its way.
 type draft struct {
 	s     *parse.Script
-	facts flow.Facts
+	facts Facts
 	said  map[string]string // by "KEYS[1]": what comments say of it
 	lists []*list           // KEYS and ARGV
 	uses  map[int]*use      // by their offsets
@@ -41,7 +41,7 @@ type edit struct {
 }
 
 // Of returns the annotated form of a raw script that parsed. comment is what stands above it in a Go file.
-func Of(s *parse.Script, comment string, facts flow.Facts) []byte {
+func Of(s *parse.Script, comment string, facts Facts) []byte {
 	d := &draft{s: s, facts: facts, said: map[string]string{}, uses: map[int]*use{}, lists: []*list{
 		{name: "KEYS", of: "key", many: "any...", uses: map[int]int{}, names: map[int]string{}},
 		{name: "ARGV", of: "arg", many: "string...", uses: map[int]int{}, names: map[int]string{}},
@@ -181,4 +181,93 @@ func (d *draft) body() []byte {
 		}
 	}
 	return append(out, d.s.Source[at:]...)
+}
+
+// Facts is what the code of a raw script shows of its keys, arguments and result.
+type Facts struct {
+	Kinds  map[int]string // of KEYS[n]: the one kind that all its commands are for, any if they are for every kind
+	Types  map[int]string // of ARGV[n]: seconds, milliseconds, channel, or number if it is made one
+	Result string         // a type, "" if that is not certain
+	Part   bool           // it is not sent as it is: some program puts it together with others
+}
+
+// Learn returns the facts of a raw script that parsed.
+func Learn(s *parse.Script, tables *flow.Tables) Facts {
+	c := flow.NewCode(s, tables)
+	m := c.Machine()
+	facts := Facts{Kinds: map[int]string{}, Types: map[int]string{}}
+	for _, e := range c.Flow.Calls {
+		if call, ok := c.CommandCall(e); ok && len(call.Names) == 1 {
+			facts.learn(m, call, tables.Usual()[0].Commands[call.Names[0]])
+		} else if c.Callee(e) == "tonumber" && len(e.Args) > 0 {
+			facts.set(c.Nth(e.Args[0], "ARGV"), "number")
+		}
+	}
+	for _, e := range c.Flow.Exprs {
+		if b, ok := e.(*parse.BinaryExpr); ok && strings.Contains("+-*/%^", b.Op) {
+			facts.set(c.Nth(b.L, "ARGV"), "number")
+			facts.set(c.Nth(b.R, "ARGV"), "number")
+		}
+	}
+	facts.Result, facts.Part = result(s, tables), c.Assembled()
+	return facts
+}
+
+// set notes a type, unless a better one is known: what is made a number may be a time.
+func (f Facts) set(n int, as string) {
+	if known := f.Types[n]; n > 0 && as != "" && (known == "" || known == "number") {
+		f.Types[n] = as
+	}
+}
+
+// placeTypes are the types of some places in the forms of commands.
+var placeTypes = map[string]string{
+	"seconds": "seconds", "milliseconds": "milliseconds", "unix-time-milliseconds": "unixmilli",
+	"increment": "number", "decrement": "number", "score": "number", "channel": "channel", "shardchannel": "channel",
+}
+
+func (f Facts) learn(m *flow.Machine, call flow.CommandCall, cmd *flow.Command) {
+	if cmd == nil {
+		return
+	}
+	match := m.Matched(call, cmd)
+	for i, place := range match.As {
+		f.set(m.C.Nth(match.Words[i], "ARGV"), placeTypes[place.Word])
+	}
+	for _, p := range flow.Places(call, cmd) {
+		if n := m.C.Nth(call.Words[p.Word], "KEYS"); n > 0 && p.Quality == flow.AKey {
+			switch known := f.Kinds[n]; {
+			case len(cmd.Kinds) == 0 || slices.Contains(cmd.Kinds, known):
+			case len(cmd.Kinds) > 1 || known != "":
+				f.Kinds[n] = "any"
+			default:
+				f.Kinds[n] = cmd.Kinds[0]
+			}
+		}
+	}
+}
+
+// result returns the type of what a script returns on all its ways, "" if that is not certain.
+func result(s *parse.Script, tables *flow.Tables) string {
+	m := flow.NewCode(s, tables).Machine()
+	ends, v := m.Follow(), flow.Value{}
+	for _, r := range m.Frame.Returned {
+		if r.Is != flow.IsFailed {
+			v = flow.Join(v, r)
+		}
+	}
+	is, maybe := v.Is&^flow.IsFailed, map[bool]string{true: "?"}
+	switch optional := maybe[is&flow.Absent != 0]; {
+	case len(m.Frame.Returned) == 0 || ends:
+		return ""
+	case is&^flow.Absent == flow.IsNumber && v.Whole:
+		return "int" + optional
+	case is&^flow.Absent == flow.IsText, is != 0 && is&^(flow.IsText|flow.IsStatus) == 0:
+		return "string" + optional
+	case is != 0 && is&^(flow.Boolean|flow.IsNil) == 0:
+		return "bool"
+	case is == flow.IsTable && v.Elem != nil && v.Elem.Is&^flow.IsFalseValue == flow.IsText:
+		return "string" + maybe[v.Elem.Is != flow.IsText] + "[]"
+	}
+	return ""
 }

@@ -210,7 +210,7 @@ func (m *Machine) either(e *parse.BinaryExpr) Value {
 		if ConstantKind(e.R) != 0 {
 			r.of = l.of
 		}
-		v := join(l, r)
+		v := Join(l, r)
 		v.Role, v.listed = l.Role, l.listed
 		return v
 	case l.Is&Absent == 0:
@@ -218,7 +218,7 @@ func (m *Machine) either(e *parse.BinaryExpr) Value {
 	case l.Is&^Absent == 0:
 		return l
 	}
-	return join(l.falsy(), r)
+	return Join(l.falsy(), r)
 }
 
 // toNumber returns the value of tonumber(x), which stands at pos.

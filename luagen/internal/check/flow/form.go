@@ -168,7 +168,7 @@ func (m *Machine) FormOf(call CommandCall, name string) *Matching {
 		if cmd == nil || cmd.Form == "" {
 			continue
 		}
-		if match = m.matched(call, cmd); (match.As != nil) == m.C.S.Raw {
+		if match = m.Matched(call, cmd); (match.As != nil) == m.C.S.Raw {
 			break
 		}
 	}
@@ -189,8 +189,8 @@ func (t *Table) Of(call CommandCall, name string) *Command {
 	return cmd
 }
 
-// matched looks for a match of a call's words, which has none if it finds none.
-func (m *Machine) matched(call CommandCall, cmd *Command) *Matching {
+// Matched looks for a match of a call's words, which has none if it finds none.
+func (m *Machine) Matched(call CommandCall, cmd *Command) *Matching {
 	words, from, last := call.Words, 1+strings.Count(cmd.Name, "|"), 0
 	if call.Open {
 		last = maxOpen

@@ -41,7 +41,7 @@ func (m *Machine) function(f *parse.FuncExpr) {
 // yield notes a value that the function that is followed returns, if control comes here.
 func (m *Machine) yield(v Value) {
 	if !m.State.Dead {
-		m.Frame.yields = join(m.Frame.yields, v)
+		m.Frame.yields = Join(m.Frame.yields, v)
 	}
 }
 
@@ -253,7 +253,7 @@ func (m *Machine) returns(s *parse.ReturnStmt) {
 	m.leaves(s.P, first)
 	m.see(Sight{Use: Returned, Stmt: s, V: first})
 	if m.Depth == 0 {
-		m.Frame.returned = append(m.Frame.returned, first)
+		m.Frame.Returned = append(m.Frame.Returned, first)
 		return
 	}
 	if len(s.Values) > 0 {

@@ -48,7 +48,7 @@ type Machine struct {
 // Frame is what is seen of a function, or of the script.
 type Frame struct {
 	yields   Value                 // what it returns,
-	returned []Value               // and in each return statement
+	Returned []Value               // and in each return statement
 	Params   map[string]*parse.Var // its parameters, by the texts of arguments
 	calls    int                   // how many calls of commands, and of what is not known, it has
 	Given    map[string][]Mark     // by key: calls that give it an expiry,

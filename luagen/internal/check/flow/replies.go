@@ -146,7 +146,7 @@ var (
 func tuple(items ...Value) Value {
 	v := listOf(Value{}, len(items))
 	for _, item := range items {
-		*v.Elem = join(*v.Elem, item)
+		*v.Elem = Join(*v.Elem, item)
 	}
 	v.Items, v.Most = items, len(items)
 	return v

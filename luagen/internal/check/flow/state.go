@@ -64,7 +64,7 @@ func merge(a, b *state) *state {
 		if w := b.vars[x]; w == v || reflect.DeepEqual(w, v) {
 			s.vars[x] = v
 		} else if w != nil {
-			s.set(x, join(*v, *w))
+			s.set(x, Join(*v, *w))
 		}
 	}
 	maps.Copy(s.Sure, a.Sure)

@@ -99,8 +99,10 @@ func (c *code) nameIs(q quality, e *parse.NameExpr) bool {
 	case x == nil:
 		// Undeclared keys, and KEYS, are found elsewhere.
 		return (q == AForeign || q == AGiven) && e.Name == "ARGV" || q < AForeign && !parse.KnownGlobal(e.Name) || q == aKeyList && e.Name == "KEYS"
+	case x.Decl != nil && (q == AChannel || q == aChannelPrefix):
+		return x.Decl.Kind == parse.Channel && (q == AChannel || x.Decl.Prefix)
 	case x.Decl != nil:
-		return declaredAs(q, x.Decl)
+		return x.Decl.Kind == parse.Key && map[quality]bool{AKey: !x.Decl.Type.List, aPrefix: x.Decl.Prefix, aKeyList: x.Decl.Type.List}[q]
 	}
 	if arg, ok := c.bound[x]; ok {
 		if arg.expr == nil {
@@ -114,13 +116,6 @@ func (c *code) nameIs(q quality, e *parse.NameExpr) bool {
 	}
 	c.asked[question{q, x}] = true
 	return c.storesAre(q, x) && c.sourcesAre(q, x)
-}
-
-func declaredAs(q quality, b *parse.Binding) bool {
-	if q == AChannel || q == aChannelPrefix {
-		return b.Kind == parse.Channel && (q == AChannel || b.Prefix)
-	}
-	return b.Kind == parse.Key && map[quality]bool{AKey: !b.Type.List, aPrefix: b.Prefix, aKeyList: b.Type.List}[q]
 }
 
 // storesAre reports whether all that is put into a name's table are keys, if that is asked.

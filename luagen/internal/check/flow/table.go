@@ -260,20 +260,6 @@ func parseCommand(fields []string) (*Command, error) {
 var specShape = regexp.MustCompile(`^(?:unknown|index,(-?\d+)|keyword,([^,:;]+),(-?\d+)):` +
 	`(?:unknown|range,(-?\d+),(-?\d+),(-?\d+)|keynum,(-?\d+),(-?\d+),(-?\d+))$`)
 
-// Names returns what a name may be a misspelling of: the commands, or the subcommands if it is one.
-func (t *Table) Names(like string) []string {
-	container, _, sub := strings.Cut(like, "|")
-	var all []string
-	for name := range t.Commands {
-		other, _, otherSub := strings.Cut(name, "|")
-		if sub == otherSub && (!sub || container == other) {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 func older(a, b string) bool { return slices.Compare(numbers(a), numbers(b)) < 0 }
 
 func numbers(version string) (all []int) {

@@ -123,8 +123,8 @@ func (v Value) orUnknown() Value {
 	return v
 }
 
-// join returns what is known of a value that is a or b.
-func join(a, b Value) Value {
+// Join returns what is known of a value that is a or b.
+func Join(a, b Value) Value {
 	if a.Is == 0 {
 		return b
 	}
@@ -143,7 +143,7 @@ func join(a, b Value) Value {
 		v.of, v.mixed = cmp.Or(a.of, b.of), a.mixed || b.mixed
 	}
 	if a.Elem != nil && b.Elem != nil {
-		element := join(*a.Elem, *b.Elem)
+		element := Join(*a.Elem, *b.Elem)
 		v.Elem, v.Known = &element, min(a.Known, b.Known)
 	}
 	return v

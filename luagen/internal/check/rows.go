@@ -1,0 +1,117 @@
+package check
+
+import (
+	_ "embed"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+//go:embed habits.txt
+var habitsText string
+
+// rows are those of habits.txt.
+var rows = sync.OnceValue(func() (all [][]string) {
+	for line := range strings.Lines(habitsText) {
+		if row := strings.Split(strings.TrimSpace(line), " | "); len(row) == 5 {
+			all = append(all, row)
+		}
+	}
+	return all
+})
+
+// rows finds what habits.txt says of a call, and of those before it on the same key.
+func (j *judge) rows(all []touch, i int) {
+	t := all[i]
+	for _, r := range rows() {
+		first, last := strings.Fields(r[1]), strings.Fields(r[3])
+		for k := i; k >= 0 && j.is(t, last[0], all[:i]) && (k == i || t.key != "" && len(first) > 0); k-- {
+			names := map[string]parse.Expr{}
+			if u := all[k]; (k == i) == (len(first) == 0) && (k == i || u.key == t.key && j.related(r[2], all[k:i+1]) && j.is(u, first[0], nil) && j.has(u, first, names)) && j.has(t, last, names) {
+				line := "line " + flow.Itoa(u.call.Expr.P.Line)
+				j.find(t.call.Expr.P, r[0], "%s", strings.NewReplacer("LINE", line, "CALL", flow.Shown(t.name)).Replace(r[4]))
+				break
+			}
+		}
+	}
+}
+
+func (j *judge) block(t touch) *parse.Block { return j.C.Flow.Blocks[t.call.Expr] }
+
+// related reports whether the last of some calls follows the first as a row wants.
+func (j *judge) related(relation string, all []touch) bool {
+	u, t := all[0], all[len(all)-1]
+	if relation == "with" {
+		return j.block(u) == j.block(t)
+	}
+	return flow.Inside(j.block(u), j.block(t)) && (relation == "then" || !slices.ContainsFunc(all[1:len(all)-1], func(w touch) bool {
+		return j.C.Writes(w.call.Expr) && (flow.AnyOf(w.key) || j.mentions(w, t.key))
+	}))
+}
+
+// is reports whether a call is of a command, or of a list of them: with ? if a condition asks for its reply, with ~ if none does,
+// with ^ if it raises its errors, and no call before it is about its key.
+func (j *judge) is(t touch, command string, before []touch) bool {
+	name := strings.TrimRight(command, "?^~")
+	list, isList := strings.CutPrefix(name, "@")
+	is := name == t.name || isList && flow.Is(t.name, list) || list == "reading" && !j.C.Writes(t.call.Expr) && flow.Shapes[t.name] != ""
+	return is && (!strings.ContainsAny(command, "?~") || j.C.InCondition(t.call.Expr) == strings.Contains(command, "?")) &&
+		!(strings.Contains(command, "^") && (!j.Raises(t.call.Expr) || t.key == "" || slices.ContainsFunc(before, func(u touch) bool { return flow.AnyOf(u.key) || j.mentions(u, t.key) })))
+}
+
+// has reports whether a call has the words of a row. It notes those that have names.
+func (j *judge) has(t touch, want []string, names map[string]parse.Expr) bool {
+	words, more, texts := t.call.Words[2:], false, []string{}
+	for _, e := range words {
+		text, _ := flow.ConstantText(j.C.Origin(e))
+		texts = append(texts, strings.ToUpper(text))
+	}
+	for _, w := range want[1:] {
+		token := strings.TrimLeft(w, "!")
+		switch {
+		case w == "...":
+			more = true
+		case token[0] >= 'A' && token[0] <= 'Z':
+			if slices.ContainsFunc(strings.Split(token, "|"), func(t string) bool { return slices.Contains(texts, t) }) == (w != token) {
+				return false
+			}
+		case len(words) == 0 || !j.fits(words[0], w, names):
+			return false
+		default:
+			words = words[1:]
+		}
+	}
+	return (more || len(words) == 0) && !t.call.Open
+}
+
+// fits reports whether a word is as a row wants it.
+func (j *judge) fits(e parse.Expr, want string, names map[string]parse.Expr) bool {
+	origin := j.C.Origin(e)
+	minus, isUnary := origin.(*parse.UnaryExpr)
+	text, _ := flow.ConstantText(origin)
+	switch n := flow.Bound(origin); {
+	case want == "-" || want == "-n":
+		return isUnary && minus.Op == "-" && !j.C.Flow.Within(minus.X, func(e parse.Expr) bool { _, sum := e.(*parse.BinaryExpr); return sum }) && (want == "-" || math.IsNaN(n))
+	case want == "i":
+		loop := j.C.Flow.Loops[flow.VarOf(e)]
+		return loop != nil && loop.Step == nil
+	case want == "?":
+		return text == "" && math.IsNaN(n)
+	case want == ">=0":
+		return n >= 0
+	case want == "!<0":
+		return !(n < 0)
+	case want[0] == '=':
+		return slices.Contains(strings.Split(want[1:], "|"), strings.ToLower(text)) || !math.IsNaN(n) && want[1:] == strconv.FormatFloat(n, 'f', -1, 64)
+	case want != "_" && names[want] != nil:
+		other, _ := flow.ConstantText(j.C.Origin(names[want]))
+		return text != "" && text == other || j.KeyName(e, flow.MaxKeyParts) != "" && j.KeyName(e, flow.MaxKeyParts) == j.KeyName(names[want], flow.MaxKeyParts)
+	}
+	names[want] = e
+	return true
+}
