@@ -156,17 +156,3 @@ func TestDoor(t *testing.T) {
 		require.ErrorIs(t, door.Open(t.Context()), backend.ErrClosed)
 	})
 }
-
-// TestWaitEndsWithTheClient closes a client with a waiter.
-func TestWaitEndsWithTheClient(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client, err := primitives.New(&fakeServer{}, nil)
-		require.NoError(t, err)
-		got := make(chan error, 1)
-		go func() { got <- NewDoor(client, "x").Wait(t.Context()) }()
-		time.Sleep(time.Second)
-		require.NoError(t, client.Close(t.Context()))
-		require.ErrorIs(t, <-got, backend.ErrClosed)
-	})
-}
