@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,6 +185,37 @@ func TestAdderGivesUpAnAnswer(t *testing.T) {
 		tries := s.called("adder_answer")
 		time.Sleep(time.Hour)
 		require.Equal(t, tries, s.called("adder_answer"))
+	})
+}
+
+// TestAdderStress opens, adds, asks and closes side by side. A sum that is taken meanwhile has what was added before the
+// call, and no more than was added in all. At the end the sum is that of the adder which stays.
+func TestAdderStress(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		clients := []*primitives.Client{
+			s.client(t, nil), s.client(t, nil), s.over(t, s.newOwnLink(t), nil),
+		}
+		stays := openAdder(t, clients[0])
+		var all sync.WaitGroup
+		for i := range 30 {
+			all.Go(func() {
+				for range 10 {
+					a := openAdder(t, clients[i%len(clients)])
+					a.Add(1000)
+					stays.Increment()
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					if sum, err := a.Sum(ctx); err == nil { // Others close while they are asked.
+						require.GreaterOrEqual(t, sum, int64(1001))
+						require.LessOrEqual(t, sum, int64(30*1000+300))
+					}
+					cancel()
+					require.NoError(t, a.Close())
+				}
+			})
+		}
+		all.Wait()
+		requireSum(t, 300, stays)
+		require.Equal(t, 2, s.subscribed())
 	})
 }
 
