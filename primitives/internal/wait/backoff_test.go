@@ -18,6 +18,20 @@ func pausing() wait.Want {
 	return wait.Want{Object: "o", Spec: wait.Spec{Backoff: wait.Backoff{First: time.Millisecond, Most: 128 * time.Millisecond}}}
 }
 
+// TestBackoffDoubles waits for long, without messages.
+func TestBackoffDoubles(t *testing.T) {
+	onHeld(t, func(t *testing.T, s *server, w *wait.Waiters) {
+		time.AfterFunc(time.Minute, s.release)
+		start := time.Now()
+		require.NoError(t, w.Wait(t.Context(), pausing(), s.attempt()))
+		require.LessOrEqual(t, time.Since(start), time.Minute+130*time.Millisecond)
+		require.Zero(t, s.subscribes)
+		// 1, 2, 4 ... 64 ms come first, and each pause is at least half as long as it may be.
+		require.Greater(t, s.tries, 60_000/130)
+		require.Less(t, s.tries, 60_000/64+20)
+	})
+}
+
 // TestBackoffOneTriesForAll: however many wait, however slow the server is.
 func TestBackoffOneTriesForAll(t *testing.T) {
 	virtual(t, func(t *testing.T) {
