@@ -173,6 +173,9 @@ func (r *reader) follow(e ast.Expr, done map[types.Object]bool) (all []ast.Expr)
 	return all
 }
 
+// maxValues are those of a name, or of a function, that are followed: each call looks at all of them.
+const maxValues = 200
+
 // given returns what an expression stands for, nil if that is not known, and the name of it if there is one.
 func (r *reader) given(e ast.Expr) ([]ast.Expr, types.Object) {
 	switch e := e.(type) {
@@ -181,14 +184,14 @@ func (r *reader) given(e ast.Expr) ([]ast.Expr, types.Object) {
 		if spec := r.embeds[object]; spec != nil && spec.Names[0] != e {
 			return []ast.Expr{spec.Names[0]}, nil
 		}
-		if _, ok := object.(*types.Func); ok || object == nil || r.grown[object] {
+		if _, ok := object.(*types.Func); ok || object == nil || r.grown[object] || len(r.values[object]) > maxValues {
 			return nil, nil
 		}
 		return r.values[object], object
 	case *ast.IndexExpr:
 		return r.elements(e.X), nil
 	case *ast.CallExpr:
-		if fn, ok := r.own(e.Fun).(*types.Func); ok && r.values[fn] != nil {
+		if fn, ok := r.own(e.Fun).(*types.Func); ok && r.values[fn] != nil && len(r.values[fn]) <= maxValues {
 			return r.values[fn], fn
 		}
 		return r.result(e), nil
