@@ -275,8 +275,7 @@ var scriptShape = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 // badFileName says why a script of this name cannot have a Go file, or returns "".
 func badFileName(name string) string {
 	if !scriptShape.MatchString(name) {
-		return "the file's name becomes the function's: small letters, digits and _, such as " +
-			"lock_acquire.lua"
+		return "the file's name becomes the function's: small letters, digits and _, such as " + "lock_acquire.lua"
 	}
 	last := name[strings.LastIndexByte(name, '_')+1:]
 	if last != name && slices.Contains(parse.Words("platforms"), last) {
@@ -285,8 +284,7 @@ func badFileName(name string) string {
 	return ""
 }
 
-// clash finds what a script's Go file would declare that an earlier one's does, the file itself
-// included.
+// clash finds what a script's Go file would declare that an earlier one's does, the file itself included.
 func (j *job) clash(s *parse.Script) {
 	for _, name := range emit.Identifiers(s) {
 		id := filepath.Dir(j.target(s.File)) + " " + name

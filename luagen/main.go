@@ -77,8 +77,7 @@ func (j *job) run(stderr io.Writer, prepare func(j *job) func() error, args []st
 func generate(j *job) func() error {
 	j.scriptFlags()
 	checkOnly := j.flags.Bool("check", false, "write nothing; print what is not current, exit 1")
-	j.flags.BoolVar(&j.fuzz, "fuzz", false, "write fuzz targets, too: x_fuzz_test.go, which needs\n"+
-		"github.com/hasp-go/hasp/hasptest")
+	j.flags.BoolVar(&j.fuzz, "fuzz", false, "write fuzz targets, too: x_fuzz_test.go, which needs\ngithub.com/hasp-go/hasp/hasptest")
 	j.flags.StringVar(&j.out, "o", "", "write to this `folder`, not beside each script")
 	j.flags.StringVar(&j.pkg, "p", "", "the `package` of the written files; default: that of the\n"+
 		"Go files in their folder, else the folder's name")
@@ -101,8 +100,7 @@ func generate(j *job) func() error {
 func newJob(stdout io.Writer, name string) *job {
 	return &job{
 		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError), tables: flow.Builtin(), given: map[string]bool{},
-		examined: map[string]bool{}, generator: &generator{declared: map[string]string{}, packages: map[string]string{}},
-	}
+		examined: map[string]bool{}, generator: &generator{declared: map[string]string{}, packages: map[string]string{}}}
 }
 
 // scriptFlags declares the flags of all subcommands that read scripts.
@@ -114,8 +112,7 @@ func (j *job) scriptFlags() {
 		_, err := os.ReadDir(dir)
 		return err
 	})
-	j.flags.BoolVar(&j.strict, "strict", false, "find also what is wrong only for users who may not call every\n"+
-		"command: rule refused")
+	j.flags.BoolVar(&j.strict, "strict", false, "find also what is wrong only for users who may not call every\ncommand: rule refused")
 }
 
 func (j *job) jsonFlag() {

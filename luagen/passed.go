@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"go/token"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -18,14 +17,9 @@ import (
 // handed is a script with the calls that pass it keys and arguments.
 type handed struct {
 	*job
+	*flow.Machine
 	s     *golua.Script
-	code  *parse.Script
 	facts draft.Facts
-}
-
-func (h *handed) find(at token.Position, rule, format string, args ...any) {
-	pos := parse.Pos{Offset: at.Offset, Line: at.Line, Col: at.Column}
-	h.findings = append(h.findings, parse.Finding{File: at.Filename, Pos: pos, Msg: fmt.Sprintf(format, args...), Rule: rule})
 }
 
 // passed finds what does not fit a script in the calls that pass it keys and arguments.
@@ -33,19 +27,27 @@ func (j *job) passed(s *golua.Script, script *parse.Script) {
 	if len(s.Calls) == 0 || script.Body == nil {
 		return
 	}
-	h := &handed{j, s, script, draft.Learn(script, j.tables)}
+	h := &handed{j, flow.NewCode(script, j.tables).Machine(), s, draft.Learn(script, j.tables)}
 	for _, call := range s.Calls {
 		for i, arg := range call.Args {
-			h.argument(i+1, arg)
+			h.argument(i+1, len(call.Args), arg)
+		}
+		if call.Unloaded {
+			j.note([]string{call.At.String() + ": after a restart this fails with NOSCRIPT: call Run, or Eval then"})
 		}
 	}
 	h.missing()
 }
 
-// argument finds an argument in nanoseconds where the script takes a time of another unit.
-func (h *handed) argument(n int, arg golua.Passed) {
-	if is := h.facts.Types[n]; arg.Nano && (flow.Units[is].Per > 0 || is == "number" && !nanoseconds.Match(h.s.Text)) {
-		h.find(arg.At, check.Time, "a time.Duration arrives in nanoseconds: write .Milliseconds(), or so many seconds")
+// argument finds an argument that the script takes for something else, or the client refuses.
+func (h *handed) argument(n, of int, arg golua.Passed) {
+	switch is := h.facts.Types[n]; {
+	case arg.As == "nanoseconds" && (flow.Units[is].Per > 0 || is == "number" && !nanoseconds.Match(h.s.Text)):
+		h.findAt(arg.At, check.Time, "a time.Duration arrives in nanoseconds: write .Milliseconds(), or so many seconds")
+	case arg.As == "float64" && flow.Units[is].Per > 0:
+		h.findAt(arg.At, check.Expire, "this may have a fraction, for which an expiry fails: write .Milliseconds(), or math.Ceil")
+	case arg.As == "list" && of > 1:
+		h.findAt(arg.At, check.Command, "the client refuses a list beside other arguments: make one list of all, and pass it with ...")
 	}
 }
 
@@ -59,10 +61,10 @@ func (h *handed) missing() {
 	}
 	// Another call may leave out keys, and say so by an argument.
 	most := slices.MaxFunc(h.s.Calls, func(a, b golua.Call) int { return len(a.Keys) - len(b.Keys) })
-	needs := h.passesOn(h.code)
+	needs := h.passesOn()
 	for _, n := range slices.Sorted(maps.Keys(needs)) {
 		if n > len(most.Keys) {
-			h.find(h.s.Position(needs[n]), check.Nil, "KEYS[%d] is nil: %s:%d passes %d", n, filepath.Base(most.At.Filename), most.At.Line, len(most.Keys))
+			h.findAt(h.s.Position(needs[n]), check.Nil, fmt.Sprintf("KEYS[%d] is nil: %s:%d passes %d", n, filepath.Base(most.At.Filename), most.At.Line, len(most.Keys)))
 			return
 		}
 	}
@@ -70,26 +72,25 @@ func (h *handed) missing() {
 
 // passesOn returns the elements of KEYS with which the code does nothing but pass them to calls, and where it does. It returns
 // none if the code uses KEYS as a whole, such as for its length.
-func (j *job) passesOn(script *parse.Script) map[int]int {
-	code := flow.NewCode(script, j.tables)
-	places, others, whole := map[int]int{}, map[int]int{}, 0
-	for _, e := range code.Flow.Exprs {
-		if code.IsList(e, "KEYS") {
-			whole++
-		} else if n := code.Nth(e, "KEYS"); n > 0 {
+func (h *handed) passesOn() map[int]int {
+	places, others := map[int]int{}, map[int]int{} // 0 is the whole
+	for _, e := range h.C.Flow.Exprs {
+		if h.C.IsList(e, "KEYS") {
+			others[0]++
+		} else if n := h.C.Nth(e, "KEYS"); n > 0 {
 			others[n]++
 			if _, written := e.(*parse.IndexExpr); written { // and no name for it
-				whole--
+				others[0]--
 			}
 		}
 	}
-	for _, call := range code.Flow.Calls {
+	for _, call := range h.C.Flow.Calls {
 		for _, e := range call.Args {
-			if n := code.Nth(e, "KEYS"); n > 0 {
+			if n := h.C.Nth(e, "KEYS"); n > 0 {
 				places[n], others[n] = e.Pos().Offset, others[n]-1
 			}
 		}
 	}
-	maps.DeleteFunc(places, func(n, _ int) bool { return others[n] > 0 || whole > 0 })
+	maps.DeleteFunc(places, func(n, _ int) bool { return others[n] > 0 || others[0] > 0 })
 	return places
 }

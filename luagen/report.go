@@ -61,8 +61,7 @@ func (j *job) report(stderr io.Writer, failure error) (code int) {
 func (j *job) asJSON() jsonReport {
 	report := jsonReport{Findings: []jsonFinding{}, Notes: j.notes}
 	for _, f := range j.findings {
-		report.Findings = append(report.Findings,
-			jsonFinding{f.File, f.Pos.Line, f.Pos.Col, f.Rule, f.Msg})
+		report.Findings = append(report.Findings, jsonFinding{f.File, f.Pos.Line, f.Pos.Col, f.Rule, f.Msg})
 	}
 	if j.failure != nil {
 		report.Error = j.failure.Error()

@@ -56,8 +56,7 @@ func doc(j *job) func() error {
 	j.scriptFlags()
 	out := j.flags.String("o", "", "write to this `file`, not to standard output")
 	title := j.flags.String("title", "Scripts", "the `text` of the reference's first line")
-	checkOnly := j.flags.Bool("check", false, "write nothing; print how the file of -o differs,\n"+
-		"exit 1 if it does")
+	checkOnly := j.flags.Bool("check", false, "write nothing; print how the file of -o differs,\nexit 1 if it does")
 	return func() error {
 		if *checkOnly && *out == "" {
 			return usagef("-check compares with the file of -o")

@@ -34,8 +34,7 @@ type vetter struct {
 func newVetter(script func(s *golua.Script) error) *vetter {
 	return &vetter{
 		script: script, goFolders: map[string][]string{}, texts: map[string]string{}, walked: map[string]bool{},
-		leftOut: map[string][]string{}, parts: map[string]bool{},
-	}
+		leftOut: map[string][]string{}, parts: map[string]bool{}}
 }
 
 // vet is "luagen vet": it checks scripts, and leaves out what matters for their Go files only.
@@ -90,11 +89,16 @@ func (j *job) notRead(err error) { j.note([]string{"not seen: " + err.Error()}) 
 // notSeen says that a script cannot be read.
 func (j *job) notSeen(u golua.Unseen) {
 	if j.unseen && u.Sent {
-		at := parse.Pos{Offset: u.At.Offset, Line: u.At.Line, Col: u.At.Column}
-		j.findings = append(j.findings, parse.Finding{File: u.At.Filename, Pos: at, Msg: "not seen: " + u.Why, Rule: "unseen"})
+		j.findAt(u.At, "unseen", "not seen: "+u.Why)
 		return
 	}
 	j.note([]string{fmt.Sprintf("%s: not seen: %s", u.At, u.Why)})
+}
+
+// findAt adds a finding at a place in a file that is no Lua.
+func (j *job) findAt(at token.Position, rule, msg string) {
+	pos := parse.Pos{Offset: at.Offset, Line: at.Line, Col: at.Column}
+	j.findings = append(j.findings, parse.Finding{File: at.Filename, Pos: pos, Msg: msg, Rule: rule})
 }
 
 // noteUnseen says once for each reason which files vet has left out, three of them by name.
@@ -110,8 +114,7 @@ func (j *job) noteUnseen() {
 
 // leftOut reports whether a folder of this name holds code of others, or data of tests.
 func leftOut(name string) bool {
-	return name[0] == '.' || name[0] == '_' ||
-		slices.Contains([]string{"node_modules", "testdata", "vendor"}, name)
+	return name[0] == '.' || name[0] == '_' || slices.Contains([]string{"node_modules", "testdata", "vendor"}, name)
 }
 
 // open reads a file; src is nil if vet leaves it out. A folder may have Lua for other programs.

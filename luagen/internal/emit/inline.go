@@ -87,8 +87,7 @@ func (l *linker) read(s *parse.Script) {
 	}
 	u := &unit{
 		Script: s, token: make(map[int]int, len(s.Tokens)), vars: map[int]*parse.Var{},
-		stmts: map[int]parse.Stmt{}, calls: map[int]*parse.CallExpr{}, alone: map[int]parse.Stmt{}, replaced: map[int]bool{},
-	}
+		stmts: map[int]parse.Stmt{}, calls: map[int]*parse.CallExpr{}, alone: map[int]parse.Stmt{}, replaced: map[int]bool{}}
 	l.units = append(l.units, u)
 	for i, tok := range s.Tokens {
 		u.token[tok.Pos.Offset] = i
@@ -119,8 +118,7 @@ func (l *linker) read(s *parse.Script) {
 func (l *linker) function(u *unit, local *parse.LocalFuncStmt) {
 	f := &function{
 		FuncExpr: local.Func, name: local.Var.Name, unit: u, v: local.Var, from: u.token[local.P.Offset],
-		end: u.token[local.Func.Last.Offset], returns: map[int]bool{},
-	}
+		end: u.token[local.Func.Last.Offset], returns: map[int]bool{}}
 	for f.body = f.from; u.Tokens[f.body].Text != ")"; f.body++ {
 	}
 	f.body++
@@ -229,8 +227,7 @@ func (l *linker) follow(u *unit, in *function, from, to int) {
 // fits reports whether a function can stand instead of a call.
 func (l *linker) fits(f *function) bool {
 	first := f.unit.Tokens[f.body]
-	if f.Vararg || len(f.v.Writes) > 0 || len(f.Body.Stmts) == 0 || first.Text == "(" ||
-		f.unit.Tokens[f.end-1].Text == ";" || !l.clear(f) {
+	if f.Vararg || len(f.v.Writes) > 0 || len(f.Body.Stmts) == 0 || first.Text == "(" || f.unit.Tokens[f.end-1].Text == ";" || !l.clear(f) {
 		return false
 	}
 	return !slices.ContainsFunc(f.values, hasFunction)
@@ -282,8 +279,7 @@ func (f *function) declares(u *unit, v *parse.Var) bool {
 func (l *linker) takes(s site, f *function) bool {
 	call := s.unit.calls[s.at]
 	i := s.unit.token[s.at]
-	if call == nil || s.unit.Tokens[i+1].Text != "(" || len(call.Args) > len(f.Params) ||
-		slices.ContainsFunc(call.Args, hasFunction) {
+	if call == nil || s.unit.Tokens[i+1].Text != "(" || len(call.Args) > len(f.Params) || slices.ContainsFunc(call.Args, hasFunction) {
 		return false
 	}
 	if n := len(call.Args); n > 0 && n < len(f.Params) && parse.ManyValues(call.Args[n-1]) {

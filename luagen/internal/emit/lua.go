@@ -187,8 +187,7 @@ func bindList(name, index, from, offset, length string) string {
 	if offset != "" {
 		element = offset + " + " + index
 	}
-	return fmt.Sprintf("local %s = {} for %s = 1, %s do %s[%s] = %s[%s] end",
-		name, index, length, name, index, from, element)
+	return fmt.Sprintf("local %s = {} for %s = 1, %s do %s[%s] = %s[%s] end", name, index, length, name, index, from, element)
 }
 
 // oneLine returns a token so that it fits on one line.

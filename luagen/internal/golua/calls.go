@@ -15,10 +15,8 @@ import (
 // client.B().Eval().Script(...).
 var makers, evals, senders, builders = parse.Words("makers"), parse.Words("evals"), parse.Words("senders"), parse.Words("builders")
 
-var (
-	readOnly = regexp.MustCompile(`ReadOnly|(?i:\beval_?ro\b)`)
-	client   = regexp.MustCompile(`(?i)redis|valkey|rueidis|radix`)
-)
+var readOnly = regexp.MustCompile(`ReadOnly|(?i:\beval_?ro\b)`)
+var client = regexp.MustCompile(`(?i)redis|valkey|rueidis|radix`)
 
 // calls notes which texts of a file are passed to a client.
 func (r *reader) calls(f *ast.File) {
@@ -131,8 +129,7 @@ var scriptName = regexp.MustCompile(`(?i)script|lua|src`)
 // are not known.
 func (r *reader) looksLikeText(e ast.Expr, place bool) bool {
 	if t := r.TypeOf(e); t != nil && t != types.Typ[types.Invalid] {
-		basic, ok := t.Underlying().(*types.Basic)
-		return ok && basic.Info()&types.IsString != 0
+		return t.Underlying().String() == "string" || t == types.Typ[types.UntypedString]
 	}
 	return place || scriptName.MatchString(lastName(e))
 }

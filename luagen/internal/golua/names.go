@@ -1,13 +1,11 @@
 package golua
 
 import (
-	"cmp"
 	_ "embed"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"path"
 	"strings"
 	"sync"
 )
@@ -24,11 +22,10 @@ type imports map[string]*types.Package
 var known = sync.OnceValue(func() imports {
 	all, set := imports{}, token.NewFileSet()
 	config := types.Config{Importer: all, Error: func(error) {}}
-	for part := range strings.SplitSeq(strings.TrimPrefix(packageFile, "== "), "\n== ") {
+	for part := range strings.SplitSeq(packageFile, "== ") {
 		head, src, _ := strings.Cut(part, "\n")
-		for of := range strings.FieldsSeq(head) {
-			at, name, _ := strings.Cut(of, "=")
-			f, _ := parser.ParseFile(set, "", "package "+cmp.Or(name, path.Base(at))+"\n"+src, parser.SkipObjectResolution)
+		f, _ := parser.ParseFile(set, "", src, parser.SkipObjectResolution)
+		for at := range strings.FieldsSeq(head) {
 			all[at], _ = config.Check(at, set, []*ast.File{f}, nil)
 		}
 	}

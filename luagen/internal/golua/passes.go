@@ -1,33 +1,38 @@
 package golua
 
 import (
+	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
+	"strings"
 )
 
 // Call is a call that passes a script keys and arguments.
 type Call struct {
 	At         token.Position
 	Keys, Args []Passed // nil if they are not known
+	Unloaded   bool     // nothing loads the script if the server has lost it
 }
 
 // Passed is a key or an argument.
 type Passed struct {
-	At   token.Position
-	Nano bool // it arrives in nanoseconds
+	At token.Position
+	As string // it arrives as nanoseconds, float64, or list
 }
 
 // passes notes what a call passes to scripts: to those whose method it calls, or that are among its arguments.
 func (r *reader) passes(call *ast.CallExpr) {
 	scripts, keys, args := r.parts(call)
-	passes := Call{At: r.position(call.Pos()), Keys: r.all(keys), Args: r.all(args)}
 	for _, e := range scripts {
 		for _, origin := range r.origins(e) {
 			if c := r.of[origin]; c != nil {
-				c.calls = append(c.calls, passes)
+				of := method.FindString(fmt.Sprint(r.own(call.Fun)))
+				unloaded := client.MatchString(of) && lastName(call) == "EvalSha" && !loads.Match(r.sources[r.file(call.Pos())])
+				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), unloaded})
 			}
 		}
 	}
@@ -42,7 +47,7 @@ func (r *reader) parts(call *ast.CallExpr) (scripts, keys, args []ast.Expr) {
 	fn, _ := r.TypeOf(call.Fun).(*types.Signature)
 	for i, e := range call.Args {
 		t := r.TypeOf(e)
-		if fn != nil {
+		if fn != nil && fn.Params().Len() > 0 {
 			t = fn.Params().At(min(i, fn.Params().Len()-1)).Type()
 		}
 		unknown := t == nil || t == types.Typ[types.Invalid]
@@ -77,11 +82,6 @@ func (r *reader) list(e ast.Expr) []ast.Expr {
 	if lit, ok := ast.Unparen(e).(*ast.CompositeLit); ok {
 		return append([]ast.Expr{}, lit.Elts...)
 	}
-	if call, ok := e.(*ast.CallExpr); ok && lastName(call) == "append" {
-		if list, more := r.list(call.Args[0]), r.from(call, 1); list != nil && more != nil {
-			return append(list, more...)
-		}
-	}
 	given, object := r.given(e)
 	if v, ok := object.(*types.Var); len(given) != 1 || given[0] == nil || r.asked[object] || ok && (v.Kind() == types.ParamVar || v.IsField()) {
 		return nil
@@ -91,17 +91,42 @@ func (r *reader) list(e ast.Expr) []ast.Expr {
 	return r.list(given[0])
 }
 
-// all describes what is passed.
-func (r *reader) all(list []ast.Expr) []Passed {
+var method = regexp.MustCompile(`^func \(\*?[\w.-]+/[^)]*`) // of a client
+var loads = regexp.MustCompile(`NOSCRIPT|NoScript|\.(?:Run|Eval)(?:RO)?\(`)
+
+// all describes what is passed to a function.
+func (r *reader) all(list []ast.Expr, of string) []Passed {
 	if list == nil {
 		return nil
 	}
 	all := make([]Passed, len(list))
 	for i, e := range list {
-		nano := !slices.ContainsFunc(r.origins(e), func(e ast.Expr) bool { return !r.isTime(e) })
-		all[i] = Passed{At: r.position(e.Pos()), Nano: nano}
+		all[i] = Passed{r.position(e.Pos()), r.sent(e, of)}
 	}
 	return all
+}
+
+// sent returns as what a value arrives that a function gets.
+func (r *reader) sent(e ast.Expr, of string) string {
+	switch t := types.TypeString(r.TypeOf(e), nil); {
+	case !slices.ContainsFunc(r.origins(e), func(e ast.Expr) bool { return !r.isTime(e) }):
+		return "nanoseconds"
+	case client.MatchString(of) && t == "float64" && slices.ContainsFunc(r.origins(e), r.isFraction):
+		return t
+	case strings.Contains(of, "go-redis") && strings.HasPrefix(t, "[]") && t != "[]byte" && t != "[]uint8":
+		return "list"
+	}
+	return ""
+}
+
+// isFraction reports whether a number may have a fraction: one that is written so, or a time that is not written out, in seconds.
+func (r *reader) isFraction(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok || !slices.Contains([]string{"Seconds", "Minutes", "Hours"}, lastName(call)) {
+		return r.Types[e].Value != nil && constant.ToInt(r.Types[e].Value).Kind() != constant.Int
+	}
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && slices.ContainsFunc(r.origins(method.X), func(e ast.Expr) bool { return r.Types[e].Value == nil })
 }
 
 // isTime reports whether a value is in nanoseconds: a time.Duration that is not divided by one.

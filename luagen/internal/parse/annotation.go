@@ -116,8 +116,7 @@ func (h *headerReader) readHeader(comments []Comment, body int) {
 			// The documentation of what follows, not of the script.
 			return
 		case strings.TrimSpace(c.Text[len("---"):]) != "":
-			h.find(c.Pos, "prose stands before the annotations; "+
-				"a description goes behind its annotation, on its line")
+			h.find(c.Pos, "prose stands before the annotations; a description goes behind its annotation, on its line")
 		}
 	}
 }

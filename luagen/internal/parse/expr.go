@@ -43,8 +43,7 @@ func (p *parser) binary(limit int) Expr {
 	return left
 }
 
-// chain refuses what would make a tree too deep to walk, which is luagen's own limit: servers take
-// chains of any length.
+// chain refuses what would make a tree too deep to walk, which is luagen's own limit: servers take chains of any length.
 func (p *parser) chain(n int) {
 	if n > maxChain {
 		refuse(RuleLimit, p.tok.Pos, "more than %d operators or calls in a row", maxChain)

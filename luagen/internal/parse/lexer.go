@@ -52,8 +52,7 @@ var keywords, operators = Words("keywords"), Words("operators")
 var collected = regexp.MustCompile(`^[0-9.]+(?:[eE][+-]?)?\w*`)
 
 // numeral is what C's strtod and strtoul accept of them.
-var numeral = regexp.MustCompile(
-	`^(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F]+(?:[pP][0-9]+)?)$`)
+var numeral = regexp.MustCompile(`^(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F]+(?:[pP][0-9]+)?)$`)
 
 // lexer splits a normalized text. It fails by panicking with a *Finding, the first fault of a text, which [lex] and the
 // parser catch.

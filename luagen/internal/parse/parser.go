@@ -100,8 +100,7 @@ func (p *parser) expect(text string) Token {
 // expectEnd expects the word that closes what was opened at open.
 func (p *parser) expectEnd(text, what string, open Pos) {
 	if !p.tok.is(text) {
-		fail(p.tok.Pos, "expected %s to close %s of line %d, found %s",
-			text, what, open.Line, p.found())
+		fail(p.tok.Pos, "expected %s to close %s of line %d, found %s", text, what, open.Line, p.found())
 	}
 	p.next()
 }
@@ -259,8 +258,7 @@ func (p *parser) genericFor(pos Pos, first Token) Stmt {
 	}
 	p.expect("in")
 	if stmt.Values = p.exprList(); len(stmt.Values) > iterator {
-		fail(stmt.Values[iterator].Pos(),
-			"more than %d values after in: the server gives the loop's local names wrong values", iterator)
+		fail(stmt.Values[iterator].Pos(), "more than %d values after in: the server gives the loop's local names wrong values", iterator)
 	}
 	stmt.Body = p.forBody(stmt.Vars...)
 	return stmt

@@ -47,8 +47,7 @@ type Options struct {
 	ReadOnly bool
 }
 
-// Parse reads the script of the given path. If there are findings of rule syntax or limit, the
-// script has no Body.
+// Parse reads the script of the given path. If there are findings of rule syntax or limit, the script has no Body.
 func Parse(file string, src []byte, opts Options) (*Script, []Finding) {
 	r := &reader{opts: opts, joined: map[string]bool{}}
 	return r.read(file, src), r.findings

@@ -71,9 +71,8 @@ const (
 	RuleName   = "name"   // a declared name that Lua or Go cannot have
 )
 
-// Normalize returns src with every end of line as Lua counts them ("\r\n", "\n\r", "\r") written
-// "\n". Lua itself reads them so, in strings too, and the shipped text is then the same whatever
-// the checkout did to it.
+// Normalize returns src with every end of line as Lua counts them ("\r\n", "\n\r", "\r") written "\n". Lua itself reads them
+// so, in strings too, and the shipped text is then the same whatever the checkout did to it.
 func Normalize(src []byte) []byte {
 	if !bytes.ContainsRune(src, '\r') {
 		return src

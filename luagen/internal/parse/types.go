@@ -76,8 +76,7 @@ func parseType(word string, argument bool) (t Type, msg string) {
 	case t.Optional && t.Name == "bool":
 		return t, "there is no bool?: nil is how false arrives"
 	case t.Optional && argument && (t.Name == "string" || t.Name == "bytes"):
-		return t, "there is no " + t.Name +
-			"? argument: absent travels as an empty text, which is a " + t.Name + " too"
+		return t, "there is no " + t.Name + "? argument: absent travels as an empty text, which is a " + t.Name + " too"
 	}
 	if m[2] != "" {
 		msg = t.bounds(m[3], argument)

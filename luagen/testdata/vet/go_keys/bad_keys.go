@@ -10,10 +10,8 @@ import (
 // In each form one key is passed, and two arguments.
 func one(ctx context.Context, c redis.Cmdable, r rueidis.Client, words []string) {
 	keys := []string{"a"}
-	none := []string{}
 	c.Eval(ctx, `redis.call('del', KEYS[1], KEYS[2]) -- 1`, keys, "x", "y")
 	redis.NewScript(`redis.call('del', KEYS[1], KEYS[2]) -- 2`).Run(ctx, c, single("a"), "x", "y")
-	redis.NewScript(`redis.call('del', KEYS[1], KEYS[2]) -- 3`).Run(ctx, c, append(none, "a"), "x", "y")
 	rueidis.NewLuaScript(`redis.call('del', KEYS[1], KEYS[2]) -- 5`).Exec(ctx, r, keys, []string{"x", "y"})
 	rueidis.NewLuaScript(`redis.call('del', KEYS[1], KEYS[2]) -- 6`).Exec(ctx, r, []string{"a"}, words)
 	run(ctx, c, redis.NewScript(`redis.call('del', KEYS[1], KEYS[2]) -- 11`), keys, "x", "y")
