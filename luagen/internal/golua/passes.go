@@ -119,14 +119,14 @@ func (r *reader) sent(e ast.Expr, of string) string {
 	return ""
 }
 
-// isFraction reports whether a number may have a fraction: one that is written so, or a time that is not written out, in seconds.
+// isFraction reports whether a number may have a fraction: one that is written so, or a time in seconds, unless whole ones are written out.
 func (r *reader) isFraction(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok || !slices.Contains([]string{"Seconds", "Minutes", "Hours"}, lastName(call)) {
 		return r.Types[e].Value != nil && constant.ToInt(r.Types[e].Value).Kind() != constant.Int
 	}
 	method, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && slices.ContainsFunc(r.origins(method.X), func(e ast.Expr) bool { return r.Types[e].Value == nil })
+	return ok && slices.ContainsFunc(r.origins(method.X), func(e ast.Expr) bool { return !strings.HasSuffix(fmt.Sprint(r.Types[e].Value), "000000000") })
 }
 
 // isTime reports whether a value is in nanoseconds: a time.Duration that is not divided by one.

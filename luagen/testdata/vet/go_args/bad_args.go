@@ -35,6 +35,7 @@ func (l lease) keeps(ctx context.Context, d time.Duration, ids []string) {
 	l.c.Eval(ctx, keep, keys, d.Seconds(), "true")
 	l.c.Eval(ctx, keep, keys, seconds, "true")
 	l.c.Eval(ctx, keep, keys, 1.5, "true")
+	l.c.Eval(ctx, keep, keys, (1500 * time.Millisecond).Seconds(), "true")
 	l.c.Eval(ctx, keep, keys, d.Minutes(), "true")
 	l.c.Eval(ctx, keep, keys, 10, "true", ids)
 	touch.Run(ctx, l.c, keys, 10, []int64{7})
