@@ -162,7 +162,7 @@ func TestNewerServer(t *testing.T) {
 		"knows; -commands takes those of a newer server"
 	_, errs := exits(t, 1, "vet", dir)
 	require.Equal(t, "luagen: "+note+"\n"+filepath.Join(dir, "a.lua")+
-		":3:12: Redis 8.2.3 does not know the command HSETT [command]\n", errs)
+		":3:12: there is no command HSETT: did you mean hset? [command]\n", errs)
 	_, errs = exits(t, 0, "vet", filepath.Join(dir, "b.lua"))
 	require.Equal(t, "luagen: "+note+"\n", errs)
 	out, _ := exits(t, 0, "vet", "-json", filepath.Join(dir, "b.lua"))

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,7 +66,14 @@ func (j *judge) unknown(t *flow.Table, pos parse.Pos, name string) {
 	if strings.Contains(name, ".") || j.C.Elsewhere(name) {
 		return
 	}
-	j.report(pos, Command, "%s %s does not know the command %s", flow.Title(t.Server), t.Version, flow.Shown(name))
+	says := fmt.Sprintf("%s %s does not know the command %s", flow.Title(t.Server), t.Version, flow.Shown(name))
+	by, known := j.C.KnownBy(t.Server, name)
+	if near := parse.Nearest(name, slices.Sorted(maps.Keys(t.Commands))); by != "" {
+		says += ": " + by + " does, for which say ---@since"
+	} else if !known && near != "" && parse.Distance(name, near) < 3 {
+		says = fmt.Sprintf("there is no command %s: did you mean %s?", flow.Shown(name), strings.ReplaceAll(near, "|", " "))
+	}
+	j.report(pos, Command, "%s", says)
 }
 
 // includedWrites finds a file with a write that a read-only script includes.

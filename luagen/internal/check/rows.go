@@ -15,11 +15,16 @@ import (
 //go:embed habits.txt
 var habitsText string
 
-// rows are those of habits.txt.
-var rows = sync.OnceValue(func() (all [][]string) {
+// row is one of habits.txt: an earlier call and its words, how they are related, and a call and its words.
+type row struct {
+	rule, relation, says string
+	first, last          []string
+}
+
+var rows = sync.OnceValue(func() (all []row) {
 	for line := range strings.Lines(habitsText) {
-		if row := strings.Split(strings.TrimSpace(line), " | "); len(row) == 5 {
-			all = append(all, row)
+		if r := strings.Split(strings.TrimSpace(line), " | "); len(r) == 5 {
+			all = append(all, row{r[0], r[2], r[4], strings.Fields(r[1]), strings.Fields(r[3])})
 		}
 	}
 	return all
@@ -29,12 +34,11 @@ var rows = sync.OnceValue(func() (all [][]string) {
 func (j *judge) rows(all []touch, i int) {
 	t := all[i]
 	for _, r := range rows() {
-		first, last := strings.Fields(r[1]), strings.Fields(r[3])
-		for k := i; k >= 0 && j.is(t, last[0], all[:i]) && (k == i || t.key != "" && len(first) > 0); k-- {
+		for k := i; k >= 0 && j.is(t, r.last[0], all[:i]) && (k == i || t.key != "" && len(r.first) > 0); k-- {
 			names := map[string]parse.Expr{}
-			if u := all[k]; (k == i) == (len(first) == 0) && (k == i || u.key == t.key && j.related(r[2], all[k:i+1]) && j.is(u, first[0], nil) && j.has(u, first, names)) && j.has(t, last, names) {
+			if u := all[k]; (k == i) == (len(r.first) == 0) && (k == i || u.key == t.key && j.related(r.relation, all[k:i+1]) && j.is(u, r.first[0], nil) && j.has(u, r.first, names)) && j.has(t, r.last, names) {
 				line := "line " + flow.Itoa(u.call.Expr.P.Line)
-				j.find(t.call.Expr.P, r[0], "%s", strings.NewReplacer("LINE", line, "CALL", flow.Shown(t.name)).Replace(r[4]))
+				j.find(t.call.Expr.P, r.rule, "%s", strings.NewReplacer("LINE", line, "CALL", flow.Shown(t.name)).Replace(r.says))
 				break
 			}
 		}

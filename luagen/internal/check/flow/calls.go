@@ -150,6 +150,16 @@ func Subcommand(call CommandCall) (string, bool) {
 	return strings.ToLower(text), ok
 }
 
+// KnownBy returns the first version of a server that knows a command, and whether any server does.
+func (c *code) KnownBy(server, name string) (version string, known bool) {
+	for _, t := range c.Tables.all {
+		if known = known || t.Commands[name] != nil; t.Commands[name] != nil && t.Server == server && version == "" {
+			version = minor(t.Version)
+		}
+	}
+	return version, known
+}
+
 // Title returns a server's name as a sentence begins with it.
 func Title(server string) string {
 	if server == embedded {
