@@ -160,8 +160,8 @@ func (s *serverConn) head() (string, error) {
 	for _, found := range versionLine.FindAllStringSubmatch(fmt.Sprint(info), -1) { // Valkey's own stands behind that of Redis
 		head = "# " + found[1] + " " + found[2]
 	}
-	for _, name := range parse.GlobalNames() {
-		if parse.Members(name) != nil && err == nil {
+	for _, name := range parse.Libraries() {
+		if err == nil {
 			_, err = s.do("EVAL", "return type("+name+")", "0")
 		}
 		if refused := replyError(""); errors.As(err, &refused) && strings.HasPrefix(string(refused), "ERR ") {

@@ -134,9 +134,8 @@ func KnownGlobal(name string) bool {
 	return Members(name) != nil || slices.Contains(Words("globals"), name)
 }
 
-// GlobalNames returns the names of all globals that the servers give.
-func GlobalNames() []string {
-	all := slices.Clone(Words("globals"))
+// Libraries returns the names of the libraries that the servers give.
+func Libraries() (all []string) {
 	for name := range wordLists {
 		if library, ok := strings.CutPrefix(name, "library "); ok {
 			all = append(all, library)
