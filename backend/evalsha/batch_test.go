@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
@@ -100,7 +99,7 @@ func TestBatchSendsNothing(t *testing.T) {
 	r := evalsha.New(p, nil)
 	r.Close()
 	r.RunBatch(t.Context(), p, []backend.Call{call(write, "a"), call(read, "b")},
-		func(_ int, outcome backend.Outcome) { assert.ErrorIs(t, outcome.Err, backend.ErrClosed) })
+		func(_ int, outcome backend.Outcome) { require.ErrorIs(t, outcome.Err, backend.ErrClosed) })
 	require.Empty(t, p.sent)
 	require.Empty(t, p.asked())
 }
