@@ -56,7 +56,7 @@ func flagsOf(t *testing.T, dir string) []string {
 }
 
 // TestSoundScripts: no sound script has a finding, and each other one has some. What a case expects
-// can be written anew in a hurry; this cannot.
+// can be written again in a hurry; this cannot.
 func TestSoundScripts(t *testing.T) {
 	t.Parallel()
 	scripts := must(filepath.Glob("testdata/cases/*/in.lua"))(t)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/draft"
 	"github.com/hasp-go/hasp/luagen/internal/golua"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -45,7 +46,7 @@ func (j *job) draft(path, from string, src []byte, comment string) error {
 		j.findings = append(j.findings, findings...)
 		return nil
 	}
-	facts := draft.Learn(s, j.tables)
+	facts := draft.Learn(flow.NewCode(s, j.tables).Machine())
 	if facts.Part {
 		j.leftOut["parts of scripts"] = append(j.leftOut["parts of scripts"], from)
 		return nil
@@ -70,8 +71,10 @@ func (j *job) draft(path, from string, src []byte, comment string) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-var hump = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-var between = regexp.MustCompile(`[^a-z0-9]+`)
+var (
+	hump    = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	between = regexp.MustCompile(`[^a-z0-9]+`)
+)
 
 // scriptName makes a name for a script's file of one in Go, or of another file's.
 func scriptName(name string) string {

@@ -275,7 +275,7 @@ var scriptShape = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 // badFileName says why a script of this name cannot have a Go file, or returns "".
 func badFileName(name string) string {
 	if !scriptShape.MatchString(name) {
-		return "the file's name becomes the function's: small letters, digits and _, such as " + "lock_acquire.lua"
+		return "the file's name becomes the function's: small letters, digits and _, such as lock_acquire.lua"
 	}
 	last := name[strings.LastIndexByte(name, '_')+1:]
 	if last != name && slices.Contains(parse.Words("platforms"), last) {

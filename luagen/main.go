@@ -100,7 +100,8 @@ func generate(j *job) func() error {
 func newJob(stdout io.Writer, name string) *job {
 	return &job{
 		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError), tables: flow.Builtin(), given: map[string]bool{},
-		examined: map[string]bool{}, generator: &generator{declared: map[string]string{}, packages: map[string]string{}}}
+		examined: map[string]bool{}, generator: &generator{declared: map[string]string{}, packages: map[string]string{}},
+	}
 }
 
 // scriptFlags declares the flags of all subcommands that read scripts.

@@ -27,7 +27,8 @@ func (j *job) passed(s *golua.Script, script *parse.Script) {
 	if len(s.Calls) == 0 || script.Body == nil {
 		return
 	}
-	h := &handed{j, flow.NewCode(script, j.tables).Machine(), s, draft.Learn(script, j.tables)}
+	m := flow.NewCode(script, j.tables).Machine()
+	h := &handed{j, m, s, draft.Learn(m)}
 	for _, call := range s.Calls {
 		for i, arg := range call.Args {
 			h.argument(i+1, len(call.Args), arg)

@@ -34,7 +34,8 @@ type vetter struct {
 func newVetter(script func(s *golua.Script) error) *vetter {
 	return &vetter{
 		script: script, goFolders: map[string][]string{}, texts: map[string]string{}, walked: map[string]bool{},
-		leftOut: map[string][]string{}, parts: map[string]bool{}}
+		leftOut: map[string][]string{}, parts: map[string]bool{},
+	}
 }
 
 // vet is "luagen vet": it checks scripts, and leaves out what matters for their Go files only.

@@ -305,7 +305,7 @@ func TestVetCases(t *testing.T) {
 			require.Empty(t, out)
 			got := strings.ReplaceAll(errs, dir+string(filepath.Separator), "")
 			expect(t, filepath.Join(dir, "want.txt"), []byte(got))
-			for line := range strings.Lines(got) { // What a case expects can be written anew in a hurry; this cannot.
+			for line := range strings.Lines(got) { // What a case expects can be written again in a hurry; this cannot.
 				file, _, _ := strings.Cut(line, ":")
 				require.False(t, strings.HasPrefix(filepath.Base(file), "sound"), line)
 			}

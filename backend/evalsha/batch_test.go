@@ -98,8 +98,11 @@ func TestBatchSendsNothing(t *testing.T) {
 	require.ErrorIs(t, runBatch(ctx, p, false, call(write, "a"))[0].Err, context.Canceled)
 	r := evalsha.New(p, nil)
 	r.Close()
-	r.RunBatch(t.Context(), p, []backend.Call{call(write, "a"), call(read, "b")},
-		func(_ int, outcome backend.Outcome) { require.ErrorIs(t, outcome.Err, backend.ErrClosed) })
+	var outcomes [2]backend.Outcome
+	r.RunBatch(t.Context(), p, []backend.Call{call(write, "a"), call(read, "b")}, func(place int, o backend.Outcome) { outcomes[place] = o })
+	for _, o := range outcomes {
+		require.ErrorIs(t, o.Err, backend.ErrClosed)
+	}
 	require.Empty(t, p.sent)
 	require.Empty(t, p.asked())
 }
@@ -317,13 +320,17 @@ func TestRunThenWaitByNode(t *testing.T) {
 	}
 	calls := []backend.Call{call(write, "a"), call(write, "b"), call(write, "c")}
 	var reported atomic.Int32
+	var outcomes [3]backend.Outcome
 	evalsha.New(w, &evalsha.Options{Cluster: true}).RunThenWait(t.Context(), w, calls, 1, time.Second,
 		func(place int, o backend.Outcome) {
-			if require.NoError(t, o.Err); reported.Add(1) == 2 {
+			if outcomes[place] = o; reported.Add(1) == 2 {
 				close(w.silence)
 			}
 		})
 	require.EqualValues(t, 3, reported.Load())
+	for _, o := range outcomes {
+		require.NoError(t, o.Err)
+	}
 	require.Equal(t, [][]string{{"b", "c"}, {"a"}}, w.sent)
 }
 

@@ -66,11 +66,8 @@ func (f *fakeServer) demote() {
 
 func requireAcked(t *testing.T, b *rueidisbackend.Backend) {
 	t.Helper()
-	call := backend.Call{Script: write, Keys: []string{"k"}}
-	outcomes := make(chan backend.Outcome, 2)
-	b.RunThenWait(t.Context(), []backend.Call{call, call}, 1, time.Second, func(_ int, o backend.Outcome) { outcomes <- o })
-	for range 2 {
-		require.Equal(t, backend.Outcome{Reply: backend.StringReply("OK"), Acked: 1}, <-outcomes)
+	for _, o := range adaptertest.RunThenWait(t, b, 2, 1, time.Second) {
+		require.Equal(t, backend.Outcome{Reply: backend.StringReply("OK"), Acked: 1}, o)
 	}
 }
 

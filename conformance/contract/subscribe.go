@@ -267,8 +267,8 @@ func cancelLeavesOthersAlone(ctx context.Context, e *harness.Env) {
 	must.Not(len(got) != 30, "got %d events, want 30 messages and no gap: %v", len(got), got)
 }
 
-// cancelLeavesNewOnesAlone ends the only subscription of a channel once the next is made, and then one while the next is
-// being made, which a scheduler may make it always before or always after.
+// cancelLeavesNewOnesAlone cancels the only subscription of a channel, by turns after the next one is made, and while it is
+// being made: there, a scheduler may have the cancel always come first, or always last.
 func cancelLeavesNewOnesAlone(ctx context.Context, e *harness.Env) {
 	b, channel := e.Backend(ctx), e.Key("c")
 	_, old := e.Listen(ctx, b, channel)

@@ -101,7 +101,8 @@ func TestMutexIsPassedOnByMessages(t *testing.T) {
 	})
 }
 
-// TestMutexIsFoundWithoutMessages by the next beat, and after two of these by one that comes sooner.
+// TestMutexIsFoundWithoutMessages: a waiter that hears no message learns of its grant by its next beat. Beats come sooner
+// after two such grants.
 func TestMutexIsFoundWithoutMessages(t *testing.T) {
 	inRow(t, func(t *testing.T, r *row) {
 		waiting := r.wait(t.Context(), 4)
@@ -112,7 +113,7 @@ func TestMutexIsFoundWithoutMessages(t *testing.T) {
 	})
 }
 
-// TestMutexGrantCountsFromItsSign, which is the request's heartbeat, or that of the last beat.
+// TestMutexGrantCountsFromItsSign: a hold lasts from the waiter's last heartbeat on: its request, or its last beat.
 func TestMutexGrantCountsFromItsSign(t *testing.T) {
 	t.Parallel()
 	for held, left := range map[time.Duration]time.Duration{time.Second: 7990 * time.Millisecond, 7200 * time.Millisecond: 6200 * time.Millisecond} {

@@ -57,8 +57,10 @@ func (t *tracer) traced(source string) string {
 	return flags + strings.Join(strings.Fields(before), " ") + " " + returning(source[len(flags):]) + "\n" + behind
 }
 
-var flagLine = regexp.MustCompile(`^(?:#!.*\n)?`)
-var commandCall = regexp.MustCompile(`^(?:redis|server)\.p?call$`)
+var (
+	flagLine    = regexp.MustCompile(`^(?:#!.*\n)?`)
+	commandCall = regexp.MustCompile(`^(?:redis|server)\.p?call$`)
+)
 
 func isCall(t []parse.Token) bool { return commandCall.MatchString(t[0].Text + t[1].Text + t[2].Text) }
 

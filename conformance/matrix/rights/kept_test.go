@@ -83,8 +83,8 @@ func lockerOf(o object) (locker, bool) {
 	return l, ok
 }
 
-// contended is a story of a lock for which one waits that gives up, and one that gets it; of a lease that is forgotten, and
-// of one whose release is repeated.
+// contended is a story of a lock. One waiter gives up, and another one gets the lock. Then the holder forgets a lease, and
+// repeats the release of another.
 const contended = "Lock; hurry Do; go Do; wait 15s; release; wait 1s; Lock; forget; wait 1m; Lock; unheard release; wait 1m"
 
 // kept counts what can be reached from the values: per type the values behind pointers, the entries of maps, and the

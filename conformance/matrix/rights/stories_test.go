@@ -59,7 +59,7 @@ func act(ctx context.Context, kind string, o object, each ...func(step string)) 
 	})
 }
 
-// player tells a story.
+// player plays a story.
 type player struct {
 	object any
 	lease  *primitives.Lease // the last
@@ -69,10 +69,10 @@ type player struct {
 // faults are the errors that stories name.
 var faults = map[string]error{"overflow": primitives.ErrOverflow, "conflict": primitives.ErrConflict}
 
-// play tells the story of an object. Its steps are methods with their arguments. "not" is before one that is refused, "go"
-// before one that ends with the story, and "hurry" before one that gives up after a second. "ask" are all that only ask, of
-// an owner or of the last lease's, "release" releases that, "unheard release" gets no answer, and "wait" lets virtual time
-// pass, in which the watchdog renews. "=" is before a result, "!" before a fault.
+// play plays the story of an object. A step is a method with its arguments. A step with "not" is refused. One with "go" runs
+// beside the story and ends with it; one with "hurry" does too, and gives up after a second. "ask" calls all methods that only
+// ask, of an owner or of the last lease's. "release" releases the last lease, and with "unheard" gets no answer. "wait" lets
+// virtual time pass, in which the watchdog renews. A result stands behind "=", and a fault behind "!".
 func play(ctx context.Context, o object, story string, each ...func(step string)) {
 	p := &player{object: o}
 	if l, isLocker := lockerOf(o); isLocker {

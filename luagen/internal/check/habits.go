@@ -19,7 +19,7 @@ func (j *judge) habits(all []touch) {
 			j.find(words[2].Pos(), Command, "ZADD takes a score before its member, and in this list it stands behind: turn them round")
 		}
 		j.words(t)
-		j.rows(all, i)
+		j.rows(all[:i+1])
 		j.overwritten(t, all)
 	}
 	j.twoTags(all)

@@ -30,19 +30,34 @@ var rows = sync.OnceValue(func() (all []row) {
 	return all
 })
 
-// rows finds what habits.txt says of a call, and of those before it on the same key.
-func (j *judge) rows(all []touch, i int) {
-	t := all[i]
+// rows finds what habits.txt says of the last of some calls, and of those before it on the same key.
+func (j *judge) rows(all []touch) {
+	t := all[len(all)-1]
 	for _, r := range rows() {
-		for k := i; k >= 0 && j.is(t, r.last[0], all[:i]) && (k == i || t.key != "" && len(r.first) > 0); k-- {
-			names := map[string]parse.Expr{}
-			if u := all[k]; (k == i) == (len(r.first) == 0) && (k == i || u.key == t.key && j.related(r.relation, all[k:i+1]) && j.is(u, r.first[0], nil) && j.has(u, r.first, names)) && j.has(t, r.last, names) {
-				line := "line " + flow.Itoa(u.call.Expr.P.Line)
-				j.find(t.call.Expr.P, r.rule, "%s", strings.NewReplacer("LINE", line, "CALL", flow.Shown(t.name)).Replace(r.says))
-				break
-			}
+		if u, fits := j.first(r, all); fits {
+			line := "line " + flow.Itoa(u.call.Expr.P.Line)
+			j.find(t.call.Expr.P, r.rule, "%s", strings.NewReplacer("LINE", line, "CALL", flow.Shown(t.name)).Replace(r.says))
 		}
 	}
+}
+
+// first returns the first call of a row whose last one is the last of some calls. A row of one call has the same for both.
+func (j *judge) first(r row, all []touch) (touch, bool) {
+	i := len(all) - 1
+	t := all[i]
+	if !j.is(t, r.last[0], all[:i]) {
+		return t, false
+	}
+	if len(r.first) == 0 {
+		return t, j.has(t, r.last, map[string]parse.Expr{})
+	}
+	for k := i - 1; k >= 0 && t.key != ""; k-- {
+		u, names := all[k], map[string]parse.Expr{}
+		if u.key == t.key && j.is(u, r.first[0], nil) && j.related(r.relation, all[k:]) && j.has(u, r.first, names) && j.has(t, r.last, names) {
+			return u, true
+		}
+	}
+	return t, false
 }
 
 func (j *judge) block(t touch) *parse.Block { return j.C.Flow.Blocks[t.call.Expr] }

@@ -192,13 +192,12 @@ type Facts struct {
 }
 
 // Learn returns the facts of a raw script that parsed.
-func Learn(s *parse.Script, tables *flow.Tables) Facts {
-	c := flow.NewCode(s, tables)
-	m := c.Machine()
+func Learn(m *flow.Machine) Facts {
+	c := m.C
 	facts := Facts{Kinds: map[int]string{}, Types: map[int]string{}}
 	for _, e := range c.Flow.Calls {
 		if call, ok := c.CommandCall(e); ok && len(call.Names) == 1 {
-			facts.learn(m, call, tables.Usual()[0].Commands[call.Names[0]])
+			facts.learn(m, call, c.Tables.Usual()[0].Commands[call.Names[0]])
 		} else if c.Callee(e) == "tonumber" && len(e.Args) > 0 {
 			facts.set(c.Nth(e.Args[0], "ARGV"), "number")
 		}
@@ -209,7 +208,7 @@ func Learn(s *parse.Script, tables *flow.Tables) Facts {
 			facts.set(c.Nth(b.R, "ARGV"), "number")
 		}
 	}
-	facts.Result, facts.Part = result(s, tables), c.Assembled()
+	facts.Result, facts.Part = result(c.Machine()), c.Assembled()
 	return facts
 }
 
@@ -248,8 +247,7 @@ func (f Facts) learn(m *flow.Machine, call flow.CommandCall, cmd *flow.Command) 
 }
 
 // result returns the type of what a script returns on all its ways, "" if that is not certain.
-func result(s *parse.Script, tables *flow.Tables) string {
-	m := flow.NewCode(s, tables).Machine()
+func result(m *flow.Machine) string {
 	ends, v := m.Follow(), flow.Value{}
 	for _, r := range m.Frame.Returned {
 		if r.Is != flow.IsFailed {

@@ -87,7 +87,8 @@ func (l *linker) read(s *parse.Script) {
 	}
 	u := &unit{
 		Script: s, token: make(map[int]int, len(s.Tokens)), vars: map[int]*parse.Var{},
-		stmts: map[int]parse.Stmt{}, calls: map[int]*parse.CallExpr{}, alone: map[int]parse.Stmt{}, replaced: map[int]bool{}}
+		stmts: map[int]parse.Stmt{}, calls: map[int]*parse.CallExpr{}, alone: map[int]parse.Stmt{}, replaced: map[int]bool{},
+	}
 	l.units = append(l.units, u)
 	for i, tok := range s.Tokens {
 		u.token[tok.Pos.Offset] = i
@@ -118,7 +119,8 @@ func (l *linker) read(s *parse.Script) {
 func (l *linker) function(u *unit, local *parse.LocalFuncStmt) {
 	f := &function{
 		FuncExpr: local.Func, name: local.Var.Name, unit: u, v: local.Var, from: u.token[local.P.Offset],
-		end: u.token[local.Func.Last.Offset], returns: map[int]bool{}}
+		end: u.token[local.Func.Last.Offset], returns: map[int]bool{},
+	}
 	for f.body = f.from; u.Tokens[f.body].Text != ")"; f.body++ {
 	}
 	f.body++

@@ -74,7 +74,8 @@ func newReader() *reader {
 		Info: types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}},
 		set:  token.NewFileSet(), sources: map[string][]byte{}, of: map[ast.Expr]*candidate{},
 		values: map[types.Object][]ast.Expr{}, grown: map[types.Object]bool{}, embeds: map[types.Object]*ast.ValueSpec{},
-		asked: map[types.Object]bool{}}
+		asked: map[types.Object]bool{},
+	}
 }
 
 // Read reads Go files of one folder. Those that are no Go are left out: other tools say so.

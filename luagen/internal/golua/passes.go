@@ -108,10 +108,14 @@ func (r *reader) all(list []ast.Expr, of string) []Passed {
 
 // sent returns as what a value arrives that a function gets.
 func (r *reader) sent(e ast.Expr, of string) string {
+	from := r.origins(e)
+	if len(from) == 0 { // Such as a parameter of a function that calls itself.
+		from = []ast.Expr{e}
+	}
 	switch t := types.TypeString(r.TypeOf(e), nil); {
-	case !slices.ContainsFunc(r.origins(e), func(e ast.Expr) bool { return !r.isTime(e) }):
+	case !slices.ContainsFunc(from, func(e ast.Expr) bool { return !r.isTime(e) }):
 		return "nanoseconds"
-	case client.MatchString(of) && t == "float64" && slices.ContainsFunc(r.origins(e), r.isFraction):
+	case client.MatchString(of) && t == "float64" && slices.ContainsFunc(from, r.isFraction):
 		return t
 	case strings.Contains(of, "go-redis") && strings.HasPrefix(t, "[]") && t != "[]byte" && t != "[]uint8":
 		return "list"
@@ -119,7 +123,8 @@ func (r *reader) sent(e ast.Expr, of string) string {
 	return ""
 }
 
-// isFraction reports whether a number may have a fraction: one that is written so, or a time in seconds, unless whole ones are written out.
+// isFraction reports whether a number may have a fraction: it is written with one, or it is what Seconds, Minutes or Hours
+// gives, unless the code writes out the time, in whole seconds.
 func (r *reader) isFraction(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok || !slices.Contains([]string{"Seconds", "Minutes", "Hours"}, lastName(call)) {

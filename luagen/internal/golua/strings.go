@@ -39,7 +39,8 @@ var languages = sync.OnceValue(func() map[string]*language {
 		for _, end := range strings.Fields(ends) {
 			all[end] = &language{
 				regexp.MustCompile("(?m)" + one("texts")), regexp.MustCompile(one("hole")), regexp.MustCompile(one("join")),
-				one("holey"), one("plain"), has["keeps"] != nil}
+				one("holey"), one("plain"), has["keeps"] != nil,
+			}
 		}
 	}
 	return all

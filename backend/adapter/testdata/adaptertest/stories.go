@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -95,6 +96,15 @@ func Errors(t *testing.T, connect Connect) {
 	}
 }
 
+// RunThenWait has so many calls wait for replicas, and returns their outcomes. The adapter hands them over in goroutines of
+// its own, where no test may end.
+func RunThenWait(t *testing.T, b backend.ReplicaWaiter, calls, replicas int, timeout time.Duration) []backend.Outcome {
+	t.Helper()
+	outcomes := make([]backend.Outcome, calls)
+	b.RunThenWait(t.Context(), slices.Repeat([]backend.Call{call}, calls), replicas, timeout, func(place int, o backend.Outcome) { outcomes[place] = o })
+	return outcomes
+}
+
 // Waits has calls wait for replicas over one connection, for less than the shortest time that a server knows: 0 is for
 // ever.
 func Waits(t *testing.T, connect Connect) {
@@ -107,14 +117,12 @@ func Waits(t *testing.T, connect Connect) {
 		return ":7\r\n"
 	}}
 	b := connect(t, s)
-	b.RunThenWait(t.Context(), []backend.Call{call, call, call}, 3, time.Microsecond, func(_ int, o backend.Outcome) {
+	for _, o := range RunThenWait(t, b, 3, 3, time.Microsecond) {
 		require.Equal(t, backend.Outcome{Reply: backend.IntegerReply(7), Acked: 2}, o)
-	})
+	}
 	require.Equal(t, 1, s.Count("wait 3 1\n")+s.Count("WAIT 3 1\n"))
 	waited = "+many\r\n"
-	b.RunThenWait(t.Context(), []backend.Call{call}, 3, time.Second, func(_ int, o backend.Outcome) {
-		require.ErrorIs(t, o.Err, backend.ErrReplicas)
-	})
+	require.ErrorIs(t, RunThenWait(t, b, 1, 3, time.Second)[0].Err, backend.ErrReplicas)
 }
 
 // Failover has a primary of all slots and its replica change places before each call. It goes to the new primary. A
@@ -145,9 +153,9 @@ func Failover(t *testing.T, cluster func(nodes [2]*Server, primary *atomic.Int32
 				require.Equal(t, []string{fmt.Sprint(now)}, keys)
 			}
 		case 1:
-			b.RunThenWait(t.Context(), []backend.Call{call, call}, 1, time.Second, func(_ int, o backend.Outcome) {
+			for _, o := range RunThenWait(t, b, 2, 1, time.Second) {
 				require.Equal(t, backend.Outcome{Reply: want, Acked: now}, o)
-			})
+			}
 		case 2:
 			reply, err := b.Run(t.Context(), write, call.Keys, nil)
 			require.NoError(t, err)

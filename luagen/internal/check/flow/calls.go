@@ -153,7 +153,11 @@ func Subcommand(call CommandCall) (string, bool) {
 // KnownBy returns the first version of a server that knows a command, and whether any server does.
 func (c *code) KnownBy(server, name string) (version string, known bool) {
 	for _, t := range c.Tables.all {
-		if known = known || t.Commands[name] != nil; t.Commands[name] != nil && t.Server == server && version == "" {
+		if t.Commands[name] == nil {
+			continue
+		}
+		known = true
+		if t.Server == server && version == "" {
 			version = minor(t.Version)
 		}
 	}

@@ -57,3 +57,11 @@ func flat(ctx context.Context, c redis.Scripter, script *redis.Script, keys []st
 func (l lease) flattened(ctx context.Context, d time.Duration, ids []string) {
 	flat(ctx, l.c, touch, []string{"a"}, d.Seconds(), ids)
 }
+
+// again calls itself: where its number comes from is not known.
+func again(ctx context.Context, c redis.Scripter, n int) error {
+	if c.Eval(ctx, `return redis.call('incrby', KEYS[1], tonumber(ARGV[1]))`, []string{"a"}, n).Err() != nil {
+		return again(ctx, c, n)
+	}
+	return nil
+}
