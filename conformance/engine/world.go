@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -355,12 +357,18 @@ func (w *world) close(ctx context.Context, party int) {
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, harness.Patience/4)
 	defer cancel()
+	var stacks atomic.Value // Once Close has given up, nothing shows what it waited for.
+	late := time.AfterFunc(harness.Patience/5, func() {
+		all := make([]byte, 1<<20)
+		stacks.Store(all[:runtime.Stack(all, true)])
+	})
+	defer late.Stop()
 	err := p.client.Close(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p.closed, p.gaveUp = true, err != nil
 	w.watch.closed(party, began, sound)
-	must.Not(err != nil && sound, "Close over a sound link: %w", err)
+	must.Not(err != nil && sound, "Close over a sound link: %w, having waited for:\n%s", err, stacks.Load())
 }
 
 // lateOrDeaf gives a client whose link is sound late subscriptions, or gaps, or neither.
