@@ -116,7 +116,7 @@ lint: $(LINT) ## go vet, staticcheck and others: .ci/lint has the list
 
 prose: ## the English of pages, comments and errors, by the rules in styles/Hasp
 	.ci/prose README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $$(find docs -name '*.md') hasptest/testdata/errors.txt \
-		$$(find doc.go primitives backend cmd hasptest integration luagen bench examples conformance \
+		hasptest/primitives/testdata/bounds.txt $$(find doc.go primitives backend cmd hasptest integration luagen bench examples conformance \
 			-name '*.lua' -not -path '*/testdata/*' -o -name '*.go' -not -path '*/testdata/*' -not -name '*.lua.go' \
 			-not \( -name '*_test.go' -not -name 'example*_test.go' -not -path 'examples/*' \))
 

@@ -90,7 +90,7 @@ func isBound(t *testing.T, line, number string) bool {
 	contains := func(text string) func(string) bool {
 		return func(part string) bool { return strings.Contains(text, part) }
 	}
-	for text := range strings.Lines(read(t, "hasptest/testdata/errors.txt")) {
+	for text := range strings.Lines(errorTexts(t)) {
 		if slices.ContainsFunc(options, contains(text)) && slices.ContainsFunc(problems, contains(text)) &&
 			regexp.MustCompile(`\b`+number+`\b`).MatchString(text) {
 			return true

@@ -109,12 +109,18 @@ func TestKeysAndMessagesAreListed(t *testing.T) {
 	})
 }
 
+// errorTexts returns what tests have found errors to say.
+func errorTexts(t *testing.T) string {
+	t.Helper()
+	return read(t, "hasptest/testdata/errors.txt") + read(t, "hasptest/primitives/testdata/bounds.txt")
+}
+
 // TestErrorsAndWarningsExist finds texts on the pages of errors and of the log that no error has, and no warning. What
 // varies in them does not count.
 func TestErrorsAndWarningsExist(t *testing.T) {
 	t.Parallel()
 	varies := regexp.MustCompile(`"[^"]*"|[\d.]+[mnµ]?s?\b`)
-	errors, code, found := varies.ReplaceAllString(read(t, "hasptest/testdata/errors.txt"), "_"), "", 0
+	errors, code, found := varies.ReplaceAllString(errorTexts(t), "_"), "", 0
 	walk(t, func(name string) {
 		if strings.HasSuffix(name, ".go") && (strings.HasPrefix(name, "primitives/") || strings.HasPrefix(name, "backend/")) {
 			code += read(t, name)

@@ -38,8 +38,8 @@ func TestErrorTexts(t *testing.T) {
 	t.Parallel()
 	b := &book{}
 	for _, write := range []func(*book){
-		clientOptions, lockOptions, semaphoreOptions, argumentErrors, everyObject, leaseErrors, deadlockErrors,
-		severalServers, permitErrors, numberErrors, electionErrors, memoErrors, adderErrors, clientErrors,
+		clientOptions, badOptions, everyObject, leaseErrors, deadlockErrors, severalServers,
+		permitErrors, numberErrors, electionErrors, memoErrors, adderErrors, clientErrors,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b.T = t

@@ -3,6 +3,8 @@ package primitives_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -26,7 +28,7 @@ type bound struct {
 var bounds = map[string]bound{
 	"*.Lease":          {least: int64(100 * time.Millisecond), also: []int64{0}},
 	"*.WaiterTimeout":  {least: int64(100 * time.Millisecond), also: []int64{0}},
-	"*.Replicas":       {least: 0, also: []int64{-1}},
+	"*.Replicas":       {least: -1, also: []int64{0}},
 	"*.ReplicaTimeout": {least: int64(time.Millisecond), most: int64(time.Second) - 1, also: []int64{0}},
 	"*.Timeout":        {least: 0},
 
@@ -42,7 +44,7 @@ var bounds = map[string]bound{
 	"PlainLockOptions.MaxHold":       {least: int64(time.Second), also: []int64{0}},
 	"PeriodicJobOptions.TTL":         {least: int64(time.Second), also: []int64{0}},
 	"MemoOptions.Keep":               {least: int64(time.Millisecond), also: []int64{0}},
-	"MemoOptions.MaxBytes":           {least: 1, also: []int64{0}},
+	"MemoOptions.MaxBytes":           {least: 0, also: []int64{1}},
 	"PermitSemaphoreOptions.Permits": {least: 0, most: math.MaxInt32},
 	"SemaphoreOptions.Permits":       {least: 0, most: math.MaxInt32},
 	"SemaphoreOptions.TTL":           {least: int64(time.Millisecond), also: []int64{0}},
@@ -84,47 +86,63 @@ func use(ctx context.Context, object any) error {
 	return err
 }
 
-// TestBounds tries the least and the most of each number, what is beyond, and what is not whole.
+// numbers gives numbers to calls, and keeps what the refusals say.
+type numbers struct {
+	*testing.T
+	s    *server
+	used map[string]bool // types of options, and rows of bounds
+	says map[string]string
+}
+
+// TestBounds tries the least and the most of each number in options and of arguments, what is beyond, and what is not
+// whole. What the refusals say is in testdata/bounds.txt.
 func TestBounds(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		client := func(v int64, field string) error {
-			o := &primitives.Options{WatchdogLease: time.Second}
-			reflect.ValueOf(o).Elem().FieldByName(field).SetInt(v)
-			return errOf(primitives.New(s, o))
-		}
-		c, used := s.client(t, &primitives.Options{WatchdogLease: time.Second}), map[string]bool{}
-		requireBounds(t, reflect.TypeFor[primitives.Options](), used, client)
-		for kind := range constructed(t) {
-			if kind == "MultiLock" || kind == "Admission" {
-				continue // They have no options.
-			}
-			constructor := constructorOf(c, kind).Type()
-			for i := range constructor.NumIn() {
-				of := constructor.In(i)
-				if of.Kind() == reflect.Pointer {
-					of = of.Elem()
-				}
-				requireBounds(t, of, used, func(v int64, field string) error {
-					s.do("FLUSHALL")
-					with := settings{"Permits": 10_000_000, "Interval": time.Second, "Order": primitives.ByArrival, "period": time.Second}
-					with[field] = v
-					return use(t.Context(), construct(t, c, kind, "x", with))
-				})
-			}
-		}
+		n := numbers{t, s, map[string]bool{}, map[string]string{}}
+		n.ofOptions()
 		for bound := range bounds {
-			require.True(t, used[bound], bound)
+			require.True(t, n.used[bound], bound)
 		}
+		n.ofArguments()
+		requireRows(t, "testdata/bounds.txt", n.says)
 	})
 }
 
-// requireBounds gives numbers within and beyond the bounds to each field of a type, unless the type is used already.
-func requireBounds(t *testing.T, of reflect.Type, used map[string]bool, use func(v int64, field string) error) {
-	t.Helper()
-	if used[of.Name()] || of.Kind() != reflect.Struct {
+func (n numbers) ofOptions() {
+	n.Helper()
+	n.ofFields(reflect.TypeFor[primitives.Options](), func(v int64, field string) error {
+		o := &primitives.Options{WatchdogLease: time.Second}
+		reflect.ValueOf(o).Elem().FieldByName(field).SetInt(v)
+		return errOf(primitives.New(n.s, o))
+	})
+	c := n.s.client(n.T, &primitives.Options{WatchdogLease: time.Second})
+	for _, kind := range slices.Sorted(maps.Keys(constructed(n.T))) {
+		if kind == "MultiLock" || kind == "Admission" {
+			continue // They have no options.
+		}
+		constructor := constructorOf(c, kind).Type()
+		for i := range constructor.NumIn() {
+			of := constructor.In(i)
+			if of.Kind() == reflect.Pointer {
+				of = of.Elem()
+			}
+			n.ofFields(of, func(v int64, field string) error {
+				n.s.do("FLUSHALL")
+				with := settings{"Permits": 10_000_000, "Interval": time.Second, "Order": primitives.ByArrival, "period": time.Second}
+				with[field] = v
+				return use(n.Context(), construct(n.T, c, kind, "x", with))
+			})
+		}
+	}
+}
+
+// ofFields gives numbers within and beyond the bounds to each field of a type, unless the type is used already.
+func (n numbers) ofFields(of reflect.Type, use func(v int64, field string) error) {
+	n.Helper()
+	if n.used[of.Name()] || of.Kind() != reflect.Struct {
 		return
 	}
-	used[of.Name()] = true
+	n.used[of.Name()] = true
 	for i := range of.NumField() {
 		field := of.Field(i)
 		if field.Type.Kind() != reflect.Int && field.Type.Kind() != reflect.Int64 {
@@ -134,18 +152,18 @@ func requireBounds(t *testing.T, of reflect.Type, used map[string]bool, use func
 		if _, own := bounds[name]; !own {
 			name = "*." + field.Name
 		}
-		require.Contains(t, bounds, name, "it has no row")
-		used[name] = true
-		requireNumbers(t, of.Name()+"."+field.Name, field.Name, bounds[name], func(v int64) error { return use(v, field.Name) })
+		require.Contains(n, bounds, name, "it has no row")
+		n.used[name] = true
+		n.try(of.Name()+"."+field.Name, field.Name, bounds[name], func(v int64) error { return use(v, field.Name) })
 	}
 }
 
 // inBounds are errors of numbers within the bounds.
 var inBounds = []error{primitives.ErrNotAcquired, primitives.ErrNoLeader, primitives.ErrAboveTotal, primitives.ErrAboveRate}
 
-// requireNumbers gives numbers within and beyond the bounds to a call, which names the field if it refuses one.
-func requireNumbers(t *testing.T, name, field string, b bound, use func(v int64) error) {
-	t.Helper()
+// try gives numbers within and beyond the bounds to a call. If it refuses one, it names the field, and sends nothing.
+func (n numbers) try(name, field string, b bound, use func(v int64) error) {
+	n.Helper()
 	most := b.most
 	if most == 0 {
 		most = math.MaxInt64
@@ -161,76 +179,86 @@ func requireNumbers(t *testing.T, name, field string, b bound, use func(v int64)
 		accepts[v] = true
 	}
 	for v, accepted := range accepts {
+		before := n.s.scripts()
 		err, invalid := use(v), new(primitives.FieldError)
-		if errors.As(err, &invalid) == accepted {
-			t.Errorf("%s of %d: %v", name, v, err)
-		} else if accepted && err != nil && !slices.ContainsFunc(inBounds, func(known error) bool { return errors.Is(err, known) }) {
-			t.Errorf("%s of %d: %v", name, v, err)
-		} else if !accepted && !strings.HasSuffix(invalid.Field, field) {
-			t.Errorf("%s of %d names another field: %v", name, v, err)
+		switch {
+		case errors.As(err, &invalid) == accepted,
+			accepted && err != nil && !slices.ContainsFunc(inBounds, func(known error) bool { return errors.Is(err, known) }):
+			n.Errorf("%s of %d: %v", name, v, err)
+		case accepted:
+		case !strings.HasSuffix(invalid.Field, field), n.s.scripts() > before:
+			n.Errorf("%s of %d names another field, or was sent: %v", name, v, err)
+		case v == b.least-1, v > b.least && v < math.MaxInt64:
+			n.says[fmt.Sprint(name, " ", v)] = strings.ReplaceAll(err.Error(), "\n", "; ")
 		}
 	}
 }
 
-// TestBoundsOfArguments does the same with the arguments of constructors and methods.
-func TestBoundsOfArguments(t *testing.T) {
+// scripts returns how many were sent.
+func (s *server) scripts() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return sumOf(slices.Collect(maps.Values(s.calls)))
+}
+
+// ofArguments does the same with the arguments of constructors and methods.
+func (n numbers) ofArguments() {
 	const whole = time.Millisecond
-	virtual(t, func(t *testing.T, s *server) {
-		c, ctx := s.client(t, nil), t.Context()
-		sem, permits, rates := c.NewSemaphore("sem", nil), c.NewPermitSemaphore("permits", nil), c.NewRateLimiter("rate", primitives.Rate{}, rateRefuse)
-		require.NoError(t, rates.SetRate(ctx, primitives.Rate{Permits: math.MaxInt32, Interval: time.Second}))
-		throttle := c.NewThrottle("throttle", primitives.Limit{Permits: 10, Interval: time.Second}, refuse)
-		latch, parts, ids := c.NewCountDownLatch("latch"), c.NewPartsLatch("latch"), c.NewIDGenerator("ids")
-		must(permits.InitPermits(ctx, 1))(t)
-		held := must(permits.TryAcquire(ctx, 1))(t)
-		lease := must(c.NewLock("lock", &primitives.LockOptions{Lease: time.Minute}).Lock(ctx))(t)
-		fresh := func(key string, call func() error) error {
-			s.lose(key)
-			return call()
-		}
-		for _, a := range []struct {
-			name, field string
-			bound
-			use func(v int64) error
-		}{
-			{"Semaphore.TryAcquire", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return sem.TryAcquire(ctx, int(v)) }},
-			{"Semaphore.Release", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
-				return fresh("sem", func() error { return sem.Release(ctx, int(v)) })
-			}},
-			{"Semaphore.InitPermits", "n", bound{least: 0, most: math.MaxInt32}, func(v int64) error { return errOf(sem.InitPermits(ctx, int(v))) }},
-			{"Semaphore.Expire", "d", bound{least: int64(whole)}, func(v int64) error { return errOf(sem.Expire(ctx, time.Duration(v))) }},
-			{"PermitSemaphore.TryAcquire", "n", bound{least: 1, most: 1000}, func(v int64) error { return errOf(permits.TryAcquire(ctx, int(v))) }},
-			{"PermitSemaphore.InitPermits", "n", bound{least: 0, most: math.MaxInt32}, func(v int64) error { return errOf(permits.InitPermits(ctx, int(v))) }},
-			{"PermitSemaphore.SetPermits", "n", bound{least: 0, most: math.MaxInt32}, func(v int64) error { return permits.SetPermits(ctx, int(v)) }},
-			{"PermitSemaphore.UpdateLease", "d", bound{least: int64(whole)}, func(v int64) error {
-				return permits.UpdateLease(ctx, permits.IDs(held)[0], time.Duration(v))
-			}},
-			{"NewCountingSemaphore", "limit", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
-				return errOf(c.NewCountingSemaphore("slots", int(v), nil).Holders(ctx))
-			}},
-			{"RateLimiter.SetRate", "Permits", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
-				return rates.SetRate(ctx, primitives.Rate{Permits: int(v), Interval: time.Second})
-			}},
-			{"RateLimiter.Allow", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return errOf(rates.Allow(ctx, int(v))) }},
-			{"RateLimiter.Return", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return rates.Return(ctx, int(v)) }},
-			{"Throttle.Allow", "n", bound{least: 1}, func(v int64) error { return errOf(throttle.Allow(ctx, int(v))) }},
-			{"CountDownLatch.InitCount", "n", bound{least: 1}, func(v int64) error { return errOf(latch.InitCount(ctx, v)) }},
-			{"CountDownLatch.InitCountWithTTL", "ttl", bound{least: int64(whole)}, func(v int64) error {
-				return errOf(latch.InitCountWithTTL(ctx, 1, time.Duration(v)))
-			}},
-			{"PartsLatch.Init", "n", bound{least: 1}, func(v int64) error { return errOf(parts.Init(ctx, v, time.Second)) }},
-			{"PartsLatch.Init", "ttl", bound{least: int64(whole)}, func(v int64) error {
-				return errOf(parts.Init(ctx, 1, time.Duration(v)))
-			}},
-			{"IDGenerator.Init", "blockSize", bound{least: 1}, func(v int64) error { return errOf(ids.Init(ctx, 1, v)) }},
-			{"NewPeriodicJob", "period", bound{least: int64(whole), most: math.MaxInt64 / int64(whole) * int64(whole), whole: whole}, func(v int64) error {
-				return errOf(c.NewPeriodicJob("job", time.Duration(v), nil).LastCompleted(ctx))
-			}},
-			{"Lease.Extend", "d", bound{least: int64(100 * time.Millisecond)}, func(v int64) error { return lease.Extend(ctx, time.Duration(v)) }},
-		} {
-			requireNumbers(t, a.name, a.field, a.bound, a.use)
-		}
-	})
+	t, s := n.T, n.s
+	c, ctx := s.client(t, nil), t.Context()
+	sem, permits, rates := c.NewSemaphore("sem", nil), c.NewPermitSemaphore("permits", nil), c.NewRateLimiter("rate", primitives.Rate{}, rateRefuse)
+	require.NoError(t, rates.SetRate(ctx, primitives.Rate{Permits: math.MaxInt32, Interval: time.Second}))
+	throttle := c.NewThrottle("throttle", primitives.Limit{Permits: 10, Interval: time.Second}, refuse)
+	latch, parts, ids := c.NewCountDownLatch("latch"), c.NewPartsLatch("latch"), c.NewIDGenerator("ids")
+	must(permits.InitPermits(ctx, 1))(t)
+	held := must(permits.TryAcquire(ctx, 1))(t)
+	lease := must(c.NewLock("lock", &primitives.LockOptions{Lease: time.Minute}).Lock(ctx))(t)
+	fresh := func(key string, call func() error) error {
+		s.lose(key)
+		return call()
+	}
+	for _, a := range []struct {
+		name, field string
+		bound
+		use func(v int64) error
+	}{
+		{"Semaphore.TryAcquire", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return sem.TryAcquire(ctx, int(v)) }},
+		{"Semaphore.Release", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
+			return fresh("sem", func() error { return sem.Release(ctx, int(v)) })
+		}},
+		{"Semaphore.InitPermits", "n", bound{least: 0, most: math.MaxInt32}, func(v int64) error { return errOf(sem.InitPermits(ctx, int(v))) }},
+		{"Semaphore.Expire", "d", bound{least: int64(whole)}, func(v int64) error { return errOf(sem.Expire(ctx, time.Duration(v))) }},
+		{"PermitSemaphore.TryAcquire", "n", bound{least: 1, most: 1000}, func(v int64) error { return errOf(permits.TryAcquire(ctx, int(v))) }},
+		{"PermitSemaphore.InitPermits", "n", bound{least: 0, most: math.MaxInt32}, func(v int64) error { return errOf(permits.InitPermits(ctx, int(v))) }},
+		{"PermitSemaphore.SetPermits", "n", bound{least: 0, most: math.MaxInt32}, func(v int64) error { return permits.SetPermits(ctx, int(v)) }},
+		{"PermitSemaphore.UpdateLease", "d", bound{least: int64(whole)}, func(v int64) error {
+			return permits.UpdateLease(ctx, permits.IDs(held)[0], time.Duration(v))
+		}},
+		{"NewCountingSemaphore", "limit", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
+			return errOf(c.NewCountingSemaphore("slots", int(v), nil).Holders(ctx))
+		}},
+		{"RateLimiter.SetRate", "Permits", bound{least: 1, most: math.MaxInt32}, func(v int64) error {
+			return rates.SetRate(ctx, primitives.Rate{Permits: int(v), Interval: time.Second})
+		}},
+		{"RateLimiter.Allow", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return errOf(rates.Allow(ctx, int(v))) }},
+		{"RateLimiter.Return", "n", bound{least: 1, most: math.MaxInt32}, func(v int64) error { return rates.Return(ctx, int(v)) }},
+		{"Throttle.Allow", "n", bound{least: 1}, func(v int64) error { return errOf(throttle.Allow(ctx, int(v))) }},
+		{"CountDownLatch.InitCount", "n", bound{least: 1}, func(v int64) error { return errOf(latch.InitCount(ctx, v)) }},
+		{"CountDownLatch.InitCountWithTTL", "ttl", bound{least: int64(whole)}, func(v int64) error {
+			return errOf(latch.InitCountWithTTL(ctx, 1, time.Duration(v)))
+		}},
+		{"PartsLatch.Init", "n", bound{least: 1}, func(v int64) error { return errOf(parts.Init(ctx, v, time.Second)) }},
+		{"PartsLatch.Init", "ttl", bound{least: int64(whole)}, func(v int64) error {
+			return errOf(parts.Init(ctx, 1, time.Duration(v)))
+		}},
+		{"IDGenerator.Init", "blockSize", bound{least: 1}, func(v int64) error { return errOf(ids.Init(ctx, 1, v)) }},
+		{"NewPeriodicJob", "period", bound{least: int64(whole), most: math.MaxInt64 / int64(whole) * int64(whole), whole: whole}, func(v int64) error {
+			return errOf(c.NewPeriodicJob("job", time.Duration(v), nil).LastCompleted(ctx))
+		}},
+		{"Lease.Extend", "d", bound{least: int64(100 * time.Millisecond)}, func(v int64) error { return lease.Extend(ctx, time.Duration(v)) }},
+	} {
+		n.try(a.name, a.field, a.bound, a.use)
+	}
 }
 
 // TestBoundsOfFallback tries which shares a LocalShare may be.

@@ -74,14 +74,11 @@ func TestEstimateGoesIntoDebt(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		x.allows(t, 1)
 		require.Equal(t, time.Second, x.refuses(t, 1).RetryAfter)
-		for debt, limit := range map[int]primitives.Limit{
-			-1: x.limit, 10_000_001: x.limit, 1: {Permits: 1, Interval: 365 * 24 * time.Hour, Burst: 3},
-		} {
-			_, err := x.client.NewThrottle("x", limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Debt: debt}).Allow(t.Context(), 1)
-			var invalid *primitives.FieldError
-			require.ErrorAs(t, err, &invalid)
-			require.Equal(t, "Debt", invalid.Field)
-		}
+		years := primitives.Limit{Permits: 1, Interval: 365 * 24 * time.Hour, Burst: 3}
+		_, err := x.client.NewThrottle("x", years, &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Debt: 1}).Allow(t.Context(), 1)
+		var invalid *primitives.FieldError
+		require.ErrorAs(t, err, &invalid)
+		require.Equal(t, "Debt", invalid.Field)
 	})
 }
 

@@ -261,9 +261,8 @@ func TestMultiLockRefusesBadLocks(t *testing.T) {
 			`locks: two have the key "rw"`: {rw.ReadLock(), x, rw.WriteLock()},
 		} {
 			_, err := primitives.NewMultiLock(locks...).TryLock(t.Context())
-			var field *primitives.FieldError
-			require.ErrorAs(t, err, &field)
-			require.EqualError(t, field, problem)
+			require.ErrorAs(t, err, new(*primitives.FieldError))
+			require.EqualError(t, err, "acquire multi lock: "+problem)
 		}
 		_, err := primitives.NewMultiLock(x, primitives.NewMultiLock((*primitives.RedLock)(nil))).TryLock(t.Context())
 		require.ErrorContains(t, err, "number 1 is nil")

@@ -16,12 +16,14 @@ import (
 // TestClientsReplicas: -1 means none, whatever the client's option, and a backend that cannot wait is refused.
 func TestClientsReplicas(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		c := s.client(t, &primitives.Options{Replicas: 1})
-		for _, kind := range lockers {
+		c, none := s.client(t, &primitives.Options{Replicas: 1}), struct{ backend.Backend }{s}
+		for _, kind := range append(lockers, "PermitSemaphore") {
 			hold(t, construct(t, c, kind, kind, settings{"Replicas": -1}), func(*primitives.Lease) { time.Sleep(20 * time.Second) })
+			err := use(t.Context(), construct(t, s.over(t, none, nil), kind, kind, settings{"Replicas": 1}))
+			require.ErrorAs(t, err, new(*primitives.FieldError), kind)
 		}
 		require.Zero(t, s.called("WAIT"))
-		require.ErrorAs(t, errOf(primitives.New(struct{ backend.Backend }{s}, &primitives.Options{Replicas: 1})), new(*primitives.FieldError))
+		require.ErrorAs(t, errOf(primitives.New(none, &primitives.Options{Replicas: 1})), new(*primitives.FieldError))
 	})
 }
 
