@@ -73,9 +73,9 @@ func TestAdderSubscribesWhileOpen(t *testing.T) {
 	})
 }
 
-// subscribing is a server to which a client subscribes in a way of its own.
+// subscribing is a link by which a client subscribes in a way of its own.
 type subscribing struct {
-	*server
+	backend.Backend
 	by func(ctx context.Context, channel string, handler backend.Handler) (backend.Subscription, error)
 }
 
