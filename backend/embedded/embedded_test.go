@@ -23,29 +23,29 @@ var (
 
 func newBackend(t *testing.T, server *embedded.Server) *embedded.Backend {
 	t.Helper()
-	b := must(embedded.New(server, nil))(t)
+	b := adaptertest.Must(embedded.New(server, nil))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
 }
 
 func TestNewNeedsServer(t *testing.T) {
 	t.Parallel()
-	require.ErrorContains(t, errOf(embedded.New(nil, nil)), "server is nil")
+	require.ErrorContains(t, adaptertest.ErrOf(embedded.New(nil, nil)), "server is nil")
 }
 
 func TestNewClientClosesItsBackend(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
 	adaptertest.ClientCloses(t, func(o *primitives.Options) (*primitives.Client, error) { return embedded.NewClient(server, o) },
-		func() error { return errOf(server.Do("PING")) })
+		func() error { return adaptertest.ErrOf(server.Do("PING")) })
 }
 
 func TestBackendsShareTheServer(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
 	one, two := newBackend(t, server), newBackend(t, server)
-	require.NoError(t, errOf(one.Run(t.Context(), setScript, []string{"k"}, []string{"v", "60000", "c"})))
-	require.Equal(t, backend.StringReply("v"), must(two.Run(context.Background(), getScript, []string{"k"}, nil))(t))
+	require.NoError(t, adaptertest.ErrOf(one.Run(t.Context(), setScript, []string{"k"}, []string{"v", "60000", "c"})))
+	require.Equal(t, backend.StringReply("v"), adaptertest.Must(two.Run(context.Background(), getScript, []string{"k"}, nil))(t))
 	require.Equal(t, server, one.Server())
 }
 
@@ -53,20 +53,20 @@ func TestAdvance(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
 	b := newBackend(t, server)
-	require.NoError(t, errOf(b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "3600000", "c"})))
+	require.NoError(t, adaptertest.ErrOf(b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "3600000", "c"})))
 	server.Advance(30 * time.Minute)
-	reply := must(server.Do("PTTL", "k"))(t)
-	left := must(reply.Duration(time.Millisecond))(t)
+	reply := adaptertest.Must(server.Do("PTTL", "k"))(t)
+	left := adaptertest.Must(reply.Duration(time.Millisecond))(t)
 	require.LessOrEqual(t, left, 30*time.Minute)
 	require.Greater(t, left, 20*time.Minute)
 	server.Advance(30 * time.Minute)
-	reply = must(server.Do("GET", "k"))(t)
+	reply = adaptertest.Must(server.Do("GET", "k"))(t)
 	require.True(t, reply.IsNil())
 
-	require.NoError(t, errOf(b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "3600000", "c"})))
+	require.NoError(t, adaptertest.ErrOf(b.Run(t.Context(), setScript, []string{"k"}, []string{"v", "3600000", "c"})))
 	server.Advance(-time.Hour)
-	reply = must(server.Do("PTTL", "k"))(t)
-	left = must(reply.Duration(time.Millisecond))(t)
+	reply = adaptertest.Must(server.Do("PTTL", "k"))(t)
+	left = adaptertest.Must(reply.Duration(time.Millisecond))(t)
 	require.Greater(t, left, time.Hour+50*time.Minute, "the clock is set back")
 }
 
@@ -76,15 +76,3 @@ func virtual(t *testing.T, test func(t *testing.T, server *embedded.Server)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { test(t, embedded.NewServer()) })
 }
-
-// must returns a function that returns what a call returned, and requires that it did not fail.
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
-}
-
-// errOf returns the error alone that a call returned.
-func errOf[T any](_ T, err error) error { return err }

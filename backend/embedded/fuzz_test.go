@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	"github.com/hasp-go/hasp/backend/embedded"
 )
 
@@ -53,14 +54,14 @@ func FuzzReplies(f *testing.F) {
 		for _, want := range []backend.Reply{
 			{}, backend.IntegerReply(n), backend.StringReply(text), nested(n, text, levels),
 		} {
-			require.Equal(t, want, must(embedded.ReadReply([]byte(wire(want))))(t))
+			require.Equal(t, want, adaptertest.Must(embedded.ReadReply([]byte(wire(want))))(t))
 		}
 		if strings.ContainsAny(text, "\r\n") {
 			return
 		}
-		require.Equal(t, backend.StringReply(text), must(embedded.ReadReply([]byte("+"+text+"\r\n")))(t))
-		require.Equal(t, backend.ParseServerError(text), errOf(embedded.ReadReply([]byte("-"+text+"\r\n"))))
-		require.ErrorIs(t, errOf(embedded.ReadReply([]byte("*1\r\n-"+text+"\r\n"))), backend.ErrReply)
+		require.Equal(t, backend.StringReply(text), adaptertest.Must(embedded.ReadReply([]byte("+"+text+"\r\n")))(t))
+		require.Equal(t, backend.ParseServerError(text), adaptertest.ErrOf(embedded.ReadReply([]byte("-"+text+"\r\n"))))
+		require.ErrorIs(t, adaptertest.ErrOf(embedded.ReadReply([]byte("*1\r\n-"+text+"\r\n"))), backend.ErrReply)
 	})
 }
 

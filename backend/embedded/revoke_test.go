@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -19,14 +20,14 @@ func newLock(
 	t *testing.T, server *embedded.Server, opts *primitives.LockOptions,
 ) *primitives.Lock {
 	t.Helper()
-	client := must(primitives.New(newBackend(t, server), nil))(t)
+	client := adaptertest.Must(primitives.New(newBackend(t, server), nil))(t)
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
 	return client.NewLock("orders:42", opts)
 }
 
 func TestRevoke(t *testing.T) {
 	virtual(t, func(t *testing.T, server *embedded.Server) {
-		lease := must(newLock(t, server, nil).Lock(t.Context()))(t)
+		lease := adaptertest.Must(newLock(t, server, nil).Lock(t.Context()))(t)
 		work, acquired := lease.Context(t.Context()), time.Now()
 		next := waitForLock(t, newLock(t, server, nil), lease)
 		require.NoError(t, server.Revoke("orders:42"))
@@ -66,11 +67,11 @@ func waitForLock(
 func TestRevokeWhatNobodyHolds(t *testing.T) {
 	virtual(t, func(t *testing.T, server *embedded.Server) {
 		require.EqualError(t, server.Revoke("x"), `embedded: revoke lock "x": nobody holds it`)
-		require.NoError(t, errOf(newLock(t, server, nil).Lock(t.Context())))
+		require.NoError(t, adaptertest.ErrOf(newLock(t, server, nil).Lock(t.Context())))
 		require.NoError(t, server.Revoke("orders:42"))
 		require.NoError(t, server.Revoke("orders:42"), "again")
 
-		require.NoError(t, errOf(server.Do("SET", "text", "x", "PX", "60000")))
+		require.NoError(t, adaptertest.ErrOf(server.Do("SET", "text", "x", "PX", "60000")))
 		var refused *backend.ServerError
 		require.ErrorAs(t, server.Revoke("text"), &refused)
 		require.Equal(t, "WRONGTYPE", refused.Code)
@@ -81,8 +82,8 @@ func TestRevokeWhatNobodyHolds(t *testing.T) {
 func TestCloseLosesALock(t *testing.T) {
 	virtual(t, func(t *testing.T, server *embedded.Server) {
 		b := newBackend(t, server)
-		client := must(primitives.New(b, nil))(t)
-		lease := must(client.NewLock("orders:42", nil).Lock(t.Context()))(t)
+		client := adaptertest.Must(primitives.New(b, nil))(t)
+		lease := adaptertest.Must(client.NewLock("orders:42", nil).Lock(t.Context()))(t)
 		next := waitForLock(t, newLock(t, server, nil), lease)
 		require.NoError(t, b.Close())
 		require.NoError(t, (<-next).Release(t.Context()))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	"github.com/hasp-go/hasp/backend/embedded"
 )
 
@@ -20,17 +21,17 @@ func TestReadOnlyScriptMayNotWrite(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, embedded.NewServer())
 	script := backend.NewScript("liar", "return redis.call('set', KEYS[1], 1)", 1, backend.RetryReadOnly)
-	require.ErrorContains(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)), "Write commands are not allowed")
+	require.ErrorContains(t, adaptertest.ErrOf(b.Run(t.Context(), script, []string{"k"}, nil)), "Write commands are not allowed")
 }
 
 func TestDo(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
-	require.ErrorContains(t, errOf(server.Do()), "no command")
-	require.ErrorContains(t, errOf(server.Do("NOSUCH", "x")), "unknown command")
-	reply := must(server.Do("MULTI"))(t)
+	require.ErrorContains(t, adaptertest.ErrOf(server.Do()), "no command")
+	require.ErrorContains(t, adaptertest.ErrOf(server.Do("NOSUCH", "x")), "unknown command")
+	reply := adaptertest.Must(server.Do("MULTI"))(t)
 	require.Equal(t, backend.StringReply("OK"), reply)
-	reply = must(server.Do("PING"))(t)
+	reply = adaptertest.Must(server.Do("PING"))(t)
 	require.Equal(t, backend.StringReply("PONG"), reply, "no state from one call to the next")
 }
 
@@ -65,7 +66,7 @@ func TestCommandTable(t *testing.T) {
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	return string(must(os.ReadFile(path))(t))
+	return string(adaptertest.Must(os.ReadFile(path))(t))
 }
 
 var (
@@ -79,7 +80,7 @@ var (
 func knows(t *testing.T, fields []string) bool {
 	t.Helper()
 	words := strings.Split(fields[0], "|")
-	arity := must(strconv.Atoi(fields[1]))(t)
+	arity := adaptertest.Must(strconv.Atoi(fields[1]))(t)
 	for len(words) < max(arity, -arity) {
 		words = append(words, "0.01") // a short timeout, where it is one
 	}
@@ -115,7 +116,7 @@ func missingGlobals(t *testing.T) []string {
 			"ARGV[2] ~= '' and type(_G[ARGV[1]][ARGV[2]]) == 'nil' and 1 or 0", "0",
 			strings.Split(name+".", ".")[0], strings.Split(name+".", ".")[1])
 		require.NoError(t, err, name)
-		return must(reply.Int())(t) == 1
+		return adaptertest.Must(reply.Int())(t) == 1
 	}
 	all, lib := []string(nil), ""
 	for _, word := range strings.Fields(list) {
@@ -152,8 +153,8 @@ return a
 func TestCoverLua(t *testing.T) { //nolint:paralleltest // See above.
 	folder, server := t.TempDir(), embedded.NewServer()
 	const made = "local k = KEYS[1]\nreturn k"
-	sha := must(server.Do("EVAL", "return redis.sha1hex(ARGV[1])", "0", made))(t)
-	text := must(sha.Text())(t)
+	sha := adaptertest.Must(server.Do("EVAL", "return redis.sha1hex(ARGV[1])", "0", made))(t)
+	text := adaptertest.Must(sha.Text())(t)
 	for name, text := range map[string]string{
 		"ran.lua": coveredScript, "idle.lua": "\nreturn 1 -- never\n", "lib.lua": "return 1\n",
 		"made.lua": "---@key k\nreturn k\n", "made.lua.go": "\n\tSHA1: \"" + text + "\",\n",
@@ -164,8 +165,8 @@ func TestCoverLua(t *testing.T) { //nolint:paralleltest // See above.
 	profile := filepath.Join(folder, "lua.out")
 	code := embedded.CoverLua(func() int {
 		for range 2 {
-			require.NoError(t, errOf(embedded.NewServer().Do("EVAL", coveredScript, "0", "x")))
-			require.NoError(t, errOf(server.Do("EVAL", made, "1", "k")))
+			require.NoError(t, adaptertest.ErrOf(embedded.NewServer().Do("EVAL", coveredScript, "0", "x")))
+			require.NoError(t, adaptertest.ErrOf(server.Do("EVAL", made, "1", "k")))
 		}
 		return 3
 	}, folder, profile)

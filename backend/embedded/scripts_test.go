@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	"github.com/hasp-go/hasp/backend/embedded"
 	"github.com/hasp-go/hasp/primitives"
 )
@@ -48,7 +49,7 @@ return list`
 // TestScriptsLeaveNothing runs scripts that change what they can, each before one that looks at all.
 func TestScriptsLeaveNothing(t *testing.T) {
 	t.Parallel()
-	want := must(eval(embedded.NewServer(), state))(t)
+	want := adaptertest.Must(eval(embedded.NewServer(), state))(t)
 	server := embedded.NewServer()
 	for _, source := range []string{
 		"rawset(_G, 'left', 1)", "rawset(_G, 1, 1)", "rawset(_G, true, 1)", "_G[KEYS] = 1",
@@ -157,8 +158,8 @@ func TestScriptCommandsAgreeWithMiniredis(t *testing.T) {
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	server := embedded.NewServer()
-	require.NoError(t, errOf(eval(server, "#!lua flags=allow-oom\nreturn redis.call('set', KEYS[1], 1)")))
-	reply := must(eval(server, "#!lua flags=allow-oom,no-writes\nreturn redis.call('get', KEYS[1])"))(t)
+	require.NoError(t, adaptertest.ErrOf(eval(server, "#!lua flags=allow-oom\nreturn redis.call('set', KEYS[1], 1)")))
+	reply := adaptertest.Must(eval(server, "#!lua flags=allow-oom,no-writes\nreturn redis.call('get', KEYS[1])"))(t)
 	require.Equal(t, backend.StringReply("1"), reply)
 	_, err := eval(server, "#!lua flags=no-writes\n\nreturn redis.call('del', KEYS[1])")
 	require.ErrorContains(t, err, "Write commands are not allowed")
@@ -187,11 +188,11 @@ func TestOnlyScriptsStateIsTaken(t *testing.T) {
 // allocations. It is not parallel, since it would count what others allocate.
 func TestScriptsAreCheap(t *testing.T) {
 	b := newBackend(t, embedded.NewServer())
-	client := must(primitives.New(b, nil))(t)
+	client := adaptertest.Must(primitives.New(b, nil))(t)
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
 	lock := client.NewLock("orders:42", nil)
 	allocations := testing.AllocsPerRun(100, func() {
-		require.NoError(t, must(lock.Lock(context.Background()))(t).Release(context.Background()))
+		require.NoError(t, adaptertest.Must(lock.Lock(context.Background()))(t).Release(context.Background()))
 	})
 	require.Less(t, allocations, 300.0, "of a Lock and a Release; they were 183")
 }

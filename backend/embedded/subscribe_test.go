@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	"github.com/hasp-go/hasp/backend/embedded"
 )
 
@@ -16,15 +17,15 @@ func TestEachBackendIsAClient(t *testing.T) {
 	got := map[*embedded.Backend]chan string{one: make(chan string, 9), two: make(chan string, 9)}
 	for b, payloads := range got {
 		for range 2 { // share the client's subscription
-			require.NoError(t, errOf(b.Subscribe(t.Context(), "c", func(e backend.Event) { payloads <- e.Payload })))
+			require.NoError(t, adaptertest.ErrOf(b.Subscribe(t.Context(), "c", func(e backend.Event) { payloads <- e.Payload })))
 		}
 	}
-	require.Equal(t, backend.IntegerReply(2), must(server.Do("PUBLISH", "c", "x"))(t))
+	require.Equal(t, backend.IntegerReply(2), adaptertest.Must(server.Do("PUBLISH", "c", "x"))(t))
 	for _, payloads := range got {
 		require.Equal(t, []string{"x", "x"}, []string{<-payloads, <-payloads})
 	}
 	require.NoError(t, one.Close())
-	require.Equal(t, backend.IntegerReply(1), must(server.Do("PUBLISH", "c", "y"))(t))
+	require.Equal(t, backend.IntegerReply(1), adaptertest.Must(server.Do("PUBLISH", "c", "y"))(t))
 	require.Equal(t, []string{"y", "y"}, []string{<-got[two], <-got[two]})
 	require.Empty(t, got[one])
 }

@@ -27,14 +27,14 @@ func TestNewRefuses(t *testing.T) {
 	_, err := goredisbackend.New(ring, nil)
 	require.ErrorIs(t, err, backend.ErrNotSupported)
 	require.ErrorContains(t, err, "Ring")
-	require.ErrorContains(t, errOf(goredisbackend.New(nil, nil)), "client is nil")
-	require.ErrorContains(t, errOf(goredisbackend.New((*redis.Client)(nil), nil)), "client is nil")
-	require.ErrorContains(t, errOf(goredisbackend.New((*redis.ClusterClient)(nil), nil)), "client is nil")
+	require.ErrorContains(t, adaptertest.ErrOf(goredisbackend.New(nil, nil)), "client is nil")
+	require.ErrorContains(t, adaptertest.ErrOf(goredisbackend.New((*redis.Client)(nil), nil)), "client is nil")
+	require.ErrorContains(t, adaptertest.ErrOf(goredisbackend.New((*redis.ClusterClient)(nil), nil)), "client is nil")
 	_, err = goredisbackend.New(struct{ redis.UniversalClient }{ring}, nil)
 	require.ErrorIs(t, err, backend.ErrNotSupported)
 	require.ErrorContains(t, err, "without a method Unwrap() redis.UniversalClient")
-	require.ErrorContains(t, errOf(goredisbackend.New(holder{holder{ring}}, nil)), "Ring")
-	require.ErrorContains(t, errOf(goredisbackend.New(holder{}, nil)), "client is nil")
+	require.ErrorContains(t, adaptertest.ErrOf(goredisbackend.New(holder{holder{ring}}, nil)), "Ring")
+	require.ErrorContains(t, adaptertest.ErrOf(goredisbackend.New(holder{}, nil)), "client is nil")
 }
 
 // holder is an application's wrapper.
@@ -48,7 +48,7 @@ func TestWrappedClient(t *testing.T) {
 	client := closing(t, redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true}))
 	b := over(t, holder{holder{client}})
 	require.True(t, b.Capabilities().Deadlines, "those of the client in the wrapper")
-	require.NoError(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)))
+	require.NoError(t, adaptertest.ErrOf(b.Run(t.Context(), script, []string{"k"}, nil)))
 }
 
 // TestDeadlinesOfTheDriver: by default the driver reads beyond them.
@@ -63,7 +63,7 @@ func TestDeadlinesOfTheDriver(t *testing.T) {
 // over returns a backend over client.
 func over(t *testing.T, client redis.UniversalClient) *goredisbackend.Backend {
 	t.Helper()
-	b := must(goredisbackend.New(client, nil))(t)
+	b := adaptertest.Must(goredisbackend.New(client, nil))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
 }
@@ -185,7 +185,7 @@ func TestRefusedUnsubscribe(t *testing.T) {
 	sub.Cancel()
 	require.Eventually(t, func() bool { return s.Count("unsubscribe c\n") == 1 }, 20*time.Second, time.Millisecond)
 	next := make(chan error, 1)
-	go func() { next <- errOf(b.Subscribe(t.Context(), "next", func(backend.Event) {})) }()
+	go func() { next <- adaptertest.ErrOf(b.Subscribe(t.Context(), "next", func(backend.Event) {})) }()
 	select {
 	case err := <-next:
 		require.Fail(t, "the refusal is its own", err)

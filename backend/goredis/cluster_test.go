@@ -68,7 +68,7 @@ func TestClusterRunsOnPrimaries(t *testing.T) {
 		{Script: script, Keys: []string{"b"}}, {Script: read, Keys: []string{"b"}},
 		{Script: pttl, Keys: []string{"b"}}, {Script: exists, Keys: []string{"b", "{b}2", "b"}},
 	} {
-		require.NoError(t, errOf(b.Run(t.Context(), call.Script, call.Keys, call.Args)))
+		require.NoError(t, adaptertest.ErrOf(b.Run(t.Context(), call.Script, call.Keys, call.Args)))
 		require.NoError(t, backend.RunAll(t.Context(), b, []backend.Call{call})[0].Err)
 	}
 	for _, command := range []string{
@@ -119,13 +119,13 @@ func TestClusterDetectsShardedPubSub(t *testing.T) {
 		{refuses.Addr, backend.ShardedAuto, true}, {"127.0.0.1:1", backend.ShardedAuto, true},
 	} {
 		client := cluster(t, knows.Addr, knows.Addr, c.two, redis.ClusterOptions{})
-		b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: c.option}))(t)
+		b := adaptertest.Must(goredisbackend.New(client, &goredisbackend.Options{Sharded: c.option}))(t)
 		require.Equal(t, backend.Capabilities{PubSub: true, Cluster: true, Sharded: c.sharded},
 			b.Capabilities())
 		require.NoError(t, b.Close())
 	}
 	client := cluster(t, refuses.Addr, knows.Addr, refuses.Addr, redis.ClusterOptions{})
-	require.ErrorContains(t, errOf(goredisbackend.New(client, nil)), "NOPERM")
+	require.ErrorContains(t, adaptertest.ErrOf(goredisbackend.New(client, nil)), "NOPERM")
 }
 
 // What the client knows of the cluster is out of date: it asks again, or it would never find the new node.

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
@@ -37,15 +36,3 @@ func connectOne(t *testing.T, s *adaptertest.Server) adaptertest.Adapter {
 	t.Helper()
 	return connect(t, s.Listen(t), redis.Options{PoolSize: 1})
 }
-
-// must returns a function that returns what a call returned, and requires that it did not fail.
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
-}
-
-// errOf returns the error alone that a call returned.
-func errOf[T any](_ T, err error) error { return err }

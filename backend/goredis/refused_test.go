@@ -85,7 +85,7 @@ func TestRefusedConnectionSaysNothingOfSharding(t *testing.T) {
 	one := node(t, ok)
 	one.SetUp(answers{"CLIENT": "-ERR unknown subcommand\r\n"}.to)
 	client := cluster(t, one.Addr, one.Addr, one.Addr, redis.ClusterOptions{ClientName: "name"})
-	require.ErrorContains(t, errOf(goredisbackend.New(client, nil)), "refused the connection: ERR unknown subcommand")
+	require.ErrorContains(t, adaptertest.ErrOf(goredisbackend.New(client, nil)), "refused the connection: ERR unknown subcommand")
 }
 
 // TestLoadOnRefusedConnection: pipelines have connections of their own, and the server refuses that of the loading.
@@ -115,7 +115,7 @@ func TestLoadOnRefusedConnection(t *testing.T) {
 // refusedOver returns a backend that sends what was refused not again.
 func refusedOver(t *testing.T, client redis.UniversalClient) *goredisbackend.Backend {
 	t.Helper()
-	b := must(goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, RefusedFor: -1}))(t)
+	b := adaptertest.Must(goredisbackend.New(client, &goredisbackend.Options{Sharded: backend.ShardedOff, RefusedFor: -1}))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
 }

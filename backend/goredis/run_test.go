@@ -22,7 +22,7 @@ func TestLostReplyIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	s := newFakeServer(t, func([]string) string { return adaptertest.HangUp })
 	b := connect(t, s, redis.Options{MaxRetries: 5})
-	require.ErrorIs(t, errOf(b.Run(t.Context(), script, []string{"k"}, nil)), backend.ErrIndeterminate)
+	require.ErrorIs(t, adaptertest.ErrOf(b.Run(t.Context(), script, []string{"k"}, nil)), backend.ErrIndeterminate)
 	require.Equal(t, 1, s.Count("EVALSHA "))
 }
 
@@ -157,25 +157,12 @@ func TestCancelledWhileWaitingForTheirTurn(t *testing.T) {
 	<-began
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	require.False(t, backend.MayHaveRun(errOf(b.Run(ctx, script, []string{"second"}, nil))), "it never left")
+	require.False(t, backend.MayHaveRun(adaptertest.ErrOf(b.Run(ctx, script, []string{"second"}, nil))), "it never left")
 	require.Empty(t, backend.RunAll(t.Context(), b, nil))
 	close(release)
 	require.NoError(t, <-first)
-	require.NoError(t, errOf(b.Run(t.Context(), script, []string{"third"}, nil)))
+	require.NoError(t, adaptertest.ErrOf(b.Run(t.Context(), script, []string{"third"}, nil)))
 	require.Zero(t, s.Count("second"))
 }
 
-func TestReplies(t *testing.T) {
-	t.Parallel()
-	adaptertest.Replies(t, connectOne)
-}
-
-func TestServerErrors(t *testing.T) {
-	t.Parallel()
-	adaptertest.Errors(t, connectOne)
-}
-
-func TestRunThenWait(t *testing.T) {
-	t.Parallel()
-	adaptertest.Waits(t, connectOne)
-}
+func TestAnswers(t *testing.T) { adaptertest.Answers(t, connectOne) }

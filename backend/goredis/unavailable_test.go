@@ -14,13 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hasp-go/hasp/backend"
+	"github.com/hasp-go/hasp/backend/adapter/testdata/adaptertest"
 	goredisbackend "github.com/hasp-go/hasp/backend/goredis"
 )
 
 // silent returns the address of a server that takes connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	listener := adaptertest.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
 }

@@ -25,7 +25,7 @@ var write = backend.NewScript("write", "return 1", -1, backend.RetryNever)
 
 func TestNewRefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
-	require.ErrorContains(t, errOf(rueidisbackend.New(nil, nil)), "client is nil")
+	require.ErrorContains(t, adaptertest.ErrOf(rueidisbackend.New(nil, nil)), "client is nil")
 }
 
 // TestOptions: each option is heeded.
@@ -63,7 +63,7 @@ func TestWrappedClient(t *testing.T) {
 	t.Parallel()
 	f := answering(func([]string) string { return ":1\r\n" })
 	w := &wrapper{Client: f.client(t)}
-	require.NoError(t, errOf(over(t, w, nil).Run(t.Context(), write, []string{"k"}, nil)))
+	require.NoError(t, adaptertest.ErrOf(over(t, w, nil).Run(t.Context(), write, []string{"k"}, nil)))
 	require.Positive(t, w.calls.Load())
 }
 
@@ -209,17 +209,4 @@ func TestNewClientClosesItsBackend(t *testing.T) {
 		func() error { return conn.Do(t.Context(), conn.B().Ping().Build()).Error() })
 }
 
-func TestReplies(t *testing.T) {
-	t.Parallel()
-	adaptertest.Replies(t, connect)
-}
-
-func TestErrorReplies(t *testing.T) {
-	t.Parallel()
-	adaptertest.Errors(t, connect)
-}
-
-func TestRunThenWait(t *testing.T) {
-	t.Parallel()
-	adaptertest.Waits(t, connect)
-}
+func TestAnswers(t *testing.T) { adaptertest.Answers(t, connect) }

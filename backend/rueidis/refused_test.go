@@ -103,7 +103,7 @@ func TestNodesAreForgotten(t *testing.T) {
 			client, b := f.clusterOf(t, &list)
 			require.Empty(t, client.Nodes())
 			list.Store(slotList())
-			require.NoError(t, errOf(b.Subscribe(t.Context(), "c", ignore)))
+			require.NoError(t, adaptertest.ErrOf(b.Subscribe(t.Context(), "c", ignore)))
 		})
 		t.Run("Link/"+name, func(t *testing.T) {
 			t.Parallel()
@@ -111,7 +111,7 @@ func TestNodesAreForgotten(t *testing.T) {
 			var list atomic.Value
 			list.Store(slotList())
 			client, b := f.clusterOf(t, &list)
-			require.NoError(t, errOf(b.Subscribe(t.Context(), "c", ignore)))
+			require.NoError(t, adaptertest.ErrOf(b.Subscribe(t.Context(), "c", ignore)))
 			list.Store(none)
 			require.ErrorIs(t, client.Do(t.Context(), client.B().Get().Key("other").Build()).Error(), rueidis.ErrNoSlot)
 			require.Empty(t, client.Nodes())
@@ -141,10 +141,10 @@ func TestLinkLeavesANodeThatTheClientHasLeft(t *testing.T) {
 		return ":1\r\n"
 	})
 	client := &elsewhere{Client: f.client(t)}
-	b := must(rueidisbackend.New(client, &rueidisbackend.Options{PubSub: &fanout.Options{PingEvery: 10 * time.Millisecond}}))(t)
+	b := adaptertest.Must(rueidisbackend.New(client, &rueidisbackend.Options{PubSub: &fanout.Options{PingEvery: 10 * time.Millisecond}}))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	events := make(chan backend.Event, 100)
-	require.NoError(t, errOf(b.Subscribe(t.Context(), "c", func(e backend.Event) { events <- e })))
+	require.NoError(t, adaptertest.ErrOf(b.Subscribe(t.Context(), "c", func(e backend.Event) { events <- e })))
 	client.moved.Store(true)
 	require.Eventually(t, func() bool { return len(events) > 0 }, 20*time.Second, time.Millisecond)
 }

@@ -118,7 +118,7 @@ func TestAddressMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &movingAddress{servers: []*fakeServer{primary()}}
 		b := a.connect(t)
-		run := func() { require.NoError(t, errOf(b.Run(t.Context(), write, []string{"k"}, nil))) }
+		run := func() { require.NoError(t, adaptertest.ErrOf(b.Run(t.Context(), write, []string{"k"}, nil))) }
 		run()
 		a.servers[0].demote()
 		next := primary()

@@ -38,7 +38,7 @@ func (f *fakeServer) client(t *testing.T) rueidis.Client {
 func newClient(t *testing.T, dial dialer, opts rueidis.ClientOption) rueidis.Client {
 	t.Helper()
 	opts.InitAddress, opts.DialCtxFn, opts.DisableCache = []string{"127.0.0.1:1"}, dial, true
-	client := must(rueidis.NewClient(opts))(t)
+	client := adaptertest.Must(rueidis.NewClient(opts))(t)
 	t.Cleanup(client.Close)
 	return client
 }
@@ -54,7 +54,7 @@ func (f *fakeServer) connect(t *testing.T) *rueidisbackend.Backend {
 // over returns a backend on a client. It is closed with the test.
 func over(t *testing.T, client rueidis.Client, opts *rueidisbackend.Options) *rueidisbackend.Backend {
 	t.Helper()
-	b := must(rueidisbackend.New(client, opts))(t)
+	b := adaptertest.Must(rueidisbackend.New(client, opts))(t)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
 }
@@ -78,15 +78,3 @@ func dial(s *adaptertest.Server) net.Conn {
 	go s.Serve(far)
 	return near
 }
-
-// must returns a function that returns what a call returned, and requires that it did not fail.
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
-}
-
-// errOf returns the error alone that a call returned.
-func errOf[T any](_ T, err error) error { return err }

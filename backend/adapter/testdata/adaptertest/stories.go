@@ -34,8 +34,17 @@ var (
 	call  = backend.Call{Script: write, Keys: []string{"k"}}
 )
 
-// Replies has scripts replied to by what only RESP3 has, too. An error in an array is no reply.
-func Replies(t *testing.T, connect Connect) {
+// Answers has an adapter get answers of each sort.
+func Answers(t *testing.T, connect Connect) {
+	t.Helper()
+	t.Parallel()
+	for name, story := range map[string]func(*testing.T, Connect){"Replies": replies, "Errors": errorReplies, "Waits": waits} {
+		t.Run(name, func(t *testing.T) { story(t, connect) })
+	}
+}
+
+// replies are what scripts are replied to by, of RESP3 too. An error in an array is no reply.
+func replies(t *testing.T, connect Connect) {
 	t.Helper()
 	var answer atomic.Value
 	b := connect(t, &Server{Answer: func([]string) string { return answer.Load().(string) }}) //nolint:forcetypeassert // It has nothing else.
@@ -71,8 +80,8 @@ func Replies(t *testing.T, connect Connect) {
 	}
 }
 
-// Errors has scripts replied to by errors, each once, whatever the driver makes of its text.
-func Errors(t *testing.T, connect Connect) {
+// errorReplies are each taken once, whatever the driver makes of the text.
+func errorReplies(t *testing.T, connect Connect) {
 	t.Helper()
 	for raw, want := range map[string]backend.ServerError{
 		"-ERR DB index is out of range":                        {Code: "ERR", Message: "DB index is out of range"},
@@ -105,9 +114,9 @@ func RunThenWait(t *testing.T, b backend.ReplicaWaiter, calls, replicas int, tim
 	return outcomes
 }
 
-// Waits has calls wait for replicas over one connection, for less than the shortest time that a server knows: 0 is for
+// waits has calls wait for replicas over one connection, for less than the shortest time that a server knows: 0 is for
 // ever.
-func Waits(t *testing.T, connect Connect) {
+func waits(t *testing.T, connect Connect) {
 	t.Helper()
 	waited := ":2\r\n"
 	s := &Server{Answer: func(words []string) string {
@@ -212,3 +221,15 @@ func ClientCloses(t *testing.T, newClient func(opts *primitives.Options) (*primi
 	require.ErrorAs(t, err, new(*primitives.FieldError))
 	require.NoError(t, ping())
 }
+
+// Must returns a function that returns what a call returned, and requires that it did not fail.
+func Must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+// ErrOf returns the error alone that a call returned.
+func ErrOf[T any](_ T, err error) error { return err }
