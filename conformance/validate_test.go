@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/conformance"
 	"github.com/hasp-go/hasp/conformance/engine"
 	"github.com/hasp-go/hasp/conformance/exclusive"
 	"github.com/hasp-go/hasp/conformance/fairlock"
@@ -159,4 +160,21 @@ func TestValidateRefuses(t *testing.T) {
 		{"Queue.Message is not set", func(p *queues) { p.Queue.Message = "" }},
 		{"Queue needs Hold", func(p *queues) { p.Channel, p.Published, p.Retry = nil, nil, time.Second }},
 	})
+}
+
+func TestDeclarationsAreValid(t *testing.T) {
+	t.Parallel()
+	for _, p := range conformance.Primitives() {
+		require.NoError(t, p.Validate())
+	}
+}
+
+func TestEveryCaseHasAClause(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, c := range conformance.Cases() {
+		require.NotEmpty(t, c.Text, c.Name)
+		require.False(t, names[c.Name], "two cases are named %s", c.Name)
+		names[c.Name] = true
+	}
 }

@@ -72,7 +72,7 @@ type quick struct {
 }
 
 // judging matches the folders whose tests judge mutants.
-var judging = regexp.MustCompile(product.String() + `|^conformance/matrix/(virtual|rights|repro|fair|permits|mutex)$`)
+var judging = regexp.MustCompile(product.String() + `|^conformance/matrix/(virtual|rights|repro|fair|semaphores|mutex)$`)
 
 // suites lists the tests that judge mutants, those first that have the fewest packages in them.
 func suites() (all []*suite, err error) {

@@ -1,5 +1,6 @@
-// Package counting has tests of counting semaphores in virtual time: clocks that disagree, and the ends of holds.
-package counting
+// Package semaphores has tests of counting and permit semaphores in virtual time: clocks that disagree, the ends of holds,
+// names that share leases, and more permits than there are.
+package semaphores
 
 import (
 	"context"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(cells.Main(m)) }
 
-// name is that of the semaphore that the tests use.
+// name is that of the counting semaphore that the tests use.
 const name = "counting"
 
 // orders are both, by name.
@@ -30,7 +32,7 @@ var orders = map[string]primitives.CountingOrder{"ByTime": primitives.ByTime, "B
 
 // linked returns a client of a server within the process, over a link that takes up to a millisecond. It
 // fails if the client sends the time of day.
-func linked(t *testing.T, s *embedded.Server, o *primitives.Options) *primitives.Client {
+func linked(t *testing.T, s *embedded.Server) *primitives.Client {
 	t.Helper()
 	r := &cells.Runner{Backend: must.Get(embedded.New(s, nil))}
 	r.Instead = func(ctx context.Context, call backend.Call) (backend.Reply, error) {
@@ -42,7 +44,7 @@ func linked(t *testing.T, s *embedded.Server, o *primitives.Options) *primitives
 		time.Sleep(rand.N(time.Millisecond)) //nolint:gosec // A link.
 		return r.Good(ctx, call)
 	}
-	return cells.Over(t, r, o)
+	return cells.Over(t, r, nil)
 }
 
 // TestEndedHoldIsNotRenewed has a holder ask for a whole lease again whose hold has ended by the server's clock,
@@ -50,7 +52,7 @@ func linked(t *testing.T, s *embedded.Server, o *primitives.Options) *primitives
 func TestEndedHoldIsNotRenewed(t *testing.T) {
 	cells.Bubble(t, func(t *testing.T) {
 		s := embedded.NewServer()
-		c := linked(t, s, nil)
+		c := linked(t, s)
 		long := c.NewCountingSemaphore(name, 2, &primitives.CountingSemaphoreOptions{Lease: time.Hour})
 		short := c.NewCountingSemaphore(name, 2, &primitives.CountingSemaphoreOptions{Lease: 10 * time.Second})
 		kept, dropped := must.Get(long.TryAcquire(t.Context())), must.Get(short.TryAcquire(t.Context()))
@@ -69,7 +71,7 @@ func TestClockSetBack(t *testing.T) {
 			return c.NewCountingSemaphore(name, 1,
 				&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival, WaiterTimeout: timeout})
 		}
-		c := linked(t, s, nil)
+		c := linked(t, s)
 		holder := cells.Got(of(c, time.Hour).Acquire(t.Context()))(t)
 		order := make(chan int, 8)
 		wait := func(c *primitives.Client, i int, timeout time.Duration) {
@@ -201,4 +203,82 @@ func (l *lastMoment) run(ctx context.Context, r *cells.Runner, c backend.Call) (
 func (l *lastMoment) toTheEnd() {
 	l.server.Advance(time.Microsecond * time.Duration(cells.Number(l.t, l.server, "EVAL", `local t = redis.call('time')
 		return redis.call('zrange', KEYS[1], 0, 0, 'withscores')[2] * 1000 - t[1] * 1000000 - t[2]`, "1", name)))
+}
+
+// client returns a client of a server of its own.
+func client(t *testing.T) *primitives.Client {
+	t.Helper()
+	return cells.Over(t, must.Get(embedded.New(embedded.NewServer(), nil)), nil)
+}
+
+// TestNamesInBracesTakeNoLeases: a name and the same in braces have one set of leases. Nothing that would make the one
+// touches what the other has lent.
+func TestNamesInBracesTakeNoLeases(t *testing.T) {
+	t.Parallel()
+	o := &primitives.PermitSemaphoreOptions{Permits: 2}
+	for name, other := range map[string]string{"p": "{p}", "{p}": "p"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := client(t)
+			s, twin := c.NewPermitSemaphore(name, o), c.NewPermitSemaphore(other, o)
+			lease := cells.Got(s.Acquire(t.Context(), 2))(t)
+			require.ErrorIs(t, cells.Err(twin.TryAcquire(t.Context(), 1)), primitives.ErrConflict)
+			require.ErrorIs(t, cells.Err(twin.InitPermits(t.Context(), 5)), primitives.ErrConflict)
+			require.ErrorIs(t, twin.SetPermits(t.Context(), 5), primitives.ErrConflict)
+			require.ErrorIs(t, twin.AddPermits(t.Context(), 5), primitives.ErrConflict)
+			require.NoError(t, lease.Release(t.Context()))
+			cells.Want(t, 2)(s.AvailablePermits(t.Context()))
+			cells.Want(t, 2)(s.TotalPermits(t.Context()))
+			cells.Want(t, true)(s.Delete(t.Context()))
+			require.NoError(t, cells.Err(twin.TryAcquire(t.Context(), 1)), "the other is gone")
+		})
+	}
+	c := client(t)
+	for _, name := range []string{"a{p}", "{p}b", "{a}{p}", "b{p}"} {
+		require.NoError(t, cells.Err(c.NewPermitSemaphore(name, o).TryAcquire(t.Context(), 1)), name)
+	}
+}
+
+// TestMorePermitsThanThereAre: to acquire more permits than a semaphore has is an error, and for who waits already,
+// when its number is made smaller. It waits for as many as the option says, and where there are none at all.
+func TestMorePermitsThanThereAre(t *testing.T) {
+	cells.Bubble(t, func(t *testing.T) {
+		c := client(t)
+		plain, of3 := c.NewPermitSemaphore("x", nil), c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 3})
+		_, err := of3.TryAcquire(t.Context(), 4)
+		require.ErrorIs(t, err, primitives.ErrAboveTotal, "of a semaphore that it would make")
+		cells.Want(t, 0)(plain.TotalPermits(t.Context()))
+
+		cells.Want(t, true)(plain.InitPermits(t.Context(), 3))
+		lease := cells.Got(plain.Acquire(t.Context(), 2))(t)
+		require.ErrorIs(t, cells.Err(plain.Acquire(t.Context(), 4)), primitives.ErrAboveTotal)
+		_, err = plain.TryAcquire(t.Context(), 3)
+		require.ErrorIs(t, err, primitives.ErrNotAcquired, "there will be as many")
+
+		waits := func(s *primitives.PermitSemaphore) <-chan error {
+			done := make(chan error, 1)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			t.Cleanup(cancel)
+			go func() {
+				l, err := s.Acquire(ctx, 3)
+				if err == nil {
+					err = l.Release(ctx)
+				}
+				done <- err
+			}()
+			synctest.Wait()
+			return done
+		}
+		gaveUp, stays := waits(plain), waits(of3)
+		require.NoError(t, plain.SetPermits(t.Context(), 2))
+		require.ErrorIs(t, <-gaveUp, primitives.ErrAboveTotal)
+		require.NoError(t, plain.SetPermits(t.Context(), 0))
+		paused := waits(plain)
+		time.Sleep(time.Minute)
+		require.Empty(t, stays)
+		require.NoError(t, lease.Release(t.Context()))
+		require.NoError(t, plain.SetPermits(t.Context(), 3))
+		require.NoError(t, <-stays)
+		require.NoError(t, <-paused)
+	})
 }
