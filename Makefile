@@ -243,7 +243,7 @@ formatted:
 PRODUCT := 56150
 PROOF := 74552
 SUITE := 19640
-MATRIX := 7572
+MATRIX := 7540
 # A declaration is a folder that says of a primitive what the suite must know; its cases are apart.
 DECLARATIONS := adder counting exclusive fairlock idgenerator latch limiter lock mutex number permits readwrite semaphore throttle
 DECLARATION := 450
