@@ -76,7 +76,7 @@ func (p *Primitive[S, I, O]) walks(ctx context.Context, e *harness.Env) {
 		return op == nil && !slices.Contains(others, name) || op != nil && op.Waits
 	})
 	draw, first := drawAct(ops, s), drawnFrom()
-	for begin, i := time.Now(), 0; i < most && (i < 20 || time.Since(begin) < harness.Patience/6); i++ {
+	for begin, i := time.Now(), 0; i < most && (i < 5 || time.Since(begin) < harness.Patience/6); i++ {
 		a := draw.Example(first + i)
 		a.Hurry, a.For = 9, a.For+endlessLease
 		if a.Op == "unlock" {
