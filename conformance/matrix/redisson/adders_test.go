@@ -17,31 +17,14 @@ import (
 func testLongAdder(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	for _, name := range []string{"adder", "an{adder}"} {
-		one := cells.Got(ours.OpenLongAdder(ctx, name))(t)
-		other := cells.Got(ours.OpenLongAdder(ctx, name))(t)
-		java.does("opened", "longAdder.open", name)
-		one.Add(1)
-		other.Add(20)
-		java.does("added", "longAdder.add", name, 300)
-		java.does("321", "longAdder.sum", name)
-		cells.Want(t, int64(321))(one.Sum(ctx))
-		java.does("opened another", "longAdder.open", name) // It is in the same client, and has counted nothing.
-		cells.Want(t, int64(321))(other.Sum(ctx))
-		java.does("321", "longAdder.sum", name)
-
-		java.does("reset", "longAdder.reset", name)
-		cells.Want(t, int64(0))(one.Sum(ctx))
-		one.Add(-4)
-		java.does("added", "longAdder.add", name, 9)
-		java.does("5", "longAdder.sum", name)
-		require.NoError(t, other.Reset(ctx))
-		java.does("0", "longAdder.sum", name)
-
+		one, other := cells.Got(ours.OpenLongAdder(ctx, name))(t), cells.Got(ours.OpenLongAdder(ctx, name))(t)
+		s := java.teller(ctx, "longAdder", name, map[string]any{"one": one, "other": other})
+		// Java's other one is in the same client, and has counted nothing.
+		s.tell("theirs open = opened; one Add 1; other Add 20; theirs add 300 = added; theirs sum = 321; one Sum = 321; " +
+			"theirs open = opened another; other Sum = 321; theirs sum = 321; theirs reset = reset; one Sum = 0; " +
+			"one Add -4; theirs add 9 = added; theirs sum = 5; other Reset; theirs sum = 0")
 		addBeside(t, java, name, one, other)
-		java.does("destroyed", "longAdder.destroy", name)
-		cells.Want(t, int64(2*many))(other.Sum(ctx))
-		require.NoError(t, one.Close())
-		require.NoError(t, other.Close())
+		s.tell("theirs destroy = destroyed; other Sum = 4000; one Close; other Close")
 		java.does("0", "keys.count", "*adder*") // No key of a request is left.
 	}
 }
@@ -51,32 +34,19 @@ func testLongAdder(ctx context.Context, t *testing.T, ours *primitives.Client, j
 func testLongAdderUnderAPrefix(ctx context.Context, t *testing.T, _ *primitives.Client, java *peer) {
 	t.Helper()
 	ours := cells.Named("Rueidis").Primitives(t, java.at, &primitives.Options{KeyPrefix: "pre:"})
-	for name, open := range map[string]func(name string) bool{
-		"mapped":      func(name string) bool { return java.does("opened", "longAdder.openMapped", name, "pre:") },
-		"pre:spelled": func(name string) bool { return java.does("opened", "longAdder.open", name) },
-	} {
-		key := "pre:" + strings.TrimPrefix(name, "pre:")
-		if !open(name) {
+	for name, open := range map[string][2]string{"mapped": {"openMapped", "pre:"}, "pre:spelled": {"open"}} {
+		plain := strings.TrimPrefix(name, "pre:")
+		if !java.does("opened", "longAdder."+open[0], name, open[1]) {
 			continue // The older ones have NameMapper in another package.
 		}
-		mine := cells.Got(ours.OpenLongAdder(ctx, strings.TrimPrefix(name, "pre:")))(t)
-		mine.Add(1)
-		java.does("added", "longAdder.add", name, 20)
-		cells.Want(t, int64(21))(mine.Sum(ctx))
-		require.NoError(t, mine.Reset(ctx))
-		cells.Want(t, int64(0))(mine.Sum(ctx))
-		java.does("added", "longAdder.add", name, -5)
-		mine.Add(3)
-		cells.Want(t, int64(-2))(mine.Sum(ctx))
-		java.does("0", "keys.count", "*"+key+"*") // Of ours none is left.
-
-		java.does("-2", "longAdder.sum", name)
-		java.does("reset", "longAdder.reset", name)
-		java.does("0", "longAdder.sum", name)
-		cells.Want(t, int64(0))(mine.Sum(ctx))
-		java.does("0", "keys.countEndless", "*"+key+"*")
-		java.does("destroyed", "longAdder.destroy", name)
-		require.NoError(t, mine.Close())
+		mine := cells.Got(ours.OpenLongAdder(ctx, plain))(t)
+		s := java.teller(ctx, "longAdder", name, map[string]any{"ours": mine})
+		s.tell("ours Add 1; theirs add 20 = added; ours Sum = 21; ours Reset; ours Sum = 0; theirs add -5 = added; " +
+			"ours Add 3; ours Sum = -2")
+		java.does("0", "keys.count", "*pre:"+plain+"*") // Of ours none is left.
+		s.tell("theirs sum = -2; theirs reset = reset; theirs sum = 0; ours Sum = 0")
+		java.does("0", "keys.countEndless", "*pre:"+plain+"*")
+		s.tell("theirs destroy = destroyed; ours Close")
 	}
 }
 
@@ -90,23 +60,15 @@ func testLongAdderInAnotherDatabase(ctx context.Context, t *testing.T, ours *pri
 	t.Cleanup(func() { _ = c.Close() })
 	b := cells.Got(goredisbackend.New(c, nil))(t)
 	away := cells.Got(cells.Over(t, b, nil).OpenLongAdder(ctx, "databases"))(t)
-	mine := cells.Got(ours.OpenLongAdder(ctx, "databases"))(t)
-	java.does("opened", "longAdder.open", "databases")
-	away.Add(300)
-	mine.Add(1)
-	java.does("added", "longAdder.add", "databases", 20)
-	for range 10 {
-		cells.Want(t, int64(21))(mine.Sum(ctx))
-	}
+	s := java.teller(ctx, "longAdder", "databases", map[string]any{
+		"away": away, "ours": cells.Got(ours.OpenLongAdder(ctx, "databases"))(t),
+	})
+	s.tell("theirs open = opened; away Add 300; ours Add 1; theirs add 20 = added; " + strings.Repeat("ours Sum = 21; ", 10))
 	const topic = "{databases}:adder-topic"
 	all := c.PubSubNumSub(ctx, topic).Val()[topic]
 	away.Close()
 	require.Eventually(t, func() bool { return c.PubSubNumSub(ctx, topic).Val()[topic] == all-1 }, patience, aWhile/30)
-	java.does("21", "longAdder.sum", "databases")
-	require.NoError(t, mine.Reset(ctx))
-	java.does("0", "longAdder.sum", "databases")
-	java.does("destroyed", "longAdder.destroy", "databases")
-	require.NoError(t, mine.Close())
+	s.tell("theirs sum = 21; ours Reset; theirs sum = 0; theirs destroy = destroyed; ours Close")
 }
 
 // many is how often each of three adders adds.
@@ -139,22 +101,14 @@ func addBeside(t *testing.T, java *peer, name string, adders ...*primitives.Long
 func testDoubleAdder(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	mine := cells.Got(ours.OpenDoubleAdder(ctx, "fractions"))(t)
-	java.does("opened", "doubleAdder.open", "fractions")
-	for _, c := range []struct {
-		mine   float64
-		theirs string
-		sum    float64
-		text   string
-	}{
-		{0.5, "0.25", 0.75, "0.75"}, {1e21, "0", 1e21, "1.0E21"}, {-1e-7, "0", -1e-7, "-1.0E-7"},
-		{0, "1.0E-5", 1e-5, "1.0E-5"}, {0, "3.0E15", 3e15, "3.0E15"},
+	s := java.teller(ctx, "doubleAdder", "fractions", map[string]any{"ours": mine})
+	s.tell("theirs open = opened")
+	for _, c := range [][4]string{ // What ours adds and theirs, and the sum as each says it.
+		{"0.5", "0.25", "0.75", "0.75"}, {"1e21", "0", "1e+21", "1.0E21"}, {"-1e-7", "0", "-1e-07", "-1.0E-7"},
+		{"0", "1.0E-5", "1e-05", "1.0E-5"}, {"0", "3.0E15", "3e+15", "3.0E15"},
 	} {
-		mine.Add(c.mine)
-		java.does("added", "doubleAdder.add", "fractions", c.theirs)
-		java.does(c.text, "doubleAdder.sum", "fractions")
-		cells.Want(t, c.sum)(mine.Sum(ctx))
-		java.does("reset", "doubleAdder.reset", "fractions")
-		cells.Want(t, 0.0)(mine.Sum(ctx))
+		s.tell("ours Add " + c[0] + "; theirs add " + c[1] + " = added; theirs sum = " + c[3] + "; ours Sum = " + c[2] +
+			"; theirs reset = reset; ours Sum = 0")
 	}
 	require.NoError(t, mine.Close())
 }

@@ -81,12 +81,6 @@ func (p *peer) does(want, method, name string, args ...any) (has bool) {
 	return p.await(p.begin(method, name, args...), want)
 }
 
-// refuses makes a call, and requires that it fails for that reason.
-func (p *peer) refuses(reason, method, name string, args ...any) {
-	p.t.Helper()
-	require.Contains(p.t, p.within("the refusal", p.begin(method, name, args...)), "Exception: "+reason)
-}
-
 // await requires the answer of a call that was begun. An older version of Redisson may lack the method.
 func (p *peer) await(answer <-chan string, want string) (has bool) {
 	p.t.Helper()

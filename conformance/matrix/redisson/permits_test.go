@@ -34,44 +34,37 @@ func testPermits(ctx context.Context, t *testing.T, ours *primitives.Client, jav
 	t.Helper()
 	for _, name := range []string{"lent", "a{lent}b"} {
 		s := ours.NewPermitSemaphore(name, nil)
-		java.does("true", "permits.trySetPermits", name, 3)
-		cells.Want(t, false)(s.InitPermits(ctx, 5))
+		tell := java.teller(ctx, "permits", name, map[string]any{"ours": s}).tell
+		tell("theirs trySetPermits 3 = true; ours InitPermits 5 = false")
 		mine := cells.Got(s.Acquire(ctx, 2))(t)
-		java.does("1", "permits.availablePermits", name)
-		java.does("2", "permits.acquiredPermits", name)
-
+		tell("theirs availablePermits = 1; theirs acquiredPermits = 2")
 		theirs := java.begin("permits.acquire", name, 2, 0)
 		java.waits(theirs)
 		require.NoError(t, mine.Release(ctx))
 		ids := java.ids(theirs)
 		require.Len(t, ids, 2)
-		cells.Want(t, 2)(s.AcquiredPermits(ctx))
-		cells.Want(t, 3)(s.TotalPermits(ctx))
+		tell("ours AcquiredPermits = 2; ours TotalPermits = 3")
 
 		got, answer := beginPermits(t, s, 2)
 		java.waits(answer)
-		java.does("1", "permits.tryRelease", name, ids[0])
+		tell("theirs tryRelease " + ids[0] + " = 1")
 		java.await(answer, done)
 		id := cells.Got(primitives.ParsePermitID(ids[1]))(t)
 		cells.Want(t, primitives.NoExpiry)(s.Remaining(ctx, id))
 		require.NoError(t, s.Release(ctx, id))
 		require.ErrorIs(t, s.Release(ctx, id), primitives.ErrNotHeld)
-		java.does("0", "permits.tryRelease", name, ids[1])
+		tell("theirs tryRelease " + ids[1] + " = 0")
 		require.NoError(t, (*got).Release(ctx))
 
 		one := cells.Got(s.Acquire(ctx, 1))(t)
-		java.does("true", "permits.updateLeaseTime", name, s.IDs(one)[0], 60_000)
-		java.does("1", "permits.tryRelease", name, s.IDs(one)[0])
+		held := s.IDs(one)[0].String()
+		tell("theirs updateLeaseTime " + held + " 60000 = true; theirs tryRelease " + held + " = 1")
 		require.ErrorIs(t, one.Release(ctx), primitives.ErrLost)
 		if java.does("set", "permits.setPermits", name, 1) {
-			cells.Want(t, 1)(s.AvailablePermits(ctx))
+			tell("ours AvailablePermits = 1")
 		}
-		require.NoError(t, s.SetPermits(ctx, 4))
-		java.does("4", "permits.getPermits", name)
-		java.does("added", "permits.addPermits", name, 1)
-		cells.Want(t, 5)(s.AvailablePermits(ctx))
-		cells.Want(t, true)(s.Delete(ctx))
-		java.does("0", "permits.getPermits", name)
+		tell("ours SetPermits 4; theirs getPermits = 4; theirs addPermits 1 = added; ours AvailablePermits = 5; " +
+			"ours Delete = true; theirs getPermits = 0")
 	}
 }
 
@@ -122,50 +115,6 @@ func TestPermitVictim(t *testing.T) {
 	require.NoError(t, cells.Err(c.NewPermitSemaphore("lent-dead", nil).Acquire(t.Context(), 2)))
 	cells.Say("holds")
 	select {}
-}
-
-// testRateLimiter: each side counts what the other was granted, and sees the other's rate. What Go gives
-// back Java may take.
-func testRateLimiter(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
-	t.Helper()
-	for _, name := range []string{"rate", "a{rate}b"} {
-		l := ours.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
-		java.does("true", "rate.trySetRate", name, 5, time.Hour.Milliseconds())
-		cells.Want(t, false)(l.InitRate(ctx, primitives.Rate{Permits: 9, Interval: time.Hour}))
-		java.does("true", "rate.tryAcquire", name, 2)
-		require.Equal(t, 3, cells.Got(l.State(ctx))(t).Remaining)
-		require.NoError(t, l.Wait(ctx, 2))
-		java.does("1", "rate.availablePermits", name)
-		java.does("false", "rate.tryAcquire", name, 2)
-		require.False(t, cells.Got(l.Allow(ctx, 2))(t).Allowed)
-		java.does("released", "rate.release", name, 3)
-		require.Equal(t, 1, cells.Got(l.State(ctx))(t).Remaining) // It leaves the grants, and they count.
-		require.NoError(t, l.Return(ctx, 4))
-		java.does("5", "rate.availablePermits", name)
-		java.does("true", "rate.tryAcquire", name, 4)
-		require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: 7, Interval: time.Hour}))
-		java.does("3", "rate.availablePermits", name)
-		require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: 3, Interval: time.Hour}))
-		java.does("-1", "rate.availablePermits", name)
-		java.does("false", "rate.tryAcquire", name, 1)
-		java.does("false", "rate.trySetRate", name, 5, 1000)
-		cells.Want(t, true)(l.Delete(ctx))
-		java.does("true", "rate.trySetRate", name, 5, 1000)
-		cells.Want(t, true)(l.Delete(ctx))
-		l = ours.NewRateLimiter(name, primitives.Rate{Permits: 5, Interval: time.Minute}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
-		for range 2 { // Each side prolongs what Go has made.
-			require.NoError(t, l.Wait(ctx, 1))
-			require.InDelta(t, time.Hour, shorten(t, java, name), float64(time.Minute))
-			java.does("true", "rate.tryAcquire", name, 1)
-			if ttl := shorten(t, java, name); before(3, 38) {
-				t.Log("left out: before 3.38 Redisson does not prolong a limiter")
-			} else {
-				require.InDelta(t, time.Hour, ttl, float64(time.Minute))
-			}
-		}
-		java.does("1", "rate.availablePermits", name)
-		cells.Want(t, true)(l.Delete(ctx))
-	}
 }
 
 // shorten makes a key expire in a minute, and returns when it would have expired.
