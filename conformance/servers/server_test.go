@@ -17,13 +17,12 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/servers"
-	"github.com/hasp-go/hasp/conformance/servers/internal/leak"
 	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
 	"github.com/hasp-go/hasp/conformance/servers/internal/try"
 	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
-func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(try.Main(m)) }
 
 // eachKind runs test as a parallel subtest for every server program. With -short each test has one of those that are
 // required, by the length of its name.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -34,10 +33,6 @@ type Adapter struct {
 	// Spared begins the names of the refusals that the driver itself does not survive behind Sentinel, so hasp cannot
 	// ([conformance.Harness.Spares]). A test fails once an upgrade has mended the driver: then it is to go.
 	Spared string
-}
-
-func (a Adapter) spares(refusal string) bool {
-	return a.Spared != "" && strings.HasPrefix(refusal, a.Spared)
 }
 
 // Runner is a backend whose calls somebody gets.

@@ -67,7 +67,7 @@ func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
 		Capabilities: backend.Capabilities{PubSub: true, Deadlines: a.Deadlines && t.cluster == nil && c.TLS == nil},
 		Batches:      true, WaitsForReplicas: true, Scans: true, ListsClients: true, Faults: true,
 		OneEndpoint: c.OneEndpoint,
-		Spares:      func(refusal string) bool { return c.Master != "" && a.spares(refusal) },
+		Spares:      func(refusal string) bool { return c.Master != "" && a.Spared != "" && strings.HasPrefix(refusal, a.Spared) },
 		Restart:     func(_ context.Context, keep bool) error { return t.restart(servers.Data(keep)) },
 		Pause:       t.pause,
 	}

@@ -3,7 +3,6 @@ package fair
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -106,54 +105,36 @@ type grant struct {
 	err    error
 }
 
-// crowd are waiters, in the order in which they came.
-type crowd struct {
-	granted chan grant
-	cancel  []context.CancelFunc
-}
-
-func newCrowd(n int) *crowd {
-	return &crowd{granted: make(chan grant, n), cancel: make([]context.CancelFunc, n)}
-}
+// crowd gets the grants of waiters, which came in the order of their numbers.
+type crowd chan grant
 
 // waitInTurn lets n waiters of the clients come one after the other.
-func (s server) waitInTurn(t *testing.T, n int, clients []*primitives.Client, o *primitives.FairLockOptions) *crowd {
+func (s server) waitInTurn(t *testing.T, n int, clients []*primitives.Client, o *primitives.FairLockOptions) crowd {
 	t.Helper()
-	c := newCrowd(n)
-	before := cells.Number(t, s, "LLEN", queue)
+	c, before := make(crowd, n), cells.Number(t, s, "LLEN", queue)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*conformance.Patience)
+	t.Cleanup(cancel)
 	for i := range n {
-		c.wait(t, i, clients[i%len(clients)].NewFairLock(key, o))
+		lock := clients[i%len(clients)].NewFairLock(key, o)
+		go func() {
+			lease, err := lock.Lock(ctx)
+			c <- grant{i, lease, err}
+		}()
 		s.awaitQueue(t, before+i+1)
 	}
 	return c
 }
 
-// wait begins to wait as waiter i.
-func (c *crowd) wait(t *testing.T, i int, lock *primitives.FairLock) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*conformance.Patience)
-	t.Cleanup(cancel)
-	c.cancel[i] = cancel
-	go func() {
-		lease, err := lock.Lock(ctx)
-		c.granted <- grant{i, lease, err}
-	}()
-}
-
 // next returns the next waiter that has the lock, and the lease.
-func (c *crowd) next(t *testing.T) grant {
+func (c crowd) next(t *testing.T) grant {
 	t.Helper()
-	for {
-		g := cells.Within(t, conformance.Patience, "the next grant", c.granted)
-		if !errors.Is(g.err, context.Canceled) {
-			require.NoError(t, g.err)
-			return g
-		}
-	}
+	g := cells.Within(t, conformance.Patience, "the next grant", c)
+	require.NoError(t, g.err)
+	return g
 }
 
 // serve lets each waiter release the lock when it has it, and returns in which order they had it.
-func (c *crowd) serve(t *testing.T, n int) (order []int) {
+func (c crowd) serve(t *testing.T, n int) (order []int) {
 	t.Helper()
 	for range n {
 		g := c.next(t)

@@ -13,13 +13,12 @@ import (
 
 	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/conformance/servers"
-	"github.com/hasp-go/hasp/conformance/servers/internal/leak"
 	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
 	"github.com/hasp-go/hasp/conformance/servers/internal/try"
 	"github.com/hasp-go/hasp/conformance/servers/proxy"
 )
 
-func TestMain(m *testing.M) { os.Exit(leak.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(try.Main(m)) }
 
 const (
 	// brief is how long a test waits to see that nothing comes.

@@ -2,6 +2,11 @@
 package try
 
 import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
 	"github.com/hasp-go/hasp/conformance/servers"
 	"github.com/hasp-go/hasp/conformance/servers/internal/resp"
 )
@@ -34,4 +39,19 @@ func Get(tb servers.TB, s *servers.Server, key string) string {
 	reply := Must(s.Do("GET", key))(tb)
 	text, _ := reply.Text()
 	return text
+}
+
+// Main runs a package's tests, waits until there are as few goroutines as before, and returns the exit code.
+func Main(tests interface{ Run() int }) int {
+	before := runtime.NumGoroutine()
+	code := tests.Run()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		if runtime.NumGoroutine() <= before {
+			return code
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	stacks := make([]byte, 1<<20)
+	fmt.Fprintf(os.Stderr, "goroutines left:\n%s\n", stacks[:runtime.Stack(stacks, true)])
+	return 1
 }
