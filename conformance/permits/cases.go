@@ -21,37 +21,27 @@ func cases() []harness.Case {
 	}
 }
 
-// full returns semaphores of one name, each of another client. The first has acquired all permits, by a lease each.
-func full(
-	ctx context.Context, e *harness.Env, clients, total int,
-) (all []*primitives.PermitSemaphore, leases []*primitives.Lease) {
-	for _, c := range engine.Clients(ctx, e, clients) {
-		all = append(all, c.NewPermitSemaphore(e.Key("permits"), nil))
-	}
-	must.Return("InitPermits", true)(all[0].InitPermits(ctx, total))
-	for range total {
-		leases = append(leases, must.Get(all[0].TryAcquire(ctx, 1)))
-	}
-	return all, leases
-}
-
 // releasedTogether has an unknown id among several: none of them is released.
 func releasedTogether(ctx context.Context, e *harness.Env) {
-	all, leases := full(ctx, e, 2, 3)
+	clients, name := engine.Clients(ctx, e, 2), e.Key("permits")
+	s, other := clients[0].NewPermitSemaphore(name, nil), clients[1].NewPermitSemaphore(name, nil)
+	must.Return("InitPermits", true)(s.InitPermits(ctx, 3))
+	var leases []*primitives.Lease
 	var held []primitives.PermitID
-	for _, l := range leases {
-		held = append(held, all[0].IDs(l)...)
+	for range 3 {
+		l := must.Get(s.TryAcquire(ctx, 1))
+		leases, held = append(leases, l), append(held, s.IDs(l)...)
 	}
 	must.Not(len(held) != 3, "%d ids of 3 permits", len(held))
-	must.Wrap(all[1].Release(ctx, held[0], held[1], primitives.PermitID{1}), primitives.ErrNotHeld)
-	must.Return("AcquiredPermits", 3)(all[0].AcquiredPermits(ctx))
-	must.Do(all[1].Release(ctx, held[:2]...))
-	must.Wrap(all[1].Release(ctx, held...), primitives.ErrNotHeld)
-	must.Return("AcquiredPermits", 1)(all[0].AcquiredPermits(ctx))
-	must.Return("AvailablePermits", 2)(all[0].AvailablePermits(ctx))
+	must.Wrap(other.Release(ctx, held[0], held[1], primitives.PermitID{1}), primitives.ErrNotHeld)
+	must.Return("AcquiredPermits", 3)(s.AcquiredPermits(ctx))
+	must.Do(other.Release(ctx, held[:2]...))
+	must.Wrap(other.Release(ctx, held...), primitives.ErrNotHeld)
+	must.Return("AcquiredPermits", 1)(s.AcquiredPermits(ctx))
+	must.Return("AvailablePermits", 2)(s.AvailablePermits(ctx))
 	must.Wrap(leases[0].Release(ctx), primitives.ErrNotHeld, primitives.ErrLost)
 	must.Do(leases[2].Release(ctx))
-	must.Return("AvailablePermits", 3)(all[0].AvailablePermits(ctx))
+	must.Return("AvailablePermits", 3)(s.AvailablePermits(ctx))
 }
 
 // holdIsWhole releases one of the three permits of a hold: the holder loses the other two, which come back.

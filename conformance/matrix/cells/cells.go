@@ -226,25 +226,17 @@ func ACLPage() string {
 	return filepath.Join(dir, "docs", "operate", "acl.md")
 }
 
-// ACLCommands returns the commands of the page: for one server, and what a cluster and Sentinel need besides.
-func ACLCommands() (server, cluster, sentinel string) {
+// ACLCommands returns the commands of the page: for one server, and what a cluster needs besides.
+func ACLCommands() (server, cluster string) {
 	all := aclCommand.FindAllString(string(must.Get(os.ReadFile(ACLPage()))), -1)
-	return all[0], all[1], all[2]
+	return all[0], all[1]
 }
 
-// ACLRules are those of the page, for names that begin with prefix, which may be in braces, or before them.
-func ACLRules(prefix string) string {
-	server, _, _ := ACLCommands()
+// user is a server's configuration of the user hasp, whose password is secret, for the names of the suite, whose own
+// scripts and subscriptions need more than the page says.
+func user(more string) map[string]string {
+	server, _ := ACLCommands()
 	_, rules, _ := strings.Cut(server, " resetchannels ")
-	return strings.ReplaceAll(rules, "app:", prefix)
-}
-
-// suiteRules are those of a user for the suite, whose own scripts and subscriptions need more.
-func suiteRules() string {
-	return ACLRules("conf-") + " &{conf-* &conf-* +append +incr +hincrby +sadd +smembers +scan +client|setname"
-}
-
-// User is a server's configuration of the user hasp, whose password is secret, with the rules.
-func User(rules string) map[string]string {
-	return map[string]string{"user hasp": strings.Join([]string{"on", ">secret", rules}, " ")}
+	return map[string]string{"user hasp": "on >secret " + strings.ReplaceAll(rules, "app:", "conf-") +
+		" &{conf-* &conf-* +append +incr +hincrby +sadd +smembers +scan +client|setname " + more}
 }

@@ -67,9 +67,11 @@ func (t *Target) Harness(a Adapter, v Variant) *conformance.Harness {
 		Capabilities: backend.Capabilities{PubSub: true, Deadlines: a.Deadlines && t.cluster == nil && c.TLS == nil},
 		Batches:      true, WaitsForReplicas: true, Scans: true, ListsClients: true, Faults: true,
 		OneEndpoint: c.OneEndpoint,
-		Spares:      func(refusal string) bool { return c.Master != "" && a.Spared != "" && strings.HasPrefix(refusal, a.Spared) },
-		Restart:     func(_ context.Context, keep bool) error { return t.restart(servers.Data(keep)) },
-		Pause:       t.pause,
+		Spares: func(refusal string) bool {
+			return c.Master != "" && a.Spared != "" && strings.HasPrefix(refusal, a.Spared)
+		},
+		Restart: func(_ context.Context, keep bool) error { return t.restart(servers.Data(keep)) },
+		Pause:   t.pause,
 	}
 	if t.failOverTo != nil {
 		h.FailOver = t.failOver
@@ -211,15 +213,15 @@ func withTLS(tb testing.TB, kind servers.Kind) *Target {
 // withACL starts a server whose clients are a user of few permissions.
 func withACL(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
-	return One(servers.Start(tb, kind, &servers.Options{Config: User(suiteRules())}), Client{User: "hasp", Password: "secret"})
+	return One(servers.Start(tb, kind, &servers.Options{Config: user("")}), Client{User: "hasp", Password: "secret"})
 }
 
 // clusterWithACL starts a cluster whose clients are such a user.
 func clusterWithACL(tb testing.TB, kind servers.Kind) *Target {
 	tb.Helper()
-	_, more, _ := ACLCommands()
+	_, more := ACLCommands()
 	_, more, _ = strings.Cut(more, " app ")
-	c := servers.StartCluster(tb, kind, 3, &servers.ClusterOptions{Config: User(suiteRules() + " " + more)})
+	c := servers.StartCluster(tb, kind, 3, &servers.ClusterOptions{Config: user(more)})
 	return &Target{nodes: c.Nodes, cluster: c, restart: c.Restart, client: Client{User: "hasp", Password: "secret"}}
 }
 
