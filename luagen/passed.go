@@ -1,11 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"maps"
-	"path/filepath"
 	"regexp"
-	"slices"
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
@@ -37,7 +33,6 @@ func (j *job) passed(s *golua.Script, script *parse.Script) {
 			j.note([]string{call.At.String() + ": after a restart this fails with NOSCRIPT: call Run, or Eval then"})
 		}
 	}
-	h.missing()
 }
 
 // argument finds an argument that the script takes for something else, or the client refuses.
@@ -54,44 +49,3 @@ func (h *handed) argument(n, of int, arg golua.Passed) {
 
 // nanoseconds is found in scripts that may take them.
 var nanoseconds = regexp.MustCompile(`(?i)nano|_ns\b|1e[69]|000000`)
-
-// missing finds keys that no call passes to a script, unless it asks for them.
-func (h *handed) missing() {
-	if slices.ContainsFunc(h.s.Calls, func(c golua.Call) bool { return c.Keys == nil }) {
-		return
-	}
-	// Another call may leave out keys, and say so by an argument.
-	most := slices.MaxFunc(h.s.Calls, func(a, b golua.Call) int { return len(a.Keys) - len(b.Keys) })
-	needs := h.passesOn()
-	for _, n := range slices.Sorted(maps.Keys(needs)) {
-		if n > len(most.Keys) {
-			h.findAt(h.s.Position(needs[n]), check.Nil, fmt.Sprintf("KEYS[%d] is nil: %s:%d passes %d", n, filepath.Base(most.At.Filename), most.At.Line, len(most.Keys)))
-			return
-		}
-	}
-}
-
-// passesOn returns the elements of KEYS with which the code does nothing but pass them to calls, and where it does. It returns
-// none if the code uses KEYS as a whole, such as for its length.
-func (h *handed) passesOn() map[int]int {
-	places, others := map[int]int{}, map[int]int{} // 0 is the whole
-	for _, e := range h.C.Flow.Exprs {
-		if h.C.IsList(e, "KEYS") {
-			others[0]++
-		} else if n := h.C.Nth(e, "KEYS"); n > 0 {
-			others[n]++
-			if _, written := e.(*parse.IndexExpr); written { // and no name for it
-				others[0]--
-			}
-		}
-	}
-	for _, call := range h.C.Flow.Calls {
-		for _, e := range call.Args {
-			if n := h.C.Nth(e, "KEYS"); n > 0 {
-				places[n], others[n] = e.Pos().Offset, others[n]-1
-			}
-		}
-	}
-	maps.DeleteFunc(places, func(n, _ int) bool { return others[n] > 0 || others[0] > 0 })
-	return places
-}

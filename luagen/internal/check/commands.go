@@ -135,11 +135,6 @@ func (j *judge) command(t *flow.Table, call flow.CommandCall, name string) *flow
 
 // checkWords checks that a call has the form of its command.
 func (j *judge) checkWords(call flow.CommandCall, name string) {
-	for _, word := range call.Words[:len(call.Words)-1] {
-		if fn, ok := word.(*parse.CallExpr); ok && j.C.Callee(fn) == "unpack" {
-			j.find(word.Pos(), Command, "unpack gives one value here, as it is not the last word: put all words into a table")
-		}
-	}
 	match, last := j.FormOf(call, name), call.Words[len(call.Words)-1]
 	list := j.Passed(last, "unpack")
 	if _, reply := j.C.Origin(list).(*parse.CallExpr); reply && match.Cmd != nil && -match.Cmd.Arity > call.Least() && j.MayBeEmpty(list, j.Peek(list)) {
@@ -165,8 +160,6 @@ func (j *judge) places(match *flow.Matching) {
 		j.field(match, word, f)
 		if v := j.Peek(word); f.Number && flow.Is(cmd.Name, "counting") && (v.Frac || v.Split && !j.State.Knows(flow.SomeWhole)) {
 			j.may(word.Pos(), Command, "%s fails if this has a fraction: write math.ceil", flow.Shown(cmd.Name))
-		} else if f.Word == "offset" && v.Constant() && flow.IsLiteral(match.Words[i-1], "limit") && !j.Peek(match.Words[min(i+1, len(match.Words)-1)]).Written() {
-			j.find(word.Pos(), Command, "LIMIT counts from 0, so this leaves the first out: write 0")
 		}
 		_, chosen := j.C.Origin(match.Words[max(i, 1)-1]).(*parse.StringExpr)
 		if chosen || i > 0 && !match.As[i-1].IsToken() { // else the caller chooses the unit
@@ -198,7 +191,7 @@ func (j *judge) unpacked(args []parse.Expr, v flow.Value) {
 	if v.Given {
 		j.note(args[0].Pos(), manyGiven)
 	}
-	if j.unpacks[flow.VarOf(flow.Unparen(args[0]))] = true; v.Long() {
+	if j.unpacks[flow.VarOf(flow.Unparen(args[0]))] = true; v.Endless {
 		j.may(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this list may have as many: go through it in parts")
 	}
 }

@@ -47,9 +47,6 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 
 func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
-	if l.Lasts() && flow.Bound(e.R) == -2 {
-		j.find(e.P, Compare, "this is %s: the key was written before, and without an expiry its TTL is -1", never)
-	}
 	mixed := l.Surely(flow.IsText) && r.Surely(flow.IsNumber) || l.Surely(flow.IsNumber) && r.Surely(flow.IsText)
 	if l.Is&r.Is != 0 && !mixed || j.C.Flow.Careful[e] {
 		return
@@ -103,7 +100,6 @@ func (j *judge) isLetter(e parse.Expr) bool {
 // condition finds a number where a condition stands: 0 is true in Lua. Parts but the last are found where they are evaluated.
 func (j *judge) condition(e parse.Expr) {
 	e = flow.Unparen(e)
-	j.emptyIsTrue(e)
 	if b, ok := e.(*parse.BinaryExpr); ok && (b.Op == "and" || b.Op == "or") {
 		j.condition(b.R)
 		return
@@ -114,10 +110,14 @@ func (j *judge) condition(e parse.Expr) {
 	if constant || j.C.Flow.Careful[e] || j.Passed(origin, "tonumber") != nil {
 		return
 	}
+	handed := func(call *parse.CallExpr) bool { // to a function, which may look at it
+		_, sent := j.C.CommandCall(call)
+		return !sent && flow.Mentions(call, flow.VarOf(e))
+	}
 	switch v := j.Peek(e); {
 	case v.Is&^flow.IsFailed == flow.IsNumber, isCall && j.C.Flow.Bodies[flow.VarOf(call.Fn)] != nil && v.Is&^(flow.IsFailed|flow.IsFalseValue) == flow.IsNumber:
 		j.find(e.Pos(), Compare, "a number is true in Lua, 0 too: compare it, as in == 1 or > 0")
-	case v.Is&(flow.IsFailed|flow.IsTable) == flow.IsFailed && v.Is&flow.Absent != 0 && !j.C.Sized(flow.VarOf(e)):
+	case v.Is&(flow.IsFailed|flow.IsTable) == flow.IsFailed && v.Is&flow.Absent != 0 && len(j.C.Flow.Indices[flow.VarOf(e)]) == 0 && !slices.ContainsFunc(j.C.Flow.Calls, handed):
 		j.find(e.Pos(), Compare, "this is true for an error, too, as redis.pcall returns it: ask for its err, or write redis.call")
 	}
 }
@@ -193,11 +193,8 @@ func (j *judge) elementOf(x, key flow.Value, e parse.Expr) {
 	if x.Elem == nil || !x.Surely(flow.IsTable) {
 		return
 	}
-	switch {
-	case key.Surely(flow.IsText):
+	if key.Surely(flow.IsText) {
 		j.find(e.Pos(), Nil, "this is always nil, as the table is a list without names: the reply of HGETALL, too, "+
 			"is field, value, field, value")
-	case x.Most > 0 && key.Place() > x.Most:
-		j.find(e.Pos(), Nil, "this is always nil: the reply ends at element %d", x.Most)
 	}
 }

@@ -102,7 +102,7 @@ func (j *judge) compareTouches() {
 	j.habits(all)
 }
 
-// wrongKeys finds a key without an expiry where all others that the script writes have one, or the script asks when it ends.
+// wrongKeys finds a key without an expiry where all others that the script writes have one.
 func (j *judge) wrongKeys(all []touch) {
 	given, marks, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, t := range all {
@@ -116,9 +116,6 @@ func (j *judge) wrongKeys(all []touch) {
 		left := t.key != "" && !given[t.key] && !given[""] && flow.Is(t.name, "creating") && j.Creates(t.call, t.name)
 		if left && !seen[t.key] {
 			seen[t.key] = j.unlike(t, all, given, marks)
-		}
-		if left && !strings.HasPrefix(t.name, "decr") { // which is for what is there
-			j.watched(t, all)
 		}
 	}
 }
@@ -141,17 +138,4 @@ func (j *judge) unlike(t touch, all []touch, given, marks map[string]bool) bool 
 		j.find(t.call.Expr.P, Expire, "this key never expires, and others that the script writes do: give it an expiry, too")
 	}
 	return alike && only
-}
-
-// watched finds a key that never expires, of which the script asks when it does, or which it gives an expiry with GT.
-func (j *judge) watched(t touch, all []touch) {
-	for _, u := range all {
-		switch {
-		case u.key != t.key:
-		case u.call.Expr.P.Offset > t.call.Expr.P.Offset && flow.Is(u.name, "ending") && slices.ContainsFunc(u.call.Words, func(e parse.Expr) bool { return flow.IsLiteral(e, "gt") }):
-			j.find(u.call.Expr.P, Command, "with GT this gives no expiry to a key that has none, such as what line %d creates", t.call.Expr.P.Line)
-		case j.C.S.Raw && flow.Units[flow.Shapes[u.name]].Per != 0 && !slices.ContainsFunc(all, func(t touch) bool { return t.gives || flow.Is(t.name, "ending") }):
-			j.find(t.call.Expr.P, Expire, "this key never expires, and line %d asks when it does: give it an expiry", u.call.Expr.P.Line)
-		}
-	}
 }

@@ -3,7 +3,6 @@ package check
 import (
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -12,17 +11,13 @@ import (
 // habits finds what a call of a command on a key shows by its words, or by the calls around it, wherever it stands.
 func (j *judge) habits(all []touch) {
 	for i, t := range all {
-		switch words := t.call.Words; {
-		case t.name == "zadd" && len(words) == 4:
+		if t.name == "zadd" && len(t.call.Words) == 4 {
 			j.oneMember(t, all)
-		case t.name == "zadd" && len(words) == 3 && j.Peek(j.C.Origin(j.Passed(words[2], "unpack"))).Pairs:
-			j.find(words[2].Pos(), Command, "ZADD takes a score before its member, and in this list it stands behind: turn them round")
 		}
 		j.words(t)
 		j.rows(all[:i+1])
 		j.overwritten(t, all)
 	}
-	j.twoTags(all)
 }
 
 // mentions reports whether a key is among the words of a call.
@@ -37,9 +32,7 @@ func (j *judge) words(t touch) {
 	if t.call.Open && fn != nil && j.C.Callee(fn) == "unpack" && len(fn.Args) > 0 && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
 		j.note(fn.Args[0].Pos(), manyGiven)
 	}
-	if list := j.Passed(last, "unpack"); flow.Is(t.name, "pairs of keys") && len(t.call.Words) == 2 && list != nil && j.C.IsList(list, "KEYS") {
-		j.find(last.Pos(), Command, "%s takes a value behind each key, and these are keys alone: put both into a table", flow.Shown(t.name))
-	} else if j.C.S.Header.Repeat && flow.Is(t.name, "adding") && j.block(t) == j.C.S.Body {
+	if j.C.S.Header.Repeat && flow.Is(t.name, "adding") && j.block(t) == j.C.S.Body {
 		j.find(t.call.Expr.P, Command, "%s does more if it runs twice, so this script is not safe to retry: leave ---@retry out", flow.Shown(t.name))
 	}
 	match := j.FormOf(t.call, t.name)
@@ -69,25 +62,11 @@ func (j *judge) overwritten(t touch, all []touch) {
 	}
 }
 
-// twoTags finds a key in braces next to one that is made of the same element and a text: a cluster has them on two nodes.
-func (j *judge) twoTags(all []touch) {
-	for _, t := range all {
-		text, ok := strings.CutPrefix(t.key, "'{'..KEYS ")
-		n, _, _ := strings.Cut(text, "..")
-		if other := slices.IndexFunc(all, func(u touch) bool { return strings.HasPrefix(u.key, "KEYS "+n+"..") }); ok && other >= 0 {
-			j.find(j.C.Origin(all[other].call.Words[1]).Pos(), Key, "KEYS[%s] has no braces around it here, and some in line %d: a cluster has "+
-				"the two on different nodes", n, j.C.Origin(t.call.Words[1]).Pos().Line)
-		}
-	}
-}
-
 // oneMember finds a member that is its score, in a set whose members are counted: what happens at one moment counts once.
 func (j *judge) oneMember(t touch, all []touch) {
 	score, member := t.call.Words[2], t.call.Words[3]
 	x, n := flow.VarOf(score), j.C.Nth(score, "ARGV")
-	if j.C.Sent(score, "incr") != nil && j.Passed(member, "tonumber") != nil {
-		j.find(score.Pos(), Command, "ZADD takes a score before its member, and this counter is no score: turn them round")
-	} else if (x != nil && x == flow.VarOf(member) || n > 0 && n == j.C.Nth(member, "ARGV")) && slices.ContainsFunc(all, func(u touch) bool {
+	if (x != nil && x == flow.VarOf(member) || n > 0 && n == j.C.Nth(member, "ARGV")) && slices.ContainsFunc(all, func(u touch) bool {
 		return u.key == t.key && (u.name == "zcard" || u.name == "zcount")
 	}) {
 		j.find(member.Pos(), Command, "the score is the member, too, so what comes at one moment counts once: put an id or a counter behind it")
@@ -133,40 +112,4 @@ func (j *judge) second(e *parse.CallExpr) {
 	if ok && (last.Method == "gsub" || j.C.Callee(last) == "string.gsub") {
 		j.report(last.P, Command, "gsub gives a second value, how often it has replaced, which is an argument here: put (...) around it")
 	}
-}
-
-// emptyIsTrue finds a condition on a reply that is a list, and so true without any element: no code asks for its length.
-func (j *judge) emptyIsTrue(cond parse.Expr) {
-	not, ok := flow.Unparen(cond).(*parse.UnaryExpr)
-	if !ok || not.Op != "not" {
-		return
-	}
-	v, x := j.Peek(not.X), flow.VarOf(flow.Unparen(not.X))
-	if v.Is != flow.IsTable || v.Closed || v.Elem == nil || v.Known > 0 || x == nil || j.C.Sized(x) {
-		return
-	}
-	j.find(not.X.Pos(), Compare, "this is never false: a reply without elements is an empty table, which is true; ask for # of it == 0")
-}
-
-// nameless finds a table whose fields have names alone, which the script returns, or a function whose result it returns.
-func (j *judge) nameless(e parse.Expr, pos parse.Pos) {
-	if call, ok := e.(*parse.CallExpr); ok && j.C.Flow.Bodies[flow.VarOf(call.Fn)] != nil {
-		for _, inner := range j.C.Flow.Returned[j.C.Flow.Bodies[flow.VarOf(call.Fn)]] {
-			if flow.VarOf(inner) != nil {
-				j.nameless(inner, pos)
-			}
-		}
-	}
-	x := flow.VarOf(e)
-	source, ok := j.C.Flow.Only(x)
-	table, isTable := source.(*parse.TableExpr)
-	if !ok || !isTable || len(table.Fields) > 0 || len(j.C.Flow.Stores[x]) == 0 || j.C.Flow.Appends[x] > 0 || len(x.Reads) != len(j.C.Flow.Indices[x])+1 {
-		return
-	}
-	for _, index := range j.C.Flow.Indices[x] {
-		if name, literal := index.Key.(*parse.StringExpr); !literal || name.Value == "ok" || name.Value == "err" {
-			return
-		}
-	}
-	j.find(pos, Result, "a reply has no names, so all that is in this table is lost: return a list, or what cjson.encode makes of it")
 }

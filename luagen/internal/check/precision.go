@@ -54,13 +54,6 @@ func (j *judge) sum(v flow.Value, r *parse.Result) {
 	}
 }
 
-// inText finds a number in a table that cjson.encode or table.concat rounds.
-func (j *judge) inText(table flow.Value) {
-	if table.Digits != nil {
-		j.may(*table.Digits, Precision, "a number of more than 14 digits is rounded in JSON, and in texts: write string.format('%%.0f', ...)")
-	}
-}
-
 // formatted checks what string.format gets for verbs that all are %s, or all others.
 func (j *judge) formatted(e *parse.CallExpr, args []flow.Value) {
 	layout, _ := flow.ConstantText(j.C.Origin(e.Args[0]))
@@ -79,7 +72,6 @@ func (j *judge) jsonOf(e parse.Expr, v flow.Value) {
 		e, v = v.Empty, j.Peek(v.Empty)
 	}
 	x := flow.VarOf(flow.Unparen(e))
-	j.mean(e)
 	if j.C.Flow.HasText["[]"] && j.C.Flow.HasText["{}"] {
 		return // The script puts one in the place of the other.
 	}
@@ -95,20 +87,6 @@ func (j *judge) jsonOf(e parse.Expr, v flow.Value) {
 }
 
 const again = "this came from JSON and is made JSON again: an empty list in it becomes {}, and a number of more than 14 digits is rounded"
-
-// mean finds what is divided by the length of a list that may be empty: it is no number, and cjson refuses it.
-func (j *judge) mean(e parse.Expr) {
-	j.C.Flow.Within(e, func(e parse.Expr) bool {
-		b, ok := e.(*parse.BinaryExpr)
-		if !ok || b.Op != "/" {
-			return false
-		}
-		if u, ok := b.R.(*parse.UnaryExpr); ok && u.Op == "#" && j.MayBeEmpty(u.X, j.Peek(u.X)) {
-			j.may(u.X.Pos(), JSON, "this list may be empty, and cjson fails for what is divided by 0: ask for # of it first")
-		}
-		return false
-	})
-}
 
 // meet finds times of different units in one operation. Those that TIME replies with may be added as a seed.
 func (j *judge) meet(pos parse.Pos, l, r flow.Value) {

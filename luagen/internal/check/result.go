@@ -18,9 +18,6 @@ func (j *judge) rawReturn(v flow.Value, list []parse.Expr) {
 	if ok && !j.C.Resp3 {
 		j.namesIn(table)
 	}
-	if !j.C.Resp3 {
-		j.nameless(list[0], list[0].Pos())
-	}
 	if x := flow.VarOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
 		v = j.Peek(table)
 	}
@@ -153,8 +150,6 @@ func (j *judge) elementsOf(r *parse.Result, v flow.Value, pos parse.Pos) {
 
 const lostFraction = "a number loses its fraction in a reply: return a text, as string.format('%%.17g', ...) makes it"
 
-var errorCode = regexp.MustCompile(`^-?[A-Z][A-Z0-9_]*$`)
-
 func (j *judge) returns(s *parse.ReturnStmt, first flow.Value) {
 	results := j.C.S.Header.Returns
 	switch {
@@ -177,12 +172,6 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 		j.use(v)
 	}
 	switch v := args[0]; name {
-	case "table.concat":
-		j.inText(v)
-	case "redis.error_reply": // Without a message behind it that is no code.
-		if s, ok := j.C.Origin(e.Args[0]).(*parse.StringExpr); ok && errorCode.MatchString(s.Value) {
-			j.find(e.Args[0].Pos(), Result, "a code without a message arrives as ERR %s: write a message behind it", strings.TrimPrefix(s.Value, "-"))
-		}
 	case "tostring":
 		j.shown(v, e.Args[0].Pos())
 	case "string.format":
@@ -191,7 +180,6 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 		j.unpacked(e.Args, v)
 	case "cjson.encode":
 		j.jsonOf(e.Args[0], v)
-		j.inText(v)
 	}
 }
 

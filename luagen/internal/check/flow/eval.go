@@ -77,10 +77,7 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 		return v
 	}
 	i, v := key.Place(), *x.Elem
-	switch {
-	case x.Most > 0 && i > x.Most:
-		return unknown()
-	case i > 0 && i <= len(x.Items):
+	if i > 0 && i <= len(x.Items) {
 		return x.Items[i-1]
 	}
 	v.Is, v.Missing = v.Is|IsNil, cmp.Or(v.Missing, x.Missing)
@@ -134,8 +131,7 @@ func (m *Machine) table(e *parse.TableExpr) Value {
 		}
 		item := m.eval(f.Value)
 		m.see(Sight{Use: Used, E: f.Value, V: item})
-		name, _ := ConstantText(f.Key)
-		m.insert(&v, item, f.Value, name)
+		m.insert(&v, item, f.Value)
 		if f.Key != nil || i == len(e.Fields)-1 && parse.ManyValues(f.Value) && !m.C.single(f.Value) {
 			v.Closed = false
 			continue

@@ -50,7 +50,7 @@ func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
 func (m *Machine) replyOf(call CommandCall, name string) Value {
 	words, known := call.Words, call.Least()
 	v := m.loads(name, words, m.added(name, call.Expr, words, m.maybe(call, m.reply(call, name, known))))
-	v.Most, v.Role = cmp.Or(v.Most, v.atMost(call, name)), cmp.Or(v.Role, AReply)
+	v.Role = cmp.Or(v.Role, AReply)
 	if (name == "hgetall" || name == "hmget") && known > 1 {
 		v.From = call.Expr
 	}
@@ -253,9 +253,6 @@ const (
 	afterwards = "afterwards"
 	lifetime   = "lifetime"
 )
-
-// Lasts reports whether a value is the TTL of a key that was just created.
-func (v Value) Lasts() bool { return v.made == lifetime }
 
 // creator returns the key that a call of a command has created if its reply is 1, or true.
 func (m *Machine) creator(call CommandCall, name string) string {

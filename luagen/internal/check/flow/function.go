@@ -47,7 +47,7 @@ func (m *Machine) yield(v Value) {
 
 // elsewhere returns what of a value still holds where another time or place may be.
 func (v Value) elsewhere() Value {
-	kept := Value{Is: v.Is, Number: v.Number, Word: v.Word, Known: v.Known, Most: v.Most, Pairs: v.Pairs, Role: v.Role, endless: v.endless, listed: v.listed, hollow: v.hollow,
+	kept := Value{Is: v.Is, Number: v.Number, Word: v.Word, Known: v.Known, Role: v.Role, Endless: v.Endless, listed: v.listed, hollow: v.hollow,
 		Missing: v.Missing, Decoded: v.Decoded}
 	kept.Least, kept.Low, kept.By = 0, false, nil
 	if v.Closed {
@@ -239,7 +239,7 @@ func (m *Machine) given(name string, e *parse.CallExpr, args []Value) {
 	case "unpack":
 		m.unpacked(e.Args, args[0])
 	case "table.insert":
-		m.put(e.Args[0], args[last], e.Args[last], "")
+		m.put(e.Args[0], args[last], e.Args[last])
 	}
 }
 

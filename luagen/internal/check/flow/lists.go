@@ -23,7 +23,7 @@ func (m *Machine) Mentioned(x *parse.Var) bool {
 // listing notes the key of which a reply has the elements, and whether there may be none.
 func (m *Machine) listing(name string, words []parse.Expr, v Value) Value {
 	key := m.KeyText(words, 1)
-	if v.endless = endless(name, words); m.Depth > 0 || key == "" || v.Elem == nil || v.Known > 0 {
+	if v.Endless = endless(name, words); m.Depth > 0 || key == "" || v.Elem == nil || v.Known > 0 {
 		return v
 	}
 	v.listed, v.hollow = key, !m.State.Knows(later(key)) || strings.Contains(name, "by")
@@ -32,7 +32,7 @@ func (m *Machine) listing(name string, words []parse.Expr, v Value) Value {
 
 // unpacked notes that unpack has taken all of a list.
 func (m *Machine) unpacked(args []parse.Expr, v Value) {
-	if x := VarOf(Unparen(args[0])); x != nil && m.Quiet == 0 && m.Whole(args, v) && v.Long() {
+	if x := VarOf(Unparen(args[0])); x != nil && m.Quiet == 0 && m.Whole(args, v) && v.Endless {
 		m.State.ask(proved, limited{x}) // else it fails here
 	}
 }
@@ -43,9 +43,6 @@ func (m *Machine) Whole(args []parse.Expr, v Value) bool {
 	whole := len(args) < 3 || x != nil && VarOf(m.lengthOf(args[2])) == x
 	return whole && !m.State.Knows(limited{x}) && !m.State.Knows(limited{v.listed})
 }
-
-// Long reports whether a list may have more elements than unpack takes.
-func (v Value) Long() bool { return v.endless || v.Most >= maxUnpack }
 
 // lengthOf returns the list of which an expression is the length.
 func (m *Machine) lengthOf(e parse.Expr) parse.Expr {
@@ -80,7 +77,7 @@ func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
 		}
 		over := m.Peek(list)
 		given := list != nil && m.C.IsList(list, "ARGV")
-		if !over.endless && !given && !m.anyNumber(stmt, e) || breaks(body) {
+		if !over.Endless && !given && !m.anyNumber(stmt, e) || breaks(body) {
 			continue
 		}
 		all, changed := m.C.collected(body), assigned(body)
@@ -97,7 +94,7 @@ func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
 		}
 		for _, x := range all {
 			if v, known := m.State.Get(x); known && !changed[x] {
-				v.endless, v.Given, v.listed = !given || v.endless, given || v.Given, over.listed
+				v.Endless, v.Given, v.listed = !given || v.Endless, given || v.Given, over.listed
 				m.State.set(x, v)
 			}
 		}
@@ -120,20 +117,6 @@ func endless(name string, words []parse.Expr) bool {
 	return slices.Contains(Words("endless"), name) && !part || Is(name, "by rank") && len(words) > 3 && Bound(words[3]) == -1
 }
 
-// Sized reports whether a script compares the length of a list, looks at an element, or has a function of its own do so.
-func (c *code) Sized(x *parse.Var) bool {
-	is := func(e parse.Expr) bool {
-		length, isUnary := e.(*parse.UnaryExpr)
-		return isUnary && length.Op == "#" && VarOf(length.X) == x
-	}
-	return x != nil && (len(c.Flow.Indices[x]) > 0 || slices.ContainsFunc(c.Flow.Exprs, func(e parse.Expr) bool {
-		b, isBinary := e.(*parse.BinaryExpr)
-		call, isCall := e.(*parse.CallExpr)
-		return isBinary && negated[b.Op] != "" && c.Flow.Within(b, is) || isCall && !Is(c.Callee(call), "readers") &&
-			slices.ContainsFunc(call.Args, func(arg parse.Expr) bool { return VarOf(arg) == x })
-	}))
-}
-
 // added returns the value of the reply of a command that adds an int to what a key holds.
 func (m *Machine) added(name string, e *parse.CallExpr, words []parse.Expr, v Value) Value {
 	at := map[string]int{"incrby": 2, "decrby": 2, "hincrby": 3}[name]
@@ -146,15 +129,9 @@ func (m *Machine) added(name string, e *parse.CallExpr, words []parse.Expr, v Va
 	return v
 }
 
-// insert notes that a value is put into a table, in a field if that has a name.
-func (m *Machine) insert(v *Value, item Value, e parse.Expr, field string) {
+// insert notes that a value is put into a table.
+func (m *Machine) insert(v *Value, item Value, e parse.Expr) {
 	v.hollow = false
-	switch pos := e.Pos(); {
-	case item.Surely(IsNumber) && (item.In(m.C.Hears(field, inName)).Large >= MaxShown || m.identifies(e, field)):
-		v.Digits = &pos
-	case item.Digits != nil:
-		v.Digits = item.Digits
-	}
 	if item.Empty != nil {
 		v.Empty = item.Empty
 	} else if m.MayBeEmpty(e, item) {

@@ -24,7 +24,6 @@ const (
 	maxFrame    = 10_000 // and in all
 	maxSteps    = 20_000 // steps in which a match of a form is looked for; then there may be one
 	maxOpen     = 8      // words that are tried in the place of an expression with any number of values
-	maxUnpack   = 8000   // elements that unpack takes
 )
 
 // Machine follows the code of a script with what is known of its values, each statement once in each of a set of states.
@@ -195,7 +194,7 @@ func (m *Machine) bind(x *parse.Var, v Value) {
 	stored := len(m.C.Flow.Stores[x]) > 0
 	if v.Is&IsTable != 0 && (stored || v.Closed || v.Elem == nil) {
 		// Values that are put into it, here or by a function that gets it, are not followed.
-		kept := Value{Is: v.Is | IsStatus | IsFailed, Missing: v.Missing, Digits: v.Digits, hollow: v.hollow,
+		kept := Value{Is: v.Is | IsStatus | IsFailed, Missing: v.Missing, hollow: v.hollow,
 			Decoded: v.Decoded, doubted: v.doubted, Empty: v.Empty, of: v.of, mixed: v.mixed}
 		if !stored {
 			kept.Elem, kept.listed = v.Elem, v.listed
@@ -221,15 +220,15 @@ func (m *Machine) assign(s *parse.AssignStmt) {
 			}
 			item := s.Values[min(i, len(s.Values)-1)]
 			m.see(Sight{Use: Used, E: item, V: all[i]})
-			m.put(t.X, all[i], item, m.C.NameOf(t))
+			m.put(t.X, all[i], item)
 		}
 	}
 }
 
 // put notes that a value is put into the table of a name.
-func (m *Machine) put(table parse.Expr, item Value, e parse.Expr, field string) {
+func (m *Machine) put(table parse.Expr, item Value, e parse.Expr) {
 	if v, known := m.State.Get(VarOf(table)); known {
-		m.insert(&v, item, e, field)
+		m.insert(&v, item, e)
 		m.State.set(VarOf(table), v)
 	}
 }

@@ -148,46 +148,19 @@ func tuple(items ...Value) Value {
 	for _, item := range items {
 		*v.Elem = Join(*v.Elem, item)
 	}
-	v.Items, v.Most = items, len(items)
+	v.Items = items
 	return v
 }
 
 // paired returns a list in which two elements take turns.
 func paired(first, second Value) Value {
 	v := tuple(first, second)
-	v.Known, v.Most, v.Items, v.Pairs = 0, 0, nil, true
+	v.Known, v.Items = 0, nil
 	return v
 }
 
 func page(list Value) Value {
 	return tuple(Value{Is: IsText, Number: Number{Whole: true}}, list)
-}
-
-// atMost returns how many elements the reply of a call has at most, 0 if that is not known.
-func (v Value) atMost(call CommandCall, name string) int {
-	words, n := call.Words, 0.0
-	switch limit := slices.IndexFunc(words, func(e parse.Expr) bool { return IsLiteral(e, "limit") }); {
-	case call.Open || v.Elem == nil || limit+2 >= len(words):
-	case limit > 0:
-		n = Bound(words[limit+2])
-	case name == "hmget" || name == "mget":
-		n = float64(manyReplies(name, len(words)))
-	case name == "zpopmin" || name == "zpopmax":
-		if n = 1; len(words) > 2 {
-			n = Bound(words[2])
-		}
-	case Is(name, "by rank") && (len(words) == 4 || IsLiteral(words[4], "withscores")):
-		if from, to := Bound(words[2]), Bound(words[3]); from*to >= 0 {
-			n = to - from + 1
-		}
-	}
-	if v.Pairs {
-		n *= 2
-	}
-	if n > 0 && n < MaxExact {
-		return int(n)
-	}
-	return 0
 }
 
 // Added returns what an expression adds a number to, and the number.

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -279,7 +278,7 @@ func (m *Machine) leave(ends, before []*state, head int, stmt parse.Stmt) []*sta
 		for x, v := range after.vars {
 			if w := end.vars[x]; w != nil {
 				table := *v
-				table.Digits, table.hollow = cmp.Or(v.Digits, w.Digits), v.hollow && (w.hollow || !turns)
+				table.hollow = v.hollow && (w.hollow || !turns)
 				after.vars[x] = &table
 			}
 		}

@@ -254,18 +254,6 @@ func comments(s *parse.Script) map[string]string {
 	return all
 }
 
-var (
-	isID    = regexp.MustCompile(`\b(?:(?:id|u?uid|gid|guid|jid|identifier|token|snowflake|64-?bit)\b|(?:member|message|msg|owner|payload|user) *$)`)
-	isSmall = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
-)
-
-// identifies reports whether a name, that of its field, or a comment says of a text that is made a number that it is an id.
-func (m *Machine) identifies(e parse.Expr, field string) bool {
-	made := m.Passed(e, "tonumber")
-	text := Spoken(field + " " + m.C.NameOf(e) + " " + m.C.Said["ARGV["+Itoa(m.C.Nth(e, "ARGV"))+"]"])
-	return made != nil && isID.MatchString(text) && !isSmall.MatchString(text) && !m.Peek(made).Surely(IsNumber)
-}
-
 // NameOf returns the local name or the field that an expression is, or what a comment says of it; "" for another.
 func (c *code) NameOf(e parse.Expr) string {
 	switch e := e.(type) {

@@ -55,8 +55,6 @@ type Value struct {
 	made   string  // the key that was created if this is 1, or a status
 	Elem   *Value  // of a list: an element
 	Known  int     // how many elements there are at least,
-	Most   int     // and at most, 0: unknown
-	Pairs  bool    // its elements take turns as the first two of items
 	Items  []Value // of a table constructor: its elements
 	Closed bool    // and there are no others
 	Places []parse.Pos
@@ -66,9 +64,8 @@ type Value struct {
 	Empty   parse.Expr // a list was put into it that is empty in some cases
 	Decoded bool       // it came from JSON,
 	doubted bool       // of which the script is not sure that it is any
-	endless bool       // it is a reply with any number of elements
+	Endless bool       // it is a reply with any number of elements
 	Given   bool       // likewise of arguments
-	Digits  *parse.Pos // of a table: where a number of more than 14 digits stands that was put into it
 }
 
 // Number is what is known of a number, or of the number that a text holds.
@@ -136,8 +133,8 @@ func Join(a, b Value) Value {
 	a, b = neutral(a, b), neutral(b, a)
 	v.Number = joinNumbers(a.Number, b.Number)
 	v.Whole = whole
-	v.Wide, v.Lossy, v.Digits, v.Empty = cmp.Or(a.Wide, b.Wide), cmp.Or(a.Lossy, b.Lossy), cmp.Or(a.Digits, b.Digits), cmp.Or(a.Empty, b.Empty)
-	v.hollow, v.Decoded, v.endless, v.doubted, v.Given = a.hollow || b.hollow, a.Decoded || b.Decoded, a.endless || b.endless, a.doubted || b.doubted, a.Given || b.Given
+	v.Wide, v.Lossy, v.Empty = cmp.Or(a.Wide, b.Wide), cmp.Or(a.Lossy, b.Lossy), cmp.Or(a.Empty, b.Empty)
+	v.hollow, v.Decoded, v.Endless, v.doubted, v.Given = a.hollow || b.hollow, a.Decoded || b.Decoded, a.Endless || b.Endless, a.doubted || b.doubted, a.Given || b.Given
 	v.listed, v.Role, v.made = same(a.listed, b.listed), same(a.Role, b.Role), same(a.made, b.made)
 	if a.of == b.of || v.Is&^Boolean == 0 {
 		v.of, v.mixed = cmp.Or(a.of, b.of), a.mixed || b.mixed

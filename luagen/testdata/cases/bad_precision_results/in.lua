@@ -12,10 +12,5 @@ redis.call('set', stamp, most + more)
 redis.call('set', stamp, math.floor(most / 2) * 3)
 redis.call('set', stamp, string.format('%d', delta))
 redis.call('set', stamp, string.format('at %s, %5.1f%%', time[1] * 1000000 + time[2], 1))
-local job = {by = 'x', at = time[1] * 1000000}
-redis.call('set', stamp, cjson.encode({id = 1, job = {at = at * 1000}}))
 redis.call('set', stamp, cjson.encode({most, tonumber(delta)}))
-local other = {}
-other.at = tonumber(most)
-redis.call('set', stamp, cjson.encode(other))
-return cjson.encode(job)
+return 'done'

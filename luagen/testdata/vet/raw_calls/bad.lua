@@ -6,10 +6,6 @@ redis.call('zremrangebyscore', z, ARGV[1], '-inf')
 local now = tonumber(ARGV[2])
 redis.call('zadd', z, now, now)
 redis.call('zadd', z, ARGV[2], tonumber(ARGV[2]))
-local popped = redis.call('zpopmax', z, 2)
-if #popped > 0 then redis.call('zadd', KEYS[4], unpack(popped)) end
-local some = redis.call('zrange', z, 0, 9, 'WITHSCORES')
-if #some > 0 then redis.call('zadd', KEYS[4], unpack(some)) end
 redis.call('rename', KEYS[5], KEYS[6])
 local names = redis.call('lrange', l, 0, 99)
 redis.call('hdel', h, unpack(names))
@@ -23,9 +19,4 @@ for _, entry in ipairs(redis.call('lrange', KEYS[12], 0, 99)) do
 end
 redis.call('expireat', KEYS[7], ARGV[5] * 60)
 redis.call('pexpireat', KEYS[13], 86400000 * tonumber(ARGV[5]))
-local members = redis.call('smembers', KEYS[14])
-if not members then return redis.status_reply('none') end
-local out = {}
-out.top, out['low'] = top, low
-out.count = redis.call('zcard', z)
-return out
+return {top, low, redis.call('zcard', z)}

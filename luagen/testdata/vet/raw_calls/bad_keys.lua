@@ -1,10 +1,4 @@
--- Keys in braces and without, the mean of what may be empty, and what is noted once for a script.
-local front, state = '{' .. KEYS[1] .. '}', KEYS[1] .. ':state'
-redis.call('incr', front)
-redis.call('set', state, 1)
-local times, sum = redis.call('lrange', KEYS[2], 0, 99), 0
-for _, time in ipairs(times) do sum = sum + time end
-redis.call('set', KEYS[3], cjson.encode({mean = sum / #times}))
+-- What is noted once for a script.
 local left = tonumber(redis.call('get', KEYS[4]) or '0') - ARGV[1]
 redis.call('set', KEYS[4], left)
 redis.call('set', KEYS[5], redis.call('get', KEYS[5]) + 1)

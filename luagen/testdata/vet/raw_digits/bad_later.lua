@@ -5,7 +5,4 @@ local time, filled = redis.call('time'), redis.call('hget', KEYS[2], 'filled')
 local at = tonumber(filled, 10) or time[1] * 1e6 + time[2]
 redis.call('hset', KEYS[2], 'filled', tostring(at), 'filled_at', at)
 local orderId = tonumber(redis.call('lpop', KEYS[3]))
-if redis.call('exists', table.concat({'order', orderId}, ':')) == 1 then
-  return tonumber(redis.call('hget', KEYS[2], ARGV[3]) or 0)
-end
 return {orderId, tat}

@@ -28,7 +28,6 @@ local old = redis.call('zrange', KEYS[13], 0, -n)
 for _, id in ipairs(old) do redis.call('zrem', KEYS[13], id) end
 redis.call('sinterstore', KEYS[18], KEYS[19], KEYS[20])
 redis.call('rename', KEYS[18], KEYS[21])
-redis.call('msetnx', unpack(KEYS))
 local some = redis.call('zrangebyscore', KEYS[22], 0, 5, 'limit', 0, 100)
 redis.call('rpush', KEYS[23], unpack(some))
 local found = string.match(ARGV[4], '^' .. ARGV[5] .. ':(.*)$')

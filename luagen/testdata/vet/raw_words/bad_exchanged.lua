@@ -26,8 +26,6 @@ redis.call('expire', KEYS[9], member)
 redis.call('linsert', KEYS[10], value, 'BEFORE', member)
 redis.call('set', KEYS[11], ARGV[14], 'PX', ARGV[15])
 redis.call('set', KEYS[12], ARGV[15], 'PX', ARGV[14])
-local all = redis.call('zrange', KEYS[13], 0, 9)
-redis.call('zrem', unpack(all), KEYS[13])
 for i, k in ipairs(KEYS) do
   if redis.call('get', k) ~= ARGV[16] then return i end
 end
