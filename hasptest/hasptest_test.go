@@ -26,6 +26,8 @@ func (r *recorded) Errorf(format string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
+func (r *recorded) Fatalf(format string, args ...any) { r.Errorf(format, args...) }
+
 func TestLoseWhatNobodyHolds(t *testing.T) {
 	t.Parallel()
 	test := &recorded{TB: t}
