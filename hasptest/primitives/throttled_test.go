@@ -3,7 +3,9 @@ package primitives_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -191,5 +193,207 @@ func TestThrottleStatesFails(t *testing.T) {
 		require.ErrorIs(t, err, primitives.ErrUnavailable)
 		require.ErrorContains(t, err, `query throttles "user and 2 others"`)
 		require.Nil(t, states)
+	})
+}
+
+// refuseLocally are the options of throttles that repeat refusals.
+var refuseLocally = &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Timeout: time.Minute, RefuseLocally: true}
+
+// refusing runs a test of a throttle that repeats refusals, in virtual time.
+func refusing(t *testing.T, limit primitives.Limit, run func(t *testing.T, x *throttle)) {
+	t.Helper()
+	throttled(t, limit, func(t *testing.T, x *throttle) {
+		x.Throttle = x.client.NewThrottle("x", limit, refuseLocally)
+		run(t, x)
+	})
+}
+
+// TestLocalRefusalsCostNoCommands: callers who ask 10 000 times a second, each by a new Throttle.
+func TestLocalRefusalsCostNoCommands(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		limit primitives.Limit
+		opts  *primitives.ThrottleOptions
+		time  time.Duration
+		sent  int
+	}{
+		{primitives.Limit{Permits: 1, Interval: time.Hour}, refuse, time.Second, 10_000},
+		{primitives.Limit{Permits: 1, Interval: time.Hour}, refuseLocally, 3 * time.Second, 1 + 3},
+		{primitives.Limit{Permits: 10, Interval: time.Second}, refuseLocally, 3 * time.Second, 10 + 1 + 29*2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, asked, traced := newServer(t), 0, 0
+			client := s.client(t, &primitives.Options{Tracer: &trace.Tracer{AcquireEnd: func(context.Context, trace.AcquireEnd) { traced++ }}})
+			for begin := time.Now(); time.Since(begin) < c.time; time.Sleep(100 * time.Microsecond) {
+				require.NoError(t, errOf(client.NewThrottle("x", c.limit, c.opts).Allow(t.Context(), 1)))
+				asked++
+			}
+			require.Equal(t, c.sent, s.called("throttle_take"))
+			require.Equal(t, asked, traced)
+		})
+	}
+}
+
+// TestLocalRefusalsAreTheServers: of one client, which draws permits, limits, settlements and deletions, each decision is
+// the one that the server would make, whoever makes it.
+func TestLocalRefusalsAreTheServers(t *testing.T) {
+	const burst = 6
+	refusing(t, primitives.Limit{Permits: 4, Interval: time.Second, Burst: burst}, func(t *testing.T, x *throttle) {
+		var open []func()
+		r, freeAt := rand.New(rand.NewPCG(46, 5)), time.Now() //nolint:gosec // It is no secret.
+		other := &throttle{limit: primitives.Limit{Permits: 10, Interval: time.Second, Burst: burst}}
+		other.Throttle = x.client.NewThrottle("x", other.limit, refuseLocally)
+		for range 6000 {
+			one, n := x, 1+r.IntN(burst)
+			if r.IntN(20) == 0 {
+				one = other
+			}
+			each := one.limit.Interval / time.Duration(one.limit.Permits)
+			time.Sleep(time.Duration(max(0, r.IntN(400_000)-300_000)) * time.Microsecond)
+			if r.IntN(100) == 0 {
+				require.NoError(t, errOf(one.Delete(t.Context())))
+				freeAt = time.Now()
+			}
+			used := max(0, time.Until(freeAt))
+			retry := max(0, used-time.Duration(burst-n)*each)
+			work, d, err := one.AllowEstimate(t.Context(), n)
+			require.NoError(t, err)
+			if retry == 0 {
+				used += time.Duration(n) * each
+			}
+			require.Equal(t, retry == 0, d.Allowed)
+			require.LessOrEqual(t, d.RetryAfter, retry) // Since a refusal that is repeated, others may have been granted.
+			require.LessOrEqual(t, d.ResetAfter, used)
+			freeAt = time.Now().Add(used)
+			if work != nil && r.IntN(4) == 0 {
+				granted, unused := time.Now(), r.IntN(n+1)
+				open = append(open, func() {
+					require.NoError(t, work.Settle(t.Context(), n-unused))
+					freeAt = freeAt.Add(-max(0, time.Duration(unused)*each-time.Since(granted)))
+				})
+			}
+			if len(open) > 0 && r.IntN(4) == 0 {
+				open[0]()
+				open = open[1:]
+			}
+		}
+		require.Less(t, x.called("throttle_take"), 3000)
+	})
+}
+
+// TestLocalRefusalEnds: another process's deletion is seen after a second; this client's own at once, even by a call
+// whose refusal comes later.
+func TestLocalRefusalEnds(t *testing.T) {
+	refusing(t, primitives.Limit{Permits: 3, Interval: time.Hour}, func(t *testing.T, x *throttle) {
+		x.allows(t, 3)
+		require.Equal(t, 40*time.Minute, x.refuses(t, 2).RetryAfter)
+		x.do("DEL", "x")
+		time.Sleep(time.Second - 1)
+		in := 40*time.Minute - time.Second + 1
+		want := primitives.Decision{RetryAfter: in, NextAfter: in, ResetAfter: time.Hour - time.Second + 1}
+		require.Equal(t, want, x.refuses(t, 2))
+		want.RetryAfter += 20 * time.Minute
+		want.NextAfter = want.RetryAfter
+		require.Equal(t, want, x.refuses(t, 3))
+		x.allows(t, 1) // Fewer permits: the server is asked.
+		time.Sleep(time.Nanosecond)
+		x.allows(t, 2)
+
+		x.faultOf("throttle_take", fault{after: time.Millisecond})
+		late := make(chan bool)
+		go func() {
+			d, err := x.Allow(t.Context(), 1)
+			late <- d.Allowed || err != nil
+		}()
+		synctest.Wait() // The server has refused.
+		require.NoError(t, errOf(x.Delete(t.Context())))
+		require.False(t, <-late)
+		x.allows(t, 1)
+	})
+}
+
+// TestMultiThrottleRefusesLocally: while one of its throttles does, which another call may have found. What it gives back
+// ends refusals.
+func TestMultiThrottleRefusesLocally(t *testing.T) {
+	t.Parallel()
+	for _, steps := range []bool{false, true} {
+		tiered(t, steps, func(t *testing.T, x *tiers) {
+			for i, one := range x.each {
+				x.each[i] = x.client.NewThrottle(one.Name(), tierLimits[i], refuseLocally)
+			}
+			allow := func(user, tenant, all int) primitives.MultiDecision {
+				return must(x.all(user, tenant, all).Allow(t.Context()))(t)
+			}
+			require.True(t, allow(1, 7, 1).Allowed)
+			require.Same(t, x.each[1], allow(1, 1, 1).Throttle)
+			sent := x.called("throttle_take")
+			time.Sleep(42_858 * time.Microsecond)
+			in := 100 * time.Millisecond
+			want := primitives.Decision{RetryAfter: in, NextAfter: in, ResetAfter: 957_142 * time.Microsecond}
+			d := allow(1, 1, 1)
+			require.Equal(t, want, d.Decision)
+			require.Same(t, x.each[1], d.Throttle)
+			require.Equal(t, []primitives.Decision{{}, want, {}}, d.Each)
+			one := must(x.each[1].Allow(t.Context(), 1))(t)
+			require.Equal(t, want, one)
+			require.Equal(t, sent, x.called("throttle_take"))
+			time.Sleep(100 * time.Millisecond)
+			require.True(t, allow(1, 1, 1).Allowed)
+
+			// Of two throttles that refuse together, the one that is free later is named.
+			time.Sleep(2 * time.Second)
+			require.True(t, allow(5, 7, 1).Allowed)
+			require.False(t, allow(5, 2, 1).Allowed)
+			sent = x.called("throttle_take")
+			require.Same(t, x.each[0], allow(5, 2, 1).Throttle)
+			require.Equal(t, sent, x.called("throttle_take"))
+			time.Sleep(time.Minute)
+			x.faults(fault{err: backend.ErrUnavailable})
+			require.ErrorIs(t, errOf(x.all(1, 1, 1).Allow(t.Context())), primitives.ErrUnavailable)
+		})
+	}
+}
+
+// TestMultiThrottleGivesBackLocally: a refusal for permits that a call in steps takes for a moment is not repeated.
+func TestMultiThrottleGivesBackLocally(t *testing.T) {
+	t.Parallel()
+	tiered(t, true, func(t *testing.T, x *tiers) {
+		for i, one := range x.each {
+			x.each[i] = x.client.NewThrottle(one.Name(), tierLimits[i], refuseLocally)
+		}
+		require.NoError(t, errOf(x.each[1].Allow(t.Context(), 7)))
+		x.faults(fault{before: time.Millisecond})
+		both := make(chan bool)
+		go func() {
+			d, err := x.all(5, 1, 1).Allow(t.Context())
+			both <- d.Allowed || err != nil
+		}()
+		time.Sleep(1500 * time.Microsecond)
+		x.faults(fault{})
+		d := must(x.each[0].Allow(t.Context(), 1))(t)
+		require.False(t, d.Allowed)
+		require.False(t, <-both)
+		d = must(x.each[0].Allow(t.Context(), 1))(t)
+		require.True(t, d.Allowed)
+	})
+}
+
+// TestLocalRefusalKeepsTheLocalShare: it is no answer of the server.
+func TestLocalRefusalKeepsTheLocalShare(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		link := newDialing(t, s.embedded)
+		x := link.client(t, nil).NewThrottle("x", primitives.Limit{Permits: 10, Interval: time.Minute, Burst: 4},
+			&primitives.ThrottleOptions{Unavailable: primitives.LocalShare(0.25), RefuseLocally: true})
+		allow := func(n int, allowed, local bool) {
+			t.Helper()
+			d := must(x.Allow(t.Context(), n))(t)
+			require.Equal(t, []bool{allowed, local}, []bool{d.Allowed, d.Local})
+		}
+		allow(4, true, false)
+		allow(2, false, false)
+		link.down.Store(true)
+		allow(1, true, true)
+		allow(2, false, false)
+		allow(1, false, true)
 	})
 }
