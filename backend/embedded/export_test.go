@@ -13,10 +13,13 @@ import (
 // ReadReply decodes a whole reply.
 var ReadReply = readReply
 
-// Receive reports to events what comes in pieces on a connection of a subscriber.
+// Receive reports to events what comes in pieces on a connection of a subscriber. A piece of nothing ends the connection.
 func Receive(events fanout.Events, pieces ...[]byte) {
 	c := newConn(events)
 	for _, piece := range pieces {
+		if piece == nil {
+			c.end()
+		}
 		_, _ = c.Write(piece)
 	}
 }

@@ -100,7 +100,7 @@ func FuzzMessages(f *testing.F) {
 			pieces = append(pieces, []byte(stream[:min(step, len(stream))]))
 		}
 		var got told
-		embedded.Receive(&got, pieces...)
+		embedded.Receive(&got, append(pieces, append([][]byte{nil}, pieces...)...)...)
 		require.Equal(t, want, got.events)
 	})
 }

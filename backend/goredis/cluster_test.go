@@ -177,3 +177,26 @@ func TestClusterAfterAFailover(t *testing.T) {
 		return over(t, client)
 	})
 }
+
+// TestLinkFollowsTheCluster: it stays at a primary, and leaves a node that is none any more, though its connection is sound.
+func TestLinkFollowsTheCluster(t *testing.T) {
+	t.Parallel()
+	one, two := node(t, adaptertest.Ack), node(t, adaptertest.Ack)
+	var primary atomic.Value
+	primary.Store(one.Addr)
+	client := closing(t, redis.NewClusterClient(&redis.ClusterOptions{
+		ClusterStateReloadInterval: time.Millisecond,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			nodes := []redis.ClusterNode{{Addr: primary.Load().(string)}}
+			return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: nodes}}, nil
+		},
+	}))
+	b := adaptertest.Must(goredisbackend.New(client, &goredisbackend.Options{PubSub: &fanout.Options{PingEvery: 10 * time.Millisecond}}))(t)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	_, events := collect(t, b, "b")
+	require.Eventually(t, func() bool { return one.Count("subscribe b\n") > 20 }, 20*time.Second, time.Millisecond)
+	require.Empty(t, events)
+	primary.Store(two.Addr)
+	require.Equal(t, backend.Event{Kind: backend.EventResubscribed}, <-events)
+	require.Positive(t, two.Count("subscribe b\n"))
+}

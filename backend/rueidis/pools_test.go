@@ -101,6 +101,31 @@ func TestOutcomesByWhichSlotsAreForgotten(t *testing.T) {
 	}
 }
 
+// Nodes implements [rueidis.Client], for TestSlotsAreAskedForOnce.
+func (c *poolClient) Nodes() map[string]rueidis.Client {
+	c.inside.Add(1)
+	<-c.yield
+	return map[string]rueidis.Client{"left": nil}
+}
+
+// TestSlotsAreAskedForOnce at a time, in the background; after a failure again.
+func TestSlotsAreAskedForOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &poolClient{yield: make(chan struct{})}
+		s := &slots{client: c, left: "left"}
+		for asked := range 3 {
+			for range 9 {
+				require.Empty(t, s.known("k"))
+			}
+			synctest.Wait()
+			require.EqualValues(t, asked+1, c.inside.Load())
+			c.yield <- struct{}{}
+			synctest.Wait()
+		}
+	})
+}
+
 func TestParseRange(t *testing.T) {
 	t.Parallel()
 	number, text := backend.IntegerReply, backend.StringReply

@@ -38,7 +38,7 @@ var (
 func Answers(t *testing.T, connect Connect) {
 	t.Helper()
 	t.Parallel()
-	for name, story := range map[string]func(*testing.T, Connect){"Replies": replies, "Errors": errorReplies, "Waits": waits} {
+	for name, story := range map[string]func(*testing.T, Connect){"Replies": replies, "Errors": errorReplies, "Waits": waits, "GivenUp": givenUp} {
 		t.Run(name, func(t *testing.T) { story(t, connect) })
 	}
 }
@@ -206,6 +206,37 @@ func NotExecuted(t *testing.T, err error, text string) {
 	require.ErrorContains(t, err, text)
 	require.False(t, backend.MayHaveRun(err))
 	require.False(t, errors.As(err, new(*backend.ServerError)), "no server has answered the script")
+}
+
+// givenUp has an adapter closed while the server is silent to what sets up a subscription's connection, or to SUBSCRIBE.
+// When the server speaks again, it has only the connections that the client's commands have.
+func givenUp(t *testing.T, connect Connect) {
+	t.Helper()
+	for _, silentTo := range []string{"HELLO", "CLIENT", "SUBSCRIBE"} {
+		asked, speak := make(chan bool, 9), make(chan bool)
+		s := &Server{Answer: Double}
+		b := connect(t, s)
+		_, err := b.Run(t.Context(), write, call.Keys, []string{"1"})
+		require.NoError(t, err)
+		before := len(s.Open())
+		s.SetUp(func(name string) string {
+			if name == silentTo {
+				asked <- true
+				<-speak
+			}
+			return ""
+		})
+		subscribed := make(chan error, 1)
+		go func() {
+			_, err := b.Subscribe(t.Context(), "c", func(backend.Event) {})
+			subscribed <- err
+		}()
+		<-asked
+		require.NoError(t, b.Close())
+		require.ErrorIs(t, <-subscribed, backend.ErrClosed)
+		close(speak)
+		require.Eventually(t, func() bool { return len(s.Open()) == before }, 20*time.Second, time.Millisecond, silentTo)
+	}
 }
 
 // ClientCloses closes a client: its backend is closed, and the driver's client can still be used. So it can after a bad
