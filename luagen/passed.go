@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check"
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
@@ -23,11 +26,19 @@ func (j *job) passed(s *golua.Script, script *parse.Script) {
 	if len(s.Calls) == 0 || script.Body == nil {
 		return
 	}
+	script.Comments = append(script.Comments, parse.Comment{Text: s.Doc})
 	m := flow.NewCode(script, j.tables).Machine()
 	h := &handed{j, m, s, draft.Learn(m)}
 	for _, call := range s.Calls {
 		for i, arg := range call.Args {
 			h.argument(i+1, len(call.Args), arg)
+		}
+		h.exchanged("KEYS", call.Keys)
+		h.exchanged("ARGV", call.Args)
+		if says := "nil and false arrive as an error of the client, and nothing here asks for it"; call.NoNil && h.facts.Result == "bool" {
+			h.findAt(call.At, check.Result, says+": return 0")
+		} else if call.NoNil && strings.HasSuffix(h.facts.Result, "?") {
+			h.note([]string{call.At.String() + ": " + says})
 		}
 		if call.Unloaded {
 			j.note([]string{call.At.String() + ": after a restart this fails with NOSCRIPT: call Run, or Eval then"})
@@ -42,8 +53,41 @@ func (h *handed) argument(n, of int, arg golua.Passed) {
 		h.findAt(arg.At, check.Time, "a time.Duration arrives in nanoseconds: write .Milliseconds(), or so many seconds")
 	case arg.As == "float64" && flow.Units[is].Per > 0:
 		h.findAt(arg.At, check.Expire, "this may have a fraction, for which an expiry fails: write .Milliseconds(), or math.Ceil")
+	case strings.HasPrefix(arg.As, "int") && is == "seconds":
+		h.note([]string{arg.At.String() + ": this is 0 for less than a second, for which an expiry fails: pass milliseconds, or round up"})
+	case arg.As == "bool" && ofBool.MatchString(h.compared(n)):
+		h.findAt(arg.At, check.Compare, "a bool arrives as '1' or '0', and the script compares it with another text")
 	case arg.As == "list" && of > 1:
 		h.findAt(arg.At, check.Command, "the client refuses a list beside other arguments: make one list of all, and pass it with ...")
+	}
+}
+
+var aWord = regexp.MustCompile(`[a-z]{3,}`)
+var ofBool = regexp.MustCompile(`^(?: true| false)+$`)
+
+// compared returns the texts with which the script compares ARGV[n].
+func (h *handed) compared(n int) (all string) {
+	for _, e := range h.C.Flow.Exprs {
+		if b, ok := e.(*parse.BinaryExpr); ok && h.C.Nth(b.L, "ARGV") == n {
+			text, _ := flow.ConstantText(b.R)
+			all += " " + text
+		}
+	}
+	return all
+}
+
+// exchanged finds two elements of a list that the script takes the other way round, by the words of both.
+func (h *handed) exchanged(list string, given []golua.Passed) {
+	fits := func(i, k int) bool {
+		taken := aWord.FindAllString(h.C.NamesOf(list, k+1)+" "+h.facts.Types[k+1], -1)
+		return slices.ContainsFunc(aWord.FindAllString(flow.Spoken(given[i].Code), -1), func(word string) bool { return slices.Contains(taken, word) })
+	}
+	for i := range given {
+		for k := range i {
+			if fits(i, k) && fits(k, i) && !fits(i, i) && !fits(k, k) {
+				h.findAt(given[k].At, check.Command, fmt.Sprintf("by its name this is %s[%d] of the script, and what is passed there is %s[%d]", list, i+1, list, k+1))
+			}
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ var Rules = []string{
 func Script(s *parse.Script, tables *flow.Tables, strict bool) []parse.Finding {
 	j := &judge{
 		Machine: flow.NewCode(s, tables).Machine(), seen: map[flow.UseAt]int{}, verdicts: map[string]*verdict{}, settled: map[parse.Expr]bool{},
-		unpacks: map[*parse.Var]bool{}, noted: map[string]bool{}, needs: map[*parse.Var]parse.Pos{}, encodes: map[*parse.Var]parse.Pos{},
+		noted: map[string]bool{},
 	}
 	j.names()
 	j.globals()
@@ -79,13 +79,10 @@ type judge struct {
 	seen     map[flow.UseAt]int // in how many states uses were seen
 	verdicts map[string]*verdict
 	order    []*verdict
-	settled  map[parse.Expr]bool      // words of commands: whether each is equal to a declared key in all states, or a table
-	unproven []func()                 // finds keys, or too few words, unless they are such words; and what all the code may show
-	keyFound bool                     // a raw script has no further finding of rule key
-	noted    map[string]bool          // a script has one note of a text
-	unpacks  map[*parse.Var]bool      // names that unpack gets as they are
-	needs    map[*parse.Var]parse.Pos // parameters for which nil fails, and where,
-	encodes  map[*parse.Var]parse.Pos // and that are made JSON
+	settled  map[parse.Expr]bool // words of commands: whether each is equal to a declared key in all states, or a table
+	unproven []func()            // finds keys, or too few words, unless they are such words; and what all the code may show
+	keyFound bool                // a raw script has no further finding of rule key
+	noted    map[string]bool     // a script has one note of a text
 }
 
 // judge finds what is wrong in a use: each rule about uses is called here.
@@ -121,8 +118,6 @@ func (j *judge) judge(s flow.Sight) {
 		j.use(s.V)
 	case flow.Given:
 		j.gets(s.Name, s.E.(*parse.CallExpr), s.Args)
-	case flow.Taken:
-		j.passes(flow.VarOf(s.F), s)
 	case flow.Sent:
 		j.checkWords(s.Call, s.Name)
 	case flow.Refusable:

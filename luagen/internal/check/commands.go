@@ -191,7 +191,7 @@ func (j *judge) unpacked(args []parse.Expr, v flow.Value) {
 	if v.Given {
 		j.note(args[0].Pos(), manyGiven)
 	}
-	if j.unpacks[flow.VarOf(flow.Unparen(args[0]))] = true; v.Endless {
+	if v.Endless {
 		j.may(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this list may have as many: go through it in parts")
 	}
 }

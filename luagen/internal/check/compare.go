@@ -47,6 +47,7 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 
 func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
+	j.begins(e)
 	mixed := l.Surely(flow.IsText) && r.Surely(flow.IsNumber) || l.Surely(flow.IsNumber) && r.Surely(flow.IsText)
 	if l.Is&r.Is != 0 && !mixed || j.C.Flow.Careful[e] {
 		return
@@ -56,6 +57,9 @@ func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 		switch {
 		case constant == flow.IsNil && v&flow.Boolean == flow.IsFalseValue:
 			j.find(e.P, Compare, "this is %s: a nil reply is false in Lua, not nil", never)
+			return
+		case constant == flow.IsNil && pair[0].Decoded:
+			j.find(e.P, Compare, "this is %s: null in JSON is cjson.null in Lua, not nil", never)
 			return
 		case constant == flow.IsNil, constant == flow.IsFalseValue && v != flow.IsNumber:
 			return // to be on the safe side is no mistake
@@ -100,6 +104,7 @@ func (j *judge) isLetter(e parse.Expr) bool {
 // condition finds a number where a condition stands: 0 is true in Lua. Parts but the last are found where they are evaluated.
 func (j *judge) condition(e parse.Expr) {
 	e = flow.Unparen(e)
+	j.nulls(e)
 	if b, ok := e.(*parse.BinaryExpr); ok && (b.Op == "and" || b.Op == "or") {
 		j.condition(b.R)
 		return
@@ -122,6 +127,26 @@ func (j *judge) condition(e parse.Expr) {
 	}
 }
 
+// nulls notes a field of what came from JSON that is used if it is there: null is there, too.
+func (j *judge) nulls(cond parse.Expr) {
+	index, ok := j.C.Origin(cond).(*parse.IndexExpr)
+	if !ok || j.C.Members["cjson.null"] || !j.Peek(index.X).Decoded {
+		return
+	}
+	same := func(e parse.Expr) bool {
+		other, ok := j.C.Origin(e).(*parse.IndexExpr)
+		return ok && j.C.NameOf(other) == j.C.NameOf(index)
+	}
+	uses := func(e parse.Expr) bool {
+		index, isIndex := e.(*parse.IndexExpr)
+		b, isBinary := e.(*parse.BinaryExpr)
+		return isIndex && same(index.X) || isBinary && strings.Contains("..<=>=+-*/%", b.Op) && (same(b.L) || same(b.R))
+	}
+	if slices.ContainsFunc(j.C.Flow.Exprs, uses) {
+		j.note(cond.Pos(), "this is true for null in JSON, too, which fails behind it: compare it with cjson.null")
+	}
+}
+
 // operand checks the left part of "and" or "or". In "x and 1 or 2" the 1 is no condition, and "count or 0" is careful.
 func (j *judge) operand(e *parse.BinaryExpr) {
 	l, ok := flow.Unparen(e.L).(*parse.BinaryExpr)
@@ -133,12 +158,7 @@ func (j *judge) operand(e *parse.BinaryExpr) {
 
 // present finds a value that may be nil where nil fails.
 func (j *judge) present(v flow.Value, pos parse.Pos) {
-	miss, param := j.MayMiss(v), j.Frame.Params[v.Missing]
-	switch {
-	case param != nil && v.Is&flow.Absent != 0 && j.Unproved(v):
-		if _, known := j.needs[param]; !known {
-			j.needs[param] = pos
-		}
+	switch miss := j.MayMiss(v); {
 	case miss && strings.HasPrefix(v.Missing, flow.AnArgument):
 		j.may(pos, Nil, "this may be nil, as an argument may be absent, and then it fails: test it first")
 	case miss:
@@ -146,19 +166,6 @@ func (j *judge) present(v flow.Value, pos parse.Pos) {
 			"test it first, or write or 0 behind it")
 	case v.Is == flow.IsNil:
 		j.find(pos, Nil, "this is always nil, and then it fails")
-	}
-}
-
-// passes finds what may be nil and is passed to a function that fails for it.
-func (j *judge) passes(param *parse.Var, s flow.Sight) {
-	if pos, needs := j.needs[param]; needs && j.MayMiss(s.V) {
-		j.may(pos, Nil, "this is nil if the key, field or element is missing that line %d passes, and then it fails: test it first", s.E.Pos().Line)
-	}
-	if pos, encodes := j.encodes[param]; encodes && s.V.Decoded {
-		j.note(pos, again)
-	}
-	if j.unpacks[param] {
-		j.unpacked([]parse.Expr{s.E}, s.V)
 	}
 }
 

@@ -8,23 +8,11 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// unending finds the keys that never expire on one way through the script, or through the function that alone gives expiries.
+// unending finds the keys that never expire on one way through the script: it compares a way that leaves a key without an
+// expiry with the way that gives one and parts last from it.
 func (j *judge) unending() {
+	w := j.Frame
 	j.State = flow.NewState()
-	j.compareWays(j.Frame)
-	var helping []*flow.Frame
-	for _, f := range j.Frames {
-		if len(f.Given) > 0 {
-			helping = append(helping, f)
-		}
-	}
-	if len(helping) == 1 && len(j.Frame.Given) == 0 {
-		j.compareWays(helping[0])
-	}
-}
-
-// compareWays compares a way that leaves a key without an expiry with the way that gives one and parts last from it.
-func (j *judge) compareWays(w *flow.Frame) {
 	for key, all := range w.Left {
 		for _, l := range all {
 			if len(w.Given[key]) == 0 {

@@ -17,7 +17,9 @@ func (j *judge) habits(all []touch) {
 		j.words(t)
 		j.rows(all[:i+1])
 		j.overwritten(t, all)
+		j.owned(t, all)
 	}
+	j.undone(all)
 }
 
 // mentions reports whether a key is among the words of a call.

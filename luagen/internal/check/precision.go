@@ -71,15 +71,11 @@ func (j *judge) jsonOf(e parse.Expr, v flow.Value) {
 	if v.Empty != nil {
 		e, v = v.Empty, j.Peek(v.Empty)
 	}
-	x := flow.VarOf(flow.Unparen(e))
 	if j.C.Flow.HasText["[]"] && j.C.Flow.HasText["{}"] {
 		return // The script puts one in the place of the other.
 	}
 	if v.Decoded {
 		j.note(e.Pos(), again)
-	}
-	if p := j.Frame.Params[flow.AnArgument+j.C.NameOf(e)]; p != nil && p == x {
-		j.encodes[p] = e.Pos()
 	}
 	if j.MayBeEmpty(e, v) {
 		j.may(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")

@@ -47,7 +47,7 @@ func (j *judge) namesIn(table *parse.TableExpr) {
 func (j *judge) rawResult(v flow.Value, e parse.Expr) {
 	call, made := flow.Unparen(e).(*parse.CallExpr) // such as the result of a function
 	made = made && !strings.HasPrefix(j.C.Callee(call), "math.m")
-	if v.Surely(flow.IsNumber) && (v.Frac || v.Split) && v.Unit.Per < 1000 && !made && !restName.MatchString(flow.Spoken(j.C.NameOf(e))) {
+	if v.Surely(flow.IsNumber) && (v.Frac || v.Split) && v.Unit.Per < 1000 && !made && (v.Unit.Per > 0 || !restName.MatchString(flow.Spoken(j.C.NameOf(e)))) {
 		j.may(e.Pos(), Result, lostFraction)
 	}
 }
@@ -183,11 +183,13 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 	}
 }
 
-// dropped finds a range that is only read.
+// dropped notes a write by redis.pcall whose reply nobody looks at, though a write behind it counts on it.
 func (j *judge) dropped(call *parse.CallExpr) {
 	command, _ := j.C.CommandCall(call)
-	if len(command.Names) == 1 && strings.Contains(command.Names[0], "range") && !j.C.Writes(call) {
-		j.find(call.P, Result, "this result goes nowhere: return it, or leave it out")
+	if len(command.Names) == 1 && flow.Is(command.Names[0], "creating") && !j.Raises(call) && slices.ContainsFunc(j.C.Flow.Calls, func(e *parse.CallExpr) bool {
+		return e.P.Offset > call.P.Offset && j.C.Flow.Blocks[e] == j.C.Flow.Blocks[call] && j.C.Writes(e) && j.Raises(e)
+	}) {
+		j.note(call.P, "if this fails, nobody hears of it: write redis.call, or ask for err of the reply")
 	}
 }
 

@@ -48,7 +48,7 @@ func Of(s *parse.Script, comment string, facts Facts) []byte {
 	}}
 	parse.Said(d.said, comment)
 	for _, c := range s.Comments {
-		parse.Said(d.said, further.ReplaceAllString(c.Text, "\n$1"))
+		parse.Said(d.said, c.Text)
 		if tag := annotation.FindString(c.Text); tag != "" && !strings.HasPrefix(c.Text, "---@allow") && c.Pos.Offset < s.Tokens[0].Pos.Offset {
 			d.edits = append(d.edits, edit{c.Pos.Offset, c.Pos.Offset + len(tag), "-- "}) // It was for people.
 		}
@@ -90,10 +90,7 @@ func (d *draft) prose(comment string) (lines []string) {
 	return lines
 }
 
-var (
-	annotation = regexp.MustCompile(`^--+\s*@`)
-	further    = regexp.MustCompile(`[,;]?\s+((?:KEYS|ARGV)\[\d+\]\s*(?:=>|->|[=:–—-]))`) // the next element on a line
-)
+var annotation = regexp.MustCompile(`^--+\s*@`)
 
 // header returns the annotations.
 func (d *draft) header(prose []string) string {

@@ -6,6 +6,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,12 +17,14 @@ type Call struct {
 	At         token.Position
 	Keys, Args []Passed // nil if they are not known
 	Unloaded   bool     // nothing loads the script if the server has lost it
+	NoNil      bool     // nothing asks for the error of a nil reply
 }
 
 // Passed is a key or an argument.
 type Passed struct {
-	At token.Position
-	As string // it arrives as nanoseconds, float64, or list
+	At   token.Position
+	As   string // it arrives as nanoseconds, float64, int or int64 of such a number, bool, or list
+	Code string // its expression, and those from which its value comes
 }
 
 // passes notes what a call passes to scripts: to those whose method it calls, or that are among its arguments.
@@ -30,9 +33,10 @@ func (r *reader) passes(call *ast.CallExpr) {
 	for _, e := range scripts {
 		for _, origin := range r.origins(e) {
 			if c := r.of[origin]; c != nil {
+				asks := slices.ContainsFunc(slices.Collect(maps.Values(r.sources)), asksNil.Match)
 				of := method.FindString(fmt.Sprint(r.own(call.Fun)))
 				unloaded := client.MatchString(of) && lastName(call) == "EvalSha" && !loads.Match(r.sources[r.file(call.Pos())])
-				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), unloaded})
+				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), unloaded, !asks})
 			}
 		}
 	}
@@ -83,15 +87,28 @@ func (r *reader) list(e ast.Expr) []ast.Expr {
 		return append([]ast.Expr{}, lit.Elts...)
 	}
 	given, object := r.given(e)
-	if v, ok := object.(*types.Var); len(given) != 1 || given[0] == nil || r.asked[object] || ok && (v.Kind() == types.ParamVar || v.IsField()) {
+	if v, ok := object.(*types.Var); r.asked[object] || ok && (v.Kind() == types.ParamVar || v.IsField()) {
 		return nil
 	}
 	r.asked[object] = true
 	defer delete(r.asked, object)
-	return r.list(given[0])
+	var all []ast.Expr
+	for _, value := range given {
+		switch call, _ := value.(*ast.CallExpr); {
+		case call != nil && lastName(call) == "make":
+		case call != nil && lastName(call) == "append" && !call.Ellipsis.IsValid():
+			all = append(all, call.Args[1:]...)
+		case len(given) == 1 && value != nil:
+			return r.list(value)
+		default:
+			return nil
+		}
+	}
+	return all
 }
 
 var method = regexp.MustCompile(`^func \(\*?[\w.-]+/[^)]*`) // of a client
+var asksNil = regexp.MustCompile(`\b(?:Err)?Nil\b|Is(?:Redis|Valkey)Nil`)
 var loads = regexp.MustCompile(`NOSCRIPT|NoScript|\.(?:Run|Eval)(?:RO)?\(`)
 
 // all describes what is passed to a function.
@@ -101,13 +118,20 @@ func (r *reader) all(list []ast.Expr, of string) []Passed {
 	}
 	all := make([]Passed, len(list))
 	for i, e := range list {
-		all[i] = Passed{r.position(e.Pos()), r.sent(e, of)}
+		all[i] = Passed{r.position(e.Pos()), r.sent(e, of), ""}
+		for _, from := range append(r.origins(e), e) {
+			at, end := r.position(from.Pos()), r.position(from.End())
+			all[i].Code += " " + string(r.sources[at.Filename][at.Offset:end.Offset])
+		}
 	}
 	return all
 }
 
 // sent returns as what a value arrives that a function gets.
 func (r *reader) sent(e ast.Expr, of string) string {
+	if call, ok := e.(*ast.CallExpr); ok && slices.Contains([]string{"FormatInt", "Itoa"}, lastName(call)) {
+		e = call.Args[0]
+	}
 	from := r.origins(e)
 	if len(from) == 0 { // Such as a parameter of a function that calls itself.
 		from = []ast.Expr{e}
@@ -115,7 +139,7 @@ func (r *reader) sent(e ast.Expr, of string) string {
 	switch t := types.TypeString(r.TypeOf(e), nil); {
 	case !slices.ContainsFunc(from, func(e ast.Expr) bool { return !r.isTime(e) }):
 		return "nanoseconds"
-	case client.MatchString(of) && t == "float64" && slices.ContainsFunc(from, r.isFraction):
+	case client.MatchString(of) && (t == "bool" || slices.Contains([]string{"float64", "int", "int64"}, t) && slices.ContainsFunc(from, r.isFraction)):
 		return t
 	case strings.Contains(of, "go-redis") && strings.HasPrefix(t, "[]") && t != "[]byte" && t != "[]uint8":
 		return "list"

@@ -241,7 +241,7 @@ func (m *Machine) maybe(call CommandCall, v Value) Value {
 		if s == anyReply { // A condition about this reply, or about an unknown one, may show that it is there.
 			sources[i] = anyReply + fmt.Sprint(call.Expr.P)
 		}
-		if _, field, _ := strings.Cut(s, "\n"); call.Names[0][0] == 'h' && field != "" && (field[0] == '\'' || field[0] == 'A') && !m.gets(call, i+2) {
+		if _, field, _ := strings.Cut(s, "\n"); call.Names[0][0] == 'h' && field != "" && (field[0] == '\'' || field[0] == 'A') {
 			sources[i] += itsOwn
 		}
 		if slices.ContainsFunc(answers(sources[i]), func(what any) bool { return m.State.Knows(later(what.(string))) }) {
@@ -262,16 +262,6 @@ func (m *Machine) maybe(call CommandCall, v Value) Value {
 	return v
 }
 
-// gets reports whether the script gives a hash the field that a call reads, before it or on a way without it: then a hash has it.
-func (m *Machine) gets(read CommandCall, word int) bool {
-	return slices.ContainsFunc(m.C.Flow.Calls, func(e *parse.CallExpr) bool {
-		call, _ := m.C.CommandCall(e)
-		gives := len(call.Names) == 1 && Is(call.Names[0], "creating") && call.Names[0][0] == 'h' && m.KeyText(call.Words, 1) == m.KeyText(read.Words, 1)
-		return gives && (e.P.Offset < read.Expr.P.Offset || !Inside(m.C.Flow.Blocks[read.Expr], m.C.Flow.Blocks[e])) &&
-			(call.Open || slices.ContainsFunc(call.Words[2:], func(e parse.Expr) bool { return m.KeyName(e, MaxKeyParts) == m.KeyText(read.Words, word) }))
-	})
-}
-
 // wrote notes a call that may write, as a call of a module may: what it writes is there for the next command.
 func (m *Machine) wrote(call CommandCall) {
 	known := len(call.Names) > 0 && !strings.Contains(call.Names[0], ".")
@@ -287,7 +277,7 @@ func (m *Machine) wrote(call CommandCall) {
 
 // MayMiss reports whether a value certainly is nil or false in some cases: if its key, say, is missing.
 func (m *Machine) MayMiss(v Value) bool {
-	return v.Is&Absent != 0 && m.Frame.Params[v.Missing] == nil && m.Unproved(v)
+	return v.Is&Absent != 0 && m.Unproved(v)
 }
 
 // Unproved reports whether a value is a reply or an argument of which the script has not asked whether it is there.

@@ -25,6 +25,7 @@ type code struct {
 	Keyed      map[int]bool                 // the KEYS[n] that commands take for keys
 	units      map[*parse.Var]Unit          // that names and comments say
 	heard      map[string]Unit              // likewise, by their texts
+	named      map[string]string            // what NamesOf returns
 	formsOf    map[string][]Form            // of commands, by their texts
 	Targets    []*Table                     // of the servers that the script is meant for
 	within     map[parse.Expr][]CommandCall // the calls of commands in an expression, and in what its names hold
@@ -37,7 +38,7 @@ type code struct {
 // NewCode reads the code of a script.
 func NewCode(s *parse.Script, tables *Tables) *code {
 	c := &code{
-		S: s, Tables: tables, Said: comments(s), units: map[*parse.Var]Unit{}, heard: map[string]Unit{}, Flow: collect(s), frames: new(int),
+		S: s, Tables: tables, Said: comments(s), units: map[*parse.Var]Unit{}, heard: map[string]Unit{}, named: map[string]string{}, Flow: collect(s), frames: new(int),
 		commandsOf: map[*parse.Var][]string{}, Members: map[string]bool{}, formsOf: map[string][]Form{}, Keyed: map[int]bool{},
 		within: map[parse.Expr][]CommandCall{}, volatile: map[*parse.Var]bool{}, plain: emit.Plain(s) != "",
 		asked: map[question]bool{}, included: includedFunctions(s, map[string]included{}), Targets: tables.targets(s.Header),

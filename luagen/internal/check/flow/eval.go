@@ -266,7 +266,9 @@ const ZeroSize = 0.5
 // Numeral returns the value of a number that is written out.
 func Numeral(s string) Value {
 	n, err := strconv.ParseFloat(s, 64)
-	if err != nil {
+	if hex, wrong := strconv.ParseUint(s, 0, 64); err != nil && wrong == nil {
+		n = float64(hex)
+	} else if err != nil {
 		return Value{Is: IsNumber}
 	}
 	whole, size := n == math.Trunc(n), math.Abs(n)

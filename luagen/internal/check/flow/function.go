@@ -2,7 +2,6 @@ package flow
 
 import (
 	"cmp"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,13 +23,7 @@ func (m *Machine) function(f *parse.FuncExpr) {
 	m.branch++
 	start.At = m.branch
 	m.Frame, m.broken, m.Depth = newFrame(), nil, m.Depth+1
-	m.Frames[f], m.Frame.Params = m.Frame, maps.Clone(outer.Frame.Params)
-	for _, p := range f.Params {
-		if !m.C.volatile[p] && len(p.Writes) == 0 {
-			start.set(p, Value{Is: anything, Missing: AnArgument + p.Name})
-			m.Frame.Params[AnArgument+p.Name] = p
-		}
-	}
+	m.Frames[f] = m.Frame
 	m.closes(m.block([]*state{start}, f.Body))
 	m.Frame.yields = m.Frame.yields.elsewhere()
 	outer.Frame.calls += m.Frame.calls
@@ -179,11 +172,6 @@ func (m *Machine) arguments(e *parse.CallExpr) []Value {
 	args := make([]Value, len(e.Args))
 	for i, arg := range e.Args {
 		args[i] = m.eval(arg)
-	}
-	if body := m.C.Flow.Bodies[VarOf(e.Fn)]; body != nil {
-		for i := range min(len(args), len(body.Params)) {
-			m.see(Sight{Use: Taken, E: e.Args[i], F: &parse.NameExpr{Var: body.Params[i]}, V: args[i]})
-		}
 	}
 	return args
 }

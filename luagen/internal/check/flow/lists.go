@@ -87,7 +87,7 @@ func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
 				continue
 			}
 			if t, ok := put.Targets[0].(*parse.IndexExpr); ok {
-				if i, _ := Added(t.Key); slices.Contains(declaredBy(stmt), VarOf(i)) {
+				if i, _ := Added(t.Key); slices.Contains(DeclaredBy(stmt), VarOf(i)) {
 					all = append(all, VarOf(t.X))
 				}
 			}
@@ -155,7 +155,7 @@ func (c *code) collected(b *parse.Block) []*parse.Var {
 	var all []*parse.Var
 	own := []*parse.Var{nil}
 	for _, stmt := range statements(b) {
-		own = append(own, declaredBy(stmt)...)
+		own = append(own, DeclaredBy(stmt)...)
 		switch s := stmt.(type) {
 		case *parse.AssignStmt:
 			all = append(all, appended(s)...)

@@ -46,16 +46,15 @@ type Machine struct {
 
 // Frame is what is seen of a function, or of the script.
 type Frame struct {
-	yields   Value                 // what it returns,
-	Returned []Value               // and in each return statement
-	Params   map[string]*parse.Var // its parameters, by the texts of arguments
-	calls    int                   // how many calls of commands, and of what is not known, it has
-	Given    map[string][]Mark     // by key: calls that give it an expiry,
-	Left     map[string][]Mark     // and ends of ways that have written it and have given it none
+	yields   Value             // what it returns,
+	Returned []Value           // and in each return statement
+	calls    int               // how many calls of commands, and of what is not known, it has
+	Given    map[string][]Mark // by key: calls that give it an expiry,
+	Left     map[string][]Mark // and ends of ways that have written it and have given it none
 }
 
 func newFrame() *Frame {
-	return &Frame{Params: map[string]*parse.Var{}, Given: map[string][]Mark{}, Left: map[string][]Mark{}}
+	return &Frame{Given: map[string][]Mark{}, Left: map[string][]Mark{}}
 }
 
 // Follow goes through the script, and reports whether control may come to its end.
@@ -256,6 +255,9 @@ func (m *Machine) head(stmt parse.Stmt) {
 func (m *Machine) elements(s *parse.GenForStmt) {
 	list := m.Peek(m.C.Flow.Sources[s.Vars[0]][0].in)
 	if list.Elem == nil {
+		if list.Decoded && len(s.Vars) > 1 {
+			m.bind(s.Vars[1], Value{Is: anything &^ IsNil, Decoded: true})
+		}
 		return
 	}
 	m.bind(s.Vars[0], aCount())
@@ -296,7 +298,6 @@ const (
 	Less    // l < r
 	Sum     // l + r, l - r and l / r
 	Either  // l and r, l or r: of the left one only
-	Taken   // by the parameter of a local function
 	Chained // all operands of a chain of ..
 
 	Used      // for anything but a comparison

@@ -100,6 +100,20 @@ func (c *code) Escape() parse.Expr {
 	return c.Flow.Exprs[i]
 }
 
+// NamesOf returns the words that names and comments have for an element of KEYS or ARGV.
+func (c *code) NamesOf(list string, n int) string {
+	element := list + "[" + Itoa(n) + "]"
+	return recalled(c.named, element, func() string {
+		text := c.Said[element]
+		for _, x := range c.S.Vars {
+			if source, ok := c.Flow.Only(x); ok && n > 0 && c.Nth(source, list) == n {
+				text += " " + x.Name
+			}
+		}
+		return Spoken(text)
+	})
+}
+
 // Nth returns n if an expression is element n of KEYS or ARGV, the number of one, or a local name for these; else 0.
 func (c *code) Nth(e parse.Expr, list string) int {
 	e = c.Origin(e)

@@ -69,19 +69,14 @@ func (m *Machine) reply(call CommandCall, name string, known int) Value {
 	case shape == "rank" && known == len(call.Words) && known == 3:
 		return Value{Is: IsNumber | IsFalseValue, Number: aCount().Number}
 	case shape == "maybes":
-		v = listOf(Value{Is: IsText | IsFalseValue}, manyReplies(name, known))
+		if name == "hmget" { // whose key is no field
+			known--
+		}
+		v = listOf(Value{Is: IsText | IsFalseValue}, known-1)
 		v.Items = slices.Repeat([]Value{*v.Elem}, max(v.Known, 0))
 		return v
 	}
 	return m.optionReply(call, name, known)
-}
-
-// manyReplies returns how many elements the reply of MGET or HMGET has at least.
-func manyReplies(name string, known int) int {
-	if name == "hmget" {
-		return known - 2
-	}
-	return known - 1
 }
 
 // optionReply returns the reply of commands that have another with some options.
@@ -153,11 +148,7 @@ func tuple(items ...Value) Value {
 }
 
 // paired returns a list in which two elements take turns.
-func paired(first, second Value) Value {
-	v := tuple(first, second)
-	v.Known, v.Items = 0, nil
-	return v
-}
+func paired(first, second Value) Value { return listOf(Join(first, second), 0) }
 
 func page(list Value) Value {
 	return tuple(Value{Is: IsText, Number: Number{Whole: true}}, list)

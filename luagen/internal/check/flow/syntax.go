@@ -97,7 +97,8 @@ func statements(b *parse.Block) []parse.Stmt {
 	return all
 }
 
-func declaredBy(stmt parse.Stmt) []*parse.Var {
+// DeclaredBy returns the names that a local statement or a loop declares.
+func DeclaredBy(stmt parse.Stmt) []*parse.Var {
 	switch s := stmt.(type) {
 	case *parse.LocalStmt:
 		return s.Vars
@@ -113,7 +114,7 @@ func declaredBy(stmt parse.Stmt) []*parse.Var {
 func assigned(b *parse.Block) map[*parse.Var]bool {
 	all, own := map[*parse.Var]bool{}, []*parse.Var{nil}
 	for _, stmt := range statements(b) {
-		own = append(own, declaredBy(stmt)...)
+		own = append(own, DeclaredBy(stmt)...)
 		if s, ok := stmt.(*parse.AssignStmt); ok {
 			for _, target := range s.Targets {
 				all[VarOf(target)] = true

@@ -169,7 +169,7 @@ var (
 	aUnit   = "(?:" + strings.Join(Words("units"), "|") + ")"
 	aLength = "(?:" + strings.Join(Words("lengths"), "|") + ")"
 	aSpan   = `(?:` + aLength + `|expiry|expiration)` // which may be the time when it ends
-	aMoment = `(?:now|timestamp|epoch|unix time|current time| at|时间戳|当前时间)`
+	aMoment = `(?:now|timestamp|epoch|unix|unix time|current time| at|时间戳|当前时间)`
 	aClock  = `(?:` + aSpan + `|time|expire|` + aMoment + `)`
 )
 
@@ -179,6 +179,7 @@ var (
 		`.*(?:` + aSpan + `|` + aMoment + `|\btime|^last|^start) ` + aUnit + `)$`)
 	// InComment is of comments that say a unit.
 	InComment = regexp.MustCompile(`(?:\bin |单位|(?:^|\W|` + aClock + `)[(（]|^|\b` + aClock + ` )` + aUnit + `(?:[^\w/]|$)`)
+	anAmount  = regexp.MustCompile(` per |\d ` + aUnit + `\b`) // of times, or in a time
 	ofUnits   = regexp.MustCompile(`(\b(?:milli\w*|msecs?|ms)\b|毫秒)|(\b(?:micro\w*|usecs?|us)\b|微秒)|(\b(?:nano\w*|nsecs?|ns)\b|纳秒)|` +
 		`(\b(?:seconds?|secs?|s)\b|秒)`)
 	spanAt   = regexp.MustCompile(`\b` + aLength + `\W*(?:in)?\W*$`)
@@ -211,7 +212,7 @@ func unitIn(text string, in *regexp.Regexp) (says Unit) {
 		before = text[:ofUnits.FindStringIndex(text)[0]]
 	}
 	switch {
-	case strings.Contains(text, " per ") || strings.Contains(strings.ReplaceAll(text, "每次", ""), "每"):
+	case anAmount.MatchString(text) || strings.Contains(strings.ReplaceAll(text, "每次", ""), "每"):
 		return Unit{}
 	case momentAt.MatchString(before):
 		says.As = ATime

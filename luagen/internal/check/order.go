@@ -1,0 +1,104 @@
+package check
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+var lockName = regexp.MustCompile(`\b(?:lock|lease|mutex|leader|claim)\b`)
+var ownerName = regexp.MustCompile(`\b(?:owner|holder|token|nonce)\b`)
+
+// owned finds a lock that is freed or renewed for an owner who is passed, and about whom no condition asks. It is a lock by its
+// name, or if the script asks by GET whether it is there, and puts nothing into it.
+func (j *judge) owned(t touch, all []touch) {
+	key, owner := j.C.Nth(t.call.Words[1], "KEYS"), 0
+	isLock := key > 0 && lockName.MatchString(j.C.NamesOf("KEYS", key))
+	for _, u := range all {
+		if u.key == t.key && flow.Is(u.name, "creating") {
+			return
+		}
+		isLock = isLock || key > 0 && u.key == t.key && u.name == "get" && j.C.InCondition(u.call.Expr)
+	}
+	for n := 1; n < 10 && isLock && (flow.Is(t.name, "erasing") || flow.Is(t.name, "ending")); n++ {
+		switch about := func(e parse.Expr) bool { return j.C.Nth(e, "ARGV") == n }; {
+		case !ownerName.MatchString(j.C.NamesOf("ARGV", n)):
+		case slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
+			b, ok := e.(*parse.BinaryExpr)
+			return ok && (b.Op == "==" || b.Op == "~=") && j.C.Flow.Within(b, about)
+		}), slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return j.C.Flow.Within(e, about) }):
+			return
+		case owner == 0:
+			owner = n
+		}
+	}
+	if owner > 0 {
+		j.find(t.call.Expr.P, Compare, "this is done for any caller: compare ARGV[%d] with what the key holds, or with its field, first", owner)
+	}
+}
+
+// undone finds what stays though the script says no: what was popped before, or done in earlier turns of the loop around.
+func (j *judge) undone(all []touch) {
+	parse.EachStmt(j.C.S.Body, func(stmt parse.Stmt) {
+		for _, t := range all {
+			if end := returnOf(stmt); end != nil && flow.Is(t.name, "popping") && j.lost(t, stmt.(*parse.IfStmt), end) {
+				j.find(t.call.Expr.P, Command, "line %d returns without what this takes, which is lost: ask first", end.P.Line)
+			}
+			turn := flow.DeclaredBy(stmt)
+			for i := 0; len(turn) > 0 && i < len(parse.Blocks(stmt)); i++ {
+				for _, inner := range parse.Blocks(stmt)[i].Stmts {
+					if end := returnOf(inner); end != nil && j.block(t) == parse.Blocks(stmt)[i] && j.partly(t, inner.(*parse.IfStmt), turn, all) {
+						j.find(t.call.Expr.P, Command, "line %d returns in a later turn, and what this has done before stays: ask for all first", end.P.Line)
+					}
+				}
+			}
+		}
+	})
+}
+
+// returnOf returns the statement by which the first block of an if returns, nil if it does not.
+func returnOf(stmt parse.Stmt) *parse.ReturnStmt {
+	s, ok := stmt.(*parse.IfStmt)
+	if !ok || len(s.Blocks[0].Stmts) == 0 {
+		return nil
+	}
+	end, _ := s.Blocks[0].Stmts[len(s.Blocks[0].Stmts)-1].(*parse.ReturnStmt)
+	return end
+}
+
+// lost reports whether what a call has popped is used behind an if that returns, and neither there nor before.
+func (j *judge) lost(t touch, s *parse.IfStmt, end *parse.ReturnStmt) bool {
+	return slices.ContainsFunc(j.C.S.Vars, func(x *parse.Var) bool {
+		uses := func(e parse.Expr) bool { return flow.VarOf(e) == x }
+		source, ok := j.C.Flow.Only(x)
+		return ok && source == parse.Expr(t.call.Expr) && t.call.Expr.P.Offset < s.P.Offset && flow.Inside(j.block(t), s.Blocks[0]) &&
+			!j.C.Flow.Within(s.Conds[0], uses) && !slices.ContainsFunc(end.Values, func(e parse.Expr) bool { return flow.Mentions(e, x) }) &&
+			!slices.ContainsFunc(j.C.Flow.Calls, func(e *parse.CallExpr) bool { return e.P.Offset < end.P.Offset && flow.Mentions(e, x) }) &&
+			slices.ContainsFunc(x.Reads, func(e *parse.NameExpr) bool { return e.P.Offset > end.P.Offset })
+	})
+}
+
+// partly reports whether a call writes for a turn of a loop behind an if that returns by what it has read of the turn.
+func (j *judge) partly(t touch, s *parse.IfStmt, turn []*parse.Var, all []touch) bool {
+	ofTurn := func(t touch) bool {
+		return j.C.Flow.Within(t.call.Words[1], func(e parse.Expr) bool { return flow.VarOf(e) != nil && slices.Contains(turn, flow.VarOf(e)) })
+	}
+	return t.call.Expr.P.Offset > s.P.Offset && j.C.Writes(t.call.Expr) && !j.C.InCondition(t.call.Expr) && ofTurn(t) &&
+		slices.ContainsFunc(all, func(u touch) bool {
+			return ofTurn(u) && !j.C.Writes(u.call.Expr) && j.C.Flow.Within(s.Conds[0], func(e parse.Expr) bool { return e == parse.Expr(u.call.Expr) })
+		}) && !slices.ContainsFunc(all, func(u touch) bool { return j.C.Writes(u.call.Expr) && flow.Inside(s.Blocks[0], j.block(u)) })
+}
+
+// begins finds a count that is raised by an amount, and compared with 1 to know the call that gives it an expiry.
+func (j *judge) begins(e *parse.BinaryExpr) {
+	if flow.Bound(e.R) == 1 && j.C.Flow.Within(e.L, func(e parse.Expr) bool {
+		words := append(j.C.Sent(e, "incrby"), j.C.Sent(e, "hincrby")...)
+		return len(words) > 2 && !j.Peek(words[len(words)-1]).Written() && slices.ContainsFunc(j.C.Calls(), func(call flow.CommandCall) bool {
+			return len(call.Names) == 1 && flow.Is(call.Names[0], "ending") && j.KeyText(call.Words, 1) == j.KeyText(words, 1)
+		})
+	}) {
+		j.find(e.P, Expire, "this is so only if the first call adds 1, else the key never expires: compare it with what is added")
+	}
+}
