@@ -81,16 +81,6 @@ func TestSlot(t *testing.T) {
 	}
 }
 
-func TestSameSlot(t *testing.T) {
-	t.Parallel()
-	for _, keys := range [][]string{nil, {"a"}, {"a", "a"}, {"{a}1", "a", "x{a}y"}} {
-		require.NoError(t, backend.SameSlot(keys), "%q", keys)
-	}
-	for _, keys := range [][]string{{"a", "b"}, {"a", "a", "b"}, {"{a}", "{a}{b}", "{}{a}"}} {
-		require.ErrorIs(t, backend.SameSlot(keys), backend.ErrCrossSlot, "%q", keys)
-	}
-}
-
 func TestMayHaveRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -107,16 +107,6 @@ func TestBatchSendsNothing(t *testing.T) {
 	require.Empty(t, p.asked())
 }
 
-// A batch of one is sent as a call is.
-func TestBatchOfOne(t *testing.T) {
-	t.Parallel()
-	p := &pipeline{fake: &fake{steps: fails(serverError("NOSCRIPT x"))}}
-	outcome := runBatch(t.Context(), p, false, call(write, "a"))[0]
-	require.Equal(t, backend.Outcome{Reply: backend.StringReply("write")}, outcome)
-	require.Equal(t, []string{"EVALSHA", "load write a", "EVALSHA"}, p.asked())
-	require.Empty(t, p.sent)
-}
-
 // Each node gets its own round trip, and a slot whose node nobody knows likewise.
 func TestBatchByNode(t *testing.T) {
 	t.Parallel()
