@@ -179,20 +179,6 @@ func TestSlowHandlerDelaysNobody(t *testing.T) {
 	})
 }
 
-func TestGapsOfASlowHandlerAreOne(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		_, slow, release := subscribeSlowly(t, hub)
-		n.publish("x")
-		for range 5 {
-			settle(time.Second)
-			n.killAll()
-		}
-		settle(time.Second)
-		close(release)
-		require.Equal(t, []string{"1", "gap"}, slow.after(time.Second))
-	})
-}
-
 // eavesdropper is a dialer that keeps the receivers of events.
 type eavesdropper struct {
 	*network

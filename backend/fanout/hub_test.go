@@ -151,19 +151,6 @@ func TestCancelledSubscribeLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestCancelledSubscribeDoesNotEndAnother(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
-		n.delay = 100 * time.Millisecond
-		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-		defer cancel()
-		go func() { _, _ = hub.Subscribe(ctx, "x", func(backend.Event) {}) }()
-		got := hear(t, hub, "x")
-		settle(time.Second)
-		n.publish("x")
-		require.Equal(t, []string{"1"}, got.after(time.Second))
-	})
-}
-
 func TestSubscribeWhileTheLastOneEnds(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		t.Run(fmt.Sprintf("EarlyUnsubscribe=%t", early), func(t *testing.T) {

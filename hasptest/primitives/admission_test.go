@@ -182,33 +182,6 @@ func TestAdmissionWaitersGoOnByTheRate(t *testing.T) {
 	})
 }
 
-// TestAdmissionWithOthers: callers that want a slot alone, permits alone, or both, do not use up each other's
-// wake-ups.
-func TestAdmissionWithOthers(t *testing.T) {
-	entering(t, func(t *testing.T, s *server, e *entry) {
-		first, second := e.admitted(t), acquired(t, e.slots)
-		require.NoError(t, errOf(e.rates[0].Allow(t.Context(), 3)))
-		begin, in := time.Now(), make(chan string, 2)
-		go func() {
-			require.NoError(t, errOf(e.Acquire(t.Context())))
-			in <- "both"
-		}()
-		synctest.Wait()
-		go func() {
-			acquired(t, e.slots)
-			in <- "slot"
-		}()
-		synctest.Wait()
-		require.NoError(t, first.Release(t.Context())) // There are no permits: the second waiter has it.
-		require.Equal(t, "slot", <-in)
-		require.Less(t, time.Since(begin), 10*time.Millisecond)
-		require.NoError(t, second.Release(t.Context()))
-		require.Equal(t, "both", <-in)
-		require.InDelta(t, 333*time.Millisecond, time.Since(begin), float64(4*time.Millisecond))
-		require.Equal(t, 2, s.holding())
-	})
-}
-
 // TestAdmissionOfACallerThatHasLeft: when the grant comes, the client releases the slot. The permits stay in use.
 func TestAdmissionOfACallerThatHasLeft(t *testing.T) {
 	entering(t, func(t *testing.T, s *server, e *entry) {

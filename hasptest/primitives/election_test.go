@@ -236,28 +236,6 @@ func TestElectionWithoutAServer(t *testing.T) {
 	}
 }
 
-// TestElectionReturns what lead returns while it leads, and the error of the release.
-func TestElectionReturns(t *testing.T) {
-	holdElections(t, func(t *testing.T, p *polity) {
-		e, failed := p.client(t, nil).NewElection("x", nil), errors.New("bad configuration")
-		returning := func(err error) func(context.Context, *primitives.Lease) error {
-			return func(context.Context, *primitives.Lease) error { return err }
-		}
-		require.NoError(t, e.Run(t.Context(), returning(nil)))
-		require.ErrorIs(t, e.Run(t.Context(), returning(failed)), failed)
-		require.PanicsWithValue(t, "lead", func() {
-			_ = e.Run(t.Context(), func(context.Context, *primitives.Lease) error { panic("lead") })
-		})
-		require.False(t, e.IsLeader())
-		require.Empty(t, p.holder("x"))
-		err := e.Run(t.Context(), func(context.Context, *primitives.Lease) error {
-			p.lose("x")
-			return failed
-		})
-		wraps(t, err, failed, primitives.ErrLost)
-	})
-}
-
 // TestElectionEnds with the context of a candidate, with its client, and for a bad name.
 func TestElectionEnds(t *testing.T) {
 	holdElections(t, func(t *testing.T, p *polity) {

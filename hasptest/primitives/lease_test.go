@@ -5,7 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -181,33 +180,6 @@ func TestLeaseReenterDeeply(t *testing.T) {
 	})
 }
 
-// TestLeaseContextConcurrently makes contexts while their parents and their lease end.
-func TestLeaseContextConcurrently(t *testing.T) {
-	t.Parallel()
-	client := must(primitives.New(newServer(t), nil))(t)
-	for range 100 {
-		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-		service := &parent{Context: t.Context()}
-		request, cancel := context.WithCancel(t.Context())
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() {
-				for range 20 {
-					lease.Context(service)
-					lease.Context(request)
-				}
-			})
-		}
-		all.Go(cancel)
-		all.Go(func() { require.NoError(t, lease.Release(t.Context())) })
-		<-lease.Context(service).Done()
-		<-lease.Context(request).Done()
-		all.Wait()
-		require.Zero(t, service.children.Load())
-	}
-	require.NoError(t, client.Close(t.Context()))
-}
-
 func TestLeaseCopyIsTheSameLease(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		lock := s.client(t, nil).NewLock("x", nil)
@@ -228,22 +200,6 @@ func TestLeaseCopyIsTheSameLease(t *testing.T) {
 		renewals := s.called("lock_renew")
 		time.Sleep(time.Hour)
 		require.Equal(t, renewals, s.called("lock_renew"))
-	})
-}
-
-func TestLeaseReenterThroughOthers(t *testing.T) {
-	served(t, func(t *testing.T, s *server, client *primitives.Client) {
-		a := must(client.NewLock("a", nil).Lock(t.Context()))(t)
-		b := must(client.NewLock("b", nil).Lock(a.Reenter(t.Context())))(t)
-		both := b.Reenter(a.Reenter(t.Context()))
-		for name, lease := range map[string]*primitives.Lease{"a": a, "b": b} {
-			inner := must(client.NewLock(name, nil).Lock(both))(t)
-			require.Equal(t, lease.Owner(), inner.Owner())
-			require.NoError(t, inner.Release(t.Context()))
-		}
-		require.Equal(t, 2, s.called("lock_acquire"))
-		require.NoError(t, b.Release(t.Context()))
-		require.NoError(t, a.Release(t.Context()))
 	})
 }
 
@@ -270,44 +226,6 @@ func TestLeaseLossIsSeenBeforeItIsTold(t *testing.T) {
 		require.Zero(t, first.Remaining())
 		require.ErrorIs(t, second.Release(t.Context()), primitives.ErrLost)
 		require.ErrorIs(t, errOf(lock.Lock(reentry)), primitives.ErrLost)
-	})
-}
-
-// TestUnlockWhileClosing asks while Close is under way, and has not come to the lease yet.
-func TestUnlockWhileClosing(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		client := must(primitives.New(s, nil))(t)
-		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-		go func() { _, _ = client.NewLock("x", nil).Lock(context.Background()) }()
-		time.Sleep(time.Second)
-		s.cancels = func() {
-			wraps(t, lease.Release(t.Context()), primitives.ErrNotHeld, primitives.ErrClosed)
-			require.ErrorIs(t, lease.Err(), primitives.ErrClosed)
-		}
-		require.NoError(t, client.Close(t.Context()))
-		time.Sleep(time.Minute) // What is under way arrives.
-		require.Empty(t, s.holder("x"))
-		require.Equal(t, 1, s.called("lock_release"))
-	})
-}
-
-// TestLeaseForget ends a lease that is renewed, without a release.
-func TestLeaseForget(t *testing.T) {
-	served(t, func(t *testing.T, s *server, client *primitives.Client) {
-		lease := must(client.NewLock("x", nil).Lock(t.Context()))(t)
-		time.Sleep(time.Minute)
-		synctest.Wait() // A renewal is due at that instant.
-		renewals, work := s.called("lock_renew"), lease.Context(t.Context())
-		require.Positive(t, renewals)
-		lease.Forget()
-		lease.Forget()
-		require.Equal(t, primitives.ErrReleased, context.Cause(work))
-		require.Equal(t, primitives.ErrReleased, lease.Err())
-		require.ErrorIs(t, lease.Release(t.Context()), primitives.ErrNotHeld)
-		time.Sleep(time.Minute)
-		require.Equal(t, renewals, s.called("lock_renew"))
-		require.NoError(t, client.Close(t.Context()))
-		require.Zero(t, s.called("lock_release"))
 	})
 }
 

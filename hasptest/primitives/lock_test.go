@@ -97,18 +97,6 @@ func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
 	}
 }
 
-func TestLockTellsTheCauseWhileParked(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		lock := s.client(t, nil).NewLock("x", nil)
-		held := must(lock.Lock(t.Context()))(t)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		stop := errors.New("shutting down")
-		time.AfterFunc(time.Second, func() { cancel(stop) })
-		wraps(t, errOf(lock.Lock(ctx)), context.Canceled, stop)
-		require.NoError(t, held.Release(t.Context()))
-	})
-}
-
 // TestClientCloseAfterACancelledLock lets an acquire be cancelled that never reaches the server:
 // nobody can know that, but Close does not wait for a lease to pass.
 func TestClientCloseAfterACancelledLock(t *testing.T) {

@@ -3,10 +3,6 @@ package primitives_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"slices"
-	"strconv"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -235,25 +231,6 @@ func TestMemoWaiterLeaves(t *testing.T) {
 		require.Less(t, time.Since(began), time.Second, "nobody waits for work")
 		require.ErrorIs(t, (<-deaf).err, primitives.ErrClosed)
 		require.Equal(t, memoized{"r", true, nil}, <-first)
-	})
-}
-
-// TestMemoTried asks without waiting: during the run, and after it.
-func TestMemoTried(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		one, other := memoOf(t, s, nil), memoOf(t, s, nil)
-		first := memoizing(t.Context(), one, making("r", time.Minute))
-		synctest.Wait()
-		for _, m := range []*memoText{one, other} {
-			result, ran, err := m.TryDo(t.Context(), "k", unasked(t))
-			require.Equal(t, memoized{"", false, err}, memoized{result, ran, err})
-			require.ErrorIs(t, err, primitives.ErrNotAcquired)
-		}
-		<-first
-		result, ran, err := other.TryDo(t.Context(), "k", unasked(t))
-		require.Equal(t, memoized{"r", false, nil}, memoized{result, ran, err})
-		result, ran, err = other.TryDo(t.Context(), "another", making("own", 0))
-		require.Equal(t, memoized{"own", true, nil}, memoized{result, ran, err})
 	})
 }
 
@@ -524,91 +501,4 @@ func TestMemoKeysAreApart(t *testing.T) {
 			require.Regexp(t, `^(\{[^{}]*\}|\{t\}a:[^{}]*):memo$`, key)
 		}
 	})
-}
-
-// memoWalk is a random schedule: processes whose links are slow and lose answers ask for the same keys, with work that takes
-// up to two leases, fails or leaves. Nobody deletes keys.
-type memoWalk struct {
-	*testing.T
-	mu     sync.Mutex
-	random *rand.Rand
-	stored map[string][]string // by key, the owners that stored
-}
-
-func (w *memoWalk) draw(n int) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.random.IntN(n)
-}
-
-// upTo sleeps for so many milliseconds at most.
-func (w *memoWalk) upTo(millis int) { time.Sleep(time.Duration(w.draw(millis)) * time.Millisecond) }
-
-// call calls Do, and requires that its error says whether work ran. A result is that of the one run that has stored.
-func (w *memoWalk) call(m *memoText, key string) {
-	ctx, stop := context.WithTimeout(context.Background(), time.Duration(1+w.draw(120_000))*time.Millisecond)
-	defer stop()
-	owner := ""
-	result, ran, err := m.Do(ctx, key, func(_ context.Context, run primitives.MemoRun) (string, error) {
-		owner = run.Lease.Owner()
-		w.upTo(60_000)
-		return owner, []error{nil, nil, errors.New("failed")}[w.draw(3)]
-	})
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	stored := w.stored[key]
-	switch {
-	case ran != (owner != ""):
-		w.Errorf("it says that it has run: %t", ran)
-	case err == nil && !slices.Equal(stored, []string{result}):
-		w.Errorf("%q of %q", result, stored)
-	case err != nil && ran && !errors.Is(err, primitives.ErrIndeterminate) && slices.Contains(stored, owner):
-		w.Errorf("its result is stored: %v", err)
-	}
-}
-
-// faults are slow answers, and few that are lost or late.
-func (w *memoWalk) fault(string) fault {
-	f := fault{before: time.Duration(w.draw(200)) * time.Millisecond, after: time.Duration(w.draw(200)) * time.Millisecond}
-	switch w.draw(20) {
-	case 0:
-		f.broken = true
-	case 1:
-		f.before = time.Duration(w.draw(10_000)) * time.Millisecond
-	}
-	return f
-}
-
-// TestMemoWalks has at most one run of each key store its result, in random schedules.
-func TestMemoWalks(t *testing.T) {
-	for seed := range uint64(30) {
-		subtest(t, strconv.FormatUint(seed, 10), func(t *testing.T, s *server) {
-			w := &memoWalk{T: t, random: rand.New(rand.NewPCG(seed, 0)), stored: map[string][]string{}}
-			s.fault = w.fault
-			s.ran = func(script string, keys, args []string, reply backend.Reply) {
-				if script != "memo_store" {
-					return
-				}
-				parts := must(reply.Items())(t)
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				if key := keys[0][2:]; must(parts[0].Bool())(t) && !slices.Contains(w.stored[key], args[0]) {
-					w.stored[key] = append(w.stored[key], args[0])
-				}
-			}
-			var callers sync.WaitGroup
-			for range 3 {
-				m := memoOf(t, s, nil)
-				for i := range 12 {
-					callers.Go(func() {
-						w.upTo(60_000)
-						w.call(m, string(rune('a'+i%3)))
-					})
-				}
-			}
-			callers.Wait()
-			require.NotEmpty(t, w.stored)
-			s.faults(fault{})
-		})
-	}
 }

@@ -2,6 +2,7 @@ package primitives_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,13 +47,15 @@ func TestMultiLockHasOneDeadline(t *testing.T) {
 		others := must(c.NewLock("b", nil).Lock(t.Context()))(t)
 		require.EqualError(t, errOf(multi.TryLock(t.Context())), `acquire multi lock: acquire lock "b": held by another owner`)
 		require.Empty(t, s.holder("a"))
-		ctx := within(t, 3*time.Second)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Second, errors.New("no time"))
+		defer cancel()
 		meanwhile := make(chan string, 1)
 		time.AfterFunc(2*time.Second, func() { meanwhile <- s.holder("a") })
 		start := time.Now()
 		_, err := multi.Lock(ctx)
 		require.Equal(t, 3*time.Second, time.Since(start))
 		wraps(t, err, context.DeadlineExceeded, primitives.ErrNotAcquired)
+		require.ErrorContains(t, err, "no time")
 		require.Empty(t, <-meanwhile)
 		time.AfterFunc(time.Second, func() { require.NoError(t, others.Release(t.Context())) })
 		start = time.Now()

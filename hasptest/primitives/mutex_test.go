@@ -101,18 +101,6 @@ func TestMutexIsPassedOnByMessages(t *testing.T) {
 	})
 }
 
-// TestMutexIsFoundWithoutMessages: a waiter that hears no message learns of its grant by its next beat. Beats come sooner
-// after two such grants.
-func TestMutexIsFoundWithoutMessages(t *testing.T) {
-	inRow(t, func(t *testing.T, r *row) {
-		waiting := r.wait(t.Context(), 4)
-		r.link.cut()
-		for i, next := range waiting {
-			require.LessOrEqual(t, r.pass(t, next), []time.Duration{2750, 2750, 140, 140}[i]*time.Millisecond)
-		}
-	})
-}
-
 // TestMutexGrantCountsFromItsSign: a hold lasts from the waiter's last heartbeat on: its request, or its last beat.
 func TestMutexGrantCountsFromItsSign(t *testing.T) {
 	t.Parallel()

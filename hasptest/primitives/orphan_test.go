@@ -45,22 +45,6 @@ func TestGiveBackEndsWithAnAnswer(t *testing.T) {
 	}
 }
 
-// TestGiveBackOfALongLeaseIsNoLoad looks for a grant that never comes for a whole day.
-func TestGiveBackOfALongLeaseIsNoLoad(t *testing.T) {
-	served(t, func(t *testing.T, s *server, client *primitives.Client) {
-		s.fault = func(script string) fault {
-			return fault{broken: script == "lock_acquire", before: 20 * time.Millisecond}
-		}
-		day := &primitives.LockOptions{Lease: 24 * time.Hour}
-		s.hold("x", another, 48*time.Hour)
-		require.ErrorIs(t, errOf(client.NewLock("x", day).Lock(t.Context())), backend.ErrIndeterminate)
-		time.Sleep(30 * time.Second)
-		require.InDelta(t, 25, s.called("lock_release"), 10)
-		time.Sleep(25 * time.Hour)
-		require.InDelta(t, 100, s.called("lock_release"), 20)
-	})
-}
-
 // TestCloseGivesBackAtOnce closes a client when its server can be reached again after a long outage: what it
 // could not give back meanwhile is given back now, and not after a pause that has grown with the outage.
 func TestCloseGivesBackAtOnce(t *testing.T) {

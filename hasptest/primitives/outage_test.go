@@ -26,27 +26,6 @@ func readerOnly(code string) fault {
 	return fault{err: &backend.ServerError{Code: code, Message: "for now"}}
 }
 
-// TestEndOfContextSaysThatTheServerIsDown: another had it before, and now nobody answers.
-func TestEndOfContextSaysThatTheServerIsDown(t *testing.T) {
-	served(t, func(t *testing.T, s *server, c *primitives.Client) {
-		require.NoError(t, errOf(c.NewLock("x", &primitives.LockOptions{Lease: time.Hour}).Lock(t.Context())))
-		limiter := c.NewRateLimiter("l", primitives.Rate{Permits: 1, Interval: time.Hour}, rateRefuse)
-		require.NoError(t, limiter.Wait(t.Context(), 1))
-		for _, acquire := range []func(ctx context.Context) error{
-			func(ctx context.Context) error { return errOf(c.NewLock("x", nil).Lock(ctx)) },
-			func(ctx context.Context) error { return c.NewSemaphore("s", nil).Acquire(ctx, 1) },
-			func(ctx context.Context) error { return limiter.Wait(ctx, 1) },
-		} {
-			time.AfterFunc(time.Second, func() { s.faults(down) })
-			err := acquire(within(t, time.Minute))
-			s.faults(fault{})
-			wraps(t, err, primitives.ErrUnavailable, context.DeadlineExceeded)
-			require.NotErrorIs(t, err, primitives.ErrNotAcquired)
-			require.NotErrorIs(t, err, primitives.ErrIndeterminate)
-		}
-	})
-}
-
 // TestLockWaitsThroughAnOutage has no server for a minute, or loses all replies, while a lock is waited for. The waiter goes
 // on as the same owner, or as another one, which has another channel: an owner that the server may know is not used again.
 func TestLockWaitsThroughAnOutage(t *testing.T) {

@@ -180,18 +180,6 @@ func TestPeriodicJobIsNotCompleted(t *testing.T) {
 	}
 }
 
-// TestPeriodicJobThatPanicsRunsAgain lets the panic go on.
-func TestPeriodicJobThatPanicsRunsAgain(t *testing.T) {
-	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {
-		at := time.Now()
-		require.PanicsWithValue(t, "work", func() {
-			runJob(t.Context(), at, func(context.Context) error { panic("work") }, one.Do)
-		})
-		require.Empty(t, s.holder("x"))
-		require.Equal(t, jobDone, runJob(t.Context(), at, noWork, other.TryDo))
-	})
-}
-
 // TestPeriodicJobIsCompletedAfterItsContext ends the context of Do during the work, as a shutdown does.
 func TestPeriodicJobIsCompletedAfterItsContext(t *testing.T) {
 	withReplicas(t, func(t *testing.T, s *server, _ *cutLink, one, other *primitives.PeriodicJob) {

@@ -2,7 +2,6 @@ package primitives_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -232,27 +231,6 @@ func TestRedLockExcludes(t *testing.T) {
 		require.Equal(t, 40, grants)
 		time.Sleep(time.Hour)
 		require.Zero(t, all.held("x"))
-	})
-}
-
-// TestRedLockWaitsOn through an outage after it was refused, until ctx ends.
-func TestRedLockWaitsOn(t *testing.T) {
-	onNodes(t, 3, func(t *testing.T, all nodes) {
-		lock := primitives.NewRedLock(all.clients(t, nil), "x", nil)
-		held := must(lock.Lock(t.Context()))(t)
-		_, err := lock.TryLock(held.Reenter(t.Context()))
-		require.NoError(t, err, "it re-enters")
-		time.AfterFunc(time.Second, func() { all.fault(fault{err: backend.ErrUnavailable}) })
-		time.AfterFunc(5*time.Minute, func() { all.fault(fault{}) })
-		start := time.Now()
-		lease := must(primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(t.Context()))(t)
-		require.InDelta(t, 5*time.Minute, time.Since(start), float64(time.Minute))
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("no time"))
-		defer cancel()
-		_, err = primitives.NewRedLock(all.clients(t, nil), "x", nil).Lock(ctx)
-		wraps(t, err, primitives.ErrNotAcquired, context.DeadlineExceeded)
-		require.ErrorContains(t, err, "no time")
-		require.NoError(t, lease.Release(t.Context()))
 	})
 }
 

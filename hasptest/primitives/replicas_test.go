@@ -166,22 +166,6 @@ func TestLeavesWhileReplicasAreWaitedFor(t *testing.T) {
 	})
 }
 
-// TestLockWaitsOnAfterAShortage: an outage that follows does not end the waiting, as after a refusal.
-func TestLockWaitsOnAfterAShortage(t *testing.T) {
-	eachLocker(t, func(t *testing.T, s *server, _ *primitives.Client, l primitives.Locker) {
-		s.acks = func(int, time.Duration) acks {
-			s.fault = func(string) fault { return down }
-			s.acks = allAck
-			return acks{err: errors.New("EOF")}
-		}
-		time.AfterFunc(time.Minute, func() { s.set(func() { s.fault = func(string) fault { return fault{} } }) })
-		start := time.Now()
-		require.NoError(t, errOf(l.Lock(t.Context())))
-		require.GreaterOrEqual(t, time.Since(start), time.Minute)
-		require.Less(t, time.Since(start), time.Minute+2*time.Second)
-	})
-}
-
 // TestUndoneGrantIsSearchedFor: for a moment, amid a failover, releases go to another server than the one
 // that has granted the lock.
 func TestUndoneGrantIsSearchedFor(t *testing.T) {
@@ -234,25 +218,5 @@ func TestFairLockWithTooFewReplicas(t *testing.T) {
 		all.Wait()
 		require.Equal(t, []int{1, 2, 0}, served)
 		s.requireFree(t)
-	})
-}
-
-// TestMultiLockWithTooFewReplicas has a part whose replicas lag at first.
-func TestMultiLockWithTooFewReplicas(t *testing.T) {
-	served(t, func(t *testing.T, s *server, c *primitives.Client) {
-		waits := 0
-		s.acks = func(int, time.Duration) acks {
-			waits++
-			return acks{n: waits / 3}
-		}
-		both := primitives.NewMultiLock(
-			c.NewLock("x", &primitives.LockOptions{Replicas: 1}), c.NewLock("y", nil))
-		require.ErrorIs(t, errOf(both.TryLock(t.Context())), primitives.ErrReplicas)
-		time.Sleep(time.Second)
-		require.Empty(t, s.holder("x"))
-		require.Empty(t, s.holder("y"))
-		lease := must(both.Lock(t.Context()))(t)
-		require.Equal(t, 3, waits)
-		require.NoError(t, lease.Release(t.Context()))
 	})
 }

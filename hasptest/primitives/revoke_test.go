@@ -123,22 +123,6 @@ func TestRevokeAllReaders(t *testing.T) {
 	})
 }
 
-// TestRevokeWriter: its own reader, whose lease ends later, is lost with it, and excludes others until then.
-func TestRevokeWriter(t *testing.T) {
-	served(t, func(t *testing.T, _ *server, c *primitives.Client) {
-		l := c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{Lease: 5 * time.Second})
-		writer := must(l.WriteLock().Lock(t.Context()))(t)
-		reader := must(c.NewReadWriteLock("x", nil).ReadLock().TryLock(writer.Reenter(t.Context())))(t)
-		requireRevoked(t, l.WriteLock(), writer.Owner(), 30*time.Second)
-		require.ErrorIs(t, writer.Release(t.Context()), primitives.ErrNotHeld)
-		begin := time.Now()
-		lease := must(l.ReadLock().Lock(t.Context()))(t)
-		require.WithinRange(t, time.Now(), begin.Add(30*time.Second), begin.Add(31*time.Second))
-		require.ErrorIs(t, reader.Err(), primitives.ErrLost)
-		require.NoError(t, lease.Release(t.Context()))
-	})
-}
-
 func readLease(t *testing.T, l *primitives.ReadWriteLock) *primitives.Lease {
 	t.Helper()
 	return must(l.ReadLock().TryLock(t.Context()))(t)

@@ -42,9 +42,6 @@ type server struct {
 	// seen is shown every call, and ran every script that has run, if they are not nil.
 	seen func(script string, keys, args []string)
 	ran  func(script string, keys, args []string, reply backend.Reply)
-
-	// cancels is called before a subscription is cancelled, if it is not nil.
-	cancels func()
 }
 
 // fault is what a link does to one call.
@@ -372,9 +369,6 @@ func (s *server) subscribe(
 
 // Cancel implements backend.Subscription.
 func (sub *subscription) Cancel() {
-	if sub.server.cancels != nil {
-		sub.server.cancels()
-	}
 	sub.Subscription.Cancel()
 	sub.server.set(func() { delete(sub.server.handlers, sub) })
 }

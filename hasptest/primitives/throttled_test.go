@@ -208,32 +208,6 @@ func refusing(t *testing.T, limit primitives.Limit, run func(t *testing.T, x *th
 	})
 }
 
-// TestLocalRefusalsCostNoCommands: callers who ask 10 000 times a second, each by a new Throttle.
-func TestLocalRefusalsCostNoCommands(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		limit primitives.Limit
-		opts  *primitives.ThrottleOptions
-		time  time.Duration
-		sent  int
-	}{
-		{primitives.Limit{Permits: 1, Interval: time.Hour}, refuse, time.Second, 10_000},
-		{primitives.Limit{Permits: 1, Interval: time.Hour}, refuseLocally, 3 * time.Second, 1 + 3},
-		{primitives.Limit{Permits: 10, Interval: time.Second}, refuseLocally, 3 * time.Second, 10 + 1 + 29*2},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s, asked, traced := newServer(t), 0, 0
-			client := s.client(t, &primitives.Options{Tracer: &trace.Tracer{AcquireEnd: func(context.Context, trace.AcquireEnd) { traced++ }}})
-			for begin := time.Now(); time.Since(begin) < c.time; time.Sleep(100 * time.Microsecond) {
-				require.NoError(t, errOf(client.NewThrottle("x", c.limit, c.opts).Allow(t.Context(), 1)))
-				asked++
-			}
-			require.Equal(t, c.sent, s.called("throttle_take"))
-			require.Equal(t, asked, traced)
-		})
-	}
-}
-
 // TestLocalRefusalsAreTheServers: of one client, which draws permits, limits, settlements and deletions, each decision is
 // the one that the server would make, whoever makes it.
 func TestLocalRefusalsAreTheServers(t *testing.T) {
@@ -375,25 +349,5 @@ func TestMultiThrottleGivesBackLocally(t *testing.T) {
 		require.False(t, <-both)
 		d = must(x.each[0].Allow(t.Context(), 1))(t)
 		require.True(t, d.Allowed)
-	})
-}
-
-// TestLocalRefusalKeepsTheLocalShare: it is no answer of the server.
-func TestLocalRefusalKeepsTheLocalShare(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		link := newDialing(t, s.embedded)
-		x := link.client(t, nil).NewThrottle("x", primitives.Limit{Permits: 10, Interval: time.Minute, Burst: 4},
-			&primitives.ThrottleOptions{Unavailable: primitives.LocalShare(0.25), RefuseLocally: true})
-		allow := func(n int, allowed, local bool) {
-			t.Helper()
-			d := must(x.Allow(t.Context(), n))(t)
-			require.Equal(t, []bool{allowed, local}, []bool{d.Allowed, d.Local})
-		}
-		allow(4, true, false)
-		allow(2, false, false)
-		link.down.Store(true)
-		allow(1, true, true)
-		allow(2, false, false)
-		allow(1, false, true)
 	})
 }

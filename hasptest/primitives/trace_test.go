@@ -318,13 +318,3 @@ func TestTracerGetsUTF8(t *testing.T) {
 		}
 	})
 }
-
-// TestTracerOfOneFunction: the start of an acquire is reported without its end, too.
-func TestTracerOfOneFunction(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		begun := 0
-		tracer := trace.Tracer{AcquireStart: func(ctx context.Context, _ trace.AcquireStart) context.Context { begun++; return ctx }}
-		require.NoError(t, errOf(s.client(t, &primitives.Options{Tracer: &tracer}).NewLock("x", nil).Lock(t.Context())))
-		require.Equal(t, 1, begun)
-	})
-}
