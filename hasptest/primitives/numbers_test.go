@@ -143,10 +143,10 @@ func TestLostLatchIsNotOpen(t *testing.T) {
 	}
 }
 
-// TestWaitUntilPartsAreSet, not until a CountDownLatch is: by a message, or before.
+// TestWaitUntilPartsAreSet, not until a CountDownLatch is, and until they are counted: by messages.
 func TestWaitUntilPartsAreSet(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
-		c, other, ctx := s.client(t, nil), s.client(t, nil), t.Context()
+		c, other, ctx := s.client(t, &primitives.Options{PollInterval: time.Hour}), s.client(t, nil), t.Context()
 		set := make(chan error, 4)
 		for range cap(set) {
 			go func() { set <- c.NewPartsLatch("x").WaitUntilSet(ctx) }()
@@ -161,8 +161,11 @@ func TestWaitUntilPartsAreSet(t *testing.T) {
 		for range cap(set) {
 			require.NoError(t, <-set)
 		}
-		require.Less(t, time.Since(began), time.Second, "by the message")
+		open := beside(func() error { return c.NewPartsLatch("x").Wait(ctx) })
+		synctest.Wait()
 		require.Equal(t, int64(0), must(other.NewPartsLatch("x").CountDown(ctx, "a"))(t))
+		require.NoError(t, <-open)
+		require.Less(t, time.Since(began), time.Second)
 		require.NoError(t, c.NewPartsLatch("x").WaitUntilSet(ctx), "it is open")
 	})
 }

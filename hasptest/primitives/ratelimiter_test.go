@@ -2,6 +2,7 @@ package primitives_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -219,5 +220,21 @@ func TestRateIsSet(t *testing.T) {
 		require.Equal(t, 4, must(limiter.Rate(ctx))(t).Permits)
 		require.NoError(t, limiter.SetRate(ctx, rate(5)))
 		require.Equal(t, 5, must(limiter.Rate(ctx))(t).Permits)
+	})
+}
+
+// TestRateLimiterWithAWrongNumber: a field of its hash that is no number it can be is an error of each call, and the greatest is
+// none.
+func TestRateLimiterWithAWrongNumber(t *testing.T) {
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
+		l := c.NewRateLimiter("x", primitives.Rate{}, rateRefuse)
+		for field, most := range map[string][]string{
+			"rate": {"2147483648", "2147483647"}, "interval": {"9223372036855", "9223372036854"}, "keepAliveTime": {"9223372036855", "9223372036854"},
+		} {
+			for i, text := range append([]string{"", "x", "-1", "1.5"}, most...) {
+				s.do("HSET", "x", "rate", "1", "interval", "1000", "type", "0", "keepAliveTime", "1000", field, text)
+				require.Equal(t, i < 5, errors.Is(errOf(l.State(t.Context())), primitives.ErrConflict), "%s of %q", field, text)
+			}
+		}
 	})
 }

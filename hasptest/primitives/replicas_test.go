@@ -134,9 +134,11 @@ func TestWaitFails(t *testing.T) {
 				s.requireFree(t)
 
 				s.set(func() { s.acks = fail })
+				start := time.Now()
 				_, err := l.Lock(t.Context())
 				if c.again {
 					require.NoError(t, err)
+					require.GreaterOrEqual(t, time.Since(start), 25*time.Millisecond, "a pause")
 					return
 				}
 				require.ErrorIs(t, err, primitives.ErrReplicas)

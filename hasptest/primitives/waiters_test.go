@@ -90,6 +90,43 @@ func TestReadWriteLockWakesItsWaiters(t *testing.T) {
 	})
 }
 
+// TestNobodyTriesForNothing: of the waiters of a client one tries for what a release frees.
+func TestNobodyTriesForNothing(t *testing.T) {
+	t.Parallel()
+	for kind, acquire := range map[string]func(ctx context.Context, c *primitives.Client) (release func(context.Context) error, err error){
+		"Semaphore": func(ctx context.Context, c *primitives.Client) (func(context.Context) error, error) {
+			l := c.NewSemaphore("x", &primitives.SemaphoreOptions{Permits: 2})
+			return func(ctx context.Context) error { return l.Release(ctx, 1) }, l.Acquire(ctx, 1)
+		},
+		"PermitSemaphore": func(ctx context.Context, c *primitives.Client) (func(context.Context) error, error) {
+			lease, err := c.NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Permits: 2}).Acquire(ctx, 1)
+			return lease.Release, err
+		},
+		"CountingSemaphore": func(ctx context.Context, c *primitives.Client) (func(context.Context) error, error) {
+			lease, err := entryOf(c).slots.Acquire(ctx)
+			return lease.Release, err
+		},
+		"Admission": func(ctx context.Context, c *primitives.Client) (func(context.Context) error, error) {
+			lease, err := entryOf(c).Acquire(ctx)
+			return lease.Release, err
+		},
+	} {
+		subtest(t, kind, func(t *testing.T, s *server) {
+			c, calls := s.client(t, &primitives.Options{PollInterval: time.Hour}), 0
+			release := must(acquire(t.Context(), c))(t)
+			for range 4 {
+				go acquire(t.Context(), c)
+				synctest.Wait()
+			}
+			time.Sleep(time.Second)
+			s.set(func() { s.seen = func(string, []string, []string) { calls++ } })
+			require.NoError(t, release(t.Context()))
+			time.Sleep(time.Second)
+			s.set(func() { require.Equal(t, 2, calls, "a release, and a try") })
+		})
+	}
+}
+
 // TestLockIsTriedByAFewOfMany has many clients use one lock, with a pause after each hold. Once they know how
 // many they are, few try at each release: about as many as the square root of their number.
 func TestLockIsTriedByAFewOfMany(t *testing.T) {

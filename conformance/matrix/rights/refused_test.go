@@ -168,7 +168,7 @@ func (what run) asks(text string) bool {
 func (what run) grants(got result) bool {
 	has := func(s state) bool {
 		return slices.ContainsFunc(s.commands(), func(command []string) bool {
-			return slices.Contains(what.Keys[:min(2, len(what.Keys))], command[1]) &&
+			return slices.Contains(what.Keys, command[1]) &&
 				strings.Contains(strings.Join(command[2:], " "), what.Args[0])
 		})
 	}

@@ -238,9 +238,12 @@ func useOthers(ctx context.Context, c *primitives.Client) {
 	play(ctx, c.NewPlainLock("declared:{tagged}", nil), "Lock; release")
 	fair := c.NewFairLock("declared:inspected", nil)
 	must.Get(fair.Lock(ctx))
+	rw := c.NewReadWriteLock("declared:read", &primitives.ReadWriteLockOptions{PreferWriters: true})
+	must.Get(rw.ReadLock().Lock(ctx))
 	waiting, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	go func() { _, _ = fair.Lock(waiting) }()
+	go func() { _, _ = rw.WriteLock().Lock(waiting) }()
 	time.Sleep(time.Second) // Virtual: it waits.
 	must.Get(inspect.Describe(ctx, c, fair.Name()))
 	time.Sleep(2 * time.Second) // Virtual: it has given up.
@@ -253,6 +256,9 @@ func useMutex(ctx context.Context, c *primitives.Client) {
 		go func() { _, _ = m.Lock(ctx) }()
 		time.Sleep(time.Second) // Virtual: it waits.
 	}
+	lose := backend.NewScript("lose", "return redis.call('del', KEYS[1])", 1, backend.RetryNever)
+	must.Get(c.Core().Backend().Run(ctx, lose, []string{"hasp_mutex:{declared:mutexes}:queue"}, nil))
+	time.Sleep(10 * time.Second) // Virtual: both return to their places.
 	must.Get(holder.Delete(ctx))
 	must.Refuse[*primitives.Lease]("TryLock", primitives.ErrNotAcquired)(m.TryLock(ctx)) // The next one has it.
 	time.Sleep(time.Second)                                                              // Virtual: the client renews its new lease, the next time after 10 s.
