@@ -129,18 +129,22 @@ func (u *user) run(what run, lacking string) result {
 	return result{times.ReplaceAllString(fmt.Sprint(reply, err), "n"), stateOf(u)}
 }
 
-// releasing returns, by kind, the commands that the releases of grants were seen to call, and PEXPIRE, by which a plain lock
-// is renewed. TestRights judges messages; the permits of a rate limiter end by themselves.
+// releasing returns, by kind, the commands that the releases of grants, and those of places, were seen to call, and PEXPIRE,
+// by which a plain lock is renewed. TestRights judges messages; the permits of a rate limiter end by themselves.
 func releasing(runs []run) map[string][]string {
 	all := map[string][]string{"plain": {"pexpire"}}
 	for _, what := range runs {
 		if kind := what.kind(`^([a-z]+)_release(_all)?$`); kind != "" {
+			if what.has(what.before, placed) && !what.has(what.before, "") {
+				kind += placed
+			}
 			all[kind] = slices.DeleteFunc(uniq(append(all[kind], what.calls...)), func(call string) bool {
 				return strings.HasSuffix(call, "publish")
 			})
 		}
 	}
 	delete(all, "rate")
+	delete(all, "rate"+placed)
 	return all
 }
 
@@ -164,15 +168,20 @@ func (what run) asks(text string) bool {
 	return true
 }
 
-// grants reports whether a run has made its first argument, an owner, hold its object or wait for it.
-func (what run) grants(got result) bool {
-	has := func(s state) bool {
-		return slices.ContainsFunc(s.commands(), func(command []string) bool {
-			return slices.Contains(what.Keys, command[1]) &&
-				strings.Contains(strings.Join(command[2:], " "), what.Args[0])
-		})
-	}
-	return has(got.after) && !has(what.before)
+// grants reports whether a run has made its first argument, an owner, hold its object, or have a place.
+func (what run) grants(got result, how string) bool {
+	return what.has(got.after, how) && !what.has(what.before, how)
+}
+
+// placed is behind the kind of what has a place at a side key, which is not one of the first two.
+const placed = " place"
+
+func (what run) has(s state, how string) bool {
+	first := min(2, len(what.Keys))
+	keys := map[string][]string{"": what.Keys[:first], placed: what.Keys[first:]}[how]
+	return slices.ContainsFunc(s.commands(), func(command []string) bool {
+		return slices.Contains(keys, command[1]) && strings.Contains(strings.Join(command[2:], " "), what.Args[0])
+	})
 }
 
 // TestRefusedCommandChangesNothing runs each script of the primitives, on the keys that it was seen with and on none,
@@ -192,10 +201,12 @@ func TestRefusedCommandChangesNothing(t *testing.T) {
 			none.before = nil
 			for _, what := range []run{what, later, earlier, none} {
 				allowed := u.run(what, "")
-				for _, lacking := range releases[what.kind(`^([a-z]+)_(acquire|adopt)$`)] {
-					trials++
-					if what.asks(all[what.Script.Name]) && what.grants(allowed) && what.grants(u.run(what, lacking)) {
-						t.Errorf("%s without %s grants what cannot be released", what.Script.Name, lacking)
+				for _, how := range []string{"", placed} {
+					for _, lacking := range releases[what.kind(`^([a-z]+)_(acquire|adopt)$`)+how] {
+						trials++
+						if what.asks(all[what.Script.Name]) && what.grants(allowed, how) && what.grants(u.run(what, lacking), how) {
+							t.Errorf("%s without %s grants what cannot be released", what.Script.Name, lacking)
+						}
 					}
 				}
 				for _, lacking := range append([]string{"channels"}, uniq(what.calls)...) {

@@ -1,12 +1,15 @@
 package command
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hasp-go/hasp/primitives"
 )
 
 // TestShortGrace: a lease that ends leaves a tenth of it, unless the caller gives more.
@@ -21,6 +24,18 @@ func TestShortGrace(t *testing.T) {
 		require.NoError(t, c.Args(c, c.Flags().Args()))
 		require.Equal(t, short, r.short, flags)
 	}
+}
+
+// TestOneWait: what the waiting for the server has taken is not waited for again.
+func TestOneWait(t *testing.T) {
+	t.Parallel()
+	r := &runner{wait: time.Hour, until: time.Now().Add(time.Minute)}
+	try := func(context.Context) error { return primitives.ErrNotAcquired }
+	require.NoError(t, r.acquired(t.Context(), try, func(ctx context.Context) error {
+		end, _ := ctx.Deadline()
+		require.Equal(t, r.until, end)
+		return nil
+	}))
 }
 
 // TestDue: a report of 03:00 is made once a day, by whatever host comes first, and by one that was off until the next day.
