@@ -117,8 +117,10 @@ func TestLeaseExtendIsDenied(t *testing.T) {
 		require.ErrorIs(t, lease.Extend(t.Context(), time.Minute), backend.ErrNoPermission)
 		require.Equal(t, 9*time.Second, lease.Remaining())
 		s.set(func() { s.run = run })
+		s.once("lock_renew", readerOnly("OOM"))
+		require.ErrorIs(t, lease.Extend(t.Context(), time.Minute), backend.ScriptError("OOM"))
 		require.NoError(t, lease.Extend(t.Context(), 2*time.Minute))
-		require.Equal(t, 108*time.Second, lease.Remaining(), "the first request was answered")
+		require.Equal(t, 108*time.Second, lease.Remaining(), "all earlier requests were answered")
 		require.NoError(t, lease.Release(t.Context()))
 	})
 }

@@ -3,6 +3,7 @@ package renew
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/hasp-go/hasp/backend"
@@ -65,9 +66,9 @@ func (k *Keeper) beginExtension(e *Entry, to span) (sent instant) {
 	return sent
 }
 
-// failExtension notes that a request failed. If it may have been executed, it stays unanswered.
+// failExtension notes that a request failed. If it may still be executed, it stays unanswered.
 func (k *Keeper) failExtension(e *Entry, err error) {
-	if !backend.MayHaveRun(err) {
+	if !errors.Is(err, backend.ErrIndeterminate) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		e.rare.unanswered--
