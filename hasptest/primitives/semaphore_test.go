@@ -294,12 +294,12 @@ func TestCountingSemaphoreRefreshCountsFromItsRequest(t *testing.T) {
 	})
 }
 
-// TestCountingSemaphoreWakesTheNextWhileThereIsRoom ByArrival: two releases come before the first waiter's try, and wake
+// TestCountingSemaphoreWakesTheNextWhileThereIsRoom: two releases come before the first waiter's try, and ByArrival wake
 // that waiter alone. Its grant wakes the next.
 func TestCountingSemaphoreWakesTheNextWhileThereIsRoom(t *testing.T) {
-	virtual(t, func(t *testing.T, s *server) {
-		sem := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewCountingSemaphore("x", 2,
-			&primitives.CountingSemaphoreOptions{Order: primitives.ByArrival, Lease: 100 * time.Hour, WaiterTimeout: 2 * time.Hour})
+	inBothOrders(t, func(t *testing.T, s *server, o primitives.CountingSemaphoreOptions) {
+		o.Lease, o.WaiterTimeout = 100*time.Hour, 2*time.Hour
+		sem := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewCountingSemaphore("x", 2, &o)
 		held := []*primitives.Lease{acquired(t, sem), acquired(t, sem)}
 		in := make(chan *primitives.Lease, 2)
 		for range 2 {
