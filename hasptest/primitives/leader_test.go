@@ -133,8 +133,11 @@ func TestObserve(t *testing.T) {
 func TestObserveThroughAnOutage(t *testing.T) {
 	holdElections(t, func(t *testing.T, p *polity) {
 		p.faults(down)
-		seen := watch(t.Context(), p.named("o"))
-		require.Contains(t, <-seen, "no server available")
+		begin, seen := time.Now(), watch(t.Context(), p.named("o"))
+		for range 20 { // After each it pauses.
+			require.Contains(t, <-seen, "no server available")
+		}
+		require.Greater(t, time.Since(begin), 5*time.Second)
 		p.faults(fault{})
 		require.Equal(t, "none", <-seen)
 		a := p.named("a")

@@ -93,6 +93,13 @@ func TestUnlockUnderTheLeasesOwnContext(t *testing.T) {
 			time.Sleep(time.Second)
 			require.Empty(t, s.holder("x"))
 			require.Equal(t, 3, s.called("lock_release"))
+
+			s.faults(fault{})
+			lease = must(lock.Lock(t.Context()))(t)
+			s.faults(fault{after: 2 * time.Second})
+			start = time.Now()
+			require.ErrorIs(t, lease.Release(parent), primitives.ErrIndeterminate)
+			require.Zero(t, time.Since(start), "it had ended before")
 		})
 	}
 }

@@ -44,9 +44,15 @@ func TestLogMayBlock(t *testing.T) {
 				time.Sleep(10 * time.Second)
 			}
 		}
+		s.faultOf("lock_acquire", fault{before: 2 * time.Second, err: backend.ErrUnavailable})
+		require.Error(t, errOf(client.NewLock("away", nil).TryLock(t.Context())))
+		s.faults(fault{})
+		time.Sleep(10 * time.Second)
 		require.Positive(t, renewed.Remaining())
 		require.NoError(t, renewed.Release(t.Context()))
-		for _, message := range []string{"subscribing failed", "leases not renewed", "lease lost"} {
+		for _, message := range []string{
+			"subscribing failed", "leases not renewed", "lease lost", "server away: calls fail at once", "server back",
+		} {
 			require.NotZero(t, logged.FilterMessage(message).Len(), message)
 		}
 		release()

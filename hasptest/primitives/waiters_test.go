@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hasp-go/hasp/backend"
 	"github.com/hasp-go/hasp/primitives"
 )
 
@@ -38,6 +39,20 @@ func TestFairLockLeavesAfterAnOutage(t *testing.T) {
 	}
 }
 
+// TestFairLockLeavesNoPlace: a waiter that is granted the lock leaves a queue that has it twice, and as many scores as places.
+func TestFairLockLeavesNoPlace(t *testing.T) {
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
+		held := must(c.NewFairLock("x", nil).Lock(t.Context()))(t)
+		next := leased(t.Context(), c.NewFairLock("x", nil).Lock)
+		synctest.Wait()
+		s.do("RPUSH", fairQueue, s.waiting()[0])
+		s.do("ZADD", fairTimeouts, "1e15", another)
+		require.NoError(t, held.Release(t.Context()))
+		require.NotNil(t, <-next)
+		require.Empty(t, s.waiting())
+	})
+}
+
 // TestFairLockTriesWithinItsTimeout does not poll, and yet is not taken for dead.
 func TestFairLockTriesWithinItsTimeout(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
@@ -51,6 +66,27 @@ func TestFairLockTriesWithinItsTimeout(t *testing.T) {
 		}
 		all.Wait()
 		require.InDelta(t, 2*20, s.called("fair_acquire"), 6)
+	})
+}
+
+// TestReadersThatLeaveTogetherStandBack for a writer that waits, as one alone does.
+func TestReadersThatLeaveTogetherStandBack(t *testing.T) {
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
+		const place = "hasp_rwlock_writer:{x}"
+		l, kept := c.NewReadWriteLock("x", &primitives.ReadWriteLockOptions{PreferWriters: true}), ""
+		readers := []*primitives.Lease{readLease(t, l), readLease(t, l)}
+		s.do("HSET", place, another, "1")
+		s.ran = func(script string, _, _ []string, _ backend.Reply) {
+			if script == "read_release_all" {
+				kept = first(s.do("PTTL", place))
+			}
+		}
+		s.faultOf("read_release", down)
+		for _, reader := range readers {
+			require.Error(t, reader.Release(within(t, time.Millisecond)))
+		}
+		time.Sleep(time.Minute)
+		require.Equal(t, "200", kept)
 	})
 }
 
