@@ -33,15 +33,42 @@ func (j *job) passed(s *golua.Script, script *parse.Script) {
 		for i, arg := range call.Args {
 			h.argument(i+1, len(call.Args), arg)
 		}
-		h.exchanged("KEYS", call.Keys)
-		h.exchanged("ARGV", call.Args)
-		if says := "nil and false arrive as an error of the client, and nothing here asks for it"; call.NoNil && h.facts.Result == "bool" {
+		h.exchanged(call.Args)
+		if says := "nil and false arrive as an error of the client, and nothing here asks for it"; call.NoNil && (h.facts.Result == "bool" || h.facts.Result == "int?") {
 			h.findAt(call.At, check.Result, says+": return 0")
 		} else if call.NoNil && strings.HasSuffix(h.facts.Result, "?") {
 			h.note([]string{call.At.String() + ": " + says})
 		}
 		if call.Unloaded {
 			j.note([]string{call.At.String() + ": after a restart this fails with NOSCRIPT: call Run, or Eval then"})
+		}
+	}
+	h.missing()
+}
+
+// missing finds the first key that no call passes, unless the script asks for it.
+func (h *handed) missing() {
+	most := 0
+	for _, call := range h.s.Calls {
+		if most = max(most, len(call.Keys)); call.Keys == nil {
+			return
+		}
+	}
+	lacks := func(e parse.Expr) bool { return h.C.Nth(e, "KEYS") > most || h.C.IsList(e, "KEYS") }
+	asks := func(e parse.Expr) bool {
+		u, unary := e.(*parse.UnaryExpr)
+		b, binary := e.(*parse.BinaryExpr)
+		return unary && lacks(u.X) || binary && b.Op != ".." && (lacks(b.L) || lacks(b.R))
+	}
+	if slices.ContainsFunc(h.C.Flow.Exprs, asks) || slices.ContainsFunc(h.C.Flow.Conds, lacks) {
+		return
+	}
+	for _, call := range h.C.Flow.Calls {
+		for _, e := range call.Args {
+			if n := h.C.Nth(e, "KEYS"); n > most {
+				h.findAt(h.s.Position(e.Pos().Offset), check.Nil, fmt.Sprintf("KEYS[%d] is nil: no call passes more than %d", n, most))
+				return
+			}
 		}
 	}
 }
@@ -76,16 +103,16 @@ func (h *handed) compared(n int) (all string) {
 	return all
 }
 
-// exchanged finds two elements of a list that the script takes the other way round, by the words of both.
-func (h *handed) exchanged(list string, given []golua.Passed) {
+// exchanged finds two arguments that the script takes the other way round, by the words of both.
+func (h *handed) exchanged(given []golua.Passed) {
 	fits := func(i, k int) bool {
-		taken := aWord.FindAllString(h.C.NamesOf(list, k+1)+" "+h.facts.Types[k+1], -1)
+		taken := aWord.FindAllString(h.C.NamesOf("ARGV", k+1)+" "+h.facts.Types[k+1], -1)
 		return slices.ContainsFunc(aWord.FindAllString(flow.Spoken(given[i].Code), -1), func(word string) bool { return slices.Contains(taken, word) })
 	}
 	for i := range given {
 		for k := range i {
 			if fits(i, k) && fits(k, i) && !fits(i, i) && !fits(k, k) {
-				h.findAt(given[k].At, check.Command, fmt.Sprintf("by its name this is %s[%d] of the script, and what is passed there is %s[%d]", list, i+1, list, k+1))
+				h.findAt(given[k].At, check.Command, fmt.Sprintf("by its name this is ARGV[%d] of the script, and what is passed there is ARGV[%d]", i+1, k+1))
 			}
 		}
 	}

@@ -123,8 +123,6 @@ func (j *judge) judge(s flow.Sight) {
 	case flow.Refusable:
 		j.find(s.Call.Expr.P, Refused, "if this is refused, the key that line %d creates never expires: "+
 			"before that line, too, call %s with NX, which changes no existing expiry", s.Pos.Line, strings.ToUpper(s.Name))
-	case flow.Dropped:
-		j.dropped(s.E.(*parse.CallExpr))
 	case flow.Returned:
 		j.returns(s.Stmt.(*parse.ReturnStmt), s.V)
 	case flow.Entered:

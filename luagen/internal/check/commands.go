@@ -181,15 +181,10 @@ func (j *judge) field(match *flow.Matching, e parse.Expr, f flow.Form) {
 	}
 }
 
-const manyGiven = "unpack fails from 8000 elements on: if callers may pass as many, go through ARGV in parts"
-
 // unpacked finds the first unpack of a reply that has no bound, or one above what unpack takes.
 func (j *judge) unpacked(args []parse.Expr, v flow.Value) {
 	if !j.Whole(args, v) {
 		return
-	}
-	if v.Given {
-		j.note(args[0].Pos(), manyGiven)
 	}
 	if v.Endless {
 		j.may(args[0].Pos(), Command, "unpack fails from 8000 elements on, and this list may have as many: go through it in parts")

@@ -20,6 +20,11 @@ func (j *judge) habits(all []touch) {
 		j.owned(t, all)
 	}
 	j.undone(all)
+	for _, e := range j.C.Flow.Calls {
+		if j.C.Callee(e) == "math.floor" && len(e.Args) == 1 {
+			j.refills(e, all)
+		}
+	}
 }
 
 // mentions reports whether a key is among the words of a call.
@@ -29,11 +34,6 @@ func (j *judge) mentions(t touch, key string) bool {
 
 // words finds what a call shows by its words alone.
 func (j *judge) words(t touch) {
-	last := t.call.Words[len(t.call.Words)-1]
-	fn, _ := last.(*parse.CallExpr)
-	if t.call.Open && fn != nil && j.C.Callee(fn) == "unpack" && len(fn.Args) > 0 && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
-		j.note(fn.Args[0].Pos(), manyGiven)
-	}
 	if j.C.S.Header.Repeat && flow.Is(t.name, "adding") && j.block(t) == j.C.S.Body {
 		j.find(t.call.Expr.P, Command, "%s does more if it runs twice, so this script is not safe to retry: leave ---@retry out", flow.Shown(t.name))
 	}

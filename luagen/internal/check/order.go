@@ -41,16 +41,14 @@ func (j *judge) owned(t touch, all []touch) {
 
 // undone finds what stays though the script says no: what was popped before, or done in earlier turns of the loop around.
 func (j *judge) undone(all []touch) {
-	parse.EachStmt(j.C.S.Body, func(stmt parse.Stmt) {
-		for _, t := range all {
-			if end := returnOf(stmt); end != nil && flow.Is(t.name, "popping") && j.lost(t, stmt.(*parse.IfStmt), end) {
-				j.find(t.call.Expr.P, Command, "line %d returns without what this takes, which is lost: ask first", end.P.Line)
-			}
-			turn := flow.DeclaredBy(stmt)
-			for i := 0; len(turn) > 0 && i < len(parse.Blocks(stmt)); i++ {
-				for _, inner := range parse.Blocks(stmt)[i].Stmts {
-					if end := returnOf(inner); end != nil && j.block(t) == parse.Blocks(stmt)[i] && j.partly(t, inner.(*parse.IfStmt), turn, all) {
-						j.find(t.call.Expr.P, Command, "line %d returns in a later turn, and what this has done before stays: ask for all first", end.P.Line)
+	whole := &parse.Block{Stmts: []parse.Stmt{&parse.DoStmt{Body: j.C.S.Body}}}
+	parse.EachStmt(whole, func(stmt parse.Stmt) {
+		for _, b := range parse.Blocks(stmt) {
+			for _, inner := range b.Stmts {
+				end := returnOf(inner)
+				for _, t := range all {
+					if end != nil && (j.lost(t, inner.(*parse.IfStmt), end) || j.block(t) == b && j.partly(t, inner.(*parse.IfStmt), flow.DeclaredBy(stmt), all)) {
+						j.find(t.call.Expr.P, Command, "line %d returns, and what this has done before stays: ask for all first", end.P.Line)
 					}
 				}
 			}
@@ -73,7 +71,7 @@ func (j *judge) lost(t touch, s *parse.IfStmt, end *parse.ReturnStmt) bool {
 	return slices.ContainsFunc(j.C.S.Vars, func(x *parse.Var) bool {
 		uses := func(e parse.Expr) bool { return flow.VarOf(e) == x }
 		source, ok := j.C.Flow.Only(x)
-		return ok && source == parse.Expr(t.call.Expr) && t.call.Expr.P.Offset < s.P.Offset && flow.Inside(j.block(t), s.Blocks[0]) &&
+		return ok && flow.Is(t.name, "popping") && source == parse.Expr(t.call.Expr) && t.call.Expr.P.Offset < s.P.Offset && flow.Inside(j.block(t), s.Blocks[0]) &&
 			!j.C.Flow.Within(s.Conds[0], uses) && !slices.ContainsFunc(end.Values, func(e parse.Expr) bool { return flow.Mentions(e, x) }) &&
 			!slices.ContainsFunc(j.C.Flow.Calls, func(e *parse.CallExpr) bool { return e.P.Offset < end.P.Offset && flow.Mentions(e, x) }) &&
 			slices.ContainsFunc(x.Reads, func(e *parse.NameExpr) bool { return e.P.Offset > end.P.Offset })
@@ -100,5 +98,32 @@ func (j *judge) begins(e *parse.BinaryExpr) {
 		})
 	}) {
 		j.find(e.P, Expire, "this is so only if the first call adds 1, else the key never expires: compare it with what is added")
+	}
+}
+
+// refills finds a time that is set to now where whole parts alone of the time since then are given: the rest is lost.
+func (j *judge) refills(floor *parse.CallExpr, all []touch) {
+	var now *parse.Var
+	parts, _ := flow.Unparen(floor.Args[0]).(*parse.BinaryExpr)
+	if parts == nil || parts.Op != "/" || !j.C.Flow.Within(parts.L, func(e parse.Expr) bool {
+		b, ok := e.(*parse.BinaryExpr)
+		if ok && b.Op == "-" && slices.ContainsFunc(all, func(t touch) bool {
+			return !j.C.Writes(t.call.Expr) && j.C.Flow.Within(b.R, func(e parse.Expr) bool { return e == parse.Expr(t.call.Expr) })
+		}) {
+			now = flow.VarOf(b.L)
+		}
+		return now != nil
+	}) {
+		return
+	}
+	stores := func(of func(parse.Expr) bool) bool {
+		return slices.ContainsFunc(all, func(t touch) bool { return j.C.Writes(t.call.Expr) && slices.ContainsFunc(t.call.Words[2:], of) })
+	}
+	if stores(func(e parse.Expr) bool {
+		return flow.VarOf(e) == now || slices.ContainsFunc(j.C.Flow.Sources[flow.VarOf(e)], func(s flow.Source) bool { return flow.VarOf(s.Expr) == now })
+	}) && stores(func(e parse.Expr) bool {
+		return j.C.Flow.Within(e, func(e parse.Expr) bool { return e == parse.Expr(floor) })
+	}) {
+		j.find(floor.P, Time, "the rest of this is lost where %s is stored: store the time up to which whole parts were given", now.Name)
 	}
 }

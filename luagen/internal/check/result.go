@@ -183,16 +183,6 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 	}
 }
 
-// dropped notes a write by redis.pcall whose reply nobody looks at, though a write behind it counts on it.
-func (j *judge) dropped(call *parse.CallExpr) {
-	command, _ := j.C.CommandCall(call)
-	if len(command.Names) == 1 && flow.Is(command.Names[0], "creating") && !j.Raises(call) && slices.ContainsFunc(j.C.Flow.Calls, func(e *parse.CallExpr) bool {
-		return e.P.Offset > call.P.Offset && j.C.Flow.Blocks[e] == j.C.Flow.Blocks[call] && j.C.Writes(e) && j.Raises(e)
-	}) {
-		j.note(call.P, "if this fails, nobody hears of it: write redis.call, or ask for err of the reply")
-	}
-}
-
 // hash finds a reply that is not what a result with the fields of a hash is read from.
 func (j *judge) hash(r *parse.Result, v flow.Value, pos parse.Pos) {
 	h := r.Type.Hash

@@ -245,13 +245,13 @@ func (f Facts) learn(m *flow.Machine, call flow.CommandCall, cmd *flow.Command) 
 
 // result returns the type of what a script returns on all its ways, "" if that is not certain.
 func result(m *flow.Machine) string {
-	ends, v := m.Follow(), flow.Value{}
+	ends, v, none := m.Follow(), flow.Value{}, flow.Kinds(0)
 	for _, r := range m.Frame.Returned {
-		if r.Is != flow.IsFailed {
+		if none |= r.Is & flow.Absent; r.Is&^flow.Absent != 0 && r.Is != flow.IsFailed {
 			v = flow.Join(v, r)
 		}
 	}
-	is, maybe := v.Is&^flow.IsFailed, map[bool]string{true: "?"}
+	is, maybe := v.Is&^flow.IsFailed|none, map[bool]string{true: "?"}
 	switch optional := maybe[is&flow.Absent != 0]; {
 	case len(m.Frame.Returned) == 0 || ends:
 		return ""

@@ -59,7 +59,7 @@ func (r *reader) parts(call *ast.CallExpr) (scripts, keys, args []ast.Expr) {
 			if v, _ := r.own(e).(*types.Var); v != nil && v.Kind() == types.ParamVar && r.values[v] != nil {
 				return nil, nil, nil // The calls that give this parameter its values count.
 			}
-			return append(scripts, call.Args[max(i-1, 0)]), r.list(e), r.from(call, i+1)
+			return append(scripts, call.Args[max(i-1, 0)]), r.list(e, false), r.from(call, i+1)
 		}
 	}
 	if fn == nil || !fn.Variadic() {
@@ -74,15 +74,15 @@ func (r *reader) from(call *ast.CallExpr, i int) []ast.Expr {
 	variadic := fn == nil || fn.Variadic() && fn.Params().Len() <= i+1
 	switch {
 	case call.Ellipsis.IsValid(), !variadic && i == len(call.Args)-1:
-		return r.list(call.Args[len(call.Args)-1])
+		return r.list(call.Args[len(call.Args)-1], true)
 	case !variadic || i > len(call.Args):
 		return nil
 	}
 	return append([]ast.Expr{}, call.Args[i:]...)
 }
 
-// list returns the elements of a list, nil if they are not known.
-func (r *reader) list(e ast.Expr) []ast.Expr {
+// list returns the elements of a list, nil if they are not known; with grows also those that are appended to it, each once.
+func (r *reader) list(e ast.Expr, grows bool) (all []ast.Expr) {
 	if lit, ok := ast.Unparen(e).(*ast.CompositeLit); ok {
 		return append([]ast.Expr{}, lit.Elts...)
 	}
@@ -92,16 +92,18 @@ func (r *reader) list(e ast.Expr) []ast.Expr {
 	}
 	r.asked[object] = true
 	defer delete(r.asked, object)
-	var all []ast.Expr
 	for _, value := range given {
+		lit, _ := value.(*ast.CompositeLit)
 		switch call, _ := value.(*ast.CallExpr); {
-		case call != nil && lastName(call) == "make":
-		case call != nil && lastName(call) == "append" && !call.Ellipsis.IsValid():
+		case grows && call != nil && lastName(call) == "make":
+		case grows && call != nil && lastName(call) == "append" && !call.Ellipsis.IsValid() && r.own(call.Args[0]) == object:
 			all = append(all, call.Args[1:]...)
-		case len(given) == 1 && value != nil:
-			return r.list(value)
-		default:
+		case grows && lit != nil:
+			all = append(all, lit.Elts...)
+		case len(given) != 1 || value == nil:
 			return nil
+		default:
+			return r.list(value, grows)
 		}
 	}
 	return all

@@ -66,29 +66,12 @@ func (c *code) isCommand(e parse.Expr, left int) bool {
 	case *parse.BinaryExpr: // condition and redis.call or redis.pcall
 		return left > 0 && (e.Op == "and" || e.Op == "or" && c.isCommand(e.L, left-1)) && c.isCommand(e.R, left-1)
 	case *parse.NameExpr:
-		if body := c.Flow.Bodies[e.Var]; body != nil {
-			return left > 0 && c.forwards(body, left-1)
-		}
 		sources := c.Flow.Sources[e.Var]
 		return left > 0 && len(sources) > 1 && !slices.ContainsFunc(sources, func(s Source) bool {
 			return s.Expr == nil || s.Nth > 0 || !c.isCommand(s.Expr, left-1)
 		})
 	}
 	return false
-}
-
-// forwards reports whether a function passes all that it gets to redis.call or redis.pcall, and returns the reply.
-func (c *code) forwards(f *parse.FuncExpr, left int) bool {
-	if len(c.Flow.Returned[f]) != 1 {
-		return false
-	}
-	call, ok := c.Flow.Returned[f][0].(*parse.CallExpr)
-	ok = ok && len(call.Args) == len(f.Params) && len(f.Params) > 0 // The last of them may be for "...".
-	for i := 0; ok && i < len(f.Params); i++ {
-		_, rest := call.Args[i].(*parse.VarargExpr)
-		ok = rest || VarOf(call.Args[i]) == f.Params[i]
-	}
-	return ok && c.isCommand(call.Fn, left)
 }
 
 // Origin returns what e is, if e is a local name for it.

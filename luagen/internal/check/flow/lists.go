@@ -76,8 +76,7 @@ func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
 			list = call.Args[0]
 		}
 		over := m.Peek(list)
-		given := list != nil && m.C.IsList(list, "ARGV")
-		if !over.Endless && !given && !m.anyNumber(stmt, e) || breaks(body) {
+		if !over.Endless && !m.anyNumber(stmt, e) || breaks(body) {
 			continue
 		}
 		all, changed := m.C.collected(body), assigned(body)
@@ -94,7 +93,7 @@ func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
 		}
 		for _, x := range all {
 			if v, known := m.State.Get(x); known && !changed[x] {
-				v.Endless, v.Given, v.listed = !given || v.Endless, given || v.Given, over.listed
+				v.Endless, v.listed = true, over.listed
 				m.State.set(x, v)
 			}
 		}

@@ -69,9 +69,6 @@ func (m *Machine) reply(call CommandCall, name string, known int) Value {
 	case shape == "rank" && known == len(call.Words) && known == 3:
 		return Value{Is: IsNumber | IsFalseValue, Number: aCount().Number}
 	case shape == "maybes":
-		if name == "hmget" { // whose key is no field
-			known--
-		}
 		v = listOf(Value{Is: IsText | IsFalseValue}, known-1)
 		v.Items = slices.Repeat([]Value{*v.Elem}, max(v.Known, 0))
 		return v

@@ -101,23 +101,6 @@ func timeOf(e *parse.BinaryExpr, l, r Value) Unit {
 	return u
 }
 
-// loads returns a reply with what the names of fields say of the times in it.
-func (m *Machine) loads(name string, words []parse.Expr, v Value) Value {
-	says := func(e parse.Expr) Unit {
-		name, _ := ConstantText(m.C.Origin(e))
-		return m.C.Hears(name, inName)
-	}
-	switch {
-	case name == "hget" && len(words) > 2:
-		return v.In(says(words[2]))
-	case name == "hmget" && len(words)-2 == v.Known:
-		for i, word := range words[2:] {
-			v.Items[i] = v.Items[i].In(says(word))
-		}
-	}
-	return v
-}
-
 // unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of.
 func (m *Machine) unsure(cond *parse.BinaryExpr) {
 	names := NamesIn(cond)

@@ -65,7 +65,6 @@ type Value struct {
 	Decoded bool       // it came from JSON,
 	doubted bool       // of which the script is not sure that it is any
 	Endless bool       // it is a reply with any number of elements
-	Given   bool       // likewise of arguments
 }
 
 // Number is what is known of a number, or of the number that a text holds.
@@ -134,7 +133,7 @@ func Join(a, b Value) Value {
 	v.Number = joinNumbers(a.Number, b.Number)
 	v.Whole = whole
 	v.Wide, v.Lossy, v.Empty = cmp.Or(a.Wide, b.Wide), cmp.Or(a.Lossy, b.Lossy), cmp.Or(a.Empty, b.Empty)
-	v.hollow, v.Decoded, v.Endless, v.doubted, v.Given = a.hollow || b.hollow, a.Decoded || b.Decoded, a.Endless || b.Endless, a.doubted || b.doubted, a.Given || b.Given
+	v.hollow, v.Decoded, v.Endless, v.doubted = a.hollow || b.hollow, a.Decoded || b.Decoded, a.Endless || b.Endless, a.doubted || b.doubted
 	v.listed, v.Role, v.made = same(a.listed, b.listed), same(a.Role, b.Role), same(a.made, b.made)
 	if a.of == b.of || v.Is&^Boolean == 0 {
 		v.of, v.mixed = cmp.Or(a.of, b.of), a.mixed || b.mixed
