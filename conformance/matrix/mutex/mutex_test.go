@@ -3,8 +3,8 @@ package mutex
 
 import (
 	"context"
+	"fmt"
 	"os"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -29,8 +29,6 @@ const (
 	signs    = key + ":signs"
 	tokenKey = key + ":token"
 )
-
-func numeral(n int64) string { return strconv.FormatInt(n, 10) }
 
 // world is a server in virtual time, and what its clients' links lose.
 type world struct {
@@ -109,7 +107,7 @@ func inWorld(t *testing.T, run func(t *testing.T, w *world, held *primitives.Lea
 // ghost puts one into the queue of whom nobody hears again, as of a process that was killed.
 func (w *world) ghost(t *testing.T, owner string) {
 	t.Helper()
-	cells.Text(t, w, "ZADD", queue, numeral(time.Now().UnixMicro()), owner)
+	cells.Text(t, w, "ZADD", queue, fmt.Sprint(time.Now().UnixMicro()), owner)
 }
 
 // TestDeadWaitersArePassed: who was silent for two thirds of ten seconds is not granted the mutex, nor are 1 500
@@ -147,7 +145,7 @@ func passDead(t *testing.T, dead int, end func(*testing.T, *primitives.Lease, *p
 	holder, other := w.client(t), w.client(t).NewMutex(name, nil)
 	held := cells.Got(holder.NewMutex(name, nil).Lock(t.Context()))(t)
 	for i := range dead {
-		w.ghost(t, "gone.10000:"+numeral(int64(i)))
+		w.ghost(t, "gone.10000:"+fmt.Sprint(i))
 	}
 	got := w.waits(t, other)
 	time.Sleep(7 * time.Second)

@@ -210,7 +210,10 @@ func (p *player) argument(ctx context.Context, t reflect.Type, word string) refl
 // further are what kinds need besides their stories.
 var further = map[string]func(context.Context, *primitives.Client){
 	"mutex": useMutex, "write": useReadWriteLock, "semaphore": useSemaphores, "permits": usePermits,
-	"rate": useRates, "ids": useDefaults, "throttle": useThrottle, "long adder": useAdders, "job": usePeriodicJob, "memo": useMemo,
+	"rate": useRates, "throttle": useThrottle, "long adder": useAdders, "job": usePeriodicJob, "memo": useMemo,
+	"ids": func(ctx context.Context, c *primitives.Client) {
+		must.Get(c.NewIDGenerator("declared:defaults").Next(ctx))
+	},
 }
 
 // use makes the client run each script of some kinds, also after grants whose replies are lost.
@@ -326,10 +329,6 @@ func usePermits(ctx context.Context, c *primitives.Client) {
 		go func() { _, _ = s.TryAcquire(ctx, 1) }()
 	}
 	time.Sleep(time.Second) // Virtual: both are given back together.
-}
-
-func useDefaults(ctx context.Context, c *primitives.Client) {
-	must.Get(c.NewIDGenerator("declared:defaults").Next(ctx))
 }
 
 // usePeriodicJob has a job run twice, so the second record is compared with the first.
