@@ -129,6 +129,9 @@ func (j *judge) condition(e parse.Expr) {
 
 // nulls notes a field of what came from JSON that is used if it is there: null is there, too.
 func (j *judge) nulls(cond parse.Expr) {
+	if b, ok := cond.(*parse.BinaryExpr); ok && b.Op == "~=" && flow.ConstantKind(b.R) == flow.IsNil {
+		cond = b.L
+	}
 	index, ok := j.C.Origin(cond).(*parse.IndexExpr)
 	if !ok || j.C.Members["cjson.null"] || !j.Peek(index.X).Decoded {
 		return

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 
@@ -9,7 +10,7 @@ import (
 )
 
 var lockName = regexp.MustCompile(`\b(?:lock|lease|mutex|leader|claim)\b`)
-var ownerName = regexp.MustCompile(`\b(?:owner|holder|token|nonce)\b`)
+var ownerName = regexp.MustCompile(`\b(?:owner|holder|token|nonce|uuid|identifier|lock (?:value|id))\b`)
 
 // owned finds a lock that is freed or renewed for an owner who is passed, and about whom no condition asks. It is a lock by its
 // name, or if the script asks by GET whether it is there, and puts nothing into it.
@@ -71,7 +72,7 @@ func (j *judge) lost(t touch, s *parse.IfStmt, end *parse.ReturnStmt) bool {
 	return slices.ContainsFunc(j.C.S.Vars, func(x *parse.Var) bool {
 		uses := func(e parse.Expr) bool { return flow.VarOf(e) == x }
 		source, ok := j.C.Flow.Only(x)
-		return ok && flow.Is(t.name, "popping") && source == parse.Expr(t.call.Expr) && t.call.Expr.P.Offset < s.P.Offset && flow.Inside(j.block(t), s.Blocks[0]) &&
+		return ok && flow.Is(t.name, "taking") && source == parse.Expr(t.call.Expr) && t.call.Expr.P.Offset < s.P.Offset && flow.Inside(j.block(t), s.Blocks[0]) &&
 			!j.C.Flow.Within(s.Conds[0], uses) && !slices.ContainsFunc(end.Values, func(e parse.Expr) bool { return flow.Mentions(e, x) }) &&
 			!slices.ContainsFunc(j.C.Flow.Calls, func(e *parse.CallExpr) bool { return e.P.Offset < end.P.Offset && flow.Mentions(e, x) }) &&
 			slices.ContainsFunc(x.Reads, func(e *parse.NameExpr) bool { return e.P.Offset > end.P.Offset })
@@ -110,7 +111,7 @@ func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 		if ok && b.Op == "-" && slices.ContainsFunc(all, func(t touch) bool {
 			return !j.C.Writes(t.call.Expr) && j.C.Flow.Within(b.R, func(e parse.Expr) bool { return e == parse.Expr(t.call.Expr) })
 		}) {
-			now = flow.VarOf(b.L)
+			now = cmp.Or(flow.VarOf(b.L), flow.VarOf(j.Passed(b.L, "tonumber")))
 		}
 		return now != nil
 	}) {
