@@ -6,7 +6,7 @@ local function get(key)
 end
 local value = get(KEYS[1]) -- return redis.call(
 local all = redis.call(
-  'lpush', KEYS[2], value, ARGV[2])
+  'lpush', KEYS[2], value, ARGV[2]) ---@allow key the second is the caller's
 if ARGV[1] == 'raise' then error({err = 'MINE raised'}) end
 if ARGV[1] == 'lua' then return value.x.y end
 if ARGV[1] == 'call' then redis.call('incr', KEYS[2]) end
