@@ -135,6 +135,7 @@ var scenes = map[string]map[string]func(a stage){
 			a.hold(a.slots(2, time.Minute, primitives.ByTime).Acquire, 0)
 			time.Sleep(2 * time.Second)
 		},
+		"4 hold, 8 wait":     func(a stage) { a.hold(a.slots(4, time.Minute, primitives.ByArrival).Acquire, 11) },
 		"12 wait by time":    func(a stage) { a.hold(a.slots(1, time.Minute, primitives.ByTime).Acquire, 12) },
 		"12 wait by arrival": func(a stage) { a.hold(a.slots(1, time.Minute, primitives.ByArrival).Acquire, 12) },
 		"of another program": func(a stage) { a.s.do("ZADD", "x", "7", "member") },

@@ -274,3 +274,16 @@ func TestMultiLockRefusesBadLocks(t *testing.T) {
 		require.ErrorAs(t, errOf(primitives.NewMultiLock(c.NewLock("", nil)).TryLock(t.Context())), new(*primitives.FieldError))
 	})
 }
+
+// TestMultiLockFailsBeforeItIsRefused: of a lock that is held and one that fails, the failure is the error.
+func TestMultiLockFailsBeforeItIsRefused(t *testing.T) {
+	served(t, func(t *testing.T, s *server, c *primitives.Client) {
+		s.hold("held", another, time.Hour)
+		s.do("SET", "wrong", "text")
+		for _, names := range [][]string{{"held", "wrong"}, {"wrong", "held"}} {
+			both := primitives.NewMultiLock(c.NewLock(names[0], nil), c.NewLock(names[1], nil))
+			require.ErrorIs(t, errOf(both.TryLock(t.Context())), primitives.ErrConflict)
+			require.ErrorIs(t, errOf(both.Lock(within(t, time.Minute))), primitives.ErrConflict)
+		}
+	})
+}

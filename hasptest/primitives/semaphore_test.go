@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -328,5 +329,40 @@ func TestPermitsWaitForReplicas(t *testing.T) {
 		lease := must(semaphore.TryAcquire(t.Context(), 2))(t)
 		require.Equal(t, 2, s.takenPermits())
 		require.NoError(t, lease.Release(t.Context()))
+	})
+}
+
+// TestEndedLeasesOfPermits: permits whose leases have ended are free for who changes the total, even if no call has collected
+// them.
+func TestEndedLeasesOfPermits(t *testing.T) {
+	withPermits(t, func(t *testing.T, s *server) {
+		semaphore := s.client(t, nil).NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Lease: time.Second})
+		for total, change := range []func() error{
+			4: func() error { return semaphore.AddPermits(t.Context(), 1) },
+			5: func() error { return semaphore.SetPermits(t.Context(), 5) },
+		} {
+			if change != nil {
+				must(semaphore.Acquire(t.Context(), 2))(t).Forget()
+				time.Sleep(2 * time.Second)
+				require.NoError(t, change())
+				require.Equal(t, total, must(semaphore.AvailablePermits(t.Context()))(t))
+			}
+		}
+	})
+}
+
+// TestSemaphoreBelowZero: who waits is woken when the number of free permits, which was below 0, is above.
+func TestSemaphoreBelowZero(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		semaphore := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewSemaphore("x", nil)
+		for _, more := range []func(context.Context, int) error{semaphore.AddPermits, semaphore.Release} {
+			s.do("SET", "x", "-1")
+			got := beside(func() error { return semaphore.Acquire(t.Context(), 1) })
+			synctest.Wait()
+			begin := time.Now()
+			require.NoError(t, more(t.Context(), 2))
+			require.NoError(t, <-got)
+			require.Less(t, time.Since(begin), time.Second)
+		}
 	})
 }
