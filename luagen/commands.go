@@ -160,7 +160,7 @@ func (s *serverConn) head() (string, error) {
 	for _, found := range versionLine.FindAllStringSubmatch(fmt.Sprint(info), -1) { // Valkey's own stands behind that of Redis
 		head = "# " + found[1] + " " + found[2]
 	}
-	for _, name := range parse.Libraries() {
+	for _, name := range parse.Listed("library ") {
 		if err == nil {
 			_, err = s.do("EVAL", "return type("+name+")", "0")
 		}

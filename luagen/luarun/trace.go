@@ -30,7 +30,10 @@ type tracer struct {
 
 // Run implements [backend.ScriptRunner].
 func (t *tracer) Run(ctx context.Context, script *backend.Script, keys, args []string) (backend.Reply, error) {
-	sent := backend.NewScript(script.Name, t.traced(script.Source), len(keys), backend.RetryNever)
+	before, behind, _ := strings.Cut(strings.ReplaceAll(trace, "LEVEL", t.level), "SCRIPT()")
+	flags := flagLine.FindString(script.Source)
+	source := flags + strings.Join(strings.Fields(before), " ") + " " + returning(script.Source[len(flags):]) + "\n" + behind // No line moves.
+	sent := backend.NewScript(script.Name, source, len(keys), backend.RetryNever)
 	reply, err := t.ScriptRunner.Run(ctx, sent, keys, args)
 	if err != nil {
 		return reply, err
@@ -48,13 +51,6 @@ func (t *tracer) Run(ctx context.Context, script *backend.Script, keys, args []s
 	}
 	t.reply = append(parts, backend.Reply{})[3] // nil ends a table
 	return t.reply, nil
-}
-
-// traced returns a script within trace. No line moves.
-func (t *tracer) traced(source string) string {
-	before, behind, _ := strings.Cut(strings.ReplaceAll(trace, "LEVEL", t.level), "SCRIPT()")
-	flags := flagLine.FindString(source)
-	return flags + strings.Join(strings.Fields(before), " ") + " " + returning(source[len(flags):]) + "\n" + behind
 }
 
 var (

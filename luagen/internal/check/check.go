@@ -99,7 +99,7 @@ func (j *judge) judge(s flow.Sight) {
 	case flow.AsWord:
 		j.word(s)
 	case flow.Indexed:
-		j.elementOf(s.V, s.W, s.F)
+		j.elementOf(s)
 	case flow.Ordered:
 		j.failing(s.V, s.E.Pos())
 	case flow.Called:

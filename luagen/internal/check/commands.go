@@ -137,6 +137,9 @@ func (j *judge) command(t *flow.Table, call flow.CommandCall, name string) *flow
 func (j *judge) checkWords(call flow.CommandCall, name string) {
 	match, last := j.FormOf(call, name), call.Words[len(call.Words)-1]
 	list := j.Passed(last, "unpack")
+	if fn, ok := last.(*parse.CallExpr); ok && j.C.Callee(fn) == "unpack" && len(fn.Args) > 0 && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
+		j.note(fn.Args[0].Pos(), "unpack fails from 8000 elements on: if callers may pass as many, go through ARGV in parts")
+	}
 	if _, reply := j.C.Origin(list).(*parse.CallExpr); reply && match.Cmd != nil && -match.Cmd.Arity > call.Least() && j.MayBeEmpty(list, j.Peek(list)) {
 		j.may(list.Pos(), Command, "this list may be empty, and %s fails without a word from it: ask for # of it first", flow.Shown(name))
 	}

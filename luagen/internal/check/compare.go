@@ -140,12 +140,7 @@ func (j *judge) nulls(cond parse.Expr) {
 		other, ok := j.C.Origin(e).(*parse.IndexExpr)
 		return ok && j.C.NameOf(other) == j.C.NameOf(index)
 	}
-	uses := func(e parse.Expr) bool {
-		index, isIndex := e.(*parse.IndexExpr)
-		b, isBinary := e.(*parse.BinaryExpr)
-		return isIndex && same(index.X) || isBinary && strings.Contains("..<=>=+-*/%", b.Op) && (same(b.L) || same(b.R))
-	}
-	if slices.ContainsFunc(j.C.Flow.Exprs, uses) {
+	if slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool { return fails(e, same) }) {
 		j.note(cond.Pos(), "this is true for null in JSON, too, which fails behind it: compare it with cjson.null")
 	}
 }
@@ -199,12 +194,59 @@ func (j *judge) scalar(v flow.Value, pos parse.Pos, by, cure string) bool {
 }
 
 // elementOf checks the index of what certainly is a list.
-func (j *judge) elementOf(x, key flow.Value, e parse.Expr) {
-	if x.Elem == nil || !x.Surely(flow.IsTable) {
+func (j *judge) elementOf(s flow.Sight) {
+	if s.V.Elem == nil || !s.V.Surely(flow.IsTable) {
 		return
 	}
-	if key.Surely(flow.IsText) {
-		j.find(e.Pos(), Nil, "this is always nil, as the table is a list without names: the reply of HGETALL, too, "+
+	if s.W.Surely(flow.IsText) {
+		j.find(s.F.Pos(), Nil, "this is always nil, as the table is a list without names: the reply of HGETALL, too, "+
 			"is field, value, field, value")
+	} else if n := j.most(s.E); n > 0 && float64(s.W.Place()) > n {
+		j.find(s.F.Pos(), Nil, "this is always nil: the reply ends at element %.0f", n)
 	}
+}
+
+// most returns how many elements the reply has at most that an expression is, 0 or NaN if that is not known.
+func (j *judge) most(e parse.Expr) float64 {
+	if words := j.C.Sent(e, "hmget"); words != nil && !parse.ManyValues(words[len(words)-1]) {
+		return float64(len(words) - 2)
+	}
+	words := append(append(j.C.Sent(e, "lrange"), j.C.Sent(e, "zrange")...), j.C.Sent(e, "zrevrange")...)
+	if len(words) != 4 || flow.Bound(words[2])*flow.Bound(words[3]) < 0 {
+		return 0
+	}
+	return flow.Bound(words[3]) - flow.Bound(words[2]) + 1
+}
+
+// passes finds what may be nil and is passed to a function of the script that fails for it in the first statement about it.
+func (j *judge) passes(f *parse.FuncExpr, e *parse.CallExpr, args []flow.Value) {
+	for i, p := range f.Params[:min(len(f.Params), len(args))] {
+		if len(p.Writes) == 0 && needs(f.Body.Stmts, p) {
+			j.present(args[i], e.Args[i].Pos())
+		}
+	}
+}
+
+// needs reports whether code fails for nil in a name where it first reads it, on all its ways.
+func needs(code []parse.Stmt, x *parse.Var) bool {
+	here := func(e parse.Expr) bool { return fails(e, func(e parse.Expr) bool { return flow.VarOf(e) == x }) }
+	for _, stmt := range code {
+		part := &parse.CallExpr{Fn: &parse.NilExpr{}, Args: parse.Exprs(stmt)}
+		if len(parse.Blocks(stmt)) > 0 || flow.Mentions(part, x) {
+			return len(parse.Blocks(stmt)) == 0 && parse.Contains(part, here) && !parse.Contains(part, func(e parse.Expr) bool {
+				b, ok := e.(*parse.BinaryExpr)
+				return ok && (b.Op == "and" || b.Op == "or") && !parse.Contains(b.L, here)
+			})
+		}
+	}
+	return false
+}
+
+// fails reports whether an expression fails for nil in what is meant.
+func fails(e parse.Expr, meant func(parse.Expr) bool) bool {
+	index, isIndex := e.(*parse.IndexExpr)
+	call, isCall := e.(*parse.CallExpr)
+	b, isBinary := e.(*parse.BinaryExpr)
+	return isIndex && meant(index.X) || isCall && call.Method != "" && meant(call.Fn) ||
+		isBinary && strings.Contains("..<=>=+-*/%", b.Op) && (meant(b.L) || meant(b.R))
 }

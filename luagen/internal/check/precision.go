@@ -2,6 +2,7 @@ package check
 
 import (
 	"math"
+	"regexp"
 	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
@@ -31,9 +32,6 @@ func (j *judge) use(v flow.Value) {
 	}
 }
 
-const rounds = "a number of more than 14 digits is rounded when it is made a text: " +
-	"write string.format('%s', ...), or use the text that a command gives"
-
 // shown finds a number that is made a text by the server's 14 digits.
 func (j *judge) shown(v flow.Value, pos parse.Pos) {
 	j.use(v)
@@ -41,7 +39,8 @@ func (j *judge) shown(v flow.Value, pos parse.Pos) {
 	switch {
 	case !v.Surely(flow.IsNumber) || v.Lossy != nil:
 	case v.Large >= flow.MaxShown || v.Frac && v.Large >= flow.Now:
-		j.may(pos, Precision, rounds, shown)
+		j.may(pos, Precision, "a number of more than 14 digits is rounded when it is made a text: "+
+			"write string.format('%s', ...), or use the text that a command gives", shown)
 	}
 }
 
@@ -75,14 +74,30 @@ func (j *judge) jsonOf(e parse.Expr, v flow.Value) {
 		return // The script puts one in the place of the other.
 	}
 	if v.Decoded {
-		j.note(e.Pos(), again)
+		j.note(e.Pos(), "this came from JSON and is made JSON again: an empty list in it becomes {}, and a number of more than 14 digits is rounded")
 	}
 	if j.MayBeEmpty(e, v) {
 		j.may(e.Pos(), JSON, "this list may be empty, and then cjson makes {} of it: write '[]' if it has no elements")
 	}
 }
 
-const again = "this came from JSON and is made JSON again: an empty list in it becomes {}, and a number of more than 14 digits is rounded"
+// isID is of names of what may have more than 14 digits; isSmall of ids that never do.
+var isSmall = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
+var isID = regexp.MustCompile(`\b(?:id|u?uid|gid|guid|jid|identifier|snowflake|64-?bit)\b`)
+
+// digits finds a number of more than 14 digits in what cjson.encode gets: one that may be large, and an id that is made a number.
+func (j *judge) digits(e parse.Expr) {
+	table, ok := j.C.Origin(e).(*parse.TableExpr)
+	for i := 0; ok && i < len(table.Fields); i++ {
+		f := table.Fields[i]
+		name, _ := flow.ConstantText(f.Key)
+		v, says := j.Peek(f.Value), flow.Spoken(name+" "+j.C.NameOf(f.Value))
+		if made := j.Passed(f.Value, "tonumber"); made != nil && isID.MatchString(says) && !isSmall.MatchString(says) && !j.Peek(made).Surely(flow.IsNumber) {
+			v.Large = flow.MaxShown
+		}
+		j.shown(v, f.Value.Pos())
+	}
+}
 
 // meet finds times of different units in one operation. Those that TIME replies with may be added as a seed.
 func (j *judge) meet(pos parse.Pos, l, r flow.Value) {

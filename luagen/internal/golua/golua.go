@@ -110,11 +110,8 @@ func (r *reader) parse(paths []string) map[string][]*ast.File {
 		r.sources[path] = src
 		found = found || slices.ContainsFunc(marks, func(word string) bool { return bytes.Contains(src, []byte(word)) })
 	}
-	for _, path := range paths {
-		if !found {
-			break
-		}
-		if f, err := parser.ParseFile(r.set, path, r.sources[path], parser.ParseComments|parser.SkipObjectResolution); err == nil {
+	for i := 0; found && i < len(paths); i++ {
+		if f, err := parser.ParseFile(r.set, paths[i], r.sources[paths[i]], parser.ParseComments|parser.SkipObjectResolution); err == nil {
 			packages[f.Name.Name] = append(packages[f.Name.Name], f)
 		}
 	}

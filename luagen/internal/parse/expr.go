@@ -172,7 +172,7 @@ func (p *parser) tableField() Field {
 func (p *parser) function(pos Pos, method bool) *FuncExpr {
 	f := &FuncExpr{at: at{pos}}
 	p.openFunc(false)
-	defer p.closeFunc()
+	defer func() { p.fn = p.fn.outer }()
 	if method {
 		f.Params = append(f.Params, p.declare(Token{Kind: Name, Text: "self", Pos: pos}, ParamVar))
 		p.activate(f.Params...)

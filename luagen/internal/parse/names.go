@@ -20,15 +20,10 @@ func badName(name string, result bool) string {
 	case result:
 	case slices.Contains(keywords, name):
 		return "is a word of Lua"
-	case KnownGlobal(name) && !hidable(name):
+	case KnownGlobal(name) && (Members(name) != nil || name == "KEYS" || name == "ARGV" || name[0] == '_'): // A script may do without next, or type.
 		return "is a name of the server's own"
 	}
 	return ""
-}
-
-// hidable reports whether a global is a function that a script may do without: next, type.
-func hidable(name string) bool {
-	return Members(name) == nil && name != "KEYS" && name != "ARGV" && name[0] != '_'
 }
 
 // CanDeclare reports whether a name can be that of a key or an argument and hides nothing.
@@ -113,10 +108,10 @@ func suggest(word string, valid []string, are string) string {
 //go:embed words.txt
 var wordsText string
 
-var wordLists = Lists(wordsText)
+var wordLists = readLists(wordsText)
 
-// Lists reads lines of "name: word word". Comments begin with #.
-func Lists(text string) map[string][]string {
+// readLists reads lines of "name: word word". Comments begin with #.
+func readLists(text string) map[string][]string {
 	lists := map[string][]string{}
 	for line := range strings.Lines(text) {
 		if name, list, ok := strings.Cut(line, ": "); ok && line[0] != '#' {
@@ -134,11 +129,11 @@ func KnownGlobal(name string) bool {
 	return Members(name) != nil || slices.Contains(Words("globals"), name)
 }
 
-// Libraries returns the names of the libraries that the servers give.
-func Libraries() (all []string) {
+// Listed returns what stands behind a word in the names of lists: the libraries that the servers give, for one.
+func Listed(word string) (all []string) {
 	for name := range wordLists {
-		if library, ok := strings.CutPrefix(name, "library "); ok {
-			all = append(all, library)
+		if rest, ok := strings.CutPrefix(name, word); ok {
+			all = append(all, rest)
 		}
 	}
 	return all

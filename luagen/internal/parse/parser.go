@@ -188,7 +188,9 @@ func (p *parser) statement() (stmt Stmt, last bool) {
 	case "local":
 		p.next()
 		if p.accept("function") {
-			return p.localFunction(pos), false
+			v := p.declare(p.name(), FuncVar)
+			p.activate(v)
+			return &LocalFuncStmt{at{pos}, v, p.function(pos, false)}, false
 		}
 		return p.localStatement(pos), false
 	case "return":
@@ -300,12 +302,6 @@ func (p *parser) funcStatement() Stmt {
 	}
 	stmt.Func = p.function(stmt.P, method)
 	return stmt
-}
-
-func (p *parser) localFunction(pos Pos) Stmt {
-	v := p.declare(p.name(), FuncVar)
-	p.activate(v)
-	return &LocalFuncStmt{at{pos}, v, p.function(pos, false)}
 }
 
 func (p *parser) localStatement(pos Pos) Stmt {

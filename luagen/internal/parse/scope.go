@@ -21,8 +21,6 @@ func (p *parser) openFunc(vararg bool) {
 	p.fn = &function{outer: p.fn, vararg: vararg, upvalues: map[*Var]bool{}}
 }
 
-func (p *parser) closeFunc() { p.fn = p.fn.outer }
-
 func (p *parser) open(loop bool) {
 	p.fn.scopes = append(p.fn.scopes, scope{len(p.fn.active), loop})
 }

@@ -275,17 +275,10 @@ func (m *Machine) wrote(call CommandCall) {
 	}
 }
 
-// MayMiss reports whether a value certainly is nil or false in some cases: if its key, say, is missing.
+// MayMiss reports whether a value certainly is nil or false in some cases, if its key, say, is missing, and the script has not
+// asked whether it is there.
 func (m *Machine) MayMiss(v Value) bool {
-	return v.Is&Absent != 0 && m.Unproved(v)
-}
-
-// Unproved reports whether a value is a reply or an argument of which the script has not asked whether it is there.
-func (m *Machine) Unproved(v Value) bool {
-	if v.Missing == "" || m.Quiet > 0 {
-		return false
-	}
-	return !slices.ContainsFunc(answers(v.Missing), m.State.Knows)
+	return v.Is&Absent != 0 && v.Missing != "" && m.Quiet == 0 && !slices.ContainsFunc(answers(v.Missing), m.State.Knows)
 }
 
 // itself returns a text that must be there itself: that something else is says nothing of it.

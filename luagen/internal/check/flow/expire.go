@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -50,7 +49,6 @@ func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
 func (m *Machine) replyOf(call CommandCall, name string) Value {
 	words, known := call.Words, call.Least()
 	v := m.added(name, call.Expr, words, m.maybe(call, m.reply(call, name, known)))
-	v.Role = cmp.Or(v.Role, AReply)
 	if (name == "hgetall" || name == "hmget") && known > 1 {
 		v.From = call.Expr
 	}

@@ -79,19 +79,8 @@ func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
 		if !over.Endless && !m.anyNumber(stmt, e) || breaks(body) {
 			continue
 		}
-		all, changed := m.C.collected(body), assigned(body)
-		for _, inner := range statements(body) {
-			put, _ := inner.(*parse.AssignStmt)
-			if put == nil {
-				continue
-			}
-			if t, ok := put.Targets[0].(*parse.IndexExpr); ok {
-				if i, _ := Added(t.Key); slices.Contains(DeclaredBy(stmt), VarOf(i)) {
-					all = append(all, VarOf(t.X))
-				}
-			}
-		}
-		for _, x := range all {
+		changed := assigned(body)
+		for _, x := range m.C.collected(body, DeclaredBy(stmt)...) {
 			if v, known := m.State.Get(x); known && !changed[x] {
 				v.Endless, v.listed = true, over.listed
 				m.State.set(x, v)
@@ -113,7 +102,7 @@ func (m *Machine) anyNumber(stmt parse.Stmt, e parse.Expr) bool {
 // endless reports whether the reply of a command may have any number of elements.
 func endless(name string, words []parse.Expr) bool {
 	part := strings.Contains(name, "by") && slices.ContainsFunc(words, func(e parse.Expr) bool { return IsLiteral(e, "limit") })
-	return slices.Contains(Words("endless"), name) && !part || Is(name, "by rank") && len(words) > 3 && Bound(words[3]) == -1
+	return Is(name, "endless") && !part || Is(name, "by rank") && len(words) > 3 && Bound(words[3]) == -1
 }
 
 // added returns the value of the reply of a command that adds an int to what a key holds.
@@ -149,15 +138,15 @@ func (c *code) Writes(e *parse.CallExpr) bool {
 	})
 }
 
-// collected returns the outer names that a loop's body appends to.
-func (c *code) collected(b *parse.Block) []*parse.Var {
+// collected returns the outer names that a loop's body appends to, or puts something into at an index of the loop.
+func (c *code) collected(b *parse.Block, turn ...*parse.Var) []*parse.Var {
 	var all []*parse.Var
 	own := []*parse.Var{nil}
 	for _, stmt := range statements(b) {
 		own = append(own, DeclaredBy(stmt)...)
 		switch s := stmt.(type) {
 		case *parse.AssignStmt:
-			all = append(all, appended(s)...)
+			all = append(all, appended(s, turn...)...)
 		case *parse.CallStmt:
 			if c.Callee(s.Call) == "table.insert" && len(s.Call.Args) == 2 {
 				all = append(all, VarOf(s.Call.Args[0]))
@@ -167,12 +156,14 @@ func (c *code) collected(b *parse.Block) []*parse.Var {
 	return slices.DeleteFunc(all, func(x *parse.Var) bool { return slices.Contains(own, x) })
 }
 
-// appended returns the names to which an assignment appends: "t[#t + 1] = x".
-func appended(s *parse.AssignStmt) []*parse.Var {
+// appended returns the names to which an assignment appends: "t[#t + 1] = x", or "t[i] = x" in such a turn of a loop.
+func appended(s *parse.AssignStmt, turn ...*parse.Var) []*parse.Var {
 	var all []*parse.Var
 	for _, target := range s.Targets {
-		if t, ok := target.(*parse.IndexExpr); ok && VarOf(t.X) != nil && BehindLast(t.Key, VarOf(t.X)) {
-			all = append(all, VarOf(t.X))
+		if t, ok := target.(*parse.IndexExpr); ok && VarOf(t.X) != nil {
+			if i, _ := Added(t.Key); BehindLast(t.Key, VarOf(t.X)) || slices.Contains(turn, VarOf(i)) {
+				all = append(all, VarOf(t.X))
+			}
 		}
 	}
 	return all

@@ -1,33 +1,20 @@
 package flow
 
 import (
-	_ "embed"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-//go:embed words.txt
-var wordsText string
-
-// words returns the lists of words.txt by their names.
-var words = sync.OnceValue(func() map[string][]string { return parse.Lists(wordsText) })
-
-// Words returns a list of words.txt.
-func Words(name string) []string { return words()[name] }
-
 // Is reports whether a command or a function is in a list of words.txt.
-func Is(name, list string) bool { return slices.Contains(words()[list], name) }
+func Is(name, list string) bool { return slices.Contains(parse.Words(list), name) }
 
 // Shapes are the replies of commands as scripts get them in RESP2, if no word of a call changes them.
 var Shapes = func() map[string]string {
 	all := map[string]string{}
-	for name, words := range words() {
-		if shape, ok := strings.CutPrefix(name, "shape "); ok {
-			all[shape] = strings.Join(words, " ")
-		}
+	for _, shape := range parse.Listed("shape ") {
+		all[shape] = strings.Join(parse.Words("shape "+shape), " ")
 	}
 	return ByName(all)
 }()
@@ -59,7 +46,7 @@ func (m *Machine) reply(call CommandCall, name string, known int) Value {
 	}
 	switch {
 	case shape == "members" && options.Has("withscores"):
-		return scores
+		return pairs
 	case found:
 		return v
 	case Units[shape].Per != 0:
@@ -107,12 +94,9 @@ var expiring = []string{"ex", "px", "exat", "pxat"}
 type Role int
 
 const (
-	AReply  Role = iota + 1 // the whole
-	AMember                 // an element of a set, or a field of a hash
-	AScored                 // a member with its score behind it
-	aScore
-	ASecond // of TIME
-	AMicro  // behind it
+	AMember Role = iota + 1 // an element of a set, or a field of a hash
+	ASecond                 // of TIME
+	AMicro                  // behind it
 )
 
 // lists are the replies that have elements of several kinds.
@@ -122,15 +106,14 @@ var lists = map[string]Value{
 		Value{Is: IsText, Role: AMicro, Number: Number{Whole: true, Size: 999_999, Large: 999_999, Unit: Units["microseconds"]}},
 	),
 	"incrbyfloat": decimal, "hincrbyfloat": decimal,
-	"hgetall": pairs, "zpopmax": scores, "zpopmin": scores,
-	"scan": page(listOf(textValue(), 0)), "sscan": page(listOf(textValue(), 0)), "hscan": page(pairs), "zscan": page(scores),
+	"hgetall": pairs, "zpopmax": pairs, "zpopmin": pairs,
+	"scan": page(listOf(textValue(), 0)), "sscan": page(listOf(textValue(), 0)), "hscan": page(pairs), "zscan": page(pairs),
 	"xrange": entries, "xrevrange": entries, "xread": listOf(tuple(textValue(), entries), 0).or(IsFalseValue),
 }
 
 var (
 	decimal = Value{Is: IsText, Number: Number{Frac: true}}
-	pairs   = paired(textValue(), textValue())
-	scores  = paired(Value{Is: IsText, Role: AScored}, Value{Is: IsText, Role: aScore})
+	pairs   = listOf(textValue(), 0)               // names or members, and what belongs to each behind it
 	entries = listOf(tuple(textValue(), pairs), 0) // each an ID, and fields with their values
 )
 
@@ -143,9 +126,6 @@ func tuple(items ...Value) Value {
 	v.Items = items
 	return v
 }
-
-// paired returns a list in which two elements take turns.
-func paired(first, second Value) Value { return listOf(Join(first, second), 0) }
 
 func page(list Value) Value {
 	return tuple(Value{Is: IsText, Number: Number{Whole: true}}, list)

@@ -136,7 +136,10 @@ func (m *Machine) side(e parse.Expr, op string, other parse.Expr) {
 	case zero && (op == ">" || op == "~="), !zero && op != "~=" && op[0] != '<':
 		m.there(v)
 	}
-	above := m.Above(e)
+	above := aboveZero + fixed(e) // that an argument, or a name, is above 0
+	if n := m.C.Nth(e, "ARGV"); n > 0 {
+		above = aboveZero + Itoa(n)
+	}
 	if op == ">" || zero && op == "~=" || !zero && (op == "==" || op == ">=") {
 		m.State.ask(proved, above)
 	}
@@ -174,14 +177,6 @@ func (v Value) remaining(op string, w Value) Kinds {
 		return v.Is &^ w.Is
 	}
 	return v.Is
-}
-
-// Above returns what is asked when a comparison shows that an argument, or a name, is above 0.
-func (m *Machine) Above(e parse.Expr) string {
-	if n := m.C.Nth(e, "ARGV"); n > 0 {
-		return aboveZero + Itoa(n)
-	}
-	return aboveZero + fixed(e)
 }
 
 var typeKinds = map[string]Kinds{

@@ -149,8 +149,8 @@ func isRemainder(e parse.Expr) bool {
 }
 
 var (
-	aUnit   = "(?:" + strings.Join(Words("units"), "|") + ")"
-	aLength = "(?:" + strings.Join(Words("lengths"), "|") + ")"
+	aUnit   = "(?:" + strings.Join(parse.Words("units"), "|") + ")"
+	aLength = "(?:" + strings.Join(parse.Words("lengths"), "|") + ")"
 	aSpan   = `(?:` + aLength + `|expiry|expiration)` // which may be the time when it ends
 	aMoment = `(?:now|timestamp|epoch|unix|unix time|current time| at|时间戳|当前时间)`
 	aClock  = `(?:` + aSpan + `|time|expire|` + aMoment + `)`

@@ -234,7 +234,7 @@ var largest = map[string]float64{"int": maxInt64, "milliseconds": MaxLife, "seco
 
 // Named reports whether a text is a name, which need not be a number.
 func (v Value) Named() bool {
-	return v.free || v.Role == AMember || v.Role == AScored
+	return v.free || v.Role == AMember
 }
 
 var kindTexts = map[Kinds]string{

@@ -258,19 +258,14 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 			first = s.Values[0]
 		}
 		v.Returned[fn] = append(v.Returned[fn], first)
-		v.reply(first)
-	}
-}
-
-// reply notes a name that is returned, or those in a table that is.
-func (v *values) reply(e parse.Expr) {
-	v.Replied[VarOf(e)] = true
-	if table, ok := e.(*parse.TableExpr); ok {
-		for _, f := range table.Fields {
-			v.Replied[VarOf(f.Value)] = true
+		v.Replied[VarOf(first)] = true
+		if table, ok := first.(*parse.TableExpr); ok {
+			for _, f := range table.Fields {
+				v.Replied[VarOf(f.Value)] = true
+			}
 		}
+		delete(v.Replied, nil) // of what is no name
 	}
-	delete(v.Replied, nil) // of what is no name
 }
 
 // assign notes that x gets the i-th value of a list.
