@@ -239,7 +239,7 @@ func furnish(t *testing.T, s *servers.Server) (names, channels []string) {
 	}
 	_ = must(c.NewPermitSemaphore("app:permits", nil).InitPermits(t.Context(), 2))(t)
 	_ = must(c.NewPartsLatch("app:latch").Init(t.Context(), 2, time.Hour))(t)
-	_ = must(c.NewRateLimiter("app:rate", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}).InitRate(t.Context(), primitives.Rate{Permits: 1, Interval: time.Hour}))(t)
+	_ = must(c.NewRateLimiter("app:rate", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour}).InitRate(t.Context(), primitives.Rate{Permits: 1, Interval: time.Hour}))(t)
 	_ = must(c.NewIDGenerator("app:ids").Init(t.Context(), 1, 2))(t)
 	names = strings.Fields("app:lock app:read app:slot app:mutex app:fair app:permits app:latch app:rate app:ids")
 	return names, strings.Fields("redisson_lock__channel:{app:lock} redisson_rwlock:{app:read} hasp_semaphore:{app:slot} " +

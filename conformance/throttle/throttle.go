@@ -264,7 +264,7 @@ func cases() []harness.Case {
 func severalSlots(ctx context.Context, e *harness.Env) {
 	c, r := engine.Clients(ctx, e, 1)[0], []*primitives.Throttle{}
 	for _, name := range append(e.Slots(), e.Key("third")) {
-		r = append(r, c.NewThrottle(name, limit(1, season, 3), &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}))
+		r = append(r, c.NewThrottle(name, limit(1, season, 3), &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour}))
 	}
 	all := primitives.NewMultiThrottle(&primitives.MultiThrottleOptions{Steps: true}, r[0].Take(1), r[1].Take(1), r[2].Take(2))
 	for _, allowed := range []bool{true, false} {

@@ -93,7 +93,7 @@ var handOvers = map[string]handOver{
 	// Each client tries once for each permit that comes back, and once when none is left.
 	"RateLimiter": {
 		acquire: func(ctx context.Context, c *primitives.Client) (giveBack, error) {
-			return func(context.Context) error { return nil }, c.NewRateLimiter("crowd", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}).Wait(ctx, 1)
+			return func(context.Context) error { return nil }, c.NewRateLimiter("crowd", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour}).Wait(ctx, 1)
 		},
 		first: usedUpRate, sizes: []size{{crowdClients, 10, 10}, {crowdClients, crowd, crowd}},
 		counts: scripts, most: func(float64) float64 { return 2 * crowdClients },
@@ -128,7 +128,7 @@ func countingHandOver(order primitives.CountingOrder) handOver {
 // usedUpRate uses up a rate for an hour. To give it back is to make it one of half a second.
 func usedUpRate(ctx context.Context, c *primitives.Client) (giveBack, error) {
 	const permits = 100
-	l := c.NewRateLimiter("crowd", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	l := c.NewRateLimiter("crowd", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 	if err := l.SetRate(ctx, primitives.Rate{Permits: permits, Interval: time.Hour}); err != nil {
 		return nil, err
 	}

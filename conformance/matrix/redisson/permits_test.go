@@ -133,7 +133,7 @@ func testRateLimiterWindows(ctx context.Context, t *testing.T, ours *primitives.
 	t.Helper()
 	const name, permits, interval, aLook = "windows", 30, 500 * time.Millisecond, 100 * time.Millisecond
 	const long = 6 * time.Second
-	l := ours.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	l := ours.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 	require.NoError(t, l.SetRate(ctx, primitives.Rate{Permits: permits, Interval: interval}))
 	answers := map[string]<-chan string{}
 	for i := range 3 {

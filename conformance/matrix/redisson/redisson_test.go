@@ -171,7 +171,7 @@ func latch(c *primitives.Client, name string) any     { return c.NewCountDownLat
 func generator(c *primitives.Client, name string) any { return c.NewIDGenerator(name) }
 
 func limiter(c *primitives.Client, name string) any {
-	return c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	return c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 }
 
 // teller tells stories of the object of a name.
@@ -283,7 +283,7 @@ func testShared(_ context.Context, t *testing.T, ours *primitives.Client, java *
 func testRateLimiterProlonged(ctx context.Context, t *testing.T, ours *primitives.Client, java *peer) {
 	t.Helper()
 	const name = "prolonged"
-	l := ours.NewRateLimiter(name, primitives.Rate{Permits: 5, Interval: time.Minute}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	l := ours.NewRateLimiter(name, primitives.Rate{Permits: 5, Interval: time.Minute}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 	for range 2 {
 		require.NoError(t, l.Wait(ctx, 1))
 		require.InDelta(t, time.Hour, shorten(t, java, name), float64(time.Minute))

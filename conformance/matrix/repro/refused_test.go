@@ -197,7 +197,7 @@ func TestFullServer(t *testing.T) {
 		c, other := cells.Named("GoRedis").Primitives(t, cells.At(s.Addr()), opts), client(t, s.Addr())
 		sem, latch, parts := c.NewSemaphore("semaphore", nil), c.NewCountDownLatch("latch"), c.NewPartsLatch("parts")
 		hourly := primitives.Rate{Permits: 1, Interval: time.Hour}
-		limiter := c.NewRateLimiter("rate", hourly, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+		limiter := c.NewRateLimiter("rate", hourly, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 		cells.Want(t, true)(sem.InitPermits(t.Context(), 2))
 		cells.Want(t, true)(latch.InitCount(t.Context(), 2))
 		cells.Want(t, true)(parts.Init(t.Context(), 2, time.Hour))

@@ -44,8 +44,8 @@ func unopened(c *primitives.Client, name string) map[string]object {
 		"memo": primitives.NewMemo[int](c, name, nil), "semaphore": c.NewSemaphore(name, nil),
 		"permits": c.NewPermitSemaphore(name, nil), "latch": c.NewCountDownLatch(name), "parts": c.NewPartsLatch(name),
 		"long": c.NewAtomicLong(name), "double": c.NewAtomicDouble(name), "ids": c.NewIDGenerator(name),
-		"rate":     c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()}),
-		"throttle": c.NewThrottle(name, hourly, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()}),
+		"rate":     c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour}),
+		"throttle": c.NewThrottle(name, hourly, &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour}),
 	})
 	return all
 }

@@ -384,7 +384,7 @@ func useAdders(ctx context.Context, c *primitives.Client) {
 func useThrottle(ctx context.Context, c *primitives.Client) {
 	of := func(name string, permits int, interval time.Duration) *primitives.Throttle {
 		limit := primitives.Limit{Permits: permits, Interval: interval}
-		return c.NewThrottle("declared:"+name, limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()})
+		return c.NewThrottle("declared:"+name, limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 	}
 	t, other := of("throttle", 1, time.Second), of("other", 9, time.Hour)
 	for _, used := range []int{0, 2} {
@@ -403,12 +403,12 @@ func useThrottle(ctx context.Context, c *primitives.Client) {
 // useRates uses one that it makes itself, and one of which each client has its own permits.
 func useRates(ctx context.Context, c *primitives.Client) {
 	rate := primitives.Rate{Permits: 2, Interval: time.Second}
-	made := c.NewRateLimiter("declared:made", rate, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	made := c.NewRateLimiter("declared:made", rate, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 	play(ctx, made, "Allow 2; wait 2s; Allow 2") // The permits come back.
 	must.Do(made.SetRate(ctx, rate))
 	must.Get(made.Delete(ctx))
 	rate.Mode, rate.KeepAlive = primitives.RatePerClient, time.Hour
-	each := c.NewRateLimiter("declared:rates", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	each := c.NewRateLimiter("declared:rates", primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 	must.Get(each.InitRate(ctx, rate))
 	play(ctx, each, "Wait 2; Allow 1; Return 1; ask; Return 1")
 	must.Do(each.SetRate(ctx, rate))

@@ -36,7 +36,7 @@ func memo(ctx context.Context, c *primitives.Client, name string, try bool) (hol
 }
 
 func tryRate(ctx context.Context, c *primitives.Client, name string) string {
-	l := c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	l := c.NewRateLimiter(name, primitives.Rate{}, &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 	_, err := l.InitRate(ctx, primitives.Rate{Permits: 2, Interval: time.Hour})
 	d, allowErr := l.Allow(ctx, 1)
 	return said(map[bool]string{true: "granted", false: "refused"}[d.Allowed], errors.Join(err, allowErr))

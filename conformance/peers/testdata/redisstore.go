@@ -26,7 +26,7 @@ func New(c *Config) (*Store, error) {
 }
 
 func (s *Store) limiter(key string) *primitives.RateLimiter {
-	return shared.Client().NewRateLimiter(key, primitives.Rate(*s), &primitives.RateLimiterOptions{Unavailable: primitives.Refuse()})
+	return shared.Client().NewRateLimiter(key, primitives.Rate(*s), &primitives.RateLimiterOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 }
 
 func (s *Store) Get(ctx context.Context, key string) (limit, remaining uint64, err error) {

@@ -121,7 +121,8 @@ func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 		return slices.ContainsFunc(all, func(t touch) bool { return j.C.Writes(t.call.Expr) && slices.ContainsFunc(t.call.Words[2:], of) })
 	}
 	if stores(func(e parse.Expr) bool {
-		return flow.VarOf(e) == now || slices.ContainsFunc(j.C.Flow.Sources[flow.VarOf(e)], func(s flow.Source) bool { return flow.VarOf(s.Expr) == now })
+		all := j.C.Flow.Sources[flow.VarOf(e)] // The last is what is stored; a first may be for a bucket that is new.
+		return flow.VarOf(e) == now || len(all) > 0 && flow.VarOf(all[len(all)-1].Expr) == now
 	}) && stores(func(e parse.Expr) bool {
 		return j.C.Flow.Within(e, func(e parse.Expr) bool { return e == parse.Expr(floor) })
 	}) {

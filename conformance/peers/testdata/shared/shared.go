@@ -33,7 +33,7 @@ func Got[V any](value V, err error) V {
 
 // Throttle returns a throttle that refuses while the server is away.
 func Throttle(client *primitives.Client, name string, limit primitives.Limit) *primitives.Throttle {
-	return client.NewThrottle(name, limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse()})
+	return client.NewThrottle(name, limit, &primitives.ThrottleOptions{Unavailable: primitives.Refuse(), Timeout: time.Hour})
 }
 
 // Clocked is a client of a server of its own, whose clock a test sets. Between two calls of Set time goes on, too: tests
