@@ -43,30 +43,32 @@ func (j *job) passed(s *golua.Script, script *parse.Script) {
 			j.note([]string{call.At.String() + ": after a restart this fails with NOSCRIPT: call Run, or Eval then"})
 		}
 	}
-	h.missing()
+	h.missing("KEYS", func(c golua.Call) []golua.Passed { return c.Keys })
+	h.missing("ARGV", func(c golua.Call) []golua.Passed { return c.Args })
 }
 
-// missing finds the first key that no call passes, unless the script asks for it.
-func (h *handed) missing() {
+// missing finds the first element of KEYS or ARGV that no call passes, unless the script asks for it.
+func (h *handed) missing(list string, of func(golua.Call) []golua.Passed) {
 	most := 0
 	for _, call := range h.s.Calls {
-		if most = max(most, len(call.Keys)); call.Keys == nil {
+		given := of(call)
+		if most = max(most, len(given)); given == nil || list == "ARGV" && len(given) < 2 { // Clients take one list apart.
 			return
 		}
 	}
-	lacks := func(e parse.Expr) bool { return h.C.Nth(e, "KEYS") > most || h.C.IsList(e, "KEYS") }
+	lacks := func(e parse.Expr) bool { return h.C.Nth(e, list) > most || h.C.IsList(e, list) }
 	asks := func(e parse.Expr) bool {
 		u, unary := e.(*parse.UnaryExpr)
 		b, binary := e.(*parse.BinaryExpr)
-		return unary && lacks(u.X) || binary && b.Op != ".." && (lacks(b.L) || lacks(b.R))
+		return unary && lacks(u.X) || binary && !strings.Contains("..+-*/%", b.Op) && (lacks(b.L) || lacks(b.R))
 	}
 	if slices.ContainsFunc(h.C.Flow.Exprs, asks) || slices.ContainsFunc(h.C.Flow.Conds, lacks) {
 		return
 	}
 	for _, call := range h.C.Flow.Calls {
 		for _, e := range call.Args {
-			if n := h.C.Nth(e, "KEYS"); n > most {
-				h.findAt(h.s.Position(e.Pos().Offset), check.Nil, fmt.Sprintf("KEYS[%d] is nil: no call passes more than %d", n, most))
+			if n := h.C.Nth(e, list); n > most {
+				h.findAt(h.s.Position(e.Pos().Offset), check.Nil, fmt.Sprintf("%s[%d] is nil: no call passes more than %d", list, n, most))
 				return
 			}
 		}

@@ -160,10 +160,7 @@ func fieldTexts(b *parse.Binding) (all []string) {
 }
 
 func keyText(b *parse.Binding) string {
-	kind := b.KeyKind
-	if kind == "any" {
-		kind = "any kind of"
-	}
+	kind := strings.Replace(b.KeyKind, "any", "any kind of", 1)
 	switch {
 	case b.Prefix:
 		return kind + " keys begin with it; it must have a hash tag"

@@ -15,6 +15,7 @@ func one(ctx context.Context, c redis.Cmdable, r rueidis.Client, words []string)
 	rueidis.NewLuaScript(`redis.call('del', KEYS[1], KEYS[2]) -- 5`).Exec(ctx, r, keys, []string{"x", "y"})
 	rueidis.NewLuaScript(`redis.call('del', KEYS[1], KEYS[2]) -- 6`).Exec(ctx, r, []string{"a"}, words)
 	run(ctx, c, redis.NewScript(`redis.call('del', KEYS[1], KEYS[2]) -- 11`), keys, "x", "y")
+	c.Eval(ctx, `redis.call('setrange', KEYS[1], tonumber(ARGV[3]), ARGV[2])`, keys, "1", "y")
 }
 
 func single(id string) []string { return []string{id} }
