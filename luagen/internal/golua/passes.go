@@ -36,7 +36,7 @@ func (r *reader) passes(call *ast.CallExpr) {
 				asks := slices.ContainsFunc(slices.Collect(maps.Values(r.sources)), asksNil.Match)
 				of := method.FindString(fmt.Sprint(r.own(call.Fun)))
 				unloaded := client.MatchString(of) && lastName(call) == "EvalSha" && !loads.Match(r.sources[r.file(call.Pos())])
-				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), unloaded, !asks})
+				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), unloaded, !asks && client.MatchString(of)})
 			}
 		}
 	}
