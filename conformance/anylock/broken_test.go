@@ -103,7 +103,7 @@ func (k kind) lock(ctx context.Context, env Env) (Hold, error) {
 			err = ctx.Err()
 		}
 		if err != nil && !k.leaves {
-			go func() { _ = k.free(context.Background(), env, value) }()
+			time.AfterFunc(time.Second/2, func() { _ = k.free(context.Background(), env, value) }) // A SET may still be on its way.
 		}
 		if got || err != nil {
 			h := Hold{Unlock: func(ctx context.Context) error { return k.free(ctx, env, value) }}
