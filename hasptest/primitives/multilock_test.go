@@ -275,7 +275,7 @@ func TestMultiLockRefusesBadLocks(t *testing.T) {
 	})
 }
 
-// TestMultiLockFailsBeforeItIsRefused: of a lock that is held and one that fails, the failure is the error.
+// TestMultiLockFailsBeforeItIsRefused: one lock is held and another one fails, and the caller gets the failure.
 func TestMultiLockFailsBeforeItIsRefused(t *testing.T) {
 	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		s.hold("held", another, time.Hour)

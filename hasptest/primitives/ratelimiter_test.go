@@ -223,8 +223,8 @@ func TestRateIsSet(t *testing.T) {
 	})
 }
 
-// TestRateLimiterWithAWrongNumber: a field of its hash that is no number it can be is an error of each call, and the greatest is
-// none.
+// TestRateLimiterWithAWrongNumber: each call fails if a field of the limiter's hash holds no valid number. The greatest valid
+// number works.
 func TestRateLimiterWithAWrongNumber(t *testing.T) {
 	served(t, func(t *testing.T, s *server, c *primitives.Client) {
 		l := c.NewRateLimiter("x", primitives.Rate{}, rateRefuse)

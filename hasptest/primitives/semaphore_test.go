@@ -332,26 +332,24 @@ func TestPermitsWaitForReplicas(t *testing.T) {
 	})
 }
 
-// TestEndedLeasesOfPermits: permits whose leases have ended are free for who changes the total, even if no call has collected
-// them.
+// TestEndedLeasesOfPermits: a call that changes the total counts permits as free whose leases have ended, even if no call has
+// collected them.
 func TestEndedLeasesOfPermits(t *testing.T) {
 	withPermits(t, func(t *testing.T, s *server) {
 		semaphore := s.client(t, nil).NewPermitSemaphore("x", &primitives.PermitSemaphoreOptions{Lease: time.Second})
-		for total, change := range []func() error{
-			4: func() error { return semaphore.AddPermits(t.Context(), 1) },
-			5: func() error { return semaphore.SetPermits(t.Context(), 5) },
+		for i, change := range []func() error{
+			func() error { return semaphore.AddPermits(t.Context(), 1) },
+			func() error { return semaphore.SetPermits(t.Context(), 5) },
 		} {
-			if change != nil {
-				must(semaphore.Acquire(t.Context(), 2))(t).Forget()
-				time.Sleep(2 * time.Second)
-				require.NoError(t, change())
-				require.Equal(t, total, must(semaphore.AvailablePermits(t.Context()))(t))
-			}
+			must(semaphore.Acquire(t.Context(), 2))(t).Forget()
+			time.Sleep(2 * time.Second)
+			require.NoError(t, change())
+			require.Equal(t, 4+i, must(semaphore.AvailablePermits(t.Context()))(t))
 		}
 	})
 }
 
-// TestSemaphoreBelowZero: who waits is woken when the number of free permits, which was below 0, is above.
+// TestSemaphoreBelowZero: a waiter is woken when the number of free permits rises from below 0 to above 0.
 func TestSemaphoreBelowZero(t *testing.T) {
 	virtual(t, func(t *testing.T, s *server) {
 		semaphore := s.client(t, &primitives.Options{PollInterval: time.Hour}).NewSemaphore("x", nil)

@@ -208,8 +208,8 @@ func refusing(t *testing.T, limit primitives.Limit, run func(t *testing.T, x *th
 	})
 }
 
-// TestLocalRefusalsAreTheServers: of one client, which draws permits, limits, settlements and deletions, each decision is
-// the one that the server would make, whoever makes it.
+// TestLocalRefusalsAreTheServers: one client draws permits, limits, settlements and deletions. Each of its decisions equals
+// the server's, also where the client decides alone.
 func TestLocalRefusalsAreTheServers(t *testing.T) {
 	const burst = 6
 	refusing(t, primitives.Limit{Permits: 4, Interval: time.Second, Burst: burst}, func(t *testing.T, x *throttle) {
@@ -314,7 +314,7 @@ func TestMultiThrottleRefusesLocally(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			require.True(t, allow(1, 1, 1).Allowed)
 
-			// Of two throttles that refuse together, the one that is free later is named.
+			// Two throttles refuse together: the decision names the one that is free later.
 			time.Sleep(2 * time.Second)
 			require.True(t, allow(5, 7, 1).Allowed)
 			require.False(t, allow(5, 2, 1).Allowed)

@@ -123,7 +123,7 @@ var shared = map[string]struct {
 	// Redisson publishes a new count then, on which its own waiters sleep.
 	"CountDownLatchDeletedByJava": {"latch", "deleted", latch, "theirs trySetCount 2 = true; ours Wait waits; " +
 		"theirs delete = true; ours ends"},
-	// Java sets it, and then waits for one that we have set with an end.
+	// Java sets the count. Then it waits for a count that hasp has set with a TTL.
 	"CountDownLatchSetLater": {"latch", "later", latch, "ours WaitUntilSet waits; theirs trySetCount 1 = true; ours ends; " +
 		"ours CountDown = 0; ours InitCountWithTTL 2 3600000000000 = true; theirs trySetCount 5 = false; theirs await waits; " +
 		"theirs countDown = counted; ours TTL = 1h0m0s; theirs waits; ours CountDown = 0; theirs ends = open"},

@@ -85,7 +85,7 @@ func (j *judge) jsonOf(e parse.Expr, v flow.Value) {
 var isSmall = regexp.MustCompile(`\b(?:bucket|db|level|node|partition|shard|slot|type|worker|zone)\b`)
 var isID = regexp.MustCompile(`\b(?:id|u?uid|gid|guid|jid|identifier|snowflake|64-?bit)\b`)
 
-// digits finds a number of more than 14 digits in what cjson.encode gets: one that may be large, and an id that is made a number.
+// digits finds numbers of more than 14 digits in a table for cjson.encode: large numbers, and ids that are made numbers.
 func (j *judge) digits(e parse.Expr) {
 	table, ok := j.C.Origin(e).(*parse.TableExpr)
 	for i := 0; ok && i < len(table.Fields); i++ {

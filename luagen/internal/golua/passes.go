@@ -33,10 +33,11 @@ func (r *reader) passes(call *ast.CallExpr) {
 	for _, e := range scripts {
 		for _, origin := range r.origins(e) {
 			if c := r.of[origin]; c != nil {
-				asks := slices.ContainsFunc(slices.Collect(maps.Values(r.sources)), asksNil.Match)
 				of := method.FindString(fmt.Sprint(r.own(call.Fun)))
-				unloaded := client.MatchString(of) && lastName(call) == "EvalSha" && !loads.Match(r.sources[r.file(call.Pos())])
-				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), unloaded, !asks && client.MatchString(of)})
+				isClient := client.MatchString(of)
+				unloaded := isClient && lastName(call) == "EvalSha" && !loads.Match(r.sources[r.file(call.Pos())])
+				noNil := isClient && !slices.ContainsFunc(slices.Collect(maps.Values(r.sources)), asksNil.Match)
+				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), unloaded, noNil})
 			}
 		}
 	}
