@@ -81,7 +81,7 @@ plain:
 # The folders of conformance/matrix that have long tests: some keep the processors busy, in virtual time; the others
 # mostly wait for servers, as the cells do.
 BUSY := virtual limiter mutex
-WAITING := lacking processes permits upgrade replicas repro crowds fair counting readwrite
+WAITING := $(filter-out $(BUSY) cells hasptest redisson rights,$(notdir $(patsubst %/,%,$(wildcard conformance/matrix/*/))))
 
 # "make test" leaves out most of these. The longest begin first.
 prove: servers ## judges the tests: planted bugs, mutants, crowds, soak; before an issue ends
