@@ -166,7 +166,7 @@ func replyKnown(finds func(rule, result, code string) bool) string {
 	if kinds == "" && fails {
 		kinds = "S"
 	}
-	if finds(check.Compare, "int", "return CALL == nil and 1 or 0") {
+	if finds(check.Compare, "int", "return CALL ~= nil and 1 or 0") {
 		kinds += "F"
 	}
 	if fails {

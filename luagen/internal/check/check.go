@@ -137,6 +137,7 @@ func (j *judge) judge(s flow.Sight) {
 // word notes in which of the states a word of a command certainly is a declared key, or no word.
 func (j *judge) word(s flow.Sight) {
 	j.use(s.V)
+	j.turns(s.V, s.E.Pos())
 	before, seen := j.settled[s.E]
 	is := j.scalar(s.V, s.E.Pos(), "a command", ": pass its elements, as unpack gives them") || j.State.Sure[flow.DeclaredKey+j.KeyName(s.E, flow.MaxKeyParts)]
 	j.settled[s.E] = is && (before || !seen)
@@ -215,7 +216,14 @@ func (j *judge) expressions() {
 			j.memberOfLibrary(e)
 		case *parse.BinaryExpr:
 			j.never(e)
+		case *parse.TableExpr:
+			for i, f := range e.Fields {
+				j.cut(f.Value, f.Key != nil || i == len(e.Fields)-1)
+			}
 		case *parse.CallExpr:
+			for i, arg := range e.Args {
+				j.cut(arg, i == len(e.Args)-1)
+			}
 			if j.C.Callee(e) == "tonumber" && len(e.Args) > 0 {
 				j.noKey(e.Args[0])
 			}

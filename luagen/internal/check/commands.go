@@ -143,6 +143,9 @@ func (j *judge) checkWords(call flow.CommandCall, name string) {
 	if _, reply := j.C.Origin(list).(*parse.CallExpr); reply && match.Cmd != nil && -match.Cmd.Arity > call.Least() && j.MayBeEmpty(list, j.Peek(list)) {
 		j.may(list.Pos(), Command, "this list may be empty, and %s fails without a word from it: ask for # of it first", flow.Shown(name))
 	}
+	if v := j.Peek(list); call.Open && name == "zadd" && v.Elem != nil && v.Elem.Paired {
+		j.find(list.Pos(), Command, "this has each score behind its member, and ZADD takes it before: turn them round")
+	}
 	if match.Cmd == nil || match.As != nil {
 		j.places(match)
 		return

@@ -36,6 +36,10 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 	if use == flow.Sum {
 		return
 	}
+	if use == flow.Less && j.C.Nth(e.L, "ARGV")+j.C.Nth(e.R, "ARGV") > 0 {
+		j.turns(l, e.L.Pos())
+		j.turns(r, e.R.Pos())
+	}
 	j.compared(l, r)
 	j.compared(r, l)
 	if use == flow.Less {
@@ -48,6 +52,9 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
 	j.begins(e)
+	if l.New() && flow.Bound(e.R) == -2 {
+		j.find(e.P, Expire, "this is %s: TTL replies -2 of a key that is missing, and this was written: -1 if it never expires", never)
+	}
 	mixed := l.Surely(flow.IsText) && r.Surely(flow.IsNumber) || l.Surely(flow.IsNumber) && r.Surely(flow.IsText)
 	if l.Is&r.Is != 0 && !mixed || j.C.Flow.Careful[e] {
 		return
@@ -105,6 +112,7 @@ func (j *judge) isLetter(e parse.Expr) bool {
 func (j *judge) condition(e parse.Expr) {
 	e = flow.Unparen(e)
 	j.nulls(e)
+	j.noList(e)
 	if b, ok := e.(*parse.BinaryExpr); ok && (b.Op == "and" || b.Op == "or") {
 		j.condition(b.R)
 		return
@@ -124,6 +132,28 @@ func (j *judge) condition(e parse.Expr) {
 		j.find(e.Pos(), Compare, "a number is true in Lua, 0 too: compare it, as in == 1 or > 0")
 	case v.Is&(flow.IsFailed|flow.IsTable) == flow.IsFailed && v.Is&flow.Absent != 0 && len(j.C.Flow.Indices[flow.VarOf(e)]) == 0 && !slices.ContainsFunc(j.C.Flow.Calls, handed):
 		j.find(e.Pos(), Compare, "this is true for an error, too, as redis.pcall returns it: ask for its err, or write redis.call")
+	}
+}
+
+// noList finds a condition that a reply is no list, if no other asks for its length or an element: an empty one is true.
+func (j *judge) noList(e parse.Expr) {
+	list := parse.Expr(nil)
+	if not, ok := e.(*parse.UnaryExpr); ok && not.Op == "not" {
+		list = not.X
+	} else if b, ok := e.(*parse.BinaryExpr); ok && b.Op == "==" && flow.IsFalsy(b.R) {
+		list = b.L
+	}
+	asks := func(e parse.Expr) bool {
+		switch part := e.(type) {
+		case *parse.UnaryExpr:
+			return part.Op == "#" && flow.Mentions(part, flow.VarOf(list))
+		case *parse.IndexExpr, *parse.CallExpr:
+			return flow.Mentions(e, flow.VarOf(list))
+		}
+		return false
+	}
+	if v := j.Peek(list); v.Is == flow.IsTable && v.Elem != nil && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return j.C.Flow.Within(e, asks) }) {
+		j.find(e.Pos(), Compare, "this is never true: a reply that is a list is true in Lua, even without elements: ask for # of it, or for an element")
 	}
 }
 
@@ -198,11 +228,17 @@ func (j *judge) elementOf(s flow.Sight) {
 	if s.V.Elem == nil || !s.V.Surely(flow.IsTable) {
 		return
 	}
-	if s.W.Surely(flow.IsText) {
+	loop, n := j.C.Flow.Loops[flow.VarOf(s.F)], j.most(s.E)
+	switch {
+	case s.W.Surely(flow.IsText):
 		j.find(s.F.Pos(), Nil, "this is always nil, as the table is a list without names: the reply of HGETALL, too, "+
 			"is field, value, field, value")
-	} else if n := j.most(s.E); n > 0 && float64(s.W.Place()) > n {
+	case n > 0 && float64(s.W.Place()) > n:
 		j.find(s.F.Pos(), Nil, "this is always nil: the reply ends at element %.0f", n)
+	case s.W.Written() && s.W.Least == 0:
+		j.find(s.F.Pos(), Nil, "this is always nil: the first element has the index 1")
+	case loop != nil && loop.Step == nil && flow.Bound(loop.From) == 0 && !slices.ContainsFunc(append(j.C.Flow.Conds, j.Conds...), func(e parse.Expr) bool { return flow.Mentions(e, loop.Var) }):
+		j.find(s.F.Pos(), Nil, "in the first turn this is nil: the first element has the index 1, so begin with that")
 	}
 }
 

@@ -104,6 +104,17 @@ func (j *judge) magic(e *parse.CallExpr) {
 	}
 }
 
+// cut finds an unpack before another value, which gives one element there.
+func (j *judge) cut(e parse.Expr, last bool) {
+	call, ok := e.(*parse.CallExpr)
+	if last || !ok || j.C.Callee(call) != "unpack" || len(call.Args) == 0 || len(call.Args) > 2 {
+		return
+	}
+	if list, ok := j.C.Origin(call.Args[0]).(*parse.TableExpr); !ok || len(list.Fields) != 1 {
+		j.report(call.P, Command, "this gives one element alone, as another value is behind it: put it last")
+	}
+}
+
 // second finds a second value of string.gsub, which says how often it has replaced, where that is an argument, too.
 func (j *judge) second(e *parse.CallExpr) {
 	_, sent := j.C.CommandCall(e)

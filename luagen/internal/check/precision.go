@@ -15,6 +15,9 @@ const tooWide = "%s may pass 2^53, and a Lua number is exact no further: give it
 // exact finds a number of which the last digits are lost in arithmetic, and what may be no number.
 func (j *judge) exact(v flow.Value, pos parse.Pos) {
 	j.scalar(v, pos, "arithmetic", ": take its elements, or their number")
+	if v.Is != flow.IsNumber {
+		j.turns(v, pos)
+	}
 	switch {
 	case v.Lossy != nil:
 		j.use(v)

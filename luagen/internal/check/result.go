@@ -45,10 +45,21 @@ func (j *judge) namesIn(table *parse.TableExpr) {
 }
 
 func (j *judge) rawResult(v flow.Value, e parse.Expr) {
+	j.turns(v, e.Pos())
 	call, made := flow.Unparen(e).(*parse.CallExpr) // such as the result of a function
 	made = made && !strings.HasPrefix(j.C.Callee(call), "math.m")
 	if v.Surely(flow.IsNumber) && (v.Frac || v.Split) && v.Unit.Per < 1000 && !made && (v.Unit.Per > 0 || !restName.MatchString(flow.Spoken(j.C.NameOf(e)))) {
 		j.may(e.Pos(), Result, lostFraction)
+	}
+}
+
+// turns finds what is by turns a name and what belongs to it, and a number of such elements, where it is taken for one of them.
+func (j *judge) turns(v flow.Value, pos parse.Pos) {
+	switch {
+	case v.Paired && v.Is == flow.IsNumber:
+		j.find(pos, Command, "this counts names and values, or members and scores: divide it by 2")
+	case v.Paired:
+		j.find(pos, Command, "this is a name or a member in one turn, and what belongs to it in the next: go in steps of 2")
 	}
 }
 

@@ -81,6 +81,8 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 		return x.Items[i-1]
 	}
 	v.Is, v.Missing = v.Is|IsNil, cmp.Or(v.Missing, x.Missing)
+	loop := m.C.Flow.Loops[VarOf(e.Key)]
+	v.Paired = v.Paired && loop != nil && loop.Step == nil && m.C.blind(loop.Body, loop.Var)
 	for _, list := range []string{"ARGV", "KEYS"} {
 		if n := m.C.Nth(e, list); n > 0 {
 			text := m.C.Said[list+"["+Itoa(n)+"]"]
@@ -107,7 +109,7 @@ func (m *Machine) unary(e *parse.UnaryExpr) Value {
 	case "#":
 		m.uses(Measured, e.X, v)
 		n := aCount()
-		n.of, n.made = v.of, v.made
+		n.of, n.made, n.Paired = v.of, v.made, v.Elem != nil && v.Elem.Paired
 		return n
 	}
 	m.uses(InArithmetic, e.X, v)
@@ -219,7 +221,7 @@ func (m *Machine) either(e *parse.BinaryExpr) Value {
 
 // toNumber returns the value of tonumber(x), which stands at pos.
 func toNumber(v Value, pos parse.Pos) Value {
-	n := Value{Is: IsNumber, Number: v.Number, Role: v.Role, Wide: v.Wide, Lossy: v.Lossy, made: v.made, of: v.of, mixed: v.mixed}
+	n := Value{Is: IsNumber, Number: v.Number, Role: v.Role, Wide: v.Wide, Lossy: v.Lossy, made: v.made, of: v.of, mixed: v.mixed, Paired: v.Paired}
 	if v.Wide != "" && v.Lossy == nil {
 		n.Lossy = &pos
 	}
@@ -238,7 +240,7 @@ func (m *Machine) concat(e *parse.BinaryExpr) Value {
 		v := m.eval(operand)
 		m.uses(InText, operand, v)
 		args = append(args, v)
-		all.Word, all.Role = all.Word || v.Word, v.Role
+		all.Word, all.Role, all.Paired = all.Word || v.Word, v.Role, all.Paired || v.Paired
 	}
 	m.see(Sight{Use: Chained, E: e, Args: args})
 	return all

@@ -41,7 +41,7 @@ func (m *Machine) yield(v Value) {
 // elsewhere returns what of a value still holds where another time or place may be.
 func (v Value) elsewhere() Value {
 	kept := Value{Is: v.Is, Number: v.Number, Word: v.Word, Known: v.Known, Role: v.Role, Endless: v.Endless, listed: v.listed, hollow: v.hollow,
-		Missing: v.Missing, Decoded: v.Decoded}
+		Missing: v.Missing, Decoded: v.Decoded, Paired: v.Paired}
 	kept.Least, kept.Low, kept.By = 0, false, nil
 	if v.Closed {
 		kept.Is |= IsStatus | IsFailed // The caller may put more into it.

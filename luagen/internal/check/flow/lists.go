@@ -156,6 +156,23 @@ func (c *code) collected(b *parse.Block, turn ...*parse.Var) []*parse.Var {
 	return slices.DeleteFunc(all, func(x *parse.Var) bool { return slices.Contains(own, x) })
 }
 
+// blind reports whether a loop does the same in each turn: its index is one of lists alone, and it asks commands at most.
+func (c *code) blind(b *parse.Block, i *parse.Var) bool {
+	uses := len(i.Reads)
+	for _, e := range c.Flow.Exprs {
+		if index, ok := e.(*parse.IndexExpr); ok && VarOf(index.Key) == i {
+			uses--
+		}
+	}
+	return uses == 0 && !slices.ContainsFunc(statements(b), func(s parse.Stmt) bool {
+		cond, ok := s.(*parse.IfStmt)
+		return !ok && len(parse.Blocks(s)) > 0 || ok && !parse.Contains(cond.Conds[0], func(e parse.Expr) bool {
+			call, isCall := e.(*parse.CallExpr)
+			return isCall && len(c.commandsIn(call)) > 0
+		})
+	})
+}
+
 // appended returns the names to which an assignment appends: "t[#t + 1] = x", or "t[i] = x" in such a turn of a loop.
 func appended(s *parse.AssignStmt, turn ...*parse.Var) []*parse.Var {
 	var all []*parse.Var

@@ -262,7 +262,9 @@ func (m *Machine) elements(s *parse.GenForStmt) {
 	}
 	m.bind(s.Vars[0], aCount())
 	if len(s.Vars) > 1 {
-		m.bind(s.Vars[1], *list.Elem)
+		element := *list.Elem
+		element.Paired = element.Paired && m.C.blind(s.Body, s.Vars[0])
+		m.bind(s.Vars[1], element)
 	}
 }
 

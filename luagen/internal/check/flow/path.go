@@ -51,6 +51,9 @@ func (m *Machine) holds(e parse.Expr, text string) bool {
 	})
 }
 
+// New reports whether a value says how long a key lives that was just created.
+func (v Value) New() bool { return v.made == lifetime }
+
 // Written reports whether a value is a number that is written out.
 func (v Value) Written() bool { return v.Constant() || v.Is == IsNumber && v.Size == ZeroSize }
 

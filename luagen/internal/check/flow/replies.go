@@ -45,6 +45,8 @@ func (m *Machine) reply(call CommandCall, name string, known int) Value {
 		v, found = replies[shape]
 	}
 	switch {
+	case shape == "members" && options.Has("withscores") && Bound(call.Words[2]) == Bound(call.Words[3]): // of one member
+		return listOf(textValue(), 0)
 	case shape == "members" && options.Has("withscores"):
 		return pairs
 	case found:
@@ -113,8 +115,8 @@ var lists = map[string]Value{
 
 var (
 	decimal = Value{Is: IsText, Number: Number{Frac: true}}
-	pairs   = listOf(textValue(), 0)               // names or members, and what belongs to each behind it
-	entries = listOf(tuple(textValue(), pairs), 0) // each an ID, and fields with their values
+	pairs   = listOf(Value{Is: IsText, Paired: true}, 0) // names or members, and what belongs to each behind it
+	entries = listOf(tuple(textValue(), pairs), 0)       // each an ID, and fields with their values
 )
 
 // tuple returns a list of these elements and no others.

@@ -65,6 +65,7 @@ type Value struct {
 	Decoded bool       // it came from JSON,
 	doubted bool       // of which the script is not sure that it is any
 	Endless bool       // it is a reply with any number of elements
+	Paired  bool       // it is a name by turns, and what belongs to it, or the number of such elements
 }
 
 // Number is what is known of a number, or of the number that a text holds.
@@ -124,7 +125,7 @@ func Join(a, b Value) Value {
 	if a.Is == 0 {
 		return b
 	}
-	v := Value{Is: a.Is | b.Is, Word: a.Word && b.Word}
+	v := Value{Is: a.Is | b.Is, Word: a.Word && b.Word, Paired: a.Paired && b.Paired}
 	whole := a.Whole && b.Whole
 	if v.Missing = b.Missing; a.Missing != "" && a.Is&Absent != 0 || b.Is&Absent == 0 {
 		v.Missing = a.Missing

@@ -16,8 +16,8 @@ end
 for i, name in pairs({'a', 'b', [3] = 'c'}) do
   redis.call('rpush', log, name .. i)
 end
-for _, name in pairs(redis.call('hscan', counts, 0)[2]) do
-  redis.call('rpush', log, name)
+for i, name in pairs(redis.call('hscan', counts, 0)[2]) do
+  redis.call('rpush', log, name .. i)
 end
 for i, v in pairs(cjson.decode(json)) do
   if not redis.call('hget', counts, v) then return {v} end

@@ -13,7 +13,7 @@ import (
 
 var inScript = backend.Script{
 	Name: "in", Keys: 2, Retry: backend.RetryNever,
-	SHA1: "df059cda58a765f7f6e001f5f332672dc8edc942",
+	SHA1: "40e079f6fde4b660e06e98d01977de05c1c2d111",
 	Source: "\n" + `local counts = KEYS[1]
 local log = KEYS[2]
 local json = ARGV[1]
@@ -31,8 +31,8 @@ end
 for i, name in pairs({'a', 'b', [3] = 'c'}) do
   redis.call('rpush', log, name .. i)
 end
-for _, name in pairs(redis.call('hscan', counts, 0)[2]) do
-  redis.call('rpush', log, name)
+for i, name in pairs(redis.call('hscan', counts, 0)[2]) do
+  redis.call('rpush', log, name .. i)
 end
 for i, v in pairs(cjson.decode(json)) do
   if not redis.call('hget', counts, v) then return {v} end
