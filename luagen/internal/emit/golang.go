@@ -56,9 +56,6 @@ func (g *generator) file(name, pkg, imported string) ([]byte, error) {
 	return out, nil
 }
 
-// FuncName returns the name of a script's wrapper.
-func FuncName(s *parse.Script) string { return parse.GoName(s.Name, true) }
-
 // Identifiers returns the package-level names that a script's Go file declares.
 func Identifiers(s *parse.Script) []string {
 	g := newGenerator(s)
@@ -82,7 +79,9 @@ type generator struct {
 }
 
 func newGenerator(s *parse.Script) *generator {
-	return &generator{Script: s, Func: FuncName(s), Low: parse.GoName(s.Name, false), imports: map[string]bool{"context": true}}
+	return &generator{
+		Script: s, Func: parse.GoName(s.Name, true), Low: parse.GoName(s.Name, false), imports: map[string]bool{"context": true},
+	}
 }
 
 // Structured reports whether keys and arguments travel in a struct.
@@ -161,18 +160,18 @@ func field(name, kind, text string) string {
 // Ordered returns keys, then arguments.
 func (g *generator) Ordered() []*parse.Binding { return append(g.Header.Keys(), g.Header.Args()...) }
 
-// types are the declared types: in Go, as package scriptcall, and backend.Reply, name them in methods, and as fuzz targets draw
-// arguments, where % stands for bounds.
-var types = map[string]struct{ inGo, method, drawn string }{
-	"string":       {"string", "", "in.Text()"},
-	"bytes":        {"[]byte", "Bytes", "[]byte(in.Text())"},
-	"int":          {"int64", "Int", "in.Int(%)"},
-	"float":        {"float64", "Float", "float64(in.Int(%)) / 2"},
-	"bool":         {"bool", "Bool", "in.Bool()"},
-	"milliseconds": {"time.Duration", "Milliseconds", "time.Duration(in.Int(%)) * time.Millisecond"},
-	"seconds":      {"time.Duration", "Seconds", "time.Duration(in.Int(%)) * time.Second"},
-	"unixmilli":    {"time.Time", "UnixMilli", "time.UnixMilli(in.Int(0, 1<<42))"},
-	"scores":       {"[]scriptcall.Scored", "Scores", ""},
+// types are the declared types: in Go, as package scriptcall, and backend.Reply, name them in methods, what decodes one, and as
+// fuzz targets draw arguments, where % stands for bounds.
+var types = map[string]struct{ inGo, method, decoder, drawn string }{
+	"string":       {"string", "Text", "backend.Reply.", "in.Text()"},
+	"bytes":        {"[]byte", "Bytes", "scriptcall.", "[]byte(in.Text())"},
+	"int":          {"int64", "Int", "backend.Reply.", "in.Int(%)"},
+	"float":        {"float64", "Float", "backend.Reply.", "float64(in.Int(%)) / 2"},
+	"bool":         {"bool", "Bool", "backend.Reply.", "in.Bool()"},
+	"milliseconds": {"time.Duration", "Milliseconds", "scriptcall.", "time.Duration(in.Int(%)) * time.Millisecond"},
+	"seconds":      {"time.Duration", "Seconds", "scriptcall.", "time.Duration(in.Int(%)) * time.Second"},
+	"unixmilli":    {"time.Time", "UnixMilli", "backend.Reply.", "time.UnixMilli(in.Int(0, 1<<42))"},
+	"scores":       {"[]scriptcall.Scored", "Scores", "scriptcall.", ""},
 }
 
 // Type returns the Go type for a declared one.

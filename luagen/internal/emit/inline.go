@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
@@ -38,16 +37,15 @@ type unit struct {
 // function is a function of an included file.
 type function struct {
 	*parse.FuncExpr
-	name    string
 	unit    *unit
 	v       *parse.Var
 	from    int // the index of its first token, and of that of its body
 	body    int
-	end     int          // the index of its last token
-	returns map[int]bool // its own, by their offsets: whether they are in a loop
-	values  []parse.Expr // that they return
+	end     int                 // the index of its last token
+	returns []*parse.ReturnStmt // its own
+	looping bool                // one of them is in a loop
+	values  []parse.Expr        // that they return
 	sites   []site
-	inPlace bool
 	made    bool // a site remains
 }
 
@@ -118,15 +116,14 @@ func (l *linker) read(s *parse.Script) {
 // function adds a function of an included file.
 func (l *linker) function(u *unit, local *parse.LocalFuncStmt) {
 	f := &function{
-		FuncExpr: local.Func, name: local.Var.Name, unit: u, v: local.Var, from: u.token[local.P.Offset],
-		end: u.token[local.Func.Last.Offset], returns: map[int]bool{},
+		FuncExpr: local.Func, unit: u, v: local.Var, from: u.token[local.P.Offset], end: u.token[local.Func.Last.Offset],
 	}
 	for f.body = f.from; u.Tokens[f.body].Text != ")"; f.body++ {
 	}
 	f.body++
 	u.block(f.Body, f, false)
 	u.funcs = append(u.funcs, f)
-	l.funcs[f.name] = f
+	l.funcs[f.v.Name] = f
 }
 
 // block notes the statements of a block, and the calls in it. f is the function whose own block it is, or nil.
@@ -137,8 +134,7 @@ func (u *unit) block(b *parse.Block, f *function, loop bool) {
 			u.alone[call.P.Offset] = stmt
 		}
 		if r, ok := stmt.(*parse.ReturnStmt); ok && f != nil {
-			f.returns[r.P.Offset] = loop
-			f.values = append(f.values, r.Values...)
+			f.returns, f.values, f.looping = append(f.returns, r), append(f.values, r.Values...), f.looping || loop
 		}
 		for _, e := range parse.Exprs(stmt) {
 			parse.Walk(e, u.expr)
@@ -287,16 +283,15 @@ func (l *linker) takes(s site, f *function) bool {
 	if n := len(call.Args); n > 0 && n < len(f.Params) && parse.ManyValues(call.Args[n-1]) {
 		return false
 	}
-	inLoop := slices.Contains(slices.Collect(maps.Values(f.returns)), true)
 	switch stmt := s.unit.alone[s.at].(type) {
 	case *parse.CallStmt:
-		return !inLoop && len(f.values) == 0
+		return !f.looping && len(f.values) == 0
 	case *parse.LocalStmt:
-		return !inLoop && !s.mentions(call, stmt.Vars)
+		return !f.looping && !s.mentions(call, stmt.Vars)
 	case *parse.AssignStmt:
-		return !inLoop && f.closed()
+		return !f.looping && f.closed()
 	case *parse.ReturnStmt:
-		return f.closed() && (s.in == nil || !inLoop)
+		return f.closed() && (s.in == nil || !f.looping)
 	}
 	return f.result() != nil && !slices.ContainsFunc(f.Params, func(p *parse.Var) bool {
 		_, ok := f.instead(s.unit, call, slices.Index(f.Params, p), nil)

@@ -71,10 +71,8 @@ func preamble(bound map[int]string, first parse.Token) string {
 	var b strings.Builder
 	ended := true // a "(" that follows would not be taken for a call
 	for line := 1; line < first.Pos.Line; line++ {
-		if text := bound[line]; text != "" {
-			b.WriteString(text)
-			ended = strings.HasSuffix(text, "end")
-		}
+		b.WriteString(bound[line])
+		ended = ended && bound[line] == "" || strings.HasSuffix(bound[line], "end")
 		if line == first.Pos.Line-1 && first.Text == "(" && !ended {
 			b.WriteString(";")
 		}
@@ -86,7 +84,10 @@ func preamble(bound map[int]string, first parse.Token) string {
 // bindings returns the text that stands for each annotation, by line.
 func bindings(s *parse.Script, l *linker) map[int]string {
 	bound := map[int]string{}
-	index := freeName(s.Header.Bindings)
+	index := "i" // of loops: a name that no binding has
+	for slices.ContainsFunc(s.Header.Bindings, func(b *parse.Binding) bool { return b.Name == index }) {
+		index += "i"
+	}
 	bindFrom(bound, index, "KEYS", s.Header.Keys())
 	bindFrom(bound, index, "ARGV", s.Header.Args())
 	for _, inc := range s.Header.Includes {
@@ -113,15 +114,6 @@ func bindFrom(bound map[int]string, index, from string, all []*parse.Binding) {
 	}
 }
 
-// freeName returns a name for a loop's index that no binding has.
-func freeName(bindings []*parse.Binding) string {
-	name := "i"
-	for slices.ContainsFunc(bindings, func(b *parse.Binding) bool { return b.Name == name }) {
-		name += "i"
-	}
-	return name
-}
-
 // bindOne binds one key or argument. They are texts in Lua, but for a bool; an absent one is nil.
 func bindOne(b *parse.Binding, from string, n int) string {
 	text := fmt.Sprintf("local %s = %s[%d]", b.Name, from, n)
@@ -135,43 +127,38 @@ func bindOne(b *parse.Binding, from string, n int) string {
 	return text
 }
 
-// bindLists binds the lists that follow the fixed keys, or arguments. A list of arguments per a list of keys has the
-// length of that list of keys; the others share what is left.
+// bindLists binds the lists that follow the fixed keys, or arguments, by loops, because unpack fails from 8000 on. A list of
+// arguments per a list of keys has the length of that list of keys; the others share what is left.
 func bindLists(bound map[int]string, index, from string, fixed, lists []*parse.Binding) {
-	left, offset, free := "#"+from, "", 0
-	if n := strconv.Itoa(len(fixed)); n != "0" {
-		left, offset = left+" - "+n, n
+	var before []string // how many elements stand before a list
+	if len(fixed) > 0 {
+		before = []string{strconv.Itoa(len(fixed))}
 	}
+	left, sharing := append([]string{"#" + from}, before...), 0
 	for _, b := range lists {
 		if perKeys(b, lists) {
-			left += " - #" + b.Per
+			left = append(left, "#"+b.Per)
 		} else {
-			free++
+			sharing++
 		}
 	}
-	if free > 1 {
-		left = fmt.Sprintf("(%s) / %d", left, free)
+	share := strings.Join(left, " - ")
+	if sharing > 1 {
+		share = fmt.Sprintf("(%s) / %d", share, sharing)
 	}
-	first := ""
 	for _, b := range lists {
-		length := left
-		switch {
-		case perKeys(b, lists):
+		length, value := share, ""
+		if perKeys(b, lists) {
 			length = "#" + b.Per
-		case first != "":
-			length = "#" + first
-		default:
-			first = b.Name
+		} else if sharing > 0 { // The others are as long as this one.
+			share, sharing = "#"+b.Name, 0
 		}
-		text := bindList(b.Name, index, from, offset, length)
 		if b.Type.Name == "bool" {
-			text = strings.TrimSuffix(text, " end") + " == '1' end"
+			value = " == '1'"
 		}
-		bound[b.Pos.Line] = text
-		if offset != "" {
-			offset += " + "
-		}
-		offset += "#" + b.Name
+		value = fmt.Sprintf("%s[%s]%s", from, strings.Join(append(before, index), " + "), value)
+		bound[b.Pos.Line] = fmt.Sprintf("local %s = {} for %s = 1, %s do %[1]s[%[2]s] = %[4]s end", b.Name, index, length, value)
+		before = append(before, "#"+b.Name)
 	}
 }
 
@@ -179,15 +166,6 @@ func bindLists(bound map[int]string, index, from string, fixed, lists []*parse.B
 // arguments': then of the list of keys.
 func perKeys(b *parse.Binding, lists []*parse.Binding) bool {
 	return b.Per != "" && !slices.ContainsFunc(lists, func(other *parse.Binding) bool { return other.Name == b.Per })
-}
-
-// bindList copies length elements behind offset. It is a loop because unpack fails from 8000 on.
-func bindList(name, index, from, offset, length string) string {
-	element := index
-	if offset != "" {
-		element = offset + " + " + index
-	}
-	return fmt.Sprintf("local %s = {} for %s = 1, %s do %s[%s] = %s[%s] end", name, index, length, name, index, from, element)
 }
 
 // oneLine returns a token so that it fits on one line.

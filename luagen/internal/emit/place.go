@@ -16,7 +16,7 @@ const atTop = -1
 // made returns the functions that are made before the statement at an offset of the script, or at the top for one file.
 func (l *linker) made(offset int, file *parse.Script) (texts []string) {
 	for _, f := range l.places[place{offset, file}] {
-		texts = append(texts, l.text(f.unit, f.from, f.end+1))
+		texts = append(texts, (&printer{linker: l, unit: f.unit}).span(f.from, f.end+1))
 	}
 	return texts
 }
@@ -26,9 +26,9 @@ func (l *linker) replace(f *function) {
 	fits := l.fits(f) && !slices.ContainsFunc(f.sites, func(s site) bool { return s.in == f })
 	taken := func(s site) bool { return fits && l.takes(s, f) }
 	few := len(f.sites) == 1 || f.end-f.from <= maxSmall
-	f.inPlace = few && !slices.ContainsFunc(f.sites, func(s site) bool { return !taken(s) })
+	all := few && !slices.ContainsFunc(f.sites, func(s site) bool { return !taken(s) })
 	for _, s := range f.sites {
-		s.unit.replaced[s.at] = f.inPlace || s.in == nil && taken(s)
+		s.unit.replaced[s.at] = all || s.in == nil && taken(s)
 		f.made = f.made || !s.unit.replaced[s.at]
 	}
 }

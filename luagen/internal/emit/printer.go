@@ -15,8 +15,6 @@ type printer struct {
 	env  map[*parse.Var]word // what stands for a variable
 	f    *function           // whose body it writes, instead of a call; nil: what stands for itself
 	exit *exit               // nil: a return stays one
-	b    strings.Builder
-	last int // the end of the last token
 }
 
 // word is what stands for a variable.
@@ -45,34 +43,21 @@ func (l *linker) joined(library *parse.Script) []string {
 	return append(texts, l.made(atTop, library)...)
 }
 
-// text returns tokens of a file on one line.
-func (l *linker) text(u *unit, from, to int) string {
-	p := &printer{linker: l, unit: u}
-	return p.span(from, to)
-}
-
 // span returns tokens on one line.
 func (p *printer) span(from, to int) string {
-	p.b.Reset()
-	for i := from; i < to; {
-		tok := p.unit.Tokens[i]
-		if i > from && tok.Pos.Offset > p.last {
-			p.b.WriteByte(' ')
+	var b strings.Builder
+	for i, end := from, 0; i < to; {
+		if i > from && p.unit.Tokens[i].Pos.Offset > end {
+			b.WriteByte(' ')
 		}
 		text, next := p.next(i)
-		if text == ".." && p.number() {
-			p.b.WriteByte(' ')
+		if text == ".." && strings.TrimRight(b.String(), "0123456789") != b.String() {
+			b.WriteByte(' ')
 		}
-		p.b.WriteString(text)
-		p.last, i = p.unit.Tokens[next-1].End, next
+		b.WriteString(text)
+		end, i = p.unit.Tokens[next-1].End, next
 	}
-	return p.b.String()
-}
-
-// number reports whether the text ends in a digit.
-func (p *printer) number() bool {
-	text := p.b.String()
-	return text != "" && text[len(text)-1] >= '0' && text[len(text)-1] <= '9'
+	return b.String()
 }
 
 // next returns the text of the token at i, or of the call or statement that begins there and is replaced, and the
@@ -80,15 +65,12 @@ func (p *printer) number() bool {
 func (p *printer) next(i int) (string, int) {
 	tok := p.unit.Tokens[i]
 	at := tok.Pos.Offset
-	if stmt := p.unit.stmts[at]; stmt != nil {
-		if r, ok := stmt.(*parse.ReturnStmt); ok && p.exit != nil {
-			if _, own := p.f.returns[at]; own {
-				return p.leave(r, i)
-			}
-		}
-		if call := soleCall(stmt); call != nil && p.inPlace(call) != nil {
-			return p.statement(stmt, call)
-		}
+	stmt := p.unit.stmts[at]
+	if r, ok := stmt.(*parse.ReturnStmt); ok && p.exit != nil && slices.Contains(p.f.returns, r) {
+		return p.leave(r, i)
+	}
+	if call := soleCall(stmt); p.inPlace(call) != nil {
+		return p.statement(stmt, call)
 	}
 	switch {
 	case tok.Kind != parse.Name && p.main:
@@ -96,7 +78,7 @@ func (p *printer) next(i int) (string, int) {
 	case tok.Kind != parse.Name:
 		return oneLine(tok), i + 1
 	}
-	if call := p.unit.calls[at]; call != nil && p.inPlace(call) != nil {
+	if call := p.unit.calls[at]; p.inPlace(call) != nil {
 		return p.expression(call)
 	}
 	if v := p.unit.vars[at]; v != nil {
@@ -107,7 +89,7 @@ func (p *printer) next(i int) (string, int) {
 
 // inPlace returns the function that stands instead of a call, or nil.
 func (p *printer) inPlace(call *parse.CallExpr) *function {
-	if !p.unit.replaced[call.P.Offset] {
+	if call == nil || !p.unit.replaced[call.P.Offset] {
 		return nil
 	}
 	return p.named(p.unit.vars[call.P.Offset])
@@ -209,10 +191,10 @@ func (p *printer) leave(r *parse.ReturnStmt, i int) (string, int) {
 	call := soleCall(r)
 	var text string
 	switch {
-	case call != nil && p.inPlace(call) != nil:
+	case p.inPlace(call) != nil:
 		text, _ = p.replaced(call, &exit{targets: p.exit.targets})
 	case len(r.Values) > 0:
-		text = strings.Join(p.exit.targets, ", ") + " = " + p.part(i+1, behind)
+		text = strings.Join(p.exit.targets, ", ") + " = " + p.span(i+1, behind)
 	case len(p.exit.targets) > 0 && !p.exit.fresh:
 		text = strings.Join(p.exit.targets, ", ") + " = nil"
 	}
@@ -222,41 +204,29 @@ func (p *printer) leave(r *parse.ReturnStmt, i int) (string, int) {
 	return text, behind
 }
 
-// part is span for tokens within what is written.
-func (p *printer) part(from, to int) string {
-	in := &printer{linker: p.linker, unit: p.unit, env: p.env, f: p.f, exit: p.exit}
-	return in.span(from, to)
-}
-
 // into returns a printer for the body of a function that stands instead of a call.
 func (p *printer) into(f *function, call *parse.CallExpr, e *exit) *printer {
 	in := &printer{linker: p.linker, unit: f.unit, env: map[*parse.Var]word{}, f: f, exit: e}
-	taken := map[string]bool{}
+	var taken []string
 	if e != nil {
-		for _, name := range e.targets {
-			taken[name] = true
-		}
+		taken = slices.Clone(e.targets)
 	}
 	for i, param := range f.Params {
 		if w, ok := f.instead(p.unit, call, i, p.env); ok {
 			in.env[param] = w
-			taken[w.text] = true
+			taken = append(taken, w.text)
 		}
 	}
 	for _, v := range f.unit.Vars {
-		if _, given := in.env[v]; !given && f.declares(f.unit, v) && taken[v.Name] {
-			in.env[v] = word{text: p.another(v.Name)}
+		if _, given := in.env[v]; !given && f.declares(f.unit, v) && slices.Contains(taken, v.Name) {
+			another := v.Name // that no file has
+			for p.words[another] {
+				another += "_"
+			}
+			in.env[v] = word{text: another}
 		}
 	}
 	return in
-}
-
-// another returns a name that no file has.
-func (p *printer) another(name string) string {
-	for p.words[name] {
-		name += "_"
-	}
-	return name
 }
 
 // instead returns what can stand for a parameter in a call: a constant, or a name whose value stays.
@@ -295,7 +265,7 @@ func (p *printer) binds(in *printer, f *function, call *parse.CallExpr) string {
 		switch _, given := f.instead(p.unit, call, i, p.env); {
 		case given:
 		case i < len(call.Args):
-			names, values = append(names, in.nameOf(param)), append(values, p.part(p.unit.argument(call, i)))
+			names, values = append(names, in.nameOf(param)), append(values, p.span(p.unit.argument(call, i)))
 		default:
 			missing = append(missing, in.nameOf(param))
 		}

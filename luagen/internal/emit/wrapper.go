@@ -54,13 +54,7 @@ func (g *generator) Decode(t parse.Type) string {
 	if t.Bounded {
 		return "scriptcall.In(" + g.bounds(t) + ")." + types[t.Name].method
 	}
-	switch t.Name {
-	case "string":
-		return "backend.Reply.Text"
-	case "bytes", "milliseconds", "seconds", "scores":
-		return "scriptcall." + types[t.Name].method
-	}
-	return "backend.Reply." + types[t.Name].method
+	return types[t.Name].decoder + types[t.Name].method
 }
 
 // bounds returns the bounds of a type as Go expressions.
