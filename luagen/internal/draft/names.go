@@ -186,7 +186,7 @@ func (d *draft) rest() {
 // free returns the first name, unless something is called so.
 func (d *draft) free(name, other string) string {
 	used := slices.ContainsFunc(d.s.Vars, func(v *parse.Var) bool { return v.Name == name }) ||
-		slices.ContainsFunc(d.s.Globals, func(g parse.Global) bool { return g.Name == name })
+		slices.ContainsFunc(d.s.Globals, func(g *parse.NameExpr) bool { return g.Name == name })
 	if used || !parse.CanDeclare(name) || d.taken(name) {
 		return other
 	}

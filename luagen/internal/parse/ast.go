@@ -44,6 +44,7 @@ type (
 		at
 		Name string
 		Var  *Var // nil: a global
+		Set  bool // an assignment
 	}
 	// IndexExpr is X[Key], or X.Key.
 	IndexExpr struct {

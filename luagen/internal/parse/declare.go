@@ -194,21 +194,14 @@ func (h *headerReader) since(w *words, at Pos) {
 
 // finish checks what needs the whole header.
 func (h *headerReader) finish() {
-	lists := map[string]*Binding{}
-	var free *Binding
 	args := h.header.Args()
 	for i, b := range args {
-		if !b.Type.List {
-			if i > 0 && args[i-1].Type.List {
-				h.find(b.Pos, "lists come last: %s stands behind the list %s", b.Name, args[i-1].Name)
-			}
-			continue
+		switch {
+		case b.Type.List:
+			h.checkList(b, args[:i])
+		case i > 0 && args[i-1].Type.List:
+			h.find(b.Pos, "lists come last: %s stands behind the list %s", b.Name, args[i-1].Name)
 		}
-		h.checkList(b, lists, free)
-		if b.Per == "" && free == nil {
-			free = b
-		}
-		lists[b.Name] = b
 	}
 	if none := h.header.None; none != nil && len(h.header.Returns) < 2 {
 		h.find(none.Pos, "return nil is for several results: write string? if one alone may be nil")
@@ -229,20 +222,16 @@ func (h *headerReader) finish() {
 	h.checkFlags()
 }
 
-// checkList checks what a variadic argument's length hangs on.
-func (h *headerReader) checkList(b *Binding, lists map[string]*Binding, free *Binding) {
-	if b.Per == "" {
-		if free != nil {
-			h.find(b.Pos, "a second list of free length: write %s... per %s", b.Type.Name, free.Name)
-		}
-		return
+// checkList checks what the length of a list hangs on, which stands behind other arguments.
+func (h *headerReader) checkList(b *Binding, before []*Binding) {
+	free := slices.IndexFunc(before, func(other *Binding) bool { return other.Type.List && other.Per == "" })
+	isList := func(other *Binding) bool {
+		return other.Name == b.Per && other.Type.List && (other.Kind == Key || other.Per == "")
 	}
-	for _, key := range h.header.Keys() {
-		if key.Name == b.Per && key.Type.List {
-			return
-		}
-	}
-	if other := lists[b.Per]; other == nil || other.Per != "" {
+	switch {
+	case b.Per == "" && free >= 0:
+		h.find(b.Pos, "a second list of free length: write %s... per %s", b.Type.Name, before[free].Name)
+	case b.Per != "" && !slices.ContainsFunc(h.header.Keys(), isList) && !slices.ContainsFunc(before, isList):
 		h.find(b.perPos, "%s is no list that is declared before %s", b.Per, b.Name)
 	}
 }

@@ -171,7 +171,7 @@ func (p *parser) tableField() Field {
 // function parses parameters and body; the word function is consumed.
 func (p *parser) function(pos Pos, method bool) *FuncExpr {
 	f := &FuncExpr{at: at{pos}}
-	p.openFunc(false)
+	p.fn = &function{outer: p.fn, upvalues: map[*Var]bool{}}
 	defer func() { p.fn = p.fn.outer }()
 	if method {
 		f.Params = append(f.Params, p.declare(Token{Kind: Name, Text: "self", Pos: pos}, ParamVar))

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	_ "embed"
 	"go/token"
 	"regexp"
@@ -40,14 +41,10 @@ var initialisms = map[string]string{
 func GoName(name string, exported bool) string {
 	var b strings.Builder
 	for i, part := range strings.FieldsFunc(name, func(r rune) bool { return r == '_' }) {
-		upper, ok := initialisms[part]
-		switch {
-		case i == 0 && !exported:
+		if i == 0 && !exported {
 			b.WriteString(strings.ToLower(part[:1]) + part[1:])
-		case ok:
-			b.WriteString(upper)
-		default:
-			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		} else {
+			b.WriteString(cmp.Or(initialisms[part], strings.ToUpper(part[:1])+part[1:]))
 		}
 	}
 	return b.String()

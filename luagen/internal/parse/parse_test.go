@@ -149,7 +149,7 @@ func TestStringValues(t *testing.T) {
 // TestTrees: of each form, the tree has all parts in their order. A variable is its name, kind, reads and writes.
 func TestTrees(t *testing.T) {
 	t.Parallel()
-	short := strings.NewReplacer("at{ } ", "", "Expr{", "{", "Stmt{", "{", " }", "}", " ]", "]")
+	short := strings.NewReplacer("at{ } ", "", "Expr{", "{", "Stmt{", "{", " false }", "}", " }", "}", " ]", "]")
 	for src, want := range map[string]string{
 		"t[1], a.b = {[k] = v, w, n = x}, nil":         "Assign{[Index{Name{t nil} Number{1}} Index{Name{a nil} String{b}}] [Table{[Field{Name{k nil} Name{v nil}} Field{nil Name{w nil}} Field{String{n} Name{x nil}}]} Nil{}]}",
 		"local x, y = true, not 'z'":                   "Local{[x/0/0/0 y/0/0/0] [Bool{true} Unary{not String{z}}]}",

@@ -1,5 +1,7 @@
 package parse
 
+import "slices"
+
 // parser turns tokens into a tree, along the lines of Lua 5.1's own parser, so it accepts and
 // refuses the same texts. It fails by panicking with a *Finding.
 type parser struct {
@@ -15,7 +17,6 @@ type parser struct {
 
 	vars    []*Var      // every name, in the order of declaration
 	globals []*NameExpr // uses of names that are not local
-	sets    map[*NameExpr]bool
 }
 
 const (
@@ -27,15 +28,11 @@ const (
 	maxChain = 1000 // our own
 )
 
-func newParser(tokens []Token, lexErr *Finding) *parser {
-	return &parser{tokens: tokens, lexErr: lexErr, sets: map[*NameExpr]bool{}}
-}
-
 // main parses a whole file in which the given names are declared.
 func (p *parser) main(declared []*Binding, functions []string) (body *Block, err *Finding) {
 	defer func() { err = caught(recover()) }()
 	p.load(0)
-	p.openFunc(true)
+	p.fn = &function{vararg: true, upvalues: map[*Var]bool{}}
 	for _, b := range declared {
 		b.Var = p.declare(Token{Kind: Name, Text: b.Name, Pos: b.Pos}, DeclaredVar)
 		b.Var.Decl = b
@@ -197,7 +194,7 @@ func (p *parser) statement() (stmt Stmt, last bool) {
 		return p.returnStatement(), true
 	case "break":
 		p.next()
-		if !p.inLoop() {
+		if !slices.ContainsFunc(p.fn.scopes, func(s scope) bool { return s.loop }) {
 			fail(pos, "break outside a loop")
 		}
 		return &BreakStmt{at{pos}}, true

@@ -17,10 +17,6 @@ type scope struct {
 	loop   bool
 }
 
-func (p *parser) openFunc(vararg bool) {
-	p.fn = &function{outer: p.fn, vararg: vararg, upvalues: map[*Var]bool{}}
-}
-
 func (p *parser) open(loop bool) {
 	p.fn.scopes = append(p.fn.scopes, scope{len(p.fn.active), loop})
 }
@@ -29,10 +25,6 @@ func (p *parser) close() {
 	last := len(p.fn.scopes) - 1
 	p.fn.active = p.fn.active[:p.fn.scopes[last].active]
 	p.fn.scopes = p.fn.scopes[:last]
-}
-
-func (p *parser) inLoop() bool {
-	return slices.ContainsFunc(p.fn.scopes, func(s scope) bool { return s.loop })
 }
 
 // declare makes a name that becomes visible by activate.
@@ -87,14 +79,14 @@ func (p *parser) capture(n *NameExpr) {
 
 // assigned marks a use as an assignment.
 func (p *parser) assigned(n *NameExpr) {
-	if n.Var == nil {
-		p.sets[n] = true
+	n.Set = true
+	v := n.Var
+	if v == nil {
 		return
 	}
-	v := n.Var
-	for i := len(v.Reads) - 1; i >= 0; i-- {
-		if v.Reads[i] == n {
-			v.Reads = append(v.Reads[:i], v.Reads[i+1:]...)
+	for i, read := range slices.Backward(v.Reads) {
+		if read == n {
+			v.Reads = slices.Delete(v.Reads, i, i+1)
 			break
 		}
 	}

@@ -22,14 +22,8 @@ type Script struct {
 	Raw      bool // without annotations: it has KEYS and ARGV
 	Header   *Header
 	Body     *Block
-	Vars     []*Var   // every local name, declared ones first
-	Globals  []Global // every use of a name that is not local, in order
-}
-
-// Global is one use of a global name.
-type Global struct {
-	*NameExpr
-	Set bool // an assignment
+	Vars     []*Var      // every local name, declared ones first
+	Globals  []*NameExpr // every use of a name that is not local, in order
 }
 
 // Options says how to read scripts.
@@ -56,7 +50,7 @@ func Parse(file string, src []byte, opts Options) (*Script, []Finding) {
 // Check returns the first reason why src is not Lua 5.1, or nil. Nothing is declared in it.
 func Check(src []byte) *Finding {
 	tokens, _, err := lex(Normalize(src))
-	_, err = newParser(tokens, err).main(nil, nil)
+	_, err = (&parser{tokens: tokens, lexErr: err}).main(nil, nil)
 	return err
 }
 
@@ -91,7 +85,7 @@ func (r *reader) read(file string, src []byte) *Script {
 		r.include(s, inc)
 		r.hidden(s, inc)
 	}
-	r.parse(s, newParser(s.Tokens, err))
+	r.parse(s, &parser{tokens: s.Tokens, lexErr: err})
 	return s
 }
 
@@ -197,15 +191,9 @@ func (r *reader) parse(s *Script, p *parser) {
 		r.find(s.File, err.Pos, err.Msg, err.Rule)
 		return
 	}
-	s.Body, s.Vars = body, p.vars
-	for _, n := range p.globals {
-		s.Globals = append(s.Globals, Global{n, p.sets[n]})
-	}
-	if !s.Header.Library {
-		return
-	}
+	s.Body, s.Vars, s.Globals = body, p.vars, p.globals
 	for _, stmt := range body.Stmts {
-		if _, ok := stmt.(*LocalFuncStmt); !ok {
+		if _, ok := stmt.(*LocalFuncStmt); !ok && s.Header.Library {
 			r.find(s.File, stmt.Pos(), "a library holds local functions only", RuleHeader)
 		}
 	}

@@ -23,7 +23,7 @@ func (m *Machine) list(e *parse.NameExpr) Value {
 
 // HasKeys reports whether a raw script has keys at all.
 func HasKeys(s *parse.Script) bool {
-	return slices.ContainsFunc(s.Globals, func(g parse.Global) bool { return g.Name == "KEYS" })
+	return slices.ContainsFunc(s.Globals, func(g *parse.NameExpr) bool { return g.Name == "KEYS" })
 }
 
 // IsParam reports whether an expression is the parameter of a function, or a global that another part of the script may make.
