@@ -19,14 +19,9 @@ func (j *job) compare() error {
 			return err
 		}
 	}
-	left, err := j.leftOver()
-	if err != nil {
-		return err
-	}
-	for _, f := range left {
+	return j.leftOver(func(f file) {
 		j.differ(f.path, leftOver, unified(f.path+" ("+leftOver+")", "/dev/null", f.content, nil))
-	}
-	return nil
+	})
 }
 
 func (j *job) compareFile(f file) error {
@@ -45,9 +40,9 @@ func (j *job) compareFile(f file) error {
 // leftOver is what is wrong with a file without a script, and the cure.
 const leftOver = "left over: its script is gone; delete it"
 
-// leftOver returns the generated files in the folders of this run that no script accounts for. Single scripts say nothing
+// leftOver passes on the generated files in the folders of this run that no script accounts for. Single scripts say nothing
 // about others.
-func (j *job) leftOver() (left []file, err error) {
+func (j *job) leftOver(left func(file)) error {
 	folders := j.folders
 	if j.out != "" && len(folders) > 0 {
 		folders = []string{j.out}
@@ -59,13 +54,13 @@ func (j *job) leftOver() (left []file, err error) {
 	for _, path := range paths {
 		have, err := existing(path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if generated(have) && !j.makes(path) {
-			left = append(left, file{path, have})
+			left(file{path, have})
 		}
 	}
-	return left, nil
+	return nil
 }
 
 // glob returns the files of a folder whose names match. What the folder is called is no pattern.

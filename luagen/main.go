@@ -126,12 +126,10 @@ func (j *job) addTable(path string) error {
 	if err != nil {
 		return err
 	}
-	tables, err := j.tables.With(string(text))
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if j.tables, err = j.tables.With(string(text)); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	j.tables = tables
-	return nil
+	return err
 }
 
 // version returns which luagen this is, of which Go, for which platform and, if it is built in a checkout, of which commit.
@@ -148,19 +146,11 @@ func version() string {
 
 // write writes the Go files. What is left over it only names: the folder of -o may have files of other runs.
 func (j *job) write() error {
-	left, err := j.leftOver()
-	if err != nil {
-		return err
+	err := j.leftOver(func(f file) { j.note([]string{f.path + ": " + leftOver}) })
+	for i := 0; i < len(j.made) && err == nil; i++ {
+		err = j.made[i].write()
 	}
-	for _, f := range left {
-		j.note([]string{f.path + ": " + leftOver})
-	}
-	for _, f := range j.made {
-		if err := f.write(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // write writes the file, if it is not current.
