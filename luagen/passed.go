@@ -39,9 +39,6 @@ func (j *job) passed(s *golua.Script, script *parse.Script) {
 		} else if call.NoNil && strings.HasSuffix(h.facts.Result, "?") {
 			h.note([]string{call.At.String() + ": " + says})
 		}
-		if call.Unloaded {
-			j.note([]string{call.At.String() + ": after a restart this fails with NOSCRIPT: call Run, or Eval then"})
-		}
 	}
 	h.missing("KEYS", func(c golua.Call) []golua.Passed { return c.Keys })
 	h.missing("ARGV", func(c golua.Call) []golua.Passed { return c.Args })

@@ -21,6 +21,7 @@ import (
 type vetter struct {
 	text   bool // read the texts of other languages than Go
 	unseen bool // a script that is not seen is a finding
+	faults bool // find what is wrong in Go code
 
 	script    func(s *golua.Script) error // takes each script in files that are no Lua
 	readOnly  bool                        // it is sent by a call that refuses writes
@@ -43,6 +44,7 @@ func vet(j *job) func() error {
 	j.scriptFlags()
 	j.jsonFlag()
 	j.vetter = newVetter(j.vetScript)
+	j.faults = true
 	j.flags.BoolVar(&j.sarif, "sarif", false, "print findings as SARIF 2.1.0, to standard output")
 	j.flags.BoolVar(&j.text, "text", false, "read also the texts of TypeScript, JavaScript, Python, Ruby and PHP")
 	j.flags.Func("unseen", "with `fail` a script for a client that vet cannot read is a finding: rule unseen", func(value string) error {
@@ -189,6 +191,11 @@ func (j *job) scripts(folder *golua.Folder, meant []string) error {
 	for _, u := range folder.Unseen {
 		if isMeant(u.In) {
 			j.notSeen(u)
+		}
+	}
+	for _, f := range folder.Faults {
+		if j.faults && isMeant([]string{f.At.Filename}) {
+			j.findAt(f.At, f.Rule, f.Msg)
 		}
 	}
 	for _, path := range folder.Files {

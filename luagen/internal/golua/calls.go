@@ -29,6 +29,9 @@ func (r *reader) calls(f *ast.File) {
 				r.call(call, !imports || r.others(call, d))
 				r.passes(call)
 			}
+			if imports {
+				r.faults(n, d)
+			}
 			return true
 		})
 	}

@@ -19,6 +19,7 @@ type Folder struct {
 	Scripts []*Script
 	Files   []string // that are scripts, and embedded
 	Unseen  []Unseen
+	Faults  []Fault
 	Unread  []error // why files cannot be read
 }
 

@@ -16,7 +16,6 @@ import (
 type Call struct {
 	At         token.Position
 	Keys, Args []Passed // nil if they are not known
-	Unloaded   bool     // nothing loads the script if the server has lost it
 	NoNil      bool     // nothing asks for the error of a nil reply
 }
 
@@ -35,9 +34,8 @@ func (r *reader) passes(call *ast.CallExpr) {
 			if c := r.of[origin]; c != nil {
 				of := method.FindString(fmt.Sprint(r.own(call.Fun)))
 				isClient := client.MatchString(of)
-				unloaded := isClient && lastName(call) == "EvalSha" && !loads.Match(r.sources[r.file(call.Pos())])
 				noNil := isClient && !slices.ContainsFunc(slices.Collect(maps.Values(r.sources)), asksNil.Match)
-				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), unloaded, noNil})
+				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), noNil})
 			}
 		}
 	}
@@ -112,7 +110,6 @@ func (r *reader) list(e ast.Expr, grows bool) (all []ast.Expr) {
 
 var method = regexp.MustCompile(`^func \(\*?[\w.-]+/[^)]*`) // of a client
 var asksNil = regexp.MustCompile(`\b(?:Err)?Nil\b|Is(?:Redis|Valkey)Nil`)
-var loads = regexp.MustCompile(`NOSCRIPT|NoScript|\.(?:Run|Eval)(?:RO)?\(`)
 
 // all describes what is passed to a function.
 func (r *reader) all(list []ast.Expr, of string) []Passed {
@@ -123,11 +120,16 @@ func (r *reader) all(list []ast.Expr, of string) []Passed {
 	for i, e := range list {
 		all[i] = Passed{r.position(e.Pos()), r.sent(e, of), ""}
 		for _, from := range append(r.origins(e), e) {
-			at, end := r.position(from.Pos()), r.position(from.End())
-			all[i].Code += " " + string(r.sources[at.Filename][at.Offset:end.Offset])
+			all[i].Code += " " + r.code(from)
 		}
 	}
 	return all
+}
+
+// code returns the source of a node.
+func (r *reader) code(n ast.Node) string {
+	at, end := r.position(n.Pos()), r.position(n.End())
+	return string(r.sources[at.Filename][at.Offset:end.Offset])
 }
 
 // sent returns as what a value arrives that a function gets.
@@ -139,7 +141,7 @@ func (r *reader) sent(e ast.Expr, of string) string {
 	if len(from) == 0 { // Such as a parameter of a function that calls itself.
 		from = []ast.Expr{e}
 	}
-	switch t := types.TypeString(r.TypeOf(e), nil); {
+	switch t := r.typeOf(e); {
 	case !slices.ContainsFunc(from, func(e ast.Expr) bool { return !r.isTime(e) }):
 		return "nanoseconds"
 	case client.MatchString(of) && (t == "bool" || slices.Contains([]string{"float64", "int", "int64"}, t) && slices.ContainsFunc(from, r.isFraction)):
@@ -167,5 +169,5 @@ func (r *reader) isTime(e ast.Expr) bool {
 		n := r.Types[b.Y].Value
 		return n != nil && constant.Compare(n, token.LSS, constant.MakeInt64(1e6)) && r.isTime(b.X)
 	}
-	return types.TypeString(r.TypeOf(e), nil) == "time.Duration" || lastName(e) == "Nanoseconds"
+	return r.typeOf(e) == "time.Duration" || lastName(e) == "Nanoseconds"
 }

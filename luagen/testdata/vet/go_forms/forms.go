@@ -97,7 +97,7 @@ func wrappers(ctx context.Context, q *queue, c redis.Cmdable, k kind, own string
 	}
 }
 
-func clients(ctx context.Context, q *queue, c *redis.Client, conn redigo.Conn, r rueidis.Client, g *glide.Client) {
+func clients(ctx context.Context, q *queue, c redis.Cmdable, conn redigo.Conn, r rueidis.Client, g *glide.Client) {
 	eval := c.Eval
 	eval(ctx, `if redis.call('exists', KEYS[1]) then return 'method value' end return 0`, nil)
 	local := "if redis.call('exists', KEYS[1]) then return 'local' end return 0"

@@ -8,7 +8,7 @@ import (
 )
 
 // Each form passes two keys or may do so, and one argument that looks like one key.
-func goredis(ctx context.Context, c redis.UniversalClient, rest []string, of owner) {
+func goredis(ctx context.Context, c redis.Cmdable, rest []string, of owner) {
 	keys, made, grown := []string{"{a}1", "{a}2"}, make([]string, 2), []string{"{a}1"}
 	made[0], made[1] = "{a}1", "{a}2"
 	grown = append(grown, "{a}2")

@@ -29,7 +29,7 @@ func passed(ctx context.Context, c redis.Cmdable, t kept, m map[string]string, g
 	c.Eval(ctx, luas.Take, nil)
 	c.Eval(ctx, given, nil)
 	drop.Eval(ctx, c, []string{"k"})
-	drop.Eval(ctx, redis.NewClient(nil), []string{"k"})
+	_ = drop.Eval(ctx, redis.NewClient(nil), []string{"k"})
 }
 
 func fault(ctx context.Context, c redis.Cmdable) {
