@@ -123,16 +123,12 @@ func (h *headerReader) readHeader(comments []Comment, body int) {
 
 var nearlyAnnotation = regexp.MustCompile(`^--+\s*@\s*([A-Za-z]+)`)
 
-// misspelt finds comments that look like annotations and are none.
 func (h *headerReader) misspelt(c Comment) {
-	m := nearlyAnnotation.FindStringSubmatch(c.Text)
-	if m == nil {
-		return
-	}
-	word := strings.ToLower(m[1])
-	if near := Nearest(word, annotations); near != "" {
-		h.find(c.Pos, "this is a plain comment: an annotation is written ---@%s", near)
-		h.tried(c)
+	if m := nearlyAnnotation.FindStringSubmatch(c.Text); m != nil {
+		if near := Nearest(strings.ToLower(m[1]), annotations); near != "" {
+			h.find(c.Pos, "this is a plain comment: an annotation is written ---@%s", near)
+			h.tried(c)
+		}
 	}
 }
 
@@ -146,11 +142,10 @@ func (h *headerReader) outside(c Comment) {
 		return // a local function's, for the Lua language server
 	}
 	h.tried(c)
-	if slices.Contains(annotations, word) {
+	switch near := Nearest(word, annotations); {
+	case slices.Contains(annotations, word):
 		h.find(pos, "misplaced annotation %s: it belongs above the first line of code", word)
-		return
-	}
-	if near := Nearest(word, annotations); near != "" {
+	case near != "":
 		h.find(pos, "unknown annotation %s: did you mean %s?", word, near)
 	}
 }
@@ -216,11 +211,11 @@ func (h *headerReader) name(w *words, kind string) (string, Pos, bool) {
 		return "", pos, false
 	}
 	h.header.Tried = append(h.header.Tried, name)
-	if why := badName(name, kind == "return"); why != "" {
+	why := badName(name, kind == "return")
+	if why != "" {
 		h.findings = append(h.findings, Finding{h.file, pos, name + " " + why, RuleName})
-		return name, pos, false
 	}
-	return name, pos, true
+	return name, pos, why == ""
 }
 
 // declare adds a binding, unless its name is taken.

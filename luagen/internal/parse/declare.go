@@ -34,8 +34,7 @@ func (h *headerReader) key(w *words, b *Binding) bool {
 	if b.Prefix = w.takes("prefix"); b.Prefix && (b.Type.List || b.Type.Optional) {
 		h.find(b.Pos, "a list of keys, or a key that may be absent, cannot be a prefix")
 	}
-	if next := *w; b.Type.List && w.peek() == "per" {
-		next.next()
+	if next := *w; b.Type.List && next.takes("per") {
 		if list, _ := next.next(); slices.ContainsFunc(h.header.Keys(), func(k *Binding) bool { return k.Name == list }) {
 			*w, b.Per, b.perPos = next, list, b.Pos
 		}
@@ -213,8 +212,15 @@ func (h *headerReader) finish() {
 	if !h.header.Library && len(keys) == 0 && len(h.findings) == 0 {
 		h.find(Pos{0, 1, 1}, "no key is declared: a script runs on the node that owns its keys")
 	}
-	if h.header.Library {
-		h.refuseForLibrary()
+	for _, b := range h.header.Bindings {
+		if h.header.Library {
+			h.find(b.Pos, "a library declares no names: pass %s to its functions", b.Name)
+		}
+	}
+	for _, r := range h.header.Returns {
+		if h.header.Library {
+			h.find(r.Pos, "a library has no results")
+		}
 	}
 	if at, retry := h.seen["retry"]; retry && h.header.ReadOnly {
 		h.find(at, "a read-only script may always be repeated: leave retry out")
@@ -233,15 +239,5 @@ func (h *headerReader) checkList(b *Binding, before []*Binding) {
 		h.find(b.Pos, "a second list of free length: write %s... per %s", b.Type.Name, before[free].Name)
 	case b.Per != "" && !slices.ContainsFunc(h.header.Keys(), isList) && !slices.ContainsFunc(before, isList):
 		h.find(b.perPos, "%s is no list that is declared before %s", b.Per, b.Name)
-	}
-}
-
-// refuseForLibrary refuses what a file of functions cannot declare.
-func (h *headerReader) refuseForLibrary() {
-	for _, b := range h.header.Bindings {
-		h.find(b.Pos, "a library declares no names: pass %s to its functions", b.Name)
-	}
-	for _, r := range h.header.Returns {
-		h.find(r.Pos, "a library has no results")
 	}
 }

@@ -11,7 +11,6 @@ const unaryPriority = 8
 
 func (p *parser) expr() Expr { return p.binary(0) }
 
-// exprList parses expressions by commas.
 func (p *parser) exprList() []Expr {
 	list := []Expr{p.expr()}
 	for p.accept(",") {
@@ -111,13 +110,11 @@ func (p *parser) primary() Expr {
 	}
 }
 
-// field parses the name after a dot.
 func (p *parser) field(x Expr) Expr {
 	name := p.name()
 	return &IndexExpr{at{x.Pos()}, x, &StringExpr{at{name.Pos}, name.Text}}
 }
 
-// arguments parses what a function is called with.
 func (p *parser) arguments() []Expr {
 	open := p.tok
 	switch {

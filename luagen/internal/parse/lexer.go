@@ -1,7 +1,6 @@
 package parse
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -57,8 +56,7 @@ var numeral = regexp.MustCompile(`^(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0
 // lexer splits a normalized text. It fails by panicking with a *Finding, the first fault of a text, which [lex] and the
 // parser catch.
 type lexer struct {
-	src       []byte
-	text      string // src: tokens are parts of it
+	text      string // tokens are parts of it
 	at        int
 	line      int
 	lineStart int
@@ -68,7 +66,7 @@ type lexer struct {
 
 // lex returns the tokens of src, the last of them EOF, and its comments.
 func lex(src []byte) (tokens []Token, comments []Comment, err *Finding) {
-	l := &lexer{src: src, text: string(src), line: 1}
+	l := &lexer{text: string(src), line: 1}
 	defer func() { tokens, comments, err = l.tokens, l.comments, caught(recover()) }()
 	l.refuseBytes()
 	for l.next() {
@@ -93,13 +91,13 @@ func refuse(rule string, pos Pos, format string, args ...any) {
 
 // refuseBytes refuses what a text may not hold anywhere, or not begin with.
 func (l *lexer) refuseBytes() {
-	if bytes.HasPrefix(l.src, []byte("\xef\xbb\xbf")) {
+	if strings.HasPrefix(l.text, "\xef\xbb\xbf") {
 		fail(l.pos(), "byte order mark: the server refuses it; save the file without")
 	}
-	if bytes.HasPrefix(l.src, []byte("#!")) {
+	if strings.HasPrefix(l.text, "#!") {
 		fail(l.pos(), "a script with annotations has no shebang line: write ---@flag")
 	}
-	if i := bytes.IndexByte(l.src, 0); i >= 0 {
+	if i := strings.IndexByte(l.text, 0); i >= 0 {
 		l.skip(i)
 		fail(l.pos(), "NUL byte")
 	}
@@ -109,8 +107,8 @@ func (l *lexer) pos() Pos { return Pos{l.at, l.line, l.at - l.lineStart + 1} }
 
 // peek returns the byte n places ahead, 0 behind the end: the text holds no NUL.
 func (l *lexer) peek(n int) byte {
-	if l.at+n < len(l.src) {
-		return l.src[l.at+n]
+	if l.at+n < len(l.text) {
+		return l.text[l.at+n]
 	}
 	return 0
 }
@@ -118,7 +116,7 @@ func (l *lexer) peek(n int) byte {
 // skip goes n bytes on, counting lines.
 func (l *lexer) skip(n int) {
 	for range n {
-		if l.src[l.at] == '\n' {
+		if l.text[l.at] == '\n' {
 			l.line++
 			l.lineStart = l.at + 1
 		}
@@ -128,7 +126,7 @@ func (l *lexer) skip(n int) {
 
 func (l *lexer) emit(kind Kind, pos Pos, value string) {
 	if n := len(l.tokens); n == cap(l.tokens) { // room for as many as the rest has if it is like the text before
-		l.tokens = slices.Grow(l.tokens, 16+min(2*n, n*(len(l.src)-pos.Offset)/max(pos.Offset, 1)))
+		l.tokens = slices.Grow(l.tokens, 16+min(2*n, n*(len(l.text)-pos.Offset)/max(pos.Offset, 1)))
 	}
 	l.tokens = append(l.tokens, Token{
 		Kind: kind, Text: l.text[pos.Offset:l.at], Value: value,
@@ -138,13 +136,13 @@ func (l *lexer) emit(kind Kind, pos Pos, value string) {
 
 // next reads one token or comment, and reports whether there may be more.
 func (l *lexer) next() bool {
-	for strings.IndexByte(" \t\n\v\f", l.peek(0)) >= 0 && l.at < len(l.src) {
+	for strings.IndexByte(" \t\n\v\f", l.peek(0)) >= 0 && l.at < len(l.text) {
 		l.skip(1)
 	}
 	pos := l.pos()
 	c := l.peek(0)
 	switch {
-	case l.at == len(l.src):
+	case l.at == len(l.text):
 		l.emit(EOF, pos, "")
 		return false
 	case c == '-' && l.peek(1) == '-':
@@ -171,7 +169,7 @@ func (l *lexer) comment(pos Pos) {
 	if long {
 		l.long(pos, "comment")
 	}
-	for !long && l.at < len(l.src) && l.src[l.at] != '\n' && !(annotation && strings.HasPrefix(l.text[l.at:], " ---@allow ")) {
+	for !long && l.at < len(l.text) && l.text[l.at] != '\n' && !(annotation && strings.HasPrefix(l.text[l.at:], " ---@allow ")) {
 		l.at++
 	}
 	l.comments = append(l.comments, Comment{l.text[pos.Offset:l.at], pos, l.at, long})
@@ -201,17 +199,17 @@ func (l *lexer) long(pos Pos, what string) string {
 	}
 	start := l.at
 	closing := "]" + strings.Repeat("=", level) + "]"
-	length := bytes.Index(l.src[start:], []byte(closing))
+	length := strings.Index(l.text[start:], closing)
 	if length < 0 {
 		fail(pos, "unfinished long %s", what)
 	}
-	content := l.src[start : start+length]
-	if i := bytes.Index(content, []byte("[[")); level == 0 && i >= 0 {
+	content := l.text[start : start+length]
+	if i := strings.Index(content, "[["); level == 0 && i >= 0 {
 		l.skip(i)
 		fail(l.pos(), "[[ inside [[ ]]: some servers refuse it; write [=[ ]=] around")
 	}
 	l.skip(length + len(closing))
-	return string(content)
+	return content
 }
 
 func (l *lexer) word(pos Pos) {
@@ -239,7 +237,7 @@ func (l *lexer) quoted(pos Pos, quote byte) {
 	l.skip(1)
 	for l.peek(0) != quote {
 		switch c := l.peek(0); {
-		case l.at == len(l.src), c == '\n':
+		case l.at == len(l.text), c == '\n':
 			fail(pos, "unfinished string")
 		case c == '\\':
 			value = append(value, l.escape(pos))
@@ -262,7 +260,7 @@ var decimal = regexp.MustCompile(`^[0-9]{1,3}`)
 func (l *lexer) escape(start Pos) byte {
 	pos := l.pos()
 	l.skip(1)
-	if l.at == len(l.src) {
+	if l.at == len(l.text) {
 		fail(start, "unfinished string")
 	}
 	if digits := decimal.FindString(l.text[l.at:]); digits != "" {

@@ -48,7 +48,6 @@ func (p *parser) main(declared []*Binding, functions []string) (body *Block, err
 	return body, nil
 }
 
-// load makes token i the current one.
 func (p *parser) load(i int) {
 	if i >= len(p.tokens) {
 		panic(p.lexErr)
@@ -69,7 +68,6 @@ func (p *parser) next() Token {
 // last returns the place of the token that was consumed last.
 func (p *parser) last() Pos { return p.tokens[p.at-1].Pos }
 
-// lookahead returns the token after the current one.
 func (p *parser) lookahead() Token {
 	if p.at+1 >= len(p.tokens) {
 		panic(p.lexErr)
@@ -78,7 +76,6 @@ func (p *parser) lookahead() Token {
 	return p.tokens[p.ahead]
 }
 
-// accept consumes the current token if it is text.
 func (p *parser) accept(text string) bool {
 	if p.tok.is(text) {
 		p.next()

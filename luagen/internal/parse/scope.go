@@ -48,7 +48,6 @@ func (p *parser) activate(vars ...*Var) {
 	p.fn.pending -= len(vars)
 }
 
-// use resolves a name.
 func (p *parser) use(name Token) *NameExpr {
 	n := &NameExpr{at: at{name.Pos}, Name: name.Text}
 	for fn := p.fn; fn != nil && n.Var == nil; fn = fn.outer {

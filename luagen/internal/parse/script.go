@@ -28,17 +28,10 @@ type Script struct {
 
 // Options says how to read scripts.
 type Options struct {
-	// Folders are searched for files that are not in the folder of the script that includes them.
-	Folders []string
-
-	// Rules lists what "---@allow" may name.
-	Rules []string
-
-	// Raw takes a script without annotations for one that has KEYS and ARGV.
-	Raw bool
-
-	// ReadOnly refuses writes in such a script.
-	ReadOnly bool
+	Folders  []string // are searched for files that are not in the folder of the script that includes them
+	Rules    []string // what "---@allow" may name
+	Raw      bool     // a script without annotations has KEYS and ARGV
+	ReadOnly bool     // writes in such a script are refused
 }
 
 // Parse reads the script of the given path. If there are findings of rule syntax or limit, the script has no Body.
@@ -83,7 +76,11 @@ func (r *reader) read(file string, src []byte) *Script {
 	r.findings = append(r.findings, h.findings...)
 	for _, inc := range s.Header.Includes {
 		r.include(s, inc)
-		r.hidden(s, inc)
+		for _, b := range s.Header.Bindings {
+			if KnownGlobal(b.Name) {
+				r.find(s.File, b.Pos, b.Name+" is a name of the server's own, which "+inc.File+" may use", RuleName)
+			}
+		}
 	}
 	r.parse(s, &parser{tokens: s.Tokens, lexErr: err})
 	return s
@@ -151,15 +148,6 @@ func (r *reader) include(s *Script, inc *Include) {
 	}
 }
 
-// hidden finds declared names that hide a function of the server from the functions of an included file.
-func (r *reader) hidden(s *Script, inc *Include) {
-	for _, b := range s.Header.Bindings {
-		if KnownGlobal(b.Name) {
-			r.find(s.File, b.Pos, b.Name+" is a name of the server's own, which "+inc.File+" may use", RuleName)
-		}
-	}
-}
-
 // open returns the first file of a name in a folder, or in those that are searched.
 func (r *reader) open(dir, file string) (path string, src []byte, err error) {
 	for _, dir := range slices.Concat([]string{dir}, r.opts.Folders) {
@@ -199,7 +187,6 @@ func (r *reader) parse(s *Script, p *parser) {
 	}
 }
 
-// allows reads the "---@allow" comments of the whole file.
 func (h *headerReader) allows(s *Script, rules []string) {
 	meant := map[int]int{} // for each line that holds nothing but an allow, the line that it speaks of
 	for _, c := range slices.Backward(s.Comments) {
@@ -250,7 +237,6 @@ func (h *headerReader) scriptFlag(w *words) {
 	}
 }
 
-// checkFlags checks flags against the rest of the header.
 func (h *headerReader) checkFlags() {
 	if len(h.header.Flags) == 0 {
 		return
