@@ -92,7 +92,6 @@ func (d *draft) prose(comment string) (lines []string) {
 
 var annotation = regexp.MustCompile(`^--+\s*@`)
 
-// header returns the annotations.
 func (d *draft) header(prose []string) string {
 	var b strings.Builder
 	for _, line := range prose {

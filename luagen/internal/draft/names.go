@@ -15,12 +15,10 @@ var word = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*`)
 // use is one use of KEYS or ARGV.
 type use struct {
 	list     *list
-	element  string // "KEYS[1]"; "": the whole list
-	n        int    // the literal index; 0: the whole list
-	from, to int    // its place in the source
+	n        int // the literal index; 0: the whole list
+	from, to int // its place in the source
 }
 
-// count notes what the code uses.
 func (d *draft) count() {
 	for _, g := range d.s.Globals {
 		at := slices.IndexFunc(d.lists, func(l *list) bool { return l.name == g.Name })
@@ -32,7 +30,7 @@ func (d *draft) count() {
 		u := &use{list: l, from: g.P.Offset, to: d.s.Tokens[i].End}
 		d.uses[u.from] = u
 		if n := literalIndex(d.s.Tokens[i+1:]); n > 0 && n <= 1000 { // A draft has a line for each up to the highest.
-			u.element, u.n, u.to = place(g.Name, n), n, d.s.Tokens[i+3].End
+			u.n, u.to = n, d.s.Tokens[i+3].End
 			l.uses[n]++
 			l.count = max(l.count, n)
 		} else {
@@ -59,7 +57,7 @@ func (d *draft) locals() {
 			return
 		}
 		if elements := d.elements(local.Values, d.direct); elements != nil && d.name(local.Vars, elements) {
-			d.behind(local.P.Line, elements[0].element)
+			d.behind(local.P.Line, place(elements[0].list.name, elements[0].n))
 			d.remove(local.P.Offset, elements[len(elements)-1].to)
 		}
 		if elements := d.elements(local.Values, d.number); elements != nil {
@@ -144,7 +142,6 @@ func (d *draft) unique(name string) bool {
 	return found == 1 && written == 0 && parse.CanDeclare(name) && !d.taken(name)
 }
 
-// taken reports whether an element has a name.
 func (d *draft) taken(name string) bool {
 	for _, l := range d.lists {
 		for _, other := range l.names {

@@ -38,7 +38,6 @@ func wrappedList(list []string, width int) string {
 	return wrapped(words, "", "", width)
 }
 
-// comment returns a text as one.
 func comment(text string) string { return wrapped(strings.Fields(text), "//", "//", columns) + "\n" }
 
 // Doc returns the wrapper's doc comment.
@@ -151,7 +150,6 @@ func describe(b *parse.Binding) string {
 	return joined("; ", append(facts, b.Text)...)
 }
 
-// fieldTexts names the fields of a hash.
 func fieldTexts(b *parse.Binding) (all []string) {
 	for _, f := range b.Fields {
 		all = append(all, f.Name+": "+f.Type.String())
@@ -204,7 +202,6 @@ func Describe(s *parse.Script) (string, error) {
 	return b.String(), err
 }
 
-// cell returns a text for a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 // declaredType returns the type of a key or argument, as the header has it.

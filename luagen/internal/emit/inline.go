@@ -231,7 +231,6 @@ func (l *linker) fits(f *function) bool {
 	return !slices.ContainsFunc(f.values, hasFunction)
 }
 
-// hasFunction reports whether a function is made in an expression.
 func hasFunction(e parse.Expr) bool {
 	return parse.Contains(e, func(e parse.Expr) bool {
 		_, ok := e.(*parse.FuncExpr)

@@ -99,7 +99,6 @@ func bindings(s *parse.Script, l *linker) map[int]string {
 	return bound
 }
 
-// bindFrom binds keys, or arguments.
 func bindFrom(bound map[int]string, index, from string, all []*parse.Binding) {
 	for i, b := range all {
 		if b.Type.List && len(all) == 1 && b.Type.Name != "bool" {

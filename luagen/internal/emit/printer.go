@@ -27,7 +27,7 @@ type word struct {
 type exit struct {
 	targets []string
 	fresh   bool // the targets are nil so far
-	early   bool // by a break
+	early   bool // by a break: f returns before its last statement
 }
 
 // joined returns the code of an included file, and of what that includes, each on one line: the functions that are
@@ -138,7 +138,7 @@ func (p *printer) nameOf(v *parse.Var) string {
 func (p *printer) replaced(call *parse.CallExpr, e *exit) (string, int) {
 	f := p.inPlace(call)
 	if e != nil {
-		e.early = f.early()
+		e.early = len(f.returns) > 1 || len(f.returns) == 1 && !f.closed()
 	}
 	in := p.into(f, call, e)
 	behind := p.unit.behind(call)
@@ -158,11 +158,6 @@ func (p *printer) replaced(call *parse.CallExpr, e *exit) (string, int) {
 		body = binds + body
 	}
 	return strings.TrimSpace(head + " " + body), behind
-}
-
-// early reports whether f returns before its last statement.
-func (f *function) early() bool {
-	return len(f.returns) > 1 || len(f.returns) == 1 && !f.closed()
 }
 
 // closed reports whether f's last statement is a return.

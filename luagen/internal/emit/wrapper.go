@@ -101,7 +101,6 @@ func (g *generator) params() []string {
 	return params
 }
 
-// results returns the function's result list.
 func (g *generator) results() string {
 	returns := g.Header.Returns
 	switch {

@@ -83,9 +83,13 @@ func newReader() *reader {
 func Read(paths []string) *Folder {
 	r := newReader()
 	packages := r.parse(paths)
+	config := types.Config{FakeImportC: true, Importer: known(), Error: func(error) {}} // Faults do not matter: few imports are known.
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		files := packages[name]
-		r.resolve(files)
+		_, _ = config.Check("", r.set, files, &r.Info)
+		for _, f := range files {
+			ast.Inspect(f, r.note)
+		}
 		for _, f := range files {
 			ast.Inspect(f, func(n ast.Node) bool { return !r.take(n) })
 		}
@@ -122,5 +126,4 @@ func (r *reader) parse(paths []string) map[string][]*ast.File {
 // position returns a place as users know it.
 func (r *reader) position(at token.Pos) token.Position { return r.set.PositionFor(at, false) }
 
-// file returns the path of the file that has a place.
 func (r *reader) file(at token.Pos) string { return r.position(at).Filename }

@@ -35,15 +35,6 @@ var known = sync.OnceValue(func() imports {
 // Import returns one of them.
 func (i imports) Import(path string) (*types.Package, error) { return i[path], nil }
 
-// resolve finds out what names are, and what they are given. Faults of types do not matter: few imports are known.
-func (r *reader) resolve(files []*ast.File) {
-	config := types.Config{FakeImportC: true, Importer: known(), Error: func(error) {}}
-	_, _ = config.Check("", r.set, files, &r.Info)
-	for _, f := range files {
-		ast.Inspect(f, r.note)
-	}
-}
-
 func (r *reader) give(target, value ast.Expr) {
 	if object := r.own(target); object != nil {
 		r.values[object] = append(r.values[object], value)

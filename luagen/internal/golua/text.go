@@ -32,13 +32,11 @@ func (t *text) add(piece string, at token.Pos, step int) {
 	}
 }
 
-// cut returns a part of a text.
 func (t text) cut(from, to int) text {
 	t.bytes, t.at = t.bytes[from:to:to], t.at[from:to:to]
 	return t
 }
 
-// joined returns the texts as one.
 func joined(all ...text) (out text) {
 	for _, t := range all {
 		out.bytes, out.at, out.of = append(out.bytes, t.bytes...), append(out.at, t.at...), append(out.of, t.of...)
@@ -157,7 +155,6 @@ func (r *reader) literal(e *ast.BasicLit) text {
 	return t
 }
 
-// conversion reports whether a call is one to a type.
 func (r *reader) conversion(call *ast.CallExpr) bool {
 	return len(call.Args) == 1 && r.Types[call.Fun].IsType()
 }
