@@ -19,21 +19,19 @@ func badf(text string, args ...any) error {
 	return fmt.Errorf("%w: "+text, append([]any{backend.ErrArgument}, args...)...)
 }
 
-// given returns the values of each name, from "name=value".
-func given(args []string) (map[string][]string, error) {
-	values := map[string][]string{}
+// words returns the words of a call, of which the first are keys, from arguments "name=value".
+func words(s *parse.Script, c *scriptcall.Call, args []string) (words []string, keys int, err error) {
+	given := map[string][]string{}
 	for _, arg := range args {
 		name, value, found := strings.Cut(arg, "=")
-		if !found {
-			return nil, badf("%q is not name=value", arg)
+		switch {
+		case !found:
+			return nil, 0, badf("%q is not name=value", arg)
+		case !slices.ContainsFunc(s.Header.Bindings, func(b *parse.Binding) bool { return b.Name == name }):
+			err = badf("%s declares no %s", s.File, name)
 		}
-		values[name] = append(values[name], value)
+		given[name] = append(given[name], value)
 	}
-	return values, nil
-}
-
-// words returns the words of a call, of which the first are keys.
-func words(s *parse.Script, c *scriptcall.Call, given map[string][]string) (words []string, keys int, err error) {
 	for i, b := range append(s.Header.Keys(), s.Header.Args()...) {
 		switch n := len(given[b.Name]); {
 		case b.Type.List && i == 0:
@@ -56,11 +54,7 @@ func words(s *parse.Script, c *scriptcall.Call, given map[string][]string) (word
 			keys = len(words)
 		}
 	}
-	for name := range given {
-		if !slices.ContainsFunc(s.Header.Bindings, func(b *parse.Binding) bool { return b.Name == name }) {
-			err = badf("%s declares no %s", s.File, name)
-		}
-	}
+
 	return words, keys, err
 }
 
@@ -129,7 +123,6 @@ func results(s *parse.Script, reply backend.Reply) (lines string, err error) {
 	return scriptcall.All(lines, out)
 }
 
-// next returns the text of the next result.
 func next(out *scriptcall.Tuple, r *parse.Result) string {
 	if r.Type.List {
 		return fmt.Sprint(scriptcall.NextList(out, r.Name, decoder(r.Type)))
@@ -140,7 +133,6 @@ func next(out *scriptcall.Tuple, r *parse.Result) string {
 // decode returns the text of one value of a reply.
 type decode func(backend.Reply) (string, error)
 
-// decoder returns the decode of a type.
 func decoder(t parse.Type) decode {
 	in := scriptcall.In(bounds(t, math.MinInt64))
 	one := map[string]decode{
@@ -177,7 +169,6 @@ func orNil(one decode) decode {
 	}
 }
 
-// hash returns the fields of a hash.
 func hash(t parse.Type, reply backend.Reply) (string, error) {
 	out := scriptcall.Listed(reply, len(t.Hash.Fields))
 	if !t.Hash.Listed {

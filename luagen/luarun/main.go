@@ -111,7 +111,6 @@ func (t *tracer) connect(address string) (err error) {
 	return err
 }
 
-// read reads the file.
 func (t *tracer) read(folders []string) (*parse.Script, error) {
 	source, err := parse.ReadFile(t.file)
 	if err != nil {
@@ -145,11 +144,7 @@ func (t *tracer) raw(s *parse.Script, args []string) error {
 // annotated runs a script with declared names.
 func (t *tracer) annotated(s *parse.Script, args []string) error {
 	c := scriptcall.Call{Script: &backend.Script{Name: s.Name, Source: emit.Source(s)}}
-	values, err := given(args)
-	if err != nil {
-		return err
-	}
-	words, keys, err := words(s, &c, values)
+	words, keys, err := words(s, &c, args)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,6 @@ func returning(source string) string {
 	return out.String() + source[end:]
 }
 
-// print prints a call.
 func (t *tracer) print(call backend.Reply) {
 	parts, _ := call.Items()
 	reply := show(parts[2])
