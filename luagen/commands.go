@@ -69,7 +69,6 @@ func dial(u *url.URL) (*serverConn, error) {
 	return s, nil
 }
 
-// commandTable asks a server for its commands.
 func commandTable(u *url.URL) (string, error) {
 	s, err := dial(u)
 	if err != nil {
@@ -77,15 +76,9 @@ func commandTable(u *url.URL) (string, error) {
 	}
 	defer s.Close()
 	head, err := s.head()
-	if err != nil {
-		return "", err
-	}
-	reply, err := s.do("COMMAND")
-	if err != nil {
-		return "", err
-	}
-	forms, err := s.forms()
-	if err != nil {
+	reply, refused := s.do("COMMAND")
+	forms, failed := s.forms()
+	if err := cmp.Or(err, refused, failed); err != nil {
 		return "", err
 	}
 	list, _ := reply.([]any)
@@ -104,7 +97,6 @@ func commandTable(u *url.URL) (string, error) {
 	return head + "\n" + strings.Join(lines, "\n") + "\n", nil
 }
 
-// replyError is an error reply.
 type replyError string
 
 func (e replyError) Error() string { return string(e) }
@@ -222,7 +214,6 @@ func oldSpec(places []any) string {
 	return fmt.Sprintf("index,%d:range,%d,%v,0", first, last, places[2])
 }
 
-// texts returns an array reply's strings.
 func texts(reply any) []string {
 	list, _ := reply.([]any)
 	var all []string
@@ -315,7 +306,6 @@ func sequence(arguments any, by string) string {
 	return strings.Join(all, by)
 }
 
-// written writes one argument.
 func written(arg map[string]any) string {
 	flags := texts(arg["flags"])
 	optional := slices.Contains(flags, "optional")

@@ -82,7 +82,14 @@ func existing(path string) ([]byte, error) {
 func (j *job) load(makes func(s *parse.Script, shipped string) error) error {
 	var failed error // Findings come first.
 	err := j.each(func(path string, src []byte) error {
-		if s, shipped := j.read(path, src); shipped != "" && failed == nil {
+		s, shipped, findings := j.examine(path, src)
+		j.findings = append(j.findings, findings...)
+		if !s.Header.Library && j.vetter == nil {
+			j.clash(s)
+		}
+		j.examined[path] = true
+		j.libraries(s)
+		if shipped != "" && failed == nil {
 			failed = makes(s, shipped)
 		}
 		return nil
@@ -135,7 +142,6 @@ func (j *job) gather() error {
 	return nil
 }
 
-// file makes the Go file of a script.
 func (j *job) file(s *parse.Script, shipped string) error {
 	target := j.target(s.File)
 	pkg, err := j.packageFor(filepath.Dir(target))
@@ -180,7 +186,10 @@ func (j *job) add(path string) error {
 		j.folders = append(j.folders, path)
 		return j.walk(path)
 	case filepath.Ext(path) == ".go" && j.vetter != nil:
-		j.goFile(path)
+		dir := filepath.Dir(path)
+		if meant, ok := j.goFolders[dir]; !ok || meant != nil { // The scripts in it are meant, and the constants of its folder.
+			j.goFolders[dir] = append(meant, filepath.Clean(path))
+		}
 	case text && !j.text:
 		return usagef("%s is read with -text only", path)
 	case text:
@@ -198,18 +207,6 @@ func (j *job) source(path string) {
 		j.given[clean] = true
 		j.sources = append(j.sources, path)
 	}
-}
-
-// read parses and checks a file. shipped is empty if there are findings.
-func (j *job) read(path string, src []byte) (s *parse.Script, shipped string) {
-	s, shipped, findings := j.examine(path, src)
-	j.findings = append(j.findings, findings...)
-	if !s.Header.Library && j.vetter == nil {
-		j.clash(s)
-	}
-	j.examined[path] = true
-	j.libraries(s)
-	return s, shipped
 }
 
 // libraries checks the files that a script includes, which may not be among the run's own.
@@ -256,7 +253,6 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 	return s, shipped, nil
 }
 
-// options says how scripts are read.
 func (j *job) options() parse.Options {
 	return parse.Options{Folders: j.shared, Rules: check.Rules, Raw: j.vetter != nil, ReadOnly: j.vetter != nil && j.readOnly}
 }
@@ -322,10 +318,7 @@ func packageOf(dir string) (name string, err error) {
 		if strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".lua"+suffix) {
 			continue
 		}
-		src, err := parse.ReadFile(path)
-		if err != nil {
-			continue
-		}
+		src, _ := parse.ReadFile(path)
 		f, err := parser.ParseFile(token.NewFileSet(), path, src, parser.PackageClauseOnly)
 		if err == nil && slices.Contains([]string{"", "main", "documentation"}, name) {
 			name = f.Name.Name

@@ -25,7 +25,6 @@ func main() {
 // usageError is what the caller of the command got wrong.
 type usageError struct{ error }
 
-// usagef returns a usageError.
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // subcommands are what luagen does, by name. Each declares its flags, and returns what runs when they are read.
@@ -120,7 +119,6 @@ func (j *job) jsonFlag() {
 	j.flags.BoolVar(&j.json, "json", false, "print findings as JSON, to standard output")
 }
 
-// addTable reads a user's table.
 func (j *job) addTable(path string) error {
 	text, err := parse.ReadFile(path)
 	if err != nil {

@@ -150,14 +150,6 @@ func (j *job) open(path string) (src []byte, err error) {
 
 const noCommand = "Lua without a call of a command"
 
-// goFile adds a Go file: the scripts in it are meant, and the constants of its folder.
-func (j *job) goFile(path string) {
-	dir := filepath.Dir(path)
-	if meant, ok := j.goFolders[dir]; !ok || meant != nil {
-		j.goFolders[dir] = append(meant, filepath.Clean(path))
-	}
-}
-
 // others checks the scripts in files that are no Lua.
 func (j *job) others(folders string) error {
 	if len(j.sources)+len(j.goFolders)+len(j.texts) == 0 {
