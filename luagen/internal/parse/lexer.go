@@ -53,8 +53,7 @@ var collected = regexp.MustCompile(`^[0-9.]+(?:[eE][+-]?)?\w*`)
 // numeral is what C's strtod and strtoul accept of them.
 var numeral = regexp.MustCompile(`^(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F]+(?:[pP][0-9]+)?)$`)
 
-// lexer splits a normalized text. It fails by panicking with a *Finding, the first fault of a text, which [lex] and the
-// parser catch.
+// lexer splits a normalized text. It panics with the first fault, a *Finding, which [lex] and the parser catch.
 type lexer struct {
 	text      string // tokens are parts of it
 	at        int
@@ -128,10 +127,7 @@ func (l *lexer) emit(kind Kind, pos Pos, value string) {
 	if n := len(l.tokens); n == cap(l.tokens) { // room for as many as the rest has if it is like the text before
 		l.tokens = slices.Grow(l.tokens, 16+min(2*n, n*(len(l.text)-pos.Offset)/max(pos.Offset, 1)))
 	}
-	l.tokens = append(l.tokens, Token{
-		Kind: kind, Text: l.text[pos.Offset:l.at], Value: value,
-		Pos: pos, End: l.at, endLine: l.line,
-	})
+	l.tokens = append(l.tokens, Token{kind, l.text[pos.Offset:l.at], value, pos, l.at, l.line})
 }
 
 // next reads one token or comment, and reports whether there may be more.
@@ -250,9 +246,7 @@ func (l *lexer) quoted(pos Pos, quote byte) {
 	l.emit(String, pos, string(value))
 }
 
-var escapes = map[byte]byte{
-	'a': '\a', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v',
-}
+var escapes = map[byte]byte{'a': '\a', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}
 
 var decimal = regexp.MustCompile(`^[0-9]{1,3}`)
 

@@ -33,9 +33,7 @@ func CanDeclare(name string) bool {
 }
 
 // initialisms are written in capitals, as Go has them.
-var initialisms = map[string]string{
-	"id": "ID", "ids": "IDs", "ttl": "TTL", "uuid": "UUID", "url": "URL",
-}
+var initialisms = map[string]string{"id": "ID", "ids": "IDs", "ttl": "TTL", "uuid": "UUID", "url": "URL"}
 
 // GoName returns name in CamelCase, with a capital at its front if it is exported.
 func GoName(name string, exported bool) string {

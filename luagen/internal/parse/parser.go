@@ -130,12 +130,9 @@ func (p *parser) leave() { p.depth-- }
 func (p *parser) chunk() *Block {
 	p.enter()
 	block := &Block{}
-	last := false
-	for !last && !p.closes() {
-		var stmt Stmt
-		stmt, last = p.statement()
-		block.Stmts = append(block.Stmts, stmt)
-		p.accept(";")
+	for last := false; !last && !p.closes(); p.accept(";") {
+		last = p.tok.is("return") || p.tok.is("break")
+		block.Stmts = append(block.Stmts, p.statement())
 	}
 	p.leave()
 	return block
@@ -152,52 +149,51 @@ func (p *parser) block(loop bool) *Block {
 	return p.chunk()
 }
 
-// statement parses one statement and reports whether it must be the last of its block.
-func (p *parser) statement() (stmt Stmt, last bool) {
+func (p *parser) statement() Stmt {
 	pos := p.tok.Pos
 	if p.tok.Kind != Keyword {
-		return p.exprStatement(), false
+		return p.exprStatement()
 	}
 	switch p.tok.Text {
 	case "if":
-		return p.ifStatement(), false
+		return p.ifStatement()
 	case "while":
 		p.next()
 		cond := p.expr()
 		p.expect("do")
 		body := p.block(true)
 		p.expectEnd("end", "while", pos)
-		return &WhileStmt{at{pos}, cond, body}, false
+		return &WhileStmt{at{pos}, cond, body}
 	case "do":
 		p.next()
 		body := p.block(false)
 		p.expectEnd("end", "do", pos)
-		return &DoStmt{at{pos}, body}, false
+		return &DoStmt{at{pos}, body}
 	case "for":
-		return p.forStatement(), false
+		return p.forStatement()
 	case "repeat":
-		return p.repeatStatement(), false
+		return p.repeatStatement()
 	case "function":
-		return p.funcStatement(), false
+		return p.funcStatement()
 	case "local":
 		p.next()
 		if p.accept("function") {
 			v := p.declare(p.name(), FuncVar)
 			p.activate(v)
-			return &LocalFuncStmt{at{pos}, v, p.function(pos, false)}, false
+			return &LocalFuncStmt{at{pos}, v, p.function(pos, false)}
 		}
-		return p.localStatement(pos), false
+		return p.localStatement(pos)
 	case "return":
-		return p.returnStatement(), true
+		return p.returnStatement()
 	case "break":
 		p.next()
 		if !slices.ContainsFunc(p.fn.scopes, func(s scope) bool { return s.loop }) {
 			fail(pos, "break outside a loop")
 		}
-		return &BreakStmt{at{pos}}, true
+		return &BreakStmt{at{pos}}
 	}
 	fail(pos, "unexpected %s", p.tok.Text)
-	return nil, false
+	return nil
 }
 
 func (p *parser) ifStatement() Stmt {

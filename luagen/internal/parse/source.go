@@ -115,14 +115,10 @@ var serverWord = regexp.MustCompile(`\b(redis|server)\s*\.\s*p?call\b|\bKEYS\b|\
 // ownRedis is a library, or a table for tests, in the place of the server's. It begins with a text that is found fast.
 var ownRedis = regexp.MustCompile(`local\s+redis\s*=\s*(require\b|\{)`)
 
-// ForServer reports whether Lua is meant for a server: other programs have Lua, too. It searches from the first text on with
-// which a match of serverWord may begin.
+// ForServer reports whether Lua is meant for a server: other programs have Lua, too. A text without one of these words is
+// none, which is found sooner.
 func ForServer(src []byte) bool {
-	first := len(src)
-	for _, begin := range []string{"redis", "server", "KEYS", "ARGV", "---@"} {
-		if i := bytes.Index(src, []byte(begin)); i >= 0 {
-			first = min(first, i)
-		}
-	}
-	return serverWord.Match(src[max(first-1, 0):]) && !ownRedis.Match(src)
+	words := []string{"redis", "server", "KEYS", "ARGV", "---@"}
+	found := slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(src, []byte(word)) })
+	return found && serverWord.Match(src) && !ownRedis.Match(src)
 }
