@@ -140,7 +140,7 @@ func describe(b *parse.Binding) string {
 	switch {
 	case b.Kind == parse.Key:
 		facts = append(facts, keyText(b))
-	case b.Kind != parse.Arg || b.Choices != nil || b.Type.Bounded || !goes(b.Type):
+	case b.Kind != parse.Arg || b.Choices != nil || b.Type.Bounded || b.Type.Optional || !slices.Contains(inGo, b.Type.Name):
 		facts = append(facts, declaredType(b))
 	}
 	facts = append(facts, fieldTexts(b)...)
@@ -170,10 +170,8 @@ func keyText(b *parse.Binding) string {
 	return kind + " key"
 }
 
-// goes reports whether a type has the same name in Go, so it goes without saying.
-func goes(t parse.Type) bool {
-	return !t.Optional && (t.Name == "string" || t.Name == "bytes" || t.Name == "int" || t.Name == "bool")
-}
+// inGo are types with the same name in Go, which go without saying.
+var inGo = []string{"string", "bytes", "int", "bool"}
 
 // choices names the commands that an argument may be.
 func choices(b *parse.Binding) string { return strings.ToUpper(strings.Join(b.Choices, "|")) }
@@ -206,23 +204,19 @@ func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 // declaredType returns the type of a key or argument, as the header has it.
 func declaredType(b *parse.Binding) string {
-	var text string
-	switch b.Kind {
-	case parse.Key:
-		text = b.KeyKind
-	case parse.Arg:
-		if text = b.Type.String(); b.Choices != nil {
-			text = strings.Join(b.Choices, "|")
-		}
-	case parse.Channel:
-		text = "channel"
-	case parse.Command:
-		text = choices(b)
+	t := b.Type
+	switch {
+	case b.Kind == parse.Key:
+		t.Name = b.KeyKind
+	case b.Kind == parse.Channel:
+		t.Name = "channel"
+	case b.Kind == parse.Command:
+		t.Name = choices(b)
+	case b.Choices != nil:
+		t.Name = strings.Join(b.Choices, "|")
 	}
-	if b.Kind == parse.Key && b.Type.Optional {
-		text += "?"
-	}
-	if b.Type.List {
+	text := t.String()
+	if t.List {
 		text += "..."
 	}
 	if b.Prefix {

@@ -160,8 +160,8 @@ func field(name, kind, text string) string {
 // Ordered returns keys, then arguments.
 func (g *generator) Ordered() []*parse.Binding { return append(g.Header.Keys(), g.Header.Args()...) }
 
-// types are the declared types: in Go, as package scriptcall, and backend.Reply, name them in methods, what decodes one, and as
-// fuzz targets draw arguments, where % stands for bounds.
+// types are the declared types: in Go, as package scriptcall, and backend.Reply, name them in methods, which of the two
+// decodes one, and as fuzz targets draw arguments, where % stands for bounds.
 var types = map[string]struct{ inGo, method, decoder, drawn string }{
 	"string":       {"string", "Text", "backend.Reply.", "in.Text()"},
 	"bytes":        {"[]byte", "Bytes", "scriptcall.", "[]byte(in.Text())"},

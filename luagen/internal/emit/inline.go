@@ -16,7 +16,8 @@ const maxSmall = 60
 // linker knows what a script and the files that it includes consist of.
 type linker struct {
 	units  []*unit
-	funcs  map[string]*function  // of included files
+	order  []*function           // of included files, as they stand there
+	funcs  map[string]*function  // the same by name
 	words  map[string]bool       // all names in all files
 	places map[place][]*function // those that are made there
 }
@@ -29,7 +30,6 @@ type unit struct {
 	stmts map[int]parse.Stmt      // by their offsets
 	calls map[int]*parse.CallExpr // of a name, by the name's offset
 	alone map[int]parse.Stmt      // statements whose only value is such a call, by the name's offset
-	funcs []*function
 
 	replaced map[int]bool // calls whose function stands instead of them, by the name's offset
 }
@@ -62,15 +62,13 @@ func link(s *parse.Script) *linker {
 	l.read(s)
 	main := l.units[len(l.units)-1]
 	l.follow(main, nil, 0, len(main.Tokens)-1)
-	for _, f := range l.funcs {
+	for _, f := range l.order {
 		l.replace(f)
 	}
-	for _, u := range l.units {
-		for _, f := range u.funcs {
-			if f.made {
-				at := l.placeOf(f)
-				l.places[at] = append(l.places[at], f)
-			}
+	for _, f := range l.order {
+		if f.made {
+			at := l.placeOf(f)
+			l.places[at] = append(l.places[at], f)
 		}
 	}
 	return l
@@ -122,8 +120,7 @@ func (l *linker) function(u *unit, local *parse.LocalFuncStmt) {
 	}
 	f.body++
 	u.block(f.Body, f, false)
-	u.funcs = append(u.funcs, f)
-	l.funcs[f.v.Name] = f
+	l.order, l.funcs[f.v.Name] = append(l.order, f), f
 }
 
 // block notes the statements of a block, and the calls in it. f is the function whose own block it is, or nil.

@@ -56,8 +56,7 @@ func Flags(s *parse.Script) string {
 	return "#!lua flags=" + strings.Join(s.Header.Flags, ",")
 }
 
-// indentation returns the white space at the start of the last line of a gap between tokens, ""
-// if a comment stands there or the gap has one line.
+// indentation returns the white space that the last line of a gap between tokens is, "" if the gap has one line.
 func indentation(gap string) string {
 	last := gap[strings.LastIndexByte(gap, '\n')+1:]
 	if len(last) == len(gap) || strings.TrimLeft(last, " \t\v\f") != "" {
@@ -126,8 +125,8 @@ func bindOne(b *parse.Binding, from string, n int) string {
 	return text
 }
 
-// bindLists binds the lists that follow the fixed keys, or arguments, by loops, because unpack fails from 8000 on. A list of
-// arguments per a list of keys has the length of that list of keys; the others share what is left.
+// bindLists binds the lists that follow the fixed keys, or arguments, by loops, because unpack fails from 8000 on. A list
+// of arguments per a list of keys has the length of that list of keys; the others share what is left.
 func bindLists(bound map[int]string, index, from string, fixed, lists []*parse.Binding) {
 	var before []string // how many elements stand before a list
 	if len(fixed) > 0 {
@@ -156,13 +155,13 @@ func bindLists(bound map[int]string, index, from string, fixed, lists []*parse.B
 			value = " == '1'"
 		}
 		value = fmt.Sprintf("%s[%s]%s", from, strings.Join(append(before, index), " + "), value)
-		bound[b.Pos.Line] = fmt.Sprintf("local %s = {} for %s = 1, %s do %[1]s[%[2]s] = %[4]s end", b.Name, index, length, value)
+		text := "local %s = {} for %s = 1, %s do %[1]s[%[2]s] = %[4]s end"
+		bound[b.Pos.Line] = fmt.Sprintf(text, b.Name, index, length, value)
 		before = append(before, "#"+b.Name)
 	}
 }
 
-// perKeys reports whether b has the length of a list that is not among lists, which are the
-// arguments': then of the list of keys.
+// perKeys reports whether b has the length of a list of keys: of one that is not among lists, the arguments'.
 func perKeys(b *parse.Binding, lists []*parse.Binding) bool {
 	return b.Per != "" && !slices.ContainsFunc(lists, func(other *parse.Binding) bool { return other.Name == b.Per })
 }

@@ -71,8 +71,7 @@ func (l *linker) needs(f *function, known map[*function]bool, body bool) (all []
 	return all
 }
 
-// before returns the offset of the first statement with one of two offsets, in the innermost block that has both. A
-// loop would make the function again and again.
+// before returns the offset of the first statement with one of two offsets, in the innermost block with both, but no loop's.
 func before(b *parse.Block, first, last int) int {
 	stmt := at(b, first)
 	inner := branch(stmt, first)

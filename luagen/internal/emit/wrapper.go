@@ -153,11 +153,7 @@ func saysSpublish(s *parse.Script) bool {
 
 // hashName returns the name of the struct for a result that is a hash, if exported, or of the function that decodes it.
 func (g *generator) hashName(t parse.Type, exported bool) string {
-	script := g.Low
-	if exported {
-		script = g.Func
-	}
-	return script + parse.GoName(t.Hash.Result, true)
+	return parse.GoName(g.Name, exported) + parse.GoName(t.Hash.Result, true)
 }
 
 // words is what a wrapper's body begins with: checks, and the building of all keys and arguments as one slice; and the
