@@ -234,11 +234,9 @@ func specs(reply any) []string {
 	list, _ := reply.([]any)
 	var all []string
 	for _, item := range list {
-		spec := fieldsOf(item)
-		if slices.Contains(texts(spec["flags"]), "not_key") {
-			continue
+		if spec := fieldsOf(item); !slices.Contains(texts(spec["flags"]), "not_key") {
+			all = append(all, search(spec["begin_search"])+":"+search(spec["find_keys"]))
 		}
-		all = append(all, search(spec["begin_search"])+":"+search(spec["find_keys"]))
 	}
 	return all
 }

@@ -40,8 +40,7 @@ func (j *job) compareFile(f file) error {
 // leftOver is what is wrong with a file without a script, and the cure.
 const leftOver = "left over: its script is gone; delete it"
 
-// leftOver passes on the generated files in the folders of this run that no script accounts for. Single scripts say nothing
-// about others.
+// leftOver passes on the generated files in folders that no script accounts for. Single scripts say nothing about others.
 func (j *job) leftOver(left func(file)) error {
 	folders := j.folders
 	if j.out != "" && len(folders) > 0 {

@@ -82,13 +82,10 @@ func existing(path string) ([]byte, error) {
 func (j *job) load(makes func(s *parse.Script, shipped string) error) error {
 	var failed error // Findings come first.
 	err := j.each(func(path string, src []byte) error {
-		s, shipped, findings := j.examine(path, src)
-		j.findings = append(j.findings, findings...)
+		s, shipped := j.read(path, src, false)
 		if !s.Header.Library && j.vetter == nil {
 			j.clash(s)
 		}
-		j.examined[path] = true
-		j.libraries(s)
 		if shipped != "" && failed == nil {
 			failed = makes(s, shipped)
 		}
@@ -209,20 +206,20 @@ func (j *job) source(path string) {
 	}
 }
 
-// libraries checks the files that a script includes, which may not be among the run's own.
-func (j *job) libraries(s *parse.Script) {
+// read checks a file, and those that it includes, which may not be among the run's own.
+func (j *job) read(path string, src []byte, included bool) (*parse.Script, string) {
+	j.examined[path] = true
+	s, shipped, findings := j.examine(path, src)
+	if included && !s.Header.Library { // That is found where it is included.
+		return s, shipped
+	}
+	j.findings = append(j.findings, findings...)
 	for _, inc := range s.Header.Includes {
-		if inc.Script == nil || j.examined[inc.Script.File] {
-			continue // what cannot be read is found where it is included
-		}
-		path := inc.Script.File
-		j.examined[path] = true
-		library, _, findings := j.examine(path, inc.Script.Source)
-		if library.Header.Library {
-			j.findings = append(j.findings, findings...)
-			j.libraries(library)
+		if inc.Script != nil && !j.examined[inc.Script.File] {
+			j.read(inc.Script.File, inc.Script.Source, true)
 		}
 	}
+	return s, shipped
 }
 
 // examine parses and checks one script. shipped is the text that the server gets, if there are no findings and the
