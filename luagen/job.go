@@ -229,6 +229,9 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 	if why := badFileName(s.Name); why != "" && j.vetter == nil {
 		findings = append(findings, atTop(path, parse.RuleName, why))
 	}
+	if j.vetter != nil && j.sent != nil {
+		s.Name += " " + j.sent.Name
+	}
 	if s.Raw {
 		s.Tokens = nil // Nothing is shipped: a long script leaves this memory to its check.
 	}
@@ -251,7 +254,7 @@ func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string,
 }
 
 func (j *job) options() parse.Options {
-	return parse.Options{Folders: j.shared, Rules: check.Rules, Raw: j.vetter != nil, ReadOnly: j.vetter != nil && j.readOnly}
+	return parse.Options{Folders: j.shared, Rules: check.Rules, Raw: j.vetter != nil, ReadOnly: j.vetter != nil && j.sent != nil && j.sent.ReadOnly}
 }
 
 // note keeps what the run says once.

@@ -24,7 +24,7 @@ type vetter struct {
 	faults bool // find what is wrong in Go code
 
 	script    func(s *golua.Script) error // takes each script in files that are no Lua
-	readOnly  bool                        // it is sent by a call that refuses writes
+	sent      *golua.Script               // the one in a file that is no Lua which is examined
 	goFolders map[string][]string         // where Go files are read; those that are meant, if not all are
 	texts     map[string]string           // files of other languages
 	walked    map[string]bool             // the files that were found in a folder
@@ -213,9 +213,9 @@ var lineOfScript = regexp.MustCompile(`\bline (\d+)`)
 
 // vetScript checks one script. Findings are at the places that the file has.
 func (j *job) vetScript(s *golua.Script) error {
-	j.readOnly = s.ReadOnly
+	j.sent = s
 	script, _, findings := j.examine(s.At.Filename, s.Text)
-	j.readOnly = false
+	j.sent = nil
 	for _, f := range findings {
 		if strings.Contains(f.Msg, golua.Hole) {
 			continue

@@ -83,6 +83,7 @@ type judge struct {
 	unproven []func()            // finds keys, or too few words, unless they are such words; and what all the code may show
 	keyFound bool                // a raw script has no further finding of rule key
 	noted    map[string]bool     // a script has one note of a text
+	refused  []refusal           // the last conditions before it says no
 }
 
 // judge finds what is wrong in a use: each rule about uses is called here.
@@ -125,6 +126,11 @@ func (j *judge) judge(s flow.Sight) {
 			"before that line, too, call %s with NX, which changes no existing expiry", s.Pos.Line, strings.ToUpper(s.Name))
 	case flow.Returned:
 		j.returns(s.Stmt.(*parse.ReturnStmt), s.V)
+		j.says(append(s.Stmt.(*parse.ReturnStmt).Values, &parse.NilExpr{})[0], s.V)
+	case flow.Dropped:
+		if call := s.E.(*parse.CallExpr); s.V.Is == flow.IsFailed || strings.HasSuffix(j.C.Callee(call), "_reply") {
+			j.find(call.P, Result, "this makes a reply, and the script goes on: write return before it")
+		}
 	case flow.Entered:
 		j.skips(s.In)
 	case flow.Ended:
@@ -229,6 +235,9 @@ func (j *judge) expressions() {
 			}
 			j.magic(e)
 			j.second(e)
+			if j.C.Callee(e) == "math.random" && !j.C.Seeds && !j.C.Assembled() && len(j.C.S.Header.Includes) == 0 {
+				j.report(e.P, Command, "each run of a script draws the same numbers: call math.randomseed first, as with TIME or an argument")
+			}
 		}
 	}
 }

@@ -18,6 +18,11 @@ func (j *judge) habits(all []touch) {
 		j.rows(all[:i+1])
 		j.overwritten(t, all)
 		j.owned(t, all)
+		j.drifts(t, all)
+		j.overdrawn(t, all)
+		for _, why := range j.refused {
+			j.stays(t, why, all)
+		}
 	}
 	j.undone(all)
 	for _, e := range j.C.Flow.Calls {
@@ -32,12 +37,19 @@ func (j *judge) mentions(t touch, key string) bool {
 	return slices.ContainsFunc(t.call.Words, func(e parse.Expr) bool { return j.KeyName(e, flow.MaxKeyParts) == key })
 }
 
+// amounts is of names of arguments that say how many.
+var amounts = regexp.MustCompile(`\b(?:limit|count|size|max|batch|capacity|keep|top|length|len)$`)
+
 // words finds what a call shows by its words alone.
 func (j *judge) words(t touch) {
 	if j.C.S.Header.Repeat && flow.Is(t.name, "adding") && j.block(t) == j.C.S.Body {
 		j.find(t.call.Expr.P, Command, "%s does more if it runs twice, so this script is not safe to retry: leave ---@retry out", flow.Shown(t.name))
 	}
 	match := j.FormOf(t.call, t.name)
+	if words := t.call.Words; len(words) > 3 && (t.name == "ltrim" || flow.Is(t.name, "by rank")) && flow.Bound(j.C.Origin(words[2])) == 0 &&
+		amounts.MatchString(j.C.NamesOf("ARGV", j.C.Nth(words[3], "ARGV"))) {
+		j.find(words[3].Pos(), Command, "this is the last index, and it counts, too, so that is one more: write - 1 behind it")
+	}
 	for i, f := range match.As {
 		if f.Number || f.Word == "field" {
 			j.noKey(match.Words[i])

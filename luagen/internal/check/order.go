@@ -4,39 +4,57 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/check/flow"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-var lockName = regexp.MustCompile(`\b(?:lock|lease|mutex|leader|claim)\b`)
+var lockName = regexp.MustCompile(`\b(?:un)?(?:lock|lease|mutex|leader|claim)\b`)
 var ownerName = regexp.MustCompile(`\b(?:owner|holder|token|nonce|uuid|identifier|lock (?:value|id))\b`)
+var byForce = regexp.MustCompile(`\b(?:force|admin|reset|steal|break|expired?|stale|clean|clear|reap|remove|delete|destroy)`)
 
-// owned finds a lock that is freed or renewed for an owner who is passed, and about whom no condition asks. It is a lock by its
-// name, or if the script asks by GET whether it is there, and puts nothing into it.
+// owned finds a lock that is freed or renewed for any caller, though an owner is passed, or no condition is about an argument; and one
+// that is taken for ever. It is a lock by its name, or if the script asks by GET whether it is there, and puts nothing into it.
 func (j *judge) owned(t touch, all []touch) {
-	key, owner := j.C.Nth(t.call.Words[1], "KEYS"), 0
-	isLock := key > 0 && lockName.MatchString(j.C.NamesOf("KEYS", key))
+	key, owner, asks := j.C.Nth(t.call.Words[1], "KEYS"), 0, false
+	says := flow.Spoken(t.key+" "+j.C.NameOf(t.call.Words[1])+" ") + j.C.NamesOf("KEYS", key)
+	if first, _, _ := strings.Cut(j.C.Said["1"], "\n"); key == 1 { // of a script of one lock
+		says += flow.Spoken(" " + j.C.S.Name + " " + first)
+	}
+	options, _ := j.FormOf(t.call, t.name).Options()
+	named, frees := lockName.MatchString(says), flow.Is(t.name, "erasing") || flow.Is(t.name, "ending") || options.Has("xx")
+	isLock, takes := named && (key > 0 || strings.HasPrefix(t.key, "'")), t.name == "setnx" || options.Has("nx")
 	for _, u := range all {
-		if u.key == t.key && flow.Is(u.name, "creating") {
+		if u.key == t.key && (u.gives && !frees || frees && flow.Is(u.name, "creating") && u.call.Expr != t.call.Expr) {
 			return
 		}
+		asks = asks || u.key == t.key && !j.C.Writes(u.call.Expr) && j.C.InCondition(u.call.Expr)
 		isLock = isLock || key > 0 && u.key == t.key && u.name == "get" && j.C.InCondition(u.call.Expr)
 	}
-	for n := 1; n < 10 && isLock && (flow.Is(t.name, "erasing") || flow.Is(t.name, "ending")); n++ {
-		switch about := func(e parse.Expr) bool { return j.C.Nth(e, "ARGV") == n }; {
-		case !ownerName.MatchString(j.C.NamesOf("ARGV", n)):
-		case slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
+	if named && isLock && (takes || asks && t.name == "set" && len(t.call.Words) == 3) {
+		j.find(t.call.Expr.P, Expire, "this lock is held for ever if its holder dies: give it an expiry, as SET with NX and PX does")
+	}
+	compares := func(about func(parse.Expr) bool) bool {
+		return slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
 			b, ok := e.(*parse.BinaryExpr)
 			return ok && (b.Op == "==" || b.Op == "~=") && j.C.Flow.Within(b, about)
-		}), slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return j.C.Flow.Within(e, about) }):
-			return
-		case owner == 0:
-			owner = n
-		}
+		}) || slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return j.C.Flow.Within(e, about) })
 	}
-	if owner > 0 {
+	for n := 1; n < 10 && isLock && frees; n++ {
+		if !ownerName.MatchString(j.C.NamesOf("ARGV", n)) {
+			continue
+		}
+		if compares(func(e parse.Expr) bool { return j.C.Nth(e, "ARGV") == n }) {
+			return
+		}
+		owner = cmp.Or(owner, n)
+	}
+	switch {
+	case owner > 0:
 		j.find(t.call.Expr.P, Compare, "this is done for any caller: compare ARGV[%d] with what the key holds, or with its field, first", owner)
+	case named && isLock && frees && (asks || !flow.Is(t.name, "ending")) && !byForce.MatchString(says) && !compares(func(e parse.Expr) bool { return j.C.Nth(e, "ARGV") > 0 }):
+		j.find(t.call.Expr.P, Compare, "this is done for any caller: pass what the owner has put there, and compare it with what the key holds first")
 	}
 }
 

@@ -53,7 +53,7 @@ func (j *judge) first(r row, all []touch) (touch, bool) {
 	}
 	for k := i - 1; k >= 0 && t.key != ""; k-- {
 		u, names := all[k], map[string]parse.Expr{}
-		if u.key == t.key && j.is(u, r.first[0], nil) && j.related(r.relation, all[k:]) && j.has(u, r.first, names) && j.has(t, r.last, names) {
+		if u.key == t.key && j.is(u, r.first[0], all[:k]) && j.related(r.relation, all[k:]) && j.has(u, r.first, names) && j.has(t, r.last, names) {
 			return u, true
 		}
 	}
@@ -65,8 +65,15 @@ func (j *judge) block(t touch) *parse.Block { return j.C.Flow.Blocks[t.call.Expr
 // related reports whether the last of some calls follows the first as a row wants.
 func (j *judge) related(relation string, all []touch) bool {
 	u, t := all[0], all[len(all)-1]
-	if relation == "with" {
+	switch relation {
+	case "with":
 		return j.block(u) == j.block(t)
+	case "always": // whatever the first has replied
+		return j.block(u) == j.block(t) && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return e.Pos().Offset < t.call.Expr.P.Offset && j.from(e, u) })
+	case "before": // the script adds what it has counted in the same block
+		return flow.Inside(j.block(t), j.block(u)) || flow.Inside(j.block(u), j.block(t)) && slices.ContainsFunc(j.C.Calls(), func(call flow.CommandCall) bool {
+			return slices.Equal(call.Names, []string{"zadd"}) && j.C.Flow.Blocks[call.Expr] == j.block(t)
+		})
 	}
 	return flow.Inside(j.block(u), j.block(t)) && (relation == "then" || !slices.ContainsFunc(all[1:len(all)-1], func(w touch) bool {
 		return j.C.Writes(w.call.Expr) && (flow.AnyOf(w.key) || j.mentions(w, t.key))

@@ -150,7 +150,7 @@ func (m *Machine) simple(stmt parse.Stmt) {
 	case *parse.AssignStmt:
 		m.assign(s)
 	case *parse.CallStmt:
-		m.eval(s.Call)
+		m.see(Sight{Use: Dropped, E: s.Call, V: m.eval(s.Call)})
 		m.State.Dead = m.State.Dead || isGlobal(s.Call.Fn, "error") && s.Call.Method == "" // which does not come back
 		if isGlobal(s.Call.Fn, "assert") && len(s.Call.Args) > 0 {
 			m.assume(s.Call.Args[0], true)
@@ -307,6 +307,7 @@ const (
 	Sent      // a command gets its words
 	Refusable // a command gives an expiry to a key that was just created
 	Returned  // by a return statement
+	Dropped   // the value of a statement
 	Entered   // a block
 	Ended     // the script, without a return statement
 	Unreached // a statement that never runs

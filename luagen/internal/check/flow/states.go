@@ -27,6 +27,14 @@ func (b *branch) Turns() int {
 // Turns returns how many conditions have led to a state.
 func (s *state) Turns() int { return s.trail.Turns() }
 
+// Last returns the last condition on the way to a state, and whether it was true there.
+func (s *state) Last() (cond parse.Expr, truth bool) {
+	if s.trail == nil {
+		return nil, false
+	}
+	return s.trail.Cond, s.trail.truth
+}
+
 // each does something in each state, and returns those from which control goes on.
 func (m *Machine) each(all []*state, do func()) []*state {
 	m.here = all

@@ -8,6 +8,7 @@ local left = tonumber(ARGV[5]) - now
 if left > 0 then
   redis.call('set', KEYS[3], '1', 'PX', left)
 end
+math.randomseed(now)
 redis.call('expire', KEYS[4], 60 + math.random(10))
 redis.call('expire', KEYS[4], 86400 / 2)
 return 1

@@ -1,0 +1,143 @@
+package check
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hasp-go/hasp/luagen/internal/check/flow"
+	"github.com/hasp-go/hasp/luagen/internal/parse"
+)
+
+// from reports whether an expression is made of the reply of a call.
+func (j *judge) from(e parse.Expr, t touch) bool {
+	return j.C.Flow.Within(e, func(e parse.Expr) bool { return e == parse.Expr(t.call.Expr) })
+}
+
+// drifts finds a call that may do nothing, as its member is not there, or is there already, next to a call that counts it all the
+// same. The script may know the member by a condition about it, or, if it adds one, about anything.
+func (j *judge) drifts(t touch, all []touch) {
+	member := t.call.Words[min(len(t.call.Words)-1, cmp.Or(map[string]int{"hsetnx": 2}[t.name], math.MaxInt))]
+	name := cmp.Or(j.KeyName(member, flow.MaxKeyParts), map[bool]string{true: "ARGV"}[j.C.Certainly(flow.AGiven, member)])
+	if !flow.Is(t.name, "telling") || name == "" || name[0] == '\'' || j.C.InCondition(t.call.Expr) || slices.ContainsFunc(all, func(u touch) bool {
+		knows := strings.Contains(u.key, name) || flow.AnyOf(u.key) || u.key == t.key || flow.Is(t.name, "creating")
+		return j.from(member, u) || (j.mentions(u, name) || knows && flow.Shapes[u.name] != "count") && j.C.InCondition(u.call.Expr)
+	}) {
+		return
+	}
+	for _, u := range all {
+		from, to := min(t.call.Expr.P.Offset, u.call.Expr.P.Offset), max(t.call.Expr.P.Offset, u.call.Expr.P.Offset)
+		one := len(u.call.Words) == 2 || !math.IsNaN(flow.Bound(j.C.Origin(u.call.Words[len(u.call.Words)-1])))
+		if flow.Is(u.name, "stepping") && one && flow.Inside(j.block(t), j.block(u)) && (u.key != t.key || u.name == "hincrby") && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool {
+			return from < e.Pos().Offset && e.Pos().Offset < to && !slices.ContainsFunc(all, func(w touch) bool { return w.key == u.key && !j.C.Writes(w.call.Expr) && j.from(e, w) })
+		}) && !slices.ContainsFunc(all, func(w touch) bool {
+			return slices.ContainsFunc(w.call.Words, func(e parse.Expr) bool { return j.from(e, u) })
+		}) {
+			j.find(t.call.Expr.P, Command, "this may do nothing, and line %d counts it all the same: ask for its reply first", u.call.Expr.P.Line)
+		}
+	}
+}
+
+// steps returns what a call adds to a count or takes from it, and whether it takes.
+func (j *judge) steps(t touch) (amount parse.Expr, down bool) {
+	sets := flow.Is(t.name, "dropping") && len(t.call.Words) > 2
+	amount = j.C.Origin(t.call.Words[map[bool]int{true: 2, false: len(t.call.Words) - 1}[sets]])
+	for _, s := range j.C.Flow.Sources[flow.VarOf(amount)] { // what is left, behind a SET
+		if b, ok := s.Expr.(*parse.BinaryExpr); ok && flow.Mentions(b.L, flow.VarOf(amount)) {
+			amount = b
+		}
+	}
+	switch x := amount.(type) {
+	case *parse.UnaryExpr:
+		return x.X, flow.Is(t.name, "stepping")
+	case *parse.BinaryExpr:
+		return x.R, x.Op == "-" && sets || flow.IsLiteral(x.L, "-")
+	}
+	return amount, strings.HasPrefix(t.name, "decr") || flow.Is(t.name, "stepping") && flow.Bound(amount) < 0
+}
+
+// overdrawn finds an amount that is taken though the script has asked only whether anything is left.
+func (j *judge) overdrawn(t touch, all []touch) {
+	var asked *parse.BinaryExpr
+	amount, down := j.steps(t)
+	for _, e := range j.C.Flow.Exprs {
+		b, ok := e.(*parse.BinaryExpr)
+		if !ok || !down || !strings.Contains("<=>==~=", b.Op) {
+			continue
+		}
+		reads := slices.ContainsFunc(all, func(u touch) bool { return u.key == t.key && !j.C.Writes(u.call.Expr) && j.from(b.L, u) })
+		switch n := flow.Bound(b.R); {
+		case j.C.Shares(amount, b) && (reads || math.IsNaN(n)), reads && t.name == "set" && b.P.Offset > amount.Pos().Offset:
+			return
+		case reads && (n == 0 || n == 1):
+			asked = b
+		}
+	}
+	if asked != nil && !j.Peek(amount).Written() && len(t.call.Words) > 2 && !j.C.InCondition(t.call.Expr) && !slices.ContainsFunc(all, func(u touch) bool { return j.from(amount, u) }) {
+		j.find(asked.P, Compare, "line %d takes another amount than this asks for, so less than nothing may be left: compare it with that", t.call.Expr.P.Line)
+	}
+}
+
+// refusal is a condition because of which the script says no, and whether it is true then.
+type refusal struct {
+	cond  parse.Expr
+	truth bool
+}
+
+// says notes the condition because of which the script says no, if it does so here.
+func (j *judge) says(e parse.Expr, v flow.Value) {
+	why := refusal{}
+	why.cond, why.truth = j.State.Last()
+	or := flow.Operands(e, "or")
+	if and := flow.Operands(or[0], "and"); len(or) == 2 && len(and) == 2 { // cond and yes or no
+		if why, v = (refusal{and[0], true}), j.Peek(and[1]); !no(v) {
+			why.truth, v = false, j.Peek(or[1])
+		}
+	}
+	if no(v) && !slices.Contains(j.refused, why) {
+		j.refused = append(j.refused, why)
+	}
+}
+
+// no reports whether a reply says no: it is 0 or less, nil, an error, or a list that begins so.
+func no(v flow.Value) bool {
+	return v.Is&^flow.Absent == 0 || v.Is == flow.IsFailed || v.Is == flow.IsNumber && v.Low || v.Closed && len(v.Items) > 0 && no(v.Items[0])
+}
+
+// reread has the commands that read what another has just changed, and dated names of keys that begin again by themselves.
+var reread = map[string]string{"incr": "get", "incrby": "get", "zadd": "zcard", "sadd": "scard", "rpush": "llen", "lpush": "llen"}
+var dated = regexp.MustCompile(`\b(?:window|bucket|second|minute|hour|day|today|daily|hourly|date|month|period|slot)\b`)
+
+// stays finds a count, or a member that is counted, which stays though the script says no because of it; and an expiry that
+// each such call puts off.
+func (j *judge) stays(t touch, why refusal, all []touch) {
+	_, down := j.steps(t)
+	about, ends, isCount, takes := t, t, flow.Is(t.name, "stepping"), down || t.name != "incr"
+	for _, u := range all {
+		switch after := u.call.Expr.P.Offset > t.call.Expr.P.Offset; {
+		case u.key != t.key:
+			takes = takes || after && j.C.Writes(u.call.Expr)
+		case after && u.name == reread[t.name]:
+			about = u
+		case after && isCount && u.gives && j.block(u) == j.block(t) && strings.HasPrefix(u.key, "KEYS ") && len(u.call.Words) == 3 && !strings.HasSuffix(u.name, "at"):
+			ends = u
+		case isCount && u.gives, after && (isCount || flow.Is(u.name, "removing") || strings.HasPrefix(u.name, "zrem")) && j.C.Writes(u.call.Expr):
+			return
+		}
+	}
+	r, ok := j.C.Origin(why.cond).(*parse.BinaryExpr)
+	if !ok || !isCount && about.name == t.name || t.key == "" || !j.from(r.L, about) || j.from(r.R, about) || !strings.ContainsAny(r.Op, "<>") ||
+		!down && (r.Op[0] == '>') != why.truth || down && (r.Op != "<" || !why.truth) && (r.Op != ">=" || why.truth) || down && flow.Bound(r.R) != 0 {
+		return
+	}
+	switch {
+	case ends.name == t.name && takes:
+		j.find(t.call.Expr.P, Command, "this stays if line %d says no, so refused calls count, too: take it back there, or ask first", r.P.Line)
+	case ends.name == t.name:
+		j.note(t.call.Expr.P, "this counts refused calls, too, and the key never expires: take it back there, or give it an expiry")
+	case ends.call.Expr.P.Offset < r.P.Offset && !dated.MatchString(j.C.NamesOf("KEYS", j.C.Nth(t.call.Words[1], "KEYS"))):
+		j.find(ends.call.Expr.P, Expire, "calls to which line %d says no put this expiry off, too: call it only if the count is new, or with NX", r.P.Line)
+	}
+}
