@@ -20,8 +20,7 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/serverurl"
 )
 
-// commands is "luagen commands": it prints the command table of a running server, in the form of
-// the files in internal/check/commands.
+// commands is "luagen commands": it prints a running server's table, in the form of those in internal/check/commands.
 func commands(j *job) func() error {
 	address := j.flags.String("url", "", "the server's `URL`, redis://user@host:port or rediss://...; default: that of the\n"+
 		"variable "+serverurl.Variable+", which may have a password, else "+serverurl.Default)
@@ -148,28 +147,24 @@ func (s *serverConn) receive() (any, error) {
 // head returns the table's first line, "# valkey 8.0.1", or "# redis 7.0.15 without os" with the libraries that it lacks.
 func (s *serverConn) head() (string, error) {
 	info, err := s.do("INFO", "server")
-	head, lacks := "#", []string{"without"}
+	head, libraries := "#", parse.Listed("library ")
 	for _, found := range versionLine.FindAllStringSubmatch(fmt.Sprint(info), -1) { // Valkey's own stands behind that of Redis
 		head = "# " + found[1] + " " + found[2]
 	}
-	for _, name := range parse.Listed("library ") {
-		if err == nil {
-			_, err = s.do("EVAL", "return type("+name+")", "0")
-		}
-		if refused := replyError(""); errors.As(err, &refused) && strings.HasPrefix(string(refused), "ERR ") {
-			lacks, err = append(lacks, name), nil
-		}
+	slices.Sort(libraries)
+	reply, refused := s.do(append([]string{"EVAL", lacking, "0"}, libraries...)...)
+	if lacks := texts(reply); len(lacks) > 0 {
+		head += " without " + strings.Join(lacks, " ")
 	}
-	if slices.Sort(lacks[1:]); len(lacks) > 1 {
-		head += " " + strings.Join(lacks, " ")
-	}
-	return head, err
+	return head, cmp.Or(err, refused)
 }
+
+const lacking = `local all = {} for _, name in ipairs(ARGV) do
+if rawget(_G, name) == nil then table.insert(all, name) end end return all`
 
 var versionLine = regexp.MustCompile(`(?m)^(redis|valkey)_version:(\S+)`)
 
-// hidden are commands that write no key and are yet refused in read-only scripts, which COMMAND
-// does not say. Redis 6 has no read-only scripts.
+// hidden are commands that are refused in read-only scripts, which Redis 6 has not, although COMMAND says they write no key.
 var hidden = []string{"pfcount", "publish", "spublish"}
 
 // describe returns the lines for one entry of COMMAND: the command and its subcommands.
@@ -271,8 +266,7 @@ func fieldsOf(reply any) map[string]any {
 	return fields
 }
 
-// forms asks the server for the forms of its commands, by their names: what COMMAND DOCS says of arguments. A server
-// older than Redis 7.0 has none.
+// forms returns what COMMAND DOCS says of arguments, by the commands' names. A server older than Redis 7.0 has none.
 func (s *serverConn) forms() (map[string]string, error) {
 	reply, err := s.do("COMMAND", "DOCS")
 	if errors.As(err, new(replyError)) {
