@@ -31,11 +31,7 @@ func wrapped(words []string, first, next string, width int) string {
 
 // wrappedList is wrapped for the elements of a list in Go, each with its comma.
 func wrappedList(list []string, width int) string {
-	var words []string
-	for _, element := range list {
-		words = append(words, element+",")
-	}
-	return wrapped(words, "", "", width)
+	return wrapped(strings.Split(strings.Join(list, ",\n")+",", "\n"), "", "", width)
 }
 
 func comment(text string) string { return wrapped(strings.Fields(text), "//", "//", columns) + "\n" }

@@ -115,8 +115,7 @@ func (g *generator) KeyCount() int {
 	return len(keys)
 }
 
-// structure is a struct that is returned. Decoder is the function that decodes it from a result of the type Of, a hash; ""
-// if it has all results.
+// structure is a struct that is returned: of all results, or what the function Decoder decodes from a result of the type Of.
 type structure struct {
 	*generator
 	Name, Is string

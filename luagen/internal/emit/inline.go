@@ -111,7 +111,6 @@ func (l *linker) read(s *parse.Script) {
 	}
 }
 
-// function adds a function of an included file.
 func (l *linker) function(u *unit, local *parse.LocalFuncStmt) {
 	f := &function{
 		FuncExpr: local.Func, unit: u, v: local.Var, from: u.token[local.P.Offset], end: u.token[local.Func.Last.Offset],
@@ -159,8 +158,7 @@ func loops(stmt parse.Stmt) bool {
 	return false
 }
 
-// soleCall returns the call of a name that is the only value of a statement, or nil. The statement is a call, a
-// return, a local, or an assignment to local names.
+// soleCall returns the call of a name that is all of a statement, or its only value if that is for local names; else nil.
 func soleCall(stmt parse.Stmt) *parse.CallExpr {
 	values := parse.Exprs(stmt)
 	switch s := stmt.(type) {

@@ -14,7 +14,7 @@ type printer struct {
 	main bool                // the lines of the script stay
 	env  map[*parse.Var]word // what stands for a variable
 	f    *function           // whose body it writes, instead of a call; nil: what stands for itself
-	exit *exit               // nil: a return stays one
+	exit exit
 }
 
 // word is what stands for a variable.
@@ -25,13 +25,13 @@ type word struct {
 
 // exit is how a function's body is left that stands instead of a call.
 type exit struct {
+	goesOn  bool // the code behind the call runs; else a return stays one
 	targets []string
 	fresh   bool // the targets are nil so far
 	early   bool // by a break: f returns before its last statement
 }
 
-// joined returns the code of an included file, and of what that includes, each on one line: the functions that are
-// made before the script's own code.
+// joined returns the functions of an included file, and of those that it includes, that are made before the script's code.
 func (l *linker) joined(library *parse.Script) []string {
 	if library == nil {
 		return nil
@@ -60,29 +60,24 @@ func (p *printer) span(from, to int) string {
 	return b.String()
 }
 
-// next returns the text of the token at i, or of the call or statement that begins there and is replaced, and the
-// index of the token behind it.
+// next returns the text of the token at i, or of what is replaced from there on, and the index of the token behind it.
 func (p *printer) next(i int) (string, int) {
 	tok := p.unit.Tokens[i]
 	at := tok.Pos.Offset
 	stmt := p.unit.stmts[at]
-	if r, ok := stmt.(*parse.ReturnStmt); ok && p.exit != nil && slices.Contains(p.f.returns, r) {
+	if r, ok := stmt.(*parse.ReturnStmt); ok && p.exit.goesOn && slices.Contains(p.f.returns, r) {
 		return p.leave(r, i)
 	}
 	if call := soleCall(stmt); p.inPlace(call) != nil {
 		return p.statement(stmt, call)
 	}
-	switch {
-	case tok.Kind != parse.Name && p.main:
-		return tok.Text, i + 1
-	case tok.Kind != parse.Name:
-		return oneLine(tok), i + 1
-	}
-	if call := p.unit.calls[at]; p.inPlace(call) != nil {
+	switch call, v := p.unit.calls[at], p.unit.vars[at]; {
+	case p.inPlace(call) != nil:
 		return p.expression(call)
-	}
-	if v := p.unit.vars[at]; v != nil {
+	case v != nil && tok.Kind == parse.Name: // There is one of "...", too: arg.
 		return p.nameOf(v), i + 1
+	case !p.main:
+		return oneLine(tok), i + 1
 	}
 	return tok.Text, i + 1
 }
@@ -98,7 +93,7 @@ func (p *printer) inPlace(call *parse.CallExpr) *function {
 // expression returns the only result of a function, instead of its call.
 func (p *printer) expression(call *parse.CallExpr) (string, int) {
 	f := p.inPlace(call)
-	in := p.into(f, call, nil)
+	in := p.into(f, call, exit{})
 	text := in.span(f.body+1, f.end)
 	switch f.result().(type) {
 	case *parse.NameExpr, *parse.StringExpr, *parse.ParenExpr:
@@ -110,10 +105,10 @@ func (p *printer) expression(call *parse.CallExpr) (string, int) {
 
 // statement returns the body of a function, instead of a statement whose only value is its call.
 func (p *printer) statement(stmt parse.Stmt, call *parse.CallExpr) (string, int) {
-	e := &exit{}
+	e := exit{goesOn: true}
 	switch s := stmt.(type) {
 	case *parse.ReturnStmt:
-		e = nil
+		e.goesOn = false
 	case *parse.LocalStmt:
 		e.fresh = true
 		for _, v := range s.Vars {
@@ -135,24 +130,22 @@ func (p *printer) nameOf(v *parse.Var) string {
 }
 
 // replaced returns the body of the function that is called, which is left by an exit.
-func (p *printer) replaced(call *parse.CallExpr, e *exit) (string, int) {
+func (p *printer) replaced(call *parse.CallExpr, e exit) (string, int) {
 	f := p.inPlace(call)
-	if e != nil {
-		e.early = len(f.returns) > 1 || len(f.returns) == 1 && !f.closed()
-	}
+	e.early = e.goesOn && (len(f.returns) > 1 || len(f.returns) == 1 && !f.closed())
 	in := p.into(f, call, e)
 	behind := p.unit.behind(call)
 	head, binds := "", p.binds(in, f, call)
-	if e != nil && e.fresh {
+	if e.fresh {
 		head = "local " + strings.Join(e.targets, ", ")
 	}
 	body := in.span(f.body, f.end)
 	switch {
-	case e != nil && e.early:
+	case e.early:
 		body = "repeat " + binds + body + " until true"
 	case binds == "" && head != "" && len(f.Body.Stmts) == 1 && strings.HasPrefix(body, head[len("local "):]+" = "):
 		return "local " + body, behind
-	case e != nil && (binds != "" || f.scoped()):
+	case e.goesOn && (binds != "" || f.scoped()):
 		body = "do " + binds + body + " end"
 	default:
 		body = binds + body
@@ -187,7 +180,7 @@ func (p *printer) leave(r *parse.ReturnStmt, i int) (string, int) {
 	var text string
 	switch {
 	case p.inPlace(call) != nil:
-		text, _ = p.replaced(call, &exit{targets: p.exit.targets})
+		text, _ = p.replaced(call, exit{goesOn: true, targets: p.exit.targets})
 	case len(r.Values) > 0:
 		text = strings.Join(p.exit.targets, ", ") + " = " + p.span(i+1, behind)
 	case len(p.exit.targets) > 0 && !p.exit.fresh:
@@ -200,12 +193,9 @@ func (p *printer) leave(r *parse.ReturnStmt, i int) (string, int) {
 }
 
 // into returns a printer for the body of a function that stands instead of a call.
-func (p *printer) into(f *function, call *parse.CallExpr, e *exit) *printer {
+func (p *printer) into(f *function, call *parse.CallExpr, e exit) *printer {
 	in := &printer{linker: p.linker, unit: f.unit, env: map[*parse.Var]word{}, f: f, exit: e}
-	var taken []string
-	if e != nil {
-		taken = slices.Clone(e.targets)
-	}
+	taken := slices.Clone(e.targets)
 	for i, param := range f.Params {
 		if w, ok := f.instead(p.unit, call, i, p.env); ok {
 			in.env[param] = w

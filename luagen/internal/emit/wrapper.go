@@ -156,8 +156,7 @@ func (g *generator) hashName(t parse.Type, exported bool) string {
 	return parse.GoName(g.Name, exported) + parse.GoName(t.Hash.Result, true)
 }
 
-// words is what a wrapper's body begins with: checks, and the building of all keys and arguments as one slice; and the
-// expression for the number of keys.
+// words is what a wrapper's body begins with: checks, and one slice of keys and arguments; and how many of these are keys.
 type words struct{ Lines, Keys string }
 
 // Words returns those of a script.
