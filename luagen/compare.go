@@ -79,7 +79,6 @@ func (j *job) makes(path string) bool {
 	return slices.ContainsFunc(j.made, func(f file) bool { return f.path == path })
 }
 
-// generated reports whether luagen wrote a file.
 func generated(content []byte) bool { return bytes.HasPrefix(content, []byte(emit.Header+"\n")) }
 
 // unified returns the difference of two texts in the unified format, in one hunk: from the first line that differs to the

@@ -222,8 +222,7 @@ func (j *job) read(path string, src []byte, included bool) (*parse.Script, strin
 	return s, shipped
 }
 
-// examine parses and checks one script. shipped is the text that the server gets, if there are no findings and the
-// script is no library.
+// examine parses and checks one script. shipped is the text that the server gets, "" with findings, or for a library.
 func (j *job) examine(path string, src []byte) (s *parse.Script, shipped string, findings []parse.Finding) {
 	s, findings = parse.Parse(path, src, j.options())
 	if why := badFileName(s.Name); why != "" && j.vetter == nil {

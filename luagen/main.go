@@ -95,7 +95,6 @@ func generate(j *job) func() error {
 	}
 }
 
-// newJob returns a job without flags.
 func newJob(stdout io.Writer, name string) *job {
 	return &job{
 		stdout: stdout, flags: flag.NewFlagSet(name, flag.ContinueOnError), tables: flow.Builtin(), given: map[string]bool{},

@@ -144,10 +144,16 @@ func decoder(t parse.Type) decode {
 	if t.Hash != nil {
 		one = func(reply backend.Reply) (string, error) { return hash(t, reply) }
 	}
-	if t.Optional {
-		return orNil(one)
+	if !t.Optional {
+		return one
 	}
-	return one
+	return func(reply backend.Reply) (string, error) {
+		v, err := scriptcall.OrNil(one)(reply)
+		if v == nil {
+			return "nil", err
+		}
+		return *v, err
+	}
 }
 
 // shown returns the decode that reads a value, and formats it.
@@ -155,17 +161,6 @@ func shown[T any](format string, read func(backend.Reply) (T, error)) decode {
 	return func(reply backend.Reply) (string, error) {
 		v, err := read(reply)
 		return fmt.Sprintf(format, v), err
-	}
-}
-
-// orNil is for a value that may be nil.
-func orNil(one decode) decode {
-	return func(reply backend.Reply) (string, error) {
-		v, err := scriptcall.OrNil(one)(reply)
-		if v == nil {
-			return "nil", err
-		}
-		return *v, err
 	}
 }
 

@@ -60,8 +60,7 @@ var (
 
 func isCall(t []parse.Token) bool { return commandCall.MatchString(t[0].Text + t[1].Text + t[2].Text) }
 
-// returning makes no call of a command the last one of its function: Lua forgets the line of f in "return f()", and not
-// in "return false or f()".
+// returning makes "return false or f()" of "return f()", in which Lua forgets the line of f, where f calls a command.
 func returning(source string) string {
 	s, _ := parse.Parse("", []byte(source), parse.Options{Raw: true})
 	tokens := append(s.Tokens, make([]parse.Token, 5)...)

@@ -91,8 +91,7 @@ func (d *draft) direct(e parse.Expr) *use {
 	return nil
 }
 
-// number returns the element that stands nowhere else and whose number an expression begins with, as
-// tonumber(ARGV[1]) or 60 does; else nil.
+// number returns the element that stands nowhere else and whose number begins an expression: tonumber(ARGV[1]) or 60.
 func (d *draft) number(e parse.Expr) *use {
 	for operation, ok := e.(*parse.BinaryExpr); ok; operation, ok = e.(*parse.BinaryExpr) {
 		e = operation.L

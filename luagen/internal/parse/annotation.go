@@ -48,13 +48,11 @@ func (w *words) next() (string, Pos) {
 	return word, pos
 }
 
-// peek returns the next word without taking it.
 func (w *words) peek() string {
 	word, _ := (&words{w.text, w.pos}).next()
 	return word
 }
 
-// takes takes the next word if it is the given one.
 func (w *words) takes(word string) bool {
 	if w.peek() != word {
 		return false
@@ -63,7 +61,6 @@ func (w *words) takes(word string) bool {
 	return true
 }
 
-// rest returns what is left, as a description.
 func (w *words) rest() string { return strings.TrimSpace(w.text) }
 
 // isDoc reports whether a comment is of the form ---, and not a ruler of dashes.

@@ -50,14 +50,11 @@ func (p *parser) chain(n int) {
 }
 
 func (p *parser) simple() Expr {
-	pos := p.tok.Pos
-	switch p.tok.Kind {
-	case Number:
+	switch pos := p.tok.Pos; {
+	case p.tok.Kind == Number:
 		return &NumberExpr{at{pos}, p.next().Text}
-	case String:
+	case p.tok.Kind == String:
 		return &StringExpr{at{pos}, p.next().Value}
-	}
-	switch {
 	case p.accept("nil"):
 		return &NilExpr{at{pos}}
 	case p.accept("true"):

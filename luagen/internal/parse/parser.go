@@ -142,7 +142,6 @@ func (p *parser) closes() bool {
 	return p.tok.Kind == EOF || p.tok.is("end") || p.tok.is("else") || p.tok.is("elseif") || p.tok.is("until")
 }
 
-// block parses statements in a scope of their own.
 func (p *parser) block(loop bool) *Block {
 	p.open(loop)
 	defer p.close()

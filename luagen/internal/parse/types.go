@@ -84,8 +84,7 @@ func parseType(word string, argument bool) (t Type, msg string) {
 	return t, msg
 }
 
-// bounds reads "min..max", of which one may be left out. A time without a minimum is not negative, and as an argument not
-// 0: it may be an expiry.
+// bounds reads "min..max", of which one may be left out: a time then is at least 0, and as an argument, maybe an expiry, 1.
 func (t *Type) bounds(text string, argument bool) string {
 	if t.Name != "int" && !t.IsTime() {
 		return "only int, milliseconds and seconds take bounds"
