@@ -12,18 +12,9 @@ import (
 
 // jsonReport is what -json prints, on one line. Fields may be added, never changed or removed.
 type jsonReport struct {
-	Findings []jsonFinding `json:"findings"`
-	Notes    []string      `json:"notes,omitempty"` // remarks that are no faults of a script
-	Error    string        `json:"error,omitempty"` // why the run ended early
-}
-
-// jsonFinding is one finding. Line and Column count from 1, Column in bytes.
-type jsonFinding struct {
-	File    string `json:"file"` // as it was given
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Rule    string `json:"rule"`
-	Message string `json:"message"`
+	Findings []parse.Finding `json:"findings"`
+	Notes    []string        `json:"notes,omitempty"` // remarks that are no faults of a script
+	Error    string          `json:"error,omitempty"` // why the run ended early
 }
 
 // report prints the findings and what ended the run, and returns the exit code.
@@ -59,10 +50,7 @@ func (j *job) report(stderr io.Writer, failure error) (code int) {
 }
 
 func (j *job) asJSON() jsonReport {
-	report := jsonReport{Findings: []jsonFinding{}, Notes: j.notes}
-	for _, f := range j.findings {
-		report.Findings = append(report.Findings, jsonFinding{f.File, f.Pos.Line, f.Pos.Col, f.Rule, f.Msg})
-	}
+	report := jsonReport{Findings: append([]parse.Finding{}, j.findings...), Notes: j.notes}
 	if j.failure != nil {
 		report.Error = j.failure.Error()
 	}

@@ -19,7 +19,7 @@ type headerReader struct {
 }
 
 func (h *headerReader) find(pos Pos, format string, args ...any) {
-	h.findings = append(h.findings, Finding{h.file, pos, fmt.Sprintf(format, args...), RuleHeader})
+	h.findings = append(h.findings, Finding{h.file, pos, RuleHeader, fmt.Sprintf(format, args...)})
 }
 
 // once reports whether what was not seen before, and finds fault if it was.
@@ -210,7 +210,7 @@ func (h *headerReader) name(w *words, kind string) (string, Pos, bool) {
 	h.header.Tried = append(h.header.Tried, name)
 	why := badName(name, kind == "return")
 	if why != "" {
-		h.findings = append(h.findings, Finding{h.file, pos, name + " " + why, RuleName})
+		h.findings = append(h.findings, Finding{h.file, pos, RuleName, name + " " + why})
 	}
 	return name, pos, why == ""
 }

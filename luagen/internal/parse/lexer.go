@@ -85,7 +85,7 @@ func caught(recovered any) *Finding {
 func fail(pos Pos, format string, args ...any) { refuse(RuleSyntax, pos, format, args...) }
 
 func refuse(rule string, pos Pos, format string, args ...any) {
-	panic(&Finding{"", pos, fmt.Sprintf(format, args...), rule})
+	panic(&Finding{"", pos, rule, fmt.Sprintf(format, args...)})
 }
 
 // refuseBytes refuses what a text may not hold anywhere, or not begin with.

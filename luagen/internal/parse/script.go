@@ -56,7 +56,7 @@ type reader struct {
 }
 
 func (r *reader) find(file string, pos Pos, msg, rule string) {
-	r.findings = append(r.findings, Finding{file, pos, msg, rule})
+	r.findings = append(r.findings, Finding{file, pos, rule, msg})
 }
 
 func (r *reader) read(file string, src []byte) *Script {

@@ -15,20 +15,20 @@ import (
 // Pos is a place in a file. Line and Col count from 1; Col counts bytes. Offset counts from 0 in
 // the source after [Normalize].
 type Pos struct {
-	Offset int
-	Line   int
-	Col    int
+	Offset int `json:"-"`
+	Line   int `json:"line"`
+	Col    int `json:"column"`
 }
 
 // Add returns the place n bytes to the right, on the same line.
 func (p Pos) Add(n int) Pos { return Pos{p.Offset + n, p.Line, p.Col + n} }
 
-// Finding is one fault of a script.
+// Finding is one fault of a script. In JSON, fields may be added, never changed or removed.
 type Finding struct {
-	File string // the path as it was given
-	Pos  Pos
-	Msg  string
-	Rule string // the name that "---@allow" takes
+	File string `json:"file"` // the path as it was given
+	Pos
+	Rule string `json:"rule"` // the name that "---@allow" takes
+	Msg  string `json:"message"`
 }
 
 // String returns the finding as "file:line:col: message [rule]".
