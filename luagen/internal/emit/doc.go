@@ -56,7 +56,6 @@ func (g *generator) Doc() string {
 	return strings.Join(blocks, "//\n")
 }
 
-// items returns what the doc comment lists.
 func (g *generator) items() (all []string) {
 	add := func(name, text string) {
 		all = append(all, wrapped(strings.Fields(joined(": ", name, text)), "//   -", "//    ", columns)+"\n")
@@ -73,7 +72,7 @@ func (g *generator) items() (all []string) {
 		add("ok is false if there is no result", none.Text)
 	}
 	for _, e := range g.Header.Errors {
-		add("[backend.ScriptError] "+e.Code, e.Text)
+		add("[backend.ScriptError] "+e.Name, e.Text)
 	}
 	return all
 }
@@ -169,10 +168,8 @@ func keyText(b *parse.Binding) string {
 // inGo are types with the same name in Go, which go without saying.
 var inGo = []string{"string", "bytes", "int", "bool"}
 
-// choices names the commands that an argument may be.
 func choices(b *parse.Binding) string { return strings.ToUpper(strings.Join(b.Choices, "|")) }
 
-// describeResult returns what the doc says of a result.
 func describeResult(r *parse.Result) string {
 	var facts []string
 	if r.Type.Bounded || r.Type.IsTime() || r.Type.Optional {

@@ -181,14 +181,12 @@ func soleCall(stmt parse.Stmt) *parse.CallExpr {
 
 // namedCall returns the call of a name that an expression is, or nil.
 func namedCall(e parse.Expr) *parse.CallExpr {
-	call, ok := e.(*parse.CallExpr)
-	if !ok || call.Method != "" {
-		return nil
+	if call, ok := e.(*parse.CallExpr); ok && call.Method == "" {
+		if _, named := call.Fn.(*parse.NameExpr); named {
+			return call
+		}
 	}
-	if _, ok = call.Fn.(*parse.NameExpr); !ok {
-		return nil
-	}
-	return call
+	return nil
 }
 
 // named returns the included function that a variable is, or nil.

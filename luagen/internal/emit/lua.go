@@ -100,15 +100,15 @@ func bindings(s *parse.Script, l *linker) map[int]string {
 
 func bindFrom(bound map[int]string, index, from string, all []*parse.Binding) {
 	for i, b := range all {
-		if b.Type.List && len(all) == 1 && b.Type.Name != "bool" {
+		switch {
+		case !b.Type.List:
+			bound[b.Pos.Line] = bindOne(b, from, i+1)
+		case len(all) == 1 && b.Type.Name != "bool":
 			bound[b.Pos.Line] = fmt.Sprintf("local %s = %s", b.Name, from)
-			break
-		}
-		if b.Type.List {
+		default:
 			bindLists(bound, index, from, all[:i], all[i:])
-			break
+			return
 		}
-		bound[b.Pos.Line] = bindOne(b, from, i+1)
 	}
 }
 

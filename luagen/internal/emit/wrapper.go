@@ -57,7 +57,6 @@ func (g *generator) Decode(t parse.Type) string {
 	return types[t.Name].decoder + types[t.Name].method
 }
 
-// bounds returns the bounds of a type as Go expressions.
 func (g *generator) bounds(t parse.Type) string {
 	least, most := strconv.FormatInt(t.Min, 10), strconv.FormatInt(t.Max, 10)
 	if t.Min == math.MinInt64 {
@@ -141,12 +140,9 @@ func (g *generator) sharded() string {
 
 // saysSpublish reports whether a script, or a file that it includes, has SPUBLISH written out.
 func saysSpublish(s *parse.Script) bool {
-	for _, inc := range s.Header.Includes {
-		if inc.Script != nil && saysSpublish(inc.Script) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(s.Tokens, func(tok parse.Token) bool {
+	return slices.ContainsFunc(s.Header.Includes, func(inc *parse.Include) bool {
+		return inc.Script != nil && saysSpublish(inc.Script)
+	}) || slices.ContainsFunc(s.Tokens, func(tok parse.Token) bool {
 		return tok.Kind == parse.String && strings.EqualFold(tok.Value, "spublish")
 	})
 }

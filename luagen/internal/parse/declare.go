@@ -148,7 +148,7 @@ func (h *headerReader) errorCode(w *words) {
 	case slices.Contains(Words("server codes"), code):
 		h.find(pos, "%s is the server's own: a script's errors need a code of their own", code)
 	case h.once("error "+code, pos):
-		h.header.Errors = append(h.header.Errors, &ErrorCode{code, pos, w.rest()})
+		h.header.Errors = append(h.header.Errors, &Result{Name: code, Pos: pos, Text: w.rest()})
 	}
 }
 

@@ -10,8 +10,8 @@ type Header struct {
 	Prose    []string // lines of the text at the top, "" between paragraphs
 	Bindings []*Binding
 	Returns  []*Result
-	None     *Result // "---@return nil": there may be none of the results
-	Errors   []*ErrorCode
+	None     *Result   // "---@return nil": there may be none of the results
+	Errors   []*Result // the codes, as names
 	Since    []Target
 	Includes []*Include
 	Allows   []*Allow // of the whole file
@@ -63,18 +63,11 @@ func (h *Header) bindings(keys bool) []*Binding {
 	return slices.DeleteFunc(slices.Clone(h.Bindings), func(b *Binding) bool { return (b.Kind == Key) != keys })
 }
 
-// Result is one declared result.
+// Result is one declared result, be it an error.
 type Result struct {
 	Name string
 	Pos  Pos
 	Type Type
-	Text string
-}
-
-// ErrorCode is one declared error code.
-type ErrorCode struct {
-	Code string
-	Pos  Pos
 	Text string
 }
 
