@@ -292,12 +292,10 @@ func (j *job) clash(s *parse.Script) {
 	}
 }
 
-// target returns the path of a script's Go file.
 func (j *job) target(script string) string {
 	return filepath.Join(cmp.Or(j.out, filepath.Dir(script)), filepath.Base(script)+suffix)
 }
 
-// packageFor returns the package of the files that are written to a folder.
 func (j *job) packageFor(dir string) (name string, err error) {
 	pkg := cmp.Or(j.pkg, j.packages[dir])
 	if pkg == "" {

@@ -89,7 +89,6 @@ func (j *job) walk(root string) error {
 // notRead says that a file in a folder cannot be read. The others can.
 func (j *job) notRead(err error) { j.note([]string{"not seen: " + err.Error()}) }
 
-// notSeen says that a script cannot be read.
 func (j *job) notSeen(u golua.Unseen) {
 	if j.unseen && u.Sent {
 		j.findAt(u.At, "unseen", "not seen: "+u.Why)

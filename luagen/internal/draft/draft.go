@@ -163,7 +163,6 @@ func (d *draft) codes() []string {
 	return all
 }
 
-// body returns the code with its edits.
 func (d *draft) body() []byte {
 	slices.SortFunc(d.edits, func(a, b edit) int { return a.from - b.from })
 	var out []byte

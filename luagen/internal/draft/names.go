@@ -80,13 +80,11 @@ func (d *draft) elements(values []parse.Expr, find func(parse.Expr) *use) (all [
 
 // direct returns the element that an expression is, or nil.
 func (d *draft) direct(e parse.Expr) *use {
-	index, ok := e.(*parse.IndexExpr)
-	if !ok {
-		return nil
-	}
-	_, named := index.X.(*parse.NameExpr)
-	if u := d.uses[index.P.Offset]; named && u != nil && u.n > 0 {
-		return u
+	if index, ok := e.(*parse.IndexExpr); ok {
+		_, named := index.X.(*parse.NameExpr)
+		if u := d.uses[index.P.Offset]; named && u != nil && u.n > 0 {
+			return u
+		}
 	}
 	return nil
 }
