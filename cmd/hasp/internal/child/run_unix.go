@@ -56,7 +56,6 @@ func (c *Command) Run(lease Lease, signals <-chan os.Signal) (Result, error) {
 		return Result{}, err
 	}
 	defer seen.Close()
-	defer signal.Reset(background...)
 	r := &running{
 		Command: c, lease: lease, granted: lease.Remaining(), terminal: openTerminal(), held: held, spared: guard.Children(),
 		result: Result{Code: unknownCode},
@@ -68,6 +67,7 @@ func (c *Command) Run(lease Lease, signals <-chan os.Signal) (Result, error) {
 	if r.guard, err = guard.Start(&r.spec, seen); err != nil {
 		return Result{}, err
 	}
+	r.ignored = slices.DeleteFunc(slices.Clone(background), signal.Ignored)
 	signal.Ignore(background...) // Only now: the command would ignore them, too.
 	return r.wait(signals)
 }
@@ -86,6 +86,7 @@ type running struct {
 	terminal  terminal
 	held      *os.File      // the command sees when it is closed
 	spared    []int         // children that are not the command's
+	ignored   []os.Signal   // only while the command runs
 	ending    time.Duration // when it has had its grace after a signal, by the guard's clock; 0: no signal
 	first     int           // the command's first process; 0: it has ended, or there is none yet
 	ended     bool          // it has
@@ -104,6 +105,11 @@ func (r *running) close() {
 		r.guard.Close()
 	}
 	r.terminal.close()
+	again := make(chan os.Signal, 1)
+	for _, s := range r.ignored {
+		signal.Notify(again, s) // Of these two, signal.Reset undoes only this.
+	}
+	signal.Stop(again)
 }
 
 // unknownCode is the exit code of a command whose own is not known.

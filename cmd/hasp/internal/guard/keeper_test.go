@@ -14,6 +14,7 @@ func TestSIGKILLIsNotPutOff(t *testing.T) {
 	t.Parallel()
 	k := &keeper{times: Times{never, never}, grace: 30} // Signals reach nobody.
 	until := func(term, kill time.Duration) { k.obey(Order{Until: &Times{term, kill}}, 0) }
+	until(50, 60)
 	until(100, 200)
 	k.act(99)
 	require.False(t, k.termed)
