@@ -160,7 +160,7 @@ func (b *Backend) Subscribe(
 	if err := b.waitOutage(ctx); err != nil {
 		return nil, fmt.Errorf("subscribe %q: %w", channel, err)
 	}
-	s := &subscription{backend: b, handler: handler}
+	s := &subscription{backend: b, handler: handler, turn: make(chan bool, 1)}
 	b.mu.Lock()
 	b.subscriptions[s] = struct{}{} // An outage that begins now is a gap.
 	b.mu.Unlock()
@@ -201,7 +201,7 @@ type subscription struct {
 	inner   backend.Subscription
 	handler backend.Handler
 
-	turn  sync.Mutex // has one event handled at a time
+	turn  chan bool // has a value while one event is handled; a mutex that is waited for would stop a bubble's clock
 	ended atomic.Bool
 }
 
@@ -213,8 +213,8 @@ func (s *subscription) receive(e backend.Event) {
 }
 
 func (s *subscription) handle(e backend.Event) {
-	s.turn.Lock()
-	defer s.turn.Unlock()
+	s.turn <- true
+	defer func() { <-s.turn }()
 	if !s.ended.Load() && !s.backend.isClosed() {
 		s.handler(e)
 	}
