@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // flights are the calls of a client that wait for the same answers. Of each flight one caller at a time, its leader, asks
@@ -23,6 +24,7 @@ type flight struct {
 	done    chan struct{} // closed when there is an answer
 	answer  memoAnswer    // for the callers up to number covers: the others came after the question
 	covers  int
+	busy    atomic.Bool // the server has let a leader run, or refused it: the others wait, even in an outage
 }
 
 func newFlights() *flights {
@@ -32,10 +34,10 @@ func newFlights() *flights {
 }
 
 // do returns the answer of the flight called name. A caller that becomes the leader calls ask, which calls asking when it
-// asks. If others may not share what ask returns, or it panics, the next caller becomes the leader. The error says that
+// asks, and sets one.busy. If others may not share what ask returns, or it panics, the next caller becomes the leader. The error says that
 // ctx or the client ended before there was an answer.
 func (f *flights) do(
-	ctx context.Context, name string, ask func(asking func()) (answer memoAnswer, shared bool),
+	ctx context.Context, name string, ask func(one *flight, asking func()) (answer memoAnswer, shared bool),
 ) (answer memoAnswer, err error) {
 	for {
 		one, number := f.join(name)
@@ -82,7 +84,7 @@ func (f *flights) wait(ctx context.Context, one *flight) (leads bool, err error)
 
 // lead asks. After that, all that came before the question have the answer, or the next one leads.
 func (f *flights) lead(
-	name string, one *flight, ask func(asking func()) (memoAnswer, bool),
+	name string, one *flight, ask func(one *flight, asking func()) (memoAnswer, bool),
 ) (answer memoAnswer) {
 	asked, shared := 0, false // asked: how many had come when it last asked
 	defer func() {
@@ -96,7 +98,7 @@ func (f *flights) lead(
 			one.turn <- struct{}{}
 		}
 	}()
-	answer, shared = ask(func() {
+	answer, shared = ask(one, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		asked = one.joined

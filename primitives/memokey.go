@@ -21,6 +21,7 @@ type memoKey struct {
 	memo   *memo
 	record extend.Object
 	config extend.LeaseConfig // of the lock
+	flight *flight            // of the callers that share the answer
 	asking func()             // is called before each question to the server
 }
 
@@ -29,7 +30,7 @@ func (m *memo) key(name string) *memoKey {
 	lock, fingerprint := new(exclusiveLock), m.call.Fingerprint
 	config := lock.configure(m.client, memoKind, m.Name()+":"+url.QueryEscape(name),
 		&LockOptions{Metadata: memoMark + fingerprint}, &m.client.tokenTTL)
-	k := &memoKey{memo: m, config: config, asking: func() {}}
+	k := &memoKey{memo: m, config: config, flight: new(flight), asking: func() {}}
 	k.describedLock, _ = config.Leasable.(*describedLock)
 	record := extend.Tagged(k.base.Key()) + memoRecordKey
 	k.base = k.base.WithRights(rights[memoKind])
@@ -64,6 +65,7 @@ func (k *memoKey) Acquire(
 	})
 	switch {
 	case err != nil || found.Answer != 0:
+		k.flight.busy.Store(err == nil || k.flight.busy.Load())
 		return lockAnswer(found.Answer, err)
 	case found.Other:
 		return 0, extend.Answer{}, ErrOtherFingerprint

@@ -34,8 +34,8 @@ type memoRun struct {
 func (r *memoRun) share(ctx context.Context) memoAnswer {
 	k := r.key
 	name := strconv.Quote(k.base.Key()) + k.memo.call.Fingerprint // No two are one.
-	answer, err := k.memo.client.memoFlights.do(ctx, name, func(asking func()) (memoAnswer, bool) {
-		k.asking = asking
+	answer, err := k.memo.client.memoFlights.do(ctx, name, func(one *flight, asking func()) (memoAnswer, bool) {
+		k.flight, k.asking, k.config.Waited = one, asking, one.busy.Load()
 		return r.ask(ctx, (*extend.Leases).Acquire)
 	})
 	if err != nil {

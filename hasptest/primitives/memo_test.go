@@ -168,8 +168,8 @@ func TestMemoGoesOnWithoutItsLeader(t *testing.T) {
 			return "lost", nil
 		},
 		"StoreUnavailable": func(_ context.Context, _ func(), s *server) (string, error) {
-			s.faultOf("memo_store", down)
-			time.AfterFunc(time.Second, func() { s.faults(fault{}) })
+			s.faults(down)
+			time.AfterFunc(time.Minute, func() { s.faults(fault{}) })
 			return "lost", nil
 		},
 	} {
@@ -230,6 +230,26 @@ func TestMemoWaiterLeaves(t *testing.T) {
 		}
 		require.Less(t, time.Since(began), time.Second, "nobody waits for work")
 		require.ErrorIs(t, (<-deaf).err, primitives.ErrClosed)
+		require.Equal(t, memoized{"r", true, nil}, <-first)
+	})
+}
+
+// TestMemoWaitsThroughAnOutage: a waiter behind a leader whom the server has refused, but not one who has heard nothing of
+// the server.
+func TestMemoWaitsThroughAnOutage(t *testing.T) {
+	virtual(t, func(t *testing.T, s *server) {
+		one, other := memoOf(t, s, nil), memoOf(t, s, nil)
+		first := memoizing(t.Context(), one, making("r", 30*time.Second))
+		synctest.Wait()
+		leader := memoizing(within(t, 10*time.Second), other, unasked(t))
+		synctest.Wait()
+		next := memoizing(t.Context(), other, unasked(t))
+		synctest.Wait()
+		s.faults(down)
+		time.AfterFunc(20*time.Second, func() { s.faults(fault{}) })
+		wraps(t, (<-leader).err, context.DeadlineExceeded, primitives.ErrUnavailable)
+		require.ErrorIs(t, memoize(t.Context(), memoOf(t, s, nil), unasked(t)).err, primitives.ErrUnavailable)
+		require.Equal(t, memoized{"r", false, nil}, <-next)
 		require.Equal(t, memoized{"r", true, nil}, <-first)
 	})
 }

@@ -278,6 +278,30 @@ func TestThrottleWaiterThatLeaves(t *testing.T) {
 	})
 }
 
+// TestThrottleWaitersInAnOutage: who stands behind one whom the server has refused waits through it, too, but not who
+// stands behind one who gets no answer either.
+func TestThrottleWaitersInAnOutage(t *testing.T) {
+	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second}, func(t *testing.T, x *throttle) {
+		wait := func(d time.Duration) <-chan error {
+			ctx := within(t, d)
+			defer synctest.Wait()
+			return beside(func() error { return x.Wait(ctx, 1) })
+		}
+		x.allows(t, 1)
+		first, second, third := wait(10*time.Second), wait(20*time.Second), wait(time.Hour)
+		x.faults(down)
+		for _, left := range []<-chan error{first, second} {
+			wraps(t, <-left, context.DeadlineExceeded, primitives.ErrUnavailable)
+		}
+		x.faults(fault{})
+		require.NoError(t, <-third)
+		x.faults(fault{before: time.Second, after: time.Second, err: backend.ErrUnavailable})
+		first, second = wait(time.Hour), wait(time.Hour)
+		require.ErrorIs(t, <-first, primitives.ErrUnavailable)
+		require.ErrorIs(t, <-second, primitives.ErrUnavailable)
+	})
+}
+
 // TestThrottleWaiterWithoutAnAnswer: a waiter that leaves while it asks, and one whose call fails, let the next go on.
 func TestThrottleWaiterWithoutAnAnswer(t *testing.T) {
 	throttled(t, primitives.Limit{Permits: 1, Interval: time.Second}, func(t *testing.T, x *throttle) {

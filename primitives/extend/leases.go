@@ -100,6 +100,10 @@ type LeaseConfig struct {
 	// Zero means that there is no queue.
 	QueueTTL time.Duration
 
+	// Waited says that the caller of Acquire has waited for a holder by other means, such as for another caller of its
+	// process. Then an outage does not end its waiting, as after a refusal.
+	Waited bool
+
 	// Lease is as in primitives.LockOptions, and so are MaxHold, Replicas and ReplicaTimeout.
 	Lease time.Duration
 
@@ -233,7 +237,7 @@ func (s *Leases) acquire(ctx context.Context, leasable Leasable, units int, try 
 			return (*lease.Lease)(inner), err
 		}
 	}
-	w := newWaiter(waiter{leases: s, leasable: leasable, units: units, owns: true})
+	w := newWaiter(waiter{leases: s, leasable: leasable, units: units, owns: true, refused: s.config.Waited})
 	var err error
 	if !try && s.config.ExcludedBy != nil {
 		err = s.config.ExcludedBy.CheckSelfDeadlock(ctx)

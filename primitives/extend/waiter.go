@@ -121,6 +121,9 @@ func (w *waiter) Try(ctx context.Context) (wait.Answer, error) {
 	return wait.Answer{Granted: answer.Granted, RetryIn: answer.RetryIn, Free: answer.Free}, err
 }
 
+// Followed is for the waiting loop, before the first try: to stand behind a refused waiter is to be refused.
+func (w *waiter) Followed() { w.refused = true }
+
 // note counts a try. It takes a new owner for the next try if the old owner may hold the object.
 func (w *waiter) note(answer Answer, err error) {
 	w.tries.count++

@@ -8,8 +8,9 @@ import (
 // order is what a queue knows whose waiters go on in the order in which they came. The mutex of Waiters guards its
 // fields. Of nil, which is any other queue's, the methods do nothing.
 type order struct {
-	arrivals int // of waiters, up to now
-	asked    int // units for which waiters ask the server: no answer has come yet
+	arrivals int  // of waiters, up to now
+	asked    int  // units for which waiters ask the server: no answer has come yet
+	answers  bool // the server has answered a waiter, and since then there were waiters all the time
 
 	// The answer to which the most was in use: answers may overtake each other, and each grant adds to that.
 	freeIn func(units int) time.Duration
@@ -19,6 +20,7 @@ type order struct {
 // note notes an answer that has come now.
 func (o *order) note(freeIn func(units int) time.Duration) {
 	now := time.Now()
+	o.answers = true
 	if o.freeIn == nil || !now.Add(freeIn(0)).Before(o.at.Add(o.freeIn(0))) {
 		o.freeIn, o.at = freeIn, now
 	}
@@ -56,6 +58,7 @@ func (q *queue) contendInOrder(ctx context.Context, me *waiter, a Attempt) error
 		if err := q.awaitWakeUp(ctx, me); err != nil {
 			return err
 		}
+		q.follow(a)
 	}
 	for {
 		answer, err := a.Try(ctx)
@@ -83,13 +86,22 @@ func (q *queue) standBehind(me *waiter) bool {
 	defer q.waiters.mu.Unlock()
 	q.order.place(me)
 	if q.channel.Joined == 1 {
-		me.woken = true
+		me.woken, q.order.answers = true, false
 		q.order.asks(me)
 		return false
 	}
 	me.element = q.parked.PushBack(me)
 	q.channel.Alarm.Within(q.interval())
 	return true
+}
+
+// follow lets a learn that its waiter has stood behind others, if the server has answered one of them.
+func (q *queue) follow(a Attempt) {
+	q.waiters.mu.Lock()
+	defer q.waiters.mu.Unlock()
+	if f, follows := a.(interface{ Followed() }); follows && q.order.answers {
+		f.Followed()
+	}
 }
 
 // goOn parks me again unless it was granted, and wakes the next waiters.
