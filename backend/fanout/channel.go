@@ -12,6 +12,7 @@ import (
 const (
 	initialBackoff = 10 * time.Millisecond
 	maxBackoff     = 500 * time.Millisecond
+	maxMutePause   = 2 * time.Second // after links on which SUBSCRIBE is answered, but not acknowledged
 
 	// stableAfter is how long a subscription must have been acknowledged so that its loss counts as a
 	// first failure.
@@ -94,19 +95,18 @@ func (h *Hub) reroute(c *channel, err error, jitter float64) {
 		}
 	}
 	node := movedTo(err)
-	c.due = time.Now().Add(backoff(c.failed, jitter))
+	c.due = time.Now().Add(backoff(c.failed, maxBackoff, jitter))
 	c.failed++
 	h.unplace(c, node)
 	h.dropUnused(c)
 }
 
-// backoff returns the pause after a failure: 0 after the first one, then up to maxBackoff. jitter is
-// between 0 and 1.
-func backoff(failed int, jitter float64) time.Duration {
+// backoff returns the pause after a failure: 0 after the first one, then up to most. jitter is between 0 and 1.
+func backoff(failed int, most time.Duration, jitter float64) time.Duration {
 	if failed == 0 {
 		return 0
 	}
-	full := min(initialBackoff<<min(failed-1, 16), maxBackoff)
+	full := min(initialBackoff<<min(failed-1, 16), most)
 	return full/2 + time.Duration(jitter*float64(full/2))
 }
 

@@ -22,6 +22,8 @@ type Hub struct {
 	channels   map[string]*channel
 	workers    map[string]*linkWorker // by node
 	unplaced   map[*channel]struct{}  // those that have no worker
+	muteLinks  int                    // in a row, on which SUBSCRIBE was answered and not acknowledged
+	muteUntil  time.Time              // when the next link may be dialed after them
 	routerRuns bool                   // the router runs
 	wakeRouter chan struct{}          // makes the router check again
 }

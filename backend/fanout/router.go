@@ -8,6 +8,9 @@ import (
 // unplace gives c to the router, and starts the router if it does not run. node may be empty.
 func (h *Hub) unplace(c *channel, node string) {
 	c.state, c.worker, c.node = unplaced, nil, node
+	if c.due.Before(h.muteUntil) {
+		c.due = h.muteUntil
+	}
 	if h.closed {
 		return
 	}

@@ -89,6 +89,11 @@ func (w *linkWorker) rerouteAll(err error) {
 		delete(h.workers, w.node)
 	}
 	jitter := newJitter() // one for all, so they come back together
+	if h.muteLinks++; !errors.Is(err, errUnacknowledged) {
+		h.muteLinks = 0
+	} else {
+		h.muteUntil = time.Now().Add(backoff(h.muteLinks-1, maxMutePause, jitter))
+	}
 	for c := range w.channels {
 		h.reroute(c, err, jitter)
 	}
