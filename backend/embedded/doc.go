@@ -48,7 +48,6 @@
 //	1 % 0.1                             0.09999999999999995     0
 //	texts of Lua's own errors           gopher-lua's            Lua's
 //	pcall(error, "text")                a line before the text  the text
-//	pcall(error, {err = "X y"})         the table               its text, X y
 //	string.format("%q", "a\nb")         \n                      a backslash and the end of the line
 //	redis.setresp(3)                    replies stay RESP2      replies of RESP3
 //	loadstring(code)                    17 digits in code       14

@@ -29,6 +29,8 @@ func (in *interpreter) adapt() {
 			in.convert("math."+name.String(), "n")
 		}
 	})
+	pcall := in.global.RawGetString("pcall").(*lua.LFunction)
+	pcall.GFunction = readingErrors(pcall.GFunction)
 	library.RawSetString("huge", lua.LNumber(math.Inf(1)))
 	texts := map[string]lua.LGFunction{"format": stringFormat}
 	for event, compute := range arithmetic {
@@ -37,6 +39,24 @@ func (in *interpreter) adapt() {
 	in.lua.SetFuncs(in.global.RawGetString("string").(*lua.LTable), texts)
 	in.global.RawGetString("table").(*lua.LTable).RawSetString("concat", in.lua.NewFunction(tableConcat))
 	in.lua.SetFuncs(in.global, map[string]lua.LGFunction{"tostring": toString, "tonumber": toNumber})
+}
+
+// readingErrors makes of Lua's pcall that of servers: of an error that is a table it returns the field err, or if that is no
+// text, the table and nil.
+func readingErrors(pcall lua.LGFunction) lua.LGFunction {
+	return func(l *lua.LState) int {
+		results := pcall(l)
+		table, ok := l.Get(-1).(*lua.LTable)
+		if !ok || results != 2 || l.Get(-2) != lua.LFalse {
+			return results
+		}
+		if text := l.GetField(table, "err"); lua.LVCanConvToString(text) {
+			l.Replace(l.GetTop(), text)
+			return 2
+		}
+		l.Push(lua.LNil)
+		return 3
+	}
 }
 
 // convert makes a library function take texts for numbers, and numbers for texts.

@@ -125,15 +125,6 @@ func (in *interpreter) words(l *lua.LState) []string {
 // raise raises an error in the script, with its line. It does not return.
 func raise(l *lua.LState, text string) { l.Error(lua.LString(text), 1) }
 
-// textOf returns the first argument, which must be a string.
-func textOf(l *lua.LState) string {
-	text, ok := l.Get(1).(lua.LString)
-	if !ok {
-		raise(l, "wrong number or type of arguments")
-	}
-	return string(text)
-}
-
 // oneArgument raises an error if there is not exactly one argument.
 func oneArgument(l *lua.LState) {
 	if l.GetTop() != 1 {
@@ -143,8 +134,8 @@ func oneArgument(l *lua.LState) {
 
 // errorReply is redis.error_reply. A text of one word gets the code ERR.
 func errorReply(l *lua.LState) int {
-	text := strings.TrimPrefix(textOf(l), "-")
-	if !strings.Contains(text, " ") {
+	text, ok := onlyText(l)
+	if text = strings.TrimPrefix(text, "-"); ok && !strings.Contains(text, " ") {
 		text = "ERR " + text
 	}
 	l.Push(tableOf(l, "err", text))
@@ -152,8 +143,18 @@ func errorReply(l *lua.LState) int {
 }
 
 func statusReply(l *lua.LState) int {
-	l.Push(tableOf(l, "ok", textOf(l)))
+	text, ok := onlyText(l)
+	l.Push(tableOf(l, map[bool]string{true: "ok", false: "err"}[ok], text))
 	return 1
+}
+
+// onlyText returns the only argument, which must be a string; otherwise the text of the error reply that says so, and that
+// no server raises.
+func onlyText(l *lua.LState) (text string, ok bool) {
+	if given, is := l.Get(1).(lua.LString); is && l.GetTop() == 1 {
+		return string(given), true
+	}
+	return "ERR wrong number or type of arguments", false
 }
 
 func sha1hex(l *lua.LState) int {
