@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -77,6 +78,13 @@ func (h *handed) argument(n, of int, arg golua.Passed) {
 	switch is := h.facts.Types[n]; {
 	case arg.As == "nanoseconds" && (flow.Units[is].Per > 0 || is == "number" && !nanoseconds.Match(h.s.Text)):
 		h.findAt(arg.At, check.Time, "a time.Duration arrives in nanoseconds: write .Milliseconds(), or so many seconds")
+	case arg.As == "refused":
+		h.findAt(arg.At, check.Command, "go-redis refuses a value of this type: convert it, or give the type MarshalBinary")
+	case arg.As == "time.Time" && is != "" && is != "channel":
+		h.findAt(arg.At, check.Time, "a time.Time arrives as a text such as 2006-01-02T15:04:05Z, and the script takes a number: write .UnixMilli()")
+	case h.apart(n, perSecond[arg.Unit]) > 0:
+		h.findAt(arg.At, check.Time, fmt.Sprintf("this is in %s, and the script takes it in %s, or together with such a time",
+			flow.UnitNames[perSecond[arg.Unit]], flow.UnitNames[h.apart(n, perSecond[arg.Unit])]))
 	case arg.As == "float64" && flow.Units[is].Per > 0:
 		h.findAt(arg.At, check.Expire, "this may have a fraction, for which an expiry fails: write .Milliseconds(), or math.Ceil")
 	case strings.HasPrefix(arg.As, "int") && is == "seconds":
@@ -86,6 +94,23 @@ func (h *handed) argument(n, of int, arg golua.Passed) {
 	case arg.As == "list" && of > 1:
 		h.findAt(arg.At, check.Command, "the client refuses a list beside other arguments: make one list of all, and pass it with ...")
 	}
+}
+
+// perSecond has the units of what Go's methods give.
+var perSecond = map[string]float64{"Unix": 1, "Seconds": 1, "UnixMilli": 1e3, "Milliseconds": 1e3, "UnixMicro": 1e6, "Microseconds": 1e6}
+
+// apart returns the unit of ARGV[n], or of what the script adds to it, say, if that is another than is passed.
+func (h *handed) apart(n int, passed float64) float64 {
+	per := flow.Units[h.facts.Types[n]].Per
+	for _, e := range h.C.Flow.Exprs {
+		if b, ok := e.(*parse.BinaryExpr); ok && slices.Contains([]string{"+", "-", "<", ">", "<=", ">="}, b.Op) && h.C.Nth(b.L, "ARGV") == n {
+			per = cmp.Or(per, flow.Units[h.facts.Types[h.C.Nth(b.R, "ARGV")]].Per)
+		}
+	}
+	if passed == 0 || passed == per {
+		return 0
+	}
+	return per
 }
 
 var aWord = regexp.MustCompile(`[a-z]{3,}`)

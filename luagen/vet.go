@@ -21,7 +21,6 @@ import (
 type vetter struct {
 	text   bool // read the texts of other languages than Go
 	unseen bool // a script that is not seen is a finding
-	faults bool // find what is wrong in Go code
 
 	script    func(s *golua.Script) error // takes each script in files that are no Lua
 	sent      *golua.Script               // the one in a file that is no Lua which is examined
@@ -44,7 +43,6 @@ func vet(j *job) func() error {
 	j.scriptFlags()
 	j.jsonFlag()
 	j.vetter = newVetter(j.vetScript)
-	j.faults = true
 	j.flags.BoolVar(&j.sarif, "sarif", false, "print findings as SARIF 2.1.0, to standard output")
 	j.flags.BoolVar(&j.text, "text", false, "read also the texts of TypeScript, JavaScript, Python, Ruby and PHP")
 	j.flags.Func("unseen", "with `fail` a script for a client that vet cannot read is a finding: rule unseen", func(value string) error {
@@ -90,11 +88,14 @@ func (j *job) walk(root string) error {
 func (j *job) notRead(err error) { j.note([]string{"not seen: " + err.Error()}) }
 
 func (j *job) notSeen(u golua.Unseen) {
-	if j.unseen && u.Sent {
+	switch {
+	case u.Rule != "":
+		j.findAt(u.At, u.Rule, u.Why)
+	case j.unseen && u.Sent:
 		j.findAt(u.At, "unseen", "not seen: "+u.Why)
-		return
+	default:
+		j.note([]string{fmt.Sprintf("%s: not seen: %s", u.At, u.Why)})
 	}
-	j.note([]string{fmt.Sprintf("%s: not seen: %s", u.At, u.Why)})
 }
 
 // findAt adds a finding at a place in a file that is no Lua.
@@ -182,11 +183,6 @@ func (j *job) scripts(folder *golua.Folder, meant []string) error {
 	for _, u := range folder.Unseen {
 		if isMeant(u.In) {
 			j.notSeen(u)
-		}
-	}
-	for _, f := range folder.Faults {
-		if j.faults && isMeant([]string{f.At.Filename}) {
-			j.findAt(f.At, f.Rule, f.Msg)
 		}
 	}
 	for _, path := range folder.Files {

@@ -93,6 +93,7 @@ func (r *reader) send(call *ast.CallExpr, e ast.Expr, origins []ast.Expr, seen b
 			c = r.add(origin, t)
 		}
 		from, to := r.position(call.Pos()), r.position(e.Pos())
+		c.evaled = c.evaled || !slices.Contains(makers, lastName(call.Fun)) && !strings.HasSuffix(to.Filename, "_test.go")
 		c.sent, c.in = true, append(c.in, to.Filename)
 		c.readOnly = c.readOnly || readOnly.Match(r.sources[to.Filename][from.Offset:to.Offset])
 	}

@@ -19,6 +19,8 @@ type candidate struct {
 	in       []string // files
 	sent     bool     // a client gets it
 	readOnly bool
+	evaled   bool     // where it is made
+	varied   ast.Node // what makes another one with each value
 	calls    []Call
 	why      string // it is not seen
 	script   bool
@@ -63,6 +65,8 @@ func (r *reader) decide() {
 	for _, c := range r.found {
 		switch {
 		case !c.sent && slices.ContainsFunc(r.found, c.isPieceOf):
+		case c.varied != nil && !r.acceptedAt(r.position(c.begin)):
+			r.fault(c.varied, "command", "each value makes another script, which the server keeps, and a text from outside becomes code: pass it in ARGV")
 		case c.why != "" && !r.acceptedAt(r.position(c.begin)):
 			r.Unseen = append(r.Unseen, Unseen{At: r.position(c.begin), In: c.in, Why: c.why, Sent: c.sent})
 		case c.script:
@@ -79,7 +83,9 @@ func (c *candidate) judge(r *reader) {
 	const noConstant = "the script is no constant text"
 	switch {
 	case c.sent && unknown:
-		c.why = noConstant
+		if c.why = noConstant; c.evaled && isLua(c.bytes) {
+			c.varied = r.varied(c.expr, 3)
+		}
 	case !isLua(c.bytes), !c.sent && (r.isPart(c.expr) || strings.HasSuffix(c.in[0], "_test.go")), generated.Match(r.sources[r.file(c.at[0])]):
 	case Library(c.bytes) && (c.sent || parses):
 		c.why, c.sent = Libraries, true
@@ -95,8 +101,8 @@ func (c *candidate) judge(r *reader) {
 
 // isPart reports whether the code adds others to a text.
 func (r *reader) isPart(e ast.Expr) bool {
-	for object := range r.grown {
-		if e != nil && slices.ContainsFunc(r.values[object], func(value ast.Expr) bool { return ast.Unparen(value) == e }) {
+	for object, grown := range r.grown {
+		if grown && e != nil && slices.ContainsFunc(r.values[object], func(value ast.Expr) bool { return ast.Unparen(value) == e }) {
 			return true
 		}
 	}

@@ -19,7 +19,6 @@ type Folder struct {
 	Scripts []*Script
 	Files   []string // that are scripts, and embedded
 	Unseen  []Unseen
-	Faults  []Fault
 	Unread  []error // why files cannot be read
 }
 
@@ -28,7 +27,8 @@ type Unseen struct {
 	At   token.Position
 	In   []string // the files where it stands, or where a function gets it
 	Why  string
-	Sent bool // a client gets it
+	Rule string // of what is wrong there, whatever the script is
+	Sent bool   // a client gets it
 }
 
 // Script is one script.

@@ -71,6 +71,10 @@ func (r *reader) note(n ast.Node) bool {
 		if fn, ok := r.own(n.Fun).(*types.Func); ok {
 			r.arguments(fn.Signature().Params(), n.Args)
 		}
+		if fn, ok := n.Fun.(*ast.SelectorExpr); ok && fn.Sel.Name == "WriteString" && len(n.Args) == 1 { // of a strings.Builder
+			r.grown[r.own(fn.X)] = r.values[r.own(fn.X)] != nil
+			r.give(fn.X, n.Args[0])
+		}
 	case *ast.KeyValueExpr:
 		if field, ok := r.own(n.Key).(*types.Var); ok && field.IsField() {
 			r.give(n.Key, n.Value)

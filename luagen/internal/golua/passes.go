@@ -22,7 +22,8 @@ type Call struct {
 // Passed is a key or an argument.
 type Passed struct {
 	At   token.Position
-	As   string // it arrives as nanoseconds, float64, int or int64 of such a number, bool, or list
+	As   string // it arrives as nanoseconds, float64, int or int64 of such a number, bool, time.Time, list, or refused
+	Unit string // in what it is a time: the method that made it
 	Code string // its expression, and those from which its value comes
 }
 
@@ -33,8 +34,7 @@ func (r *reader) passes(call *ast.CallExpr) {
 		for _, origin := range r.origins(e) {
 			if c := r.of[origin]; c != nil {
 				of := method.FindString(fmt.Sprint(r.own(call.Fun)))
-				isClient := client.MatchString(of)
-				noNil := isClient && !slices.ContainsFunc(slices.Collect(maps.Values(r.sources)), asksNil.Match)
+				noNil := client.MatchString(of) && !slices.ContainsFunc(slices.Collect(maps.Values(r.sources)), asksNil.Match)
 				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), noNil})
 			}
 		}
@@ -118,8 +118,16 @@ func (r *reader) all(list []ast.Expr, of string) []Passed {
 	}
 	all := make([]Passed, len(list))
 	for i, e := range list {
-		all[i] = Passed{r.position(e.Pos()), r.sent(e, of), ""}
-		for _, from := range append(r.origins(e), e) {
+		at := r.position(e.Pos())
+		if call, ok := e.(*ast.CallExpr); ok && slices.Contains([]string{"FormatInt", "Itoa"}, lastName(call)) {
+			e = call.Args[0]
+		}
+		origins := r.origins(e)
+		all[i] = Passed{at, r.sent(e, of), "", ""}
+		if len(origins) == 1 && client.MatchString(of) {
+			all[i].Unit = lastName(origins[0])
+		}
+		for _, from := range append(origins, e) {
 			all[i].Code += " " + r.code(from)
 		}
 	}
@@ -134,9 +142,6 @@ func (r *reader) code(n ast.Node) string {
 
 // sent returns as what a value arrives that a function gets.
 func (r *reader) sent(e ast.Expr, of string) string {
-	if call, ok := e.(*ast.CallExpr); ok && slices.Contains([]string{"FormatInt", "Itoa"}, lastName(call)) {
-		e = call.Args[0]
-	}
 	from := r.origins(e)
 	if len(from) == 0 { // Such as a parameter of a function that calls itself.
 		from = []ast.Expr{e}
@@ -144,12 +149,21 @@ func (r *reader) sent(e ast.Expr, of string) string {
 	switch t := r.typeOf(e); {
 	case !slices.ContainsFunc(from, func(e ast.Expr) bool { return !r.isTime(e) }):
 		return "nanoseconds"
-	case client.MatchString(of) && (t == "bool" || slices.Contains([]string{"float64", "int", "int64"}, t) && slices.ContainsFunc(from, r.isFraction)):
+	case client.MatchString(of) && (t == "bool" || t == "time.Time" || slices.Contains([]string{"float64", "int", "int64"}, t) && slices.ContainsFunc(from, r.isFraction)):
 		return t
-	case strings.Contains(of, "go-redis") && strings.HasPrefix(t, "[]") && t != "[]byte" && t != "[]uint8":
+	case strings.Contains(of, "go-redis") && (strings.HasPrefix(t, "map[") || strings.HasPrefix(t, "[]") && t != "[]byte" && t != "[]uint8"):
 		return "list"
+	case strings.Contains(of, "go-redis") && refused(r.TypeOf(e)):
+		return "refused"
 	}
 	return ""
+}
+
+// refused reports whether go-redis refuses a type of the package, as it has a name, and neither MarshalBinary nor fields for it.
+func refused(t types.Type) bool {
+	named, ok := t.(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "" && !types.IsInterface(t) && !strings.Contains(t.Underlying().String(), "redis:") &&
+		types.NewMethodSet(types.NewPointer(t)).Lookup(named.Obj().Pkg(), "MarshalBinary") == nil
 }
 
 // isFraction reports whether a number may have a fraction: it is written with one, or it is what Seconds, Minutes or Hours
