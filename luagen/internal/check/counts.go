@@ -23,14 +23,16 @@ func (j *judge) drifts(t touch, all []touch) {
 	name := cmp.Or(j.KeyName(member, flow.MaxKeyParts), map[bool]string{true: "ARGV"}[j.C.Certainly(flow.AGiven, member)])
 	if !flow.Is(t.name, "telling") || name == "" || name[0] == '\'' || j.C.InCondition(t.call.Expr) || slices.ContainsFunc(all, func(u touch) bool {
 		knows := strings.Contains(u.key, name) || flow.AnyOf(u.key) || u.key == t.key || flow.Is(t.name, "creating")
-		return j.from(member, u) || (j.mentions(u, name) || knows && flow.Shapes[u.name] != "count") && j.C.InCondition(u.call.Expr)
+		knows = knows && flow.Shapes[u.name] != "count" || u.name == "exists" && flow.Is(t.name, "creating")
+		return j.from(member, u) || (j.mentions(u, name) || knows) && j.C.InCondition(u.call.Expr)
 	}) {
 		return
 	}
 	for _, u := range all {
 		from, to := min(t.call.Expr.P.Offset, u.call.Expr.P.Offset), max(t.call.Expr.P.Offset, u.call.Expr.P.Offset)
 		one := len(u.call.Words) == 2 || !math.IsNaN(flow.Bound(j.C.Origin(u.call.Words[len(u.call.Words)-1])))
-		if flow.Is(u.name, "stepping") && one && flow.Inside(j.block(t), j.block(u)) && (u.key != t.key || u.name == "hincrby") && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool {
+		asks := slices.ContainsFunc(all, func(w touch) bool { return w.key == u.key && !j.C.Writes(w.call.Expr) && j.C.InCondition(w.call.Expr) })
+		if flow.Is(u.name, "stepping") && one && (j.block(t) == j.block(u) || asks && flow.Inside(j.block(t), j.block(u))) && (u.key != t.key || u.name == "hincrby") && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool {
 			return from < e.Pos().Offset && e.Pos().Offset < to && !slices.ContainsFunc(all, func(w touch) bool { return w.key == u.key && !j.C.Writes(w.call.Expr) && j.from(e, w) })
 		}) && !slices.ContainsFunc(all, func(w touch) bool {
 			return slices.ContainsFunc(w.call.Words, func(e parse.Expr) bool { return j.from(e, u) })
@@ -128,7 +130,7 @@ func (j *judge) stays(t touch, why refusal, all []touch) {
 		}
 	}
 	r, ok := j.C.Origin(why.cond).(*parse.BinaryExpr)
-	if !ok || !isCount && about.name == t.name || t.key == "" || !j.from(r.L, about) || j.from(r.R, about) || !strings.ContainsAny(r.Op, "<>") ||
+	if !ok || !isCount && about.name == t.name || t.key == "" || !j.from(r.L, about) || j.from(r.R, about) || about.call.Expr.P.Offset > r.P.Offset || !strings.ContainsAny(r.Op, "<>") ||
 		!down && (r.Op[0] == '>') != why.truth || down && (r.Op != "<" || !why.truth) && (r.Op != ">=" || why.truth) || down && flow.Bound(r.R) != 0 {
 		return
 	}
