@@ -103,10 +103,6 @@ func (j *judge) judge(s flow.Sight) {
 		j.elementOf(s)
 	case flow.Ordered:
 		j.failing(s.V, s.E.Pos())
-	case flow.Called:
-		if name, ok := s.E.(*parse.NameExpr); ok && name.Var != nil && name.Var.Decl != nil {
-			j.find(name.P, Undeclared, "%s is declared, and no function here", name.Name)
-		}
 	case flow.Asked:
 		j.condition(s.E)
 	case flow.Either:
@@ -115,8 +111,6 @@ func (j *judge) judge(s flow.Sight) {
 		j.pair(s.Use, s.E.(*parse.BinaryExpr), s.V, s.W)
 	case flow.Chained:
 		j.padded(s)
-	case flow.Used:
-		j.use(s.V)
 	case flow.Given:
 		j.gets(s.Name, s.E.(*parse.CallExpr), s.Args)
 	case flow.Sent:

@@ -20,9 +20,6 @@ func (j *judge) commands() {
 		j.report(escape.Pos(), Key, "luagen cannot see which commands and keys this leads to: call redis.call directly")
 	}
 	writes, sure := false, len(calls) > 0 && escape == nil && len(j.C.S.Header.Includes) == 0
-	for _, inc := range j.C.S.Header.Includes {
-		j.includedWrites(inc)
-	}
 	for _, call := range calls {
 		sure = sure && len(call.Names) > 0
 		for _, name := range call.Names {
@@ -74,22 +71,6 @@ func (j *judge) unknown(t *flow.Table, pos parse.Pos, name string) {
 		says = fmt.Sprintf("there is no command %s: did you mean %s?", flow.Shown(name), strings.ReplaceAll(near, "|", " "))
 	}
 	j.report(pos, Command, "%s", says)
-}
-
-// includedWrites finds a file with a write that a read-only script includes.
-func (j *judge) includedWrites(inc *parse.Include) {
-	if !j.C.S.Header.ReadOnly || inc.Script == nil || inc.Script.Body == nil {
-		return
-	}
-	for _, inner := range inc.Script.Header.Includes {
-		j.includedWrites(&parse.Include{File: inner.File, Pos: inc.Pos, Script: inner.Script})
-	}
-	library := flow.NewCode(inc.Script, j.C.Tables)
-	for _, call := range library.Calls() {
-		if library.Writes(call.Expr) {
-			j.report(inc.Pos, ReadOnly, "%s calls %s, which is not allowed in a read-only script", inc.File, strings.ToUpper(call.Names[0]))
-		}
-	}
 }
 
 // command returns what a target knows of a command, nil if it knows nothing of this call.

@@ -40,8 +40,6 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 		j.turns(l, e.L.Pos())
 		j.turns(r, e.R.Pos())
 	}
-	j.compared(l, r)
-	j.compared(r, l)
 	if use == flow.Less {
 		j.inequality(e, l, r)
 	} else {
@@ -88,13 +86,6 @@ func (j *judge) inequality(e *parse.BinaryExpr, l, r flow.Value) {
 	}
 }
 
-// compared finds an int without bounds that is compared with a number which may be large.
-func (j *judge) compared(v, other flow.Value) {
-	if v.Lossy != nil && other.Is&flow.IsNumber != 0 && (other.Size == 0 || other.Size > flow.MaxExact || other.Wide != "") {
-		j.use(v)
-	}
-}
-
 // isLetter reports whether e is a literal text that is not meant to be a number, or the beginning of another text.
 func (j *judge) isLetter(e parse.Expr) bool {
 	if call, ok := j.C.Origin(e).(*parse.CallExpr); ok {
@@ -114,7 +105,6 @@ func (j *judge) condition(e parse.Expr) {
 	j.nulls(e)
 	j.noList(e)
 	if b, ok := e.(*parse.BinaryExpr); ok && (b.Op == "and" || b.Op == "or") {
-		j.condition(b.R)
 		return
 	}
 	origin := j.C.Origin(e)

@@ -43,7 +43,7 @@ func (j *judge) optional(w *flow.Frame, key string, l, g flow.Mark) bool {
 		parts = parts.Up
 	}
 	cond, n := parts.Cond, last.Turns()
-	if cond == nil {
+	if cond == nil || parse.Contains(cond, func(e parse.Expr) bool { return j.C.IsList(j.LengthOf(e), "ARGV") }) {
 		return true
 	}
 	if slices.ContainsFunc(g.Words, func(word parse.Expr) bool {
@@ -58,11 +58,8 @@ func (j *judge) optional(w *flow.Frame, key string, l, g flow.Mark) bool {
 	}
 	states := strings.HasPrefix(g.Made.Value, "'") && strings.HasPrefix(l.Made.Value, "'") && g.Made.Value != l.Made.Value
 	decided := slices.ContainsFunc(keys, func(other string) bool { return other == key || len(w.Given[other]) == 0 })
-	counts := flow.AnyOf(key) && slices.ContainsFunc(flow.NamesIn(cond), func(x *parse.Var) bool {
-		return slices.Equal(j.C.Flow.Sources[x], []flow.Source{{}})
-	})
 	same := g.Made.Name == l.Made.Name && l.Made.Turn > n && len(keys) == 0
-	return unclear || states && l.Made.Drops || !decided && !counts && !same
+	return unclear || states && l.Made.Drops || !decided && !same
 }
 
 // touch is a call of a command on a key.
@@ -109,9 +106,11 @@ func (j *judge) wrongKeys(all []touch) {
 }
 
 // unlike finds the write of a key that never expires where all others do that the script writes, and reports whether it does. A
-// mark, by which the script knows what was done, is no such other, nor is a word that is written out, which is a flag.
+// mark, by which the script knows what was done, is no such other, nor is a word that is written out, which is a flag, nor a
+// hash with any number of fields.
 func (j *judge) unlike(t touch, all []touch, given, marks map[string]bool) bool {
-	flag := t.name == "set" && len(t.call.Words) == 3 && j.Peek(t.call.Words[2]).Word
+	_, written := flow.ConstantText(j.C.Origin(t.call.Words[min(2, len(t.call.Words)-1)]))
+	flag := t.name == "set" && len(t.call.Words) == 3 && j.Peek(t.call.Words[2]).Word || t.name[0] == 'h' && !written
 	alike, only := false, strings.HasPrefix(t.key, "KEYS") && !marks[t.key] && !flag
 	for _, u := range all {
 		switch {

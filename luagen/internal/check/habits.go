@@ -24,12 +24,6 @@ func (j *judge) habits(all []touch) {
 			j.stays(t, why, all)
 		}
 	}
-	j.undone(all)
-	for _, e := range j.C.Flow.Calls {
-		if j.C.Callee(e) == "math.floor" && len(e.Args) == 1 {
-			j.refills(e, all)
-		}
-	}
 }
 
 // mentions reports whether a key is among the words of a call.

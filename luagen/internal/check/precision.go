@@ -21,7 +21,7 @@ func (j *judge) exact(v flow.Value, pos parse.Pos) {
 	switch {
 	case v.Lossy != nil:
 		j.use(v)
-	case v.Surely(flow.IsNumber) && v.Large > flow.MaxExact && v.By == nil:
+	case v.Surely(flow.IsNumber) && v.Large > flow.MaxExact:
 		j.may(pos, Precision, "this may pass 2^53, and a Lua number is exact no further: its last digits are lost")
 	case v.Wide != "" && v.Is&flow.IsText != 0:
 		j.may(pos, Precision, tooWide, v.Wide)
@@ -44,15 +44,6 @@ func (j *judge) shown(v flow.Value, pos parse.Pos) {
 	case v.Large >= flow.MaxShown || v.Frac && v.Large >= flow.Now:
 		j.may(pos, Precision, "a number of more than 14 digits is rounded when it is made a text: "+
 			"write string.format('%s', ...), or use the text that a command gives", shown)
-	}
-}
-
-// sum finds the reply of a command that adds an int of any size, if it is returned as an integer.
-func (j *judge) sum(v flow.Value, r *parse.Result) {
-	exact := r.Type.Bounded && r.Type.Max <= flow.MaxExact && r.Type.Min >= -flow.MaxExact
-	if v.By != nil && !exact && strings.HasPrefix(r.Type.Name, "int") {
-		j.find(*v.By, Precision, "the sum passes through a Lua number, which is exact to 2^53 only: "+
-			"return the text that GET or HGET gives")
 	}
 }
 

@@ -138,7 +138,6 @@ func (j *judge) result(r *parse.Result, v flow.Value, pos parse.Pos) {
 	case r.Type.List && v.Is == flow.IsTable:
 		j.elementsOf(r, v, pos)
 	case rest == flow.IsNumber:
-		j.sum(v, r)
 		if r.Type.Name == "float" && !v.Whole || r.Type.Name != "bool" && v.Frac {
 			j.may(pos, Result, lostFraction)
 		}

@@ -280,11 +280,3 @@ func (m *Machine) wrote(call CommandCall) {
 func (m *Machine) MayMiss(v Value) bool {
 	return v.Is&Absent != 0 && v.Missing != "" && m.Quiet == 0 && !slices.ContainsFunc(answers(v.Missing), m.State.Knows)
 }
-
-// itself returns a text that must be there itself: that something else is says nothing of it.
-func (v Value) itself() Value {
-	if v.Is&IsText != 0 {
-		v.Is ^= IsText | isOther
-	}
-	return v
-}

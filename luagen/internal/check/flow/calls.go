@@ -29,10 +29,7 @@ func (c *code) CommandCall(e *parse.CallExpr) (CommandCall, bool) {
 
 // words returns the words of the command that a call sends, if it does.
 func (c *code) words(e *parse.CallExpr) ([]parse.Expr, bool) {
-	switch {
-	case e.Method != "":
-		return nil, false
-	case c.isCommandFunction(e.Fn):
+	if c.isCommandFunction(e.Fn) {
 		return e.Args, true
 	}
 	// pcall(redis.call, 'get', key)

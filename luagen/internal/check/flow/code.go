@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hasp-go/hasp/luagen/internal/emit"
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
@@ -21,7 +20,7 @@ type code struct {
 
 	commandsOf map[*parse.Var][]string      // the commands that a name may hold
 	Members    map[string]bool              // of libraries, and fields, that the script has asked for
-	Said       map[string]string            // what comments say, by "ARGV[1]", by a name, by a line
+	Said       map[string]string            // what comments say, by "ARGV[1]", by a line
 	Keyed      map[int]bool                 // the KEYS[n] that commands take for keys
 	units      map[*parse.Var]Unit          // that names and comments say
 	heard      map[string]Unit              // likewise, by their texts
@@ -30,7 +29,6 @@ type code struct {
 	Targets    []*Table                     // of the servers that the script is meant for
 	within     map[parse.Expr][]CommandCall // the calls of commands in an expression, and in what its names hold
 	volatile   map[*parse.Var]bool          // assigned in a function that is not the one of the name
-	plain      bool                         // the script is sent as one command
 	Resp3      bool                         // replies may have other shapes
 	Seeds      bool                         // some name has a seed in it
 }
@@ -40,7 +38,7 @@ func NewCode(s *parse.Script, tables *Tables) *code {
 	c := &code{
 		S: s, Tables: tables, Said: comments(s), units: map[*parse.Var]Unit{}, heard: map[string]Unit{}, named: map[string]string{}, Flow: collect(s), frames: new(int),
 		commandsOf: map[*parse.Var][]string{}, Members: map[string]bool{}, formsOf: map[string][]Form{}, Keyed: map[int]bool{},
-		within: map[parse.Expr][]CommandCall{}, volatile: map[*parse.Var]bool{}, plain: emit.Plain(s) != "",
+		within: map[parse.Expr][]CommandCall{}, volatile: map[*parse.Var]bool{},
 		asked: map[question]bool{}, included: includedFunctions(s, map[string]included{}), Targets: tables.targets(s.Header),
 	}
 	for _, condition := range c.Flow.Conds {

@@ -123,7 +123,7 @@ func (m *Machine) table(e *parse.TableExpr) Value {
 	v := Value{Is: IsTable, Closed: true, Elem: &element, hollow: len(e.Fields) == 0}
 	for i, f := range e.Fields {
 		if f.Key != nil {
-			m.see(Sight{Use: Used, E: f.Key, V: m.eval(f.Key)})
+			m.eval(f.Key)
 			v.Elem = nil
 			if IsLiteral(f.Key, "ok") {
 				v.Is |= IsStatus
@@ -132,7 +132,6 @@ func (m *Machine) table(e *parse.TableExpr) Value {
 			}
 		}
 		item := m.eval(f.Value)
-		m.see(Sight{Use: Used, E: f.Value, V: item})
 		m.insert(&v, item, f.Value)
 		if f.Key != nil || i == len(e.Fields)-1 && parse.ManyValues(f.Value) && !m.C.single(f.Value) {
 			v.Closed = false
@@ -201,22 +200,18 @@ func (m *Machine) either(e *parse.BinaryExpr) Value {
 	}
 	m.State = before
 	switch {
-	case e.Op == "or" && l.Is&Absent == 0:
-		return l
-	case e.Op == "or":
-		l.Is &^= Absent
-		if ConstantKind(e.R) != 0 {
-			r.of = l.of
-		}
-		v := Join(l, r)
-		v.Role, v.listed = l.Role, l.listed
-		return v
+	case e.Op == "and":
+		return Join(l.falsy(), r)
 	case l.Is&Absent == 0:
-		return r
-	case l.Is&^Absent == 0:
 		return l
 	}
-	return Join(l.falsy(), r)
+	l.Is &^= Absent
+	if ConstantKind(e.R) != 0 {
+		r.of = l.of
+	}
+	v := Join(l, r)
+	v.Role, v.listed = l.Role, l.listed
+	return v
 }
 
 // toNumber returns the value of tonumber(x), which stands at pos.
@@ -286,9 +281,7 @@ func arithmetic(e *parse.BinaryExpr, l, r Value) Value {
 	}}
 	switch e.Op {
 	case "+":
-		if v.Low = l.Low && r.Low; l.Least > 0 && r.Least > 0 {
-			v.Least = l.Least + r.Least
-		}
+		v.Low = l.Low && r.Low
 		v.Frac = v.Frac || max(l.Size, r.Size) > 1 && (l.Split && l.Size > 0 && l.Size < 1 || r.Split && r.Size > 0 && r.Size < 1)
 	case "*":
 		v.Low, v.Least = l.Low || r.Low, l.Least*r.Least
@@ -303,9 +296,6 @@ func arithmetic(e *parse.BinaryExpr, l, r Value) Value {
 			v.Least, v.Split = l.Least/r.Size, r.Size > 1 && !l.Constant() && l.Size != aCount().Size && !without(e.L)
 			v.Frac = v.Frac || l.Constant() && math.Mod(l.Size, r.Size) != 0
 		}
-	}
-	if e.Op == "+" || e.Op == "-" {
-		v.By = cmp.Or(l.By, r.By)
 	}
 	return v
 }
@@ -357,21 +347,15 @@ func extreme(args []Value, least bool) Value {
 	return Value{Is: IsNumber, Number: n}
 }
 
-// extent returns how large the result of an operation is. A sum is, if both are near their bounds: what is added may be small.
+// extent returns how large the result of an operation is. What is added may be small.
 func extent(op string, l, r float64) float64 {
 	switch {
-	case op == "+" && min(l, r) > MaxExact/2:
-		return l + r
 	case op == "+":
 		return max(l, r)
-	case op == "-" && r > 0 && r <= l/2:
-		return l
 	case op == "*":
 		return l * r
 	case op == "/" && r > 0:
 		return l / r
-	case op == "%":
-		return r
 	}
 	return 0
 }

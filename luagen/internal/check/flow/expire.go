@@ -23,8 +23,6 @@ func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
 	for i, word := range words {
 		if v := m.eval(word); i > 0 && !(i == len(words)-1 && call.Open) {
 			m.uses(AsWord, word, v)
-		} else {
-			m.see(Sight{Use: Used, E: word, V: v})
 		}
 	}
 	defer m.wrote(call)
@@ -48,7 +46,7 @@ func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
 
 func (m *Machine) replyOf(call CommandCall, name string) Value {
 	words, known := call.Words, call.Least()
-	v := m.added(name, call.Expr, words, m.maybe(call, m.reply(call, name, known)))
+	v := m.maybe(call, m.reply(call, name, known))
 	if (name == "hgetall" || name == "hmget") && known > 1 {
 		v.From = call.Expr
 	}
@@ -140,7 +138,6 @@ func (m *Machine) lifetime(call CommandCall, name string) {
 		for i := range call.Words {
 			delete(m.State.fresh, m.KeyText(call.Words, i))
 			delete(m.State.Sure, exists+m.KeyText(call.Words, i))
-			delete(m.State.Sure, looked+m.KeyText(call.Words, i))
 		}
 	}
 	if key == "" || !Is(name, "creating") {
@@ -230,9 +227,6 @@ func (m *Machine) first(e parse.Expr, op string, other parse.Expr) (added bool) 
 
 // adds reports whether a command adds a number to its key.
 func (m *Machine) adds(words []parse.Expr, number parse.Expr) bool {
-	if !slices.ContainsFunc(m.C.commandNames(words[0]), func(name string) bool { return strings.HasSuffix(name, "incrby") }) {
-		return false
-	}
 	last := words[len(words)-1]
 	v, w := m.Peek(last), m.Peek(number)
 	return m.C.Shares(last, number) || v.Constant() && w.Constant() && v.Least == w.Least

@@ -235,19 +235,10 @@ func (m *Machine) fits(match *Matching, i int, f Form) bool {
 	case *parse.BinaryExpr:
 		if first, literal := m.C.Origin(e.L).(*parse.StringExpr); literal && e.Op == ".." && f.IsToken() {
 			return strings.HasPrefix(f.Word, strings.ToUpper(first.Value))
-		} else if f.Number && worded(e) {
-			return false
 		}
 	}
 	_, behind := m.C.Origin(match.Words[i-1]).(*parse.StringExpr)
 	v := m.Peek(match.Words[i])
 	number := v.Surely(IsNumber) || v.Surely(IsText) && (v.Whole || v.Frac)
 	return !f.IsToken() || !number && !(behind && match.As[i-1].IsToken())
-}
-
-// worded reports whether texts are joined that are no number, as one of them has other letters.
-func worded(e parse.Expr) bool {
-	b, ok := Unparen(e).(*parse.BinaryExpr)
-	part, literal := Unparen(e).(*parse.StringExpr)
-	return ok && b.Op == ".." && (worded(b.L) || worded(b.R)) || literal && text(strings.TrimLeft(part.Value, "(#")).Word
 }

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func (m *Machine) function(f *parse.FuncExpr) {
 	m.closes(m.block([]*state{start}, f.Body))
 	m.Frame.yields = m.Frame.yields.elsewhere()
 	outer.Frame.calls += m.Frame.calls
-	outer.branch, outer.helps = m.branch, m.helps || len(m.Frame.Given) > 0
+	outer.branch = m.branch
 	*m = outer
 }
 
@@ -42,7 +41,7 @@ func (m *Machine) yield(v Value) {
 func (v Value) elsewhere() Value {
 	kept := Value{Is: v.Is, Number: v.Number, Word: v.Word, Known: v.Known, Role: v.Role, Endless: v.Endless, listed: v.listed, hollow: v.hollow,
 		Missing: v.Missing, Decoded: v.Decoded, Paired: v.Paired}
-	kept.Least, kept.Low, kept.By = 0, false, nil
+	kept.Least, kept.Low = 0, false
 	if v.Closed {
 		kept.Is |= IsStatus | IsFailed // The caller may put more into it.
 	} else if v.Elem != nil {
@@ -111,9 +110,6 @@ func (c *code) single(e parse.Expr) bool {
 		slices.Contains([]string{"cjson.decode", "math.abs", "math.ceil", "math.floor", "math.max", "math.min", "tonumber"}, name)
 }
 
-// ofDigits is a pattern whose first capture is a number.
-var ofDigits = regexp.MustCompile(`^[^(]*\(%d\+\)|^\^?%d\+\$?$`)
-
 // Callee returns the name of a function of the server that is called, such as "string.sub".
 func (c *code) Callee(call *parse.CallExpr) string {
 	if call.Method != "" {
@@ -140,18 +136,13 @@ func (m *Machine) call(e *parse.CallExpr) Value {
 		v.of = m.KeyText(words, 1)
 		return v
 	}
-	if name, isName := e.Fn.(*parse.NameExpr); !isName || e.Method != "" {
-		m.uses(Called, e.Fn, m.eval(e.Fn).itself())
-	} else if name.Var != nil && name.Var.Decl != nil {
-		m.see(Sight{Use: Called, E: name})
+	if _, isName := e.Fn.(*parse.NameExpr); !isName || e.Method != "" {
+		m.uses(Called, e.Fn, m.eval(e.Fn))
 	}
 	name, args := m.C.Callee(e), m.arguments(e)
 	if name == "" && m.Quiet == 0 && m.numbered(e) < 0 {
 		if !m.straight(m.C.Flow.Bodies[VarOf(e.Fn)]) {
 			m.asks(m.State.At, e)
-		}
-		if m.helps { // it may give keys an expiry
-			clear(m.State.fresh)
 		}
 	}
 	v := m.outcome(name, e, args)
@@ -201,10 +192,6 @@ func (m *Machine) outcome(name string, e *parse.CallExpr, args []Value) Value {
 			v.hollow, v.listed = true, anyReply
 		}
 		return v
-	case name == "string.match" && len(args) == 2:
-		if pattern, ok := ConstantText(m.C.Origin(e.Args[1])); ok && !strings.Contains(pattern, "()") { // which is a place
-			return Value{Is: IsText | IsNil, free: !ofDigits.MatchString(pattern)}
-		}
 	case Is(name, "functions of texts"):
 		return textValue()
 	}
@@ -215,14 +202,14 @@ func (m *Machine) outcome(name string, e *parse.CallExpr, args []Value) Value {
 func (m *Machine) given(name string, e *parse.CallExpr, args []Value) {
 	m.see(Sight{Use: Given, E: e, Name: name, Args: args})
 	if strings.HasPrefix(name, "string.") {
-		m.uses(Passed, e.Args[0], args[0].itself())
+		m.uses(Passed, e.Args[0], args[0])
 	}
 	switch last := len(args) - 1; name {
 	case "ipairs", "pairs", "table.concat", "cjson.decode", "cmsgpack.unpack":
 		m.uses(Passed, e.Args[0], args[0])
 	case "string.format":
 		for i, v := range args[1:] {
-			m.uses(Passed, e.Args[i+1], v.itself())
+			m.uses(Passed, e.Args[i+1], v)
 		}
 	case "unpack":
 		m.unpacked(e.Args, args[0])

@@ -40,28 +40,16 @@ func (m *Machine) unpacked(args []parse.Expr, v Value) {
 // Whole reports whether unpack gets a list to its end, of which the script has not asked how long it is.
 func (m *Machine) Whole(args []parse.Expr, v Value) bool {
 	x := VarOf(Unparen(args[0]))
-	whole := len(args) < 3 || x != nil && VarOf(m.lengthOf(args[2])) == x
+	whole := len(args) < 3 || x != nil && VarOf(m.LengthOf(args[2])) == x
 	return whole && !m.State.Knows(limited{x}) && !m.State.Knows(limited{v.listed})
 }
 
-// lengthOf returns the list of which an expression is the length.
-func (m *Machine) lengthOf(e parse.Expr) parse.Expr {
+// LengthOf returns the list of which an expression is the length.
+func (m *Machine) LengthOf(e parse.Expr) parse.Expr {
 	if length, ok := m.C.Origin(e).(*parse.UnaryExpr); ok && length.Op == "#" {
 		return length.X
 	}
 	return nil
-}
-
-// bounds notes that a number of elements is less than a number that never changes, but 0 or 1.
-func (m *Machine) bounds(e parse.Expr, limit parse.Expr) {
-	w := m.Peek(limit)
-	if m.Peek(e).Size != aCount().Size || w.Is == IsNumber && w.Size <= 1 && w.Size > 0 ||
-		slices.ContainsFunc(NamesIn(limit), func(x *parse.Var) bool { return len(x.Writes) > 0 }) {
-		return
-	}
-	for _, what := range m.touched(e) {
-		m.State.ask(proved, limited{what})
-	}
 }
 
 // limited is asked of a list, or of the key that it lists.
@@ -71,7 +59,7 @@ type limited struct{ what any }
 func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
 	for _, e := range parse.Exprs(stmt) {
 		length, _ := Added(e)
-		list := m.lengthOf(length)
+		list := m.LengthOf(length)
 		if call, ok := e.(*parse.CallExpr); ok && m.C.Callee(call) == "ipairs" && len(call.Args) > 0 {
 			list = call.Args[0]
 		}
@@ -103,18 +91,6 @@ func (m *Machine) anyNumber(stmt parse.Stmt, e parse.Expr) bool {
 func endless(name string, words []parse.Expr) bool {
 	part := strings.Contains(name, "by") && slices.ContainsFunc(words, func(e parse.Expr) bool { return IsLiteral(e, "limit") })
 	return Is(name, "endless") && !part || Is(name, "by rank") && len(words) > 3 && Bound(words[3]) == -1
-}
-
-// added returns the value of the reply of a command that adds an int to what a key holds.
-func (m *Machine) added(name string, e *parse.CallExpr, words []parse.Expr, v Value) Value {
-	at := map[string]int{"incrby": 2, "decrby": 2, "hincrby": 3}[name]
-	if at == 0 || at >= len(words) || m.C.plain {
-		return v
-	}
-	if m.Peek(words[at]).Wide != "" {
-		v.By, v.Size, v.Large = &e.P, maxInt64, maxInt64
-	}
-	return v
 }
 
 // insert notes that a value is put into a table.

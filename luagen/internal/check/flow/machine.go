@@ -41,7 +41,6 @@ type Machine struct {
 	level  int // how many expressions are around this one
 	forms  map[*parse.CallExpr]*Matching
 	Conds  []parse.Expr // the conditions around the code
-	helps  bool         // some function gives keys an expiry
 }
 
 // Frame is what is seen of a function, or of the script.
@@ -217,9 +216,7 @@ func (m *Machine) assign(s *parse.AssignStmt) {
 			if v, _ := m.State.Get(VarOf(t.X)); v.Decoded {
 				m.State.ask(proved, aField+m.C.NameOf(t))
 			}
-			item := s.Values[min(i, len(s.Values)-1)]
-			m.see(Sight{Use: Used, E: item, V: all[i]})
-			m.put(t.X, all[i], item)
+			m.put(t.X, all[i], s.Values[min(i, len(s.Values)-1)])
 		}
 	}
 }
@@ -302,7 +299,6 @@ const (
 	Either  // l and r, l or r: of the left one only
 	Chained // all operands of a chain of ..
 
-	Used      // for anything but a comparison
 	Given     // a function of the server gets its arguments
 	Sent      // a command gets its words
 	Refusable // a command gives an expiry to a key that was just created

@@ -33,12 +33,6 @@ func (m *Machine) decided(cond parse.Expr, v Value) (truth, decided bool) {
 	if v.Is&Absent == 0 || v.Is&^Absent == 0 {
 		return v.Is&Absent == 0, true
 	}
-	x := VarOf(cond)
-	for b := m.State.trail; x != nil && len(x.Writes) == 0 && b != nil && m.State.trail.n-b.n < MaxNames; b = b.Up {
-		if VarOf(b.Cond) == x {
-			return b.truth, true
-		}
-	}
 	return false, false
 }
 

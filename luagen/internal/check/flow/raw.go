@@ -44,13 +44,14 @@ func (c *code) Elsewhere(name string) bool {
 	})
 }
 
-// Assembled reports whether a raw script is a part: it names files that a program of its own puts in, or has functions alone.
+// Assembled reports whether a raw script is a part: it names files that a program of its own puts in, or only declares names.
 func (c *code) Assembled() bool {
 	return c.S.Raw && (slices.ContainsFunc(c.S.Comments, func(m parse.Comment) bool {
 		return strings.Contains(m.Text, "@include") || strings.Contains(m.Text, "$include")
 	}) || !slices.ContainsFunc(c.S.Body.Stmts, func(stmt parse.Stmt) bool {
-		_, ok := stmt.(*parse.LocalFuncStmt)
-		return !ok
+		_, isFunc := stmt.(*parse.LocalFuncStmt)
+		_, isLocal := stmt.(*parse.LocalStmt)
+		return !isFunc && !isLocal
 	}))
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -64,7 +65,7 @@ func merge(a, b *state) *state {
 		if w := b.vars[x]; w == v || reflect.DeepEqual(w, v) {
 			s.vars[x] = v
 		} else if w != nil {
-			s.set(x, Join(*v, *w))
+			s.set(x, Join(a.settled(*v), b.settled(*w)))
 		}
 	}
 	maps.Copy(s.Sure, a.Sure)
@@ -72,6 +73,14 @@ func merge(a, b *state) *state {
 	maps.Copy(s.fresh, a.fresh)
 	maps.Copy(s.fresh, b.fresh)
 	return s
+}
+
+// settled returns a value that is there if a state knows that, for where the state is no more.
+func (s *state) settled(v Value) Value {
+	if v.Missing != "" && s.Knows(strings.TrimSuffix(v.Missing, itsOwn)) {
+		v.Missing = ""
+	}
+	return v
 }
 
 // refine notes that a condition without parts is true, or is not.
@@ -126,7 +135,9 @@ func (m *Machine) side(e parse.Expr, op string, other parse.Expr) {
 		m.counted(v, op, w)
 	}
 	if op == "<" || op == "<=" {
-		m.bounds(e, other)
+		for _, what := range m.touched(e) {
+			m.State.ask(proved, limited{what})
+		}
 	}
 	left, zero := v.remaining(op, w), w.Size == ZeroSize
 	switch {

@@ -144,7 +144,6 @@ func (m *Machine) ways(s *state, cond parse.Expr, left int) (yes, no []*state) {
 
 // parts returns the states in which "x and y" or "x or y" is true, and in which it is not.
 func (m *Machine) parts(s *state, e *parse.BinaryExpr, left int) (yes, no []*state) {
-	m.see(Sight{Use: Either, E: e})
 	yes, no = m.ways(s, e.L, left-1)
 	more := &yes
 	if e.Op == "or" {
@@ -226,10 +225,7 @@ func (m *Machine) loop(all []*state, stmt parse.Stmt) []*state {
 	})
 	all = m.turns(stmt, all, body)
 	if isRepeat {
-		all = m.each(all, func() {
-			m.eval(repeat.Cond)
-			m.see(Sight{Use: Asked, E: repeat.Cond})
-		})
+		all = m.each(all, func() { m.eval(repeat.Cond) })
 	}
 	endless := isRepeat && IsBool(repeat.Cond, false)
 	if isWhile {
@@ -256,8 +252,6 @@ func (m *Machine) turns(stmt parse.Stmt, all []*state, body *parse.Block) []*sta
 		all, _ = m.part(all, s.Cond)
 	case *parse.RepeatStmt:
 		return m.statements(all, s.Body)
-	case *parse.NumForStmt:
-		m.each(all, func() { m.bind(s.Var, Value{Is: IsNumber, Number: Number{Low: m.Peek(s.From).Low}}) })
 	case *parse.GenForStmt:
 		m.each(all, func() { m.elements(s) })
 	}

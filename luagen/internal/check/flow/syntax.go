@@ -206,14 +206,6 @@ func (v *values) defaults(s *parse.IfStmt) {
 	}
 }
 
-// compares notes what is compared: "not n == 1" is one mistake.
-func (v *values) compares(e *parse.BinaryExpr) {
-	if not, ok := Unparen(e.L).(*parse.UnaryExpr); ok {
-		v.Careful[Unparen(not.X)] = true
-	}
-	v.Careful[e.L], v.Careful[e.R] = true, true
-}
-
 // cover notes what stands in a chain of "or" or "and": the comparisons of a name with constants of several kinds, as in
 // "x == nil or x == false or x == 0", and the test of a name that another part is about, as in "x and x > 0".
 func (v *values) cover(e *parse.BinaryExpr) {

@@ -208,16 +208,13 @@ func unitIn(text string, in *regexp.Regexp) (says Unit) {
 // says returns the unit that the name of a local or a comment says it is in.
 func (c *code) says(x *parse.Var) Unit {
 	return recalled(c.units, x, func() Unit {
-		return c.Hears(x.Name, inName).Or(c.Hears(c.Said[Itoa(x.Pos.Line)], InComment)).Or(c.Hears(c.Said[x.Name], InComment))
+		return c.Hears(x.Name, inName).Or(c.Hears(c.Said[Itoa(x.Pos.Line)], InComment))
 	})
 }
 
-var (
-	aLine = regexp.MustCompile(`(?m)^[\s*-]*(?:@param +)?([A-Za-z_]\w*)\W+(\S.*)$`)
-	aList = regexp.MustCompile(`\bARGV *[=:] *(?:\{([^}]*)\}|([^\n{]*,.*))`)
-)
+var aList = regexp.MustCompile(`\bARGV *[=:] *(?:\{([^}]*)\}|([^\n{]*,.*))`)
 
-// comments returns what they say of ARGV[n], of names and of lines.
+// comments returns what they say of ARGV[n] and of lines.
 func comments(s *parse.Script) map[string]string {
 	all, text := map[string]string{}, strings.Builder{}
 	for _, comment := range s.Comments {
@@ -225,9 +222,6 @@ func comments(s *parse.Script) map[string]string {
 		plain := strings.Trim(comment.Text, "-[] ")
 		all[Itoa(comment.Pos.Line)] = plain
 		text.WriteString(plain + "\n")
-	}
-	for _, line := range aLine.FindAllStringSubmatch(text.String(), -1) {
-		all[line[1]] = cmp.Or(all[line[1]], line[2])
 	}
 	for _, list := range aList.FindAllStringSubmatch(text.String(), -1) {
 		for i, item := range strings.Split(list[1]+list[2], ",") {
@@ -241,10 +235,6 @@ func comments(s *parse.Script) map[string]string {
 // NameOf returns the local name or the field that an expression is, or what a comment says of it; "" for another.
 func (c *code) NameOf(e parse.Expr) string {
 	switch e := e.(type) {
-	case *parse.CallExpr:
-		if name := c.Callee(e); len(e.Args) > 0 && (name == "tostring" || name == "tonumber") {
-			return c.NameOf(e.Args[0])
-		}
 	case *parse.NameExpr:
 		return e.Name
 	case *parse.IndexExpr:

@@ -70,15 +70,14 @@ type Value struct {
 
 // Number is what is known of a number, or of the number that a text holds.
 type Number struct {
-	Size  float64    // how large it may well be, 0: unknown
-	Large float64    // how large it is in some cases, 0: unknown
-	Least float64    // it certainly is no less, 0: unknown
-	Whole bool       // it certainly has no fraction
-	Frac  bool       // it may well have one
-	Split bool       // it is divided by a number that is written out, and may well have a fraction then
-	Low   bool       // it may well be 0 or less
-	Unit  Unit       // of a time,
-	By    *parse.Pos // the call that added an int of any size, of which it is the reply
+	Size  float64 // how large it may well be, 0: unknown
+	Large float64 // how large it is in some cases, 0: unknown
+	Least float64 // it certainly is no less, 0: unknown
+	Whole bool    // it certainly has no fraction
+	Frac  bool    // it may well have one
+	Split bool    // it is divided by a number that is written out, and may well have a fraction then
+	Low   bool    // it may well be 0 or less
+	Unit  Unit    // of a time,
 }
 
 func countUpTo(size float64) Value {
@@ -149,7 +148,7 @@ func Join(a, b Value) Value {
 func joinNumbers(a, b Number) Number {
 	n := Number{
 		Large: max(a.Large, b.Large), Least: min(a.Least, b.Least), Whole: a.Whole && b.Whole, Frac: a.Frac || b.Frac,
-		Split: a.Split || b.Split, Low: a.Low || b.Low, By: cmp.Or(a.By, b.By),
+		Split: a.Split || b.Split, Low: a.Low || b.Low,
 	}
 	if a.Size > 0 && b.Size > 0 {
 		n.Size = max(a.Size, b.Size)
@@ -200,8 +199,6 @@ func scalar(b *parse.Binding) Value {
 	if t.Bounded {
 		v.Least = float64(max(t.Min, 0))
 		v.Low = t.Min > math.MinInt64 && t.Min <= 0
-	} else if t.IsTime() {
-		v.Least = 1
 	}
 	if most := largest[t.Name]; most > 0 {
 		if v.Whole, v.Size = true, most; t.Bounded {

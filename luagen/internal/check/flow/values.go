@@ -191,8 +191,6 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 				b, ok := Unparen(side).(*parse.BinaryExpr)
 				v.chained[b] = ok && b.Op == e.Op
 			}
-		case "==", "~=":
-			v.compares(e)
 		}
 	case *parse.FuncExpr:
 		v.block(e.Body, e)
