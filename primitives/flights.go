@@ -34,8 +34,8 @@ func newFlights() *flights {
 }
 
 // do returns the answer of the flight called name. A caller that becomes the leader calls ask, which calls asking when it
-// asks, and sets one.busy. If others may not share what ask returns, or it panics, the next caller becomes the leader. The error says that
-// ctx or the client ended before there was an answer.
+// asks, and sets one.busy. If others may not share what ask returns, or it panics, the next caller becomes the leader. The
+// error says that ctx or the client ended before there was an answer.
 func (f *flights) do(
 	ctx context.Context, name string, ask func(one *flight, asking func()) (answer memoAnswer, shared bool),
 ) (answer memoAnswer, err error) {

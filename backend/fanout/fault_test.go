@@ -104,7 +104,8 @@ func TestFaultsPass(t *testing.T) {
 	}
 }
 
-// TestSubscribeIsNotAcknowledged: who subscribes again and again dials no more often for it, on another channel neither.
+// TestSubscribeIsNotAcknowledged: a caller that subscribes again and again dials no more often for it, on another channel
+// neither. Once a server has acknowledged, the next such link is a first one.
 func TestSubscribeIsNotAcknowledged(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, n *network, hub *fanout.Hub) {
 		n.mutes["x"], n.mutes["y"] = true, true
@@ -120,6 +121,12 @@ func TestSubscribeIsNotAcknowledged(t *testing.T) {
 		began := time.Now()
 		hear(t, hub, "x")
 		require.Less(t, time.Since(began), 2100*time.Millisecond)
+		n.mutes["y"] = true
+		_, err := hub.Subscribe(t.Context(), "y", func(backend.Event) {})
+		require.Error(t, err)
+		began = time.Now()
+		hear(t, hub, "z")
+		require.Less(t, time.Since(began), 100*time.Millisecond)
 	})
 }
 
