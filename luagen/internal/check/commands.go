@@ -121,8 +121,12 @@ func (j *judge) checkWords(call flow.CommandCall, name string) {
 	if fn, ok := last.(*parse.CallExpr); ok && j.C.Callee(fn) == "unpack" && len(fn.Args) > 0 && len(fn.Args) < 3 && j.C.IsList(fn.Args[0], "ARGV") {
 		j.note(fn.Args[0].Pos(), "unpack fails from 8000 elements on: if callers may pass as many, go through ARGV in parts")
 	}
-	if _, reply := j.C.Origin(list).(*parse.CallExpr); reply && match.Cmd != nil && -match.Cmd.Arity > call.Least() && j.MayBeEmpty(list, j.Peek(list)) {
-		j.may(list.Pos(), Command, "this list may be empty, and %s fails without a word from it: ask for # of it first", flow.Shown(name))
+	if _, reply := j.C.Origin(list).(*parse.CallExpr); match.Cmd != nil && -match.Cmd.Arity > call.Least() && j.MayBeEmpty(list, j.Peek(list)) {
+		if reply {
+			j.may(list.Pos(), Command, "this list may be empty, and %s fails without a word from it: ask for # of it first", flow.Shown(name))
+		} else if slices.ContainsFunc(j.C.Flow.Stores[flow.VarOf(list)], func(e parse.Expr) bool { return e != nil && j.C.Certainly(flow.AGiven, e) }) {
+			j.note(list.Pos(), "if callers pass nothing for this list, it gives no word, and the command fails: ask for # of it first")
+		}
 	}
 	if v := j.Peek(list); call.Open && name == "zadd" && v.Elem != nil && v.Elem.Paired {
 		j.find(list.Pos(), Command, "this has each score behind its member, and ZADD takes it before: turn them round")

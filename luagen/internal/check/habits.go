@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 
@@ -13,6 +14,9 @@ func (j *judge) habits(all []touch) {
 	for i, t := range all {
 		if t.name == "zadd" && len(t.call.Words) == 4 {
 			j.oneMember(t, all)
+		}
+		if t.name == "zadd" && len(t.call.Words) == 4 || t.name == "hset" || t.name == "hmset" {
+			j.idle(t, all)
 		}
 		j.words(t)
 		j.rows(all[:i+1])
@@ -70,14 +74,70 @@ func (j *judge) overwritten(t touch, all []touch) {
 	}
 }
 
-// oneMember finds a member that is its score, in a set whose members are counted: what happens at one moment counts once.
+// oneMember finds a member that is its score, in a set whose members are counted: what happens at one moment counts once. It notes
+// one that has the number of members behind it.
 func (j *judge) oneMember(t touch, all []touch) {
-	score, member := t.call.Words[2], t.call.Words[3]
-	x, n := flow.VarOf(score), j.C.Nth(score, "ARGV")
-	if (x != nil && x == flow.VarOf(member) || n > 0 && n == j.C.Nth(member, "ARGV")) && slices.ContainsFunc(all, func(u touch) bool {
-		return u.key == t.key && (u.name == "zcard" || u.name == "zcount")
+	score := j.bare(t.call.Words[2])
+	isCounted := func(u touch) bool { return u.key == t.key && (u.name == "zcard" || u.name == "zcount") }
+	is, counts := false, false
+	for _, part := range flow.Operands(j.bare(t.call.Words[3]), "..") {
+		part = j.bare(part)
+		name := j.KeyName(part, flow.MaxKeyParts)
+		switch _, written := flow.ConstantText(part); {
+		case written:
+		case part == score || name != "" && name == j.KeyName(score, flow.MaxKeyParts):
+			is = true
+		case slices.ContainsFunc(all, func(u touch) bool { return isCounted(u) && part == parse.Expr(u.call.Expr) }):
+			counts = true
+		default:
+			return
+		}
+	}
+	if counts {
+		j.note(t.call.Words[3].Pos(), "two calls may make this same member if one is removed between them: INCR a counter, or pass an id")
+	} else if is && slices.ContainsFunc(all, isCounted) {
+		j.find(t.call.Words[3].Pos(), Command, "the score is the member, too, so what comes at one moment counts once: put an id or a counter behind it")
+	}
+}
+
+// bare returns what an expression is made of, without tostring and tonumber.
+func (j *judge) bare(e parse.Expr) parse.Expr {
+	for range 2 {
+		e = cmp.Or(j.Passed(e, "tostring"), j.Passed(e, "tonumber"), e)
+	}
+	return j.C.Origin(e)
+}
+
+var isNow = regexp.MustCompile(`^(?:.* )?(?:now|time|ts|timestamp)(?: (?:ms|millis|sec|seconds))?$`)
+
+// clocked reports whether an expression is the time, by its name or by TIME.
+func (j *judge) clocked(e parse.Expr) bool {
+	return isNow.MatchString(flow.Spoken(j.C.NameOf(e))) || j.C.Flow.Within(e, func(e parse.Expr) bool { return j.C.Sent(e, "time") != nil })
+}
+
+// idle notes a window or a bucket whose key never expires, in a script that has no other key, and times that it counts and never removes.
+func (j *judge) idle(t touch, all []touch) {
+	aged, removes, count := false, false, t
+	for _, u := range all {
+		if u.key != t.key || t.key == "" {
+			return
+		}
+		if u.name == "zcard" && j.C.InCondition(u.call.Expr) {
+			count = u
+		}
+		removes = removes || j.C.Writes(u.call.Expr) && u.name != "zadd" && !flow.Is(u.name, "ending")
+		aged = aged || slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
+			b, ok := e.(*parse.BinaryExpr)
+			return ok && b.Op == "-" && j.clocked(b.L) && (t.name != "zadd" && (u.name == "hget" || u.name == "hmget") && j.from(b.R, u) ||
+				t.name == "zadd" && u.name == "zremrangebyscore" && j.C.Flow.Within(u.call.Words[len(u.call.Words)-1], func(e parse.Expr) bool { return e == parse.Expr(b) }))
+		})
+	}
+	if aged && !slices.ContainsFunc(all, func(u touch) bool {
+		return flow.Is(u.name, "ending") || u.name == "persist" || flow.Units[flow.Shapes[u.name]].Per != 0
 	}) {
-		j.find(member.Pos(), Command, "the score is the member, too, so what comes at one moment counts once: put an id or a counter behind it")
+		j.note(t.call.Expr.P, "this key stays when its callers are gone, as nothing here gives it an expiry: call PEXPIRE with the time for which it is needed")
+	} else if count.name == "zcard" && !removes && t.name == "zadd" && j.clocked(t.call.Words[2]) {
+		j.note(count.call.Expr.P, "none of these is removed here: if they end by time, they count still, so call ZREMRANGEBYSCORE first, or ZCOUNT")
 	}
 }
 

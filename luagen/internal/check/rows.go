@@ -134,6 +134,11 @@ func (j *judge) fits(e parse.Expr, want string, names map[string]parse.Expr) boo
 		return !(n < 0)
 	case want[0] == '=':
 		return slices.Contains(strings.Split(want[1:], "|"), strings.ToLower(text)) || !math.IsNaN(n) && want[1:] == strconv.FormatFloat(n, 'f', -1, 64)
+	case strings.HasSuffix(want, "+1"):
+		read := names[strings.TrimSuffix(want, "+1")]
+		last, m := flow.Added(j.C.Origin(read))
+		base, k := flow.Added(e)
+		return flow.Bound(read) > 0 && n == flow.Bound(read)+1 || k == m+1 && flow.VarOf(last) != nil && flow.VarOf(last) == flow.VarOf(base)
 	case want != "_" && names[want] != nil:
 		other, _ := flow.ConstantText(j.C.Origin(names[want]))
 		return text != "" && text == other || j.KeyName(e, flow.MaxKeyParts) != "" && j.KeyName(e, flow.MaxKeyParts) == j.KeyName(names[want], flow.MaxKeyParts)

@@ -1,0 +1,5 @@
+local rate, now = tonumber(ARGV[1]), tonumber(ARGV[2])
+local b = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local tokens = math.min(9, (tonumber(b[1]) or 9) + (now - (tonumber(b[2]) or now)) * rate)
+redis.call('HSET', KEYS[1], 'tokens', tokens, 'at', now)
+return tostring(tokens)
