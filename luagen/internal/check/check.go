@@ -217,12 +217,12 @@ func (j *judge) expressions() {
 		case *parse.BinaryExpr:
 			j.never(e)
 		case *parse.TableExpr:
-			for i, f := range e.Fields {
-				j.cut(f.Value, f.Key != nil || i == len(e.Fields)-1)
+			for _, f := range e.Fields[:max(0, len(e.Fields)-1)] {
+				j.cut(f.Value)
 			}
 		case *parse.CallExpr:
-			for i, arg := range e.Args {
-				j.cut(arg, i == len(e.Args)-1)
+			for _, arg := range e.Args[:max(0, len(e.Args)-1)] {
+				j.cut(arg)
 			}
 			if j.C.Callee(e) == "tonumber" && len(e.Args) > 0 {
 				j.noKey(e.Args[0])
@@ -231,6 +231,13 @@ func (j *judge) expressions() {
 			j.second(e)
 			if j.C.Callee(e) == "math.random" && !j.C.Seeds && !j.C.Assembled() && len(j.C.S.Header.Includes) == 0 {
 				j.report(e.P, Command, "each run of a script draws the same numbers: call math.randomseed first, as with TIME or an argument")
+			}
+		}
+	}
+	for _, cond := range j.C.Flow.Conds {
+		for _, part := range flow.Operands(cond, "or")[1:] {
+			if flow.ConstantKind(part)&(flow.IsText|flow.IsNumber) != 0 {
+				j.report(part.Pos(), Compare, "this is always true: write the comparison again, as in x == 1 or x == 2")
 			}
 		}
 	}

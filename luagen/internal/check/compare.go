@@ -41,7 +41,7 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 		j.turns(r, e.R.Pos())
 	}
 	if use == flow.Less {
-		j.inequality(e, l, r)
+		j.inequality(e, j.onceSeen(e.L, l, e.P), j.onceSeen(e.R, r, e.P))
 	} else {
 		j.equality(e, l, r)
 	}
@@ -77,13 +77,37 @@ func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 	j.find(e.P, Compare, "this is %s: it compares %s with %s%s", never, l.Is, r.Is, advice)
 }
 
+// onceSeen returns what a name that a loop assigns to holds where a place sees it first, if that is clear.
+func (j *judge) onceSeen(e parse.Expr, v flow.Value, at parse.Pos) flow.Value {
+	all := j.C.Flow.Sources[flow.VarOf(e)]
+	if _, known := j.State.Get(flow.VarOf(e)); known || len(all) > flow.MaxNames {
+		return v
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(s flow.Source) bool { return flow.ConstantKind(s.Expr) == flow.IsNil })
+	if len(all) == 0 || flow.ConstantKind(all[0].Expr) == flow.IsText || slices.ContainsFunc(all, func(s flow.Source) bool { return s.Expr == nil || s.Nth > 0 }) ||
+		len(all) > 1 && (all[0].Expr.Pos().Offset > at.Offset || all[1].Expr.Pos().Offset < at.Offset) {
+		return v
+	}
+	return j.Peek(all[0].Expr)
+}
+
 func (j *judge) inequality(e *parse.BinaryExpr, l, r flow.Value) {
 	switch {
 	case l.Surely(flow.IsText) && r.Surely(flow.IsNumber), l.Surely(flow.IsNumber) && r.Surely(flow.IsText):
 		j.find(e.P, Compare, "this fails: it compares a text with a number; write tonumber")
+	case l.Surely(flow.IsTable) || r.Surely(flow.IsTable):
+		j.find(e.P, Compare, "this fails: it compares a table: take its elements, or their number")
+	case r.Surely(flow.IsNumber) && j.orNumber(e.L, l), l.Surely(flow.IsNumber) && j.orNumber(e.R, r):
+		j.find(e.P, Compare, "this fails where there is a reply: it compares a text with a number; write tonumber around it")
 	case l.Surely(flow.IsText) && r.Surely(flow.IsText) && !l.Named() && !r.Named() && !j.isLetter(e.L) && !j.isLetter(e.R):
 		j.find(e.P, Compare, "texts are compared letter by letter: '10' comes before '9'")
 	}
+}
+
+// orNumber reports whether an expression is a text with a number in its place where it is missing.
+func (j *judge) orNumber(e parse.Expr, v flow.Value) bool {
+	b, ok := flow.Unparen(j.C.Origin(e)).(*parse.BinaryExpr)
+	return v.Is == flow.IsText|flow.IsNumber && ok && b.Op == "or" && flow.ConstantKind(b.R) == flow.IsNumber && j.Peek(b.L).Surely(flow.IsText)
 }
 
 // isLetter reports whether e is a literal text that is not meant to be a number, or the beginning of another text.
@@ -127,22 +151,15 @@ func (j *judge) condition(e parse.Expr) {
 
 // noList finds a condition that a reply is no list, if no other asks for its length or an element: an empty one is true.
 func (j *judge) noList(e parse.Expr) {
-	list := parse.Expr(nil)
-	if not, ok := e.(*parse.UnaryExpr); ok && not.Op == "not" {
-		list = not.X
-	} else if b, ok := e.(*parse.BinaryExpr); ok && b.Op == "==" && flow.IsFalsy(b.R) {
-		list = b.L
-	}
+	x, kind, _ := flow.ConstantTest(e)
+	b, isBinary := e.(*parse.BinaryExpr)
+	_, isUnary := e.(*parse.UnaryExpr)
 	asks := func(e parse.Expr) bool {
-		switch part := e.(type) {
-		case *parse.UnaryExpr:
-			return part.Op == "#" && flow.Mentions(part, flow.VarOf(list))
-		case *parse.IndexExpr, *parse.CallExpr:
-			return flow.Mentions(e, flow.VarOf(list))
-		}
-		return false
+		index, ok := e.(*parse.IndexExpr)
+		return ok && flow.VarOf(index.X) == x || flow.VarOf(j.LengthOf(e)) == x
 	}
-	if v := j.Peek(list); v.Is == flow.IsTable && v.Elem != nil && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return j.C.Flow.Within(e, asks) }) {
+	if v, _ := j.State.Get(x); (isUnary || isBinary && b.Op == "==") && kind&flow.Absent != 0 && v.Is == flow.IsTable && v.Elem != nil &&
+		len(j.C.Flow.Conds) < flow.MaxWithin && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return j.C.Flow.Within(e, asks) }) {
 		j.find(e.Pos(), Compare, "this is never true: a reply that is a list is true in Lua, even without elements: ask for # of it, or for an element")
 	}
 }

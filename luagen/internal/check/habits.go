@@ -36,7 +36,7 @@ func (j *judge) mentions(t touch, key string) bool {
 }
 
 // amounts is of names of arguments that say how many.
-var amounts = regexp.MustCompile(`\b(?:limit|count|size|max|batch|capacity|keep|top|length|len)$`)
+var amounts = regexp.MustCompile(`\b(?:limit|count|size|max|batch|capacity|keep|top|length|len|items|entries)$`)
 
 // words finds what a call shows by its words alone.
 func (j *judge) words(t touch) {
@@ -45,7 +45,10 @@ func (j *judge) words(t touch) {
 	}
 	match := j.FormOf(t.call, t.name)
 	if words := t.call.Words; len(words) > 3 && (t.name == "ltrim" || flow.Is(t.name, "by rank")) && flow.Bound(j.C.Origin(words[2])) == 0 &&
-		amounts.MatchString(j.C.NamesOf("ARGV", j.C.Nth(words[3], "ARGV"))) {
+		amounts.MatchString(j.C.NamesOf("ARGV", j.C.Nth(words[3], "ARGV"))) && !slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
+		b, ok := e.(*parse.BinaryExpr) // as one more says that there are others behind
+		return ok && j.LengthOf(b.L) != nil && j.C.Shares(b.R, words[3])
+	}) {
 		j.find(words[3].Pos(), Command, "this is the last index, and it counts, too, so that is one more: write - 1 behind it")
 	}
 	for i, f := range match.As {
@@ -171,9 +174,9 @@ func (j *judge) magic(e *parse.CallExpr) {
 }
 
 // cut finds an unpack before another value, which gives one element there.
-func (j *judge) cut(e parse.Expr, last bool) {
+func (j *judge) cut(e parse.Expr) {
 	call, ok := e.(*parse.CallExpr)
-	if last || !ok || j.C.Callee(call) != "unpack" || len(call.Args) == 0 || len(call.Args) > 2 {
+	if !ok || j.C.Callee(call) != "unpack" || len(call.Args) == 0 || len(call.Args) > 2 {
 		return
 	}
 	if list, ok := j.C.Origin(call.Args[0]).(*parse.TableExpr); !ok || len(list.Fields) != 1 {

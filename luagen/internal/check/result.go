@@ -18,6 +18,9 @@ func (j *judge) rawReturn(v flow.Value, list []parse.Expr) {
 	if ok && !j.C.Resp3 {
 		j.namesIn(table)
 	}
+	if v.ByName != nil && !v.Rows && !j.C.Resp3 && v.Is&(flow.IsText|flow.IsNumber) == 0 && (!ok || len(table.Fields) == 0) {
+		j.find(list[0].Pos(), Result, noNames)
+	}
 	if x := flow.VarOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
 		v = j.Peek(table)
 	}
@@ -32,13 +35,14 @@ func (j *judge) rawReturn(v flow.Value, list []parse.Expr) {
 	}
 }
 
+const noNames = "a reply has no names, so this is lost: return a list, or what cjson.encode makes of the table"
+
 // namesIn finds the first field with a name in a table that is returned. Of those a reply has one alone, which says its kind.
 func (j *judge) namesIn(table *parse.TableExpr) {
 	for _, f := range table.Fields {
 		name, ok := f.Key.(*parse.StringExpr)
-		if ok && (len(table.Fields) > 1 || !slices.Contains([]string{"ok", "err", "double", "map", "set", "big_number"}, name.Value)) &&
-			name.Value != "err" && name.Value != "format" && name.Value != "string" {
-			j.find(name.Pos(), Result, "a reply has no names, so this is lost: return a list, or what cjson.encode makes of the table")
+		if ok && (len(table.Fields) > 1 && !slices.Contains([]string{"err", "format", "string"}, name.Value) || !flow.Is(name.Value, "names of replies")) {
+			j.find(name.Pos(), Result, noNames)
 			return
 		}
 	}

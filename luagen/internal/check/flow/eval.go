@@ -37,6 +37,9 @@ func (m *Machine) eval(e parse.Expr) Value {
 		v, _ := m.State.Get(e.Var)
 		return v.In(m.C.says(e.Var))
 	case *parse.IndexExpr:
+		if isGlobal(e.X, "math") && IsLiteral(e.Key, "huge") {
+			return Value{Is: IsNumber}
+		}
 		x, key := m.eval(e.X), m.eval(e.Key)
 		v := m.index(e, x, key)
 		v.of, v.mixed, v.made = x.of, x.mixed, x.made
@@ -68,6 +71,9 @@ const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPintyINTY"
 func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 	m.see(Sight{Use: Indexed, E: e.X, F: e.Key, V: x, W: key})
 	m.proves(x)
+	if x.ByName != nil && key.Surely(IsText) && x.Is&(IsText|IsNumber) == 0 && len(m.C.Flow.aliases[VarOf(e.X)]) == 0 {
+		return x.ByName.In(m.C.Hears(m.C.NameOf(e), inName))
+	}
 	if x.Elem == nil || !x.Surely(IsTable) {
 		name := m.C.NameOf(e)
 		v := unknown().In(m.C.Hears(name, inName))
@@ -133,6 +139,9 @@ func (m *Machine) table(e *parse.TableExpr) Value {
 		}
 		item := m.eval(f.Value)
 		m.insert(&v, item, f.Value)
+		if v.Rows = v.Rows || f.Key == nil; f.Key != nil {
+			v.name(f.Key, m.Peek(f.Key), item)
+		}
 		if f.Key != nil || i == len(e.Fields)-1 && parse.ManyValues(f.Value) && !m.C.single(f.Value) {
 			v.Closed = false
 			continue

@@ -40,7 +40,7 @@ func (m *Machine) yield(v Value) {
 // elsewhere returns what of a value still holds where another time or place may be.
 func (v Value) elsewhere() Value {
 	kept := Value{Is: v.Is, Number: v.Number, Word: v.Word, Known: v.Known, Role: v.Role, Endless: v.Endless, listed: v.listed, hollow: v.hollow,
-		Missing: v.Missing, Decoded: v.Decoded, Paired: v.Paired}
+		Missing: v.Missing, Decoded: v.Decoded, Paired: v.Paired, ByName: v.ByName, Rows: v.Rows}
 	kept.Least, kept.Low = 0, false
 	if v.Closed {
 		kept.Is |= IsStatus | IsFailed // The caller may put more into it.
@@ -214,7 +214,7 @@ func (m *Machine) given(name string, e *parse.CallExpr, args []Value) {
 	case "unpack":
 		m.unpacked(e.Args, args[0])
 	case "table.insert":
-		m.put(e.Args[0], args[last], e.Args[last])
+		m.put(e.Args[0], &parse.NumberExpr{Text: "1"}, args[last], e.Args[last])
 	}
 }
 

@@ -193,7 +193,7 @@ func (m *Machine) bind(x *parse.Var, v Value) {
 	if v.Is&IsTable != 0 && (stored || v.Closed || v.Elem == nil) {
 		// Values that are put into it, here or by a function that gets it, are not followed.
 		kept := Value{Is: v.Is | IsStatus | IsFailed, Missing: v.Missing, hollow: v.hollow,
-			Decoded: v.Decoded, doubted: v.doubted, Empty: v.Empty, of: v.of, mixed: v.mixed}
+			Decoded: v.Decoded, doubted: v.doubted, Empty: v.Empty, of: v.of, mixed: v.mixed, ByName: v.ByName, Rows: v.Rows}
 		if !stored {
 			kept.Elem, kept.listed = v.Elem, v.listed
 		}
@@ -216,15 +216,35 @@ func (m *Machine) assign(s *parse.AssignStmt) {
 			if v, _ := m.State.Get(VarOf(t.X)); v.Decoded {
 				m.State.ask(proved, aField+m.C.NameOf(t))
 			}
-			m.put(t.X, all[i], s.Values[min(i, len(s.Values)-1)])
+			m.put(t.X, t.Key, all[i], s.Values[min(i, len(s.Values)-1)])
 		}
 	}
 }
 
+// name notes that a table has an item by a key.
+func (v *Value) name(e parse.Expr, key, item Value) {
+	text, literal := ConstantText(e)
+	if v.Rows = v.Rows || !key.Surely(IsText) || Is(text, "names of replies"); key.Is == IsNumber || v.Decoded || v.Elem != nil {
+		return
+	}
+	if item.Is&(IsTable|IsStatus|IsFailed|isOther) != 0 {
+		item = unknown()
+	}
+	if !literal || item.Is&Absent == 0 { // It may be another, or on another way.
+		item.Is |= IsNil
+	}
+	if v.ByName != nil { // one may be a default
+		item = Join(*v.ByName, item)
+		item.Missing = ""
+	}
+	v.ByName = &item
+}
+
 // put notes that a value is put into the table of a name.
-func (m *Machine) put(table parse.Expr, item Value, e parse.Expr) {
+func (m *Machine) put(table, key parse.Expr, item Value, e parse.Expr) {
 	if v, known := m.State.Get(VarOf(table)); known {
 		m.insert(&v, item, e)
+		v.name(key, m.Peek(key), item)
 		m.State.set(VarOf(table), v)
 	}
 }

@@ -119,11 +119,15 @@ func (c *code) NamesOf(list string, n int) string {
 func (c *code) Nth(e parse.Expr, list string) int {
 	e = c.Origin(e)
 	for range MaxNames { // A name may be a number of itself.
-		call, ok := e.(*parse.CallExpr)
-		if !ok || c.Callee(call) != "tonumber" || len(call.Args) != 1 {
+		call, isCall := e.(*parse.CallExpr)
+		either, isEither := e.(*parse.BinaryExpr)
+		if isCall && c.Callee(call) == "tonumber" && len(call.Args) == 1 {
+			e = c.Origin(call.Args[0])
+		} else if isEither && either.Op == "or" && ConstantKind(either.R) != 0 { // a default
+			e = c.Origin(either.L)
+		} else {
 			break
 		}
-		e = c.Origin(call.Args[0])
 	}
 	index, ok := e.(*parse.IndexExpr)
 	if !ok || !c.IsList(index.X, list) {

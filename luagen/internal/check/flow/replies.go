@@ -33,7 +33,8 @@ func ByName(text map[string]string) map[string]string {
 // replies are those of some shapes.
 var replies = map[string]Value{
 	"count": aCount(), "integer": countUpTo(0), "text": textValue(), "maybe": {Is: IsText | IsFalseValue},
-	"status": {Is: IsStatus}, "texts": listOf(textValue(), 0), "members": listOf(Value{Is: IsText, Role: AMember}, 0),
+	"status": {Is: IsStatus}, "numbers": listOf(aCount(), 0), "bits": listOf(Value{Is: IsNumber | IsNil}, 0), "scores": listOf(Value{Is: IsText | IsFalseValue}, 0),
+	"texts": listOf(textValue(), 0), "members": listOf(Value{Is: IsText, Role: AMember}, 0),
 }
 
 // reply returns what is known of the reply of a command; known is how many words there are certainly.
@@ -85,6 +86,8 @@ func (m *Machine) optionReply(call CommandCall, name string, known int) Value {
 		return Value{Is: IsText | IsFalseValue}
 	case known == 3 && (name == "lpop" || name == "rpop"):
 		return listOf(textValue(), 0).or(IsFalseValue)
+	case known == 3 && Is(name, "popping"):
+		return listOf(textValue(), 0)
 	}
 	return unknown()
 }

@@ -263,6 +263,7 @@ func (m *Machine) leave(ends, before []*state, head int, stmt parse.Stmt) []*sta
 	counts, _ := stmt.(*parse.NumForStmt)
 	turns := counts != nil && Bound(counts.From) <= Bound(counts.To)
 	var all *state
+	in := joinAll(ends)
 	for i, end := range ends {
 		if end.line == 0 && all == nil {
 			all = joinAll(before)
@@ -281,6 +282,9 @@ func (m *Machine) leave(ends, before []*state, head int, stmt parse.Stmt) []*sta
 			if w := end.vars[x]; w != nil {
 				table := *v
 				table.hollow = v.hollow && (w.hollow || !turns)
+				if w := in.vars[x]; w != nil {
+					table.ByName, table.Rows = w.ByName, w.Rows
+				}
 				after.vars[x] = &table
 			}
 		}

@@ -160,8 +160,8 @@ func Inside(outer, b *parse.Block) bool {
 	})
 }
 
-// constantTest reads a test of a name for a constant, "x == 0" or "x ~= nil"; or for nil and false, "x" or "not x".
-func constantTest(e parse.Expr) (x *parse.Var, kind Kinds, test parse.Expr) {
+// ConstantTest reads a test of a name for a constant, "x == 0" or "x ~= nil"; or for nil and false, "x" or "not x".
+func ConstantTest(e parse.Expr) (x *parse.Var, kind Kinds, test parse.Expr) {
 	switch e := Unparen(e).(type) {
 	case *parse.NameExpr:
 		return e.Var, IsFalseValue, e
@@ -200,7 +200,7 @@ func ConstantKind(e parse.Expr) Kinds {
 // defaults notes "if not x then x = 0 end".
 func (v *values) defaults(s *parse.IfStmt) {
 	for i, cond := range s.Conds {
-		if x, _, test := constantTest(cond); len(s.Blocks[i].Stmts) == 1 && assigned(s.Blocks[i])[x] {
+		if x, _, test := ConstantTest(cond); len(s.Blocks[i].Stmts) == 1 && assigned(s.Blocks[i])[x] {
 			v.Careful[test] = true
 		}
 	}
@@ -212,7 +212,7 @@ func (v *values) cover(e *parse.BinaryExpr) {
 	kinds, mentioned := map[*parse.Var]Kinds{}, map[*parse.Var]int{}
 	operands := Operands(e, e.Op)
 	for _, operand := range operands {
-		if x, kind, _ := constantTest(operand); x != nil {
+		if x, kind, _ := ConstantTest(operand); x != nil {
 			kinds[x] |= kind
 		}
 		for _, x := range NamesIn(operand) {
@@ -220,7 +220,7 @@ func (v *values) cover(e *parse.BinaryExpr) {
 		}
 	}
 	for _, operand := range operands {
-		x, kind, test := constantTest(operand)
+		x, kind, test := ConstantTest(operand)
 		_, compares := test.(*parse.BinaryExpr)
 		unsafe := kind == IsNil && kinds[x]&IsFalseValue == 0 // a nil reply is false
 		if x != nil && (compares && kinds[x] != kind && !unsafe || !compares && mentioned[x] > 1) {

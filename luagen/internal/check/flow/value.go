@@ -65,6 +65,8 @@ type Value struct {
 	Decoded bool       // it came from JSON,
 	doubted bool       // of which the script is not sure that it is any
 	Endless bool       // it is a reply with any number of elements
+	ByName  *Value     // of a table that the script makes: what is in it by names,
+	Rows    bool       // and whether there may be something by numbers, or by a name that means something to a reply
 	Paired  bool       // it is a name by turns, and what belongs to it, or the number of such elements
 }
 
@@ -137,6 +139,11 @@ func Join(a, b Value) Value {
 	v.listed, v.Role, v.made = same(a.listed, b.listed), same(a.Role, b.Role), same(a.made, b.made)
 	if a.of == b.of || v.Is&^Boolean == 0 {
 		v.of, v.mixed = cmp.Or(a.of, b.of), a.mixed || b.mixed
+	}
+	if v.Rows = a.Rows || b.Rows; a.ByName != nil || b.ByName != nil {
+		nothing := &Value{Is: IsNil}
+		named := Join(*cmp.Or(a.ByName, nothing), *cmp.Or(b.ByName, nothing))
+		v.ByName = &named
 	}
 	if a.Elem != nil && b.Elem != nil {
 		element := Join(*a.Elem, *b.Elem)

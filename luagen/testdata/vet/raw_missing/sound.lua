@@ -2,7 +2,7 @@
 local n = tonumber(redis.call('get', KEYS[1])) or 0
 local profile, reply = {}, redis.call('hgetall', KEYS[2])
 for i = 1, #reply, 2 do profile[reply[i]] = reply[i + 1] end
-local level, first = profile.level, ARGV[1]
+local level, first = profile.level or false, ARGV[1]
 local popped = redis.call('lpop', KEYS[4])
 if popped then redis.call('rpush', KEYS[3], popped) end
 redis.call('hset', KEYS[5], 'n', 1, unpack(redis.call('lrange', KEYS[6], 0, 9)))

@@ -7,6 +7,6 @@ for i = 1, #top do
   if redis.call('sismember', KEYS[3], top[i]) == 0 then redis.call('sadd', KEYS[3], top[i]) end
 end
 if #top > tonumber(ARGV[1]) then return {sum, #all} end
-if all == nil or not redis.call('hgetall', KEYS[1]) then return 0 end
+if all == nil then return 0 end
 for _, id in ipairs(redis.call('zpopmin', KEYS[2], 3)) do redis.call('lpush', KEYS[4], 'id:' .. id) end
 return #all
