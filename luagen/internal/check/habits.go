@@ -20,6 +20,7 @@ func (j *judge) habits(all []touch) {
 		}
 		j.words(t)
 		j.rows(all[:i+1])
+		j.twoKinds(all[:i+1])
 		j.overwritten(t, all)
 		j.owned(t, all)
 		j.drifts(t, all)
@@ -28,6 +29,7 @@ func (j *judge) habits(all []touch) {
 			j.stays(t, why, all)
 		}
 	}
+	parse.EachStmt(j.C.S.Body, func(stmt parse.Stmt) { j.overfull(stmt, all) })
 }
 
 // mentions reports whether a key is among the words of a call.

@@ -77,8 +77,8 @@ func (c *code) Calls() []CommandCall {
 	return all
 }
 
-// commandsIn returns the calls of commands in an expression, and in what the names in it may hold.
-func (c *code) commandsIn(e parse.Expr) []CommandCall {
+// CommandsIn returns the calls of commands in an expression, and in what the names in it may hold.
+func (c *code) CommandsIn(e parse.Expr) []CommandCall {
 	return recalled(c.within, e, func() (all []CommandCall) {
 		c.Flow.Within(e, func(e parse.Expr) bool {
 			if call, isCall := e.(*parse.CallExpr); isCall {

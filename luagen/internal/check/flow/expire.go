@@ -216,7 +216,7 @@ func (m *Machine) counted(v Value, op string, w Value) {
 // to it, or not 0, was there before. It reports whether the comparison is with what was added.
 func (m *Machine) first(e parse.Expr, op string, other parse.Expr) (added bool) {
 	whole := (op == "~=" || op == ">") && m.Peek(other).Size == ZeroSize && m.Peek(e).of == ""
-	for _, call := range m.C.commandsIn(e) {
+	for _, call := range m.C.CommandsIn(e) {
 		adds := m.adds(call.Words, other)
 		if added = added || adds; whole || adds && op == "~=" {
 			m.wasThere(m.KeyText(call.Words, 1))

@@ -144,7 +144,7 @@ func (c *code) blind(b *parse.Block, i *parse.Var) bool {
 		cond, ok := s.(*parse.IfStmt)
 		return !ok && len(parse.Blocks(s)) > 0 || ok && !parse.Contains(cond.Conds[0], func(e parse.Expr) bool {
 			call, isCall := e.(*parse.CallExpr)
-			return isCall && len(c.commandsIn(call)) > 0
+			return isCall && len(c.CommandsIn(call)) > 0
 		})
 	})
 }

@@ -103,7 +103,7 @@ func (c *code) Shares(a, b parse.Expr) bool {
 
 // AsksOf returns the keys of the commands whose replies are in a condition. It is unclear if a function's result is in it.
 func (m *Machine) AsksOf(cond parse.Expr) (keys []string, unclear bool) {
-	for _, call := range m.C.commandsIn(cond) {
+	for _, call := range m.C.CommandsIn(cond) {
 		keys = append(keys, m.KeyText(call.Words, 1))
 	}
 	return keys, m.C.Flow.Within(cond, func(e parse.Expr) bool {

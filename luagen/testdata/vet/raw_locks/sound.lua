@@ -4,7 +4,7 @@
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('del', KEYS[1])
 for i = 2, #KEYS do
-  if redis.call('llen', KEYS[i]) > 100 then return 0 end
+  if redis.call('llen', KEYS[i]) >= 100 then return 0 end
 end
 for i = 2, #KEYS do redis.call('rpush', KEYS[i], ARGV[2]) end
 local used = redis.call('incrby', KEYS[2], ARGV[2])

@@ -10,5 +10,5 @@ redis.call('blpop', KEYS[1], 0)
 ---@param a number
 ---@class thing
 local function add(a) return a + 1 end
-redis.call('hset', KEYS[1], 'took', os.clock())
+redis.call('hset', KEYS[2], 'took', os.clock())
 return {extra, add(1), redis.call('json.get', KEYS[1])}

@@ -19,7 +19,8 @@ for _, x in ipairs(redis.call('lrange', KEYS[3], 0, -1)) do
 end
 local n = redis.call('get', KEYS[5]) or 0
 if n > 5 then return lowest end
-if ARGV[1] then return map end
+local micros = tonumber(redis.call('time')[2])
+if micros - tonumber(ARGV[1]) > 500 then return map end
 local found = {}
 for _, key in ipairs(KEYS) do found[key] = lowest end
 return found
