@@ -129,6 +129,7 @@ func (j *judge) judge(s flow.Sight) {
 		j.skips(s.In)
 	case flow.Ended:
 		j.nothing(s.Stmt.Pos())
+		j.unsaid(s.Stmt)
 	case flow.Unreached:
 		j.find(s.Stmt.Pos(), Unreachable, "this is never reached")
 	}

@@ -39,6 +39,10 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 	}) {
 		j.find(e.P, Time, "the second element of TIME begins again at 0 with each second, which is its first element: add that")
 	}
+	if use != flow.Sum || e.Op == "+" || e.Op == "-" {
+		j.Learn(e.L, r.Unit)
+		j.Learn(e.R, l.Unit)
+	}
 	if use == flow.Sum {
 		return
 	}

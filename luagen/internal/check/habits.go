@@ -30,6 +30,11 @@ func (j *judge) habits(all []touch) {
 		}
 	}
 	parse.EachStmt(j.C.S.Body, func(stmt parse.Stmt) { j.overfull(stmt, all) })
+	for _, e := range j.C.Flow.Calls {
+		if j.C.Callee(e) == "math.floor" && len(e.Args) == 1 {
+			j.refills(e, all)
+		}
+	}
 }
 
 // mentions reports whether a key is among the words of a call.

@@ -69,3 +69,37 @@ func (j *judge) begins(e *parse.BinaryExpr) {
 		j.find(e.P, Expire, "this is so only if the first call adds 1, else the key never expires: compare it with what is added")
 	}
 }
+
+// refills finds a time that is set to now where whole parts alone of the time since then are given: the rest is lost.
+func (j *judge) refills(floor *parse.CallExpr, all []touch) {
+	var now parse.Expr
+	parts, _ := flow.Unparen(floor.Args[0]).(*parse.BinaryExpr)
+	if parts == nil || parts.Op != "/" || !j.C.Flow.Within(parts.L, func(e parse.Expr) bool {
+		b, ok := e.(*parse.BinaryExpr)
+		if ok && b.Op == "-" && slices.ContainsFunc(all, func(t touch) bool {
+			return !j.C.Writes(t.call.Expr) && j.C.Flow.Within(b.R, func(e parse.Expr) bool { return e == parse.Expr(t.call.Expr) })
+		}) {
+			now = cmp.Or(j.Passed(b.L, "tonumber"), b.L)
+		}
+		return now != nil
+	}) {
+		return
+	}
+	stores := func(of func(parse.Expr) bool) bool {
+		return slices.ContainsFunc(all, func(t touch) bool { return j.C.Writes(t.call.Expr) && slices.ContainsFunc(t.call.Words[2:], of) })
+	}
+	if stores(func(e parse.Expr) bool {
+		all := j.C.Flow.Sources[flow.VarOf(e)] // The last is what is stored; a first may be for a bucket that is new.
+		return j.isTime(e, now) || len(all) > 0 && j.isTime(all[len(all)-1].Expr, now)
+	}) && stores(func(e parse.Expr) bool {
+		return j.C.Flow.Within(e, func(e parse.Expr) bool { return e == parse.Expr(floor) })
+	}) {
+		j.find(floor.P, Time, "the rest of this is lost where the time is stored: store the time up to which whole parts were given")
+	}
+}
+
+// isTime reports whether an expression is the local name or the argument that another is.
+func (j *judge) isTime(e, now parse.Expr) bool {
+	x, n := flow.VarOf(now), j.C.Nth(now, "ARGV")
+	return x != nil && flow.VarOf(e) == x || n > 0 && j.C.Nth(e, "ARGV") == n
+}

@@ -131,6 +131,9 @@ func (j *judge) expiry(cmd *flow.Command, e parse.Expr, f flow.Form, last parse.
 	if written && !flow.IsLiteral(last, "gt") { // which makes no life shorter
 		is = is.Or(meant(v.Size, want))
 	}
+	if is.Per == 0 && cmd.Writes {
+		j.Learn(e, want)
+	}
 	switch {
 	case want.Per == 0 || !cmd.Writes:
 	case is.Per >= 1 && is.Apart(want), is.Per == want.Per && is.As+want.As == flow.ATime+flow.ADuration:

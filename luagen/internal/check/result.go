@@ -1,6 +1,7 @@
 package check
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func (j *judge) namesIn(table *parse.TableExpr) {
 func (j *judge) rawResult(v flow.Value, e parse.Expr) {
 	j.turns(v, e.Pos())
 	call, made := flow.Unparen(e).(*parse.CallExpr) // such as the result of a function
-	made = made && !strings.HasPrefix(j.C.Callee(call), "math.m")
+	made = made && !strings.HasPrefix(j.C.Callee(call), "math.m") && j.C.Callee(call) != "tonumber"
 	if v.Surely(flow.IsNumber) && (v.Frac || v.Split) && v.Unit.Per < 1000 && !made && (v.Unit.Per > 0 || !restName.MatchString(flow.Spoken(j.C.NameOf(e)))) {
 		j.may(e.Pos(), Result, lostFraction)
 	}
@@ -69,6 +70,22 @@ func (j *judge) turns(v flow.Value, pos parse.Pos) {
 
 // restName is of numbers of which a script returns the whole part.
 var restName = regexp.MustCompile(`\b(?:remaining|tokens?|count|cost|bucket|slots?)$`)
+
+// unsaid finds a write with which a raw script ends where it returns a number or a text on another way.
+func (j *judge) unsaid(stmt parse.Stmt) {
+	call, ok := stmt.(*parse.CallStmt)
+	if ok && j.C.Writes(call.Call) && slices.ContainsFunc(j.C.Flow.Returned[nil], func(e parse.Expr) bool {
+		_, isText := j.C.Origin(e).(*parse.StringExpr)
+		return isText || !math.IsNaN(flow.Bound(j.C.Origin(e)))
+	}) {
+		j.find(call.Pos(), Result, "the script ends here with nil, and returns a number or a text elsewhere: return one here, too")
+	}
+	if s, ok := stmt.(*parse.IfStmt); ok {
+		for _, b := range parse.Blocks(s) {
+			j.unsaid(append([]parse.Stmt{nil}, b.Stmts...)[len(b.Stmts)])
+		}
+	}
+}
 
 func (j *judge) nothing(pos parse.Pos) {
 	results := j.C.S.Header.Returns

@@ -35,7 +35,7 @@ func (m *Machine) eval(e parse.Expr) Value {
 			return m.list(e)
 		}
 		v, _ := m.State.Get(e.Var)
-		return v.In(m.C.says(e.Var))
+		return v.In(m.C.says(e.Var)).In(m.learned(e))
 	case *parse.IndexExpr:
 		if isGlobal(e.X, "math") && IsLiteral(e.Key, "huge") {
 			return Value{Is: IsNumber}
@@ -92,7 +92,7 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 	for _, list := range []string{"ARGV", "KEYS"} {
 		if n := m.C.Nth(e, list); n > 0 {
 			text := m.C.Said[list+"["+Itoa(n)+"]"]
-			v = v.In(m.C.Hears(text, InComment).Or(m.C.Hears(text, inName)))
+			v = v.In(m.C.Hears(text, InComment).Or(m.C.Hears(text, inName))).In(m.learned(e))
 		}
 	}
 	return v

@@ -29,6 +29,7 @@ const (
 	lives       = "lives "  // it got an expiry
 	looked      = "looked " // the script has asked for its expiry
 	DeclaredKey = "key "    // it is equal to a declared one
+	unitOf      = "unit "   // of an argument, by its number
 )
 
 // NewState returns a state in which nothing is known.

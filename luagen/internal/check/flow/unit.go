@@ -101,6 +101,31 @@ func timeOf(e *parse.BinaryExpr, l, r Value) Unit {
 	return u
 }
 
+// Learn notes the unit of arguments that an expression is made of, of which nothing else says any, by what it is used for.
+func (m *Machine) Learn(e parse.Expr, u Unit) {
+	if whole := cmp.Or(m.Passed(e, "math.ceil"), m.Passed(e, "math.floor")); whole != nil {
+		e = whole
+	}
+	if b, ok := Unparen(e).(*parse.BinaryExpr); ok {
+		u.Per /= timeOf(b, Value{Number: Number{Unit: Unit{Per: 1}}}, m.Peek(b.R)).Per // without an end if it cannot be one
+		if m.Learn(b.L, u); b.Op == "+" || b.Op == "-" {
+			m.Learn(b.R, u)
+		}
+	} else if n := m.C.Nth(e, "ARGV"); n > 0 && UnitNames[u.Per] != "" && m.Peek(e).Unit.Per == 0 {
+		m.State.Sure[unitOf+Itoa(n)+UnitNames[u.Per]] = true
+	}
+}
+
+// learned returns the unit that was learned of an argument.
+func (m *Machine) learned(e parse.Expr) (u Unit) {
+	for per, name := range UnitNames {
+		if m.State.Sure[unitOf+Itoa(m.C.Nth(e, "ARGV"))+name] {
+			u.Per = per
+		}
+	}
+	return u
+}
+
 // unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of.
 func (m *Machine) unsure(cond *parse.BinaryExpr) {
 	names := NamesIn(cond)

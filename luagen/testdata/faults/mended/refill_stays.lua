@@ -7,5 +7,5 @@ if tokens < 1 then
   return 0
 end
 redis.call('SET', KEYS[1], tokens - 1, 'PX', max * ARGV[3])
-redis.call('SET', KEYS[2], ARGV[2], 'PX', max * ARGV[3])
+redis.call('SET', KEYS[2], last + refill * ARGV[3], 'PX', max * ARGV[3])
 return tokens
