@@ -120,7 +120,7 @@ var ofBool = regexp.MustCompile(`^(?: true| false)+$`)
 func (h *handed) compared(n int) (all string) {
 	for _, e := range h.C.Flow.Exprs {
 		if b, ok := e.(*parse.BinaryExpr); ok && h.C.Nth(b.L, "ARGV") == n {
-			text, _ := flow.ConstantText(b.R)
+			text, _ := parse.ConstantText(b.R)
 			all += " " + text
 		}
 	}

@@ -124,7 +124,7 @@ func (j *judge) checkWords(call flow.CommandCall, name string) {
 	if _, reply := j.C.Origin(list).(*parse.CallExpr); match.Cmd != nil && -match.Cmd.Arity > call.Least() && j.MayBeEmpty(list, j.Peek(list)) {
 		if reply {
 			j.may(list.Pos(), Command, "this list may be empty, and %s fails without a word from it: ask for # of it first", flow.Shown(name))
-		} else if slices.ContainsFunc(j.C.Flow.Stores[flow.VarOf(list)], func(e parse.Expr) bool { return e != nil && j.C.Certainly(flow.AGiven, e) }) {
+		} else if slices.ContainsFunc(j.C.Flow.Stores[parse.VarOf(list)], func(e parse.Expr) bool { return e != nil && j.C.Certainly(flow.AGiven, e) }) {
 			j.note(list.Pos(), "if callers pass nothing for this list, it gives no word, and the command fails: ask for # of it first")
 		}
 	}

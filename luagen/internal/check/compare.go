@@ -14,7 +14,7 @@ func (j *judge) never(e *parse.BinaryExpr) {
 		return
 	}
 	for _, pair := range [][2]parse.Expr{{e.L, e.R}, {e.R, e.L}} {
-		x := flow.VarOf(pair[0])
+		x := parse.VarOf(pair[0])
 		text, isText := pair[1].(*parse.StringExpr)
 		if !isText || x == nil || x.Decl == nil {
 			continue
@@ -35,7 +35,7 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 	}
 	if (l.Role == flow.AMicro || r.Role == flow.AMicro) && strings.ContainsAny(e.Op, "+-<>") && !slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
 		index, ok := e.(*parse.IndexExpr)
-		return ok && flow.Bound(index.Key) == 1 && (j.C.Sent(index.X, "time") != nil || j.C.IsParam(index.X))
+		return ok && parse.Bound(index.Key) == 1 && (j.C.Sent(index.X, "time") != nil || j.C.IsParam(index.X))
 	}) {
 		j.find(e.P, Time, "the second element of TIME begins again at 0 with each second, which is its first element: add that")
 	}
@@ -60,7 +60,7 @@ func (j *judge) pair(use flow.Use, e *parse.BinaryExpr, l, r flow.Value) {
 func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 	never := map[string]string{"==": "never true", "~=": "always true"}[e.Op]
 	j.begins(e)
-	if l.New() && flow.Bound(e.R) == -2 {
+	if l.New() && parse.Bound(e.R) == -2 {
 		j.find(e.P, Expire, "this is %s: TTL replies -2 of a key that is missing, and this was written: -1 if it never expires", never)
 	}
 	mixed := l.Surely(flow.IsText) && r.Surely(flow.IsNumber) || l.Surely(flow.IsNumber) && r.Surely(flow.IsText)
@@ -89,8 +89,8 @@ func (j *judge) equality(e *parse.BinaryExpr, l, r flow.Value) {
 
 // onceSeen returns what a name that a loop assigns to holds where a place sees it first, if that is clear.
 func (j *judge) onceSeen(e parse.Expr, v flow.Value, at parse.Pos) flow.Value {
-	all := j.C.Flow.Sources[flow.VarOf(e)]
-	if _, known := j.State.Get(flow.VarOf(e)); known || len(all) > flow.MaxNames {
+	all := j.C.Flow.Sources[parse.VarOf(e)]
+	if _, known := j.State.Get(parse.VarOf(e)); known || len(all) > flow.MaxNames {
 		return v
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(s flow.Source) bool { return flow.ConstantKind(s.Expr) == flow.IsNil })
@@ -116,26 +116,26 @@ func (j *judge) inequality(e *parse.BinaryExpr, l, r flow.Value) {
 
 // orNumber reports whether an expression is a text with a number in its place where it is missing.
 func (j *judge) orNumber(e parse.Expr, v flow.Value) bool {
-	b, ok := flow.Unparen(j.C.Origin(e)).(*parse.BinaryExpr)
+	b, ok := parse.Unparen(j.C.Origin(e)).(*parse.BinaryExpr)
 	return v.Is == flow.IsText|flow.IsNumber && ok && b.Op == "or" && flow.ConstantKind(b.R) == flow.IsNumber && j.Peek(b.L).Surely(flow.IsText)
 }
 
 // isLetter reports whether e is a literal text that is not meant to be a number, or the beginning of another text.
 func (j *judge) isLetter(e parse.Expr) bool {
 	if call, ok := j.C.Origin(e).(*parse.CallExpr); ok {
-		return j.C.Callee(call) == "string.sub" && len(call.Args) > 2 && flow.Bound(call.Args[1]) == 1 &&
+		return j.C.Callee(call) == "string.sub" && len(call.Args) > 2 && parse.Bound(call.Args[1]) == 1 &&
 			!j.C.Flow.Within(call.Args[2], func(e parse.Expr) bool { // the place of a separator: else it is the first part
 				call, ok := e.(*parse.CallExpr)
 				return ok && (j.C.Callee(call) == "string.find" || call.Method == "find")
 			})
 	}
-	s, ok := flow.Unparen(e).(*parse.StringExpr)
+	s, ok := parse.Unparen(e).(*parse.StringExpr)
 	return ok && (s.Value == "" || s.Value[0] < '0' || s.Value[0] > '9')
 }
 
 // condition finds a number where a condition stands: 0 is true in Lua. Parts but the last are found where they are evaluated.
 func (j *judge) condition(e parse.Expr) {
-	e = flow.Unparen(e)
+	e = parse.Unparen(e)
 	j.nulls(e)
 	j.noList(e)
 	if b, ok := e.(*parse.BinaryExpr); ok && (b.Op == "and" || b.Op == "or") {
@@ -149,12 +149,12 @@ func (j *judge) condition(e parse.Expr) {
 	}
 	handed := func(call *parse.CallExpr) bool { // to a function, which may look at it
 		_, sent := j.C.CommandCall(call)
-		return !sent && flow.Mentions(call, flow.VarOf(e))
+		return !sent && parse.Mentions(call, parse.VarOf(e))
 	}
 	switch v := j.Peek(e); {
-	case v.Is&^flow.IsFailed == flow.IsNumber, isCall && j.C.Flow.Bodies[flow.VarOf(call.Fn)] != nil && v.Is&^(flow.IsFailed|flow.IsFalseValue) == flow.IsNumber:
+	case v.Is&^flow.IsFailed == flow.IsNumber, isCall && j.C.Flow.Bodies[parse.VarOf(call.Fn)] != nil && v.Is&^(flow.IsFailed|flow.IsFalseValue) == flow.IsNumber:
 		j.find(e.Pos(), Compare, "a number is true in Lua, 0 too: compare it, as in == 1 or > 0")
-	case v.Is&(flow.IsFailed|flow.IsTable) == flow.IsFailed && v.Is&flow.Absent != 0 && len(j.C.Flow.Indices[flow.VarOf(e)]) == 0 && !slices.ContainsFunc(j.C.Flow.Calls, handed):
+	case v.Is&(flow.IsFailed|flow.IsTable) == flow.IsFailed && v.Is&flow.Absent != 0 && len(j.C.Flow.Indices[parse.VarOf(e)]) == 0 && !slices.ContainsFunc(j.C.Flow.Calls, handed):
 		j.find(e.Pos(), Compare, "this is true for an error, too, as redis.pcall returns it: ask for its err, or write redis.call")
 	}
 }
@@ -166,7 +166,7 @@ func (j *judge) noList(e parse.Expr) {
 	_, isUnary := e.(*parse.UnaryExpr)
 	asks := func(e parse.Expr) bool {
 		index, ok := e.(*parse.IndexExpr)
-		return ok && flow.VarOf(index.X) == x || flow.VarOf(j.LengthOf(e)) == x
+		return ok && parse.VarOf(index.X) == x || parse.VarOf(j.LengthOf(e)) == x
 	}
 	if v, _ := j.State.Get(x); (isUnary || isBinary && b.Op == "==") && kind&flow.Absent != 0 && v.Is == flow.IsTable && v.Elem != nil &&
 		len(j.C.Flow.Conds) < flow.MaxWithin && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return j.C.Flow.Within(e, asks) }) {
@@ -194,7 +194,7 @@ func (j *judge) nulls(cond parse.Expr) {
 
 // operand checks the left part of "and" or "or". In "x and 1 or 2" the 1 is no condition, and "count or 0" is careful.
 func (j *judge) operand(e *parse.BinaryExpr) {
-	l, ok := flow.Unparen(e.L).(*parse.BinaryExpr)
+	l, ok := parse.Unparen(e.L).(*parse.BinaryExpr)
 	if e.Op == "or" && (ok && l.Op == "and" || flow.ConstantKind(e.R) != 0) {
 		return
 	}
@@ -245,7 +245,7 @@ func (j *judge) elementOf(s flow.Sight) {
 	if s.V.Elem == nil || !s.V.Surely(flow.IsTable) {
 		return
 	}
-	loop, n := j.C.Flow.Loops[flow.VarOf(s.F)], j.most(s.E)
+	loop, n := j.C.Flow.Loops[parse.VarOf(s.F)], j.most(s.E)
 	switch {
 	case s.W.Surely(flow.IsText):
 		j.find(s.F.Pos(), Nil, "this is always nil, as the table is a list without names: the reply of HGETALL, too, "+
@@ -254,7 +254,7 @@ func (j *judge) elementOf(s flow.Sight) {
 		j.find(s.F.Pos(), Nil, "this is always nil: the reply ends at element %.0f", n)
 	case s.W.Written() && s.W.Least == 0:
 		j.find(s.F.Pos(), Nil, "this is always nil: the first element has the index 1")
-	case loop != nil && loop.Step == nil && flow.Bound(loop.From) == 0 && !slices.ContainsFunc(append(j.C.Flow.Conds, j.Conds...), func(e parse.Expr) bool { return flow.Mentions(e, loop.Var) }):
+	case loop != nil && loop.Step == nil && parse.Bound(loop.From) == 0 && !slices.ContainsFunc(append(j.C.Flow.Conds, j.Conds...), func(e parse.Expr) bool { return parse.Mentions(e, loop.Var) }):
 		j.find(s.F.Pos(), Nil, "in the first turn this is nil: the first element has the index 1, so begin with that")
 	}
 }
@@ -265,10 +265,10 @@ func (j *judge) most(e parse.Expr) float64 {
 		return float64(len(words) - 2)
 	}
 	words := append(append(j.C.Sent(e, "lrange"), j.C.Sent(e, "zrange")...), j.C.Sent(e, "zrevrange")...)
-	if len(words) != 4 || flow.Bound(words[2])*flow.Bound(words[3]) < 0 {
+	if len(words) != 4 || parse.Bound(words[2])*parse.Bound(words[3]) < 0 {
 		return 0
 	}
-	return flow.Bound(words[3]) - flow.Bound(words[2]) + 1
+	return parse.Bound(words[3]) - parse.Bound(words[2]) + 1
 }
 
 // passes finds what may be nil and is passed to a function of the script that fails for it in the first statement about it.
@@ -282,10 +282,10 @@ func (j *judge) passes(f *parse.FuncExpr, e *parse.CallExpr, args []flow.Value) 
 
 // needs reports whether code fails for nil in a name where it first reads it, on all its ways.
 func needs(code []parse.Stmt, x *parse.Var) bool {
-	here := func(e parse.Expr) bool { return fails(e, func(e parse.Expr) bool { return flow.VarOf(e) == x }) }
+	here := func(e parse.Expr) bool { return fails(e, func(e parse.Expr) bool { return parse.VarOf(e) == x }) }
 	for _, stmt := range code {
 		part := &parse.CallExpr{Fn: &parse.NilExpr{}, Args: parse.Exprs(stmt)}
-		if len(parse.Blocks(stmt)) > 0 || flow.Mentions(part, x) {
+		if len(parse.Blocks(stmt)) > 0 || parse.Mentions(part, x) {
 			return len(parse.Blocks(stmt)) == 0 && parse.Contains(part, here) && !parse.Contains(part, func(e parse.Expr) bool {
 				b, ok := e.(*parse.BinaryExpr)
 				return ok && (b.Op == "and" || b.Op == "or") && !parse.Contains(b.L, here)

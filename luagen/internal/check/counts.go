@@ -30,9 +30,9 @@ func (j *judge) drifts(t touch, all []touch) {
 	}
 	for _, u := range all {
 		from, to := min(t.call.Expr.P.Offset, u.call.Expr.P.Offset), max(t.call.Expr.P.Offset, u.call.Expr.P.Offset)
-		one := len(u.call.Words) == 2 || !math.IsNaN(flow.Bound(j.C.Origin(u.call.Words[len(u.call.Words)-1])))
+		one := len(u.call.Words) == 2 || !math.IsNaN(parse.Bound(j.C.Origin(u.call.Words[len(u.call.Words)-1])))
 		asks := slices.ContainsFunc(all, func(w touch) bool { return w.key == u.key && !j.C.Writes(w.call.Expr) && j.C.InCondition(w.call.Expr) })
-		if flow.Is(u.name, "stepping") && one && (j.block(t) == j.block(u) || asks && flow.Inside(j.block(t), j.block(u))) && (u.key != t.key || u.name == "hincrby") && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool {
+		if flow.Is(u.name, "stepping") && one && (j.block(t) == j.block(u) || asks && parse.Inside(j.block(t), j.block(u))) && (u.key != t.key || u.name == "hincrby") && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool {
 			return from < e.Pos().Offset && e.Pos().Offset < to && !slices.ContainsFunc(all, func(w touch) bool { return w.key == u.key && !j.C.Writes(w.call.Expr) && j.from(e, w) })
 		}) && !slices.ContainsFunc(all, func(w touch) bool {
 			return slices.ContainsFunc(w.call.Words, func(e parse.Expr) bool { return j.from(e, u) })
@@ -46,8 +46,8 @@ func (j *judge) drifts(t touch, all []touch) {
 func (j *judge) steps(t touch) (amount parse.Expr, down bool) {
 	sets := flow.Is(t.name, "dropping") && len(t.call.Words) > 2
 	amount = j.C.Origin(t.call.Words[map[bool]int{true: 2, false: len(t.call.Words) - 1}[sets]])
-	for _, s := range j.C.Flow.Sources[flow.VarOf(amount)] { // what is left, behind a SET
-		if b, ok := s.Expr.(*parse.BinaryExpr); ok && flow.Mentions(b.L, flow.VarOf(amount)) {
+	for _, s := range j.C.Flow.Sources[parse.VarOf(amount)] { // what is left, behind a SET
+		if b, ok := s.Expr.(*parse.BinaryExpr); ok && parse.Mentions(b.L, parse.VarOf(amount)) {
 			amount = b
 		}
 	}
@@ -55,9 +55,9 @@ func (j *judge) steps(t touch) (amount parse.Expr, down bool) {
 	case *parse.UnaryExpr:
 		return x.X, flow.Is(t.name, "stepping")
 	case *parse.BinaryExpr:
-		return x.R, x.Op == "-" && sets || flow.IsLiteral(x.L, "-")
+		return x.R, x.Op == "-" && sets || parse.IsLiteral(x.L, "-")
 	}
-	return amount, strings.HasPrefix(t.name, "decr") || flow.Is(t.name, "stepping") && flow.Bound(amount) < 0
+	return amount, strings.HasPrefix(t.name, "decr") || flow.Is(t.name, "stepping") && parse.Bound(amount) < 0
 }
 
 // overdrawn finds an amount that is taken though the script has asked only whether anything is left.
@@ -70,7 +70,7 @@ func (j *judge) overdrawn(t touch, all []touch) {
 			continue
 		}
 		reads := slices.ContainsFunc(all, func(u touch) bool { return u.key == t.key && !j.C.Writes(u.call.Expr) && j.from(b.L, u) })
-		switch n := flow.Bound(b.R); {
+		switch n := parse.Bound(b.R); {
 		case j.C.Shares(amount, b) && (reads || math.IsNaN(n)), reads && t.name == "set" && b.P.Offset > amount.Pos().Offset:
 			return
 		case reads && (n == 0 || n == 1):
@@ -131,7 +131,7 @@ func (j *judge) stays(t touch, why refusal, all []touch) {
 	}
 	r, ok := j.C.Origin(why.cond).(*parse.BinaryExpr)
 	if !ok || !isCount && about.name == t.name || t.key == "" || !j.from(r.L, about) || j.from(r.R, about) || about.call.Expr.P.Offset > r.P.Offset || !strings.ContainsAny(r.Op, "<>") ||
-		!down && (r.Op[0] == '>') != why.truth || down && (r.Op != "<" || !why.truth) && (r.Op != ">=" || why.truth) || down && flow.Bound(r.R) != 0 {
+		!down && (r.Op[0] == '>') != why.truth || down && (r.Op != "<" || !why.truth) && (r.Op != ">=" || why.truth) || down && parse.Bound(r.R) != 0 {
 		return
 	}
 	switch {

@@ -53,7 +53,7 @@ func (j *judge) optional(w *flow.Frame, key string, l, g flow.Mark) bool {
 		return true
 	}
 	keys, unclear := j.AsksOf(cond)
-	if b, ok := flow.Unparen(cond).(*parse.BinaryExpr); ok && strings.ContainsAny(b.Op, "<>") && l.Made.Name[0] == 'h' { // A hash may end so.
+	if b, ok := parse.Unparen(cond).(*parse.BinaryExpr); ok && strings.ContainsAny(b.Op, "<>") && l.Made.Name[0] == 'h' { // A hash may end so.
 		unclear = unclear || l.Made.Turn <= n && slices.Contains(keys, key)
 	}
 	states := strings.HasPrefix(g.Made.Value, "'") && strings.HasPrefix(l.Made.Value, "'") && g.Made.Value != l.Made.Value
@@ -109,7 +109,7 @@ func (j *judge) wrongKeys(all []touch) {
 // mark, by which the script knows what was done, is no such other, nor is a word that is written out, which is a flag, nor a
 // hash with any number of fields.
 func (j *judge) unlike(t touch, all []touch, given, marks map[string]bool) bool {
-	_, written := flow.ConstantText(j.C.Origin(t.call.Words[min(2, len(t.call.Words)-1)]))
+	_, written := parse.ConstantText(j.C.Origin(t.call.Words[min(2, len(t.call.Words)-1)]))
 	flag := t.name == "set" && len(t.call.Words) == 3 && j.Peek(t.call.Words[2]).Word || t.name[0] == 'h' && !written
 	alike, only := false, strings.HasPrefix(t.key, "KEYS") && !marks[t.key] && !flag
 	for _, u := range all {

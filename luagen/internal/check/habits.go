@@ -51,7 +51,7 @@ func (j *judge) words(t touch) {
 		j.find(t.call.Expr.P, Command, "%s does more if it runs twice, so this script is not safe to retry: leave ---@retry out", flow.Shown(t.name))
 	}
 	match := j.FormOf(t.call, t.name)
-	if words := t.call.Words; len(words) > 3 && (t.name == "ltrim" || flow.Is(t.name, "by rank")) && flow.Bound(j.C.Origin(words[2])) == 0 &&
+	if words := t.call.Words; len(words) > 3 && (t.name == "ltrim" || flow.Is(t.name, "by rank")) && parse.Bound(j.C.Origin(words[2])) == 0 &&
 		amounts.MatchString(j.C.NamesOf("ARGV", j.C.Nth(words[3], "ARGV"))) && !slices.ContainsFunc(j.C.Flow.Exprs, func(e parse.Expr) bool {
 		b, ok := e.(*parse.BinaryExpr) // as one more says that there are others behind
 		return ok && j.LengthOf(b.L) != nil && j.C.Shares(b.R, words[3])
@@ -93,7 +93,7 @@ func (j *judge) oneMember(t touch, all []touch) {
 	for _, part := range flow.Operands(j.bare(t.call.Words[3]), "..") {
 		part = j.bare(part)
 		name := j.KeyName(part, flow.MaxKeyParts)
-		switch _, written := flow.ConstantText(part); {
+		switch _, written := parse.ConstantText(part); {
 		case written:
 		case part == score || name != "" && name == j.KeyName(score, flow.MaxKeyParts):
 			is = true

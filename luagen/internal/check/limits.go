@@ -35,10 +35,10 @@ func returnOf(s *parse.IfStmt) *parse.ReturnStmt {
 func (j *judge) limits(s *parse.IfStmt, b *parse.BinaryExpr, op string, count, limit parse.Expr, all []touch) {
 	sum := func(e parse.Expr) bool { b, ok := e.(*parse.BinaryExpr); return ok && strings.Contains("+-*/%", b.Op) }
 	says := flow.Spoken(j.C.NameOf(limit)) + " " + j.C.NamesOf("ARGV", j.C.Nth(limit, "ARGV"))
-	if sum(limit) || flow.Bound(limit) <= 1 || aPlace.MatchString(says) || op == "" || j.C.Flow.Within(count, sum) {
+	if sum(limit) || parse.Bound(limit) <= 1 || aPlace.MatchString(says) || op == "" || j.C.Flow.Within(count, sum) {
 		return
 	}
-	in := func(t touch) bool { return flow.Inside(s.Blocks[0], j.block(t)) }
+	in := func(t touch) bool { return parse.Inside(s.Blocks[0], j.block(t)) }
 	for _, t := range all {
 		here := parse.Contains(b, func(e parse.Expr) bool { return e == parse.Expr(t.call.Expr) })
 		if !here && t.call.Expr.P.Offset > s.P.Offset || !slices.ContainsFunc(j.C.CommandsIn(count), func(call flow.CommandCall) bool { return call.Expr == t.call.Expr }) {
@@ -50,7 +50,7 @@ func (j *judge) limits(s *parse.IfStmt, b *parse.BinaryExpr, op string, count, l
 		}
 		resets := slices.ContainsFunc(all, func(w touch) bool { return w.key == t.key && j.C.Writes(w.call.Expr) && in(w) })
 		for _, u := range all {
-			behind := !resets && u.call.Expr.P.Offset > s.P.Offset && (returnOf(s) != nil || s.Else != nil && flow.Inside(s.Else, j.block(u)))
+			behind := !resets && u.call.Expr.P.Offset > s.P.Offset && (returnOf(s) != nil || s.Else != nil && parse.Inside(s.Else, j.block(u)))
 			if u.key == t.key && flow.Is(u.name, "more "+t.name) && (t.name != "hget" || j.KeyText(t.call.Words, 2) == j.KeyText(u.call.Words, 2)) &&
 				(op == ">" && behind || op == "<=" && in(u)) {
 				j.find(b.P, Compare, "one more than this is let in, as line %d adds one behind it: write >= for >, and < for <=", u.call.Expr.P.Line)
@@ -66,7 +66,7 @@ func (j *judge) twoKinds(all []touch) {
 	t, is := all[i], j.C.KindsOf(all[i].name)
 	for k := i - 1; k >= 0 && j.C.S.Raw && !flow.AnyOf(t.key) && len(is) > 0; k-- {
 		u, was := all[k], j.C.KindsOf(all[k].name)
-		if u.key != t.key || len(was) == 0 || !flow.Inside(j.block(u), j.block(t)) {
+		if u.key != t.key || len(was) == 0 || !parse.Inside(j.block(u), j.block(t)) {
 			continue
 		}
 		if !slices.ContainsFunc(is, func(kind string) bool { return slices.Contains(was, kind) }) && !slices.ContainsFunc(all, func(w touch) bool {

@@ -106,7 +106,7 @@ func (j *judge) memberOfLibrary(e *parse.IndexExpr) {
 // text that is written out, or with each argument in turn. What one argument or a reply begins with may be the hash tag of the
 // script's keys, if it has any. Of a function's parameter it looks at what each call passes.
 func (j *judge) rawKey(e parse.Expr, cmd *flow.Command, left int) {
-	of, isParam := j.C.Flow.Params[flow.VarOf(flow.Unparen(e))]
+	of, isParam := j.C.Flow.Params[parse.VarOf(parse.Unparen(e))]
 	for _, call := range j.C.Flow.Called[of.Owner] {
 		if isParam && of.N < len(call.Args) && left > 0 {
 			j.rawKey(call.Args[of.N], cmd, left-1)

@@ -60,7 +60,7 @@ func (j *judge) owned(t touch, all []touch) {
 
 // begins finds a count that is raised by an amount, and compared with 1 to know the call that gives it an expiry.
 func (j *judge) begins(e *parse.BinaryExpr) {
-	if flow.Bound(e.R) == 1 && j.C.Flow.Within(e.L, func(e parse.Expr) bool {
+	if parse.Bound(e.R) == 1 && j.C.Flow.Within(e.L, func(e parse.Expr) bool {
 		words := append(j.C.Sent(e, "incrby"), j.C.Sent(e, "hincrby")...)
 		return len(words) > 2 && !j.Peek(words[len(words)-1]).Written() && slices.ContainsFunc(j.C.Calls(), func(call flow.CommandCall) bool {
 			return len(call.Names) == 1 && flow.Is(call.Names[0], "ending") && j.KeyText(call.Words, 1) == j.KeyText(words, 1)
@@ -73,7 +73,7 @@ func (j *judge) begins(e *parse.BinaryExpr) {
 // refills finds a time that is set to now where whole parts alone of the time since then are given: the rest is lost.
 func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 	var now parse.Expr
-	parts, _ := flow.Unparen(floor.Args[0]).(*parse.BinaryExpr)
+	parts, _ := parse.Unparen(floor.Args[0]).(*parse.BinaryExpr)
 	if parts == nil || parts.Op != "/" || !j.C.Flow.Within(parts.L, func(e parse.Expr) bool {
 		b, ok := e.(*parse.BinaryExpr)
 		if ok && b.Op == "-" && slices.ContainsFunc(all, func(t touch) bool {
@@ -89,7 +89,7 @@ func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 		return slices.ContainsFunc(all, func(t touch) bool { return j.C.Writes(t.call.Expr) && slices.ContainsFunc(t.call.Words[2:], of) })
 	}
 	if stores(func(e parse.Expr) bool {
-		all := j.C.Flow.Sources[flow.VarOf(e)] // The last is what is stored; a first may be for a bucket that is new.
+		all := j.C.Flow.Sources[parse.VarOf(e)] // The last is what is stored; a first may be for a bucket that is new.
 		return j.isTime(e, now) || len(all) > 0 && j.isTime(all[len(all)-1].Expr, now)
 	}) && stores(func(e parse.Expr) bool {
 		return j.C.Flow.Within(e, func(e parse.Expr) bool { return e == parse.Expr(floor) })
@@ -100,6 +100,6 @@ func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 
 // isTime reports whether an expression is the local name or the argument that another is.
 func (j *judge) isTime(e, now parse.Expr) bool {
-	x, n := flow.VarOf(now), j.C.Nth(now, "ARGV")
-	return x != nil && flow.VarOf(e) == x || n > 0 && j.C.Nth(e, "ARGV") == n
+	x, n := parse.VarOf(now), j.C.Nth(now, "ARGV")
+	return x != nil && parse.VarOf(e) == x || n > 0 && j.C.Nth(e, "ARGV") == n
 }

@@ -49,7 +49,7 @@ func (j *judge) shown(v flow.Value, pos parse.Pos) {
 
 // formatted checks what string.format gets for verbs that all are %s, or all others.
 func (j *judge) formatted(e *parse.CallExpr, args []flow.Value) {
-	layout, _ := flow.ConstantText(j.C.Origin(e.Args[0]))
+	layout, _ := parse.ConstantText(j.C.Origin(e.Args[0]))
 	for i := 1; i < len(args); i++ {
 		if strings.Count(layout, "%s") == strings.Count(layout, "%") {
 			j.shown(args[i], e.Args[i].Pos())
@@ -84,7 +84,7 @@ func (j *judge) digits(e parse.Expr) {
 	table, ok := j.C.Origin(e).(*parse.TableExpr)
 	for i := 0; ok && i < len(table.Fields); i++ {
 		f := table.Fields[i]
-		name, _ := flow.ConstantText(f.Key)
+		name, _ := parse.ConstantText(f.Key)
 		v, says := j.Peek(f.Value), flow.Spoken(name+" "+j.C.NameOf(f.Value))
 		if made := j.Passed(f.Value, "tonumber"); made != nil && isID.MatchString(says) && !isSmall.MatchString(says) && !j.Peek(made).Surely(flow.IsNumber) {
 			v.Large = flow.MaxShown
@@ -126,9 +126,9 @@ func (j *judge) expiry(cmd *flow.Command, e parse.Expr, f flow.Form, last parse.
 	}
 	is := v.Unit.Or(j.C.Hears(j.C.Said[flow.Itoa(e.Pos().Line-1)], flow.InComment))
 	b, ok := j.C.Origin(e).(*parse.BinaryExpr) // so many minutes, hours or days
-	minutes := ok && b.Op == "*" && (math.Mod(flow.Bound(b.L), 60) == 0 || math.Mod(flow.Bound(b.R), 60) == 0)
-	written := v.Least > 0 && v.Least == v.Size // the text of a number, too
-	if written && !flow.IsLiteral(last, "gt") { // which makes no life shorter
+	minutes := ok && b.Op == "*" && (math.Mod(parse.Bound(b.L), 60) == 0 || math.Mod(parse.Bound(b.R), 60) == 0)
+	written := v.Least > 0 && v.Least == v.Size  // the text of a number, too
+	if written && !parse.IsLiteral(last, "gt") { // which makes no life shorter
 		is = is.Or(meant(v.Size, want))
 	}
 	if is.Per == 0 && cmd.Writes {

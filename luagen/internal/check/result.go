@@ -12,7 +12,7 @@ import (
 
 // rawReturn checks what a raw script returns: only a nil before a value in a table is certainly wrong.
 func (j *judge) rawReturn(v flow.Value, list []parse.Expr) {
-	if flow.IsBool(list[0], false) && slices.ContainsFunc(j.C.Flow.Returned[nil], func(e parse.Expr) bool { return flow.IsBool(e, true) }) {
+	if parse.IsBool(list[0], false) && slices.ContainsFunc(j.C.Flow.Returned[nil], func(e parse.Expr) bool { return parse.IsBool(e, true) }) {
 		j.note(list[0].Pos(), "true arrives as 1 here, and false as nil, not 0: clients may take that for an error")
 	}
 	table, ok := j.C.Origin(list[0]).(*parse.TableExpr)
@@ -22,7 +22,7 @@ func (j *judge) rawReturn(v flow.Value, list []parse.Expr) {
 	if v.ByName != nil && !v.Rows && !j.C.Resp3 && v.Is&(flow.IsText|flow.IsNumber) == 0 && (!ok || len(table.Fields) == 0) {
 		j.find(list[0].Pos(), Result, noNames)
 	}
-	if x := flow.VarOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
+	if x := parse.VarOf(list[0]); ok && x != nil && len(x.Reads) == 1 { // It was made before, and is only returned.
 		v = j.Peek(table)
 	}
 	if !v.Closed && len(list) == 1 {
@@ -51,7 +51,7 @@ func (j *judge) namesIn(table *parse.TableExpr) {
 
 func (j *judge) rawResult(v flow.Value, e parse.Expr) {
 	j.turns(v, e.Pos())
-	call, made := flow.Unparen(e).(*parse.CallExpr) // such as the result of a function
+	call, made := parse.Unparen(e).(*parse.CallExpr) // such as the result of a function
 	made = made && !strings.HasPrefix(j.C.Callee(call), "math.m") && j.C.Callee(call) != "tonumber"
 	if v.Surely(flow.IsNumber) && (v.Frac || v.Split) && v.Unit.Per < 1000 && !made && (v.Unit.Per > 0 || !restName.MatchString(flow.Spoken(j.C.NameOf(e)))) {
 		j.may(e.Pos(), Result, lostFraction)
@@ -76,7 +76,7 @@ func (j *judge) unsaid(stmt parse.Stmt) {
 	call, ok := stmt.(*parse.CallStmt)
 	if ok && j.C.Writes(call.Call) && slices.ContainsFunc(j.C.Flow.Returned[nil], func(e parse.Expr) bool {
 		_, isText := j.C.Origin(e).(*parse.StringExpr)
-		return isText || !math.IsNaN(flow.Bound(j.C.Origin(e)))
+		return isText || !math.IsNaN(parse.Bound(j.C.Origin(e)))
 	}) {
 		j.find(call.Pos(), Result, "the script ends here with nil, and returns a number or a text elsewhere: return one here, too")
 	}
@@ -213,7 +213,7 @@ func (j *judge) gets(name string, e *parse.CallExpr, args []flow.Value) {
 		j.jsonOf(e.Args[0], v)
 		j.digits(e.Args[0])
 	default:
-		if f := j.C.Flow.Bodies[flow.VarOf(e.Fn)]; f != nil {
+		if f := j.C.Flow.Bodies[parse.VarOf(e.Fn)]; f != nil {
 			j.passes(f, e, args)
 		}
 	}
@@ -253,7 +253,7 @@ func (j *judge) skips(b *parse.Block) {
 				if put == nil {
 					continue
 				}
-				if t, ok := put.Targets[0].(*parse.IndexExpr); ok && j.C.Flow.Replied[flow.VarOf(t.X)] && j.skipped(t, s.Conds) {
+				if t, ok := put.Targets[0].(*parse.IndexExpr); ok && j.C.Flow.Replied[parse.VarOf(t.X)] && j.skipped(t, s.Conds) {
 					j.find(t.Pos(), Result, "nothing is put here if the condition is false, which ends the array: put false in its place")
 				}
 			}
@@ -263,11 +263,11 @@ func (j *judge) skips(b *parse.Block) {
 
 // skipped reports whether an element of a list may be left out, by a condition that is not about its index.
 func (j *judge) skipped(t *parse.IndexExpr, conds []parse.Expr) bool {
-	x := flow.VarOf(t.X)
+	x := parse.VarOf(t.X)
 	i, _ := flow.Added(t.Key)
 	made, ok := j.C.Origin(t.X).(*parse.TableExpr)
 	return ok && len(made.Fields) == 0 && j.C.Flow.IsIndex(t.Key) && len(j.C.Flow.Stores[x]) == 1 &&
-		!slices.ContainsFunc(conds, func(e parse.Expr) bool { return flow.Mentions(e, flow.VarOf(i)) })
+		!slices.ContainsFunc(conds, func(e parse.Expr) bool { return parse.Mentions(e, parse.VarOf(i)) })
 }
 
 // hole finds an element of a reply that is nil, or certainly may be: what follows it is cut off.

@@ -71,11 +71,11 @@ func (j *judge) related(relation string, all []touch) bool {
 	case "always": // whatever the first has replied
 		return j.block(u) == j.block(t) && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool { return e.Pos().Offset < t.call.Expr.P.Offset && j.from(e, u) })
 	case "before": // the script adds what it has counted in the same block
-		return flow.Inside(j.block(t), j.block(u)) || flow.Inside(j.block(u), j.block(t)) && slices.ContainsFunc(j.C.Calls(), func(call flow.CommandCall) bool {
+		return parse.Inside(j.block(t), j.block(u)) || parse.Inside(j.block(u), j.block(t)) && slices.ContainsFunc(j.C.Calls(), func(call flow.CommandCall) bool {
 			return slices.Equal(call.Names, []string{"zadd"}) && j.C.Flow.Blocks[call.Expr] == j.block(t)
 		})
 	}
-	return flow.Inside(j.block(u), j.block(t)) && (relation == "then" || !slices.ContainsFunc(all[1:len(all)-1], func(w touch) bool {
+	return parse.Inside(j.block(u), j.block(t)) && (relation == "then" || !slices.ContainsFunc(all[1:len(all)-1], func(w touch) bool {
 		return j.C.Writes(w.call.Expr) && (flow.AnyOf(w.key) || j.mentions(w, t.key))
 	}))
 }
@@ -94,7 +94,7 @@ func (j *judge) is(t touch, command string, before []touch) bool {
 func (j *judge) has(t touch, want []string, names map[string]parse.Expr) bool {
 	words, more, texts := t.call.Words[2:], false, []string{}
 	for _, e := range words {
-		text, _ := flow.ConstantText(j.C.Origin(e))
+		text, _ := parse.ConstantText(j.C.Origin(e))
 		texts = append(texts, strings.ToUpper(text))
 	}
 	for _, w := range want[1:] {
@@ -119,12 +119,12 @@ func (j *judge) has(t touch, want []string, names map[string]parse.Expr) bool {
 func (j *judge) fits(e parse.Expr, want string, names map[string]parse.Expr) bool {
 	origin := j.C.Origin(e)
 	minus, isUnary := origin.(*parse.UnaryExpr)
-	text, _ := flow.ConstantText(origin)
-	switch n := flow.Bound(origin); {
+	text, _ := parse.ConstantText(origin)
+	switch n := parse.Bound(origin); {
 	case want == "-" || want == "-n":
 		return isUnary && minus.Op == "-" && !j.C.Flow.Within(minus.X, func(e parse.Expr) bool { _, sum := e.(*parse.BinaryExpr); return sum }) && (want == "-" || math.IsNaN(n))
 	case want == "i":
-		loop := j.C.Flow.Loops[flow.VarOf(e)]
+		loop := j.C.Flow.Loops[parse.VarOf(e)]
 		return loop != nil && loop.Step == nil
 	case want == "?":
 		return text == "" && math.IsNaN(n)
@@ -138,9 +138,9 @@ func (j *judge) fits(e parse.Expr, want string, names map[string]parse.Expr) boo
 		read := names[strings.TrimSuffix(want, "+1")]
 		last, m := flow.Added(j.C.Origin(read))
 		base, k := flow.Added(e)
-		return flow.Bound(read) > 0 && n == flow.Bound(read)+1 || k == m+1 && flow.VarOf(last) != nil && flow.VarOf(last) == flow.VarOf(base)
+		return parse.Bound(read) > 0 && n == parse.Bound(read)+1 || k == m+1 && parse.VarOf(last) != nil && parse.VarOf(last) == parse.VarOf(base)
 	case want != "_" && names[want] != nil:
-		other, _ := flow.ConstantText(j.C.Origin(names[want]))
+		other, _ := parse.ConstantText(j.C.Origin(names[want]))
 		return text != "" && text == other || j.KeyName(e, flow.MaxKeyParts) != "" && j.KeyName(e, flow.MaxKeyParts) == j.KeyName(names[want], flow.MaxKeyParts)
 	}
 	names[want] = e

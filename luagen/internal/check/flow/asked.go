@@ -174,7 +174,7 @@ func (m *Machine) touched(e parse.Expr) []any {
 				all = append(all, e.Var, AnArgument+e.Name)
 			}
 		case *parse.IndexExpr:
-			if v, _ := m.State.Get(VarOf(e.X)); v.Decoded {
+			if v, _ := m.State.Get(parse.VarOf(e.X)); v.Decoded {
 				all = append(all, aField+m.C.NameOf(e))
 			}
 		case *parse.CallExpr:
@@ -191,12 +191,12 @@ func (m *Machine) touched(e parse.Expr) []any {
 func (m *Machine) replies(e *parse.CallExpr) (all []any) {
 	call, ok := m.C.CommandCall(e)
 	library, _, _ := strings.Cut(m.C.Callee(e), ".")
-	frame := m.Frames[m.C.Flow.Bodies[VarOf(e.Fn)]]
+	frame := m.Frames[m.C.Flow.Bodies[parse.VarOf(e.Fn)]]
 	if !ok && (parse.KnownGlobal(library) || e.Method != "" || frame != nil && frame.calls == 0) { // It calls no command, and nothing that is not known.
 		return nil
 	}
 	m.Frame.calls++
-	if !ok && m.straight(m.C.Flow.Bodies[VarOf(e.Fn)]) { // It says something of what it gets alone.
+	if !ok && m.straight(m.C.Flow.Bodies[parse.VarOf(e.Fn)]) { // It says something of what it gets alone.
 		for i := range e.Args {
 			all = append(all, cmp.Or(m.KeyText(e.Args, i), anyReply))
 		}

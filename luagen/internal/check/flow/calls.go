@@ -33,7 +33,7 @@ func (c *code) words(e *parse.CallExpr) ([]parse.Expr, bool) {
 		return e.Args, true
 	}
 	// pcall(redis.call, 'get', key)
-	if isGlobal(e.Fn, "pcall") && len(e.Args) > 0 && c.isCommandFunction(e.Args[0]) {
+	if parse.IsGlobal(e.Fn, "pcall") && len(e.Args) > 0 && c.isCommandFunction(e.Args[0]) {
 		return e.Args[1:], true
 	}
 	return nil, false
@@ -77,12 +77,12 @@ func (c *code) Origin(e parse.Expr) parse.Expr { return c.Flow.origin(e) }
 // isServer reports whether e is the library redis or server, by any local name.
 func (c *code) isServer(e parse.Expr) bool {
 	e = c.Origin(e)
-	return isGlobal(e, "redis") || isGlobal(e, "server")
+	return parse.IsGlobal(e, "redis") || parse.IsGlobal(e, "server")
 }
 
 // commandNames returns the commands that the first word of a call may be, nil if that is unknown.
 func (c *code) commandNames(e parse.Expr) []string {
-	switch e := Unparen(e).(type) {
+	switch e := parse.Unparen(e).(type) {
 	case *parse.StringExpr:
 		return []string{strings.ToLower(e.Value)}
 	case *parse.BinaryExpr:
@@ -126,7 +126,7 @@ func Subcommand(call CommandCall) (string, bool) {
 	if len(call.Words) < 2 {
 		return "", false
 	}
-	text, ok := ConstantText(call.Words[1])
+	text, ok := parse.ConstantText(call.Words[1])
 	return strings.ToLower(text), ok
 }
 

@@ -52,7 +52,7 @@ func NewCode(s *parse.Script, tables *Tables) *code {
 	}
 	for _, e := range c.Flow.Exprs {
 		if f, ok := e.(*parse.FuncExpr); ok {
-			for _, x := range slices.AppendSeq(c.collected(f.Body), maps.Keys(assigned(f.Body))) {
+			for _, x := range slices.AppendSeq(c.collected(f.Body), maps.Keys(parse.Assigned(f.Body))) {
 				c.volatile[x] = c.volatile[x] || !slices.Contains(f.Params, x)
 			}
 		}
@@ -60,8 +60,8 @@ func NewCode(s *parse.Script, tables *Tables) *code {
 			c.ask(b.L)
 		}
 		index, ok := e.(*parse.IndexExpr)
-		c.Resp3 = c.Resp3 || ok && IsLiteral(index.Key, "setresp")
-		c.Seeds = c.Seeds || ok && IsLiteral(index.Key, "randomseed")
+		c.Resp3 = c.Resp3 || ok && parse.IsLiteral(index.Key, "setresp")
+		c.Seeds = c.Seeds || ok && parse.IsLiteral(index.Key, "randomseed")
 	}
 	return c
 }

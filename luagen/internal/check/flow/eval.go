@@ -18,7 +18,7 @@ func (m *Machine) eval(e parse.Expr) Value {
 	}
 	m.level++
 	defer func() { m.level-- }()
-	switch e := Unparen(e).(type) {
+	switch e := parse.Unparen(e).(type) {
 	case *parse.NilExpr:
 		return Value{Is: IsNil}
 	case *parse.BoolExpr:
@@ -37,7 +37,7 @@ func (m *Machine) eval(e parse.Expr) Value {
 		v, _ := m.State.Get(e.Var)
 		return v.In(m.C.says(e.Var)).In(m.learned(e))
 	case *parse.IndexExpr:
-		if isGlobal(e.X, "math") && IsLiteral(e.Key, "huge") {
+		if parse.IsGlobal(e.X, "math") && parse.IsLiteral(e.Key, "huge") {
 			return Value{Is: IsNumber}
 		}
 		x, key := m.eval(e.X), m.eval(e.Key)
@@ -71,7 +71,7 @@ const numberLetters = " \t\r\n+-.0123456789abcdefABCDEFxXpPintyINTY"
 func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 	m.see(Sight{Use: Indexed, E: e.X, F: e.Key, V: x, W: key})
 	m.proves(x)
-	if x.ByName != nil && key.Surely(IsText) && x.Is&(IsText|IsNumber) == 0 && len(m.C.Flow.aliases[VarOf(e.X)]) == 0 {
+	if x.ByName != nil && key.Surely(IsText) && x.Is&(IsText|IsNumber) == 0 && len(m.C.Flow.aliases[parse.VarOf(e.X)]) == 0 {
 		return x.ByName.In(m.C.Hears(m.C.NameOf(e), inName))
 	}
 	if x.Elem == nil || !x.Surely(IsTable) {
@@ -87,7 +87,7 @@ func (m *Machine) index(e *parse.IndexExpr, x, key Value) Value {
 		return x.Items[i-1]
 	}
 	v.Is, v.Missing = v.Is|IsNil, cmp.Or(v.Missing, x.Missing)
-	loop := m.C.Flow.Loops[VarOf(e.Key)]
+	loop := m.C.Flow.Loops[parse.VarOf(e.Key)]
 	v.Paired = v.Paired && loop != nil && loop.Step == nil && m.C.blind(loop.Body, loop.Var)
 	for _, list := range []string{"ARGV", "KEYS"} {
 		if n := m.C.Nth(e, list); n > 0 {
@@ -131,9 +131,9 @@ func (m *Machine) table(e *parse.TableExpr) Value {
 		if f.Key != nil {
 			m.eval(f.Key)
 			v.Elem = nil
-			if IsLiteral(f.Key, "ok") {
+			if parse.IsLiteral(f.Key, "ok") {
 				v.Is |= IsStatus
-			} else if IsLiteral(f.Key, "err") {
+			} else if parse.IsLiteral(f.Key, "err") {
 				v.Is |= IsFailed
 			}
 		}
@@ -185,7 +185,7 @@ func (m *Machine) binary(e *parse.BinaryExpr) Value {
 	switch sum, _ := m.C.Origin(e.L).(*parse.BinaryExpr); {
 	case e.Op != "-":
 	case l.Large > 0 && r.Large > 0: // Their bounds are declared.
-		v.Low = r.Large >= l.Least && !slices.ContainsFunc(NamesIn(e), m.Mentioned)
+		v.Low = r.Large >= l.Least && !slices.ContainsFunc(parse.NamesIn(e), m.Mentioned)
 	default: // The sum of a time and a duration is later than others.
 		v.Low = len(m.touched(e.L)) > 0 && !(sum != nil && sum.Op == "+") && !m.ordered(e)
 	}
@@ -252,10 +252,10 @@ func (m *Machine) concat(e *parse.BinaryExpr) Value {
 
 // Operands returns those of a chain of one operator, such as "a .. b .. c".
 func Operands(e parse.Expr, op string) []parse.Expr {
-	if b, ok := Unparen(e).(*parse.BinaryExpr); ok && b.Op == op {
+	if b, ok := parse.Unparen(e).(*parse.BinaryExpr); ok && b.Op == op {
 		return append(Operands(b.L, op), Operands(b.R, op)...)
 	}
-	return []parse.Expr{Unparen(e)}
+	return []parse.Expr{parse.Unparen(e)}
 }
 
 // Passed returns the only argument of a call of a function of the server, nil if an expression is none.
@@ -311,7 +311,7 @@ func arithmetic(e *parse.BinaryExpr, l, r Value) Value {
 
 // without reports whether an expression is a number without the rest of a division: x - x % 60.
 func without(e parse.Expr) bool {
-	b, ok := Unparen(e).(*parse.BinaryExpr)
+	b, ok := parse.Unparen(e).(*parse.BinaryExpr)
 	return ok && b.Op == "-" && isRemainder(b.R)
 }
 
@@ -319,7 +319,7 @@ func without(e parse.Expr) bool {
 func (m *Machine) numeric(name string, e *parse.CallExpr, args []Value) (Value, bool) {
 	switch name {
 	case "tonumber":
-		if len(args) == 1 || Bound(e.Args[1]) == 10 {
+		if len(args) == 1 || parse.Bound(e.Args[1]) == 10 {
 			return toNumber(args[0], e.P), true
 		}
 	case "math.floor", "math.ceil", "math.abs":

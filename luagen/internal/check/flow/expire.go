@@ -35,7 +35,7 @@ func (m *Machine) command(e *parse.CallExpr, words []parse.Expr) Value {
 		m.lifetime(call, name)
 	}
 	v := m.replyOf(call, name)
-	if isGlobal(e.Fn, "pcall") {
+	if parse.IsGlobal(e.Fn, "pcall") {
 		return unknown()
 	}
 	if !m.Raises(e) {
@@ -61,7 +61,7 @@ func (m *Machine) replyOf(call CommandCall, name string) Value {
 // Raises reports whether a failing command ends the script.
 func (m *Machine) Raises(e *parse.CallExpr) bool {
 	index, ok := m.C.Origin(e.Fn).(*parse.IndexExpr)
-	return ok && IsLiteral(index.Key, "call")
+	return ok && parse.IsLiteral(index.Key, "call")
 }
 
 // KeyText returns a text by which a key is known: that of its names and literals, "" if there is more to it.
@@ -79,7 +79,7 @@ func (m *Machine) KeyName(e parse.Expr, left int) string {
 	}
 	origin := m.C.Origin(e)
 	if _, isCall := origin.(*parse.CallExpr); isCall {
-		origin = Unparen(e)
+		origin = parse.Unparen(e)
 	}
 	switch x := origin.(type) {
 	case *parse.NameExpr:
@@ -88,10 +88,10 @@ func (m *Machine) KeyName(e parse.Expr, left int) string {
 		return "'" + x.Value + "'"
 	case *parse.IndexExpr:
 		n, isNumber := x.Key.(*parse.NumberExpr)
-		list := VarOf(x.X)
+		list := parse.VarOf(x.X)
 		switch {
 		case !isNumber:
-			return fixed(Unparen(e))
+			return fixed(parse.Unparen(e))
 		case m.C.IsList(x.X, "KEYS"):
 			return "KEYS " + n.Text
 		case m.C.IsList(x.X, "ARGV"):
@@ -113,7 +113,7 @@ func (m *Machine) KeyName(e parse.Expr, left int) string {
 
 // fixed returns a text for a local name that always is the same, "" for everything else.
 func fixed(e parse.Expr) string {
-	x := VarOf(Unparen(e))
+	x := parse.VarOf(parse.Unparen(e))
 	if x == nil || len(x.Writes) > 0 {
 		return ""
 	}
@@ -180,8 +180,8 @@ func (m *Machine) Creates(call CommandCall, name string) bool {
 		return false
 	}
 	last := call.Words[len(call.Words)-1]
-	text, _ := ConstantText(last)
-	minus, negative := Unparen(last).(*parse.UnaryExpr)
+	text, _ := parse.ConstantText(last)
+	minus, negative := parse.Unparen(last).(*parse.UnaryExpr)
 	return !strings.Contains(name, "incr") || !(negative && minus.Op == "-") && !strings.HasPrefix(text, "-")
 }
 

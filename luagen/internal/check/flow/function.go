@@ -54,11 +54,11 @@ func (v Value) elsewhere() Value {
 
 // numbered returns which argument of a call a local function makes a number, if it does nothing else, or -1.
 func (m *Machine) numbered(e *parse.CallExpr) int {
-	body := m.C.Flow.Bodies[VarOf(e.Fn)]
+	body := m.C.Flow.Bodies[parse.VarOf(e.Fn)]
 	if body == nil || len(body.Body.Stmts) != 1 || len(m.C.Flow.Returned[body]) != 1 || m.C.Flow.Returned[body][0] == nil {
 		return -1
 	}
-	x := VarOf(m.Passed(m.C.Flow.Returned[body][0], "tonumber"))
+	x := parse.VarOf(m.Passed(m.C.Flow.Returned[body][0], "tonumber"))
 	return slices.IndexFunc(body.Params[:min(len(body.Params), len(e.Args))], func(p *parse.Var) bool { return p == x })
 }
 
@@ -141,7 +141,7 @@ func (m *Machine) call(e *parse.CallExpr) Value {
 	}
 	name, args := m.C.Callee(e), m.arguments(e)
 	if name == "" && m.Quiet == 0 && m.numbered(e) < 0 {
-		if !m.straight(m.C.Flow.Bodies[VarOf(e.Fn)]) {
+		if !m.straight(m.C.Flow.Bodies[parse.VarOf(e.Fn)]) {
 			m.asks(m.State.At, e)
 		}
 	}
@@ -188,7 +188,7 @@ func (m *Machine) outcome(name string, e *parse.CallExpr, args []Value) Value {
 		return Value{Is: IsText, Number: Number{Unit: args[0].Unit}}
 	case name == "cjson.decode" && len(args) > 0:
 		v := Value{Is: anything, Decoded: true}
-		if b, ok := m.C.Origin(e.Args[0]).(*parse.BinaryExpr); ok && IsLiteral(b.R, "[]") {
+		if b, ok := m.C.Origin(e.Args[0]).(*parse.BinaryExpr); ok && parse.IsLiteral(b.R, "[]") {
 			v.hollow, v.listed = true, anyReply
 		}
 		return v

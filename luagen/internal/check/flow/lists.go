@@ -9,7 +9,7 @@ import (
 
 // MayBeEmpty reports whether a value is a list that is empty in some cases, and no condition that has led here is about it.
 func (m *Machine) MayBeEmpty(e parse.Expr, v Value) bool {
-	x := VarOf(Unparen(e))
+	x := parse.VarOf(parse.Unparen(e))
 	isList := x != nil && len(m.C.Flow.Stores[x]) > 0 && m.C.Flow.Appends[x] == len(m.C.Flow.Stores[x]) // All is put behind its end, or at an index.
 	return v.hollow && (v.listed != "" || isList) && !(x != nil && m.Mentioned(x)) &&
 		(v.listed == "" || v.listed == anyReply || !slices.ContainsFunc(answers(v.listed), m.State.Holds))
@@ -32,15 +32,15 @@ func (m *Machine) listing(name string, words []parse.Expr, v Value) Value {
 
 // unpacked notes that unpack has taken all of a list.
 func (m *Machine) unpacked(args []parse.Expr, v Value) {
-	if x := VarOf(Unparen(args[0])); x != nil && m.Quiet == 0 && m.Whole(args, v) && v.Endless {
+	if x := parse.VarOf(parse.Unparen(args[0])); x != nil && m.Quiet == 0 && m.Whole(args, v) && v.Endless {
 		m.State.ask(proved, limited{x}) // else it fails here
 	}
 }
 
 // Whole reports whether unpack gets a list to its end, of which the script has not asked how long it is.
 func (m *Machine) Whole(args []parse.Expr, v Value) bool {
-	x := VarOf(Unparen(args[0]))
-	whole := len(args) < 3 || x != nil && VarOf(m.LengthOf(args[2])) == x
+	x := parse.VarOf(parse.Unparen(args[0]))
+	whole := len(args) < 3 || x != nil && parse.VarOf(m.LengthOf(args[2])) == x
 	return whole && !m.State.Knows(limited{x}) && !m.State.Knows(limited{v.listed})
 }
 
@@ -64,11 +64,11 @@ func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
 			list = call.Args[0]
 		}
 		over := m.Peek(list)
-		if !over.Endless && !m.anyNumber(stmt, e) || breaks(body) {
+		if !over.Endless && !m.anyNumber(stmt, e) || parse.Breaks(body) {
 			continue
 		}
-		changed := assigned(body)
-		for _, x := range m.C.collected(body, DeclaredBy(stmt)...) {
+		changed := parse.Assigned(body)
+		for _, x := range m.C.collected(body, parse.DeclaredBy(stmt)...) {
 			if v, known := m.State.Get(x); known && !changed[x] {
 				v.Endless, v.listed = true, over.listed
 				m.State.set(x, v)
@@ -83,14 +83,14 @@ func (m *Machine) anyNumber(stmt parse.Stmt, e parse.Expr) bool {
 	n := m.C.Nth(e, "ARGV")
 	return ok && e == counts.To && n > 0 && !slices.ContainsFunc(m.C.Flow.Exprs, func(e parse.Expr) bool {
 		b, ok := e.(*parse.BinaryExpr)
-		return ok && negated[b.Op] != "" && (m.C.Nth(b.L, "ARGV") == n && Bound(b.R) > 1 || m.C.Nth(b.R, "ARGV") == n && Bound(b.L) > 1)
+		return ok && negated[b.Op] != "" && (m.C.Nth(b.L, "ARGV") == n && parse.Bound(b.R) > 1 || m.C.Nth(b.R, "ARGV") == n && parse.Bound(b.L) > 1)
 	})
 }
 
 // endless reports whether the reply of a command may have any number of elements.
 func endless(name string, words []parse.Expr) bool {
-	part := strings.Contains(name, "by") && slices.ContainsFunc(words, func(e parse.Expr) bool { return IsLiteral(e, "limit") })
-	return Is(name, "endless") && !part || Is(name, "by rank") && len(words) > 3 && Bound(words[3]) == -1
+	part := strings.Contains(name, "by") && slices.ContainsFunc(words, func(e parse.Expr) bool { return parse.IsLiteral(e, "limit") })
+	return Is(name, "endless") && !part || Is(name, "by rank") && len(words) > 3 && parse.Bound(words[3]) == -1
 }
 
 // insert notes that a value is put into a table.
@@ -118,14 +118,14 @@ func (c *code) Writes(e *parse.CallExpr) bool {
 func (c *code) collected(b *parse.Block, turn ...*parse.Var) []*parse.Var {
 	var all []*parse.Var
 	own := []*parse.Var{nil}
-	for _, stmt := range statements(b) {
-		own = append(own, DeclaredBy(stmt)...)
+	for _, stmt := range parse.Statements(b) {
+		own = append(own, parse.DeclaredBy(stmt)...)
 		switch s := stmt.(type) {
 		case *parse.AssignStmt:
 			all = append(all, appended(s, turn...)...)
 		case *parse.CallStmt:
 			if c.Callee(s.Call) == "table.insert" && len(s.Call.Args) == 2 {
-				all = append(all, VarOf(s.Call.Args[0]))
+				all = append(all, parse.VarOf(s.Call.Args[0]))
 			}
 		}
 	}
@@ -136,11 +136,11 @@ func (c *code) collected(b *parse.Block, turn ...*parse.Var) []*parse.Var {
 func (c *code) blind(b *parse.Block, i *parse.Var) bool {
 	uses := len(i.Reads)
 	for _, e := range c.Flow.Exprs {
-		if index, ok := e.(*parse.IndexExpr); ok && VarOf(index.Key) == i {
+		if index, ok := e.(*parse.IndexExpr); ok && parse.VarOf(index.Key) == i {
 			uses--
 		}
 	}
-	return uses == 0 && !slices.ContainsFunc(statements(b), func(s parse.Stmt) bool {
+	return uses == 0 && !slices.ContainsFunc(parse.Statements(b), func(s parse.Stmt) bool {
 		cond, ok := s.(*parse.IfStmt)
 		return !ok && len(parse.Blocks(s)) > 0 || ok && !parse.Contains(cond.Conds[0], func(e parse.Expr) bool {
 			call, isCall := e.(*parse.CallExpr)
@@ -153,9 +153,9 @@ func (c *code) blind(b *parse.Block, i *parse.Var) bool {
 func appended(s *parse.AssignStmt, turn ...*parse.Var) []*parse.Var {
 	var all []*parse.Var
 	for _, target := range s.Targets {
-		if t, ok := target.(*parse.IndexExpr); ok && VarOf(t.X) != nil {
-			if i, _ := Added(t.Key); BehindLast(t.Key, VarOf(t.X)) || slices.Contains(turn, VarOf(i)) {
-				all = append(all, VarOf(t.X))
+		if t, ok := target.(*parse.IndexExpr); ok && parse.VarOf(t.X) != nil {
+			if i, _ := Added(t.Key); BehindLast(t.Key, parse.VarOf(t.X)) || slices.Contains(turn, parse.VarOf(i)) {
+				all = append(all, parse.VarOf(t.X))
 			}
 		}
 	}

@@ -150,8 +150,8 @@ func (m *Machine) simple(stmt parse.Stmt) {
 		m.assign(s)
 	case *parse.CallStmt:
 		m.see(Sight{Use: Dropped, E: s.Call, V: m.eval(s.Call)})
-		m.State.Dead = m.State.Dead || isGlobal(s.Call.Fn, "error") && s.Call.Method == "" // which does not come back
-		if isGlobal(s.Call.Fn, "assert") && len(s.Call.Args) > 0 {
+		m.State.Dead = m.State.Dead || parse.IsGlobal(s.Call.Fn, "error") && s.Call.Method == "" // which does not come back
+		if parse.IsGlobal(s.Call.Fn, "assert") && len(s.Call.Args) > 0 {
 			m.assume(s.Call.Args[0], true)
 		}
 	case *parse.FuncStmt:
@@ -213,7 +213,7 @@ func (m *Machine) assign(s *parse.AssignStmt) {
 		case *parse.IndexExpr:
 			m.eval(t.X)
 			m.eval(t.Key)
-			if v, _ := m.State.Get(VarOf(t.X)); v.Decoded {
+			if v, _ := m.State.Get(parse.VarOf(t.X)); v.Decoded {
 				m.State.ask(proved, aField+m.C.NameOf(t))
 			}
 			m.put(t.X, t.Key, all[i], s.Values[min(i, len(s.Values)-1)])
@@ -223,7 +223,7 @@ func (m *Machine) assign(s *parse.AssignStmt) {
 
 // name notes that a table has an item by a key.
 func (v *Value) name(e parse.Expr, key, item Value) {
-	text, literal := ConstantText(e)
+	text, literal := parse.ConstantText(e)
 	if v.Rows = v.Rows || !key.Surely(IsText) || Is(text, "names of replies"); key.Is == IsNumber || v.Decoded || v.Elem != nil {
 		return
 	}
@@ -242,10 +242,10 @@ func (v *Value) name(e parse.Expr, key, item Value) {
 
 // put notes that a value is put into the table of a name.
 func (m *Machine) put(table, key parse.Expr, item Value, e parse.Expr) {
-	if v, known := m.State.Get(VarOf(table)); known {
+	if v, known := m.State.Get(parse.VarOf(table)); known {
 		m.insert(&v, item, e)
 		v.name(key, m.Peek(key), item)
-		m.State.set(VarOf(table), v)
+		m.State.set(parse.VarOf(table), v)
 	}
 }
 
@@ -288,10 +288,10 @@ func (m *Machine) elements(s *parse.GenForStmt) {
 // forget drops what is known of the names that a block assigns to. At the head of a loop some have no value in its first
 // turn: those that get only sums, and so on, of their own.
 func (m *Machine) forget(b *parse.Block, head bool) {
-	for x := range assigned(b) {
+	for x := range parse.Assigned(b) {
 		if v, _ := m.State.Get(x); !head || v.Is != IsNil || slices.ContainsFunc(m.C.Flow.Sources[x], func(s Source) bool {
 			b, ok := s.Expr.(*parse.BinaryExpr)
-			return !ok || b.Op == "and" || b.Op == "or" || !Mentions(b, x)
+			return !ok || b.Op == "and" || b.Op == "or" || !parse.Mentions(b, x)
 		}) {
 			delete(m.State.vars, x)
 		}

@@ -18,7 +18,7 @@ type Mark struct {
 
 // decided evaluates a condition, and returns whether it is true, if the way so far decides that.
 func (m *Machine) decided(cond parse.Expr, v Value) (truth, decided bool) {
-	if b, ok := Unparen(cond).(*parse.BinaryExpr); ok {
+	if b, ok := parse.Unparen(cond).(*parse.BinaryExpr); ok {
 		if l, r := m.Peek(b.L), m.Peek(b.R); l.Written() && r.Written() {
 			return Compares(l.Least, b.Op, r.Least), true
 		}
@@ -38,9 +38,9 @@ func (m *Machine) decided(cond parse.Expr, v Value) (truth, decided bool) {
 
 // holds reports whether a name certainly holds a text: it gets that or a reply, and now has no reply.
 func (m *Machine) holds(e parse.Expr, text string) bool {
-	sources := m.C.Flow.Sources[VarOf(e)]
+	sources := m.C.Flow.Sources[parse.VarOf(e)]
 	return m.Peek(e).Word && !slices.ContainsFunc(sources, func(s Source) bool {
-		literal, isLiteral := ConstantText(s.Expr)
+		literal, isLiteral := parse.ConstantText(s.Expr)
 		return (!isLiteral || literal != text) && !m.C.single(s.Expr)
 	})
 }
@@ -94,9 +94,9 @@ func (m *Machine) leaves(pos parse.Pos, returned Value) {
 // Shares reports whether two expressions have a name or an argument in common.
 func (c *code) Shares(a, b parse.Expr) bool {
 	return parse.Contains(a, func(e parse.Expr) bool {
-		n, x := c.Nth(e, "ARGV"), VarOf(e)
+		n, x := c.Nth(e, "ARGV"), parse.VarOf(e)
 		return parse.Contains(b, func(e parse.Expr) bool {
-			return n > 0 && c.Nth(e, "ARGV") == n || x != nil && VarOf(e) == x
+			return n > 0 && c.Nth(e, "ARGV") == n || x != nil && parse.VarOf(e) == x
 		})
 	})
 }

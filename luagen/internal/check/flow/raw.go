@@ -10,7 +10,7 @@ import (
 
 // IsList reports whether e is KEYS or ARGV of a raw script, by any local name.
 func (c *code) IsList(e parse.Expr, name string) bool {
-	return c.S.Raw && isGlobal(c.Origin(e), name)
+	return c.S.Raw && parse.IsGlobal(c.Origin(e), name)
 }
 
 // list returns what is known of KEYS and ARGV: texts, unless the script itself puts something in their place.
@@ -63,7 +63,7 @@ func (c *code) Escape() parse.Expr {
 	known := map[parse.Expr]bool{}
 	for _, e := range c.Flow.Calls {
 		known[e.Fn] = c.isCommandFunction(e.Fn)
-		if isGlobal(e.Fn, "pcall") && len(e.Args) > 0 {
+		if parse.IsGlobal(e.Fn, "pcall") && len(e.Args) > 0 {
 			known[e.Args[0]] = true
 		}
 	}
@@ -80,14 +80,14 @@ func (c *code) Escape() parse.Expr {
 	}
 	for _, e := range c.Flow.Exprs {
 		if index, ok := e.(*parse.IndexExpr); ok && c.isServer(index.X) {
-			known[Unparen(index.X)] = true
+			known[parse.Unparen(index.X)] = true
 			_, literal := index.Key.(*parse.StringExpr)
 			known[index] = known[index] || literal && !c.isCommandFunction(index)
 		}
 	}
 	i := slices.IndexFunc(c.Flow.Exprs, func(e parse.Expr) bool {
 		if index, ok := e.(*parse.IndexExpr); ok && c.isServer(index.X) {
-			found := isGlobal(index.X, "server") && !c.S.Raw && c.S.Header.Targets("redis") // it is not declared
+			found := parse.IsGlobal(index.X, "server") && !c.S.Raw && c.S.Header.Targets("redis") // it is not declared
 			return !known[e] && !found
 		}
 		name, ok := e.(*parse.NameExpr)

@@ -46,7 +46,7 @@ func (m *Machine) reply(call CommandCall, name string, known int) Value {
 		v, found = replies[shape]
 	}
 	switch {
-	case shape == "members" && options.Has("withscores") && Bound(call.Words[2]) == Bound(call.Words[3]): // of one member
+	case shape == "members" && options.Has("withscores") && parse.Bound(call.Words[2]) == parse.Bound(call.Words[3]): // of one member
 		return listOf(textValue(), 0)
 	case shape == "members" && options.Has("withscores"):
 		return pairs
@@ -138,9 +138,9 @@ func page(list Value) Value {
 
 // Added returns what an expression adds a number to, and the number.
 func Added(e parse.Expr) (parse.Expr, float64) {
-	b, ok := Unparen(e).(*parse.BinaryExpr)
+	b, ok := parse.Unparen(e).(*parse.BinaryExpr)
 	if n := 0.0; ok && (b.Op == "+" || b.Op == "-") {
-		if n = Bound(b.R); b.Op == "-" {
+		if n = parse.Bound(b.R); b.Op == "-" {
 			n = -n
 		}
 		return b.L, n

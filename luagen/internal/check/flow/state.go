@@ -86,10 +86,10 @@ func (s *state) settled(v Value) Value {
 
 // refine notes that a condition without parts is true, or is not.
 func (m *Machine) refine(e parse.Expr, truth bool) {
-	b, ok := Unparen(e).(*parse.BinaryExpr)
+	b, ok := parse.Unparen(e).(*parse.BinaryExpr)
 	switch {
 	case !ok || b.Op == "and" || b.Op == "or":
-		m.is(Unparen(e), truth)
+		m.is(parse.Unparen(e), truth)
 	case negated[b.Op] == "":
 		m.asks(m.State.At, e)
 	default:
@@ -124,8 +124,8 @@ func (m *Machine) is(e parse.Expr, truth bool) {
 		m.says(e, v, left.Is)
 		m.counted(v, map[bool]string{true: "~=", false: "=="}[truth], Value{Is: IsNil})
 	}
-	if _, known := m.State.Get(VarOf(e)); known && v.Is != IsTable {
-		m.State.set(VarOf(e), left.orUnknown())
+	if _, known := m.State.Get(parse.VarOf(e)); known && v.Is != IsTable {
+		m.State.set(parse.VarOf(e), left.orUnknown())
 	}
 }
 
@@ -164,7 +164,7 @@ func (m *Machine) side(e parse.Expr, op string, other parse.Expr) {
 			m.State.set(x, v.orUnknown())
 		}
 	}
-	x := VarOf(Unparen(e))
+	x := parse.VarOf(parse.Unparen(e))
 	if _, known := m.State.Get(x); !known {
 		return
 	}
@@ -200,8 +200,8 @@ var typeKinds = map[string]Kinds{
 func typed(e, other parse.Expr) (x *parse.Var, k Kinds) {
 	call, isCall := e.(*parse.CallExpr)
 	text, isString := other.(*parse.StringExpr)
-	if !isCall || !isString || !isGlobal(call.Fn, "type") || len(call.Args) != 1 {
+	if !isCall || !isString || !parse.IsGlobal(call.Fn, "type") || len(call.Args) != 1 {
 		return nil, 0
 	}
-	return VarOf(call.Args[0]), typeKinds[text.Value]
+	return parse.VarOf(call.Args[0]), typeKinds[text.Value]
 }

@@ -128,7 +128,7 @@ func (m *Machine) part(all []*state, cond parse.Expr) (yes, no []*state) {
 func (m *Machine) ways(s *state, cond parse.Expr, left int) (yes, no []*state) {
 	m.State = s
 	m.see(Sight{Use: Asked, E: cond})
-	switch e := Unparen(cond).(type) {
+	switch e := parse.Unparen(cond).(type) {
 	case *parse.UnaryExpr:
 		if e.Op == "not" && left > 0 {
 			no, yes = m.ways(s, e.X, left-1)
@@ -227,12 +227,12 @@ func (m *Machine) loop(all []*state, stmt parse.Stmt) []*state {
 	if isRepeat {
 		all = m.each(all, func() { m.eval(repeat.Cond) })
 	}
-	endless := isRepeat && IsBool(repeat.Cond, false)
+	endless := isRepeat && parse.IsBool(repeat.Cond, false)
 	if isWhile {
-		endless = IsBool(while.Cond, true)
+		endless = parse.IsBool(while.Cond, true)
 	}
 	switch {
-	case endless && !breaks(body):
+	case endless && !parse.Breaks(body):
 		all = nil
 	case len(all)+len(m.broken) == 0 && !isRepeat: // It returns in its first turn, if it has one.
 		all = before
@@ -261,7 +261,7 @@ func (m *Machine) turns(stmt parse.Stmt, all []*state, body *parse.Block) []*sta
 // leave returns the states behind a loop, with what was known of names before it. What its head asked says nothing there.
 func (m *Machine) leave(ends, before []*state, head int, stmt parse.Stmt) []*state {
 	counts, _ := stmt.(*parse.NumForStmt)
-	turns := counts != nil && Bound(counts.From) <= Bound(counts.To)
+	turns := counts != nil && parse.Bound(counts.From) <= parse.Bound(counts.To)
 	var all *state
 	in := joinAll(ends)
 	for i, end := range ends {

@@ -47,7 +47,7 @@ func (c *code) IsAt(call CommandCall, p Place) bool {
 	e := call.Words[p.Word]
 	unpacked, ok := e.(*parse.CallExpr)
 	last := p.Word == len(call.Words)-1
-	if p.Quality == AKey && last && ok && isGlobal(unpacked.Fn, "unpack") && len(unpacked.Args) > 0 {
+	if p.Quality == AKey && last && ok && parse.IsGlobal(unpacked.Fn, "unpack") && len(unpacked.Args) > 0 {
 		return c.Certainly(aKeyList, unpacked.Args[0])
 	}
 	return c.Certainly(p.Quality, e)
@@ -63,7 +63,7 @@ func (c *code) Certainly(q quality, e parse.Expr) bool {
 
 // is reports whether an expression certainly has a quality.
 func (c *code) is(q quality, e parse.Expr) bool {
-	switch e := Unparen(e).(type) {
+	switch e := parse.Unparen(e).(type) {
 	case *parse.NameExpr:
 		return c.nameIs(q, e)
 	case *parse.CallExpr:
@@ -86,7 +86,7 @@ func (c *code) is(q quality, e parse.Expr) bool {
 		case "and":
 			return c.is(q, e.R)
 		case "or":
-			return c.is(q, e.R) && (IsFalsy(e.L) || c.is(q, e.L))
+			return c.is(q, e.R) && (parse.IsFalsy(e.L) || c.is(q, e.L))
 		}
 	}
 	return false
@@ -214,7 +214,7 @@ func keyPlaces(call CommandCall, s spec) []int {
 	start := s.Index
 	// From the end, which has a negative place, it is searched for MIGRATE alone, which scripts cannot use well.
 	for i := s.from; s.keyword != "" && start == 0 && i >= 0 && i < len(call.Words); i++ {
-		if IsLiteral(call.Words[i], s.keyword) {
+		if parse.IsLiteral(call.Words[i], s.keyword) {
 			start = i + 1
 		}
 	}
@@ -245,7 +245,7 @@ func countedKeys(call CommandCall, s spec, start, known int) []int {
 	if at >= known || first >= len(call.Words) {
 		return nil
 	}
-	if text, ok := ConstantText(call.Words[at]); ok {
+	if text, ok := parse.ConstantText(call.Words[at]); ok {
 		n, _ := strconv.Atoi(text)
 		return steps(first, min(first+(n-1)*s.step, known-1), s.step)
 	}
@@ -264,7 +264,7 @@ func steps(from, to, step int) []int {
 // DeclaredKey returns the binding that an expression certainly is, if it is one alone. Names may be defined by each other.
 func (c *code) DeclaredKey(e parse.Expr) *parse.Binding {
 	for range MaxNames {
-		x := VarOf(Unparen(e))
+		x := parse.VarOf(parse.Unparen(e))
 		if x != nil && len(c.Flow.Stores[x]) > 0 {
 			return nil
 		}

@@ -106,7 +106,7 @@ func (m *Machine) Learn(e parse.Expr, u Unit) {
 	if whole := cmp.Or(m.Passed(e, "math.ceil"), m.Passed(e, "math.floor")); whole != nil {
 		e = whole
 	}
-	if b, ok := Unparen(e).(*parse.BinaryExpr); ok {
+	if b, ok := parse.Unparen(e).(*parse.BinaryExpr); ok {
 		u.Per /= timeOf(b, Value{Number: Number{Unit: Unit{Per: 1}}}, m.Peek(b.R)).Per // without an end if it cannot be one
 		if m.Learn(b.L, u); b.Op == "+" || b.Op == "-" {
 			m.Learn(b.R, u)
@@ -128,7 +128,7 @@ func (m *Machine) learned(e parse.Expr) (u Unit) {
 
 // unsure withdraws that values may well be 0 or have a fraction, if a comparison says more of what they are made of.
 func (m *Machine) unsure(cond *parse.BinaryExpr) {
-	names := NamesIn(cond)
+	names := parse.NamesIn(cond)
 	if parse.Contains(cond, isRemainder) {
 		m.State.ask(m.State.At, SomeWhole)
 	}
@@ -141,7 +141,7 @@ func (m *Machine) unsure(cond *parse.BinaryExpr) {
 		}
 		w := *v
 		lets := v.Size == MaxLife && m.Peek(cond.R).Size == ZeroSize && !strings.ContainsAny(cond.Op, "<>") // a TTL of -1
-		w.Low = v.Low && (lets || IsFalsy(cond.R))
+		w.Low = v.Low && (lets || parse.IsFalsy(cond.R))
 		w.Split = v.Split && (strings.ContainsAny(cond.Op, "<>") || ConstantKind(cond.L) != 0 || ConstantKind(cond.R) != 0)
 		m.State.set(x, w)
 	}
@@ -151,7 +151,7 @@ func (m *Machine) unsure(cond *parse.BinaryExpr) {
 func (m *Machine) compares(x *parse.Var, names []*parse.Var) bool {
 	sources := m.C.Flow.Sources[x]
 	return slices.Contains(names, x) || len(sources) > MaxNames || slices.ContainsFunc(sources, func(s Source) bool {
-		return s.Expr != nil && len(names) > 0 && !slices.ContainsFunc(names, func(y *parse.Var) bool { return !Mentions(s.Expr, y) })
+		return s.Expr != nil && len(names) > 0 && !slices.ContainsFunc(names, func(y *parse.Var) bool { return !parse.Mentions(s.Expr, y) })
 	})
 }
 
@@ -169,7 +169,7 @@ func (m *Machine) ordered(e parse.Expr) bool {
 
 // isRemainder reports whether an expression is the rest of a division.
 func isRemainder(e parse.Expr) bool {
-	b, ok := Unparen(e).(*parse.BinaryExpr)
+	b, ok := parse.Unparen(e).(*parse.BinaryExpr)
 	return ok && b.Op == "%"
 }
 

@@ -37,7 +37,7 @@ func (v *values) Within(e parse.Expr, meant func(parse.Expr) bool) bool {
 	seen, left := map[*parse.Var]bool{nil: true}, MaxWithin
 	var search func(e parse.Expr) bool
 	search = func(e parse.Expr) bool {
-		x := VarOf(e)
+		x := parse.VarOf(e)
 		if left--; left < 0 {
 			return true
 		}
@@ -81,7 +81,7 @@ func collect(s *parse.Script) *values {
 // link notes which names and parameters get what another name is.
 func (v *values) link() {
 	alias := func(e parse.Expr, y *parse.Var) {
-		if x := VarOf(e); x != nil {
+		if x := parse.VarOf(e); x != nil {
 			v.aliases[x] = append(v.aliases[x], y)
 		}
 	}
@@ -163,10 +163,10 @@ func (v *values) counting(b *parse.Block) {
 	for _, stmt := range b.Stmts[:min(len(b.Stmts), MaxAsked)] {
 		switch s := stmt.(type) {
 		case *parse.AssignStmt:
-			lists, names = append(lists, appended(s)...), append(names, VarOf(s.Targets[0]))
+			lists, names = append(lists, appended(s)...), append(names, parse.VarOf(s.Targets[0]))
 		case *parse.CallStmt:
 			if len(s.Call.Args) > 1 {
-				lists = append(lists, VarOf(s.Call.Args[0]))
+				lists = append(lists, parse.VarOf(s.Call.Args[0]))
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 	v.Exprs = append(v.Exprs, e)
 	switch e := e.(type) {
 	case *parse.IndexExpr:
-		v.Indices[VarOf(e.X)] = append(v.Indices[VarOf(e.X)], e)
+		v.Indices[parse.VarOf(e.X)] = append(v.Indices[parse.VarOf(e.X)], e)
 	case *parse.BinaryExpr:
 		switch e.Op {
 		case "and", "or":
@@ -188,7 +188,7 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 				v.cover(e)
 			}
 			for _, side := range []parse.Expr{e.L, e.R} {
-				b, ok := Unparen(side).(*parse.BinaryExpr)
+				b, ok := parse.Unparen(side).(*parse.BinaryExpr)
 				v.chained[b] = ok && b.Op == e.Op
 			}
 		}
@@ -215,11 +215,11 @@ func (v *values) expr(e parse.Expr, in *parse.Block) {
 func (v *values) insert(e *parse.CallExpr) {
 	origin := v.origin(e.Fn)
 	fn, ok := origin.(*parse.IndexExpr)
-	inserts := ok && isGlobal(fn.X, "table") && IsLiteral(fn.Key, "insert") || isGlobal(origin, "rawset")
+	inserts := ok && parse.IsGlobal(fn.X, "table") && parse.IsLiteral(fn.Key, "insert") || parse.IsGlobal(origin, "rawset")
 	if !inserts || len(e.Args) < 2 {
 		return
 	}
-	if x := VarOf(e.Args[0]); x != nil {
+	if x := parse.VarOf(e.Args[0]); x != nil {
 		v.Stores[x] = append(v.Stores[x], e.Args[len(e.Args)-1])
 		if fn != nil {
 			v.Appends[x]++
@@ -247,7 +247,7 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 	case *parse.LocalFuncStmt:
 		v.assign(s.Var, []parse.Expr{s.Func}, 0)
 	case *parse.FuncStmt:
-		if x := VarOf(s.Target); x != nil {
+		if x := parse.VarOf(s.Target); x != nil {
 			v.Sources[x] = append(v.Sources[x], Source{})
 		}
 	case *parse.ReturnStmt:
@@ -256,10 +256,10 @@ func (v *values) statement(stmt parse.Stmt, fn *parse.FuncExpr) {
 			first = s.Values[0]
 		}
 		v.Returned[fn] = append(v.Returned[fn], first)
-		v.Replied[VarOf(first)] = true
+		v.Replied[parse.VarOf(first)] = true
 		if table, ok := first.(*parse.TableExpr); ok {
 			for _, f := range table.Fields {
-				v.Replied[VarOf(f.Value)] = true
+				v.Replied[parse.VarOf(f.Value)] = true
 			}
 		}
 		delete(v.Replied, nil) // of what is no name
@@ -293,7 +293,7 @@ func (v *values) assignment(s *parse.AssignStmt) {
 				v.assign(t.Var, s.Values, i)
 			}
 		case *parse.IndexExpr:
-			x := VarOf(t.X)
+			x := parse.VarOf(t.X)
 			if name, ok := t.X.(*parse.NameExpr); ok && x == nil {
 				v.changed[name.Name] = true
 			}
@@ -317,7 +317,7 @@ func (v *values) loop(s *parse.GenForStmt) {
 	var in parse.Expr
 	var list bool
 	if call, ok := s.Values[0].(*parse.CallExpr); ok && len(call.Args) == 1 {
-		if list = isGlobal(call.Fn, "ipairs"); list || isGlobal(call.Fn, "pairs") {
+		if list = parse.IsGlobal(call.Fn, "ipairs"); list || parse.IsGlobal(call.Fn, "pairs") {
 			in = call.Args[0]
 		}
 	}
@@ -338,8 +338,8 @@ func (v *values) Only(x *parse.Var) (parse.Expr, bool) {
 // IsIndex reports whether a key is the index of a loop over a list, or from 1 on.
 func (v *values) IsIndex(key parse.Expr) bool {
 	i, more := Added(key)
-	if loop := v.Loops[VarOf(i)]; loop != nil {
-		return Bound(loop.From)+more == 1 && loop.Step == nil
+	if loop := v.Loops[parse.VarOf(i)]; loop != nil {
+		return parse.Bound(loop.From)+more == 1 && loop.Step == nil
 	}
-	return slices.ContainsFunc(v.Sources[VarOf(key)], func(s Source) bool { return s.index })
+	return slices.ContainsFunc(v.Sources[parse.VarOf(key)], func(s Source) bool { return s.index })
 }
