@@ -300,8 +300,7 @@ func sequence(arguments any, by string) string {
 
 func written(arg map[string]any) string {
 	flags := texts(arg["flags"])
-	optional := slices.Contains(flags, "optional")
-	again := slices.Contains(flags, "multiple_token")
+	optional, again := slices.Contains(flags, "optional"), slices.Contains(flags, "multiple_token")
 	text := body(arg)
 	if slices.Contains(flags, "multiple") && !again {
 		text = grouped(text) + "..."

@@ -50,7 +50,6 @@ type job struct {
 	findings []parse.Finding
 	notes    []string // remarks for the user, each once
 	differs  bool     // a file is not current
-	failure  error    // what ended the run
 }
 
 // generator is what luagen needs to write Go files.

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"text/template"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -19,7 +22,10 @@ type jsonReport struct {
 
 // report prints the findings and what ended the run, and returns the exit code.
 func (j *job) report(stderr io.Writer, failure error) (code int) {
-	j.failure = failure
+	ended := "" // why
+	if failure != nil {
+		ended = failure.Error()
+	}
 	switch {
 	case errors.As(failure, new(usageError)):
 		code = 2
@@ -27,9 +33,9 @@ func (j *job) report(stderr io.Writer, failure error) (code int) {
 		code = 1
 	}
 	if j.json || j.sarif {
-		report := any(j.asJSON())
+		report := any(jsonReport{append([]parse.Finding{}, j.findings...), j.notes, ended})
 		if j.sarif {
-			report = j.asSARIF()
+			report = asSARIF(report)
 		}
 		if err := json.NewEncoder(j.stdout).Encode(report); err != nil {
 			fmt.Fprintf(stderr, "luagen: %v\n", err)
@@ -43,18 +49,10 @@ func (j *job) report(stderr io.Writer, failure error) (code int) {
 	for _, f := range j.findings {
 		fmt.Fprintln(stderr, f)
 	}
-	if j.failure != nil {
-		fmt.Fprintf(stderr, "luagen: %v\n", j.failure)
+	if failure != nil {
+		fmt.Fprintf(stderr, "luagen: %s\n", ended)
 	}
 	return code
-}
-
-func (j *job) asJSON() jsonReport {
-	report := jsonReport{Findings: append([]parse.Finding{}, j.findings...), Notes: j.notes}
-	if j.failure != nil {
-		report.Error = j.failure.Error()
-	}
-	return report
 }
 
 // differ reports that a file is not as it should be: in words, or among the findings for JSON.
@@ -72,40 +70,14 @@ func atTop(path, rule, msg string) parse.Finding {
 	return parse.Finding{File: path, Pos: parse.Pos{Line: 1, Col: 1}, Msg: msg, Rule: rule}
 }
 
-// object is an object of JSON.
-type object map[string]any
+//go:embed sarif.tmpl
+var sarifText string
 
-// asSARIF returns what -sarif prints: the part of SARIF 2.1.0 that a viewer of findings needs.
-func (j *job) asSARIF() object {
-	known, results, notices := []object{}, []object{}, []object{}
-	for _, r := range rules() {
-		text := object{"text": r.help}
-		known = append(known, object{"id": r.name, "shortDescription": object{"text": r.line}, "fullDescription": text, "help": text})
-	}
-	for _, f := range j.findings {
-		place := object{
-			"artifactLocation": object{"uri": filepath.ToSlash(f.File)},
-			"region":           object{"startLine": f.Pos.Line, "startColumn": f.Pos.Col},
-		}
-		results = append(results, object{
-			"ruleId": f.Rule, "level": "warning", "message": object{"text": f.Msg},
-			"locations": []object{{"physicalLocation": place}},
-		})
-	}
-	for _, note := range j.notes {
-		notices = append(notices, object{"level": "note", "message": object{"text": note}})
-	}
-	if j.failure != nil {
-		notices = append(notices, object{"level": "error", "message": object{"text": j.failure.Error()}})
-	}
-	return object{
-		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
-		"runs": []object{{
-			"tool": object{"driver": object{
-				"name": "luagen", "informationUri": "https://pkg.go.dev/github.com/hasp-go/hasp/luagen", "rules": known,
-			}},
-			"invocations": []object{{"executionSuccessful": j.failure == nil, "toolExecutionNotifications": notices}},
-			"results":     results,
-		}},
-	}
+// asSARIF returns what -sarif prints of a report. What the template fails in is no JSON, which its encoder refuses.
+func asSARIF(report any) json.RawMessage {
+	write := func(v any) (string, error) { text, err := json.Marshal(v); return string(text), err }
+	functions := template.FuncMap{"json": write, "rules": rules, "slash": filepath.ToSlash}
+	var b bytes.Buffer
+	_ = template.Must(template.New("").Funcs(functions).Parse(sarifText)).Execute(&b, report)
+	return b.Bytes()
 }

@@ -67,7 +67,7 @@ func (j *job) walk(root string) error {
 		switch {
 		case err != nil:
 			j.notRead(err)
-		case e.IsDir() && path != root && (j.vetter == nil || leftOut(e.Name())):
+		case e.IsDir() && path != root && (j.vetter == nil || othersFolder.MatchString(e.Name())):
 			return fs.SkipDir
 		case e.IsDir(), e.Name()[0] == '.': // such as the link that an editor makes for a file
 		case filepath.Ext(path) == ".go" && j.vetter != nil:
@@ -115,10 +115,8 @@ func (j *job) noteUnseen() {
 	}
 }
 
-// leftOut reports whether a folder of this name holds code of others, or data of tests.
-func leftOut(name string) bool {
-	return name[0] == '.' || name[0] == '_' || slices.Contains([]string{"node_modules", "testdata", "vendor"}, name)
-}
+// othersFolder matches the names of folders that hold code of others, or data of tests.
+var othersFolder = regexp.MustCompile(`^(?:[._]|(?:node_modules|testdata|vendor)$)`)
 
 // open reads a file; src is nil if vet leaves it out. A folder may have Lua for other programs.
 func (j *job) open(path string) (src []byte, err error) {

@@ -54,7 +54,6 @@ func words(s *parse.Script, c *scriptcall.Call, args []string) (words []string, 
 			keys = len(words)
 		}
 	}
-
 	return words, keys, err
 }
 

@@ -27,9 +27,9 @@ const structFrom = 7
 var texts embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"cell": cell, "classText": classText, "declaredType": declaredType, "describe": describe, "describeResult": describeResult,
+	"cell": cell, "comment": comment, "classText": classText, "declaredType": declaredType, "describe": describe, "describeResult": describeResult,
 	"exported": func(name string) string { return parse.GoName(name, true) }, "field": field,
-	"filled": func(text string) string { return wrapped(strings.Fields(text), "", "", columns) }, "form": form, "join": strings.Join,
+	"filled": func(text string) string { return wrapped(strings.Fields(text), "", "", columns) }, "item": item, "join": strings.Join,
 	"meaning": meaning, "paragraphs": paragraphs, "plain": Plain, "retry": retryOf,
 }).ParseFS(texts, "*.tmpl"))
 
@@ -192,9 +192,7 @@ func (g *generator) Type(t parse.Type, argument bool) string {
 }
 
 // GoType returns the type of a script's result in Go, without what says whether there is one.
-func GoType(s *parse.Script, t parse.Type) string {
-	return newGenerator(s).Type(t, false)
-}
+func GoType(s *parse.Script, t parse.Type) string { return newGenerator(s).Type(t, false) }
 
 // Fuzz returns the Go file of a fuzz target for the function of a script.
 func Fuzz(s *parse.Script, pkg string) ([]byte, error) {

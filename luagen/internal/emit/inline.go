@@ -191,14 +191,12 @@ func namedCall(e parse.Expr) *parse.CallExpr {
 
 // named returns the included function that a variable is, or nil.
 func (l *linker) named(v *parse.Var) *function {
-	if v == nil {
-		return nil
+	if v != nil {
+		if f := l.funcs[v.Name]; f != nil && (v.Kind == parse.IncludedVar || v == f.v) {
+			return f
+		}
 	}
-	f := l.funcs[v.Name]
-	if f == nil || v.Kind != parse.IncludedVar && v != f.v {
-		return nil
-	}
-	return f
+	return nil
 }
 
 // follow notes the uses of functions between two tokens, and in the functions that are used there.
@@ -267,8 +265,7 @@ func (f *function) declares(u *unit, v *parse.Var) bool {
 
 // takes reports whether f can stand instead of one use.
 func (l *linker) takes(s site, f *function) bool {
-	call := s.unit.calls[s.at]
-	i := s.unit.token[s.at]
+	call, i := s.unit.calls[s.at], s.unit.token[s.at]
 	if call == nil || s.unit.Tokens[i+1].Text != "(" || len(call.Args) > len(f.Params) || slices.ContainsFunc(call.Args, hasFunction) {
 		return false
 	}

@@ -24,11 +24,9 @@ func Source(s *parse.Script) string {
 		gap := string(s.Source[end:tok.Pos.Offset])
 		switch {
 		case i == 0:
-			b.WriteString(preamble(bound, tok))
-			b.WriteString(indentation(gap))
+			b.WriteString(preamble(bound, tok) + indentation(gap))
 		case strings.Contains(gap, "\n"):
-			b.WriteString(strings.Repeat("\n", strings.Count(gap, "\n")))
-			b.WriteString(indentation(gap))
+			b.WriteString(strings.Repeat("\n", strings.Count(gap, "\n")) + indentation(gap))
 		case strings.TrimLeft(gap, " \t\v\f") != "":
 			b.WriteString(" ")
 		default:

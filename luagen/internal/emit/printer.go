@@ -133,8 +133,7 @@ func (p *printer) nameOf(v *parse.Var) string {
 func (p *printer) replaced(call *parse.CallExpr, e exit) (string, int) {
 	f := p.inPlace(call)
 	e.early = e.goesOn && (len(f.returns) > 1 || len(f.returns) == 1 && !f.closed())
-	in := p.into(f, call, e)
-	behind := p.unit.behind(call)
+	in, behind := p.into(f, call, e), p.unit.behind(call)
 	head, binds := "", p.binds(in, f, call)
 	if e.fresh {
 		head = "local " + strings.Join(e.targets, ", ")

@@ -11,13 +11,10 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// taken reports whether a wrapper's body needs an identifier for itself.
-func taken(name string) bool { return slices.Contains(parse.Words("taken"), name) }
-
 // local returns the Go name of a parameter. Declared names have no "_" in Go.
 func local(name string) string {
 	name = parse.GoName(name, false)
-	if taken(name) || token.IsKeyword(name) {
+	if slices.Contains(parse.Words("taken"), name) || token.IsKeyword(name) {
 		name += "_"
 	}
 	return name
@@ -29,17 +26,6 @@ func (g *generator) value(b *parse.Binding) string {
 		return "p." + parse.GoName(b.Name, true)
 	}
 	return local(b.Name)
-}
-
-// form returns which of the functions of package scriptcall reads a result of the type.
-func form(t parse.Type, list string) string {
-	switch {
-	case t.List:
-		return list
-	case t.Optional:
-		return "OK"
-	}
-	return ""
 }
 
 // Decode returns the Go expression for what decodes one value.
@@ -58,18 +44,14 @@ func (g *generator) Decode(t parse.Type) string {
 }
 
 func (g *generator) bounds(t parse.Type) string {
-	least, most := strconv.FormatInt(t.Min, 10), strconv.FormatInt(t.Max, 10)
-	if t.Min == math.MinInt64 {
-		least = "math.MinInt64"
-	}
-	if t.Max == math.MaxInt64 {
-		most = "math.MaxInt64"
-	}
-	if strings.Contains(least+most, "math") {
+	text := extremes.Replace(fmt.Sprintf("%d, %d", t.Min, t.Max))
+	if strings.Contains(text, "math") {
 		g.imports["math"] = true
 	}
-	return least + ", " + most
+	return text
 }
+
+var extremes = strings.NewReplacer(strconv.Itoa(math.MinInt64), "math.MinInt64", strconv.Itoa(math.MaxInt64), "math.MaxInt64")
 
 // Signature returns the function's first line, or lines if one is too long.
 func (g *generator) Signature() string {
@@ -94,8 +76,7 @@ func (g *generator) params() []string {
 		if i+1 < len(all) && g.Type(all[i+1].Type, true) == kind {
 			continue
 		}
-		params = append(params, strings.Join(names, ", ")+" "+kind)
-		names = nil
+		params, names = append(params, strings.Join(names, ", ")+" "+kind), nil
 	}
 	return params
 }
@@ -110,9 +91,8 @@ func (g *generator) results() string {
 	case len(returns) > 1:
 		return "(" + g.Func + "Result, error)"
 	}
-	name := parse.GoName(returns[0].Name, false)
-	kind := g.Type(returns[0].Type, false)
-	hidden := taken(name) || slices.ContainsFunc(g.Header.Bindings, func(b *parse.Binding) bool {
+	name, kind := parse.GoName(returns[0].Name, false), g.Type(returns[0].Type, false)
+	hidden := slices.Contains(parse.Words("taken"), name) || slices.ContainsFunc(g.Header.Bindings, func(b *parse.Binding) bool {
 		return parse.GoName(b.Name, false) == name
 	})
 	all := []string{name + " " + kind, "ok bool", "err error"}

@@ -69,7 +69,10 @@ func (r *reader) note(n ast.Node) bool {
 		}
 	case *ast.CallExpr:
 		if fn, ok := r.own(n.Fun).(*types.Func); ok {
-			r.arguments(fn.Signature().Params(), n.Args)
+			for i := range min(fn.Signature().Params().Len(), len(n.Args)) {
+				parameter := fn.Signature().Params().At(i)
+				r.values[parameter] = append(r.values[parameter], n.Args[i])
+			}
 		}
 		if fn, ok := n.Fun.(*ast.SelectorExpr); ok && fn.Sel.Name == "WriteString" && len(n.Args) == 1 { // of a strings.Builder
 			r.grown[r.own(fn.X)] = r.values[r.own(fn.X)] != nil
@@ -97,13 +100,6 @@ func (r *reader) returns(fn *ast.FuncDecl) {
 		_, inner := n.(*ast.FuncLit)
 		return !inner
 	})
-}
-
-// arguments notes what the parameters of a function of the package get.
-func (r *reader) arguments(parameters *types.Tuple, args []ast.Expr) {
-	for i := range min(parameters.Len(), len(args)) {
-		r.values[parameters.At(i)] = append(r.values[parameters.At(i)], args[i])
-	}
 }
 
 // own returns what a name of the package stands for, or a field or a method.

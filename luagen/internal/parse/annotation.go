@@ -71,13 +71,9 @@ func isDoc(c Comment) bool {
 func isAnnotation(c Comment) bool { return isDoc(c) && strings.HasPrefix(c.Text, "---@") }
 
 // annotationWords returns the words after "---@".
-func annotationWords(c Comment) *words {
-	return &words{c.Text[len("---@"):], c.Pos.Add(len("---@"))}
-}
+func annotationWords(c Comment) *words { return &words{c.Text[len("---@"):], c.Pos.Add(len("---@"))} }
 
-func isAllow(c Comment) bool {
-	return isAnnotation(c) && annotationWords(c).peek() == "allow"
-}
+func isAllow(c Comment) bool { return isAnnotation(c) && annotationWords(c).peek() == "allow" }
 
 // readHeader reads the comments of a file whose first token stands at body.
 func (h *headerReader) readHeader(comments []Comment, body int) {
@@ -213,13 +209,6 @@ func (h *headerReader) name(w *words, kind string) (string, Pos, bool) {
 		h.findings = append(h.findings, Finding{h.file, pos, RuleName, name + " " + why})
 	}
 	return name, pos, why == ""
-}
-
-// declare adds a binding, unless its name is taken.
-func (h *headerReader) declare(b *Binding) {
-	if h.once("the name "+GoName(b.Name, true)+" in Go", b.Pos) {
-		h.header.Bindings = append(h.header.Bindings, b)
-	}
 }
 
 var saying = regexp.MustCompile(`\b(?:(KEYS|ARGV)\s*\[\s*(\d+)\s*\]\s*(?:=>|->|[=:–—-]|is\b)*|(key|arg) (\d+) *(?:->|[=:–—-]))\s*([^\r\n]*)`)

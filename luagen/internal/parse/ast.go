@@ -13,9 +13,7 @@ type at struct{ P Pos }
 func (a at) Pos() Pos { return a.P }
 
 // Block is a sequence of statements with a scope of its own.
-type Block struct {
-	Stmts []Stmt
-}
+type Block struct{ Stmts []Stmt }
 
 // The expressions.
 type (
@@ -80,10 +78,7 @@ type (
 )
 
 // Field is one field of a table constructor; Key is nil in the list part.
-type Field struct {
-	Key   Expr
-	Value Expr
-}
+type Field struct{ Key, Value Expr }
 
 // The statements.
 type (
@@ -94,8 +89,7 @@ type (
 	}
 	AssignStmt struct {
 		at
-		Targets []Expr
-		Values  []Expr
+		Targets, Values []Expr
 	}
 	CallStmt struct {
 		at

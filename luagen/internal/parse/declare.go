@@ -14,9 +14,9 @@ func (h *headerReader) binding(w *words, annotation string, kind BindingKind, re
 		return
 	}
 	b := &Binding{Kind: kind, Name: name, Pos: pos, Type: Type{Name: "string"}}
-	if read(w, b) && ok {
+	if read(w, b) && ok && h.once("the name "+GoName(name, true)+" in Go", pos) {
 		b.Text = w.rest()
-		h.declare(b)
+		h.header.Bindings = append(h.header.Bindings, b)
 	}
 }
 

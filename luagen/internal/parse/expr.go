@@ -57,10 +57,8 @@ func (p *parser) simple() Expr {
 		return &StringExpr{at{pos}, p.next().Value}
 	case p.accept("nil"):
 		return &NilExpr{at{pos}}
-	case p.accept("true"):
-		return &BoolExpr{at{pos}, true}
-	case p.accept("false"):
-		return &BoolExpr{at{pos}, false}
+	case p.tok.is("true"), p.tok.is("false"):
+		return &BoolExpr{at{pos}, p.next().Text == "true"}
 	case p.tok.is("..."):
 		if !p.fn.vararg {
 			fail(pos, "... outside a function that takes it")

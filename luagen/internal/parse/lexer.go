@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -33,9 +34,7 @@ type Token struct {
 }
 
 // is reports whether the token is the given keyword or operator.
-func (t Token) is(text string) bool {
-	return (t.Kind == Keyword || t.Kind == Op) && t.Text == text
-}
+func (t Token) is(text string) bool { return (t.Kind == Keyword || t.Kind == Op) && t.Text == text }
 
 // Comment is one comment, its dashes included.
 type Comment struct {
@@ -135,8 +134,7 @@ func (l *lexer) next() bool {
 	for strings.IndexByte(" \t\n\v\f", l.peek(0)) >= 0 && l.at < len(l.text) {
 		l.skip(1)
 	}
-	pos := l.pos()
-	c := l.peek(0)
+	pos, c := l.pos(), l.peek(0)
 	switch {
 	case l.at == len(l.text):
 		l.emit(EOF, pos, "")
@@ -267,10 +265,7 @@ func (l *lexer) escape(start Pos) byte {
 	}
 	c := l.peek(0)
 	l.skip(1)
-	if e, ok := escapes[c]; ok {
-		return e
-	}
-	return c
+	return cmp.Or(escapes[c], c)
 }
 
 func (l *lexer) operator(pos Pos) {
@@ -288,8 +283,6 @@ func (l *lexer) operator(pos Pos) {
 	fail(pos, "unexpected byte 0x%02x", c)
 }
 
-func isLetter(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
-}
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

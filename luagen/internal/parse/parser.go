@@ -183,7 +183,11 @@ func (p *parser) statement() Stmt {
 		}
 		return p.localStatement(pos)
 	case "return":
-		return p.returnStatement()
+		stmt := &ReturnStmt{at: at{p.next().Pos}}
+		if !p.closes() && !p.tok.is(";") {
+			stmt.Values = p.exprList()
+		}
+		return stmt
 	case "break":
 		p.next()
 		if !slices.ContainsFunc(p.fn.scopes, func(s scope) bool { return s.loop }) {
@@ -302,14 +306,6 @@ func (p *parser) localStatement(pos Pos) Stmt {
 		stmt.Values = p.exprList()
 	}
 	p.activate(stmt.Vars...)
-	return stmt
-}
-
-func (p *parser) returnStatement() Stmt {
-	stmt := &ReturnStmt{at: at{p.next().Pos}}
-	if !p.closes() && !p.tok.is(";") {
-		stmt.Values = p.exprList()
-	}
 	return stmt
 }
 

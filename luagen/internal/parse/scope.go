@@ -17,14 +17,11 @@ type scope struct {
 	loop   bool
 }
 
-func (p *parser) open(loop bool) {
-	p.fn.scopes = append(p.fn.scopes, scope{len(p.fn.active), loop})
-}
+func (p *parser) open(loop bool) { p.fn.scopes = append(p.fn.scopes, scope{len(p.fn.active), loop}) }
 
 func (p *parser) close() {
 	last := len(p.fn.scopes) - 1
-	p.fn.active = p.fn.active[:p.fn.scopes[last].active]
-	p.fn.scopes = p.fn.scopes[:last]
+	p.fn.active, p.fn.scopes = p.fn.active[:p.fn.scopes[last].active], p.fn.scopes[:last]
 }
 
 // declare makes a name that becomes visible by activate.

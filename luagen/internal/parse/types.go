@@ -1,6 +1,8 @@
 package parse
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -35,14 +37,8 @@ func (t Type) String() string {
 
 // Range returns the bounds as the header writes them.
 func (t Type) Range() string {
-	var low, high string
-	if t.Min > math.MinInt64 {
-		low = strconv.FormatInt(t.Min, 10)
-	}
-	if t.Max < math.MaxInt64 {
-		high = strconv.FormatInt(t.Max, 10)
-	}
-	return low + ".." + high
+	text := strings.TrimPrefix(fmt.Sprintf("%d..%d", t.Min, t.Max), strconv.Itoa(math.MinInt64))
+	return strings.TrimSuffix(text, strconv.Itoa(math.MaxInt64))
 }
 
 // MayBeNone reports whether a result may be nil. A list is never, but its elements may be.
@@ -90,20 +86,12 @@ func (t *Type) bounds(text string, argument bool) string {
 		return "only int, milliseconds and seconds take bounds"
 	}
 	low, high, found := strings.Cut(text, "..")
-	minimum, maximum := int64(math.MinInt64), int64(math.MaxInt64)
-	switch {
-	case t.IsTime() && argument:
-		minimum = 1
-	case t.IsTime():
-		minimum = 0
+	least := int64(math.MinInt64)
+	if t.IsTime() {
+		least = map[bool]int64{true: 1}[argument]
 	}
-	var err1, err2 error
-	if low != "" {
-		minimum, err1 = strconv.ParseInt(low, 10, 64)
-	}
-	if high != "" {
-		maximum, err2 = strconv.ParseInt(high, 10, 64)
-	}
+	minimum, err1 := strconv.ParseInt(cmp.Or(low, strconv.FormatInt(least, 10)), 10, 64)
+	maximum, err2 := strconv.ParseInt(cmp.Or(high, strconv.Itoa(math.MaxInt64)), 10, 64)
 	switch {
 	case !found || low+high == "" || err1 != nil || err2 != nil:
 		return "malformed bounds (" + text + "): write " + t.Name + "(1..100)"
