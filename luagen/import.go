@@ -21,10 +21,6 @@ func importDrafts(j *job) func() error {
 	j.scriptFlags()
 	j.jsonFlag()
 	j.vetter = newVetter(func(s *golua.Script) error {
-		if bytes.Contains(s.Text, []byte(golua.Hole)) {
-			j.leftOut["parts of scripts"] = append(j.leftOut["parts of scripts"], s.At.String())
-			return nil
-		}
 		path := filepath.Join(filepath.Dir(s.At.Filename), scriptName(s.Name)+".lua")
 		return j.draft(path, s.At.String(), s.Text, s.Doc)
 	})
@@ -47,7 +43,7 @@ func (j *job) draft(path, from string, src []byte, comment string) error {
 		return nil
 	}
 	facts := draft.Learn(flow.NewCode(s, j.tables).Machine())
-	if facts.Part {
+	if facts.Part || bytes.Contains(src, []byte(golua.Hole)) {
 		j.leftOut["parts of scripts"] = append(j.leftOut["parts of scripts"], from)
 		return nil
 	}

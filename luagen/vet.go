@@ -139,14 +139,13 @@ func (j *job) open(path string) (src []byte, err error) {
 	case golua.Library(src):
 		j.leftOut[golua.Libraries] = append(j.leftOut[golua.Libraries], path)
 	case j.walked[path] && !parse.ForServer(src):
-		j.leftOut[noCommand] = append(j.leftOut[noCommand], path)
+		const why = "Lua without a call of a command"
+		j.leftOut[why] = append(j.leftOut[why], path)
 	default:
 		return src, nil
 	}
 	return nil, err
 }
-
-const noCommand = "Lua without a call of a command"
 
 // others checks the scripts in files that are no Lua.
 func (j *job) others(folders string) error {

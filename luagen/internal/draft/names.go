@@ -94,13 +94,11 @@ func (d *draft) number(e parse.Expr) *use {
 	for operation, ok := e.(*parse.BinaryExpr); ok; operation, ok = e.(*parse.BinaryExpr) {
 		e = operation.L
 	}
-	call, ok := e.(*parse.CallExpr)
-	if !ok || len(call.Args) != 1 {
-		return nil
-	}
-	fn, _ := call.Fn.(*parse.NameExpr)
-	if u := d.direct(call.Args[0]); fn != nil && fn.Name == "tonumber" && u != nil && u.list.uses[u.n] == 1 {
-		return u
+	if call, ok := e.(*parse.CallExpr); ok && len(call.Args) == 1 {
+		fn, _ := call.Fn.(*parse.NameExpr)
+		if u := d.direct(call.Args[0]); fn != nil && fn.Name == "tonumber" && u != nil && u.list.uses[u.n] == 1 {
+			return u
+		}
 	}
 	return nil
 }

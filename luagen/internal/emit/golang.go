@@ -124,7 +124,6 @@ type structure struct {
 	Of       parse.Type
 }
 
-// Structs returns those of a script.
 func (g *generator) Structs() (all []structure) {
 	for _, r := range g.Header.Returns {
 		if r.Type.Hash != nil {

@@ -66,16 +66,14 @@ func indentation(gap string) string {
 // preamble returns the lines above the first token, with what is bound on them.
 func preamble(bound map[int]string, first parse.Token) string {
 	var b strings.Builder
-	ended := true // a "(" that follows would not be taken for a call
 	for line := 1; line < first.Pos.Line; line++ {
-		b.WriteString(bound[line])
-		ended = ended && bound[line] == "" || strings.HasSuffix(bound[line], "end")
-		if line == first.Pos.Line-1 && first.Text == "(" && !ended {
-			b.WriteString(";")
-		}
-		b.WriteByte('\n')
+		b.WriteString(bound[line] + "\n")
 	}
-	return b.String()
+	text := b.String()
+	if code := strings.TrimSpace(text); first.Text == "(" && code != "" && !strings.HasSuffix(code, "end") {
+		return text[:len(text)-1] + ";\n" // The "(" would be taken for a call.
+	}
+	return text
 }
 
 // bindings returns the text that stands for each annotation, by line.

@@ -135,7 +135,6 @@ func (g *generator) hashName(t parse.Type, exported bool) string {
 // words is what a wrapper's body begins with: checks, and one slice of keys and arguments; and how many of these are keys.
 type words struct{ Lines, Keys string }
 
-// Words returns those of a script.
 func (g *generator) Words() words {
 	var parts, row, counts []string
 	lines, fixed := "", 0

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
@@ -107,11 +106,8 @@ func (r *reader) named(name ast.Expr) (text, bool) {
 	return text{}, false
 }
 
-// embedded returns the text of the file that a file embeds.
+// embedded returns the text of the file that a file embeds, unless it has a pattern for several.
 func (r *reader) embedded(by, path string) (text, bool) {
-	if strings.ContainsAny(path, " *?[\"`") {
-		return text{}, false
-	}
 	path = filepath.Join(filepath.Dir(by), filepath.FromSlash(path))
 	src, err := parse.ReadFile(path)
 	if err != nil {

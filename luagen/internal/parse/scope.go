@@ -58,19 +58,14 @@ func (p *parser) use(name Token) *NameExpr {
 		p.globals = append(p.globals, n)
 		return n
 	}
-	p.capture(n)
-	n.Var.Reads = append(n.Var.Reads, n)
-	return n
-}
-
-// capture counts n's variable as an upvalue of every function between its use and its owner.
-func (p *parser) capture(n *NameExpr) {
-	for fn := p.fn; fn != n.Var.owner; fn = fn.outer {
+	for fn := p.fn; fn != n.Var.owner; fn = fn.outer { // It is an upvalue of each function on the way to its owner.
 		fn.upvalues[n.Var] = true
 		if len(fn.upvalues) > maxUpvalues {
 			refuse(RuleLimit, n.P, "more than %d outer names in one function: the server refuses it", maxUpvalues)
 		}
 	}
+	n.Var.Reads = append(n.Var.Reads, n)
+	return n
 }
 
 // assigned marks a use as an assignment.
