@@ -42,44 +42,10 @@ func (j *judge) drifts(t touch, all []touch) {
 	}
 }
 
-// steps returns what a call adds to a count or takes from it, and whether it takes.
-func (j *judge) steps(t touch) (amount parse.Expr, down bool) {
-	sets := flow.Is(t.name, "dropping") && len(t.call.Words) > 2
-	amount = j.C.Origin(t.call.Words[map[bool]int{true: 2, false: len(t.call.Words) - 1}[sets]])
-	for _, s := range j.C.Flow.Sources[parse.VarOf(amount)] { // what is left, behind a SET
-		if b, ok := s.Expr.(*parse.BinaryExpr); ok && parse.Mentions(b.L, parse.VarOf(amount)) {
-			amount = b
-		}
-	}
-	switch x := amount.(type) {
-	case *parse.UnaryExpr:
-		return x.X, flow.Is(t.name, "stepping")
-	case *parse.BinaryExpr:
-		return x.R, x.Op == "-" && sets || parse.IsLiteral(x.L, "-")
-	}
-	return amount, strings.HasPrefix(t.name, "decr") || flow.Is(t.name, "stepping") && parse.Bound(amount) < 0
-}
-
-// overdrawn finds an amount that is taken though the script has asked only whether anything is left.
-func (j *judge) overdrawn(t touch, all []touch) {
-	var asked *parse.BinaryExpr
-	amount, down := j.steps(t)
-	for _, e := range j.C.Flow.Exprs {
-		b, ok := e.(*parse.BinaryExpr)
-		if !ok || !down || !strings.Contains("<=>==~=", b.Op) {
-			continue
-		}
-		reads := slices.ContainsFunc(all, func(u touch) bool { return u.key == t.key && !j.C.Writes(u.call.Expr) && j.from(b.L, u) })
-		switch n := parse.Bound(b.R); {
-		case j.C.Shares(amount, b) && (reads || math.IsNaN(n)), reads && t.name == "set" && b.P.Offset > amount.Pos().Offset:
-			return
-		case reads && (n == 0 || n == 1):
-			asked = b
-		}
-	}
-	if asked != nil && !j.Peek(amount).Written() && len(t.call.Words) > 2 && !j.C.InCondition(t.call.Expr) && !slices.ContainsFunc(all, func(u touch) bool { return j.from(amount, u) }) {
-		j.find(asked.P, Compare, "line %d takes another amount than this asks for, so less than nothing may be left: compare it with that", t.call.Expr.P.Line)
-	}
+// lowers reports whether a call takes something from a count.
+func (j *judge) lowers(t touch) bool {
+	amount := j.C.Origin(t.call.Words[len(t.call.Words)-1])
+	return strings.HasPrefix(t.name, "decr") || flow.Is(t.name, "stepping") && parse.Bound(amount) < 0
 }
 
 // refusal is a condition because of which the script says no, and whether it is true then.
@@ -115,7 +81,7 @@ var dated = regexp.MustCompile(`\b(?:window|bucket|second|minute|hour|day|today|
 // stays finds a count, or a member that is counted, which stays though the script says no because of it; and an expiry that
 // each such call puts off.
 func (j *judge) stays(t touch, why refusal, all []touch) {
-	_, down := j.steps(t)
+	down := j.lowers(t)
 	about, ends, isCount, takes := t, t, flow.Is(t.name, "stepping"), down || t.name != "incr"
 	for _, u := range all {
 		switch after := u.call.Expr.P.Offset > t.call.Expr.P.Offset; {

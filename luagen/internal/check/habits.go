@@ -24,7 +24,6 @@ func (j *judge) habits(all []touch) {
 		j.overwritten(t, all)
 		j.owned(t, all)
 		j.drifts(t, all)
-		j.overdrawn(t, all)
 		for _, why := range j.refused {
 			j.stays(t, why, all)
 		}
