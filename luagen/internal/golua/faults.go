@@ -1,6 +1,7 @@
 package golua
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/types"
@@ -18,6 +19,13 @@ var (
 	loading  = regexp.MustCompile(`Load\w*\(|"(?i:LOAD)"`)
 	once     = regexp.MustCompile(`== ""|!\w*(?i:loaded)`)
 	runs     = regexp.MustCompile(`^(?:Run|Eval)`)
+	cluster  = regexp.MustCompile(`\b(?:NewClusterClient\(|ClusterOptions\b|ClusterClient\b)`)
+	single   = regexp.MustCompile(`redis/v\d+\.(?:Client|Conn)$`)
+	aTag     = regexp.MustCompile(`\{([^{}]+)\}`)
+	tagged   = regexp.MustCompile("\\{%|[\"`]\\{[\"`] *\\+|[\"`:]\\{[\\w%]")
+	prefixes = regexp.MustCompile(`(?i)prefix|tag|slot|namespace`)
+	retries  = regexp.MustCompile(`(?is)^for\b.*(?:err(?:\(\))? == nil \{[^{}]*\b(?:return|break)\b[^{}\n]*\s*\}|err(?:\(\))? != nil \{[^{}]*\bcontinue\s*\}[^{}]*\b(?:return|break)\b[^{}\n]*\s*\}$)`)
+	chooses  = regexp.MustCompile(`(?i)^for \w+, \w+ :=|(?:Run|Eval)\w*\([^\n]*\b(?:i|try|retry|attempt)\b|\b(?:errors|strings|net)\.|\bswitch\b|\.Nil\b|NOSCRIPT|if [^\n]*\w\(\w*err\b|err\.\(|err [!=]= [a-mo-z]|err != nil \{[^{}]*\b(?:return|break)\b|\w\[[^\]]`)
 	direct   = regexp.MustCompile(`\.(?:Client|ClusterClient|UniversalClient|Ring|Conn)$`)
 )
 
@@ -85,6 +93,47 @@ func (r *reader) ignored(e ast.Expr) {
 }
 
 func (r *reader) typeOf(e ast.Expr) string { return types.TypeString(r.TypeOf(e), nil) }
+
+// scattered finds a key that is on another node than the first, where the package has a client for a cluster: they have no
+// common hash tag, nor a part that may have one.
+func (r *reader) scattered(call *ast.CallExpr) {
+	_, keys, _ := r.parts(call)
+	var apart ast.Expr
+	first := ""
+	for _, e := range keys {
+		from := append(r.origins(e), e)[0]
+		t, _ := r.text(from)
+		slot := string(t.bytes)
+		if tag := aTag.FindStringSubmatch(slot); tag != nil {
+			slot = tag[1]
+		} else if len(t.pieces) == 0 || t.holes && (r.has(tagged) || strings.HasPrefix(slot, Hole) && prefixes.MatchString(r.code(from))) {
+			return
+		}
+		if first = cmp.Or(first, slot); slot != first {
+			apart = e
+		}
+	}
+	if apart != nil && runs.MatchString(lastName(call.Fun)) && r.has(cluster) &&
+		!slices.ContainsFunc(call.Args[:min(2, len(call.Args))], func(e ast.Expr) bool { return single.MatchString(r.typeOf(e)) }) {
+		r.fault(apart, "key", "a cluster has these keys on different nodes, and refuses the call with CROSSSLOT: give all one {tag}")
+	}
+}
+
+// again reports whether the innermost loop around a call begins its next turn after any error, for the same call.
+func (r *reader) again(call *ast.CallExpr, within ast.Decl) (again bool) {
+	ast.Inspect(within, func(n ast.Node) bool {
+		if n == nil || call.Pos() < n.Pos() || n.End() <= call.Pos() {
+			return false
+		}
+		switch n.(type) {
+		case *ast.ForStmt, *ast.RangeStmt, *ast.FuncLit:
+			code := r.code(n)
+			again = retries.MatchString(code) && !chooses.MatchString(code)
+		}
+		return true
+	})
+	return again
+}
 
 // varied returns what makes another text of one with each value that a function gets, nil if nothing does. A field is one value.
 func (r *reader) varied(e ast.Expr, depth int) (found ast.Node) {
