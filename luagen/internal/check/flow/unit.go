@@ -118,8 +118,9 @@ func (m *Machine) Learn(e parse.Expr, u Unit) {
 
 // learned returns the unit that was learned of an argument.
 func (m *Machine) learned(e parse.Expr) (u Unit) {
-	for per, name := range UnitNames {
-		if m.State.Sure[unitOf+Itoa(m.C.Nth(e, "ARGV"))+name] {
+	n := m.C.Nth(e, "ARGV")
+	for _, per := range []float64{1, 1e3, 1e6} {
+		if n > 0 && m.State.Sure[unitOf+Itoa(n)+UnitNames[per]] {
 			u.Per = per
 		}
 	}

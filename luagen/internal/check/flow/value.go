@@ -36,38 +36,39 @@ const (
 	Now      = 1.7e9  // seconds since 1970
 )
 
-// Value is what is known of what an expression stands for. Its zero but for is says nothing more.
+// Value is what is known of what an expression stands for. Its zero but for is says nothing more. What is true or false stands
+// together, since states have many values.
 type Value struct {
 	Is      Kinds
+	Word    bool   // it certainly is a text that is no number
+	free    bool   // it is a declared string
+	mixed   bool   // it is made of other things, too, than what it is of
+	Closed  bool   // it has the elements of Items and no others
+	Rows    bool   // there may be something by numbers in it, or by a name that means something to a reply
+	hollow  bool   // it is a table that is empty in some cases
+	Decoded bool   // it came from JSON,
+	doubted bool   // of which the script is not sure that it is any
+	Endless bool   // it is a reply with any number of elements
+	Paired  bool   // it is a name by turns, and what belongs to it, or the number of such elements
 	Missing string // what it is a reply about, or an argument: it is nil, false or 0 if that is missing
 
 	Number
-	Word  bool       // it certainly is a text that is no number
 	Wide  string     // the declared int, of any size, that it is the text of
 	Lossy *parse.Pos // where such a text was made a number, which has not been found yet
 
 	From *parse.CallExpr // the call of HGETALL or HMGET that replied with it
 
-	free   bool // it is a declared string
 	Role   Role
 	of     string  // the key about which it is, or is made of what is
-	mixed  bool    // with other things
 	made   string  // the key that was created if this is 1, or a status
 	Elem   *Value  // of a list: an element
 	Known  int     // how many elements there are at least,
 	Items  []Value // of a table constructor: its elements
-	Closed bool    // and there are no others
 	Places []parse.Pos
 
-	hollow  bool       // it is a table that is empty in some cases
-	listed  string     // the key of which it has the elements
-	Empty   parse.Expr // a list was put into it that is empty in some cases
-	Decoded bool       // it came from JSON,
-	doubted bool       // of which the script is not sure that it is any
-	Endless bool       // it is a reply with any number of elements
-	ByName  *Value     // of a table that the script makes: what is in it by names,
-	Rows    bool       // and whether there may be something by numbers, or by a name that means something to a reply
-	Paired  bool       // it is a name by turns, and what belongs to it, or the number of such elements
+	listed string     // the key of which it has the elements
+	Empty  parse.Expr // a list was put into it that is empty in some cases
+	ByName *Value     // of a table that the script makes: what is in it by names
 }
 
 // Number is what is known of a number, or of the number that a text holds.
