@@ -67,10 +67,8 @@ func (j *job) draft(path, from string, src []byte, comment string) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-var (
-	hump    = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-	between = regexp.MustCompile(`[^a-z0-9]+`)
-)
+var hump = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+var between = regexp.MustCompile(`[^a-z0-9]+`)
 
 // scriptName makes a name for a script's file of one in Go, or of another file's.
 func scriptName(name string) string {

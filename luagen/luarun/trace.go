@@ -53,10 +53,8 @@ func (t *tracer) Run(ctx context.Context, script *backend.Script, keys, args []s
 	return t.reply, nil
 }
 
-var (
-	flagLine    = regexp.MustCompile(`^(?:#!.*\n)?`)
-	commandCall = regexp.MustCompile(`^(?:redis|server)\.p?call$`)
-)
+var flagLine = regexp.MustCompile(`^(?:#!.*\n)?`)
+var commandCall = regexp.MustCompile(`^(?:redis|server)\.p?call$`)
 
 func isCall(t []parse.Token) bool { return commandCall.MatchString(t[0].Text + t[1].Text + t[2].Text) }
 

@@ -15,10 +15,8 @@ import (
 // client.B().Eval().Script(...).
 var makers, evals, senders, builders = parse.Words("makers"), parse.Words("evals"), parse.Words("senders"), parse.Words("builders")
 
-var (
-	readOnly = regexp.MustCompile(`ReadOnly|(?i:\beval_?ro\b)`)
-	client   = regexp.MustCompile(`(?i)redis|valkey|rueidis|radix`)
-)
+var readOnly = regexp.MustCompile(`ReadOnly|(?i:\beval_?ro\b)`)
+var client = regexp.MustCompile(`(?i)redis|valkey|rueidis|radix`)
 
 // calls notes which texts of a file are passed to a client.
 func (r *reader) calls(f *ast.File) {

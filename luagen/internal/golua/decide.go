@@ -143,12 +143,10 @@ func (r *reader) script(c *candidate) {
 	r.Scripts = append(r.Scripts, s)
 }
 
-var (
-	naming  = regexp.MustCompile(`(?:(?:var|const) )?(\w+)(?: [\w.*\[\]]+)?(?: *:?= *|: *)[^=:]*$`)
-	around  = regexp.MustCompile(`(?m)^func (?:\([^)]*\) *)?(\w+)`)
-	above   = regexp.MustCompile(`(?:[ \t]*//[^\n]*\n)+$`)
-	slashed = regexp.MustCompile(`(?m)^[ \t]*// ?`)
-)
+var naming = regexp.MustCompile(`(?:(?:var|const) )?(\w+)(?: [\w.*\[\]]+)?(?: *:?= *|: *)[^=:]*$`)
+var around = regexp.MustCompile(`(?m)^func (?:\([^)]*\) *)?(\w+)`)
+var above = regexp.MustCompile(`(?:[ \t]*//[^\n]*\n)+$`)
+var slashed = regexp.MustCompile(`(?m)^[ \t]*// ?`)
 
 // label returns what a text is called, or the function around, and the comment above it.
 func (r *reader) label(at token.Pos) (name, doc string) {

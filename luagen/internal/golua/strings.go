@@ -46,12 +46,10 @@ var languages = sync.OnceValue(func() map[string]*language {
 	return all
 })
 
-var (
-	opening = regexp.MustCompile("^(?:<<<?[~-]?(['\"]?)[A-Z_][^\n]*\n|%q.|[rRbBfFuU]{0,2}(?:\"\"\"|'''|[\"'`]))")
-	closing = regexp.MustCompile("(?:\n[ \t]*[A-Z_]\\w*[;,)]*|\"\"\"|'''|[\"'`}])$")
-	changes = regexp.MustCompile(`^(?:%[^=>]|\+|\.(?:format|replace|replaceAll|gsub|sub|tr)\b|\.\s*[$"'])`) // what stands behind a text
-	changed = regexp.MustCompile(`(?:[+.]|\b(?:sprintf|format|str_replace|strtr)\([^()\n]*)$`)              // and what before it
-)
+var opening = regexp.MustCompile("^(?:<<<?[~-]?(['\"]?)[A-Z_][^\n]*\n|%q.|[rRbBfFuU]{0,2}(?:\"\"\"|'''|[\"'`]))")
+var closing = regexp.MustCompile("(?:\n[ \t]*[A-Z_]\\w*[;,)]*|\"\"\"|'''|[\"'`}])$")
+var changes = regexp.MustCompile(`^(?:%[^=>]|\+|\.(?:format|replace|replaceAll|gsub|sub|tr)\b|\.\s*[$"'])`) // what stands behind a text
+var changed = regexp.MustCompile(`(?:[+.]|\b(?:sprintf|format|str_replace|strtr)\([^()\n]*)$`)              // and what before it
 
 // IsText reports whether ReadText knows the language of a file, by its name.
 func IsText(path string) bool { return languages()[filepath.Ext(path)] != nil }

@@ -77,10 +77,8 @@ func (h *headerReader) arg(w *words, b *Binding) (ok bool) {
 	return ok
 }
 
-var (
-	commandShape = regexp.MustCompile(`^[a-z]+(\|[a-z]+)*$`)
-	textsShape   = regexp.MustCompile(`^[\w.:-]+(\|[\w.:-]+)+$`)
-)
+var commandShape = regexp.MustCompile(`^[a-z]+(\|[a-z]+)*$`)
+var textsShape = regexp.MustCompile(`^[\w.:-]+(\|[\w.:-]+)+$`)
 
 // choices reads those of an argument, "read|write".
 func (h *headerReader) choices(word string, pos Pos, name string) []string {
@@ -166,10 +164,8 @@ func (h *headerReader) include(w *words) {
 	h.header.Includes = append(h.header.Includes, &Include{File: file, Pos: pos})
 }
 
-var (
-	fileShape    = regexp.MustCompile(`^[A-Za-z0-9_-]+\.lua$`)
-	versionShape = regexp.MustCompile(`^[0-9]+(\.[0-9]+){1,2}$`)
-)
+var fileShape = regexp.MustCompile(`^[A-Za-z0-9_-]+\.lua$`)
+var versionShape = regexp.MustCompile(`^[0-9]+(\.[0-9]+){1,2}$`)
 
 // Servers are those that "---@since" may name.
 var Servers = []string{"redis", "valkey", "embedded"}

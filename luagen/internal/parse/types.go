@@ -47,11 +47,9 @@ func (t Type) MayBeNone() bool { return t.Optional && !t.List }
 // IsTime reports whether the type is a time.Duration in Go.
 func (t Type) IsTime() bool { return t.Name == "milliseconds" || t.Name == "seconds" }
 
-var (
-	typeNames = Words("types")
-	keyKinds  = []string{"string", "list", "set", "zset", "hash", "stream", "any"}
-	typeShape = regexp.MustCompile(`^([A-Za-z0-9_]+)(\(([^()]*)\))?(\?)?(\[\]|\.\.\.)?(.*)$`)
-)
+var typeNames = Words("types")
+var keyKinds = []string{"string", "list", "set", "zset", "hash", "stream", "any"}
+var typeShape = regexp.MustCompile(`^([A-Za-z0-9_]+)(\(([^()]*)\))?(\?)?(\[\]|\.\.\.)?(.*)$`)
 
 // parseType reads a type; argument says of which side. It returns a message if it is none.
 func parseType(word string, argument bool) (t Type, msg string) {
