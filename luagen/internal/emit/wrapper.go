@@ -51,7 +51,7 @@ func (g *generator) bounds(t parse.Type) string {
 	return text
 }
 
-var extremes = strings.NewReplacer(strconv.Itoa(math.MinInt64), "math.MinInt64", strconv.Itoa(math.MaxInt64), "math.MaxInt64")
+var extremes = strings.NewReplacer(strconv.FormatInt(math.MinInt64, 10), "math.MinInt64", strconv.FormatInt(math.MaxInt64, 10), "math.MaxInt64")
 
 // Signature returns the function's first line, or lines if one is too long.
 func (g *generator) Signature() string {

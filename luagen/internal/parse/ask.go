@@ -7,6 +7,7 @@ import (
 	"strings"
 )
 
+// IsGlobal reports whether an expression is this name, which is no local or declared one.
 func IsGlobal(e Expr, name string) bool {
 	n, ok := e.(*NameExpr)
 	return ok && n.Var == nil && n.Name == name

@@ -37,8 +37,8 @@ func (t Type) String() string {
 
 // Range returns the bounds as the header writes them.
 func (t Type) Range() string {
-	text := strings.TrimPrefix(fmt.Sprintf("%d..%d", t.Min, t.Max), strconv.Itoa(math.MinInt64))
-	return strings.TrimSuffix(text, strconv.Itoa(math.MaxInt64))
+	text := strings.TrimPrefix(fmt.Sprintf("%d..%d", t.Min, t.Max), strconv.FormatInt(math.MinInt64, 10))
+	return strings.TrimSuffix(text, strconv.FormatInt(math.MaxInt64, 10))
 }
 
 // MayBeNone reports whether a result may be nil. A list is never, but its elements may be.
@@ -89,7 +89,7 @@ func (t *Type) bounds(text string, argument bool) string {
 		least = map[bool]int64{true: 1}[argument]
 	}
 	minimum, err1 := strconv.ParseInt(cmp.Or(low, strconv.FormatInt(least, 10)), 10, 64)
-	maximum, err2 := strconv.ParseInt(cmp.Or(high, strconv.Itoa(math.MaxInt64)), 10, 64)
+	maximum, err2 := strconv.ParseInt(cmp.Or(high, strconv.FormatInt(math.MaxInt64, 10)), 10, 64)
 	switch {
 	case !found || low+high == "" || err1 != nil || err2 != nil:
 		return "malformed bounds (" + text + "): write " + t.Name + "(1..100)"
