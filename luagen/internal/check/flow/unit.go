@@ -107,7 +107,7 @@ func (m *Machine) Learn(e parse.Expr, u Unit) {
 		e = whole
 	}
 	if b, ok := parse.Unparen(e).(*parse.BinaryExpr); ok {
-		u.Per /= timeOf(b, Value{Number: Number{Unit: Unit{Per: 1}}}, m.Peek(b.R)).Per // without an end if it cannot be one
+		u.Per /= timeOf(b, Value{Number: Number{Unit: Unit{Per: 1}}}, m.Peek(b.R)).Per // and so infinite if it cannot be one
 		if m.Learn(b.L, u); b.Op == "+" || b.Op == "-" {
 			m.Learn(b.R, u)
 		}
