@@ -35,9 +35,6 @@ func (j *job) passed(s *golua.Script, script *parse.Script) {
 			h.argument(i+1, len(call.Args), arg)
 		}
 		h.exchanged(call.Args)
-		if call.Again && h.adds() {
-			h.findAt(call.At, check.Command, "this runs again after any error, also if only the answer was lost, and changes things twice: let the script write an id of the request, and ask for it")
-		}
 		if says := "nil and false arrive as an error of the client, and nothing here asks for it"; call.NoNil && (h.facts.Result == "bool" || h.facts.Result == "int?") {
 			h.findAt(call.At, check.Result, says+": return 0")
 		} else if call.NoNil && strings.HasSuffix(h.facts.Result, "?") {
@@ -97,16 +94,6 @@ func (h *handed) argument(n, of int, arg golua.Passed) {
 	case arg.As == "list" && of > 1:
 		h.findAt(arg.At, check.Command, "the client refuses a list beside other arguments: make one list of all, and pass it with ...")
 	}
-}
-
-// adds reports whether all that a script changes is changed once more each time that it runs.
-func (h *handed) adds() (adds bool) {
-	return !slices.ContainsFunc(h.C.Flow.Calls, func(e *parse.CallExpr) bool {
-		call, _ := h.C.CommandCall(e)
-		name := strings.Join(call.Names, " ")
-		adds = adds || flow.Is(name, "adding")
-		return h.C.Writes(e) && !flow.Is(name, "adding") && !flow.Is(name, "ending") && name != "publish"
-	}) && adds
 }
 
 // perSecond has the units of what Go's methods give.

@@ -129,7 +129,6 @@ func (j *judge) judge(s flow.Sight) {
 		j.skips(s.In)
 	case flow.Ended:
 		j.nothing(s.Stmt.Pos())
-		j.unsaid(s.Stmt)
 	case flow.Unreached:
 		j.find(s.Stmt.Pos(), Unreachable, "this is never reached")
 	}
@@ -236,7 +235,7 @@ func (j *judge) expressions() {
 		}
 	}
 	for _, cond := range j.C.Flow.Conds {
-		for _, part := range flow.Operands(cond, "or")[1:] {
+		for _, part := range parse.Operands(cond, "or")[1:] {
 			if flow.ConstantKind(part)&(flow.IsText|flow.IsNumber) != 0 {
 				j.report(part.Pos(), Compare, "this is always true: write the comparison again, as in x == 1 or x == 2")
 			}

@@ -1,8 +1,6 @@
 package check
 
 import (
-	"cmp"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,38 +14,6 @@ func (j *judge) from(e parse.Expr, t touch) bool {
 	return j.C.Flow.Within(e, func(e parse.Expr) bool { return e == parse.Expr(t.call.Expr) })
 }
 
-// drifts finds a call that may do nothing, as its member is not there, or is there already, next to a call that counts it all the
-// same. The script may know the member by a condition about it, or, if it adds one, about anything.
-func (j *judge) drifts(t touch, all []touch) {
-	member := t.call.Words[min(len(t.call.Words)-1, cmp.Or(map[string]int{"hsetnx": 2}[t.name], math.MaxInt))]
-	name := cmp.Or(j.KeyName(member, flow.MaxKeyParts), map[bool]string{true: "ARGV"}[j.C.Certainly(flow.AGiven, member)])
-	if !flow.Is(t.name, "telling") || name == "" || name[0] == '\'' || j.C.InCondition(t.call.Expr) || slices.ContainsFunc(all, func(u touch) bool {
-		knows := strings.Contains(u.key, name) || flow.AnyOf(u.key) || u.key == t.key || flow.Is(t.name, "creating")
-		knows = knows && flow.Shapes[u.name] != "count" || u.name == "exists" && flow.Is(t.name, "creating")
-		return j.from(member, u) || (j.mentions(u, name) || knows) && j.C.InCondition(u.call.Expr)
-	}) {
-		return
-	}
-	for _, u := range all {
-		from, to := min(t.call.Expr.P.Offset, u.call.Expr.P.Offset), max(t.call.Expr.P.Offset, u.call.Expr.P.Offset)
-		one := len(u.call.Words) == 2 || !math.IsNaN(parse.Bound(j.C.Origin(u.call.Words[len(u.call.Words)-1])))
-		asks := slices.ContainsFunc(all, func(w touch) bool { return w.key == u.key && !j.C.Writes(w.call.Expr) && j.C.InCondition(w.call.Expr) })
-		if flow.Is(u.name, "stepping") && one && (j.block(t) == j.block(u) || asks && parse.Inside(j.block(t), j.block(u))) && (u.key != t.key || u.name == "hincrby") && !slices.ContainsFunc(j.C.Flow.Conds, func(e parse.Expr) bool {
-			return from < e.Pos().Offset && e.Pos().Offset < to && !slices.ContainsFunc(all, func(w touch) bool { return w.key == u.key && !j.C.Writes(w.call.Expr) && j.from(e, w) })
-		}) && !slices.ContainsFunc(all, func(w touch) bool {
-			return slices.ContainsFunc(w.call.Words, func(e parse.Expr) bool { return j.from(e, u) })
-		}) {
-			j.find(t.call.Expr.P, Command, "this may do nothing, and line %d counts it all the same: ask for its reply first", u.call.Expr.P.Line)
-		}
-	}
-}
-
-// lowers reports whether a call takes something from a count.
-func (j *judge) lowers(t touch) bool {
-	amount := j.C.Origin(t.call.Words[len(t.call.Words)-1])
-	return strings.HasPrefix(t.name, "decr") || flow.Is(t.name, "stepping") && parse.Bound(amount) < 0
-}
-
 // refusal is a condition because of which the script says no, and whether it is true then.
 type refusal struct {
 	cond  parse.Expr
@@ -58,8 +24,8 @@ type refusal struct {
 func (j *judge) says(e parse.Expr, v flow.Value) {
 	why := refusal{}
 	why.cond, why.truth = j.State.Last()
-	or := flow.Operands(e, "or")
-	if and := flow.Operands(or[0], "and"); len(or) == 2 && len(and) == 2 { // cond and yes or no
+	or := parse.Operands(e, "or")
+	if and := parse.Operands(or[0], "and"); len(or) == 2 && len(and) == 2 { // cond and yes or no
 		if why, v = (refusal{and[0], true}), j.Peek(and[1]); !no(v) {
 			why.truth, v = false, j.Peek(or[1])
 		}
@@ -81,7 +47,7 @@ var dated = regexp.MustCompile(`\b(?:window|bucket|second|minute|hour|day|today|
 // stays finds a count, or a member that is counted, which stays though the script says no because of it; and an expiry that
 // each such call puts off.
 func (j *judge) stays(t touch, why refusal, all []touch) {
-	down := j.lowers(t)
+	down := strings.HasPrefix(t.name, "decr") || flow.Is(t.name, "stepping") && parse.Bound(j.C.Origin(t.call.Words[len(t.call.Words)-1])) < 0
 	about, ends, isCount, takes := t, t, flow.Is(t.name, "stepping"), down || t.name != "incr"
 	for _, u := range all {
 		switch after := u.call.Expr.P.Offset > t.call.Expr.P.Offset; {

@@ -20,15 +20,16 @@ func (j *judge) habits(all []touch) {
 		}
 		j.words(t)
 		j.rows(all[:i+1])
-		j.twoKinds(all[:i+1])
 		j.overwritten(t, all)
 		j.owned(t, all)
-		j.drifts(t, all)
 		for _, why := range j.refused {
 			j.stays(t, why, all)
 		}
 	}
-	parse.EachStmt(j.C.S.Body, func(stmt parse.Stmt) { j.overfull(stmt, all) })
+	parse.EachStmt(j.C.S.Body, func(stmt parse.Stmt) {
+		j.overfull(stmt, all)
+		j.undone(stmt, all)
+	})
 	for _, e := range j.C.Flow.Calls {
 		if j.C.Callee(e) == "math.floor" && len(e.Args) == 1 {
 			j.refills(e, all)
@@ -89,7 +90,7 @@ func (j *judge) oneMember(t touch, all []touch) {
 	score := j.bare(t.call.Words[2])
 	isCounted := func(u touch) bool { return u.key == t.key && (u.name == "zcard" || u.name == "zcount") }
 	is, counts := false, false
-	for _, part := range flow.Operands(j.bare(t.call.Words[3]), "..") {
+	for _, part := range parse.Operands(j.bare(t.call.Words[3]), "..") {
 		part = j.bare(part)
 		name := j.KeyName(part, flow.MaxKeyParts)
 		switch _, written := parse.ConstantText(part); {
@@ -170,7 +171,7 @@ func (j *judge) magic(e *parse.CallExpr) {
 	if !flow.Is(name, "patterns") || len(args) < 2 || len(args) > 3 && name == "string.find" {
 		return
 	}
-	for _, e := range flow.Operands(j.C.Origin(args[1]), "..") {
+	for _, e := range parse.Operands(j.C.Origin(args[1]), "..") {
 		n := j.C.Nth(e, "ARGV")
 		if n == 0 || isPattern.MatchString(flow.Spoken(j.C.NameOf(args[1])+" "+j.C.NameOf(e)+" "+j.C.Said["ARGV["+flow.Itoa(n)+"]"])) {
 			continue

@@ -108,7 +108,7 @@ func (j *judge) meet(pos parse.Pos, l, r flow.Value) {
 // padded finds the microseconds of TIME right behind its seconds.
 func (j *judge) padded(s flow.Sight) {
 	previous, dotted := flow.Role(0), false
-	for i, operand := range flow.Operands(s.E, "..") {
+	for i, operand := range parse.Operands(s.E, "..") {
 		if v := s.Args[i]; previous == flow.ASecond && v.Role == flow.AMicro {
 			j.find(operand.Pos(), Time, "the microseconds of TIME are not padded: write string.format('%%06d', ...)")
 		}

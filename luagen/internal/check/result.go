@@ -1,7 +1,6 @@
 package check
 
 import (
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,22 +69,6 @@ func (j *judge) turns(v flow.Value, pos parse.Pos) {
 
 // restName is of numbers of which a script returns the whole part.
 var restName = regexp.MustCompile(`\b(?:remaining|tokens?|count|cost|bucket|slots?)$`)
-
-// unsaid finds a write with which a raw script ends where it returns a number or a text on another way.
-func (j *judge) unsaid(stmt parse.Stmt) {
-	call, ok := stmt.(*parse.CallStmt)
-	if ok && j.C.Writes(call.Call) && slices.ContainsFunc(j.C.Flow.Returned[nil], func(e parse.Expr) bool {
-		_, isText := j.C.Origin(e).(*parse.StringExpr)
-		return isText || !math.IsNaN(parse.Bound(j.C.Origin(e)))
-	}) {
-		j.find(call.Pos(), Result, "the script ends here with nil, and returns a number or a text elsewhere: return one here, too")
-	}
-	if s, ok := stmt.(*parse.IfStmt); ok {
-		for _, b := range parse.Blocks(s) {
-			j.unsaid(append([]parse.Stmt{nil}, b.Stmts...)[len(b.Stmts)])
-		}
-	}
-}
 
 func (j *judge) nothing(pos parse.Pos) {
 	results := j.C.S.Header.Returns
@@ -264,7 +247,7 @@ func (j *judge) skips(b *parse.Block) {
 // skipped reports whether an element of a list may be left out, by a condition that is not about its index.
 func (j *judge) skipped(t *parse.IndexExpr, conds []parse.Expr) bool {
 	x := parse.VarOf(t.X)
-	i, _ := flow.Added(t.Key)
+	i, _ := parse.Added(t.Key)
 	made, ok := j.C.Origin(t.X).(*parse.TableExpr)
 	return ok && len(made.Fields) == 0 && j.C.Flow.IsIndex(t.Key) && len(j.C.Flow.Stores[x]) == 1 &&
 		!slices.ContainsFunc(conds, func(e parse.Expr) bool { return parse.Mentions(e, parse.VarOf(i)) })

@@ -136,8 +136,8 @@ func (j *judge) fits(e parse.Expr, want string, names map[string]parse.Expr) boo
 		return slices.Contains(strings.Split(want[1:], "|"), strings.ToLower(text)) || !math.IsNaN(n) && want[1:] == strconv.FormatFloat(n, 'f', -1, 64)
 	case strings.HasSuffix(want, "+1"):
 		read := names[strings.TrimSuffix(want, "+1")]
-		last, m := flow.Added(j.C.Origin(read))
-		base, k := flow.Added(e)
+		last, m := parse.Added(j.C.Origin(read))
+		base, k := parse.Added(e)
 		return parse.Bound(read) > 0 && n == parse.Bound(read)+1 || k == m+1 && parse.VarOf(last) != nil && parse.VarOf(last) == parse.VarOf(base)
 	case want != "_" && names[want] != nil:
 		other, _ := parse.ConstantText(j.C.Origin(names[want]))

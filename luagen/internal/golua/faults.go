@@ -24,16 +24,10 @@ var (
 	aTag     = regexp.MustCompile(`\{([^{}]+)\}`)
 	tagged   = regexp.MustCompile("\\{%|[\"`]\\{[\"`] *\\+|[\"`:]\\{[\\w%]")
 	prefixes = regexp.MustCompile(`(?i)prefix|tag|slot|namespace`)
-	retries  = regexp.MustCompile(`(?is)^for\b.*(?:err(?:\(\))? == nil \{[^{}]*\b(?:return|break)\b[^{}\n]*\s*\}|err(?:\(\))? != nil \{[^{}]*\bcontinue\s*\}[^{}]*\b(?:return|break)\b[^{}\n]*\s*\}$)`)
-	chooses  = regexp.MustCompile(`(?i)^for \w+, \w+ :=|(?:Run|Eval)\w*\([^\n]*\b(?:i|try|retry|attempt)\b|\b(?:errors|strings|net)\.|\bswitch\b|\.Nil\b|NOSCRIPT|if [^\n]*\w\(\w*err\b|err\.\(|err [!=]= [a-mo-z]|err != nil \{[^{}]*\b(?:return|break)\b|\w\[[^\]]`)
-	direct   = regexp.MustCompile(`\.(?:Client|ClusterClient|UniversalClient|Ring|Conn)$`)
 )
 
 // faults finds what is wrong in a call, or a statement, of a declaration, whatever the script is.
 func (r *reader) faults(n ast.Node, within ast.Decl) {
-	if s, ok := n.(*ast.ExprStmt); ok {
-		r.ignored(s.X)
-	}
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
 		return
@@ -80,18 +74,6 @@ func (r *reader) isPipe(e ast.Expr) bool {
 		slices.ContainsFunc(r.origins(e), func(e ast.Expr) bool { return strings.HasSuffix(lastName(e), "Pipeline") })
 }
 
-// ignored finds a call of a script whose error is not asked for.
-func (r *reader) ignored(e ast.Expr) {
-	call, ok := e.(*ast.CallExpr)
-	if !ok || !runs.MatchString(lastName(call.Fun)) || !strings.HasSuffix(r.typeOf(call), ".Cmd") {
-		return
-	}
-	if fn, ok := call.Fun.(*ast.SelectorExpr); ok && slices.ContainsFunc(append([]ast.Expr{fn.X}, call.Args[:min(2, len(call.Args))]...),
-		func(e ast.Expr) bool { return direct.MatchString(r.typeOf(e)) }) {
-		r.fault(call, "result", "nothing looks at the error of this call, and if it fails nobody knows: write .Err(), and ask for it")
-	}
-}
-
 func (r *reader) typeOf(e ast.Expr) string { return types.TypeString(r.TypeOf(e), nil) }
 
 // scattered finds a key that is on another node than the first, where the package has a client for a cluster: they have no
@@ -117,22 +99,6 @@ func (r *reader) scattered(call *ast.CallExpr) {
 		!slices.ContainsFunc(call.Args[:min(2, len(call.Args))], func(e ast.Expr) bool { return single.MatchString(r.typeOf(e)) }) {
 		r.fault(apart, "key", "a cluster has these keys on different nodes, and refuses the call with CROSSSLOT: give all one {tag}")
 	}
-}
-
-// again reports whether the innermost loop around a call begins its next turn after any error, for the same call.
-func (r *reader) again(call *ast.CallExpr, within ast.Decl) (again bool) {
-	ast.Inspect(within, func(n ast.Node) bool {
-		if n == nil || call.Pos() < n.Pos() || n.End() <= call.Pos() {
-			return false
-		}
-		switch n.(type) {
-		case *ast.ForStmt, *ast.RangeStmt, *ast.FuncLit:
-			code := r.code(n)
-			again = retries.MatchString(code) && !chooses.MatchString(code)
-		}
-		return true
-	})
-	return again
 }
 
 // varied returns what makes another text of one with each value that a function gets, nil if nothing does. A field is one value.

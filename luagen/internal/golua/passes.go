@@ -17,7 +17,6 @@ type Call struct {
 	At         token.Position
 	Keys, Args []Passed // nil if they are not known
 	NoNil      bool     // nothing asks for the error of a nil reply
-	Again      bool     // a loop calls the script again after any error
 }
 
 // Passed is a key or an argument.
@@ -29,14 +28,14 @@ type Passed struct {
 }
 
 // passes notes what a call passes to scripts: to those whose method it calls, or that are among its arguments.
-func (r *reader) passes(call *ast.CallExpr, within ast.Decl) {
+func (r *reader) passes(call *ast.CallExpr) {
 	scripts, keys, args := r.parts(call)
 	for _, e := range scripts {
 		for _, origin := range r.origins(e) {
 			if c := r.of[origin]; c != nil {
 				of := method.FindString(fmt.Sprint(r.own(call.Fun)))
 				noNil := client.MatchString(of) && !slices.ContainsFunc(slices.Collect(maps.Values(r.sources)), asksNil.Match)
-				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), noNil, r.again(call, within)})
+				c.calls = append(c.calls, Call{r.position(call.Pos()), r.all(keys, ""), r.all(args, of), noNil})
 			}
 		}
 	}

@@ -151,3 +151,39 @@ func Inside(outer, b *Block) bool {
 		return slices.ContainsFunc(Blocks(s), func(inner *Block) bool { return Inside(inner, b) })
 	})
 }
+
+// Added returns what an expression adds a number to, and the number.
+func Added(e Expr) (Expr, float64) {
+	b, ok := Unparen(e).(*BinaryExpr)
+	if n := 0.0; ok && (b.Op == "+" || b.Op == "-") {
+		if n = Bound(b.R); b.Op == "-" {
+			n = -n
+		}
+		return b.L, n
+	}
+	return e, 0
+}
+
+// Operands returns those of a chain of one operator, such as "a .. b .. c".
+func Operands(e Expr, op string) []Expr {
+	if b, ok := Unparen(e).(*BinaryExpr); ok && b.Op == op {
+		return append(Operands(b.L, op), Operands(b.R, op)...)
+	}
+	return []Expr{Unparen(e)}
+}
+
+// BehindLast reports whether e is #x + 1.
+func BehindLast(e Expr, x *Var) bool {
+	i, more := Added(e)
+	length, ok := i.(*UnaryExpr)
+	return ok && more == 1 && length.Op == "#" && Mentions(length.X, x)
+}
+
+// ReturnOf returns the statement by which the first block of an if returns, nil if it does not.
+func ReturnOf(s *IfStmt) *ReturnStmt {
+	if len(s.Blocks[0].Stmts) == 0 {
+		return nil
+	}
+	end, _ := s.Blocks[0].Stmts[len(s.Blocks[0].Stmts)-1].(*ReturnStmt)
+	return end
+}

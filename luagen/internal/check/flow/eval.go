@@ -240,7 +240,7 @@ func toNumber(v Value, pos parse.Pos) Value {
 
 func (m *Machine) concat(e *parse.BinaryExpr) Value {
 	all, args := textValue(), []Value{}
-	for _, operand := range Operands(e, "..") {
+	for _, operand := range parse.Operands(e, "..") {
 		v := m.eval(operand)
 		m.uses(InText, operand, v)
 		args = append(args, v)
@@ -248,14 +248,6 @@ func (m *Machine) concat(e *parse.BinaryExpr) Value {
 	}
 	m.see(Sight{Use: Chained, E: e, Args: args})
 	return all
-}
-
-// Operands returns those of a chain of one operator, such as "a .. b .. c".
-func Operands(e parse.Expr, op string) []parse.Expr {
-	if b, ok := parse.Unparen(e).(*parse.BinaryExpr); ok && b.Op == op {
-		return append(Operands(b.L, op), Operands(b.R, op)...)
-	}
-	return []parse.Expr{parse.Unparen(e)}
 }
 
 // Passed returns the only argument of a call of a function of the server, nil if an expression is none.

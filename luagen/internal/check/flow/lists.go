@@ -58,7 +58,7 @@ type limited struct{ what any }
 // grow notes that the lists which a loop over an endless one, or up to an argument, appends to are endless, too.
 func (m *Machine) grow(stmt parse.Stmt, body *parse.Block) {
 	for _, e := range parse.Exprs(stmt) {
-		length, _ := Added(e)
+		length, _ := parse.Added(e)
 		list := m.LengthOf(length)
 		if call, ok := e.(*parse.CallExpr); ok && m.C.Callee(call) == "ipairs" && len(call.Args) > 0 {
 			list = call.Args[0]
@@ -154,7 +154,7 @@ func appended(s *parse.AssignStmt, turn ...*parse.Var) []*parse.Var {
 	var all []*parse.Var
 	for _, target := range s.Targets {
 		if t, ok := target.(*parse.IndexExpr); ok && parse.VarOf(t.X) != nil {
-			if i, _ := Added(t.Key); BehindLast(t.Key, parse.VarOf(t.X)) || slices.Contains(turn, parse.VarOf(i)) {
+			if i, _ := parse.Added(t.Key); parse.BehindLast(t.Key, parse.VarOf(t.X)) || slices.Contains(turn, parse.VarOf(i)) {
 				all = append(all, parse.VarOf(t.X))
 			}
 		}

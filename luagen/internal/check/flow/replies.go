@@ -135,15 +135,3 @@ func tuple(items ...Value) Value {
 func page(list Value) Value {
 	return tuple(Value{Is: IsText, Number: Number{Whole: true}}, list)
 }
-
-// Added returns what an expression adds a number to, and the number.
-func Added(e parse.Expr) (parse.Expr, float64) {
-	b, ok := parse.Unparen(e).(*parse.BinaryExpr)
-	if n := 0.0; ok && (b.Op == "+" || b.Op == "-") {
-		if n = parse.Bound(b.R); b.Op == "-" {
-			n = -n
-		}
-		return b.L, n
-	}
-	return e, 0
-}

@@ -4,13 +4,6 @@ import (
 	"github.com/hasp-go/hasp/luagen/internal/parse"
 )
 
-// BehindLast reports whether e is #x + 1.
-func BehindLast(e parse.Expr, x *parse.Var) bool {
-	i, more := Added(e)
-	length, ok := i.(*parse.UnaryExpr)
-	return ok && more == 1 && length.Op == "#" && parse.Mentions(length.X, x)
-}
-
 // ConstantTest reads a test of a name for a constant, "x == 0" or "x ~= nil"; or for nil and false, "x" or "not x".
 func ConstantTest(e parse.Expr) (x *parse.Var, kind Kinds, test parse.Expr) {
 	switch e := parse.Unparen(e).(type) {
@@ -61,7 +54,7 @@ func (v *values) defaults(s *parse.IfStmt) {
 // "x == nil or x == false or x == 0", and the test of a name that another part is about, as in "x and x > 0".
 func (v *values) cover(e *parse.BinaryExpr) {
 	kinds, mentioned := map[*parse.Var]Kinds{}, map[*parse.Var]int{}
-	operands := Operands(e, e.Op)
+	operands := parse.Operands(e, e.Op)
 	for _, operand := range operands {
 		if x, kind, _ := ConstantTest(operand); x != nil {
 			kinds[x] |= kind

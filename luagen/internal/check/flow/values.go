@@ -304,7 +304,7 @@ func (v *values) assignment(s *parse.AssignStmt) {
 			if i < len(s.Values) {
 				stored = s.Values[i]
 			}
-			if BehindLast(t.Key, x) || v.IsIndex(t.Key) {
+			if parse.BehindLast(t.Key, x) || v.IsIndex(t.Key) {
 				v.Appends[x]++
 			}
 			v.Stores[x] = append(v.Stores[x], stored)
@@ -337,7 +337,7 @@ func (v *values) Only(x *parse.Var) (parse.Expr, bool) {
 
 // IsIndex reports whether a key is the index of a loop over a list, or from 1 on.
 func (v *values) IsIndex(key parse.Expr) bool {
-	i, more := Added(key)
+	i, more := parse.Added(key)
 	if loop := v.Loops[parse.VarOf(i)]; loop != nil {
 		return parse.Bound(loop.From)+more == 1 && loop.Step == nil
 	}
