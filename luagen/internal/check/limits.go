@@ -55,9 +55,7 @@ func (j *judge) limits(s *parse.IfStmt, b *parse.BinaryExpr, op string, count, l
 func (j *judge) undone(loop parse.Stmt, all []touch) {
 	ofTurn := func(t touch) bool {
 		return slices.ContainsFunc(t.call.Words[1:], func(word parse.Expr) bool {
-			return j.C.Flow.Within(word, func(e parse.Expr) bool {
-				return parse.VarOf(e) != nil && slices.Contains(parse.DeclaredBy(loop), parse.VarOf(e))
-			})
+			return j.C.Flow.Within(word, func(e parse.Expr) bool { return parse.Mentions(e, parse.DeclaredBy(loop)...) })
 		})
 	}
 	for _, b := range parse.Blocks(loop) {

@@ -72,14 +72,12 @@ func (j *judge) begins(e *parse.BinaryExpr) {
 
 // refills finds a time that is set to now where whole parts alone of the time since then are given: the rest is lost.
 func (j *judge) refills(floor *parse.CallExpr, all []touch) {
-	var now parse.Expr
+	var now, last parse.Expr
 	parts, _ := parse.Unparen(floor.Args[0]).(*parse.BinaryExpr)
 	if parts == nil || parts.Op != "/" || !j.C.Flow.Within(parts.L, func(e parse.Expr) bool {
 		b, ok := e.(*parse.BinaryExpr)
-		if ok && b.Op == "-" && slices.ContainsFunc(all, func(t touch) bool {
-			return !j.C.Writes(t.call.Expr) && j.C.Flow.Within(b.R, func(e parse.Expr) bool { return e == parse.Expr(t.call.Expr) })
-		}) {
-			now = cmp.Or(j.Passed(b.L, "tonumber"), b.L)
+		if ok && b.Op == "-" && slices.ContainsFunc(all, func(t touch) bool { return !j.C.Writes(t.call.Expr) && j.from(b.R, t) }) {
+			now, last = cmp.Or(j.Passed(b.L, "tonumber"), b.L), b.R
 		}
 		return now != nil
 	}) {
@@ -88,11 +86,13 @@ func (j *judge) refills(floor *parse.CallExpr, all []touch) {
 	stores := func(of func(parse.Expr) bool) bool {
 		return slices.ContainsFunc(all, func(t touch) bool { return j.C.Writes(t.call.Expr) && slices.ContainsFunc(t.call.Words[2:], of) })
 	}
+	given := func(e parse.Expr) bool { return e == parse.Expr(floor) }
 	if stores(func(e parse.Expr) bool {
 		all := j.C.Flow.Sources[parse.VarOf(e)] // The last is what is stored; a first may be for a bucket that is new.
 		return j.isTime(e, now) || len(all) > 0 && j.isTime(all[len(all)-1].Expr, now)
-	}) && stores(func(e parse.Expr) bool {
-		return j.C.Flow.Within(e, func(e parse.Expr) bool { return e == parse.Expr(floor) })
+	}) && stores(func(e parse.Expr) bool { return j.C.Flow.Within(e, given) }) && !stores(func(e parse.Expr) bool {
+		sum, ok := e.(*parse.BinaryExpr)
+		return ok && parse.VarOf(last) != nil && parse.VarOf(sum.L) == parse.VarOf(last) && j.C.Flow.Within(sum.R, given)
 	}) {
 		j.find(floor.P, Time, "the rest of this is lost where the time is stored: store the time up to which whole parts were given")
 	}
